@@ -19,3 +19,41 @@ func (p EdgePairs) Each(yield func(src, dst uint32) error) error {
 func (c CSR) equal(d CSR) bool {
 	return slices.Equal(c.Offsets, d.Offsets) && slices.Equal(c.Cols, d.Cols)
 }
+
+// EachFeatures is FeaturedSource.EachFeatures.
+type EachFeatures = func(yield func(src, dst uint32, weight float32, features []float32) error) error
+
+// WithFeatures is a source whose edges have dim features as each gives them, beside what they
+// have: a WeightedSource where edges is one. each yields the edges of edges in their order.
+func WithFeatures(edges EdgeSource, dim int, each EachFeatures) EdgeSource {
+	f := featured{edges, dim, each}
+	if w, ok := edges.(WeightedSource); ok {
+		return weightedFeatured{f, w}
+	}
+	return f
+}
+
+type featured struct {
+	EdgeSource
+	dim  int
+	each EachFeatures
+}
+
+// EdgeDim implements FeaturedSource.
+func (f featured) EdgeDim() int { return f.dim }
+
+// EachFeatures implements FeaturedSource.
+func (f featured) EachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
+	return f.each(yield)
+}
+
+// weightedFeatured are edges with both.
+type weightedFeatured struct {
+	featured
+	weights WeightedSource
+}
+
+// EachWeight implements WeightedSource.
+func (w weightedFeatured) EachWeight(yield func(src, dst uint32, weight float32) error) error {
+	return w.weights.EachWeight(yield)
+}

@@ -20,12 +20,14 @@ import (
 )
 
 // Files of a dataset folder. Which of the two feature files is there is told
-// by Meta.FeatureKind; weights.bin is there where Meta.Weighted says so, and ids.bin is
+// by Meta.FeatureKind; weights.bin is there where Meta.Weighted says so,
+// edge_features.bin where Meta.EdgeDim is not 0, and ids.bin is
 // absent where ids are 0..n-1.
 const (
 	metaFile   = "meta.json"
 	csrFile    = "graph.csr"
 	weightFile = "weights.bin"
+	edgeFile   = "edge_features.bin"
 	denseFile  = "features.bin"
 	sparseFile = "features.csr"
 	labelFile  = "labels.bin"
@@ -38,6 +40,7 @@ const (
 const (
 	csrKind     = "siafu.csr"
 	weightKind  = "siafu.weights"
+	edgeKind    = "siafu.edges"
 	featureKind = "siafu.features"
 	labelKind   = "siafu.labels"
 	splitKind   = "siafu.split"
@@ -50,10 +53,13 @@ const opOpen = "open dataset"
 // Dataset is an open dataset folder. Its arrays are mapped: they stand until
 // Close and must not be written to.
 type Dataset struct {
-	Dir      string
-	Meta     *Meta
-	In, Out  CSR       // in-edges and out-edges; the same for an undirected graph
-	Weights  []float32 // of In.Cols, finite and above 0; nil where edges have none
+	Dir     string
+	Meta    *Meta
+	In, Out CSR       // in-edges and out-edges; the same for an undirected graph
+	Weights []float32 // of In.Cols, finite and above 0; nil where edges have none
+	// EdgeFeatures are those of In.Cols [edges x Meta.EdgeDim], finite; nil where edges have none.
+	EdgeFeatures []float32
+
 	Features Features
 	Labels   []int32
 	Targets  []float32 // as Content.Targets; with them Labels are 0, or Unlabelled
@@ -98,6 +104,9 @@ func (m Meta) sum() (string, error) {
 
 // version is the format of such a dataset.
 func (m *Meta) version() int {
+	if m.EdgeDim > 0 {
+		return EdgeFormat
+	}
 	if m.Weighted || m.Task != MultiClass {
 		return LaterFormat
 	}
@@ -111,13 +120,13 @@ func (m *Meta) check() error {
 	}
 	switch {
 	case m.Format != m.version():
-		return fmt.Errorf("its format is %d, this program reads %d, and %d with weights of edges, targets or held edges", m.Format, FormatVersion, LaterFormat)
+		return fmt.Errorf("its format is %d, this program reads %d, %d with weights of edges, targets or held edges, and %d with features of edges", m.Format, FormatVersion, LaterFormat, EdgeFormat)
 	case m.Checksum != sum:
 		return fmt.Errorf("its checksum is %q where its content gives %s", m.Checksum, sum)
 	case m.Vertices < 1 || m.Vertices > maxVertices:
 		return fmt.Errorf("it has %d vertices", m.Vertices)
-	case m.Edges < 0 || m.FeatureDim < 1 || m.FeatureDim > maxFeatures || m.Classes < 0:
-		return fmt.Errorf("it has %d edges, %d features and %d classes", m.Edges, m.FeatureDim, m.Classes)
+	case m.Edges < 0 || m.FeatureDim < 1 || m.FeatureDim > maxFeatures || m.Classes < 0 || m.EdgeDim < 0 || m.EdgeDim > MaxEdgeDim:
+		return fmt.Errorf("it has %d edges of %d features, %d features and %d classes", m.Edges, m.EdgeDim, m.FeatureDim, m.Classes)
 	case m.FeatureKind != "dense" && m.FeatureKind != "sparse":
 		return fmt.Errorf("its feature_kind is %q", m.FeatureKind)
 	case !slices.Contains([]string{MultiClass, MultiLabel, Regression, Links}, m.Task):
@@ -158,7 +167,7 @@ func Open(dir string) (*Dataset, error) {
 
 func (d *Dataset) load() error {
 	l := loader{Dataset: d}
-	for _, step := range []func(){l.edges, l.weights, l.features, l.labels, l.ids} {
+	for _, step := range []func(){l.edges, l.weights, l.edgeFeatures, l.features, l.labels, l.ids} {
 		if step(); l.err != nil {
 			return l.err
 		}
@@ -246,6 +255,17 @@ func (l *loader) weights() {
 	l.Weights = array[float32](p, "weights", l.Meta.Edges)
 	if i := BadWeight(l.Weights); i >= 0 {
 		p.bad("edge %d has the weight %v", i, l.Weights[i])
+	}
+}
+
+func (l *loader) edgeFeatures() {
+	if l.Meta.EdgeDim == 0 {
+		return
+	}
+	p, dim := l.open(edgeFile, edgeKind), l.Meta.EdgeDim
+	l.EdgeFeatures = array[float32](p, "features", l.Meta.Edges*int64(dim))
+	if i := slices.IndexFunc(l.EdgeFeatures, NotFinite); i >= 0 {
+		p.bad("feature %d of edge %d is %v", i%dim, i/dim, l.EdgeFeatures[i])
 	}
 }
 

@@ -26,6 +26,9 @@ func (m *Meta) Identity() map[string]string {
 	if m.Weighted {
 		list[weightFile] = m.Files[weightFile].describe()
 	}
+	if m.EdgeDim > 0 {
+		list[edgeFile] = m.Files[edgeFile].describe()
+	}
 	switch m.Task {
 	case MultiClass:
 	case Links:

@@ -8,6 +8,8 @@ type Table struct {
 	Split   string    `json:"split"` // column of the split, or how it was drawn
 	Columns []Column  `json:"columns"`
 	Dropped []Dropped `json:"dropped,omitempty"`
+	// EdgeColumns are the columns of the table of edges that became their features.
+	EdgeColumns []Column `json:"edge_columns,omitempty"`
 }
 
 // Dropped is a column that is no feature.

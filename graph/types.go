@@ -87,6 +87,15 @@ type WeightedSource interface {
 	EachWeight(yield func(src, dst uint32, weight float32) error) error
 }
 
+// FeaturedSource is an EdgeSource whose edges have features: EdgeDim finite numbers each,
+// or none where that is 0. A row stands until yield returns. weight is that of EachWeight,
+// and 1 where the source has none. Of edges that come more than once, features are the mean.
+type FeaturedSource interface {
+	EdgeSource
+	EdgeDim() int
+	EachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error
+}
+
 // Content is a whole dataset as an importer or a generator hands it over.
 type Content struct {
 	Name       string // lower case, used in run folders
@@ -94,7 +103,7 @@ type Content struct {
 	Licence    string // as the source states it, may be empty
 	Synthetic  bool   // true for generated graphs; every result says so
 	Vertices   int64
-	Edges      EdgeSource // a WeightedSource where edges have weights
+	Edges      EdgeSource // a WeightedSource where edges have weights, a FeaturedSource where they have features
 	EdgeMemory int64      // bytes for edges while they are sorted; 0: EdgeMemory
 	Symmetrise bool       // store every edge in both directions
 	Features   Features
@@ -123,7 +132,8 @@ type WriteReport struct {
 	Links            *LinkCounts // of the task Links
 	Directed         bool
 	Weighted         bool
-	Uneven           bool // directed for its weights alone: every edge goes both ways
+	EdgeDim          int  // features of an edge
+	Uneven           bool // directed for its weights or features of edges alone: every edge goes both ways
 }
 
 // FileInfo is what meta.json says of a file beside it.
@@ -134,7 +144,7 @@ type FileInfo struct {
 
 // Meta is meta.json.
 type Meta struct {
-	Format      int                 `json:"format"` // FormatVersion, or LaterFormat
+	Format      int                 `json:"format"` // FormatVersion, LaterFormat or EdgeFormat
 	Name        string              `json:"name"`
 	Source      string              `json:"source,omitempty"`
 	Licence     string              `json:"licence,omitempty"`
@@ -142,7 +152,8 @@ type Meta struct {
 	Vertices    int64               `json:"vertices"`
 	Edges       int64               `json:"edges"` // directed, as stored
 	Directed    bool                `json:"directed"`
-	Weighted    bool                `json:"weighted,omitempty"` // edges have weights
+	Weighted    bool                `json:"weighted,omitempty"`      // edges have weights
+	EdgeDim     int                 `json:"edge_features,omitempty"` // of an edge
 	FeatureDim  int                 `json:"feature_dim"`
 	FeatureKind string              `json:"feature_kind"` // "dense" or "sparse"
 	FeatureNNZ  int64               `json:"feature_nnz"`
@@ -182,3 +193,6 @@ const FormatVersion = 1
 // LaterFormat is that of a folder whose edges have weights or whose task is not MultiClass,
 // which programs that know neither must not read.
 const LaterFormat = 2
+
+// EdgeFormat is that of a folder whose edges have features.
+const EdgeFormat = 3

@@ -13,6 +13,9 @@ const (
 	maxFeatures = 1<<31 - 1
 )
 
+// MaxEdgeDim is how many features an edge may have.
+const MaxEdgeDim = 1 << 12
+
 const opWrite = "write dataset"
 
 // invalid is a fault in what an importer handed over.
@@ -28,6 +31,9 @@ func (c *Content) validate() error {
 	}
 	if err := c.validateLengths(); err != nil {
 		return err
+	}
+	if f, ok := c.Edges.(FeaturedSource); ok && (f.EdgeDim() < 0 || f.EdgeDim() > MaxEdgeDim) {
+		return invalid("take fewer", "edges have %d features, at most %d are possible", f.EdgeDim(), MaxEdgeDim)
 	}
 	for _, step := range []func() error{c.validateLabels, c.validateClasses, c.validateLinks, c.Features.validate} {
 		if err := step(); err != nil {
@@ -118,7 +124,7 @@ func (f *Features) validate() error {
 		return invalid("check the feature dimension", "there are %d feature values for %d rows of %d", len(f.Dense), f.Rows, f.Dim)
 	}
 	for i, x := range f.Dense {
-		if notFinite(x) {
+		if NotFinite(x) {
 			return invalid("replace it by a number", "feature %d of vertex %d is %v", i%f.Dim, i/f.Dim, x)
 		}
 	}
@@ -139,7 +145,7 @@ func (s *SparseRows) validate(rows, dim int) error {
 				return invalid("check the feature dimension", "vertex %d has feature column %d of %d", v, c, dim)
 			case c <= seen:
 				return invalid("sort the columns of a row and merge duplicates", "vertex %d has feature column %d after %d", v, c, seen)
-			case notFinite(s.Vals[i]):
+			case NotFinite(s.Vals[i]):
 				return invalid("replace it by a number", "feature %d of vertex %d is %v", c, v, s.Vals[i])
 			}
 			seen = c
@@ -148,4 +154,5 @@ func (s *SparseRows) validate(rows, dim int) error {
 	return nil
 }
 
-func notFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }
+// NotFinite tells whether x is infinite or no number.
+func NotFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }

@@ -20,7 +20,7 @@ const EdgeMemory = 2 << 30
 // which those of other windows are passed over.
 //
 // Memory: 16 bytes a vertex and direction, and the budget, which only a single row
-// may exceed. Weights of edges have their share of it.
+// may exceed. Weights and features of edges have their share of it.
 //
 // Design note: edges that are read once and spilled by window need 8 bytes each on
 // disk, twice what the finished file has. To draw or to parse them again costs
@@ -28,10 +28,13 @@ const EdgeMemory = 2 << 30
 type windows struct {
 	source  EdgeSource
 	weights WeightedSource // the source, nil where its edges have no weights
-	in, out *direction     // the same where edges are symmetrised
-	starts  []int64        // of each window, and the number of vertices
+	// features is the source, nil where its edges have no features, of which each has dim.
+	features FeaturedSource
+	dim      int
+	in, out  *direction // the same where edges are symmetrised
+	starts   []int64    // of each window, and the number of vertices
 
-	oneWay, uneven      bool  // in has been seen to differ from out, in its edges or in their weights alone
+	oneWay, uneven      bool  // in has been seen to differ from out, in its edges or in their weights and features alone
 	counted             int64 // edges into vertices, before duplicates are dropped
 	selfLoops, isolated int64
 }
@@ -46,6 +49,9 @@ type direction struct {
 	window  CSR      // sorted, without duplicates; no rows: edges are passed over
 	// Of window.Cols, and memory for them; nil where edges have none.
 	weights, room []float32
+	// As these, dim features each.
+	features, featureRoom []float32
+	dim                   int
 }
 
 // newWindows counts the edges of n vertices; its memory comes from a.
@@ -69,6 +75,10 @@ func newWindows(c *Content, a *mapped.Arena) (*windows, error) {
 	bytes := int64(4)
 	if w.weights != nil {
 		bytes += 4
+	}
+	if w.features, _ = c.Edges.(FeaturedSource); w.features != nil {
+		w.dim = w.features.EdgeDim()
+		bytes += 4 * int64(w.dim)
 	}
 	w.cut(cmp.Or(c.EdgeMemory, EdgeMemory)/bytes, a)
 	return w, nil
@@ -132,6 +142,9 @@ func (w *windows) cut(edges int64, a *mapped.Arena) {
 		if w.weights != nil {
 			d.room = mapped.Make[float32](a, int(most[i]))
 		}
+		if w.dim > 0 {
+			d.dim, d.featureRoom = w.dim, mapped.Make[float32](a, int(most[i])*w.dim)
+		}
 		d.ends = mapped.Make[int64](a, int(rows)+1)
 	}
 }
@@ -143,7 +156,7 @@ func (w *windows) build(i int, ds ...*direction) error {
 	for _, d := range w.directions() {
 		switch {
 		case !slices.Contains(ds, d):
-			d.window, d.weights, d.built = CSR{}, nil, -1
+			d.window, d.weights, d.features, d.built = CSR{}, nil, nil, -1
 		case d.built != i:
 			d.open(i, w.starts[i], w.starts[i+1])
 			missing = true
@@ -152,11 +165,7 @@ func (w *windows) build(i int, ds ...*direction) error {
 	if !missing {
 		return nil
 	}
-	fill := w.fill
-	if w.weights != nil {
-		fill = w.fillWeighted
-	}
-	if err := fill(); err != nil {
+	if err := w.filling()(); err != nil {
 		return err
 	}
 	for _, d := range ds {
@@ -172,12 +181,23 @@ func (w *windows) build(i int, ds ...*direction) error {
 
 // finish sorts the filled rows and drops their duplicates.
 func (d *direction) finish() error {
-	if d.weights != nil {
+	if d.weights != nil || d.features != nil {
 		return d.merge()
 	}
 	d.sort()
 	d.compact()
 	return nil
+}
+
+// filling is the way of reading the edges with what they have.
+func (w *windows) filling() func() error {
+	switch {
+	case w.dim > 0:
+		return w.fillFeatured
+	case w.weights != nil:
+		return w.fillWeighted
+	}
+	return w.fill
 }
 
 // fill reads the edges into the open windows.
@@ -213,13 +233,17 @@ func (d *direction) open(i int, lo, hi int64) {
 	if d.room != nil {
 		d.weights = d.room[:at]
 	}
+	if d.featureRoom != nil {
+		d.features = d.featureRoom[:int(at)*d.dim]
+	}
 }
 
 // put adds an edge, if its row is in the window; false where there are more edges
 // than were counted.
-func (d *direction) put(row, col uint32) bool { return d.putWeight(row, col, 0) }
+func (d *direction) put(row, col uint32) bool { return d.putWith(row, col, 0, nil) }
 
-func (d *direction) putWeight(row, col uint32, weight float32) bool {
+// putWith is put with the weight and the features, where edges have them.
+func (d *direction) putWith(row, col uint32, weight float32, features []float32) bool {
 	r := int(row - d.first)
 	if r+1 >= len(d.window.Offsets) {
 		return true
@@ -232,6 +256,7 @@ func (d *direction) putWeight(row, col uint32, weight float32) bool {
 	if d.weights != nil {
 		d.weights[at] = weight
 	}
+	copy(d.features[int(at)*d.dim:], features)
 	d.window.Offsets[r+1] = at + 1
 	return true
 }
@@ -282,17 +307,38 @@ func (d *direction) place() {
 	}
 }
 
-// write writes a direction as two arrays, in before out, and its weights to a file of
-// their own unless that is nil. The windows of in are compared with those of out until
+// edgeFiles are the files of what edges have, nil where they have none of it.
+type edgeFiles struct{ weights, features *arrayfile.Writer }
+
+func (f edgeFiles) begin() {
+	if f.weights != nil {
+		arrayfile.Begin[float32](f.weights, "weights")
+	}
+	if f.features != nil {
+		arrayfile.Begin[float32](f.features, "features")
+	}
+}
+
+// append adds what the edges of a window have.
+func (f edgeFiles) append(d *direction) (err error) {
+	if f.weights != nil {
+		err = arrayfile.Append(f.weights, d.weights)
+	}
+	if f.features != nil && err == nil {
+		err = arrayfile.Append(f.features, d.features)
+	}
+	return err
+}
+
+// write writes a direction as two arrays, in before out, and what its edges have to files
+// of their own. The windows of in are compared with those of out until
 // their edges differ.
-func (w *windows) write(f *arrayfile.Writer, offsets, cols string, d *direction, weights *arrayfile.Writer) error {
+func (w *windows) write(f *arrayfile.Writer, offsets, cols string, d *direction, of edgeFiles) error {
 	arrayfile.Reserve[int64](f, offsets, len(d.offsets))
 	if err := arrayfile.Begin[uint32](f, cols); err != nil {
 		return err
 	}
-	if weights != nil {
-		arrayfile.Begin[float32](weights, "weights")
-	}
+	of.begin()
 	for i := range len(w.starts) - 1 {
 		ds := []*direction{d}
 		if d == w.in && !w.oneWay {
@@ -303,16 +349,13 @@ func (w *windows) write(f *arrayfile.Writer, offsets, cols string, d *direction,
 		}
 		if len(ds) == 2 {
 			w.oneWay = !w.in.window.equal(w.out.window)
-			w.uneven = w.uneven || !slices.Equal(w.in.weights, w.out.weights)
+			w.uneven = w.uneven || !slices.Equal(w.in.weights, w.out.weights) || !slices.Equal(w.in.features, w.out.features)
 		}
 		d.place()
 		if err := arrayfile.Append(f, d.window.Cols); err != nil {
 			return err
 		}
-		if weights == nil {
-			continue
-		}
-		if err := arrayfile.Append(weights, d.weights); err != nil {
+		if err := of.append(d); err != nil {
 			return err
 		}
 	}

@@ -17,29 +17,59 @@ func (w *windows) fillWeighted() error {
 	n, in, out, i := len(w.in.offsets)-1, w.in, w.out, int64(-1)
 	return w.weights.EachWeight(func(s, d uint32, weight float32) error {
 		if i++; !goodWeight(weight) {
-			return invalid("give each edge a finite weight above 0", "edge %d, %d → %d, has the weight %v", i, s, d, weight)
+			return badWeight(i, s, d, weight)
 		}
 		if s == d {
 			return nil
 		}
-		if int(s) >= n || int(d) >= n || !in.putWeight(d, s, weight) || !out.putWeight(s, d, weight) {
+		if int(s) >= n || int(d) >= n || !in.putWith(d, s, weight, nil) || !out.putWith(s, d, weight, nil) {
 			return changed()
 		}
 		return nil
 	})
 }
 
-// merge sorts the rows of a window with their weights, in parallel by blocks of rows, and
-// makes one edge of those that came more than once, with the sum of their weights.
+// fillFeatured is fill of edges with features, and with weights where they have some.
+func (w *windows) fillFeatured() error {
+	n, in, out, i := len(w.in.offsets)-1, w.in, w.out, int64(-1)
+	return w.features.EachFeatures(func(s, d uint32, weight float32, features []float32) error {
+		i++
+		if w.weights != nil && !goodWeight(weight) {
+			return badWeight(i, s, d, weight)
+		}
+		if len(features) != w.dim {
+			return invalid("give every edge as many", "edge %d, %d → %d, has %d features where others have %d", i, s, d, len(features), w.dim)
+		}
+		if k := slices.IndexFunc(features, NotFinite); k >= 0 {
+			return invalid("replace it by a number", "feature %d of edge %d, %d → %d, is %v", k, i, s, d, features[k])
+		}
+		if s == d {
+			return nil
+		}
+		if int(s) >= n || int(d) >= n || !in.putWith(d, s, weight, features) || !out.putWith(s, d, weight, features) {
+			return changed()
+		}
+		return nil
+	})
+}
+
+func badWeight(i int64, s, d uint32, weight float32) error {
+	return invalid("give each edge a finite weight above 0", "edge %d, %d → %d, has the weight %v", i, s, d, weight)
+}
+
+// merge sorts the rows of a window with what their edges have, in parallel by blocks of rows,
+// and makes one edge of those that came more than once, with the sum of their weights and the
+// mean of their features.
 func (d *direction) merge() error {
 	c, counts := &d.window, make([]int64, d.window.Rows())
 	var bad atomic.Pointer[fault.Error]
 	workers.Blocks(runtime.GOMAXPROCS(0), c.Rows(), 1<<12, func(_, lo, hi int) {
-		var row weightedRow
+		row := rowMerger{dim: d.dim}
 		for r := lo; r < hi; r++ {
 			from, to := c.Offsets[r], c.Offsets[r+1]
-			counts[r] = int64(row.merge(c.Cols[from:to], d.weights[from:to]))
-			if i := slices.IndexFunc(d.weights[from:from+counts[r]], notFinite); i >= 0 {
+			weights, features := d.of(from, to)
+			counts[r] = int64(row.merge(c.Cols[from:to], weights, features))
+			if i := slices.IndexFunc(weights[:min(int64(len(weights)), counts[r])], NotFinite); i >= 0 {
 				bad.Store(fault.New(fault.Data, opWrite, "", "the weights of the edges between %d and %d add up to infinity", c.Cols[int(from)+i], int(d.first)+r).
 					Then("give edges smaller weights"))
 			}
@@ -51,35 +81,87 @@ func (d *direction) merge() error {
 	at, start := int64(0), int64(0)
 	for r, count := range counts {
 		copy(c.Cols[at:], c.Cols[start:start+count])
-		copy(d.weights[at:], d.weights[start:start+count])
+		toWeights, toFeatures := d.of(at, at+count)
+		weights, features := d.of(start, start+count)
+		copy(toWeights, weights)
+		copy(toFeatures, features)
 		at, start = at+count, c.Offsets[r+1]
 		c.Offsets[r+1] = at
 	}
-	c.Cols, d.weights = c.Cols[:at], d.weights[:at]
+	c.Cols = c.Cols[:at]
+	d.weights, d.features = d.of(0, at)
 	return nil
 }
 
-// weightedRow is the scratch of a row that is sorted.
-type weightedRow struct {
-	keys    []uint64 // column, and place in the row
-	weights []float32
+// of are the weights and the features of edges from to to of the window, none where they
+// have none.
+func (d *direction) of(from, to int64) (weights, features []float32) {
+	if d.weights != nil {
+		weights = d.weights[from:to]
+	}
+	if d.features != nil {
+		features = d.features[int(from)*d.dim : int(to)*d.dim]
+	}
+	return weights, features
+}
+
+// rowMerger is the scratch of a row that is sorted.
+type rowMerger struct {
+	dim               int
+	keys              []uint64 // column, and place in the row
+	weights, features []float32
+	sums              []float64 // of the features of an edge
 }
 
 // merge sorts a row by columns and returns how many differ, which are then in front. The
-// weights of equal columns are added in the order in which they came, in float64, so that
-// both directions of an edge come to the same sum.
-func (w *weightedRow) merge(cols []uint32, weights []float32) (kept int) {
-	w.keys, w.weights = w.keys[:0], append(w.weights[:0], weights...)
+// weights of equal columns are added in the order in which they came, in float64, and so
+// are the features that a mean is made of, so that both directions of an edge come to the
+// same. Weights and features are none where edges have none.
+func (m *rowMerger) merge(cols []uint32, weights, features []float32) (kept int) {
+	m.keys, m.weights, m.features = m.keys[:0], append(m.weights[:0], weights...), append(m.features[:0], features...)
 	for i, c := range cols {
-		w.keys = append(w.keys, uint64(c)<<32|uint64(i))
+		m.keys = append(m.keys, uint64(c)<<32|uint64(i))
 	}
-	slices.Sort(w.keys)
-	for i := 0; i < len(w.keys); kept++ {
-		col, sum := uint32(w.keys[i]>>32), 0.0
-		for ; i < len(w.keys) && uint32(w.keys[i]>>32) == col; i++ {
-			sum += float64(w.weights[uint32(w.keys[i])])
+	slices.Sort(m.keys)
+	for i := 0; i < len(m.keys); kept++ {
+		first, col := i, uint32(m.keys[i]>>32)
+		for i++; i < len(m.keys) && uint32(m.keys[i]>>32) == col; i++ {
 		}
-		cols[kept], weights[kept] = col, float32(sum)
+		cols[kept] = col
+		if len(weights) > 0 {
+			weights[kept] = m.weight(m.keys[first:i])
+		}
+		if len(features) > 0 {
+			m.mean(features[kept*m.dim:][:m.dim], m.keys[first:i])
+		}
 	}
 	return kept
+}
+
+// weight is the sum of the weights at the places of keys.
+func (m *rowMerger) weight(keys []uint64) float32 {
+	sum := 0.0
+	for _, k := range keys {
+		sum += float64(m.weights[uint32(k)])
+	}
+	return float32(sum)
+}
+
+// mean sets dst to the mean of the features at the places of keys: those of a single edge
+// are as they were.
+func (m *rowMerger) mean(dst []float32, keys []uint64) {
+	of := func(key uint64) []float32 { return m.features[int(uint32(key))*m.dim:][:m.dim] }
+	if len(keys) == 1 {
+		copy(dst, of(keys[0]))
+		return
+	}
+	m.sums = append(m.sums[:0], make([]float64, m.dim)...)
+	for _, k := range keys {
+		for j, f := range of(k) {
+			m.sums[j] += float64(f)
+		}
+	}
+	for j, sum := range m.sums {
+		dst[j] = float32(sum / float64(len(keys)))
+	}
 }

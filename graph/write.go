@@ -62,7 +62,7 @@ func (w *writer) all() error {
 		}
 	}
 	w.report.Vertices, w.report.Edges, w.report.Directed = w.meta.Vertices, w.meta.Edges, w.meta.Directed
-	w.report.Weighted, w.report.Links = w.meta.Weighted, w.meta.Links
+	w.report.Weighted, w.report.EdgeDim, w.report.Links = w.meta.Weighted, w.meta.EdgeDim, w.meta.Links
 	w.report.Isolated, w.report.Train, w.report.Val, w.report.Test = w.meta.Isolated, w.meta.Train, w.meta.Val, w.meta.Test
 	return w.writeMeta()
 }
@@ -93,21 +93,8 @@ func (w *writer) edges() error {
 	if err != nil {
 		return err
 	}
-	write := func(weights *arrayfile.Writer) error {
-		return w.file(csrFile, csrKind, func(f *arrayfile.Writer) error {
-			err := e.write(f, "offsets", "cols", e.in, weights)
-			if err == nil && e.directed() {
-				err = e.write(f, "out_offsets", "out_cols", e.out, nil)
-			}
-			return err
-		})
-	}
-	if w.meta.Weighted = e.weights != nil; w.meta.Weighted {
-		err = w.file(weightFile, weightKind, write)
-	} else {
-		err = write(nil)
-	}
-	if err != nil {
+	w.meta.Weighted, w.meta.EdgeDim = e.weights != nil, e.dim
+	if err := w.edgeFiles(e); err != nil {
 		return err
 	}
 	offsets := e.in.offsets
@@ -119,6 +106,35 @@ func (w *writer) edges() error {
 	w.report.Uneven = e.uneven && !e.oneWay
 	w.report.Duplicates, w.report.SelfLoops = e.counted-w.meta.Edges, e.selfLoops
 	return nil
+}
+
+// edgeFiles writes the edges and what they have, all at once: each window is made once.
+func (w *writer) edgeFiles(e *windows) error {
+	var of edgeFiles
+	write := func() error {
+		return w.file(csrFile, csrKind, func(f *arrayfile.Writer) error {
+			err := e.write(f, "offsets", "cols", e.in, of)
+			if err == nil && e.directed() {
+				err = e.write(f, "out_offsets", "out_cols", e.out, edgeFiles{})
+			}
+			return err
+		})
+	}
+	for _, also := range []struct {
+		there      bool
+		name, kind string
+		to         **arrayfile.Writer
+	}{{e.weights != nil, weightFile, weightKind, &of.weights}, {e.dim > 0, edgeFile, edgeKind, &of.features}} {
+		if inner := write; also.there {
+			write = func() error {
+				return w.file(also.name, also.kind, func(f *arrayfile.Writer) error {
+					*also.to = f
+					return inner()
+				})
+			}
+		}
+	}
+	return write()
 }
 
 func (w *writer) labels() error {

@@ -52,7 +52,7 @@ func Plain(s *shard.Shard) *Reduction {
 func Alone(s *shard.Shard) *Reduction {
 	r, none := Plain(s), make([]int64, s.Parts+1)
 	r.Plan = &Plan{Parts: s.Parts, Own: s.NumOwn(), SendStart: none, RecvStart: none, OwnIDs: s.Own}
-	r.In = shard.Edges{Begin: s.InOwnEnd, End: s.InOwnEnd, Cols: s.In.Cols, Weights: s.Weights, Base: s.NumOwn()}
+	r.In = shard.Edges{Begin: s.InOwnEnd, End: s.InOwnEnd, Cols: s.In.Cols, Weights: s.Weights, Base: s.NumOwn(), Featured: s.EdgeDim > 0}
 	r.Rows = 0
 	return r
 }

@@ -34,7 +34,7 @@ import (
 // are those of local vertices, ghosts too. Layer is less than 65536.
 //
 // Scores are those of GATv2 (dynamic.go) where Dynamic says so, with Vector [Heads x
-// Width] and, where the weights of edges are their features, Edge [1 x Columns()].
+// Width] and, where edges have features, Edge [their number x Columns()].
 type Attention struct {
 	Heads, Width int
 	Slope        float32
@@ -65,13 +65,10 @@ func (a Attention) Near() int {
 
 // Along is how many sums a vertex has of what its edges give the weights along them.
 func (a Attention) Along() int {
-	switch {
-	case !a.Dynamic:
+	if !a.Dynamic {
 		return 0
-	case a.Edge.IsNil():
-		return a.Columns()
 	}
-	return 2 * a.Columns()
+	return (1 + a.Edge.Rows) * a.Columns()
 }
 
 // parts is how many values of each head PackGrad packs: r, lse and dots, or without r.

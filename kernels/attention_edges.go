@@ -20,7 +20,7 @@ const (
 type edgeBatch struct {
 	ids      [batchValues + avx.ScoresAhead]uint32 // of far rows; behind those in hand the next ones
 	known    int                                   // with those that follow
-	features [batchValues]float32                  // of those in hand, if edges have one that counts
+	places   [batchValues]int64                    // of the features of those in hand: a row of Features, or ^row of Self
 	segments [batchValues / avx.Heads]segment
 	count    int
 	row, end int   // rows yet to come
@@ -33,6 +33,12 @@ type edgeBatch struct {
 	dq      [blockEdges*avx.Heads + avx.Slack]float32
 	nearIDs [avx.Heads]uint32 // dataset ids, for dropout
 	farIDs  [batchValues + avx.Heads]uint32
+
+	// For features of edges (dynamic_features.go): rows of far vertices with what features
+	// give them, gradients of scores times a feature, and 0, 1, 2 and so on.
+	met      [metValues + avx.Slack]float32
+	scaled   [blockEdges*avx.Heads + avx.Slack]float32
+	counting [blockEdges]uint32
 }
 
 // segment is n edges of a row: ids from id on, values from value on. Whatever
@@ -57,6 +63,9 @@ func (t *Team) edgeBatches() chan *edgeBatch {
 			b := new(edgeBatch)
 			for i := range b.ones {
 				b.ones[i] = 1
+			}
+			for i := range b.counting {
+				b.counting[i] = uint32(i)
 			}
 			t.batches <- b
 		}
@@ -105,13 +114,13 @@ func (b *edgeBatch) take(k *attentionTask, n int) {
 	} else if k.SelfLoops && n > 0 {
 		b.ids[b.known] = uint32(k.first + b.row)
 		if k.edge != nil {
-			b.features[b.known] = k.Self[b.row]
+			b.places[b.known] = ^int64(b.row)
 		}
 		b.known++
 		n--
 	}
 	if k.edge != nil {
-		copy(b.features[b.known:], k.Weights[from:from+int64(n)])
+		k.placesOf(b.places[b.known:][:n], from)
 	}
 	b.add(k, k.Cols[from:from+int64(n)])
 }

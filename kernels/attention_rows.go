@@ -36,6 +36,7 @@ type attentionTask struct {
 	along    []float32 // sums of what edges give the weights along them
 
 	vector, edge []float32 // those weights
+	dim          int       // features of an edge
 	packed       []float32 // what pack would make, all groups one after another; nil: it is to be made
 
 	set         avx.Set

@@ -8,10 +8,10 @@ import (
 
 // Dynamic attention (Brody, Alon & Yahav, "How attentive are graph attention
 // networks?", ICLR 2022, equation 7): attention whose scores are not sums of what
-// either end says for itself. With a the Vector, E the Edge and w[v,u] the feature of an
-// edge, where edges have one,
+// either end says for itself. With a the Vector, E the Edge and f[v,u] the features of an
+// edge, where edges have some,
 //
-//	t[v,u] = x[u] + r[v] + w[v,u]·E
+//	t[v,u] = x[u] + r[v] + f[v,u]·E
 //	s[v,u] = Σ_j a_j·leaky(t_j)          over the columns of a head
 //
 // and all else as in attention.go. On the way back
@@ -19,7 +19,7 @@ import (
 //	ds[v,u] = p·((g[v]·x[u])·keep - D[v])      dt_j = ds·a_j·(t_j > 0 ? 1 : Slope)
 //	dr[v] = Σ_u dt    dx[u] = Σ_v (q·g[v] + dt)
 //	da = Σ_v along[v],  along[v] = Σ_u ds·leaky(t)
-//	dE = Σ_v along'[v], along'[v] = Σ_u w·dt
+//	dE = Σ_v along'[v], along'[v] = Σ_u fᵀ·dt
 //
 // Variant: as in attention.go. What edges give a and E is summed for each vertex that
 // attends, along beside along'; ColumnSums has the rest, in an order that depends on
@@ -33,8 +33,10 @@ const dynamicBytes = 1 << 16
 func (k *attentionTask) prepareDynamic() {
 	k.vector = elements(k.Vector, 1, k.Columns())
 	if !k.Edge.IsNil() {
-		k.edge = elements(k.Edge, 1, k.Columns())
-		fit(len(k.Weights) >= len(k.Cols) && (!k.SelfLoops || len(k.Self) >= k.Rows()))
+		k.dim = k.Edge.Rows
+		k.edge = elements(k.Edge, k.dim, k.Columns())
+		fit(k.At == nil && len(k.Features) >= len(k.Cols)*k.dim || k.At != nil && len(k.At) >= len(k.Cols))
+		fit(!k.SelfLoops || len(k.Self) >= k.Rows()*k.dim)
 	}
 }
 
@@ -65,33 +67,34 @@ func (k *attentionTask) clearAlong(r int) {
 
 // bent is what a head's scores are made of for a near vertex.
 type bent struct {
-	near, vector, edge []float32
+	near, vector, edge []float32 // edge: rows of features, each stride from the one before
+	stride             int
 	slope              float32
 }
 
 // bent is that of head h of a group in row r; without features of edges, edge is none.
 func (k *attentionTask) bent(r, h int) bent {
 	at := (k.group + h) * k.Width
-	b := bent{near: k.near[r*k.Columns()+at:][:k.Width], vector: k.vector[at:][:k.Width], slope: k.Slope}
+	b := bent{near: k.near[r*k.Columns()+at:][:k.Width], vector: k.vector[at:][:k.Width], stride: k.Columns(), slope: k.Slope}
 	if k.edge != nil {
-		b.edge = k.edge[at:][:k.Width]
+		b.edge = k.edge[at:]
 	}
 	return b
 }
 
-// sum is t_j for the far row x and the feature w.
-func (b *bent) sum(j int, x []float32, w float32) float32 {
+// sum is t_j for the far row x and the features f.
+func (b *bent) sum(j int, x, f []float32) float32 {
 	t := b.near[j] + x[j]
-	if b.edge != nil {
-		t += w * b.edge[j]
+	for d, w := range f {
+		t += w * b.edge[d*b.stride+j]
 	}
 	return t
 }
 
 // score is Σ_j a_j·leaky(t_j).
-func (b *bent) score(x []float32, w float32) (s float32) {
+func (b *bent) score(x, f []float32) (s float32) {
 	for j, a := range b.vector {
-		t := b.sum(j, x, w)
+		t := b.sum(j, x, f)
 		s += a * max(t, t*b.slope)
 	}
 	return s
@@ -103,7 +106,11 @@ func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
 	if k.vectors() && s.n > 0 {
 		at := k.group * k.Width
 		near, vector := k.columns(k.near, k.Columns(), s.row), k.vector[at:][:k.size*k.Width]
-		k.set.BentDots(scores, k.step, k.size, near, vector, rows[at:], k.Columns(), b.ids[s.id:b.known], s.n, k.Slope)
+		if k.edge != nil {
+			b.scoreMet(k, near, vector, s)
+		} else {
+			k.set.BentDots(scores, k.step, k.size, near, vector, rows[at:], k.Columns(), b.ids[s.id:b.known], s.n, k.Slope)
+		}
 		k.set.Tops(scores, s.n*k.step, &b.top)
 		b.largest(k.step)
 		return
@@ -111,7 +118,7 @@ func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
 	for h := range k.size {
 		of := k.bent(s.row, h)
 		for e, id := range ids {
-			v := of.score(rows[int(id)*k.Columns()+(k.group+h)*k.Width:], b.features[s.id+e])
+			v := of.score(rows[int(id)*k.Columns()+(k.group+h)*k.Width:], k.features(b, s.id+e))
 			scores[e*k.step+h] = v
 			if v > b.top[h] {
 				b.top[h] = v
@@ -165,22 +172,33 @@ func (b *edgeBatch) bend(k *attentionTask, dst []float32, s *segment) {
 	}
 }
 
-// vectors tells whether package avx has what scores are made of: not with features of edges.
-func (k *attentionTask) vectors() bool { return k.set != avx.None && k.edge == nil }
+// vectors tells whether package avx has what scores are made of.
+func (k *attentionTask) vectors() bool {
+	return k.set != avx.None && (k.edge == nil || k.size*k.Width <= metValues/leastMet)
+}
 
-// bendVectors is bend by package avx: of heads that share vectors at once.
+// bendVectors is bend by package avx.
 func (b *edgeBatch) bendVectors(k *attentionTask, dst []float32, s *segment) {
 	if s.n == 0 {
 		return
 	}
-	at := k.group * k.Width
-	near, vector, x, ids := k.columns(k.near, k.Columns(), s.row), k.vector[at:], k.met()[at:], b.ids[s.id:][:s.n]
 	var along []float32
 	if k.way == backToTargets {
 		along = k.alongRow(0, s.row)
 	}
+	if k.edge != nil {
+		b.bendMet(k, dst, along, s)
+		return
+	}
+	b.bendRows(k, dst, along, b.dq[:], k.met()[k.group*k.Width:], k.Columns(), b.ids[s.id:][:s.n], s)
+}
+
+// bendRows bends rows of x for the gradients ds of scores of edges to them: of heads that share
+// vectors at once.
+func (b *edgeBatch) bendRows(k *attentionTask, dst, along, ds, x []float32, stride int, ids []uint32, s *segment) {
+	near, vector := k.columns(k.near, k.Columns(), s.row), k.vector[k.group*k.Width:]
 	if k.mixed() {
-		k.set.Bend(dst, along, near, vector, x, k.Columns(), ids, b.dq[:], k.step, s.n, k.Slope, k.heads[:])
+		k.set.Bend(dst, along, near, vector, x, stride, ids, ds, k.step, s.n, k.Slope, k.heads[:])
 		return
 	}
 	for h := range k.size {
@@ -188,23 +206,21 @@ func (b *edgeBatch) bendVectors(k *attentionTask, dst []float32, s *segment) {
 		if along != nil {
 			of = along[from:]
 		}
-		k.set.Bend(rowOf(dst, h, k.Width), of, near[from:], vector[from:], x[from:], k.Columns(), ids, b.dq[h:], k.step, s.n, k.Slope, nil)
+		k.set.Bend(rowOf(dst, h, k.Width), of, near[from:], vector[from:], x[from:], stride, ids, ds[h:], k.step, s.n, k.Slope, nil)
 	}
 }
 
 func (k *attentionTask) bendHead(b *edgeBatch, dst []float32, h int, s *segment) {
 	of, rows := k.bent(s.row, h), k.met()
-	var vector, edge []float32
+	var vector []float32
+	dim := 0 // of the features whose weights have gradients
 	if k.way == backToTargets {
-		vector = rowOf(k.alongRow(0, s.row), h, k.Width)
-		if k.edge != nil {
-			edge = rowOf(k.alongRow(1, s.row), h, k.Width)
-		}
+		vector, dim = rowOf(k.alongRow(0, s.row), h, k.Width), k.dim
 	}
 	for e, id := range b.ids[s.id:][:s.n] {
-		x, w, ds := rows[int(id)*k.Columns()+(k.group+h)*k.Width:], b.features[s.id+e], b.dq[e*k.step+h]
+		x, f, ds := rows[int(id)*k.Columns()+(k.group+h)*k.Width:], k.features(b, s.id+e), b.dq[e*k.step+h]
 		for j, a := range of.vector {
-			t, d := of.sum(j, x, w), ds
+			t, d := of.sum(j, x, f), ds
 			if !(t > 0) {
 				d *= of.slope
 			}
@@ -212,8 +228,8 @@ func (k *attentionTask) bendHead(b *edgeBatch, dst []float32, h int, s *segment)
 			if vector != nil {
 				vector[j] += d * t
 			}
-			if edge != nil {
-				edge[j] += a * d * w
+			for i := range dim {
+				k.alongRow(1+i, s.row)[h*k.Width+j] += a * d * f[i]
 			}
 		}
 	}

@@ -223,7 +223,8 @@ type Edges struct {
 	RowScale, ColScale Vector[float32]
 	SelfLoops          bool
 	First              uint32
-	Self               Vector[float32]
+	Features, Self     Vector[float32]
+	At                 Vector[int64]
 	// Chosen are columns whose rows are not zeros: SpMM may leave out the others. It is for
 	// an Ops that is Choosing, and Base is 0.
 	Chosen Chosen
@@ -236,7 +237,8 @@ func (e *Edges) Rows() int { return e.Begin.Len() }
 func (e *Edges) gather() Gather {
 	return Gather{
 		Begin: e.Begin.Host(), End: e.End.Host(), Cols: e.Cols.Host(), Weights: e.Weights.Host(), Base: e.Base,
-		RowScale: e.RowScale.Host(), ColScale: e.ColScale.Host(), SelfLoops: e.SelfLoops, First: e.First, Self: e.Self.Host(),
+		RowScale: e.RowScale.Host(), ColScale: e.ColScale.Host(), SelfLoops: e.SelfLoops, First: e.First,
+		Features: e.Features.Host(), Self: e.Self.Host(), At: e.At.Host(),
 	}
 }
 

@@ -34,7 +34,10 @@ type Gather struct {
 	ColScale   []float32 // of a local id, whatever Base is; nil: 1
 	SelfLoops  bool      // row r has the column First+r too, before all others
 	First      uint32    // the local id of row 0
-	Self       []float32 // weights of self loops, to attention alone
+	// Features of edges, to attention alone: rows of as many as its Edge has. That of Cols[i] is
+	// the row At[i], and the row i where there is no At; Self are those of self loops, by row.
+	Features, Self []float32
+	At             []int64
 }
 
 // Rows is the number of rows.
@@ -44,7 +47,8 @@ func (g *Gather) Rows() int { return len(g.Begin) }
 func (g *Gather) Edges() Edges {
 	return Edges{
 		Begin: HostVector(g.Begin), End: HostVector(g.End), Cols: HostVector(g.Cols), Weights: HostVector(g.Weights), Base: g.Base,
-		RowScale: HostVector(g.RowScale), ColScale: HostVector(g.ColScale), SelfLoops: g.SelfLoops, First: g.First, Self: HostVector(g.Self),
+		RowScale: HostVector(g.RowScale), ColScale: HostVector(g.ColScale), SelfLoops: g.SelfLoops, First: g.First,
+		Features: HostVector(g.Features), Self: HostVector(g.Self), At: HostVector(g.At),
 	}
 }
 

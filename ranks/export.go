@@ -29,8 +29,13 @@ func Export(o ExportOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := describedBy(modelFile(o.Run), md); err != nil {
+	m, err := describedBy(modelFile(o.Run), md)
+	if err != nil {
 		return err
+	}
+	if m.Design.ScoreLayers > 0 {
+		return fault.New(fault.Usage, "export", o.Run, "its pairs are scored by a perceptron, which model.py has none of").
+			Then("read its weights yourself: docs/weights.md describes model.safetensors")
 	}
 	dir := o.Run
 	if o.Out != "" {

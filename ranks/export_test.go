@@ -87,7 +87,7 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
 
 // TestPyTorch: the exported file makes siafu's logits in PyTorch, of every network with
 // several layers and heads, with what may stand between layers and behind them, on directed
-// and undirected graphs and on one with weights; and weights that PyTorch has saved predict
+// and undirected graphs, on one with weights and on some with features of edges; and weights that PyTorch has saved predict
 // them again to the last bit, and are where a training starts from.
 func TestPyTorch(t *testing.T) {
 	python := withPyTorch(t)
@@ -96,6 +96,7 @@ func TestPyTorch(t *testing.T) {
 		t.Fatal(err)
 	}
 	directed, undirected, weights := write(t, smallGraph(true, false, 4)), write(t, smallGraph(false, true, 5)), weightedGraph(t, true)
+	described, mutual := describedGraph(t, true, 3), describedGraph(t, false, 2)
 	args, met := []string{script}, map[string]bool{}
 	var runs []Config
 	var data []string
@@ -122,6 +123,9 @@ func TestPyTorch(t *testing.T) {
 		{"sign", "", "", "", "", weights},
 		{"gatv2", "", "", "", "", undirected},
 		{"gatv2", "layer", "", "", "add", weights},
+		{"gatv2", "", "", "", "", described},
+		{"gatv2", "batch", "", "cat", "", mutual},
+		{"gcn", "", "", "", "", described},
 	} {
 		c := quick(t)
 		c.Model, c.Layers, c.Epochs, c.Heads, c.OutputHeads, c.Hidden = k.kind, 3, 12, 2, 3, 8

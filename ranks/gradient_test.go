@@ -19,14 +19,15 @@ type reference struct {
 	content graph.Content
 	spec    model.Spec
 	a       [][]float64 // Â
-	weights [][]float64 // of edges, and of self loops the mean
 	x       [][]float64
-	running map[int]float64 // what running means take in, by weight
+	// features of edges, and of self loops their mean: of the dataset, or its weights.
+	features [][][]float64
+	running  map[int]float64 // what running means take in, by weight
 }
 
 func newReference(c graph.Content, s model.Spec) *reference {
 	n := int(c.Vertices)
-	r := &reference{content: c, spec: s, a: square(n), weights: square(n), x: make([][]float64, n), running: map[int]float64{}}
+	r := &reference{content: c, spec: s, a: square(n), x: make([][]float64, n), running: map[int]float64{}}
 	in, out := make([]float64, n), make([]float64, n)
 	for v := range n {
 		r.x[v] = make([]float64, c.Features.Dim)
@@ -51,17 +52,22 @@ func newReference(c graph.Content, s model.Spec) *reference {
 	} else {
 		c.Edges.Each(func(s, d uint32) error { return add(s, d, 1) })
 	}
+	r.features = make([][][]float64, n)
 	for v := range n {
+		r.features[v] = make([][]float64, n)
 		edges := 0.0
 		for u, w := range r.a[v] {
-			if r.weights[v][u] = w; w > 0 {
+			if r.features[v][u] = []float64{w}; w > 0 {
 				edges++
 			}
 		}
-		r.weights[v][v] = in[v] / max(edges, 1)
+		r.features[v][v] = []float64{in[v] / max(edges, 1)}
 		for u := range n {
 			r.a[v][u] = coefficient(s.Kind, r.a[v][u], v == u, in[v], out[u])
 		}
+	}
+	if s.Design.EdgeDim > 0 {
+		r.features = meanFeatures(c)
 	}
 	return r
 }
@@ -230,19 +236,19 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 		return activated(blend(1-d.Alpha, h, d.Alpha, first), f)
 	case "gat":
 		z, source, target := product(h, matrix(0)), matrix(1), matrix(2)
-		return r.attentive(z, source, matrix(3)[0], func(k int, z, y []float64, _ float64) (s float64) {
+		return r.attentive(z, source, matrix(3)[0], func(k int, z, y, _ []float64) (s float64) {
 			for j := range z {
 				s += z[j]*source[k][j] + y[j]*target[k][j]
 			}
 			return max(s, 0.2*s)
 		}, z, !last, !p.Plain)
 	case "gatv2":
-		z, vector, edge := product(h, matrix(0)), matrix(2), matrix(len(params) - 3)[0]
-		return r.attentive(z, vector, matrix(len(params) - 1)[0], func(k int, z, y []float64, weight float64) (s float64) {
+		z, vector, edge := product(h, matrix(0)), matrix(2), matrix(len(params)-3)
+		return r.attentive(z, vector, matrix(len(params) - 1)[0], func(k int, z, y, features []float64) (s float64) {
 			for j := range z {
 				t := z[j] + y[j]
-				if r.spec.Design.EdgeFeatures {
-					t += weight * edge[k*len(z)+j]
+				for d := range r.spec.EdgeDim() {
+					t += features[d] * edge[d][k*len(z)+j]
 				}
 				s += vector[k][j] * max(t, 0.2*t)
 			}
@@ -339,7 +345,7 @@ func (r *reference) maxima(h [][]float64) [][]float64 {
 // attentive is a layer of attention among rows z, with shape's heads and their width and
 // the scores of head k, of the columns of z[u] and y[v] and the weight of the edge; hidden
 // layers have ELU and heads side by side, the last takes their mean.
-func (r *reference) attentive(z, shape [][]float64, bias []float64, score func(k int, z, y []float64, weight float64) float64, y [][]float64, hidden, elu bool) [][]float64 {
+func (r *reference) attentive(z, shape [][]float64, bias []float64, score func(k int, z, y, features []float64) float64, y [][]float64, hidden, elu bool) [][]float64 {
 	heads, width := len(shape), len(shape[0])
 	out := make([][]float64, len(z))
 	for v := range z {
@@ -350,7 +356,7 @@ func (r *reference) attentive(z, shape [][]float64, bias []float64, score func(k
 				if r.a[v][u] == 0 {
 					continue
 				}
-				weights[u] = math.Exp(score(k, z[u][k*width:(k+1)*width], y[v][k*width:(k+1)*width], r.weights[v][u]))
+				weights[u] = math.Exp(score(k, z[u][k*width:(k+1)*width], y[v][k*width:(k+1)*width], r.features[v][u]))
 				sum += weights[u]
 			}
 			for u, w := range weights {
@@ -460,6 +466,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		set              func(*Config)
 		lopsided         bool
 		weighted         bool
+		edgeDim          int // features of an edge
 	}{
 		{name: "one rank"},
 		{name: "one layer", set: func(c *Config) { c.Layers = 1; c.Ranks = 3 }},
@@ -520,6 +527,11 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "gatv2 output heads sparse", sparse: true, set: func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Ranks = "gatv2", 2, 3, 4 }},
 		{name: "gatv2 empty partition", lopsided: true, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Servers = "gatv2", 2, 3, 0 }},
 		{name: "weights gatv2", weighted: true, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Layers = "gatv2", 2, 3, 3 }},
+		{name: "edge features gatv2 directed", edgeDim: 3, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Layers = "gatv2", 2, 3, 3 }},
+		{name: "edge features gatv2", edgeDim: 2, set: func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Ranks = "gatv2", 2, 2, 4 }},
+		{name: "edge features gatv2 plain Go", edgeDim: 4, set: func(c *Config) { c.Model, c.Kernel, c.Ranks = "gatv2", "go", 3 }},
+		{name: "edge features gatv2 empty partition", edgeDim: 3, lopsided: true, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Servers = "gatv2", 2, 3, 0 }},
+		{name: "edge features gcn", edgeDim: 3, set: func(c *Config) { c.Ranks = 3 }},
 		{name: "perceptron", set: func(c *Config) { c.Model, c.Layers, c.Ranks = "mlp", 3, 4 }},
 		{name: "sparse perceptron", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "mlp", 3 }},
 		{name: "gcnii", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers, c.Alpha = "gcnii", 4, 3, 0.3 }},
@@ -572,6 +584,9 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 				if tc.weighted {
 					content.Edges = heavy{content.Edges.(graph.EdgePairs)}
 				}
+				if tc.edgeDim > 0 {
+					content.Edges = described{content.Edges.(graph.EdgePairs), tc.edgeDim}
+				}
 				data := write(t, content)
 				if tc.lopsided {
 					partitionBy(t, data, "", 3, lopsided()...)
@@ -590,7 +605,11 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 func checkGradient(t *testing.T, c Config, content graph.Content, data string) {
 	spec := c.Network(content.Features.Dim, content.Classes)
 	_, weighted := content.Edges.(graph.WeightedSource)
-	spec.Design.EdgeFeatures = weighted && spec.Dynamic()
+	if f, ok := content.Edges.(graph.FeaturedSource); ok && spec.Dynamic() {
+		spec.Design.EdgeDim = f.EdgeDim()
+	} else {
+		spec.Design.EdgeFeatures = weighted && spec.Dynamic()
+	}
 	before := make([]float32, spec.NumWeights())
 	spec.Initialize(before, c.Initializer, c.Seed)
 	for i := range before {

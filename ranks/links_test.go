@@ -8,13 +8,16 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"siafu/graph/npy"
-	"siafu/ranks/predictions"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
 	"siafu/graph"
 	"siafu/graph/holdout"
+	"siafu/graph/npy"
+	"siafu/ranks/predictions"
+	"siafu/ranks/safetensors"
 )
 
 // linked is a dataset with held edges, of a generated graph.
@@ -36,11 +39,15 @@ func TestGradientOfLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range []string{"mlp", "gcn"} {
+		for _, kind := range []string{"mlp", "gcn", "gcn, scored by a perceptron"} {
 			c := quick(t)
+			kind, scored, _ := strings.Cut(kind, ", ")
+			if scored != "" {
+				c.LinkScore, c.LinkHidden = "mlp", 7
+			}
 			c.Model, c.Dropout, c.WeightDecay, c.Epochs, c.Embedding, c.Servers = kind, 0, 0, 1, 5, 0
 			c.Optimizer, c.Momentum, c.LR, c.Hidden = "sgd", 0, 1, 6
-			s := c.Network(meta.FeatureDim, c.Outputs(meta))
+			s := c.NetworkOf(meta)
 			rng := rand.New(rand.NewPCG(1, 2))
 			from := make([]float32, s.NumWeights())
 			for i := range from {
@@ -72,7 +79,7 @@ func TestGradientOfLinks(t *testing.T) {
 					want := (up - down) / (2 * h)
 					// float32 rows are off by 1e-7 of values of about 10, in a mean over pairs; over 2h
 					if d := math.Abs(got - want); d > 1e-2*max(1, math.Abs(want)) {
-						t.Errorf("%s on %d ranks, directed %t: %v along a direction, want %v", kind, ranks, directed, got, want)
+						t.Errorf("%s %s on %d ranks, directed %t: %v along a direction, want %v", kind, scored, ranks, directed, got, want)
 					}
 				}
 			}
@@ -83,8 +90,15 @@ func TestGradientOfLinks(t *testing.T) {
 // Links are foretold as well as the blocks of a graph allow, in the same way on any number
 // of ranks, parts and with an epoch's dropout, and predictions are the run's.
 func TestLinks(t *testing.T) {
+	for _, score := range []string{"dot", "mlp"} {
+		t.Run(score, func(t *testing.T) { linksAlike(t, score) })
+	}
+}
+
+func linksAlike(t *testing.T, score string) {
 	data := linked(t, false)
 	c := quick(t)
+	c.LinkScore, c.LinkHidden = score, 12
 	c.Dropout, c.WeightDecay, c.Epochs, c.Servers, c.Initializer, c.Ranks = 0.2, 0, 15, 0, "xavier", 1
 	one := train(t, c, data)
 	m := one.Summary.Metrics.Test
@@ -115,6 +129,26 @@ func TestLinks(t *testing.T) {
 	alikeElsewhere(t, c, data)
 }
 
+// A run has the same bits on any number of threads, be edges there both ways or not.
+func TestLinksOnThreads(t *testing.T) {
+	for i, directed := range []bool{false, true, false, true} {
+		data := linked(t, directed)
+		c := quick(t)
+		if i > 1 {
+			c.LinkScore = "mlp"
+		}
+		c.Epochs, c.Ranks, c.Servers, c.Threads = 3, 2, 0, 1
+		one := train(t, c, data)
+		for _, threads := range []int{2, 5} {
+			c.Threads, c.Out = threads, filepath.Join(t.TempDir(), "run")
+			got := train(t, c, data)
+			if !reflect.DeepEqual(got.losses(), one.losses()) || !reflect.DeepEqual(got.Summary.Metrics, one.Summary.Metrics) {
+				t.Errorf("directed %t, %s: on %d threads losses are %v, want %v", directed, c.LinkScore, threads, got.losses(), one.losses())
+			}
+		}
+	}
+}
+
 // What does not go together with held edges is refused with a remedy.
 func TestLinksRefused(t *testing.T) {
 	data := linked(t, false)
@@ -131,6 +165,9 @@ func TestLinksRefused(t *testing.T) {
 		{data, func(c *Config) { c.LocalEpochs = 2 }, "leave --local-epochs out"},
 		{data, func(c *Config) { c.ClassWeights = "balanced" }, "there are no classes"},
 		{data, func(c *Config) { c.Embedding = 0 }, "1 or more"},
+		{data, func(c *Config) { c.LinkLayers = 0 }, "1 to 64"},
+		{data, func(c *Config) { c.LinkHidden = 0 }, "1 to 65536"},
+		{generated(t, false), func(c *Config) { c.LinkScore = "mlp" }, "leave --link-score out"},
 	} {
 		c := quick(t)
 		c.Ranks, c.Epochs, c.Servers = 2, 1, 0
@@ -181,12 +218,88 @@ func TestPredictPairs(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range [][2]string{{"", "first line"}, {"a,b\n1,2\n", "first line"}, {"src,dst\n", "no pairs"}, {"src,dst\n1\n", "line 2"}, {"src,dst\n1,400\n", `pair 1 names "400"`}} {
+	for _, bad := range [][2]string{{"", "first line"}, {"a,b\n1,2\n", "first line"}, {"src,dst\n", "no pairs"}, {"src,dst\n1\n", "line 2"}, {"src,dst\n1,400\n", `line 2 names "400"`}} {
 		text(bad[0])
 		p := PredictConfig{Ranks: 2, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m", Out: t.TempDir(), Pairs: file}
 		if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), bad[1]) {
 			t.Errorf("%q: it says %q, want %q", bad[0], err, bad[1])
 		}
+	}
+}
+
+// Scores by a perceptron are those of its weights in model.safetensors, written down in
+// float64; a run that goes on from these begins where the other ended; and what has no
+// perceptron refuses them.
+func TestPairsByPerceptron(t *testing.T) {
+	data := linked(t, true)
+	meta, err := graph.ReadMeta(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := quick(t)
+	c.Ranks, c.Epochs, c.Embedding, c.LinkScore, c.LinkLayers, c.LinkHidden, c.Initializer = 2, 4, 4, "mlp", 3, 5, "torch"
+	run := train(t, c, data)
+	list, _, err := safetensors.Read(filepath.Join(c.Out, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := map[string][]float32{}
+	for _, w := range list {
+		weights[w.Name] = w.Data
+	}
+	file := filepath.Join(t.TempDir(), "pairs.csv")
+	if err := os.WriteFile(file, []byte("src,dst\n3,7\n0,399\n5,5\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := PredictConfig{Ranks: 3, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m", Out: filepath.Join(t.TempDir(), "out"), Pairs: file}
+	if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := npy.ReadFile(filepath.Join(p.Out, predictions.EmbeddingFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := f.Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := readCSV(t, filepath.Join(p.Out, predictions.PairsFile))
+	for i, pair := range [][2]int{{3, 7}, {0, 399}, {5, 5}} {
+		h := make([]float64, 4)
+		for j := range h {
+			h[j] = float64(z[4*pair[0]+j]) * float64(z[4*pair[1]+j])
+		}
+		for l := range 3 {
+			w, b := weights[fmt.Sprintf("score.%d.weight", l)], weights[fmt.Sprintf("score.%d.bias", l)]
+			out := make([]float64, len(b))
+			for k := range out {
+				out[k] = float64(b[k])
+				for j, v := range h {
+					out[k] += v * float64(w[j*len(b)+k])
+				}
+				if l < 2 {
+					out[k] = max(out[k], 0)
+				}
+			}
+			h = out
+		}
+		got, err := strconv.ParseFloat(rows[i][2], 64)
+		// six digits are written, of a sum of float32s
+		if err != nil || len(h) != 1 || math.Abs(got-h[0]) > 1e-5*max(1, math.Abs(h[0])) {
+			t.Errorf("pair %v has the score %v, want %v", pair, rows[i][2], h)
+		}
+	}
+	s := c.NetworkOf(meta)
+	if n := 4*5 + 5 + 5*5 + 5 + 5 + 1; s.HeadRange().Hi-s.HeadRange().Lo != n || len(run.weights(t, s)) != s.NumWeights() {
+		t.Errorf("the perceptron has the weights %v of %d, want %d", s.HeadRange(), s.NumWeights(), n)
+	}
+	if err := Export(ExportOptions{Run: c.Out, PyTorch: true}, io.Discard); !strings.Contains(fmt.Sprint(err), "perceptron") {
+		t.Errorf("an export says %v", err)
+	}
+	other := c
+	other.Init, other.Out, other.LinkHidden = filepath.Join(c.Out, "model.safetensors"), filepath.Join(t.TempDir(), "run"), 6
+	if err := Train(context.Background(), other, data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), "score.0.weight") {
+		t.Errorf("weights of another width: %v", err)
 	}
 }
 

@@ -81,6 +81,26 @@ func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
 	}
 }
 
+// So does attention with features of edges, which every rank has in its shard.
+func TestMpirunEqualsInProcessWithEdgeFeatures(t *testing.T) {
+	siafu := program(t)
+	data := describedGraph(t, true, 3)
+	c := fifty(t, 0.3)
+	c.Epochs, c.Model, c.Heads, c.LR, c.Ranks, c.Servers = 10, "gatv2", 2, 0.005, 3, 1
+	inside := train(t, c, data)
+	out := filepath.Join(t.TempDir(), "run")
+	cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--epochs", "10", "--dropout", "0.3", "--input-dropout", "0.3", "--model", "gatv2", "--heads", "2",
+		"--lr", "0.005", "--eval-every", "0", "--servers", "1", "--out", out, "--quiet")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	outside := readRun(t, out)
+	sameLosses(t, "mpirun", outside.losses(), inside.losses(), 0)
+	if !bytes.Equal(outside.model, inside.model) {
+		t.Error("model.safetensors differs between processes and goroutines")
+	}
+}
+
 // Bounded asynchrony runs over processes, with servers and with none, and
 // trains.
 func TestMpirunAsync(t *testing.T) {

@@ -417,7 +417,7 @@ func TestPoliciesInTheirLimits(t *testing.T) {
 	} {
 		run := func(policy string, sums bool) trained {
 			c := quick(t)
-			c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.LR, c.CheckpointEvery = 4, 0, 6, 0, 0.005, "off"
+			c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.LR, c.CheckpointEvery, c.GhostFeatures = 4, 0, 6, 0, 0.005, "off", "sent"
 			if set(&c); !sums { // which sample has not
 				c.PreAggregate = "off"
 			}

@@ -146,7 +146,7 @@ func sameSums(t *testing.T, line runfolder.Epoch, f *trace.File, s runfolder.Sum
 func TestTimelineOrder(t *testing.T) {
 	c := quick(t)
 	c.Epochs, c.Dropout, c.Ranks, c.Servers, c.CacheInput, c.Threads = 2, 0, 2, 0, "off", 1
-	c.PreAggregate = "on"
+	c.PreAggregate, c.GhostFeatures = "on", "sent"
 	_, f := traced(t, c, generated(t, true))
 	var got []string // each kind where its last task is
 	for _, e := range f.Events {

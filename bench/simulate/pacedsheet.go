@@ -116,10 +116,11 @@ func (s *sheet) paced(o engine.Outline, epoch int) (map[place]float64, error) {
 // size is how many intervals there are, and room for the layers: none of either where
 // the file is damaged, whose tasks then are left over.
 func (s *sheet) size() (intervals int, layers []engine.LayerOutline) {
-	count := 0
-	for k := range s.tasks {
+	count, back := 0, schedule.ApplyBackward.Kind()
+	first := len(s.tasks[key{back, 0, 0}])
+	for k, list := range s.tasks {
 		count = max(count, k.layer+1)
-		if k.kind == schedule.ApplyBackward.Kind() {
+		if alone := k.layer == 0 && len(list) < min(first, 2); k.kind == back && !alone { // a piece of ghosts
 			intervals = max(intervals, k.interval+1)
 		}
 	}

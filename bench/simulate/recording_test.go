@@ -61,6 +61,14 @@ var outlines = map[string]engine.Outline{
 		Layers: []engine.LayerOutline{{Gathers: true}, {Gathers: true, GathersBackward: true}}, Barrier: true,
 		Intervals: 2, Loss: true, Ghosts: true, Returns: true, Pieces: 1,
 	},
+	"features of ghosts kept": {
+		Layers:    []engine.LayerOutline{{Gathers: true, GathersBackward: true}, {Gathers: true, GathersBackward: true}},
+		Intervals: 2, Loss: true, Ghosts: true, Returns: true, Known: 5, Pieces: 5,
+	},
+	"features of ghosts kept, sums": {
+		Layers:    []engine.LayerOutline{{Gathers: true}, {Gathers: true, GathersBackward: true}},
+		Intervals: 3, Loss: true, Ghosts: true, Returns: true, Known: 2, Pieces: 1, Sums: 4,
+	},
 	"one rank":       {Layers: []engine.LayerOutline{{Gathers: true, GathersBackward: true}}, Intervals: 1, Loss: true},
 	"no propagation": {Layers: []engine.LayerOutline{{}, {}}, Intervals: 2, Loss: true},
 }

@@ -1,6 +1,9 @@
 package simulate
 
-import "siafu/ranks/schedule"
+import (
+	"siafu/ranks/engine"
+	"siafu/ranks/schedule"
+)
 
 // recut is the rank with tasks cut otherwise: stages between which nothing is gathered as
 // one task (Dorylus, §6), where fused, and so many intervals, each of which takes its
@@ -39,7 +42,7 @@ func (k *Rank) divided(times map[place]float64, intervals int) map[place]float64
 	}
 	list := map[place]float64{}
 	for at, takes := range times {
-		if at.interval == schedule.Whole || at.stage == schedule.Sum || at.stage == schedule.GhostGrads {
+		if at.interval == schedule.Whole || engine.OfGhosts(at.stage) {
 			list[at] = takes
 			continue
 		}

@@ -135,7 +135,9 @@ func (s *sheet) outline(barrier, fused bool) engine.Outline {
 		}
 		o.Pieces = max(o.Pieces, s.count(schedule.GatherBackward.Kind(), l)-returned)
 	}
-	o.InputKept = len(s.tasks[key{schedule.Apply.Kind(), 0, 0}]) == 1
+	tensor := s.count(schedule.Apply.Kind(), 0)
+	o.InputKept = tensor == o.Intervals
+	o.Known = max(0, tensor-2*o.Intervals)
 	return o
 }
 

@@ -19,6 +19,8 @@ const (
 	purposeSplit
 	purposeStrays
 	purposeTargets
+	purposeEdgeFeatures
+	purposeEdgeCentroids
 )
 
 // Write generates a dataset folder at dir, which must not exist unless force
@@ -59,6 +61,9 @@ func content(asked Options) (*graph.Content, error) {
 		Classes:    o.Classes,
 		Split:      split(e, o),
 	}
+	if o.EdgeFeatures > 0 {
+		c.Edges = graph.WithFeatures(e, o.EdgeFeatures, newEdgeFeatures(o, e).each)
+	}
 	if o.Task != graph.MultiClass {
 		c.Task, c.Classes = o.Task, o.Labels
 		var best string
@@ -81,6 +86,9 @@ func (o *Options) source(fitted float64) string {
 	s += fmt.Sprintf(", skew %g, noise %g", o.Skew, o.Noise)
 	if o.Strays > 0 {
 		s += fmt.Sprintf(", strays %g", o.Strays)
+	}
+	if o.EdgeFeatures > 0 {
+		s += fmt.Sprintf(", edge features %d", o.EdgeFeatures)
 	}
 	if o.Communities > 1 {
 		s += fmt.Sprintf(", communities %d", o.Communities)

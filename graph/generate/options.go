@@ -24,23 +24,24 @@ const op = "generate"
 // on 16 % of the vertices. Strays are what keeps a network from being right about all
 // vertices of a graph with many edges, where sums over neighbours have no noise left.
 type Options struct {
-	Like        string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
-	Scale       float64 `default:"1" help:"Multiplies vertices and edges."`
-	Name        string  `help:"Name of the dataset."` // zero: Like with "-like" behind it, else "planted"
-	Vertices    int64   `help:"Number of vertices; needed without --like."`
-	Edges       int64   `help:"Number of directed edges; needed without --like."` // distinct, as stored
-	Features    int     `help:"Feature dimension; 64 without --like."`
-	Classes     int     `help:"Number of classes; 8 without --like."`
-	Homophily   float64 `help:"Share of edges inside a class; 0 is the default of 0.6, negative is none."`
-	Skew        float64 `help:"Skew of degrees from 0 to 1; 0 is the default of 0.6, negative is none."`
-	Noise       float64 `help:"Noise of features against the distance of classes; 0 is the look-alike's, else 1, negative is none."`
-	Strays      float64 `help:"Share of vertices whose label is another one than that of the class which their edges and features are of; 0 is the look-alike's or none, negative is none."`
-	Communities int     `help:"Communities of each class, with edges and features of their own; the last of several is in the test set alone. 0 is the look-alike's or one."`
-	Task        string  `enum:",multiclass,multilabel,regression" default:"" help:"What vertices bear: multiclass, their class; multilabel, labels that their class has; regression, numbers about those of their class. Empty: multiclass."`
-	Labels      int     `help:"Labels, or columns of numbers, of the tasks other than multiclass; 0 is 8 labels or one column."`
-	Directed    bool    `help:"Leave edges in one direction."`
-	Seed        uint64  `default:"1" help:"Equal seeds make equal graphs."`
-	Memory      int     `default:"2048" help:"MiB for edges while they are sorted: where they do not fit, they are drawn once more for every part that does."`
+	Like         string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
+	Scale        float64 `default:"1" help:"Multiplies vertices and edges."`
+	Name         string  `help:"Name of the dataset."` // zero: Like with "-like" behind it, else "planted"
+	Vertices     int64   `help:"Number of vertices; needed without --like."`
+	Edges        int64   `help:"Number of directed edges; needed without --like."` // distinct, as stored
+	Features     int     `help:"Feature dimension; 64 without --like."`
+	EdgeFeatures int     `name:"edge-features" help:"Features of an edge; 0 is none. They tell whether its ends are of one class, under the noise of --noise."`
+	Classes      int     `help:"Number of classes; 8 without --like."`
+	Homophily    float64 `help:"Share of edges inside a class; 0 is the default of 0.6, negative is none."`
+	Skew         float64 `help:"Skew of degrees from 0 to 1; 0 is the default of 0.6, negative is none."`
+	Noise        float64 `help:"Noise of features against the distance of classes; 0 is the look-alike's, else 1, negative is none."`
+	Strays       float64 `help:"Share of vertices whose label is another one than that of the class which their edges and features are of; 0 is the look-alike's or none, negative is none."`
+	Communities  int     `help:"Communities of each class, with edges and features of their own; the last of several is in the test set alone. 0 is the look-alike's or one."`
+	Task         string  `enum:",multiclass,multilabel,regression" default:"" help:"What vertices bear: multiclass, their class; multilabel, labels that their class has; regression, numbers about those of their class. Empty: multiclass."`
+	Labels       int     `help:"Labels, or columns of numbers, of the tasks other than multiclass; 0 is 8 labels or one column."`
+	Directed     bool    `help:"Leave edges in one direction."`
+	Seed         uint64  `default:"1" help:"Equal seeds make equal graphs."`
+	Memory       int     `default:"2048" help:"MiB for edges while they are sorted: where they do not fit, they are drawn once more for every part that does."`
 
 	flips      float64 // Strays, of the tasks in which they are none of classes
 	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: the look-alike's, else 0.6 and 0.2
@@ -127,6 +128,7 @@ func (o *Options) check() error {
 		{o.Classes >= 1 && int64(o.Classes) <= o.Vertices/2, "classes", o.Classes, "1 to half the number of vertices"},
 		{o.Communities >= 1 && int64(o.Communities) <= o.Vertices/2/int64(max(o.Classes, 1)), "communities", o.Communities, "1 to half the number of vertices of a class"},
 		{o.Memory >= 1 && o.Memory <= 1<<30, "memory", o.Memory, "1 to 1073741824 MiB"},
+		{o.EdgeFeatures >= 0 && o.EdgeFeatures <= graph.MaxEdgeDim, "edge-features", o.EdgeFeatures, fmt.Sprint("0 to ", graph.MaxEdgeDim)},
 		{o.Features >= 0 && o.Features <= 1<<20, "features", o.Features, "1 to 1048576"},
 		{o.Homophily <= 1, "homophily", o.Homophily, "at most 1"},
 		{o.Skew < 1, "skew", o.Skew, "below 1"},

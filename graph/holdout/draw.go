@@ -45,6 +45,17 @@ func (d *drawer) pairs() (n int64) {
 	return n
 }
 
+// draw holds these shares of the pairs with an edge.
+func (d *drawer) draw(h *graph.HeldOut, o Options, val, test float64) error {
+	pairs := d.pairs()
+	sizes := [2]int64{int64(val * float64(pairs)), int64(test * float64(pairs))}
+	if min(sizes[0], sizes[1]) == 0 {
+		return fault.New(fault.Data, op, d.ds.Dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).Then("hold out more")
+	}
+	d.hold(h, pairs, sizes)
+	return nil
+}
+
 // hold draws so many pairs for validation and for the test, each set of which is as likely
 // as any other. Where an edge goes both ways chance says which end is its source.
 //
@@ -72,9 +83,22 @@ func (d *drawer) hold(h *graph.HeldOut, left int64, sizes [2]int64) {
 	slices.Sort(d.taken)
 }
 
-// negatives draws what the held edges of a split are told from.
-func (d *drawer) negatives(h *graph.Held, o Options) error {
-	n, count := d.ds.Meta.Vertices, o.Negatives
+// negatives draws what the held edges of a split are told from, where it is not given.
+func (d *drawer) negatives(h *graph.Held, count, ranked int) error {
+	if h.Not.Len() == 0 {
+		if err := d.without(h, count); err != nil {
+			return err
+		}
+	}
+	if h.Each != nil {
+		return nil
+	}
+	return d.ranked(h, ranked)
+}
+
+// without draws pairs without an edge, 0 being as many as there are held edges.
+func (d *drawer) without(h *graph.Held, count int) error {
+	n := d.ds.Meta.Vertices
 	if count == 0 {
 		count = h.Edges.Len()
 	}
@@ -94,7 +118,7 @@ func (d *drawer) negatives(h *graph.Held, o Options) error {
 		d.drawn[pair(u, v)] = true
 		h.Not.Src, h.Not.Dst = append(h.Not.Src, u), append(h.Not.Dst, v)
 	}
-	return d.ranked(h, o.Ranked)
+	return nil
 }
 
 // ranked draws the vertices of Each, of which one may come twice.

@@ -3,6 +3,7 @@ package holdout
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,14 @@ type Options struct {
 	Negatives int    `default:"0" help:"Pairs without an edge to tell the held edges of a split from; 0: as many as these, as in Kipf & Welling 2016."`
 	Ranked    int    `default:"1000" help:"Vertices without an edge to its source among which each held edge is ranked, for MRR; 0: none."`
 	Seed      uint64 `default:"1" help:"Seed of all draws."`
+
+	Val      string `placeholder:"FILE" help:"Edges for validation, in place of a draw: text with the columns src and dst, .npy, .npz, or a .pt split file of the Open Graph Benchmark, which may hold negatives as well."`
+	Test     string `placeholder:"FILE" help:"The same for the test."`
+	ValNot   string `placeholder:"FILE" help:"Pairs to tell all edges for validation from, such as --val's. Empty: those of --val, or as many as --negatives says, drawn."`
+	TestNot  string `placeholder:"FILE" help:"The same for the test."`
+	ValEach  string `placeholder:"FILE" help:"Vertices among which each edge for validation is ranked: text with as many ids in each line, or an .npy array with a row for each edge."`
+	TestEach string `placeholder:"FILE" help:"The same for the test."`
+	KeepHeld bool   `help:"Leave edges of --val and --test in the graph where it has them, as the Open Graph Benchmark does."`
 }
 
 const op = "hold out"
@@ -35,6 +44,12 @@ func (o *Options) shares() (val, test float64, err error) {
 			of[i], err = strconv.ParseFloat(parts[i], 64)
 			bad, sum = err != nil || !(of[i] > 0), sum+of[i]
 		}
+	}
+	if (o.Val == "") != (o.Test == "") {
+		return 0, 0, usage("give both, or neither to have edges drawn", "--val=%s --test=%s", o.Val, o.Test)
+	}
+	if o.Val == "" && (o.ValNot+o.TestNot+o.ValEach+o.TestEach != "" || o.KeepHeld) {
+		return 0, 0, usage("give the edges, too, as --val and --test", "negatives or --keep-held without edges")
 	}
 	if bad || sum < 100-1e-9 || sum > 100+1e-9 {
 		return 0, 0, usage("it must be three shares above 0 that add up to 100, as 85/5/10", "--split=%s", o.Split)
@@ -66,14 +81,16 @@ func Write(dir, dst string, o Options, force bool) (*graph.WriteReport, error) {
 	}
 	d := &drawer{ds: ds, rng: rand.New(rand.NewPCG(o.Seed, 0))}
 	held := &graph.HeldOut{Ranked: o.Ranked}
-	pairs := d.pairs()
-	sizes := [2]int64{int64(val * float64(pairs)), int64(test * float64(pairs))}
-	if min(sizes[0], sizes[1]) == 0 {
-		return nil, fault.New(fault.Data, op, dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).Then("hold out more")
+	if o.Val == "" {
+		err = d.draw(held, o, val, test)
+	} else {
+		err = d.read(held, o)
 	}
-	d.hold(held, pairs, sizes)
+	if err != nil {
+		return nil, err
+	}
 	for _, h := range []*graph.Held{&held.Val, &held.Test} {
-		if err := d.negatives(h, o); err != nil {
+		if err := d.negatives(h, o.Negatives, held.Ranked); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +104,7 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 	without := rest{d.ds, d.taken}
 	c := graph.Content{
 		Name: m.Name + "-links", Licence: m.Licence, Synthetic: m.Synthetic, Vertices: m.Vertices,
-		Source: strings.TrimPrefix(fmt.Sprintf("%s, of whose edges %s are held out by seed %d", m.Source, o.Split, o.Seed), ", "),
+		Source: strings.TrimPrefix(m.Source+", "+o.source(), ", "),
 		Edges:  without, Features: d.ds.Features, Normalize: m.Normalized, Table: m.Table, IDs: d.ds.IDs,
 		Task: graph.Links, Labels: make([]int32, n), Split: make([]uint8, n), HeldOut: h,
 	}
@@ -97,7 +114,18 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 	if m.Weighted {
 		c.Edges = weighted{without}
 	}
+	if m.EdgeDim > 0 {
+		c.Edges = graph.WithFeatures(c.Edges, m.EdgeDim, without.eachFeatures)
+	}
 	return c
+}
+
+// source says what is held out.
+func (o *Options) source() string {
+	if o.Val != "" {
+		return fmt.Sprintf("of whose edges those of %s and %s are held out", filepath.Base(o.Val), filepath.Base(o.Test))
+	}
+	return fmt.Sprintf("of whose edges %s are held out by seed %d", o.Split, o.Seed)
 }
 
 // pair is the number of a pair of vertices, whichever comes first.
@@ -135,4 +163,16 @@ type weighted struct{ rest }
 // EachWeight implements graph.WeightedSource.
 func (w weighted) EachWeight(yield func(src, dst uint32, weight float32) error) error {
 	return w.each(func(src, dst uint32, at int64) error { return yield(src, dst, w.ds.Weights[at]) })
+}
+
+// eachFeatures are edges with their weights, 1 where they have none, and their features.
+func (r rest) eachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
+	dim := r.ds.Meta.EdgeDim
+	return r.each(func(src, dst uint32, at int64) error {
+		w := float32(1)
+		if r.ds.Weights != nil {
+			w = r.ds.Weights[at]
+		}
+		return yield(src, dst, w, r.ds.EdgeFeatures[int(at)*dim:][:dim])
+	})
 }

@@ -118,3 +118,56 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// What is left of the edges keeps its weights and features.
+func TestWhatIsLeftKeepsFeatures(t *testing.T) {
+	for _, weighted := range []bool{false, true} {
+		n := 60
+		var pairs graph.EdgePairs
+		for u := range uint32(n) {
+			for d := range uint32(5) {
+				pairs = append(pairs, u, (u+d+1)%uint32(n))
+			}
+		}
+		var edges graph.EdgeSource = pairs
+		if weighted {
+			edges = heavy{pairs}
+		}
+		c := graph.Content{
+			Name: "ring", Vertices: int64(n), Labels: make([]int32, n), Split: make([]uint8, n),
+			Features: graph.Features{Rows: n, Dim: 1, Dense: make([]float32, n)},
+			Edges: graph.WithFeatures(edges, 2, func(yield func(src, dst uint32, weight float32, features []float32) error) error {
+				return pairs.Each(func(src, dst uint32) error {
+					return yield(src, dst, float32(src+1), []float32{float32(src), float32(dst)})
+				})
+			}),
+		}
+		dir, dst := filepath.Join(t.TempDir(), "ring"), filepath.Join(t.TempDir(), "links")
+		if _, err := graph.Write(dir, c, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := holdout.Write(dir, dst, holdout.Options{Split: "70/10/20", Seed: 2}, false); err != nil {
+			t.Fatal(err)
+		}
+		ds := open(t, dst)
+		if int(ds.Meta.Edges) >= len(pairs)/2 || ds.Meta.EdgeDim != 2 || ds.Meta.Weighted != weighted {
+			t.Fatalf("%+v", ds.Meta)
+		}
+		for v := range n {
+			for i := ds.In.Offsets[v]; i < ds.In.Offsets[v+1]; i++ {
+				u := float32(ds.In.Cols[i])
+				if f := ds.EdgeFeatures[2*i:]; f[0] != u || f[1] != float32(v) || weighted && ds.Weights[i] != u+1 {
+					t.Errorf("edge %v → %d has the features %v", u, v, f[:2])
+				}
+			}
+		}
+	}
+}
+
+// heavy gives edges the weight of their source.
+type heavy struct{ graph.EdgePairs }
+
+// EachWeight implements graph.WeightedSource.
+func (h heavy) EachWeight(yield func(src, dst uint32, weight float32) error) error {
+	return h.Each(func(src, dst uint32) error { return yield(src, dst, float32(src+1)) })
+}

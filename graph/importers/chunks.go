@@ -61,3 +61,22 @@ func (b edgeBuffer) Each(yield func(src, dst uint32) error) error {
 	}
 	return nil
 }
+
+// cursor reads chunks from the beginning.
+type cursor[T mapped.Elem] struct {
+	chunks *chunks[T]
+	next   int // chunk
+	rest   []T
+}
+
+// fill sets dst to what comes next, of which there must be so much.
+func (c *cursor[T]) fill(dst []T) {
+	for len(dst) > 0 {
+		if len(c.rest) == 0 {
+			c.rest = c.chunks.filled(c.next)
+			c.next++
+		}
+		n := copy(dst, c.rest)
+		dst, c.rest = dst[n:], c.rest[n:]
+	}
+}

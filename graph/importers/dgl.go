@@ -76,6 +76,9 @@ var dglNames = map[string][]string{
 // dglWeights are the names of weights in edata.
 var dglWeights = []string{"weight", "edge_weight", "w"}
 
+// dglFeatures are those of features of edges.
+var dglFeatures = []string{"feat", "features", "edge_attr"}
+
 // dglArrays are the tensors of a graph under PyTorch Geometric's names.
 type dglArrays struct {
 	path  string
@@ -93,6 +96,11 @@ func (d *dglArrays) find(name string) (a *npy.Array, place string) {
 		return &count, "vertices"
 	case "edge_weight":
 		return among(d.graph.EdgeData, "edata", dglWeights)
+	case "edge_attr":
+		if a, place := among(d.graph.EdgeData, "edata", dglFeatures); a != nil && len(a.Shape) == 2 && a.Shape[1] > 1 {
+			return a, place
+		}
+		return nil, "" // one column may be anything, and is said to be left out
 	}
 	return among(d.graph.VertexData, "ndata", dglNames[name])
 }

@@ -43,10 +43,11 @@ type importer struct {
 	// by itself.
 	recognises func(src string) bool
 	// after, if set, adds to the dataset folder once it is written, or to the log.
-	after   func(o Options, r *graph.WriteReport) error
-	isTable bool // has columns, which options may be about
-	weights bool // is read with weights of edges, if it has some
-	several bool // may hold several graphs
+	after    func(o Options, r *graph.WriteReport) error
+	isTable  bool // has columns, which options may be about
+	weights  bool // is read with weights of edges, if it has some
+	features bool // and with features of edges that no flag names
+	several  bool // may hold several graphs
 	// onlySplit says why --split has nothing to choose from, "" where it has.
 	onlySplit string
 }
@@ -54,11 +55,11 @@ type importer struct {
 // table lists the formats; "auto" takes the first that recognises the source.
 var table = []importer{
 	{name: "raw", read: raw, recognises: isRaw},
-	{name: "npz", read: npz, recognises: isNpz, weights: true},
-	{name: "torch", read: torch, recognises: isTorch, after: sayDirection, weights: true},
-	{name: "dgl", read: dgl, recognises: isDGL, after: sayDirection, weights: true, several: true},
+	{name: "npz", read: npz, recognises: isNpz, weights: true, features: true},
+	{name: "torch", read: torch, recognises: isTorch, after: sayDirection, weights: true, features: true},
+	{name: "dgl", read: dgl, recognises: isDGL, after: sayDirection, weights: true, features: true, several: true},
 	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "there is only the public one"},
-	{name: "ogb", read: ogb, recognises: isOGB},
+	{name: "ogb", read: ogb, recognises: isOGB, features: true},
 	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), weights: true, onlySplit: "role.json holds the only one"},
 	{name: "reddit-npz", read: reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only one"},
 	{name: "bsnap", read: bsnap, recognises: isBsnap, after: keepParts,
@@ -133,6 +134,7 @@ func (f *importer) load(o Options) (c *graph.Content, release func(), err error)
 	if !f.isTable {
 		columns := o.TableOptions
 		columns.DropWeights = columns.DropWeights && !f.weights
+		columns.DropEdgeFeatures = columns.DropEdgeFeatures && !f.features
 		if err := columns.onlyTables("import "+f.name, o.Src); err != nil {
 			return nil, nil, err
 		}

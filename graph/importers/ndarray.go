@@ -69,15 +69,23 @@ func (a ndarray) dense(k *keeper, n int64) (graph.Features, error) {
 	}
 	f.Dim = a.Shape[1]
 	var err error
-	if a.Type == "<f4" && !a.Fortran {
-		f.Dense, err = a.Float32s()
-	} else if f.Dense, err = reserve[float32](k, a.op, a.path, a.Len()); err == nil {
-		err = a.CopyFloat32s(f.Dense)
-	}
-	if err != nil {
+	if f.Dense, err = a.float32s(k); err != nil {
 		return f, err
 	}
 	return f, checkFinite(a.op, a.path, f.Dense, f.Dim)
+}
+
+// float32s are the elements in rows: where they are when they are float32 in rows already,
+// and converted into mapped memory otherwise.
+func (a ndarray) float32s(k *keeper) ([]float32, error) {
+	if a.Type == "<f4" && !a.Fortran {
+		return a.Float32s()
+	}
+	values, err := reserve[float32](k, a.op, a.path, a.Len())
+	if err == nil {
+		err = a.CopyFloat32s(values)
+	}
+	return values, err
 }
 
 // integers are the whole numbers of an array of the given shape; a dimension of

@@ -36,10 +36,15 @@ func ogb(k *keeper, o Options) (*graph.Content, error) {
 	if err = ogbLabels(o, c); err != nil {
 		return nil, err
 	}
-	if c.Features, err = ogbFeatures(k, o, n); err != nil {
+	along, err := ogbEdges(k, o, n, edges)
+	if err != nil {
 		return nil, err
 	}
-	if c.Edges, err = ogbEdges(k, o, n, edges); err != nil {
+	c.Edges = along.source()
+	if along.dim > 0 {
+		o.Log("edge_features=%d path=%s", along.dim, filepath.Join(o.Src, "raw", ogbEdgeFeatures))
+	}
+	if c.Features, err = ogbFeatures(k, o, n, along); err != nil {
 		return nil, err
 	}
 	if !o.Symmetrise {
@@ -127,9 +132,21 @@ func parseFeature(b []byte) (float32, bool) {
 	return float32(v), ok && math.Abs(v) <= math.MaxFloat32
 }
 
-func ogbFeatures(k *keeper, o Options, n int64) (graph.Features, error) {
+// Tables of numbers, a row for each vertex and each edge. Either may be missing.
+const (
+	ogbNodeFeatures = "node-feat.csv.gz"
+	ogbEdgeFeatures = "edge-feat.csv.gz"
+)
+
+// ogbFeatures are those of vertices: their table, or where only edges have one the means of
+// the features of the edges into each, and out of it where edges go both ways.
+func ogbFeatures(k *keeper, o Options, n int64, along *weightedEdges) (graph.Features, error) {
+	path := filepath.Join(o.Src, "raw", ogbNodeFeatures)
+	if !exists(path) && along.dim > 0 {
+		o.Log("features=means of the features of edges: there is no %s", path)
+		return along.means(k, int(n), o.Symmetrise)
+	}
 	f := graph.Features{Rows: int(n)}
-	path := filepath.Join(o.Src, "raw", "node-feat.csv.gz")
 	rows := int64(0)
 	err := parseFile(opOGB, path, csvParser(opOGB, path, parseFeature), func(t csvTable[float32]) error {
 		if f.Dense == nil {
@@ -159,9 +176,10 @@ func ogbFeatures(k *keeper, o Options, n int64) (graph.Features, error) {
 	return f, err
 }
 
-func ogbEdges(k *keeper, o Options, n, edges int64) (graph.EdgeSource, error) {
+// ogbEdges are the edges, with their features where there is a table of those.
+func ogbEdges(k *keeper, o Options, n, edges int64) (*weightedEdges, error) {
 	path := filepath.Join(o.Src, "raw", "edge.csv.gz")
-	out := newEdgeBuffer(k, opOGB, path)
+	out := newWeightedEdges(k, opOGB, path)
 	parse := func(b []byte) (uint32, bool) {
 		v, ok := parseInt(b)
 		return uint32(v), ok && v >= 0 && v < n
@@ -176,7 +194,59 @@ func ogbEdges(k *keeper, o Options, n, edges int64) (graph.EdgeSource, error) {
 		err = fault.New(fault.Data, opOGB, path, "%d edges, expected %d as in num-edge-list.csv.gz", out.pairs, edges).
 			Then("the file is truncated, fetch it again")
 	}
+	if table := filepath.Join(o.Src, "raw", ogbEdgeFeatures); err == nil && exists(table) && !o.DropEdgeFeatures {
+		err = out.readFeatures(table)
+	}
 	return out, err
+}
+
+// readFeatures reads a table with a row for each of the edges.
+func (e *weightedEdges) readFeatures(path string) error {
+	rows := int64(0)
+	err := parseFile(opOGB, path, csvParser(opOGB, path, parseFeature), func(t csvTable[float32]) error {
+		if e.dim == 0 {
+			e.dim = t.cols
+		}
+		rows += int64(len(t.values) / t.cols)
+		if err := t.sameCols(opOGB, path, e.dim); err != nil || rows > e.pairs {
+			return err
+		}
+		return e.features.add(t.values)
+	})
+	if err == nil && rows != e.pairs {
+		err = fault.New(fault.Data, opOGB, path, "%d rows for %d edges", rows, e.pairs).Then("the file is truncated, fetch it again")
+	}
+	return err
+}
+
+// means are those of the features of the edges into each of n vertices, and with symmetrise
+// of those out of it, too; 0 where there are none. Loops are no edges.
+func (e *weightedEdges) means(k *keeper, n int, symmetrise bool) (graph.Features, error) {
+	f := graph.Features{Rows: n, Dim: e.dim}
+	sums, count := make([]float64, n*e.dim), make([]float64, n)
+	var err error
+	if f.Dense, err = reserve[float32](k, e.op, e.path, n*e.dim); err != nil {
+		return f, err
+	}
+	add := func(v uint32, features []float32) {
+		count[v]++
+		for j, x := range features {
+			sums[int(v)*e.dim+j] += float64(x)
+		}
+	}
+	e.eachFeatures(func(src, dst uint32, _ float32, features []float32) error {
+		if src == dst {
+			return nil
+		}
+		if add(dst, features); symmetrise {
+			add(src, features)
+		}
+		return nil
+	})
+	for i, sum := range sums {
+		f.Dense[i] = float32(sum / max(count[i/e.dim], 1))
+	}
+	return f, nil
 }
 
 // ogbSplit reads the split of the type that --split names, or of the only

@@ -12,6 +12,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/pickle"
+	"siafu/graph/torchfile"
 )
 
 const opPlanetoid = "import planetoid"
@@ -147,7 +148,7 @@ func (d *citation) pickle(ext string) (any, error) {
 
 // oneHot takes an array [rows x classes] apart.
 func (d *citation) oneHot(v any) ([][]int64, error) {
-	a, err := pickledArray(v)
+	a, err := torchfile.NumPy(v)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,8 @@ type namedArrays interface {
 }
 
 // pyg makes a dataset of arrays with the names of PyTorch Geometric's Data: edge_index
-// [2 x edges], x [n x features]; and where they are there edge_weight or edge_attr [edges], y [n], train_mask, val_mask and
+// [2 x edges], x [n x features]; and where they are there edge_weight or edge_attr [edges], edge_attr
+// [edges x features], y [n], train_mask, val_mask and
 // test_mask [n] or [n x splits], num_nodes, ids [n] of any type.
 func pyg(k *keeper, o Options, op string, in namedArrays) (*graph.Content, error) {
 	x := in.get("x")
@@ -82,7 +83,7 @@ func pygEdges(k *keeper, o Options, in namedArrays, c *graph.Content) error {
 			return badEdge(a.op, a.path, int64(i%m), i/m, int64(v), c.Vertices)
 		}
 	}
-	c.Edges, err = pygWeights(o, in, endRows{ends[:m], ends[m:]})
+	c.Edges, err = pygEdgeData(k, o, in, endRows{ends[:m], ends[m:]})
 	return err
 }
 

@@ -3,6 +3,7 @@ package importers
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 
 	"siafu/graph"
@@ -18,6 +19,8 @@ type edgeTable struct {
 	dropped           bool // weights that are not 1
 	ids               *idIndex
 	out               *weightedEdges
+	columns           []*encoder // of features
+	row               featureRows
 }
 
 // readEdges reads the table of edges, whose ends are ids of vertices. An edge of
@@ -34,17 +37,32 @@ func (im *tableImport) readEdges() (graph.EdgeSource, error) {
 	if err := e.findColumns(im.TableOptions); err != nil {
 		return nil, err
 	}
+	if err := e.chooseFeatures(im); err != nil {
+		return nil, err
+	}
 	e.out = newWeightedEdges(im.keep, im.op(), path)
-	err = e.each(func(at int64, cells [][]byte) error {
-		var pair [2]uint32
-		weight, err := e.edge(at, cells, &pair)
-		if err != nil || weight == 0 {
+	e.out.dim = len(e.columns)
+	err = e.eachEdge(func(at int64, cells [][]byte, pair [2]uint32, weight float32) error {
+		if err := e.putFeatures(at, cells); err != nil {
 			return err
 		}
 		return e.out.put(pair, weight)
 	})
 	e.say(im)
 	return e.out.source(), err
+}
+
+// eachEdge visits the rows that are edges.
+func (e *edgeTable) eachEdge(yield func(at int64, cells [][]byte, pair [2]uint32, weight float32) error) error {
+	e.zeros, e.unknown = 0, 0
+	return e.each(func(at int64, cells [][]byte) error {
+		var pair [2]uint32
+		weight, err := e.edge(at, cells, &pair)
+		if err != nil || weight == 0 {
+			return err
+		}
+		return yield(at, cells, pair, weight)
+	})
 }
 
 // findColumns finds ends and weights.
@@ -60,6 +78,9 @@ func (e *edgeTable) findColumns(o TableOptions) (err error) {
 	}
 	if e.weight = e.column(cmp.Or(o.Weight, "weight")); e.weight < 0 && o.Weight != "" {
 		_, err = e.needs(o.Weight, "--weight")
+	}
+	if o.Weight == "" && slices.Contains(o.EdgeFeatures, "weight") {
+		e.weight = -1 // it is a feature, and no weight unless the user says so, too
 	}
 	return err
 }
@@ -119,12 +140,16 @@ func (e *edgeTable) weigh(at int64, cell []byte) (float32, error) {
 func (e *edgeTable) say(im *tableImport) {
 	var unused []string
 	for i, name := range e.names {
-		if i != e.ends[0] && i != e.ends[1] && i != e.weight {
+		feature := slices.ContainsFunc(e.columns, func(c *encoder) bool { return c.at == i })
+		if i != e.ends[0] && i != e.ends[1] && i != e.weight && !feature {
 			unused = append(unused, name)
 		}
 	}
 	if len(unused) > 0 {
-		im.Log("warning: edges=%s not used: columns %s", e.path, strings.Join(unused, ", "))
+		im.Log("warning: edges=%s not used: columns %s; --edge-features makes features of numbers", e.path, strings.Join(unused, ", "))
+	}
+	for _, c := range e.columns {
+		im.Log("edges=%s %s", e.path, c)
 	}
 	if e.dropped {
 		im.Log("warning: edges=%s weights are dropped", e.path)

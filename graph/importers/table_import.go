@@ -3,7 +3,6 @@ package importers
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -392,16 +391,7 @@ func (im *tableImport) moments() error {
 		if e.Kind != graph.NumberColumn {
 			continue
 		}
-		m := e.counting
-		if im.Fill == "mean" {
-			*e.Fill = m.mean
-		}
-		if im.Standardise {
-			e.Mean = m.mean
-			if deviation := math.Sqrt(m.squares / m.n); deviation > 0 {
-				e.Scale = deviation
-			}
-		}
+		e.settle(im.Options)
 	}
 	return err
 }

@@ -12,21 +12,23 @@ import (
 // TableOptions are what an import of tables can be told besides: which columns
 // are what, and what they become.
 type TableOptions struct {
-	Nodes       string   `placeholder:"FILE" help:"Table of the vertices, in SRC (csv, parquet). Empty: nodes.csv, .tsv or .parquet."`
-	Edges       string   `placeholder:"FILE" help:"Table of the edges, in SRC (csv, parquet). Empty: edges.csv, .tsv or .parquet."`
-	ID          string   `placeholder:"COLUMN" help:"Column of the vertices' ids (csv, parquet). Empty: id."`
-	Label       string   `placeholder:"COLUMN" help:"Column of the labels, or of several: A,B,C with a number in each (csv, parquet). Empty: label."`
-	Features    []string `placeholder:"A,B" help:"Columns that become features (csv, parquet). Empty: all others."`
-	Ends        []string `placeholder:"A,B" help:"Columns of an edge's source and destination (csv, parquet). Empty: src,dst."`
-	Weight      string   `placeholder:"COLUMN" help:"Column of the edges' weights (csv, parquet). Empty: weight, where there is one."`
-	DropWeights bool     `help:"Take weighted edges without their weights (csv, parquet, npz, graphsaint, torch, dgl)."`
-	DropUnknown bool     `help:"Leave out edges whose ends are no vertices (csv, parquet)."`
-	Standardise bool     `help:"Bring numbers to mean 0 and deviation 1 on training rows (csv, parquet)."`
-	Fill        string   `enum:",mean,zero" default:"" help:"What stands for missing numbers, mean (of training rows) or zero; other missing cells set no feature (csv, parquet). Empty: they are refused."`
-	Categories  []string `placeholder:"A,B" help:"Columns with a feature for each value, be they numbers (csv, parquet)."`
-	Hash        []string `placeholder:"A,B" help:"Columns whose values share 64 features by their hash (csv, parquet)."`
-	Words       []string `placeholder:"A,B" help:"Columns of text with a feature for each of the 1,000 most frequent words (csv, parquet)."`
-	Like        string   `placeholder:"RUN" help:"Run folder, or dataset, whose columns, scaling and classes a table takes over (csv, parquet)."`
+	Nodes            string   `placeholder:"FILE" help:"Table of the vertices, in SRC (csv, parquet). Empty: nodes.csv, .tsv or .parquet."`
+	Edges            string   `placeholder:"FILE" help:"Table of the edges, in SRC (csv, parquet). Empty: edges.csv, .tsv or .parquet."`
+	ID               string   `placeholder:"COLUMN" help:"Column of the vertices' ids (csv, parquet). Empty: id."`
+	Label            string   `placeholder:"COLUMN" help:"Column of the labels, or of several: A,B,C with a number in each (csv, parquet). Empty: label."`
+	Features         []string `placeholder:"A,B" help:"Columns that become features (csv, parquet). Empty: all others."`
+	Ends             []string `placeholder:"A,B" help:"Columns of an edge's source and destination (csv, parquet). Empty: src,dst."`
+	Weight           string   `placeholder:"COLUMN" help:"Column of the edges' weights (csv, parquet). Empty: weight, where there is one."`
+	EdgeFeatures     []string `name:"edge-features" placeholder:"A,B" help:"Columns of numbers that are the features of edges (csv, parquet)."`
+	DropEdgeFeatures bool     `name:"drop-edge-features" help:"Take edges without their features (npz, torch, dgl, ogb)."`
+	DropWeights      bool     `help:"Take weighted edges without their weights (csv, parquet, npz, graphsaint, torch, dgl)."`
+	DropUnknown      bool     `help:"Leave out edges whose ends are no vertices (csv, parquet)."`
+	Standardise      bool     `help:"Bring numbers to mean 0 and deviation 1 on training rows, those of edges on all (csv, parquet)."`
+	Fill             string   `enum:",mean,zero" default:"" help:"What stands for missing numbers, mean (of training rows, or all edges) or zero; other missing cells set no feature (csv, parquet). Empty: they are refused."`
+	Categories       []string `placeholder:"A,B" help:"Columns with a feature for each value, be they numbers (csv, parquet)."`
+	Hash             []string `placeholder:"A,B" help:"Columns whose values share 64 features by their hash (csv, parquet)."`
+	Words            []string `placeholder:"A,B" help:"Columns of text with a feature for each of the 1,000 most frequent words (csv, parquet)."`
+	Like             string   `placeholder:"RUN" help:"Run folder, or dataset, whose columns, scaling and classes a table takes over (csv, parquet)."`
 }
 
 // onlyTables refuses what only tables can be told where the source is none.
@@ -66,10 +68,10 @@ func (o *TableOptions) check(op, src string) error {
 	if len(o.Ends) != 0 && len(o.Ends) != 2 {
 		return fault.New(fault.Usage, op, src, "--ends names %d columns", len(o.Ends)).Then("name two, a source and a destination")
 	}
-	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words)
+	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words) + len(o.EdgeFeatures)
 	if o.Like != "" && (flags > 0 || o.Standardise || o.Fill != "") {
 		return fault.New(fault.Usage, op, src, "--like takes over what columns become in %s", o.Like).
-			Then("leave out --features, --categories, --hash, --words, --standardise and --fill")
+			Then("leave out --features, --categories, --hash, --words, --edge-features, --standardise and --fill")
 	}
 	return nil
 }

@@ -173,7 +173,7 @@ func (t *torchArrays) get(name string) ndarray {
 			a.Array, a.err = t.file.Tensor(v, name)
 			break
 		}
-		array, err := pickledArray(v)
+		array, err := torchfile.NumPy(v)
 		if err != nil {
 			a.err = a.bad("%v", err)
 			break

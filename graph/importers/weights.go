@@ -2,6 +2,7 @@ package importers
 
 import (
 	"math"
+	"slices"
 
 	"siafu/graph"
 	"siafu/graph/npy"
@@ -10,11 +11,13 @@ import (
 // weightedEdges are edges that have weights from the first one on that is not 1.
 type weightedEdges struct {
 	edgeBuffer
-	weights *chunks[float32] // nil: all are 1
+	weights  *chunks[float32] // nil: all are 1
+	dim      int              // features of an edge
+	features *chunks[float32]
 }
 
 func newWeightedEdges(k *keeper, op, path string) *weightedEdges {
-	return &weightedEdges{edgeBuffer: newEdgeBuffer(k, op, path)}
+	return &weightedEdges{edgeBuffer: newEdgeBuffer(k, op, path), features: &chunks[float32]{keep: k, op: op, path: path}}
 }
 
 // put appends an edge.
@@ -35,25 +38,38 @@ func (e *weightedEdges) put(pair [2]uint32, weight float32) error {
 	return e.add(pair[:])
 }
 
-// source is the edges, a graph.WeightedSource where they have weights.
+// source is the edges, a graph.WeightedSource where they have weights, and one with features
+// where they have some.
 func (e *weightedEdges) source() graph.EdgeSource {
+	var edges graph.EdgeSource = e
 	if e.weights == nil {
-		return e.edgeBuffer
+		edges = e.edgeBuffer
 	}
-	return e
+	if e.dim == 0 {
+		return edges
+	}
+	return graph.WithFeatures(edges, e.dim, e.eachFeatures)
+}
+
+// eachFeatures is graph.FeaturedSource.EachFeatures.
+func (e *weightedEdges) eachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
+	row, weight := make([]float32, e.dim), []float32{1}
+	features, weights := cursor[float32]{chunks: e.features}, cursor[float32]{chunks: e.weights}
+	return e.Each(func(src, dst uint32) error {
+		features.fill(row)
+		if e.weights != nil {
+			weights.fill(weight)
+		}
+		return yield(src, dst, weight[0], row)
+	})
 }
 
 // EachWeight implements graph.WeightedSource.
 func (e *weightedEdges) EachWeight(yield func(src, dst uint32, weight float32) error) error {
-	chunk, rest := 0, e.weights.filled(0)
+	weights, w := cursor[float32]{chunks: e.weights}, make([]float32, 1)
 	return e.Each(func(src, dst uint32) error {
-		if len(rest) == 0 {
-			chunk++
-			rest = e.weights.filled(chunk)
-		}
-		w := rest[0]
-		rest = rest[1:]
-		return yield(src, dst, w)
+		weights.fill(w)
+		return yield(src, dst, w[0])
 	})
 }
 
@@ -81,6 +97,52 @@ func (e weightedRows) EachWeight(yield func(src, dst uint32, weight float32) err
 	return nil
 }
 
+// pygEdgeData gives edges what the file has of them: weights, and the features of an edge_attr
+// of several columns.
+func pygEdgeData(k *keeper, o Options, in namedArrays, ends endRows) (graph.EdgeSource, error) {
+	edges, err := pygWeights(o, in, ends)
+	if err != nil || !in.has("edge_attr") {
+		return edges, err
+	}
+	a := in.get("edge_attr")
+	switch {
+	case a.err != nil:
+		return nil, a.err
+	case len(a.Shape) < 2 || len(a.Shape) == 2 && a.Shape[1] == 1:
+		return edges, nil // weights, if any
+	case len(a.Shape) != 2 || a.Shape[0] != len(ends.src) || a.Shape[1] == 0:
+		return nil, a.bad("features of edges have shape %v, expected are %d rows", a.Shape, len(ends.src)).Then("give each edge a row")
+	case o.DropEdgeFeatures:
+		o.Log("warning: path=%s edge_attr is dropped", o.Src)
+		return edges, nil
+	}
+	features, err := a.float32s(k)
+	if err != nil {
+		return nil, err
+	}
+	dim := a.Shape[1]
+	if i := slices.IndexFunc(features, graph.NotFinite); i >= 0 {
+		return nil, a.bad("feature %d of edge %d is %v", i%dim, i/dim, features[i]).Then("replace it by a number, or leave features out with --drop-edge-features")
+	}
+	o.Log("edge_features=%d path=%s", dim, a.path)
+	weights, _ := edges.(weightedRows)
+	return graph.WithFeatures(edges, dim, func(yield func(src, dst uint32, weight float32, features []float32) error) error {
+		for i, u := range ends.src {
+			w := float32(1)
+			if weights.weights != nil {
+				w = weights.weights[i]
+			}
+			if w == 0 {
+				continue
+			}
+			if err := yield(u, ends.dst[i], w, features[i*dim:][:dim]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}), nil
+}
+
 // pygWeights gives edges the weights of edge_weight, else of an edge_attr of one column;
 // none where all are 1.
 func pygWeights(o Options, in namedArrays, edges endRows) (graph.EdgeSource, error) {
@@ -89,9 +151,11 @@ func pygWeights(o Options, in namedArrays, edges endRows) (graph.EdgeSource, err
 			continue
 		}
 		a := in.get(name)
+		if a.err == nil && name == "edge_attr" && len(a.Shape) > 1 && a.Shape[1] != 1 {
+			continue // they are features
+		}
 		if a.err == nil && len(a.Shape) == 2 && a.Shape[1] > 1 {
-			o.Log("warning: path=%s %s is not used: it has %d columns, and an edge has one weight", o.Src, name, a.Shape[1])
-			continue
+			return nil, a.bad("it has %d columns, and an edge has one weight", a.Shape[1]).Then("call it edge_attr where these are features of edges")
 		}
 		weights, err := a.edgeWeights(len(edges.src))
 		switch {

@@ -42,7 +42,7 @@ func TestWeights(t *testing.T) {
 		{"an adjacency dropped", "csr.npz", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{3, 0, 1}, nil, true, "weights of edges are dropped"},
 		{"below 0, dropped", "below.npz", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{2, 3, 0, 1}, nil, true, "weights of edges are dropped"},
 		{"coordinates", "saint", Options{}, []uint32{1, 3, 0}, []float32{1, 2, 3}, true, ""},
-		{"several columns", "columns.npz", Options{}, []uint32{2, 3, 0, 1}, nil, true, "it has 2 columns"},
+		{"several columns", "columns.npz", Options{}, []uint32{2, 3, 0, 1}, nil, true, "edge_features=2"},
 		{"ones", "ones.npz", Options{}, []uint32{2, 3, 0, 1}, nil, true, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

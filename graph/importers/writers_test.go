@@ -13,6 +13,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/pickle"
 	"siafu/graph/realdata"
+	"siafu/graph/torchfile"
 )
 
 // imported is a whole import, read back as a user's next command reads it.
@@ -205,7 +206,7 @@ func TestPickledArrays(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		a, err := pickledArray(v)
+		a, err := torchfile.NumPy(v)
 		if err != nil {
 			return nil, err
 		}

@@ -124,7 +124,7 @@ func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Met
 	}
 	c := newCarver(ds, owner, chosen.Vertices, o.Parts, shard.Shard{
 		Vertices: ds.Meta.Vertices, Fingerprint: m.Fingerprint, Assignment: m.Assignment,
-		Directed: ds.Meta.Directed, Weighted: ds.Meta.Weighted, Classes: ds.Meta.Classes, FeatureDim: ds.Meta.FeatureDim,
+		Directed: ds.Meta.Directed, Weighted: ds.Meta.Weighted, EdgeDim: ds.Meta.EdgeDim, Classes: ds.Meta.Classes, FeatureDim: ds.Meta.FeatureDim,
 		TrainTotal: ds.Meta.Train, ValTotal: ds.Meta.Val, TestTotal: ds.Meta.Test,
 		MajorityTest: majorityTest(ds),
 	})

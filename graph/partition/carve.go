@@ -27,6 +27,7 @@ type carver struct {
 	like  shard.Shard // what all shards have in common
 	// The sums of the weights of all edges into and out of a vertex; nil without weights.
 	inStrength, outStrength []float32
+	edgeMeans               []float32     // of the features of the edges into a vertex [n x EdgeDim]
 	arena                   *mapped.Arena // of the arrays above
 }
 
@@ -42,6 +43,9 @@ func newCarver(ds *graph.Dataset, owner, order []uint32, parts int, like shard.S
 	c.start = byOwner(owner, order, parts, c.vertices, c.slot)
 	if like.Weighted {
 		c.strengths()
+	}
+	if like.EdgeDim > 0 {
+		c.means()
 	}
 	return c
 }
@@ -160,8 +164,8 @@ func (c *carver) edges(a *mapped.Arena, s *shard.Shard) {
 	}
 	s.In.Cols = mapped.Make[uint32](a, int(s.In.Offsets[n]))
 	p := uint32(s.Rank)
-	if s.Weighted {
-		defer c.weights(a, s)
+	if s.Weighted || s.EdgeDim > 0 {
+		defer c.alongEdges(a, s)
 	}
 	parallel(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {

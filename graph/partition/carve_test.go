@@ -2,6 +2,7 @@ package partition
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -86,15 +87,24 @@ func drawDataset(t *rapid.T) (ds *graph.Dataset, owner, order []uint32, parts in
 			}
 		}
 	}
+	ds.Meta.EdgeDim = rapid.IntRange(0, 2).Draw(t, "edge features")
+	for v := range n {
+		for _, u := range ds.In.Row(v) {
+			ds.EdgeFeatures = append(ds.EdgeFeatures, featuresOf(u, uint32(v), ds.Meta.EdgeDim)...)
+		}
+	}
 	return ds, owner, order, parts
 }
+
+// featuresOf are dim features of an edge.
+func featuresOf(u, v uint32, dim int) []float32 { return []float32{weightOf(u, v), -float32(u)}[:dim] }
 
 // weightOf is the weight of an edge, and of its reverse.
 func weightOf(u, v uint32) float32 { return float32(min(u, v)) + 1/float32(2+max(u, v)) }
 
 // cutAll is every shard of ds; free releases them.
 func cutAll(ds *graph.Dataset, owner, order []uint32, parts int) (all []*shard.Shard, free func()) {
-	c := newCarver(ds, owner, order, parts, shard.Shard{Vertices: ds.Meta.Vertices, Directed: ds.Meta.Directed, Weighted: ds.Meta.Weighted})
+	c := newCarver(ds, owner, order, parts, shard.Shard{Vertices: ds.Meta.Vertices, Directed: ds.Meta.Directed, Weighted: ds.Meta.Weighted, EdgeDim: ds.Meta.EdgeDim})
 	a := mapped.NewArena()
 	for p := range parts {
 		all = append(all, c.cut(a, p))
@@ -157,6 +167,22 @@ func checkRow(t *rapid.T, ds *graph.Dataset, s *shard.Shard, ids []uint32, i int
 		got = append(got, ids[u])
 		if at := int(s.In.Offsets[i]) + j; ds.Meta.Weighted && s.Weights[at] != weightOf(ids[u], s.Own[i]) {
 			t.Fatalf("rank %d row %d: weight %v from vertex %d", s.Rank, i, s.Weights[at], ids[u])
+		}
+	}
+	dim := ds.Meta.EdgeDim
+	mean := make([]float64, dim)
+	for j, u := range row {
+		want := featuresOf(ids[u], s.Own[i], dim)
+		if at := int(s.In.Offsets[i]) + j; !slices.Equal(s.EdgeFeatures[at*dim:][:dim], want) {
+			t.Fatalf("rank %d row %d: features %v from vertex %d", s.Rank, i, s.EdgeFeatures[at*dim:][:dim], ids[u])
+		}
+		for k, f := range want {
+			mean[k] += float64(f) / float64(len(row))
+		}
+	}
+	for k, want := range mean {
+		if got := float64(s.EdgeMeans[i*dim+k]); math.Abs(got-want) > 1e-6*(1+math.Abs(want)) { // a rounding of float32
+			t.Fatalf("rank %d row %d: mean %v, want %v", s.Rank, i, got, want)
 		}
 	}
 	if !slices.IsSorted(row) {

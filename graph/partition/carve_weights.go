@@ -38,30 +38,71 @@ func (c *carver) strengths() {
 // finite is the nearest float32 that is no infinity.
 func finite(sum float64) float32 { return float32(min(sum, math.MaxFloat32)) }
 
-// weights are those of the edges of a shard, whose rows have been cut, and the strengths of
-// its vertices.
-func (c *carver) weights(a *mapped.Arena, s *shard.Shard) {
-	s.Weights = mapped.Make[float32](a, len(s.In.Cols))
-	n := len(s.Own)
-	parallel(n, func(lo, hi int) {
+// alongEdges are the weights and the features of the edges of a shard, whose rows have been
+// cut, and what its vertices have of all of theirs.
+func (c *carver) alongEdges(a *mapped.Arena, s *shard.Shard) {
+	if s.Weighted {
+		s.Weights = mapped.Make[float32](a, len(s.In.Cols))
+		c.carveStrengths(a, s)
+	}
+	dim := s.EdgeDim
+	s.EdgeFeatures = mapped.Make[float32](a, len(s.In.Cols)*dim)
+	s.EdgeMeans = mapped.Make[float32](a, len(s.Own)*dim)
+	parallel(len(s.Own), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			from, at := c.ds.In.Offsets[s.Own[i]], s.In.Offsets[i]
-			own, ghosts := s.In.Cols[at:s.InOwnEnd[i]], s.In.Cols[s.InOwnEnd[i]:s.In.Offsets[i+1]]
-			for k, u := range c.ds.In.Row(int(s.Own[i])) {
-				row, first := own, at
-				if c.owner[u] != uint32(s.Rank) {
-					row, first = ghosts, s.InOwnEnd[i]
+			c.eachEdge(s, i, func(to, from int) {
+				if s.Weighted {
+					s.Weights[to] = c.ds.Weights[from]
 				}
-				to, _ := slices.BinarySearch(row, c.local[u])
-				s.Weights[int(first)+to] = c.ds.Weights[int(from)+k]
-			}
+				copy(s.EdgeFeatures[to*dim:][:dim], c.ds.EdgeFeatures[from*dim:])
+			})
+			copy(s.EdgeMeans[i*dim:][:dim], c.edgeMeans[int(s.Own[i])*dim:])
 		}
 	})
-	local := n + len(s.Ghosts)
+}
+
+// eachEdge visits the edges into own vertex i: where they are in the shard, and where in the
+// dataset.
+func (c *carver) eachEdge(s *shard.Shard, i int, visit func(to, from int)) {
+	from, at := c.ds.In.Offsets[s.Own[i]], s.In.Offsets[i]
+	own, ghosts := s.In.Cols[at:s.InOwnEnd[i]], s.In.Cols[s.InOwnEnd[i]:s.In.Offsets[i+1]]
+	for k, u := range c.ds.In.Row(int(s.Own[i])) {
+		row, first := own, at
+		if c.owner[u] != uint32(s.Rank) {
+			row, first = ghosts, s.InOwnEnd[i]
+		}
+		to, _ := slices.BinarySearch(row, c.local[u])
+		visit(int(first)+to, int(from)+k)
+	}
+}
+
+// carveStrengths are those of own vertices and ghosts.
+func (c *carver) carveStrengths(a *mapped.Arena, s *shard.Shard) {
+	n, local := len(s.Own), len(s.Own)+len(s.Ghosts)
 	s.InStrength, s.OutStrength = mapped.Make[float32](a, local), mapped.Make[float32](a, local)
 	for first, ids := range map[int][]uint32{0: s.Own, n: s.Ghosts} {
 		for i, v := range ids {
 			s.InStrength[first+i], s.OutStrength[first+i] = c.inStrength[v], c.outStrength[v]
 		}
 	}
+}
+
+// means are those of the features of the edges into every vertex, added up in the order of
+// the dataset, so that they are those of any number of parts.
+func (c *carver) means() {
+	in, dim := c.ds.In, c.like.EdgeDim
+	c.edgeMeans = mapped.Make[float32](c.arena, in.Rows()*dim)
+	parallel(in.Rows(), func(lo, hi int) {
+		sums := make([]float64, dim)
+		for v := lo; v < hi; v++ {
+			clear(sums)
+			from, to := int(in.Offsets[v]), int(in.Offsets[v+1])
+			for i, f := range c.ds.EdgeFeatures[from*dim : to*dim] {
+				sums[i%dim] += float64(f)
+			}
+			for j, sum := range sums {
+				c.edgeMeans[v*dim+j] = float32(sum / float64(max(to-from, 1)))
+			}
+		}
+	})
 }

@@ -85,6 +85,9 @@ func read(f *arrayfile.File) (*Shard, []int64, error) {
 	if s.Weighted = f.Has(nWeights); s.Weighted {
 		s.Weights, s.InStrength, s.OutStrength = get[float32](r, nWeights), get[float32](r, nInStrength), get[float32](r, nOutStrength)
 	}
+	if f.Has(nEdgeFeatures) {
+		s.EdgeFeatures, s.EdgeMeans = get[float32](r, nEdgeFeatures), get[float32](r, nEdgeMeans)
+	}
 	readFeatures(r, s)
 	if f.Has(nTargets) {
 		s.Targets = get[float32](r, nTargets)

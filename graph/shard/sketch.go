@@ -24,7 +24,7 @@ type Counts struct {
 }
 
 // Sketch is the shard that head begins, with its number of parts, classes and
-// features, as far as counts say; its edges have weights where head says so. Its arrays have lengths and, in a, which is a
+// features, as far as counts say; its edges have the weights and the features that head says. Its arrays have lengths and, in a, which is a
 // sketch, no memory, by what they are in the shard's file for; what is made of it
 // can be counted and not used.
 func Sketch(head Shard, c Counts, sparse bool, a *mapped.Arena) *Shard {
@@ -36,6 +36,8 @@ func Sketch(head Shard, c Counts, sparse bool, a *mapped.Arena) *Shard {
 		s.Weights = mapped.Make[float32](edges, int(c.Edges))
 		s.InStrength, s.OutStrength = mapped.Make[float32](vertices, local), mapped.Make[float32](vertices, local)
 	}
+	s.EdgeFeatures = mapped.Make[float32](edges, int(c.Edges)*head.EdgeDim)
+	s.EdgeMeans = mapped.Make[float32](vertices, n*head.EdgeDim)
 	s.InOwnEnd = mapped.Make[int64](edges, n)
 	s.Own, s.Ghosts = mapped.Make[uint32](vertices, n), mapped.Make[uint32](vertices, int(c.Ghosts))
 	s.InDegree, s.OutDegree = mapped.Make[uint32](vertices, local), mapped.Make[uint32](vertices, local)

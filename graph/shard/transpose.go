@@ -17,6 +17,9 @@ type Transposed struct {
 	Ghost graph.CSR
 	// Weights of OwnCols and of Ghost.Cols, nil where edges have none.
 	OwnWeights, GhostWeights []float32
+	// Where OwnCols and Ghost.Cols are in Shard.In.Cols, which is where the features of these
+	// edges are; nil where edges have none, or OwnCols are In.Cols.
+	OwnAt, GhostAt []int64
 }
 
 // Edges are edges into destinations 0..len(Begin)-1: those of v come from
@@ -26,13 +29,14 @@ type Edges struct {
 	Cols          []uint32
 	Weights       []float32 // of Cols; nil: none
 	Base, Sources int
+	Featured      bool // edges have features, which lie as Cols do
 
 	counted int // edges of a sketch, whose arrays do not say
 }
 
 // OwnEdges are the edges between own vertices.
 func (s *Shard) OwnEdges() Edges {
-	e := Edges{Begin: s.In.Offsets[:s.NumOwn()], End: s.InOwnEnd, Cols: s.In.Cols, Weights: s.Weights, Sources: s.NumOwn()}
+	e := Edges{Begin: s.In.Offsets[:s.NumOwn()], End: s.InOwnEnd, Cols: s.In.Cols, Weights: s.Weights, Sources: s.NumOwn(), Featured: s.EdgeDim > 0}
 	if s.counts != nil {
 		e.counted = int(s.counts.Edges - s.counts.Cut)
 	}
@@ -41,7 +45,7 @@ func (s *Shard) OwnEdges() Edges {
 
 // GhostEdges are the edges from ghosts to own vertices.
 func (s *Shard) GhostEdges() Edges {
-	e := Edges{Begin: s.InOwnEnd, End: s.In.Offsets[1:], Cols: s.In.Cols, Weights: s.Weights, Base: s.NumOwn(), Sources: s.NumGhosts()}
+	e := Edges{Begin: s.InOwnEnd, End: s.In.Offsets[1:], Cols: s.In.Cols, Weights: s.Weights, Base: s.NumOwn(), Sources: s.NumGhosts(), Featured: s.EdgeDim > 0}
 	if s.counts != nil {
 		e.counted = int(s.counts.Cut)
 	}
@@ -58,7 +62,7 @@ func (s *Shard) Transpose(a *mapped.Arena, ghosts Edges) *Transposed {
 	}
 	own := s.OwnEdges()
 	t := &Transposed{OwnBegin: own.Begin, OwnEnd: own.End, OwnCols: own.Cols, OwnWeights: own.Weights}
-	t.Ghost, t.GhostWeights = ghosts.bySource(a, anywhere)
+	t.Ghost, t.GhostWeights, t.GhostAt = ghosts.bySource(a, anywhere)
 	return t
 }
 
@@ -90,31 +94,34 @@ func anywhere(int) bool { return true }
 
 // transpose sorts the edges into the chosen own vertices by source.
 func (s *Shard) transpose(a *mapped.Arena, own, ghosts Edges, chosen func(v int) bool) *Transposed {
-	c, weights := own.bySource(a, chosen)
+	c, weights, at := own.bySource(a, chosen)
 	n := s.NumOwn()
-	t := &Transposed{OwnBegin: c.Offsets[:n], OwnEnd: c.Offsets[1:], OwnCols: c.Cols, OwnWeights: weights}
-	t.Ghost, t.GhostWeights = ghosts.bySource(a, chosen)
+	t := &Transposed{OwnBegin: c.Offsets[:n], OwnEnd: c.Offsets[1:], OwnCols: c.Cols, OwnWeights: weights, OwnAt: at}
+	t.Ghost, t.GhostWeights, t.GhostAt = ghosts.bySource(a, chosen)
 	return t
 }
 
 // BySource has a row for each source: the destinations of its edges, ascending.
 // Its arrays are in a.
 func (e Edges) BySource(a *mapped.Arena) graph.CSR {
-	t, _ := e.bySource(a, anywhere)
+	t, _, _ := e.bySource(a, anywhere)
 	return t
 }
 
-// bySource is BySource of the edges to the chosen destinations, and their weights.
-func (e Edges) bySource(a *mapped.Arena, chosen func(v int) bool) (graph.CSR, []float32) {
-	var weights []float32
+// bySource is BySource of the edges to the chosen destinations, their weights, and where
+// those with features are in e.Cols.
+func (e Edges) bySource(a *mapped.Arena, chosen func(v int) bool) (t graph.CSR, weights []float32, at []int64) {
 	t, edges := graph.CSR{Offsets: mapped.Make[int64](a, e.Sources+1)}, e.counted
 	a.Fill(func() { edges = e.count(t.Offsets, chosen) })
 	t.Cols = mapped.Make[uint32](a, edges)
 	if e.Weights != nil {
 		weights = mapped.Make[float32](a, edges)
 	}
-	a.Fill(func() { e.sort(t, weights, chosen) })
-	return t, weights
+	if e.Featured {
+		at = mapped.Make[int64](a, edges)
+	}
+	a.Fill(func() { e.sort(t, weights, at, chosen) })
+	return t, weights, at
 }
 
 // count sets offsets, which are zeros, to where the row of each source begins and
@@ -134,10 +141,10 @@ func (e Edges) count(offsets []int64, chosen func(v int) bool) int {
 	return int(offsets[e.Sources])
 }
 
-// sort fills the rows of t, whose offsets say where they begin, and their weights. Rows of e are
-// visited in ascending order, which leaves the destinations of a source
+// sort fills the rows of t, whose offsets say where they begin, and their weights
+// and places, unless these are none. Rows of e are visited in ascending order, which leaves the destinations of a source
 // ascending.
-func (e Edges) sort(t graph.CSR, weights []float32, chosen func(v int) bool) {
+func (e Edges) sort(t graph.CSR, weights []float32, at []int64, chosen func(v int) bool) {
 	// offsets[r] is the cursor of row r while filling; afterwards it holds the
 	// row's end, which is where the next one begins.
 	offsets := t.Offsets
@@ -150,6 +157,9 @@ func (e Edges) sort(t graph.CSR, weights []float32, chosen func(v int) bool) {
 			t.Cols[offsets[r]] = uint32(v)
 			if weights != nil {
 				weights[offsets[r]] = e.Weights[i]
+			}
+			if at != nil {
+				at[offsets[r]] = i
 			}
 			offsets[r]++
 		}

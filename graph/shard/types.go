@@ -45,6 +45,11 @@ type Shard struct {
 	Weighted                bool
 	Weights                 []float32
 	InStrength, OutStrength []float32
+	// EdgeFeatures are those of In.Cols [edges x EdgeDim] and EdgeMeans the means of those of
+	// the edges into own vertices [own x EdgeDim], 0 where there are none. EdgeDim is 0 where
+	// the dataset's edges have no features.
+	EdgeDim                 int
+	EdgeFeatures, EdgeMeans []float32
 	// InDegree and OutDegree of own vertices and then ghosts, in the whole
 	// graph, without self loops.
 	InDegree, OutDegree []uint32

@@ -26,6 +26,7 @@ func (v *verifier) open(f *arrayfile.File, meta *graph.Meta, parts, rank int) (*
 		return nil, v.bad("header: %d numbers instead of %d", len(header), headerLen)
 	}
 	s.fill(header)
+	s.EdgeDim = meta.EdgeDim
 	v.s, v.task = s, meta.Task
 	return s, v.check(meta, parts, rank)
 }
@@ -40,7 +41,7 @@ func (v *verifier) check(meta *graph.Meta, parts, rank int) error {
 		return err
 	}
 	for _, check := range []func() error{
-		v.lengths, v.starts, v.vertices, v.sends, v.edges, v.degrees, v.weights, v.features, v.targets,
+		v.lengths, v.starts, v.vertices, v.sends, v.edges, v.degrees, v.weights, v.edgeFeatures, v.features, v.targets,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -92,6 +93,7 @@ func (v *verifier) lengths() error {
 		{nInDegree, len(s.InDegree), all}, {nOutDegree, len(s.OutDegree), all},
 		{nLabels, len(s.Labels), n}, {nSplit, len(s.Split), n},
 		{nWeights, len(s.Weights), edges}, {nInStrength, len(s.InStrength), sums}, {nOutStrength, len(s.OutStrength), sums},
+		{nEdgeFeatures, len(s.EdgeFeatures), len(s.In.Cols) * s.EdgeDim}, {nEdgeMeans, len(s.EdgeMeans), n * s.EdgeDim},
 		{nTargets, len(s.Targets), targets},
 	} {
 		if a.got != a.want {

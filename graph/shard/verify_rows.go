@@ -90,6 +90,16 @@ func (v *verifier) weights() error {
 	return nil
 }
 
+// edgeFeatures checks that features of edges and their means are finite.
+func (v *verifier) edgeFeatures() error {
+	for name, values := range map[string][]float32{nEdgeFeatures: v.s.EdgeFeatures, nEdgeMeans: v.s.EdgeMeans} {
+		if i := slices.IndexFunc(values, graph.NotFinite); i >= 0 {
+			return v.bad("%s: %v at position %d", name, values[i], i)
+		}
+	}
+	return nil
+}
+
 func (v *verifier) features() error {
 	f := v.s.Features
 	if f.Sparse == nil {

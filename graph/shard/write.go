@@ -29,6 +29,8 @@ const (
 	nWeights       = "in_weights" // the next two as well where edges have weights
 	nInStrength    = "in_strength"
 	nOutStrength   = "out_strength"
+	nEdgeFeatures  = "in_features" // the next one as well where edges have features
+	nEdgeMeans     = "in_feature_means"
 	nDense         = "features"         // [own x dim], where features are dense
 	nSparseOffsets = "features_offsets" // the next three where they are sparse
 	nSparseCols    = "features_cols"
@@ -108,6 +110,10 @@ func putGraph(w *arrayfile.Writer, s *Shard) {
 		arrayfile.Put(w, nWeights, s.Weights)
 		arrayfile.Put(w, nInStrength, s.InStrength)
 		arrayfile.Put(w, nOutStrength, s.OutStrength)
+	}
+	if s.EdgeDim > 0 {
+		arrayfile.Put(w, nEdgeFeatures, s.EdgeFeatures)
+		arrayfile.Put(w, nEdgeMeans, s.EdgeMeans)
 	}
 }
 

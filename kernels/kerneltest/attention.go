@@ -93,7 +93,6 @@ type attentionCase struct {
 // attentionEdge is an edge in the definition of attention.
 type attentionEdge struct {
 	source, target int
-	feature        float64
 }
 
 func newAttentionCase(scores scoring, own, heads, width int, drop *kernels.Dropout, choose func(*kernels.Team), k attentionKernels) *attentionCase {
@@ -102,7 +101,7 @@ func newAttentionCase(scores scoring, own, heads, width int, drop *kernels.Dropo
 		choose:    choose, kernels: k,
 	}
 	if scores != static {
-		c.makeDynamic(scores == featured)
+		c.makeDynamic(int(scores))
 	}
 	c.spmmCase = newSpMMCase(own, c.Emitted())
 	c.r, c.grad = Values(own*c.Near(), 5), Values(own*c.Columns(), 6)
@@ -114,9 +113,9 @@ func newAttentionCase(scores scoring, own, heads, width int, drop *kernels.Dropo
 func (c *attentionCase) list() {
 	c.edges = nil
 	for v := range c.own {
-		c.edges = append(c.edges, attentionEdge{v, v, feature(v, v)})
+		c.edges = append(c.edges, attentionEdge{v, v})
 		for _, u := range c.cols[c.begin[v]:c.end[v]] {
-			c.edges = append(c.edges, attentionEdge{int(u), v, feature(int(u), v)})
+			c.edges = append(c.edges, attentionEdge{int(u), v})
 		}
 		c.terms = max(c.terms, int(c.end[v]-c.begin[v]))
 	}

@@ -12,9 +12,11 @@ import (
 type scoring int
 
 const (
-	static   scoring = iota
-	dynamic          // as GATv2
-	featured         // and by a feature of each edge
+	static   scoring = -1
+	dynamic  scoring = 0 // as GATv2; and above it by so many features of each edge
+	featured scoring = 1
+	several  scoring = 3
+	many     scoring = 18 // more than are taken at once
 )
 
 // dynamicAttention is attention with dynamic scores.
@@ -24,7 +26,7 @@ func dynamicAttention(t *testing.T, choose func(team *kernels.Team), k attention
 		{size(40, 12), 12, 40}, {40, 8, 8}, {40, 4, 16}, {size(3000, 300), 2, 3},
 	} {
 		for i, drop := range dropouts(s.own + s.own/3 + 1)[:3] {
-			for _, scores := range []scoring{dynamic, featured} {
+			for _, scores := range []scoring{dynamic, featured, several, many} {
 				t.Run(fmt.Sprintf("dynamic=%d/own=%d/heads=%d/width=%d/dropout=%d", scores, s.own, s.heads, s.width, i), func(t *testing.T) {
 					c := newAttentionCase(scores, s.own, s.heads, s.width, drop, choose, k)
 					c.checkForward(t)
@@ -33,7 +35,7 @@ func dynamicAttention(t *testing.T, choose func(team *kernels.Team), k attention
 			}
 		}
 	}
-	for _, scores := range []scoring{dynamic, featured} {
+	for _, scores := range []scoring{dynamic, featured, several} {
 		t.Run(fmt.Sprintf("dynamic=%d/differences", scores), func(t *testing.T) {
 			newAttentionCase(scores, 7, 2, 3, dropouts(10)[2], choose, k).checkDifferences(t)
 		})
@@ -56,20 +58,28 @@ func dynamicAttention(t *testing.T, choose func(team *kernels.Team), k attention
 	}
 }
 
-// makeDynamic gives the attention dynamic scores.
-func (c *attentionCase) makeDynamic(features bool) {
+// makeDynamic gives the attention dynamic scores, by so many features of each edge.
+func (c *attentionCase) makeDynamic(features int) {
 	c.Dynamic = true
 	vector := Values(c.Columns(), 7)
 	c.Vector, c.weights = kernels.HostMat(c.Heads, c.Width, vector), wide(vector)
-	if features {
-		edge := Values(c.Columns(), 8)
-		c.Edge, c.weights = kernels.HostMat(1, c.Columns(), edge), append(c.weights, wide(edge)...)
+	if features > 0 {
+		edge := Values(features*c.Columns(), 8)
+		c.Edge, c.weights = kernels.HostMat(features, c.Columns(), edge), append(c.weights, wide(edge)...)
 	}
 }
 
-// feature is that of an edge: a float32.
-func feature(source, target int) float64 {
-	return float64(source*7%11-5)/8 + float64(target*5%13-6)/16
+// feature is one of an edge: a float32.
+func feature(source, target, number int) float64 {
+	return float64(source*7%11-5)/8 + float64((target*5+number*3)%13-6)/16
+}
+
+// featuresOf are those of an edge.
+func (c *attentionCase) featuresOf(source, target int) (list []float32) {
+	for d := range c.Edge.Rows {
+		list = append(list, float32(feature(source, target, d)))
+	}
+	return list
 }
 
 // targets gives g, edges by target, their features.
@@ -77,25 +87,28 @@ func (c *attentionCase) targets(g kernels.Gather) kernels.Gather {
 	if c.Edge.IsNil() {
 		return g
 	}
-	g.Weights = make([]float32, len(c.cols))
+	g.Features = make([]float32, len(c.cols)*c.Edge.Rows)
 	for v := range c.own {
 		for e := c.begin[v]; e < c.end[v]; e++ {
-			g.Weights[e] = float32(feature(int(c.cols[e]), v))
+			copy(g.Features[int(e)*c.Edge.Rows:], c.featuresOf(int(c.cols[e]), v))
 		}
 	}
 	c.selves(&g)
 	return g
 }
 
-// sources does so with edges by source, from vertex first on.
+// sources does so with edges by source, from vertex first on. Their features lie the other
+// way round than they do.
 func (c *attentionCase) sources(g *kernels.Gather, first int) {
 	if c.Edge.IsNil() {
 		return
 	}
-	g.Weights = make([]float32, len(g.Cols))
+	n := len(g.Cols)
+	g.Features, g.At = make([]float32, n*c.Edge.Rows), make([]int64, n)
 	for u := range g.Begin {
 		for e := g.Begin[u]; e < g.End[u]; e++ {
-			g.Weights[e] = float32(feature(first+u, int(g.Cols[e])))
+			g.At[e] = int64(n-1) - e
+			copy(g.Features[int(g.At[e])*c.Edge.Rows:], c.featuresOf(first+u, int(g.Cols[e])))
 		}
 	}
 	c.selves(g)
@@ -104,7 +117,7 @@ func (c *attentionCase) sources(g *kernels.Gather, first int) {
 func (c *attentionCase) selves(g *kernels.Gather) {
 	if g.SelfLoops {
 		for v := range c.own {
-			g.Self = append(g.Self, float32(feature(v, v)))
+			g.Self = append(g.Self, c.featuresOf(v, v)...)
 		}
 	}
 }
@@ -112,8 +125,8 @@ func (c *attentionCase) selves(g *kernels.Gather) {
 // met is what column j of both ends and of the edge comes to.
 func (c *attentionCase) met(edge attentionEdge, j int, x, r []float64) float64 {
 	t := x[edge.source*c.Columns()+j] + r[edge.target*c.Columns()+j]
-	if !c.Edge.IsNil() {
-		t += edge.feature * c.weights[c.Columns()+j]
+	for d := range c.Edge.Rows {
+		t += feature(edge.source, edge.target, d) * c.weights[(1+d)*c.Columns()+j]
 	}
 	return t
 }
@@ -136,8 +149,9 @@ func (c *attentionCase) defineDynamic(d *defined, edge attentionEdge, h int, x, 
 		add(d.dx, d.dxSize, from, ds*a, dsSize*a)
 		add(d.dr, d.drSize, to, ds*a, dsSize*a)
 		add(d.dr, d.drSize, along, ds*c.leaky(t), dsSize*(math.Abs(x[from])+math.Abs(r[to])+1))
-		if !c.Edge.IsNil() {
-			add(d.dr, d.drSize, along+c.Columns(), ds*a*edge.feature, dsSize*a*edge.feature)
+		for i := range c.Edge.Rows {
+			f := feature(edge.source, edge.target, i)
+			add(d.dr, d.drSize, along+(1+i)*c.Columns(), ds*a*f, dsSize*a*f)
 		}
 	}
 }

@@ -170,6 +170,7 @@ func (d *Guarded) dropout(drop *kernels.Dropout) *kernels.Dropout {
 func (d *Guarded) edges(e kernels.Edges) kernels.Edges {
 	e.Begin, e.End, e.Cols = vector(d, e.Begin), vector(d, e.End), vector(d, e.Cols)
 	e.Weights, e.RowScale, e.ColScale, e.Self = vector(d, e.Weights), vector(d, e.RowScale), vector(d, e.ColScale), vector(d, e.Self)
+	e.Features, e.At = vector(d, e.Features), vector(d, e.At)
 	return e
 }
 

@@ -138,3 +138,36 @@ func (n *Network) order(back bool) (all []event) {
 	}
 	return all
 }
+
+// emission are the events of ghosts whose features are known. As targets of attention they are
+// on another rank: here the gradient of those scores is zeros, and stands from the beginning.
+func (n *Network) emission() (all []event) {
+	_, attended := n.Layers[0].(Attended)
+	for _, e := range n.epoch {
+		if e.Layer > 0 {
+			continue
+		}
+		switch e.Stage {
+		case Draw:
+			all = append(all, e)
+		case Emit:
+			if attended {
+				e.writes = append(e.writes, n.roots(0, ScoresGrad)...)
+			}
+			all = append(all, e)
+		case gather:
+			all = append(all, event{Do: e.Do, shared: n.roots(0, Emitted)})
+		case gatherBackward:
+			back := event{Do: e.Do, writes: n.roots(0, EmittedGrad)}
+			if attended {
+				back.shared = n.roots(0, Emitted)
+			}
+			all = append(all, back)
+		case EmitBackward:
+			if n.GathersBackward(0) { // of its products alone: nothing is behind features
+				all = append(all, event{Do: e.Do, reads: n.roots(0, EmittedGrad, ScoresGrad, Input)})
+			}
+		}
+	}
+	return all
+}

@@ -9,11 +9,11 @@ import (
 // equation 7): gat whose scores are made of both ends of an edge at once. With
 //
 //	Z = H W,  R = H W_target + b_target
-//	s[v,u] = a·leaky(Z[u] + R[v] + w[v,u]·E)
+//	s[v,u] = a·leaky(Z[u] + R[v] + f[v,u]·E)
 //
-// for each head, and all else as in gat. w is the weight of an edge, and E is there where
-// edges have weights; a vertex's edge to itself has the mean of those of the edges into
-// it, and 0 where there are none, as in PyTorch Geometric.
+// for each head, and all else as in gat. f are the features of an edge, or where these have
+// none its weight, and E is there where edges have either; a vertex's edge to itself has the
+// mean of those of the edges into it, and 0 where there are none, as in PyTorch Geometric.
 //
 // Design note: of the biases that others have in W and in W_target one is left, as scores
 // see nothing but their sum, and a bias of W moves what is gathered by itself.
@@ -23,8 +23,8 @@ func gatv2Weights(s Spec, l int) []Shape {
 	weight, attention, bias := gat[0], gat[1], gat[3]
 	columns := size.Product(attention.Rows, attention.Cols)
 	list := []Shape{weight, {"target.weight", weight.Rows, weight.Cols, false}, {"attention", attention.Rows, attention.Cols, false}}
-	if s.Design.EdgeFeatures {
-		list = append(list, Shape{"edge.weight", 1, columns, false})
+	if dim := s.EdgeDim(); dim > 0 {
+		list = append(list, Shape{"edge.weight", dim, columns, false})
 	}
 	return append(list, Shape{"target.bias", 1, columns, true}, bias)
 }
@@ -33,12 +33,12 @@ func gatv2Layer(b *Builder, l int) Layer {
 	last := len(b.params[l]) - 1
 	g := &gatv2{
 		attends: newAttends(b, l, b.Weight(l, last)), weight: b.Weight(l, 0), target: b.Weight(l, 1), vector: b.Weight(l, 2),
-		targetBias: b.Weight(l, last-1), features: b.Spec.Design.EdgeFeatures,
+		targetBias: b.Weight(l, last-1), features: b.Spec.EdgeDim(),
 	}
 	g.along = Param{Layer: l, Rows: 1, Cols: g.heads * g.width, Offset: g.vector.Offset}
 	g.trained = []Param{g.weight, g.target, g.targetBias, g.vector}
-	if g.features {
-		g.along.Cols *= 2
+	if g.features > 0 {
+		g.along.Cols *= 1 + g.features
 		g.edge = b.Weight(l, 3)
 		g.trained = append(g.trained, g.edge)
 	}
@@ -55,7 +55,7 @@ type gatv2 struct {
 	attends
 	weight, target, targetBias Param
 	vector, edge               Param
-	features                   bool
+	features                   int     // of an edge
 	along                      Param   // vector, and edge behind it
 	trained                    []Param // all but the bias
 }
@@ -70,7 +70,7 @@ func (g *gatv2) Attention(weights kernels.Mat) kernels.Attention {
 		return a
 	}
 	a.Vector = g.vector.In(weights)
-	if g.features {
+	if g.features > 0 {
 		a.Edge = g.edge.In(weights)
 	}
 	return a

@@ -62,7 +62,8 @@ type first struct {
 func (s Spec) firsts() []first {
 	var all []first
 	inputs, logits := 0, 0 // of the last product that has begun, and where it did
-	for l, part := range s.parts() {
+	parts := append(s.parts(), Part{kind: Kind{Weights: func(s Spec, _ int) []Shape { return s.headShapes() }}})
+	for l, part := range parts {
 		matrices := 0
 		for _, product := range products(part.kind.Weights(s, l)) {
 			if !product[0].Bias { // else the bias is that of a product before

@@ -69,6 +69,17 @@ func (n *Network) GathersAny() bool {
 	return false
 }
 
+// Exchanges tells whether ranks exchange rows in an epoch: some layer gathers, and not only
+// the first from ghosts whose features are known.
+func (n *Network) Exchanges() bool {
+	for l := range n.Layers {
+		if n.Gathers(l) && !(l == 0 && n.Spec.KnownGhosts) {
+			return true
+		}
+	}
+	return false
+}
+
 // Sums is how many sums layer l needs of the vertices of all ranks, and how many numbers
 // it keeps of them, 0 where it is not Summing.
 func (n *Network) Sums(l int) (sums, state int) {

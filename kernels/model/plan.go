@@ -23,6 +23,9 @@ const (
 	Forward
 	// Apart gives each value a place of its own, for intervals that go their own ways.
 	Apart
+	// Emission is for ghosts whose features are known (Spec.KnownGhosts): in the first layer they
+	// emit rows, and take the gradients of those.
+	Emission
 )
 
 // Do is a stage of a layer in a task. Again tells that it has run before, and makes
@@ -87,8 +90,11 @@ type stay struct {
 // newPlan lays out the values of a network.
 func newPlan(n *Network, m Memory) *plan {
 	p := &plan{net: n, memory: m, events: n.epoch}
-	if m == Forward {
+	switch m {
+	case Forward:
 		p.events = n.order(false)
+	case Emission:
+		p.events = n.emission()
 	}
 	p.layOut(nil)
 	if m == Recompute {
@@ -125,7 +131,7 @@ const mostRested = 1024
 // the rows, of the same interval.
 func (p *plan) rest(events []event, ends []int) {
 	p.idle = map[Do]int{}
-	if p.memory == Apart || len(events) > mostRested {
+	if p.memory == Apart || p.memory == Emission || len(events) > mostRested {
 		return
 	}
 	for i := 1; i < len(events); i++ {

@@ -36,6 +36,7 @@ type Spec struct {
 	Design             Design
 	Orders             []Order // one a layer
 	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
+	KnownGhosts        bool    // a rank has the features of its ghosts: what they emit in the first layer is made where it is gathered
 	Seed               uint64  // of dropout
 }
 
@@ -57,11 +58,26 @@ type Design struct {
 
 	// EdgeFeatures has the scores of gatv2 take the weights of edges as features.
 	EdgeFeatures bool `json:"edge-features,omitempty"`
+	// EdgeDim is how many features of each edge they take in the place of weights.
+	EdgeDim int `json:"edge-dim,omitempty"`
 
 	Residual string  `json:"residual,omitempty"` // of hidden layers: "add", "initial", none
 	Hops     int     `json:"hops,omitempty"`     // of propagation behind the products (appnp)
 	Alpha    float64 `json:"alpha,omitempty"`    // share of the first rows in each step of them
 	Theta    float64 `json:"theta,omitempty"`    // of gcnii: how fast its products fade with depth
+
+	// Layers of the perceptron that scores pairs of rows, and the width of all but its last
+	// one (Head); 0 where the dot product does.
+	ScoreLayers int `json:"score-layers,omitempty"`
+	ScoreHidden int `json:"score-hidden,omitempty"`
+}
+
+// EdgeDim is how many numbers of each edge the network takes as its features.
+func (s Spec) EdgeDim() int {
+	if s.Design.EdgeFeatures {
+		return 1
+	}
+	return s.Design.EdgeDim
 }
 
 // Propagates tells whether the network uses the graph at all.
@@ -87,6 +103,7 @@ type Load struct {
 type Choices struct {
 	Order      string // "auto", "gather-first", "apply-first"
 	CacheInput string // "auto", "on", "off"
+	Ghosts     string // features of ghosts: "auto", "kept", "sent"
 }
 
 // gemmRate is how many multiply-adds of a dense product take as long as one of
@@ -104,7 +121,7 @@ const gemmRate = 4
 func (s *Spec) Choose(load Load, c Choices) string {
 	s.Orders = make([]Order, s.Layers())
 	if !s.Propagates() {
-		s.CacheInput = false
+		s.CacheInput, s.KnownGhosts = false, false
 		return "no propagation"
 	}
 	parts := s.parts()
@@ -121,11 +138,29 @@ func (s *Spec) Choose(load Load, c Choices) string {
 	} else if parts[0].kind.Coefficients != nil {
 		s.Orders[0] = s.inputOrder(load, c)
 	}
+	s.KnownGhosts = s.KnowsGhosts() && (c.Ghosts == "kept" || c.Ghosts == "auto" && s.knownPays(load))
 	names := make([]string, len(s.Orders))
 	for l, o := range s.Orders {
 		names[l] = o.String()
 	}
 	return fmt.Sprintf("order=%s cache_input=%t (%s)", strings.Join(names, ","), s.CacheInput, why)
+}
+
+// KnowsGhosts tells whether a rank that has the features of its ghosts can make what they emit
+// in the first layer, which then needs no exchange. Orders must have been chosen.
+func (s Spec) KnowsGhosts() bool {
+	first := s.parts()[0].kind
+	return first.Coefficients != nil && !first.Dynamic && !s.CacheInput
+}
+
+// knownPays tells whether it costs no more memory, or little, than to exchange rows does, and
+// little time. Rows that are gathered first are as wide as features, and would be sent; rows of
+// features that meet their weights first must be sparse.
+func (s Spec) knownPays(load Load) bool {
+	if s.Orders[0] == GatherFirst {
+		return true
+	}
+	return load.FeatureNNZ > 0 && 2*load.FeatureNNZ <= load.Vertices*int64(s.Dims[1])
 }
 
 // keepsInput decides whether ÂX is kept, or what other Powers the kind has, and says why.

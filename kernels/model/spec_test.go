@@ -9,7 +9,7 @@ import (
 
 // The order of products follows from the shapes as the comments of Choose say.
 func TestChoose(t *testing.T) {
-	auto := Choices{Order: "auto", CacheInput: "auto"}
+	auto := Choices{Order: "auto", CacheInput: "auto", Ghosts: "auto"}
 	dense := Load{Vertices: 1000, Edges: 5000, CacheFits: true}
 	sparse := Load{Vertices: 1000, Edges: 5000, FeatureNNZ: 9000, CacheFits: true}
 	full := dense
@@ -31,10 +31,10 @@ func TestChoose(t *testing.T) {
 		{"no memory", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, auto, []Order{ApplyFirst, ApplyFirst}, false, "memory"},
 		{"no memory, hardly narrowing", Spec{Kind: "gcn", Dims: []int{128, 100, 10}}, full, auto, []Order{GatherFirst, ApplyFirst}, false, "memory"},
 		{"dropout of the input", Spec{Kind: "gcn", Dims: []int{128, 32, 10}, InputDropout: 0.5}, dense, auto, []Order{ApplyFirst, ApplyFirst}, false, "dropout"},
-		{"cache off", Spec{Kind: "gcn", Dims: []int{64, 64, 10}}, dense, Choices{"auto", "off"}, []Order{GatherFirst, ApplyFirst}, false, "off"},
-		{"cache on", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, Choices{"auto", "on"}, []Order{GatherFirst, ApplyFirst}, true, "asked"},
-		{"gather first", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, Choices{"gather-first", "auto"}, []Order{GatherFirst, GatherFirst}, false, "memory"},
-		{"apply first", Spec{Kind: "gcn", Dims: []int{8, 32, 64}}, dense, Choices{"apply-first", "auto"}, []Order{ApplyFirst, ApplyFirst}, false, "rows meet"},
+		{"cache off", Spec{Kind: "gcn", Dims: []int{64, 64, 10}}, dense, Choices{"auto", "off", "auto"}, []Order{GatherFirst, ApplyFirst}, false, "off"},
+		{"cache on", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, Choices{"auto", "on", "auto"}, []Order{GatherFirst, ApplyFirst}, true, "asked"},
+		{"gather first", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, Choices{"gather-first", "auto", "auto"}, []Order{GatherFirst, GatherFirst}, false, "memory"},
+		{"apply first", Spec{Kind: "gcn", Dims: []int{8, 32, 64}}, dense, Choices{"apply-first", "auto", "auto"}, []Order{ApplyFirst, ApplyFirst}, false, "rows meet"},
 		{"gin, bag of words", Spec{Kind: "gin", Dims: []int{1433, 16, 7}}, sparse, auto, []Order{ApplyFirst, ApplyFirst}, false, "sparse"},
 		{"gin, widening", Spec{Kind: "gin", Dims: []int{8, 16, 64}, InputDropout: 0.5}, dense, auto, []Order{GatherFirst, GatherFirst}, false, "dropout"},
 		{"attention", Spec{Kind: "gat", Dims: []int{8, 16, 64}}, dense, auto, []Order{ApplyFirst, ApplyFirst}, false, "rows meet"},
@@ -44,7 +44,7 @@ func TestChoose(t *testing.T) {
 		{"powers side by side", three, dense, auto, make([]Order, 5), true, "(AX to A^3 X are computed"},
 		{"powers side by side, no memory", three, full, auto, make([]Order, 5), false, "(AX to A^3 X do not fit"},
 		{"powers, dropout of the input", Spec{Kind: "sgc", Dims: []int{128, 10, 10}, InputDropout: 0.1}, dense, auto, make([]Order, 2), false, "dropout"},
-		{"powers, products first", three, dense, Choices{"apply-first", "auto"}, make([]Order, 5), false, "rows meet"},
+		{"powers, products first", three, dense, Choices{"apply-first", "auto", "auto"}, make([]Order, 5), false, "rows meet"},
 		{"propagation behind", Spec{Kind: "appnp", Dims: []int{128, 16, 4, 4}, Design: Design{Hops: 1}}, dense, auto, make([]Order, 3), false, "nothing"},
 		{"perceptron", Spec{Kind: "mlp", Dims: []int{8, 32, 4}}, dense, auto, []Order{GatherFirst, GatherFirst}, false, "propagation"},
 	} {

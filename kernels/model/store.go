@@ -182,7 +182,7 @@ func (s *Store) rooms(ops kernels.Ops, weights kernels.Mat) *Frame {
 func (s *Store) lay(f *Frame, part Vertices, lo int, ops kernels.Ops) {
 	n, hi := s.Network, lo+part.Features.Rows
 	f.lo, f.input = lo, input{Vertices: part, drop: n.Spec.dropout(0, n.Spec.InputDropout)}
-	if x := part.Features.Sparse; x != nil && n.transposes() && s.plan.memory != Forward {
+	if x := part.Features.Sparse; x != nil && s.transposes() {
 		f.input.transposed = kernels.NewTransposed(ops, s.arena, *x, part.Features.Dim)
 	}
 	for at, layers := range s.whole {
@@ -203,13 +203,15 @@ func (s *Store) lay(f *Frame, part Vertices, lo int, ops kernels.Ops) {
 
 // transposes tells whether the way back multiplies by the transpose of sparse
 // features.
-func (n *Network) transposes() bool {
-	for _, s := range []Stage{ApplyBackward, EmitBackward} {
-		if slices.Contains(n.Layers[0].Flow(s).Reads, Input) {
-			return true
-		}
+func (s *Store) transposes() bool {
+	stages, n := []Stage{ApplyBackward, EmitBackward}, s.Network
+	switch {
+	case s.plan.memory == Forward || s.plan.memory == Emission && !n.GathersBackward(0):
+		return false
+	case s.plan.memory == Emission:
+		stages = stages[1:]
 	}
-	return false
+	return slices.ContainsFunc(stages, func(at Stage) bool { return slices.Contains(n.Layers[0].Flow(at).Reads, Input) })
 }
 
 // At is the frame's rows of a value of layer l, as the stage of d has it.

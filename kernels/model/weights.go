@@ -32,16 +32,19 @@ func (p Param) In(flat kernels.Mat) kernels.Mat {
 	return flat.Part(p.Offset, p.Offset+p.Len()).Reshape(p.Rows, p.Cols)
 }
 
-// Params lays out the weights of a spec, layer after layer.
+// Params lays out the weights of a spec, layer after layer, and at last those of its Head.
 func (s Spec) Params() []Param {
 	var params []Param
 	for _, layer := range s.layout() {
 		params = append(params, layer...)
 	}
+	if s.Design.ScoreLayers > 0 {
+		params = append(params, s.head(s.HeadRange().Lo)...)
+	}
 	return params
 }
 
-// layout is Params, layer by layer.
+// layout is Params, layer by layer, without the Head.
 func (s Spec) layout() [][]Param {
 	layers, offset := make([][]Param, s.Layers()), 0
 	parts := s.parts()
@@ -84,13 +87,17 @@ func (s Spec) NumWeights() int {
 			n = size.Sum(n, size.Product(w.Rows, w.Cols))
 		}
 	}
+	for _, w := range s.headShapes() {
+		n = size.Sum(n, size.Product(w.Rows, w.Cols))
+	}
 	return n
 }
 
 // Range is the part Lo..Hi of the flat vector.
 type Range struct{ Lo, Hi int }
 
-// LayerRanges are the parts of the flat vector that belong to the layers.
+// LayerRanges are the parts of the flat vector that belong to the layers, those of the Head to
+// the last one.
 func (s Spec) LayerRanges() []Range {
 	ranges, at := make([]Range, s.Layers()), 0
 	for l, layer := range s.layout() {
@@ -100,5 +107,6 @@ func (s Spec) LayerRanges() []Range {
 		}
 		ranges[l].Hi = at
 	}
+	ranges[len(ranges)-1].Hi = s.HeadRange().Hi
 	return ranges
 }

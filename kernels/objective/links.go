@@ -5,45 +5,37 @@ import (
 	"slices"
 )
 
-// Pairing is the loss and the scores of pairs of rows: a pair's score is the dot product of
-// its ends, and the logit of an edge (Kipf & Welling, "Variational graph auto-encoders",
-// 2016, section 2).
-type Pairing struct{ Width int } // of rows
+// mostFactors is how many numbers of 1 to 2 are multiplied: far fewer than a float64 has
+// powers of two for.
+const mostFactors = 256
 
-// Dot is the score of two rows.
-func (p Pairing) Dot(x, y []float32) float32 {
-	var sum float32
-	y = y[:len(x)]
-	for c, v := range x {
-		sum += v * y[c]
-	}
-	return sum
-}
-
-// Loss is the binary cross entropy of a score, -log σ(s) of an edge and -log σ(-s) of none,
-// and its derivative by the score.
-func (Pairing) Loss(score float32, edge bool) (loss, slope float64) {
-	s := float64(score)
+// PairLosses is the sum of the binary cross entropies of scores of pairs, which are the logits
+// of edges: -log σ(s) of an edge and -log σ(-s) of none (Kipf & Welling, "Variational graph
+// auto-encoders", 2016, section 2). It replaces the scores by its derivatives times scale.
+//
+// With s turned round for edges, a pair has max(s, 0) + log(1 + e^-|s|); the logarithms are
+// added as those of products, each of which is off by no more than 2^-52 a factor.
+func PairLosses(scores []float32, edge bool, scale float64) (loss float64) {
+	sign := 1.0
 	if edge {
-		s = -s
+		sign = -1
 	}
-	e := math.Exp(-math.Abs(s))
-	loss, slope = max(s, 0)+math.Log1p(e), 1/(1+e)
-	if s < 0 {
-		slope = e / (1 + e)
+	product, factors := 1.0, 0
+	for i, score := range scores {
+		s := sign * float64(score)
+		e := math.Exp(-math.Abs(s))
+		slope := 1 / (1 + e)
+		if s < 0 {
+			slope *= e
+		}
+		loss += max(s, 0)
+		product *= 1 + e
+		if factors++; factors == mostFactors {
+			loss, product, factors = loss+math.Log(product), 1, 0
+		}
+		scores[i] = float32(scale * sign * slope)
 	}
-	if edge {
-		slope = -slope
-	}
-	return loss, slope
-}
-
-// Pull adds to the gradients of two rows, by a derivative by their score.
-func (p Pairing) Pull(dx, dy, x, y []float32, g float32) {
-	for c := range x {
-		dx[c] += g * y[c]
-		dy[c] += g * x[c]
-	}
+	return loss + math.Log(product)
 }
 
 // Histogram counts scores, of pairs without an edge and of edges, in classes of numbers that
@@ -53,15 +45,21 @@ type Histogram [2 * classes]int64
 // classes of scores: sign, exponent and five bits more.
 const classes = 1 << 14
 
-// Count counts a score.
-func (h *Histogram) Count(score float32, edge bool) {
+// ordered is a number that grows with the score.
+func ordered(score float32) uint32 {
 	bits := math.Float32bits(score)
 	if bits>>31 == 1 {
-		bits = ^bits
-	} else {
-		bits |= 1 << 31
+		return ^bits
 	}
-	h[int(number(edge))*classes+int(bits>>18)]++
+	return bits | 1<<31
+}
+
+// Count counts scores of one kind.
+func (h *Histogram) Count(scores []float32, edges bool) {
+	of := h[int(number(edges))*classes:][:classes]
+	for _, score := range scores {
+		of[ordered(score)>>18]++
+	}
 }
 
 // AUC is ROCAUC of what was counted, where scores of one class are equal: off by no more
@@ -103,17 +101,8 @@ func Links(edges, without []float32) (m Metrics) {
 	if len(edges) == 0 {
 		return m
 	}
-	down := func(a, b float32) int {
-		switch {
-		case a > b:
-			return -1
-		case a < b:
-			return 1
-		}
-		return 0
-	}
-	slices.SortFunc(edges, down)
-	slices.SortFunc(without, down)
+	sortDown(edges)
+	sortDown(without)
 	m.Links = int64(len(edges))
 	auc, precision := areas(edges, without)
 	m.ROCAUC, m.AP = &auc, &precision

@@ -65,11 +65,41 @@ func TestHistogram(t *testing.T) {
 	var h objective.Histogram
 	edges, without := scoresOf(200, 0.5, rng), scoresOf(300, 0, rng)
 	for k, list := range [][]float32{without, edges} {
-		for _, s := range list {
-			h.Count(s, k == 1)
-		}
+		h.Count(list, k == 1)
 	}
 	if want := *objective.Links(edges, without).ROCAUC; math.Abs(h.AUC()-want) > 1e-12 {
 		t.Errorf("%v, want %v", h.AUC(), want)
+	}
+}
+
+// The loss of pairs and its slopes are what their formulae say, term by term in float64.
+func TestPairLosses(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	scores := []float32{0, 1e-30, -1e-30, 100, -100, 3e38, -3e38}
+	for range 2000 {
+		scores = append(scores, float32(8*rng.NormFloat64()))
+	}
+	for _, edge := range []bool{false, true} {
+		got, want := slices.Clone(scores), 0.0
+		loss := objective.PairLosses(got, edge, 0.25)
+		for i, score := range scores {
+			s := float64(score)
+			if edge {
+				s = -s
+			}
+			slope := 1 / (1 + math.Exp(-s))
+			if want += max(s, 0) + math.Log1p(math.Exp(-math.Abs(s))); edge {
+				slope = -slope
+			}
+			if math.Abs(float64(got[i])-slope/4) > 1e-7 { // a float32 of no more than 0.25
+				t.Errorf("edge %t, score %v: the slope is %v, want %v", edge, score, got[i], slope/4)
+			}
+		}
+		if math.Abs(loss-want) > 1e-12*want {
+			t.Errorf("edge %t: the loss is %v, want %v", edge, loss, want)
+		}
+	}
+	if loss := objective.PairLosses([]float32{float32(math.NaN())}, true, 1); !math.IsNaN(loss) {
+		t.Errorf("no number has the loss %v", loss)
 	}
 }

@@ -74,6 +74,9 @@ type Config struct {
 	Model            string  `default:"gcn" enum:"gcn,sage,sage-max,gin,gat,gatv2,mlp,gcnii,appnp,sgc,sign" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours, sage-max: with the maximum of each column; gin: GIN-0; gat: Veličković et al. 2018; gatv2: Brody et al. 2022, whose scores see both ends of an edge at once, and its weight where edges have one; mlp: gcn's layers without the graph (with --layers 1: a linear model); gcnii: --layers layers with initial residuals between two of mlp, for great depth (Chen et al. 2020); appnp: mlp, and then --hops steps of propagation (Gasteiger et al. 2019); sgc: one matrix and --layers steps (Wu et al. 2019); sign: the features and what --steps powers of the graph make of them, a matrix each, side by side, and --layers - 1 of mlp (Frasca et al. 2020)." toml:"model"`
 	Layers           int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
 	Embedding        int     `default:"16" group:"Model" help:"Width of the last layer, whose rows are vertices' embeddings, with --task links." toml:"embedding"`
+	LinkScore        string  `name:"link-score" default:"dot" enum:"dot,mlp" group:"Model" help:"How two embeddings make the logit of an edge, with --task links. dot: by their dot product; mlp: by a perceptron on their products column by column, as LinkPredictor of OGB's examples." toml:"link-score"`
+	LinkLayers       int     `name:"link-layers" default:"3" group:"Model" help:"Layers of that perceptron." toml:"link-layers"`
+	LinkHidden       int     `name:"link-hidden" default:"64" group:"Model" help:"Width of its hidden layers." toml:"link-hidden"`
 	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
 	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
 	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout, and 0 with mini-batches. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
@@ -93,6 +96,7 @@ type Config struct {
 	Initializer      string  `default:"auto" enum:"auto,xavier,he,torch,small-logits" group:"Model" help:"Random initial weights: xavier, he, torch (what PyTorch's Linear starts with) or small-logits (torch, but logits begin near zero); auto: what was measured to be best for the model." toml:"initializer"`
 	Order            string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
 	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it; of sgc Â to the power of --layers times X, of sign each power to that of --steps. auto: when it pays and fits in memory." toml:"cache-input"`
+	GhostFeatures    string  `default:"auto" enum:"auto,kept,sent" group:"Model" help:"Keep the features of other ranks' vertices that are gathered from, and make their rows in the first layer from these, with the same dropout: it then exchanges nothing. auto: where it takes no more memory than the exchange, or little; sent: exchange rows in every epoch." toml:"ghost-features"`
 	Recompute        bool    `group:"Model" help:"Make activations again on the way back instead of keeping them, where that saves memory: an epoch computes up to twice as much forward, and gathers and sends no more. siafu plan --recompute foretells the memory. Not in async." toml:"recompute"`
 
 	Defaults string   `default:"auto" enum:"auto,fixed" group:"Training" help:"Flags that are not given. auto: some of them as the graph suggests, by its size, its split and the scale of its features; the log and summary.json say which. fixed: as this table says." toml:"defaults"`
@@ -160,6 +164,8 @@ func (c *Config) Validate() error {
 		{c.Layers >= 1 && c.Layers <= mostLayers, "layers", c.Layers, fmt.Sprint("from 1 to ", mostLayers)},
 		{c.Hidden >= 1, "hidden", c.Hidden, "1 or more"},
 		{c.Embedding >= 1, "embedding", c.Embedding, "1 or more"},
+		{1 <= c.LinkLayers && c.LinkLayers <= 64, "link-layers", c.LinkLayers, "1 to 64"},
+		{1 <= c.LinkHidden && c.LinkHidden <= 1<<16, "link-hidden", c.LinkHidden, "1 to 65536"},
 		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
 		{c.InputDropout == -1 || inRange(c.InputDropout), "input-dropout", c.InputDropout, "-1, or at least 0 and below 1"},
 		{c.InputScale > 0 && !math.IsInf(c.InputScale, 1), "input-scale", c.InputScale, "above 0"},
@@ -283,6 +289,9 @@ func (c *Config) validateDurations() error {
 		return err
 	}
 	if err := c.checkRefresh(); err != nil {
+		return err
+	}
+	if err := c.checkGhostFeatures(); err != nil {
 		return err
 	}
 	if err := c.checkDynamic(); err != nil {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"strings"
+
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/halo/refresh"
@@ -21,6 +23,14 @@ func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 	if net.Design.EdgeFeatures && !meta.Weighted {
 		return fault.New(fault.Usage, "train", "", "%s of edges with weights, and those of %s have none", net.Kind, meta.Name).
 			Then("use a dataset whose edges have weights, or train a model without")
+	}
+	if dim := net.Design.EdgeDim; dim > 0 && dim != meta.EdgeDim {
+		return fault.New(fault.Usage, "train", "", "%s of edges with %d features, and those of %s have %d", net.Kind, dim, meta.Name, meta.EdgeDim).
+			Then("use a dataset whose edges have the features that the network was trained with")
+	}
+	if net.Design.EdgeDim > 0 && c.Batching().Kind != "" {
+		return fault.New(fault.Usage, "train", "", "--batch=%s on %s, whose edges have features", c.Batch, meta.Name).
+			Then("leave --batch out, or import the dataset without --edge-features: the edges of a mini-batch are taken without features")
 	}
 	if !meta.Weighted || !net.Weighs() {
 		return nil
@@ -43,7 +53,12 @@ func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 // NetworkOf is the network for a dataset.
 func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 	net := c.Network(meta.FeatureDim, c.Outputs(meta))
-	net.Design.EdgeFeatures = meta.Weighted && net.Dynamic()
+	if net.Dynamic() {
+		net.Design.EdgeDim, net.Design.EdgeFeatures = meta.EdgeDim, meta.Weighted && meta.EdgeDim == 0
+	}
+	if meta.Task == graph.Links && c.LinkScore == linkPerceptron {
+		net.Design.ScoreLayers, net.Design.ScoreHidden = c.LinkLayers, c.LinkHidden
+	}
 	return net
 }
 
@@ -67,11 +82,18 @@ func (c *Config) checkDynamic() error {
 	return refuse("refresh", c.Refresh)
 }
 
-// IgnoredWeights says what a run does with weights of edges that make no difference to its
-// network, empty where it does nothing with them.
+// IgnoredWeights says which weights and features of edges make no difference to a run's
+// network, empty where all do.
 func IgnoredWeights(meta *graph.Meta, net model.Spec) string {
-	if !meta.Weighted || net.Weighs() {
+	var list []string
+	if meta.Weighted && !net.Weighs() {
+		list = append(list, "weights")
+	}
+	if meta.EdgeDim > 0 && net.Design.EdgeDim == 0 {
+		list = append(list, "features")
+	}
+	if list == nil {
 		return ""
 	}
-	return "the edges of " + meta.Name + " have weights, of which " + net.Kind + " takes no notice"
+	return "the edges of " + meta.Name + " have " + strings.Join(list, " and ") + ", of which " + net.Kind + " takes no notice"
 }

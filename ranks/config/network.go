@@ -17,7 +17,7 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	if meta.FeatureKind == "sparse" {
 		nnz = meta.FeatureNNZ
 	}
-	choices := model.Choices{Order: c.Order, CacheInput: c.cacheInput()}
+	choices := model.Choices{Order: c.Order, CacheInput: c.cacheInput(), Ghosts: c.ghostFeatures()}
 	if b := c.Batching(); b.Count > 0 && !b.Draws() {
 		choices = model.Choices{Order: "gather-first", CacheInput: "on"}
 	}
@@ -33,6 +33,24 @@ func (c *Config) cacheInput() string {
 		return "off"
 	}
 	return c.CacheInput
+}
+
+// ghostFeatures is what was asked for, and sent where ranks do not go in step, or rows of the
+// first layer are to be those of other epochs or of some vertices.
+func (c *Config) ghostFeatures() string {
+	if !c.Exact() || c.Batching().Count > 0 || c.Mode == "async" {
+		return "sent"
+	}
+	return c.GhostFeatures
+}
+
+// checkGhostFeatures refuses to keep what would not be used.
+func (c *Config) checkGhostFeatures() error {
+	if c.GhostFeatures != "kept" || c.ghostFeatures() == "kept" {
+		return nil
+	}
+	return fault.New(fault.Usage, "train", "", "--ghost-features=kept with --mode=%s --refresh=%s --ghost-gradients=%s --batches=%d", c.Mode, c.Refresh, c.GhostGradients, c.Batching().Count).
+		Then("leave --ghost-features out: only ranks in step, with rows and gradients of each epoch, make what ghosts emit")
 }
 
 // Codecs are those that rows may travel through, the first of which they begin

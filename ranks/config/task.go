@@ -60,6 +60,8 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 		return refuse("leave --task out, or train on the dataset that edges were held out of", "--task=%s on a dataset with held edges, which has no labels", task)
 	case task == graph.Links:
 		return task, c.checkLinks()
+	case c.LinkScore == linkPerceptron:
+		return refuse("leave --link-score out: there are no pairs to score", "--link-score=%s with the task %s", c.LinkScore, cmp.Or(task, m.Task))
 	case m.Task == graph.MultiClass && task == graph.Regression:
 		return refuse("import the dataset again with --task regression", "--task=%s on labels that are classes", task)
 	case m.Task != graph.MultiClass && task == graph.MultiClass:
@@ -69,6 +71,9 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 	}
 	return task, nil
 }
+
+// linkPerceptron is what --link-score calls model.Head.
+const linkPerceptron = "mlp"
 
 // checkLinks refuses what does not go together with link prediction.
 func (c *Config) checkLinks() error {

@@ -26,12 +26,12 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 	s.route, s.training, s.exact = way, way, way
 	if s.store.Network.GathersAny() {
 		way.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
-		if e.Peers.Size() > 1 {
+		if way.known = s.know(e, a); e.Peers.Size() > 1 {
 			e.travels(way.graph.Plan)
 			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, e.workers.team(), a, way.graph.MaxWidth())
-			way.ghosts = halo.NewAlways(s.exchange, way.graph.Shapes(), e.Config.Seed)
+			way.ghosts = halo.NewAlways(s.exchange, s.shapes(way), e.Config.Seed)
 			way.sumPieces = way.graph.SumPieces(pieceEdges)
-			way.pieces = evenly(way.graph.Plan.Ghosts, max(1, min(config.MostIntervals, way.graph.Plan.Ghosts/config.IntervalRows)))
+			way.pieces = ghostPieces(way.graph.Plan.Ghosts)
 		}
 	}
 	a.Fill(func() { s.build(way, e.Config.Mode == "nopipe") })
@@ -39,6 +39,11 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 
 // pieceEdges is about how many edges are in a piece of the sums for other ranks.
 const pieceEdges = 32 << 10
+
+// ghostPieces are the bounds of ghosts that are one task.
+func ghostPieces(n int) []int {
+	return evenly(n, max(1, min(config.MostIntervals, n/config.IntervalRows)))
+}
 
 // evenly are the bounds of parts of n.
 func evenly(n, parts int) []int {

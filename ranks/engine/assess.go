@@ -137,7 +137,7 @@ func (t *trainer) assess() (all []objective.Metrics, err error) {
 		if t.pairing == nil {
 			return nil, nil
 		}
-		t.pairing.z = kernels.Fetch(t.adder, t.logits(), &t.pairing.room)
+		t.pairing.take(t)
 		return t.pairing.assess()
 	}
 	o := t.engine.aim.Objective

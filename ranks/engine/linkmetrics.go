@@ -1,37 +1,57 @@
 package engine
 
 import (
+	"slices"
+
 	"siafu/graph"
 	"siafu/graph/mapped"
-	"siafu/kernels"
 	"siafu/kernels/objective"
 	"siafu/ranks/world"
 )
 
-// scores gives sink the scores of n pairs of this rank: an own row, and any vertex.
-// Collective over the graph ranks.
-func (p *pairing) scores(n int, at func(i int) (row, v uint32), sink func(i int, score float32)) error {
-	chunks, err := p.agree((n + PairsAtOnce - 1) / PairsAtOnce)
+// scores gives sink the scores of n pairs of this rank, an own row and any vertex, in whole
+// groups of so many pairs, as many groups as are in hand at a time. Collective over the
+// graph ranks.
+func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func(first int, scores []float32)) error {
+	most := max(PairsAtOnce/group, 1) * group
+	score := p.scoreRuns
+	if p.head != nil {
+		score = p.scoreByHead
+	}
+	chunks, err := p.agree((n + most - 1) / most)
 	if err != nil {
 		return err
 	}
 	var rows, others []uint32
+	var scores []float32
 	for k := range chunks {
-		rows, others = rows[:0], others[:0]
-		lo, hi := min(n, k*PairsAtOnce), min(n, (k+1)*PairsAtOnce)
-		for i := lo; i < hi; i++ {
-			row, v := at(i)
-			rows, others = append(rows, row), append(others, v)
-		}
-		set, err := p.bring(others)
-		if err != nil {
+		lo, hi := min(n, k*most), min(n, (k+1)*most)
+		sized(&rows, hi-lo)
+		sized(&others, hi-lo)
+		sized(&scores, hi-lo)
+		p.team.Run(hi-lo, pieceOfPairs, func(first, last int) {
+			for i := first; i < last; i++ {
+				rows[i], others[i] = at(lo + i)
+			}
+		})
+		if _, err := p.bring(others); err != nil {
 			return err
 		}
-		for i, v := range others {
-			sink(lo+i, p.Dot(p.row(p.z, p.rows, p.local(set, v)), p.row(p.z, nil, int(rows[i]))))
-		}
+		p.team.Run(hi-lo, pieceOfPairs, func(first, last int) { score(scores[:last], rows[:last], others, first) })
+		sink(lo, scores)
 	}
 	return nil
+}
+
+// scoreRuns scores pairs from first to the last of scores, those of a row that follow each
+// other at once.
+func (p *pairing) scoreRuns(scores []float32, rows, others []uint32, first int) {
+	for lo, hi := first, first; lo < len(scores); lo = hi {
+		for hi < len(scores) && rows[hi] == rows[lo] {
+			hi++
+		}
+		p.team.DotsOf(scores[lo:hi], p.rowOf(rows[lo]), p.x, others[lo:])
+	}
 }
 
 // mine are the pairs of a list whose first vertex this rank owns, and its rows.
@@ -49,7 +69,9 @@ func (p *pairing) mine(list graph.Pairs) (at []int, rows []uint32) {
 func (p *pairing) scoresOf(list graph.Pairs) (at []int, scores []float32, err error) {
 	at, rows := p.mine(list)
 	scores = make([]float32, len(at))
-	err = p.scores(len(at), func(i int) (uint32, uint32) { return rows[i], list.Dst[at[i]] }, func(i int, s float32) { scores[i] = s })
+	err = p.scores(len(at), 1, func(i int) (uint32, uint32) { return rows[i], list.Dst[at[i]] }, func(first int, some []float32) {
+		copy(scores[first:], some)
+	})
 	return at, scores, err
 }
 
@@ -76,6 +98,7 @@ func (p *pairing) evaluate() error {
 			p.found.auc[split], p.found.counted = *m.ROCAUC, 1
 		}
 	}
+	p.hand.counts.total(&p.seen)
 	if err := world.SumInt64s(p.comm, p.seen[:]); err != nil {
 		return err
 	}
@@ -94,9 +117,8 @@ func (p *pairing) judge(h *graph.Held) (m objective.Metrics, loss float64, err e
 		if err != nil {
 			return m, 0, err
 		}
-		for _, s := range scores {
-			of, _ := p.Loss(s, k == 0)
-			loss += of / float64(list.Len())
+		if len(scores) > 0 {
+			loss += objective.PairLosses(slices.Clone(scores), k == 0, 1) / float64(list.Len())
 		}
 		blocks, err := world.Gather(p.comm, 0, mapped.Bytes(scores))
 		if err != nil {
@@ -121,10 +143,16 @@ func (p *pairing) mrr(h *graph.Held) (float64, error) {
 		return 0, err
 	}
 	_, rows := p.mine(h.Edges)
-	others, sum := make([]float32, each), []float64{0}
-	err = p.scores(len(at)*each, func(i int) (uint32, uint32) { return rows[i/each], h.Each[at[i/each]*each+i%each] }, func(i int, s float32) {
-		if others[i%each] = s; i%each == each-1 {
-			sum[0] += objective.Reciprocal(edges[i/each], others)
+	sum, shares := []float64{0}, []float64(nil)
+	err = p.scores(len(at)*each, each, func(i int) (uint32, uint32) { return rows[i/each], h.Each[at[i/each]*each+i%each] }, func(first int, others []float32) {
+		sized(&shares, len(others)/each)
+		p.team.Run(len(shares), 16, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				shares[i] = objective.Reciprocal(edges[first/each+i], others[i*each:(i+1)*each])
+			}
+		})
+		for _, share := range shares {
+			sum[0] += share
 		}
 	})
 	if err != nil {
@@ -178,7 +206,7 @@ func (i *Inference) Pairs(list graph.Pairs) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.z = kernels.Fetch(t.adder, t.logits(), &p.room)
+	p.take(t)
 	at, scores, err := p.scoresOf(list)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"siafu/graph"
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
@@ -16,28 +18,36 @@ import (
 // trained on together with as many pairs of any vertices, which are drawn anew in each
 // epoch (kernels.Stray) and may be edges by chance; each kind has half of the loss.
 //
-// An edge is its destination's rank's, which has its source as a ghost, and of an edge
-// both ways the one towards the higher number counts. A pair that is drawn is the rank's
-// that owns the vertex for which it is: what is drawn does not depend on ranks, and their
-// gradients differ by the order of sums alone.
+// An edge is its destination's rank's, which has its source as a ghost. Where every edge is
+// there both ways, each end's rank finds that end's gradient and half of the loss; else the
+// source's gradient returns to its owner. A pair that is drawn is the rank's that owns the
+// vertex for which it is: what is drawn does not depend on ranks, and their gradients
+// differ by the order of sums alone.
 type pairing struct {
-	objective.Pairing
 	comm   world.Comm
 	ops    kernels.Ops
+	team   *kernels.Team // of all the rank's workers, which have nothing else to do meanwhile
 	shard  *shard.Shard
 	held   *graph.HeldOut
 	seed   uint64
+	width  int // of rows
 	places *reach.Directory
 	ghosts *reach.Set
-	total  int64 // edges to train on, of all ranks
-	chunks int   // of pairs that are drawn, on each rank
+	total  int64   // pairs of vertices with an edge to train on, of all ranks
+	drawn  []int64 // own vertex v has the drawn pairs drawn[v]..drawn[v+1]-1 [own+1]
+	chunks int     // of pairs that are drawn, on each rank
 
-	z, room []float32            // rows of the last pass [own x width], and room for them
-	rows    []float32            // of other ranks
-	grad    []float32            // [own x width]
-	grads   []float32            // of rows of other ranks
-	seen    *objective.Histogram // of the scores of a pass that is an evaluation, else nil
-	found   linkFindings
+	z, room  []float32           // rows of the last pass [own x width], and room for them
+	x        []float32           // these, and behind them those of other ranks that are in hand
+	grad     []float32           // [own x width]
+	grads    []float32           // of rows of other ranks
+	head     *linkHead           // nil where the dot product scores pairs
+	most     int64               // pairs in hand, about
+	weights  []float32           // of the head, in those of the network
+	hand     hand                // room of the pairs that are in hand
+	seen     objective.Histogram // of the scores of an evaluation
+	counting bool                // this pass is an evaluation
+	found    linkFindings
 }
 
 // linkFindings are what a pass has found of links on this rank: sums, like findings.
@@ -54,6 +64,9 @@ const PairsAtOnce = 1 << 19
 // PairGradients is the purpose of the gradients of the output, which pairs add up.
 const PairGradients = "gradients of pairs"
 
+// floatsAtOnce are those of the gradients of as many pairs, where each has a row of its own.
+const floatsAtOnce = 1 << 23
+
 // pairs prepares for the task Links; nil for another, or where no edges are held out.
 // Collective over the graph ranks.
 func (e *Engine) pairs(a *mapped.Arena) (*pairing, error) {
@@ -69,25 +82,36 @@ func (e *Engine) pairs(a *mapped.Arena) (*pairing, error) {
 	if p.ghosts, err = p.places.Ask(sh.Ghosts); err != nil {
 		return nil, err
 	}
-	sums := []int64{0}
-	p.edges(func(_, _ int) { sums[0]++ })
+	sums := []int64{int64(len(sh.In.Cols))}
 	if err := world.SumInt64s(e.Peers, sums); err != nil {
 		return nil, err
 	}
-	p.total, p.held = sums[0], e.HeldOut
-	p.grad = mapped.Make[float32](a.For(PairGradients), sh.NumOwn()*width)
-	drawn := int64(0)
-	for row := range sh.Own {
-		drawn += int64(p.draws(row))
+	if p.total, p.held = sums[0], e.HeldOut; !sh.Directed {
+		p.total /= 2
 	}
-	p.chunks, err = p.agree(int((drawn + PairsAtOnce - 1) / PairsAtOnce))
+	p.grad = mapped.Make[float32](a.For(PairGradients), sh.NumOwn()*width)
+	p.drawn = make([]int64, sh.NumOwn()+1)
+	for row, v := range sh.Own {
+		p.drawn[row+1] = p.drawn[row] + kernels.Share(int64(v)+1, p.total, sh.Vertices) - kernels.Share(int64(v), p.total, sh.Vertices)
+	}
+	for lo := 0; lo < sh.NumOwn(); lo = p.until(p.drawn, lo) {
+		p.chunks++
+	}
+	p.chunks, err = p.agree(p.chunks)
 	return p, err
 }
 
 // pairer is who scores pairs of any vertices. Collective over the graph ranks.
 func (e *Engine) pairer(width int) (*pairing, error) {
-	p := &pairing{Pairing: objective.Pairing{Width: width}, comm: e.Peers, ops: e.workers.team(), shard: e.Shard, seed: e.Config.Seed}
+	p := &pairing{comm: e.Peers, ops: e.workers.team(), team: e.packers, shard: e.Shard, width: width, seed: e.Config.Seed}
+	p.most = PairsAtOnce
 	var err error
+	if p.head, err = e.newLinkHead(); err != nil {
+		return nil, err
+	}
+	if p.head != nil {
+		p.most = max(floatsAtOnce/int64(width), pieceOfPairs)
+	}
 	p.places, err = reach.New(e.Peers, e.Shard.Own, e.Shard.Vertices)
 	return p, err
 }
@@ -99,47 +123,18 @@ func (p *pairing) agree(n int) (int, error) {
 	return int(most[0]), err
 }
 
-// edges visits the edges that this rank trains on, by local ids.
-func (p *pairing) edges(visit func(u, v int)) {
-	sh, own := p.shard, p.shard.NumOwn()
-	for v, id := range sh.Own {
-		for _, u := range sh.In.Row(v) {
-			if !sh.Directed {
-				other := uint32(0)
-				if int(u) < own {
-					other = sh.Own[u]
-				} else {
-					other = sh.Ghosts[int(u)-own]
-				}
-				if other > id {
-					continue
-				}
-			}
-			visit(int(u), v)
-		}
-	}
-}
-
-// draws is how many pairs are drawn for an own vertex: as many of all vertices as there
-// are edges.
-func (p *pairing) draws(row int) uint32 {
-	v, n := int64(p.shard.Own[row]), p.shard.Vertices
-	return uint32(kernels.Share(v+1, p.total, n) - kernels.Share(v, p.total, n))
-}
-
 // learnPairs finds the loss of the network's output and, in training, its gradient. count asks
 // for what an evaluation tells. Collective over the graph ranks, while no exchange of rows
 // is under way.
 func (s *lockstep) learnPairs(layer int, count bool) error {
 	p := s.pairing
-	p.found = linkFindings{}
-	p.z = kernels.Fetch(p.ops, s.store.Forward(layer, model.Output), &p.room)
+	p.found, p.counting = linkFindings{}, count
+	p.hold(s.store.Forward(layer, model.Output))
+	if p.head != nil {
+		p.head.begin(p.weights)
+	}
 	if s.pass.Train {
 		clear(p.grad)
-	}
-	p.seen = nil
-	if count {
-		p.seen = new(objective.Histogram)
 	}
 	if p.total > 0 {
 		if err := p.learnEdges(s.pass.Train); err != nil {
@@ -157,45 +152,67 @@ func (s *lockstep) learnPairs(layer int, count bool) error {
 	if !s.pass.Train {
 		return nil
 	}
+	if p.head != nil {
+		p.head.end()
+	}
 	for _, i := range s.intervals {
 		to := i.frame.At(model.Do{Layer: layer, Stage: model.Loss}, model.OutputGrad)
-		kernels.Write(p.ops, to, p.grad[i.lo*p.Width:i.hi*p.Width])
+		kernels.Write(p.ops, to, p.grad[i.lo*p.width:i.hi*p.width])
 	}
 	return nil
 }
 
-// learnEdges is learn of the graph's edges.
+// take takes the rows, and the weights, of a trainer's last pass, to score pairs.
+func (p *pairing) take(t *trainer) {
+	p.hold(t.logits())
+	if at := t.net.HeadRange(); p.head != nil {
+		p.head.begin(t.flat[at.Lo:at.Hi])
+	}
+}
+
+// hold takes the rows of a pass.
+func (p *pairing) hold(rows kernels.Mat) {
+	p.z = kernels.Fetch(p.ops, rows, &p.room)
+	p.x = append(p.x[:0], p.z...)
+}
+
+// learnEdges learns from the graph's edges.
 func (p *pairing) learnEdges(train bool) error {
 	if err := p.fetch(p.ghosts); err != nil {
 		return err
 	}
-	scale := 1 / float64(p.total)
-	p.edges(func(u, v int) { p.found.loss += scale * p.learn(u, v, true, train, scale) })
+	in, own := p.shard.In, p.shard.NumOwn()
+	l := pairList{begin: in.Offsets, hi: own, others: in.Cols, edges: true, mirrored: !p.shard.Directed}
+	if l.mirrored {
+		p.learn(l, train)
+		return nil
+	}
+	for lo := 0; lo < own; lo = l.hi {
+		l.lo, l.hi = lo, p.until(in.Offsets, lo)
+		l.others = in.Cols[in.Offsets[lo]:in.Offsets[l.hi]]
+		p.learn(l, train)
+	}
 	return p.giveBack(p.ghosts, train)
 }
 
-// learnDrawn is learn of the pairs that are drawn for an epoch.
+// learnDrawn learns from the pairs that are drawn for an epoch.
 func (p *pairing) learnDrawn(pass model.Pass) error {
-	scale, row, k := 1/float64(p.total), 0, uint32(0)
-	var others, rows []uint32
+	l := pairList{begin: p.drawn}
 	for range p.chunks {
-		others, rows = others[:0], rows[:0]
-		for row < p.shard.NumOwn() && len(rows) < PairsAtOnce {
-			if k == p.draws(row) {
-				row, k = row+1, 0
-				continue
+		l.lo, l.hi = l.hi, p.until(p.drawn, l.hi)
+		l.others = sized(&p.hand.others, int(p.drawn[l.hi]-p.drawn[l.lo]))
+		p.overRows(l.lo, l.hi, func(_, lo, hi int) {
+			for v := lo; v < hi; v++ {
+				for k := range l.of(v) {
+					l.of(v)[k] = kernels.Stray(p.seed, pass.Epoch, p.shard.Own[v], uint32(k), p.shard.Vertices)
+				}
 			}
-			others = append(others, kernels.Stray(p.seed, pass.Epoch, p.shard.Own[row], k, p.shard.Vertices))
-			rows = append(rows, uint32(row))
-			k++
-		}
-		set, err := p.bring(others)
+		})
+		set, err := p.bring(l.others)
 		if err != nil {
 			return err
 		}
-		for i, v := range others {
-			p.found.loss += scale * p.learn(p.local(set, v), int(rows[i]), false, pass.Train, scale)
-		}
+		p.learn(l, pass.Train)
 		if err := p.giveBack(set, pass.Train); err != nil {
 			return err
 		}
@@ -203,38 +220,16 @@ func (p *pairing) learnDrawn(pass model.Pass) error {
 	return nil
 }
 
-// learn is the loss of a pair of local vertices, of which v is an own one.
-func (p *pairing) learn(u, v int, edge, train bool, scale float64) float64 {
-	x, y := p.row(p.z, p.rows, u), p.row(p.z, nil, v)
-	score := p.Dot(x, y)
-	loss, slope := p.Loss(score, edge)
-	if p.seen != nil {
-		p.seen.Count(score, edge)
-	}
-	if train {
-		p.Pull(p.row(p.grad, p.grads, u), p.row(p.grad, nil, v), x, y, float32(scale*slope))
-	}
-	return loss
-}
-
 // row is that of a local vertex: an own one, or behind those one of other ranks.
 func (p *pairing) row(own, others []float32, at int) []float32 {
 	if n := p.shard.NumOwn(); at >= n {
 		own, at = others, at-n
 	}
-	return own[at*p.Width : (at+1)*p.Width]
+	return own[at*p.width : (at+1)*p.width]
 }
 
-// local is where a vertex is, with the set that has been brought.
-func (p *pairing) local(set *reach.Set, v uint32) int {
-	if row, ok := p.places.Row(v); ok {
-		return int(row)
-	}
-	return p.shard.NumOwn() + p.places.At(set, v)
-}
-
-// bring asks for the vertices of other ranks among some, and fetches their rows.
-// Collective.
+// bring asks for the vertices of other ranks among some, fetches their rows, and makes
+// local ids of all. Collective.
 func (p *pairing) bring(vertices []uint32) (*reach.Set, error) {
 	var others []uint32
 	for _, v := range vertices {
@@ -243,21 +238,28 @@ func (p *pairing) bring(vertices []uint32) (*reach.Set, error) {
 		}
 	}
 	set, err := p.places.Ask(others)
-	if err == nil {
-		err = p.fetch(set)
+	if err != nil {
+		return nil, err
 	}
-	return set, err
+	p.team.Run(len(vertices), pieceOfPairs, func(lo, hi int) {
+		for i, v := range vertices[lo:hi] {
+			row, ok := p.places.Row(v)
+			if !ok {
+				row = uint32(p.shard.NumOwn() + p.places.At(set, v))
+			}
+			vertices[lo+i] = row
+		}
+	})
+	return set, p.fetch(set)
 }
 
-// fetch brings the rows of a set, and makes room for their gradients. Collective.
+// fetch brings the rows of a set behind the own ones, and makes room for their gradients.
+// Collective.
 func (p *pairing) fetch(set *reach.Set) error {
-	n := set.Len() * p.Width
-	if cap(p.rows) < n {
-		p.rows, p.grads = make([]float32, n), make([]float32, n)
-	}
-	p.rows, p.grads = p.rows[:n], p.grads[:n]
-	clear(p.grads)
-	return set.Fetch(p.rows, p.z, p.Width)
+	own, n := len(p.z), set.Len()*p.width
+	p.x = slices.Grow(p.x[:own], n)[:own+n]
+	clear(sized(&p.grads, n))
+	return set.Fetch(p.x[own:], p.z, p.width)
 }
 
 // giveBack returns the gradients of a set's rows. Collective.
@@ -265,5 +267,5 @@ func (p *pairing) giveBack(set *reach.Set, train bool) error {
 	if !train {
 		return nil
 	}
-	return set.Return(p.grad, p.grads, p.Width)
+	return set.Return(p.grad, p.grads, p.width)
 }

@@ -120,6 +120,7 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 	if s.graph != nil {
 		s.graph.Begin(p)
 	}
+	s.known.begin(s.graph, p)
 	w.Start(p.Epoch)
 	return s.workers.run(s, s.tensor)
 }
@@ -144,13 +145,23 @@ func (s *lockstep) Next() (schedule.Task, bool) {
 func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	s.workers.begin(worker, s.clocked(t))
 	s.foretell(t)
-	if t.Interval == schedule.Whole || t.Stage == schedule.GhostGrads || t.Stage == schedule.Sum {
+	if t.Interval == schedule.Whole || OfGhosts(t.Stage) {
 		done, err = true, s.whole(worker, t)
 	} else {
 		done, err = s.single(worker, t)
 	}
 	s.workers.end(worker, t)
 	return done, err
+}
+
+// OfGhosts tells whether the tasks of a stage are pieces of what ranks have of each other's
+// vertices, and not intervals of own ones.
+func OfGhosts(s schedule.Stage) bool {
+	switch s {
+	case schedule.Sum, schedule.GhostGrads, schedule.EmitGhosts, schedule.EmitGhostsBackward:
+		return true
+	}
+	return false
 }
 
 // foretell tells the backend of the tensor tasks that follow a task of graph work, when

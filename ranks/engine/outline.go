@@ -18,6 +18,7 @@ type Outline struct {
 	Returns   bool // and gradients go back to them
 	Sums      int  // tasks that add up rows for other ranks, in each layer
 	Pieces    int  // tasks that make gradients of ghosts, in each layer
+	Known     int  // tasks that make what ghosts emit in the first layer; 0: rows are exchanged there too
 	Barrier   bool // nopipe: one stage at a time, all intervals
 	Fused     bool // tensor tasks that follow each other are one
 }
@@ -33,7 +34,7 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
 		Intervals: len(s.intervals), InputKept: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairing != nil,
 		Ghosts: r.ghosts != nil, Returns: r.returns(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
-		Barrier: barrier, Fused: s.tensor.Wishes().Fused,
+		Known: r.known.pieces(), Barrier: barrier, Fused: s.tensor.Wishes().Fused,
 	}
 	o.Layers = layersOf(s.store.Network)
 	return o

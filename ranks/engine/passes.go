@@ -13,7 +13,8 @@ type passes struct {
 	do    func(layer int, stage model.Stage) []model.Do
 	g     *schedule.Graph
 	tasks cuts
-	open  *[]model.Do // what the last task does, where that is a tensor task
+	open  *[]model.Do   // what the last task does, where that is a tensor task
+	known []schedule.ID // the last places of ghosts whose features are known
 }
 
 // newPasses begins to build a pass.
@@ -136,7 +137,14 @@ func (p *passes) forward() (done []schedule.ID) {
 // so that they are on their way while the rest is computed.
 func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
-	if p.Ghosts {
+	switch {
+	case p.knows(l):
+		var after []schedule.ID
+		if p.Barrier {
+			after = rows
+		}
+		ghosts = p.pieces(schedule.EmitGhosts, l, p.Known, after)
+	case p.Ghosts:
 		sums := p.pieces(schedule.Sum, l, p.Sums, rows)
 		ghosts = p.whole(schedule.Receive, l, p.leave(schedule.Send, schedule.Receive, l, sums))
 	}
@@ -166,15 +174,21 @@ func (p *passes) backward(done []schedule.ID) {
 		}
 		done = p.total(schedule.TotalBackward, l, done)
 		done = p.tensor(schedule.EmitBackward, l, done)
-		updated = p.whole(schedule.Update, l, p.join(done), updated)
+		updated = p.whole(schedule.Update, l, p.join(slices.Concat(done, p.known)), updated)
 	}
 }
+
+// knows tells whether what ghosts emit in layer l is made here.
+func (p *passes) knows(l int) bool { return l == 0 && p.Known > 0 }
 
 // gatherBackward is layer l's, once all gradients are there. Those of ghosts come
 // first, so that they are on their way while the rest is computed; what returns
 // is added when all intervals have their own sums.
 func (p *passes) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
-	if !p.Returns {
+	switch {
+	case p.knows(l):
+		return p.gatherKnown(l, grads)
+	case !p.Returns:
 		return p.each(schedule.GatherBackward, l, grads)
 	}
 	ghosts := p.pieces(schedule.GhostGrads, l, p.Pieces, grads)
@@ -192,6 +206,21 @@ func (p *passes) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 		returned = p.each(schedule.AddSums, l, returned)
 	}
 	return returned
+}
+
+// gatherKnown is gatherBackward where the gradients of ghosts stay, and meet their features here.
+func (p *passes) gatherKnown(l int, grads []schedule.ID) []schedule.ID {
+	p.open = nil
+	for k := range p.Known {
+		at := schedule.Task{Stage: schedule.GhostGrads, Layer: l, Interval: k}
+		got := p.g.Task(at, grads...)
+		at.Stage = schedule.EmitGhostsBackward
+		p.known = append(p.known, p.g.Task(at, got))
+	}
+	if p.Barrier {
+		grads = p.join(p.known)
+	}
+	return p.each(schedule.GatherBackward, l, grads)
 }
 
 // pieces adds a task for each of n pieces of what goes to other ranks; it returns the

@@ -6,6 +6,7 @@ import (
 
 	"siafu/halo"
 	"siafu/halo/refresh"
+	"siafu/kernels/model"
 	"siafu/ranks/world"
 )
 
@@ -49,6 +50,9 @@ func (e *Engine) sums() bool {
 	if e.Peers.Size() == 1 || !e.Network.Adds() || e.Shard.Weighted {
 		return false
 	}
-	each := e.network().GathersAny() && !e.Config.Alone()
+	if e.Network.KnownGhosts && e.Network.Orders[0] == model.ApplyFirst { // gradients meet features, not sums of rows
+		return false
+	}
+	each := e.network().Exchanges() && !e.Config.Alone()
 	return e.Config.PreAggregate == "on" || e.Config.PreAggregate == "auto" && each
 }

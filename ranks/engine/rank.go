@@ -94,6 +94,7 @@ type Engine struct {
 	tuning  *tuning       // nil where there is no codec to choose
 	arrays  int64         // bytes in bounded asynchrony, at their peak
 	values  Values
+	known   graph.Features      // of ghosts, where they are wanted
 	rowsTo  []int64             // by rank: that leave in an exchange; nil before the plan of training is known
 	outbox  *world.Outbox       // of ranks that do not go in step
 	lasting *mapped.Arena       // of the free rank, nil in other modes

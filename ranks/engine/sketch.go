@@ -3,6 +3,7 @@ package engine
 import (
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -63,8 +64,14 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	if c.Batches() > 0 {
 		e.sketchBatches(store, counts, kept)
 	}
+	e.sketchKnown(kept)
 	t := e.lockstep(store, nil)
-	t.connect(e, nil, kept)
+	var reduction *halo.Reduction // as large as one that reduces nothing
+	if e.sums() {
+		reduction = halo.Plain(s)
+	}
+	t.connect(e, reduction, kept)
+	t.exact.known.begin(t.exact.graph, model.Pass{Epoch: 1, Train: m != model.Forward})
 	t.reserve()
 	e.batch(ops, kept)
 	if t.exchange != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"siafu/graph"
@@ -123,12 +124,18 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	if err := e.cacheInput(store, reduction, e.Arena); err != nil {
 		return nil, err
 	}
+	if err := e.fetchKnown(e.Arena); err != nil {
+		return nil, err
+	}
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.shared, e.Arena))
 	e.hold(store, t.intervals, e.Arena)
 	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.push, make([]float64, scoreSums)
 	var err error
 	if t.pairing, err = e.pairs(e.Arena); err != nil {
 		return nil, err
+	}
+	if at := e.Network.HeadRange(); t.pairing != nil {
+		t.pairing.weights = t.flat[at.Lo:at.Hi]
 	}
 	t.totals = newAllSums(store.Network, e.Peers, e.workers.team, t.flat, t.grad)
 	t.layers = append(t.layers, params.Layers(e.Network)...)
@@ -348,9 +355,12 @@ func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float3
 	at := t.layers[layer]
 	sum, grad := t.sum.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]
 	t.adder.Copy(sum, list[0].frame.LayerGrad(layer))
-	for _, i := range list[1:] {
+	for _, i := range slices.Concat(list[1:], t.training.known.also(layer)) {
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)
+	if p := t.pairing; p != nil && p.head != nil && layer == len(t.layers)-1 {
+		copy(grad[len(grad)-len(p.head.grad):], p.head.grad)
+	}
 	return grad
 }

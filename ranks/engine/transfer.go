@@ -22,6 +22,7 @@ type route struct {
 	graph  *graphwork.Work // nil where no layer gathers
 	ghosts halo.Collective // nil where none are gathered
 	keeps  bool            // gradients of ghosts stay where they are
+	known  *knownGhosts    // nil where the first layer exchanges rows too, or gathers none
 
 	forwardWalk, backwardWalk, epochWalk *walk
 
@@ -77,9 +78,12 @@ func (r *route) returns() bool { return r.ghosts != nil && !r.keeps }
 
 // shapes are the layers that gather along a route.
 func (s *lockstep) shapes(r *route) []halo.Shape {
-	list := r.graph.Shapes()
-	for i := range list {
-		list[i].Backward = list[i].Backward && !r.keeps
+	var list []halo.Shape
+	for _, l := range r.graph.Shapes() {
+		l.Backward = l.Backward && !r.keeps
+		if !r.known.in(l.Layer) {
+			list = append(list, l)
+		}
 	}
 	return list
 }
@@ -124,7 +128,15 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 		return s.ghosts.Offer(at, l.Rows, 0, l.Rows.Rows)
 	case schedule.Receive:
 		return s.receive(worker, l, at)
+	case schedule.EmitGhosts:
+		s.known.emit(worker, s, l, t)
+	case schedule.EmitGhostsBackward:
+		s.known.emitBackward(worker, t.Interval, s.pass)
 	case schedule.GhostGrads:
+		if s.known.in(t.Layer) {
+			s.known.grads(worker, s, l, t.Interval)
+			break
+		}
 		if room := s.ghosts.Room(at); !room.IsNil() {
 			from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
 			s.graph.GhostGrads(worker, l, from, room.Part(from, to))

@@ -152,7 +152,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 		return errors.New("forecast: no number holds the size of an array")
 	}
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
-	head := shard.Shard{Parts: f.Graph, Rank: rank, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted, FeatureDim: f.Net.Dims[0]}
+	head := shard.Shard{Parts: f.Graph, Rank: rank, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted, EdgeDim: f.EdgeDim, FeatureDim: f.Net.Dims[0]}
 	ops, far := f.ops, cuda.NewSketch()
 	lanes, err := cuda.Lanes(far, cuda.Own, tensor.Lanes)
 	if err != nil {

@@ -16,6 +16,7 @@ type Run struct {
 	Vertices int64      // of the dataset
 	Directed bool       // the dataset keeps out-edges of its own
 	Weighted bool       // its edges have weights
+	EdgeDim  int        // features of an edge
 	Sparse   bool       // its features are sparse
 	Slots    int        // of the optimiser, floats a weight
 	Graph    int        // graph ranks, or their parts where they carry several
@@ -67,17 +68,20 @@ func (f *Forecast) Exchanges() []Exchange {
 // exchanges are those of a pass over the whole graph.
 func (f *Forecast) exchanges(returns bool) (list []Exchange) {
 	for l, g := range f.foot.Gathers {
-		if g.Width > 0 {
+		if g.Width > 0 && !f.knows(l) {
 			list = append(list, Exchange{l, g.Width, false})
 		}
 	}
 	for l := len(f.foot.Gathers) - 1; l >= 0; l-- {
-		if g := f.foot.Gathers[l]; g.Backward && returns {
+		if g := f.foot.Gathers[l]; g.Backward && returns && !f.knows(l) {
 			list = append(list, Exchange{l, g.Width, true})
 		}
 	}
 	return list
 }
+
+// knows tells whether layer l gathers from ghosts whose features are known.
+func (f *Forecast) knows(l int) bool { return l == 0 && f.Net.KnownGhosts }
 
 // corrections are how many exact steps of all ranks together there are behind an epoch,
 // in the mean of a run: each costs an exact epoch.

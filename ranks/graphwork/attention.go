@@ -23,7 +23,7 @@ type attention struct {
 	// edges of targets too.
 	back  struct{ r, lse, dots, packed kernels.Mat }
 	shape kernels.Attention       // without dropout and weights
-	self  kernels.Vector[float32] // weights of self loops [own], where the layer takes some
+	self  kernels.Vector[float32] // features of self loops [own x EdgeDim], where the layer takes some
 	drop  *model.Dropout
 	// For gradients of ghosts, which are no interval's.
 	whole kernels.Attention
@@ -40,7 +40,7 @@ func (w *Work) attend(l *Layer, at int, layer model.Attended, o Options) {
 	if !l.shape.Dynamic {
 		l.scores, l.ghostScores = room(l.heads), w.room(Scores, w.Plan.Ghosts, l.heads)
 	}
-	if !o.Apart {
+	if known := at == 0 && w.store.Network.Spec.KnownGhosts; !o.Apart && !known {
 		l.Ghosts = w.room(halo.Ghosts, w.Plan.Ghosts, l.Width)
 	}
 	l.back.packed = room(3 * l.heads)
@@ -48,9 +48,7 @@ func (w *Work) attend(l *Layer, at int, layer model.Attended, o Options) {
 	if _, ok := w.ops.(kernels.SignedAttention); !ok || w.store.Backward(at, model.Signed).IsNil() {
 		l.back.r, l.back.lse, l.back.dots = room(l.shape.Near()), room(l.heads), room(l.heads)
 	}
-	if w.store.Network.Spec.Design.EdgeFeatures {
-		l.self = w.selfWeights()
-	}
+	l.self = w.selfFeatures()
 }
 
 // Enter says which pass the calls of GhostGrads that follow belong to, and its weights.
@@ -90,7 +88,7 @@ func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
 
 // loops are edges e of an interval's vertices with their self loops.
 func (l *Layer) loops(i Interval, e kernels.Edges) kernels.Edges {
-	e.SelfLoops, e.Self = true, i.scale(l.self)
+	e.SelfLoops, e.Self = true, i.selves(l)
 	return e
 }
 
@@ -174,6 +172,24 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 	}
 	i.Ops.AttentionGradDst(at, scores, along, own, l.own(l.Again), mine, false)
 	i.Ops.AttentionGradDst(at, scores, along, l.ghostEdges(i), l.theirs(), mine, true)
+}
+
+// selves are the features of the interval's self loops.
+func (i Interval) selves(l *Layer) kernels.Vector[float32] {
+	dim := l.self.Len() / max(l.lse.Rows, 1)
+	return l.self.Part(i.Lo*dim, i.Hi*dim)
+}
+
+// selfFeatures are those of vertices' edges to themselves [own x EdgeDim]: the means of those
+// of the edges into them. None where the network takes none.
+func (w *Work) selfFeatures() kernels.Vector[float32] {
+	switch d := w.store.Network.Spec.Design; {
+	case d.EdgeDim > 0:
+		return place(w, w.shard.EdgeMeans)
+	case d.EdgeFeatures:
+		return w.selfWeights()
+	}
+	return kernels.Vector[float32]{}
 }
 
 // selfWeights are what vertices' edges to themselves weigh [own]: the mean of the weights

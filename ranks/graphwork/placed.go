@@ -25,9 +25,10 @@ type array struct {
 
 // csr is a sparse matrix, whose values are weights of edges if any.
 type csr struct {
-	offsets kernels.Vector[int64]
-	cols    kernels.Vector[uint32]
-	weights kernels.Vector[float32]
+	offsets           kernels.Vector[int64]
+	cols              kernels.Vector[uint32]
+	weights, features kernels.Vector[float32]
+	at                kernels.Vector[int64]
 }
 
 // edges are its rows [lo, hi).
@@ -35,7 +36,7 @@ func (c *csr) edges(lo, hi int) kernels.Edges {
 	if lo == hi {
 		return kernels.Edges{}
 	}
-	return kernels.Edges{Begin: c.offsets.Part(lo, hi), End: c.offsets.Part(lo+1, hi+1), Cols: c.cols, Weights: c.weights}
+	return kernels.Edges{Begin: c.offsets.Part(lo, hi), End: c.offsets.Part(lo+1, hi+1), Cols: c.cols, Weights: c.weights, Features: c.features, At: c.at}
 }
 
 // transposed is a shard.Transposed where the rank's Ops compute.
@@ -46,17 +47,19 @@ type transposed struct {
 
 // place puts everything there that layers read of a mesh.
 func (w *Work) place(m *mesh) {
-	m.own, m.ghost = w.placeEdges(m.shard.OwnEdges()), w.placeEdges(m.halo.In)
+	m.own, m.ghost = w.placeEdges(m.shard, m.shard.OwnEdges()), w.placeEdges(m.shard, m.halo.In)
 	m.sums, m.sumsOf = w.placeRows(m.halo.Sums, nil), w.placeRows(m.halo.SumsOf, nil)
 	m.row, m.col = place(w, m.coef.Row), place(w, m.coef.Col)
 }
 
-func (w *Work) placeEdges(e shard.Edges) kernels.Edges {
-	return kernels.Edges{Begin: place(w, e.Begin), End: place(w, e.End), Cols: place(w, e.Cols), Weights: w.placeWeights(e.Weights), Base: uint32(e.Base)}
+func (w *Work) placeEdges(s *shard.Shard, e shard.Edges) kernels.Edges {
+	m := kernels.Edges{Begin: place(w, e.Begin), End: place(w, e.End), Cols: place(w, e.Cols), Weights: w.placeWeights(e.Weights), Base: uint32(e.Base)}
+	m.Features = w.features(s, m.Weights)
+	return m
 }
 
 func (w *Work) placeRows(c graph.CSR, weights []float32) csr {
-	return csr{place(w, c.Offsets), place(w, c.Cols), w.placeWeights(weights)}
+	return csr{offsets: place(w, c.Offsets), cols: place(w, c.Cols), weights: w.placeWeights(weights)}
 }
 
 // placeWeights is place of weights of edges, if the network cares for them.
@@ -68,10 +71,27 @@ func (w *Work) placeWeights(weights []float32) kernels.Vector[float32] {
 }
 
 func (w *Work) placeTransposed(t *shard.Transposed) *transposed {
-	return &transposed{
+	to := &transposed{
 		own:   kernels.Edges{Begin: place(w, t.OwnBegin), End: place(w, t.OwnEnd), Cols: place(w, t.OwnCols), Weights: w.placeWeights(t.OwnWeights)},
 		ghost: w.placeRows(t.Ghost, t.GhostWeights),
 	}
+	to.own.Features, to.ghost.features = w.features(w.shard, to.own.Weights), w.features(w.shard, to.ghost.weights)
+	if w.store.Network.Spec.Design.EdgeDim > 0 {
+		to.own.At, to.ghost.at = place(w, t.OwnAt), place(w, t.GhostAt)
+	}
+	return to
+}
+
+// features are those of edges with these weights, none where the network takes none: the
+// shard's, or the weights themselves.
+func (w *Work) features(s *shard.Shard, weights kernels.Vector[float32]) kernels.Vector[float32] {
+	switch d := w.store.Network.Spec.Design; {
+	case d.EdgeDim > 0:
+		return place(w, s.EdgeFeatures)
+	case d.EdgeFeatures:
+		return weights
+	}
+	return kernels.Vector[float32]{}
 }
 
 // place is x there, the one that it was put there as before.

@@ -75,10 +75,17 @@ type Options struct {
 // lives as long as a.
 func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
 	w := newWork(store, o, ops, a)
-	w.mesh = w.newMesh(s, o)
+	first := o
+	if store.Network.Spec.KnownGhosts { // its ghosts are rows, and no sums of them
+		first.Reduction = nil
+	}
+	w.mesh = w.newMesh(s, first)
 	for l := range w.layers {
 		if store.Network.Gathers(l) {
 			w.layers[l] = w.newLayer(l, o)
+		}
+		if l == 0 && store.Network.Spec.KnownGhosts && o.Reduction != nil {
+			w.mesh = w.newMesh(s, o)
 		}
 	}
 	if last := w.layers[len(w.layers)-1]; last != nil && o.Targets {

@@ -12,6 +12,7 @@ copied freely. As a module:
     net = model.load()                       # a torch.nn.Module
     logits = net(x, edge_index)              # x [n, features], edge_index [2, edges]
     logits = net(x, edge_index, edge_weight) # the same with weights of edges [edges]
+    logits = net(x, edge_index, None, attr)  # the same with features of edges [edges, features]
 
 edge_index has a row of sources and a row of destinations, as PyTorch Geometric has it,
 without self loops and without edges that come twice.
@@ -61,8 +62,8 @@ class Net(torch.nn.Module):
         prefix = "layers_%d_" % l
         return {name[len(prefix):]: w for name, w in self.weights.items() if name.startswith(prefix)}
 
-    def forward(self, x, edge_index, edge_weight=None):
-        edges = Edges(edge_index, x.shape[0], self.kind, edge_weight)
+    def forward(self, x, edge_index, edge_weight=None, edge_attr=None):
+        edges = Edges(edge_index, x.shape[0], self.kind, edge_weight, edge_attr if self.design.get("edge-dim") else None)
         if self.kind in ("gcnii", "appnp", "sgc", "sign"):
             return getattr(self, self.kind)(x, edges)
         jumping, rows = self.design.get("jumping"), []
@@ -152,7 +153,7 @@ class Net(torch.nn.Module):
 class Edges:
     """The edges of a graph, with the coefficients that a network gives them."""
 
-    def __init__(self, edge_index, n, kind, weight=None):
+    def __init__(self, edge_index, n, kind, weight=None, attr=None):
         src, dst = edge_index.long()
         weight = torch.ones(len(src)) if weight is None else weight
         into = torch.zeros(n).index_add_(0, dst, weight)
@@ -162,8 +163,12 @@ class Edges:
             loops = torch.arange(n)
             src, dst = torch.cat([src, loops]), torch.cat([dst, loops])
             loop = torch.ones(n)
-            if kind == "gatv2":  # the mean weight of the edges into a vertex
-                loop = into / torch.zeros(n).index_add_(0, edge_index[1].long(), torch.ones(edge_index.shape[1])).clamp(min=1)
+            if kind == "gatv2":  # features are attr or weights; the mean of those of the edges into a vertex
+                attr = weight.unsqueeze(1) if attr is None else attr
+                into_v = edge_index[1].long()
+                count = torch.zeros(n, 1).index_add_(0, into_v, torch.ones(len(attr), 1)).clamp(min=1)
+                mean = torch.zeros(n, attr.shape[1]).index_add_(0, into_v, attr) / count
+                self.features = torch.cat([attr, mean])
             weight = torch.cat([weight, loop])
         self.src, self.dst, self.coefficient = src, dst, weight.unsqueeze(1)
         if kind in ("gcn", "gcnii", "appnp", "sgc", "sign"):
@@ -196,7 +201,7 @@ def dynamic(x, edges, w, heads, slope):
     r = (x @ w["target_weight"] + w["target_bias"]).reshape(edges.n, heads, -1)
     t = z[edges.src] + r[edges.dst]
     if "edge_weight" in w:
-        t = t + (edges.coefficient * w["edge_weight"]).reshape(t.shape)
+        t = t + (edges.features @ w["edge_weight"]).reshape(t.shape)
     return z, (torch.nn.functional.leaky_relu(t, slope) * w["attention"]).sum(-1)
 
 
@@ -242,7 +247,7 @@ def read_arrays(path):
 
 
 def read_dataset(path):
-    """Features [n, features], edge_index [2, edges] and weights [edges] or None of a dataset folder."""
+    """Features [n, features], edge_index [2, edges], weights [edges] or None and features of edges or None."""
     with open(os.path.join(path, "meta.json")) as f:
         meta = json.load(f)
     n, dim = meta["vertices"], meta["feature_dim"]
@@ -255,7 +260,10 @@ def read_dataset(path):
     g = read_arrays(os.path.join(path, "graph.csr"))  # a row of in-neighbours for each vertex
     dst = torch.repeat_interleave(torch.arange(n), g["offsets"].diff())
     weight = read_arrays(os.path.join(path, "weights.bin"))["weights"] if meta.get("weighted") else None
-    return x, torch.stack([g["cols"].long(), dst]), weight
+    attr = None
+    if meta.get("edge_features"):
+        attr = read_arrays(os.path.join(path, "edge_features.bin"))["features"].reshape(-1, meta["edge_features"])
+    return x, torch.stack([g["cols"].long(), dst]), weight, attr
 
 
 def read_npy(path):

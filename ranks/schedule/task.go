@@ -8,29 +8,31 @@ type Stage uint8
 // The stages in the order in which an interval goes through them: those up to
 // Apply once a layer, and those from ApplyBackward on once a layer backward.
 const (
-	Emit            Stage = iota // AV: the rows that neighbours gather
-	Send                         // SC: rows leave for other ranks
-	Receive                      // SC: rows of ghosts have come
-	Sum                          // GA: rows are added up for other ranks, before Send
-	GatherOwn                    // GA along edges from own vertices
-	GatherGhosts                 // GA along edges from ghosts
-	Total                        // SC: sums over the vertices of all ranks
-	Apply                        // AV
-	Loss                         // loss and its gradient
-	ApplyBackward                // ∇AV
-	GhostGrads                   // ∇GA towards ghosts
-	SendBackward                 // ∇SC: gradients of ghosts leave for their owners
-	ReceiveBackward              // ∇SC: gradients of own vertices have come
-	GatherBackward               // ∇GA towards own vertices
-	AddSums                      // ∇GA: gradients of sums, towards own vertices
-	TotalBackward                // ∇SC: the same on the way back
-	EmitBackward                 // ∇AV
-	Update                       // WU
+	Emit               Stage = iota // AV: the rows that neighbours gather
+	Send                            // SC: rows leave for other ranks
+	Receive                         // SC: rows of ghosts have come
+	Sum                             // GA: rows are added up for other ranks, before Send
+	EmitGhosts                      // AV: the rows of ghosts whose features are known
+	GatherOwn                       // GA along edges from own vertices
+	GatherGhosts                    // GA along edges from ghosts
+	Total                           // SC: sums over the vertices of all ranks
+	Apply                           // AV
+	Loss                            // loss and its gradient
+	ApplyBackward                   // ∇AV
+	GhostGrads                      // ∇GA towards ghosts
+	EmitGhostsBackward              // ∇AV of ghosts whose features are known
+	SendBackward                    // ∇SC: gradients of ghosts leave for their owners
+	ReceiveBackward                 // ∇SC: gradients of own vertices have come
+	GatherBackward                  // ∇GA towards own vertices
+	AddSums                         // ∇GA: gradients of sums, towards own vertices
+	TotalBackward                   // ∇SC: the same on the way back
+	EmitBackward                    // ∇AV
+	Update                          // WU
 	stages
 )
 
 // names are the kinds of task as reports have them.
-var names = [stages]string{"AV", "SC", "SC", "GA", "GA", "GA", "SC", "AV", "loss", "∇AV", "∇GA", "∇SC", "∇SC", "∇GA", "∇GA", "∇SC", "∇AV", "WU"}
+var names = [stages]string{"AV", "SC", "SC", "GA", "AV", "GA", "GA", "SC", "AV", "loss", "∇AV", "∇GA", "∇AV", "∇SC", "∇SC", "∇GA", "∇GA", "∇SC", "∇AV", "WU"}
 
 // Kinds are the kinds of task in the order in which they are reported: gather,
 // apply vertex and scatter with their gradients, loss, weight update (Dorylus,

@@ -106,6 +106,10 @@ turned = pairs[::-1]
 weights = {"weight": array("f", [4, 0, 2, 0.5]), "kind": array("b", [0, 0, 1, 1])}
 save_graphs("csr.dgl", [graph([4], [unit_graph("i", 4, turned, CSR, old=True)], [ndata], [weights])], {"glabel": array("q", [7])})
 
+# Features of edges.
+features = {"feat": array("f", [7, 8, 5, 6, 3, 4, 1, 2], [4, 2]), "e": array("f", [1, 2, 3, 4], [4, 1])}
+save_graphs("features.dgl", [graph([4], [unit_graph("q", 4, turned, COO)], [ndata], [features])])
+
 # Two graphs; the second one by its destinations as well as its sources.
 other = dict(masks, feat=array("d", [1, 2, 3, 4, 5, 6, 7, 8], [4, 2]), label=array("i", [0, 1, 1, 0], [4, 1]))
 save_graphs("several.dgl", [graph([1], [unit_graph("q", 1, [], COO)], [{}], [{}]), graph([4], [unit_graph("q", 4, pairs, CSR | CSC)], [other], [{}])])

@@ -1,0 +1,55 @@
+package holdout
+
+import (
+	"slices"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/pairfile"
+)
+
+// read holds the edges of files, with what these tell them from. Where a split has a list
+// that all edges share, none are ranked but among vertices that are given.
+func (d *drawer) read(h *graph.HeldOut, o Options) error {
+	names := pairfile.NewNames(d.ds.IDs, d.ds.Meta.Vertices)
+	var ranked [2]int
+	d.drawn = map[uint64]bool{}
+	for k, from := range []struct {
+		to               *graph.Held
+		edges, not, each string
+	}{{&h.Val, o.Val, o.ValNot, o.ValEach}, {&h.Test, o.Test, o.TestNot, o.TestEach}} {
+		s, err := pairfile.Read(op, from.edges, names)
+		if err != nil {
+			return err
+		}
+		if from.not != "" {
+			list, err := pairfile.Read(op, from.not, names)
+			if err != nil {
+				return err
+			}
+			s.Not = list.Edges
+		}
+		if from.each != "" {
+			if s.Each, s.Ranked, err = pairfile.ReadEach(op, from.each, names, s.Edges.Len()); err != nil {
+				return err
+			}
+		}
+		*from.to, ranked[k] = graph.Held{Edges: s.Edges, Not: s.Not, Each: s.Each}, s.Ranked
+		for i, u := range s.Edges.Src {
+			held := pair(u, s.Edges.Dst[i])
+			if d.drawn[held] = true; !o.KeepHeld { // what is held is no pair without an edge
+				d.taken = append(d.taken, held)
+			}
+		}
+	}
+	if ranked[0] != ranked[1] {
+		return fault.New(fault.Data, op, o.Test, "its edges are ranked among %d vertices each, those of %s among %d", ranked[1], o.Val, ranked[0]).
+			Then("give as many for both")
+	}
+	slices.Sort(d.taken)
+	d.taken = slices.Compact(d.taken)
+	if h.Val.Not.Len()+h.Test.Not.Len() > 0 || ranked[0] > 0 {
+		h.Ranked = ranked[0]
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package holdout_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/holdout"
+)
+
+// write writes files of a folder, and gives their paths.
+func write(t *testing.T, texts ...string) (paths []string) {
+	dir := t.TempDir()
+	for i, text := range texts {
+		paths = append(paths, filepath.Join(dir, string(rune('a'+i))+".csv"))
+		if err := os.WriteFile(paths[i], []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return paths
+}
+
+// ring is a dataset of the edges v–v+1 of a hundred vertices in a circle, both ways.
+func ring(t *testing.T) string {
+	const n = 100
+	c := graph.Content{
+		Name: "ring", Vertices: n, Symmetrise: true, Labels: make([]int32, n), Split: make([]uint8, n),
+		Features: graph.Features{Rows: n, Dim: 1, Dense: make([]float32, n)},
+	}
+	var pairs graph.EdgePairs
+	for v := range uint32(n) {
+		pairs = append(pairs, v, (v+1)%n)
+	}
+	c.Edges = pairs
+	dir := filepath.Join(t.TempDir(), "ring")
+	if _, err := graph.Write(dir, c, false); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Edges and negatives of files are held as they stand, and leave the graph unless they are
+// to stay; what a file does not give is drawn, and is no held pair.
+func TestGiven(t *testing.T) {
+	f := write(t, "src,dst\n1,0\n50,10\n", "src,dst\n2,3\n", "src,dst\n7,9\n7,9\n", "5,6,7\n8,9,10\n", "11,12,13\n")
+	val := graph.Held{Edges: graph.Pairs{Src: []uint32{1, 50}, Dst: []uint32{0, 10}}}
+	test := graph.Held{Edges: graph.Pairs{Src: []uint32{2}, Dst: []uint32{3}}}
+	shared := graph.Pairs{Src: []uint32{7, 7}, Dst: []uint32{9, 9}}
+	for name, c := range map[string]struct {
+		o        holdout.Options
+		ranked   int
+		not      graph.Pairs
+		val      []uint32
+		edges    int
+		negative int
+	}{
+		"edges alone":   {holdout.Options{Ranked: 4}, 4, graph.Pairs{}, nil, 2*100 - 4, 2},
+		"a shared list": {holdout.Options{Ranked: 4, ValNot: f[2], TestNot: f[2]}, 0, shared, nil, 2*100 - 4, 2},
+		"lists of each": {holdout.Options{Ranked: 4, ValEach: f[3], TestEach: f[4], Negatives: 3}, 3, graph.Pairs{}, []uint32{5, 6, 7, 8, 9, 10}, 2*100 - 4, 3},
+		"kept":          {holdout.Options{KeepHeld: true}, 0, graph.Pairs{}, nil, 2 * 100, 2},
+	} {
+		dst := filepath.Join(t.TempDir(), "links")
+		c.o.Split, c.o.Val, c.o.Test = "85/5/10", f[0], f[1]
+		if _, err := holdout.Write(ring(t), dst, c.o, false); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		h, done, err := graph.OpenHeldOut(dst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		if h.Ranked != c.ranked || !reflect.DeepEqual(h.Val.Edges, val.Edges) || !reflect.DeepEqual(h.Test.Edges, test.Edges) {
+			t.Errorf("%s: %+v", name, h)
+		}
+		if c.not.Len() > 0 && (!reflect.DeepEqual(h.Val.Not, c.not) || !reflect.DeepEqual(h.Test.Not, c.not)) || h.Val.Not.Len() != c.negative {
+			t.Errorf("%s: edges are told from %v and %v", name, h.Val.Not, h.Test.Not)
+		}
+		if c.val != nil && !reflect.DeepEqual(h.Val.Each, c.val) || len(h.Val.Each) != 2*c.ranked {
+			t.Errorf("%s: edges are ranked among %v", name, h.Val.Each)
+		}
+		if got := len(open(t, dst).In.Cols); got != c.edges {
+			t.Errorf("%s: %d edges are left, want %d", name, got, c.edges)
+		}
+	}
+}
+
+// What does not go together is refused with a remedy.
+func TestGivenRefused(t *testing.T) {
+	f := write(t, "src,dst\n1,0\n", "src,dst\n2,3\n", "5,6\n", "5\n")
+	for _, c := range []struct {
+		o    holdout.Options
+		want string
+	}{
+		{holdout.Options{Val: f[0]}, "give both"},
+		{holdout.Options{ValNot: f[0]}, "give the edges, too"},
+		{holdout.Options{KeepHeld: true}, "give the edges, too"},
+		{holdout.Options{Val: f[0], Test: f[1], ValEach: f[2]}, "as many for both"},
+		{holdout.Options{Val: f[0], Test: f[1], ValEach: f[2], TestEach: f[3]}, "as many for both"},
+		{holdout.Options{Val: f[0], Test: f[2]}, "src,dst"},
+	} {
+		c.o.Split = "85/5/10"
+		if _, err := holdout.Write(ring(t), filepath.Join(t.TempDir(), "links"), c.o, false); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package importers
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// written is a dataset that has been written, and what was said.
+func written(t *testing.T, from string, o Options) (*graph.Dataset, string) {
+	t.Helper()
+	var log strings.Builder
+	o.Dst = filepath.Join(t.TempDir(), "out")
+	o.Log = func(format string, args ...any) { fmt.Fprintf(&log, format+"\n", args...) }
+	if _, err := Import(from, o); err != nil {
+		t.Fatal(err)
+	}
+	d, err := graph.Open(o.Dst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d, log.String()
+}
+
+const (
+	namedNodes = "id,label,split,x\na,p,train,1\nb,q,train,2\nc,p,test,3\n"
+	trades     = "src,dst,weight,amount,age\na,b,0.5,10,1\nb,a,2,30,-2\nc,b,0,7,7\nb,c,1,50,\nc,c,9,1,1\n"
+)
+
+// Columns of the table of edges that are named become features, as they are or standardised,
+// beside weights or in their place, and are recorded.
+func TestEdgeColumns(t *testing.T) {
+	src := files(t, map[string][]byte{"nodes.csv": []byte(namedNodes), "edges.csv": []byte(trades)})
+	for _, c := range []struct {
+		name              string
+		o                 TableOptions
+		cols              []uint32
+		features, weights []float32
+		says              string
+	}{
+		{"one", TableOptions{EdgeFeatures: []string{"amount"}}, []uint32{1, 0, 1}, []float32{30, 10, 50}, []float32{2, 0.5, 1}, "column=amount kind=number features=1"},
+		{"without weights", TableOptions{EdgeFeatures: []string{"amount"}, DropWeights: true}, []uint32{1, 0, 1}, []float32{30, 10, 50}, nil, "weights are dropped"},
+		{"a weight", TableOptions{EdgeFeatures: []string{"weight", "amount"}}, []uint32{1, 0, 2, 1}, []float32{2, 30, 0.5, 10, 0, 7, 1, 50}, nil, "not used: columns age"},
+		{"both", TableOptions{EdgeFeatures: []string{"weight"}, Weight: "weight"}, []uint32{1, 0, 1}, []float32{2, 0.5, 1}, []float32{2, 0.5, 1}, ""},
+		{"filled", TableOptions{EdgeFeatures: []string{"age", "amount"}, Fill: "zero"}, []uint32{1, 0, 1}, []float32{-2, 30, 1, 10, 0, 50}, []float32{2, 0.5, 1}, "missing=1 filled_with=0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, log := written(t, "csv", Options{Src: src, TableOptions: c.o})
+			if !slices.Equal(d.In.Cols, c.cols) || !slices.Equal(d.EdgeFeatures, c.features) || !slices.Equal(d.Weights, c.weights) {
+				t.Errorf("edges from %v, features %v, weights %v", d.In.Cols, d.EdgeFeatures, d.Weights)
+			}
+			if list := d.Meta.Table.EdgeColumns; len(list) != len(c.o.EdgeFeatures) || list[0].Name != c.o.EdgeFeatures[0] {
+				t.Errorf("recorded are %+v", list)
+			}
+			if !strings.Contains(log, c.says) {
+				t.Errorf("log lacks %q:\n%s", c.says, log)
+			}
+		})
+	}
+	// Of the edges that are stored, and the loop: 10, 30, 50 and 1.
+	d, _ := written(t, "csv", Options{Src: src, TableOptions: TableOptions{EdgeFeatures: []string{"amount", "age"}, Standardise: true, Fill: "mean"}})
+	mean, sum := 91/4.0, 0.0
+	for _, x := range []float64{10, 30, 50, 1} {
+		sum += (x - mean) * (x - mean)
+	}
+	for at, x := range map[int]float64{0: 30, 2: 10, 4: 50} {
+		if got, want := float64(d.EdgeFeatures[at]), (x-mean)/math.Sqrt(sum/4); math.Abs(got-want) > 1e-6 { // a rounding of float32
+			t.Errorf("%v has become %v, want %v", x, got, want)
+		}
+	}
+	if d.EdgeFeatures[5] != 0 {
+		t.Errorf("a missing value has become %v, the mean is 0", d.EdgeFeatures[5])
+	}
+	like := files(t, map[string][]byte{"nodes.csv": []byte("id,x\na,1\nb,2\n"), "edges.csv": []byte("amount,dst,src,age\n50,a,b,1\n")})
+	e, _ := written(t, "csv", Options{Src: like, TableOptions: TableOptions{Like: d.Dir}})
+	if len(e.EdgeFeatures) != 2 || e.EdgeFeatures[0] != d.EdgeFeatures[4] {
+		t.Errorf("with --like 50 has become %v, was %v", e.EdgeFeatures, d.EdgeFeatures)
+	}
+}
+
+// A table whose edges have no such features is refused with its file, position, value and
+// remedy.
+func TestBadEdgeColumns(t *testing.T) {
+	for _, c := range []struct {
+		name, edges string
+		o           TableOptions
+		kind        fault.Kind
+		want        []string
+	}{
+		{"a word", "src,dst,f\na,b,1\nb,c,x\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{"edges.csv", `line 3 column 3 (f): "x" is no number`, "mend it"}},
+		{"infinite", "src,dst,f\na,b,1e39\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{`line 2 column 3 (f): "1e39" is no number (of 32 bits)`}},
+		{"missing", "src,dst,f\na,b,\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{`line 2 column 3 (f): "" is no value`, "--fill"}},
+		{"no column", "src,dst,f\na,b,1\n", TableOptions{EdgeFeatures: []string{"g"}}, fault.Data, []string{`no column "g"`, "src, dst, f", "--edge-features"}},
+		{"an end", "src,dst,f\na,b,1\n", TableOptions{EdgeFeatures: []string{"dst"}}, fault.Usage, []string{"names dst", "leave it out"}},
+		{"twice", "src,dst,f\na,b,1\n", TableOptions{EdgeFeatures: []string{"f", "f"}}, fault.Usage, []string{"named twice"}},
+		{"taken over", "src,dst,f\na,b,1\n", TableOptions{EdgeFeatures: []string{"f"}, Like: "x"}, fault.Usage, []string{"--edge-features"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src := files(t, map[string][]byte{"nodes.csv": []byte(namedNodes), "edges.csv": []byte(c.edges)})
+			_, err := Import("csv", Options{Src: src, Dst: filepath.Join(t.TempDir(), "out"), TableOptions: c.o})
+			if fault.KindOf(err) != c.kind {
+				t.Fatalf("got %v", err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v lacks %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// An edge_attr of several columns is features of edges, beside an edge_weight, unless the user
+// says otherwise.
+func TestEdgeAttr(t *testing.T) {
+	attr := f4s(4, 2, 1, 2, 3, 4, 5, 6, 7, 8)
+	double := array("<f8", "(4, 2)", little([]float64{1, 2, 3, 4, 5, 6, 7, 8}))
+	nan := f4s(4, 2, 1, 2, 3, 4, 5, float32(math.NaN()), 7, 8)
+	src := files(t, map[string][]byte{
+		"attr.npz": tinyPyG("edge_attr", attr), "double.npz": tinyPyG("edge_attr", double),
+		"both.npz": tinyPyG("edge_attr", attr, "edge_weight", f4s(4, 1, 0.5, 2, 0, 4)),
+		"nan.npz":  tinyPyG("edge_attr", nan), "few.npz": tinyPyG("edge_attr", f4s(3, 2, 1, 2, 3, 4, 5, 6)),
+		"cube.npz": tinyPyG("edge_attr", array("<f4", "(4, 2, 1)", little(make([]float32, 8)))), "weights.npz": tinyPyG("edge_weight", attr),
+	})
+	for _, c := range []struct {
+		file              string
+		drop              bool
+		features, weights []float32
+	}{
+		{"attr.npz", false, []float32{5, 6, 7, 8, 1, 2, 3, 4}, nil},
+		{"double.npz", false, []float32{5, 6, 7, 8, 1, 2, 3, 4}, nil},
+		{"both.npz", false, []float32{7, 8, 1, 2, 3, 4}, []float32{4, 0.5, 2}},
+		{"both.npz", true, nil, []float32{4, 0.5, 2}},
+	} {
+		d, log := written(t, "npz", Options{Src: filepath.Join(src, c.file), TableOptions: TableOptions{DropEdgeFeatures: c.drop}})
+		if !slices.Equal(d.EdgeFeatures, c.features) || !slices.Equal(d.Weights, c.weights) {
+			t.Errorf("%s: features %v, weights %v", c.file, d.EdgeFeatures, d.Weights)
+		}
+		if want := map[bool]string{false: "edge_features=2", true: "edge_attr is dropped"}[c.drop]; !strings.Contains(log, want) {
+			t.Errorf("%s: log lacks %q: %s", c.file, want, log)
+		}
+	}
+	for file, want := range map[string]string{
+		"nan.npz": "feature 1 of edge 2 is NaN", "few.npz": "[3 2], expected are 4 rows", "cube.npz": "[4 2 1], expected are 4 rows",
+		"weights.npz": "it has 2 columns, and an edge has one weight",
+	} {
+		if _, err := Import("npz", Options{Src: filepath.Join(src, file), Dst: filepath.Join(t.TempDir(), "out")}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", file, err, want)
+		}
+	}
+}
+
+// OGB's table of edges' features goes with its edges, and stands in for features of vertices
+// where there are none, as in ogbn-proteins.
+func TestOGBEdgeFeatures(t *testing.T) {
+	along := gz("1,0.5\n2,1\n3,-1\n4,0\n")
+	without := with(tinyOGB(), "raw/edge-feat.csv.gz", along)
+	delete(without, "raw/node-feat.csv.gz")
+	d, log := written(t, "ogb", Options{Src: files(t, without)})
+	if want := []float32{3, -1, 4, 0, 1, 0.5, 2, 1}; !slices.Equal(d.EdgeFeatures, want) {
+		t.Errorf("features of edges are %v, want %v", d.EdgeFeatures, want)
+	}
+	if want := []float32{3.5, -0.5, 1, 0.5, 2, 1, 0, 0}; !slices.Equal(spread(d.Features), want) || !strings.Contains(log, "edge_features=2") {
+		t.Errorf("those of vertices %v, want %v; log\n%s", spread(d.Features), want, log)
+	}
+	d, _ = written(t, "ogb", Options{Src: files(t, without), Symmetrise: true})
+	if want := []float32{8 / 3.0, -1 / 6.0, 1.5, 0.75, 2.5, 0, 4, 0}; !slices.Equal(spread(d.Features), want) || d.Meta.Directed {
+		t.Errorf("those of vertices with edges both ways %v, want %v", spread(d.Features), want)
+	}
+	d, _ = written(t, "ogb", Options{Src: files(t, with(tinyOGB(), "raw/edge-feat.csv.gz", along))})
+	if d.Meta.EdgeDim != 2 || d.Features.Dense[0] != 1 {
+		t.Errorf("%d features of edges, %v of vertices", d.Meta.EdgeDim, d.Features.Dense)
+	}
+	for want, table := range map[string]string{"3 rows for 4 edges": "1\n2\n3\n", "5 rows for 4": "1\n2\n3\n4\n5\n", "line 2": "1\nx\n3\n4\n"} {
+		src := files(t, with(tinyOGB(), "raw/edge-feat.csv.gz", gz(table)))
+		if _, err := Import("ogb", Options{Src: src, Dst: filepath.Join(t.TempDir(), "out")}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "edge-feat.csv.gz") {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// DGL's edata has features under one of three names, which go with the edges whose ids they
+// have; one column of them is not taken for anything.
+func TestDGLEdgeFeatures(t *testing.T) {
+	d, _ := written(t, "dgl", Options{Src: filepath.Join("testdata", "features.dgl")})
+	if want := []float32{5, 6, 7, 8, 1, 2, 3, 4}; !slices.Equal(d.EdgeFeatures, want) || d.Meta.Weighted {
+		t.Errorf("features of edges are %v, want %v", d.EdgeFeatures, want)
+	}
+}

@@ -1,0 +1,173 @@
+package pairfile
+
+import (
+	"fmt"
+
+	"siafu/graph"
+	"siafu/graph/npy"
+	"siafu/graph/pickle"
+	"siafu/graph/torchfile"
+)
+
+// arrays are those of a file by name.
+type arrays interface {
+	Has(name string) bool
+	Get(name string) (*npy.Array, error)
+	Close() error
+}
+
+// saved is a dictionary of tensors or arrays that torch.save has written.
+type saved struct {
+	*torchfile.File
+	dict *pickle.Dict
+}
+
+func (s saved) Has(name string) bool { return s.dict.Get(name) != nil }
+
+// Get is a tensor, or an array of NumPy, which the benchmark's files have.
+func (s saved) Get(name string) (*npy.Array, error) {
+	v := s.dict.Get(name)
+	if torchfile.IsTensor(v) {
+		return s.Tensor(v, name)
+	}
+	a, err := torchfile.NumPy(v)
+	if err != nil {
+		return nil, s.Bad("%s: %v", name, err).Then("save arrays of NumPy or dense tensors")
+	}
+	return a, nil
+}
+
+func openArrays(path string) (arrays, error) {
+	if kindOf(path) == "npz" {
+		return npy.OpenZip(path)
+	}
+	f, err := torchfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	dict, ok := f.Value.(*pickle.Dict)
+	if !ok {
+		defer f.Close()
+		return nil, f.Bad("it has %s, expected a dict of tensors", pickle.Describe(f.Value)).Then("give a split file of the Open Graph Benchmark, or save {'edge': edge}")
+	}
+	return saved{f, dict}, nil
+}
+
+// readArrays reads a file of arrays into s.
+func readArrays(r reader, s *Split) error {
+	if kindOf(r.path) == "npy" {
+		a, done, err := npy.Map(r.path)
+		if err != nil {
+			return err
+		}
+		defer done()
+		s.Edges, err = r.pairs(a, "array")
+		return err
+	}
+	in, err := openArrays(r.path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	get := func(name string) (a *npy.Array) {
+		if err == nil && in.Has(name) {
+			a, err = in.Get(name)
+		}
+		return a
+	}
+	edge, not := get("edge"), get("edge_neg")
+	source, target, each := get("source_node"), get("target_node"), get("target_node_neg")
+	switch {
+	case err != nil:
+		return err
+	case edge != nil:
+		if s.Edges, err = r.pairs(edge, "edge"); err == nil && not != nil {
+			s.Not, err = r.pairs(not, "edge_neg")
+		}
+		return err
+	case source == nil || target == nil:
+		return r.bad("it has neither edge nor source_node and target_node").Then("give the arrays the names of the Open Graph Benchmark's split files")
+	}
+	if s.Edges.Src, err = r.vertices(source, "source_node"); err == nil {
+		s.Edges.Dst, err = r.vertices(target, "target_node")
+	}
+	if n := s.Edges.Len(); err == nil && n != len(s.Edges.Dst) {
+		return r.bad("source_node has %d elements, target_node %d", n, len(s.Edges.Dst)).Then("give an element of both for each edge")
+	}
+	if err == nil && each != nil {
+		s.Each, s.Ranked, err = r.rows(each, "target_node_neg")
+	}
+	if err == nil && len(s.Each) != s.Edges.Len()*s.Ranked {
+		return r.bad("target_node_neg has shape %v, for %d edges", each.Shape, s.Edges.Len()).Then("give a row for each edge")
+	}
+	return err
+}
+
+func arrayRows(r reader) ([]uint32, int, error) {
+	if kindOf(r.path) != "npy" {
+		return nil, 0, r.bad("it is no .npy file, and no text").Then("save the array by numpy.save, or name an archive with target_node_neg as the edges' file")
+	}
+	a, done, err := npy.Map(r.path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer done()
+	return r.rows(a, "array")
+}
+
+// rows are the vertices of a matrix, and its columns.
+func (r reader) rows(a *npy.Array, name string) ([]uint32, int, error) {
+	if len(a.Shape) != 2 {
+		return nil, 0, r.bad("%s has shape %v, expected [edges vertices]", name, a.Shape).Then("give as many vertices for each edge")
+	}
+	all, err := r.vertices(a, name)
+	return all, a.Shape[1], err
+}
+
+// pairs are those of a matrix of two columns, or of two rows.
+func (r reader) pairs(a *npy.Array, name string) (p graph.Pairs, err error) {
+	columns := len(a.Shape) == 2 && a.Shape[1] == 2
+	if !columns && (len(a.Shape) != 2 || a.Shape[0] != 2) {
+		return p, r.bad("%s has shape %v, expected [pairs 2]", name, a.Shape).Then("give two ids for each pair")
+	}
+	all, err := r.vertices(a, name)
+	if err != nil {
+		return p, err
+	}
+	if !columns {
+		return graph.Pairs{Src: all[:len(all)/2], Dst: all[len(all)/2:]}, nil
+	}
+	for i := 0; i < len(all); i += 2 {
+		p.Src, p.Dst = append(p.Src, all[i]), append(p.Dst, all[i+1])
+	}
+	return p, nil
+}
+
+// vertices are those that an array names, in row-major order.
+func (r reader) vertices(a *npy.Array, name string) ([]uint32, error) {
+	a = a.Called(r.path + ": " + name)
+	var list []uint32
+	if words, err := a.Strings(); err == nil {
+		for i, id := range words {
+			v, ok := r.names.word(id)
+			if !ok {
+				return nil, r.unknown(fmt.Sprintf("element %d of %s", i, name), id)
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	}
+	ids, err := a.Int64s()
+	if err != nil {
+		return nil, err
+	}
+	list = make([]uint32, 0, len(ids))
+	for i, id := range ids {
+		v, ok := r.names.number(id)
+		if !ok {
+			return nil, r.unknown(fmt.Sprintf("element %d of %s", i, name), fmt.Sprint(id))
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}

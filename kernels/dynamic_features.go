@@ -1,0 +1,91 @@
+package kernels
+
+// Features of edges in dynamic attention (dynamic.go): t has f·E beside the rows of both
+// ends, and E the gradient Σ fᵀ·dt.
+//
+// Variant: with package avx the rows x[u] + f·E of a few edges are made in memory that stays
+// in the first cache, and go through the routines for edges without features; those that
+// bend go once more for each feature, with the gradients of scores times that feature. So
+// what a worker has of edges is metValues floats, whatever their number.
+
+// metValues are the floats of rows in hand, of at least leastMet edges: scores are written in
+// vectors of up to that many.
+const (
+	metValues = 1 << 14
+	leastMet  = 8
+)
+
+// featuresAtOnce are taken into a row together.
+const featuresAtOnce = 16
+
+// placesOf are where the features are of the edges from from on.
+func (k *attentionTask) placesOf(places []int64, from int64) {
+	if k.At != nil {
+		copy(places, k.At[from:])
+		return
+	}
+	for i := range places {
+		places[i] = from + int64(i)
+	}
+}
+
+// features are those of edge i of those in hand, none where edges have none.
+func (k *attentionTask) features(b *edgeBatch, i int) []float32 {
+	if k.edge == nil {
+		return nil
+	}
+	if p := b.places[i]; p >= 0 {
+		return k.Features[int(p)*k.dim:][:k.dim]
+	}
+	return k.Self[int(^b.places[i])*k.dim:][:k.dim]
+}
+
+// meet sets met to x[u] + f·E of the first edges from at on of a segment [few.n x size·Width].
+func (b *edgeBatch) meet(k *attentionTask, s *segment, at int) (few segment) {
+	width, far := k.size*k.Width, k.met()
+	most := min(metValues/width/leastMet*leastMet, blockEdges)
+	few = segment{row: s.row, id: s.id + at, value: s.value + at*k.step, n: min(most, s.n-at)}
+	for e, id := range b.ids[few.id:][:few.n] {
+		row, f := b.met[e*width:][:width], k.features(b, few.id+e)
+		copy(row, k.columns(far, k.Columns(), int(id)))
+		for d := 0; d < len(f); d += featuresAtOnce {
+			n := min(featuresAtOnce, len(f)-d)
+			k.set.Weigh(row, k.edge[d*k.Columns()+k.group*k.Width:], k.Columns(), b.counting[:n], f[d:], 1, n, nil)
+		}
+	}
+	return few
+}
+
+// scoreMet sets the scores of a segment.
+func (b *edgeBatch) scoreMet(k *attentionTask, near, vector []float32, s *segment) {
+	for at := 0; at < s.n; {
+		few := b.meet(k, s, at)
+		k.set.BentDots(b.scores[few.value:], k.step, k.size, near, vector, b.met[:], k.size*k.Width, b.counting[:few.n], few.n, k.Slope)
+		at += few.n
+	}
+}
+
+// bendMet is bendRows of a block, and with along adds what its edges give E.
+func (b *edgeBatch) bendMet(k *attentionTask, dst, along []float32, s *segment) {
+	width := k.size * k.Width
+	for at := 0; at < s.n; {
+		few := b.meet(k, s, at)
+		ds := b.dq[at*k.step:]
+		b.bendRows(k, dst, along, ds, b.met[:], width, b.counting[:few.n], &few)
+		for d := 0; d < k.dim && along != nil; d++ {
+			b.scale(k, ds, d, &few)
+			b.bendRows(k, k.alongRow(1+d, s.row), nil, b.scaled[:], b.met[:], width, b.counting[:few.n], &few)
+		}
+		at += few.n
+	}
+}
+
+// scale sets scaled to the gradients ds of scores times feature d of their edges.
+func (b *edgeBatch) scale(k *attentionTask, ds []float32, d int, s *segment) {
+	for e := range s.n {
+		f := k.features(b, s.id+e)[d]
+		for i := e * k.step; i < (e+1)*k.step; i++ {
+			b.scaled[i] = ds[i] * f
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package objective
+
+// sortDown sorts scores from the highest to the lowest; equal ones are beside each other.
+//
+// Variant: by 11 bits at a time from the lowest (Knuth, The Art of Computer Programming,
+// volume 3, section 5.2.5), a few times as fast as by comparisons where there are many.
+func sortDown(scores []float32) {
+	const digits, values = 3, 1 << 11
+	from, to := scores, make([]float32, len(scores))
+	for d := range digits {
+		shift := 11 * d
+		var start [values + 1]int
+		for _, s := range from {
+			start[^ordered(s)>>shift%values+1]++
+		}
+		for v := range values {
+			start[v+1] += start[v]
+		}
+		for _, s := range from {
+			at := &start[^ordered(s)>>shift%values]
+			to[*at] = s
+			*at++
+		}
+		from, to = to, from
+	}
+	copy(scores, from)
+}

@@ -1,0 +1,192 @@
+package ranks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// described gives edges dim features from -1 to 1.
+type described struct {
+	graph.EdgePairs
+	dim int
+}
+
+// EdgeDim implements graph.FeaturedSource.
+func (d described) EdgeDim() int { return d.dim }
+
+// EachFeatures implements graph.FeaturedSource.
+func (d described) EachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
+	i, features := 0, make([]float32, d.dim)
+	return d.Each(func(src, dst uint32) error {
+		for j := range features {
+			i++
+			features[j] = float32(i*7%17-8) / 8
+		}
+		return yield(src, dst, 1, features)
+	})
+}
+
+// meanFeatures are those of the edges of a content by target and source, of edges that come
+// more than once the mean, and of self loops the mean of those into a vertex.
+func meanFeatures(c graph.Content) [][][]float64 {
+	n, edges := int(c.Vertices), c.Edges.(graph.FeaturedSource)
+	sums := make([][][]float64, n)
+	for v := range sums {
+		sums[v] = make([][]float64, n)
+	}
+	count := square(n)
+	add := func(v, u int, features []float32) {
+		sums[v][u] = append(sums[v][u], make([]float64, edges.EdgeDim()-len(sums[v][u]))...)
+		for d, f := range features {
+			sums[v][u][d] += float64(f)
+		}
+		count[v][u]++
+	}
+	edges.EachFeatures(func(s, d uint32, _ float32, features []float32) error {
+		if add(int(d), int(s), features); c.Symmetrise {
+			add(int(s), int(d), features)
+		}
+		return nil
+	})
+	for v, row := range sums {
+		mean, into := make([]float64, edges.EdgeDim()), 0.0
+		for u, f := range row {
+			for d := range f {
+				f[d] /= count[v][u]
+				mean[d] += f[d]
+			}
+			into += min(count[v][u], 1)
+		}
+		for d := range mean {
+			mean[d] /= max(into, 1)
+		}
+		row[v] = mean
+	}
+	return sums
+}
+
+// describedGraph is a small one whose edges have features.
+func describedGraph(t testing.TB, directed bool, dim int) string {
+	c := smallGraph(directed, false, 3)
+	c.Edges = described{c.Edges.(graph.EdgePairs), dim}
+	return write(t, c)
+}
+
+// With several features of edges, too, losses are those of one rank, and the same bits on any
+// number of threads; and other ones than with none or with fewer features.
+func TestEdgeFeaturesIndependentOfRanks(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		run := func(dim, ranks int, set func(*Config)) []float64 {
+			c := fifty(t, 0.3)
+			c.Model, c.Heads, c.Ranks, c.LR, c.Layers, c.Epochs = "gatv2", 2, ranks, 0.005, 3, 20
+			set(&c)
+			return train(t, c, describedGraph(t, directed, dim)).losses()
+		}
+		nothing := func(*Config) {}
+		want := run(5, 1, nothing)
+		if less := run(1, 1, nothing); math.Abs(want[19]-less[19]) < 1e-3 {
+			t.Errorf("a loss of %v with five features and of %v with one", want[19], less[19])
+		}
+		for name, set := range map[string]func(*Config){
+			"ranks": nothing, "order": func(c *Config) { c.VertexOrder = "rcm" }, "nopipe": func(c *Config) { c.Mode = "nopipe" },
+			"recompute": func(c *Config) { c.Recompute = true }, "plain Go": func(c *Config) { c.Kernel = "go" },
+		} {
+			sameLosses(t, name, run(5, 4, set), want, 1e-4)
+		}
+		for _, threads := range []int{2, 5} {
+			if got := run(5, 1, func(c *Config) { c.Threads = threads }); !slices.Equal(got, want) {
+				t.Errorf("%d threads: %v, want %v", threads, got, want)
+			}
+		}
+	}
+}
+
+// What does not take features of edges says so, and a network that has been trained with some
+// predicts nothing with fewer.
+func TestEdgeFeaturesRefused(t *testing.T) {
+	data := describedGraph(t, true, 3)
+	batch := quick(t)
+	batch.Model, batch.Batch = "gatv2", "neighbor:2,2"
+	if err := Train(context.Background(), batch, data, IO{Out: io.Discard, Err: io.Discard}); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "leave --batch out") {
+		t.Errorf("a mini-batch: %v", err)
+	}
+	var warning strings.Builder
+	other := quick(t)
+	other.Epochs = 1
+	if err := Train(context.Background(), other, data, IO{Out: io.Discard, Err: &warning}); err != nil || strings.Count(warning.String(), "have features, of which gcn takes no notice") != 1 {
+		t.Errorf("%v, warned %q", err, warning.String())
+	}
+	c := quick(t)
+	c.Model, c.Epochs = "gatv2", 1
+	train(t, c, data)
+	for _, dim := range []int{2, 3} {
+		p := PredictConfig{StallWarn: "1m", StallAbort: "1m", Out: t.TempDir() + "/p"}
+		err := Predict(context.Background(), p, c.Out, describedGraph(t, true, dim), IO{Out: io.Discard, Err: io.Discard})
+		if refused := fault.KindOf(err) == fault.Usage && strings.Contains(err.Error(), "edges with 3 features"); refused != (dim == 2) || err != nil != refused {
+			t.Errorf("%d features: %v", dim, err)
+		}
+	}
+}
+
+// The losses of GATv2 with 3, 8 and 20 features of edges are those of record_edges.py, which
+// has them from PyTorch in float64. Twenty steps of plain descent leave of float32 some 1e-6.
+func TestLossesWithEdgeFeaturesOfPyTorch(t *testing.T) {
+	text, err := os.ReadFile("../kernels/testdata/edge_curves.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []struct {
+		Features, Layers, Heads, OutputHeads, Hidden int
+		LR                                           float64
+		EdgeFeatures                                 []float32
+		Weights                                      map[string][]float32
+		Loss64                                       []float64
+	}
+	if err := json.Unmarshal(text, &runs); err != nil {
+		t.Fatal(err)
+	}
+	c := readCurves(t)
+	for _, r := range runs {
+		content := c.content("dense")
+		content.Symmetrise = false
+		pairs := slices.Clone(content.Edges.(graph.EdgePairs))
+		content.Edges = graph.WithFeatures(pairs, r.Features, func(yield func(src, dst uint32, weight float32, features []float32) error) error {
+			at := 0
+			return pairs.Each(func(src, dst uint32) error {
+				row := make([]float32, r.Features)
+				if src != dst { // of loops none are recorded
+					at += copy(row, r.EdgeFeatures[at:])
+				}
+				return yield(src, dst, 1, row)
+			})
+		})
+		data := write(t, content)
+		for _, ranks := range []int{1, 4} {
+			cfg := quick(t)
+			cfg.Model, cfg.Layers, cfg.Hidden, cfg.Heads, cfg.OutputHeads = "gatv2", r.Layers, r.Hidden, r.Heads, r.OutputHeads
+			cfg.Ranks, cfg.Epochs, cfg.Dropout, cfg.EvalEvery = ranks, len(r.Loss64), 0, 0
+			cfg.Optimizer, cfg.LR, cfg.Momentum, cfg.WeightDecay, cfg.InnerDecay = "sgd", r.LR, 0, 0, 0
+			spec := cfg.Network(c.Dense.Dim, c.Classes)
+			spec.Design.EdgeDim = r.Features
+			flat := make([]float32, spec.NumWeights())
+			for _, p := range spec.Params() {
+				if copy(p.Of(flat), r.Weights[p.Name]) != p.Len() {
+					t.Fatalf("%d weights of %s", len(r.Weights[p.Name]), p.Name)
+				}
+			}
+			cfg.Init = weightsFile(t, spec, flat)
+			got := train(t, cfg, data).losses()
+			sameLosses(t, fmt.Sprintf("%d features on %d ranks", r.Features, ranks), got[:len(r.Loss64)], r.Loss64, 2e-5)
+		}
+	}
+}

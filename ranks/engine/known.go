@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+	"unsafe"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/schedule"
+	"siafu/ranks/world"
+)
+
+// Features and masks of dropout are functions of a vertex alone. A rank that has the features
+// of its ghosts draws their masks as their owners do, and makes what they emit in the first
+// layer itself; the gradients of that meet the same features here, and what comes of them is a
+// part of the gradient of the weights, which ranks add up anyway. So the first layer exchanges
+// nothing in an epoch, in either direction: the features have come once, before the first.
+
+// knownGhosts are ghosts whose features are known; nil: of none.
+type knownGhosts struct {
+	store     *model.Store // of what they emit
+	emits     []model.Do   // what makes it
+	intervals []*interval
+}
+
+// KnownFeatures is the purpose of the features of ghosts.
+const KnownFeatures = "features of ghosts, kept"
+
+// know makes room for what ghosts emit where their features are known, else nil. All memory comes from a.
+func (s *lockstep) know(e *Engine, a *mapped.Arena) *knownGhosts {
+	if !s.store.Network.Spec.KnownGhosts || e.Peers.Size() == 1 {
+		return nil
+	}
+	ops, sh := s.adder, e.Shard
+	in := model.Place(ops, a.For(KnownFeatures), e.known, sh.Ghosts, nil)
+	k := &knownGhosts{store: model.NewStore(s.store.Network, in, model.Emission, ops, a.For(Activations))}
+	k.emits = k.store.Do(0, model.Emit)
+	bounds, weights := ghostPieces(sh.NumGhosts()), kernels.Mat{}
+	if len(s.intervals) > 0 {
+		weights = s.intervals[0].frame.Weights
+	} else { // in a sketch, where one piece stands for all in what belongs to vertices
+		weights = kernels.NewMat(ops, mapped.NewSketch(), e.Network.NumWeights(), 1)
+		bounds = append(make([]int, len(bounds)-1), sh.NumGhosts())
+	}
+	for at, lo := range bounds[:len(bounds)-1] {
+		i := &interval{index: at, lo: lo, hi: bounds[at+1]}
+		i.frame = k.store.Frame(i.lo, i.hi, ops, weights)
+		k.intervals = append(k.intervals, i)
+	}
+	return k
+}
+
+// in tells whether layer l exchanges nothing.
+func (k *knownGhosts) in(l int) bool { return k != nil && l == 0 }
+
+// pieces is how many tasks make what they emit.
+func (k *knownGhosts) pieces() int {
+	if k == nil {
+		return 0
+	}
+	return len(k.intervals)
+}
+
+// begin is before a pass along their edges.
+func (k *knownGhosts) begin(g *graphwork.Work, p model.Pass) {
+	if k == nil {
+		return
+	}
+	l := g.Layer(0)
+	l.Ghosts = k.store.Emitted(0, p)
+	g.Enter(l, p, k.intervals[0].frame.Weights)
+}
+
+// emit makes what a piece of them emits.
+func (k *knownGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t schedule.Task) {
+	i := k.intervals[t.Interval]
+	for _, d := range k.emits {
+		i.frame.Run(d, s.pass, o)
+	}
+	s.graph.PublishGhosts(o, l, i.lo, i.hi-i.lo)
+}
+
+// grads makes the gradients of what a piece of them has emitted, and emitBackward what those
+// give the weights.
+func (k *knownGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, piece int) {
+	i := k.intervals[piece]
+	s.graph.GhostGrads(o, l, i.lo, i.part(k.store.Backward(0, model.EmittedGrad)))
+}
+
+func (k *knownGhosts) emitBackward(o kernels.Ops, piece int, p model.Pass) {
+	k.intervals[piece].frame.Run(model.Do{Layer: 0, Stage: model.EmitBackward}, p, o)
+}
+
+// also are the intervals of ghosts that have a part of the gradient of a layer's weights.
+func (k *knownGhosts) also(layer int) []*interval {
+	if !k.in(layer) || !k.store.Network.GathersBackward(0) {
+		return nil
+	}
+	return k.intervals
+}
+
+// knows tells whether the features of ghosts are wanted.
+func (e *Engine) knows() bool { return e.Network.KnownGhosts && e.Peers.Size() > 1 }
+
+// fetchKnown fetches the features of ghosts, if they are wanted. Memory comes from a.
+// Collective over the graph ranks.
+func (e *Engine) fetchKnown(a *mapped.Arena) (err error) {
+	if !e.knows() {
+		return nil
+	}
+	began, scratch := time.Now(), mapped.NewArena()
+	defer scratch.Free()
+	if e.Shard.Features.Sparse != nil {
+		e.known, err = e.sparseOfGhosts(a.For(KnownFeatures), scratch)
+	} else {
+		e.known, err = e.denseOfGhosts(a.For(KnownFeatures), scratch)
+	}
+	if err != nil {
+		return err
+	}
+	rows := []int64{int64(e.known.Rows)}
+	if err := world.SumInt64s(e.Peers, rows); err != nil {
+		return err
+	}
+	e.Reporter.Note(fmt.Sprintf("ghost_features rows=%d columns=%d seconds=%.3f\n", rows[0], e.known.Dim, time.Since(began).Seconds()))
+	return nil
+}
+
+// denseOfGhosts fetches rows of dense features.
+func (e *Engine) denseOfGhosts(a, scratch *mapped.Arena) (graph.Features, error) {
+	sh, dim := e.Shard, e.Shard.FeatureDim
+	out := mapped.Make[float32](scratch, len(sh.SendRows)*dim)
+	for k, r := range sh.SendRows {
+		copy(out[k*dim:], sh.Features.Dense[int(r)*dim:(int(r)+1)*dim])
+	}
+	in := mapped.Make[float32](a, sh.NumGhosts()*dim)
+	times := func(q []int64) []int64 { return scaled(q, dim) }
+	err := alltoall(e.Peers, out, times(sh.SendStart), in, times(sh.GhostStart))
+	return graph.Features{Rows: sh.NumGhosts(), Dim: dim, Dense: in}, err
+}
+
+// sparseOfGhosts fetches rows of sparse features.
+func (e *Engine) sparseOfGhosts(a, scratch *mapped.Arena) (graph.Features, error) {
+	sh, x := e.Shard, e.Shard.Features.Sparse
+	sent, total := mapped.Make[uint32](scratch, len(sh.SendRows)), int64(0)
+	for k, r := range sh.SendRows {
+		sent[k] = uint32(x.Offsets[r+1] - x.Offsets[r])
+		total += int64(sent[k])
+	}
+	cols, vals := mapped.Make[uint32](scratch, int(total))[:0], mapped.Make[float32](scratch, int(total))[:0]
+	for _, r := range sh.SendRows {
+		from, to := x.Offsets[r], x.Offsets[r+1]
+		cols, vals = append(cols, x.Cols[from:to]...), append(vals, x.Vals[from:to]...)
+	}
+	come := mapped.Make[uint32](scratch, sh.NumGhosts())
+	if err := alltoall(e.Peers, sent, sh.SendStart, come, sh.GhostStart); err != nil {
+		return graph.Features{}, err
+	}
+	rows := graph.SparseRows{Offsets: mapped.Make[int64](a, len(come)+1)}
+	for g, n := range come {
+		if int(n) > sh.FeatureDim {
+			return graph.Features{}, fault.New(fault.Runtime, "exchange", "", "vertex %d has %d features on another rank, of %d", sh.Ghosts[g], n, sh.FeatureDim)
+		}
+		rows.Offsets[g+1] = rows.Offsets[g] + int64(n)
+	}
+	n := int(rows.Offsets[len(come)])
+	rows.Cols, rows.Vals = mapped.Make[uint32](a, n), mapped.Make[float32](a, n)
+	outStart, inStart := nonZerosBefore(sent, sh.SendStart), nonZerosBefore(come, sh.GhostStart)
+	err := alltoall(e.Peers, cols, outStart, rows.Cols, inStart)
+	if err == nil {
+		err = alltoall(e.Peers, vals, outStart, rows.Vals, inStart)
+	}
+	return graph.Features{Rows: len(come), Dim: sh.FeatureDim, Sparse: &rows}, err
+}
+
+// sketchKnown is the memory of fetchKnown, whose ghosts have as many non-zeros as own vertices.
+func (e *Engine) sketchKnown(a *mapped.Arena) {
+	if !e.knows() {
+		return
+	}
+	a, e.known = a.For(KnownFeatures), graph.Features{Rows: e.Shard.NumGhosts(), Dim: e.Shard.FeatureDim}
+	x := e.Shard.Features.Sparse
+	if x == nil {
+		e.known.Dense = mapped.Make[float32](a, e.known.Rows*e.known.Dim)
+		return
+	}
+	n := int(float64(len(x.Cols)) / float64(max(e.Shard.NumOwn(), 1)) * float64(e.known.Rows))
+	e.known.Sparse = &graph.SparseRows{Offsets: mapped.Make[int64](a, e.known.Rows+1), Cols: mapped.Make[uint32](a, n), Vals: mapped.Make[float32](a, n)}
+}
+
+// scaled are positions of rows as positions of so many numbers a row.
+func scaled(rows []int64, width int) []int64 {
+	list := slices.Clone(rows)
+	for q := range list {
+		list[q] *= int64(width)
+	}
+	return list
+}
+
+// nonZerosBefore is how many non-zeros come before the rows that start says, of rows that have
+// so many each.
+func nonZerosBefore(counts []uint32, start []int64) []int64 {
+	list, sum, row := slices.Clone(start), int64(0), int64(0)
+	for q, first := range start {
+		for ; row < first; row++ {
+			sum += int64(counts[row])
+		}
+		list[q] = sum
+	}
+	return list
+}
+
+// alltoall sends out[outStart[q]:outStart[q+1]] to each rank q, and what comes from it is
+// in[inStart[q]:inStart[q+1]]. Collective.
+func alltoall[T mapped.Elem](c world.Comm, out []T, outStart []int64, in []T, inStart []int64) error {
+	bytes := func(start []int64) (list []int) {
+		for q := range start[1:] {
+			list = append(list, int(start[q+1]-start[q])*int(unsafe.Sizeof(*new(T))))
+		}
+		return list
+	}
+	r, err := c.Ialltoallv(mapped.Bytes(out), bytes(outStart), mapped.Bytes(in), bytes(inStart))
+	if err != nil {
+		return err
+	}
+	return r.Wait()
+}

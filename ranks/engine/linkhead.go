@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/kernels/objective"
+)
+
+// headLanes is how many workers at most go through pairs with a model.Head. Each lane has
+// every so manieth piece, and a sum of its own of the gradients of weights, so that these
+// are added in one order on any number of threads.
+const headLanes = 8
+
+// linkHead scores the pairs of a rank.
+type linkHead struct {
+	lanes   [headLanes]headLane
+	idle    chan *headLane // of scores without gradients
+	weights []float32      // of the pass
+	grad    []float32      // of this rank
+	turned  []float32      // what other ends' gradients get of the pairs in hand [pairs x width]
+}
+
+// headLane is what one worker needs at a time. In hand are pairs of rows of x.
+type headLane struct {
+	head         *model.Head
+	grad         []float32
+	rows, others [pairBlock]uint32
+}
+
+// newLinkHead is that of a network, nil where the dot product scores pairs.
+func (e *Engine) newLinkHead() (*linkHead, error) {
+	if e.Network.Design.ScoreLayers == 0 {
+		return nil, nil
+	}
+	at := e.Network.HeadRange()
+	h := &linkHead{idle: make(chan *headLane, headLanes), grad: make([]float32, at.Hi-at.Lo)}
+	for k := range h.lanes {
+		team, err := newTeam(e.Config.Kernel, 1)
+		if err != nil {
+			return nil, err
+		}
+		h.lanes[k] = headLane{head: e.Network.NewHead(team, pairBlock), grad: make([]float32, len(h.grad))}
+		h.idle <- &h.lanes[k]
+	}
+	return h, nil
+}
+
+// begin takes the weights of a pass, and has no gradient yet.
+func (h *linkHead) begin(weights []float32) {
+	h.weights = weights
+	for k := range h.lanes {
+		clear(h.lanes[k].grad)
+	}
+}
+
+// halve halves the gradients of weights so far, which pairs have added to twice.
+func (h *linkHead) halve() {
+	for k := range h.lanes {
+		kernels.ScaleRow(h.lanes[k].grad, 0.5)
+	}
+}
+
+// end adds up the gradients of weights.
+func (h *linkHead) end() {
+	clear(h.grad)
+	for k := range h.lanes {
+		for i, g := range h.lanes[k].grad {
+			h.grad[i] += g
+		}
+	}
+}
+
+// learnByHead is the losses of pieces of pairs that the head scores, with gradients as those
+// of piece.
+func (p *pairing) learnByHead(l *pairList, losses []float64, train bool) {
+	if train && !l.mirrored {
+		sized(&p.head.turned, len(l.others)*p.width)
+	}
+	p.team.Run(headLanes, 1, func(k, _ int) {
+		for piece := k; piece < len(losses); piece += headLanes {
+			lo := l.lo + piece*pieceOfRows
+			losses[piece] = p.headPiece(&p.head.lanes[k], l, lo, min(l.hi, lo+pieceOfRows), train)
+		}
+	})
+	if train && l.mirrored {
+		p.head.halve()
+	}
+}
+
+// headPiece is piece by the head.
+func (p *pairing) headPiece(lane *headLane, l *pairList, lo, hi int, train bool) (loss float64) {
+	first, n := int(l.begin[lo]-l.begin[l.lo]), 0
+	for v := lo; v < hi; v++ {
+		for _, u := range l.of(v) {
+			lane.rows[n], lane.others[n] = uint32(v), u
+			if n++; n == pairBlock {
+				loss += p.headBlock(lane, l, first, n, train)
+				first, n = first+n, 0
+			}
+		}
+	}
+	return loss + p.headBlock(lane, l, first, n, train)
+}
+
+// headBlock is the loss of the n pairs that a lane has in hand, which are those of the list
+// from first on.
+func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train bool) float64 {
+	if n == 0 {
+		return 0
+	}
+	scores := p.headScores(lane, n)
+	if p.counting {
+		counted := p.hand.counts.take()
+		counted.Count(scores, l.edges)
+		p.hand.counts.give(counted)
+	}
+	loss := objective.PairLosses(scores, l.edges, 1/float64(p.total))
+	if !train {
+		return loss
+	}
+	grad := lane.head.Grad(lane.grad, p.head.weights, scores)
+	for i := range n {
+		g := grad[i*p.width : (i+1)*p.width]
+		addProduct(p.row(p.grad, nil, int(lane.rows[i])), g, p.rowOf(lane.others[i]))
+		if !l.mirrored {
+			to := p.head.turned[(first+i)*p.width : (first+i+1)*p.width]
+			clear(to)
+			addProduct(to, g, p.rowOf(lane.rows[i]))
+		}
+	}
+	return loss
+}
+
+// headScores are those of the n pairs that a lane has in hand.
+func (p *pairing) headScores(lane *headLane, n int) []float32 {
+	row := func(ids *[pairBlock]uint32) func(i int) []float32 {
+		return func(i int) []float32 { return p.rowOf(ids[i]) }
+	}
+	return lane.head.Scores(p.head.weights, n, row(&lane.rows), row(&lane.others))
+}
+
+// rowOf is the row in hand of a local vertex, of this rank or another.
+func (p *pairing) rowOf(v uint32) []float32 { return p.x[int(v)*p.width : (int(v)+1)*p.width] }
+
+// scoreByHead scores pairs from first to the last of scores.
+func (p *pairing) scoreByHead(scores []float32, rows, others []uint32, first int) {
+	lane := <-p.head.idle
+	defer func() { p.head.idle <- lane }()
+	for lo := first; lo < len(scores); lo += pairBlock {
+		hi := min(lo+pairBlock, len(scores))
+		copy(lane.rows[:], rows[lo:hi])
+		copy(lane.others[:], others[lo:hi])
+		copy(scores[lo:hi], p.headScores(lane, hi-lo))
+	}
+}
+
+// addProduct adds the product of x and y, column by column, to dst.
+func addProduct(dst, x, y []float32) {
+	for j := range dst {
+		dst[j] += x[j] * y[j]
+	}
+}

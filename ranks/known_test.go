@@ -1,0 +1,78 @@
+package ranks
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"siafu/kernels/model"
+)
+
+// Ranks that have the features of their ghosts exchange nothing in the first layer, whichever
+// way its products are ordered, and nothing else changes: with the products behind the gather
+// every bit, as the same rows are gathered in the same order. With the products before it the
+// gradients of ghosts meet their features on another rank, which is another order of sums: some
+// 1e-7 a step, for which 1e-5 leaves room in 12 steps.
+func TestGhostFeaturesKept(t *testing.T) {
+	dense, sparse := generated(t, true), bag(t)
+	for _, kind := range model.Kinds() {
+		for _, order := range []string{"gather-first", "apply-first"} {
+			for name, data := range map[string]string{"dense": dense, "sparse": sparse} {
+				run := func(how string, set func(*Config)) trained {
+					c := quick(t)
+					c.Model, c.Order, c.GhostFeatures, c.Partitioner, c.PreAggregate = kind, order, how, "hash", "off"
+					c.Layers, c.Hidden, c.Heads, c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.InputDropout = 3, 8, 2, 4, 1, 12, 4, 0.5
+					if set != nil {
+						set(&c)
+					}
+					return train(t, c, data)
+				}
+				t.Run(fmt.Sprint(kind, " ", order, " ", name), func(t *testing.T) {
+					sent, kept := run("sent", nil), run("kept", nil)
+					tolerance := 0.
+					if order == "apply-first" || kind == "gat" { // which knows one order
+						tolerance = 1e-5
+					}
+					sameLosses(t, kind, kept.losses(), sent.losses(), tolerance)
+					sameLosses(t, "threads, no overlap", run("kept", func(c *Config) { c.Threads, c.Mode = 3, "nopipe" }).losses(), kept.losses(), 0)
+					fewer := kept.Epochs[1].GhostBytesRaw < sent.Epochs[1].GhostBytesRaw
+					if want := slices.Contains([]string{"gcn", "sage", "sage-max", "gin", "gat"}, kind); fewer != want {
+						t.Errorf("%d bytes in an epoch with features of ghosts, %d without", kept.Epochs[1].GhostBytesRaw, sent.Epochs[1].GhostBytesRaw)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A network of one layer exchanges nothing at all after the features of ghosts, in evaluations
+// neither, and has the losses of one rank.
+func TestGhostFeaturesOfOneLayer(t *testing.T) {
+	data := generated(t, false)
+	run := func(ranks int) trained {
+		c := quick(t)
+		c.Layers, c.Ranks, c.Servers, c.Epochs, c.InputDropout, c.GhostFeatures, c.EvalEvery = 1, ranks, 0, 10, 0.5, "kept", 2
+		return train(t, c, data)
+	}
+	many := run(4)
+	sameLosses(t, "four ranks", many.losses(), run(1).losses(), 1e-5)
+	for _, e := range many.Epochs {
+		if e.GhostBytesRaw != 0 {
+			t.Errorf("epoch %d: %d bytes", e.Epoch, e.GhostBytesRaw)
+		}
+	}
+}
+
+// A run that is killed goes on with the same bits.
+func TestGhostFeaturesResumed(t *testing.T) {
+	data := bag(t)
+	c := quick(t)
+	c.Ranks, c.Servers, c.Epochs, c.InputDropout, c.Order, c.GhostFeatures, c.CheckpointEvery = 3, 0, 6, 0.5, "apply-first", "kept", "2e"
+	whole := train(t, c, data)
+	c.Out, c.Epochs = c.Out+"-half", 4
+	train(t, c, data)
+	c.Resume, c.Epochs = c.Out, 6
+	c.Out += "-rest"
+	rest := train(t, c, data)
+	sameLosses(t, "resumed", rest.losses()[len(rest.losses())-2:], whole.losses()[len(whole.losses())-2:], 0)
+}
