@@ -21,7 +21,7 @@ func TestPacking(t *testing.T) {
 	edges := ring(own)
 	x := kerneltest.Values(own*width, 1)
 	rows, room := kernels.HostMat(own, width, x), kernels.HostMat(own, width, make([]float32, own*width))
-	k := packing{rows: kernels.NewPacked(room, make([]uint32, own)), own: own}
+	k := packing{rows: kernels.NewPacked(room, make([]uint64, kernels.PackedWords*own)), own: own}
 	pass := func(train bool) (packed bool) {
 		k.begin(train)
 		for _, at := range [][2]int{{0, 100}, {100, own}} {
