@@ -4,55 +4,62 @@ import "siafu/kernels/internal/avx"
 
 // Rows without their zeros, for gathers that memory and caches hold up.
 //
-//	row: a bit for each column, in words of 32; the values whose bit is set
+//	row: the values that are no zeros, from where the row begins; beside all rows, a bit for
+//	each column of a row
 //
 // Variant: a gather expands each row into the registers of its sum. Zeros are added
 // where rows have them, so that a sum is the same bits as that of the rows: it
-// begins with +0, which neither +0 nor -0 changes. A row begins with a line of the
-// cache, and the rows of an interval lie one behind the other, so that the caches hold
-// what there is and not what there could be.
+// begins with +0, which neither +0 nor -0 changes. Where a row and its bits are follows from
+// its number, and the row takes no more than it did: rows can be packed where they stand.
 //
-// Design note: rows that begin at multiples of the longest need no list of where they
-// begin, but take 0.67 to 1.07 of the time of the rows where these take 0.39 to 0.94
-// (docs/performance.md); to prefetch as many lines as a row has mispredicts more than it
-// saves.
+// Design note: rows one behind the other, each with its bits, take less of the caches, and
+// another look-up an edge, of where they begin. They take 0.8 to 1.2 times as long as these, and need
+// room of their own. To prefetch the lines of each row and no others costs more than it saves.
 
-// Packed is room for the rows of a matrix without their zeros. None packs nothing.
+// Packed are rows without their zeros. None packs nothing.
 type Packed struct {
-	room  Mat
-	start []uint32 // by local id, the line of the room with which a row begins
+	rows Mat
+	bits []uint64 // PackedWords a row
 }
+
+// PackedWords is how many words a row's bits take.
+const PackedWords = avx.BitsWords
 
 // Packing is an Ops that gathers packed rows.
 type Packing interface {
 	Ops
 	// Packs tells whether it packs rows of this width.
 	Packs(width int) bool
-	// Pack packs x as the rows from lo on. It is false where there is no room: that for
-	// some rows takes as many that are three quarters full.
-	Pack(p Packed, lo int, x Mat) bool
-	// SpMMPacked is SpMM of x, of which p has all rows, without zeros. It gives the same
-	// bits.
-	SpMMPacked(dst Mat, e Edges, x Mat, p Packed, add bool)
+	// Pack packs x as the rows from lo on, and returns how many of its values are no zeros. x
+	// may be those very rows, which it then overwrites.
+	Pack(p Packed, lo int, x Mat) (kept int)
+	// SpMMPacked is SpMM of the rows that have been packed in p, which hold about so many
+	// values together. It gives the same bits where no scale is below zero.
+	SpMMPacked(dst Mat, e Edges, p Packed, kept int64, add bool)
 }
 
 const floatsOfLine = avx.LineBytes / bytesOfFloat
 
-// NewPacked makes packed rows in a room [rows x width], which may serve others as long as no
-// row is packed. start has an element for each column that edges have, those of other
-// matrices too, as gathers look ahead.
-func NewPacked(room Mat, start []uint32) Packed {
-	fit(len(start) >= room.Rows)
-	return Packed{room, start}
+// NewPacked packs into rows, which may serve others as long as none is packed, with
+// PackedWords of bits for each.
+func NewPacked(rows Mat, bits []uint64) Packed {
+	fit(len(bits) >= PackedWords*rows.Rows)
+	return Packed{rows, bits}
 }
 
 // IsNil tells whether there is no room.
-func (p Packed) IsNil() bool { return p.room.IsNil() }
+func (p Packed) IsNil() bool { return p.rows.IsNil() }
 
-// lines are those of the room that belong to the rows [lo, hi) alone. A vector may reach
-// beyond the last one.
-func (p Packed) lines(lo, hi int) (first, end int) {
-	return (lo*p.room.Cols + floatsOfLine - 1) / floatsOfLine, hi*p.room.Cols/floatsOfLine - 1
+// lines is how many lines of a row are prefetched where all hold so many values: those of an
+// average row and half a vector, which is read beyond the last value, and half a line for rows
+// that are longer. A line too many costs less than one that is missing.
+func (p Packed) lines(kept int64) int {
+	const beyond = floatsOfLine/2 + floatsOfLine
+	floats := int(kept)/max(p.rows.Rows, 1) + beyond
+	if p.rows.Cols%floatsOfLine != 0 { // it begins somewhere in a line
+		floats += floatsOfLine
+	}
+	return (floats + floatsOfLine - 1) / floatsOfLine
 }
 
 // Packs implements Packing. Of narrow rows little can be saved.
@@ -62,17 +69,28 @@ func (t *Team) Packs(width int) bool {
 }
 
 // Pack implements Packing. The caller does all of it.
-func (t *Team) Pack(p Packed, lo int, x Mat) bool {
-	fit(x.Cols == p.room.Cols && lo+x.Rows <= p.room.Rows && t.Packs(x.Cols))
-	first, end := p.lines(lo, lo+x.Rows)
-	rows := t.set.Pack(p.room.Host(), p.start[lo:lo+x.Rows], x.Host(), x.Cols, first, end)
-	return rows == x.Rows
+func (t *Team) Pack(p Packed, lo int, x Mat) (kept int) {
+	fit(x.Cols == p.rows.Cols && t.Packs(x.Cols))
+	dst := p.rows.Part(lo, lo+x.Rows)
+	return t.set.Pack(dst.Host(), p.bits[PackedWords*lo:PackedWords*(lo+x.Rows)], x.Host(), x.Cols)
 }
 
 // SpMMPacked implements Packing.
-func (t *Team) SpMMPacked(dst Mat, e Edges, x Mat, p Packed, add bool) {
-	fit(alike(x, p.room) && t.Packs(x.Cols))
-	k := t.newSpMM(dst, e, x, add)
-	k.packed, k.start = p.room.Host(), p.start
+func (t *Team) SpMMPacked(dst Mat, e Edges, p Packed, kept int64, add bool) {
+	fit(t.Packs(p.rows.Cols))
+	k := t.newSpMM(dst, e, p.rows, add)
+	k.bits, k.lines = p.bits, p.lines(kept)
 	t.gather(k)
+}
+
+// addPacked is addEdge of a packed row.
+func (k *spmmTask) addPacked(dst []float32, c uint32, scale float32) {
+	row, bits, s := k.source(c), k.bits[PackedWords*int(c-k.Base):], k.edge(c, scale)
+	for j := range dst {
+		v := float32(0)
+		if bits[j/64]>>(j%64)&1 != 0 {
+			v, row = row[0], row[1:]
+		}
+		dst[j] += s * v
+	}
 }

@@ -23,18 +23,20 @@ func TestPackedRows(t *testing.T) {
 	for _, width := range []int{48, 50, 64, 95, 96, 113, 128} {
 		for _, full := range []float64{0, 0.05, 0.5, 0.8} {
 			t.Run(fmt.Sprintf("width=%d/full=%v", width, full), func(t *testing.T) {
-				room := kernels.HostMat(rows, width, slices.Repeat([]float32{float32(math.NaN())}, rows*width))
-				x, p := kernels.HostMat(rows, width, sparseValues(rows*width, full)), kernels.NewPacked(room, make([]uint32, locals))
+				values := sparseValues(rows*width, full)
+				x, room := kernels.HostMat(rows, width, values), kernels.HostMat(rows, width, slices.Repeat([]float32{float32(math.NaN())}, rows*width))
+				p, kept := kernels.NewPacked(room, make([]uint64, kernels.PackedWords*rows)), 0
 				for _, at := range [][2]int{{310, rows}, {0, 1 + 120}, {121, 310}} {
-					if !team.Pack(p, at[0], x.Part(at[0], at[1])) {
-						t.Fatalf("no room for rows %v", at)
-					}
+					kept += team.Pack(p, at[0], x.Part(at[0], at[1]))
+				}
+				if want := nonzeros(values); kept != want {
+					t.Errorf("%d values packed, of %d", kept, want)
 				}
 				for _, e := range []kernels.Edges{g.Edges(), unscaled(g).Edges()} {
 					for _, add := range []bool{false, true} {
 						want, got := kerneltest.Values(rows*width, 5), kerneltest.Values(rows*width, 5)
 						team.SpMM(kernels.HostMat(rows, width, want), e, x, add)
-						team.SpMMPacked(kernels.HostMat(rows, width, got), e, x, p, add)
+						team.SpMMPacked(kernels.HostMat(rows, width, got), e, p, int64(kept), add)
 						if !slices.Equal(mapped.Bytes(got), mapped.Bytes(want)) {
 							t.Errorf("add %v: other bits", add)
 						}
@@ -45,22 +47,52 @@ func TestPackedRows(t *testing.T) {
 	}
 }
 
-// Rows that do not fit leave alone what lies beyond their room.
-func TestPackedRowsWithoutRoom(t *testing.T) {
+// Rows packed where they stand are those packed elsewhere, bit by bit, and leave alone what lies
+// around them.
+func TestPackedInPlace(t *testing.T) {
 	team := kernels.NewTeam(1)
 	defer team.Close()
 	use(t, team, "avx512")
-	const rows, width = 64, 64
-	all := slices.Repeat([]float32{7}, rows*width)
-	p := kernels.NewPacked(kernels.HostMat(rows, width, all), make([]uint32, rows))
-	if team.Pack(p, 16, kernels.HostMat(32, width, sparseValues(32*width, 1))) {
-		t.Error("rows without zeros have found room")
-	}
-	for i, v := range all {
-		if r := i / width; v != 7 && (r < 16 || r >= 48) {
-			t.Fatalf("row %d written", r)
+	const rows, lo, hi = 40, 3, 36
+	for _, width := range []int{48, 67, 96, 121, 128} {
+		for _, full := range []float64{0, 0.4, 1} {
+			before := sparseValues(rows*width, full)
+			x, after := kernels.HostMat(rows, width, before), slices.Clone(before)
+			bits, room := make([]uint64, kernels.PackedWords*rows), kernels.HostMat(rows, width, make([]float32, rows*width))
+			elsewhere := kernels.NewPacked(room, make([]uint64, kernels.PackedWords*rows))
+			kept := team.Pack(elsewhere, lo, x.Part(lo, hi))
+			inPlace := kernels.HostMat(rows, width, after)
+			p := kernels.NewPacked(inPlace, bits)
+			if n := team.Pack(p, lo, inPlace.Part(lo, hi)); n != kept || n != nonzeros(before[lo*width:hi*width]) {
+				t.Errorf("width %d: %d values in place, %d elsewhere", width, n, kept)
+			}
+			if around := lo * width; !slices.Equal(mapped.Bytes(after[:around]), mapped.Bytes(before[:around])) {
+				t.Errorf("width %d: rows before have changed", width)
+			}
+			if around := hi * width; !slices.Equal(mapped.Bytes(after[around:]), mapped.Bytes(before[around:])) {
+				t.Errorf("width %d: rows behind have changed", width)
+			}
+			if slices.ContainsFunc(bits[kernels.PackedWords*hi:], func(b uint64) bool { return b != 0 }) {
+				t.Errorf("width %d: bits of rows behind", width)
+			}
+			for r := lo; r < hi; r++ {
+				n := nonzeros(before[r*width : (r+1)*width])
+				if !slices.Equal(mapped.Bytes(after[r*width:r*width+n]), mapped.Bytes(room.Host()[r*width:r*width+n])) {
+					t.Fatalf("width %d, row %d: others in place", width, r)
+				}
+			}
 		}
 	}
+}
+
+// nonzeros counts, infinities and what is no number included.
+func nonzeros(x []float32) (n int) {
+	for _, v := range x {
+		if v != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // packedEdges has a hub and empty rows; columns from rows on are others'.
@@ -81,8 +113,17 @@ func packedEdges(rows, locals int) kernels.Gather {
 			g.Cols = append(g.Cols, uint32(rows+rng.IntN(locals-rows)))
 		}
 	}
-	g.RowScale, g.ColScale, g.SelfLoops = kerneltest.Values(rows, 1), kerneltest.Values(locals, 2), true
+	g.RowScale, g.ColScale, g.SelfLoops = magnitudes(rows, 1), magnitudes(locals, 2), true
 	return g
+}
+
+// magnitudes are above zero.
+func magnitudes(n int, seed uint64) []float32 {
+	x := kerneltest.Values(n, seed)
+	for i, v := range x {
+		x[i] = max(v, -v)
+	}
+	return x
 }
 
 func unscaled(g kernels.Gather) *kernels.Gather {

@@ -114,14 +114,14 @@ func (h *hubs) leave(r int) {
 	h.mu.Unlock()
 }
 
-// spmmTask gathers rows of x or, where that is nil, of half. Where start is not nil,
-// packed has those of x without their zeros.
+// spmmTask gathers rows of x or, where that is nil, of half. Where there are bits, rows of x are
+// packed, and so many lines of each are prefetched.
 type spmmTask struct {
 	Gather
 	dst, x []float32
 	half   []uint16
-	packed []float32
-	start  []uint32
+	bits   []uint64
+	lines  int
 	width  int
 	add    bool
 	set    avx.Set
@@ -161,9 +161,9 @@ func (k *spmmTask) rows(lo, hi int) {
 	case k.set != avx.None && k.x == nil:
 		rows := rowsFor(k, k.half)
 		k.set.GatherHalf(k.dst, &rows, lo, hi, k.add)
-	case len(k.start) > 0:
+	case k.bits != nil:
 		rows := rowsFor(k, k.x)
-		k.set.GatherPacked(k.dst, &rows, k.packed, k.start, lo, hi, k.add)
+		k.set.GatherPacked(k.dst, &rows, k.bits, k.lines, lo, hi, k.add)
 	case k.set != avx.None:
 		rows := rowsFor(k, k.x)
 		k.set.Gather(k.dst, &rows, lo, hi, k.add)
@@ -241,7 +241,11 @@ func (k *spmmTask) weigh(edge int64, scale float32) float32 {
 }
 
 func (k *spmmTask) addEdge(dst []float32, c uint32, scale float32) {
-	if k.x != nil {
+	switch {
+	case k.bits != nil:
+		k.addPacked(dst, c, scale)
+		return
+	case k.x != nil:
 		axpy1(dst, k.source(c), k.edge(c, scale))
 		return
 	}

@@ -79,6 +79,7 @@ type plan struct {
 	again  map[Do][]Do  // what is made again before a stage of the way back
 	widths []int        // of the buffers
 	idle   map[Do]int   // by the stage before a gather, a buffer that nobody uses until it has ended
+	spent  map[Do]bool  // the stages behind which the gather alone reads its rows, for the last time
 }
 
 // stay names a span.
@@ -130,14 +131,18 @@ const mostRested = 1024
 // those, with values that were read for the last time before, or by the stage that makes
 // the rows, of the same interval.
 func (p *plan) rest(events []event, ends []int) {
-	p.idle = map[Do]int{}
+	p.idle, p.spent = map[Do]int{}, map[Do]bool{}
 	if p.memory == Apart || p.memory == Emission || len(events) > mostRested {
 		return
 	}
 	for i := 1; i < len(events); i++ {
 		if e := events[i]; e.Stage >= Stages && len(e.shared) > 0 {
+			before := events[i-1].Do
 			if b, ok := p.idler(i-1, ends[i], p.net.width(e.shared[0]), events[i-1].reads); ok {
-				p.idle[events[i-1].Do] = b
+				p.idle[before] = b
+			}
+			if !before.Again && p.spends(events, i, ends[i]) {
+				p.spent[before] = true
 			}
 		}
 	}
@@ -157,6 +162,29 @@ func (p *plan) idler(from, to, width int, reads []ref) (buffer int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// spends tells whether nobody but the gather that is event i reads the rows that it shares, once the
+// stage before has made them: no stage up to event end, while other intervals may still gather, and
+// none behind it. Nor does the gather before read them, in which other intervals may still be.
+func (p *plan) spends(events []event, i, end int) bool {
+	e := events[i]
+	r := e.shared[0]
+	s, ok := p.find(e.phase(), r.layer, r.value)
+	if !ok || len(e.shared) > 1 || s.to > end || slices.Contains(e.reads, r) {
+		return false
+	}
+	for _, after := range events[i+1 : end+1] {
+		if slices.Contains(after.reads, r) || slices.Contains(after.writes, r) {
+			return false
+		}
+	}
+	for k := i - 1; k >= 0 && events[k].Stage < Stages; k-- {
+		if slices.Contains(events[k].writes, r) {
+			return true
+		}
+	}
+	return false
 }
 
 // joins are, for each event, the last one at which an interval can be while another

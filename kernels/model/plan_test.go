@@ -89,6 +89,12 @@ func stands(p *plan, events []event) error {
 				return fmt.Errorf("event %d, %+v, reads %v, where %v lies", i, e.Do, r, held)
 			}
 		}
+		if i > 0 && e.Stage >= Stages && p.spent[events[i-1].Do] {
+			if err := spends(events, i, buffer); err != nil {
+				return err
+			}
+			holds[buffer(e, e.shared[0])] = ref{-1, 0}
+		}
 		for _, r := range e.writes {
 			holds[buffer(e, r)] = r
 		}
@@ -134,6 +140,55 @@ func rests(p *plan, events []event, i, idle int, buffer func(event, ref) int) er
 		}
 	}
 	return nil
+}
+
+// spends says what else reads the rows that the gather that is event i shares, from when an interval may
+// overwrite its own, behind the stage before, until all have gathered.
+func spends(events []event, i int, buffer func(event, ref) int) error {
+	at := buffer(events[i], events[i].shared[0])
+	for k := i - 2; k >= 0; k-- {
+		if events[k].Stage < Stages {
+			continue
+		}
+		for _, r := range events[k].shared {
+			if buffer(events[k], r) == at {
+				return fmt.Errorf("event %d spends what event %d may still gather", i, k)
+			}
+		}
+		break
+	}
+	for k := i + 1; k < len(events) && events[k].Stage < Stages; k++ {
+		for _, r := range slices.Concat(events[k].reads, events[k].writes) {
+			if buffer(events[k], r) == at {
+				return fmt.Errorf("event %d uses what event %d may still gather from where it has been overwritten", k, i)
+			}
+		}
+	}
+	return nil
+}
+
+// What networks of two layers gather at the ends of both ways is read by the gather alone: features with
+// their dropout, and the gradient of the first layer. What ReLU has made is not, whose signs the way back
+// reads.
+func TestSpent(t *testing.T) {
+	s := Spec{Kind: "gcn", Dims: []int{16, 32, 8}, Dropout: 0.5, InputDropout: 0.5}
+	emit, back := Do{Stage: Emit}, Do{Stage: ApplyBackward}
+	for order, want := range map[string][]Do{"gather-first": {emit}, "apply-first": {emit, back}} {
+		s.Choose(Load{FeatureNNZ: 1, CacheFits: true}, Choices{Order: order, CacheInput: "off"})
+		n := New(s, false)
+		spent := newPlan(n, InStep).spent
+		for _, d := range want {
+			if !spent[d] {
+				t.Errorf("%s: %+v: rows are kept", order, d)
+			}
+		}
+		if spent[Do{Layer: 1, Stage: Emit}] && order == "gather-first" {
+			t.Errorf("%s: a hidden layer's output is spent", order)
+		}
+		if list := newPlan(n, Apart).spent; len(list) > 0 {
+			t.Errorf("%s: spent beside intervals that go their own ways: %v", order, list)
+		}
+	}
 }
 
 // Deep networks have room for rows without zeros.

@@ -96,6 +96,19 @@ func (s *Store) Idle(l int, stage Stage) kernels.Mat {
 	return kernels.Mat{}
 }
 
+// Spent are the rows that layer l gathers behind a stage, Emit or ApplyBackward, where an interval may
+// overwrite its own once it has been through the stage in a pass that trains, as long as the gather
+// knows them: nobody else reads them. None where somebody does.
+func (s *Store) Spent(l int, stage Stage) kernels.Mat {
+	switch {
+	case !s.plan.spent[Do{Layer: l, Stage: stage}]:
+		return kernels.Mat{}
+	case stage == Emit:
+		return s.Forward(l, Emitted)
+	}
+	return s.Backward(l, GatheredGrad)
+}
+
 // Value is the matrix of a value on all vertices.
 func (s *Store) Value(r Ref) kernels.Mat {
 	if r.Back {

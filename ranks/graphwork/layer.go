@@ -68,8 +68,8 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 	l.gathered, l.backward = w.store.Forward(at, model.Gathered), w.store.Backward(at, model.EmittedGrad)
 	l.Grads, l.Again = w.store.Backward(at, model.GatheredGrad), w.store.Backward(at, model.Emitted)
 	if sums {
-		w.pack(&l.packed.rows, at, model.Emit)
-		w.pack(&l.packed.grads, at, model.ApplyBackward)
+		w.pack(&l.packed.rows, at, model.Emit, o)
+		w.pack(&l.packed.grads, at, model.ApplyBackward, o)
 	}
 	if w.half && sums {
 		half := func(rows int) kernels.Mat {

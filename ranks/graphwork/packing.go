@@ -10,17 +10,20 @@ import (
 )
 
 // packing gathers a layer's rows, or the gradients of what it has gathered, without their
-// zeros, in room that nothing else uses meanwhile. Whether that is faster depends on
+// zeros: in room that nothing else uses meanwhile, or where they stand, if nobody else reads them.
+// Whether that is faster depends on
 // how many zeros there are and on how often the caches have a row; so some passes try
 // both in turns, and what took less time is done in those that follow. The bits are the same
 // either way.
 type packing struct {
 	rows  kernels.Packed // none: never
 	own   int            // of so many vertices
+	alone bool           // rows that are packed stand nowhere else
 	train bool           // the pass under way does
 	on    bool           // it packs
 	pass  int            // how many have trained, and gathered
 	ready atomic.Int64   // rows that are packed
+	kept  atomic.Int64   // values in them
 	spent atomic.Int64   // nanoseconds of all workers in the pass, packing included
 	took  [2]int64       // the least of passes without and with packed rows, 0 where unknown
 }
@@ -42,18 +45,26 @@ const (
 
 // pack gives k room for the rows that a stage of layer l shows others, where there is any and
 // packing may pay.
-func (w *Work) pack(k *packing, l int, stage model.Stage) {
-	room, s := w.store.Idle(l, stage), w.shard
+func (w *Work) pack(k *packing, l int, stage model.Stage, o Options) {
 	ops, ok := w.ops.(kernels.Packing)
-	if !ok || w.half || w.own.Weights.Len() > 0 || room.IsNil() || !ops.Packs(room.Cols) || room.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
+	if !ok || w.half || w.own.Weights.Len() > 0 {
 		return
 	}
-	locals := s.NumOwn() + s.NumGhosts()
-	if w.starts == nil { // of all layers at once, as an array takes whole pages
-		w.starts = mapped.Make[uint32](w.arena.For(PackedRows), 2*len(w.layers)*locals)
+	room, s := w.store.Idle(l, stage), w.shard
+	if room.IsNil() && w.closed() && !o.OneWay {
+		room, k.alone = w.store.Spent(l, stage), true
 	}
-	k.rows, k.own = kernels.NewPacked(room, w.starts[:locals]), s.NumOwn()
-	w.starts = w.starts[locals:]
+	if room.IsNil() || !ops.Packs(room.Cols) || room.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
+		return
+	}
+	bits := mapped.Make[uint64](w.arena.For(PackedRows), kernels.PackedWords*room.Rows)
+	k.rows, k.own = kernels.NewPacked(room, bits), s.NumOwn()
+}
+
+// closed tells whether no other rank reads rows of this one, nor sums of them.
+func (w *Work) closed() bool {
+	p := w.Plan
+	return p.Ghosts == 0 && p.Sums == 0 && len(p.SendRows) == 0
 }
 
 // Begin begins a pass; nothing has been published.
@@ -74,6 +85,7 @@ func (k *packing) begin(train bool) {
 		k.note(spent)
 	}
 	k.ready.Store(0)
+	k.kept.Store(0)
 	k.train, k.on = train, train && k.chooses()
 }
 
@@ -109,18 +121,20 @@ func (k *packing) publish(i Interval, rows kernels.Mat) {
 		return
 	}
 	began := time.Now()
-	if i.Ops.(kernels.Packing).Pack(k.rows, i.Lo, rows) {
-		k.ready.Add(int64(rows.Rows))
-	}
+	k.kept.Add(int64(i.Ops.(kernels.Packing).Pack(k.rows, i.Lo, rows)))
+	k.ready.Add(int64(rows.Rows))
 	k.spent.Add(int64(time.Since(began)))
 }
 
 // gatherOwn gathers the rows of all own vertices.
 func (k *packing) gatherOwn(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows, half kernels.Mat) {
 	began := time.Now()
-	if k.on && k.complete() {
-		o.(kernels.Packing).SpMMPacked(dst, m, rows, k.rows, false)
-	} else {
+	switch {
+	case k.on && k.complete():
+		o.(kernels.Packing).SpMMPacked(dst, m, k.rows, k.kept.Load(), false)
+	case k.on && k.alone:
+		panic("graphwork: rows packed in place, of some intervals alone")
+	default:
 		spmm(o, dst, m, rows, half, false)
 	}
 	k.spent.Add(int64(time.Since(began)))

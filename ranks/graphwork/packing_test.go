@@ -4,14 +4,23 @@ import (
 	"slices"
 	"testing"
 
+	"siafu/graph"
 	"siafu/graph/mapped"
+	"siafu/graph/shard"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/model"
 )
 
 // Passes pack in turns, and the faster way stays; what is gathered has
-// the same bits, rows without zeros included, which are never packed.
+// the same bits, whether rows without zeros stand elsewhere or in the place of the rows.
 func TestPacking(t *testing.T) {
+	for name, alone := range map[string]bool{"elsewhere": false, "in place": true} {
+		t.Run(name, func(t *testing.T) { testPacking(t, alone) })
+	}
+}
+
+func testPacking(t *testing.T, alone bool) {
 	ops := kernels.NewTeam(1)
 	defer ops.Close()
 	const own, width = 300, 64
@@ -20,20 +29,27 @@ func TestPacking(t *testing.T) {
 	}
 	edges := ring(own)
 	x := kerneltest.Values(own*width, 1)
-	rows, room := kernels.HostMat(own, width, x), kernels.HostMat(own, width, make([]float32, own*width))
-	k := packing{rows: kernels.NewPacked(room, make([]uint32, own)), own: own}
+	rows, room := kernels.HostMat(own, width, make([]float32, own*width)), kernels.HostMat(own, width, make([]float32, own*width))
+	if alone {
+		room = rows
+	}
+	k := packing{rows: kernels.NewPacked(room, make([]uint64, kernels.PackedWords*own)), own: own, alone: alone}
 	pass := func(train bool) (packed bool) {
+		copy(rows.Host(), x)
 		k.begin(train)
 		for _, at := range [][2]int{{0, 100}, {100, own}} {
 			k.publish(Interval{Lo: at[0], Hi: at[1], Ops: ops}, rows.Part(at[0], at[1]))
 		}
 		got, want := make([]float32, own*width), make([]float32, own*width)
 		k.gatherOwn(ops, kernels.HostMat(own, width, got), edges, rows, kernels.Mat{})
-		ops.SpMM(kernels.HostMat(own, width, want), edges, rows, false)
+		ops.SpMM(kernels.HostMat(own, width, want), edges, kernels.HostMat(own, width, x), false)
 		if !slices.Equal(mapped.Bytes(got), mapped.Bytes(want)) {
 			t.Fatal("other bits")
 		}
-		return k.on && k.complete()
+		if packed = k.on && k.complete(); alone && packed == slices.Equal(rows.Host(), x) {
+			t.Fatalf("packed %t, where the rows stand", packed)
+		}
+		return packed
 	}
 	check := func(what string, got, want bool) {
 		t.Helper()
@@ -41,16 +57,12 @@ func TestPacking(t *testing.T) {
 			t.Errorf("%s: packed %t", what, got)
 		}
 	}
-	check("first pass", pass(true), false)
-	check("rows without zeros", pass(true), false)
 	for i := range x {
-		if i%4 != 0 {
+		if i%4 != 0 && i >= 20*width { // some rows have no zeros
 			x[i] = 0
 		}
 	}
-	for (k.pass+1)%searchPasses != firstSearch {
-		pass(true)
-	}
+	check("first pass", pass(true), false)
 	check("evaluation", pass(false), false)
 	check("search", pass(true), true)
 	check("its counterpart", pass(true), false)
@@ -64,6 +76,61 @@ func TestPacking(t *testing.T) {
 		}
 		check("choice", k.chooses(), faster)
 	}
+}
+
+// Rows and gradients that nobody else reads are packed where they stand, those that other ranks
+// or steps of samples read are not.
+func TestPackedInPlace(t *testing.T) {
+	ops, a := kernels.NewTeam(1), mapped.NewArena()
+	defer ops.Close()
+	defer a.Free()
+	if !ops.Packs(64) {
+		t.Skip("no instructions for packed rows")
+	}
+	leastBytes := packedBytes
+	packedBytes = 0
+	defer func() { packedBytes = leastBytes }()
+	for _, c := range []struct {
+		name        string
+		order       string
+		o           Options
+		sends       bool
+		rows, grads bool
+	}{
+		{name: "features with dropout", order: "gather-first", rows: true},
+		{name: "their product, and its gradient", order: "apply-first", rows: true, grads: true},
+		{name: "a step", order: "apply-first", o: Options{OneWay: true}},
+		{name: "rows for others", order: "apply-first", sends: true},
+	} {
+		s := model.Spec{Kind: "gcn", Dims: []int{64, 96, 8}, Dropout: 0.5, InputDropout: 0.5}
+		s.Choose(model.Load{FeatureNNZ: 1, CacheFits: true}, model.Choices{Order: c.order, CacheInput: "off"})
+		part := ringShard(300)
+		if c.sends {
+			part.SendRows, part.SendStart[1] = []uint32{0}, 1
+		}
+		store := model.NewStore(model.New(s, false), model.Place(ops, a, part.Features, part.Own, part.Own), model.InStep, ops, a)
+		l := New(store, part, c.o, ops, a).Layer(0)
+		if got := l.packed.rows.alone && !l.packed.rows.rows.IsNil(); got != c.rows {
+			t.Errorf("%s: rows packed in place %t", c.name, got)
+		}
+		if got := l.packed.grads.alone && !l.packed.grads.rows.IsNil(); got != c.grads {
+			t.Errorf("%s: gradients packed in place %t", c.name, got)
+		}
+	}
+}
+
+// ringShard is the whole of such a graph.
+func ringShard(n int) *shard.Shard {
+	e := ring(n)
+	s := &shard.Shard{
+		Parts: 1, Vertices: int64(n), Directed: true, GhostStart: make([]int64, 2), SendStart: make([]int64, 2),
+		Features: graph.Features{Rows: n, Dim: 64, Dense: kerneltest.Values(n*64, 1)}, Split: make([]uint8, n),
+		In: graph.CSR{Offsets: append(e.Begin.Host(), int64(20*n)), Cols: e.Cols.Host()}, InOwnEnd: e.End.Host(),
+	}
+	for v := range n {
+		s.Own, s.InDegree, s.OutDegree = append(s.Own, uint32(v)), append(s.InDegree, 20), append(s.OutDegree, 20)
+	}
+	return s
 }
 
 // ring has edges from the next twenty vertices.

@@ -21,7 +21,6 @@ type Work struct {
 	arena  *mapped.Arena
 	known  map[array]any // that has been placed
 	layers []*Layer      // nil for one that does not gather
-	starts []uint32      // room of packed rows that no layer has taken
 }
 
 // mesh is a shard with what gathers along its edges read of it.
@@ -42,7 +41,7 @@ const (
 	Scores       = "scores of attention"
 	Maxima       = "sources of maxima"
 	Halves       = "rows in bfloat16"
-	PackedRows   = "where rows without zeros begin"
+	PackedRows   = "bits of rows without zeros"
 )
 
 // Options say how to gather.

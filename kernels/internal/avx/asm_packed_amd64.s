@@ -22,9 +22,9 @@ DATA ones<>+56(SB)/4, $0x00000000
 DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
-// func packRows512(dst *float32, start *uint32, x *float32, rows int, full int, lanes int, header int, at int, end int) (packed int)
+// func packRows512(dst *float32, bits *uint64, x *float32, rows int, full int, lanes int) (kept int)
 // Requires: AVX, AVX512F, POPCNT
-TEXT ·packRows512(SB), NOSPLIT, $0-80
+TEXT ·packRows512(SB), NOSPLIT, $0-56
 	MOVQ   lanes+40(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -32,37 +32,33 @@ TEXT ·packRows512(SB), NOSPLIT, $0-80
 	DECQ   AX
 	KMOVW  AX, K1
 	MOVQ   dst+0(FP), AX
-	MOVQ   start+8(FP), CX
+	MOVQ   bits+8(FP), CX
 	MOVQ   x+16(FP), DX
-	MOVQ   at+56(FP), BX
+	MOVQ   lanes+40(FP), BX
+	MOVQ   rows+24(FP), SI
 	VPXORD Z0, Z0, Z0
-	XORQ   SI, SI
+	XORQ   DI, DI
 
 row:
-	CMPQ SI, rows+24(FP)
-	JGE  done
-	CMPQ BX, end+64(FP)
-	JGT  done
-	MOVL BX, (CX)(SI*4)
-	SHLQ $0x06, BX
-	ADDQ AX, BX
-	MOVQ BX, DI
-	ADDQ header+48(FP), DI
 	MOVQ full+32(FP), R8
+	MOVQ AX, R9
+	MOVQ CX, R10
 
 vector:
 	TESTQ         R8, R8
 	JZ            last
 	VMOVUPS       (DX), Z1
 	VCMPPS        $0x04, Z0, Z1, K2
-	KMOVW         K2, R9
-	MOVW          R9, (BX)
+	KMOVW         K2, R11
+	MOVW          R11, (R10)
 	VCOMPRESSPS.Z Z1, K2, Z1
-	VMOVUPS       Z1, (DI)
-	POPCNTL       R9, R9
-	LEAQ          (DI)(R9*4), DI
-	ADDQ          $0x02, BX
+	VMOVUPS       Z1, (R9)
+	POPCNTL       R11, R11
+	ADDQ          R11, DI
+	LEAQ          (R9)(R11*4), R9
+	ADDQ          $0x02, R10
 	ADDQ          $0x40, DX
+	ADDQ          $0x40, AX
 	DECQ          R8
 	JMP           vector
 
@@ -70,1347 +66,1461 @@ last:
 	VMOVUPS.Z     (DX), K1, Z1
 	VCMPPS        $0x04, Z0, Z1, K2
 	KMOVW         K2, R8
-	MOVW          R8, (BX)
+	MOVW          R8, (R10)
 	VCOMPRESSPS.Z Z1, K2, Z1
-	VMOVUPS       Z1, (DI)
+	VMOVUPS       Z1, K1, (R9)
 	POPCNTL       R8, R8
-	LEAQ          (DI)(R8*4), DI
-	ADDQ          $0x02, BX
-	MOVQ          lanes+40(FP), BX
+	ADDQ          R8, DI
+	LEAQ          (R9)(R8*4), R9
 	LEAQ          (DX)(BX*4), DX
-	SUBQ          AX, DI
-	ADDQ          $0x3f, DI
-	SHRQ          $0x06, DI
-	MOVQ          DI, BX
-	INCQ          SI
-	JMP           row
-
-done:
-	MOVQ SI, packed+72(FP)
+	LEAQ          (AX)(BX*4), AX
+	ADDQ          $0x10, CX
+	DECQ          SI
+	JNZ           row
+	MOVQ          DI, kept+48(FP)
 	VZEROUPPER
 	RET
 
-// func gatherPacked512x1(dst *float32, dstStride int, x *float32, start *uint32, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherPacked512x1(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherPacked512x1(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherPacked512x1(SB), NOSPLIT, $0-136
+	MOVQ  lanes+128(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
 	DECQ  AX
 	KMOVW AX, K1
 	MOVQ  x+16(FP), AX
-	MOVQ  start+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	XORQ  SI, SI
+	MOVQ  bits+32(FP), CX
+	MOVQ  colScale+96(FP), DX
+	XORQ  BX, BX
 
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+64(FP), SI
+	MOVQ         end+72(FP), DI
+	MOVQ         (SI)(BX*8), SI
+	MOVQ         (DI)(BX*8), DI
+	SUBQ         SI, DI
+	MOVQ         seen+88(FP), R9
+	SUBQ         SI, R9
+	XORQ         R8, R8
+	CMPQ         R9, R8
+	CMOVQLT      R8, R9
+	CMPQ         DI, R9
+	CMOVQLT      DI, R9
+	SUBQ         R9, DI
+	MOVQ         cols+48(FP), R8
+	LEAQ         (R8)(SI*4), R8
 	VPXORD       Z0, Z0, Z0
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+112(FP), SI
+	TESTQ        SI, SI
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z1
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         4(DI), R11
-	MOVWLZX      (DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z2
+	ADDQ         BX, SI
+	VBROADCASTSS (DX)(SI*4), Z1
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10), K1, Z2
 	VEXPANDPS.Z  Z2, K2, Z2
 	VFMADD231PS  Z2, Z1, Z0
 
 scaled_ahead:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	MOVL         (CX)(R11*4), R11
-	SHLQ         $0x06, R11
+	MOVL         (R8), SI
+	MOVL         128(R8), R10
+	SUBL         base+56(FP), R10
+	MOVQ         R10, R11
+	IMULQ        stride+24(FP), R11
 	ADDQ         AX, R11
+	ADDQ         R10, R10
+	MOVQ         lines+40(FP), R12
+	PREFETCHT0   (CX)(R10*8)
 	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Z1
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         4(DI), R11
-	MOVWLZX      (DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z2
+	PREFETCHT0   64(R11)
+	VBROADCASTSS (DX)(SI*4), Z1
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10), K1, Z2
 	VEXPANDPS.Z  Z2, K2, Z2
 	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R8
+	DECQ         R9
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z1
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         4(DI), R10
-	MOVWLZX      (DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R10), Z2
+	MOVL         (R8), SI
+	VBROADCASTSS (DX)(SI*4), Z1
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R9
+	IMULQ        stride+24(FP), R9
+	ADDQ         AX, R9
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R9), K1, Z2
 	VEXPANDPS.Z  Z2, K2, Z2
 	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R8
+	DECQ         DI
 	JMP          scaled_rest
 
 plain:
-	MOVQ        self+96(FP), DI
-	TESTQ       DI, DI
+	MOVQ        self+112(FP), SI
+	TESTQ       SI, SI
 	JL          plain_ahead
-	ADDQ        SI, DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        4(DI), R11
-	MOVWLZX     (DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z1
+	ADDQ        BX, SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10), K1, Z1
 	VEXPANDPS.Z Z1, K2, Z1
 	VADDPS      Z1, Z0, Z0
 
 plain_ahead:
-	TESTQ       R10, R10
+	TESTQ       R9, R9
 	JZ          plain_rest
-	MOVL        (R9), DI
-	MOVL        32(R9), R11
-	SUBL        DX, R11
-	MOVL        (CX)(R11*4), R11
-	SHLQ        $0x06, R11
+	MOVL        (R8), SI
+	MOVL        128(R8), R10
+	SUBL        base+56(FP), R10
+	MOVQ        R10, R11
+	IMULQ       stride+24(FP), R11
 	ADDQ        AX, R11
+	ADDQ        R10, R10
+	MOVQ        lines+40(FP), R12
+	PREFETCHT0  (CX)(R10*8)
 	PREFETCHT0  (R11)
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        4(DI), R11
-	MOVWLZX     (DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z1
+	PREFETCHT0  64(R11)
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10), K1, Z1
 	VEXPANDPS.Z Z1, K2, Z1
 	VADDPS      Z1, Z0, Z0
-	ADDQ        $0x04, R9
-	DECQ        R10
+	ADDQ        $0x04, R8
+	DECQ        R9
 	JMP         plain_ahead
 
 plain_rest:
-	TESTQ       R8, R8
+	TESTQ       DI, DI
 	JZ          scale
-	MOVL        (R9), DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        4(DI), R10
-	MOVWLZX     (DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R10), Z1
+	MOVL        (R8), SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R9
+	IMULQ       stride+24(FP), R9
+	ADDQ        AX, R9
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R9), K1, Z1
 	VEXPANDPS.Z Z1, K2, Z1
 	VADDPS      Z1, Z0, Z0
-	ADDQ        $0x04, R9
-	DECQ        R8
+	ADDQ        $0x04, R8
+	DECQ        DI
 	JMP         plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+104(FP), SI
+	TESTQ        SI, SI
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z1
+	VBROADCASTSS (SI)(BX*4), Z1
 	VMULPS       Z1, Z0, Z0
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), SI
+	IMULQ  BX, SI
+	MOVQ   dst+0(FP), DI
+	ADDQ   DI, SI
+	MOVB   add+120(FP), DI
+	TESTB  DI, DI
 	JZ     done_store
-	VADDPS (DI), Z0, K1, Z0
+	VADDPS (SI), Z0, K1, Z0
 
 done_store:
-	VMOVUPS Z0, K1, (DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, K1, (SI)
+	INCQ    BX
+	MOVQ    rows+80(FP), SI
+	CMPQ    BX, SI
 	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherPacked512x2(dst *float32, dstStride int, x *float32, start *uint32, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherPacked512x2(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
-TEXT ·gatherPacked512x2(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherPacked512x2(SB), NOSPLIT, $0-136
+	MOVQ  lanes+128(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
 	DECQ  AX
 	KMOVW AX, K1
 	MOVQ  x+16(FP), AX
-	MOVQ  start+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	XORQ  SI, SI
+	MOVQ  bits+32(FP), CX
+	MOVQ  colScale+96(FP), DX
+	XORQ  BX, BX
 
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+64(FP), SI
+	MOVQ         end+72(FP), DI
+	MOVQ         (SI)(BX*8), SI
+	MOVQ         (DI)(BX*8), DI
+	SUBQ         SI, DI
+	MOVQ         seen+88(FP), R9
+	SUBQ         SI, R9
+	XORQ         R8, R8
+	CMPQ         R9, R8
+	CMOVQLT      R8, R9
+	CMPQ         DI, R9
+	CMOVQLT      DI, R9
+	SUBQ         R9, DI
+	MOVQ         cols+48(FP), R8
+	LEAQ         (R8)(SI*4), R8
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+112(FP), SI
+	TESTQ        SI, SI
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z2
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         4(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z3
+	ADDQ         BX, SI
+	VBROADCASTSS (DX)(SI*4), Z2
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z3
 	VEXPANDPS.Z  Z3, K2, Z3
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z3, Z2, Z0
-	MOVWLZX      2(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z3
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R11*4), K1, Z3
 	VEXPANDPS.Z  Z3, K2, Z3
 	VFMADD231PS  Z3, Z2, Z1
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	MOVL         (CX)(R11*4), R11
-	SHLQ         $0x06, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Z2
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         4(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z3
+	TESTQ      R9, R9
+	JZ         scaled_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        scaled_fetched
+	PREFETCHT0 128(R11)
+
+scaled_fetched:
+	VBROADCASTSS (DX)(SI*4), Z2
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z3
 	VEXPANDPS.Z  Z3, K2, Z3
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z3, Z2, Z0
-	MOVWLZX      2(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z3
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R11*4), K1, Z3
 	VEXPANDPS.Z  Z3, K2, Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R8
+	DECQ         R9
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z2
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         4(DI), R10
-	MOVWLZX      (DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z3
+	MOVL         (R8), SI
+	VBROADCASTSS (DX)(SI*4), Z2
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R9
+	IMULQ        stride+24(FP), R9
+	ADDQ         AX, R9
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	MOVWLZX      SI, R10
+	POPCNTQ      R10, R10
+	KMOVW        SI, K2
+	VMOVUPS      (R9), Z3
 	VEXPANDPS.Z  Z3, K2, Z3
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z3, Z2, Z0
-	MOVWLZX      2(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R10), Z3
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R9)(R10*4), K1, Z3
 	VEXPANDPS.Z  Z3, K2, Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R8
+	DECQ         DI
 	JMP          scaled_rest
 
 plain:
-	MOVQ        self+96(FP), DI
-	TESTQ       DI, DI
+	MOVQ        self+112(FP), SI
+	TESTQ       SI, SI
 	JL          plain_ahead
-	ADDQ        SI, DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        4(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z2
+	ADDQ        BX, SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z2
 	VEXPANDPS.Z Z2, K2, Z2
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z2, Z0, Z0
-	MOVWLZX     2(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z2
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R11*4), K1, Z2
 	VEXPANDPS.Z Z2, K2, Z2
 	VADDPS      Z2, Z1, Z1
 
 plain_ahead:
-	TESTQ       R10, R10
-	JZ          plain_rest
-	MOVL        (R9), DI
-	MOVL        32(R9), R11
-	SUBL        DX, R11
-	MOVL        (CX)(R11*4), R11
-	SHLQ        $0x06, R11
-	ADDQ        AX, R11
-	PREFETCHT0  (R11)
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        4(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z2
+	TESTQ      R9, R9
+	JZ         plain_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        plain_fetched
+	PREFETCHT0 128(R11)
+
+plain_fetched:
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z2
 	VEXPANDPS.Z Z2, K2, Z2
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z2, Z0, Z0
-	MOVWLZX     2(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z2
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R11*4), K1, Z2
 	VEXPANDPS.Z Z2, K2, Z2
 	VADDPS      Z2, Z1, Z1
-	ADDQ        $0x04, R9
-	DECQ        R10
+	ADDQ        $0x04, R8
+	DECQ        R9
 	JMP         plain_ahead
 
 plain_rest:
-	TESTQ       R8, R8
+	TESTQ       DI, DI
 	JZ          scale
-	MOVL        (R9), DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        4(DI), R10
-	MOVWLZX     (DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z2
+	MOVL        (R8), SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R9
+	IMULQ       stride+24(FP), R9
+	ADDQ        AX, R9
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	MOVWLZX     SI, R10
+	POPCNTQ     R10, R10
+	KMOVW       SI, K2
+	VMOVUPS     (R9), Z2
 	VEXPANDPS.Z Z2, K2, Z2
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z2, Z0, Z0
-	MOVWLZX     2(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R10), Z2
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R9)(R10*4), K1, Z2
 	VEXPANDPS.Z Z2, K2, Z2
 	VADDPS      Z2, Z1, Z1
-	ADDQ        $0x04, R9
-	DECQ        R8
+	ADDQ        $0x04, R8
+	DECQ        DI
 	JMP         plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+104(FP), SI
+	TESTQ        SI, SI
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z2
+	VBROADCASTSS (SI)(BX*4), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), SI
+	IMULQ  BX, SI
+	MOVQ   dst+0(FP), DI
+	ADDQ   DI, SI
+	MOVB   add+120(FP), DI
+	TESTB  DI, DI
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, K1, Z1
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, K1, Z1
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, K1, 64(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, K1, 64(SI)
+	INCQ    BX
+	MOVQ    rows+80(FP), SI
+	CMPQ    BX, SI
 	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherPacked512x3(dst *float32, dstStride int, x *float32, start *uint32, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherPacked512x3(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
-TEXT ·gatherPacked512x3(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherPacked512x3(SB), NOSPLIT, $0-136
+	MOVQ  lanes+128(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
 	DECQ  AX
 	KMOVW AX, K1
 	MOVQ  x+16(FP), AX
-	MOVQ  start+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	XORQ  SI, SI
+	MOVQ  bits+32(FP), CX
+	MOVQ  colScale+96(FP), DX
+	XORQ  BX, BX
 
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+64(FP), SI
+	MOVQ         end+72(FP), DI
+	MOVQ         (SI)(BX*8), SI
+	MOVQ         (DI)(BX*8), DI
+	SUBQ         SI, DI
+	MOVQ         seen+88(FP), R9
+	SUBQ         SI, R9
+	XORQ         R8, R8
+	CMPQ         R9, R8
+	CMOVQLT      R8, R9
+	CMPQ         DI, R9
+	CMOVQLT      DI, R9
+	SUBQ         R9, DI
+	MOVQ         cols+48(FP), R8
+	LEAQ         (R8)(SI*4), R8
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+112(FP), SI
+	TESTQ        SI, SI
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z3
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         8(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z4
+	ADDQ         BX, SI
+	VBROADCASTSS (DX)(SI*4), Z3
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	MOVL         SI, R12
+	POPCNTQ      R12, R12
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z4
 	VEXPANDPS.Z  Z4, K2, Z4
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z4, Z3, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z4
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R11*4), Z4
 	VEXPANDPS.Z  Z4, K2, Z4
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z4, Z3, Z1
-	MOVWLZX      4(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z4
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R12*4), K1, Z4
 	VEXPANDPS.Z  Z4, K2, Z4
 	VFMADD231PS  Z4, Z3, Z2
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	MOVL         (CX)(R11*4), R11
-	SHLQ         $0x06, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Z3
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         8(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z4
+	TESTQ      R9, R9
+	JZ         scaled_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        scaled_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        scaled_fetched
+	PREFETCHT0 192(R11)
+
+scaled_fetched:
+	VBROADCASTSS (DX)(SI*4), Z3
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	MOVL         SI, R12
+	POPCNTQ      R12, R12
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z4
 	VEXPANDPS.Z  Z4, K2, Z4
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z4, Z3, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z4
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R11*4), Z4
 	VEXPANDPS.Z  Z4, K2, Z4
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z4, Z3, Z1
-	MOVWLZX      4(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z4
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R12*4), K1, Z4
 	VEXPANDPS.Z  Z4, K2, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R8
+	DECQ         R9
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z3
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         8(DI), R10
-	MOVWLZX      (DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z4
+	MOVL         (R8), SI
+	VBROADCASTSS (DX)(SI*4), Z3
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R9
+	IMULQ        stride+24(FP), R9
+	ADDQ         AX, R9
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	MOVWLZX      SI, R10
+	POPCNTQ      R10, R10
+	MOVL         SI, R11
+	POPCNTQ      R11, R11
+	KMOVW        SI, K2
+	VMOVUPS      (R9), Z4
 	VEXPANDPS.Z  Z4, K2, Z4
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z4, Z3, Z0
-	MOVWLZX      2(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z4
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R9)(R10*4), Z4
 	VEXPANDPS.Z  Z4, K2, Z4
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z4, Z3, Z1
-	MOVWLZX      4(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R10), Z4
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R9)(R11*4), K1, Z4
 	VEXPANDPS.Z  Z4, K2, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R8
+	DECQ         DI
 	JMP          scaled_rest
 
 plain:
-	MOVQ        self+96(FP), DI
-	TESTQ       DI, DI
+	MOVQ        self+112(FP), SI
+	TESTQ       SI, SI
 	JL          plain_ahead
-	ADDQ        SI, DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        8(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z3
+	ADDQ        BX, SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	MOVL        SI, R12
+	POPCNTQ     R12, R12
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z3
 	VEXPANDPS.Z Z3, K2, Z3
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z3, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z3
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R11*4), Z3
 	VEXPANDPS.Z Z3, K2, Z3
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z3, Z1, Z1
-	MOVWLZX     4(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z3
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R12*4), K1, Z3
 	VEXPANDPS.Z Z3, K2, Z3
 	VADDPS      Z3, Z2, Z2
 
 plain_ahead:
-	TESTQ       R10, R10
-	JZ          plain_rest
-	MOVL        (R9), DI
-	MOVL        32(R9), R11
-	SUBL        DX, R11
-	MOVL        (CX)(R11*4), R11
-	SHLQ        $0x06, R11
-	ADDQ        AX, R11
-	PREFETCHT0  (R11)
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        8(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z3
+	TESTQ      R9, R9
+	JZ         plain_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        plain_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        plain_fetched
+	PREFETCHT0 192(R11)
+
+plain_fetched:
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	MOVL        SI, R12
+	POPCNTQ     R12, R12
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z3
 	VEXPANDPS.Z Z3, K2, Z3
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z3, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z3
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R11*4), Z3
 	VEXPANDPS.Z Z3, K2, Z3
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z3, Z1, Z1
-	MOVWLZX     4(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z3
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R12*4), K1, Z3
 	VEXPANDPS.Z Z3, K2, Z3
 	VADDPS      Z3, Z2, Z2
-	ADDQ        $0x04, R9
-	DECQ        R10
+	ADDQ        $0x04, R8
+	DECQ        R9
 	JMP         plain_ahead
 
 plain_rest:
-	TESTQ       R8, R8
+	TESTQ       DI, DI
 	JZ          scale
-	MOVL        (R9), DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        8(DI), R10
-	MOVWLZX     (DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z3
+	MOVL        (R8), SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R9
+	IMULQ       stride+24(FP), R9
+	ADDQ        AX, R9
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	MOVWLZX     SI, R10
+	POPCNTQ     R10, R10
+	MOVL        SI, R11
+	POPCNTQ     R11, R11
+	KMOVW       SI, K2
+	VMOVUPS     (R9), Z3
 	VEXPANDPS.Z Z3, K2, Z3
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z3, Z0, Z0
-	MOVWLZX     2(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z3
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R9)(R10*4), Z3
 	VEXPANDPS.Z Z3, K2, Z3
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z3, Z1, Z1
-	MOVWLZX     4(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R10), Z3
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R9)(R11*4), K1, Z3
 	VEXPANDPS.Z Z3, K2, Z3
 	VADDPS      Z3, Z2, Z2
-	ADDQ        $0x04, R9
-	DECQ        R8
+	ADDQ        $0x04, R8
+	DECQ        DI
 	JMP         plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+104(FP), SI
+	TESTQ        SI, SI
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z3
+	VBROADCASTSS (SI)(BX*4), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), SI
+	IMULQ  BX, SI
+	MOVQ   dst+0(FP), DI
+	ADDQ   DI, SI
+	MOVB   add+120(FP), DI
+	TESTB  DI, DI
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, K1, Z2
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, K1, Z2
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, K1, 128(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, K1, 128(SI)
+	INCQ    BX
+	MOVQ    rows+80(FP), SI
+	CMPQ    BX, SI
 	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherPacked512x4(dst *float32, dstStride int, x *float32, start *uint32, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherPacked512x4(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
-TEXT ·gatherPacked512x4(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherPacked512x4(SB), NOSPLIT, $0-136
+	MOVQ  lanes+128(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
 	DECQ  AX
 	KMOVW AX, K1
 	MOVQ  x+16(FP), AX
-	MOVQ  start+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	XORQ  SI, SI
+	MOVQ  bits+32(FP), CX
+	MOVQ  colScale+96(FP), DX
+	XORQ  BX, BX
 
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+64(FP), SI
+	MOVQ         end+72(FP), DI
+	MOVQ         (SI)(BX*8), SI
+	MOVQ         (DI)(BX*8), DI
+	SUBQ         SI, DI
+	MOVQ         seen+88(FP), R9
+	SUBQ         SI, R9
+	XORQ         R8, R8
+	CMPQ         R9, R8
+	CMOVQLT      R8, R9
+	CMPQ         DI, R9
+	CMOVQLT      DI, R9
+	SUBQ         R9, DI
+	MOVQ         cols+48(FP), R8
+	LEAQ         (R8)(SI*4), R8
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+112(FP), SI
+	TESTQ        SI, SI
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z4
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         8(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z5
+	ADDQ         BX, SI
+	VBROADCASTSS (DX)(SI*4), Z4
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	MOVL         SI, R12
+	POPCNTQ      R12, R12
+	MOVQ         SI, R13
+	SHLQ         $0x10, R13
+	POPCNTQ      R13, R13
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z5
 	VEXPANDPS.Z  Z5, K2, Z5
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z5, Z4, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z5
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R11*4), Z5
 	VEXPANDPS.Z  Z5, K2, Z5
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z5, Z4, Z1
-	MOVWLZX      4(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z5
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R12*4), Z5
 	VEXPANDPS.Z  Z5, K2, Z5
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z5, Z4, Z2
-	MOVWLZX      6(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z5
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R13*4), K1, Z5
 	VEXPANDPS.Z  Z5, K2, Z5
 	VFMADD231PS  Z5, Z4, Z3
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	MOVL         (CX)(R11*4), R11
-	SHLQ         $0x06, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Z4
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         8(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z5
+	TESTQ      R9, R9
+	JZ         scaled_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        scaled_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        scaled_fetched
+	PREFETCHT0 192(R11)
+	CMPQ       R12, $0x04
+	JLE        scaled_fetched
+	PREFETCHT0 256(R11)
+
+scaled_fetched:
+	VBROADCASTSS (DX)(SI*4), Z4
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	MOVL         SI, R12
+	POPCNTQ      R12, R12
+	MOVQ         SI, R13
+	SHLQ         $0x10, R13
+	POPCNTQ      R13, R13
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z5
 	VEXPANDPS.Z  Z5, K2, Z5
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z5, Z4, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z5
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R11*4), Z5
 	VEXPANDPS.Z  Z5, K2, Z5
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z5, Z4, Z1
-	MOVWLZX      4(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z5
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R12*4), Z5
 	VEXPANDPS.Z  Z5, K2, Z5
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z5, Z4, Z2
-	MOVWLZX      6(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z5
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R13*4), K1, Z5
 	VEXPANDPS.Z  Z5, K2, Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R8
+	DECQ         R9
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z4
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         8(DI), R10
-	MOVWLZX      (DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z5
+	MOVL         (R8), SI
+	VBROADCASTSS (DX)(SI*4), Z4
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R9
+	IMULQ        stride+24(FP), R9
+	ADDQ         AX, R9
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), SI
+	MOVWLZX      SI, R10
+	POPCNTQ      R10, R10
+	MOVL         SI, R11
+	POPCNTQ      R11, R11
+	MOVQ         SI, R12
+	SHLQ         $0x10, R12
+	POPCNTQ      R12, R12
+	KMOVW        SI, K2
+	VMOVUPS      (R9), Z5
 	VEXPANDPS.Z  Z5, K2, Z5
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z5, Z4, Z0
-	MOVWLZX      2(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z5
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R9)(R10*4), Z5
 	VEXPANDPS.Z  Z5, K2, Z5
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z5, Z4, Z1
-	MOVWLZX      4(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z5
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R9)(R11*4), Z5
 	VEXPANDPS.Z  Z5, K2, Z5
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z5, Z4, Z2
-	MOVWLZX      6(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R10), Z5
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R9)(R12*4), K1, Z5
 	VEXPANDPS.Z  Z5, K2, Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R8
+	DECQ         DI
 	JMP          scaled_rest
 
 plain:
-	MOVQ        self+96(FP), DI
-	TESTQ       DI, DI
+	MOVQ        self+112(FP), SI
+	TESTQ       SI, SI
 	JL          plain_ahead
-	ADDQ        SI, DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        8(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z4
+	ADDQ        BX, SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	MOVL        SI, R12
+	POPCNTQ     R12, R12
+	MOVQ        SI, R13
+	SHLQ        $0x10, R13
+	POPCNTQ     R13, R13
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z4
 	VEXPANDPS.Z Z4, K2, Z4
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z4, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z4
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R11*4), Z4
 	VEXPANDPS.Z Z4, K2, Z4
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z4, Z1, Z1
-	MOVWLZX     4(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z4
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R12*4), Z4
 	VEXPANDPS.Z Z4, K2, Z4
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z4, Z2, Z2
-	MOVWLZX     6(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z4
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R13*4), K1, Z4
 	VEXPANDPS.Z Z4, K2, Z4
 	VADDPS      Z4, Z3, Z3
 
 plain_ahead:
-	TESTQ       R10, R10
-	JZ          plain_rest
-	MOVL        (R9), DI
-	MOVL        32(R9), R11
-	SUBL        DX, R11
-	MOVL        (CX)(R11*4), R11
-	SHLQ        $0x06, R11
-	ADDQ        AX, R11
-	PREFETCHT0  (R11)
-	PREFETCHT0  64(R11)
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        8(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z4
+	TESTQ      R9, R9
+	JZ         plain_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        plain_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        plain_fetched
+	PREFETCHT0 192(R11)
+	CMPQ       R12, $0x04
+	JLE        plain_fetched
+	PREFETCHT0 256(R11)
+
+plain_fetched:
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	MOVL        SI, R12
+	POPCNTQ     R12, R12
+	MOVQ        SI, R13
+	SHLQ        $0x10, R13
+	POPCNTQ     R13, R13
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z4
 	VEXPANDPS.Z Z4, K2, Z4
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z4, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z4
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R11*4), Z4
 	VEXPANDPS.Z Z4, K2, Z4
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z4, Z1, Z1
-	MOVWLZX     4(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z4
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R12*4), Z4
 	VEXPANDPS.Z Z4, K2, Z4
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z4, Z2, Z2
-	MOVWLZX     6(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z4
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R13*4), K1, Z4
 	VEXPANDPS.Z Z4, K2, Z4
 	VADDPS      Z4, Z3, Z3
-	ADDQ        $0x04, R9
-	DECQ        R10
+	ADDQ        $0x04, R8
+	DECQ        R9
 	JMP         plain_ahead
 
 plain_rest:
-	TESTQ       R8, R8
+	TESTQ       DI, DI
 	JZ          scale
-	MOVL        (R9), DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        8(DI), R10
-	MOVWLZX     (DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z4
+	MOVL        (R8), SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R9
+	IMULQ       stride+24(FP), R9
+	ADDQ        AX, R9
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), SI
+	MOVWLZX     SI, R10
+	POPCNTQ     R10, R10
+	MOVL        SI, R11
+	POPCNTQ     R11, R11
+	MOVQ        SI, R12
+	SHLQ        $0x10, R12
+	POPCNTQ     R12, R12
+	KMOVW       SI, K2
+	VMOVUPS     (R9), Z4
 	VEXPANDPS.Z Z4, K2, Z4
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z4, Z0, Z0
-	MOVWLZX     2(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z4
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R9)(R10*4), Z4
 	VEXPANDPS.Z Z4, K2, Z4
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z4, Z1, Z1
-	MOVWLZX     4(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z4
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R9)(R11*4), Z4
 	VEXPANDPS.Z Z4, K2, Z4
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z4, Z2, Z2
-	MOVWLZX     6(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R10), Z4
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R9)(R12*4), K1, Z4
 	VEXPANDPS.Z Z4, K2, Z4
 	VADDPS      Z4, Z3, Z3
-	ADDQ        $0x04, R9
-	DECQ        R8
+	ADDQ        $0x04, R8
+	DECQ        DI
 	JMP         plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+104(FP), SI
+	TESTQ        SI, SI
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z4
+	VBROADCASTSS (SI)(BX*4), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), SI
+	IMULQ  BX, SI
+	MOVQ   dst+0(FP), DI
+	ADDQ   DI, SI
+	MOVB   add+120(FP), DI
+	TESTB  DI, DI
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, K1, Z3
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, K1, Z3
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, K1, 192(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, K1, 192(SI)
+	INCQ    BX
+	MOVQ    rows+80(FP), SI
+	CMPQ    BX, SI
 	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherPacked512x5(dst *float32, dstStride int, x *float32, start *uint32, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherPacked512x5(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
-TEXT ·gatherPacked512x5(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherPacked512x5(SB), NOSPLIT, $0-136
+	MOVQ  lanes+128(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
 	DECQ  AX
 	KMOVW AX, K1
 	MOVQ  x+16(FP), AX
-	MOVQ  start+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	XORQ  SI, SI
+	MOVQ  bits+32(FP), CX
+	MOVQ  colScale+96(FP), DX
+	XORQ  BX, BX
 
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+64(FP), SI
+	MOVQ         end+72(FP), DI
+	MOVQ         (SI)(BX*8), SI
+	MOVQ         (DI)(BX*8), DI
+	SUBQ         SI, DI
+	MOVQ         seen+88(FP), R9
+	SUBQ         SI, R9
+	XORQ         R8, R8
+	CMPQ         R9, R8
+	CMOVQLT      R8, R9
+	CMPQ         DI, R9
+	CMOVQLT      DI, R9
+	SUBQ         R9, DI
+	MOVQ         cols+48(FP), R8
+	LEAQ         (R8)(SI*4), R8
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+112(FP), SI
+	TESTQ        SI, SI
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z5
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         12(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z6
+	ADDQ         BX, SI
+	VBROADCASTSS (DX)(SI*4), Z5
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R11
+	MOVWLZX      R11, R12
+	POPCNTQ      R12, R12
+	MOVL         R11, R13
+	POPCNTQ      R13, R13
+	MOVQ         R11, R14
+	SHLQ         $0x10, R14
+	POPCNTQ      R14, R14
+	POPCNTQ      R11, R15
+	KMOVW        R11, K2
+	VMOVUPS      (R10), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z6, Z5, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z6
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R12*4), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z6, Z5, Z1
-	MOVWLZX      4(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z6
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R13*4), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z6, Z5, Z2
-	MOVWLZX      6(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z6
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R14*4), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z6, Z5, Z3
-	MOVWLZX      8(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z6
+	LEAQ         (R10)(R15*4), R10
+	MOVQ         8(CX)(SI*8), SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10), K1, Z6
 	VEXPANDPS.Z  Z6, K2, Z6
 	VFMADD231PS  Z6, Z5, Z4
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	MOVL         (CX)(R11*4), R11
-	SHLQ         $0x06, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Z5
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         12(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z6
+	TESTQ      R9, R9
+	JZ         scaled_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        scaled_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        scaled_fetched
+	PREFETCHT0 192(R11)
+	CMPQ       R12, $0x04
+	JLE        scaled_fetched
+	PREFETCHT0 256(R11)
+	CMPQ       R12, $0x05
+	JLE        scaled_fetched
+	PREFETCHT0 320(R11)
+
+scaled_fetched:
+	VBROADCASTSS (DX)(SI*4), Z5
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R11
+	MOVWLZX      R11, R12
+	POPCNTQ      R12, R12
+	MOVL         R11, R13
+	POPCNTQ      R13, R13
+	MOVQ         R11, R14
+	SHLQ         $0x10, R14
+	POPCNTQ      R14, R14
+	POPCNTQ      R11, R15
+	KMOVW        R11, K2
+	VMOVUPS      (R10), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z6, Z5, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z6
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R12*4), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z6, Z5, Z1
-	MOVWLZX      4(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z6
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R13*4), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z6, Z5, Z2
-	MOVWLZX      6(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z6
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R14*4), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z6, Z5, Z3
-	MOVWLZX      8(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z6
+	LEAQ         (R10)(R15*4), R10
+	MOVQ         8(CX)(SI*8), SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10), K1, Z6
 	VEXPANDPS.Z  Z6, K2, Z6
 	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R8
+	DECQ         R9
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z5
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         12(DI), R10
-	MOVWLZX      (DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z6
+	MOVL         (R8), SI
+	VBROADCASTSS (DX)(SI*4), Z5
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R9
+	IMULQ        stride+24(FP), R9
+	ADDQ         AX, R9
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R10
+	MOVWLZX      R10, R11
+	POPCNTQ      R11, R11
+	MOVL         R10, R12
+	POPCNTQ      R12, R12
+	MOVQ         R10, R13
+	SHLQ         $0x10, R13
+	POPCNTQ      R13, R13
+	POPCNTQ      R10, R14
+	KMOVW        R10, K2
+	VMOVUPS      (R9), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z6, Z5, Z0
-	MOVWLZX      2(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z6
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R11*4), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z6, Z5, Z1
-	MOVWLZX      4(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z6
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R12*4), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z6, Z5, Z2
-	MOVWLZX      6(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z6
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R13*4), Z6
 	VEXPANDPS.Z  Z6, K2, Z6
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z6, Z5, Z3
-	MOVWLZX      8(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R10), Z6
+	LEAQ         (R9)(R14*4), R9
+	MOVQ         8(CX)(SI*8), SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R9), K1, Z6
 	VEXPANDPS.Z  Z6, K2, Z6
 	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R8
+	DECQ         DI
 	JMP          scaled_rest
 
 plain:
-	MOVQ        self+96(FP), DI
-	TESTQ       DI, DI
+	MOVQ        self+112(FP), SI
+	TESTQ       SI, SI
 	JL          plain_ahead
-	ADDQ        SI, DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        12(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z5
+	ADDQ        BX, SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R11
+	MOVWLZX     R11, R12
+	POPCNTQ     R12, R12
+	MOVL        R11, R13
+	POPCNTQ     R13, R13
+	MOVQ        R11, R14
+	SHLQ        $0x10, R14
+	POPCNTQ     R14, R14
+	POPCNTQ     R11, R15
+	KMOVW       R11, K2
+	VMOVUPS     (R10), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z5, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z5
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R12*4), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z5, Z1, Z1
-	MOVWLZX     4(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z5
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R13*4), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z5, Z2, Z2
-	MOVWLZX     6(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z5
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R14*4), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z5, Z3, Z3
-	MOVWLZX     8(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z5
+	LEAQ        (R10)(R15*4), R10
+	MOVQ        8(CX)(SI*8), SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10), K1, Z5
 	VEXPANDPS.Z Z5, K2, Z5
 	VADDPS      Z5, Z4, Z4
 
 plain_ahead:
-	TESTQ       R10, R10
-	JZ          plain_rest
-	MOVL        (R9), DI
-	MOVL        32(R9), R11
-	SUBL        DX, R11
-	MOVL        (CX)(R11*4), R11
-	SHLQ        $0x06, R11
-	ADDQ        AX, R11
-	PREFETCHT0  (R11)
-	PREFETCHT0  64(R11)
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        12(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z5
+	TESTQ      R9, R9
+	JZ         plain_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        plain_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        plain_fetched
+	PREFETCHT0 192(R11)
+	CMPQ       R12, $0x04
+	JLE        plain_fetched
+	PREFETCHT0 256(R11)
+	CMPQ       R12, $0x05
+	JLE        plain_fetched
+	PREFETCHT0 320(R11)
+
+plain_fetched:
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R11
+	MOVWLZX     R11, R12
+	POPCNTQ     R12, R12
+	MOVL        R11, R13
+	POPCNTQ     R13, R13
+	MOVQ        R11, R14
+	SHLQ        $0x10, R14
+	POPCNTQ     R14, R14
+	POPCNTQ     R11, R15
+	KMOVW       R11, K2
+	VMOVUPS     (R10), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z5, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z5
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R12*4), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z5, Z1, Z1
-	MOVWLZX     4(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z5
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R13*4), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z5, Z2, Z2
-	MOVWLZX     6(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z5
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R14*4), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z5, Z3, Z3
-	MOVWLZX     8(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z5
+	LEAQ        (R10)(R15*4), R10
+	MOVQ        8(CX)(SI*8), SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10), K1, Z5
 	VEXPANDPS.Z Z5, K2, Z5
 	VADDPS      Z5, Z4, Z4
-	ADDQ        $0x04, R9
-	DECQ        R10
+	ADDQ        $0x04, R8
+	DECQ        R9
 	JMP         plain_ahead
 
 plain_rest:
-	TESTQ       R8, R8
+	TESTQ       DI, DI
 	JZ          scale
-	MOVL        (R9), DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        12(DI), R10
-	MOVWLZX     (DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z5
+	MOVL        (R8), SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R9
+	IMULQ       stride+24(FP), R9
+	ADDQ        AX, R9
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R10
+	MOVWLZX     R10, R11
+	POPCNTQ     R11, R11
+	MOVL        R10, R12
+	POPCNTQ     R12, R12
+	MOVQ        R10, R13
+	SHLQ        $0x10, R13
+	POPCNTQ     R13, R13
+	POPCNTQ     R10, R14
+	KMOVW       R10, K2
+	VMOVUPS     (R9), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z5, Z0, Z0
-	MOVWLZX     2(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z5
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R11*4), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z5, Z1, Z1
-	MOVWLZX     4(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z5
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R12*4), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z5, Z2, Z2
-	MOVWLZX     6(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z5
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R13*4), Z5
 	VEXPANDPS.Z Z5, K2, Z5
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z5, Z3, Z3
-	MOVWLZX     8(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R10), Z5
+	LEAQ        (R9)(R14*4), R9
+	MOVQ        8(CX)(SI*8), SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R9), K1, Z5
 	VEXPANDPS.Z Z5, K2, Z5
 	VADDPS      Z5, Z4, Z4
-	ADDQ        $0x04, R9
-	DECQ        R8
+	ADDQ        $0x04, R8
+	DECQ        DI
 	JMP         plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+104(FP), SI
+	TESTQ        SI, SI
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z5
+	VBROADCASTSS (SI)(BX*4), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
 	VMULPS       Z5, Z2, Z2
@@ -1418,406 +1528,451 @@ scale:
 	VMULPS       Z5, Z4, Z4
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), SI
+	IMULQ  BX, SI
+	MOVQ   dst+0(FP), DI
+	ADDQ   DI, SI
+	MOVB   add+120(FP), DI
+	TESTB  DI, DI
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, K1, Z4
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, Z3
+	VADDPS 256(SI), Z4, K1, Z4
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, K1, 256(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, 192(SI)
+	VMOVUPS Z4, K1, 256(SI)
+	INCQ    BX
+	MOVQ    rows+80(FP), SI
+	CMPQ    BX, SI
 	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherPacked512x6(dst *float32, dstStride int, x *float32, start *uint32, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherPacked512x6(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
-TEXT ·gatherPacked512x6(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherPacked512x6(SB), NOSPLIT, $0-136
+	MOVQ  lanes+128(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
 	DECQ  AX
 	KMOVW AX, K1
 	MOVQ  x+16(FP), AX
-	MOVQ  start+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	XORQ  SI, SI
+	MOVQ  bits+32(FP), CX
+	MOVQ  colScale+96(FP), DX
+	XORQ  BX, BX
 
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+64(FP), SI
+	MOVQ         end+72(FP), DI
+	MOVQ         (SI)(BX*8), SI
+	MOVQ         (DI)(BX*8), DI
+	SUBQ         SI, DI
+	MOVQ         seen+88(FP), R9
+	SUBQ         SI, R9
+	XORQ         R8, R8
+	CMPQ         R9, R8
+	CMOVQLT      R8, R9
+	CMPQ         DI, R9
+	CMOVQLT      DI, R9
+	SUBQ         R9, DI
+	MOVQ         cols+48(FP), R8
+	LEAQ         (R8)(SI*4), R8
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+112(FP), SI
+	TESTQ        SI, SI
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z6
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         12(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z7
+	ADDQ         BX, SI
+	VBROADCASTSS (DX)(SI*4), Z6
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R11
+	MOVWLZX      R11, R12
+	POPCNTQ      R12, R12
+	MOVL         R11, R13
+	POPCNTQ      R13, R13
+	MOVQ         R11, R14
+	SHLQ         $0x10, R14
+	POPCNTQ      R14, R14
+	POPCNTQ      R11, R15
+	KMOVW        R11, K2
+	VMOVUPS      (R10), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z7, Z6, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z7
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R12*4), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z7, Z6, Z1
-	MOVWLZX      4(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z7
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R13*4), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z7, Z6, Z2
-	MOVWLZX      6(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z7
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R14*4), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z7, Z6, Z3
-	MOVWLZX      8(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z7
+	LEAQ         (R10)(R15*4), R10
+	MOVQ         8(CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z7, Z6, Z4
-	MOVWLZX      10(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z7
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R11*4), K1, Z7
 	VEXPANDPS.Z  Z7, K2, Z7
 	VFMADD231PS  Z7, Z6, Z5
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	MOVL         (CX)(R11*4), R11
-	SHLQ         $0x06, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Z6
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         12(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z7
+	TESTQ      R9, R9
+	JZ         scaled_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        scaled_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        scaled_fetched
+	PREFETCHT0 192(R11)
+	CMPQ       R12, $0x04
+	JLE        scaled_fetched
+	PREFETCHT0 256(R11)
+	CMPQ       R12, $0x05
+	JLE        scaled_fetched
+	PREFETCHT0 320(R11)
+	CMPQ       R12, $0x06
+	JLE        scaled_fetched
+	PREFETCHT0 384(R11)
+
+scaled_fetched:
+	VBROADCASTSS (DX)(SI*4), Z6
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R11
+	MOVWLZX      R11, R12
+	POPCNTQ      R12, R12
+	MOVL         R11, R13
+	POPCNTQ      R13, R13
+	MOVQ         R11, R14
+	SHLQ         $0x10, R14
+	POPCNTQ      R14, R14
+	POPCNTQ      R11, R15
+	KMOVW        R11, K2
+	VMOVUPS      (R10), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z7, Z6, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z7
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R12*4), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z7, Z6, Z1
-	MOVWLZX      4(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z7
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R13*4), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z7, Z6, Z2
-	MOVWLZX      6(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z7
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R14*4), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z7, Z6, Z3
-	MOVWLZX      8(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z7
+	LEAQ         (R10)(R15*4), R10
+	MOVQ         8(CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z7, Z6, Z4
-	MOVWLZX      10(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z7
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R11*4), K1, Z7
 	VEXPANDPS.Z  Z7, K2, Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R8
+	DECQ         R9
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z6
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         12(DI), R10
-	MOVWLZX      (DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z7
+	MOVL         (R8), SI
+	VBROADCASTSS (DX)(SI*4), Z6
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R9
+	IMULQ        stride+24(FP), R9
+	ADDQ         AX, R9
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R10
+	MOVWLZX      R10, R11
+	POPCNTQ      R11, R11
+	MOVL         R10, R12
+	POPCNTQ      R12, R12
+	MOVQ         R10, R13
+	SHLQ         $0x10, R13
+	POPCNTQ      R13, R13
+	POPCNTQ      R10, R14
+	KMOVW        R10, K2
+	VMOVUPS      (R9), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z7, Z6, Z0
-	MOVWLZX      2(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z7
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R11*4), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z7, Z6, Z1
-	MOVWLZX      4(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z7
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R12*4), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z7, Z6, Z2
-	MOVWLZX      6(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z7
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R13*4), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z7, Z6, Z3
-	MOVWLZX      8(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z7
+	LEAQ         (R9)(R14*4), R9
+	MOVQ         8(CX)(SI*8), SI
+	MOVWLZX      SI, R10
+	POPCNTQ      R10, R10
+	KMOVW        SI, K2
+	VMOVUPS      (R9), Z7
 	VEXPANDPS.Z  Z7, K2, Z7
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z7, Z6, Z4
-	MOVWLZX      10(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R10), Z7
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R9)(R10*4), K1, Z7
 	VEXPANDPS.Z  Z7, K2, Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R8
+	DECQ         DI
 	JMP          scaled_rest
 
 plain:
-	MOVQ        self+96(FP), DI
-	TESTQ       DI, DI
+	MOVQ        self+112(FP), SI
+	TESTQ       SI, SI
 	JL          plain_ahead
-	ADDQ        SI, DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        12(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z6
+	ADDQ        BX, SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R11
+	MOVWLZX     R11, R12
+	POPCNTQ     R12, R12
+	MOVL        R11, R13
+	POPCNTQ     R13, R13
+	MOVQ        R11, R14
+	SHLQ        $0x10, R14
+	POPCNTQ     R14, R14
+	POPCNTQ     R11, R15
+	KMOVW       R11, K2
+	VMOVUPS     (R10), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z6, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z6
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R12*4), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z6, Z1, Z1
-	MOVWLZX     4(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z6
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R13*4), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z6, Z2, Z2
-	MOVWLZX     6(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z6
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R14*4), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z6, Z3, Z3
-	MOVWLZX     8(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z6
+	LEAQ        (R10)(R15*4), R10
+	MOVQ        8(CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z6, Z4, Z4
-	MOVWLZX     10(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z6
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R11*4), K1, Z6
 	VEXPANDPS.Z Z6, K2, Z6
 	VADDPS      Z6, Z5, Z5
 
 plain_ahead:
-	TESTQ       R10, R10
-	JZ          plain_rest
-	MOVL        (R9), DI
-	MOVL        32(R9), R11
-	SUBL        DX, R11
-	MOVL        (CX)(R11*4), R11
-	SHLQ        $0x06, R11
-	ADDQ        AX, R11
-	PREFETCHT0  (R11)
-	PREFETCHT0  64(R11)
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        12(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z6
+	TESTQ      R9, R9
+	JZ         plain_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        plain_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        plain_fetched
+	PREFETCHT0 192(R11)
+	CMPQ       R12, $0x04
+	JLE        plain_fetched
+	PREFETCHT0 256(R11)
+	CMPQ       R12, $0x05
+	JLE        plain_fetched
+	PREFETCHT0 320(R11)
+	CMPQ       R12, $0x06
+	JLE        plain_fetched
+	PREFETCHT0 384(R11)
+
+plain_fetched:
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R11
+	MOVWLZX     R11, R12
+	POPCNTQ     R12, R12
+	MOVL        R11, R13
+	POPCNTQ     R13, R13
+	MOVQ        R11, R14
+	SHLQ        $0x10, R14
+	POPCNTQ     R14, R14
+	POPCNTQ     R11, R15
+	KMOVW       R11, K2
+	VMOVUPS     (R10), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z6, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z6
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R12*4), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z6, Z1, Z1
-	MOVWLZX     4(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z6
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R13*4), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z6, Z2, Z2
-	MOVWLZX     6(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z6
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R14*4), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z6, Z3, Z3
-	MOVWLZX     8(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z6
+	LEAQ        (R10)(R15*4), R10
+	MOVQ        8(CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z6, Z4, Z4
-	MOVWLZX     10(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z6
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R11*4), K1, Z6
 	VEXPANDPS.Z Z6, K2, Z6
 	VADDPS      Z6, Z5, Z5
-	ADDQ        $0x04, R9
-	DECQ        R10
+	ADDQ        $0x04, R8
+	DECQ        R9
 	JMP         plain_ahead
 
 plain_rest:
-	TESTQ       R8, R8
+	TESTQ       DI, DI
 	JZ          scale
-	MOVL        (R9), DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        12(DI), R10
-	MOVWLZX     (DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z6
+	MOVL        (R8), SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R9
+	IMULQ       stride+24(FP), R9
+	ADDQ        AX, R9
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R10
+	MOVWLZX     R10, R11
+	POPCNTQ     R11, R11
+	MOVL        R10, R12
+	POPCNTQ     R12, R12
+	MOVQ        R10, R13
+	SHLQ        $0x10, R13
+	POPCNTQ     R13, R13
+	POPCNTQ     R10, R14
+	KMOVW       R10, K2
+	VMOVUPS     (R9), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z6, Z0, Z0
-	MOVWLZX     2(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z6
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R11*4), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z6, Z1, Z1
-	MOVWLZX     4(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z6
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R12*4), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z6, Z2, Z2
-	MOVWLZX     6(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z6
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R13*4), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z6, Z3, Z3
-	MOVWLZX     8(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z6
+	LEAQ        (R9)(R14*4), R9
+	MOVQ        8(CX)(SI*8), SI
+	MOVWLZX     SI, R10
+	POPCNTQ     R10, R10
+	KMOVW       SI, K2
+	VMOVUPS     (R9), Z6
 	VEXPANDPS.Z Z6, K2, Z6
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z6, Z4, Z4
-	MOVWLZX     10(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R10), Z6
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R9)(R10*4), K1, Z6
 	VEXPANDPS.Z Z6, K2, Z6
 	VADDPS      Z6, Z5, Z5
-	ADDQ        $0x04, R9
-	DECQ        R8
+	ADDQ        $0x04, R8
+	DECQ        DI
 	JMP         plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+104(FP), SI
+	TESTQ        SI, SI
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z6
+	VBROADCASTSS (SI)(BX*4), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
 	VMULPS       Z6, Z2, Z2
@@ -1826,65 +1981,64 @@ scale:
 	VMULPS       Z6, Z5, Z5
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), SI
+	IMULQ  BX, SI
+	MOVQ   dst+0(FP), DI
+	ADDQ   DI, SI
+	MOVB   add+120(FP), DI
+	TESTB  DI, DI
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, K1, Z5
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, Z3
+	VADDPS 256(SI), Z4, Z4
+	VADDPS 320(SI), Z5, K1, Z5
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, 256(DI)
-	VMOVUPS Z5, K1, 320(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, 192(SI)
+	VMOVUPS Z4, 256(SI)
+	VMOVUPS Z5, K1, 320(SI)
+	INCQ    BX
+	MOVQ    rows+80(FP), SI
+	CMPQ    BX, SI
 	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherPacked512x7(dst *float32, dstStride int, x *float32, start *uint32, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherPacked512x7(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
-TEXT ·gatherPacked512x7(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherPacked512x7(SB), NOSPLIT, $0-136
+	MOVQ  lanes+128(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
 	DECQ  AX
 	KMOVW AX, K1
 	MOVQ  x+16(FP), AX
-	MOVQ  start+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	XORQ  SI, SI
+	MOVQ  bits+32(FP), CX
+	MOVQ  colScale+96(FP), DX
+	XORQ  BX, BX
 
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+64(FP), SI
+	MOVQ         end+72(FP), DI
+	MOVQ         (SI)(BX*8), SI
+	MOVQ         (DI)(BX*8), DI
+	SUBQ         SI, DI
+	MOVQ         seen+88(FP), R9
+	SUBQ         SI, R9
+	XORQ         R8, R8
+	CMPQ         R9, R8
+	CMOVQLT      R8, R9
+	CMPQ         DI, R9
+	CMOVQLT      DI, R9
+	SUBQ         R9, DI
+	MOVQ         cols+48(FP), R8
+	LEAQ         (R8)(SI*4), R8
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -1892,385 +2046,437 @@ row:
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+112(FP), SI
+	TESTQ        SI, SI
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z7
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         16(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	ADDQ         BX, SI
+	VBROADCASTSS (DX)(SI*4), Z7
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R11
+	MOVWLZX      R11, R12
+	POPCNTQ      R12, R12
+	MOVL         R11, R13
+	POPCNTQ      R13, R13
+	MOVQ         R11, R14
+	SHLQ         $0x10, R14
+	POPCNTQ      R14, R14
+	POPCNTQ      R11, R15
+	KMOVW        R11, K2
+	VMOVUPS      (R10), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R12*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z1
-	MOVWLZX      4(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R13*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z2
-	MOVWLZX      6(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R14*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z3
-	MOVWLZX      8(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	LEAQ         (R10)(R15*4), R10
+	MOVQ         8(CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	MOVL         SI, R12
+	POPCNTQ      R12, R12
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z4
-	MOVWLZX      10(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R11*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z5
-	MOVWLZX      12(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z8
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R12*4), K1, Z8
 	VEXPANDPS.Z  Z8, K2, Z8
 	VFMADD231PS  Z8, Z7, Z6
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	MOVL         (CX)(R11*4), R11
-	SHLQ         $0x06, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Z7
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         16(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	TESTQ      R9, R9
+	JZ         scaled_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        scaled_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        scaled_fetched
+	PREFETCHT0 192(R11)
+	CMPQ       R12, $0x04
+	JLE        scaled_fetched
+	PREFETCHT0 256(R11)
+	CMPQ       R12, $0x05
+	JLE        scaled_fetched
+	PREFETCHT0 320(R11)
+	CMPQ       R12, $0x06
+	JLE        scaled_fetched
+	PREFETCHT0 384(R11)
+	CMPQ       R12, $0x07
+	JLE        scaled_fetched
+	PREFETCHT0 448(R11)
+
+scaled_fetched:
+	VBROADCASTSS (DX)(SI*4), Z7
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R11
+	MOVWLZX      R11, R12
+	POPCNTQ      R12, R12
+	MOVL         R11, R13
+	POPCNTQ      R13, R13
+	MOVQ         R11, R14
+	SHLQ         $0x10, R14
+	POPCNTQ      R14, R14
+	POPCNTQ      R11, R15
+	KMOVW        R11, K2
+	VMOVUPS      (R10), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R12*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z1
-	MOVWLZX      4(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R13*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z2
-	MOVWLZX      6(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R14*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z3
-	MOVWLZX      8(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	LEAQ         (R10)(R15*4), R10
+	MOVQ         8(CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	MOVL         SI, R12
+	POPCNTQ      R12, R12
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z4
-	MOVWLZX      10(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z8
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R11*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z8, Z7, Z5
-	MOVWLZX      12(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z8
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R12*4), K1, Z8
 	VEXPANDPS.Z  Z8, K2, Z8
 	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R8
+	DECQ         R9
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z7
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         16(DI), R10
-	MOVWLZX      (DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z8
+	MOVL         (R8), SI
+	VBROADCASTSS (DX)(SI*4), Z7
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R9
+	IMULQ        stride+24(FP), R9
+	ADDQ         AX, R9
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R10
+	MOVWLZX      R10, R11
+	POPCNTQ      R11, R11
+	MOVL         R10, R12
+	POPCNTQ      R12, R12
+	MOVQ         R10, R13
+	SHLQ         $0x10, R13
+	POPCNTQ      R13, R13
+	POPCNTQ      R10, R14
+	KMOVW        R10, K2
+	VMOVUPS      (R9), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z8, Z7, Z0
-	MOVWLZX      2(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z8
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R11*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z8, Z7, Z1
-	MOVWLZX      4(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z8
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R12*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z8, Z7, Z2
-	MOVWLZX      6(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z8
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R13*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z8, Z7, Z3
-	MOVWLZX      8(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z8
+	LEAQ         (R9)(R14*4), R9
+	MOVQ         8(CX)(SI*8), SI
+	MOVWLZX      SI, R10
+	POPCNTQ      R10, R10
+	MOVL         SI, R11
+	POPCNTQ      R11, R11
+	KMOVW        SI, K2
+	VMOVUPS      (R9), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z8, Z7, Z4
-	MOVWLZX      10(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z8
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R9)(R10*4), Z8
 	VEXPANDPS.Z  Z8, K2, Z8
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z8, Z7, Z5
-	MOVWLZX      12(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R10), Z8
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R9)(R11*4), K1, Z8
 	VEXPANDPS.Z  Z8, K2, Z8
 	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R8
+	DECQ         DI
 	JMP          scaled_rest
 
 plain:
-	MOVQ        self+96(FP), DI
-	TESTQ       DI, DI
+	MOVQ        self+112(FP), SI
+	TESTQ       SI, SI
 	JL          plain_ahead
-	ADDQ        SI, DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        16(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	ADDQ        BX, SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R11
+	MOVWLZX     R11, R12
+	POPCNTQ     R12, R12
+	MOVL        R11, R13
+	POPCNTQ     R13, R13
+	MOVQ        R11, R14
+	SHLQ        $0x10, R14
+	POPCNTQ     R14, R14
+	POPCNTQ     R11, R15
+	KMOVW       R11, K2
+	VMOVUPS     (R10), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R12*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z1, Z1
-	MOVWLZX     4(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R13*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z2, Z2
-	MOVWLZX     6(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R14*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z3, Z3
-	MOVWLZX     8(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	LEAQ        (R10)(R15*4), R10
+	MOVQ        8(CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	MOVL        SI, R12
+	POPCNTQ     R12, R12
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z4, Z4
-	MOVWLZX     10(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R11*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z5, Z5
-	MOVWLZX     12(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z7
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R12*4), K1, Z7
 	VEXPANDPS.Z Z7, K2, Z7
 	VADDPS      Z7, Z6, Z6
 
 plain_ahead:
-	TESTQ       R10, R10
-	JZ          plain_rest
-	MOVL        (R9), DI
-	MOVL        32(R9), R11
-	SUBL        DX, R11
-	MOVL        (CX)(R11*4), R11
-	SHLQ        $0x06, R11
-	ADDQ        AX, R11
-	PREFETCHT0  (R11)
-	PREFETCHT0  64(R11)
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        16(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	TESTQ      R9, R9
+	JZ         plain_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        plain_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        plain_fetched
+	PREFETCHT0 192(R11)
+	CMPQ       R12, $0x04
+	JLE        plain_fetched
+	PREFETCHT0 256(R11)
+	CMPQ       R12, $0x05
+	JLE        plain_fetched
+	PREFETCHT0 320(R11)
+	CMPQ       R12, $0x06
+	JLE        plain_fetched
+	PREFETCHT0 384(R11)
+	CMPQ       R12, $0x07
+	JLE        plain_fetched
+	PREFETCHT0 448(R11)
+
+plain_fetched:
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R11
+	MOVWLZX     R11, R12
+	POPCNTQ     R12, R12
+	MOVL        R11, R13
+	POPCNTQ     R13, R13
+	MOVQ        R11, R14
+	SHLQ        $0x10, R14
+	POPCNTQ     R14, R14
+	POPCNTQ     R11, R15
+	KMOVW       R11, K2
+	VMOVUPS     (R10), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R12*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z1, Z1
-	MOVWLZX     4(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R13*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z2, Z2
-	MOVWLZX     6(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R14*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z3, Z3
-	MOVWLZX     8(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	LEAQ        (R10)(R15*4), R10
+	MOVQ        8(CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	MOVL        SI, R12
+	POPCNTQ     R12, R12
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z4, Z4
-	MOVWLZX     10(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z7
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R11*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z7, Z5, Z5
-	MOVWLZX     12(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z7
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R12*4), K1, Z7
 	VEXPANDPS.Z Z7, K2, Z7
 	VADDPS      Z7, Z6, Z6
-	ADDQ        $0x04, R9
-	DECQ        R10
+	ADDQ        $0x04, R8
+	DECQ        R9
 	JMP         plain_ahead
 
 plain_rest:
-	TESTQ       R8, R8
+	TESTQ       DI, DI
 	JZ          scale
-	MOVL        (R9), DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        16(DI), R10
-	MOVWLZX     (DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z7
+	MOVL        (R8), SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R9
+	IMULQ       stride+24(FP), R9
+	ADDQ        AX, R9
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R10
+	MOVWLZX     R10, R11
+	POPCNTQ     R11, R11
+	MOVL        R10, R12
+	POPCNTQ     R12, R12
+	MOVQ        R10, R13
+	SHLQ        $0x10, R13
+	POPCNTQ     R13, R13
+	POPCNTQ     R10, R14
+	KMOVW       R10, K2
+	VMOVUPS     (R9), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z7, Z0, Z0
-	MOVWLZX     2(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z7
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R11*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z7, Z1, Z1
-	MOVWLZX     4(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z7
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R12*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z7, Z2, Z2
-	MOVWLZX     6(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z7
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R13*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z7, Z3, Z3
-	MOVWLZX     8(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z7
+	LEAQ        (R9)(R14*4), R9
+	MOVQ        8(CX)(SI*8), SI
+	MOVWLZX     SI, R10
+	POPCNTQ     R10, R10
+	MOVL        SI, R11
+	POPCNTQ     R11, R11
+	KMOVW       SI, K2
+	VMOVUPS     (R9), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z7, Z4, Z4
-	MOVWLZX     10(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z7
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R9)(R10*4), Z7
 	VEXPANDPS.Z Z7, K2, Z7
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z7, Z5, Z5
-	MOVWLZX     12(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R10), Z7
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R9)(R11*4), K1, Z7
 	VEXPANDPS.Z Z7, K2, Z7
 	VADDPS      Z7, Z6, Z6
-	ADDQ        $0x04, R9
-	DECQ        R8
+	ADDQ        $0x04, R8
+	DECQ        DI
 	JMP         plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+104(FP), SI
+	TESTQ        SI, SI
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z7
+	VBROADCASTSS (SI)(BX*4), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
 	VMULPS       Z7, Z2, Z2
@@ -2280,67 +2486,66 @@ scale:
 	VMULPS       Z7, Z6, Z6
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), SI
+	IMULQ  BX, SI
+	MOVQ   dst+0(FP), DI
+	ADDQ   DI, SI
+	MOVB   add+120(FP), DI
+	TESTB  DI, DI
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, K1, Z6
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, Z3
+	VADDPS 256(SI), Z4, Z4
+	VADDPS 320(SI), Z5, Z5
+	VADDPS 384(SI), Z6, K1, Z6
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, 256(DI)
-	VMOVUPS Z5, 320(DI)
-	VMOVUPS Z6, K1, 384(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, 192(SI)
+	VMOVUPS Z4, 256(SI)
+	VMOVUPS Z5, 320(SI)
+	VMOVUPS Z6, K1, 384(SI)
+	INCQ    BX
+	MOVQ    rows+80(FP), SI
+	CMPQ    BX, SI
 	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherPacked512x8(dst *float32, dstStride int, x *float32, start *uint32, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherPacked512x8(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
-TEXT ·gatherPacked512x8(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherPacked512x8(SB), NOSPLIT, $0-136
+	MOVQ  lanes+128(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
 	DECQ  AX
 	KMOVW AX, K1
 	MOVQ  x+16(FP), AX
-	MOVQ  start+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	XORQ  SI, SI
+	MOVQ  bits+32(FP), CX
+	MOVQ  colScale+96(FP), DX
+	XORQ  BX, BX
 
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+64(FP), SI
+	MOVQ         end+72(FP), DI
+	MOVQ         (SI)(BX*8), SI
+	MOVQ         (DI)(BX*8), DI
+	SUBQ         SI, DI
+	MOVQ         seen+88(FP), R9
+	SUBQ         SI, R9
+	XORQ         R8, R8
+	CMPQ         R9, R8
+	CMOVQLT      R8, R9
+	CMPQ         DI, R9
+	CMOVQLT      DI, R9
+	SUBQ         R9, DI
+	MOVQ         cols+48(FP), R8
+	LEAQ         (R8)(SI*4), R8
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -2349,429 +2554,491 @@ row:
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
 	VPXORD       Z7, Z7, Z7
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+112(FP), SI
+	TESTQ        SI, SI
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z8
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         16(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	ADDQ         BX, SI
+	VBROADCASTSS (DX)(SI*4), Z8
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R11
+	MOVWLZX      R11, R12
+	POPCNTQ      R12, R12
+	MOVL         R11, R13
+	POPCNTQ      R13, R13
+	MOVQ         R11, R14
+	SHLQ         $0x10, R14
+	POPCNTQ      R14, R14
+	POPCNTQ      R11, R15
+	KMOVW        R11, K2
+	VMOVUPS      (R10), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R12*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z1
-	MOVWLZX      4(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R13*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z2
-	MOVWLZX      6(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R14*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z3
-	MOVWLZX      8(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	LEAQ         (R10)(R15*4), R10
+	MOVQ         8(CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	MOVL         SI, R12
+	POPCNTQ      R12, R12
+	MOVQ         SI, R13
+	SHLQ         $0x10, R13
+	POPCNTQ      R13, R13
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z4
-	MOVWLZX      10(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R11*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z5
-	MOVWLZX      12(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R12*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z6
-	MOVWLZX      14(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R13*4), K1, Z9
 	VEXPANDPS.Z  Z9, K2, Z9
 	VFMADD231PS  Z9, Z8, Z7
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	MOVL         (CX)(R11*4), R11
-	SHLQ         $0x06, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	VBROADCASTSS (BX)(DI*4), Z8
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         16(DI), R11
-	MOVWLZX      (DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	TESTQ      R9, R9
+	JZ         scaled_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        scaled_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        scaled_fetched
+	PREFETCHT0 192(R11)
+	CMPQ       R12, $0x04
+	JLE        scaled_fetched
+	PREFETCHT0 256(R11)
+	CMPQ       R12, $0x05
+	JLE        scaled_fetched
+	PREFETCHT0 320(R11)
+	CMPQ       R12, $0x06
+	JLE        scaled_fetched
+	PREFETCHT0 384(R11)
+	CMPQ       R12, $0x07
+	JLE        scaled_fetched
+	PREFETCHT0 448(R11)
+	CMPQ       R12, $0x08
+	JLE        scaled_fetched
+	PREFETCHT0 512(R11)
+
+scaled_fetched:
+	VBROADCASTSS (DX)(SI*4), Z8
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R10
+	IMULQ        stride+24(FP), R10
+	ADDQ         AX, R10
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R11
+	MOVWLZX      R11, R12
+	POPCNTQ      R12, R12
+	MOVL         R11, R13
+	POPCNTQ      R13, R13
+	MOVQ         R11, R14
+	SHLQ         $0x10, R14
+	POPCNTQ      R14, R14
+	POPCNTQ      R11, R15
+	KMOVW        R11, K2
+	VMOVUPS      (R10), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z0
-	MOVWLZX      2(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R12*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z1
-	MOVWLZX      4(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R13*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z2
-	MOVWLZX      6(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, R11
+	KMOVW        R11, K2
+	VMOVUPS      (R10)(R14*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z3
-	MOVWLZX      8(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	LEAQ         (R10)(R15*4), R10
+	MOVQ         8(CX)(SI*8), SI
+	MOVWLZX      SI, R11
+	POPCNTQ      R11, R11
+	MOVL         SI, R12
+	POPCNTQ      R12, R12
+	MOVQ         SI, R13
+	SHLQ         $0x10, R13
+	POPCNTQ      R13, R13
+	KMOVW        SI, K2
+	VMOVUPS      (R10), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z4
-	MOVWLZX      10(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R11*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z5
-	MOVWLZX      12(DI), R12
-	KMOVW        R12, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R10)(R12*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R12, R12
-	LEAQ         (R11)(R12*4), R11
 	VFMADD231PS  Z9, Z8, Z6
-	MOVWLZX      14(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R11), Z9
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R10)(R13*4), K1, Z9
 	VEXPANDPS.Z  Z9, K2, Z9
 	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R8
+	DECQ         R9
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z8
-	SUBL         DX, DI
-	MOVL         (CX)(DI*4), DI
-	SHLQ         $0x06, DI
-	ADDQ         AX, DI
-	LEAQ         16(DI), R10
-	MOVWLZX      (DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z9
+	MOVL         (R8), SI
+	VBROADCASTSS (DX)(SI*4), Z8
+	SUBL         base+56(FP), SI
+	MOVQ         SI, R9
+	IMULQ        stride+24(FP), R9
+	ADDQ         AX, R9
+	ADDQ         SI, SI
+	MOVQ         (CX)(SI*8), R10
+	MOVWLZX      R10, R11
+	POPCNTQ      R11, R11
+	MOVL         R10, R12
+	POPCNTQ      R12, R12
+	MOVQ         R10, R13
+	SHLQ         $0x10, R13
+	POPCNTQ      R13, R13
+	POPCNTQ      R10, R14
+	KMOVW        R10, K2
+	VMOVUPS      (R9), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z9, Z8, Z0
-	MOVWLZX      2(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z9
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R11*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z9, Z8, Z1
-	MOVWLZX      4(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z9
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R12*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z9, Z8, Z2
-	MOVWLZX      6(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z9
+	SHRQ         $0x10, R10
+	KMOVW        R10, K2
+	VMOVUPS      (R9)(R13*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z9, Z8, Z3
-	MOVWLZX      8(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z9
+	LEAQ         (R9)(R14*4), R9
+	MOVQ         8(CX)(SI*8), SI
+	MOVWLZX      SI, R10
+	POPCNTQ      R10, R10
+	MOVL         SI, R11
+	POPCNTQ      R11, R11
+	MOVQ         SI, R12
+	SHLQ         $0x10, R12
+	POPCNTQ      R12, R12
+	KMOVW        SI, K2
+	VMOVUPS      (R9), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z9, Z8, Z4
-	MOVWLZX      10(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z9
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R9)(R10*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z9, Z8, Z5
-	MOVWLZX      12(DI), R11
-	KMOVW        R11, K2
-	VMOVUPS      (R10), Z9
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS      (R9)(R11*4), Z9
 	VEXPANDPS.Z  Z9, K2, Z9
-	POPCNTL      R11, R11
-	LEAQ         (R10)(R11*4), R10
 	VFMADD231PS  Z9, Z8, Z6
-	MOVWLZX      14(DI), DI
-	KMOVW        DI, K2
-	VMOVUPS      (R10), Z9
+	SHRQ         $0x10, SI
+	KMOVW        SI, K2
+	VMOVUPS.Z    (R9)(R12*4), K1, Z9
 	VEXPANDPS.Z  Z9, K2, Z9
 	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R8
+	DECQ         DI
 	JMP          scaled_rest
 
 plain:
-	MOVQ        self+96(FP), DI
-	TESTQ       DI, DI
+	MOVQ        self+112(FP), SI
+	TESTQ       SI, SI
 	JL          plain_ahead
-	ADDQ        SI, DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        16(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	ADDQ        BX, SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R11
+	MOVWLZX     R11, R12
+	POPCNTQ     R12, R12
+	MOVL        R11, R13
+	POPCNTQ     R13, R13
+	MOVQ        R11, R14
+	SHLQ        $0x10, R14
+	POPCNTQ     R14, R14
+	POPCNTQ     R11, R15
+	KMOVW       R11, K2
+	VMOVUPS     (R10), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R12*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z1, Z1
-	MOVWLZX     4(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R13*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z2, Z2
-	MOVWLZX     6(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R14*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z3, Z3
-	MOVWLZX     8(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	LEAQ        (R10)(R15*4), R10
+	MOVQ        8(CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	MOVL        SI, R12
+	POPCNTQ     R12, R12
+	MOVQ        SI, R13
+	SHLQ        $0x10, R13
+	POPCNTQ     R13, R13
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z4, Z4
-	MOVWLZX     10(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R11*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z5, Z5
-	MOVWLZX     12(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R12*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z6, Z6
-	MOVWLZX     14(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R13*4), K1, Z8
 	VEXPANDPS.Z Z8, K2, Z8
 	VADDPS      Z8, Z7, Z7
 
 plain_ahead:
-	TESTQ       R10, R10
-	JZ          plain_rest
-	MOVL        (R9), DI
-	MOVL        32(R9), R11
-	SUBL        DX, R11
-	MOVL        (CX)(R11*4), R11
-	SHLQ        $0x06, R11
-	ADDQ        AX, R11
-	PREFETCHT0  (R11)
-	PREFETCHT0  64(R11)
-	PREFETCHT0  128(R11)
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        16(DI), R11
-	MOVWLZX     (DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	TESTQ      R9, R9
+	JZ         plain_rest
+	MOVL       (R8), SI
+	MOVL       128(R8), R10
+	SUBL       base+56(FP), R10
+	MOVQ       R10, R11
+	IMULQ      stride+24(FP), R11
+	ADDQ       AX, R11
+	ADDQ       R10, R10
+	MOVQ       lines+40(FP), R12
+	PREFETCHT0 (CX)(R10*8)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	CMPQ       R12, $0x02
+	JLE        plain_fetched
+	PREFETCHT0 128(R11)
+	CMPQ       R12, $0x03
+	JLE        plain_fetched
+	PREFETCHT0 192(R11)
+	CMPQ       R12, $0x04
+	JLE        plain_fetched
+	PREFETCHT0 256(R11)
+	CMPQ       R12, $0x05
+	JLE        plain_fetched
+	PREFETCHT0 320(R11)
+	CMPQ       R12, $0x06
+	JLE        plain_fetched
+	PREFETCHT0 384(R11)
+	CMPQ       R12, $0x07
+	JLE        plain_fetched
+	PREFETCHT0 448(R11)
+	CMPQ       R12, $0x08
+	JLE        plain_fetched
+	PREFETCHT0 512(R11)
+
+plain_fetched:
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R10
+	IMULQ       stride+24(FP), R10
+	ADDQ        AX, R10
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R11
+	MOVWLZX     R11, R12
+	POPCNTQ     R12, R12
+	MOVL        R11, R13
+	POPCNTQ     R13, R13
+	MOVQ        R11, R14
+	SHLQ        $0x10, R14
+	POPCNTQ     R14, R14
+	POPCNTQ     R11, R15
+	KMOVW       R11, K2
+	VMOVUPS     (R10), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z0, Z0
-	MOVWLZX     2(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R12*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z1, Z1
-	MOVWLZX     4(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R13*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z2, Z2
-	MOVWLZX     6(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	VMOVUPS     (R10)(R14*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z3, Z3
-	MOVWLZX     8(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	LEAQ        (R10)(R15*4), R10
+	MOVQ        8(CX)(SI*8), SI
+	MOVWLZX     SI, R11
+	POPCNTQ     R11, R11
+	MOVL        SI, R12
+	POPCNTQ     R12, R12
+	MOVQ        SI, R13
+	SHLQ        $0x10, R13
+	POPCNTQ     R13, R13
+	KMOVW       SI, K2
+	VMOVUPS     (R10), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z4, Z4
-	MOVWLZX     10(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R11*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z5, Z5
-	MOVWLZX     12(DI), R12
-	KMOVW       R12, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R10)(R12*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R12, R12
-	LEAQ        (R11)(R12*4), R11
 	VADDPS      Z8, Z6, Z6
-	MOVWLZX     14(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R11), Z8
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R10)(R13*4), K1, Z8
 	VEXPANDPS.Z Z8, K2, Z8
 	VADDPS      Z8, Z7, Z7
-	ADDQ        $0x04, R9
-	DECQ        R10
+	ADDQ        $0x04, R8
+	DECQ        R9
 	JMP         plain_ahead
 
 plain_rest:
-	TESTQ       R8, R8
+	TESTQ       DI, DI
 	JZ          scale
-	MOVL        (R9), DI
-	SUBL        DX, DI
-	MOVL        (CX)(DI*4), DI
-	SHLQ        $0x06, DI
-	ADDQ        AX, DI
-	LEAQ        16(DI), R10
-	MOVWLZX     (DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z8
+	MOVL        (R8), SI
+	SUBL        base+56(FP), SI
+	MOVQ        SI, R9
+	IMULQ       stride+24(FP), R9
+	ADDQ        AX, R9
+	ADDQ        SI, SI
+	MOVQ        (CX)(SI*8), R10
+	MOVWLZX     R10, R11
+	POPCNTQ     R11, R11
+	MOVL        R10, R12
+	POPCNTQ     R12, R12
+	MOVQ        R10, R13
+	SHLQ        $0x10, R13
+	POPCNTQ     R13, R13
+	POPCNTQ     R10, R14
+	KMOVW       R10, K2
+	VMOVUPS     (R9), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z8, Z0, Z0
-	MOVWLZX     2(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z8
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R11*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z8, Z1, Z1
-	MOVWLZX     4(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z8
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R12*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z8, Z2, Z2
-	MOVWLZX     6(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z8
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	VMOVUPS     (R9)(R13*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z8, Z3, Z3
-	MOVWLZX     8(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z8
+	LEAQ        (R9)(R14*4), R9
+	MOVQ        8(CX)(SI*8), SI
+	MOVWLZX     SI, R10
+	POPCNTQ     R10, R10
+	MOVL        SI, R11
+	POPCNTQ     R11, R11
+	MOVQ        SI, R12
+	SHLQ        $0x10, R12
+	POPCNTQ     R12, R12
+	KMOVW       SI, K2
+	VMOVUPS     (R9), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z8, Z4, Z4
-	MOVWLZX     10(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z8
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R9)(R10*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z8, Z5, Z5
-	MOVWLZX     12(DI), R11
-	KMOVW       R11, K2
-	VMOVUPS     (R10), Z8
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     (R9)(R11*4), Z8
 	VEXPANDPS.Z Z8, K2, Z8
-	POPCNTL     R11, R11
-	LEAQ        (R10)(R11*4), R10
 	VADDPS      Z8, Z6, Z6
-	MOVWLZX     14(DI), DI
-	KMOVW       DI, K2
-	VMOVUPS     (R10), Z8
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R9)(R12*4), K1, Z8
 	VEXPANDPS.Z Z8, K2, Z8
 	VADDPS      Z8, Z7, Z7
-	ADDQ        $0x04, R9
-	DECQ        R8
+	ADDQ        $0x04, R8
+	DECQ        DI
 	JMP         plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+104(FP), SI
+	TESTQ        SI, SI
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z8
+	VBROADCASTSS (SI)(BX*4), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
 	VMULPS       Z8, Z2, Z2
@@ -2782,34 +3049,34 @@ scale:
 	VMULPS       Z8, Z7, Z7
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), SI
+	IMULQ  BX, SI
+	MOVQ   dst+0(FP), DI
+	ADDQ   DI, SI
+	MOVB   add+120(FP), DI
+	TESTB  DI, DI
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, Z6
-	VADDPS 448(DI), Z7, K1, Z7
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, Z3
+	VADDPS 256(SI), Z4, Z4
+	VADDPS 320(SI), Z5, Z5
+	VADDPS 384(SI), Z6, Z6
+	VADDPS 448(SI), Z7, K1, Z7
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, 256(DI)
-	VMOVUPS Z5, 320(DI)
-	VMOVUPS Z6, 384(DI)
-	VMOVUPS Z7, K1, 448(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, 192(SI)
+	VMOVUPS Z4, 256(SI)
+	VMOVUPS Z5, 320(SI)
+	VMOVUPS Z6, 384(SI)
+	VMOVUPS Z7, K1, 448(SI)
+	INCQ    BX
+	MOVQ    rows+80(FP), SI
+	CMPQ    BX, SI
 	JLT     row
 	VZEROUPPER
 	RET

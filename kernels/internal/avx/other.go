@@ -29,12 +29,12 @@ func (Set) MaximaGrad([]float32, []uint32, []float32, []uint32, uint32, int) {
 func (Set) MostPacked() int { return 0 }
 
 // Pack is not there on this architecture.
-func (Set) Pack([]float32, []uint32, []float32, int, int, int) int {
+func (Set) Pack([]float32, []uint64, []float32, int) int {
 	panic("avx: not on this architecture")
 }
 
 // GatherPacked is not there on this architecture.
-func (Set) GatherPacked([]float32, *Rows[float32], []float32, []uint32, int, int, bool) {
+func (Set) GatherPacked([]float32, *Rows[float32], []uint64, int, int, int, bool) {
 	panic("avx: not on this architecture")
 }
 

@@ -3,35 +3,36 @@ package avx
 import "unsafe"
 
 // packedGathers are the routines for 1 to 8 vectors.
-var packedGathers = [...]func(dst *float32, dstStride int, x *float32, start *uint32, cols *uint32, base uint32, begin, end *int64,
+var packedGathers = [...]func(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin, end *int64,
 	rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int){
 	nil, gatherPacked512x1, gatherPacked512x2, gatherPacked512x3, gatherPacked512x4,
 	gatherPacked512x5, gatherPacked512x6, gatherPacked512x7, gatherPacked512x8,
 }
 
+// aheadPacked is how many edges before its use the assembly prefetches a packed row.
+const aheadPacked = 32
+
 // MostPacked is the widest row that Pack packs, 0 where it packs none.
 func (s Set) MostPacked() int {
 	if s == AVX512 {
-		return 128
+		return 64 * BitsWords
 	}
 	return 0
 }
 
-// Pack packs the rows of x [len(start) x width] into the lines [line, end) of dst and sets
-// start to the lines where they begin. It returns how many rows found room. Width is at most MostPacked, and dst has a line more than end.
-func (s Set) Pack(dst []float32, start []uint32, x []float32, width, line, end int) (rows int) {
-	if len(start) == 0 {
+// Pack packs the rows of x [len(bits)/BitsWords x width], whose width is at most MostPacked,
+// to those of dst, which may be x, and returns how many values are no zeros.
+func (s Set) Pack(dst []float32, bits []uint64, x []float32, width int) (kept int) {
+	if len(bits) == 0 {
 		return 0
 	}
 	full, lanes := s.split(width)
-	header := (full + 2) / 2 * 4
-	last := end - (header+4*width+LineBytes-1)/LineBytes // where a row without zeros may begin
-	return packRows512(&dst[0], &start[0], &x[0], len(start), full, lanes, header, line, last)
+	return packRows512(&dst[0], &bits[0], &x[0], len(bits)/BitsWords, full, lanes)
 }
 
-// GatherPacked is Gather of rows that Pack has packed to the lines x, of r.Stride columns;
-// start says where.
-func (s Set) GatherPacked(dst []float32, r *Rows[float32], x []float32, start []uint32, lo, hi int, add bool) {
+// GatherPacked is Gather of rows that Pack has packed, with their bits. It prefetches that many
+// lines of each.
+func (s Set) GatherPacked(dst []float32, r *Rows[float32], bits []uint64, lines, lo, hi int, add bool) {
 	if lo == hi {
 		return
 	}
@@ -44,6 +45,6 @@ func (s Set) GatherPacked(dst []float32, r *Rows[float32], x []float32, start []
 		rowScale = &r.RowScale[lo]
 	}
 	full, lanes := s.split(r.Stride)
-	packedGathers[full+1](&dst[lo*r.Stride], 4*r.Stride, unsafe.SliceData(x), unsafe.SliceData(start), unsafe.SliceData(r.Cols), r.Base,
-		&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-ahead, unsafe.SliceData(r.ColScale), rowScale, self, add, lanes)
+	packedGathers[full+1](&dst[lo*r.Stride], 4*r.Stride, unsafe.SliceData(r.X), 4*r.Stride, unsafe.SliceData(bits), lines, unsafe.SliceData(r.Cols), r.Base,
+		&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-aheadPacked, unsafe.SliceData(r.ColScale), rowScale, self, add, lanes)
 }

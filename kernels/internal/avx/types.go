@@ -17,8 +17,11 @@ type Rows[E float32 | uint16] struct {
 	Stride             int
 }
 
-// LineBytes is a line of the cache, with which a packed row begins.
+// LineBytes is a line of the cache.
 const LineBytes = 64
+
+// BitsWords is how many words have the bits of a packed row.
+const BitsWords = 2
 
 // HalfSlack is how many elements of bfloat16 lie behind the last row: what a
 // vector reads past it.

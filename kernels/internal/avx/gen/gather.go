@@ -112,7 +112,7 @@ type gathering struct {
 	bytes                     int // of a vector in x
 	last, end                 Register
 	x, stride, base, colScale Register
-	start                     Register // of packed rows, which have no stride
+	bits                      Register // of packed rows
 	acc                       []VecVirtual
 	cols, looking, rest       Register // of the row: edges left that look ahead, and that do not
 	beside                    Register // from an edge's column to its weight; nil without weights
@@ -150,9 +150,7 @@ func (g *gathering) sum(name string, row Register, scaled bool) {
 	TESTQ(g.looking, g.looking)
 	JZ(LabelRef(name + "_rest"))
 	p := g.col(0)
-	q := g.col(ahead)
-	g.address(q)
-	g.prefetch(name, q)
+	g.lookAhead(name)
 	g.edge(p, scaled)
 	ADDQ(U8(4), g.cols)
 	DECQ(g.looking)
@@ -166,14 +164,19 @@ func (g *gathering) sum(name string, row Register, scaled bool) {
 	JMP(LabelRef(name + "_rest"))
 }
 
-// prefetch fetches the row at q.
-func (g *gathering) prefetch(name string, q Register) {
+// lookAhead fetches the row of an edge to come.
+func (g *gathering) lookAhead(name string) {
 	if g.packed {
-		for d := range packedLines(len(g.acc)) {
-			PREFETCHT0(Mem{Base: q, Disp: 64 * d})
-		}
+		g.prefetchPacked(name, g.col(aheadPacked))
 		return
 	}
+	q := g.col(ahead)
+	g.address(q)
+	g.prefetch(name, q)
+}
+
+// prefetch fetches the row at q.
+func (g *gathering) prefetch(name string, q Register) {
 	for d := 0; d < len(g.acc)*g.bytes; d += 64 {
 		PREFETCHT0(Mem{Base: q, Disp: d})
 	}
@@ -192,10 +195,6 @@ func (g *gathering) col(at int) Register {
 
 // address turns a column id into the place of its row.
 func (g *gathering) address(p Register) {
-	if g.packed {
-		g.lineOf(p)
-		return
-	}
 	SUBL(g.base, p.(GPVirtual).As32())
 	IMULQ(g.stride, p)
 	ADDQ(g.x, p)
@@ -230,11 +229,11 @@ func (g *gathering) edge(p Register, scaled bool) {
 
 // accumulate adds scale times the row of column p, or with a nil scale the row.
 func (g *gathering) accumulate(p Register, scale VecVirtual) {
-	g.address(p)
 	if g.packed {
 		g.unpack(p, scale)
 		return
 	}
+	g.address(p)
 	for i, acc := range g.acc {
 		m := Mem{Base: p, Disp: g.bytes * i}
 		switch {

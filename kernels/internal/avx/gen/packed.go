@@ -8,74 +8,68 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A packed row begins with a line of the cache: a bit for each column, in words
-// of 16, rounded up to 32 bits; then the values of the columns whose bit is set.
-// AVX-512 alone has the instructions.
+// Of a packed row the values that are no zeros stand first in its place, and a bit
+// for each column says which ones those are. AVX-512 alone has the instructions.
 //
 // Design note: compress and expand work in place, on a register that has just
-// been loaded. On Zen 4 an expand waits for the former value of a destination
-// that it zeroes, 5 cycles instead of 2; a compress to memory is microcode.
+// been loaded. On Zen 4 and 5 an expand waits for the former value of a destination
+// that it zeroes, several cycles instead of one; a compress to memory is microcode, and
+// an expand from memory waits like the others. Bits are read 64 at a time: a load and a
+// count for each vector, one behind the other, take half as long again.
 
-// header is the bytes of a packed row's bits, for a number of whole words of 16.
-func header(words int) int { return (words + 1) / 2 * 4 }
+// aheadPacked is how many edges before its use a packed row is prefetched, which has
+// fewer lines than others; package avx has it too.
+const aheadPacked = 32
 
-// packRows writes rows of whole vectors, the last one masked, without zeros. A
-// NaN is none, and -0 is one.
+// bitsBytes is how far the bits of a row are from those of the next one.
+const bitsBytes = 16
+
+// packRows packs rows of whole vectors, the last one masked. A NaN is no zero, and -0
+// is one.
 func packRows(s isa) {
 	TEXT("packRows"+s.name, NOSPLIT,
-		"func(dst *float32, start *uint32, x *float32, rows, full, lanes, header, at, end int) (packed int)")
-	Doc("Packs rows of x to the lines of dst from at on, and says in start where each begins; it stops where a row could reach past end.")
+		"func(dst *float32, bits *uint64, x *float32, rows, full, lanes int) (kept int)")
+	Doc("Packs rows of x to the same rows of dst, which may be x, and returns how many values are no zeros.")
 	Pragma("noescape")
 	mask := s.mask("lanes")
-	dst, start, x := Load(Param("dst"), GP64()), Load(Param("start"), GP64()), Load(Param("x"), GP64())
-	at, row := Load(Param("at"), GP64()), GP64()
+	dst, bits, x := Load(Param("dst"), GP64()), Load(Param("bits"), GP64()), Load(Param("x"), GP64())
+	lanes, rows, kept := Load(Param("lanes"), GP64()), Load(Param("rows"), GP64()), GP64()
 	zero := s.vec()
 	s.zero(zero)
-	XORQ(row, row)
+	XORQ(kept, kept)
 	Label("row")
-	CMPQ(row, place(Param("rows")))
-	JGE(LabelRef("done"))
-	CMPQ(at, place(Param("end")))
-	JGT(LabelRef("done"))
-	MOVL(at.(GPVirtual).As32(), Mem{Base: start, Index: row, Scale: 4})
-	bits, to := GP64(), GP64()
-	MOVQ(at, bits)
-	SHLQ(U8(6), bits)
-	ADDQ(dst, bits)
-	MOVQ(bits, to)
-	ADDQ(place(Param("header")), to)
-	full := Load(Param("full"), GP64())
+	full, to, word := Load(Param("full"), GP64()), GP64(), GP64()
+	MOVQ(dst, to)
+	MOVQ(bits, word)
 	vector := func(mask Register) {
 		v, some, n := s.vec(), K(), GP64()
 		s.load(Mem{Base: x}, mask, v)
 		VCMPPS(U8(4), zero, v, some) // not equal, or unordered
 		KMOVW(some, n.As32())
-		MOVW(n.As16(), Mem{Base: bits})
+		MOVW(n.As16(), Mem{Base: word})
 		VCOMPRESSPS_Z(v, some, v)
-		VMOVUPS(v, Mem{Base: to})
+		s.store(v, mask, Mem{Base: to})
 		POPCNTL(n.As32(), n.As32())
+		ADDQ(n, kept)
 		LEAQ(Mem{Base: to, Index: n, Scale: 4}, to)
-		ADDQ(U8(2), bits)
 	}
 	Label("vector")
 	TESTQ(full, full)
 	JZ(LabelRef("last"))
 	vector(nil)
+	ADDQ(U8(2), word)
 	ADDQ(U8(s.bytes), x)
+	ADDQ(U8(s.bytes), dst)
 	DECQ(full)
 	JMP(LabelRef("vector"))
 	Label("last")
 	vector(mask)
-	lanes := Load(Param("lanes"), GP64())
 	LEAQ(Mem{Base: x, Index: lanes, Scale: 4}, x)
-	SUBQ(dst, to)
-	ADDQ(U8(63), to)
-	SHRQ(U8(6), to)
-	MOVQ(to, at)
-	INCQ(row)
-	JMP(LabelRef("row"))
-	Label("done")
-	Store(row, Return("packed"))
+	LEAQ(Mem{Base: dst, Index: lanes, Scale: 4}, dst)
+	ADDQ(U8(bitsBytes), bits)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	Store(kept, Return("kept"))
 	VZEROUPPER()
 	RET()
 }
@@ -84,46 +78,92 @@ func packRows(s isa) {
 func gatherPacked(s isa, vectors int) {
 	g := &gathering{isa: s, packed: true, bytes: s.bytes}
 	TEXT(fmt.Sprintf("gatherPacked%sx%d", s.name, vectors), NOSPLIT,
-		"func(dst *float32, dstStride int, x *float32, start *uint32, cols *uint32, base uint32, begin, end *int64, "+
+		"func(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin, end *int64, "+
 			"rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int)")
-	Doc("Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base.")
+	Doc("Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.")
 	Pragma("noescape")
 	g.last = s.mask("lanes")
-	g.x, g.start = Load(Param("x"), GP64()), Load(Param("start"), GP64())
-	g.shared()
+	g.x, g.bits = Load(Param("x"), GP64()), Load(Param("bits"), GP64())
+	g.colScale = Load(Param("colScale"), GP64())
 	g.run(vectors)
 }
 
-// packedLines is how many lines of a packed row are prefetched: as many as a row
-// has of which a quarter is there.
-func packedLines(vectors int) int { return (header(vectors) + 16*vectors + 63) / 64 }
-
-// lineOf turns a column id into the place of its packed row.
-func (g *gathering) lineOf(p Register) {
-	SUBL(g.base, p.(GPVirtual).As32())
-	MOVL(Mem{Base: g.start, Index: p, Scale: 4}, p.(GPVirtual).As32())
-	SHLQ(U8(6), p)
-	ADDQ(g.x, p)
+// placesOf turns a column id into twice the row, by which bits are found, and the place
+// of its values.
+func (g *gathering) placesOf(p Register) (values Register) {
+	SUBL(place(Param("base")), p.(GPVirtual).As32())
+	values = GP64()
+	MOVQ(p, values)
+	IMULQ(place(Param("stride")), values)
+	ADDQ(g.x, values)
+	ADDQ(p, p)
+	return values
 }
 
-// unpack adds the packed row at p.
-func (g *gathering) unpack(p Register, scale VecVirtual) {
-	from := GP64()
-	LEAQ(Mem{Base: p, Disp: header(len(g.acc))}, from)
-	for i, acc := range g.acc {
-		n, some, v := GP32(), K(), g.vec()
-		MOVWLZX(Mem{Base: p, Disp: 2 * i}, n)
-		KMOVW(n, some)
-		VMOVUPS(Mem{Base: from}, v)
-		VEXPANDPS_Z(v, some, v)
-		if i < len(g.acc)-1 {
-			POPCNTL(n, n)
-			LEAQ(Mem{Base: from, Index: n.As64(), Scale: 4}, from)
+// prefetchPacked fetches the packed row of column q.
+func (g *gathering) prefetchPacked(name string, q Register) {
+	values, lines := g.placesOf(q), Load(Param("lines"), GP64())
+	PREFETCHT0(Mem{Base: g.bits, Index: q, Scale: 8})
+	most := len(g.acc) + 1 // where a row does not begin with a line
+	for d := range most {
+		if d >= 2 {
+			CMPQ(lines, U8(d))
+			JLE(LabelRef(name + "_fetched"))
 		}
-		if scale == nil {
-			VADDPS(v, acc, acc)
-		} else {
-			VFMADD231PS(v, scale, acc)
+		PREFETCHT0(Mem{Base: values, Disp: 64 * d})
+	}
+	Label(name + "_fetched")
+}
+
+// unpack adds the packed row of column p.
+func (g *gathering) unpack(p Register, scale VecVirtual) {
+	from := g.placesOf(p)
+	for first := 0; first < len(g.acc); first += 4 {
+		b := GP64()
+		MOVQ(Mem{Base: g.bits, Index: p, Scale: 8, Disp: 2 * first}, b)
+		n := beginnings(b, min(len(g.acc)-first, 5))
+		for k := range min(len(g.acc)-first, 4) {
+			m := Mem{Base: from}
+			if k > 0 {
+				m.Index, m.Scale = n[k], 4
+				SHRQ(U8(16), b)
+			}
+			some, v, acc := K(), g.vec(), g.acc[first+k]
+			KMOVW(b.As32(), some)
+			g.load(m, g.maskOf(first+k), v)
+			VEXPANDPS_Z(v, some, v)
+			if scale == nil {
+				VADDPS(v, acc, acc)
+			} else {
+				VFMADD231PS(v, scale, acc)
+			}
+		}
+		if first+4 < len(g.acc) {
+			LEAQ(Mem{Base: from, Index: n[4], Scale: 4}, from)
 		}
 	}
+}
+
+// beginnings are how many bits of b are set before vector k of 16, for k from 1 up to
+// count-1.
+func beginnings(b GPVirtual, count int) []Register {
+	n := []Register{nil, GP64(), GP64(), GP64(), GP64()}
+	count64 := func(k int, of Register) { POPCNTQ(of, n[k]) }
+	if count > 1 {
+		MOVWLZX(b.As16(), n[1].(GPVirtual).As32())
+		count64(1, n[1])
+	}
+	if count > 2 {
+		MOVL(b.As32(), n[2].(GPVirtual).As32())
+		count64(2, n[2])
+	}
+	if count > 3 {
+		MOVQ(b, n[3])
+		SHLQ(U8(16), n[3])
+		count64(3, n[3])
+	}
+	if count > 4 {
+		count64(4, b)
+	}
+	return n
 }
