@@ -135,11 +135,16 @@ func (p *plan) rest(events []event, ends []int) {
 	if p.memory == Apart || p.memory == Emission || len(events) > mostRested {
 		return
 	}
+	taken, until := -1, -1 // by the gather before, in which other intervals may still be
 	for i := 1; i < len(events); i++ {
 		if e := events[i]; e.Stage >= Stages && len(e.shared) > 0 {
 			before := events[i-1].Do
-			if b, ok := p.idler(i-1, ends[i], p.net.width(e.shared[0]), events[i-1].reads); ok {
+			if until < i-1 {
+				taken = -1
+			}
+			if b, ok := p.idler(i-1, ends[i], p.net.width(e.shared[0]), events[i-1].reads, taken); ok {
 				p.idle[before] = b
+				taken, until = b, ends[i]
 			}
 			if !before.Again && p.spends(events, i, ends[i]) {
 				p.spent[before] = true
@@ -149,9 +154,9 @@ func (p *plan) rest(events []event, ends []int) {
 }
 
 // idler is a buffer of that width without a value from event from to event to, but what
-// the first of them is the last to read.
-func (p *plan) idler(from, to, width int, reads []ref) (buffer int, ok bool) {
-	used := map[int]bool{}
+// the first of them is the last to read; nor the one that is taken.
+func (p *plan) idler(from, to, width int, reads []ref, taken int) (buffer int, ok bool) {
+	used := map[int]bool{taken: true}
 	for _, s := range p.spans {
 		last := s.to == from && s.from < from && !s.open && slices.Contains(reads, s.root)
 		used[s.buffer] = used[s.buffer] || s.from <= to && s.to >= from && !last

@@ -206,6 +206,35 @@ func TestIdle(t *testing.T) {
 	}
 }
 
+// While an interval is still in one gather, others may have emitted the rows of the next: what
+// the two read lies apart.
+func TestIdleOfGathersInTurn(t *testing.T) {
+	met := 0
+	for name, s := range specs() {
+		for _, order := range []string{"gather-first", "apply-first"} {
+			s.InputDropout = 0.5
+			s.Choose(Load{FeatureNNZ: 1, CacheFits: true}, Choices{Order: order, CacheInput: "off"})
+			p := newPlan(New(s, true), InStep)
+			last := -1
+			for i, e := range p.events {
+				if e.Stage < Stages || i == 0 {
+					continue
+				}
+				b, ok := p.idle[p.events[i-1].Do]
+				if ok && b == last {
+					t.Errorf("%s, %s: gathers of %+v and before have one room", name, order, p.events[i-1].Do)
+				}
+				if last = -1; ok {
+					last, met = b, met+1
+				}
+			}
+		}
+	}
+	if met == 0 {
+		t.Error("no gather has room: nothing was tested")
+	}
+}
+
 // Deep networks take less where values make room, and least where they are made
 // again.
 func TestMemory(t *testing.T) {
