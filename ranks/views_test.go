@@ -122,6 +122,9 @@ func TestPartsMove(t *testing.T) {
 			c.Ranks = v.Started()
 			want := trainSpread(t, c, v, data)
 			for _, f := range faults {
+				if name == "powers kept" { // which gathers in no epoch
+					f.fault = strings.Replace(f.fault, ":GA:", ":AV:", 1)
+				}
 				t.Run(fmt.Sprint(name, ", servers=", servers, ", ", f.fault), func(t *testing.T) {
 					c := c
 					c.Out = filepath.Join(t.TempDir(), "run")

@@ -35,5 +35,6 @@
 // ghosts that waits for nobody, and talks to others as in bounded asynchrony (mail).
 //
 // Where rows are handed to the source of ghosts and taken from it is one file in
-// each flow: transfer.go and published.go.
+// each flow: transfer.go and published.go. What ghosts emit in the first layer may be made
+// here instead, from features that were fetched once: ghostfeatures.go.
 package engine

@@ -17,7 +17,8 @@ import (
 // Sketch makes what a graph rank makes on a shard, which is a sketch itself, for
 // values that stand as m says, but for weights and what intervals have by themselves
 // (model.Spec.Footprint): in kept what lasts as long as the run, or as a stretch in
-// bounded asynchrony, and in scratch what is given back when ÂX has been computed.
+// bounded asynchrony, and in scratch what is given back when ÂX has been computed
+// or the features of ghosts have come.
 // Both arenas are sketches, and ops gives them their memory; b does tensor tasks. Where
 // the one or the other computes on a device, intervals are made there, one where features
 // are sparse, and each of their tasks is run once, for what arithmetic takes by itself.
@@ -64,7 +65,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	if c.Batches() > 0 {
 		e.sketchBatches(store, counts, kept)
 	}
-	e.sketchKnown(kept)
+	e.sketchKnown(kept, scratch)
 	t := e.lockstep(store, nil)
 	var reduction *halo.Reduction // as large as one that reduces nothing
 	if e.sums() {

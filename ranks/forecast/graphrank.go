@@ -172,7 +172,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	if c.Tensor == config.TensorCUDA {
 		f.beside(m, p, c, lanes[0].(*cuda.Ops).Workspace())
 	}
-	m.add("making ÂX", Scratch, scratch.Used())
+	m.add("making ÂX, fetching features", Scratch, scratch.Used())
 	return nil
 }
 

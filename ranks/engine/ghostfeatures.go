@@ -180,17 +180,20 @@ func (e *Engine) sparseOfGhosts(a, scratch *mapped.Arena) (graph.Features, error
 }
 
 // sketchKnown is the memory of fetchKnown, whose ghosts have as many non-zeros as own vertices.
-func (e *Engine) sketchKnown(a *mapped.Arena) {
+func (e *Engine) sketchKnown(a, scratch *mapped.Arena) {
 	if !e.knows() {
 		return
 	}
 	a, e.known = a.For(KnownFeatures), graph.Features{Rows: e.Shard.NumGhosts(), Dim: e.Shard.FeatureDim}
-	x := e.Shard.Features.Sparse
+	x, sent := e.Shard.Features.Sparse, len(e.Shard.SendRows)
 	if x == nil {
 		e.known.Dense = mapped.Make[float32](a, e.known.Rows*e.known.Dim)
+		mapped.Make[float32](scratch, sent*e.known.Dim)
 		return
 	}
-	n := int(float64(len(x.Cols)) / float64(max(e.Shard.NumOwn(), 1)) * float64(e.known.Rows))
+	each := float64(len(x.Cols)) / float64(max(e.Shard.NumOwn(), 1))
+	mapped.Make[uint32](scratch, sent+e.known.Rows+int(2*each*float64(sent)))
+	n := int(each * float64(e.known.Rows))
 	e.known.Sparse = &graph.SparseRows{Offsets: mapped.Make[int64](a, e.known.Rows+1), Cols: mapped.Make[uint32](a, n), Vals: mapped.Make[float32](a, n)}
 }
 
