@@ -193,7 +193,7 @@ func TestScriptInSlurm(t *testing.T) {
 	lesson := newLesson(t)
 	// Slurm looks at limits twice a minute: this job runs beside the others, its
 	// epochs are slow, so that some are left when the others have ended, and these need no job.
-	limited := lesson.begin(t, "1s", func(j *Job) { j.Time, j.Grace = "00:01:00", 59 })
+	limited := lesson.begin(t, "2s", func(j *Job) { j.Time, j.Grace = "00:01:00", 59 })
 	t.Run("together", func(t *testing.T) {
 		for _, launcher := range []string{"mpirun", "srun"} {
 			use := func(j *Job) { j.Launcher = launcher }
