@@ -23,7 +23,9 @@ import (
 func TestBenchLinks(t *testing.T) {
 	siafu, data := program(t, "mpi"), small(t, "--vertices", "4000", "--edges", "40000")
 	args := []string{"bench", "links", data, "--hosts", "2", "--rates", "50mbit", "--codecs", "none,s2",
-		"--partitioners", "hash", "--epochs", "20", "--turns", "1", "--json", "--", "--servers", "0", "--hidden", "64", "--input-dropout", "0"}
+		"--partitioners", "hash", "--epochs", "20", "--turns", "1", "--json", "--",
+		// Rows of both layers, more than the burst that passes at once.
+		"--servers", "0", "--hidden", "64", "--dropout", "0.5", "--input-dropout", "0.5", "--ghost-features", "sent"}
 	var out, said bytes.Buffer
 	cmd := exec.Command(siafu, args...)
 	cmd.Stdout, cmd.Stderr = &out, &said
