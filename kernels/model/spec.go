@@ -138,7 +138,7 @@ func (s *Spec) Choose(load Load, c Choices) string {
 	} else if parts[0].kind.Coefficients != nil {
 		s.Orders[0] = s.inputOrder(load, c)
 	}
-	s.KnownGhosts = s.KnowsGhosts() && (c.Ghosts == "kept" || c.Ghosts == "auto" && s.knownPays(load))
+	s.KnownGhosts = s.KnowsGhosts() && (c.Ghosts == "kept" || c.Ghosts == "auto" && s.Orders[0] == GatherFirst)
 	names := make([]string, len(s.Orders))
 	for l, o := range s.Orders {
 		names[l] = o.String()
@@ -147,20 +147,13 @@ func (s *Spec) Choose(load Load, c Choices) string {
 }
 
 // KnowsGhosts tells whether a rank that has the features of its ghosts can make what they emit
-// in the first layer, which then needs no exchange. Orders must have been chosen.
+// in the first layer, which then needs no exchange. Orders must have been chosen. Of itself it does
+// so where it gathers first, and would send rows as wide as features. Gradients that meet features
+// are no sums of rows, so that other layers would have to do without sums, too, where it
+// multiplies first: that can cost more than it saves.
 func (s Spec) KnowsGhosts() bool {
 	first := s.parts()[0].kind
 	return first.Coefficients != nil && !first.Dynamic && !s.CacheInput
-}
-
-// knownPays tells whether it costs no more memory, or little, than to exchange rows does, and
-// little time. Rows that are gathered first are as wide as features, and would be sent; rows of
-// features that meet their weights first must be sparse.
-func (s Spec) knownPays(load Load) bool {
-	if s.Orders[0] == GatherFirst {
-		return true
-	}
-	return load.FeatureNNZ > 0 && 2*load.FeatureNNZ <= load.Vertices*int64(s.Dims[1])
 }
 
 // keepsInput decides whether ÂX is kept, or what other Powers the kind has, and says why.
