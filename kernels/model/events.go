@@ -101,6 +101,7 @@ func (n *Network) told(l int) (reads, writes []ref) {
 // order are the events of an epoch, or of its way forward alone.
 func (n *Network) order(back bool) (all []event) {
 	last := len(n.Layers) - 1
+	all = make([]event, 0, 2+6*len(n.Layers))
 	for l := range n.Layers {
 		if l == 0 && n.draws() {
 			all = append(all, event{Do: Do{Layer: 0, Stage: Draw}, writes: n.roots(0, Input)})

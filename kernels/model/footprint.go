@@ -48,28 +48,28 @@ func (s Spec) sketch(sparse bool, m Memory) (f Footprint, err error) {
 	defer mapped.Catch(&err)
 	team := kernels.NewTeam(1)
 	defer team.Close()
-	nonZeros := 0
+	n, nonZeros := New(s, sparse), 0
 	if sparse {
 		nonZeros = probe
 	}
-	small, gathers := s.measure(m, team, probe, nonZeros)
-	tall, _ := s.measure(m, team, 2*probe, nonZeros)
-	full, _ := s.measure(m, team, probe, 2*nonZeros)
-	f = Footprint{PerRow: (tall - small) / probe, PerNonZero: (full - small) / probe, Gathers: gathers}
+	small := n.measure(m, team, probe, nonZeros)
+	f.PerRow = (n.measure(m, team, 2*probe, nonZeros) - small) / probe
+	if sparse {
+		f.PerNonZero = (n.measure(m, team, probe, 2*nonZeros) - small) / probe
+	}
 	f.Fixed = small - probe*f.PerRow - int64(nonZeros)*f.PerNonZero
+	for l := range n.Layers {
+		f.Gathers = append(f.Gathers, n.Gathering(l))
+	}
 	return f, nil
 }
 
 // measure is the memory of a network of so many rows, which is made and does
 // not run.
-func (s Spec) measure(m Memory, team *kernels.Team, rows, nonZeros int) (int64, []Gathering) {
-	work, n := mapped.NewSketch(), New(s, nonZeros > 0)
-	NewStore(n, s.blank(team, rows, nonZeros, mapped.NewSketch()), m, team, work).Frame(0, rows, team, kernels.Mat{})
-	gathers := make([]Gathering, len(n.Layers))
-	for l := range gathers {
-		gathers[l] = n.Gathering(l)
-	}
-	return work.Used(), gathers
+func (n *Network) measure(m Memory, team *kernels.Team, rows, nonZeros int) int64 {
+	work := mapped.NewSketch()
+	NewStore(n, n.Spec.blank(team, rows, nonZeros, mapped.NewSketch()), m, team, work).Frame(0, rows, team, kernels.Mat{})
+	return work.Used()
 }
 
 // blank is so many rows of features, sparse ones where there are non-zeros.

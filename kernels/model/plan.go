@@ -109,6 +109,7 @@ func (p *plan) layOut(dropped []Do) {
 	p.spans, p.index, p.again, p.widths = p.spans[:0], map[stay]int{}, map[Do][]Do{}, p.widths[:0]
 	makers := p.makers(dropped)
 	events := p.repeat(makers)
+	p.spans = slices.Grow(p.spans, len(events)) // about as many
 	ends := joins(events)
 	for i, e := range events {
 		for _, r := range slices.Concat(e.writes, e.reads) {
@@ -287,4 +288,10 @@ func (p *plan) find(at phase, l int, v Value) (span, bool) {
 		return span{}, false
 	}
 	return p.spans[k], true
+}
+
+// moves tells whether values of layer l can have other places on the way back: where some are made
+// again, and in the first layer, into whose places a frame puts its input (Frame.enter).
+func (p *plan) moves(l int) bool {
+	return l == 0 || len(p.again) > 0
 }

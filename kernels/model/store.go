@@ -35,6 +35,10 @@ func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena
 	for at := range phases {
 		s.whole[at] = make([][]kernels.Mat, len(n.Layers))
 		for l := range n.Layers {
+			if at == backward && !s.plan.moves(l) {
+				s.whole[at][l] = s.whole[forward][l]
+				continue
+			}
 			s.whole[at][l] = make([]kernels.Mat, n.values(l))
 			for v := range n.values(l) {
 				if place, ok := s.plan.find(at, l, v); ok {
@@ -201,6 +205,10 @@ func (s *Store) lay(f *Frame, part Vertices, lo int, ops kernels.Ops) {
 	for at, layers := range s.whole {
 		f.own[at] = make([][]kernels.Mat, len(layers))
 		for l, list := range layers {
+			if phase(at) == backward && &list[0] == &s.whole[forward][l][0] {
+				f.own[at][l] = f.own[forward][l]
+				continue
+			}
 			f.own[at][l] = make([]kernels.Mat, len(list))
 			for v, m := range list {
 				if !m.IsNil() {
