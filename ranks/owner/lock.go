@@ -172,10 +172,11 @@ func (l *Lock) write(text []byte) error {
 	return err
 }
 
-// IsLock tells whether a file is a lock of siafu's: empty, or signed.
+// IsLock tells whether a file is a lock of siafu's: empty, or signed, or removed by its
+// holder since its name was read.
 func IsLock(path string) bool {
 	text, err := readNamed(path)
-	return err == nil && ours(text)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && ours(text)
 }
 
 // ours tells whether this is what sign writes, or nothing.

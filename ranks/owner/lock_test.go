@@ -152,3 +152,15 @@ func TestLockOfOneLaunch(t *testing.T) {
 	}
 	second.Release()
 }
+
+// A holder that gives its lock back removes it, and who read its name before must not take
+// it for somebody else's file.
+func TestLockThatIsGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), LockFile)
+	if !IsLock(path) {
+		t.Error("a lock that was removed is not one")
+	}
+	if err := os.WriteFile(path, []byte("a letter"), 0o644); err != nil || IsLock(path) {
+		t.Errorf("anything is a lock (%v)", err)
+	}
+}
