@@ -93,7 +93,7 @@ type Config struct {
 
 	Task             string  `default:"" enum:",multiclass,multilabel,regression,links" group:"Training" help:"What to train for: multiclass, one class a vertex, by cross entropy; multilabel, any number of labels, by sigmoid cross entropy; regression, numbers, by squared errors; links, whether two vertices have an edge, by cross entropy of the products of their embeddings (siafu holdout). Empty: what the dataset is for." toml:"task"`
 	LabelSmoothing   float64 `name:"label-smoothing" default:"0" group:"Training" help:"Share of each target that goes to all classes alike (Szegedy et al. 2016)." toml:"label-smoothing"`
-	ClassWeights     string  `name:"class-weights" default:"" group:"Training" placeholder:"balanced|off|W,W,…" help:"What vertices of each class weigh in the loss: balanced, so that classes weigh alike, or with multilabel ones as much as zeros; a list with a number for each class; empty or off: all the same." toml:"class-weights"`
+	ClassWeights     string  `name:"class-weights" default:"" group:"Training" placeholder:"balanced|root|off|W,W,…" help:"What vertices of each class weigh in the loss: balanced, so that classes weigh alike, or with multilabel ones as much as zeros; root, the root of these weights; a list with a number for each class; empty or off: all the same." toml:"class-weights"`
 	Epochs           int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
 	LR               float64 `name:"lr" default:"0.01" group:"Training" help:"Learning rate." toml:"lr"`
 	Optimizer        string  `default:"adam" enum:"sgd,adam,adamw" group:"Training" help:"sgd, adam or adamw." toml:"optimizer"`
