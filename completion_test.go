@@ -19,7 +19,7 @@ func TestCompletion(t *testing.T) {
 		"siafu bench epoch --hid":         "--hidden",
 		"siafu train data --refr":         "--refresh",
 		"siafu info --refr":               "",
-		"siafu train data --recipe gat-c": "gat-cora gat-citeseer",
+		"siafu train data --recipe gat-c": "gat-cora gat-citeseer gat-coauthor-cs",
 		"siafu plan data --precision m":   "mixed",
 		"siafu shi":                       "",
 	} {

@@ -227,19 +227,28 @@ func TestScores(t *testing.T) {
 }
 
 // Balanced classes weigh alike, and the mean weight of a training row is 1; so do ones and
-// zeros of a label.
+// zeros of a label. Roots of these weights differ by the root of what they differ by:
+// those of 10 and 40 rows by 2, with 10·w + 40·w/2 = 50 rows' mean of 1.
 func TestBalanced(t *testing.T) {
 	o := &objective.Objective{Task: graph.MultiClass, Outputs: 3}
-	o.Weigh(nil, []int64{10, 30, 0}, 40)
+	o.Weigh(nil, 1, []int64{10, 30, 0}, 40)
 	if got, want := fmt.Sprintf("%.4f", o.Weights[:2]), "[2.0000 0.6667]"; got != want {
 		t.Errorf("weights %s, want %s", got, want)
 	}
-	o.Weigh([]float64{1, 3, 5}, []int64{10, 30, 0}, 40)
+	o.Weigh([]float64{1, 3, 5}, 0, []int64{10, 30, 0}, 40)
 	if got, want := fmt.Sprintf("%.4f", o.Weights), "[0.4000 1.2000 2.0000]"; got != want {
 		t.Errorf("weights %s, want %s", got, want)
 	}
+	o.Weigh(nil, 0.5, []int64{10, 40, 0}, 50)
+	if got, want := fmt.Sprintf("%.4f", o.Weights[:2]), "[1.6667 0.8333]"; got != want {
+		t.Errorf("weights %s, want %s", got, want)
+	}
 	o.Task = graph.MultiLabel
-	o.Weigh(nil, []int64{10, 30, 20}, 40)
+	o.Weigh(nil, 0.5, []int64{8, 32}, 40)
+	if got, want := fmt.Sprintf("%.4f", o.Weights[:2]), "[2.0000 0.5000]"; got != want {
+		t.Errorf("weights %s, want %s", got, want)
+	}
+	o.Weigh(nil, 1, []int64{10, 30, 20}, 40)
 	if got, want := fmt.Sprintf("%.4f", o.Weights), "[3.0000 0.3333 1.0000]"; got != want {
 		t.Errorf("weights %s, want %s", got, want)
 	}

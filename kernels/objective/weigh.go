@@ -1,6 +1,10 @@
 package objective
 
-import "siafu/graph"
+import (
+	"math"
+
+	"siafu/graph"
+)
 
 // Count is how many training rows bear each class or label. Ranks add up theirs.
 func (o *Objective) Count(t Truth) []int64 {
@@ -20,11 +24,12 @@ func (o *Objective) Count(t Truth) []int64 {
 }
 
 // Weigh sets Weights, of counts over all ranks and so many training rows: those of a
-// list, or balanced ones where that is nil. Of classes they are scaled so that their mean
-// over the training rows is 1, as a loss of PyTorch's that is divided by the sum of
-// weights; balanced ones are n/(C·n_c) before that. Of labels, balanced ones are those
-// that let ones weigh as much as zeros, (n - n_c)/n_c.
-func (o *Objective) Weigh(list []float64, counts []int64, rows int64) {
+// list, or where that is nil balanced ones to a power: 1 for balanced ones, 1/2 for their
+// roots. Of classes they are scaled so that their mean over the training rows is 1, as a
+// loss of PyTorch's that is divided by the sum of weights; balanced ones are n/(C·n_c)
+// before that. Of labels, balanced ones are those that let ones weigh as much as zeros,
+// (n - n_c)/n_c.
+func (o *Objective) Weigh(list []float64, power float64, counts []int64, rows int64) {
 	n, c := float64(rows), float64(o.Outputs)
 	o.Weights = make([]float64, o.Outputs)
 	for k, count := range counts {
@@ -32,9 +37,9 @@ func (o *Objective) Weigh(list []float64, counts []int64, rows int64) {
 		case list != nil:
 			o.Weights[k] = list[k]
 		case o.Task == graph.MultiLabel:
-			o.Weights[k] = max(n-float64(count), 1) / max(float64(count), 1)
+			o.Weights[k] = math.Pow(max(n-float64(count), 1)/max(float64(count), 1), power)
 		default:
-			o.Weights[k] = n / (c * max(float64(count), 1))
+			o.Weights[k] = math.Pow(n/(c*max(float64(count), 1)), power)
 		}
 	}
 	if o.Task == graph.MultiLabel {

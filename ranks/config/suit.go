@@ -69,9 +69,15 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 		c.InputScale = k
 		take("input-scale", k, "rows of features have norm %.2g, and %.0f neighbours", m.FeatureNorm, float64(m.Edges)/float64(m.Vertices))
 	}
-	if share := largestShare(m); !given("patience-on") && share >= lopsided && (c.Task == "" || c.Task == graph.MultiClass) {
-		c.PatienceOn = "loss"
-		take("patience-on", c.PatienceOn, "%.0f %% of the labels are of one class", 100*share)
+	if share := largestShare(m); share >= lopsided && (c.Task == "" || c.Task == graph.MultiClass) {
+		if !given("patience-on") {
+			c.PatienceOn = "loss"
+			take("patience-on", c.PatienceOn, "%.0f %% of the labels are of one class", 100*share)
+		}
+		if !given("class-weights") {
+			c.ClassWeights = weightsRoot
+			take("class-weights", c.ClassWeights, "%.0f %% of the labels are of one class", 100*share)
+		}
 	}
 	if !given("eval-every") && m.Edges >= manyEdges {
 		c.EvalEvery = someEpochs
@@ -145,9 +151,9 @@ func (c *Config) inputScale(m *graph.Meta) float64 {
 	return 1
 }
 
-// averages tells whether rows are little but means of many neighbours'.
+// averages tells whether rows are means of neighbours', or have such beside them.
 func (c *Config) averages() bool {
-	return slices.Contains([]string{"gcn", "gcnii", "appnp", "sgc"}, c.Model)
+	return slices.Contains([]string{"gcn", "sage", "gat", "gatv2", "gcnii", "appnp", "sgc", "sign"}, c.Model)
 }
 
 // spread is how many times smaller than rows their means over neighbours differ, were

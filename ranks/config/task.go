@@ -14,25 +14,29 @@ import (
 const (
 	weightsOff      = "off"
 	weightsBalanced = "balanced"
+	weightsRoot     = "root"
 )
 
-// Weights are those of --class-weights: a list, balanced, or neither.
-func (c *Config) Weights() (list []float64, balanced bool, err error) {
+// Weights are those of --class-weights: a list, or the power of balanced ones that is
+// wanted, 1 or 1/2; neither (nil and 0) where classes weigh the same.
+func (c *Config) Weights() (list []float64, power float64, err error) {
 	switch c.ClassWeights {
 	case "", weightsOff:
-		return nil, false, nil
+		return nil, 0, nil
 	case weightsBalanced:
-		return nil, true, nil
+		return nil, 1, nil
+	case weightsRoot:
+		return nil, 0.5, nil
 	}
 	for text := range strings.SplitSeq(c.ClassWeights, ",") {
 		w, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil || !(w >= 0) || math.IsInf(w, 1) {
-			return nil, false, fault.New(fault.Usage, "train", "", "--class-weights=%s: %q is no weight", c.ClassWeights, text).
-				Then("it must be balanced, off or a number from 0 for each class, as 1,2.5,0.5")
+			return nil, 0, fault.New(fault.Usage, "train", "", "--class-weights=%s: %q is no weight", c.ClassWeights, text).
+				Then("it must be balanced, root, off or a number from 0 for each class, as 1,2.5,0.5")
 		}
 		list = append(list, w)
 	}
-	return list, false, nil
+	return list, 0, nil
 }
 
 // Weighs tells whether classes have weights.

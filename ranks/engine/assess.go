@@ -76,8 +76,8 @@ func part(a task.Aim, lo, hi int) task.Aim {
 
 // weigh settles the weights of classes.
 func (e *Engine) weigh(o *objective.Objective, truth objective.Truth) error {
-	list, balanced, err := e.Config.Weights()
-	if err != nil || list == nil && !balanced {
+	list, power, err := e.Config.Weights()
+	if err != nil || list == nil && power == 0 {
 		return err
 	}
 	if list != nil && len(list) != o.Outputs {
@@ -87,7 +87,7 @@ func (e *Engine) weigh(o *objective.Objective, truth objective.Truth) error {
 	if err := world.SumInt64s(e.Peers, counts); err != nil {
 		return err
 	}
-	o.Weigh(list, counts, e.Shard.TrainTotal)
+	o.Weigh(list, power, counts, e.Shard.TrainTotal)
 	return nil
 }
 

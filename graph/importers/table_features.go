@@ -1,0 +1,142 @@
+package importers
+
+import (
+	"slices"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// chooseColumns decides what each column becomes.
+func (im *tableImport) chooseColumns() error {
+	if im.like != nil {
+		im.table.Columns = slices.Clone(im.like.Table.Columns)
+		for _, c := range im.table.Columns {
+			at, err := im.nodes.needs(c.Name, "the name that it has in "+im.TableOptions.Like)
+			if err != nil {
+				return err
+			}
+			im.columns = append(im.columns, newEncoder(c, at))
+		}
+		return nil
+	}
+	for i, p := range im.profiles {
+		if p == nil {
+			continue
+		}
+		if err := im.chooseColumn(i, p); err != nil {
+			return err
+		}
+	}
+	if len(im.columns) == 0 {
+		return fault.New(fault.Data, im.op(), im.nodes.path, "no column becomes a feature").
+			Then("give the vertices a column of numbers or of few values")
+	}
+	return nil
+}
+
+// chooseColumn decides what a column becomes by its profile.
+func (im *tableImport) chooseColumn(i int, p *profile) error {
+	name := im.nodes.names[i]
+	kind, why, err := p.kind(im.nodes, i, im.asked(name))
+	switch {
+	case err != nil:
+		return err
+	case kind == "" && slices.Contains(im.Features, name):
+		return fault.New(fault.Data, im.op(), im.nodes.path, "column %d (%s) cannot be a feature: %s", i+1, name, why).
+			Then("leave it out of --features, or choose one of these")
+	case kind == "":
+		im.drop(name, why)
+		return nil
+	}
+	c := graph.Column{Name: name, Kind: kind, Width: 1, Values: p.names(kind, wordColumns)}
+	if len(im.columns) > 0 {
+		last := im.columns[len(im.columns)-1]
+		c.First = last.First + last.Width
+	}
+	switch kind {
+	case graph.NumberColumn:
+		c.Scale = 1
+	case graph.HashColumn:
+		c.Width = hashedColumns
+	default:
+		c.Width = len(c.Values)
+	}
+	if im.Fill != "" && kind != graph.WordsColumn {
+		c.Fill = new(float64)
+	}
+	if c.Width == 0 {
+		im.drop(name, "it holds no word")
+		return nil
+	}
+	im.columns = append(im.columns, newEncoder(c, i))
+	return nil
+}
+
+// measure gives numbers the mean and the scale of training rows.
+func (im *tableImport) measure() error {
+	if im.Standardise || im.Fill == "mean" {
+		if err := im.moments(); err != nil {
+			return err
+		}
+	}
+	if im.like == nil {
+		for _, e := range im.columns {
+			im.table.Columns = append(im.table.Columns, e.Column)
+		}
+	}
+	return nil
+}
+
+// again is another pass over the vertices, by their numbers.
+func (im *tableImport) again(yield func(v int, at int64, cells [][]byte) error) error {
+	v, n := 0, im.ids.len()
+	err := im.nodes.each(func(at int64, cells [][]byte) error {
+		if v++; v > n {
+			return nil
+		}
+		return yield(v-1, at, cells)
+	})
+	if err == nil && v != n {
+		err = fault.New(fault.IO, im.op(), im.nodes.path, "it had %d rows, and then %d", n, v).Then("import it when nobody writes to it")
+	}
+	return err
+}
+
+// moments is the pass over the vertices that finds mean and scale.
+func (im *tableImport) moments() error {
+	err := im.again(func(v int, _ int64, cells [][]byte) error {
+		for _, e := range im.columns {
+			if x, ok := number(cells[e.at]); ok && e.Kind == graph.NumberColumn && im.sets[v] == graph.SplitTrain {
+				e.counting.add(x)
+			}
+		}
+		return nil
+	})
+	for _, e := range im.columns {
+		if e.Kind != graph.NumberColumn {
+			continue
+		}
+		e.settle(im.Options)
+	}
+	return err
+}
+
+// encode is the pass over the vertices that makes features.
+func (im *tableImport) encode() (graph.Features, error) {
+	r, err := newFeatureRows(im.keep, im.nodes, im.columns, im.ids.len())
+	if err != nil {
+		return graph.Features{}, err
+	}
+	err = im.again(func(_ int, at int64, cells [][]byte) error {
+		r.next()
+		for _, e := range im.columns {
+			if err := e.encode(im.nodes, at, cells[e.at], r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	r.next()
+	return r.Features, err
+}
