@@ -111,15 +111,37 @@ func TestEdgeFeaturesIndependentOfRanks(t *testing.T) {
 	}
 }
 
+// A mini-batch that draws every edge, each with its features, is exact training but for the
+// order of sums, as in TestAllDrawnIsExact; one that draws some has the same bits on any number
+// of threads, and other losses than with other features.
+func TestDrawnEdgeFeatures(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		run := func(dim, ranks, threads int, batch string) []float64 {
+			c := quick(t)
+			c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.CacheInput = ranks, 0, threads, 10, 0, "off"
+			c.Model, c.Heads, c.Layers, c.LR, c.Dropout, c.Optimizer, c.AttentionDropout = "gatv2", 2, 3, 0.05, 0.3, "sgd", 0.2
+			c.Batch = batch
+			return train(t, c, describedGraph(t, directed, dim)).losses()
+		}
+		want := run(5, 1, 2, "full")
+		sameLosses(t, "neighbours", run(5, 3, 2, "neighbor:500,500,500,10000"), want, 1e-6)
+		sameLosses(t, "clusters", run(5, 1, 2, "cluster:7,7"), want, 1e-6)
+		for _, batch := range []string{"neighbor:2,3,2,10", "cluster:5,2"} {
+			some := run(5, 2, 1, batch)
+			if got := run(5, 2, 3, batch); !slices.Equal(got, some) {
+				t.Errorf("%s: %v with three threads, %v with one", batch, got, some)
+			}
+			if less := run(1, 2, 1, batch); math.Abs(some[9]-less[9]) < 1e-5 {
+				t.Errorf("%s: a loss of %v with five features and of %v with one", batch, some[9], less[9])
+			}
+		}
+	}
+}
+
 // What does not take features of edges says so, and a network that has been trained with some
 // predicts nothing with fewer.
 func TestEdgeFeaturesRefused(t *testing.T) {
 	data := describedGraph(t, true, 3)
-	batch := quick(t)
-	batch.Model, batch.Batch = "gatv2", "neighbor:2,2"
-	if err := Train(context.Background(), batch, data, IO{Out: io.Discard, Err: io.Discard}); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "leave --batch out") {
-		t.Errorf("a mini-batch: %v", err)
-	}
 	var warning strings.Builder
 	other := quick(t)
 	other.Epochs = 1

@@ -29,7 +29,8 @@ const debVocabulary = 1000
 // package that one of its Depends, Pre-Depends, Recommends, Suggests and
 // Enhances names, all alternatives included and in both directions. Names that
 // are only provided by packages (virtual) and names that the archive lacks are
-// counted in the log and are no edges. Features are binary and sparse: the
+// counted in the log and are no edges. Edges have the features that o.EdgeFeatures names
+// (debEdges). Features are binary and sparse: the
 // debVocabulary words found in the most short descriptions. The label is the
 // section. Labelled vertices are split at random 60/20/20.
 func debian(_ *keeper, o Options) (*graph.Content, error) {
@@ -41,13 +42,17 @@ func debian(_ *keeper, o Options) (*graph.Content, error) {
 		e := fault.New(fault.Missing, debOp, debPath(o), "there is no package in it")
 		return nil, e.Then(`run "apt-get update", then "apt-cache dumpavail" again`)
 	}
+	edges, err := a.edges(o)
+	if err != nil {
+		return nil, err
+	}
 	labels, classes := a.labels()
 	return &graph.Content{
 		Name:       "debian",
 		Source:     "debian: " + debPath(o),
 		Vertices:   int64(len(a.packages)),
-		Edges:      a.edges(o.Log),
-		Symmetrise: true,
+		Edges:      edges,
+		Symmetrise: len(o.EdgeFeatures) == 0,
 		Features:   a.features(),
 		Normalize:  o.Normalize,
 		Labels:     labels,
@@ -97,35 +102,6 @@ func debCorrupt(err error) bool {
 	var flateErr flate.CorruptInputError
 	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &flateErr)
-}
-
-// edges are the relations between packages of the archive, package→neighbour.
-// What comes twice and what relates a package to itself is left to graph.Write.
-func (a *debArchive) edges(logf func(string, ...any)) graph.EdgePairs {
-	index := make(map[string]uint32, len(a.packages))
-	for v, p := range a.packages {
-		index[p.name] = uint32(v)
-	}
-	var pairs graph.EdgePairs
-	var virtual int
-	unknown, unknownNames := 0, map[string]bool{}
-	for v, p := range a.packages {
-		for _, name := range p.relations {
-			u, known := index[name]
-			switch {
-			case known:
-				pairs = append(pairs, uint32(v), u)
-			case a.virtual[name]:
-				virtual++
-			default:
-				unknown++
-				unknownNames[name] = true
-			}
-		}
-	}
-	logf("debian: packages=%d other_versions=%d relations=%d to_virtual=%d to_unknown=%d unknown_names=%d",
-		len(a.packages), a.dropped, len(pairs)/2, virtual, unknown, len(unknownNames))
-	return pairs
 }
 
 // labels are the sections as class numbers, and the sections sorted.

@@ -9,9 +9,9 @@ import (
 // debPackage is what the importer keeps of a stanza.
 type debPackage struct {
 	name, version string
-	section       string   // without the archive area, "" where unknown
-	summary       string   // the short description
-	relations     []string // names in the relation fields, as often as they come
+	section       string        // without the archive area, "" where unknown
+	summary       string        // the short description
+	relations     []debRelation // packages in the relation fields, as often as they come
 }
 
 // debArchive is a whole archive.
@@ -70,23 +70,23 @@ func (c *debCursor) pkg(fields map[string]debField, start int, virtual map[strin
 		section: debSection(fields["section"].value),
 		summary: debSummary(fields),
 	}
-	for _, key := range debRelations {
-		p.relations = c.relation(p.relations, key, fields[key])
+	for i, key := range debRelations {
+		p.relations = c.relation(p.relations, 1<<i, key, fields[key])
 	}
-	for _, v := range c.relation(nil, "provides", fields["provides"]) {
-		virtual[v] = true
+	for _, v := range c.relation(nil, 0, "provides", fields["provides"]) {
+		virtual[v.name] = true
 	}
 	return p
 }
 
-// relation appends the names in a relation field to dst.
-func (c *debCursor) relation(dst []string, key string, f debField) []string {
-	names, bad, at := debRelationNames(dst, f.value)
+// relation appends the packages in a relation field to dst.
+func (c *debCursor) relation(dst []debRelation, field debSays, key string, f debField) []debRelation {
+	list, bad, at := debParseRelations(dst, field, f.value)
 	if bad != "" {
 		line := f.line + strings.Count(f.value[:at], "\n")
 		c.fail(line, "%s in field %s is not a package relation", debQuoted(bad), key)
 	}
-	return names
+	return list
 }
 
 // debSection drops the archive area: "non-free/games" is about games.

@@ -26,7 +26,7 @@ var debWanted = map[string]bool{
 	"depends": true, "pre-depends": true, "recommends": true, "suggests": true, "enhances": true,
 }
 
-// debRelations are the fields whose packages become neighbours.
+// debRelations are the fields whose packages become neighbours, in the order of debSays.
 var debRelations = []string{"depends", "pre-depends", "recommends", "suggests", "enhances"}
 
 // debField is the value of a field, folded lines joined by newlines, and the

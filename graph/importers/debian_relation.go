@@ -2,16 +2,35 @@ package importers
 
 import "strings"
 
-// debRelationNames appends to dst the package names that a relation field
+// debRelation is a package that a relation field names, and how.
+type debRelation struct {
+	name string
+	says debSays
+}
+
+// debSays is a set of things that an archive says of a relation, a bit each: the field
+// that it stands in, by its place in debRelations, and the two behind these.
+type debSays uint8
+
+const (
+	debOfVersions debSays = 1 << (5 + iota) // of certain versions alone
+	debFurther                              // behind another alternative
+)
+
+// debBits is how many bits a debSays has.
+const debBits = 7
+
+// debParseRelations appends to dst the packages that a relation field
 // speaks of: "a (>= 1) | b:any, c [amd64] <!nocheck>" names a, b and c. Each
-// alternative counts as one relation, whatever its version or architecture.
+// alternative counts as one relation, whatever its version or architecture, and says
+// what it says beside field.
 // An empty entry between commas is allowed, as apt allows it. A syntax error
 // is returned as the offending alternative and its offset in value.
-func debRelationNames(dst []string, value string) (names []string, bad string, at int) {
+func debParseRelations(dst []debRelation, field debSays, value string) (list []debRelation, bad string, at int) {
 	for entry := range strings.SplitSeq(value, ",") {
 		if strings.TrimSpace(entry) != "" {
 			var offset int
-			if dst, bad, offset = debAlternatives(dst, entry); bad != "" {
+			if dst, bad, offset = debAlternatives(dst, field, entry); bad != "" {
 				return dst, bad, at + offset
 			}
 		}
@@ -20,14 +39,18 @@ func debRelationNames(dst []string, value string) (names []string, bad string, a
 	return dst, "", 0
 }
 
-// debAlternatives appends the names of "a | b".
-func debAlternatives(dst []string, entry string) (names []string, bad string, at int) {
+// debAlternatives appends those of "a | b".
+func debAlternatives(dst []debRelation, says debSays, entry string) (list []debRelation, bad string, at int) {
 	for alt := range strings.SplitSeq(entry, "|") {
 		trimmed := strings.TrimSpace(alt)
-		name, ok := debRelationName(trimmed)
+		name, versioned, ok := debRelationName(trimmed)
 		switch {
 		case ok:
-			dst = append(dst, name)
+			r := debRelation{name, says}
+			if versioned {
+				r.says |= debOfVersions
+			}
+			dst, says = append(dst, r), says|debFurther
 		case trimmed == "": // shown with its neighbours
 			return dst, strings.TrimSpace(entry), at
 		default:
@@ -41,7 +64,7 @@ func debAlternatives(dst []string, entry string) (names []string, bad string, at
 // debRelationName parses one alternative: a name, an architecture qualifier, a
 // version in round, architectures in square and build profiles in angle
 // brackets (Debian policy 7.1), all but the name optional.
-func debRelationName(s string) (name string, ok bool) {
+func debRelationName(s string) (name string, versioned, ok bool) {
 	end := strings.IndexFunc(s, func(r rune) bool { return !debNameRune(r) })
 	if end < 0 {
 		end = len(s)
@@ -53,20 +76,22 @@ func debRelationName(s string) (name string, ok bool) {
 			end = len(s)
 		}
 		if end == 1 {
-			return "", false
+			return "", false, false
 		}
 		s = s[end:]
 	}
-	if s, ok = debBrackets(strings.TrimSpace(s), '(', ')', debVersioned); !ok {
-		return "", false
+	s = strings.TrimSpace(s)
+	versioned = strings.HasPrefix(s, "(")
+	if s, ok = debBrackets(s, '(', ')', debVersioned); !ok {
+		return "", false, false
 	}
 	if s, ok = debBrackets(s, '[', ']', debNonEmpty); !ok {
-		return "", false
+		return "", false, false
 	}
 	for s != "" && s[0] == '<' && ok {
 		s, ok = debBrackets(s, '<', '>', debNonEmpty)
 	}
-	return name, ok && s == "" && debPackageName(name)
+	return name, versioned, ok && s == "" && debPackageName(name)
 }
 
 // debBrackets cuts a leading bracket from s, when there is one, if its inside

@@ -191,7 +191,7 @@ func TestDebianErrors(t *testing.T) {
 	})
 }
 
-func TestDebRelationNames(t *testing.T) {
+func TestDebRelations(t *testing.T) {
 	for _, tt := range []struct{ in, want, bad string }{
 		{"a", "a", ""},
 		{"", "", ""},
@@ -213,7 +213,11 @@ func TestDebRelationNames(t *testing.T) {
 		{"a (>= 1) b", "", "a (>= 1) b"},
 	} {
 		t.Run(tt.in, func(t *testing.T) {
-			names, bad, _ := debRelationNames(nil, tt.in)
+			list, bad, _ := debParseRelations(nil, 1, tt.in)
+			var names []string
+			for _, r := range list {
+				names = append(names, r.name)
+			}
 			if got := strings.Join(names, " "); got != tt.want || bad != tt.bad {
 				t.Errorf("got %q and bad %q, want %q and %q", got, bad, tt.want, tt.bad)
 			}

@@ -55,6 +55,16 @@ func dglGraph(k *keeper, o Options, f *dglfile.File) (*graph.Content, error) {
 		return nil, err
 	}
 	d := &dglArrays{path: o.Src, graph: g, got: map[string]bool{}}
+	for i, name := range o.EdgeFeatures {
+		if a, _ := among(g.EdgeData, "edata", []string{name}); a == nil {
+			return nil, fault.New(fault.Data, opDGL, o.Src, "there is no %.60q in edata, which --edge-features names: %.200s", name, strings.Join(d.rest(nil), ", ")).
+				Then("name a tensor of edata")
+		}
+		if i == 0 {
+			d.features = name
+			o.EdgeFeatures = append([]string{"edge_attr"}, o.EdgeFeatures[1:]...) // under which pyg looks for it
+		}
+	}
 	c, err := pyg(k, o, opDGL, d)
 	if err != nil {
 		return nil, err
@@ -84,6 +94,8 @@ type dglArrays struct {
 	path  string
 	graph *dglfile.Graph
 	got   map[string]bool // where they lie: "ndata[feat]"
+	// features is the tensor of edata that is the features of edges, "" where the user names none.
+	features string
 }
 
 // find is the tensor that a name stands for, and where it lies.
@@ -95,8 +107,11 @@ func (d *dglArrays) find(name string) (a *npy.Array, place string) {
 		count := npy.Array{Type: "<i8", Shape: []int{}, Data: binary.LittleEndian.AppendUint64(nil, uint64(d.graph.Vertices))}
 		return &count, "vertices"
 	case "edge_weight":
-		return among(d.graph.EdgeData, "edata", dglWeights)
+		return among(d.graph.EdgeData, "edata", slices.DeleteFunc(slices.Clone(dglWeights), func(name string) bool { return name == d.features }))
 	case "edge_attr":
+		if d.features != "" {
+			return among(d.graph.EdgeData, "edata", []string{d.features})
+		}
 		if a, place := among(d.graph.EdgeData, "edata", dglFeatures); a != nil && len(a.Shape) == 2 && a.Shape[1] > 1 {
 			return a, place
 		}

@@ -194,3 +194,66 @@ func TestDGLEdgeFeatures(t *testing.T) {
 		t.Errorf("features of edges are %v, want %v", d.EdgeFeatures, want)
 	}
 }
+
+// An array that is named becomes features of edges, be it one column, and is then no weight.
+func TestNamedEdgeArrays(t *testing.T) {
+	column, attr := f4s(4, 1, 0.5, 2, -3, 4), f4s(4, 2, 1, 2, 3, 4, 5, 6, 7, 8)
+	flat := array("<f8", "(4,)", little([]float64{0.5, 2, -3, 4}))
+	weight := f4s(4, 1, 0.5, 2, 0, 4)
+	src := files(t, map[string][]byte{
+		"column.npz": tinyPyG("edge_attr", column), "flat.npz": tinyPyG("edge_attr", flat), "weight.npz": tinyPyG("edge_weight", weight),
+		"beside.npz": tinyPyG("edge_attr", column, "edge_weight", weight), "both.npz": tinyPyG("edge_attr", attr, "edge_weight", weight),
+		"positive.npz": tinyPyG("edge_attr", f4s(4, 1, 0.5, 2, 3, 4)), "nan.npz": tinyPyG("edge_attr", f4s(4, 1, 1, float32(math.NaN()), 1, 1)),
+		"other.npz": bundle(append(tinyCSR(weight), "attr_matrix", f4s(4, 2, tinyFeatures...), "labels", i8s(0, 1, 1, 0))...),
+	})
+	dgl := func(name string) string { return filepath.Join("testdata", name) }
+	// The edges are 0 to 1, 1 to 2, 2 to 0 and 3 to 0: the third and the fourth come first.
+	for _, c := range []struct {
+		from, path, name  string
+		features, weights []float32
+		says              string
+	}{
+		{"npz", "column.npz", "edge_attr", []float32{-3, 4, 0.5, 2}, nil, "edge_features=1"},
+		{"npz", "flat.npz", "edge_attr", []float32{-3, 4, 0.5, 2}, nil, "edge_features=1"},
+		{"npz", "weight.npz", "edge_weight", []float32{0, 4, 0.5, 2}, nil, "edge_features=1"},
+		{"npz", "beside.npz", "edge_attr", []float32{4, 0.5, 2}, []float32{4, 0.5, 2}, "edge_features=1"},
+		{"npz", "beside.npz", "", nil, []float32{4, 0.5, 2}, "edge_attr is left out beside edge_weight; --edge-features edge_attr"},
+		{"npz", "both.npz", "edge_weight", []float32{0, 4, 0.5, 2}, nil, "edge_attr is left out: --edge-features names edge_weight"},
+		{"npz", "positive.npz", "", nil, []float32{3, 4, 0.5, 2}, "one column is a weight; --edge-features edge_attr makes it a feature"},
+		{"dgl", dgl("features.dgl"), "e", []float32{2, 1, 4, 3}, nil, `left_out=edata["feat"]`},
+		{"dgl", dgl("csr.dgl"), "weight", []float32{0, 4, 0.5, 2}, nil, "edge_features=1"},
+		{"dgl", dgl("csr.dgl"), "kind", []float32{0, 1, 1}, []float32{4, 0.5, 2}, "edge_features=1"},
+	} {
+		o := Options{Src: c.path}
+		if c.from == "npz" {
+			o.Src = filepath.Join(src, c.path)
+		}
+		if c.name != "" {
+			o.EdgeFeatures = []string{c.name}
+		}
+		d, log := written(t, c.from, o)
+		if !slices.Equal(d.EdgeFeatures, c.features) || !slices.Equal(d.Weights, c.weights) || !strings.Contains(log, c.says) {
+			t.Errorf("%s of %s: features %v, weights %v, log lacks %q:\n%s", c.name, c.path, d.EdgeFeatures, d.Weights, c.says, log)
+		}
+	}
+	for _, c := range []struct {
+		path, names string
+		kind        fault.Kind
+		want        string
+	}{
+		{"nan.npz", "edge_attr", fault.Data, "feature 0 of edge 1 is NaN"}, {"column.npz", "edge_weight", fault.Data, "there is no edge_weight"},
+		{"column.npz", "x", fault.Usage, `names "x"`}, {"both.npz", "edge_attr,edge_weight", fault.Usage, "names 2 arrays"},
+		{"other.npz", "edge_attr", fault.Usage, "has no edge_index"},
+	} {
+		o := Options{Src: filepath.Join(src, c.path), Dst: filepath.Join(t.TempDir(), "out")}
+		o.EdgeFeatures = strings.Split(c.names, ",")
+		if _, err := Import("npz", o); fault.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %s: %v, want %q", c.names, c.path, err, c.want)
+		}
+	}
+	o := Options{Src: dgl("features.dgl"), Dst: filepath.Join(t.TempDir(), "out")}
+	o.EdgeFeatures = []string{"z"}
+	if _, err := Import("dgl", o); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), `no "z" in edata`) || !strings.Contains(err.Error(), `edata["e"]`) {
+		t.Errorf("got %v", err)
+	}
+}

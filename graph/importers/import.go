@@ -47,7 +47,10 @@ type importer struct {
 	isTable  bool // has columns, which options may be about
 	weights  bool // is read with weights of edges, if it has some
 	features bool // and with features of edges that no flag names
-	several  bool // may hold several graphs
+	// named are what --edge-features may name where there are no columns, nil for nothing, and
+	// an empty list where only the source says what there is.
+	named   []string
+	several bool // may hold several graphs
 	// onlySplit says why --split has nothing to choose from, "" where it has.
 	onlySplit string
 }
@@ -55,9 +58,9 @@ type importer struct {
 // table lists the formats; "auto" takes the first that recognises the source.
 var table = []importer{
 	{name: "raw", read: raw, recognises: isRaw},
-	{name: "npz", read: npz, recognises: isNpz, weights: true, features: true},
-	{name: "torch", read: torch, recognises: isTorch, after: sayDirection, weights: true, features: true},
-	{name: "dgl", read: dgl, recognises: isDGL, after: sayDirection, weights: true, features: true, several: true},
+	{name: "npz", read: npz, recognises: isNpz, weights: true, features: true, named: pygEdgeArrays},
+	{name: "torch", read: torch, recognises: isTorch, after: sayDirection, weights: true, features: true, named: pygEdgeArrays},
+	{name: "dgl", read: dgl, recognises: isDGL, after: sayDirection, weights: true, features: true, named: []string{}, several: true},
 	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "there is only the public one"},
 	{name: "ogb", read: ogb, recognises: isOGB, features: true},
 	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), weights: true, onlySplit: "role.json holds the only one"},
@@ -65,7 +68,7 @@ var table = []importer{
 	{name: "bsnap", read: bsnap, recognises: isBsnap, after: keepParts,
 		onlySplit: "the files hold none to choose from, and one is drawn from --seed"},
 	{name: "snap", read: snap, recognises: isSnap},
-	{name: "debian", read: debian, recognises: isStandardInput},
+	{name: "debian", read: debian, recognises: isStandardInput, named: debColumnNames()},
 	{name: "csv", read: csvFormat.read, recognises: csvFormat.recognises, after: sayDirection, isTable: true},
 	{name: "parquet", read: parquetFormat.read, recognises: parquetFormat.recognises, after: sayDirection, isTable: true},
 }
@@ -135,6 +138,12 @@ func (f *importer) load(o Options) (c *graph.Content, release func(), err error)
 		columns := o.TableOptions
 		columns.DropWeights = columns.DropWeights && !f.weights
 		columns.DropEdgeFeatures = columns.DropEdgeFeatures && !f.features
+		if f.named != nil {
+			if err := f.checkNamed(o); err != nil {
+				return nil, nil, err
+			}
+			columns.EdgeFeatures = nil
+		}
 		if err := columns.onlyTables("import "+f.name, o.Src); err != nil {
 			return nil, nil, err
 		}
@@ -145,6 +154,17 @@ func (f *importer) load(o Options) (c *graph.Content, release func(), err error)
 		return nil, nil, err
 	}
 	return c, k.release, nil
+}
+
+// checkNamed refuses what --edge-features cannot name.
+func (f *importer) checkNamed(o Options) error {
+	for i, name := range o.EdgeFeatures {
+		if len(f.named) > 0 && (slices.Contains(o.EdgeFeatures[:i], name) || !slices.Contains(f.named, name)) {
+			return fault.New(fault.Usage, "import "+f.name, o.Src, "--edge-features names %q, which is no feature of edges there or named twice", name).
+				Then("name some of %s, each once", strings.Join(f.named, ", "))
+		}
+	}
+	return nil
 }
 
 // noChoice refuses to choose a split where why says that there is no choice.

@@ -28,6 +28,9 @@ func npz(k *keeper, o Options) (*graph.Content, error) {
 	}
 	var c *graph.Content
 	switch {
+	case len(o.EdgeFeatures) > 0 && !z.Has("edge_index"):
+		return nil, fault.New(fault.Usage, opNpz, o.Src, "--edge-features=%s, and the file has no edge_index", strings.Join(o.EdgeFeatures, ",")).
+			Then("leave --edge-features out: only edges of PyTorch Geometric's names have some")
 	case z.Has("adj_indptr"):
 		c, err = benchmark(k, o, z, benchmarkKeys{"adj_", "attr_", "labels_"})
 	case z.Has("adj_matrix.indptr"):

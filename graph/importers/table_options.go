@@ -19,7 +19,7 @@ type TableOptions struct {
 	Features         []string `placeholder:"A,B" help:"Columns that become features (csv, parquet). Empty: all others."`
 	Ends             []string `placeholder:"A,B" help:"Columns of an edge's source and destination (csv, parquet). Empty: src,dst."`
 	Weight           string   `placeholder:"COLUMN" help:"Column of the edges' weights (csv, parquet). Empty: weight, where there is one."`
-	EdgeFeatures     []string `name:"edge-features" placeholder:"A,B" help:"Columns of numbers that are the features of edges (csv, parquet)."`
+	EdgeFeatures     []string `name:"edge-features" placeholder:"A,B" help:"What becomes features of edges: columns of numbers (csv, parquet), an array (npz, torch, dgl), or some of field,version,alternative (debian)."`
 	DropEdgeFeatures bool     `name:"drop-edge-features" help:"Take edges without their features (npz, torch, dgl, ogb)."`
 	DropWeights      bool     `help:"Take weighted edges without their weights (csv, parquet, npz, graphsaint, torch, dgl)."`
 	DropUnknown      bool     `help:"Leave out edges whose ends are no vertices (csv, parquet)."`

@@ -2,7 +2,6 @@ package importers
 
 import (
 	"math"
-	"slices"
 
 	"siafu/graph"
 	"siafu/graph/npy"
@@ -95,81 +94,6 @@ func (e weightedRows) EachWeight(yield func(src, dst uint32, weight float32) err
 		}
 	}
 	return nil
-}
-
-// pygEdgeData gives edges what the file has of them: weights, and the features of an edge_attr
-// of several columns.
-func pygEdgeData(k *keeper, o Options, in namedArrays, ends endRows) (graph.EdgeSource, error) {
-	edges, err := pygWeights(o, in, ends)
-	if err != nil || !in.has("edge_attr") {
-		return edges, err
-	}
-	a := in.get("edge_attr")
-	switch {
-	case a.err != nil:
-		return nil, a.err
-	case len(a.Shape) < 2 || len(a.Shape) == 2 && a.Shape[1] == 1:
-		return edges, nil // weights, if any
-	case len(a.Shape) != 2 || a.Shape[0] != len(ends.src) || a.Shape[1] == 0:
-		return nil, a.bad("features of edges have shape %v, expected are %d rows", a.Shape, len(ends.src)).Then("give each edge a row")
-	case o.DropEdgeFeatures:
-		o.Log("warning: path=%s edge_attr is dropped", o.Src)
-		return edges, nil
-	}
-	features, err := a.float32s(k)
-	if err != nil {
-		return nil, err
-	}
-	dim := a.Shape[1]
-	if i := slices.IndexFunc(features, graph.NotFinite); i >= 0 {
-		return nil, a.bad("feature %d of edge %d is %v", i%dim, i/dim, features[i]).Then("replace it by a number, or leave features out with --drop-edge-features")
-	}
-	o.Log("edge_features=%d path=%s", dim, a.path)
-	weights, _ := edges.(weightedRows)
-	return graph.WithFeatures(edges, dim, func(yield func(src, dst uint32, weight float32, features []float32) error) error {
-		for i, u := range ends.src {
-			w := float32(1)
-			if weights.weights != nil {
-				w = weights.weights[i]
-			}
-			if w == 0 {
-				continue
-			}
-			if err := yield(u, ends.dst[i], w, features[i*dim:][:dim]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}), nil
-}
-
-// pygWeights gives edges the weights of edge_weight, else of an edge_attr of one column;
-// none where all are 1.
-func pygWeights(o Options, in namedArrays, edges endRows) (graph.EdgeSource, error) {
-	for _, name := range []string{"edge_weight", "edge_attr"} {
-		if !in.has(name) {
-			continue
-		}
-		a := in.get(name)
-		if a.err == nil && name == "edge_attr" && len(a.Shape) > 1 && a.Shape[1] != 1 {
-			continue // they are features
-		}
-		if a.err == nil && len(a.Shape) == 2 && a.Shape[1] > 1 {
-			return nil, a.bad("it has %d columns, and an edge has one weight", a.Shape[1]).Then("call it edge_attr where these are features of edges")
-		}
-		weights, err := a.edgeWeights(len(edges.src))
-		switch {
-		case err != nil:
-			return nil, err
-		case weights == nil:
-			return edges, nil
-		case o.DropWeights:
-			o.Log("warning: path=%s %s is dropped", o.Src, name)
-			return edges, nil
-		}
-		return weightedRows{edges, weights}, nil
-	}
-	return edges, nil
 }
 
 // edgeWeights are those of so many edges, nil where all are 1.

@@ -14,13 +14,16 @@ type Clusters struct {
 	start   []int64  // [clusters+1]
 	members []uint32 // [own] by cluster
 	places  []int32  // of own vertices in the field, -1: none
+	edgeDim int      // features that edges bring along
 	field   Field
 }
 
 // NewClusters takes the cluster of each own vertex, of so many. Fields have so many
-// layers, and this rank's number is rank. Memory comes from a.
-func NewClusters(s *shard.Shard, rank, clusters, layers int, of []uint32, team *kernels.Team, a *mapped.Arena) *Clusters {
+// layers, and this rank's number is rank. Edges bring edgeDim features along, all that those
+// of the shard have, or 0. Memory comes from a.
+func NewClusters(s *shard.Shard, rank, clusters, layers, edgeDim int, of []uint32, team *kernels.Team, a *mapped.Arena) *Clusters {
 	c := newClusters(s, rank, clusters, layers, team, a)
+	c.edgeDim = edgeDim
 	for i := range c.places {
 		c.places[i] = -1
 	}
@@ -74,9 +77,10 @@ func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
 	e := &f.Layers[0]
 	e.clear()
 	for i, v := range f.Rows {
-		for _, u := range s.In.Cols[s.In.Offsets[v.Row]:s.InOwnEnd[v.Row]] {
-			if at := c.places[u]; at >= 0 {
+		for k := s.In.Offsets[v.Row]; k < s.InOwnEnd[v.Row]; k++ {
+			if at := c.places[s.In.Cols[k]]; at >= 0 {
 				e.Sources = append(e.Sources, uint32(at))
+				e.Features = append(e.Features, s.EdgeFeatures[int(k)*c.edgeDim:int(k+1)*c.edgeDim]...)
 				f.OutDegree[at]++
 			}
 		}
@@ -84,7 +88,7 @@ func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
 		f.IDs[i], f.InDegree[i] = s.Own[v.Row], uint32(e.Offsets[i+1]-e.Offsets[i])
 	}
 	for l := range f.Layers {
-		f.Layers[l] = Edges{Offsets: e.Offsets, Sources: e.Sources}
+		f.Layers[l] = Edges{Offsets: e.Offsets, Sources: e.Sources, Features: e.Features}
 	}
 	for l := range f.Ends {
 		f.Ends[l] = len(f.Rows)

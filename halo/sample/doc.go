@@ -9,6 +9,8 @@
 // (kernels.Sample), and of the order in which the owner has its neighbours: not of
 // threads, and what two ranks sample of one vertex in one step is the same.
 //
+// Edges bring their features along where the network takes some.
+//
 // Clusters joins some of the clusters that the own vertices of a rank are cut into, with
 // the edges that both ends of are in them (Cluster-GCN, Chiang et al., KDD'19).
 //

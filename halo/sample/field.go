@@ -23,11 +23,14 @@ type Edges struct {
 	Offsets []int64
 	Sources []uint32
 	Factor  []float32 // nil: all are there
+	// Features are those of the edges [sources x EdgeDim]; none where they have none, or
+	// nobody asks for them.
+	Features []float32
 }
 
 // clear leaves no edges.
 func (e *Edges) clear() {
-	e.Offsets, e.Sources, e.Factor = append(e.Offsets[:0], 0), e.Sources[:0], e.Factor[:0]
+	e.Offsets, e.Sources, e.Factor, e.Features = append(e.Offsets[:0], 0), e.Sources[:0], e.Factor[:0], e.Features[:0]
 }
 
 // end ends the edges into a row, which have so many neighbours to stand for.

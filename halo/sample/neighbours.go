@@ -19,7 +19,9 @@ type Options struct {
 	Fanouts []int
 	// Self has a vertex be one of its own neighbours, as with the self loops of Kipf's Â.
 	Self bool
-	Team *kernels.Team
+	// EdgeDim is how many features edges bring along: all that those of the shard have, or 0.
+	EdgeDim int
+	Team    *kernels.Team
 }
 
 // Neighbours draws fields of sampled neighbours.
@@ -125,7 +127,8 @@ func (n *Neighbours) place(v Vertex) uint32 {
 func (n *Neighbours) grow(layer, step int) error {
 	f, draw := &n.field, kernels.Sample{Seed: n.o.Seed, Step: step, Layer: layer}
 	answer := func(rows []uint32) []uint32 { return n.samples(rows, draw) }
-	lists, err := n.ask(f.Rows, 1+2*n.o.Fanouts[layer], answer, answer)
+	each := n.each()
+	lists, err := n.ask(f.Rows, 1+each*n.o.Fanouts[layer], answer, answer)
 	if err != nil {
 		return err
 	}
@@ -137,16 +140,17 @@ func (n *Neighbours) grow(layer, step int) error {
 			return n.damaged(int(v.Rank))
 		}
 		pool := int((*list)[0])
-		drawn := 2 * min(pool, n.o.Fanouts[layer])
+		drawn := each * min(pool, n.o.Fanouts[layer])
 		if drawn > len(*list)-1 {
 			return n.damaged(int(v.Rank))
 		}
-		for at := 1; at <= drawn; at += 2 {
+		for at := 1; at <= drawn; at += each {
 			u := Vertex{(*list)[at], (*list)[at+1]}
 			if int(u.Rank) >= n.o.Comm.Size() || int(u.Rank) == n.o.Comm.Rank() && int(u.Row) >= len(n.places) {
 				return n.damaged(int(v.Rank))
 			}
 			e.Sources = append(e.Sources, n.place(u))
+			e.Features = append(e.Features, floats((*list)[at+2:at+each])...)
 		}
 		e.end(pool)
 		*list = (*list)[1+drawn:]
@@ -195,12 +199,15 @@ func (n *Neighbours) ask(rows []Vertex, each int, answer, own func(rows []uint32
 // rowGrain is how many vertices a worker draws for at a time.
 const rowGrain = 64
 
+// each is how many numbers a sample takes: rank, row, and the features of the edge.
+func (n *Neighbours) each() int { return 2 + n.o.EdgeDim }
+
 // samples are those of own rows, for each how many neighbours it has and those drawn, as
-// rank and row.
+// rank and row, and the features of the edge.
 func (n *Neighbours) samples(rows []uint32, draw kernels.Sample) []uint32 {
-	k, start := n.o.Fanouts[draw.Layer], make([]int, len(rows)+1)
+	k, start, each := n.o.Fanouts[draw.Layer], make([]int, len(rows)+1), n.each()
 	for i, row := range rows {
-		start[i+1] = start[i] + 1 + 2*min(n.pool(row), k)
+		start[i+1] = start[i] + 1 + each*min(n.pool(row), k)
 	}
 	out := make([]uint32, start[len(rows)])
 	n.o.Team.Run(len(rows), rowGrain, func(lo, hi int) {
@@ -210,8 +217,11 @@ func (n *Neighbours) samples(rows []uint32, draw kernels.Sample) []uint32 {
 			to[0] = uint32(n.pool(row))
 			chosen = draw.Draw(chosen[:0], n.o.Shard.Own[row], k, int(to[0]))
 			for j, at := range chosen {
-				v := n.neighbour(row, at)
-				to[1+2*j], to[2+2*j] = v.Rank, v.Row
+				v, to := n.neighbour(row, at), to[1+each*j:][:each]
+				to[0], to[1] = v.Rank, v.Row
+				if k := n.o.Shard.In.Offsets[row] + int64(at); k < n.o.Shard.In.Offsets[row+1] { // it is not the vertex itself
+					copy(floats(to[2:]), n.o.Shard.EdgeFeatures[int(k)*n.o.EdgeDim:])
+				}
 			}
 		}
 	})

@@ -28,10 +28,6 @@ func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 		return fault.New(fault.Usage, "train", "", "%s of edges with %d features, and those of %s have %d", net.Kind, dim, meta.Name, meta.EdgeDim).
 			Then("use a dataset whose edges have the features that the network was trained with")
 	}
-	if net.Design.EdgeDim > 0 && c.Batching().Kind != "" {
-		return fault.New(fault.Usage, "train", "", "--batch=%s on %s, whose edges have features", c.Batch, meta.Name).
-			Then("leave --batch out, or import the dataset without --edge-features: the edges of a mini-batch are taken without features")
-	}
 	if !meta.Weighted || !net.Weighs() {
 		return nil
 	}

@@ -49,7 +49,7 @@ func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) er
 func (e *Engine) sampling() sample.Options {
 	return sample.Options{
 		Comm: e.Peers, Shard: e.Shard, Seed: e.Config.Seed, Fanouts: e.Config.Batching().Fanouts, Team: e.packers,
-		Self: e.Config.Model == "gcn" || e.Config.Model == "gin",
+		Self: e.Config.Model == "gcn" || e.Config.Model == "gin", EdgeDim: e.Network.Design.EdgeDim,
 	}
 }
 
@@ -95,7 +95,7 @@ func (d drawn) step(f *sample.Field) *lockstep {
 			blocks[l] = blocks[l-1]
 			continue
 		}
-		blocks[l] = graphwork.Block{Shard: blockOf(f, l), Factor: factorsOf(f, l)}
+		blocks[l] = graphwork.Block{Shard: blockOf(f, l, e.Network.Design.EdgeDim), Factor: factorsOf(f, l)}
 	}
 	for k := range ends {
 		ends[k] = f.Ends[len(f.Ends)-1-k]
@@ -108,13 +108,32 @@ func (d drawn) step(f *sample.Field) *lockstep {
 }
 
 // blockOf is a shard of the rows that a layer reads, with the edges that it gathers
-// along.
-func blockOf(f *sample.Field, l int) *shard.Shard {
+// along, each with dim features.
+func blockOf(f *sample.Field, l, dim int) *shard.Shard {
 	n, e := f.Ends[l], f.Layers[l]
 	for len(e.Offsets) <= n { // the others gather nothing
 		e.Offsets = append(e.Offsets, int64(len(e.Sources)))
 	}
-	return sampledShard(graph.CSR{Offsets: e.Offsets, Cols: e.Sources}, e.Offsets[1:], f.IDs, f.InDegree[:n], f.OutDegree[:n], 0)
+	s := sampledShard(graph.CSR{Offsets: e.Offsets, Cols: e.Sources}, e.Offsets[1:], f.IDs, f.InDegree[:n], f.OutDegree[:n], 0)
+	s.EdgeDim, s.EdgeFeatures, s.EdgeMeans = dim, e.Features, meansOf(e, dim)
+	return s
+}
+
+// meansOf are the means of the dim features of the edges into each row, 0 where there are none:
+// what its edge to itself has in a step, whose edges are those that are drawn.
+func meansOf(e sample.Edges, dim int) []float32 {
+	means := make([]float32, (len(e.Offsets)-1)*dim)
+	for v := range len(e.Offsets) - 1 {
+		from, to := int(e.Offsets[v]), int(e.Offsets[v+1])
+		for j := range dim {
+			sum := 0.0
+			for i := from; i < to; i++ {
+				sum += float64(e.Features[i*dim+j])
+			}
+			means[v*dim+j] = float32(sum / float64(max(to-from, 1)))
+		}
+	}
+	return means
 }
 
 // factorsOf are those of the rows that a layer reads, nil where all edges are there.
@@ -136,7 +155,7 @@ func (e *Engine) newJoined(t *trainer, b *batches, update func(layer int) error)
 	of := e.cluster(c.Clusters)
 	debug.FreeOSMemory() // of what cutting needed
 	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
-	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, e.Network.Layers(), of, e.packers, e.Arena)
+	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, e.Network.Layers(), e.Network.Design.EdgeDim, of, e.packers, e.Arena)
 	d := drawn{e.newTurns(t, e.batchNetwork(), []int{largest(source, c.Clusters, c.Joined)}, b.count, update)}
 	b.source, b.under, b.joined = nothingSent{}, d.like, source
 	b.draw = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }

@@ -88,9 +88,11 @@ func (e *Engine) sketchDrawn(c shard.Counts, a *mapped.Arena) {
 	b, most, net := e.Config.Batching(), Drawn(e.Config, e.Shard.Vertices, c), e.batchNetwork()
 	store := e.sketchTurns(net, most, a)
 	blocks, rows := make([]graphwork.Block, len(net.Layers)), most[0]
+	dim := e.Network.Design.EdgeDim
 	block := func(n, edges int) graphwork.Block {
+		mapped.Make[float32](a.For(BatchEdges), (n+edges)*dim)
 		counts := shard.Counts{Vertices: int64(n), Edges: int64(edges)}
-		return graphwork.Block{Shard: shard.Sketch(shard.Shard{Parts: 1, Directed: true}, counts, false, mapped.NewSketch())}
+		return graphwork.Block{Shard: shard.Sketch(shard.Shard{Parts: 1, Directed: true, EdgeDim: dim}, counts, false, mapped.NewSketch())}
 	}
 	if b.Kind == config.Cluster {
 		sample.SketchClusters(e.Shard, a)
