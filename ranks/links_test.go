@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -11,9 +12,11 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"siafu/graph"
+	"siafu/graph/fault"
 	"siafu/graph/holdout"
 	"siafu/graph/npy"
 	"siafu/ranks/predictions"
@@ -39,13 +42,18 @@ func TestGradientOfLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range []string{"mlp", "gcn", "gcn, scored by a perceptron"} {
+		for _, kind := range []string{"mlp", "gcn", "gcn, scored by a perceptron", "gcn, scored by a perceptron with dropout"} {
 			c := quick(t)
 			kind, scored, _ := strings.Cut(kind, ", ")
 			if scored != "" {
 				c.LinkScore, c.LinkHidden = "mlp", 7
 			}
 			c.Model, c.Dropout, c.WeightDecay, c.Epochs, c.Embedding, c.Servers = kind, 0, 0, 1, 5, 0
+			if strings.HasSuffix(scored, "dropout") {
+				// The loss of an epoch is that of its training pass. Were masks of a pair
+				// not those of its ends turned round, little dropout would hide it.
+				c.LinkDropout = 0.9
+			}
 			c.Optimizer, c.Momentum, c.LR, c.Hidden = "sgd", 0, 1, 6
 			s := c.NetworkOf(meta)
 			rng := rand.New(rand.NewPCG(1, 2))
@@ -135,7 +143,7 @@ func TestLinksOnThreads(t *testing.T) {
 		data := linked(t, directed)
 		c := quick(t)
 		if i > 1 {
-			c.LinkScore = "mlp"
+			c.LinkScore, c.LinkDropout = "mlp", 0.3
 		}
 		c.Epochs, c.Ranks, c.Servers, c.Threads = 3, 2, 0, 1
 		one := train(t, c, data)
@@ -167,6 +175,7 @@ func TestLinksRefused(t *testing.T) {
 		{data, func(c *Config) { c.Embedding = 0 }, "1 or more"},
 		{data, func(c *Config) { c.LinkLayers = 0 }, "1 to 64"},
 		{data, func(c *Config) { c.LinkHidden = 0 }, "1 to 65536"},
+		{data, func(c *Config) { c.LinkDropout = 1 }, "below 1"},
 		{generated(t, false), func(c *Config) { c.LinkScore = "mlp" }, "leave --link-score out"},
 	} {
 		c := quick(t)
@@ -348,5 +357,38 @@ func TestLinksOfBlocks(t *testing.T) {
 	// others, an AUC of 0.9 has a standard error of 0.011 (Hanley & McNeil 1982)
 	if math.Abs(got-best) > 0.03 || best < 0.8 || h.Test.Edges.Len() < 350 {
 		t.Errorf("the area is %.4f, of blocks %.4f", got, best)
+	}
+}
+
+// A run for links that has ended and goes on, or is stopped and goes on, ends as one that
+// never stopped, to the last bit, with what is drawn anew in each epoch: pairs, and what a
+// perceptron drops.
+func TestLinksResumed(t *testing.T) {
+	data := linked(t, false)
+	for _, score := range []string{"dot", "mlp"} {
+		t.Run(score, func(t *testing.T) {
+			c := saving(t, "off")
+			c.Epochs, c.Ranks, c.Servers, c.LinkScore, c.LinkDropout, c.LinkHidden = 12, 2, 0, score, 0.3, 9
+			want := train(t, c, data)
+			c.CheckpointEvery, c.Out = "2e", c.Out+"-resumed"
+			c.Epochs = 5
+			train(t, c, data)
+			c.Epochs, c.Resume = 12, "auto"
+			if err := stopAt(t, c, data, syscall.SIGTERM, 8); fault.KindOf(err) != fault.Stopped {
+				t.Fatalf("a stopped run says %v", err)
+			}
+			train(t, c, data)
+			got := readRun(t, c.Out)
+			sameLosses(t, score, got.losses(), want.losses(), 0)
+			if !bytes.Equal(got.model, want.model) || !reflect.DeepEqual(got.Summary.Metrics, want.Summary.Metrics) {
+				t.Error("models or metrics differ")
+			}
+			if score == "mlp" {
+				c.LinkDropout, c.Epochs = 0.4, 13
+				if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), "link-dropout") {
+					t.Errorf("with other dropout it says %v", err)
+				}
+			}
+		})
 	}
 }
