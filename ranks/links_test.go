@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -19,6 +20,9 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/holdout"
 	"siafu/graph/npy"
+	"siafu/graph/partition"
+	"siafu/ranks/engine"
+	"siafu/ranks/forecast"
 	"siafu/ranks/predictions"
 	"siafu/ranks/safetensors"
 )
@@ -302,9 +306,6 @@ func TestPairsByPerceptron(t *testing.T) {
 	if n := 4*5 + 5 + 5*5 + 5 + 5 + 1; s.HeadRange().Hi-s.HeadRange().Lo != n || len(run.weights(t, s)) != s.NumWeights() {
 		t.Errorf("the perceptron has the weights %v of %d, want %d", s.HeadRange(), s.NumWeights(), n)
 	}
-	if err := Export(ExportOptions{Run: c.Out, PyTorch: true}, io.Discard); !strings.Contains(fmt.Sprint(err), "perceptron") {
-		t.Errorf("an export says %v", err)
-	}
 	other := c
 	other.Init, other.Out, other.LinkHidden = filepath.Join(c.Out, "model.safetensors"), filepath.Join(t.TempDir(), "run"), 6
 	if err := Train(context.Background(), other, data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), "score.0.weight") {
@@ -390,5 +391,71 @@ func TestLinksResumed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Exported networks for links make siafu's embeddings in PyTorch, and score pairs as siafu
+// does, by products and by a perceptron.
+func TestPyTorchScoresPairs(t *testing.T) {
+	python, data := withPyTorch(t), linked(t, true)
+	file := filepath.Join(t.TempDir(), "pairs.csv")
+	text := "src,dst\n"
+	for v := range 300 {
+		text += fmt.Sprintf("%d,%d\n", v, (7*v+5)%400)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, score := range []string{"dot", "mlp"} {
+		c := quick(t)
+		c.Epochs, c.LinkScore, c.LinkHidden, c.Initializer = 6, score, 7, "torch"
+		train(t, c, data)
+		p := PredictConfig{Tensor: "cpu", StallWarn: "1m", StallAbort: "1m", Pairs: file}
+		if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); err != nil {
+			t.Fatal(err)
+		}
+		if err := Export(ExportOptions{Run: c.Out, PyTorch: true}, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		at := filepath.Join(c.Out, "predictions")
+		args := []string{filepath.Join(c.Out, "model.py"), data, filepath.Join(at, predictions.EmbeddingFile), filepath.Join(at, predictions.PairsFile)}
+		if out, err := exec.Command(python, args...).CombinedOutput(); err != nil || !strings.Contains(string(out), "largest_score=") {
+			t.Errorf("%s: %v:\n%s", score, err, out)
+		}
+	}
+}
+
+// A forecast knows what the perceptron and its dropout take of a rank, and that dot products
+// take neither.
+func TestHeadIsForetold(t *testing.T) {
+	data := linked(t, false)
+	meta, err := graph.ReadMeta(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := quick(t)
+	c.Ranks, c.Servers, c.LinkHidden, c.LinkDropout = 1, 0, 9, 0.3
+	of := func(score, term string) int64 {
+		c.LinkScore = score
+		f, _, err := forecast.Of(c, meta, 1, 0, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := partition.Find(parted(t, data), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range f.GraphRank(0, own.Report.Ranks[0]) {
+			if x.Name == term {
+				return x.Bytes
+			}
+		}
+		return 0
+	}
+	if got, want := of("mlp", "perceptron of pairs"), 4*engine.HeadFloats(c.NetworkOf(meta)); got != want || want == 0 {
+		t.Errorf("the perceptron is foretold to take %d bytes, want %d", got, want)
+	}
+	if of("mlp", "ids of pairs") == 0 || of("dot", "perceptron of pairs") != 0 || of("dot", "ids of pairs") != 0 {
+		t.Error("ids of pairs are foretold where nothing is dropped, or not where something is")
 	}
 }

@@ -20,7 +20,7 @@ import (
 type Head struct {
 	team   *kernels.Team
 	drop   kernels.PairDropout // of the last Scores
-	params []Param // by twos, [in x out] and [1 x out]
+	params []Param             // by twos, [in x out] and [1 x out]
 	n      int
 	width  int
 	values [][]float32 // the input of each of its layers [pairs x in], and the scores
@@ -77,6 +77,16 @@ func (s Spec) NewHead(team *kernels.Team, pairs int) *Head {
 	}
 	room(1)
 	return h
+}
+
+// HeadFloats are what NewHead makes room for.
+func (s Spec) HeadFloats(pairs int) (n int64) {
+	for _, w := range s.headShapes() {
+		if !w.Bias {
+			n += 2 * int64(pairs) * int64(w.Rows)
+		}
+	}
+	return n + 2*int64(pairs)
 }
 
 // Scores are those of the pairs of rows that x and y give, until the next call. weights is

@@ -14,11 +14,11 @@ const headLanes = 8
 // linkHead scores the pairs of a rank.
 type linkHead struct {
 	lanes   [headLanes]headLane
-	idle    chan *headLane // of scores without gradients
-	weights []float32      // of the pass
+	idle    chan *headLane      // of scores without gradients
+	weights []float32           // of the pass
 	drop    kernels.PairDropout // of the pass, without ids
-	grad    []float32      // of this rank
-	turned  []float32      // what other ends' gradients get of the pairs in hand [pairs x width]
+	grad    []float32           // of this rank
+	turned  []float32           // what other ends' gradients get of the pairs in hand [pairs x width]
 }
 
 // headLane is what one worker needs at a time. In hand are pairs of rows of x.
@@ -45,6 +45,16 @@ func (e *Engine) newLinkHead() (*linkHead, error) {
 		h.idle <- &h.lanes[k]
 	}
 	return h, nil
+}
+
+// HeadFloats are what the ranks' own heads and gradients of weights take, 0 where the dot
+// product scores pairs.
+func HeadFloats(net model.Spec) int64 {
+	if net.Design.ScoreLayers == 0 {
+		return 0
+	}
+	at := net.HeadRange()
+	return headLanes*net.HeadFloats(pairBlock) + (headLanes+1)*int64(at.Hi-at.Lo)
 }
 
 // begin takes the weights and the dropout of a pass, and has no gradient yet.
@@ -163,7 +173,6 @@ func (p *pairing) dropped(lane *headLane, l *pairList, first, n int) kernels.Pai
 	drop.Lesser, drop.Greater = lane.ids[0][:], lane.ids[1][:]
 	return drop
 }
-
 
 // rowOf is the row in hand of a local vertex, of this rank or another.
 func (p *pairing) rowOf(v uint32) []float32 { return p.x[int(v)*p.width : (int(v)+1)*p.width] }

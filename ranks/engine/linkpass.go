@@ -25,7 +25,7 @@ type pairList struct {
 	others   []uint32
 	ids      []uint32 // those of others in the dataset, of pairs that are drawn and scored with dropout
 	edges    bool     // they are edges
-	mirrored bool // each pair is there from either end
+	mirrored bool     // each pair is there from either end
 }
 
 // of are the others of vertex v.
