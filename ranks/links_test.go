@@ -452,7 +452,7 @@ func TestHeadIsForetold(t *testing.T) {
 		}
 		return 0
 	}
-	if got, want := of("mlp", "perceptron of pairs"), 4*engine.HeadFloats(c.NetworkOf(meta)); got != want || want == 0 {
+	if got, want := of("mlp", "perceptron of pairs"), 4*engine.HeadFloats(c.NetworkOf(meta)); got < want || got >= want+64 || want == 0 { // terms are whole lines of a cache
 		t.Errorf("the perceptron is foretold to take %d bytes, want %d", got, want)
 	}
 	if of("mlp", "ids of pairs") == 0 || of("dot", "perceptron of pairs") != 0 || of("dot", "ids of pairs") != 0 {
