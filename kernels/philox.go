@@ -47,6 +47,7 @@ const (
 	streamBatch     = 5 << 24 // mini-batches
 	streamSample    = 6 << 24 // sampled neighbours
 	streamPairs     = 7 << 24 // pairs without an edge
+	streamScores    = 8 << 24 // dropout of what pairs are scored by
 )
 
 func philoxKey(seed uint64) [2]uint32 { return [2]uint32{uint32(seed), uint32(seed >> 32)} }

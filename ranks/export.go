@@ -16,7 +16,7 @@ import (
 // ExportOptions are what "siafu export" can be told.
 type ExportOptions struct {
 	Run     string `arg:"" help:"Run folder."`
-	PyTorch bool   `name:"pytorch" help:"Write model.py, which rebuilds the network in plain PyTorch from model.safetensors beside it, and compares its logits with those of siafu predict --logits."`
+	PyTorch bool   `name:"pytorch" help:"Write model.py, which rebuilds the network in plain PyTorch from model.safetensors beside it, and compares its logits with those of siafu predict --logits, and its scores of pairs with those of --pairs."`
 	Out     string `placeholder:"DIR" help:"Folder to write it, and a copy of model.safetensors, into. Empty: RUN, without a copy."`
 }
 
@@ -29,13 +29,8 @@ func Export(o ExportOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := describedBy(modelFile(o.Run), md)
-	if err != nil {
+	if _, err := describedBy(modelFile(o.Run), md); err != nil {
 		return err
-	}
-	if m.Design.ScoreLayers > 0 {
-		return fault.New(fault.Usage, "export", o.Run, "its pairs are scored by a perceptron, which model.py has none of").
-			Then("read its weights yourself: docs/weights.md describes model.safetensors")
 	}
 	dir := o.Run
 	if o.Out != "" {

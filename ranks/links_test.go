@@ -39,13 +39,18 @@ func TestGradientOfLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range []string{"mlp", "gcn", "gcn, scored by a perceptron"} {
+		for _, kind := range []string{"mlp", "gcn", "gcn, scored by a perceptron", "gcn, scored by a perceptron with dropout"} {
 			c := quick(t)
 			kind, scored, _ := strings.Cut(kind, ", ")
 			if scored != "" {
 				c.LinkScore, c.LinkHidden = "mlp", 7
 			}
 			c.Model, c.Dropout, c.WeightDecay, c.Epochs, c.Embedding, c.Servers = kind, 0, 0, 1, 5, 0
+			if strings.HasSuffix(scored, "dropout") {
+				// The loss of an epoch is that of its training pass. Were masks of a pair
+				// not those of its ends turned round, little dropout would hide it.
+				c.LinkDropout = 0.9
+			}
 			c.Optimizer, c.Momentum, c.LR, c.Hidden = "sgd", 0, 1, 6
 			s := c.NetworkOf(meta)
 			rng := rand.New(rand.NewPCG(1, 2))
@@ -135,7 +140,7 @@ func TestLinksOnThreads(t *testing.T) {
 		data := linked(t, directed)
 		c := quick(t)
 		if i > 1 {
-			c.LinkScore = "mlp"
+			c.LinkScore, c.LinkDropout = "mlp", 0.3
 		}
 		c.Epochs, c.Ranks, c.Servers, c.Threads = 3, 2, 0, 1
 		one := train(t, c, data)
@@ -167,6 +172,7 @@ func TestLinksRefused(t *testing.T) {
 		{data, func(c *Config) { c.Embedding = 0 }, "1 or more"},
 		{data, func(c *Config) { c.LinkLayers = 0 }, "1 to 64"},
 		{data, func(c *Config) { c.LinkHidden = 0 }, "1 to 65536"},
+		{data, func(c *Config) { c.LinkDropout = 1 }, "below 1"},
 		{generated(t, false), func(c *Config) { c.LinkScore = "mlp" }, "leave --link-score out"},
 	} {
 		c := quick(t)
@@ -292,9 +298,6 @@ func TestPairsByPerceptron(t *testing.T) {
 	s := c.NetworkOf(meta)
 	if n := 4*5 + 5 + 5*5 + 5 + 5 + 1; s.HeadRange().Hi-s.HeadRange().Lo != n || len(run.weights(t, s)) != s.NumWeights() {
 		t.Errorf("the perceptron has the weights %v of %d, want %d", s.HeadRange(), s.NumWeights(), n)
-	}
-	if err := Export(ExportOptions{Run: c.Out, PyTorch: true}, io.Discard); !strings.Contains(fmt.Sprint(err), "perceptron") {
-		t.Errorf("an export says %v", err)
 	}
 	other := c
 	other.Init, other.Out, other.LinkHidden = filepath.Join(c.Out, "model.safetensors"), filepath.Join(t.TempDir(), "run"), 6

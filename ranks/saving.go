@@ -168,6 +168,7 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	}
 	if net.Design.ScoreLayers > 0 {
 		set["link-score"], set["link-layers"], set["link-hidden"] = c.LinkScore, fmt.Sprint(c.LinkLayers), fmt.Sprint(c.LinkHidden)
+		set["link-dropout"] = fmt.Sprint(net.ScoreDropout)
 	}
 	if net.Design.Jumping != "" {
 		set["jumping"] = c.Jumping

@@ -10,16 +10,17 @@ import (
 // perceptron on their Hadamard product, whose hidden layers have ReLUs and whose last one
 // has one column.
 //
-//	score(x, y) = f_L(… f_1(x ∘ y)),  f_l(h) = relu(h W_l + b_l),  f_L(h) = h W_L + b_L
+//	score(x, y) = f_L(… f_1(x ∘ y)),  f_l(h) = dropout(relu(h W_l + b_l)),  f_L(h) = h W_L + b_L
 //
 // It is LinkPredictor of the examples of the Open Graph Benchmark for link prediction (Hu et
-// al. 2020), without its dropout. Its weights are the last ones of the flat vector, and
+// al. 2020). Its weights are the last ones of the flat vector, and
 // belong to the last layer.
 //
 // A Head has the pairs in hand of one worker, at most so many as it was made for.
 type Head struct {
-	ops    kernels.Ops
-	params []Param // by twos, [in x out] and [1 x out]
+	team   *kernels.Team
+	drop   kernels.PairDropout // of the last Scores
+	params []Param             // by twos, [in x out] and [1 x out]
 	n      int
 	width  int
 	values [][]float32 // the input of each of its layers [pairs x in], and the scores
@@ -65,9 +66,9 @@ func (s Spec) head(offset int) (params []Param) {
 	return params
 }
 
-// NewHead is that of a spec with one for at most so many pairs, computed by ops.
-func (s Spec) NewHead(ops kernels.Ops, pairs int) *Head {
-	h := &Head{ops: ops, params: s.head(0), width: s.Dims[s.Layers()]}
+// NewHead is that of a spec with one for at most so many pairs, computed by a team.
+func (s Spec) NewHead(team *kernels.Team, pairs int) *Head {
+	h := &Head{team: team, params: s.head(0), width: s.Dims[s.Layers()]}
 	room := func(cols int) {
 		h.values, h.slopes = append(h.values, make([]float32, pairs*cols)), append(h.slopes, make([]float32, pairs*cols))
 	}
@@ -78,10 +79,21 @@ func (s Spec) NewHead(ops kernels.Ops, pairs int) *Head {
 	return h
 }
 
+// HeadFloats are what NewHead makes room for.
+func (s Spec) HeadFloats(pairs int) (n int64) {
+	for _, w := range s.headShapes() {
+		if !w.Bias {
+			n += 2 * int64(pairs) * int64(w.Rows)
+		}
+	}
+	return n + 2*int64(pairs)
+}
+
 // Scores are those of the pairs of rows that x and y give, until the next call. weights is
-// the part of the flat vector in HeadRange.
-func (h *Head) Scores(weights []float32, n int, x, y func(i int) []float32) []float32 {
-	h.n = n
+// the part of the flat vector in HeadRange. drop, whose Layer it counts, is that of a training
+// pass, and has the ids of the pairs.
+func (h *Head) Scores(weights []float32, n int, x, y func(i int) []float32, drop kernels.PairDropout) []float32 {
+	h.n, h.drop = n, drop
 	for i := range n {
 		to, a, b := h.values[0][i*h.width:(i+1)*h.width], x(i), y(i)
 		for j := range to {
@@ -91,7 +103,11 @@ func (h *Head) Scores(weights []float32, n int, x, y func(i int) []float32) []fl
 	last := len(h.params)/2 - 1
 	for l := range last + 1 {
 		w, b := h.weight(l, weights), h.bias(l, weights)
-		h.ops.MatMulBiasReLUDropout(h.mat(h.values, l+1), h.mat(h.values, l), w, b, l < last, nil)
+		to := h.mat(h.values, l+1)
+		h.team.MatMulBiasReLUDropout(to, h.mat(h.values, l), w, b, l < last, nil)
+		if drop.Layer = l; l < last {
+			h.team.DropPairs(to, drop)
+		}
 	}
 	return h.values[last+1][:n]
 }
@@ -104,13 +120,22 @@ func (h *Head) Grad(grad, weights, slopes []float32) []float32 {
 	for l := last; l >= 0; l-- {
 		g := h.mat(h.slopes, l+1)
 		if l < last {
-			h.ops.BiasReLUDropoutGrad(g, kernels.Mat{}, g, h.mat(h.values, l+1), true, nil)
+			// What is 0 has been let through by neither ReLU nor dropout.
+			h.team.BiasReLUDropoutGrad(g, kernels.Mat{}, g, h.mat(h.values, l+1), true, &kernels.Dropout{P: h.drop.P})
 		}
-		h.ops.MatMulTransA(h.weight(l, grad), h.mat(h.values, l), g, true)
-		h.ops.ColumnSums(h.bias(l, grad), g, true)
-		h.ops.MatMulTransB(h.mat(h.slopes, l), g, h.weight(l, weights), false)
+		h.team.MatMulTransA(h.weight(l, grad), h.mat(h.values, l), g, true)
+		h.team.ColumnSums(h.bias(l, grad), g, true)
+		h.team.MatMulTransB(h.mat(h.slopes, l), g, h.weight(l, weights), false)
 	}
 	return h.slopes[0][:h.n*h.width]
+}
+
+// PairDropout is what a pass drops of the hidden layers of Head, without the pairs.
+func (s Spec) PairDropout(p Pass) kernels.PairDropout {
+	if !p.Train {
+		return kernels.PairDropout{}
+	}
+	return kernels.PairDropout{Seed: s.Seed, Epoch: p.Epoch, P: s.ScoreDropout}
 }
 
 // mat is the values or slopes in front of layer l, or of the scores.

@@ -33,6 +33,7 @@ type Spec struct {
 	// side by side, and of the last; 0 heads are 1.
 	AttentionDropout   float64
 	Heads, OutputHeads int
+	ScoreDropout       float64 // of the hidden layers of Head
 	Design             Design
 	Orders             []Order // one a layer
 	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
@@ -85,7 +86,7 @@ func (s Spec) Propagates() bool { return s.kind().Coefficients != nil }
 
 // Drops tells whether a training pass differs from an evaluation.
 func (s Spec) Drops() bool {
-	return s.Design.Norm == "batch" && s.Layers() > 1 || s.InputDropout > 0 || s.Dropout > 0 && s.Layers() > 1 || s.AttentionDropout > 0
+	return s.Design.Norm == "batch" && s.Layers() > 1 || s.InputDropout > 0 || s.Dropout > 0 && s.Layers() > 1 || s.AttentionDropout > 0 || s.ScoreDropout > 0 && s.Design.ScoreLayers > 1
 }
 
 // Sums tells whether layers need sums over the vertices of all ranks.

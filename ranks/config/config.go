@@ -65,6 +65,7 @@ type Config struct {
 	LinkScore        string  `name:"link-score" default:"dot" enum:"dot,mlp" group:"Model" help:"How two embeddings make the logit of an edge, with --task links. dot: by their dot product; mlp: by a perceptron on their products column by column, as LinkPredictor of OGB's examples." toml:"link-score"`
 	LinkLayers       int     `name:"link-layers" default:"3" group:"Model" help:"Layers of that perceptron." toml:"link-layers"`
 	LinkHidden       int     `name:"link-hidden" default:"64" group:"Model" help:"Width of its hidden layers." toml:"link-hidden"`
+	LinkDropout      float64 `name:"link-dropout" default:"-1" group:"Model" help:"Probability to drop an output of its hidden layers while training; -1: as --dropout." toml:"link-dropout"`
 	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
 	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
 	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout, and 0 with mini-batches. With 0 the product of graph and features is computed only once." toml:"input-dropout"`

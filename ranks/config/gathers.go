@@ -53,7 +53,10 @@ func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 		net.Design.EdgeDim, net.Design.EdgeFeatures = meta.EdgeDim, meta.Weighted && meta.EdgeDim == 0
 	}
 	if meta.Task == graph.Links && c.LinkScore == linkPerceptron {
-		net.Design.ScoreLayers, net.Design.ScoreHidden = c.LinkLayers, c.LinkHidden
+		net.Design.ScoreLayers, net.Design.ScoreHidden, net.ScoreDropout = c.LinkLayers, c.LinkHidden, c.LinkDropout
+		if c.LinkDropout < 0 {
+			net.ScoreDropout = c.Dropout
+		}
 	}
 	return net
 }

@@ -50,6 +50,7 @@ func (c *Config) Validate() error {
 		{c.Powers >= 1 && c.Powers <= mostLayers, "steps", c.Powers, fmt.Sprint("from 1 to ", mostLayers)},
 		{c.Heads >= 1, "heads", c.Heads, "1 or more"},
 		{c.OutputHeads >= 1, "output-heads", c.OutputHeads, "1 or more"},
+		{c.LinkDropout == -1 || inRange(c.LinkDropout), "link-dropout", c.LinkDropout, "-1, or at least 0 and below 1"},
 		{c.AttentionDropout == -1 || inRange(c.AttentionDropout), "attention-dropout", c.AttentionDropout, "-1, or at least 0 and below 1"},
 		{c.Epochs >= 0 && c.Epochs <= mostEpochs, "epochs", c.Epochs, fmt.Sprint("from 0 to ", mostEpochs)},
 		{c.LR > 0 && !math.IsInf(c.LR, 0), "lr", c.LR, "above 0"},

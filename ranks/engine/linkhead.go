@@ -14,10 +14,11 @@ const headLanes = 8
 // linkHead scores the pairs of a rank.
 type linkHead struct {
 	lanes   [headLanes]headLane
-	idle    chan *headLane // of scores without gradients
-	weights []float32      // of the pass
-	grad    []float32      // of this rank
-	turned  []float32      // what other ends' gradients get of the pairs in hand [pairs x width]
+	idle    chan *headLane      // of scores without gradients
+	weights []float32           // of the pass
+	drop    kernels.PairDropout // of the pass, without ids
+	grad    []float32           // of this rank
+	turned  []float32           // what other ends' gradients get of the pairs in hand [pairs x width]
 }
 
 // headLane is what one worker needs at a time. In hand are pairs of rows of x.
@@ -25,6 +26,7 @@ type headLane struct {
 	head         *model.Head
 	grad         []float32
 	rows, others [pairBlock]uint32
+	ids          [2][pairBlock]uint32 // of the ends in the dataset, the lesser one first
 }
 
 // newLinkHead is that of a network, nil where the dot product scores pairs.
@@ -45,9 +47,19 @@ func (e *Engine) newLinkHead() (*linkHead, error) {
 	return h, nil
 }
 
-// begin takes the weights of a pass, and has no gradient yet.
-func (h *linkHead) begin(weights []float32) {
-	h.weights = weights
+// HeadFloats are what the ranks' own heads and gradients of weights take, 0 where the dot
+// product scores pairs.
+func HeadFloats(net model.Spec) int64 {
+	if net.Design.ScoreLayers == 0 {
+		return 0
+	}
+	at := net.HeadRange()
+	return headLanes*net.HeadFloats(pairBlock) + (headLanes+1)*int64(at.Hi-at.Lo)
+}
+
+// begin takes the weights and the dropout of a pass, and has no gradient yet.
+func (h *linkHead) begin(weights []float32, drop kernels.PairDropout) {
+	h.weights, h.drop = weights, drop
 	for k := range h.lanes {
 		clear(h.lanes[k].grad)
 	}
@@ -108,7 +120,7 @@ func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train boo
 	if n == 0 {
 		return 0
 	}
-	scores := p.headScores(lane, n)
+	scores := p.headScores(lane, n, p.dropped(lane, l, first, n))
 	if p.counting {
 		counted := p.hand.counts.take()
 		counted.Count(scores, l.edges)
@@ -132,11 +144,34 @@ func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train boo
 }
 
 // headScores are those of the n pairs that a lane has in hand.
-func (p *pairing) headScores(lane *headLane, n int) []float32 {
+func (p *pairing) headScores(lane *headLane, n int, drop kernels.PairDropout) []float32 {
 	row := func(ids *[pairBlock]uint32) func(i int) []float32 {
 		return func(i int) []float32 { return p.rowOf(ids[i]) }
 	}
-	return lane.head.Scores(p.head.weights, n, row(&lane.rows), row(&lane.others))
+	return lane.head.Scores(p.head.weights, n, row(&lane.rows), row(&lane.others), drop)
+}
+
+// dropped is the dropout of the n pairs that a lane has in hand. Either end of a pair draws
+// the same, since the gradients of both are found apart where edges go both ways.
+func (p *pairing) dropped(lane *headLane, l *pairList, first, n int) kernels.PairDropout {
+	drop := p.head.drop
+	if drop.P == 0 {
+		return drop
+	}
+	for i := range n {
+		u, v := p.shard.Own[lane.rows[i]], uint32(0)
+		switch at := int(lane.others[i]); {
+		case !l.edges:
+			v = l.ids[first+i]
+		case at < p.shard.NumOwn():
+			v = p.shard.Own[at]
+		default:
+			v = p.shard.Ghosts[at-p.shard.NumOwn()]
+		}
+		lane.ids[0][i], lane.ids[1][i] = min(u, v), max(u, v)
+	}
+	drop.Lesser, drop.Greater = lane.ids[0][:], lane.ids[1][:]
+	return drop
 }
 
 // rowOf is the row in hand of a local vertex, of this rank or another.
@@ -150,7 +185,7 @@ func (p *pairing) scoreByHead(scores []float32, rows, others []uint32, first int
 		hi := min(lo+pairBlock, len(scores))
 		copy(lane.rows[:], rows[lo:hi])
 		copy(lane.others[:], others[lo:hi])
-		copy(scores[lo:hi], p.headScores(lane, hi-lo))
+		copy(scores[lo:hi], p.headScores(lane, hi-lo, kernels.PairDropout{}))
 	}
 }
 

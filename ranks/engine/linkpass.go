@@ -23,8 +23,9 @@ type pairList struct {
 	begin    []int64 // v has begin[v+1]-begin[v] of them [own+1]
 	lo, hi   int
 	others   []uint32
-	edges    bool // they are edges
-	mirrored bool // each pair is there from either end
+	ids      []uint32 // those of others in the dataset, of pairs that are drawn and scored with dropout
+	edges    bool     // they are edges
+	mirrored bool     // each pair is there from either end
 }
 
 // of are the others of vertex v.
@@ -42,6 +43,7 @@ func (p *pairing) until(begin []int64, lo int) int {
 // hand is room of pairs in hand, kept between passes.
 type hand struct {
 	others []uint32
+	ids    []uint32
 	slopes []float32
 	losses []float64 // by piece
 	counts counts

@@ -131,7 +131,7 @@ func (s *lockstep) learnPairs(layer int, count bool) error {
 	p.found, p.counting = linkFindings{}, count
 	p.hold(s.store.Forward(layer, model.Output))
 	if p.head != nil {
-		p.head.begin(p.weights)
+		p.head.begin(p.weights, s.store.Network.Spec.PairDropout(s.pass))
 	}
 	if s.pass.Train {
 		clear(p.grad)
@@ -166,7 +166,7 @@ func (s *lockstep) learnPairs(layer int, count bool) error {
 func (p *pairing) take(t *trainer) {
 	p.hold(t.logits())
 	if at := t.net.HeadRange(); p.head != nil {
-		p.head.begin(t.flat[at.Lo:at.Hi])
+		p.head.begin(t.flat[at.Lo:at.Hi], kernels.PairDropout{})
 	}
 }
 
@@ -208,6 +208,10 @@ func (p *pairing) learnDrawn(pass model.Pass) error {
 				}
 			}
 		})
+		if p.head != nil && p.head.drop.P > 0 {
+			copy(sized(&p.hand.ids, len(l.others)), l.others)
+			l.ids = p.hand.ids
+		}
 		set, err := p.bring(l.others)
 		if err != nil {
 			return err

@@ -35,6 +35,12 @@ func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph
 	if !f.Predicts { // gradients of chunks of pairs, where each has rows of its own
 		m.add("gradients of single pairs", Heap, floats(2, min(size.Product(at, width), engine.FloatsAtOnce)))
 	}
+	if n := engine.HeadFloats(f.Net); n > 0 {
+		m.add("perceptron of pairs", Heap, floats(n))
+	}
+	if f.Net.ScoreDropout > 0 && !f.Predicts {
+		m.add("ids of pairs", Heap, floats(2, at))
+	}
 	scores := size.Product(16, share(most)) // places, rows and scores
 	if rank == 0 {
 		scores = size.Sum(scores, size.Product(32, most)) // of all ranks, as they come, together and sorted

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The network of model.safetensors, beside which this file lies, in plain PyTorch.
 
-    python3 model.py DATA [LOGITS]
+    python3 model.py DATA [LOGITS [PAIRS]]
 
 runs it over the dataset folder DATA and compares the logits with those that
 "siafu predict RUN DATA --logits" has written (LOGITS is that logits.npy; without it the
-likeliest classes are counted). It needs PyTorch and nothing else, and may be changed and
+likeliest classes are counted). Of a network for links LOGITS is embeddings.npy, and PAIRS
+the pairs.csv of "siafu predict --pairs", whose scores are compared. It needs PyTorch and nothing else, and may be changed and
 copied freely. As a module:
 
     import model
@@ -13,6 +14,7 @@ copied freely. As a module:
     logits = net(x, edge_index)              # x [n, features], edge_index [2, edges]
     logits = net(x, edge_index, edge_weight) # the same with weights of edges [edges]
     logits = net(x, edge_index, None, attr)  # the same with features of edges [edges, features]
+    scores = net.score(z[src], z[dst])       # logits of pairs, z = net(…) of a network for links
 
 edge_index has a row of sources and a row of destinations, as PyTorch Geometric has it,
 without self loops and without edges that come twice.
@@ -51,6 +53,7 @@ class Net(torch.nn.Module):
         if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"):
             raise ValueError("this file does not know the network %r" % kind)
         self.kind, self.heads, self.slope, self.design = kind, heads, slope, design or {}
+        self.score_dropout = 0.0  # of score while training; may be set
         self.steps = len(dims) - 1
         self.weights = torch.nn.ParameterDict()
 
@@ -79,6 +82,17 @@ class Net(torch.nn.Module):
     def tails(self):
         """How many steps of a hidden layer "dims" counts behind its convolution."""
         return 2 if "norm" in self.design else int("residual" in self.design or "activation" in self.design)
+
+    def score(self, x, y):
+        """The logits [pairs] of edges between rows x and y [pairs, columns] of the output."""
+        layers, h = self.design.get("score-layers", 0), x * y
+        if not layers:
+            return h.sum(1)
+        for l in range(layers):
+            h = h @ self.weights["score_%d_weight" % l] + self.weights["score_%d_bias" % l]
+            if l < layers - 1:
+                h = torch.nn.functional.dropout(torch.relu(h), self.score_dropout, self.training)
+        return h.squeeze(1)
 
     def convolve(self, x, edges, l, last):
         """Layer l before its normalisation and activation."""
@@ -274,22 +288,42 @@ def read_npy(path):
         return torch.frombuffer(bytearray(f.read()), dtype=torch.float32).reshape(head["shape"])
 
 
+def read_pairs(path):
+    """The columns src, dst [pairs] and score [pairs] of siafu's pairs.csv."""
+    with open(path) as f:
+        names = f.readline().strip().split(",")
+        rows = [line.strip().split(",") for line in f]
+    column = lambda name, kind: torch.tensor([kind(row[names.index(name)]) for row in rows])
+    return column("src", int), column("dst", int), column("score", float)
+
+
+def compare(got, want, what):
+    """Ends the program where numbers are not siafu's."""
+    apart, largest = (got - want).abs().max().item(), want.abs().max().item()
+    print("largest_difference=%.3g largest_%s=%.3g" % (apart, what, largest))
+    if not apart <= 1e-4 * max(largest, 1):  # what sums in another order may differ by
+        sys.exit("the %ss are not siafu's" % what)
+
+
 def main():
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3, 4):
         sys.exit(__doc__)
     net = load()
     with torch.no_grad():
         logits = net(*read_dataset(sys.argv[1]))
     classes = torch.bincount(logits.argmax(1), minlength=logits.shape[1])
     print("vertices=%d classes=%s" % (logits.shape[0], classes.tolist()))
-    if len(sys.argv) == 3:
+    if len(sys.argv) > 2:
         want = read_npy(sys.argv[2])
         if want.shape != logits.shape:
             sys.exit("%s has the shape %s, the network makes %s" % (sys.argv[2], list(want.shape), list(logits.shape)))
-        apart, largest = (logits - want).abs().max().item(), want.abs().max().item()
-        print("largest_difference=%.3g largest_logit=%.3g" % (apart, largest))
-        if not apart <= 1e-4 * max(largest, 1):  # what sums in another order may differ by
-            sys.exit("the logits are not siafu's")
+        compare(logits, want, "logit")
+    if len(sys.argv) == 4:
+        if os.path.exists(os.path.join(sys.argv[1], "ids.bin")):
+            sys.exit("the vertices of %s have ids that are no rows, which PAIRS is not read by" % sys.argv[1])
+        src, dst, scores = read_pairs(sys.argv[3])
+        with torch.no_grad():
+            compare(net.score(logits[src], logits[dst]), scores, "score")
 
 
 if __name__ == "__main__":

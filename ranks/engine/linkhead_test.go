@@ -1,0 +1,31 @@
+package engine
+
+import (
+	"testing"
+
+	"siafu/kernels/model"
+	"siafu/ranks/config"
+)
+
+// A forecast counts each float that a rank has for its perceptrons and their gradients;
+// those of one perceptron are counted by TestHeadFloats of package model.
+func TestHeadFloats(t *testing.T) {
+	for _, layers := range []int{0, 1, 2, 4} {
+		net := model.Spec{Kind: "gcn", Dims: []int{9, 8, 5}, Design: model.Design{ScoreLayers: layers, ScoreHidden: 7}}
+		e := &Engine{Rank: Rank{Network: net, Config: config.Config{Kernel: "go"}}}
+		h, err := e.newLinkHead()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got int64
+		if h != nil {
+			got = int64(len(h.grad))
+			for k := range h.lanes {
+				got += int64(len(h.lanes[k].grad)) + net.HeadFloats(pairBlock)
+			}
+		}
+		if want := HeadFloats(net); got != want {
+			t.Errorf("%d layers take %d floats, foretold are %d", layers, got, want)
+		}
+	}
+}
