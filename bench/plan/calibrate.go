@@ -18,11 +18,12 @@ import (
 
 // How much is worked on, and how long each kind of work is repeated.
 const (
-	sampleRows  = 1 << 15
-	sampleEdges = 1 << 21
-	sampleBytes = 256 << 20 // of the rows that a gather reads
-	sampleTime  = 20 * time.Millisecond
-	codedRows   = 2048
+	sampleRows     = 1 << 15
+	sampleEdges    = 1 << 21
+	sampleOfBlocks = 1 << 25   // edges, where a gather goes block by block
+	sampleBytes    = 256 << 20 // of the rows that a gather reads
+	sampleTime     = 20 * time.Millisecond
+	codedRows      = 2048
 )
 
 // calibration measures what this host does with the threads of all ranks that
@@ -50,7 +51,7 @@ func (c *calibration) takes(p *Plan) (most int64) {
 		gathered := int64(0)
 		if width > 0 {
 			_, rows := c.s.gather(int(width))
-			gathered = size.Product(4*4, width, int64(rows+c.s.Rows())) // twice there, twice back
+			gathered = size.Sum(size.Product(4*4, width, int64(rows+c.s.Rows())), size.Product(2*4, int64(len(c.s.Cols)))) // twice there, twice back; sources, as they are and others in their place
 		}
 		coded := size.Product(4, width, codedRows, 1+2*int64(c.team.Workers())) // rows, and of each worker a block and its rows
 		most = max(most, size.Sum(fixed, row), gathered, coded)
@@ -81,7 +82,7 @@ func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
 		ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), room: host.AvailableMemory() / 2,
 		known: map[string]forecast.Rates{}, coding: map[string]codec.Cost{},
 	}
-	c.s = newSample(ds.In)
+	c.s = newSample(ds.In, q.Config.Hidden)
 	if err := c.team.Use(kernel); err != nil {
 		c.close()
 		return nil, err

@@ -15,12 +15,17 @@ type sample struct {
 // together, get no more than their share.
 const blocks = 64
 
-// newSample takes runs of rows from all over a graph.
-func newSample(g graph.CSR) *sample {
-	s := &sample{rows: g.Rows(), CSR: graph.CSR{Offsets: []int64{0}}}
+// newSample takes runs of rows from all over a graph, many of one that is gathered block by
+// block at this width: a block is worth fetching for all that meet it, and an interval of such
+// a graph is large.
+func newSample(g graph.CSR, width int) *sample {
+	s, most := &sample{rows: g.Rows(), CSR: graph.CSR{Offsets: []int64{0}}}, sampleEdges
+	if kernels.InBlocks(s.rows, width, int64(len(g.Cols))) {
+		most = sampleOfBlocks
+	}
 	for b := range int64(blocks) {
 		lo, hi := int(b*int64(s.rows)/blocks), int((b+1)*int64(s.rows)/blocks)
-		for v, taken := lo, 0; v < hi && taken < sampleEdges/blocks; v++ {
+		for v, taken := lo, 0; v < hi && taken < most/blocks; v++ {
 			s.Cols = append(s.Cols, g.Row(v)...)
 			s.Offsets = append(s.Offsets, int64(len(s.Cols)))
 			taken += len(g.Row(v))

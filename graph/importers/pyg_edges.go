@@ -61,14 +61,16 @@ func pygEdgeData(k *keeper, o Options, in namedArrays, ends endRows) (graph.Edge
 // pygFeatures is the array of the features of edges, "" where there is none: the one that
 // --edge-features names, else an edge_attr of several columns.
 func pygFeatures(o Options, in namedArrays) (string, error) {
-	if len(o.EdgeFeatures) > 1 {
-		return "", fault.New(fault.Usage, "import", o.Src, "--edge-features names %d arrays", len(o.EdgeFeatures)).Then("name one, with a column for each feature")
-	}
-	for _, name := range o.EdgeFeatures {
+	switch len(o.EdgeFeatures) {
+	case 0:
+	case 1:
+		name := o.EdgeFeatures[0]
 		if !in.has(name) {
 			return "", fault.New(fault.Data, "import", o.Src, "there is no %s, which --edge-features names", name).Then("leave --edge-features out, or give each edge a row of %s", name)
 		}
 		return name, nil
+	default:
+		return "", fault.New(fault.Usage, "import", o.Src, "--edge-features names %d arrays", len(o.EdgeFeatures)).Then("name one, with a column for each feature")
 	}
 	if !in.has("edge_attr") {
 		return "", nil
