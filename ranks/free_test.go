@@ -75,6 +75,9 @@ func TestFreeUnderHostileDelivery(t *testing.T) {
 		c := freely(quick(t), graphRanks, rng.IntN(2), []string{"always", "every:3"}[rng.IntN(2)])
 		c.Model = []string{"gcn", "sage", "gin", "gat"}[seed%4]
 		c.Epochs, c.Dropout, c.Layers, c.LR, c.CheckpointEvery = 30, 0, 1+rng.IntN(2), 0.03, "11e"
+		if c.Model == "gin" { // whose sums of neighbours let stale steps of that length end in rectifiers that never recover
+			c.LR = 0.01
+		}
 		if seed%2 == 0 {
 			c.DelayBound = graphRanks
 		}
