@@ -29,6 +29,7 @@ type sieve struct {
 	vals       [sieveSize]float32
 	bits       [sieveSize / 64]uint64 // of all
 	lines, ids [sieveSize]uint32      // what the words are drawn from
+	list       lister                 // of the row in hand, where lists are wanted
 }
 
 // draw sifts the non-zeros from e, of row r, on, as far as there is room and

@@ -13,6 +13,7 @@ import (
 //	SparseMatMul        dst[rows x n]  =  D(X) W[m x n]
 //	SparseMatMulTransA  dst[m x n]     =  D(X)ᵀ G[rows x n]
 //	SparseToDense       dst[rows x m]  =  D(X)
+//	List                the same, as lists (lists.go)
 //
 // D is dropout of the non-zeros (a dropped zero is a zero). Variant: pull, row
 // by row of dst, in the order of the non-zeros, in registers where package avx
@@ -84,6 +85,8 @@ type sparseTask struct {
 	index                     []uint32
 	vals                      []float32
 	transposed, scatter, drop bool
+	lists                     Lists // what is wanted instead of dst, from row first on
+	first                     int
 	mask                      mask
 	set                       avx.Set
 	hubs                      *hubs
@@ -98,8 +101,13 @@ func (k *sparseTask) chunk(lo, hi int) {
 	}
 	for r := lo; r < hi; r++ {
 		from, to := k.offsets[r], k.offsets[r+1]
-		if to-from > hubEdges && !k.scatter {
+		if to-from > hubEdges && !k.scatter && k.lists.IsNil() {
 			k.hubs.leave(r)
+			continue
+		}
+		if !k.lists.IsNil() {
+			s.list.begin(k.lists, k.first+r, from)
+			k.values(&s, nil, r, from, to, k.offsets[hi])
 			continue
 		}
 		k.row(&s, rowOf(k.dst, r, k.width), r, from, to, k.offsets[hi])
@@ -119,8 +127,13 @@ func (k *sparseTask) pieces(s *sieve, lo, hi int) {
 // below last are of this chunk.
 func (k *sparseTask) row(s *sieve, dst []float32, r int, from, to, last int64) {
 	clear(dst)
+	k.values(s, dst, r, from, to, last)
+}
+
+// values puts what is kept of these non-zeros.
+func (k *sparseTask) values(s *sieve, dst []float32, r int, from, to, last int64) {
 	if !k.drop {
-		k.put(dst, k.index[from:], k.vals[from:to])
+		k.put(s, dst, k.index[from:], k.vals[from:to])
 		return
 	}
 	for from < to {
@@ -129,15 +142,17 @@ func (k *sparseTask) row(s *sieve, dst []float32, r int, from, to, last int64) {
 		}
 		stop := min(to, s.end)
 		cols, vals := s.kept(from, stop)
-		k.put(dst, cols, vals)
+		k.put(s, dst, cols, vals)
 		from = stop
 	}
 }
 
 // put adds the rows cols of x times vals to dst; cols may go on behind the end
 // of vals. However non-zeros are shared among calls, the sum is the same.
-func (k *sparseTask) put(dst []float32, cols []uint32, vals []float32) {
+func (k *sparseTask) put(s *sieve, dst []float32, cols []uint32, vals []float32) {
 	switch {
+	case !k.lists.IsNil():
+		s.list.put(cols, vals)
 	case k.scatter:
 		for i, v := range vals {
 			dst[cols[i]] = v

@@ -114,12 +114,13 @@ func (h *hubs) leave(r int) {
 	h.mu.Unlock()
 }
 
-// spmmTask gathers rows of x or, where that is nil, of half. Where there are bits, rows of x are
-// packed, and so many lines of each are prefetched.
+// spmmTask gathers rows of x or, where that is nil, of lists or of half. Where there are bits, rows of x
+// are packed, and so many lines of each are prefetched.
 type spmmTask struct {
 	Gather
 	dst, x []float32
 	half   []uint16
+	lists  []uint64
 	bits   []uint64
 	lines  int
 	width  int
@@ -158,6 +159,8 @@ func (k *spmmTask) unchosen(lo, hi int) {
 // after its sum, plain Go does it for each edge; the difference is a rounding.
 func (k *spmmTask) rows(lo, hi int) {
 	switch {
+	case k.set != avx.None && k.lists != nil:
+		k.gatherLists(lo, hi)
 	case k.set != avx.None && k.x == nil:
 		rows := rowsFor(k, k.half)
 		k.set.GatherHalf(k.dst, &rows, lo, hi, k.add)
@@ -175,7 +178,7 @@ func (k *spmmTask) rows(lo, hi int) {
 }
 
 // rowsFor is the operands as package avx takes them.
-func rowsFor[E float32 | uint16](k *spmmTask, x []E) avx.Rows[E] {
+func rowsFor[E float32 | uint16 | uint64](k *spmmTask, x []E) avx.Rows[E] {
 	return avx.Rows[E]{
 		Begin: k.Begin, End: k.End, Cols: k.Cols, Weights: k.Weights, Base: k.Base,
 		RowScale: k.RowScale, ColScale: k.ColScale, SelfLoops: k.SelfLoops, First: k.First, X: x, Stride: k.width,
@@ -242,6 +245,9 @@ func (k *spmmTask) weigh(edge int64, scale float32) float32 {
 
 func (k *spmmTask) addEdge(dst []float32, c uint32, scale float32) {
 	switch {
+	case k.lists != nil:
+		k.addListed(dst, c, scale)
+		return
 	case k.bits != nil:
 		k.addPacked(dst, c, scale)
 		return

@@ -18,6 +18,7 @@ package avx
 //go:generate go run ./gen -part choose -out asm_choose_amd64.s -stubs asm_choose_amd64.go -pkg avx
 //go:generate go run ./gen -part elu -out asm_elu_amd64.s -stubs asm_elu_amd64.go -pkg avx
 //go:generate go run ./gen -part gather -out asm_gather_amd64.s -stubs asm_gather_amd64.go -pkg avx
+//go:generate go run ./gen -part lists -out asm_lists_amd64.s -stubs asm_lists_amd64.go -pkg avx
 //go:generate go run ./gen -part maxima -out asm_maxima_amd64.s -stubs asm_maxima_amd64.go -pkg avx
 //go:generate go run ./gen -part multiply -out asm_multiply_amd64.s -stubs asm_multiply_amd64.go -pkg avx
 //go:generate go run ./gen -part packed -out asm_packed_amd64.s -stubs asm_packed_amd64.go -pkg avx

@@ -25,6 +25,11 @@ func (Set) MaximaGrad([]float32, []uint32, []float32, []uint32, uint32, int) {
 	panic("avx: not on this architecture")
 }
 
+// GatherLists is not there on this architecture.
+func (Set) GatherLists([]float32, *Rows[uint64], []float32, int, int, bool) {
+	panic("avx: not on this architecture")
+}
+
 // MostPacked is 0: no row is packed.
 func (Set) MostPacked() int { return 0 }
 

@@ -5,7 +5,7 @@ package avx
 // row, Weights by edge; nil is 1. With SelfLoops row r has the column First+r too. Of Cols the edges
 // behind those that are summed are prefetched by: they must be column ids too,
 // of whatever matrix.
-type Rows[E float32 | uint16] struct {
+type Rows[E float32 | uint16 | uint64] struct {
 	Begin, End         []int64
 	Cols               []uint32
 	Weights            []float32
@@ -19,6 +19,10 @@ type Rows[E float32 | uint16] struct {
 
 // LineBytes is a line of the cache.
 const LineBytes = 64
+
+// RecordWords is how many words a record of a list has: the bits of four values, their four
+// columns of 16 bits, and the number of the next record, 0 for none.
+const RecordWords = 4
 
 // BitsWords is how many words have the bits of a packed row.
 const BitsWords = 2

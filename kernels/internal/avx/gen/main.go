@@ -148,6 +148,7 @@ var parts = map[string]func(isa){
 		narrow(s)
 		widen(s)
 	},
+	"lists": gatherLists,
 	"multiply": func(s isa) {
 		heights := []int{6, 4, 2, 1}
 		if s.wide {

@@ -1,0 +1,155 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// A row in lists is a record of four values, their columns of 16 bits, and the number of the
+// next record, 0 where there is none. What is not used holds zeros with columns of their own.
+//
+// Design note: a row has as many records for most of its neighbours as for itself, so that
+// the branch to the next record is foreseen; a loop over as many values as a row has is not, and
+// takes twice as long. A column that is met again waits for the store before it. Records are prefetched
+// further ahead than dense rows, whose lines are eight.
+
+// aheadLists is how many edges before its use a record is prefetched; package avx has it too.
+const aheadLists = 16
+
+// Places in a record, in bytes.
+const (
+	recordShift = 5
+	columnsAt   = 16
+	nextAt      = 24
+)
+
+// lists is one row of a gather.
+type lists struct {
+	records, base, acc, cols, scales GPVirtual
+	one                              VecVirtual
+}
+
+// gatherLists sums the records of a row's columns in acc, which may be dst.
+func gatherLists(s isa) {
+	TEXT("gatherLists"+s.name, NOSPLIT,
+		"func(dst, acc *float32, full, lanes int, records *uint64, cols *uint32, base uint32, ahead, rest int, colScale *float32, scale float32, self int, add bool)")
+	Doc("Sets or adds to dst scale times the sum over ahead+rest columns, and self unless it is negative, of colScale[col] times the row col-base; the first look ahead. acc is dst, or room if add.")
+	Pragma("noescape")
+	mask := s.mask("lanes")
+	l := lists{records: GP64(), base: GP64(), acc: GP64(), cols: GP64(), scales: GP64(), one: XMM()}
+	load := func(name string, r GPVirtual) { Load(Param(name), r) }
+	load("records", l.records)
+	Load(Param("base"), l.base.As32())
+	load("acc", l.acc)
+	load("cols", l.cols)
+	load("colScale", l.scales)
+	bits := GP32()
+	MOVL(U32(0x3f800000), bits)
+	VMOVD(bits, l.one)
+	l.clear(s, mask)
+
+	self := GP64()
+	load("self", self)
+	TESTQ(self, self)
+	JS(LabelRef("edges"))
+	l.add("self", self)
+	Label("edges")
+	l.loop("ahead", true)
+	l.loop("rest", false)
+	l.finish(s, mask)
+	VZEROUPPER()
+	RET()
+}
+
+// clear sets the sums to zero.
+func (l *lists) clear(s isa, mask Register) {
+	zero, to, full := s.vec(), GP64(), Load(Param("full"), GP64())
+	s.zero(zero)
+	MOVQ(l.acc, to)
+	Label("clear")
+	TESTQ(full, full)
+	JZ(LabelRef("cleared"))
+	s.store(zero, nil, Mem{Base: to})
+	ADDQ(U8(s.bytes), to)
+	DECQ(full)
+	JMP(LabelRef("clear"))
+	Label("cleared")
+	s.store(zero, mask, Mem{Base: to})
+}
+
+// loop adds as many columns as the parameter of that name says.
+func (l *lists) loop(name string, prefetch bool) {
+	n := Load(Param(name), GP64())
+	Label(name)
+	TESTQ(n, n)
+	JZ(LabelRef(name + "_end"))
+	if prefetch {
+		q := GP64()
+		MOVL(Mem{Base: l.cols, Disp: 4 * aheadLists}, q.As32())
+		PREFETCHT0(l.record(q))
+	}
+	p := GP64()
+	MOVL(Mem{Base: l.cols}, p.As32())
+	l.add(name, p)
+	ADDQ(U8(4), l.cols)
+	DECQ(n)
+	JMP(LabelRef(name))
+	Label(name + "_end")
+}
+
+// record turns a column id into where its first record is.
+func (l *lists) record(p GPVirtual) Mem {
+	SUBL(l.base.As32(), p.As32())
+	SHLQ(U8(recordShift), p)
+	return Mem{Base: l.records, Index: p, Scale: 1}
+}
+
+// add adds the row of a column, whose id it overwrites.
+func (l *lists) add(name string, p GPVirtual) {
+	scale := XMM()
+	VMOVAPS(l.one, scale)
+	TESTQ(l.scales, l.scales)
+	JZ(LabelRef(name + "_scaled"))
+	VMOVSS(Mem{Base: l.scales, Index: p, Scale: 4}, scale)
+	Label(name + "_scaled")
+	l.record(p)
+	Label(name + "_record")
+	ADDQ(l.records, p)
+	for i := range 4 {
+		c, v := GP64(), XMM()
+		MOVWLZX(Mem{Base: p, Disp: columnsAt + 2*i}, c.As32())
+		VMOVSS(Mem{Base: l.acc, Index: c, Scale: 4}, v)
+		VFMADD231SS(Mem{Base: p, Disp: 4 * i}, scale, v)
+		VMOVSS(v, Mem{Base: l.acc, Index: c, Scale: 4})
+	}
+	MOVQ(Mem{Base: p, Disp: nextAt}, p)
+	SHLQ(U8(recordShift), p)
+	JNZ(LabelRef(name + "_record"))
+}
+
+// finish writes the sums, scaled, to dst.
+func (l *lists) finish(s isa, mask Register) {
+	to, full, scale, flag := Load(Param("dst"), GP64()), Load(Param("full"), GP64()), s.vec(), Load(Param("add"), GP8())
+	VBROADCASTSS(place(Param("scale")), scale)
+	vector := func(mask Register, name string) {
+		v := s.vec()
+		s.load(Mem{Base: l.acc}, mask, v)
+		VMULPS(v, scale, v)
+		TESTB(flag, flag)
+		JZ(LabelRef(name))
+		s.addFrom(Mem{Base: to}, mask, v)
+		Label(name)
+		s.store(v, mask, Mem{Base: to})
+	}
+	Label("finish")
+	TESTQ(full, full)
+	JZ(LabelRef("last"))
+	vector(nil, "store")
+	ADDQ(U8(s.bytes), l.acc)
+	ADDQ(U8(s.bytes), to)
+	DECQ(full)
+	JMP(LabelRef("finish"))
+	Label("last")
+	vector(mask, "store_last")
+}

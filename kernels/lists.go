@@ -1,0 +1,137 @@
+package kernels
+
+import (
+	"math"
+	"sync"
+
+	"siafu/kernels/internal/avx"
+)
+
+// Rows of a sparse matrix as lists, for gathers that meet none of their zeros.
+//
+//	record: four values, their columns, and the number of the row's next record
+//
+// Variant: the first record of a row has the row's number, and all but few rows have no other,
+// where features are those of a table whose categories have a column each; a gather adds the values of a record
+// to the sums of their columns, which lie in the first-level cache. A place that is not used has a
+// zero in a column of its own, as adding to one column takes turns. Zeros make no difference to a
+// sum, which begins with +0: it is the same bits as that of dense rows.
+
+// Lists are rows in lists. None holds nothing.
+type Lists struct {
+	words      []uint64
+	rows, cols int
+}
+
+// Listing is an Ops that gathers rows in lists.
+type Listing interface {
+	Ops
+	// List makes the rows of xs, with dropout of their non-zeros, those of l from row lo on. xs
+	// are those of the rows of a matrix that l has room for.
+	List(l Lists, lo int, xs Sparse, drop *Dropout)
+	// SpMMLists is SpMM of the rows of l along edges without weights.
+	SpMMLists(dst Mat, e Edges, l Lists, add bool)
+}
+
+const (
+	recordWords  = avx.RecordWords
+	recordValues = 4
+)
+
+// MostListed is how many columns lists can have.
+const MostListed = 1 << 16
+
+// ListWords is how many words the lists of a sparse matrix take.
+func ListWords(rows, nonZeros int) int { return recordWords * (rows + nonZeros/recordValues + 1) }
+
+// NewLists are lists of rows with so many columns, in ListWords of room.
+func NewLists(rows, cols int, words []uint64) Lists {
+	fit(cols > 0 && cols <= MostListed && len(words) >= recordWords*rows)
+	return Lists{words, rows, cols}
+}
+
+// IsNil tells whether there is no room.
+func (l Lists) IsNil() bool { return l.words == nil }
+
+// List implements Listing.
+func (t *Team) List(l Lists, lo int, xs Sparse, drop *Dropout) {
+	rows, x := xs.Rows(), xs.rows()
+	fit(lo+rows <= l.rows)
+	args := sparseTask{lists: l, first: lo, width: l.cols, offsets: x.Offsets, index: x.Cols, vals: x.Vals}
+	runSparse(t, args, rows, rows, drop)
+}
+
+// lister writes the list of a row.
+type lister struct {
+	words []uint64
+	cols  int // of the matrix
+	at    int // the record in hand
+	used  int // places of it
+	next  int // a record that no other row has
+}
+
+// begin begins the list of row r of l, whose non-zeros are those from e on. Rows that are longer
+// than a record have as many others behind all first ones as there can be before e.
+func (w *lister) begin(l Lists, r int, e int64) {
+	*w = lister{words: l.words, cols: l.cols, at: r, next: l.rows + int(e/recordValues)}
+	w.clear(recordValues * r % l.cols)
+}
+
+// clear makes the record in hand one of zeros, in columns from c on.
+func (w *lister) clear(c int) {
+	record, places := w.record(), uint64(0)
+	for i := range recordValues {
+		places |= uint64(c) << (16 * i)
+		if c++; c == w.cols {
+			c = 0
+		}
+	}
+	record[0], record[1], record[2], record[3] = 0, 0, places, 0
+}
+
+func (w *lister) record() []uint64 { return w.words[recordWords*w.at:][:recordWords] }
+
+// put appends values; cols may go on behind their end.
+func (w *lister) put(cols []uint32, vals []float32) {
+	for i, v := range vals {
+		if w.used == recordValues {
+			w.record()[3] = uint64(w.next)
+			w.at, w.used, w.next = w.next, 0, w.next+1
+			w.clear(0)
+		}
+		record, at := w.record(), 16*w.used
+		record[w.used/2] |= uint64(math.Float32bits(v)) << (32 * (w.used % 2))
+		record[2] = record[2]&^(0xffff<<at) | uint64(cols[i])<<at
+		w.used++
+	}
+}
+
+// SpMMLists implements Listing.
+func (t *Team) SpMMLists(dst Mat, e Edges, l Lists, add bool) {
+	fit(dst.Rows == e.Rows() && dst.Cols == l.cols && e.Weights.Len() == 0)
+	t.gather(spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add, chosen: e.Chosen, lists: l.words})
+}
+
+// listSums is room for the sums of a row that others have been added to.
+var listSums = sync.Pool{New: func() any { return new([]float32) }}
+
+// gatherLists computes the rows [lo, hi) in assembly.
+func (k *spmmTask) gatherLists(lo, hi int) {
+	room := listSums.Get().(*[]float32)
+	defer listSums.Put(room)
+	rows := rowsFor(k, k.lists)
+	k.set.GatherLists(k.dst, &rows, scratch(room, k.width), lo, hi, k.add)
+}
+
+// addListed is addEdge of a row in a list.
+func (k *spmmTask) addListed(dst []float32, c uint32, scale float32) {
+	s, at := k.edge(c, scale), uint64(c-k.Base)
+	for first := true; first || at != 0; first = false {
+		record := k.lists[recordWords*at:][:recordWords]
+		for i := range recordValues {
+			v := math.Float32frombits(uint32(record[i/2] >> (32 * (i % 2))))
+			dst[record[2]>>(16*i)&0xffff] += s * v
+		}
+		at = record[3]
+	}
+}
