@@ -92,13 +92,20 @@ func (n *Network) GathersBackward(l int) bool {
 }
 
 // draws tells whether the first layer needs its input written out as a dense matrix:
-// sparse features are spread only where they are gathered, and dense ones with
+// sparse features are spread only where they are gathered as dense rows, and dense ones with
 // dropout are drawn once for all that read them.
 func (n *Network) draws() bool {
 	if n.Sparse {
-		return n.Gathers(0) && n.Spec.Orders[0] == GatherFirst
+		return n.Gathers(0) && n.Spec.Orders[0] == GatherFirst && !n.Lists()
 	}
 	return n.Spec.InputDropout > 0
+}
+
+// Lists tells whether the first layer gathers its features as lists, so that what it emits is
+// no matrix: where the spec says so and the layer emits its input as it is.
+func (n *Network) Lists() bool {
+	at := n.builders[0].places[Emitted]
+	return n.Spec.Listed && n.Sparse && n.Gathers(0) && at.kind == inPlace && at.in == Input
 }
 
 // Degrees are the numbers of edges into and out of own vertices and then ghosts, in the

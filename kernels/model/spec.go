@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"siafu/kernels"
 )
 
 // Order is the order of the two products of a layer.
@@ -38,6 +40,7 @@ type Spec struct {
 	Orders             []Order // one a layer
 	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
 	KnownGhosts        bool    // a rank has the features of its ghosts: what they emit in the first layer is made where it is gathered
+	Listed             bool    // sparse features are gathered as lists of their non-zeros, and never spread out
 	Seed               uint64  // of dropout
 }
 
@@ -105,12 +108,20 @@ type Choices struct {
 	Order      string // "auto", "gather-first", "apply-first"
 	CacheInput string // "auto", "on", "off"
 	Ghosts     string // features of ghosts: "auto", "kept", "sent"
+	Lists      bool   // rows can be gathered as lists: in this process's memory, along edges without weights
 }
 
 // gemmRate is how many multiply-adds of a dense product take as long as one of
 // a gather; the choice between a sparse first layer and a cached dense one
 // hangs on it. It stands for any ratio from 2 to 8 on the machines seen.
 const gemmRate = 4
+
+// listRate is how many columns of a dense row are gathered in the time of a non-zero of a list, of
+// which there are listPlaces or more.
+const (
+	listRate   = 18
+	listPlaces = 4
+)
 
 // Choose sets the order of every layer and whether ÂX is kept, and returns a
 // sentence for the run header that says so.
@@ -140,11 +151,28 @@ func (s *Spec) Choose(load Load, c Choices) string {
 		s.Orders[0] = s.inputOrder(load, c)
 	}
 	s.KnownGhosts = s.KnowsGhosts() && (c.Ghosts == "kept" || c.Ghosts == "auto" && s.Orders[0] == GatherFirst)
+	s.Listed = s.lists(load, c)
 	names := make([]string, len(s.Orders))
 	for l, o := range s.Orders {
 		names[l] = o.String()
 	}
-	return fmt.Sprintf("order=%s cache_input=%t (%s)", strings.Join(names, ","), s.CacheInput, why)
+	choice := fmt.Sprintf("order=%s cache_input=%t (%s)", strings.Join(names, ","), s.CacheInput, why)
+	if s.Listed {
+		choice += " features=lists"
+	}
+	return choice
+}
+
+// lists tells whether the first layer gathers its features as lists. Orders must have been chosen.
+func (s *Spec) lists(load Load, c Choices) bool {
+	return s.KnownGhosts && s.Adds() && s.Orders[0] == GatherFirst && c.Lists &&
+		load.FeatureNNZ > 0 && s.Dims[0] <= kernels.MostListed && s.listWidth(load) < float64(s.Dims[0])
+}
+
+// listWidth is the width of a dense row that takes as long to gather as the list of an average one.
+func (s *Spec) listWidth(load Load) float64 {
+	kept := float64(load.FeatureNNZ) * (1 - s.InputDropout) / float64(max(load.Vertices, 1))
+	return listRate * max(kept, listPlaces)
 }
 
 // KnowsGhosts tells whether a rank that has the features of its ghosts can make what they emit
@@ -186,10 +214,22 @@ func (s *Spec) inputOrder(load Load, c Choices) Order {
 		return GatherFirst
 	case c.Order == "apply-first":
 		return ApplyFirst
-	case load.FeatureNNZ > 0 || s.Dims[1] <= (s.Dims[0]-1)/2:
+	case load.FeatureNNZ > 0 && s.sparseCost(load) <= s.gatherCost(load, c):
+		return ApplyFirst
+	case load.FeatureNNZ == 0 && s.Dims[1] <= (s.Dims[0]-1)/2:
 		return ApplyFirst
 	}
 	return GatherFirst
+}
+
+// gatherCost counts what sparseCost does where sparse features are gathered in every epoch, and
+// products of ÂX are dense.
+func (s *Spec) gatherCost(load Load, c Choices) float64 {
+	width, in := float64(s.Dims[0]), float64(s.Dims[0])
+	if c.Lists {
+		width = min(width, s.listWidth(load))
+	}
+	return float64(load.Edges)*width + 2*float64(load.Vertices)*in*s.block()/gemmRate
 }
 
 // sparseCost counts, in gathered multiply-adds, an epoch's first layer with

@@ -17,13 +17,19 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	if meta.FeatureKind == "sparse" {
 		nnz = meta.FeatureNNZ
 	}
-	choices := model.Choices{Order: c.Order, CacheInput: c.cacheInput(), Ghosts: c.ghostFeatures()}
+	choices := model.Choices{Order: c.Order, CacheInput: c.cacheInput(), Ghosts: c.ghostFeatures(), Lists: c.lists(meta, net)}
 	if b := c.Batching(); b.Count > 0 && !b.Draws() {
 		choices = model.Choices{Order: "gather-first", CacheInput: "on"}
 	}
 	return net.Choose(model.Load{
 		Vertices: meta.Vertices, Edges: meta.Edges, FeatureNNZ: nnz, CacheFits: fits,
 	}, choices)
+}
+
+// lists tells whether rows can be gathered as lists: where the first layer's input is drawn, and
+// as it is, along edges without weights.
+func (c *Config) lists(meta *graph.Meta, net *model.Spec) bool {
+	return c.Tensor == "cpu" && c.Gather != "bf16" && !(meta.Weighted && net.Weighs())
 }
 
 // cacheInput is what was asked for, and off where training and evaluations

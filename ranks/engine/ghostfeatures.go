@@ -24,8 +24,9 @@ import (
 
 // knownGhosts are ghosts whose features are known; nil: of none.
 type knownGhosts struct {
-	store     *model.Store // of what they emit
-	emits     []model.Do   // what makes it
+	store     *model.Store  // of what they emit
+	lists     kernels.Lists // what they emit, where features are gathered as lists
+	emits     []model.Do    // what makes it
 	intervals []*interval
 }
 
@@ -40,7 +41,7 @@ func (s *lockstep) know(e *Engine, a *mapped.Arena) *knownGhosts {
 	ops, sh := s.adder, e.Shard
 	in := model.Place(ops, a.For(KnownFeatures), e.known, sh.Ghosts, nil)
 	k := &knownGhosts{store: model.NewStore(s.store.Network, in, model.Emission, ops, a.For(Activations))}
-	k.emits = k.store.Do(0, model.Emit)
+	k.emits, k.lists = k.store.Do(0, model.Emit), k.store.Lists(a.For(graphwork.Lists))
 	bounds, weights := ghostPieces(sh.NumGhosts()), kernels.Mat{}
 	if len(s.intervals) > 0 {
 		weights = s.intervals[0].frame.Weights
@@ -73,6 +74,10 @@ func (k *knownGhosts) begin(g *graphwork.Work, p model.Pass) {
 		return
 	}
 	l := g.Layer(0)
+	if l.Listed() {
+		l.KnowGhosts(k.lists)
+		return
+	}
 	l.Ghosts = k.store.Emitted(0, p)
 	g.Enter(l, p, k.intervals[0].frame.Weights)
 }
@@ -80,6 +85,10 @@ func (k *knownGhosts) begin(g *graphwork.Work, p model.Pass) {
 // emit makes what a piece of them emits.
 func (k *knownGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t schedule.Task) {
 	i := k.intervals[t.Interval]
+	if l.Listed() {
+		l.ListGhosts(o, i.frame, s.pass)
+		return
+	}
 	for _, d := range k.emits {
 		i.frame.Run(d, s.pass, o)
 	}

@@ -28,7 +28,12 @@ type interval struct {
 }
 
 // part is the interval's rows of a matrix of all own vertices.
-func (i *interval) part(x kernels.Mat) kernels.Mat { return x.Part(i.lo, i.hi) }
+func (i *interval) part(x kernels.Mat) kernels.Mat {
+	if x.IsNil() {
+		return x
+	}
+	return x.Part(i.lo, i.hi)
+}
 
 // layerGrad is the gradient of a layer's weights, for reading until the next call.
 func (i *interval) layerGrad(layer int) []float32 {

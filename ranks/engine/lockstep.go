@@ -245,7 +245,7 @@ func (s *lockstep) publish(i *interval, list []model.Do) {
 		l, at := s.graph.Layer(d.Layer), i.at(d.Layer)
 		switch {
 		case d.Stage == model.Emit:
-			s.graph.Publish(l, at, l.Rows.Part(i.lo, i.hi))
+			s.graph.Publish(l, at, i.part(l.Rows))
 		case d.Stage == model.ApplyBackward && s.store.Network.GathersBackward(d.Layer):
 			s.graph.PublishGrads(l, at, i.frame.At(d, model.GatheredGrad))
 		}

@@ -24,6 +24,8 @@ type Layer struct {
 	attention
 	maxima maxima
 
+	lists lists
+
 	halves struct{ rows, ghosts, grads kernels.Mat } // rounded and scaled
 	packed struct{ rows, grads packing }             // without zeros
 }
@@ -67,7 +69,9 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 	own, sums := w.shard.NumOwn(), l.heads == 0 && !g.Maximum
 	l.gathered, l.backward = w.store.Forward(at, model.Gathered), w.store.Backward(at, model.EmittedGrad)
 	l.Grads, l.Again = w.store.Backward(at, model.GatheredGrad), w.store.Backward(at, model.Emitted)
-	if sums {
+	if sums && at == 0 && w.store.Network.Lists() {
+		w.list(l)
+	} else if sums {
 		w.pack(&l.packed.rows, at, model.Emit, o)
 		w.pack(&l.packed.grads, at, model.ApplyBackward, o)
 	}
@@ -84,9 +88,11 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 }
 
 // Publish prepares an interval's emitted rows [n x Width], which l.Rows holds or
-// will hold, for gathering.
+// will hold, for gathering; of features in lists there are none.
 func (w *Work) Publish(l *Layer, i Interval, rows kernels.Mat) {
 	switch {
+	case l.lists.on:
+		l.lists.publish(i)
 	case l.shape.Dynamic: // scores are made of whole rows
 	case l.heads > 0:
 		i.Ops.PackScores(l.shape, l.scores, i.Lo, rows)
@@ -155,6 +161,10 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 	}
 	m := l.into(i, p, l.ownEdges(i))
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.row), l.along.col, l.along.coef.SelfLoops
+	if l.lists.on {
+		l.lists.gather(i.Ops, i.rows(l.gathered), m, l.lists.own, false)
+		return
+	}
 	l.packed.rows.gatherOwn(i.Ops, i.rows(l.gathered), m, l.Rows, l.halves.rows)
 }
 
@@ -168,6 +178,10 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 	case l.along.Plan.Ghosts > 0:
 		m := l.into(i, p, l.ghostEdges(i))
 		m.RowScale, m.ColScale = i.scale(l.along.row), l.along.col
+		if l.lists.on {
+			l.lists.gather(i.Ops, i.rows(l.gathered), m, l.lists.ghosts, true)
+			return
+		}
 		spmm(i.Ops, i.rows(l.gathered), m, l.Ghosts, l.halves.ghosts, true)
 	}
 }

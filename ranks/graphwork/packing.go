@@ -71,6 +71,7 @@ func (w *Work) closed() bool {
 func (w *Work) Begin(p model.Pass) {
 	for _, l := range w.layers {
 		if l != nil {
+			l.lists.pass = p
 			l.packed.rows.begin(p.Train)
 			l.packed.grads.begin(p.Train)
 		}
