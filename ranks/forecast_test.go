@@ -61,6 +61,8 @@ func TestForecastIsExact(t *testing.T) {
 		"gcn, gather first":           {dense[true], 3, 0, func(c *Config) { c.Order, c.CacheInput, c.Optimizer = "gather-first", "off", "sgd" }},
 		"gcn, one layer, directed":    {dense[true], 2, 0, func(c *Config) { c.Layers, c.Momentum, c.Optimizer = 1, 0, "sgd" }},
 		"gcn, bag of words":           {sparse, 3, 1, func(c *Config) { c.InputDropout = 0.5 }},
+		"gcn, bag in lists":           {sparse, 3, 1, func(c *Config) { c.InputDropout, c.Order, c.Layers = 0.5, "gather-first", 3 }},
+		"sage, bag in lists, alone":   {sparse, 1, 0, func(c *Config) { c.Model, c.InputDropout, c.Order = "sage", 0.5, "gather-first" }},
 		"gcn, bag kept":               {sparse, 3, 0, func(c *Config) { c.InputDropout, c.CacheInput = 0, "on" }},
 		"sage":                        {dense[true], 3, 1, func(c *Config) { c.Model, c.Layers = "sage", 3 }},
 		"sage, bag of words":          {sparse, 2, 0, func(c *Config) { c.Model, c.InputDropout = "sage", 0 }},

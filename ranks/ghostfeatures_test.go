@@ -3,10 +3,31 @@ package ranks
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"siafu/graph"
 	"siafu/kernels/model"
 )
+
+// Sparse features that are gathered first travel through lists where those of ghosts are known, and
+// through dense rows where they are sent, as the comparison below wants it.
+func TestGhostFeaturesAreLists(t *testing.T) {
+	meta, err := graph.ReadMeta(bag(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for how, want := range map[string]bool{"kept": true, "auto": true, "sent": false} {
+		for _, kind := range []string{"gcn", "sage", "gin"} {
+			c := quick(t)
+			c.Model, c.Order, c.GhostFeatures, c.InputDropout, c.Hidden = kind, "gather-first", how, 0.5, 8
+			net := c.NetworkOf(meta)
+			if said := c.Orders(&net, meta, true); net.Listed != want || strings.Contains(said, "lists") != want {
+				t.Errorf("%s, ghosts' features %s: lists %t: %s", kind, how, net.Listed, said)
+			}
+		}
+	}
+}
 
 // Ranks that have the features of their ghosts exchange nothing in the first layer, whichever
 // way its products are ordered, and nothing else changes: with the products behind the gather

@@ -14,6 +14,9 @@ func TestChoose(t *testing.T) {
 	sparse := Load{Vertices: 1000, Edges: 5000, FeatureNNZ: 9000, CacheFits: true}
 	full := dense
 	full.CacheFits = false
+	lists, sent := auto, auto
+	lists.Lists, sent.Lists, sent.Ghosts = true, true, "sent"
+	table := Load{Vertices: 1000, Edges: 80000, FeatureNNZ: 5000, CacheFits: true} // features of each vertex: five of a hundred
 	three := Spec{Kind: "sign", Dims: []int{100, 64, 64, 64, 64, 10}, Design: Design{Hops: 3}}
 	for _, tc := range []struct {
 		name  string
@@ -31,6 +34,11 @@ func TestChoose(t *testing.T) {
 		{"no memory", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, auto, []Order{ApplyFirst, ApplyFirst}, false, "memory"},
 		{"no memory, hardly narrowing", Spec{Kind: "gcn", Dims: []int{128, 100, 10}}, full, auto, []Order{GatherFirst, ApplyFirst}, false, "memory"},
 		{"dropout of the input", Spec{Kind: "gcn", Dims: []int{128, 32, 10}, InputDropout: 0.5}, dense, auto, []Order{ApplyFirst, ApplyFirst}, false, "dropout"},
+		{"table", Spec{Kind: "gcn", Dims: []int{128, 128, 10}, InputDropout: 0.5}, table, lists, []Order{GatherFirst, ApplyFirst}, false, "features=lists"},
+		{"table, hidden layer narrow", Spec{Kind: "gcn", Dims: []int{128, 32, 10}, InputDropout: 0.5}, table, lists, []Order{ApplyFirst, ApplyFirst}, false, "(the input has dropout; --input-dropout 0 allows it)"},
+		{"table, no lists", Spec{Kind: "sage", Dims: []int{128, 128, 10}, InputDropout: 0.5}, table, auto, []Order{GatherFirst, ApplyFirst}, false, "allows it)"},
+		{"table, wide", Spec{Kind: "gcn", Dims: []int{2000, 128, 10}, InputDropout: 0.5}, table, lists, []Order{ApplyFirst, ApplyFirst}, false, "dropout"},
+		{"table, ghosts sent", Spec{Kind: "gcn", Dims: []int{128, 128, 10}, InputDropout: 0.5}, table, sent, []Order{GatherFirst, ApplyFirst}, false, "allows it)"},
 		{"cache off", Spec{Kind: "gcn", Dims: []int{64, 64, 10}}, dense, Choices{"auto", "off", "auto", false}, []Order{GatherFirst, ApplyFirst}, false, "off"},
 		{"cache on", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, Choices{"auto", "on", "auto", false}, []Order{GatherFirst, ApplyFirst}, true, "asked"},
 		{"gather first", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, Choices{"gather-first", "auto", "auto", false}, []Order{GatherFirst, GatherFirst}, false, "memory"},
@@ -51,8 +59,8 @@ func TestChoose(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := tc.spec
 			why := s.Choose(tc.load, tc.c)
-			if d := cmp.Diff(tc.want, s.Orders); d != "" || s.CacheInput != tc.cache || !strings.Contains(why, tc.why) {
-				t.Errorf("orders %v, cache %t, %q; want %v, %t, …%s…", s.Orders, s.CacheInput, why, tc.want, tc.cache, tc.why)
+			if d := cmp.Diff(tc.want, s.Orders); d != "" || s.CacheInput != tc.cache || !strings.Contains(why, tc.why) || s.Listed != strings.Contains(tc.why, "lists") {
+				t.Errorf("orders %v, cache %t, lists %t, %q; want %v, %t, …%s…", s.Orders, s.CacheInput, s.Listed, why, tc.want, tc.cache, tc.why)
 			}
 		})
 	}
