@@ -119,7 +119,7 @@ const gemmRate = 4
 // listRate is how many columns of a dense row are gathered in the time of a non-zero of a list, of
 // which there are listPlaces or more.
 const (
-	listRate   = 18
+	listRate   = 24
 	listPlaces = 4
 )
 
