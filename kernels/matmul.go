@@ -124,6 +124,13 @@ func (g *gemmTask) chunk(lo, hi int) {
 	wide.Put(buffer)
 }
 
+// into computes the rows [lo, hi), which are all that dst has.
+func (g *gemmTask) into(dst []float32, lo, hi int) {
+	part := *g
+	part.dst = dst
+	part.rowsOf(g.a[lo*g.k:], 0, hi-lo)
+}
+
 // rowsOf computes the rows [lo, hi) of dst from those of a.
 func (g *gemmTask) rowsOf(a []float32, lo, hi int) {
 	if g.skips {

@@ -73,6 +73,7 @@ type slots struct {
 	dropout  dropoutTask
 	epilogue epilogueTask
 	dense    denseTask
+	through  throughTask
 	gradient epilogueGradTask
 	columns  columnSumsTask
 	add      addTask

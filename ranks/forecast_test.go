@@ -212,7 +212,7 @@ const peakChild = "PEAK_CHILD_DATA"
 // bigRun is a run whose data outweigh the program.
 func bigRun(t *testing.T, model string) Config {
 	c := quick(t)
-	c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.Hidden, c.Model = 1, 0, 1, 2, 0, 96, model
+	c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.Hidden, c.Model = 1, 0, 1, 2, 0, 144, model
 	return c
 }
 

@@ -204,8 +204,12 @@ func trainOn(t testing.TB, c Config, data string, backend func(*run) tensor.Back
 	return readRun(t, c.Out)
 }
 
-// sentOf is the network of a run.
-func sentOf(r *run) sent { return sent{r.net, r.shard.Features.Sparse != nil} }
+// sentOf is the network of a run, as it is where the configuration says that others do its tasks.
+func sentOf(r *run) sent {
+	net := r.net
+	net.InPlace, net.Listed = false, false
+	return sent{net, r.shard.Features.Sparse != nil}
+}
 
 // elsewhere trains with every tensor task done by somebody else.
 func elsewhere(t testing.TB, c Config, data string, w tensor.Wishes, do func(*run) func([]byte) []byte) (trained, tensor.Counts) {

@@ -10,6 +10,8 @@ type Builder struct {
 	part     Part
 	skips    []Skip
 	constant bool      // nothing below the layer is trained
+	through  bool      // the gradient of its input takes the place of that
+	gone     bool      // that of its output has gone through its activation
 	params   [][]Param // of each layer
 	places   [values]place
 	scratch  [][2]int // rows and columns
@@ -71,6 +73,15 @@ func (b *Builder) GradRoom(v Value) {
 	}
 }
 
+// InputGradRoom is the place of the gradient of the layer's input where products alone make it.
+func (b *Builder) InputGradRoom() {
+	if b.through {
+		b.In(InputGrad, Input)
+		return
+	}
+	b.GradRoom(InputGrad)
+}
+
 // Scratch is the number of a matrix [rows x cols] that does not grow with the
 // vertices, for Step.Scratch.
 func (b *Builder) Scratch(rows, cols int) int {
@@ -84,7 +95,7 @@ func (b *Builder) Sums(columns, settled, state int) { b.sums = sums{columns, set
 
 // Hidden is what the layer applies its weights to.
 func (b *Builder) Hidden() Hidden {
-	return Hidden{first: b.layer == 0, constant: b.constant}
+	return Hidden{first: b.layer == 0, constant: b.constant, through: b.through, drop: b.Spec.dropout(b.layer, b.Spec.Dropout)}
 }
 
 // Dropout is that of layer l's output, nil where nothing is dropped.

@@ -53,7 +53,7 @@ func gcnLayer(b *Builder, l int) Layer {
 	if d.first == ApplyFirst {
 		b.In(Output, Gathered)
 		b.In(GatheredGrad, OutputGrad)
-		b.GradRoom(InputGrad)
+		b.InputGradRoom()
 		return &applyFirst{d}
 	}
 	b.Room(Output, d.out)
@@ -70,6 +70,7 @@ type dense struct {
 	last    bool     // no activation: of the last layer, or of one that others finish
 	drop    *Dropout // of the output
 	gathers bool     // false in a perceptron
+	gone    bool     // the gradient of the output has come through the activation
 	first   Order
 }
 
@@ -78,7 +79,7 @@ type dense struct {
 func newDense(b *Builder, l int, gathers bool) dense {
 	d := dense{
 		in: b.Spec.Dims[l], out: b.Spec.Dims[l+1], h: b.Hidden(), last: b.Plain(), drop: b.Dropout(l),
-		gathers: gathers, first: b.Spec.Orders[l],
+		gathers: gathers, gone: b.gone, first: b.Spec.Orders[l],
 	}
 	for i := len(b.params[l]) - 1; i >= 0; i-- {
 		if p := b.params[l][i]; p.Bias {
@@ -130,10 +131,14 @@ func (d *dense) emit(x *Step) {
 }
 
 // activateGrad turns the gradient of h = dropout(relu(z + b)) into that of z, in
-// place, and writes the bias gradient.
-func (d *dense) activateGrad(x *Step) {
+// place, unless it is that already, and writes the gradient of b.
+func (d *dense) activateGrad(x *Step, b Param) {
 	grad := x.At(OutputGrad)
-	x.Ops.BiasReLUDropoutGrad(grad, x.Grad(d.b), grad, x.At(Output), !d.last, x.Mask(d.drop))
+	if d.gone {
+		x.Ops.ColumnSums(x.Grad(b), grad, false)
+		return
+	}
+	x.Ops.BiasReLUDropoutGrad(grad, x.Grad(b), grad, x.At(Output), !d.last, x.Mask(d.drop))
 }
 
 // gatherFirst is (ÂH)W: the input's rows are gathered, the product follows.
@@ -158,7 +163,7 @@ func (g *gatherFirst) Run(s Stage, x *Step) {
 	case Apply:
 		x.Ops.MatMulBiasReLUDropout(x.At(Output), x.At(Gathered), x.W(g.w), x.W(g.b), !g.last, x.Mask(g.drop))
 	case ApplyBackward:
-		g.activateGrad(x)
+		g.activateGrad(x, g.b)
 		grad := x.At(OutputGrad)
 		x.Ops.MatMulTransA(x.Grad(g.w), x.At(Gathered), grad, false)
 		g.h.InputGrad(x, x.At(GatheredGrad), grad, x.W(g.w), false)
@@ -189,7 +194,7 @@ func (a *applyFirst) Run(s Stage, x *Step) {
 	case Apply:
 		x.Ops.BiasReLUDropout(x.At(Output), x.At(Gathered), x.W(a.b), !a.last, x.Mask(a.drop))
 	case ApplyBackward:
-		a.activateGrad(x)
+		a.activateGrad(x, a.b)
 	case EmitBackward:
 		grad := x.At(EmittedGrad)
 		a.h.MultiplyGrad(x, x.Grad(a.w), grad)

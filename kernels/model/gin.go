@@ -29,7 +29,7 @@ func ginLayer(b *Builder, l int) Layer {
 	if g.first == ApplyFirst {
 		b.In(inner, Gathered)
 		b.In(GatheredGrad, innerGrad)
-		b.GradRoom(InputGrad)
+		b.InputGradRoom()
 	} else {
 		b.Room(inner, g.out)
 		b.GradRoom(GatheredGrad)
@@ -98,7 +98,7 @@ func (g *gin) apply(x *Step) {
 
 func (g *gin) applyBackward(x *Step) {
 	grad, within := x.At(OutputGrad), x.At(innerGrad)
-	x.Ops.BiasReLUDropoutGrad(grad, x.Grad(g.bias), grad, x.At(Output), !g.last, x.Mask(g.drop))
+	g.activateGrad(x, g.bias)
 	x.Ops.MatMulTransA(x.Grad(g.second), x.At(inner), grad, false)
 	x.Ops.MatMulTransB(within, grad, x.W(g.second), false)
 	x.Ops.BiasReLUDropoutGrad(within, x.Grad(g.b), within, x.At(inner), true, nil)

@@ -5,7 +5,11 @@ import "siafu/kernels"
 // Hidden is H, what a layer applies weights to: the rows of the layer before,
 // or, in the first layer, the features, with dropout and however they are
 // stored. Its methods read the value Input.
-type Hidden struct{ first, constant bool }
+type Hidden struct {
+	first, constant bool
+	through         bool     // its gradient takes its place, beyond the activation that made it
+	drop            *Dropout // of that
+}
 
 // Constant tells whether there is nothing behind these rows to be trained.
 func (h Hidden) Constant() bool { return h.constant }
@@ -32,9 +36,23 @@ func (h Hidden) MultiplyGrad(x *Step, gw, grad kernels.Mat) {
 }
 
 // InputGrad is dst = grad wᵀ, the gradient of H, or adds it to dst [n x in];
-// grad [n x cols], w [in x cols]. It does nothing where H is constant.
+// grad [n x cols], w [in x cols]. It does nothing where H is constant. A layer whose H goes Through
+// has dst in the place of H, and gets the gradient of what was activated there.
 func (h Hidden) InputGrad(x *Step, dst, grad, w kernels.Mat, add bool) {
-	if !h.Constant() {
+	switch {
+	case h.through:
+		h.InputGrads(x, dst, grad, w, kernels.Mat{}, kernels.Mat{})
+	case !h.Constant():
 		x.Ops.MatMulTransB(dst, grad, w, add)
 	}
+}
+
+// InputGrads is dst = grad wᵀ + grad2 w2ᵀ, as InputGrad has it.
+func (h Hidden) InputGrads(x *Step, dst, grad, w, grad2, w2 kernels.Mat) {
+	if h.through {
+		x.Ops.(kernels.Through).GradThrough(dst, grad, w, grad2, w2, x.Mask(h.drop))
+		return
+	}
+	h.InputGrad(x, dst, grad, w, false)
+	h.InputGrad(x, dst, grad2, w2, true)
 }

@@ -27,6 +27,10 @@ type Kind struct {
 	// was asked for (Spec.Widths): nil where all layers are of this kind.
 	Part   func(s Spec, l int) Part
 	Widths func(d Design, layers, in, hidden, out int) []int
+	// Rectifies tells that hidden layers end in ReLU and dropout, that their way back begins with
+	// activateGrad, and that where they multiply first the gradient of their input is products alone, so
+	// that it can take the place of that input (Spec.InPlace).
+	Rectifies bool
 	// Powers are those of Â of the features that the first layer applies to where they are
 	// kept, and the layers behind it then gather nothing: nil where layers each gather for
 	// themselves, and ÂX is what the first one would have gathered.
@@ -54,13 +58,13 @@ type Shape struct {
 // kinds are all networks that have a name; a new one is a line here.
 func kinds() []Kind {
 	return []Kind{
-		{Name: "gcn", Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Initializer: "small-logits"},
-		{Name: "sage", Weights: sageWeights, Layer: sageLayer, Coefficients: MeanCoefficients, Initializer: "small-logits"},
-		{Name: "sage-max", Weights: sageWeights, Layer: sageLayer, Coefficients: OtherCoefficients, Maximum: true, Order: "gather-first", Initializer: "small-logits"},
-		{Name: "gin", Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Initializer: "small-logits"},
+		{Name: "gcn", Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Rectifies: true, Initializer: "small-logits"},
+		{Name: "sage", Weights: sageWeights, Layer: sageLayer, Coefficients: MeanCoefficients, Rectifies: true, Initializer: "small-logits"},
+		{Name: "sage-max", Weights: sageWeights, Layer: sageLayer, Coefficients: OtherCoefficients, Maximum: true, Order: "gather-first", Rectifies: true, Initializer: "small-logits"},
+		{Name: "gin", Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Rectifies: true, Initializer: "small-logits"},
 		{Name: "gat", Weights: gatWeights, Layer: gatLayer, Coefficients: SumCoefficients, Attends: true, Order: "apply-first", Initializer: "small-logits"},
 		{Name: "gatv2", Weights: gatv2Weights, Layer: gatv2Layer, Coefficients: SumCoefficients, Attends: true, Dynamic: true, Order: "apply-first", Initializer: "small-logits"},
-		{Name: "mlp", Weights: OneProduct, Layer: gcnLayer, Initializer: "small-logits"},
+		{Name: "mlp", Weights: OneProduct, Layer: gcnLayer, Rectifies: true, Initializer: "small-logits"},
 		{Name: "gcnii", Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Initializer: "small-logits"},
 		{Name: "appnp", Coefficients: GCNCoefficients, Part: appnpPart, Widths: appnpWidths, Initializer: "small-logits"},
 		{Name: "sgc", Coefficients: GCNCoefficients, Part: sgcPart, Widths: sgcWidths, Powers: sgcPowers, Initializer: "small-logits"},

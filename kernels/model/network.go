@@ -30,8 +30,9 @@ func New(s Spec, sparse bool) *Network {
 			readers[k] = l
 		}
 	}
+	through := s.through(parts, readers)
 	for l, p := range parts {
-		b := &Builder{Spec: s, Sparse: sparse, layer: l, part: p, params: params, constant: s.constant(parts, l)}
+		b := &Builder{Spec: s, Sparse: sparse, layer: l, part: p, params: params, constant: s.constant(parts, l), through: through[l], gone: through[l+1]}
 		for i, k := range p.From {
 			b.skips = append(b.skips, Skip{i: i, first: readers[k] == l})
 			n.skipped[k] = true
@@ -45,6 +46,20 @@ func New(s Spec, sparse bool) *Network {
 	}
 	n.epoch = n.order(true)
 	return n
+}
+
+// through tells of each layer, and of none behind the last one, whether the gradient of its input takes
+// the place of that: where products alone make it, of rows that a rectifier has made and no
+// other layer reads, nor the gather of any.
+func (s Spec) through(parts []Part, readers map[int]int) []bool {
+	list := make([]bool, len(parts)+1)
+	for l := 1; l < len(parts); l++ {
+		_, others := readers[l-1]
+		above, below := parts[l].kind, parts[l-1]
+		list[l] = s.InPlace && above.Rectifies && above.Coefficients != nil && s.Orders[l] == ApplyFirst &&
+			below.kind.Rectifies && !below.Plain && !others
+	}
+	return list
 }
 
 // values is how many values layer l has names for.

@@ -41,7 +41,7 @@ func sageLayer(b *Builder, l int) Layer {
 	b.Room(Output, g.out)
 	if g.first == ApplyFirst {
 		b.In(GatheredGrad, OutputGrad)
-		b.GradRoom(InputGrad)
+		b.InputGradRoom()
 	} else {
 		b.GradRoom(GatheredGrad)
 		b.In(InputGrad, EmittedGrad)
@@ -98,7 +98,7 @@ func (g *sage) apply(x *Step) {
 }
 
 func (g *sage) applyBackward(x *Step) {
-	g.activateGrad(x)
+	g.activateGrad(x, g.b)
 	grad := x.At(OutputGrad)
 	g.h.MultiplyGrad(x, x.Grad(g.self), grad)
 	if g.first == GatherFirst {
@@ -115,6 +115,5 @@ func (g *sage) emitBackward(x *Step) {
 		return
 	}
 	g.h.MultiplyGrad(x, x.Grad(g.w), x.At(EmittedGrad))
-	g.h.InputGrad(x, x.At(InputGrad), x.At(OutputGrad), x.W(g.self), false)
-	g.h.InputGrad(x, x.At(InputGrad), x.At(EmittedGrad), x.W(g.w), true)
+	g.h.InputGrads(x, x.At(InputGrad), x.At(OutputGrad), x.W(g.self), x.At(EmittedGrad), x.W(g.w))
 }

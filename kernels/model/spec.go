@@ -40,6 +40,7 @@ type Spec struct {
 	Orders             []Order // one a layer
 	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
 	KnownGhosts        bool    // a rank has the features of its ghosts: what they emit in the first layer is made where it is gathered
+	InPlace            bool    // gradients of hidden rows may take the place of these (kernels.Through)
 	Listed             bool    // sparse features are gathered as lists of their non-zeros, and never spread out
 	Seed               uint64  // of dropout
 }

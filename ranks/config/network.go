@@ -21,6 +21,7 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	if b := c.Batching(); b.Count > 0 && !b.Draws() {
 		choices = model.Choices{Order: "gather-first", CacheInput: "on"}
 	}
+	net.InPlace = c.Tensor == "cpu" && !c.Asynchronous() // or other intervals may still read what it overwrites
 	return net.Choose(model.Load{
 		Vertices: meta.Vertices, Edges: meta.Edges, FeatureNNZ: nnz, CacheFits: fits,
 	}, choices)

@@ -108,9 +108,15 @@ func (e *Engine) store(net *model.Network, m model.Memory, a *mapped.Arena) *mod
 	return s
 }
 
-// network is the engine's, for the features that it has.
+// network is the engine's, for the features that it has, without what its arithmetic or whoever does
+// its tensor work does not know.
 func (e *Engine) network() *model.Network {
-	return model.New(e.Network, e.Shard.Features.Sparse != nil)
+	spec := e.Network
+	_, here := e.Tensor.(tensor.CPU)
+	_, through := e.workers.teams[0].(kernels.Through)
+	_, lists := e.workers.teams[0].(kernels.Listing)
+	spec.InPlace, spec.Listed = spec.InPlace && here && through, spec.Listed && here && lists
+	return model.New(spec, e.Shard.Features.Sparse != nil)
 }
 
 // hold has the backend make room for the tasks of intervals, where it keeps values.
