@@ -190,7 +190,7 @@ func TestMemoryIsChecked(t *testing.T) {
 	}
 	c := quick(t)
 	c.Ranks, c.Servers, c.InputDropout = 2, 0, 0
-	c.Hidden = int(there/(4*vertices)) + 1 // one matrix of a row a vertex is all there is
+	c.Hidden = int(there/(2*vertices)) + 1 // one matrix of a row a vertex is twice what there is
 	err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: os.Stderr})
 	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--force-memory") {
 		t.Errorf("%v", err)
