@@ -54,6 +54,7 @@ func asMade(bool) seen { return func(_ int, made [][]float64) [][]float64 { retu
 type scaled struct {
 	*staleGCN
 	history [][]float64 // of H, the input of the second layer
+	edges   [][]float64 // weights by target and source, where a test has put them
 	ranks   int
 	cuts    [][][]int // vertices, by rank and batch
 }

@@ -88,11 +88,15 @@ func (e *Engine) sketchDrawn(c shard.Counts, a *mapped.Arena) {
 	b, most, net := e.Config.Batching(), Drawn(e.Config, e.Shard.Vertices, c), e.batchNetwork()
 	store := e.sketchTurns(net, most, a)
 	blocks, rows := make([]graphwork.Block, len(net.Layers)), most[0]
-	dim := e.Network.Design.EdgeDim
+	along := e.along()
 	block := func(n, edges int) graphwork.Block {
-		mapped.Make[float32](a.For(BatchEdges), (n+edges)*dim)
+		mapped.Make[float32](a.For(BatchEdges), (n+edges)*along.EdgeDim)
+		head := shard.Shard{Parts: 1, Directed: true, Weighted: along.Weighted, EdgeDim: along.EdgeDim}
+		if head.Weighted {
+			mapped.Make[float32](a.For(BatchEdges), 2*n+edges)
+		}
 		counts := shard.Counts{Vertices: int64(n), Edges: int64(edges)}
-		return graphwork.Block{Shard: shard.Sketch(shard.Shard{Parts: 1, Directed: true, EdgeDim: dim}, counts, false, mapped.NewSketch())}
+		return graphwork.Block{Shard: shard.Sketch(head, counts, false, mapped.NewSketch())}
 	}
 	if b.Kind == config.Cluster {
 		sample.SketchClusters(e.Shard, a)
