@@ -87,9 +87,7 @@ func dense(t *testing.T, ranks int, batch string, directed, weighted bool) (g *s
 	const n = 60
 	content := randomContent(n, 3)
 	content.Symmetrise = !directed
-	if weighted {
-		content.Edges = heavy{content.Edges.(graph.EdgePairs)}
-	}
+	weigh(&content, weighted)
 	s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
 	flat := make([]float32, s.NumWeights())
 	s.Initialize(flat, "xavier", 4)
@@ -99,9 +97,21 @@ func dense(t *testing.T, ranks int, batch string, directed, weighted bool) (g *s
 	c.Hidden, c.Epochs, c.LR, c.Dropout, c.InputDropout, c.EvalEvery, c.VertexOrder, c.Intervals = 6, 12, 0.3, 0, 0, 0, "natural", 2
 	c.Optimizer, c.Momentum, c.WeightDecay, c.Init, c.Batch = "sgd", 0, 0, weightsFile(t, s, flat), batch
 	g = newScaled(content, s, owner, flat, ranks, 1)
-	g.edges = edgesOf(t, data)
-	g.a = g.within(slices.Repeat([]bool{true}, n))
+	g.along(t, data)
 	return g, c, data, owner
+}
+
+// weigh gives the edges of a content weights, if so.
+func weigh(c *graph.Content, weighted bool) {
+	if weighted {
+		c.Edges = heavy{c.Edges.(graph.EdgePairs)}
+	}
+}
+
+// along takes the edges of a dataset, with their weights.
+func (g *scaled) along(t *testing.T, data string) {
+	g.edges = edgesOf(t, data)
+	g.a = g.within(slices.Repeat([]bool{true}, len(g.edges)))
 }
 
 // edgesOf are the weights of the edges of a dataset by target and source, 1 where they have

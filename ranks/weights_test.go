@@ -105,7 +105,6 @@ func TestWeightsRefused(t *testing.T) {
 	data := weightedGraph(t, false)
 	for says, set := range map[string]func(*Config){
 		"leave --pre-aggregate out": func(c *Config) { c.Ranks, c.PreAggregate = 3, "on" },
-		"choose neighbor or clust":  func(c *Config) { c.Batch = "history:2" },
 	} {
 		c := quick(t)
 		set(&c)

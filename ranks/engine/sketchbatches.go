@@ -32,10 +32,13 @@ func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Are
 	e.history(a)
 	b, net, count := e.batchStore(store.Vertices()), e.network(), int64(e.Config.Batches())
 	one := outsideShare(c, count)
-	part := shard.Sketch(shard.Shard{Parts: 1, Directed: e.Shard.Directed, FeatureDim: e.Shard.FeatureDim}, one, true, mapped.NewSketch())
+	part := shard.Sketch(shard.Shard{Parts: 1, Directed: e.Shard.Directed, FeatureDim: e.Shard.FeatureDim, Weighted: e.Shard.Weighted}, one, true, mapped.NewSketch())
 	each := mapped.NewSketch()
 	work := graphwork.New(b, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], each)
 	bytes := each.Used() + 4*one.Edges + 16*one.Vertices + 12*one.Ghosts + 8*one.Vertices
+	if part.Weighted {
+		bytes += 4*one.Edges + 8*(one.Vertices+one.Ghosts)
+	}
 	mapped.Make[byte](a.For(BatchEdges), int(count*bytes))
 
 	width, most := widest(net), int(one.Ghosts)
