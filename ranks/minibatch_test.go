@@ -452,10 +452,17 @@ func TestBatchesGoOn(t *testing.T) {
 // Arrays of mini-batches are foretold from counts of edges, as if each led anywhere:
 // at least what they are but for a twentieth, and at most a quarter more.
 func TestBatchesAreForetold(t *testing.T) {
-	data := generated(t, false)
-	for _, batches := range []string{
+	plain, content := generated(t, false), randomContent(400, 4)
+	weigh(&content, true)
+	weighted := write(t, content)
+	for i, batches := range []string{
 		"history:1", "history:5", "history:20", "variates:3,2", "variates:1,40", "neighbor:2,2,2,10", "neighbor:5,5,5", "cluster:1", "cluster:10,3",
+		"history:1", "history:5", "variates:3,2", "neighbor:5,5,5", "cluster:1",
 	} {
+		data := plain
+		if i > 8 {
+			data = weighted
+		}
 		c := inBatches(t, 3, 1)
 		c.Batch, c.Layers, c.Hidden, c.Epochs, c.PreAggregate = batches, 3, 40, 2, "off"
 		run := train(t, c, data).Summary
