@@ -104,8 +104,8 @@ func lossOf(line runfolder.Epoch) float64 {
 // 2018 (execute_cora.py): an accuracy as good as ever or a loss as low as ever
 // begins anew, and the weights that have the two at once are the best. With OnPenalty the loss
 // is the one that is minimised, as in the programs of Kipf & Welling 2017 and of Shchur et al.
-// 2018 (KDDCriterion, on GNNModel._loss): it falls from the start, while that of large first
-// weights without a penalty may rise for long.
+// 2018 (KDDCriterion, on GNNModel._loss): it falls while a network that begins slowly still
+// guesses, whose validation loss may have been lower by chance in its first epochs.
 func (r *Rule) compare(now, before Record) (anew, best bool) {
 	switch {
 	case !r.Validated:
