@@ -111,7 +111,7 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 			Then("bring such labels as npz or csv")
 	}
 	if c.Classes == 0 && !slices.ContainsFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled }) {
-		o.Log("warning: no vertex has a label: the dataset is to predict on, or for siafu holdout to make one of its edges")
+		o.Log("warning: no vertex has a label: the dataset is to predict on, or to hold edges out of with siafu holdout")
 	}
 	report, err := graph.Write(o.Dst, *c, o.Force)
 	if err != nil || f.after == nil {
