@@ -82,11 +82,12 @@ func (g *scaled) drawn(a0, a1 [][]float64, target []bool, lr float64) float64 {
 }
 
 // dense is a network of two layers with float64 weights, and the same as a run starts
-// with it.
-func dense(t *testing.T, ranks int, batch string, directed bool) (g *scaled, c Config, data string, owner []int) {
+// with it, of a graph whose edges have weights or none.
+func dense(t *testing.T, ranks int, batch string, directed, weighted bool) (g *scaled, c Config, data string, owner []int) {
 	const n = 60
 	content := randomContent(n, 3)
 	content.Symmetrise = !directed
+	weigh(&content, weighted)
 	s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
 	flat := make([]float32, s.NumWeights())
 	s.Initialize(flat, "xavier", 4)
@@ -95,7 +96,42 @@ func dense(t *testing.T, ranks int, batch string, directed bool) (g *scaled, c C
 	c = inBatches(t, ranks, 1)
 	c.Hidden, c.Epochs, c.LR, c.Dropout, c.InputDropout, c.EvalEvery, c.VertexOrder, c.Intervals = 6, 12, 0.3, 0, 0, 0, "natural", 2
 	c.Optimizer, c.Momentum, c.WeightDecay, c.Init, c.Batch = "sgd", 0, 0, weightsFile(t, s, flat), batch
-	return newScaled(content, s, owner, flat, ranks, 1), c, data, owner
+	g = newScaled(content, s, owner, flat, ranks, 1)
+	g.along(t, data)
+	return g, c, data, owner
+}
+
+// weigh gives the edges of a content weights, if so.
+func weigh(c *graph.Content, weighted bool) {
+	if weighted {
+		c.Edges = heavy{c.Edges.(graph.EdgePairs)}
+	}
+}
+
+// along takes the edges of a dataset, with their weights.
+func (g *scaled) along(t *testing.T, data string) {
+	g.edges = edgesOf(t, data)
+	g.a = g.within(slices.Repeat([]bool{true}, len(g.edges)))
+}
+
+// edgesOf are the weights of the edges of a dataset by target and source, 1 where they have
+// none, and 0 where there is no edge.
+func edgesOf(t *testing.T, data string) [][]float64 {
+	ds, err := graph.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	edges := square(int(ds.Meta.Vertices))
+	for v := range edges {
+		for i := ds.In.Offsets[v]; i < ds.In.Offsets[v+1]; i++ {
+			edges[v][ds.In.Cols[i]] = 1
+			if ds.Weights != nil {
+				edges[v][ds.In.Cols[i]] = float64(ds.Weights[i])
+			}
+		}
+	}
+	return edges
 }
 
 // deal is the k-th share of so many of a list, as a rank deals it anew in each epoch.
@@ -110,14 +146,14 @@ func deal(c Config, epoch, rank, k, count int, list []int) (share []int) {
 
 // Sampled neighbours train as they do written down a second time: the edges of a layer
 // are those drawn, n/D times as heavy for a vertex with n neighbours, itself included, of
-// which D are sampled. Over dense matrices in float64, so that 1e-4 is what 36 steps of
+// which D are sampled, whatever they weigh in the whole graph. Over dense matrices in float64, so that 1e-4 is what 36 steps of
 // float32 may be off.
 func TestNeighboursAreSampled(t *testing.T) {
 	for _, ranks := range []int{1, 3} {
-		for _, directed := range []bool{false, true} {
+		for k := range 4 {
 			const size, steps = 7, 3 // 20 training vertices in all
-			fanouts := []int{2, 3}
-			g, c, data, owner := dense(t, ranks, fmt.Sprintf("neighbor:2,3,%d", (size+ranks-1)/ranks), directed)
+			fanouts, directed, weighted := []int{2, 3}, k%2 > 0, k/2 > 0
+			g, c, data, owner := dense(t, ranks, fmt.Sprintf("neighbor:2,3,%d", (size+ranks-1)/ranks), directed, weighted)
 			got := train(t, c, data)
 			var want []float64
 			for epoch := 1; epoch <= c.Epochs; epoch++ {
@@ -144,7 +180,7 @@ func TestNeighboursAreSampled(t *testing.T) {
 				}
 				want = append(want, loss/20)
 			}
-			sameLosses(t, fmt.Sprint(ranks, " ranks, directed: ", directed), got.losses()[:c.Epochs], want, 1e-4)
+			sameLosses(t, fmt.Sprint(ranks, " ranks, directed: ", directed, ", weighted: ", weighted), got.losses()[:c.Epochs], want, 1e-4)
 		}
 	}
 }
@@ -178,11 +214,12 @@ func (g *scaled) sampledEdges(owner []int, ranks, fanout int, draw kernels.Sampl
 }
 
 // Joined clusters train as they do written down a second time: along the edges between
-// them, by degrees among them. Tolerance as above.
+// them, by degrees, or sums of weights, among them. Tolerance as above.
 func TestClustersAreJoined(t *testing.T) {
 	const clusters, joined = 6, 2
-	for _, directed := range []bool{false, true} {
-		g, c, data, _ := dense(t, 1, fmt.Sprintf("cluster:%d,%d", clusters, joined), directed)
+	for k := range 4 {
+		directed, weighted := k%2 > 0, k/2 > 0
+		g, c, data, _ := dense(t, 1, fmt.Sprintf("cluster:%d,%d", clusters, joined), directed, weighted)
 		got := train(t, c, data)
 		ds, err := graph.Open(data)
 		if err != nil {
@@ -205,23 +242,26 @@ func TestClustersAreJoined(t *testing.T) {
 			}
 			want = append(want, loss/20)
 		}
-		sameLosses(t, fmt.Sprint("directed: ", directed), got.losses()[:c.Epochs], want, 1e-4)
+		sameLosses(t, fmt.Sprint("directed: ", directed, ", weighted: ", weighted), got.losses()[:c.Epochs], want, 1e-4)
 	}
 }
 
 // within is Â of the graph that is left of some vertices.
 func (g *scaled) within(in []bool) [][]float64 {
 	a, into, out := square(len(in)), make([]float64, len(in)), make([]float64, len(in))
-	each := func(visit func(v, u int)) {
+	each := func(visit func(v, u int, w float64)) {
 		for v := range in {
-			for u := range in {
-				if in[v] && in[u] && (u == v || g.a[v][u] != 0) {
-					visit(v, u)
+			for u, w := range g.edges[v] {
+				if in[v] && in[u] && (u == v || w != 0) {
+					if u == v {
+						w = 1
+					}
+					visit(v, u, w)
 				}
 			}
 		}
 	}
-	each(func(v, u int) { into[v], out[u] = into[v]+1, out[u]+1 })
-	each(func(v, u int) { a[v][u] = 1 / math.Sqrt(into[v]*out[u]) })
+	each(func(v, u int, w float64) { into[v], out[u] = into[v]+w, out[u]+w })
+	each(func(v, u int, w float64) { a[v][u] = w / math.Sqrt(into[v]*out[u]) })
 	return a
 }

@@ -30,16 +30,17 @@ func TestOneBatchIsExact(t *testing.T) {
 	for _, kind := range []string{"gcn", "sage", "gin"} {
 		for _, directed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s directed=%t", kind, directed), func(t *testing.T) {
-				data := generated(t, directed)
-				c := inBatches(t, 1, 1)
-				c.Model, c.Layers, c.EvalEvery, c.Threads, c.LR = kind, 3, 3, 2, 0.003
-				batch := train(t, c, data)
-				c.Batch, c.Order, c.CacheInput, c.InputDropout = "full", "gather-first", "on", 0
-				exact := train(t, c, data)
-				if !bytes.Equal(batch.model, exact.model) {
-					t.Error("the models differ")
+				for name, data := range map[string]string{"plain": generated(t, directed), "weighted": weightedGraph(t, directed)} {
+					c := inBatches(t, 1, 1)
+					c.Model, c.Layers, c.EvalEvery, c.Threads, c.LR = kind, 3, 3, 2, 0.003
+					batch := train(t, c, data)
+					c.Batch, c.Order, c.CacheInput, c.InputDropout = "full", "gather-first", "on", 0
+					exact := train(t, c, data)
+					if !bytes.Equal(batch.model, exact.model) {
+						t.Errorf("%s: the models differ", name)
+					}
+					sameLosses(t, kind+" "+name, batch.losses(), exact.losses(), 1e-12)
 				}
-				sameLosses(t, kind, batch.losses(), exact.losses(), 1e-12)
 			})
 		}
 	}
@@ -54,6 +55,7 @@ func asMade(bool) seen { return func(_ int, made [][]float64) [][]float64 { retu
 type scaled struct {
 	*staleGCN
 	history [][]float64 // of H, the input of the second layer
+	edges   [][]float64 // weights by target and source (along)
 	ranks   int
 	cuts    [][][]int // vertices, by rank and batch
 }
@@ -173,32 +175,36 @@ func (g *scaled) epoch(seed uint64, epoch int, lr float64) float64 {
 // float64, so that 1e-4 is what 60 steps of float32 may be off.
 func TestHistoryIsGNNAutoScale(t *testing.T) {
 	const n, epochs, batches, lr = 60, 15, 4, 0.3
-	content := randomContent(n, 3)
-	s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
-	flat := make([]float32, s.NumWeights())
-	s.Initialize(flat, "xavier", 4)
-	for _, ranks := range []int{1, 3} {
-		for _, mode := range []string{"pipe", "nopipe"} {
-			t.Run(fmt.Sprintf("ranks=%d %s", ranks, mode), func(t *testing.T) {
-				data, owner := write(t, content), inTurns(n, ranks)
-				partitionBy(t, data, "", ranks, owner...)
-				c := inBatches(t, ranks, batches)
-				c.Hidden, c.Epochs, c.LR, c.Mode, c.Dropout, c.EvalEvery, c.VertexOrder, c.Intervals = 6, epochs, lr, mode, 0, 0, "natural", 2
-				c.Optimizer, c.Momentum, c.WeightDecay, c.Init = "sgd", 0, 0, weightsFile(t, s, flat)
-				got := train(t, c, data)
-				g := newScaled(content, s, owner, flat, ranks, batches)
-				var want []float64
-				for epoch := range epochs {
-					want = append(want, g.epoch(c.Seed, epoch+1, lr))
-				}
-				sameLosses(t, mode, got.losses()[:epochs], want, 1e-4)
-				c.Batch, c.Epochs = "full", epochs*batches
-				exact := train(t, c, data).losses()
-				if d := math.Abs(exact[len(exact)-2] - want[epochs-1]); d < 1e-3 {
-					t.Errorf("updates from all vertices lead to the same loss but for %.2g: the test shows nothing", d)
-				}
-			})
-		}
+	for _, c := range []struct {
+		ranks    int
+		mode     string
+		weighted bool
+	}{{1, "pipe", false}, {1, "nopipe", true}, {3, "pipe", true}, {3, "nopipe", false}} {
+		t.Run(fmt.Sprintf("ranks=%d %s weighted=%t", c.ranks, c.mode, c.weighted), func(t *testing.T) {
+			content := randomContent(n, 3)
+			weigh(&content, c.weighted)
+			s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
+			flat := make([]float32, s.NumWeights())
+			s.Initialize(flat, "xavier", 4)
+			data, owner := write(t, content), inTurns(n, c.ranks)
+			partitionBy(t, data, "", c.ranks, owner...)
+			run := inBatches(t, c.ranks, batches)
+			run.Hidden, run.Epochs, run.LR, run.Mode, run.Dropout, run.EvalEvery, run.VertexOrder, run.Intervals = 6, epochs, lr, c.mode, 0, 0, "natural", 2
+			run.Optimizer, run.Momentum, run.WeightDecay, run.Init = "sgd", 0, 0, weightsFile(t, s, flat)
+			got := train(t, run, data)
+			g := newScaled(content, s, owner, flat, c.ranks, batches)
+			g.along(t, data)
+			var want []float64
+			for epoch := range epochs {
+				want = append(want, g.epoch(run.Seed, epoch+1, lr))
+			}
+			sameLosses(t, c.mode, got.losses()[:epochs], want, 1e-4)
+			run.Batch, run.Epochs = "full", epochs*batches
+			exact := train(t, run, data).losses()
+			if d := math.Abs(exact[len(exact)-2] - want[epochs-1]); d < 1e-3 {
+				t.Errorf("updates from all vertices lead to the same loss but for %.2g: the test shows nothing", d)
+			}
+		})
 	}
 }
 
@@ -268,6 +274,9 @@ func TestAllSampledIsExact(t *testing.T) {
 			c := inBatches(t, 1, 1)
 			c.Batch, c.Layers, c.EvalEvery, c.Epochs, c.Optimizer, c.LR, c.Threads = "variates:1,1000", layers, 0, 20, "sgd", 0.1, 2
 			data := generated(t, directed)
+			if layers == 2 {
+				data, c.LR = weightedGraph(t, directed), 0.03
+			}
 			batch := train(t, c, data)
 			c.Batch, c.Order, c.CacheInput, c.InputDropout = "full", "gather-first", "on", 0
 			sameLosses(t, fmt.Sprint(layers, " layers, directed: ", directed), batch.losses(), train(t, c, data).losses(), 1e-5)
@@ -323,11 +332,12 @@ func (g *scaled) varied(owner []int, targets []int, lr float64) (loss float64) {
 // of float32 may be off.
 func TestVariatesAreVRGCN(t *testing.T) {
 	const n, epochs, batches, lr = 60, 15, 4, 0.3
-	content := randomContent(n, 3)
-	s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
-	flat := make([]float32, s.NumWeights())
-	s.Initialize(flat, "xavier", 4)
-	for _, ranks := range []int{1, 2} {
+	for i, ranks := range []int{1, 2, 1, 2} {
+		content := randomContent(n, 3)
+		weigh(&content, i >= 2)
+		s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
+		flat := make([]float32, s.NumWeights())
+		s.Initialize(flat, "xavier", 4)
 		data, owner := write(t, content), inTurns(n, ranks)
 		partitionBy(t, data, "", ranks, owner...)
 		c := inBatches(t, ranks, batches)
@@ -335,6 +345,7 @@ func TestVariatesAreVRGCN(t *testing.T) {
 		c.Optimizer, c.Momentum, c.WeightDecay, c.Init, c.Batch = "sgd", 0, 0, weightsFile(t, s, flat), "variates:4,60"
 		got := train(t, c, data)
 		g := newScaled(content, s, owner, flat, ranks, batches)
+		g.along(t, data)
 		var want []float64
 		for epoch := 1; epoch <= epochs; epoch++ {
 			loss, all := 0.0, 0
@@ -357,7 +368,7 @@ func TestVariatesAreVRGCN(t *testing.T) {
 			}
 			want = append(want, loss/float64(all))
 		}
-		sameLosses(t, fmt.Sprint(ranks, " ranks"), got.losses()[:epochs], want, 1e-4)
+		sameLosses(t, fmt.Sprint(ranks, " ranks, weighted: ", i >= 2), got.losses()[:epochs], want, 1e-4)
 	}
 }
 
@@ -441,10 +452,17 @@ func TestBatchesGoOn(t *testing.T) {
 // Arrays of mini-batches are foretold from counts of edges, as if each led anywhere:
 // at least what they are but for a twentieth, and at most a quarter more.
 func TestBatchesAreForetold(t *testing.T) {
-	data := generated(t, false)
-	for _, batches := range []string{
+	plain, content := generated(t, false), randomContent(400, 4)
+	weigh(&content, true)
+	weighted := write(t, content)
+	for i, batches := range []string{
 		"history:1", "history:5", "history:20", "variates:3,2", "variates:1,40", "neighbor:2,2,2,10", "neighbor:5,5,5", "cluster:1", "cluster:10,3",
+		"history:1", "history:5", "variates:3,2", "neighbor:5,5,5", "cluster:1",
 	} {
+		data := plain
+		if i > 8 {
+			data = weighted
+		}
 		c := inBatches(t, 3, 1)
 		c.Batch, c.Layers, c.Hidden, c.Epochs, c.PreAggregate = batches, 3, 40, 2, "off"
 		run := train(t, c, data).Summary

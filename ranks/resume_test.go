@@ -51,6 +51,7 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		"patience":        func(c *Config) { c.Patience, c.LR = 6, 0.05 },
 		"on both":         func(c *Config) { c.Patience, c.PatienceOn, c.LR = 6, "both", 0.2 },
 		"on loss":         func(c *Config) { c.Patience, c.PatienceOn, c.LR = 6, "loss", 0.2 },
+		"on the penalty":  func(c *Config) { c.Patience, c.PatienceOn, c.LR, c.WeightDecay, c.Ranks = 6, "penalised", 0.2, 0.05, 3 },
 		"previous":        func(c *Config) { c.Ranks, c.Refresh = 4, "previous" },
 		"previous, s2":    func(c *Config) { c.Ranks, c.Refresh, c.Codec, c.Mode = 4, "previous", "s2", "nopipe" },
 		"smoothed":        func(c *Config) { c.Ranks, c.Refresh, c.Model = 3, "previous:GF0.9", "gat" },

@@ -139,7 +139,7 @@ func TestNothingToValidate(t *testing.T) {
 	}
 	data := write(t, c)
 	for _, mode := range []string{"pipe", "nopipe", "async"} {
-		for _, on := range []string{stopping.OnAccuracy, stopping.OnLoss, stopping.OnBoth} {
+		for _, on := range []string{stopping.OnAccuracy, stopping.OnLoss, stopping.OnBoth, stopping.OnPenalty} {
 			for _, ranks := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%s %s %d", mode, on, ranks), func(t *testing.T) {
 					c := quick(t)
@@ -153,6 +153,28 @@ func TestNothingToValidate(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// Without a penalty the best weights are those of the lowest validation loss; where a large one
+// shrinks weights from step to step they are the last, wherever that loss was lowest.
+func TestBestWithPenalty(t *testing.T) {
+	data := generated(t, true)
+	best := func(on string, decay float64, ranks int) int {
+		c := quick(t)
+		c.PatienceOn, c.WeightDecay, c.WeightDecayOn, c.Ranks, c.Epochs = on, decay, "all", ranks, 12
+		c.Optimizer, c.Momentum, c.LR, c.Initializer, c.Dropout = "sgd", 0, 0.02, "xavier", 0
+		return train(t, c, data).Summary.BestEpoch
+	}
+	for _, ranks := range []int{1, 3} {
+		loss, none := best("loss", 0, ranks), best("penalised", 0, ranks)
+		if loss != none {
+			t.Errorf("%d ranks: the best epoch is %d, by a penalty of nothing %d", ranks, loss, none)
+		}
+		shrunk, last := best("loss", 20, ranks), best("penalised", 20, ranks)
+		if last != 13 || shrunk == last {
+			t.Errorf("%d ranks: the best epoch with a large penalty is %d, without counting it %d", ranks, last, shrunk)
 		}
 	}
 }

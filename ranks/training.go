@@ -87,6 +87,9 @@ func (r *run) history() *stopping.History {
 	if r.asynchronous() {
 		rule.Within = c.SwitchToSync
 	}
+	if c.PatienceOn == stopping.OnPenalty {
+		rule.Penalty = params.Penalty(c.OptimizerOf(r.Graph), r.net, c.WeightDecayOn == "all")
+	}
 	h := stopping.New(rule, r.net.Params())
 	if r.from.best != nil {
 		h.Resume(slices.Clone(r.from.best), r.from.BestLine, r.from.Last, r.from.Record)

@@ -2,8 +2,10 @@ package ranks
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,12 +65,46 @@ func TestWeightsIndependentOfRanks(t *testing.T) {
 	}
 }
 
+// A mini-batch that draws every edge, each with its weight, is exact training but for the order
+// of sums, as in TestAllDrawnIsExact; one that draws some has the same bits on any number of
+// threads, and other losses than without weights.
+func TestDrawnWeights(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		data, plain := weightedGraph(t, directed), write(t, smallGraph(directed, false, 3))
+		for _, kind := range []string{"gcn", "sage", "gin", "gatv2"} {
+			run := func(data string, ranks, threads int, batch string) []float64 {
+				c := quick(t)
+				c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.CacheInput = ranks, 0, threads, 10, 0, "off"
+				c.Model, c.Heads, c.Layers, c.LR, c.Dropout, c.Optimizer, c.AttentionDropout = kind, 2, 3, 0.02, 0.3, "sgd", 0.2
+				c.Batch = batch
+				return train(t, c, data).losses()
+			}
+			want := run(data, 1, 2, "full")
+			name := fmt.Sprint(kind, " directed: ", directed)
+			sameLosses(t, name+" neighbours", run(data, 3, 2, "neighbor:500,500,500,10000"), want, 1e-6)
+			sameLosses(t, name+" clusters", run(data, 1, 2, "cluster:7,7"), want, 1e-6)
+			sameLosses(t, name+" a cluster", run(data, 1, 2, "cluster:1"), want, 1e-6)
+			for _, batch := range []string{"neighbor:2,3,2,10", "cluster:5,2"} {
+				some := run(data, 2, 1, batch)
+				if got := run(data, 2, 3, batch); !slices.Equal(got, some) {
+					t.Errorf("%s %s: %v with three threads, %v with one", name, batch, got, some)
+				}
+				if kind == "gatv2" {
+					continue // without weights it is another network
+				}
+				if less := run(plain, 2, 1, batch); math.Abs(some[9]-less[9]) < 1e-5 {
+					t.Errorf("%s %s: a loss of %v with weights and of %v without", name, batch, some[9], less[9])
+				}
+			}
+		}
+	}
+}
+
 // What does not take weights of edges says so, with what to do.
 func TestWeightsRefused(t *testing.T) {
 	data := weightedGraph(t, false)
 	for says, set := range map[string]func(*Config){
 		"leave --pre-aggregate out": func(c *Config) { c.Ranks, c.PreAggregate = 3, "on" },
-		"leave --batch out":         func(c *Config) { c.Batch = "history:2" },
 	} {
 		c := quick(t)
 		set(&c)

@@ -15,10 +15,10 @@ func (d *drawer) read(h *graph.HeldOut, o Options) error {
 	var ranked [2]int
 	d.drawn = map[uint64]bool{}
 	for k, from := range []struct {
-		to               *graph.Held
-		edges, not, each string
-	}{{&h.Val, o.Val, o.ValNot, o.ValEach}, {&h.Test, o.Test, o.TestNot, o.TestEach}} {
-		s, err := pairfile.Read(op, from.edges, names)
+		to                     *graph.Held
+		part, edges, not, each string
+	}{{&h.Val, "valid", o.Val, o.ValNot, o.ValEach}, {&h.Test, "test", o.Test, o.TestNot, o.TestEach}} {
+		s, err := pairfile.ReadPart(op, from.edges, from.part, names)
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,8 @@ func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block
 			for field, rest, ok := nextField(row); ok; field, rest, ok = nextField(rest) {
 				v, good := number(field)
 				if !good {
-					return t, fault.New(fault.Data, op, path, "line %d column %d: %.40q is no number that belongs here", line, cols+1, field)
+					return t, fault.New(fault.Data, op, path, "line %d column %d: %.40q is no number that belongs here", line, cols+1, field).
+						Then("mend the line, or fetch the file again")
 				}
 				t.values = append(t.values, v)
 				cols++

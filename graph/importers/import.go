@@ -62,7 +62,7 @@ var table = []importer{
 	{name: "torch", read: torch, recognises: isTorch, after: sayDirection, weights: true, features: true, named: pygEdgeArrays},
 	{name: "dgl", read: dgl, recognises: isDGL, after: sayDirection, weights: true, features: true, named: []string{}, several: true},
 	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "there is only the public one"},
-	{name: "ogb", read: ogb, recognises: isOGB, features: true},
+	{name: "ogb", read: ogb, recognises: isOGB, weights: true, features: true},
 	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), weights: true, onlySplit: "role.json holds the only one"},
 	{name: "reddit-npz", read: reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only one"},
 	{name: "bsnap", read: bsnap, recognises: isBsnap, after: keepParts,
@@ -111,7 +111,7 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 			Then("bring such labels as npz or csv")
 	}
 	if c.Classes == 0 && !slices.ContainsFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled }) {
-		o.Log("warning: no vertex has a label: the dataset is to predict on, and cannot be trained on")
+		o.Log("warning: no vertex has a label: the dataset is to predict on, or to hold edges out of with siafu holdout")
 	}
 	report, err := graph.Write(o.Dst, *c, o.Force)
 	if err != nil || f.after == nil {

@@ -14,13 +14,16 @@ const opOGB = "import ogb"
 
 // ogb reads the folder of a node property prediction dataset of the Open Graph
 // Benchmark (Hu et al. 2020) as its loader unpacks it: raw/*.csv.gz and
-// split/TYPE/{train,valid,test}.csv.gz.
+// split/TYPE/{train,valid,test}.csv.gz; or that of a link property prediction dataset.
 func ogb(k *keeper, o Options) (*graph.Content, error) {
 	if _, err := os.Stat(o.Src); err != nil {
 		return nil, fault.System(opOGB, o.Src, err)
 	}
 	if exists(filepath.Join(o.Src, "raw", ogbArchive)) {
 		return ogbArrays(k, o)
+	}
+	if err := notTyped(o); err != nil {
+		return nil, err
 	}
 	n, err := ogbCount(o, "num-node-list.csv.gz")
 	if err != nil {
@@ -29,6 +32,9 @@ func ogb(k *keeper, o Options) (*graph.Content, error) {
 	edges, err := ogbCount(o, "num-edge-list.csv.gz")
 	if err != nil {
 		return nil, err
+	}
+	if isOGBLinks(o.Src, ogbLabelFile) {
+		return ogbLinks(k, o, n, edges)
 	}
 	c := &graph.Content{Source: "ogb " + nameOf(o.Src)}
 	// Labels come first: they prove that n vertices are there.
@@ -62,7 +68,8 @@ func ogbCount(o Options, file string) (int64, error) {
 		return 0, err
 	}
 	if len(list) != 1 || list[0] < 0 {
-		return 0, fault.New(fault.Data, opOGB, path, "%d numbers, expected one: a dataset of a single graph", len(list))
+		return 0, fault.New(fault.Data, opOGB, path, "%d numbers, expected one: a dataset of a single graph", len(list)).
+			Then("bring a dataset of vertices or links of one graph")
 	}
 	return list[0], checkVertices(opOGB, path, min(list[0], maxVertices))
 }
@@ -76,7 +83,7 @@ func wrongRows(path string, rows, n int64) error {
 // ogbLabels reads one label a vertex, nan standing for none, or 0 and 1 in several
 // columns (ogbn-proteins).
 func ogbLabels(o Options, c *graph.Content) error {
-	n, columns, path := c.Vertices, 1, filepath.Join(o.Src, "raw", "node-label.csv.gz")
+	n, columns, path := c.Vertices, 1, filepath.Join(o.Src, "raw", ogbLabelFile)
 	var labels []int64
 	err := parseFile(opOGB, path, csvParser(opOGB, path, parseLabel), func(t csvTable[int64]) error {
 		if labels == nil {
@@ -139,10 +146,11 @@ const (
 )
 
 // ogbFeatures are those of vertices: their table, or where only edges have one the means of
-// the features of the edges into each, and out of it where edges go both ways.
+// the features of the edges into each, and out of it where edges go both ways. Without along
+// there must be a table of vertices.
 func ogbFeatures(k *keeper, o Options, n int64, along *weightedEdges) (graph.Features, error) {
 	path := filepath.Join(o.Src, "raw", ogbNodeFeatures)
-	if !exists(path) && along.dim > 0 {
+	if !exists(path) && along != nil && along.dim > 0 {
 		o.Log("features=means of the features of edges: there is no %s", path)
 		return along.means(k, int(n), o.Symmetrise)
 	}
@@ -194,6 +202,13 @@ func ogbEdges(k *keeper, o Options, n, edges int64) (*weightedEdges, error) {
 		err = fault.New(fault.Data, opOGB, path, "%d edges, expected %d as in num-edge-list.csv.gz", out.pairs, edges).
 			Then("the file is truncated, fetch it again")
 	}
+	if table := filepath.Join(o.Src, "raw", ogbEdgeWeights); err == nil && exists(table) {
+		if o.DropWeights {
+			o.Log("path=%s weights are dropped", table)
+		} else {
+			err = out.readWeights(table)
+		}
+	}
 	if table := filepath.Join(o.Src, "raw", ogbEdgeFeatures); err == nil && exists(table) && !o.DropEdgeFeatures {
 		err = out.readFeatures(table)
 	}
@@ -214,9 +229,14 @@ func (e *weightedEdges) readFeatures(path string) error {
 		return e.features.add(t.values)
 	})
 	if err == nil && rows != e.pairs {
-		err = fault.New(fault.Data, opOGB, path, "%d rows for %d edges", rows, e.pairs).Then("the file is truncated, fetch it again")
+		err = wrongEdges(path, rows, e.pairs)
 	}
 	return err
+}
+
+// wrongEdges is the fault of a file that does not have a row for each edge.
+func wrongEdges(path string, rows, edges int64) error {
+	return fault.New(fault.Data, opOGB, path, "%d rows for %d edges", rows, edges).Then("the file is truncated, fetch it again")
 }
 
 // means are those of the features of the edges into each of n vertices, and with symmetrise

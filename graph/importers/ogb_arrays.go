@@ -20,7 +20,8 @@ func isOGB(src string) bool {
 }
 
 // ogbArrays reads the layout of ogbn-papers100M: raw/data.npz with edge_index and
-// node_feat, raw/node-label.npz with node_label, and the splits of the other datasets.
+// node_feat, raw/node-label.npz with node_label, and the splits of the other datasets; or that
+// of ogbl-vessel, which has no labels, and pairs.
 func ogbArrays(k *keeper, o Options) (*graph.Content, error) {
 	path := filepath.Join(o.Src, "raw", ogbArchive)
 	z, err := k.zip(path)
@@ -44,6 +45,9 @@ func ogbArrays(k *keeper, o Options) (*graph.Content, error) {
 	}
 	if err := pygEdges(k, o, in, c); err != nil {
 		return nil, err
+	}
+	if isOGBLinks(o.Src, ogbClasses) {
+		return c, ogbHeld(o, c)
 	}
 	if c.Labels, err = ogbClassArray(k, o, c.Vertices); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ type TableOptions struct {
 	Weight           string   `placeholder:"COLUMN" help:"Column of the edges' weights (csv, parquet). Empty: weight, where there is one."`
 	EdgeFeatures     []string `name:"edge-features" placeholder:"A,B" help:"What becomes features of edges: columns of numbers (csv, parquet), an array (npz, torch, dgl), or some of field,version,alternative (debian)."`
 	DropEdgeFeatures bool     `name:"drop-edge-features" help:"Take edges without their features (npz, torch, dgl, ogb)."`
-	DropWeights      bool     `help:"Take weighted edges without their weights (csv, parquet, npz, graphsaint, torch, dgl)."`
+	DropWeights      bool     `help:"Take weighted edges without their weights (csv, parquet, npz, graphsaint, torch, dgl, ogb)."`
 	DropUnknown      bool     `help:"Leave out edges whose ends are no vertices (csv, parquet)."`
 	Standardise      bool     `help:"Bring numbers to mean 0 and deviation 1 on training rows, those of edges on all (csv, parquet)."`
 	Fill             string   `enum:",mean,zero" default:"" help:"What stands for missing numbers, mean (of training rows, or all edges) or zero; other missing cells set no feature (csv, parquet). Empty: they are refused."`

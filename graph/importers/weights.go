@@ -7,7 +7,8 @@ import (
 	"siafu/graph/npy"
 )
 
-// weightedEdges are edges that have weights from the first one on that is not 1.
+// weightedEdges are edges that have weights from the first one on that is not 1. Edges of
+// weight 0 are none.
 type weightedEdges struct {
 	edgeBuffer
 	weights  *chunks[float32] // nil: all are 1
@@ -54,20 +55,33 @@ func (e *weightedEdges) source() graph.EdgeSource {
 func (e *weightedEdges) eachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
 	row, weight := make([]float32, e.dim), []float32{1}
 	features, weights := cursor[float32]{chunks: e.features}, cursor[float32]{chunks: e.weights}
-	return e.Each(func(src, dst uint32) error {
+	return e.edgeBuffer.Each(func(src, dst uint32) error {
 		features.fill(row)
 		if e.weights != nil {
 			weights.fill(weight)
+		}
+		if weight[0] == 0 {
+			return nil
 		}
 		return yield(src, dst, weight[0], row)
 	})
 }
 
+// Each implements graph.EdgeSource.
+func (e *weightedEdges) Each(yield func(src, dst uint32) error) error {
+	if e.weights == nil {
+		return e.edgeBuffer.Each(yield)
+	}
+	return e.EachWeight(func(src, dst uint32, _ float32) error { return yield(src, dst) })
+}
+
 // EachWeight implements graph.WeightedSource.
 func (e *weightedEdges) EachWeight(yield func(src, dst uint32, weight float32) error) error {
 	weights, w := cursor[float32]{chunks: e.weights}, make([]float32, 1)
-	return e.Each(func(src, dst uint32) error {
-		weights.fill(w)
+	return e.edgeBuffer.Each(func(src, dst uint32) error {
+		if weights.fill(w); w[0] == 0 {
+			return nil
+		}
 		return yield(src, dst, w[0])
 	})
 }

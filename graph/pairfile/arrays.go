@@ -37,11 +37,11 @@ func (s saved) Get(name string) (*npy.Array, error) {
 	return a, nil
 }
 
-func openArrays(path string) (arrays, error) {
-	if kindOf(path) == "npz" {
-		return npy.OpenZip(path)
+func openArrays(r reader) (arrays, error) {
+	if kindOf(r.path) == "npz" {
+		return npy.OpenZip(r.path)
 	}
-	f, err := torchfile.Open(path)
+	f, err := torchfile.Open(r.path)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +49,9 @@ func openArrays(path string) (arrays, error) {
 	if !ok {
 		defer f.Close()
 		return nil, f.Bad("it has %s, expected a dict of tensors", pickle.Describe(f.Value)).Then("give a split file of the Open Graph Benchmark, or save {'edge': edge}")
+	}
+	if part, ok := dict.Get(r.part).(*pickle.Dict); ok {
+		dict = part
 	}
 	return saved{f, dict}, nil
 }
@@ -64,7 +67,7 @@ func readArrays(r reader, s *Split) error {
 		s.Edges, err = r.pairs(a, "array")
 		return err
 	}
-	in, err := openArrays(r.path)
+	in, err := openArrays(r)
 	if err != nil {
 		return err
 	}

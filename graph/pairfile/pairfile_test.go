@@ -107,6 +107,7 @@ np.savez(d + "both.npz", edge=edge, edge_neg=neg)
 np.savez_compressed(d + "ranked.npz", source_node=edge[:, 0], target_node=edge[:, 1], target_node_neg=each)
 torch.save({"edge": edge, "edge_neg": neg, "year": edge}, d + "both.pt")
 torch.save({"source_node": torch.tensor(edge[:, 0]), "target_node": torch.tensor(edge[:, 1]), "target_node_neg": torch.tensor(each)}, d + "ranked.pt")
+torch.save({"train": {"edge": neg}, "valid": {"edge": edge, "edge_neg": neg}, "test": {"edge": torch.tensor(edge)}}, d + "parts.pt")
 np.save(d + "shape.npy", edge[:, :1])
 np.save(d + "value.npy", edge + 1)
 np.save(d + "half.npy", edge + 0.5)
@@ -139,6 +140,19 @@ func TestArrays(t *testing.T) {
 		if s, err := pairfile.Read("test", filepath.Join(dir, name), names); err != nil || !reflect.DeepEqual(*s, want) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
+	}
+	parts := filepath.Join(dir, "parts.pt")
+	for part, want := range map[string]pairfile.Split{"train": {Edges: both.Not}, "valid": both, "test": plain} {
+		if s, err := pairfile.ReadPart("test", parts, part, names); err != nil || !reflect.DeepEqual(*s, want) {
+			t.Errorf("%s of parts.pt: %+v, %v", part, s, err)
+		}
+	}
+	if s, err := pairfile.ReadPart("test", filepath.Join(dir, "both.pt"), "valid", names); err != nil || !reflect.DeepEqual(*s, both) {
+		t.Errorf("a file of one split: %+v, %v", s, err)
+	}
+	for _, part := range []string{"", "other"} {
+		_, err := pairfile.ReadPart("test", parts, part, names)
+		says(t, err, "parts.pt", "neither edge")
 	}
 	each, n, err := pairfile.ReadEach("test", filepath.Join(dir, "each.npy"), names, 3)
 	if err != nil || n != 2 || !reflect.DeepEqual(each, ranked.Each) {

@@ -27,15 +27,20 @@ type Split struct {
 //	             between commas or, of a .tsv file, tabs
 //
 // Numbers in arrays are ids as well. op is the operation of faults.
-func Read(op, path string, names *Names) (*Split, error) {
+func Read(op, path string, names *Names) (*Split, error) { return ReadPart(op, path, "", names) }
+
+// ReadPart is Read of a file that may have several splits: of a .pt file with a dictionary
+// for each, as ogbl-vessel's, it reads the one called part ("train", "valid" or "test").
+func ReadPart(op, path, part string, names *Names) (*Split, error) {
 	s, err := new(Split), error(nil)
+	r := reader{op: op, path: path, part: part, names: names}
 	if kindOf(path) == "text" {
-		s.Edges, err = textPairs(reader{op, path, names})
+		s.Edges, err = textPairs(r)
 	} else {
-		err = readArrays(reader{op, path, names}, s)
+		err = readArrays(r, s)
 	}
 	if err == nil && s.Edges.Len() == 0 {
-		err = reader{op, path, names}.bad("it has no pairs").Then("give a pair at least")
+		err = r.bad("it has no pairs").Then("give a pair at least")
 	}
 	if err != nil {
 		return nil, err
@@ -46,7 +51,7 @@ func Read(op, path string, names *Names) (*Split, error) {
 // ReadEach reads so many vertices for each of n edges: an array [n x ranked] of a .npy file,
 // or text with a line an edge, without a first one that names columns.
 func ReadEach(op, path string, names *Names, n int) (each []uint32, ranked int, err error) {
-	r := reader{op, path, names}
+	r := reader{op: op, path: path, names: names}
 	if kindOf(path) == "text" {
 		each, ranked, err = textRows(r)
 	} else {
@@ -72,6 +77,7 @@ func kindOf(path string) string {
 // reader is a file with what is needed to read it.
 type reader struct {
 	op, path string
+	part     string // of the splits in one file, "" for a file of one
 	names    *Names
 }
 

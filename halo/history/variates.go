@@ -42,20 +42,30 @@ type Variates struct {
 type edges struct {
 	offsets []int64
 	cols    []uint32
+	weights []float32 // empty where edges have none
 }
 
 // clear leaves none.
-func (e *edges) clear() { e.offsets, e.cols = append(e.offsets[:0], 0), e.cols[:0] }
-
-// add adds those into the next vertex.
-func (e *edges) add(cols ...uint32) {
-	e.cols = append(e.cols, cols...)
-	e.offsets = append(e.offsets, int64(len(e.cols)))
+func (e *edges) clear() {
+	e.offsets, e.cols, e.weights = append(e.offsets[:0], 0), e.cols[:0], e.weights[:0]
 }
+
+// add adds the edges [lo, hi) of a shard to those into the next vertex.
+func (e *edges) add(s *shard.Shard, lo, hi int64) {
+	if e.cols = append(e.cols, s.In.Cols[lo:hi]...); s.Weighted {
+		e.weights = append(e.weights, s.Weights[lo:hi]...)
+	}
+}
+
+// end ends those into a vertex.
+func (e *edges) end() { e.offsets = append(e.offsets, int64(len(e.cols))) }
 
 // into are those into the first n.
 func (e *edges) into(n int) kernels.Edges {
-	return kernels.Edges{Begin: kernels.HostVector(e.offsets[:n]), End: kernels.HostVector(e.offsets[1 : n+1]), Cols: kernels.HostVector(e.cols)}
+	return kernels.Edges{
+		Begin: kernels.HostVector(e.offsets[:n]), End: kernels.HostVector(e.offsets[1 : n+1]),
+		Cols: kernels.HostVector(e.cols), Weights: kernels.HostVector(e.weights),
+	}
 }
 
 var _ halo.Collective = (*Variates)(nil)
@@ -64,12 +74,14 @@ var _ halo.Collective = (*Variates)(nil)
 // of first; a gather k layers below the last one is made for the first Ends[k] of them,
 // from the first Ends[k+1]. The first Ends[len(Ends)-2] have samples:
 // Samples[Offsets[i]:Offsets[i+1]], as places in Rows, of what is Factor[i] times as
-// many neighbours.
+// many neighbours. Weights are those of the samples' edges, 1 of that to the vertex itself;
+// empty where edges have none.
 type Field struct {
 	Rows    []uint32
 	Ends    []int
 	Offsets []int64
 	Samples []uint32
+	Weights []float32
 	Factor  []float32
 }
 
@@ -102,9 +114,13 @@ func (v *Variates) Begin(epoch int, f Field) {
 	s := v.shard
 	for i, u := range f.Rows[:f.Ends[len(f.Ends)-2]] {
 		v.share = append(v.share, 1/f.Factor[i])
-		v.own.cols = append(v.own.cols, u)
-		v.own.add(s.In.Cols[s.In.Offsets[u]:s.InOwnEnd[u]]...)
-		v.ghosts.add(s.In.Cols[s.InOwnEnd[u]:s.In.Offsets[u+1]]...)
+		if v.own.cols = append(v.own.cols, u); s.Weighted {
+			v.own.weights = append(v.own.weights, 1)
+		}
+		v.own.add(s, s.In.Offsets[u], s.InOwnEnd[u])
+		v.own.end()
+		v.ghosts.add(s, s.InOwnEnd[u], s.In.Offsets[u+1])
+		v.ghosts.end()
 	}
 }
 
@@ -173,9 +189,12 @@ func (v *Variates) sum(n int) {
 func (v *Variates) takeSamples(lo, hi int) {
 	f, width, rows := &v.field, v.layer.width, floats(v.layer.rows)
 	for i := lo; i < hi; i++ {
-		for _, k := range f.Samples[f.Offsets[i]:f.Offsets[i+1]] {
-			u := int(f.Rows[k])
-			addScaled(v.rest[i*width:(i+1)*width], -v.col[u], rows[u*width:(u+1)*width])
+		for at := f.Offsets[i]; at < f.Offsets[i+1]; at++ {
+			u, weight := int(f.Rows[f.Samples[at]]), float32(1)
+			if v.shard.Weighted {
+				weight = f.Weights[at]
+			}
+			addScaled(v.rest[i*width:(i+1)*width], -v.col[u]*weight, rows[u*width:(u+1)*width])
 		}
 	}
 }

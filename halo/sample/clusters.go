@@ -14,16 +14,15 @@ type Clusters struct {
 	start   []int64  // [clusters+1]
 	members []uint32 // [own] by cluster
 	places  []int32  // of own vertices in the field, -1: none
-	edgeDim int      // features that edges bring along
+	along   Along
 	field   Field
 }
 
 // NewClusters takes the cluster of each own vertex, of so many. Fields have so many
-// layers, and this rank's number is rank. Edges bring edgeDim features along, all that those
-// of the shard have, or 0. Memory comes from a.
-func NewClusters(s *shard.Shard, rank, clusters, layers, edgeDim int, of []uint32, team *kernels.Team, a *mapped.Arena) *Clusters {
+// layers, and this rank's number is rank. Memory comes from a.
+func NewClusters(s *shard.Shard, rank, clusters, layers int, along Along, of []uint32, team *kernels.Team, a *mapped.Arena) *Clusters {
 	c := newClusters(s, rank, clusters, layers, team, a)
-	c.edgeDim = edgeDim
+	c.along = along
 	for i := range c.places {
 		c.places[i] = -1
 	}
@@ -57,7 +56,7 @@ func SketchClusters(s *shard.Shard, a *mapped.Arena) { newClusters(s, 0, 1, 1, n
 func (c *Clusters) Members(k int) []uint32 { return c.members[c.start[k]:c.start[k+1]] }
 
 // Join makes the field of some clusters: their vertices, in the order of the clusters,
-// and the edges between any two of them, which degrees count alone (Cluster-GCN,
+// and the edges between any two of them, which degrees count and sum up alone (Cluster-GCN,
 // KDD'19, section 3.2). Features go to x [at least rows x features]. The field stands
 // until the next one.
 func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
@@ -72,23 +71,34 @@ func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
 			f.Rows = append(f.Rows, Vertex{uint32(c.rank), v})
 		}
 	}
-	f.describe(len(f.Rows))
+	f.describe(len(f.Rows), c.along.Weighted)
 	clear(f.OutDegree)
+	clear(f.InStrength)
+	clear(f.OutStrength)
 	e := &f.Layers[0]
 	e.clear()
 	for i, v := range f.Rows {
 		for k := s.In.Offsets[v.Row]; k < s.InOwnEnd[v.Row]; k++ {
-			if at := c.places[s.In.Cols[k]]; at >= 0 {
-				e.Sources = append(e.Sources, uint32(at))
-				e.Features = append(e.Features, s.EdgeFeatures[int(k)*c.edgeDim:int(k+1)*c.edgeDim]...)
-				f.OutDegree[at]++
+			at := c.places[s.In.Cols[k]]
+			if at < 0 {
+				continue
+			}
+			e.Sources = append(e.Sources, uint32(at))
+			f.OutDegree[at]++
+			if dim := c.along.EdgeDim; dim > 0 {
+				e.Features = append(e.Features, s.EdgeFeatures[int(k)*dim:int(k+1)*dim]...)
+			}
+			if c.along.Weighted {
+				w := s.Weights[k]
+				e.Weights = append(e.Weights, w)
+				f.InStrength[i], f.OutStrength[at] = f.InStrength[i]+w, f.OutStrength[at]+w
 			}
 		}
 		e.Offsets = append(e.Offsets, int64(len(e.Sources)))
 		f.IDs[i], f.InDegree[i] = s.Own[v.Row], uint32(e.Offsets[i+1]-e.Offsets[i])
 	}
 	for l := range f.Layers {
-		f.Layers[l] = Edges{Offsets: e.Offsets, Sources: e.Sources, Features: e.Features}
+		f.Layers[l] = Edges{Offsets: e.Offsets, Sources: e.Sources, Weights: e.Weights, Features: e.Features}
 	}
 	for l := range f.Ends {
 		f.Ends[l] = len(f.Rows)

@@ -19,19 +19,26 @@ func floats(x []uint32) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
-// heading is what travels before a row: dataset id, in- and out-degree.
-const heading = 3
+// heading is how many numbers travel before a row: dataset id, in- and out-degree, and with
+// weights their sums into and out of the vertex.
+func (n *Neighbours) heading() int {
+	if n.o.Weighted {
+		return 5
+	}
+	return 3
+}
 
 // Fetch completes the field: what it says of its rows, and in x [at least rows x
 // features] the features of each. Collective.
 func (n *Neighbours) Fetch(x kernels.Mat) error {
-	f, width := &n.field, heading+n.o.Shard.FeatureDim
+	f, heading := &n.field, n.heading()
+	width := heading + n.o.Shard.FeatureDim
 	nothing := func([]uint32) []uint32 { return nil }
 	lists, err := n.ask(f.Rows, width, n.rows, nothing)
 	if err != nil {
 		return err
 	}
-	f.describe(len(f.Rows))
+	f.describe(len(f.Rows), n.o.Weighted)
 	for i, v := range f.Rows {
 		if int(v.Rank) == n.o.Comm.Rank() {
 			continue
@@ -41,6 +48,10 @@ func (n *Neighbours) Fetch(x kernels.Mat) error {
 			return n.damaged(int(v.Rank))
 		}
 		f.IDs[i], f.InDegree[i], f.OutDegree[i] = list[0], list[1], list[2]
+		if n.o.Weighted {
+			sums := floats(list[3:heading])
+			f.InStrength[i], f.OutStrength[i] = sums[0], sums[1]
+		}
 		copy(x.Part(i, i+1).Host(), floats(list[heading:width]))
 		lists[v.Rank] = list[width:]
 		n.stats.RawBytes += int64(4 * n.o.Shard.FeatureDim) // those that came, which over all ranks are those sent
@@ -48,8 +59,12 @@ func (n *Neighbours) Fetch(x kernels.Mat) error {
 	n.o.Team.Run(len(f.Rows), rowGrain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			if v := f.Rows[i]; int(v.Rank) == n.o.Comm.Rank() {
-				f.IDs[i], f.InDegree[i], f.OutDegree[i] = n.o.Shard.Own[v.Row], n.o.Shard.InDegree[v.Row], n.o.Shard.OutDegree[v.Row]
-				spread(x.Part(i, i+1).Host(), &n.o.Shard.Features, int(v.Row))
+				s := n.o.Shard
+				f.IDs[i], f.InDegree[i], f.OutDegree[i] = s.Own[v.Row], s.InDegree[v.Row], s.OutDegree[v.Row]
+				if n.o.Weighted {
+					f.InStrength[i], f.OutStrength[i] = s.InStrength[v.Row], s.OutStrength[v.Row]
+				}
+				spread(x.Part(i, i+1).Host(), &s.Features, int(v.Row))
 			}
 		}
 	})
@@ -57,20 +72,30 @@ func (n *Neighbours) Fetch(x kernels.Mat) error {
 }
 
 // describe makes room for what a field says of so many rows.
-func (f *Field) describe(rows int) {
+func (f *Field) describe(rows int, weighted bool) {
 	for _, list := range []*[]uint32{&f.IDs, &f.InDegree, &f.OutDegree} {
 		*list = slices.Grow((*list)[:0], rows)[:rows]
+	}
+	if weighted {
+		for _, list := range []*[]float32{&f.InStrength, &f.OutStrength} {
+			*list = slices.Grow((*list)[:0], rows)[:rows]
+		}
 	}
 }
 
 // rows are those of own vertices as they travel.
 func (n *Neighbours) rows(list []uint32) []uint32 {
-	s, width := n.o.Shard, heading+n.o.Shard.FeatureDim
+	s, heading := n.o.Shard, n.heading()
+	width := heading + s.FeatureDim
 	out := make([]uint32, len(list)*width)
 	n.o.Team.Run(len(list), rowGrain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			to, row := out[i*width:(i+1)*width], list[i]
 			to[0], to[1], to[2] = s.Own[row], s.InDegree[row], s.OutDegree[row]
+			if n.o.Weighted {
+				sums := floats(to[3:heading])
+				sums[0], sums[1] = s.InStrength[row], s.OutStrength[row]
+			}
 			spread(floats(to[heading:]), &s.Features, int(row))
 		}
 	})

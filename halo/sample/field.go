@@ -13,8 +13,10 @@ type Field struct {
 	Ends   []int   // [layers+1]
 	Layers []Edges // [layers]
 
-	// Of the rows: dataset ids, and the degrees that coefficients follow from.
+	// Of the rows: dataset ids, the degrees that coefficients follow from, and, where weights of
+	// edges are asked for, their sums into and out of each.
 	IDs, InDegree, OutDegree []uint32
+	InStrength, OutStrength  []float32
 }
 
 // Edges are those of a layer: the rows that row i gathers from are
@@ -23,6 +25,7 @@ type Edges struct {
 	Offsets []int64
 	Sources []uint32
 	Factor  []float32 // nil: all are there
+	Weights []float32 // [sources], 1 of an edge that is the vertex itself; none where nobody asks for them
 	// Features are those of the edges [sources x EdgeDim]; none where they have none, or
 	// nobody asks for them.
 	Features []float32
@@ -30,7 +33,8 @@ type Edges struct {
 
 // clear leaves no edges.
 func (e *Edges) clear() {
-	e.Offsets, e.Sources, e.Factor, e.Features = append(e.Offsets[:0], 0), e.Sources[:0], e.Factor[:0], e.Features[:0]
+	e.Offsets, e.Sources, e.Factor = append(e.Offsets[:0], 0), e.Sources[:0], e.Factor[:0]
+	e.Weights, e.Features = e.Weights[:0], e.Features[:0]
 }
 
 // end ends the edges into a row, which have so many neighbours to stand for.

@@ -9,6 +9,12 @@ import (
 	"siafu/kernels"
 )
 
+// Along is what edges bring along.
+type Along struct {
+	Weighted bool // their weights, which those of the shard have
+	EdgeDim  int  // so many features: all that those of the shard have, or 0
+}
+
 // Options say what Neighbours draws.
 type Options struct {
 	Comm  comm.Comm
@@ -19,9 +25,8 @@ type Options struct {
 	Fanouts []int
 	// Self has a vertex be one of its own neighbours, as with the self loops of Kipf's Â.
 	Self bool
-	// EdgeDim is how many features edges bring along: all that those of the shard have, or 0.
-	EdgeDim int
-	Team    *kernels.Team
+	Along
+	Team *kernels.Team
 }
 
 // Neighbours draws fields of sampled neighbours.
@@ -150,7 +155,9 @@ func (n *Neighbours) grow(layer, step int) error {
 				return n.damaged(int(v.Rank))
 			}
 			e.Sources = append(e.Sources, n.place(u))
-			e.Features = append(e.Features, floats((*list)[at+2:at+each])...)
+			along := floats((*list)[at+2 : at+each])
+			weight := along[:len(along)-n.o.EdgeDim]
+			e.Weights, e.Features = append(e.Weights, weight...), append(e.Features, along[len(weight):]...)
 		}
 		e.end(pool)
 		*list = (*list)[1+drawn:]
@@ -199,11 +206,16 @@ func (n *Neighbours) ask(rows []Vertex, each int, answer, own func(rows []uint32
 // rowGrain is how many vertices a worker draws for at a time.
 const rowGrain = 64
 
-// each is how many numbers a sample takes: rank, row, and the features of the edge.
-func (n *Neighbours) each() int { return 2 + n.o.EdgeDim }
+// each is how many numbers a sample takes: rank, row, the weight of the edge and its features.
+func (n *Neighbours) each() int {
+	if n.o.Weighted {
+		return 3 + n.o.EdgeDim
+	}
+	return 2 + n.o.EdgeDim
+}
 
 // samples are those of own rows, for each how many neighbours it has and those drawn, as
-// rank and row, and the features of the edge.
+// rank and row, and what the edge brings along.
 func (n *Neighbours) samples(rows []uint32, draw kernels.Sample) []uint32 {
 	k, start, each := n.o.Fanouts[draw.Layer], make([]int, len(rows)+1), n.each()
 	for i, row := range rows {
@@ -219,13 +231,28 @@ func (n *Neighbours) samples(rows []uint32, draw kernels.Sample) []uint32 {
 			for j, at := range chosen {
 				v, to := n.neighbour(row, at), to[1+each*j:][:each]
 				to[0], to[1] = v.Rank, v.Row
-				if k := n.o.Shard.In.Offsets[row] + int64(at); k < n.o.Shard.In.Offsets[row+1] { // it is not the vertex itself
-					copy(floats(to[2:]), n.o.Shard.EdgeFeatures[int(k)*n.o.EdgeDim:])
-				}
+				n.along(floats(to[2:]), row, at)
 			}
 		}
 	})
 	return out
+}
+
+// along sets dst to the weight and the features of the edge from the neighbour at a place among
+// those of an own vertex, as asked for; that from itself weighs 1, as a self loop of Kipf's Â.
+func (n *Neighbours) along(dst []float32, row, at uint32) {
+	s := n.o.Shard
+	k := s.In.Offsets[row] + int64(at)
+	itself := k >= s.In.Offsets[row+1]
+	if n.o.Weighted {
+		if dst[0] = 1; !itself {
+			dst[0] = s.Weights[k]
+		}
+		dst = dst[1:]
+	}
+	if !itself {
+		copy(dst, s.EdgeFeatures[int(k)*n.o.EdgeDim:])
+	}
 }
 
 // pool is how many neighbours an own vertex samples from.

@@ -38,8 +38,6 @@ func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 	switch {
 	case c.PreAggregate == "on":
 		return refuse("pre-aggregate", c.PreAggregate, "leave --pre-aggregate out: a sum of rows serves edges without weights alone")
-	case c.Batching().Kind != "":
-		return refuse("batch", c.Batch, "leave --batch out: the edges of a mini-batch are taken without weights")
 	case c.GPUsGather():
 		return refuse("graph", c.GraphWork, "choose --graph cpu: GPUs gather along edges without weights")
 	}

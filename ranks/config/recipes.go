@@ -27,8 +27,8 @@ type Recipe struct {
 // as wide as Shchur et al. 2018 have it; velickovic is Veličković et al. 2018, §3.3; chen what the
 // authors' program of GCNII shares (train.py and semi.sh); klicpera is Klicpera et al. 2019 with
 // the stopping of GAT's program; sgc is Wu et al. 2019 with the one of five penalties that the
-// validation vertices of citeseer prefer, and those of cora like as well as another; pitfalls, shchurGAT
-// and shchurSAGE are the optimised settings of Shchur et al. 2018 (config of their program); ogb
+// validation vertices of citeseer prefer, and those of cora like as well as another; pitfalls, shchurGAT,
+// shchurSAGE and shchurMLP are the optimised settings of Shchur et al. 2018 (config of their program); ogb
 // the example programs of the Open Graph Benchmark; saint what the settings of Zeng et al. 2020
 // (train_config/table2 of their program) share, but for their epochs, which are of samples.
 const (
@@ -38,9 +38,10 @@ const (
 	chen       = "--model gcnii --lr 0.01 --weight-decay 5e-4 --weight-decay-on all --inner-decay 0.01 --alpha 0.1 --epochs 1500 --patience 100 --patience-on loss --initializer torch"
 	klicpera   = "--model appnp --hidden 64 --lr 0.01 --dropout 0.5 --weight-decay 5e-3 --alpha 0.1 --hops 10 --epochs 10000 --patience 100 --patience-on both --initializer xavier --layers 2"
 	sgc        = "--model sgc --dropout 0 --lr 0.2 --weight-decay 5e-5 --epochs 100 --eval-every 0 --initializer torch --layers 2"
-	pitfalls   = " --epochs 100000 --patience 50 --patience-on loss --initializer xavier --layers 2"
+	pitfalls   = " --epochs 100000 --patience 50 --patience-on penalised --initializer xavier --layers 2"
 	shchurGAT  = "--model gat --hidden 8 --heads 8 --lr 0.01 --dropout 0.6 --attention-dropout 0.3 --weight-decay 0.01 --weight-decay-on all" + pitfalls
 	shchurSAGE = "--model sage --hidden 32 --lr 0.001 --dropout 0.4 --weight-decay 0.1" + pitfalls
+	shchurMLP  = "--model mlp --hidden 64 --lr 0.005 --dropout 0.8 --weight-decay 0.01 --weight-decay-on all" + pitfalls
 	ogb        = "--layers 3 --hidden 256 --dropout 0.5 --input-dropout 0 --weight-decay 0 --lr 0.01"
 	saint      = "--weight-decay 0 --lr 0.01 --epochs 200 --eval-every 5 --layers 2"
 )

@@ -27,6 +27,15 @@ func cutOut(s *shard.Shard, lo, hi int, places []int32, a *mapped.Arena) (*shard
 	}
 	copy(part.InDegree, s.InDegree[lo:hi])
 	copy(part.OutDegree, s.OutDegree[lo:hi])
+	if part.Weighted = s.Weighted; s.Weighted {
+		part.Weights = mapped.Make[float32](a, len(part.In.Cols))
+		part.InStrength, part.OutStrength = mapped.Make[float32](a, n+len(outside)), mapped.Make[float32](a, n+len(outside))
+		copy(part.InStrength, s.InStrength[lo:hi])
+		copy(part.OutStrength, s.OutStrength[lo:hi])
+		for k, u := range outside {
+			part.InStrength[n+k], part.OutStrength[n+k] = s.InStrength[u], s.OutStrength[u]
+		}
+	}
 	c := history.Cut{First: lo, Rows: n}
 	for k, u := range outside {
 		part.InDegree[n+k], part.OutDegree[n+k] = s.InDegree[u], s.OutDegree[u]
@@ -38,19 +47,25 @@ func cutOut(s *shard.Shard, lo, hi int, places []int32, a *mapped.Arena) (*shard
 		}
 	}
 	at := 0
+	put := func(k int64, col uint32) {
+		if part.In.Cols[at] = col; part.Weighted {
+			part.Weights[at] = s.Weights[k]
+		}
+		at++
+	}
 	for v := range n {
-		row := s.In.Cols[s.In.Offsets[lo+v]:s.In.Offsets[lo+v+1]]
-		from, _ := slices.BinarySearch(row[:s.InOwnEnd[lo+v]-s.In.Offsets[lo+v]], uint32(lo))
-		to, _ := slices.BinarySearch(row[:s.InOwnEnd[lo+v]-s.In.Offsets[lo+v]], uint32(hi))
-		for _, u := range row[from:to] {
-			part.In.Cols[at] = u - uint32(lo)
-			at++
+		begin, end := s.In.Offsets[lo+v], s.In.Offsets[lo+v+1]
+		within := s.In.Cols[begin:s.InOwnEnd[lo+v]]
+		from, _ := slices.BinarySearch(within, uint32(lo))
+		to, _ := slices.BinarySearch(within, uint32(hi))
+		first, last := begin+int64(from), begin+int64(to)
+		for k := first; k < last; k++ {
+			put(k, s.In.Cols[k]-uint32(lo))
 		}
 		part.InOwnEnd[v] = int64(at)
-		for _, list := range [][]uint32{row[:from], row[to:]} {
-			for _, u := range list {
-				part.In.Cols[at] = uint32(n) + uint32(places[u])
-				at++
+		for _, stretch := range [][2]int64{{begin, first}, {last, end}} {
+			for k := stretch[0]; k < stretch[1]; k++ {
+				put(k, uint32(n)+uint32(places[s.In.Cols[k]]))
 			}
 		}
 		part.In.Offsets[v+1] = int64(at)

@@ -49,8 +49,13 @@ func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) er
 func (e *Engine) sampling() sample.Options {
 	return sample.Options{
 		Comm: e.Peers, Shard: e.Shard, Seed: e.Config.Seed, Fanouts: e.Config.Batching().Fanouts, Team: e.packers,
-		Self: e.Config.Model == "gcn" || e.Config.Model == "gin", EdgeDim: e.Network.Design.EdgeDim,
+		Self: e.Config.Model == "gcn" || e.Config.Model == "gin", Along: e.along(),
 	}
+}
+
+// along is what the edges of a step bring along: what makes a difference to the network.
+func (e *Engine) along() sample.Along {
+	return sample.Along{Weighted: e.Shard.Weighted && e.Network.Weighs(), EdgeDim: e.Network.Design.EdgeDim}
 }
 
 // batchNetwork is what drawn steps go through.
@@ -95,7 +100,7 @@ func (d drawn) step(f *sample.Field) *lockstep {
 			blocks[l] = blocks[l-1]
 			continue
 		}
-		blocks[l] = graphwork.Block{Shard: blockOf(f, l, e.Network.Design.EdgeDim), Factor: factorsOf(f, l)}
+		blocks[l] = graphwork.Block{Shard: blockOf(f, l, e.along()), Factor: factorsOf(f, l)}
 	}
 	for k := range ends {
 		ends[k] = f.Ends[len(f.Ends)-1-k]
@@ -108,14 +113,17 @@ func (d drawn) step(f *sample.Field) *lockstep {
 }
 
 // blockOf is a shard of the rows that a layer reads, with the edges that it gathers
-// along, each with dim features.
-func blockOf(f *sample.Field, l, dim int) *shard.Shard {
+// along, and what these bring along.
+func blockOf(f *sample.Field, l int, along sample.Along) *shard.Shard {
 	n, e := f.Ends[l], f.Layers[l]
 	for len(e.Offsets) <= n { // the others gather nothing
 		e.Offsets = append(e.Offsets, int64(len(e.Sources)))
 	}
 	s := sampledShard(graph.CSR{Offsets: e.Offsets, Cols: e.Sources}, e.Offsets[1:], f.IDs, f.InDegree[:n], f.OutDegree[:n], 0)
-	s.EdgeDim, s.EdgeFeatures, s.EdgeMeans = dim, e.Features, meansOf(e, dim)
+	s.EdgeDim, s.EdgeFeatures, s.EdgeMeans = along.EdgeDim, e.Features, meansOf(e, along.EdgeDim)
+	if along.Weighted {
+		s.Weighted, s.Weights, s.InStrength, s.OutStrength = true, e.Weights, f.InStrength[:n], f.OutStrength[:n]
+	}
 	return s
 }
 
@@ -155,7 +163,7 @@ func (e *Engine) newJoined(t *trainer, b *batches, update func(layer int) error)
 	of := e.cluster(c.Clusters)
 	debug.FreeOSMemory() // of what cutting needed
 	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
-	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, e.Network.Layers(), e.Network.Design.EdgeDim, of, e.packers, e.Arena)
+	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, e.Network.Layers(), e.along(), of, e.packers, e.Arena)
 	d := drawn{e.newTurns(t, e.batchNetwork(), []int{largest(source, c.Clusters, c.Joined)}, b.count, update)}
 	b.source, b.under, b.joined = nothingSent{}, d.like, source
 	b.draw = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }

@@ -32,10 +32,13 @@ func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Are
 	e.history(a)
 	b, net, count := e.batchStore(store.Vertices()), e.network(), int64(e.Config.Batches())
 	one := outsideShare(c, count)
-	part := shard.Sketch(shard.Shard{Parts: 1, Directed: e.Shard.Directed, FeatureDim: e.Shard.FeatureDim}, one, true, mapped.NewSketch())
+	part := shard.Sketch(shard.Shard{Parts: 1, Directed: e.Shard.Directed, FeatureDim: e.Shard.FeatureDim, Weighted: e.Shard.Weighted}, one, true, mapped.NewSketch())
 	each := mapped.NewSketch()
 	work := graphwork.New(b, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], each)
 	bytes := each.Used() + 4*one.Edges + 16*one.Vertices + 12*one.Ghosts + 8*one.Vertices
+	if part.Weighted {
+		bytes += 4*one.Edges + 8*(one.Vertices+one.Ghosts)
+	}
 	mapped.Make[byte](a.For(BatchEdges), int(count*bytes))
 
 	width, most := widest(net), int(one.Ghosts)
@@ -88,11 +91,15 @@ func (e *Engine) sketchDrawn(c shard.Counts, a *mapped.Arena) {
 	b, most, net := e.Config.Batching(), Drawn(e.Config, e.Shard.Vertices, c), e.batchNetwork()
 	store := e.sketchTurns(net, most, a)
 	blocks, rows := make([]graphwork.Block, len(net.Layers)), most[0]
-	dim := e.Network.Design.EdgeDim
+	along := e.along()
 	block := func(n, edges int) graphwork.Block {
-		mapped.Make[float32](a.For(BatchEdges), (n+edges)*dim)
+		mapped.Make[float32](a.For(BatchEdges), (n+edges)*along.EdgeDim)
+		head := shard.Shard{Parts: 1, Directed: true, Weighted: along.Weighted, EdgeDim: along.EdgeDim}
+		if head.Weighted {
+			mapped.Make[float32](a.For(BatchEdges), 2*n+edges)
+		}
 		counts := shard.Counts{Vertices: int64(n), Edges: int64(edges)}
-		return graphwork.Block{Shard: shard.Sketch(shard.Shard{Parts: 1, Directed: true, EdgeDim: dim}, counts, false, mapped.NewSketch())}
+		return graphwork.Block{Shard: shard.Sketch(head, counts, false, mapped.NewSketch())}
 	}
 	if b.Kind == config.Cluster {
 		sample.SketchClusters(e.Shard, a)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
@@ -27,7 +28,13 @@ type variates struct {
 	input  kernels.Mat // ÂX of own vertices
 	places []int32     // of own vertices in the field, -1: none
 	field  history.Field
-	pool   []uint32
+	pool   []neighbour
+}
+
+// neighbour is an own vertex, or its place in a field, and the weight of its edge.
+type neighbour struct {
+	row    uint32
+	weight float32
 }
 
 // newVariates makes room for the steps of a trainer. Collective over the graph ranks.
@@ -95,7 +102,7 @@ func (v *variates) sample(targets []uint32, rng *rand.Rand) {
 	for _, u := range f.Rows {
 		v.places[u] = -1
 	}
-	*f = history.Field{Rows: f.Rows[:0], Ends: f.Ends[:0], Offsets: append(f.Offsets[:0], 0), Samples: f.Samples[:0], Factor: f.Factor[:0]}
+	*f = history.Field{Rows: f.Rows[:0], Ends: f.Ends[:0], Offsets: append(f.Offsets[:0], 0), Samples: f.Samples[:0], Weights: f.Weights[:0], Factor: f.Factor[:0]}
 	for _, t := range targets {
 		v.place(t)
 	}
@@ -124,16 +131,29 @@ func (v *variates) place(u uint32) uint32 {
 // Kipf's Â has a self loop, without replacement.
 func (v *variates) draw(u uint32, rng *rand.Rand) {
 	s, f := v.e.Shard, &v.field
-	v.pool = append(append(v.pool[:0], s.In.Cols[s.In.Offsets[u]:s.InOwnEnd[u]]...), u)
+	v.pool = v.pool[:0]
+	for k := s.In.Offsets[u]; k < s.InOwnEnd[u]; k++ {
+		one := neighbour{s.In.Cols[k], 1}
+		if s.Weighted {
+			one.weight = s.Weights[k]
+		}
+		v.pool = append(v.pool, one)
+	}
+	v.pool = append(v.pool, neighbour{u, 1})
 	n := min(v.samples, len(v.pool))
 	for i := range n {
 		if n < len(v.pool) {
 			k := i + rng.IntN(len(v.pool)-i)
 			v.pool[i], v.pool[k] = v.pool[k], v.pool[i]
 		}
-		f.Samples = append(f.Samples, v.place(v.pool[i]))
+		v.pool[i].row = v.place(v.pool[i].row)
 	}
-	slices.Sort(f.Samples[f.Offsets[len(f.Offsets)-1]:])
+	slices.SortFunc(v.pool[:n], func(a, b neighbour) int { return cmp.Compare(a.row, b.row) })
+	for _, one := range v.pool[:n] {
+		if f.Samples = append(f.Samples, one.row); s.Weighted {
+			f.Weights = append(f.Weights, one.weight)
+		}
+	}
 	f.Offsets, f.Factor = append(f.Offsets, int64(len(f.Samples))), append(f.Factor, float32(len(v.pool))/float32(n))
 }
 
@@ -144,17 +164,29 @@ func (v *variates) cut() *shard.Shard {
 	n, inner := len(f.Rows), f.Ends[len(f.Ends)-2]
 	in := graph.CSR{Offsets: make([]int64, n+1), Cols: make([]uint32, 0, len(f.Samples)+inner)}
 	own, degrees := make([]int64, n), [2][]uint32{make([]uint32, n+inner), make([]uint32, n+inner)}
+	var weights []float32
 	for i, u := range f.Rows {
 		degrees[0][i], degrees[1][i] = s.InDegree[u], s.OutDegree[u]
+		if s.Weighted {
+			weights = append(weights, f.Weights[f.Offsets[i]:f.Offsets[i+1]]...)
+		}
 		in.Cols = append(in.Cols, f.Samples[f.Offsets[i]:f.Offsets[i+1]]...)
 		own[i] = int64(len(in.Cols))
 		if i < inner {
-			in.Cols = append(in.Cols, uint32(n+i))
+			if in.Cols = append(in.Cols, uint32(n+i)); s.Weighted {
+				weights = append(weights, 1)
+			}
 		}
 		in.Offsets[i+1] = int64(len(in.Cols))
 	}
 	part := sampledShard(in, own, v.ids, degrees[0], degrees[1], inner)
 	part.Split = v.split[:n]
+	if part.Weighted, part.Weights = s.Weighted, weights; s.Weighted {
+		part.InStrength, part.OutStrength = make([]float32, n+inner), make([]float32, n+inner)
+		for i, u := range f.Rows {
+			part.InStrength[i], part.OutStrength[i] = s.InStrength[u], s.OutStrength[u]
+		}
+	}
 	return part
 }
 

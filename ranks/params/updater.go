@@ -95,14 +95,19 @@ func (u *Updater) step(step, layer int, weights, grad kernels.Mat) {
 		for _, s := range u.state {
 			u.part = append(u.part, s.Part(p.Offset, p.Offset+p.Len()))
 		}
-		decay := !p.Bias && (u.decayAll || layer == 0)
 		o := u.optimizer
 		switch {
 		case p.Inner:
-			o, decay = u.inner, true
+			o = u.inner
 		case p.Features:
 			o = u.input
 		}
-		u.ops.Step(o, step, weights.Part(lo, hi), grad.Part(lo, hi), u.part, decay)
+		u.ops.Step(o, step, weights.Part(lo, hi), grad.Part(lo, hi), u.part, decays(p, u.decayAll))
 	}
+}
+
+// decays tells whether weight decay applies to a parameter, where all says that it covers all
+// layers, not the first alone.
+func decays(p model.Param, all bool) bool {
+	return p.Inner || !p.Bias && !p.Fixed && !p.Running && (all || p.Layer == 0)
 }

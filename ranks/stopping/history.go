@@ -24,15 +24,18 @@ const (
 	OnAccuracy = "accuracy"
 	OnLoss     = "loss"
 	OnBoth     = "both"
+	OnPenalty  = "penalised"
 )
 
 // Rule is when a run stops by itself, and which weights are its best.
 type Rule struct {
 	Patience   int     // epochs without a better line, 0: without end
-	PatienceOn string  // accuracy, loss or both
+	PatienceOn string  // accuracy, loss, both or penalised
 	Target     float64 // accuracy on the validation vertices, 0: none
 	Within     float64 // so far below Target a run in bounded asynchrony goes on in step, 0: never
-	Validated  bool    // there are validation vertices; else the last weights are the best, and patience has no end
+	// Penalty is that on the weights, which with OnPenalty is added to the validation loss.
+	Penalty   func(weights []float32) float64
+	Validated bool // there are validation vertices; else the last weights are the best, and patience has no end
 }
 
 // History applies the rule to the lines of evaluated epochs, in their order,
@@ -99,12 +102,15 @@ func lossOf(line runfolder.Epoch) float64 {
 // compare tells whether patience begins anew with a line, and whether its
 // weights are the best. With both it is as in the program of Veličković et al.
 // 2018 (execute_cora.py): an accuracy as good as ever or a loss as low as ever
-// begins anew, and the weights that have the two at once are the best.
+// begins anew, and the weights that have the two at once are the best. With OnPenalty the loss
+// is the one that is minimised, as in the programs of Kipf & Welling 2017 and of Shchur et al.
+// 2018 (KDDCriterion, on GNNModel._loss): it falls while a network that begins slowly still
+// guesses, whose validation loss may have been lower by chance in its first epochs.
 func (r *Rule) compare(now, before Record) (anew, best bool) {
 	switch {
 	case !r.Validated:
 		return true, true
-	case r.PatienceOn == OnLoss:
+	case r.PatienceOn == OnLoss, r.PatienceOn == OnPenalty:
 		anew = now.loss < before.loss
 	case r.PatienceOn == OnBoth:
 		accurate, sure := now.acc >= before.acc, now.loss <= before.loss
@@ -119,6 +125,9 @@ func (r *Rule) compare(now, before Record) (anew, best bool) {
 // of, and tells why the run should end, if it should.
 func (h *History) Observe(line runfolder.Epoch, weights []float32) (why string) {
 	now := recordOf(line)
+	if h.PatienceOn == OnPenalty {
+		now.loss += h.Penalty(weights)
+	}
 	anew, best := h.compare(now, h.Record)
 	if h.Diverges(&line, weights, best) {
 		return ByDivergence

@@ -81,6 +81,37 @@ func TestStoppingRule(t *testing.T) {
 	}
 }
 
+// Shchur et al. 2018, KDDCriterion: "if val_loss <= self.val_loss_min" keeps the weights and
+// counts anew, where val_loss is GNNModel.loss, "loss + tf.add_n(regularization_losses)". A
+// loss that rises for as long as patience lasts ends no run whose penalty falls by more, and
+// one that falls does not go on by that where the penalty rises. A checkpoint changes nothing.
+func TestPatienceOnPenalisedLoss(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		loss, penalty float64 // from epoch to epoch
+		on            string
+		epoch, best   int
+	}{
+		{"loss alone ends it", 1, -2, OnLoss, 4, 1},
+		{"the penalty goes on", 1, -2, OnPenalty, 0, 6},
+		{"loss alone goes on", -1, 2, OnLoss, 0, 6},
+		{"the penalty ends it", -1, 2, OnPenalty, 4, 1},
+		{"they outweigh each other", 1, -1, OnPenalty, 4, 1},
+	} {
+		rule := Rule{Validated: true, Patience: 3, PatienceOn: tc.on, Penalty: func(w []float32) float64 { return 20 + tc.penalty*float64(w[0]) }}
+		h, epoch := begun(rule), 0
+		for e := 1; e <= 6 && epoch == 0; e++ {
+			if h.Observe(evaluated(e, .5, 20+tc.loss*float64(e)), []float32{float32(e)}) == ByPatience {
+				epoch = e
+			}
+			h.Resume(h.Best, h.BestLine, h.Last, h.Record.Saved())
+		}
+		if epoch != tc.epoch || h.BestLine.Epoch != tc.best || h.Best[0] != float32(tc.best) {
+			t.Errorf("%s: ended by epoch %d, best %d; want %d, %d", tc.name, epoch, h.BestLine.Epoch, tc.epoch, tc.best)
+		}
+	}
+}
+
 // The last weights are the run's end, whatever patience says of them; but they
 // may reach the target, and may be no numbers.
 func TestConclude(t *testing.T) {
