@@ -1,6 +1,9 @@
 package model
 
-import "siafu/graph/mapped"
+import (
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
 
 // GIN-0 (Xu et al. 2019, equation 4.1 with ε = 0), without batch
 // normalisation:
@@ -25,7 +28,11 @@ func ginWeights(s Spec, l int) []Shape {
 func ginLayer(b *Builder, l int) Layer {
 	g := &gin{dense: newDense(b, l, true), second: b.Weight(l, 2), bias: b.Weight(l, 3)}
 	b.Room(Output, g.out)
-	b.Room(innerGrad, g.out)
+	if g.inPlace = b.Spec.InPlace; g.inPlace {
+		b.In(innerGrad, inner)
+	} else {
+		b.Room(innerGrad, g.out)
+	}
 	if g.first == ApplyFirst {
 		b.In(inner, Gathered)
 		b.In(GatheredGrad, innerGrad)
@@ -46,9 +53,10 @@ const (
 
 // gin is one layer.
 type gin struct {
-	dense        // W1 and b1
-	second Param // W2
-	bias   Param // b2
+	dense         // W1 and b1
+	second  Param // W2
+	bias    Param // b2
+	inPlace bool  // the gradient of the hidden layer takes its place
 }
 
 // Flow implements Layer.
@@ -100,8 +108,13 @@ func (g *gin) applyBackward(x *Step) {
 	grad, within := x.At(OutputGrad), x.At(innerGrad)
 	g.activateGrad(x, g.bias)
 	x.Ops.MatMulTransA(x.Grad(g.second), x.At(inner), grad, false)
-	x.Ops.MatMulTransB(within, grad, x.W(g.second), false)
-	x.Ops.BiasReLUDropoutGrad(within, x.Grad(g.b), within, x.At(inner), true, nil)
+	if g.inPlace {
+		x.Ops.(kernels.Through).GradThrough(within, grad, x.W(g.second), kernels.Mat{}, kernels.Mat{}, nil)
+		x.Ops.ColumnSums(x.Grad(g.b), within, false)
+	} else {
+		x.Ops.MatMulTransB(within, grad, x.W(g.second), false)
+		x.Ops.BiasReLUDropoutGrad(within, x.Grad(g.b), within, x.At(inner), true, nil)
+	}
 	if g.first == GatherFirst {
 		x.Ops.MatMulTransA(x.Grad(g.w), x.At(Gathered), within, false)
 		g.h.InputGrad(x, x.At(GatheredGrad), within, x.W(g.w), false)
