@@ -20,6 +20,7 @@ import (
 const (
 	sampleRows     = 1 << 15
 	sampleEdges    = 1 << 21
+	sampleInOrder  = 1 << 23   // edges, where vertices are in an order
 	sampleOfBlocks = 1 << 25   // edges, where a gather goes block by block
 	sampleBytes    = 256 << 20 // of the rows that a gather reads
 	sampleTime     = 20 * time.Millisecond
@@ -34,6 +35,8 @@ type calibration struct {
 	arena *mapped.Arena
 	room  int64 // bytes of this host that may be taken
 	s     *sample
+	// ordered tells that the sample is of vertices in the order of a shard.
+	ordered bool
 
 	known  map[string]forecast.Rates // by orders of products
 	coding map[string]codec.Cost
@@ -82,7 +85,9 @@ func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
 		ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), room: host.AvailableMemory() / 2,
 		known: map[string]forecast.Rates{}, coding: map[string]codec.Cost{},
 	}
-	c.s = newSample(ds.In, q.Config.Hidden)
+	in, ordered, done := inOrder(ds)
+	c.s, c.ordered = newSample(in, q.Config.Hidden, ordered), ordered
+	done()
 	if err := c.team.Use(kernel); err != nil {
 		c.close()
 		return nil, err
@@ -168,8 +173,7 @@ func (c *calibration) row(f *forecast.Forecast) float64 {
 	return quickest(func() { r.Epoch(loss) }) / float64(n)
 }
 
-// gather is the seconds of a gather for an edge, along edges of the dataset in
-// its own order of vertices.
+// gather is the seconds of a gather for an edge, along edges of the sample.
 func (c *calibration) gather(s *sample, width int, half bool) float64 {
 	a := mapped.NewArena()
 	defer a.Free()

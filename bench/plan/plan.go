@@ -160,6 +160,9 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: %v", err))
 	}
 	p.conclude(q)
+	if q.ordered && !c.ordered {
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Gathers are timed in the dataset's own order of vertices; training finds one in which they are often faster, up to 2.6 times on graphs with communities. Once that is there (siafu partition --parts 1 %s) a plan times them in it.", ds.Dir))
+	}
 	return q.advise(ds, p, c)
 }
 

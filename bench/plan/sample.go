@@ -2,6 +2,7 @@ package plan
 
 import (
 	"siafu/graph"
+	"siafu/graph/shard"
 	"siafu/kernels"
 )
 
@@ -12,20 +13,37 @@ type sample struct {
 }
 
 // blocks is how many runs of rows a sample has, so that hubs, which often stand
-// together, get no more than their share.
-const blocks = 64
+// together, get no more than their share; and blocksInOrder where vertices are in an order in which
+// neighbours share what they gather, of which short runs know nothing.
+const (
+	blocks        = 64
+	blocksInOrder = 8
+)
 
-// newSample takes runs of rows from all over a graph, many of one that is gathered block by
-// block at this width: a block is worth fetching for all that meet it, and an interval of such
-// a graph is large.
-func newSample(g graph.CSR, width int) *sample {
-	s, most := &sample{rows: g.Rows(), CSR: graph.CSR{Offsets: []int64{0}}}, sampleEdges
-	if kernels.InBlocks(s.rows, width, int64(len(g.Cols))) {
-		most = sampleOfBlocks
+// inOrder are the edges of a dataset among vertices in the order in which a rank has them: that of the shard
+// of all, where the dataset has been partitioned for one rank, else its own. ordered tells which.
+func inOrder(ds *graph.Dataset) (in graph.CSR, ordered bool, done func()) {
+	s, err := shard.Open(ds.Dir, 1, 0)
+	if err != nil { // none, or none of this dataset as it is now
+		return ds.In, false, func() {}
 	}
-	for b := range int64(blocks) {
-		lo, hi := int(b*int64(s.rows)/blocks), int((b+1)*int64(s.rows)/blocks)
-		for v, taken := lo, 0; v < hi && taken < most/blocks; v++ {
+	return s.In, true, func() { s.Close() }
+}
+
+// newSample takes runs of rows from all over a graph, many and long ones of one that is in order, or that
+// is gathered block by block at this width: a block is worth fetching for all that meet it, and an interval of such
+// a graph is large.
+func newSample(g graph.CSR, width int, ordered bool) *sample {
+	s, most, runs := &sample{rows: g.Rows(), CSR: graph.CSR{Offsets: []int64{0}}}, sampleEdges, int64(blocks)
+	if ordered {
+		most, runs = sampleInOrder, blocksInOrder
+	}
+	if kernels.InBlocks(s.rows, width, int64(len(g.Cols))) {
+		most, runs = sampleOfBlocks, blocks
+	}
+	for b := range runs {
+		lo, hi := int(b*int64(s.rows)/runs), int((b+1)*int64(s.rows)/runs)
+		for v, taken := lo, 0; v < hi && taken < most/int(runs); v++ {
 			s.Cols = append(s.Cols, g.Row(v)...)
 			s.Offsets = append(s.Offsets, int64(len(s.Cols)))
 			taken += len(g.Row(v))
