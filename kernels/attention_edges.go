@@ -235,65 +235,6 @@ func foldSum(dst []float32, sum *avx.Near, step int) {
 	}
 }
 
-// kept is what dropout multiplies by.
-func (b *edgeBatch) kept(k *attentionTask, s *segment) avx.PerEdge {
-	if k.drop {
-		return avx.PerEdge{Vals: b.keep[s.value:], Step: avx.Heads}
-	}
-	return avx.PerEdge{Vals: b.ones[:]}
-}
-
-// draw sets keep to what dropout multiplies edges by.
-func (b *edgeBatch) draw(k *attentionTask, s *segment) {
-	if !k.drop || s.n == 0 {
-		return
-	}
-	m := &k.masks[0]
-	for i := range b.nearIDs {
-		b.nearIDs[i] = m.id(k.first + s.row)
-	}
-	m.idsOf(k.set, b.farIDs[:s.n], b.ids[s.id:][:s.n], k.Base)
-	sources, targets := b.farIDs[:], b.nearIDs[:]
-	if k.way == backToSources {
-		sources, targets = targets, sources
-	}
-	for i := range (k.size + philoxWords - 1) / philoxWords {
-		m, keep := &k.masks[i], b.keep[s.value+i*philoxWords:]
-		if k.set != avx.None {
-			k.set.EdgeMask(&m.draw, keep, k.step, sources, targets, s.n)
-			continue
-		}
-		m.edges(keep, k.step, min(k.size-i*philoxWords, philoxWords), sources, targets, s.n)
-	}
-}
-
-// idsOf sets dst to those of the rows from base on.
-func (m *mask) idsOf(set avx.Set, dst, rows []uint32, base uint32) {
-	switch {
-	case m.ids == nil:
-		for i, r := range rows {
-			dst[i] = r + base
-		}
-	case set != avx.None:
-		set.Look(dst, rows, m.ids[base:])
-	default:
-		for i, r := range rows {
-			dst[i] = m.ids[r+base]
-		}
-	}
-}
-
-// edges is avx.Set.EdgeMask of that many heads in plain Go.
-func (m *mask) edges(keep []float32, step, heads int, sources, targets []uint32, n int) {
-	for e := range n {
-		u, v := sources[e%len(sources)], targets[e%len(targets)]
-		words := Philox([4]uint32{u, v, m.epoch, m.layer}, m.key)
-		for h := range heads {
-			keep[e*step+h] = orZero(m.scale, words[h] <= m.draw.Last)
-		}
-	}
-}
-
 // weights turns scores into keep·e^(score-top), whose sums without keep it adds
 // to sum.
 func (b *edgeBatch) weights(k *attentionTask, s *segment) {
