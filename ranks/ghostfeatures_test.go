@@ -66,6 +66,33 @@ func TestGhostFeaturesKept(t *testing.T) {
 	}
 }
 
+// Ranks that have the features of their ghosts add up rows of the other layers before they send
+// them, whichever way the first layer's products are ordered: fewer bytes travel, and the losses
+// are those of one rank, but for the order of sums (1e-7 a step, 1e-5 for 12).
+func TestGhostFeaturesBesideSums(t *testing.T) {
+	data := generated(t, true)
+	for _, kind := range []string{"gcn", "sage", "gin"} {
+		for _, order := range []string{"gather-first", "apply-first"} {
+			for layers := 1; layers <= 3; layers += 2 {
+				t.Run(fmt.Sprint(kind, " ", order, " ", layers), func(t *testing.T) {
+					run := func(ranks int, how string) trained {
+						c := quick(t)
+						c.Model, c.Order, c.GhostFeatures, c.Partitioner, c.PreAggregate = kind, order, "kept", "hash", how
+						c.Layers, c.Hidden, c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.InputDropout = layers, 8, ranks, 0, 12, 4, 0.5
+						return train(t, c, data)
+					}
+					one, on, off := run(1, "off"), run(4, "on"), run(4, "off")
+					sameLosses(t, kind, on.losses(), one.losses(), 1e-5)
+					with, without := on.Epochs[1].GhostBytesRaw, off.Epochs[1].GhostBytesRaw
+					if fewer := with < without; fewer != (layers > 1) {
+						t.Errorf("%d bytes in an epoch with sums, %d without", with, without)
+					}
+				})
+			}
+		}
+	}
+}
+
 // A network of one layer exchanges nothing at all after the features of ghosts, in evaluations
 // neither, and has the losses of one rank.
 func TestGhostFeaturesOfOneLayer(t *testing.T) {

@@ -178,9 +178,8 @@ func (s *Spec) listWidth(load Load) float64 {
 
 // KnowsGhosts tells whether a rank that has the features of its ghosts can make what they emit
 // in the first layer, which then needs no exchange. Orders must have been chosen. Of itself it does
-// so where it gathers first, and would send rows as wide as features. Gradients that meet features
-// are no sums of rows, so that other layers would have to do without sums, too, where it
-// multiplies first: that can cost more than it saves.
+// so where it gathers first, and would send rows as wide as features. Where it multiplies first
+// it would repeat the products of ghosts in every epoch.
 func (s Spec) KnowsGhosts() bool {
 	first := s.parts()[0].kind
 	return first.Coefficients != nil && !first.Dynamic && !s.CacheInput

@@ -6,7 +6,6 @@ import (
 
 	"siafu/halo"
 	"siafu/halo/refresh"
-	"siafu/kernels/model"
 	"siafu/ranks/world"
 )
 
@@ -48,9 +47,6 @@ func (e *Engine) sums() bool {
 		return false
 	}
 	if e.Peers.Size() == 1 || !e.Network.Adds() || e.Shard.Weighted {
-		return false
-	}
-	if e.Network.KnownGhosts && e.Network.Orders[0] == model.ApplyFirst { // gradients meet features, not sums of rows
 		return false
 	}
 	each := e.network().Exchanges() && !e.Config.Alone()

@@ -210,33 +210,38 @@ func Reverse(back []bool, directed bool, trained, edges int64) (all, apart bool)
 	return others || back[last] && !apart, apart
 }
 
-// prepareBackward makes what the way back through the layers needs.
+// prepareBackward makes what the way back through the layers needs. Layers of one mesh share
+// their reverse edges; a first layer whose ghosts are rows, where those of others are sums, has
+// its own.
 func (w *Work) prepareBackward(oneWay bool) {
-	s, back, ghosts := w.shard, make([]bool, len(w.layers)), w.halo.In
-	if oneWay {
-		ghosts = shard.Edges{}
-	}
-	if w.store.Network.Spec.Design.EdgeDim == 0 {
-		s, ghosts.Featured = s.WithoutEdgeFeatures(), false
+	s, back := w.shard, make([]bool, len(w.layers))
+	plain := w.store.Network.Spec.Design.EdgeDim == 0
+	if plain {
+		s = s.WithoutEdgeFeatures()
 	}
 	for l, at := range w.layers {
 		back[l] = at != nil && at.needed
 	}
-	every, apart := Reverse(back, s.Directed, s.EdgesInto(graph.SplitTrain), int64(len(s.In.Cols)))
-	var all, trained *transposed
-	if apart {
-		trained = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), ghosts, graph.SplitTrain))
-	}
-	if every {
-		all = w.placeTransposed(s.Transpose(w.arena.For(Reversed), ghosts))
-	}
+	_, apart := Reverse(back, s.Directed, s.EdgesInto(graph.SplitTrain), int64(len(s.In.Cols)))
+	all := map[*mesh]*transposed{}
 	for l, at := range w.layers {
 		if !back[l] {
 			continue
 		}
-		at.edges = all
-		if l == len(back)-1 && apart {
-			at.edges, at.apart = trained, true
+		ghosts := at.along.halo.In
+		if oneWay {
+			ghosts = shard.Edges{}
 		}
+		if plain {
+			ghosts.Featured = false
+		}
+		if l == len(back)-1 && apart {
+			at.edges, at.apart = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), ghosts, graph.SplitTrain)), true
+			continue
+		}
+		if all[at.along] == nil {
+			all[at.along] = w.placeTransposed(s.Transpose(w.arena.For(Reversed), ghosts))
+		}
+		at.edges = all[at.along]
 	}
 }
