@@ -114,6 +114,7 @@ func (h *Hosts) build() error {
 			{"ip", "-n", ns, "addr", "add", h.Address(i) + "/24", "dev", device},
 			{"ip", "-n", ns, "link", "set", device, "up"},
 			{"ip", "-n", ns, "link", "set", "lo", "up"},
+			{"ip", "netns", "exec", ns, "sh", "-c", "echo " + congestion + " > /proc/sys/net/ipv4/tcp_congestion_control"},
 		}...)
 	}
 	for _, line := range lines {
@@ -126,6 +127,11 @@ func (h *Hosts) build() error {
 
 // device is a host's end of its link.
 const device = "eth0"
+
+// congestion is how the hosts' TCP shares a link, whatever this machine's does: as every
+// kernel can. BBR gives streams that begin together very unequal shares for longer than an
+// exchange of rows takes, and a link into a host is then empty while others are full.
+const congestion = "reno"
 
 // Name is the namespace of host i, and its host name.
 func (h *Hosts) Name(i int) string { return fmt.Sprintf("%s-%d", h.name, i) }
