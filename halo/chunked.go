@@ -77,15 +77,11 @@ type series struct {
 	backward    bool
 }
 
-// chunkBytes is about how long a chunk is: long enough that its frame and a
-// message cost little beside it, short enough that a message of some megabytes
-// is spread over workers and over time.
-const chunkBytes = 256 << 10
-
-// promptBytes is the same where bytes are as many in any chunk: a message that is no
-// longer leaves without asking the receiver first (world.Prompt), whose answer would
-// wait behind what it sends itself. Codecs that compress lose by short chunks.
-const promptBytes = 60 << 10
+// chunkBytes is about how long a chunk is, at most where codecs compress: a message that
+// is no longer leaves without asking the receiver first (world.Prompt), whose answer would
+// wait behind what it sends itself, and until it looks. A frame and a message cost little
+// beside it, and a message of some megabytes is spread over workers and over time.
+const chunkBytes = 60 << 10
 
 func newChunked(c comm.Comm, team Parallel, ops kernels.Ops, a *mapped.Arena, stats *Stats) *chunked {
 	h := &chunked{comm: c, team: team, ops: ops, stats: stats, arena: a, owed: make([]int, c.Size())}
@@ -110,9 +106,6 @@ func (h *chunked) use(rows codec.Codec) {
 // ChunkRows is how many rows of so many columns a chunk has: the same on all
 // ranks. What is not encoded travels whole.
 func ChunkRows(c codec.Codec, cols int) int {
-	if _, fixed := c.Size(1, cols); fixed {
-		return RowsIn(promptBytes, c, cols)
-	}
 	return RowsIn(chunkBytes, c, cols)
 }
 
