@@ -216,10 +216,10 @@ func TestSystemGivesNoMemory(t *testing.T) {
 			args := append([]string{"train", data, "--force-memory", "--epochs", "2", "--hidden", "1200000", "--force", "--out", run}, strings.Fields(flags)...)
 			// Servers keep messages on Go's heap, which may be the first to find no address.
 			// That ends the process, and happens by chance; arrays come first as a rule.
-			r := child(t, []string{"prlimit", "--as=4000000000"}, args...)
+			r := child(t, []string{"prlimit", "--as=3000000000"}, args...)
 			for range 2 {
 				if strings.Contains(r.err, "runtime: out of memory") && strings.Contains(flags, "--servers 2") {
-					r = child(t, []string{"prlimit", "--as=4000000000"}, args...)
+					r = child(t, []string{"prlimit", "--as=3000000000"}, args...)
 				}
 			}
 			if r.code != 78 || !strings.Contains(r.err, "the system gives no array of") || strings.Contains(r.err, "goroutine") {

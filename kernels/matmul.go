@@ -124,24 +124,24 @@ func (g *gemmTask) chunk(lo, hi int) {
 	wide.Put(buffer)
 }
 
-// into computes the rows [lo, hi), which are all that dst has.
-func (g *gemmTask) into(dst []float32, lo, hi int) {
-	part := *g
-	part.dst = dst
-	part.rowsOf(g.a[lo*g.k:], 0, hi-lo)
+// rowsOf computes the rows [lo, hi) of dst from those of a.
+func (g *gemmTask) rowsOf(a []float32, lo, hi int) { g.columns(g.dst[lo*g.n:], a, hi-lo, 0, g.n, g.n) }
+
+// into computes columns [col, col+w) of the rows [lo, hi), which are all that dst has.
+func (g *gemmTask) into(dst []float32, lo, hi, col, w int) {
+	g.columns(dst, g.a[lo*g.k:], hi-lo, col, w, w)
 }
 
-// rowsOf computes the rows [lo, hi) of dst from those of a.
-func (g *gemmTask) rowsOf(a []float32, lo, hi int) {
+// columns computes columns [col, col+w) of some rows, which are stride elements apart, from those of a.
+func (g *gemmTask) columns(dst, a []float32, rows, col, w, stride int) {
 	if g.skips {
-		multiplySparse(g.set, avx.Product{C: g.dst[lo*g.n:], LDC: g.n, A: a, RowStride: g.k, ColStride: 1,
-			B: g.b, LDB: g.n, M: hi - lo, N: g.n, K: g.k, Add: g.add})
+		multiplySparse(g.set, avx.Product{C: dst, LDC: stride, A: a, RowStride: g.k, ColStride: 1,
+			B: g.b[col:], LDB: g.n, M: rows, N: w, K: g.k, Add: g.add})
 		return
 	}
-	for j := 0; j < g.n; j += min(g.cols, g.n) {
-		w := min(g.cols, g.n-j)
-		g.Sgemm(blas.NoTrans, blas.NoTrans, hi-lo, w, g.k, 1, a, g.k,
-			g.b[j:], g.n, beta(g.add), g.dst[lo*g.n+j:], g.n)
+	for j := 0; j < w; j += min(g.cols, w) {
+		g.Sgemm(blas.NoTrans, blas.NoTrans, rows, min(g.cols, w-j), g.k, 1, a, g.k,
+			g.b[col+j:], g.n, beta(g.add), dst[j:], stride)
 	}
 }
 

@@ -57,18 +57,38 @@ func (k *throughTask) product(t *Team, a, b Mat, room []float32) gemmTask {
 	return g
 }
 
+// throughCols is how many columns of a product are made at a time: as many as leave it in the
+// second-level cache.
+const throughCols = 1 << 10
+
 func (k *throughTask) chunk(lo, hi int) {
 	buffer := wide.Get().(*[]float32)
 	defer wide.Put(buffer)
-	sum, h := scratch(buffer, (hi-lo)*k.cols), k.h[lo*k.cols:hi*k.cols]
-	for i := range k.products {
-		g := &k.products[i]
-		if g.k == 0 {
-			clearUnless(i > 0, sum)
+	for col := 0; col < k.cols; col += throughCols {
+		w := min(throughCols, k.cols-col)
+		sum := scratch(buffer, (hi-lo)*w)
+		for i := range k.products {
+			g := &k.products[i]
+			if g.k == 0 {
+				clearUnless(i > 0, sum)
+				continue
+			}
+			g.into(sum, lo, hi, col, w)
+		}
+		if w == k.cols {
+			h := k.h[lo*w : hi*w]
+			k.gradient(h, sum, h)
 			continue
 		}
-		g.into(sum, lo, hi)
+		for r := lo; r < hi; r++ {
+			h := rowOf(k.h, r, k.cols)[col : col+w]
+			k.gradient(h, rowOf(sum, r-lo, w), h)
+		}
 	}
-	epilogue := epilogueGradTask{columnSumsTask: columnSumsTask{g: h, set: k.set}, input: sum, h: h, scale: k.scale}
-	epilogue.gradient(0, len(h))
+}
+
+// gradient is that of what was activated.
+func (k *throughTask) gradient(dst, g, h []float32) {
+	epilogue := epilogueGradTask{columnSumsTask: columnSumsTask{g: dst, set: k.set}, input: g, h: h, scale: k.scale}
+	epilogue.gradient(0, len(dst))
 }
