@@ -66,6 +66,32 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// Ghosts' features are kept where the first layer gathers first, or they have few non-zeros, and nobody
+// said otherwise.
+func TestKnownGhosts(t *testing.T) {
+	few, many := Load{Vertices: 1000, Edges: 5000, FeatureNNZ: 16000}, Load{Vertices: 1000, Edges: 5000, FeatureNNZ: 40000}
+	for name, tc := range map[string]struct {
+		dims   []int
+		drop   float64
+		load   Load
+		ghosts string
+		want   bool
+	}{
+		"few non-zeros":                {[]int{1433, 16, 7}, 0, few, "auto", true},
+		"few non-zeros, sent":          {[]int{1433, 16, 7}, 0, few, "sent", false},
+		"many non-zeros":               {[]int{1433, 16, 7}, 0, many, "auto", false},
+		"many non-zeros, kept":         {[]int{1433, 16, 7}, 0, many, "kept", true},
+		"many non-zeros, most dropped": {[]int{1433, 16, 7}, 0.6, many, "auto", true},
+		"dense, narrowing":             {[]int{128, 16, 7}, 0.5, Load{Vertices: 1000, Edges: 5000}, "auto", false},
+		"dense, gathered first":        {[]int{128, 128, 7}, 0.5, Load{Vertices: 1000, Edges: 5000}, "auto", true},
+	} {
+		s := Spec{Kind: "gcn", Dims: tc.dims, InputDropout: tc.drop}
+		if s.Choose(tc.load, Choices{Order: "auto", CacheInput: "off", Ghosts: tc.ghosts}); s.KnownGhosts != tc.want {
+			t.Errorf("%s: kept %t", name, s.KnownGhosts)
+		}
+	}
+}
+
 // Weights are laid out layer after layer, each matrix before its bias, without
 // gaps.
 func TestParams(t *testing.T) {
