@@ -19,27 +19,65 @@ const (
 	edgesOfRow  = 16
 )
 
+// There are none where an order of vertices serves: where a run of rows with blocksMet times as
+// many edges as a block has sources meets each of its sources metAgain times. Caches hold those
+// then, and blocks cost what they cost. That is a property of the graph too.
+const (
+	blocksMet = 4
+	metAgain  = 2
+)
+
+// blockRoom is room for where a block's edges begin and end in each row, and for a bit a source.
+type blockRoom struct {
+	begin, end []int64
+	met        []uint64
+}
+
 // BlockBytes is how much of its sums a gather by blocks should have at a time: as much as a
 // block, beside which it stays in the cache.
 const BlockBytes = blockBytes
 
 // InBlocks tells whether so many rows that many edges lead to are gathered block by block from
-// as many sources of this width.
+// as many sources of this width, unless their order serves.
 func InBlocks(rows, width int, edges int64) bool {
 	return rows > 0 && blockOf(width*bytesOfFloat, rows, rows, edges) > 0
 }
 
-// block is how many sources a block has, 0 where there are none.
-func (k *spmmTask) block() int {
+// block is how many sources a block has, 0 where there are none. It finds out with room for a
+// bit a source.
+func (k *spmmTask) block(room *[]uint64) int {
 	element := bytesOfFloat
 	if k.x == nil {
 		element = 2
 	}
 	rows := k.Rows()
-	return blockOf(k.width*element, k.sources, rows, k.End[rows-1]-k.Begin[0])
+	step := blockOf(k.width*element, k.sources, rows, k.End[rows-1]-k.Begin[0])
+	if step == 0 || k.meetsAgain(blocksMet*step, scratch(room, (k.sources+63)/64)) {
+		return 0
+	}
+	return step
 }
 
-// blockOf is block for sources of so many bytes each.
+// meetsAgain tells whether a run of rows from the middle on, with so many edges, meets its
+// sources metAgain times on average. All edges count, chosen or not: the bits must be the same.
+func (k *spmmTask) meetsAgain(edges int, met []uint64) bool {
+	clear(met)
+	seen, sources := 0, 0
+	for r := k.Rows() / 2; r < k.Rows() && seen < edges; r++ {
+		cols := k.Cols[k.Begin[r]:k.End[r]]
+		seen += len(cols)
+		for _, c := range cols {
+			word, bit := (c-k.Base)/64, uint64(1)<<((c-k.Base)%64)
+			if met[word]&bit == 0 {
+				sources++
+			}
+			met[word] |= bit
+		}
+	}
+	return seen >= metAgain*sources
+}
+
+// blockOf is block for sources of so many bytes each, wherever rows lead.
 func blockOf(bytes, sources, rows int, edges int64) int {
 	step := blockBytes / bytes
 	blocks := sources / max(step, 1)

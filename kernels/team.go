@@ -44,10 +44,10 @@ type memory struct {
 	turned  []float32 // a product that is transposed
 	sums    []float64
 	counts  []int64
-	hubs    hubs                         // of the SpMM that runs
-	into    []int64                      // ends of rows of which some are chosen
-	blocks  struct{ begin, end []int64 } // of rows that are gathered block by block
-	batches chan *edgeBatch              // of attention
+	hubs    hubs    // of the SpMM that runs
+	into    []int64 // ends of rows of which some are chosen
+	blocks  blockRoom
+	batches chan *edgeBatch // of attention
 }
 
 // task is work on the chunk [lo, hi).

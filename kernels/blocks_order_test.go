@@ -1,0 +1,68 @@
+package kernels_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/kernels/kerneltest"
+)
+
+// Rows that meet the same sources again and again are gathered without blocks, and those that
+// lead anywhere block by block. Blocks have sums of their own, so bits tell: the sources that
+// are met, copied together in their order, are too few for blocks.
+func TestNoBlocksWhereAnOrderServes(t *testing.T) {
+	const rows, sources, width, degree = 64, 131072, 128, 300
+	x := kerneltest.Values(sources*width, 1)
+	for name, apart := range map[string]uint32{"near": 64, "far": 1} {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(9, uint64(apart)))
+			var g kernels.Gather
+			for range rows {
+				g.Begin = append(g.Begin, int64(len(g.Cols)))
+				for range degree {
+					g.Cols = append(g.Cols, apart*rng.Uint32N(sources/apart))
+				}
+				slices.Sort(g.Cols[len(g.Cols)-degree:])
+				g.End = append(g.End, int64(len(g.Cols)))
+			}
+			together, met := copiedTogether(g, x, width)
+			eachSet(t, func(t *testing.T, set string) {
+				if set == "go" {
+					t.Skip("it adds to the row of dst itself: the same bits with blocks")
+				}
+				team := kernels.NewTeam(2)
+				defer team.Close()
+				use(t, team, set)
+				gather := func(g kernels.Gather, x []float32) []byte {
+					dst := make([]float32, rows*width)
+					team.SpMM(kernels.HostMat(rows, width, dst), g.Edges(), kernels.HostMat(len(x)/width, width, x), false)
+					return mapped.Bytes(dst)
+				}
+				same := slices.Equal(gather(g, x), gather(together, met))
+				if served := apart > 1; same != served {
+					t.Errorf("the bits of a gather without blocks: %v instead of %v", same, served)
+				}
+			})
+		})
+	}
+}
+
+// copiedTogether are the rows of x that g meets, in their order, and g along those.
+func copiedTogether(g kernels.Gather, x []float32, width int) (kernels.Gather, []float32) {
+	sources := slices.Clone(g.Cols)
+	slices.Sort(sources)
+	sources = slices.Compact(sources)
+	var met []float32
+	for _, c := range sources {
+		met = append(met, x[int(c)*width:][:width]...)
+	}
+	g.Cols = slices.Clone(g.Cols)
+	for i, c := range g.Cols {
+		at, _ := slices.BinarySearch(sources, c)
+		g.Cols[i] = uint32(at)
+	}
+	return g, met
+}
