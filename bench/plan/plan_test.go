@@ -161,8 +161,8 @@ func TestRecommendation(t *testing.T) {
 	if f, c := p.Fastest, p.Cheapest; f.GraphRanks != 4 || c.USD > f.USD || f.Seconds > c.Seconds || f.USD != f.Seconds*4*0.36/3600 || f.Codec != "none" {
 		t.Errorf("over a fast link: %+v and %+v", f, c)
 	}
-	// 60 MB are enough for a rank of two, and not for one alone.
-	p, _ = of(func(o *Options) { o.Config.Hidden, o.Memory = 512, "60MB" })
+	// 55 MB are enough for a rank of two, and not for one alone.
+	p, _ = of(func(o *Options) { o.Config.Hidden, o.Memory = 512, "55MB" })
 	if p.Fastest == nil || p.Fastest.GraphRanks == 1 {
 		t.Errorf("where one rank does not fit: %+v", p.Fastest)
 	}
