@@ -85,7 +85,7 @@ func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
 		ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), room: host.AvailableMemory() / 2,
 		known: map[string]forecast.Rates{}, coding: map[string]codec.Cost{},
 	}
-	in, ordered, done := inOrder(ds)
+	in, ordered, done := inOrder(ds, q.Config.VertexOrder)
 	c.s, c.ordered = newSample(in, q.Config.Hidden, ordered), ordered
 	done()
 	if err := c.team.Use(kernel); err != nil {

@@ -21,8 +21,12 @@ const (
 )
 
 // inOrder are the edges of a dataset among vertices in the order in which a rank has them: that of the shard
-// of all, where the dataset has been partitioned for one rank, else its own. ordered tells which.
-func inOrder(ds *graph.Dataset) (in graph.CSR, ordered bool, done func()) {
+// of all, where the dataset has been partitioned for one rank and its own is not asked for, else its own.
+// ordered tells which.
+func inOrder(ds *graph.Dataset, asked string) (in graph.CSR, ordered bool, done func()) {
+	if asked == "natural" {
+		return ds.In, false, func() {}
+	}
 	s, err := shard.Open(ds.Dir, 1, 0)
 	if err != nil { // none, or none of this dataset as it is now
 		return ds.In, false, func() {}

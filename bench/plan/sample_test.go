@@ -36,7 +36,11 @@ func TestSampleInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	in, ordered, done := inOrder(ds)
+	if in, ordered, done := inOrder(ds, "natural"); ordered || !slices.Equal(in.Cols, ds.In.Cols) {
+		t.Error("another order than the one that was asked for")
+		done()
+	}
+	in, ordered, done := inOrder(ds, "rcm")
 	defer done()
 	s := newSample(in, 16, ordered)
 	if !ordered || slices.Equal(in.Cols, ds.In.Cols) || !slices.Equal(s.Cols, in.Cols) {
