@@ -207,7 +207,7 @@ func TestAttentionAllocatesNothing(t *testing.T) {
 	for _, heads := range []int{1, 8, 9} {
 		edges, all, a, x, r, up := attentionInputs(vertices, heads, 8)
 		l, stats := newLayer(edges, all, a, x, r, up), make([]float32, vertices*2*heads)
-		if n := testing.AllocsPerRun(5, func() { l.run(team, stats) }); n != 0 {
+		if n := kerneltest.Allocs(func() { l.run(team, stats) }); n != 0 {
 			t.Errorf("%d heads: %v allocations a call", heads, n)
 		}
 	}

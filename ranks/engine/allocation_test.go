@@ -11,6 +11,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
+	"siafu/kernels/kerneltest"
 	"siafu/ranks/config"
 	"siafu/ranks/params"
 	"siafu/ranks/runfolder"
@@ -131,7 +132,7 @@ func countAllocations(t *testing.T, e *Engine, source params.Source) error {
 	}
 	epoch()
 	runtime.GC()
-	if n := testing.AllocsPerRun(5, epoch); n != 0 {
+	if n := kerneltest.Allocs(epoch); n != 0 {
 		t.Errorf("%v allocations an epoch", n)
 	}
 	return err
