@@ -30,6 +30,12 @@ type product struct {
 	tall       int // rows of dst in MatMulTransA
 }
 
+// ours tells whether package avx makes the product.
+func (p product) ours() bool {
+	_, ours := p.Float32Level3.(interface{ SkipsZeros() })
+	return ours
+}
+
 // A call of package level3 gets a multiple of the 12 and 6 rows that its
 // routines take at a time. A call of gonum stays below the size at which it
 // starts goroutines of its own, which costs allocations and, on a Team, time:
@@ -176,7 +182,9 @@ func (t *Team) MatMulTransA(to, a, b Mat, add bool) {
 	case g.k == 0:
 		clearUnless(add, g.dst[:g.m*g.n])
 	case g.choose(t):
-		turned(t, g)
+		turned(t, g, true)
+	case g.narrow():
+		turned(t, g, false)
 	default:
 		sumBlocks(t, g)
 	}
@@ -192,11 +200,19 @@ func (g *transATask) choose(t *Team) (turned bool) {
 	return ofB > max(ofA, 0)
 }
 
-// turned makes bᵀ a [n x m] without the zeros of b, and its transpose.
-func turned(t *Team, g transATask) {
+// narrow tells whether bᵀ a takes less time than aᵀ b, as it does where b has a few columns
+// beyond a multiple of what a tile takes. A sum to which the product is added would be
+// another one.
+func (g *transATask) narrow() bool {
+	return g.product.ours() && g.half == nil && !g.skips && !g.add && g.k >= minBlockRows &&
+		10*g.set.Cost(g.n, g.m) < 9*g.set.Cost(g.m, g.n)
+}
+
+// turned makes bᵀ a [n x m], with or without the zeros of b, and its transpose.
+func turned(t *Team, g transATask, skips bool) {
 	size := g.m * g.n
 	dst, add := g.dst, g.add
-	g.a, g.b, g.m, g.n, g.add, g.skips = g.b, g.a, g.n, g.m, false, true
+	g.a, g.b, g.m, g.n, g.add, g.skips = g.b, g.a, g.n, g.m, false, skips
 	g.dst = scratch(&t.turned, size)
 	sumBlocks(t, g)
 	do(t, &t.slots.turn, transposeTask{dst, t.turned, g.m, g.n, add}, g.n, floatsOfLine)

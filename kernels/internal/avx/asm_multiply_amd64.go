@@ -17,6 +17,36 @@ func tile512x12x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, l
 // Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
 //
 //go:noescape
+func tile512x11x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x11x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x10x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x10x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x9x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x9x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
 func tile512x8x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
 
 // Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
@@ -27,12 +57,52 @@ func tile512x8x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ld
 // Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
 //
 //go:noescape
+func tile512x7x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x7x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
 func tile512x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
 
 // Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
 //
 //go:noescape
 func tile512x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile512x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
 
 // Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
 //
@@ -72,12 +142,32 @@ func tile256x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ld
 // Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
 //
 //go:noescape
+func tile256x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile256x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
 func tile256x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
 
 // Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
 //
 //go:noescape
 func tile256x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile256x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+
+// Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
+//
+//go:noescape
+func tile256x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
 
 // Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.
 //

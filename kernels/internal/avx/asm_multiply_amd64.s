@@ -411,6 +411,1011 @@ row11_store:
 	VZEROUPPER
 	RET
 
+// func tile512x11x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x11x1(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	LEAQ   (R8)(AX*2), R9
+	ADDQ   AX, R9
+	LEAQ   (R9)(AX*2), R10
+	ADDQ   AX, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	MOVQ   next+80(FP), R11
+
+loop:
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
+	VMOVUPS.Z    (DX), K1, Z11
+	VBROADCASTSS (DI), Z12
+	VFMADD231PS  Z11, Z12, Z0
+	VBROADCASTSS (DI)(AX*1), Z12
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (DI)(AX*2), Z12
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R8)(AX*1), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS (R8)(AX*2), Z12
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS (R9)(AX*1), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R9)(AX*2), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z11, Z12, Z9
+	VBROADCASTSS (R10)(AX*1), Z12
+	VFMADD231PS  Z11, Z12, Z10
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         CX, R9
+	ADDQ         CX, R10
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, K1, Z0
+
+row0_store:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z1, K1, Z1
+
+row1_store:
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z2, K1, Z2
+
+row2_store:
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z3, K1, Z3
+
+row3_store:
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row4_store
+	VADDPS  (AX), Z4, K1, Z4
+
+row4_store:
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row5_store
+	VADDPS  (AX), Z5, K1, Z5
+
+row5_store:
+	VMOVUPS Z5, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row6_store
+	VADDPS  (AX), Z6, K1, Z6
+
+row6_store:
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row7_store
+	VADDPS  (AX), Z7, K1, Z7
+
+row7_store:
+	VMOVUPS Z7, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row8_store
+	VADDPS  (AX), Z8, K1, Z8
+
+row8_store:
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row9_store
+	VADDPS  (AX), Z9, K1, Z9
+
+row9_store:
+	VMOVUPS Z9, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row10_store
+	VADDPS  (AX), Z10, K1, Z10
+
+row10_store:
+	VMOVUPS Z10, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x11x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x11x2(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	LEAQ   (R8)(AX*2), R9
+	ADDQ   AX, R9
+	LEAQ   (R9)(AX*2), R10
+	ADDQ   AX, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	MOVQ   next+80(FP), R11
+
+loop:
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
+	VMOVUPS      (DX), Z22
+	VMOVUPS.Z    64(DX), K1, Z23
+	VBROADCASTSS (DI), Z24
+	VFMADD231PS  Z22, Z24, Z0
+	VFMADD231PS  Z23, Z24, Z1
+	VBROADCASTSS (DI)(AX*1), Z24
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (DI)(AX*2), Z24
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R8), Z24
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R8)(AX*1), Z24
+	VFMADD231PS  Z22, Z24, Z8
+	VFMADD231PS  Z23, Z24, Z9
+	VBROADCASTSS (R8)(AX*2), Z24
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z22, Z24, Z12
+	VFMADD231PS  Z23, Z24, Z13
+	VBROADCASTSS (R9)(AX*1), Z24
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R9)(AX*2), Z24
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	VBROADCASTSS (R10)(AX*1), Z24
+	VFMADD231PS  Z22, Z24, Z20
+	VFMADD231PS  Z23, Z24, Z21
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         CX, R9
+	ADDQ         CX, R10
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, K1, Z1
+
+row0_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, K1, Z3
+
+row1_store:
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, K1, Z5
+
+row2_store:
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, K1, Z7
+
+row3_store:
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row4_store
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, K1, Z9
+
+row4_store:
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row5_store
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, K1, Z11
+
+row5_store:
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row6_store
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, K1, Z13
+
+row6_store:
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row7_store
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, K1, Z15
+
+row7_store:
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row8_store
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, K1, Z17
+
+row8_store:
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row9_store
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, K1, Z19
+
+row9_store:
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row10_store
+	VADDPS  (AX), Z20, Z20
+	VADDPS  64(AX), Z21, K1, Z21
+
+row10_store:
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func tile512x10x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x10x1(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	LEAQ   (R8)(AX*2), R9
+	ADDQ   AX, R9
+	LEAQ   (R9)(AX*2), R10
+	ADDQ   AX, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   next+80(FP), R11
+
+loop:
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
+	VMOVUPS.Z    (DX), K1, Z10
+	VBROADCASTSS (DI), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS (DI)(AX*1), Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VBROADCASTSS (DI)(AX*2), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS (R8), Z11
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS (R8)(AX*1), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS (R8)(AX*2), Z11
+	VFMADD231PS  Z10, Z11, Z5
+	VBROADCASTSS (R9), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS (R9)(AX*1), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS (R9)(AX*2), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z10, Z11, Z9
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         CX, R9
+	ADDQ         CX, R10
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, K1, Z0
+
+row0_store:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z1, K1, Z1
+
+row1_store:
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z2, K1, Z2
+
+row2_store:
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z3, K1, Z3
+
+row3_store:
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row4_store
+	VADDPS  (AX), Z4, K1, Z4
+
+row4_store:
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row5_store
+	VADDPS  (AX), Z5, K1, Z5
+
+row5_store:
+	VMOVUPS Z5, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row6_store
+	VADDPS  (AX), Z6, K1, Z6
+
+row6_store:
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row7_store
+	VADDPS  (AX), Z7, K1, Z7
+
+row7_store:
+	VMOVUPS Z7, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row8_store
+	VADDPS  (AX), Z8, K1, Z8
+
+row8_store:
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row9_store
+	VADDPS  (AX), Z9, K1, Z9
+
+row9_store:
+	VMOVUPS Z9, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x10x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x10x2(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	LEAQ   (R8)(AX*2), R9
+	ADDQ   AX, R9
+	LEAQ   (R9)(AX*2), R10
+	ADDQ   AX, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	MOVQ   next+80(FP), R11
+
+loop:
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
+	VMOVUPS      (DX), Z20
+	VMOVUPS.Z    64(DX), K1, Z21
+	VBROADCASTSS (DI), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS (DI)(AX*1), Z22
+	VFMADD231PS  Z20, Z22, Z2
+	VFMADD231PS  Z21, Z22, Z3
+	VBROADCASTSS (DI)(AX*2), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS (R8), Z22
+	VFMADD231PS  Z20, Z22, Z6
+	VFMADD231PS  Z21, Z22, Z7
+	VBROADCASTSS (R8)(AX*1), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VBROADCASTSS (R8)(AX*2), Z22
+	VFMADD231PS  Z20, Z22, Z10
+	VFMADD231PS  Z21, Z22, Z11
+	VBROADCASTSS (R9), Z22
+	VFMADD231PS  Z20, Z22, Z12
+	VFMADD231PS  Z21, Z22, Z13
+	VBROADCASTSS (R9)(AX*1), Z22
+	VFMADD231PS  Z20, Z22, Z14
+	VFMADD231PS  Z21, Z22, Z15
+	VBROADCASTSS (R9)(AX*2), Z22
+	VFMADD231PS  Z20, Z22, Z16
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS (R10), Z22
+	VFMADD231PS  Z20, Z22, Z18
+	VFMADD231PS  Z21, Z22, Z19
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         CX, R9
+	ADDQ         CX, R10
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, K1, Z1
+
+row0_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, K1, Z3
+
+row1_store:
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, K1, Z5
+
+row2_store:
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, K1, Z7
+
+row3_store:
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row4_store
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, K1, Z9
+
+row4_store:
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row5_store
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, K1, Z11
+
+row5_store:
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row6_store
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, K1, Z13
+
+row6_store:
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row7_store
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, K1, Z15
+
+row7_store:
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row8_store
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, K1, Z17
+
+row8_store:
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row9_store
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, K1, Z19
+
+row9_store:
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func tile512x9x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x9x1(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	LEAQ   (R8)(AX*2), R9
+	ADDQ   AX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	MOVQ   next+80(FP), R10
+
+loop:
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
+	VMOVUPS.Z    (DX), K1, Z9
+	VBROADCASTSS (DI), Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VBROADCASTSS (DI)(AX*1), Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (DI)(AX*2), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R8)(AX*1), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS (R8)(AX*2), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS (R9)(AX*1), Z10
+	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS (R9)(AX*2), Z10
+	VFMADD231PS  Z9, Z10, Z8
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         CX, R9
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, K1, Z0
+
+row0_store:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z1, K1, Z1
+
+row1_store:
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z2, K1, Z2
+
+row2_store:
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z3, K1, Z3
+
+row3_store:
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row4_store
+	VADDPS  (AX), Z4, K1, Z4
+
+row4_store:
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row5_store
+	VADDPS  (AX), Z5, K1, Z5
+
+row5_store:
+	VMOVUPS Z5, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row6_store
+	VADDPS  (AX), Z6, K1, Z6
+
+row6_store:
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row7_store
+	VADDPS  (AX), Z7, K1, Z7
+
+row7_store:
+	VMOVUPS Z7, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row8_store
+	VADDPS  (AX), Z8, K1, Z8
+
+row8_store:
+	VMOVUPS Z8, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x9x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x9x2(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	LEAQ   (R8)(AX*2), R9
+	ADDQ   AX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	MOVQ   next+80(FP), R10
+
+loop:
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
+	VMOVUPS      (DX), Z18
+	VMOVUPS.Z    64(DX), K1, Z19
+	VBROADCASTSS (DI), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS (DI)(AX*1), Z20
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (DI)(AX*2), Z20
+	VFMADD231PS  Z18, Z20, Z4
+	VFMADD231PS  Z19, Z20, Z5
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R8)(AX*1), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS (R8)(AX*2), Z20
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
+	VBROADCASTSS (R9)(AX*1), Z20
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	VBROADCASTSS (R9)(AX*2), Z20
+	VFMADD231PS  Z18, Z20, Z16
+	VFMADD231PS  Z19, Z20, Z17
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         CX, R9
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, K1, Z1
+
+row0_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, K1, Z3
+
+row1_store:
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, K1, Z5
+
+row2_store:
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, K1, Z7
+
+row3_store:
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row4_store
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, K1, Z9
+
+row4_store:
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row5_store
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, K1, Z11
+
+row5_store:
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row6_store
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, K1, Z13
+
+row6_store:
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row7_store
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, K1, Z15
+
+row7_store:
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row8_store
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, K1, Z17
+
+row8_store:
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, K1, 64(AX)
+	VZEROUPPER
+	RET
+
 // func tile512x8x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x8x1(SB), NOSPLIT, $0-88
@@ -690,6 +1695,675 @@ row7_store:
 	VZEROUPPER
 	RET
 
+// func tile512x7x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x7x1(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	LEAQ   (R8)(AX*2), R9
+	ADDQ   AX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	MOVQ   next+80(FP), R10
+
+loop:
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
+	VMOVUPS.Z    (DX), K1, Z7
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VBROADCASTSS (DI)(AX*1), Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (DI)(AX*2), Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R8)(AX*1), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS (R8)(AX*2), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z7, Z8, Z6
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         CX, R9
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, K1, Z0
+
+row0_store:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z1, K1, Z1
+
+row1_store:
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z2, K1, Z2
+
+row2_store:
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z3, K1, Z3
+
+row3_store:
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row4_store
+	VADDPS  (AX), Z4, K1, Z4
+
+row4_store:
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row5_store
+	VADDPS  (AX), Z5, K1, Z5
+
+row5_store:
+	VMOVUPS Z5, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row6_store
+	VADDPS  (AX), Z6, K1, Z6
+
+row6_store:
+	VMOVUPS Z6, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x7x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x7x2(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	LEAQ   (R8)(AX*2), R9
+	ADDQ   AX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   next+80(FP), R10
+
+loop:
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
+	VMOVUPS      (DX), Z14
+	VMOVUPS.Z    64(DX), K1, Z15
+	VBROADCASTSS (DI), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (DI)(AX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (DI)(AX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R8), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R8)(AX*1), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R8)(AX*2), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R9), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         CX, R9
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, K1, Z1
+
+row0_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, K1, Z3
+
+row1_store:
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, K1, Z5
+
+row2_store:
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, K1, Z7
+
+row3_store:
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row4_store
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, K1, Z9
+
+row4_store:
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row5_store
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, K1, Z11
+
+row5_store:
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row6_store
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, K1, Z13
+
+row6_store:
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func tile512x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x6x1(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   next+80(FP), R9
+
+loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	VMOVUPS.Z    (DX), K1, Z6
+	VBROADCASTSS (DI), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS (DI)(AX*1), Z7
+	VFMADD231PS  Z6, Z7, Z1
+	VBROADCASTSS (DI)(AX*2), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VBROADCASTSS (R8), Z7
+	VFMADD231PS  Z6, Z7, Z3
+	VBROADCASTSS (R8)(AX*1), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VBROADCASTSS (R8)(AX*2), Z7
+	VFMADD231PS  Z6, Z7, Z5
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, K1, Z0
+
+row0_store:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z1, K1, Z1
+
+row1_store:
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z2, K1, Z2
+
+row2_store:
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z3, K1, Z3
+
+row3_store:
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row4_store
+	VADDPS  (AX), Z4, K1, Z4
+
+row4_store:
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row5_store
+	VADDPS  (AX), Z5, K1, Z5
+
+row5_store:
+	VMOVUPS Z5, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x6x2(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   next+80(FP), R9
+
+loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	VMOVUPS      (DX), Z12
+	VMOVUPS.Z    64(DX), K1, Z13
+	VBROADCASTSS (DI), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (DI)(AX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (DI)(AX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R8), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R8)(AX*1), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R8)(AX*2), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, K1, Z1
+
+row0_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, K1, Z3
+
+row1_store:
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, K1, Z5
+
+row2_store:
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, K1, Z7
+
+row3_store:
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row4_store
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, K1, Z9
+
+row4_store:
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row5_store
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, K1, Z11
+
+row5_store:
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func tile512x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x5x1(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	MOVQ   next+80(FP), R9
+
+loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	VMOVUPS.Z    (DX), K1, Z5
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z5, Z6, Z0
+	VBROADCASTSS (DI)(AX*1), Z6
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (DI)(AX*2), Z6
+	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS (R8), Z6
+	VFMADD231PS  Z5, Z6, Z3
+	VBROADCASTSS (R8)(AX*1), Z6
+	VFMADD231PS  Z5, Z6, Z4
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, K1, Z0
+
+row0_store:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z1, K1, Z1
+
+row1_store:
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z2, K1, Z2
+
+row2_store:
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z3, K1, Z3
+
+row3_store:
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row4_store
+	VADDPS  (AX), Z4, K1, Z4
+
+row4_store:
+	VMOVUPS Z4, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x5x2(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	LEAQ   (DI)(AX*2), R8
+	ADDQ   AX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   next+80(FP), R9
+
+loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	VMOVUPS      (DX), Z10
+	VMOVUPS.Z    64(DX), K1, Z11
+	VBROADCASTSS (DI), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (DI)(AX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (DI)(AX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R8)(AX*1), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, K1, Z1
+
+row0_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, K1, Z3
+
+row1_store:
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row2_store
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, K1, Z5
+
+row2_store:
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row3_store
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, K1, Z7
+
+row3_store:
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row4_store
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, K1, Z9
+
+row4_store:
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, K1, 64(AX)
+	VZEROUPPER
+	RET
+
 // func tile512x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x4x1(SB), NOSPLIT, $0-88
@@ -856,6 +2530,143 @@ row2_store:
 row3_store:
 	VMOVUPS Z6, (AX)
 	VMOVUPS Z7, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func tile512x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x3x1(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   next+80(FP), R8
+
+loop:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
+	VMOVUPS.Z    (DX), K1, Z3
+	VBROADCASTSS (DI), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS (DI)(AX*1), Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS (DI)(AX*2), Z4
+	VFMADD231PS  Z3, Z4, Z2
+	ADDQ         CX, DI
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, K1, Z0
+
+row0_store:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z1, K1, Z1
+
+row1_store:
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row2_store
+	VADDPS  (AX), Z2, K1, Z2
+
+row2_store:
+	VMOVUPS Z2, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x3x2(SB), NOSPLIT, $0-88
+	MOVQ   lanes+72(FP), AX
+	MOVQ   AX, CX
+	MOVQ   $0x00000001, AX
+	SHLQ   CL, AX
+	DECQ   AX
+	KMOVW  AX, K1
+	MOVQ   rs+24(FP), AX
+	MOVQ   cs+32(FP), CX
+	MOVQ   b+40(FP), DX
+	MOVQ   ldb+48(FP), BX
+	MOVQ   k+56(FP), SI
+	MOVQ   a+16(FP), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   next+80(FP), R8
+
+loop:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
+	VMOVUPS      (DX), Z6
+	VMOVUPS.Z    64(DX), K1, Z7
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (DI)(AX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (DI)(AX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         CX, DI
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, K1, Z1
+
+row0_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), DL
+	TESTB   DL, DL
+	JZ      row1_store
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, K1, Z3
+
+row1_store:
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      row2_store
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, K1, Z5
+
+row2_store:
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -1314,6 +3125,209 @@ row5_store:
 	VZEROUPPER
 	RET
 
+// func tile256x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x5x1(SB), NOSPLIT, $0-88
+	MOVQ    lanes+72(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    next+80(FP), R9
+
+loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	VMASKMOVPS   (DX), Y0, Y6
+	VBROADCASTSS (DI), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS (DI)(AX*1), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (DI)(AX*2), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS (R8), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (R8)(AX*1), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VMASKMOVPS   (AX), Y0, Y6
+	VADDPS       Y6, Y1, Y1
+
+row0_store:
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), DL
+	TESTB      DL, DL
+	JZ         row1_store
+	VMASKMOVPS (AX), Y0, Y1
+	VADDPS     Y1, Y2, Y2
+
+row1_store:
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), DL
+	TESTB      DL, DL
+	JZ         row2_store
+	VMASKMOVPS (AX), Y0, Y1
+	VADDPS     Y1, Y3, Y3
+
+row2_store:
+	VMASKMOVPS Y3, Y0, (AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), DL
+	TESTB      DL, DL
+	JZ         row3_store
+	VMASKMOVPS (AX), Y0, Y1
+	VADDPS     Y1, Y4, Y4
+
+row3_store:
+	VMASKMOVPS Y4, Y0, (AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         row4_store
+	VMASKMOVPS (AX), Y0, Y1
+	VADDPS     Y1, Y5, Y5
+
+row4_store:
+	VMASKMOVPS Y5, Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func tile256x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x5x2(SB), NOSPLIT, $0-88
+	MOVQ    lanes+72(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	MOVQ    next+80(FP), R9
+
+loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	VMOVUPS      (DX), Y11
+	VMASKMOVPS   32(DX), Y0, Y12
+	VBROADCASTSS (DI), Y13
+	VFMADD231PS  Y11, Y13, Y1
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (DI)(AX*1), Y13
+	VFMADD231PS  Y11, Y13, Y3
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (DI)(AX*2), Y13
+	VFMADD231PS  Y11, Y13, Y5
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y11, Y13, Y7
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R8)(AX*1), Y13
+	VFMADD231PS  Y11, Y13, Y9
+	VFMADD231PS  Y12, Y13, Y10
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Y1, Y1
+	VMASKMOVPS   32(AX), Y0, Y11
+	VADDPS       Y11, Y2, Y2
+
+row0_store:
+	VMOVUPS    Y1, (AX)
+	VMASKMOVPS Y2, Y0, 32(AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), DL
+	TESTB      DL, DL
+	JZ         row1_store
+	VADDPS     (AX), Y3, Y3
+	VMASKMOVPS 32(AX), Y0, Y1
+	VADDPS     Y1, Y4, Y4
+
+row1_store:
+	VMOVUPS    Y3, (AX)
+	VMASKMOVPS Y4, Y0, 32(AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), DL
+	TESTB      DL, DL
+	JZ         row2_store
+	VADDPS     (AX), Y5, Y5
+	VMASKMOVPS 32(AX), Y0, Y1
+	VADDPS     Y1, Y6, Y6
+
+row2_store:
+	VMOVUPS    Y5, (AX)
+	VMASKMOVPS Y6, Y0, 32(AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), DL
+	TESTB      DL, DL
+	JZ         row3_store
+	VADDPS     (AX), Y7, Y7
+	VMASKMOVPS 32(AX), Y0, Y1
+	VADDPS     Y1, Y8, Y8
+
+row3_store:
+	VMOVUPS    Y7, (AX)
+	VMASKMOVPS Y8, Y0, 32(AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         row4_store
+	VADDPS     (AX), Y9, Y9
+	VMASKMOVPS 32(AX), Y0, Y1
+	VADDPS     Y1, Y10, Y10
+
+row4_store:
+	VMOVUPS    Y9, (AX)
+	VMASKMOVPS Y10, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
 // func tile256x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x4x1(SB), NOSPLIT, $0-88
@@ -1486,6 +3500,147 @@ row2_store:
 row3_store:
 	VMOVUPS    Y7, (AX)
 	VMASKMOVPS Y8, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+// func tile256x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x3x1(SB), NOSPLIT, $0-88
+	MOVQ    lanes+72(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    next+80(FP), R8
+
+loop:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
+	VMASKMOVPS   (DX), Y0, Y4
+	VBROADCASTSS (DI), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (DI)(AX*1), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (DI)(AX*2), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         CX, DI
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VMASKMOVPS   (AX), Y0, Y4
+	VADDPS       Y4, Y1, Y1
+
+row0_store:
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), DL
+	TESTB      DL, DL
+	JZ         row1_store
+	VMASKMOVPS (AX), Y0, Y1
+	VADDPS     Y1, Y2, Y2
+
+row1_store:
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         row2_store
+	VMASKMOVPS (AX), Y0, Y1
+	VADDPS     Y1, Y3, Y3
+
+row2_store:
+	VMASKMOVPS Y3, Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func tile256x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x3x2(SB), NOSPLIT, $0-88
+	MOVQ    lanes+72(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	MOVQ    next+80(FP), R8
+
+loop:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
+	VMOVUPS      (DX), Y7
+	VMASKMOVPS   32(DX), Y0, Y8
+	VBROADCASTSS (DI), Y9
+	VFMADD231PS  Y7, Y9, Y1
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (DI)(AX*1), Y9
+	VFMADD231PS  Y7, Y9, Y3
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (DI)(AX*2), Y9
+	VFMADD231PS  Y7, Y9, Y5
+	VFMADD231PS  Y8, Y9, Y6
+	ADDQ         CX, DI
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         c+0(FP), AX
+	MOVQ         ldc+8(FP), CX
+	MOVB         add+64(FP), DL
+	TESTB        DL, DL
+	JZ           row0_store
+	VADDPS       (AX), Y1, Y1
+	VMASKMOVPS   32(AX), Y0, Y7
+	VADDPS       Y7, Y2, Y2
+
+row0_store:
+	VMOVUPS    Y1, (AX)
+	VMASKMOVPS Y2, Y0, 32(AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), DL
+	TESTB      DL, DL
+	JZ         row1_store
+	VADDPS     (AX), Y3, Y3
+	VMASKMOVPS 32(AX), Y0, Y1
+	VADDPS     Y1, Y4, Y4
+
+row1_store:
+	VMOVUPS    Y3, (AX)
+	VMASKMOVPS Y4, Y0, 32(AX)
+	ADDQ       CX, AX
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         row2_store
+	VADDPS     (AX), Y5, Y5
+	VMASKMOVPS 32(AX), Y0, Y1
+	VADDPS     Y1, Y6, Y6
+
+row2_store:
+	VMOVUPS    Y5, (AX)
+	VMASKMOVPS Y6, Y0, 32(AX)
 	VZEROUPPER
 	RET
 

@@ -2,24 +2,29 @@ package avx
 
 type tileFunc func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)
 
-// tiles are the routines for a number of rows, highest first, and one or two
-// vectors, by instruction set.
-var tiles = [...][]struct {
-	height int
-	f      [3]tileFunc
-}{
+// tiles are the routines by instruction set, number of rows, and one or two vectors.
+var tiles = [...][][3]tileFunc{
 	AVX2: {
-		{6, [3]tileFunc{nil, tile256x6x1, tile256x6x2}},
-		{4, [3]tileFunc{nil, tile256x4x1, tile256x4x2}},
-		{2, [3]tileFunc{nil, tile256x2x1, tile256x2x2}},
-		{1, [3]tileFunc{nil, tile256x1x1, tile256x1x2}},
+		1: {nil, tile256x1x1, tile256x1x2},
+		2: {nil, tile256x2x1, tile256x2x2},
+		3: {nil, tile256x3x1, tile256x3x2},
+		4: {nil, tile256x4x1, tile256x4x2},
+		5: {nil, tile256x5x1, tile256x5x2},
+		6: {nil, tile256x6x1, tile256x6x2},
 	},
 	AVX512: {
-		{12, [3]tileFunc{nil, tile512x12x1, tile512x12x2}},
-		{8, [3]tileFunc{nil, tile512x8x1, tile512x8x2}},
-		{4, [3]tileFunc{nil, tile512x4x1, tile512x4x2}},
-		{2, [3]tileFunc{nil, tile512x2x1, tile512x2x2}},
-		{1, [3]tileFunc{nil, tile512x1x1, tile512x1x2}},
+		1: {nil, tile512x1x1, tile512x1x2},
+		2: {nil, tile512x2x1, tile512x2x2},
+		3: {nil, tile512x3x1, tile512x3x2},
+		4: {nil, tile512x4x1, tile512x4x2},
+		5: {nil, tile512x5x1, tile512x5x2},
+		6: {nil, tile512x6x1, tile512x6x2},
+		7: {nil, tile512x7x1, tile512x7x2},
+		8: {nil, tile512x8x1, tile512x8x2},
+		9: {nil, tile512x9x1, tile512x9x2},
+		10: {nil, tile512x10x1, tile512x10x2},
+		11: {nil, tile512x11x1, tile512x11x2},
+		12: {nil, tile512x12x1, tile512x12x2},
 	},
 }
 
@@ -58,13 +63,32 @@ func (s Set) Multiply(p Product) {
 	}
 }
 
-// tile is the number of rows and the routines for the next rows of M.
+// tile is the number of rows and the routines for the next rows of M, which are divided
+// evenly: with few sums an addition waits for the one before.
 func (s Set) tile(rows int) (height int, f *[3]tileFunc) {
-	i := 0
-	for rows < tiles[s][i].height {
-		i++
+	highest := len(tiles[s]) - 1
+	count := (rows + highest - 1) / highest
+	height = (rows + count - 1) / count
+	return height, &tiles[s][height]
+}
+
+// Cost is what Multiply takes for a row of a transposed A [K x m] and of B [K x n], in half
+// cycles of a processor that starts two multiply-adds or loads in a cycle.
+func (s Set) Cost(m, n int) (cost int) {
+	const (
+		wait = 8 // of a sum for itself
+		pack = 7
+	)
+	for lanes := s.lanes(); m > 0; {
+		height, _ := s.tile(m)
+		cost += pack
+		for j := 0; j < n; j += 2 * lanes {
+			vectors := min(2, (n-j+lanes-1)/lanes)
+			cost += max(height*vectors, height+vectors+1, wait)
+		}
+		m -= height
 	}
-	return tiles[s][i].height, &tiles[s][i].f
+	return cost
 }
 
 // multiply prefetches the next rows of A meanwhile.

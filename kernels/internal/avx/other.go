@@ -181,6 +181,9 @@ func (Set) Values(_ []float32, _ []byte, _, _ float32, _ int, _ bool) {
 // WidenAdd is not there on this architecture.
 func (Set) WidenAdd([]float32, []uint16) int { panic("avx: not on this architecture") }
 
+// Cost is not there on this architecture.
+func (Set) Cost(_, _ int) int { panic("avx: not on this architecture") }
+
 // MultiplySparse is not there on this architecture.
 func (Set) MultiplySparse(Product, *Scratch) { panic("avx: not on this architecture") }
 

@@ -150,13 +150,13 @@ var parts = map[string]func(isa){
 	},
 	"lists": gatherLists,
 	"multiply": func(s isa) {
-		heights := []int{6, 4, 2, 1}
+		highest := 6 // of 16 registers
 		if s.wide {
-			heights = []int{12, 8, 4, 2, 1}
+			highest = 12
 		}
-		for _, h := range heights {
+		for height := highest; height > 0; height-- {
 			for vectors := 1; vectors <= 2; vectors++ {
-				tile(s, h, vectors)
+				tile(s, height, vectors)
 			}
 		}
 		pack(s)
