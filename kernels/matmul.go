@@ -201,10 +201,10 @@ func (g *transATask) choose(t *Team) (turned bool) {
 }
 
 // narrow tells whether bᵀ a takes less time than aᵀ b, as it does where b has a few columns
-// beyond a multiple of what a tile takes. A sum to which the product is added would be
-// another one.
+// beyond a multiple of what a tile takes. The bits are the same, but where the product is added
+// to something, and for a single column, whose blocks of k would be longer.
 func (g *transATask) narrow() bool {
-	return g.product.ours() && g.half == nil && !g.skips && !g.add && g.k >= minBlockRows &&
+	return g.product.ours() && g.half == nil && !g.skips && !g.add && g.n > 1 && g.k >= minBlockRows &&
 		10*g.set.Cost(g.n, g.m) < 9*g.set.Cost(g.m, g.n)
 }
 
