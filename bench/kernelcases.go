@@ -17,6 +17,7 @@ type kernelCase struct {
 	edges         float64 // gathered by a call, 0 where there are none
 	flops         float64 // multiplications and additions, 0 where they don't matter
 	bytes         float64
+	row           int // bytes of a gathered row, 0 where none is gathered
 	prepare       func(b *bed) (prepared, error)
 	product       product // of dense products
 }
@@ -78,7 +79,7 @@ func kernelCases(vertices int, data []*graph.Dataset) []kernelCase {
 func gatherCase(name string, vertices, edges, width int, build func(b *bed) kernels.Gather) kernelCase {
 	return kernelCase{
 		kernel: "SpMM", shape: fmt.Sprintf("%s %d x %d", name, vertices, width),
-		edges: float64(edges), flops: 2 * float64(edges*width),
+		edges: float64(edges), flops: 2 * float64(edges*width), row: 4 * width,
 		bytes: 4*float64(edges) + float64(vertices)*(8+8+8*float64(width)),
 		prepare: func(b *bed) (prepared, error) {
 			g := build(b)

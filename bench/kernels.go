@@ -25,6 +25,7 @@ type KernelsOptions struct {
 	Threads   int      `default:"0" help:"Worker threads; 0: this machine's processors."`
 	Data      []string `placeholder:"DIR" help:"Dataset folders to gather on, beside a uniform random graph."`
 	Only      string   `default:"" placeholder:"REGEX" help:"Measure only lines whose kernel and shape match."`
+	Caches    []int    `placeholder:"KIB" help:"Sizes of the caches that one worker has, nearest first, as 48,1024,16384: print from which of them the rows of gathers come, by a model."`
 	Yardstick bool     `help:"Measure a C loop and OpenBLAS in turns with the kernels, where this machine has gcc and OpenBLAS."`
 }
 
@@ -52,6 +53,9 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 	if err != nil {
 		return fault.New(fault.Usage, "bench kernels", "", "--only: %v", err)
 	}
+	if err := levels(o.Caches).check(); err != nil {
+		return err
+	}
 	data, err := openAll(o.Data)
 	defer closeAll(data)
 	if err != nil {
@@ -62,7 +66,7 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 	}
 	team := kernels.NewTeam(o.Threads)
 	defer team.Close()
-	m := &meter{effort: e, team: team, w: w}
+	m := &meter{effort: e, team: team, w: w, levels: o.Caches}
 	if o.Yardstick {
 		if m.lab, err = yardstick.NewLab(); err != nil {
 			return err
@@ -99,6 +103,8 @@ type meter struct {
 	team    *kernels.Team
 	lab     *yardstick.Lab // nil without yardsticks
 	w       io.Writer
+	levels  levels // of caches that gathers are looked at with
+	from    []levelsOf
 	skipped []string // why a yardstick was left out, each reason once
 }
 
@@ -141,6 +147,9 @@ func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error)
 	p, err := c.prepare(b)
 	if err != nil {
 		return kernelResult{}, err
+	}
+	if len(m.levels) > 0 && c.row > 0 {
+		m.from = append(m.from, levelsOf{c.kernel, c.shape, c.row, c.edges, m.levels.from(p.gather, c.row)})
 	}
 	rivals, err := m.rivals(ctx, p)
 	defer yardstick.CloseAll(rivals)
@@ -239,6 +248,9 @@ func (m *meter) print(results []kernelResult, top ceiling) error {
 	fmt.Fprintln(m.w, `Times are the least of several. GB/s count every operand and result once; "of read" is against memory, and above 100 % where a cache holds them.`)
 	for _, s := range m.skipped {
 		fmt.Fprintln(m.w, "left out:", s)
+	}
+	if len(m.from) > 0 {
+		return m.levels.print(m.w, m.from)
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ func orderedCase(d *graph.Dataset, choose func() order.Choice, width int, half b
 	if half {
 		c.kernel = "SpMMHalf"
 		c.bytes -= 2 * float64(vertices) * float64(width)
+		c.row /= 2
 	}
 	c.prepare = func(b *bed) (prepared, error) {
 		p, err := natural(b)
@@ -74,7 +75,7 @@ func reordered(b *bed, p prepared, vertices []uint32, width int, half bool) prep
 			copy(p.result[int(v)*width:(int(v)+1)*width], dst.Host()[i*width:])
 		}
 	}
-	return prepared{call: call, restore: restore, result: p.result, terms: terms, rivals: p.rivals}
+	return prepared{call: call, restore: restore, result: p.result, gather: r, terms: terms, rivals: p.rivals}
 }
 
 // renumbered is g with vertex order[i] as row and column i; columns ascend.
