@@ -228,6 +228,7 @@ func TestNoNetwork(t *testing.T) {
 // TestCancel: a cancelled download keeps what it has, and goes on from there.
 func TestCancel(t *testing.T) {
 	data := content()
+	path := filepath.Join(t.TempDir(), "f")
 	ctx, cancel := context.WithCancel(context.Background())
 	url, _ := server(t, data, func(n int32, w http.ResponseWriter, r *http.Request) bool {
 		if n > 1 {
@@ -235,15 +236,19 @@ func TestCancel(t *testing.T) {
 		}
 		w.Write(data[:2<<20])
 		w.(http.Flusher).Flush()
-		time.Sleep(20 * time.Millisecond)
+		for range 1000 { // until all of it is there, which a busy machine may take a while for
+			time.Sleep(20 * time.Millisecond)
+			if sizeOf(path+".part") == 2<<20 {
+				break
+			}
+		}
 		cancel()
 		<-r.Context().Done()
 		return true
 	})
-	path := filepath.Join(t.TempDir(), "f")
 	want := file{Name: "f", Bytes: int64(len(data)), SHA256: sumOf(data)}
 	f := quick(t)
-	f.stall = 10 * time.Second
+	f.stall = time.Minute
 	err := f.fetch(ctx, url, path, want)
 	if fault.KindOf(err) != fault.Stopped || sizeOf(path+".part") != 2<<20 {
 		t.Fatalf("error is %v with %d bytes kept", err, sizeOf(path+".part"))
