@@ -1,0 +1,156 @@
+package local
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"golang.org/x/sys/unix"
+)
+
+// Two sandboxes do a duplicate, and one answer comes.
+func TestDuplicate(t *testing.T) {
+	b := newBench(t, Options{Concurrency: 1, Faults: Faults{Duplicate: 1}})
+	path := filepath.Join(t.TempDir(), "notes")
+	answered := b.pid(t, wish{Do: "note", Target: path})
+	eventually(t, "only one has done it", func() bool {
+		text, _ := os.ReadFile(path)
+		return bytes.Count(text, []byte("\n")) == 2 && bytes.Contains(text, strconv.AppendInt(nil, int64(answered), 10))
+	})
+	if s := b.Stats(); s.Invocations != 2 || s.Started != 2 || s.Failed != 0 {
+		t.Errorf("%+v", s)
+	}
+	eventually(t, "one of them is not there for the next", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.warm) == 2
+	})
+	b.pid(t, wish{})
+	if s := b.Stats(); s.Started != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// One letter of a corrupt answer is another one.
+func TestCorrupt(t *testing.T) {
+	good, bad := newBench(t, Options{}), newBench(t, Options{Faults: Faults{Corrupt: 1}})
+	want, err := good.invoke(wish{Do: "fail"})
+	got, err2 := bad.invoke(wish{Do: "fail"})
+	if err != nil || err2 != nil || len(want.Payload) != len(got.Payload) {
+		t.Fatal(err, err2)
+	}
+	differ := 0
+	for i := range want.Payload {
+		if want.Payload[i] != got.Payload[i] {
+			differ++
+		}
+	}
+	if differ != 1 || !json.Valid(got.Payload) {
+		t.Errorf("%d bytes differ: %q", differ, got.Payload)
+	}
+}
+
+// A sandbox that straggles takes ten times as long, for a short task and with a share.
+func TestStraggle(t *testing.T) {
+	b := newBench(t, Options{Faults: Faults{Straggle: 1}})
+	const cpu = 60 * time.Millisecond
+	for range 2 {
+		within(t, 8*cpu, 13*cpu, func() burnt { return b.burns(t, cpu) })
+	}
+	for range 20 {
+		began := time.Now()
+		if b.pid(t, wish{}); time.Since(began) < 5*time.Millisecond {
+			t.Errorf("a task of nothing takes %v", time.Since(began))
+		}
+	}
+}
+
+// Some invocations are turned away, and some get a sandbox that does not come up.
+func TestThrottleAndStart(t *testing.T) {
+	b := newBench(t, Options{Concurrency: 3, Faults: Faults{Throttle: 1}})
+	_, err := b.invoke(wish{})
+	if throttled := (*types.TooManyRequestsException)(nil); !errors.As(err, &throttled) || b.Stats().Throttled != 1 || b.Stats().Started != 0 {
+		t.Errorf("%v %+v", err, b.Stats())
+	}
+	b = newBench(t, Options{Faults: Faults{Start: 1}})
+	for range 2 {
+		if f := b.failed(t, wish{}); f.Type != "Runtime.ExitError" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if s := b.Stats(); s.Started != 2 || s.Failed != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// hostVariable is set where this executable is to have a service.
+const hostVariable = "SIAFU_TEST_HOST"
+
+// host has a service whose one sandbox stands still nearly always, and tells which
+// process that is.
+func host() {
+	s, err := Start(Options{Function: os.Args[0], Name: "f", Memory: 2, Limits: Limits{Processor: true}})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	payload, _ := json.Marshal(wish{Do: "burn", N: 1000_000})
+	go func() { _, _ = s.run(&invocation{id: "i", payload: payload, done: make(chan answer, 2)}) }()
+	for told := false; ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		for _, b := range s.sandboxes {
+			if !told {
+				fmt.Println(b.process.Pid)
+			}
+			told = true
+		}
+		s.mu.Unlock()
+	}
+}
+
+// state is the letter of a process's state, X of none.
+func state(pid int) byte {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := bytes.Cut(text, []byte(") "))
+	if err != nil || len(rest) == 0 {
+		return 'X'
+	}
+	return rest[0]
+}
+
+// A sandbox that stands still ends with a program that is killed, also where whoever
+// inherits it is of the same session, as in many containers: the kernel then does not
+// end what stands still by itself.
+func TestStoppedSandboxEnds(t *testing.T) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), hostVariable+"=1")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the sandbox does not stand still", func() bool { return state(pid) == 'T' })
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	eventually(t, "it stands still for ever", func() bool { return strings.IndexByte("XZ", state(pid)) >= 0 })
+	_, _ = unix.Wait4(pid, nil, 0, nil) // it is ours now
+}
