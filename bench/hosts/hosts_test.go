@@ -38,13 +38,21 @@ func TestLinksHaveTheirRates(t *testing.T) {
 			t.Skip(err) // no token bucket filter in this kernel
 		}
 		for from := range 2 {
-			m, err := h.Measure(from, 1-from)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// Headers take 4 %; a busy machine may be slower than its link.
-			if got := m.Bandwidth * 8 / 1e6; got > mbit || got < 0.5*mbit || m.Latency <= 0 || m.Latency > 0.1 {
-				t.Errorf("from %d at %.0f Mbit/s: %.0f Mbit/s, latency %v s", from, mbit, got, m.Latency)
+			// Headers take 4 %; a busy machine may be slower than its link, and then take in
+			// at once what has come meanwhile.
+			for tries := 1; ; tries++ {
+				m, err := h.Measure(from, 1-from)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := m.Bandwidth * 8 / 1e6
+				if got <= mbit && got >= 0.5*mbit && m.Latency > 0 && m.Latency <= 0.1 {
+					break
+				}
+				if tries == 5 {
+					t.Errorf("from %d at %.0f Mbit/s: %.0f Mbit/s, latency %v s", from, mbit, got, m.Latency)
+					break
+				}
 			}
 		}
 	}

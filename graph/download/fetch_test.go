@@ -21,7 +21,7 @@ import (
 // quick is a fetcher that waits for nothing longer than a test may.
 func quick(t *testing.T) *fetcher {
 	f := newFetcher()
-	f.attempts, f.pause, f.most, f.stall, f.every = 3, time.Millisecond, 4*time.Millisecond, 100*time.Millisecond, 0
+	f.attempts, f.pause, f.most, f.stall, f.every = 3, time.Millisecond, 4*time.Millisecond, 500*time.Millisecond, 0
 	f.log = t.Logf
 	return f
 }
@@ -133,7 +133,7 @@ func TestFetch(t *testing.T) {
 				for i := range 8 { // slower in all than a stall may take
 					w.Write(data[i*len(data)/8 : (i+1)*len(data)/8])
 					w.(http.Flusher).Flush()
-					time.Sleep(20 * time.Millisecond)
+					time.Sleep(80 * time.Millisecond)
 				}
 				return true
 			}},
