@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // ref is a value of a layer.
 type ref struct {
 	layer int
@@ -166,7 +168,11 @@ func (n *Network) emission() (all []event) {
 			all = append(all, back)
 		case EmitBackward:
 			if n.GathersBackward(0) { // of its products alone: nothing is behind features
-				all = append(all, event{Do: e.Do, reads: n.roots(0, EmittedGrad, ScoresGrad, Input)})
+				reads := []Value{EmittedGrad, ScoresGrad, Input}
+				if slices.Contains(n.Layers[0].Flow(EmitBackward).Reads, Emitted) {
+					reads = append(reads, Emitted)
+				}
+				all = append(all, event{Do: e.Do, reads: n.roots(0, reads...)})
 			}
 		}
 	}

@@ -61,6 +61,7 @@ func kinds() []Kind {
 		{Name: "gcn", Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Rectifies: true, Initializer: "small-logits"},
 		{Name: "sage", Weights: sageWeights, Layer: sageLayer, Coefficients: MeanCoefficients, Rectifies: true, Initializer: "small-logits"},
 		{Name: "sage-max", Weights: sageWeights, Layer: sageLayer, Coefficients: OtherCoefficients, Maximum: true, Order: "gather-first", Rectifies: true, Initializer: "small-logits"},
+		{Name: "sage-pool", Weights: poolWeights, Layer: poolLayer, Coefficients: OtherCoefficients, Maximum: true, Order: "apply-first", Rectifies: true, Initializer: "small-logits"},
 		{Name: "gin", Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Rectifies: true, Initializer: "small-logits"},
 		{Name: "gat", Weights: gatWeights, Layer: gatLayer, Coefficients: SumCoefficients, Attends: true, Order: "apply-first", Initializer: "small-logits"},
 		{Name: "gatv2", Weights: gatv2Weights, Layer: gatv2Layer, Coefficients: SumCoefficients, Attends: true, Dynamic: true, Order: "apply-first", Initializer: "small-logits"},

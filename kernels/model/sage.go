@@ -31,9 +31,12 @@ func MeanCoefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	return c
 }
 
+// selfWeight is the name of W_self, which multiplies what W_pool does of pool.go.
+const selfWeight = "self.weight"
+
 func sageWeights(s Spec, l int) []Shape {
 	in, out := s.Dims[l], s.Dims[l+1]
-	return []Shape{{"weight", in, out, false}, {"self.weight", in, out, false}, {"bias", 1, out, true}}
+	return []Shape{{"weight", in, out, false}, {selfWeight, in, out, false}, {"bias", 1, out, true}}
 }
 
 func sageLayer(b *Builder, l int) Layer {

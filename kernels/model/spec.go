@@ -66,6 +66,10 @@ type Design struct {
 	// EdgeDim is how many features of each edge they take in the place of weights.
 	EdgeDim int `json:"edge-dim,omitempty"`
 
+	// PoolHidden is the width of the perceptron before the maxima of sage-pool; 0: that of the
+	// layer's input.
+	PoolHidden int `json:"pool-hidden,omitempty"`
+
 	Residual string  `json:"residual,omitempty"` // of hidden layers: "add", "initial", none
 	Hops     int     `json:"hops,omitempty"`     // of propagation behind the products (appnp)
 	Alpha    float64 `json:"alpha,omitempty"`    // share of the first rows in each step of them

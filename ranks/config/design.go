@@ -23,6 +23,9 @@ func (c *Config) design() (d model.Design) {
 	if own := c.Activation == "elu" && c.kind().Attends() || c.Activation == "relu" && !c.kind().Attends(); !own && c.Activation != "auto" {
 		d.Activation = c.Activation
 	}
+	if c.Model == "sage-pool" {
+		d.PoolHidden = c.PoolHidden
+	}
 	if c.Norm != "off" {
 		d.Norm = c.Norm
 	}

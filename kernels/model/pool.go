@@ -1,0 +1,79 @@
+package model
+
+import "cmp"
+
+// GraphSAGE with max pooling (Hamilton et al. 2017, equation 3): neighbours' rows go through
+// a perceptron before the largest value of each column is taken,
+//
+//	P = relu(H W_pool + b_pool),  H' = dropout(relu(M(P) W + H W_self + b))
+//
+// with M as in sage.go, without the last relu and dropout in the last layer. P is as wide as H
+// (SAGEConv with aggr="max" and project=True of PyTorch Geometric, aggregator "pool" of DGL),
+// or Design.PoolHidden columns.
+
+// poolWidth is the width of P in layer l.
+func (s Spec) poolWidth(l int) int { return cmp.Or(s.Design.PoolHidden, s.Dims[l]) }
+
+func poolWeights(s Spec, l int) []Shape {
+	in, pooled, out := s.Dims[l], s.poolWidth(l), s.Dims[l+1]
+	return []Shape{{"pool.weight", in, pooled, false}, {"pool.bias", 1, pooled, true},
+		{selfWeight, in, out, false}, {"weight", pooled, out, false}, {"bias", 1, out, true}}
+}
+
+func poolLayer(b *Builder, l int) Layer {
+	g := &pool{dense: newDense(b, l, true), width: b.Spec.poolWidth(l), self: b.Weight(l, 2), weight: b.Weight(l, 3), bias: b.Weight(l, 4)}
+	b.Room(Emitted, g.width)
+	b.Room(Output, g.out)
+	b.Room(GatheredGrad, g.width)
+	b.InputGradRoom()
+	return g
+}
+
+// pool is one layer.
+type pool struct {
+	dense              // W_pool and b_pool
+	width        int   // of P
+	self, weight Param // W_self and W
+	bias         Param // b
+}
+
+// GatherWidth implements Layer.
+func (g *pool) GatherWidth() int { return g.width }
+
+// Flow implements Layer. P stands until the way back: where it is 0, nothing went through.
+func (g *pool) Flow(s Stage) Flow {
+	switch s {
+	case Emit:
+		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}
+	case Apply:
+		return Flow{Reads: []Value{Gathered, Input}, Writes: []Value{Output}}
+	case ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad, Output, Input, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.self, g.weight, g.bias}}
+	}
+	return Flow{Reads: []Value{EmittedGrad, OutputGrad, Input, Emitted}, Writes: []Value{EmittedGrad, InputGrad}, Grads: []Param{g.w, g.b}}
+}
+
+// Run implements Layer.
+func (g *pool) Run(s Stage, x *Step) {
+	switch s {
+	case Emit:
+		g.emit(x)
+		x.Ops.BiasReLUDropout(x.At(Emitted), x.At(Emitted), x.W(g.b), true, nil)
+	case Apply:
+		output := x.At(Output)
+		g.h.Multiply(x, output, x.W(g.self))
+		x.Ops.MatMul(output, x.At(Gathered), x.W(g.weight), true)
+		x.Ops.BiasReLUDropout(output, output, x.W(g.bias), !g.last, x.Mask(g.drop))
+	case ApplyBackward:
+		g.activateGrad(x, g.bias)
+		grad := x.At(OutputGrad)
+		g.h.MultiplyGrad(x, x.Grad(g.self), grad)
+		x.Ops.MatMulTransA(x.Grad(g.weight), x.At(Gathered), grad, false)
+		x.Ops.MatMulTransB(x.At(GatheredGrad), grad, x.W(g.weight), false)
+	case EmitBackward:
+		grad := x.At(EmittedGrad)
+		x.Ops.BiasReLUDropoutGrad(grad, x.Grad(g.b), grad, x.At(Emitted), true, nil)
+		g.h.MultiplyGrad(x, x.Grad(g.w), grad)
+		g.h.InputGrads(x, x.At(InputGrad), x.At(OutputGrad), x.W(g.self), grad, x.W(g.w))
+	}
+}
