@@ -96,6 +96,7 @@ type slots struct {
 
 	layerNorm     layerNormTask
 	layerNormGrad layerNormGradTask
+	units         unitsTask
 
 	rows  rowsTask
 	state [][]float32 // of a step

@@ -87,7 +87,7 @@ func coefficient(kind string, edge float64, self bool, in, out float64) float64 
 			return 0
 		}
 		return edge / in
-	case "sage-max":
+	case "sage-max", "sage-pool":
 		return edge
 	case "gin", "gat", "gatv2":
 		return edge + loop
@@ -261,6 +261,9 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 // normalised is h with normalised rows or columns.
 func (r *reference) normalised(h [][]float64, params []model.Param, matrix func(i int) [][]float64) [][]float64 {
 	z, eps := h, 1e-5
+	if r.spec.Design.Norm == "l2" {
+		return unit(h)
+	}
 	if r.spec.Design.Norm == "layer" {
 		z = transposed(h)
 	}
@@ -299,6 +302,18 @@ func (r *reference) normalised(h [][]float64, params []model.Param, matrix func(
 	return z
 }
 
+// unit are rows divided by their norms.
+func unit(h [][]float64) [][]float64 {
+	out := activated(h, func(x float64) float64 { return x })
+	for _, row := range out {
+		norm := math.Sqrt(product([][]float64{row}, transposed([][]float64{row}))[0][0])
+		for j := range row {
+			row[j] /= max(norm, 1e-12)
+		}
+	}
+	return out
+}
+
 // layer is one layer with the weights of params, in their order.
 func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu bool) [][]float64 {
 	matrix := func(i int) [][]float64 {
@@ -310,6 +325,9 @@ func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu
 		return m
 	}
 	switch r.spec.Kind {
+	case "sage-pool":
+		pooled := affine(product(h, matrix(0)), matrix(1)[0], true)
+		return affine(plus(product(h, matrix(2)), product(r.maxima(pooled), matrix(3))), matrix(4)[0], relu)
 	case "sage-max":
 		return affine(plus(product(r.maxima(h), matrix(0)), product(h, matrix(1))), matrix(2)[0], relu)
 	case "sage":
@@ -508,6 +526,12 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "sage-max sparse not kept", sparse: true, set: func(c *Config) { c.Model, c.Ranks, c.CacheInput = "sage-max", 3, "off" }},
 		{name: "sage-max kept", set: func(c *Config) { c.Model, c.CacheInput, c.Layers = "sage-max", "on", 3 }},
 		{name: "sage-max add empty partition", lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers, c.Layers, c.Residual = "sage-max", 3, 0, 3, "add" }},
+		{name: "sage-pool", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sage-pool", 4, 3 }},
+		{name: "sage-pool narrow sparse", sparse: true, directed: true, set: func(c *Config) { c.Model, c.PoolHidden, c.Ranks = "sage-pool", 2, 3 }},
+		{name: "sage-pool features of ghosts kept", directed: true, set: func(c *Config) { c.Model, c.PoolHidden, c.Ranks, c.GhostFeatures = "sage-pool", 6, 4, "kept" }},
+		{name: "sage-pool empty partition", lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers = "sage-pool", 3, 0 }},
+		{name: "sage-pool one layer no overlap", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers, c.Mode = "sage-pool", 4, 1, "nopipe" }},
+		{name: "sage-pool l2", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Ranks, c.Layers = "sage-pool", "l2", 4, 3 }},
 		{name: "gin", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "gin", 4, 3 }},
 		{name: "gin not kept", set: func(c *Config) { c.Model, c.Ranks, c.CacheInput = "gin", 3, "off" }},
 		{name: "gin sparse", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "gin", 4 }},
@@ -565,6 +589,12 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "sage batch", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Ranks, c.Layers = "sage", "batch", 4, 3 }},
 		{name: "gcn batch without servers", lopsided: true, set: func(c *Config) { c.Norm, c.Ranks, c.Servers, c.Activation = "batch", 3, 0, "gelu" }},
 		{name: "gat batch no overlap", set: func(c *Config) { c.Model, c.Heads, c.Norm, c.Ranks, c.Mode = "gat", 2, "batch", 4, "nopipe" }},
+		{name: "sage l2", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Ranks, c.Layers = "sage", "l2", 4, 3 }},
+		{name: "sage-max l2 one layer", sparse: true, set: func(c *Config) { c.Model, c.Norm, c.Ranks, c.Layers = "sage-max", "l2", 3, 1 }},
+		{name: "sage l2 add gelu", lopsided: true, set: func(c *Config) {
+			c.Model, c.Norm, c.Residual, c.Activation, c.Ranks, c.Servers, c.Layers = "sage", "l2", "add", "gelu", 3, 0, 3
+		}},
+		{name: "gcn l2 cat", directed: true, set: func(c *Config) { c.Norm, c.Jumping, c.Ranks, c.Layers = "l2", "cat", 4, 3 }},
 		{name: "gin pair", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Residual, c.Ranks, c.Layers = "gin", "pair", "add", 4, 3 }},
 		{name: "perceptron add", set: func(c *Config) { c.Model, c.Residual, c.Layers, c.Ranks = "mlp", "add", 4, 3 }},
 	} {

@@ -205,7 +205,7 @@ func (p *PredictConfig) files(net model.Spec, task string) predictions.Options {
 	}
 	o := predictions.Options{Dir: p.Out, CSV: p.CSV || p.ByClass, ByClass: p.ByClass, Logits: p.Logits, Parquet: p.Parquet}
 	if p.Embeddings {
-		o.EmbeddingWidth = net.Dims[net.Layers()-1]
+		o.EmbeddingWidth = net.Dims[net.Top()]
 	}
 	return o
 }
@@ -292,6 +292,10 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	if m.spec().Sums() && p.Tensor == config.TensorCUDA && p.GraphWork == config.GraphCPU {
 		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--tensor=cuda --graph=cpu with a network of --norm=%s", m.Design.Norm).
 			Then("leave --graph out: what normalises columns runs where graph work does")
+	}
+	if m.Design.Norm == "l2" && p.Tensor == config.TensorCUDA {
+		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--tensor=cuda with a network of --norm=l2").
+			Then("leave --tensor out: GPUs have no kernel that divides rows by their norms")
 	}
 	if r.schema, err = schemaOf(p.Weights, md, m); err != nil {
 		return nil, nil, err

@@ -166,6 +166,9 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	if net.Design.Norm != "" {
 		set["norm"] = c.Norm
 	}
+	if c.Model == "sage-pool" {
+		set["pool-hidden"] = fmt.Sprint(c.PoolHidden)
+	}
 	if net.Design.ScoreLayers > 0 {
 		set["link-score"], set["link-layers"], set["link-hidden"] = c.LinkScore, fmt.Sprint(c.LinkLayers), fmt.Sprint(c.LinkHidden)
 		set["link-dropout"] = fmt.Sprint(net.ScoreDropout)

@@ -122,7 +122,7 @@ func (n *Network) order(back bool) (all []event) {
 	}
 	loss := event{Do: Do{Layer: last, Stage: Loss}, reads: n.roots(last, Output)}
 	if !back {
-		loss.reads = append(loss.reads, n.roots(last, Input)...)
+		loss.reads = append(loss.reads, n.roots(n.Spec.Top(), Input)...)
 		return append(all, loss)
 	}
 	loss.writes = n.roots(last, OutputGrad)

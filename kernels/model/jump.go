@@ -13,11 +13,15 @@ func Jumps() []string { return []string{"cat", "max"} }
 
 // behind is how many layers a network has behind its hidden ones.
 func (d Design) behind() int {
-	if d.Jumping == "max" {
+	if d.Jumping == "max" || d.normed() {
 		return 2
 	}
 	return 1
 }
+
+// normed tells whether the last layer's rows are normalised: those of a product behind all hidden
+// layers are not.
+func (d Design) normed() bool { return d.Norm == l2 && d.Jumping == "" }
 
 // jump is a layer behind the hidden ones.
 func (s Spec) jump(l int) Part {

@@ -11,6 +11,10 @@ import (
 //	layer  H = γ (Z - μ)/√(σ² + ε) + β of each row                (Ba et al. 2016)
 //	batch  H = γ (Z - μ)/√(σ² + ε) + β of each column             (Ioffe & Szegedy 2015)
 //	pair   H = (Z - μ)/√(Σ σ² + ε), μ of columns, Σ over columns  (Zhao & Akoglu 2020, PairNorm)
+//	l2     H = Z/max(‖Z‖, 1e-12) of each row                      (Hamilton et al. 2017, algorithm 1, line 7)
+//
+// l2 is that of the last layer's rows too, which are the logits: so SAGEConv of PyTorch
+// Geometric has it with normalize=True. The algorithm has it behind the activation.
 //
 // Means and variances of columns are those of all vertices of all ranks, exact, in every
 // pass but evaluations of batch: these take running ones, as predictions do.
@@ -25,7 +29,10 @@ import (
 // vertices, behind a second sum over the ranks, would make them from Z - μ.
 
 // Norms are the names of normalisations.
-func Norms() []string { return []string{"layer", "batch", "pair"} }
+func Norms() []string { return []string{"layer", "batch", "pair", l2} }
+
+// l2 divides rows by their norms.
+const l2 = "l2"
 
 // normEps is ε.
 const normEps = 1e-5
@@ -52,7 +59,10 @@ func normLayer(b *Builder, l int) Layer {
 	b.Room(Output, b.Spec.Dims[l+1])
 	b.In(GatheredGrad, OutputGrad)
 	b.In(InputGrad, EmittedGrad)
-	if b.Spec.Design.Norm == "layer" {
+	switch b.Spec.Design.Norm {
+	case l2:
+		return unitRows{}
+	case "layer":
 		return &rowNorm{gain: b.Weight(l, 0), bias: b.Weight(l, 1)}
 	}
 	n := &columnNorm{width: b.Spec.Dims[l+1], w: b.params[l]}
@@ -88,6 +98,36 @@ func (n *rowNorm) Run(s Stage, x *Step) {
 	case ApplyBackward:
 		grad := x.At(OutputGrad)
 		x.Ops.LayerNormGrad(grad, x.Grad(n.gain), x.Grad(n.bias), grad, x.At(Gathered), x.W(n.gain), normEps)
+	}
+}
+
+// unitRows is l2.
+type unitRows struct{}
+
+// GatherWidth implements Layer.
+func (unitRows) GatherWidth() int { return 0 }
+
+// GathersBackward implements Layer.
+func (unitRows) GathersBackward() bool { return false }
+
+// Flow implements Layer.
+func (unitRows) Flow(s Stage) Flow {
+	switch s {
+	case Apply:
+		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
+	case ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}}
+	}
+	return Flow{}
+}
+
+// Run implements Layer.
+func (unitRows) Run(s Stage, x *Step) {
+	switch s {
+	case Apply:
+		x.Ops.(kernels.Units).UnitRows(x.At(Output), x.At(Gathered))
+	case ApplyBackward:
+		x.Ops.(kernels.Units).UnitRowsGrad(x.At(OutputGrad), x.At(OutputGrad), x.At(Gathered))
 	}
 }
 

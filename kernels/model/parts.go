@@ -98,6 +98,15 @@ func (s Spec) part(kind Kind, l int) Part {
 	return p
 }
 
+// Top is the layer that makes the logits, or the rows that are normalised to them; its input is
+// the embeddings of vertices.
+func (s Spec) Top() int {
+	if s.Design.normed() {
+		return s.Layers() - 2
+	}
+	return s.Layers() - 1
+}
+
 // tails is how many layers behind each hidden one do what is left of it.
 func (d Design) tails() int {
 	if d.Norm != "" {
@@ -121,6 +130,9 @@ func (s Spec) Widths(layers, in, hidden, out int) []int {
 	for range steps {
 		dims = append(dims, hidden)
 	}
+	if s.Design.normed() {
+		dims = append(dims, out)
+	}
 	return append(dims, out)
 }
 
@@ -142,8 +154,10 @@ func (s Spec) Check() error {
 		return fmt.Errorf("a network with %d widths", len(s.Dims))
 	case s.Heads < 0 || s.OutputHeads < 0:
 		return errors.New("a network with a negative number of heads")
-	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || (n-d.behind())%(1+d.tails()) > 0 || d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.behind() || s.kind().Part != nil) || !(d.Theta >= 0):
+	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || n < d.behind() || (n-d.behind())%(1+d.tails()) > 0 || d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.behind() || s.kind().Part != nil) || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
+	case d.Norm == l2 && (s.kind().Attends || s.kind().Part != nil):
+		return fmt.Errorf("a network of kind %q whose rows are divided by their norms", s.Kind)
 	case d.PoolHidden < 0 || d.PoolHidden > 0 && s.Kind != "sage-pool":
 		return fmt.Errorf("a perceptron of %d columns before the maxima of %s", d.PoolHidden, s.Kind)
 	case d.ScoreLayers < 0 || d.ScoreLayers > mostScoreLayers || d.ScoreLayers > 1 && d.ScoreHidden < 1:

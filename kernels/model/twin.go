@@ -102,6 +102,6 @@ func (n *Network) gathered(r ref, back bool) bool {
 
 // asked tells whether a value is a prediction or an embedding.
 func (n *Network) asked(r ref) bool {
-	in, _ := n.root(len(n.Layers)-1, Input)
+	in, _ := n.root(n.Spec.Top(), Input)
 	return r == n.logits() || r == in
 }

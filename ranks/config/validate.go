@@ -47,6 +47,7 @@ func (c *Config) Validate() error {
 		{c.Alpha > 0 && c.Alpha <= 1, "alpha", c.Alpha, "above 0 and at most 1"},
 		{c.Theta >= 0 && !math.IsInf(c.Theta, 0), "theta", c.Theta, "0 or more"},
 		{c.Hops >= 1 && c.Hops <= mostLayers, "hops", c.Hops, fmt.Sprint("from 1 to ", mostLayers)},
+		{c.PoolHidden >= 0, "pool-hidden", c.PoolHidden, "0 or more"},
 		{c.Powers >= 1 && c.Powers <= mostLayers, "steps", c.Powers, fmt.Sprint("from 1 to ", mostLayers)},
 		{c.Heads >= 1, "heads", c.Heads, "1 or more"},
 		{c.OutputHeads >= 1, "output-heads", c.OutputHeads, "1 or more"},

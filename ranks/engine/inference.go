@@ -71,7 +71,7 @@ func (i *Inference) Logits() []float32 {
 	return slices.Clone(kernels.Fetch(i.t.workers.teams[0], i.t.logits(), new([]float32)))
 }
 
-// Embeddings are the input of the last layer [own x its width].
+// Embeddings are the input of the layer that makes the logits [own x its width].
 func (i *Inference) Embeddings() []float32 { return i.t.embeddings() }
 
 // logits are what the last forward pass has made [own x classes].
@@ -80,9 +80,8 @@ func (t *trainer) logits() kernels.Mat { return t.store.Forward(t.net.Layers()-1
 // embeddings are the input of the last layer [own x its width] in the last
 // forward pass.
 func (t *trainer) embeddings() []float32 {
-	last := t.net.Layers() - 1
-	if last > 0 {
-		return kernels.Fetch(t.adder, t.store.Forward(last, model.Input), new([]float32))
+	if top := t.net.Top(); top > 0 {
+		return kernels.Fetch(t.adder, t.store.Forward(top, model.Input), new([]float32))
 	}
 	rows := kernels.NewMat(t.adder, t.arena, t.store.Rows, t.net.Dims[0])
 	for _, i := range t.intervals {

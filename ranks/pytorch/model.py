@@ -50,7 +50,7 @@ class Net(torch.nn.Module):
 
     def __init__(self, kind, dims, heads=(1, 1), design=None, slope=0.2):
         super().__init__()
-        if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"):
+        if kind not in ("gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"):
             raise ValueError("this file does not know the network %r" % kind)
         self.kind, self.heads, self.slope, self.design = kind, heads, slope, design or {}
         self.score_dropout = 0.0  # of score while training; may be set
@@ -70,12 +70,14 @@ class Net(torch.nn.Module):
         if self.kind in ("gcnii", "appnp", "sgc", "sign"):
             return getattr(self, self.kind)(x, edges)
         jumping, rows = self.design.get("jumping"), []
-        hidden = (self.steps - (2 if jumping == "max" else 1)) // (1 + self.tails())
+        behind = 2 if jumping == "max" or not jumping and self.design.get("norm") == "l2" else 1
+        hidden = (self.steps - behind) // (1 + self.tails())
         for l in range(hidden):
             x = self.hidden(self.convolve(x, edges, l, False), self.layer(l), rows)
             rows.append(x)
         if not jumping:
-            return self.convolve(x, edges, hidden, True)
+            x = self.convolve(x, edges, hidden, True)
+            return torch.nn.functional.normalize(x) if self.design.get("norm") == "l2" else x
         x, w = torch.cat(rows, 1) if jumping == "cat" else torch.stack(rows).amax(0), self.layer(hidden)
         return x @ w["weight"] + w["bias"]
 
@@ -100,6 +102,9 @@ class Net(torch.nn.Module):
         if self.kind in ("gat", "gatv2"):
             scores = static if self.kind == "gat" else dynamic
             return attention(*scores(x, edges, w, self.heads[last], self.slope), edges, w["bias"], last)
+        if self.kind == "sage-pool":
+            pooled = torch.relu(x @ w["pool_weight"] + w["pool_bias"])
+            return edges.max(pooled) @ w["weight"] + x @ w["self_weight"] + w["bias"]
         if self.kind in ("sage", "sage-max"):
             return edges.gather(x) @ w["weight"] + x @ w["self_weight"] + w["bias"]
         if self.kind == "gin":
@@ -114,6 +119,8 @@ class Net(torch.nn.Module):
             z = functional.layer_norm(z, (width,), w["norm_weight"], w["norm_bias"], 1e-5)
         elif norm == "batch":
             z = functional.batch_norm(z, w["norm_running_mean"], w["norm_running_var"], w["norm_weight"], w["norm_bias"], self.training, 0.1, 1e-5)
+        elif norm == "l2":
+            z = functional.normalize(z)
         elif norm == "pair":
             z = z - z.mean(0)
             z = z / (z.square().sum(1).mean() + 1e-5).sqrt()
@@ -173,7 +180,7 @@ class Edges:
         into = torch.zeros(n).index_add_(0, dst, weight)
         out = torch.zeros(n).index_add_(0, src, weight)
         self.n, self.plain, self.gather = n, kind == "mlp", self.max if kind == "sage-max" else self.sum
-        if kind not in ("sage", "sage-max"):  # every vertex is a neighbour of its own
+        if kind not in ("sage", "sage-max", "sage-pool"):  # every vertex is a neighbour of its own
             loops = torch.arange(n)
             src, dst = torch.cat([src, loops]), torch.cat([dst, loops])
             loop = torch.ones(n)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -83,14 +84,22 @@ func linear(of string) map[string]part {
 
 var sage = map[string]part{"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "self.weight", transpose: true}, "lin_l.bias": {name: "bias"}}
 
+// pool is sage behind SAGEConv's project=True.
+var pool = func() map[string]part {
+	all := maps.Clone(sage)
+	all["lin.weight"], all["lin.bias"] = part{name: "pool.weight", transpose: true}, part{name: "pool.bias"}
+	return all
+}()
+
 // layers are the names of the tensors of GCNConv, SAGEConv, GINConv around
 // Sequential(Linear, ReLU, Linear) or MLP, GATConv, GATv2Conv and Linear, of versions 1 and 2;
 // and of Linear and GCN2Conv, of Linear with APPNP behind, and of SGConv. A bias of what
 // GATv2Conv gathers moves the scores, and moves the sum by itself.
 var layers = map[string]map[string]part{
-	"gcn":      {"lin.weight": {name: "weight", transpose: true}, "weight": {name: "weight"}, "bias": {name: "bias"}},
-	"sage":     sage,
-	"sage-max": sage,
+	"gcn":       {"lin.weight": {name: "weight", transpose: true}, "weight": {name: "weight"}, "bias": {name: "bias"}},
+	"sage":      sage,
+	"sage-max":  sage,
+	"sage-pool": pool,
 	"gin": {"nn.0.weight": {name: "weight", transpose: true}, "nn.0.bias": {name: "bias"}, "nn.2.weight": {name: "mlp.weight", transpose: true},
 		"nn.2.bias": {name: "mlp.bias"}, "nn.lins.0.weight": {name: "weight", transpose: true}, "nn.lins.0.bias": {name: "bias"},
 		"nn.lins.1.weight": {name: "mlp.weight", transpose: true}, "nn.lins.1.bias": {name: "mlp.bias"}, "eps": {}},

@@ -1,0 +1,77 @@
+package kernels
+
+import "math"
+
+// Rows divided by their L2 norms.
+//
+//	dst[r] = z[r] / max(‖z[r]‖, 1e-12)
+//	grad[r] = (g[r] - y (y·g[r])) / ‖z[r]‖,  y = z[r]/‖z[r]‖; 0 where the norm is no larger than 1e-12
+//
+// Variant: a row is one worker's, its sums are float64, and the way back makes y again from z.
+//
+// Design note: beneath 1e-12 the quotient's own derivative is 1e12, which PyTorch gives a row of
+// zeros: one vertex without features would then throw all weights far away.
+
+// leastNorm is what a smaller norm counts as.
+const leastNorm = 1e-12
+
+// Units is an Ops that divides rows by their norms.
+type Units interface {
+	// UnitRows is dst = the rows of z, of the same shape, divided by their norms. dst may be z.
+	UnitRows(dst, z Mat)
+	// UnitRowsGrad is dst, the gradient of z, from that of the quotients, g. dst may be g.
+	UnitRowsGrad(dst, g, z Mat)
+}
+
+// UnitRows implements Units.
+func (t *Team) UnitRows(dst, z Mat) {
+	fit(alike(dst, z))
+	do(t, &t.slots.units, unitsTask{dst: dst.Host(), z: z.Host(), cols: dst.Cols}, dst.Rows, rowGrain(dst.Cols))
+}
+
+// UnitRowsGrad implements Units.
+func (t *Team) UnitRowsGrad(dst, g, z Mat) {
+	fit(alike(dst, g) && alike(dst, z))
+	do(t, &t.slots.units, unitsTask{dst.Host(), g.Host(), z.Host(), dst.Cols, true}, dst.Rows, rowGrain(dst.Cols))
+}
+
+type unitsTask struct {
+	dst, g, z []float32
+	cols      int
+	back      bool
+}
+
+func (k *unitsTask) chunk(lo, hi int) {
+	for r := lo; r < hi; r++ {
+		dst, z := rowOf(k.dst, r, k.cols), rowOf(k.z, r, k.cols)
+		norm := math.Sqrt(dot64(z, z))
+		if k.back {
+			unitGrad(dst, rowOf(k.g, r, k.cols), z, norm)
+			continue
+		}
+		norm = max(norm, leastNorm)
+		for j, v := range z {
+			dst[j] = float32(float64(v) / norm)
+		}
+	}
+}
+
+// unitGrad is a row of UnitRowsGrad.
+func unitGrad(dst, g, z []float32, norm float64) {
+	if norm <= leastNorm {
+		clear(dst)
+		return
+	}
+	along := dot64(g, z) / (norm * norm)
+	for j, v := range g {
+		dst[j] = float32((float64(v) - along*float64(z[j])) / norm)
+	}
+}
+
+// dot64 is Σ x·y, in order.
+func dot64(x, y []float32) (sum float64) {
+	for j, v := range x {
+		sum += float64(v) * float64(y[j])
+	}
+	return sum
+}

@@ -1,0 +1,66 @@
+package kernels_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"siafu/kernels"
+	"siafu/kernels/kerneltest"
+)
+
+// Rows of each width are divided by their norms, and a row of zeros stays one, with operands of their
+// own and in place, with the same bits from any number of workers. What is computed in float64 and
+// rounded is off by half a unit of float32, 2^-24, of itself.
+func TestUnitRows(t *testing.T) {
+	for _, shape := range [][2]int{{0, 3}, {1, 1}, {7, 5}, {3001, 33}, {700, 64}} {
+		rows, cols := shape[0], shape[1]
+		z, g := kerneltest.Values(rows*cols, 1), kerneltest.Values(rows*cols, 2)
+		if rows > 1 {
+			clear(z[cols : 2*cols])
+		}
+		one, grad := unitRows(t, 1, rows, cols, z, g)
+		if three, back := unitRows(t, 3, rows, cols, z, g); !slices.Equal(three, one) || !slices.Equal(back, grad) {
+			t.Errorf("%d x %d: three workers make other bits than one", rows, cols)
+		}
+		for r := range rows {
+			square, along := 0.0, 0.0
+			for j, v := range z[r*cols : (r+1)*cols] {
+				square, along = square+float64(v)*float64(v), along+float64(v)*float64(g[r*cols+j])
+			}
+			for j := range cols {
+				at, want, slope := r*cols+j, 0.0, 0.0
+				if square > 0 {
+					norm := math.Sqrt(square)
+					y := float64(z[at]) / norm
+					want, slope = y, (float64(g[at])-y*along/norm)/norm
+				}
+				if off := math.Abs(float64(one[at]) - want); off > math.Abs(want)/(1<<23) {
+					t.Fatalf("%d x %d, row %d column %d: %v, want %v", rows, cols, r, j, one[at], want)
+				}
+				// The quotient's slope is what is left of two terms, each off by units of float64.
+				if off := math.Abs(float64(grad[at]) - slope); off > math.Abs(slope)/(1<<23)+1e-12*math.Abs(float64(g[at])) {
+					t.Fatalf("%d x %d, row %d column %d: gradient %v, want %v", rows, cols, r, j, grad[at], slope)
+				}
+			}
+		}
+	}
+}
+
+// unitRows are z's rows divided and the gradient of g, in place after a run into other matrices,
+// which has to make the same.
+func unitRows(t *testing.T, workers, rows, cols int, z, g []float32) (out, grad []float32) {
+	team := kernels.NewTeam(workers)
+	defer team.Close()
+	mat := func(x []float32) kernels.Mat { return kernels.HostMat(rows, cols, x) }
+	apart, slope := make([]float32, rows*cols), make([]float32, rows*cols)
+	team.UnitRows(mat(apart), mat(z))
+	team.UnitRowsGrad(mat(slope), mat(g), mat(z))
+	out, grad = slices.Clone(z), slices.Clone(g)
+	team.UnitRowsGrad(mat(grad), mat(grad), mat(z))
+	team.UnitRows(mat(out), mat(out))
+	if !slices.Equal(out, apart) || !slices.Equal(grad, slope) {
+		t.Errorf("%d x %d: in place it is something else", rows, cols)
+	}
+	return out, grad
+}
