@@ -106,6 +106,7 @@ func TestOptionsElsewhere(t *testing.T) {
 		"sign, kept":      func(c *Config) string { c.Model, c.CacheInput, c.Dropout = "sign", "on", 0.2; return sparse },
 		"initial, gat":    func(c *Config) string { c.Model, c.Residual = "gat", "initial"; return undirected },
 		"batch, prelu":    func(c *Config) string { c.Norm, c.Activation = "batch", "prelu"; return undirected },
+		"l2, sage-pool":   func(c *Config) string { c.Norm, c.Model, c.PoolHidden = "l2", "sage-pool", 5; return sparse },
 		"max, gin":        func(c *Config) string { c.Jumping, c.Model = "max", "gin"; return directed },
 		"cat, gat":        func(c *Config) string { c.Jumping, c.Model = "cat", "gat"; return undirected },
 		"pair, sage":      func(c *Config) string { c.Norm, c.Model = "pair", "sage"; return directed },

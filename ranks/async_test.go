@@ -61,7 +61,7 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 // any bound, and what it reads is of its own epoch.
 func TestAsyncThatLingersIsSynchronous(t *testing.T) {
 	data := generated(t, true)
-	for s, kind := range []string{"gcn", "sage", "gat", "sage-max"} {
+	for s, kind := range []string{"gcn", "sage", "gat", "sage-max", "sage-pool"} {
 		c := fifty(t, 0)
 		c.Model, c.LR, c.EvalEvery, c.Heads, c.Epochs, c.Ranks, c.Servers, c.Intervals = kind, 0.005, 1, 2, 20, 4, s%2, 3
 		want := train(t, c, data)

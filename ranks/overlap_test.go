@@ -12,7 +12,7 @@ func networks(t testing.TB) map[string]Config {
 	all := map[string]Config{}
 	for _, n := range []struct{ model, orders string }{
 		{"gcn", "gather-first apply-first kept"}, {"sage", "gather-first apply-first kept"},
-		{"gin", "gather-first apply-first kept"}, {"gat", "auto"}, {"mlp", "auto"}, {"gcnii", "auto"},
+		{"gin", "gather-first apply-first kept"}, {"gat", "auto"}, {"mlp", "auto"}, {"gcnii", "auto"}, {"sage-pool", "auto"},
 	} {
 		for _, order := range bytes.Fields([]byte(n.orders)) {
 			c := quick(t)

@@ -109,14 +109,23 @@ func TestLossesOfPyTorch(t *testing.T) {
 // The losses of deep networks are those of record_deep.py, which has them from NumPy in
 // float64 with gradients that are central differences. Eight steps of plain descent at a
 // rate of 0.5 leave of float32 some 1e-6.
-func TestLossesOfNumPy(t *testing.T) {
-	text, err := os.ReadFile("../kernels/testdata/deep_curves.json")
+func TestLossesOfNumPy(t *testing.T) { sameAsRecorded(t, "deep_curves.json") }
+
+// The losses of GraphSAGE with a perceptron before the maximum and with rows divided by their norms
+// are those of record_sage.py, which has them from PyTorch in float64 under the names of PyTorch
+// Geometric's layers. Twenty steps of plain descent at a rate of 0.1 leave of float32 some 1e-6.
+func TestLossesOfSAGEInPyTorch(t *testing.T) { sameAsRecorded(t, "sage_curves.json") }
+
+// sameAsRecorded trains the networks of a file as it says, on the graph of gcn_curves.json.
+func sameAsRecorded(t *testing.T, file string) {
+	text, err := os.ReadFile("../kernels/testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var runs []struct {
 		Model, Residual, Activation, Norm string
 		Layers, Hops, Heads, OutputHeads  int
+		Hidden, PoolHidden                int // hidden 0: 4
 		Alpha, Theta, LR                  float64
 		Weights                           map[string][]float32
 		Loss64                            []float64
@@ -131,10 +140,11 @@ func TestLossesOfNumPy(t *testing.T) {
 			name := fmt.Sprintf("%d %s %s%s ranks=%d", i, r.Model, r.Residual, r.Norm, ranks)
 			t.Run(name, func(t *testing.T) {
 				cfg := quick(t)
-				cfg.Model, cfg.Residual, cfg.Activation, cfg.Layers, cfg.Hops, cfg.Norm = r.Model, r.Residual, r.Activation, r.Layers, r.Hops, cmp.Or(r.Norm, "off")
+				cfg.Model, cfg.Residual, cfg.Activation, cfg.Layers, cfg.Hops, cfg.Norm = r.Model, cmp.Or(r.Residual, cfg.Residual), cmp.Or(r.Activation, cfg.Activation), r.Layers, cmp.Or(r.Hops, cfg.Hops), cmp.Or(r.Norm, "off")
 				cfg.Powers = max(r.Hops, 1)
-				cfg.Alpha, cfg.Theta, cfg.Ranks, cfg.Hidden, cfg.Epochs, cfg.Dropout, cfg.EvalEvery = r.Alpha, r.Theta, ranks, 4, len(r.Loss64), 0, 0
+				cfg.Alpha, cfg.Theta, cfg.Ranks, cfg.Epochs, cfg.Dropout, cfg.EvalEvery = cmp.Or(r.Alpha, cfg.Alpha), r.Theta, ranks, len(r.Loss64), 0, 0
 				cfg.Optimizer, cfg.LR, cfg.Momentum, cfg.WeightDecay, cfg.InnerDecay = "sgd", r.LR, 0, 0, 0
+				cfg.Hidden, cfg.PoolHidden = cmp.Or(r.Hidden, 4), r.PoolHidden
 				cfg.Heads, cfg.OutputHeads = max(r.Heads, 1), max(r.OutputHeads, 1)
 				spec := cfg.Network(c.Dense.Dim, c.Classes)
 				flat := make([]float32, spec.NumWeights())

@@ -30,7 +30,7 @@ func specs() map[string]Spec {
 						s.Choose(Load{FeatureNNZ: 1, CacheFits: true}, Choices{Order: order, CacheInput: cache})
 						all[fmt.Sprint(kind, " ", order, " cache=", cache, " drop=", drop, " ", dims)] = s
 						for _, d := range []Design{{Residual: "add"}, {Residual: "initial", Norm: "batch", Jumping: "cat"}, {Residual: "add", Norm: "layer", Jumping: "max"}, {Norm: "l2"}} {
-							if s.Composed() || cache == "on" || len(dims) != 7 {
+							if s.Composed() || cache == "on" || len(dims) != 7 || d.Norm == l2 && s.Attends() {
 								continue
 							}
 							tailed := s
