@@ -46,6 +46,7 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		"gat":             func(c *Config) { c.Model, c.Heads, c.Ranks = "gat", 2, 3 },
 		"gatv2":           func(c *Config) { c.Model, c.Heads, c.Ranks = "gatv2", 2, 3 },
 		"gcnii":           func(c *Config) { c.Model, c.Layers, c.Ranks = "gcnii", 3, 3 },
+		"sage-pool":       func(c *Config) { c.Model, c.PoolHidden, c.Norm, c.Ranks = "sage-pool", 5, "l2", 3 },
 		"batch":           func(c *Config) { c.Norm, c.Activation, c.Ranks, c.Servers = "batch", "prelu", 3, 1 },
 		"few evaluations": func(c *Config) { c.EvalEvery, c.Ranks = 7, 2 },
 		"patience":        func(c *Config) { c.Patience, c.LR = 6, 0.05 },

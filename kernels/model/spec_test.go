@@ -119,3 +119,31 @@ func TestParams(t *testing.T) {
 		}
 	}
 }
+
+// A network that rows divided by their norms or a perceptron before maxima have no place in is
+// refused, whoever describes it, and one that ends with such rows is not.
+func TestCheckNormsAndPools(t *testing.T) {
+	norm := Design{Norm: l2}
+	for _, c := range []struct {
+		spec Spec
+		ok   bool
+	}{
+		{Spec{Kind: "sage", Dims: []int{5, 3, 3}, Design: norm}, true},
+		{Spec{Kind: "sage-pool", Dims: []int{5, 4, 4, 4, 3, 3}, Design: Design{Norm: l2, PoolHidden: 7}}, true},
+		{Spec{Kind: "sage", Dims: []int{5, 3}, Design: norm}, false},
+		{Spec{Kind: "sage", Dims: []int{5, 4, 4, 3}, Design: norm}, false},
+		{Spec{Kind: "sage", Dims: []int{5, 4, 3}, Design: norm}, false}, // the rows would change their width
+		{Spec{Kind: "gat", Dims: []int{5, 3, 3}, Design: norm}, false},
+		{Spec{Kind: "sgc", Dims: []int{5, 3, 3}, Design: norm}, false},
+		{Spec{Kind: "sage-pool", Dims: []int{5, 3}, Design: Design{PoolHidden: -1}}, false},
+		{Spec{Kind: "sage-max", Dims: []int{5, 3}, Design: Design{PoolHidden: 4}}, false},
+	} {
+		if err := c.spec.Check(); (err == nil) != c.ok {
+			t.Errorf("%s %v %+v: %v", c.spec.Kind, c.spec.Dims, c.spec.Design, err)
+		}
+	}
+	s := Spec{Kind: "sage", Design: norm}
+	if s.Dims = s.Widths(2, 9, 4, 3); s.Top() != s.Layers()-2 || s.Dims[s.Top()] != 4 {
+		t.Errorf("embeddings are the input of layer %d of widths %v", s.Top(), s.Dims)
+	}
+}

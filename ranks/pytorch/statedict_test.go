@@ -42,6 +42,8 @@ func TestWeights(t *testing.T) {
 			"layers.0.weight [3 2] [1 2 3 4 5 6]; layers.0.bias [2] [1 2]; layers.1.weight [2 4] [1 2 3 4 5 6 7 8]; layers.1.bias [4] [1 2 3 4]"},
 		{"attention", model.Spec{Kind: "gat", Dims: []int{1, 2}, OutputHeads: 2}, []safetensors.Tensor{tensor("lin_src.weight", 4, 1), tensor("att_src", 1, 2, 2), tensor("att_dst", 1, 2, 2), tensor("bias", 2)}, true,
 			"layers.0.weight [1 4] [1 2 3 4]; layers.0.source [2 2] [1 2 3 4]; layers.0.target [2 2] [1 2 3 4]; layers.0.bias [2] [1 2]"},
+		{"a perceptron before the maximum", model.Spec{Kind: "sage-pool", Dims: []int{2, 3}}, []safetensors.Tensor{tensor("convs.0.lin.weight", 2, 2), tensor("convs.0.lin.bias", 2), tensor("convs.0.lin_l.weight", 3, 2), tensor("convs.0.lin_l.bias", 3), tensor("convs.0.lin_r.weight", 3, 2)}, false,
+			"layers.0.pool.weight [2 2] [1 3 2 4]; layers.0.pool.bias [2] [1 2]; layers.0.weight [2 3] [1 3 5 2 4 6]; layers.0.bias [3] [1 2 3]; layers.0.self.weight [2 3] [1 3 5 2 4 6]"},
 		{"as BasicGNN has them", model.Spec{Kind: "gcn", Dims: []int{1, 2, 2, 2, 2, 2, 2, 2, 3}, Design: model.Design{Norm: "batch", Activation: "prelu", Jumping: "max"}}, []safetensors.Tensor{
 			tensor("act.weight", 1), tensor("convs.0.lin.weight", 2, 1), tensor("convs.0.bias", 2), tensor("convs.1.lin.weight", 2, 2), tensor("convs.1.bias", 2),
 			tensor("lin.weight", 3, 2), tensor("lin.bias", 3),
