@@ -26,6 +26,9 @@ type Candidate struct {
 	Kept       int64 `json:"activation_bytes_kept"`
 	Recomputed int64 `json:"activation_bytes_recomputed"`
 
+	// Pairs is what their ends' rows come to in an epoch, with link prediction.
+	Pairs *forecast.PairTraffic `json:"pairs,omitempty"`
+
 	// Invocations of an epoch with an evaluation and of the run, with --tensor lambda.
 	Functions *Functions `json:"functions,omitempty"`
 
@@ -69,6 +72,7 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 		if len(c.Codecs) == 0 {
 			c.Largest, c.Memory = rank, memory
 			c.Kept, c.Recomputed = c.activations(f, q.view.Carried(rank))
+			c.Pairs = f.PairTraffic(c.report.Ranks)
 			c.fixed = carried(f, q.view, rank, func(int) partition.RankReport { return partition.RankReport{} }).Peak()
 		}
 		peak := size.Sum(memory.Peak(), forecast.Program)

@@ -43,9 +43,9 @@ func (p *Plan) conclude(q *request) {
 	p.Best = plain.candidate
 	one, coded := p.at(plain)
 	e := coded.Epoch
-	waits := e.Rows + e.Weights
+	waits := e.Rows + e.Pairs + e.Weights
 	if p.Mode != "nopipe" {
-		waits = e.Exposed + e.Weights
+		waits = e.Exposed + e.Pairs + e.Weights
 	}
 	say := func(format string, args ...any) { p.Verdict = append(p.Verdict, fmt.Sprintf(format, args...)) }
 	if p.GraphRanks == 1 && p.Servers == 0 {
@@ -93,7 +93,9 @@ func (p *Plan) remedyComputing(tensor bool, say func(string, ...any)) {
 func (p *Plan) remedyLink(plain choice, say func(string, ...any)) {
 	one, coded := p.at(plain)
 	e := coded.Epoch
-	if e.Weights > e.Exposed {
+	if e.Pairs > e.Exposed+e.Weights {
+		say("Most of it is rows of pairs' ends (%s MB), which go as they are with every codec: a narrower --embedding shortens it.", megabytes(one.Pairs.Sent))
+	} else if e.Weights > e.Exposed {
 		say("Most of it is weights (%d floats): more servers share them, up to one a graph rank; --servers 0 sums them without a server.", p.Weights)
 	}
 	other := p.best(func(*Candidate, Coded) bool { return true })

@@ -10,10 +10,65 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/graph/holdout"
 	"siafu/graph/partition"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 )
+
+// linked takes edges out of the graph of some options, to be foretold.
+func linked(t *testing.T, o *Options) {
+	t.Helper()
+	dst := filepath.Join(t.TempDir(), "links")
+	if _, err := holdout.Write(o.Data, dst, holdout.Options{Split: "85/5/10", Seed: 3}, false); err != nil {
+		t.Fatal(err)
+	}
+	o.Data = dst
+}
+
+// Rows of pairs are in a plan of link prediction, as text and as JSON, in its epochs and in what
+// it says of them, and not in one of another task.
+func TestPlanOfLinks(t *testing.T) {
+	text := func(o Options) string {
+		var b bytes.Buffer
+		if err := Run(o, &b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	o := options(t, func(o *Options) {
+		o.Config.Ranks, o.Config.Servers, o.Config.Partitioner, o.Config.Codec, o.Bandwidth = 2, 0, "hash", "int8", "10mbit"
+	})
+	if got := text(o); strings.Contains(got, "pairs' ends") {
+		t.Errorf("a plan of another task has pairs:\n%s", got)
+	}
+	linked(t, &o)
+	o.Config.Embedding = 32
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := p.Candidates[0]
+	e := one.Codecs[0].Epoch
+	if one.Pairs == nil || one.Pairs.Sent == 0 || e.Pairs == 0 || e.Overlapping < e.Pairs+e.Compute() {
+		t.Errorf("pairs of %+v take %g s of an epoch of %g", one.Pairs, e.Pairs, e.Overlapping)
+	}
+	got := text(o)
+	for _, want := range []string{"pairs' ends", megabytes(one.Pairs.Sent) + " ± " + megabytes(one.Pairs.Deviation), "narrower --embedding"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+	o.All = false
+	if got := text(o); !strings.Contains(got, megabytes(one.Pairs.Sent)+" MB of pairs") {
+		t.Errorf("no pairs in:\n%s", got)
+	}
+	o.JSON = true
+	var have Plan
+	if err := json.Unmarshal([]byte(text(o)), &have); err != nil || *have.Candidates[0].Pairs != *one.Pairs {
+		t.Errorf("%v: %+v as JSON, want %+v", err, have.Candidates[0].Pairs, one.Pairs)
+	}
+}
 
 // options are those of a small generated graph.
 func options(t *testing.T, set func(*Options)) Options {

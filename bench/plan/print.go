@@ -29,8 +29,8 @@ func (p *Plan) Print(w io.Writer) error {
 	if p.all {
 		p.tables(&b, best)
 	} else {
-		fmt.Fprintf(&b, "largest graph rank with %s %s MB, %s MB of rows an epoch with codec %s; --all prints everything\n",
-			best.Method, megabytes(best.Codecs[0].Peak), megabytes(best.Codecs[0].Traffic.Sent), best.Codecs[0].Codec)
+		fmt.Fprintf(&b, "largest graph rank with %s %s MB, %s MB of rows an epoch with codec %s%s; --all prints everything\n",
+			best.Method, megabytes(best.Codecs[0].Peak), megabytes(best.Codecs[0].Traffic.Sent), best.Codecs[0].Codec, best.pairs())
 	}
 	for _, line := range p.Verdict {
 		fmt.Fprintln(&b, line)
@@ -76,14 +76,24 @@ func (p *Plan) terms(w io.Writer, m forecast.Memory) {
 // bytes is a table of what partitioners and codecs send.
 func (p *Plan) bytes(w io.Writer) {
 	fmt.Fprintf(w, "\nGhost rows of all ranks an epoch, MB (≤: at most; what a lossless codec saves depends on the rows)\n")
+	linked := p.Candidates[0].Pairs != nil
+	if linked {
+		fmt.Fprintln(w, "pairs: beside them rows of pairs' ends and their gradients, with any codec, in the mean of draws and ± their standard deviation")
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "partitioner\tcut\tghosts\tlargest rank MB\t")
+	if linked {
+		fmt.Fprint(t, "pairs\t")
+	}
 	for _, c := range p.Candidates[0].Codecs {
 		fmt.Fprintf(t, "%s\t", c.Codec)
 	}
 	fmt.Fprintln(t)
 	for _, one := range p.Candidates {
 		fmt.Fprintf(t, "%s\t%.1f %%\t%d\t%s\t", one.name(), 100*one.Cut, one.Ghosts, megabytes(one.Codecs[0].Peak))
+		if linked {
+			fmt.Fprintf(t, "%s ± %s\t", megabytes(one.Pairs.Sent), megabytes(one.Pairs.Deviation))
+		}
 		for _, c := range one.Codecs {
 			most := "≤ "
 			if c.Traffic.Exact {
@@ -122,12 +132,12 @@ func (p *Plan) epochs(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nAn epoch, seconds: hosts like this one with %d threads, in an order of vertices no better than the dataset's\n", p.Threads)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "partitioner\tcodec\ttensor\tgather\tcodec\tcomputing\trows\tweights\tnot hidden\tnopipe\tpipe\t")
+	fmt.Fprintln(t, "partitioner\tcodec\ttensor\tgather\tcodec\tcomputing\trows\tpairs\tweights\tnot hidden\tnopipe\tpipe\t")
 	for _, one := range p.Candidates {
 		for _, c := range one.Codecs {
 			e := c.Epoch
-			fmt.Fprintf(t, "%s\t%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t\n", one.Method, c.Codec,
-				e.Tensor, e.Gather, e.Codec, e.Compute(), e.Rows, e.Weights, e.Exposed+e.Weights, e.Sequential, e.Overlapping)
+			fmt.Fprintf(t, "%s\t%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t\n", one.Method, c.Codec,
+				e.Tensor, e.Gather, e.Codec, e.Compute(), e.Rows, e.Pairs, e.Weights, e.Exposed+e.Pairs+e.Weights, e.Sequential, e.Overlapping)
 		}
 	}
 	t.Flush()
@@ -140,4 +150,12 @@ func (c *Candidate) name() string {
 		return c.Method + " (made)"
 	}
 	return c.Method
+}
+
+// pairs are their bytes, to follow those of rows; nothing of another task than links.
+func (c *Candidate) pairs() string {
+	if c.Pairs == nil {
+		return ""
+	}
+	return fmt.Sprintf(", %s MB of pairs", megabytes(c.Pairs.Sent))
 }

@@ -47,6 +47,7 @@ type pairing struct {
 	hand     hand                // room of the pairs that are in hand
 	seen     objective.Histogram // of the scores of an evaluation
 	counting bool                // this pass is an evaluation
+	moved    int64               // bytes that training has brought and returned since they were taken
 	found    linkFindings
 }
 
@@ -63,6 +64,15 @@ const PairsAtOnce = 1 << 19
 
 // PairGradients is the purpose of the gradients of the output, which pairs add up.
 const PairGradients = "gradients of pairs"
+
+// PairsInHand is about how many pairs of a training pass are drawn before their rows are
+// fetched: fewer where each has a gradient of its own.
+func PairsInHand(net model.Spec) int64 {
+	if net.Design.ScoreLayers == 0 {
+		return PairsAtOnce
+	}
+	return max(FloatsAtOnce/int64(net.Dims[net.Layers()]), pieceOfPairs)
+}
 
 // FloatsAtOnce are those of the gradients of as many pairs, where each has a row of its own.
 const FloatsAtOnce = 1 << 23
@@ -104,13 +114,10 @@ func (e *Engine) pairs(a *mapped.Arena) (*pairing, error) {
 // pairer is who scores pairs of any vertices. Collective over the graph ranks.
 func (e *Engine) pairer(width int) (*pairing, error) {
 	p := &pairing{comm: e.Peers, ops: e.workers.team(), team: e.packers, shard: e.Shard, width: width, seed: e.Config.Seed}
-	p.most = PairsAtOnce
+	p.most = PairsInHand(e.Network)
 	var err error
 	if p.head, err = e.newLinkHead(); err != nil {
 		return nil, err
-	}
-	if p.head != nil {
-		p.most = max(FloatsAtOnce/int64(width), pieceOfPairs)
 	}
 	p.places, err = reach.New(e.Peers, e.Shard.Own, e.Shard.Vertices)
 	return p, err
@@ -181,6 +188,7 @@ func (p *pairing) learnEdges(train bool) error {
 	if err := p.fetch(p.ghosts); err != nil {
 		return err
 	}
+	p.count(p.ghosts, 0, train, p.shard.Directed)
 	in, own := p.shard.In, p.shard.NumOwn()
 	l := pairList{begin: in.Offsets, hi: own, others: in.Cols, edges: true, mirrored: !p.shard.Directed}
 	if l.mirrored {
@@ -216,6 +224,7 @@ func (p *pairing) learnDrawn(pass model.Pass) error {
 		if err != nil {
 			return err
 		}
+		p.count(set, 1, pass.Train, true)
 		p.learn(l, pass.Train)
 		if err := p.giveBack(set, pass.Train); err != nil {
 			return err
@@ -272,4 +281,26 @@ func (p *pairing) giveBack(set *reach.Set, train bool) error {
 		return nil
 	}
 	return set.Return(p.grad, p.grads, p.width)
+}
+
+// count counts what a training pass moves for a set: so many numbers by which each row is asked
+// for, the row as float32 and, where its gradient returns, that. Rows that come are counted and
+// not those that go, which over all ranks are as many.
+func (p *pairing) count(set *reach.Set, numbers int, train, returns bool) {
+	columns := numbers + p.width
+	if returns {
+		columns += p.width
+	}
+	if train {
+		p.moved += 4 * int64(columns) * int64(set.Len())
+	}
+}
+
+// takeMoved is what training has moved since the last call, in bytes. A nil pairing has moved
+// nothing.
+func (p *pairing) takeMoved() (bytes int64) {
+	if p != nil {
+		bytes, p.moved = p.moved, 0
+	}
+	return bytes
 }

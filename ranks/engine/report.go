@@ -18,7 +18,7 @@ func (t *trainer) report(line runfolder.Epoch) error {
 	for _, source := range t.sourcesOfGhosts() {
 		rows.Add(source.TakeStats())
 	}
-	stats = append(stats, float64(rows.RawBytes), float64(rows.SentBytes), float64(t.peaks.RSS()))
+	stats = append(stats, float64(rows.RawBytes), float64(rows.SentBytes), float64(t.peaks.RSS()), float64(t.pairing.takeMoved()))
 	var err error
 	if line.Staleness, err = t.stale.found(t.comm, line.Epoch); err != nil {
 		return err
@@ -39,6 +39,7 @@ func (t *trainer) report(line runfolder.Epoch) error {
 		line.GhostBytesRaw += int64(bytes[0])
 		line.GhostBytesSent += int64(bytes[1])
 		line.PeakRSSBytes = max(line.PeakRSSBytes, int64(bytes[2]))
+		line.PairBytes += int64(bytes[3])
 	}
 	return t.reporter.Epoch(line, spent)
 }

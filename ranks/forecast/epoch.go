@@ -22,11 +22,12 @@ type Epoch struct {
 	Tensor      float64 `json:"tensor_seconds"`
 	Gather      float64 `json:"gather_seconds"`
 	Codec       float64 `json:"codec_seconds"`
-	Rows        float64 `json:"row_seconds"`     // exchange of ghost rows
-	Weights     float64 `json:"weight_seconds"`  // exchange of weights and gradients
-	Exposed     float64 `json:"exposed_seconds"` // of rows, where own edges are gathered meanwhile
-	Sequential  float64 `json:"nopipe_seconds"`  // of an epoch without overlap
-	Overlapping float64 `json:"pipe_seconds"`    // with it
+	Rows        float64 `json:"row_seconds"`            // exchange of ghost rows
+	Pairs       float64 `json:"pair_seconds,omitempty"` // exchange of rows of pairs' ends, with link prediction
+	Weights     float64 `json:"weight_seconds"`         // exchange of weights and gradients
+	Exposed     float64 `json:"exposed_seconds"`        // of rows, where own edges are gathered meanwhile
+	Sequential  float64 `json:"nopipe_seconds"`         // of an epoch without overlap
+	Overlapping float64 `json:"pipe_seconds"`           // with it
 }
 
 // Compute is all of an epoch that is no communication.
@@ -48,8 +49,9 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	if f.Graph > 1 || f.Servers > 0 {
 		t.Weights = (1 + more) * f.weightSeconds(l)
 	}
-	t.Sequential = t.Compute() + t.Rows + t.Weights
-	t.Overlapping = t.Compute() + t.Exposed + t.Weights
+	t.Pairs = f.pairSeconds(parts, l)
+	t.Sequential = t.Compute() + t.Rows + t.Pairs + t.Weights
+	t.Overlapping = t.Compute() + t.Exposed + t.Pairs + t.Weights
 	return t
 }
 

@@ -1,8 +1,6 @@
 package forecast
 
 import (
-	"math"
-
 	"siafu/graph"
 	"siafu/graph/partition"
 	"siafu/graph/size"
@@ -15,7 +13,7 @@ import (
 // What is drawn is taken for its mean; what each chunk of pairs makes anew counts twice,
 // because the collector lets the heap double.
 func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph.LinkCounts) {
-	width, n := int64(f.Net.Dims[f.Net.Layers()]), max(f.Vertices, 1)
+	width, n := f.pairWidth(), max(f.Vertices, 1)
 	most := max(held.Val, held.Test, held.NotVal, held.NotTest)
 	m.add("held edges", Mapped, floats(2, held.Val+held.Test+held.NotVal+held.NotTest), floats(held.Val+held.Test, held.Ranked))
 	if !f.Predicts {
@@ -48,7 +46,8 @@ func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph
 	m.add("scores of pairs", Heap, scores, size.Product(12, min(share(size.Product(held.Test, held.Ranked)), scored)))
 }
 
-// metOf is how many of some vertices, among n, so many draws meet in the mean.
+// metOf is the mean of how many of some vertices, among n, so many draws meet.
 func metOf(draws, n, of int64) int64 {
-	return int64(float64(of) * -math.Expm1(-float64(draws)/float64(n)))
+	mean, _ := met(draws, n, of)
+	return int64(mean)
 }

@@ -57,3 +57,38 @@ func TestPairsTakeRowsOfOthers(t *testing.T) {
 		t.Errorf("a prediction: gradients of %d bytes", grads)
 	}
 }
+
+// Two hosts with half of everything each send as much as they get: the rows of edges in one
+// exchange, and for pairs that are drawn four one after another, nothing of which is hidden. On
+// one host there is no link between them.
+func TestPairsTakeTime(t *testing.T) {
+	const n = 20_000
+	for _, directed := range []bool{false, true} {
+		r := run(t, 2, 2, 0, "int8")
+		r.Vertices, r.Directed = n, directed
+		parts := make([]partition.RankReport, 2)
+		for k := range parts {
+			parts[k] = partition.RankReport{Vertices: n / 2, Edges: 60_000, Cut: 5000, Ghosts: 3000, SendRows: 3000, SendTo: []int64{3000, 3000}}
+			parts[k].SendTo[k] = 0
+		}
+		l := Link{Bandwidth: 1e6, Latency: 0.001, RanksPerHost: 1, Copy: 1e9}
+		without := New(r).Epoch(parts, Rates{}, l)
+		r.Links = &graph.LinkCounts{Train: 60_000, Val: 10, Test: 10, NotVal: 10, NotTest: 10}
+		f, exchanges := New(r), 5.
+		if directed {
+			exchanges++
+		}
+		e, sent := f.Epoch(parts, Rates{}, l), float64(f.PairTraffic(parts).Sent)
+		want := (sent/2+8)/(PayloadShare*l.Bandwidth) + exchanges*l.Latency
+		if math.Abs(e.Pairs-want) > 1e-4*want { // whole rows, of thousands
+			t.Errorf("directed %t: %g s, want %g", directed, e.Pairs, want)
+		}
+		if more := e.Overlapping - without.Overlapping; math.Abs(more-e.Pairs) > 1e-9 || without.Pairs != 0 || e.Sequential-without.Sequential < more-1e-9 {
+			t.Errorf("directed %t: an epoch takes %g s more with pairs of %g s", directed, more, e.Pairs)
+		}
+		l.RanksPerHost = 2
+		if here, want := f.Epoch(parts, Rates{}, l).Pairs, (sent+16)/l.Copy; math.Abs(here-want) > 1e-4*want {
+			t.Errorf("directed %t: on one host %g s, want %g", directed, here, want)
+		}
+	}
+}

@@ -50,6 +50,7 @@ type Epoch struct {
 	WaitSeconds       float64            `json:"wait_seconds"`      // without a task, waiting for others; the same
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
+	PairBytes         int64              `json:"pair_bytes,omitempty"`     // of link prediction, for the ends of pairs
 	PeakRSSBytes      int64              `json:"peak_rss_bytes,omitempty"` // of the largest rank's process up to then, where ranks train in step
 	Staleness         *Staleness         `json:"staleness,omitempty"`      // where it was measured
 	Late              *Late              `json:"late,omitempty"`           // in bounded asynchrony
