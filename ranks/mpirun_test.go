@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -188,6 +189,32 @@ func TestMpirunInBatches(t *testing.T) {
 		outside := readRun(t, out)
 		if !bytes.Equal(outside.model, inside.model) {
 			t.Errorf("%s: model.safetensors differs between processes and goroutines", batch)
+		}
+	}
+}
+
+// Links, too: rows of any pairs, and sums that go in pieces, be edges there both ways or not.
+func TestMpirunLinks(t *testing.T) {
+	siafu := program(t)
+	for _, directed := range []bool{false, true} {
+		data := linked(t, directed)
+		c := quick(t)
+		c.Epochs, c.Ranks, c.Servers = 4, 3, 0
+		inside := train(t, c, data)
+		out := filepath.Join(t.TempDir(), "run")
+		cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--defaults", "fixed", "--epochs", "4", "--servers", "0", "--out", out, "--quiet")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		outside := readRun(t, out)
+		sameLosses(t, "mpirun", outside.losses(), inside.losses(), 0)
+		if !bytes.Equal(outside.model, inside.model) || !reflect.DeepEqual(outside.Summary.Metrics, inside.Summary.Metrics) {
+			t.Errorf("directed %t: the model or its metrics differ between processes and goroutines", directed)
+		}
+		for i, e := range outside.Epochs {
+			if e.PairBytes != inside.Epochs[i].PairBytes || e.PairBytes == 0 {
+				t.Errorf("directed %t: epoch %d sends %d bytes for pairs, within a process %d", directed, e.Epoch, e.PairBytes, inside.Epochs[i].PairBytes)
+			}
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (p *pairing) evaluate() error {
 			p.found.auc[split], p.found.counted = *m.ROCAUC, 1
 		}
 	}
-	p.hand.counts.total(&p.seen)
+	p.hand.counts.total(p.seen)
 	if err := world.SumInt64s(p.comm, p.seen[:]); err != nil {
 		return err
 	}

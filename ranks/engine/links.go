@@ -37,17 +37,17 @@ type pairing struct {
 	drawn  []int64 // own vertex v has the drawn pairs drawn[v]..drawn[v+1]-1 [own+1]
 	chunks int     // of pairs that are drawn, on each rank
 
-	z, room  []float32           // rows of the last pass [own x width], and room for them
-	x        []float32           // these, and behind them those of other ranks that are in hand
-	grad     []float32           // [own x width]
-	grads    []float32           // of rows of other ranks
-	head     *linkHead           // nil where the dot product scores pairs
-	most     int64               // pairs in hand, about
-	weights  []float32           // of the head, in those of the network
-	hand     hand                // room of the pairs that are in hand
-	seen     objective.Histogram // of the scores of an evaluation
-	counting bool                // this pass is an evaluation
-	moved    int64               // bytes that training has brought and returned since they were taken
+	z, room  []float32            // rows of the last pass [own x width], and room for them
+	x        []float32            // these, and behind them those of other ranks that are in hand
+	grad     []float32            // [own x width]
+	grads    []float32            // of rows of other ranks
+	head     *linkHead            // nil where the dot product scores pairs
+	most     int64                // pairs in hand, about
+	weights  []float32            // of the head, in those of the network
+	hand     hand                 // room of the pairs that are in hand
+	seen     *objective.Histogram // of the scores of an evaluation, by itself: MPI takes no memory that Go pointers lie beside
+	counting bool                 // this pass is an evaluation
+	moved    int64                // bytes that training has brought and returned since they were taken
 	found    linkFindings
 }
 
@@ -113,7 +113,7 @@ func (e *Engine) pairs(a *mapped.Arena) (*pairing, error) {
 
 // pairer is who scores pairs of any vertices. Collective over the graph ranks.
 func (e *Engine) pairer(width int) (*pairing, error) {
-	p := &pairing{comm: e.Peers, ops: e.workers.team(), team: e.packers, shard: e.Shard, width: width, seed: e.Config.Seed}
+	p := &pairing{seen: new(objective.Histogram), comm: e.Peers, ops: e.workers.team(), team: e.packers, shard: e.Shard, width: width, seed: e.Config.Seed}
 	p.most = PairsInHand(e.Network)
 	var err error
 	if p.head, err = e.newLinkHead(); err != nil {
