@@ -49,7 +49,7 @@ func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) er
 func (e *Engine) sampling() sample.Options {
 	return sample.Options{
 		Comm: e.Peers, Shard: e.Shard, Seed: e.Config.Seed, Fanouts: e.Config.Batching().Fanouts, Team: e.packers,
-		Self: e.Config.Model == "gcn" || e.Config.Model == "gin", Along: e.along(),
+		Self: selfSampled(e.Config.Model), Along: e.along(),
 	}
 }
 
@@ -79,6 +79,36 @@ func Drawn(c config.Config, vertices int64, have shard.Counts) []int {
 	}
 	return most
 }
+
+// DrawnBlock is what a layer of a drawn step gathers along: so many edges between so many rows.
+type DrawnBlock struct{ Rows, Edges int64 }
+
+// DrawnEdges are the blocks of a step of at most so many rows, by layer from the input on, or the
+// one that all layers of joined clusters share. Vertices are taken to have as many neighbours as
+// they have in the mean, and all those of clusters to be in the step.
+func DrawnEdges(c config.Config, have shard.Counts, most []int) []DrawnBlock {
+	b, rows := c.Batching(), int64(most[0])
+	of := func(rows, edges int64) int64 {
+		return int64(float64(rows) / float64(max(have.Vertices, 1)) * float64(edges))
+	}
+	if b.Kind == config.Cluster {
+		return []DrawnBlock{{rows, of(rows, have.Edges-have.Cut)}}
+	}
+	blocks := make([]DrawnBlock, len(b.Fanouts))
+	for k, more := range most[1:] {
+		l, edges := len(blocks)-1-k, of(rows, have.Edges)
+		if selfSampled(c.Model) {
+			edges += rows
+		}
+		edges = min(edges, rows*int64(b.Fanouts[l]))
+		rows += int64(more)
+		blocks[l] = DrawnBlock{rows, edges}
+	}
+	return blocks
+}
+
+// selfSampled tells whether a vertex is one of its own neighbours.
+func selfSampled(network string) bool { return network == "gcn" || network == "gin" }
 
 // clusterSlack is how many times its share of vertices a cluster may get.
 const clusterSlack = 1.05

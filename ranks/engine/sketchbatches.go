@@ -85,38 +85,29 @@ func (e *Engine) sketchTurns(net *model.Network, most []int, a *mapped.Arena) *m
 	return model.NewStore(net, r.vertices(r.packed.Rows), kept(e.Config), e.workers.teams[0], a.For(Activations))
 }
 
-// sketchDrawn makes what steps need that are drawn, as if no two samples of a step were
-// the same vertex, and every vertex had as many neighbours as it may sample.
+// sketchDrawn makes what steps need that are drawn. Values have room for the largest step that
+// can be, and take what is foretold of them. Of the rest a run makes in each step what that has
+// drawn, and tells the most: it is foretold as if no two samples of a step were the same vertex,
+// which is the case where there are few, and is too much where a graph is small.
 func (e *Engine) sketchDrawn(c shard.Counts, a *mapped.Arena) {
 	b, most, net := e.Config.Batching(), Drawn(e.Config, e.Shard.Vertices, c), e.batchNetwork()
 	store := e.sketchTurns(net, most, a)
-	blocks, rows := make([]graphwork.Block, len(net.Layers)), most[0]
 	along := e.along()
-	block := func(n, edges int) graphwork.Block {
-		mapped.Make[float32](a.For(BatchEdges), (n+edges)*along.EdgeDim)
+	var blocks []graphwork.Block
+	for _, n := range DrawnEdges(e.Config, c, most) {
+		// What edges bring along is where the sample has it, on the heap.
 		head := shard.Shard{Parts: 1, Directed: true, Weighted: along.Weighted, EdgeDim: along.EdgeDim}
-		if head.Weighted {
-			mapped.Make[float32](a.For(BatchEdges), 2*n+edges)
-		}
-		counts := shard.Counts{Vertices: int64(n), Edges: int64(edges)}
-		return graphwork.Block{Shard: shard.Sketch(head, counts, false, mapped.NewSketch())}
+		counts := shard.Counts{Vertices: n.Rows, Edges: n.Edges}
+		blocks = append(blocks, graphwork.Block{Shard: shard.Sketch(head, counts, false, mapped.NewSketch())})
 	}
 	if b.Kind == config.Cluster {
 		sample.SketchClusters(e.Shard, a)
-		blocks = slices.Repeat([]graphwork.Block{block(rows, int(float64(rows)*mean(c)))}, len(blocks))
+		blocks = slices.Repeat(blocks, len(net.Layers))
 	} else {
 		sample.Sketch(e.sampling(), a)
-		for k := range blocks {
-			l, inner := len(blocks)-1-k, rows
-			rows += most[k+1]
-			blocks[l] = block(rows, int(float64(inner)*min(mean(c), float64(b.Fanouts[l]))))
-		}
 	}
 	graphwork.NewBlocks(store, blocks, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], a.For(BatchEdges))
 }
-
-// mean is the neighbours of a vertex and itself.
-func mean(c shard.Counts) float64 { return 1 + float64(c.Edges)/float64(max(c.Vertices, 1)) }
 
 // widest is the width of the widest rows that a network gathers.
 func widest(n *model.Network) (width int) {

@@ -92,7 +92,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 			m.add("samples of a step", Heap, size.Product(int64(rows), int64(d+1), 16))
 		}
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, each.PerNonZero))
-		m.add(intervalsOfBatches, Array, size.Product(int64(c.IntervalsOf(f.Net, rows, 0)), each.Fixed))
+		f.ofBatches(m, c.IntervalsOf(f.Net, rows, 0))
 		m.add(intervals, Heap, size.Product(int64(batches), int64(c.IntervalsOf(f.Net, rows, 0)), intervalBytes))
 	}
 	if stand != model.Forward {
@@ -127,20 +127,40 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 // heap rows with what is known of them, and edges as they are drawn and as they are
 // gathered along.
 func (f *Forecast) drawn(m *Memory, p partition.RankReport, c config.Config) {
-	b, rows, edges, count := c.Batching(), int64(0), int64(0), 0
-	for k, n := range engine.Drawn(c, f.Vertices, p) {
-		rows, count = rows+int64(n), count+c.IntervalsOf(f.Net, n, 0)
-		if l := len(b.Fanouts) - 1 - k; l >= 0 {
-			edges = size.Sum(edges, size.Product(rows, int64(min(b.Fanouts[l], int(1+p.Edges/max(p.Vertices, 1))))))
-		}
+	b, most, count := c.Batching(), engine.Drawn(c, f.Vertices, p), 0
+	for _, n := range most {
+		count += c.IntervalsOf(f.Net, n, 0)
+	}
+	var rows, edges, largest int64
+	for _, block := range engine.DrawnEdges(c, p, most) {
+		rows, edges, largest = max(rows, block.Rows), size.Sum(edges, block.Edges), max(largest, block.Edges)
 	}
 	if b.Kind == config.Cluster {
-		edges = size.Product(rows, 1+p.Edges/max(p.Vertices, 1)) / int64(b.Clusters) * int64(b.Joined)
 		m.add("cutting clusters", Scratch, size.Product(24, p.Edges-p.Cut), size.Product(64, p.Vertices)) // edges, those of smaller graphs, and gains
 	}
 	m.add("samples of a step", Heap, size.Product(rows, 64), size.Product(edges, 16))
-	m.add(intervalsOfBatches, Array, size.Product(int64(count), f.batch.Fixed))
+	f.brought(m, rows, edges, largest)
+	f.ofBatches(m, count)
 	m.add(intervals, Heap, size.Product(int64(count), intervalBytes))
+}
+
+// ofBatches appends what so many intervals of mini-batches have by themselves: not the weights,
+// which are those of the trainer.
+func (f *Forecast) ofBatches(m *Memory, count int) {
+	weights := size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
+	m.add(intervalsOfBatches, Array, size.Product(int64(count), max(f.batch.Fixed-weights, 0)))
+}
+
+// brought appends the weights and features that the edges of a step bring along: as layers read
+// them, with means for the rows, and as those of the largest layer are answered for. Lists that
+// grow have a quarter to spare, and the heap doubles before what steps leave behind is collected.
+func (f *Forecast) brought(m *Memory, rows, edges, largest int64) {
+	each := int64(f.Net.Design.EdgeDim)
+	kept := size.Sum(floats(edges, each), floats(rows, each))
+	if f.Weighted && f.Net.Weighs() {
+		each, kept = each+1, size.Sum(kept, floats(edges))
+	}
+	m.add("what edges of a step bring along", Heap, kept+kept/4, size.Product(2, floats(largest, each)))
 }
 
 // sketch appends the files that a rank maps and the arrays that its engine makes,

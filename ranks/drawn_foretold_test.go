@@ -1,0 +1,57 @@
+package ranks
+
+import (
+	"testing"
+
+	"siafu/graph"
+	"siafu/ranks/forecast"
+)
+
+// brought is a graph all of whose vertices train, about 16 neighbours each, whose edges have so many features.
+func brought(t *testing.T, n, dim int) string {
+	c := randomContent(n, 4)
+	var pairs graph.EdgePairs
+	for v := range n {
+		c.Split[v] = graph.SplitTrain
+		for k := range 8 {
+			pairs = append(pairs, uint32(v), uint32((v+1+(v*v+37*k*k)%(n-1))%n))
+		}
+	}
+	c.Edges = described{pairs, dim}
+	return write(t, c)
+}
+
+// Where draws decide nothing, arrays of drawn steps are foretold as they come: all clusters in
+// one step, and all vertices with all their neighbours. Edges' features are no arrays of a run.
+func TestStepsOfEverythingAreForetold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		batch, model string
+		ranks, dim   int
+	}{
+		"clusters":                  {"cluster:1", "gatv2", 1, 100},
+		"clusters of ranks":         {"cluster:1", "gatv2", 3, 10},
+		"joined clusters":           {"cluster:4,4", "gatv2", 2, 10},
+		"neighbours":                {"neighbor:1000,1000,1000", "gatv2", 1, 100},
+		"neighbours, few features":  {"neighbor:1000,1000,1000", "gatv2", 1, 1},
+		"neighbours, and itself":    {"neighbor:1000,1000,1000", "gcn", 1, 0},
+		"neighbours without itself": {"neighbor:1000,1000,1000", "sage", 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := brought(t, 600, max(tc.dim, 1))
+			if tc.dim == 0 {
+				data = brought(t, 600, 0)
+			}
+			c := inBatches(t, tc.ranks, 1)
+			c.Model, c.Batch, c.Layers, c.Hidden, c.Epochs, c.PreAggregate = tc.model, tc.batch, 3, 8, 2, "off"
+			run := train(t, c, data).Summary
+			f, parts := foreseen(t, c, data, tc.ranks, 0)
+			for rank, got := range run.PerRank {
+				// Arrays of one term may be rounded up together.
+				if want := f.GraphRank(rank, parts[rank]); max(got.ArrayBytes-want.Of(forecast.Array), want.Of(forecast.Array)-got.ArrayBytes) > 1024 {
+					t.Errorf("rank %d made arrays of %d bytes, foretold were %d: %+v", rank, got.ArrayBytes, want.Of(forecast.Array), want)
+				}
+			}
+		})
+	}
+}
