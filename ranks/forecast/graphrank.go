@@ -136,6 +136,7 @@ func (f *Forecast) drawn(m *Memory, p partition.RankReport, c config.Config) {
 		rows, edges, largest = max(rows, block.Rows), size.Sum(edges, block.Edges), max(largest, block.Edges)
 	}
 	if b.Kind == config.Cluster {
+		largest = 0                                                                                       // nobody is asked for them
 		m.add("cutting clusters", Scratch, size.Product(24, p.Edges-p.Cut), size.Product(64, p.Vertices)) // edges, those of smaller graphs, and gains
 	}
 	m.add("samples of a step", Heap, size.Product(rows, 64), size.Product(edges, 16))
@@ -152,15 +153,16 @@ func (f *Forecast) ofBatches(m *Memory, count int) {
 }
 
 // brought appends the weights and features that the edges of a step bring along: as layers read
-// them, with means for the rows, and as those of the largest layer are answered for. Lists that
-// grow have a quarter to spare, and the heap doubles before what steps leave behind is collected.
-func (f *Forecast) brought(m *Memory, rows, edges, largest int64) {
+// them, with means for the rows, and as samples of answered of them travel, half of them once
+// more. Lists that grow have a quarter to spare, and the heap doubles before what steps leave
+// behind is collected.
+func (f *Forecast) brought(m *Memory, rows, edges, answered int64) {
 	each := int64(f.Net.Design.EdgeDim)
 	kept := size.Sum(floats(edges, each), floats(rows, each))
 	if f.Weighted && f.Net.Weighs() {
 		each, kept = each+1, size.Sum(kept, floats(edges))
 	}
-	m.add("what edges of a step bring along", Heap, kept+kept/4, size.Product(2, floats(largest, each)))
+	m.add("what edges of a step bring along", Heap, size.Product(2, kept+kept/4), size.Product(3, floats(answered, each)))
 }
 
 // sketch appends the files that a rank maps and the arrays that its engine makes,
