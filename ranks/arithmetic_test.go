@@ -116,6 +116,7 @@ func TestOptionsElsewhere(t *testing.T) {
 		"two servers":     func(c *Config) string { c.Ranks, c.Servers = 4, 2; return undirected },
 		"previous":        func(c *Config) string { c.Refresh, c.Codec = "previous", "int8"; return undirected },
 		"previous, gat":   func(c *Config) string { c.Refresh, c.Model, c.Dropout = "previous", "gat", 0.2; return directed },
+		"previous, gatv2": func(c *Config) string { c.Refresh, c.Model, c.Heads = "previous", "gatv2", 2; return directed },
 		"smoothed":        func(c *Config) string { c.Refresh, c.Model = "previous:GF0.5", "gat"; return directed },
 		"every":           func(c *Config) string { c.Refresh, c.PreAggregate = "every:2,1", "on"; return undirected },
 		"sample":          func(c *Config) string { c.Refresh, c.Codec = "sample:0.5", "int8"; return undirected },

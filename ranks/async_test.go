@@ -34,9 +34,6 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for i, kind := range model.Kinds() {
-			if (model.Spec{Kind: kind}).Dynamic() {
-				continue // it is refused
-			}
 			base := fifty(t, 0.3)
 			base.Model, base.LR, base.EvalEvery, base.Heads = kind, 0.005, 1, 2
 			want := train(t, base, data)
@@ -61,7 +58,7 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 // any bound, and what it reads is of its own epoch.
 func TestAsyncThatLingersIsSynchronous(t *testing.T) {
 	data := generated(t, true)
-	for s, kind := range []string{"gcn", "sage", "gat", "sage-max", "sage-pool"} {
+	for s, kind := range []string{"gcn", "sage", "gat", "sage-max", "sage-pool", "gatv2"} {
 		c := fifty(t, 0)
 		c.Model, c.LR, c.EvalEvery, c.Heads, c.Epochs, c.Ranks, c.Servers, c.Intervals = kind, 0.005, 1, 2, 20, 4, s%2, 3
 		want := train(t, c, data)
@@ -185,7 +182,7 @@ func TestAsyncUnderHostileDelivery(t *testing.T) {
 		c := asynchronous(quick(t), rng.IntN(3), 1+rng.IntN(4))
 		graphRanks := 2 + rng.IntN(4)
 		c.Servers = rng.IntN(min(graphRanks, 3) + 1)
-		c.Model = []string{"gcn", "sage", "gin", "gat"}[seed%4]
+		c.Model = []string{"gcn", "sage", "gin", "gat", "gatv2"}[seed%5]
 		c.Epochs, c.Dropout, c.Layers, c.LR = 30, 0, 1+rng.IntN(3), 0.01
 		t.Run(fmt.Sprintf("seed=%d %s s=%d intervals=%d ranks=%d servers=%d", seed, c.Model, c.Staleness, c.Intervals, graphRanks, c.Servers), func(t *testing.T) {
 			err := launch(graphRanks+c.Servers, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {

@@ -65,9 +65,6 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 				if (i+m+r)%2 > 0 && !hosttest.Big() {
 					continue // each kind meets each mode, and each number of ranks
 				}
-				if (model.Spec{Kind: kind}).Dynamic() && mode == "async" {
-					continue // it is refused
-				}
 				t.Run(fmt.Sprintf("%s/%s/ranks=%d", kind, mode, ranks), func(t *testing.T) {
 					c := quick(t)
 					c.Model, c.Mode, c.Ranks, c.Servers = kind, mode, ranks, 0

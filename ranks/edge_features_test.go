@@ -138,6 +138,22 @@ func TestDrawnEdgeFeatures(t *testing.T) {
 	}
 }
 
+// Nothing is old where nobody is late, nor where a rank is alone: with features of edges, and
+// with weights, bounded asynchrony and a rank at its own pace train as in step.
+func TestEdgesOutOfStepAsInStep(t *testing.T) {
+	for name, data := range map[string]string{"features": describedGraph(t, true, 3), "weights": weightedGraph(t, true)} {
+		c := fifty(t, 0)
+		c.Model, c.Heads, c.LR, c.Epochs, c.EvalEvery, c.Ranks, c.Servers, c.Intervals = "gatv2", 2, 0.005, 15, 1, 4, 0, 3
+		want := train(t, c, data).losses()
+		lingers := asynchronous(c, 1, 3)
+		lingers.Linger, lingers.Out = 1e6, c.Out+"-async"
+		sameLosses(t, name+", asynchronous", train(t, lingers, data).losses(), want, 1e-4)
+		alone := freely(c, 1, 1, "every:3")
+		alone.Out = c.Out + "-free"
+		sameLosses(t, name+", free", train(t, alone, data).losses(), want, 1e-4)
+	}
+}
+
 // What does not take features of edges says so, and a network that has been trained with some
 // predicts nothing with fewer.
 func TestEdgeFeaturesRefused(t *testing.T) {

@@ -31,9 +31,6 @@ func TestFreeOfOneRankIsSynchronous(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for _, kind := range model.Kinds() {
-			if (model.Spec{Kind: kind}).Dynamic() {
-				continue // it is refused
-			}
 			base := fifty(t, 0)
 			base.Model, base.LR, base.EvalEvery, base.Heads = kind, 0.005, 1, 2
 			want := train(t, base, data)
@@ -73,7 +70,7 @@ func TestFreeUnderHostileDelivery(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		graphRanks := 1 + rng.IntN(5)
 		c := freely(quick(t), graphRanks, rng.IntN(2), []string{"always", "every:3"}[rng.IntN(2)])
-		c.Model = []string{"gcn", "sage", "gin", "gat"}[seed%4]
+		c.Model = []string{"gcn", "sage", "gin", "gat", "gatv2"}[seed%5]
 		c.Epochs, c.Dropout, c.Layers, c.LR, c.CheckpointEvery = 30, 0, 1+rng.IntN(2), 0.03, "11e"
 		if c.Model == "gin" { // whose sums of neighbours let stale steps of that length end in rectifiers that never recover
 			c.LR = 0.01

@@ -107,7 +107,7 @@ func TestMpirunEqualsInProcessWithEdgeFeatures(t *testing.T) {
 func TestMpirunAsync(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
-	for i, kind := range []string{"gcn", "gat", "sage"} {
+	for i, kind := range []string{"gcn", "gat", "sage", "gatv2"} {
 		t.Run(kind, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "run")
 			cmd := mpitest.Mpirun(t, 4+i, siafu, "train", data, "--epochs", "15", "--dropout", "0", "--model", kind,

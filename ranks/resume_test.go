@@ -56,6 +56,8 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		"previous":        func(c *Config) { c.Ranks, c.Refresh = 4, "previous" },
 		"previous, s2":    func(c *Config) { c.Ranks, c.Refresh, c.Codec, c.Mode = 4, "previous", "s2", "nopipe" },
 		"smoothed":        func(c *Config) { c.Ranks, c.Refresh, c.Model = 3, "previous:GF0.9", "gat" },
+		"gatv2, previous": func(c *Config) { c.Model, c.Heads, c.Ranks, c.Refresh = "gatv2", 2, 3, "previous" },
+		"gatv2, every":    func(c *Config) { c.Model, c.Heads, c.Ranks, c.Refresh = "gatv2", 2, 3, "every:4,1" },
 		"every":           func(c *Config) { c.Ranks, c.Refresh, c.EvalEvery = 4, "every:4", 3 },
 		"every, late":     func(c *Config) { c.Ranks, c.Refresh, c.GhostGradients = 4, "every:6,5", "no" },
 		"sample":          func(c *Config) { c.Ranks, c.Refresh, c.Codec = 4, "sample:0.3", "int4+ef" },
@@ -64,6 +66,10 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		"drift":           func(c *Config) { c.Ranks, c.Refresh, c.Dropout = 4, "drift:0.02,7", 0 },
 		"age":             func(c *Config) { c.Ranks, c.Refresh, c.Model = 4, "age:4,0.9", "gin" },
 		"int4+ef":         func(c *Config) { c.Ranks, c.Codec = 4, "int4+ef" },
+		"gatv2, async": func(c *Config) {
+			*c = asynchronous(*c, 1, 1)
+			c.Model, c.Heads, c.Ranks, c.Servers = "gatv2", 2, 2, 1
+		},
 		"one interval async": func(c *Config) {
 			*c = asynchronous(*c, 1, 1)
 			c.Ranks, c.Servers = 2, 1

@@ -59,24 +59,14 @@ func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 	return net
 }
 
-// checkDynamic refuses what does not go together with attention whose way back needs the
-// weights of the pass, and rows of all ghosts: those that have not come would be attended to.
+// checkDynamic refuses ghosts that are not there, with attention whose scores are made of whole
+// rows: there is no score by which one is left out, and zeros would be attended to.
 func (c *Config) checkDynamic() error {
-	if !c.kind().Dynamic() {
+	if !c.kind().Dynamic() || c.Ghosts().Name != refresh.NameSample {
 		return nil
 	}
-	refuse := func(flag, value string) error {
-		return fault.New(fault.Usage, "train", "", "--model=%s with --%s=%s", c.Model, flag, value).
-			Then("leave --%s out, or choose gat: this attention needs the rows and the weights of one epoch", flag)
-	}
-	if c.Mode == "async" || c.Mode == Free {
-		return refuse("mode", c.Mode)
-	}
-	switch c.Ghosts().Name {
-	case refresh.NameAlways, refresh.NameNever, refresh.NameAuto:
-		return nil
-	}
-	return refuse("refresh", c.Refresh)
+	return fault.New(fault.Usage, "train", "", "--model=%s with --refresh=%s", c.Model, c.Refresh).
+		Then("choose gat, or another policy: this attention has no score by which a ghost that is not drawn could be left out")
 }
 
 // IgnoredWeights says which weights and features of edges make no difference to a run's

@@ -98,7 +98,7 @@ func (f *async) whole(worker int, t schedule.Task) error {
 	ops, l, at := f.workers.teams[worker], f.layers[t.Layer], slotOf(t)
 	if t.Stage == schedule.GhostGrads {
 		room := f.ghosts.Room(at)
-		f.graph.Enter(l, model.Pass{Epoch: t.Epoch, Train: true}, f.intervals[0].frame.Weights)
+		f.graph.Enter(l, model.Pass{Epoch: t.Epoch, Train: true}, f.intervals[0].frame.Weights) // where shown, not read
 		f.graph.GhostGrads(ops, l, 0, room)
 		return f.ghosts.Offer(at, room, 0, room.Rows)
 	}

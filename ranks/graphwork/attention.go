@@ -22,7 +22,8 @@ type attention struct {
 	// attended to them, packed, and [own x heads] for an Ops that goes back along the
 	// edges of targets too.
 	back  struct{ r, lse, dots, packed kernels.Mat }
-	shape kernels.Attention       // without dropout and weights
+	shape kernels.Attention // without dropout and weights
+	shown shown
 	self  kernels.Vector[float32] // features of self loops [own x EdgeDim], where the layer takes some
 	drop  *model.Dropout
 	// For gradients of ghosts, which are no interval's.
@@ -48,15 +49,19 @@ func (w *Work) attend(l *Layer, at int, layer model.Attended, o Options) {
 	if _, ok := w.ops.(kernels.SignedAttention); !ok || w.store.Backward(at, model.Signed).IsNil() {
 		l.back.r, l.back.lse, l.back.dots = room(l.shape.Near()), room(l.heads), room(l.heads)
 	}
+	if l.shape.Dynamic && o.Apart {
+		w.show(l)
+	}
 	l.self = w.selfFeatures()
 }
 
-// Enter says which pass the calls of GhostGrads that follow belong to, and its weights.
+// Enter says which pass the calls of GhostGrads that follow belong to, and its weights, which
+// nobody reads where intervals have shown theirs.
 func (w *Work) Enter(l *Layer, p model.Pass, weights kernels.Mat) {
 	if l.heads == 0 {
 		return
 	}
-	l.whole = l.layer.Attention(weights)
+	l.whole = l.shown.in(l.layer.Attention(weights))
 	l.whole.Drop = l.drop.Mask(p, w.store.LocalIDs(), &l.mask)
 }
 
@@ -124,6 +129,7 @@ func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 		o.PackGrad(l.shape, b.packed, i.Lo, i.backward(model.Scores), i.rows(l.lse), dots)
 		return
 	}
+	l.shown.publish(i, l.layer.Attention(i.Frame.Weights))
 	i.Ops.Copy(i.rows(b.r), i.backward(model.Scores))
 	i.Ops.Copy(i.rows(b.lse), i.rows(l.lse))
 	i.Ops.RowDots(i.rows(b.dots), grads, i.rows(l.gathered))
@@ -156,7 +162,7 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 	if !i.Sources {
 		edges = l.loops(i, edges)
 	}
-	i.Ops.AttentionGradSrc(at, dst, l.from(i.Ops, edges), i.Lo, l.along.shard.NumOwn(), i.rows(l.Again), l.known())
+	i.Ops.AttentionGradSrc(l.shown.in(at), dst, l.from(i.Ops, edges), i.Lo, l.along.shard.NumOwn(), i.rows(l.Again), l.known())
 	if i.Sources { // they have attended to nobody
 		i.Ops.Clear(scores)
 		if !along.IsNil() {
