@@ -7,6 +7,8 @@ import "math"
 //	dst[r] = z[r] / max(‖z[r]‖, 1e-12)
 //	grad[r] = (g[r] - y (y·g[r])) / ‖z[r]‖,  y = z[r]/‖z[r]‖; 0 where the norm is no larger than 1e-12
 //
+// In the unit ball rows whose norm is no larger than 1 stay as they are, and so do their gradients.
+//
 // Variant: a row is one worker's, its sums are float64, and the way back makes y again from z.
 //
 // Design note: beneath 1e-12 the quotient's own derivative is 1e12, which PyTorch gives a row of
@@ -17,27 +19,29 @@ const leastNorm = 1e-12
 
 // Units is an Ops that divides rows by their norms.
 type Units interface {
-	// UnitRows is dst = the rows of z, of the same shape, divided by their norms. dst may be z.
-	UnitRows(dst, z Mat)
+	// UnitRows is dst = the rows of z, of the same shape, divided by their norms; with ball, by
+	// those above 1. dst may be z.
+	UnitRows(dst, z Mat, ball bool)
 	// UnitRowsGrad is dst, the gradient of z, from that of the quotients, g. dst may be g.
-	UnitRowsGrad(dst, g, z Mat)
+	UnitRowsGrad(dst, g, z Mat, ball bool)
 }
 
 // UnitRows implements Units.
-func (t *Team) UnitRows(dst, z Mat) {
+func (t *Team) UnitRows(dst, z Mat, ball bool) {
 	fit(alike(dst, z))
-	do(t, &t.slots.units, unitsTask{dst: dst.Host(), z: z.Host(), cols: dst.Cols}, dst.Rows, rowGrain(dst.Cols))
+	do(t, &t.slots.units, unitsTask{dst: dst.Host(), z: z.Host(), cols: dst.Cols, ball: ball}, dst.Rows, rowGrain(dst.Cols))
 }
 
 // UnitRowsGrad implements Units.
-func (t *Team) UnitRowsGrad(dst, g, z Mat) {
+func (t *Team) UnitRowsGrad(dst, g, z Mat, ball bool) {
 	fit(alike(dst, g) && alike(dst, z))
-	do(t, &t.slots.units, unitsTask{dst.Host(), g.Host(), z.Host(), dst.Cols, true}, dst.Rows, rowGrain(dst.Cols))
+	do(t, &t.slots.units, unitsTask{dst.Host(), g.Host(), z.Host(), dst.Cols, ball, true}, dst.Rows, rowGrain(dst.Cols))
 }
 
 type unitsTask struct {
 	dst, g, z []float32
 	cols      int
+	ball      bool
 	back      bool
 }
 
@@ -45,13 +49,19 @@ func (k *unitsTask) chunk(lo, hi int) {
 	for r := lo; r < hi; r++ {
 		dst, z := rowOf(k.dst, r, k.cols), rowOf(k.z, r, k.cols)
 		norm := math.Sqrt(dot64(z, z))
-		if k.back {
+		switch {
+		case k.ball && norm <= 1:
+			if k.back {
+				z = rowOf(k.g, r, k.cols)
+			}
+			copy(dst, z)
+		case k.back:
 			unitGrad(dst, rowOf(k.g, r, k.cols), z, norm)
-			continue
-		}
-		norm = max(norm, leastNorm)
-		for j, v := range z {
-			dst[j] = float32(float64(v) / norm)
+		default:
+			norm = max(norm, leastNorm)
+			for j, v := range z {
+				dst[j] = float32(float64(v) / norm)
+			}
 		}
 	}
 }

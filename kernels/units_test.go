@@ -19,8 +19,8 @@ func TestUnitRows(t *testing.T) {
 		if rows > 1 {
 			clear(z[cols : 2*cols])
 		}
-		one, grad := unitRows(t, 1, rows, cols, z, g)
-		if three, back := unitRows(t, 3, rows, cols, z, g); !slices.Equal(three, one) || !slices.Equal(back, grad) {
+		one, grad := unitRows(t, 1, rows, cols, z, g, false)
+		if three, back := unitRows(t, 3, rows, cols, z, g, false); !slices.Equal(three, one) || !slices.Equal(back, grad) {
 			t.Errorf("%d x %d: three workers make other bits than one", rows, cols)
 		}
 		for r := range rows {
@@ -49,18 +49,52 @@ func TestUnitRows(t *testing.T) {
 
 // unitRows are z's rows divided and the gradient of g, in place after a run into other matrices,
 // which has to make the same.
-func unitRows(t *testing.T, workers, rows, cols int, z, g []float32) (out, grad []float32) {
+func unitRows(t *testing.T, workers, rows, cols int, z, g []float32, ball bool) (out, grad []float32) {
 	team := kernels.NewTeam(workers)
 	defer team.Close()
 	mat := func(x []float32) kernels.Mat { return kernels.HostMat(rows, cols, x) }
 	apart, slope := make([]float32, rows*cols), make([]float32, rows*cols)
-	team.UnitRows(mat(apart), mat(z))
-	team.UnitRowsGrad(mat(slope), mat(g), mat(z))
+	team.UnitRows(mat(apart), mat(z), ball)
+	team.UnitRowsGrad(mat(slope), mat(g), mat(z), ball)
 	out, grad = slices.Clone(z), slices.Clone(g)
-	team.UnitRowsGrad(mat(grad), mat(grad), mat(z))
-	team.UnitRows(mat(out), mat(out))
+	team.UnitRowsGrad(mat(grad), mat(grad), mat(z), ball)
+	team.UnitRows(mat(out), mat(out), ball)
 	if !slices.Equal(out, apart) || !slices.Equal(grad, slope) {
 		t.Errorf("%d x %d: in place it is something else", rows, cols)
 	}
 	return out, grad
+}
+
+// In the unit ball rows up to a norm of 1 stay as they are, with their gradients, and longer ones
+// are those that are divided anyway.
+func TestUnitBall(t *testing.T) {
+	const rows, cols = 700, 5
+	z, g := kerneltest.Values(rows*cols, 1), kerneltest.Values(rows*cols, 2)
+	inside := 0
+	for r := range rows {
+		for j := range cols {
+			z[r*cols+j] *= float32(r) / rows
+		}
+	}
+	divided, slope := unitRows(t, 1, rows, cols, z, g, false)
+	for _, workers := range []int{1, 3} {
+		out, grad := unitRows(t, workers, rows, cols, z, g, true)
+		for r := range rows {
+			at, end, square := r*cols, (r+1)*cols, 0.0
+			for _, v := range z[at:end] {
+				square += float64(v) * float64(v)
+			}
+			want, wantGrad := divided[at:end], slope[at:end]
+			if square <= 1 {
+				want, wantGrad = z[at:end], g[at:end]
+				inside++
+			}
+			if !slices.Equal(out[at:end], want) || !slices.Equal(grad[at:end], wantGrad) {
+				t.Fatalf("row %d of norm² %v: %v, %v, want %v, %v", r, square, out[at:end], grad[at:end], want, wantGrad)
+			}
+		}
+	}
+	if inside < rows/4 || inside > 2*rows-rows/4 {
+		t.Errorf("%d of %d rows are in the ball", inside, 2*rows)
+	}
 }

@@ -113,7 +113,7 @@ func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
 // and batch trains with dropout apart from evaluations. A learned slope starts at 0.25.
 func TestLossIndependentOfRanksWithNorms(t *testing.T) {
 	data := generated(t, true)
-	for _, norm := range []string{"layer", "batch", "pair", "l2"} {
+	for _, norm := range []string{"layer", "batch", "pair", "l2", "ball"} {
 		run := func(ranks, servers int, set ...func(*Config)) trained {
 			c := fifty(t, 0.3)
 			c.Norm, c.Activation, c.Layers, c.Ranks, c.Servers, c.LR, c.Epochs, c.EvalEvery = norm, "prelu", 3, ranks, servers, 0.005, 20, 5

@@ -117,6 +117,7 @@ func TestPyTorch(t *testing.T) {
 		{"sage-pool", "", "", "", "", undirected},
 		{"sage-pool", "l2", "", "", "", directed},
 		{"sage", "l2", "gelu", "cat", "", directed},
+		{"sage-pool", "ball", "", "", "", undirected},
 		{"sage-max", "l2", "", "", "add", undirected},
 		{"gat", "batch", "", "", "add", directed},
 		{"mlp", "", "gelu", "max", "", directed},

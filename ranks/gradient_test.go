@@ -261,8 +261,8 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 // normalised is h with normalised rows or columns.
 func (r *reference) normalised(h [][]float64, params []model.Param, matrix func(i int) [][]float64) [][]float64 {
 	z, eps := h, 1e-5
-	if r.spec.Design.Norm == "l2" {
-		return unit(h)
+	if least, divided := map[string]float64{"l2": 1e-12, "ball": 1}[r.spec.Design.Norm]; divided {
+		return unit(h, least)
 	}
 	if r.spec.Design.Norm == "layer" {
 		z = transposed(h)
@@ -302,13 +302,13 @@ func (r *reference) normalised(h [][]float64, params []model.Param, matrix func(
 	return z
 }
 
-// unit are rows divided by their norms.
-func unit(h [][]float64) [][]float64 {
+// unit are rows divided by their norms, or by the least that counts.
+func unit(h [][]float64, least float64) [][]float64 {
 	out := activated(h, func(x float64) float64 { return x })
 	for _, row := range out {
 		norm := math.Sqrt(product([][]float64{row}, transposed([][]float64{row}))[0][0])
 		for j := range row {
-			row[j] /= max(norm, 1e-12)
+			row[j] /= max(norm, least)
 		}
 	}
 	return out
@@ -590,6 +590,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "gcn batch without servers", lopsided: true, set: func(c *Config) { c.Norm, c.Ranks, c.Servers, c.Activation = "batch", 3, 0, "gelu" }},
 		{name: "gat batch no overlap", set: func(c *Config) { c.Model, c.Heads, c.Norm, c.Ranks, c.Mode = "gat", 2, "batch", 4, "nopipe" }},
 		{name: "sage l2", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Ranks, c.Layers = "sage", "l2", 4, 3 }},
+		{name: "sage ball", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Ranks, c.Layers = "sage", "ball", 4, 3 }},
 		{name: "sage-max l2 one layer", sparse: true, set: func(c *Config) { c.Model, c.Norm, c.Ranks, c.Layers = "sage-max", "l2", 3, 1 }},
 		{name: "sage l2 add gelu", lopsided: true, set: func(c *Config) {
 			c.Model, c.Norm, c.Residual, c.Activation, c.Ranks, c.Servers, c.Layers = "sage", "l2", "add", "gelu", 3, 0, 3

@@ -10,15 +10,15 @@ var (
 )
 
 // UnitRows implements kernels.Units.
-func (d *Guarded) UnitRows(dst, z kernels.Mat) {
+func (d *Guarded) UnitRows(dst, z kernels.Mat, ball bool) {
 	defer d.shut()
-	d.team.UnitRows(d.mat(dst), d.mat(z))
+	d.team.UnitRows(d.mat(dst), d.mat(z), ball)
 }
 
 // UnitRowsGrad implements kernels.Units.
-func (d *Guarded) UnitRowsGrad(dst, g, z kernels.Mat) {
+func (d *Guarded) UnitRowsGrad(dst, g, z kernels.Mat, ball bool) {
 	defer d.shut()
-	d.team.UnitRowsGrad(d.mat(dst), d.mat(g), d.mat(z))
+	d.team.UnitRowsGrad(d.mat(dst), d.mat(g), d.mat(z), ball)
 }
 
 // GradThrough implements kernels.Through.

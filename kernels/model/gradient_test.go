@@ -184,7 +184,7 @@ func TestGradient(t *testing.T) {
 		{Kind: "gcn", Design: model.Design{Activation: "gelu"}, Seed: 3}, {Kind: "sage", Design: model.Design{Activation: "elu", Residual: "add"}}, {Kind: "gin", Design: model.Design{Activation: "leaky"}, Seed: 3},
 		{Kind: "gcn", Design: model.Design{Activation: "prelu"}, Seed: 4}, {Kind: "gcn", Design: model.Design{Norm: "layer", Activation: "gelu"}, Seed: 3},
 		{Kind: "gcn", Design: model.Design{Jumping: "cat", Residual: "add", Activation: "gelu"}, Seed: 5}, {Kind: "sage", Design: model.Design{Jumping: "max", Activation: "gelu"}, Seed: 5},
-		{Kind: "sage-pool"}, {Kind: "sage-pool", Design: model.Design{PoolHidden: 3}, Seed: 9}, {Kind: "sage", Design: model.Design{Norm: "l2", Activation: "gelu"}, Seed: 14}, {Kind: "sage-pool", Design: model.Design{Norm: "l2", Activation: "gelu", Residual: "add"}, Seed: 14},
+		{Kind: "sage-pool"}, {Kind: "sage-pool", Design: model.Design{PoolHidden: 3}, Seed: 9}, {Kind: "sage", Design: model.Design{Norm: "l2", Activation: "gelu"}, Seed: 14}, {Kind: "sage-pool", Design: model.Design{Norm: "l2", Activation: "gelu", Residual: "add"}, Seed: 14}, {Kind: "sage", Design: model.Design{Norm: "ball", Activation: "gelu"}, Seed: 14},
 		{Kind: "sage", Design: model.Design{Norm: "batch", Activation: "gelu"}}, {Kind: "gin", Design: model.Design{Norm: "pair", Activation: "gelu", Residual: "add"}, Seed: 4},
 	} {
 		for _, order := range []string{"gather-first", "apply-first"} {

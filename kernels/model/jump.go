@@ -21,7 +21,7 @@ func (d Design) behind() int {
 
 // normed tells whether the last layer's rows are normalised: those of a product behind all hidden
 // layers are not.
-func (d Design) normed() bool { return d.Norm == l2 && d.Jumping == "" }
+func (d Design) normed() bool { return DividesRows(d.Norm) && d.Jumping == "" }
 
 // jump is a layer behind the hidden ones.
 func (s Spec) jump(l int) Part {

@@ -12,8 +12,9 @@ import (
 //	batch  H = γ (Z - μ)/√(σ² + ε) + β of each column             (Ioffe & Szegedy 2015)
 //	pair   H = (Z - μ)/√(Σ σ² + ε), μ of columns, Σ over columns  (Zhao & Akoglu 2020, PairNorm)
 //	l2     H = Z/max(‖Z‖, 1e-12) of each row                      (Hamilton et al. 2017, algorithm 1, line 7)
+//	ball   H = Z/max(‖Z‖, 1) of each row                          (the program of Shchur et al. 2018)
 //
-// l2 is that of the last layer's rows too, which are the logits: so SAGEConv of PyTorch
+// l2 and ball are those of the last layer's rows too, which are the logits: so SAGEConv of PyTorch
 // Geometric has it with normalize=True. The algorithm has it behind the activation.
 //
 // Means and variances of columns are those of all vertices of all ranks, exact, in every
@@ -29,10 +30,13 @@ import (
 // vertices, behind a second sum over the ranks, would make them from Z - μ.
 
 // Norms are the names of normalisations.
-func Norms() []string { return []string{"layer", "batch", "pair", l2} }
+func Norms() []string { return []string{"layer", "batch", "pair", l2, ball} }
 
-// l2 divides rows by their norms.
-const l2 = "l2"
+// l2 divides rows by their norms, and ball those that are longer than 1.
+const l2, ball = "l2", "ball"
+
+// DividesRows tells whether a normalisation divides rows by their norms, those of the last layer too.
+func DividesRows(norm string) bool { return norm == l2 || norm == ball }
 
 // normEps is ε.
 const normEps = 1e-5
@@ -60,8 +64,8 @@ func normLayer(b *Builder, l int) Layer {
 	b.In(GatheredGrad, OutputGrad)
 	b.In(InputGrad, EmittedGrad)
 	switch b.Spec.Design.Norm {
-	case l2:
-		return unitRows{}
+	case l2, ball:
+		return unitRows{b.Spec.Design.Norm == ball}
 	case "layer":
 		return &rowNorm{gain: b.Weight(l, 0), bias: b.Weight(l, 1)}
 	}
@@ -101,8 +105,8 @@ func (n *rowNorm) Run(s Stage, x *Step) {
 	}
 }
 
-// unitRows is l2.
-type unitRows struct{}
+// unitRows is l2, or ball.
+type unitRows struct{ ball bool }
 
 // GatherWidth implements Layer.
 func (unitRows) GatherWidth() int { return 0 }
@@ -122,12 +126,12 @@ func (unitRows) Flow(s Stage) Flow {
 }
 
 // Run implements Layer.
-func (unitRows) Run(s Stage, x *Step) {
+func (u unitRows) Run(s Stage, x *Step) {
 	switch s {
 	case Apply:
-		x.Ops.(kernels.Units).UnitRows(x.At(Output), x.At(Gathered))
+		x.Ops.(kernels.Units).UnitRows(x.At(Output), x.At(Gathered), u.ball)
 	case ApplyBackward:
-		x.Ops.(kernels.Units).UnitRowsGrad(x.At(OutputGrad), x.At(OutputGrad), x.At(Gathered))
+		x.Ops.(kernels.Units).UnitRowsGrad(x.At(OutputGrad), x.At(OutputGrad), x.At(Gathered), u.ball)
 	}
 }
 

@@ -156,7 +156,7 @@ func (s Spec) Check() error {
 		return errors.New("a network with a negative number of heads")
 	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || n < d.behind() || (n-d.behind())%(1+d.tails()) > 0 || d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.behind() || s.kind().Part != nil) || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
-	case d.Norm == l2 && (s.kind().Attends || s.kind().Part != nil):
+	case DividesRows(d.Norm) && (s.kind().Attends || s.kind().Part != nil):
 		return fmt.Errorf("a network of kind %q whose rows are divided by their norms", s.Kind)
 	case d.PoolHidden < 0 || d.PoolHidden > 0 && s.Kind != "sage-pool":
 		return fmt.Errorf("a perceptron of %d columns before the maxima of %s", d.PoolHidden, s.Kind)

@@ -41,7 +41,7 @@ const (
 	pitfalls   = " --epochs 100000 --patience 50 --patience-on penalised --initializer xavier --layers 2"
 	shchurGAT  = "--model gat --hidden 8 --heads 8 --lr 0.01 --dropout 0.6 --attention-dropout 0.3 --weight-decay 0.01 --weight-decay-on all" + pitfalls
 	shchurSAGE = "--model sage --hidden 32 --lr 0.001 --dropout 0.4 --weight-decay 0.1" + pitfalls
-	shchurPool = "--model sage-pool --pool-hidden 32 --norm l2 --hidden 32 --lr 0.001 --dropout 0.3 --weight-decay 0.005" + pitfalls
+	shchurPool = "--model sage-pool --pool-hidden 32 --norm ball --hidden 32 --lr 0.001 --dropout 0.3 --weight-decay 0.005" + pitfalls
 	shchurMLP  = "--model mlp --hidden 64 --lr 0.005 --dropout 0.8 --weight-decay 0.01 --weight-decay-on all" + pitfalls
 	ogb        = "--layers 3 --hidden 256 --dropout 0.5 --input-dropout 0 --weight-decay 0 --lr 0.01"
 	saint      = "--weight-decay 0 --lr 0.01 --epochs 200 --eval-every 5 --layers 2"

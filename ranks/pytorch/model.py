@@ -70,16 +70,20 @@ class Net(torch.nn.Module):
         if self.kind in ("gcnii", "appnp", "sgc", "sign"):
             return getattr(self, self.kind)(x, edges)
         jumping, rows = self.design.get("jumping"), []
-        behind = 2 if jumping == "max" or not jumping and self.design.get("norm") == "l2" else 1
+        behind = 2 if jumping == "max" or not jumping and self.unit() else 1
         hidden = (self.steps - behind) // (1 + self.tails())
         for l in range(hidden):
             x = self.hidden(self.convolve(x, edges, l, False), self.layer(l), rows)
             rows.append(x)
         if not jumping:
             x = self.convolve(x, edges, hidden, True)
-            return torch.nn.functional.normalize(x) if self.design.get("norm") == "l2" else x
+            return torch.nn.functional.normalize(x, eps=self.unit()) if self.unit() else x
         x, w = torch.cat(rows, 1) if jumping == "cat" else torch.stack(rows).amax(0), self.layer(hidden)
         return x @ w["weight"] + w["bias"]
+
+    def unit(self):
+        """The least norm that rows are divided by; None where they are not."""
+        return {"l2": 1e-12, "ball": 1.0}.get(self.design.get("norm"))
 
     def tails(self):
         """How many steps of a hidden layer "dims" counts behind its convolution."""
@@ -119,8 +123,8 @@ class Net(torch.nn.Module):
             z = functional.layer_norm(z, (width,), w["norm_weight"], w["norm_bias"], 1e-5)
         elif norm == "batch":
             z = functional.batch_norm(z, w["norm_running_mean"], w["norm_running_var"], w["norm_weight"], w["norm_bias"], self.training, 0.1, 1e-5)
-        elif norm == "l2":
-            z = functional.normalize(z)
+        elif self.unit():
+            z = functional.normalize(z, eps=self.unit())
         elif norm == "pair":
             z = z - z.mean(0)
             z = z / (z.square().sum(1).mean() + 1e-5).sqrt()
