@@ -23,6 +23,8 @@ const (
 	manyEdges  = 10_000_000 // from which on every epoch's evaluation is too many
 	someEpochs = 5          // between two evaluations, then
 
+	manyColumns = 256 // of features from which on the perceptron before maxima is narrower (sage-pool)
+
 	fullRow = 10 // non-zeros of a row below which it can spare none
 
 	fewPerClass = 50   // training vertices of a class up to which a penalty is worth its price
@@ -52,6 +54,10 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 	if !given("hidden") && !given("heads") && m.Train >= manyTrain && c.Model != "sgc" && (c.Layers > 1 || c.Model == "gcnii") {
 		c.Hidden = wide
 		take("hidden", c.Hidden, "%d training vertices", m.Train)
+	}
+	if !given("pool-hidden") && c.Model == "sage-pool" && m.FeatureDim > manyColumns {
+		c.PoolHidden = wide
+		take("pool-hidden", c.PoolHidden, "features of %d columns, which a perceptron as wide has the square of", m.FeatureDim)
 	}
 	if row := float64(m.FeatureNNZ) / float64(m.Vertices); !given("input-dropout") && row < fullRow && c.InputDropout < 0 && c.Dropout > 0 {
 		c.InputDropout = 0

@@ -16,6 +16,8 @@ func TestSuit(t *testing.T) {
 	lone := photo
 	lone.Task, lone.ClassCounts = graph.MultiClass, []int64{78, 22}
 	school.FeatureNNZ = 5 * school.Vertices
+	words := photo
+	words.FeatureDim = 745
 	thin := photo
 	thin.FeatureNorm = 2
 	tiny.FeatureNorm, few.FeatureNorm, few.Train = 0.087, 0.27, 160
@@ -33,6 +35,9 @@ func TestSuit(t *testing.T) {
 		{"large sums", photo, func(c *Config) { c.Model = "gin" }, nil, "hidden=64 jumping=cat norm=batch input-scale=0.0039"},
 		{"maxima", photo, func(c *Config) { c.Model = "sage-max" }, nil, "hidden=64 norm=batch"},
 		{"maxima of one layer", photo, func(c *Config) { c.Model, c.Layers = "sage-max", 1 }, nil, ""},
+		{"perceptron before maxima", words, func(c *Config) { c.Model = "sage-pool" }, nil, "hidden=64 pool-hidden=64"},
+		{"the same, few features", photo, func(c *Config) { c.Model = "sage-pool" }, nil, "hidden=64"},
+		{"the same, given", words, func(c *Config) { c.Model, c.PoolHidden = "sage-pool", 32 }, []string{"pool-hidden"}, "hidden=64"},
 		{"sums, few labels", few, func(c *Config) { c.Model = "gin" }, nil, ""},
 		{"sums of a norm", tiny, func(c *Config) { c.Model = "gin" }, []string{"norm"}, "hidden=64"},
 		{"sums out of step", tiny, func(c *Config) { c.Model, c.Mode = "gin", "async" }, nil, "hidden=64"},
