@@ -1,0 +1,177 @@
+package ranks
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"siafu/graph"
+	"siafu/kernels/model"
+)
+
+// asMade is what ranks see of rows of the same epoch.
+func asMade(bool) seen { return func(_ int, made [][]float64) [][]float64 { return made } }
+
+// scaled is GNNAutoScale written down a second time, over dense matrices in float64
+// (algorithm 1 of the paper, with one history): ranks own vertices, and each goes
+// through its mini-batches.
+type scaled struct {
+	*staleGCN
+	history [][]float64 // of H, the input of the second layer
+	edges   [][]float64 // weights by target and source (along)
+	ranks   int
+	cuts    [][][]int // vertices, by rank and batch
+}
+
+func newScaled(c graph.Content, s model.Spec, owner []int, flat []float32, ranks, batches int) *scaled {
+	g := &scaled{staleGCN: newStaleGCN(c, s, owner, flat, true, asMade), ranks: ranks}
+	own := make([][]int, ranks)
+	for v, q := range owner {
+		own[q] = append(own[q], v)
+		g.history = append(g.history, make([]float64, s.Dims[1]))
+	}
+	for _, list := range own {
+		var cuts [][]int
+		for k := range batches {
+			cuts = append(cuts, list[k*len(list)/batches:(k+1)*len(list)/batches])
+		}
+		g.cuts = append(g.cuts, cuts)
+	}
+	return g
+}
+
+// step makes an update from a batch of each rank, and returns the sum of losses.
+func (g *scaled) step(chosen []int, lr float64) (loss float64) {
+	in, count := make([]int, len(g.x)), 0.0 // the rank whose batch a vertex is in, from 1 on
+	for q, k := range chosen {
+		for _, v := range g.cuts[q][k] {
+			in[v] = q + 1
+			if g.content.Split[v] == graph.SplitTrain {
+				count++
+			}
+		}
+	}
+	ax := product(g.a, g.x)
+	z := addedUp(product(ax, g.w0), g.b0)
+	for v, q := range in {
+		for j := range z[v] {
+			if q > 0 {
+				g.history[v][j] = max(z[v][j], 0)
+			}
+		}
+	}
+	gathered := product(g.a, g.history)
+	logits := addedUp(product(gathered, g.w1), g.b1)
+	target, within := make([]bool, len(in)), square(len(in))
+	for v := range in {
+		target[v] = in[v] > 0 && g.content.Split[v] == graph.SplitTrain
+		for u := range in {
+			if in[v] > 0 && in[u] == in[v] {
+				within[v][u] = g.a[v][u]
+			}
+		}
+	}
+	grads, loss := g.softmaxOf(logits, target, max(count, 1))
+	back := product(product(transposed(within), grads), transposed(g.w1))
+	g.update(ax, z, gathered, grads, back, lr)
+	return loss
+}
+
+// softmaxOf is the gradient of the sum of the losses of targets by count, and that sum.
+func (g *scaled) softmaxOf(logits [][]float64, target []bool, count float64) (grads [][]float64, loss float64) {
+	for v, row := range logits {
+		grads = append(grads, make([]float64, len(row)))
+		if !target[v] {
+			continue
+		}
+		sum, label := 0.0, g.content.Labels[v]
+		for _, x := range row {
+			sum += math.Exp(x)
+		}
+		loss -= row[label] - math.Log(sum)
+		for j, x := range row {
+			grads[v][j] = math.Exp(x) / sum / count
+		}
+		grads[v][label] -= 1 / count
+	}
+	return grads, loss
+}
+
+// update descends along the gradients of the logits and of the hidden layer's output.
+func (g *scaled) update(ax, z, gathered, grads, back [][]float64, lr float64) {
+	for v := range back {
+		for j := range back[v] {
+			if z[v][j] <= 0 {
+				back[v][j] = 0
+			}
+		}
+	}
+	descend(g.w1, product(transposed(gathered), grads), lr)
+	descend([][]float64{g.b1}, [][]float64{columnSums(grads)}, lr)
+	descend(g.w0, product(transposed(ax), back), lr)
+	descend([][]float64{g.b0}, [][]float64{columnSums(back)}, lr)
+}
+
+// epoch goes through all batches, in the order that each rank draws.
+func (g *scaled) epoch(seed uint64, epoch int, lr float64) float64 {
+	orders, train := make([][]int, g.ranks), 0.0
+	for q := range orders {
+		orders[q] = rand.New(rand.NewPCG(seed, uint64(epoch)<<32|uint64(q))).Perm(len(g.cuts[q]))
+	}
+	for _, s := range g.content.Split {
+		if s == graph.SplitTrain {
+			train++
+		}
+	}
+	loss := 0.0
+	for k := range orders[0] {
+		chosen := make([]int, g.ranks)
+		for q := range chosen {
+			chosen[q] = orders[q][k]
+		}
+		loss += g.step(chosen, lr)
+	}
+	return loss / train
+}
+
+// varied makes an update as VR-GCN does with all neighbours of the same rank sampled:
+// those on others are as the history had them when the step began. targets are
+// training vertices.
+func (g *scaled) varied(owner []int, targets []int, lr float64) (loss float64) {
+	target, fresh := make([]bool, len(owner)), make([]bool, len(owner))
+	for _, v := range targets {
+		target[v] = true
+		for u := range owner {
+			fresh[u] = fresh[u] || owner[u] == owner[v] && g.a[v][u] != 0
+		}
+	}
+	ax := product(g.a, g.x)
+	z := addedUp(product(ax, g.w0), g.b0)
+	now := square(len(owner))
+	gathered, within := make([][]float64, len(owner)), square(len(owner))
+	for u := range now {
+		now[u] = g.history[u]
+		if fresh[u] {
+			now[u] = nil
+			for _, x := range z[u] {
+				now[u] = append(now[u], max(x, 0))
+			}
+		}
+	}
+	for v := range gathered {
+		gathered[v] = make([]float64, len(g.history[v]))
+		for u, a := range g.a[v] {
+			from := g.history[u]
+			if owner[u] == owner[v] && target[v] {
+				from, within[v][u] = now[u], a
+			}
+			for j := range from {
+				gathered[v][j] += a * from[j]
+			}
+		}
+	}
+	grads, loss := g.softmaxOf(addedUp(product(gathered, g.w1), g.b1), target, float64(len(targets)))
+	back := product(product(transposed(within), grads), transposed(g.w1))
+	g.update(ax, z, gathered, grads, back, lr)
+	copy(g.history, now)
+	return loss
+}
