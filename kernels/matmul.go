@@ -181,31 +181,39 @@ func (t *Team) MatMulTransA(to, a, b Mat, add bool) {
 	case g.m == 0 || g.n == 0:
 	case g.k == 0:
 		clearUnless(add, g.dst[:g.m*g.n])
-	case g.choose(t):
-		turned(t, g, true)
-	case g.narrow():
-		turned(t, g, false)
 	default:
+		if turn, skips := g.choose(t); turn {
+			turned(t, g, skips)
+			return
+		}
 		sumBlocks(t, g)
 	}
 }
 
-// choose sets whether zeros of a are left out, and tells whether it should be those of b.
-func (g *transATask) choose(t *Team) (turned bool) {
+// choose sets whether zeros of a are left out, and tells whether bᵀ a should be made instead,
+// without the zeros of b where skips says so. The bits are the same, but where the product is
+// added to something, and for a single column, whose blocks of k would be longer.
+func (g *transATask) choose(t *Team) (turn, skips bool) {
 	if g.half != nil {
-		return false
+		return false, false
 	}
 	ofA, ofB := t.gain(g.a, g.k, g.m, g.n, avx.RowsOfBits)*float64(g.m), t.gain(g.b, g.k, g.n, g.m, avx.RowsOfBits)*float64(g.n)
-	g.skips = ofA > 0 && ofA >= ofB
-	return ofB > max(ofA, 0)
+	turned := g.narrow() + max(ofB, 0)
+	g.skips = ofA > 0 && ofA >= turned
+	return turned > 0 && !g.skips, ofB > 0
 }
 
-// narrow tells whether bᵀ a takes less time than aᵀ b, as it does where b has a few columns
-// beyond a multiple of what a tile takes. The bits are the same, but where the product is added
-// to something, and for a single column, whose blocks of k would be longer.
-func (g *transATask) narrow() bool {
-	return g.product.ours() && g.half == nil && !g.skips && !g.add && g.n > 1 && g.k >= minBlockRows &&
-		10*g.set.Cost(g.n, g.m) < 9*g.set.Cost(g.m, g.n)
+// narrow is the time that making bᵀ a with all zeros saves, as it does where b has a few columns
+// beyond a multiple of what a tile takes, in the units of gain; 0 if it is less than a tenth.
+func (g *transATask) narrow() float64 {
+	if !g.product.ours() || g.add || g.n < 2 || g.k < minBlockRows {
+		return 0
+	}
+	share := 1 - float64(g.set.Cost(g.n, g.m))/float64(g.set.Cost(g.m, g.n))
+	if share < 0.1 {
+		return 0
+	}
+	return share * float64(g.m) * denseCost(g.n)
 }
 
 // turned makes bᵀ a [n x m], with or without the zeros of b, and its transpose.

@@ -60,15 +60,19 @@ func (t *Team) gain(x []float32, rows, cols, width, again int) float64 {
 	if !t.product.ours() || rows*cols < fewElements || cols < floatsOfLine {
 		return 0
 	}
-	vectors := float64((width + floatsOfLine - 1) / floatsOfLine)
-	left := vectors
+	left := float64((width + floatsOfLine - 1) / floatsOfLine)
 	switch met := again * min(width, avx.MostSummed) * bytesOfFloat; {
 	case met > farBytes:
 		left *= farthest
 	case met > nearBytes:
 		left *= far
 	}
-	return vectors/tilesBusy - perBit - density(x, rows, cols)*max(leastLeft, left+perLeft)
+	return denseCost(width) - perBit - density(x, rows, cols)*max(leastLeft, left+perLeft)
+}
+
+// denseCost is what an element takes beside rows of the given width, in those cycles.
+func denseCost(width int) float64 {
+	return float64((width+floatsOfLine-1)/floatsOfLine) / tilesBusy
 }
 
 // scratches are what the routines of package avx need.
