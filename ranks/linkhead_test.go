@@ -16,36 +16,45 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/partition"
+	"siafu/ranks/checkpoint"
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
 	"siafu/ranks/predictions"
+	"siafu/ranks/signals"
 )
 
 // A run for links that has ended and goes on, or is stopped and goes on, ends as one that
 // never stopped, to the last bit, with what is drawn anew in each epoch: pairs, and what a
 // perceptron drops.
 func TestLinksResumed(t *testing.T) {
+	keep := signals.Watch(signals.Options{}) // between two runs nothing must kill the tests
+	defer keep.Close()
 	data := linked(t, false)
 	for _, score := range []string{"dot", "mlp"} {
 		t.Run(score, func(t *testing.T) {
-			c := saving(t, "off")
-			c.Epochs, c.Ranks, c.Servers, c.LinkScore, c.LinkDropout, c.LinkHidden = 12, 2, 0, score, 0.3, 9
-			want := train(t, c, data)
-			c.CheckpointEvery, c.Out = "2e", c.Out+"-resumed"
-			c.Epochs = 5
+			c := saving(t, "2e")
+			c.Epochs, c.Ranks, c.Servers, c.LinkScore, c.LinkDropout, c.LinkHidden = 5, 2, 0, score, 0.3, 9
 			train(t, c, data)
-			c.Epochs, c.Resume = 12, "auto"
+			c.Epochs, c.Resume = 4000, "auto" // more than end before the signal comes
 			if err := stopAt(t, c, data, syscall.SIGTERM, 8); fault.KindOf(err) != fault.Stopped {
 				t.Fatalf("a stopped run says %v", err)
 			}
+			state, _, err := checkpoint.Latest(filepath.Join(c.Out, checkpoint.Dir))
+			if err != nil || state == nil {
+				t.Fatalf("%+v %v", state, err)
+			}
+			c.Epochs = state.Epoch + 4
 			train(t, c, data)
+			undisturbed := c
+			undisturbed.Resume, undisturbed.CheckpointEvery, undisturbed.Out = "", "off", c.Out+"-undisturbed"
+			want := train(t, undisturbed, data)
 			got := readRun(t, c.Out)
 			sameLosses(t, score, got.losses(), want.losses(), 0)
 			if !bytes.Equal(got.model, want.model) || !reflect.DeepEqual(got.Summary.Metrics, want.Summary.Metrics) {
 				t.Error("models or metrics differ")
 			}
 			if score == "mlp" {
-				c.LinkDropout, c.Epochs = 0.4, 13
+				c.LinkDropout, c.Epochs = 0.4, c.Epochs+1
 				if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), "link-dropout") {
 					t.Errorf("with other dropout it says %v", err)
 				}
