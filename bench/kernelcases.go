@@ -14,6 +14,7 @@ import (
 // at least: every operand and every result once.
 type kernelCase struct {
 	kernel, shape string
+	vertices      int     // that gather
 	edges         float64 // gathered by a call, 0 where there are none
 	flops         float64 // multiplications and additions, 0 where they don't matter
 	bytes         float64
@@ -56,20 +57,24 @@ func gatherWidths() []int { return []int{16, classWidth, 64, hiddenWidth} }
 
 // kernelCases are the lines of the table at the given number of vertices, and
 // gathers on the given datasets.
-func kernelCases(vertices int, data []*graph.Dataset) []kernelCase {
+func kernelCases(team *kernels.Team, vertices int, data []*graph.Dataset) []kernelCase {
 	var cases []kernelCase
-	for _, w := range gatherWidths() {
-		cases = append(cases, gatherCase("uniform", vertices, vertices*randomDegree, w, func(b *bed) kernels.Gather {
+	uniform := func(width int) kernelCase {
+		return gatherCase("uniform", vertices, vertices*randomDegree, width, func(b *bed) kernels.Gather {
 			return uniformGraph(b, vertices, randomDegree)
-		}))
+		})
 	}
+	for _, w := range gatherWidths() {
+		cases = append(cases, uniform(w))
+	}
+	cases = append(cases, packedCases(team, uniform, natural)...)
 	for _, d := range data {
 		for _, w := range gatherWidths() {
 			cases = append(cases, gatherCase(d.Meta.Name, d.In.Rows(), len(d.In.Cols), w, func(b *bed) kernels.Gather {
 				return datasetGraph(b, d)
 			}))
 		}
-		cases = append(cases, orderedCases(d)...)
+		cases = append(cases, orderedCases(team, d)...)
 	}
 	cases = append(cases, productCases(vertices)...)
 	return append(cases, rowCases(vertices)...)
@@ -79,7 +84,7 @@ func kernelCases(vertices int, data []*graph.Dataset) []kernelCase {
 func gatherCase(name string, vertices, edges, width int, build func(b *bed) kernels.Gather) kernelCase {
 	return kernelCase{
 		kernel: "SpMM", shape: fmt.Sprintf("%s %d x %d", name, vertices, width),
-		edges: float64(edges), flops: 2 * float64(edges*width), row: 4 * width,
+		vertices: vertices, edges: float64(edges), flops: 2 * float64(edges*width), row: 4 * width,
 		bytes: 4*float64(edges) + float64(vertices)*(8+8+8*float64(width)),
 		prepare: func(b *bed) (prepared, error) {
 			g := build(b)

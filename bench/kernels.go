@@ -76,7 +76,7 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 		ctx, stop = trials.UntilInterrupted(ctx)
 		defer stop()
 	}
-	return m.run(ctx, kernelCases(e.vertices, data), only)
+	return m.run(ctx, kernelCases(team, e.vertices, data), only)
 }
 
 func openAll(dirs []string) ([]*graph.Dataset, error) {

@@ -11,45 +11,84 @@ import (
 	"siafu/kernels"
 )
 
+// form is how the rows of a gather lie.
+type form struct {
+	kernel string
+	half   bool    // bfloat16
+	kept   float64 // share of the values that are no zeros, of rows without them; 0: whole rows
+}
+
+// packedForms are rows without their zeros as ReLU leaves them, or a dropout of a half,
+// and as both do.
+var packedForms = []form{{kernel: "SpMMPacked", kept: 0.5}, {kernel: "SpMMPacked", kept: 0.25}}
+
+// natural is an order of vertices that is there.
+func natural() order.Choice { return order.Choice{} }
+
 // orderedCases are gathers on a dataset whose vertices are numbered as
 // partitioning would number them. The yardstick stays what it is without: the
 // same sums in the dataset's own order.
-func orderedCases(d *graph.Dataset) []kernelCase {
+func orderedCases(team *kernels.Team, d *graph.Dataset) []kernelCase {
 	choose := sync.OnceValue(func() order.Choice { return order.New("auto", d.In) })
+	name := d.Meta.Name + " in order,"
+	gather := func(width int) kernelCase {
+		return gatherCase(name, d.In.Rows(), len(d.In.Cols), width, func(b *bed) kernels.Gather { return datasetGraph(b, d) })
+	}
 	var cases []kernelCase
-	for _, half := range []bool{false, true} {
+	for _, f := range []form{{kernel: "SpMM"}, {kernel: "SpMMHalf", half: true}} {
 		for _, w := range gatherWidths() {
-			cases = append(cases, orderedCase(d, choose, w, half))
+			cases = append(cases, gather(w).formed(f, choose))
+		}
+	}
+	return append(cases, packedCases(team, gather, choose)...)
+}
+
+// packedCases are gathers of the widest rows without their zeros, where the team has such.
+func packedCases(team *kernels.Team, gather func(width int) kernelCase, choose func() order.Choice) []kernelCase {
+	var cases []kernelCase
+	if team.Packs(hiddenWidth) {
+		for _, f := range packedForms {
+			cases = append(cases, gather(hiddenWidth).formed(f, choose))
 		}
 	}
 	return cases
 }
 
-func orderedCase(d *graph.Dataset, choose func() order.Choice, width int, half bool) kernelCase {
-	vertices := d.In.Rows()
-	c := gatherCase(d.Meta.Name, vertices, len(d.In.Cols), width, func(b *bed) kernels.Gather { return datasetGraph(b, d) })
-	natural := c.prepare
-	c.kernel, c.shape = "SpMM", fmt.Sprintf("%s in order, %d x %d", d.Meta.Name, vertices, width)
-	if half {
-		c.kernel = "SpMMHalf"
-		c.bytes -= 2 * float64(vertices) * float64(width)
+// formed is the gather c with rows in another form and order.
+func (c kernelCase) formed(f form, choose func() order.Choice) kernelCase {
+	plain, values := c.prepare, float64(c.vertices*c.row/4)
+	c.kernel = f.kernel
+	switch {
+	case f.half:
+		c.bytes -= 2 * values
 		c.row /= 2
+	case f.kept > 0:
+		c.shape += fmt.Sprintf(", %.0f %% full", 100*f.kept)
+		c.bytes -= 4*(1-f.kept)*values - 8*kernels.PackedWords*float64(c.vertices)
+		c.row = int(f.kept*float64(c.row)) + 8*kernels.PackedWords
 	}
 	c.prepare = func(b *bed) (prepared, error) {
-		p, err := natural(b)
+		p, err := plain(b)
 		if err != nil {
 			return p, err
 		}
-		return reordered(b, p, choose().Vertices, width, half), nil
+		return reordered(b, p, choose().Vertices, f), nil
 	}
 	return c
 }
 
-// reordered is the gather p with rows and columns renumbered by order, nil for
-// the order that is there. The result that is compared is brought back.
-func reordered(b *bed, p prepared, vertices []uint32, width int, half bool) prepared {
-	g, x := p.gather, p.x
-	n := len(g.Begin)
+// reordered is the gather p with rows in the form f, and with rows and columns renumbered by
+// order, nil for the order that is there. The result that is compared is brought back.
+func reordered(b *bed, p prepared, vertices []uint32, f form) prepared {
+	g, n := p.gather, len(p.gather.Begin)
+	width := len(p.x) / n
+	if f.kept > 0 {
+		for i := range p.x {
+			if float64(scramble(uint64(i)))/(1<<64) >= f.kept {
+				p.x[i] = 0
+			}
+		}
+	}
 	if vertices == nil {
 		vertices = make([]uint32, n)
 		for i := range vertices {
@@ -59,16 +98,21 @@ func reordered(b *bed, p prepared, vertices []uint32, width int, half bool) prep
 	r := renumbered(b, g, vertices)
 	rows := b.room(n, width)
 	for i, v := range vertices {
-		copy(rows.Host()[i*width:(i+1)*width], x[int(v)*width:])
+		copy(rows.Host()[i*width:(i+1)*width], p.x[int(v)*width:])
 	}
 	dst := b.room(n, width)
 	call := func() { b.team.SpMM(dst, r.Edges(), rows, false) }
 	terms := p.terms
-	if half {
+	switch {
+	case f.half:
 		halves := kernels.NewHalf(b.team, b.arena, n, width, kernels.HalfSlack)
 		b.team.Narrow(halves, rows, kernels.Vector[float32]{})
 		call = func() { b.team.SpMM(dst, r.Edges(), halves, false) }
 		terms <<= 12 // bfloat16 has 8 bits of mantissa, float32 24; the sums' own rounding stays
+	case f.kept > 0:
+		packed := kernels.NewPacked(rows, mapped.Make[uint64](b.arena, kernels.PackedWords*n))
+		kept := int64(b.team.Pack(packed, 0, rows))
+		call = func() { b.team.SpMMPacked(dst, r.Edges(), packed, kept, false) }
 	}
 	restore := func() {
 		for i, v := range vertices {
