@@ -126,7 +126,7 @@ func (p *reporter) header(r *run) error {
 	return nil
 }
 
-// settings says which were taken for the graph, or from a recipe.
+// settings says which were taken for the graph, or from a recipe, and which change nothing.
 func (p *reporter) settings(r *run) {
 	c, line := &r.cfg, ""
 	for _, s := range c.Chosen {
@@ -143,6 +143,9 @@ func (p *reporter) settings(r *run) {
 	}
 	if doubt := c.Doubts(r.meta); doubt != "" {
 		p.warn("warning: %s", doubt)
+	}
+	for _, idle := range c.Idle(r.meta) {
+		p.warn("warning: %s", idle)
 	}
 }
 

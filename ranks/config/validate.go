@@ -153,6 +153,9 @@ func (c *Config) validateDurations() error {
 		return fault.New(fault.Usage, "train", "", "--recompute with --mode=async").
 			Then("leave --recompute out: intervals that go their own ways keep what they have made")
 	}
+	if err := c.checkSums(); err != nil {
+		return err
+	}
 	if err := c.checkDesign(); err != nil {
 		return err
 	}
