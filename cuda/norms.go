@@ -49,6 +49,18 @@ func (o *Ops) LayerNormGrad(dst, gain, bias, g, z, w kernels.Mat, eps float32) {
 	o.launch("layerNormGrad", warps(dst.Rows), o.with().Ptr(at(dst)).Ptr(at(g)).Ptr(at(z)).Ptr(at(w)).Ptr(stats).Int64(rows).Int32(cols))
 }
 
+// UnitRows implements kernels.Ops.
+func (o *Ops) UnitRows(dst, z kernels.Mat, ball bool) {
+	fit(alike(dst, z))
+	o.launch("unitRows", warps(dst.Rows), o.with().Ptr(at(dst)).Ptr(at(z)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int32(flag(ball)))
+}
+
+// UnitRowsGrad implements kernels.Ops.
+func (o *Ops) UnitRowsGrad(dst, g, z kernels.Mat, ball bool) {
+	fit(alike(dst, g) && alike(dst, z))
+	o.launch("unitRowsGrad", warps(dst.Rows), o.with().Ptr(at(dst)).Ptr(at(g)).Ptr(at(z)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int32(flag(ball)))
+}
+
 // rounded adds parts of n doubles, stride apart, in order.
 func (o *Ops) rounded(dst, parts device.Ptr, n, stride, count int) {
 	o.launch("sumRounded", each(n), o.with().Ptr(dst).Ptr(parts).Int64(int64(n)).Int64(int64(stride)).Int32(int32(count)))

@@ -212,6 +212,11 @@ type Norms interface {
 	// LayerNormGrad is dst, the gradient of z, and those of gain and bias, from g and w,
 	// the gain. dst may be g.
 	LayerNormGrad(dst, gain, bias, g, z, w Mat, eps float32)
+	// UnitRows is dst = the rows of z, of the same shape, divided by their norms; with ball, by
+	// those above 1. dst may be z.
+	UnitRows(dst, z Mat, ball bool)
+	// UnitRowsGrad is dst, the gradient of z, from that of the quotients, g. dst may be g.
+	UnitRowsGrad(dst, g, z Mat, ball bool)
 }
 
 // Edges are a Gather where an Ops computes.

@@ -17,22 +17,13 @@ import "math"
 // leastNorm is what a smaller norm counts as.
 const leastNorm = 1e-12
 
-// Units is an Ops that divides rows by their norms.
-type Units interface {
-	// UnitRows is dst = the rows of z, of the same shape, divided by their norms; with ball, by
-	// those above 1. dst may be z.
-	UnitRows(dst, z Mat, ball bool)
-	// UnitRowsGrad is dst, the gradient of z, from that of the quotients, g. dst may be g.
-	UnitRowsGrad(dst, g, z Mat, ball bool)
-}
-
-// UnitRows implements Units.
+// UnitRows implements Ops.
 func (t *Team) UnitRows(dst, z Mat, ball bool) {
 	fit(alike(dst, z))
 	do(t, &t.slots.units, unitsTask{dst: dst.Host(), z: z.Host(), cols: dst.Cols, ball: ball}, dst.Rows, rowGrain(dst.Cols))
 }
 
-// UnitRowsGrad implements Units.
+// UnitRowsGrad implements Ops.
 func (t *Team) UnitRowsGrad(dst, g, z Mat, ball bool) {
 	fit(alike(dst, g) && alike(dst, z))
 	do(t, &t.slots.units, unitsTask{dst.Host(), g.Host(), z.Host(), dst.Cols, ball, true}, dst.Rows, rowGrain(dst.Cols))

@@ -100,15 +100,22 @@ func refused(c Config, data string, warn io.Writer, place func(*run)) error {
 func TestTrainingOnGPUs(t *testing.T) {
 	data := generated(t, true)
 	for _, of := range []struct {
-		gpus   int
-		model  string
-		opened []int
-	}{{3, "gcn", []int{1, 1, 0}}, {1, "gcn", []int{2}}, {2, "gat", []int{1, 1}}} {
-		t.Run(fmt.Sprint(of.model, " ", of.gpus), func(t *testing.T) {
+		gpus        int
+		model, norm string
+		graph       string
+		opened      []int
+	}{
+		{3, "gcn", "off", "", []int{1, 1, 0}},
+		{1, "gcn", "off", "", []int{2}},
+		{2, "gat", "off", "", []int{1, 1}},
+		{1, "sage", "l2", "", []int{2}},
+		{1, "sage", "ball", config.GraphCPU, []int{2}},
+	} {
+		t.Run(fmt.Sprint(of.model, " ", of.norm, " ", of.gpus), func(t *testing.T) {
 			c := onGPUs(t, 3, 1)
-			c.Model, c.Tensor = of.model, "cpu"
+			c.Model, c.Norm, c.Tensor = of.model, of.norm, "cpu"
 			want := train(t, c, data)
-			c.Tensor, c.Out = config.TensorCUDA, c.Out+"-gpus"
+			c.Tensor, c.GraphWork, c.Out = config.TensorCUDA, of.graph, c.Out+"-gpus"
 			k := racked(of.gpus, 0)
 			got := trainWith(t, c, data, k.with)
 			sameLosses(t, "GPUs", got.losses(), want.losses(), 1e-5)

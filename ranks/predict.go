@@ -293,10 +293,6 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--tensor=cuda --graph=cpu with a network of --norm=%s", m.Design.Norm).
 			Then("leave --graph out: what normalises columns runs where graph work does")
 	}
-	if model.DividesRows(m.Design.Norm) && p.Tensor == config.TensorCUDA {
-		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--tensor=cuda with a network of --norm=%s", m.Design.Norm).
-			Then("leave --tensor out: GPUs have no kernel that divides rows by their norms")
-	}
 	if r.schema, err = schemaOf(p.Weights, md, m); err != nil {
 		return nil, nil, err
 	}

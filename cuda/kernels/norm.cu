@@ -3,6 +3,7 @@
 //	moments   Σ_r x[r][c] and Σ_r x[r][c]·y[r][c]
 //	affine    dst = g·a + z·b + c, with a, b and c of each column
 //	layer     x̂ = (z - mean) / sqrt(var + ε) of a row,  dst = x̂·gain + bias
+//	unit      dst = z / ‖z‖ of a row
 //
 // Variant: sums over rows are in double, cut into blocks of rows by shapes alone; a
 // block's eight sums of every eighth row are added in order, and sumDoubles adds the
@@ -130,6 +131,43 @@ KERNEL layerNormGrad(float *dst, const float *g, const float *z, const float *w,
     for (int c = threadX(); c < cols; c += 32) {
         i64 at = row * cols + c;
         dst[at] = scale * (g[at] * w[c] - m - (z[at] - mean) * scale * a);
+    }
+}
+
+// What a smaller norm of a row counts as, as on the CPU.
+constexpr double leastNorm = 1e-12;
+
+// normOf is the L2 norm of a warp's row.
+DEVICE double normOf(const float *z, int cols) {
+    double squares = 0;
+    for (int c = threadX(); c < cols; c += 32) squares += (double)z[c] * (double)z[c];
+    return __builtin_sqrt(sumDouble(squares));
+}
+
+// unitRows divides rows by their norms, with ball by those above 1: block 32 x 8, a warp a row.
+// dst may be z.
+KERNEL unitRows(float *dst, const float *z, i64 rows, int cols, int ball) {
+    i64 row = (i64)blockX() * 8 + threadY();
+    if (row >= rows) return;
+    z += row * cols;
+    double norm = normOf(z, cols), by = norm < leastNorm ? leastNorm : norm;
+    bool stays = ball && norm <= 1;
+    for (int c = threadX(); c < cols; c += 32) dst[row * cols + c] = stays ? z[c] : (float)((double)z[c] / by);
+}
+
+// unitRowsGrad is dst = (g - y (y·g)) / ‖z‖, y = z/‖z‖: a warp a row. dst may be g.
+KERNEL unitRowsGrad(float *dst, const float *g, const float *z, i64 rows, int cols, int ball) {
+    i64 row = (i64)blockX() * 8 + threadY();
+    if (row >= rows) return;
+    z += row * cols;
+    g += row * cols;
+    double norm = normOf(z, cols), along = 0;
+    bool stays = ball && norm <= 1;
+    for (int c = threadX(); c < cols; c += 32) along += (double)g[c] * (double)z[c];
+    along = sumDouble(along) / (norm * norm);
+    for (int c = threadX(); c < cols; c += 32) {
+        double d = norm <= leastNorm ? 0 : ((double)g[c] - along * (double)z[c]) / norm;
+        dst[row * cols + c] = stays ? g[c] : (float)d;
     }
 }
 

@@ -6,20 +6,7 @@ import "siafu/kernels"
 var (
 	_ kernels.Through = (*Guarded)(nil)
 	_ kernels.Listing = (*Guarded)(nil)
-	_ kernels.Units   = (*Guarded)(nil)
 )
-
-// UnitRows implements kernels.Units.
-func (d *Guarded) UnitRows(dst, z kernels.Mat, ball bool) {
-	defer d.shut()
-	d.team.UnitRows(d.mat(dst), d.mat(z), ball)
-}
-
-// UnitRowsGrad implements kernels.Units.
-func (d *Guarded) UnitRowsGrad(dst, g, z kernels.Mat, ball bool) {
-	defer d.shut()
-	d.team.UnitRowsGrad(d.mat(dst), d.mat(g), d.mat(z), ball)
-}
 
 // GradThrough implements kernels.Through.
 func (d *Guarded) GradThrough(h, a, b, a2, b2 kernels.Mat, drop *kernels.Dropout) {

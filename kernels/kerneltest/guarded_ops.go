@@ -151,6 +151,18 @@ func (d *Guarded) LayerNormGrad(dst, gain, bias, g, z, w kernels.Mat, eps float3
 	d.team.LayerNormGrad(d.mat(dst), d.mat(gain), d.mat(bias), d.mat(g), d.mat(z), d.mat(w), eps)
 }
 
+// UnitRows implements kernels.Ops.
+func (d *Guarded) UnitRows(dst, z kernels.Mat, ball bool) {
+	defer d.shut()
+	d.team.UnitRows(d.mat(dst), d.mat(z), ball)
+}
+
+// UnitRowsGrad implements kernels.Ops.
+func (d *Guarded) UnitRowsGrad(dst, g, z kernels.Mat, ball bool) {
+	defer d.shut()
+	d.team.UnitRowsGrad(d.mat(dst), d.mat(g), d.mat(z), ball)
+}
+
 // PReLU implements kernels.Ops.
 func (d *Guarded) PReLU(dst, z, slope kernels.Mat) {
 	defer d.shut()

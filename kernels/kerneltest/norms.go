@@ -15,6 +15,7 @@ func (s suite) norms(t *testing.T) {
 		s.moments(t, shape[0], shape[1])
 		s.affine(t, shape[0], shape[1])
 		s.layerNorm(t, shape[0], shape[1])
+		s.unitRows(t, shape[0], shape[1])
 	}
 }
 
@@ -110,6 +111,49 @@ func (s suite) layerNorm(t *testing.T, rows, cols int) {
 	}
 	for c, v := range l.read(ggain) {
 		compare(t, c, float64(v), sums[cols+c], sizes[c]+4*unit*math.Abs(sums[cols+c]))
+	}
+}
+
+// unitRows compares with the formulae, and rows in place. Norms of rows grow from 0, so that
+// some of any size are in the unit ball, where they and their gradients stay, but for those so
+// near to 1 that the order of a sum decides.
+func (s suite) unitRows(t *testing.T, rows, cols int) {
+	const near = 1e-9
+	for _, ball := range []bool{false, true} {
+		z, g := Values(rows*cols, 1), Values(rows*cols, 2)
+		for i := range z {
+			z[i] *= 4 * float32(i/cols) / float32(rows)
+		}
+		l := s.one()
+		Z := l.in(rows, cols, z)
+		out, grad := kernels.PlaceMat(l, l.arena, rows, cols, slices.Clone(z)), kernels.PlaceMat(l, l.arena, rows, cols, slices.Clone(g))
+		l.UnitRowsGrad(grad, grad, Z, ball)
+		l.UnitRows(out, out, ball)
+		y, back := l.read(out), l.read(grad)
+		for r := range rows {
+			at, square, along := r*cols, 0.0, 0.0
+			for c := range cols {
+				square, along = square+float64(z[at+c])*float64(z[at+c]), along+float64(z[at+c])*float64(g[at+c])
+			}
+			norm := math.Sqrt(square)
+			if ball && math.Abs(norm-1) < near {
+				continue
+			}
+			for c := range cols {
+				want, slope := 0.0, 0.0
+				switch {
+				case ball && norm <= 1:
+					want, slope = float64(z[at+c]), float64(g[at+c])
+				case norm > 0:
+					want = float64(z[at+c]) / norm
+					slope = (float64(g[at+c]) - want*along/norm) / norm
+				}
+				// Sums and quotients are float64, off by parts in 1e12 of what is subtracted.
+				compare(t, at+c, float64(y[at+c]), want, unit*math.Abs(want))
+				compare(t, at+c, float64(back[at+c]), slope, unit*math.Abs(slope)+1e-12*(1+math.Abs(slope))/max(norm, 1e-6))
+			}
+		}
+		l.done()
 	}
 }
 

@@ -129,9 +129,9 @@ func (unitRows) Flow(s Stage) Flow {
 func (u unitRows) Run(s Stage, x *Step) {
 	switch s {
 	case Apply:
-		x.Ops.(kernels.Units).UnitRows(x.At(Output), x.At(Gathered), u.ball)
+		x.Ops.UnitRows(x.At(Output), x.At(Gathered), u.ball)
 	case ApplyBackward:
-		x.Ops.(kernels.Units).UnitRowsGrad(x.At(OutputGrad), x.At(OutputGrad), x.At(Gathered), u.ball)
+		x.Ops.UnitRowsGrad(x.At(OutputGrad), x.At(OutputGrad), x.At(Gathered), u.ball)
 	}
 }
 

@@ -64,8 +64,6 @@ func (c *Config) checkDesign() error {
 		return refuse("jumping", c.Jumping, "--model="+c.Model, "leave --jumping out: this network's last product has its own input")
 	case model.DividesRows(c.Norm) && c.kind().Attends():
 		return refuse("norm", c.Norm, "--model="+c.Model, "choose --norm layer: rows are divided by their norms behind sums and maxima of neighbours, not behind attention")
-	case model.DividesRows(c.Norm) && c.Tensor == TensorCUDA:
-		return refuse("norm", c.Norm, "--tensor="+c.Tensor, "choose --norm layer, or --tensor cpu: GPUs have no kernel that divides rows by their norms")
 	case c.PoolHidden != 0 && c.Model != "sage-pool":
 		return refuse("pool-hidden", c.PoolHidden, "--model="+c.Model, "leave --pool-hidden out, or choose --model sage-pool: no other network has a perceptron before its maxima")
 	case c.Norm != "off" && !model.DividesRows(c.Norm) && c.Layers < 2 && c.Jumping == "off":
