@@ -40,7 +40,6 @@ func TestValidate(t *testing.T) {
 		"norm      ":            func(c *Config) { c.Norm, c.Tensor, c.GraphWork = "pair", "cuda", "cpu" },
 		"norm of attention":     func(c *Config) { c.Model, c.Norm = "gat", "l2" },
 		"norm ball of gatv2":    func(c *Config) { c.Model, c.Norm = "gatv2", "ball" },
-		"norm on GPUs":          func(c *Config) { c.Model, c.Norm, c.Tensor = "sage", "l2", "cuda" },
 		"pool-hidden":           func(c *Config) { c.Model, c.PoolHidden = "sage-pool", -1 },
 		"pool-hidden of others": func(c *Config) { c.Model, c.PoolHidden = "sage-max", 8 },
 		"batch    ":             func(c *Config) { c.Norm, c.Batch = "layer", "history:4" },

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"siafu/graph"
 	"siafu/graph/fault"
 )
@@ -52,6 +54,24 @@ func TestIdle(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// No recipe has a flag that changes nothing.
+func TestRecipesAreNotIdle(t *testing.T) {
+	for _, r := range recipes {
+		c := Defaults()
+		c.Recipe = r.Name
+		parser, err := kong.New(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parser.Parse(strings.Fields(r.Flags)); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Idle(&graph.Meta{Task: graph.MultiClass, Classes: 3, FeatureDim: 5}); got != nil && !strings.Contains(r.Flags, "links") {
+			t.Errorf("%s: %q", r.Name, got)
+		}
 	}
 }
 
