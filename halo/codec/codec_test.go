@@ -14,7 +14,7 @@ import (
 
 // names are codecs of every kind.
 var names = []string{
-	"none", "s2", "zstd", "bf16", "bf16+s2", "bf16+zstd", "int8", "int8+s2", "int4", "int4+zstd", "int2",
+	"none", "s2", "zstd", "zeros", "zeros+zstd", "bf16", "bf16+s2", "bf16+zstd", "int8", "int8+s2", "int4", "int4+zstd", "int2",
 	"adaptive", "adaptive:2", "adaptive:7+zstd", "polyline", "polyline:0", "polyline:9", "polyline:2+s2",
 }
 
@@ -39,7 +39,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"", "gzip", "int4:3", "adaptive:1", "adaptive:9", "polyline:x", "polyline:10", "polyline:", "none+ef", "s2+ef",
+		"", "gzip", "int4:3", "adaptive:1", "adaptive:9", "polyline:x", "polyline:10", "polyline:", "none+ef", "s2+ef", "zeros+ef", "zeros:1",
 		"int4+gzip", "int4+ef+zstd", "int4+", "+zstd", "zstd:1", "int4+zstd+s2",
 	} {
 		if _, err := codec.ByName(name); err == nil || !strings.Contains(err.Error(), codec.Names) {
@@ -314,7 +314,7 @@ func BenchmarkCodecs(b *testing.B) {
 	const rows, cols = 2048, 128
 	x := activations(rows, cols)
 	for _, name := range []string{
-		"none", "s2", "zstd", "bf16", "bf16+s2", "bf16+zstd", "int8", "int8+s2", "int8+zstd", "int4", "int4+s2", "int4+zstd",
+		"none", "s2", "zstd", "zeros", "bf16", "bf16+s2", "bf16+zstd", "int8", "int8+s2", "int8+zstd", "int4", "int4+s2", "int4+zstd",
 		"int2", "adaptive", "adaptive:3", "polyline", "polyline:2", "polyline:2+zstd",
 	} {
 		c, src := named(b, name), codec.Rows{X: x, Cols: cols, Len: rows}

@@ -18,11 +18,12 @@ const (
 	idInt8
 	idAdaptive
 	idPolyline
+	idZeros
 )
 
 // Names says what ByName takes.
-const Names = "none, s2, zstd, bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], " +
-	"the last five also with +s2 or +zstd and +ef behind"
+const Names = "none, s2, zstd, zeros, bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], " +
+	"those behind zstd also with +s2 or +zstd and the last five with +ef behind"
 
 // ByName is the codec of a name: NAME[:PARAMETER][+s2|+zstd][+ef]. Corrected
 // is one with +ef. Its faults have kind Usage.
@@ -44,7 +45,7 @@ func ByName(name string) (Codec, error) {
 
 // Kinds are names of one codec of each kind, as ByName takes them.
 func Kinds() []string {
-	return []string{"none", "s2", "zstd", "bf16", "int8", "int4", "adaptive", "polyline"}
+	return []string{"none", "s2", "zstd", "zeros", "bf16", "int8", "int4", "adaptive", "polyline"}
 }
 
 // Exact is c if it is lossless, else none: for rows that are sent once and kept,
@@ -98,7 +99,7 @@ func byPack(c Codec, name string) (Codec, bool) {
 var zstdPacker = sync.OnceValue(newZstdPack)
 
 // simple are the codecs that have no parameter.
-var simple = []Codec{none{}, half{}, &uniform{idInt2, "int2", 2}, &uniform{idInt4, "int4", 4}, &uniform{idInt8, "int8", 8}}
+var simple = []Codec{none{}, zeros{}, half{}, &uniform{idInt2, "int2", 2}, &uniform{idInt4, "int4", 4}, &uniform{idInt8, "int8", 8}}
 
 // parametric are those that have one.
 var parametric = map[string]struct {

@@ -204,11 +204,11 @@ func TestLinkChanges(t *testing.T) {
 // Names and what they allow.
 func TestCandidates(t *testing.T) {
 	for name, want := range map[string]string{
-		"auto":          "none s2 zstd bf16 bf16+s2 int8 int8+s2 adaptive adaptive+s2 int4 int4+s2 int4+zstd",
-		"auto:int4":     "none s2 zstd bf16 bf16+s2 int8 int8+s2 adaptive adaptive+s2 int4 int4+s2 int4+zstd",
-		"auto:int8":     "none s2 zstd bf16 bf16+s2 int8 int8+s2",
-		"auto:bf16":     "none s2 zstd bf16 bf16+s2",
-		"auto:lossless": "none s2 zstd",
+		"auto":          "none zeros s2 zstd bf16 bf16+s2 int8 int8+s2 adaptive adaptive+s2 int4 int4+s2 int4+zstd",
+		"auto:int4":     "none zeros s2 zstd bf16 bf16+s2 int8 int8+s2 adaptive adaptive+s2 int4 int4+s2 int4+zstd",
+		"auto:int8":     "none zeros s2 zstd bf16 bf16+s2 int8 int8+s2",
+		"auto:bf16":     "none zeros s2 zstd bf16 bf16+s2",
+		"auto:lossless": "none zeros s2 zstd",
 		"int8":          "",
 		"none":          "",
 	} {

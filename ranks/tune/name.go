@@ -12,7 +12,7 @@ const Names = "auto, auto:lossless, auto:bf16, auto:int8 or auto:int4"
 // candidates are the codecs to choose from, the most exact first. Those that
 // differ in what they lose of a number differ in class.
 var candidates = []struct{ name, class string }{
-	{"none", "lossless"}, {"s2", "lossless"}, {"zstd", "lossless"},
+	{"none", "lossless"}, {"zeros", "lossless"}, {"s2", "lossless"}, {"zstd", "lossless"},
 	{"bf16", "bf16"}, {"bf16+s2", "bf16"},
 	{"int8", "int8"}, {"int8+s2", "int8"},
 	{"adaptive", "int4"}, {"adaptive+s2", "int4"},

@@ -1,0 +1,100 @@
+package codec
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// zeros leaves out the zeros of each row, which ReLU and dropout make three of four:
+//
+//	a bit for each column, the first one the lowest, in as many bytes as these fill;
+//	the numbers whose bit is set, as they are
+//
+// A zero is what has no bit set, so that -0 and everything else comes back as it was.
+type zeros struct{}
+
+func (zeros) ID() ID         { return ID{Codec: idZeros} }
+func (zeros) Name() string   { return "zeros" }
+func (zeros) Lossless() bool { return true }
+
+func (zeros) Size(rows, cols int) (int, bool) { return rows * (4*cols + maskBytes(cols)), false }
+
+// maskBytes is what the bits of a row take.
+func maskBytes(cols int) int { return (cols + 7) / 8 }
+
+func (c zeros) Encode(dst []byte, src Rows, _ Key) []byte {
+	most, _ := c.Size(src.Len, src.Cols)
+	dst = slices.Grow(dst, most)
+	for i := range src.Len {
+		dst = appendFull(dst, src.Row(i))
+	}
+	return dst
+}
+
+// appendFull appends a row, for which dst has room with all of its numbers: each is written,
+// and overwritten by the next where it is a zero.
+func appendFull(dst []byte, row []float32) []byte {
+	at := len(dst) + maskBytes(len(row))
+	mask, to := dst[len(dst):at], dst[at:at+4*len(row)]
+	n := 0
+	for k := range mask {
+		set := uint32(0)
+		for j, v := range row[8*k : min(8*k+8, len(row))] {
+			b := math.Float32bits(v)
+			binary.LittleEndian.PutUint32(to[n:], b)
+			full := (b | -b) >> 31
+			set |= full << j
+			n += int(4 * full)
+		}
+		mask[k] = byte(set)
+	}
+	return dst[:at+n]
+}
+
+func (zeros) Decode(dst Rows, payload []byte, add bool) error {
+	whole := len(payload)
+	for i := range dst.Len {
+		n := maskBytes(dst.Cols)
+		if len(payload) < n {
+			return wrongLength(whole, dst.Len, dst.Cols)
+		}
+		mask, rest := payload[:n], payload[n:]
+		full := 0
+		for _, set := range mask {
+			full += bits.OnesCount8(set)
+		}
+		if beyond := 8*n - dst.Cols; len(rest) < 4*full || n > 0 && int(mask[n-1])>>(8-beyond) != 0 {
+			return wrongLength(whole, dst.Len, dst.Cols)
+		}
+		takeFull(dst.Row(i), mask, rest, add)
+		payload = rest[4*full:]
+	}
+	if len(payload) > 0 {
+		return wrongLength(whole, dst.Len, dst.Cols)
+	}
+	return nil
+}
+
+// takeFull sets row to the numbers of which mask has a bit and to zeros, or adds them: zeros
+// too, of which the sum with -0 is +0.
+func takeFull(row []float32, mask, from []byte, add bool) {
+	for k, set := range mask {
+		part := row[8*k : min(8*k+8, len(row))]
+		if add {
+			for none := ^set << (8 - len(part)) >> (8 - len(part)); none != 0; none &= none - 1 {
+				part[bits.TrailingZeros8(none)] += 0
+			}
+		} else {
+			clear(part)
+		}
+		for ; set != 0; set &= set - 1 {
+			j, v := bits.TrailingZeros8(set)&7, math.Float32frombits(binary.LittleEndian.Uint32(from))
+			if add {
+				v += part[j]
+			}
+			part[j], from = v, from[4:]
+		}
+	}
+}
