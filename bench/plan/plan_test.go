@@ -126,7 +126,7 @@ func TestPlan(t *testing.T) {
 			for _, one := range p.Candidates {
 				for _, c := range one.Codecs {
 					e := c.Epoch
-					lossless := slices.Contains([]string{"none", "s2", "zstd"}, c.Codec)
+					lossless := slices.Contains([]string{"none", "zeros", "s2", "zstd"}, c.Codec)
 					if !c.Fits || lossless != (c.Traffic.Sent >= c.Traffic.Raw) && c.Traffic.Raw > 0 && c.Codec != "polyline" || e.Overlapping > e.Sequential || e.Tensor <= 0 || e.Exposed > e.Rows {
 						t.Errorf("%s %s: %+v", one.Method, c.Codec, c)
 					}
