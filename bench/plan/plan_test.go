@@ -95,7 +95,7 @@ func TestPlan(t *testing.T) {
 			return len(p.Candidates) == 2 && p.Candidates[1].Method == "ldg" && len(p.Candidates[1].Codecs) == 2
 		}},
 		"a choice": {func(o *Options) { o.Config.Codec = "auto:bf16" }, func(p *Plan) bool {
-			return len(p.Candidates[0].Codecs) == 5 && p.Candidates[0].Codecs[3].Codec == "bf16"
+			return len(p.Candidates[0].Codecs) == 6 && p.Candidates[0].Codecs[4].Codec == "bf16"
 		}},
 		"no servers": {func(o *Options) { o.Config.Servers = 0 }, func(p *Plan) bool { return p.GraphRanks == 5 && p.Server == nil }},
 		"one rank":   {func(o *Options) { o.Config.Ranks = 1 }, func(p *Plan) bool { return p.Candidates[0].Ghosts == 0 && strings.Contains(p.Verdict[0], "alone") }},
