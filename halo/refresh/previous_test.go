@@ -1,14 +1,14 @@
 package refresh_test
 
 import (
-	"slices"
-
 	"fmt"
+	"slices"
 	"testing"
 
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/comm"
+	"siafu/halo/refresh"
 	"siafu/kernels"
 	"siafu/ranks/world"
 )
@@ -134,6 +134,17 @@ func pass(p halo.Collective, at halo.Slot, rows kernels.Mat) error {
 		}
 	}
 	return p.Await(at)
+}
+
+// seen passes the rows of own vertices, and is what the pass then knows of ghosts.
+func seen(s *refresh.Timed, at halo.Slot, rows kernels.Mat) (halo.View, error) {
+	if err := pass(s, at, rows); err != nil {
+		return halo.View{}, err
+	}
+	if _, _, err := s.Take(at); err != nil {
+		return halo.View{}, err
+	}
+	return s.Want(at)
 }
 
 func forward(p halo.Collective, s *shard.Shard, epoch, l int) error {

@@ -176,13 +176,7 @@ func (m *member) forwardTimed(s *refresh.Timed, d *definition, at halo.Slot) err
 	if at.Ahead && !s.Ahead(at.Epoch) {
 		return nil
 	}
-	if err := pass(s, at, show(m.shard.Own, at.Epoch, at.Layer)); err != nil {
-		return err
-	}
-	if _, _, err := s.Take(at); err != nil {
-		return err
-	}
-	view, err := s.Want(at)
+	view, err := seen(s, at, show(m.shard.Own, at.Epoch, at.Layer))
 	if err != nil {
 		return err
 	}

@@ -179,3 +179,14 @@ func TestDelayOfNonsense(t *testing.T) {
 		}
 	}
 }
+
+// Sums that were asked for are made, or refused.
+func TestSumsAreRefused(t *testing.T) {
+	for model, mode := range map[string]string{"gat": "pipe", "sage-max": "pipe", "mlp": "pipe", "gcn": "async", "sage": "free"} {
+		c := Defaults()
+		c.Model, c.Mode, c.PreAggregate = model, mode, "on"
+		if err := c.Validate(); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "leave") || !strings.Contains(err.Error(), "pre-aggregate") {
+			t.Errorf("%s %s: %v", model, mode, err)
+		}
+	}
+}

@@ -44,6 +44,24 @@ func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 	return nil
 }
 
+// checkSums refuses sums of ghosts' rows that were asked for where none serves.
+func (c *Config) checkSums() error {
+	refuse := func(flag, value, remedy string) error {
+		return fault.New(fault.Usage, "train", "", "--pre-aggregate=%s with --%s=%s", c.PreAggregate, flag, value).Then("leave --pre-aggregate out: %s", remedy)
+	}
+	switch n := c.Network(1, 1); {
+	case c.PreAggregate != "on":
+		return nil
+	case !n.Propagates():
+		return refuse("model", c.Model, "nothing is gathered")
+	case !n.Adds():
+		return refuse("model", c.Model, "attention weighs each row, and maxima are no sums")
+	case c.Mode == "async":
+		return refuse("mode", c.Mode, "an interval's rows leave when they are there, and sums are of many intervals")
+	}
+	return nil
+}
+
 // NetworkOf is the network for a dataset.
 func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 	net := c.Network(meta.FeatureDim, c.Outputs(meta))

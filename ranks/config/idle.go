@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 )
 
 // Idle says of each flag that is not as by default, and changes nothing on this dataset with
@@ -73,22 +72,4 @@ func (c *Config) Idle(m *graph.Meta) []string {
 // hides tells whether the network has hidden layers, whose width is --hidden.
 func (c *Config) hides() bool {
 	return c.Model != "sgc" && (c.Layers > 1 || c.Jumping != "off" || c.Model == "gcnii")
-}
-
-// checkSums refuses sums of ghosts' rows that were asked for where none serves.
-func (c *Config) checkSums() error {
-	refuse := func(flag, value, remedy string) error {
-		return fault.New(fault.Usage, "train", "", "--pre-aggregate=%s with --%s=%s", c.PreAggregate, flag, value).Then("leave --pre-aggregate out: %s", remedy)
-	}
-	switch n := c.Network(1, 1); {
-	case c.PreAggregate != "on":
-		return nil
-	case !n.Propagates():
-		return refuse("model", c.Model, "nothing is gathered")
-	case !n.Adds():
-		return refuse("model", c.Model, "attention weighs each row, and maxima are no sums")
-	case c.Mode == "async":
-		return refuse("mode", c.Mode, "an interval's rows leave when they are there, and sums are of many intervals")
-	}
-	return nil
 }

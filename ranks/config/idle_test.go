@@ -8,7 +8,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 )
 
 // Flags that change nothing are told, once each and with what they are beside, and those that
@@ -71,17 +70,6 @@ func TestRecipesAreNotIdle(t *testing.T) {
 		}
 		if got := c.Idle(&graph.Meta{Task: graph.MultiClass, Classes: 3, FeatureDim: 5}); got != nil && !strings.Contains(r.Flags, "links") {
 			t.Errorf("%s: %q", r.Name, got)
-		}
-	}
-}
-
-// Sums that were asked for are made, or refused.
-func TestSumsAreRefused(t *testing.T) {
-	for model, mode := range map[string]string{"gat": "pipe", "sage-max": "pipe", "mlp": "pipe", "gcn": "async", "sage": "free"} {
-		c := Defaults()
-		c.Model, c.Mode, c.PreAggregate = model, mode, "on"
-		if err := c.Validate(); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "leave") || !strings.Contains(err.Error(), "pre-aggregate") {
-			t.Errorf("%s %s: %v", model, mode, err)
 		}
 	}
 }
