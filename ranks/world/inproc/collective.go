@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -21,7 +22,7 @@ type collective struct {
 	begun   int
 	early   []Letter      // blocks that came before all of their receivers began
 	due     int           // blocks that those who have begun are owed by other processes
-	err     error         // the ranks contradict one another
+	err     error         // why no rank can complete it: a contradiction between ranks, or an *abandoned
 	refused chan struct{} // closed when err is set
 }
 
@@ -39,8 +40,17 @@ type part struct {
 	pending atomic.Int32   // ranks with which blocks are still to be exchanged
 	done    chan struct{}  // closed when there are none
 	copying sync.WaitGroup // other ranks that use the buffers right now
-	left    bool           // its wait failed: the buffers are not to be used
+	gaveUp  error          // why its wait failed: from then on its buffers must not be used; guarded by the collective
 }
+
+// abandoned is the error of a collective that a rank of the world stopped waiting for
+// before all ranks had joined.
+type abandoned struct {
+	rank  int
+	cause error
+}
+
+func (a *abandoned) Error() string { return a.cause.Error() }
 
 // request is one rank's side of a collective under way.
 type request struct {
@@ -63,7 +73,7 @@ func (c *comm) begin(p *part) (*request, error) {
 	col := c.g.collective(c.next)
 	peers, early, err := col.join(c.rank, p, owed)
 	if err != nil {
-		return nil, err
+		return nil, c.failure(p.op, err)
 	}
 	// After it has joined: who gets a letter of it knows that its group is here.
 	posted := c.post(p)
@@ -126,11 +136,11 @@ func (col *collective) join(rank int, p *part, owed int) (peers []int, early []L
 		case other == nil:
 			continue
 		case other.op != p.op:
-			col.refuse(fmt.Errorf("%s: rank %d calls it where rank %d calls %s", p.op, col.g.ranks[rank], col.g.ranks[q], other.op))
+			col.refuse(fmt.Errorf("%s: %s calls it where %s calls %s", p.op, col.g.name(rank), col.g.name(q), other.op))
 		case !slices.Equal(other.ranks, p.ranks):
-			col.refuse(fmt.Errorf("Sub: rank %d lists %v where rank %d lists %v", col.g.ranks[rank], p.ranks, col.g.ranks[q], other.ranks))
-		case other.left:
-			col.refuse(fmt.Errorf("%s: rank %d gave up waiting", p.op, col.g.ranks[q]))
+			col.refuse(fmt.Errorf("Sub: %s lists %v where %s lists %v", col.g.name(rank), p.ranks, col.g.name(q), other.ranks))
+		case other.gaveUp != nil:
+			col.refuse(&abandoned{col.g.ranks[q], other.gaveUp})
 		}
 		peers = append(peers, q)
 	}
@@ -179,8 +189,8 @@ func (p *part) finish() {
 func (col *collective) move(from, to int) error {
 	src, dst := col.parts[from].out(to), col.parts[to].in(from)
 	if len(src) != len(dst) {
-		return fmt.Errorf("%s: rank %d sends %d bytes to rank %d, which expects %d",
-			col.parts[to].op, col.g.ranks[from], len(src), col.g.ranks[to], len(dst))
+		return fmt.Errorf("%s: %s sends %d bytes to %s, which expects %d",
+			col.parts[to].op, col.g.name(from), len(src), col.g.name(to), len(dst))
 	}
 	copy(dst, src)
 	return nil
@@ -239,7 +249,7 @@ func (r *request) Test() (bool, error) {
 	if ended || err != nil || r.c.g.w.far == nil {
 		return ended, err
 	}
-	if err := r.c.g.w.fetch(); err != nil {
+	if err := r.c.g.w.fetch(r.c.me()); err != nil {
 		return false, r.fail(err)
 	}
 	return r.look()
@@ -248,14 +258,14 @@ func (r *request) Test() (bool, error) {
 // look is Test of what has come so far.
 func (r *request) look() (bool, error) {
 	if err := r.col.refusal(); err != nil {
-		return false, r.fail(err)
+		return false, r.fail(r.c.failure(r.part.op, err))
 	}
 	select {
 	case <-r.part.done:
 		r.arrived = true
 	default:
 	}
-	if gone, err := r.c.g.w.sent(r.part); err != nil {
+	if gone, err := r.c.sent(r.part); err != nil {
 		return false, r.fail(err)
 	} else if gone && r.arrived {
 		return true, nil
@@ -288,11 +298,25 @@ func (r *request) Wait() error {
 	}
 }
 
+// failure is what a rank returns for the error of a collective. An abandoned collective
+// is a consequence: its error leads to the failure of the world where there is one, else
+// to the reason of the rank that gave up.
+func (c *comm) failure(op string, err error) error {
+	gone := (*abandoned)(nil)
+	if !errors.As(err, &gone) {
+		return err
+	}
+	if lost := c.g.w.lost(op, c.me()); lost != nil {
+		return lost
+	}
+	return &world.LostError{Op: op, Rank: c.me(), Lost: gone.rank, Cause: gone.cause, Name: c.g.w.share.Name}
+}
+
 // fail takes the rank's buffers back from the collective, so that the caller
-// may use them again, and returns err.
+// may use them again, and returns err. Ranks that join later learn the reason.
 func (r *request) fail(err error) error {
 	r.col.mu.Lock()
-	r.part.left = true
+	r.part.gaveUp = err
 	r.col.mu.Unlock()
 	r.part.copying.Wait()
 	return err

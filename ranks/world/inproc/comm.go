@@ -27,6 +27,9 @@ func newGroup(w *universe, ranks []int, id uint64) *group {
 	return g
 }
 
+// name is what a rank of the group is called in errors.
+func (g *group) name(rank int) string { return g.w.share.Name(g.ranks[rank]) }
+
 // comm is one rank's handle of a group.
 type comm struct {
 	g      *group
@@ -145,7 +148,7 @@ func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 		return nil, err
 	}
 	if c.g.far(dst) {
-		_, err := c.g.w.far.Carry(c.g.ranks[dst], Letter{Group: c.g.id, From: c.rank, To: dst, Seq: message, Tag: uint64(tag), Data: buf})
+		_, err := c.carry(dst, Letter{To: dst, Seq: message, Tag: uint64(tag), Data: buf})
 		return sent{}, err
 	}
 	data := append(make([]byte, 0, len(buf)), buf...)
@@ -168,7 +171,7 @@ func (c *comm) TryRecv(src, tag int) (world.Message, bool, error) {
 	if err := c.g.w.lost("TryRecv", c.me()); err != nil || c.g.w.far == nil {
 		return world.Message{}, false, err
 	}
-	err := c.g.w.fetch()
+	err := c.g.w.fetch(c.me())
 	m, ok := c.g.boxes[c.rank].take(src, tag)
 	return m, ok, err
 }
@@ -185,7 +188,7 @@ func (c *comm) Recv(src, tag int) (world.Message, error) {
 	defer w.stop()
 	for {
 		hopeless, arrived := w.hopeless(), box.next()
-		if err := c.g.w.fetch(); err != nil {
+		if err := c.g.w.fetch(c.me()); err != nil {
 			return world.Message{}, err
 		}
 		m, ok := box.take(src, tag)

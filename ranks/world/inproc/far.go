@@ -131,10 +131,25 @@ func (c *comm) post(p *part) error {
 
 // send sends the block for rank q, which is meant for to, to q's process.
 func (c *comm) send(p *part, q, to int) error {
-	l := Letter{Group: c.g.id, From: c.rank, To: to, Seq: c.next, Tag: p.tag, Data: p.out(q)}
-	r, err := c.g.w.far.Carry(c.g.ranks[q], l)
+	r, err := c.carry(q, Letter{To: to, Seq: c.next, Tag: p.tag, Data: p.out(q)})
 	if r != nil {
 		p.leaving = append(p.leaving, leaving{r, c.g.ranks[q]})
+	}
+	return err
+}
+
+// carry begins to send a letter of this rank to the process of rank q.
+func (c *comm) carry(q int, l Letter) (world.Request, error) {
+	l.Group, l.From = c.g.id, c.rank
+	r, err := c.g.w.far.Carry(c.g.ranks[q], l)
+	return r, c.g.w.broken(c.me(), err)
+}
+
+// broken records an error of Far as the failure of the world, before any rank can see
+// one of its consequences, and returns it.
+func (w *universe) broken(rank int, err error) error {
+	if err != nil {
+		w.fail(rank, err)
 	}
 	return err
 }
@@ -157,7 +172,7 @@ func (w *universe) note(p *part) {
 }
 
 // sent drops the blocks that have left and tells whether all have.
-func (w *universe) sent(p *part) (bool, error) {
+func (c *comm) sent(p *part) (bool, error) {
 	if len(p.leaving) == 0 {
 		return true, nil
 	}
@@ -168,10 +183,10 @@ func (w *universe) sent(p *part) (bool, error) {
 		return gone
 	})
 	if len(p.leaving) > 0 {
-		return false, failed
+		return false, c.g.w.broken(c.me(), failed)
 	}
-	w.note(p)
-	return true, failed
+	c.g.w.note(p)
+	return true, c.g.w.broken(c.me(), failed)
 }
 
 // owed counts the blocks that other processes owe a rank in its next collective,
@@ -221,18 +236,18 @@ func (w *universe) enter(g *group) {
 	w.groups[g.id] = g
 }
 
-// fetch takes in what has come from other processes, unless another rank is
-// doing so.
-func (w *universe) fetch() error {
+// fetch takes in what has come from other processes, on behalf of a rank of the world,
+// unless another rank is doing so.
+func (w *universe) fetch(rank int) error {
 	if w.far == nil || !w.fetching.TryLock() {
 		return nil
 	}
 	defer w.fetching.Unlock()
 	err := w.far.Fetch(w)
 	if ended := (*world.EndedError)(nil); errors.As(err, &ended) {
-		w.fail(ended.Member, ended)
+		rank = ended.Member
 	}
-	return err
+	return w.broken(rank, err)
 }
 
 // group is that of a letter, nil where there is none. A group that a rank of
@@ -261,7 +276,7 @@ func (w *universe) Room(l Letter, n int) []byte {
 	switch {
 	case p == nil:
 		return nil
-	case p.left || !p.owed[l.From] || len(p.in(l.From)) != n:
+	case p.gaveUp != nil || !p.owed[l.From] || len(p.in(l.From)) != n:
 		return make([]byte, n)
 	}
 	return p.in(l.From)
@@ -330,8 +345,8 @@ func (col *collective) place(l Letter, rank int) {
 		}
 	} else {
 		col.mu.Lock()
-		col.refuse(fmt.Errorf("%s: rank %d sends %d bytes to rank %d, which expects %d",
-			p.op, col.g.ranks[l.From], len(l.Data), col.g.ranks[rank], len(dst)))
+		col.refuse(fmt.Errorf("%s: %s sends %d bytes to %s, which expects %d",
+			p.op, col.g.name(l.From), len(l.Data), col.g.name(rank), len(dst)))
 		col.mu.Unlock()
 	}
 	p.copying.Done()
@@ -346,17 +361,17 @@ func (col *collective) accept(l Letter, rank int) *part {
 	p := col.parts[rank]
 	switch {
 	case l.Tag != p.tag:
-		col.refuse(fmt.Errorf("%s: rank %d calls it where rank %d calls another collective, or with another list",
-			p.op, col.g.ranks[rank], col.g.ranks[l.From]))
+		col.refuse(fmt.Errorf("%s: %s calls it where %s calls another collective, or with another list",
+			p.op, col.g.name(rank), col.g.name(l.From)))
 		return nil
 	case !p.owed[l.From]:
-		col.refuse(fmt.Errorf("%s: rank %d sends %d bytes to rank %d, which expects none",
-			p.op, col.g.ranks[l.From], len(l.Data), col.g.ranks[rank]))
+		col.refuse(fmt.Errorf("%s: %s sends %d bytes to %s, which expects none",
+			p.op, col.g.name(l.From), len(l.Data), col.g.name(rank)))
 		return nil
 	}
 	p.owed[l.From] = false
 	col.due--
-	if p.left {
+	if p.gaveUp != nil {
 		return nil
 	}
 	p.copying.Add(1)

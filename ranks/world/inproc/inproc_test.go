@@ -2,6 +2,7 @@ package inproc_test
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
@@ -223,5 +224,71 @@ func BenchmarkIalltoallv(b *testing.B) {
 	})
 	if err != nil {
 		b.Fatal(err)
+	}
+}
+
+// parted names the ranks of a world as a view names its parts.
+func parted(rank int) string { return fmt.Sprintf("part %d of rank %d", rank, rank%2) }
+
+// TestAbandonedCollective tests that a rank which joins a collective late learns who gave it
+// up and why, and so does a rank that joined it in time.
+func TestAbandonedCollective(t *testing.T) {
+	gaveUp := make(chan struct{})
+	err := inproc.RunShare(inproc.Share{Size: 3, Name: parted}, func(c world.Comm) error {
+		switch c.Rank() {
+		case 0:
+			c.SetLimits(world.Limits{Abort: time.Millisecond})
+			if c.Barrier() == nil {
+				t.Error("it did not give up")
+			}
+			close(gaveUp)
+			return nil
+		case 1:
+			<-gaveUp
+		}
+		err := c.Barrier()
+		lost, stall := (*world.LostError)(nil), (*world.StallError)(nil)
+		if !errors.As(err, &lost) || lost.Rank != c.Rank() || lost.Lost != 0 || !errors.As(err, &stall) ||
+			!strings.HasPrefix(err.Error(), "Barrier: "+parted(c.Rank())+" lost part 0 of rank 0: ") {
+			t.Errorf("rank %d has %v", c.Rank(), err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// cut is a Far whose link is broken.
+type cut struct{ err error }
+
+func (f cut) Carry(int, inproc.Letter) (world.Request, error) { return nil, nil }
+func (f cut) Fetch(inproc.Receiver) error                     { return f.err }
+func (cut) Abandon(world.Request)                             {}
+func (cut) Process(rank int) int                              { return rank / 2 }
+func (cut) Abort(int, error)                                  {}
+
+// TestBrokenLinkIsTheCause tests that the failure of the world is the broken link, although
+// the rank that saw it returns after the one that met its consequence.
+func TestBrokenLinkIsTheCause(t *testing.T) {
+	disk := fault.New(fault.IO, "write", "part", "disk full")
+	gaveUp, met := make(chan struct{}), make(chan struct{})
+	err := inproc.RunShare(inproc.Share{Size: 3, Here: []int{0, 1}, Far: cut{disk}, Name: parted}, func(c world.Comm) error {
+		if c.Rank() == 0 {
+			err := c.Barrier()
+			close(gaveUp)
+			<-met
+			return err
+		}
+		<-gaveUp
+		defer close(met)
+		err := c.Barrier()
+		if lost := (*world.LostError)(nil); !errors.As(err, &lost) || lost.Lost != 0 || !errors.Is(err, disk) {
+			t.Errorf("the late rank has %v", err)
+		}
+		return err
+	})
+	if err != error(disk) {
+		t.Errorf("the world failed with %v", err)
 	}
 }
