@@ -1,12 +1,14 @@
 # make run     install what is missing, build, train on this machine's package graph
 # make run-lambda  the same graph with tensor work in local functions, to the CPU's model
 # make test    install what is missing, run every test, also under mpirun
-# make test-long  the same with the long variants, which take minutes each and up to 16 GB
+# make test-long  the same with all cases and long variants: about an hour and up to 16 GB
 # make race    every test under the race detector, which takes some ten times as long
 # make build   ./siafu, with MPI where an MPI library is installed, and the function
+# make install  siafu and the function, to /usr/local or PREFIX=DIR
 # make function  build/lambda/bootstrap, the function of --tensor lambda, one static file;
 #              LAMBDA_ARCH=arm64 builds build/lambda/arm64/bootstrap, for that architecture
 # make bench   time kernels and exchanges on this machine
+# make deps-cu  CUDA's headers of Debian's non-free component, into build/cuda, for CU=1
 # make bench-cuda  build/bench-cuda, a folder to measure a GPU with on a host without Go
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
 # make accuracy  the README's table, on the graphs in $SIAFU_TESTDATA
@@ -24,19 +26,22 @@ RANKS ?= 4
 # Without an MPI compiler the program is built without MPI: it then trains in
 # an in-process world only, and "siafu doctor" says so.
 MPI  := $(shell command -v mpicc 2>/dev/null)
-# With LAMBDA=1 it can have tensor work done in AWS Lambda, with CUDA=1 on GPUs: the
-# driver is looked for when a run asks for it, and nothing of CUDA is needed to build.
-empty :=
+# MPI is a tag, because it links a library. The NVIDIA driver is opened at run time; with
+# CU=1 it is linked, through gorgonia.org/cu, which needs CUDA's headers (docs/gpu.md).
 comma := ,
-TAGS := $(addprefix -tags ,$(subst $(empty) $(empty),$(comma),$(strip $(if $(MPI),mpi) $(if $(LAMBDA),lambda) $(if $(CUDA),cuda))))
+TAGS := $(addprefix -tags ,$(if $(MPI),mpi$(if $(CU),$(comma)))$(if $(CU),cu))
+CUDA_HOME ?= /usr/local/cuda
+CU_CFLAGS = $(addprefix -I,$(wildcard $(CUDA_HOME)/include $(CURDIR)/$(BUILD)/cuda/include))
+CU_LDFLAGS = $(addprefix -L,$(wildcard $(CUDA_HOME)/lib64/stubs /usr/lib/*/stubs $(CURDIR)/$(BUILD)/cuda/stubs))
+CU_HEADERS = echo '\#include <cuda.h>' | $${CC:-cc} -E $(CU_CFLAGS) - >/dev/null 2>&1
 # The flags of this machine's MPI, wherever it lies.
-export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/null))
-export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null))
+export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/null)) $(if $(CU),$(CU_CFLAGS))
+export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null)) $(if $(CU),$(CU_LDFLAGS))
 LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)
 
-.PHONY: build function run run-lambda test unit race race-short mpi-test fuzz accuracy bench bench-cuda yardstick deps go fmt vet clean
+.PHONY: build function install run run-lambda test unit race race-short mpi-test fuzz accuracy bench bench-cuda yardstick deps go fmt vet clean
 
-build: go function
+build: go function $(if $(CU),cu-headers)
 	$(GO) build $(TAGS) -o siafu .
 
 # The function of this machine's architecture has no folder of its own.
@@ -45,8 +50,13 @@ TRIM = -trimpath
 function: go
 	CGO_ENABLED=0 GOARCH=$(or $(LAMBDA_ARCH),$(shell $(GO) env GOHOSTARCH)) $(GO) build $(TRIM) -tags lambda.norpc -ldflags "-s -w" -o $(FUNCTION) ./lambda/function/bootstrap
 
+PREFIX ?= /usr/local
+install: build
+	install -D siafu $(DESTDIR)$(PREFIX)/bin/siafu
+	install -D $(FUNCTION) $(DESTDIR)$(PREFIX)/lib/siafu/bootstrap
+
 # The second make sees the compiler that the first one may have installed.
-run: deps
+run: deps lists
 	$(MAKE) --no-print-directory train
 
 .PHONY: train
@@ -56,8 +66,8 @@ train: build $(DATA)/meta.json
 	./siafu predict runs/debian-gcn $(DATA)
 	./siafu report runs/debian-gcn runs/debian-linear
 
-run-lambda: deps
-	$(MAKE) --no-print-directory LAMBDA=1 train-lambda
+run-lambda: deps lists
+	$(MAKE) --no-print-directory train-lambda
 
 .PHONY: train-lambda
 train-lambda: TRAIN = ./siafu train $(DATA) --hidden 64 --epochs 5 --lr 0.03 --dropout 0.5 --input-dropout 0 --weight-decay 0 --force
@@ -73,46 +83,47 @@ $(DATA)/meta.json: | build
 	scripts/import-packages ./siafu $(DATA)
 
 test: deps deps-slurm
-	$(MAKE) --no-print-directory unit stubs race-short
+	$(MAKE) --no-print-directory unit no-cgo cu-test race-short
 
 .PHONY: test-long
 test-long: export SIAFU_BIG = 1
 test-long:
-	$(MAKE) --no-print-directory TIMEOUT=60m test
+	$(MAKE) --no-print-directory TIMEOUT=180m test
 
-# Every test in one build with everything that a build can have, so that each package
-# is compiled, vetted and linked once. Those under mpirun wait more than they compute:
-# they begin first and run beside the others, one package more at a time than there are
-# processors. go vet looks at more than go test would.
+# Every test in one build, so that each package is compiled, vetted and linked once. Those
+# under mpirun wait more than they compute: they begin first and run beside the others, one
+# package more at a time than there are processors. go vet looks at more than go test would.
 # The tests of ranks take longest, and begin before all others.
-EVERYTHING := -tags lambda,cuda$(if $(MPI),$(comma)mpi)
-TIMEOUT ?= 15m
+# Tests that call t.Parallel wait for daemons and deadlines rather than compute: more of them
+# run at a time than there are processors.
+# Without debug information linking takes a fifth of the time, and without paths what one
+# checkout has compiled serves another.
+LEAN := -trimpath -ldflags="-s -w"
+TIMEOUT ?= 60m
+PARALLEL ?= 6
 unit: go
 	@$(if $(MPI),,echo "mpicc is missing: tests under mpirun left out")
-	$(GO) vet $(EVERYTHING) ./...
+	$(GO) vet $(TAGS) ./...
 	$(if $(MPI),$(MAKE) --no-print-directory test-programs)
-	scripts/in-memory $(GO) test -p $$(($$(nproc) + 1)) -vet=off -timeout $(TIMEOUT) $(EVERYTHING) ./ranks $(if $(MPI),$(MPI_TESTS)) ./...
+	scripts/in-memory $(GO) test -p $$(($$(nproc) + 1)) -parallel $(PARALLEL) $(LEAN) -vet=off -timeout $(TIMEOUT) $(TAGS) ./ranks $(if $(MPI),$(MPI_TESTS)) ./...
 
 # Programs that tests run, of which go test knows only whether they are as before:
 # with new ones those tests are run again, instead of what is kept of the last time.
 .PHONY: test-programs
 test-programs:
 	@mkdir -p $(BUILD)/test $(BUILD)/fresh
-	@set -e; for tags in mpi lambda,mpi ""; do \
-	  to=$(BUILD)/test/siafu$${tags:+-$${tags/,/-}} new=$(BUILD)/fresh/siafu$${tags:+-$${tags/,/-}}; \
-	  echo "$(GO) build -buildvcs=false -tags '$$tags' -o $$to"; \
+	@set -e; for tags in mpi ""; do \
+	  to=$(BUILD)/test/siafu$${tags:+-$$tags} new=$(BUILD)/fresh/siafu$${tags:+-$$tags}; \
+	  echo "$(GO) build -buildvcs=false $(LEAN) -tags '$$tags' -o $$to"; \
 	  cp $$to $$new 2>/dev/null || true; \
-	  $(GO) build -buildvcs=false -tags "$$tags" -o $$new .; \
+	  $(GO) build -buildvcs=false $(LEAN) -tags "$$tags" -o $$new .; \
 	  if cmp -s $$new $$to; then rm $$new; else mv $$new $$to; fi; \
 	done
 
-# The tests in files for builds that lack something, and those of what is said then.
-WITHOUT := '^//go:build !(mpi|lambda|cuda)'
-.PHONY: stubs
-stubs: go
-	$(GO) vet . $(SLIM)
-	$(GO) test -vet=off $(SLIM) -run "^($$(grep -lrE $(WITHOUT) --include=*_test.go . | xargs grep -hoE '^func Test[A-Za-z0-9_]+' | cut -c6- | paste -sd'|'))$$|NoGPU|DoctorOf"
-SLIM = $(shell grep -lrE $(WITHOUT) --include=*_test.go . | xargs -n 1 dirname | sort -u)
+# What a static build reports instead of MPI and the NVIDIA driver.
+.PHONY: no-cgo
+no-cgo: go
+	CGO_ENABLED=0 $(GO) test -vet=off -run 'NoCgo|Unavailable' ./cuda/driver ./ranks/world/mpi
 
 # Under the race detector arrays are on the Go heap and kernels plain Go, so that
 # it sees them. The short form is what workers and ranks share: tasks of an epoch,
@@ -120,16 +131,30 @@ SLIM = $(shell grep -lrE $(WITHOUT) --include=*_test.go . | xargs -n 1 dirname |
 race: go
 	$(GO) test -race -timeout 60m ./...
 
+.PHONY: cu-headers
+cu-headers:
+	@$(CU_HEADERS) || { echo "cuda.h is missing: install a CUDA toolkit, set CUDA_HOME to its folder, or run make deps-cu"; exit 1; }
+
+# The binding of gorgonia.org/cu, with a library that stands in for the driver.
+.PHONY: cu-test
+cu-test: STANDIN = $(CURDIR)/$(BUILD)/test/standin
+cu-test: go
+	@$(CU_HEADERS) || { echo "cuda.h is missing: the tests of gorgonia.org/cu are left out (make deps-cu)"; exit 0; }; \
+	mkdir -p $(STANDIN); set -ex; \
+	$${CC:-cc} -shared -fPIC -o $(STANDIN)/libcuda.so.1 cuda/driver/testdata/fake.c; \
+	CGO_CFLAGS="$(CGO_CFLAGS) $(CU_CFLAGS)" CGO_LDFLAGS="$(CGO_LDFLAGS) $(CU_LDFLAGS)" LD_LIBRARY_PATH=$(STANDIN) \
+	$(GO) test -count 1 -tags cu ./cuda/driver/gorgonia
+
 race-short: go
-	scripts/in-memory $(GO) test -race -short -vet=off ./ranks/schedule ./ranks/params/... ./halo ./halo/refresh
-	scripts/in-memory $(GO) test -race -short -vet=off ./kernels/task -run 'Stream|FirstHalf'
-	scripts/in-memory $(GO) test -race -short -vet=off ./ranks/world/inproc -run 'TestConformance/3|TestL|TestB'
-	scripts/in-memory $(GO) test -race -short -vet=off ./ranks -run 'TestOverlapChangesNothing|TestStaleTasksElsewhere|TestTaskWithoutResult|TestPoliciesWrittenDownAgain'
+	scripts/in-memory $(GO) test -race -short $(LEAN) -vet=off ./ranks/schedule ./ranks/params/... ./halo ./halo/refresh
+	scripts/in-memory $(GO) test -race -short $(LEAN) -vet=off ./kernels/task -run 'Stream|FirstHalf'
+	scripts/in-memory $(GO) test -race -short $(LEAN) -vet=off ./ranks/world/inproc -run 'TestConformance/3|TestL|TestB'
+	scripts/in-memory $(GO) test -race -short $(LEAN) -vet=off ./ranks -run 'TestOverlapChangesNothing|TestStaleTasksElsewhere|TestTaskWithoutResult|TestPoliciesWrittenDownAgain'
 
 # The tests in files for builds with MPI.
 MPI_TESTS = $(shell grep -rlE '^//go:build mpi' --include=*_test.go . | xargs -n 1 dirname | sort -ru)
 mpi-test: go
-	$(if $(MPI),$(GO) test $(EVERYTHING) $(MPI_TESTS) -run "^($$(grep -rlE '^//go:build mpi' --include=*_test.go . | xargs grep -hoE '^func (Test|Fuzz)[A-Za-z0-9_]+' | cut -c6- | paste -sd'|'))$$",@echo "mpicc is missing: tests under mpirun left out")
+	$(if $(MPI),$(GO) test $(TAGS) $(MPI_TESTS) -run "^($$(grep -rlE '^//go:build mpi' --include=*_test.go . | xargs grep -hoE '^func (Test|Fuzz)[A-Za-z0-9_]+' | cut -c6- | paste -sd'|'))$$",@echo "mpicc is missing: tests under mpirun left out")
 
 # Some thousand damaged inputs for each decoder, beside the seeds that every test run has;
 # "make fuzz FUZZTIME=10m" looks longer.
@@ -153,39 +178,40 @@ bench: build
 # Without MPI, which the other host may lack; the graph is generated there.
 bench-cuda: go
 	@mkdir -p $(BUILD)/bench-cuda
-	CGO_ENABLED=1 CGO_CFLAGS="-O2 -g" CGO_LDFLAGS="-O2 -g" $(GO) build -trimpath -tags cuda -o $(BUILD)/bench-cuda/siafu .
+	CGO_ENABLED=1 CGO_CFLAGS="-O2 -g" CGO_LDFLAGS="-O2 -g" $(GO) build -trimpath -o $(BUILD)/bench-cuda/siafu .
 	cp bench/cuda/run bench/cuda/README.md $(BUILD)/bench-cuda
 	@echo "copy $(BUILD)/bench-cuda to a host with a GPU and start run there"
 
 yardstick: build
 	./siafu bench kernels --yardstick
 
-# What a machine needs: a C compiler and Open MPI, and the package lists that
-# "make run" imports. Installed as root or with sudo; otherwise the line to
-# type is printed and everything goes on without MPI.
+# What a machine needs: a C compiler and Open MPI. scripts/install calls apt-get for what is
+# missing, as root or with sudo; otherwise it prints the line to type, and everything goes on
+# without MPI.
 deps: go
-	@command -v apt-get >/dev/null || { echo "No apt-get here: install a C compiler and Open MPI with headers yourself."; exit 0; }; \
-	missing=; \
+	@missing=; \
 	command -v gcc >/dev/null || missing="$$missing gcc libc6-dev"; \
 	command -v mpicc >/dev/null && [ -e /usr/lib/$$(uname -m)-linux-gnu/openmpi/include/mpi.h ] || missing="$$missing libopenmpi-dev"; \
 	command -v mpirun >/dev/null || missing="$$missing openmpi-bin"; \
-	lists=$$(apt-cache dumpavail 2>/dev/null | head -c 1 | wc -c); \
-	if [ -z "$$missing" ] && [ "$$lists" != 0 ]; then exit 0; fi; \
-	sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"; \
-	line="apt-get update && apt-get install -y --no-install-recommends$$missing"; \
-	[ -n "$$missing" ] || line="apt-get update"; \
-	echo "$$line"; \
-	$$sudo true 2>/dev/null && $$sudo bash -c "$${line//apt-get/scripts/apt-get}" || \
-	  { echo "Could not install. As root, type: $$line"; exit 1; }
+	scripts/install "a C compiler and Open MPI with headers" $$missing
 
 # Slurm, for the tests of batch jobs, which are left out without it and where
 # the user is not root.
 .PHONY: deps-slurm
 deps-slurm: deps
-	@[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || exit 0; \
+	@[ "$$(id -u)" = 0 ] || exit 0; \
 	command -v slurmd >/dev/null && command -v munged >/dev/null && exit 0; \
-	scripts/apt-get install -y --no-install-recommends slurm-wlm munge || \
-	  echo "Slurm could not be installed: the tests of batch jobs are left out"
+	scripts/install "Slurm for the tests of batch jobs" slurm-wlm munge
+
+# The package lists, which "make run" imports.
+.PHONY: lists
+lists:
+	@apt-cache dumpavail 2>/dev/null | grep -q . || scripts/install "package lists"
+
+# CUDA's headers, without an installation: 774 MB are downloaded, 16 MB stay.
+.PHONY: deps-cu
+deps-cu:
+	scripts/cuda-headers $(BUILD)/cuda
 
 go:
 	@command -v $(GO) >/dev/null || { echo "Go 1.26 or later is needed: https://go.dev/dl"; exit 1; }
@@ -198,11 +224,11 @@ vet: go
 	$(GO) vet ./...
 	$(if $(MPI),$(GO) vet -tags mpi ./...)
 
-# Of one build with everything, as the tests are.
+# With the tags of the tests.
 .PHONY: lint
 lint: go
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt would change $$files: make fmt"; exit 1; }
-	$(GO) tool staticcheck $(EVERYTHING) ./...
+	$(GO) tool staticcheck $(TAGS) ./...
 
 .PHONY: dist
 dist: go

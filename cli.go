@@ -81,6 +81,9 @@ func cutFlags(args []string) ([]string, trainFlags) {
 	if len(args) > 0 && args[0] == "submit" {
 		args = joinValue(args, "--sbatch")
 	}
+	if len(args) > 0 && args[0] == "sweep" {
+		args = sweepFlagsFirst(args)
+	}
 	if i := slices.Index(args, "--"); i > 0 && (args[0] == "submit" || args[0] == "sweep") {
 		return args[:i], args[i+1:]
 	}
@@ -112,13 +115,12 @@ func isCommand(root *kong.Node, name string) bool {
 // dispatch parses the command line and runs the command.
 func dispatch(args []string, io console) (err error) {
 	defer mapped.Catch(&err)
-	var g grammar
 	args, behind := cutFlags(args)
 	config, err := loadConfig(args)
 	if err != nil {
 		return err
 	}
-	parser, err := kong.New(&g,
+	parser, err := kong.New(commandLine(args),
 		kong.Name("siafu"),
 		kong.Description("Train graph neural networks on whole graphs, on the machines you have."),
 		kong.Writers(io.out, io.err),

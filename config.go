@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,9 @@ const envPrefix = "SIAFU_"
 // the launcher.
 var notFlags = []string{"testdata", "big", "fault-seed", flagName(launch.StatusVariable), flagName(screen.Variable), flagName(inject.Variable), flagName(runfolder.LaunchVariable)}
 
+// oldNames are names that keys and variables had before, and those that they have now.
+var oldNames = map[string]string{"patience-on": "monitor"}
+
 // settings are the values of train's flags that the command line does not
 // give: those of its TOML file, under them those of the environment, and at last those of
 // a recipe.
@@ -49,7 +53,8 @@ func loadConfig(args []string) (*settings, error) {
 	}
 	for _, kv := range os.Environ() {
 		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, envPrefix) {
-			s.env[flagName(name)] = value
+			key := flagName(name)
+			s.env[cmp.Or(oldNames[key], key)] = value
 		}
 	}
 	for _, a := range args[1:] {
@@ -98,10 +103,18 @@ func (s *settings) read(path string) error {
 		return fault.New(fault.Config, "config", path, "%s", detail).Then(`"siafu help train" lists keys and values: they are the flags`)
 	}
 	for _, key := range meta.Undecoded() {
+		if oldNames[key.String()] != "" {
+			continue
+		}
 		return fault.New(fault.Config, "config", path, "line %d: unknown key %q", lineOf(string(text), key[0]), key).
 			Then("did you mean %q?", nearest(key.String(), configKeys()))
 	}
 	_, err = toml.Decode(string(text), &s.file)
+	for old, now := range oldNames {
+		if v, ok := s.file[old]; ok && s.file[now] == nil {
+			s.file[now] = v
+		}
+	}
 	return err
 }
 

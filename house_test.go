@@ -105,3 +105,33 @@ func TestTheHouseIsAsDrawn(t *testing.T) {
 		}
 	}
 }
+
+// TestPackagesAreListed: the list of packages in docs/architecture.md has each package of the
+// code once, with a description.
+func TestPackagesAreListed(t *testing.T) {
+	text, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Packages\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	described := map[string]int{}
+	for line := range strings.Lines(section) {
+		if p, what, found := strings.Cut(strings.TrimSpace(line), "  "); found && strings.HasPrefix(line, "    ") {
+			if described[p]++; strings.TrimSpace(what) == "" || described[p] > 1 {
+				t.Errorf("docs/architecture.md lists %s twice or without a description", p)
+			}
+		}
+	}
+	code := built(t)
+	for p := range described {
+		if _, ok := code[p]; !ok {
+			t.Errorf("docs/architecture.md lists %s, which does not exist", p)
+		}
+	}
+	for p := range code {
+		if described[p] == 0 {
+			t.Errorf("docs/architecture.md must list %s below \"Packages\"", p)
+		}
+	}
+}

@@ -1,5 +1,3 @@
-//go:build lambda
-
 package main
 
 import (

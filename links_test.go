@@ -72,7 +72,7 @@ func TestBenchLinksInterrupted(t *testing.T) {
 	case code != 1 || !strings.Contains(said.String(), "interrupted"):
 		t.Errorf("exit %d: %s", code, said.String())
 	}
-	if d := time.Since(start); d > 20*time.Second {
+	if d := time.Since(start); d > 2*time.Minute {
 		t.Errorf("it took %v to end", d)
 	}
 	noHosts(t, cmd.Process.Pid)
@@ -94,7 +94,7 @@ func TestBenchLinksKilled(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	mpirun := ""
-	for deadline := time.Now().Add(20 * time.Second); mpirun == ""; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); mpirun == ""; time.Sleep(20 * time.Millisecond) {
 		select {
 		case <-ended:
 			if cmd.ProcessState.ExitCode() == 66 {
@@ -118,7 +118,7 @@ func TestBenchLinksKilled(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	<-ended
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if _, err := os.Stat(mpirun); err != nil {
 			break
 		}

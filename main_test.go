@@ -101,6 +101,25 @@ func TestSession(t *testing.T) {
 	}
 }
 
+// The old name of --monitor works as a flag, in a file and in the environment.
+func TestOldNames(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.toml")
+	if err := os.WriteFile(file, []byte("patience-on = \"both\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SIAFU_PATIENCE_ON", "loss")
+	for want, args := range map[string][]string{
+		"penalised": {"train", file, "data", "--patience-on", "penalised"},
+		"both":      {"train", file, "data"},
+		"loss":      {"train", "data"},
+		"macro_f1":  {"train", file, "data", "--monitor=f1_macro"},
+	} {
+		if c, err := parseTrain(args); err != nil || c.Config.Monitor != want {
+			t.Errorf("%q: %v, want %s", args, err, want)
+		}
+	}
+}
+
 // Flags override the file, the file overrides the environment, that overrides
 // the defaults; the run folder says what was used.
 func TestPrecedence(t *testing.T) {

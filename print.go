@@ -107,7 +107,7 @@ func printColumns(w io.Writer, t *graph.Table) {
 	fmt.Fprintf(w, "columns: id %s, label %s, split %s\n", t.ID, t.Label, t.Split)
 	for _, c := range t.Columns {
 		fmt.Fprintf(w, "column %s: %s, features %d to %d", c.Name, c.Kind, c.First, c.First+c.Width-1)
-		if c.Kind == graph.NumberColumn {
+		if c.Kind == graph.NumberColumn || c.Kind == graph.DateColumn {
 			fmt.Fprintf(w, ", less %.6g, over %.6g", c.Mean, c.Scale)
 		}
 		fmt.Fprintln(w)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"siafu/ranks/config"
+	"siafu/ranks/host/hosttest"
 	"siafu/ranks/runfolder"
 )
 
@@ -55,8 +56,12 @@ func trainInto(t *testing.T, data string, flags ...string) (*runfolder.Run, stri
 // but for its ε of 1e-8 beside gradients of 1e-4.
 func TestInputScale(t *testing.T) {
 	whole, eighth := ring(t, 1), ring(t, 8)
-	for _, kind := range []string{"gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"} {
-		for optimizer, tolerance := range map[string]float64{"sgd": 0, "adam": 1e-3, "adamw": 1e-3} {
+	for k, kind := range []string{"gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"} {
+		for o, optimizer := range []string{"sgd", "adam", "adamw"} {
+			if !hosttest.Sampled(3, k, o) {
+				continue
+			}
+			tolerance := map[string]float64{"sgd": 0, "adam": 1e-3, "adamw": 1e-3}[optimizer]
 			t.Run(kind+"/"+optimizer, func(t *testing.T) {
 				flags := []string{"--defaults", "fixed", "--model", kind, "--optimizer", optimizer, "--weight-decay", "0.01", "--lr", "0.001", "--epochs", "5", "--hidden", "4", "--threads", "1"}
 				want, _ := trainInto(t, whole, flags...)

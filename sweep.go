@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,8 +66,42 @@ func (c *sweepCmd) Run(ctx context.Context, io console, flags trainFlags) error 
 	return cmp.Or(c.conclude(io, s, failed), err, failure(s, failed))
 }
 
-// own are flags of sweep, or of a run's folder, that are no axes.
-var own = []string{"out", "launch", "slurm", "dry-run", "html", "resume", "force"}
+// sweepFlags returns the flags of sweep and of every command, and whether each takes a value.
+func sweepFlags() map[string]bool {
+	flags := map[string]bool{"--help": false, "-h": false}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[sweepCmd]()) {
+		if _, arg := f.Tag.Lookup("arg"); !arg {
+			flags["--"+cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))] = f.Type.Kind() != reflect.Bool
+		}
+	}
+	return flags
+}
+
+// sweepFlagsFirst moves the flags of sweep in front of DATA. kong passes everything behind
+// DATA through unparsed. It also joins values to their flags, since kong accepts no separate
+// value that begins with a dash.
+func sweepFlagsFirst(args []string) []string {
+	flags, front, rest := sweepFlags(), args[:1:1], []string(nil)
+	for i := 1; i < len(args); i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		takesValue, own := flags[name]
+		switch {
+		case args[i] == "--":
+			return slices.Concat(front, rest, args[i:])
+		case own && takesValue && !joined && i+1 < len(args):
+			front = append(front, name+"="+args[i+1])
+			i++
+		case own:
+			front = append(front, args[i])
+		default:
+			rest = append(rest, args[i])
+		}
+	}
+	return slices.Concat(front, rest)
+}
+
+// notAxes are flags of a run's folder, which sweep sets.
+var notAxes = []string{"resume", "force"}
 
 // gridOf takes [CONFIG.toml] DATA and the axes behind it apart.
 func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
@@ -86,9 +121,9 @@ func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if slices.Contains(own, a.Flag) || slices.ContainsFunc(axes, func(b sweep.Axis) bool { return a.Flag == b.Flag }) {
+		if slices.Contains(notAxes, a.Flag) || slices.ContainsFunc(axes, func(b sweep.Axis) bool { return a.Flag == b.Flag }) {
 			return nil, nil, fault.New(fault.Usage, "sweep", "", "%s %s is no list of values, or a second one", flag, values).
-				Then("flags of sweep stand before the dataset folder, and those that all trainings share behind --")
+				Then("give flags that all trainings share behind --")
 		}
 		axes = append(axes, a)
 	}

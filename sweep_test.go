@@ -89,7 +89,7 @@ func TestSweepUsage(t *testing.T) {
 		{[]string{"--seed", "1"}, ""},
 		{[]string{data, "--seed", "1/2"}, "--seed=1/2"},
 		{[]string{data, "--seed", "1", "--seed", "2"}, "second one"},
-		{[]string{data, "--seed", "1", "--out", "x"}, "before the dataset"},
+		{[]string{data, "--seed", "1", "--force=true"}, "behind --"},
 		{[]string{data, "--sed", "1..2"}, "--sed"},
 		{[]string{data, "--seed", "a,b"}, `"a"`},
 		{[]string{filepath.Join(data, "none"), "--seed"}, "--seed="},
@@ -106,5 +106,28 @@ func TestSweepUsage(t *testing.T) {
 	out = must(t, "sweep", "--slurm=--dry-run --nodes 2", data, "--seed", "1..2", "--", "--hidden", "8")
 	if !strings.Contains(out, "\t\"seed=1\"\n\t\"seed=2\"\n") || !strings.Contains(out, " --hidden 8 ") {
 		t.Error(out)
+	}
+}
+
+// TestSweepFlagsOnBothSides: flags of sweep are recognised before and after DATA, joined to
+// their values or not.
+func TestSweepFlagsOnBothSides(t *testing.T) {
+	data, dir := small(t), filepath.Join(t.TempDir(), "grid")
+	want := must(t, "sweep", "--dry-run", "--out", dir, data, "--seed", "1,2", "--recipe", "gat-cora", "--", "--epochs", "1")
+	if strings.Count(want, "\n") != 2 || !strings.Contains(want, "grid/seed=2,recipe=gat-cora") || !strings.Contains(want, "--epochs 1") {
+		t.Fatalf("flags in front:\n%s", want)
+	}
+	for _, args := range [][]string{
+		{data, "--seed", "1,2", "--recipe", "gat-cora", "--dry-run", "--out", dir},
+		{data, "--out=" + dir, "--seed=1,2", "--dry-run", "--recipe=gat-cora"},
+		{"--out", dir, data, "--seed", "1,2", "--recipe", "gat-cora", "--dry-run"},
+	} {
+		if got := must(t, append(append([]string{"sweep"}, args...), "--", "--epochs", "1")...); got != want {
+			t.Errorf("%q prints\n%swant\n%s", args, got, want)
+		}
+	}
+	script := must(t, "sweep", data, "--seed", "1,2", "--slurm", "--dry-run --nodes 2", "--out", dir)
+	if !strings.Contains(script, "\t\"seed=1\"\n\t\"seed=2\"\n") {
+		t.Errorf("no script of an array:\n%s", script)
 	}
 }

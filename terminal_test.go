@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -86,6 +87,9 @@ func checkSaved(t *testing.T, out string) {
 func hangUp(t *testing.T, cmd *exec.Cmd, metrics string) {
 	t.Helper()
 	user, process := terminal(t)
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGHUP) // where the tests run under nohup, the command would ignore it, too
+	defer signal.Stop(heard)
 	said, drained := on(t, cmd, user, process)
 	trained := func() bool {
 		text, err := os.ReadFile(metrics)

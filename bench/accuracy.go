@@ -50,7 +50,7 @@ func shchur(c *config.Config) {
 // patience alone ends the run.
 func velickovic(c *config.Config) {
 	c.Model, c.Hidden, c.Heads, c.OutputHeads = "gat", 8, 8, 1
-	c.Epochs, c.LR, c.Patience, c.PatienceOn, c.Dropout = 100000, 0.005, 100, "both", 0.6
+	c.Epochs, c.LR, c.Patience, c.Monitor, c.Dropout = 100000, 0.005, 100, "both", 0.6
 	c.WeightDecay, c.WeightDecayOn, c.Initializer = 5e-4, "all", "xavier"
 }
 

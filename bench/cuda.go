@@ -40,8 +40,8 @@ type gpuEffort struct {
 }
 
 // Run measures gathers, dense products and epochs beside NVIDIA's libraries and
-// PyTorch's, and prints a table of each. Without a GPU, a driver or a build with CUDA
-// it fails with a Config fault that says so, before a graph is made.
+// PyTorch's, and prints a table of each. Without a GPU or a driver it
+// returns a Config fault before it makes a graph.
 func (o CUDAOptions) Run(ctx context.Context, w io.Writer) error {
 	if _, err := driver.List(); err != nil {
 		return err

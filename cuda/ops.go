@@ -158,7 +158,7 @@ func (p *program) load() error {
 			return err
 		}
 		p.modules = append(p.modules, module)
-		for _, name := range m.Entries() {
+		for _, name := range m.Entries {
 			if p.functions[name], err = module.Function(name); err != nil {
 				return err
 			}

@@ -16,6 +16,11 @@ type Schema struct {
 	ClassNames []string `json:"classes,omitempty"`                 // nil: their numbers
 	Normalized bool     `json:"features_row_normalized,omitempty"` // each feature row is divided by its sum
 	Table      *Table   `json:"table,omitempty"`                   // nil: it was no table
+	// EdgeImport says how the import read edges; nil: unknown. Directed and Weighted are
+	// those of Meta, and set only beside EdgeImport.
+	EdgeImport *EdgeImport `json:"edge_import,omitempty"`
+	Directed   bool        `json:"directed,omitempty"`
+	Weighted   bool        `json:"weighted,omitempty"`
 	// Dataset is where the schema is from, for messages.
 	Dataset string `json:"-"`
 	Classes int    `json:"-"`
@@ -26,6 +31,9 @@ func (m *Meta) Schema() *Schema {
 	s := &Schema{ClassNames: m.ClassNames, Normalized: m.Normalized, Table: m.Table, Dataset: m.Name, Classes: m.Classes}
 	if m.Task != MultiClass {
 		s.Task = m.Task
+	}
+	if m.EdgeImport != nil {
+		s.EdgeImport, s.Directed, s.Weighted = m.EdgeImport, m.Directed, m.Weighted
 	}
 	return s
 }
@@ -45,7 +53,7 @@ func (m *Meta) Trains(op, dir string) error {
 
 // IsPlain tells whether numbers say all.
 func (s *Schema) IsPlain() bool {
-	return s.Task == "" && s.ClassNames == nil && !s.Normalized && s.Table == nil
+	return s.Task == "" && s.ClassNames == nil && !s.Normalized && s.Table == nil && s.EdgeImport == nil
 }
 
 // ClassName is the name of a class, as Meta.ClassName.
@@ -54,12 +62,49 @@ func (s *Schema) ClassName(class int64) string {
 	return m.ClassName(class)
 }
 
-// Fits says why a network that was trained on a dataset of schema s cannot predict on
-// m, whose folder is dir: other columns or scales, other names of classes, labels
-// beyond its classes. A dataset without labels has none. Kind Data.
-func (s *Schema) Fits(op, dir string, m *Meta) error {
+// likeRemedy is the remedy for a dataset that was imported with other options than the
+// training data.
+const likeRemedy = "import the dataset with --like and the run folder"
+
+// Fits returns a fault of kind Data if a network that was trained on a dataset of schema s
+// cannot predict on the dataset m in the folder dir: labels, class names or inputs differ.
+// A dataset without labels has no labels to compare.
+func (s *Schema) Fits(op, dir string, m *Meta, use EdgeUse) error {
+	if err := s.labelsFit(op, dir, m); err != nil {
+		return err
+	}
+	return s.InputsFit(op, dir, m, use)
+}
+
+// InputsFit returns a fault of kind Data if the import gave m other features or edges than
+// those that the network was trained on. What the model or the dataset does not record is
+// not compared.
+func (s *Schema) InputsFit(op, dir string, m *Meta, use EdgeUse) error {
+	bad := func(why, remedy string) error { return fault.New(fault.Data, op, dir, "%s", why).Then("%s", remedy) }
+	switch {
+	case s.Normalized && !m.Normalized:
+		return bad("its features are as they are, and the model was trained on rows divided by their sums", "import the dataset with --normalize-features")
+	case m.Normalized && !s.Normalized:
+		return bad("its rows of features are divided by their sums, and the model was trained on features as they are", "import the dataset without --normalize-features")
+	}
+	if s.Table != nil && m.Table != nil {
+		why := otherColumns(s.Table.Columns, m.Table.Columns)
+		if why == "" && use.Features {
+			why = otherColumns(s.Table.EdgeColumns, m.Table.EdgeColumns)
+		}
+		if why != "" {
+			return bad(why, likeRemedy)
+		}
+	}
+	if why, remedy := s.otherEdges(m, use); why != "" {
+		return bad(why, remedy)
+	}
+	return nil
+}
+
+// labelsFit is Fits for labels and class names.
+func (s *Schema) labelsFit(op, dir string, m *Meta) error {
 	bad := func(format string, args ...any) *fault.Error { return fault.New(fault.Data, op, dir, format, args...) }
-	const remedy = "import the dataset with --like and the run folder"
 	links := s.Task == Links || m.Task == Links // which have no labels to compare
 	switch {
 	case links:
@@ -68,20 +113,8 @@ func (s *Schema) Fits(op, dir string, m *Meta) error {
 	case m.Classes > s.Classes, m.Classes > 0 && s.Task != "" && m.Classes != s.Classes:
 		return bad("it has %d classes, the model was trained on %d of %q", m.Classes, s.Classes, s.Dataset).Then("predict on that dataset or one like it")
 	}
-	switch {
-	case s.Normalized && !m.Normalized:
-		return bad("its features are as they are, and the model was trained on rows divided by their sums").Then("import the dataset with --normalize-features")
-	case m.Normalized && !s.Normalized:
-		return bad("its rows of features are divided by their sums, and the model was trained on features as they are").Then("import the dataset without --normalize-features")
-	}
 	if c := s.otherClass(m); c >= 0 && !links {
-		return bad("its class %d is %q, the model's is %q", c, m.ClassName(int64(c)), s.ClassName(int64(c))).Then(remedy)
-	}
-	if s.Table == nil || m.Table == nil {
-		return nil
-	}
-	if why := s.Table.differs(m.Table); why != "" {
-		return bad("%s", why).Then(remedy)
+		return bad("its class %d is %q, the model's is %q", c, m.ClassName(int64(c)), s.ClassName(int64(c))).Then(likeRemedy)
 	}
 	return nil
 }
@@ -100,19 +133,21 @@ func (s *Schema) otherClass(m *Meta) int {
 	return -1
 }
 
-// differs says which column of another table became other features than in t, "" where
-// all are the same.
-func (t *Table) differs(other *Table) string {
-	for i, c := range t.Columns {
-		if i >= len(other.Columns) {
+// otherColumns returns the first difference between the columns of a model and those of a
+// dataset, "" if these became the same features.
+func otherColumns(model, data []Column) string {
+	for i, c := range model {
+		if i >= len(data) {
 			return fmt.Sprintf("the model was trained on the column %q, which it does not have", c.Name)
 		}
-		o := other.Columns[i]
+		o := data[i]
 		switch {
 		case c.Name != o.Name || c.Kind != o.Kind:
 			return fmt.Sprintf("its column %q became %s where the model was trained on %q as %s", o.Name, o.Kind, c.Name, c.Kind)
 		case c.Mean != o.Mean || c.Scale != o.Scale:
 			return fmt.Sprintf("its column %q is less %.6g and divided by %.6g, the model's was less %.6g and divided by %.6g", o.Name, o.Mean, o.Scale, c.Mean, c.Scale)
+		case o.Missing > 0 && c.Fill != nil && o.Fill != nil && *c.Fill != *o.Fill:
+			return fmt.Sprintf("its column %q has %d missing numbers, filled with %.6g, the model's were filled with %.6g", o.Name, o.Missing, *o.Fill, *c.Fill)
 		case !slices.Equal(c.Values, o.Values):
 			return fmt.Sprintf("its column %q has features for %.120s, the model's for %.120s", o.Name, strings.Join(o.Values, ", "), strings.Join(c.Values, ", "))
 		}

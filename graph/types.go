@@ -98,7 +98,7 @@ type FeaturedSource interface {
 
 // Content is a whole dataset as an importer or a generator hands it over.
 type Content struct {
-	Name       string // lower case, used in run folders
+	Name       string // lower case, used in run folders; empty: that of the dataset folder
 	Source     string // importer and where the data came from, for meta.json
 	Licence    string // as the source states it, may be empty
 	Synthetic  bool   // true for generated graphs; every result says so
@@ -115,10 +115,12 @@ type Content struct {
 	// Targets [Vertices x Classes] are the labels of the tasks that have several columns;
 	// rows of NaN are those of vertices without a label.
 	Targets []float32
-	Split   []uint8  // [Vertices], Split… values
-	IDs     *IDs     // nil: 0..n-1
-	Table   *Table   // nil: it was no table
-	HeldOut *HeldOut // of the task Links, which has no labels
+	Split   []uint8 // [Vertices], Split… values
+	IDs     *IDs    // nil: 0..n-1
+	Table   *Table  // nil: it was no table
+	// EdgeImport says how an importer read the edges; nil: no importer did.
+	EdgeImport *EdgeImport
+	HeldOut    *HeldOut // of the task Links, which has no labels
 }
 
 // WriteReport counts what Write kept and dropped.
@@ -170,6 +172,7 @@ type Meta struct {
 	Isolated    int64               `json:"isolated"`
 	Links       *LinkCounts         `json:"links,omitempty"` // of the task Links
 	Table       *Table              `json:"table,omitempty"`
+	EdgeImport  *EdgeImport         `json:"edge_import,omitempty"` // nil: unknown
 	Files       map[string]FileInfo `json:"files"`
 	// Checksum is the CRC-32C of the other fields, in 8 hex digits.
 	Checksum string `json:"checksum"`

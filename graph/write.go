@@ -1,8 +1,10 @@
 package graph
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 
 	"siafu/graph/arrayfile"
 	"siafu/graph/durable"
@@ -25,6 +27,7 @@ func Write(dir string, c Content, force bool) (*WriteReport, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
+	c.Name = cmp.Or(c.Name, folderName(dir))
 	tmp, err := durable.NewFolder(opWrite, filepath.Clean(dir))
 	if err != nil {
 		return nil, err
@@ -54,7 +57,7 @@ func (w *writer) all() error {
 		Name: c.Name, Source: c.Source, Licence: c.Licence, Synthetic: c.Synthetic,
 		Vertices: c.Vertices, FeatureDim: c.Features.Dim, Normalized: c.Normalize,
 		Task: c.Task, Classes: c.Classes, ClassNames: c.ClassNames,
-		Table: c.Table, Files: map[string]FileInfo{},
+		Table: c.Table, EdgeImport: c.EdgeImport, Files: map[string]FileInfo{},
 	}
 	for _, step := range []func() error{w.edges, w.features, w.labels, w.links, w.ids} {
 		if err := step(); err != nil {
@@ -206,4 +209,12 @@ func (w *writer) writeMeta() error {
 		return fault.System(opWrite, w.dir, err)
 	}
 	return durable.WriteFile(opWrite, filepath.Join(w.dir, metaFile), append(text, '\n'), durable.Perm)
+}
+
+// folderName is the name of a dataset that nobody has named.
+func folderName(dir string) string {
+	if full, err := filepath.Abs(dir); err == nil {
+		dir = full
+	}
+	return strings.ToLower(filepath.Base(dir))
 }

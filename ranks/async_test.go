@@ -34,7 +34,7 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for i, kind := range model.Kinds() {
-			base := fifty(t, 0.3)
+			base := compared(t, 0.3)
 			base.Model, base.LR, base.EvalEvery, base.Heads = kind, 0.005, 1, 2
 			want := train(t, base, data)
 			for s := range 2 {
@@ -46,7 +46,7 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 						c := asynchronous(base, s, 1)
 						c.Ranks, c.Servers, c.Out = 1+servers, servers, c.Out+"-async"
 						got := train(t, c, data)
-						sameLosses(t, kind, got.losses()[50:], want.losses()[50:], 1e-5)
+						sameLosses(t, kind, got.losses()[c.Epochs:], want.losses()[c.Epochs:], 1e-5)
 					})
 				}
 			}
@@ -59,7 +59,7 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 func TestAsyncThatLingersIsSynchronous(t *testing.T) {
 	data := generated(t, true)
 	for s, kind := range []string{"gcn", "sage", "gat", "sage-max", "sage-pool", "gatv2"} {
-		c := fifty(t, 0)
+		c := compared(t, 0)
 		c.Model, c.LR, c.EvalEvery, c.Heads, c.Epochs, c.Ranks, c.Servers, c.Intervals = kind, 0.005, 1, 2, 20, 4, s%2, 3
 		want := train(t, c, data)
 		c = asynchronous(c, s, 3)
@@ -95,7 +95,7 @@ func TestAsyncGoesOnWithoutALateRank(t *testing.T) {
 // moves.
 func TestAsyncCodecs(t *testing.T) {
 	data := generated(t, false)
-	c := asynchronous(fifty(t, 0), 0, 2)
+	c := asynchronous(compared(t, 0), 0, 2)
 	c.Ranks, c.Servers, c.Hidden = 4, 1, 32
 	plain := train(t, c, data)
 	last := func(r trained) float64 { return r.Summary.FinalLoss }

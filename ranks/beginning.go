@@ -163,7 +163,7 @@ func (r *run) startEngine() error {
 	}
 	if !r.isServer() && err == nil {
 		rank := engine.Rank{
-			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Task: r.task, HeldOut: r.heldOut, Codecs: r.codecs,
+			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Task: r.task, Meta: r.meta, HeldOut: r.heldOut, Codecs: r.codecs,
 			Tensor: r.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
 		}
 		if r.course != nil {

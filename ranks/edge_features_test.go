@@ -87,7 +87,7 @@ func describedGraph(t testing.TB, directed bool, dim int) string {
 func TestEdgeFeaturesIndependentOfRanks(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		run := func(dim, ranks int, set func(*Config)) []float64 {
-			c := fifty(t, 0.3)
+			c := compared(t, 0.3)
 			c.Model, c.Heads, c.Ranks, c.LR, c.Layers, c.Epochs = "gatv2", 2, ranks, 0.005, 3, 20
 			set(&c)
 			return train(t, c, describedGraph(t, directed, dim)).losses()
@@ -142,7 +142,7 @@ func TestDrawnEdgeFeatures(t *testing.T) {
 // with weights, bounded asynchrony and a rank at its own pace train as in step.
 func TestEdgesOutOfStepAsInStep(t *testing.T) {
 	for name, data := range map[string]string{"features": describedGraph(t, true, 3), "weights": weightedGraph(t, true)} {
-		c := fifty(t, 0)
+		c := compared(t, 0)
 		c.Model, c.Heads, c.LR, c.Epochs, c.EvalEvery, c.Ranks, c.Servers, c.Intervals = "gatv2", 2, 0.005, 15, 1, 4, 0, 3
 		want := train(t, c, data).losses()
 		lingers := asynchronous(c, 1, 3)

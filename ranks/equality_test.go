@@ -16,10 +16,14 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// fifty is a run of 50 epochs whose losses are compared.
-func fifty(t testing.TB, dropout float64) Config {
+// compared is a run whose losses are compared with another's, epoch by epoch: what
+// differs once differs in all epochs that follow.
+func compared(t testing.TB, dropout float64) Config {
 	c := quick(t)
-	c.Epochs, c.Dropout, c.EvalEvery = 50, dropout, 0
+	c.Epochs, c.Dropout, c.EvalEvery = 12, dropout, 0
+	if hosttest.Big() {
+		c.Epochs = 50
+	}
 	return c
 }
 
@@ -33,7 +37,7 @@ func TestLossIndependentOfRanks(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		for _, dropout := range []float64{0, 0.5} {
 			data := generated(t, directed)
-			want := train(t, fifty(t, dropout), data).losses()
+			want := train(t, compared(t, dropout), data).losses()
 			for k, graphRanks := range []int{2, 3, 4, 7} {
 				for i, method := range []string{"contiguous", "hash", "ldg", "fennel", "multilevel"} {
 					if (directed == (dropout > 0)) == ((k+i)%2 > 0) && !hosttest.Big() {
@@ -42,7 +46,7 @@ func TestLossIndependentOfRanks(t *testing.T) {
 					servers := (i + graphRanks) % 3
 					name := fmt.Sprintf("directed=%t dropout=%g ranks=%d %s servers=%d", directed, dropout, graphRanks, method, servers)
 					t.Run(name, func(t *testing.T) {
-						c := fifty(t, dropout)
+						c := compared(t, dropout)
 						c.Ranks, c.Servers, c.Partitioner = graphRanks+servers, servers, method
 						sameLosses(t, name, train(t, c, data).losses(), want, 1e-4)
 					})
@@ -57,12 +61,12 @@ func TestLossIndependentOfRanks(t *testing.T) {
 func TestLossIndependentOfVertexOrder(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
-		want := train(t, fifty(t, 0.5), data).losses()
+		want := train(t, compared(t, 0.5), data).losses()
 		for _, order := range []string{"rcm", "lp", "rabbit"} {
 			for _, ranks := range []int{1, 4} {
 				name := fmt.Sprintf("directed=%t %s ranks=%d", directed, order, ranks)
 				t.Run(name, func(t *testing.T) {
-					c := fifty(t, 0.5)
+					c := compared(t, 0.5)
 					c.Ranks, c.VertexOrder = ranks, order
 					sameLosses(t, name, train(t, c, data).losses(), want, 1e-4)
 					o := partition.Options{Order: order, Parts: max(ranks-1, 1), Seed: 1}
@@ -83,7 +87,7 @@ func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
 		for i, kind := range model.Kinds() {
 			turn := func(k int) bool { return directed == ((i+k)%2 > 0) || hosttest.Big() }
 			run := func(ranks, servers int, set ...func(*Config)) []float64 {
-				c := fifty(t, 0.3)
+				c := compared(t, 0.3)
 				c.Model, c.Ranks, c.Servers, c.LR, c.Heads = kind, ranks, servers, 0.005, 2
 				for _, f := range set {
 					f(&c)
@@ -115,7 +119,7 @@ func TestLossIndependentOfRanksWithNorms(t *testing.T) {
 	data := generated(t, true)
 	for _, norm := range []string{"layer", "batch", "pair", "l2", "ball"} {
 		run := func(ranks, servers int, set ...func(*Config)) trained {
-			c := fifty(t, 0.3)
+			c := compared(t, 0.3)
 			c.Norm, c.Activation, c.Layers, c.Ranks, c.Servers, c.LR, c.Epochs, c.EvalEvery = norm, "prelu", 3, ranks, servers, 0.005, 20, 5
 			for _, f := range set {
 				f(&c)
@@ -141,7 +145,7 @@ func TestLossIndependentOfRanksWithNorms(t *testing.T) {
 func TestLossIndependentOfRanksOnCora(t *testing.T) {
 	data := real(t, "cora")
 	for _, dropout := range []float64{0, 0.5} {
-		want := train(t, fifty(t, dropout), data).losses()
+		want := train(t, compared(t, dropout), data).losses()
 		owner := make([]int, 2708)
 		for v := range owner {
 			owner[v] = v * v % 5
@@ -149,7 +153,7 @@ func TestLossIndependentOfRanksOnCora(t *testing.T) {
 		partitionBy(t, data, "", 5, owner...)
 		for _, ranks := range []int{2, 4, 5, 8} {
 			t.Run(fmt.Sprintf("dropout=%g ranks=%d", dropout, ranks), func(t *testing.T) {
-				c := fifty(t, dropout)
+				c := compared(t, dropout)
 				c.Ranks = ranks
 				if ranks == 5 {
 					c.Servers = 0 // five graph ranks: the partition from the file
@@ -166,7 +170,7 @@ func TestLossIndependentOfRanksOnCora(t *testing.T) {
 func TestBitIdentity(t *testing.T) {
 	data := generated(t, true)
 	base := func() Config {
-		c := fifty(t, 0.3)
+		c := compared(t, 0.3)
 		c.Ranks, c.Servers, c.EvalEvery = 4, 1, 7
 		return c
 	}
@@ -198,7 +202,7 @@ func TestOrdersAgree(t *testing.T) {
 	data := generated(t, false)
 	for _, kind := range []string{"gcn", "sage", "gin"} {
 		run := func(set func(*Config)) []float64 {
-			c := fifty(t, 0)
+			c := compared(t, 0)
 			c.Model, c.LR = kind, 0.005
 			set(&c)
 			return train(t, c, data).losses()
@@ -221,7 +225,7 @@ func TestOrdersAgree(t *testing.T) {
 // no rank reads the whole graph.
 func TestRunsWithoutTheWholeGraph(t *testing.T) {
 	data := generated(t, true)
-	c := fifty(t, 0)
+	c := compared(t, 0)
 	c.Ranks = 4
 	want := train(t, c, data).losses()
 	entries, err := os.ReadDir(data)

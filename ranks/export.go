@@ -29,8 +29,13 @@ func Export(o ExportOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := describedBy(modelFile(o.Run), md); err != nil {
+	m, err := describedBy(modelFile(o.Run), md)
+	if err != nil {
 		return err
+	}
+	if !pytorch.Knows(m.Kind) {
+		return fault.New(fault.Config, "export", modelFile(o.Run), "model.py does not have the network %s", m.Kind).
+			Then("add its formula to ranks/pytorch/model.py")
 	}
 	dir := o.Run
 	if o.Out != "" {

@@ -65,24 +65,24 @@ func (r *run) part() *int {
 
 // loadWeights fills weights from a file of weights (readWeights).
 func loadWeights(path string, s model.Spec, weights []float32) error {
-	list, err := readWeights(path, s)
+	list, _, err := readWeights(path, s)
 	if err == nil {
 		fillWeights(s, list, weights)
 	}
 	return err
 }
 
-// readWeights are the tensors of the network s in a file of weights, siafu's or
-// PyTorch's, in the order of its parameters.
-func readWeights(path string, s model.Spec) ([]safetensors.Tensor, error) {
+// readWeights reads the tensors of the network s from a file of weights, siafu's or
+// PyTorch's, in the order of its parameters, and the metadata of the file.
+func readWeights(path string, s model.Spec) ([]safetensors.Tensor, map[string]string, error) {
 	list, md, err := pytorch.Read(path)
 	if err == nil {
 		list, err = pytorch.Weights(path, list, s, md == nil)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		list, err = weightsOf(path, list, s)
 	}
-	return weightsOf(path, list, s)
+	return list, md, err
 }
 
 // weightsOf picks the tensors of the network s from those of a file, in the

@@ -46,7 +46,7 @@ func TestInvocationsAreForetold(t *testing.T) {
 		"gin, recompute":       func(c *Config) { c.Model, c.Recompute = "gin", true },
 		"kept in half":         func(c *Config) { c.InputDropout, c.CacheInput, c.Features = 0, "on", "bf16" },
 		"powers kept":          func(c *Config) { c.Model, c.InputDropout, c.CacheInput, c.Powers = "sign", 0, "on", 2 },
-		"rows of epoch before": func(c *Config) { c.Dropout, c.Refresh = 0, "previous" },
+		"rows of epoch before": func(c *Config) { c.Dropout, c.Refresh = 0, "previous:none" },
 		"refreshed apart":      func(c *Config) { c.Layers, c.Refresh = 3, "age:2" },
 		"whole rows, not thin": func(c *Config) { c.LambdaWithout = "rematerialisation,streaming" },
 		"stages apart":         func(c *Config) { c.Layers, c.LambdaWithout = 3, "fusion" },

@@ -8,6 +8,7 @@ import (
 
 	"siafu/graph"
 	"siafu/kernels/model"
+	"siafu/ranks/host/hosttest"
 )
 
 // Sparse features that are gathered first travel through lists where those of ghosts are known, and
@@ -36,9 +37,13 @@ func TestGhostFeaturesAreLists(t *testing.T) {
 // 1e-7 a step, for which 1e-5 leaves room in 12 steps.
 func TestGhostFeaturesKept(t *testing.T) {
 	dense, sparse := generated(t, true), bag(t)
-	for _, kind := range model.Kinds() {
-		for _, order := range []string{"gather-first", "apply-first"} {
-			for name, data := range map[string]string{"dense": dense, "sparse": sparse} {
+	for k, kind := range model.Kinds() {
+		for o, order := range []string{"gather-first", "apply-first"} {
+			for d, data := range []string{dense, sparse} {
+				if !hosttest.Sampled(2, k, o, d) {
+					continue
+				}
+				name := []string{"dense", "sparse"}[d]
 				run := func(how string, set func(*Config)) trained {
 					c := quick(t)
 					c.Model, c.Order, c.GhostFeatures, c.Partitioner, c.PreAggregate = kind, order, how, "hash", "off"
@@ -71,9 +76,12 @@ func TestGhostFeaturesKept(t *testing.T) {
 // are those of one rank, but for the order of sums (1e-7 a step, 1e-5 for 12).
 func TestGhostFeaturesBesideSums(t *testing.T) {
 	data := generated(t, true)
-	for _, kind := range []string{"gcn", "sage", "gin"} {
-		for _, order := range []string{"gather-first", "apply-first"} {
+	for k, kind := range []string{"gcn", "sage", "gin"} {
+		for o, order := range []string{"gather-first", "apply-first"} {
 			for layers := 1; layers <= 3; layers += 2 {
+				if !hosttest.Sampled(2, k, o, layers/2) {
+					continue
+				}
 				t.Run(fmt.Sprint(kind, " ", order, " ", layers), func(t *testing.T) {
 					run := func(ranks int, how string) trained {
 						c := quick(t)

@@ -73,7 +73,7 @@ func TestGPUForecast(t *testing.T) {
 		"recompute":           {1, planted, func(c *Config) { c.Recompute, c.Layers, c.Model = true, 4, "gin" }},
 		"async":               {2, planted, func(c *Config) { c.Mode = "async" }},
 		"intervals":           {1, planted, func(c *Config) { c.Intervals = 6 }},
-		"hubs":                {2, hubs, func(c *Config) { c.Refresh, c.PreAggregate = "previous", "off" }},
+		"hubs":                {2, hubs, func(c *Config) { c.Refresh, c.PreAggregate = "previous:none", "off" }},
 		"hubs, gat":           {1, hubs, func(c *Config) { c.Model, c.Hidden = "gat", 4 }},
 		"sums":                {2, hubs, func(c *Config) { c.PreAggregate, c.CacheInput = "on", "off" }},
 		"int8+ef":             {3, planted, func(c *Config) { c.Codec, c.Hidden = "int8+ef", 128 }},

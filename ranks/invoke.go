@@ -1,5 +1,3 @@
-//go:build lambda
-
 package ranks
 
 import (
@@ -8,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -64,9 +61,6 @@ func (r *run) howToInvoke(workers, intervals int) *functions {
 // strangers is how many connections an endpoint bears besides those of functions, of
 // which some may still hold one that no invocation uses.
 const strangers = 64
-
-// canInvoke tells whether this build can have tensor work done in functions.
-func canInvoke(Config) error { return nil }
 
 // invoke makes the backend of a graph rank whose tensor work is done in functions,
 // which the engine closes.
@@ -170,7 +164,7 @@ func (f *functions) start(c *Config) (err error) {
 		}
 		return err
 	}
-	if f.local.Function, err = functionPath(c.LambdaFunction); err != nil {
+	if f.local.Function, err = lambda.Executable(c.LambdaFunction, runtime.GOARCH); err != nil {
 		return err
 	}
 	if f.bridge != nil {
@@ -199,23 +193,10 @@ func (f *functions) close() (err error) {
 	return errors.Join(err, f.bridge.Close())
 }
 
-// functionPath is the executable of the function: the one that was named, else that
-// of "make build" beside this program.
-func functionPath(named string) (string, error) {
-	if named != "" {
-		return filepath.Abs(named)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", fault.System("lambda", "", err)
-	}
-	return filepath.Join(filepath.Dir(self), "build", "lambda", "bootstrap"), nil
-}
-
-// findFunction says where tensor work can run, and whether the function of --lambda
-// local is there.
+// findFunction reports that tensor work can run on processors and in functions, and
+// whether the function of --lambda local exists.
 func findFunction(f *findings) {
-	path, err := functionPath("")
+	path, err := lambda.Executable("", runtime.GOARCH)
 	if err == nil {
 		_, err = os.Stat(path)
 	}

@@ -17,7 +17,7 @@ import (
 // measured is a run of three ranks whose staleness is measured.
 func measured(t *testing.T, change func(c *Config)) Config {
 	c := quick(t)
-	c.Ranks, c.Servers, c.Threads, c.Epochs, c.Refresh, c.MeasureStaleness = 3, 0, 1, 6, "previous", 2
+	c.Ranks, c.Servers, c.Threads, c.Epochs, c.Refresh, c.MeasureStaleness = 3, 0, 1, 6, "previous:none", 2
 	change(&c)
 	return c
 }

@@ -2,10 +2,12 @@ package ranks
 
 import (
 	"fmt"
+	"slices"
 
 	"siafu/graph"
-	"siafu/kernels/objective"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/stopping"
 )
 
 // accuracy is the metric of classes.
@@ -32,34 +34,67 @@ func shortOf(metric string) string {
 	return metric
 }
 
-// sayMetrics says a line for each split.
+// sayMetrics prints a line for each split.
 func sayMetrics(say func(format string, args ...any), m *runfolder.Scores) {
-	if m == nil {
-		return
-	}
-	for _, s := range []struct {
-		name string
-		of   *objective.Metrics
-	}{{"train", m.Train}, {"val", m.Val}, {"test", m.Test}} {
-		if s.of == nil {
-			continue
+	for _, s := range m.Splits() {
+		line := fmt.Sprintf("metrics split=%s vertices=%d", s.Name, s.Vertices)
+		if s.Links > 0 {
+			line = fmt.Sprintf("metrics split=%s links=%d", s.Name, s.Links)
 		}
-		line := fmt.Sprintf("metrics split=%s vertices=%d", s.name, s.of.Vertices)
-		if s.of.Links > 0 {
-			line = fmt.Sprintf("metrics split=%s links=%d", s.name, s.of.Links)
-		}
-		for _, x := range []struct {
-			name  string
-			value *float64
-		}{
-			{accuracy, s.of.Accuracy}, {"micro_f1", s.of.MicroF1}, {"macro_f1", s.of.MacroF1}, {"roc_auc", s.of.ROCAUC},
-			{"mse", s.of.MSE}, {"mae", s.of.MAE}, {"r2", s.of.R2},
-			{"average_precision", s.of.AP}, {"mrr", s.of.MRR}, {"hits@10", s.of.Hits10}, {"hits@20", s.of.Hits20}, {"hits@50", s.of.Hits50}, {"hits@100", s.of.Hits100},
-		} {
-			if x.value != nil {
-				line += fmt.Sprintf(" %s=%.6g", x.name, *x.value)
+		for _, x := range s.All() {
+			if x.Value != nil {
+				line += fmt.Sprintf(" %s=%.6g", x.Name, *x.Value)
 			}
 		}
 		say("%s", line)
 	}
+}
+
+// balancedTest is the balanced accuracy of the test vertices as a word of a line, empty
+// where it is unknown.
+func balancedTest(m *runfolder.Scores) string {
+	if m == nil || m.Test == nil || m.Test.BalancedAccuracy == nil {
+		return ""
+	}
+	return fmt.Sprintf(" balanced_test_at_best_val=%.4f", *m.Test.BalancedAccuracy)
+}
+
+// choiceLines say what has chosen the saved weights, how classes weighed in the loss, and
+// why, where that is not as flags say. score is the metric of an epoch.
+func choiceLines(c *Config, score string, epoch int, validated bool) (lines []string) {
+	why := func(flag string) string {
+		if i := slices.IndexFunc(c.Chosen, func(s config.Choice) bool { return s.Flag == flag }); i >= 0 {
+			return " (taken because " + c.Chosen[i].Why + ")"
+		}
+		return ""
+	}
+	chosen := fmt.Sprintf("saved weights: epoch %d, %s", epoch, objectiveOf(c.Monitor, score))
+	if !validated {
+		chosen = "saved weights: the last, as there are no validation vertices"
+	} else {
+		chosen += ", --monitor " + c.Monitor + why("monitor")
+	}
+	lines = append(lines, chosen)
+	if c.Weighs() {
+		lines = append(lines, "class weights in the loss: --class-weights "+c.ClassWeights+why("class-weights"))
+	}
+	if why("monitor")+why("class-weights") != "" {
+		lines = append(lines, "To optimise accuracy instead, train with --monitor accuracy --class-weights off.")
+	}
+	return lines
+}
+
+// objectiveOf says what --monitor optimises. score is the metric of an epoch.
+func objectiveOf(monitor, score string) string {
+	switch monitor {
+	case stopping.OnAccuracy:
+		return "highest validation " + score
+	case stopping.OnBoth:
+		return "validation " + score + " and loss as good as ever"
+	case stopping.OnPenalty:
+		return "lowest sum of validation loss and weight penalty"
+	case stopping.OnLoss, "mse", "mae":
+		return "lowest validation " + monitor
+	}
+	return "highest validation " + monitor
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
 	"siafu/ranks/host/hosttest"
@@ -17,11 +16,10 @@ import (
 	"siafu/ranks/world/mpi/mpitest"
 )
 
-// program is siafu with MPI, and what more is asked for.
-func program(t *testing.T, tags ...string) string {
+// program returns the path of siafu, built with MPI.
+func program(t *testing.T) string {
 	t.Helper()
-	tags = append(tags, "mpi")
-	return hosttest.Go(t, "siafu-"+strings.Join(tags, "-"), "siafu", strings.Join(tags, ","))
+	return hosttest.Go(t, "siafu-mpi", "siafu", "mpi")
 }
 
 // Ranks that are processes compute what ranks that are goroutines compute, to
@@ -29,18 +27,18 @@ func program(t *testing.T, tags ...string) string {
 func TestMpirunEqualsInProcess(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
-	twenty := fifty(t, 0.5)
-	twenty.Epochs = 20
-	want := train(t, twenty, data).losses()
-	for _, n := range []int{1, 2, 3, 4, 7} {
+	base := compared(t, 0.5)
+	epochs := fmt.Sprint(base.Epochs)
+	want := train(t, base, data).losses()
+	for _, n := range []int{1, 2, 3, 7} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			c := twenty
+			c := base
 			c.Out = filepath.Join(t.TempDir(), "inside")
 			c.Ranks = n
 			c.Servers = n / 3
 			inside := train(t, c, data)
 			out := filepath.Join(t.TempDir(), "run")
-			cmd := mpitest.Mpirun(t, n, siafu, "train", data, "--epochs", "20", "--dropout", "0.5",
+			cmd := mpitest.Mpirun(t, n, siafu, "train", data, "--epochs", epochs, "--dropout", "0.5",
 				"--eval-every", "0", "--servers", fmt.Sprint(c.Servers), "--out", out, "--quiet")
 			if text, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, text)
@@ -63,12 +61,12 @@ func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
 	data := generated(t, true)
 	for i, kind := range []string{"gat", "sage", "gcnii"} {
 		t.Run(kind, func(t *testing.T) {
-			c := fifty(t, 0.3)
-			c.Epochs, c.Model, c.Heads, c.LR, c.Ranks, c.Servers = 20, kind, 2, 0.005, 4+i, i
+			c := compared(t, 0.3)
+			c.Epochs, c.Model, c.Heads, c.LR, c.Ranks, c.Servers = 10, kind, 2, 0.005, 4+i, i
 			c.Mode = []string{"pipe", "nopipe"}[i%2]
 			inside := train(t, c, data)
 			out := filepath.Join(t.TempDir(), "run")
-			cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--epochs", "20", "--dropout", "0.3", "--model", kind, "--heads", "2",
+			cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--epochs", "10", "--dropout", "0.3", "--model", kind, "--heads", "2",
 				"--lr", "0.005", "--mode", c.Mode, "--eval-every", "0", "--servers", fmt.Sprint(c.Servers), "--out", out, "--quiet")
 			if text, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, text)
@@ -86,7 +84,7 @@ func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
 func TestMpirunEqualsInProcessWithEdgeFeatures(t *testing.T) {
 	siafu := program(t)
 	data := describedGraph(t, true, 3)
-	c := fifty(t, 0.3)
+	c := compared(t, 0.3)
 	c.Epochs, c.Model, c.Heads, c.LR, c.Ranks, c.Servers = 10, "gatv2", 2, 0.005, 3, 1
 	inside := train(t, c, data)
 	out := filepath.Join(t.TempDir(), "run")

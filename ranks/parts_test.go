@@ -54,7 +54,7 @@ func TestPartsOnAnyRanks(t *testing.T) {
 		"sage":          func(c *Config) { c.Model = "sage" },
 		"int8":          func(c *Config) { c.Codec = "int8" },
 		"nopipe, int4":  func(c *Config) { c.Mode, c.Codec = "nopipe", "int4+ef" },
-		"previous":      func(c *Config) { c.Refresh = "previous" },
+		"previous":      func(c *Config) { c.Refresh = "previous:none" },
 		"delay":         func(c *Config) { c.Refresh, c.Codec = "delay:2", "int8" },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 2 },
 		"powers kept":   func(c *Config) { c.Model, c.InputDropout, c.CacheInput = "sign", 0, "on" },
@@ -68,7 +68,7 @@ func TestPartsOnAnyRanks(t *testing.T) {
 			want := train(t, flat, data).model
 			for i, ranks := range []int{1, 2, 3, 4, 8} {
 				for servers := range 2 {
-					if servers != (i+k)%2 && !hosttest.Big() {
+					if !hosttest.Sampled(4, i, k, servers) {
 						continue
 					}
 					v := world.View{Parts: 8, Ranks: ranks, Servers: servers}

@@ -27,7 +27,7 @@ func TestPreAggregation(t *testing.T) {
 			}
 			turn := func(k int) bool { return directed == ((i+k)%2 > 0) || hosttest.Big() }
 			run := func(how string, world [2]int, set func(*Config)) trained {
-				c := fifty(t, 0.3)
+				c := compared(t, 0.3)
 				c.Model, c.LR, c.Partitioner, c.PreAggregate = kind, 0.005, "hash", how
 				c.Ranks, c.Servers = world[0]+world[1], world[1]
 				if set != nil {
@@ -70,7 +70,7 @@ func TestPreAggregation(t *testing.T) {
 func TestPreAggregationOfRoundedRows(t *testing.T) {
 	data := generated(t, true)
 	run := func(how, gather, codec string) []float64 {
-		c := fifty(t, 0)
+		c := compared(t, 0)
 		c.Ranks, c.Servers, c.Partitioner = 4, 0, "hash"
 		c.PreAggregate, c.Gather, c.Codec = how, gather, codec
 		return train(t, c, data).losses()

@@ -30,7 +30,7 @@ type PredictConfig struct {
 	Tensor     string `default:"cpu" enum:"cpu,cuda" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it unless --graph cpu."`
 	GraphWork  string `name:"graph" default:"" enum:",cpu,cuda" help:"Where graph work runs: cpu, on the ranks; cuda, on GPUs, with --tensor cuda. Empty: as --tensor says."`
 	PartsDir   string `name:"parts-dir" default:"" placeholder:"DIR" help:"Where shards are looked for and made. Empty: parts of the dataset folder, or of the run folder where that may not be written to."`
-	Weights    string `default:"" placeholder:"FILE" help:"Weights to use instead of the run's model.safetensors: safetensors, or a state dict of PyTorch with the names of PyTorch Geometric's layers."`
+	Weights    string `default:"" placeholder:"FILE" help:"Weights to use instead of the run's model.safetensors: safetensors, or a state dict of PyTorch, of the network that export writes or with the names of PyTorch Geometric's layers."`
 	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions, and RUN/predictions-NAME of another dataset than that of the training."`
 	New        bool   `help:"Write only the vertices whose ids the training has not seen."`
 	Embeddings bool   `help:"Write the input of the last layer as well."`
@@ -124,6 +124,14 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 	}
 	o := p.files(r.net, r.task)
 	o.Of, o.Schema, o.Task = of, r.schema, r.task
+	var scores *runfolder.Scores
+	if r.rank == 0 {
+		scores = runfolder.NewScores(all, r.schema.ClassName)
+		o.Metrics, err = runfolder.JSON(scores)
+	}
+	if err := agree(r.world, err); err != nil {
+		return err
+	}
 	if err := r.writePredictions(o, found); err != nil {
 		return err
 	}
@@ -141,7 +149,8 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 			fmt.Fprintf(out.Out, " train_%s=%.4f val_%s=%.4f test_%s=%.4f", m, train, m, val, m, test)
 		}
 		fmt.Fprintln(out.Out)
-		sayMetrics(func(format string, args ...any) { fmt.Fprintf(out.Out, format+"\n", args...) }, runfolder.NewScores(all))
+		sayMetrics(func(format string, args ...any) { fmt.Fprintf(out.Out, format+"\n", args...) }, scores)
+		scores.WriteClasses(out.Out)
 		fmt.Fprintf(out.Out, "wrote predictions=%s\n", p.Out)
 	}
 	return nil

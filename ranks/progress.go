@@ -29,6 +29,9 @@ func (p *reporter) fullLine(e runfolder.Epoch) string {
 		m := shortOf(p.metric)
 		line += fmt.Sprintf(" train_%s=%.4f val_%s=%.4f test_%s=%.4f", m, *e.TrainAcc, m, *e.ValAcc, m, *e.TestAcc)
 	}
+	for name, value := range e.ValMetrics { // at most one
+		line += fmt.Sprintf(" val_%s=%.4f", name, value)
+	}
 	if s := e.Staleness; s != nil {
 		line += fmt.Sprintf(" staleness=%.3g gradient_error=%.3g", s.Most(), s.GradientError)
 	}
@@ -45,6 +48,9 @@ func (p *reporter) shortLine(e runfolder.Epoch, width int) string {
 		p.accuracies = fmt.Sprintf("val %.2f%%, test %.2f%%", 100**e.ValAcc, 100**e.TestAcc)
 		if p.metric != accuracy {
 			p.accuracies = fmt.Sprintf("%s val %.4f, test %.4f", p.metric, *e.ValAcc, *e.TestAcc)
+		}
+		for name, value := range e.ValMetrics { // at most one
+			p.accuracies = fmt.Sprintf("%s val %.4f, %s", name, value, p.accuracies)
 		}
 	}
 	words := []string{fmt.Sprintf("loss %.4f", e.Loss), fmt.Sprintf("%5s left", p.left(e)), p.accuracies, fmt.Sprintf("%.3g s/epoch", median(p.epochs))}

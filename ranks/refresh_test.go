@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/kernels/model"
+	"siafu/ranks/host/hosttest"
 )
 
 // inTurns deals n vertices to so many owners.
@@ -42,18 +44,21 @@ func TestNeverIsWithoutCutEdges(t *testing.T) {
 	const n, ranks = 90, 3
 	owner := inTurns(n, ranks)
 	whole := randomContent(n, 3)
-	for _, symmetric := range []bool{true, false} {
+	for y, symmetric := range []bool{true, false} {
 		whole.Symmetrise = symmetric
 		apart := whole
 		apart.Edges, _ = cut(whole.Edges.(graph.EdgePairs), owner)
-		for _, kind := range []string{"gcn", "sage", "gin", "gat", "gatv2"} {
-			for _, gather := range []string{"float32", "bf16"} {
+		for k, kind := range []string{"gcn", "sage", "gin", "gat", "gatv2"} {
+			for g, gather := range []string{"float32", "bf16"} {
+				if !hosttest.Sampled(2, k, g, y) {
+					continue
+				}
 				name := fmt.Sprintf("%s symmetric=%t %s", kind, symmetric, gather)
 				t.Run(name, func(t *testing.T) {
 					run := func(content graph.Content, policy string) trained {
 						data := write(t, content)
 						partitionBy(t, data, "", ranks, owner...)
-						c := fifty(t, 0.3)
+						c := compared(t, 0.3)
 						c.Model, c.Ranks, c.Servers, c.LR, c.Epochs = kind, ranks, 0, 0.005, 12
 						c.Refresh, c.Gather, c.CacheInput, c.VertexOrder, c.Hidden = policy, gather, "off", "natural", 8
 						return train(t, c, data)
@@ -134,7 +139,7 @@ func TestPoliciesWrittenDownAgain(t *testing.T) {
 	flat := make([]float32, s.NumWeights())
 	s.Initialize(flat, "xavier", 4)
 	setting := func(cached bool, mode string) Config {
-		c := fifty(t, 0)
+		c := compared(t, 0)
 		c.Ranks, c.Servers, c.Hidden, c.Epochs, c.LR, c.Mode, c.Seed = ranks, 0, 6, epochs, lr, mode, seed
 		c.Optimizer, c.Momentum, c.WeightDecay, c.Init = "sgd", 0, 0, weightsFile(t, s, flat)
 		c.CacheInput, c.Order, c.Intervals, c.PreAggregate, c.EvalEvery = "off", "apply-first", 2, "off", 9
@@ -151,20 +156,23 @@ func TestPoliciesWrittenDownAgain(t *testing.T) {
 	}
 	either := func(p func() seen) func(bool) seen { return func(bool) seen { return p() } }
 	for policy, again := range map[string]func(backward bool) seen{
-		"previous":      either(func() seen { return pipelined(0) }),
-		"previous:F0.7": func(backward bool) seen { return pipelined(map[bool]float64{false: 0.7}[backward]) },
-		"previous:G0.7": func(backward bool) seen { return pipelined(map[bool]float64{true: 0.7}[backward]) },
-		"every:4":       func(backward bool) seen { return periodic(4, 0, backward) },
-		"every:4,3":     func(backward bool) seen { return periodic(4, 3, backward) },
-		"every:3,3":     func(backward bool) seen { return periodic(3, 3, backward) },
-		"age:5":         func(backward bool) seen { return periodic(5, 0, backward) },
-		"sample:0.6":    either(func() seen { return sampled(seed, 0.6) }),
-		"every:2 no":    func(backward bool) seen { return unreturned(backward, periodic(2, 0, backward)) },
-		"previous no":   func(backward bool) seen { return unreturned(backward, pipelined(0)) },
-		"delay:3":       either(func() seen { return delayed(3) }),
+		"previous:none":    either(func() seen { return pipelined(0) }),
+		"previous:F0.7":    func(backward bool) seen { return pipelined(map[bool]float64{false: 0.7}[backward]) },
+		"previous:G0.7":    func(backward bool) seen { return pipelined(map[bool]float64{true: 0.7}[backward]) },
+		"every:4":          func(backward bool) seen { return periodic(4, 0, backward) },
+		"every:4,3":        func(backward bool) seen { return periodic(4, 3, backward) },
+		"every:3,3":        func(backward bool) seen { return periodic(3, 3, backward) },
+		"age:5":            func(backward bool) seen { return periodic(5, 0, backward) },
+		"sample:0.6":       either(func() seen { return sampled(seed, 0.6) }),
+		"every:2 no":       func(backward bool) seen { return unreturned(backward, periodic(2, 0, backward)) },
+		"previous:none no": func(backward bool) seen { return unreturned(backward, pipelined(0)) },
+		"delay:3":          either(func() seen { return delayed(3) }),
 	} {
-		for _, cached := range []bool{false, true} {
-			for _, mode := range []string{"pipe", "nopipe"} {
+		for k, cached := range []bool{false, true} {
+			for m, mode := range []string{"pipe", "nopipe"} {
+				if !hosttest.Sampled(2, k, m, len(policy)) {
+					continue
+				}
 				t.Run(fmt.Sprintf("%s cached=%t %s", policy, cached, mode), func(t *testing.T) {
 					c := setting(cached, mode)
 					name, no := strings.CutSuffix(policy, " no")
@@ -190,7 +198,7 @@ func TestPoliciesWrittenDownAgain(t *testing.T) {
 // codecs that round at random and feed errors back, and with sums where it has them.
 func TestPoliciesInTheirLimits(t *testing.T) {
 	data := generated(t, true)
-	for name, set := range map[string]func(*Config){
+	settings := map[string]func(*Config){
 		"gcn":           func(c *Config) { c.PreAggregate = "on" },
 		"gat":           func(c *Config) { c.Model, c.Heads = "gat", 2 },
 		"sage, int4+ef": func(c *Config) { c.Model, c.Codec, c.Recompute, c.Layers = "sage", "int4+ef", true, 3 },
@@ -201,7 +209,9 @@ func TestPoliciesInTheirLimits(t *testing.T) {
 		"gcn, kept, s2":   func(c *Config) { c.InputDropout, c.CacheInput, c.Codec, c.Servers = 0, "on", "s2", 1 },
 		"gatv2":           func(c *Config) { c.Model, c.Heads, c.AttentionDropout = "gatv2", 2, 0.2 },
 		"gat, five parts": func(c *Config) { c.Model, c.Codec, c.Parts = "gat", "bf16", 5 },
-	} {
+	}
+	for k, name := range slices.Sorted(maps.Keys(settings)) {
+		set := settings[name]
 		run := func(policy string, sums bool) trained {
 			c := quick(t)
 			c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.LR, c.CheckpointEvery, c.GhostFeatures = 4, 0, 6, 0, 0.005, "off", "sent"
@@ -212,7 +222,10 @@ func TestPoliciesInTheirLimits(t *testing.T) {
 			return train(t, c, data)
 		}
 		want := map[bool]trained{true: run("always", true), false: run("always", false)}
-		for _, policy := range []string{"every:1", "sample:1", "delay:0", "drift:0", "age:1,0.5"} {
+		for p, policy := range []string{"every:1", "sample:1", "delay:0", "drift:0", "age:1,0.5"} {
+			if !hosttest.Sampled(2, k, p) {
+				continue
+			}
 			t.Run(name+" "+policy, func(t *testing.T) {
 				sums := policy != "sample:1"
 				if !sums && name == "gatv2" {
@@ -223,8 +236,11 @@ func TestPoliciesInTheirLimits(t *testing.T) {
 				}
 			})
 		}
-		previous := run("previous", true)
-		for _, policy := range []string{"every:1,1", "delay:1", "previous:GF0"} {
+		previous := run("previous:none", true)
+		for p, policy := range []string{"every:1,1", "delay:1", "previous:GF0"} {
+			if !hosttest.Sampled(2, k, p) {
+				continue
+			}
 			t.Run(name+" "+policy, func(t *testing.T) {
 				if !bytes.Equal(run(policy, true).model, previous.model) {
 					t.Error("another model than that of previous")
@@ -241,7 +257,7 @@ func TestPreviousWhateverElse(t *testing.T) {
 	for _, kind := range []string{"gcn", "sage", "gin", "gat", "gatv2"} {
 		run := func(set func(*Config)) trained {
 			c := quick(t)
-			c.Model, c.Ranks, c.Servers, c.Epochs, c.Refresh, c.LR = kind, 4, 1, 20, "previous", 0.005
+			c.Model, c.Ranks, c.Servers, c.Epochs, c.Refresh, c.LR = kind, 4, 1, 20, "previous:none", 0.005
 			set(&c)
 			return train(t, c, data)
 		}
@@ -279,8 +295,8 @@ func TestPreviousWhateverElse(t *testing.T) {
 // What does not go together is refused with both flags' names.
 func TestRefreshRefusals(t *testing.T) {
 	for _, set := range []func(*Config){
-		func(c *Config) { c.Refresh, c.Mode = "previous", "async" },
-		func(c *Config) { c.Refresh, c.Codec = "previous", "auto" },
+		func(c *Config) { c.Refresh, c.Mode = "previous:none", "async" },
+		func(c *Config) { c.Refresh, c.Codec = "previous:none", "auto" },
 		func(c *Config) { c.Refresh, c.CacheInput = "never", "on" },
 		func(c *Config) { c.Refresh = "sometimes" },
 		func(c *Config) { c.Refresh = "sample:1.5" },

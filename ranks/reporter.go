@@ -197,8 +197,11 @@ func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
 	p.say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d parts=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
 		s.Dataset, s.Model, s.Layers, s.Hidden, s.Ranks, s.Servers, s.Parts, s.Epochs, s.StoppedBy, s.TotalSeconds, s.EpochSecondsMedian)
 	if h.Best != nil {
-		p.say(p.metric+" test_at_best_val=%.4f best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
-			s.TestAccAtBestVal, s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
+		p.say("%s test_at_best_val=%.4f%s best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
+			p.metric, s.TestAccAtBestVal, balancedTest(s.Metrics), s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
+		for _, line := range choiceLines(&p.cfg, p.metric, s.BestEpoch, h.Validated) {
+			p.say("%s", line)
+		}
 	}
 	sayMetrics(p.say, s.Metrics)
 	p.say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
@@ -229,7 +232,8 @@ func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summa
 		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.Switched, Refresh: c.Refresh,
 		Codec: c.Codec, Chosen: r.engine.Chosen(), Tensor: c.Tensor, Seed: c.Seed,
 		Epochs: h.Trained(), StoppedBy: h.StoppedBy, BestEpoch: h.BestLine.Epoch,
-		Task: r.task, Metric: metricOf(r.task), Metrics: runfolder.NewScores(r.engine.Metrics()),
+		Task: r.task, Metric: metricOf(r.task), Metrics: runfolder.NewScores(r.engine.Metrics(), r.meta.ClassName),
+		Monitor: c.Monitor, ClassWeights: c.ClassWeights,
 		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(p.epochs), TotalSeconds: p.seconds(),
 		GhostBytesRaw: p.raw, GhostBytesSent: p.sent, PerRank: ranks,
 	}

@@ -158,8 +158,11 @@ func (r *run) vetBeginning(folder *runfolder.Folder) error {
 	if err := r.vetFolder(folder); err != nil || r.cfg.Init == "" {
 		return err
 	}
-	_, err := readWeights(r.cfg.Init, r.net)
-	return err
+	_, md, err := readWeights(r.cfg.Init, r.net)
+	if err != nil {
+		return err
+	}
+	return r.inputsSuit("init", r.cfg.Init, md)
 }
 
 // vetFolder fails where the run folder holds another run that is to stay, or
@@ -181,6 +184,9 @@ func (r *run) vetFolder(folder *runfolder.Folder) error {
 // nothing foreign is in the way.
 func (r *run) vetResumption(folder *runfolder.Folder) error {
 	s := r.state
+	if err := r.inputsSuit("resume", s.Path, s.Metadata); err != nil {
+		return err
+	}
 	if err := s.Agree(r.meta.Identity(), settings(&r.cfg, r.net)); err != nil {
 		return err
 	}

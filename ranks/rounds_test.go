@@ -51,7 +51,7 @@ func last(c Config) Config {
 // ghosts it uses, with servers and without. Rounding alone differs, by 1e-7 a step.
 func TestAveragingOfOneEpochIsSummingGradients(t *testing.T) {
 	data := generated(t, true)
-	for _, policy := range []string{"always", "previous", "never"} {
+	for _, policy := range []string{"always", "previous:none", "never"} {
 		for servers := range 3 {
 			t.Run(fmt.Sprintf("%s servers=%d", policy, servers), func(t *testing.T) {
 				c := last(sgd(t, 3, servers, 20))
@@ -71,7 +71,7 @@ func TestAveragingOfOneRankIsTraining(t *testing.T) {
 	data := generated(t, true)
 	for epochs := range 4 {
 		for servers := range 2 {
-			c := last(fifty(t, 0.3))
+			c := last(compared(t, 0.3))
 			c.Ranks, c.Servers = 1+servers, servers
 			want := train(t, c, data)
 			c.LocalEpochs, c.Out = epochs, c.Out+"-own"
@@ -86,7 +86,7 @@ func TestAveragingOfOneRankIsTraining(t *testing.T) {
 // with one server, which adds in the same order.
 func TestRoundsWithServers(t *testing.T) {
 	data := generated(t, false)
-	c := fifty(t, 0.3)
+	c := compared(t, 0.3)
 	c.Ranks, c.Servers, c.LocalEpochs, c.Refresh, c.EvalEvery = 3, 0, 4, "never", 3
 	want := train(t, c, data)
 	for i, e := range want.Epochs {
@@ -111,7 +111,7 @@ func TestRoundsWithServers(t *testing.T) {
 func TestCorrectionIsAnExactStep(t *testing.T) {
 	data := generated(t, true)
 	for _, kind := range []string{"gcn", "gat"} {
-		for _, policy := range []string{"never", "previous"} {
+		for _, policy := range []string{"never", "previous:none"} {
 			c := last(sgd(t, 3, 0, 1))
 			c.Model, c.Refresh, c.LocalEpochs, c.Partitioner, c.Dropout = kind, policy, 1, "hash", 0
 			round := train(t, c, data)

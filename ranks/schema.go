@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/kernels/model"
 	"siafu/ranks/safetensors"
 )
 
@@ -27,16 +28,25 @@ func Schema(runDir string) (*graph.Schema, error) {
 	return schemaOf(path, md, m)
 }
 
-// schemaOf is the schema in the metadata of the file at path, which describes m.
-func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema, error) {
-	s := &graph.Schema{}
+// decodeSchema decodes the schema in the metadata of the file at path.
+func decodeSchema(op, path string, md map[string]string) (*graph.Schema, error) {
+	s := &graph.Schema{Dataset: md["dataset"]}
 	if text, ok := md[schemaKey]; ok {
 		if err := json.Unmarshal([]byte(text), s); err != nil {
-			return nil, fault.New(fault.Data, "predict", path, "its metadata %q is no schema: %v", schemaKey, err).
+			return nil, fault.New(fault.Data, op, path, "its metadata %q is no schema: %v", schemaKey, err).
 				Then("use the model.safetensors of a run folder")
 		}
 	}
-	s.Dataset, s.Classes = md["dataset"], m.Dims[len(m.Dims)-1]
+	return s, nil
+}
+
+// schemaOf is the schema in the metadata of the file at path, which describes m.
+func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema, error) {
+	s, err := decodeSchema("predict", path, md)
+	if err != nil {
+		return nil, err
+	}
+	s.Classes = m.Dims[len(m.Dims)-1]
 	if s.ClassNames != nil && len(s.ClassNames) != s.Classes {
 		return nil, fault.New(fault.Data, "predict", path, "its metadata names %d classes of %d", len(s.ClassNames), s.Classes).
 			Then("use the model.safetensors of a run folder")
@@ -52,5 +62,24 @@ func suits(data string, meta *graph.Meta, m *loadedModel, s *graph.Schema) error
 			meta.FeatureDim, meta.Classes, m.Dims[0], s.Classes).
 			Then("predict on the dataset %q or one like it, a table of which is imported with --like and the run folder", s.Dataset)
 	}
-	return s.Fits("predict", data, meta)
+	return s.Fits("predict", data, meta, edgeUse(m.spec()))
+}
+
+// inputsSuit fails if the import gave the dataset other features or edges than those that
+// the weights at path were trained on, whose metadata is md. Files of other programs record
+// neither and pass.
+func (r *run) inputsSuit(op, path string, md map[string]string) error {
+	if md["model"] == "" {
+		return nil
+	}
+	s, err := decodeSchema(op, path, md)
+	if err != nil {
+		return err
+	}
+	return s.InputsFit(op, r.data, r.meta, edgeUse(r.net))
+}
+
+// edgeUse says what a network uses of edges.
+func edgeUse(s model.Spec) graph.EdgeUse {
+	return graph.EdgeUse{Edges: s.Propagates(), Weights: s.Weighs(), Features: s.EdgeDim() > 0}
 }

@@ -25,6 +25,7 @@ func jsonKey(f reflect.StructField, tag string) string {
 func TestSummarySaysWhatRan(t *testing.T) {
 	c := asynchronous(quick(t), 2, 3)
 	c.Ranks, c.Servers, c.Parts, c.Threads, c.Epochs, c.Seed, c.Codec, c.Layers, c.Hidden, c.Model = 4, 1, 6, 2, 30, 7, "int8", 3, 9, "sage"
+	c.ClassWeights = "root"
 	c.Instance, c.Recipe = "c5n.2xlarge", "gcn-cora" // with other flags than its own
 	c.Initializer = "he"                             // auto is said by what it stands for
 	c.TargetAcc, c.SwitchToSync, c.Dropout = 1, 1, 0 // at once
@@ -143,7 +144,7 @@ func TestNothingToValidate(t *testing.T) {
 			for _, ranks := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%s %s %d", mode, on, ranks), func(t *testing.T) {
 					c := quick(t)
-					c.Mode, c.Patience, c.PatienceOn, c.Ranks, c.Epochs = mode, 3, on, ranks, 12
+					c.Mode, c.Patience, c.Monitor, c.Ranks, c.Epochs = mode, 3, on, ranks, 12
 					r := train(t, c, data)
 					if s := r.Summary; s.StoppedBy != stopping.ByEpochs || s.Epochs != 12 || s.BestEpoch != 13 {
 						t.Errorf("stopped by %s after %d epochs, best %d", s.StoppedBy, s.Epochs, s.BestEpoch)
@@ -163,7 +164,7 @@ func TestBestWithPenalty(t *testing.T) {
 	data := generated(t, true)
 	best := func(on string, decay float64, ranks int) int {
 		c := quick(t)
-		c.PatienceOn, c.WeightDecay, c.WeightDecayOn, c.Ranks, c.Epochs = on, decay, "all", ranks, 12
+		c.Monitor, c.WeightDecay, c.WeightDecayOn, c.Ranks, c.Epochs = on, decay, "all", ranks, 12
 		c.Optimizer, c.Momentum, c.LR, c.Initializer, c.Dropout = "sgd", 0, 0.02, "xavier", 0
 		return train(t, c, data).Summary.BestEpoch
 	}

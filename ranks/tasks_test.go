@@ -1,21 +1,28 @@
 package ranks
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"siafu/graph"
+	"siafu/graph/fault"
 	"siafu/graph/generate"
 	"siafu/graph/npy"
 	"siafu/kernels/objective"
+	"siafu/ranks/config"
 	"siafu/ranks/predictions"
+	"siafu/ranks/runfolder"
 )
 
 // taskGraph is a generated graph of a task, and the best score on it.
@@ -138,6 +145,87 @@ func TestClassWeights(t *testing.T) {
 	for _, row := range rows {
 		if row[3] != "2" {
 			t.Fatalf("it says %s of %s", row[3], row[0])
+		}
+	}
+}
+
+// Weights by name are those of a list in the order of classes, and 1 for classes without
+// one: the same losses, to the last bit. Others are refused with the names of the classes.
+func TestClassWeightsByName(t *testing.T) {
+	content := randomContent(90, 4)
+	content.ClassNames = []string{"legit", "fraud", "a, b=c", "new"}
+	data := write(t, content)
+	losses := func(weights string) []float64 {
+		c := quick(t)
+		c.Ranks, c.Epochs, c.ClassWeights = 3, 5, weights
+		return train(t, c, data).losses()
+	}
+	want := losses("1,10,0.5,1")
+	for _, weights := range []string{`fraud=10,"a, b=c=0.5"`, `new=1, "a, b=c=0.5", fraud = 10,legit=1`} {
+		sameLosses(t, weights, losses(weights), want, 0)
+	}
+	if slices.Equal(losses("off"), want) {
+		t.Error("weights change nothing")
+	}
+	for weights, want := range map[string]string{
+		"frod=10":         `"random" has no class "frod"; the classes are "legit", "fraud", "a, b=c", "new"`,
+		"fraud=1,fraud=2": `class "fraud" comes twice`,
+		"fraud=10,3":      `"3" has no name`,
+		"fraud=-1":        `"-1" is no weight`,
+		`"fraud=1`:        "--class-weights",
+		"0=1":             `has no class "0"`,
+	} {
+		c := quick(t)
+		c.Ranks, c.Epochs, c.ClassWeights = 2, 1, weights
+		err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard})
+		if fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: %v, want %s", weights, err, want)
+		}
+	}
+	c := config.Config{ClassWeights: "150=3"} // without names a class has its number
+	if list, _, err := c.Weights(&graph.Meta{Classes: 200}); err != nil || list[150] != 3 || list[0] != 1 {
+		t.Errorf("%v: %v", err, list)
+	}
+	c.ClassWeights = "200=3"
+	if _, _, err := c.Weights(&graph.Meta{Classes: 200}); !strings.Contains(fmt.Sprint(err), `"19" and 180 more`) {
+		t.Error(err)
+	}
+}
+
+// The metrics of classes in summary.json are those of the table of predictions, whatever the
+// number of ranks and parts, and predict prints them by name.
+func TestMetricsOfClasses(t *testing.T) {
+	content := randomContent(90, 3)
+	content.ClassNames = []string{"legit", "fraud", "new"}
+	data := write(t, content)
+	for _, parts := range []int{1, 3, 5} {
+		c := quick(t)
+		c.Ranks, c.Parts, c.Epochs, c.EvalEvery, c.LR = min(parts, 3), parts, 5, 0, 0.05
+		s := train(t, c, data).Summary
+		p := PredictConfig{Out: filepath.Join(t.TempDir(), "predictions"), CSV: true, StallWarn: "1m", StallAbort: "1m"}
+		var out bytes.Buffer
+		if err := Predict(context.Background(), p, c.Out, data, IO{Out: &out, Err: io.Discard}); err != nil {
+			t.Fatal(err)
+		}
+		counts := [3][3]int64{}
+		for _, row := range readCSV(t, filepath.Join(p.Out, predictions.CSVFile)) {
+			if row[1] == "test" {
+				counts[slices.Index(content.ClassNames, row[2])][slices.Index(content.ClassNames, row[3])]++
+			}
+		}
+		of := s.Metrics.Test.PerClass
+		if fmt.Sprint(of.Confusion) != fmt.Sprint(counts) || fmt.Sprint(s.Metrics.Classes) != "[legit fraud new]" {
+			t.Errorf("%d parts: %v of %v, the predictions are %v", parts, of.Confusion, s.Metrics.Classes, counts)
+		}
+		text, err := os.ReadFile(filepath.Join(p.Out, predictions.MetricsFile))
+		var scores runfolder.Scores
+		if err := cmp.Or(err, json.Unmarshal(text, &scores)); err != nil || fmt.Sprint(scores.Test.PerClass.Confusion) != fmt.Sprint(counts) {
+			t.Errorf("%d parts: %v: %s", parts, err, text)
+		}
+		row := fmt.Sprintf("\n       fraud     %.4f    %.4f    %.4f        %2d\n", of.Precision[1], of.Recall[1], of.F1[1], of.Support[1])
+		matrix := fmt.Sprintf("\n       fraud  %9d %9d %9d\n", counts[1][0], counts[1][1], counts[1][2])
+		if !strings.Contains(out.String(), row) || !strings.Contains(out.String(), matrix) {
+			t.Errorf("%d parts: no %q and %q in\n%s", parts, row, matrix, &out)
 		}
 	}
 }

@@ -24,9 +24,6 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	if err := canInvoke(c); err != nil {
-		return err
-	}
 	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer) // whatever later versions measure
 	limits, err := c.Limits(func(msg string) { fmt.Fprintln(out.Err, "siafu: "+msg) })
 	if err != nil {

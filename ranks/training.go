@@ -83,11 +83,11 @@ func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *sto
 // history is what the run knows of the epochs before.
 func (r *run) history() *stopping.History {
 	c := r.cfg
-	rule := stopping.Rule{Patience: c.Patience, PatienceOn: c.PatienceOn, Target: c.TargetAcc, Validated: r.meta.Val > 0}
+	rule := stopping.Rule{Patience: c.Patience, Monitor: c.Monitor, Target: c.TargetAcc, Validated: r.meta.Val > 0}
 	if r.asynchronous() {
 		rule.Within = c.SwitchToSync
 	}
-	if c.PatienceOn == stopping.OnPenalty {
+	if c.Monitor == stopping.OnPenalty {
 		rule.Penalty = params.Penalty(c.OptimizerOf(r.Graph), r.net, c.WeightDecayOn == "all")
 	}
 	h := stopping.New(rule, r.net.Params())

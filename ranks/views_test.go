@@ -98,10 +98,10 @@ func TestPartsMove(t *testing.T) {
 		"int8":          func(c *Config) { c.Codec = "int8" },
 		"int4":          func(c *Config) { c.Codec = "int4+zstd" },
 		"feedback":      func(c *Config) { c.Codec = "int4+ef" },
-		"previous":      func(c *Config) { c.Refresh = "previous" },
+		"previous":      func(c *Config) { c.Refresh = "previous:none" },
 		"mini-batches":  func(c *Config) { c.Batch, c.InputDropout = "history:3", 0 },
 		"variates":      func(c *Config) { c.Batch, c.InputDropout, c.Layers = "variates:3,2", 0, 3 },
-		"previous, ef":  func(c *Config) { c.Model, c.Refresh, c.Codec = "sage", "previous", "int4+ef" },
+		"previous, ef":  func(c *Config) { c.Model, c.Refresh, c.Codec = "sage", "previous:none", "int4+ef" },
 		"delay, ef":     func(c *Config) { c.Refresh, c.Codec = "delay:3", "int4+ef" },
 		"smoothed":      func(c *Config) { c.Model, c.Refresh = "gat", "previous:GF0.5" },
 		"drift":         func(c *Config) { c.Refresh, c.Dropout = "drift:0.02,3", 0 },
@@ -217,7 +217,7 @@ func (r *restless) Live(w world.Comm, v world.View) error {
 func TestEndedAtAnyTime(t *testing.T) {
 	data := generated(t, true)
 	c := eight(t, 1)
-	c.Model, c.Parts, c.Ranks, c.Epochs, c.Refresh, c.Codec, c.Quiet, c.CheckpointEvery = "sage", 5, 4, 60, "previous", "int4+ef", false, "3e"
+	c.Model, c.Parts, c.Ranks, c.Epochs, c.Refresh, c.Codec, c.Quiet, c.CheckpointEvery = "sage", 5, 4, 60, "previous:none", "int4+ef", false, "3e"
 	v := world.View{Parts: 5, Ranks: 3, Servers: 1}
 	want := trainSpread(t, c, v, data)
 	rng := rand.New(rand.NewPCG(3, 5))

@@ -35,7 +35,7 @@ func weightedGraph(t testing.TB, directed bool) string {
 // With weights of edges, too, losses are those of one rank, in any order of vertices and in
 // all modes; and other ones than without weights.
 func TestWeightsIndependentOfRanks(t *testing.T) {
-	short := fifty(t, 0)
+	short := compared(t, 0)
 	short.Epochs = 20
 	plain := train(t, short, write(t, smallGraph(true, false, 3))).losses()
 	for _, directed := range []bool{false, true} {
@@ -45,7 +45,7 @@ func TestWeightsIndependentOfRanks(t *testing.T) {
 				continue // the longest one, and the other direction is a gradient's
 			}
 			run := func(ranks int, set func(*Config)) []float64 {
-				c := fifty(t, 0.3)
+				c := compared(t, 0.3)
 				c.Model, c.Ranks, c.LR, c.Layers, c.Epochs = kind, ranks, 0.005, 3, 20
 				set(&c)
 				return train(t, c, data).losses()

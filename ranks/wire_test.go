@@ -61,7 +61,7 @@ func TestCodecsOnADevice(t *testing.T) {
 	for name, set := range map[string]func(c *Config){
 		"int8":              func(c *Config) { c.Codec = "int8" },
 		"bf16+ef":           func(c *Config) { c.Codec = "bf16+ef" },
-		"int4+ef, previous": func(c *Config) { c.Codec, c.Refresh = "int4+ef", "previous" },
+		"int4+ef, previous": func(c *Config) { c.Codec, c.Refresh = "int4+ef", "previous:none" },
 		"sums, int4":        func(c *Config) { c.Codec, c.PreAggregate, c.Model = "int4", "on", "gin" },
 		"attention, int8":   func(c *Config) { c.Codec, c.Model, c.Heads = "int8", "gat", 2 },
 		"adaptive":          func(c *Config) { c.Codec = "adaptive" },

@@ -139,7 +139,9 @@ func (s *scene) log() string {
 func (s *scene) over() bool {
 	list, err := Queue(s.id)
 	for _, e := range list {
-		if phase(e, true) != Failed { // as COMPLETED, too, is to a run without a summary
+		switch phase(e, true) {
+		case Failed, Cancelled: // COMPLETED is Failed for a run without a summary
+		default:
 			return false
 		}
 	}
@@ -150,7 +152,7 @@ func (s *scene) over() bool {
 func (s *scene) await(pattern string) {
 	s.Helper()
 	re := regexp.MustCompile(pattern)
-	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		over := s.over()
 		if re.MatchString(s.log()) {
 			return
@@ -166,7 +168,7 @@ func (s *scene) await(pattern string) {
 // ends waits for the job's last state.
 func (s *scene) ends(want string) []Entry {
 	s.Helper()
-	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline) && !s.over(); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline) && !s.over(); time.Sleep(100 * time.Millisecond) {
 	}
 	list, err := Queue(s.id)
 	if err != nil {

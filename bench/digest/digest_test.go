@@ -12,6 +12,8 @@ import (
 	"siafu/bench/trials"
 	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
 
@@ -220,6 +222,24 @@ func TestBadInput(t *testing.T) {
 	for _, o := range []Options{{Only: []string{"table9"}}, {Systems: []string{"dgl"}}, {}, {Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"fast"}}} {
 		if _, err := o.Book(); fault.KindOf(err) != fault.Usage {
 			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// TestUnitRows: DIGEST-rows divides rows by their norms (algorithm 1, line 11) in exactly the
+// networks that train takes --norm l2 for.
+func TestUnitRows(t *testing.T) {
+	i := slices.IndexFunc(Systems(), func(s System) bool { return s.Name == "DIGEST-rows" })
+	for _, kind := range model.Kinds() {
+		c := config.Defaults()
+		c.Model, c.Norm = kind, "l2"
+		takes := c.Validate() == nil
+		flags := strings.Join((&bench{}).flags(cell{model: kind}, Systems()[i]), " ")
+		if strings.Contains(flags, "--norm l2") != takes {
+			t.Errorf("%s takes --norm l2: %t, flags are %s", kind, takes, flags)
+		}
+		if flags := strings.Join((&bench{}).flags(cell{model: kind}, Systems()[2]), " "); strings.Contains(flags, "--norm") {
+			t.Errorf("DIGEST has the flags %s", flags)
 		}
 	}
 }

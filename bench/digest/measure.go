@@ -29,8 +29,15 @@ type cell struct {
 func (b *bench) flags(c cell, s System, more ...string) []string {
 	list := append([]string{"--model", c.model, "--servers", strconv.Itoa(s.Servers), "--partitioner", b.Partitioner,
 		"--checkpoint-every", "off"}, b.Train...)
-	return append(append(list, s.Flags...), more...)
+	list = append(list, s.Flags...)
+	if s.UnitRows && slices.Contains(unitNetworks, c.model) {
+		list = append(list, "--norm", "l2")
+	}
+	return append(list, more...)
 }
+
+// unitNetworks are the networks that train takes --norm l2 for.
+var unitNetworks = []string{"gcn", "sage", "sage-max", "sage-pool", "gin", "mlp"}
 
 // systemsOf are those of a list that train a network.
 func systemsOf(list []System, model string) []System {

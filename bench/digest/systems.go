@@ -16,6 +16,8 @@ type System struct {
 	Timely  bool
 	Servers int // that it cannot do without
 	Period  int // epochs in which all that it does comes up once; 0: 10 or fewer
+	// UnitRows adds --norm l2, for networks that take it.
+	UnitRows bool
 	// Networks are those that it trains; empty: all.
 	Networks []string
 	Source   string
@@ -31,6 +33,8 @@ func system(name, flags, source string) System {
 func Systems() []System {
 	async := system("DIGEST-A", "--mode free --refresh every:10", "DIGEST §3.2")
 	async.Timely, async.Servers = true, 1
+	rows := system("DIGEST-rows", "--refresh every:10,9 --ghost-gradients no --local-epochs 1", "DIGEST, algorithm 1; --norm l2 is its line 11, for networks without attention")
+	rows.UnitRows = true
 	auto := system("auto", "--refresh auto", "siafu's choice, by times and losses")
 	auto.Timely = true
 	clusters := system("GNNAutoScale", "--batch history:8", "Fey et al., ICML'21")
@@ -41,16 +45,16 @@ func Systems() []System {
 		system("exact-wait", "--refresh always --mode nopipe", "what DGL does"),
 		system("exact", "--refresh always", "exchange behind computation"),
 		system("DIGEST", "--refresh every:10", "DIGEST, algorithm 1, N = 10; ghosts' gradients travel with their rows"),
-		system("DIGEST-rows", "--refresh every:10,9 --ghost-gradients no --local-epochs 1", "DIGEST, algorithm 1, to the letter"),
+		rows,
 		async,
 		system("LLCG", "--refresh never --local-epochs 4 --server-correction 1 --correction-batch 2000", "Ramezani et al., ICLR'22"),
-		system("PipeGCN", "--refresh previous", "Wan et al., ICLR'22"),
+		system("PipeGCN", "--refresh previous:none", "Wan et al., ICLR'22"),
 		system("PipeGCN-GF", "--refresh previous:GF0.95", "the same, both smoothed"),
 		system("BNS-GCN", "--refresh sample:0.1", "Wan et al., MLSys'22"),
 		system("DistGNN", "--refresh delay:5", "Md et al., SC'21, cd-5"),
 		system("SANCUS", "--refresh drift:0.05", "Peng et al., VLDB'22"),
 		system("REST", "--refresh age:5", "Xue et al. 2024"),
-		system("PipeQS", "--refresh previous --codec int8", "quantised and stale"),
+		system("PipeQS", "--refresh previous:none --codec int8", "quantised and stale"),
 		clusters,
 		variates,
 		system("partition-only", "--refresh never", "no exchange"),

@@ -10,6 +10,6 @@
 //	modelled   from measured numbers, for the paper's clusters and sizes, by Model
 //	simulated  by package simulate, from the timeline of a measured run
 //
-// What cannot run here (GPUs, a build without functions, a rival that is not installed)
-// is a row that says "not run", and why.
+// What cannot run here (GPUs, a missing function, a rival that is not installed) is a row
+// that says "not run", and why.
 package dorylus

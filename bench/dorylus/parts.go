@@ -16,7 +16,7 @@ func (b *bench) parts() []trials.Part {
 			Paper: "four graphs, two of them with billions of edges",
 			Why:   "look-alikes have the published counts times a scale, Reddit's fewer edges where a scaled graph would be nearly complete; the paper's average degrees of reddit-large and friendster are those of undirected edges, ours of stored ones"},
 		{Name: "table2", Title: "value of instance types", Write: b.table2,
-			Paper: "c5n is worth 4.46 and 2.72 times as much as r5, p3 4.93 times as much as p2",
+			Paper: "c5n.2xlarge is worth 4.46 times as much as r5.2xlarge on Reddit-large, and 2.72 times as much as r5.xlarge on Amazon; p3.2xlarge 4.93 times as much as p2.xlarge",
 			Why:   "modelled from processors, cards and prices alone; memory that runs short and slower processors of r5 are not in it, and no GPU was run"},
 		{Name: "table3", Title: "clusters", Write: b.table3,
 			Paper: "so many servers that graph and tensors just fit",

@@ -175,7 +175,7 @@ func TestRecordRefuses(t *testing.T) {
 func TestReplayOfRuns(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
-	if _, err := generate.Write(data, generate.Options{Vertices: 400, Edges: 4000}, false); err != nil {
+	if _, err := generate.Write(data, generate.Options{Vertices: 400, Edges: 4000, Name: "planted"}, false); err != nil {
 		t.Fatal(err)
 	}
 	for n, change := range []func(c *config.Config){
@@ -258,7 +258,7 @@ func check(t *testing.T, o *Options, p *past) {
 func TestOptions(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
-	if _, err := generate.Write(data, generate.Options{Vertices: 400, Edges: 4000}, false); err != nil {
+	if _, err := generate.Write(data, generate.Options{Vertices: 400, Edges: 4000, Name: "planted"}, false); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Record(timeline(2, outlines["barrier"], 2), "", false)

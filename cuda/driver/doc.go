@@ -1,14 +1,13 @@
 // Package driver is the GPUs of this host, through NVIDIA's driver: a device.Device
-// of each. It needs a build with the tag cuda and cgo; another build, a host without
-// the driver and one without a GPU say what is missing and what helps, as faults of
-// kind Config. cuBLAS and cuSPARSE, whose calls are in libraries.h, are opened in the
-// same way where they are; nothing needs them.
+// of each. Without cgo, without the driver and without a GPU its functions return faults
+// of kind Config, which name what is missing and the remedy. cuBLAS and cuSPARSE, whose
+// calls are in libraries.h, are opened in the same way, if they are installed.
 //
 // Design note: the driver library is opened at run time, and its calls are declared
-// in calls.h. A binding that is linked with it, such as gorgonia.org/cu, makes a
-// program that does not start where libcuda.so.1 is absent, needs the CUDA toolkit to
-// be built, and ends the process at its start where the driver finds no GPU. The
-// program of this one runs anywhere. The calls are those of CUDA 11.4, which later
+// in calls.h. A program that is linked with it, as by gorgonia.org/cu, needs CUDA's
+// headers to be built, does not start where libcuda.so.1 is absent, and exits where the
+// driver finds no GPU. The program of this package runs anywhere. Package gorgonia is the
+// other binding; Use selects it. The calls are those of CUDA 11.4, which later
 // drivers keep.
 package driver
 

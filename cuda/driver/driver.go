@@ -1,4 +1,4 @@
-//go:build cuda && cgo
+//go:build cgo
 
 package driver
 
@@ -8,13 +8,10 @@ package driver
 import "C"
 
 import (
-	"errors"
 	"fmt"
-	"sync"
 	"unsafe"
 
 	"siafu/cuda/device"
-	"siafu/graph/fault"
 )
 
 // opened is a GPU. It implements device.Device.
@@ -22,22 +19,16 @@ import (
 // Design note: the context is the process's own (the primary one), not one of each
 // opened device: ranks of a process that share a GPU then run beside each other, and
 // the driver's memory for a context is taken once. What a device holds is therefore
-// kept by itself, for Close.
+// kept in resources, for Close.
 type opened struct {
 	*library
 	at         C.CUdevice
 	context    C.CUcontext
 	properties device.Properties
-
-	mu     sync.Mutex
-	held   map[any]func() error // ends what is held: addresses, modules, streams, events
-	closed bool
+	resources  device.Resources
 }
 
 var _ device.Threaded = (*opened)(nil)
-
-// leastMajor is the compute capability that the kernels are made for.
-const leastMajor = 7
 
 // open makes a context on GPU n.
 func (l *library) open(n int) (*opened, error) {
@@ -45,13 +36,12 @@ func (l *library) open(n int) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &opened{library: l, at: at, held: map[any]func() error{}}
+	d := &opened{library: l, at: at}
 	if d.properties, err = l.describe(at, g); err != nil {
 		return nil, err
 	}
-	if p := d.properties; p.Major < leastMajor {
-		return nil, fault.New(fault.Config, "cuda", "", "GPU %d, a %s, has compute capability %d.%d, and kernels are made for %d.0 and later", n, p.Name, p.Major, p.Minor, leastMajor).
-			Then("choose another GPU with CUDA_VISIBLE_DEVICES, or compute on the processor with --tensor cpu")
+	if err := Supported(n, d.properties); err != nil {
+		return nil, err
 	}
 	if err := l.check("cuDevicePrimaryCtxRetain", C.siafu_retain(l.calls, &d.context, at)); err != nil {
 		return nil, err
@@ -82,35 +72,6 @@ func (l *library) describe(at C.CUdevice, g GPU) (p device.Properties, err error
 	return p, nil
 }
 
-// errClosed is the error of a device that has been closed.
-var errClosed = errors.New("cuda: the device is closed")
-
-// hold makes something with create and keeps end, which ends it.
-func (d *opened) hold(create func() (key any, err error), end func() error) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return errClosed
-	}
-	key, err := create()
-	if err == nil {
-		d.held[key] = end
-	}
-	return err
-}
-
-// drop ends what is held under key.
-func (d *opened) drop(key any) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	end := d.held[key]
-	if end == nil {
-		return fmt.Errorf("cuda: nothing that this device holds is given back: %v", key)
-	}
-	delete(d.held, key)
-	return end()
-}
-
 // Thread implements device.Threaded.
 func (d *opened) Thread() (call, context unsafe.Pointer) {
 	return unsafe.Pointer(d.calls.cuCtxSetCurrent), unsafe.Pointer(d.context)
@@ -132,7 +93,7 @@ func (d *opened) Alloc(bytes int) (p device.Ptr, err error) {
 		return 0, fmt.Errorf("cuda: %d bytes asked for: %w", bytes, device.ErrMemory)
 	}
 	var at C.CUdeviceptr
-	err = d.hold(func() (any, error) {
+	err = d.resources.Add(func() (any, error) {
 		code := C.siafu_alloc(d.calls, d.context, &at, C.size_t(max(bytes, 1))) // the driver gives no 0 bytes
 		if err := d.check("cuMemAlloc", code); err != nil {
 			return nil, fmt.Errorf("%d bytes: %w", bytes, err)
@@ -147,23 +108,23 @@ func (d *opened) Free(p device.Ptr) error {
 	if err := d.Synchronize(); err != nil {
 		return err
 	}
-	return d.drop(p)
+	return d.resources.End(p)
 }
 
 // Pin implements device.Device.
 func (d *opened) Pin(b []byte) error {
 	at := unsafe.Pointer(unsafe.SliceData(b))
-	return d.hold(func() (any, error) {
+	return d.resources.Add(func() (any, error) {
 		return pinned(uintptr(at)), d.check("cuMemHostRegister", C.siafu_pin(d.calls, d.context, at, C.size_t(len(b))))
 	}, func() error { return d.check("cuMemHostUnregister", C.siafu_unpin(d.calls, d.context, at)) })
 }
 
-// pinned is the address of memory of the host, as a key of what is held.
+// pinned is the address of memory of the host, as a key of resources.
 type pinned uintptr
 
 // Unpin implements device.Device.
 func (d *opened) Unpin(b []byte) error {
-	return d.drop(pinned(uintptr(unsafe.Pointer(unsafe.SliceData(b)))))
+	return d.resources.End(pinned(uintptr(unsafe.Pointer(unsafe.SliceData(b)))))
 }
 
 // Synchronize implements device.Device.
@@ -173,23 +134,9 @@ func (d *opened) Synchronize() error {
 
 // Close implements device.Device.
 func (d *opened) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return nil
-	}
-	d.closed = true
-	err := d.Synchronize()
-	for _, end := range d.held {
-		if ended := end(); err == nil {
-			err = ended
-		}
-	}
-	clear(d.held)
-	if code := C.siafu_release(d.calls, d.at); err == nil {
-		err = d.check("cuDevicePrimaryCtxRelease", code)
-	}
-	return err
+	return d.resources.Close(d.Synchronize, func() error {
+		return d.check("cuDevicePrimaryCtxRelease", C.siafu_release(d.calls, d.at))
+	})
 }
 
 // logBytes is how much of what the compiler of PTX says is kept.
@@ -201,7 +148,7 @@ func (d *opened) Load(name, text string) (device.Module, error) {
 	source, log := C.CString(text), (*C.char)(C.calloc(1, logBytes))
 	defer C.free(unsafe.Pointer(source))
 	defer C.free(unsafe.Pointer(log))
-	err := d.hold(func() (any, error) {
+	err := d.resources.Add(func() (any, error) {
 		code := C.siafu_load(d.calls, d.context, &m.at, source, log, logBytes)
 		if err := d.check("cuModuleLoadDataEx", code); err != nil {
 			return nil, fmt.Errorf("%s: %w: %s", name, err, C.GoString(log))
@@ -247,7 +194,7 @@ func (m *module) Global(name string) (device.Ptr, int, error) {
 }
 
 // Unload implements device.Module.
-func (m *module) Unload() error { return m.device.drop(m) }
+func (m *module) Unload() error { return m.device.resources.End(m) }
 
 // function implements device.Function.
 type function struct {

@@ -1,4 +1,4 @@
-//go:build cuda && cgo
+//go:build cgo
 
 package driver
 
@@ -85,8 +85,11 @@ func version(property func(which C.int, value *C.int)) string {
 	return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2])
 }
 
-// Libraries are those that this host has beside the driver.
+// Libraries are those that this host has beside the driver. Another Binding uses none.
 func Libraries() []Found {
+	if binding != nil {
+		return nil
+	}
 	blas, noBLAS := blasLibrary()
 	sparse, noSparse := sparseLibrary()
 	found := []Found{{Name: "cublas", Err: noBLAS}, {Name: "cusparse", Err: noSparse}}

@@ -1,24 +1,24 @@
-//go:build cuda && cgo
+//go:build cgo
 
 package driver
 
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"siafu/cuda/device"
+	"siafu/cuda/driver/drivertest"
 )
 
 // withLibraries is a device of a driver that has cuBLAS and cuSPARSE, all of them
 // without a GPU, and a stream.
 func withLibraries(t *testing.T) (*opened, *blasCalls, *sparseCalls, *stream) {
 	t.Helper()
-	t.Setenv("FAKE_LOG", filepath.Join(t.TempDir(), "calls"))
-	file := build(t, "testdata/libraries.c")
+	drivertest.StartLog(t)
+	file := drivertest.Build(t, "testdata/libraries.c")
 	l, err := load(file)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func withLibraries(t *testing.T) (*opened, *blasCalls, *sparseCalls, *stream) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls(t)
+	drivertest.Log(t)
 	return d, blas, sparse, s.(*stream)
 }
 
@@ -57,7 +57,7 @@ func TestBLAS(t *testing.T) {
 		"cublasCreate_v2", "cuMemAlloc_v2 33554432", "cublasSetStream_v2 0x5000", "cublasSetWorkspace_v2 33554432", "cublasSetMathMode 0",
 		"cublasSgemm_v2 1 0 2 3 5 1 0xa000 7 0xb000 11 1 0xc000 13", "cublasDestroy_v2", "cuCtxSynchronize", "cuMemFree_v2",
 	}
-	if got := calls(t); !slices.Equal(got, want) {
+	if got := drivertest.Log(t); !slices.Equal(got, want) {
 		t.Errorf("called\n%q\nwant\n%q", got, want)
 	}
 	for _, bad := range []device.Gemm{{}, {M: 1, N: 1, K: 1, LDA: 1, LDB: 1, LDC: 1 << 31}} {
@@ -93,7 +93,7 @@ func TestSparse(t *testing.T) {
 		"cuMemAlloc_v2 48", "cusparseSpMM_preprocess" + product, "cusparseSpMM" + product, "cusparseSpMM" + product,
 		"cusparseDestroySpMat 0x8100", "cusparseDestroyDnMat 0x15000", "cusparseDestroyDnMat 0x16000", "cuCtxSynchronize", "cuMemFree_v2", "cusparseDestroy",
 	}
-	if got := calls(t); !slices.Equal(got, want) {
+	if got := drivertest.Log(t); !slices.Equal(got, want) {
 		t.Errorf("called\n%q\nwant\n%q", got, want)
 	}
 	a.Half = false
@@ -142,13 +142,13 @@ func TestLibrariesFail(t *testing.T) {
 		"cusparseSpMM=6":             {useSparse, "cusparseSpMM: CUSPARSE_STATUS_OTHER", false},
 	} {
 		t.Run(fail, func(t *testing.T) {
-			held := len(d.held)
+			held := d.resources.Len()
 			t.Setenv("FAKE_FAIL", fail)
 			if err := c.use(); err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, device.ErrMemory) != c.memory {
 				t.Errorf("%v", err)
 			}
-			if len(d.held) != held {
-				t.Errorf("%d things are held, %d before", len(d.held), held)
+			if d.resources.Len() != held {
+				t.Errorf("%d things are held, %d before", d.resources.Len(), held)
 			}
 		})
 	}

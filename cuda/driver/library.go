@@ -1,4 +1,4 @@
-//go:build cuda && cgo
+//go:build cgo
 
 package driver
 
@@ -17,9 +17,6 @@ import (
 	"siafu/cuda/device"
 	"siafu/graph/fault"
 )
-
-// Built tells whether this build can compute on GPUs.
-func Built() bool { return true }
 
 // library is the driver, started. Its calls are in C's memory, which is never given
 // back: there is one library in a process.
@@ -52,18 +49,11 @@ func absent(err error) error {
 // dormant is the error of a driver that does not start.
 func (l *library) dormant(code C.CUresult) error {
 	if code == C.SIAFU_NO_DEVICE {
-		return noGPU(l.check("cuInit", code))
+		return NoGPU(l.check("cuInit", code))
 	}
 	e := fault.New(fault.Config, "cuda", "", "the NVIDIA driver of this host does not start")
 	e.Err = l.check("cuInit", code)
 	return e.Then("see what nvidia-smi says, or compute on the processor with --tensor cpu")
-}
-
-// noGPU is the error of a driver that finds none.
-func noGPU(err error) error {
-	e := fault.New(fault.Config, "cuda", "", "the NVIDIA driver finds no GPU on this host")
-	e.Err = err
-	return e.Then("see what nvidia-smi says and CUDA_VISIBLE_DEVICES holds, ask the batch system for one (sbatch --gres=gpu:1), or compute on the processor with --tensor cpu")
 }
 
 // check is the error of a call's code, nil if it is 0.
@@ -91,7 +81,7 @@ func (l *library) count() (int, error) {
 		return 0, l.check("cuDeviceGetCount", code)
 	}
 	if n == 0 {
-		return 0, noGPU(nil)
+		return 0, NoGPU(nil)
 	}
 	return int(n), nil
 }
@@ -130,6 +120,9 @@ func (l *library) find(n int) (at C.CUdevice, g GPU, err error) {
 // List is the GPUs of this host that this process may use, at least one, without a
 // context on any.
 func List() ([]GPU, error) {
+	if binding != nil {
+		return binding.List()
+	}
 	l, err := loaded()
 	if err != nil {
 		return nil, err
@@ -154,6 +147,9 @@ func (l *library) list() ([]GPU, error) {
 // Open is GPU n of List, with the context that a process has on it, which all that
 // are opened in the process share.
 func Open(n int) (device.Device, error) {
+	if binding != nil {
+		return binding.Open(n)
+	}
 	l, err := loaded()
 	if err != nil {
 		return nil, err

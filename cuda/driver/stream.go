@@ -1,4 +1,4 @@
-//go:build cuda && cgo
+//go:build cgo
 
 package driver
 
@@ -24,7 +24,7 @@ type stream struct {
 // NewStream implements device.Device.
 func (d *opened) NewStream() (device.Stream, error) {
 	s := &stream{device: d}
-	err := d.hold(func() (any, error) {
+	err := d.resources.Add(func() (any, error) {
 		return s, d.check("cuStreamCreate", C.siafu_stream(d.calls, d.context, &s.at))
 	}, func() error { return d.check("cuStreamDestroy", C.siafu_stream_end(d.calls, d.context, s.at)) })
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *stream) Synchronize() error {
 }
 
 // Close implements device.Stream.
-func (s *stream) Close() error { return s.device.drop(s) }
+func (s *stream) Close() error { return s.device.resources.End(s) }
 
 // event implements device.Event.
 type event struct {
@@ -150,7 +150,7 @@ type event struct {
 // NewEvent implements device.Device.
 func (d *opened) NewEvent() (device.Event, error) {
 	e := &event{device: d}
-	err := d.hold(func() (any, error) {
+	err := d.resources.Add(func() (any, error) {
 		return e, d.check("cuEventCreate", C.siafu_event(d.calls, d.context, &e.at))
 	}, func() error { return d.check("cuEventDestroy", C.siafu_event_end(d.calls, d.context, e.at)) })
 	if err != nil {
@@ -184,4 +184,4 @@ func (e *event) Since(start device.Event) (float64, error) {
 }
 
 // Close implements device.Event.
-func (e *event) Close() error { return e.device.drop(e) }
+func (e *event) Close() error { return e.device.resources.End(e) }

@@ -14,39 +14,42 @@ import (
 	"embed"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed ptx/*.ptx
 var files embed.FS
 
 // Module is the PTX of a .cu file.
-type Module struct{ Name, Text string }
+type Module struct {
+	Name, Text string
+	Entries    []string // names of its kernels
+}
 
-// Modules are all of them, by name.
-func Modules() []Module {
-	entries, err := files.ReadDir("ptx")
+// Modules returns all modules by name. The caller must not change the list.
+var Modules = sync.OnceValue(func() []Module {
+	list, err := files.ReadDir("ptx")
 	if err != nil {
 		panic("kernels: no PTX in this build")
 	}
 	var modules []Module
-	for _, e := range entries {
-		text, err := files.ReadFile(path.Join("ptx", e.Name()))
-		if err != nil {
-			panic("kernels: no PTX in this build")
-		}
-		modules = append(modules, Module{strings.TrimSuffix(e.Name(), ".ptx"), string(text)})
+	for _, f := range list {
+		modules = append(modules, read(f.Name()))
 	}
 	return modules
-}
+})
 
-// Entries are the names of the kernels in m.
-func (m Module) Entries() []string {
-	var names []string
+func read(file string) Module {
+	text, err := files.ReadFile(path.Join("ptx", file))
+	if err != nil {
+		panic("kernels: no PTX in this build")
+	}
+	m := Module{Name: strings.TrimSuffix(file, ".ptx"), Text: string(text)}
 	for line := range strings.Lines(m.Text) {
 		if rest, ok := strings.CutPrefix(line, ".visible .entry "); ok {
 			name, _, _ := strings.Cut(rest, "(")
-			names = append(names, strings.TrimSpace(name))
+			m.Entries = append(m.Entries, strings.TrimSpace(name))
 		}
 	}
-	return names
+	return m
 }

@@ -90,7 +90,7 @@ func killed(t *testing.T, dir string, after time.Duration) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
 		if now, err := os.Stat(file); err == nil && !os.SameFile(before, now) {
 			break
 		}

@@ -26,7 +26,7 @@ const op = "generate"
 type Options struct {
 	Like         string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
 	Scale        float64 `default:"1" help:"Multiplies vertices and edges."`
-	Name         string  `help:"Name of the dataset."` // zero: Like with "-like" behind it, else "planted"
+	Name         string  `help:"Name of the dataset. Empty: --like with -like behind it, else that of its folder."`
 	Vertices     int64   `help:"Number of vertices; needed without --like."`
 	Edges        int64   `help:"Number of directed edges; needed without --like."` // distinct, as stored
 	Features     int     `help:"Feature dimension; 64 without --like."`
@@ -102,7 +102,7 @@ func (o Options) withPreset() (Options, error) {
 }
 
 func (o *Options) fill() {
-	o.Name = strings.ToLower(cmp.Or(o.Name, "planted"))
+	o.Name = strings.ToLower(o.Name)
 	o.Features, o.Classes, o.Communities = cmp.Or(o.Features, 64), cmp.Or(o.Classes, 8), cmp.Or(o.Communities, 1)
 	o.Memory = cmp.Or(o.Memory, graph.EdgeMemory>>20)
 	o.Homophily = max(cmp.Or(o.Homophily, 0.6), 0)

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"siafu/graph"
@@ -36,22 +35,14 @@ func usage(remedy, format string, args ...any) error {
 
 // shares are those of Split.
 func (o *Options) shares() (val, test float64, err error) {
-	var of [3]float64
-	parts := strings.Split(o.Split, "/")
-	sum, bad := 0.0, len(parts) != len(of)
-	for i := range of {
-		if !bad {
-			of[i], err = strconv.ParseFloat(parts[i], 64)
-			bad, sum = err != nil || !(of[i] > 0), sum+of[i]
-		}
-	}
+	of, ok := graph.ParsePercentages(o.Split)
 	if (o.Val == "") != (o.Test == "") {
 		return 0, 0, usage("give both, or neither to have edges drawn", "--val=%s --test=%s", o.Val, o.Test)
 	}
 	if o.Val == "" && (o.ValNot+o.TestNot+o.ValEach+o.TestEach != "" || o.KeepHeld) {
 		return 0, 0, usage("give the edges, too, as --val and --test", "negatives or --keep-held without edges")
 	}
-	if bad || sum < 100-1e-9 || sum > 100+1e-9 {
+	if !ok {
 		return 0, 0, usage("it must be three shares above 0 that add up to 100, as 85/5/10", "--split=%s", o.Split)
 	}
 	if o.Negatives < 0 || o.Ranked < 0 {
@@ -103,9 +94,9 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 	m, n := d.ds.Meta, int(d.ds.Meta.Vertices)
 	without := rest{d.ds, d.taken}
 	c := graph.Content{
-		Name: m.Name + "-links", Licence: m.Licence, Synthetic: m.Synthetic, Vertices: m.Vertices,
+		Licence: m.Licence, Synthetic: m.Synthetic, Vertices: m.Vertices,
 		Source: strings.TrimPrefix(m.Source+", "+o.source(), ", "),
-		Edges:  without, Features: d.ds.Features, Normalize: m.Normalized, Table: m.Table, IDs: d.ds.IDs,
+		Edges:  without, Features: d.ds.Features, Normalize: m.Normalized, Table: m.Table, EdgeImport: m.EdgeImport, IDs: d.ds.IDs,
 		Task: graph.Links, Labels: make([]int32, n), Split: make([]uint8, n), HeldOut: h,
 	}
 	for v := range c.Labels {

@@ -150,7 +150,7 @@ func TestWhatIsLeftKeepsFeatures(t *testing.T) {
 			t.Fatal(err)
 		}
 		ds := open(t, dst)
-		if int(ds.Meta.Edges) >= len(pairs)/2 || ds.Meta.EdgeDim != 2 || ds.Meta.Weighted != weighted {
+		if ds.Meta.Name != "links" || int(ds.Meta.Edges) >= len(pairs)/2 || ds.Meta.EdgeDim != 2 || ds.Meta.Weighted != weighted {
 			t.Fatalf("%+v", ds.Meta)
 		}
 		for v := range n {

@@ -93,8 +93,10 @@ func bsnap(k *keeper, o Options) (*graph.Content, error) {
 		o.Log("path=%s the header counts each edge twice, the file lists it once: stored in both directions", path)
 	}
 	c.Edges, c.Symmetrise = pairs, twice
-	c.Split = drawPercent(c.Labels, 66, 10, o.Seed)
-	o.Log("split=drawn train=66%% val=10%% test=24%% seed=%d (Dorylus takes the same shares by position)", o.Seed)
+	// Dorylus takes the same percentages by position.
+	if c.Split, err = o.draw(c.Labels, percentages{66, 10}); err != nil {
+		return nil, err
+	}
 	return c, bsnapPartition(o, c.Vertices)
 }
 

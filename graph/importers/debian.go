@@ -47,8 +47,11 @@ func debian(_ *keeper, o Options) (*graph.Content, error) {
 		return nil, err
 	}
 	labels, classes := a.labels()
+	split, err := o.draw(labels, usual)
+	if err != nil {
+		return nil, err
+	}
 	return &graph.Content{
-		Name:       "debian",
 		Source:     "debian: " + debPath(o),
 		Vertices:   int64(len(a.packages)),
 		Edges:      edges,
@@ -58,7 +61,7 @@ func debian(_ *keeper, o Options) (*graph.Content, error) {
 		Labels:     labels,
 		Classes:    len(classes),
 		ClassNames: classes,
-		Split:      drawPercent(labels, 60, 20, o.Seed),
+		Split:      split,
 		IDs:        a.ids(),
 	}, nil
 }

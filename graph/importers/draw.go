@@ -1,9 +1,12 @@
 package importers
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"siafu/graph"
+	"siafu/graph/fault"
 )
 
 // drawPerClass draws a split with the sizes of Shchur et al. (2018,
@@ -28,33 +31,132 @@ func drawPerClass(labels []int32, train, val int, seed uint64) []uint8 {
 	return split
 }
 
-// drawPercent draws a split with the given percentages of the labelled
-// vertices for training and validation, the rest for the test.
-func drawPercent(labels []int32, train, val int, seed uint64) []uint8 {
+// percentages are the sizes of training and validation set in percent; the rest is for the test.
+type percentages struct{ train, val float64 }
+
+// usual are the percentages of a split that nothing else decides.
+var usual = percentages{60, 20}
+
+// set is the set of the labelled vertex at a place among count of them.
+func (p percentages) set(place, count int) uint8 {
+	switch at, n := 100*float64(place), float64(count); {
+	case at < p.train*n:
+		return graph.SplitTrain
+	case at < (p.train+p.val)*n:
+		return graph.SplitVal
+	}
+	return graph.SplitTest
+}
+
+func (p percentages) test() float64 { return 100 - p.train - p.val }
+
+func (p percentages) String() string {
+	return fmt.Sprintf("train=%g%% val=%g%% test=%g%%", p.train, p.val, p.test())
+}
+
+func (p percentages) inWords() string {
+	return fmt.Sprintf("%g %% train, %g %% val, %g %% test", p.train, p.val, p.test())
+}
+
+// percentages are those of --split-sizes, or else the given ones.
+func (o *Options) percentages(otherwise percentages) (percentages, error) {
+	if o.SplitSizes == "" {
+		return otherwise, nil
+	}
+	p, ok := graph.ParsePercentages(o.SplitSizes)
+	if !ok {
+		return otherwise, fault.New(fault.Usage, "import", o.Src, "--split-sizes=%s", o.SplitSizes).
+			Then("give three percentages above 0 that add up to 100, such as 60/20/20")
+	}
+	return percentages{p[0], p[1]}, nil
+}
+
+// asksForDraw reports whether flags say how a split is drawn.
+func (o *Options) asksForDraw() bool { return o.Stratify || o.SplitSizes != "" }
+
+// draw draws a split of the labelled vertices: by --split-sizes or else the given
+// percentages, with --stratify within each class.
+func (o *Options) draw(labels []int32, otherwise percentages) ([]uint8, error) {
+	p, err := o.percentages(otherwise)
+	if err != nil {
+		return nil, err
+	}
+	if o.drawn != nil {
+		*o.drawn = true
+	}
+	if !o.Stratify {
+		o.Log("split=drawn %s seed=%d", p, o.Seed)
+		return drawPercent(labels, p, o.Seed), nil
+	}
+	o.Log("split=drawn %s seed=%d within each class", p, o.Seed)
+	split, few := drawStratified(labels, p, o.Seed)
+	if few > 0 {
+		o.Log("warning: %d classes have too few labelled vertices for all three sets", few)
+	}
+	return split, nil
+}
+
+// checkDrawn refuses flags of a drawn split where none was drawn, or not of classes.
+func (o *Options) checkDrawn(op string, c *graph.Content) error {
+	switch {
+	case o.asksForDraw() && !*o.drawn:
+		return fault.New(fault.Usage, op, o.Src, "--stratify and --split-sizes are for a split that is drawn, and the source holds its own").
+			Then("leave them out")
+	case o.Stratify && c.Targets != nil:
+		return fault.New(fault.Usage, op, o.Src, "--stratify draws within classes, and the labels are for %s", c.Task).
+			Then("leave --stratify out")
+	}
+	return nil
+}
+
+// drawPercent draws a split with the given percentages of the labelled vertices.
+func drawPercent(labels []int32, p percentages, seed uint64) []uint8 {
 	split := make([]uint8, len(labels))
 	order := shuffled(labels, seed)
 	for i, v := range order {
-		switch at := int64(i) * 100; {
-		case at < int64(train)*int64(len(order)):
-			split[v] = graph.SplitTrain
-		case at < int64(train+val)*int64(len(order)):
-			split[v] = graph.SplitVal
-		default:
-			split[v] = graph.SplitTest
-		}
+		split[v] = p.set(i, len(order))
 	}
 	return split
 }
 
-// shuffled is the labelled vertices in an order that depends on the seed only.
-func shuffled(labels []int32, seed uint64) []int {
-	var order []int
-	for v, l := range labels {
-		if l != graph.Unlabelled {
-			order = append(order, v)
+// drawStratified draws a split with the given percentages of the vertices of each class.
+// few is the number of classes that are not in all three sets.
+func drawStratified(labels []int32, p percentages, seed uint64) (split []uint8, few int) {
+	split = make([]uint8, len(labels))
+	sizes, drawn := map[int32]int{}, map[int32][4]int{}
+	order := shuffled(labels, seed)
+	for _, v := range order {
+		sizes[labels[v]]++
+	}
+	for _, v := range order {
+		n := drawn[labels[v]]
+		split[v] = p.set(n[0], sizes[labels[v]])
+		n[0]++
+		n[split[v]]++
+		drawn[labels[v]] = n
+	}
+	for _, n := range drawn {
+		if slices.Min(n[:]) == 0 {
+			few++
 		}
 	}
+	return split, few
+}
+
+// shuffled is the labelled vertices in an order that depends on the seed only.
+func shuffled(labels []int32, seed uint64) []int {
+	order := labelled(labels)
 	r := rand.New(rand.NewPCG(seed, 0x73706c6974)) // "split"
 	r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	return order
+}
+
+// labelled lists the vertices with a label.
+func labelled(labels []int32) (list []int) {
+	for v, l := range labels {
+		if l != graph.Unlabelled {
+			list = append(list, v)
+		}
+	}
+	return list
 }

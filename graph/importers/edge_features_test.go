@@ -78,7 +78,7 @@ func TestEdgeColumns(t *testing.T) {
 	if d.EdgeFeatures[5] != 0 {
 		t.Errorf("a missing value has become %v, the mean is 0", d.EdgeFeatures[5])
 	}
-	like := files(t, map[string][]byte{"nodes.csv": []byte("id,x\na,1\nb,2\n"), "edges.csv": []byte("amount,dst,src,age\n50,a,b,1\n")})
+	like := files(t, map[string][]byte{"nodes.csv": []byte("id,x\na,1\nb,2\n"), "edges.csv": []byte("amount,dst,src,age,weight\n50,a,b,1,1\n")})
 	e, _ := written(t, "csv", Options{Src: like, TableOptions: TableOptions{Like: d.Dir}})
 	if len(e.EdgeFeatures) != 2 || e.EdgeFeatures[0] != d.EdgeFeatures[4] {
 		t.Errorf("with --like 50 has become %v, was %v", e.EdgeFeatures, d.EdgeFeatures)
@@ -94,7 +94,7 @@ func TestBadEdgeColumns(t *testing.T) {
 		kind        fault.Kind
 		want        []string
 	}{
-		{"a word", "src,dst,f\na,b,1\nb,c,x\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{"edges.csv", `line 3 column 3 (f): "x" is no number`, "mend it"}},
+		{"a word", "src,dst,f\na,b,1\nb,c,x\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{"edges.csv", `line 3 column 3 (f): "x" is no number`, "write a number"}},
 		{"infinite", "src,dst,f\na,b,1e39\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{`line 2 column 3 (f): "1e39" is no number (of 32 bits)`}},
 		{"missing", "src,dst,f\na,b,\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{`line 2 column 3 (f): "" is no value`, "--fill"}},
 		{"no column", "src,dst,f\na,b,1\n", TableOptions{EdgeFeatures: []string{"g"}}, fault.Data, []string{`no column "g"`, "src, dst, f", "--edge-features"}},

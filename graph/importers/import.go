@@ -16,16 +16,20 @@ import (
 type Options struct {
 	Src        string `arg:"" help:"File or folder; - is standard input (debian)."`
 	Dst        string `arg:"" help:"Dataset folder to make."`
-	Name       string `help:"Name of the dataset. Empty: from the source."`
+	Name       string `help:"Name of the dataset. Empty: that of its folder."`
 	Normalize  bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
 	Symmetrise bool   `help:"Store every edge in both directions."`
 	Task       string `enum:",multiclass,multilabel,regression" default:"" help:"What the labels are for: multiclass, one class a vertex; multilabel, 0 or 1 in each of several columns; regression, numbers. Empty: by their columns and values."`
 	Split      string `help:"Which split, where the source has several: a file of the folder, the number of a mask; the column of a table."`
 	Graph      *int   `help:"Which graph of a file that holds several, from 0 (dgl)."`
+	Stratify   bool   `help:"Draw the split within each class, so that each set has the same fraction of every class."`
+	SplitSizes string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a split that is drawn or by time, in percent of the labelled vertices. Empty: 60/20/20, or what the authors of a format take."`
 	Seed       uint64 `default:"1" help:"Seed of a split that is drawn."`
 	Force      bool   `help:"Replace a dataset folder that exists."`
 
 	TableOptions `embed:""`
+
+	drawn *bool // reports that a split was drawn; nil: nobody asks
 
 	// Schema is that of TableOptions.Like where it is no dataset folder; nil: it is one.
 	Schema *graph.Schema `kong:"-"`
@@ -96,6 +100,9 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 	if err := absent(o); err != nil {
 		return nil, err
 	}
+	if _, err := o.percentages(usual); err != nil {
+		return nil, err
+	}
 	sweepUnpacked(o.Dst)
 	c, release, err := f.load(o)
 	if err != nil {
@@ -110,9 +117,7 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 		return nil, fault.New(fault.Usage, "import "+f.name, o.Src, "--task=%s, and its labels are for %s", o.Task, cmp.Or(c.Task, graph.MultiClass)).
 			Then("bring such labels as npz or csv")
 	}
-	if c.Classes == 0 && !slices.ContainsFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled }) {
-		o.Log("warning: no vertex has a label: the dataset is to predict on, or to hold edges out of with siafu holdout")
-	}
+	warnOfLabels(c, o)
 	report, err := graph.Write(o.Dst, *c, o.Force)
 	if err != nil || f.after == nil {
 		return report, err
@@ -122,6 +127,18 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 		return nil, err
 	}
 	return report, nil
+}
+
+// warnOfLabels warns of labels that leave nothing to learn.
+func warnOfLabels(c *graph.Content, o Options) {
+	first := slices.IndexFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled })
+	switch {
+	case first < 0 && c.Classes == 0:
+		o.Log("warning: no vertex has a label: the dataset is to predict on, or to hold edges out of with siafu holdout")
+	case first < 0 || c.Targets != nil:
+	case !slices.ContainsFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled && l != c.Labels[first] }):
+		o.Log("warning: all labelled vertices are of one class, so that there is nothing to learn; a label of -1 means no label: number the classes from 0")
+	}
 }
 
 // load turns the source into a dataset. release frees the memory that it lies in.
@@ -149,7 +166,11 @@ func (f *importer) load(o Options) (c *graph.Content, release func(), err error)
 		}
 	}
 	k := newKeeper()
-	if c, err = f.read(k, o); err != nil {
+	o.drawn = new(bool)
+	if c, err = f.read(k, o); err == nil {
+		err = o.checkDrawn("import "+f.name, c)
+	}
+	if err != nil {
 		k.release()
 		return nil, nil, err
 	}
@@ -197,27 +218,28 @@ func find(from string, o Options) (*importer, error) {
 	if _, err := os.Stat(o.Src); err != nil && !isStandardInput(o.Src) {
 		return nil, fault.System("import", o.Src, err)
 	}
+	if f := tableFormatOf(o.Nodes); f != nil {
+		o.Log("format=%s", f.name)
+		return find(f.name, o)
+	}
 	for i := range table {
 		if r := table[i].recognises; r != nil && r(o.Src) {
 			o.Log("format=%s", table[i].name)
 			return &table[i], nil
 		}
 	}
-	return nil, fault.New(fault.Data, "import", o.Src, "looks like none of the formats").
-		Then("name it with --from, one of %s", strings.Join(Names(), ", "))
+	return nil, unrecognised(o)
 }
 
 // complete fills in what the options say for every format.
 func complete(c *graph.Content, o Options) {
 	c.Normalize = c.Normalize || o.Normalize
 	c.Symmetrise = c.Symmetrise || o.Symmetrise
-	if o.Name != "" {
-		c.Name = o.Name
+	if c.EdgeImport == nil {
+		c.EdgeImport = &graph.EdgeImport{WeightsDropped: o.DropWeights, Features: o.EdgeFeatures}
 	}
-	if c.Name == "" {
-		c.Name = nameOf(o.Src)
-	}
-	c.Name = strings.ToLower(c.Name)
+	c.EdgeImport.Symmetrised = c.Symmetrise
+	c.Name = strings.ToLower(o.Name)
 }
 
 // nameOf is the name of a file or a folder without its extensions.

@@ -108,7 +108,7 @@ func TestDetails(t *testing.T) {
 	})
 	t.Run("raw meta", func(t *testing.T) {
 		c := mustLoad(t, "raw", Options{Src: files(t, tinyRaw()), Normalize: true})
-		if c.Name != "tiny" || c.Licence != "CC0" || !c.Synthetic || c.Classes != 2 || !c.Normalize {
+		if c.Licence != "CC0" || !c.Synthetic || c.Classes != 2 || !c.Normalize {
 			t.Errorf("content is %+v", c.Content)
 		}
 	})
@@ -148,6 +148,21 @@ func TestDetails(t *testing.T) {
 	})
 }
 
+// TestName: a dataset is named after its own folder, whatever its source is called, or by
+// --name.
+func TestName(t *testing.T) {
+	src := files(t, tinyRaw()) // whose meta.json has a name, too
+	for name, want := range map[string]string{"": "my-graph", "Other": "other"} {
+		dst := filepath.Join(t.TempDir(), "My-Graph")
+		if _, err := Import("raw", Options{Src: src, Dst: dst + "/", Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := graph.ReadMeta(dst); err != nil || m.Name != want {
+			t.Errorf("%v, named %q, want %q", err, m.Name, want)
+		}
+	}
+}
+
 // TestDrawn: a drawn split has the sizes it is meant to have, and depends on
 // the seed only.
 func TestDrawn(t *testing.T) {
@@ -169,7 +184,7 @@ func TestDrawn(t *testing.T) {
 			t.Errorf("class %d: %v, want %v", l, *perClass[l], want)
 		}
 	}
-	percent := drawPercent(labels, 66, 10, 7)
+	percent := drawPercent(labels, percentages{66, 10}, 7)
 	if want := [4]int{332, 441, 67, 160}; counts(percent) != want {
 		t.Errorf("66/10/24: %v, want %v", counts(percent), want)
 	}
@@ -184,8 +199,8 @@ func TestPlanetoidIsRaw(t *testing.T) {
 	want := mustLoad(t, "raw", Options{Src: realdata.Dir(t, "cora")})
 	got := mustLoad(t, "auto", Options{Src: filepath.Dir(realdata.File(t, "originals/planetoid/ind.cora.graph"))})
 	same(t, got, want)
-	if got.Name != "cora" || len(got.edges) != 10556 || counts(got.Split) != [4]int{1068, 140, 500, 1000} {
-		t.Errorf("%s: %d edges, split %v", got.Name, len(got.edges), counts(got.Split))
+	if len(got.edges) != 10556 || counts(got.Split) != [4]int{1068, 140, 500, 1000} {
+		t.Errorf("%d edges, split %v", len(got.edges), counts(got.Split))
 	}
 }
 

@@ -81,7 +81,7 @@ func TestKilled(t *testing.T) {
 			}
 			cmd := unpacking(t, filepath.Join(parent, below, "killed"))
 			file := filepath.Join(escapeGlob(parent), ".siafu-unpack*", "labels.bin")
-			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 				if found, err := filepath.Glob(file); err != nil || len(found) > 0 {
 					break
 				}

@@ -83,9 +83,9 @@ func benchmark(k *keeper, o Options, z *npy.Zip, keys benchmarkKeys) (*graph.Con
 	if err := nameClasses(o, z, c); err != nil {
 		return nil, err
 	}
-	if c.Targets != nil {
-		o.drawTargets(c)
-		return c, nil
+	if c.Targets != nil || o.asksForDraw() {
+		c.Split, err = o.draw(c.Labels, usual)
+		return c, err
 	}
 	c.Split = drawPerClass(c.Labels, 20, 30, o.Seed)
 	o.Log("split=drawn train=20 val=30 per=class test=rest seed=%d", o.Seed)

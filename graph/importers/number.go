@@ -60,13 +60,16 @@ func parseInt(b []byte) (int64, bool) {
 var tens = [23]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// parseFloat reads a decimal number.
+// parseFloat reads a decimal number, or an infinity or NaN by strconv's names.
 //
 // Up to 2⁵³ for the digits and 10²² for the exponent, one multiplication or
 // division of exact float64 values rounds correctly (Clinger 1990); the rest
 // is left to strconv.
 func parseFloat(b []byte) (float64, bool) {
 	mantissa, exponent, ok := decimal(b)
+	if !ok && bytes.ContainsAny(b, "_xX") {
+		return 0, false // strconv reads 2024_01 and 0x1p3 as Go does
+	}
 	if !ok || mantissa > 1<<53 || exponent < -22 || exponent > 22 {
 		v, err := strconv.ParseFloat(string(b), 64)
 		return v, err == nil
@@ -116,4 +119,23 @@ func decimal(b []byte) (mantissa uint64, exponent int, ok bool) {
 		exponent += int(e)
 	}
 	return mantissa, exponent, true
+}
+
+// plainNumber returns a whole number without point and exponent, which pandas writes in
+// columns with missing values: 7 for 7.0. Other texts, and numbers with leading zeros,
+// which are codes, are returned as they are.
+func plainNumber(b []byte) string {
+	x, ok := number(b)
+	if !ok || x != math.Trunc(x) || math.Abs(x) >= 1<<53 || hasLeadingZero(b) {
+		return string(b)
+	}
+	return strconv.FormatInt(int64(x), 10)
+}
+
+// hasLeadingZero reports whether a number has a digit behind a leading zero.
+func hasLeadingZero(b []byte) bool {
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		b = b[1:]
+	}
+	return len(b) > 1 && b[0] == '0' && b[1] >= '0' && b[1] <= '9'
 }

@@ -79,7 +79,7 @@ func planetoid(k *keeper, o Options) (*graph.Content, error) {
 	}
 	name := strings.TrimPrefix(filepath.Base(prefix), "ind.")
 	c := &graph.Content{
-		Name: name, Source: "planetoid ind." + name, Vertices: d.vertices, Symmetrise: true,
+		Source: "planetoid ind." + name, Vertices: d.vertices, Symmetrise: true,
 		Features: graph.Features{Rows: int(d.vertices), Dim: int(d.allx.cols)},
 	}
 	var err error

@@ -111,17 +111,18 @@ func pygLabels(o Options, in namedArrays, c *graph.Content) error {
 
 // pygSplit reads the masks, of several splits that which --split names; without any a
 // split is drawn.
-func pygSplit(o Options, op string, in namedArrays, c *graph.Content) error {
+func pygSplit(o Options, op string, in namedArrays, c *graph.Content) (err error) {
 	names := [...]string{graph.SplitTrain: "train_mask", graph.SplitVal: "val_mask", graph.SplitTest: "test_mask"}
 	if !in.has(names[graph.SplitTrain]) {
 		if err := noChoice(op, o, "the file holds none to choose from, and one is drawn from --seed"); err != nil {
 			return err
 		}
-		c.Split = drawPercent(c.Labels, 60, 20, o.Seed)
-		if counted := c.Split; len(counted) > 0 && in.has("y") {
-			o.Log("split=drawn train=60%% val=20%% test=20%% seed=%d", o.Seed)
+		if !in.has("y") {
+			c.Split = make([]uint8, c.Vertices)
+			return nil
 		}
-		return nil
+		c.Split, err = o.draw(c.Labels, usual)
+		return err
 	}
 	column, err := maskNumber(o, op)
 	if err != nil {

@@ -17,7 +17,6 @@ const opRaw = "import raw"
 
 // rawMeta is what meta.json says of the raw layout; other keys are ignored.
 type rawMeta struct {
-	Name       string `json:"name"`
 	Nodes      *int64 `json:"nodes"`
 	Edges      *int64 `json:"edges"`
 	Undirected bool   `json:"undirected"`
@@ -54,7 +53,7 @@ func raw(k *keeper, o Options) (*graph.Content, error) {
 		return nil, err
 	}
 	c := &graph.Content{
-		Name: m.Name, Source: "raw " + nameOf(o.Src), Licence: m.Licence, Synthetic: m.Synthetic,
+		Source: "raw " + nameOf(o.Src), Licence: m.Licence, Synthetic: m.Synthetic,
 		Vertices: *m.Nodes, Classes: m.Classes,
 	}
 	if m.SourceRepo != "" {

@@ -112,7 +112,7 @@ func snapGraph(k *keeper, o Options, c *graph.Content) error {
 }
 
 // snapSplit reads split.npy, or the file that --split names, or draws a split.
-func snapSplit(k *keeper, o Options, c *graph.Content) error {
+func snapSplit(k *keeper, o Options, c *graph.Content) (err error) {
 	name := o.Split
 	if name == "" {
 		name = "split.npy"
@@ -122,11 +122,9 @@ func snapSplit(k *keeper, o Options, c *graph.Content) error {
 	}
 	path := filepath.Join(o.Src, name)
 	if o.Split == "" && !exists(path) {
-		c.Split = drawPercent(c.Labels, 60, 20, o.Seed)
-		o.Log("split=drawn train=60%% val=20%% test=20%% seed=%d", o.Seed)
-		return nil
+		c.Split, err = o.draw(c.Labels, usual)
+		return err
 	}
-	var err error
 	c.Split, err = arrayAt(opSnap, path, k).sets(c.Vertices)
 	return err
 }

@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ type tableFile struct {
 	op, path string
 	unit     string   // of positions: "line" or "row"
 	names    []string // of the columns; "" where one has none
+	units    []string // of columns of dates as numbers, "" for others; nil: the file does not say
 	// each calls yield with every row in the order of the file: its position from
 	// 1 and a cell for each column, empty where the value is missing, which stand
 	// until yield returns. It may be called again.
@@ -20,8 +22,24 @@ type tableFile struct {
 
 // fault is what is wrong with a cell: its position, its column and its value.
 func (t *tableFile) fault(at int64, column int, value []byte, format string, args ...any) *fault.Error {
-	return fault.New(fault.Data, t.op, t.path, "%s %d column %d (%s): %.60q "+format,
-		append([]any{t.unit, at, column + 1, t.names[column], value}, args...)...)
+	return fault.New(fault.Data, t.op, t.path, "%s %d %s: %.60q "+format,
+		append([]any{t.unit, at, t.called(column), value}, args...)...)
+}
+
+// called returns the number of a column, and its name if it has one.
+func (t *tableFile) called(column int) string {
+	if t.names[column] == "" {
+		return fmt.Sprintf("column %d", column+1)
+	}
+	return fmt.Sprintf("column %d (%s)", column+1, t.names[column])
+}
+
+// dateFormat returns the format of the dates in a column: that of the file, or the given one.
+func (t *tableFile) dateFormat(column int, format string) string {
+	if t.units != nil && t.units[column] != "" {
+		return t.units[column]
+	}
+	return format
 }
 
 // rowFault is what is wrong with a whole row.
@@ -44,10 +62,16 @@ func (t *tableFile) needs(name, flag string) (int, error) {
 // list is the names of the columns, at most so many that one can read them.
 func (t *tableFile) list() string {
 	const most = 20
-	if len(t.names) > most {
-		return strings.Join(t.names[:most], ", ") + " …"
+	names := slices.Clone(t.names)
+	for i, name := range names {
+		if name == "" {
+			names[i] = t.called(i)
+		}
 	}
-	return strings.Join(t.names, ", ")
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " …"
+	}
+	return strings.Join(names, ", ")
 }
 
 // checkNames refuses a name that several columns bear.

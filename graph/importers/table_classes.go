@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -16,6 +17,8 @@ type classList struct {
 	values *idIndex // in the order in which they came
 	first  []int64  // positions of their first rows
 	names  []string // of the classes, once they are numbered
+	// negative is the number of vertices whose label is -1, which means no label.
+	negative int64
 }
 
 // add takes in the label of the next vertex; an empty one is none.
@@ -45,24 +48,31 @@ func (l *classList) numeric() bool {
 	return true
 }
 
-// canonical are the values as names of classes, "" for none: whole numbers are
-// written without a point, as 1.0 comes of a column of whole numbers where some
-// are missing.
-func (l *classList) canonical(t *tableFile, column int) ([]string, error) {
+// canonical returns the values as names of classes, "" for no label. A number is named by
+// plainNumber, and -1 means no label, as in all formats. known are the classes of --like:
+// they keep their names, be they -1 or numbers without their leading zeros.
+func (l *classList) canonical(t *tableFile, column int, known []string) ([]string, error) {
 	names, numeric := make([]string, l.values.len()), l.numeric()
 	for v := range names {
 		value := l.values.at(uint32(v))
-		x, _ := number(value)
+		x, isNumber := number(value)
+		name, short := string(value), ""
+		if numeric {
+			name = plainNumber(value)
+			short = cmp.Or(strings.TrimLeft(name, "0"), "0")
+		}
 		switch {
-		case !numeric:
-			names[v] = string(value)
-		case isAbsent(value):
-		case x != math.Trunc(x):
+		case slices.Contains(known, name):
+			names[v] = name
+		case slices.Contains(known, short):
+			names[v] = short
+		case isNumber && x == -1, numeric && isAbsent(value):
+		case numeric && x != math.Trunc(x):
 			return nil, t.fault(l.first[v], column, value, "is no class, but a quantity").Then("write labels that are names or whole numbers, or say that they are quantities with --task regression")
-		case math.Abs(x) < 1<<53:
-			names[v] = strconv.FormatInt(int64(x), 10)
+		case numeric && x < 0:
+			return nil, t.fault(l.first[v], column, value, "is below 0, and no class").Then("number the classes from 0 or write their names; -1 means no label")
 		default:
-			names[v] = string(value)
+			names[v] = name
 		}
 	}
 	return names, nil
@@ -70,7 +80,7 @@ func (l *classList) canonical(t *tableFile, column int) ([]string, error) {
 
 // settle numbers the classes in the order of their names.
 func (l *classList) settle(t *tableFile, column int) error {
-	names, err := l.canonical(t, column)
+	names, err := l.canonical(t, column, nil)
 	if err != nil {
 		return err
 	}
@@ -83,10 +93,10 @@ func (l *classList) settle(t *tableFile, column int) error {
 	l.names = sortedValues(set)
 	switch n := len(l.names); {
 	case n == 0:
-		return fault.New(fault.Data, t.op, t.path, "column %d (%s): no vertex has a label", column+1, t.names[column]).
+		return fault.New(fault.Data, t.op, t.path, "%s: no vertex has a label", t.called(column)).
 			Then("label at least those to train on, take another column with --label, or name the run that is to predict with --like")
 	case n > fewValues && 2*n > len(l.labels):
-		return fault.New(fault.Data, t.op, t.path, "column %d (%s): it has %d different labels in %d rows", column+1, t.names[column], n, len(l.labels)).
+		return fault.New(fault.Data, t.op, t.path, "%s: it has %d different labels in %d rows", t.called(column), n, len(l.labels)).
 			Then("take a column of classes with --label, or say that they are quantities with --task regression")
 	}
 	l.number(names)
@@ -95,12 +105,12 @@ func (l *classList) settle(t *tableFile, column int) error {
 
 // fit numbers the classes as a dataset does.
 func (l *classList) fit(t *tableFile, column int, m *graph.Schema) error {
-	names, err := l.canonical(t, column)
-	if err != nil {
-		return err
-	}
 	for c := range m.Classes {
 		l.names = append(l.names, m.ClassName(int64(c)))
+	}
+	names, err := l.canonical(t, column, l.names)
+	if err != nil {
+		return err
 	}
 	for v, name := range names {
 		if name != "" && !slices.Contains(l.names, name) {
@@ -119,8 +129,12 @@ func (l *classList) number(names []string) {
 		class[name] = int32(c)
 	}
 	for v, value := range l.labels {
-		if value != graph.Unlabelled {
-			l.labels[v] = class[names[value]]
+		if value == graph.Unlabelled {
+			continue
+		}
+		l.labels[v] = class[names[value]]
+		if names[value] == "" && !isAbsent(l.values.at(uint32(value))) {
+			l.negative++
 		}
 	}
 }

@@ -42,7 +42,7 @@ func newEncoder(c graph.Column, at int) *encoder {
 
 // isMissing tells whether a cell holds no value.
 func (e *encoder) isMissing(cell []byte) bool {
-	return len(cell) == 0 || e.Kind == graph.NumberColumn && isAbsent(cell)
+	return len(cell) == 0 || isAbsent(cell) && (e.Kind == graph.NumberColumn || e.Kind == graph.DateColumn)
 }
 
 // fill is what stands for a missing cell at the given position.
@@ -51,7 +51,7 @@ func (e *encoder) fill(t *tableFile, at int64, cell []byte, r *featureRows) erro
 	case e.Kind == graph.WordsColumn:
 		return nil // a text without words
 	case e.Fill == nil:
-		return t.fault(at, e.at, cell, "is no value").Then("fill such cells with --fill mean or --fill zero, or leave the row out")
+		return t.fault(at, e.at, cell, "is no value").Then("fill such cells with --fill mean or --fill zero, or leave out the row, or the column with --features")
 	}
 	e.missing++
 	if e.Kind == graph.NumberColumn {
@@ -69,15 +69,24 @@ func (e *encoder) encode(t *tableFile, at int64, cell []byte, r *featureRows) er
 	case graph.NumberColumn:
 		x, ok := number(cell)
 		if !ok {
-			return t.fault(at, e.at, cell, "is no number (of 32 bits)").Then("mend it")
+			return t.fault(at, e.at, cell, "is no number (of 32 bits)").Then("write a number, for a date such as days since a fixed day, or leave the column out")
 		}
 		r.put(e.First, (x-e.Mean)/e.Scale)
+	case graph.DateColumn:
+		i, ok := readInstant(cell, t.dateFormat(e.at, e.Format))
+		if !ok {
+			return t.fault(at, e.at, cell, "is no date").Then("%s", writeDates)
+		}
+		e.putDate(i, r)
 	case graph.HashColumn:
 		h := fnv.New64a()
 		h.Write(cell)
 		r.put(e.First+int(h.Sum64()%uint64(e.Width)), 1)
 	case graph.CategoryColumn:
 		i, known := e.index[string(cell)]
+		if !known {
+			i, known = e.index[plainNumber(cell)]
+		}
 		if !known {
 			e.unknown++
 			return nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"siafu/graph"
 	"siafu/graph/fault"
 )
 
@@ -14,6 +15,8 @@ import (
 var notText = []struct{ magic, what, remedy string }{
 	{"\x1f\x8b", "packed by gzip", "end its name in .gz"},
 	{"\x28\xb5\x2f\xfd", "packed by zstd", "end its name in .zst"},
+	{"BZh", "packed by bzip2, which is not read", "unpack it, or pack it with gzip or zstd"},
+	{"\xfd7zXZ", "packed by xz, which is not read", "unpack it, or pack it with gzip or zstd"},
 	{"PAR1", "a Parquet file", "import it with --from parquet"},
 	{"PK\x03\x04", "a zip archive or a spreadsheet", "save the table as CSV"},
 	{"\xff\xfe", "UTF-16", "save it as UTF-8"},
@@ -187,6 +190,9 @@ func (c *csvReader) split() error {
 		if !utf8.Valid(cell) {
 			return c.rowFault(c.first, "column %d: %.60q is not UTF-8", len(c.cells)+1, cell).
 				Then("save the table as UTF-8 (iconv -f latin1 -t utf-8)")
+		}
+		if len(cell) > 0 && cell[0] == '\'' { // predictions.csv guards texts so
+			cell = []byte(graph.UnguardCell(string(cell)))
 		}
 		c.cells = append(c.cells, cell)
 	}

@@ -26,7 +26,7 @@ type edgeTable struct {
 // readEdges reads the table of edges, whose ends are ids of vertices. An edge of
 // weight 0 is none, and where all others are 1 edges have no weights.
 func (im *tableImport) readEdges() (graph.EdgeSource, error) {
-	path, err := im.file(im.Options, im.Edges, "edges", "--edges")
+	path, err := im.file(im.Options, im.Edges, "edges")
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +35,9 @@ func (im *tableImport) readEdges() (graph.EdgeSource, error) {
 		return nil, err
 	}
 	if err := e.findColumns(im.TableOptions); err != nil {
+		return nil, err
+	}
+	if err := e.findLike(im); err != nil {
 		return nil, err
 	}
 	if err := e.chooseFeatures(im); err != nil {
@@ -48,6 +51,9 @@ func (im *tableImport) readEdges() (graph.EdgeSource, error) {
 		}
 		return e.out.put(pair, weight)
 	})
+	for i, c := range e.columns {
+		im.table.EdgeColumns[i].Missing = c.missing
+	}
 	e.say(im)
 	return e.out.source(), err
 }
@@ -142,7 +148,7 @@ func (e *edgeTable) say(im *tableImport) {
 	for i, name := range e.names {
 		feature := slices.ContainsFunc(e.columns, func(c *encoder) bool { return c.at == i })
 		if i != e.ends[0] && i != e.ends[1] && i != e.weight && !feature {
-			unused = append(unused, name)
+			unused = append(unused, cmp.Or(name, e.called(i)+" without a name"))
 		}
 	}
 	if len(unused) > 0 {

@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"fmt"
 	"slices"
 
 	"siafu/graph"
@@ -29,7 +30,11 @@ func (im *tableImport) chooseColumns() error {
 		}
 	}
 	if len(im.columns) == 0 {
-		return fault.New(fault.Data, im.op(), im.nodes.path, "no column becomes a feature").
+		why := ""
+		for _, d := range im.table.Dropped[:min(len(im.table.Dropped), 5)] {
+			why += fmt.Sprintf("; column %s is dropped, because %s", d.Name, d.Why)
+		}
+		return fault.New(fault.Data, im.op(), im.nodes.path, "no column becomes a feature%s", why).
 			Then("give the vertices a column of numbers or of few values")
 	}
 	return nil
@@ -43,7 +48,7 @@ func (im *tableImport) chooseColumn(i int, p *profile) error {
 	case err != nil:
 		return err
 	case kind == "" && slices.Contains(im.Features, name):
-		return fault.New(fault.Data, im.op(), im.nodes.path, "column %d (%s) cannot be a feature: %s", i+1, name, why).
+		return fault.New(fault.Data, im.op(), im.nodes.path, "%s cannot be a feature: %s", im.nodes.called(i), why).
 			Then("leave it out of --features, or choose one of these")
 	case kind == "":
 		im.drop(name, why)
@@ -57,6 +62,9 @@ func (im *tableImport) chooseColumn(i int, p *profile) error {
 	switch kind {
 	case graph.NumberColumn:
 		c.Scale = 1
+	case graph.DateColumn:
+		c.Format, _ = p.dateFormat(im.nodes, i)
+		c.Scale, c.Width = 1, p.dateWidth(c.Format)
 	case graph.HashColumn:
 		c.Width = hashedColumns
 	default:
@@ -75,7 +83,8 @@ func (im *tableImport) chooseColumn(i int, p *profile) error {
 
 // measure gives numbers the mean and the scale of training rows.
 func (im *tableImport) measure() error {
-	if im.Standardise || im.Fill == "mean" {
+	hasDates := slices.ContainsFunc(im.columns, func(e *encoder) bool { return e.Kind == graph.DateColumn })
+	if im.like == nil && (im.Standardise || im.Fill == "mean" || hasDates) {
 		if err := im.moments(); err != nil {
 			return err
 		}
@@ -103,23 +112,38 @@ func (im *tableImport) again(yield func(v int, at int64, cells [][]byte) error) 
 	return err
 }
 
-// moments is the pass over the vertices that finds mean and scale.
+// moments is the pass over the vertices that finds mean and scale of numbers and dates.
 func (im *tableImport) moments() error {
 	err := im.again(func(v int, _ int64, cells [][]byte) error {
 		for _, e := range im.columns {
-			if x, ok := number(cells[e.at]); ok && e.Kind == graph.NumberColumn && im.sets[v] == graph.SplitTrain {
+			if x, ok := e.quantity(im.nodes, cells[e.at]); ok && im.sets[v] == graph.SplitTrain {
 				e.counting.add(x)
 			}
 		}
 		return nil
 	})
 	for _, e := range im.columns {
-		if e.Kind != graph.NumberColumn {
-			continue
+		switch {
+		case err != nil:
+		case e.Kind == graph.NumberColumn:
+			e.settle(im.Options)
+		case e.Kind == graph.DateColumn:
+			err = e.settleDates(im.nodes)
 		}
-		e.settle(im.Options)
 	}
 	return err
+}
+
+// quantity reads the number that has a mean and a scale: of a date, its days.
+func (e *encoder) quantity(t *tableFile, cell []byte) (float64, bool) {
+	switch e.Kind {
+	case graph.NumberColumn:
+		return number(cell)
+	case graph.DateColumn:
+		i, ok := readInstant(cell, t.dateFormat(e.at, e.Format))
+		return i.days(), ok
+	}
+	return 0, false
 }
 
 // encode is the pass over the vertices that makes features.

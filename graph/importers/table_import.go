@@ -2,7 +2,6 @@ package importers
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"siafu/graph"
@@ -24,12 +23,6 @@ var (
 	parquetFormat = &tableFormat{"parquet", []string{".parquet"}, openParquet}
 )
 
-// recognises a folder with a table of vertices.
-func (f *tableFormat) recognises(src string) bool {
-	_, err := f.file(Options{Src: src}, "", "nodes", "")
-	return err == nil
-}
-
 // tableImport is an import under way.
 type tableImport struct {
 	Options
@@ -41,9 +34,11 @@ type tableImport struct {
 	classes          classList
 	targets          *targetColumns // nil: labels are classes
 	sets             []uint8        // split values, a vertex each
+	times            *times         // of the vertices; nil: no split by time
 	profiles         []*profile     // of columns that may become features, else nil
 	like             *graph.Schema
 	table            graph.Table
+	edges            graph.EdgeImport
 	columns          []*encoder
 }
 
@@ -70,17 +65,19 @@ func (f *tableFormat) read(k *keeper, o Options) (*graph.Content, error) {
 	if c.Features, err = im.encode(); err != nil {
 		return nil, err
 	}
+	im.recordMissing()
 	im.sayColumns()
 	c.Edges, err = im.readEdges()
+	c.Normalize, c.Symmetrise, c.EdgeImport = im.Normalize, im.Symmetrise, &im.edges
 	return c, err
 }
 
 // openNodes finds the columns of the table of vertices.
 func (im *tableImport) openNodes() error {
-	if err := im.TableOptions.check(im.op(), im.Src); err != nil {
+	if err := im.Options.checkTable(im.op()); err != nil {
 		return err
 	}
-	defaults := graph.Table{ID: "id", Label: "label", Split: "split"}
+	defaults := graph.Table{ID: "id", Label: "label", Split: usualSplit}
 	if im.TableOptions.Like != "" {
 		if im.like = im.Schema; im.like == nil {
 			m, err := graph.ReadMeta(im.TableOptions.Like)
@@ -93,8 +90,11 @@ func (im *tableImport) openNodes() error {
 			return fault.New(fault.Usage, im.op(), im.TableOptions.Like, "it was not imported from a table").Then("name a dataset that was, or a run that was trained on one, with --like")
 		}
 		defaults = *im.like.Table
+		if err := im.takeOver(); err != nil {
+			return err
+		}
 	}
-	path, err := im.file(im.Options, im.Nodes, "nodes", "--nodes")
+	path, err := im.file(im.Options, im.Nodes, "nodes")
 	if err != nil {
 		return err
 	}
@@ -121,9 +121,7 @@ func (im *tableImport) findColumns(defaults graph.Table) (err error) {
 		_, err := t.needs(cmp.Or(im.Label, defaults.Label), "--label")
 		return err
 	}
-	im.split = t.column(cmp.Or(im.Split, defaults.Split))
-	if im.split < 0 && im.Split != "" {
-		_, err := t.needs(im.Split, "--split")
+	if err := im.findSplit(defaults.Split); err != nil {
 		return err
 	}
 	for _, l := range im.lists() {
@@ -137,7 +135,7 @@ func (im *tableImport) findColumns(defaults graph.Table) (err error) {
 	im.profiles = make([]*profile, len(t.names))
 	for i, name := range t.names {
 		if im.isFeature(i) {
-			im.profiles[i] = newProfile(im.asked(name))
+			im.profiles[i] = newProfile(im.asked(name), t.dateFormat(i, ""))
 		}
 	}
 	return nil
@@ -149,10 +147,17 @@ func (im *tableImport) isFeature(i int) bool {
 	case i == im.id || i == im.label || im.targets.has(i) || i == im.split || im.like != nil:
 		return false
 	case name == "":
-		im.drop(fmt.Sprintf("column %d", i+1), "it has no name")
+		im.drop(im.nodes.called(i), "it has no name")
 		return false
 	case len(im.Features) > 0 && !slices.Contains(im.Features, name):
 		im.drop(name, "--features does not name it")
+		return false
+	case slices.Contains(im.Features, name) || im.asked(name) != "":
+	case im.times != nil && i == im.times.column:
+		im.drop(name, "the split is by this column; --dates or --categories makes features of it")
+		return false
+	case im.split < 0 && name == usualSplit:
+		im.drop(name, "the split is drawn or by time, as flags say")
 		return false
 	}
 	return true

@@ -1,7 +1,6 @@
 package importers
 
 import (
-	"path/filepath"
 	"reflect"
 	"slices"
 
@@ -28,7 +27,9 @@ type TableOptions struct {
 	Categories       []string `placeholder:"A,B" help:"Columns with a feature for each value, be they numbers (csv, parquet)."`
 	Hash             []string `placeholder:"A,B" help:"Columns whose values share 64 features by their hash (csv, parquet)."`
 	Words            []string `placeholder:"A,B" help:"Columns of text with a feature for each of the 1,000 most frequent words (csv, parquet)."`
-	Like             string   `placeholder:"RUN" help:"Run folder, or dataset, whose columns, scaling and classes a table takes over (csv, parquet)."`
+	Dates            []string `placeholder:"A,B" help:"Columns with features of dates, be they numbers: 20240514, or seconds, ms, µs or ns since 1970 (csv, parquet). Dates such as 2024-05-14 have them anyway."`
+	SplitByTime      string   `name:"split-by-time" placeholder:"COLUMN" help:"Column of dates or numbers that orders the labelled vertices: the oldest are for training, the next for validation, the newest for the test, by --split-sizes (csv, parquet)."`
+	Like             string   `placeholder:"RUN" help:"Run folder, or dataset, whose columns, scaling, classes, edge directions and weights a table takes over (csv, parquet)."`
 }
 
 // onlyTables refuses what only tables can be told where the source is none.
@@ -49,7 +50,7 @@ type columnList struct {
 func (o *TableOptions) lists() []columnList {
 	return []columnList{
 		{"--categories", graph.CategoryColumn, o.Categories}, {"--hash", graph.HashColumn, o.Hash},
-		{"--words", graph.WordsColumn, o.Words}, {"--features", "", o.Features},
+		{"--words", graph.WordsColumn, o.Words}, {"--dates", graph.DateColumn, o.Dates}, {"--features", "", o.Features},
 	}
 }
 
@@ -63,32 +64,20 @@ func (o *TableOptions) asked(name string) string {
 	return ""
 }
 
-// check refuses flags that contradict one another.
-func (o *TableOptions) check(op, src string) error {
+// checkTable refuses flags that contradict one another.
+func (o *Options) checkTable(op string) error {
+	src := o.Src
+	if o.SplitByTime != "" && o.Stratify || o.Split != "" && (o.SplitByTime != "" || o.asksForDraw()) {
+		return fault.New(fault.Usage, op, src, "--split names a column of sets, --split-by-time one of times, and --stratify draws the split").
+			Then("give one of them; --split-sizes goes with the latter two")
+	}
 	if len(o.Ends) != 0 && len(o.Ends) != 2 {
 		return fault.New(fault.Usage, op, src, "--ends names %d columns", len(o.Ends)).Then("name two, a source and a destination")
 	}
-	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words) + len(o.EdgeFeatures)
+	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words) + len(o.Dates) + len(o.EdgeFeatures)
 	if o.Like != "" && (flags > 0 || o.Standardise || o.Fill != "") {
 		return fault.New(fault.Usage, op, src, "--like takes over what columns become in %s", o.Like).
-			Then("leave out --features, --categories, --hash, --words, --edge-features, --standardise and --fill")
+			Then("leave out --features, --categories, --hash, --words, --dates, --edge-features, --standardise and --fill")
 	}
 	return nil
-}
-
-// file is the path of a table of SRC: the one named, or the one called so.
-func (f *tableFormat) file(o Options, named, called, flag string) (string, error) {
-	if filepath.IsAbs(named) {
-		return named, nil
-	}
-	if named != "" {
-		return filepath.Join(o.Src, named), nil
-	}
-	for _, ending := range f.endings {
-		if path := filepath.Join(o.Src, called+ending); exists(path) {
-			return path, nil
-		}
-	}
-	return "", fault.New(fault.Missing, f.op(), o.Src, "there is no %s with one of the endings %q", called, f.endings).
-		Then("name the table with %s", flag)
 }

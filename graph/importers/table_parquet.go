@@ -104,7 +104,8 @@ func (t *tableFile) startParquet() (*parquetReader, error) {
 	return p, nil
 }
 
-// columns takes the names of the columns. An index that pandas has stored has none.
+// columns takes the names of the columns, and the units of dates. An index that pandas has
+// stored has no name.
 func (p *parquetReader) columns() {
 	for _, c := range p.table.Root().Columns() {
 		name := c.Name()
@@ -112,6 +113,7 @@ func (p *parquetReader) columns() {
 			name = ""
 		}
 		p.names = append(p.names, name)
+		p.units = append(p.units, dateUnit(c))
 	}
 }
 
@@ -149,6 +151,8 @@ func valueFormat(c *parquet.Column) func([]byte, parquet.Value) []byte {
 		return intFormat(c, func(v parquet.Value) (int64, uint64) { return int64(v.Int32()), uint64(v.Uint32()) })
 	case parquet.Int64:
 		return intFormat(c, func(v parquet.Value) (int64, uint64) { return v.Int64(), v.Uint64() })
+	case parquet.Int96:
+		return timestamp96
 	case parquet.ByteArray:
 		if _, decimal := logicalType(c).(*format.DecimalType); !decimal {
 			return func(b []byte, v parquet.Value) []byte { return append(b, v.ByteArray()...) }
@@ -184,6 +188,35 @@ func intFormat(c *parquet.Column, of func(parquet.Value) (int64, uint64)) func([
 		}
 		return b
 	}
+}
+
+// timestamp96 is the format of timestamps as Spark writes them, nanoseconds of a Julian day:
+// as microseconds since 1970-01-01, which is day 2,440,588.
+func timestamp96(b []byte, v parquet.Value) []byte {
+	x := v.Int96()
+	nanos := int64(x[1])<<32 | int64(x[0])
+	return strconv.AppendInt(b, (int64(x[2])-2_440_588)*day+nanos/1000, 10)
+}
+
+// dateUnit returns the unit of the numbers that stand for dates, "" for other columns.
+func dateUnit(c *parquet.Column) string {
+	if c.Leaf() && c.Type().Kind() == parquet.Int96 {
+		return "us"
+	}
+	switch l := logicalType(c).(type) {
+	case *format.DateType:
+		return "days"
+	case *format.TimestampType:
+		switch l.Unit.Value.(type) {
+		case *format.MilliSeconds:
+			return "ms"
+		case *format.MicroSeconds:
+			return "us"
+		case *format.NanoSeconds:
+			return "ns"
+		}
+	}
+	return ""
 }
 
 // rows yields all rows.

@@ -3,6 +3,7 @@ package importers
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -24,15 +25,18 @@ type profile struct {
 	empty, absent gap // cells without text; those that say NA and the like
 	odd           gap // cells that are neither
 	commas        gap // of them, those that are numbers with a comma for the point
+	codes         gap // numbers with leading zeros
+	dates         dateProfile
 	squares       float64
 	most          int // how many values are kept; beyond it nothing is
 	values        map[string]bool
 	words         map[string]int64 // nil: not asked for
 }
 
-// newProfile is the profile of a column of which the user has asked this.
-func newProfile(asked string) *profile {
-	p := &profile{most: fewValues, values: map[string]bool{}}
+// newProfile is the profile of a column of which the user has asked this. unit is that of
+// dates, "" where the file does not say.
+func newProfile(asked, unit string) *profile {
+	p := &profile{most: fewValues, values: map[string]bool{}, dates: dateProfile{unit: unit}}
 	if asked == graph.CategoryColumn {
 		p.most = mostValues
 	}
@@ -57,7 +61,7 @@ func (g *gap) add(at int64, value []byte) {
 // isAbsent tells whether a cell of a column of numbers says that it has none.
 func isAbsent(cell []byte) bool {
 	switch string(cell) {
-	case "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "-", `\N`:
+	case "NA", "N/A", "NaN", "nan", "NaT", "NULL", "null", "None", "-", `\N`:
 		return true
 	}
 	return false
@@ -80,9 +84,14 @@ func (p *profile) add(at int64, cell []byte) {
 	case isAbsent(cell):
 		p.absent.add(at, cell)
 	default:
-		if x, isNumber = number(cell); isNumber {
+		x, isNumber = number(cell)
+		p.dates.add(at, cell, x, isNumber)
+		if isNumber {
 			p.numbers++
 			p.squares += x * x
+			if hasLeadingZero(cell) {
+				p.codes.add(at, cell)
+			}
 		} else {
 			p.odd.add(at, cell)
 			if _, ok := parseFloat(bytes.Replace(cell, []byte{','}, []byte{'.'}, 1)); ok {
@@ -103,14 +112,24 @@ func (p *profile) add(at int64, cell []byte) {
 // kind is what the column becomes; why, if not "", is why it becomes nothing. asked is
 // what the user has asked for, "" for nothing.
 func (p *profile) kind(t *tableFile, column int, asked string) (kind, why string, err error) {
-	switch filled := p.rows - p.empty.count - p.absent.count; {
+	switch filled := p.filled(); {
 	case asked == graph.CategoryColumn && len(p.values) > p.most:
-		return "", "", fault.New(fault.Data, t.op, t.path, "column %d (%s): it has more than %d values", column+1, t.names[column], p.most).
+		return "", "", fault.New(fault.Data, t.op, t.path, "%s: it has more than %d values", t.called(column), p.most).
 			Then("take it with --hash or --words")
-	case asked != "":
+	case asked == graph.DateColumn && filled > 0:
+		if _, bad := p.dateFormat(t, column); bad != nil {
+			return "", "", bad
+		}
+		return asked, "", nil
+	case asked != "" && asked != graph.DateColumn:
 		return asked, "", nil
 	case filled == 0:
 		return "", "it is empty", nil
+	case p.dates.dates.count == filled:
+		if _, bad := p.dateFormat(t, column); bad != nil {
+			return "", bad.Detail + "; " + bad.Remedy, nil
+		}
+		return graph.DateColumn, "", nil
 	case p.numbers == filled:
 		return graph.NumberColumn, "", nil
 	case 2*p.commas.count > filled:
@@ -121,14 +140,37 @@ func (p *profile) kind(t *tableFile, column int, asked string) (kind, why string
 	case len(p.values) <= p.most && 2*int64(len(p.values)) <= p.rows:
 		return graph.CategoryColumn, "", nil
 	}
-	return "", "it is text of many values; --categories, --hash or --words take it", nil
+	return "", p.whyText(t, column), nil
+}
+
+// filled is the number of cells that hold a value.
+func (p *profile) filled() int64 { return p.rows - p.empty.count - p.absent.count }
+
+// whyText says why a column of text is no feature, and which flags make features of it.
+func (p *profile) whyText(t *tableFile, column int) string {
+	if d := &p.dates; d.dates.count > 0 {
+		return fmt.Sprintf("%d of %d cells are dates, and %.60q in %s %d is none: %s", d.dates.count, p.filled(), d.others.value, t.unit, d.others.at, writeDates)
+	}
+	if looksLikeDate(p.odd.value) {
+		return fmt.Sprintf("%.60q in %s %d looks like a date in another notation: %s", p.odd.value, t.unit, p.odd.at, writeDates)
+	}
+	many := fmt.Sprint(len(p.values))
+	if len(p.values) > p.most {
+		many = fmt.Sprint("more than ", p.most)
+	}
+	name := t.names[column]
+	return fmt.Sprintf("it is text with %s different values, such as %.60q: take it with --words %s, --hash %s or --categories %s", many, p.odd.value, name, name, name)
 }
 
 // names are the values of a category, or the most frequent of words, as features.
 func (p *profile) names(kind string, vocabulary int) []string {
 	switch kind {
 	case graph.CategoryColumn:
-		return sortedValues(p.values)
+		plain := make(map[string]bool, len(p.values))
+		for v := range p.values {
+			plain[plainNumber([]byte(v))] = true
+		}
+		return sortedValues(plain)
 	case graph.WordsColumn:
 		return mostFrequent(p.words, vocabulary)
 	}

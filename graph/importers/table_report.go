@@ -31,6 +31,7 @@ func (im *tableImport) sayColumns() {
 		}
 		im.Log("dropped column=%s: %s", d.Name, d.Why)
 	}
+	im.sayCodes()
 	if !im.Standardise && im.like == nil {
 		im.compareScales()
 	}
@@ -42,6 +43,12 @@ func (e *encoder) String() string {
 	fmt.Fprintf(&b, "column=%s kind=%s features=%d", e.Name, e.Kind, e.Width)
 	if e.Kind == graph.NumberColumn && e.Scale != 1 {
 		fmt.Fprintf(&b, " mean=%.6g scale=%.6g", e.Mean, e.Scale)
+	}
+	if e.Kind == graph.DateColumn {
+		fmt.Fprintf(&b, " mean=%s scale=%.6g_days", dateInstant(e.Mean), e.Scale)
+		if e.Format != "" {
+			fmt.Fprintf(&b, " format=%s", e.Format)
+		}
 	}
 	if e.missing > 0 {
 		fmt.Fprintf(&b, " missing=%d", e.missing)

@@ -1,11 +1,9 @@
 package importers
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"siafu/graph"
 	"siafu/graph/fault"
 )
 
@@ -19,6 +17,9 @@ func (im *tableImport) survey() error {
 			return err
 		}
 		if err := im.addSet(at, cells); err != nil {
+			return err
+		}
+		if err := im.times.add(im.nodes, at, cells); err != nil {
 			return err
 		}
 		for i, p := range im.profiles {
@@ -63,66 +64,26 @@ func (im *tableImport) addID(at int64, id []byte) error {
 	return nil
 }
 
-// addSet reads which set the vertex of a row is in.
-func (im *tableImport) addSet(at int64, cells [][]byte) error {
-	set := uint8(graph.SplitNone)
-	if im.split >= 0 {
-		var known bool
-		if set, known = setOf(cells[im.split]); !known {
-			return im.nodes.fault(at, im.split, cells[im.split], "is no set").Then("write train, val, test or nothing")
-		}
-		if v := len(im.sets); set != graph.SplitNone && (im.label >= 0 || im.targets != nil) && im.classes.labels[v] == graph.Unlabelled {
-			column := im.label
-			if im.targets != nil {
-				column = im.targets.at[0]
-			}
-			return im.nodes.fault(at, column, nil, "is the label of a vertex in the %s set", splitNames[set]).
-				Then("leave the split of vertices without a label empty")
-		}
-	}
-	im.sets = append(im.sets, set)
-	return nil
-}
-
-// setOf is the split value that a cell names.
-func setOf(cell []byte) (set uint8, known bool) {
-	switch strings.ToLower(string(cell)) {
-	case "", "none":
-		return graph.SplitNone, true
-	case "train", "training":
-		return graph.SplitTrain, true
-	case "val", "valid", "validation", "dev":
-		return graph.SplitVal, true
-	case "test", "testing":
-		return graph.SplitTest, true
-	}
-	return 0, false
-}
-
 // sayClasses numbers the classes and says which they are.
 func (im *tableImport) sayClasses() error {
 	if im.targets != nil {
 		return nil
 	}
+	number := im.classes.settle
 	if im.like != nil {
-		return im.classes.fit(im.nodes, im.label, im.like)
+		number = func(t *tableFile, column int) error { return im.classes.fit(t, column, im.like) }
 	}
-	if err := im.classes.settle(im.nodes, im.label); err != nil {
+	if err := number(im.nodes, im.label); err != nil {
 		return err
+	}
+	if n := im.classes.negative; n > 0 {
+		im.Log("warning: label=%s: -1 means no label, vertices=%d; give the class a name if -1 is one", im.table.Label, n)
+	}
+	if im.like != nil {
+		return nil
 	}
 	const most = 20
 	names := strings.Join(im.classes.names[:min(most, len(im.classes.names))], ", ")
 	im.Log("label=%s classes=%d: %s", im.table.Label, len(im.classes.names), names)
-	return nil
-}
-
-// chooseSplit draws a split where the table has none.
-func (im *tableImport) chooseSplit() error {
-	if im.split >= 0 || im.like != nil {
-		return nil
-	}
-	im.sets = drawPercent(im.classes.labels, 60, 20, im.Seed)
-	im.table.Split = fmt.Sprintf("drawn with seed %d: 60 %% train, 20 %% val, 20 %% test", im.Seed)
-	im.Log("split=drawn train=60%% val=20%% test=20%% seed=%d", im.Seed)
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
 	"siafu/graph"
@@ -48,7 +47,7 @@ func TestColumns(t *testing.T) {
 		says        []string
 	}{
 		{"guessed", whole, TableOptions{}, map[int][]float32{0: {1000, 3000, 4000, 5000, 0, 2000}, 1: {1, 0, 1, 1, 1, 0}, 2: {0, 1, 0, 0, 0, 1}, 3: {7, 7, 9, 9, 7, 9}}, 4,
-			[]string{"dropped column=about: it is text of many values", "warning: scales of features differ by a factor of 3.03e+03 (income about 3.03e+03, about 1)", "weight_0=1", "classes=2: gold, none of it"}},
+			[]string{`dropped column=about: it is text with 5 different values, such as "likes fish and boats": take it with --words about, --hash about or --categories about`, "warning: scales of features differ by a factor of 3.03e+03 (income about 3.03e+03, about 1)", "weight_0=1", "classes=2: gold, none of it"}},
 		{"standardised", whole, TableOptions{Standardise: true, Features: []string{"income"}}, map[int][]float32{0: {-1.3363063, 0.26726124, 1.069045, 1.8708287, -2.1380899, -0.5345225}}, 1,
 			[]string{"column=income kind=number features=1 mean=2666.67 scale=1247.22", "dropped column=city: --features does not name it"}},
 		{"filled", people, TableOptions{Fill: "mean", Features: []string{"income", "city"}}, map[int][]float32{0: {1000, 3000, 2000, 5000, 2000, 2000}}, 3, []string{"missing=2 filled_with=2000"}},
@@ -83,30 +82,6 @@ func TestColumns(t *testing.T) {
 				t.Errorf("vertex 1 is %s, classes are %q", got.IDs.At(1), got.ClassNames)
 			}
 		})
-	}
-}
-
-// TestLabelsAreNumbers: whole numbers come in their order, however they are
-// written, and number the classes where they can.
-func TestLabelsAreNumbers(t *testing.T) {
-	for _, c := range []struct {
-		labels string
-		want   []int32
-		names  []string
-	}{
-		{"10 9.0 NaN 100", []int32{1, 0, -1, 2}, []string{"9", "10", "100"}},
-		{"1 0 0 2.0", []int32{1, 0, 0, 2}, nil},
-		{"-1 1 1 -1", []int32{0, 1, 1, 0}, []string{"-1", "1"}},
-		{"NA 1 1 x", []int32{1, 0, 0, 2}, []string{"1", "NA", "x"}},
-	} {
-		nodes := "id,label,x\n"
-		for v, l := range strings.Fields(c.labels) {
-			nodes += fmt.Sprintf("%d,%s,1\n", v, l)
-		}
-		got, err := importTable(t, nodes, "src,dst\n", Options{})
-		if err != nil || !slices.Equal(got.Labels, c.want) || !slices.Equal(got.ClassNames, c.names) || got.IDs != nil {
-			t.Errorf("%s: %v, labels %v, classes %q", c.labels, err, got.Labels, got.ClassNames)
-		}
 	}
 }
 
@@ -192,6 +167,7 @@ func TestBadTables(t *testing.T) {
 		{"an id twice", "id,label,x\na,p,1\nb,p,1\n\na,q,2\n", edges, TableOptions{}, fault.Data, []string{`line 5 column 1 (id): "a" comes twice`, "row 1"}},
 		{"an id of two lines", "id,label,x\n\"a\nb\",p,1\n", edges, TableOptions{}, fault.Data, []string{`line 2 column 1 (id): "a\nb"`, "ids of one line"}},
 		{"a quantity as label", "id,label,x\na,1,1\nb,2.5,2\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 2 (label): "2.5" is no class`, "whole numbers"}},
+		{"a label below -1", "id,label,x\na,0,1\nb,-2,2\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 2 (label): "-2" is below 0`, "number the classes from 0"}},
 		{"no label at all", "id,label,x\na,,1\nb,,2\n", edges, TableOptions{}, fault.Data, []string{"column 2 (label): no vertex has a label", "--label"}},
 		{"a label each", "id,label,x\n" + emails.String(), "src,dst\n", TableOptions{}, fault.Data, []string{"column 2 (label): it has 200 different labels in 200 rows", "--label"}},
 		{"no set", "id,label,x,split\na,p,1,train\nb,q,2,holdout\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 4 (split): "holdout" is no set`, "train, val, test"}},
@@ -203,6 +179,7 @@ func TestBadTables(t *testing.T) {
 		{"an infinite number", strings.Replace(numbers, "v4,p,1", "v4,p,1e39", 1), "src,dst\n", TableOptions{}, fault.Data, []string{`line 6 column 3 (x): "1e39" is no number`}},
 		{"commas in numbers", "id;label;x\na;p;1,5\nb;q;2,5\n", edges, TableOptions{}, fault.Data, []string{`line 2 column 3 (x): "1,5" has a comma`, "with a point"}},
 		{"no feature", "id,label\na,p\n", edges, TableOptions{}, fault.Data, []string{"no column becomes a feature", "column of numbers"}},
+		{"texts alone", "id,label,x\na,p,m\nb,q,n\n", edges, TableOptions{}, fault.Data, []string{`no column becomes a feature; column x is dropped, because it is text with 2 different values, such as "m": take it with --words x`}},
 		{"texts as a feature", "id,label,x\na,p,m\nb,q,n\n", edges, TableOptions{Features: []string{"x"}}, fault.Data, []string{"column 3 (x) cannot be a feature", "--hash"}},
 		{"no column of ends", nodes, "a,b\n", TableOptions{}, fault.Data, []string{"edges.csv", `no column "src" among its columns: a, b`, "--ends"}},
 		{"an end that is nobody", nodes, "src,dst\na,b\nb,z\n", TableOptions{}, fault.Data, []string{`edges.csv: line 3 column 2 (dst): "z" is no id`, "--drop-unknown"}},
@@ -238,33 +215,6 @@ func TestBadTables(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-}
-
-// TestPackedTable: a table may be packed by zstd, and one that unpacks to far more
-// than its size is refused.
-func TestPackedTable(t *testing.T) {
-	pack := func(parts ...string) []byte {
-		var b bytes.Buffer
-		z, err := zstd.NewWriter(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range parts {
-			z.Write([]byte(text))
-		}
-		z.Close()
-		return b.Bytes()
-	}
-	f := map[string][]byte{"nodes.csv.zst": pack(people), "edges.csv": []byte("src,dst\n")}
-	if got := mustLoad(t, "auto", Options{Src: files(t, f), TableOptions: TableOptions{Fill: "zero"}}); got.Vertices != 6 {
-		t.Errorf("%d vertices", got.Vertices)
-	}
-	f["edges.csv.zst"] = pack("src,dst\n", strings.Repeat(strings.Repeat("\r", 1<<20)+"\n", 80))
-	delete(f, "edges.csv")
-	err := tryImport(t, "csv", "", with(f, "nodes.csv.zst", pack("id,label,x\na,p,1\n")))
-	if err == nil || !strings.Contains(err.Error(), "edges.csv.zst") || !strings.Contains(err.Error(), "unpack it yourself") {
-		t.Errorf("got %v", err)
-	}
 }
 
 // TestParquetCells: what values of each type become, and what is refused.
@@ -339,6 +289,7 @@ func FuzzTable(f *testing.F) {
 	}
 	f.Add([]byte(people), []byte("src,dst,weight\nann,bob,1\n\"cy\",di,0\n"))
 	f.Add([]byte("id,label,x\n\"a\"\"b\",p,1\n"), []byte("src;dst\n;\n"))
+	f.Add([]byte("id,label,when,day\na,p,2024-05-14T10:00Z,20240514\nb,q,2024-05-14 10:00:00.5+02,NaT\n"), []byte("src,dst\n"))
 	f.Add([]byte("id\tlabel\t\n1\t1.0\t\"\n"), []byte("\"src\",\"dst\"\n1,1"))
 	f.Add([]byte("id,label,x"+strings.Repeat(",", 20_000)+strings.Repeat("\n", 20_000)), []byte(nil))
 	dir := f.TempDir()
@@ -362,4 +313,35 @@ func FuzzTable(f *testing.F) {
 			t.Fatalf("arrays of other lengths than %d vertices", n)
 		}
 	})
+}
+
+// TestCodes: numbers that are codes have a feature each with --categories, with their leading
+// zeros, and whether or not they were written with a point, as pandas does with columns that
+// have missing values.
+func TestCodes(t *testing.T) {
+	zip := func(cells ...string) string {
+		text := "id,label,x,zip\n"
+		for i, cell := range cells {
+			text += fmt.Sprintf("%d,%d,1,%s\n", i, i%2, cell)
+		}
+		return text
+	}
+	first := filepath.Join(t.TempDir(), "first")
+	src := files(t, map[string][]byte{"nodes.csv": []byte(zip("01234.0", "1234.0", "01234", "", "7.0")), "edges.csv": []byte("src,dst\n")})
+	o := TableOptions{Categories: []string{"zip"}, Fill: "zero", Features: []string{"zip"}}
+	if _, err := Import("csv", Options{Src: src, Dst: first, TableOptions: o}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := graph.ReadMeta(first)
+	if err != nil || !slices.Equal(m.Table.Columns[0].Values, []string{"7", "01234", "01234.0", "1234"}) {
+		t.Fatalf("%v, categories are %q", err, m.Table.Columns[0].Values)
+	}
+	got, err := importTable(t, zip("7", "1234", "01234"), "src,dst\n", Options{TableOptions: TableOptions{Like: first}})
+	if err != nil || !slices.Equal(got.dense, []float32{1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0}) {
+		t.Errorf("%v, features %v, log\n%s", err, got.dense, got.log)
+	}
+	got, err = importTable(t, zip("01234", "99999", "00001"), "src,dst\n", Options{})
+	if err != nil || !strings.Contains(got.log, "warning: column=zip has numbers with leading zeros, such as 01234, which codes have: --categories zip") {
+		t.Errorf("%v, log\n%s", err, got.log)
+	}
 }

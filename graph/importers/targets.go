@@ -69,9 +69,3 @@ func warnOfScale(o Options, values []float32, columns int, split []uint8) {
 		}
 	}
 }
-
-// split of targets, of which no class is known to draw by.
-func (o Options) drawTargets(c *graph.Content) {
-	c.Split = drawPercent(c.Labels, 60, 20, o.Seed)
-	o.Log("split=drawn train=60%% val=20%% test=20%% seed=%d", o.Seed)
-}

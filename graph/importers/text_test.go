@@ -15,7 +15,8 @@ import (
 	"siafu/graph/fault"
 )
 
-// TestParseFloat: the fast path gives what strconv gives, to the last bit.
+// TestParseFloat: the fast path gives what strconv gives, to the last bit. TestNumbers has
+// the notations of Go that are refused.
 func TestParseFloat(t *testing.T) {
 	compare := func(t interface{ Fatalf(string, ...any) }, s string) {
 		got, ok := parseFloat([]byte(s))
@@ -25,7 +26,7 @@ func TestParseFloat(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"0", "-0", "-0.0", "+1.5", ".5", "5.", "1e22", "1e23", "9007199254740993", "123456789012345678",
-		"1234567890123456789012", "1e-22", "0.1e-21", "1e400", "-1e-400", "nan", "inf", "", "-", ".", "e5", "1e", "1e+", "1.2.3", "0x10", "1_0", " 1"} {
+		"1234567890123456789012", "1e-22", "0.1e-21", "1e400", "-1e-400", "nan", "inf", "", "-", ".", "e5", "1e", "1e+", "1.2.3", "0x10", " 1"} {
 		compare(t, s)
 	}
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,33 +12,43 @@ import (
 
 // Read reads one array and nothing after it. name stands for r in messages.
 func Read(r io.Reader, name string) (*Array, error) {
+	a, size, err := readHeader(r, name)
+	if err != nil {
+		return nil, err
+	}
+	a.Data, err = readUpTo(r, size)
+	if err != nil {
+		return nil, truncated(a, size, len(a.Data), err)
+	}
+	return a, nil
+}
+
+// truncated is the fault of an array of which only some bytes could be read.
+func truncated(a *Array, size, read int, err error) error {
+	return readFault(a.name, err, "truncated: shape %v of type %s needs %d bytes, there are %d", a.Shape, a.Type, size, read)
+}
+
+// readHeader reads the header of an array, and returns the size of its data in bytes.
+func readHeader(r io.Reader, name string) (*Array, int, error) {
 	start := make([]byte, 12)
 	if n, err := io.ReadFull(r, start); err != nil {
-		return nil, readFault(name, err, "truncated after %d bytes, inside the header", n)
+		return nil, 0, readFault(name, err, "truncated after %d bytes, inside the header", n)
 	}
 	preamble, length, err := headerSize(start)
 	if err != nil {
-		return nil, fault.New(fault.Data, "read npy", name, "%v", err)
+		return nil, 0, fault.New(fault.Data, "read npy", name, "%v", err)
 	}
 	text := start[preamble:]
 	if rest := length - len(text); rest > 0 {
 		more := make([]byte, rest)
 		if n, err := io.ReadFull(r, more); err != nil {
-			return nil, readFault(name, err, "truncated after %d bytes, inside the header", 12+n)
+			return nil, 0, readFault(name, err, "truncated after %d bytes, inside the header", 12+n)
 		}
 		text = append(text, more...)
 	}
-	a, size, err := newArray(text[:min(length, len(text))], name)
-	if err != nil {
-		return nil, err
-	}
 	// A header shorter than the two bytes of text in start leaves data there;
-	// such a header has no room for a dict and was refused above.
-	a.Data, err = readUpTo(r, size)
-	if err != nil {
-		return nil, readFault(name, err, "truncated: shape %v of type %s needs %d bytes, there are %d", a.Shape, a.Type, size, len(a.Data))
-	}
-	return a, nil
+	// such a header has no room for a dict and is refused.
+	return newArray(text[:min(length, len(text))], name)
 }
 
 // newArray is an array without its bytes, and how many those are.

@@ -21,6 +21,7 @@ type Zip struct {
 	files map[string]*zip.File // by name without ".npy"
 	names []string
 	got   map[string]bool // that Get was asked for
+	arena *mapped.Arena   // of unpacked arrays
 	close func() error
 }
 
@@ -44,8 +45,12 @@ func newZip(b []byte, path string) (*Zip, error) {
 	if err != nil {
 		return nil, &fault.Error{Op: "open npz", Kind: fault.Data, Path: path, Err: err}
 	}
-	z := &Zip{path: path, bytes: b, files: map[string]*zip.File{}, got: map[string]bool{}, close: func() error { return nil }}
+	z := &Zip{path: path, bytes: b, files: map[string]*zip.File{}, got: map[string]bool{}, arena: mapped.NewArena(), close: func() error { return nil }}
+	packed := uint64(0)
 	for _, f := range r.File {
+		if packed += f.CompressedSize64; f.CompressedSize64 > uint64(len(b)) || packed > uint64(len(b)) {
+			return nil, fault.New(fault.Data, "open npz", path, "its files overlap: up to %q they claim %d of %d bytes", f.Name, packed, len(b))
+		}
 		name, ok := strings.CutSuffix(f.Name, ".npy")
 		if !ok {
 			continue
@@ -86,12 +91,16 @@ func (z *Zip) Get(name string) (*Array, error) {
 		}
 		return view(b, where)
 	}
+	if f.UncompressedSize64 > deflated*f.CompressedSize64 {
+		return nil, fault.New(fault.Data, "read npz", where, "it claims %d bytes, which %d compressed bytes cannot hold", f.UncompressedSize64, f.CompressedSize64).
+			Then("write the file again")
+	}
 	r, err := f.Open()
 	if err != nil {
 		return nil, &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err}
 	}
 	defer r.Close()
-	a, err := Read(r, where)
+	a, err := z.unpack(r, f.UncompressedSize64, where)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +111,39 @@ func (z *Zip) Get(name string) (*Array, error) {
 		return nil, fault.New(fault.Data, "read npz", where, "%d bytes follow the array", n)
 	}
 	return a, nil
+}
+
+// deflated is the largest ratio of deflate: two bits stand for 258 bytes.
+const deflated = 1032
+
+// unpack reads one array of at most limit bytes. It reserves the memory for exactly its
+// data before it unpacks them.
+func (z *Zip) unpack(r io.Reader, limit uint64, where string) (*Array, error) {
+	a, size, err := readHeader(r, where)
+	if err != nil {
+		return nil, err
+	}
+	if uint64(size) > limit {
+		return nil, truncated(a, size, int(limit), io.ErrUnexpectedEOF)
+	}
+	if a.Data, err = z.reserve(size, where); err != nil {
+		return nil, err
+	}
+	if n, err := io.ReadFull(r, a.Data); err != nil {
+		return nil, truncated(a, size, n, err)
+	}
+	return a, nil
+}
+
+// reserve returns size bytes, or a fault if the system does not have them.
+func (z *Zip) reserve(size int, where string) (b []byte, err error) {
+	defer func() {
+		if f := (*fault.Error)(nil); errors.As(err, &f) {
+			err = fault.New(fault.Config, "read npz", where, "its %d bytes do not fit into memory: %v", size, f).Then("use a machine with more memory")
+		}
+	}()
+	defer mapped.Catch(&err)
+	return mapped.Make[byte](z.arena, size), nil
 }
 
 // Stored is the bytes of a file of an archive that is not compressed, where they lie, with
@@ -134,5 +176,8 @@ func (z *Zip) list() string {
 	return strings.Join(z.names, ", ")
 }
 
-// Close unmaps the file.
-func (z *Zip) Close() error { return z.close() }
+// Close unmaps the file and frees the unpacked arrays.
+func (z *Zip) Close() error {
+	z.arena.Free()
+	return z.close()
+}

@@ -3,10 +3,14 @@ package npy
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -175,6 +179,7 @@ func FuzzZip(f *testing.F) {
 		if err != nil {
 			return
 		}
+		defer z.Close()
 		for _, name := range z.Names() {
 			var a *Array
 			// Deflate makes at most 1032 bytes of one.
@@ -186,4 +191,66 @@ func FuzzZip(f *testing.F) {
 			}
 		}
 	})
+}
+
+// claiming is a zip with one deflated array, whose directory claims these sizes.
+func claiming(t *testing.T, text string, packed, unpacked uint64) []byte {
+	t.Helper()
+	var deflatedText, b bytes.Buffer
+	d, _ := flate.NewWriter(&deflatedText, flate.BestCompression)
+	io.WriteString(d, text)
+	d.Close()
+	if packed == 0 {
+		packed = uint64(deflatedText.Len())
+	}
+	w := zip.NewWriter(&b)
+	f, err := w.CreateRaw(&zip.FileHeader{Name: "a.npy", Method: zip.Deflate, CRC32: crc32.ChecksumIEEE([]byte(text)), CompressedSize64: packed, UncompressedSize64: unpacked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Write(deflatedText.Bytes())
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestSwollenZip: an array takes no more memory than its own bytes, and sizes that the file
+// cannot hold are refused before memory is taken for them.
+func TestSwollenZip(t *testing.T) {
+	const zeros = 48 << 20
+	text := string(file(1, dict("|u1", "False", "("+strconv.Itoa(zeros)+",)"))) + strings.Repeat("\x00", zeros)
+	z, err := newZip(claiming(t, text, 0, uint64(len(text))), "x.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	var a *Array
+	before := new(runtime.MemStats)
+	runtime.ReadMemStats(before)
+	if a, err = z.Get("a"); err != nil || len(a.Data) != zeros || z.arena.Bytes() > zeros+zeros/4 {
+		t.Fatalf("%v, %d bytes in an arena of %d", err, len(a.Data), z.arena.Bytes())
+	}
+	after := new(runtime.MemStats)
+	if runtime.ReadMemStats(after); after.TotalAlloc-before.TotalAlloc > zeros/4 {
+		t.Errorf("%d bytes of the heap for an array of %d", after.TotalAlloc-before.TotalAlloc, zeros)
+	}
+	huge := string(file(1, dict("|u1", "False", "(1000000000000,)"), 1, 2, 3))
+	for name, c := range map[string]struct {
+		packed, unpacked uint64
+		want             string
+	}{
+		"more than deflate can make":  {0, 1e12 + 80, "x.npz[a]: it claims 1000000000080 bytes, which"},
+		"more than the directory has": {0, uint64(len(huge)), "truncated: shape [1000000000000] of type |u1 needs 1000000000000 bytes"},
+		"more than the file":          {1 << 40, 1e12, "its files overlap"},
+	} {
+		z, err := newZip(claiming(t, huge, c.packed, c.unpacked), "x.npz")
+		if err == nil {
+			_, err = z.Get("a")
+			z.Close()
+		}
+		if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
 }

@@ -37,6 +37,7 @@ func TestText(t *testing.T) {
 		"words":   {words(), "p.csv", "dst,year,src\na,1999,17\n b,2000,a\n"},
 		"tabs":    {words(), "p.tsv", "src\tdst\n17\ta\na\tb\n"},
 		"numbers": {pairfile.NewNames(&graph.IDs{Ints: []int64{30, 20, 10}}, 3), "p.txt", "src,dst\n10,30\n30,20\n"},
+		"guarded": {pairfile.NewNames(&graph.IDs{Offsets: []int64{0, 2, 3, 5}, Text: []byte("=ab@c")}, 3), "p.csv", "src,dst\n'@c,'=a\n=a,b\n"},
 		"none":    {pairfile.NewNames(nil, 3), "p.csv", "src,dst\n2,0\n0,1\n"},
 	} {
 		s, err := pairfile.Read("test", file(t, c.file, c.text), c.names)

@@ -43,6 +43,9 @@ func (r reader) lines(remedy string, visit func(line int, row []string) error) e
 
 func (r reader) vertex(line int, id string) (uint32, error) {
 	v, ok := r.names.word(id)
+	if !ok { // pairs.csv guards ids that look like formulas
+		v, ok = r.names.word(graph.UnguardCell(id))
+	}
 	if !ok {
 		return 0, r.unknown(fmt.Sprintf("line %d", line), id)
 	}

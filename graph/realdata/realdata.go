@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -16,11 +15,12 @@ func Root() string {
 	if dir := os.Getenv("SIAFU_TESTDATA"); dir != "" {
 		return dir
 	}
-	_, here, _, ok := runtime.Caller(0)
-	if !ok {
-		return ""
+	checkout, err := os.Getwd()
+	for ; err == nil && checkout != filepath.Dir(checkout); checkout = filepath.Dir(checkout) {
+		if _, err := os.Stat(filepath.Join(checkout, "go.mod")); err == nil {
+			break
+		}
 	}
-	checkout := filepath.Dir(filepath.Dir(filepath.Dir(here)))
 	found, err := filepath.Glob(filepath.Join(filepath.Dir(checkout), "*", "data", "cora.tar.zst"))
 	if err != nil || len(found) == 0 {
 		return ""

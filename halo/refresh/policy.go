@@ -24,7 +24,7 @@ const (
 )
 
 // Usage says what Parse takes.
-const Usage = "always, never, previous[:F|G|GF and a decay, as previous:GF0.95], every:N[,LAG], sample:P, delay:R, drift:THETA[,K], age:N[,DECAY] or auto"
+const Usage = "always, never, previous[:none, or F, G or GF and a decay, as previous:GF0.95], every:N[,LAG], sample:P, delay:R, drift:THETA[,K], age:N[,DECAY] or auto"
 
 // Policy is a policy of refreshing ghosts, as --refresh names it.
 type Policy struct {
@@ -62,8 +62,8 @@ var kinds = []kind{
 	{name: NameAlways},
 	{name: NameNever},
 	{name: NameAuto},
-	{name: NamePrevious, form: "previous:WHICHDECAY", params: []parameter{{
-		"WHICH F, G or GF and DECAY from 0 to below 1, as in previous:F0.95", (*Policy).setSmoothing, (*Policy).smoothing}}},
+	{name: NamePrevious, form: "previous[:none|WHICHDECAY]", unsaid: Policy{Value: 0.95, Rows: true, Grads: true}, params: []parameter{{
+		"WHICH F, G or GF and DECAY from 0 to below 1, as in previous:GF0.95, or none", (*Policy).setSmoothing, (*Policy).smoothing}}},
 	{name: NameEvery, form: "every:N[,LAG]", least: 1, params: []parameter{
 		epochs("N a number of epochs from 1 on", 1, mostEpochs),
 		{"LAG a number of epochs from 0 to N", func(p *Policy, text string) bool { return count(&p.Lag, text, 0, p.Epochs) },
@@ -227,8 +227,15 @@ func unless(n, unsaid int) string {
 	return strconv.Itoa(n)
 }
 
+// noSmoothing is the parameter of previous for ghosts as they come.
+const noSmoothing = "none"
+
 // setSmoothing reads what PipeGCN's variants smooth, and the decay.
 func (p *Policy) setSmoothing(text string) bool {
+	if text == noSmoothing {
+		p.Rows, p.Grads, p.Value = false, false, 0
+		return true
+	}
 	which := strings.TrimRight(text, "0123456789.e-")
 	p.Rows, p.Grads = strings.HasSuffix(which, "F"), strings.HasPrefix(which, "G")
 	x, err := strconv.ParseFloat(text[len(which):], 64)
@@ -239,7 +246,7 @@ func (p *Policy) setSmoothing(text string) bool {
 func (p *Policy) smoothing() string {
 	which := map[[2]bool]string{{false, true}: "F", {true, false}: "G", {true, true}: "GF"}[[2]bool{p.Grads, p.Rows}]
 	if which == "" {
-		return ""
+		return noSmoothing
 	}
 	return which + strconv.FormatFloat(p.Value, 'g', -1, 64)
 }

@@ -14,7 +14,8 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]refresh.Policy{
 		"":               {Name: "always"},
 		"never":          {Name: "never"},
-		"previous":       {Name: "previous"},
+		"previous":       {Name: "previous", Value: 0.95, Rows: true, Grads: true},
+		"previous:none":  {Name: "previous"},
 		"previous:F0.95": {Name: "previous", Value: 0.95, Rows: true},
 		"previous:G0":    {Name: "previous", Grads: true},
 		"previous:GF0.5": {Name: "previous", Value: 0.5, Rows: true, Grads: true},
@@ -31,6 +32,9 @@ func TestParse(t *testing.T) {
 		got, err := refresh.Parse(text)
 		if err != nil || got != want {
 			t.Errorf("%q is read as %+v, %v; want %+v", text, got, err, want)
+		}
+		if text == "previous" {
+			text = "previous:GF0.95"
 		}
 		if s := got.String(); text != "" && s != text {
 			t.Errorf("%q is written as %q", text, s)

@@ -10,7 +10,7 @@ import (
 // Tally is what metrics of the rows of a split are made of. Ranks add up theirs, element
 // by element.
 type Tally struct {
-	Counts []int64   // rows; of each output: right ones, those that were said, those that are
+	Counts []int64   // rows; the three of each output (outcome); the confusion matrix, if there is one
 	Sums   []float64 // of each column of Regression: Σ(z-y)², Σ|z-y|
 }
 
@@ -19,7 +19,11 @@ func (o *Objective) NewTally() Tally {
 	if o.Task == graph.Regression {
 		return Tally{make([]int64, 1), make([]float64, 2*o.Outputs)}
 	}
-	return Tally{make([]int64, 1+3*o.Outputs), nil}
+	counts := 1 + 3*o.Outputs
+	if o.hasConfusion() {
+		counts += o.Outputs * o.Outputs
+	}
+	return Tally{make([]int64, counts), nil}
 }
 
 // Add adds the rows of a split. [rows x Outputs] are logits.
@@ -32,7 +36,7 @@ func (o *Objective) Add(tally Tally, logits []float32, t Truth, split uint8) {
 		tally.Counts[0]++
 		z := logits[r*c : (r+1)*c]
 		if o.Task == graph.MultiClass {
-			tally.note(int(Likeliest(z)), int(label))
+			o.note(tally, int(Likeliest(z)), int(label))
 			continue
 		}
 		for j, y := range t.Values[r*c : (r+1)*c] {
@@ -51,25 +55,32 @@ func (o *Objective) Add(tally Tally, logits []float32, t Truth, split uint8) {
 	}
 }
 
-// note counts a class that was said where another one, or the same, is.
-func (t Tally) note(said, is int) {
-	if said == is {
-		t.Counts[1+3*is]++
+// note counts a row of a class that is predicted to be of another class, or of the same.
+func (o *Objective) note(t Tally, predicted, actual int) {
+	if predicted == actual {
+		t.Counts[1+3*actual]++
 	}
-	t.Counts[1+3*said+1]++
-	t.Counts[1+3*is+2]++
+	t.Counts[1+3*predicted+1]++
+	t.Counts[1+3*actual+2]++
+	if m := o.confusion(t); len(m) > 0 {
+		m[actual*o.Outputs+predicted]++
+	}
 }
 
 // Metrics are those of the vertices of a split, as scikit-learn's metrics define them:
-// accuracy, f1_score (micro and macro, 0 where nothing was said and nothing is),
-// roc_auc_score, mean_squared_error, mean_absolute_error and r2_score, the latter three as
+// accuracy_score, balanced_accuracy_score, f1_score (micro, macro and weighted, 0 of a class
+// without rows and predictions), roc_auc_score, mean_squared_error, mean_absolute_error and r2_score, the latter three as
 // means over the columns. Those of other tasks are absent.
 type Metrics struct {
 	Vertices int64    `json:"vertices,omitempty"`
 	Links    int64    `json:"links,omitempty"` // edges that are foretold
 	Accuracy *float64 `json:"accuracy,omitempty"`
-	MicroF1  *float64 `json:"micro_f1,omitempty"`
-	MacroF1  *float64 `json:"macro_f1,omitempty"`
+	// BalancedAccuracy is the mean recall of the classes that have rows.
+	BalancedAccuracy *float64 `json:"balanced_accuracy,omitempty"`
+
+	MicroF1    *float64 `json:"micro_f1,omitempty"`
+	MacroF1    *float64 `json:"macro_f1,omitempty"`
+	WeightedF1 *float64 `json:"weighted_f1,omitempty"`
 	// ROCAUC is the mean over the labels that some vertices bear and some do not, as OGB's
 	// evaluator of ogbn-proteins has it, and of two classes that of the second; absent
 	// where there is none.
@@ -84,6 +95,49 @@ type Metrics struct {
 	Hits50  *float64 `json:"hits@50,omitempty"`
 	Hits100 *float64 `json:"hits@100,omitempty"`
 	MRR     *float64 `json:"mrr,omitempty"`
+
+	PerClass *PerClass `json:"per_class,omitempty"` // of MultiClass and MultiLabel
+}
+
+// Named is a metric with the name that it has in summary.json.
+type Named struct {
+	Name  string
+	Value *float64 // nil where the task has no such metric, or the rows do not define it
+}
+
+// All are the metrics that are single numbers.
+func (m *Metrics) All() []Named {
+	return []Named{
+		{"accuracy", m.Accuracy}, {"balanced_accuracy", m.BalancedAccuracy},
+		{"micro_f1", m.MicroF1}, {"macro_f1", m.MacroF1}, {"weighted_f1", m.WeightedF1}, {"roc_auc", m.ROCAUC},
+		{"mse", m.MSE}, {"mae", m.MAE}, {"r2", m.R2},
+		{"average_precision", m.AP}, {"mrr", m.MRR}, {"hits@10", m.Hits10}, {"hits@20", m.Hits20}, {"hits@50", m.Hits50}, {"hits@100", m.Hits100},
+	}
+}
+
+// Value is the metric of a name, nil where there is none.
+func (m *Metrics) Value(name string) *float64 {
+	for _, x := range m.All() {
+		if x.Name == name {
+			return x.Value
+		}
+	}
+	return nil
+}
+
+// MetricsOf are the names of the metrics that a task has with a number of outputs.
+func MetricsOf(task string, outputs int) []string {
+	switch {
+	case task == graph.Regression:
+		return []string{"mse", "mae", "r2"}
+	case task == graph.Links:
+		return []string{"roc_auc", "average_precision", "mrr", "hits@10", "hits@20", "hits@50", "hits@100"}
+	case task == graph.MultiLabel:
+		return []string{"micro_f1", "macro_f1", "weighted_f1", "roc_auc"}
+	case outputs == 2:
+		return []string{"accuracy", "balanced_accuracy", "micro_f1", "macro_f1", "weighted_f1", "roc_auc"}
+	}
+	return []string{"accuracy", "balanced_accuracy", "micro_f1", "macro_f1", "weighted_f1"}
 }
 
 // Metrics are those of the sum of all ranks' tallies of a split. ROCAUC is missing.
@@ -96,28 +150,13 @@ func (o *Objective) Metrics(t Tally, split int) Metrics {
 		o.errors(&m, t, split)
 		return m
 	}
-	var right, all int64
-	macro, classes := 0.0, 0
-	for c := range o.Outputs {
-		of := t.Counts[1+3*c:]
-		right, all = right+of[0], all+of[1]+of[2]
-		// of classes those count that are anywhere, and of labels all
-		if of[1]+of[2] > 0 || o.Task == graph.MultiLabel {
-			macro, classes = macro+f1(of[0], of[1]+of[2]), classes+1
-		}
-	}
-	micro := f1(right, all)
-	macro /= float64(max(classes, 1))
-	m.MicroF1, m.MacroF1 = &micro, &macro
+	p, balanced := o.perClass(t)
+	m.PerClass, m.MicroF1, m.MacroF1, m.WeightedF1 = p, &p.MicroAvg.F1, &p.MacroAvg.F1, &p.WeightedAvg.F1
 	if o.Task == graph.MultiClass {
-		accuracy := float64(right) / float64(m.Vertices)
-		m.Accuracy = &accuracy
+		m.Accuracy, m.BalancedAccuracy = &p.MicroAvg.Recall, &balanced
 	}
 	return m
 }
-
-// f1 is 2tp / (2tp + fp + fn).
-func f1(right, all int64) float64 { return 2 * float64(right) / float64(max(all, 1)) }
 
 func (o *Objective) errors(m *Metrics, t Tally, split int) {
 	n, columns := float64(m.Vertices), float64(o.Outputs)

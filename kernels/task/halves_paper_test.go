@@ -50,7 +50,7 @@ func (h *held) Read(b []byte) (int, error) {
 		h.seen = append(h.seen, len(h.rows.rows))
 		h.rows.mu.Unlock()
 		return h.Reader.Read(b)
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		return 0, errors.New("nobody computes before the second half has come")
 	}
 }

@@ -1,5 +1,3 @@
-//go:build lambda
-
 package deploy
 
 import (
@@ -15,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"siafu/graph/fault"
+	siafulambda "siafu/lambda"
 )
 
 // Deploy makes the function that the options describe, or changes the one that is there
@@ -24,7 +23,7 @@ func Deploy(ctx context.Context, o Options, w io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	path, err := executable(o.File, o.Arch)
+	path, err := siafulambda.Executable(o.File, o.Arch)
 	if err != nil {
 		return err
 	}

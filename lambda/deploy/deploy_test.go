@@ -1,5 +1,3 @@
-//go:build lambda
-
 package deploy
 
 import (

@@ -5,6 +5,4 @@
 // that tag. A deployment says what a function is to be; only what differs is changed,
 // so that a second one makes no changing call. Where a first one fails half-way, what
 // it has made is removed. Nothing here invokes the function.
-//
-// It is part of builds with the tag lambda; in others its commands say how to get one.
 package deploy

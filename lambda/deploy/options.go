@@ -1,10 +1,7 @@
 package deploy
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"time"
 
@@ -20,7 +17,7 @@ type Target struct {
 type Options struct {
 	Target
 	Arch           string        `default:"amd64" enum:"amd64,arm64" help:"Architecture: amd64, or arm64, which costs a fifth less and has plain Go kernels."`
-	File           string        `placeholder:"PATH" help:"Executable of the function. Empty: build/lambda/bootstrap beside the program, or build/lambda/ARCH/bootstrap for another architecture than this machine's."`
+	File           string        `placeholder:"PATH" help:"Executable of the function. Empty: the one that make function built for the architecture, or that was installed with siafu."`
 	Memory         int           `default:"1769" help:"Memory in MB, 128 to 10240. Processors come with it: one for each 1769 MB."`
 	Timeout        time.Duration `default:"60s" help:"How long an invocation may take, 1s to 15m."`
 	Role           string        `placeholder:"ARN" help:"Role that the function runs as. Empty: the one that it has; a function that is new needs this or --create-role."`
@@ -104,23 +101,6 @@ func checkIDs(flag, example string, form *regexp.Regexp, ids []string) error {
 		}
 	}
 	return nil
-}
-
-// executable is the file of the function for an architecture: the one that was named,
-// else where the Makefile puts it beside this program.
-func executable(named, arch string) (string, error) {
-	if named != "" {
-		return named, nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", fault.System("lambda", "", err)
-	}
-	folder := arch
-	if arch == runtime.GOARCH {
-		folder = ""
-	}
-	return filepath.Join(filepath.Dir(self), "build", "lambda", folder, "bootstrap"), nil
 }
 
 // roleName is that of the role that is made for a function. Roles belong to all regions

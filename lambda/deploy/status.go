@@ -1,5 +1,3 @@
-//go:build lambda
-
 package deploy
 
 import (
@@ -13,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"siafu/graph/fault"
+	siafulambda "siafu/lambda"
 )
 
 // Status says what there is of a function. A fault of kind Missing says that there is
@@ -73,7 +72,7 @@ func (c *control) tell(there *lambda.GetFunctionOutput, o StatusOptions) {
 
 // compared says whether a local executable is the function's code.
 func compared(file, arch, sum string) string {
-	path, err := executable(file, arch)
+	path, err := siafulambda.Executable(file, arch)
 	if err != nil {
 		return "local: " + err.Error()
 	}

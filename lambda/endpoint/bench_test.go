@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long a test waits for what should come at once.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // grace is how long those who are to be cut off get.
 const grace = 2 * time.Second

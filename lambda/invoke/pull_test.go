@@ -64,7 +64,7 @@ func handle(f *function.Function, w http.ResponseWriter, r *http.Request) {
 // end is what an attempt comes to: a result, or why there is none.
 func end(t *testing.T, transport *invoke.Transport) (name task.Name, failure *task.Failure) {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(2 * time.Minute)
 	for {
 		select {
 		case a := <-transport.Answers():
@@ -131,7 +131,7 @@ func TestPull(t *testing.T) {
 			if name == "late" {
 				close(hold)
 			}
-			for until := time.Now().Add(20 * time.Second); e.Stats().Open > 0 && time.Now().Before(until); {
+			for until := time.Now().Add(2 * time.Minute); e.Stats().Open > 0 && time.Now().Before(until); {
 				time.Sleep(time.Millisecond)
 			}
 			nothing(t, transport)
@@ -176,7 +176,7 @@ func TestPullLate(t *testing.T) {
 	if err := transport.Send(m); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(20 * time.Second); begun.Load() == 0 && time.Now().Before(until); {
+	for until := time.Now().Add(2 * time.Minute); begun.Load() == 0 && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
 	if err := transport.Send(again); err != nil {
@@ -236,7 +236,7 @@ func TestAhead(t *testing.T) {
 	if err := transport.Ahead(name); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(20 * time.Second); e.Stats().Connections == 0 && time.Now().Before(until); {
+	for until := time.Now().Add(2 * time.Minute); e.Stats().Connections == 0 && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
 	if err := transport.Send(m); err != nil {
@@ -266,7 +266,7 @@ func TestPullMemory(t *testing.T) {
 	if err := transport.Send(m); err != nil { // Close, which the test ends with, does not wait for it
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(20 * time.Second); e.Stats().Connections == 0 && time.Now().Before(until); {
+	for until := time.Now().Add(2 * time.Minute); e.Stats().Connections == 0 && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
 	if s := e.Stats(); s.Held != 100 || s.Answered > 0 {

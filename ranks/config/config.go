@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"sync"
 
 	"siafu/graph/size"
 	"siafu/kernels"
@@ -28,7 +29,7 @@ type Config struct {
 	SwitchToSync   float64 `default:"0" group:"World" help:"Go on synchronously once validation accuracy is within this fraction of --target-acc (async); 0: never." toml:"switch-to-sync"`
 	Intervals      int     `default:"0" group:"World" help:"Intervals of each rank's vertices, which tasks work on; 0: by their number." toml:"intervals"`
 	Delay          string  `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank, or a part with --parts, (* is each) stand still so long before that share of its gathers." toml:"delay"`
-	Refresh        string  `default:"always" group:"World" help:"Which ghosts an epoch trains with: always, those of the same epoch, which is exact; previous, those of the epoch before, and their gradients, so that nobody waits for rows on their way (PipeGCN), smoothed with previous:F0.95, G0.95 or GF0.95; every:N[,LAG], those of every N-th epoch (DIGEST); sample:P, a share of them that is drawn in each epoch (BNS-GCN); delay:R, one of R groups in turn, R epochs late (DistGNN); drift:THETA[,K], blocks that have moved, and after K epochs all (SANCUS); age:N[,DECAY], those of a pass of their own before every N-th epoch, which weigh less with age (REST, VISAGNN); never, without ghosts: each rank trains on the edges between its own vertices, and ranks share nothing but weights; auto, where ghosts cost time none while accuracy rises, and then those of the same epoch. Evaluations are exact." toml:"refresh"`
+	Refresh        string  `default:"always" group:"World" help:"Which ghosts an epoch trains with: always, those of the same epoch, which is exact; previous, those of the epoch before, and their gradients, so that nobody waits for rows on their way (PipeGCN), with moving averages (previous:F0.95, G0.95 or, by default, GF0.95), or as they come (previous:none); every:N[,LAG], those of every N-th epoch (DIGEST); sample:P, a share of them that is drawn in each epoch (BNS-GCN); delay:R, one of R groups in turn, R epochs late (DistGNN); drift:THETA[,K], blocks that have moved, and after K epochs all (SANCUS); age:N[,DECAY], those of a pass of their own before every N-th epoch, which weigh less with age (REST, VISAGNN); never, without ghosts: each rank trains on the edges between its own vertices, and ranks share nothing but weights; auto, where ghosts cost time none while accuracy rises, and then those of the same epoch. Evaluations are exact." toml:"refresh"`
 	GhostGradients string  `name:"ghost-gradients" default:"yes" enum:"yes,no" group:"World" help:"Whether gradients of ghosts go home to the vertices' owners, as training that is exact needs; no: rows of ghosts are constants, as in DIGEST." toml:"ghost-gradients"`
 	Codec          string  `default:"none" group:"World" help:"How ghost rows travel: none, zeros, which leaves out the zeros of ReLU and dropout, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too and +ef to feed errors back. auto: the fastest on these links, found out in the first epochs, that loses no more than int4 does; auto:int8, auto:bf16, auto:lossless: no more than these." toml:"codec"`
 	PreAggregate   string  `default:"auto" enum:"auto,on,off" group:"World" help:"Add up rows of ghosts before they are sent where that makes fewer of them: on; off; auto, where it saves 5 % of the rows between two ranks and the price of the sums. Not with attention, not in async." toml:"pre-aggregate"`
@@ -44,7 +45,7 @@ type Config struct {
 
 	Bridges        int    `default:"0" group:"World" help:"Bridge ranks, through which graph ranks have functions invoked with --tensor lambda, behind the servers. 0: every graph rank invokes by itself." toml:"bridges"`
 	Lambda         string `default:"" enum:",local,aws" group:"World" help:"Whose functions --tensor lambda invokes: local, processes on this machine behind an implementation of AWS Lambda; aws, AWS Lambda itself, which costs money." toml:"lambda"`
-	LambdaFunction string `name:"lambda-function" default:"" group:"World" help:"The function: with --lambda aws its name or ARN; with --lambda local its executable. Empty: siafu, or build/lambda/bootstrap beside the program." toml:"lambda-function"`
+	LambdaFunction string `name:"lambda-function" default:"" group:"World" help:"The function: with --lambda aws its name or ARN; with --lambda local its executable. Empty: siafu, or the executable that was built or installed with the program." toml:"lambda-function"`
 	LambdaMemory   int    `name:"lambda-memory" default:"192" group:"World" help:"Memory of an invocation in MB, 128 to 10240. The service gives processors in proportion, one at 1,769 MB, and charges for it." toml:"lambda-memory"`
 	LambdaArch     string `name:"lambda-arch" default:"" enum:",x86_64,arm64" group:"World" help:"Architecture of the function of --lambda aws, which its price depends on: x86_64 or arm64. Empty: that of this machine." toml:"lambda-arch"`
 	LambdaAtOnce   int    `name:"lambda-at-once" default:"0" group:"World" help:"Invocations that a graph rank has under way at a time. 0: as many as keep the queue of its graph tasks from growing and from running empty, at first one an interval and 100 at most; with --lambda local two a worker at most." toml:"lambda-at-once"`
@@ -82,7 +83,7 @@ type Config struct {
 	Heads            int     `default:"1" group:"Model" help:"Attention heads of hidden layers (gat, gatv2); each is --hidden wide." toml:"heads"`
 	OutputHeads      int     `name:"output-heads" default:"1" group:"Model" help:"Attention heads of the last layer (gat, gatv2), whose mean is taken." toml:"output-heads"`
 	AttentionDropout float64 `default:"-1" group:"Model" help:"Probability to drop an edge from an attention head while training (gat, gatv2); -1: as --dropout." toml:"attention-dropout"`
-	Init             string  `default:"" group:"Model" placeholder:"FILE" help:"Start from the weights of a file: safetensors, or a state dict of PyTorch with the names of PyTorch Geometric's layers." toml:"init"`
+	Init             string  `default:"" group:"Model" placeholder:"FILE" help:"Start from the weights of a file: safetensors, or a state dict of PyTorch, of the network that export writes or with the names of PyTorch Geometric's layers." toml:"init"`
 	Initializer      string  `default:"auto" enum:"auto,xavier,he,torch,small-logits" group:"Model" help:"Random initial weights: xavier, he, torch (what PyTorch's Linear starts with) or small-logits (torch, but logits begin near zero); auto: what was measured to be best for the model." toml:"initializer"`
 	Order            string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
 	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it; of sgc Â to the power of --layers times X, of sign each power to that of --steps. auto: when it pays and fits in memory." toml:"cache-input"`
@@ -95,7 +96,7 @@ type Config struct {
 
 	Task             string  `default:"" enum:",multiclass,multilabel,regression,links" group:"Training" help:"What to train for: multiclass, one class a vertex, by cross entropy; multilabel, any number of labels, by sigmoid cross entropy; regression, numbers, by squared errors; links, whether two vertices have an edge, by cross entropy of the products of their embeddings (siafu holdout). Empty: what the dataset is for." toml:"task"`
 	LabelSmoothing   float64 `name:"label-smoothing" default:"0" group:"Training" help:"Share of each target that goes to all classes alike (Szegedy et al. 2016)." toml:"label-smoothing"`
-	ClassWeights     string  `name:"class-weights" default:"" group:"Training" placeholder:"balanced|root|off|W,W,…" help:"What vertices of each class weigh in the loss: balanced, so that classes weigh alike, or with multilabel ones as much as zeros; root, the root of these weights; a list with a number for each class; empty or off: all the same." toml:"class-weights"`
+	ClassWeights     string  `name:"class-weights" default:"" group:"Training" placeholder:"balanced|root|off|NAME=W,…|W,W,…" help:"What vertices of each class weigh in the loss: balanced, so that classes weigh alike, or with multilabel ones as much as zeros; root, the root of these weights; weights of classes by name, as fraud=10,legit=1, and 1 for the others; a list with a number for each class; empty or off: all the same." toml:"class-weights"`
 	Epochs           int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
 	LR               float64 `name:"lr" default:"0.01" group:"Training" help:"Learning rate." toml:"lr"`
 	Optimizer        string  `default:"adam" enum:"sgd,adam,adamw" group:"Training" help:"sgd, adam or adamw." toml:"optimizer"`
@@ -105,8 +106,8 @@ type Config struct {
 	WeightDecayOn    string  `default:"first" enum:"first,all" group:"Training" help:"Layers that the penalty covers: the first, as in Kipf & Welling 2017, or all." toml:"weight-decay-on"`
 	Seed             uint64  `default:"1" group:"Training" help:"Seed of initial weights and dropout." toml:"seed"`
 	EvalEvery        int     `default:"1" group:"Training" help:"Epochs between two evaluations; 0: only at the end." toml:"eval-every"`
-	Patience         int     `default:"0" group:"Training" help:"Stop after this many epochs without a better validation accuracy, or what --patience-on says; 0: never." toml:"patience"`
-	PatienceOn       string  `name:"patience-on" default:"accuracy" enum:"accuracy,loss,both,penalised" group:"Training" help:"What --patience waits for: a better validation accuracy; a lower validation loss; both: one of the two as good as ever, as in GAT's own program; penalised: a lower sum of the validation loss and the penalty of --weight-decay, as in Shchur et al. 2018. It decides on the best weights too." toml:"patience-on"`
+	Patience         int     `default:"0" group:"Training" help:"Stop after this many epochs in which what --monitor names has not improved; 0: never." toml:"patience"`
+	Monitor          string  `aliases:"patience-on" default:"accuracy" enum:"accuracy,loss,both,penalised,balanced_accuracy,micro_f1,macro_f1,weighted_f1,roc_auc,mse,mae,r2,average_precision,mrr,hits@10,hits@20,hits@50,hits@100,f1_micro,f1_macro,f1_weighted,auc" placeholder:"METRIC" group:"Training" help:"What chooses the best weights, and what --patience waits for, over the validation vertices: accuracy, or the score that the task has in its place; loss, the lowest; both: accuracy or loss as good as ever, as in GAT's own program; penalised: the lowest sum of loss and penalty of --weight-decay, as in Shchur et al. 2018; or a metric by its name in summary.json, such as balanced_accuracy, macro_f1 (or f1_macro) or roc_auc (or auc). --patience-on is its old name." toml:"monitor"`
 	LocalEpochs      int     `name:"local-epochs" default:"0" group:"Training" help:"Epochs for which each rank steps weights of its own with gradients of its own, before weights and the optimiser's state are averaged over the ranks; 0: ranks add up gradients in every epoch and have the same weights." toml:"local-epochs"`
 	ServerCorrection int     `name:"server-correction" default:"0" group:"Training" help:"Steps of all ranks together behind each averaging of --local-epochs, with the exact gradient of a mini-batch of the training vertices and all of their neighbours (LLCG); 0: none." toml:"server-correction"`
 	CorrectionBatch  int     `name:"correction-batch" default:"0" group:"Training" help:"Training vertices in the mini-batch of such a step, on average; 0: all." toml:"correction-batch"`
@@ -180,11 +181,13 @@ func (c *Config) Network(features, classes int) model.Spec {
 
 // Defaults is the configuration of a run that is told nothing: the defaults of
 // the struct's tags.
-func Defaults() Config {
+func Defaults() Config { return defaults() }
+
+var defaults = sync.OnceValue(func() Config {
 	var c Config
 	if err := kong.ApplyDefaults(&c); err != nil {
 		panic("config: a default does not fit its field")
 	}
-	c.Gather, c.Features = "", "" // kong has validated them: --precision has still to be heard
+	c.Gather, c.Features = "", "" // kong has validated them, and --precision is resolved later
 	return c
-}
+})

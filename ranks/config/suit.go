@@ -76,9 +76,9 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 		take("input-scale", k, "rows of features have norm %.2g, and %.0f neighbours", m.FeatureNorm, float64(m.Edges)/float64(m.Vertices))
 	}
 	if share := largestShare(m); share >= lopsided && (c.Task == "" || c.Task == graph.MultiClass) {
-		if !given("patience-on") {
-			c.PatienceOn = "loss"
-			take("patience-on", c.PatienceOn, "%.0f %% of the labels are of one class", 100*share)
+		if !given("monitor") {
+			c.Monitor = "loss"
+			take("monitor", c.Monitor, "%.0f %% of the labels are of one class", 100*share)
 		}
 		if !given("class-weights") {
 			c.ClassWeights = weightsRoot

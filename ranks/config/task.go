@@ -2,12 +2,17 @@ package config
 
 import (
 	"cmp"
+	"encoding/csv"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/kernels/objective"
+	"siafu/ranks/stopping"
 )
 
 // Values of --class-weights beside a list.
@@ -17,9 +22,10 @@ const (
 	weightsRoot     = "root"
 )
 
-// Weights are those of --class-weights: a list, or the power of balanced ones that is
-// wanted, 1 or 1/2; neither (nil and 0) where classes weigh the same.
-func (c *Config) Weights() (list []float64, power float64, err error) {
+// Weights are those of --class-weights for a dataset: one for each class, or the power of
+// balanced ones that is wanted, 1 or 1/2; neither (nil and 0) where classes weigh the same.
+// Without a dataset (nil) the list has what was given.
+func (c *Config) Weights(m *graph.Meta) (list []float64, power float64, err error) {
 	switch c.ClassWeights {
 	case "", weightsOff:
 		return nil, 0, nil
@@ -28,15 +34,89 @@ func (c *Config) Weights() (list []float64, power float64, err error) {
 	case weightsRoot:
 		return nil, 0.5, nil
 	}
+	if strings.Contains(c.ClassWeights, "=") {
+		list, err = c.namedWeights(m)
+		return list, 0, err
+	}
 	for text := range strings.SplitSeq(c.ClassWeights, ",") {
-		w, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if err != nil || !(w >= 0) || math.IsInf(w, 1) {
-			return nil, 0, fault.New(fault.Usage, "train", "", "--class-weights=%s: %q is no weight", c.ClassWeights, text).
-				Then("it must be balanced, root, off or a number from 0 for each class, as 1,2.5,0.5")
+		w, err := c.weight(text)
+		if err != nil {
+			return nil, 0, err
 		}
 		list = append(list, w)
 	}
+	if m != nil && len(list) != m.Classes {
+		return nil, 0, fault.New(fault.Usage, "train", "", "--class-weights has %d weights for %d classes", len(list), m.Classes).Then("give one for each class")
+	}
 	return list, 0, nil
+}
+
+func (c *Config) weight(text string) (float64, error) {
+	w, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || !(w >= 0) || math.IsInf(w, 1) {
+		return 0, fault.New(fault.Usage, "train", "", "--class-weights=%s: %q is no weight", c.ClassWeights, text).
+			Then("it must be balanced, root, off, a number from 0 for each class, as 1,2.5,0.5, or for some by name, as fraud=10,legit=1")
+	}
+	return w, nil
+}
+
+// namedWeights are weights that are given as NAME=W,…: 1 for classes without one. A name
+// with a comma is in quotes with its weight, as in CSV.
+func (c *Config) namedWeights(m *graph.Meta) ([]float64, error) {
+	refuse := func(remedy, format string, args ...any) error {
+		return fault.New(fault.Usage, "train", "", "--class-weights=%s: "+format, slices.Concat([]any{c.ClassWeights}, args)...).Then("%s", remedy)
+	}
+	reader := csv.NewReader(strings.NewReader(c.ClassWeights))
+	reader.TrimLeadingSpace = true
+	pairs, err := reader.Read()
+	if err != nil {
+		return nil, refuse(`write a name with a comma or a quote in quotes, as "a, b=2"`, "%v", err)
+	}
+	var list []float64
+	names := map[string]int{}
+	if m != nil {
+		list = slices.Repeat([]float64{1}, m.Classes)
+		for class := range m.Classes {
+			names[m.ClassName(int64(class))] = class
+		}
+	}
+	given := map[string]bool{}
+	for _, pair := range pairs {
+		at := strings.LastIndex(pair, "=")
+		if at < 0 {
+			return nil, refuse("give all weights by name, or one for each class", "%q has no name", pair)
+		}
+		name := strings.TrimSpace(pair[:at])
+		w, err := c.weight(pair[at+1:])
+		if err != nil {
+			return nil, err
+		}
+		class, known := names[name]
+		switch {
+		case given[name]:
+			return nil, refuse("give each class one weight", "class %q comes twice", name)
+		case m != nil && !known:
+			return nil, refuse("the classes are "+someNames(m), "%q has no class %q", m.Name, name)
+		case m != nil:
+			list[class] = w
+		}
+		given[name] = true
+	}
+	return list, nil
+}
+
+// someNames are the names of classes, the first of them where there are many.
+func someNames(m *graph.Meta) string {
+	const most = 20
+	var names []string
+	for class := range min(m.Classes, most) {
+		names = append(names, strconv.Quote(m.ClassName(int64(class))))
+	}
+	text := strings.Join(names, ", ")
+	if m.Classes > most {
+		text += fmt.Sprintf(" and %d more", m.Classes-most)
+	}
+	return text
 }
 
 // Weighs tells whether classes have weights.
@@ -44,16 +124,60 @@ func (c *Config) Weighs() bool { return c.ClassWeights != "" && c.ClassWeights !
 
 // checkTask refuses what flags alone say to be wrong about the task.
 func (c *Config) checkTask() error {
-	if _, _, err := c.Weights(); err != nil {
+	if _, _, err := c.Weights(nil); err != nil {
 		return err
 	}
+	return c.checkMonitor()
+}
+
+// otherNames are those of scikit-learn for metrics.
+var otherNames = map[string]string{"f1_micro": "micro_f1", "f1_macro": "macro_f1", "f1_weighted": "weighted_f1", "auc": "roc_auc"}
+
+// checkMonitor settles the name of the metric that is monitored, and refuses it where no
+// evaluation has the logits of the validation vertices.
+func (c *Config) checkMonitor() error {
+	c.Monitor = cmp.Or(otherNames[c.Monitor], c.Monitor)
+	if !stopping.IsMetric(c.Monitor) {
+		return nil
+	}
+	const remedy = "give --monitor accuracy, loss, both or penalised"
+	refuse := func(format string, args ...any) error {
+		return fault.New(fault.Usage, "train", "", "--monitor=%s with "+format, slices.Concat([]any{c.Monitor}, args)...).Then(remedy)
+	}
+	switch {
+	case c.Asynchronous():
+		return refuse("--mode=%s, in which the passes that train find the scores", c.Mode)
+	case c.Tensor == TensorLambda:
+		return refuse("--tensor=%s: logits are not on the ranks", c.Tensor)
+	case c.GPUsApply():
+		return refuse("--tensor=cuda --graph=cpu: logits are not on the ranks")
+	}
 	return nil
+}
+
+// monitors refuses a metric that the task does not have.
+func (c *Config) monitors(task string, m *graph.Meta) error {
+	if !stopping.IsMetric(c.Monitor) {
+		return nil
+	}
+	names := objective.MetricsOf(task, m.Classes)
+	if task == graph.Links && (m.Links == nil || m.Links.Ranked == 0) {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "mrr" })
+	}
+	if slices.Contains(names, c.Monitor) {
+		return nil
+	}
+	return fault.New(fault.Usage, "train", "", "--monitor=%s with the task %s of %d outputs, which does not have this metric", c.Monitor, task, c.Outputs(m)).
+		Then("give loss, both, penalised, %s", strings.Join(names, ", "))
 }
 
 // TaskOf is what a network is trained for on a dataset: what its labels are for, or what
 // --task says. Kind Usage where its labels or other flags do not go with that.
 func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 	task := cmp.Or(c.Task, m.Task)
+	if err := c.monitors(task, m); err != nil {
+		return "", err
+	}
 	refuse := func(remedy, format string, args ...any) (string, error) {
 		return "", fault.New(fault.Usage, "train", "", format, args...).Then("%s", remedy)
 	}
@@ -73,7 +197,8 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 	case task == graph.Regression && (c.LabelSmoothing > 0 || c.Weighs()):
 		return refuse("leave both out: there are no classes", "--label-smoothing=%g --class-weights=%s with regression", c.LabelSmoothing, cmp.Or(c.ClassWeights, weightsOff))
 	}
-	return task, nil
+	_, _, err := c.Weights(m)
+	return task, err
 }
 
 // linkPerceptron is what --link-score calls model.Head.

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -76,12 +77,9 @@ func part(a task.Aim, lo, hi int) task.Aim {
 
 // weigh settles the weights of classes.
 func (e *Engine) weigh(o *objective.Objective, truth objective.Truth) error {
-	list, power, err := e.Config.Weights()
+	list, power, err := e.Config.Weights(e.Meta)
 	if err != nil || list == nil && power == 0 {
 		return err
-	}
-	if list != nil && len(list) != o.Outputs {
-		return fault.New(fault.Usage, "train", "", "--class-weights has %d weights for %d classes", len(list), o.Outputs).Then("give one for each class")
 	}
 	counts := o.Count(truth)
 	if err := world.SumInt64s(e.Peers, counts); err != nil {
@@ -122,7 +120,7 @@ func (t *trainer) judge() error {
 		t.exchange.TakeStats() // no epoch's
 	}
 	var err error
-	t.engine.metrics, err = t.assess()
+	t.engine.metrics, err = t.assess(allMetrics, graph.SplitTrain, graph.SplitVal, graph.SplitTest)
 	return err
 }
 
@@ -130,39 +128,43 @@ func (t *trainer) judge() error {
 // they were not found.
 func (e *Engine) Metrics() []objective.Metrics { return e.metrics }
 
-// assess is the metrics of the logits that the last pass has made, by split, on rank 0.
-// Collective over the graph ranks.
-func (t *trainer) assess() (all []objective.Metrics, err error) {
+// allMetrics asks assess for all metrics.
+const allMetrics = ""
+
+// assess is the metrics of the logits that the last pass has made, by split, on rank 0; of
+// others than the wanted splits they are empty. Where one metric is asked for, those that
+// cost more than counts are left out but for this one. Collective over the graph ranks.
+func (t *trainer) assess(metric string, wanted ...uint8) (all []objective.Metrics, err error) {
 	if t.engine.Task == graph.Links {
 		if t.pairing == nil {
 			return nil, nil
 		}
 		t.pairing.take(t)
-		return t.pairing.assess()
+		return t.pairing.assess(metric, wanted)
 	}
 	o := t.engine.aim.Objective
 	if o == nil {
 		o = &objective.Objective{Task: graph.MultiClass, Outputs: t.net.Dims[t.net.Layers()]}
 	}
 	z, truth := kernels.Fetch(t.adder, t.logits(), new([]float32)), t.engine.truth()
-	for split := range uint8(graph.SplitTest + 1) {
+	all = make([]objective.Metrics, graph.SplitTest+1)
+	for _, split := range wanted {
 		tally := o.NewTally()
-		if split != graph.SplitNone {
-			o.Add(tally, z, truth, split)
-		}
+		o.Add(tally, z, truth, split)
 		if err := world.SumInt64s(t.comm, tally.Counts); err != nil {
 			return nil, err
 		}
 		if err := world.SumFloat64s(t.comm, tally.Sums); err != nil {
 			return nil, err
 		}
-		all = append(all, o.Metrics(tally, int(split)))
+		all[split] = o.Metrics(tally, int(split))
 	}
 	switch {
+	case metric != allMetrics && metric != "roc_auc":
 	case o.Task == graph.MultiLabel:
-		err = t.areas(all, o.Outputs, func(r, c int) (float32, bool) { return z[r*o.Outputs+c], truth.Values[r*o.Outputs+c] > 0 }, truth)
+		err = t.areas(all, wanted, o.Outputs, func(r, c int) (float32, bool) { return z[r*o.Outputs+c], truth.Values[r*o.Outputs+c] > 0 }, truth)
 	case o.Task == graph.MultiClass && o.Outputs == 2: // that of the second class
-		err = t.areas(all, 1, func(r, _ int) (float32, bool) { return z[2*r+1] - z[2*r], truth.Labels[r] == 1 }, truth)
+		err = t.areas(all, wanted, 1, func(r, _ int) (float32, bool) { return z[2*r+1] - z[2*r], truth.Labels[r] == 1 }, truth)
 	}
 	return all, err
 }
@@ -170,14 +172,14 @@ func (t *trainer) assess() (all []objective.Metrics, err error) {
 // areas adds the areas under ROC curves, which need the scores of all ranks: rank 0 gets
 // those of one label after another. of is the score of a row for a label, and whether it
 // bears it.
-func (t *trainer) areas(all []objective.Metrics, labels int, of func(row, label int) (float32, bool), truth objective.Truth) error {
+func (t *trainer) areas(all []objective.Metrics, wanted []uint8, labels int, of func(row, label int) (float32, bool), truth objective.Truth) error {
 	var sums [graph.SplitTest + 1]float64
 	var defined [graph.SplitTest + 1]int
 	var block []byte
 	for c := range labels {
 		block = block[:0]
 		for r, split := range truth.Split {
-			if split != graph.SplitNone && truth.Labels[r] >= 0 {
+			if slices.Contains(wanted, split) && truth.Labels[r] >= 0 {
 				score, is := of(r, c)
 				block = append(block, split, 0)
 				if is {

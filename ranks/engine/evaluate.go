@@ -3,11 +3,13 @@ package engine
 import (
 	"time"
 
+	"siafu/graph"
 	"siafu/kernels/model"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
 	"siafu/ranks/signals"
+	"siafu/ranks/stopping"
 	"siafu/ranks/world"
 )
 
@@ -15,10 +17,12 @@ import (
 // starts from. Where training drops nothing and is exact, the evaluation is the
 // training pass itself with its loss, which are then ready; else, and where the
 // epoch is not going to be trained (closing), it is one more forward pass, timed
-// apart. Collective over the graph ranks.
+// apart. So it is where a metric of the logits is monitored, which the gradients of a
+// training pass overwrite. Collective over the graph ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err error) {
 	t.workers.fault.At(inject.Eval, line.Epoch)
-	start, ready := time.Now(), !t.net.Drops() && t.training == t.exact && t.batches == nil
+	monitors := stopping.IsMetric(t.cfg.Monitor) && t.history.Validated
+	start, ready := time.Now(), !t.net.Drops() && t.training == t.exact && t.batches == nil && !monitors
 	if !ready || closing {
 		goOn := t.workers.mute()
 		defer func() {
@@ -34,12 +38,34 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 	if err := t.forward(model.Pass{Epoch: line.Epoch, Train: ready}, true); err != nil {
 		return false, err
 	}
-	found, err := t.score(false)
+	own := t.find(t.intervals)
+	if monitors {
+		if err := t.monitor(&own); err != nil {
+			return false, err
+		}
+	}
+	found, err := t.scored(own, false)
 	if err != nil {
 		return false, err
 	}
 	found.fill(line)
-	return ready, nil
+	if monitors {
+		err = found.fillMonitored(line, t.cfg.Monitor)
+	}
+	return ready, err
+}
+
+// monitor computes the metric that is monitored, from the logits of the last pass, and
+// adds it to the findings of rank 0. Collective over the graph ranks.
+func (t *trainer) monitor(own *findings) error {
+	metrics, err := t.assess(t.cfg.Monitor, graph.SplitVal)
+	if err != nil || t.comm.Rank() != 0 {
+		return err
+	}
+	if value := metrics[graph.SplitVal].Value(t.cfg.Monitor); value != nil {
+		own[monitored], own[monitoring] = *value, 1
+	}
+	return nil
 }
 
 // Places of what ranks ask for, behind the findings in the sums of score: how

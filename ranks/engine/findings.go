@@ -2,6 +2,7 @@ package engine
 
 import (
 	"siafu/graph"
+	"siafu/graph/fault"
 	"siafu/kernels/task"
 	"siafu/ranks/runfolder"
 )
@@ -17,7 +18,9 @@ const (
 	totals       = hits + len(splits)
 	seenTraining = totals + len(splits) // training vertices
 	seenVal      = seenTraining + 1     // validation vertices
-	findingsSize = seenVal + 1
+	monitored    = seenVal + 1          // the metric of --monitor, of the one rank that knows it
+	monitoring   = monitored + 1        // ranks that know it: 1, or 0 where it is undefined
+	findingsSize = monitoring + 1
 )
 
 // findings are what passes have found of their weights. They are sums: a rank adds
@@ -56,4 +59,15 @@ func (f *findings) fill(line *runfolder.Epoch) {
 		mean := f[valLoss] / n
 		line.ValLoss = &mean
 	}
+}
+
+// fillMonitored fills in the metric that is monitored. It fails where the validation
+// vertices do not define it.
+func (f *findings) fillMonitored(line *runfolder.Epoch, metric string) error {
+	if f[monitoring] == 0 {
+		return fault.New(fault.Data, "train", "", "--monitor=%s: the metric is undefined on the validation vertices", metric).
+			Then("give another metric, or a split whose validation vertices are of several classes")
+	}
+	line.ValMetrics = map[string]float64{metric: f[monitored]}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"siafu/graph"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/objective"
@@ -38,7 +39,9 @@ func (i *Inference) Accuracies() (train, val, test float64) {
 
 // Metrics are those of the vertices of all ranks by split, on rank 0. They are there
 // before Classes is called. Collective over the graph ranks.
-func (i *Inference) Metrics() ([]objective.Metrics, error) { return i.t.assess() }
+func (i *Inference) Metrics() ([]objective.Metrics, error) {
+	return i.t.assess(allMetrics, graph.SplitTrain, graph.SplitVal, graph.SplitTest)
+}
 
 // Classes are the likeliest class of each own vertex [own], and the
 // probabilities of all [own x classes], which take the place of the logits:

@@ -162,17 +162,19 @@ func (p *pairing) mrr(h *graph.Held) (float64, error) {
 	return sum[0] / float64(h.Edges.Len()), err
 }
 
-// assess is the metrics of the rows of the last pass, by split, on rank 0. Collective over
-// the graph ranks.
-func (p *pairing) assess() ([]objective.Metrics, error) {
+// assess is trainer.assess of the task Links.
+func (p *pairing) assess(metric string, wanted []uint8) ([]objective.Metrics, error) {
 	all := make([]objective.Metrics, graph.SplitTest+1)
 	for split := graph.SplitVal; split <= graph.SplitTest; split++ {
+		if !slices.Contains(wanted, uint8(split)) {
+			continue
+		}
 		h := p.split(split)
 		m, _, err := p.judge(h)
 		if err != nil {
 			return nil, err
 		}
-		if p.held.Ranked > 0 {
+		if p.held.Ranked > 0 && (metric == allMetrics || metric == "mrr") {
 			mean, err := p.mrr(h)
 			if err != nil {
 				return nil, err

@@ -33,6 +33,7 @@ type Rank struct {
 	Shard   *shard.Shard  // the part of this rank, one of Peers.Size()
 	Network model.Spec
 	Task    string                      // graph.MultiClass, …: what is trained for; empty: what the shard's labels are for
+	Meta    *graph.Meta                 // of the dataset, for the names of classes
 	HeldOut *graph.HeldOut              // of the task graph.Links, on a dataset that has some
 	Codecs  []codec.Codec               // one, or those that --codec auto chooses from; rows begin with the first
 	Tensor  tensor.Backend              // which Close closes

@@ -43,7 +43,7 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ended.Wait()
-	for deadline := time.Now().Add(10 * time.Second); alive(ended.Process.Pid) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); alive(ended.Process.Pid) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	// One that lives, one beyond all, and one that has ended without anybody's knowing.
 	for pid, want := range map[int]bool{os.Getpid(): false, 1 << 22: true, ended.Process.Pid: true} {

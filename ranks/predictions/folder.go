@@ -23,7 +23,7 @@ const markName = "predictions.json"
 const markKind = "predictions folder"
 
 // allFiles are all that siafu writes into a predictions folder.
-var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, LogitFile, EmbeddingFile, IDFile, CSVFile, ParquetFile, PairsFile)
+var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, LogitFile, EmbeddingFile, IDFile, CSVFile, ParquetFile, PairsFile, MetricsFile)
 
 // Folders are the predictions folders in a run folder.
 func Folders() inventory.Folder {
@@ -36,7 +36,7 @@ func marker(dir string) *inventory.Marker {
 
 // names are those of the files that a prediction writes.
 func (o *Options) names() []string {
-	names := []string{ClassFile, ProbabilityFile, IDFile}
+	names := []string{ClassFile, ProbabilityFile, IDFile, MetricsFile}
 	if o.Task == graph.Links {
 		names = names[2:]
 	}

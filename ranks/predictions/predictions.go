@@ -27,6 +27,7 @@ const (
 	IDFile          = "ids.txt"           // the user's vertex ids, one a line
 	CSVFile         = "predictions.csv"
 	ParquetFile     = "predictions.parquet"
+	MetricsFile     = "metrics.json" // of the vertices with labels, by split
 )
 
 // matrixFile is a .npy file under a temporary name into which every rank
@@ -49,6 +50,8 @@ type Options struct {
 	EmbeddingWidth int  // 0: no embeddings
 	Pairs          bool // pairs.csv as well
 	Logits         bool // what probabilities are the softmax of
+
+	Metrics []byte // content of MetricsFile; on rank 0
 
 	Task   string        // graph.MultiClass, …
 	Of     []uint32      // vertices to write, ascending, which are the rows of all files; nil: all
@@ -282,6 +285,9 @@ func (p *Files) Commit(data string) error {
 		return err
 	}
 	if err := durable.Write(op, filepath.Join(p.Dir, IDFile), func(w io.Writer) error { return p.writeIDs(w, ds) }); err != nil {
+		return err
+	}
+	if err := durable.Write(op, filepath.Join(p.Dir, MetricsFile), func(w io.Writer) error { _, err := w.Write(p.Metrics); return err }); err != nil {
 		return err
 	}
 	for _, m := range p.files {

@@ -81,14 +81,15 @@ func (t *table) of(row int) []float32 {
 // writeCSV writes one line a vertex: id and split; label, prediction and its probability,
 // and that of each class where it was asked for; with several labels those that the vertex
 // bears, between semicolons; of a regression label and prediction of each column. Classes
-// go by the names that the model knows them by.
+// go by the names that the model knows them by. Texts that a spreadsheet program would
+// evaluate as formulas are guarded (graph.GuardCell).
 func (t *table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write(t.heading(t.ByClass))
+	out.Write(t.heading(t.ByClass)) // names behind label_, prediction_ and p_ are no formulas
 	var row []string
 	for i := range t.rows {
 		v, of := t.vertex(i), t.of(i)
-		row = append(row[:0], t.ds.IDs.At(v), splitNames[t.ds.Split[v]])
+		row = append(row[:0], graph.GuardCell(t.ds.IDs.At(v)), splitNames[t.ds.Split[v]])
 		if t.Task == graph.Regression {
 			for c, x := range of {
 				row = append(row, t.truth(v, c), strconv.FormatFloat(float64(x), 'g', 6, 32))
@@ -96,7 +97,7 @@ func (t *table) writeCSV(w io.Writer) error {
 			out.Write(row)
 			continue
 		}
-		row = append(row, t.label(v), t.prediction(i))
+		row = append(row, graph.GuardCell(t.label(v)), graph.GuardCell(t.prediction(i)))
 		if t.Task != graph.MultiLabel {
 			row = append(row, decimals(of[t.picks[i]]))
 		}

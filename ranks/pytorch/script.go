@@ -4,6 +4,8 @@ import (
 	"bytes"
 	_ "embed"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 
 	"siafu/graph/durable"
@@ -14,6 +16,14 @@ import (
 //
 //go:embed model.py
 var script string
+
+// kindsInScript is the line of the script that lists its networks.
+var kindsInScript = regexp.MustCompile(`(?m)^ *if kind not in \((.*)\):$`)
+
+// Knows tells whether the script has a network of that kind.
+func Knows(kind string) bool {
+	return slices.Contains(strings.Split(kindsInScript.FindStringSubmatch(script)[1], ", "), `"`+kind+`"`)
+}
 
 // WriteScript writes the Python file to path, over one of an earlier version if need be.
 // Faults have kind Usage, IO or Missing.

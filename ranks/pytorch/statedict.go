@@ -116,8 +116,12 @@ var layers = map[string]map[string]part{
 
 // Weights are the tensors of a file under siafu's names: those of PyTorch Geometric's
 // layers, each of which becomes the next layer of its sort of s, in the order of the file if
-// inOrder, else by their names, numbers by their value. Tensors under siafu's own names stay.
+// inOrder, else by their names, numbers by their value. Tensors under siafu's own names stay,
+// and those of the network that WriteScript exports get theirs back.
 func Weights(path string, list []safetensors.Tensor, s model.Spec, inOrder bool) ([]safetensors.Tensor, error) {
+	if renamed, ok, err := exported(path, list, s); ok {
+		return renamed, err
+	}
 	known, ok := layers[s.Kind]
 	if own(list, s) || !ok {
 		return list, nil

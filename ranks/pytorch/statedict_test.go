@@ -54,6 +54,8 @@ func TestWeights(t *testing.T) {
 				"layers.2.weight [2 3] [1 3 5 2 4 6]; layers.2.bias [3] [1 2 3]"},
 		{"biases that are added", model.Spec{Kind: "gatv2", Dims: []int{1, 2}, OutputHeads: 2}, []safetensors.Tensor{tensor("att", 1, 2, 2), tensor("bias", 2), tensor("lin_l.weight", 4, 1), tensor("lin_l.bias", 4), tensor("lin_r.weight", 4, 1), tensor("lin_r.bias", 4)}, true,
 			"layers.0.attention [2 2] [1 2 3 4]; layers.0.bias [2] [3 5]; layers.0.weight [1 4] [1 2 3 4]; layers.0.target.bias [4] [2 4 6 8]; layers.0.target.weight [1 4] [1 2 3 4]"},
+		{"exported", model.Spec{Kind: "sage", Dims: []int{2, 1}}, []safetensors.Tensor{tensor("weights.layers_0_bias", 1), tensor("weights.layers_0_self_weight", 2, 1), tensor("weights.layers_0_weight", 2, 1)}, true,
+			"layers.0.bias [1] [1]; layers.0.self.weight [2 1] [1 2]; layers.0.weight [2 1] [1 2]"},
 		{"siafu's own", gcn, []safetensors.Tensor{tensor("layers.0.weight", 3, 2)}, false, "layers.0.weight [3 2] [1 2 3 4 5 6]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -80,10 +82,20 @@ func TestWeights(t *testing.T) {
 		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("conv2.lin.weight", 2, 3), tensor("bn1.weight", 2), tensor("bn1.bias", 2)}, `the normalisations ["bn1"], the network has none with weights; train with --norm batch or --norm layer`},
 		{gcn, []safetensors.Tensor{tensor("act.weight", 1)}, `the learned slopes ["act"], the network has none; train with --activation prelu`},
 		{normed, []safetensors.Tensor{tensor("bn1.weight", 2), tensor("bn1.bias", 2), tensor("bn2.weight", 2), tensor("bn2.bias", 2)}, `the normalisations ["bn1" "bn2"], the network has 1`},
+		{gcn, []safetensors.Tensor{tensor("weights.layers_0_weight", 3, 2), tensor("head.weight", 2, 2)}, `tensor "head.weight" is no weight of an exported gcn; use the network that was exported`},
 		{gin, []safetensors.Tensor{tensor("conv1.eps", 1)}, `"conv1.eps" is [1], and siafu's is always 0`},
 	} {
 		if _, err := Weights("x.pt", c.list, c.spec, false); fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}
+
+// TestKnows: the script has every network, and a new one is refused until it has that.
+func TestKnows(t *testing.T) {
+	for _, kind := range append(model.Kinds(), "example") {
+		if Knows(kind) != (layers[kind] != nil || kind == "sign") {
+			t.Errorf("%s is known: %t", kind, Knows(kind))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 
 	"siafu/ranks/runfolder"
 )
@@ -39,14 +40,17 @@ func columns(runs []*Run) []column {
 	score, axis := scoreOf(runs)
 	list := []column{
 		{name: "epochs", scale: 1, of: func(r *Run) float64 { return float64(len(r.Epochs)) }},
-		ended("test "+score, 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }).drawn("Test "+long(score)+" at the best validation", axis),
-		{name: "best val " + score, decimals: 4, scale: 1, of: bestVal},
+		ended("test "+score, 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }).drawn("Test "+long(score)+" of the saved weights", axis),
+		{name: "val " + score, decimals: 4, scale: 1, of: validation},
 		ended("majority", 4, 1, func(s *runfolder.Summary) float64 { return s.MajorityTestAcc }),
 		column{name: "s/epoch", decimals: 4, scale: 1, of: perEpoch}.drawn("Time of an epoch (median)", "s"),
 		ended("seconds", 1, 1, func(s *runfolder.Summary) float64 { return s.TotalSeconds }).drawn("Time of the run", "s"),
 		ended("peak MiB", 0, mib, func(s *runfolder.Summary) float64 { return float64(s.PeakRSSBytes) }).drawn("Memory of the largest rank", "MiB"),
 		ended("ghost MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesRaw) }),
 		ended("sent MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesSent) }).drawn("Ghost rows sent", "MiB"),
+	}
+	for _, name := range slices.Backward(optimised(runs)) {
+		list = slices.Insert(list, 3, testMetric(name))
 	}
 	for _, r := range runs {
 		if r.Summary != nil && r.Summary.CostUSD > 0 {
@@ -63,6 +67,45 @@ var costs = []column{
 	ended("lambda USD", 6, 1, func(s *runfolder.Summary) float64 { return s.LambdaUSD }),
 	ended("USD", 6, 1, func(s *runfolder.Summary) float64 { return s.CostUSD }).drawn("Cost", "US dollars"),
 	ended("value", 6, 1, func(s *runfolder.Summary) float64 { return s.Value }),
+}
+
+// optimised are the metrics that tell more than the score about what runs were trained
+// for: the one that chose their weights, and balanced accuracy where the loss did or
+// classes had weights.
+func optimised(runs []*Run) (names []string) {
+	for _, r := range runs {
+		s := r.Summary
+		if s == nil || s.Metrics == nil || s.Metrics.Test == nil {
+			continue
+		}
+		name := s.Monitor
+		if s.Metrics.Test.Value(name) == nil || name == s.Metric {
+			name = "balanced_accuracy"
+		}
+		if (!choosesByScore(s) || weighs(s)) && s.Metrics.Test.Value(name) != nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// choosesByScore tells whether the score of the lines chose a run's weights. Summaries of
+// older versions do not say.
+func choosesByScore(s *runfolder.Summary) bool {
+	return slices.Contains([]string{"", "accuracy", s.Metric}, s.Monitor)
+}
+
+// weighs tells whether classes had weights in a run's loss.
+func weighs(s *runfolder.Summary) bool { return s.ClassWeights != "" && s.ClassWeights != "off" }
+
+// testMetric is the column of a metric of the test vertices.
+func testMetric(name string) column {
+	return ended("test "+name, 4, 1, func(s *runfolder.Summary) float64 {
+		if s.Metrics == nil || s.Metrics.Test == nil || s.Metrics.Test.Value(name) == nil {
+			return math.NaN()
+		}
+		return *s.Metrics.Test.Value(name)
+	})
 }
 
 // scoreOf is the metric that runs are compared by, in short, and what its axis is called:
@@ -92,18 +135,18 @@ func long(score string) string {
 	return score
 }
 
-// bestVal is the best validation accuracy so far.
-func bestVal(r *Run) float64 {
-	best := math.NaN()
+// validation is the validation score of the epoch that the row's test score is of: the
+// epoch of the saved weights. Of a run that has not ended it is the newest one.
+func validation(r *Run) float64 {
 	if r.Summary != nil {
-		best = r.Summary.BestValAcc
+		return r.Summary.BestValAcc
 	}
-	for _, e := range r.Epochs {
-		if e.ValAcc != nil && !(*e.ValAcc <= best) {
-			best = *e.ValAcc
+	for _, e := range slices.Backward(r.Epochs) {
+		if e.ValAcc != nil {
+			return *e.ValAcc
 		}
 	}
-	return best
+	return math.NaN()
 }
 
 // perEpoch is the median of the seconds of an epoch.

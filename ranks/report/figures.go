@@ -21,6 +21,12 @@ type metric struct {
 var metrics = []metric{
 	{"loss", "Training loss", "mean cross entropy", func(e *runfolder.Epoch) *float64 { return &e.Loss }},
 	{"val-loss", "Validation loss", "mean cross entropy", func(e *runfolder.Epoch) *float64 { return e.ValLoss }},
+	{"val-metric", "Monitored validation metric", "value", func(e *runfolder.Epoch) *float64 {
+		for _, value := range e.ValMetrics {
+			return &value // the only one
+		}
+		return nil
+	}},
 	{"train-acc", "Training accuracy", "fraction right", func(e *runfolder.Epoch) *float64 { return e.TrainAcc }},
 	{"val-acc", "Validation accuracy", "fraction right", func(e *runfolder.Epoch) *float64 { return e.ValAcc }},
 	{"test-acc", "Test accuracy", "fraction right", func(e *runfolder.Epoch) *float64 { return e.TestAcc }},

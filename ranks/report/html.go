@@ -46,6 +46,7 @@ func (t *table) page(runs []*Run, failed error) *page.Page {
 	if unfinished := unfinished(runs); len(unfinished.Rows) > 0 {
 		p.Parts = append(p.Parts, page.Part{Title: "Runs that have not ended", Table: unfinished})
 	}
+	p.Parts = append(p.Parts, classParts(runs)...)
 	curves, bars := t.figures()
 	p.Parts = append(p.Parts, page.Part{Title: "Curves", Text: t.explain(), Figures: drawn(curves)}, page.Part{Title: "Bars", Figures: drawn(bars)})
 	if lanes := timelines(runs); len(lanes) > 0 {
@@ -113,7 +114,7 @@ func problems(failed error) []string {
 
 // unfinished are the runs without a summary, and how far they are.
 func unfinished(runs []*Run) *page.Table {
-	t := &page.Table{Head: []string{"run", "epochs", "of", "best val acc", "last written"}}
+	t := &page.Table{Head: []string{"run", "epochs", "of", "val acc", "last written"}}
 	for _, r := range runs {
 		if r.Summary != nil {
 			continue
@@ -122,8 +123,8 @@ func unfinished(runs []*Run) *page.Table {
 		if n := len(r.Epochs); n > 0 && !r.Epochs[n-1].Time.IsZero() {
 			at = r.Epochs[n-1].Time.UTC().Format(time.DateTime)
 		}
-		best := plusMinus(column{decimals: 4}, numbersOf(column{scale: 1, of: bestVal}, []*Run{r}))
-		t.Rows = append(t.Rows, []string{r.Dir, strconv.Itoa(len(r.Epochs)), cmp.Or(r.Settings["epochs"], "-"), best, at})
+		newest := plusMinus(column{decimals: 4}, numbersOf(column{scale: 1, of: validation}, []*Run{r}))
+		t.Rows = append(t.Rows, []string{r.Dir, strconv.Itoa(len(r.Epochs)), cmp.Or(r.Settings["epochs"], "-"), newest, at})
 	}
 	return t
 }

@@ -74,7 +74,7 @@ func words(text string) string {
 func TestFolderOfRuns(t *testing.T) {
 	dir := grid(t)
 	text := words(said(t, Options{Runs: []string{dir}}))
-	head := "run dataset model layers hidden ranks servers codec seed epochs test acc best val acc majority s/epoch seconds peak MiB ghost MiB sent MiB state"
+	head := "run dataset model layers hidden ranks servers codec seed epochs test acc val acc majority s/epoch seconds peak MiB ghost MiB sent MiB state"
 	line := filepath.Join(dir, "sweep", "int4-2") + " g gcn 2 16 4 1 int4 2 2 0.6400 0.2500 0.0000 0.5000 2.0 1 2.0 1.0 epochs"
 	if !strings.HasPrefix(text, head+"\n") || !strings.Contains(text, line) || strings.Count(text, "\n") != 4 {
 		t.Error(text)
@@ -114,6 +114,35 @@ func TestForms(t *testing.T) {
 	if err := json.Unmarshal([]byte(said(t, Options{Runs: []string{dir}, JSON: true})), &list); err != nil || len(list) != 4 ||
 		list[0]["codec"] != "int4" || list[0]["test acc"] != 0.6 {
 		t.Errorf("%v: %v", err, list)
+	}
+}
+
+// Test and validation accuracy of a row are those of one epoch, also where another epoch
+// had a higher validation accuracy (--monitor loss).
+func TestScoresOfOneEpoch(t *testing.T) {
+	run := lay(t, filepath.Join(t.TempDir(), "run"), "patience-on = \"loss\"", 0.5)
+	lines := "{\"epoch\":1,\"val_acc\":0.25,\"test_acc\":0.5}\n{\"epoch\":2,\"val_acc\":0.75,\"test_acc\":0.1}\n"
+	if err := os.WriteFile(filepath.Join(run, "metrics.jsonl"), []byte(lines), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var rows []map[string]any
+	if err := json.Unmarshal([]byte(said(t, Options{Runs: []string{run}, JSON: true})), &rows); err != nil || len(rows) != 1 ||
+		rows[0]["test acc"] != 0.5 || rows[0]["val acc"] != 0.25 {
+		t.Errorf("%v: %v", err, rows)
+	}
+	os.Remove(filepath.Join(run, "summary.json"))
+	if text := words(said(t, Options{Runs: []string{run}})); !strings.Contains(text, " 2 - 0.7500 - ") {
+		t.Errorf("the newest validation accuracy is missing: %s", text)
+	}
+}
+
+// A setting that has another name since then is one column.
+func TestRenamedSetting(t *testing.T) {
+	dir := t.TempDir()
+	lay(t, filepath.Join(dir, "old"), "patience-on = \"loss\"", 0.5)
+	lay(t, filepath.Join(dir, "new"), "monitor = \"both\"", 0.5)
+	if text := words(said(t, Options{Runs: []string{dir}})); !strings.Contains(text, " servers monitor epochs ") || !strings.Contains(text, "/old g gcn 2 16 4 1 loss 2 ") {
+		t.Error(text)
 	}
 }
 

@@ -144,6 +144,10 @@ func settings(path string) (s map[string]string, trace string, err error) {
 			s[name] = fmt.Sprint(v)
 		}
 	}
+	if v, ok := s["patience-on"]; ok { // as runs of older versions call it
+		s["monitor"] = v
+		delete(s, "patience-on")
+	}
 	if s["servers"] == undecided {
 		s["servers"] = auto
 	}

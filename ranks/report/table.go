@@ -339,8 +339,8 @@ func sentence(r *Run) string {
 		return fmt.Sprintf("%s has not ended: %d epochs are done; siafu status says more", r.Dir, len(r.Epochs))
 	}
 	model := filepath.Join(r.Dir, "model.safetensors")
-	line := fmt.Sprintf("%s on %s answers %.1f %% of the test vertices right (always the most frequent class: %.1f %%); model in %s",
-		s.Model, s.Dataset, 100*s.TestAccAtBestVal, 100*s.MajorityTestAcc, model)
+	line := fmt.Sprintf("%s on %s answers %.1f %% of the test vertices right (always the most frequent class: %.1f %%%s); model in %s",
+		s.Model, s.Dataset, 100*s.TestAccAtBestVal, 100*s.MajorityTestAcc, besideAccuracy(s), model)
 	if score, _ := scoreOf([]*Run{r}); score != "acc" {
 		line = fmt.Sprintf("%s on %s has a test %s of %.4f; model in %s", s.Model, s.Dataset, score, s.TestAccAtBestVal, model)
 	}
@@ -354,4 +354,18 @@ func sentence(r *Run) string {
 		line += ", predictions in " + dir
 	}
 	return line
+}
+
+// besideAccuracy says what else there is to know of a run that did not optimise accuracy.
+func besideAccuracy(s *runfolder.Summary) (text string) {
+	if m := s.Metrics; m != nil && m.Test != nil && m.Test.BalancedAccuracy != nil && (!choosesByScore(s) || weighs(s)) {
+		text += fmt.Sprintf("; balanced accuracy: %.1f %%", 100**m.Test.BalancedAccuracy)
+	}
+	if !choosesByScore(s) {
+		text += "; weights chosen by --monitor " + s.Monitor
+	}
+	if weighs(s) {
+		text += "; trained with --class-weights " + s.ClassWeights
+	}
+	return text
 }

@@ -66,6 +66,9 @@ func scalars(e *Epoch) []tensorboard.Scalar {
 	add("accuracy/train", e.TrainAcc)
 	add("accuracy/val", e.ValAcc)
 	add("accuracy/test", e.TestAcc)
+	for name, value := range e.ValMetrics { // at most one
+		add(name+"/val", &value)
+	}
 	for _, task := range slices.Sorted(maps.Keys(e.TaskSeconds)) {
 		seconds := e.TaskSeconds[task]
 		add("task_seconds/"+task, &seconds)

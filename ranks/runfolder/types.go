@@ -1,32 +1,6 @@
 package runfolder
 
-import (
-	"time"
-
-	"siafu/graph"
-	"siafu/kernels/objective"
-)
-
-// Scores are the metrics of the vertices of each split; null where that is empty.
-type Scores struct {
-	Train *objective.Metrics `json:"train"`
-	Val   *objective.Metrics `json:"val"`
-	Test  *objective.Metrics `json:"test"`
-}
-
-// NewScores are those of the split values, nil where there are none.
-func NewScores(of []objective.Metrics) *Scores {
-	if of == nil {
-		return nil
-	}
-	whole := func(m *objective.Metrics) *objective.Metrics {
-		if m.Vertices+m.Links == 0 {
-			return nil
-		}
-		return m
-	}
-	return &Scores{whole(&of[graph.SplitTrain]), whole(&of[graph.SplitVal]), whole(&of[graph.SplitTest])}
-}
+import "time"
 
 // Epoch is a line of metrics.jsonl. Loss and accuracies are those of the
 // weights that the epoch started from; accuracies, or what Metric names, are fractions, and absent in
@@ -39,15 +13,16 @@ type Epoch struct {
 	TrainAcc          *float64           `json:"train_acc,omitempty"`
 	ValAcc            *float64           `json:"val_acc,omitempty"`
 	TestAcc           *float64           `json:"test_acc,omitempty"`
-	Metric            string             `json:"metric,omitempty"`  // what accuracies are where they are none: micro_f1, r2, roc_auc
-	Codec             string             `json:"codec,omitempty"`   // that was being tried or had been chosen, where the choice is automatic
-	Refresh           string             `json:"refresh,omitempty"` // always or never, where the choice is automatic
-	Seconds           float64            `json:"seconds"`           // without evaluation
-	Time              time.Time          `json:"time,omitzero"`     // when the line was written
-	Elapsed           float64            `json:"elapsed"`           // seconds of the run up to then, its parts before a checkpoint included
-	EvalSeconds       float64            `json:"eval_seconds"`      // of a separate forward pass, and of measurements
-	TaskSeconds       map[string]float64 `json:"task_seconds"`      // by task, the mean over a rank's workers, the slowest rank's
-	WaitSeconds       float64            `json:"wait_seconds"`      // without a task, waiting for others; the same
+	ValMetrics        map[string]float64 `json:"val_metrics,omitempty"` // the metric that --monitor names, over the validation vertices
+	Metric            string             `json:"metric,omitempty"`      // what accuracies are where they are none: micro_f1, r2, roc_auc
+	Codec             string             `json:"codec,omitempty"`       // that was being tried or had been chosen, where the choice is automatic
+	Refresh           string             `json:"refresh,omitempty"`     // always or never, where the choice is automatic
+	Seconds           float64            `json:"seconds"`               // without evaluation
+	Time              time.Time          `json:"time,omitzero"`         // when the line was written
+	Elapsed           float64            `json:"elapsed"`               // seconds of the run up to then, its parts before a checkpoint included
+	EvalSeconds       float64            `json:"eval_seconds"`          // of a separate forward pass, and of measurements
+	TaskSeconds       map[string]float64 `json:"task_seconds"`          // by task, the mean over a rank's workers, the slowest rank's
+	WaitSeconds       float64            `json:"wait_seconds"`          // without a task, waiting for others; the same
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
 	PairBytes         int64              `json:"pair_bytes,omitempty"`     // of link prediction, for the ends of pairs
@@ -180,7 +155,9 @@ type Summary struct {
 	BestEpoch          int     `json:"best_epoch"` // whose starting weights were best; Epochs+1: the last weights; 0: the run diverged before any were evaluated
 	BestValAcc         float64 `json:"best_val_acc"`
 	TestAccAtBestVal   float64 `json:"test_acc_at_best_val"`
-	MajorityTestAcc    float64 `json:"majority_test_acc"` // of the most frequent training class
+	Monitor            string  `json:"monitor"`                 // what has chosen the best weights: --monitor
+	ClassWeights       string  `json:"class_weights,omitempty"` // --class-weights
+	MajorityTestAcc    float64 `json:"majority_test_acc"`       // of the most frequent training class
 	Task               string  `json:"trained_for"`
 	Metric             string  `json:"metric"`            // what the numbers above called acc are: accuracy; micro_f1 with multilabel; r2 with regression
 	Metrics            *Scores `json:"metrics,omitempty"` // of the best weights; absent where a run could not find them (--tensor lambda)

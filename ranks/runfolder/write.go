@@ -1,10 +1,12 @@
 package runfolder
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/BurntSushi/toml"
@@ -64,6 +66,9 @@ func readSummary(dir string) (*Summary, error) {
 	if err := json.Unmarshal(text, s); err != nil {
 		return nil, fault.New(fault.Data, op, path, "%v", err).Then("train again")
 	}
+	if !s.Metrics.isConsistent() {
+		return nil, fault.New(fault.Data, op, path, "per_class has other classes than the %d of \"classes\"", len(s.Metrics.Classes)).Then("train again")
+	}
 	return s, nil
 }
 
@@ -90,10 +95,30 @@ func (f *Folder) WriteConfig(v any) error {
 
 // WriteSummary writes summary.json.
 func (f *Folder) WriteSummary(s Summary) error {
-	return f.whole(summaryFile, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(s)
+	text, err := JSON(s)
+	if err != nil {
+		return err
+	}
+	return f.whole(summaryFile, func(w io.Writer) error { _, err := w.Write(text); return err })
+}
+
+// JSON is a value as indented JSON, with each list of numbers on one line.
+func JSON(v any) ([]byte, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, fault.New(fault.Runtime, op, "", "%v", err).Then("report this as a bug")
+	}
+	return append(onOneLine(text), '\n'), nil
+}
+
+// numberList matches an indented list of numbers. No string has a line feed.
+var numberList = regexp.MustCompile(`\[\n[-+.eE\d,\s]*\]`)
+
+// onOneLine puts each list of numbers of indented JSON on one line.
+func onOneLine(text []byte) []byte {
+	return numberList.ReplaceAllFunc(text, func(list []byte) []byte {
+		joined := bytes.Join(bytes.Fields(list), []byte(" "))
+		return bytes.ReplaceAll(bytes.ReplaceAll(joined, []byte("[ "), []byte("[")), []byte(" ]"), []byte("]"))
 	})
 }
 

@@ -1,5 +1,5 @@
 // Package stopping is when training ends, and with which weights: after patience
-// with the validation accuracy or loss, at a target accuracy, and where the
+// with the validation accuracy, loss or metric, at a target accuracy, and where the
 // weights give no numbers any more.
 //
 // A History sees the line of each evaluated epoch and its weights, in their

@@ -3,6 +3,7 @@ package stopping
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
@@ -19,7 +20,8 @@ const (
 	BySwitch     = "switch-to-sync" // bounded asynchrony ends, and the run goes on in step
 )
 
-// What Rule.Patience is with.
+// Values of Rule.Monitor beside names of metrics. OnAccuracy stands for the score that the
+// lines call acc, which other tasks have in its place.
 const (
 	OnAccuracy = "accuracy"
 	OnLoss     = "loss"
@@ -29,10 +31,10 @@ const (
 
 // Rule is when a run stops by itself, and which weights are its best.
 type Rule struct {
-	Patience   int     // epochs without a better line, 0: without end
-	PatienceOn string  // accuracy, loss, both or penalised
-	Target     float64 // accuracy on the validation vertices, 0: none
-	Within     float64 // so far below Target a run in bounded asynchrony goes on in step, 0: never
+	Patience int     // epochs without a better line, 0: without end
+	Monitor  string  // what makes a line better: OnAccuracy, …, or a metric of its ValMetrics
+	Target   float64 // accuracy on the validation vertices, 0: none
+	Within   float64 // so far below Target a run in bounded asynchrony goes on in step, 0: never
 	// Penalty is that on the weights, which with OnPenalty is added to the validation loss.
 	Penalty   func(weights []float32) float64
 	Validated bool // there are validation vertices; else the last weights are the best, and patience has no end
@@ -63,10 +65,17 @@ type History struct {
 // accuracy, has no least value.
 type Record struct {
 	acc, loss float64
+	metric    float64 // that is monitored, negative where lower is better
 	epoch     int
 }
 
-var unset = Record{acc: -math.MaxFloat64, loss: math.Inf(1)}
+var unset = Record{acc: -math.MaxFloat64, loss: math.Inf(1), metric: math.Inf(-1)}
+
+// IsMetric tells whether what is monitored is a metric of predictions, which evaluations
+// compute only then.
+func IsMetric(monitor string) bool {
+	return !slices.Contains([]string{"", OnAccuracy, OnLoss, OnBoth, OnPenalty}, monitor)
+}
 
 // New is the history of a network's weights before its first line.
 func New(rule Rule, params []model.Param) *History {
@@ -77,7 +86,7 @@ func New(rule Rule, params []model.Param) *History {
 // without a record is older than those, and has the best line only.
 func (h *History) Resume(best []float32, bestLine, last runfolder.Epoch, record *checkpoint.Record) {
 	h.Best, h.BestLine, h.Last = best, bestLine, last
-	h.Record = recalled(record, bestLine)
+	h.Record = h.recalled(record, bestLine)
 }
 
 // Ended tells whether the run has come to its end.
@@ -87,8 +96,21 @@ func (h *History) Ended() bool { return h.StoppedBy != GoesOn }
 func (h *History) Wait(epoch int) { h.StoppedBy, h.Record.epoch = GoesOn, epoch }
 
 // recordOf is that of a single line.
-func recordOf(line runfolder.Epoch) Record {
-	return Record{*line.ValAcc, lossOf(line), line.Epoch}
+func (r *Rule) recordOf(line runfolder.Epoch) Record {
+	return Record{*line.ValAcc, lossOf(line), r.metricOf(line), line.Epoch}
+}
+
+// metricOf is the monitored metric of a line; below all others where the line does not have
+// it, as one of a run that monitored something else before it was resumed.
+func (r *Rule) metricOf(line runfolder.Epoch) float64 {
+	value, ok := line.ValMetrics[r.Monitor]
+	switch {
+	case !ok:
+		return math.Inf(-1)
+	case r.Monitor == "mse", r.Monitor == "mae":
+		return -value
+	}
+	return value
 }
 
 // lossOf is the validation loss of a line, infinite where it is not known.
@@ -110,11 +132,13 @@ func (r *Rule) compare(now, before Record) (anew, best bool) {
 	switch {
 	case !r.Validated:
 		return true, true
-	case r.PatienceOn == OnLoss, r.PatienceOn == OnPenalty:
+	case r.Monitor == OnLoss, r.Monitor == OnPenalty:
 		anew = now.loss < before.loss
-	case r.PatienceOn == OnBoth:
+	case r.Monitor == OnBoth:
 		accurate, sure := now.acc >= before.acc, now.loss <= before.loss
 		return accurate || sure, accurate && sure
+	case IsMetric(r.Monitor):
+		anew = now.metric > before.metric
 	default:
 		anew = now.acc > before.acc
 	}
@@ -124,8 +148,8 @@ func (r *Rule) compare(now, before Record) (anew, best bool) {
 // Observe takes the line of an evaluated epoch and the weights that it speaks
 // of, and tells why the run should end, if it should.
 func (h *History) Observe(line runfolder.Epoch, weights []float32) (why string) {
-	now := recordOf(line)
-	if h.PatienceOn == OnPenalty {
+	now := h.recordOf(line)
+	if h.Monitor == OnPenalty {
 		now.loss += h.Penalty(weights)
 	}
 	anew, best := h.compare(now, h.Record)
@@ -134,6 +158,7 @@ func (h *History) Observe(line runfolder.Epoch, weights []float32) (why string) 
 	}
 	h.Last = line
 	h.Record.acc, h.Record.loss = max(h.Record.acc, now.acc), min(h.Record.loss, now.loss)
+	h.Record.metric = max(h.Record.metric, now.metric)
 	if anew {
 		h.Record.epoch = line.Epoch
 	}
@@ -212,11 +237,11 @@ func (r Record) Saved() *checkpoint.Record {
 	return s
 }
 
-// recalled is Saved backwards. A checkpoint without a record is older than
-// those, and has the best line only.
-func recalled(s *checkpoint.Record, best runfolder.Epoch) Record {
+// recalled is the record that was saved. A checkpoint without one is older than records, and
+// has the best line only. The best line also has the best metric.
+func (r *Rule) recalled(s *checkpoint.Record, best runfolder.Epoch) Record {
 	if s == nil {
-		return recordOf(best)
+		return r.recordOf(best)
 	}
-	return recordOf(runfolder.Epoch{Epoch: s.Epoch, ValAcc: &s.ValAcc, ValLoss: s.ValLoss})
+	return Record{s.ValAcc, lossOf(runfolder.Epoch{ValLoss: s.ValLoss}), r.metricOf(best), s.Epoch}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"siafu/kernels/model"
+	"siafu/ranks/checkpoint"
 	"siafu/ranks/runfolder"
 )
 
@@ -40,17 +41,17 @@ func TestStoppingRule(t *testing.T) {
 		{"nothing asked for", Rule{Validated: true}, rise, 0, GoesOn, 5},
 		{"patience in vain", Rule{Validated: true, Patience: 2}, rise, 0, GoesOn, 5},
 		{"patience at an end", Rule{Validated: true, Patience: 2}, flat, 3, ByPatience, 1},
-		{"accuracy alone", Rule{Validated: true, Patience: 2, PatienceOn: OnAccuracy}, apart, 3, ByPatience, 1},
-		{"loss alone", Rule{Validated: true, Patience: 2, PatienceOn: OnLoss}, apart, 0, GoesOn, 5},
-		{"loss that stays", Rule{Validated: true, Patience: 2, PatienceOn: OnLoss}, flat, 3, ByPatience, 1},
-		{"both: as good as ever is enough", Rule{Validated: true, Patience: 2, PatienceOn: OnBoth}, flat, 0, GoesOn, 5},
-		{"both: one of them is", Rule{Validated: true, Patience: 2, PatienceOn: OnBoth}, apart, 0, GoesOn, 1},
-		{"both: neither", Rule{Validated: true, Patience: 2, PatienceOn: OnBoth},
+		{"accuracy alone", Rule{Validated: true, Patience: 2, Monitor: OnAccuracy}, apart, 3, ByPatience, 1},
+		{"loss alone", Rule{Validated: true, Patience: 2, Monitor: OnLoss}, apart, 0, GoesOn, 5},
+		{"loss that stays", Rule{Validated: true, Patience: 2, Monitor: OnLoss}, flat, 3, ByPatience, 1},
+		{"both: as good as ever is enough", Rule{Validated: true, Patience: 2, Monitor: OnBoth}, flat, 0, GoesOn, 5},
+		{"both: one of them is", Rule{Validated: true, Patience: 2, Monitor: OnBoth}, apart, 0, GoesOn, 1},
+		{"both: neither", Rule{Validated: true, Patience: 2, Monitor: OnBoth},
 			[]point{{.5, 5}, {.4, 6}, {.4, 6}, {.4, 6}}, 3, ByPatience, 1},
-		{"both: measures are best in different epochs", Rule{Validated: true, Patience: 2, PatienceOn: OnBoth},
+		{"both: measures are best in different epochs", Rule{Validated: true, Patience: 2, Monitor: OnBoth},
 			[]point{{.5, 5}, {.6, 6}, {.5, 4}, {.5, 5}, {.6, 4}, {.1, 9}, {.1, 9}}, 7, ByPatience, 5},
 		{"nothing is validated", Rule{Patience: 2}, []point{{0, nan}, {0, nan}, {0, nan}, {0, nan}}, 0, GoesOn, 4},
-		{"nothing is validated, on loss", Rule{Patience: 2, PatienceOn: OnLoss}, []point{{0, nan}, {0, nan}, {0, nan}, {0, nan}}, 0, GoesOn, 4},
+		{"nothing is validated, on loss", Rule{Patience: 2, Monitor: OnLoss}, []point{{0, nan}, {0, nan}, {0, nan}, {0, nan}}, 0, GoesOn, 4},
 		{"target", Rule{Validated: true, Target: .4}, rise, 4, ByTarget, 4},
 		{"target and patience at once", Rule{Validated: true, Target: .5, Patience: 1}, flat, 1, ByTarget, 1},
 		{"near the target", Rule{Validated: true, Target: .5, Within: .2}, rise, 3, BySwitch, 3},
@@ -98,7 +99,7 @@ func TestPatienceOnPenalisedLoss(t *testing.T) {
 		{"the penalty ends it", -1, 2, OnPenalty, 4, 1},
 		{"they outweigh each other", 1, -1, OnPenalty, 4, 1},
 	} {
-		rule := Rule{Validated: true, Patience: 3, PatienceOn: tc.on, Penalty: func(w []float32) float64 { return 20 + tc.penalty*float64(w[0]) }}
+		rule := Rule{Validated: true, Patience: 3, Monitor: tc.on, Penalty: func(w []float32) float64 { return 20 + tc.penalty*float64(w[0]) }}
 		h, epoch := begun(rule), 0
 		for e := 1; e <= 6 && epoch == 0; e++ {
 			if h.Observe(evaluated(e, .5, 20+tc.loss*float64(e)), []float32{float32(e)}) == ByPatience {
@@ -108,6 +109,28 @@ func TestPatienceOnPenalisedLoss(t *testing.T) {
 		}
 		if epoch != tc.epoch || h.BestLine.Epoch != tc.best || h.Best[0] != float32(tc.best) {
 			t.Errorf("%s: ended by epoch %d, best %d; want %d, %d", tc.name, epoch, h.BestLine.Epoch, tc.epoch, tc.best)
+		}
+	}
+}
+
+// With a metric the best line is that of its highest value, or the lowest of an error, and
+// patience counts from it. A checkpoint changes nothing, and one of a run that monitored
+// something else has no value to compare with.
+func TestMonitoredMetric(t *testing.T) {
+	values := []float64{.3, .1, .4, .4, .2, .4, .5}
+	for metric, want := range map[string][2]int{"macro_f1": {6, 3}, "mse": {5, 2}} { // end and best
+		h, end := begun(Rule{Validated: true, Patience: 3, Monitor: metric}), 0
+		h.Resume([]float32{0}, evaluated(0, .9, 1), runfolder.Epoch{}, &checkpoint.Record{ValAcc: .9})
+		for e := 1; end == 0; e++ {
+			line := evaluated(e, .5, float64(e))
+			line.ValMetrics = map[string]float64{metric: values[e-1]}
+			if h.Observe(line, []float32{float32(e)}) == ByPatience {
+				end = e
+			}
+			h.Resume(h.Best, h.BestLine, h.Last, h.Record.Saved())
+		}
+		if end != want[0] || h.BestLine.Epoch != want[1] || h.Best[0] != float32(want[1]) {
+			t.Errorf("%s: ended by epoch %d, best %d; want %v", metric, end, h.BestLine.Epoch, want)
 		}
 	}
 }
@@ -151,7 +174,7 @@ func TestPatienceOnBothIsThatOfGAT(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		patience := 1 + rng.IntN(6)
-		h := begun(Rule{Validated: true, Patience: patience, PatienceOn: OnBoth})
+		h := begun(Rule{Validated: true, Patience: patience, Monitor: OnBoth})
 		vaccMx, vlssMn, currStep, saved := 0.0, math.Inf(1), 0, 0
 		for epoch := 1; epoch < 200; epoch++ {
 			acc, loss := float64(rng.IntN(8))/8, float64(1+rng.IntN(8))

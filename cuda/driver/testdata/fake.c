@@ -6,6 +6,7 @@
 //	FAKE_FAIL   CALL=CODE, what a call answers
 //	FAKE_COUNT  how many devices there are, 1 where it is not set
 //	FAKE_MAJOR  their compute capability, 8 where it is not set
+//	FAKE_PARAMETERS  sizes of a kernel's parameters, as 4,8, for launches with a list of them
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,6 +55,7 @@ CUresult cuDeviceGetCount(int *count) { CALL(cuDeviceGetCount, ""); *count = num
 CUresult cuDeviceGet(CUdevice *device, int ordinal) { CALL(cuDeviceGet, " %d", ordinal); *device = 40 + ordinal; return ordinal < number("FAKE_COUNT", 1) ? 0 : 101; }
 CUresult cuDeviceGetName(char *name, int length, CUdevice device) { CALL(cuDeviceGetName, " %d", device); snprintf(name, length, "Fake %d", device); return 0; }
 CUresult cuDeviceGetUuid_v2(CUuuid *id, CUdevice device) { CALL(cuDeviceGetUuid_v2, ""); memset(id, device, sizeof *id); return 0; }
+CUresult cuDeviceGetUuid(CUuuid *id, CUdevice device) { return cuDeviceGetUuid_v2(id, device); } // of gorgonia.org/cu
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device) {
 	CALL(cuDeviceGetAttribute, " %d", which);
 	*value = which == 75 ? number("FAKE_MAJOR", 8) : 1000 + which;
@@ -63,6 +65,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) { CALL(cuDeviceTota
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) { CALL(cuDevicePrimaryCtxRetain, " %d", device); *context = the_context; return 0; }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { CALL(cuDevicePrimaryCtxRelease_v2, " %d", device); return 0; }
 CUresult cuCtxSetCurrent(CUcontext context) { current = context; return 0; }
+CUresult cuCtxGetCurrent(CUcontext *context) { *context = current; return 0; }
 CUresult cuCtxSynchronize(void) { IN_CONTEXT(); CALL(cuCtxSynchronize, ""); return 0; }
 CUresult cuMemGetInfo_v2(size_t *unused, size_t *total) { IN_CONTEXT(); CALL(cuMemGetInfo_v2, ""); *unused = 3ull << 30; *total = 5ull << 30; return 0; }
 CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) {
@@ -112,7 +115,15 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned int gy, u
 		unsigned int bz, unsigned int shared, CUstream stream, void **parameters, void **extra) {
 	char bytes[256] = "";
 	IN_CONTEXT();
-	if (function != (CUfunction)0x3000 || stream != (CUstream)0x5000 || parameters) return 400;
+	if (function != (CUfunction)0x3000 || stream != (CUstream)0x5000 || parameters && extra) return 400;
+	const char *sizes = parameters ? getenv("FAKE_PARAMETERS") : NULL;
+	for (size_t at = 0, i = 0; sizes && *sizes; i++) { // each at its natural alignment
+		char *end;
+		size_t size = strtoul(sizes, &end, 10), start = (at + size - 1) / size * size;
+		while (at < start) sprintf(bytes + 2 * at++, "00");
+		for (size_t k = 0; k < size; k++) sprintf(bytes + 2 * at++, "%02x", ((unsigned char *)parameters[i])[k]);
+		sizes = *end ? end + 1 : end;
+	}
 	if (extra) {
 		if (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4]) return 1;
 		for (size_t i = 0; i < *(size_t *)extra[3] && i < 100; i++)

@@ -13,14 +13,13 @@ import (
 	"siafu/ranks/host/hosttest"
 )
 
-// Build makes the executable of the function, as "make function" does, but with the
-// paths of files in it, as in all else that is compiled for tests. Tests share it.
+// Build makes the executable of the function, as "make function" does. Tests share it.
 func Build(t testing.TB) string { return build(t, runtime.GOARCH) }
 
 func build(t testing.TB, arch string) string {
 	t.Helper()
 	return hosttest.Build(t, "bootstrap-"+arch, func(root, path string) *exec.Cmd {
-		return exec.Command("make", "--no-print-directory", "-C", root, "function", "LAMBDA_ARCH="+arch, "FUNCTION="+path, "TRIM=-buildvcs=false")
+		return exec.Command("make", "--no-print-directory", "-C", root, "function", "LAMBDA_ARCH="+arch, "FUNCTION="+path, "TRIM=-trimpath -buildvcs=false")
 	})
 }
 

@@ -63,7 +63,7 @@ func Build(t testing.TB, name string, how func(root, path string) *exec.Cmd) str
 func Go(t testing.TB, name, pkg, tags string) string {
 	t.Helper()
 	return Build(t, name, func(root, path string) *exec.Cmd {
-		cmd := exec.Command("go", "build", "-buildvcs=false", "-tags", tags, "-o", path, pkg)
+		cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-tags", tags, "-o", path, pkg)
 		cmd.Dir = root
 		return cmd
 	})

@@ -50,7 +50,7 @@ func TestMeasure(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := time.Since(start); d > 3*time.Second {
+			if d := time.Since(start); d > time.Minute {
 				t.Errorf("it took %v", d)
 			}
 			for r, table := range tables {

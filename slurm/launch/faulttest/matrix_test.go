@@ -93,15 +93,20 @@ func (p point) scene() scene {
 	return s.timed()
 }
 
+// Half of the fixed points, in which each kind of fault meets each other axis' values but
+// half of the moments, and a random one; with SIAFU_BIG=1 all of them and 40.
 func TestMatrix(t *testing.T) {
 	stage := newStage(t)
 	for _, p := range fixed() {
+		if !hosttest.Sampled(2, p[0], p[3]) {
+			continue
+		}
 		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
 			stage.play(t, p.scene())
 		})
 	}
-	more := 3
+	more := 1
 	if hosttest.Big() {
 		more = 40
 	}

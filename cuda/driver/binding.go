@@ -1,0 +1,38 @@
+package driver
+
+import (
+	"siafu/cuda/device"
+	"siafu/graph/fault"
+)
+
+// Binding is an implementation of List and Open.
+type Binding struct {
+	List func() ([]GPU, error)
+	Open func(n int) (device.Device, error)
+}
+
+// binding replaces the calls of this package, if it is not nil.
+var binding *Binding
+
+// Use replaces List and Open by those of b, whose host has no Libraries. Only an init
+// function may call it.
+func Use(b Binding) { binding = &b }
+
+// NoGPU is the fault of a driver that finds no GPU. cause may be nil.
+func NoGPU(cause error) error {
+	e := fault.New(fault.Config, "cuda", "", "the NVIDIA driver finds no GPU on this host")
+	e.Err = cause
+	return e.Then("see what nvidia-smi says and CUDA_VISIBLE_DEVICES holds, ask the batch system for one (sbatch --gres=gpu:1), or compute on the processor with --tensor cpu")
+}
+
+// leastMajor is the compute capability that the kernels are made for.
+const leastMajor = 7
+
+// Supported returns a Config fault if the kernels do not run on GPU n.
+func Supported(n int, p device.Properties) error {
+	if p.Major >= leastMajor {
+		return nil
+	}
+	return fault.New(fault.Config, "cuda", "", "GPU %d, a %s, has compute capability %d.%d, and kernels are made for %d.0 and later", n, p.Name, p.Major, p.Minor, leastMajor).
+		Then("choose another GPU with CUDA_VISIBLE_DEVICES, or compute on the processor with --tensor cpu")
+}

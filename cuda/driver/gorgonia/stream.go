@@ -1,0 +1,207 @@
+//go:build cu
+
+package gorgonia
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"siafu/cuda/device"
+)
+
+// stream implements device.Stream.
+type stream struct {
+	device *gpu
+	at     cu.Stream
+}
+
+// NewStream implements device.Device.
+func (d *gpu) NewStream() (device.Stream, error) {
+	s := &stream{device: d}
+	err := d.resources.Add(func() (any, error) {
+		return s, d.in("cuStreamCreate", func() (err error) {
+			s.at, err = cu.MakeStream(cu.NonBlocking)
+			return err
+		})
+	}, func() error { return d.in("cuStreamDestroy", s.at.Destroy) })
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// CopyIn implements device.Stream.
+func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
+	if len(src) == 0 {
+		return nil
+	}
+	return s.waited(s.BeginIn(dst, src))
+}
+
+// BeginIn implements device.Stream.
+func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
+	if len(src) == 0 {
+		return nil
+	}
+	return s.device.in("cuMemcpyHtoDAsync", func() error {
+		return cu.MemcpyHtoDAsync(cu.DevicePtr(dst), unsafe.Pointer(unsafe.SliceData(src)), int64(len(src)), s.at)
+	})
+}
+
+// CopyOut implements device.Stream.
+func (s *stream) CopyOut(dst []byte, src device.Ptr) error { return s.waited(s.BeginOut(dst, src)) }
+
+// BeginOut implements device.Stream.
+func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	return s.device.in("cuMemcpyDtoHAsync", func() error {
+		return cu.MemcpyDtoHAsync(unsafe.Pointer(unsafe.SliceData(dst)), cu.DevicePtr(src), int64(len(dst)), s.at)
+	})
+}
+
+// waited returns err, or the error of the work queued so far.
+func (s *stream) waited(err error) error {
+	if err != nil {
+		return err
+	}
+	return s.Synchronize()
+}
+
+// Copy implements device.Stream.
+func (s *stream) Copy(dst, src device.Ptr, bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	return s.device.in("cuMemcpyDtoDAsync", func() error {
+		return cu.MemcpyDtoDAsync(cu.DevicePtr(dst), cu.DevicePtr(src), int64(bytes), s.at)
+	})
+}
+
+// Set implements device.Stream.
+func (s *stream) Set(dst device.Ptr, b byte, bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	return s.device.in("cuMemsetD8Async", func() error {
+		return cu.MemsetD8Async(cu.DevicePtr(dst), b, int64(bytes), s.at)
+	})
+}
+
+// Launch implements device.Stream.
+func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) error {
+	entry, ok := f.(*function)
+	if !ok {
+		return fmt.Errorf("cuda: %s is a function of another device", f.Name())
+	}
+	grid, fits := extents(l.Grid)
+	block, fitsToo := extents(l.Block)
+	parameters, passed := slots(args)
+	if !fits || !fitsToo || l.Shared < 0 || !passed {
+		return fmt.Errorf("cuda: %s: gorgonia.org/cu cannot launch the shape %+v with %d bytes of parameters", f.Name(), l, len(args.Bytes()))
+	}
+	err := s.device.in("cuLaunchKernel", func() error {
+		return entry.at.Launch(grid[0], grid[1], grid[2], block[0], block[1], block[2], l.Shared, s.at, parameters)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// slots returns pointers to copies of the parameters. cu reads 8 bytes of each, so that ok
+// is false if one is longer.
+func slots(args *device.Args) (parameters []unsafe.Pointer, ok bool) {
+	bytes, offsets := args.Bytes(), args.Offsets()
+	values := make([][8]byte, len(offsets))
+	for i, start := range offsets {
+		end := len(bytes)
+		if i+1 < len(offsets) {
+			end = offsets[i+1]
+		}
+		if end-start > len(values[i]) {
+			return nil, false
+		}
+		copy(values[i][:], bytes[start:end])
+		parameters = append(parameters, unsafe.Pointer(&values[i]))
+	}
+	return parameters, true
+}
+
+// extents returns those of a grid or block with 0 as 1. ok is false if one does not fit
+// into an int of C.
+func extents(of [3]int) (e [3]int, ok bool) {
+	for i, n := range of {
+		if n < 0 || n > math.MaxInt32 {
+			return e, false
+		}
+		e[i] = max(n, 1)
+	}
+	return e, true
+}
+
+// Record implements device.Stream.
+func (s *stream) Record(e device.Event) error {
+	return s.device.in("cuEventRecord", func() error { return e.(*event).at.Record(s.at) })
+}
+
+// Wait implements device.Stream.
+func (s *stream) Wait(e device.Event) error {
+	return s.device.in("cuStreamWaitEvent", func() error { return s.at.Wait(e.(*event).at, 0) })
+}
+
+// Synchronize implements device.Stream.
+func (s *stream) Synchronize() error { return s.device.in("cuStreamSynchronize", s.at.Synchronize) }
+
+// Close implements device.Stream.
+func (s *stream) Close() error { return s.device.resources.End(s) }
+
+// event implements device.Event.
+type event struct {
+	device *gpu
+	at     cu.Event
+}
+
+// NewEvent implements device.Device.
+func (d *gpu) NewEvent() (device.Event, error) {
+	e := &event{device: d}
+	err := d.resources.Add(func() (any, error) {
+		return e, d.in("cuEventCreate", func() (err error) {
+			e.at, err = cu.MakeEvent(cu.DefaultEvent)
+			return err
+		})
+	}, func() error { return d.in("cuEventDestroy", func() error { return cu.DestroyEvent(&e.at) }) })
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Done implements device.Event.
+func (e *event) Done() (bool, error) {
+	err := e.device.in("cuEventQuery", e.at.Query)
+	if errors.Is(err, cu.NotReady) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Synchronize implements device.Event.
+func (e *event) Synchronize() error { return e.device.in("cuEventSynchronize", e.at.Synchronize) }
+
+// Since implements device.Event.
+func (e *event) Since(start device.Event) (ms float64, err error) {
+	err = e.device.in("cuEventElapsedTime", func() (err error) {
+		ms, err = start.(*event).at.Elapsed(e.at)
+		return err
+	})
+	return ms, err
+}
+
+// Close implements device.Event.
+func (e *event) Close() error { return e.device.resources.End(e) }

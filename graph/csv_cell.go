@@ -1,0 +1,34 @@
+package graph
+
+import (
+	"regexp"
+	"strings"
+)
+
+// formula matches a cell that a spreadsheet program may evaluate, behind any apostrophes, and
+// plain a cell that is a number.
+var (
+	formula = regexp.MustCompile(`^'*[=+\-@\t\r]`)
+	plain   = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+)
+
+// isFormula tells whether a cell must be guarded.
+func isFormula(text string) bool { return formula.MatchString(text) && !plain.MatchString(text) }
+
+// GuardCell puts an apostrophe before a text that begins with =, +, -, @, a tab or a carriage
+// return, so that spreadsheet programs show it instead of evaluating it (OWASP, "CSV
+// Injection"). Numbers stay as they are. UnguardCell reverses it.
+func GuardCell(text string) string {
+	if text == "" || !isFormula(text) {
+		return text
+	}
+	return "'" + text
+}
+
+// UnguardCell removes the apostrophe that GuardCell has put before a text.
+func UnguardCell(text string) string {
+	if rest, found := strings.CutPrefix(text, "'"); found && isFormula(rest) {
+		return rest
+	}
+	return text
+}

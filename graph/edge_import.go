@@ -1,0 +1,84 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// EdgeImport records the import options that decide which edges a network sees, and what
+// these edges carry.
+type EdgeImport struct {
+	Symmetrised    bool     `json:"symmetrised,omitempty"`     // every edge is stored in both directions
+	WeightsDropped bool     `json:"weights_dropped,omitempty"` // the import ignored weights
+	Ends           []string `json:"ends,omitempty"`            // of a table: columns of source and destination
+	Weight         string   `json:"weight,omitempty"`          // of a table: column of the weights, "" for none
+	Features       []string `json:"features,omitempty"`        // of other formats: what --edge-features names
+}
+
+// EdgeUse says what a network uses of a graph.
+type EdgeUse struct{ Edges, Weights, Features bool }
+
+// otherEdges compares the edges of m with those that the model was trained on. It returns
+// the difference and its remedy, or "" if a network of that use sees edges of the same
+// kind or if the model does not record its import.
+func (s *Schema) otherEdges(m *Meta, use EdgeUse) (why, remedy string) {
+	model, data := s.EdgeImport, m.EdgeImport
+	switch {
+	case model == nil || !use.Edges:
+		return "", ""
+	case model.Symmetrised && m.Directed:
+		return "its edges are stored in one direction, the model was trained on edges in both directions", "import the dataset with --symmetrise"
+	case data == nil:
+		return "", ""
+	case data.Symmetrised && s.Directed:
+		return "its edges are stored in both directions, the model was trained on edges in one direction", "import the dataset without --symmetrise"
+	case !s.sameEnds(m):
+		return fmt.Sprintf("its edges go from column %s, the model was trained on edges from column %s",
+			strings.Join(data.Ends, " to "), strings.Join(model.Ends, " to ")), likeRemedy
+	}
+	if use.Weights {
+		if why, remedy = s.otherWeights(m); why != "" {
+			return why, remedy
+		}
+	}
+	if use.Features && len(model.Features) > 0 && len(data.Features) > 0 && !slices.Equal(model.Features, data.Features) {
+		return fmt.Sprintf("its edges have the features %s, the model was trained on %s", strings.Join(data.Features, ","), strings.Join(model.Features, ",")),
+			"import the dataset with --edge-features " + strings.Join(model.Features, ",")
+	}
+	return "", ""
+}
+
+// sameEnds compares the columns of edges' ends. Their order is irrelevant if all edges are
+// stored in both directions.
+func (s *Schema) sameEnds(m *Meta) bool {
+	model, data := s.EdgeImport.Ends, slices.Clone(m.EdgeImport.Ends)
+	if model == nil || data == nil || slices.Equal(model, data) {
+		return true
+	}
+	slices.Reverse(data)
+	return !s.Directed && !m.Directed && slices.Equal(model, data)
+}
+
+// otherWeights is otherEdges for the weights of edges.
+func (s *Schema) otherWeights(m *Meta) (why, remedy string) {
+	model, data := s.EdgeImport, m.EdgeImport
+	switch {
+	case model.WeightsDropped && m.Weighted:
+		return "its edges have weights, the model was trained on edges without their weights", "import the dataset with --drop-weights"
+	case data.WeightsDropped && s.Weighted:
+		return "its edges have no weights, the model was trained on edges with weights", "import the dataset without --drop-weights"
+	case model.Ends == nil || data.Ends == nil || model.WeightsDropped || data.WeightsDropped:
+		return "", ""
+	case model.Weight != data.Weight && (s.Weighted || m.Weighted):
+		return fmt.Sprintf("its edges have %s, the model was trained on edges with %s", data.weights(), model.weights()), likeRemedy
+	}
+	return "", ""
+}
+
+func (e *EdgeImport) weights() string {
+	if e.Weight == "" {
+		return "no weights"
+	}
+	return fmt.Sprintf("the weights of column %q", e.Weight)
+}

@@ -1,0 +1,229 @@
+package importers
+
+import (
+	"bytes"
+	"math"
+	"time"
+)
+
+// instant is a point in time, as a cell gives it.
+type instant struct {
+	micros      int64 // microseconds since 1970-01-01 00:00 UTC, rounded down
+	clock, zone bool  // the cell has a time of day; and a time zone
+}
+
+// day is the length of a day in microseconds.
+const day = 24 * 60 * 60 * 1_000_000
+
+// Formats of dates that are numbers, beside the units of dateUnits: 20240514.
+const compactDate = "yyyymmdd"
+
+// dateUnits are the units of numbers that count from 1970-01-01 00:00 UTC: one unit is
+// micros/parts microseconds. Numbers below most are of the unit, if nothing else is known.
+var dateUnits = []struct {
+	name          string
+	micros, parts int64
+	most          float64
+}{
+	{"s", 1_000_000, 1, 1e11}, // until the year 5138
+	{"ms", 1_000, 1, 1e14},
+	{"us", 1, 1, 1e17},
+	{"ns", 1, 1_000, math.Inf(1)},
+	{"days", day, 1, 0},
+}
+
+// leastEpoch is the least number that is read as a date without a known unit, if another
+// number of the column is not larger: 1973-03-03 in seconds. Years, ages and amounts are below.
+const leastEpoch = 1e8
+
+// unitOf returns the unit of numbers up to most, "" for numbers that are no dates.
+func unitOf(most float64) string {
+	if most >= leastEpoch {
+		for _, u := range dateUnits {
+			if most < u.most {
+				return u.name
+			}
+		}
+	}
+	return ""
+}
+
+// readInstant reads a date in ISO 8601, or a number in the format of the column.
+func readInstant(cell []byte, format string) (instant, bool) {
+	if at, ok := readISO(cell); ok || format == "" {
+		return at, ok
+	}
+	if format == compactDate {
+		return readCompact(cell)
+	}
+	for _, u := range dateUnits {
+		if u.name != format {
+			continue
+		}
+		micros, ok := int64(0), false
+		if n, whole := parseInt(cell); whole && math.Abs(float64(n)*float64(u.micros)) < math.MaxInt64/2 {
+			micros, ok = floorDiv(n*u.micros, u.parts), true
+		} else if x, number := number(cell); number {
+			x = math.Floor(x * float64(u.micros) / float64(u.parts))
+			micros, ok = int64(x), math.Abs(x) < math.MaxInt64/2
+		}
+		year := time.UnixMicro(micros).UTC().Year()
+		return instant{micros: micros, clock: micros%day != 0}, ok && year >= 1 && year <= 9999
+	}
+	return instant{}, false
+}
+
+// readCompact reads a date of eight digits.
+func readCompact(cell []byte) (instant, bool) {
+	n, ok := digits(cell, 8)
+	if !ok {
+		return instant{}, false
+	}
+	return dateOf(n/10_000, n/100%100, n%100)
+}
+
+// dateOf is the beginning of a day, if the calendar has it.
+func dateOf(year, month, dayOfMonth int) (instant, bool) {
+	t := time.Date(year, time.Month(month), dayOfMonth, 0, 0, 0, 0, time.UTC)
+	return instant{micros: t.UnixMicro()}, year > 0 && int(t.Month()) == month && t.Day() == dayOfMonth
+}
+
+// readISO reads a date in ISO 8601, with or without a time of day and a time zone:
+// 2024-05-14, 2024-05-14T13:22:10.5Z, 2024-05-14 13:22+02:00, 2024-05-14 13:22:10 UTC.
+func readISO(cell []byte) (instant, bool) {
+	if len(cell) < 10 || cell[4] != '-' || cell[7] != '-' {
+		return instant{}, false
+	}
+	year, a := digits(cell[:4], 4)
+	month, b := digits(cell[5:7], 2)
+	dayOfMonth, c := digits(cell[8:10], 2)
+	at, ok := dateOf(year, month, dayOfMonth)
+	if ok = ok && a && b && c; !ok || len(cell) == 10 {
+		return at, ok
+	}
+	if cell[10] != 'T' && cell[10] != ' ' {
+		return at, false
+	}
+	clock, zone := cutZone(cell[11:])
+	micros, ok := readClock(clock)
+	if !ok {
+		return at, false
+	}
+	at.micros, at.clock = at.micros+micros, true
+	if len(zone) == 0 {
+		return at, true
+	}
+	offset, ok := readZone(zone)
+	at.micros, at.zone = at.micros-offset, true
+	return at, ok
+}
+
+// cutZone cuts a time of day from its time zone.
+func cutZone(text []byte) (clock, zone []byte) {
+	if i := bytes.IndexAny(text, " Z+-"); i >= 0 {
+		return text[:i], text[i:]
+	}
+	return text, nil
+}
+
+// readClock reads HH:MM, HH:MM:SS or HH:MM:SS.F, in microseconds.
+func readClock(text []byte) (int64, bool) {
+	whole, fraction, _ := bytes.Cut(text, []byte{'.'})
+	if len(whole) != 8 && (len(whole) != 5 || len(fraction) > 0) {
+		return 0, false
+	}
+	seconds := 0
+	for i, unit := range [...]struct{ most, seconds int }{{24, 3600}, {60, 60}, {60, 1}} {
+		at := 3 * i
+		if at >= len(whole) {
+			break
+		}
+		n, ok := digits(whole[at:at+2], 2)
+		if !ok || n >= unit.most || at > 0 && whole[at-1] != ':' {
+			return 0, false
+		}
+		seconds += n * unit.seconds
+	}
+	micros := int64(seconds) * 1_000_000
+	for i, scale := 0, int64(100_000); i < len(fraction); i, scale = i+1, scale/10 {
+		n, ok := digits(fraction[i:i+1], 1)
+		if !ok {
+			return 0, false
+		}
+		micros += int64(n) * scale
+	}
+	return micros, true
+}
+
+// readZone reads Z, UTC or ±HH, ±HHMM, ±HH:MM east of UTC, in microseconds.
+func readZone(text []byte) (int64, bool) {
+	text = bytes.TrimSpace(text)
+	if s := string(text); s == "Z" || s == "UTC" {
+		return 0, true
+	}
+	if len(text) == 0 || text[0] != '+' && text[0] != '-' {
+		return 0, false
+	}
+	b := bytes.Replace(text[1:], []byte{':'}, nil, 1)
+	if len(b) == 2 {
+		b = append(b[:2:2], "00"...)
+	}
+	n, ok := digits(b, 4)
+	offset := int64(n/100*60+n%100) * 60 * 1_000_000
+	if text[0] == '-' {
+		offset = -offset
+	}
+	return offset, ok && n/100 < 24 && n%100 < 60
+}
+
+// digits reads exactly count decimal digits.
+func digits(text []byte, count int) (n int, ok bool) {
+	if len(text) != count {
+		return 0, false
+	}
+	for _, b := range text {
+		if b < '0' || b > '9' {
+			return 0, false
+		}
+		n = 10*n + int(b-'0')
+	}
+	return n, true
+}
+
+// floorDiv is a/b rounded down.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// Features of a date: the days since 1970, standardised, then the sine and the cosine of
+// the time of the year, of the day of the week and, where the column has one, of the time
+// of day, so that December is next to January.
+const (
+	dateFeatures  = 5
+	clockFeatures = 7
+)
+
+// days are the days since 1970.
+func (at instant) days() float64 { return float64(at.micros) / day }
+
+// phases are the parts of a year, a week and a day that have passed, from 0 to 1.
+func (at instant) phases() [3]float64 {
+	const year = 365.2425 // days, on average
+	whole := floorDiv(at.micros, day)
+	_, ofYear := math.Modf(at.days() / year)
+	weekday := float64((whole%7 + 7 + 3) % 7) // from Monday; day 0 was a Thursday
+	return [3]float64{ofYear, weekday / 7, float64(at.micros-whole*day) / day}
+}
+
+// String is the instant in ISO 8601.
+func (at instant) String() string {
+	t := time.UnixMicro(at.micros).UTC()
+	if at.micros%day == 0 {
+		return t.Format(time.DateOnly)
+	}
+	return t.Format("2006-01-02T15:04:05.999999Z")
+}

@@ -1,0 +1,111 @@
+package importers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"siafu/graph/fault"
+)
+
+// recognises reports whether a folder has a table of vertices.
+func (f *tableFormat) recognises(src string) bool {
+	_, err := f.file(Options{Src: src}, "", "nodes")
+	return err == nil
+}
+
+// hasEnding reports whether a file has the name of a table of the format.
+func (f *tableFormat) hasEnding(name string) bool {
+	return slices.ContainsFunc(f.endings, func(e string) bool { return strings.HasSuffix(name, e) })
+}
+
+// tableFormatOf returns the format of a file by its name, nil for the name of no table.
+func tableFormatOf(name string) *tableFormat {
+	for _, f := range []*tableFormat{csvFormat, parquetFormat} {
+		if f.hasEnding(name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// file returns the path of a table: the named file, in SRC unless its path is absolute,
+// or the file of SRC that is called nodes or edges.
+func (f *tableFormat) file(o Options, named, called string) (string, error) {
+	if filepath.IsAbs(named) {
+		return named, nil
+	}
+	if named != "" {
+		return filepath.Join(o.Src, named), nil
+	}
+	for _, ending := range f.endings {
+		if path := filepath.Join(o.Src, called+ending); exists(path) {
+			return path, nil
+		}
+	}
+	if _, err := os.Stat(o.Src); err != nil {
+		return "", fault.System(f.op(), o.Src, err)
+	}
+	if err := unreadTable(f.op(), o.Src, called); err != nil {
+		return "", err
+	}
+	return "", fault.New(fault.Missing, f.op(), o.Src, "it has no file %s with one of the endings %q", called, f.endings).
+		Then("%s", nameTables(o.Src))
+}
+
+// unreadEndings are those of compressions and formats of tables that are not read.
+var unreadEndings = []string{".bz2", ".xz", ".zip", ".lz4", ".xlsx", ".xls", ".ods", ".feather", ".arrow", ".orc", ".json", ".jsonl"}
+
+// unreadTable returns the fault of a table that has one of unreadEndings; nil where src
+// has none.
+func unreadTable(op, src, called string) error {
+	files, _ := os.ReadDir(src)
+	for _, f := range files {
+		name, ending := f.Name(), filepath.Ext(f.Name())
+		if strings.HasPrefix(name, called+".") && slices.Contains(unreadEndings, ending) {
+			return fault.New(fault.Data, op, filepath.Join(src, name), "%s is not read", ending).
+				Then("unpack or convert it to .csv, .csv.gz, .csv.zst or .parquet")
+		}
+	}
+	return nil
+}
+
+// tablesIn lists the files of a folder that have the name of a table.
+func tablesIn(src string) (names []string) {
+	files, _ := os.ReadDir(src)
+	for _, f := range files {
+		if tableFormatOf(f.Name()) != nil {
+			names = append(names, f.Name())
+		}
+	}
+	return names
+}
+
+// nameTables says how to name tables that are called neither nodes nor edges.
+func nameTables(src string) string {
+	const most = 10
+	names := tablesIn(src)
+	switch info, err := os.Stat(src); {
+	case err == nil && !info.IsDir():
+		return fmt.Sprintf("give its folder as SRC, and name the tables with --nodes %s --edges FILE", filepath.Base(src))
+	case len(names) == 0:
+		return "name the tables with --nodes FILE --edges FILE"
+	case len(names) > most:
+		names = append(names[:most], "…")
+	}
+	return "name the tables with --nodes FILE --edges FILE, out of " + strings.Join(names, ", ")
+}
+
+// unrecognised returns the fault of a source that looks like none of the formats.
+func unrecognised(o Options) error {
+	if err := unreadTable("import", o.Src, "nodes"); err != nil {
+		return err
+	}
+	e := fault.New(fault.Data, "import", o.Src, "looks like none of the formats")
+	if tableFormatOf(o.Src) != nil || len(tablesIn(o.Src)) > 0 {
+		return e.Then("%s", nameTables(o.Src))
+	}
+	return e.Then("name it with --from, one of %s", strings.Join(Names(), ", "))
+}

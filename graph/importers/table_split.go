@@ -1,0 +1,212 @@
+package importers
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// addSet reads which set the vertex of a row is in.
+func (im *tableImport) addSet(at int64, cells [][]byte) error {
+	set := uint8(graph.SplitNone)
+	if im.split >= 0 {
+		var known bool
+		if set, known = setOf(cells[im.split]); !known {
+			return im.nodes.fault(at, im.split, cells[im.split], "is no set").Then("write train, val, test or nothing")
+		}
+		if v := len(im.sets); set != graph.SplitNone && (im.label >= 0 || im.targets != nil) && im.classes.labels[v] == graph.Unlabelled {
+			column := im.label
+			if im.targets != nil {
+				column = im.targets.at[0]
+			}
+			return im.nodes.fault(at, column, nil, "is the label of a vertex in the %s set", splitNames[set]).
+				Then("leave the split of vertices without a label empty")
+		}
+	}
+	im.sets = append(im.sets, set)
+	return nil
+}
+
+// setOf is the split value that a cell names.
+func setOf(cell []byte) (set uint8, known bool) {
+	switch strings.ToLower(string(cell)) {
+	case "", "none":
+		return graph.SplitNone, true
+	case "train", "training":
+		return graph.SplitTrain, true
+	case "val", "valid", "validation", "dev":
+		return graph.SplitVal, true
+	case "test", "testing":
+		return graph.SplitTest, true
+	}
+	return 0, false
+}
+
+// usualSplit is the column of the split, if no flag names another.
+const usualSplit = "split"
+
+// findSplit finds the column of the split, or of the times to split by.
+func (im *tableImport) findSplit(called string) (err error) {
+	im.split = -1
+	switch {
+	case im.SplitByTime != "":
+		im.times = &times{}
+		im.times.column, err = im.nodes.needs(im.SplitByTime, "--split-by-time")
+		return err
+	case im.asksForDraw():
+		return nil
+	case im.Split != "":
+		im.split, err = im.nodes.needs(im.Split, "--split")
+		return err
+	}
+	im.split = im.nodes.column(called)
+	return nil
+}
+
+// chooseSplit splits by time, or draws a split where the table has none.
+func (im *tableImport) chooseSplit() (err error) {
+	switch {
+	case im.times != nil:
+		return im.splitByTime()
+	case im.split >= 0, im.like != nil && !im.asksForDraw():
+		return nil
+	}
+	if im.sets, err = im.draw(im.classes.labels, usual); err != nil {
+		return err
+	}
+	p, err := im.percentages(usual)
+	im.table.Split = fmt.Sprintf("drawn with seed %d: %s", im.Seed, p.inWords())
+	if im.Stratify {
+		im.table.Split += " of each class"
+	}
+	return err
+}
+
+// times are those of the vertices, to split them by.
+type times struct {
+	column  int
+	values  []float64 // of the vertices, NaN for none: numbers, or of dates microseconds since 1970
+	missing []rowOf   // vertices without a time
+	dates   gap       // cells that are dates
+	numbers gap       // cells that are numbers
+	clocks  [2]gap    // dates with a time of day: without and with a time zone
+}
+
+// rowOf is the position of a vertex.
+type rowOf struct {
+	vertex int
+	at     int64
+}
+
+// add takes in the time of the vertex of a row. All times must have one notation.
+func (l *times) add(t *tableFile, at int64, cells [][]byte) error {
+	if l == nil {
+		return nil
+	}
+	cell := cells[l.column]
+	if len(cell) == 0 || isAbsent(cell) {
+		l.missing = append(l.missing, rowOf{len(l.values), at})
+		l.values = append(l.values, math.NaN())
+		return nil
+	}
+	date, isDate := readInstant(cell, t.dateFormat(l.column, ""))
+	value, kind, other := float64(date.micros), &l.dates, &l.numbers
+	if !isDate {
+		var isNumber bool
+		if value, isNumber = number(cell); !isNumber {
+			return t.fault(at, l.column, cell, "is no time").Then("%s; or write numbers", writeDates)
+		}
+		kind, other = other, kind
+	}
+	if kind.add(at, cell); other.count > 0 {
+		return t.fault(at, l.column, cell, "is a time in another notation than %s in %s %d", other.value, t.unit, other.at).Then("write all times alike")
+	}
+	if date.clock && t.dateFormat(l.column, "") == "" {
+		zone := 0
+		if date.zone {
+			zone = 1
+		}
+		if l.clocks[zone].add(at, cell); l.clocks[1-zone].count > 0 {
+			return t.fault(at, l.column, cell, "and %s in %s %d: one has a time zone, the other has none", l.clocks[1-zone].value, t.unit, l.clocks[1-zone].at).
+				Then("write all times with a time zone, or all without")
+		}
+	}
+	l.values = append(l.values, value)
+	return nil
+}
+
+// print returns a time as the user knows it.
+func (l *times) print(value float64) string {
+	if l.numbers.count > 0 {
+		return fmt.Sprint(value)
+	}
+	return instant{micros: int64(value)}.String()
+}
+
+// splitByTime puts the oldest labelled vertices into the training set, the next ones into
+// the validation set and the newest into the test set. Vertices of one time are in one set.
+func (im *tableImport) splitByTime() error {
+	p, err := im.percentages(usual)
+	if err != nil {
+		return err
+	}
+	l, labels := im.times, im.classes.labels
+	for _, m := range l.missing {
+		if labels[m.vertex] != graph.Unlabelled {
+			return im.nodes.fault(m.at, l.column, nil, "is the time of a vertex with a label").
+				Then("write its time, or leave its label empty")
+		}
+	}
+	if im.drawn != nil {
+		*im.drawn = true
+	}
+	order := labelled(labels)
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(l.values[a], l.values[b]) })
+	begins, ok := p.cut(len(order), func(i int) bool { return l.values[order[i-1]] != l.values[order[i]] })
+	if !ok {
+		return fault.New(fault.Data, im.op(), im.nodes.path, "%s: the %d labelled vertices have fewer than three different times", im.nodes.called(l.column), len(order)).
+			Then("name a column with more times, or draw the split")
+	}
+	from := ""
+	for k, set := range [...]uint8{graph.SplitTrain, graph.SplitVal, graph.SplitTest} {
+		for _, v := range order[begins[k]:begins[k+1]] {
+			im.sets[v] = set
+		}
+		from += fmt.Sprintf(", %s from %s on", splitNames[set], l.print(l.values[order[begins[k]]]))
+	}
+	im.table.Split = fmt.Sprintf("by the time in %s: %s%s", im.SplitByTime, p.inWords(), from)
+	im.Log("split=by_time column=%s train=%d val=%d test=%d%s", im.SplitByTime, begins[1], begins[2]-begins[1], begins[3]-begins[2], from)
+	return nil
+}
+
+// cut cuts count places into three sets of about these percentages, none of them empty: set
+// k has the places from begins[k] to begins[k+1]. A set begins where mayBegin says that it
+// may. It is not ok where there are fewer than two such places.
+func (p percentages) cut(count int, mayBegin func(place int) bool) (begins [4]int, ok bool) {
+	var places []int
+	for i := 1; i < count; i++ {
+		if mayBegin(i) {
+			places = append(places, i)
+		}
+	}
+	if len(places) < 2 {
+		return begins, false
+	}
+	nearest := func(places []int, percent float64) int {
+		wanted, best := math.Ceil(percent*float64(count)/100), 0
+		for i, place := range places {
+			if math.Abs(float64(place)-wanted) < math.Abs(float64(places[best])-wanted) {
+				best = i
+			}
+		}
+		return best
+	}
+	k := nearest(places[:len(places)-1], p.train)
+	after := places[k+1:]
+	return [4]int{0, places[k], after[nearest(after, p.train+p.val)], count}, true
+}

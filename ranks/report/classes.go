@@ -1,0 +1,56 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"siafu/ranks/report/page"
+	"siafu/ranks/runfolder"
+)
+
+// classedRuns is the number of runs up to which each has tables of its classes.
+const classedRuns = 12
+
+// classParts are the tables of the classes of each run: those of its last split, which is
+// test unless that is empty. They are folded where there are several runs.
+func classParts(runs []*Run) (parts []page.Part) {
+	tables := 0
+	for _, r := range runs {
+		if r.Summary == nil {
+			continue
+		}
+		scores := r.Summary.Metrics
+		splits := scores.Splits()
+		if len(splits) == 0 || splits[0].PerClass == nil {
+			continue
+		}
+		if tables++; tables > classedRuns {
+			return append(parts, page.Part{Title: "Classes of other runs", Lines: []string{
+				fmt.Sprintf("The first %d runs have tables. Give siafu report fewer runs to see the classes of others.", classedRuns)}})
+		}
+		last := splits[len(splits)-1]
+		parts = append(parts, classTables(r, scores, last, len(runs) > 1)...)
+	}
+	return parts
+}
+
+// classTables are those of a split of a run.
+func classTables(r *Run, s *runfolder.Scores, split runfolder.Split, folded bool) []page.Part {
+	classes, averages, shown, all := s.ClassTable(split.Metrics, runfolder.MostClasses)
+	note := ""
+	if shown < all {
+		note = fmt.Sprintf(" The %d largest of %d classes; averages are over all.", shown, all)
+	}
+	parts := []page.Part{{
+		Title: fmt.Sprintf("Classes of %s", r.Dir), Folded: folded, Text: fmt.Sprintf("The %s vertices.%s", split.Name, note),
+		Table: &page.Table{Head: slices.Concat([]string{"class"}, runfolder.ClassHead[1:]), Rows: slices.Concat(classes, averages)},
+	}}
+	if len(split.PerClass.Confusion) > 0 {
+		parts = append(parts, page.Part{
+			Title: fmt.Sprintf("Confusion matrix of %s", r.Dir), Folded: folded,
+			Text:  fmt.Sprintf("The %s vertices. A row is a class, a column the predicted class.", split.Name),
+			Table: &page.Table{Head: slices.Concat([]string{"class"}, s.Classes), Rows: s.ConfusionTable(split.Metrics)},
+		})
+	}
+	return parts
+}
