@@ -82,8 +82,9 @@ $(DATA)/meta.json: | build
 	@mkdir -p $(BUILD)
 	scripts/import-packages ./siafu $(DATA)
 
+# Two at a time: tests of unit wait for daemons, deadlines and processes.
 test: deps deps-slurm
-	$(MAKE) --no-print-directory unit no-cgo cu-test race-short
+	$(MAKE) --no-print-directory -j2 race-short unit no-cgo cu-test
 
 .PHONY: test-long
 test-long: export SIAFU_BIG = 1

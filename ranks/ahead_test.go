@@ -73,6 +73,7 @@ func (e *early) Send(message []byte) error {
 // the same attempt, no other one is, and nothing that was begun is left behind. The bits
 // are those of the CPU, also where what was begun ahead fails.
 func TestInvocationsAhead(t *testing.T) {
+	t.Parallel()
 	data := parted(t, generated(t, true))
 	for name, set := range map[string]func(*Config){
 		"gcn on one rank":   func(c *Config) { c.Ranks, c.Layers = 1, 3 },
@@ -147,6 +148,7 @@ func (e *early) check(t *testing.T) {
 
 // Without Remote.InvokeAhead, and with a transport that cannot, nothing is expected.
 func TestNothingIsInvokedAhead(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	c := quick(t)
 	c.Epochs, c.Ranks, c.Servers, c.Intervals = 2, 1, 0, 3

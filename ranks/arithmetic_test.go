@@ -66,6 +66,7 @@ func inWorld(t testing.TB, c Config, data string, place func(*run), life func(*r
 // Everything that a run does with matrices it does through kernels.Ops: where Go
 // code cannot read them, every network in every order has the same bits.
 func TestArithmeticElsewhere(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	all := networks(t)
 	for k, name := range slices.Sorted(maps.Keys(all)) {
@@ -86,6 +87,7 @@ func TestArithmeticElsewhere(t *testing.T) {
 // sums for other ranks, sparse features, masks, optimisers on ranks and servers,
 // and evaluations.
 func TestOptionsElsewhere(t *testing.T) {
+	t.Parallel()
 	undirected, directed, sparse := generated(t, false), generated(t, true), bag(t)
 	for name, set := range map[string]func(c *Config) (data string){
 		"int8":           func(c *Config) string { c.Codec = "int8"; return directed },
@@ -160,6 +162,7 @@ func alikeElsewhere(t *testing.T, c Config, data string) {
 // A run that saves elsewhere goes on elsewhere, and here, as one that never
 // stopped, and predicts the same.
 func TestCheckpointsElsewhere(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, servers := range []int{0, 2} {
 		for _, kind := range []string{"gcn", "gat"} {
@@ -214,6 +217,7 @@ func predictElsewhere(t *testing.T, dir, data string) {
 // saves and goes on, and switches to step, where every rank takes over what the
 // hosted server knew.
 func TestAsyncElsewhere(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, kind := range []string{"gcn", "gat", "sage"} {
 		t.Run(kind, func(t *testing.T) {

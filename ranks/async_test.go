@@ -31,6 +31,7 @@ func asynchronous(c Config, s, intervals int) Config {
 // synchronous run, with any bound, with servers and without: each kind of network on one
 // of the graphs, or on both with SIAFU_BIG=1.
 func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
+	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for i, kind := range model.Kinds() {
@@ -57,6 +58,7 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 // Where no rank is late nothing need be old: a rank that lingers trains as in step, with
 // any bound, and what it reads is of its own epoch.
 func TestAsyncThatLingersIsSynchronous(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for s, kind := range []string{"gcn", "sage", "gat", "sage-max", "sage-pool", "gatv2"} {
 		c := compared(t, 0)
@@ -77,6 +79,7 @@ func TestAsyncThatLingersIsSynchronous(t *testing.T) {
 // A rank that is late holds the others up for as long as they linger, and then they go on
 // with what is there: with all of an epoch's intervals but one, s+1 epochs ahead.
 func TestAsyncGoesOnWithoutALateRank(t *testing.T) {
+	t.Parallel()
 	c := asynchronous(quick(t), 1, 2)
 	c.Ranks, c.Servers, c.Epochs, c.Dropout, c.Delay = 3, 0, 12, 0, "1:20ms:1"
 	for _, c.Linger = range []float64{0, 0.1} {
@@ -94,6 +97,7 @@ func TestAsyncGoesOnWithoutALateRank(t *testing.T) {
 // Rows of intervals travel through codecs: fewer bytes, and the loss hardly
 // moves.
 func TestAsyncCodecs(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := asynchronous(compared(t, 0), 0, 2)
 	c.Ranks, c.Servers, c.Hidden = 4, 1, 32
@@ -119,6 +123,7 @@ func TestAsyncCodecs(t *testing.T) {
 // What servers stash is bounded, by the versions that s+1 epochs can be on, and
 // reported.
 func TestAsyncStashIsReported(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := asynchronous(quick(t), 1, 3)
 	c.Ranks, c.Servers, c.Epochs = 5, 2, 20
@@ -176,6 +181,7 @@ func (h *hostile) Sub(ranks []int) (world.Comm, error) { return h.Comm.Sub(ranks
 // (the engine itself checks each), and the weights of all servers train: the
 // loss falls.
 func TestAsyncUnderHostileDelivery(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -206,6 +212,7 @@ func TestAsyncUnderHostileDelivery(t *testing.T) {
 
 // A run that is to stop at an accuracy stops on all ranks after the same epoch.
 func TestAsyncStops(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for _, s := range []int{0, 2} {
 		c := asynchronous(quick(t), s, 3)
@@ -221,6 +228,7 @@ func TestAsyncStops(t *testing.T) {
 // it has: with one interval on one rank, where nothing is stale, it ends as if
 // it had been synchronous all the time.
 func TestSwitchToSync(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	base := quick(t)
 	base.Epochs, base.Dropout, base.TargetAcc, base.LR = 40, 0, 1, 0.02
@@ -236,6 +244,7 @@ func TestSwitchToSync(t *testing.T) {
 
 // With several ranks, intervals and servers the switch is one of all of them.
 func TestSwitchToSyncOfManyRanks(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for servers := range 3 {
 		c := asynchronous(quick(t), 1, 3)

@@ -34,6 +34,7 @@ func phasesOf(t *testing.T, r trained) (alone []int) {
 // epochs have gone, and exactly from then on. What they do alone is what --refresh never does,
 // to the bit.
 func TestRefreshAuto(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, model := range []string{"gcn", "gat"} {
 		t.Run(model, func(t *testing.T) {
@@ -59,6 +60,7 @@ func TestRefreshAuto(t *testing.T) {
 
 // Behind its epochs alone a run goes on exactly, and patience does not end it before.
 func TestRefreshAutoGoesOn(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	c := phased(t, "gcn")
 	c.Epochs, c.CheckpointEvery = 20, "20e"

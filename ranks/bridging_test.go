@@ -17,6 +17,7 @@ import (
 // Through one bridge and two, training in functions has the bits of training on the
 // CPU, also where invocations fail.
 func TestLambdaBridges(t *testing.T) {
+	t.Parallel()
 	data, path := generated(t, true), functiontest.Build(t)
 	partitionBy(t, data, "fennel", 3)
 	for k, name := range slices.Sorted(maps.Keys(lambdaNetworks)) {
@@ -54,6 +55,7 @@ func TestLambdaBridges(t *testing.T) {
 
 // Ranks that carry several parts, and bounded asynchrony, have bridges too.
 func TestLambdaBridgesElsewhere(t *testing.T) {
+	t.Parallel()
 	data, path := generated(t, true), functiontest.Build(t)
 	for name, set := range map[string]func(*Config){
 		"parts": func(c *Config) { c.Parts = 5 },
@@ -80,6 +82,7 @@ func TestLambdaBridgesElsewhere(t *testing.T) {
 // On a real graph, cora, four graph ranks, a server and a bridge or two have the bits of
 // the CPU, streamed in halves from the data endpoint.
 func TestLambdaBridgesOnCora(t *testing.T) {
+	t.Parallel()
 	data, path := real(t, "cora"), functiontest.Build(t)
 	partitionBy(t, data, "fennel", 4)
 	for i, name := range []string{"gcn", "gat", "sage"} {

@@ -17,6 +17,7 @@ import (
 // memory says by then: it ends with the bits of one that never stopped, and the
 // configuration that it leaves does the same again.
 func TestResumeKeepsCacheInput(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for _, kind := range []string{"gcn", "sgc", "sign"} {
 		t.Run(kind, func(t *testing.T) { resumeKeeps(t, kind, data) })
@@ -70,6 +71,7 @@ func resumeKeeps(t *testing.T, kind, data string) {
 // What auto comes to: a choice is written down where memory makes it, or where
 // a run that goes on has made another one.
 func TestSettleCacheInput(t *testing.T) {
+	t.Parallel()
 	powers := func(c *Config) { c.Model = "sign" }
 	dense := &graph.Meta{Vertices: 1000, Edges: 10_000, FeatureDim: 30, FeatureKind: "dense", Classes: 4}
 	sparse := &graph.Meta{Vertices: 1000, Edges: 2000, FeatureDim: 3000, FeatureKind: "sparse", FeatureNNZ: 5000, Classes: 4}

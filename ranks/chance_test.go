@@ -50,6 +50,7 @@ func wideFeatures(vertices int) graph.Features {
 // labels leak into training. Of all seeds of the data one in a million fails a
 // program without a leak; training accuracy must be far above what it may have.
 func TestRandomLabelsGiveChance(t *testing.T) {
+	t.Parallel()
 	const vertices, classes, splits, runs = 1500, 5, 2, 30
 	content := randomContent(vertices, classes)
 	content.Features = wideFeatures(vertices)
@@ -89,6 +90,7 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 // Any number of layers trains, of every kind of network: the loss is finite
 // all the time, and falls.
 func TestOneToManyLayers(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for k, kind := range model.Kinds() {
 		for l, layers := range []int{1, 2, 5} {

@@ -70,6 +70,7 @@ func metered(t *testing.T, c Config, data string) (all []*tensor.Remote, err err
 // What a run says of its invocations is the bill of all attempts, whatever became of
 // them, and of its parts before a checkpoint.
 func TestCostOfInvocations(t *testing.T) {
+	t.Parallel()
 	data := parted(t, generated(t, true))
 	c := saving(t, "off")
 	c.CheckpointEvery, c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Instance = "1h", 6, 2, 0, 3, "3600"
@@ -129,6 +130,7 @@ func TestCostOfInvocations(t *testing.T) {
 // A run costs its hosts' hours, however many ranks are on a host; it says so while it
 // goes on and at its end, and in all its parts.
 func TestCostOfARun(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := saving(t, "off")
 	c.CheckpointEvery, c.Epochs, c.Ranks, c.Servers, c.Quiet, c.Instance = "1h", 4, 3, 1, false, "3600"
@@ -238,6 +240,7 @@ func TestBudget(t *testing.T) {
 // A run says how many invocations each graph rank was ready for at a time, and its
 // timeline what that number followed.
 func TestInvocationsAtOnceAreTold(t *testing.T) {
+	t.Parallel()
 	data := parted(t, generated(t, true))
 	c := quick(t)
 	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Delay = 5, 2, 0, 3, "*:20ms:1"

@@ -43,6 +43,7 @@ func standIn() device.Device { return ptx.New(ptx.Settings{}) }
 // On a device, by the kernels that are shipped, networks train as on the processor:
 // losses differ by the order of sums in float32 alone.
 func TestTrainingOnADevice(t *testing.T) {
+	t.Parallel()
 	directed, sparse := generated(t, true), bag(t)
 	for name, set := range map[string]func(c *Config) (data string){
 		"gcn":          func(c *Config) string { return directed },
@@ -73,6 +74,7 @@ func TestTrainingOnADevice(t *testing.T) {
 // With a library's dense products they train the same. Layers are wide enough that
 // products with an epilogue are the library's too.
 func TestTrainingWithCuBLAS(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, of := range []string{"gcn", "gat"} {
 		t.Run(of, func(t *testing.T) {
@@ -115,6 +117,7 @@ func (s mortalStream) Launch(f device.Function, l device.Launch, args *device.Ar
 // A device without room for a run, or one that fails on the way, is the error of the
 // run, on one rank and on several.
 func TestDeviceFails(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]struct {
 		open func() device.Device
 		says string

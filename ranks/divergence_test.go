@@ -41,6 +41,7 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 // of metrics up to the last good epoch, a summary, the best weights, and no
 // checkpoint that holds anything else than numbers.
 func TestDiverges(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	modes := map[string]func(*Config){
 		"pipe":                func(c *Config) {},
@@ -121,6 +122,7 @@ func checkDiverged(t *testing.T, dir string, model bool) {
 
 // The weights that are kept are those of a run that ended in time.
 func TestDivergedKeepsTheBest(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := exploding(t, 1e4)
 	c.Ranks = 3
@@ -137,6 +139,7 @@ func TestDivergedKeepsTheBest(t *testing.T) {
 
 // First weights that give no numbers are no fault of the learning rate.
 func TestDivergedFromTheBeginning(t *testing.T) {
+	t.Parallel()
 	for name, vertex := range map[string]uint8{"training": graph.SplitTrain, "validation": graph.SplitVal} {
 		for _, mode := range []string{"pipe", "async"} {
 			t.Run(name+" "+mode, func(t *testing.T) {
@@ -169,6 +172,7 @@ func TestDivergedFromTheBeginning(t *testing.T) {
 // A run that has diverged is not gone on with: the same command says so again,
 // and changes nothing.
 func TestDivergedIsNotResumed(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := exploding(t, 1e4)
 	c.CheckpointEvery = "1e"
@@ -190,6 +194,7 @@ func TestDivergedIsNotResumed(t *testing.T) {
 
 // Each line of metrics and the summary are JSON to any reader.
 func TestDivergedFilesAreJSON(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := exploding(t, 1e4)
 	if err := ending(c, data); fault.KindOf(err) != fault.Diverged {

@@ -13,6 +13,7 @@ import (
 
 // What is wrong with a world is said once for each host or rank concerned.
 func TestDiagnose(t *testing.T) {
+	t.Parallel()
 	rank := func(host string, cpus int, version string) sight {
 		return sight{Host: host, CPUs: cpus, Version: version}
 	}
@@ -41,6 +42,7 @@ func TestDiagnose(t *testing.T) {
 
 // Rank 0 speaks of every rank and every pair.
 func TestDoctorOfAWorld(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	err := inproc.Run(3, func(c world.Comm) error { return doctorWorld(c, &findings{out: &out}) })
 	if err != nil {
@@ -55,6 +57,7 @@ func TestDoctorOfAWorld(t *testing.T) {
 
 // To programs it says the same, with numbers as numbers.
 func TestDoctorAsJSON(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	f := &findings{out: &out, kept: true}
 	f.add("host", "", "name", "a b", "cpus", 2)

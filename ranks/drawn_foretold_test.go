@@ -27,6 +27,7 @@ func brought(t *testing.T, n, dim int) string {
 // Where draws decide nothing, arrays of drawn steps are foretold as they come: all clusters in
 // one step, and all vertices with all their neighbours. Edges' features are no arrays of a run.
 func TestStepsOfEverythingAreForetold(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		batch, model string
 		ranks, dim   int
@@ -61,6 +62,7 @@ func TestStepsOfEverythingAreForetold(t *testing.T) {
 // neighbours are all drawn, has more edges than the mean, which the forecast goes by, and rows that
 // it takes for different ones are more than make up for that: no more than a hundredth is missing.
 func TestDrawnEdgeFeaturesAreForetold(t *testing.T) {
+	t.Parallel()
 	hubs := randomContent(600, 4)
 	var pairs graph.EdgePairs
 	for v := range 600 {

@@ -12,6 +12,7 @@ import (
 // So every epoch fetches what it has sampled from other ranks, and never twice the same;
 // the whole graph sends the same bytes in every epoch, and fewer where ÂX is kept.
 func TestSamplingIsDoneInEveryEpoch(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	c := quick(t)
 	c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.InputDropout, c.Partitioner = 3, 0, 1, 5, 0, 0, "hash"
@@ -35,6 +36,7 @@ func TestSamplingIsDoneInEveryEpoch(t *testing.T) {
 // nothing, epochs are draws of one loss: 60 of them leave its mean a deviation of some
 // thousandth, below what is asked for between two numbers of neighbours.
 func TestSampledLossesAreTooLarge(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := quick(t)
 	c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.InputDropout, c.Dropout = 1, 0, 1, 60, 0, 0, 0

@@ -18,6 +18,7 @@ import (
 // float32 may be off. Ranks fetch what they sample of each other, so that any number of
 // them is exact; clusters lack what ranks have between them.
 func TestAllDrawnIsExact(t *testing.T) {
+	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for _, kind := range []string{"gcn", "sage", "gin", "gat", "gatv2"} {
@@ -47,6 +48,7 @@ func TestAllDrawnIsExact(t *testing.T) {
 // Clusters of all of a rank's vertices train as ranks do that know nothing of each other:
 // both count degrees among own vertices alone.
 func TestAllClustersAreAlone(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, kind := range []string{"gcn", "sage"} {
 		c := quick(t)
@@ -149,6 +151,7 @@ func deal(c Config, epoch, rank, k, count int, list []int) (share []int) {
 // which D are sampled, whatever they weigh in the whole graph. Over dense matrices in float64, so that 1e-4 is what 36 steps of
 // float32 may be off.
 func TestNeighboursAreSampled(t *testing.T) {
+	t.Parallel()
 	for _, ranks := range []int{1, 3} {
 		for k := range 4 {
 			const size, steps = 7, 3 // 20 training vertices in all
@@ -216,6 +219,7 @@ func (g *scaled) sampledEdges(owner []int, ranks, fanout int, draw kernels.Sampl
 // Joined clusters train as they do written down a second time: along the edges between
 // them, by degrees, or sums of weights, among them. Tolerance as above.
 func TestClustersAreJoined(t *testing.T) {
+	t.Parallel()
 	const clusters, joined = 6, 2
 	for k := range 4 {
 		directed, weighted := k%2 > 0, k/2 > 0

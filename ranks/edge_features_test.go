@@ -85,6 +85,7 @@ func describedGraph(t testing.TB, directed bool, dim int) string {
 // With several features of edges, too, losses are those of one rank, and the same bits on any
 // number of threads; and other ones than with none or with fewer features.
 func TestEdgeFeaturesIndependentOfRanks(t *testing.T) {
+	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		run := func(dim, ranks int, set func(*Config)) []float64 {
 			c := compared(t, 0.3)
@@ -115,6 +116,7 @@ func TestEdgeFeaturesIndependentOfRanks(t *testing.T) {
 // order of sums, as in TestAllDrawnIsExact; one that draws some has the same bits on any number
 // of threads, and other losses than with other features.
 func TestDrawnEdgeFeatures(t *testing.T) {
+	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		run := func(dim, ranks, threads int, batch string) []float64 {
 			c := quick(t)
@@ -141,6 +143,7 @@ func TestDrawnEdgeFeatures(t *testing.T) {
 // Nothing is old where nobody is late, nor where a rank is alone: with features of edges, and
 // with weights, bounded asynchrony and a rank at its own pace train as in step.
 func TestEdgesOutOfStepAsInStep(t *testing.T) {
+	t.Parallel()
 	for name, data := range map[string]string{"features": describedGraph(t, true, 3), "weights": weightedGraph(t, true)} {
 		c := compared(t, 0)
 		c.Model, c.Heads, c.LR, c.Epochs, c.EvalEvery, c.Ranks, c.Servers, c.Intervals = "gatv2", 2, 0.005, 15, 1, 4, 0, 3
@@ -157,6 +160,7 @@ func TestEdgesOutOfStepAsInStep(t *testing.T) {
 // What does not take features of edges says so, and a network that has been trained with some
 // predicts nothing with fewer.
 func TestEdgeFeaturesRefused(t *testing.T) {
+	t.Parallel()
 	data := describedGraph(t, true, 3)
 	var warning strings.Builder
 	other := quick(t)
@@ -179,6 +183,7 @@ func TestEdgeFeaturesRefused(t *testing.T) {
 // The losses of GATv2 with 3, 8 and 20 features of edges are those of record_edges.py, which
 // has them from PyTorch in float64. Twenty steps of plain descent leave of float32 some 1e-6.
 func TestLossesWithEdgeFeaturesOfPyTorch(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../kernels/testdata/edge_curves.json")
 	if err != nil {
 		t.Fatal(err)

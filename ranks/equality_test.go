@@ -34,6 +34,7 @@ func compared(t testing.TB, dropout float64) Config {
 // over ranks run in another order, which costs float32 some 1e-7 a step; 1e-4
 // leaves room for 50 steps of Adam.
 func TestLossIndependentOfRanks(t *testing.T) {
+	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		for _, dropout := range []float64{0, 0.5} {
 			data := generated(t, directed)
@@ -59,6 +60,7 @@ func TestLossIndependentOfRanks(t *testing.T) {
 // The order in which ranks number their vertices changes nothing but the order
 // of sums.
 func TestLossIndependentOfVertexOrder(t *testing.T) {
+	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		want := train(t, compared(t, 0.5), data).losses()
@@ -82,6 +84,7 @@ func TestLossIndependentOfVertexOrder(t *testing.T) {
 // The same for the other kinds of network, each of which meets each world on one of the
 // graphs; SIAFU_BIG=1 has both.
 func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
+	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for i, kind := range model.Kinds() {
@@ -116,6 +119,7 @@ func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
 // The same for layers that need sums over the vertices of all ranks: they are of float64,
 // and batch trains with dropout apart from evaluations. A learned slope starts at 0.25.
 func TestLossIndependentOfRanksWithNorms(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, norm := range []string{"layer", "batch", "pair", "l2", "ball"} {
 		run := func(ranks, servers int, set ...func(*Config)) trained {
@@ -143,6 +147,7 @@ func TestLossIndependentOfRanksWithNorms(t *testing.T) {
 
 // The same on a real graph, with a partition from a file.
 func TestLossIndependentOfRanksOnCora(t *testing.T) {
+	t.Parallel()
 	data := real(t, "cora")
 	for _, dropout := range []float64{0, 0.5} {
 		want := train(t, compared(t, dropout), data).losses()
@@ -168,6 +173,7 @@ func TestLossIndependentOfRanksOnCora(t *testing.T) {
 // through lossless codecs, with the weights replicated or on one server, and
 // when the same command runs twice.
 func TestBitIdentity(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	base := func() Config {
 		c := compared(t, 0.3)
@@ -199,6 +205,7 @@ func TestBitIdentity(t *testing.T) {
 // Several servers add in another order than one, and stay within the same
 // bounds; the layers' order of products is arithmetic too.
 func TestOrdersAgree(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for _, kind := range []string{"gcn", "sage", "gin"} {
 		run := func(set func(*Config)) []float64 {
@@ -224,6 +231,7 @@ func TestOrdersAgree(t *testing.T) {
 // After partitioning, a run needs meta.json and the shards and nothing else:
 // no rank reads the whole graph.
 func TestRunsWithoutTheWholeGraph(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	c := compared(t, 0)
 	c.Ranks = 4
@@ -243,6 +251,7 @@ func TestRunsWithoutTheWholeGraph(t *testing.T) {
 }
 
 func TestStopping(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	t.Run("patience", func(t *testing.T) {
 		c := quick(t)
@@ -277,6 +286,7 @@ func TestStopping(t *testing.T) {
 // Where nothing is dropped the training pass is the evaluation and takes no
 // time of its own; else one more forward pass is timed apart.
 func TestEvaluationPass(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for _, dropout := range []float64{0, 0.5} {
 		c := quick(t)

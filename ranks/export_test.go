@@ -105,6 +105,7 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
 // and undirected graphs, on one with weights and on some with features of edges; and weights that PyTorch has saved predict
 // them again to the last bit, and are where a training starts from.
 func TestPyTorch(t *testing.T) {
+	t.Parallel()
 	python := withPyTorch(t)
 	script := filepath.Join(t.TempDir(), "all.py")
 	if err := os.WriteFile(script, []byte(inPython), 0o600); err != nil {
@@ -248,6 +249,7 @@ func meanCrossEntropy(t *testing.T, logits []float32, data string) float64 {
 
 // What is somebody's is not overwritten, and who it is for has to be said.
 func TestExportRefuses(t *testing.T) {
+	t.Parallel()
 	c := quick(t)
 	c.Epochs = 1
 	train(t, c, write(t, smallGraph(false, false, 1)))

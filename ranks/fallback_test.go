@@ -48,6 +48,7 @@ func (p *poor) Send(message []byte) error {
 // A run whose functions fail goes on with the same bits, on the CPU, and with them
 // again once they answer; it says so, and does not go on invoking what fails.
 func TestTasksFallBackToTheCPU(t *testing.T) {
+	t.Parallel()
 	data := parted(t, generated(t, true))
 	const never = 1 << 40
 	partitionBy(t, data, "fennel", 1)

@@ -42,6 +42,7 @@ func foreseen(t *testing.T, c Config, data string, graphRanks, servers int) (*fo
 // Arrays and bytes are foretold as they come, for every kind of network, order
 // of products, number of ranks and codec.
 func TestForecastIsExact(t *testing.T) {
+	t.Parallel()
 	dense, sparse := map[bool]string{}, bag(t)
 	for _, directed := range []bool{false, true} {
 		dense[directed] = planted(t, generate.Options{Vertices: 4200, Edges: 21000, Directed: directed})

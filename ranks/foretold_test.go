@@ -37,6 +37,7 @@ func (c *counting) Send(message []byte) error {
 // A plan knows how many tasks a run sends elsewhere, and each byte of them and of their
 // results.
 func TestInvocationsAreForetold(t *testing.T) {
+	t.Parallel()
 	dense, sparse := parted(t, generated(t, true)), parted(t, bag(t))
 	for name, set := range map[string]func(*Config){
 		"gcn":                  func(c *Config) { c.Layers = 3 },

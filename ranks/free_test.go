@@ -29,6 +29,7 @@ func freely(c Config, ranks, servers int, policy string) Config {
 // One rank has nobody to be apart from: its run is the one in step, with every
 // network, with a server and without.
 func TestFreeOfOneRankIsSynchronous(t *testing.T) {
+	t.Parallel()
 	for d, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for k, kind := range model.Kinds() {
@@ -53,6 +54,7 @@ func TestFreeOfOneRankIsSynchronous(t *testing.T) {
 // an epoch. They take turns, so that the scheduler has no say; where each stepped with
 // an optimiser of its own the loss was 0.19 behind.
 func TestFreeLearnsAsInStep(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for servers := range 2 {
 		c := compared(t, 0.5)
@@ -69,6 +71,7 @@ func TestFreeLearnsAsInStep(t *testing.T) {
 // Under delays of every kind no run comes to a stand. Where a bound has ranks take turns
 // more or less the loss falls; without, one of them may make all updates.
 func TestFreeUnderHostileDelivery(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -145,6 +148,7 @@ func (s *standstill) Sub(ranks []int) (world.Comm, error) { return s.Comm.Sub(ra
 // finish" (DIGEST, §3.2): while one rank stands still in its first epoch, the
 // others train 25 of 30 epochs of the run, for which they make its updates too.
 func TestFreeWaitsForNoStraggler(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := freely(quick(t), 3, 1, "every:2")
 	c.Epochs = 30
@@ -170,6 +174,7 @@ func TestFreeWaitsForNoStraggler(t *testing.T) {
 
 // A run stops between two epochs of the run, goes on from there, and also in step.
 func TestResumeFree(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for servers := range 2 {
 		c := freely(saving(t, "7e"), 3, servers, "every:4")
@@ -184,6 +189,7 @@ func TestResumeFree(t *testing.T) {
 
 // A run that is to stop at an accuracy stops on all ranks after the same epoch.
 func TestFreeStops(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := freely(quick(t), 3, 1, "always")
 	c.Epochs, c.Dropout, c.TargetAcc = 500, 0, 0.5
@@ -195,6 +201,7 @@ func TestFreeStops(t *testing.T) {
 
 // What makes no sense is refused with a reason.
 func TestFreeIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, set := range map[string]func(*Config){
 		"previous":      func(c *Config) { c.Refresh = "previous:none" },
 		"lag":           func(c *Config) { c.Refresh = "every:4,2" },

@@ -14,6 +14,7 @@ import (
 // Sparse features that are gathered first travel through lists where those of ghosts are known, and
 // through dense rows where they are sent, as the comparison below wants it.
 func TestGhostFeaturesAreLists(t *testing.T) {
+	t.Parallel()
 	meta, err := graph.ReadMeta(bag(t))
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +37,7 @@ func TestGhostFeaturesAreLists(t *testing.T) {
 // gradients of ghosts meet their features on another rank, which is another order of sums: some
 // 1e-7 a step, for which 1e-5 leaves room in 12 steps.
 func TestGhostFeaturesKept(t *testing.T) {
+	t.Parallel()
 	dense, sparse := generated(t, true), bag(t)
 	for k, kind := range model.Kinds() {
 		for o, order := range []string{"gather-first", "apply-first"} {
@@ -75,6 +77,7 @@ func TestGhostFeaturesKept(t *testing.T) {
 // them, whichever way the first layer's products are ordered: fewer bytes travel, and the losses
 // are those of one rank, but for the order of sums (1e-7 a step, 1e-5 for 12).
 func TestGhostFeaturesBesideSums(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for k, kind := range []string{"gcn", "sage", "gin"} {
 		for o, order := range []string{"gather-first", "apply-first"} {
@@ -104,6 +107,7 @@ func TestGhostFeaturesBesideSums(t *testing.T) {
 // A network of one layer exchanges nothing at all after the features of ghosts, in evaluations
 // neither, and has the losses of one rank.
 func TestGhostFeaturesOfOneLayer(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	run := func(ranks int) trained {
 		c := quick(t)
@@ -121,6 +125,7 @@ func TestGhostFeaturesOfOneLayer(t *testing.T) {
 
 // A run that is killed goes on with the same bits.
 func TestGhostFeaturesResumed(t *testing.T) {
+	t.Parallel()
 	data := bag(t)
 	c := quick(t)
 	c.Ranks, c.Servers, c.Epochs, c.InputDropout, c.Order, c.GhostFeatures, c.CheckpointEvery = 3, 0, 6, 0.5, "apply-first", "kept", "2e"

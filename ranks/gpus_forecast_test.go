@@ -19,6 +19,7 @@ import (
 // Arrays that do not fit into a GPU's memory, those of all ranks on it together, are
 // refused before any is made there, with what they take; --force-memory goes on.
 func TestGPUHasNoRoom(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	partitionBy(t, data, "fennel", 2)
 	c := onGPUs(t, 2, 0)
@@ -55,6 +56,7 @@ func TestGPUHasNoRoom(t *testing.T) {
 // arrays are small beside what each is rounded up by, and where nobody knows how many rows
 // are summed before they are sent.
 func TestGPUForecast(t *testing.T) {
+	t.Parallel()
 	planted, sparse, hubs := generated(t, true), bag(t), stars(t)
 	applied := func(c *Config, intervals int) { c.GraphWork, c.Intervals = config.GraphCPU, intervals }
 	for name, of := range map[string]struct {

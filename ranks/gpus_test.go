@@ -99,6 +99,7 @@ func refused(c Config, data string, warn io.Writer, place func(*run)) error {
 // With --tensor cuda each graph rank computes on a GPU of its own, or on one that it
 // shares, servers on none, and losses are the processor's. What was opened is closed.
 func TestTrainingOnGPUs(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, of := range []struct {
 		gpus        int
@@ -135,6 +136,7 @@ func TestTrainingOnGPUs(t *testing.T) {
 // GPUs are taken in turn by the ranks of a host, whatever ranks other hosts have, and
 // the parts of a rank are on one.
 func TestLocalRank(t *testing.T) {
+	t.Parallel()
 	hosts := strings.Fields("a a b a b b")
 	flat := world.View{Parts: 6, Ranks: 6}
 	for part, want := range []int{0, 1, 0, 2, 1, 2} {
@@ -156,6 +158,7 @@ func TestLocalRank(t *testing.T) {
 // made again, bounded asynchrony, and going on from a checkpoint that the processor
 // made.
 func TestOptionsOnGPUs(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for name, set := range map[string]func(*Config){
 		"recompute": func(c *Config) { c.Recompute = true },
@@ -188,6 +191,7 @@ func TestOptionsOnGPUs(t *testing.T) {
 // that kernels have encoded, with what they have lost of them, and those that travel as
 // they are.
 func TestGhostsGoOnOnGPUs(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for p, policy := range []string{"previous:none", "delay:2"} {
 		for k, rows := range []string{"none", "int8", "int4+ef"} {
@@ -209,6 +213,7 @@ func TestGhostsGoOnOnGPUs(t *testing.T) {
 
 // The parts of a rank are on the rank's GPU, with graph work there and on the processor.
 func TestPartsOnGPUs(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, graphWork := range []string{"", config.GraphCPU} {
 		t.Run(graphWork, func(t *testing.T) { partsOnGPUs(t, data, graphWork) })
@@ -252,6 +257,7 @@ func (h hosted) Hosts() []string { return h.hosts }
 
 // On two hosts a run asks each host's first GPU; who shares one is known by host.
 func TestGPUsOfHosts(t *testing.T) {
+	t.Parallel()
 	hosts, k := []string{"a", "b", "a", "b"}, racked(2, 0)
 	var mu sync.Mutex
 	users := map[int][]int64{}
@@ -281,6 +287,7 @@ func TestGPUsOfHosts(t *testing.T) {
 // A host without GPUs refuses the run on all ranks with one error, before rank 0 has
 // written anything.
 func TestNoGPUs(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	c := onGPUs(t, 3, 1)
 	none := fault.New(fault.Config, "cuda", "", "no GPU here")
@@ -307,6 +314,7 @@ func TestNoGPUs(t *testing.T) {
 
 // A run that insists on cuBLAS is refused where a GPU has none beside it, on all ranks.
 func TestNoCuBLAS(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, ranks := range []int{1, 3} {
 		c := onGPUs(t, ranks, 0)
@@ -328,6 +336,7 @@ func TestNoCuBLAS(t *testing.T) {
 
 // The doctor says which GPUs there are, or why there is none.
 func TestGPULines(t *testing.T) {
+	t.Parallel()
 	for want, g := range map[string]gpus{
 		"tensor cuda=false: cuda: none; buy one\n": {list: func() ([]driver.GPU, error) {
 			return nil, fault.New(fault.Config, "cuda", "", "none").Then("buy one")

@@ -56,6 +56,7 @@ func lopsided() []int {
 // remains is float32 in the run, a few units of 6e-8 relative to the largest
 // gradients that a sum is made of.
 func TestGradientsAgainstCentralDifferences(t *testing.T) {
+	t.Parallel()
 	tested := map[string]bool{}
 	for k, tc := range []struct {
 		name             string

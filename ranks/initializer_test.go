@@ -58,6 +58,7 @@ func baskets() graph.Content {
 // logits units are pushed below zero for every vertex, and GraphSAGE is left
 // with guessing. From its own first weights every network learns.
 func TestNetworksLearnFromBinaryFeatures(t *testing.T) {
+	t.Parallel()
 	data := write(t, baskets())
 	guessing := math.Log(basketClasses)
 	for _, tc := range []struct {
@@ -85,6 +86,7 @@ func TestNetworksLearnFromBinaryFeatures(t *testing.T) {
 
 // First weights are the same on any number of ranks, with servers and without.
 func TestFirstWeightsFollowNoRank(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for k, kind := range model.Kinds() {
 		for i, name := range model.Initializers() {
@@ -114,6 +116,7 @@ func TestFirstWeightsFollowNoRank(t *testing.T) {
 // A run folder names the initialiser that was used and not the question, so that
 // the run can be repeated when another default has been measured.
 func TestInitializerIsResolved(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for _, kind := range model.Kinds() {
 		t.Run(kind, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 // Every variant of the kernels trains as plain Go does: a sum of float32 in
 // another order, or with fewer roundings, differs by some 1e-7.
 func TestLossIndependentOfKernels(t *testing.T) {
+	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		reference := compared(t, 0.5)
@@ -26,6 +27,7 @@ func TestLossIndependentOfKernels(t *testing.T) {
 
 // The same on the features and edges of a real graph.
 func TestLossIndependentOfKernelsOnCora(t *testing.T) {
+	t.Parallel()
 	data := real(t, "cora")
 	reference := compared(t, 0.5)
 	reference.Kernel = "go"
@@ -36,6 +38,7 @@ func TestLossIndependentOfKernelsOnCora(t *testing.T) {
 // a little, and a float32 run not at all; ranks agree on the rounded rows as on
 // exact ones, since each row is rounded where it is gathered.
 func TestHalfGathersStayNear(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	exact := train(t, compared(t, 0), data).losses()
 	c := compared(t, 0)

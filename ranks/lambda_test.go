@@ -109,6 +109,7 @@ var lambdaNetworks = map[string]func(*Config){
 // Training in functions gives the bits of training on the ranks, and its files say how
 // many invocations that took.
 func TestLambdaIsCPU(t *testing.T) {
+	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	for name, set := range lambdaNetworks {
 		for ranks := 1; ranks <= 2; ranks++ {
@@ -149,6 +150,7 @@ func TestLambdaIsCPU(t *testing.T) {
 // Other losses than that of classes travel: labels with weights, quantities, and classes
 // with smoothing come to the bits and the scores of a run on the CPU.
 func TestLambdaTasks(t *testing.T) {
+	t.Parallel()
 	path := functiontest.Build(t)
 	classes := generated(t, true)
 	labels, _ := taskGraph(t, graph.MultiLabel)
@@ -174,6 +176,7 @@ func TestLambdaTasks(t *testing.T) {
 
 // Bounded asynchrony on one rank with one interval is the synchronous run.
 func TestLambdaAsync(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	c := asynchronous(quick(t), 0, 1)
 	c.Epochs, c.Ranks, c.Servers = 4, 1, 0
@@ -189,6 +192,7 @@ func TestLambdaAsync(t *testing.T) {
 // change no bit, whether payloads carry tasks or functions pull them. A late answer is
 // no late result where the function has pushed it.
 func TestLambdaFaults(t *testing.T) {
+	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	for name, set := range lambdaNetworks {
 		for _, payloads := range []bool{false, true} {
@@ -227,6 +231,7 @@ func TestLambdaFaults(t *testing.T) {
 
 // What no payload can hold travels between endpoint and function.
 func TestLambdaLarge(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	c := quick(t)
 	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.Hidden, c.CacheInput = 2, 1, 0, 1, 1, 4000, "off"
@@ -245,6 +250,7 @@ func TestLambdaLarge(t *testing.T) {
 
 // A fixed number of invocations at a time is kept.
 func TestLambdaAtOnce(t *testing.T) {
+	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	c := quick(t)
 	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.LambdaAtOnce = 2, 1, 0, 4, 2, 1
@@ -272,6 +278,7 @@ func lambdaError(t *testing.T, c Config, data string, change func(*functions)) e
 // A task or a result that no payload can hold ends the run with the remedy, and a
 // function that always fails with what it says.
 func TestLambdaRefuses(t *testing.T) {
+	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	c := quick(t)
 	c.Tensor, c.Lambda, c.LambdaFunction, c.Epochs, c.Intervals = config.TensorLambda, config.LambdaLocal, path, 2, 1

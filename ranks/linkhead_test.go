@@ -66,6 +66,7 @@ func TestLinksResumed(t *testing.T) {
 // Exported networks for links make siafu's embeddings in PyTorch, and score pairs as siafu
 // does, by products and by a perceptron.
 func TestPyTorchScoresPairs(t *testing.T) {
+	t.Parallel()
 	python, data := withPyTorch(t), linked(t, true)
 	file := filepath.Join(t.TempDir(), "pairs.csv")
 	text := "src,dst\n"
@@ -97,6 +98,7 @@ func TestPyTorchScoresPairs(t *testing.T) {
 // A forecast knows what the perceptron and its dropout take of a rank, and that dot products
 // take neither.
 func TestHeadIsForetold(t *testing.T) {
+	t.Parallel()
 	data := linked(t, false)
 	meta, err := graph.ReadMeta(data)
 	if err != nil {

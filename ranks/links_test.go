@@ -33,6 +33,7 @@ func linked(t testing.TB, directed bool) string {
 // The gradient of pairs is the central difference of the loss that a run tells, along
 // random directions, on one rank and on three.
 func TestGradientOfLinks(t *testing.T) {
+	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		data := linked(t, directed)
 		meta, err := graph.ReadMeta(data)
@@ -95,6 +96,7 @@ func TestGradientOfLinks(t *testing.T) {
 // Links are foretold as well as the blocks of a graph allow, in the same way on any number
 // of ranks, parts and with an epoch's dropout, and predictions are the run's.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	for _, score := range []string{"dot", "mlp"} {
 		t.Run(score, func(t *testing.T) { linksAlike(t, score) })
 	}
@@ -136,6 +138,7 @@ func linksAlike(t *testing.T, score string) {
 
 // A run has the same bits on any number of threads, be edges there both ways or not.
 func TestLinksOnThreads(t *testing.T) {
+	t.Parallel()
 	for i, directed := range []bool{false, true, false, true} {
 		data := linked(t, directed)
 		c := quick(t)
@@ -156,6 +159,7 @@ func TestLinksOnThreads(t *testing.T) {
 
 // What does not go together with held edges is refused with a remedy.
 func TestLinksRefused(t *testing.T) {
+	t.Parallel()
 	data := linked(t, false)
 	for _, r := range []struct {
 		data string
@@ -189,6 +193,7 @@ func TestLinksRefused(t *testing.T) {
 // Scores of pairs are the products of the embeddings, under the user's ids, from one rank
 // and from three; a file that says nothing of this graph is refused.
 func TestPredictPairs(t *testing.T) {
+	t.Parallel()
 	data := linked(t, false)
 	c := quick(t)
 	c.Ranks, c.Epochs, c.Embedding = 2, 3, 4
@@ -237,6 +242,7 @@ func TestPredictPairs(t *testing.T) {
 // float64; a run that goes on from these begins where the other ended; and what has no
 // perceptron refuses them.
 func TestPairsByPerceptron(t *testing.T) {
+	t.Parallel()
 	data := linked(t, true)
 	meta, err := graph.ReadMeta(data)
 	if err != nil {
@@ -309,6 +315,7 @@ func TestPairsByPerceptron(t *testing.T) {
 // Who knows the blocks of a planted partition, and that edges are as likely between all
 // vertices of a block, has the best score that there is; a network finds it.
 func TestLinksOfBlocks(t *testing.T) {
+	t.Parallel()
 	const n, blocks = 400, 8
 	c := graph.Content{
 		Name: "blocks", Vertices: n, Symmetrise: true, Labels: make([]int32, n), Split: make([]uint8, n),

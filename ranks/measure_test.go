@@ -24,6 +24,7 @@ func measured(t *testing.T, change func(c *Config)) Config {
 
 // Measurements change nothing of a run.
 func TestMeasuringStalenessChangesNothing(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for name, change := range map[string]func(c *Config){
 		"previous":           func(c *Config) {},
@@ -60,6 +61,7 @@ func TestMeasuringStalenessChangesNothing(t *testing.T) {
 // Weights that stay as they are make rows of the epoch before the exact ones, and
 // after it their gradients, layer by layer; before any row has come, all of H is missing.
 func TestNothingIsStaleWhereWeightsStand(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for _, kind := range []string{"gcn", "gat"} {
 		c := measured(t, func(c *Config) {
@@ -86,6 +88,7 @@ func TestNothingIsStaleWhereWeightsStand(t *testing.T) {
 
 // Without ghosts nothing of H is there, and the gradient is not the exact one.
 func TestNeverMissesAllOfH(t *testing.T) {
+	t.Parallel()
 	c := measured(t, func(c *Config) { c.Refresh = "never" })
 	for _, l := range train(t, c, generated(t, false)).Epochs[0].Staleness.Layers {
 		if l.Relative != 1 || l.Ghosts != 0 {
@@ -98,6 +101,7 @@ func TestNeverMissesAllOfH(t *testing.T) {
 // (X W) the rows of ghosts are known: those of the epoch are X W, those of the epoch
 // before X W', so that the norm is that of X_out (W - W'), here over all ranks.
 func TestStalenessIsEquationSix(t *testing.T) {
+	t.Parallel()
 	const n, ranks = 90, 3
 	content, owner := randomContent(n, 3), inTurns(n, ranks)
 	data := write(t, content)
@@ -144,6 +148,7 @@ func TestStalenessIsEquationSix(t *testing.T) {
 
 // What has nothing stale to be measured is refused.
 func TestMeasuringStalenessIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, change := range []func(c *Config){
 		func(c *Config) { c.Refresh = "always" },
 		func(c *Config) { c.MeasureStaleness = -1 },

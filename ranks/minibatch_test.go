@@ -27,6 +27,7 @@ func inBatches(t *testing.T, ranks, batches int) Config {
 
 // One mini-batch of all vertices is exact training, to the bit.
 func TestOneBatchIsExact(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"gcn", "sage", "gin"} {
 		for _, directed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s directed=%t", kind, directed), func(t *testing.T) {
@@ -49,6 +50,7 @@ func TestOneBatchIsExact(t *testing.T) {
 // Mini-batches on a history train as GNNAutoScale written down a second time does: in
 // float64, so that 1e-4 is what 60 steps of float32 may be off.
 func TestHistoryIsGNNAutoScale(t *testing.T) {
+	t.Parallel()
 	const n, epochs, batches, lr = 60, 15, 4, 0.3
 	for _, c := range []struct {
 		ranks    int
@@ -86,6 +88,7 @@ func TestHistoryIsGNNAutoScale(t *testing.T) {
 // What changes the way of messages and tasks, and not the numbers, leaves the same
 // bytes.
 func TestBatchesWhateverElse(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, kind := range []string{"gcn", "sage", "variates", "neighbours", "clusters"} {
 		drawn := kind == "neighbours" || kind == "clusters"
@@ -144,6 +147,7 @@ func TestBatchesWhateverElse(t *testing.T) {
 // One step from all training vertices with all neighbours sampled is exact training, but
 // for the order of sums: 1e-5 is what 20 steps of float32 may be off.
 func TestAllSampledIsExact(t *testing.T) {
+	t.Parallel()
 	for _, layers := range []int{2, 3} {
 		for _, directed := range []bool{false, true} {
 			c := inBatches(t, 1, 1)
@@ -163,6 +167,7 @@ func TestAllSampledIsExact(t *testing.T) {
 // time, in mini-batches and on several ranks: in float64, so that 1e-4 is what 60 steps
 // of float32 may be off.
 func TestVariatesAreVRGCN(t *testing.T) {
+	t.Parallel()
 	const n, epochs, batches, lr = 60, 15, 4, 0.3
 	for i, ranks := range []int{1, 2, 1, 2} {
 		content := randomContent(n, 3)
@@ -206,6 +211,7 @@ func TestVariatesAreVRGCN(t *testing.T) {
 
 // More batches than vertices leave some empty, which train nothing.
 func TestEmptyBatches(t *testing.T) {
+	t.Parallel()
 	c := inBatches(t, 2, 40)
 	c.Epochs, c.Dropout = 4, 0
 	content := randomContent(30, 3)
@@ -225,6 +231,7 @@ func TestEmptyBatches(t *testing.T) {
 
 // What does not go together is refused with both flags' names.
 func TestBatchRefusals(t *testing.T) {
+	t.Parallel()
 	for _, set := range []func(*Config){
 		func(c *Config) { c.Batch = "history:0" }, func(c *Config) { c.Batch = "history" }, func(c *Config) { c.Batch = "half" },
 		func(c *Config) { c.Batch = "variates:3" }, func(c *Config) { c.Batch = "variates:3,0" }, func(c *Config) { c.Batch, c.Model = "variates:3,2", "sage" },
@@ -254,6 +261,7 @@ func TestBatchRefusals(t *testing.T) {
 // A run in mini-batches that goes on is the one that never stopped, to the bit, since
 // its history is in the checkpoint; on other ranks it goes on too.
 func TestBatchesGoOn(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for _, format := range []string{"float32", "int8", "variates:4,3", "neighbor:4,3,5,20", "cluster:8,2"} {
 		c := inBatches(t, 3, 4)
@@ -284,6 +292,7 @@ func TestBatchesGoOn(t *testing.T) {
 // Arrays of mini-batches are foretold from counts of edges, as if each led anywhere:
 // at least what they are but for a twentieth, and at most a quarter more.
 func TestBatchesAreForetold(t *testing.T) {
+	t.Parallel()
 	plain, content := generated(t, false), randomContent(400, 4)
 	weigh(&content, true)
 	weighted := write(t, content)

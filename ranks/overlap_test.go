@@ -34,6 +34,7 @@ func networks(t testing.TB) map[string]Config {
 // Overlap changes no bit, whatever the workers get to first: with many intervals
 // on one rank, in three layers and in two that grow wider, and each time.
 func TestOverlapChangesNothing(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	all := networks(t)
 	for k, name := range slices.Sorted(maps.Keys(all)) {

@@ -27,6 +27,7 @@ func heldOut(t *testing.T, directed bool) string {
 // their number, and the variance that they show is, like a chi-square with 19 degrees of
 // freedom, between a quarter and 2.7 times the true one but for one run of ten thousand.
 func TestPairTrafficIsForetold(t *testing.T) {
+	t.Parallel()
 	const epochs = 20
 	data := map[bool]string{false: heldOut(t, false), true: heldOut(t, true)}
 	for name, tc := range map[string]struct {
@@ -83,6 +84,7 @@ func TestPairTrafficIsForetold(t *testing.T) {
 
 // Evaluations beside training fetch rows, too, and are not counted.
 func TestPairTrafficIsThatOfTraining(t *testing.T) {
+	t.Parallel()
 	data := linked(t, true)
 	c := quick(t)
 	c.Ranks, c.Servers, c.Epochs, c.Dropout, c.EvalEvery = 2, 0, 3, 0.3, 0

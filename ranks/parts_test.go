@@ -47,6 +47,7 @@ func eight(t testing.TB, servers int) Config {
 // carries them, and one server or none: these take turns, as do those that are carried
 // in one process; SIAFU_BIG=1 has all with all.
 func TestPartsOnAnyRanks(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	spread := map[string]func(*Config){
 		"gcn":           func(c *Config) {},
@@ -91,6 +92,7 @@ func TestPartsOnAnyRanks(t *testing.T) {
 // A run that goes on with the same parts on another number of ranks ends as one
 // that never stopped; with other parts its losses differ by the order of sums.
 func TestPartsResumeOnOtherRanks(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := eight(t, 0)
 	c.Epochs = 40
@@ -114,6 +116,7 @@ func TestPartsResumeOnOtherRanks(t *testing.T) {
 
 // Bounded asynchrony trains with parts too, with servers and with none.
 func TestPartsAsync(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for servers := range 3 {
 		c := asynchronous(quick(t), 1, 2)
@@ -127,6 +130,7 @@ func TestPartsAsync(t *testing.T) {
 
 // A codec is chosen with parts on ranks as it is with ranks.
 func TestPartsAutoCodec(t *testing.T) {
+	t.Parallel()
 	c := quick(t)
 	c.Codec, c.Epochs, c.Hidden, c.EvalEvery = "auto", 60, 64, 0
 	if r := trainSpread(t, c, world.View{Parts: 4, Ranks: 2}, generated(t, true)); r.Summary.Chosen == "" {
@@ -137,6 +141,7 @@ func TestPartsAutoCodec(t *testing.T) {
 // What a run says of itself tells ranks and parts apart: summary, reports, header
 // and timeline.
 func TestPartsAreReported(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	c := eight(t, 1)
 	c.Trace = filepath.Join(t.TempDir(), "trace.json")
@@ -164,6 +169,7 @@ func TestPartsAreReported(t *testing.T) {
 
 // The parts of a rank share its workers, one each at the least.
 func TestPartsShareThreads(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ threads, parts, ranks, rank, of, rankThreads int }{
 		{8, 4, 2, 0, 4, 8}, {5, 4, 2, 0, 3, 5}, {5, 4, 2, 1, 2, 5}, {1, 4, 2, 3, 1, 2}, {3, 2, 2, 1, 3, 3},
 	} {
@@ -182,6 +188,7 @@ func TestPartsShareThreads(t *testing.T) {
 
 // Fewer parts than graph ranks are refused before anything is opened.
 func TestTooFewParts(t *testing.T) {
+	t.Parallel()
 	c := config.Defaults()
 	c.Parts, c.Ranks = 2, 4
 	err := Train(context.Background(), c, "nowhere", IO{Out: io.Discard, Err: io.Discard})

@@ -21,6 +21,7 @@ func kept(t *testing.T, kind string) Config {
 // is what TestLossIndependentOfRanks allows 50 steps of Adam for sums in another order, and
 // what bf16 features may differ by is two such roundings as bf16 has, 2⁻⁸ each.
 func TestKeptPowersAgree(t *testing.T) {
+	t.Parallel()
 	dense, sparse, weighted := generated(t, true), bag(t), weightedGraph(t, true)
 	for k, kind := range []string{"sgc", "sign"} {
 		for d, data := range []string{dense, sparse, weighted} {
@@ -61,6 +62,7 @@ func TestKeptPowersAgree(t *testing.T) {
 // No rows travel in an epoch, and nothing else than losses shows that there are ranks: what
 // is sent to make the powers, for all epochs, is exact whatever the codec.
 func TestKeptPowersAreExchangedOnce(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, kind := range []string{"sgc", "sign"} {
 		c := kept(t, kind)

@@ -19,6 +19,7 @@ import (
 // sums only, and fewer bytes travel. Each kind of network meets each world on one of the
 // graphs; SIAFU_BIG=1 has both.
 func TestPreAggregation(t *testing.T) {
+	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for i, kind := range model.Kinds() {
@@ -68,6 +69,7 @@ func TestPreAggregation(t *testing.T) {
 
 // Where rows are rounded, sums are rounded too, and losses stay near.
 func TestPreAggregationOfRoundedRows(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	run := func(how, gather, codec string) []float64 {
 		c := compared(t, 0)
@@ -87,6 +89,7 @@ func TestPreAggregationOfRoundedRows(t *testing.T) {
 // An epoch moves a row for each vertex of the covers, for every gather and for
 // its gradient: the very bytes that the covers promise.
 func TestPreAggregationMovesCovers(t *testing.T) {
+	t.Parallel()
 	const parts = 5
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)

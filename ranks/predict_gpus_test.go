@@ -38,6 +38,7 @@ func predictOn(p PredictConfig, dir, data string, place func(*run), after func(*
 // the same classes, and numbers within what losses may differ by. Their memory is
 // foretold.
 func TestPredictionsOnGPUs(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, kind := range []string{"gcn", "gat", "sage"} {
 		c := quick(t)
@@ -93,6 +94,7 @@ func alikePredictions(t *testing.T, want, got string) {
 // A prediction that does not fit into a GPU is refused with what it takes, one with
 // graph work alone on GPUs for what it is, and nothing is written.
 func TestPredictionsOnGPUsRefused(t *testing.T) {
+	t.Parallel()
 	data, c := generated(t, true), quick(t)
 	c.Epochs = 1
 	train(t, c, data)

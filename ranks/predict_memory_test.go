@@ -22,6 +22,7 @@ import (
 
 // The arrays of a prediction are foretold as they come.
 func TestPredictionIsForeseen(t *testing.T) {
+	t.Parallel()
 	data := planted(t, generate.Options{Vertices: 2100, Edges: 9000})
 	for name, set := range map[string]func(*Config){
 		"gcn": func(c *Config) {},
@@ -62,6 +63,7 @@ func TestPredictionIsForeseen(t *testing.T) {
 // A network whose weights fit and whose activations do not is refused before it
 // is made.
 func TestPredictionThatDoesNotFit(t *testing.T) {
+	t.Parallel()
 	const vertices = 60000
 	there := host.AvailableMemory()
 	if there == host.Unlimited {

@@ -45,6 +45,7 @@ func predictParts(t *testing.T, runDir, data string, ranks, parts int) string {
 // in the user's own ids, and do not depend on the number of ranks or on the
 // order in which ranks number their vertices.
 func TestPredict(t *testing.T) {
+	t.Parallel()
 	content := smallGraph(true, false, 4)
 	words := []byte("abcdefghijklmnopqr")
 	offsets := make([]int64, len(words)+1)
@@ -156,6 +157,7 @@ func samePredictions(t *testing.T, one, four string) {
 // Parts predict what as many ranks predict, byte by byte, on any number of ranks,
 // and fewer parts than ranks are refused.
 func TestPredictParts(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, kind := range []string{"gcn", "gat", "appnp"} {
 		c := quick(t)
@@ -224,6 +226,7 @@ func readFloats(t *testing.T, path string, cols int) []float32 {
 // any number of ranks, and writes the vertices alone that training has not seen; features
 // and classes that are others are refused.
 func TestPredictInductive(t *testing.T) {
+	t.Parallel()
 	content, c := smallGraph(true, false, 4), quick(t)
 	content.ClassNames = []string{"red", "green", "blue"}
 	train(t, c, write(t, content))
@@ -287,6 +290,7 @@ func TestPredictInductive(t *testing.T) {
 }
 
 func TestPredictRefuses(t *testing.T) {
+	t.Parallel()
 	data := write(t, smallGraph(false, false, 1))
 	c := quick(t)
 	c.Epochs = 1
@@ -308,6 +312,7 @@ func TestPredictRefuses(t *testing.T) {
 // Widths and heads that only the metadata claims are refused before anybody
 // takes memory for them.
 func TestPredictClaims(t *testing.T) {
+	t.Parallel()
 	data, c := write(t, smallGraph(true, false, 4)), quick(t)
 	r := train(t, c, data)
 	list, honest, err := safetensors.Read(r.Model)

@@ -13,6 +13,7 @@ import (
 // What is made again is what was made, to the bit, in all networks; and deep ones
 // take less memory for it, which the summary tells beside what they would have taken.
 func TestRecompute(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	all := networks(t)
 	for k, name := range slices.Sorted(maps.Keys(all)) {
@@ -52,6 +53,7 @@ func TestRecompute(t *testing.T) {
 
 // Intervals that go their own ways keep what they have made.
 func TestRecomputeInStepOnly(t *testing.T) {
+	t.Parallel()
 	c := quick(t)
 	c.Mode, c.Recompute = "async", true
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "--recompute") {

@@ -80,6 +80,7 @@ func (c *curves) content(kind string) graph.Content {
 // 6e-8 grow over 50 steps of an optimiser to some 1e-6; PyTorch's own float32
 // runs differ from its float64 runs by as much.
 func TestLossesOfPyTorch(t *testing.T) {
+	t.Parallel()
 	c := readCurves(t)
 	for i, r := range c.Runs {
 		data := write(t, c.content(r.Features))

@@ -41,6 +41,7 @@ func cut(edges graph.EdgePairs, owner []int) (own, others graph.EdgePairs) {
 // With never, ranks train as if the edges between them were not in the graph,
 // to the last bit, and no row travels.
 func TestNeverIsWithoutCutEdges(t *testing.T) {
+	t.Parallel()
 	const n, ranks = 90, 3
 	owner := inTurns(n, ranks)
 	whole := randomContent(n, 3)
@@ -133,6 +134,7 @@ func columnSums(a [][]float64) []float64 {
 // The losses are those of policies written down a second time: in float64, so that 1e-5
 // is what 25 steps of float32 may be off.
 func TestPoliciesWrittenDownAgain(t *testing.T) {
+	t.Parallel()
 	const n, ranks, epochs, lr, seed = 60, 3, 25, 0.3, 7
 	owner, content := inTurns(n, ranks), randomContent(n, 3)
 	s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
@@ -197,6 +199,7 @@ func TestPoliciesWrittenDownAgain(t *testing.T) {
 // In its limit each policy is always, to the last bit, for every kind of network, with
 // codecs that round at random and feed errors back, and with sums where it has them.
 func TestPoliciesInTheirLimits(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	settings := map[string]func(*Config){
 		"gcn":           func(c *Config) { c.PreAggregate = "on" },
@@ -253,6 +256,7 @@ func TestPoliciesInTheirLimits(t *testing.T) {
 // Without overlap, under codecs that lose nothing, with sums and with servers,
 // previous does the same to the bit; for every kind of network it trains.
 func TestPreviousWhateverElse(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, kind := range []string{"gcn", "sage", "gin", "gat", "gatv2"} {
 		run := func(set func(*Config)) trained {
@@ -294,6 +298,7 @@ func TestPreviousWhateverElse(t *testing.T) {
 
 // What does not go together is refused with both flags' names.
 func TestRefreshRefusals(t *testing.T) {
+	t.Parallel()
 	for _, set := range []func(*Config){
 		func(c *Config) { c.Refresh, c.Mode = "previous:none", "async" },
 		func(c *Config) { c.Refresh, c.Codec = "previous:none", "auto" },

@@ -30,6 +30,7 @@ func saving(t testing.TB, every string) Config {
 // model to the last bit and the same lines of metrics, whatever optimiser,
 // servers and mode.
 func TestResumedIsNeverStopped(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	tested := map[string]bool{
 		refresh.NameNever: true, // has nothing to go on with
@@ -108,6 +109,7 @@ func TestResumedIsNeverStopped(t *testing.T) {
 // What seven ranks have saved goes on on any number of ranks and servers, with
 // another partition: the same losses but for the order of sums.
 func TestResumeOnOtherRanks(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := saving(t, "off")
 	c.Ranks, c.Servers = 7, 2
@@ -129,6 +131,7 @@ func TestResumeOnOtherRanks(t *testing.T) {
 // Bounded asynchrony stops between two epochs, goes on from there, and also in
 // step.
 func TestResumeAsync(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for _, servers := range []int{0, 2} {
 		c := asynchronous(saving(t, "7e"), 1, 3)
@@ -226,6 +229,7 @@ func TestSignals(t *testing.T) {
 // run refuses; so it does where settings differ, and where two write one
 // folder.
 func TestResumeRefuses(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := saving(t, "5e")
 	c.Epochs, c.Keep, c.Ranks = 15, 2, 2
@@ -284,6 +288,7 @@ func TestResumeRefuses(t *testing.T) {
 // A run that goes on has the first weights that it began with, whatever it is
 // told: another initializer is refused, and a file of weights is not looked at.
 func TestResumeWithAnotherInitializer(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := saving(t, "5e")
 	c.Epochs, c.Initializer = 10, "xavier"

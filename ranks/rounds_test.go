@@ -50,6 +50,7 @@ func last(c Config) Config {
 // sum of their gradients: with rounds of one epoch, training is the same, whatever
 // ghosts it uses, with servers and without. Rounding alone differs, by 1e-7 a step.
 func TestAveragingOfOneEpochIsSummingGradients(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, policy := range []string{"always", "previous:none", "never"} {
 		for servers := range 3 {
@@ -68,6 +69,7 @@ func TestAveragingOfOneEpochIsSummingGradients(t *testing.T) {
 
 // One rank has nobody to average with.
 func TestAveragingOfOneRankIsTraining(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for epochs := range 4 {
 		for servers := range 2 {
@@ -85,6 +87,7 @@ func TestAveragingOfOneRankIsTraining(t *testing.T) {
 // Within a round ranks go their own ways, and with servers as without: the same bits
 // with one server, which adds in the same order.
 func TestRoundsWithServers(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := compared(t, 0.3)
 	c.Ranks, c.Servers, c.LocalEpochs, c.Refresh, c.EvalEvery = 3, 0, 4, "never", 3
@@ -109,6 +112,7 @@ func TestRoundsWithServers(t *testing.T) {
 // here, after one epoch without cut edges, the same as exact training that starts
 // from that epoch's weights. float32 sums in another order, and that is all.
 func TestCorrectionIsAnExactStep(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for _, kind := range []string{"gcn", "gat"} {
 		for _, policy := range []string{"never", "previous:none"} {
@@ -132,6 +136,7 @@ func TestCorrectionIsAnExactStep(t *testing.T) {
 // the steps of a round averaged from gradients of exact ghosts, corrections are what
 // is left to differ.
 func TestCorrectionBatchIsDrawnByVertex(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	run := func(ranks, batch int) trained {
 		c := last(sgd(t, ranks, 0, 6))
@@ -150,6 +155,7 @@ func TestCorrectionBatchIsDrawnByVertex(t *testing.T) {
 // A run that is stopped between two rounds goes on as if it never had been, and one
 // that is asked to stop within a round ends it first.
 func TestResumedRounds(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for name, set := range map[string]func(*Config){
 		"adam, no server": func(c *Config) { c.Ranks, c.Servers = 3, 0 },
@@ -179,6 +185,7 @@ func TestResumedRounds(t *testing.T) {
 
 // What makes no sense is refused with the flag and a remedy.
 func TestRoundsAreRefused(t *testing.T) {
+	t.Parallel()
 	for name, set := range map[string]func(*Config){
 		"async":           func(c *Config) { c.LocalEpochs, c.Mode = 1, "async" },
 		"no rounds":       func(c *Config) { c.ServerCorrection, c.Refresh = 1, "never" },

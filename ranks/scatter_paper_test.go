@@ -12,6 +12,7 @@ import "testing"
 // layer's input has no gradient, and where ÂX is kept it has no gather either. Where
 // features of ghosts are kept, nothing moves in the first layer.
 func TestOnlyScatterMovesRows(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true) // 12 features, 4 classes
 	for _, tc := range []struct {
 		name  string

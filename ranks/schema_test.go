@@ -15,6 +15,7 @@ import (
 // changed its edges or features, and name the flag to give. Training on the same dataset
 // and datasets without a record are accepted.
 func TestImportOfTheModel(t *testing.T) {
+	t.Parallel()
 	imported := func(symmetrised, normalized, recorded bool) string {
 		c := smallGraph(!symmetrised, false, 4)
 		for i, x := range c.Features.Dense {

@@ -23,6 +23,7 @@ func jsonKey(f reflect.StructField, tag string) string {
 // What the summary calls by the name of a flag is what that flag said, and
 // nothing in it is left at its zero value by a run that had something to tell.
 func TestSummarySaysWhatRan(t *testing.T) {
+	t.Parallel()
 	c := asynchronous(quick(t), 2, 3)
 	c.Ranks, c.Servers, c.Parts, c.Threads, c.Epochs, c.Seed, c.Codec, c.Layers, c.Hidden, c.Model = 4, 1, 6, 2, 30, 7, "int8", 3, 9, "sage"
 	c.ClassWeights = "root"
@@ -62,6 +63,7 @@ func TestSummarySaysWhatRan(t *testing.T) {
 
 // The time of a run is that of all its parts.
 func TestSecondsOfAResumedRun(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	c := saving(t, "off")
 	c.CheckpointEvery, c.Epochs, c.Ranks, c.Servers, c.Delay = "1h", 20, 2, 0, "0:5ms:1"
@@ -80,6 +82,7 @@ func TestSecondsOfAResumedRun(t *testing.T) {
 // with the probabilities that predict writes; on any number of ranks, in all
 // modes.
 func TestValidationLoss(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	const epochs = 12
 	want := map[float64]float64{}
@@ -132,6 +135,7 @@ func lossOfPredictions(t *testing.T, dir, data string) float64 {
 // All modes stop where nothing is left to train, and not before, if no vertex is
 // validated; the last weights are then the best.
 func TestNothingToValidate(t *testing.T) {
+	t.Parallel()
 	c := randomContent(60, 3)
 	for v, s := range c.Split {
 		if s == 2 {
@@ -161,6 +165,7 @@ func TestNothingToValidate(t *testing.T) {
 // Without a penalty the best weights are those of the lowest validation loss; where a large one
 // shrinks weights from step to step they are the last, wherever that loss was lowest.
 func TestBestWithPenalty(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	best := func(on string, decay float64, ranks int) int {
 		c := quick(t)

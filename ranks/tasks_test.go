@@ -47,6 +47,7 @@ func taskGraph(t testing.TB, task string) (data string, best float64) {
 // counts are the same to the last one, and so is everything where Go code cannot read
 // matrices.
 func TestTasks(t *testing.T) {
+	t.Parallel()
 	for _, task := range []string{graph.MultiLabel, graph.Regression} {
 		data, best := taskGraph(t, task)
 		c := quick(t)
@@ -73,6 +74,7 @@ func TestTasks(t *testing.T) {
 // Two classes have an area under the curve of the second, the same on any number of ranks;
 // a tenth of the labels is wrong, and more classes have none.
 func TestAreaOfTwoClasses(t *testing.T) {
+	t.Parallel()
 	for classes, least := range map[int]float64{2: 0.8, 3: 0} {
 		data := filepath.Join(t.TempDir(), "classes")
 		if _, err := generate.Write(data, generate.Options{Vertices: 500, Edges: 4000, Features: 12, Classes: classes, Homophily: 0.8, Noise: 0.1, Strays: 0.1, Seed: 5}, false); err != nil {
@@ -109,6 +111,7 @@ func sameMetrics(t *testing.T, what string, got, want *objective.Metrics) {
 // All ways to train have the tasks: out of step, in mini-batches of each kind, on several
 // parts, with averaged weights.
 func TestTasksInAllModes(t *testing.T) {
+	t.Parallel()
 	data, best := taskGraph(t, graph.MultiLabel)
 	for name, set := range map[string]func(c *Config){
 		"async":    func(c *Config) { c.Mode, c.Staleness = "async", 1 },
@@ -137,6 +140,7 @@ func TestTasksInAllModes(t *testing.T) {
 
 // Weights of a class change what is learnt: that with all the weight is always said.
 func TestClassWeights(t *testing.T) {
+	t.Parallel()
 	c := quick(t)
 	c.Ranks, c.Epochs, c.EvalEvery, c.ClassWeights = 2, 30, 0, "0,0,1,0" // the last weights are the best
 	data := write(t, randomContent(90, 4))
@@ -152,6 +156,7 @@ func TestClassWeights(t *testing.T) {
 // Weights by name are those of a list in the order of classes, and 1 for classes without
 // one: the same losses, to the last bit. Others are refused with the names of the classes.
 func TestClassWeightsByName(t *testing.T) {
+	t.Parallel()
 	content := randomContent(90, 4)
 	content.ClassNames = []string{"legit", "fraud", "a, b=c", "new"}
 	data := write(t, content)
@@ -195,6 +200,7 @@ func TestClassWeightsByName(t *testing.T) {
 // The metrics of classes in summary.json are those of the table of predictions, whatever the
 // number of ranks and parts, and predict prints them by name.
 func TestMetricsOfClasses(t *testing.T) {
+	t.Parallel()
 	content := randomContent(90, 3)
 	content.ClassNames = []string{"legit", "fraud", "new"}
 	data := write(t, content)
@@ -233,6 +239,7 @@ func TestMetricsOfClasses(t *testing.T) {
 // Predictions are the files' truth: labels that are borne by name and as 0 and 1, numbers
 // beside numbers, and the metrics that the run has found.
 func TestPredictTasks(t *testing.T) {
+	t.Parallel()
 	for _, task := range []string{graph.MultiLabel, graph.Regression} {
 		data, _ := taskGraph(t, task)
 		c := quick(t)
@@ -306,6 +313,7 @@ func named(flags []float32) string {
 
 // What does not go together is refused with a remedy.
 func TestTasksRefused(t *testing.T) {
+	t.Parallel()
 	flags, _ := taskGraph(t, graph.MultiLabel)
 	numbers, _ := taskGraph(t, graph.Regression)
 	for _, r := range []struct {

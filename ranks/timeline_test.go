@@ -35,6 +35,7 @@ func traced(t *testing.T, c Config, data string) (trained, *trace.File) {
 // A timeline holds what metrics.jsonl adds up, whatever the world and whether
 // an evaluation is a pass of its own.
 func TestTimeline(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	for name, set := range map[string]func(*Config){
 		"one rank":       func(c *Config) { c.Ranks = 1 },
@@ -144,6 +145,7 @@ func sameSums(t *testing.T, line runfolder.Epoch, f *trace.File, s runfolder.Sum
 // The tasks of an epoch end in the order that the documentation draws: no kind
 // of task is done before those that it needs.
 func TestTimelineOrder(t *testing.T) {
+	t.Parallel()
 	c := quick(t)
 	c.Epochs, c.Dropout, c.Ranks, c.Servers, c.CacheInput, c.Threads = 2, 0, 2, 0, "off", 1
 	c.PreAggregate, c.GhostFeatures = "on", "sent"
@@ -163,6 +165,7 @@ func TestTimelineOrder(t *testing.T) {
 
 // A place that cannot be written is found before training begins.
 func TestTimelineUnwritable(t *testing.T) {
+	t.Parallel()
 	data, dir := generated(t, false), t.TempDir()
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {

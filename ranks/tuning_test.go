@@ -53,6 +53,7 @@ func wide(t testing.TB) string {
 // there is for the tests of package tune, to which time is given. Over the slow one
 // a choice is wrong where three runs make it.
 func TestAutomaticCodec(t *testing.T) {
+	t.Parallel()
 	if mapped.UnderRace {
 		t.Skip("under the race detector a codec takes longer than the link that it would save")
 	}
@@ -111,6 +112,7 @@ func begins(s, words string) bool {
 // Where no rows travel there is nothing to choose, and with a codec that was
 // given nothing is said.
 func TestNothingToChoose(t *testing.T) {
+	t.Parallel()
 	data := generated(t, false)
 	for _, k := range []struct {
 		set  func(*Config)

@@ -215,6 +215,7 @@ func (r *restless) Live(w world.Comm, v world.View) error {
 // Whenever members are ended, and however often, while a run opens, trains, evaluates,
 // saves or goes on from the time before, it leaves the same bytes.
 func TestEndedAtAnyTime(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	c := eight(t, 1)
 	c.Model, c.Parts, c.Ranks, c.Epochs, c.Refresh, c.Codec, c.Quiet, c.CheckpointEvery = "sage", 5, 4, 60, "previous:none", "int4+ef", false, "3e"

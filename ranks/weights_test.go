@@ -35,6 +35,7 @@ func weightedGraph(t testing.TB, directed bool) string {
 // With weights of edges, too, losses are those of one rank, in any order of vertices and in
 // all modes; and other ones than without weights.
 func TestWeightsIndependentOfRanks(t *testing.T) {
+	t.Parallel()
 	short := compared(t, 0)
 	short.Epochs = 20
 	plain := train(t, short, write(t, smallGraph(true, false, 3))).losses()
@@ -69,6 +70,7 @@ func TestWeightsIndependentOfRanks(t *testing.T) {
 // of sums, as in TestAllDrawnIsExact; one that draws some has the same bits on any number of
 // threads, and other losses than without weights.
 func TestDrawnWeights(t *testing.T) {
+	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		data, plain := weightedGraph(t, directed), write(t, smallGraph(directed, false, 3))
 		for _, kind := range []string{"gcn", "sage", "gin", "gatv2"} {
@@ -102,6 +104,7 @@ func TestDrawnWeights(t *testing.T) {
 
 // What does not take weights of edges says so, with what to do.
 func TestWeightsRefused(t *testing.T) {
+	t.Parallel()
 	data := weightedGraph(t, false)
 	for says, set := range map[string]func(*Config){
 		"leave --pre-aggregate out": func(c *Config) { c.Ranks, c.PreAggregate = 3, "on" },
@@ -123,6 +126,7 @@ func TestWeightsRefused(t *testing.T) {
 
 // A network that has been trained with weights of edges as features predicts nothing without.
 func TestFeaturesOfEdgesAreNeeded(t *testing.T) {
+	t.Parallel()
 	c := quick(t)
 	c.Model, c.Epochs = "gatv2", 1
 	train(t, c, weightedGraph(t, true))

@@ -57,6 +57,7 @@ func (s scaleStream) BeginOut(dst []byte, src device.Ptr) error {
 // ranks or on some, a run leaves the same model; by kernels rows cross to the host as
 // short as they travel.
 func TestCodecsOnADevice(t *testing.T) {
+	t.Parallel()
 	directed := generated(t, true)
 	for name, set := range map[string]func(c *Config){
 		"int8":              func(c *Config) { c.Codec = "int8" },
@@ -100,6 +101,7 @@ func TestCodecsOnADevice(t *testing.T) {
 // A host that page-locks no memory trains all the same, to the same model; each rank
 // says so once.
 func TestPageableMemory(t *testing.T) {
+	t.Parallel()
 	data := generated(t, true)
 	c := quick(t)
 	c.Ranks, c.Servers, c.Hidden, c.Epochs, c.CheckpointEvery = 2, 0, 8, 1, "off"

@@ -13,6 +13,7 @@ import (
 // that lose nothing: that changes what travels, and no bit of the model. Codecs that
 // round train too, with fewer bytes.
 func TestLambdaForms(t *testing.T) {
+	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	c := quick(t)
 	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.Layers = 4, 1, 0, 2, 2, 3

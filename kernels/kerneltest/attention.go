@@ -42,7 +42,7 @@ func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels
 		{size(40, 12), 12, 40}, {size(40, 20), 5, 33}, {size(300, 30), 1, 128}, {size(300, 90), 8, 8}, {size(300, 50), 4, 16}, {size(3000, 300), 2, 3},
 	} {
 		for i, drop := range dropouts(s.own + s.own/3 + 1)[:4] {
-			if !hosttest.Sampled(2, n, i) {
+			if !hosttest.Sampled(4, n, i) {
 				continue
 			}
 			t.Run(fmt.Sprintf("own=%d/heads=%d/width=%d/dropout=%d", s.own, s.heads, s.width, i), func(t *testing.T) {

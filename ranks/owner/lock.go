@@ -218,6 +218,13 @@ func (h *holder) describe() string {
 // Release gives the folder free. The file stays.
 func (l *Lock) Release() error {
 	_ = l.file.Truncate(0)
+	return l.close()
+}
+
+// close unlocks the file before it closes it. A child process that is being started has the
+// same open file until it executes its program, and would keep the lock until then.
+func (l *Lock) close() error {
+	_ = unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
 	return l.file.Close()
 }
 
@@ -230,5 +237,5 @@ func (l *Lock) Undo() {
 	case l.signed:
 		_ = l.write(l.before)
 	}
-	_ = l.file.Close()
+	_ = l.close()
 }

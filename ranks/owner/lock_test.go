@@ -153,6 +153,30 @@ func TestLockOfOneLaunch(t *testing.T) {
 	second.Release()
 }
 
+// TestLockBesideAChild: a lock ends with Release and Undo although a child process has the
+// same open file between fork and exec.
+func TestLockBesideAChild(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(l *Lock){"Release": func(l *Lock) { _ = l.Release() }, "Undo": (*Lock).Undo} {
+		dir := t.TempDir()
+		l, err := Acquire(dir, "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := unix.Dup(int(l.file.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(child)
+		end(l)
+		if l, err = Acquire(dir, "", 0); err != nil {
+			t.Errorf("after %s: %v", name, err)
+			continue
+		}
+		_ = l.Release()
+	}
+}
+
 // A holder that gives its lock back removes it, and who read its name before must not take
 // it for somebody else's file.
 func TestLockThatIsGone(t *testing.T) {
