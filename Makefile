@@ -92,9 +92,9 @@ test-long:
 	$(MAKE) --no-print-directory TIMEOUT=180m test
 
 # Every test in one build, so that each package is compiled, vetted and linked once. Those
-# under mpirun wait more than they compute: they begin first and run beside the others, one
-# package more at a time than there are processors. go vet looks at more than go test would.
-# The tests of ranks take longest, and begin before all others.
+# under mpirun wait more than they compute: they begin first and run beside the others, two
+# packages more at a time than there are processors. go vet looks at more than go test would.
+# The tests of ranks and kernels take long, and begin before all others.
 # Tests that call t.Parallel wait for daemons and deadlines rather than compute: more of them
 # run at a time than there are processors.
 # Without debug information linking takes a fifth of the time, and without paths what one
@@ -104,9 +104,9 @@ TIMEOUT ?= 60m
 PARALLEL ?= 6
 unit: go
 	@$(if $(MPI),,echo "mpicc is missing: tests under mpirun left out")
-	$(GO) vet $(TAGS) ./...
+	$(GO) vet -trimpath $(TAGS) ./...
 	$(if $(MPI),$(MAKE) --no-print-directory test-programs)
-	scripts/in-memory $(GO) test -p $$(($$(nproc) + 1)) -parallel $(PARALLEL) $(LEAN) -vet=off -timeout $(TIMEOUT) $(TAGS) ./ranks $(if $(MPI),$(MPI_TESTS)) ./...
+	scripts/in-memory $(GO) test -p $$(($$(nproc) + 2)) -parallel $(PARALLEL) $(LEAN) -vet=off -timeout $(TIMEOUT) $(TAGS) ./ranks $(if $(MPI),$(MPI_TESTS)) ./kernels ./...
 
 # Programs that tests run, of which go test knows only whether they are as before:
 # with new ones those tests are run again, instead of what is kept of the last time.
@@ -124,7 +124,7 @@ test-programs:
 # What a static build reports instead of MPI and the NVIDIA driver.
 .PHONY: no-cgo
 no-cgo: go
-	CGO_ENABLED=0 $(GO) test -vet=off -run 'NoCgo|Unavailable' ./cuda/driver ./ranks/world/mpi
+	CGO_ENABLED=0 $(GO) test -trimpath -vet=off -run 'NoCgo|Unavailable' ./cuda/driver ./ranks/world/mpi
 
 # Under the race detector arrays are on the Go heap and kernels plain Go, so that
 # it sees them. The short form is what workers and ranks share: tasks of an epoch,
@@ -144,7 +144,7 @@ cu-test: go
 	mkdir -p $(STANDIN); set -ex; \
 	$${CC:-cc} -shared -fPIC -o $(STANDIN)/libcuda.so.1 cuda/driver/testdata/fake.c; \
 	CGO_CFLAGS="$(CGO_CFLAGS) $(CU_CFLAGS)" CGO_LDFLAGS="$(CGO_LDFLAGS) $(CU_LDFLAGS)" LD_LIBRARY_PATH=$(STANDIN) \
-	$(GO) test -count 1 -tags cu ./cuda/driver/gorgonia
+	$(GO) test -trimpath -count 1 -tags cu ./cuda/driver/gorgonia
 
 race-short: go
 	scripts/in-memory $(GO) test -race -short $(LEAN) -vet=off ./ranks/schedule ./ranks/params/... ./halo ./halo/refresh
