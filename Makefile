@@ -92,8 +92,8 @@ test-long:
 	$(MAKE) --no-print-directory TIMEOUT=180m test
 
 # Every test in one build, so that each package is compiled, vetted and linked once. Those
-# under mpirun wait more than they compute: they begin first and run beside the others, two
-# packages more at a time than there are processors. go vet looks at more than go test would.
+# under mpirun wait more than they compute: they begin first and run beside the others, one
+# package more at a time than there are processors. go vet looks at more than go test would.
 # The tests of ranks and kernels take long, and begin before all others.
 # Tests that call t.Parallel wait for daemons and deadlines rather than compute: more of them
 # run at a time than there are processors.
@@ -106,7 +106,7 @@ unit: go
 	@$(if $(MPI),,echo "mpicc is missing: tests under mpirun left out")
 	$(GO) vet -trimpath $(TAGS) ./...
 	$(if $(MPI),$(MAKE) --no-print-directory test-programs)
-	scripts/in-memory $(GO) test -p $$(($$(nproc) + 2)) -parallel $(PARALLEL) $(LEAN) -vet=off -timeout $(TIMEOUT) $(TAGS) ./ranks $(if $(MPI),$(MPI_TESTS)) ./kernels ./...
+	scripts/in-memory $(GO) test -p $$(($$(nproc) + 1)) -parallel $(PARALLEL) $(LEAN) -vet=off -timeout $(TIMEOUT) $(TAGS) ./ranks $(if $(MPI),$(MPI_TESTS)) ./kernels ./...
 
 # Programs that tests run, of which go test knows only whether they are as before:
 # with new ones those tests are run again, instead of what is kept of the last time.

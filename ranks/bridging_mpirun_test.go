@@ -21,7 +21,6 @@ import (
 // two, with a bridge that is killed on the way and started again with the others, and
 // end together where the function is missing.
 func TestMpirunBridges(t *testing.T) {
-	t.Parallel()
 	siafu, function := program(t), functiontest.Build(t)
 	data, out := generated(t, true), filepath.Join(t.TempDir(), "run")
 	c := quick(t)

@@ -25,7 +25,6 @@ func program(t *testing.T) string {
 // Ranks that are processes compute what ranks that are goroutines compute, to
 // the last bit, for every size of the world.
 func TestMpirunEqualsInProcess(t *testing.T) {
-	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	base := compared(t, 0.5)
@@ -58,7 +57,6 @@ func TestMpirunEqualsInProcess(t *testing.T) {
 // several servers, and with one thing after another: of the kind of network MPI knows
 // nothing.
 func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
-	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	for i, kind := range []string{"gat", "sage", "gcnii"} {
@@ -84,7 +82,6 @@ func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
 
 // So does attention with features of edges, which every rank has in its shard.
 func TestMpirunEqualsInProcessWithEdgeFeatures(t *testing.T) {
-	t.Parallel()
 	siafu := program(t)
 	data := describedGraph(t, true, 3)
 	c := compared(t, 0.3)
@@ -106,7 +103,6 @@ func TestMpirunEqualsInProcessWithEdgeFeatures(t *testing.T) {
 // Bounded asynchrony runs over processes, with servers and with none, and
 // trains.
 func TestMpirunAsync(t *testing.T) {
-	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	for i, kind := range []string{"gcn", "gat", "sage", "gatv2"} {
@@ -127,7 +123,6 @@ func TestMpirunAsync(t *testing.T) {
 
 // Prediction works under mpirun as well: every rank writes its own rows.
 func TestMpirunPredict(t *testing.T) {
-	t.Parallel()
 	siafu := program(t)
 	data := generated(t, false)
 	c := quick(t)
@@ -156,7 +151,6 @@ func TestMpirunPredict(t *testing.T) {
 
 // Processes leave the same timeline as goroutines.
 func TestMpirunTimeline(t *testing.T) {
-	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	for _, servers := range []int{0, 1} {
@@ -179,7 +173,6 @@ func TestMpirunTimeline(t *testing.T) {
 
 // So do runs in mini-batches.
 func TestMpirunInBatches(t *testing.T) {
-	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	for _, batch := range []string{"history:5", "variates:3,2"} {
@@ -200,7 +193,6 @@ func TestMpirunInBatches(t *testing.T) {
 
 // Links, too: rows of any pairs, and sums that go in pieces, be edges there both ways or not.
 func TestMpirunLinks(t *testing.T) {
-	t.Parallel()
 	siafu := program(t)
 	for _, directed := range []bool{false, true} {
 		data := linked(t, directed)

@@ -18,7 +18,6 @@ import (
 // of processes, and go on from a checkpoint on another number. A server and none take
 // turns; SIAFU_BIG=1 has both, and resumes them all.
 func TestMpirunParts(t *testing.T) {
-	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	for k, args := range []string{"--model gcn", "--model gat --heads 2", "--model sage --codec int8"} {
@@ -68,7 +67,6 @@ func TestMpirunParts(t *testing.T) {
 // Bounded asynchrony, a codec that is chosen and a timeline work with parts on
 // processes, and too few parts are refused with one sentence.
 func TestMpirunPartsOtherwise(t *testing.T) {
-	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	out := filepath.Join(t.TempDir(), "run")
