@@ -138,7 +138,7 @@ cu-headers:
 
 # The binding of gorgonia.org/cu, with a library that stands in for the driver.
 .PHONY: cu-test
-cu-test: STANDIN = $(CURDIR)/$(BUILD)/test/standin
+cu-test: STANDIN = $(CURDIR)/$(BUILD)/cu-test
 cu-test: go
 	@$(CU_HEADERS) || { echo "cuda.h is missing: the tests of gorgonia.org/cu are left out (make deps-cu)"; exit 0; }; \
 	mkdir -p $(STANDIN); set -ex; \
