@@ -11,7 +11,7 @@
 # make deps-cu  CUDA's headers of Debian's non-free component, into build/cuda, for CU=1
 # make bench-cuda  build/bench-cuda, a folder to measure a GPU with on a host without Go
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
-# make accuracy  the README's table, on the graphs in $SIAFU_TESTDATA
+# make accuracy  the table of docs/results/accuracy.md, on the graphs in $SIAFU_TESTDATA
 # make dist    build/dist: archives and Debian packages of this tree, and their checksums
 # make lint    gofmt and staticcheck, which go.mod pins
 # make fmt vet the usual
