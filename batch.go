@@ -21,7 +21,7 @@ import (
 
 type submitCmd struct {
 	Options slurm.Options `embed:""`
-	Args    []string      `arg:"" name:"data" help:"[CONFIG.toml] DATA, and behind -- the flags of train."`
+	Args    []string      `arg:"" name:"data" help:"[CONFIG.toml] DATA, then -- and flags of train."`
 }
 
 func (c *submitCmd) Run(io console, flags trainFlags) error {
@@ -162,10 +162,10 @@ func withoutFlag(args []string, flag string) []string {
 }
 
 type statusCmd struct {
-	Runs  []string      `arg:"" optional:"" name:"run" help:"Run folders, folders of runs or numbers of jobs. None: all below runs/."`
-	Watch bool          `short:"w" help:"Look again and again, until all runs have ended."`
-	Every time.Duration `default:"2s" help:"Between two looks."`
-	JSON  bool          `name:"json" help:"Print a JSON array, a run an element."`
+	Runs  []string      `arg:"" optional:"" name:"run" help:"Run folders, folders of runs, or job numbers. None: all runs below runs/."`
+	Watch bool          `short:"w" help:"Repeat until all runs have ended."`
+	Every time.Duration `default:"2s" help:"Interval between two updates of --watch."`
+	JSON  bool          `name:"json" help:"Print a JSON array with one element for each run."`
 }
 
 func (c *statusCmd) Run(ctx context.Context, io console) error {

@@ -14,8 +14,8 @@ import (
 )
 
 type cleanCmd struct {
-	Dirs   []string `arg:"" optional:"" name:"dir" help:"Folders to look through, with those below them. None: this one."`
-	DryRun bool     `name:"dry-run" help:"Say what would be removed."`
+	Dirs   []string `arg:"" optional:"" name:"dir" help:"Folders to search recursively. None: the current folder."`
+	DryRun bool     `name:"dry-run" help:"Print what would be removed without removing it."`
 }
 
 func (c *cleanCmd) Run(io console) error {

@@ -32,33 +32,33 @@ import (
 
 // grammar is the command line.
 type grammar struct {
-	Import     importCmd     `cmd:"" help:"Turn a graph in another format into a dataset folder."`
-	Download   downloadCmd   `cmd:"" help:"Fetch a public dataset and import it."`
-	Generate   generateCmd   `cmd:"" help:"Make a degree-skewed graph with planted classes."`
-	Holdout    holdoutCmd    `cmd:"" help:"Make a dataset for link prediction: hold edges out of the graph of another."`
-	Info       infoCmd       `cmd:"" help:"Say what is in a dataset folder."`
-	Partition  partitionCmd  `cmd:"" help:"Divide a dataset among graph ranks."`
-	Plan       planCmd       `cmd:"" help:"Foretell memory, bytes and seconds of a training run."`
+	Import     importCmd     `cmd:"" help:"Convert a graph in another format into a dataset folder."`
+	Download   downloadCmd   `cmd:"" help:"Download a public dataset and import it."`
+	Generate   generateCmd   `cmd:"" help:"Generate a synthetic graph with skewed degrees and planted classes."`
+	Holdout    holdoutCmd    `cmd:"" help:"Create a dataset for link prediction by holding out edges."`
+	Info       infoCmd       `cmd:"" help:"Verify a dataset folder and print its contents."`
+	Partition  partitionCmd  `cmd:"" help:"Partition a dataset among graph ranks."`
+	Plan       planCmd       `cmd:"" help:"Estimate memory, traffic and epoch time of a training run."`
 	Train      trainCmd      `cmd:"" help:"Train a network."`
-	Launch     launchCmd     `cmd:"" help:"Run a command on ranks under mpirun, and restart it if it crashes."`
+	Launch     launchCmd     `cmd:"" help:"Run a command on ranks under mpirun, and restart it after a crash."`
 	Submit     submitCmd     `cmd:"" help:"Write a batch script for Slurm and submit it."`
-	Sweep      sweepCmd      `cmd:"" help:"Train for each combination of lists of values."`
-	Status     statusCmd     `cmd:"" help:"Say how runs and jobs are doing."`
-	Predict    predictCmd    `cmd:"" help:"Run a trained network over every vertex."`
-	Export     exportCmd     `cmd:"" help:"Write what other programs need of a trained network."`
+	Sweep      sweepCmd      `cmd:"" help:"Train once for each combination of flag values."`
+	Status     statusCmd     `cmd:"" help:"Print the state of runs and jobs."`
+	Predict    predictCmd    `cmd:"" help:"Predict every vertex with a trained network."`
+	Export     exportCmd     `cmd:"" help:"Export a trained network for other programs."`
 	Report     reportCmd     `cmd:"" help:"Compare run folders."`
-	Bench      benchCmd      `cmd:"" help:"Measure, and reproduce published tables."`
-	Lambda     lambdaCmd     `cmd:"" help:"Put the function of tensor work into an AWS account, look at it, remove it."`
-	Clean      cleanCmd      `cmd:"" help:"Remove what commands that were killed have left."`
-	Doctor     doctorCmd     `cmd:"" help:"Say what this machine and this build can do."`
+	Bench      benchCmd      `cmd:"" help:"Run benchmarks and reproduce published tables."`
+	Lambda     lambdaCmd     `cmd:"" help:"Deploy, inspect or remove the function of tensor work in AWS Lambda."`
+	Clean      cleanCmd      `cmd:"" help:"Remove leftovers of killed commands."`
+	Doctor     doctorCmd     `cmd:"" help:"Print what this machine and this build support."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
-	Completion completionCmd `cmd:"" help:"Write what a shell needs to complete command lines."`
+	Completion completionCmd `cmd:"" help:"Write a shell completion script."`
 	Man        manCmd        `cmd:"" help:"Write the manual page."`
-	Shield     shieldCmd     `cmd:"" hidden:"" help:"Run a command that does not get SIGTERM."`
+	Shield     shieldCmd     `cmd:"" hidden:"" help:"Run a command that does not receive SIGTERM."`
 }
 
 type importCmd struct {
-	From    string            `default:"auto" help:"Format: auto or one of raw, npz, torch, dgl, planetoid, ogb, graphsaint, reddit-npz, bsnap, snap, debian, csv, parquet."`
+	From    string            `default:"auto" help:"Source format. Values: auto, raw, npz, torch, dgl, planetoid, ogb, graphsaint, reddit-npz, bsnap, snap, debian, csv, parquet."`
 	Options importers.Options `embed:""`
 }
 
@@ -79,7 +79,7 @@ func (c *importCmd) Run(io console) error {
 }
 
 type downloadCmd struct {
-	Name    string           `arg:"" help:"Dataset: cora, citeseer, pubmed, ogbn-arxiv, ogbn-products or ogbn-papers100M."`
+	Name    string           `arg:"" help:"Dataset to download. Values: cora, citeseer, pubmed, ogbn-arxiv, ogbn-products, ogbn-papers100M."`
 	Options download.Options `embed:""`
 }
 
@@ -96,9 +96,9 @@ func (c *downloadCmd) Run(ctx context.Context, io console) error {
 }
 
 type generateCmd struct {
-	Dst     string           `arg:"" help:"Dataset folder to make."`
+	Dst     string           `arg:"" help:"Dataset folder to create."`
 	Options generate.Options `embed:""`
-	Force   bool             `help:"Replace a dataset folder that exists."`
+	Force   bool             `help:"Replace an existing dataset folder."`
 }
 
 func (c *generateCmd) Run(io console) error {
@@ -111,9 +111,9 @@ func (c *generateCmd) Run(io console) error {
 
 type holdoutCmd struct {
 	Data    string          `arg:"" help:"Dataset folder."`
-	Dst     string          `arg:"" help:"Dataset folder to make."`
+	Dst     string          `arg:"" help:"Dataset folder to create."`
 	Options holdout.Options `embed:""`
-	Force   bool            `help:"Replace a dataset folder that exists."`
+	Force   bool            `help:"Replace an existing dataset folder."`
 }
 
 func (c *holdoutCmd) Run(io console) error {
@@ -126,7 +126,7 @@ func (c *holdoutCmd) Run(io console) error {
 
 type infoCmd struct {
 	Data string `arg:"" help:"Dataset folder."`
-	JSON bool   `name:"json" help:"Print a JSON object: what meta.json has, the fingerprint and the partitionings."`
+	JSON bool   `name:"json" help:"Print meta.json, the fingerprint and the partitionings as JSON."`
 }
 
 func (c *infoCmd) Run(io console) error {
@@ -174,7 +174,7 @@ func suit(c *config.Config, data string, line *kong.Context) {
 }
 
 type trainCmd struct {
-	Args   []string      `arg:"" name:"data" help:"Dataset folder; a CONFIG.toml may stand before it."`
+	Args   []string      `arg:"" name:"data" help:"Dataset folder, optionally preceded by CONFIG.toml."`
 	Config config.Config `embed:""`
 }
 
@@ -225,23 +225,23 @@ type reportCmd struct {
 func (c *reportCmd) Run(io console) error { return c.Options.Run(io.out) }
 
 type benchCmd struct {
-	Accuracy  measurement[bench.AccuracyOptions]  `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
-	All       allCmd                              `cmd:"" help:"Make the tables and figures of all papers, one page of them."`
+	Accuracy  measurement[bench.AccuracyOptions]  `cmd:"" help:"Compare test accuracy on real graphs with published figures."`
+	All       allCmd                              `cmd:"" help:"Create one page with the tables and figures of all papers."`
 	Async     measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
-	Breakdown breakdownCmd                        `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
-	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows: bytes and accuracy."`
-	CUDA      measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU beside cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
-	Digest    digestCmd                           `cmd:"" help:"Compare ways of training with stale ghosts: the tables and figures of DIGEST."`
-	Dorylus   dorylusCmd                          `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs, in step and in bounded asynchrony: the tables and figures of Dorylus."`
+	Breakdown breakdownCmd                        `cmd:"" help:"Break down the time of an epoch. Prints tasks, hidden communication and idle time of ranks."`
+	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows by traffic and accuracy."`
+	CUDA      measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU. Compares with cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
+	Digest    digestCmd                           `cmd:"" help:"Compare ways of training with stale ghost rows. Reproduces the tables and figures of DIGEST."`
+	Dorylus   dorylusCmd                          `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs. Synchronous and with bounded asynchrony: the tables and figures of Dorylus."`
 	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
-	Links     linksCmd                            `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
-	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel beside what this machine can do."`
-	Lambda    measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU, and their tasks without each optimisation."`
+	Links     linksCmd                            `cmd:"" help:"Train over emulated links with given rates between hosts."`
+	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel and compare with this machine's limits."`
+	Lambda    measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU. Measures functions also without each task optimisation."`
 	Partition measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
-	Replay    measurement[simulate.ReplayOptions] `cmd:"" help:"Hold simulated epochs against measured ones, over links of chosen rates between hosts made of this machine."`
-	Simulate  simulateCmd                         `cmd:"" help:"Model epochs of a recorded run on other links, workers and numbers of ranks."`
+	Replay    measurement[simulate.ReplayOptions] `cmd:"" help:"Compare simulated epoch times with measured ones. Measures over emulated links with given rates between hosts."`
+	Simulate  simulateCmd                         `cmd:"" help:"Simulate a recorded run on other links, workers and numbers of ranks."`
 
-	Initializers measurement[bench.InitializersOptions] `cmd:"" help:"Compare random first weights: test accuracy of every model on real graphs."`
+	Initializers measurement[bench.InitializersOptions] `cmd:"" help:"Compare random initialisers by test accuracy. Trains every network on real graphs."`
 }
 
 // measurement is a command that measures this machine, and names it first.
@@ -320,7 +320,7 @@ func (c *linksCmd) Run(ctx context.Context, io console) error {
 }
 
 type doctorCmd struct {
-	JSON bool `name:"json" help:"Print a JSON object: a list for each kind of line."`
+	JSON bool `name:"json" help:"Print a JSON object with a list for each kind of line."`
 }
 
 func (c *doctorCmd) Run(io console) error {

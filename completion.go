@@ -81,7 +81,7 @@ func wordsOf(n *kong.Node, path string) []words {
 		here.list = append(here.list, word{"--" + f.Name, f.Help, valuesOf(f)})
 	}
 	if path == "" {
-		here.list = append(here.list, word{"help", "Say how a command or a flag is used.", nil})
+		here.list = append(here.list, word{"help", "Show help for a command or a flag.", nil})
 	}
 	return append([]words{here}, below...)
 }

@@ -17,9 +17,9 @@ import (
 // that the page says to add replaces + in the place, which is in the file without +.
 var networkEdits = []struct{ file, place, text string }{
 	{"kernels/model/kinds.go", "+\n\t}\n}\n\n// Kinds are", `{Name: "residual", Weights: OneProduct, Layer: residualLayer, Coefficients: GCNCoefficients, Order: "apply-first"},`},
-	{"ranks/config/config.go", `sgc,sign+" group:"Model" help:"gcn: Kipf`, `,residual`},
-	{"ranks/config/config.go", `(Frasca et al. 2020)+." toml:"model"`, `; residual: gcn in residual blocks`},
-	{"docs/commands.md", `(Frasca et al. 2020)+. |`, `; residual: gcn in residual blocks`},
+	{"ranks/config/config.go", `sgc,sign+" group:"Model" help:"Network`, `,residual`},
+	{"ranks/config/config.go", `appnp, sgc, sign+; see`, `, residual`},
+	{"docs/commands.md", `appnp, sgc, sign+; see`, `, residual`},
 	{"kernels/model/gradient_test.go", `{Kind: "mlp"}, +{Custom`, `{Kind: "residual"},`},
 	{"ranks/reference_test.go", `case "gcn",+ "gcnii", "appnp"`, ` "residual",`},
 	{"ranks/reference_test.go", "\tswitch r.spec.Kind {\n+\tcase \"sage-pool\":\n\t\tpooled", "\tcase \"residual\":\n"},

@@ -10,9 +10,9 @@ import (
 )
 
 type lambdaCmd struct {
-	Deploy lambdaDeployCmd `cmd:"" help:"Make the function in AWS Lambda, or change it where it differs."`
-	Status lambdaStatusCmd `cmd:"" help:"Say what there is of the function."`
-	Remove lambdaRemoveCmd `cmd:"" help:"Delete the function, and the role that deploy has made for it."`
+	Deploy lambdaDeployCmd `cmd:"" help:"Create or update the function in AWS Lambda."`
+	Status lambdaStatusCmd `cmd:"" help:"Print the state of the function in AWS Lambda."`
+	Remove lambdaRemoveCmd `cmd:"" help:"Delete the function and the role that deploy created."`
 }
 
 type lambdaDeployCmd struct {

@@ -20,9 +20,9 @@ import (
 type launchCmd struct {
 	Options   launch.Options `embed:""`
 	InProcess bool           `name:"in-process" help:"Run the ranks in one process, without a launcher."`
-	Container string         `placeholder:"LINE" help:"Command that runs another one in a container; each rank is started through it."`
-	Program   string         `placeholder:"PATH" help:"siafu as the ranks find it. Empty: this program; siafu in a container."`
-	Args      []string       `arg:"" name:"command" passthrough:"" help:"train, predict, doctor or bench, with its arguments."`
+	Container string         `placeholder:"LINE" help:"Container command for each rank, such as \"apptainer exec siafu.sif\"."`
+	Program   string         `placeholder:"PATH" help:"Path of siafu on the ranks. Empty: this program, or siafu in a container."`
+	Args      []string       `arg:"" name:"command" passthrough:"" help:"Command to run: train, predict, doctor or bench, with its arguments."`
 }
 
 func (c *launchCmd) Run(io console) error {
@@ -148,8 +148,8 @@ func resumeFlags(args []string) []string {
 }
 
 type shieldCmd struct {
-	Parent  int      `placeholder:"PROCESS" help:"Process that started this one, and whose end ends the command."`
-	Command []string `arg:"" passthrough:"" help:"The command."`
+	Parent  int      `placeholder:"PROCESS" help:"Process ID of the parent, whose exit ends the command."`
+	Command []string `arg:"" passthrough:"" help:"Command to run."`
 }
 
 func (c *shieldCmd) Run() error { return launch.Shield(c.Parent, c.Command) }

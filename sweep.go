@@ -20,11 +20,11 @@ import (
 
 type sweepCmd struct {
 	Out    string   `default:"" placeholder:"DIR" help:"Folder of the run folders, which are named after their settings. Empty: runs/NAME-sweep."`
-	Launch int      `default:"0" placeholder:"RANKS" help:"Train on so many ranks under mpirun, as launch does. 0: in one process, with the ranks that train's flags say."`
-	Slurm  *string  `placeholder:"FLAGS" help:"Submit the grid as an array of jobs, with these flags of submit in quotes; --dry-run among them prints the script."`
-	DryRun bool     `name:"dry-run" help:"Print the command line of each training instead of running it."`
-	HTML   string   `name:"html" placeholder:"FILE" help:"Write the page of report in the end."`
-	Args   []string `arg:"" name:"data" passthrough:"" help:"[CONFIG.toml] DATA, flags of train with lists of values, as --seed 1..10 --codec none,int4, and behind -- other flags of train."`
+	Launch int      `default:"0" placeholder:"RANKS" help:"Ranks of each training under mpirun, as in siafu launch. 0: one process; flags of train set its number of ranks."`
+	Slurm  *string  `placeholder:"FLAGS" help:"Submit the sweep as a Slurm job array, with these flags of submit. Quote the flags. With --dry-run among them, the script is printed only."`
+	DryRun bool     `name:"dry-run" help:"Print the command line of each training without running it."`
+	HTML   string   `name:"html" placeholder:"FILE" help:"HTML file for a report at the end."`
+	Args   []string `arg:"" name:"data" passthrough:"" help:"[CONFIG.toml] DATA, then flags of train with lists of values. Example: --seed 1..10 --codec none,int4. Other flags of train follow --."`
 }
 
 func (c *sweepCmd) Run(ctx context.Context, io console, flags trainFlags) error {

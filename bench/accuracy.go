@@ -94,11 +94,11 @@ func (o AccuracyOptions) chosen(c AccuracyCase) bool {
 // AccuracyOptions say which lines to run, and how often.
 type AccuracyOptions struct {
 	Data  string `required:"" placeholder:"DIR" help:"Folder with the raw graphs NAME or NAME.tar.zst."`
-	Work  string `default:"build/accuracy" placeholder:"DIR" help:"Where imported datasets and runs go."`
-	Only  string `default:"" placeholder:"NAME" help:"One graph instead of all that are there."`
-	Model string `default:"" placeholder:"KIND" help:"One kind of network instead of all."`
-	Seeds int    `default:"10" help:"Runs to average, with seeds 1, 2, …; a line may ask for fewer."`
-	Ranks []int  `default:"1,4" help:"Sizes of the in-process world, servers included."`
+	Work  string `default:"build/accuracy" placeholder:"DIR" help:"Folder for imported datasets and runs."`
+	Only  string `default:"" placeholder:"NAME" help:"Measure one graph instead of all available graphs."`
+	Model string `default:"" placeholder:"KIND" help:"Measure one network instead of all."`
+	Seeds int    `default:"10" help:"Number of seeds to average, from 1. A row may use fewer seeds."`
+	Ranks []int  `default:"1,4" help:"Numbers of ranks of the in-process world, servers included."`
 
 	adjust func(*config.Config) // behind a line's own Configure; nil but in tests
 }

@@ -17,9 +17,9 @@ import (
 type AsyncOptions struct {
 	Data      string        `arg:"" help:"Dataset folder."`
 	Staleness []int         `name:"bounds" default:"0,1" help:"Staleness bounds to measure."`
-	Lingers   []float64     `default:"1" help:"Values of --linger to measure each bound with."`
-	Seeds     int           `default:"1" help:"Runs to average, with --seed and the ones after it."`
-	Most      float64       `default:"2" help:"Epochs that asynchrony may take to the accuracy, as a multiple of --epochs."`
+	Lingers   []float64     `default:"1" help:"Values of --linger to measure with each bound."`
+	Seeds     int           `default:"1" help:"Number of seeds to average, from --seed."`
+	Most      float64       `default:"2" help:"Maximum epochs of an asynchronous run, as a multiple of --epochs. A run ends earlier if it reaches the accuracy."`
 	Config    config.Config `embed:""`
 }
 

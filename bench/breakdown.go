@@ -26,9 +26,9 @@ import (
 // own flags are train's.
 type BreakdownOptions struct {
 	Data    string        `arg:"" optional:"" help:"Dataset folder."`
-	From    string        `placeholder:"FILE" help:"Read the timeline that train --trace wrote instead of training."`
-	Picture string        `placeholder:"FILE" help:"Draw the tasks of all ranks as an SVG."`
-	Epochs  []int         `name:"picture-epochs" default:"3,4" help:"First and last epoch of the picture."`
+	From    string        `placeholder:"FILE" help:"Timeline of train --trace to read instead of training."`
+	Picture string        `placeholder:"FILE" help:"SVG file for a chart of the tasks of all ranks."`
+	Epochs  []int         `name:"picture-epochs" default:"3,4" help:"First and last epoch of the chart."`
 	Config  config.Config `embed:""`
 }
 

@@ -18,7 +18,7 @@ import (
 type CodecsOptions struct {
 	Data   string        `arg:"" help:"Dataset folder."`
 	Codecs []string      `name:"codecs" default:"none,zstd,bf16,int8,int8+zstd,int4,int4+zstd,int4+ef,adaptive,polyline,polyline:2" help:"Codecs to compare."`
-	Seeds  int           `default:"5" help:"Runs to average, with seeds 1, 2, …"`
+	Seeds  int           `default:"5" help:"Number of seeds to average, from 1."`
 	Config config.Config `embed:""`
 }
 

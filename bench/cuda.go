@@ -22,12 +22,12 @@ import (
 
 // CUDAOptions say what to measure on the first GPU that the driver shows.
 type CUDAOptions struct {
-	Data    string  `arg:"" optional:"" help:"Dataset folder; none: a look-alike is generated."`
-	Like    string  `default:"reddit-small" help:"The published graph of the look-alike."`
-	Scale   float64 `default:"1" help:"Multiplies its vertices and edges."`
-	Repeats int     `default:"15" help:"How often each side of a line runs after a warm-up; the median counts."`
+	Data    string  `arg:"" optional:"" help:"Dataset folder. None: a synthetic graph is generated."`
+	Like    string  `default:"reddit-small" help:"Published graph whose statistics the synthetic graph has."`
+	Scale   float64 `default:"1" help:"Factor for vertices and edges of the synthetic graph."`
+	Repeats int     `default:"15" help:"Repetitions of each measurement after a warm-up. The median counts."`
 	Epochs  int     `default:"10" help:"Epochs of a GCN and of a GAT to train, 2 or more; 0: none."`
-	Only    string  `default:"" placeholder:"REGEX" help:"Measure only lines whose kernel and shape match."`
+	Only    string  `default:"" placeholder:"REGEX" help:"Regular expression for the kernels and shapes to measure."`
 }
 
 // gpuEffort is how much is measured, and on what.

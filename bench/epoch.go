@@ -20,9 +20,9 @@ import (
 // EpochOptions say what to train on. The run's own flags are train's.
 type EpochOptions struct {
 	Data      string        `arg:"" optional:"" help:"Dataset folder; none with --like."`
-	Like      string        `help:"Generate a look-alike of a published graph for the run, as \"siafu generate\" would."`
-	Scale     float64       `default:"1" help:"Multiplies the look-alike's vertices and edges."`
-	Yardstick bool          `help:"Train in turns with PyTorch, where this machine has it, and compare epochs."`
+	Like      string        `help:"Published graph for a synthetic graph with its statistics. The graph is generated as by siafu generate."`
+	Scale     float64       `default:"1" help:"Factor for vertices and edges of the synthetic graph."`
+	Yardstick bool          `help:"Compare epochs with PyTorch, interleaved, if it is installed."`
 	Config    config.Config `embed:""`
 }
 

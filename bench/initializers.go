@@ -14,12 +14,12 @@ import (
 // InitializersOptions say what to train, and from which first weights.
 type InitializersOptions struct {
 	Data         string   `required:"" placeholder:"DIR" help:"Folder with the raw graphs NAME or NAME.tar.zst."`
-	Work         string   `default:"build/initializers" placeholder:"DIR" help:"Where imported datasets and runs go."`
-	Graphs       []string `default:"cora,citeseer,amazon-photo,coauthor-cs,tolokers,fb100-berkeley13-year" help:"Graphs, with their features as they are."`
-	Models       []string `default:"gcn,sage,gin,gat,mlp" help:"Networks."`
-	Initializers []string `default:"xavier,he,torch,small-logits" help:"Random first weights."`
+	Work         string   `default:"build/initializers" placeholder:"DIR" help:"Folder for imported datasets and runs."`
+	Graphs       []string `default:"cora,citeseer,amazon-photo,coauthor-cs,tolokers,fb100-berkeley13-year" help:"Graphs to train on, with unscaled features."`
+	Models       []string `default:"gcn,sage,gin,gat,mlp" help:"Networks to train."`
+	Initializers []string `default:"xavier,he,torch,small-logits" help:"Random initialisers to compare."`
 	Hidden       []int    `default:"16,64" help:"Widths of the hidden layer."`
-	Seeds        int      `default:"5" help:"Runs to average, with seeds 1, 2, …"`
+	Seeds        int      `default:"5" help:"Number of seeds to average, from 1."`
 }
 
 // InitializerResult is the runs of one network from one kind of first weights.

@@ -23,10 +23,10 @@ import (
 // KernelsOptions say which kernels to measure, and beside what.
 type KernelsOptions struct {
 	Threads   int      `default:"0" help:"Worker threads; 0: this machine's processors."`
-	Data      []string `placeholder:"DIR" help:"Dataset folders to gather on, beside a uniform random graph."`
-	Only      string   `default:"" placeholder:"REGEX" help:"Measure only lines whose kernel and shape match."`
-	Caches    []int    `placeholder:"KIB" help:"Sizes of the caches that one worker has, nearest first, as 48,1024,16384: print from which of them the rows of gathers come, by a model."`
-	Yardstick bool     `help:"Measure a C loop and OpenBLAS in turns with the kernels, where this machine has gcc and OpenBLAS."`
+	Data      []string `placeholder:"DIR" help:"Dataset folders for gathers, in addition to a uniform random graph."`
+	Only      string   `default:"" placeholder:"REGEX" help:"Regular expression for the kernels and shapes to measure."`
+	Caches    []int    `placeholder:"KIB" help:"Cache sizes of one worker in KiB, nearest first. Example: 48,1024,16384. Prints a model of the cache that each gathered row comes from."`
+	Yardstick bool     `help:"Compare with a C loop and OpenBLAS, interleaved. What this machine lacks (gcc, OpenBLAS) is omitted."`
 }
 
 // effort is how large the shapes are and how long a measurement takes.

@@ -15,7 +15,7 @@ import (
 // functions among them.
 type LambdaOptions struct {
 	Data   string        `arg:"" help:"Dataset folder."`
-	Turns  int           `default:"3" help:"Runs of each line, in turns; the fastest epoch of all counts."`
+	Turns  int           `default:"3" help:"Runs of each row, interleaved. The fastest epoch of all runs counts."`
 	Config config.Config `embed:""`
 }
 

@@ -22,14 +22,14 @@ import (
 // LinksOptions say what to train over which links.
 type LinksOptions struct {
 	Data         string   `arg:"" help:"Dataset folder."`
-	Hosts        int      `default:"4" help:"Hosts to make of this machine, with a rank each."`
-	Rates        []string `default:"10gbit,1gbit,200mbit" help:"Rates of the hosts' links."`
-	Codecs       []string `default:"none,s2,zstd" help:"Codecs to train with."`
-	Partitioners []string `default:"hash,fennel" help:"Partitioners to train with."`
-	Epochs       int      `default:"5" help:"Epochs of each run, the first of which is left out."`
-	Turns        int      `default:"2" help:"How often each run is repeated, after all others have had their turn."`
+	Hosts        int      `default:"4" help:"Number of emulated hosts, with one rank each."`
+	Rates        []string `default:"10gbit,1gbit,200mbit" help:"Link rates of the hosts."`
+	Codecs       []string `default:"none,s2,zstd" help:"Codecs to measure."`
+	Partitioners []string `default:"hash,fennel" help:"Partitioners to measure."`
+	Epochs       int      `default:"5" help:"Epochs of each run. The first epoch is not counted."`
+	Turns        int      `default:"2" help:"Repetitions of each run, interleaved with the other runs."`
 	JSON         bool     `name:"json" help:"Print a JSON array instead of a table."`
-	Train        []string `arg:"" optional:"" help:"Flags of train, behind --."`
+	Train        []string `arg:"" optional:"" help:"Flags of train, after --."`
 }
 
 // LinkRun is what runs over one link with one partitioner and codec took.

@@ -17,9 +17,9 @@ import (
 // PartitionOptions say what to divide, and how.
 type PartitionOptions struct {
 	Data    []string `arg:"" help:"Dataset folders."`
-	Parts   []int    `default:"4,8" help:"Numbers of parts."`
-	Methods []string `default:"fennel,ldg,multilevel" help:"Methods of siafu partition."`
-	Seeds   int      `default:"3" help:"Runs to average, with seeds 1, 2, …; of seconds the least counts."`
+	Parts   []int    `default:"4,8" help:"Numbers of partitions."`
+	Methods []string `default:"fennel,ldg,multilevel" help:"Partitioners, as siafu partition --method."`
+	Seeds   int      `default:"3" help:"Number of seeds to average, from 1. Times are the minimum."`
 }
 
 // divided is what one run gave and took.

@@ -16,8 +16,8 @@ import (
 // ExportOptions are what "siafu export" can be told.
 type ExportOptions struct {
 	Run     string `arg:"" help:"Run folder."`
-	PyTorch bool   `name:"pytorch" help:"Write model.py, which rebuilds the network in plain PyTorch from model.safetensors beside it, and compares its logits with those of siafu predict --logits, and its scores of pairs with those of --pairs."`
-	Out     string `placeholder:"DIR" help:"Folder to write it, and a copy of model.safetensors, into. Empty: RUN, without a copy."`
+	PyTorch bool   `name:"pytorch" help:"Write model.py, the network in plain PyTorch. It loads model.safetensors from its folder, and compares logits or pair scores with those of siafu predict --logits or --pairs."`
+	Out     string `placeholder:"DIR" help:"Folder for model.py and a copy of model.safetensors. Empty: RUN, without a copy."`
 }
 
 // Export writes what other programs need of the model of a run folder.

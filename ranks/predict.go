@@ -24,24 +24,24 @@ import (
 
 // PredictConfig is what "siafu predict" can be told.
 type PredictConfig struct {
-	Ranks      int    `default:"0" help:"Graph ranks of an in-process world; 0 is 1. Under mpirun or srun the launcher decides and this must be left out."`
-	Parts      int    `default:"0" help:"Parts of the graph, at least as many as graph ranks, each of which carries some of them. 0: one on each graph rank."`
-	Threads    int    `default:"0" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it."`
-	Tensor     string `default:"cpu" enum:"cpu,cuda" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it unless --graph cpu."`
-	GraphWork  string `name:"graph" default:"" enum:",cpu,cuda" help:"Where graph work runs: cpu, on the ranks; cuda, on GPUs, with --tensor cuda. Empty: as --tensor says."`
-	PartsDir   string `name:"parts-dir" default:"" placeholder:"DIR" help:"Where shards are looked for and made. Empty: parts of the dataset folder, or of the run folder where that may not be written to."`
-	Weights    string `default:"" placeholder:"FILE" help:"Weights to use instead of the run's model.safetensors: safetensors, or a state dict of PyTorch, of the network that export writes or with the names of PyTorch Geometric's layers."`
-	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions, and RUN/predictions-NAME of another dataset than that of the training."`
-	New        bool   `help:"Write only the vertices whose ids the training has not seen."`
-	Embeddings bool   `help:"Write the input of the last layer as well."`
-	Pairs      string `default:"" placeholder:"FILE" help:"Write the scores of pairs of vertices as pairs.csv, of a network for links: a CSV file with the columns src and dst."`
-	Logits     bool   `help:"Write logits as well, which probabilities are the softmax of."`
-	CSV        bool   `name:"csv" default:"true" negatable:"" help:"Write predictions.csv as well."`
-	ByClass    bool   `name:"csv-classes" help:"Give predictions.csv a column with the probability of each class."`
-	Parquet    bool   `help:"Write predictions.parquet as well, with the probability of each class."`
-	Force      bool   `name:"force-memory" help:"Predict although the forecast says that memory will not do."`
-	StallWarn  string `default:"60s" help:"Say so when a rank has waited this long for others."`
-	StallAbort string `default:"10m" help:"End the job when a rank has waited this long for others."`
+	Ranks      int    `default:"0" help:"Number of graph ranks of an in-process world; 0: 1. Omit it under mpirun or srun, where the launcher sets it."`
+	Parts      int    `default:"0" help:"Number of graph partitions, at least the number of graph ranks. 0: one for each graph rank."`
+	Threads    int    `default:"0" help:"Worker threads of each rank, shared by its partitions. 0: the machine's processors divided by the ranks on it."`
+	Tensor     string `default:"cpu" enum:"cpu,cuda" help:"Where tensor work runs: cpu or cuda. cpu: on the ranks; cuda: on GPUs, with graph work unless --graph cpu."`
+	GraphWork  string `name:"graph" default:"" enum:",cpu,cuda" help:"Where graph work runs: cpu or cuda. cuda needs --tensor cuda. Empty: as --tensor."`
+	PartsDir   string `name:"parts-dir" default:"" placeholder:"DIR" help:"Folder in which shards are found or created. Empty: parts in the dataset folder, or in the run folder if the dataset folder is read-only."`
+	Weights    string `default:"" placeholder:"FILE" help:"Weights that replace the run's model.safetensors. File: safetensors or a PyTorch state dict, with the names of the network that siafu export writes, or of PyTorch Geometric's layers."`
+	Out        string `default:"" placeholder:"DIR" help:"Folder for the predictions. Empty: RUN/predictions, or RUN/predictions-NAME for a dataset other than that of the training."`
+	New        bool   `help:"Write only vertices whose ids were not in the training graph."`
+	Embeddings bool   `help:"Write embeddings, the input of the last layer, too."`
+	Pairs      string `default:"" placeholder:"FILE" help:"CSV file of vertex pairs to score, with columns src and dst. Scores go to pairs.csv. The network must be trained with --task links."`
+	Logits     bool   `help:"Write logits, the input of the softmax, too."`
+	CSV        bool   `name:"csv" default:"true" negatable:"" help:"Write predictions.csv, too."`
+	ByClass    bool   `name:"csv-classes" help:"Add a column for each class's probability to predictions.csv."`
+	Parquet    bool   `help:"Write predictions.parquet, with each class's probability, too."`
+	Force      bool   `name:"force-memory" help:"Predict even if the estimated memory exceeds the available memory."`
+	StallWarn  string `default:"60s" help:"Wait of a rank for others after which it prints a warning."`
+	StallAbort string `default:"10m" help:"Wait of a rank for others after which the job ends."`
 
 	run string // the run folder
 }

@@ -17,28 +17,28 @@ const op = "submit"
 
 // Options are what a job asks of Slurm, and the flags of "siafu submit".
 type Options struct {
-	Nodes        int      `default:"1" help:"Nodes."`
-	TasksPerNode int      `name:"ntasks-per-node" default:"1" help:"Ranks a node."`
-	CPUsPerTask  int      `name:"cpus-per-task" default:"1" help:"Processors, and worker threads, a rank."`
-	Time         string   `placeholder:"LIMIT" help:"Time limit, as 02:00:00. A run that needs longer goes back to the queue and on."`
-	Mem          string   `placeholder:"SIZE" help:"Memory a node, as 16G."`
-	GPUsPerNode  string   `name:"gpus-per-node" placeholder:"[TYPE:]N" help:"GPUs a node, as 4 or a100:4, with --tensor cuda among the flags of train. Empty: with --tensor cuda one for each graph rank of a node, else none."`
-	Partition    string   `name:"slurm-partition" placeholder:"NAME" help:"Slurm's partition."`
-	Account      string   `placeholder:"NAME" help:"Account to charge."`
-	QOS          string   `name:"qos" placeholder:"NAME" help:"Quality of service."`
-	JobName      string   `name:"job-name" placeholder:"NAME" help:"Name of the job. Empty: that of the dataset."`
-	Modules      []string `name:"module" placeholder:"NAME" help:"Module to load; may be repeated."`
-	Container    string   `placeholder:"LINE" help:"Command that runs another one in a container, as \"apptainer exec siafu.sif\"; siafu inside is found on its PATH."`
-	Program      string   `placeholder:"PATH" help:"siafu as the ranks find it. Empty: this program; siafu in a container."`
-	Grace        int      `default:"120" placeholder:"SECONDS" help:"How long before the time limit training is told to save: more than an epoch takes."`
-	Array        []string `sep:"none" placeholder:"FLAG=A,B" help:"One run for each value of a flag of train, as seed=1,2,3 or seed=1..3; repeated: for each combination. %N behind it lets N run at a time, as seed=1..5%2."`
-	Sbatch       []string `sep:"none" placeholder:"FLAGS" help:"Other flags of sbatch, as \"--gres=gpu:1 --mail-type=END\"; may be repeated."`
-	PartitionJob bool     `name:"partition-job" help:"Divide the dataset in a job of its own, which the training job waits for."`
-	Launcher     string   `default:"mpirun" enum:"mpirun,srun" help:"What starts the ranks inside the job: mpirun, or srun --mpi=pmix."`
-	Restarts     int      `default:"3" help:"How often a run that crashed is started again within the job."`
-	Interface    string   `name:"tcp-interface" placeholder:"NAME" help:"Network interface for MPI over TCP, where it picks a wrong one."`
-	Script       string   `placeholder:"FILE" help:"Where to write the script. Empty: RUN.sbatch."`
-	DryRun       bool     `name:"dry-run" help:"Write the script, print it and do not submit it."`
+	Nodes        int      `default:"1" help:"Number of nodes."`
+	TasksPerNode int      `name:"ntasks-per-node" default:"1" help:"Ranks on each node."`
+	CPUsPerTask  int      `name:"cpus-per-task" default:"1" help:"Processors, and worker threads, of each rank."`
+	Time         string   `placeholder:"LIMIT" help:"Time limit, such as 02:00:00. A longer run is requeued and resumes from its checkpoint."`
+	Mem          string   `placeholder:"SIZE" help:"Memory of each node, such as 16G."`
+	GPUsPerNode  string   `name:"gpus-per-node" placeholder:"[TYPE:]N" help:"GPUs of each node, such as 4 or a100:4, for train --tensor cuda. Empty: with --tensor cuda one for each graph rank on a node, else none."`
+	Partition    string   `name:"slurm-partition" placeholder:"NAME" help:"Slurm partition."`
+	Account      string   `placeholder:"NAME" help:"Slurm account to charge."`
+	QOS          string   `name:"qos" placeholder:"NAME" help:"Slurm quality of service."`
+	JobName      string   `name:"job-name" placeholder:"NAME" help:"Job name. Empty: name of the dataset."`
+	Modules      []string `name:"module" placeholder:"NAME" help:"Environment module to load; may be repeated."`
+	Container    string   `placeholder:"LINE" help:"Container command, such as \"apptainer exec siafu.sif\". siafu must be on the PATH inside the container."`
+	Program      string   `placeholder:"PATH" help:"Path of siafu on the ranks. Empty: this program, or siafu in a container."`
+	Grace        int      `default:"120" placeholder:"SECONDS" help:"Seconds before the time limit at which training saves and stops. Must be longer than an epoch."`
+	Array        []string `sep:"none" placeholder:"FLAG=A,B" help:"Values of a train flag, one run each: seed=1,2,3 or seed=1..3. Repeat the flag for all combinations. A suffix %N limits concurrent runs to N, as in seed=1..5%2."`
+	Sbatch       []string `sep:"none" placeholder:"FLAGS" help:"Other flags of sbatch, such as \"--gres=gpu:1 --mail-type=END\". May be repeated."`
+	PartitionJob bool     `name:"partition-job" help:"Partition the dataset in a separate job before the training job."`
+	Launcher     string   `default:"mpirun" enum:"mpirun,srun" help:"Launcher inside the job: mpirun, or srun --mpi=pmix."`
+	Restarts     int      `default:"3" help:"Maximum restarts after a crash within the job."`
+	Interface    string   `name:"tcp-interface" placeholder:"NAME" help:"Network interface of MPI over TCP. Set it if MPI selects a wrong interface."`
+	Script       string   `placeholder:"FILE" help:"Path of the script. Empty: RUN.sbatch."`
+	DryRun       bool     `name:"dry-run" help:"Write and print the script without submitting it."`
 }
 
 // Validate checks what can be known before Slurm sees it.

@@ -18,12 +18,12 @@ const op = "bench all"
 
 // Options say how much is done.
 type Options struct {
-	Data  []string `placeholder:"DIR" help:"Datasets in place of look-alikes: DIR, or NAME=DIR where it is Dorylus's graph of that name."`
-	Scale float64  `default:"0" help:"Of look-alikes: multiplies vertices and edges; 0: for each graph what its bench has. DIGEST's are no smaller than 0.01."`
-	Seeds int      `default:"1" help:"Trainings to average, with seeds 1, 2, …"`
-	Hours float64  `default:"1" help:"No training begins after so many hours, none of Dorylus's after half of them; 0 is no limit."`
-	Work  string   `default:"build/all" placeholder:"DIR" help:"Where results and look-alikes are kept. What is there is not done again."`
-	HTML  string   `name:"html" placeholder:"FILE" help:"The page. Empty: all.html in --work."`
+	Data  []string `placeholder:"DIR" help:"Datasets that replace synthetic graphs, as DIR or NAME=DIR. NAME is a graph of Dorylus."`
+	Scale float64  `default:"0" help:"Factor for vertices and edges of synthetic graphs. 0: the default of each benchmark. The minimum for DIGEST is 0.01."`
+	Seeds int      `default:"1" help:"Number of seeds to average, from 1."`
+	Hours float64  `default:"1" help:"Hours after which no further training starts; 0: no limit. The limit for trainings of Dorylus is half of this."`
+	Work  string   `default:"build/all" placeholder:"DIR" help:"Folder for results and synthetic graphs. Existing results are reused."`
+	HTML  string   `name:"html" placeholder:"FILE" help:"HTML file. Empty: all.html in --work."`
 
 	Origin string `kong:"-"` // which machine, for the page
 }

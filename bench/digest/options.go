@@ -18,22 +18,22 @@ const op = "bench digest"
 
 // Options say what is compared on what.
 type Options struct {
-	Data        []string `placeholder:"DIR" help:"Dataset folders; empty: look-alikes of Flickr, Reddit, ogbn-arxiv and ogbn-products, made at --scale in --work."`
-	Only        []string `help:"Tables and figures to make: table1, figure3, figure4, figure5, figure6, figure7, figure8, table4, figure9, figure10, figure11, accuracy, links; empty: all but accuracy."`
-	Systems     []string `help:"Systems to compare; empty: all."`
-	Ranks       []int    `default:"4" help:"Graph ranks, a host each where links are shaped. Figure 5 has its own."`
-	Models      []string `default:"gcn,gat" help:"Networks of table 1. Figure 3 has the first of them, figure 8 gat."`
-	Rates       []string `default:"200mbit,1gbit,10gbit" help:"Rates of the hosts' links; tables have the first of them."`
+	Data        []string `placeholder:"DIR" help:"Dataset folders. Empty: synthetic graphs with the statistics of Flickr, Reddit, ogbn-arxiv and ogbn-products, generated at --scale in --work."`
+	Only        []string `help:"Tables and figures to create. Values: table1, figure3, figure4, figure5, figure6, figure7, figure8, table4, figure9, figure10, figure11, accuracy, links. Empty: all but accuracy."`
+	Systems     []string `help:"Systems to compare. Empty: all."`
+	Ranks       []int    `default:"4" help:"Graph ranks, each on its own emulated host where links are limited. Figure 5 uses other numbers of ranks."`
+	Models      []string `default:"gcn,gat" help:"Networks of table 1. Figure 3 uses the first one, figure 8 uses gat."`
+	Rates       []string `default:"200mbit,1gbit,10gbit" help:"Link rates of the hosts. Tables use the first one."`
 	Partitioner string   `default:"multilevel" help:"Partitioner of all trainings."`
-	Seeds       int      `default:"5" help:"Trainings to average, with seeds 1, 2, …"`
-	Epochs      int      `default:"100" help:"Epochs of trainings for accuracy."`
-	Timed       int      `default:"21" help:"Epochs of trainings for time, of which all but the first are averaged."`
-	Turns       int      `default:"1" help:"How often a training for time is repeated."`
-	Scale       float64  `default:"0.05" help:"Of look-alikes: multiplies vertices and edges."`
-	Work        string   `default:"build/digest" placeholder:"DIR" help:"Where results and look-alikes are kept. What is there is not done again."`
-	Hours       float64  `default:"0" help:"No training begins after so many hours; 0 is no limit."`
-	HTML        string   `name:"html" placeholder:"FILE" help:"Write a page of the tables too, which opens from disk without a network."`
-	Train       []string `arg:"" optional:"" help:"Flags of train, behind --."`
+	Seeds       int      `default:"5" help:"Number of seeds to average, from 1."`
+	Epochs      int      `default:"100" help:"Epochs of accuracy runs."`
+	Timed       int      `default:"21" help:"Epochs of timed runs. The mean excludes the first epoch."`
+	Turns       int      `default:"1" help:"Repetitions of each timed run."`
+	Scale       float64  `default:"0.05" help:"Factor for vertices and edges of synthetic graphs."`
+	Work        string   `default:"build/digest" placeholder:"DIR" help:"Folder for results and synthetic graphs. Existing results are reused."`
+	Hours       float64  `default:"0" help:"Hours after which no further training starts; 0: no limit."`
+	HTML        string   `name:"html" placeholder:"FILE" help:"HTML file for the tables, self-contained."`
+	Train       []string `arg:"" optional:"" help:"Flags of train, after --."`
 
 	Origin string `kong:"-"` // which machine, for the page
 }

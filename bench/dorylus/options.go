@@ -16,22 +16,22 @@ const op = "bench dorylus"
 
 // Options say what is trained, and how often.
 type Options struct {
-	Data        []string  `placeholder:"DIR" help:"Datasets in place of look-alikes: NAME=DIR with a NAME of reddit-small, reddit-large, amazon, friendster, or DIR alone for a graph that the paper has not. Graphs that are not named are left out."`
-	Only        []string  `help:"Tables and figures to make: table1, table2, table3, figure5, figure6, table4, figure7, figure8, figure9, table5, figure10, model; empty: all."`
-	Scale       []float64 `default:"0" help:"Of look-alikes: multiplies vertices and edges; one number, or one for each of the four graphs. 0: 0.05, 0.01, 0.01 and 0.002, at which a GCN ends near the paper's accuracies."`
-	Ranks       int       `default:"2" help:"Graph ranks of all trainings; one server of weights is added."`
+	Data        []string  `placeholder:"DIR" help:"Datasets that replace synthetic graphs, as NAME=DIR. NAME: reddit-small, reddit-large, amazon or friendster; DIR alone: a graph that is not in the paper. Other graphs are omitted."`
+	Only        []string  `help:"Tables and figures to create. Values: table1, table2, table3, figure5, figure6, table4, figure7, figure8, figure9, table5, figure10, model. Empty: all."`
+	Scale       []float64 `default:"0" help:"Factor for synthetic graphs: one, or one for each of the four. It multiplies vertices and edges. 0: 0.05, 0.01, 0.01, 0.002, at which a GCN has about the paper's accuracies."`
+	Ranks       int       `default:"2" help:"Graph ranks of all trainings. One parameter server is added."`
 	Hidden      int       `default:"64" help:"Width of the hidden layer."`
 	Partitioner string    `default:"multilevel" help:"Partitioner of all trainings."`
-	Seeds       int       `default:"1" help:"Trainings to average, with seeds 1, 2, …"`
-	Epochs      int       `default:"100" help:"Epochs of trainings for accuracy in step; bounded asynchrony has twice as many."`
-	Timed       int       `default:"4" help:"Epochs of trainings for time, of which all but the first are averaged."`
-	Turns       int       `default:"1" help:"How often a training for time is repeated."`
-	Instance    string    `default:"c5n.large" help:"What this machine is taken for in dollars of what was measured: an EC2 type, or dollars an hour."`
-	GhostPower  float64   `default:"0.5" help:"Of modelled clusters: with N times as many servers, each has N to the power of -this of the ghosts."`
-	Work        string    `default:"build/dorylus" placeholder:"DIR" help:"Where results and look-alikes are kept. What is there is not done again."`
-	Hours       float64   `default:"0" help:"No training begins after so many hours; 0 is no limit."`
-	HTML        string    `name:"html" placeholder:"FILE" help:"Write a page of tables and charts too, which opens from disk without a network."`
-	Train       []string  `arg:"" optional:"" help:"Flags of train, behind --."`
+	Seeds       int       `default:"1" help:"Number of seeds to average, from 1."`
+	Epochs      int       `default:"100" help:"Epochs of synchronous accuracy runs. Runs with bounded asynchrony have twice this number."`
+	Timed       int       `default:"4" help:"Epochs of timed runs. The mean excludes the first epoch."`
+	Turns       int       `default:"1" help:"Repetitions of each timed run."`
+	Instance    string    `default:"c5n.large" help:"Price of this machine for measured costs. Value: EC2 instance type or dollars an hour."`
+	GhostPower  float64   `default:"0.5" help:"Exponent P of the scaling of ghost rows in modelled clusters. With N times as many servers, each has N^-P of the ghost rows."`
+	Work        string    `default:"build/dorylus" placeholder:"DIR" help:"Folder for results and synthetic graphs. Existing results are reused."`
+	Hours       float64   `default:"0" help:"Hours after which no further training starts; 0: no limit."`
+	HTML        string    `name:"html" placeholder:"FILE" help:"HTML file for the tables and charts, self-contained."`
+	Train       []string  `arg:"" optional:"" help:"Flags of train, after --."`
 
 	Origin string `kong:"-"` // which machine, for the page
 }

@@ -23,13 +23,13 @@ type Flags config.Config
 // --partitioner and --codec may be lists here.
 type Options struct {
 	Data         string `arg:"" help:"Dataset folder."`
-	RanksPerHost int    `default:"1" help:"Ranks that share a host, its processors, its memory and its link."`
-	Bandwidth    string `default:"10gbit" help:"Of a host's link, in each direction: a number with kbit, mbit, gbit or tbit."`
-	Latency      string `default:"50us" help:"Of a message between hosts."`
-	Memory       string `default:"" help:"What a rank may take, such as 8GB. Empty: what this host has available, shared by the ranks on it."`
-	Try          []int  `default:"1,2,4,8" help:"Numbers of graph ranks among which the fastest and the cheapest are looked for, beside that of --ranks."`
-	All          bool   `help:"Print all tables: memory, bytes and seconds."`
-	JSON         bool   `name:"json" help:"Print everything as JSON."`
+	RanksPerHost int    `default:"1" help:"Ranks that share a host's processors, memory and link."`
+	Bandwidth    string `default:"10gbit" help:"Rate of a host's link in each direction. Units: kbit, mbit, gbit, tbit."`
+	Latency      string `default:"50us" help:"Latency of a message between hosts."`
+	Memory       string `default:"" help:"Memory limit of a rank, such as 8GB. Empty: this host's available memory divided by the ranks on it."`
+	Try          []int  `default:"1,2,4,8" help:"Numbers of graph ranks to compare, in addition to --ranks. The plan names the fastest and the cheapest."`
+	All          bool   `help:"Print all tables: memory, traffic and epoch time."`
+	JSON         bool   `name:"json" help:"Print the plan as JSON."`
 	Config       Flags  `embed:""`
 }
 

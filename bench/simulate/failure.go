@@ -10,9 +10,9 @@ import (
 
 // FailureOptions say which ranks fail in a run of epochs like those that are replayed.
 type FailureOptions struct {
-	Fail            []string      `help:"RANK@TIME, a rank that fails so long after the beginning, such as 3@10m: all ranks start again from the last checkpoint."`
-	Restart         time.Duration `default:"30s" help:"From a failure to when the ranks train again."`
-	CheckpointEvery int           `default:"10" help:"Epochs between checkpoints. 0: none."`
+	Fail            []string      `help:"Failure of a rank, as RANK@TIME since the start, such as 3@10m. All ranks restart from the last checkpoint."`
+	Restart         time.Duration `default:"30s" help:"Time from a failure until the ranks train again."`
+	CheckpointEvery int           `default:"10" help:"Epochs between checkpoints; 0: none."`
 	RunEpochs       int           `default:"100" help:"Epochs of the run in which ranks fail."`
 }
 

@@ -17,25 +17,25 @@ import (
 
 // Options say which run to replay, and where.
 type Options struct {
-	Run        string        `arg:"" help:"Folder of a run with --trace, --mode pipe, nopipe or async, --tensor cpu or lambda."`
-	Trace      string        `placeholder:"FILE" help:"Its timeline. Empty: where its configuration says."`
-	Mode       string        `default:"" enum:",async" help:"async: replay a run in step in bounded asynchrony. Empty: as recorded."`
-	Staleness  int           `default:"-1" help:"Of bounded asynchrony. Below 0: as recorded, 0 of a run in step."`
-	Cluster    string        `placeholder:"NAME" help:"INSTANCE:N, such as c5n.2xlarge:8, or a cluster of the Dorylus paper: reddit-small, reddit-large, amazon, friendster, reddit-small-gat, amazon-gat. It says --ranks, --workers and --rate where they are not given, and what the hosts cost."`
-	Ranks      int           `default:"0" help:"Graph ranks. 0: as many as were recorded."`
-	Servers    int           `default:"-1" help:"Parameter servers. Below 0: as many as were recorded."`
-	Rate       string        `default:"" help:"Rate of each rank's network card, such as 1gbit. Empty: without end."`
-	SlowLink   []string      `help:"RANK:RATE, a graph rank whose card has another rate."`
-	Latency    time.Duration `default:"0s" help:"From when a byte leaves a rank to when it comes to another."`
-	Copy       string        `default:"" help:"Rate at which a worker carries bytes of rows to its card and from it, between two tasks, such as 8gbit. Empty: without end."`
-	Workers    int           `default:"0" help:"Worker threads a rank. 0: as many as were recorded."`
-	Processors int           `default:"0" help:"Processors that all ranks share, as those of an in-process world do. 0: each worker has one."`
-	Straggler  []string      `help:"RANK:FACTOR, a graph rank all of whose work takes so many times as long."`
-	Epochs     int           `default:"0" help:"Epochs to replay; those that were recorded take turns. 0: each once, fewer of many ranks."`
-	Intervals  int           `default:"0" help:"Intervals of a rank's vertices. 0: as many as were recorded, whatever --ranks and --scale are."`
-	Scale      float64       `default:"1" help:"Work and rows of a graph so many times as large."`
-	Data       string        `placeholder:"DIR" help:"Dataset that is partitioned for that many graph ranks: counts of vertices, edges and rows between ranks are those of its shards. Empty: ghosts are spread evenly, and other numbers of ranks follow a rule."`
-	GhostPower float64       `default:"0.5" help:"The rule: with N times as many ranks, each has 1/N of the work and N to the power of -this of the ghosts."`
+	Run        string        `arg:"" help:"Folder of a run with --trace. It must have --mode pipe, nopipe or async, and --tensor cpu or lambda."`
+	Trace      string        `placeholder:"FILE" help:"Timeline of the run. Empty: the file in its configuration."`
+	Mode       string        `default:"" enum:",async" help:"Schedule. async: replay a synchronous run with bounded asynchrony. Empty: as recorded."`
+	Staleness  int           `default:"-1" help:"Staleness bound of bounded asynchrony, in epochs. Negative: as recorded, 0 for a synchronous run."`
+	Cluster    string        `placeholder:"NAME" help:"Hosts: INSTANCE:N, such as c5n.2xlarge:8, or a Dorylus cluster. Clusters: reddit-small, reddit-large, amazon, friendster, reddit-small-gat, amazon-gat. Sets defaults of --ranks, --workers and --rate, and prices."`
+	Ranks      int           `default:"0" help:"Number of graph ranks. 0: as recorded."`
+	Servers    int           `default:"-1" help:"Number of parameter servers. Negative: as recorded."`
+	Rate       string        `default:"" help:"Rate of each rank's network card, such as 1gbit. Empty: unlimited."`
+	SlowLink   []string      `help:"Graph rank with another rate of its network card, as RANK:RATE."`
+	Latency    time.Duration `default:"0s" help:"Network latency between two ranks."`
+	Copy       string        `default:"" help:"Copy rate between a worker and its network card, such as 8gbit. Workers copy rows between two tasks. Empty: unlimited."`
+	Workers    int           `default:"0" help:"Worker threads of each rank. 0: as recorded."`
+	Processors int           `default:"0" help:"Processors shared by all ranks, as in an in-process world. 0: one for each worker."`
+	Straggler  []string      `help:"Slow graph rank, as RANK:FACTOR. FACTOR multiplies the time of all its work."`
+	Epochs     int           `default:"0" help:"Epochs to replay, cycling through the recorded epochs. 0: each recorded epoch once, fewer with many ranks."`
+	Intervals  int           `default:"0" help:"Intervals of each rank's vertices. 0: as recorded, for any --ranks and --scale."`
+	Scale      float64       `default:"1" help:"Factor for the work and the rows of the graph."`
+	Data       string        `placeholder:"DIR" help:"Dataset whose shards give counts of vertices, edges and sent rows. It must be partitioned for the simulated graph ranks. Empty: ghost rows are spread evenly; --ghost-power scales them to other numbers of ranks."`
+	GhostPower float64       `default:"0.5" help:"Exponent P of the scaling of ghost rows with the number of ranks. With N times as many ranks, each has 1/N of the work and N^-P of the ghost rows."`
 
 	FunctionOptions
 	FailureOptions
@@ -43,14 +43,14 @@ type Options struct {
 
 // FunctionOptions say where tensor work is done.
 type FunctionOptions struct {
-	Tensor       string        `default:"" enum:",cpu,lambda" help:"lambda: tensor work in invocations of functions. Empty: as recorded."`
-	Functions    int           `default:"0" help:"Invocations of a graph rank at a time. 0: as recorded, else one an interval, 100 at most."`
-	Bridges      int           `default:"0" help:"Bridge ranks through which tasks and results go. 0: every graph rank invokes by itself."`
-	Invocation   time.Duration `default:"-1ns" help:"What an invocation takes beside work and bytes. Below 0: 10ms, and nothing more where a run of functions was recorded."`
-	ColdStart    time.Duration `default:"200ms" help:"What the first invocation of each sandbox takes more."`
-	FunctionRate string        `default:"" help:"Rate of a function, such as 400mbit. Empty: 800 Mbit/s of one alone, falling to 200 of a hundred and more (Dorylus, section 6); without end where functions were recorded."`
-	LambdaMemory int           `default:"192" help:"Memory of a function in MB, which gives processors in proportion, one at 1,769 MB."`
-	LambdaTariff string        `default:"x86_64" help:"Prices: x86_64, arm64, or x86_64-100ms as in the time of Dorylus."`
+	Tensor       string        `default:"" enum:",cpu,lambda" help:"Where tensor work runs. lambda: in invocations of functions. Empty: as recorded."`
+	Functions    int           `default:"0" help:"Concurrency of a graph rank's invocations. 0: as recorded, else one for each interval, at most 100."`
+	Bridges      int           `default:"0" help:"Bridge ranks, which transfer tasks and results. 0: every graph rank invokes functions directly."`
+	Invocation   time.Duration `default:"-1ns" help:"Overhead of an invocation, without work and transfer. Negative: 10ms, or none if functions were recorded."`
+	ColdStart    time.Duration `default:"200ms" help:"Additional time of the first invocation of each sandbox."`
+	FunctionRate string        `default:"" help:"Rate of a function, such as 400mbit. Empty: 800 Mbit/s for one function, falling to 200 for 100 or more (Dorylus, section 6); unlimited if functions were recorded."`
+	LambdaMemory int           `default:"192" help:"Memory of a function in MB. Processors are in proportion: one at 1,769 MB."`
+	LambdaTariff string        `default:"x86_64" help:"Prices: x86_64, arm64 or x86_64-100ms. x86_64-100ms: the prices at the time of the Dorylus paper."`
 }
 
 // Print replays the recorded run and prints what was recorded beside what is modelled.

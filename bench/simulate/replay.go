@@ -21,14 +21,14 @@ import (
 // ReplayOptions say what to train over which links, and to simulate beside it.
 type ReplayOptions struct {
 	Data   string   `arg:"" help:"Dataset folder."`
-	Ranks  []int    `default:"1,2,4" help:"Graph ranks, on a host of its own each that is made of this machine."`
-	Rates  []string `default:"10gbit,1gbit,200mbit" help:"Rates of the hosts' links."`
-	Modes  []string `default:"pipe,async" enum:"pipe,nopipe,async" help:"Modes."`
-	Tensor []string `default:"cpu,lambda" enum:"cpu,lambda" help:"Where tensor work runs; lambda: in processes of this machine (--lambda local)."`
-	Epochs int      `default:"8" help:"Epochs of each run, the first of which is left out."`
-	Work   string   `placeholder:"DIR" help:"Folder in which runs and their timelines are kept; what is there is not run again. Empty: none."`
-	Copy   string   `default:"" help:"Rate at which a processor carries bytes to a card or from it. Empty: that of this machine's loopback device."`
-	Train  []string `arg:"" optional:"" help:"Flags of train, behind --."`
+	Ranks  []int    `default:"1,2,4" help:"Numbers of graph ranks, each rank on its own emulated host."`
+	Rates  []string `default:"10gbit,1gbit,200mbit" help:"Link rates of the hosts."`
+	Modes  []string `default:"pipe,async" enum:"pipe,nopipe,async" help:"Values of --mode to measure."`
+	Tensor []string `default:"cpu,lambda" enum:"cpu,lambda" help:"Values of --tensor to measure. lambda: in processes of this machine (--lambda local)."`
+	Epochs int      `default:"8" help:"Epochs of each run. The first epoch is not counted."`
+	Work   string   `placeholder:"DIR" help:"Folder for runs and timelines; existing runs are reused. Empty: none."`
+	Copy   string   `default:"" help:"Copy rate between a processor and its network card. Empty: rate of this machine's loopback device."`
+	Train  []string `arg:"" optional:"" help:"Flags of train, after --."`
 }
 
 // Replayed is a run beside its simulation.

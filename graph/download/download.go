@@ -19,11 +19,11 @@ const op = "download"
 // Options are what a download can be told: the flags of "siafu download".
 // BaseURL stands in for scheme and host of every URL.
 type Options struct {
-	Dst       string `arg:"" optional:"" help:"Dataset folder to make. Empty: data/NAME."`
-	Cache     string `placeholder:"DIR" help:"Where downloaded files are kept. Empty: the user's cache folder."`
-	BaseURL   string `name:"base-url" placeholder:"URL" help:"A mirror to use instead of the published host."`
+	Dst       string `arg:"" optional:"" help:"Dataset folder to create. Empty: data/NAME."`
+	Cache     string `placeholder:"DIR" help:"Folder of downloaded files. Empty: the user's cache folder."`
+	BaseURL   string `name:"base-url" placeholder:"URL" help:"URL of a mirror that replaces the published host."`
 	Normalize bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
-	Force     bool   `help:"Replace a dataset folder that exists."`
+	Force     bool   `help:"Replace an existing dataset folder."`
 
 	Log func(format string, args ...any) `kong:"-"`
 }

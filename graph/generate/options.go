@@ -24,24 +24,24 @@ const op = "generate"
 // on 16 % of the vertices. Strays are what keeps a network from being right about all
 // vertices of a graph with many edges, where sums over neighbours have no noise left.
 type Options struct {
-	Like         string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
-	Scale        float64 `default:"1" help:"Multiplies vertices and edges."`
-	Name         string  `help:"Name of the dataset. Empty: --like with -like behind it, else that of its folder."`
-	Vertices     int64   `help:"Number of vertices; needed without --like."`
-	Edges        int64   `help:"Number of directed edges; needed without --like."` // distinct, as stored
-	Features     int     `help:"Feature dimension; 64 without --like."`
-	EdgeFeatures int     `name:"edge-features" help:"Features of an edge; 0 is none. They tell whether its ends are of one class, under the noise of --noise."`
+	Like         string  `help:"Published graph whose statistics the synthetic graph has. Values: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
+	Scale        float64 `default:"1" help:"Factor for the numbers of vertices and edges."`
+	Name         string  `help:"Name of the dataset. Empty: the name in --like followed by -like, else the name of its folder."`
+	Vertices     int64   `help:"Number of vertices; required without --like."`
+	Edges        int64   `help:"Number of directed edges; required without --like."` // distinct, as stored
+	Features     int     `help:"Number of features of a vertex; 64 without --like."`
+	EdgeFeatures int     `name:"edge-features" help:"Number of features of an edge; 0: none. They encode whether both ends have the same class, with noise --noise."`
 	Classes      int     `help:"Number of classes; 8 without --like."`
-	Homophily    float64 `help:"Share of edges inside a class; 0 is the default of 0.6, negative is none."`
-	Skew         float64 `help:"Skew of degrees from 0 to 1; 0 is the default of 0.6, negative is none."`
-	Noise        float64 `help:"Noise of features against the distance of classes; 0 is the look-alike's, else 1, negative is none."`
-	Strays       float64 `help:"Share of vertices whose label is another one than that of the class which their edges and features are of; 0 is the look-alike's or none, negative is none."`
-	Communities  int     `help:"Communities of each class, with edges and features of their own; the last of several is in the test set alone. 0 is the look-alike's or one."`
-	Task         string  `enum:",multiclass,multilabel,regression" default:"" help:"What vertices bear: multiclass, their class; multilabel, labels that their class has; regression, numbers about those of their class. Empty: multiclass."`
-	Labels       int     `help:"Labels, or columns of numbers, of the tasks other than multiclass; 0 is 8 labels or one column."`
-	Directed     bool    `help:"Leave edges in one direction."`
-	Seed         uint64  `default:"1" help:"Equal seeds make equal graphs."`
-	Memory       int     `default:"2048" help:"MiB for edges while they are sorted: where they do not fit, they are drawn once more for every part that does."`
+	Homophily    float64 `help:"Fraction of edges within a class. 0: 0.6; negative: none."`
+	Skew         float64 `help:"Skew of the degree distribution, 0 to 1. 0: 0.6; negative: none."`
+	Noise        float64 `help:"Feature noise, relative to the distance between classes. 0: the value of --like, else 1; negative: none."`
+	Strays       float64 `help:"Fraction of vertices with label noise. Edges and features of such a vertex follow a class other than its label. 0: the value of --like, else none; negative: none."`
+	Communities  int     `help:"Communities of each class, with their own edges and features. The last of several communities is in the test set only. 0: the value of --like, else 1."`
+	Task         string  `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. multilabel: labels depend on the class; regression: numbers are distributed around those of the class. Empty: multiclass."`
+	Labels       int     `help:"Labels (multilabel) or numeric columns (regression) of a vertex. 0: 8 labels or 1 column."`
+	Directed     bool    `help:"Store each edge in one direction only."`
+	Seed         uint64  `default:"1" help:"Random seed. Equal seeds generate equal graphs."`
+	Memory       int     `default:"2048" help:"Memory for edges during sorting, in MiB. Larger graphs are sorted in parts; all edges are generated again for each part."`
 
 	flips      float64 // Strays, of the tasks in which they are none of classes
 	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: the look-alike's, else 0.6 and 0.2

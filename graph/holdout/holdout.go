@@ -13,18 +13,18 @@ import (
 
 // Options say what is held out.
 type Options struct {
-	Split     string `default:"85/5/10" placeholder:"TRAIN/VAL/TEST" help:"Shares of the pairs of vertices with an edge, in percent, that stay in the graph, are for validation, and for the test."`
-	Negatives int    `default:"0" help:"Pairs without an edge to tell the held edges of a split from; 0: as many as these, as in Kipf & Welling 2016."`
-	Ranked    int    `default:"1000" help:"Vertices without an edge to its source among which each held edge is ranked, for MRR; 0: none."`
-	Seed      uint64 `default:"1" help:"Seed of all draws."`
+	Split     string `default:"85/5/10" placeholder:"TRAIN/VAL/TEST" help:"Percent of connected pairs for training, validation and test. Pairs for training stay in the graph."`
+	Negatives int    `default:"0" help:"Negative pairs in each split; 0: the number of positive pairs. Kipf & Welling 2016 use equal numbers."`
+	Ranked    int    `default:"1000" help:"Candidate vertices that each held-out edge is ranked with; 0: none. They are for MRR, and have no edge to the edge's source."`
+	Seed      uint64 `default:"1" help:"Seed of all random samples."`
 
-	Val      string `placeholder:"FILE" help:"Edges for validation, in place of a draw: text with the columns src and dst, .npy, .npz, or a .pt split file of the Open Graph Benchmark, which may hold negatives as well."`
-	Test     string `placeholder:"FILE" help:"The same for the test."`
-	ValNot   string `placeholder:"FILE" help:"Pairs to tell all edges for validation from, such as --val's. Empty: those of --val, or as many as --negatives says, drawn."`
-	TestNot  string `placeholder:"FILE" help:"The same for the test."`
-	ValEach  string `placeholder:"FILE" help:"Vertices among which each edge for validation is ranked: text with as many ids in each line, or an .npy array with a row for each edge."`
-	TestEach string `placeholder:"FILE" help:"The same for the test."`
-	KeepHeld bool   `help:"Leave edges of --val and --test in the graph where it has them, as the Open Graph Benchmark does."`
+	Val      string `placeholder:"FILE" help:"File of the validation edges; without it they are sampled. Text with columns src and dst, .npy, .npz, or a .pt split file of the Open Graph Benchmark, which may contain negatives."`
+	Test     string `placeholder:"FILE" help:"File of the test edges, in a format of --val."`
+	ValNot   string `placeholder:"FILE" help:"File of the negative pairs for validation, in a format of --val. Empty: negatives in --val, else --negatives random pairs."`
+	TestNot  string `placeholder:"FILE" help:"File of the negative pairs for the test, as --val-not."`
+	ValEach  string `placeholder:"FILE" help:"File of the candidate vertices to rank each validation edge with. Text with the same number of ids in each line, or an .npy array; one row for each edge."`
+	TestEach string `placeholder:"FILE" help:"File of the candidate vertices for the test, as --val-each."`
+	KeepHeld bool   `help:"Keep edges of --val and --test that are in the graph. The Open Graph Benchmark keeps them."`
 }
 
 const op = "hold out"

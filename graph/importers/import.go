@@ -14,18 +14,18 @@ import (
 
 // Options are what an import can be told: the flags of "siafu import".
 type Options struct {
-	Src        string `arg:"" help:"File or folder; - is standard input (debian)."`
-	Dst        string `arg:"" help:"Dataset folder to make."`
-	Name       string `help:"Name of the dataset. Empty: that of its folder."`
+	Src        string `arg:"" help:"File or folder to import; - is standard input (debian)."`
+	Dst        string `arg:"" help:"Dataset folder to create."`
+	Name       string `help:"Name of the dataset. Empty: name of its folder."`
 	Normalize  bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
 	Symmetrise bool   `help:"Store every edge in both directions."`
-	Task       string `enum:",multiclass,multilabel,regression" default:"" help:"What the labels are for: multiclass, one class a vertex; multilabel, 0 or 1 in each of several columns; regression, numbers. Empty: by their columns and values."`
-	Split      string `help:"Which split, where the source has several: a file of the folder, the number of a mask; the column of a table."`
-	Graph      *int   `help:"Which graph of a file that holds several, from 0 (dgl)."`
-	Stratify   bool   `help:"Draw the split within each class, so that each set has the same fraction of every class."`
-	SplitSizes string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a split that is drawn or by time, in percent of the labelled vertices. Empty: 60/20/20, or what the authors of a format take."`
-	Seed       uint64 `default:"1" help:"Seed of a split that is drawn."`
-	Force      bool   `help:"Replace a dataset folder that exists."`
+	Task       string `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. Empty: chosen from the label columns and their values."`
+	Split      string `help:"Split to use if the source has several. A file of the folder, the number of a mask, or a column of a table."`
+	Graph      *int   `help:"Index of the graph in a file with several graphs, from 0 (dgl)."`
+	Stratify   bool   `help:"Stratify a random split. Each set has the same fraction of every class."`
+	SplitSizes string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a random or time-ordered split, in percent. Percentages are of the labelled vertices. Empty: 60/20/20, or the sizes that the authors of the format use."`
+	Seed       uint64 `default:"1" help:"Seed of a random split."`
+	Force      bool   `help:"Replace an existing dataset folder."`
 
 	TableOptions `embed:""`
 

@@ -11,25 +11,25 @@ import (
 // TableOptions are what an import of tables can be told besides: which columns
 // are what, and what they become.
 type TableOptions struct {
-	Nodes            string   `placeholder:"FILE" help:"Table of the vertices, in SRC (csv, parquet). Empty: nodes.csv, .tsv or .parquet."`
-	Edges            string   `placeholder:"FILE" help:"Table of the edges, in SRC (csv, parquet). Empty: edges.csv, .tsv or .parquet."`
-	ID               string   `placeholder:"COLUMN" help:"Column of the vertices' ids (csv, parquet). Empty: id."`
-	Label            string   `placeholder:"COLUMN" help:"Column of the labels, or of several: A,B,C with a number in each (csv, parquet). Empty: label."`
-	Features         []string `placeholder:"A,B" help:"Columns that become features (csv, parquet). Empty: all others."`
+	Nodes            string   `placeholder:"FILE" help:"Vertex table in SRC (csv, parquet). Empty: nodes.csv, .tsv or .parquet."`
+	Edges            string   `placeholder:"FILE" help:"Edge table in SRC (csv, parquet). Empty: edges.csv, .tsv or .parquet."`
+	ID               string   `placeholder:"COLUMN" help:"Column of the vertex ids (csv, parquet). Empty: id."`
+	Label            string   `placeholder:"COLUMN" help:"Column of the labels (csv, parquet). A,B,C: several columns with a number in each. Empty: label."`
+	Features         []string `placeholder:"A,B" help:"Feature columns (csv, parquet). Empty: all other columns."`
 	Ends             []string `placeholder:"A,B" help:"Columns of an edge's source and destination (csv, parquet). Empty: src,dst."`
-	Weight           string   `placeholder:"COLUMN" help:"Column of the edges' weights (csv, parquet). Empty: weight, where there is one."`
-	EdgeFeatures     []string `name:"edge-features" placeholder:"A,B" help:"What becomes features of edges: columns of numbers (csv, parquet), an array (npz, torch, dgl), or some of field,version,alternative (debian)."`
-	DropEdgeFeatures bool     `name:"drop-edge-features" help:"Take edges without their features (npz, torch, dgl, ogb)."`
-	DropWeights      bool     `help:"Take weighted edges without their weights (csv, parquet, npz, graphsaint, torch, dgl, ogb)."`
-	DropUnknown      bool     `help:"Leave out edges whose ends are no vertices (csv, parquet)."`
-	Standardise      bool     `help:"Bring numbers to mean 0 and deviation 1 on training rows, those of edges on all (csv, parquet)."`
-	Fill             string   `enum:",mean,zero" default:"" help:"What stands for missing numbers, mean (of training rows, or all edges) or zero; other missing cells set no feature (csv, parquet). Empty: they are refused."`
-	Categories       []string `placeholder:"A,B" help:"Columns with a feature for each value, be they numbers (csv, parquet)."`
-	Hash             []string `placeholder:"A,B" help:"Columns whose values share 64 features by their hash (csv, parquet)."`
-	Words            []string `placeholder:"A,B" help:"Columns of text with a feature for each of the 1,000 most frequent words (csv, parquet)."`
-	Dates            []string `placeholder:"A,B" help:"Columns with features of dates, be they numbers: 20240514, or seconds, ms, µs or ns since 1970 (csv, parquet). Dates such as 2024-05-14 have them anyway."`
-	SplitByTime      string   `name:"split-by-time" placeholder:"COLUMN" help:"Column of dates or numbers that orders the labelled vertices: the oldest are for training, the next for validation, the newest for the test, by --split-sizes (csv, parquet)."`
-	Like             string   `placeholder:"RUN" help:"Run folder, or dataset, whose columns, scaling, classes, edge directions and weights a table takes over (csv, parquet)."`
+	Weight           string   `placeholder:"COLUMN" help:"Column of the edge weights (csv, parquet). Empty: weight, if it exists."`
+	EdgeFeatures     []string `name:"edge-features" placeholder:"A,B" help:"Source of edge features. Numeric columns (csv, parquet), an array (npz, torch, dgl), or some of field,version,alternative (debian)."`
+	DropEdgeFeatures bool     `name:"drop-edge-features" help:"Ignore edge features (npz, torch, dgl, ogb)."`
+	DropWeights      bool     `help:"Ignore edge weights. Formats: csv, parquet, npz, graphsaint, torch, dgl, ogb."`
+	DropUnknown      bool     `help:"Drop edges whose ends are not in the vertex table (csv, parquet)."`
+	Standardise      bool     `help:"Scale numbers to mean 0 and standard deviation 1 (csv, parquet). Statistics are over the training rows; for edge features over all edges."`
+	Fill             string   `enum:",mean,zero" default:"" help:"Value for missing numbers: mean or zero (csv, parquet). mean: over the training rows, or over all edges. Empty: missing cells are an error."`
+	Categories       []string `placeholder:"A,B" help:"Columns to one-hot encode, also numeric ones (csv, parquet)."`
+	Hash             []string `placeholder:"A,B" help:"Columns to hash into 64 features each (csv, parquet)."`
+	Words            []string `placeholder:"A,B" help:"Text columns to encode by words (csv, parquet). Each of the 1,000 most frequent words is one feature."`
+	Dates            []string `placeholder:"A,B" help:"Date columns, also numeric ones (csv, parquet). Numbers: 20240514, or s, ms, µs or ns since 1970. Dates such as 2024-05-14 are detected without the flag."`
+	SplitByTime      string   `name:"split-by-time" placeholder:"COLUMN" help:"Column of dates or numbers that orders the split (csv, parquet). The oldest labelled vertices are for training, the next for validation, the newest for the test. Sizes: --split-sizes."`
+	Like             string   `placeholder:"RUN" help:"Run folder or dataset whose table schema is used (csv, parquet). The schema has columns, scaling, classes, edge directions and weights."`
 }
 
 // onlyTables refuses what only tables can be told where the source is none.

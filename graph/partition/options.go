@@ -29,13 +29,13 @@ func Methods() []string { return slices.Clone(methods) }
 // edges may be exceeded by its degree. Multilevel also balances training
 // vertices, with twice the slack: 1.10.
 type Options struct {
-	Parts  int     `required:"" help:"Number of graph ranks: ranks less servers."`
-	Method string  `default:"fennel" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH with a part number a line."`
-	Order  string  `name:"vertex-order" default:"auto" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit."`
+	Parts  int     `required:"" help:"Number of partitions: ranks without parameter servers."`
+	Method string  `default:"fennel" help:"Partitioner: contiguous, hash, ldg, fennel, multilevel or file:PATH. PATH has one partition number a line."`
+	Order  string  `name:"vertex-order" default:"auto" help:"Vertex order within a rank: auto, natural, rcm, lp or rabbit."`
 	Seed   uint64  `default:"1" help:"Seed of hash and multilevel."`
 	Passes int     `default:"3" help:"Passes over the vertices of ldg and fennel."`
-	Slack  float64 `default:"1.05" help:"How many times its fair share a rank may get from ldg, fennel and multilevel."`
-	Root   string  `name:"parts-dir" placeholder:"DIR" help:"Where the shards go, in a folder named after their number. Empty: parts of the dataset folder."`
+	Slack  float64 `default:"1.05" help:"Maximum size of a partition, relative to the mean. Applies to ldg, fennel and multilevel."`
+	Root   string  `name:"parts-dir" placeholder:"DIR" help:"Folder of the shards, in a subfolder named after their number. Empty: parts in the dataset folder."`
 }
 
 func (o Options) withDefaults() Options {

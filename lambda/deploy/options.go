@@ -10,35 +10,35 @@ import (
 
 // Target is the function that a command is about, in the region of the SDK's chain.
 type Target struct {
-	Name string `default:"siafu" help:"Name of the function, as --lambda-function of train has it."`
+	Name string `default:"siafu" help:"Name of the function, as in train --lambda-function."`
 }
 
 // Options are what a function is to be.
 type Options struct {
 	Target
-	Arch           string        `default:"amd64" enum:"amd64,arm64" help:"Architecture: amd64, or arm64, which costs a fifth less and has plain Go kernels."`
-	File           string        `placeholder:"PATH" help:"Executable of the function. Empty: the one that make function built for the architecture, or that was installed with siafu."`
-	Memory         int           `default:"1769" help:"Memory in MB, 128 to 10240. Processors come with it: one for each 1769 MB."`
-	Timeout        time.Duration `default:"60s" help:"How long an invocation may take, 1s to 15m."`
-	Role           string        `placeholder:"ARN" help:"Role that the function runs as. Empty: the one that it has; a function that is new needs this or --create-role."`
-	CreateRole     bool          `help:"Make a role for the function, siafu-REGION-NAME, which may write logs, and use a VPC where the function is in one."`
-	Subnets        []string      `placeholder:"ID" help:"Subnets of a VPC that the function is to be in, separated by commas. Empty: in none."`
-	SecurityGroups []string      `placeholder:"ID" help:"Security groups of the function in its VPC, separated by commas."`
-	Concurrency    int           `default:"0" help:"Invocations at a time that are reserved for the function, which is also the most that it gets. 0: none are."`
-	DryRun         bool          `help:"Look, print the calls that would change something, and make none of them."`
-	Keep           bool          `help:"Where a deployment fails half-way, leave what it has made."`
+	Arch           string        `default:"amd64" enum:"amd64,arm64" help:"Architecture: amd64 or arm64. arm64 costs a fifth less and has plain Go kernels."`
+	File           string        `placeholder:"PATH" help:"Executable of the function. Empty: built by make function for the architecture, or installed with siafu."`
+	Memory         int           `default:"1769" help:"Memory in MB, 128 to 10240. AWS assigns one processor for each 1769 MB."`
+	Timeout        time.Duration `default:"60s" help:"Maximum duration of an invocation, 1s to 15m."`
+	Role           string        `placeholder:"ARN" help:"IAM role of the function. Empty: its present role; a new function needs --role or --create-role."`
+	CreateRole     bool          `help:"Create the IAM role siafu-REGION-NAME for the function. The role may write logs, and may use a VPC if the function is in one."`
+	Subnets        []string      `placeholder:"ID" help:"VPC subnets of the function, separated by commas. Empty: no VPC."`
+	SecurityGroups []string      `placeholder:"ID" help:"VPC security groups of the function, separated by commas."`
+	Concurrency    int           `default:"0" help:"Reserved concurrency of the function, which is also its maximum. 0: none reserved."`
+	DryRun         bool          `help:"Print the calls that would change something, without making them. Calls that only read are made."`
+	Keep           bool          `help:"Retain created resources if the deployment fails."`
 }
 
 // StatusOptions say what is looked at.
 type StatusOptions struct {
 	Target
-	File string `placeholder:"PATH" help:"Executable to compare the function's code with. Empty: what deploy would take."`
+	File string `placeholder:"PATH" help:"Executable to compare with the function's code. Empty: the executable that deploy would use."`
 }
 
 // RemoveOptions say what is removed.
 type RemoveOptions struct {
 	Target
-	DryRun bool `help:"Look, print the calls that would change something, and make none of them."`
+	DryRun bool `help:"Print the calls that would change something, without making them. Calls that only read are made."`
 }
 
 // Bounds of the service, and the forms of what it takes.

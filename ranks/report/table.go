@@ -19,13 +19,13 @@ import (
 
 // Options say which runs are compared, and how.
 type Options struct {
-	Runs  []string `arg:"" help:"Run folders, or folders with run folders below them."`
-	By    []string `placeholder:"SETTING" help:"Average runs that are equal in these settings."`
-	Over  []string `placeholder:"SETTING" help:"Average runs that differ in these settings alone; seed with --over seed."`
+	Runs  []string `arg:"" help:"Run folders, or folders that contain run folders."`
+	By    []string `placeholder:"SETTING" help:"Average runs with equal values of these settings."`
+	Over  []string `placeholder:"SETTING" help:"Average runs that differ in these settings only. Example: --over seed."`
 	CSV   bool     `name:"csv" help:"Print CSV instead of a table."`
 	JSON  bool     `name:"json" help:"Print a JSON array instead of a table."`
-	HTML  string   `name:"html" placeholder:"FILE" help:"Write a page with curves, bars, timelines and tables, which opens from disk without a network."`
-	Plots string   `placeholder:"DIR" help:"Write the curves and bars as PNG and SVG, and the table as Markdown and CSV, into a folder."`
+	HTML  string   `name:"html" placeholder:"FILE" help:"HTML file for curves, bars, timelines and tables, self-contained."`
+	Plots string   `placeholder:"DIR" help:"Folder for curves and bars (PNG, SVG) and the table (Markdown, CSV)."`
 }
 
 // Run compares the runs. Those that cannot be read are the error, behind a table of the

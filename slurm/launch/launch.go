@@ -23,11 +23,11 @@ import (
 // Options say what to run and how: the flags of "siafu launch", and what the
 // command makes of others. Run takes 0 ranks as a matter of the launcher.
 type Options struct {
-	Ranks    int           `short:"n" default:"0" help:"Number of ranks. 0: Slurm's tasks in a batch job, what the hostfile offers, else this machine's processors."`
-	Restarts int           `default:"3" help:"How often a run that crashed is started again, from its last checkpoint."`
-	Backoff  time.Duration `default:"5s" help:"Wait before the first restart; it doubles with each."`
-	Hostfile string        `placeholder:"FILE" help:"Hosts and their slots, for mpirun."`
-	Launcher string        `default:"mpirun" enum:"mpirun,srun" help:"mpirun, or srun inside a Slurm job."` // or InProcess
+	Ranks    int           `short:"n" default:"0" help:"Number of ranks. 0: Slurm's tasks in a batch job, else the slots of the hostfile, else this machine's processors."`
+	Restarts int           `default:"3" help:"Maximum restarts after a crash, from the last checkpoint."`
+	Backoff  time.Duration `default:"5s" help:"Wait before the first restart; it doubles with each restart."`
+	Hostfile string        `placeholder:"FILE" help:"File of hosts and their slots, for mpirun."`
+	Launcher string        `default:"mpirun" enum:"mpirun,srun" help:"Launcher: mpirun, or srun inside a Slurm job."` // or InProcess
 
 	Wrap    []string `kong:"-"` // command in front of the program, as a container's
 	Program string   `kong:"-"` // siafu, as the ranks find it
