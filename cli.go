@@ -115,6 +115,7 @@ func isCommand(root *kong.Node, name string) bool {
 // dispatch parses the command line and runs the command.
 func dispatch(args []string, io console) (err error) {
 	defer mapped.Catch(&err)
+	args, all := cutHelpAll(args)
 	args, behind := cutFlags(args)
 	config, err := loadConfig(args)
 	if err != nil {
@@ -125,6 +126,7 @@ func dispatch(args []string, io console) (err error) {
 		kong.Description("Train graph neural networks on whole graphs, on the machines you have."),
 		kong.Writers(io.out, io.err),
 		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.Help(printHelp(all)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Resolvers(config),
 		kong.Bind(io, behind),

@@ -32,28 +32,28 @@ import (
 
 // grammar is the command line.
 type grammar struct {
-	Import     importCmd     `cmd:"" help:"Convert a graph in another format into a dataset folder."`
-	Download   downloadCmd   `cmd:"" help:"Download a public dataset and import it."`
-	Generate   generateCmd   `cmd:"" help:"Generate a synthetic graph with skewed degrees and planted classes."`
-	Holdout    holdoutCmd    `cmd:"" help:"Create a dataset for link prediction by holding out edges."`
-	Info       infoCmd       `cmd:"" help:"Verify a dataset folder and print its contents."`
-	Partition  partitionCmd  `cmd:"" help:"Partition a dataset among graph ranks."`
-	Plan       planCmd       `cmd:"" help:"Estimate memory, traffic and epoch time of a training run."`
-	Train      trainCmd      `cmd:"" help:"Train a network."`
-	Launch     launchCmd     `cmd:"" help:"Run a command on ranks under mpirun, and restart it after a crash."`
-	Submit     submitCmd     `cmd:"" help:"Write a batch script for Slurm and submit it."`
-	Sweep      sweepCmd      `cmd:"" help:"Train once for each combination of flag values."`
-	Status     statusCmd     `cmd:"" help:"Print the state of runs and jobs."`
-	Predict    predictCmd    `cmd:"" help:"Predict every vertex with a trained network."`
-	Export     exportCmd     `cmd:"" help:"Export a trained network for other programs."`
-	Report     reportCmd     `cmd:"" help:"Compare run folders."`
-	Bench      benchCmd      `cmd:"" help:"Run benchmarks and reproduce published tables."`
-	Lambda     lambdaCmd     `cmd:"" help:"Deploy, inspect or remove the function of tensor work in AWS Lambda."`
-	Clean      cleanCmd      `cmd:"" help:"Remove leftovers of killed commands."`
-	Doctor     doctorCmd     `cmd:"" help:"Print what this machine and this build support."`
-	Version    versionCmd    `cmd:"" help:"Print the version."`
-	Completion completionCmd `cmd:"" help:"Write a shell completion script."`
-	Man        manCmd        `cmd:"" help:"Write the manual page."`
+	Import     importCmd     `cmd:"" group:"Data" help:"Convert a graph in another format into a dataset folder."`
+	Download   downloadCmd   `cmd:"" group:"Data" help:"Download a public dataset and import it."`
+	Generate   generateCmd   `cmd:"" group:"Data" help:"Generate a synthetic graph with skewed degrees and planted classes."`
+	Holdout    holdoutCmd    `cmd:"" group:"Data" help:"Create a dataset for link prediction by holding out edges."`
+	Info       infoCmd       `cmd:"" group:"Data" help:"Verify a dataset folder and print its contents."`
+	Partition  partitionCmd  `cmd:"" group:"Data" help:"Partition a dataset among graph ranks."`
+	Plan       planCmd       `cmd:"" group:"Training" help:"Estimate memory, traffic and epoch time of a training run."`
+	Train      trainCmd      `cmd:"" group:"Training" help:"Train a network."`
+	Sweep      sweepCmd      `cmd:"" group:"Training" help:"Train once for each combination of flag values."`
+	Launch     launchCmd     `cmd:"" group:"Cluster" help:"Run a command on ranks under mpirun, and restart it after a crash."`
+	Submit     submitCmd     `cmd:"" group:"Cluster" help:"Write a batch script for Slurm and submit it."`
+	Status     statusCmd     `cmd:"" group:"Cluster" help:"Print the state of runs and jobs."`
+	Lambda     lambdaCmd     `cmd:"" group:"Cluster" help:"Deploy, inspect or remove the function in AWS Lambda."`
+	Predict    predictCmd    `cmd:"" group:"Results" help:"Predict every vertex with a trained network."`
+	Export     exportCmd     `cmd:"" group:"Results" help:"Export a trained network for other programs."`
+	Report     reportCmd     `cmd:"" group:"Results" help:"Compare run folders."`
+	Bench      benchCmd      `cmd:"" group:"Benchmarks" help:"Run benchmarks and reproduce published tables."`
+	Doctor     doctorCmd     `cmd:"" group:"This machine" help:"Print what this machine and this build support."`
+	Clean      cleanCmd      `cmd:"" group:"This machine" help:"Remove leftovers of killed commands."`
+	Version    versionCmd    `cmd:"" group:"This machine" help:"Print the version."`
+	Completion completionCmd `cmd:"" group:"This machine" help:"Write a shell completion script."`
+	Man        manCmd        `cmd:"" group:"This machine" help:"Write the manual page."`
 	Shield     shieldCmd     `cmd:"" hidden:"" help:"Run a command that does not receive SIGTERM."`
 }
 

@@ -17,7 +17,7 @@ import (
 // that the page says to add replaces + in the place, which is in the file without +.
 var networkEdits = []struct{ file, place, text string }{
 	{"kernels/model/kinds.go", "+\n\t}\n}\n\n// Kinds are", `{Name: "residual", Weights: OneProduct, Layer: residualLayer, Coefficients: GCNCoefficients, Order: "apply-first"},`},
-	{"ranks/config/config.go", `sgc,sign+" group:"Model" help:"Network`, `,residual`},
+	{"ranks/config/config.go", `sgc,sign+" group:"Model" usual:"Network`, `,residual`},
 	{"ranks/config/config.go", `appnp, sgc, sign+; see`, `, residual`},
 	{"docs/commands.md", `appnp, sgc, sign+; see`, `, residual`},
 	{"kernels/model/gradient_test.go", `{Kind: "mlp"}, +{Custom`, `{Kind: "residual"},`},

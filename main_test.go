@@ -52,7 +52,7 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	if out := must(t, "help", "train"); !strings.Contains(out, "--weight-decay-on") || !strings.Contains(out, "Model") {
+	if out := must(t, "train", helpAll); !strings.Contains(out, "--weight-decay-on") || !strings.Contains(out, "Model") {
 		t.Errorf("help train:\n%s", out)
 	}
 	if out := must(t, "version"); !strings.HasPrefix(out, "siafu ") || !strings.Contains(out, "mpi=") {

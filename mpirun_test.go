@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -149,7 +150,8 @@ func TestStalledRank(t *testing.T) {
 		siafu, "train", s.data, "--epochs", "10000000", "--servers", "0", "--out", filepath.Join(s.free, "run"), "--quiet",
 		"--stall-warn", "1s", "--stall-abort", "4s")
 	code, text := finish(t, cmd)
-	if code != 1 || !strings.Contains(text, "rank 1") {
+	// On a busy machine other ranks may be late as well.
+	if code != 1 || !regexp.MustCompile(`for ranks? (\d+ on \S+, )*1 on `).MatchString(text) {
 		t.Errorf("exit %d:\n%s", code, text)
 	}
 	// mpirun cannot end a stopped process itself.

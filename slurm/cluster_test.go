@@ -207,11 +207,11 @@ func TestScriptInSlurm(t *testing.T) {
 			})
 			t.Run(launcher+" stopped by USR1", func(t *testing.T) {
 				t.Parallel()
-				s := begin(t, use, "--epochs", "60")
+				s := begin(t, use, "--until-stopped", "yes")
 				s.await("start epoch=1 ")
 				time.Sleep(300 * time.Millisecond)
 				client0(t, "scancel", "--batch", "--signal=USR1", s.id)
-				s.await(`start epoch=1 (.|\n)*stopped after=(\d+)\nstart epoch=([2-9]|\d\d) (.|\n)*\nfinished`)
+				s.await(`start epoch=1 (.|\n)*stopped after=(\d+)\nstart epoch=([2-9]|\d\d+) (.|\n)*\nfinished`)
 				if list := s.ends("COMPLETED"); list[0].Restarts != 1 {
 					t.Errorf("it was restarted %d times", list[0].Restarts)
 				}
@@ -219,7 +219,7 @@ func TestScriptInSlurm(t *testing.T) {
 		}
 		t.Run("training stopped by USR1", func(t *testing.T) {
 			t.Parallel()
-			s := lesson.begin(t, "20ms", nil)
+			s := lesson.begin(t, "50ms", nil)
 			s.await("\nepoch=1/")
 			client0(t, "scancel", "--batch", "--signal=USR1", s.id)
 			if list := s.ends("COMPLETED"); list[0].Restarts != 1 {
@@ -311,10 +311,10 @@ func TestScriptInSlurm(t *testing.T) {
 		// for their own.
 		t.Setenv("OMPI_MCA_btl", "self,tcp")
 		low := []*scene{
-			begin(t, func(j *Job) { j.Launcher = "srun" }, "--epochs", "80"),
-			begin(t, func(j *Job) { j.Nodes, j.TasksPerNode, j.Partition, j.Interface = 2, 2, "pair", "lo" }, "--epochs", "80"),
+			begin(t, func(j *Job) { j.Launcher = "srun" }, "--until-stopped", "yes"),
+			begin(t, func(j *Job) { j.Nodes, j.TasksPerNode, j.Partition, j.Interface = 2, 2, "pair", "lo" }, "--until-stopped", "yes"),
 		}
-		training := lesson.begin(t, "20ms", nil)
+		training := lesson.begin(t, "50ms", nil)
 		for _, s := range low {
 			s.await("start epoch=1 ")
 		}
@@ -322,7 +322,7 @@ func TestScriptInSlurm(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		client0(t, "sbatch", "--partition=high", "--ntasks=16", "--output=/dev/null", "--wrap=sleep 1")
 		for _, s := range low {
-			s.await(`start epoch=1 (.|\n)*stopped after=(\d+)\nstart epoch=([2-9]|\d\d) (.|\n)*\nfinished`)
+			s.await(`start epoch=1 (.|\n)*stopped after=(\d+)\nstart epoch=([2-9]|\d\d+) (.|\n)*\nfinished`)
 			s.ends("COMPLETED")
 		}
 		training.ends("COMPLETED")

@@ -2,8 +2,9 @@
 // contract that package launch and the batch scripts rely on, and can be told
 // to crash, so that both can be tested in seconds.
 //
-//	standin train DATA --out DIR [--resume auto] [--epochs N] [--nap D] [--crash-at E]
+//	standin train DATA --out DIR [--resume auto] [--epochs N] [--nap D] [--crash-at E] [--until-stopped yes]
 //
+// With --until-stopped its first start has no last epoch, so that a signal cannot be late.
 // DIR/epoch is its checkpoint, and every start and end is a line of DIR/log.
 package main
 
@@ -65,7 +66,8 @@ func train(args []string, stop <-chan os.Signal) (int, error) {
 	if err != nil {
 		w.Abort(64, err)
 	}
-	for e := first; e <= epochs; e++ {
+	endless := first == 1 && value(args, "--until-stopped", "") != ""
+	for e := first; e <= epochs || endless; e++ {
 		time.Sleep(nap)
 		if e == crashAt && first == 1 && w.Rank() == w.Size()-1 {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -74,7 +76,7 @@ func train(args []string, stop <-chan os.Signal) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if stopping && e < epochs {
+		if stopping && (e < epochs || endless) {
 			r.log("stopped after=%d", e)
 			leave()
 			return 75, nil
