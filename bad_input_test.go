@@ -284,7 +284,7 @@ var badInputs = []badInput{
 	}, func(s *scene) []string { return []string{"predict", s.run, s.path("other")} }, 65, []string{"5 features", "trained on 4"}, nil},
 	{"damaged summary", func(s *scene) { s.cut(filepath.Join(s.run, "summary.json")) }, func(s *scene) []string { return []string{"report", s.run} }, 65, []string{"summary.json"}, nil},
 	{"damaged metrics", func(s *scene) { s.replace(filepath.Join(s.run, "metrics.jsonl"), `"epoch":2`, `"epoch":two`) }, func(s *scene) []string { return []string{"report", s.run} }, 65, []string{"metrics.jsonl", "line 2"}, nil},
-	{"no run folder", nil, func(s *scene) []string { return []string{"report", s.raw} }, 66, []string{"summary.json", "no run folder"}, nil},
+	{"no run folder", nil, func(s *scene) []string { return []string{"report", s.raw} }, 66, []string{"summary.json", "name a run folder"}, nil},
 }
 
 func rename(t *testing.T, from, to string) {

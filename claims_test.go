@@ -58,7 +58,7 @@ func TestOneOfManyTrains(t *testing.T) {
 			all.Wait()
 			refused := 0
 			for i := range said {
-				refused += strings.Count(said[i].String(), "writes it")
+				refused += strings.Count(said[i].String(), "writing it")
 			}
 			r, err := runfolder.Read(run)
 			if err != nil || len(r.Epochs) != 30 || refused != many-1 {
@@ -158,7 +158,7 @@ func TestScriptForcesOnce(t *testing.T) {
 	if out := start("6"); !strings.Contains(out, "resume epoch=4") || runfolder.ReadMarker(run).ID != made {
 		t.Errorf("it is trained again\n%s", out)
 	}
-	if out := start("6"); !strings.Contains(out, "has ended already") {
+	if out := start("6"); !strings.Contains(out, "has already ended") {
 		t.Errorf("it has not ended\n%s", out)
 	}
 }

@@ -25,7 +25,7 @@ func TestNoGPU(t *testing.T) {
 			t.Errorf("%v: a run folder is left", flags)
 		}
 	}
-	refuses(64, "--graph=cuda with --tensor=cpu; graph work on GPUs needs --tensor cuda", "--graph", "cuda")
+	refuses(64, "--graph=cuda with --tensor=cpu; set --tensor cuda: graph work on GPUs needs it", "--graph", "cuda")
 	if _, err := driver.List(); err == nil {
 		t.Skip("this host has a GPU")
 	}

@@ -152,7 +152,7 @@ var refusals = []refusal{
 	{"predict on other data", nil, "predict @/run @/wide --ranks 2", 65, "3 features trained on 2"},
 	{"report of what is damaged", func(s *scene) { s.cut(s.path("run", "summary.json")) }, "report @/run", 65, "summary.json"},
 	{"report of nothing", nil, "report @/mine", 66, "summary.json"},
-	{"status of nothing", nil, "status @/mine", 66, "no run folder"},
+	{"status of nothing", nil, "status @/mine", 66, "not a run folder"},
 	{"simulation of nothing", nil, "bench simulate @/mine", 66, "summary.json"},
 	{"simulation of a damaged timeline", func(s *scene) { s.cut(s.path("trace.json")) }, "bench simulate @/run --trace @/trace.json", 65, "trace.json"},
 	{"picture over a file", nil, "bench breakdown --from @/trace.json --picture-epochs 2,3 --picture @/mine.txt", 64, "mine.txt not overwritten"},
@@ -211,7 +211,7 @@ func TestInUse(t *testing.T) {
 	}
 	defer lock.Release()
 	before := treeOf(t, run)
-	if r := siafu("train", data, "--out", run, "--force"); r.code != 64 || !strings.Contains(r.err, "writes it since") {
+	if r := siafu("train", data, "--out", run, "--force"); r.code != 64 || !strings.Contains(r.err, "has been writing it since") {
 		t.Errorf("exit %d %s", r.code, r.err)
 	}
 	for _, path := range changes(before, treeOf(t, run)) {

@@ -154,7 +154,7 @@ func (h *chunked) open(c *incoming) (b codec.Block, from int, err error) {
 	}
 	all := span(h.way.inStart, c.from)
 	if b.First%h.rows != 0 || b.First >= all || b.Rows != min(h.rows, all-b.First) {
-		return b, 0, fmt.Errorf("%d rows from row %d on are no chunk of %d", b.Rows, b.First, all)
+		return b, 0, fmt.Errorf("%d rows at row %d do not fit a block of %d rows", b.Rows, b.First, all)
 	}
 	return b, int(h.way.inStart[c.from]) + b.First, nil
 }

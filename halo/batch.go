@@ -5,8 +5,8 @@ import (
 	"siafu/kernels"
 )
 
-// Batch takes a part of the rows of a History from rank to rank, of one epoch after
-// another. What comes stays on its way until it is put in its place.
+// Batch sends one part of the rows of a History from rank to rank, one epoch after another.
+// Received rows are stored in the batch until End puts them into the History.
 type Batch struct {
 	carrier
 	direct  *direct
@@ -43,19 +43,19 @@ func (b *Batch) tagged(tag int) {
 	}
 }
 
-// UnderWay is the epoch of the rows that are under way, if any are.
+// UnderWay returns the epoch of the rows in transit, if any.
 func (b *Batch) UnderWay() (epoch int, ok bool) { return b.epoch, b.of != nil }
 
-// Arrived tells, without waiting, whether all that is to come has.
+// Arrived reports, without waiting, whether all expected rows have arrived.
 func (b *Batch) Arrived() (bool, error) { return b.arrived() }
 
-// Await returns when it has.
+// Await waits until all expected rows have arrived.
 func (b *Batch) Await() error { return b.await() }
 
-// Begin sends a part of rows, which may change when it returns: forward of x [Own x
-// width] and of Sums, backward of Gradients. Where stays tells so of the rows for a
-// rank, of which the first is that of a place in the history's list, that rank is told
-// that what it has of them stays; nil: all leave. Collective.
+// Begin sends a part of the rows: forward of x [Own x width] and of Sums, backward of
+// Gradients. The caller may change the rows when Begin returns. stays, unless it is nil,
+// reports whether the rows for a rank, starting at a place in the history's list, are
+// unchanged. That rank then keeps its copies. Collective.
 func (b *Batch) Begin(r *History, part *Part, x kernels.Mat, at Slot, stays func(q, place int, rows codec.Rows) bool) error {
 	if b.of != nil {
 		panic("halo: a batch is under way already")
@@ -115,8 +115,8 @@ func (r *History) leaving(part *Part, x kernels.Mat) codec.Rows {
 	return rows
 }
 
-// End waits for the rows under way, and puts them in the place of those of their
-// history, or adds them to these. Collective.
+// End waits for the rows in transit, and stores them in their history or, with add, adds
+// them to its rows. Collective.
 func (b *Batch) End(add bool) error {
 	r := b.of
 	b.of = nil

@@ -103,14 +103,14 @@ func (h *chunked) use(rows codec.Codec) {
 	}
 }
 
-// ChunkRows is how many rows of so many columns a chunk has: the same on all
-// ranks. What is not encoded travels whole.
+// ChunkRows returns the number of rows per chunk for rows of cols columns, the same on all
+// ranks. Rows without a codec are sent in one piece.
 func ChunkRows(c codec.Codec, cols int) int {
 	return RowsIn(chunkBytes, c, cols)
 }
 
-// RowsIn is about how many encoded rows of so many columns have so many bytes, one at
-// the least.
+// RowsIn returns about how many encoded rows of cols columns fit into the given bytes, at
+// least one.
 func RowsIn(bytes int, c codec.Codec, cols int) int {
 	const sample = 1024
 	all, _ := c.Size(sample, cols)

@@ -8,8 +8,8 @@ import (
 	"siafu/kernels"
 )
 
-// Coder makes and reads blocks of rows that lie where an Ops computes, by its kernels,
-// for sources whose messages are blocks. Its methods exclude each other.
+// Coder encodes and decodes blocks of rows in the memory of an Ops, with its kernels, for
+// sources whose messages are blocks. Only one method may run at a time.
 type Coder struct {
 	wire     kernels.Wire
 	crossing kernels.Crossing
@@ -19,8 +19,8 @@ type Coder struct {
 	row []float32   // one of them
 }
 
-// NewCoder makes room for blocks of up to so many rows and columns, which comes from a;
-// nil where o is no Wire or has no kernels for a codec.
+// NewCoder allocates buffers from a for blocks of up to the given rows and columns. It
+// returns nil if o is no Wire or has no kernels for the codec.
 func NewCoder(o kernels.Ops, c codec.Codec, rows, cols int, a *mapped.Arena) *Coder {
 	wire, isWire := o.(kernels.Wire)
 	coded, isCoded := c.(codec.Coded)
@@ -37,8 +37,8 @@ func NewCoder(o kernels.Ops, c codec.Codec, rows, cols int, a *mapped.Arena) *Co
 	return k
 }
 
-// Append appends to dst the block of n rows, which are those from first on of a
-// message. It waits until they are here; kernels that are called meanwhile do not.
+// Append appends to dst the block of n rows, starting at row first of a message. It waits
+// for these rows only, not for kernels that are called later.
 func (k *Coder) Append(dst []byte, rows kernels.Outgoing, n, first int, key Key) []byte {
 	size, _ := k.codec.Size(n, rows.X.Cols)
 	rows.Raw = k.raw.Reshape(n, rows.X.Cols)
@@ -55,7 +55,7 @@ func (k *Coder) Append(dst []byte, rows kernels.Outgoing, n, first int, key Key)
 	return dst
 }
 
-// Decode sets the rows of a matrix to those of a block, as many.
+// Decode sets the rows of a matrix to those of a block, which has the same number of rows.
 func (k *Coder) Decode(rows kernels.Mat, b codec.Block) error {
 	if err := sameShape(b, rows.Rows, rows.Cols); err != nil {
 		return err

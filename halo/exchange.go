@@ -21,11 +21,10 @@ const (
 	FedBack = "lost in codecs, fed back"
 )
 
-// Key says which exchange rows belong to; the exchange fills Backward and From
-// in.
+// Key identifies the exchange of rows. The exchange sets Backward and From.
 type Key = codec.Key
 
-// Stats count what an exchange has done on one rank, both directions.
+// Stats counts the traffic of an exchange on one rank, in both directions.
 type Stats struct {
 	RawBytes  int64 // rows sent, as float32
 	SentBytes int64 // the same as they travelled, frames included
@@ -44,8 +43,8 @@ func (s *Stats) count(raw, sent int) {
 	}
 }
 
-// Exchange moves rows along a plan, one exchange at a time. It holds the ghost
-// rows: forward they arrive there, backward their gradients leave from there.
+// Exchange moves rows along a plan, one exchange at a time. It stores the ghost rows:
+// forward they arrive there, backward their gradients are sent from there.
 type Exchange struct {
 	plan    *Plan
 	carrier carrier // the one in use of the two
@@ -77,17 +76,17 @@ type Exchange struct {
 	waited   time.Duration
 }
 
-// Observer is told of exchanges by whoever calls Begin and End.
+// Observer is notified of exchanges by the caller of Begin and End.
 type Observer interface {
-	// Leaving is told at the end of Begin which rows leave, which stand until it
-	// returns, and how many come.
+	// Leaving is called at the end of Begin with the sent rows, which are valid until it
+	// returns, and the number of received rows.
 	Leaving(k Key, rows codec.Rows, arriving int)
-	// Arrived is told at the beginning of End how long ago that was, and for how
-	// much of it the rank had nothing to do but to wait.
+	// Arrived is called at the start of End with the time since Begin, and the part of it
+	// that the rank spent waiting.
 	Arrived(k Key, travel, waited time.Duration)
 }
 
-// Observe tells o of the exchanges that follow.
+// Observe sets the observer of later exchanges.
 func (e *Exchange) Observe(o Observer) { e.observer = o }
 
 const (
@@ -146,8 +145,8 @@ type carrier interface {
 	goOn(w way, blocks []Arrival) error
 }
 
-// NewExchange gives room for rows of up to maxCols floats, which lie where ops
-// computes. Memory comes from a; team does the copying, encoding and decoding.
+// NewExchange allocates an exchange for rows of up to maxCols floats in the memory of ops.
+// Memory comes from a. team copies, encodes and decodes.
 func NewExchange(c comm.Comm, p *Plan, rows codec.Codec, team Parallel, ops kernels.Ops, a *mapped.Arena, maxCols int) *Exchange {
 	if c.Size() != p.Parts {
 		panic("halo: communicator and plan differ in size")
@@ -158,8 +157,8 @@ func NewExchange(c comm.Comm, p *Plan, rows codec.Codec, team Parallel, ops kern
 	return e
 }
 
-// Use sets the codec of the exchanges that follow. What earlier ones needed
-// memory for is kept for the next. Collective, between two exchanges.
+// Use sets the codec of later exchanges. It reuses the memory of earlier ones. Collective,
+// between two exchanges.
 func (e *Exchange) Use(rows codec.Codec) {
 	if e.state != "" {
 		panic("halo: an exchange is under way already")
@@ -210,23 +209,23 @@ func (e *Exchange) useDirect() {
 	}
 }
 
-// Ghosts is the matrix of ghost rows [Ghosts x cols]: what EndForward filled,
-// and what BeginBackward sends.
+// Ghosts returns the matrix of ghost rows [Ghosts x cols], which EndForward writes and
+// BeginBackward sends.
 func (e *Exchange) Ghosts(cols int) kernels.Mat { return e.ghosts.Reshape(e.plan.Ghosts, cols) }
 
-// Sums is the matrix of the plan's sums [Sums x cols]: what BeginForward sends
-// beside own rows, and where EndBackward leaves their gradients.
+// Sums returns the matrix of the plan's sums [Sums x cols]. BeginForward sends it with the
+// own rows, and EndBackward writes their gradients into it.
 func (e *Exchange) Sums(cols int) kernels.Mat { return e.sums.Reshape(e.plan.Sums, cols) }
 
-// TakeStats returns the statistics and starts them again from zero.
+// TakeStats returns the statistics and resets them to zero.
 func (e *Exchange) TakeStats() Stats {
 	s := e.stats
 	e.stats = Stats{}
 	return s
 }
 
-// BeginForward begins to send the rows of x [Own x cols] and of Sums(cols) that
-// others hold as ghosts: both may change when it returns. Collective.
+// BeginForward starts to send the rows of x [Own x cols] and of Sums(cols) that other ranks
+// have as ghosts. The caller may change both when it returns. Collective.
 func (e *Exchange) BeginForward(x kernels.Mat, k Key) error {
 	cols := x.Cols
 	e.enter(forward, cols)
@@ -241,16 +240,16 @@ func (e *Exchange) BeginForward(x kernels.Mat, k Key) error {
 	return e.begin(k)
 }
 
-// Arrived tells, without waiting, whether all rows of the exchange under way
-// are here, so that its End would not wait for any. Whoever computes between
-// Begin and End asks from time to time, because messages travel only then.
+// Arrived reports, without waiting, whether all rows of the current exchange have arrived,
+// so that End would not wait. Call it from time to time during computation between Begin
+// and End, because messages make progress only in such calls.
 func (e *Exchange) Arrived() (bool, error) { return e.carrier.arrived() }
 
-// Await returns when they are.
+// Await waits until all rows of the current exchange have arrived.
 func (e *Exchange) Await() error { return e.carrier.await() }
 
-// EndForward waits for the ghosts' rows and returns them [Ghosts x cols]; they
-// stand until the next exchange begins. Collective.
+// EndForward waits for the ghost rows and returns them [Ghosts x cols]. They are valid
+// until the next exchange begins. Collective.
 func (e *Exchange) EndForward() (kernels.Mat, error) {
 	e.leave(forward)
 	if err := e.carrier.end(e.way); err != nil {
@@ -259,8 +258,8 @@ func (e *Exchange) EndForward() (kernels.Mat, error) {
 	return e.settled(), nil
 }
 
-// BeginBackward begins to send the gradients of ghosts, which the caller has
-// written to Ghosts(cols), to their owners. Collective.
+// BeginBackward starts to send the gradients of ghosts, which the caller has written to
+// Ghosts(cols), to their owners. Collective.
 func (e *Exchange) BeginBackward(cols int, k Key) error {
 	e.enter(backward, cols)
 	k.Backward, k.From = true, e.comm.Rank()
@@ -283,9 +282,9 @@ func (e *Exchange) begin(k Key) error {
 	return err
 }
 
-// EndBackward waits for the gradients that others hold of own vertices and
-// adds them to own [Own x cols], in ascending order of ranks. Those of sums are
-// then in Sums, until the next exchange begins. Collective.
+// EndBackward waits for the gradients of own vertices from other ranks and adds them to own
+// [Own x cols], in ascending order of ranks. Sums then has the gradients of sums, until the
+// next exchange begins. Collective.
 func (e *Exchange) EndBackward(own kernels.Mat) error {
 	e.leave(backward)
 	e.checkOwn(own)

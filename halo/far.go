@@ -62,7 +62,7 @@ func slots(c codec.Codec, start []int64, cols int) (bytes int) {
 }
 
 // encodeThere makes what coded ways need if the rank's Ops are a Wire that has kernels
-// for the codec in use, and tells whether it does.
+// for the codec in use, and reports whether it does.
 func (e *Exchange) encodeThere() bool {
 	h := e.chunked
 	wire, isWire := e.ops.(kernels.Wire)
@@ -98,7 +98,7 @@ func (b *berth) grow(e *Exchange, bytes int) {
 	}
 }
 
-// coding tells whether the next way is coded. Observers want rows on the host.
+// coding reports whether the next way is coded. Observers want rows on the host.
 func (e *Exchange) coding() bool {
 	return e.observer == nil && e.carrier == carrier(e.chunked) && e.chunked.far != nil
 }
@@ -254,7 +254,7 @@ func (h *chunked) unboard(c incoming) []byte {
 // sameShape is an error unless a block holds just so many rows and columns.
 func sameShape(b codec.Block, rows, cols int) error {
 	if b.Rows != rows || b.Cols != cols {
-		return fmt.Errorf("%d rows of %d floats instead of %d of %d", b.Rows, b.Cols, rows, cols)
+		return fmt.Errorf("%d rows of %d floats, want %d rows of %d", b.Rows, b.Cols, rows, cols)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"siafu/kernels"
 )
 
-// Histories are rows that stand from one epoch to the next until others come, of all
-// layers and both directions, and what these share.
+// Histories are the stored rows of all layers and both directions, with their shared
+// memory. Stored rows stay from epoch to epoch until others replace them.
 type Histories struct {
 	o     HistoryOptions
 	losts Feedbacks
@@ -27,7 +27,7 @@ type Histories struct {
 	list   []*Batch
 }
 
-// HistoryOptions say between whom rows travel, and how.
+// HistoryOptions are the ranks and the transport of histories.
 type HistoryOptions struct {
 	Shapes []Shape
 	Seed   uint64 // of codecs that round at random
@@ -37,21 +37,20 @@ type HistoryOptions struct {
 	Team   Parallel
 	Ops    kernels.Ops // each history gets a fork
 	Arena  *mapped.Arena
-	// Parts are what travels at once: each of them at a time, at most.
+	// Parts are sent separately. At most all of them are in transit at a time.
 	Parts []*Part
-	// Apart gives each history batches of its own, so that they can be under way while
-	// others are.
+	// Apart gives each history its own batches, so that several histories can be in transit
+	// at once.
 	Apart bool
-	// Framed has rows travel in frames even where they are not encoded, so that ranks
-	// can leave theirs out.
+	// Framed puts rows into frames even without a codec, so that ranks can omit their rows.
 	Framed bool
 }
 
-// Tag is that of the messages of the n-th of transfers that are under way side by side.
-// There may be more of them than tags, in turn.
+// Tag returns the tag of the n-th of several simultaneous transfers. Tags repeat if there
+// are more transfers than tags.
 func Tag(n int) int { return 64 + n%(16<<10) }
 
-// NewHistories makes what histories share.
+// NewHistories allocates the shared memory of histories.
 func NewHistories(o HistoryOptions) *Histories {
 	h := &Histories{o: o, losts: Feedbacks{}}
 	p, widest, buffers := o.Plan, 0, o.Arena.For(Buffers)
@@ -77,7 +76,7 @@ func NewHistories(o HistoryOptions) *Histories {
 	return h
 }
 
-// direct tells whether rows travel as they are, without frames.
+// direct reports whether rows travel as they are, without frames.
 func (h *Histories) direct() bool { return h.o.Codec.ID() == (codec.ID{}) && !h.o.Framed }
 
 // buffers are those of batches of rows so wide: none where codecs make messages.
@@ -89,9 +88,9 @@ func (h *Histories) buffers(width int) (near, far []float32) {
 	return mapped.Make[float32](a, len(h.o.Plan.SendRows)*width), mapped.Make[float32](a, h.o.Plan.Ghosts*width)
 }
 
-// History is rows of one layer in one direction: forward those of ghosts [Ghosts x
-// width], backward the gradients that other ranks hold of own rows, in the order of
-// the plan's SendRows [SendRows x width].
+// History stores the rows of one layer in one direction: forward the ghost rows [Ghosts x
+// width], backward the gradients of own rows from other ranks, in the order of the plan's
+// SendRows [SendRows x width].
 type History struct {
 	*Histories
 	ops      kernels.Ops
@@ -108,7 +107,7 @@ type History struct {
 	}
 }
 
-// NewHistory makes the history of a layer and direction.
+// NewHistory allocates the history of a layer and direction.
 func (h *Histories) NewHistory(s Shape, backward bool) *History {
 	n, a := h.o.Plan.Ghosts, h.o.Arena.For(Ghosts)
 	if backward {
@@ -134,7 +133,7 @@ func (h *Histories) NewHistory(s Shape, backward bool) *History {
 	return r
 }
 
-// Reserve makes the room for what codecs lose of a layer.
+// Reserve allocates memory for the errors of a layer's codecs.
 func (h *Histories) Reserve(s Shape) {
 	if c := h.list[0].chunked; c != nil && c.losts != nil {
 		c.reserve(series{s.Layer, s.Width, false}, len(h.o.Plan.SendRows))
@@ -144,7 +143,7 @@ func (h *Histories) Reserve(s Shape) {
 	}
 }
 
-// TakeStats returns what has travelled since the last call.
+// TakeStats returns the traffic since the last call.
 func (h *Histories) TakeStats() Stats {
 	var all Stats
 	for _, b := range h.list {
@@ -154,18 +153,18 @@ func (h *Histories) TakeStats() Stats {
 	return all
 }
 
-// Gradients is where gradients of ghosts are written that go home [Ghosts x width].
+// Gradients is the matrix for gradients of ghosts that are returned to their owners [Ghosts
+// x width].
 func (r *History) Gradients() kernels.Mat { return r.room.Reshape(r.o.Plan.Ghosts, r.shape.Width) }
 
-// Sums is where forward the plan's sums are written, and backward their gradients are
-// left [Sums x width].
+// Sums is the matrix of the plan's sums, and backward of their gradients [Sums x width].
 func (r *History) Sums() kernels.Mat { return r.sums.Reshape(r.o.Plan.Sums, r.shape.Width) }
 
-// View is the rows that stand.
+// View returns the stored rows and their epochs.
 func (r *History) View() View { return View{Rows: r.there, Epochs: r.epochs} }
 
-// Scale scales the rows that stand; the scores of attention only if that is wanted. 0
-// makes them rows that are not there: zeros, which attention gives no weight.
+// Scale scales the stored rows, and their attention scores only if scores is true. Factor 0
+// makes them absent rows: zeros that attention gives no weight.
 func (r *History) Scale(factor float32, scores bool) {
 	switch {
 	case factor == 1 || len(r.epochs) == 0:
@@ -200,18 +199,18 @@ func (r *History) scaleRows(lo, hi int) {
 	}
 }
 
-// Publish shows the rows to whoever computes with them.
+// Publish copies the rows to the memory that kernels read.
 func (r *History) Publish() { kernels.Write(r.ops, r.there, r.rows) }
 
-// Forget makes all rows zeros that have never come.
+// Forget resets all rows to zeros that have never arrived.
 func (r *History) Forget() {
 	clear(r.rows)
 	clear(r.epochs)
 	r.Publish()
 }
 
-// AddTo adds the rows that stand to own rows [Own x width] and to Sums, which are
-// zero before, in ascending order of ranks.
+// AddTo adds the stored rows to own rows [Own x width] and to Sums, which must be zero, in
+// ascending order of ranks.
 func (r *History) AddTo(o kernels.Ops, own kernels.Mat) {
 	p, sums := r.o.Plan, r.Sums()
 	o.Clear(sums)

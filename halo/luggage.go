@@ -11,7 +11,7 @@ import (
 // arrays with their length in bytes before them, of the losts, stands and held, with
 // the number of each before them.
 
-// Encode appends l.
+// Encode appends the encoded state to dst.
 func (l *Luggage) Encode(dst []byte) []byte {
 	p := packer(dst)
 	p.numbers(len(l.Losts))
@@ -38,7 +38,8 @@ func (l *Luggage) Encode(dst []byte) []byte {
 	return p
 }
 
-// DecodeLuggage reads what Encode has written.
+// DecodeLuggage decodes the output of Encode. It never trusts the bytes: it returns an
+// error for invalid input.
 func DecodeLuggage(b []byte) (l Luggage, err error) {
 	u := unpacker{rest: b}
 	for range u.count() {
@@ -58,7 +59,7 @@ func DecodeLuggage(b []byte) (l Luggage, err error) {
 		l.Held = append(l.Held, h)
 	}
 	if u.failed || len(u.rest) > 0 {
-		return Luggage{}, fmt.Errorf("halo: %d bytes are no luggage of a part", len(b))
+		return Luggage{}, fmt.Errorf("halo: invalid partition state (%d bytes)", len(b))
 	}
 	return l, nil
 }

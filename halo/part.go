@@ -4,11 +4,11 @@ import (
 	"siafu/graph/mapped"
 )
 
-// Part is rows of a plan that travel at once. Rows keep the order that they have in
-// the plan, so that parts of all ranks fit together where the same ids are chosen.
+// Part is a subset of a plan's rows that is sent at once. Rows keep their order in the
+// plan, so that parts of all ranks match if they select the same ids.
 type Part struct {
 	plan *Plan
-	// Rank q gets SendRows[Sent[SendStart[q]:SendStart[q+1]]] of the plan, and gives
+	// Rank q receives SendRows[Sent[SendStart[q]:SendStart[q+1]]] of the plan, and sends
 	// the ghosts Came[RecvStart[q]:RecvStart[q+1]].
 	SendStart, RecvStart []int64
 	Sent, Came           []uint32
@@ -18,8 +18,7 @@ type Part struct {
 	sums             []bool // of Sent, which are sums; nil: none is
 }
 
-// NewParts divides the rows of a plan into so many parts, by their ids. Memory comes
-// from a.
+// NewParts divides the rows of a plan into parts by their ids. Memory comes from a.
 func NewParts(p *Plan, parts int, of func(id uint32) int, a *mapped.Arena) []*Part {
 	whole := NewPart(p, a)
 	list := make([]*Part, parts)
@@ -38,7 +37,7 @@ func NewParts(p *Plan, parts int, of func(id uint32) int, a *mapped.Arena) []*Pa
 	return list
 }
 
-// NewPart makes a part that has room for all rows of a plan, and none of them.
+// NewPart makes an empty part with memory for all rows of a plan.
 func NewPart(p *Plan, a *mapped.Arena) *Part {
 	sent, came := len(p.SendRows), p.Ghosts
 	room := func(n int) []uint32 { return mapped.Make[uint32](a, n) }
@@ -62,7 +61,8 @@ func (p *Part) behind(o *Part) {
 	}
 }
 
-// Choose sets the part to the rows whose ids are wanted: all ranks must want the same.
+// Choose sets the part to the rows whose ids are wanted. All ranks must select the same
+// ids.
 func (p *Part) Choose(wanted func(id uint32) bool) {
 	plan := p.plan
 	p.Sent, p.rows, p.sentIDs, p.sums = p.Sent[:0], p.rows[:0], p.sentIDs[:0], p.sums[:0]

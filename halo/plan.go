@@ -6,13 +6,13 @@ import (
 	"sort"
 )
 
-// Plan says which rows go where, in flat arrays: to rank q go the own rows
-// SendRows[SendStart[q]:SendStart[q+1]], from rank q come the ghosts
-// RecvStart[q]..RecvStart[q+1]-1. Backward the roles are swapped. A plan is
-// immutable; the plans of all ranks fit together, because shards do.
+// Plan stores the rows to send and receive in flat arrays. The own rows
+// SendRows[SendStart[q]:SendStart[q+1]] go to rank q, and the ghosts
+// RecvStart[q]..RecvStart[q+1]-1 come from rank q. Backward, the roles are swapped. A plan
+// is immutable. The plans of all ranks match, because their shards do.
 //
-// A plan that sends sums of own rows (see Reduction) numbers them behind own
-// rows: row Own+k is sum k. To rank q go own rows first and then sums.
+// A plan with sums of own rows (see Reduction) numbers them after the own rows: row Own+k
+// is sum k. Rank q receives own rows first and then sums.
 type Plan struct {
 	Parts             int
 	Own, Sums, Ghosts int
@@ -23,8 +23,8 @@ type Plan struct {
 	GhostIDs          []uint32 // dataset ids of the ghosts; of sums, of their destinations
 }
 
-// NewPlan is the plan of a shard; it shares the shard's arrays and lives as
-// long.
+// NewPlan returns the plan of a shard. It shares the shard's arrays and is valid as long as
+// the shard.
 func NewPlan(s *shard.Shard) *Plan {
 	return &Plan{
 		Parts: s.Parts, Own: s.NumOwn(), Ghosts: s.NumGhosts(),
@@ -33,7 +33,7 @@ func NewPlan(s *shard.Shard) *Plan {
 	}
 }
 
-// SendIDs are the dataset ids of the rows of SendRows. Memory comes from a.
+// SendIDs returns the dataset ids of the rows of SendRows. Memory comes from a.
 func (p *Plan) SendIDs(a *mapped.Arena) []uint32 {
 	ids := mapped.Make[uint32](a, len(p.SendRows))
 	a.Fill(func() {
@@ -44,7 +44,7 @@ func (p *Plan) SendIDs(a *mapped.Arena) []uint32 {
 	return ids
 }
 
-// Boundary is where in SendRows those of own rows lo..hi-1 are that go to rank q.
+// Boundary returns the range in SendRows of those of own rows lo..hi-1 that go to rank q.
 func (p *Plan) Boundary(q, lo, hi int) (from, to int) {
 	start, end := int(p.SendStart[q]), int(p.SendStart[q+1])
 	list := p.SendRows[start:end]

@@ -8,36 +8,37 @@ import (
 	"siafu/kernels"
 )
 
-// Portable is a Source that can go on elsewhere, or later, where an epoch begins: as a
-// new one that takes up what its part knew.
+// Portable is a Source whose state can be saved at the start of an epoch and restored later
+// or on another rank.
 type Portable interface {
 	Source
-	// Pack is what the source knows at the beginning of an epoch, before the epoch's
-	// first transfer; what is on its way to this rank is waited for. It is the
-	// caller's. Collective.
+	// Pack returns the state of the source at the start of an epoch, before its first
+	// transfer. It waits for rows in transit to this rank. The caller owns the result.
+	// Collective.
 	Pack() (Luggage, error)
-	// Unpack has a new source go on with it.
+	// Unpack restores the state into a new source.
 	Unpack(l Luggage) error
 }
 
 var _ Portable = Always{}
 
-// Luggage is what a part's transfers know beside the rows of the day.
+// Luggage is the portable state of a part's transfers, without the rows of the current
+// epoch.
 type Luggage struct {
 	Losts  []Lost  // by codecs
 	Stands []Stand // rows that are used until others come
 	Held   []Held  // rows that have come, and are used later
 }
 
-// Lost is what a codec that feeds errors back has lost of the rows of a layer.
+// Lost has the accumulated errors of a codec with error feedback for the rows of a layer.
 type Lost struct {
 	Layer, Cols int
 	Backward    bool
 	Rows        []float32
 }
 
-// Stand is the rows of a layer and direction, and of which epochs they are. Sent is what
-// this rank has sent last, where that matters, and when, by rank.
+// Stand has the stored rows of a layer and direction, with their epochs. If the policy
+// needs them, Sent has the rows that this rank sent last, with the epochs by rank.
 type Stand struct {
 	Layer    int
 	Backward bool
@@ -47,15 +48,15 @@ type Stand struct {
 	SentAt   []int32
 }
 
-// Held is an exchange whose rows have come, and have not been put in their place: of a
-// part of the plan, in blocks as they have travelled.
+// Held is a received exchange whose rows have not been stored yet: the blocks of a part of
+// the plan, as they were sent.
 type Held struct {
 	Layer, Part, Epoch, Cols int
 	Backward                 bool
 	Blocks                   []Arrival
 }
 
-// Arrival is what has come from a rank, or of all ranks: -1.
+// Arrival is the data from one rank, or from all ranks: -1.
 type Arrival struct {
 	From int
 	Data []byte
@@ -70,7 +71,7 @@ func (a Always) Unpack(l Luggage) error {
 	return nil
 }
 
-// Losts is a copy of what has been lost so far; nil where errors are not fed back.
+// Losts returns a copy of the accumulated errors, nil without error feedback.
 func (e *Exchange) Losts() []Lost {
 	if e.chunked == nil {
 		return nil
@@ -95,8 +96,8 @@ func (f Feedbacks) list(o kernels.Ops) []Lost {
 	return list
 }
 
-// Remember lets rows be corrected by what an exchange elsewhere has lost of them. To
-// be called before the first Begin.
+// Remember restores the errors of an exchange elsewhere, which correct later rows. Call it
+// before the first Begin.
 func (e *Exchange) Remember(list []Lost) {
 	if e.chunked != nil && e.chunked.losts != nil {
 		e.chunked.losts.remember(list)
@@ -119,8 +120,8 @@ func (f Feedbacks) remember(list []Lost) {
 	}
 }
 
-// Hold waits for the rows of the transfer under way and gives a copy of them, as they
-// have travelled. The transfer goes on.
+// Hold waits for the rows of the current transfer and returns a copy of them, as they were
+// sent. The transfer continues.
 func (t *Transfer) Hold(layer int) (Held, error) {
 	held := Held{Layer: layer, Epoch: t.leaving, Cols: t.width, Backward: t.state == backward}
 	var err error
@@ -144,7 +145,7 @@ func (e *Exchange) handedTo(h Held) kernels.Mat {
 	return e.Ghosts(h.Cols)
 }
 
-// GoOn is under way with rows that another transfer has held.
+// GoOn puts a transfer in transit with rows that another transfer has held.
 func (t *Transfer) GoOn(h Held) error {
 	e := t.Exchange
 	t.leaving = h.Epoch
@@ -217,17 +218,17 @@ func (h *chunked) goOn(w way, blocks []Arrival) error {
 	return nil
 }
 
-// Losts is a copy of what codecs have lost of the rows of all histories.
+// Losts returns a copy of the accumulated codec errors of all histories.
 func (h *Histories) Losts() []Lost { return h.losts.list(h.o.Ops) }
 
-// Remember lets rows be corrected by what has been lost of them elsewhere.
+// Remember restores the codec errors of other histories, which correct later rows.
 func (h *Histories) Remember(list []Lost) {
 	if c := h.list[0].chunked; c != nil && c.losts != nil {
 		h.losts.remember(list)
 	}
 }
 
-// Stand is a copy of the rows.
+// Stand returns a copy of the rows.
 func (r *History) Stand(layer int) Stand {
 	return Stand{Layer: layer, Backward: r.backward, Rows: slices.Clone(r.rows), Epochs: slices.Clone(r.epochs)}
 }
@@ -239,13 +240,13 @@ func (r *History) Restore(s Stand) {
 	r.Publish()
 }
 
-// Hold waits for the rows under way and gives a copy of them, as they have travelled.
+// Hold waits for the rows in transit and returns a copy of them, as they were sent.
 func (b *Batch) Hold(layer, part int) (Held, error) {
 	blocks, err := b.carrier.hold(b.way)
 	return Held{Layer: layer, Part: part, Epoch: b.epoch, Cols: b.of.shape.Width, Backward: b.of.backward, Blocks: blocks}, err
 }
 
-// GoOn is under way with rows that another batch has held.
+// GoOn puts a batch in transit with rows that another batch has held.
 func (b *Batch) GoOn(r *History, part *Part, h Held) error {
 	b.of, b.epoch, b.way = r, h.Epoch, r.coming(part)
 	return b.carrier.goOn(b.way, h.Blocks)

@@ -68,7 +68,7 @@ func (h *holder) find(team Parallel) {
 	})
 }
 
-// pay tells whether a cover does.
+// pay reports whether a cover does.
 func (t Terms) pay(b cover.Block, c cover.Cover) bool {
 	sums, edges := c.Size, int64(0)
 	for u, sent := range c.Sources {
@@ -82,7 +82,7 @@ func (t Terms) pay(b cover.Block, c cover.Cover) bool {
 	return float64(c.Size)+price <= float64(t.most(b.Sources()))
 }
 
-// sends tells whether ghost g of owner q comes as it is.
+// sends reports whether ghost g of owner q comes as it is.
 func (h *holder) sends(q int, g int64) bool {
 	c := h.covers[q]
 	return c.Sources == nil || c.Sources[g-h.shard.GhostStart[q]]
@@ -110,7 +110,7 @@ func (h *holder) reduce() [][]uint32 {
 	return messages
 }
 
-// reduces tells whether there is any sum.
+// reduces reports whether there is any sum.
 func (h *holder) reduces() bool {
 	for _, c := range h.covers {
 		if c.Sources != nil {

@@ -42,12 +42,12 @@ func (o *owner) read(list, message []uint32) error {
 	}
 	rows, sums, sources := int(message[0]), int(message[1]), int(message[2])
 	if rest := len(message) - messageHead; rest != rows+2*sums+sources {
-		return fmt.Errorf("%d numbers for %d rows and %d sums of %d", rest, rows, sums, sources)
+		return fmt.Errorf("%d numbers do not fit %d rows and %d sums of %d sources", rest, rows, sums, sources)
 	}
 	message = message[messageHead:]
 	for i, k := range message[:rows] {
 		if int(k) >= len(list) || i > 0 && k <= message[i-1] {
-			return fmt.Errorf("row %d of %d is number %d", i, len(list), k)
+			return fmt.Errorf("row %d of %d has the invalid number %d", i, len(list), k)
 		}
 		o.rows = append(o.rows, list[k])
 	}
@@ -57,7 +57,7 @@ func (o *owner) read(list, message []uint32) error {
 func (o *owner) readSums(list, ids, lengths, sources []uint32) error {
 	for i, n := range lengths {
 		if int(n) > len(sources) || n == 0 {
-			return fmt.Errorf("sum %d has %d sources, %d are left", i, n, len(sources))
+			return fmt.Errorf("sum %d has %d sources, but only %d are left", i, n, len(sources))
 		}
 		for _, k := range sources[:n] {
 			if int(k) >= len(list) {

@@ -28,9 +28,9 @@ type Reduction struct {
 	// Sums has a row for each sum: the own vertices whose scaled rows it adds.
 	// By source the same, none where there is no sum: the sums that a vertex is in.
 	Sums, SumsOf graph.CSR
-	// Rows counts the ghosts of the shard, which is the rows without sums.
+	// Rows is the number of ghosts of the shard, that is, the number of rows without sums.
 	Rows int
-	// Bytes is what this rank has sent to agree on it.
+	// Bytes is the number of bytes that this rank has sent to agree on the reduction.
 	Bytes int64
 
 	ghosts []int32 // the shard's ghost that each ghost of Plan is, or sum
@@ -39,7 +39,7 @@ type Reduction struct {
 // sum is no ghost.
 const sum = -1
 
-// Plain is the reduction of a shard to itself, without sums.
+// Plain returns the trivial reduction of a shard, without sums.
 func Plain(s *shard.Shard) *Reduction {
 	return &Reduction{
 		Plan: NewPlan(s), In: s.GhostEdges(), Rows: s.NumGhosts(),
@@ -47,8 +47,8 @@ func Plain(s *shard.Shard) *Reduction {
 	}
 }
 
-// Alone is the reduction of a shard to its own vertices and the edges between
-// them, where no rows travel at all.
+// Alone returns the reduction of a shard to its own vertices and the edges between them. It
+// sends no rows.
 func Alone(s *shard.Shard) *Reduction {
 	r, none := Plain(s), make([]int64, s.Parts+1)
 	r.Plan = &Plan{Parts: s.Parts, Own: s.NumOwn(), SendStart: none, RecvStart: none, OwnIDs: s.Own}
@@ -82,7 +82,7 @@ func Reduce(c comm.Comm, s *shard.Shard, t Terms, team Parallel, a *mapped.Arena
 	o := newOwner(s)
 	for q, message := range answers {
 		if err := o.take(q, message); err != nil {
-			return nil, fault.New(fault.Runtime, "halo", "", "rank %d: the sums that rank %d asks for are damaged: %v", c.Rank(), q, err)
+			return nil, fault.New(fault.Runtime, "halo", "", "rank %d: corrupt request for sums from rank %d: %v", c.Rank(), q, err)
 		}
 	}
 	r := o.reduction(a)
@@ -127,7 +127,7 @@ func swap(c comm.Comm, s *shard.Shard, messages [][]uint32) ([][]uint32, int64, 
 	for q := range come {
 		n := binary.LittleEndian.Uint64(theirs[8*q:])
 		if n > uint64(longest(s, q)) {
-			return nil, 0, fault.New(fault.Runtime, "halo", "", "rank %d announces a message of %d numbers on sums of rank %d", q, n, c.Rank())
+			return nil, 0, fault.New(fault.Runtime, "halo", "", "rank %d announces a message of %d numbers about the sums of rank %d, more than the maximum", q, n, c.Rank())
 		}
 		come[q] = 4 * int(n)
 		total += int(n)

@@ -2,38 +2,35 @@ package halo
 
 import "siafu/kernels"
 
-// Slot names rows that travel between ranks: those of a layer in an epoch,
-// forward to the ghosts of own vertices or backward, as gradients, to the
-// owners of ghosts.
+// Slot identifies exchanged rows: those of a layer in an epoch, forward to the ghosts of
+// own vertices, or backward as gradients to the owners of ghosts.
 type Slot struct {
 	Epoch, Layer int
 	Backward     bool
-	// Apart tells that the rows are none of a training series, such as those of
-	// an evaluation.
+	// Apart marks rows outside the training series, such as those of an evaluation.
 	Apart bool
-	// Ahead tells that they are of a pass that only refreshes ghosts, for the one that
-	// trains in the same epoch and for later ones.
+	// Ahead marks rows of a pass that only refreshes ghosts, for the training pass of the
+	// same epoch and for later ones.
 	Ahead bool
 }
 
-// Shape is a layer that gathers.
+// Shape describes a layer that gathers.
 type Shape struct {
 	Layer, Width int
 	Backward     bool // gradients of ghosts go home, too
 	Scores       int  // of attention: so many columns, the last ones, are scores
 }
 
-// View is rows of other ranks as a gather reads them, and of which epochs they
-// are. Blocks are in ascending order and do not overlap; rows in none of them
-// have never come, and are zeros. Epochs, where there are any, say it of each row:
-// they count from 1, and 0 is one that is not there.
+// View has the rows of other ranks as a gather reads them, with their epochs. Blocks are in
+// ascending order and do not overlap. Rows outside all blocks have never arrived, and are
+// zeros. Epochs, if present, has the epoch of each row, from 1; 0 marks an absent row.
 type View struct {
 	Rows   kernels.Mat
 	Blocks []Block
 	Epochs []int32
 }
 
-// Each visits the rows of one epoch each that have come, in ascending order.
+// Each visits the received rows as blocks of one epoch, in ascending order.
 func (v View) Each(visit func(b Block)) {
 	for _, b := range v.Blocks {
 		visit(b)
@@ -50,88 +47,82 @@ func (v View) Each(visit func(b Block)) {
 	}
 }
 
-// Block says of which epoch the rows First..First+Rows-1 are.
+// Block gives the epoch of the rows First..First+Rows-1.
 type Block struct{ First, Rows, Epoch int }
 
-// Source supplies the ghosts of a rank's gathers, and takes own rows to the ranks
-// that hold them as ghosts. Which rows travel in an epoch, and of which epoch
-// those are that a gather reads, is the policy: Always is exact, package refresh
-// has the others.
+// Source provides the ghost rows of a rank's gathers, and sends own rows to the ranks that
+// have them as ghosts. The policy decides which rows are sent in an epoch, and of which
+// epoch the gathered rows are. Always is exact; package refresh has the other policies.
 //
-// A slot's rows are written, and handed over with Offer. Once Arrived is true, and
-// what has come has been put into its place with Take, gathers forward read what
-// Want returns, and gradients backward are added to own ones with Add.
+// The caller writes a slot's rows and passes them to Offer. Once Arrived returns true, and
+// Take has stored the received rows, forward gathers read the result of Want, and backward
+// passes add gradients to own rows with Add.
 //
-// Calls for one layer and direction exclude each other, but that several workers
-// may Want and Add at once; Arrived is called beside all of them. Calls for
-// different layers or directions are independent. None of them allocates once
-// every layer has been gone through.
+// Calls for one layer and direction exclude each other, except that several workers may
+// call Want and Add at once. Arrived may run beside all of them. Calls for different layers
+// or directions are independent. No call allocates once every layer has been used.
 //
-// Design note: synchronous passes and bounded asynchrony share this much and no
-// more. In step, all rows of a slot leave and come together, in collective
-// transfers that somebody has to wait for and to move on (Collective). In bounded
-// asynchrony rows leave interval by interval, and come in messages that must stay
-// in line with those of the parameter protocol, since the bound follows from
-// their order: whoever receives hands them over (Receiver). Waiting in the one way
-// and in the other is not the same act, and one interface with both would have
-// had methods that do nothing in each. A policy that leaves rows out takes none
-// from Offer and has no Room for them, and a prediction is a Source that wraps another
-// one and changes what Want returns.
+// Design note: synchronous passes and bounded asynchrony share only this interface. In
+// synchronous modes, all rows of a slot are sent and received together, in collective
+// transfers that a caller must wait for and progress (Collective). In bounded asynchrony
+// each interval sends its rows, and they arrive in messages whose order relative to the
+// parameter protocol matters, because the bound follows from their order. Therefore the
+// receiver of messages passes them to the source (Receiver). The two kinds of waiting
+// differ, and a single interface would have methods that do nothing in one mode. A policy
+// that omits rows takes none from Offer and has no Room for them. A prediction is a Source
+// that wraps another one and changes the result of Want.
 type Source interface {
-	// Room is where rows are written that are made for other ranks alone, before
-	// they are offered, and none where these do not leave: forward the plan's sums [Sums x Width], none in a source
-	// without, backward the gradients of ghosts [Ghosts x Width].
+	// Room returns the matrix for rows that are computed only for other ranks, before they
+	// are offered. It is empty if these rows are not sent. Forward it has the plan's sums
+	// [Sums x Width], if the source has any; backward the gradients of ghosts [Ghosts x
+	// Width].
 	Room(s Slot) kernels.Mat
-	// Offer hands rows lo..hi-1 over, which may change when it returns: forward of
-	// own rows [Own x Width], backward of Room. Rows may be offered in parts as
-	// soon as they are made, but to a Collective all at once.
+	// Offer sends rows lo..hi-1: forward of own rows [Own x Width], backward of Room. The
+	// caller may change them when it returns. Rows may be offered in parts as soon as they
+	// are computed, but a Collective takes all at once.
 	Offer(s Slot, rows kernels.Mat, lo, hi int) error
-	// Arrived tells, without waiting, whether a gather of the slot may go on as
-	// far as other ranks' rows are concerned.
+	// Arrived reports, without waiting, whether a gather of the slot may start, as far as
+	// rows of other ranks are concerned.
 	Arrived(s Slot) (bool, error)
-	// Take puts rows that have come into their place: forward the ghosts
-	// lo..hi-1, of which there may be none.
+	// Take stores received rows: forward the ghosts lo..hi-1, of which there may be none.
 	Take(s Slot) (lo, hi int, err error)
-	// Want is what a gather of the slot reads: forward the rows of ghosts [Ghosts
-	// x Width], backward, after Add, the gradients of the plan's sums [Sums x
-	// Width]. It is an error if rows are of an epoch that the policy excludes.
+	// Want returns the rows that a gather of the slot reads: forward the ghost rows [Ghosts
+	// x Width], backward, after Add, the gradients of the plan's sums [Sums x Width]. It is
+	// an error if a row is of an epoch that the policy excludes.
 	Want(s Slot) (View, error)
-	// Add adds to own rows lo..hi-1 of own [Own x Width] the gradients that other
-	// ranks hold of them, in ascending order of ranks.
+	// Add adds the gradients from other ranks to own rows lo..hi-1 of own [Own x Width], in
+	// ascending order of ranks.
 	Add(o kernels.Ops, s Slot, own kernels.Mat, lo, hi int) error
-	// TakeStats returns what has travelled since the last call.
+	// TakeStats returns the traffic since the last call.
 	TakeStats() Stats
 }
 
-// Collective is a source of synchronous passes. In every epoch each slot that
-// gathers is gone through once, and forward once more before where the source asks for
-// a pass ahead, and in the same order on all ranks; Offer, Take
-// and Add are collective. Arrived, Await and Progress are called by one worker at
-// a time.
+// Collective is a source of synchronous passes. Each epoch uses each gathering slot once,
+// in the same order on all ranks, and forward once more if the source requests a pass
+// ahead. Offer, Take and Add are collective. One worker at a time calls Arrived, Await and
+// Progress.
 type Collective interface {
 	Source
-	// Reserve makes the room that Offer would make else for what codecs lose of a
-	// layer.
+	// Reserve allocates the memory for codec errors of a layer that Offer would otherwise
+	// allocate.
 	Reserve(l Shape)
 	// Await returns when the rows of a slot have arrived.
 	Await(s Slot) error
-	// Progress moves transfers on that nobody waits for yet. It does not wait.
+	// Progress advances transfers that no caller waits for yet. It does not wait.
 	Progress() error
-	// Settle ends every transfer that is still under way and forgets its rows.
-	// Collective.
+	// Settle ends every transfer in transit and discards its rows. Collective.
 	Settle() error
 }
 
-// Receiver is a source that is handed the messages which bring its rows, in the
-// order in which each rank has sent them.
+// Receiver is a source that is given the messages with its rows, in the order in which each
+// rank has sent them.
 type Receiver interface {
 	Source
-	// Accept takes a message of a rank, which belongs to the source from then on.
-	// If its rows are of any use, due is true: then Take is to be called once for
-	// the slot.
+	// Accept takes a message of a rank and owns it. due is true if its rows are useful:
+	// then call Take once for the slot.
 	Accept(from int, message []byte) (s Slot, due bool, err error)
-	// Oldest is the epoch of the oldest row that is in its place, 0 while one has
-	// never come, and math.MaxInt where none is to come.
+	// Oldest returns the lowest epoch of the stored rows: 0 if a row has never arrived,
+	// math.MaxInt if no row is expected.
 	Oldest(s Slot) int
 }
 

@@ -73,7 +73,7 @@ func (s *staged) take(x kernels.Mat, src []float32) {
 	s.crossing.Land()
 }
 
-// handing tells whether the next way's rows are given to the communicator where Ops
+// handing reports whether the next way's rows are given to the communicator where Ops
 // compute: it says that it takes them, and nobody else reads them. What a rank sends to
 // itself the communicator would read.
 func (e *Exchange) handing() bool {

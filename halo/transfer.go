@@ -4,8 +4,8 @@ import (
 	"siafu/kernels"
 )
 
-// Transfer is what a Collective uses an exchange for: rows of one layer in one
-// direction, of one epoch after another.
+// Transfer sends the rows of one layer in one direction through an exchange, one epoch
+// after another.
 type Transfer struct {
 	*Exchange
 	seed     uint64
@@ -15,14 +15,14 @@ type Transfer struct {
 	arrivals int
 }
 
-// NewTransfer makes the transfer of rows so wide; codecs that round at random draw
-// by seed. Others may use the exchange too, in turn.
+// NewTransfer returns the transfer of rows of the given width. seed is the seed of codecs
+// with random rounding. Several transfers may use the exchange, one after another.
 func NewTransfer(e *Exchange, width int, seed uint64) *Transfer {
 	return &Transfer{Exchange: e, width: width, seed: seed}
 }
 
-// Forget ends the transfer, if it is under way, and puts zeros in the place of what
-// it has brought. Collective.
+// Forget ends the transfer, if it is in transit, and sets its received rows to zero.
+// Collective.
 func (t *Transfer) Forget() error {
 	err := t.Drop()
 	t.ops.Clear(t.Ghosts(t.width))
@@ -30,16 +30,16 @@ func (t *Transfer) Forget() error {
 	return err
 }
 
-// Choice is a policy that chooses among transfers.
+// Choice is a policy that selects among transfers.
 type Choice interface {
-	// Leaving is the transfer that takes the rows of a slot to other ranks.
+	// Leaving returns the transfer that sends the rows of a slot to other ranks.
 	Leaving(s Slot) *Transfer
-	// Arriving is the one that brings those which the slot uses. While it has
-	// never been under way its rows are zeros, and nobody has sent gradients.
+	// Arriving returns the transfer that receives the rows for the slot. Before its first
+	// use its rows are zeros, and no gradients have arrived.
 	Arriving(s Slot) *Transfer
 }
 
-// Chosen has the methods of a Collective that follow from a choice.
+// Chosen implements the methods of a Collective that follow from a choice.
 type Chosen struct{ Choice }
 
 // Reserve implements Collective.
@@ -81,8 +81,7 @@ func (c Chosen) Take(s Slot) (lo, hi int, err error) {
 	return 0, rows.Rows, err
 }
 
-// Want implements Source. The rows stand until the transfer's exchange begins
-// again.
+// Want implements Source. The rows are valid until the transfer's exchange begins again.
 func (c Chosen) Want(s Slot) (View, error) {
 	t := c.Arriving(s)
 	if s.Backward {
@@ -103,8 +102,8 @@ func (c Chosen) Add(_ kernels.Ops, s Slot, own kernels.Mat, lo, hi int) error {
 	return t.EndBackward(own)
 }
 
-// Always refreshes ghosts in every epoch: one exchange at a time, whose rows are
-// used as soon as they come. It is a Collective.
+// Always refreshes ghost rows in every epoch with one exchange at a time, and uses the rows
+// as soon as they arrive. It is a Collective.
 type Always struct {
 	Chosen
 	*Exchange
@@ -119,8 +118,8 @@ type layered []*Transfer
 func (l layered) Leaving(s Slot) *Transfer  { return l[s.Layer] }
 func (l layered) Arriving(s Slot) *Transfer { return l[s.Layer] }
 
-// NewAlways makes the transfers of layers with an exchange, which has room for the
-// widest.
+// NewAlways makes the transfers of layers with an exchange, which has memory for the widest
+// layer.
 func NewAlways(e *Exchange, shapes []Shape, seed uint64) Always {
 	var list layered
 	for _, s := range shapes {
@@ -141,17 +140,16 @@ func (a Always) Arrived(Slot) (bool, error) { return a.Exchange.Arrived() }
 // Await implements Collective.
 func (a Always) Await(Slot) error { return a.Exchange.Await() }
 
-// Progress implements Collective. Who waits asks whether the rows have arrived.
+// Progress implements Collective. A waiting caller calls Arrived instead.
 func (a Always) Progress() error { return nil }
 
-// Settle implements Collective. Nothing outlives the task that has used it.
+// Settle implements Collective. No transfer outlives its task.
 func (a Always) Settle() error { return nil }
 
-// UnderWay tells whether a transfer has begun and not been ended.
+// UnderWay reports whether a transfer has begun and has not ended.
 func (e *Exchange) UnderWay() bool { return e.state != "" }
 
-// Drop ends the transfer under way, if there is one, and forgets what it has
-// brought. Collective.
+// Drop ends the transfer in transit, if there is one, and discards its rows. Collective.
 func (e *Exchange) Drop() error {
 	switch e.state {
 	case forward:
@@ -166,10 +164,9 @@ func (e *Exchange) Drop() error {
 	return nil
 }
 
-// Separate lets several exchanges of the same ranks be under way at once: their
-// messages bear tag, which is above 0 and below 32768. Exchanges with the same
-// tag must end in the order in which they begin. To be called before the first
-// Begin.
+// Separate allows several exchanges of the same ranks in transit at once. Their messages
+// have the given tag, which is above 0 and below 32768. Exchanges with the same tag must
+// end in the order in which they begin. Call it before the first Begin.
 func (e *Exchange) Separate(tag int) {
 	e.tag = tag
 	if e.chunked != nil {
@@ -177,8 +174,8 @@ func (e *Exchange) Separate(tag int) {
 	}
 }
 
-// Reserve makes the room that Begin would make else for what a codec loses of a
-// layer's rows of so many columns and, if backward, of their gradients.
+// Reserve allocates the memory for codec errors of a layer's rows of cols columns and, if
+// backward, of their gradients. Otherwise Begin allocates it.
 func (e *Exchange) Reserve(layer, cols int, backward bool) {
 	if e.chunked == nil || e.chunked.losts == nil {
 		return
@@ -189,13 +186,13 @@ func (e *Exchange) Reserve(layer, cols int, backward bool) {
 	}
 }
 
-// Feedbacks is what codecs that feed errors back have lost of rows, by layer,
-// width and direction.
+// Feedbacks has the accumulated errors of codecs with error feedback, by layer, width and
+// direction.
 type Feedbacks map[series]*lost
 
-// FeedBack makes exchanges, of which each carries the same rows in turn, correct
-// each other's errors. To be called before the first Begin, where the codec feeds
-// errors back.
+// FeedBack shares errors between exchanges that send the same rows in alternation, so that
+// each corrects the errors of the others. Call it before the first Begin, if the codec uses
+// error feedback.
 func (e *Exchange) FeedBack(f Feedbacks) {
 	if e.chunked != nil && e.chunked.losts != nil {
 		e.chunked.losts = f

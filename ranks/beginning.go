@@ -229,7 +229,7 @@ func (r *run) sameAssignment() error {
 		return err
 	}
 	if r.shard != nil && mine != string(first) {
-		err = fault.New(fault.Data, "train", r.shards, "the shard of rank %d and that of rank 0 are of different partitionings", r.rank).
+		err = fault.New(fault.Data, "train", r.shards, "the shards of rank %d and rank 0 belong to different partitionings", r.rank).
 			Then(`run "siafu partition --parts %d %s" and start again`, r.Graph, r.data)
 	}
 	return agree(r.world, err)

@@ -36,7 +36,7 @@ func (r *run) enter() (err error) {
 	return nil
 }
 
-// bridges tells whether this member is a bridge.
+// bridges reports whether this member is a bridge.
 func (r *run) bridges() bool { return r.everyone.Rank() >= r.view.Crew() }
 
 // leaveBridge lets the bridge go, if there is one, with what all members end with. Any

@@ -8,11 +8,11 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// budget ends a run before it costs more dollars than it may. It is rank 0's; all
-// amounts are of the run with its parts before a checkpoint.
+// budget ends a run before its cost exceeds the limit in dollars. Only rank 0 has one. All
+// amounts include the epochs before a checkpoint.
 //
-// An epoch's cost is the difference between what the run has cost after it and after the
-// epoch before, and so has its evaluation and checkpoint in it.
+// The cost of an epoch is the difference between the cost of the run after it and after the
+// previous epoch. It includes the evaluation and the checkpoint of the epoch.
 type budget struct {
 	usd    float64   // 0: without end
 	few    int       // epochs of which the dearest counts
@@ -23,12 +23,13 @@ type budget struct {
 	over   bool      // it has asked for a stop
 }
 
-// fewEpochs is how many epochs are taken for those to come, if every one of them is
+// fewEpochs is the number of past epochs that estimate future ones, if every epoch is
 // evaluated.
 const fewEpochs = 8
 
-// forwardShare is how many times what the first way forward has cost a first epoch may
-// cost: an evaluation, the same way in training, and the way back for the price of two.
+// forwardShare is the ratio of the maximal cost of a first epoch to that of the first
+// forward pass: an evaluation, a forward pass in training, and a backward pass at twice its
+// price.
 const forwardShare = 4
 
 func newBudget(c *Config) budget {
@@ -58,8 +59,8 @@ func (b *budget) begin(now float64) error {
 	if b.usd == 0 || now+b.dearest(0) < b.usd {
 		return nil
 	}
-	return fault.New(fault.Config, "train", "", "--budget=%g: the run has cost $%.6f, and another epoch up to $%.6f", b.usd, now, b.dearest(0)).
-		Then("give it a larger --budget")
+	return fault.New(fault.Config, "train", "", "--budget=%g: the run has cost $%.6f, and another epoch may cost $%.6f", b.usd, now, b.dearest(0)).
+		Then("raise --budget")
 }
 
 // spent takes what the run has cost after an epoch.
@@ -77,9 +78,9 @@ func (b *budget) dearest(guess float64) float64 {
 	return slices.Max(b.epochs)
 }
 
-// stops tells whether the run is to end behind the epoch under way, which may be
-// trained already: where another one, and as much again for the checkpoint or the last
-// evaluation, might cost more than is left.
+// stops reports whether the run must end after the current epoch, which may already be
+// trained: if another epoch, and the same amount for the checkpoint or the last evaluation,
+// might exceed the budget.
 func (b *budget) stops(now float64, trained bool) bool {
 	if b.usd == 0 {
 		return false
@@ -98,5 +99,5 @@ func (b *budget) stops(now float64, trained bool) bool {
 
 // why is the reason of a stop.
 func (b *budget) why(now float64) string {
-	return fmt.Sprintf("it has cost $%.6f, and might pass --budget %g with another epoch and what follows it", now, b.usd)
+	return fmt.Sprintf("cost so far $%.6f; another epoch and the end of the run may exceed --budget %g", now, b.usd)
 }

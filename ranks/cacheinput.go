@@ -9,10 +9,10 @@ import (
 // chooseOrders agrees on the orders of products and on whether ÂX is kept, or other powers. Where
 // free memory decided on the latter, the configuration says from now on what
 // was chosen: the last bits of the numbers hang on it, so that neither a run
-// that goes on nor one that is told the same again may choose anew. Collective
+// that continues nor one that is told the same again may choose again. Collective
 // over the world.
 func (r *run) chooseOrders() error {
-	votes := []int64{1, 1, 1} // ÂX fits; the run that goes on has not kept it; has not done without
+	votes := []int64{1, 1, 1} // ÂX fits; the run that continues has not kept it; has not done without
 	if !r.isServer() {
 		votes[0] = r.cacheFits()
 	}
@@ -33,8 +33,8 @@ func (r *run) chooseOrders() error {
 	return nil
 }
 
-// settleCache is what auto comes to: on or off where a run that goes on says so or
-// free memory decides, else auto.
+// settleCache resolves auto: on or off if a resumed run or the free memory decides,
+// otherwise auto.
 func settleCache(c Config, net model.Spec, meta *graph.Meta, fits, with, without bool) string {
 	kept := func(fits bool) bool {
 		net := net
@@ -51,16 +51,16 @@ func settleCache(c Config, net model.Spec, meta *graph.Meta, fits, with, without
 	return "off"
 }
 
-// tellOrders says what is unusual about ÂX in a run that goes on, on rank 0.
+// tellOrders warns about changes of the cached ÂX in a resumed run, on rank 0.
 func (r *run) tellOrders(fits bool) {
 	s := r.state
 	switch {
 	case s == nil:
 	case s.Cached != r.net.CacheInput:
-		r.reporter.warn("cache_input is %t where the run has had %t so far: the last bits of its numbers may differ from those of a run that never stopped",
+		r.reporter.warn("cache_input is now %t, but was %t before the checkpoint: results may differ in their last bits from an uninterrupted run",
 			r.net.CacheInput, s.Cached)
 	case s.Cached && !fits:
-		r.reporter.warn("to keep %s takes more than half of the free memory, and is done all the same because the run has done it so far; "+
-			"--cache-input off does without, which changes the last bits of the numbers", r.net.Powers())
+		r.reporter.warn("caching %s takes more than half of the free memory; it stays cached because the run has cached it so far. "+
+			"Disable it with --cache-input off, which changes the last bits of the results", r.net.Powers())
 	}
 }

@@ -38,7 +38,7 @@ func accountOf(r *run) account {
 	return a
 }
 
-// paid tells whether anything has a price.
+// paid reports whether anything has a price.
 func (a *account) paid() bool { return a.instance != nil || a.functions != nil }
 
 // add takes down what ranks have spent on invocations, and gives the GB-seconds.

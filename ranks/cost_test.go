@@ -174,7 +174,7 @@ func stoppedBefore(t *testing.T, err error) (cost float64) {
 	if fault.ExitCode(err) != 75 {
 		t.Fatalf("exit %d: %v", fault.ExitCode(err), err)
 	}
-	_, text, _ := strings.Cut(err.Error(), "it has cost $")
+	_, text, _ := strings.Cut(err.Error(), "cost so far $")
 	if _, e := fmt.Sscanf(text, "%f", &cost); e != nil || !strings.Contains(err.Error(), "--resume auto and a larger --budget") {
 		t.Fatal(err)
 	}

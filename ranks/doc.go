@@ -1,21 +1,20 @@
-// Package ranks is a training run: who does what, and the life of one rank.
+// Package ranks runs training and prediction: the roles of ranks and the life of one rank.
 //
 // A world (package world) has graph ranks, which own one partition each, and
-// parameter-server ranks, which hold the weights (package params). Where graph
-// ranks carry several parts of the graph, a run lives in a world that has a rank
-// for each part (world.View, package parts), and "rank" in this package is one of
-// that world. A view can be replaced while a run goes on (course). Rank 0 is always
-// a graph rank and the one that speaks. Config is everything a run can be told.
-// Train is a whole run, Predict runs a trained network over every vertex, and
-// Doctor says what a machine or a world can do: each starts the ranks of an
-// in-process world or joins the one that a launcher made.
+// parameter-server ranks, which store the weights (package params). Graph ranks may carry
+// several parts of the graph. Such a run uses a world with one rank per part (world.View,
+// package parts), and "rank" in this package means a rank of that world. A view can be
+// replaced during a run (course). Rank 0 is always a graph rank, and only rank 0 prints.
+// Config has all options of a run. Train runs a training, Predict applies a trained network
+// to every vertex, and Doctor reports what a machine or a world supports. Each of them
+// starts the ranks of an in-process world or joins the world of a launcher.
 //
-// A run's life: rank 0 opens it (dataset, run folder, checkpoint, partition),
-// all join (shard, timeline), agree on partition and orders, and ask for memory;
-// then graph ranks train with an engine (package engine) and servers serve, until
-// rank 0 writes what the run leaves. Whatever can be refused is refused before
-// anything is written.
+// Phases of a run: rank 0 opens it (dataset, run folder, checkpoint, partition). All ranks
+// join (shard, timeline), agree on the partition and the orders of products, and check the
+// memory. Then graph ranks train with an engine (package engine) and servers serve. At the
+// end rank 0 writes the results. Every check that can refuse a run comes before the first
+// write.
 //
-// Train, and everything it calls with a communicator, is collective over the
+// Train, and every function that it calls with a communicator, is collective over the
 // world.
 package ranks

@@ -18,10 +18,10 @@ import (
 	"siafu/ranks/world/mpi"
 )
 
-// Doctor says what this machine and this build can do, and what is missing
-// with its remedy. Under a launcher it says so of the whole world: what each
-// rank sees, and what lies between them. Lines are key=value, or it is one JSON object
-// with a list of what would be on lines for each word that begins them. Collective.
+// Doctor reports what this machine and this build support. For each missing component it
+// prints the remedy. Under a launcher it also reports on the whole world: the view of each
+// rank and the links between ranks. The output is key=value lines, or one JSON object with
+// a list per first word of the lines. Collective.
 func Doctor(asJSON bool, out IO) error {
 	found := &findings{out: out.Out, kept: asJSON}
 	if _, launched := world.Launched(); !launched {

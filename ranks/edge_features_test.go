@@ -165,7 +165,7 @@ func TestEdgeFeaturesRefused(t *testing.T) {
 	var warning strings.Builder
 	other := quick(t)
 	other.Epochs = 1
-	if err := Train(context.Background(), other, data, IO{Out: io.Discard, Err: &warning}); err != nil || strings.Count(warning.String(), "have features, of which gcn takes no notice") != 1 {
+	if err := Train(context.Background(), other, data, IO{Out: io.Discard, Err: &warning}); err != nil || strings.Count(warning.String(), "have features; gcn ignores them") != 1 {
 		t.Errorf("%v, warned %q", err, warning.String())
 	}
 	c := quick(t)

@@ -13,17 +13,17 @@ import (
 	"siafu/ranks/safetensors"
 )
 
-// ExportOptions are what "siafu export" can be told.
+// ExportOptions are the options of "siafu export".
 type ExportOptions struct {
 	Run     string `arg:"" help:"Run folder."`
 	PyTorch bool   `name:"pytorch" help:"Write model.py, the network in plain PyTorch. It loads model.safetensors from its folder, and compares logits or pair scores with those of siafu predict --logits or --pairs."`
 	Out     string `placeholder:"DIR" help:"Folder for model.py and a copy of model.safetensors. Empty: RUN, without a copy."`
 }
 
-// Export writes what other programs need of the model of a run folder.
+// Export writes the model of a run folder in a form for other programs.
 func Export(o ExportOptions, w io.Writer) error {
 	if !o.PyTorch {
-		return fault.New(fault.Usage, "export", o.Run, "it is not told for whom").Then("write siafu export %s --pytorch", o.Run)
+		return fault.New(fault.Usage, "export", o.Run, "no export format is given").Then("run siafu export %s --pytorch", o.Run)
 	}
 	list, md, err := safetensors.Read(modelFile(o.Run))
 	if err != nil {
@@ -34,7 +34,7 @@ func Export(o ExportOptions, w io.Writer) error {
 		return err
 	}
 	if !pytorch.Knows(m.Kind) {
-		return fault.New(fault.Config, "export", modelFile(o.Run), "model.py does not have the network %s", m.Kind).
+		return fault.New(fault.Config, "export", modelFile(o.Run), "model.py does not implement the network %s", m.Kind).
 			Then("add its formula to ranks/pytorch/model.py")
 	}
 	dir := o.Run

@@ -100,7 +100,7 @@ func weightsOf(path string, list []safetensors.Tensor, s model.Spec) ([]safetens
 				Then("it must hold the weights of a %s with dimensions %v", s.Kind, s.Dims)
 		}
 		if !shapeFits(t.Shape, p) {
-			return nil, fault.New(fault.Data, "init", path, "tensor %q has shape %v where [%d %d] is needed", p.Name, t.Shape, p.Rows, p.Cols).
+			return nil, fault.New(fault.Data, "init", path, "tensor %q has shape %v, but the network needs [%d %d]", p.Name, t.Shape, p.Rows, p.Cols).
 				Then("train with the layers and widths that the file was made with")
 		}
 		weights = append(weights, t)

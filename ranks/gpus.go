@@ -157,7 +157,7 @@ func (r *run) meetOnGPUs() error {
 	return nil
 }
 
-// cacheFits tells whether so many bytes of each member fit into half of what is
+// cacheFits reports whether so many bytes of each member fit into half of what is
 // free on the GPU.
 func (g *gpu) cacheFits(bytes int64) bool {
 	free, _, err := g.Memory()
@@ -200,7 +200,7 @@ func (g gate) onGPU(r *run, needs []int64) error {
 	if err != nil || need <= free {
 		return err
 	}
-	text := fmt.Sprintf("GPU %d of %s (%s) is to hold arrays of %s, for %d of the run's ranks or their parts, and %s of %s are free",
+	text := fmt.Sprintf("GPU %d of %s (%s) needs %s for arrays of %d of the run's ranks or parts, but only %s of %s are free",
 		r.gpu.number, r.world.Hosts()[r.rank], r.gpu.Properties().Name, megabytes(need), here, megabytes(free), megabytes(total))
 	if g.force {
 		fmt.Fprintf(g.warn, "siafu: warning: %s\n", text)
@@ -211,7 +211,7 @@ func (g gate) onGPU(r *run, needs []int64) error {
 		less = ", --recompute, --cache-input off or --features bf16"
 	}
 	return fault.New(fault.Config, g.op, r.data, "%s", text).
-		Then("use more ranks on more GPUs%s; or %s all the same with --force-memory, or on the processor with --tensor cpu", less, g.op)
+		Then("use more ranks on more GPUs%s; or %s anyway with --force-memory, or on the CPU with --tensor cpu", less, g.op)
 }
 
 // findGPUs says whether tensor work can run on GPUs, and on which, or why not.

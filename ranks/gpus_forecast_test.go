@@ -26,7 +26,7 @@ func TestGPUHasNoRoom(t *testing.T) {
 	for name, of := range map[string]struct {
 		gpus int
 		here string
-	}{"each": {2, "for 1 of the run's ranks"}, "together": {1, "for 2 of the run's ranks"}} {
+	}{"each": {2, "arrays of 1 of the run's ranks"}, "together": {1, "arrays of 2 of the run's ranks"}} {
 		t.Run(name, func(t *testing.T) {
 			k := racked(of.gpus, 40<<10)
 			err := refused(c, data, io.Discard, k.with)

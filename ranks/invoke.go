@@ -73,8 +73,8 @@ func (r *run) invoke() error {
 		kernel, _ = kernels.Fastest()
 	}
 	if kernel == "openblas" {
-		return fault.New(fault.Config, "train", "", "--tensor lambda: the kernels that --kernel auto has found are openblas").
-			Then("name others, such as --kernel %s: the function is built without OpenBLAS", kernels.Variants()[0])
+		return fault.New(fault.Config, "train", "", "--tensor lambda: --kernel auto selected the kernels openblas").
+			Then("set --kernel, for example --kernel %s: the function is built without OpenBLAS", kernels.Variants()[0])
 	}
 	wishes, err := engine.Wishes(&r.cfg)
 	if err != nil {
@@ -188,7 +188,7 @@ func (f *functions) close() (err error) {
 	s := f.bridge.Stats()
 	s.Refused[endpoint.Withdrawn], s.Refused[endpoint.Broken] = 0, 0 // functions that were given up
 	if s.Refusals() > 0 {                                            // somebody may have been there who should not
-		fmt.Fprintf(os.Stderr, "siafu: train: the data endpoint %s has refused requests: %s\n", f.bridge.Address(), s.Told())
+		fmt.Fprintf(os.Stderr, "siafu: train: the data endpoint %s rejected requests: %s\n", f.bridge.Address(), s.Told())
 	}
 	return errors.Join(err, f.bridge.Close())
 }

@@ -12,8 +12,8 @@ import (
 	"siafu/ranks/world/parts"
 )
 
-// IO is where rank 0 speaks: results on Out, warnings on Err. Last, which may be nil,
-// hears of the error for which a rank ends all others at once, before it does.
+// IO is the output of rank 0: results go to Out, warnings to Err. Last may be nil. It
+// receives the error for which a rank is about to end all other ranks.
 type IO struct {
 	Out, Err io.Writer
 	Last     func(error)
@@ -25,7 +25,7 @@ type reported struct{ error }
 
 func (r reported) Unwrap() error { return r.error }
 
-// Reported tells main not to print the error again.
+// Reported reports that the error has been printed, so that main does not print it again.
 func (r reported) Reported() bool { return true }
 
 // agreed is an error that every rank of the world has.

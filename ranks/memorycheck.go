@@ -18,18 +18,18 @@ import (
 // arrays of all ranks on a host when their shards are known. A run makes no
 // array and reads no weights before it has been let in.
 
-// gate lets a command in, or refuses it.
+// gate admits or refuses a command by its memory needs.
 type gate struct {
 	op    string    // the command, "train"
-	force bool      // it was asked to go on all the same
+	force bool      // it was asked to continue all the same
 	warn  io.Writer // for what is doubtful
 }
 
-// trainGate is that of a training run.
+// trainGate is the gate of a training run.
 func trainGate(c *Config, out IO) gate { return gate{"train", c.ForceMemory, out.Err} }
 
-// need is the memory of some ranks: at their peak, and what of it the system
-// cannot take back.
+// need is the memory of some ranks: at their peak, and the part that the system cannot
+// reclaim.
 type need struct{ peak, certain int64 }
 
 // and adds a rank.
@@ -57,9 +57,9 @@ func (g gate) world(ranks, threads int) error {
 	if n <= m.There {
 		return nil
 	}
-	err := fault.New(fault.Config, g.op, "", "%d ranks, or parts of ranks, of %d threads take about %s by themselves, where %s has %s",
+	err := fault.New(fault.Config, g.op, "", "%d ranks or parts with %d threads each need about %s before any data, but %s has %s",
 		ranks, threads, megabytes(n), m.Of, megabytes(m.There)).
-		Then("use fewer ranks, parts or threads; more than there are processors make nothing faster")
+		Then("use fewer ranks, parts or threads; more than the number of processors are not faster")
 	if l, launched := world.Launched(); launched {
 		return once(l, err)
 	}
@@ -86,9 +86,9 @@ func (g gate) weights(r *run, meta *graph.Meta) error {
 	return nil
 }
 
-// all foretells what the ranks on this host will take together, warns where
-// that is more than there is, and refuses where the arrays alone, which the
-// system cannot take back, are. Collective over the world.
+// all estimates the memory of all ranks on this host. It warns if the peak exceeds the
+// available memory. It refuses the run if the arrays alone exceed it, because the system
+// cannot reclaim them. Collective over the world.
 func (g gate) all(r *run, f *forecast.Forecast) error {
 	n, err := r.hostNeed(f)
 	if err != nil {
@@ -125,12 +125,12 @@ func (r *run) letIn(g gate) error {
 
 func (g gate) refusal(r *run, n need, m host.Memory) error {
 	return fault.New(fault.Config, g.op, r.data, "%s", n.text(r, m)).
-		Then(`see "siafu plan" for what fits, or %s all the same with --force-memory`, g.op)
+		Then(`run "siafu plan" to see what fits, or %s anyway with --force-memory`, g.op)
 }
 
-// text compares a need with what there is.
+// text compares a need with the available memory.
 func (n need) text(r *run, m host.Memory) string {
-	return fmt.Sprintf("the ranks on %s will take about %s, %s of them for good, where %s has %s",
+	return fmt.Sprintf("the ranks on %s need about %s at the peak and %s permanently, but %s has %s",
 		r.world.Hosts()[r.rank], megabytes(n.peak), megabytes(n.certain), m.Of, megabytes(m.There))
 }
 
@@ -165,7 +165,7 @@ func (r *run) hostNeed(f *forecast.Forecast) (need, error) {
 	return here, nil
 }
 
-// speaksForProcess tells whether member q is the one with which the memory of its
+// speaksForProcess reports whether member q is the one with which the memory of its
 // process is counted.
 func (r *run) speaksForProcess(q int) bool {
 	if r.kind != "mpi" { // there is one process
@@ -190,7 +190,6 @@ func (r *run) cacheFits() int64 {
 	return vote(size.Product(bytes, here) <= host.AvailableMemory()/2)
 }
 
-// vote is 1 for yes.
 func vote(yes bool) int64 {
 	if yes {
 		return 1
@@ -198,7 +197,7 @@ func vote(yes bool) int64 {
 	return 0
 }
 
-// judgement is what a host says to a forecast.
+// judgement is the result of comparing a forecast with the available memory.
 type judgement int
 
 const (
@@ -219,7 +218,7 @@ func judgeMemory(peak, certain, there int64) judgement {
 	return refuse
 }
 
-// firstHere tells whether this is the first rank of its host.
+// firstHere reports whether this is the first rank of its host.
 func (r *run) firstHere() bool {
 	hosts := r.world.Hosts()
 	for q := range r.rank {
@@ -230,7 +229,7 @@ func (r *run) firstHere() bool {
 	return true
 }
 
-// foretold is what rank q will take, a graph rank with the given partition.
+// foretold estimates the memory of rank q, a graph rank with the given partition.
 func (r *run) foretold(f *forecast.Forecast, q int, p partition.RankReport) forecast.Memory {
 	if q >= r.Graph {
 		return f.ServerRank(r.clients(q - r.Graph))

@@ -70,7 +70,7 @@ func choiceLines(c *Config, score string, epoch int, validated bool) (lines []st
 	}
 	chosen := fmt.Sprintf("saved weights: epoch %d, %s", epoch, objectiveOf(c.Monitor, score))
 	if !validated {
-		chosen = "saved weights: the last, as there are no validation vertices"
+		chosen = "saved weights: the last, because there are no validation vertices"
 	} else {
 		chosen += ", --monitor " + c.Monitor + why("monitor")
 	}
@@ -90,7 +90,7 @@ func objectiveOf(monitor, score string) string {
 	case stopping.OnAccuracy:
 		return "highest validation " + score
 	case stopping.OnBoth:
-		return "validation " + score + " and loss as good as ever"
+		return "validation " + score + " and loss at their best so far"
 	case stopping.OnPenalty:
 		return "lowest sum of validation loss and weight penalty"
 	case stopping.OnLoss, "mse", "mae":

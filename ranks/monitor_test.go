@@ -141,8 +141,8 @@ func TestMonitorRefused(t *testing.T) {
 		set           func(*Config)
 		want          string
 	}{
-		{classes, "r2", func(*Config) {}, "--monitor=r2 with the task multiclass of 4 outputs, which does not have this metric; give loss, both, penalised, accuracy, balanced_accuracy, micro_f1, macro_f1, weighted_f1"},
-		{classes, "auc", func(*Config) {}, "--monitor=roc_auc with the task multiclass of 4 outputs"},
+		{classes, "r2", func(*Config) {}, "--monitor=r2 with the task multiclass (4 outputs), which does not have this metric; use loss, both, penalised, accuracy, balanced_accuracy, micro_f1, macro_f1, weighted_f1"},
+		{classes, "auc", func(*Config) {}, "--monitor=roc_auc with the task multiclass (4 outputs)"},
 		{classes, "colour", func(*Config) {}, "it must be one of"},
 		{classes, "macro_f1", func(c *Config) { *c = asynchronous(*c, 1, 1); c.Monitor = "macro_f1" }, "--monitor=macro_f1 with --mode=async"},
 		{classes, "macro_f1", func(c *Config) { c.Tensor = "lambda" }, "--monitor=macro_f1 with --tensor=lambda"},

@@ -22,7 +22,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// PredictConfig is what "siafu predict" can be told.
+// PredictConfig has the options of "siafu predict".
 type PredictConfig struct {
 	Ranks      int    `default:"0" help:"Number of graph ranks of an in-process world; 0: 1. Omit it under mpirun or srun, where the launcher sets it."`
 	Parts      int    `default:"0" help:"Number of graph partitions, at least the number of graph ranks. 0: one for each graph rank."`
@@ -46,11 +46,10 @@ type PredictConfig struct {
 	run string // the run folder
 }
 
-// Predict runs a trained network over every vertex of the dataset folder data
-// and writes classes, probabilities and embeddings by the user's own vertex
-// ids. run is a run folder. All ranks of the world call it; each writes the
-// rows of its own vertices, part by part where it carries several, so that no
-// rank ever holds all of them.
+// Predict applies a trained network to every vertex of the dataset folder data. It writes
+// classes, probabilities and embeddings by the user's vertex ids. runDir is a run folder.
+// Collective over the world. Each rank writes the rows of its own vertices, one part at a
+// time if it carries several, so that no rank stores all rows.
 func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) error {
 	p.run = runDir
 	c := p.config()
@@ -166,8 +165,8 @@ func (r *run) chosen(p PredictConfig) ([]uint32, error) {
 	var err error
 	if r.world.Rank() == 0 {
 		if list, err = known.New(p.run, r.data); err == nil && len(list) == 0 {
-			err = fault.New(fault.Data, "predict", r.data, "the training has seen all of its %d vertices", r.meta.Vertices).
-				Then("leave --new out, or predict on a dataset with more")
+			err = fault.New(fault.Data, "predict", r.data, "all of its %d vertices were in the training", r.meta.Vertices).
+				Then("leave --new out, or predict on a dataset with new vertices")
 		}
 	}
 	if err := agree(r.world, err); err != nil {
@@ -269,7 +268,7 @@ func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
 	return weights, r.world.Bcast(mapped.Bytes(weights), 0)
 }
 
-// loadedModel is what a model file says of its network.
+// loadedModel is the description of a network in a model file.
 type loadedModel struct {
 	Kind  string
 	Task  string // graph.MultiClass, …
@@ -284,15 +283,14 @@ func (m *loadedModel) spec() model.Spec {
 	return model.Spec{Kind: m.Kind, Dims: m.Dims, Heads: m.Heads[0], OutputHeads: m.Heads[1], Design: m.Design}
 }
 
-// describes tells whether there is such a network.
+// describes reports whether the description is a valid network.
 func (m *loadedModel) describes() bool {
 	return len(m.Dims) > 1 && min(m.Heads[0], m.Heads[1]) > 0 && m.spec().Check() == nil
 }
 
-// readModel reads the network's description and its weights, and sees to it that
-// the dataset fits and is partitioned for this world. What it returns has been
-// compared with the tensors of the file: nobody takes memory for a network that
-// is only claimed.
+// readModel reads the network's description and its weights. It checks that the dataset
+// fits and is partitioned for this world. The result has been compared with the tensors of
+// the file, so that no rank allocates memory for an invalid description.
 func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	list, md, m, err := p.weights()
 	if err != nil {
@@ -300,7 +298,7 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	}
 	if m.spec().Sums() && p.Tensor == config.TensorCUDA && p.GraphWork == config.GraphCPU {
 		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--tensor=cuda --graph=cpu with a network of --norm=%s", m.Design.Norm).
-			Then("leave --graph out: what normalises columns runs where graph work does")
+			Then("leave --graph out: column normalisation runs where graph work runs")
 	}
 	if r.schema, err = schemaOf(p.Weights, md, m); err != nil {
 		return nil, nil, err
@@ -314,7 +312,7 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 		return nil, nil, err
 	}
 	if p.Pairs != "" && m.Task != graph.Links {
-		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--pairs with a network that was trained for %s", m.Task).Then("leave --pairs out, or train for links")
+		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--pairs needs link prediction, but the network was trained for %s", m.Task).Then("leave --pairs out, or train for links")
 	}
 	if p.Pairs != "" { // before anybody computes
 		if _, _, err := readPairs(p.Pairs, r.data); err != nil {
@@ -332,8 +330,8 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	return blob, list, err
 }
 
-// weights are those to predict with, and what is known of their network: what their file
-// says, and of one that does not, as PyTorch's, what the run says.
+// weights returns the weights for the prediction and the description of their network: from
+// their file or, for files without one such as PyTorch's, from the run.
 func (p *PredictConfig) weights() ([]safetensors.Tensor, map[string]string, *loadedModel, error) {
 	list, md, err := pytorch.Read(p.Weights)
 	if err != nil {
@@ -367,7 +365,7 @@ func describedBy(path string, md map[string]string) (*loadedModel, error) {
 		err = json.Unmarshal([]byte(design), &m.Design)
 	}
 	if err != nil || !m.describes() {
-		return nil, fault.New(fault.Data, "predict", path, "its metadata (model=%q dims=%q heads=%q design=%q) describes no network", md["model"], md["dims"], md["heads"], md["design"]).
+		return nil, fault.New(fault.Data, "predict", path, "its metadata (model=%q dims=%q heads=%q design=%q) does not describe a valid network", md["model"], md["dims"], md["heads"], md["design"]).
 			Then("use the model.safetensors of a run folder")
 	}
 	return m, nil

@@ -101,7 +101,7 @@ func TestPredictionsOnGPUsRefused(t *testing.T) {
 	p := PredictConfig{Ranks: 1, Tensor: config.TensorCUDA, Out: filepath.Join(t.TempDir(), "gpus"), StallWarn: "1m", StallAbort: "1m"}
 	k := racked(1, 20<<10)
 	err := predictOn(p, c.Out, data, k.with, func(*run) {})
-	if fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "predict all the same with --force-memory") || k.made[0].memory {
+	if fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "predict anyway with --force-memory") || k.made[0].memory {
 		t.Errorf("exit %d, %v, memory taken: %t", fault.ExitCode(err), err, k.made[0].memory)
 	}
 	p.Tensor, p.GraphWork = "cpu", config.GraphCUDA

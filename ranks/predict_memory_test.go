@@ -78,7 +78,7 @@ func TestPredictionThatDoesNotFit(t *testing.T) {
 	data := planted(t, generate.Options{Vertices: vertices, Edges: vertices})
 	p := PredictConfig{Ranks: 2, Weights: file, Out: filepath.Join(t.TempDir(), "p"), StallWarn: "1m", StallAbort: "1m"}
 	err := Predict(context.Background(), p, t.TempDir(), data, IO{Out: io.Discard, Err: os.Stderr})
-	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "predict all the same with --force-memory") {
+	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "predict anyway with --force-memory") {
 		t.Errorf("%v", err)
 	}
 }

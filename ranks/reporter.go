@@ -112,7 +112,7 @@ func (p *reporter) header(r *run) error {
 	p.log("dataset name=%s vertices=%d edges=%d features=%d(%s) classes=%d train=%d val=%d test=%d",
 		m.Name, m.Vertices, m.Edges, m.FeatureDim, m.FeatureKind, m.Classes, m.Train, m.Val, m.Test)
 	if m.Synthetic {
-		p.log("dataset synthetic=true: accuracies on a generated graph say nothing about the real one")
+		p.log("dataset synthetic=true: accuracies on a generated graph do not predict those on the real graph")
 	}
 	p.log("world kind=%s ranks=%d graph_ranks=%d servers=%d parts=%d threads=%d kernel=%s mode=%s staleness=%d refresh=%s gather=%s codec=%s",
 		r.kind, r.view.Started(), r.view.Ranks, r.Servers, r.view.Parts, r.rankThreads, r.engine.Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
@@ -133,7 +133,7 @@ func (p *reporter) settings(r *run) {
 		line += fmt.Sprintf(" --%s %s (%s)", s.Flag, s.Value, s.Why)
 	}
 	if line != "" {
-		p.log("chosen for this graph:%s; --defaults fixed leaves them as they were", line)
+		p.log("selected for this graph:%s; disable with --defaults fixed", line)
 	}
 	if c.Recipe != "" {
 		p.log("recipe name=%s %s", c.Recipe, c.RecipeSays())

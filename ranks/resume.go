@@ -22,7 +22,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// resumed is where a run goes on from; the zero value is the beginning.
+// resumed is the state that a run resumes from. The zero value means a new run.
 type resumed struct {
 	resumption
 	weights []float32
@@ -31,7 +31,7 @@ type resumed struct {
 	rows    []byte    // on rank 0: of the history of representations, nil without
 }
 
-// resumption is what rank 0 tells the others of where the run goes on.
+// resumption is the message of rank 0 about the state that the run resumes from.
 type resumption struct {
 	Epoch    int // the last one trained
 	Switched bool
@@ -43,15 +43,15 @@ type resumption struct {
 	Parts    int // that know something alone, 0: none
 }
 
-// sameLaunch tells whether an earlier attempt of this very launch has made or last
-// written the run folder with this marker. The run then goes on there, whatever
-// it was told about folders that it finds: --force has been obeyed.
+// sameLaunch reports whether an earlier attempt of this launch has made or last written the
+// run folder with this marker. The run then resumes there, regardless of the options about
+// existing folders: --force has already been applied.
 func sameLaunch(m *inventory.Marker) bool {
 	launch := os.Getenv(runfolder.LaunchVariable)
 	return m != nil && launch != "" && m.Launch == launch
 }
 
-// ended tells whether the run that is to go on has come to its end, and needs
+// ended reports whether the run that is to continue has come to its end, and needs
 // no rank at all; err is that of one which has diverged. Where dataset or
 // settings are others, admit says so.
 func ended(c *Config, data string) (yes bool, err error) {
@@ -67,8 +67,8 @@ func ended(c *Config, data string) (yes bool, err error) {
 		return false, nil
 	}
 	if s.StoppedBy == stopping.ByDivergence {
-		err = fault.New(fault.Diverged, "resume", c.Out, "this run has diverged in epoch %d", s.Epochs).
-			Then("begin another one with a lower --lr")
+		err = fault.New(fault.Diverged, "resume", c.Out, "this run diverged in epoch %d", s.Epochs).
+			Then("start a new run with a lower --lr")
 	}
 	return true, err
 }
@@ -81,14 +81,14 @@ func identity(c *Config, meta *graph.Meta) map[string]string {
 	return of
 }
 
-// lockWait is how long a run that goes on waits for another one that writes its
-// folder and may be about to end.
+// lockWait is how long a resumed run waits for another process that writes its folder and
+// may be about to end.
 const lockWait = 10 * time.Second
 
 // opening is how rank 0 begins to write the run folder, when everything has
 // been checked.
 type opening struct {
-	inPlace bool   // the run goes on in the folder of its checkpoint
+	inPlace bool   // the run continues in the folder of its checkpoint
 	from    string // the checkpoint; empty: there is none
 	epoch   int    // of the checkpoint
 	metrics []byte // lines of metrics.jsonl up to it
@@ -97,8 +97,8 @@ type opening struct {
 	spent   runfolder.Functions // likewise, on invocations
 }
 
-// admit claims the run folder, reads the checkpoint that the run goes on from,
-// and checks all that rank 0 can check by itself. It changes nothing. On rank 0.
+// admit claims the run folder, reads the checkpoint to resume from, and makes all checks
+// that rank 0 can make alone. It changes nothing. On rank 0.
 func (r *run) admit(out IO) error {
 	c := r.cfg
 	claim := runfolder.Claim{
@@ -125,14 +125,14 @@ func (r *run) admit(out IO) error {
 	return r.vetResumption(folder)
 }
 
-// find reads the checkpoint that the run goes on from, nil for none.
+// find reads the checkpoint to resume from, nil for none.
 func (r *run) find(folder *runfolder.Folder) (*checkpoint.State, error) {
 	c, m := r.cfg, folder.Marker()
 	if m != nil && (c.Resume == "auto" || sameLaunch(m)) {
 		state, problems, err := checkpoint.Latest(filepath.Join(c.Out, checkpoint.Dir))
 		r.passOver(problems)
 		if err == nil && state == nil && len(problems) > 0 {
-			err = fault.New(fault.Data, "resume", c.Out, "none of its %d checkpoints is whole", len(problems)).
+			err = fault.New(fault.Data, "resume", c.Out, "none of its %d checkpoints is readable", len(problems)).
 				Then("start again in another --out, or with --force")
 		}
 		if state != nil || err != nil {
@@ -149,7 +149,7 @@ func (r *run) find(folder *runfolder.Folder) (*checkpoint.State, error) {
 
 func (r *run) passOver(problems []checkpoint.Problem) {
 	for _, p := range problems {
-		r.reporter.warn("the checkpoint %s is passed over: %v", p.Path, p.Err)
+		r.reporter.warn("skipping checkpoint %s: %v", p.Path, p.Err)
 	}
 }
 
@@ -165,9 +165,8 @@ func (r *run) vetBeginning(folder *runfolder.Folder) error {
 	return r.inputsSuit("init", r.cfg.Init, md)
 }
 
-// vetFolder fails where the run folder holds another run that is to stay, or
-// something that is not siafu's. One that was to go on and has saved nothing
-// begins again.
+// vetFolder fails if the run folder contains another run that must be kept, or foreign
+// files. A run that has saved nothing starts again.
 func (r *run) vetFolder(folder *runfolder.Folder) error {
 	c, m := r.cfg, folder.Marker()
 	if m == nil {
@@ -179,9 +178,9 @@ func (r *run) vetFolder(folder *runfolder.Folder) error {
 	return folder.Replaceable()
 }
 
-// vetResumption checks that the run can go on from the state that was read: it
-// is of the same dataset, settings and network, its metrics are there, and
-// nothing foreign is in the way.
+// vetResumption checks that the run can resume from the loaded state: the dataset, the
+// settings and the network are the same, its metrics exist, and no foreign files are in the
+// way.
 func (r *run) vetResumption(folder *runfolder.Folder) error {
 	s := r.state
 	if err := r.inputsSuit("resume", s.Path, s.Metadata); err != nil {
@@ -208,12 +207,12 @@ func (r *run) vetResumption(folder *runfolder.Folder) error {
 	return r.vetFolder(folder)
 }
 
-// read takes up what the epochs before have left in metrics.jsonl.
+// read loads the metrics of earlier epochs from metrics.jsonl.
 func (o *opening) read(v *reporter, m checkpoint.Metrics, path string) error {
 	var err error
 	o.metrics, err = m.Read(path)
 	if fault.KindOf(err) == fault.Missing {
-		v.warn("%v: metrics begin with epoch %d", err, o.epoch+1)
+		v.warn("%v: metrics start with epoch %d", err, o.epoch+1)
 		return nil
 	}
 	if err == nil {
@@ -228,8 +227,7 @@ func sameFolder(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// begin begins to write the run folder. Everything has been checked before. On
-// rank 0; others do nothing.
+// begin starts to write the run folder, after all checks. On rank 0; others do nothing.
 func (r *run) begin() error {
 	v, o := r.reporter, r.opening
 	if v == nil || v.begun {
@@ -272,8 +270,8 @@ func (r *run) begin() error {
 	return nil
 }
 
-// takeUp counts what the run has done before a checkpoint, and fails where its budget
-// does not reach any farther.
+// takeUp adds the totals of the run before the checkpoint, and fails if the budget is used
+// up.
 func (p *reporter) takeUp(o opening) error {
 	for _, e := range o.lines {
 		p.count(e)
@@ -283,8 +281,8 @@ func (p *reporter) takeUp(o opening) error {
 	return p.budget.begin(p.cost())
 }
 
-// takeUp gives everybody the state of the run that goes on, and its weights.
-// Collective over the world.
+// takeUp gives all ranks the state of the resumed run, and its weights. Collective over the
+// world.
 func (r *run) takeUp(weights []float32) error {
 	var blob []byte
 	var err error
@@ -325,12 +323,12 @@ func (r *run) takeUp(weights []float32) error {
 	return err
 }
 
-// takeUpPart gives each part what it alone knew, where the run had the same number of
-// them. Collective over the world.
+// takeUpPart restores the state that only each part has, if the run had the same number of
+// parts. Collective over the world.
 func (r *run) takeUpPart() error {
 	if r.from.Parts != r.view.Parts {
 		if r.from.Parts > 0 {
-			r.reporter.log("refresh: rows of ghosts begin anew, since those of the checkpoint are of %d parts, not of %d", r.from.Parts, r.view.Parts)
+			r.reporter.log("refresh: reset the cached ghost rows: the checkpoint has %d parts, this run has %d", r.from.Parts, r.view.Parts)
 		}
 		return nil
 	}

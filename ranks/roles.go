@@ -57,7 +57,7 @@ func share(workers, k, parts int) int {
 	return max(mine, 1)
 }
 
-// isServer tells whether this member holds weights.
+// isServer reports whether this member holds weights.
 func (r roles) isServer() bool { return r.rank >= r.Graph }
 
 // clients is how many parts talk to the k-th server.

@@ -28,7 +28,7 @@ import (
 //	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state, opening and shards, which tellShards tells the others
 //	by join     meta, net, task and timeline; on graph ranks also shard
 //	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
-//	by takeUp   from, where the run goes on from a checkpoint
+//	by takeUp   from, where the run continues from a checkpoint
 //	by goOn     state and own, in a view that follows another one
 type run struct {
 	roles
@@ -52,7 +52,7 @@ type run struct {
 	gpu       *gpu                        // that this member computes on, or nil
 	codecs    []codec.Codec               // the one that was given, or those to choose from
 	reporter  *reporter                   // rank 0's, else nil
-	state     *checkpoint.State           // that rank 0 has read; nil where the run does not go on, and after takeUp
+	state     *checkpoint.State           // that rank 0 has read; nil where the run does not continue, and after takeUp
 	opening   opening                     // of the run folder, on rank 0
 	meta      *graph.Meta
 	net       model.Spec
@@ -66,7 +66,7 @@ type run struct {
 	engine    *engine.Engine // nil on servers
 	from      resumed
 	course    *course    // of the views that the run lives in, nil where there is one
-	own       engine.Own // that this part goes on with in a view that follows another one
+	own       engine.Own // that this part continues with in a view that follows another one
 	end       func()     // ends the members of this rank; nil without a course
 
 	torn  bool  // it has failed, and others do not know yet
@@ -95,7 +95,7 @@ func (r *run) whole(out IO) (err error) {
 	return r.leaveBridge(r.life(out))
 }
 
-// life is that of a member that is no bridge. Collective over the world.
+// life is that of a member that is not a bridge. Collective over the world.
 func (r *run) life(out IO) error {
 	if err := agree(r.world, r.open(out)); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (r *run) life(out IO) error {
 	return errors.Join(end, r.saveTimeline())
 }
 
-// tears tells whether a member that ends with an error leaves others in the middle of
+// tears reports whether a member that ends with an error leaves others in the middle of
 // something: not where all have the same error, nor where its view has ended.
 func tears(err error) bool {
 	ended := (*world.EndedError)(nil)
@@ -162,7 +162,7 @@ func tears(err error) bool {
 // the process ends, which is soon.
 func (r *run) close() {
 	r.engine.Close()
-	if r.course == nil || r.course.reporter != r.reporter { // else it goes on
+	if r.course == nil || r.course.reporter != r.reporter { // else it continues
 		r.reporter.close()
 	}
 	if r.torn {

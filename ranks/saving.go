@@ -36,8 +36,8 @@ func (r *run) newSaver() *saver {
 // Every implements engine.Saver.
 func (s *saver) Every() checkpoint.Interval { return s.every }
 
-// Pending implements engine.Saver. Whether it is time to save, and whether there is
-// money for another epoch, is for rank 0 to say, whose clock counts.
+// Pending implements engine.Saver. Only rank 0, with its clock, decides whether a
+// checkpoint is due and whether the budget allows another epoch.
 func (s *saver) Pending(epoch int, trained bool) signals.Request {
 	ask := s.watcher.Pending()
 	v := s.run.reporter
@@ -57,8 +57,8 @@ func (s *saver) Served(took time.Duration) {
 	s.watcher.Took(took)
 }
 
-// Save implements engine.Saver. A checkpoint that cannot be written does not end a run
-// that goes on, but one that stops: run.stop says so.
+// Save implements engine.Saver. If the run continues, a failure to write the checkpoint is
+// only a warning. If the run stops, the failure ends it: see run.stop.
 func (s *saver) Save(snap engine.Snapshot, stop bool) {
 	written, err := s.write(snap)
 	if err == nil {
@@ -70,7 +70,7 @@ func (s *saver) Save(snap engine.Snapshot, stop bool) {
 	case stop:
 		s.run.stop = err
 	case err != nil:
-		s.run.reporter.warn("the checkpoint of epoch %d is not written, and training goes on: %v", snap.Epoch, err)
+		s.run.reporter.warn("failed to write the checkpoint of epoch %d; continuing without it: %v", snap.Epoch, err)
 	}
 }
 
@@ -92,8 +92,8 @@ func (s *saver) stopped(epoch int, path string) error {
 	} else if v.budget.over {
 		why, more = v.budget.why(v.cost()), " and a larger --budget"
 	}
-	return fault.New(fault.Stopped, "train", path, "stopped after epoch %d (%s), which this checkpoint holds", epoch, why).
-		Then("go on with --out %s --resume auto%s", v.folder.Dir(), more)
+	return fault.New(fault.Stopped, "train", path, "stopped after epoch %d (%s); this checkpoint has that epoch", epoch, why).
+		Then("continue with --out %s --resume auto%s", v.folder.Dir(), more)
 }
 
 func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
@@ -113,7 +113,7 @@ func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 	return written, err
 }
 
-// stateOf is what the run goes on from behind an epoch. Its arrays are the snapshot's.
+// stateOf is what the run continues from after an epoch. Its arrays are the snapshot's.
 func (r *run) stateOf(snap engine.Snapshot) checkpoint.State {
 	state := checkpoint.State{
 		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),

@@ -13,8 +13,8 @@ import (
 // it was trained on, absent where that is plain.
 const schemaKey = "data"
 
-// Schema is that of the dataset on which the model of a run folder was trained. Faults
-// have kind Missing where there is none, Data or IO.
+// Schema reads the schema of the dataset on which the model of a run folder was trained.
+// Faults have kind Missing if there is none, Data or IO.
 func Schema(runDir string) (*graph.Schema, error) {
 	path := modelFile(runDir)
 	_, md, err := safetensors.Read(path)
@@ -33,7 +33,7 @@ func decodeSchema(op, path string, md map[string]string) (*graph.Schema, error) 
 	s := &graph.Schema{Dataset: md["dataset"]}
 	if text, ok := md[schemaKey]; ok {
 		if err := json.Unmarshal([]byte(text), s); err != nil {
-			return nil, fault.New(fault.Data, op, path, "its metadata %q is no schema: %v", schemaKey, err).
+			return nil, fault.New(fault.Data, op, path, "its metadata %q is not a valid schema: %v", schemaKey, err).
 				Then("use the model.safetensors of a run folder")
 		}
 	}
@@ -48,7 +48,7 @@ func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema,
 	}
 	s.Classes = m.Dims[len(m.Dims)-1]
 	if s.ClassNames != nil && len(s.ClassNames) != s.Classes {
-		return nil, fault.New(fault.Data, "predict", path, "its metadata names %d classes of %d", len(s.ClassNames), s.Classes).
+		return nil, fault.New(fault.Data, "predict", path, "its metadata names %d of %d classes", len(s.ClassNames), s.Classes).
 			Then("use the model.safetensors of a run folder")
 	}
 	return s, nil
@@ -58,9 +58,9 @@ func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema,
 // those that it was trained on, or other classes.
 func suits(data string, meta *graph.Meta, m *loadedModel, s *graph.Schema) error {
 	if m.Dims[0] != meta.FeatureDim {
-		return fault.New(fault.Data, "predict", data, "it has %d features and %d classes, the model was trained on %d and %d",
+		return fault.New(fault.Data, "predict", data, "it has %d features and %d classes, but the model was trained on %d features and %d classes",
 			meta.FeatureDim, meta.Classes, m.Dims[0], s.Classes).
-			Then("predict on the dataset %q or one like it, a table of which is imported with --like and the run folder", s.Dataset)
+			Then("predict on the dataset %q or a similar one; import a table with --like RUN", s.Dataset)
 	}
 	return s.Fits("predict", data, meta, edgeUse(m.spec()))
 }

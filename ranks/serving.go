@@ -104,7 +104,7 @@ func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) err
 	return params.SendState(r.world, u.State())
 }
 
-// asynchronous tells whether the run begins, or goes on, in bounded asynchrony.
+// asynchronous reports whether the run begins, or continues, in bounded asynchrony.
 func (r *run) asynchronous() bool { return r.cfg.Asynchronous() && !r.from.Switched }
 
 // patient are the limits of a server. It hears late of what holds up a graph

@@ -174,9 +174,9 @@ func TestClassWeightsByName(t *testing.T) {
 	}
 	for weights, want := range map[string]string{
 		"frod=10":         `"random" has no class "frod"; the classes are "legit", "fraud", "a, b=c", "new"`,
-		"fraud=1,fraud=2": `class "fraud" comes twice`,
+		"fraud=1,fraud=2": `class "fraud" is given twice`,
 		"fraud=10,3":      `"3" has no name`,
-		"fraud=-1":        `"-1" is no weight`,
+		"fraud=-1":        `"-1" is not a valid weight`,
 		`"fraud=1`:        "--class-weights",
 		"0=1":             `has no class "0"`,
 	} {

@@ -14,12 +14,12 @@ import (
 	"siafu/ranks/world"
 )
 
-// Config is everything that a run can be told.
+// Config has all options of a run.
 type Config = config.Config
 
-// Train trains a network on the dataset folder data as c says and leaves a run
-// folder. Under a launcher every rank calls it; else it starts an in-process
-// world. It returns the first failure of any rank.
+// Train trains a network on the dataset folder data with the options c, and writes a run
+// folder. Under a launcher every rank calls it; otherwise it starts an in-process world. It
+// returns the first failure of any rank.
 func Train(_ context.Context, c Config, data string, out IO) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -42,7 +42,7 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 			return once(l, err)
 		}
 		if !launched || l.Rank == 0 {
-			fmt.Fprintf(out.Out, "the run in %s has ended already\n", c.Out)
+			fmt.Fprintf(out.Out, "the run in %s has already ended\n", c.Out)
 		}
 		return nil
 	}

@@ -34,7 +34,7 @@ func (r *run) trainFrom(epoch int, source params.Source, h *stopping.History) er
 	return nil
 }
 
-// trainAsync trains in bounded asynchrony, and may go on in step. Collective over
+// trainAsync trains in bounded asynchrony, and may continue synchronously. Collective over
 // the world.
 func (r *run) trainAsync(weights []float32) error {
 	h := r.history()
@@ -56,7 +56,7 @@ func (r *run) trainAsync(weights []float32) error {
 	return nil
 }
 
-// trainAfter goes on synchronously. Without servers every rank takes over the
+// trainAfter continues synchronously. Without servers every rank takes over the
 // optimiser's state, which rank 0 has had. Collective over the graph ranks.
 func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *stopping.History) error {
 	r.reporter.log("switch_to_sync after_epoch=%d", epoch)
@@ -130,7 +130,7 @@ func (r *run) adder(own *params.Replicated) params.Adder {
 }
 
 // newUpdater makes an updater that computes with ops, with the state of a run that
-// goes on, if this one does.
+// continues, if this one does.
 func (r *run) newUpdater(ops kernels.Ops) (*params.Updater, error) {
 	var state [][]float32
 	if r.from.Epoch > 0 {

@@ -18,12 +18,12 @@ import (
 )
 
 // course is what a rank does in a run whose view may be replaced: it implements
-// parts.Course. Each member lives as in a run that goes on from a checkpoint, with
-// the checkpoint in memory: behind each epoch rank 0 keeps the state of the run, and
+// parts.Course. Each member lives as in a run that continues from a checkpoint, with
+// the checkpoint in memory: after each epoch rank 0 keeps the state of the run, and
 // a part what it alone knows. A run lives in the views of its course, one after
 // another, and leaves them
 //
-//   - behind an epoch, where a rank wanted another view and all parts have agreed
+//   - after an epoch, where a rank wanted another view and all parts have agreed
 //     (engine.Views), or
 //   - anywhere, where the members of a rank were ended (parts.End).
 //
@@ -53,7 +53,7 @@ type course struct {
 	kept   map[int][]memory // of the parts here, by member: those of the last two epochs, the newer one last
 }
 
-// memory is what a part goes on from behind an epoch. Two parts of a view differ by
+// memory is what a part continues from after an epoch. Two parts of a view differ by
 // one epoch at the most, since none ends an epoch before all have begun to: they have
 // at least one epoch in common.
 type memory struct {
@@ -113,7 +113,7 @@ func (c *course) Ended(world.View) *world.View {
 func (c *course) Pack(part int) []byte {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(c.kept[part]); err != nil {
-		panic("ranks: a part's memory cannot be written: " + err.Error())
+		panic("ranks: cannot encode a part's state: " + err.Error())
 	}
 	delete(c.kept, part)
 	return b.Bytes()
@@ -138,7 +138,7 @@ func (c *course) keep(part int, m memory) {
 	c.kept[part] = list[max(len(list)-2, 0):]
 }
 
-// recall is the memory of a part behind an epoch, or its newest where epoch is beyond
+// recall is the memory of a part after an epoch, or its newest where epoch is beyond
 // that; nil where it has none.
 func (c *course) recall(part, epoch int) *memory {
 	c.mu.Lock()
@@ -161,7 +161,7 @@ func (c *course) begin(r *run) error {
 		func() { c.want(r.elsewhere()) },
 	)
 	if r.rank == 0 && r.view.Rank(0) != 0 {
-		return fault.New(fault.Runtime, "view", "", "view %d has part 0 on rank %d, and the run folder is rank 0's", r.view.Number, r.view.Rank(0))
+		return fault.New(fault.Runtime, "view", "", "view %d has part 0 on rank %d, but rank 0 must carry it, because rank 0 writes the run folder", r.view.Number, r.view.Rank(0))
 	}
 	flag := ""
 	switch {
@@ -172,10 +172,10 @@ func (c *course) begin(r *run) error {
 	default:
 		return nil
 	}
-	return fault.New(fault.Usage, "train", "", "%s in a run whose view is to be replaced", flag).Then("leave it out")
+	return fault.New(fault.Usage, "train", "", "%s in a run that changes its view", flag).Then("leave it out")
 }
 
-// reopens takes up on rank 0 what a view before has opened, and tells whether any has.
+// reopens takes up on rank 0 what a view before has opened, and reports whether any has.
 func (c *course) reopens(r *run) bool {
 	if c == nil || c.reporter == nil {
 		return false
@@ -209,7 +209,7 @@ func (r *run) elsewhere() world.View {
 	return r.view.Move(r.rank, (r.view.Rank(r.rank)+1)%r.view.Ranks)
 }
 
-// goOn finds what the members go on from in a view that has followed another one: the
+// goOn finds what the members continue from in a view that has followed another one: the
 // newest epoch that all parts have kept, or what the run began from. Collective over
 // the world.
 func (r *run) goOn() error {
@@ -233,7 +233,7 @@ func (r *run) goOn() error {
 	return err
 }
 
-// recall takes up what this part goes on from behind an epoch. Before the first that
+// recall takes up what this part continues from after an epoch. Before the first that
 // is kept, and on servers, it is nothing.
 func (r *run) recall(epoch int) error {
 	if epoch < 0 || r.isServer() {
@@ -241,7 +241,7 @@ func (r *run) recall(epoch int) error {
 	}
 	m := r.course.recall(r.rank, epoch)
 	if m == nil || m.Epoch != epoch {
-		return fault.New(fault.Runtime, "train", "", "view %d cannot go on: nothing is kept of epoch %d", r.view.Number, epoch)
+		return fault.New(fault.Runtime, "train", "", "view %d cannot continue: no state is stored for epoch %d", r.view.Number, epoch)
 	}
 	r.own = m.Own
 	if m.state != nil {
@@ -277,7 +277,7 @@ func (r *run) Keep(s engine.Snapshot, own engine.Own) {
 // Replaced implements engine.Views.
 func (r *run) Replaced() { r.course.over() }
 
-// leaves tells whether the view ends here, and the run does not. Collective over the
+// leaves reports whether the view ends here, and the run does not. Collective over the
 // world.
 func (r *run) leaves() (bool, error) {
 	if r.course == nil {

@@ -305,7 +305,7 @@ func TestNoOtherView(t *testing.T) {
 		defer course.close()
 		return parts.Through(rank, world.Flat(2), course)
 	})
-	if err == nil || !strings.Contains(err.Error(), "view 1 has part 0 on rank 1, and the run folder is rank 0's") {
+	if err == nil || !strings.Contains(err.Error(), "view 1 has part 0 on rank 1, but rank 0 must carry it") {
 		t.Errorf("part 0 moves: %v", err)
 	}
 }

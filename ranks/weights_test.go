@@ -119,7 +119,7 @@ func TestWeightsRefused(t *testing.T) {
 	var warning strings.Builder
 	c := quick(t)
 	c.Model, c.Epochs = "gat", 1
-	if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: &warning}); err != nil || strings.Count(warning.String(), "gat takes no notice") != 1 {
+	if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: &warning}); err != nil || strings.Count(warning.String(), "gat ignores them") != 1 {
 		t.Errorf("%v, warned %q", err, warning.String())
 	}
 }
@@ -132,7 +132,7 @@ func TestFeaturesOfEdgesAreNeeded(t *testing.T) {
 	train(t, c, weightedGraph(t, true))
 	p := PredictConfig{StallWarn: "1m", StallAbort: "1m", Out: t.TempDir() + "/p"}
 	err := Predict(context.Background(), p, c.Out, write(t, smallGraph(true, false, 3)), IO{Out: io.Discard, Err: io.Discard})
-	if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "edges with weights") {
+	if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "edge weights") {
 		t.Errorf("an answer all the same: %v", err)
 	}
 }

@@ -26,14 +26,14 @@ import (
 const (
 	blockMagic   = 0x51AF
 	blockVersion = 3
-	// BlockHeader is what a block takes beside its payload.
+	// BlockHeader is the length of a block without its payload, in bytes.
 	BlockHeader = 32
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// EncodeBlock appends the block of src, which are the rows from first on of a
-// message. lost, unless it is nil, is what has been lost of them so far.
+// EncodeBlock appends the block of src, the rows of a message from row first on. lost,
+// unless it is nil, has the accumulated errors of these rows.
 func EncodeBlock(dst []byte, c Codec, src Rows, first int, k Key, lost Feedback) []byte {
 	if lost == nil {
 		return EncodeFed(dst, c, src, first, k, Rows{})
@@ -41,8 +41,8 @@ func EncodeBlock(dst []byte, c Codec, src Rows, first int, k Key, lost Feedback)
 	return EncodeFed(dst, c, src, first, k, Rows{X: lost[:src.Len*src.Cols], Cols: src.Cols, Len: src.Len})
 }
 
-// EncodeFed is EncodeBlock where what has been lost of row i of src is row i of
-// lost; no columns are none.
+// EncodeFed is EncodeBlock with the accumulated errors of row i of src in row i of lost.
+// lost without columns means none.
 func EncodeFed(dst []byte, c Codec, src Rows, first int, k Key, lost Rows) []byte {
 	at := len(dst)
 	size, _ := c.Size(src.Len, src.Cols)
@@ -56,8 +56,8 @@ func EncodeFed(dst []byte, c Codec, src Rows, first int, k Key, lost Rows) []byt
 	return dst
 }
 
-// Seal fills in the header of a block, whose payload c has made of rows x cols numbers:
-// the rows from first on of a message.
+// Seal writes the header of a block whose payload c has encoded from rows x cols numbers,
+// the rows of a message from row first on.
 func Seal(block []byte, c Codec, rows, cols, first int) {
 	h, id := block[:BlockHeader], c.ID()
 	binary.LittleEndian.PutUint16(h, blockMagic)
@@ -74,41 +74,42 @@ func checksum(block []byte) uint32 {
 	return crc32.Update(crc32.Checksum(block[:20], castagnoli), castagnoli, block[24:])
 }
 
-// Block is one whose header has been checked.
+// Block is a block with a verified header.
 type Block struct {
 	First, Rows, Cols int
 	payload           []byte
 }
 
-// Open checks b, which c must have made: its header and its checksum.
+// Open verifies the header and the checksum of b, which c must have encoded.
 func Open(b []byte, c Codec) (Block, error) {
 	if len(b) < BlockHeader {
-		return Block{}, fmt.Errorf("%d bytes are shorter than a header", len(b))
+		return Block{}, fmt.Errorf("%d bytes, shorter than a header", len(b))
 	}
 	h, payload, id := b[:BlockHeader], b[BlockHeader:], c.ID()
 	if m := binary.LittleEndian.Uint16(h); m != blockMagic || h[2] != blockVersion {
-		return Block{}, fmt.Errorf("magic %04x and version %d instead of %04x and %d", m, h[2], blockMagic, blockVersion)
+		return Block{}, fmt.Errorf("magic %04x and version %d, want %04x and %d", m, h[2], blockMagic, blockVersion)
 	}
 	if got := (ID{h[3], h[4], h[5]}); got != id {
-		return Block{}, fmt.Errorf("codec %v instead of %v (%s)", got, id, c.Name())
+		return Block{}, fmt.Errorf("codec %v, want %v (%s)", got, id, c.Name())
 	}
 	if h[6]|h[7] != 0 {
-		return Block{}, errors.New("a header that is not zero where it must be")
+		return Block{}, errors.New("reserved bytes of the header are not zero")
 	}
 	if n := binary.LittleEndian.Uint64(h[24:]); n != uint64(len(payload)) {
-		return Block{}, fmt.Errorf("%d bytes of payload instead of %d", len(payload), n)
+		return Block{}, fmt.Errorf("%d bytes of payload, want %d", len(payload), n)
 	}
 	if got, want := checksum(b), binary.LittleEndian.Uint32(h[20:]); got != want {
-		return Block{}, fmt.Errorf("checksum %08x instead of %08x", got, want)
+		return Block{}, fmt.Errorf("checksum %08x, want %08x", got, want)
 	}
 	number := func(at int) int { return int(binary.LittleEndian.Uint32(h[at:])) }
 	return Block{First: number(16), Rows: number(8), Cols: number(12), payload: payload}, nil
 }
 
-// Decode is c.Decode of the block, which must hold just the rows of dst.
+// Decode decodes the block into dst, which must have the block's number of rows and
+// columns.
 func (b Block) Decode(c Codec, dst Rows, add bool) error {
 	if b.Rows != dst.Len || b.Cols != dst.Cols {
-		return fmt.Errorf("%d rows of %d floats instead of %d of %d", b.Rows, b.Cols, dst.Len, dst.Cols)
+		return fmt.Errorf("%d rows of %d floats, want %d rows of %d", b.Rows, b.Cols, dst.Len, dst.Cols)
 	}
 	return c.Decode(dst, b.payload, add)
 }

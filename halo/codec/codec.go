@@ -9,23 +9,23 @@ import (
 	"siafu/kernels"
 )
 
-// Key says which exchange a block belongs to. A codec that rounds at random
-// draws from it and from the rows' ids, so that a run is reproducible.
+// Key identifies the exchange of a block. A codec with random rounding derives its random
+// numbers from the key and the rows' ids, so that a run is reproducible.
 type Key struct {
 	Seed     uint64
 	Epoch    int
 	Layer    int
 	Backward bool
 	From     int // the rank that encodes, by which sums are drawn apart
-	// Apart tells that the rows are none of a training series, such as those of
-	// an evaluation: error feedback leaves them alone.
+	// Apart marks rows outside the training series, such as those of an evaluation. Error
+	// feedback ignores them.
 	Apart bool
 }
 
 // Rows are the rows of a block where they lie: row i is row Index[i] of X
 // [? x Cols], or row i where Index is nil; behind the last row of X, the rows of
 // More are counted on. IDs [Len] are their dataset ids, which codecs draw random
-// numbers by; nil: their numbers. Sums [Len] tells which rows are sums, whose ids
+// numbers by; nil: their numbers. Sums [Len] reports which rows are sums, whose ids
 // are those of the vertices that they are for; nil: none.
 type Rows struct {
 	X, More    []float32
@@ -34,7 +34,7 @@ type Rows struct {
 	Sums       []bool
 }
 
-// Row is row i.
+// Row returns row i.
 func (r *Rows) Row(i int) []float32 {
 	if r.Index != nil {
 		i = int(r.Index[i])
@@ -69,7 +69,7 @@ func (d *draws) of(r *Rows, i int) *kernels.Rounding {
 	return &d.rows
 }
 
-// Part is the rows from..to-1.
+// Part returns the rows from..to-1.
 func (r Rows) Part(from, to int) Rows {
 	if r.Index != nil {
 		r.Index = r.Index[from:to]
@@ -86,23 +86,23 @@ func (r Rows) Part(from, to int) Rows {
 	return r
 }
 
-// ID is what a block says of its codec.
+// ID identifies the codec of a block.
 type ID struct{ Codec, Param, Pack byte }
 
-// Codec turns rows into payloads and back.
+// Codec encodes rows as payloads and decodes them.
 type Codec interface {
-	// Name is what ByName takes.
+	// Name returns the form that ByName accepts.
 	Name() string
 	ID() ID
-	// Lossless tells whether Decode gives back the very bits.
+	// Lossless reports whether Decode restores the same bits.
 	Lossless() bool
-	// Size is the length of the payload of rows x cols finite numbers: exactly
-	// where fixed, else at most.
+	// Size returns the length of the payload of rows x cols finite numbers: exact if fixed,
+	// otherwise an upper bound.
 	Size(rows, cols int) (bytes int, fixed bool)
 	// Encode appends the payload of src to dst.
 	Encode(dst []byte, src Rows, k Key) []byte
-	// Decode sets the rows of dst or, with add, adds to them; rows must be
-	// distinct then. After an error any of them may have been written.
+	// Decode sets the rows of dst or, with add, adds to them; rows must then be distinct.
+	// After an error any of them may have been written.
 	Decode(dst Rows, payload []byte, add bool) error
 }
 
@@ -129,5 +129,5 @@ func takeRaw(row []float32, raw []byte, add bool) []byte {
 
 // wrongLength is the error of a payload that cannot hold the rows.
 func wrongLength(got, rows, cols int) error {
-	return fmt.Errorf("%d bytes for %d rows of %d floats", got, rows, cols)
+	return fmt.Errorf("%d bytes do not fit %d rows of %d floats", got, rows, cols)
 }

@@ -4,15 +4,15 @@ import (
 	"siafu/kernels"
 )
 
-// Coded is a codec whose payloads a kernels.Wire encodes and decodes as well, but for
-// rows that are sent raw, which stand behind what kernels write.
+// Coded is a codec that a kernels.Wire can also encode and decode, except for rows that are
+// sent raw, which follow the output of the kernels.
 type Coded interface {
 	Codec
-	// Bits is what a Wire calls it by.
+	// Bits is the identifier of the codec in a Wire.
 	Bits() int
-	// Slack is how many zeros a payload has behind what kernels write.
+	// Slack is the number of zero bytes after the output of the kernels.
 	Slack() int
-	// Raw tells whether row i of rows x cols is sent raw.
+	// Raw reports whether row i of rows x cols is sent raw.
 	Raw(payload []byte, i, rows, cols int) bool
 }
 
@@ -32,8 +32,8 @@ func (u *uniform) Raw(payload []byte, i, rows, cols int) bool {
 	return grids.at(i/kernels.GridRows(cols)).Step == rawStep
 }
 
-// Coded is the payload of a block, of which the first size bytes are what kernels
-// decode, and the rows that are sent raw, of which put gets each and its number.
+// Coded returns the payload of a block, whose first size bytes the kernels decode. It
+// passes each row that is sent raw to put, with its number.
 func (b Block) Coded(c Coded, put func(i int, row []byte)) (payload []byte, err error) {
 	size, _ := c.Size(b.Rows, b.Cols)
 	if len(b.payload) < size {
@@ -56,7 +56,7 @@ func (b Block) Coded(c Coded, put func(i int, row []byte)) (payload []byte, err 
 	return payload, nil
 }
 
-// Draws are what a codec rounds rows by, and sums.
+// Draws returns the random numbers for rounding rows and sums.
 func Draws(k Key) (rows, sums kernels.Rounding) {
 	d := newDraws(k)
 	return d.rows, d.sums

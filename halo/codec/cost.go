@@ -2,23 +2,22 @@ package codec
 
 import "time"
 
-// Cost is what a codec costs on rows of one kind. That of rows which travel as
-// they are is Cost{Size: 1}.
+// Cost is the cost of a codec on rows of one kind. Rows without a codec have Cost{Size: 1}.
 type Cost struct {
 	Encode float64 // seconds for a byte of rows as float32, with all of a rank's threads at work
 	Decode float64 // the same
 	Size   float64 // bytes that travel for such a byte
 }
 
-// Work is the seconds that a rank takes to encode the bytes of rows that it sends
-// in an exchange, and to decode those that come. Bytes are counted as float32.
+// Work returns the seconds that a rank needs to encode the sent rows and to decode the
+// received rows of an exchange. Bytes count rows as float32.
 func (c Cost) Work(out, in float64) float64 { return c.Encode*out + c.Decode*in }
 
-// Exposed is the part of the seconds that rows are under way which other work,
-// of so many seconds, does not hide.
+// Exposed returns the part of the transfer time in seconds that the given seconds of other
+// work do not hide.
 func Exposed(travel, work float64) float64 { return max(travel-work, 0) }
 
-// Workers run bodies side by side; kernels.Team is one.
+// Workers runs bodies in parallel; kernels.Team is one.
 type Workers interface {
 	Workers() int
 	Run(n, grain int, body func(lo, hi int))
@@ -31,8 +30,8 @@ const (
 	timing  = time.Millisecond
 )
 
-// Measure times c on rows, of which every worker encodes and decodes a block of
-// its own at the same time. add decodes as gradients are, which are added.
+// Measure times c on rows. Every worker encodes and decodes its own block at the same time.
+// With add it decodes as for gradients, which are added.
 func Measure(team Workers, c Codec, rows Rows, add bool) Cost {
 	raw := float64(4 * rows.Len * rows.Cols)
 	if raw == 0 || c.ID() == (ID{}) {

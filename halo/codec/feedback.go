@@ -2,21 +2,21 @@ package codec
 
 import "siafu/kernels"
 
-// Corrected asks whoever sends with it to keep a Feedback.
+// Corrected is a codec whose sender must use a Feedback.
 type Corrected struct{ Codec }
 
-// Name is what ByName takes.
+// Name returns the form that ByName accepts.
 func (c Corrected) Name() string { return c.Codec.Name() + "+ef" }
 
-// Feedback is what a codec has lost so far of the rows of one sender, received
-// less meant: error feedback (Karimireddy et al., "Error feedback fixes SignSGD
-// and other gradient compression schemes", ICML'19, algorithm 2). Each encode
-// sends the rows less what was lost, and keeps what is lost of that. The sum of
-// what is received follows the sum of what was meant within one error then, also
-// with codecs that round to the nearest.
+// Feedback has the accumulated errors of a codec for the rows of one sender, received minus
+// intended (error feedback: Karimireddy et al., "Error feedback fixes SignSGD and other
+// gradient compression schemes", ICML'19, algorithm 2). Each encode sends the rows minus
+// the accumulated errors, and stores the new error. Therefore the sum of received rows
+// stays within one error of the sum of intended rows, also with codecs that round to
+// nearest.
 //
-// It belongs to a fixed list of rows in one layer and one direction, and takes
-// as much memory as they do: [rows x cols], zero at first.
+// It belongs to a fixed list of rows in one layer and one direction, and has their shape
+// [rows x cols]. It is zero at first.
 type Feedback []float32
 
 // feedBack appends the payload of src to dst, less what has been lost of it, and

@@ -21,12 +21,12 @@ const (
 	idZeros
 )
 
-// Names says what ByName takes.
+// Names lists the names that ByName accepts.
 const Names = "none, s2, zstd, zeros, bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], " +
-	"those behind zstd also with +s2 or +zstd and the last five with +ef behind"
+	"those after zstd also with the suffix +s2 or +zstd, and the last five with the suffix +ef"
 
-// ByName is the codec of a name: NAME[:PARAMETER][+s2|+zstd][+ef]. Corrected
-// is one with +ef. Its faults have kind Usage.
+// ByName returns the codec with a name of the form NAME[:PARAMETER][+s2|+zstd][+ef]. With
+// +ef it returns a Corrected. Its faults have kind Usage.
 func ByName(name string) (Codec, error) {
 	rest, corrected := strings.CutSuffix(name, "+ef")
 	rest, pack, isPacked := strings.Cut(rest, "+")
@@ -35,7 +35,7 @@ func ByName(name string) (Codec, error) {
 		c, ok = byPack(c, pack)
 	}
 	if !ok || corrected && c.Lossless() {
-		return nil, fault.New(fault.Usage, "codec", "", "no codec is called %q", name).Then("use one of %s", Names)
+		return nil, fault.New(fault.Usage, "codec", "", "unknown codec %q", name).Then("use one of %s", Names)
 	}
 	if corrected {
 		return Corrected{c}, nil
@@ -43,13 +43,13 @@ func ByName(name string) (Codec, error) {
 	return c, nil
 }
 
-// Kinds are names of one codec of each kind, as ByName takes them.
+// Kinds returns one name for each kind of codec, in the form that ByName accepts.
 func Kinds() []string {
 	return []string{"none", "s2", "zstd", "zeros", "bf16", "int8", "int4", "adaptive", "polyline"}
 }
 
-// Exact is c if it is lossless, else none: for rows that are sent once and kept,
-// whose errors would never average out.
+// Exact returns c if it is lossless, otherwise none. Use it for rows that are sent once and
+// cached, whose errors would never average out.
 func Exact(c Codec) Codec {
 	if c.Lossless() {
 		return c

@@ -120,7 +120,7 @@ func (c *packed) unpack(dst Rows, body []byte, add bool) error {
 	}
 	if c.bytes > 1 {
 		if len(plain)%c.bytes != 0 {
-			return fmt.Errorf("%d unpacked bytes are no numbers of %d", len(plain), c.bytes)
+			return fmt.Errorf("%d unpacked bytes are not a multiple of %d bytes", len(plain), c.bytes)
 		}
 		whole := c.room(len(plain))
 		defer c.scratch.Put(whole)
@@ -184,7 +184,7 @@ func (s2Pack) unpack(dst, src []byte) ([]byte, error) {
 		return nil, err
 	}
 	if n > cap(dst) {
-		return nil, fmt.Errorf("%d packed bytes where %d are the most", n, cap(dst))
+		return nil, fmt.Errorf("%d packed bytes, more than the maximum of %d", n, cap(dst))
 	}
 	return s2.Decode(dst[:n], src)
 }

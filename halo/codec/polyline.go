@@ -13,7 +13,7 @@ import (
 // embeddings by it (section V-D): numbers are rounded to some decimals, each
 // is the difference to the one before it in its row, the sign moves to the
 // lowest bit, and groups of five bits follow, the lowest first, each with a
-// sixth bit that tells whether more come.
+// sixth bit that reports whether more come.
 //
 // The groups are packed, four in three bytes; the algorithm's ASCII, which adds
 // 63 to each and spends a byte on it, would be a third longer. An element is
@@ -198,13 +198,13 @@ func (r *groupReader) word() uint64 {
 	return binary.LittleEndian.Uint64(last[:])
 }
 
-// end tells whether all of b was taken and nothing beyond it.
+// end reports whether all of b was taken and nothing beyond it.
 func (r *groupReader) end() error {
 	switch {
 	case r.bad || r.bits > 8*len(r.b):
-		return errors.New("numbers go on behind the end")
+		return errors.New("truncated: the last number is incomplete")
 	case r.bits+8 <= 8*len(r.b) || r.word()>>(r.bits%8) != 0:
-		return errors.New("bytes behind the last number")
+		return errors.New("unexpected bytes after the last number")
 	}
 	return nil
 }

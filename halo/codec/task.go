@@ -5,16 +5,16 @@ import (
 	"siafu/kernels/task"
 )
 
-// OfTasks is the codec of a name (ByName) as tensor tasks use it, which carry rows
-// from one process to another once: error feedback, which has to know what it lost
-// before, is refused. It is a task.Codecs. Its faults have kind Usage.
+// OfTasks returns the codec with a name (ByName) for tensor tasks, which send rows between
+// processes once. It refuses error feedback, which needs state from earlier messages. It
+// implements task.Codecs. Its faults have kind Usage.
 func OfTasks(name string) (task.Codec, error) {
 	c, err := ByName(name)
 	if err != nil {
 		return nil, err
 	}
 	if _, keeps := c.(Corrected); keeps {
-		return nil, fault.New(fault.Usage, "codec", "", "%q keeps what was lost, and whoever does a task keeps nothing", name).
+		return nil, fault.New(fault.Usage, "codec", "", "%q needs error feedback, but a tensor task keeps no state", name).
 			Then("leave +ef out")
 	}
 	return ofTask{c}, nil
@@ -29,7 +29,7 @@ func (c ofTask) Most(rows, cols int) int {
 	return max(n, maxPayload(rows, cols))
 }
 
-// Encode implements task.Codec. Each value has draws of its own.
+// Encode implements task.Codec. Each value has its own random numbers.
 func (c ofTask) Encode(dst []byte, x []float32, cols int, ids []uint32, k task.Key) []byte {
 	v := k.Value
 	layer := taskLayers + v.Layer<<valueBits | int(v.Value)

@@ -30,15 +30,15 @@ type Comm interface {
 	// Recv waits for the next message from src (or any: -1) with tag (or any).
 	// Messages from one rank with one tag arrive in the order of sending.
 	Recv(src, tag int) (Message, error)
-	// TryRecv is Recv that does not wait; ok tells whether there was one.
+	// TryRecv is Recv that does not wait; ok reports whether there was one.
 	TryRecv(src, tag int) (m Message, ok bool, err error)
 }
 
 // Aware is a Comm whose Ialltoallv may take memory of a device.
 type Aware interface {
 	Comm
-	// DeviceMemory tells whether it takes so many bytes of the device that this
-	// process computes on, where they lie.
+	// DeviceMemory reports whether the communicator sends and receives the given number of
+	// bytes directly in the memory of this process's device.
 	DeviceMemory(bytes int) bool
 }
 

@@ -1,4 +1,3 @@
-// Package comm says what a halo exchange needs of a communicator. Package halo
-// calls it and package world supplies it, so that neither transport nor exchange
-// needs to know the other.
+// Package comm declares the communicator interface of a halo exchange. Package halo uses it
+// and package world implements it, so that transport and exchange are independent.
 package comm

@@ -8,8 +8,8 @@ import (
 	"siafu/graph/mapped"
 )
 
-// Swap sends rank q messages[q] and returns what has come from each, most(q) numbers at
-// most: ranks ask each other what nobody could know the length of. Collective.
+// Swap sends messages[q] to rank q and returns the messages from all ranks, at most most(q)
+// numbers from rank q. Ranks need not know the lengths in advance. Collective.
 func Swap(c Comm, messages [][]uint32, most func(q int) uint64) ([][]uint32, error) {
 	var lengths []byte
 	counts := make([]int, len(messages))
@@ -24,7 +24,7 @@ func Swap(c Comm, messages [][]uint32, most func(q int) uint64) ([][]uint32, err
 	for q := range come {
 		n := binary.LittleEndian.Uint64(theirs[8*q:])
 		if n > most(q) {
-			return nil, fault.New(fault.Runtime, "exchange", "", "rank %d announces %d numbers to rank %d, which expects %d at most", q, n, c.Rank(), most(q))
+			return nil, fault.New(fault.Runtime, "exchange", "", "rank %d announces %d numbers to rank %d, which expects at most %d", q, n, c.Rank(), most(q))
 		}
 		come[q], total = 4*int(n), total+int(n)
 	}

@@ -1,7 +1,7 @@
 package cover
 
-// Block is the edges from some sources to some destinations: those of source u
-// end at Cols[Offsets[u]:Offsets[u+1]], each below Dests.
+// Block has the edges from some sources to some destinations: the edges of source u go to
+// Cols[Offsets[u]:Offsets[u+1]], each below Dests.
 type Block struct {
 	Dests   int
 	Offsets []int64 // [sources+1], from anywhere on

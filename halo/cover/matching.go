@@ -1,6 +1,6 @@
 package cover
 
-// none is no vertex.
+// none means no vertex.
 const none = -1
 
 // matcher makes a matching, a set of edges that share no end, and lengthens it
@@ -39,7 +39,7 @@ func (m *matcher) matched() (n int) {
 }
 
 // layer finds the levels of sources, up to the first from which a free
-// destination can be reached, and tells whether there is one.
+// destination can be reached, and reports whether there is one.
 func (m *matcher) layer() bool {
 	m.queue, m.last, m.free = m.queue[:0], 0, false
 	for u, d := range m.source {

@@ -6,12 +6,12 @@ import (
 	"siafu/kernels"
 )
 
-// Batch is the ghosts of mini-batches of own vertices (GNNAutoScale, Fey et al.,
-// ICML'21, section 3): rows that a batch makes are pushed as soon as its layer has
-// emitted them, and those of all vertices outside come from the history, where other
-// ranks' batches of the same pass have pushed before. Nothing goes back to ghosts.
+// Batch provides the ghost rows of mini-batches of own vertices (GNNAutoScale, Fey et al.,
+// ICML'21, section 3). It pushes the rows of a batch as soon as its layer has computed
+// them. Rows of all other vertices come from the history, which includes earlier pushes of
+// other ranks in the same pass. It returns no gradients to ghosts.
 //
-// Every rank has as many batches, and goes through one of them in a pass (Begin).
+// Every rank has the same number of batches, and processes one batch per pass (Begin).
 type Batch struct {
 	store *Store
 	ops   kernels.Ops
@@ -29,8 +29,8 @@ type Batch struct {
 
 var _ halo.Collective = (*Batch)(nil)
 
-// Cut is a batch: own vertices First..First+Rows-1, and what they gather from
-// outside.
+// Cut is a batch: own vertices First..First+Rows-1, and the outside vertices that they
+// gather from.
 type Cut struct {
 	First, Rows int
 	Outside     Set
@@ -73,7 +73,7 @@ func (b *Batch) Reserve(halo.Shape) {}
 // Room implements halo.Source: nothing is made for other ranks alone.
 func (b *Batch) Room(halo.Slot) kernels.Mat { return kernels.Mat{} }
 
-// Offer implements halo.Source: the first rows are those of the batch.
+// Offer implements halo.Source. The first rows are those of the batch.
 func (b *Batch) Offer(at halo.Slot, rows kernels.Mat, _, _ int) error {
 	x := kernels.Fetch(b.ops, rows.Part(0, b.cut.Rows), &b.room)
 	b.store.Push(at.Layer, b.epoch, at.Epoch, b.cut.First, x)
@@ -115,7 +115,7 @@ func (b *Batch) rows(at halo.Slot) kernels.Mat {
 	return b.ghosts.Reshape(b.ghosts.Rows*b.ghosts.Cols, 1).Part(0, n*width).Reshape(n, width)
 }
 
-// Want implements halo.Source. Blocks are of the epochs that Begin was told.
+// Want implements halo.Source. Blocks have the epochs that Begin was given.
 func (b *Batch) Want(at halo.Slot) (halo.View, error) {
 	return halo.View{Rows: b.rows(at), Blocks: b.blocks}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"siafu/kernels"
 )
 
-// Format is how rows are stored: as many bytes each, wherever they lie.
+// Format is the storage format of rows. It has the same length for every row.
 type Format uint8
 
 // The formats: as they are, rounded to bfloat16, or to eight bits on a grid of the
@@ -33,7 +33,7 @@ func FormatOf(name string) (Format, bool) {
 
 const int8Bits = 8
 
-// Stride is the bytes of a row of so many columns.
+// Stride returns the bytes of a row of cols columns.
 func (f Format) Stride(cols int) int {
 	switch f {
 	case BF16:
@@ -75,7 +75,7 @@ func (f Format) put(dst []byte, row []float32, draws *kernels.Rounding, id uint3
 	}
 }
 
-// get reads a row; src goes on for kernels.CodeSlack bytes behind it.
+// get reads a row; src continues for kernels.CodeSlack bytes behind it.
 func (f Format) get(row []float32, src []byte) {
 	switch f {
 	case BF16:

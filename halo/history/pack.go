@@ -52,9 +52,9 @@ func (s *Store) Pack() []byte {
 	return b
 }
 
-// Unpack takes up the rows of own vertices from what ranks have packed, however
-// vertices were shared out among them. It fails where that is damaged, of another
-// format or network, or lacks a vertex.
+// Unpack restores the rows of own vertices from the packed state of all ranks, for any
+// assignment of vertices to ranks. It fails if the state is damaged, is of another format
+// or network, or lacks a vertex.
 func (s *Store) Unpack(b []byte) error {
 	rows, head, record := map[uint32]int{}, s.head(), s.record()
 	for row, id := range s.o.Plan.OwnIDs {
@@ -62,11 +62,11 @@ func (s *Store) Unpack(b []byte) error {
 	}
 	for len(b) > 0 {
 		if len(b) < len(head)+4 || string(b[:len(head)]) != string(head) {
-			return s.unfit("it does not begin as one of this network and format does")
+			return s.unfit("its header does not match this network and format")
 		}
 		n := int(binary.LittleEndian.Uint32(b[len(head):]))
 		if b = b[len(head)+4:]; n > len(b)/record {
-			return s.unfit("it ends within its %d rows", n)
+			return s.unfit("it is truncated: it ends within its %d rows", n)
 		}
 		for ; n > 0; n, b = n-1, b[record:] {
 			id := binary.LittleEndian.Uint32(b)
@@ -77,7 +77,7 @@ func (s *Store) Unpack(b []byte) error {
 		}
 	}
 	if len(rows) > 0 {
-		return s.unfit("%d of the %d vertices of rank %d are not in it", len(rows), len(s.o.Plan.OwnIDs), s.o.Comm.Rank())
+		return s.unfit("it lacks %d of the %d vertices of rank %d", len(rows), len(s.o.Plan.OwnIDs), s.o.Comm.Rank())
 	}
 	return nil
 }
@@ -93,5 +93,5 @@ func (s *Store) take(row int, b []byte) {
 }
 
 func (s *Store) unfit(format string, args ...any) error {
-	return fault.New(fault.Data, "resume", "the history of representations", format, args...).Then("go on from an older checkpoint")
+	return fault.New(fault.Data, "resume", "the history of representations", format, args...).Then("resume from an older checkpoint")
 }

@@ -88,7 +88,7 @@ func (s *Store) packRows(lo, hi int) {
 	}
 }
 
-// Pulled tells, without waiting, whether the rows have come.
+// Pulled reports, without waiting, whether the rows have arrived.
 func (s *Store) Pulled() (bool, error) {
 	if s.pull.request == nil {
 		return true, nil
@@ -106,8 +106,8 @@ func (s *Store) Await() error {
 	return s.pull.request.Wait()
 }
 
-// EndPull sets dst [Len x width] to the rows of the set, and epochs [Len] to those that
-// they are of, 0 where a vertex has had none yet.
+// EndPull sets dst [Len x width] to the rows of the set, and epochs [Len] to their epochs,
+// 0 for a vertex without a row.
 func (s *Store) EndPull(dst []float32, epochs []uint32) error {
 	if err := s.Await(); err != nil {
 		return err

@@ -23,9 +23,8 @@ type sets struct {
 // lent is own rows that another rank's set holds, in the order of its ghosts.
 type lent []uint32
 
-// Agree tells the owners of ghosts which of their rows the sets of this rank hold. All
-// ranks have as many sets. Memory, of which what travels is made for the largest of
-// them, comes from a. Collective.
+// Agree sends the sets of this rank to the owners of their ghosts. All ranks have the same
+// number of sets. Memory comes from a; buffers fit the largest set. Collective.
 func (s *Store) Agree(mine []Set, a *mapped.Arena) error {
 	p, a := s.o.Plan, a.For(Lists)
 	messages := make([][]uint32, p.Parts)
@@ -86,5 +85,5 @@ func (s *Store) takeSets(q int, message []uint32, a *mapped.Arena) ([]lent, erro
 }
 
 func (s *Store) damaged(q int) error {
-	return fault.New(fault.Runtime, "history", "", "rank %d: what rank %d says of its %d sets of vertices is damaged", s.o.Comm.Rank(), q, len(s.sets.mine))
+	return fault.New(fault.Runtime, "history", "", "rank %d: corrupt message from rank %d about its %d sets of vertices", s.o.Comm.Rank(), q, len(s.sets.mine))
 }

@@ -81,8 +81,8 @@ func (s *Store) Bytes() (bytes int64) {
 // at is a row of an own vertex.
 func (l *series) at(row int) []byte { return l.rows[row*l.stride : (row+1)*l.stride] }
 
-// Push replaces the rows of own vertices from first on by x [rows x width], which are
-// of an epoch, at least 1. draw tells the draws of Int8 of one push from those of
+// Push replaces the rows of own vertices from first on by x [rows x width], which are of an
+// epoch of at least 1. draw separates the random numbers of Int8 in one push from those in
 // another.
 func (s *Store) Push(layer, epoch, draw, first int, x []float32) {
 	l := s.layers[layer]
@@ -107,7 +107,7 @@ func (s *Store) Own(layer, row int, dst []float32) (epoch int) {
 	return int(l.epochs[row])
 }
 
-// TakeStats returns what has travelled since the last call.
+// TakeStats returns the traffic since the last call.
 func (s *Store) TakeStats() halo.Stats {
 	taken := s.stats
 	s.stats = halo.Stats{}

@@ -7,17 +7,17 @@ import (
 	"siafu/kernels"
 )
 
-// Variates supplies what a step with sampled neighbours lacks of a whole sum over
-// neighbours (VR-GCN, Chen, Zhu and Song, ICML'18, equation 5):
+// Variates corrects the sums over sampled neighbours with historical embeddings (VR-GCN,
+// Chen, Zhu and Song, ICML'18, equation 5):
 //
 //	Z = Â_s (H - H̃) + Â H̃
 //
-// where H̃ is the history and a row of Â_s has the sampled of n neighbours, n by their
-// number times as heavy. The samples of a vertex are its edges in a step, so that the
-// gather makes Â_s H; the rest does not depend on this step's rows, and is the row of
-// one ghost of the vertex. What the step makes is pushed behind that.
+// H̃ is the history. A row of Â_s has the sampled of n neighbours, weighted by n divided by
+// their number. The samples of a vertex are its edges in a step, so that the gather
+// computes Â_s H. The remaining terms do not depend on this step's rows, and form one
+// additional ghost row per vertex. Afterwards the rows of the step are pushed.
 //
-// Neighbours on other ranks are never sampled: they are in Â H̃ alone.
+// Neighbours on other ranks are never sampled: they only contribute to Â H̃.
 type Variates struct {
 	store  *Store
 	ops    kernels.Ops
@@ -106,7 +106,7 @@ func NewVariates(s *Store, of *shard.Shard, col []float32, most int, ops kernels
 	return v, s.Agree([]Set{all}, a)
 }
 
-// Begin says what the step that follows is made of, which is of an epoch.
+// Begin sets the field and the epoch of the next step.
 func (v *Variates) Begin(epoch int, f Field) {
 	v.epoch, v.field, v.share = epoch, f, v.share[:0]
 	v.own.clear()
@@ -130,8 +130,8 @@ func (v *Variates) Reserve(halo.Shape) {}
 // Room implements halo.Source.
 func (v *Variates) Room(halo.Slot) kernels.Mat { return kernels.Mat{} }
 
-// Offer implements halo.Source: the first rows are those of the field, and stand until
-// Take.
+// Offer implements halo.Source. The first rows are those of the field, and must stay valid
+// until Take.
 func (v *Variates) Offer(at halo.Slot, rows kernels.Mat, _, _ int) error {
 	v.made = rows.Host()
 	return v.store.BeginPull(at.Layer, v.sets)

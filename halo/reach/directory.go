@@ -15,7 +15,7 @@ type Directory struct {
 	slot  []uint32 // by vertex: its rank and, among that rank's, its row
 }
 
-// New tells all ranks what each owns, of n vertices in all. Collective.
+// New exchanges the lists of own vertices of all ranks, n vertices in total. Collective.
 func New(c comm.Comm, own []uint32, n int64) (*Directory, error) {
 	messages := make([][]uint32, c.Size())
 	for q := range messages {
@@ -39,7 +39,7 @@ func New(c comm.Comm, own []uint32, n int64) (*Directory, error) {
 		d.start[q+1] = next
 	}
 	if next != n || seen != n {
-		return nil, fault.New(fault.Runtime, "exchange", "", "ranks own %d vertices, and %d different ones, of %d", next, seen, n)
+		return nil, fault.New(fault.Runtime, "exchange", "", "ranks own %d vertices, %d of them distinct, of %d", next, seen, n)
 	}
 	return d, nil
 }
@@ -83,7 +83,7 @@ func (d *Directory) Ask(vertices []uint32) (*Set, error) {
 	s.give, err = comm.Swap(d.comm, messages, func(int) uint64 { return uint64(own) })
 	for _, rows := range s.give {
 		if len(rows) > 0 && int64(slices.Max(rows)) >= own {
-			return nil, fault.New(fault.Runtime, "exchange", "", "row %d of %d is asked for", slices.Max(rows), own)
+			return nil, fault.New(fault.Runtime, "exchange", "", "request for row %d of %d", slices.Max(rows), own)
 		}
 	}
 	return s, err
@@ -92,7 +92,7 @@ func (d *Directory) Ask(vertices []uint32) (*Set, error) {
 // Len is how many different vertices are in the set.
 func (s *Set) Len() int { return len(s.ids) }
 
-// At is the row of a vertex of the set among those that Fetch brings.
+// At returns the row of a vertex of the set in the result of Fetch.
 func (d *Directory) At(s *Set, v uint32) int {
 	at, _ := slices.BinarySearch(s.ids, d.slot[v])
 	return at

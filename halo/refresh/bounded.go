@@ -13,15 +13,13 @@ import (
 	"siafu/kernels"
 )
 
-// Bounded lets gathers read the newest rows that have come, of whatever epoch
-// within a bound (Dorylus, OSDI'21, §5.2). Rows leave as soon as they are
-// offered, in one message for each rank that holds some of them, or in several that
-// are short enough to leave at once; a message says of which epoch its rows are, and
-// they replace older ones, in whatever order they come.
+// Bounded provides the newest received rows, of any epoch within a bound (Dorylus, OSDI'21,
+// §5.2). Rows are sent as soon as they are offered, in one message per receiving rank, or
+// in several messages that are short enough to leave at once. A message contains the epoch
+// of its rows. They replace older rows, in any order of arrival.
 //
-// A gather of an epoch may read rows of the epochs from Staleness+1 before it to
-// Staleness+1 behind it. It may go on once every ghost has had a row. Gradients
-// have no bound of their own.
+// A gather of epoch e may read rows of epochs e-Staleness-1 to e+Staleness+1. It may start
+// once every ghost has received a row. Gradients have no bound of their own.
 type Bounded struct {
 	o        BoundedOptions
 	sendIDs  []uint32               // dataset ids of the plan's SendRows
@@ -38,7 +36,7 @@ type Bounded struct {
 
 var _ halo.Receiver = (*Bounded)(nil)
 
-// BoundedOptions say between whom rows travel, and how.
+// BoundedOptions are the ranks and the transport of a Bounded.
 type BoundedOptions struct {
 	Rank      int
 	Shapes    []halo.Shape
@@ -52,8 +50,8 @@ type BoundedOptions struct {
 	Longest   int // about the bytes of a message, at the most; 0: there is one for a rank
 }
 
-// NewBounded makes room for the rows of all layers, which lies where ops
-// computes; every layer and direction gets a fork of ops. Memory comes from a.
+// NewBounded allocates the rows of all layers in the memory of ops. Every layer and
+// direction gets a fork of ops. Memory comes from a.
 func NewBounded(o BoundedOptions, ops kernels.Ops, a *mapped.Arena) *Bounded {
 	p := o.Plan
 	s := &Bounded{o: o, sendRows: kernels.Place(ops, a.For(halo.Buffers), p.SendRows), sendIDs: p.SendIDs(a.For(halo.Buffers))}
@@ -194,7 +192,7 @@ func (s *Bounded) TakeStats() halo.Stats {
 	return all
 }
 
-// Accept implements halo.Receiver. Rows of epochs up to After are of no use.
+// Accept implements halo.Receiver. It discards rows of epochs up to After.
 func (s *Bounded) Accept(from int, b []byte) (at halo.Slot, due bool, err error) {
 	m, err := read(b, from)
 	if err != nil {
@@ -204,7 +202,7 @@ func (s *Bounded) Accept(from int, b []byte) (at halo.Slot, due bool, err error)
 		return at, false, nil
 	}
 	if at.Layer >= len(s.layers) || s.at(at) == nil || from < 0 || from >= s.o.Plan.Parts || !s.at(at).accept(m, from) {
-		return at, false, fault.New(fault.Runtime, "halo", "", "rank %d sent %d rows from row %d on of layer %d, which fit nowhere",
+		return at, false, fault.New(fault.Runtime, "halo", "", "unexpected rows from rank %d: %d rows at row %d of layer %d",
 			from, m.rows, m.first, at.Layer).Then("partition the dataset again, and run the same siafu on all ranks")
 	}
 	return at, true, nil
@@ -223,19 +221,19 @@ func (s *Bounded) Take(at halo.Slot) (lo, hi int, err error) {
 	return lo, hi, err
 }
 
-// take is Take, and tells which rank has sent the rows.
+// take is Take, and reports which rank has sent the rows.
 func (s *Bounded) take(at halo.Slot) (lo, hi, from int, err error) {
 	began := time.Now()
 	lo, hi, from, err = s.at(at).take(s.o.Codec)
 	if err != nil {
-		return 0, 0, from, fault.New(fault.Runtime, "halo", "", "rank %d: rows of layer %d from rank %d are damaged: %v", s.o.Rank, at.Layer, from, err)
+		return 0, 0, from, fault.New(fault.Runtime, "halo", "", "rank %d: corrupt rows of layer %d from rank %d: %v", s.o.Rank, at.Layer, from, err)
 	}
 	s.count(halo.Stats{Decode: time.Since(began)})
 	return lo, hi, from, nil
 }
 
-// Want implements halo.Source. Backward there is nothing, since plans are without
-// sums.
+// Want implements halo.Source. Backward it returns nothing, because plans have no sums
+// here.
 func (s *Bounded) Want(at halo.Slot) (halo.View, error) {
 	if at.Backward {
 		return halo.View{}, nil
@@ -243,7 +241,7 @@ func (s *Bounded) Want(at halo.Slot) (halo.View, error) {
 	r := s.at(at)
 	for _, b := range r.blocks {
 		if b.Epoch < at.Epoch-1-s.o.Staleness || b.Epoch > at.Epoch+1+s.o.Staleness {
-			return halo.View{}, fault.New(fault.Runtime, "halo", "", "rank %d in epoch %d would gather rows of rank %d of epoch %d, which staleness %d does not allow",
+			return halo.View{}, fault.New(fault.Runtime, "halo", "", "rank %d in epoch %d needs rows of rank %d, but the newest are of epoch %d, beyond the staleness bound %d",
 				s.o.Rank, at.Epoch, r.owner(b.First), b.Epoch, s.o.Staleness)
 		}
 	}

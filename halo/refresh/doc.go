@@ -1,9 +1,9 @@
-// Package refresh has the policies of refreshing ghosts: when the rows travel
-// that a rank holds of other ranks' vertices, and how old those are that it
-// uses. A policy is a halo.Source; halo.Always, which is exact, is one too.
+// Package refresh has the policies of refreshing ghost rows: when rows are sent, and how
+// stale the used rows may be. A policy is a halo.Source; halo.Always, which is exact, is
+// one too.
 //
-// Previous and Timed are for synchronous passes, Bounded for bounded asynchrony, and
-// Pushed for ranks that go at their own pace. Each knows of which epoch every row is that
-// it gives, and says so in a halo.View. Timed is many policies, each of which is a
-// timetable in a file of its own; Parse reads their names.
+// Previous and Timed are for synchronous passes, Bounded is for bounded asynchrony, and
+// Pushed is for the fully asynchronous mode. Each policy knows the epoch of every row that
+// it provides, and returns it in a halo.View. Timed covers many policies; the timetable of
+// each is in its own file. Parse parses their names.
 package refresh

@@ -51,7 +51,7 @@ func (s *sent) unpack(from halo.Stand) {
 	}
 }
 
-// stays tells whether the rows for rank q, which begin at a place of the list, stay
+// stays reports whether the rows for rank q, which begin at a place of the list, stay
 // what they are there, and notes them if not.
 func (d *drift) stays(s *sent, epoch, q, place int, rows codec.Rows) bool {
 	last := s.rows[place*rows.Cols : (place+rows.Len)*rows.Cols]

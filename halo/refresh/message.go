@@ -23,8 +23,8 @@ const (
 	headerBytes = 20
 )
 
-// Carries tells whether a message is one of a Bounded: others that travel with the
-// same tag begin with another byte.
+// Carries reports whether a message belongs to a Bounded. Other messages with the same tag
+// start with another byte.
 func Carries(message []byte) bool {
 	return len(message) > 0 && (message[0] == kindRows || message[0] == kindGrads)
 }
@@ -52,7 +52,7 @@ func (m *message) header(dst []byte) []byte {
 // read reads a message of rank from, whose block lies in b.
 func read(b []byte, from int) (message, error) {
 	if len(b) < headerBytes || !Carries(b) || b[1]|b[2]|b[3] != 0 {
-		return message{}, fault.New(fault.Runtime, "halo", "", "a message of %d bytes from rank %d is damaged", len(b), from).
+		return message{}, fault.New(fault.Runtime, "halo", "", "corrupt message of %d bytes from rank %d", len(b), from).
 			Then("run the same siafu on all ranks")
 	}
 	number := func(at int) int { return int(binary.LittleEndian.Uint32(b[at:])) }

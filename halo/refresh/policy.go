@@ -23,8 +23,8 @@ const (
 	NameAuto     = "auto" // of none of this package: epochs are those of always or of never
 )
 
-// Usage says what Parse takes.
-const Usage = "always, never, previous[:none, or F, G or GF and a decay, as previous:GF0.95], every:N[,LAG], sample:P, delay:R, drift:THETA[,K], age:N[,DECAY] or auto"
+// Usage lists the names that Parse accepts.
+const Usage = "always, never, previous[:none, or F, G or GF and a decay, as in previous:GF0.95], every:N[,LAG], sample:P, delay:R, drift:THETA[,K], age:N[,DECAY] or auto"
 
 // Policy is a policy of refreshing ghosts, as --refresh names it.
 type Policy struct {
@@ -32,7 +32,7 @@ type Policy struct {
 	Epochs int     // N of every and age, R of delay, K of drift
 	Lag    int     // of every: after how many epochs rows are used
 	Value  float64 // P of sample, THETA of drift, decay of age and previous
-	// Rows and Grads tell what previous smoothes.
+	// Rows and Grads report what previous smooths.
 	Rows, Grads bool
 }
 
@@ -65,22 +65,22 @@ var kinds = []kind{
 	{name: NamePrevious, form: "previous[:none|WHICHDECAY]", unsaid: Policy{Value: 0.95, Rows: true, Grads: true}, params: []parameter{{
 		"WHICH F, G or GF and DECAY from 0 to below 1, as in previous:GF0.95, or none", (*Policy).setSmoothing, (*Policy).smoothing}}},
 	{name: NameEvery, form: "every:N[,LAG]", least: 1, params: []parameter{
-		epochs("N a number of epochs from 1 on", 1, mostEpochs),
+		epochs("N a number of epochs, 1 or more", 1, mostEpochs),
 		{"LAG a number of epochs from 0 to N", func(p *Policy, text string) bool { return count(&p.Lag, text, 0, p.Epochs) },
 			func(p *Policy) string { return unless(p.Lag, 0) }}}},
 	{name: NameSample, form: "sample:P", least: 1, params: []parameter{
 		value("P a probability above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 0)}},
 	{name: NameDelay, form: "delay:R", least: 1, params: []parameter{epochs(fmt.Sprint("R a number of epochs from 0 to ", mostGroups), 0, mostGroups)}},
 	{name: NameDrift, form: "drift:THETA[,K]", least: 1, unsaid: Policy{Epochs: 10}, params: []parameter{
-		value("THETA a part of a block's norm, 0 or more", func(x float64) bool { return x >= 0 }, -1),
-		{"K a number of epochs from 1 on", func(p *Policy, text string) bool { return count(&p.Epochs, text, 1, mostEpochs) },
+		value("THETA a fraction of a block's norm, 0 or more", func(x float64) bool { return x >= 0 }, -1),
+		{"K a number of epochs, 1 or more", func(p *Policy, text string) bool { return count(&p.Epochs, text, 1, mostEpochs) },
 			func(p *Policy) string { return unless(p.Epochs, 10) }}}},
 	{name: NameAge, form: "age:N[,DECAY]", least: 1, unsaid: Policy{Value: 1}, params: []parameter{
-		epochs("N a number of epochs from 1 on", 1, mostEpochs),
+		epochs("N a number of epochs, 1 or more", 1, mostEpochs),
 		value("DECAY a weight above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 1)}},
 }
 
-// Kinds are the names of all policies.
+// Kinds returns the names of all policies.
 func Kinds() []string {
 	var names []string
 	for _, k := range kinds {
@@ -89,7 +89,7 @@ func Kinds() []string {
 	return names
 }
 
-// Parse reads --refresh; empty text is always. Its faults have kind Usage.
+// Parse parses --refresh. Empty text means always. Its faults have kind Usage.
 func Parse(text string) (Policy, error) {
 	name, rest, given := strings.Cut(text, ":")
 	if text == "" {
@@ -107,7 +107,7 @@ func Parse(text string) (Policy, error) {
 	p.Name = name
 	switch {
 	case len(k.params) == 0 && given:
-		return Policy{}, refusal(text, name+", with nothing behind it")
+		return Policy{}, refusal(text, name+", without a parameter")
 	case len(args) > len(k.params):
 		return Policy{}, refusal(text, "one of "+Usage)
 	case len(args) < k.least:
@@ -125,7 +125,7 @@ func refusal(text, want string) error {
 	return fault.New(fault.Usage, "train", "", "--refresh=%s", text).Then("it must be %s", want)
 }
 
-// String is what Parse takes.
+// String returns the form that Parse accepts.
 func (p Policy) String() string {
 	at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == p.Name })
 	if at < 0 {
@@ -143,7 +143,8 @@ func (p Policy) String() string {
 	return p.Name + ":" + strings.Join(args, ",")
 }
 
-// Passes is how many passes that only refresh ghosts a run of so many epochs has.
+// Passes returns the number of passes that only refresh ghosts in a run of the given number
+// of epochs.
 func (p Policy) Passes(epochs int) int {
 	if p.Name != NameAge {
 		return 0
@@ -151,8 +152,8 @@ func (p Policy) Passes(epochs int) int {
 	return (epochs + p.Epochs - 1) / p.Epochs
 }
 
-// Outlive is how many times the rows of an exchange can be on their way beyond their
-// task, those that leave and those that come counted.
+// Outlive returns how many copies of an exchange's rows can be in transit beyond their
+// task, sent and received ones.
 func (p Policy) Outlive() int64 {
 	switch {
 	case p.Name == NamePrevious && !p.Rows && !p.Grads:
@@ -163,8 +164,8 @@ func (p Policy) Outlive() int64 {
 	return 0
 }
 
-// Outlasts tells whether a run that goes on needs what ranks know of rows: those that are
-// used in later epochs.
+// Outlasts reports whether a resumed run needs the stored rows of ranks, because later
+// epochs use them.
 func (p Policy) Outlasts() bool {
 	switch p.Name {
 	case NameAlways, NameNever, NameAuto, NameSample:
@@ -173,8 +174,9 @@ func (p Policy) Outlasts() bool {
 	return true
 }
 
-// Share is the part of all rows that travels in an epoch, in the mean of so many, and
-// whether that is just so: else it is to be expected, or of drift the most.
+// Share returns the mean fraction of all rows that is sent per epoch, in a run of the given
+// number of epochs. exact reports whether the value is exact; otherwise it is the expected
+// value, or for drift the maximum.
 func (p Policy) Share(epochs int) (share float64, exact bool) {
 	switch p.Name {
 	case NameNever:

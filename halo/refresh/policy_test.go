@@ -46,14 +46,14 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"sometimes":      "one of",
-		"always:1":       "nothing behind it",
+		"always:1":       "without a parameter",
 		"previous:0.95":  "F, G or GF",
 		"previous:FG0.9": "F, G or GF",
 		"previous:F1":    "below 1",
 		"previous:F":     "DECAY",
 		"every":          "number of epochs",
-		"every:0":        "from 1 on",
-		"every:x":        "from 1 on",
+		"every:0":        "1 or more",
+		"every:x":        "1 or more",
 		"every:4,5":      "from 0 to N",
 		"every:4,1,2":    "one of",
 		"sample":         "probability",
@@ -64,7 +64,7 @@ func TestParseRefuses(t *testing.T) {
 		"delay:-1":       "from 0",
 		"drift:-0.1":     "0 or more",
 		"drift:Inf":      "0 or more",
-		"drift:0.1,0":    "from 1 on",
+		"drift:0.1,0":    "1 or more",
 		"age:2,0":        "above 0",
 	} {
 		_, err := refresh.Parse(text)

@@ -74,7 +74,7 @@ func (s *Timed) Pack() (halo.Luggage, error) {
 	return l, nil
 }
 
-// outlast tells whether rows of a direction are used in epochs after that for which
+// outlast reports whether rows of a direction are used in epochs after that for which
 // they have come.
 func (s *Timed) outlast(backward bool) bool {
 	if backward {
@@ -126,5 +126,5 @@ func ways(a, b bool) int {
 }
 
 func misfit(layer int) error {
-	return fmt.Errorf("refresh: rows of layer %d, which does not gather so", layer)
+	return fmt.Errorf("refresh: unexpected rows of layer %d, which has no such aggregation", layer)
 }

@@ -11,13 +11,12 @@ import (
 	"siafu/kernels"
 )
 
-// Previous lets every epoch use the ghosts, and the gradients of ghosts, of the
-// epoch before, so that transfers have a whole epoch's time and nobody waits for
-// them (PipeGCN, ICLR'22, algorithm 1). The first epoch has zeros instead.
+// Previous provides the ghost rows, and the gradients of ghosts, of the previous epoch.
+// Transfers overlap with a whole epoch, and no rank waits for them (PipeGCN, ICLR'22,
+// algorithm 1). The first epoch uses zeros.
 //
-// Each slot has two transfers with memory of their own, which take turns: the
-// rows of this epoch travel with one, while those that the other has brought are
-// in use.
+// Each slot has two transfers with their own memory, used alternately: one sends the rows
+// of this epoch while the rows from the other are in use.
 type Previous struct {
 	halo.Chosen
 	slots map[place]*[2]*halo.Transfer
@@ -36,9 +35,9 @@ type place struct {
 	backward bool
 }
 
-// NewPrevious makes the transfers of all layers, whose codecs draw by seed. The
-// other arguments are those of halo.NewExchange; each transfer gets a fork of ops.
-// Collective.
+// NewPrevious makes the transfers of all layers. seed is the seed of codecs with random
+// rounding. The other arguments are those of halo.NewExchange; each transfer gets a fork of
+// ops. Collective.
 func NewPrevious(shapes []halo.Shape, seed uint64, c comm.Comm, p *halo.Plan, rows codec.Codec, team halo.Parallel, ops kernels.Ops, a *mapped.Arena) *Previous {
 	s, lost := &Previous{slots: map[place]*[2]*halo.Transfer{}}, halo.Feedbacks{}
 	s.Chosen.Choice = s

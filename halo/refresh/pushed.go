@@ -9,15 +9,14 @@ import (
 	"siafu/kernels"
 )
 
-// Pushed lets each rank gather the newest rows that others have pushed, of whatever
-// epoch, and push its own every so many of its epochs, all without waiting (DIGEST-A,
-// ICLR'23 submission, §3.2, where a store holds the rows; here each rank has those that it
-// gathers). Gradients of ghosts stay where they are. A rank waits for the first rows
-// of all others, once.
+// Pushed provides the newest rows that other ranks have pushed, of any epoch. A rank pushes
+// its own rows every N of its epochs. It waits for other ranks only once, for the first
+// rows of all of them (DIGEST-A, ICLR'23 submission, §3.2; there a store has the rows, here
+// each rank has those that it gathers). Gradients of ghosts are not returned.
 //
-// Of a layer, one message is under way from one rank to another at most: while the
-// last one has not been taken, rows that are due stay due. A rank that is slow so has
-// no heap of rows before it, and gets new ones in the next epoch of whoever has them.
+// At most one message per layer is in transit from one rank to another. If the previous
+// message has not been taken, due rows wait. Therefore a slow rank has no backlog of
+// messages, and gets new rows in the next epoch of their owner.
 type Pushed struct {
 	*Bounded
 	every int
@@ -31,20 +30,20 @@ type leg struct {
 	taken      atomic.Bool // the message under way
 }
 
-// Mail is how a Pushed hears of other ranks, whose messages somebody else receives
-// and hands to Accept and Taken.
+// Mail connects a Pushed to the receiver of messages, which passes them to Accept and
+// Taken.
 type Mail interface {
-	// Poll takes what has come, and Await waits for something and takes that.
+	// Poll processes received messages. Await waits for a message and processes it.
 	Poll() error
 	Await() error
-	// Took tells rank from that its rows of a layer are in their place.
+	// Took notifies rank from that its rows of a layer have been stored.
 	Took(from, layer int) error
 }
 
 var _ halo.Collective = (*Pushed)(nil)
 
-// NewPushed is NewBounded, without a bound and without gradients, and has rows leave
-// every so many epochs.
+// NewPushed is NewBounded without a bound and without gradients. It sends rows every given
+// number of epochs.
 func NewPushed(o BoundedOptions, every int, ops kernels.Ops, a *mapped.Arena) *Pushed {
 	o.Staleness = math.MaxInt32
 	forward := make([]halo.Shape, len(o.Shapes))
@@ -64,7 +63,7 @@ func NewPushed(o BoundedOptions, every int, ops kernels.Ops, a *mapped.Arena) *P
 	return p
 }
 
-// Connect says who takes messages, before the first rows are offered.
+// Connect sets the receiver of messages. Call it before the first rows are offered.
 func (p *Pushed) Connect(m Mail) { p.mail = m }
 
 // Offer implements halo.Source.
@@ -82,7 +81,7 @@ func (p *Pushed) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	return p.Bounded.Offer(at, rows, lo, hi)
 }
 
-// leaves tells whether rows that are offered leave for rank q, and notes that they do.
+// leaves reports whether rows that are offered leave for rank q, and notes that they do.
 func (p *Pushed) leaves(at halo.Slot, q int) bool {
 	l := &p.legs[at.Layer][q]
 	if l.under || !l.due {
@@ -96,8 +95,8 @@ func (p *Pushed) leaves(at halo.Slot, q int) bool {
 	return true
 }
 
-// Taken notes that a rank has put the last rows of a layer into their place; false
-// where there are no such rows.
+// Taken records that a rank has stored the last rows of a layer. It returns false if there
+// are no such rows.
 func (p *Pushed) Taken(by, layer int) bool {
 	if layer >= len(p.legs) || by < 0 || by >= len(p.legs[layer]) {
 		return false
@@ -106,7 +105,7 @@ func (p *Pushed) Taken(by, layer int) bool {
 	return true
 }
 
-// Take implements halo.Source: all that has come is put into its place.
+// Take implements halo.Source. It stores all received rows.
 func (p *Pushed) Take(at halo.Slot) (lo, hi int, err error) {
 	for p.at(at).waits() {
 		_, _, from, err := p.take(at)
@@ -130,7 +129,7 @@ func (p *Pushed) Await(at halo.Slot) error {
 	return nil
 }
 
-// Arrived implements halo.Source: every ghost has had a row, or is about to.
+// Arrived implements halo.Source: every ghost has a row, or a received message has it.
 func (p *Pushed) Arrived(at halo.Slot) (bool, error) { return p.ready(at), nil }
 
 func (p *Pushed) ready(at halo.Slot) bool {
@@ -147,8 +146,8 @@ func (p *Pushed) ready(at halo.Slot) bool {
 // Progress implements halo.Collective.
 func (p *Pushed) Progress() error { return p.mail.Poll() }
 
-// Reserve implements halo.Collective: codecs lose nothing that is fed back.
+// Reserve implements halo.Collective. There is no error feedback.
 func (p *Pushed) Reserve(halo.Shape) {}
 
-// Settle implements halo.Collective: rows leave with their outbox.
+// Settle implements halo.Collective. The outbox sends all rows.
 func (p *Pushed) Settle() error { return nil }

@@ -25,9 +25,9 @@ func sample(p Policy, o halo.HistoryOptions) timetable {
 	}
 }
 
-// Drawn tells whether a vertex is in the sample of an epoch: a function of these
-// counters, so that all ranks draw alike. The mixing is that of SplitMix64 (Steele et
-// al., "Fast splittable pseudorandom number generators", OOPSLA'14).
+// Drawn reports whether a vertex is in the sample of an epoch. It depends only on the
+// arguments, so that all ranks select the same vertices. The mixing function is SplitMix64
+// (Steele et al., "Fast splittable pseudorandom number generators", OOPSLA'14).
 func Drawn(seed uint64, epoch int, id uint32, p float64) bool {
 	x := mix(mix(mix(seed)^uint64(epoch)) ^ uint64(id))
 	return float64(x>>11) < p*(1<<53)

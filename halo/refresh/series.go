@@ -85,7 +85,7 @@ func (r *series) accept(m message, from int) bool {
 	return true
 }
 
-// complete tells whether each row has come at least once.
+// complete reports whether each row has come at least once.
 func (r *series) complete() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +102,7 @@ func (r *series) age() int {
 	return r.oldest
 }
 
-// waits tells whether a message is pending.
+// waits reports whether a message is pending.
 func (r *series) waits() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +124,7 @@ func (r *series) take(c codec.Codec) (lo, hi, from int, err error) {
 	lo, hi = b.First, b.First+b.Rows
 	opened, err := codec.Open(next.data, c)
 	if err == nil && opened.First != next.first {
-		err = fmt.Errorf("a block from row %d on instead of row %d", opened.First, next.first)
+		err = fmt.Errorf("a block at row %d, want row %d", opened.First, next.first)
 	}
 	if err == nil {
 		err = r.put(opened, c, lo, hi)
@@ -170,7 +170,7 @@ func (r *series) find(b halo.Block) (k int, old bool, err error) {
 	case found && r.blocks[k].Rows == b.Rows:
 		return k, r.blocks[k].Epoch >= b.Epoch, nil
 	case found, k > 0 && r.blocks[k-1].First+r.blocks[k-1].Rows > b.First, k < len(r.blocks) && b.First+b.Rows > r.blocks[k].First:
-		return 0, false, fmt.Errorf("rows %d to %d overlap those that came before", b.First, b.First+b.Rows-1)
+		return 0, false, fmt.Errorf("rows %d to %d overlap rows received before", b.First, b.First+b.Rows-1)
 	}
 	return k, false, nil
 }

@@ -9,12 +9,12 @@ import (
 	"siafu/kernels"
 )
 
-// Timed is a source whose rows stand until others come, by a timetable: some of them
-// leave in an epoch, and are used some epochs later. The policies of this package that
-// are for synchronous passes are timetables, but for Previous.
+// Timed is a source with stored rows and a timetable: each epoch sends some rows, which are
+// used some epochs later. The policies of this package for synchronous passes are
+// timetables, except Previous.
 //
-// Rows that are due in an epoch are put in their place where its rows are offered, if
-// the same batch is to leave again, and where they are taken else.
+// Rows that are due in an epoch are stored in Offer if the same batch is sent again in that
+// epoch, and otherwise in Take.
 type Timed struct {
 	timetable
 	store     *halo.Histories
@@ -49,7 +49,7 @@ type timetable struct {
 	draw func(epoch int) func(id uint32) bool
 	// drift has ranks keep what they have; nil: rows travel anyway.
 	drift *drift
-	// ahead tells whether a pass that only refreshes goes before that of an epoch.
+	// ahead reports whether a pass that only refreshes goes before that of an epoch.
 	ahead func(epoch int) bool
 }
 
@@ -70,8 +70,8 @@ type history struct {
 	sent   sent
 }
 
-// NewTimed makes the source of a policy, which is neither always, never nor previous
-// without smoothing. Collective.
+// NewTimed makes the source of a policy other than always, never and unsmoothed previous.
+// Collective.
 func NewTimed(p Policy, o halo.HistoryOptions) *Timed {
 	s := &Timed{timetable: timetables[p.Name](p, o), histories: map[place]*history{}}
 	s.groups = max(s.groups, 1)
@@ -152,10 +152,10 @@ func (s *Timed) land(h *history, at halo.Slot) error {
 // Reserve implements halo.Collective.
 func (s *Timed) Reserve(l halo.Shape) { s.store.Reserve(l) }
 
-// Ahead tells whether a pass that only refreshes ghosts goes before that of an epoch.
+// Ahead reports whether a pass that only refreshes ghosts precedes that of an epoch.
 func (s *Timed) Ahead(epoch int) bool { return s.ahead != nil && s.ahead(epoch) }
 
-// Room implements halo.Source. There is none for rows that stay.
+// Room implements halo.Source. It is empty for rows that are not sent.
 func (s *Timed) Room(at halo.Slot) kernels.Mat {
 	switch {
 	case s.leaving(at) < 0:

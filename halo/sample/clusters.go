@@ -18,8 +18,8 @@ type Clusters struct {
 	field   Field
 }
 
-// NewClusters takes the cluster of each own vertex, of so many. Fields have so many
-// layers, and this rank's number is rank. Memory comes from a.
+// NewClusters takes the cluster number of each own vertex. Fields have the given number of
+// layers, and this rank has the number rank. Memory comes from a.
 func NewClusters(s *shard.Shard, rank, clusters, layers int, along Along, of []uint32, team *kernels.Team, a *mapped.Arena) *Clusters {
 	c := newClusters(s, rank, clusters, layers, team, a)
 	c.along = along
@@ -55,10 +55,10 @@ func SketchClusters(s *shard.Shard, a *mapped.Arena) { newClusters(s, 0, 1, 1, n
 // Members are the own vertices of a cluster.
 func (c *Clusters) Members(k int) []uint32 { return c.members[c.start[k]:c.start[k+1]] }
 
-// Join makes the field of some clusters: their vertices, in the order of the clusters,
-// and the edges between any two of them, which degrees count and sum up alone (Cluster-GCN,
-// KDD'19, section 3.2). Features go to x [at least rows x features]. The field stands
-// until the next one.
+// Join returns the field of some clusters: their vertices, in the order of the clusters,
+// and the edges between any two of these vertices. Degrees and sums count only these edges
+// (Cluster-GCN, KDD'19, section 3.2). Features go to x [at least rows x features]. The
+// field is valid until the next call.
 func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
 	f, s := &c.field, c.shard
 	for _, v := range f.Rows {

@@ -28,8 +28,8 @@ func (n *Neighbours) heading() int {
 	return 3
 }
 
-// Fetch completes the field: what it says of its rows, and in x [at least rows x
-// features] the features of each. Collective.
+// Fetch completes the field: the properties of its rows, and the features of each in x [at
+// least rows x features]. Collective.
 func (n *Neighbours) Fetch(x kernels.Mat) error {
 	f, heading := &n.field, n.heading()
 	width := heading + n.o.Shard.FeatureDim
@@ -114,8 +114,8 @@ func spread(dst []float32, f *graph.Features, row int) {
 	}
 }
 
-// TakeStats returns what was sent to other ranks since the last call: features as raw
-// bytes, and all that travelled as sent ones.
+// TakeStats returns the traffic to other ranks since the last call: raw bytes count
+// features, sent bytes count everything.
 func (n *Neighbours) TakeStats() halo.Stats {
 	s := n.stats
 	n.stats = halo.Stats{}

@@ -19,15 +19,15 @@ type Field struct {
 	InStrength, OutStrength  []float32
 }
 
-// Edges are those of a layer: the rows that row i gathers from are
-// Sources[Offsets[i]:Offsets[i+1]], each of which stands for Factor[i] neighbours.
+// Edges are the edges of a layer. Row i gathers from the rows
+// Sources[Offsets[i]:Offsets[i+1]], each of which represents Factor[i] neighbours.
 type Edges struct {
 	Offsets []int64
 	Sources []uint32
 	Factor  []float32 // nil: all are there
 	Weights []float32 // [sources], 1 of an edge that is the vertex itself; none where nobody asks for them
-	// Features are those of the edges [sources x EdgeDim]; none where they have none, or
-	// nobody asks for them.
+	// Features are the edge features [sources x EdgeDim], empty if the edges have none or
+	// the network uses none.
 	Features []float32
 }
 

@@ -9,13 +9,13 @@ import (
 	"siafu/kernels"
 )
 
-// Along is what edges bring along.
+// Along has the optional data of edges: weights and features.
 type Along struct {
 	Weighted bool // their weights, which those of the shard have
 	EdgeDim  int  // so many features: all that those of the shard have, or 0
 }
 
-// Options say what Neighbours draws.
+// Options are the settings of Neighbours.
 type Options struct {
 	Comm  comm.Comm
 	Shard *shard.Shard
@@ -40,11 +40,11 @@ type Neighbours struct {
 	stats  halo.Stats
 }
 
-// Lists is the purpose of what is known of vertices for sampling.
+// Lists is the purpose of the memory for lists of vertices for sampling.
 const Lists = "places of vertices, for samples"
 
-// NewNeighbours has ranks tell each other which rows of theirs are ghosts elsewhere.
-// Memory comes from a. Collective.
+// NewNeighbours exchanges the lists of rows that are ghosts on other ranks. Memory comes
+// from a. Collective.
 func NewNeighbours(o Options, a *mapped.Arena) (*Neighbours, error) {
 	n := newNeighbours(o, a)
 	for i := range n.places {
@@ -83,11 +83,11 @@ func newNeighbours(o Options, a *mapped.Arena) *Neighbours {
 func Sketch(o Options, a *mapped.Arena) { newNeighbours(o, a) }
 
 func (n *Neighbours) damaged(q int) error {
-	return fault.New(fault.Runtime, "sample", "", "rank %d: what rank %d says of its vertices is damaged", n.o.Comm.Rank(), q)
+	return fault.New(fault.Runtime, "sample", "", "rank %d: corrupt neighbour reply from rank %d", n.o.Comm.Rank(), q)
 }
 
-// Draw makes the field of a step of training from own vertices that its loss is of. It
-// stands until the next one. Collective.
+// Draw samples the field of a training step from the own vertices of its loss. It is valid
+// until the next call. Collective.
 func (n *Neighbours) Draw(step int, targets []uint32) (*Field, error) {
 	f := &n.field
 	for _, v := range f.Rows {

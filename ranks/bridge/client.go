@@ -93,7 +93,7 @@ func (c *Client) ask(b []byte, dst any) error {
 		return err
 	}
 	if err := json.Unmarshal(in.Data, dst); err != nil {
-		return fmt.Errorf("the reply of a bridge: %w", err)
+		return fmt.Errorf("invalid reply from a bridge: %w", err)
 	}
 	return nil
 }

@@ -143,6 +143,6 @@ func answerOf(k kind, body []byte) (task.Answer, error) {
 }
 
 func unexpected(k kind, body []byte) error {
-	return fault.New(fault.Runtime, "bridge", "", "a message of kind %q and %d bytes", rune(k), len(body)).
+	return fault.New(fault.Runtime, "bridge", "", "invalid message of kind %q (%d bytes)", rune(k), len(body)).
 		Then("run the same siafu on all ranks")
 }

@@ -143,8 +143,8 @@ func TestImpossible(t *testing.T) {
 		says   string
 	}{
 		{"a newer format", forged(func(m *manifest) { m.Format = 3 }), "format 3"},
-		{"another epoch", forged(func(m *manifest) { m.Epoch = 3 }), "does not belong"},
-		{"no best weights", forged(func(m *manifest) { m.Files = m.Files[1:] }), "does not belong"},
+		{"another epoch", forged(func(m *manifest) { m.Epoch = 3 }), "does not match"},
+		{"no best weights", forged(func(m *manifest) { m.Files = m.Files[1:] }), "does not match"},
 		{"no model", forged(func(m *manifest) { m.Files = slices.Delete(m.Files, 1, 2) }), "it lists"},
 		{"a file from elsewhere", forged(func(m *manifest) { m.Files[1].Name = "../model.safetensors" }), "it lists"},
 		{"a file twice", forged(func(m *manifest) { m.Files = slices.Insert(m.Files, 0, m.Files[0]) }), "it lists"},
@@ -164,14 +164,14 @@ func TestImpossible(t *testing.T) {
 		other := mustSave(t, t.TempDir(), stateOf(5, 4)).Path
 		mix(t, path, other, optimizerFile)
 		_, _, err := Open(path)
-		wantFault(t, err, fault.Data, filepath.Join(path, optimizerFile), "other shapes")
+		wantFault(t, err, fault.Data, filepath.Join(path, optimizerFile), "in shape")
 	})
 	t.Run("best of other weights", func(t *testing.T) {
 		path := mustSave(t, t.TempDir(), stateOf(5, 3)).Path
 		other := mustSave(t, t.TempDir(), stateOf(5, 4)).Path
 		mix(t, path, other, bestFile)
 		_, _, err := Open(path)
-		wantFault(t, err, fault.Data, filepath.Join(path, bestFile), "other weights")
+		wantFault(t, err, fault.Data, filepath.Join(path, bestFile), "its weights differ")
 	})
 	t.Run("in the folder of another epoch", func(t *testing.T) {
 		dir := t.TempDir()

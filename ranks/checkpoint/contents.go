@@ -13,7 +13,7 @@ import (
 // files are those of a checkpoint.
 var files = inventory.Files(modelFile, optimizerFile, bestFile, historyFile, partsFile, stateFile, manifestFile)
 
-// Contents are what this package writes into a run folder.
+// Contents returns the files that this package writes into a run folder.
 func Contents() inventory.Folder {
 	return inventory.Folder{{Name: inventory.Pattern(Dir), In: inventory.Folder{
 		{Name: inventory.Pattern(prefix + `\d+`), In: files, Proof: func(path string) bool { return epochOf(filepath.Base(path)) >= 0 }},

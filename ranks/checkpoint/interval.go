@@ -9,14 +9,14 @@ import (
 	"siafu/graph/fault"
 )
 
-// Interval says how often a run saves. The zero value is never.
+// Interval is how often a run saves. The zero value means never.
 type Interval struct {
 	Epochs int           // after every epoch that this divides
 	Time   time.Duration // at the first epoch's end after this time
 }
 
-// ParseInterval reads 20e (epochs), 10m, 90s and the like (time), 0 or off. A
-// fault has kind Usage and names --checkpoint-every.
+// ParseInterval parses 20e (epochs), a time such as 10m or 90s, or 0 or off. A fault has
+// kind Usage and names --checkpoint-every.
 func ParseInterval(s string) (Interval, error) {
 	if s == "off" || s == "0" {
 		return Interval{}, nil
@@ -33,9 +33,9 @@ func ParseInterval(s string) (Interval, error) {
 		Then("it must be epochs such as 20e, a time such as 10m or 90s, or off")
 }
 
-// Due tells whether to save at the end of an epoch, the last checkpoint or the
-// beginning having been at since. A time is a matter of one clock: rank 0
-// decides for all.
+// Due reports whether to save at the end of an epoch. since is the time of the last
+// checkpoint, or of the start. Only the clock of rank 0 counts: rank 0 decides for all
+// ranks.
 func (i Interval) Due(epoch int, since time.Time) bool {
 	switch {
 	case i.Epochs > 0:
@@ -46,7 +46,7 @@ func (i Interval) Due(epoch int, since time.Time) bool {
 	return false
 }
 
-// String is what ParseInterval reads.
+// String returns the form that ParseInterval parses.
 func (i Interval) String() string {
 	switch {
 	case i.Epochs > 0:

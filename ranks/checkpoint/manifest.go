@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Format is the version of the layout that is written, and the newest that is
-// read. Version 2 is the first that says which dataset a checkpoint is of.
+// Format is the version of the layout that Save writes, and the newest that this package
+// reads. Version 2 added the identity of the dataset.
 const Format = 2
 
 // Files of a checkpoint.
@@ -31,7 +31,7 @@ type manifest struct {
 	Format int    `json:"format"`
 	Epoch  int    `json:"epoch"`
 	Files  []file `json:"files"` // by name, ascending
-	// CRC32C is that of the other fields, in 8 hex digits.
+	// CRC32C is the checksum of the other fields, in 8 hex digits.
 	CRC32C string `json:"crc32c"`
 }
 
@@ -67,14 +67,14 @@ func decodeManifest(b []byte) (manifest, error) {
 		return manifest{}, err
 	}
 	if version.Format > Format {
-		return manifest{}, fmt.Errorf("it has format %d, and this siafu reads up to %d; a newer one wrote it", version.Format, Format)
+		return manifest{}, fmt.Errorf("it has format %d, but this siafu reads formats up to %d; use a newer siafu", version.Format, Format)
 	}
 	var m manifest
 	if err := json.Unmarshal(b, &m); err != nil {
 		return manifest{}, err
 	}
 	if !bytes.Equal(m.encode(), b) {
-		return manifest{}, fmt.Errorf("its checksum is not that of its content")
+		return manifest{}, fmt.Errorf("its checksum does not match its content")
 	}
 	return m, m.complete()
 }

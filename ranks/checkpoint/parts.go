@@ -26,11 +26,11 @@ func writeParts(to io.Writer, parts [][]byte) error {
 func readParts(b []byte) (parts [][]byte, err error) {
 	for len(b) > 0 {
 		if len(b) < 8 {
-			return nil, errors.New("it ends within a length")
+			return nil, errors.New("truncated within a length")
 		}
 		n := binary.LittleEndian.Uint64(b)
 		if b = b[8:]; n > uint64(len(b)) {
-			return nil, errors.New("it ends within a part")
+			return nil, errors.New("truncated within a part")
 		}
 		parts, b = append(parts, b[:n:n]), b[n:]
 	}

@@ -76,7 +76,7 @@ func TestAgree(t *testing.T) {
 	wantFault(t, err, fault.Config, "resume: run: ",
 		`heads is not set in the checkpoint and "8" now, lr is "0.01" in the checkpoint and "0.02" now, model is "gcn" in the checkpoint and not set now`)
 	err = saved.Agree(Settings{"features": "60 dense", "labels.bin": "9 bytes"}, saved.Settings)
-	wantFault(t, err, fault.Config, "dataset is not the one", `trained on: features is "40 dense" in the checkpoint and "60 dense" now; go on`)
+	wantFault(t, err, fault.Config, "dataset differs from", `the training: features is "40 dense" in the checkpoint and "60 dense" now; resume`)
 	saved.Data = nil
 	wantFault(t, saved.Agree(Settings{}, saved.Settings), fault.Config, "older version", "--init run/model.safetensors")
 }

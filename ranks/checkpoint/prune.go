@@ -11,11 +11,11 @@ import (
 
 const opPrune = "remove checkpoint"
 
-// Prune keeps the newest checkpoints that are whole as far as their sizes tell,
-// keep of them (0: all), among those up to the given epoch, which has just been
-// saved, and removes everything older. It also removes what dead processes left
-// half written. It never touches what a living process writes, newer
-// checkpoints, nor one into whose folder somebody has put something.
+// Prune keeps the newest complete checkpoints up to the given epoch, which has just been
+// saved, and removes all older ones. keep is their number (0: all). Complete means that the
+// sizes of the files are right. Prune also removes the unfinished files of dead processes.
+// It never touches files that a living process writes, newer checkpoints, or a checkpoint
+// folder with foreign files.
 func Prune(dir string, keep, epoch int) (removed []string, err error) {
 	if err := sweep(dir); err != nil || keep <= 0 {
 		return nil, err
@@ -46,8 +46,7 @@ func Prune(dir string, keep, epoch int) (removed []string, err error) {
 	return removed, nil
 }
 
-// Rewindable fails where Rewind would have to remove something that siafu has
-// not written.
+// Rewindable returns an error if Rewind would have to remove foreign files.
 func Rewindable(dir string, epoch int) error {
 	entries, err := list(dir)
 	if err != nil {
@@ -64,9 +63,8 @@ func Rewindable(dir string, epoch int) error {
 	return nil
 }
 
-// Rewind removes the checkpoints newer than an epoch, whole or not: a run that
-// goes on from it would otherwise find them again, with numbers that are no
-// longer its own.
+// Rewind removes all checkpoints newer than an epoch, valid or not. Otherwise a run that
+// resumes from this epoch would later find them again, with results of the earlier attempt.
 func Rewind(dir string, epoch int) (removed []string, err error) {
 	if err := Rewindable(dir, epoch); err != nil {
 		return nil, err
@@ -90,7 +88,7 @@ func Rewind(dir string, epoch int) (removed []string, err error) {
 	return removed, durable.Sync(opPrune, dir)
 }
 
-// sized tells whether a checkpoint has its files in their sizes. Sums are not
+// sized reports whether a checkpoint has its files in their sizes. Sums are not
 // taken: that would read gigabytes at every epoch that saves.
 func sized(path string) bool {
 	m, err := readManifest(path)

@@ -12,15 +12,15 @@ import (
 	"siafu/ranks/safetensors"
 )
 
-// Problem is a checkpoint that was passed over, and why.
+// Problem is a checkpoint that was skipped, and the reason.
 type Problem struct {
 	Path string
 	Err  error // a fault that names the file
 }
 
-// Latest reads the newest checkpoint in the folder dir that is whole; nil where
-// there is none. Problems are those newer than it that are not. The error is
-// that of a folder that cannot be read.
+// Latest reads the newest valid checkpoint in the folder dir, nil if there is none.
+// Problems lists the newer checkpoints that are not valid. The error reports a folder that
+// cannot be read.
 func Latest(dir string) (*State, []Problem, error) {
 	entries, err := list(dir)
 	if err != nil {
@@ -30,7 +30,7 @@ func Latest(dir string) (*State, []Problem, error) {
 	for _, e := range entries {
 		s, err := read(e.path)
 		if err == nil && s.Epoch != e.epoch {
-			err = damaged(filepath.Join(e.path, manifestFile), "it is of epoch %d, and its folder is not", s.Epoch)
+			err = damaged(filepath.Join(e.path, manifestFile), "it records epoch %d, but its folder has another epoch", s.Epoch)
 		}
 		if err == nil {
 			return s, skipped, nil
@@ -40,9 +40,9 @@ func Latest(dir string) (*State, []Problem, error) {
 	return nil, skipped, nil
 }
 
-// Open reads what a user points at: a checkpoint, which has to be whole, or a
-// run folder or its folder of checkpoints, of which it takes the Latest. Faults
-// have kind Missing where there is no checkpoint, Data where none is whole.
+// Open reads the checkpoint at path. path is a checkpoint, which must be valid, or a run
+// folder or its folder of checkpoints, whose Latest is read. Faults have kind Missing if
+// there is no checkpoint, and Data if none is valid.
 func Open(path string) (*State, []Problem, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -64,8 +64,8 @@ func Open(path string) (*State, []Problem, error) {
 	case len(skipped) > 0:
 		return nil, skipped, skipped[0].Err
 	}
-	return nil, nil, fault.New(fault.Missing, opResume, path, "there is no checkpoint in it").
-		Then("name a run that has saved one")
+	return nil, nil, fault.New(fault.Missing, opResume, path, "it contains no checkpoint").
+		Then("name a run that has saved a checkpoint")
 }
 
 // isCheckpoint tells a checkpoint, perhaps damaged, from folders that hold some.
@@ -81,7 +81,7 @@ func holds(dir, name string) bool {
 // damaged is a fault about a file of a checkpoint.
 func damaged(path, format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, opResume, path, format, args...).
-		Then("go on from an older checkpoint")
+		Then("resume from an older checkpoint")
 }
 
 // read reads and verifies one checkpoint.
@@ -99,7 +99,7 @@ func read(path string) (*State, error) {
 		return nil, damaged(filepath.Join(path, stateFile), "%v", err)
 	}
 	if s.Epoch != m.Epoch || (s.Best != nil) != (m.find(bestFile) != nil) {
-		return nil, damaged(filepath.Join(path, stateFile), "it does not belong to its manifest")
+		return nil, damaged(filepath.Join(path, stateFile), "it does not match its manifest")
 	}
 	s.Path = path
 	return &s, s.readTensors(m)
@@ -109,7 +109,7 @@ func readManifest(path string) (manifest, error) {
 	name := filepath.Join(path, manifestFile)
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return manifest{}, damaged(name, "it is missing, so the checkpoint was not written to its end")
+		return manifest{}, damaged(name, "it is missing: the checkpoint is incomplete")
 	}
 	if err != nil {
 		return manifest{}, fault.System(opResume, name, err)
@@ -132,14 +132,14 @@ func (m manifest) bytes(path, name string) ([]byte, error) {
 		return nil, fault.System(opResume, name, err)
 	}
 	if info.Size() != want.Bytes {
-		return nil, damaged(name, "it has %d bytes where the manifest lists %d", info.Size(), want.Bytes)
+		return nil, damaged(name, "it has %d bytes, but the manifest lists %d", info.Size(), want.Bytes)
 	}
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fault.System(opResume, name, err)
 	}
 	if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != want.SHA256 {
-		return nil, damaged(name, "its SHA-256 begins with %x where the manifest lists %.8s", sum[:4], want.SHA256)
+		return nil, damaged(name, "its SHA-256 begins with %x, but the manifest lists %.8s", sum[:4], want.SHA256)
 	}
 	return b, nil
 }
@@ -175,7 +175,7 @@ func (s *State) readTensors(m manifest) error {
 		return nil
 	}
 	if s.Best.Weights, err = s.tensors(m, bestFile); err == nil && !alike(s.Best.Weights, s.Weights) {
-		err = damaged(filepath.Join(s.Path, bestFile), "it has other weights than %s", modelFile)
+		err = damaged(filepath.Join(s.Path, bestFile), "its weights differ from those of %s", modelFile)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ import (
 
 const opSave = "save checkpoint"
 
-// Written is what Save did.
+// Written is the result of Save.
 type Written struct {
 	Path    string        // of the checkpoint
 	Bytes   int64         // of all its files
@@ -29,14 +29,12 @@ type Written struct {
 	Syncing time.Duration // the part in which the disk was waited for, after the last byte was handed over
 }
 
-// Save writes a state as the checkpoint of its epoch in the folder dir, which
-// it makes where it is missing; an older checkpoint of that epoch is replaced,
-// and anything else of its name is a fault of kind Usage.
-// It returns when the checkpoint is durable. Other faults have kind IO; then the
-// checkpoints that are there stay as they are and nothing else is left. It
-// panics where the parts of the state do not belong together. Unless at is nil it
-// is told what comes next: the name of the file that is written, and at last
-// "rename".
+// Save writes a state as the checkpoint of its epoch in the folder dir, which it creates if
+// necessary. It replaces an older checkpoint of the same epoch. Anything else of that name
+// is a fault of kind Usage. Save returns when the checkpoint is durable. Other faults have
+// kind IO; existing checkpoints then stay unchanged and no other files remain. It panics if
+// the parts of the state do not match. Unless at is nil, Save calls it before each step
+// with the name of the file that it writes next, and last with "rename".
 func Save(dir string, s State, at func(step string)) (Written, error) {
 	s.check()
 	if at == nil {
@@ -128,7 +126,7 @@ func (w *writer) contents() error {
 	text, err := s.encode()
 	if err != nil {
 		return fault.New(fault.Runtime, opSave, filepath.Join(w.final, stateFile), "%v", err).
-			Then("lower --lr: the loss is no longer a number")
+			Then("lower --lr: the loss is not a finite number")
 	}
 	return w.put(stateFile, text)
 }

@@ -13,34 +13,32 @@ import (
 
 const opResume = "resume"
 
-// Settings is the part of a run's configuration that its numbers depend on, by
-// the name of the flag. What may change between two halves of a run (ranks,
-// servers, partitioner, codec, threads, epochs) is not in it.
+// Settings are the options that the results of a run depend on, by the name of the flag.
+// Options that may change when a run resumes (ranks, servers, partitioner, codec, threads,
+// epochs) are not included.
 type Settings map[string]string
 
 // optional is a setting that one of two may lack: a checkpoint of an older
 // version, or a run whose first weights come from a file.
 const optional = "initializer"
 
-// Equal tells whether settings are those of a run that may go on with the given
-// ones.
+// Equal reports whether a run with settings s may resume with the given ones.
 func (s Settings) Equal(given Settings) bool { return s.differences(given) == nil }
 
-// Agree compares the dataset and the settings of the checkpoint with those of
-// the run that is to go on from it. A fault of kind Config names each one that
-// differs.
+// Agree compares the dataset and the settings of the checkpoint with those of the run that
+// resumes from it. A fault of kind Config names each difference.
 func (s *State) Agree(data, settings Settings) error {
 	if s.Data == nil {
-		return fault.New(fault.Config, opResume, s.Path, "it does not say which dataset it is of; an older version wrote it").
-			Then("begin a run of its own from its weights: --init %s", filepath.Join(s.Path, modelFile))
+		return fault.New(fault.Config, opResume, s.Path, "it does not name its dataset; an older version wrote it").
+			Then("start a new run from its weights: --init %s", filepath.Join(s.Path, modelFile))
 	}
 	if differ := s.Data.differences(data); differ != nil {
-		return fault.New(fault.Config, opResume, s.Path, "the dataset is not the one that was trained on: %s", strings.Join(differ, ", ")).
-			Then("go on with the dataset of the checkpoint, or begin a run of its own in another --out")
+		return fault.New(fault.Config, opResume, s.Path, "the dataset differs from that of the training: %s", strings.Join(differ, ", ")).
+			Then("resume with the checkpoint's dataset, or start a new run in another --out")
 	}
 	if differ := s.Settings.differences(settings); differ != nil {
 		return fault.New(fault.Config, opResume, s.Path, "%s", strings.Join(differ, ", ")).
-			Then("go on with what the checkpoint has, or begin a run of its own in another --out")
+			Then("resume with the checkpoint's settings, or start a new run in another --out")
 	}
 	return nil
 }
@@ -62,14 +60,14 @@ func (s Settings) differences(given Settings) (differ []string) {
 	return differ
 }
 
-// Fits compares the tensors of the checkpoint with those of the network that is
-// to take them, name by name and shape by shape, and the slots with those of
-// its optimiser. A fault of kind Data names what differs first.
+// Fits compares the tensors of the checkpoint with those of the network, name by name and
+// shape by shape, and the slots with those of its optimiser. A fault of kind Data names the
+// first difference.
 func (s *State) Fits(want []safetensors.Tensor, slots []string) error {
 	for i := range max(len(want), len(s.Weights)) {
 		old, now := shapeOf(s.Weights, i), shapeOf(want, i)
 		if old != now {
-			return damaged(filepath.Join(s.Path, modelFile), "it has %s where the network has %s", old, now)
+			return damaged(filepath.Join(s.Path, modelFile), "it has %s, but the network has %s", old, now)
 		}
 	}
 	var have []string
@@ -77,7 +75,7 @@ func (s *State) Fits(want []safetensors.Tensor, slots []string) error {
 		have = append(have, slot.Name)
 	}
 	if !slices.Equal(have, slots) {
-		return damaged(filepath.Join(s.Path, optimizerFile), "it has the slots %q where the optimiser has %q", have, slots)
+		return damaged(filepath.Join(s.Path, optimizerFile), "it has the optimiser slots %q, but the optimiser needs %q", have, slots)
 	}
 	return nil
 }

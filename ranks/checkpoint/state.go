@@ -9,9 +9,9 @@ import (
 	"siafu/ranks/safetensors"
 )
 
-// State is all that a run needs to go on as if it had never stopped. Random
-// draws are counted by seed, epoch, layer and vertex, so that the seed and the
-// epoch are the whole state of its generators.
+// State is the complete state of a run. A run that resumes from it continues as if it had
+// never stopped. Random numbers depend only on seed, epoch, layer and vertex, so that seed
+// and epoch are the state of the generators.
 type State struct {
 	Path string `json:"-"` // the folder it was read from; Save ignores it
 
@@ -37,8 +37,8 @@ type State struct {
 	Parts   [][]byte             `json:"-"` // what each part of the graph alone knows; nil: nothing
 }
 
-// Record is the best of each measure of all evaluations so far, which may be of
-// several epochs, and the epoch from which patience counts.
+// Record has the best value of each metric so far, possibly of different epochs, and the
+// epoch from which patience counts.
 type Record struct {
 	ValAcc  float64  `json:"val_acc"`
 	ValLoss *float64 `json:"val_loss,omitempty"` // nil where there is no validation
@@ -51,15 +51,15 @@ type Best struct {
 	Weights []safetensors.Tensor `json:"-"` // that Line.Epoch started from; as State.Weights
 }
 
-// Slot is one array of the optimiser's state: a tensor for each of the weights,
-// of the same name and shape, in the same order. Its name has no dot.
+// Slot is one array of the optimiser's state: one tensor per weight, with the weight's name
+// and shape, in the same order. The name of a slot contains no dot.
 type Slot struct {
 	Name    string
 	Tensors []safetensors.Tensor
 }
 
-// SlotNames are the names that torch.optim gives the state of "sgd" (with
-// momentum), "adam" and "adamw", in the order of kernels.Optimizer's slots.
+// SlotNames returns torch.optim's names of the state of "sgd" (with momentum), "adam" and
+// "adamw", in the order of kernels.Optimizer's slots.
 func SlotNames(optimizer string) []string {
 	if optimizer == "sgd" {
 		return []string{"momentum_buffer"}
@@ -114,7 +114,7 @@ func (s *State) flatSlots() []safetensors.Tensor {
 func (s *State) takeSlots(list []safetensors.Tensor) error {
 	n := len(s.Weights)
 	if len(list) != n*len(s.Slots) {
-		return fmt.Errorf("%d tensors where %d weights have %d slots", len(list), n, len(s.Slots))
+		return fmt.Errorf("%d tensors, but %d weights have %d slots", len(list), n, len(s.Slots))
 	}
 	for k := range s.Slots {
 		slot := &s.Slots[k]
@@ -122,18 +122,18 @@ func (s *State) takeSlots(list []safetensors.Tensor) error {
 		for i := range slot.Tensors {
 			t := &slot.Tensors[i]
 			if w := s.Weights[i]; t.Name != w.Name+"."+slot.Name {
-				return fmt.Errorf("tensor %q where %s of %q is due", t.Name, slot.Name, w.Name)
+				return fmt.Errorf("tensor %q, want %s of %q", t.Name, slot.Name, w.Name)
 			}
 			t.Name = s.Weights[i].Name
 		}
 		if !alike(slot.Tensors, s.Weights) {
-			return fmt.Errorf("slot %s has other shapes than the weights", slot.Name)
+			return fmt.Errorf("slot %s differs from the weights in shape", slot.Name)
 		}
 	}
 	return nil
 }
 
-// alike tells whether two lists have the same names and shapes.
+// alike reports whether two lists have the same names and shapes.
 func alike(a, b []safetensors.Tensor) bool {
 	return slices.EqualFunc(a, b, func(x, y safetensors.Tensor) bool {
 		return x.Name == y.Name && slices.Equal(x.Shape, y.Shape)

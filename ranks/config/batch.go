@@ -21,7 +21,7 @@ const (
 	Cluster   = "cluster"  // cluster:N[,Q]
 )
 
-// Batching is what --batch says.
+// Batching is the parsed --batch.
 type Batching struct {
 	Kind     string
 	Count    int   // of a rank's mini-batches: steps of an epoch, but of Neighbour
@@ -32,10 +32,10 @@ type Batching struct {
 	Joined   int   // in a step
 }
 
-// DefaultSize is that of Neighbour (that of DGL's examples of GraphSAGE).
+// DefaultSize is the batch size of Neighbour, as in DGL's GraphSAGE examples.
 const DefaultSize = 1000
 
-// Batching reads --batch; of what is none, and of Full, it has no Kind.
+// Batching parses --batch. For Full and for invalid text the result has no Kind.
 func (c *Config) Batching() Batching {
 	kind, rest, said := strings.Cut(c.Batch, ":")
 	if !said { // asked for in each epoch, which allocates nothing
@@ -65,23 +65,23 @@ func (c *Config) Batching() Batching {
 	return Batching{}
 }
 
-// Draws tells whether the vertices of a step, and the edges between them, are drawn for
-// it alone: nothing of other steps is used.
+// Draws reports whether each step samples its own vertices and edges, so that it uses
+// nothing of other steps.
 func (b Batching) Draws() bool { return b.Kind == Neighbour || b.Kind == Cluster }
 
-// Batches is how many mini-batches an epoch has on each rank, 0 where it is one pass
-// over the whole graph.
+// Batches returns the number of mini-batches per epoch on each rank, or 0 if an epoch is
+// one pass over the whole graph.
 func (c *Config) Batches() int { return c.Batching().Count }
 
-// Samples is how many neighbours a vertex samples in a mini-batch with a history, 0 where
-// all are gathered from.
+// Samples returns the number of sampled neighbours per vertex in a mini-batch with a
+// history, or 0 if all neighbours are gathered.
 func (c *Config) Samples() int { return c.Batching().Samples }
 
-// Steps is how often so many epochs update the weights.
+// Steps returns the number of weight updates in the given number of epochs.
 func (c *Config) Steps(epochs int) int { return epochs * max(c.Batches(), 1) }
 
-// Divide settles how many steps an epoch has in which ranks go through Size training
-// vertices each, so many in all.
+// Divide sets the number of steps per epoch if each rank processes Size training vertices
+// per step. train is the number of training vertices of all ranks.
 func (c *Config) Divide(train int64, ranks int) error {
 	b := c.Batching()
 	if b.Kind != Neighbour {
@@ -91,13 +91,13 @@ func (c *Config) Divide(train int64, ranks int) error {
 	steps := max((train+each-1)/each, 1)
 	c.DrawnSteps = int(min(steps, mostBatches+1))
 	if c.DrawnSteps > mostBatches || c.Steps(c.Epochs) > mostEpochs {
-		return fault.New(fault.Usage, "train", "", "--batch=%s makes %d steps an epoch of %d training vertices", c.Batch, steps, train).
-			Then("ask for larger mini-batches: steps are %d an epoch at most, and %d in all", mostBatches, mostEpochs)
+		return fault.New(fault.Usage, "train", "", "--batch=%s makes %d steps per epoch with %d training vertices", c.Batch, steps, train).
+			Then("use larger mini-batches: at most %d steps per epoch and %d in total", mostBatches, mostEpochs)
 	}
 	return nil
 }
 
-// HistoryRows is how histories keep rows.
+// HistoryRows returns the storage format of rows in histories.
 func (c *Config) HistoryRows() history.Format {
 	f, _ := history.FormatOf(c.HistoryFormat)
 	return f
@@ -114,10 +114,10 @@ func (c *Config) checkBatch() error {
 		return nil
 	case b.Count < 1 || max(b.Count, b.Clusters) > mostBatches:
 		return fault.New(fault.Usage, "train", "", "--batch=%q with --layers=%d", c.Batch, c.Layers).
-			Then("it must be full; history:N; variates:N,D with D neighbours, 1 or more; neighbor:D,D with as many numbers of neighbours as layers and, if you like, the training vertices of a mini-batch behind them; "+
+			Then("it must be full; history:N; variates:N,D with D neighbours, 1 or more; neighbor:D,D with one number of neighbours per layer and, optionally, the training vertices of a mini-batch after them; "+
 				"cluster:N or cluster:N,Q with Q of N clusters in a mini-batch; N is from 1 to %d", mostBatches)
 	case c.Steps(c.Epochs) > mostEpochs:
-		return fault.New(fault.Usage, "train", "", "--batch=%s with --epochs=%d", c.Batch, c.Epochs).Then("they must make %d updates at most", mostEpochs)
+		return fault.New(fault.Usage, "train", "", "--batch=%s with --epochs=%d", c.Batch, c.Epochs).Then("use at most %d updates in total", mostEpochs)
 	case b.Draws():
 		return c.checkDrawn()
 	}
@@ -125,25 +125,25 @@ func (c *Config) checkBatch() error {
 	list, _ := tune.Candidates(c.Codec)
 	switch {
 	case c.Mode == "async":
-		return refuse("mode", c.Mode, "choose --mode pipe: ranks go through their batches together")
+		return refuse("mode", c.Mode, "choose --mode pipe: ranks must run their batches synchronously")
 	case !c.Exact():
-		return refuse("refresh", c.Refresh, "leave --refresh out: rows outside of a batch come from the history")
+		return refuse("refresh", c.Refresh, "leave --refresh out: rows outside a batch come from the history")
 	case b.Samples > 0 && (c.Model != "gcn" || c.Layers < 2):
 		return refuse("model", fmt.Sprintf("%s --layers=%d", c.Model, c.Layers), "choose gcn of two layers or more, or history:N")
 	case b.Samples > 0 && (c.HistoryFormat != "float32" || c.Features == "bf16"):
 		return refuse("history-format", fmt.Sprintf("%s --features=%s", c.HistoryFormat, c.Features), "leave both at float32, or choose history:N")
 	case !c.kind().Adds():
-		return refuse("model", c.Model, "choose gcn, sage or gin, which gather rows as the layer before has left them, or neighbor:D,D")
+		return refuse("model", c.Model, "choose gcn, sage or gin, which gather the unchanged rows of the layer before, or neighbor:D,D")
 	case c.InputDropout > 0:
 		return refuse("input-dropout", c.InputDropout, "leave it out: the input layer's ÂX is computed once, for all batches")
 	case c.CacheInput == "off":
 		return refuse("cache-input", c.CacheInput, "leave --cache-input out: batches share the input layer's ÂX")
 	case c.Order == "apply-first":
-		return refuse("order", c.Order, "leave --order out: the history has rows as they are before their weights")
+		return refuse("order", c.Order, "leave --order out: the history stores rows before the product with the weights")
 	case c.Tensor != "cpu":
 		return refuse("tensor", c.Tensor, "leave --tensor out")
 	case list != nil:
-		return refuse("codec", c.Codec, "name the codec, which is that of evaluations, or leave --codec out")
+		return refuse("codec", c.Codec, "name one codec, which evaluations use, or leave --codec out")
 	}
 	return nil
 }
@@ -158,29 +158,29 @@ func (c *Config) checkDrawn() error {
 	list, _ := tune.Candidates(c.Codec)
 	switch {
 	case c.Mode != "pipe" && c.Mode != "nopipe":
-		return refuse("mode", c.Mode, "choose --mode pipe: ranks go through their batches together")
+		return refuse("mode", c.Mode, "choose --mode pipe: ranks must run their batches synchronously")
 	case !c.Exact():
-		return refuse("refresh", c.Refresh, "leave --refresh out: a batch has the rows of its own step alone")
+		return refuse("refresh", c.Refresh, "leave --refresh out: a batch uses only the rows of its own step")
 	case c.LocalEpochs > 0:
-		return refuse("local-epochs", c.LocalEpochs, "leave --local-epochs out: ranks share every step")
+		return refuse("local-epochs", c.LocalEpochs, "leave --local-epochs out: ranks synchronise in every step")
 	case c.Model == "mlp":
-		return refuse("model", c.Model, "choose gcn, sage, gin or gat: a perceptron has no neighbours to sample")
+		return refuse("model", c.Model, "choose gcn, sage, gin or gat: mlp has no neighbours to sample")
 	case c.kind().Takes():
-		return refuse("model", c.Model, "choose sage: the edges of a mini-batch are gathered along for sums")
+		return refuse("model", c.Model, "choose sage: mini-batches support only sums along edges")
 	case c.HistoryFormat != "float32":
 		return refuse("history-format", c.HistoryFormat, "leave --history-format out: there is no history")
 	case c.Recompute:
-		return refuse("recompute", c.Recompute, "leave --recompute out, and ask for smaller batches")
+		return refuse("recompute", c.Recompute, "leave --recompute out, and use smaller batches")
 	case c.Tensor != "cpu":
 		return refuse("tensor", c.Tensor, "leave --tensor out")
 	case list != nil:
-		return refuse("codec", c.Codec, "name the codec, which is that of evaluations, or leave --codec out")
+		return refuse("codec", c.Codec, "name one codec, which evaluations use, or leave --codec out")
 	}
 	return nil
 }
 
-// BatchNetwork is a network, whose orders have been chosen, as mini-batches that are drawn
-// go through it: from the features of their vertices.
+// BatchNetwork returns the network of sampled mini-batches, which starts from the features
+// of their vertices. The orders of net must be set.
 func (c *Config) BatchNetwork(net model.Spec) model.Spec {
 	net.Choose(model.Load{}, model.Choices{Order: c.Order, CacheInput: "off"})
 	if c.Batching().Kind == Neighbour && c.Order == "auto" && !net.Attends() {

@@ -10,7 +10,7 @@ import (
 // checkBridge refuses addresses that functions cannot connect to.
 func (c *Config) checkBridge() error {
 	if c.Lambda == LambdaAWS && c.BridgeAddress == "" {
-		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).Then("give --bridge-address too: functions connect back there")
+		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).Then("set --bridge-address too: functions connect to it")
 	}
 	for _, a := range c.bridge() {
 		if _, _, err := net.SplitHostPort(a); err != nil {
@@ -28,8 +28,8 @@ func (c *Config) bridge() []string {
 	return strings.SplitN(c.BridgeAddress, ",", 2)
 }
 
-// Bridge is where functions connect to: what is listened on, and what they are told.
-// Empty is what the endpoint chooses.
+// Bridge returns the address to listen on and the address that functions connect to. An
+// empty address leaves the choice to the endpoint.
 func (c *Config) Bridge() (listen, advertise string) {
 	a := append(c.bridge(), "", "")
 	return a[0], a[1]

@@ -11,9 +11,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Config is everything that a training run can be told. The same struct is the
-// flags of "siafu train", the keys of its TOML file (the flag's name without
-// the dashes in front) and the config.toml of a run folder.
+// Config has all options of a training run. The struct defines the flags of "siafu train",
+// the keys of its TOML file (the flag's name without leading dashes) and the config.toml of
+// a run folder.
 type Config struct {
 	Ranks          int     `default:"0" group:"World" usual:"Ranks of an in-process world, servers included" help:"Number of ranks of an in-process world, servers included; 0: 1. Omit it under mpirun or srun, where the launcher sets it." toml:"ranks"`
 	Servers        int     `default:"-1" group:"World" help:"Number of parameter-server ranks. -1: one with three or more ranks, or with two in mode async or free. 0: every rank stores the weights, and gradients are summed over all ranks." toml:"servers"`
@@ -138,10 +138,11 @@ const (
 	mostParts  = math.MaxInt32 // vertices have ids of 32 bits
 )
 
-// MostStaleness is how far an interval can be ahead: not beyond the last epoch.
+// MostStaleness returns how many epochs an interval can be ahead; it never exceeds the
+// number of epochs.
 func (c *Config) MostStaleness() int { return min(c.Staleness, c.Epochs) }
 
-// OptimizerConfig is how weights are updated.
+// OptimizerConfig returns the settings of the optimiser.
 func (c *Config) OptimizerConfig() kernels.OptimizerConfig {
 	return kernels.OptimizerConfig{
 		Name: c.Optimizer, LR: c.LR, Momentum: c.Momentum, WeightDecay: c.WeightDecay, InnerDecay: c.InnerDecay, InputScale: c.InputScale,
@@ -152,7 +153,7 @@ func (c *Config) OptimizerConfig() kernels.OptimizerConfig {
 // kind is the kind of network alone.
 func (c *Config) kind() model.Spec { return model.Spec{Kind: c.Model} }
 
-// Network is the network that the configuration asks for.
+// Network returns the network that the options describe.
 func (c *Config) Network(features, classes int) model.Spec {
 	hidden := c.Hidden
 	if c.kind().Attends() {
@@ -179,8 +180,7 @@ func (c *Config) Network(features, classes int) model.Spec {
 	return s
 }
 
-// Defaults is the configuration of a run that is told nothing: the defaults of
-// the struct's tags.
+// Defaults returns the configuration with all default values of the struct's tags.
 func Defaults() Config { return defaults() }
 
 var defaults = sync.OnceValue(func() Config {

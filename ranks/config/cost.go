@@ -19,13 +19,13 @@ func (c *Config) checkCost() error {
 		return fault.New(fault.Usage, "train", "", "--budget=%q", c.Budget).Then("it must be dollars above 0, such as 2.50")
 	}
 	if c.Instance == "" && c.Tensor != TensorLambda {
-		return fault.New(fault.Usage, "train", "", "--budget=%s, and nothing has a price", c.Budget).
-			Then("say what a host costs with --instance")
+		return fault.New(fault.Usage, "train", "", "--budget=%s, but no price is known", c.Budget).
+			Then("set the price of a host with --instance")
 	}
 	return nil
 }
 
-// BudgetUSD is the dollars that the run may cost, 0 without a budget.
+// BudgetUSD returns the budget of the run in dollars, 0 if there is none.
 func (c *Config) BudgetUSD() float64 {
 	usd, ok := bill.Dollars(c.Budget)
 	if !ok {

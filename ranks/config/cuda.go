@@ -10,22 +10,21 @@ const (
 	GraphCPU   = "cpu"
 )
 
-// GPUsGather tells whether graph work runs on GPUs, and with it everything else.
+// GPUsGather reports whether graph work, and therefore everything else, runs on GPUs.
 func (c *Config) GPUsGather() bool { return c.Tensor == TensorCUDA && c.GraphWork != GraphCPU }
 
-// GPUsApply tells whether tensor work runs on GPUs, beside graph work on processors.
+// GPUsApply reports whether tensor work runs on GPUs and graph work on CPUs.
 func (c *Config) GPUsApply() bool { return c.Tensor == TensorCUDA && c.GraphWork == GraphCPU }
 
-// CheckCUDA refuses a command with graph work or products on GPUs and tensor work
-// elsewhere.
+// CheckCUDA returns an error if graph work or products are on GPUs but tensor work is not.
 func (c *Config) CheckCUDA(op string) error {
 	if c.Tensor != TensorCUDA && c.CUDABLAS != "" && c.CUDABLAS != "auto" {
 		return fault.New(fault.Usage, op, "", "--cuda-blas=%s with --tensor=%s", c.CUDABLAS, c.Tensor).
-			Then("it is about products on GPUs, which --tensor cuda asks for")
+			Then("set --tensor cuda: this flag applies to products on GPUs")
 	}
 	if c.GraphWork != GraphCUDA || c.Tensor == TensorCUDA {
 		return nil
 	}
 	return fault.New(fault.Usage, op, "", "--graph=%s with --tensor=%s", c.GraphWork, c.Tensor).
-		Then("graph work on GPUs needs --tensor cuda")
+		Then("set --tensor cuda: graph work on GPUs needs it")
 }

@@ -8,7 +8,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Delay lets ranks stand still before a share of their gathers.
+// Delay is an injected straggler: ranks pause before a fraction of their gathers.
 type Delay struct {
 	All    bool
 	Rank   int // where not All
@@ -16,15 +16,14 @@ type Delay struct {
 	Share  float64 // of gathers
 }
 
-// ParseDelay reads RANK:DURATION:SHARE, where RANK may be *; empty text is a Delay
-// of nobody.
+// ParseDelay parses RANK:DURATION:SHARE. RANK may be *. Empty text is a Delay of no rank.
 func ParseDelay(text string) (Delay, error) {
 	if text == "" {
 		return Delay{Rank: -1}, nil
 	}
 	parts := strings.Split(text, ":")
 	bad := fault.New(fault.Usage, "train", "", "--delay=%q", text).
-		Then("it must be RANK:DURATION:SHARE, as 1:20ms:0.25, or with * for each rank")
+		Then("it must be RANK:DURATION:SHARE, such as 1:20ms:0.25, with * for every rank")
 	if len(parts) != 3 {
 		return Delay{}, bad
 	}

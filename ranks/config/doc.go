@@ -1,7 +1,6 @@
-// Package config is everything that a training run can be told, and what follows
-// from it alone: the network, the roles of ranks, codecs, limits, intervals.
+// Package config has the options of a training run and everything that follows from them
+// alone: the network, the roles of ranks, codecs, limits and intervals.
 //
-// The struct Config is the flags of "siafu train", the keys of its TOML file and
-// the config.toml of a run folder. Validate has been called before anything else
-// is asked of it.
+// The struct Config defines the flags of "siafu train", the keys of its TOML file and the
+// config.toml of a run folder. Call Validate before any other method.
 package config

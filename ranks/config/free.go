@@ -10,24 +10,23 @@ import (
 	"siafu/ranks/tune"
 )
 
-// Free is the mode in which each rank goes at its own pace.
+// Free is the fully asynchronous mode: ranks do not wait for each other (DIGEST-A).
 const Free = "free"
 
-// Asynchronous tells whether ranks train without going in step.
+// Asynchronous reports whether ranks train asynchronously.
 func (c *Config) Asynchronous() bool { return c.Mode == "async" || c.Mode == Free }
 
-// Pushes is after how many of its own epochs a rank pushes its rows again (free).
+// Pushes returns after how many of its own epochs a rank pushes its rows again (mode free).
 func (c *Config) Pushes() int { return max(c.Ghosts().Epochs, 1) }
 
-// MeanEpochs is over how many epochs of a run, that are its last ones, weights are
-// averaged where ranks go at their own pace (free).
+// MeanEpochs returns the number of last epochs over which weights are averaged (mode free).
 func (c *Config) MeanEpochs() int { return min(10, c.Epochs/6) }
 
-// OptimizerOf is OptimizerConfig with so many graph ranks. Where they go at their own pace
-// (free) each of them has a step made an epoch, with gradients that are late by those
-// of the others. So a step is shorter, by the root of their number, and Adam has no
-// momentum: delays amount to one (Mitliagkas et al., "Asynchrony begets momentum",
-// 2016), and with both of them weights swing.
+// OptimizerOf returns OptimizerConfig for the given number of graph ranks. In mode free,
+// each rank makes one step per epoch, with gradients that are delayed by the steps of the
+// other ranks. Therefore the learning rate is divided by the square root of the number of
+// ranks, and Adam has no momentum: delays act as momentum (Mitliagkas et al., "Asynchrony
+// begets momentum", 2016), and weights oscillate with both.
 func (c *Config) OptimizerOf(ranks int) kernels.OptimizerConfig {
 	o := c.OptimizerConfig()
 	if c.Mode == Free && ranks > 1 {
@@ -37,16 +36,17 @@ func (c *Config) OptimizerOf(ranks int) kernels.OptimizerConfig {
 	return o
 }
 
-// CheckDelayBound refuses a bound that so many graph ranks cannot keep.
+// CheckDelayBound returns an error if the given number of graph ranks cannot keep the
+// bound.
 func (c *Config) CheckDelayBound(ranks int) error {
 	if c.Mode == Free && c.DelayBound > 0 && c.DelayBound < ranks-1 {
 		return fault.New(fault.Usage, "train", "", "--delay-bound=%d with %d graph ranks", c.DelayBound, ranks).
-			Then("use %d or more: ranks that have begun together wait for each other's updates at least, or 0 for no bound", ranks-1)
+			Then("use %d or more, because ranks that start together wait for each other's updates, or 0 for no bound", ranks-1)
 	}
 	return nil
 }
 
-// checkFree refuses what ranks that go at their own pace do not do.
+// checkFree refuses options that the fully asynchronous mode does not support.
 func (c *Config) checkFree() error {
 	refuse := func(flag string, value any, remedy string) error {
 		return fault.New(fault.Usage, "train", "", "--%s=%v with --mode=free", flag, value).Then("%s", remedy)
@@ -57,19 +57,19 @@ func (c *Config) checkFree() error {
 	_, fed := rows.(codec.Corrected)
 	switch {
 	case policy.Name != refresh.NameAlways && policy.Name != refresh.NameEvery || policy.Lag > 0:
-		return refuse("refresh", c.Refresh, "choose every:N, N being the epochs after which a rank pushes its rows again, or always for each epoch")
+		return refuse("refresh", c.Refresh, "choose every:N to push rows every N epochs, or always to push them in each epoch")
 	case c.Servers > 1:
-		return refuse("servers", c.Servers, "use one server: updates are applied in the order in which they come, which is another one at each of several")
+		return refuse("servers", c.Servers, "use one server: updates are applied in their order of arrival, which differs between servers")
 	case list != nil:
-		return refuse("codec", c.Codec, "name the codec: nobody waits for rows, so that epochs do not show which one is fastest")
+		return refuse("codec", c.Codec, "name the codec: no rank waits for rows, so epoch times do not show the fastest codec")
 	case fed:
-		return refuse("codec", c.Codec, "leave +ef out: rows are not sent in every epoch")
+		return refuse("codec", c.Codec, "leave +ef out: error feedback needs rows in every epoch")
 	case c.Tensor == TensorLambda:
-		return refuse("tensor", c.Tensor, "choose cpu or cuda: functions are invoked by ranks in step, or in bounded asynchrony")
+		return refuse("tensor", c.Tensor, "choose cpu or cuda: functions need synchronous ranks or bounded asynchrony")
 	case c.MeasureStaleness > 0:
-		return refuse("measure-staleness", c.MeasureStaleness, "leave it out: an exact pass needs all ranks at once")
+		return refuse("measure-staleness", c.MeasureStaleness, "leave it out: an exact pass needs all ranks synchronously")
 	case c.PreAggregate == "on":
-		return refuse("pre-aggregate", c.PreAggregate, "leave it out: rows of vertices are kept, not sums")
+		return refuse("pre-aggregate", c.PreAggregate, "leave it out: this mode stores rows of vertices, not sums")
 	}
 	return nil
 }

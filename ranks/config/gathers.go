@@ -9,37 +9,37 @@ import (
 	"siafu/kernels/model"
 )
 
-// CheckGathers refuses what does not go together with the maxima that a network gathers,
-// or with weights of edges, where a dataset has some and the network takes them.
+// CheckGathers returns an error if options do not work with the maxima that a network
+// gathers, or with edge weights that the network uses.
 func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 	if c.GPUsGather() && net.Takes() {
 		return fault.New(fault.Usage, "train", "", "--tensor=%s --graph=%s with %s", c.Tensor, c.GraphWork, net.Kind).
-			Then("choose --graph cpu: GPUs gather sums and attention, and no maxima")
+			Then("choose --graph cpu: GPUs gather sums and attention, but not maxima")
 	}
 	if c.GPUsGather() && net.Dynamic() {
 		return fault.New(fault.Usage, "train", "", "--tensor=%s --graph=%s with %s", c.Tensor, c.GraphWork, net.Kind).
-			Then("choose --graph cpu, or gat: GPUs have no kernel for scores of both ends of an edge at once")
+			Then("choose --graph cpu, or --model gat: GPUs have no kernel for scores that depend on both ends of an edge")
 	}
 	if net.Design.EdgeFeatures && !meta.Weighted {
-		return fault.New(fault.Usage, "train", "", "%s of edges with weights, and those of %s have none", net.Kind, meta.Name).
-			Then("use a dataset whose edges have weights, or train a model without")
+		return fault.New(fault.Usage, "train", "", "%s needs edge weights, but the edges of %s have none", net.Kind, meta.Name).
+			Then("use a dataset with edge weights, or train a model without edge weights")
 	}
 	if dim := net.Design.EdgeDim; dim > 0 && dim != meta.EdgeDim {
-		return fault.New(fault.Usage, "train", "", "%s of edges with %d features, and those of %s have %d", net.Kind, dim, meta.Name, meta.EdgeDim).
-			Then("use a dataset whose edges have the features that the network was trained with")
+		return fault.New(fault.Usage, "train", "", "%s needs edges with %d features, but the edges of %s have %d", net.Kind, dim, meta.Name, meta.EdgeDim).
+			Then("use a dataset with the edge features that the network was trained with")
 	}
 	if !meta.Weighted || !net.Weighs() {
 		return nil
 	}
 	refuse := func(flag, value, remedy string) error {
-		return fault.New(fault.Usage, "train", "", "--%s=%s on %s, whose edges have weights", flag, value, meta.Name).
+		return fault.New(fault.Usage, "train", "", "--%s=%s with the edge weights of %s", flag, value, meta.Name).
 			Then("%s, or import the dataset with --drop-weights", remedy)
 	}
 	switch {
 	case c.PreAggregate == "on":
-		return refuse("pre-aggregate", c.PreAggregate, "leave --pre-aggregate out: a sum of rows serves edges without weights alone")
+		return refuse("pre-aggregate", c.PreAggregate, "leave --pre-aggregate out: sums of rows work only for edges without weights")
 	case c.GPUsGather():
-		return refuse("graph", c.GraphWork, "choose --graph cpu: GPUs gather along edges without weights")
+		return refuse("graph", c.GraphWork, "choose --graph cpu: GPUs gather only along edges without weights")
 	}
 	return nil
 }
@@ -53,16 +53,16 @@ func (c *Config) checkSums() error {
 	case c.PreAggregate != "on":
 		return nil
 	case !n.Propagates():
-		return refuse("model", c.Model, "nothing is gathered")
+		return refuse("model", c.Model, "this model does not aggregate")
 	case !n.Adds():
-		return refuse("model", c.Model, "attention weighs each row, and maxima are no sums")
+		return refuse("model", c.Model, "attention and maxima are not plain sums of rows")
 	case c.Mode == "async":
-		return refuse("mode", c.Mode, "an interval's rows leave when they are there, and sums are of many intervals")
+		return refuse("mode", c.Mode, "each interval sends its own rows, but a sum has rows of several intervals")
 	}
 	return nil
 }
 
-// NetworkOf is the network for a dataset.
+// NetworkOf returns the network for a dataset.
 func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 	net := c.Network(meta.FeatureDim, c.Outputs(meta))
 	if net.Dynamic() {
@@ -84,11 +84,11 @@ func (c *Config) checkDynamic() error {
 		return nil
 	}
 	return fault.New(fault.Usage, "train", "", "--model=%s with --refresh=%s", c.Model, c.Refresh).
-		Then("choose gat, or another policy: this attention has no score by which a ghost that is not drawn could be left out")
+		Then("choose gat or another policy: this attention has no score that masks ghosts outside the sample")
 }
 
-// IgnoredWeights says which weights and features of edges make no difference to a run's
-// network, empty where all do.
+// IgnoredWeights names the edge weights and edge features that a run's network ignores. It
+// is empty if the network uses all of them.
 func IgnoredWeights(meta *graph.Meta, net model.Spec) string {
 	var list []string
 	if meta.Weighted && !net.Weighs() {
@@ -100,5 +100,5 @@ func IgnoredWeights(meta *graph.Meta, net model.Spec) string {
 	if list == nil {
 		return ""
 	}
-	return "the edges of " + meta.Name + " have " + strings.Join(list, " and ") + ", of which " + net.Kind + " takes no notice"
+	return "the edges of " + meta.Name + " have " + strings.Join(list, " and ") + "; " + net.Kind + " ignores them"
 }

@@ -7,9 +7,9 @@ import (
 	"siafu/graph"
 )
 
-// Idle says of each flag that is not as by default, and changes nothing on this dataset with
-// what else was asked for, why: most often another flag was meant to stand beside it. It is no
-// fault, since lists of networks share flags (siafu sweep).
+// Idle returns, for each flag with a non-default value and no effect on this run, one
+// sentence with the reason. Usually another flag is missing. This is not an error, because
+// lists of networks share flags (siafu sweep).
 func (c *Config) Idle(m *graph.Meta) []string {
 	net, usual := c.NetworkOf(m), Defaults()
 	with := func(flag, value string) string { return fmt.Sprintf("with --%s=%s", flag, value) }
@@ -62,14 +62,14 @@ func (c *Config) Idle(m *graph.Meta) []string {
 	} {
 		if value := c.value(f.flag); value != usual.value(f.flag) {
 			if acts, without := f.acts(); !acts {
-				list = append(list, fmt.Sprintf("--%s=%s changes nothing %s", f.flag, value, without))
+				list = append(list, fmt.Sprintf("--%s=%s has no effect %s", f.flag, value, without))
 			}
 		}
 	}
 	return list
 }
 
-// hides tells whether the network has hidden layers, whose width is --hidden.
+// hides reports whether the network has hidden layers, whose width is --hidden.
 func (c *Config) hides() bool {
 	return c.Model != "sgc" && (c.Layers > 1 || c.Jumping != "off" || c.Model == "gcnii")
 }

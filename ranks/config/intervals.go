@@ -27,8 +27,9 @@ const (
 	mostAsyncIntervals = 8
 )
 
-// IntervalsOf is how many intervals n vertices are divided into, which so many edges lead to. It
-// depends on shapes alone: sums of gradients are the same on any number of processors.
+// IntervalsOf returns the number of intervals for n vertices with the given number of
+// incoming edges. It depends only on shapes, so that sums of gradients are the same on any
+// number of processors.
 func (c *Config) IntervalsOf(s model.Spec, n int, edges int64) int {
 	if c.Intervals > 0 {
 		return max(1, min(c.Intervals, n))

@@ -35,7 +35,7 @@ const (
 	mostMemory  = 10_240
 )
 
-// Float32 is --lambda-codec where values travel as they are.
+// Float32 is the --lambda-codec that sends values unchanged.
 const Float32 = "float32"
 
 // Optimisations of tasks for functions (Dorylus, OSDI'21, §6), which --lambda-without
@@ -53,7 +53,7 @@ func (c *Config) checkLambda() error {
 	}
 	if c.Tensor != TensorLambda {
 		if set := c.forFunctions(); len(set) > 0 {
-			return fault.New(fault.Usage, "train", "", "%s with --tensor=%s", strings.Join(set, " "), c.Tensor).Then("only --tensor lambda has functions")
+			return fault.New(fault.Usage, "train", "", "%s with --tensor=%s", strings.Join(set, " "), c.Tensor).Then("set --tensor lambda: these flags apply to functions")
 		}
 		return nil
 	}
@@ -62,27 +62,27 @@ func (c *Config) checkLambda() error {
 		return refuse("--lambda must be local or aws")
 	case c.LambdaMemory < leastMemory || c.LambdaMemory > mostMemory:
 		return fault.New(fault.Usage, "train", "", "--lambda-memory=%d", c.LambdaMemory).
-			Then("AWS Lambda has functions with %d to %d MB", leastMemory, mostMemory)
+			Then("set --lambda-memory from %d to %d MB, the range of AWS Lambda", leastMemory, mostMemory)
 	case c.Lambda == LambdaLocal && c.LambdaArch != "":
 		return refuse("leave --lambda-arch out: local functions run on this machine's architecture")
 	case c.Kernel == "openblas":
 		return fault.New(fault.Usage, "train", "", "--tensor=lambda with --kernel=openblas").
-			Then("choose other kernels: the function is built without OpenBLAS")
+			Then("choose another --kernel: the function is built without OpenBLAS")
 	}
 	for what := range strings.SplitSeq(c.LambdaWithout, ",") {
 		if all := []string{Fusion, Rematerialisation, Streaming}; c.LambdaWithout != "" && !slices.Contains(all, what) {
 			return fault.New(fault.Usage, "train", "", "--lambda-without=%q", c.LambdaWithout).
-				Then("list some of %s, separated by commas", strings.Join(all, ", "))
+				Then("use a comma-separated list of %s", strings.Join(all, ", "))
 		}
 	}
 	if _, err := c.TaskCodec(); err != nil {
 		return fault.New(fault.Usage, "train", "", "--lambda-codec=%q", c.LambdaCodec).
-			Then("it must be float32, or one of %s; not with +ef and not auto, which have to know what has travelled before", codec.Names)
+			Then("it must be float32, or one of %s, without +ef; +ef and auto need state from earlier messages", codec.Names)
 	}
 	return c.checkBridge()
 }
 
-// isForFunctions tells whether a flag means something with TensorLambda alone.
+// isForFunctions reports whether a flag means something with TensorLambda alone.
 func isForFunctions(flag string) bool {
 	return strings.HasPrefix(flag, "lambda") || strings.HasPrefix(flag, "bridge")
 }
@@ -99,7 +99,7 @@ func (c *Config) forFunctions() (set []string) {
 	return set
 }
 
-// OnCPU is the configuration with tensor work on the graph ranks, and without bridges.
+// OnCPU returns the configuration with tensor work on the graph ranks and without bridges.
 func (c Config) OnCPU() Config {
 	if c.Ranks > 0 {
 		c.Ranks -= c.Bridges
@@ -115,7 +115,8 @@ func (c Config) OnCPU() Config {
 	return c
 }
 
-// TaskCodec is how rows travel to functions and back, nil where they do as they are.
+// TaskCodec returns the codec of rows to and from functions, nil if they are sent
+// unchanged.
 func (c *Config) TaskCodec() (task.Codec, error) {
 	if name := cmp.Or(c.LambdaCodec, Float32); name != Float32 {
 		return codec.OfTasks(name)
@@ -123,13 +124,13 @@ func (c *Config) TaskCodec() (task.Codec, error) {
 	return nil, nil
 }
 
-// With tells whether tasks for functions have an optimisation.
+// With reports whether tasks for functions use an optimisation.
 func (c *Config) With(optimisation string) bool {
 	return !slices.Contains(strings.Split(c.LambdaWithout, ","), optimisation)
 }
 
-// Tariff is what invocations cost, by LambdaArch, else by the architecture of this
-// machine.
+// Tariff returns the price of invocations for LambdaArch, or for the architecture of this
+// machine if it is empty.
 func (c *Config) Tariff() bill.Tariff {
 	host := "x86_64"
 	if runtime.GOARCH == "arm64" {
@@ -152,13 +153,13 @@ func (c *Config) checkSandboxes() error {
 	}
 	if c.Lambda != LambdaLocal && (c.LambdaLimits != LimitsNone || c.LambdaFaults != "") {
 		return fault.New(fault.Usage, "train", "", "--lambda-limits=%s and --lambda-faults=%q with --lambda=%q", c.LambdaLimits, c.LambdaFaults, c.Lambda).
-			Then("they need --lambda local: the service itself has limits of its own")
+			Then("set --lambda local: AWS Lambda has its own limits")
 	}
 	_, err := lambda.ParseFaults(c.LambdaFaults)
 	return err
 }
 
-// FunctionName is the function that is invoked.
+// FunctionName returns the name of the function to invoke.
 func (c *Config) FunctionName() string {
 	if c.Lambda == LambdaAWS {
 		return cmp.Or(c.LambdaFunction, "siafu")

@@ -11,7 +11,7 @@ import (
 	"siafu/ranks/tune"
 )
 
-// Orders settles the orders of a network's products.
+// Orders sets the orders of a network's products.
 func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	nnz := int64(0)
 	if meta.FeatureKind == "sparse" {
@@ -27,7 +27,7 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	}, choices)
 }
 
-// lists tells whether rows can be gathered as lists: where the first layer's input is drawn, and
+// lists reports whether rows can be gathered as lists: where the first layer's input is drawn, and
 // as it is, along edges without weights.
 func (c *Config) lists(meta *graph.Meta, net *model.Spec) bool {
 	return c.Tensor == "cpu" && c.Gather != "bf16" && !(meta.Weighted && net.Weighs())
@@ -42,7 +42,7 @@ func (c *Config) cacheInput() string {
 	return c.CacheInput
 }
 
-// ghostFeatures is what was asked for, and sent where ranks do not go in step, or rows of the
+// ghostFeatures is what was asked for, and sent where ranks are asynchronous, or rows of the
 // first layer are to be those of other epochs or of some vertices.
 func (c *Config) ghostFeatures() string {
 	if !c.Exact() || c.Batching().Count > 0 || c.Mode == "async" {
@@ -57,7 +57,7 @@ func (c *Config) checkGhostFeatures() error {
 		return nil
 	}
 	return fault.New(fault.Usage, "train", "", "--ghost-features=kept with --mode=%s --refresh=%s --ghost-gradients=%s --batches=%d", c.Mode, c.Refresh, c.GhostGradients, c.Batching().Count).
-		Then("leave --ghost-features out: only ranks in step, with rows and gradients of each epoch, make what ghosts emit")
+		Then("leave --ghost-features out: cached ghost features need synchronous ranks with rows and gradients in each epoch")
 }
 
 // Codecs are those that rows may travel through, the first of which they begin
@@ -79,21 +79,20 @@ func (c Config) Codecs() ([]codec.Codec, error) {
 	return list, nil
 }
 
-// Ghosts is the policy of refreshing ghosts, which Validate has read; always in a
-// run that does not train.
+// Ghosts returns the policy of refreshing ghost rows, which Validate has parsed. It is
+// always if the run does not train.
 func (c *Config) Ghosts() refresh.Policy {
 	p, _ := refresh.Parse(c.Refresh)
 	return p
 }
 
-// Alone tells whether passes that train use no ghosts.
+// Alone reports whether training passes use no ghost rows.
 func (c *Config) Alone() bool { return c.Ghosts().Name == refresh.NameNever }
 
-// Returns tells whether gradients of ghosts go to their owners.
+// Returns reports whether gradients of ghost rows are returned to their owners.
 func (c *Config) Returns() bool { return c.GhostGradients != "no" && c.Mode != Free }
 
-// Exact tells whether passes that train use the rows of the same epoch, and their
-// gradients.
+// Exact reports whether training passes use ghost rows and gradients of the same epoch.
 func (c *Config) Exact() bool { return c.Ghosts().Name == refresh.NameAlways && c.Returns() }
 
 // checkRefresh refuses what does not go together with ghosts that are not those
@@ -102,7 +101,7 @@ func (c *Config) checkRefresh() error {
 	policy, err := refresh.Parse(c.Refresh)
 	if err == nil && c.MeasureStaleness > 0 && (c.Exact() || policy.Name == refresh.NameAuto || c.Tensor == TensorLambda) {
 		return fault.New(fault.Usage, "train", "", "--measure-staleness=%d with --refresh=%s --tensor=%s", c.MeasureStaleness, c.Refresh, c.Tensor).
-			Then("leave --measure-staleness out: it needs ghosts that may be stale, and tasks that run on the ranks")
+			Then("leave --measure-staleness out: it needs ghosts that may be stale, and tensor tasks on the ranks")
 	}
 	if err != nil || c.Exact() {
 		return err
@@ -118,15 +117,15 @@ func (c *Config) checkRefresh() error {
 	case c.Mode == Free:
 		return c.checkFree()
 	case c.Mode == "async":
-		return refuse("mode", c.Mode, "choose one of the two: intervals in bounded asynchrony use the newest rows that have come")
+		return refuse("mode", c.Mode, "choose one of the two: intervals in bounded asynchrony use the newest received rows")
 	case policy.Name == refresh.NameSample && c.PreAggregate == "on":
-		return refuse("pre-aggregate", c.PreAggregate, "leave --pre-aggregate out: a vertex is drawn by itself, and a sum has many")
+		return refuse("pre-aggregate", c.PreAggregate, "leave --pre-aggregate out: vertices are sampled one by one, but a sum has several")
 	case policy.Name == refresh.NameAuto && c.LocalEpochs > 0:
-		return refuse("local-epochs", strconv.Itoa(c.LocalEpochs), "choose one of the two: either decides when ranks train alone")
+		return refuse("local-epochs", strconv.Itoa(c.LocalEpochs), "choose one of the two: both decide when ranks train alone")
 	case policy.Name == refresh.NameAuto && !c.Returns():
 		return refuse("ghost-gradients", c.GhostGradients, "leave --ghost-gradients out: epochs with ghosts are exact")
 	case list != nil:
-		return refuse("codec", c.Codec, "name the codec: nobody waits for rows, so that epochs do not show which one is fastest")
+		return refuse("codec", c.Codec, "name the codec: no rank waits for rows, so epoch times do not show the fastest codec")
 	case c.Alone() && c.CacheInput == "on":
 		return refuse("cache-input", c.CacheInput, "leave --cache-input out: evaluations gather along more edges than training does")
 	}
@@ -137,24 +136,24 @@ func (c *Config) checkRefresh() error {
 func (c *Config) checkAsync() error {
 	if c.Mode != "async" {
 		if c.Mode != Free && c.DelayBound != 0 {
-			return fault.New(fault.Usage, "train", "", "--delay-bound=%d", c.DelayBound).Then("it needs --mode free")
+			return fault.New(fault.Usage, "train", "", "--delay-bound=%d", c.DelayBound).Then("set --mode free")
 		}
 		if c.Staleness != 0 || c.SwitchToSync != 0 {
-			return fault.New(fault.Usage, "train", "", "--staleness=%d --switch-to-sync=%g", c.Staleness, c.SwitchToSync).Then("they need --mode async")
+			return fault.New(fault.Usage, "train", "", "--staleness=%d --switch-to-sync=%g", c.Staleness, c.SwitchToSync).Then("set --mode async")
 		}
 		if c.Linger != 1 {
-			return fault.New(fault.Usage, "train", "", "--linger=%g", c.Linger).Then("it needs --mode async: in the others a rank waits for what it needs")
+			return fault.New(fault.Usage, "train", "", "--linger=%g", c.Linger).Then("set --mode async: in other modes a rank waits for all rows that it needs")
 		}
 		return nil
 	}
 	if list, _ := tune.Candidates(c.Codec); list != nil {
 		return fault.New(fault.Usage, "train", "", "--codec=%s with --mode async", c.Codec).
-			Then("name the codec: epochs of single intervals do not show which one is fastest")
+			Then("name the codec: the epoch times of single intervals do not show the fastest codec")
 	}
 	if rows, err := codec.ByName(c.Codec); err == nil {
 		if _, fed := rows.(codec.Corrected); fed {
 			return fault.New(fault.Usage, "train", "", "--codec=%s with --mode async", c.Codec).
-				Then("leave +ef out: rows of an interval may be sent again before the next epoch")
+				Then("leave +ef out: an interval may send its rows again before the next epoch")
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Recipe is the settings of a published run, and what they reach.
+// Recipe has the settings of a published run, and their accuracy.
 type Recipe struct {
 	Name      string
 	Flags     string // of siafu train
@@ -53,7 +53,7 @@ const (
 	smallSplit                         = "--split split_20_30.bin"
 )
 
-// Recipes are all that have a name, by dataset.
+// Recipes returns all recipes, by dataset.
 func Recipes() []Recipe { return slices.Clone(recipes) }
 
 // recipeNamed is nil where no recipe has the name.
@@ -66,7 +66,7 @@ func recipeNamed(name string) *Recipe {
 	return nil
 }
 
-// RecipeFlags are the values of the flags of a recipe by flag, nil where none has the name.
+// RecipeFlags returns the values of a recipe by flag, nil for an unknown name.
 func RecipeFlags(name string) map[string]string {
 	r := recipeNamed(name)
 	if r == nil {
@@ -79,7 +79,7 @@ func RecipeFlags(name string) map[string]string {
 	return values
 }
 
-// RecipeTable is what siafu help recipes prints.
+// RecipeTable returns the text of "siafu help recipes".
 func RecipeTable() string {
 	var b strings.Builder
 	b.WriteString("siafu train DATA --recipe NAME trains with published settings. Flags that are given win.\nTest accuracy in percent; \"unmeasured\": not yet reproduced here.\n\n")
@@ -97,11 +97,11 @@ func (r *Recipe) says() string {
 	return fmt.Sprintf("published %s; ours %s (%s)", r.Published, r.Ours, r.Date)
 }
 
-// RecipeSays is what is known of the recipe that was asked for.
+// RecipeSays returns the published and measured accuracy of the selected recipe.
 func (c *Config) RecipeSays() string { return recipeNamed(c.Recipe).says() }
 
-// Changed are the flags of the recipe that the configuration has other values for, as
-// "--lr=0.01 (0.005)", in the recipe's order; nil without one.
+// Changed lists the flags of the recipe with other values in the configuration, such as
+// "--lr=0.01 (0.005)", in the recipe's order. It is nil without a recipe.
 func (c *Config) Changed() []string {
 	r := recipeNamed(c.Recipe)
 	if r == nil {
@@ -129,7 +129,7 @@ func (c *Config) value(flag string) string {
 	panic("config: no flag has this name")
 }
 
-// sameNumber tells whether two texts are the same number, as 5e-4 and 0.0005 are.
+// sameNumber reports whether two texts are the same number, as 5e-4 and 0.0005 are.
 func sameNumber(a, b string) bool {
 	var x, y float64
 	n, _ := fmt.Sscan(a, &x)
@@ -137,16 +137,16 @@ func sameNumber(a, b string) bool {
 	return n == 1 && m == 1 && x == y
 }
 
-// Doubts says what of a dataset is not that of the recipe; empty where all is, or there is
-// no recipe.
+// Doubts describes how a dataset differs from that of the recipe. It is empty if it does
+// not differ, or without a recipe.
 func (c *Config) Doubts(m *graph.Meta) string {
 	r := recipeNamed(c.Recipe)
 	switch {
 	case r == nil:
 	case r.Vertices > 0 && r.Vertices != m.Vertices:
-		return fmt.Sprintf("recipe %s is for %s of %d vertices, and this dataset has %d", r.Name, r.Dataset, r.Vertices, m.Vertices)
+		return fmt.Sprintf("recipe %s is for %s with %d vertices, but this dataset has %d", r.Name, r.Dataset, r.Vertices, m.Vertices)
 	case r.Normalize && !m.Normalized:
-		return fmt.Sprintf("recipe %s is for rows of features divided by their sums: import %s with %s", r.Name, r.Dataset, divided)
+		return fmt.Sprintf("recipe %s needs feature rows divided by their sums: import %s with %s", r.Name, r.Dataset, divided)
 	}
 	return ""
 }

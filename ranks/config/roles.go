@@ -8,7 +8,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// Limits are the bounds of every wait on another rank.
+// Limits returns the limits of every wait for another rank.
 func (c *Config) Limits(log func(string)) (world.Limits, error) {
 	l := world.Limits{Log: log}
 	for _, d := range []struct {
@@ -25,29 +25,29 @@ func (c *Config) Limits(log func(string)) (world.Limits, error) {
 	return l, nil
 }
 
-// View says what so many ranks are for: how many are servers, and how many parts
-// the others carry.
+// View returns the roles of the given number of ranks: the servers, and the parts of each
+// graph rank.
 func (c *Config) View(ranks int) (world.View, error) {
 	v := world.View{Servers: c.Servers}
 	if v.Servers < 0 {
 		v.Servers = 0
 		if n := ranks - c.Bridges; n > 2 || n == 2 && c.Asynchronous() {
-			v.Servers = 1 // of two ranks in step it would take one from the graph
+			v.Servers = 1 // of two synchronous ranks it would take one from the graph
 		}
 	}
 	v.Bridges = c.Bridges
 	v.Ranks = ranks - v.Servers - v.Bridges
 	if v.Bridges > max(v.Ranks, 0) {
 		return world.View{}, fault.New(fault.Config, "train", "", "%d bridges and %d servers in a world of %d ranks leave %d graph ranks", v.Bridges, v.Servers, ranks, max(v.Ranks, 0)).
-			Then("use at most as many bridges as graph ranks, or more ranks")
+			Then("lower --bridges to the number of graph ranks, or start more ranks")
 	}
 	if v.Servers > v.Ranks {
 		return world.View{}, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks", v.Servers, ranks, max(v.Ranks, 0)).
-			Then("use at most as many servers as graph ranks, or more ranks")
+			Then("lower --servers to the number of graph ranks, or start more ranks")
 	}
 	if v.Parts = cmp.Or(c.Parts, v.Ranks); v.Parts < v.Ranks {
 		return world.View{}, fault.New(fault.Usage, "train", "", "--parts=%d for %d graph ranks", v.Parts, v.Ranks).
-			Then("it must be at least the number of graph ranks, each of which carries a part: use --parts %d or more, or fewer ranks", v.Ranks)
+			Then("set --parts to %d or more, or start fewer ranks: each graph rank needs a part", v.Ranks)
 	}
 	return v, nil
 }

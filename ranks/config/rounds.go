@@ -9,19 +9,19 @@ import (
 // With --local-epochs training goes in rounds of so many epochs. Ranks have the same
 // weights between two rounds, and weights of their own within one.
 
-// Shared tells whether all ranks have the weights that an epoch starts from.
+// Shared reports whether all ranks start an epoch from the same weights.
 func (c *Config) Shared(epoch int) bool {
 	return c.LocalEpochs == 0 || (epoch-1)%c.LocalEpochs == 0 || epoch > c.Epochs
 }
 
-// Evaluates tells whether the weights that an epoch starts from are evaluated: those
-// that are due, or where ranks have weights of their own the next that all have.
+// Evaluates reports whether the weights at the start of an epoch are evaluated. If ranks
+// have their own weights when an evaluation is due, the next shared weights are evaluated.
 func (c *Config) Evaluates(epoch int) bool {
 	before := epoch - max(c.LocalEpochs, 1)
 	return c.EvalEvery > 0 && c.Shared(epoch) && (before < 1 || (epoch-1)/c.EvalEvery > (before-1)/c.EvalEvery)
 }
 
-// Evaluations are how many there are before the last epoch is trained.
+// Evaluations returns the number of evaluations before the last epoch is trained.
 func (c *Config) Evaluations() int {
 	if c.EvalEvery == 0 || c.Epochs == 0 {
 		return 0
@@ -31,14 +31,14 @@ func (c *Config) Evaluations() int {
 	return 1 + min(others, others*round/c.EvalEvery)
 }
 
-// Step is the number of the optimiser's step in an epoch, from 1, or of the k-th
-// correction behind it.
+// Step returns the number of the optimiser's step in an epoch, from 1, or of the k-th
+// correction after it.
 func (c *Config) Step(epoch, k int) int {
 	return epoch + c.ServerCorrection*((epoch-1)/max(c.LocalEpochs, 1)) + k
 }
 
-// Corrections are the steps of all ranks together in a run of all epochs: behind each
-// round, the last one included.
+// Corrections returns the number of steps that all ranks take together in a whole run:
+// after each round, including the last.
 func (c *Config) Corrections() int {
 	if c.LocalEpochs == 0 {
 		return 0
@@ -46,9 +46,9 @@ func (c *Config) Corrections() int {
 	return c.ServerCorrection * ((c.Epochs + c.LocalEpochs - 1) / c.LocalEpochs)
 }
 
-// LossShare is by how much the gradient of the mean loss over all training vertices
-// is multiplied on each of so many ranks, so that the mean of the steps that they take
-// on their own is the step on the mean loss.
+// LossShare returns the factor of the gradient on each of the given number of ranks. With
+// it, the mean of the ranks' own steps is the step on the mean loss over all training
+// vertices.
 func (c *Config) LossShare(ranks int) int {
 	if c.LocalEpochs > 0 {
 		return ranks
@@ -64,17 +64,17 @@ func (c *Config) checkRounds() error {
 	}
 	switch {
 	case c.LocalEpochs > 0 && c.Asynchronous():
-		return refuse("local-epochs", c.LocalEpochs, "with --mode="+c.Mode, "choose one of the two: ranks that do not go in step have no round to end together")
+		return refuse("local-epochs", c.LocalEpochs, "with --mode="+c.Mode, "choose one of the two: asynchronous ranks have no common end of a round")
 	case c.ServerCorrection > 0 && c.LocalEpochs == 0:
-		return refuse("server-correction", c.ServerCorrection, "without --local-epochs", "say with --local-epochs how many epochs are between two corrections")
+		return refuse("server-correction", c.ServerCorrection, "without --local-epochs", "set --local-epochs to the number of epochs between two corrections")
 	case c.ServerCorrection > 0 && c.Exact():
-		return refuse("server-correction", c.ServerCorrection, "with exact training", "choose --refresh never, or another one whose gradients need to be corrected")
+		return refuse("server-correction", c.ServerCorrection, "with exact training", "choose --refresh never, or another policy with inexact gradients")
 	case c.ServerCorrection > 0 && c.Tensor == TensorLambda:
-		return refuse("server-correction", c.ServerCorrection, "with --tensor=lambda", "leave one of the two out: a task is known by its epoch, and a correction has that of its round")
+		return refuse("server-correction", c.ServerCorrection, "with --tensor=lambda", "leave one of the two out: a task is identified by its epoch, and a correction has the epoch of its round")
 	case c.LocalEpochs > 0 && c.MeasureStaleness%c.LocalEpochs > 0:
-		return refuse("measure-staleness", c.MeasureStaleness, fmt.Sprintf("with --local-epochs=%d", c.LocalEpochs), "measure after a multiple of the epochs of a round: within one ranks have weights of their own, and there is no exact gradient")
+		return refuse("measure-staleness", c.MeasureStaleness, fmt.Sprintf("with --local-epochs=%d", c.LocalEpochs), "use a multiple of --local-epochs: within a round each rank has its own weights, and there is no exact gradient")
 	case c.CorrectionBatch > 0 && c.ServerCorrection == 0:
-		return refuse("correction-batch", c.CorrectionBatch, "without --server-correction", "say with --server-correction how many steps there are")
+		return refuse("correction-batch", c.CorrectionBatch, "without --server-correction", "set --server-correction to the number of steps")
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"siafu/graph"
 )
 
-// Choice is a setting that a run has taken for its graph, in place of a flag's default.
+// Choice is a setting that a run has selected for its graph in place of a default.
 type Choice struct {
 	Flag  string `json:"flag"`
 	Value string `json:"value"`
@@ -36,10 +36,9 @@ const (
 	steady      = 2    // norm of such a sum that is
 )
 
-// Suit takes settings for a graph in place of the defaults of flags that were not given,
-// and returns them with their reasons. Left as they are: all with --defaults fixed or with
-// a recipe, and where meta.json does not say how large features are, as of generated
-// graphs.
+// Suit replaces the defaults of flags that were not given by settings for the graph, and
+// returns these with their reasons. It changes nothing with --defaults fixed, with a
+// recipe, or if meta.json does not give the size of features, as for generated graphs.
 func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 	c.Chosen = nil
 	if m.Task == graph.Links && c.Defaults != "fixed" && c.Recipe == "" {
@@ -57,7 +56,7 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 	}
 	if !given("pool-hidden") && c.Model == "sage-pool" && m.FeatureDim > manyColumns {
 		c.PoolHidden = wide
-		take("pool-hidden", c.PoolHidden, "features of %d columns, which a perceptron as wide has the square of", m.FeatureDim)
+		take("pool-hidden", c.PoolHidden, "features of %d columns; a perceptron of this width has its square in weights", m.FeatureDim)
 	}
 	if row := float64(m.FeatureNNZ) / float64(m.Vertices); !given("input-dropout") && row < fullRow && c.InputDropout < 0 && c.Dropout > 0 {
 		c.InputDropout = 0
@@ -106,10 +105,10 @@ func largestShare(m *graph.Meta) float64 {
 	return float64(most) / float64(sum)
 }
 
-// few tells whether a class has few training vertices.
+// few reports whether a class has few training vertices.
 func few(m *graph.Meta) bool { return m.Train <= int64(fewPerClass*m.Classes) }
 
-// canJump tells whether the run can have gin as its paper does: with normalisation of
+// canJump reports whether the run can have gin as its paper does: with normalisation of
 // batches, and logits made from all layers (Xu et al. 2019, §4.2 and §7).
 func (c *Config) canJump() bool {
 	with := *c
@@ -157,7 +156,7 @@ func (c *Config) inputScale(m *graph.Meta) float64 {
 	return 1
 }
 
-// averages tells whether rows are means of neighbours', or have such beside them.
+// averages reports whether rows are means of neighbours', or have such beside them.
 func (c *Config) averages() bool {
 	return slices.Contains([]string{"gcn", "sage", "gat", "gatv2", "gcnii", "appnp", "sgc", "sign"}, c.Model)
 }

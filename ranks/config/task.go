@@ -22,9 +22,9 @@ const (
 	weightsRoot     = "root"
 )
 
-// Weights are those of --class-weights for a dataset: one for each class, or the power of
-// balanced ones that is wanted, 1 or 1/2; neither (nil and 0) where classes weigh the same.
-// Without a dataset (nil) the list has what was given.
+// Weights parses --class-weights for a dataset. It returns one weight per class, or the
+// power of balanced weights, 1 or 1/2, or neither (nil and 0) if all classes have the same
+// weight. Without a dataset (nil) the list has the given values.
 func (c *Config) Weights(m *graph.Meta) (list []float64, power float64, err error) {
 	switch c.ClassWeights {
 	case "", weightsOff:
@@ -54,8 +54,8 @@ func (c *Config) Weights(m *graph.Meta) (list []float64, power float64, err erro
 func (c *Config) weight(text string) (float64, error) {
 	w, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || !(w >= 0) || math.IsInf(w, 1) {
-		return 0, fault.New(fault.Usage, "train", "", "--class-weights=%s: %q is no weight", c.ClassWeights, text).
-			Then("it must be balanced, root, off, a number from 0 for each class, as 1,2.5,0.5, or for some by name, as fraud=10,legit=1")
+		return 0, fault.New(fault.Usage, "train", "", "--class-weights=%s: %q is not a valid weight", c.ClassWeights, text).
+			Then("it must be balanced, root, off, a number of 0 or more for each class, such as 1,2.5,0.5, or weights by class name, such as fraud=10,legit=1")
 	}
 	return w, nil
 }
@@ -70,7 +70,7 @@ func (c *Config) namedWeights(m *graph.Meta) ([]float64, error) {
 	reader.TrimLeadingSpace = true
 	pairs, err := reader.Read()
 	if err != nil {
-		return nil, refuse(`write a name with a comma or a quote in quotes, as "a, b=2"`, "%v", err)
+		return nil, refuse(`quote a name that contains a comma or a quote, as in "a, b=2"`, "%v", err)
 	}
 	var list []float64
 	names := map[string]int{}
@@ -94,7 +94,7 @@ func (c *Config) namedWeights(m *graph.Meta) ([]float64, error) {
 		class, known := names[name]
 		switch {
 		case given[name]:
-			return nil, refuse("give each class one weight", "class %q comes twice", name)
+			return nil, refuse("give each class one weight", "class %q is given twice", name)
 		case m != nil && !known:
 			return nil, refuse("the classes are "+someNames(m), "%q has no class %q", m.Name, name)
 		case m != nil:
@@ -119,7 +119,7 @@ func someNames(m *graph.Meta) string {
 	return text
 }
 
-// Weighs tells whether classes have weights.
+// Weighs reports whether classes have weights.
 func (c *Config) Weighs() bool { return c.ClassWeights != "" && c.ClassWeights != weightsOff }
 
 // checkTask refuses what flags alone say to be wrong about the task.
@@ -140,13 +140,13 @@ func (c *Config) checkMonitor() error {
 	if !stopping.IsMetric(c.Monitor) {
 		return nil
 	}
-	const remedy = "give --monitor accuracy, loss, both or penalised"
+	const remedy = "use --monitor accuracy, loss, both or penalised"
 	refuse := func(format string, args ...any) error {
 		return fault.New(fault.Usage, "train", "", "--monitor=%s with "+format, slices.Concat([]any{c.Monitor}, args)...).Then(remedy)
 	}
 	switch {
 	case c.Asynchronous():
-		return refuse("--mode=%s, in which the passes that train find the scores", c.Mode)
+		return refuse("--mode=%s, which computes the scores during training passes", c.Mode)
 	case c.Tensor == TensorLambda:
 		return refuse("--tensor=%s: logits are not on the ranks", c.Tensor)
 	case c.GPUsApply():
@@ -167,12 +167,12 @@ func (c *Config) monitors(task string, m *graph.Meta) error {
 	if slices.Contains(names, c.Monitor) {
 		return nil
 	}
-	return fault.New(fault.Usage, "train", "", "--monitor=%s with the task %s of %d outputs, which does not have this metric", c.Monitor, task, c.Outputs(m)).
-		Then("give loss, both, penalised, %s", strings.Join(names, ", "))
+	return fault.New(fault.Usage, "train", "", "--monitor=%s with the task %s (%d outputs), which does not have this metric", c.Monitor, task, c.Outputs(m)).
+		Then("use loss, both, penalised, %s", strings.Join(names, ", "))
 }
 
-// TaskOf is what a network is trained for on a dataset: what its labels are for, or what
-// --task says. Kind Usage where its labels or other flags do not go with that.
+// TaskOf returns the task of a network on a dataset: --task, or the task of the dataset's
+// labels. The fault has kind Usage if labels or other flags do not match the task.
 func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 	task := cmp.Or(c.Task, m.Task)
 	if err := c.monitors(task, m); err != nil {
@@ -183,9 +183,9 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 	}
 	switch {
 	case m.Task != graph.Links && task == graph.Links:
-		return refuse("hold edges out of it with siafu holdout, and train on the dataset that comes of it", "--task=links on a dataset without held edges")
+		return refuse("run siafu holdout, and train on the dataset that it writes", "--task=links on a dataset without held-out edges")
 	case m.Task == graph.Links && task != graph.Links:
-		return refuse("leave --task out, or train on the dataset that edges were held out of", "--task=%s on a dataset with held edges, which has no labels", task)
+		return refuse("leave --task out, or train on the input dataset of siafu holdout", "--task=%s on a dataset with held-out edges, which has no labels", task)
 	case task == graph.Links:
 		return task, c.checkLinks()
 	case c.LinkScore == linkPerceptron:
@@ -209,14 +209,14 @@ func (c *Config) checkLinks() error {
 	refuse := func(remedy, format string, args ...any) error {
 		return fault.New(fault.Usage, "train", "", format+" with the task links", args...).Then("%s", remedy)
 	}
-	const together = ": pairs of any vertices are scored when the whole graph has its embeddings"
+	const together = ": scores of pairs need the embeddings of the whole graph"
 	switch {
 	case c.Asynchronous():
 		return refuse("leave --mode out"+together, "--mode=%s", c.Mode)
 	case c.Batches() > 0:
 		return refuse("leave --batch out"+together, "--batch=%s", c.Batch)
 	case c.LocalEpochs > 0:
-		return refuse("leave --local-epochs out: ends of pairs are on different ranks", "--local-epochs=%d", c.LocalEpochs)
+		return refuse("leave --local-epochs out: the two ends of a pair may be on different ranks", "--local-epochs=%d", c.LocalEpochs)
 	case c.Tensor == TensorLambda:
 		return refuse("use --tensor cpu or cuda"+together, "--tensor=%s", c.Tensor)
 	case c.GPUsApply():
@@ -227,7 +227,7 @@ func (c *Config) checkLinks() error {
 	return nil
 }
 
-// Outputs is how wide the last layer is on a dataset.
+// Outputs returns the width of the last layer on a dataset.
 func (c *Config) Outputs(m *graph.Meta) int {
 	if m.Task == graph.Links {
 		return max(c.Embedding, 1)

@@ -16,8 +16,8 @@ import (
 	"siafu/ranks/tune"
 )
 
-// Validate checks what can be checked before anything is opened, and settles what
-// --precision stands for. Its faults have kind Usage and name the flag.
+// Validate checks everything that can be checked before files are opened, and expands
+// --precision. Its faults have kind Usage and name the flag.
 func (c *Config) Validate() error {
 	for _, r := range []struct {
 		ok   bool
@@ -81,7 +81,7 @@ func (c *Config) Validate() error {
 	return c.validateNames()
 }
 
-// inRange tells whether p is in [0, 1); it is false for NaN.
+// inRange reports whether p is in [0, 1); it is false for NaN.
 func inRange(p float64) bool { return p >= 0 && p < 1 }
 
 // validateNames checks the values that come from a list, which the command line
@@ -121,7 +121,7 @@ func (c *Config) settlePrecision() error {
 		}
 		if rows != "" && *value != rows {
 			return fault.New(fault.Usage, "train", "", "--precision=%s with --%s=%s", c.Precision, flag, *value).
-				Then("leave one of the two out: mixed is --gather %s --features %s", rows, rows)
+				Then("leave one of the two out: mixed means --gather %s --features %s", rows, rows)
 		}
 	}
 	return nil
@@ -151,7 +151,7 @@ func (c *Config) validateDurations() error {
 	}
 	if c.Recompute && c.Mode == "async" {
 		return fault.New(fault.Usage, "train", "", "--recompute with --mode=async").
-			Then("leave --recompute out: intervals that go their own ways keep what they have made")
+			Then("leave --recompute out: asynchronous intervals need their stored activations")
 	}
 	if err := c.checkSums(); err != nil {
 		return err

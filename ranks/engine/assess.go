@@ -15,8 +15,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// Aim settles what the engine trains for, of the labels of all ranks. Collective over the
-// graph ranks.
+// Aim derives the training targets from the labels of all ranks. Collective over the graph
+// ranks.
 func (e *Engine) Aim() error {
 	if e.Task == graph.Links {
 		return nil
@@ -28,7 +28,7 @@ func (e *Engine) Aim() error {
 	}
 	if at, why := graph.BadTarget(o.Task, values, o.Outputs, sh.Labels); why != "" {
 		return fault.New(fault.Data, "train", "", "target %d of vertex %d is %v: %s", at%o.Outputs, sh.Own[at/o.Outputs], values[at], why).
-			Then("leave --task out: the labels say what they are for")
+			Then("leave --task out: the dataset's labels define the task")
 	}
 	if o.Task == graph.MultiClass && o.Smoothing == 0 && !e.Config.Weighs() {
 		return nil
@@ -124,8 +124,8 @@ func (t *trainer) judge() error {
 	return err
 }
 
-// Metrics are those of the best weights by split, on rank 0 behind a training; nil where
-// they were not found.
+// Metrics returns the metrics of the best weights by split, on rank 0 after a training. It
+// is nil if they were not computed.
 func (e *Engine) Metrics() []objective.Metrics { return e.metrics }
 
 // allMetrics asks assess for all metrics.

@@ -40,7 +40,7 @@ type async struct {
 	tallies   tallies
 }
 
-// train goes on until every interval of every rank has finished its last
+// train continues until every interval of every rank has finished its last
 // epoch, and returns the weights after it.
 func (f *async) train() ([]float32, error) {
 	f.tallies.start = time.Now()
@@ -171,8 +171,8 @@ func (f *async) Wait() error {
 // Listens implements schedule.Flow.
 func (f *async) Listens() bool { return f.world.Size() > 1 || !f.until.IsZero() }
 
-// Awaited implements schedule.Flow. An interval waits for whatever comes first, so
-// that there is no one task to name.
+// Awaited implements schedule.Flow. An interval waits for whichever message comes first, so
+// that no single task can be named.
 func (f *async) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
 
 // Idle implements schedule.Flow.

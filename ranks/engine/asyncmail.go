@@ -8,7 +8,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// mail is what ranks that do not go in step say to each other: messages of package
+// mail carries the messages of asynchronous ranks: messages of package
 // protocol, rows of ghosts, and numbers, all with one tag, so that a rank sees what
 // another one sent in the order in which it was sent.
 type mail struct {
@@ -91,7 +91,7 @@ func (f *mail) place(rank int) int {
 	return rank
 }
 
-// hostedByRank0 tells whether there is no rank that is a server.
+// hostedByRank0 reports whether no rank is a server.
 func (f *mail) hostedByRank0() bool {
 	return f.world.Size() == f.setting.Graph()
 }

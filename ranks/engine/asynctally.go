@@ -98,7 +98,7 @@ func (t *tallies) own(epoch int) []float64 {
 	return t.mine[epoch]
 }
 
-// complete tells whether nothing more will come that rank 0 waits for.
+// complete reports whether nothing more will come that rank 0 waits for.
 func (t *tallies) complete(epochs int) bool { return t.ranks == 0 || t.spoken >= epochs }
 
 // tell notes that an interval has finished an epoch, and tells rank 0 when all
@@ -130,7 +130,7 @@ func (f *async) tell(epoch int) error {
 func (f *async) takeTally(epoch int, numbers []float64) error {
 	t := &f.tallies
 	if t.ranks == 0 || len(numbers) != len(newTally()) {
-		return fault.New(fault.Runtime, "train", "", "a tally of epoch %d with %d numbers fits nowhere", epoch, len(numbers)).
+		return fault.New(fault.Runtime, "train", "", "malformed metrics message of epoch %d (%d values)", epoch, len(numbers)).
 			Then("run the same siafu on all ranks")
 	}
 	if t.sums[epoch] == nil {

@@ -42,7 +42,7 @@ func (m wire) encode(dst []byte) []byte {
 
 // decodeWire reads a message from rank from.
 func decodeWire(b []byte, from int) (wire, error) {
-	bad := fault.New(fault.Runtime, "train", "", "a message of %d bytes from rank %d is damaged", len(b), from).
+	bad := fault.New(fault.Runtime, "train", "", "corrupt message of %d bytes from rank %d", len(b), from).
 		Then("run the same siafu on all ranks")
 	if len(b) < wireHeader {
 		return wire{}, bad

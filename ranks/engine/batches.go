@@ -41,7 +41,7 @@ type batches struct {
 	// Collective over the graph ranks.
 	draw     func(epoch, step int, pieces []int) (*lockstep, error)
 	joined   *sample.Clusters // nil but where clusters are
-	pieces   int              // of a rank, which are dealt into steps anew in each epoch
+	pieces   int              // of a rank, which are dealt into steps again in each epoch
 	each     int              // pieces of a step
 	count    int              // steps of an epoch
 	training [][]int64        // training vertices of each piece, by rank and piece
@@ -131,7 +131,7 @@ func (e *Engine) newClusters(t *trainer, b *batches, update func(layer int) erro
 	return nil
 }
 
-// takeUp goes on with the history of a checkpoint, if the run goes on. Collective over
+// takeUp continues with the history of a checkpoint, if the run continues. Collective over
 // the graph ranks.
 func (b *batches) takeUp(e *Engine) error {
 	rows, err := world.BcastBlob(e.Peers, e.Rows, 0)
@@ -152,7 +152,7 @@ func (t *trainer) rows() ([]byte, error) {
 	return bytes.Join(blocks, nil), err
 }
 
-// BatchEdges is the purpose of the edges of mini-batches.
+// BatchEdges is the purpose of the memory for edges of mini-batches.
 const BatchEdges = "edges of mini-batches"
 
 // history is the store of rows that batches leave, in memory of a.

@@ -42,7 +42,7 @@ func (o Outline) after(t schedule.Task) schedule.Task {
 	return t
 }
 
-// Sequence are the tasks of an interval in an epoch of bounded asynchrony, in their order.
+// Sequence returns the tasks of an interval in an epoch of bounded asynchrony, in order.
 func (o Outline) Sequence() (list []schedule.Task) {
 	for t := o.first(); ; {
 		list = append(list, t)
@@ -74,7 +74,7 @@ func behindPush(t schedule.Task) schedule.Task {
 	return t
 }
 
-// fused is the stage behind one that the same tensor task goes on with, if there is any:
+// fused is the stage behind one that the same tensor task continues with, if there is any:
 // what nothing but tensor work follows.
 func (o Outline) fused(t schedule.Task) (schedule.Task, bool) {
 	if !o.Fused || !Tensor(t.Stage) || t.Stage == schedule.EmitBackward {

@@ -53,7 +53,7 @@ func (e *Engine) batch(ops kernels.Ops, a *mapped.Arena) ([]uint8, kernels.Vecto
 	return room, kernels.Place(ops, a, room)
 }
 
-// correct takes the corrections that are due behind an epoch, from the weights that
+// correct takes the corrections that are due after an epoch, from the weights that
 // all ranks have then. Collective over the graph ranks.
 func (t *trainer) correct(epoch int) error {
 	c := t.correction

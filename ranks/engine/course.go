@@ -8,17 +8,17 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// Course decides what a graph rank does in bounded asynchrony (Dorylus, OSDI'21, §5):
-// its intervals go through their epochs with whatever rows of neighbours are there,
-// each at most s epochs ahead of the slowest interval of all ranks. It knows nothing of
-// values: a rank that trains and a simulation of one ask the same Course.
+// Course is the scheduler of a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5). Its
+// intervals go through their epochs with the newest received rows of neighbours. Each
+// interval is at most s epochs ahead of the slowest interval of all ranks. A Course handles
+// no values: a training rank and a simulator use the same Course.
 //
-// An interval's next task is queued when the one before it has ended. What a
-// task in the queue still waits for is rows that have never come, and that
-// nobody reads what it writes or writes what it reads (gate). A rank that could only go
-// on with old rows or old weights lingers first.
+// An interval's next task is queued when the previous one has ended. A queued task waits
+// only for rows that have never arrived, and for conflicting readers and writers of its
+// data (gate). A rank whose only tasks would use stale rows or stale weights first waits
+// for a limited time (linger).
 //
-// It belongs to one goroutine at a time.
+// A Course is used by one goroutine at a time.
 type Course struct {
 	Outline
 	Epochs int // to train; may be lowered
@@ -42,16 +42,18 @@ type Course struct {
 	running  int
 }
 
-// Crew does what a Course decides, and tells it what only values and messages tell.
+// Crew executes the decisions of a Course, and provides what depends on values and
+// messages.
 type Crew interface {
-	// Oldest is the least epoch of the rows of ghosts, or of what has come of gradients,
-	// that a gather would read: none's is before the first epoch.
+	// Oldest returns the lowest epoch of the ghost rows, or of the received gradients, that
+	// a gather would read. For missing rows it is before the first epoch.
 	Oldest(gather schedule.Task) int
-	// Gradient is that of a layer's weights, which an interval has made.
+	// Gradient returns the gradient of a layer's weights from an interval.
 	Gradient(interval, layer int) []float32
-	// Deliver sends messages, which stand until the next ones are made.
+	// Deliver sends messages, which are valid until the next ones are made.
 	Deliver([]protocol.Message) error
-	// Ended takes note that an interval has finished an epoch, before anybody is told.
+	// Ended is called when an interval has finished an epoch, before other ranks are
+	// notified.
 	Ended(epoch int) error
 }
 
@@ -64,7 +66,7 @@ type pace struct {
 	asked int
 }
 
-// nobody is no rank.
+// nobody means no rank: -1.
 const nobody = -1
 
 // job is a task that is queued or runs.
@@ -74,10 +76,10 @@ type job struct {
 	runs   bool // in a place of Course.active
 }
 
-// NewCourse is that of a graph rank of a setting, whose network has so many weights;
-// so many tasks may run here at once, beside those that a backend has. It lingers so
-// many times an epoch, by a clock that may be nil. The outline's Ghosts say whether this
-// rank has any.
+// NewCourse returns the Course of a graph rank of a setting. weights is the number of weights
+// of the network. workers is the number of tasks that may run here at once, in addition to
+// those of a backend. The wait budget of an epoch is multiple times its usual duration, by the
+// clock now, which may be nil. o.Ghosts reports whether this rank has ghosts.
 func NewCourse(o Outline, s protocol.Setting, rank, workers, weights int, multiple float64, now func() time.Time, crew Crew) *Course {
 	c := &Course{
 		Outline: o, crew: crew, trained: s.Trained, linger: linger{multiple: multiple, now: now},
@@ -95,20 +97,19 @@ func NewCourse(o Outline, s protocol.Setting, rank, workers, weights int, multip
 	return c
 }
 
-// Start begins the epochs that may begin.
+// Start starts the epochs that may start.
 func (c *Course) Start() error {
 	c.linger.start = c.linger.time()
 	return c.startReady()
 }
 
-// Finished tells whether every interval of every rank has finished the last epoch.
+// Finished reports whether every interval of every rank has finished the last epoch.
 func (c *Course) Finished() bool { return c.progress.Slowest() >= c.Epochs && c.running == 0 }
 
-// Waiting is how many tasks wait for a worker.
+// Waiting returns the number of tasks that wait for a worker.
 func (c *Course) Waiting() int { return len(c.queue) }
 
-// Next takes a task that may run now. Of tasks that may run, those come first which read
-// nothing old.
+// Next takes a task that may run now. Tasks that read nothing stale come first.
 func (c *Course) Next() (schedule.Task, bool) {
 	k, held := c.search(false)
 	if k < 0 && (held || c.lateStart() != nobody) {
@@ -150,7 +151,7 @@ func (c *Course) search(old bool) (k int, held bool) {
 	return -1, held
 }
 
-// gathers tells whether a task reads rows, or gradients, of all intervals that
+// gathers reports whether a task reads rows, or gradients, of all intervals that
 // neighbours are in.
 func gathers(s schedule.Stage) bool {
 	return s == schedule.GatherGhosts || s == schedule.GatherBackward
@@ -167,8 +168,8 @@ func (c *Course) oldest(t schedule.Task) int {
 	return min(slices.Min(own), c.crew.Oldest(t))
 }
 
-// Hurry begins an epoch with old weights where the rank has nothing else to do and has
-// lingered enough, and tells whether it has.
+// Hurry starts an epoch with stale weights if the rank has no other task and its wait
+// budget is used up. It reports whether it has.
 func (c *Course) Hurry() (bool, error) {
 	k := nobody
 	if c.idle && c.linger.over() {
@@ -180,11 +181,11 @@ func (c *Course) Hurry() (bool, error) {
 	return true, c.begins(k, c.chooser.Fetch)
 }
 
-// Until is when the rank will have lingered enough; zero where it does not, or has no
-// limit.
+// Until returns when the wait budget of the rank ends. It is zero if the rank is not
+// waiting or has no limit.
 func (c *Course) Until() time.Time { return c.linger.until() }
 
-// Done takes note that a task has run, and queues what follows.
+// Done records that a task has run, and queues its successors.
 func (c *Course) Done(t schedule.Task) error {
 	c.running--
 	c.end(t)
@@ -207,8 +208,8 @@ func (c *Course) Done(t schedule.Task) error {
 	return nil
 }
 
-// Receive queues the task that puts rows of a message into their place. Such tasks come
-// before all others, in the order in which the messages have come.
+// Receive queues the task that stores the rows of a message. Such tasks come before all
+// others, in the order of arrival.
 func (c *Course) Receive(epoch, layer int, backward bool) {
 	t := schedule.Task{Stage: schedule.Receive, Epoch: epoch, Layer: layer, Interval: schedule.Whole}
 	if backward {
@@ -218,8 +219,8 @@ func (c *Course) Receive(epoch, layer int, backward bool) {
 	c.received++
 }
 
-// Take takes a message of package protocol: another rank's progress, or weights, with
-// which an interval begins its epoch unless they are those that were pulled.
+// Take processes a message of package protocol: another rank's progress, or weights. With
+// fetched weights an interval starts its epoch; pulled weights start none.
 func (c *Course) Take(m protocol.Message) error {
 	if m.Type == protocol.Finished {
 		if err := c.progress.Step(m); err != nil {
@@ -305,13 +306,13 @@ func (c *Course) begins(k int, fetch func(interval, epoch, holds int) []protocol
 	return c.crew.Deliver(out)
 }
 
-// mayStart tells whether the bound lets an interval start its next epoch.
+// mayStart reports whether the bound lets an interval start its next epoch.
 func (c *Course) mayStart(k int) bool {
 	p := &c.paces[k]
 	return !p.busy && p.epoch < c.Epochs && c.progress.MayStart(p.epoch+1)
 }
 
-// late tells whether an interval has finished an epoch that others have not, so that
+// late reports whether an interval has finished an epoch that others have not, so that
 // there are no weights yet with its gradients.
 func (c *Course) late(k int) bool { return c.progress.Slowest() < c.paces[k].epoch }
 
@@ -331,7 +332,7 @@ func (c *Course) lateStart() int {
 	return next
 }
 
-// Lap ends an epoch of the rank, all of whose intervals have finished it.
+// Lap ends an epoch of the rank after all of its intervals have finished it.
 func (c *Course) Lap() { c.linger.next() }
 
 // finished is how many epochs all intervals of this rank have finished.

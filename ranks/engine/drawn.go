@@ -18,8 +18,8 @@ import (
 	"siafu/ranks/graphwork"
 )
 
-// drawn makes steps of fields: shards of their own, whose values begin with the features
-// of the field's vertices.
+// drawn builds the steps of sampled mini-batches: each step is a separate shard of the
+// sampled receptive field, whose input values are the features of the field's vertices.
 type drawn struct{ *turns }
 
 // newNeighbours makes room for steps with sampled neighbours (GraphSAGE, NIPS'17,
@@ -63,9 +63,9 @@ func (e *Engine) batchNetwork() *model.Network {
 	return model.New(e.Config.BatchNetwork(e.Network), false)
 }
 
-// Drawn is how many rows the stretches of a step may have on a rank of a graph of so many
-// vertices: every vertex leads to as many others as it samples, until all are there; and
-// clusters are as large as the partitioner may make them.
+// Drawn returns the maximal numbers of rows by layer in a sampled step, on a rank of a
+// graph with the given number of vertices. Every vertex adds its sampled neighbours, up to
+// all vertices. Clusters have the maximal size that the partitioner allows.
 func Drawn(c config.Config, vertices int64, have shard.Counts) []int {
 	b := c.Batching()
 	if b.Kind == config.Cluster {
@@ -80,12 +80,13 @@ func Drawn(c config.Config, vertices int64, have shard.Counts) []int {
 	return most
 }
 
-// DrawnBlock is what a layer of a drawn step gathers along: so many edges between so many rows.
+// DrawnBlock has the numbers of rows and edges that a layer of a sampled step gathers.
 type DrawnBlock struct{ Rows, Edges int64 }
 
-// DrawnEdges are the blocks of a step of at most so many rows, by layer from the input on, or the
-// one that all layers of joined clusters share. Vertices are taken to have as many neighbours as
-// they have in the mean, and all those of clusters to be in the step.
+// DrawnEdges returns the blocks of a step of at most the given numbers of rows, by layer
+// from the input on, or the single block that all layers of joined clusters share. It
+// assumes that vertices have the mean number of neighbours, and that all neighbours in
+// clusters are in the step.
 func DrawnEdges(c config.Config, have shard.Counts, most []int) []DrawnBlock {
 	b, rows := c.Batching(), int64(most[0])
 	of := func(rows, edges int64) int64 {
@@ -107,7 +108,7 @@ func DrawnEdges(c config.Config, have shard.Counts, most []int) []DrawnBlock {
 	return blocks
 }
 
-// selfSampled tells whether a vertex is one of its own neighbours.
+// selfSampled reports whether a vertex is one of its own neighbours.
 func selfSampled(network string) bool { return network == "gcn" || network == "gin" }
 
 // clusterSlack is how many times its share of vertices a cluster may get.

@@ -66,7 +66,7 @@ func (f *findings) fill(line *runfolder.Epoch) {
 func (f *findings) fillMonitored(line *runfolder.Epoch, metric string) error {
 	if f[monitoring] == 0 {
 		return fault.New(fault.Data, "train", "", "--monitor=%s: the metric is undefined on the validation vertices", metric).
-			Then("give another metric, or a split whose validation vertices are of several classes")
+			Then("choose another --monitor, or import a split with validation vertices of several classes")
 	}
 	line.ValMetrics = map[string]float64{metric: f[monitored]}
 	return nil

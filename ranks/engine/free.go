@@ -17,22 +17,22 @@ import (
 	"siafu/ranks/world"
 )
 
-// free is a graph rank that trains its part at its own pace (DIGEST-A, ICLR'23
-// submission, §3.2): it takes the newest weights, goes through one epoch of its own as
-// if it were in step, with the rows of ghosts that others have pushed last, and sends
-// off its gradient. What others do in the meantime is taken note of between its tasks. It
-// lasts as long as the run, and its ghosts with it.
+// free is a graph rank that trains its part fully asynchronously (DIGEST-A, ICLR'23
+// submission, §3.2). It takes the newest weights, runs one epoch of its own as in
+// synchronous training, with the newest pushed ghost rows, and sends its gradient. Between
+// its tasks it processes messages of other ranks. It exists as long as the run, and so do
+// its ghost rows.
 //
-// The server counts epochs: one is as many updates as there are graph ranks. A line of
-// metrics is written when as many tallies have come, with what the newest pass of each
-// rank has found.
+// The server counts epochs: one epoch is as many updates as there are graph ranks. A line
+// of metrics is written when the same number of metrics messages has arrived, with the
+// results of the newest pass of each rank.
 type free struct {
 	*trainer
 	mail
 	runner *protocol.Runner
 	pushed *refresh.Pushed // nil where no ghosts are gathered
 	all    int             // epochs of the run
-	trains bool            // the stretch goes on, as far as is known
+	trains bool            // the stretch continues, as far as is known
 	waits  bool            // for weights
 	gone   []bool          // by graph rank: nothing more comes in this stretch
 	own    standing
@@ -47,7 +47,7 @@ type standing struct {
 	heard   int         // tallies since the last line
 	weights []float32   // of this rank's newest pass
 	held    []heldTally // that came behind the end of the stretch
-	end     int         // no line behind this epoch is due, as far as is known
+	end     int         // no line after this epoch is due, as far as is known
 }
 
 type heldTally struct {
@@ -63,7 +63,7 @@ type deaf struct{ params.Source }
 // Push implements params.Source.
 func (deaf) Push(int, int, []float32) error { return nil }
 
-// connectFree makes the only route of ranks that go at their own pace.
+// connectFree makes the only route of fully asynchronous ranks.
 func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
 	way := &route{keeps: true}
 	s.route, s.training, s.exact = way, way, way
@@ -80,7 +80,7 @@ func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
 	a.Fill(func() { s.build(way, false) })
 }
 
-// free lets the rank go on behind an epoch of the run, to the end of a stretch; it is
+// free lets the rank continue after an epoch of the run, to the end of a stretch; it is
 // made before the first one. Collective over the world.
 func (e *Engine) free(trained, epochs int, m mail, t tallies, a *mapped.Arena) (*free, error) {
 	f := e.runs
@@ -194,7 +194,7 @@ func (f *free) tell() error {
 func (f *free) takeTally(t heldTally) error {
 	s := &f.own
 	if s.ranks == 0 || len(t.numbers) != len(s.sum) {
-		return fault.New(fault.Runtime, "train", "", "a tally of rank %d with %d numbers fits nowhere", t.from, len(t.numbers)).
+		return fault.New(fault.Runtime, "train", "", "malformed metrics message from rank %d (%d values)", t.from, len(t.numbers)).
 			Then("run the same siafu on all ranks")
 	}
 	s.held = append(s.held, t)
@@ -289,7 +289,7 @@ func (f *free) verdict(weights []float32) Verdict { return f.own.verdict(f.epoch
 // takeRows implements addressee.
 func (f *free) takeRows(m world.Message) error {
 	if f.pushed == nil {
-		return fault.New(fault.Runtime, "train", "", "rank %d sent rows of ghosts, and no layer gathers", m.Source).
+		return fault.New(fault.Runtime, "train", "", "unexpected ghost rows from rank %d: the network has no aggregation", m.Source).
 			Then("run the same siafu on all ranks")
 	}
 	_, _, err := f.pushed.Accept(m.Source, m.Data)
@@ -307,7 +307,7 @@ func (f *free) takeWire(from int, m wire) error {
 	case m.kind == wireTaken && f.pushed != nil && f.pushed.Taken(from, m.epoch):
 		return nil
 	}
-	return fault.New(fault.Runtime, "train", "", "rank %d sent a message of kind %d, which fits nowhere", from, m.kind).
+	return fault.New(fault.Runtime, "train", "", "unexpected message from rank %d (kind %d)", from, m.kind).
 		Then("run the same siafu on all ranks")
 }
 

@@ -30,7 +30,7 @@ type knownGhosts struct {
 	intervals []*interval
 }
 
-// KnownFeatures is the purpose of the features of ghosts.
+// KnownFeatures is the purpose of the memory for cached features of ghosts.
 const KnownFeatures = "features of ghosts, kept"
 
 // know makes room for what ghosts emit where their features are known, else nil. All memory comes from a.
@@ -57,7 +57,7 @@ func (s *lockstep) know(e *Engine, a *mapped.Arena) *knownGhosts {
 	return k
 }
 
-// in tells whether layer l exchanges nothing.
+// in reports whether layer l exchanges nothing.
 func (k *knownGhosts) in(l int) bool { return k != nil && l == 0 }
 
 // pieces is how many tasks make what they emit.
@@ -114,7 +114,7 @@ func (k *knownGhosts) also(layer int) []*interval {
 	return k.intervals
 }
 
-// knows tells whether the features of ghosts are wanted.
+// knows reports whether the features of ghosts are wanted.
 func (e *Engine) knows() bool { return e.Network.KnownGhosts && e.Peers.Size() > 1 }
 
 // fetchKnown fetches the features of ghosts, if they are wanted. Memory comes from a.
@@ -174,7 +174,7 @@ func (e *Engine) sparseOfGhosts(a, scratch *mapped.Arena) (graph.Features, error
 	rows := graph.SparseRows{Offsets: mapped.Make[int64](a, len(come)+1)}
 	for g, n := range come {
 		if int(n) > sh.FeatureDim {
-			return graph.Features{}, fault.New(fault.Runtime, "exchange", "", "vertex %d has %d features on another rank, of %d", sh.Ghosts[g], n, sh.FeatureDim)
+			return graph.Features{}, fault.New(fault.Runtime, "exchange", "", "vertex %d has %d features on another rank, want %d", sh.Ghosts[g], n, sh.FeatureDim)
 		}
 		rows.Offsets[g+1] = rows.Offsets[g] + int64(n)
 	}

@@ -10,14 +10,14 @@ import (
 	"siafu/kernels/objective"
 )
 
-// Inference is what a network says of the own vertices of a rank.
+// Inference is the output of a network for the own vertices of a rank.
 type Inference struct {
 	t     *trainer
 	found findings // of all ranks
 }
 
-// Infer runs the network with these weights once over every vertex. Collective
-// over the graph ranks.
+// Infer applies the network with the given weights to every vertex. Collective over the
+// graph ranks.
 func (e *Engine) Infer(weights []float32) (*Inference, error) {
 	t, err := e.trainer(nil, nil, model.Forward) // nothing is trained
 	if err != nil {
@@ -32,20 +32,20 @@ func (e *Engine) Infer(weights []float32) (*Inference, error) {
 	return &Inference{t, found}, err
 }
 
-// Accuracies are those on the vertices of all ranks, 0 where a split is empty.
+// Accuracies returns the accuracies over the vertices of all ranks, 0 for an empty split.
 func (i *Inference) Accuracies() (train, val, test float64) {
 	return i.found.accuracy(0), i.found.accuracy(1), i.found.accuracy(2)
 }
 
-// Metrics are those of the vertices of all ranks by split, on rank 0. They are there
-// before Classes is called. Collective over the graph ranks.
+// Metrics returns the metrics over the vertices of all ranks by split, on rank 0. Call it
+// before Classes. Collective over the graph ranks.
 func (i *Inference) Metrics() ([]objective.Metrics, error) {
 	return i.t.assess(allMetrics, graph.SplitTrain, graph.SplitVal, graph.SplitTest)
 }
 
-// Classes are the likeliest class of each own vertex [own], and the
-// probabilities of all [own x classes], which take the place of the logits:
-// Classes is called once.
+// Classes returns the most probable class of each own vertex [own], and the probabilities
+// of all classes [own x classes]. The probabilities overwrite the logits: call Classes
+// once.
 func (i *Inference) Classes() (class []int32, probabilities []float32) {
 	ops, logits := i.t.workers.teams[0], i.t.logits()
 	columns := kernels.NewVector[int32](ops, i.t.arena, i.t.store.Rows)
@@ -54,8 +54,8 @@ func (i *Inference) Classes() (class []int32, probabilities []float32) {
 	return kernels.FetchVector(ops, columns), kernels.Fetch(ops, logits, new([]float32))
 }
 
-// Labels are for each label whether an own vertex bears it, 1 or 0, and the probability
-// that it does [own x labels].
+// Labels returns the predicted labels of each own vertex, 1 or 0, and their probabilities
+// [own x labels].
 func (i *Inference) Labels() (said []uint8, probabilities []float32) {
 	probabilities = i.Logits()
 	said = make([]uint8, len(probabilities))
@@ -68,13 +68,12 @@ func (i *Inference) Labels() (said []uint8, probabilities []float32) {
 	return said, probabilities
 }
 
-// Logits are what the network says of each own vertex [own x classes]. They are there
-// before Classes is called.
+// Logits returns the output of each own vertex [own x classes]. Call it before Classes.
 func (i *Inference) Logits() []float32 {
 	return slices.Clone(kernels.Fetch(i.t.workers.teams[0], i.t.logits(), new([]float32)))
 }
 
-// Embeddings are the input of the layer that makes the logits [own x its width].
+// Embeddings returns the input of the output layer [own x its width].
 func (i *Inference) Embeddings() []float32 { return i.t.embeddings() }
 
 // logits are what the last forward pass has made [own x classes].

@@ -10,12 +10,12 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// CachedColumns is how many columns of ÂX, or of other powers, are gathered at a time: enough for
-// whole cache lines, few enough that ghosts of all features are never there at
-// once.
+// CachedColumns is the number of columns of ÂX, or of other powers, that are gathered at a
+// time. It is large enough for whole cache lines, and small enough that the ghost features
+// never need memory all at once.
 const CachedColumns = 64
 
-// CachedInput is the purpose of ÂX.
+// CachedInput is the purpose of the memory for the precomputed ÂX.
 const CachedInput = "ÂX, kept"
 
 // cacheInput computes ÂX, or what other powers the network has, once, for the first layer

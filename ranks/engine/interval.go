@@ -45,7 +45,7 @@ func (i *interval) at(l int) graphwork.Interval {
 	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.ops, Layer: l, Frame: i.frame, Mask: &i.mask, Sources: !i.needs(schedule.Apply, l)}
 }
 
-// needs tells whether anybody needs what a stage of layer l makes of the interval.
+// needs reports whether anybody needs what a stage of layer l makes of the interval.
 func (i *interval) needs(s schedule.Stage, l int) bool {
 	if i.outer == 0 {
 		return true
@@ -91,7 +91,7 @@ func (i *interval) start(b tensor.Backend, t schedule.Task, part, version int, p
 	return b.Start(i.ops, &i.task)
 }
 
-// Activations is the purpose of the values of layers.
+// Activations is the purpose of the memory for the values of layers.
 const Activations = "activations and their gradients"
 
 // store makes room for the values of a network on the own vertices of a shard, and for

@@ -2,13 +2,13 @@ package engine
 
 import "time"
 
-// linger is how long a rank of bounded asynchrony waits in an epoch, in all, for rows and
-// weights of the epoch before it goes on with older ones: a multiple of the usual time
-// of an epoch, which is the mean without such waits. The rank's first epoch is not
-// limited, but where the multiple is 0.
+// linger limits how long a rank of bounded asynchrony waits per epoch, in total, for rows
+// and weights of the previous epoch before it continues with older ones. The limit is a
+// multiple of the mean duration of an epoch without such waits. The rank's first epoch has
+// no limit, unless the multiple is 0.
 //
-// Design note: the limit is on an epoch and not on each wait, so that a straggler costs
-// the others its limit once, however many gathers an epoch has.
+// Design note: the limit applies to an epoch and not to each wait, so that a straggler
+// costs the others its limit once, for any number of gathers per epoch.
 type linger struct {
 	multiple float64
 	now      func() time.Time // nil: time.Now
@@ -65,7 +65,7 @@ func (g *linger) limit() (time.Duration, bool) {
 	return time.Duration(g.multiple * float64(worked) / float64(max(g.epochs, 1))), true
 }
 
-// over tells whether the rank goes on with what is there.
+// over reports whether the rank continues with what is there.
 func (g *linger) over() bool {
 	limit, ok := g.limit()
 	spent := g.spent

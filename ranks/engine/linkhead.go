@@ -47,8 +47,8 @@ func (e *Engine) newLinkHead() (*linkHead, error) {
 	return h, nil
 }
 
-// HeadFloats are what the ranks' own heads and gradients of weights take, 0 where the dot
-// product scores pairs.
+// HeadFloats returns the number of floats of the ranks' own heads and of the gradients of
+// their weights. It is 0 if the dot product scores pairs.
 func HeadFloats(net model.Spec) int64 {
 	if net.Design.ScoreLayers == 0 {
 		return 0

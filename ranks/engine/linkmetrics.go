@@ -200,8 +200,8 @@ func (p *pairing) add(f *findings) {
 	}
 }
 
-// Pairs are the scores of pairs, on rank 0, which all ranks name alike. They are there
-// before Classes is called. Collective over the graph ranks.
+// Pairs returns the scores of pairs, on rank 0. All ranks must pass the same list. Call it
+// before Classes. Collective over the graph ranks.
 func (i *Inference) Pairs(list graph.Pairs) ([]float32, error) {
 	t := i.t
 	p, err := t.engine.pairer(t.net.Dims[t.net.Layers()])

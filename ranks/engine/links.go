@@ -14,8 +14,8 @@ import (
 )
 
 // pairing is the loss of link prediction: what is trained is that the dot product of two
-// rows of the network's output tells whether there is an edge. The edges of a graph are
-// trained on together with as many pairs of any vertices, which are drawn anew in each
+// rows of the network's output reports whether there is an edge. The edges of a graph are
+// trained on together with as many pairs of any vertices, which are drawn again in each
 // epoch (kernels.Stray) and may be edges by chance; each kind has half of the loss.
 //
 // An edge is its destination's rank's, which has its source as a ghost. Where every edge is
@@ -58,15 +58,16 @@ type linkFindings struct {
 	counted       float64 // 1 on the rank that has the areas
 }
 
-// PairsAtOnce is about how many pairs are drawn before their rows are fetched: it bounds
-// the memory of those that are on other ranks.
+// PairsAtOnce is the approximate number of pairs that are sampled before their rows are
+// fetched. It bounds the memory for rows of other ranks.
 const PairsAtOnce = 1 << 19
 
-// PairGradients is the purpose of the gradients of the output, which pairs add up.
+// PairGradients is the purpose of the memory for the gradient of the output, the sum over
+// pairs.
 const PairGradients = "gradients of pairs"
 
-// PairsInHand is about how many pairs of a training pass are drawn before their rows are
-// fetched: fewer where each has a gradient of its own.
+// PairsInHand returns the approximate number of pairs of a training pass that are sampled
+// before their rows are fetched. It is smaller if each pair has its own gradient.
 func PairsInHand(net model.Spec) int64 {
 	if net.Design.ScoreLayers == 0 {
 		return PairsAtOnce
@@ -74,7 +75,7 @@ func PairsInHand(net model.Spec) int64 {
 	return max(FloatsAtOnce/int64(net.Dims[net.Layers()]), pieceOfPairs)
 }
 
-// FloatsAtOnce are those of the gradients of as many pairs, where each has a row of its own.
+// FloatsAtOnce bounds the floats in gradients of pairs if each pair has its own row.
 const FloatsAtOnce = 1 << 23
 
 // pairs prepares for the task Links; nil for another, or where no edges are held out.

@@ -46,7 +46,7 @@ func accessOf(s schedule.Stage) access {
 	return access{}
 }
 
-// free tells whether a task may have the lock.
+// free reports whether a task may have the lock.
 func (l *lock) free(m lockMode) bool {
 	switch m {
 	case read:
@@ -123,7 +123,7 @@ func (g *gate) claim(a access) {
 	}
 }
 
-// mayRun tells whether everything is there that a queued task needs.
+// mayRun reports whether everything is there that a queued task needs.
 func (c *Course) mayRun(j *job) bool {
 	if (j.access == access{}) {
 		return true

@@ -47,7 +47,7 @@ type lockstep struct {
 	walk  *walk // of the pass under way
 }
 
-// walk is a pass as its tasks: those of an epoch, or of its way forward or back
+// walk is a pass as its tasks: those of an epoch, or of its forward or backward pass
 // alone.
 type walk struct {
 	*schedule.Walk
@@ -154,8 +154,8 @@ func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	return done, err
 }
 
-// OfGhosts tells whether the tasks of a stage are pieces of what ranks have of each other's
-// vertices, and not intervals of own ones.
+// OfGhosts reports whether the tasks of a stage work on ghost rows in pieces, and not on
+// intervals of own vertices.
 func OfGhosts(s schedule.Stage) bool {
 	switch s {
 	case schedule.Sum, schedule.GhostGrads, schedule.EmitGhosts, schedule.EmitGhostsBackward:
@@ -279,7 +279,7 @@ func (s *lockstep) Poll() (bool, error) {
 func (s *lockstep) Wait() error {
 	event, ok := s.walk.Awaited()
 	if !ok {
-		return fault.New(fault.Runtime, "train", "", "epoch %d has come to a stand, and nothing is awaited", s.pass.Epoch)
+		return fault.New(fault.Runtime, "train", "", "internal error: deadlock in epoch %d (no runnable task and no pending message)", s.pass.Epoch)
 	}
 	return s.ghosts.Await(s.slot(event))
 }

@@ -41,7 +41,8 @@ type measured struct {
 	used             int       // rows
 }
 
-// Measured is the purpose of exact rows and gradients beside those of training.
+// Measured is the purpose of the memory for exact rows and gradients, in addition to those
+// of training.
 const Measured = "measurements of staleness"
 
 // watch makes room for the measurements of training, where they were asked for and

@@ -13,8 +13,8 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// Messages are what the tensor tasks of one interval come to in a pass, where they are
-// done elsewhere.
+// Messages counts the messages of the tensor tasks of one interval in a pass, if these run
+// elsewhere.
 type Messages struct {
 	Tasks    int64
 	To, From int64           // bytes of tasks, without the non-zeros of sparse features, and of results
@@ -22,21 +22,21 @@ type Messages struct {
 	Work     []time.Duration // of each task, on one processor of this machine
 }
 
-// And is both.
+// And returns the sum of m and o.
 func (m Messages) And(o Messages) Messages {
 	return Messages{m.Tasks + o.Tasks, m.To + o.To, m.From + o.From, m.NonZeros + o.NonZeros, append(append([]time.Duration{}, m.Work...), o.Work...)}
 }
 
-// Passes are the passes of an epoch in step, as messages.
+// Passes are the messages of each pass of a synchronous epoch.
 type Passes struct {
 	Epoch      Messages // there and back, at once
 	Forward    Messages // the way there with a loss, in training
-	Backward   Messages // and the way back behind it
+	Backward   Messages // and the backward pass after it
 	Evaluation Messages // the way there, with a loss, in a pass of its own
 }
 
-// RehearseMessages finds out the messages of an interval of n vertices: each task is
-// made once, of zeros, and done here. It takes memory for one interval.
+// RehearseMessages measures the messages of an interval of n vertices. It builds each task
+// once from zeros, and runs it here. It takes memory for one interval.
 func RehearseMessages(c config.Config, net model.Spec, sparse bool, w tensor.Wishes, n int, ops kernels.Ops) (p Passes, err error) {
 	a := mapped.NewArena()
 	defer a.Free()

@@ -5,14 +5,14 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// Outline is what the dependencies of a pass in step follow from: nothing of the graph,
-// of values or of other ranks but numbers. A run walks the graphs that it makes of its
-// own outline; whoever knows an outline alone, such as a simulator, gets the same.
+// Outline has the numbers that determine the dependencies of a synchronous pass. It
+// contains no graph, no values and nothing of other ranks. A run walks the task graphs of
+// its own outline. A simulator with only an outline gets the same graphs.
 type Outline struct {
 	Layers    []LayerOutline
 	Intervals int  // of the rank's vertices
 	InputKept bool // ÂX: the first layer emits nothing
-	Loss      bool // the way forward ends in it
+	Loss      bool // the forward pass ends in it
 	Pairs     bool // and it is one of pairs of any vertices
 	Ghosts    bool // rows come from other ranks
 	Returns   bool // and gradients go back to them
@@ -23,7 +23,7 @@ type Outline struct {
 	Fused     bool // tensor tasks that follow each other are one
 }
 
-// LayerOutline says what a layer wants of the graph and of other vertices.
+// LayerOutline describes what a layer needs from the graph and from other vertices.
 type LayerOutline struct {
 	Gathers, GathersBackward bool
 	Sums                     bool // over the vertices of all ranks, on both ways
@@ -56,24 +56,25 @@ func layersOf(net *model.Network) (list []LayerOutline) {
 	return list
 }
 
-// Forward are the tasks of the way from the features to the loss.
+// Forward returns the tasks of the forward pass, from the features to the loss.
 func (o Outline) Forward() Pass { return o.pass(func(p *passes) { p.forward() }) }
 
-// Backward are those of the way from there to the gradients of the weights.
+// Backward returns the tasks of the backward pass, from the loss to the gradients of the
+// weights.
 func (o Outline) Backward() Pass { return o.pass(func(p *passes) { p.backward(nil) }) }
 
-// Epoch are those of both at once.
+// Epoch returns the tasks of the forward and the backward pass in one graph.
 func (o Outline) Epoch() Pass {
 	return o.pass(func(p *passes) { p.backward(p.forward()) })
 }
 
-// Pass is the tasks of a pass.
+// Pass is the task graph of a pass.
 type Pass struct {
 	*schedule.Graph
 	tasks cuts
 }
 
-// Stages are what a task does, one after another.
+// Stages returns the stages of a task, in order.
 func (p Pass) Stages(t schedule.Task) []schedule.Task {
 	if t.Stage >= tensorTasks || p.tasks[t.Layer][t.Stage].do == nil {
 		return []schedule.Task{t}
@@ -92,13 +93,13 @@ func (o Outline) pass(way func(p *passes)) Pass {
 	return Pass{p.g, p.tasks}
 }
 
-// Tensor tells whether tasks of a stage are tensor work.
+// Tensor reports whether tasks of a stage are tensor work.
 func Tensor(s schedule.Stage) bool {
 	_, ok := tensorStages[s]
 	return ok
 }
 
-// Chain is a task of bounded asynchrony as the stages that it does, one after another.
+// Chain returns the stages of a task of bounded asynchrony, in order.
 func (o Outline) Chain(t schedule.Task) []schedule.Task {
 	list := []schedule.Task{t}
 	for next, more := o.fused(t); more; next, more = o.fused(next) {

@@ -81,7 +81,7 @@ func (p *passes) join(ids []schedule.ID) []schedule.ID {
 	return []schedule.ID{p.g.Join(ids...)}
 }
 
-// stage ends a stage: without overlap, nothing goes on before all of it is done.
+// stage ends a stage: without overlap, nothing continues before all of it is done.
 func (p *passes) stage(ids []schedule.ID) []schedule.ID {
 	if p.Barrier {
 		return p.join(ids)
@@ -178,7 +178,7 @@ func (p *passes) backward(done []schedule.ID) {
 	}
 }
 
-// knows tells whether what ghosts emit in layer l is made here.
+// knows reports whether what ghosts emit in layer l is made here.
 func (p *passes) knows(l int) bool { return l == 0 && p.Known > 0 }
 
 // gatherBackward is layer l's, once all gradients are there. Those of ghosts come
@@ -233,5 +233,5 @@ func (p *passes) pieces(stage schedule.Stage, l int, n int, after []schedule.ID)
 	return p.join(ids)
 }
 
-// gathers tells whether layer l gathers in every pass.
+// gathers reports whether layer l gathers in every pass.
 func (s *lockstep) gathers(l int) bool { return s.store.Network.Gathers(l) }

@@ -36,7 +36,7 @@ func (t *trainer) evaluated(line *runfolder.Epoch) {
 	}
 }
 
-// finishAlone ends the epochs without ghosts. It tells whether that changes anything.
+// finishAlone ends the epochs without ghosts. It reports whether that changes anything.
 func (t *trainer) finishAlone() bool { return t.phases != nil && t.phases.Finish() }
 
 // phase is what an epoch has trained with, "" where there is nothing to choose.

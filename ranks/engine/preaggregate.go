@@ -40,7 +40,7 @@ func (e *Engine) reduce() (*halo.Reduction, error) {
 	return rows, nil
 }
 
-// sums tells whether rows may be added up before they are sent: edges carry
+// sums reports whether rows may be added up before they are sent: edges carry
 // coefficients, and there is an exchange in every epoch.
 func (e *Engine) sums() bool {
 	if policy := e.Config.Ghosts().Name; policy == refresh.NameSample { // vertices are drawn one by one

@@ -18,7 +18,8 @@ import (
 // hand it to the source of ghosts; a message that has come is handed to the
 // source, and a task is queued that has it put into its place.
 
-// Published is the purpose of rows and gradients that intervals show each other.
+// Published is the purpose of the memory for rows and gradients that intervals publish to
+// each other.
 const Published = "published rows"
 
 // prepare makes what the intervals' layers need of the graph, and of rows that
@@ -113,7 +114,7 @@ func (f *async) whole(worker int, t schedule.Task) error {
 // its rows into their place.
 func (f *async) takeRows(m world.Message) error {
 	if f.ghosts == nil {
-		return fault.New(fault.Runtime, "train", "", "rank %d sent rows of ghosts, and no layer gathers", m.Source).
+		return fault.New(fault.Runtime, "train", "", "unexpected ghost rows from rank %d: the network has no aggregation", m.Source).
 			Then("run the same siafu on all ranks")
 	}
 	at, due, err := f.ghosts.Accept(m.Source, m.Data)

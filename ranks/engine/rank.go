@@ -23,8 +23,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// Rank is a graph rank as its engine needs it. Everything here is resolved
-// before an engine is made of it, and stays as it is.
+// Rank has the resolved settings of a graph rank for its engine. All fields are set before
+// New, and do not change afterwards.
 type Rank struct {
 	Config  config.Config // valid; what was "auto" there and the engine cares for is settled in Network and Codecs
 	World   world.Comm    // graph ranks first, then servers
@@ -45,38 +45,37 @@ type Rank struct {
 	Fault     *inject.Fault     // nil but in tests
 	Reporter  Reporter
 	Views     Views  // nil where there is one view, the first and last
-	Own       Own    // that this part goes on with, where the run does; set before Train
-	Rows      []byte // on rank 0: Snapshot.Rows that the run goes on with, if it does
-	Exact     bool   // of --refresh auto: the run goes on behind its epochs without ghosts; set before Train
+	Own       Own    // that this part continues with, where the run does; set before Train
+	Rows      []byte // on rank 0: Snapshot.Rows that the run continues with, if it does
+	Exact     bool   // of --refresh auto: the run continues behind its epochs without ghosts; set before Train
 }
 
-// Reporter takes what there is to say of a run while it trains. Rank 0's tells
-// the user and the run folder; another rank's does nothing.
+// Reporter receives the output of a run during training. Rank 0's reporter writes to the
+// user and the run folder. The reporters of other ranks do nothing.
 type Reporter interface {
-	// Epoch takes the line of an epoch that has been trained, and what all ranks have
-	// spent on invocations since the line before.
+	// Epoch receives the line of a trained epoch, and the cost of the invocations of all
+	// ranks since the previous line.
 	Epoch(line runfolder.Epoch, spent tensor.Spent) error
-	// Note takes lines for the log.
+	// Note receives lines for the log.
 	Note(lines string)
 }
 
-// Saver is a run's checkpoints, as its engine sees them.
+// Saver writes the checkpoints of a run for its engine.
 type Saver interface {
-	// Every is how often the run saves.
+	// Every returns how often the run saves.
 	Every() checkpoint.Interval
-	// Pending is what this rank would have done at the end of an epoch, which may be
-	// trained already: what its process was asked for, and on rank 0 what is due as well.
+	// Pending returns the request of this rank at the end of an epoch, which may already be
+	// trained: the signals of its process, and on rank 0 also a due checkpoint.
 	Pending(epoch int, trained bool) signals.Request
-	// Save writes a checkpoint, on rank 0 alone. Where the run stops with it, the
-	// saver keeps what the run ends with; else a checkpoint that cannot be
-	// written ends nothing.
+	// Save writes a checkpoint, on rank 0 alone. If the run stops with it, the saver stores
+	// the error of the run. Otherwise a failure to write the checkpoint does not end the
+	// run.
 	Save(s Snapshot, stop bool)
-	// Served says on every rank that a request has been met, and how long that
-	// took.
+	// Served is called on every rank after a request has been served. took is its duration.
 	Served(took time.Duration)
 }
 
-// Snapshot is what a checkpoint is made from.
+// Snapshot is the state for a checkpoint.
 type Snapshot struct {
 	Epoch    int // the last one trained
 	Weights  []float32
@@ -87,7 +86,7 @@ type Snapshot struct {
 	Rows     []byte // the history of representations of all ranks, nil where there is none
 }
 
-// Engine runs the tasks of a graph rank on workers of its own.
+// Engine runs the tasks of a graph rank on its own workers.
 type Engine struct {
 	Rank
 	workers *workers
@@ -97,7 +96,7 @@ type Engine struct {
 	values  Values
 	known   graph.Features      // of ghosts, where they are wanted
 	rowsTo  []int64             // by rank: that leave in an exchange; nil before the plan of training is known
-	outbox  *world.Outbox       // of ranks that do not go in step
+	outbox  *world.Outbox       // of asynchronous ranks
 	lasting *mapped.Arena       // of the free rank, nil in other modes
 	runs    *free               // the free rank, once there is one
 	aim     task.Aim            // of all own vertices
@@ -125,7 +124,7 @@ func New(r Rank) (*Engine, error) {
 	return e, nil
 }
 
-// Close ends the workers. A nil engine has none.
+// Close stops the workers. A nil engine has none.
 func (e *Engine) Close() {
 	if e != nil {
 		e.Tensor.Close()
@@ -135,10 +134,10 @@ func (e *Engine) Close() {
 	}
 }
 
-// Fork is another Ops with the arithmetic and memory of the workers.
+// Fork returns another Ops with the arithmetic and memory of the workers.
 func (e *Engine) Fork() kernels.Ops { return e.workers.team() }
 
-// Kernel is the variant of kernels in use, and that of tensor work where it is another.
+// Kernel returns the variant of the kernels, and that of tensor work if it differs.
 func (e *Engine) Kernel() string {
 	name := e.workers.teams[0].Kernel()
 	if h, ok := e.Tensor.(tensor.Holder); ok {
@@ -147,11 +146,11 @@ func (e *Engine) Kernel() string {
 	return name
 }
 
-// Values is the memory of the values of layers: what they take, and what they would
-// take if none were made again.
+// Values is the memory for the values of layers: the actual bytes, and the bytes without
+// recomputation.
 type Values struct{ Bytes, KeptBytes int64 }
 
-// Values are those of training. A nil engine has none.
+// Values returns the memory for values in training. A nil engine has none.
 func (e *Engine) Values() Values {
 	if e == nil {
 		return Values{}
@@ -159,8 +158,9 @@ func (e *Engine) Values() Values {
 	return e.values
 }
 
-// RowsTo is how many rows, or sums of rows, this rank sends each in an exchange of
-// training; nil where none is made for all vertices. A nil engine has none.
+// RowsTo returns the number of rows, or sums of rows, that this rank sends to each rank in
+// an exchange of training. It is nil if no exchange covers all vertices. A nil engine has
+// none.
 func (e *Engine) RowsTo() []int64 {
 	if e == nil {
 		return nil
@@ -178,7 +178,7 @@ func (e *Engine) travels(p *halo.Plan) {
 	}
 }
 
-// ArrayBytes is the memory of arrays, at its peak. A nil engine has none.
+// ArrayBytes returns the peak memory of arrays. A nil engine has none.
 func (e *Engine) ArrayBytes() int64 {
 	if e == nil {
 		return 0
@@ -186,8 +186,8 @@ func (e *Engine) ArrayBytes() int64 {
 	return max(e.arrays, e.Arena.Used())
 }
 
-// explain lets the limits on waits say what this rank is about and whom it waits
-// for. It returns what takes that back.
+// explain registers the state of this rank and the ranks that it waits for, which messages
+// about long waits report. unsaid removes both.
 func (e *Engine) explain(during func() string, awaited func() []int, comms ...world.Comm) (unsaid func()) {
 	l := e.Limits
 	l.During, l.Awaited = during, awaited
@@ -201,7 +201,7 @@ func (e *Engine) explain(during func() string, awaited func() []int, comms ...wo
 	}
 }
 
-// VertexIDs is the purpose of the ids of own vertices and ghosts.
+// VertexIDs is the purpose of the memory for the ids of own vertices and ghosts.
 const VertexIDs = "vertex ids"
 
 // localIDs are the dataset ids of own vertices and then ghosts.

@@ -14,19 +14,20 @@ import (
 	"siafu/ranks/world"
 )
 
-// Sketch makes what a graph rank makes on a shard, which is a sketch itself, for
-// values that stand as m says, but for weights and what intervals have by themselves
-// (model.Spec.Footprint): in kept what lasts as long as the run, or as a stretch in
-// bounded asynchrony, and in scratch what is given back when ÂX has been computed
-// or the features of ghosts have come.
-// Both arenas are sketches, and ops gives them their memory; b does tensor tasks. Where
-// the one or the other computes on a device, intervals are made there, one where features
-// are sparse, and each of their tasks is run once, for what arithmetic takes by itself.
-// What ranks add up for each other depends on the edges and is not there. Nothing is
-// collective. counts are those that s is a sketch of.
+// Sketch makes the arrays of a graph rank on a shard, which is a sketch itself, to estimate
+// their memory. Values live as long as m says. Weights and the intervals' own arrays
+// (model.Spec.Footprint) are not included. kept has the arrays that live as long as the
+// run, or as a stretch in bounded asynchrony. scratch has the arrays that are freed after
+// ÂX has been computed or the ghost features have arrived. Both arenas are sketches, and
+// ops allocates from them; b runs tensor tasks.
 //
-// Design note: one interval stands for all of them in the host's memory, because
-// matrices are those of all own vertices, however these are divided.
+// If ops or b computes on a device, Sketch makes intervals there, only one if features are
+// sparse. It runs each of their tasks once to measure the memory of arithmetic. Sums that
+// ranks compute for each other depend on the edges and are not included. counts are those
+// of the sketch s. Nothing is collective.
+//
+// Design note: one interval stands for all intervals in host memory, because the matrices
+// cover all own vertices, for any number of intervals.
 func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, counts shard.Counts, ops kernels.Ops, b tensor.Backend, kept, scratch *mapped.Arena) {
 	var idle kernels.Ops = sketchOps{ops}
 	switch o := ops.(type) {

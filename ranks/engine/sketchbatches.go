@@ -17,7 +17,7 @@ import (
 
 // sketchBatches makes what mini-batches make beside a trainer whose values store has,
 // without what their intervals have by themselves. How many vertices lie outside of a
-// batch depends on the edges, and is foretold as if each led anywhere: clusters have
+// batch depends on the edges, and is estimated as if each led anywhere: clusters have
 // fewer.
 func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Arena) {
 	switch kind := e.Config.Batching(); {
@@ -64,7 +64,7 @@ func outsideShare(c shard.Counts, count int64) shard.Counts {
 }
 
 // sketchVariates makes what steps with sampled neighbours need, as newVariates does,
-// without the samples, which are made anew in each.
+// without the samples, which are made again in each.
 func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
 	rows, inner := e.mostInField(int(c.Train))
 	net := e.network()
@@ -86,8 +86,8 @@ func (e *Engine) sketchTurns(net *model.Network, most []int, a *mapped.Arena) *m
 }
 
 // sketchDrawn makes what steps need that are drawn. Values have room for the largest step that
-// can be, and take what is foretold of them. Of the rest a run makes in each step what that has
-// drawn, and tells the most: it is foretold as if no two samples of a step were the same vertex,
+// can be, and take what is estimated of them. Of the rest a run makes in each step what that has
+// drawn, and tells the most: it is estimated as if no two samples of a step were the same vertex,
 // which is the case where there are few, and is too much where a graph is small.
 func (e *Engine) sketchDrawn(c shard.Counts, a *mapped.Arena) {
 	b, most, net := e.Config.Batching(), Drawn(e.Config, e.Shard.Vertices, c), e.batchNetwork()

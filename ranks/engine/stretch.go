@@ -14,7 +14,7 @@ import (
 // version of the weights: there the run saves and stops, and from there it goes
 // on, in another stretch or in step (--switch-to-sync).
 
-// Verdict is what rank 0 says at the end of a stretch.
+// Verdict is the decision of rank 0 at the end of a stretch.
 type Verdict struct {
 	Epoch int // the last one
 	Next  Next
@@ -22,17 +22,17 @@ type Verdict struct {
 	Stop  bool // the run was asked to stop and ends here, saved
 }
 
-// Next is what follows a stretch.
+// Next is the action after a stretch.
 type Next uint8
 
 // What may follow.
 const (
 	Ends   Next = iota
 	Again       // another stretch
-	InStep      // the run goes on synchronously
+	InStep      // the run continues synchronously
 )
 
-// Pronounce tells everybody rank 0's verdict. Collective over the world.
+// Pronounce broadcasts rank 0's verdict. Collective over the world.
 func Pronounce(w world.Comm, v Verdict) (Verdict, error) {
 	b := make([]byte, 16)
 	binary.LittleEndian.PutUint64(b, uint64(v.Epoch))
@@ -46,7 +46,8 @@ func Pronounce(w world.Comm, v Verdict) (Verdict, error) {
 	return Verdict{int(binary.LittleEndian.Uint64(b)), Next(b[8]), b[9] == 1, b[10] == 1}, err
 }
 
-// LastOf is the last epoch of a stretch that begins behind an epoch.
+// LastOf returns the last epoch of a stretch that starts after the given number of trained
+// epochs.
 func LastOf(every checkpoint.Interval, trained, epochs int) int {
 	if n := every.Epochs; n > 0 {
 		return min(epochs, (trained/n+1)*n)

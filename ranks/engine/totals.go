@@ -20,7 +20,7 @@ type allSums struct {
 }
 
 // newAllSums makes room for those of a network, nil where no layer needs any. ops is for them
-// alone, as updates of other layers go on meanwhile; weights and grad are the rank's flat vectors.
+// alone, as updates of other layers continue meanwhile; weights and grad are the rank's flat vectors.
 func newAllSums(net *model.Network, c world.Comm, ops func() kernels.Ops, weights, grad []float32) *allSums {
 	t, most := &allSums{comm: c, weights: weights, grad: grad, state: make([][]float64, len(net.Layers))}, 0
 	for l := range net.Layers {

@@ -20,12 +20,12 @@ import (
 	"siafu/ranks/world"
 )
 
-// TrainAsync trains in bounded asynchrony behind an epoch, stretch after
-// stretch, until the run ends or goes on in step, and returns the last verdict
-// and the weights after its epoch. Every graph rank then has rank 0's history,
-// which has ended unless the run was asked to stop or is to go on. u steps the
-// weights where no rank is a server: rank 0's, else nil. Collective over the
-// world at the end of each stretch, with servers that Pronounce too.
+// TrainAsync trains asynchronously after the given number of trained epochs, in stretches,
+// until the run ends or continues synchronously. It returns the last verdict and the
+// weights after its epoch. Every graph rank then has rank 0's history, which has ended
+// unless the run was asked to stop or continues. u updates the weights if no rank is a
+// server: on rank 0, nil on others. Collective over the world at the end of each stretch,
+// with servers that also call Pronounce.
 func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
 	for {
 		last, v, err := e.stretch(trained, weights, u, h, s)
@@ -48,7 +48,7 @@ func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h
 	}
 }
 
-// stretcher is a graph rank that trains a stretch of epochs out of step.
+// stretcher is a graph rank that trains a stretch of epochs asynchronously.
 type stretcher interface {
 	// train trains to the end of the stretch and returns the weights after it.
 	train() ([]float32, error)
@@ -80,7 +80,7 @@ func (e *Engine) stretch(trained int, weights []float32, u *params.Updater, h *s
 	return slices.Clone(last), v, err
 }
 
-// stretcher puts a graph rank together for a stretch behind an epoch. Collective over
+// stretcher puts a graph rank together for a stretch after an epoch. Collective over
 // the world.
 func (e *Engine) stretcher(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver, a *mapped.Arena) (stretcher, error) {
 	t := tallies{
@@ -108,7 +108,7 @@ func (e *Engine) stretcher(trained int, weights []float32, u *params.Updater, h 
 	return e.async(trained, epochs, m, t, a)
 }
 
-// Bound is how far ranks may go apart, as their server keeps to it.
+// Bound returns the maximal distance in epochs between ranks, which their server enforces.
 func Bound(c config.Config) int {
 	if c.Mode == config.Free {
 		return c.DelayBound
@@ -116,8 +116,8 @@ func Bound(c config.Config) int {
 	return c.MostStaleness()
 }
 
-// NewMachine is the index-th server of a stretch out of step, which is Trained epochs
-// behind the beginning.
+// NewMachine returns the index-th server of an asynchronous stretch that starts after
+// Trained epochs.
 func NewMachine(c config.Config, setting protocol.Setting, index int, layers []protocol.Range, weights []float32, u protocol.Updater) params.Machine {
 	if c.Mode == config.Free {
 		every, _ := checkpoint.ParseInterval(c.CheckpointEvery) // Validate has read it
@@ -158,7 +158,7 @@ func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
 }
 
 // evaluateAsync evaluates those weights with which the passes that trained were
-// best, in step with the other ranks, and unless the run has diverged the
+// best, synchronously with the other ranks, and unless the run has diverged the
 // weights after the last epoch; the better ones are the run's. Collective over
 // the graph ranks.
 func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) error {
@@ -235,7 +235,7 @@ type sharedHistory struct {
 	HasBest    bool
 }
 
-// async puts a graph rank together that goes on after an epoch, to the end of a
+// async puts a graph rank together that continues after an epoch, to the end of a
 // stretch. Collective over the world.
 func (e *Engine) async(trained, epochs int, m mail, t tallies, a *mapped.Arena) (*async, error) {
 	c, net, rank := e.Config, e.Network, e.World.Rank()

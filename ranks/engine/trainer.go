@@ -54,9 +54,9 @@ type trainer struct {
 	replaced   bool // a rank wants another view, after the epoch under way: the same on all graph ranks
 }
 
-// Train trains synchronously from an epoch on, whose weights source has. Unless
-// the run was asked to stop, the history ends with it. Collective over the graph
-// ranks; with servers, those serve it.
+// Train trains synchronously from epoch first on. source has the weights. Unless the run
+// was asked to stop, the history ends with it. Collective over the graph ranks; servers, if
+// any, serve it.
 func (e *Engine) Train(first int, source params.Source, h *stopping.History, s Saver) error {
 	reduction, err := e.reduce()
 	if err != nil {
@@ -86,7 +86,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	return t.settle()
 }
 
-// Memory is how long values stand while a run trains.
+// Memory returns how long values live while a run trains.
 func Memory(c config.Config) model.Memory {
 	if c.Mode == "async" {
 		return model.Apart
@@ -103,7 +103,7 @@ func inStep(c config.Config) model.Memory {
 	return kept(c)
 }
 
-// kept is how long they stand on the way forward and back.
+// kept is how long they live in the forward and the backward pass.
 func kept(c config.Config) model.Memory {
 	if c.Recompute {
 		return model.Recompute
@@ -199,7 +199,7 @@ func (t *trainer) train(first int) error {
 	}
 }
 
-// ends tells whether the run is over before the epoch of a line is trained.
+// ends reports whether the run is over before the epoch of a line is trained.
 func (t *trainer) ends(line runfolder.Epoch, closing bool) bool {
 	h := t.history
 	if closing {
@@ -221,7 +221,7 @@ func (t *trainer) request(epoch int) signals.Request {
 	return t.asked
 }
 
-// saves tells whether there is to be a checkpoint before an epoch. Where ranks have
+// saves reports whether there is to be a checkpoint before an epoch. Where ranks have
 // weights of their own it waits until they have not.
 func (t *trainer) saves(epoch int) bool {
 	atEnd := epoch > t.cfg.Epochs && t.saver.Every() != checkpoint.Interval{}
@@ -332,7 +332,7 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	return t.correct(p.Epoch)
 }
 
-// learn runs an epoch's tasks: all of them, or those of the way back.
+// learn runs an epoch's tasks: all of them, or those of the backward pass.
 func (t *trainer) learn(p model.Pass, ready bool) error {
 	if ready {
 		return t.backward(p)

@@ -73,7 +73,7 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 	s.phased = policy.Name == refresh.NameAuto
 }
 
-// returns tells whether gradients of ghosts go home along the route.
+// returns reports whether gradients of ghosts go home along the route.
 func (r *route) returns() bool { return r.ghosts != nil && !r.keeps }
 
 // shapes are the layers that gather along a route.

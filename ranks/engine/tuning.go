@@ -53,7 +53,7 @@ func (e *Engine) beginTuning(s *lockstep, first int) {
 	e.tuning, s.tuning = t, t
 }
 
-// Chosen is what an automatic choice has come to, "" where there was none.
+// Chosen returns the result of an automatic choice, "" if there was none.
 func (e *Engine) Chosen() string {
 	if len(e.Codecs) > 1 && e.tuning == nil {
 		return e.Codecs[0].Name() // no rows travel
@@ -69,7 +69,7 @@ func (t *tuning) name() string {
 	return t.Codecs[t.chooser.Current()].Name()
 }
 
-// Leaving implements halo.Observer: it keeps some of the rows.
+// Leaving implements halo.Observer. It stores some of the rows.
 func (t *tuning) Leaving(k halo.Key, rows codec.Rows, arriving int) {
 	if k.Apart || !t.chooser.Gauging() {
 		return

@@ -9,7 +9,7 @@ import (
 	"siafu/kernels/task"
 )
 
-// turns is what steps use in turn whose vertices are drawn anew in each: intervals and
+// turns has the buffers that successive sampled steps reuse: intervals and
 // values of the largest step, and what is copied there of its vertices.
 //
 // Rows of a step come in stretches: all layers but the last k gather for those of the

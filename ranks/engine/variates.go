@@ -16,7 +16,7 @@ import (
 // variates draws the steps of an epoch with sampled neighbours and control variates
 // (VR-GCN, ICML'18). A step is made from some of the own training vertices, and from
 // those that they, and what they have sampled, sample among the rank's vertices: a
-// shard of its own, whose edges are the samples, made anew in every step. What the
+// shard of its own, whose edges are the samples, made again in every step. What the
 // history adds to a vertex's sum is the row of one ghost (history.Variates).
 type variates struct {
 	*turns
@@ -85,7 +85,7 @@ func (v *variates) step(epoch, k int) *lockstep {
 	return v.turns.step(way, []int{len(v.field.Rows)})
 }
 
-// dealt are the k-th of the steps' shares of a list, which are dealt anew in each epoch.
+// dealt are the k-th of the steps' shares of a list, which are dealt again in each epoch.
 func (e *Engine) dealt(list []uint32, epoch, k int) []uint32 {
 	rng := rand.New(rand.NewPCG(e.Config.Seed, uint64(epoch)<<32|uint64(e.Peers.Rank())))
 	order, count := rng.Perm(len(list)), e.Config.Batches()

@@ -11,25 +11,25 @@ import (
 	"siafu/ranks/world"
 )
 
-// Views is an engine's side of a run whose view may be replaced by another one
-// (world.View): between two epochs, if a rank wants that, or at any time.
+// Views is the engine's interface to a run whose view may be replaced (world.View): between
+// two epochs if a rank requests it, or at any time.
 type Views interface {
-	// Wanted tells whether this rank wants the view to end behind the epoch under
-	// way. If any does, all parts end it there.
+	// Wanted reports whether this rank requests the end of the view after the current
+	// epoch. If any rank does, all parts end it there.
 	Wanted() bool
-	// Keep takes what the run goes on from, behind each epoch and before the first:
-	// s, which is complete on rank 0 alone and stands until Keep returns, and what
-	// this part alone knows.
+	// Keep stores the state to continue from, after each epoch and before the first. s is
+	// complete only on rank 0, and valid until Keep returns. own is the state that only
+	// this part has.
 	Keep(s Snapshot, own Own)
-	// Replaced is told that the view ends here.
+	// Replaced is called when the view ends here.
 	Replaced()
 }
 
-// Own is what a part knows beside what all parts have: what its transfers are of, in a
-// line, and halo.Luggage; nil before the first epoch.
+// Own is the state that only one part has: a line that describes its transfers, and
+// halo.Luggage. It is nil before the first epoch.
 type Own []byte
 
-// keep lets the run go on from here in another view, and leaves where all have
+// keep lets the run continue from here in another view, and leaves where all have
 // agreed on that. Collective over the graph ranks, which have agreed.
 func (t *trainer) keep(epoch int) error {
 	if t.views == nil || epoch > t.cfg.Epochs || !t.cfg.Shared(epoch) {
@@ -112,7 +112,7 @@ func (t *trainer) unpack(own Own) error {
 		return err
 	}
 	if fit[0] < int64(t.comm.Size()) {
-		t.reporter.Note("refresh: rows of ghosts begin anew, since those of the checkpoint are of another partition, policy or codec\n")
+		t.reporter.Note("refresh: reset the cached ghost rows: the checkpoint has another partition, policy or codec\n")
 		return nil
 	}
 	l, err := halo.DecodeLuggage(rest)
@@ -122,8 +122,8 @@ func (t *trainer) unpack(own Own) error {
 	return source.Unpack(l)
 }
 
-// outlasts tells whether transfers know anything beside the rows of the day: what a run
-// that goes on needs to come to the same bits.
+// outlasts reports whether transfers know anything beside the rows of the day: what a run
+// that continues needs to come to the same bits.
 func (t *trainer) outlasts() bool {
 	if _, ok := t.training.ghosts.(halo.Portable); !ok {
 		return false

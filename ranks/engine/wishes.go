@@ -6,7 +6,8 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// Wishes are how a run has its tasks for functions cut, and how they travel.
+// Wishes returns the request options of a run: how tasks for functions are divided, and how
+// they are sent.
 func Wishes(c *config.Config) (tensor.Wishes, error) {
 	codec, err := c.TaskCodec()
 	return tensor.Wishes{

@@ -1,14 +1,12 @@
-// Package forecast says what a training run will need before it runs: the
-// memory of each rank, the bytes that ranks exchange in an epoch, and the
-// arithmetic. It works from shapes and from the counts of a partitioning, and
-// opens nothing.
+// Package forecast estimates the needs of a training run: the memory of each rank, the
+// bytes that ranks exchange per epoch, and the arithmetic. It works from shapes and the
+// counts of a partitioning, and opens no files.
 //
-// Memory is not calculated but made: an engine makes the arrays of a rank on
-// arenas that only count (engine.Sketch), so that a change there is counted here
-// by itself. What they add up to is compared with what runs make, byte by byte, in
-// the tests of package ranks. Formulas are left where no arena counts: for Go's
-// heap, for weights, which others hand to an engine, and for what intervals make,
-// of which one is sketched (model.Spec.Footprint).
+// Memory is not calculated from formulas: an engine makes the arrays of a rank on arenas
+// that only count (engine.Sketch), so that changes of the engine are counted automatically.
+// The tests of package ranks compare the sums with real runs, byte by byte. Formulas remain
+// for memory outside arenas: Go's heap, weights, which callers pass to an engine, and the
+// arrays of intervals, one of which is sketched (model.Spec.Footprint).
 //
 // Nothing here is collective.
 package forecast

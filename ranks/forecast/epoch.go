@@ -6,8 +6,7 @@ import (
 	"siafu/ranks/graphwork"
 )
 
-// Rates are what a host needs for an epoch's work, all its threads together:
-// measured, not known.
+// Rates are the measured costs of an epoch's work on a host with all its threads.
 type Rates struct {
 	Row      float64         // seconds of tensor work for a vertex
 	Edge     map[int]float64 // by layer: seconds to gather along an edge
@@ -93,7 +92,7 @@ func (f *Forecast) along(e Exchange, p partition.RankReport) (own, rest float64)
 	return edges - cut + n, cut
 }
 
-// trainedApart tells whether gradients go back through the last layer along edges
+// trainedApart reports whether gradients go back through the last layer along edges
 // into training vertices alone.
 func (f *Forecast) trainedApart(p partition.RankReport) bool {
 	var back []bool

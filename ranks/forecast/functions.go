@@ -10,7 +10,7 @@ import (
 	"siafu/ranks/engine"
 )
 
-// Functions is what the invocations of tensor work come to, if none has to be repeated.
+// Functions is the cost of the invocations of tensor work without repetitions.
 type Functions struct {
 	Invocations int64   `json:"invocations"`
 	To          int64   `json:"bytes_to"`   // of tasks
@@ -33,8 +33,8 @@ func (f Functions) times(n int64) Functions {
 // aProcessor is the memory in MB with which a function has one processor.
 const aProcessor = 1769
 
-// Functions foretells those of an epoch with an evaluation, where there are any, and of
-// a whole run in step with so many epochs as it is told and no reason to stop earlier.
+// Functions estimates those of an epoch with an evaluation, where there are any, and of
+// a whole synchronous run with the configured number of epochs and no reason to stop earlier.
 // ops is one processor, with the kernels that functions have.
 func (f *Forecast) Functions(parts []partition.RankReport, ops kernels.Ops) (epoch, run Functions, err error) {
 	wishes, err := engine.Wishes(&f.Config)

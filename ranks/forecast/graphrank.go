@@ -54,7 +54,7 @@ const (
 
 // GraphRank is the memory of a graph rank with the given partition. In bounded
 // asynchrony without servers rank 0 hosts one, and at the end, when the arrays of
-// that have gone, all ranks evaluate in step or go on so: whichever takes more.
+// that have gone, all ranks evaluate synchronously or continue so: whichever takes more.
 func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
 	if f.Predicts {
 		return f.graphRank(rank, p, f.Config, model.Forward)
@@ -244,8 +244,9 @@ func (f *Forecast) embedded() int64 {
 	return int64(f.Net.Dims[0])
 }
 
-// Activations are those of so many vertices, and their gradients, where they are kept
-// and with --recompute; none in bounded asynchrony, which keeps all.
+// Activations returns the bytes of activations and their gradients for the given number of
+// vertices, without and with --recompute. Both are 0 in bounded asynchrony, which stores
+// all of them.
 func (f *Forecast) Activations(vertices int64) (kept, again int64) {
 	if f.Config.Mode == "async" {
 		return 0, 0

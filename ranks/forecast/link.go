@@ -6,7 +6,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// Link is what lies between ranks.
+// Link has the properties of the network between ranks.
 type Link struct {
 	Bandwidth    float64 // bytes a second on the wire, into a host and out of it at the same time
 	Latency      float64 // seconds of a message between hosts

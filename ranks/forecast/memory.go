@@ -27,7 +27,7 @@ type Term struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// Memory is what a rank needs.
+// Memory lists the memory that a rank needs.
 type Memory []Term
 
 // add appends arrays, each rounded up as they are in memory.
@@ -75,8 +75,8 @@ func (m Memory) And(other Memory) Memory {
 	return sum
 }
 
-// Peak is the most that is resident at a time: what is scratch has gone before
-// the first epoch touches what only it needs.
+// Peak returns the maximal resident memory. Scratch memory is freed before the first epoch
+// touches its own arrays.
 func (m Memory) Peak() int64 {
 	always, training := size.Sum(m.Of(Mapped), m.Of(Heap)), int64(0)
 	for _, t := range m {
@@ -91,8 +91,8 @@ func (m Memory) Peak() int64 {
 	return size.Sum(always, max(training, m.Of(Scratch)))
 }
 
-// Certain is what a rank cannot do without: arrays that it fills in every
-// epoch, or once and keeps, and what its intervals consist of.
+// Certain returns the memory that a rank always needs: arrays that it fills in every epoch,
+// or once and caches, and the arrays of intervals.
 func (m Memory) Certain() int64 {
 	bytes := m.Of(Array)
 	for _, t := range m {

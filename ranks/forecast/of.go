@@ -10,7 +10,7 @@ import (
 )
 
 // Of is what is known of a run of c on a dataset before it begins, on so
-// many graph ranks, or parts where these carry several, and servers. fits tells whether ÂX would fit into every
+// many graph ranks, or parts where these carry several, and servers. fits reports whether ÂX would fit into every
 // rank's memory; choice says which orders of products follow.
 func Of(c config.Config, meta *graph.Meta, graphRanks, servers int, fits bool) (f *Forecast, choice string, err error) {
 	o, err := kernels.NewOptimizer(c.OptimizerConfig())
@@ -23,8 +23,8 @@ func Of(c config.Config, meta *graph.Meta, graphRanks, servers int, fits bool) (
 	return f, choice, err
 }
 
-// OfNetwork is Of for a network that is known, and for an optimiser that keeps
-// so many floats a weight.
+// OfNetwork is Of for a given network and an optimiser with the given number of floats per
+// weight.
 func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, servers, slots int) (*Forecast, error) {
 	list, err := c.Codecs()
 	if err != nil {
@@ -57,8 +57,8 @@ func OfPrediction(c config.Config, net model.Spec, meta *graph.Meta, graphRanks 
 	return f, nil
 }
 
-// CachedInputBytes is what ÂX of a rank's own vertices takes, or what other powers of
-// features net would keep, with the blocks of columns in which they are made.
+// CachedInputBytes returns the bytes of ÂX of a rank's own vertices, or of the other powers
+// of features that net caches, including the blocks of columns for their computation.
 func CachedInputBytes(c config.Config, net model.Spec, own, ghosts int64) int64 {
 	each := int64(4)
 	if c.Features == "bf16" {

@@ -10,7 +10,7 @@ import (
 // pairs appends what link prediction takes of a rank beside its network: gradients of
 // embeddings, and on the heap the directory of vertices, rows of other ranks, those of ghosts
 // or of the ends of pairs that are drawn, and scores of held edges, which rank 0 gathers.
-// What is drawn is taken for its mean; what each chunk of pairs makes anew counts twice,
+// What is drawn is taken for its mean; what each chunk of pairs makes again counts twice,
 // because the collector lets the heap double.
 func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph.LinkCounts) {
 	width, n := f.pairWidth(), max(f.Vertices, 1)

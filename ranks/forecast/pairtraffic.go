@@ -8,10 +8,9 @@ import (
 	"siafu/ranks/engine"
 )
 
-// PairTraffic is what ranks send each other in an epoch of training for the ends of pairs, beside
-// the network's ghost rows: embeddings as float32, whatever the codec, their gradients back and,
-// of pairs that are drawn, the numbers by which rows are asked for. Draws are random: what hangs
-// on them is their mean.
+// PairTraffic has the bytes that ranks exchange in a training epoch for the ends of pairs,
+// in addition to ghost rows: embeddings as float32 for any codec, their gradients, and for
+// sampled pairs the requested row numbers. Values that depend on random samples are means.
 type PairTraffic struct {
 	Sent      int64 `json:"sent_bytes"`
 	Deviation int64 `json:"deviation_bytes"` // of Sent from epoch to epoch, the standard deviation

@@ -9,7 +9,7 @@ import (
 	"siafu/ranks/engine"
 )
 
-// Run is what is known of a run before it begins.
+// Run has the properties of a run that are known before it starts.
 type Run struct {
 	Config   config.Config
 	Net      model.Spec // whose orders have been chosen
@@ -28,7 +28,7 @@ type Run struct {
 	Codecs   []codec.Codec     // that of rows, and those that may be tried in its place
 }
 
-// Forecast is what follows from a Run for any partitioning.
+// Forecast has the estimates for a Run with any partitioning.
 type Forecast struct {
 	Run
 	foot  model.Footprint
@@ -55,9 +55,9 @@ type Exchange struct {
 	Backward     bool // gradients of ghosts go to their owners
 }
 
-// Exchanges are those of an epoch's training, in their order. Where ÂX is kept
-// that of the first layer has been made once and for all. What mini-batches fetch that are
-// drawn depends on the draws, and is not there.
+// Exchanges returns the exchanges of a training epoch, in order. If ÂX is cached, the first
+// layer's exchange is not included, because it runs once. Fetches of sampled mini-batches
+// depend on the samples, and are not included.
 func (f *Forecast) Exchanges() []Exchange {
 	if f.Config.Alone() || f.Config.Batching().Draws() {
 		return nil
@@ -80,10 +80,10 @@ func (f *Forecast) exchanges(returns bool) (list []Exchange) {
 	return list
 }
 
-// knows tells whether layer l gathers from ghosts whose features are known.
+// knows reports whether layer l gathers from ghosts whose features are known.
 func (f *Forecast) knows(l int) bool { return l == 0 && f.Net.KnownGhosts }
 
-// corrections are how many exact steps of all ranks together there are behind an epoch,
+// corrections are how many exact steps of all ranks together there are after an epoch,
 // in the mean of a run: each costs an exact epoch.
 func (f *Forecast) corrections() float64 {
 	if f.Config.Epochs == 0 {
@@ -92,10 +92,10 @@ func (f *Forecast) corrections() float64 {
 	return float64(f.Config.Corrections()) / float64(f.Config.Epochs)
 }
 
-// Gathers are what each layer wants of the graph in an epoch.
+// Gathers returns the aggregations of each layer in an epoch.
 func (f *Forecast) Gathers() []model.Gathering { return f.foot.Gathers }
 
-// Footprint is what the network takes beside the graph.
+// Footprint returns the memory of the network beside the graph.
 func (f *Forecast) Footprint() model.Footprint { return f.foot }
 
 // maxWidth is the width of the widest rows that an epoch exchanges.

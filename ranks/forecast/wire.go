@@ -9,7 +9,7 @@ import (
 	"siafu/halo/codec"
 )
 
-// framed tells whether rows travel as blocks: not when they go as they are.
+// framed reports whether rows travel as blocks: not when they go as they are.
 func framed(c codec.Codec) bool { return c.ID() != codec.ID{} }
 
 // codable bounds the rows that a codec can say the size of. There is no memory
@@ -36,7 +36,7 @@ func payload(c codec.Codec, rows, cols int64) (bytes int64, exact bool, messages
 	return bytes, exact, messages
 }
 
-// Traffic is what ranks send each other in an epoch of training.
+// Traffic has the bytes that ranks exchange in a training epoch.
 type Traffic struct {
 	Raw      int64 `json:"raw_bytes"`  // ghost rows of all ranks, as float32
 	Sent     int64 `json:"sent_bytes"` // and as they travel

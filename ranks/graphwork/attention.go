@@ -111,7 +111,7 @@ func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
 }
 
 // signs is the interval's Ops where it makes the gradient of targets' scores without edges,
-// and the rows for that, which passes without a way back have not.
+// and the rows for that, which passes without a backward pass have not.
 func (i Interval) signs(value func(model.Value) kernels.Mat) (o kernels.SignedAttention, rows kernels.Mat, ok bool) {
 	if o, ok = i.Ops.(kernels.SignedAttention); ok {
 		rows = value(model.Signed)
@@ -144,7 +144,7 @@ func (l *Layer) theirs() kernels.Emitted {
 	return kernels.Emitted{X: l.Ghosts, Scores: l.ghostScores}
 }
 
-// known is what the way back knows of own vertices.
+// known is what the backward pass knows of own vertices.
 func (l *Layer) known() kernels.Attended {
 	return kernels.Attended{R: l.back.r, LSE: l.back.lse, Grad: l.Grads, Dots: l.back.dots, Packed: l.back.packed}
 }

@@ -1,10 +1,9 @@
-// Package graphwork multiplies by the adjacency matrix on one rank: gathers
-// (GA) and their gradients (∇GA), with coefficients or with attention on the
-// edges, on an interval of the own vertices at a time.
+// Package graphwork multiplies by the adjacency matrix on one rank: gathers (GA) and their
+// gradients (∇GA), with coefficients or attention on the edges, for one interval of the own
+// vertices at a time.
 //
-// A Layer is what the vertices of a rank see of each other and of ghosts in one
-// layer: the rows that were emitted and the gradients of what was gathered. Who
-// fills in those of other ranks, and when, is the schedule's business. So is
-// the order of calls: a gather reads the rows of all intervals, and none of
-// them may be written meanwhile. Calls on different intervals are independent.
+// A Layer has the rows of own vertices and ghosts in one layer, and the gradients of
+// gathered rows. The schedule decides when rows of other ranks are written. It also orders
+// the calls: a gather reads the rows of all intervals, which must not change meanwhile.
+// Calls on different intervals are independent.
 package graphwork

@@ -11,7 +11,7 @@ type Layer struct {
 	GradWidth int // of what is gathered, and of its gradient
 
 	Rows   kernels.Mat // emitted by own vertices [own x Width]
-	Again  kernels.Mat // the same on the way back, where a layer has made them again
+	Again  kernels.Mat // the same on the backward pass, where a layer has made them again
 	Ghosts kernels.Mat // emitted by ghosts [ghosts x Width]
 	Grads  kernels.Mat // of what own vertices gathered [own x GradWidth]
 
@@ -43,7 +43,7 @@ type Interval struct {
 	Sources bool
 }
 
-// Returns tells whether gradients can go back along the layer's edges.
+// Returns reports whether gradients can go back along the layer's edges.
 func (l *Layer) Returns() bool { return l.edges != nil }
 
 // rows is the interval's part of a matrix of all own vertices.
@@ -116,7 +116,7 @@ func (w *Work) TakeGhosts(o kernels.Ops, l *Layer, rows kernels.Mat) {
 	if l.heads == 0 {
 		l.Ghosts = rows
 	} else {
-		o.Copy(l.Ghosts, rows) // the way back needs them again
+		o.Copy(l.Ghosts, rows) // the backward pass needs them again
 	}
 	w.PublishGhosts(o, l, 0, l.along.Plan.Ghosts)
 }
@@ -134,7 +134,7 @@ func (w *Work) PublishGhosts(o kernels.Ops, l *Layer, first, count int) {
 }
 
 // PublishGrads prepares an interval's gradient of what it gathered [n x
-// GradWidth], which l.Grads holds or will hold, for the way back.
+// GradWidth], which l.Grads holds or will hold, for the backward pass.
 func (w *Work) PublishGrads(l *Layer, i Interval, grads kernels.Mat) {
 	switch {
 	case l.heads > 0:
@@ -203,8 +203,8 @@ func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 	spmm(o, dst, m, l.Grads, l.halves.grads, false)
 }
 
-// GatherBackward makes the interval's rows of Âᵀ times l.Grads along own edges and
-// self loops; what other ranks know is to be added to them.
+// GatherBackward computes the interval's rows of Âᵀ times l.Grads along own edges and self
+// loops. The contributions of other ranks are added separately.
 func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
 	dst, m := i.rows(l.backward), i.edges(l.edges.own)
 	if l.heads > 0 {
@@ -220,11 +220,11 @@ func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
 	l.packed.grads.gatherOwn(i.Ops, dst, m, l.Grads, l.halves.grads)
 }
 
-// Backward is what GatherBackward has made of all intervals [own x Width].
+// Backward returns the rows that GatherBackward has computed for all intervals [own x
+// Width].
 func (w *Work) Backward(l *Layer) kernels.Mat { return l.backward }
 
-// AddSums adds to the interval's rows of Backward what the gradients of all sums
-// [sums x Width] give the rows that they are made of.
+// AddSums adds the gradients of all sums [sums x Width] to the interval's rows of Backward.
 func (w *Work) AddSums(l *Layer, i Interval, sums kernels.Mat) {
 	m := l.along.sumsOf.edges(i.Lo, i.Hi)
 	m.RowScale = i.scale(l.along.col)

@@ -24,7 +24,7 @@ func (w *Work) list(l *Layer) {
 // KnowGhosts has the layer gather from ghosts the lists that ListGhosts makes.
 func (l *Layer) KnowGhosts(room kernels.Lists) { l.lists.ghosts = room }
 
-// Listed tells whether the layer gathers lists, and no matrix of rows.
+// Listed reports whether the layer gathers lists, and no matrix of rows.
 func (l *Layer) Listed() bool { return l.lists.on }
 
 // ListGhosts makes the lists of the ghosts of a frame.

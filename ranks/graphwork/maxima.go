@@ -12,7 +12,7 @@ type maxima struct {
 }
 
 // maximise gives room for the maxima of a layer. Intervals that go their own ways gather
-// anew before others have taken their gradients.
+// again before others have taken their gradients.
 func (w *Work) maximise(l *Layer, o Options) {
 	l.maxima.on = true
 	if !l.needed || o.Forward {

@@ -35,7 +35,7 @@ var (
 	packedBytes  = 4 << 20
 )
 
-// Both ways are timed anew every searchPasses, beginning with packed rows, in so many turns. The
+// Both ways are timed again every searchPasses, beginning with packed rows, in so many turns. The
 // first pass is cold, and is not timed.
 const (
 	searchPasses = 64
@@ -61,7 +61,7 @@ func (w *Work) pack(k *packing, l int, stage model.Stage, o Options) {
 	k.rows, k.own = kernels.NewPacked(room, bits), s.NumOwn()
 }
 
-// closed tells whether no other rank reads rows of this one, nor sums of them.
+// closed reports whether no other rank reads rows of this one, nor sums of them.
 func (w *Work) closed() bool {
 	p := w.Plan
 	return p.Ghosts == 0 && p.Sums == 0 && len(p.SendRows) == 0
@@ -105,7 +105,7 @@ func (k *packing) note(spent int64) {
 	}
 }
 
-// chooses tells whether the pass to come packs.
+// chooses reports whether the pass to come packs.
 func (k *packing) chooses() bool {
 	if turn := k.pass%searchPasses - firstSearch; turn >= 0 && turn < 2*searchTurns {
 		return turn%2 == 0
@@ -113,7 +113,7 @@ func (k *packing) chooses() bool {
 	return k.took[1] > 0 && k.took[1] < k.took[0]
 }
 
-// complete tells whether all rows are packed.
+// complete reports whether all rows are packed.
 func (k *packing) complete() bool { return k.ready.Load() == int64(k.own) }
 
 // publish packs the interval's rows.

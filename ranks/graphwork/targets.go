@@ -12,7 +12,7 @@ import (
 // edges into them are left out, which changes no bit of what training reads.
 type targets struct {
 	chosen kernels.Chosen // of own vertices; nil: all are
-	apart  bool           // the edges of the way back are those into targets
+	apart  bool           // the edges of the backward pass are those into targets
 }
 
 // Edges are chosen where that leaves out an eighth or more, as choosing takes time too.
@@ -42,7 +42,7 @@ func (t *targets) want(i Interval, p model.Pass, e kernels.Edges) kernels.Edges 
 	return e
 }
 
-// from is e, edges by their source, for the way back.
+// from is e, edges by their source, for the backward pass.
 func (t *targets) from(o kernels.Ops, e kernels.Edges) kernels.Edges {
 	if _, ok := o.(kernels.Choosing); ok && !t.apart {
 		e.Chosen = t.chosen

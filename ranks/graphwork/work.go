@@ -51,21 +51,20 @@ type Options struct {
 	// Apart leaves Layer.Ghosts to the caller, for intervals that
 	// go their own ways.
 	Apart bool
-	// Reduction is what ranks send each other, nil: every ghost's row. Attention,
-	// which weighs each edge anew, and maxima take no notice of it.
+	// Reduction has the sums that ranks send each other; nil: every ghost's row. Attention,
+	// which weighs each edge separately, and maxima ignore it.
 	Reduction *halo.Reduction
-	// Alone leaves out the edges from ghosts, as if they were not there: degrees
-	// are those among own vertices.
+	// Alone omits the edges from ghosts. Degrees count only own vertices.
 	Alone bool
-	// Forward leaves out what only the way back needs.
+	// Forward omits everything that only the backward pass needs.
 	Forward bool
-	// Factor [own] makes the edges into a vertex heavier, as those of a sample stand for
-	// more; self loops are then edges like others. nil: all are as heavy as they are.
+	// Factor [own] scales the edges into a vertex, because the edges of a sample represent
+	// more neighbours. Self loops are then ordinary edges. nil: no scaling.
 	Factor []float32
-	// OneWay leaves out what the gradients of ghosts need.
+	// OneWay omits everything that only the gradients of ghosts need.
 	OneWay bool
 	// Targets tells that the gradient of the logits is that of the shard's training vertices:
-	// the last layer then goes along edges into those alone, on the way forward where a pass
+	// the last layer then goes along edges into those alone, on the forward pass where a pass
 	// wants no others.
 	Targets bool
 }
@@ -96,16 +95,16 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 	return w
 }
 
-// Block is what a layer of a mini-batch gathers along: edges between rows of the batch,
-// by Options.Factor heavier than they are.
+// Block has the edges between rows of a mini-batch that a layer gathers, scaled by
+// Options.Factor.
 type Block struct {
 	Shard  *shard.Shard
 	Factor []float32
 }
 
-// NewBlocks is New of a mini-batch whose layers gather along edges of their own, from the
-// first rows of the store and for the first of those: one block a layer, which may be
-// that of the layer before. There are no ghosts.
+// NewBlocks is New for a mini-batch with its own edges in each layer. The edges lead
+// between the first rows of the store. There is one block per layer, which may equal that
+// of the previous layer, and no ghosts.
 func NewBlocks(store *model.Store, blocks []Block, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
 	w := newWork(store, o, ops, a)
 	var back *transposed
@@ -157,13 +156,13 @@ func (w *Work) newMesh(s *shard.Shard, o Options) *mesh {
 	return m
 }
 
-// Degrees are those of a shard's vertices in the whole graph.
+// Degrees returns the degrees of a shard's vertices in the whole graph.
 func Degrees(s *shard.Shard) model.Degrees {
 	return model.Degrees{In: s.InDegree, Out: s.OutDegree, InStrength: s.InStrength, OutStrength: s.OutStrength}
 }
 
-// SumPieces are the bounds of pieces of the sums for other ranks that have
-// similar numbers of edges, about so many.
+// SumPieces returns the bounds of pieces of the sums for other ranks, with about the given
+// number of edges each.
 func (w *Work) SumPieces(edges int) []int {
 	bounds, next := []int{0}, int64(edges)
 	for k, end := range w.halo.Sums.Offsets[1:] {
@@ -199,7 +198,7 @@ func (w *Work) Shapes() []halo.Shape {
 	return list
 }
 
-// Reverse tells which edges by source the way back goes along, given which layers
+// Reverse reports which edges by source the backward pass goes along, given which layers
 // of a network it goes through by edges: all, and in the last layer those into
 // training vertices, the only ones with a gradient there. They get arrays of their
 // own where those replace the arrays of all edges or are less than half of them.
@@ -210,7 +209,7 @@ func Reverse(back []bool, directed bool, trained, edges int64) (all, apart bool)
 	return others || back[last] && !apart, apart
 }
 
-// prepareBackward makes what the way back through the layers needs. Layers of one mesh share
+// prepareBackward makes what the backward pass through the layers needs. Layers of one mesh share
 // their reverse edges; a first layer whose ghosts are rows, where those of others are sums, has
 // its own.
 func (w *Work) prepareBackward(oneWay bool) {

@@ -1,3 +1,3 @@
-// Package host says what the machine under a rank can give: memory that is
-// available within the control groups of the process, and what it has taken.
+// Package host reports the resources of a rank's machine: the available memory within the
+// control groups of the process, and the memory that the process uses.
 package host

@@ -39,7 +39,7 @@ func (p *Peaks) RSS() int64 {
 	return p.bytes
 }
 
-// ForgetPeak starts PeakRSS again from what is resident now, and tells whether the
+// ForgetPeak starts PeakRSS again from what is resident now, and reports whether the
 // kernel allows it: rank 0 may have partitioned the graph before it trains.
 func ForgetPeak() bool {
 	// Design note: without this the report would blame training for pages of

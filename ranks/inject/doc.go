@@ -14,8 +14,8 @@
 //	exit   exit code 1
 //	wait   the rank stands still until there is a file MARK.go
 //	end    the goroutines of all parts that RANK's rank carries are ended, and the
-//	       parts go on on other ranks
-//	move   the part goes on on the next graph rank, behind this epoch
+//	       parts continue on other ranks
+//	move   the part continues on the next graph rank, after this epoch
 //
 // Another view of the run follows the last two (world.View); who has called New
 // carries them out (Fault.Views).

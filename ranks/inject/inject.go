@@ -39,7 +39,7 @@ type Fault struct {
 	once   sync.Once
 }
 
-// poll is how often a rank that stands still looks whether it may go on.
+// poll is how often a rank that stands still looks whether it may continue.
 const poll = 2 * time.Millisecond
 
 // New is the fault that the environment has for a rank of the world; nil if it
@@ -68,17 +68,17 @@ func New(getenv func(string) string, rank int) (*Fault, error) {
 
 func unreadable(text string) error {
 	return fault.New(fault.Usage, "inject", "", "%s=%q", Variable, text).
-		Then("it must be RANK:MOMENT:EPOCH:KIND:MARK, and is for tests only")
+		Then("it must be RANK:MOMENT:EPOCH:KIND:MARK; for tests only")
 }
 
-// Kinds after which the run goes on in another view.
+// Kinds after which the run continues in another view.
 const (
 	End  = "end"
 	Move = "move"
 )
 
-// Replaces tells whether the environment has a fault for any rank after which the
-// run goes on in another view.
+// Replaces reports whether the environment has a fault for any rank after which the
+// run continues in another view.
 func Replaces(getenv func(string) string) bool {
 	part := strings.SplitN(getenv(Variable), ":", 5)
 	return len(part) == 5 && (part[3] == End || part[3] == Move)

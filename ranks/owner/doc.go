@@ -1,3 +1,3 @@
-// Package owner says who writes a folder: a Lock in it names the process and keeps
-// a second one away.
+// Package owner guards folders with one writer: a Lock in a folder names the writing
+// process and excludes a second one.
 package owner

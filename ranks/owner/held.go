@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Held tells whether a process writes a run folder, if that can be known without
+// Held reports whether a process writes a run folder, if that can be known without
 // touching the lock, which would refuse a run that starts meanwhile: where it says nothing,
 // as one that was given back, or that a process of this host took it last.
 func Held(run string) (held, known bool) {
@@ -36,7 +36,7 @@ func Held(run string) (held, known bool) {
 	return held, known
 }
 
-// alive tells whether a process runs. One that was killed, and whose parent has not asked
+// alive reports whether a process runs. One that was killed, and whose parent has not asked
 // for its end (in containers nobody may), does not.
 func alive(pid int) bool {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -44,7 +44,7 @@ func alive(pid int) bool {
 	return !bytes.HasPrefix(state, []byte("Z")) && !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
-// listed tells whether a file has a lock of flock, as the kernel lists them: "1: FLOCK
+// listed reports whether a file has a lock of flock, as the kernel lists them: "1: FLOCK
 // ADVISORY WRITE 4711 08:01:1234 0 EOF".
 func listed(table, file string) (held, known bool) {
 	f, err := os.Open(table)

@@ -127,7 +127,7 @@ func (l *Lock) take(path string) error {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return errHeld
 	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP):
-		l.Warning = fmt.Sprintf("%s: this file system has no locks: see to it that no other process trains into this folder", path)
+		l.Warning = fmt.Sprintf("%s: this file system does not support locks: make sure that no other process trains into this folder", path)
 	case err != nil:
 		return fault.System(opLock, path, err)
 	}
@@ -145,7 +145,7 @@ func (l *Lock) sign(path, launch string) error {
 		return fault.System(opLock, path, err)
 	}
 	if !ours(l.before) {
-		return fault.New(fault.Usage, opLock, path, "siafu has not written this file, and would overwrite it").
+		return fault.New(fault.Usage, opLock, path, "siafu would overwrite this file, but has not written it").
 			Then("move it away, or choose another --out")
 	}
 	l.signed = true
@@ -172,14 +172,14 @@ func (l *Lock) write(text []byte) error {
 	return err
 }
 
-// IsLock tells whether a file is a lock of siafu's: empty, or signed, or removed by its
+// IsLock reports whether a file is a lock of siafu's: empty, or signed, or removed by its
 // holder since its name was read.
 func IsLock(path string) bool {
 	text, err := readNamed(path)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && ours(text)
 }
 
-// ours tells whether this is what sign writes, or nothing.
+// ours reports whether this is what sign writes, or nothing.
 func ours(text []byte) bool {
 	return len(text) == 0 || parse(text) != nil
 }
@@ -210,9 +210,9 @@ func parse(text []byte) *holder {
 // describe is the holder in words; nil is one that is not known.
 func (h *holder) describe() string {
 	if h == nil {
-		return "another process writes it"
+		return "another process is writing it"
 	}
-	return fmt.Sprintf("process %d on %s writes it since %s", h.PID, h.Host, h.Since.Format(time.RFC3339))
+	return fmt.Sprintf("process %d on %s has been writing it since %s", h.PID, h.Host, h.Since.Format(time.RFC3339))
 }
 
 // Release gives the folder free. The file stays.

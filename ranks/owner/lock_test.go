@@ -91,7 +91,7 @@ func TestLockOnFullDisk(t *testing.T) {
 	}
 	defer first.Release()
 	_, err = Acquire(dir, "", 0)
-	wantFault(t, err, fault.Usage, "another process writes it")
+	wantFault(t, err, fault.Usage, "another process is writing it")
 }
 
 // A claim that is given up leaves the lock file as it was found, and one that
@@ -144,7 +144,7 @@ func TestLockOfOneLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Acquire(run, "another", 0)
-	wantFault(t, err, fault.Usage, "writes it")
+	wantFault(t, err, fault.Usage, "has been writing it")
 	time.AfterFunc(2*poll, func() { first.Release() })
 	second, err := Acquire(run, "mine", 0)
 	if err != nil {

@@ -22,8 +22,8 @@ type Averaged struct {
 	all    []float32 // weights and then the optimiser's state, slot after slot
 }
 
-// Rounds says which epochs end one, and the number of an optimiser's step: of an
-// epoch, and of the k-th correction behind it.
+// Rounds reports which epochs end a round, and the number of an optimiser's step: of an
+// epoch, or of the k-th correction after it.
 type Rounds interface {
 	Shared(epoch int) bool // the weights that it starts from are those of all ranks
 	Step(epoch, k int) int
@@ -67,8 +67,8 @@ func (s *Averaged) Flush(epoch int, grad []float32) error {
 	return s.average()
 }
 
-// Correct is the k-th step of all ranks together behind a round that ended with an
-// epoch: grad is this rank's part of the gradient. Collective over the graph ranks.
+// Correct takes the k-th joint step of all ranks after a round that ended with an epoch.
+// grad is this rank's part of the gradient. Collective over the graph ranks.
 func (s *Averaged) Correct(epoch, k int, grad []float32) error {
 	return s.Replicated.Flush(s.rounds.Step(epoch, k), grad)
 }

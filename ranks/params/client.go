@@ -9,7 +9,7 @@ import (
 
 // Tags of the protocol's messages, which keep their order between two ranks. What
 // bounded asynchrony has left on its way is not taken for a message of the
-// synchronous run that goes on from there.
+// synchronous run that continues from there.
 const (
 	TagSync  = 1
 	TagAsync = 3
@@ -31,8 +31,8 @@ type Client struct {
 	done    bool // what was asked for; the server has not been told
 }
 
-// Setting is what all ranks of a synchronous run know, which goes on behind an
-// epoch.
+// Setting returns the settings that all ranks of a synchronous run share. The run starts
+// after the given number of trained epochs.
 func Setting(graphRanks, servers, trained int) protocol.Setting {
 	s := protocol.Setting{Servers: servers, Trained: trained, Fixed: true}
 	for range graphRanks {
@@ -41,10 +41,10 @@ func Setting(graphRanks, servers, trained int) protocol.Setting {
 	return s
 }
 
-// AsyncSetting is what all ranks of a world in bounded asynchrony know of each
-// other, which goes on behind an epoch. intervals is the number of those of this
-// rank, if it is one of the graph ranks. Where no rank is a server, there is one
-// all the same, for a graph rank to host. Collective over the world.
+// AsyncSetting returns the settings that all ranks of an asynchronous run share. The run
+// starts after the given number of trained epochs. intervals is the number of intervals of
+// this rank, if it is a graph rank. If no rank is a server, the setting has one server,
+// which a graph rank hosts. Collective over the world.
 func AsyncSetting(w world.Comm, graphRanks, intervals, staleness, trained int) (protocol.Setting, error) {
 	counts := make([]int64, graphRanks)
 	if w.Rank() < graphRanks {
@@ -60,8 +60,8 @@ func AsyncSetting(w world.Comm, graphRanks, intervals, staleness, trained int) (
 	return s, nil
 }
 
-// NewClient makes the client of a graph rank, for a network of so many layers
-// and weights and an optimiser with so many slots.
+// NewClient returns the client of a graph rank, for a network with the given numbers of
+// layers and weights, and an optimiser with the given number of slots.
 func NewClient(w world.Comm, s protocol.Setting, layers, weights, slots int) *Client {
 	return &Client{
 		comm: w, server: s.Server(w.Rank() % s.Servers), outbox: world.NewOutbox(w),
@@ -176,7 +176,7 @@ func Slots(all []float32, n int) [][]float32 {
 }
 
 func unexpected(m protocol.Message, epoch int) error {
-	return fault.New(fault.Runtime, "train", "", "rank %d sent %v of version %d with %d values where version %d was asked for",
+	return fault.New(fault.Runtime, "train", "", "rank %d sent %v of version %d with %d values, but version %d was requested",
 		m.From, m.Type, m.Version, len(m.Values), epoch).Then("run the same siafu with the same options on all ranks")
 }
 

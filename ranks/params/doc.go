@@ -1,8 +1,8 @@
-// Package params is where a graph rank's weights come from and where its
-// gradients go: a parameter server (Client, Serve), or the graph ranks together
-// (Replicated). Package protocol has what servers and ranks say to each other,
-// as state machines; here it meets a world.
+// Package params provides the weights of a graph rank and takes its gradients: from a
+// parameter server (Client, Serve), or from the graph ranks together (Replicated). Package
+// protocol has the messages of servers and ranks, as state machines; this package connects
+// them to a world.
 //
-// A Source belongs to one goroutine. Replicated is collective over the graph
-// ranks; a Client talks to servers alone and waits for nobody else.
+// One goroutine at a time may use a Source. Replicated is collective over the graph ranks.
+// A Client communicates with servers only.
 package params

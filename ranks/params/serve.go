@@ -12,8 +12,8 @@ import (
 // Machine is a parameter server as a state machine: a protocol.Server or a
 // protocol.Eager.
 type Machine interface {
-	// Step takes one message and returns those that follow from it, which stand until
-	// the next Step.
+	// Step processes one message and returns the messages that follow from it. They are
+	// valid until the next Step.
 	Step(m protocol.Message) ([]protocol.Message, error)
 	// Version is the number of epochs, and one more, that are in the weights.
 	Version() int
@@ -21,7 +21,7 @@ type Machine interface {
 	Memory() protocol.Memory
 	// Owing are the ranks of the world that the next version waits for, ascending.
 	Owing() []int
-	// Done tells whether all graph ranks have left.
+	// Done reports whether all graph ranks have left.
 	Done() bool
 }
 

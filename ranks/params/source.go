@@ -17,7 +17,7 @@ type Source interface {
 	// Begin says that the epoch whose weights were pulled is going to be trained:
 	// a Push of each layer follows.
 	Begin() error
-	// Push hands over a layer's gradient, which stands until Flush.
+	// Push passes a layer's gradient, which must stay valid until Flush.
 	Push(epoch, layer int, grad []float32) error
 	// Flush ends an epoch, all layers of which have been pushed; grad is the flat
 	// vector of all gradients.
@@ -62,7 +62,7 @@ func NewReplicated(c world.Comm, s model.Spec, weights []float32, u *Updater, a 
 	return r
 }
 
-// Updater is what steps the weights.
+// Updater returns the updater of the weights.
 func (r *Replicated) Updater() *Updater { return r.updater }
 
 // Pull implements Source.

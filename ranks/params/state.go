@@ -20,7 +20,7 @@ func SendState(w world.Comm, slots [][]float32) error {
 	return request.Wait()
 }
 
-// ReceiveState is the optimiser's state that a server has sent, for so many
+// ReceiveState receives the optimiser's state from a server, for the given number of
 // weights.
 func ReceiveState(w world.Comm, server, weights int) ([][]float32, error) {
 	m, err := w.Recv(server, tagState)

@@ -20,7 +20,7 @@ type Updater struct {
 }
 
 // NewUpdater makes the updater of a network, in the given state of a run that
-// goes on, or nil. decayAll has weight decay cover all layers, not the first
+// continues, or nil. decayAll has weight decay cover all layers, not the first
 // alone. It computes with ops, and its memory lives as long as a.
 func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state [][]float32, ops kernels.Ops, a *mapped.Arena) (*Updater, error) {
 	o, err := kernels.NewOptimizer(c)
@@ -51,7 +51,7 @@ func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state []
 // Slots is how many values the optimiser remembers of each weight.
 func (u *Updater) Slots() int { return len(u.state) }
 
-// State is what the optimiser remembers from step to step, slot after slot.
+// State returns the optimiser's state, slot after slot.
 func (u *Updater) State() [][]float32 {
 	var slots [][]float32
 	for _, s := range u.state {
@@ -60,7 +60,7 @@ func (u *Updater) State() [][]float32 {
 	return slots
 }
 
-// Restore sets what the optimiser remembers; state may be what State returned.
+// Restore sets the optimiser's state. state may be the result of State.
 func (u *Updater) Restore(state [][]float32) {
 	for k, s := range u.state {
 		kernels.Write(u.ops, s, state[k])
@@ -106,7 +106,7 @@ func (u *Updater) step(step, layer int, weights, grad kernels.Mat) {
 	}
 }
 
-// decays tells whether weight decay applies to a parameter, where all says that it covers all
+// decays reports whether weight decay applies to a parameter, where all says that it covers all
 // layers, not the first alone.
 func decays(p model.Param, all bool) bool {
 	return p.Inner || !p.Bias && !p.Fixed && !p.Running && (all || p.Layer == 0)

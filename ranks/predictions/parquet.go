@@ -87,7 +87,7 @@ func distinct(names []string) []string {
 	return names
 }
 
-// numbered tells whether ids are numbers.
+// numbered reports whether ids are numbers.
 func (t *table) numbered() bool { return t.ds.IDs == nil || t.ds.IDs.Ints != nil }
 
 // parquetRow is a row of the table.

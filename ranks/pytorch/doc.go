@@ -1,4 +1,4 @@
-// Package pytorch is the way of weights to PyTorch and back: a Python file that rebuilds
-// the network of a model.safetensors, and state dicts under the names that PyTorch
-// Geometric's layers give their weights.
+// Package pytorch converts weights to and from PyTorch. It writes a Python file that
+// rebuilds the network of a model.safetensors, and reads state dicts with the weight names
+// of PyTorch Geometric's layers.
 package pytorch

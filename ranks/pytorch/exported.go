@@ -32,7 +32,7 @@ func exported(path string, list []safetensors.Tensor, s model.Spec) (renamed []s
 		return nil, false, nil
 	}
 	if unknown != "" {
-		return nil, true, (&state{path: path}).bad("tensor %q is no weight of an exported %s", unknown, s.Kind).
+		return nil, true, (&state{path: path}).bad("tensor %q is not a weight of an exported %s", unknown, s.Kind).
 			Then("use the network that was exported, and save it alone: torch.save(net.state_dict(), FILE)")
 	}
 	return renamed, true, nil

@@ -20,7 +20,7 @@ var script string
 // kindsInScript is the line of the script that lists its networks.
 var kindsInScript = regexp.MustCompile(`(?m)^ *if kind not in \((.*)\):$`)
 
-// Knows tells whether the script has a network of that kind.
+// Knows reports whether the script has a network of that kind.
 func Knows(kind string) bool {
 	return slices.Contains(strings.Split(kindsInScript.FindStringSubmatch(script)[1], ", "), `"`+kind+`"`)
 }

@@ -47,13 +47,13 @@ func readStateDict(path string) ([]safetensors.Tensor, error) {
 		d = &o.Items
 	}
 	if d == nil {
-		return nil, f.Bad("it holds %s and no state dict", pickle.Describe(f.Value)).Then("save the weights: torch.save(model.state_dict(), FILE)")
+		return nil, f.Bad("it contains %s instead of a state dict", pickle.Describe(f.Value)).Then("save the weights: torch.save(model.state_dict(), FILE)")
 	}
 	var list []safetensors.Tensor
 	for i, v := range d.Values {
 		name := pickle.Text(d.Keys[i])
 		if !torchfile.IsTensor(v) {
-			return nil, f.Bad("%q is %s and no tensor", name, pickle.Describe(v)).Then("save the weights: torch.save(model.state_dict(), FILE)")
+			return nil, f.Bad("%q is %s instead of a tensor", name, pickle.Describe(v)).Then("save the weights: torch.save(model.state_dict(), FILE)")
 		}
 		a, err := f.Tensor(v, name)
 		if err != nil {
@@ -134,8 +134,8 @@ func Weights(path string, list []safetensors.Tensor, s model.Spec, inOrder bool)
 		kind, module, p := f.behind(t)
 		if kind == "" {
 			if module, p, ok = split(t.Name, known); !ok {
-				return nil, f.bad("tensor %q is none of a layer of %s", t.Name, s.Kind).
-					Then("expected are, behind the name of a layer: %s", strings.Join(sorted(known), ", "))
+				return nil, f.bad("tensor %q does not belong to a layer of %s", t.Name, s.Kind).
+					Then("expected after the name of a layer: %s", strings.Join(sorted(known), ", "))
 			}
 			kind = cmp.Or(p.of, s.Kind)
 		}
@@ -146,7 +146,7 @@ func Weights(path string, list []safetensors.Tensor, s model.Spec, inOrder bool)
 	return f.named()
 }
 
-// own tells whether tensors have siafu's names and shapes.
+// own reports whether tensors have siafu's names and shapes.
 func own(list []safetensors.Tensor, s model.Spec) bool {
 	names := map[string]bool{}
 	for _, t := range list {
@@ -175,7 +175,7 @@ func split(name string, known map[string]part) (layer string, p part, ok bool) {
 func (p part) convert(t safetensors.Tensor) ([]safetensors.Tensor, error) {
 	switch {
 	case p.name == "" && (len(t.Data) != 1 || t.Data[0] != 0):
-		return nil, fmt.Errorf("%q is %v, and siafu's is always 0", t.Name, t.Data[:min(len(t.Data), 3)])
+		return nil, fmt.Errorf("%q is %v, but siafu needs 0", t.Name, t.Data[:min(len(t.Data), 3)])
 	case p.name == "":
 		return nil, nil
 	case p.flat && len(t.Shape) == 3 && t.Shape[0] == 1:

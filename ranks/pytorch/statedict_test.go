@@ -76,14 +76,14 @@ func TestWeights(t *testing.T) {
 		list []safetensors.Tensor
 		want string
 	}{
-		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("bn1.running_mean", 2)}, `tensor "bn1.running_mean" is none of a layer of gcn; expected are, behind the name of a layer: bias, lin.weight, weight`},
-		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("conv1.bias", 2)}, `the layers ["conv1"], the network has 2; train with --layers 1`},
+		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("bn1.running_mean", 2)}, `tensor "bn1.running_mean" does not belong to a layer of gcn; expected after the name of a layer: bias, lin.weight, weight`},
+		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("conv1.bias", 2)}, `the layers ["conv1"], but the network has 2; train with --layers 1`},
 		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 6)}, `tensor "conv1.lin.weight" has shape [6]`},
-		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("conv2.lin.weight", 2, 3), tensor("bn1.weight", 2), tensor("bn1.bias", 2)}, `the normalisations ["bn1"], the network has none with weights; train with --norm batch or --norm layer`},
-		{gcn, []safetensors.Tensor{tensor("act.weight", 1)}, `the learned slopes ["act"], the network has none; train with --activation prelu`},
-		{normed, []safetensors.Tensor{tensor("bn1.weight", 2), tensor("bn1.bias", 2), tensor("bn2.weight", 2), tensor("bn2.bias", 2)}, `the normalisations ["bn1" "bn2"], the network has 1`},
-		{gcn, []safetensors.Tensor{tensor("weights.layers_0_weight", 3, 2), tensor("head.weight", 2, 2)}, `tensor "head.weight" is no weight of an exported gcn; use the network that was exported`},
-		{gin, []safetensors.Tensor{tensor("conv1.eps", 1)}, `"conv1.eps" is [1], and siafu's is always 0`},
+		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("conv2.lin.weight", 2, 3), tensor("bn1.weight", 2), tensor("bn1.bias", 2)}, `the normalisations ["bn1"], but the network has no normalisation with weights; train with --norm batch or --norm layer`},
+		{gcn, []safetensors.Tensor{tensor("act.weight", 1)}, `the learned slopes ["act"], but the network has none; train with --activation prelu`},
+		{normed, []safetensors.Tensor{tensor("bn1.weight", 2), tensor("bn1.bias", 2), tensor("bn2.weight", 2), tensor("bn2.bias", 2)}, `the normalisations ["bn1" "bn2"], but the network has 1`},
+		{gcn, []safetensors.Tensor{tensor("weights.layers_0_weight", 3, 2), tensor("head.weight", 2, 2)}, `tensor "head.weight" is not a weight of an exported gcn; use the network that was exported`},
+		{gin, []safetensors.Tensor{tensor("conv1.eps", 1)}, `"conv1.eps" is [1], but siafu needs 0`},
 	} {
 		if _, err := Weights("x.pt", c.list, c.spec, false); fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)

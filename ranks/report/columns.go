@@ -89,13 +89,13 @@ func optimised(runs []*Run) (names []string) {
 	return names
 }
 
-// choosesByScore tells whether the score of the lines chose a run's weights. Summaries of
+// choosesByScore reports whether the score of the lines chose a run's weights. Summaries of
 // older versions do not say.
 func choosesByScore(s *runfolder.Summary) bool {
 	return slices.Contains([]string{"", "accuracy", s.Metric}, s.Monitor)
 }
 
-// weighs tells whether classes had weights in a run's loss.
+// weighs reports whether classes had weights in a run's loss.
 func weighs(s *runfolder.Summary) bool { return s.ClassWeights != "" && s.ClassWeights != "off" }
 
 // testMetric is the column of a metric of the test vertices.

@@ -1,4 +1,3 @@
-// Package report compares runs: a line each, or groups of them with means and
-// deviations, as a table, CSV or JSON. Settings stand in columns where the runs differ
-// in them.
+// Package report compares runs as a table, CSV or JSON: one line per run, or per group of
+// runs with means and deviations. Settings that differ between the runs have columns.
 package report

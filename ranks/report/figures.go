@@ -58,7 +58,7 @@ func (t *table) figures() (curves, bars []chart.Chart) {
 
 // course is the mean of a group's metric, and its deviation, by epochs and by the mean
 // of the seconds that had elapsed. It ends with the last epoch that half of the runs
-// with any have, since the mean of a few that went on longer is no course of the group.
+// with any have, since the mean of a few that continued longer is no course of the group.
 func course(group []*Run, of func(*runfolder.Epoch) *float64) (epochs, seconds []chart.Point) {
 	values, times := map[int][]float64{}, map[int][]float64{}
 	runs := 0
@@ -104,7 +104,7 @@ func (t *table) bars(c column, names []string) chart.Chart {
 	return b
 }
 
-// telling tells whether groups differ in a setting, but for runs that do not know it yet.
+// telling reports whether groups differ in a setting, but for runs that do not know it yet.
 func (t *table) telling(setting int) bool {
 	seen := map[string]bool{}
 	for _, g := range t.groups {

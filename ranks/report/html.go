@@ -72,9 +72,9 @@ func lead(t *table, runs []*Run) string {
 // explain says what lines and bands are.
 func (t *table) explain() string {
 	if !t.grouped {
-		return "A line a run."
+		return "One line per run."
 	}
-	return "A line is the mean of a group's runs in an epoch, and the band one standard deviation on either side; over time it stands at the mean of their seconds. A line ends where fewer than half of the runs go on."
+	return "A line is the mean of a group's runs in an epoch, and the band one standard deviation on either side; over time it is placed at the mean of their seconds. A line ends where fewer than half of the runs continue."
 }
 
 func datasets(runs []*Run) []string {

@@ -172,7 +172,7 @@ func TestDamaged(t *testing.T) {
 	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), bad) || strings.Count(w.String(), "\n") != 5 {
 		t.Errorf("%v\n%s", err, &w)
 	}
-	if err := (Options{Runs: []string{t.TempDir()}}).Run(&w); fault.KindOf(err) != fault.Missing || !strings.Contains(err.Error(), "no run folder") {
+	if err := (Options{Runs: []string{t.TempDir()}}).Run(&w); fault.KindOf(err) != fault.Missing || !strings.Contains(err.Error(), "name a run folder") {
 		t.Error(err)
 	}
 	os.RemoveAll(bad)

@@ -70,7 +70,7 @@ func below(dir string) ([]string, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, fault.New(fault.Missing, op, dir, "neither config.toml and metrics.jsonl nor summary.json is there").Then("%s is no run folder, and none is below it", dir)
+		return nil, fault.New(fault.Missing, op, dir, "it has neither config.toml and metrics.jsonl nor summary.json").Then("name a run folder, or a folder of run folders: %s is neither", dir)
 	}
 	return list, nil
 }

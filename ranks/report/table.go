@@ -75,7 +75,7 @@ func (o Options) table(runs []*Run) (*table, error) {
 	differing := Differing(runs)
 	for _, name := range slices.Concat(o.By, o.Over) {
 		if !slices.ContainsFunc(runs, func(r *Run) bool { _, ok := r.Settings[name]; return ok }) {
-			return nil, fault.New(fault.Usage, op, "", "no run has a setting %q", name).Then("settings are the names in config.toml; these runs differ in %s", orNone(differing))
+			return nil, fault.New(fault.Usage, op, "", "no run has the setting %q", name).Then("use a name from config.toml; these runs differ in %s", orNone(differing))
 		}
 	}
 	switch {

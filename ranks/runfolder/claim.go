@@ -23,9 +23,9 @@ import (
 	"siafu/ranks/tensorboard"
 )
 
-// LaunchVariable names the environment variable with the id of a launch. All
-// attempts of a launch have the same, and so have all starts of a batch script:
-// a run folder that bears it was made by an attempt before, and by nobody else.
+// LaunchVariable names the environment variable with the id of a launch. All attempts of a
+// launch, and all starts of a batch script, have the same id. A run folder with that id was
+// made by an earlier attempt.
 const LaunchVariable = "SIAFU_LAUNCH"
 
 // kind is what the marker says of a run folder.
@@ -42,7 +42,7 @@ var bare = inventory.Folder{
 	{Name: inventory.Pattern(regexp.QuoteMeta(markerFile) + scratch.Suffix)},
 }
 
-// Claim is what a run asks for before it writes a run folder.
+// Claim has the requirements of a run for its run folder.
 type Claim struct {
 	Out    string           // the folder; empty is runs/NAME-DATE-TIME
 	Name   string           // of the dataset
@@ -175,10 +175,10 @@ func (f *Folder) recognise() error {
 	case foreign == "" || f.marker != nil:
 		return nil
 	case IsRun(f.dir):
-		return fault.New(fault.Usage, op, f.dir, "it looks like a run folder, but has no %s of siafu's, as those of an older version", markerFile).
-			Then("choose another --out, for a run that begins with its weights with --init %s, or move it away", filepath.Join(f.dir, modelFile))
+		return fault.New(fault.Usage, op, f.dir, "it looks like a run folder, but has no %s; an older siafu may have written it", markerFile).
+			Then("choose another --out (and --init %s to start from its weights), or move it away", filepath.Join(f.dir, modelFile))
 	}
-	return fault.New(fault.Usage, op, f.dir, "it holds %s and is not a run folder that siafu has made", filepath.Base(foreign)).
+	return fault.New(fault.Usage, op, f.dir, "it contains %s and is not a run folder of siafu", filepath.Base(foreign)).
 		Then("choose another --out")
 }
 
@@ -192,10 +192,10 @@ func ReadMarker(dir string) *inventory.Marker {
 // where the folder was empty.
 func (f *Folder) Marker() *inventory.Marker { return f.marker }
 
-// HasEnded tells whether the run that was there has left a summary.
+// HasEnded reports whether the run that was there has left a summary.
 func (f *Folder) HasEnded() bool { return taken(filepath.Join(f.dir, summaryFile)) }
 
-// Warning is what the user should know of the claim; empty is nothing.
+// Warning returns a warning about the claim for the user, or nothing.
 func (f *Folder) Warning() string { return f.lock.Warning }
 
 // Replaceable fails where the folder holds something that siafu has not
@@ -211,12 +211,11 @@ func (f *Folder) Replaceable() error {
 	return nil
 }
 
-// Begin begins a run that was made from the given things. What is left of
-// another run is removed. The metrics are those of epochs that were trained
-// elsewhere.
+// Begin starts a run that was made from the given inputs. It removes the files of another
+// run. metrics has the lines of epochs that were trained elsewhere.
 //
-// A process that is killed here leaves the marker of the older run, or its own:
-// never a folder that nobody knows.
+// If the process is killed here, the folder has the marker of the older run or of the new
+// one: a folder is never without a marker.
 func (f *Folder) Begin(of map[string]string, metrics []byte) error {
 	f.written = true
 	if err := f.Replaceable(); err != nil {
@@ -242,9 +241,8 @@ func (f *Folder) Begin(of map[string]string, metrics []byte) error {
 	return nil
 }
 
-// Continue opens the folder of a run that goes on, with so many bytes of its
-// metrics. What it said of its end, and what it has left half written, is
-// removed.
+// Continue opens the folder of a resumed run, with the given number of bytes of its
+// metrics. It removes the summary of the run and unfinished files.
 func (f *Folder) Continue(of map[string]string, metrics int64) error {
 	f.written = true
 	if err := f.reopen(); err != nil {
@@ -313,8 +311,8 @@ func (f *Folder) last() error {
 	return durable.Sync(op, f.dir)
 }
 
-// Close closes what is open and gives the claim back. A folder that nothing
-// was written into is as it was.
+// Close closes open files and releases the claim. If nothing was written, the folder is
+// unchanged.
 func (f *Folder) Close() error {
 	if f == nil || f.lock == nil {
 		return nil

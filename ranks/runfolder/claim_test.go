@@ -61,12 +61,12 @@ func TestClaim(t *testing.T) {
 			write(t, "", filepath.Dir(dir), "elsewhere")
 			os.Symlink("../elsewhere", filepath.Join(dir, "lock"))
 		}, fault.Usage, "lock"},
-		"a run without a marker": {func(t *testing.T, dir string) { fill(t, dir); os.Remove(filepath.Join(dir, markerFile)) }, fault.Usage, "older version"},
+		"a run without a marker": {func(t *testing.T, dir string) { fill(t, dir); os.Remove(filepath.Join(dir, markerFile)) }, fault.Usage, "older siafu"},
 		"a marker that was changed": {func(t *testing.T, dir string) {
 			fill(t, dir)
 			text, _ := os.ReadFile(filepath.Join(dir, markerFile))
 			write(t, strings.Replace(string(text), "run folder", "run  folder", 1), dir, markerFile)
-		}, fault.Usage, "older version"},
+		}, fault.Usage, "older siafu"},
 		"a marker of something else": {func(t *testing.T, dir string) { write(t, "{}", dir, markerFile) }, fault.Usage, markerFile},
 		"a file":                     {func(t *testing.T, dir string) { os.Remove(dir); write(t, "x", dir) }, fault.IO, "run"},
 		"below a file": {func(t *testing.T, dir string) {
@@ -172,7 +172,7 @@ func TestClaimAlone(t *testing.T) {
 			for range 50 {
 				f, err := Claim{Out: dir}.Take()
 				if err != nil {
-					if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "writes it") {
+					if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "writing it") {
 						t.Error(err)
 					}
 					continue

@@ -83,7 +83,8 @@ func (s *Scores) WriteClasses(w io.Writer) {
 	}
 }
 
-// ConfusionTable are the rows of the confusion matrix, each behind the name of its class.
+// ConfusionTable returns the rows of the confusion matrix, each starting with the name of
+// its class.
 func (s *Scores) ConfusionTable(m *objective.Metrics) [][]string {
 	var rows [][]string
 	for c, counts := range m.PerClass.Confusion {

@@ -1,22 +1,21 @@
-// Package runfolder is what a run leaves behind:
+// Package runfolder reads and writes the folder of a run:
 //
 //	run.json           the marker: siafu has made the folder
-//	lock               who writes it
-//	config.toml        the configuration as run
-//	metrics.jsonl      one Epoch a line
-//	summary.json       the Summary, written last: a folder without one is of a
-//	                   run that did not end
+//	lock               the process that writes it
+//	config.toml        the configuration of the run
+//	metrics.jsonl      one Epoch per line
+//	summary.json       the Summary, written last: without it the run has not ended
 //	model.safetensors  the best weights
-//	vertices.known      which vertices it was trained on
-//	log.txt            what rank 0 said
+//	vertices.known      the vertices of the training
+//	log.txt            the log of rank 0
 //	events.out.tfevents.siafu
-//	                   the epochs again, for TensorBoard, if it was asked for
+//	                   the epochs for TensorBoard, if requested
 //
-// and what others write there: checkpoints, predictions, a timeline.
+// Other packages write checkpoints, predictions and a timeline into it.
 //
-// Only rank 0 writes it, in three steps. Claim.Take locks the folder and says
-// what is there, without a trace. The caller then checks whatever else could go
-// wrong. Begin or Continue write. Close gives the claim back, and if nothing was
-// written leaves everything as it was. A folder that siafu has not made cannot
-// be claimed, and nothing is removed beside what siafu has written.
+// Only rank 0 writes, in three steps. Claim.Take locks the folder and reports its contents
+// without changing it. The caller then makes all other checks. Begin or Continue write.
+// Close releases the claim, and leaves the folder unchanged if nothing was written. A
+// folder that siafu has not made cannot be claimed. Only files that siafu has written are
+// removed.
 package runfolder

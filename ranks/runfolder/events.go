@@ -14,7 +14,7 @@ import (
 // eventsFile is what TensorBoard looks for: a name with "tfevents" in it.
 const eventsFile = "events.out.tfevents.siafu"
 
-// OpenEvents makes the event file of TensorBoard anew, with the epochs so far. From then
+// OpenEvents makes the event file of TensorBoard again, with the epochs so far. From then
 // on AppendEpoch adds to it. The folder is being written.
 func (f *Folder) OpenEvents(epochs []Epoch) error {
 	path := filepath.Join(f.dir, eventsFile)

@@ -13,7 +13,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Progress is how far a run is that may be going on.
+// Progress is how far a run is that may be continuing.
 type Progress struct {
 	Planned int       // epochs of its configuration; it may stop earlier
 	Done    int       // epochs trained
@@ -29,8 +29,8 @@ func (p *Progress) Left() time.Duration {
 	return time.Duration(float64(max(p.Planned-p.Done, 0)) * p.Seconds * float64(time.Second))
 }
 
-// ReadProgress reads the folder of a run that may be going on. Faults are
-// those of Read.
+// ReadProgress reads the folder of a run that may still be running. Faults are those of
+// Read.
 func ReadProgress(dir string) (*Progress, error) {
 	p := &Progress{}
 	path := filepath.Join(dir, configFile)
@@ -71,7 +71,7 @@ func (p *Progress) readMetrics(dir string) error {
 	return nil
 }
 
-// MedianSeconds is the median of what epochs have taken; NaN of none.
+// MedianSeconds returns the median duration of epochs; NaN without epochs.
 func MedianSeconds(epochs []Epoch) float64 {
 	seconds := make([]float64, len(epochs))
 	for i, e := range epochs {
@@ -84,7 +84,7 @@ func MedianSeconds(epochs []Epoch) float64 {
 	return seconds[len(seconds)/2]
 }
 
-// IsRun tells whether a folder is of a run that has begun.
+// IsRun reports whether a folder is of a run that has begun.
 func IsRun(dir string) bool {
 	return taken(filepath.Join(dir, configFile)) && taken(filepath.Join(dir, metricsFile))
 }

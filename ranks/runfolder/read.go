@@ -26,7 +26,7 @@ func Read(dir string) (*Run, error) {
 	r := &Run{Dir: dir, Model: filepath.Join(dir, modelFile)}
 	summary, err := readSummary(dir)
 	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Kind == fault.Missing {
-		return nil, f.Then("%s is no run folder, or its run has not ended", dir)
+		return nil, f.Then("%s is not a run folder, or its run has not ended", dir)
 	}
 	if err != nil {
 		return nil, err
@@ -79,9 +79,8 @@ func ParseEpochs(path string, text []byte) ([]Epoch, error) {
 	return epochs, nil
 }
 
-// Predictions is the folder below a run folder that predictions go to unless
-// told otherwise.
+// Predictions is the default folder of predictions below a run folder.
 const Predictions = "predictions"
 
-// HasPredictions tells whether they are there.
+// HasPredictions reports whether they are there.
 func HasPredictions(run string) bool { return taken(filepath.Join(run, Predictions)) }

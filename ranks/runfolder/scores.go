@@ -55,7 +55,7 @@ type Split struct {
 	*objective.Metrics
 }
 
-// Splits are those that are not empty: train, val and test, in this order.
+// Splits returns the non-empty splits: train, val and test, in this order.
 func (s *Scores) Splits() []Split {
 	if s == nil {
 		return nil
@@ -63,7 +63,7 @@ func (s *Scores) Splits() []Split {
 	return slices.DeleteFunc([]Split{{"train", s.Train}, {"val", s.Val}, {"test", s.Test}}, func(s Split) bool { return s.Metrics == nil })
 }
 
-// isConsistent tells whether each split has the metrics of the classes that Classes names.
+// isConsistent reports whether each split has the metrics of the classes that Classes names.
 // A summary that was read may have any.
 func (s *Scores) isConsistent() bool {
 	for _, m := range s.Splits() {

@@ -2,10 +2,10 @@ package runfolder
 
 import "time"
 
-// Epoch is a line of metrics.jsonl. Loss and accuracies are those of the
-// weights that the epoch started from; accuracies, or what Metric names, are fractions, and absent in
-// epochs without an evaluation, as is the validation loss. All are numbers: the
-// epoch in which a run diverges has no line.
+// Epoch is a line of metrics.jsonl. Loss and accuracies are those of the weights at the
+// start of the epoch. Accuracies, or the metric that Metric names, are fractions. They and
+// the validation loss are absent in epochs without an evaluation. All values are finite:
+// the epoch in which a run diverges has no line.
 type Epoch struct {
 	Epoch             int                `json:"epoch"`              // 1 is the first
 	Loss              float64            `json:"loss"`               // mean cross entropy over the training vertices
@@ -26,7 +26,7 @@ type Epoch struct {
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
 	PairBytes         int64              `json:"pair_bytes,omitempty"`     // of link prediction, for the ends of pairs
-	PeakRSSBytes      int64              `json:"peak_rss_bytes,omitempty"` // of the largest rank's process up to then, where ranks train in step
+	PeakRSSBytes      int64              `json:"peak_rss_bytes,omitempty"` // of the largest rank's process up to then, in synchronous training
 	Staleness         *Staleness         `json:"staleness,omitempty"`      // where it was measured
 	Late              *Late              `json:"late,omitempty"`           // in bounded asynchrony
 	LambdaInvocations int64              `json:"lambda_invocations"`
@@ -35,22 +35,22 @@ type Epoch struct {
 	CostUSD           float64            `json:"cost_usd"`          // of these and, with Config.Instance, of the run's hosts, likewise
 }
 
-// Late is what an epoch of bounded asynchrony did with what was of an epoch before: shares
-// of its intervals on all ranks, and of their gathers forward and back.
+// Late counts the use of stale data in an epoch of bounded asynchrony: fractions of the
+// intervals on all ranks, and of their forward and backward gathers.
 type Late struct {
 	Weights float64 `json:"weights"` // trained with an older version of the weights
 	Gathers float64 `json:"gathers"` // read a row or a gradient of an older epoch
 }
 
-// Staleness is how far the ghosts that an epoch was trained with are from those of
-// the epoch, and its gradient from the exact one of the same weights.
+// Staleness is the distance of the ghost rows of training from those of the same epoch, and
+// of its gradient from the exact gradient with the same weights.
 type Staleness struct {
 	Layers        []LayerStaleness `json:"layers"`
 	GradientError float64          `json:"gradient_error"` // ‖g̃ - g‖ / ‖g‖ over all weights
 }
 
-// LayerStaleness is that of the rows that one layer gathers from ghosts: H, those of
-// the epoch, and H̃, those that were used; over all ranks.
+// LayerStaleness is the distance for the ghost rows of one layer, over all ranks. H are the
+// rows of the epoch, and H̃ the rows that were used.
 type LayerStaleness struct {
 	Layer      int     `json:"layer"`      // 1 is the first
 	Difference float64 `json:"difference"` // ‖H - H̃‖, a Frobenius norm
@@ -68,8 +68,7 @@ func (s *Staleness) Most() (relative float64) {
 	return relative
 }
 
-// Functions is what the invocations of a run have come to, of all epochs and of
-// evaluations beside them.
+// Functions has the invocations of a run, over all epochs and evaluations.
 type Functions struct {
 	LambdaInvocations     int64   `json:"lambda_invocations"`       // begun
 	LambdaAgain           int64   `json:"lambda_again"`             // of these, attempts after the first of their task
@@ -81,7 +80,7 @@ type Functions struct {
 	LambdaUSD             float64 `json:"lambda_usd"`
 }
 
-// RankReport is what one rank says of itself at the end, or one of its parts.
+// RankReport has the final statistics of one rank, or of one of its parts.
 type RankReport struct {
 	Rank     int    `json:"rank"`
 	Part     *int   `json:"part,omitempty"` // where ranks carry several
@@ -94,8 +93,8 @@ type RankReport struct {
 	RowsTo       []int64 `json:"rows_to,omitempty"`
 	PeakRSSBytes int64   `json:"peak_rss_bytes"`
 	ArrayBytes   int64   `json:"array_bytes"` // arrays outside the heap, at their most
-	// Of these the activations and their gradients while training, and what they
-	// would be if nothing were made again (--recompute).
+	// ActivationBytes are the bytes of activations and their gradients in training. The
+	// next field has the bytes without recomputation (--recompute).
 	ActivationBytes     int64   `json:"activation_bytes"`
 	ActivationBytesKept int64   `json:"activation_bytes_kept"`
 	LambdaInvocations   int64   `json:"lambda_invocations,omitempty"`
@@ -113,8 +112,8 @@ type AtOnce struct {
 	Changes int `json:"changes"`
 }
 
-// Diverged is what Summary.StoppedBy says of a run whose weights gave no numbers
-// any more after its last epoch.
+// Diverged is the value of Summary.StoppedBy for a run whose weights diverged after its
+// last epoch.
 const Diverged = "diverged"
 
 // Summary is summary.json.

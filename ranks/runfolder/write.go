@@ -39,7 +39,7 @@ const op = "run folder"
 // temporary is the name of a file that is not whole.
 var temporary = inventory.Pattern(`.*` + scratch.Suffix)
 
-// isTemporary tells whether a name is that of a file of ours that is not whole.
+// isTemporary reports whether a name is that of a file of ours that is not whole.
 func isTemporary(name string) bool {
 	return temporary.MatchString(name) && slices.ContainsFunc(own, func(e inventory.Entry) bool { return e.Name.MatchString(name) })
 }
@@ -67,7 +67,7 @@ func readSummary(dir string) (*Summary, error) {
 		return nil, fault.New(fault.Data, op, path, "%v", err).Then("train again")
 	}
 	if !s.Metrics.isConsistent() {
-		return nil, fault.New(fault.Data, op, path, "per_class has other classes than the %d of \"classes\"", len(s.Metrics.Classes)).Then("train again")
+		return nil, fault.New(fault.Data, op, path, "per_class does not match the %d classes of \"classes\"", len(s.Metrics.Classes)).Then("train again")
 	}
 	return s, nil
 }
@@ -133,7 +133,7 @@ func (f *Folder) AppendEpoch(e Epoch) error {
 	line, err := json.Marshal(e)
 	if err != nil {
 		return fault.New(fault.Runtime, op, filepath.Join(f.dir, metricsFile), "epoch %d: %v", e.Epoch, err).
-			Then("lower --lr: the loss is no longer a number")
+			Then("lower --lr: the loss is not a finite number")
 	}
 	if _, err := f.metrics.Write(append(line, '\n')); err != nil {
 		return fault.System(op, filepath.Join(f.dir, metricsFile), err)

@@ -102,7 +102,7 @@ func Read(path string) ([]Tensor, map[string]string, error) {
 	tensors, md, err := Decode(b)
 	if err != nil {
 		return nil, nil, fault.New(fault.Data, "read model", path, "%v", err).
-			Then("use a whole safetensors file")
+			Then("use a complete safetensors file")
 	}
 	return tensors, md, nil
 }
@@ -153,7 +153,7 @@ func decodeTensors(head map[string]json.RawMessage, metadata map[string]string, 
 	for _, name := range names {
 		e := entries[name]
 		if e.Offsets[0] != end {
-			return nil, nil, fmt.Errorf("tensor %q begins at %d where the one before ends at %d", name, e.Offsets[0], end)
+			return nil, nil, fmt.Errorf("tensor %q begins at %d, but the previous one ends at %d", name, e.Offsets[0], end)
 		}
 		t, err := e.decode(name, data)
 		if err != nil {
@@ -163,7 +163,7 @@ func decodeTensors(head map[string]json.RawMessage, metadata map[string]string, 
 		end = e.Offsets[1]
 	}
 	if end != int64(len(data)) {
-		return nil, nil, fmt.Errorf("%d bytes of data where the header lists %d", len(data), end)
+		return nil, nil, fmt.Errorf("%d bytes of data, but the header lists %d", len(data), end)
 	}
 	return tensors, metadata, nil
 }
@@ -186,11 +186,11 @@ var widths = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8}
 func (e entry) decode(name string, data []byte) (Tensor, error) {
 	width, ok := widths[e.DType]
 	if !ok {
-		return Tensor{}, fmt.Errorf("tensor %q has type %q; F32, F64, F16, BF16 and I64 are read", name, e.DType)
+		return Tensor{}, fmt.Errorf("tensor %q has the unsupported type %q; siafu reads F32, F64, F16, BF16 and I64", name, e.DType)
 	}
 	lo, hi, n := e.Offsets[0], e.Offsets[1], size(e.Shape)
 	if lo < 0 || hi < lo || hi > int64(len(data)) || n < 0 || hi-lo != n*width {
-		return Tensor{}, fmt.Errorf("tensor %q of shape %v lies at bytes %d to %d of %d", name, e.Shape, lo, hi, len(data))
+		return Tensor{}, fmt.Errorf("tensor %q of shape %v does not fit bytes %d to %d of %d", name, e.Shape, lo, hi, len(data))
 	}
 	t := Tensor{Name: name, Shape: e.Shape, Data: make([]float32, n)}
 	if e.DType == "F32" {

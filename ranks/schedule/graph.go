@@ -3,7 +3,7 @@ package schedule
 // ID is a place in a Graph.
 type ID int32
 
-// Graph is the tasks of a pass with what each waits for. It is built once.
+// Graph has the tasks of a pass and their dependencies. It is built once.
 type Graph struct {
 	nodes []node
 }
@@ -27,8 +27,8 @@ const (
 // Task adds a task that may run when all of after are done.
 func (g *Graph) Task(t Task, after ...ID) ID { return g.add(t, work, after) }
 
-// Event adds something that other ranks bring about once all of after are done:
-// a Walk offers it in Awaited until it is told that it has come.
+// Event adds an event that other ranks trigger after all tasks of after are done. A Walk
+// returns it from Awaited until it is notified that the event has happened.
 func (g *Graph) Event(t Task, after ...ID) ID { return g.add(t, event, after) }
 
 // Join adds a place that is done when all of after are, so that many tasks that
@@ -48,7 +48,8 @@ func (g *Graph) add(t Task, kind nodeKind, after []ID) ID {
 	return ID(id)
 }
 
-// Tasks are those of the graph in the order in which they were added, without epochs.
+// Tasks returns the tasks of the graph in the order in which they were added, without
+// epochs.
 func (g *Graph) Tasks() (list []Task) {
 	for i := range g.nodes {
 		if g.nodes[i].kind == work {
@@ -59,7 +60,7 @@ func (g *Graph) Tasks() (list []Task) {
 }
 
 // Walk goes through a Graph. The newest task that has become ready comes first,
-// so that a worker goes on with the interval that it has in its cache; of those
+// so that a worker continues with the interval that it has in its cache; of those
 // that become ready together, the one that was added first.
 type Walk struct {
 	graph   *Graph
@@ -145,5 +146,5 @@ func (w *Walk) Awaited() (Task, bool) {
 	return t, true
 }
 
-// Finished tells whether everything is done.
+// Finished reports whether everything is done.
 func (w *Walk) Finished() bool { return w.open == 0 }

@@ -9,8 +9,7 @@ import (
 	"siafu/graph/mapped"
 )
 
-// Flow decides what a Pool does. All methods but Run are called by one worker at
-// a time.
+// Flow decides what a Pool runs. One worker at a time calls its methods, except Run.
 type Flow interface {
 	// Next takes a task that may run now.
 	Next() (Task, bool)
@@ -19,22 +18,22 @@ type Flow interface {
 	Run(worker int, t Task) (done bool, err error)
 	// Done takes note that a task has run.
 	Done(t Task) error
-	// Poll takes what other ranks have sent, without waiting, and tells whether
-	// there was anything.
+	// Poll processes messages of other ranks without waiting, and reports whether there
+	// were any.
 	Poll() (bool, error)
 	// Wait returns when Poll will find something, or with an error when other ranks
 	// take too long. It is called while nothing runs, here or elsewhere, and nothing
 	// may; it is not excluded by other methods, and changes nothing that they look at.
 	Wait() error
-	// Listens tells whether other ranks may send something now.
+	// Listens reports whether other ranks may send something now.
 	Listens() bool
-	// Awaited is what other ranks are to bring about next, if anything.
+	// Awaited returns the next event that other ranks must trigger, if any.
 	Awaited() (Task, bool)
 	// Waiting is how many tasks wait for a worker.
 	Waiting() int
 	// Idle takes note that a worker has had nothing to run while t was awaited.
 	Idle(worker int, t Task, began, ended time.Time)
-	// Finished tells whether there will be nothing more to run.
+	// Finished reports whether there will be nothing more to run.
 	Finished() bool
 }
 
@@ -83,7 +82,7 @@ func (p *Pool) TakeWaited() time.Duration {
 	return time.Duration(sum / int64(p.workers))
 }
 
-// AddWaited puts back what TakeWaited took.
+// AddWaited returns time that TakeWaited took.
 func (p *Pool) AddWaited(d time.Duration) { p.waited[0].Add(int64(d) * int64(p.workers)) }
 
 func (p *Pool) serve(worker int) {
@@ -126,9 +125,8 @@ func (p *Pool) Queue() (waiting int, runs bool) {
 	return p.flow.Waiting(), true
 }
 
-// Complete says that a task has ended which somebody else has run. finish takes note
-// of what it has made, while nobody else uses f, and says which task it was. It is
-// called during Run.
+// Complete records the end of a task that ran elsewhere. finish stores its results, with
+// exclusive use of f, and returns the task. Call Complete during Run.
 func (p *Pool) Complete(f Flow, finish func() (Task, error)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

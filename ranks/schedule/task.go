@@ -2,7 +2,7 @@ package schedule
 
 import "fmt"
 
-// Stage is what a task does.
+// Stage is the kind of a task.
 type Stage uint8
 
 // The stages in the order in which an interval goes through them: those up to
@@ -25,7 +25,7 @@ const (
 	ReceiveBackward                 // ∇SC: gradients of own vertices have come
 	GatherBackward                  // ∇GA towards own vertices
 	AddSums                         // ∇GA: gradients of sums, towards own vertices
-	TotalBackward                   // ∇SC: the same on the way back
+	TotalBackward                   // ∇SC: the same on the backward pass
 	EmitBackward                    // ∇AV
 	Update                          // WU
 	stages

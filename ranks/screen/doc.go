@@ -1,14 +1,14 @@
-// Package screen shows how a run goes while it trains.
+// Package screen shows the progress of a training run.
 //
-// On a terminal that is one line, which is overwritten at most ten times a second and
-// cut to the terminal's width. Elsewhere it is a line now and then, by time and not by
-// share: every second at first, and ever more seldom, down to one in half a minute.
+// On a terminal the progress is one line, which is overwritten at most ten times per second
+// and cut to the terminal's width. Elsewhere it is an occasional line: every second at
+// first, and then less often, down to once per half minute.
 //
-// Words of other origin must not go on behind half a line, nor stay covered by it. So a
-// Terminal hands out both of a process's streams, and takes the line away before it
-// prints anything else.
+// Other output must not be appended to the progress line, nor covered by it. Therefore a
+// Terminal wraps both output streams of a process, and removes the line before it prints
+// anything else.
 //
-// Ranks that a launcher started do not see the terminal that their words go to: mpirun
-// gives them pipes, or a terminal of their own that is nobody's. Variable tells them how
-// wide it is, and the process that started the launcher passes their line through.
+// Ranks of a launcher do not see the user's terminal: mpirun gives them pipes, or a
+// pseudo-terminal. The environment variable Variable has the terminal's width, and the
+// process that started the launcher passes their line through.
 package screen

@@ -98,7 +98,7 @@ type stream struct {
 }
 
 // Write implements io.Writer. It never fails: a terminal that is gone must not end what
-// goes on without it.
+// continues without it.
 func (s *stream) Write(b []byte) (int, error) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package signals turns what the operating system and a batch system send to a
 // process into what a training loop asks for at the end of an epoch:
 //
-//	SIGUSR1           Checkpoint: save and go on
+//	SIGUSR1           Checkpoint: save and continue
 //	SIGTERM, SIGINT   Stop: finish the epoch, save, exit 75
 //	SIGHUP            the same, unless it was ignored when we started (nohup)
 //	a second SIGINT   stop now, exit 130

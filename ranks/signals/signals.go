@@ -17,7 +17,7 @@ type Request uint8
 // The requests, in their order.
 const (
 	None       Request = iota
-	Checkpoint         // save and go on
+	Checkpoint         // save and continue
 	Stop               // save and exit with code 75
 )
 
@@ -150,7 +150,7 @@ func (w *Watcher) doubt() string {
 	case w.first.signal == syscall.SIGINT:
 		return "; a second SIGINT stops it now, without one"
 	case w.first.signal == syscall.SIGTERM && grace > 0 && w.epoch > grace:
-		return fmt.Sprintf("; an epoch takes %s, longer than the %s until the process is killed: have the signal sent earlier",
+		return fmt.Sprintf("; an epoch takes %s, longer than the grace period of %s before the process is killed: send the signal earlier",
 			round(w.epoch), round(grace))
 	}
 	return ""

@@ -64,7 +64,7 @@ func TestGracePeriod(t *testing.T) {
 		grace, epoch time.Duration
 		says         string
 	}{
-		{"too short", syscall.SIGTERM, 30 * time.Second, 95 * time.Second, "an epoch takes 1m35s, longer than the 30s"},
+		{"too short", syscall.SIGTERM, 30 * time.Second, 95 * time.Second, "an epoch takes 1m35s, longer than the grace period of 30s"},
 		{"long enough", syscall.SIGTERM, 30 * time.Second, 2 * time.Second, "checkpoint"},
 		{"not known", syscall.SIGTERM, 0, 95 * time.Second, "checkpoint"},
 		{"closed terminal", syscall.SIGHUP, 30 * time.Second, 95 * time.Second, "signal=HUP"},

@@ -12,15 +12,15 @@ import (
 // Divergence is the end of a run whose weights give no numbers any more.
 type Divergence struct {
 	Epoch int    // that starts from the weights
-	found string // what is no number, and where
+	found string // what is not a number, and where
 }
 
-// number tells whether x is one: neither NaN nor infinite.
+// number reports whether x is one: neither NaN nor infinite.
 func number(x float64) bool { return x-x == 0 }
 
-// numbers tells whether all of x are.
+// numbers reports whether all of x are.
 func numbers(x []float32) bool {
-	var a, b, c, d float32 // 0 times what is no number is none either; four sums, so that none waits for another
+	var a, b, c, d float32 // 0 times NaN or an infinity is NaN; four sums, so that none waits for another
 	for ; len(x) >= 4; x = x[4:] {
 		a += x[0] * 0
 		b += x[1] * 0
@@ -33,7 +33,7 @@ func numbers(x []float32) bool {
 	return a+b+c+d == 0
 }
 
-// absurd is the loss of a line that is no number, or empty.
+// absurd is the loss of a line that is not a number, or empty.
 func absurd(line *runfolder.Epoch) string {
 	switch {
 	case !number(line.Loss):
@@ -44,7 +44,7 @@ func absurd(line *runfolder.Epoch) string {
 	return ""
 }
 
-// suspect names the weights that are to blame: the first that is no number, else
+// suspect names the weights that are to blame: the first that is not a number, else
 // the largest.
 func suspect(params []model.Param, weights []float32) string {
 	largest, where := 0.0, model.Param{}
@@ -64,14 +64,14 @@ func suspect(params []model.Param, weights []float32) string {
 // Fault is the error that a run with this folder and learning rate ends with.
 // best is the epoch of the weights that are kept, 0 where there are none.
 func (d *Divergence) Fault(dir string, rate float64, best int) error {
-	kept := "there is no model, since nothing was evaluated before"
+	kept := "no model was saved, because no epoch had been evaluated"
 	if best > 0 {
-		kept = fmt.Sprintf("the model has the weights that epoch %d began with", best)
+		kept = fmt.Sprintf("the model has the weights from the start of epoch %d", best)
 	}
 	if d.Epoch == 1 { // nothing has been trained
-		return fault.New(fault.Diverged, "train", dir, "with the first weights %s; %s", d.found, kept).
-			Then("look for huge numbers in the features, and in the file of --init")
+		return fault.New(fault.Diverged, "train", dir, "with the initial weights %s; %s", d.found, kept).
+			Then("check the features and the file of --init for huge values")
 	}
-	return fault.New(fault.Diverged, "train", dir, "diverged in epoch %d: after it %s; %s", d.Epoch-1, d.found, kept).
-		Then("lower --lr, which is %g", rate)
+	return fault.New(fault.Diverged, "train", dir, "diverged in epoch %d: afterwards %s; %s", d.Epoch-1, d.found, kept).
+		Then("lower --lr (now %g)", rate)
 }

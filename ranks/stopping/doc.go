@@ -1,8 +1,8 @@
-// Package stopping is when training ends, and with which weights: after patience
-// with the validation accuracy, loss or metric, at a target accuracy, and where the
-// weights give no numbers any more.
+// Package stopping decides when training ends, and which weights are the best: after
+// patience with the validation accuracy, loss or metric, at a target accuracy, and when the
+// weights diverge.
 //
-// A History sees the line of each evaluated epoch and its weights, in their
-// order. It communicates with nobody: ranks whose histories have seen the same
-// decide the same, and one that was saved goes on as if it had not been.
+// A History gets the line of each evaluated epoch and its weights, in order. It does not
+// communicate: ranks with the same inputs decide the same. A History that was saved and
+// restored continues unchanged.
 package stopping

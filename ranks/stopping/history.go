@@ -17,7 +17,7 @@ const (
 	ByTarget     = "target-acc"
 	ByPatience   = "patience"
 	ByDivergence = runfolder.Diverged
-	BySwitch     = "switch-to-sync" // bounded asynchrony ends, and the run goes on in step
+	BySwitch     = "switch-to-sync" // bounded asynchrony ends, and the run continues synchronously
 )
 
 // Values of Rule.Monitor beside names of metrics. OnAccuracy stands for the score that the
@@ -29,12 +29,12 @@ const (
 	OnPenalty  = "penalised"
 )
 
-// Rule is when a run stops by itself, and which weights are its best.
+// Rule defines when a run stops early, and which weights are its best.
 type Rule struct {
 	Patience int     // epochs without a better line, 0: without end
 	Monitor  string  // what makes a line better: OnAccuracy, …, or a metric of its ValMetrics
 	Target   float64 // accuracy on the validation vertices, 0: none
-	Within   float64 // so far below Target a run in bounded asynchrony goes on in step, 0: never
+	Within   float64 // so far below Target a run in bounded asynchrony continues synchronously, 0: never
 	// Penalty is that on the weights, which with OnPenalty is added to the validation loss.
 	Penalty   func(weights []float32) float64
 	Validated bool // there are validation vertices; else the last weights are the best, and patience has no end
@@ -60,9 +60,9 @@ type History struct {
 	params []model.Param // of the weights, whose names a divergence tells
 }
 
-// Record is the best of each measure so far, and the epoch from which patience
-// counts. Before the first line every line betters it: R², which may stand for an
-// accuracy, has no least value.
+// Record has the best value of each metric so far, and the epoch from which patience
+// counts. The first line always improves it: R², which may replace the accuracy, has no
+// minimum.
 type Record struct {
 	acc, loss float64
 	metric    float64 // that is monitored, negative where lower is better
@@ -71,8 +71,8 @@ type Record struct {
 
 var unset = Record{acc: -math.MaxFloat64, loss: math.Inf(1), metric: math.Inf(-1)}
 
-// IsMetric tells whether what is monitored is a metric of predictions, which evaluations
-// compute only then.
+// IsMetric reports whether the monitored value is a metric of predictions, which
+// evaluations compute only in this case.
 func IsMetric(monitor string) bool {
 	return !slices.Contains([]string{"", OnAccuracy, OnLoss, OnBoth, OnPenalty}, monitor)
 }
@@ -82,17 +82,17 @@ func New(rule Rule, params []model.Param) *History {
 	return &History{Rule: rule, Record: unset, params: params}
 }
 
-// Resume takes up a history where a checkpoint has left it. A checkpoint
-// without a record is older than those, and has the best line only.
+// Resume restores a history from a checkpoint. Old checkpoints have no record, only the
+// best line.
 func (h *History) Resume(best []float32, bestLine, last runfolder.Epoch, record *checkpoint.Record) {
 	h.Best, h.BestLine, h.Last = best, bestLine, last
 	h.Record = h.recalled(record, bestLine)
 }
 
-// Ended tells whether the run has come to its end.
+// Ended reports whether the run has come to its end.
 func (h *History) Ended() bool { return h.StoppedBy != GoesOn }
 
-// Wait has patience begin anew with an epoch, and the run go on that it would have ended.
+// Wait has patience begin again with an epoch, and the run continue that it would have ended.
 func (h *History) Wait(epoch int) { h.StoppedBy, h.Record.epoch = GoesOn, epoch }
 
 // recordOf is that of a single line.
@@ -121,10 +121,10 @@ func lossOf(line runfolder.Epoch) float64 {
 	return *line.ValLoss
 }
 
-// compare tells whether patience begins anew with a line, and whether its
+// compare reports whether patience begins again with a line, and whether its
 // weights are the best. With both it is as in the program of Veličković et al.
 // 2018 (execute_cora.py): an accuracy as good as ever or a loss as low as ever
-// begins anew, and the weights that have the two at once are the best. With OnPenalty the loss
+// begins again, and the weights that have the two at once are the best. With OnPenalty the loss
 // is the one that is minimised, as in the programs of Kipf & Welling 2017 and of Shchur et al.
 // 2018 (KDDCriterion, on GNNModel._loss): it falls while a network that begins slowly still
 // guesses, whose validation loss may have been lower by chance in its first epochs.
@@ -145,8 +145,8 @@ func (r *Rule) compare(now, before Record) (anew, best bool) {
 	return anew, anew
 }
 
-// Observe takes the line of an evaluated epoch and the weights that it speaks
-// of, and tells why the run should end, if it should.
+// Observe takes the line of an evaluated epoch and its weights. It returns the reason to
+// end the run, or "".
 func (h *History) Observe(line runfolder.Epoch, weights []float32) (why string) {
 	now := h.recordOf(line)
 	if h.Monitor == OnPenalty {
@@ -189,8 +189,8 @@ func (h *History) Conclude(line runfolder.Epoch, weights []float32, why string) 
 	h.StoppedBy = cmp.Or(why, ByEpochs)
 }
 
-// Diverges tells whether a line holds what is no number, or its weights do,
-// which are looked at where that is asked for. The run then ends.
+// Diverges reports whether a line, or with look also the weights, contains NaN or an
+// infinity. The run then ends.
 func (h *History) Diverges(line *runfolder.Epoch, weights []float32, look bool) bool {
 	if what := absurd(line); what != "" {
 		h.diverge(line.Epoch, what+", "+suspect(h.params, weights))
@@ -199,7 +199,7 @@ func (h *History) Diverges(line *runfolder.Epoch, weights []float32, look bool) 
 	return look && !h.Sound(line.Epoch, weights)
 }
 
-// Sound tells whether the weights that an epoch starts from are numbers; if not,
+// Sound reports whether the weights that an epoch starts from are numbers; if not,
 // the run ends.
 func (h *History) Sound(epoch int, weights []float32) bool {
 	if numbers(weights) {

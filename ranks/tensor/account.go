@@ -7,7 +7,7 @@ import (
 	"siafu/lambda/bill"
 )
 
-// Spent is what invocations have come to, in numbers that ranks add up.
+// Spent is the cost of invocations, in numbers that can be added over ranks.
 type Spent struct {
 	Invocations int64 // begun
 	Again       int64 // of these, after the first of their task
@@ -28,7 +28,7 @@ func SpentOf(numbers []float64) Spent {
 	return Spent{int64(numbers[0]), int64(numbers[1]), int64(numbers[2]), int64(numbers[3]), bill.UsageOf(numbers[4:])}
 }
 
-// Add adds what others have spent.
+// Add adds the costs of o.
 func (s *Spent) Add(o Spent) {
 	s.Invocations += o.Invocations
 	s.Again += o.Again
@@ -39,14 +39,14 @@ func (s *Spent) Add(o Spent) {
 
 // Charging is a backend whose invocations are charged for.
 type Charging interface {
-	// TakeSpent is what has been spent since it was taken last.
+	// TakeSpent returns the cost since the last call.
 	TakeSpent() Spent
-	// Settle charges what is still out for all the time that it may go on, because
-	// nobody will hear of it any more.
+	// Settle charges outstanding invocations for their maximal remaining time, because
+	// their results will be ignored.
 	Settle()
 }
 
-// TakeSpent is what a backend has spent since it was taken last.
+// TakeSpent returns the cost of a backend since the last call.
 func TakeSpent(b Backend) Spent {
 	if c, ok := b.(Charging); ok {
 		return c.TakeSpent()
@@ -54,7 +54,7 @@ func TakeSpent(b Backend) Spent {
 	return Spent{}
 }
 
-// Settle charges what a backend still has out.
+// Settle charges the outstanding invocations of a backend.
 func Settle(b Backend) {
 	if c, ok := b.(Charging); ok {
 		c.Settle()

@@ -7,14 +7,14 @@ import (
 	"siafu/lambda/pool"
 )
 
-// Expecting is a backend that can be told of tasks to come.
+// Expecting is a backend that accepts announcements of future tasks.
 type Expecting interface {
 	// Expect says that a task will be started, whose previous one begins (Dorylus,
 	// OSDI'21, §6). The name is that of no attempt.
 	Expect(name task.Name)
 }
 
-// Expects is a backend as one that can be told of tasks to come, nil where it cannot.
+// Expects returns b as an Expecting, nil if it is none.
 func Expects(b Backend) Expecting {
 	e, _ := b.(Expecting)
 	return e
@@ -49,7 +49,7 @@ func (r *Remote) prepare(name task.Name, attempt int) []pool.Order[task.Name] {
 	return r.pool.Failed(r.now(), of, attempt, why, err.Error())
 }
 
-// deliver sends the task of an attempt that was begun before, if that still goes on;
+// deliver sends the task of an attempt that was begun before, if that still continues;
 // with the lock.
 func (r *Remote) deliver(p *pending) []pool.Order[task.Name] {
 	name := p.task.Name.Of()

@@ -13,14 +13,14 @@ import (
 	"siafu/lambda/pool"
 )
 
-// Transport carries tasks to those who do them, and results back. It may lose,
-// delay, double or damage either.
+// Transport carries tasks to remote executors, and results back. It may lose, delay,
+// duplicate or damage both.
 type Transport interface {
 	// Send sends off an attempt at a task. It does not wait for the result, and may
 	// keep message. Its error has a pool.Failure in it, or ends the run; so does one of an answer, or is taken for
 	// pool.Crashed.
 	Send(message []byte) error
-	// Answers brings what comes of attempts.
+	// Answers returns the channel of results of attempts.
 	Answers() <-chan task.Answer
 	// Close ends the transport, after which nothing comes.
 	Close() error
@@ -34,11 +34,10 @@ type Early interface {
 	Ahead(attempt task.Name) error
 }
 
-// Remote has tasks done elsewhere. A pool decides how many at once, for how long a
-// result is waited for, when a task is sent again, as the next attempt, and when the
-// CPU does it: where its breaker is off, the run ends instead, as it does after a
-// failure that is final. The first good result counts, and those that come later are
-// dropped.
+// Remote runs tasks elsewhere. A pool decides the concurrency, the timeout of a result,
+// when a task is sent again as the next attempt, and when the CPU runs it. If its breaker
+// is off, the run ends instead, as after a permanent failure. The first valid result
+// counts; later ones are dropped.
 type Remote struct {
 	transport Transport
 	wishes    Wishes
@@ -72,7 +71,7 @@ type pending struct {
 	ops  kernels.Ops
 }
 
-// Counts say what a Remote has seen.
+// Counts are the statistics of a Remote.
 type Counts struct {
 	Sent, Again      int   // tasks, and attempts after the first
 	Failed           int   // attempts of which the transport said so
@@ -81,8 +80,8 @@ type Counts struct {
 	Pool             pool.Counts
 }
 
-// NewRemote has tasks done over a transport, as a pool with the settings s decides.
-// say is told when the CPU takes over, and when it need not any more.
+// NewRemote runs tasks over a transport, with a pool that has the settings s. It calls say
+// when the CPU takes over, and when it stops doing so.
 func NewRemote(t Transport, w Wishes, s pool.Settings, say func(string)) *Remote {
 	r := &Remote{
 		transport: t, wishes: w, falls: s.Breaker.Failures > 0, say: say, began: time.Now(), finished: make(chan Finished),
@@ -354,7 +353,7 @@ func (r *Remote) Settle() {
 	r.account.settle()
 }
 
-// Counts are those up to now.
+// Counts returns the current statistics.
 func (r *Remote) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -379,7 +378,7 @@ func (r *Remote) Close() {
 	_ = r.transport.Close() // nobody waits for anything of it
 }
 
-// String tells what has been seen.
+// String formats the statistics.
 func (c Counts) String() string {
 	return fmt.Sprintf("%d tasks, %d sent again, %d failed, %d results dropped, %d damaged, %d bytes", c.Sent, c.Again, c.Failed, c.Dropped, c.Damaged, c.Bytes)
 }

@@ -10,11 +10,10 @@ import (
 
 // Backend does tensor tasks.
 type Backend interface {
-	// Start does a task, or hands it over to somebody who will; done tells which. Of
-	// a task that was handed over nothing may be touched before Finished has brought
-	// it. own is for the task, and borrows the workspace of whoever asks until
-	// Start returns. It may be called by several workers at once, for different
-	// intervals.
+	// Start runs a task, or starts it elsewhere; done reports whether it has run. After a
+	// start elsewhere the caller must not touch the task's data until Finished returns it.
+	// own is for the task, and borrows the caller's workspace until Start returns. Several
+	// workers may call it at once, for different intervals.
 	Start(own kernels.Ops, t *task.Task) (done bool, err error)
 	// Finished brings each task that was handed over once, when it has ended. It is
 	// nil where none ever is. Nobody who ends a task waits long for the reader.
@@ -27,11 +26,11 @@ type Backend interface {
 
 // Invoking is a backend whose tasks are invocations of a function.
 type Invoking interface {
-	// Invocations are those that were begun up to now. They are to be paid for.
+	// Invocations returns the number of invocations so far. All of them are billed.
 	Invocations() int64
 }
 
-// Invocations are those of a backend, 0 of one that has none.
+// Invocations returns the number of invocations of a backend, 0 for a backend without any.
 func Invocations(b Backend) int64 {
 	if i, ok := b.(Invoking); ok {
 		return i.Invocations()
@@ -39,7 +38,7 @@ func Invocations(b Backend) int64 {
 	return 0
 }
 
-// Finished is a task that has ended, or that nobody could do.
+// Finished is a task that has ended or failed.
 type Finished struct {
 	Task task.Name
 	Err  error
@@ -50,7 +49,7 @@ type Wishes struct {
 	// Fused puts stages into one task between which nothing is gathered: the end of
 	// a layer and the beginning of the next one, and across the loss (Dorylus, §6).
 	Fused bool
-	// Thin leaves out of a task what it can make again from its other inputs
+	// Thin omits from a task the inputs that it can recompute from others
 	// (rematerialisation; Dorylus, §6).
 	Thin bool
 	// Form is how tasks travel.

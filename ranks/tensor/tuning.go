@@ -7,7 +7,7 @@ import (
 	"siafu/lambda/pool"
 )
 
-// Queue tells how many tasks wait for a CPU, and whether tasks run at all.
+// Queue returns how many tasks wait for a CPU, and whether tasks run at all.
 type Queue func() (waiting int, working bool)
 
 // Tuned is a backend whose number of invocations at once may follow the queue of tasks
@@ -15,7 +15,7 @@ type Queue func() (waiting int, working bool)
 type Tuned interface {
 	// Follow begins to look at the queue, until Close. It is called once.
 	Follow(q Queue)
-	// Tuning is what became of the number up to now.
+	// Tuning returns the history of the tuned number.
 	Tuning() Tuning
 }
 

@@ -80,7 +80,7 @@ func ask(c world.Comm, now func() int64) (Offset, error) {
 			return best, err
 		}
 		if len(m.Data) != 8 {
-			return best, fault.New(fault.Runtime, "trace", "", "rank 0 sent a time of %d bytes", len(m.Data))
+			return best, fault.New(fault.Runtime, "trace", "", "malformed time message from rank 0 (%d bytes)", len(m.Data))
 		}
 		if trip := after - before; trip < best.Trip {
 			best = Offset{Nanos: before + trip/2 - int64(binary.LittleEndian.Uint64(m.Data)), Trip: trip}

@@ -42,7 +42,7 @@ func Read(path string) (*File, error) {
 	}
 	f, err := Decode(b)
 	if err != nil {
-		return nil, fault.New(fault.Data, op, path, "%v", err).Then(`use a whole file that "siafu train --trace" wrote`)
+		return nil, fault.New(fault.Data, op, path, "%v", err).Then(`use a complete file from "siafu train --trace"`)
 	}
 	return f, nil
 }
@@ -66,7 +66,7 @@ func Decode(b []byte) (*File, error) {
 		return nil, fmt.Errorf("line %d: %w", line(at), err)
 	}
 	if f.Events == nil {
-		return nil, fmt.Errorf(`line %d: there is no "traceEvents"`, line(int64(len(b))))
+		return nil, fmt.Errorf(`line %d: "traceEvents" is missing`, line(int64(len(b))))
 	}
 	d := &decoder{file: &File{Info: f.Info}, ranks: map[int]bool{}}
 	at := max(bytes.Index(b, []byte(`"traceEvents"`)), 0) // the key may be escaped
@@ -146,11 +146,11 @@ func (d *decoder) task(e *rawEvent) error {
 	case e.Name == "":
 		return errors.New("a task without a name")
 	case !d.ranks[e.Rank]:
-		return fmt.Errorf("task %q is of rank %d, which nothing before it describes", e.Name, e.Rank)
+		return fmt.Errorf("task %q belongs to rank %d, which no earlier event describes", e.Name, e.Rank)
 	case e.TS == nil || e.Dur == nil || a.Epoch == nil:
 		return fmt.Errorf("task %q lacks its ts, dur or epoch", e.Name)
 	case !(math.Abs(*e.TS) <= mostMicros && *e.Dur >= 0 && *e.Dur <= mostMicros && a.Wait >= 0 && a.Wait <= *e.Dur):
-		return fmt.Errorf("task %q has ts=%g dur=%g wait_us=%g", e.Name, *e.TS, *e.Dur, a.Wait)
+		return fmt.Errorf("task %q has invalid times ts=%g dur=%g wait_us=%g", e.Name, *e.TS, *e.Dur, a.Wait)
 	}
 	d.file.Events = append(d.file.Events, Event{
 		Task: e.Name, Rank: e.Rank, Worker: e.Worker,

@@ -34,7 +34,7 @@ type Process struct {
 // leaves nothing behind.
 func Check(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fault.New(fault.Config, op, path, "it is no regular file").Then("give --trace the name of a new file")
+		return fault.New(fault.Config, op, path, "it is not a regular file").Then("give --trace the name of a new file")
 	}
 	if err := inventory.Overwrite(op, path, isTimeline); err != nil {
 		return err
@@ -61,7 +61,7 @@ func absent(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// IsTimeline tells whether a file is a timeline that siafu has written.
+// IsTimeline reports whether a file is a timeline that siafu has written.
 func IsTimeline(path string) bool { return isTimeline(inventory.Head(path)) }
 
 func isTimeline(head []byte) bool {

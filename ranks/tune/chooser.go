@@ -10,7 +10,7 @@ import (
 // Chooser chooses a codec for each epoch of a run. Its states, in their order:
 //
 //	warming   the first epoch runs through the most exact candidate
-//	gauging   one more does, and its exchanges are measured: they foretell an
+//	gauging   one more does, and its exchanges are measured: they estimate an
 //	          epoch with every other candidate
 //	trying    the candidate that promises most runs for some epochs, and then the
 //	          next one, until none promises to be better than the best so far or
@@ -66,11 +66,11 @@ func NewChooser(names []string, first, last int) *Chooser {
 // runs.
 func (c *Chooser) Current() int { return c.current }
 
-// Gauging tells whether the exchanges of this epoch are to be measured.
+// Gauging reports whether the exchanges of this epoch are to be measured.
 func (c *Chooser) Gauging() bool { return c.state == gauging }
 
-// Ended takes the seconds of an epoch on this rank. due tells, the same on all
-// ranks, whether they are now to agree on the largest report and call Agreed.
+// Ended takes the seconds of an epoch on this rank. due reports, the same on all ranks,
+// whether they must now agree on the largest report and call Agreed.
 func (c *Chooser) Ended(seconds float64) (report float64, due bool) {
 	c.epoch++
 	c.recent = append(c.recent, seconds)
@@ -82,10 +82,9 @@ func (c *Chooser) Ended(seconds float64) (report float64, due bool) {
 	return report, true
 }
 
-// Agreed takes the largest report of all ranks and, of an epoch of gauging, the
-// seconds that its exchanges would have taken with each candidate: encoding,
-// decoding and waiting, on the rank where they take longest. It returns a line
-// that says what was decided, "" for nothing.
+// Agreed takes the largest report of all ranks. After a gauging epoch it also takes the
+// estimated seconds of its exchanges with each candidate: encoding, decoding and waiting,
+// on the slowest rank. It returns a line about the decision, "" for none.
 func (c *Chooser) Agreed(seconds float64, exchanges []float64) string {
 	switch c.state {
 	case warming:

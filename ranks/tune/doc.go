@@ -1,6 +1,5 @@
-// Package tune chooses while a run trains: the codec that rows of ghosts travel
-// through, for --codec auto (Chooser), and which epochs train without ghosts, for
-// --refresh auto (Phases). It measures nothing and sends nothing: both are state
-// machines that are told the seconds and losses of epochs and say what comes next.
-// Ranks that tell them the same choose the same.
+// Package tune makes choices during training: the codec of ghost rows for --codec auto
+// (Chooser), and the epochs without ghost rows for --refresh auto (Phases). It measures
+// nothing and sends nothing. Both are state machines that get the seconds and losses of
+// epochs and return the next choice. Ranks with the same inputs make the same choices.
 package tune

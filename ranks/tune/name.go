@@ -6,7 +6,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Names says what Candidates takes.
+// Names lists the names that Candidates accepts.
 const Names = "auto, auto:lossless, auto:bf16, auto:int8 or auto:int4"
 
 // candidates are the codecs to choose from, the most exact first. Those that
@@ -19,10 +19,10 @@ var candidates = []struct{ name, class string }{
 	{"int4", "int4"}, {"int4+s2", "int4"}, {"int4+zstd", "int4"},
 }
 
-// Candidates are the codecs that an automatic choice is made from, the most
-// exact first. name is auto, or auto:CLASS for those that lose no more than the
-// class does: lossless, bf16, int8 or int4, which is the default. There are none
-// where name asks for no choice; a fault has kind Usage.
+// Candidates returns the codecs of an automatic choice, the most exact first. name is auto
+// or auto:CLASS, which limits the error to that of the class: lossless, bf16, int8 or int4
+// (the default). The result is empty if name requests no automatic choice; a fault has kind
+// Usage.
 func Candidates(name string) ([]string, error) {
 	if name == "auto" {
 		name = "auto:int4"
@@ -39,7 +39,7 @@ func Candidates(name string) ([]string, error) {
 		}
 	}
 	if allowed == nil {
-		return nil, fault.New(fault.Usage, "codec", "", "no automatic choice is called %q", name).Then("use %s", Names)
+		return nil, fault.New(fault.Usage, "codec", "", "unknown automatic codec %q", name).Then("use %s", Names)
 	}
 	return allowed, nil
 }

@@ -7,7 +7,7 @@ import "fmt"
 // which is exact. Its stages, in their order:
 //
 //	timing    some epochs without ghosts, whose time is measured, and that of the
-//	          evaluations before them. These gather ghosts on their way forward: where
+//	          evaluations before them. These gather ghosts on their forward pass: where
 //	          they take longer than such an epoch, an exact one does, and the next
 //	          stage is left out, which costs most there
 //	probing    some exact epochs, whose time is measured
@@ -53,7 +53,7 @@ const (
 	misled    = 2   // times the loss that ranks see by themselves is too much
 )
 
-// NewPhases chooses for the epochs first to last. over says that a run that goes on has
+// NewPhases chooses for the epochs first to last. over says that a run that continues has
 // been past its epochs alone.
 func NewPhases(first, last int, over bool) *Phases {
 	p := &Phases{epoch: first - 1, last: last, since: first - 1}
@@ -63,13 +63,13 @@ func NewPhases(first, last int, over bool) *Phases {
 	return p
 }
 
-// late tells whether the run is nearly over.
+// late reports whether the run is nearly over.
 func (p *Phases) late() bool { return float64(p.epoch) >= mostAlone*float64(p.last) }
 
-// Alone tells whether the epoch to come trains without ghosts.
+// Alone reports whether the epoch to come trains without ghosts.
 func (p *Phases) Alone() bool { return p.stage == timing || p.stage == alone }
 
-// Over tells whether all epochs to come are exact. Those of nil are none of its.
+// Over reports whether all epochs to come are exact. Those of nil are none of its.
 func (p *Phases) Over() bool { return p != nil && p.stage == exact }
 
 // Evaluated takes the loss of the whole graph with the weights that the epoch to come
@@ -86,9 +86,9 @@ func (p *Phases) Evaluated(loss, seconds float64) {
 	}
 }
 
-// Ended takes the seconds of an epoch on this rank, and the loss that it had, the same on
-// all ranks. due tells, the same on all of them, whether they are now to agree on the
-// largest of both seconds and call Agreed.
+// Ended takes the seconds of an epoch on this rank, and its loss, which is the same on all
+// ranks. due reports, the same on all ranks, whether they must now agree on the largest of
+// both seconds and call Agreed.
 func (p *Phases) Ended(seconds, loss float64) (report [2]float64, due bool) {
 	p.epoch++
 	whole := p.loss
@@ -113,7 +113,8 @@ func (p *Phases) Ended(seconds, loss float64) (report [2]float64, due bool) {
 	return report, due
 }
 
-// Agreed takes what Ended has reported, the largest of all ranks. It says what follows.
+// Agreed takes the largest report of Ended over all ranks. It returns a line about the next
+// stage.
 func (p *Phases) Agreed(report [2]float64) string {
 	what, follows := "an epoch", "exact from now on"
 	longer := report[1] > worthIt*report[0]
@@ -131,7 +132,7 @@ func (p *Phases) Agreed(report [2]float64) string {
 	return fmt.Sprintf("refresh auto: an epoch takes %.4f s without ghosts and %s %.4f s with them -> %s", report[0], what, report[1], follows)
 }
 
-// Finish ends the epochs alone. It tells whether there were more to come.
+// Finish ends the epochs alone. It reports whether there were more to come.
 func (p *Phases) Finish() bool {
 	was := !p.Over()
 	p.stage = exact

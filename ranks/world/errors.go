@@ -44,9 +44,8 @@ func (e *StallError) Error() string {
 	return msg
 }
 
-// LostError reports a wait that can never end because another rank of the
-// world failed or left. It is a consequence: the cause, and with it the kind
-// of fault, is the other rank's.
+// LostError reports a wait that can never end because another rank of the world failed or
+// left. It is a consequence: the cause, and the kind of fault, are those of the other rank.
 type LostError struct {
 	Op    string // what was waited for
 	Rank  int    // who waited
@@ -61,9 +60,8 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("%s: %s lost %s: %v", e.Op, name(e.Rank), name(e.Lost), e.Cause)
 }
 
-// EndedError is why waits fail in a view whose members were ended before they had
-// done what they were to do. Unlike after other failures, what they did can go on
-// in another view.
+// EndedError is the error of waits in a view whose members were ended early. Unlike after
+// other failures, their work can continue in another view.
 type EndedError struct {
 	Member int // that was ended, one of all that its rank carries
 

@@ -52,7 +52,7 @@ func (r *receipt) Wait() error {
 
 func (r *receipt) take(m Message) (bool, error) {
 	if len(m.Data) != len(r.buf) {
-		return false, fmt.Errorf("Irecv: rank %d sent %d bytes where %d are expected", m.Source, len(m.Data), len(r.buf))
+		return false, fmt.Errorf("Irecv: rank %d sent %d bytes, want %d", m.Source, len(m.Data), len(r.buf))
 	}
 	copy(r.buf, m.Data)
 	r.ended = true

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Launch is what a launcher told this process about itself.
+// Launch has the information from a launcher about this process.
 type Launch struct {
 	Name       string // the launcher, "mpirun", "mpiexec", "srun"
 	Rank, Size int
 }
 
-// Launched detects from the environment whether a launcher started this
-// process as one of several ranks (or as the only one). It needs no MPI
-// library, so that a program built without one can say what is wrong.
+// Launched detects from the environment whether a launcher started this process, as one of
+// several ranks or as the only one. It needs no MPI library, so that a program without MPI
+// can report the problem.
 func Launched() (l Launch, ok bool) { return launched(os.Getenv) }
 
 // LetSpeak gives rank 0 time to say what is wrong on every rank; other ranks
@@ -41,7 +41,7 @@ type launcher struct {
 // variables and inherits those of the job, which describe another thing.
 //
 // SLURM_PROCID and SLURM_NTASKS alone do not count: a batch script has them
-// too, and it is no rank. SLURM_STEP_NUM_TASKS exists only under srun. The
+// too, and it is not a rank. SLURM_STEP_NUM_TASKS exists only under srun. The
 // same goes for PMIX_RANK, which carries no size. Open MPI's variables are also
 // set by PRRTE, the launcher of Open MPI 5.
 var launchers = [...]launcher{

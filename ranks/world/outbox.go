@@ -21,7 +21,7 @@ type leaving struct {
 // NewOutbox makes an outbox of a communicator.
 func NewOutbox(c Comm) *Outbox { return &Outbox{comm: c} }
 
-// Buffer is empty memory for a message: that of one which has left, if there is.
+// Buffer returns empty memory for a message, reused from a sent message if possible.
 func (o *Outbox) Buffer() ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -47,7 +47,7 @@ func (o *Outbox) Buffer() ([]byte, error) {
 	return b[:0], nil
 }
 
-// Post begins to send b, which belongs to the outbox from then on.
+// Post starts to send b. The outbox owns b from then on.
 func (o *Outbox) Post(b []byte, to, tag int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,7 +58,7 @@ func (o *Outbox) Post(b []byte, to, tag int) error {
 	return err
 }
 
-// Settle returns when everything that was posted has left.
+// Settle returns when all posted messages have been sent.
 func (o *Outbox) Settle() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

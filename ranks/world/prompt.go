@@ -1,15 +1,16 @@
 package world
 
-// Prompter is a communicator that tells which messages leave at once.
+// Prompter is a communicator that knows which messages are sent at once.
 type Prompter interface {
-	// Prompt is how many bytes a message may have that leaves when it is sent.
-	// A longer one asks the receiver first, whose answer waits behind whatever it
-	// sends itself: where ranks send each other many of these, each direction of a
-	// slow link is idle for half of the time.
+	// Prompt returns the maximal length in bytes of a message that is sent at once. A
+	// longer message first asks the receiver, whose answer waits for its own messages. If
+	// ranks send each other many long messages, each direction of a slow link is idle half
+	// of the time.
 	Prompt() int
 }
 
-// Prompt is that of a communicator, 0 where all messages are alike.
+// Prompt returns the Prompt of a communicator, 0 if it makes no difference between
+// messages.
 func Prompt(c Comm) int {
 	if p, ok := c.(Prompter); ok {
 		return p.Prompt()

@@ -29,25 +29,25 @@ type View struct {
 	Carrier []int // the rank of each part; nil: blocks of parts, in their order and as equal in number as can be
 }
 
-// Flat is the view of a world of so many ranks, each with a part.
+// Flat returns the view of a world in which each of the given ranks has one part.
 func Flat(ranks int) View { return View{Parts: ranks, Ranks: ranks} }
 
-// Flat tells whether members and ranks are the same.
+// Flat reports whether members and ranks are the same.
 func (v View) Flat() bool { return v.Parts == v.Ranks && v.Carrier == nil }
 
-// Members is the size of the world that the run lives in.
+// Members returns the size of the world of the run.
 func (v View) Members() int { return v.Crew() + v.Bridges }
 
-// Crew is the number of members that are no bridges.
+// Crew returns the number of members without bridges.
 func (v View) Crew() int { return v.Parts + v.Servers }
 
-// Started is the number of ranks, those of servers and bridges included.
+// Started returns the number of ranks, including servers and bridges.
 func (v View) Started() int { return v.Ranks + v.Servers + v.Bridges }
 
-// Bridge is the member that is the bridge of a part.
+// Bridge returns the member that is the bridge of a part.
 func (v View) Bridge(part int) int { return v.Crew() + part%v.Bridges }
 
-// Bridged is the parts that a bridge has tasks of, ascending.
+// Bridged returns the parts whose tasks a bridge runs, ascending.
 func (v View) Bridged(bridge int) (parts []int) {
 	for part := range v.Parts {
 		if v.Bridge(part) == bridge {
@@ -57,7 +57,7 @@ func (v View) Bridged(bridge int) (parts []int) {
 	return parts
 }
 
-// Carried is the members that a rank carries, ascending.
+// Carried returns the members that a rank carries, ascending.
 func (v View) Carried(rank int) []int {
 	var list []int
 	for m := range v.Members() {
@@ -68,7 +68,7 @@ func (v View) Carried(rank int) []int {
 	return list
 }
 
-// Rank is the rank that carries a member.
+// Rank returns the rank that carries a member.
 func (v View) Rank(member int) int {
 	if member >= v.Parts {
 		return v.Ranks + member - v.Parts
@@ -83,7 +83,7 @@ func (v View) Rank(member int) int {
 	return member / (each + 1)
 }
 
-// Name is what a member is called where a user reads of it.
+// Name returns the name of a member in messages to users.
 func (v View) Name(member int) string {
 	if v.Flat() || member >= v.Parts {
 		return fmt.Sprintf("rank %d", v.Rank(member))
@@ -91,16 +91,16 @@ func (v View) Name(member int) string {
 	return fmt.Sprintf("part %d of rank %d", member, v.Rank(member))
 }
 
-// Move is the view that replaces this one where a part goes to another graph rank.
+// Move returns the next view, in which another graph rank carries a part.
 func (v View) Move(part, rank int) View {
 	next := v.Again()
 	next.Carrier[part] = rank
 	return next
 }
 
-// Without is the view that replaces this one where a graph rank carries nothing any
-// more: each of its parts goes to whichever other graph rank has the fewest by then,
-// the first of several. Where there is no other graph rank it is Again.
+// Without returns the next view, in which a graph rank carries nothing. Each of its parts
+// goes to the graph rank with the fewest parts so far, the first of several. If there is no
+// other graph rank, it returns Again.
 func (v View) Without(rank int) View {
 	next := v.Again()
 	if v.Ranks == 1 {
@@ -118,8 +118,7 @@ func (v View) Without(rank int) View {
 	return next
 }
 
-// Again is the view that replaces this one where every part stays on its rank, and
-// begins there once more.
+// Again returns the next view, in which every part restarts on its rank.
 func (v View) Again() View {
 	carrier := make([]int, v.Parts)
 	for part := range carrier {
@@ -129,16 +128,16 @@ func (v View) Again() View {
 	return v
 }
 
-// replaces tells whether this view may follow another one.
+// replaces reports whether this view may follow another one.
 func (v View) replaces(before View) bool {
 	return v.Parts == before.Parts && v.Ranks == before.Ranks && v.Servers == before.Servers && v.Bridges == before.Bridges && v.Number == before.Number+1 &&
 		len(v.Carrier) == v.Parts && slices.Min(v.Carrier) >= 0 && slices.Max(v.Carrier) < v.Ranks
 }
 
-// Replace agrees on the view that follows v: the one that the first rank proposes
-// which proposes any, the same on all ranks; nil if none does. It fails everywhere
-// if that view cannot follow v. c is the communicator of the ranks, v.Started() in
-// number. Collective over c.
+// Replace agrees on the view after v: the proposal of the first rank that makes one. The
+// result is the same on all ranks, nil without a proposal. It fails on all ranks if that
+// view is not a valid successor of v. c is the communicator of the v.Started() ranks.
+// Collective over c.
 func (v View) Replace(c Comm, proposed *View) (*View, error) {
 	var mine []byte
 	if proposed != nil {
@@ -157,7 +156,7 @@ func (v View) Replace(c Comm, proposed *View) (*View, error) {
 	}
 	var next View
 	if err := json.Unmarshal(mine, &next); err != nil || !next.replaces(v) {
-		return nil, fault.New(fault.Runtime, "view", "", "rank %d proposes %s, which cannot follow view %d of %d parts on %d ranks, %d servers and %d bridges",
+		return nil, fault.New(fault.Runtime, "view", "", "rank %d proposes %s, which is not a valid successor of view %d (%d parts on %d ranks, %d servers and %d bridges)",
 			from, mine, v.Number, v.Parts, v.Ranks, v.Servers, v.Bridges).Then("run the same siafu with the same options on all ranks")
 	}
 	return &next, nil

@@ -10,7 +10,7 @@ import (
 // The first failure is found among its consequences and what launchers say.
 func TestWitness(t *testing.T) {
 	const (
-		warning = "siafu: Ialltoallv: rank 1 has waited 1s for rank 0 on a (SC of layer 0 in epoch 10), and goes on waiting\n"
+		warning = "siafu: Ialltoallv: rank 1 has waited 1s for rank 0 on a (SC of layer 0 in epoch 10), still waiting\n"
 		stalled = "siafu: rank 1 on a: Ialltoallv: rank 1 has waited 3s for rank 0 on a\nsiafu: rank 2 on b: Recv: rank 2 has waited 3s for rank 1 on a\n"
 		abort   = "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n"
 		killed  = "mpirun noticed that process rank 2 with PID 0 on node b exited on signal 9 (Killed).\n"
@@ -21,13 +21,13 @@ func TestWitness(t *testing.T) {
 	}{
 		{"nothing", warning, "", ""},
 		{"stalled", warning + stalled + abort, "", "rank 1 on a: Ialltoallv: rank 1 has waited 3s for rank 0 on a"},
-		{"stalled in a chain", "siafu: Recv: rank 3 has waited 1.251s for rank 2 on b (gradients of epoch 6), and goes on waiting\n" +
+		{"stalled in a chain", "siafu: Recv: rank 3 has waited 1.251s for rank 2 on b (gradients of epoch 6), still waiting\n" +
 			"siafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b (epoch 6)\n", "",
 			"rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b (epoch 6), which waits for rank 2 on b"},
-		{"stalled, and woken", "siafu: Recv: rank 3 has waited 1.251s for rank 2 on b, and goes on waiting\n" +
-			"siafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b\nsiafu: Recv: rank 2 has waited 1s for rank 3 on b, and goes on waiting\n", "",
+		{"stalled, and woken", "siafu: Recv: rank 3 has waited 1.251s for rank 2 on b, still waiting\n" +
+			"siafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b\nsiafu: Recv: rank 2 has waited 1s for rank 3 on b, still waiting\n", "",
 			"rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b, which waits for rank 2 on b"},
-		{"stalled in a circle", "siafu: Recv: rank 3 has waited 1s for rank 1 on a, and goes on waiting\nsiafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b\n", "",
+		{"stalled in a circle", "siafu: Recv: rank 3 has waited 1s for rank 1 on a, still waiting\nsiafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b\n", "",
 			"rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b"},
 		{"killed", killed, "", "rank 2 on b was ended by signal 9 (Killed)"},
 		{"killed, and the others have noticed", stalled + killed, "", "rank 2 on b was ended by signal 9 (Killed)"},

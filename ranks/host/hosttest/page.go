@@ -17,7 +17,7 @@ type step struct {
 
 // Follow runs the commands of a Markdown page in the working directory, one after the
 // other, where program is siafu. Commands are lines of code that begin with
-// "$ ", and go on behind a backslash. Each must succeed, and print the lines below it, in any
+// "$ ", and continue behind a backslash. Each must succeed, and print the lines below it, in any
 // order and with any numbers; "…" stands for anything.
 func Follow(t *testing.T, page, program string) {
 	t.Helper()

@@ -39,8 +39,8 @@ type tally struct {
 	byServer []int
 }
 
-// NewChooser makes the chooser of a graph rank, for a network of so many
-// layers with so many weights in all.
+// NewChooser returns the chooser of a graph rank, for a network with the given numbers of
+// layers and weights.
 func NewChooser(c Setting, rank, layers, weights int) *Chooser {
 	c.check()
 	if rank < 0 || rank >= c.Graph() || layers < 1 {
@@ -177,8 +177,8 @@ func (h *Chooser) State(version int) Message {
 	return Message{Type: State, From: h.rank, To: h.setting.Server(h.pulled.server), Version: version}
 }
 
-// Leave tells all servers that this rank is done: none of its intervals is in
-// an epoch and no Pull unanswered.
+// Leave notifies all servers that this rank is done. No interval may be in an epoch, and no
+// Pull unanswered.
 func (h *Chooser) Leave() []Message {
 	h.out = h.out[:0]
 	for k := range h.setting.Servers {
@@ -198,13 +198,13 @@ func (h *Chooser) Take(m Message) error {
 		c, least, most = &h.pulled, h.pulled.epoch, math.MaxInt
 	}
 	if c.missing == 0 || m.From != h.setting.Server(c.server) || m.Epoch != 0 && m.Epoch != c.epoch {
-		return broken("weights", m, "it was not asked for them")
+		return broken("weights", m, "nothing was requested")
 	}
 	if m.Version < least || m.Version > most {
-		return broken("weights", m, "version %d where the oldest that will do is %d", m.Version, least)
+		return broken("weights", m, "version %d is older than the oldest usable version %d", m.Version, least)
 	}
 	if len(m.Values) != h.weights && (len(m.Values) != 0 || m.Version != c.holds) {
-		return broken("weights", m, "%d weights where there are %d", len(m.Values), h.weights)
+		return broken("weights", m, "%d weights, want %d", len(m.Values), h.weights)
 	}
 	h.took(c, m)
 	return nil

@@ -59,10 +59,9 @@ type run struct {
 	newest  []float32 // the last one that has been applied, zeros before
 }
 
-// NewEager makes the server of a world whose setting has one, with an interval a
-// graph rank. It takes updates until last epochs have been trained, those before
-// Trained counted. Staleness is the bound; it is as large as the number of other graph
-// ranks at least, and 0 is none.
+// NewEager returns the server of a world with one server and one interval per graph rank.
+// It accepts updates until last epochs have been trained, including those before Trained.
+// Staleness is the bound: at least the number of other graph ranks, or 0 for no bound.
 func NewEager(c Setting, last int, layers []Range, weights []float32, u Updater) *Eager {
 	c.check()
 	p := c.Graph()
@@ -83,9 +82,10 @@ func NewEager(c Setting, last int, layers []Range, weights []float32, u Updater)
 	return s
 }
 
-// Average has the weights that follow the last update be a running mean of those after
-// so many, as they swing round what steps with late gradients lead to (Polyak and
-// Juditsky 1992). It is called before the first Step, and of no use where End comes first.
+// Average makes the weights after the last update a running mean of the weights after the
+// given number of last updates, because they oscillate around the limit of steps with
+// delayed gradients (Polyak and Juditsky 1992). Call it before the first Step. It has no
+// effect if End comes first.
 func (s *Eager) Average(updates int) {
 	if s.window, s.first = updates, s.applied; updates > 0 {
 		s.mean = make([]float32, len(s.weights))
@@ -96,8 +96,8 @@ func (s *Eager) Average(updates int) {
 // Version is the number of epochs, and one more, whose updates have been applied.
 func (s *Eager) Version() int { return s.applied/s.setting.Graph() + 1 }
 
-// Weights are those after the updates that have been applied, or their mean behind the
-// last one. They belong to the server and stand until the next Step.
+// Weights returns the weights after all applied updates, or their mean after the last one.
+// They belong to the server and are valid until the next Step.
 func (s *Eager) Weights() []float32 {
 	if s.applied == s.last && s.window > 0 {
 		return s.mean
@@ -105,17 +105,17 @@ func (s *Eager) Weights() []float32 {
 	return s.weights
 }
 
-// Memory is what the server keeps beside the weights.
+// Memory returns the memory of the server beside the weights.
 func (s *Eager) Memory() Memory { return s.held }
 
 // Delay is the greatest that an update has had.
 func (s *Eager) Delay() int { return s.delay }
 
-// Done tells whether all graph ranks have left.
+// Done reports whether all graph ranks have left.
 func (s *Eager) Done() bool { return !slices.Contains(s.left, false) }
 
-// Owing are the graph ranks whose updates have not come, ascending; where others wait,
-// those whose last ones are the longest ago, which they wait for.
+// Owing returns the graph ranks whose updates are missing, ascending. If other ranks wait,
+// it returns only the ranks that they wait for, whose last updates are the oldest.
 func (s *Eager) Owing() []int {
 	var owe []int
 	oldest := math.MaxInt
@@ -133,8 +133,8 @@ func (s *Eager) Owing() []int {
 	return owe
 }
 
-// Step takes one message and returns those that follow from it, which stand until the
-// next Step.
+// Step processes one message and returns the messages that follow from it. They are valid
+// until the next Step.
 func (s *Eager) Step(m Message) ([]Message, error) {
 	s.out = s.out[:0]
 	var err error
@@ -142,7 +142,7 @@ func (s *Eager) Step(m Message) ([]Message, error) {
 	case m.From < 0 || m.From >= len(s.runs):
 		err = broken("server", m, "there are %d graph ranks", len(s.runs))
 	case s.left[m.From]:
-		err = broken("server", m, "it has left")
+		err = broken("server", m, "the rank has left")
 	case m.Type == Fetch:
 		err = s.fetch(m)
 	case m.Type == Gradient:
@@ -152,7 +152,7 @@ func (s *Eager) Step(m Message) ([]Message, error) {
 	case m.Type == Leave:
 		err = s.leave(m)
 	default:
-		err = broken("server", m, "a server does not take it")
+		err = broken("server", m, "a server does not accept this type")
 	}
 	if err == nil {
 		s.answer()
@@ -164,10 +164,10 @@ func (s *Eager) Step(m Message) ([]Message, error) {
 func (s *Eager) fetch(m Message) error {
 	n := &s.runs[m.From]
 	if n.under && n.missing > 0 {
-		return broken("server", m, "it has not finished epoch %d", n.epoch)
+		return broken("server", m, "the rank has not finished epoch %d", n.epoch)
 	}
 	if slices.ContainsFunc(s.waiting, func(w Message) bool { return w.From == m.From }) {
-		return broken("server", m, "it waits for weights")
+		return broken("server", m, "the rank is waiting for weights")
 	}
 	s.waiting = append(s.waiting, m)
 	return nil
@@ -179,15 +179,15 @@ func (s *Eager) gradient(m Message) error {
 	n := &s.runs[m.From]
 	switch {
 	case !n.under || m.Epoch != n.epoch || m.Interval != 0:
-		return broken("server", m, "it has no weights for that")
+		return broken("server", m, "the rank has no weights for this epoch")
 	case m.Layer < 0 || m.Layer >= len(s.layers):
 		return broken("server", m, "there are %d layers", len(s.layers))
 	case n.got[m.Layer]:
-		return broken("server", m, "a second gradient")
+		return broken("server", m, "duplicate gradient")
 	}
 	at := s.layers[m.Layer]
 	if len(m.Values) != at.Hi-at.Lo {
-		return broken("server", m, "%d values where %d are due", len(m.Values), at.Hi-at.Lo)
+		return broken("server", m, "%d values, want %d", len(m.Values), at.Hi-at.Lo)
 	}
 	copy(n.grad[at.Lo:at.Hi], m.Values)
 	n.got[m.Layer] = true
@@ -216,7 +216,7 @@ func (s *Eager) settle() {
 	}
 }
 
-// may tells whether a rank's update can be applied now, and then one of each other rank
+// may reports whether a rank's update can be applied now, and then one of each other rank
 // within the bound.
 func (s *Eager) may(rank int) bool {
 	var last []int
@@ -291,7 +291,7 @@ func (s *Eager) end(reported int) {
 func (s *Eager) leave(m Message) error {
 	waits := slices.ContainsFunc(s.waiting, func(w Message) bool { return w.From == m.From })
 	if s.runs[m.From].under || waits {
-		return broken("server", m, "it has not finished epoch %d", s.runs[m.From].epoch)
+		return broken("server", m, "the rank has not finished epoch %d", s.runs[m.From].epoch)
 	}
 	s.left[m.From] = true
 	return nil
@@ -309,8 +309,8 @@ type Runner struct {
 	version int // of the weights that have come last
 }
 
-// NewRunner makes the runner of a graph rank behind so many epochs of its own, for a
-// network of so many layers with so many weights in all.
+// NewRunner returns the runner of a graph rank after the given number of its epochs, for a
+// network with the given numbers of layers and weights.
 func NewRunner(c Setting, rank, trained, layers, weights int) *Runner {
 	return &Runner{setting: c, rank: rank, layers: layers, weights: weights, epoch: trained}
 }
@@ -342,7 +342,8 @@ func (r *Runner) End(reported int) Message {
 	return m
 }
 
-// Leave tells the server that this rank is done, once it has got the last weights.
+// Leave notifies the server that this rank is done. Call it after the last weights have
+// arrived.
 func (r *Runner) Leave() Message { return r.message(Message{Type: Leave}) }
 
 func (r *Runner) message(m Message) Message {
@@ -350,16 +351,16 @@ func (r *Runner) message(m Message) Message {
 	return m
 }
 
-// Take checks an answer to Fetch and tells whether an epoch is to be trained with its
+// Take checks an answer to Fetch and reports whether an epoch is to be trained with its
 // weights; else they are the last.
 func (r *Runner) Take(m Message) (trains bool, err error) {
 	switch {
 	case m.Type != Weights || !r.asked || m.Epoch != r.epoch || m.From != r.setting.Server(0):
-		return false, broken("weights", m, "it was not asked for them")
+		return false, broken("weights", m, "nothing was requested")
 	case m.Version < max(r.version, 1):
 		return false, broken("weights", m, "version %d after version %d", m.Version, r.version)
 	case len(m.Values) != r.weights:
-		return false, broken("weights", m, "%d weights where there are %d", len(m.Values), r.weights)
+		return false, broken("weights", m, "%d weights, want %d", len(m.Values), r.weights)
 	}
 	r.asked, r.version = false, m.Version
 	return m.Count > 0, nil

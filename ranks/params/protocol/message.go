@@ -9,7 +9,7 @@ import (
 	"siafu/graph/mapped"
 )
 
-// Type says what a message is for.
+// Type is the type of a message.
 type Type uint8
 
 // The messages between graph ranks and servers, among servers, and among graph
@@ -87,7 +87,7 @@ func Decode(b []byte, from, to int, room []float32) (Message, error) {
 	}
 	n := word(7)
 	if int64(len(b)-headerLen) != 4*int64(n) {
-		return bad("it announces %d values and carries %d bytes", n, len(b)-headerLen)
+		return bad("it announces %d values but carries %d bytes", n, len(b)-headerLen)
 	}
 	m := Message{
 		Type: Type(b[0]), Ask: b[1], From: from, To: to, Epoch: word(1), Interval: word(2), Layer: word(3),

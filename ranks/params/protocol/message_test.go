@@ -43,9 +43,9 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 		"type 0 is unknown":                     with(0, 0),
 		"type 12 is unknown":                    with(0, 12),
 		"type 65540 is unknown":                 with(2, 1),
-		"announces 2 values and carries 7":      good[:39],
-		"announces 3 values and carries 8":      with(28, 3),
-		"announces 16777218 values and carries": with(31, 1),
+		"announces 2 values but carries 7":      good[:39],
+		"announces 3 values but carries 8":      with(28, 3),
+		"announces 16777218 values but carries": with(31, 1),
 	} {
 		if _, err := Decode(b, 5, 6, nil); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "rank 5") {
 			t.Errorf("%v does not say %q", err, says)

@@ -2,9 +2,9 @@ package protocol
 
 import "slices"
 
-// Progress is a graph rank's view of who has finished what: "a fast-moving
-// vertex interval is allowed to be at most S epochs away from the
-// slowest-moving interval" (Dorylus, OSDI'21, §5.2).
+// Progress tracks the finished epochs of all graph ranks: "a fast-moving vertex interval is
+// allowed to be at most S epochs away from the slowest-moving interval" (Dorylus, OSDI'21,
+// §5.2).
 type Progress struct {
 	setting  Setting
 	rank     int
@@ -27,7 +27,7 @@ func NewProgress(c Setting, rank int) *Progress {
 	}
 }
 
-// MayStart tells whether an interval that has finished the epoch before may
+// MayStart reports whether an interval that has finished the epoch before may
 // start this one: every interval of every rank has finished epoch-1-s.
 func (p *Progress) MayStart(epoch int) bool { return p.slowest >= epoch-1-p.setting.Staleness }
 
@@ -35,8 +35,8 @@ func (p *Progress) MayStart(epoch int) bool { return p.slowest >= epoch-1-p.sett
 // finished.
 func (p *Progress) Slowest() int { return p.slowest }
 
-// Finish notes that an own interval has finished its next epoch. When the
-// slowest one has, all other ranks are told; the messages stand until the next
+// Finish records that an own interval has finished its next epoch. When the slowest
+// interval has, it returns messages to all other ranks. They are valid until the next
 // Finish.
 func (p *Progress) Finish(interval, epoch int) []Message {
 	if epoch != p.own[interval]+1 {
@@ -56,13 +56,13 @@ func (p *Progress) Finish(interval, epoch int) []Message {
 	return p.out
 }
 
-// Step takes another rank's Finished. What may start afterwards MayStart tells.
+// Step processes another rank's Finished. MayStart then reports which epochs may start.
 func (p *Progress) Step(m Message) error {
 	if m.Type != Finished || m.From < 0 || m.From >= len(p.finished) || m.From == p.rank {
-		return broken("progress", m, "it is not another graph rank's progress")
+		return broken("progress", m, "it is not the progress of another graph rank")
 	}
 	if m.Epoch != p.finished[m.From]+1 {
-		return broken("progress", m, "it had finished epoch %d", p.finished[m.From])
+		return broken("progress", m, "the last epoch that the rank finished is %d", p.finished[m.From])
 	}
 	p.note(m.From)
 	return nil
@@ -74,8 +74,8 @@ func (p *Progress) note(rank int) {
 	p.slowest = slices.Min(p.finished)
 }
 
-// Behind are the other ranks that are known to have finished fewer epochs than
-// this one: those that it would wait for.
+// Behind returns the other ranks that are known to have finished fewer epochs than this
+// rank, that is, those that it would wait for.
 func (p *Progress) Behind() []int {
 	var ranks []int
 	for r, finished := range p.finished {

@@ -62,20 +62,20 @@ func New(c Setting, index int, layers []Range, weights []float32, u Updater) *Se
 // Version is the number of the latest version, from 1.
 func (s *Server) Version() int { return s.stash.latest.number }
 
-// Weights are the latest version's. They belong to the server and stand until
-// the next Step.
+// Weights returns the weights of the latest version. They belong to the server and are
+// valid until the next Step.
 func (s *Server) Weights() []float32 { return s.stash.latest.weights }
 
 // Load is the number of intervals whose gradients the server waits for.
 func (s *Server) Load() int { return s.stash.load }
 
-// Memory is what the server keeps beside the weights.
+// Memory returns the memory of the server beside the weights.
 func (s *Server) Memory() Memory { return s.stash.memory }
 
-// Owing are the ranks of the world that the next version waits for, ascending:
-// graph ranks that have got weights of the epoch and owe gradients; where there
-// are none, those that have not chosen servers for it; else the servers whose
-// sums are missing.
+// Owing returns the ranks that the next version waits for, ascending: graph ranks that have
+// received weights of the epoch and owe gradients. If there are none, it returns the ranks
+// that have not selected servers for the epoch, and otherwise the servers whose sums are
+// missing.
 func (s *Server) Owing() []int {
 	epoch := s.Version()
 	if owe := s.graphRanks(func(r int) bool {
@@ -107,13 +107,13 @@ func (s *Server) graphRanks(are func(rank int) bool) []int {
 	return ranks
 }
 
-// Done tells whether all graph ranks have left and everything that they
+// Done reports whether all graph ranks have left and everything that they
 // finished together is in the weights.
 func (s *Server) Done() bool {
 	return !slices.Contains(s.left, false) && s.Version() > slices.Min(s.closed)
 }
 
-// Step takes one message and returns those that follow from it, which stand
+// Step processes one message and returns the messages that follow from it. They are valid
 // until the next Step.
 func (s *Server) Step(m Message) ([]Message, error) {
 	s.out = s.out[:0]
@@ -134,7 +134,7 @@ func (s *Server) Step(m Message) ([]Message, error) {
 	case Leave:
 		err = s.leave(m)
 	default:
-		err = s.broken(m, "a server does not take it")
+		err = s.broken(m, "a server does not accept this type")
 	}
 	return s.out, err
 }
@@ -154,7 +154,7 @@ func (s *Server) sender(m Message) error {
 		return s.broken(m, "there are %d graph ranks", s.setting.Graph())
 	}
 	if s.left[m.From] {
-		return s.broken(m, "it has left")
+		return s.broken(m, "the rank has left")
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (s *Server) interval(m Message) (int, error) {
 		return 0, err
 	}
 	if n := s.setting.Intervals[m.From]; m.Interval < 0 || m.Interval >= n {
-		return 0, s.broken(m, "that rank has %d intervals", n)
+		return 0, s.broken(m, "the rank has %d intervals", n)
 	}
 	return s.firsts[m.From] + m.Interval, nil
 }
@@ -180,14 +180,14 @@ func (s *Server) fetch(m Message) error {
 	// A rank's slowest interval has finished Epoch-1-s, so the rank has closed
 	// that epoch.
 	if c := s.closed[m.From]; m.Epoch <= c || m.Epoch > c+1+s.setting.Staleness {
-		return s.broken(m, "that rank has closed epoch %d and the staleness bound is %d", c, s.setting.Staleness)
+		return s.broken(m, "the rank has closed epoch %d and the staleness bound is %d", c, s.setting.Staleness)
 	}
 	if e := s.stash.entries[i].epoch; e != 0 {
 		return s.broken(m, "the interval has not finished epoch %d", e)
 	}
 	sums := s.of(m.Epoch)
 	if sums.mine[i] {
-		return s.broken(m, "the interval has finished that epoch")
+		return s.broken(m, "the interval has already finished this epoch")
 	}
 	sums.mine[i] = true
 	s.stash.open(i, m.Epoch)
@@ -231,7 +231,7 @@ func (s *Server) entry(m Message) (int, *held, error) {
 	}
 	e := &s.stash.entries[i]
 	if m.Epoch < 1 || e.epoch != m.Epoch || e.version == nil {
-		return 0, nil, s.broken(m, "no weights are stashed for it")
+		return 0, nil, s.broken(m, "no weights are stashed for this interval")
 	}
 	return i, e, nil
 }
@@ -264,11 +264,11 @@ func (s *Server) leave(m Message) error {
 	}
 	for i := s.firsts[m.From]; i < s.firsts[m.From+1]; i++ {
 		if e := s.stash.entries[i].epoch; e != 0 {
-			return s.broken(m, "its interval %d has not finished epoch %d", i-s.firsts[m.From], e)
+			return s.broken(m, "interval %d has not finished epoch %d", i-s.firsts[m.From], e)
 		}
 	}
 	if slices.ContainsFunc(s.waiting, func(w Message) bool { return w.From == m.From }) {
-		return s.broken(m, "it waits for weights")
+		return s.broken(m, "the rank is waiting for weights")
 	}
 	s.left[m.From] = true
 	return nil

@@ -1,7 +1,7 @@
 package protocol
 
-// Setting is what all ranks of a world know. Graph ranks are the world's ranks
-// from 0, servers follow.
+// Setting has the settings that all ranks of a world share. Graph ranks are the first ranks
+// of the world; servers follow.
 type Setting struct {
 	Intervals []int // of each graph rank, at least 1
 	Servers   int
@@ -19,8 +19,8 @@ type Range struct{ Lo, Hi int }
 // counts from 1.
 type Updater interface {
 	Update(step, layer int, weights, grad []float32)
-	// State is what it remembers from step to step, slot after slot; it changes
-	// with the next Update.
+	// State returns the optimiser's state, slot after slot. It changes with the next
+	// Update.
 	State() [][]float32
 }
 

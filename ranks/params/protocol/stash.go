@@ -1,7 +1,7 @@
 package protocol
 
-// Memory is what a server keeps beside the latest weights and those in the
-// making, now and at its peak since the start.
+// Memory is the memory of a server beside the latest weights and the version in progress,
+// now and at its peak since the start.
 type Memory struct {
 	Versions, PeakVersions int   // that some interval's backward pass needs, the latest among them
 	Bytes, PeakBytes       int64 // of those versions

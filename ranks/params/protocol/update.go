@@ -28,7 +28,7 @@ func (s *Server) layer(m Message, n int) error {
 		want = 0
 	}
 	if len(m.Values) != want {
-		return s.broken(m, "%d values where %d are due", len(m.Values), want)
+		return s.broken(m, "%d values, want %d", len(m.Values), want)
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (s *Server) gradient(m Message) error {
 		return err
 	}
 	if e.got[m.Layer] {
-		return s.broken(m, "a second gradient")
+		return s.broken(m, "duplicate gradient")
 	}
 	s.stash.mark(i, m.Layer)
 	sum := &s.of(m.Epoch).layers[m.Layer]
@@ -66,7 +66,7 @@ func (s *Server) close(m Message) error {
 		return err
 	}
 	if c := s.closed[m.From]; m.Epoch != c+1 {
-		return s.broken(m, "the last epoch it closed is %d", c)
+		return s.broken(m, "the last epoch that the rank closed is %d", c)
 	}
 	n := 0
 	for _, mine := range s.of(m.Epoch).mine[s.firsts[m.From]:s.firsts[m.From+1]] {
@@ -75,7 +75,7 @@ func (s *Server) close(m Message) error {
 		}
 	}
 	if m.Count != n {
-		return s.broken(m, "%d intervals have chosen this server where it counts %d", n, m.Count)
+		return s.broken(m, "%d intervals have chosen this server, but the rank counts %d", n, m.Count)
 	}
 	s.closed[m.From]++
 	for l := range s.layers {
@@ -92,13 +92,13 @@ func (s *Server) close(m Message) error {
 func (s *Server) sum(m Message) error {
 	k := m.From - s.setting.Graph()
 	if k < 0 || k >= s.setting.Servers || k == s.index {
-		return s.broken(m, "it is not another server")
+		return s.broken(m, "the sender is not another server")
 	}
 	if err := s.layer(m, m.Count); err != nil {
 		return err
 	}
 	if last := s.heard[k][m.Layer]; m.Epoch != last+1 {
-		return s.broken(m, "its last sum of this layer was of epoch %d", last)
+		return s.broken(m, "the last sum of this layer from the server was of epoch %d", last)
 	}
 	s.heard[k][m.Layer]++
 	var p part
@@ -238,7 +238,7 @@ func (s *Server) miscounted(epoch, layer int, parts []part, count, want int) err
 	for k, p := range parts {
 		fmt.Fprintf(&list, " rank %d: %d", s.setting.Server(k), p.count)
 	}
-	return fault.New(fault.Runtime, "server", "", "epoch %d, layer %d: gradients of %d intervals where there are %d;%s",
+	return fault.New(fault.Runtime, "server", "", "epoch %d, layer %d: gradients of %d intervals, want %d;%s",
 		epoch, layer, count, want, list.String()).Then("run the same siafu with the same options on all ranks")
 }
 

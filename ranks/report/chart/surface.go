@@ -47,7 +47,7 @@ type surface interface {
 	text(r role, group int, at xy, a anchor, turned bool, s string)
 }
 
-// isArea tells whether marks of a role are filled.
+// isArea reports whether marks of a role are filled.
 func (r role) isArea() bool { return r == band || r == bar }
 
 // palette are the colours of groups, on white and on black. When each has had its group,

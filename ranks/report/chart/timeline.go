@@ -39,7 +39,7 @@ func colourOf(task string) string {
 func Timeline(w io.Writer, f *trace.File, from, to int) error {
 	begin, end := atWork(f, from, to)
 	if begin >= end {
-		return fault.New(fault.Usage, "timeline", "", "no task of the epochs %d to %d", from, to).Then("name epochs that the timeline has")
+		return fault.New(fault.Usage, "timeline", "", "no task in epochs %d to %d", from, to).Then("choose epochs within the timeline")
 	}
 	lanes, bottom := lanesOf(f)
 	p := &canvas{w: w}

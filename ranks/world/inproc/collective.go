@@ -136,9 +136,9 @@ func (col *collective) join(rank int, p *part, owed int) (peers []int, early []L
 		case other == nil:
 			continue
 		case other.op != p.op:
-			col.refuse(fmt.Errorf("%s: %s calls it where %s calls %s", p.op, col.g.name(rank), col.g.name(q), other.op))
+			col.refuse(fmt.Errorf("%s: %s calls it, but %s calls %s", p.op, col.g.name(rank), col.g.name(q), other.op))
 		case !slices.Equal(other.ranks, p.ranks):
-			col.refuse(fmt.Errorf("Sub: %s lists %v where %s lists %v", col.g.name(rank), p.ranks, col.g.name(q), other.ranks))
+			col.refuse(fmt.Errorf("Sub: %s lists %v, but %s lists %v", col.g.name(rank), p.ranks, col.g.name(q), other.ranks))
 		case other.gaveUp != nil:
 			col.refuse(&abandoned{col.g.ranks[q], other.gaveUp})
 		}
@@ -204,7 +204,7 @@ func (col *collective) refuse(err error) {
 	}
 }
 
-// complete tells whether all ranks here have begun and no block is due.
+// complete reports whether all ranks here have begun and no block is due.
 func (col *collective) complete() bool {
 	col.mu.Lock()
 	defer col.mu.Unlock()

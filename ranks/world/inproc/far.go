@@ -17,7 +17,7 @@ import (
 // collective until the receiver begins that, and a message goes to a mailbox. So
 // a rank here depends on no other rank of its process.
 
-// Share is the ranks of a world that are goroutines of this process.
+// Share has the ranks of a world that are goroutines of this process.
 type Share struct {
 	Size  int      // of the world
 	Here  []int    // its ranks that are here, maybe none; nil: all
@@ -27,15 +27,15 @@ type Share struct {
 	Name func(rank int) string // what a rank is called where it fails; nil is "rank 3"
 }
 
-// Far reaches ranks of other processes. It is safe for use by several goroutines,
-// but for Fetch, which is called by one at a time.
+// Far sends to ranks of other processes. Several goroutines may use it at once, except
+// Fetch, which one goroutine at a time may call.
 type Far interface {
-	// Carry begins to send a letter to the process of a rank of the world. The
-	// request is nil where the letter's data may be overwritten at once; a message's
-	// always may. Messages between two processes keep their order.
+	// Carry starts to send a Letter to the process of a rank of the world. The request is
+	// nil if the caller may overwrite the data at once, which is always so for a message.
+	// Messages between two processes keep their order.
 	Carry(to int, l Letter) (world.Request, error)
-	// Fetch hands over the letters that have come, and does not wait. After a
-	// world.EndedError the ranks here are ended, too.
+	// Fetch passes received Letters to r, and does not wait. After a world.EndedError the
+	// ranks here are ended, too.
 	Fetch(r Receiver) error
 	// Abandon takes over a request of Carry, for which nobody waits any more.
 	Abandon(r world.Request)
@@ -45,13 +45,13 @@ type Far interface {
 	Abort(code int, cause error)
 }
 
-// Receiver is who gets letters from Far.
+// Receiver receives Letters from Far.
 type Receiver interface {
-	// Room is where data of n bytes may be received that is coming with a letter,
-	// nil as long as the receiver is not ready for it.
+	// Room returns the buffer for the n bytes of data of a Letter, nil while the receiver
+	// is not ready for it.
 	Room(l Letter, n int) []byte
-	// Deliver takes a letter. Its data is what Room has given, or the receiver's
-	// from then on.
+	// Deliver takes a Letter. Its data is in the buffer from Room; otherwise the receiver
+	// owns it.
 	Deliver(l Letter) error
 }
 
@@ -80,7 +80,7 @@ func rooted(me, root int) farness {
 	return farness{silent: me != root, hears: func(q int) bool { return q == root }}
 }
 
-// hears tells whether a block of rank q, in another process, is coming.
+// hears reports whether a block of rank q, in another process, is coming.
 func (p *part) hears(q int) bool {
 	if p.far.each {
 		return len(p.in(q)) > 0
@@ -88,7 +88,7 @@ func (p *part) hears(q int) bool {
 	return p.far.hears == nil || p.far.hears(q)
 }
 
-// far tells whether a rank of the group is in another process.
+// far reports whether a rank of the group is in another process.
 func (g *group) far(q int) bool { return g.w.elsewhere(g.ranks[q]) }
 
 // locate finds out who is here, and a rank in each process of the others.
@@ -171,7 +171,7 @@ func (w *universe) note(p *part) {
 	}
 }
 
-// sent drops the blocks that have left and tells whether all have.
+// sent drops the blocks that have left and reports whether all have.
 func (c *comm) sent(p *part) (bool, error) {
 	if len(p.leaving) == 0 {
 		return true, nil
@@ -286,7 +286,7 @@ func (w *universe) Room(l Letter, n int) []byte {
 func (w *universe) Deliver(l Letter) error {
 	g := w.group(l)
 	if g == nil {
-		return fmt.Errorf("a letter of rank %d came for rank %d of a communicator that it cannot be for", l.From, l.To)
+		return fmt.Errorf("a message from rank %d to rank %d names an unknown communicator", l.From, l.To)
 	}
 	if l.Seq == message {
 		g.boxes[l.To].put(world.Message{Source: l.From, Tag: int(l.Tag), Data: l.Data})
@@ -361,7 +361,7 @@ func (col *collective) accept(l Letter, rank int) *part {
 	p := col.parts[rank]
 	switch {
 	case l.Tag != p.tag:
-		col.refuse(fmt.Errorf("%s: %s calls it where %s calls another collective, or with another list",
+		col.refuse(fmt.Errorf("%s: %s calls it, but %s calls another collective or passes another list",
 			p.op, col.g.name(rank), col.g.name(l.From)))
 		return nil
 	case !p.owed[l.From]:

@@ -48,7 +48,7 @@ var endings = []struct {
 	{"abort with a code", func(c world.Comm) error { c.Abort(75, nil); return nil }, fault.Stopped, "rank 2 aborted with exit code 75"},
 	{"abort with both", func(c world.Comm) error { c.Abort(65, errDisk); return nil }, fault.Data, "write: part: disk full"},
 	// Run itself has nothing to report but what the others make of it.
-	{"leave", func(world.Comm) error { return nil }, fault.Runtime, "lost rank 2: it has returned already"},
+	{"leave", func(world.Comm) error { return nil }, fault.Runtime, "lost rank 2: the rank has already returned"},
 }
 
 // waits are what the others may be doing meanwhile.
@@ -145,7 +145,7 @@ func TestContradictions(t *testing.T) {
 		{"operations", [2]func(c world.Comm) error{
 			world.Comm.Barrier,
 			func(c world.Comm) error { return c.Bcast(nil, 0) },
-		}, "where rank"},
+		}, "calls it, but rank"},
 		{"lists", [2]func(c world.Comm) error{
 			func(c world.Comm) error { _, err := c.Sub([]int{0, 1}); return err },
 			func(c world.Comm) error { _, err := c.Sub([]int{1, 0}); return err },

@@ -78,7 +78,7 @@ type universe struct {
 	leaving   chan struct{} // closed and replaced when a rank leaves
 }
 
-// elsewhere tells whether a rank is in another process.
+// elsewhere reports whether a rank is in another process.
 func (w *universe) elsewhere(rank int) bool { return !w.here[rank] }
 
 // host is the name of a rank's host.
@@ -170,7 +170,7 @@ func (w *universe) departed() (left []bool, changed <-chan struct{}) {
 }
 
 // errLeft is why a rank is lost that returned without an error.
-var errLeft = errors.New("it has returned already")
+var errLeft = errors.New("the rank has already returned")
 
 // aborted is the cause of a world that was aborted, made to map to the exit
 // code that was asked for.

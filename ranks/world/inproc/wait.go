@@ -79,7 +79,7 @@ func (w *wait) until(events ...<-chan struct{}) error {
 	case <-expiry(w.warn):
 		w.warn = nil
 		if log := w.c.limits.Load().Log; log != nil {
-			log(w.stalled().Error() + ", and goes on waiting")
+			log(w.stalled().Error() + ", still waiting")
 		}
 	case <-expiry(w.abort):
 		return w.stalled()

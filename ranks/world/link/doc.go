@@ -1,4 +1,4 @@
-// Package link measures what lies between the ranks of a world: how long a
-// small message takes from one to another, and how many bytes a second a large
-// one moves. "siafu doctor" prints it, and a choice of codec can be made by it.
+// Package link measures latency and bandwidth between the ranks of a world: the time of a
+// small message, and the bytes per second of a large one. "siafu doctor" prints the result,
+// and the choice of a codec can use it.
 package link

@@ -39,7 +39,7 @@ func (c *comm) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts
 	out := blocks{send, world.Offsets(sendCounts)}
 	in := blocks{recv, world.Offsets(recvCounts)}
 	if sendCounts[c.rank] != recvCounts[c.rank] {
-		return nil, s.wrap(fmt.Errorf("it sends itself %d bytes and expects %d", sendCounts[c.rank], recvCounts[c.rank]))
+		return nil, s.wrap(fmt.Errorf("the rank sends itself %d bytes but expects %d", sendCounts[c.rank], recvCounts[c.rank]))
 	}
 	copy(in.block(c.rank), out.block(c.rank))
 
@@ -70,7 +70,7 @@ func asRequest(r *request, err error) (world.Request, error) {
 	return r, nil
 }
 
-// short tells whether the block from or to rank q goes with MPI_Ialltoallv.
+// short reports whether the block from or to rank q goes with MPI_Ialltoallv.
 func (c *comm) short(b blocks, q int) bool {
 	return b.length(q) <= c.p.pieces.length/c.Size()
 }

@@ -72,7 +72,7 @@ func symbol(name string) unsafe.Pointer {
 	return C.siafu_symbol(text)
 }
 
-// knowsDevices tells whether the library says that it takes memory of CUDA devices, by
+// knowsDevices reports whether the library says that it takes memory of CUDA devices, by
 // the call that Open MPI and its relatives have for that.
 func knowsDevices() bool {
 	question := symbol("MPIX_Query_cuda_support")
@@ -116,7 +116,7 @@ func (m *memory) request(i int) *C.MPI_Request {
 	return (*C.MPI_Request)(unsafe.Add(m.base, C.size_t(i)*requestBytes))
 }
 
-// test lets MPI work and tells whether all requests have ended.
+// test lets MPI work and reports whether all requests have ended.
 func (m *memory) test() (bool, error) {
 	next := C.siafu_test(m.request(0), m.n, m.next)
 	if next < 0 {

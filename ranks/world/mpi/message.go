@@ -131,7 +131,7 @@ func (c *comm) arrived(src, tag int) (m world.Message, ok bool, err error) {
 	return m, false, nil
 }
 
-// follows tells whether in must not overtake other.
+// follows reports whether in must not overtake other.
 func (in *incoming) follows(other *incoming) bool {
 	return in.source == other.source && in.tag == other.tag
 }

@@ -40,7 +40,7 @@ func (r *request) keep(buffers ...[]byte) {
 }
 
 // begun is how a request starts: err is the first error of the MPI calls that
-// began it. Those that succeeded go on, so what they use is not released.
+// began it. Those that succeeded continue, so what they use is not released.
 func (r *request) begun(err error) (*request, error) {
 	if err != nil {
 		r.c.p.failed.Store(true)

@@ -16,7 +16,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// Available tells whether this build has MPI.
+// Available reports whether this build has MPI.
 func Available() bool { return true }
 
 // pieces bounds what one MPI call moves; tests make the bounds small.
@@ -59,7 +59,7 @@ func Start(l world.Limits) (c world.Comm, stop func(), err error) {
 
 func startWith(l world.Limits, limit pieces) (world.Comm, func(), error) {
 	if gompi.IsOn() {
-		return nil, nil, fault.New(fault.Config, "mpi", "", "MPI was started already in this process")
+		return nil, nil, fault.New(fault.Config, "mpi", "", "MPI has already been started in this process")
 	}
 	say := l.Log
 	if say == nil {
@@ -166,7 +166,7 @@ func (p *process) finalize(do func()) {
 	}
 }
 
-// clear tells whether no request is parked.
+// clear reports whether no request is parked.
 func (p *process) clear() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,10 +7,10 @@ import (
 	"siafu/ranks/world"
 )
 
-// Available tells whether this build has MPI.
+// Available reports whether this build has MPI.
 func Available() bool { return false }
 
 // Start fails with a Config fault: this build has no MPI.
 func Start(world.Limits) (world.Comm, func(), error) {
-	return nil, nil, fault.New(fault.Config, "mpi", "", "this build has no MPI").Then("make build, or go build -tags mpi")
+	return nil, nil, fault.New(fault.Config, "mpi", "", "this build has no MPI").Then("rebuild with make build, or go build -tags mpi")
 }

@@ -93,7 +93,7 @@ func (w *watch) tick(now time.Time) error {
 	if w.limits.Warn > 0 && waited >= w.limits.Warn && !w.warned {
 		w.warned = true
 		if w.limits.Log != nil {
-			w.limits.Log(w.stalled(waited).Error() + ", and goes on waiting")
+			w.limits.Log(w.stalled(waited).Error() + ", still waiting")
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func (p *process) listen() error {
 	}
 }
 
-// askedFor tells whether another rank has said that it waits in the
+// askedFor reports whether another rank has said that it waits in the
 // collective, or in a later one.
 func (p *process) askedFor(comm, seq uint64) bool {
 	p.mu.Lock()

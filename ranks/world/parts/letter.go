@@ -56,7 +56,7 @@ func appendLetter(b []byte, l inproc.Letter, f follower) []byte {
 // readLetter takes a message apart; the letter's data is the rest of b.
 func readLetter(b []byte, source int) (inproc.Letter, follower, error) {
 	if len(b) < headerBytes {
-		return inproc.Letter{}, follower{}, fault.New(fault.Runtime, "parts", "", "rank %d sent a letter of %d bytes", source, len(b)).
+		return inproc.Letter{}, follower{}, fault.New(fault.Runtime, "parts", "", "malformed message from rank %d (%d bytes)", source, len(b)).
 			Then("run the same siafu on all ranks")
 	}
 	number := binary.LittleEndian.Uint64(b[32:])

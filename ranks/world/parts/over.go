@@ -156,7 +156,7 @@ func (p *post) open(m world.Message, r inproc.Receiver) error {
 	return r.Deliver(l)
 }
 
-// unload goes on with the blocks that follow letters.
+// unload continues with the blocks that follow letters.
 func (p *post) unload(r inproc.Receiver) error {
 	still := p.coming[:0]
 	var failed error
@@ -174,7 +174,7 @@ func (p *post) unload(r inproc.Receiver) error {
 	return failed
 }
 
-// unload begins to receive a block once there is room for it, and tells whether
+// unload begins to receive a block once there is room for it, and reports whether
 // it has come.
 func (c *coming) unload(freight world.Comm, r inproc.Receiver) (ended bool, err error) {
 	if c.request == nil {

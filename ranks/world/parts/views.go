@@ -6,19 +6,17 @@ import (
 	"siafu/ranks/world"
 )
 
-// Course is what is done on one rank in the views of a world of parts, one view
-// after another.
+// Course has the actions of one rank in the successive views of a world of parts.
 type Course interface {
-	// Live is what a member does in a view, a goroutine each. A communicator is of
-	// one view: what was on its way in a view that has ended comes to nobody.
+	// Live runs a member in a view, one goroutine per member. A communicator belongs to one
+	// view: messages in transit when the view ends are dropped.
 	Live(c world.Comm, v world.View) error
-	// Ended is called once in each view, when all members here have returned. Unless
-	// the world has failed, nothing is on its way to them or from them by then, and
-	// what they had may be given back. It returns the view that this rank proposes
-	// to go on with, nil where it proposes none.
+	// Ended is called once per view, when all members here have returned. Unless the world
+	// has failed, no message to or from them is in transit, and their memory may be freed.
+	// It returns the view that this rank proposes to continue with, nil for none.
 	Ended(v world.View) *world.View
-	// Pack is what a part takes along that leaves this rank, and Unpack receives it
-	// where the part goes on.
+	// Pack returns the state of a part that leaves this rank. Unpack restores it where the
+	// part continues.
 	Pack(part int) []byte
 	Unpack(part int, luggage []byte) error
 }
@@ -33,7 +31,7 @@ type Course interface {
 // Design note: a view that ends early takes all members with it, also those of
 // other ranks, which then begin again from something that all have kept. The
 // alternative is that senders keep the messages of an epoch until all have ended
-// it, so that a part which goes on elsewhere is sent again what it has received,
+// it, so that a part which continues elsewhere is sent again what it has received,
 // and what it sends again is dropped by its name. Then the others wait for it
 // where they are. But wait they do: a synchronous epoch is as long as its last part
 // in either case. For that the log would cost memory for all rows of an epoch, a
@@ -76,7 +74,7 @@ func follow(c world.Comm, v world.View, proposed *world.View) (*world.View, erro
 	return v.Replace(c, proposed)
 }
 
-// move takes what parts have packed to where they go on. Collective over c.
+// move takes what parts have packed to where they continue. Collective over c.
 func move(c world.Comm, v, next world.View, l Course) error {
 	if c == nil {
 		return nil

@@ -147,7 +147,7 @@ func wrongArguments(c world.Comm) error {
 	return c.Barrier() // nothing was begun
 }
 
-// panics tells whether a call panics with a message of package world.
+// panics reports whether a call panics with a message of package world.
 func panics(call func()) (did bool) {
 	defer func() {
 		text, ok := recover().(string)

@@ -133,7 +133,7 @@ func stalled(err error, op string, missing int, patience time.Duration, began ti
 }
 
 // warning lets everybody wait for a last rank that comes late: they are told,
-// once a wait, and then go on.
+// once a wait, and then continue.
 func warning(c world.Comm) error {
 	return patiently(c, func(s world.Comm, patience time.Duration) error { return warned(c, s, patience) })
 }
@@ -161,7 +161,7 @@ func warned(c, s world.Comm, patience time.Duration) error {
 	case times.Load() != 1:
 		return fmt.Errorf("rank %d was warned %d times", c.Rank(), times.Load())
 	case !strings.HasPrefix(*said.Load(), fmt.Sprintf("Barrier: rank %d has waited ", c.Rank())) ||
-		!regexp.MustCompile(fmt.Sprintf(`for ranks? (.*, )?%d( on \S+)?, and`, last)).MatchString(*said.Load()):
+		!regexp.MustCompile(fmt.Sprintf(`for ranks? (.*, )?%d( on \S+)?, still waiting$`, last)).MatchString(*said.Load()):
 		return fmt.Errorf("the warning %q does not name Barrier and rank %d", *said.Load(), last)
 	}
 	return nil

@@ -74,7 +74,7 @@ func pattern(length, from, to, which int) []byte {
 const guard = 0xa5
 
 // guarded is a buffer to receive into, filled with anything, and a function
-// that tells whether what lies behind it is untouched.
+// that reports whether what lies behind it is untouched.
 func guarded(length int) (buf []byte, intact func() error) {
 	all := bytes.Repeat([]byte{guard}, length+64)
 	return all[:length:length], func() error {

@@ -39,7 +39,7 @@ func (s *stage) fullDisk(t *testing.T, x scene, j *job, disk, run string) {
 	}
 	began := time.Now()
 	j.wait(t)
-	if strings.HasPrefix(x.moment, "save ") && j.code == 0 && strings.Contains(j.text(), "is not written, and training goes on") {
+	if strings.HasPrefix(x.moment, "save ") && j.code == 0 && strings.Contains(j.text(), "; continuing without it") {
 		s.whole(t, x, run, j)
 		return
 	}

@@ -112,7 +112,7 @@ func descendants(pid int) []int {
 	return below
 }
 
-// anyAlive tells whether one of the processes still runs; a zombie does not.
+// anyAlive reports whether one of the processes still runs; a zombie does not.
 func anyAlive(pids []int) bool {
 	for _, pid := range pids {
 		state := statField("/proc/"+strconv.Itoa(pid)+"/stat", 0)
