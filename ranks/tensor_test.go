@@ -252,10 +252,11 @@ func parted(t testing.TB, data string) string {
 // those that a busy machine keeps longer come twice.
 const patience = 60 * time.Millisecond
 
-// patient are settings for attempts of about so long, without a breaker.
+// patient returns settings for attempts of about that time, without a breaker. Invocations
+// live longer than a busy machine takes to reach a task that they were begun ahead for.
 func patient(d time.Duration, attempts int) pool.Settings {
 	return pool.Settings{
-		Limit: 1000, Attempts: attempts, Life: max(10*time.Second, 4*d),
+		Limit: 1000, Attempts: attempts, Life: max(2*time.Minute, 4*d),
 		Timeout: pool.Timeout{Floor: d, Ceiling: 4 * d, Quantile: 0.75, Factor: 3, Window: 64, Few: 1},
 		Backoff: pool.Pause{First: time.Millisecond, Most: d}, Seed: 1,
 	}
