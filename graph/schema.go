@@ -83,9 +83,9 @@ func (s *Schema) InputsFit(op, dir string, m *Meta, use EdgeUse) error {
 	bad := func(why, remedy string) error { return fault.New(fault.Data, op, dir, "%s", why).Then("%s", remedy) }
 	switch {
 	case s.Normalized && !m.Normalized:
-		return bad("its features are as they are, and the model was trained on rows divided by their sums", "import the dataset with --normalize-features")
+		return bad("its features are not normalised, but the model was trained on feature rows divided by their sums", "import the dataset with --normalize-features")
 	case m.Normalized && !s.Normalized:
-		return bad("its rows of features are divided by their sums, and the model was trained on features as they are", "import the dataset without --normalize-features")
+		return bad("its feature rows are divided by their sums, but the model was trained on features that are not normalised", "import the dataset without --normalize-features")
 	}
 	if s.Table != nil && m.Table != nil {
 		why := otherColumns(s.Table.Columns, m.Table.Columns)
@@ -109,7 +109,7 @@ func (s *Schema) labelsFit(op, dir string, m *Meta) error {
 	switch {
 	case links:
 	case m.Classes > 0 && m.Task != s.TaskName():
-		return bad("its labels are for %s, the model was trained on %q for %s", m.Task, s.Dataset, s.TaskName()).Then("import it with labels of that kind, or without any")
+		return bad("its labels are for %s, the model was trained on %q for %s", m.Task, s.Dataset, s.TaskName()).Then("import it with labels for that task, or without labels")
 	case m.Classes > s.Classes, m.Classes > 0 && s.Task != "" && m.Classes != s.Classes:
 		return bad("it has %d classes, the model was trained on %d of %q", m.Classes, s.Classes, s.Dataset).Then("predict on that dataset or one like it")
 	}

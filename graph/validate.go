@@ -33,7 +33,7 @@ func (c *Content) validate() error {
 		return err
 	}
 	if f, ok := c.Edges.(FeaturedSource); ok && (f.EdgeDim() < 0 || f.EdgeDim() > MaxEdgeDim) {
-		return invalid("take fewer", "edges have %d features, at most %d are possible", f.EdgeDim(), MaxEdgeDim)
+		return invalid("leave some out with --edge-features", "edges have %d features, the maximum is %d", f.EdgeDim(), MaxEdgeDim)
 	}
 	for _, step := range []func() error{c.validateLabels, c.validateClasses, c.validateLinks, c.Features.validate} {
 		if err := step(); err != nil {
@@ -102,7 +102,7 @@ func (c *Content) validateLabels() error {
 // validateClasses needs the number of classes that validateLabels has settled.
 func (c *Content) validateClasses() error {
 	if most := MaxClasses(c.Vertices); c.Classes > most {
-		return invalid("number the classes from 0 on", "there are %d classes for %d vertices, possible are %d", c.Classes, c.Vertices, most)
+		return invalid("number the classes from 0", "there are %d classes for %d vertices, the maximum is %d", c.Classes, c.Vertices, most)
 	}
 	if c.ClassNames != nil && len(c.ClassNames) != c.Classes {
 		return invalid("name every class or none", "there are %d class names for %d classes", len(c.ClassNames), c.Classes)
@@ -125,7 +125,7 @@ func (f *Features) validate() error {
 	}
 	for i, x := range f.Dense {
 		if NotFinite(x) {
-			return invalid("replace it by a number", "feature %d of vertex %d is %v", i%f.Dim, i/f.Dim, x)
+			return invalid("replace it with a finite number", "feature %d of vertex %d is %v", i%f.Dim, i/f.Dim, x)
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func (s *SparseRows) validate(rows, dim int) error {
 			case c <= seen:
 				return invalid("sort the columns of a row and merge duplicates", "vertex %d has feature column %d after %d", v, c, seen)
 			case NotFinite(s.Vals[i]):
-				return invalid("replace it by a number", "feature %d of vertex %d is %v", c, v, s.Vals[i])
+				return invalid("replace it with a finite number", "feature %d of vertex %d is %v", c, v, s.Vals[i])
 			}
 			seen = c
 		}

@@ -91,7 +91,7 @@ func (w *windows) count() error {
 	return w.source.Each(func(s, d uint32) error {
 		if int(s) >= n || int(d) >= n {
 			return fault.New(fault.Data, opWrite, "", "edge %d is %d → %d, but vertices are numbered 0 to %d", i, s, d, n-1).
-				Then("correct the edge or the number of vertices")
+				Then("fix the edge or the number of vertices")
 		}
 		i++
 		if s == d {
@@ -215,8 +215,8 @@ func (w *windows) fill() error {
 }
 
 func changed() error {
-	return fault.New(fault.Runtime, opWrite, "", "the edges changed between two readings").
-		Then("import again while nothing writes to the source")
+	return fault.New(fault.Runtime, opWrite, "", "the edges changed between two passes").
+		Then("import again while no program writes to the source")
 }
 
 // open makes the rows lo to hi ready for their edges: Offsets[r+1] is where row r

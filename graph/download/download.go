@@ -94,7 +94,7 @@ func fileURL(raw, base string) (string, error) {
 	}
 	b, err := url.Parse(base)
 	if err != nil || b.Host == "" || b.Scheme != "http" && b.Scheme != "https" {
-		return "", fault.New(fault.Usage, op, base, "not the URL of a mirror").Then("it looks like https://HOST or https://HOST/FOLDER")
+		return "", fault.New(fault.Usage, op, base, "not the URL of a mirror").Then("write https://HOST or https://HOST/FOLDER")
 	}
 	u, err := url.Parse(raw)
 	if err != nil {

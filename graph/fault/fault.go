@@ -100,7 +100,7 @@ func System(op, path string, err error) *Error {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Kind, e.Remedy = Missing, "check the path"
 	case noRoom(err):
-		e.Remedy = "free some space or write elsewhere"
+		e.Remedy = "free disk space or choose another folder"
 	case forbidden(err):
 		e.Remedy = "check the permissions"
 	}

@@ -100,7 +100,7 @@ func (c *debCursor) field(f *debFold, line []byte) {
 		return
 	}
 	if _, twice := f.into[key]; twice {
-		c.fail(c.line, "field %s comes twice in a stanza", debQuoted(name))
+		c.fail(c.line, "field %s occurs twice in a stanza", debQuoted(name))
 		return
 	}
 	f.name, f.line = key, c.line

@@ -117,7 +117,7 @@ func (a ndarray) edgeWeights(edges int) ([]float32, error) {
 		return nil, err
 	}
 	if len(weights) != edges {
-		return nil, a.bad("there are %d weights for %d edges", len(weights), edges).Then("give each edge one")
+		return nil, a.bad("there are %d weights for %d edges", len(weights), edges).Then("give each edge one weight")
 	}
 	plain := true
 	for i, w := range weights {

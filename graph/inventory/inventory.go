@@ -69,7 +69,7 @@ func (f Folder) Clear(op, dir string, keep ...string) error {
 
 // Refusal is the fault about something that is in the way and not siafu's.
 func Refusal(op, path string) error {
-	return fault.New(fault.Usage, op, path, "siafu has not written this, so nothing here is removed").
+	return fault.New(fault.Usage, op, path, "siafu did not write it, so nothing is removed").
 		Then("move it away, or choose another folder")
 }
 
@@ -154,9 +154,9 @@ func Overwrite(op, path string, ours func(head []byte) bool) error {
 	case err != nil:
 		return fault.System(op, path, err)
 	case !info.Mode().IsRegular():
-		return fault.New(fault.Usage, op, path, "it exists and is no regular file").Then("give the name of a new file")
+		return fault.New(fault.Usage, op, path, "it exists and is not a regular file").Then("give the name of a new file")
 	case !ours(Head(path)):
-		return fault.New(fault.Usage, op, path, "it exists, and siafu has not written it, so it is not overwritten").
+		return fault.New(fault.Usage, op, path, "it exists and siafu did not write it, so it is not overwritten").
 			Then("move it away, or give the name of a new file")
 	}
 	return nil

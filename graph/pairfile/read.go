@@ -40,7 +40,7 @@ func ReadPart(op, path, part string, names *Names) (*Split, error) {
 		err = readArrays(r, s)
 	}
 	if err == nil && s.Edges.Len() == 0 {
-		err = r.bad("it has no pairs").Then("give a pair at least")
+		err = r.bad("it has no pairs").Then("give at least one pair")
 	}
 	if err != nil {
 		return nil, err
@@ -87,5 +87,5 @@ func (r reader) bad(format string, args ...any) *fault.Error {
 
 // unknown is the fault of an id at a place that no vertex has.
 func (r reader) unknown(place string, id any) error {
-	return r.bad("%s names %q, and no vertex has that id", place, id).Then("give ids that the dataset has; siafu info says how many vertices there are")
+	return r.bad("%s names %q, but no vertex has that id", place, id).Then("give ids of the dataset; siafu info prints its number of vertices")
 }

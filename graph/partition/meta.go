@@ -60,7 +60,7 @@ func find(folder, dir string, parts int) (*Meta, error) {
 		return nil, again(path, "format %d, expected %d", m.Format, formatVersion)
 	}
 	if m.Parts != parts || m.Report == nil || len(m.Report.Ranks) != parts {
-		return nil, again(path, "it is not about %d parts", parts)
+		return nil, again(path, "it does not describe %d parts", parts)
 	}
 	return m, nil
 }
