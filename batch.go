@@ -174,7 +174,7 @@ func (c *statusCmd) Run(ctx context.Context, io console) error {
 		return err
 	}
 	if c.Every <= 0 {
-		return fault.New(fault.Usage, "status", "", "--every=%v", c.Every).Then("it must be above 0")
+		return fault.New(fault.Usage, "status", "", "--every=%v", c.Every).Then("set it above 0")
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()

@@ -185,7 +185,7 @@ func (c *trainCmd) check() error {
 		data = data[1:]
 	}
 	if len(data) != 1 || strings.HasSuffix(data[0], ".toml") {
-		return fault.New(fault.Usage, "train", "", "it takes [CONFIG.toml] DATA, not %q", c.Args).Then(`see "siafu help train"`)
+		return fault.New(fault.Usage, "train", "", "expected [CONFIG.toml] DATA, got %q", c.Args).Then(`see "siafu help train"`)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func command(args []string, same bool) ([]string, error) {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return nil, fault.New(fault.Usage, "launch", "", "it takes a command, as train").Then(`see "siafu help launch"`)
+		return nil, fault.New(fault.Usage, "launch", "", "it needs a command, such as train").Then(`see "siafu help launch"`)
 	}
 	if args[0] != "train" || !same {
 		return args, nil

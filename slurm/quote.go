@@ -48,11 +48,11 @@ func filename(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 // not its business: Quote can write them all.
 func (j *Job) check() error {
 	if strings.ContainsFunc(j.JobName, unicode.IsControl) || field.MatchString(j.JobName) {
-		return fault.New(fault.Usage, op, "", "the name of the job, %q, has a control character, or an equals sign behind a blank", j.JobName).
-			Then("give it another one with --job-name")
+		return fault.New(fault.Usage, op, "", "the name of the job, %q, has a control character, or an equals sign after a space", j.JobName).
+			Then("set another name with --job-name")
 	}
 	if strings.ContainsFunc(j.Run, unicode.IsControl) || strings.Contains(j.Run, `\`) {
-		return fault.New(fault.Usage, op, "", "the path of the run folder, %q, has a control character or a backslash, which Slurm cannot have in the name of a log", j.Run).
+		return fault.New(fault.Usage, op, "", "the path of the run folder, %q, has a control character or a backslash, which Slurm does not allow in the name of a log", j.Run).
 			Then("choose another one with --out")
 	}
 	return nil

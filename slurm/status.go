@@ -247,7 +247,7 @@ func find(name string, jobs map[string]job) (folders []string, damaged []Status)
 		return nil
 	})
 	if len(folders)+len(damaged) == 0 {
-		err := fault.New(fault.Missing, "status", dir, "there is no run folder and no job of that name").Then("name a run folder, or a job that was submitted here")
+		err := fault.New(fault.Missing, "status", dir, "there is no run folder or job of that name").Then("name a run folder, or a job that was submitted here")
 		damaged = []Status{unread(dir, err)}
 	}
 	return folders, damaged

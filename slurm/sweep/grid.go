@@ -40,7 +40,7 @@ func NewAxis(op, name, values string) (Axis, error) {
 		}
 		if !flag.MatchString(a.Flag) || len(list) == 0 {
 			return a, fault.New(fault.Usage, op, "", "%s=%s", name, values).
-				Then("name a flag of train and its values, separated by commas, without blanks and slashes, as seed=1,2,5..8")
+				Then("name a flag of train and its values, separated by commas, without spaces and slashes, such as seed=1,2,5..8")
 		}
 		a.Values = append(a.Values, list...)
 	}
