@@ -95,7 +95,7 @@ func TestLambdaDeployment(t *testing.T) {
 	if r := siafu("lambda", "status", "--name", "f"); r.code != 66 || !strings.Contains(r.err, "no function f in eu-central-1") {
 		t.Errorf("nothing is there: exit %d %s", r.code, r.err)
 	}
-	if out := must(t, deploy...); !strings.Contains(out, "costs nothing to leave there") {
+	if out := must(t, deploy...); !strings.Contains(out, "an idle function costs only the storage") {
 		t.Error(out)
 	}
 	if out := must(t, deploy...); !strings.Contains(out, "nothing to change") {

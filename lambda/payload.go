@@ -98,8 +98,8 @@ func CheckSize(what string, n, beside int) error {
 
 // TooLarge is the fault of a task or a result of n bytes where somebody takes fewer.
 func TooLarge(what string, n int64, who string, most int64) error {
-	return fault.New(fault.Config, "lambda", "", "%s has %d bytes, and %s takes %d", what, n, who, most).
-		Then("use --intervals with a larger number: a task has the rows of one interval, beside the weights of its layers")
+	return fault.New(fault.Config, "lambda", "", "%s has %d bytes, but %s accepts at most %d", what, n, who, most).
+		Then("set a larger --intervals: a task has the rows of one interval and the weights of its layers")
 }
 
 // Failed is what the payload of an invocation says whose function has failed.

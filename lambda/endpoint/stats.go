@@ -43,7 +43,7 @@ var hints = [refusals]hint{
 	Early:     {"early", http.StatusConflict, "a result of a task that has not been fetched"},
 	Withdrawn: {"withdrawn", http.StatusGone, "the ticket has been withdrawn"},
 	Expired:   {"expired", http.StatusGone, "the ticket has expired"},
-	OtherTask: {"of another task", http.StatusForbidden, "a result of another task than the token's"},
+	OtherTask: {"of another task", http.StatusForbidden, "the result belongs to another task than the token"},
 	Oversized: {"too large", http.StatusRequestEntityTooLarge, "a result that is larger than its ticket allows"},
 	Malformed: {"malformed", http.StatusBadRequest, "neither a result nor a request for a task"},
 	Full:      {"without memory", http.StatusServiceUnavailable, "no memory for a result"},

@@ -60,7 +60,7 @@ func New(o Options) (*Transport, error) {
 	//lint:ignore SA1026 Custom is nil in what is sent
 	network, err := json.Marshal(o.Network)
 	if err != nil {
-		return nil, fault.New(fault.Config, "lambda", "", "a network that cannot be sent: %v", err)
+		return nil, fault.New(fault.Config, "lambda", "", "cannot encode the network: %v", err)
 	}
 	t := &Transport{
 		o: o, network: network, places: make(chan struct{}, max(o.AtOnce, 1)),
@@ -147,7 +147,7 @@ func (t *Transport) send(name task.Name, r lambda.Request) {
 	t.tell(a)
 }
 
-var errNoResult = errors.New("the invocation has ended, and its function has brought no result")
+var errNoResult = errors.New("the invocation ended, but its function sent no result")
 
 // tell hands on an answer, if it says anything.
 func (t *Transport) tell(a task.Answer) {

@@ -299,7 +299,7 @@ func (s *Service) reply(w http.ResponseWriter, r *http.Request, b *sandbox, fail
 		s.refuse(w, http.StatusBadRequest, "InvalidRequestContent", err.Error())
 		return
 	case !json.Valid(payload):
-		a = failure("Runtime.InvalidResponse", "the function's answer is no JSON")
+		a = failure("Runtime.InvalidResponse", "the function's answer is not JSON")
 	}
 	switch {
 	case !s.finish(b, id, a):
