@@ -85,7 +85,7 @@ func NewOptimizer(c OptimizerConfig) (Optimizer, error) {
 	case "adamw":
 		return &adam{c: c, decoupled: true, set: avx.Best()}, nil
 	}
-	return nil, fault.New(fault.Config, "optimizer", "", "no optimizer %q", c.Name).Then("use sgd, adam or adamw")
+	return nil, fault.New(fault.Config, "optimizer", "", "unknown optimizer %q", c.Name).Then("use sgd, adam or adamw")
 }
 
 func orDefault(v, d float64) float64 {

@@ -153,7 +153,7 @@ func (s Spec) Check() error {
 	case n < 1:
 		return fmt.Errorf("a network with %d widths", len(s.Dims))
 	case s.Heads < 0 || s.OutputHeads < 0:
-		return errors.New("a network with a negative number of heads")
+		return errors.New("the number of heads is negative")
 	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || n < d.behind() || (n-d.behind())%(1+d.tails()) > 0 || d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.behind() || s.kind().Part != nil) || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
 	case DividesRows(d.Norm) && (s.kind().Attends || s.kind().Part != nil):

@@ -63,7 +63,7 @@ func (w *writer) floats(list []float64) {
 func (r *reader) objective(outputs int) *objective.Objective {
 	o := &objective.Objective{Task: string(r.atMost(mostTask)), Outputs: outputs, Smoothing: r.float()}
 	if r.err == nil && !slices.Contains(tasks, o.Task) {
-		r.err = errors.New("a loss of no task that is known")
+		r.err = errors.New("the loss is of an unknown task")
 	}
 	if r.flag() {
 		o.Weights = r.floats(outputs)

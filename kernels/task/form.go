@@ -57,7 +57,7 @@ func (c Codecs) find(name string) (Codec, error) {
 	case name == "":
 		return nil, nil
 	case c == nil:
-		return nil, errors.New("values that have been encoded, for somebody who knows no codec")
+		return nil, errors.New("the values are encoded, but no codec is given")
 	}
 	return c(name)
 }

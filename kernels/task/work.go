@@ -61,7 +61,7 @@ func work(net *model.Network, p *parts, reply []byte, o kernels.Ops, codecs []Co
 		}
 	}
 	if len(p.b) > 0 {
-		return nil, errors.New("a message goes on behind its end")
+		return nil, errors.New("the message has data after its end")
 	}
 	return j.finish(part, reply)
 }
