@@ -144,7 +144,7 @@ func Accuracy(ctx context.Context, o AccuracyOptions, w io.Writer) ([]AccuracyRe
 		}
 	}
 	if len(results) == 0 {
-		return nil, fault.New(fault.Usage, "bench accuracy", o.Data, "no line is of graph %q and model %q", o.Only, o.Model)
+		return nil, fault.New(fault.Usage, "bench accuracy", o.Data, "no line has graph %q and model %q", o.Only, o.Model)
 	}
 	return results, nil
 }

@@ -26,7 +26,7 @@ type CodecsOptions struct {
 // travel beside the accuracy that they leave.
 func (o CodecsOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Seeds < 1 {
-		return fault.New(fault.Usage, "bench codecs", "", "--seeds=%d", o.Seeds).Then("it must be 1 or more")
+		return fault.New(fault.Usage, "bench codecs", "", "--seeds=%d", o.Seeds).Then("set 1 or more")
 	}
 	var lines []codecLine
 	for _, name := range o.Codecs {

@@ -91,7 +91,7 @@ func newLinkBench(o LinksOptions) (*linkBench, error) {
 	}
 	if o.Epochs < 2 || o.Turns < 1 || o.Hosts < 2 {
 		return nil, fault.New(fault.Usage, opLinks, "", "--epochs=%d --turns=%d --hosts=%d", o.Epochs, o.Turns, o.Hosts).
-			Then("it takes 2 epochs, 1 turn and 2 hosts or more")
+			Then("set 2 epochs, 1 turn and 2 hosts or more")
 	}
 	l := &linkBench{LinksOptions: o, rates: map[string]float64{}}
 	var err error

@@ -75,7 +75,7 @@ func twinOf(c config.Config, d *graph.Dataset) (yardstick.Training, error) {
 	} {
 		if r.got != r.want {
 			return yardstick.Training{}, fault.New(fault.Usage, "bench epoch", "", "--yardstick with --%s=%s", r.flag, r.got).
-				Then("PyTorch's side has --%s=%s only", r.flag, r.want)
+				Then("set --%s=%s, the only value that PyTorch's side has", r.flag, r.want)
 		}
 	}
 	return yardstick.TrainingOf(c, d)

@@ -41,7 +41,7 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 // Books are those of all papers, and the page's path, filled in.
 func (o *Options) Books() ([]*trials.Book, error) {
 	if o.Scale < 0 || o.Hours < 0 {
-		return nil, fault.New(fault.Usage, op, "", "--scale=%g --hours=%g", o.Scale, o.Hours).Then("neither is below 0")
+		return nil, fault.New(fault.Usage, op, "", "--scale=%g --hours=%g", o.Scale, o.Hours).Then("set 0 or more")
 	}
 	if o.HTML == "" {
 		o.HTML = filepath.Join(o.Work, "all.html")

@@ -74,7 +74,7 @@ func (b *bench) open() (parts []trials.Part, err error) {
 	if o.Seeds < 1 || o.Epochs < 2 || o.Timed < 2 || o.Turns < 1 || len(o.Ranks) == 0 || slices.Min(o.Ranks) < 2 || len(o.Models) == 0 || len(o.Rates) == 0 {
 		return nil, fault.New(fault.Usage, op, "", "--seeds=%d --epochs=%d --timed=%d --turns=%d --ranks=%v --models=%v --rates=%v",
 			o.Seeds, o.Epochs, o.Timed, o.Turns, o.Ranks, o.Models, o.Rates).
-			Then("it takes a seed, a turn, a network, a rate, and 2 epochs and ranks or more")
+			Then("set at least one seed, turn, network and rate, and 2 or more epochs and ranks")
 	}
 	for _, text := range o.Rates {
 		rate, err := plan.Bandwidth(text)

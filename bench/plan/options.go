@@ -77,7 +77,7 @@ func (o Options) parse() (*request, error) {
 	}
 	for _, n := range o.Try {
 		if n < 1 {
-			return nil, fault.New(fault.Usage, op, "", "--try=%d", n).Then("numbers of graph ranks are 1 or more")
+			return nil, fault.New(fault.Usage, op, "", "--try=%d", n).Then("set 1 or more graph ranks")
 		}
 	}
 	var err error

@@ -113,7 +113,7 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 	r := &Recording{Info: f.Info, Fused: fused}
 	graph, servers := eventsOf(f)
 	if r.choose(graph); len(r.Epochs) == 0 {
-		return nil, fault.New(fault.Data, op, path, "no epoch is there from its first task to its last on every graph rank").
+		return nil, fault.New(fault.Data, op, path, "no epoch is complete on every graph rank").
 			Then("record 2 epochs or more")
 	}
 	read := r.rank

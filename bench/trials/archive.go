@@ -92,7 +92,7 @@ func (a *Archive) read(path string) (*Result, error) {
 	}
 	r := &Result{}
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fault.New(fault.Data, a.op, path, "%v", err).Then("remove the file; its training is done again")
+		return nil, fault.New(fault.Data, a.op, path, "%v", err).Then("remove the file and run again: its training is repeated")
 	}
 	return r, nil
 }
