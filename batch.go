@@ -120,7 +120,7 @@ func (c *submitCmd) askGPUs(runs []*config.Config) error {
 }
 
 // partitionArgs are those of the partition command that makes what training on
-// so many ranks asks for.
+// N ranks asks for.
 func partitionArgs(c *config.Config, data string, size int) ([]string, error) {
 	v, err := c.View(size)
 	if err != nil {

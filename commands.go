@@ -178,7 +178,7 @@ type trainCmd struct {
 	Config config.Config `embed:""`
 }
 
-// check tells whether the arguments are [CONFIG.toml] DATA.
+// check reports whether the arguments are [CONFIG.toml] DATA.
 func (c *trainCmd) check() error {
 	data := c.Args
 	if len(data) > 1 && strings.HasSuffix(data[0], ".toml") {

@@ -54,7 +54,7 @@ func valuesOf(f *kong.Flag) (list []string) {
 	return list
 }
 
-// valued are the flags of all commands that have lists of values, behind their commands'
+// valued are the flags of all commands that have lists of values, after their commands'
 // paths.
 func valued(all []words) (list []words) {
 	for _, w := range all {

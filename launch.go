@@ -92,7 +92,7 @@ func command(args []string, same bool) ([]string, error) {
 	return args, nil
 }
 
-// takes tells whether the command of a command line has a flag.
+// takes reports whether the command of a command line has a flag.
 func takes(args []string, flag string) bool {
 	parser, err := kong.New(new(grammar), kong.Name("siafu"))
 	if err != nil {

@@ -77,7 +77,7 @@ func sweepFlags() map[string]bool {
 	return flags
 }
 
-// sweepFlagsFirst moves the flags of sweep in front of DATA. kong passes everything behind
+// sweepFlagsFirst moves the flags of sweep in front of DATA. kong passes everything after
 // DATA through unparsed. It also joins values to their flags, since kong accepts no separate
 // value that begins with a dash.
 func sweepFlagsFirst(args []string) []string {
@@ -103,7 +103,7 @@ func sweepFlagsFirst(args []string) []string {
 // notAxes are flags of a run's folder, which sweep sets.
 var notAxes = []string{"resume", "force"}
 
-// gridOf takes [CONFIG.toml] DATA and the axes behind it apart.
+// gridOf takes [CONFIG.toml] DATA and the axes after it apart.
 func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
 	for len(args) > 0 && !strings.HasPrefix(args[0], "--") {
 		data, args = append(data, args[0]), args[1:]

@@ -86,7 +86,7 @@ func (c AccuracyCase) config() config.Config {
 	return cfg
 }
 
-// chosen tells whether the options ask for this line.
+// chosen reports whether the options ask for this line.
 func (o AccuracyOptions) chosen(c AccuracyCase) bool {
 	return (o.Only == "" || o.Only == c.Graph) && (o.Model == "" || o.Model == c.config().Model)
 }
@@ -100,7 +100,7 @@ type AccuracyOptions struct {
 	Seeds int    `default:"10" help:"Runs to average, with seeds 1, 2, …; a line may ask for fewer."`
 	Ranks []int  `default:"1,4" help:"Sizes of the in-process world, servers included."`
 
-	adjust func(*config.Config) // behind a line's own Configure; nil but in tests
+	adjust func(*config.Config) // after a line's own Configure; nil but in tests
 }
 
 // AccuracyResult is one measured line.

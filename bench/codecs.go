@@ -36,7 +36,7 @@ func (o CodecsOptions) Run(ctx context.Context, w io.Writer) error {
 		}
 		lines = append(lines, codecLine{name: name, codec: rows})
 	}
-	for seed := range o.Seeds { // in turns, so that load hits all codecs alike
+	for seed := range o.Seeds { // interleaved, so that load hits all codecs alike
 		for i := range lines {
 			if err := lines[i].run(ctx, o, uint64(seed+1)); err != nil {
 				return err

@@ -54,7 +54,7 @@ func (o EpochOptions) Run(ctx context.Context, w io.Writer) error {
 	return printEpochs(w, run)
 }
 
-// generated makes a look-alike in a temporary folder, which it returns.
+// generated makes a synthetic graph in a temporary folder, which it returns.
 func generated(like string, scale float64) (*scratch.Folder, error) {
 	tmp, err := scratch.Temp()
 	if err != nil {

@@ -76,7 +76,7 @@ func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
 	return o.table(ctx, w, "tasks for functions", forms)
 }
 
-// table trains in each way, in turns, and prints a line of each.
+// table trains in each way, interleaved, and prints a line of each.
 func (o LambdaOptions) table(ctx context.Context, w io.Writer, title string, ways []way) error {
 	for range o.Turns {
 		for i := range ways {

@@ -71,7 +71,7 @@ func newRecent(rows, most int) *recent {
 	return c
 }
 
-// read tells whether the row is there, and makes it the one read last.
+// read reports whether the row is there, and makes it the one read last.
 func (c *recent) read(row uint32) (there bool) {
 	entrance := uint32(len(c.kept))
 	if there = c.kept[row]; there {

@@ -109,7 +109,7 @@ func newLinkBench(o LinksOptions) (*linkBench, error) {
 	return l, nil
 }
 
-// run does all runs in turns and adds them up.
+// run does all runs interleaved and adds them up.
 func (l *linkBench) run(ctx context.Context) error {
 	for range l.Turns {
 		for _, r := range l.runs {

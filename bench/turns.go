@@ -25,7 +25,7 @@ type pace struct {
 	turn  time.Duration
 }
 
-// epochInTurns trains in turns with PyTorch and prints siafu's best run, then
+// epochInTurns trains interleaved with PyTorch and prints siafu's best run, then
 // both sides' best epochs.
 func epochInTurns(ctx context.Context, o EpochOptions, p pace, w io.Writer) error {
 	d, err := graph.Open(o.Data)

@@ -87,7 +87,7 @@ func (o *Ops) Clear(dst kernels.Mat) {
 	}
 }
 
-// room is so many bytes of the workspace, of no particular content, for what is queued
+// room is N bytes of the workspace, of no particular content, for what is queued
 // before leave.
 func (r *rank) room(bytes int) device.Ptr {
 	w := &r.workspace

@@ -90,7 +90,7 @@ func New(d device.Device, from Products) (*Ops, error) {
 	return p.begin()
 }
 
-// Lanes are so many Ops on d with the same memory and a stream each: what is called on
+// Lanes are N Ops on d with the same memory and a stream each: what is called on
 // one may run before what was called on another one, until that has waited.
 func Lanes(d device.Device, p Products, n int) (lanes []kernels.Ops, err error) {
 	first, err := New(d, p)
@@ -297,5 +297,5 @@ func fit(ok bool) {
 	}
 }
 
-// alike tells whether matrices have the same shape.
+// alike reports whether matrices have the same shape.
 func alike(a, b kernels.Mat) bool { return a.Rows == b.Rows && a.Cols == b.Cols }

@@ -59,7 +59,7 @@ func (s *Sketch) Free(p device.Ptr) error {
 	return nil
 }
 
-// first tells whether edges with these columns are met for the first time.
+// first reports whether edges with these columns are met for the first time.
 func (s *Sketch) first(cols device.Ptr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 )
 
 // Files of a dataset folder. Which of the two feature files is there is told
-// by Meta.FeatureKind; weights.bin is there where Meta.Weighted says so,
+// by Meta.FeatureKind; weights.bin exists if Meta.Weighted is set,
 // edge_features.bin where Meta.EdgeDim is not 0, and ids.bin is
 // absent where ids are 0..n-1.
 const (

@@ -51,7 +51,7 @@ func (m *Meta) Trains(op, dir string) error {
 		Then("train on a dataset with labels; siafu predict takes one without")
 }
 
-// IsPlain tells whether numbers say all.
+// IsPlain reports whether numbers say all.
 func (s *Schema) IsPlain() bool {
 	return s.Task == "" && s.ClassNames == nil && !s.Normalized && s.Table == nil && s.EdgeImport == nil
 }

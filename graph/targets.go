@@ -24,7 +24,7 @@ func (c *Content) targetLabels() error {
 	return nil
 }
 
-// TargetLabels are the labels of vertices with targets in so many columns: 0 for a row of
+// TargetLabels are the labels of vertices with targets in N columns: 0 for a row of
 // numbers, Unlabelled for one of NaN.
 func TargetLabels(targets []float32, columns int) []int32 {
 	labels := make([]int32, len(targets)/columns)

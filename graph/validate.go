@@ -72,7 +72,7 @@ func (c *Content) validateLengths() error {
 	return nil
 }
 
-// MaxClasses is how many classes a dataset of so many vertices may have. A class
+// MaxClasses is how many classes a dataset of N vertices may have. A class
 // takes memory before any vertex bears it, so that their number must not hang on
 // one label or on a word of a header.
 func MaxClasses(vertices int64) int { return int(max(vertices, 1<<17)) }
@@ -154,5 +154,5 @@ func (s *SparseRows) validate(rows, dim int) error {
 	return nil
 }
 
-// NotFinite tells whether x is infinite or no number.
+// NotFinite reports whether x is infinite or no number.
 func NotFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }

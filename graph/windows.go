@@ -41,7 +41,7 @@ type windows struct {
 
 // direction is the rows of one direction of the edges.
 type direction struct {
-	offsets []int64  // [n+1]: up to the last window that was placed; behind it, at v+1, how many edges v has
+	offsets []int64  // [n+1]: up to the last window that was placed; after it, at v+1, how many edges v has
 	cols    []uint32 // memory for those of a window
 	ends    []int64  // memory for its offsets
 	built   int      // number of the window, -1 before the first
@@ -112,7 +112,7 @@ func (w *windows) directions() []*direction {
 	return []*direction{w.in, w.out}
 }
 
-// cut chooses windows of so many edges, and makes room for the largest.
+// cut chooses windows of N edges, and makes room for the largest.
 func (w *windows) cut(edges int64, a *mapped.Arena) {
 	ds := w.directions()
 	n := len(w.in.offsets) - 1
@@ -261,7 +261,7 @@ func (d *direction) putWith(row, col uint32, weight float32, features []float32)
 	return true
 }
 
-// full tells whether every row of the window has the edges that were counted.
+// full reports whether every row of the window has the edges that were counted.
 func (d *direction) full() bool {
 	for r := range d.window.Rows() {
 		if d.window.Offsets[r+1]-d.window.Offsets[r] != d.offsets[int(d.first)+r+1] {

@@ -9,7 +9,7 @@ import (
 	"siafu/graph/workers"
 )
 
-// directed tells whether in differs from out.
+// directed reports whether in differs from out.
 func (w *windows) directed() bool { return w.oneWay || w.uneven }
 
 // fillWeighted is fill of edges with weights.

@@ -58,7 +58,7 @@ func HostHalf(rows, cols int, x []BF16) Mat {
 func HostVector[T mapped.Elem](x []T) Vector[T] { return Vector[T]{at: start(x, len(x)), n: len(x)} }
 
 // start is the address of x's first element, nil where no element is wanted: a
-// pointer behind the end would keep other memory alive.
+// pointer past the end would keep other memory alive.
 func start[T any](x []T, wanted int) unsafe.Pointer {
 	if wanted == 0 {
 		return nil
@@ -66,13 +66,13 @@ func start[T any](x []T, wanted int) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(x))
 }
 
-// IsNil tells whether m is none at all; a matrix without rows is one.
+// IsNil reports whether m is none at all; a matrix without rows is one.
 func (m Mat) IsNil() bool { return m == Mat{} }
 
-// Remote tells whether m lies where only its Ops can follow.
+// Remote reports whether m lies where only its Ops can follow.
 func (m Mat) Remote() bool { return m.remote }
 
-// Half tells whether m holds BF16.
+// Half reports whether m holds BF16.
 func (m Mat) Half() bool { return m.half }
 
 // Address is that of the first element, for implementations of Ops.
@@ -104,7 +104,7 @@ func (m Mat) Host() []float32 {
 	return unsafe.Slice((*float32)(m.at), m.Rows*m.Cols)
 }
 
-// HostHalf is the same of a matrix of BF16, with so many elements behind its
+// HostHalf is the same of a matrix of BF16, with N elements after its
 // last row as NewHalf was asked for.
 func (m Mat) HostHalf(behind int) []BF16 {
 	if !m.half {
@@ -168,7 +168,7 @@ func (m Mat) Reshape(rows, cols int) Mat {
 // Len is the number of elements.
 func (v Vector[T]) Len() int { return v.n }
 
-// Remote tells whether v lies where only its Ops can follow.
+// Remote reports whether v lies where only its Ops can follow.
 func (v Vector[T]) Remote() bool { return v.remote }
 
 // Address is that of the first element, for implementations of Ops.

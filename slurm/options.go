@@ -81,10 +81,10 @@ var (
 		"--job-name", "--array", "--output", "--open-mode", "--requeue", "--no-requeue", "--signal"}
 )
 
-// gpus is a number of them, behind their type where there is one.
+// gpus is a number of them, after their type where there is one.
 var gpus = regexp.MustCompile(`^([A-Za-z0-9_.-]+:)?[1-9][0-9]{0,5}$`)
 
-// AskGPUs settles how many GPUs a node has to have for so many graph ranks that compute
+// AskGPUs settles how many GPUs a node has to have for N graph ranks that compute
 // on them, 0 for a run on processors: each computes on one. What was asked for may
 // contradict that.
 func (o *Options) AskGPUs(ranks int) error {

@@ -67,7 +67,7 @@ func entryOf(list []Entry, task int) (Entry, bool) {
 	return Entry{}, false
 }
 
-// ended tells whether nothing of a job writes any more.
+// ended reports whether nothing of a job writes any more.
 func (e Entry) ended() bool {
 	p := phase(e, true)
 	return p == Failed || p == Cancelled || e.State == "COMPLETING"

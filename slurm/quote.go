@@ -31,7 +31,7 @@ func Quote(words ...string) string {
 var plain = regexp.MustCompile(`^[A-Za-z0-9_.,:+/@=%\[\]-]*$`)
 
 // value writes the value of an option as sbatch reads it: a backslash escapes
-// any character, within quotes of both kinds too; a # behind none of these
+// any character, within quotes of both kinds too; a # after none of these
 // begins a comment; nothing is expanded. There is no way to write a newline.
 func value(s string) string {
 	if plain.MatchString(s) {

@@ -164,12 +164,12 @@ func phase(e Entry, begun bool) string {
 	return Failed
 }
 
-// Over tells whether a run makes no progress any more.
+// Over reports whether a run makes no progress any more.
 func (s *Status) Over() bool {
 	return s.Phase != Queued && s.Phase != Running && s.Phase != Requeued
 }
 
-// alone tells whether a run of which only the folder is known still writes: by its lock
+// alone reports whether a run of which only the folder is known still writes: by its lock
 // where that is of this host, else by the time.
 func (w Watch) alone(dir string, p runfolder.Progress) string {
 	if held, known := owner.Held(dir); known && held {

@@ -26,7 +26,7 @@ type Record struct {
 	Array        bool     `json:"array"`
 }
 
-// recordSuffix is what a record's file has behind the path of its run folder.
+// recordSuffix is what a record's file has after the path of its run folder.
 const recordSuffix = ".job"
 
 // Submit writes the scripts of a job and, unless it is a dry run, submits

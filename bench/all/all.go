@@ -65,7 +65,7 @@ func (o *Options) dorylus() dorylus.Options {
 	}
 }
 
-// leastOfReddit is a scale at which DIGEST's look-alike of Reddit has as many pairs of
+// leastOfReddit is a scale at which DIGEST's synthetic graph of Reddit has as many pairs of
 // vertices as edges need.
 const leastOfReddit = 0.01
 

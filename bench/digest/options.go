@@ -47,7 +47,7 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 	return trials.Run(ctx, w, op, o.Origin, o.HTML, b)
 }
 
-// Book has the chosen parts. It makes look-alikes that are not there.
+// Book has the chosen parts. It makes missing synthetic graphs.
 func (o Options) Book() (*trials.Book, error) {
 	return (&bench{Options: o}).book()
 }
@@ -92,7 +92,7 @@ func (b *bench) open() (parts []trials.Part, err error) {
 // lookAlikes are the graphs of table 3.
 var lookAlikes = []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
 
-// findGraphs names what is trained on, and makes look-alikes that are not there.
+// findGraphs names what is trained on, and makes missing synthetic graphs.
 func (b *bench) findGraphs() (err error) {
 	if b.graphs, err = trials.Given(b.Data); len(b.Data) > 0 {
 		return err

@@ -17,7 +17,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// Plan is everything that is foretold of a run.
+// Plan is everything that is predicted of a run.
 type Plan struct {
 	Dataset      string          `json:"dataset"`
 	Vertices     int64           `json:"vertices"`
@@ -123,7 +123,7 @@ func (q *request) plan(m *graph.Meta) *Plan {
 	return p
 }
 
-// orders tells whether partitioning makes orders of vertices.
+// orders reports whether partitioning makes orders of vertices.
 func (q *request) orders(ds *graph.Dataset) bool {
 	switch q.Config.VertexOrder {
 	case "natural":

@@ -197,7 +197,7 @@ func (q *request) price() bill.Instance {
 	return i
 }
 
-// hour is the dollars of so many hosts an hour.
+// hour is the dollars of N hosts an hour.
 func (q *request) hour(hosts int) float64 {
 	usd, _ := q.price().Hour.USD.Float64()
 	return float64(hosts) * usd

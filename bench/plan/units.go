@@ -12,7 +12,7 @@ import (
 
 const op = "plan"
 
-// number cuts s into the number that it begins with and the unit behind it.
+// number cuts s into the number that it begins with and the unit after it.
 func number(s string) (float64, string, bool) {
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if end < 0 {
@@ -54,7 +54,7 @@ func latency(text string) (float64, error) {
 	return d.Seconds(), nil
 }
 
-// megabytes writes bytes as MB, with a digit behind the point where it counts.
+// megabytes writes bytes as MB, with a digit after the point where it counts.
 func megabytes(bytes int64) string {
 	mb := float64(bytes) / 1e6
 	switch {

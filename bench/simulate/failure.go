@@ -39,7 +39,7 @@ func (o *FailureOptions) failures(ranks int) (at []float64, err error) {
 	return at, nil
 }
 
-// interrupted is how long a run takes whose epochs take so many seconds each, where
+// interrupted is how long a run takes whose epochs take N seconds each, where
 // ranks fail at these moments, and how many epochs are trained again. A checkpoint takes
 // no time.
 func (o *FailureOptions) interrupted(epoch float64, fails []float64) (seconds float64, again int) {

@@ -21,7 +21,7 @@ type Functions struct {
 	Rate     float64 // bytes a second of one, in each direction; 0: what the service gives (local.Bandwidth)
 	Hand     float64 // seconds in which a worker hands a task over; below 0: as recorded
 	Tariff   bill.Tariff
-	Of       func(rank int, t schedule.Task, recorded float64) Call // of a task that took so many seconds
+	Of       func(rank int, t schedule.Task, recorded float64) Call // of a task that took N seconds
 }
 
 // Call is a task as its function has it.

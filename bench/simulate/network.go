@@ -97,7 +97,7 @@ type exchange struct {
 }
 
 // leave has a rank send its messages of an exchange, the next rank's first: p says how
-// long each is, in units of so many bytes.
+// long each is, in units of N bytes.
 func (n *network) leave(x *exchange, from int, p *pattern, unit float64) {
 	x.began[from] = max(n.now, n.out[from])
 	n.out[from] = x.began[from] + unit*p.before(from, len(x.began))/n.rate[from]
@@ -141,7 +141,7 @@ type pattern struct {
 	received []float64   // by receiver, once it is known
 }
 
-// before is the sum of what a rank sends to those before the k-th behind it, k from 1.
+// before is the sum of what a rank sends to those before the k-th after it, k from 1.
 func (p *pattern) before(from, k int) float64 {
 	switch {
 	case p.sums != nil:

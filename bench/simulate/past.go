@@ -222,7 +222,7 @@ func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, e
 	return dims, nil
 }
 
-// recut is the run as if its ranks had had so many intervals.
+// recut is the run as if its ranks had had N intervals.
 func (p *past) recut(intervals int) *past {
 	r, other := *p.Recording, *p
 	r.Ranks = nil

@@ -27,7 +27,7 @@ type Recording struct {
 // Rank is a graph rank: its tasks, and how long they took.
 type Rank struct {
 	Outline engine.Outline
-	Split   bool    // the way back begins when losses have been summed over ranks
+	Split   bool    // the backward pass begins when losses have been summed over ranks
 	Workers int     // that were recorded
 	Epochs  []Epoch // by place in Recording.Epochs
 	Use     Use     // as recorded, of an epoch
@@ -141,7 +141,7 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 	return r, nil
 }
 
-// paced tells whether the run was one of bounded asynchrony.
+// paced reports whether the run was one of bounded asynchrony.
 func (r *Recording) paced() bool { return r.Info["mode"] == async }
 
 // eventsOf are the events of each rank in the order of their begin. Where older ones
@@ -230,5 +230,5 @@ func (u *Use) add(v Use, share float64) {
 // seconds is how long a task worked.
 func seconds(e *trace.Event) float64 { return (e.Dur - e.Wait).Seconds() }
 
-// onlyWaits tells whether an event is no task but a wait for one.
+// onlyWaits reports whether an event is no task but a wait for one.
 func onlyWaits(e *trace.Event) bool { return e.Wait > 0 && e.Wait == e.Dur }

@@ -103,7 +103,7 @@ func (s *Site) View(data, name string) (string, error) {
 	return view, nil
 }
 
-// Link makes as many hosts with links of so many bytes a second, unless they are
+// Link makes as many hosts with links of N bytes a second, unless they are
 // there, and says what a link really does. Faults have kind Config where the build has
 // no MPI, Missing where this machine can make no hosts.
 func (s *Site) Link(count int, rate float64) (hosts.Measured, error) {

@@ -65,7 +65,7 @@ func (a *assembly) operand() *operand {
 	return &a.operands[a.at-1]
 }
 
-// more tells whether there is one more operand.
+// more reports whether there is one more operand.
 func (a *assembly) more() bool { return a.at < len(a.operands) }
 
 // source is the register of an operand that is read with kind k.

@@ -91,7 +91,7 @@ func newBlock(d *Device, k *kernel, grid, size [3]int, dynamic int, params []byt
 	return b
 }
 
-// makeRoom makes the memory of a block of so many threads.
+// makeRoom makes the memory of a block of N threads.
 func (k *kernel) makeRoom(threads, dynamic int) *block {
 	b := &block{kernel: k, threads: threads, dynamic: dynamic}
 	for _, v := range k.shared {
@@ -130,7 +130,7 @@ func (b *block) run() {
 	}
 }
 
-// blockAt is the index of the block that runs behind i others.
+// blockAt is the index of the block that runs after i others.
 func (b *block) blockAt(i int) [3]int {
 	if b.device.settings.Backwards {
 		i = b.grid[0]*b.grid[1]*b.grid[2] - 1 - i

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// function reads a function behind .entry or .func.
+// function reads a function after .entry or .func.
 func (p *parser) function(entry bool) {
 	f := &function{entry: entry, line: p.line()}
 	p.f, p.scopes, p.fixes = f, nil, nil

@@ -175,7 +175,7 @@ func (a *assembly) narrowFlush(in inst) {
 	}
 }
 
-// packedHalf tells whether a conversion makes two halves of two f32.
+// packedHalf reports whether a conversion makes two halves of two f32.
 func packedHalf(a *assembly, in *inst) (kind, bool) {
 	if in.kind != b32 || in.from != f32 || len(a.operands) != 3 {
 		return none, false

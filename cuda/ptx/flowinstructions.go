@@ -136,7 +136,7 @@ func jumping(a *assembly) {
 	a.emit(inst{flow: jump, target: a.fr.labels + int32(o.reg)})
 }
 
-// returning ends the threads, or in a function that is called goes on behind it.
+// returning ends the threads, or in a function that is called goes on after it.
 func returning(a *assembly) {
 	a.take("uni")
 	if a.fr.called {

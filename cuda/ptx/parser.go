@@ -236,7 +236,7 @@ func (p *parser) skipBraces() {
 	}
 }
 
-// variables reads ".align 4 .b8 a[16], b;" behind the space.
+// variables reads ".align 4 .b8 a[16], b;" after the space.
 func (p *parser) variables(s space, extern bool) []*variable {
 	var list []*variable
 	align, kind, lanes := p.typed()
@@ -283,7 +283,7 @@ func (p *parser) typed() (align int, k kind, lanes int) {
 
 // variable reads the name, extents and initial value of one.
 func (p *parser) variable(s space, align int, k kind, lanes int) *variable {
-	// A parameter that is a pointer has its attributes behind its type.
+	// A parameter that is a pointer has its attributes after its type.
 	for strings.HasPrefix(p.peek(), ".") {
 		if p.next() == ".align" {
 			p.count(1 << 12)

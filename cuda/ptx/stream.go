@@ -47,7 +47,7 @@ func (s *stream) begin() (end func(), err error) {
 	return s.device.mu.Unlock, err
 }
 
-// add queues work that holds so many bytes.
+// add queues work that holds N bytes.
 func (s *stream) add(held int, work func() error) error {
 	s.queue = append(s.queue, work)
 	s.queued++
@@ -355,7 +355,7 @@ func (e *event) Done() (bool, error) {
 	return err == nil, err
 }
 
-// delay tells whether e is asked for the first time since it was recorded, and has not
+// delay reports whether e is asked for the first time since it was recorded, and has not
 // happened.
 func (e *event) delay() bool {
 	e.device.mu.Lock()

@@ -83,7 +83,7 @@ func Get[T mapped.Elem](f *File, name string) ([]T, error) {
 	return nil, fault.New(fault.Data, opOpen, f.path, "there is no array %q", name).Then(remedy)
 }
 
-// Has tells whether the file holds an array of that name.
+// Has reports whether the file holds an array of that name.
 func (f *File) Has(name string) bool {
 	return slices.ContainsFunc(f.head.entries, func(e entry) bool { return e.name == name })
 }

@@ -7,7 +7,7 @@ import (
 	"siafu/graph/npy"
 )
 
-// cursor reads a file from a place on. Its first error stays, and everything behind that
+// cursor reads a file from a place on. Its first error stays, and everything after that
 // is 0.
 type cursor struct {
 	file *File

@@ -63,7 +63,7 @@ func New(b []byte, path string) (*File, error) {
 	return f, f.read()
 }
 
-// Is tells whether a file begins as those do that this package reads.
+// Is reports whether a file begins as those do that this package reads.
 func Is(begin []byte) bool {
 	return bytes.HasPrefix(begin, binary.LittleEndian.AppendUint64(nil, fileMagic))
 }
@@ -76,7 +76,7 @@ func (f *File) Bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, op, f.path, format, args...)
 }
 
-// read reads all but the graphs. The places of these stand at the end of the file, behind
+// read reads all but the graphs. The places of these stand at the end of the file, after
 // which is how many bytes they take.
 func (f *File) read() error {
 	c := &cursor{file: f}
@@ -99,7 +99,7 @@ func (f *File) read() error {
 		return f.Bad("it does not end with the offsets of its %d graphs", graphs).Then(truncated)
 	}
 	f.Graphs, f.starts = int(graphs), f.bytes[places:end]
-	c.at = head + 8 // behind where the graphs begin
+	c.at = head + 8 // after where the graphs begin
 	f.Labels = c.tensors("label")
 	return c.err
 }

@@ -107,7 +107,7 @@ func System(op, path string, err error) *Error {
 	return e
 }
 
-// Lasting tells whether the same command would end the same way again, unless somebody
+// Lasting reports whether the same command would end the same way again, unless somebody
 // changes something: by its kind, or since there is no room or no permission.
 func Lasting(err error) bool {
 	switch KindOf(err) {

@@ -123,7 +123,7 @@ func newEdges(o Options) (*edges, error) {
 	return e, nil
 }
 
-// labels are the classes of the vertices' communities, but for strays.
+// labels are the classes of the vertices' communities, apart from label noise.
 func labels(e *edges, o Options) []int32 {
 	random := newStream(o.Seed, purposeStrays)
 	out := make([]int32, o.Vertices)

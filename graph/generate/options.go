@@ -44,7 +44,7 @@ type Options struct {
 	Memory       int     `default:"2048" help:"MiB for edges while they are sorted: where they do not fit, they are drawn once more for every part that does."`
 
 	flips      float64 // Strays, of the tasks in which they are none of classes
-	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: the look-alike's, else 0.6 and 0.2
+	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: the preset's, else 0.6 and 0.2
 }
 
 // resolve fills in preset and defaults and checks what comes out. fitted is

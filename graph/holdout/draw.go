@@ -16,7 +16,7 @@ type drawer struct {
 	drawn map[uint64]bool // pairs without an edge
 }
 
-// linked tells whether two vertices have an edge in either direction.
+// linked reports whether two vertices have an edge in either direction.
 func (d *drawer) linked(u, v uint32) bool {
 	has := func(c graph.CSR) bool {
 		_, ok := slices.BinarySearch(c.Row(int(v)), u)
@@ -56,7 +56,7 @@ func (d *drawer) draw(h *graph.HeldOut, o Options, val, test float64) error {
 	return nil
 }
 
-// hold draws so many pairs for validation and for the test, each set of which is as likely
+// hold draws N pairs for validation and for the test, each set of which is as likely
 // as any other. Where an edge goes both ways chance says which end is its source.
 //
 // Variant: algorithm S of Knuth, The Art of Computer Programming, volume 2, section 3.4.2,

@@ -37,7 +37,7 @@ func (d *citation) agree() error {
 	return checkVertices(opPlanetoid, d.prefix+".test.index", d.vertices)
 }
 
-// testRows is the row of tx and ty of each vertex behind those of allx, -1 for
+// testRows is the row of tx and ty of each vertex after those of allx, -1 for
 // a gap.
 func (d *citation) testRows() ([]int, error) {
 	rows := slices.Repeat([]int{-1}, int(d.vertices-d.allx.rows))
@@ -51,7 +51,7 @@ func (d *citation) testRows() ([]int, error) {
 	return rows, nil
 }
 
-// features are the rows of allx, and behind them those of tx in the order of
+// features are the rows of allx, and after them those of tx in the order of
 // their vertices.
 func (d *citation) features() (*graph.SparseRows, error) {
 	s, err := d.allx.sparseRows()

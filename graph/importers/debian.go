@@ -100,7 +100,7 @@ func openDebArchive(o Options) (*debArchive, error) {
 	return readDebArchive(z, debPath(o))
 }
 
-// debCorrupt tells whether a read failed for what the file holds.
+// debCorrupt reports whether a read failed for what the file holds.
 func debCorrupt(err error) bool {
 	var flateErr flate.CorruptInputError
 	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||

@@ -149,7 +149,7 @@ func (f *debFold) flush() {
 	f.name = ""
 }
 
-// debFieldName tells whether name is one: printable ASCII without a blank or a
+// debFieldName reports whether name is one: printable ASCII without a blank or a
 // colon (Debian policy 5.1).
 func debFieldName(name []byte) bool {
 	for _, b := range name {

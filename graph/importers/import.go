@@ -43,7 +43,7 @@ type importer struct {
 	name string
 	// read turns the source into a dataset, which lies in what k keeps.
 	read func(k *keeper, o Options) (*graph.Content, error)
-	// recognises tells whether src looks like this format; nil: never chosen
+	// recognises reports whether src looks like this format; nil: never chosen
 	// by itself.
 	recognises func(src string) bool
 	// after, if set, adds to the dataset folder once it is written, or to the log.
@@ -262,7 +262,7 @@ func holds(file string) func(src string) bool {
 	return func(src string) bool { return exists(filepath.Join(src, file)) }
 }
 
-// exists tells whether there is a file or a folder at path.
+// exists reports whether there is a file or a folder at path.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

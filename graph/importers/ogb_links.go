@@ -35,7 +35,7 @@ func ogbPairs(dir string) (kinds []string, files [][2]string) {
 	return kinds, files
 }
 
-// isOGBLinks tells whether a folder is of such a dataset: its vertices have no labels, and a
+// isOGBLinks reports whether a folder is of such a dataset: its vertices have no labels, and a
 // split has pairs.
 func isOGBLinks(dir, labels string) bool {
 	kinds, _ := ogbPairs(dir)

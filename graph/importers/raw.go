@@ -72,7 +72,7 @@ func raw(k *keeper, o Options) (*graph.Content, error) {
 	return c, nil
 }
 
-// rawSplitName takes --split apart: a file of the folder, and behind a colon
+// rawSplitName takes --split apart: a file of the folder, and after a colon
 // the row of a file that holds several splits (-1: it holds one).
 func rawSplitName(o Options) (file string, row int64, err error) {
 	if o.Split == "" {

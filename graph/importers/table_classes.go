@@ -37,7 +37,7 @@ func (l *classList) add(at int64, label []byte) {
 	l.labels = append(l.labels, int32(v))
 }
 
-// numeric tells whether all values are numbers or say that there is none.
+// numeric reports whether all values are numbers or say that there is none.
 func (l *classList) numeric() bool {
 	for v := range l.values.len() {
 		value := l.values.at(uint32(v))

@@ -40,7 +40,7 @@ func newEncoder(c graph.Column, at int) *encoder {
 	return e
 }
 
-// isMissing tells whether a cell holds no value.
+// isMissing reports whether a cell holds no value.
 func (e *encoder) isMissing(cell []byte) bool {
 	return len(cell) == 0 || isAbsent(cell) && (e.Kind == graph.NumberColumn || e.Kind == graph.DateColumn)
 }
@@ -146,7 +146,7 @@ func (r *featureRows) next() {
 	}
 }
 
-// put sets a feature of the row, behind those that it has.
+// put sets a feature of the row, after those that it has.
 func (r *featureRows) put(column int, x float64) {
 	if r.Sparse == nil {
 		r.Dense[r.row*r.Dim+column] = float32(x)

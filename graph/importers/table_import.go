@@ -141,7 +141,7 @@ func (im *tableImport) findColumns(defaults graph.Table) (err error) {
 	return nil
 }
 
-// isFeature tells whether a column may become one, and notes those that do not.
+// isFeature reports whether a column may become one, and notes those that do not.
 func (im *tableImport) isFeature(i int) bool {
 	switch name := im.nodes.names[i]; {
 	case i == im.id || i == im.label || im.targets.has(i) || i == im.split || im.like != nil:

@@ -43,7 +43,7 @@ func (p *parquetReader) checkPages() error {
 	return nil
 }
 
-// checkPage checks the header of the page at a byte of the file; next is behind the page.
+// checkPage checks the header of the page at a byte of the file; next is after the page.
 func (p *parquetReader) checkPage(codec format.CompressionCodec, at, end int64) (next int64, err error) {
 	if at < 0 || end > p.size || at >= end {
 		return 0, fmt.Errorf("a page starts at byte %d of %d", at, end)

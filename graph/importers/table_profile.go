@@ -58,7 +58,7 @@ func (g *gap) add(at int64, value []byte) {
 	}
 }
 
-// isAbsent tells whether a cell of a column of numbers says that it has none.
+// isAbsent reports whether a cell of a column of numbers says that it has none.
 func isAbsent(cell []byte) bool {
 	switch string(cell) {
 	case "NA", "N/A", "NaN", "nan", "NaT", "NULL", "null", "None", "-", `\N`:

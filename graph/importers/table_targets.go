@@ -46,7 +46,7 @@ func (im *tableImport) findTargets(label string) (*targetColumns, error) {
 	return t, nil
 }
 
-// has tells whether a column is one of them.
+// has reports whether a column is one of them.
 func (t *targetColumns) has(column int) bool { return t != nil && slices.Contains(t.at, column) }
 
 // add takes in a row: a number in each column, or nothing in all. The label is what

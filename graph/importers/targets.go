@@ -33,7 +33,7 @@ func (a ndarray) setLabels(o Options, c *graph.Content) (err error) {
 	return setTargets(o, c, values, columns, a.op, a.path)
 }
 
-// isFraction tells whether a number is no whole one.
+// isFraction reports whether a number is no whole one.
 func isFraction(y float32) bool { return y-y == 0 && y != float32(math.Trunc(float64(y))) }
 
 // setTargets gives a content targets [n x columns], for the task that --task names or

@@ -132,7 +132,7 @@ func untar(r *tar.Reader, op, archive, dir string, wanted []string) error {
 	}
 }
 
-// sparse tells whether an entry is longer than what the archive holds of it.
+// sparse reports whether an entry is longer than what the archive holds of it.
 func sparse(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {

@@ -21,7 +21,7 @@ type Folder []Entry
 type Entry struct {
 	Name *regexp.Regexp // of the whole name
 	In   Folder         // what a folder of that name holds; nil is a regular file
-	// Proof tells whether the file or folder is siafu's; nil where the name and
+	// Proof reports whether the file or folder is siafu's; nil where the name and
 	// its place in a folder of siafu's say enough.
 	Proof func(path string) bool
 }
@@ -73,7 +73,7 @@ func Refusal(op, path string) error {
 		Then("move it away, or choose another folder")
 }
 
-// list are the paths of all that is siafu's in a folder, each folder behind what
+// list are the paths of all that is siafu's in a folder, each folder after what
 // it holds, up to the first thing that is not.
 func (f Folder) list(dir string) (own []string, foreign string, err error) {
 	entries, err := os.ReadDir(dir)
@@ -129,7 +129,7 @@ func Head(path string) []byte {
 	return b
 }
 
-// begin is what a regular file begins with, at most so many bytes.
+// begin is what a regular file begins with, at most N bytes.
 func begin(path string, most int64) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -143,10 +143,10 @@ func (a *Arena) array(size, unit int) []byte {
 	return b
 }
 
-// nowhere is behind where all arrays of a sketch lie, and about how long one may be:
+// nowhere is after where all arrays of a sketch lie, and about how long one may be:
 // neither amd64 nor arm64 gives a process memory from there to twice as far unless it is
 // asked for by address. The first elements of two arrays are not at one address, by which
-// some tell arrays from each other, until so many were made that they are apart bytes.
+// some tell arrays from each other, until the arrays made so far are apart bytes.
 const (
 	nowhere = 1 << 52
 	apart   = 1 << 40

@@ -67,7 +67,7 @@ func newZip(b []byte, path string) (*Zip, error) {
 // Names are the arrays' names, in the order of the file.
 func (z *Zip) Names() []string { return slices.Clone(z.names) }
 
-// Has tells whether there is an array of that name.
+// Has reports whether there is an array of that name.
 func (z *Zip) Has(name string) bool { return z.files[name] != nil }
 
 // Rest are the names of the arrays that nobody has asked for yet.

@@ -48,7 +48,7 @@ func ReadPart(op, path, part string, names *Names) (*Split, error) {
 	return s, nil
 }
 
-// ReadEach reads so many vertices for each of n edges: an array [n x ranked] of a .npy file,
+// ReadEach reads N vertices for each of n edges: an array [n x ranked] of a .npy file,
 // or text with a line an edge, without a first one that names columns.
 func ReadEach(op, path string, names *Names, n int) (each []uint32, ranked int, err error) {
 	r := reader{op: op, path: path, names: names}

@@ -65,7 +65,7 @@ func find(folder, dir string, parts int) (*Meta, error) {
 	return m, nil
 }
 
-// Serves tells whether these are the shards that o asks for; an empty Method or
+// Serves reports whether these are the shards that o asks for; an empty Method or
 // Order asks for none in particular, and auto's choice is as good as auto.
 func (m *Meta) Serves(o Options) bool {
 	return (o.Method == "" || o.Method == m.Method) &&

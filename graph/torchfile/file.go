@@ -45,7 +45,7 @@ func New(b []byte, path string) (*File, error) {
 	return f, f.read()
 }
 
-// Is tells whether a file begins as those do that this package reads.
+// Is reports whether a file begins as those do that this package reads.
 func Is(begin []byte) bool { return bytes.HasPrefix(begin, []byte("PK\x03\x04")) }
 
 // Close ends the file, and all arrays of it.
@@ -109,7 +109,7 @@ func (f *File) stored(z *zip.File) ([]byte, error) {
 	return b, nil
 }
 
-// known tells whether data needs a name.
+// known reports whether data needs a name.
 func known(name pickle.Global) bool {
 	module, what, _ := strings.Cut(string(name), " ")
 	switch module {

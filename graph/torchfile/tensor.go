@@ -13,7 +13,7 @@ const (
 	parameterMaker = "torch._utils _rebuild_parameter"
 )
 
-// IsTensor tells whether v is one that Tensor reads, or would like to.
+// IsTensor reports whether v is one that Tensor reads, or would like to.
 func IsTensor(v any) bool {
 	o, ok := v.(*pickle.Object)
 	return ok && strings.HasPrefix(string(o.Class), "torch._utils _rebuild")
@@ -141,7 +141,7 @@ func (f *File) typeOf(kind string) string {
 	return "<" + kind
 }
 
-// contiguous tells whether elements lie in rows.
+// contiguous reports whether elements lie in rows.
 func contiguous(shape, stride []int64) bool {
 	step := int64(1)
 	for i := len(shape) - 1; i >= 0; i-- {

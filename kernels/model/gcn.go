@@ -62,7 +62,7 @@ func gcnLayer(b *Builder, l int) Layer {
 	return &gatherFirst{d}
 }
 
-// dense is what layers with a product, a bias and an activation behind it share.
+// dense is what layers with a product, a bias and an activation after it share.
 type dense struct {
 	in, out int
 	h       Hidden

@@ -15,9 +15,9 @@ type Part struct {
 	// Prefix is that of its weights' names, empty: "layers.L".
 	Prefix string
 	// Plain has the layer make its rows without activation and dropout, because it is the
-	// last or others behind it do that.
+	// last or others after it do that.
 	Plain bool
-	Kept  bool // nothing is dropped behind the activation
+	Kept  bool // nothing is dropped after the activation
 	// Depth counts those of the kind from 1, where that matters.
 	Depth int
 	// From are earlier layers whose outputs it reads beside its input.
@@ -107,7 +107,7 @@ func (s Spec) Top() int {
 	return s.Layers() - 1
 }
 
-// tails is how many layers behind each hidden one do what is left of it.
+// tails is how many layers after each hidden one do what is left of it.
 func (d Design) tails() int {
 	if d.Norm != "" {
 		return 2
@@ -139,7 +139,7 @@ func (s Spec) Widths(layers, in, hidden, out int) []int {
 // Parts are what the layers of the network are.
 func (s Spec) Parts() []Part { return s.parts() }
 
-// Composed tells whether layers differ in what they are.
+// Composed reports whether layers differ in what they are.
 func (s Spec) Composed() bool {
 	return s.kind().Part != nil || s.Design.tails() > 0 || s.Design.Jumping != ""
 }
@@ -179,7 +179,7 @@ func (s Spec) Check() error {
 	return nil
 }
 
-// constant tells whether nothing below layer l can be trained.
+// constant reports whether nothing below layer l can be trained.
 func (s Spec) constant(parts []Part, l int) bool {
 	for k := range l {
 		if len(parts[k].kind.Weights(s, k)) > 0 {
@@ -202,7 +202,7 @@ func (k Skip) Rows() Value { return from + Value(2*k.i) }
 // Grad is the value that AddGrad writes.
 func (k Skip) Grad() Value { return k.Rows() + 1 }
 
-// Told is what AddGrad reads of it: what layers behind have added, if any.
+// Told is what AddGrad reads of it: what layers after have added, if any.
 func (k Skip) Told() []Value {
 	if k.first {
 		return nil

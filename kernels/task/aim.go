@@ -34,7 +34,7 @@ func (t *Task) kind() int {
 	return ofObjective
 }
 
-// valued tells whether rows have values.
+// valued reports whether rows have values.
 func valued(o *objective.Objective) bool { return o != nil && o.Task != graph.MultiClass }
 
 // objective appends an objective: its task, smoothing, weights, and with regression rows and
@@ -59,7 +59,7 @@ func (w *writer) floats(list []float64) {
 	}
 }
 
-// objective is one of so many outputs.
+// objective is one of N outputs.
 func (r *reader) objective(outputs int) *objective.Objective {
 	o := &objective.Objective{Task: string(r.atMost(mostTask)), Outputs: outputs, Smoothing: r.float()}
 	if r.err == nil && !slices.Contains(tasks, o.Task) {

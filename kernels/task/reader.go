@@ -27,7 +27,7 @@ type parts struct {
 // front is how many bytes the number of a part's bytes takes.
 const front = 8
 
-// next is the next part, of so many bytes at most, when it has come and its checksum
+// next is the next part, of N bytes at most, when it has come and its checksum
 // fits.
 func (p *parts) next(most int) (*reader, error) {
 	length, err := p.take(front)
@@ -226,7 +226,7 @@ func array[T mapped.Elem](r *reader, n int) []T {
 	return x
 }
 
-// classes checks that labels are those of so many classes, and that there are such
+// classes checks that labels are those of N classes, and that there are such
 // splits.
 func (r *reader) classes(labels []int32, split []uint8, n int) {
 	if len(split) > 0 && slices.Max(split) > graph.SplitTest {

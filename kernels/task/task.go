@@ -58,7 +58,7 @@ type Spent struct {
 }
 
 // Task is a tensor task: stages of one interval that need no edge of the graph, one
-// behind another.
+// after another.
 type Task struct {
 	Name
 	Version int        // of the weights

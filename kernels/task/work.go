@@ -151,7 +151,7 @@ func (j *job) takeWeights(r *reader) error {
 	return nil
 }
 
-// most bounds the bytes of a part of so many rows.
+// most bounds the bytes of a part of N rows.
 func (j *job) most(rows int) int {
 	value := func(cols int) int {
 		n := size.Product(bytesOfFloat, rows, cols)
@@ -245,7 +245,7 @@ func (j *job) take(r *reader, lo, hi int) error {
 	return nil
 }
 
-// takeSparse puts the sparse features of rows behind those that have come.
+// takeSparse puts the sparse features of rows after those that have come.
 func (j *job) takeSparse(x *graph.SparseRows) {
 	all := j.features.Sparse
 	before := all.Offsets[len(all.Offsets)-1]

@@ -103,7 +103,7 @@ func published() table {
 	return t
 }
 
-// ParseInstance is the instance type of a name, or a machine of so many dollars an
+// ParseInstance is the instance type of a name, or a machine of N dollars an
 // hour. It fails with a fault of kind Usage.
 func ParseInstance(text string) (Instance, error) {
 	t := published()

@@ -57,7 +57,7 @@ func (c *control) deploy(ctx context.Context, o Options, packed Code) error {
 	return nil
 }
 
-// vpc tells whether the function is to be in one.
+// vpc reports whether the function is to be in one.
 func (d *deployment) vpc() bool { return len(d.o.Subnets) > 0 }
 
 // converge makes the function what the options describe.
@@ -148,7 +148,7 @@ func (d *deployment) roleARN(ctx context.Context, there *types.FunctionConfigura
 	return aws.ToString(there.Role), nil
 }
 
-// hasOwn tells whether a function has the role that siafu makes for it.
+// hasOwn reports whether a function has the role that siafu makes for it.
 func (d *deployment) hasOwn(there *types.FunctionConfiguration) bool {
 	name, err := roleName(d.region, d.o.Name)
 	return err == nil && strings.HasSuffix(aws.ToString(there.Role), "/"+name)
@@ -217,7 +217,7 @@ func (d *deployment) update(ctx context.Context, there *lambda.GetFunctionOutput
 	return d.settled(ctx, d.o.Name)
 }
 
-// configured tells whether a function is what the options describe, but for its code.
+// configured reports whether a function is what the options describe, but for its code.
 func (d *deployment) configured(f *types.FunctionConfiguration, role string) bool {
 	v := f.VpcConfig
 	if v == nil {
@@ -228,13 +228,13 @@ func (d *deployment) configured(f *types.FunctionConfiguration, role string) boo
 		same(v.SubnetIds, d.o.Subnets) && same(v.SecurityGroupIds, d.o.SecurityGroups)
 }
 
-// same tells whether two lists have the same members.
+// same reports whether two lists have the same members.
 func same(a, b []string) bool {
 	sorted := func(s []string) []string { return slices.Compact(slices.Sorted(slices.Values(s))) }
 	return slices.Equal(sorted(a), sorted(b))
 }
 
-// coded tells whether a function has the code, for the architecture.
+// coded reports whether a function has the code, for the architecture.
 func (d *deployment) coded(f *types.FunctionConfiguration) bool {
 	return aws.ToString(f.CodeSha256) == d.code.SHA256 && slices.Equal(f.Architectures, d.architectures())
 }

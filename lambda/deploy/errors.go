@@ -102,12 +102,12 @@ func explain(action string, err error) error {
 	return f
 }
 
-// denied tells whether a call was not allowed.
+// denied reports whether a call was not allowed.
 func denied(err error) bool {
 	return slices.Contains([]string{"AccessDenied", "AccessDeniedException"}, code(err))
 }
 
-// uncertain tells whether a call that has failed may have done its work: no answer has
+// uncertain reports whether a call that has failed may have done its work: no answer has
 // come, or that of a service that has failed.
 func uncertain(err error) bool {
 	if err == nil || code(err) == "" {

@@ -37,7 +37,7 @@ func (c *control) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeFunction deletes a function of siafu's, and tells whether it was there.
+// removeFunction deletes a function of siafu's, and reports whether it was there.
 func (c *control) removeFunction(ctx context.Context, name string) (bool, error) {
 	there, err := c.look(ctx, name)
 	if err != nil {

@@ -43,7 +43,7 @@ func (c *control) lookRole(ctx context.Context, name string) (*types.Role, error
 	return there.Role, nil
 }
 
-// ownRole tells whether siafu has made a role, for a function.
+// ownRole reports whether siafu has made a role, for a function.
 func ownRole(r *types.Role, function string) bool {
 	return slices.ContainsFunc(r.Tags, func(t types.Tag) bool {
 		return aws.ToString(t.Key) == tag && aws.ToString(t.Value) == function

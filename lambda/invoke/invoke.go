@@ -211,11 +211,11 @@ func status(err error) int {
 	return 0
 }
 
-// charged tells whether an invocation that ended so has cost anything: not where the
+// charged reports whether an invocation that ended so has cost anything: not where the
 // service has turned the request down.
 func charged(err error) bool { s := status(err); return s < 400 || s >= 500 }
 
-// final tells whether another attempt would end the same way: there is no such
+// final reports whether another attempt would end the same way: there is no such
 // function, it may not be invoked, or the task is not one that it does.
 func final(err error) bool {
 	switch status(err) {

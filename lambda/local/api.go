@@ -123,7 +123,7 @@ func throttle(w http.ResponseWriter) {
 	tellError(w, http.StatusTooManyRequests, "TooManyRequestsException", "Rate Exceeded.")
 }
 
-// signed tells whether a request shows the key.
+// signed reports whether a request shows the key.
 func (s *Service) signed(r *http.Request) bool {
 	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 	key, _, _ := strings.Cut(credential, "/")

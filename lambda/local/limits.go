@@ -38,7 +38,7 @@ func (l Limits) cold(seed uint64, n int) time.Duration {
 	return least + time.Duration(rand.New(rand.NewPCG(seed, ^uint64(n))).Int64N(int64(most-least)))
 }
 
-// VCPU is how many processors the service gives a function with so many MB.
+// VCPU is how many processors the service gives a function with N MB.
 func VCPU(memory int) float64 { return float64(memory) / 1769 }
 
 // The bandwidth of a function, in bit/s, alone and where many run (Dorylus, §6).
@@ -48,7 +48,7 @@ const (
 	manyFunctions  = 100
 )
 
-// Bandwidth is how many bit/s each of so many functions has. Dorylus (§6) gives both
+// Bandwidth is how many bit/s each of N functions has. Dorylus (§6) gives both
 // ends; between them it falls in a straight line.
 func Bandwidth(functions int) float64 {
 	n := min(max(functions, 1), manyFunctions)

@@ -20,7 +20,7 @@ type health struct {
 	reason   string        // why it is open
 }
 
-// probes tells whether a probe is due.
+// probes reports whether a probe is due.
 func (h *health) probes(now time.Duration) bool { return h.open && h.probe == 0 && now >= h.rested }
 
 // succeeded takes note of a result, used or not.

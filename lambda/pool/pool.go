@@ -110,14 +110,14 @@ func (p *Pool[K]) Submit(now time.Duration, key K, kind int) []Order[K] {
 	return p.settle()
 }
 
-// Wants tells whether a result of an attempt would be used.
+// Wants reports whether a result of an attempt would be used.
 func (p *Pool[K]) Wants(key K, number int) bool {
 	t := p.byKey[key]
 	return t != nil && t.ready && !t.done &&
 		slices.ContainsFunc(t.alive, func(a *attempt) bool { return a.number == number && !a.void })
 }
 
-// Result takes note of a result of an attempt, and tells whether it is to be used: it
+// Result takes note of a result of an attempt, and reports whether it is to be used: it
 // is the first one of its task.
 func (p *Pool[K]) Result(now time.Duration, key K, number int) (first bool, _ []Order[K]) {
 	p.arrive(now)
@@ -203,7 +203,7 @@ func (p *Pool[K]) of(kind int) *durations {
 }
 
 // enter makes a task. Invocations of an earlier one of the same name that still run
-// are nothing to it, and its attempts are numbered behind theirs.
+// are nothing to it, and its attempts are numbered after theirs.
 func (p *Pool[K]) enter(key K, kind int) *task[K] {
 	t := &task[K]{key: key, kind: kind}
 	if old := p.byKey[key]; old != nil {

@@ -18,7 +18,7 @@ import (
 
 const op = "sweep"
 
-// Sweep is trainings, one behind the other.
+// Sweep is trainings, one after the other.
 type Sweep struct {
 	Settings []Setting
 	Dir      string                               // of their run folders
