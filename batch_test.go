@@ -118,7 +118,7 @@ func TestSubmitUsage(t *testing.T) {
 		{[]string{"data", "--ntasks-per-node", "3", "--gpus-per-node", "gpu:3", "--", "--tensor", "cuda"}, 64, "but a node has 2 graph ranks"},
 		{[]string{"data", "--gpus-per-node", "1", "--", "--graph", "cuda"}, 64, "--tensor cuda"},
 		{[]string{"data", "--time", "1", "--", "--epochs", "3"}, 64, "--grace"},
-		{[]string{"none"}, 66, "none is no dataset folder"},
+		{[]string{"none"}, 66, "none is not a dataset folder"},
 		{[]string{"data", "--hidden", "3"}, 64, "put --hidden after --"},
 		{[]string{"data", "--hiden", "3"}, 64, "siafu help"},
 		{[]string{"data", "--", "--ranks", "3"}, 64, "--ntasks-per-node ranks, here 1"},

@@ -88,7 +88,7 @@ func TestSweepUsage(t *testing.T) {
 		{[]string{data}, "lists of values"},
 		{[]string{"--seed", "1"}, ""},
 		{[]string{data, "--seed", "1/2"}, "--seed=1/2"},
-		{[]string{data, "--seed", "1", "--seed", "2"}, "second one"},
+		{[]string{data, "--seed", "1", "--seed", "2"}, "is given twice"},
 		{[]string{data, "--seed", "1", "--force=true"}, "after --"},
 		{[]string{data, "--sed", "1..2"}, "--sed"},
 		{[]string{data, "--seed", "a,b"}, `"a"`},
