@@ -32,7 +32,7 @@ type LinksOptions struct {
 	Train        []string `arg:"" optional:"" help:"Flags of train, behind --."`
 }
 
-// LinkRun is what runs over one link with one partitioner and codec took.
+// LinkRun is the measured cost of runs over one link with one partitioner and codec.
 type LinkRun struct {
 	Link        string         `json:"link"`
 	Measured    hosts.Measured `json:"measured"`

@@ -108,7 +108,7 @@ func (r *rank) room(bytes int) device.Ptr {
 	return p
 }
 
-// Workspace is how many bytes the workspace has.
+// Workspace returns the size of the workspace in bytes.
 func (r *rank) Workspace() int64 {
 	r.workspace.mu.Lock()
 	defer r.workspace.mu.Unlock()

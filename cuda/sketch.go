@@ -31,7 +31,7 @@ const (
 	sketchFrom = 1 << 51
 )
 
-// Most is how many bytes there were at a time.
+// Most returns the peak number of bytes.
 func (s *Sketch) Most() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 // Pairs are pairs of vertices, by their numbers.
 type Pairs struct{ Src, Dst []uint32 }
 
-// Len is how many there are.
+// Len returns the number of pairs.
 func (p Pairs) Len() int { return len(p.Src) }
 
 // Held are edges that have been taken out of a graph, and pairs without an edge to tell
@@ -36,7 +36,7 @@ func (h *HeldOut) of(split int) *Held {
 	return &h.Test
 }
 
-// LinkCounts are what meta.json says of links.bin, in pairs.
+// LinkCounts are the counts of links.bin in meta.json, in pairs.
 type LinkCounts struct {
 	Train   int64 `json:"train"` // of vertices with an edge in the graph
 	Val     int64 `json:"val"`
@@ -115,8 +115,8 @@ func (w *writer) links() error {
 	})
 }
 
-// OpenHeldOut maps the held edges of a dataset folder, which stand until done is called.
-// Faults are those of Open.
+// OpenHeldOut maps the held-out edges of a dataset folder; they are valid until done is called.
+// It returns the same faults as Open.
 func OpenHeldOut(dir string) (h *HeldOut, done func() error, err error) {
 	m, err := ReadMeta(dir)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"siafu/graph/fault"
 )
 
-// Schema is what features and labels of a dataset mean, beside their numbers: what a
-// network that was trained on it needs to know of another dataset.
+// Schema describes the meaning of the features and labels of a dataset: what a
+// network trained on it requires of another dataset.
 type Schema struct {
 	Task       string   `json:"task,omitempty"`                    // empty: MultiClass
 	ClassNames []string `json:"classes,omitempty"`                 // nil: their numbers
@@ -26,7 +26,7 @@ type Schema struct {
 	Classes int    `json:"-"`
 }
 
-// Schema is that of the dataset.
+// Schema returns the schema of the dataset.
 func (m *Meta) Schema() *Schema {
 	s := &Schema{ClassNames: m.ClassNames, Normalized: m.Normalized, Table: m.Table, Dataset: m.Name, Classes: m.Classes}
 	if m.Task != MultiClass {
@@ -38,7 +38,7 @@ func (m *Meta) Schema() *Schema {
 	return s
 }
 
-// TaskName is that of the labels, never empty.
+// TaskName returns the task of the labels, never empty.
 func (s *Schema) TaskName() string { return cmp.Or(s.Task, MultiClass) }
 
 // Trains is the fault that nothing can be trained on the dataset, whose folder is dir,

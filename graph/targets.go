@@ -36,7 +36,7 @@ func TargetLabels(targets []float32, columns int) []int32 {
 	return labels
 }
 
-// TargetTask is what targets are for: MultiLabel where there are several columns of 0 and
+// TargetTask returns the task of targets: MultiLabel if there are several columns of 0 and
 // 1 alone, else Regression.
 func TargetTask(targets []float32, columns int) string {
 	for _, y := range targets {

@@ -13,7 +13,7 @@ const (
 	maxFeatures = 1<<31 - 1
 )
 
-// MaxEdgeDim is how many features an edge may have.
+// MaxEdgeDim is the maximum number of features of an edge.
 const MaxEdgeDim = 1 << 12
 
 const opWrite = "write dataset"
@@ -72,8 +72,8 @@ func (c *Content) validateLengths() error {
 	return nil
 }
 
-// MaxClasses is how many classes a dataset of N vertices may have. A class
-// takes memory before any vertex bears it, so that their number must not hang on
+// MaxClasses returns the maximum number of classes of a dataset with N vertices. A class
+// takes memory before any vertex has it, so their number must not depend on
 // one label or on a word of a header.
 func MaxClasses(vertices int64) int { return int(max(vertices, 1<<17)) }
 

@@ -11,8 +11,8 @@ import (
 	"siafu/graph/workers"
 )
 
-// EdgeMemory is what the edges under construction take where a Content does not
-// say: as many as nearly all graphs have, so that two readings suffice.
+// EdgeMemory is the memory in bytes of edges under construction if a Content does not
+// set it: enough for nearly all graphs, so that two passes suffice.
 const EdgeMemory = 2 << 30
 
 // windows makes the rows of a graph a window at a time: as many rows as have edges

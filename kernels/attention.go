@@ -63,7 +63,7 @@ func (a Attention) Near() int {
 	return a.Heads
 }
 
-// Along is how many sums a vertex has of what its edges give the weights along them.
+// Along returns the number of sums per vertex over the edges' gradients of the weights along them.
 func (a Attention) Along() int {
 	if !a.Dynamic {
 		return 0

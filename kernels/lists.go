@@ -38,10 +38,10 @@ const (
 	recordValues = 4
 )
 
-// MostListed is how many columns lists can have.
+// MostListed is the maximum number of columns of lists.
 const MostListed = 1 << 16
 
-// ListWords is how many words the lists of a sparse matrix take.
+// ListWords returns the size of the lists of a sparse matrix in words.
 func ListWords(rows, nonZeros int) int { return recordWords * (rows + nonZeros/recordValues + 1) }
 
 // NewLists are lists of rows with N columns, in ListWords of room.

@@ -75,10 +75,10 @@ func (m Mat) Remote() bool { return m.remote }
 // Half reports whether m holds BF16.
 func (m Mat) Half() bool { return m.half }
 
-// Address is that of the first element, for implementations of Ops.
+// Address returns the address of the first element, for implementations of Ops.
 func (m Mat) Address() unsafe.Pointer { return m.at }
 
-// Bytes is how much memory m takes.
+// Bytes returns the size of m in bytes.
 func (m Mat) Bytes() int { return m.Rows * m.Cols * m.elem() }
 
 func (m Mat) elem() int {
@@ -104,7 +104,7 @@ func (m Mat) Host() []float32 {
 	return unsafe.Slice((*float32)(m.at), m.Rows*m.Cols)
 }
 
-// HostHalf is the same of a matrix of BF16, with N elements after its
+// HostHalf is Host for a matrix of BF16, with N elements after its
 // last row as NewHalf was asked for.
 func (m Mat) HostHalf(behind int) []BF16 {
 	if !m.half {
@@ -171,10 +171,10 @@ func (v Vector[T]) Len() int { return v.n }
 // Remote reports whether v lies where only its Ops can follow.
 func (v Vector[T]) Remote() bool { return v.remote }
 
-// Address is that of the first element, for implementations of Ops.
+// Address returns the address of the first element, for implementations of Ops.
 func (v Vector[T]) Address() unsafe.Pointer { return v.at }
 
-// Bytes is how much memory v takes.
+// Bytes returns the size of v in bytes.
 func (v Vector[T]) Bytes() int {
 	var zero T
 	return v.n * int(unsafe.Sizeof(zero))

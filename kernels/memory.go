@@ -15,7 +15,7 @@ func NewMat(o Ops, a *mapped.Arena, rows, cols int) Mat {
 	return Mat{Rows: rows, Cols: cols, at: at, remote: o.Remote()}
 }
 
-// NewHalf is the same of BF16, with N elements after its last row:
+// NewHalf is NewMat for BF16, with N elements after its last row:
 // HalfSlack of one that SpMM reads, else none.
 func NewHalf(o Ops, a *mapped.Arena, rows, cols, behind int) Mat {
 	at := o.Alloc(a, bytesOf(rows*cols+behind, bytesOfHalf))
@@ -128,7 +128,7 @@ func WriteVector[T mapped.Elem](o Ops, dst Vector[T], src []T) {
 	}
 }
 
-// FetchVector is the same of a vector.
+// FetchVector is Fetch for a vector.
 func FetchVector[T mapped.Elem](o Ops, v Vector[T]) []T {
 	if !v.remote {
 		return v.Host()

@@ -175,7 +175,7 @@ type Attentions interface {
 	FoldScoresGrad(gw, gsource, gtarget, gwide, gnarrow, w, source, target Mat)
 }
 
-// Rows are what crosses a partition.
+// Rows has the operations on rows that partitions exchange.
 type Rows interface {
 	// PackRows sets row i of dst to row index[i] of x or, after its last, of more.
 	PackRows(dst Mat, index Vector[uint32], x, more Mat)

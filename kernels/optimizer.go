@@ -28,7 +28,7 @@ type Optimizer interface {
 	Step(step int, param, grad []float32, state [][]float32, decay bool)
 	// StateSlots is the number of state slices a parameter needs.
 	StateSlots() int
-	// Constants are what a step is made of, for an Ops that makes it elsewhere.
+	// Constants returns the constants of a step, for an Ops that computes it on a device.
 	Constants(step int, decay bool) StepConstants
 }
 

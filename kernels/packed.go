@@ -22,7 +22,7 @@ type Packed struct {
 	bits []uint64 // PackedWords a row
 }
 
-// PackedWords is how many words a row's bits take.
+// PackedWords is the size of a row's bits in words.
 const PackedWords = avx.BitsWords
 
 // Packing is an Ops that gathers packed rows.

@@ -141,11 +141,11 @@ func (r Rounding) OfSums(rank int) Rounding {
 // Philox({id, block, epoch, layer}, key).
 func (r *Rounding) Counters() (key [2]uint32, epoch, layer uint32) { return r.key, r.epoch, r.layer }
 
-// CodeSlack is how many bytes after a row's codes Codes may overwrite and
+// CodeSlack is the number of bytes after a row's codes that Codes may overwrite and
 // Values may read.
 const CodeSlack = avx.CodeSlack
 
-// CodeBytes is how many bytes the codes of cols elements take.
+// CodeBytes returns the size of the codes of cols elements in bytes.
 func CodeBytes(cols, bits int) int { return (cols*bits + 7) / 8 }
 
 // Codes rounds x, the row of a dataset id, to g, which must span it, and

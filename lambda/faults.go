@@ -10,7 +10,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Fault is what goes wrong with an invocation.
+// Fault is an injected failure of an invocation.
 type Fault int
 
 // The faults.
@@ -52,8 +52,8 @@ func (f *Faults) shares() []share {
 	}
 }
 
-// Draw is what happens to the n-th invocation, and where the rest of its chance comes
-// from.
+// Draw samples the fault of the n-th invocation. It also returns the generator of the
+// further random numbers of the invocation.
 func (f Faults) Draw(n uint64) (Fault, *rand.Rand) {
 	r := rand.New(rand.NewPCG(f.Seed, n))
 	x, sum := r.Float64(), 0.0

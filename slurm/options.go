@@ -15,7 +15,7 @@ import (
 
 const op = "submit"
 
-// Options are what a job asks of Slurm, and the flags of "siafu submit".
+// Options are the resources that a job requests from Slurm, and the flags of "siafu submit".
 type Options struct {
 	Nodes        int      `default:"1" help:"Nodes."`
 	TasksPerNode int      `name:"ntasks-per-node" default:"1" help:"Ranks a node."`
@@ -193,7 +193,7 @@ func (o *Options) Settings() ([]string, error) {
 	return all, nil
 }
 
-// AtOnce is how many tasks of the array may run at a time, as "%2"; "" for all.
+// AtOnce returns the maximum number of simultaneous tasks of the array, such as "%2"; "" for all.
 func (o *Options) AtOnce() string {
 	for _, text := range o.Array {
 		if _, n, ok := strings.Cut(text, "%"); ok {

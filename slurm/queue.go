@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Entry is what Slurm knows of a job, or of one task of an array.
+// Entry is Slurm's record of a job, or of one task of an array.
 type Entry struct {
 	ID       string
 	Task     int    // of the array; -1: none, or all that are still queued

@@ -10,7 +10,7 @@ import (
 	"text/template"
 )
 
-// Job is what a script runs.
+// Job is the training that a script runs.
 type Job struct {
 	Options
 	Self     string   // siafu on the nodes, outside of any container
@@ -93,7 +93,7 @@ func (j *Job) Launch() string {
 	return Quote(words...)
 }
 
-// Arguments are those of train but for the run folder.
+// Arguments returns the arguments of train without the run folder.
 func (j *Job) Arguments() string {
 	line := Quote(j.Train...)
 	if !contains(j.Train, "--threads") {

@@ -33,7 +33,7 @@ const (
 	Absent    = "absent"    // there is nothing of that name
 )
 
-// Status is how a run is doing.
+// Status is the state of a run.
 type Status struct {
 	Run      string
 	Phase    string

@@ -38,7 +38,7 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 	return trials.Run(ctx, w, op, o.Origin, o.HTML, books...)
 }
 
-// Books are those of all papers, and the page's path, filled in.
+// Books returns the completed books of all papers, and the path of the page.
 func (o *Options) Books() ([]*trials.Book, error) {
 	if o.Scale < 0 || o.Hours < 0 {
 		return nil, fault.New(fault.Usage, op, "", "--scale=%g --hours=%g", o.Scale, o.Hours).Then("set 0 or more")

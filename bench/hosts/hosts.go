@@ -136,7 +136,7 @@ const congestion = "reno"
 // Name is the namespace of host i, and its host name.
 func (h *Hosts) Name(i int) string { return fmt.Sprintf("%s-%d", h.name, i) }
 
-// Address is that of host i.
+// Address returns the address of host i.
 func (h *Hosts) Address(i int) string { return fmt.Sprintf("%s.%d", h.subnet, i+1) }
 
 // Close takes everything down: what still runs in the hosts, their links and

@@ -17,7 +17,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// Plan is everything that is predicted of a run.
+// Plan is the estimate of a run.
 type Plan struct {
 	Dataset      string          `json:"dataset"`
 	Vertices     int64           `json:"vertices"`

@@ -16,7 +16,7 @@ import (
 	"siafu/ranks/forecast"
 )
 
-// Advice is how a run could be made, and what an epoch of it would take.
+// Advice is a recommended configuration of a run, and the estimated cost of its epoch.
 type Advice struct {
 	GraphRanks  int     `json:"graph_ranks"`
 	Servers     int     `json:"servers"`

@@ -32,7 +32,7 @@ func Bandwidth(text string) (float64, error) {
 	return v * scale / 8, nil
 }
 
-// Bytes is what a text such as 8GB or 1.5GiB says.
+// Bytes parses a size such as 8GB or 1.5GiB.
 func Bytes(text string) (int64, error) {
 	v, unit, ok := number(text)
 	scale, known := map[string]float64{

@@ -28,7 +28,7 @@ type Cluster struct {
 	Functions *Functions  // that do the tensor work; nil: ranks do
 }
 
-// Modelled is what a simulation comes to.
+// Modelled is the result of a simulation.
 type Modelled struct {
 	Epoch  float64 // seconds of an epoch, the mean
 	Median float64 // of the epochs

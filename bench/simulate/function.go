@@ -27,7 +27,7 @@ type Functions struct {
 // Call is a task as its function has it.
 type Call struct{ To, Back, Work float64 } // bytes of it and of its result; seconds
 
-// Spent is what invocations of a rank have come to.
+// Spent is the resource usage of the invocations of a rank.
 type Spent struct {
 	Usage    bill.Usage
 	To, Back float64 // bytes
@@ -39,7 +39,7 @@ func (s *Spent) add(o Spent) {
 	s.Back += o.Back
 }
 
-// Bill is what invocations come to.
+// Bill is the cost of invocations.
 type Bill struct {
 	Invocations, GBSeconds, USD float64
 	To, Back                    float64 // bytes

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Link is what lies between any two ranks, each of which is on a host of its own.
+// Link is the network link between any two ranks, each on its own host.
 type Link struct {
 	Rate    float64 // bytes of messages a second, into a host and out of it at once; +Inf has no end
 	Latency float64 // seconds from when a byte leaves to when it comes

@@ -12,7 +12,7 @@ import (
 
 const op = "bench simulate"
 
-// Recording is what a timeline tells of a run's epochs.
+// Recording has the epochs of a run, read from its timeline.
 type Recording struct {
 	Info    map[string]string
 	Ranks   []*Rank // graph ranks
@@ -45,7 +45,7 @@ type Epoch struct {
 	Gap, Left          float64   // from a task's end to the next one's begin, the mean; and before the steps above, in all
 }
 
-// Use is what became of a rank's time, in seconds of an epoch: means over epochs.
+// Use divides a rank's time by use, in seconds per epoch: means over epochs.
 type Use struct {
 	Span float64
 	Busy float64 // in tasks, the mean over workers

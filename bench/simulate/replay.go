@@ -46,7 +46,7 @@ type Replayed struct {
 // Ratio is modelled to measured.
 func (r *Replayed) Ratio() float64 { return r.Modelled / r.Measured }
 
-// Within is how far a model may be from what was measured.
+// Within is the accepted relative error of a model.
 const Within = 0.15
 
 const opReplay = "bench replay"

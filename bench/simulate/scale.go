@@ -6,7 +6,7 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// Counts are what a rank's work and messages are in proportion to.
+// Counts are the sizes that a rank's work and messages are proportional to.
 type Counts struct{ Vertices, Edges, Ghosts float64 }
 
 func (c Counts) times(x float64) Counts { return Counts{x * c.Vertices, x * c.Edges, x * c.Ghosts} }

@@ -24,7 +24,7 @@ import (
 	"siafu/ranks/world/mpi"
 )
 
-// Site is where trainings run. It holds the hosts of one link at a time, and a folder
+// Site runs trainings. It holds the hosts of one link at a time, and a folder
 // for what is thrown away at its end.
 type Site struct {
 	Machine string // for results
@@ -75,7 +75,7 @@ func (s *Site) takeDown() error {
 	return h.Close()
 }
 
-// Path is where a file goes that is not to outlive the site.
+// Path returns the path of a temporary file that is removed with the site.
 func (s *Site) Path(name string) string { return filepath.Join(s.tmp.Path, name) }
 
 // View is a folder with links to a dataset's files and shards of its own, so that

@@ -103,7 +103,7 @@ func (r *Rival) Run(budget time.Duration) (float64, error) {
 	return seconds, nil
 }
 
-// Result is what the rival last computed.
+// Result returns the last result of the rival.
 func (r *Rival) Result() ([]float32, error) {
 	path := filepath.Join(r.dir, "result")
 	if _, err := r.ask("save " + path); err != nil {

@@ -20,7 +20,7 @@ type Ptr uint64
 type Device interface {
 	// Properties says what it is. They do not change.
 	Properties() Properties
-	// Memory is how many bytes of it are free, and how many there are.
+	// Memory returns its free and its total memory in bytes.
 	Memory() (free, total int64, err error)
 	// Load compiles the text of a PTX module. name stands for it in errors.
 	Load(name, text string) (Module, error)
@@ -54,7 +54,7 @@ type Threaded interface {
 	Thread() (call, context unsafe.Pointer)
 }
 
-// Properties are what a device is.
+// Properties describe a device.
 type Properties struct {
 	Name            string
 	Driver          string // version of the driver, for people

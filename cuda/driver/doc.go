@@ -14,7 +14,7 @@ package driver
 // Library is the driver, as the dynamic linker knows it.
 const Library = "libcuda.so.1"
 
-// GPU is what can be said of a GPU before it is opened.
+// GPU describes a GPU that is not open.
 type GPU struct {
 	Name   string
 	ID     string // the same in all processes; parts of one GPU have different ones

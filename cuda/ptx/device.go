@@ -7,7 +7,7 @@ import (
 	"siafu/cuda/device"
 )
 
-// Settings are what New can be told. The zero value has the defaults.
+// Settings are the options of New. The zero value has the defaults.
 type Settings struct {
 	Memory int64 // bytes of the device; 4 GiB
 	Budget int64 // instructions that a warp may run in a launch and block; 1<<28

@@ -11,7 +11,7 @@
 // instruction that is not known here, is an Error when it is loaded.
 //
 // What it promises. The same calls give the same bits, and the same finding.
-// Arithmetic is that of IEEE 754 if PTX is set: add, sub, mul, div.rn, sqrt.rn,
+// Arithmetic follows IEEE 754 where PTX requires it: add, sub, mul, div.rn, sqrt.rn,
 // rcp.rn and fma, in all the roundings that are known, of f32; f64 to the nearest.
 // Where PTX has an approximation (ex2, lg2, rsqrt, sin, cos, tanh, div.approx,
 // div.full) the result is that of float64, rounded to f32, and so within any bound

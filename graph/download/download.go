@@ -16,7 +16,7 @@ import (
 
 const op = "download"
 
-// Options are what a download can be told: the flags of "siafu download".
+// Options are the options of a download: the flags of "siafu download".
 // BaseURL stands in for scheme and host of every URL.
 type Options struct {
 	Dst       string `arg:"" optional:"" help:"Dataset folder to make. Empty: data/NAME."`

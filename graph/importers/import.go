@@ -12,7 +12,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Options are what an import can be told: the flags of "siafu import".
+// Options are the options of an import: the flags of "siafu import".
 type Options struct {
 	Src        string `arg:"" help:"File or folder; - is standard input (debian)."`
 	Dst        string `arg:"" help:"Dataset folder to make."`

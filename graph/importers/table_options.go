@@ -8,8 +8,8 @@ import (
 	"siafu/graph/fault"
 )
 
-// TableOptions are what an import of tables can be told besides: which columns
-// are what, and what they become.
+// TableOptions are the additional options of an import of tables: the meaning of columns
+// and their conversion to features.
 type TableOptions struct {
 	Nodes            string   `placeholder:"FILE" help:"Table of the vertices, in SRC (csv, parquet). Empty: nodes.csv, .tsv or .parquet."`
 	Edges            string   `placeholder:"FILE" help:"Table of the edges, in SRC (csv, parquet). Empty: edges.csv, .tsv or .parquet."`

@@ -17,7 +17,7 @@ import (
 // Folder is all that siafu writes into a kind of folder.
 type Folder []Entry
 
-// Entry is what siafu writes under one name, or under names of one form.
+// Entry describes a file or folder that siafu writes under one name, or under names of one form.
 type Entry struct {
 	Name *regexp.Regexp // of the whole name
 	In   Folder         // what a folder of that name holds; nil is a regular file

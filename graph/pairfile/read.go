@@ -8,7 +8,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Split is what a file says of one split of a graph's edges. What it does not say is empty.
+// Split is the content of a file for one split of a graph's edges. Absent lists are empty.
 type Split struct {
 	Edges graph.Pairs
 	Not   graph.Pairs // a list that all edges share

@@ -218,5 +218,5 @@ func (f *Frame) Value(r Ref) kernels.Mat {
 	return f.own[forward][r.Layer][r.Value]
 }
 
-// Vertices are those of the frame.
+// Vertices returns the vertices of the frame.
 func (f *Frame) Vertices() Vertices { return f.input.Vertices }

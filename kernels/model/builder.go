@@ -93,12 +93,12 @@ func (b *Builder) Scratch(rows, cols int) int {
 // of them, and for all of that, which begins with it.
 func (b *Builder) Sums(columns, settled, state int) { b.sums = sums{columns, settled, state} }
 
-// Hidden is what the layer applies its weights to.
+// Hidden returns the matrix that the layer multiplies by its weights.
 func (b *Builder) Hidden() Hidden {
 	return Hidden{first: b.layer == 0, constant: b.constant, through: b.through, drop: b.Spec.dropout(b.layer, b.Spec.Dropout)}
 }
 
-// Dropout is that of layer l's output, nil where nothing is dropped.
+// Dropout returns the dropout of layer l's output, nil if it has none.
 func (b *Builder) Dropout(l int) *Dropout {
 	if b.part.Plain || b.part.Kept {
 		return nil

@@ -18,7 +18,7 @@ import (
 //
 // A layer comes in two variants: gatherFirst computes (ÂH)W, applyFirst Â(HW).
 
-// GCNCoefficients are those of Â above.
+// GCNCoefficients computes the coefficients of Â above.
 func GCNCoefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	c := Coefficients{
 		Row: mapped.Make[float32](a, own),

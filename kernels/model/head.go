@@ -79,7 +79,7 @@ func (s Spec) NewHead(team *kernels.Team, pairs int) *Head {
 	return h
 }
 
-// HeadFloats are what NewHead makes room for.
+// HeadFloats returns the number of floats that NewHead allocates.
 func (s Spec) HeadFloats(pairs int) (n int64) {
 	for _, w := range s.headShapes() {
 		if !w.Bias {

@@ -6,7 +6,7 @@ import (
 	"siafu/kernels"
 )
 
-// Vertices are what a network needs of a rank's own vertices.
+// Vertices are the data of a rank's own vertices that a network needs.
 type Vertices struct {
 	Features Features               // of the own vertices
 	IDs      kernels.Vector[uint32] // dataset ids of the own vertices: the counters of dropout

@@ -89,7 +89,7 @@ type Layer interface {
 	// GathersBackward reports whether the gradient of what was gathered is needed. It
 	// is not in a first layer that gathers its constant input.
 	GathersBackward() bool
-	// Flow is that of a stage, of which there are four; the loss has none.
+	// Flow returns the flow of one of the four stages; the loss has none.
 	Flow(s Stage) Flow
 	// Run runs a stage, Loss excepted.
 	Run(s Stage, x *Step)

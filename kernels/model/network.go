@@ -141,7 +141,7 @@ type Coefficients struct {
 	SelfLoops bool
 }
 
-// Coefficients are those of the network's kind.
+// Coefficients computes the coefficients of the network's kind.
 func (s Spec) Coefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	return s.kind().Coefficients(d, own, a)
 }
@@ -160,7 +160,7 @@ func (s Spec) Dynamic() bool { return s.kind().Dynamic }
 // maxima nor sums by attention.
 func (s Spec) Adds() bool { return s.Propagates() && !s.kind().Attends && !s.kind().Maximum }
 
-// Gathering is what a layer wants of the graph.
+// Gathering describes the graph operation that a layer needs.
 type Gathering struct {
 	Width    int  // of the rows that neighbours emit, 0: no gather
 	Backward bool // gradients go back along the edges
@@ -179,7 +179,7 @@ func (g Gathering) Gathered() int {
 	return g.Width
 }
 
-// Gathering is that of layer l.
+// Gathering returns the graph operation of layer l.
 func (n *Network) Gathering(l int) Gathering {
 	if !n.Gathers(l) {
 		return Gathering{}

@@ -136,7 +136,7 @@ func (s Spec) Widths(layers, in, hidden, out int) []int {
 	return append(dims, out)
 }
 
-// Parts are what the layers of the network are.
+// Parts returns the parts that the layers of the network are.
 func (s Spec) Parts() []Part { return s.parts() }
 
 // Composed reports whether layers differ in what they are.

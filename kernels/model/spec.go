@@ -81,7 +81,7 @@ type Design struct {
 	ScoreHidden int `json:"score-hidden,omitempty"`
 }
 
-// EdgeDim is how many numbers of each edge the network takes as its features.
+// EdgeDim returns the number of edge features that the network uses.
 func (s Spec) EdgeDim() int {
 	if s.Design.EdgeFeatures {
 		return 1

@@ -71,7 +71,7 @@ func (s *Store) CacheInput(half bool, a *mapped.Arena) (list []kernels.Mat) {
 	return list
 }
 
-// Memory is how long values stand.
+// Memory returns the lifetime of values.
 func (s *Store) Memory() Memory { return s.plan.memory }
 
 // LocalIDs are the dataset ids of own vertices and ghosts: the counters of the

@@ -24,7 +24,7 @@ type Objective struct {
 	Spread [splits][]float64
 }
 
-// Truth is what rows should be.
+// Truth has the target values of rows.
 type Truth struct {
 	Labels []int32   // [rows]; below 0: the row does not count
 	Values []float32 // [rows x Outputs], 0 or 1 with MultiLabel; nil with MultiClass
@@ -155,7 +155,7 @@ type Score struct {
 	Rows           [splits]int64 // that have a label
 }
 
-// Score is that of rows.
+// Score computes the score of rows.
 func (o *Objective) Score(logits []float32, t Truth) (s Score) {
 	c := o.Outputs
 	for r, label := range t.Labels {

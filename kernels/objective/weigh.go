@@ -6,7 +6,7 @@ import (
 	"siafu/graph"
 )
 
-// Count is how many training rows bear each class or label. Ranks add up theirs.
+// Count returns the number of training rows with each class or label. Ranks add their counts.
 func (o *Objective) Count(t Truth) []int64 {
 	n := make([]int64, o.Outputs)
 	for r, label := range t.Labels {

@@ -10,7 +10,7 @@ import (
 	"siafu/kernels/objective"
 )
 
-// Aim is what is trained for beside the labels of classes.
+// Aim is the training objective besides class labels.
 type Aim struct {
 	Objective *objective.Objective // nil: softmax cross entropy of Labels
 	Values    []float32            // objective.Truth's

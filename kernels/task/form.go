@@ -7,15 +7,15 @@ import (
 	"siafu/kernels/model"
 )
 
-// Form is how a task travels, and its result.
+// Form is the encoding of a task and its result.
 type Form struct {
 	// Halves sends what depends on rows in two halves, so that whoever does the task
 	// begins when the first one is there (Dorylus, OSDI'21, §6: Lambda-internal
 	// streaming).
 	Halves bool
-	// Codec is that of values and of dense features; nil: they travel as they are.
+	// Codec encodes values and dense features; nil: they are sent unencoded.
 	// Weights and their gradients, labels, sparse features and an ÂX in bfloat16
-	// always do.
+	// are always sent unencoded.
 	Codec Codec
 }
 

@@ -50,7 +50,7 @@ type Failure struct {
 	Final bool // another attempt would fail too
 }
 
-// Spent is what an attempt took of whoever is paid for it, once it has ended.
+// Spent is the billed resource usage of an attempt, once it has ended.
 type Spent struct {
 	Name
 	Init, Work time.Duration // to start, 0 where that was done before, and to do the task

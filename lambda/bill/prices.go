@@ -27,7 +27,7 @@ type Instance struct {
 	Hour Price
 }
 
-// Tariff is what Lambda charges on an architecture.
+// Tariff is the price list of Lambda for an architecture.
 type Tariff struct {
 	Name     string
 	GBSecond Price         // of memory that is reserved

@@ -14,7 +14,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Code is what Lambda gets of a function.
+// Code is the deployment package of a function.
 type Code struct {
 	Path   string
 	Zip    []byte

@@ -13,7 +13,7 @@ type Target struct {
 	Name string `default:"siafu" help:"Name of the function, as --lambda-function of train has it."`
 }
 
-// Options are what a function is to be.
+// Options are the desired settings of a function.
 type Options struct {
 	Target
 	Arch           string        `default:"amd64" enum:"amd64,arm64" help:"Architecture: amd64, or arm64, which costs a fifth less and has plain Go kernels."`

@@ -126,10 +126,10 @@ func outward() (string, error) {
 	return host, err
 }
 
-// Address is where functions connect to.
+// Address returns the address that functions connect to.
 func (e *Endpoint) Address() string { return e.address }
 
-// Stats are those up to now.
+// Stats returns the current statistics.
 func (e *Endpoint) Stats() Stats {
 	e.mu.Lock()
 	s := e.stats

@@ -57,7 +57,7 @@ var hints = [refusals]hint{
 // String names a refusal, as a count of it does.
 func (r Refusal) String() string { return hints[r].name }
 
-// Stats are what an endpoint has seen.
+// Stats are the statistics of an endpoint.
 type Stats struct {
 	Fetched, Answered   int           // tasks that went out whole, results that were taken
 	BytesOut, BytesIn   int64         // of these

@@ -68,7 +68,7 @@ func (e *Endpoint) Expect(name task.Name, most int64, take func(result []byte)) 
 	return lambda.Pull{Address: e.address, Fingerprint: e.fingerprint, Token: t.token, MostResult: t.most}, nil
 }
 
-// MostTask is how many bytes a task may have.
+// MostTask returns the maximum size of a task in bytes.
 func (e *Endpoint) MostTask() int64 { return e.tasks.size }
 
 // Deliver brings the task of a ticket, which the endpoint may keep until the ticket

@@ -228,8 +228,8 @@ func final(err error) bool {
 // Answers implements tensor.Transport.
 func (t *Transport) Answers() <-chan task.Answer { return t.answers }
 
-// Spent is what pulled tasks have taken of functions up to now, as far as functions
-// have lived to tell.
+// Spent returns the resources that pulled tasks have used so far, as far as functions
+// have reported them.
 func (t *Transport) Spent() lambda.Spent {
 	t.mu.Lock()
 	defer t.mu.Unlock()

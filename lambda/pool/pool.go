@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Do is what an order is for.
+// Do is the kind of an order.
 type Do uint8
 
 // Orders.
@@ -17,7 +17,7 @@ const (
 	Say              // tell the user
 )
 
-// Order is what a Pool wants done.
+// Order is an action that a Pool requests.
 type Order[K comparable] struct {
 	Do      Do
 	Task    K      // but for Say
@@ -184,13 +184,13 @@ func (p *Pool[K]) SetLimit(now time.Duration, n int) []Order[K] {
 	return p.settle()
 }
 
-// Counts are those up to now.
+// Counts returns the current counts.
 func (p *Pool[K]) Counts() Counts { return p.counts }
 
-// Running is how many invocations have not ended.
+// Running returns the number of invocations that have not ended.
 func (p *Pool[K]) Running() int { return p.running }
 
-// Open is how many tasks were submitted and have not ended.
+// Open returns the number of submitted tasks that have not ended.
 func (p *Pool[K]) Open() int { return p.counts.Submitted - p.counts.Used - p.counts.Local }
 
 func (p *Pool[K]) arrive(now time.Duration) { p.now = max(p.now, now) }

@@ -27,7 +27,7 @@ func NewTuner(intervals int) *Tuner {
 	return &Tuner{number: min(most, Most), most: most}
 }
 
-// Number is how many Lambdas there are to be.
+// Number returns the target number of Lambdas.
 func (t *Tuner) Number() int { return t.number }
 
 // Check takes the size of the queue at one of the checks, which follow each other in

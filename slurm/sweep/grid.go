@@ -70,7 +70,7 @@ func (s Setting) String() string { return strings.Join(s, " ") }
 // Folder is the name of its run folder, "seed=1,hidden=64".
 func (s Setting) Folder() string { return strings.Join(s, ",") }
 
-// Flags are those of train.
+// Flags returns the flags of train.
 func (s Setting) Flags() []string {
 	list := make([]string, len(s))
 	for i, v := range s {
