@@ -98,7 +98,7 @@ func (m Mat) Here() Mat {
 // Host is m [Rows·Cols], which must hold floats in this process's memory.
 func (m Mat) Host() []float32 {
 	if m.half {
-		panic("kernels: a matrix of bfloat16 where floats are wanted")
+		panic("kernels: a bfloat16 matrix, expected float32")
 	}
 	m.mustBeHere()
 	return unsafe.Slice((*float32)(m.at), m.Rows*m.Cols)
@@ -108,7 +108,7 @@ func (m Mat) Host() []float32 {
 // last row as NewHalf was asked for.
 func (m Mat) HostHalf(behind int) []BF16 {
 	if !m.half {
-		panic("kernels: a matrix of floats where bfloat16 is wanted")
+		panic("kernels: a float32 matrix, expected bfloat16")
 	}
 	m.mustBeHere()
 	if m.at == nil {
@@ -119,14 +119,14 @@ func (m Mat) HostHalf(behind int) []BF16 {
 
 func (m Mat) mustBeHere() {
 	if m.remote {
-		panic("kernels: a matrix elsewhere is read without its Ops")
+		panic("kernels: a device matrix is read without its Ops")
 	}
 }
 
 // Part is the rows [lo, hi).
 func (m Mat) Part(lo, hi int) Mat {
 	if lo < 0 || lo > hi || hi > m.Rows {
-		panic("kernels: no such rows")
+		panic("kernels: rows out of range")
 	}
 	m.behind += m.Rows - hi
 	m.at = shifted(m.at, lo*m.Cols*m.elem(), (hi-lo)*m.Cols)
@@ -145,10 +145,10 @@ func shifted(at unsafe.Pointer, bytes, elements int) unsafe.Pointer {
 // Whole is the matrix of so many rows that begins with m, a part of it.
 func (m Mat) Whole(rows int) Mat {
 	if rows < 0 || rows > m.Rows+m.behind {
-		panic("kernels: no such rows")
+		panic("kernels: rows out of range")
 	}
 	if m.at == nil && rows*m.Cols > 0 {
-		panic("kernels: an empty part does not say where its matrix lies")
+		panic("kernels: an empty part does not locate its matrix")
 	}
 	m.behind += m.Rows - rows
 	m.Rows = rows
@@ -158,7 +158,7 @@ func (m Mat) Whole(rows int) Mat {
 // Reshape is the first rows x cols elements of m as a matrix.
 func (m Mat) Reshape(rows, cols int) Mat {
 	if rows < 0 || cols < 0 || rows*cols > m.Rows*m.Cols {
-		panic("kernels: a matrix does not have so many elements")
+		panic("kernels: matrix has too few elements")
 	}
 	m.Rows, m.Cols, m.behind = rows, cols, 0
 	m.at = shifted(m.at, 0, rows*cols)
@@ -190,7 +190,7 @@ func (v Vector[T]) Here() Vector[T] {
 // element.
 func (v Vector[T]) Host() []T {
 	if v.remote {
-		panic("kernels: a vector elsewhere is read without its Ops")
+		panic("kernels: a device vector is read without its Ops")
 	}
 	return unsafe.Slice((*T)(v.at), v.n)
 }
@@ -201,7 +201,7 @@ func (v Vector[T]) Part(lo, hi int) Vector[T] {
 		return v
 	}
 	if lo < 0 || lo > hi || hi > v.n {
-		panic("kernels: no such elements")
+		panic("kernels: elements out of range")
 	}
 	var zero T
 	v.at = shifted(v.at, lo*int(unsafe.Sizeof(zero)), hi-lo)

@@ -58,7 +58,7 @@ func (w *warp) search(in *inst, addr uint64, l uint8, writes bool) (*region, uin
 		f.Address, f.Bytes, f.Allocation = addr, m.bytes, r.String()
 		panic(f)
 	case addr&uint64(m.bytes-1) != 0:
-		f := w.finding(Misaligned, in, l, "a %s at no multiple of %d", verb, m.bytes)
+		f := w.finding(Misaligned, in, l, "a %s at an address that is not a multiple of %d", verb, m.bytes)
 		f.Address, f.Bytes, f.Allocation = addr, m.bytes, r.String()
 		panic(f)
 	}

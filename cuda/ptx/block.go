@@ -216,7 +216,7 @@ func (b *block) barrier() {
 	for _, w := range b.warps {
 		n := min(lanes, b.threads-w.index*lanes)
 		if ended := uint32(1<<n-1) &^ w.live; ended != 0 {
-			f := w.finding(DivergentBarrier, in, firstLane(ended), "this thread has ended, and others wait")
+			f := w.finding(DivergentBarrier, in, firstLane(ended), "this thread has ended, but others wait")
 			panic(f)
 		}
 	}
@@ -327,16 +327,16 @@ func within(list []*region, addr uint64) *region {
 // beside names what lies before an address that is in no allocation.
 func (b *block) beside(w *warp, s space, addr uint64) string {
 	if addr == 0 {
-		return "which is no address"
+		return "which is not an address"
 	}
 	r := b.region(w, s, addr)
 	switch {
 	case r == nil:
 		return "where nothing was ever allocated"
 	case r.data == nil:
-		return "in or behind " + r.name + ", which has been freed"
+		return "in or after " + r.name + ", which has been freed"
 	}
-	return fmt.Sprintf("%d bytes behind the beginning of %v", addr-r.base, r)
+	return fmt.Sprintf("%d bytes after the beginning of %v", addr-r.base, r)
 }
 
 // who names the thread of a stamp.

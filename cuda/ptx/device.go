@@ -165,9 +165,9 @@ func (d *Device) bytes(p device.Ptr, n int, verb string) (*region, uint64, error
 	}
 	beside := "where nothing was ever allocated"
 	if r != nil && r.data == nil {
-		beside = "in or behind " + r.name + ", which has been freed"
+		beside = "in or after " + r.name + ", which has been freed"
 	} else if r != nil {
-		beside = fmt.Sprintf("%d bytes behind the beginning of %v", uint64(p)-r.base, r)
+		beside = fmt.Sprintf("%d bytes after the beginning of %v", uint64(p)-r.base, r)
 	}
 	return nil, 0, &Finding{Kind: OutOfBounds, Detail: verb, Address: uint64(p), Bytes: n, Allocation: beside}
 }

@@ -57,7 +57,7 @@ func (a *assembly) blockBarrier() {
 		return
 	}
 	if a.more() && !(a.operands[a.at].kind == register && a.fr.f.regs[a.operands[a.at].reg] == pred) {
-		a.fail("a barrier of some threads of a block is not known")
+		a.fail("barriers of a part of a block are not supported")
 	}
 }
 

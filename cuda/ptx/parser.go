@@ -96,7 +96,7 @@ func (p *parser) fail(format string, args ...any) {
 func (p *parser) next() string {
 	t := p.list[p.at].text
 	if t == "" {
-		p.fail("the text ends in the middle")
+		p.fail("unexpected end of the text")
 	}
 	p.at++
 	return t
@@ -195,7 +195,7 @@ func (p *parser) declaration() {
 			p.at++
 			return
 		default:
-			p.fail("%q is no directive that is known", t)
+			p.fail("unknown directive %q", t)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (p *parser) header() {
 	if p.next() == ".address_size" {
 		if n := p.number(); n != 64 {
 			p.at--
-			p.fail("addresses of %d bits: only 64 are known", n)
+			p.fail("addresses of %d bits: only 64 are supported", n)
 		}
 		return
 	}
@@ -261,7 +261,7 @@ func (p *parser) typed() (align int, k kind, lanes int) {
 		case t == ".align":
 			p.at++
 			if align = p.count(1 << 12); align == 0 || align&(align-1) != 0 {
-				p.fail("an alignment that is no power of two")
+				p.fail("the alignment is not a power of two")
 			}
 		case t == ".v2":
 			p.at++
@@ -273,7 +273,7 @@ func (p *parser) typed() (align int, k kind, lanes int) {
 			p.at++
 		default:
 			if k = kinds[strings.TrimPrefix(t, ".")]; k == none || k == pred || t[0] != '.' {
-				p.fail("%q is no type of a variable", t)
+				p.fail("%q is not a variable type", t)
 			}
 			p.at++
 			return align, k, lanes

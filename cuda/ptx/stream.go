@@ -226,7 +226,7 @@ func (e *entry) check(l device.Launch, args *device.Args) error {
 	case l.Shared < 0 || k.sharedLen+l.Shared > p.SharedPerBlock:
 		return bad("%d and %d bytes of shared memory a block, of at most %d", k.sharedLen, l.Shared, p.SharedPerBlock)
 	case len(args.Offsets()) != len(k.params):
-		return bad("%d parameters, where there are %d", len(args.Offsets()), len(k.params))
+		return bad("%d parameters, but the kernel has %d", len(args.Offsets()), len(k.params))
 	}
 	for i, at := range args.Offsets() {
 		next := len(args.Bytes())
@@ -235,7 +235,7 @@ func (e *entry) check(l device.Launch, args *device.Args) error {
 		}
 		size := k.params[i].size
 		if at != k.offsets[i] || next-at < size || i+1 == len(k.params) && next-at != size {
-			return bad("parameter %d has %d bytes at %d, and %d at %d are wanted", i, next-at, at, size, k.offsets[i])
+			return bad("parameter %d has %d bytes at %d, expected %d at %d", i, next-at, at, size, k.offsets[i])
 		}
 	}
 	return nil
