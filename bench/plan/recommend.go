@@ -221,7 +221,7 @@ func (p *Plan) recommend() (lines []string) {
 	} else {
 		say("cheapest:  %v: %s, %.0f %% of the money for %.1f times the time", c, run(c), 100*c.USD/f.USD, c.Seconds/f.Seconds)
 	}
-	say("stands on: rates measured here on %d threads, %d ranks on a host, links of %s and %s, hosts at the price of %s; seconds may err by a quarter",
+	say("basis:     rates measured here on %d threads, %d ranks per host, links of %s and %s, hosts at the price of %s; times may be off by 25%%",
 		p.Threads, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), p.Host)
 	return lines
 }

@@ -53,7 +53,7 @@ func (o Options) validate(n int64) error {
 	case o.Passes < 0:
 		return usage("%d passes", o.Passes).Then("set 1 or more")
 	case !(o.Slack >= 1 && o.Slack <= 1e6):
-		return usage("slack %v", o.Slack).Then("it must be at least 1, such as 1.05")
+		return usage("slack %v", o.Slack).Then("set at least 1, such as 1.05")
 	case int64(o.Parts) > n:
 		return fault.New(fault.Config, op, "", "%d parts of a graph of %d vertices", o.Parts, n).
 			Then("use at most one graph rank per vertex")
