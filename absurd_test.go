@@ -228,7 +228,7 @@ func TestSystemGivesNoMemory(t *testing.T) {
 					r = child(t, []string{"prlimit", "--as=3000000000"}, args...)
 				}
 			}
-			if r.code != 78 || !strings.Contains(r.err, "the system gives no array of") || strings.Contains(r.err, "goroutine") {
+			if r.code != 78 || !strings.Contains(r.err, "cannot allocate an array of") || strings.Contains(r.err, "goroutine") {
 				t.Errorf("exit %d\n%.2000s", r.code, r.err)
 			}
 		})

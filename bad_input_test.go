@@ -188,7 +188,7 @@ var badInputs = []badInput{
 	{"no dataset given", nil, func(*scene) []string { return []string{"train"} }, 64, []string{"data"}, nil},
 	{"two datasets", nil, func(s *scene) []string { return []string{"train", s.data, s.data} }, 64, []string{"[CONFIG.toml] DATA"}, nil},
 	{"dataset absent", nil, func(s *scene) []string { return []string{"train", s.path("absent")} }, 66, []string{"absent", "siafu import"}, nil},
-	{"a folder that is no dataset", nil, func(s *scene) []string { return []string{"info", s.free} }, 66, []string{"no dataset folder"}, nil},
+	{"a folder that is no dataset", nil, func(s *scene) []string { return []string{"info", s.free} }, 66, []string{"not a dataset folder"}, nil},
 
 	// The configuration file.
 	{"config absent", nil, func(s *scene) []string { return []string{"train", s.path("c.toml"), s.data} }, 66, []string{"c.toml"}, nil},

@@ -120,7 +120,7 @@ func (c *submitCmd) askGPUs(runs []*config.Config) error {
 }
 
 // partitionArgs are those of the partition command that makes what training on
-// so many ranks asks for.
+// N ranks asks for.
 func partitionArgs(c *config.Config, data string, size int) ([]string, error) {
 	v, err := c.View(size)
 	if err != nil {
@@ -174,7 +174,7 @@ func (c *statusCmd) Run(ctx context.Context, io console) error {
 		return err
 	}
 	if c.Every <= 0 {
-		return fault.New(fault.Usage, "status", "", "--every=%v", c.Every).Then("it must be above 0")
+		return fault.New(fault.Usage, "status", "", "--every=%v", c.Every).Then("set it above 0")
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()

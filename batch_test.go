@@ -112,23 +112,23 @@ func TestSubmitUsage(t *testing.T) {
 		{[]string{"data", "more"}, 64, "[CONFIG.toml] DATA"},
 		{[]string{"data", "--ntasks-per-node", "3", "--", "--servers", "2"}, 78, "2 servers in a world of 3 ranks"},
 		{[]string{"none.toml", "data"}, 66, "none.toml"},
-		{[]string{"data", "--gpus-per-node", "1"}, 64, "--gpus-per-node=1 for training on processors"},
+		{[]string{"data", "--gpus-per-node", "1"}, 64, "--gpus-per-node=1, but the training runs on CPUs"},
 		{[]string{"data", "--gpus-per-node", "none", "--", "--tensor", "cuda"}, 64, "--gpus-per-node=\"none\""},
 		{[]string{"data", "--gpus-per-node", "0", "--", "--tensor", "cuda"}, 64, "--gpus-per-node=\"0\""},
-		{[]string{"data", "--ntasks-per-node", "3", "--gpus-per-node", "gpu:3", "--", "--tensor", "cuda"}, 64, "for 2 graph ranks on a node"},
+		{[]string{"data", "--ntasks-per-node", "3", "--gpus-per-node", "gpu:3", "--", "--tensor", "cuda"}, 64, "but a node has 2 graph ranks"},
 		{[]string{"data", "--gpus-per-node", "1", "--", "--graph", "cuda"}, 64, "--tensor cuda"},
 		{[]string{"data", "--time", "1", "--", "--epochs", "3"}, 64, "--grace"},
-		{[]string{"none"}, 66, "none is no dataset folder"},
-		{[]string{"data", "--hidden", "3"}, 64, "put --hidden behind --"},
+		{[]string{"none"}, 66, "none is not a dataset folder"},
+		{[]string{"data", "--hidden", "3"}, 64, "put --hidden after --"},
 		{[]string{"data", "--hiden", "3"}, 64, "siafu help"},
 		{[]string{"data", "--", "--ranks", "3"}, 64, "--ntasks-per-node ranks, here 1"},
-		{[]string{"data", "--mem", "1K"}, 78, "--mem=1K gives them 0 MB"},
-		{[]string{"data", "--mem", "16M"}, 0, "siafu: warning: the ranks of a node take about "},
+		{[]string{"data", "--mem", "1K"}, 78, "--mem=1K provides 0 MB"},
+		{[]string{"data", "--mem", "16M"}, 0, "siafu: warning: the ranks of a node need about "},
 		{[]string{"data", "--mem", "much"}, 64, "--mem=\"much\""},
 		{[]string{"data", "--sbatch", "--nodes=3"}, 64, "--sbatch has \"--nodes=3\""},
 		{[]string{"data", "--sbatch", "--comment=a;b"}, 64, "--sbatch has"},
 		{[]string{"data", "--array", "seed=1,2%0"}, 64, "--array=seed=1,2%0"},
-		{[]string{"data", "--array", "seed=1,2%1", "--array", "hidden=2,3%1"}, 64, "behind one --array"},
+		{[]string{"data", "--array", "seed=1,2%1", "--array", "hidden=2,3%1"}, 64, "to one --array"},
 	} {
 		r := siafu(append([]string{"submit", "--dry-run"}, tc.args...)...)
 		if r.code != tc.code || !strings.Contains(r.err, tc.says) {
@@ -149,7 +149,7 @@ func TestSubmitEdited(t *testing.T) {
 				t.Errorf("%q is missing: %+v", want, r)
 			}
 		}
-		if !strings.Contains(r.err, "3 tasks: 2 graph ranks, 1 server, which has no part of the graph; --servers 0") {
+		if !strings.Contains(r.err, "3 tasks: 2 graph ranks, 1 server, which has no part of the graph; add --servers 0") {
 			t.Errorf("of the server it says %q", r.err)
 		}
 	}
@@ -211,7 +211,7 @@ func TestLaunchUsage(t *testing.T) {
 	}{
 		{[]string{"train", "data", "--hiden", "3"}, 64, "--hidden"},
 		{[]string{"--", "train", "data", "--lr=-1"}, 64, "--lr"},
-		{[]string{"--"}, 64, "it takes a command"},
+		{[]string{"--"}, 64, "it needs a command"},
 		{[]string{"--launcher", "ssh", "train", "data"}, 64, "--launcher"},
 	} {
 		r := siafu(append([]string{"launch", "-n", "2"}, tc.args...)...)

@@ -56,7 +56,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
 	return fault.ExitCode(err)
 }
 
-// silent tells whether an error needs no word from this process: it has been
+// silent reports whether an error needs no word from this process: it has been
 // printed, nobody reads any more, or every rank has the same command line and
 // rank 0 says what is wrong with it.
 func silent(err error) bool {
@@ -75,7 +75,7 @@ func silent(err error) bool {
 // trainFlags are the flags of train on the command line of another command.
 type trainFlags []string
 
-// cutFlags takes what stands behind -- from a command line of submit or sweep. kong
+// cutFlags takes what stands after -- from a command line of submit or sweep. kong
 // would take it for arguments in the wrong place.
 func cutFlags(args []string) ([]string, trainFlags) {
 	if len(args) > 0 && args[0] == "submit" {
@@ -91,7 +91,7 @@ func cutFlags(args []string) ([]string, trainFlags) {
 }
 
 // joinValue writes FLAG VALUE as FLAG=VALUE, since kong takes no value that looks like a
-// flag. What stands behind -- is left alone.
+// flag. What stands after -- is left alone.
 func joinValue(args []string, flag string) (joined []string) {
 	for k := 0; k < len(args); k++ {
 		if args[k] == "--" {
@@ -107,7 +107,7 @@ func joinValue(args []string, flag string) (joined []string) {
 	return joined
 }
 
-// isCommand tells whether a word after "siafu help" names a command, or is --help.
+// isCommand reports whether a word after "siafu help" names a command, or is --help.
 func isCommand(root *kong.Node, name string) bool {
 	return name == "--help" || slices.ContainsFunc(root.Children, func(n *kong.Node) bool { return n.Name == name })
 }

@@ -178,14 +178,14 @@ type trainCmd struct {
 	Config config.Config `embed:""`
 }
 
-// check tells whether the arguments are [CONFIG.toml] DATA.
+// check reports whether the arguments are [CONFIG.toml] DATA.
 func (c *trainCmd) check() error {
 	data := c.Args
 	if len(data) > 1 && strings.HasSuffix(data[0], ".toml") {
 		data = data[1:]
 	}
 	if len(data) != 1 || strings.HasSuffix(data[0], ".toml") {
-		return fault.New(fault.Usage, "train", "", "it takes [CONFIG.toml] DATA, not %q", c.Args).Then(`see "siafu help train"`)
+		return fault.New(fault.Usage, "train", "", "expected [CONFIG.toml] DATA, got %q", c.Args).Then(`see "siafu help train"`)
 	}
 	return nil
 }

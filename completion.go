@@ -19,7 +19,7 @@ type completionCmd struct {
 func (c *completionCmd) Run(io console, ctx *kong.Context) error {
 	write, ok := map[string]func([]words) string{"bash": bash, "zsh": zsh, "fish": fish}[c.Shell]
 	if !ok {
-		return fault.New(fault.Usage, "completion", "", "no shell is called %q here", c.Shell).Then("it must be bash, zsh or fish")
+		return fault.New(fault.Usage, "completion", "", "unknown shell %q", c.Shell).Then("use bash, zsh or fish")
 	}
 	_, err := fmt.Fprint(io.out, write(wordsOf(ctx.Model.Node, "")))
 	return err
@@ -54,7 +54,7 @@ func valuesOf(f *kong.Flag) (list []string) {
 	return list
 }
 
-// valued are the flags of all commands that have lists of values, behind their commands'
+// valued are the flags of all commands that have lists of values, after their commands'
 // paths.
 func valued(all []words) (list []words) {
 	for _, w := range all {

@@ -162,7 +162,7 @@ func (s *settings) warn(w io.Writer) error {
 	for name := range s.env {
 		if !slices.Contains(keys, name) && !slices.Contains(notFlags, name) {
 			variable := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-			fmt.Fprintf(w, "siafu: warning: the environment variable %s is no flag of train\n", variable)
+			fmt.Fprintf(w, "siafu: warning: the environment variable %s matches no flag of train\n", variable)
 		}
 	}
 	return nil

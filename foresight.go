@@ -27,7 +27,7 @@ func (c *submitCmd) foresee(io console, data string, runs []*config.Config) erro
 	}
 	for _, r := range runs {
 		if r.Ranks != 0 {
-			return fault.New(fault.Usage, "submit", "", "--ranks=%d behind --", r.Ranks).
+			return fault.New(fault.Usage, "submit", "", "--ranks=%d after --", r.Ranks).
 				Then("leave it out: a job has --nodes times --ntasks-per-node ranks, here %d", c.Options.Ranks())
 		}
 		v, err := r.View(c.Options.Ranks())
@@ -40,7 +40,7 @@ func (c *submitCmd) foresee(io console, data string, runs []*config.Config) erro
 	}
 	v, err := runs[0].View(c.Options.Ranks())
 	if err == nil && v.Servers > 0 && c.Options.Ranks() <= fewRanks {
-		fmt.Fprintf(io.err, "siafu: %d tasks: %s, %s, which has no part of the graph; --servers 0 behind -- trains on all of them\n",
+		fmt.Fprintf(io.err, "siafu: %d tasks: %s, %s, which has no part of the graph; add --servers 0 after -- to train on all of them\n",
 			c.Options.Ranks(), counted(v.Ranks, "graph rank"), counted(v.Servers, "server"))
 	}
 	return err
@@ -81,11 +81,11 @@ func (c *submitCmd) foreseeMemory(io console, data string, meta *graph.Meta, r *
 		}
 		peak = size.Sum(peak, forecast.Program)
 	}
-	said := fmt.Sprintf("the ranks of a node take about %d MB, %d MB of them for good, and --mem=%s gives them %d MB",
+	said := fmt.Sprintf("the ranks of a node need about %d MB, %d MB of them permanently, but --mem=%s provides %d MB",
 		peak/1e6, certain/1e6, c.Options.Mem, has/1e6)
 	if certain > has {
 		return fault.New(fault.Config, "submit", data, "%s", said).
-			Then(`ask for more, or for more nodes; "siafu plan" tells what is needed`)
+			Then(`increase --mem or --nodes; "siafu plan" prints the memory needed`)
 	}
 	if peak > has {
 		fmt.Fprintf(io.err, "siafu: warning: %s\n", said)
@@ -103,7 +103,7 @@ func remedy(root *kong.Node, args []string, err error) string {
 			continue
 		}
 		if slices.ContainsFunc(n.Flags, func(f *kong.Flag) bool { return "--"+f.Name == flag }) {
-			return "put " + flag + " behind --, where flags of train stand"
+			return "put " + flag + " after --, with the flags of train"
 		}
 	}
 	return `see "siafu help"`

@@ -95,7 +95,7 @@ func TestLambdaDeployment(t *testing.T) {
 	if r := siafu("lambda", "status", "--name", "f"); r.code != 66 || !strings.Contains(r.err, "no function f in eu-central-1") {
 		t.Errorf("nothing is there: exit %d %s", r.code, r.err)
 	}
-	if out := must(t, deploy...); !strings.Contains(out, "costs nothing to leave there") {
+	if out := must(t, deploy...); !strings.Contains(out, "an idle function costs only the storage") {
 		t.Error(out)
 	}
 	if out := must(t, deploy...); !strings.Contains(out, "nothing to change") {
@@ -116,7 +116,7 @@ func TestLambdaDeployment(t *testing.T) {
 		t.Errorf("exit %d %s", r.code, r.err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
-	if r := siafu("lambda", "status"); r.code != 78 || !strings.Contains(r.err, "no credentials") {
+	if r := siafu("lambda", "status"); r.code != 78 || !strings.Contains(r.err, "no AWS credentials") {
 		t.Errorf("exit %d %s", r.code, r.err)
 	}
 	t.Setenv("AWS_REGION", "")
@@ -137,7 +137,7 @@ func TestLambdaDeploymentInterrupted(t *testing.T) {
 		}
 	}
 	r := siafu("lambda", "deploy", "--file", functiontest.BuildFor(t, "amd64"), "--create-role")
-	if r.code != 75 || !strings.Contains(r.err, "interrupted") || !strings.Contains(r.out, "removes what it has made") || len(f.Functions)+len(f.Roles) > 0 {
+	if r.code != 75 || !strings.Contains(r.err, "interrupted") || !strings.Contains(r.out, "removes the created resources") || len(f.Functions)+len(f.Roles) > 0 {
 		t.Errorf("exit %d %s%s; %d functions and %d roles are left", r.code, r.out, r.err, len(f.Functions), len(f.Roles))
 	}
 }

@@ -77,7 +77,7 @@ func command(args []string, same bool) ([]string, error) {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return nil, fault.New(fault.Usage, "launch", "", "it takes a command, as train").Then(`see "siafu help launch"`)
+		return nil, fault.New(fault.Usage, "launch", "", "it needs a command, such as train").Then(`see "siafu help launch"`)
 	}
 	if args[0] != "train" || !same {
 		return args, nil
@@ -92,7 +92,7 @@ func command(args []string, same bool) ([]string, error) {
 	return args, nil
 }
 
-// takes tells whether the command of a command line has a flag.
+// takes reports whether the command of a command line has a flag.
 func takes(args []string, flag string) bool {
 	parser, err := kong.New(new(grammar), kong.Name("siafu"))
 	if err != nil {

@@ -137,7 +137,7 @@ func TestPrecedence(t *testing.T) {
 	if r.code != 0 {
 		t.Fatal(r.err)
 	}
-	if !strings.Contains(r.err, "SIAFU_DROPUOT is no flag") || strings.Contains(r.err, "SIAFU_HIDDEN") {
+	if !strings.Contains(r.err, "SIAFU_DROPUOT matches no flag") || strings.Contains(r.err, "SIAFU_HIDDEN") {
 		t.Errorf("warnings: %q", r.err)
 	}
 	text, err := os.ReadFile(filepath.Join(out, "config.toml"))

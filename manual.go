@@ -67,7 +67,7 @@ func topic(root *kong.Node, name string) (string, error) {
 		}
 	}
 	if text == "" {
-		return "", fault.New(fault.Usage, "help", "", "no command and no flag is called %q", name).Then(`see "siafu help"`)
+		return "", fault.New(fault.Usage, "help", "", "there is no command or flag %q", name).Then(`see "siafu help"`)
 	}
 	return text, nil
 }

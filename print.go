@@ -113,7 +113,7 @@ func printColumns(w io.Writer, t *graph.Table) {
 		fmt.Fprintln(w)
 	}
 	for _, d := range t.Dropped {
-		fmt.Fprintf(w, "column %s is no feature: %s\n", d.Name, d.Why)
+		fmt.Fprintf(w, "column %s is not a feature: %s\n", d.Name, d.Why)
 	}
 }
 

@@ -124,7 +124,7 @@ var refusals = []refusal{
 	{"forced, weights of another shape", nil, "train @/data --out @/run --force --hidden 5 --init @/run/model.safetensors", 65, "layers.0.weight"},
 	{"forced, shard damaged", func(s *scene) { s.cut(s.path("data", "parts", "1", "0.part")) }, "train @/data --out @/run --force", 65, "0.part"},
 	{"forced, more ranks than vertices", nil, "train @/data --out @/run --force --ranks 9 --servers 0", 78, "9 5 vertices"},
-	{"forced, no dataset", nil, "train @/mine --out @/run --force", 66, "no dataset folder"},
+	{"forced, no dataset", nil, "train @/mine --out @/run --force", 66, "not a dataset folder"},
 
 	// Datasets and shards.
 	{"import over a dataset with notes", put("labels", "notes.txt"), "import --force --from raw @/raw-data @/labels", 64, "notes.txt move"},

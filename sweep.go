@@ -77,7 +77,7 @@ func sweepFlags() map[string]bool {
 	return flags
 }
 
-// sweepFlagsFirst moves the flags of sweep in front of DATA. kong passes everything behind
+// sweepFlagsFirst moves the flags of sweep in front of DATA. kong passes everything after
 // DATA through unparsed. It also joins values to their flags, since kong accepts no separate
 // value that begins with a dash.
 func sweepFlagsFirst(args []string) []string {
@@ -103,13 +103,13 @@ func sweepFlagsFirst(args []string) []string {
 // notAxes are flags of a run's folder, which sweep sets.
 var notAxes = []string{"resume", "force"}
 
-// gridOf takes [CONFIG.toml] DATA and the axes behind it apart.
+// gridOf takes [CONFIG.toml] DATA and the axes after it apart.
 func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
 	for len(args) > 0 && !strings.HasPrefix(args[0], "--") {
 		data, args = append(data, args[0]), args[1:]
 	}
 	if err := (&trainCmd{Args: data}).check(); err != nil || len(args) == 0 {
-		return nil, nil, fault.New(fault.Usage, "sweep", "", "it takes [CONFIG.toml] DATA and lists of values, not %q %q", data, args).Then(`see "siafu help sweep"`)
+		return nil, nil, fault.New(fault.Usage, "sweep", "", "expected [CONFIG.toml] DATA and lists of values, got %q %q", data, args).Then(`see "siafu help sweep"`)
 	}
 	for len(args) > 0 {
 		flag, values, whole := strings.Cut(args[0], "=")
@@ -122,8 +122,8 @@ func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
 			return nil, nil, err
 		}
 		if slices.Contains(notAxes, a.Flag) || slices.ContainsFunc(axes, func(b sweep.Axis) bool { return a.Flag == b.Flag }) {
-			return nil, nil, fault.New(fault.Usage, "sweep", "", "%s %s is no list of values, or a second one", flag, values).
-				Then("give flags that all trainings share behind --")
+			return nil, nil, fault.New(fault.Usage, "sweep", "", "%s %s is not a list of values, or is given twice", flag, values).
+				Then("put flags common to all trainings after --")
 		}
 		axes = append(axes, a)
 	}
@@ -168,6 +168,6 @@ func failure(s *sweep.Sweep, failed []sweep.Failure) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return fault.New(failed[0].Kind, "sweep", s.Dir, "%d of %d trainings have failed", len(failed), len(s.Settings)).
-		Then("the same command trains those again that have not ended")
+	return fault.New(failed[0].Kind, "sweep", s.Dir, "%d of %d trainings failed", len(failed), len(s.Settings)).
+		Then("run the same command again to train those that did not finish")
 }

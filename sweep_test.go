@@ -33,7 +33,7 @@ func TestSweep(t *testing.T) {
 	var ended time.Time
 	for range 2 {
 		code, text := sweepOf(t, args...)
-		if code != 76 || !strings.Contains(text, "failed seed=2 lr=1e30: ") || !strings.Contains(text, "2 of 4 trainings have failed") || !strings.Contains(text, "runs  lr ") {
+		if code != 76 || !strings.Contains(text, "failed seed=2 lr=1e30: ") || !strings.Contains(text, "2 of 4 trainings failed") || !strings.Contains(text, "runs  lr ") {
 			t.Fatalf("exit %d\n%s", code, text)
 		}
 		info, err := os.Stat(filepath.Join(dir, "seed=1,lr=0.01", "summary.json"))
@@ -88,8 +88,8 @@ func TestSweepUsage(t *testing.T) {
 		{[]string{data}, "lists of values"},
 		{[]string{"--seed", "1"}, ""},
 		{[]string{data, "--seed", "1/2"}, "--seed=1/2"},
-		{[]string{data, "--seed", "1", "--seed", "2"}, "second one"},
-		{[]string{data, "--seed", "1", "--force=true"}, "behind --"},
+		{[]string{data, "--seed", "1", "--seed", "2"}, "is given twice"},
+		{[]string{data, "--seed", "1", "--force=true"}, "after --"},
 		{[]string{data, "--sed", "1..2"}, "--sed"},
 		{[]string{data, "--seed", "a,b"}, `"a"`},
 		{[]string{filepath.Join(data, "none"), "--seed"}, "--seed="},

@@ -86,7 +86,7 @@ func (c AccuracyCase) config() config.Config {
 	return cfg
 }
 
-// chosen tells whether the options ask for this line.
+// chosen reports whether the options ask for this line.
 func (o AccuracyOptions) chosen(c AccuracyCase) bool {
 	return (o.Only == "" || o.Only == c.Graph) && (o.Model == "" || o.Model == c.config().Model)
 }
@@ -100,7 +100,7 @@ type AccuracyOptions struct {
 	Seeds int    `default:"10" help:"Number of seeds to average, from 1. A row may use fewer seeds."`
 	Ranks []int  `default:"1,4" help:"Numbers of ranks of the in-process world, servers included."`
 
-	adjust func(*config.Config) // behind a line's own Configure; nil but in tests
+	adjust func(*config.Config) // after a line's own Configure; nil but in tests
 }
 
 // AccuracyResult is one measured line.
@@ -144,7 +144,7 @@ func Accuracy(ctx context.Context, o AccuracyOptions, w io.Writer) ([]AccuracyRe
 		}
 	}
 	if len(results) == 0 {
-		return nil, fault.New(fault.Usage, "bench accuracy", o.Data, "no line is of graph %q and model %q", o.Only, o.Model)
+		return nil, fault.New(fault.Usage, "bench accuracy", o.Data, "no line has graph %q and model %q", o.Only, o.Model)
 	}
 	return results, nil
 }

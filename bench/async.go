@@ -33,11 +33,11 @@ func (o AsyncOptions) Run(ctx context.Context, w io.Writer) error {
 	}
 	switch {
 	case o.Config.Dropout != 0 || o.Config.InputDropout > 0:
-		return refuse("dropout", o.Config.Dropout, "use 0: accuracies are those of the passes that train")
+		return refuse("dropout", o.Config.Dropout, "set 0, because accuracies are measured in the training passes")
 	case o.Seeds < 1:
-		return refuse("seeds", o.Seeds, "it must be 1 or more")
+		return refuse("seeds", o.Seeds, "set 1 or more")
 	case !(o.Most >= 1 && o.Most <= mostOfPipe):
-		return refuse("most", o.Most, fmt.Sprintf("it must be from 1 to %d", mostOfPipe))
+		return refuse("most", o.Most, fmt.Sprintf("set 1 to %d", mostOfPipe))
 	}
 	lines := []*asyncLine{{name: "pipe"}}
 	for _, s := range o.Staleness {

@@ -42,7 +42,7 @@ func Breakdown(ctx context.Context, o BreakdownOptions, w io.Writer) error {
 	}
 	path := o.From
 	if l, launched := world.Launched(); launched && path == "" {
-		return fault.New(fault.Usage, "bench breakdown", "", "it trains in one process, not under %s", l.Name).
+		return fault.New(fault.Usage, "bench breakdown", "", "it trains in one process and cannot run under %s", l.Name).
 			Then(`use "siafu train --trace FILE" there, and then --from FILE`)
 	}
 	if path == "" {

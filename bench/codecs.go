@@ -26,7 +26,7 @@ type CodecsOptions struct {
 // travel beside the accuracy that they leave.
 func (o CodecsOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Seeds < 1 {
-		return fault.New(fault.Usage, "bench codecs", "", "--seeds=%d", o.Seeds).Then("it must be 1 or more")
+		return fault.New(fault.Usage, "bench codecs", "", "--seeds=%d", o.Seeds).Then("set 1 or more")
 	}
 	var lines []codecLine
 	for _, name := range o.Codecs {
@@ -36,7 +36,7 @@ func (o CodecsOptions) Run(ctx context.Context, w io.Writer) error {
 		}
 		lines = append(lines, codecLine{name: name, codec: rows})
 	}
-	for seed := range o.Seeds { // in turns, so that load hits all codecs alike
+	for seed := range o.Seeds { // interleaved, so that load hits all codecs alike
 		for i := range lines {
 			if err := lines[i].run(ctx, o, uint64(seed+1)); err != nil {
 				return err

@@ -211,7 +211,7 @@ func (r *gpuRig) header(bytes int) error {
 	return nil
 }
 
-// rate is so many bytes a second in GB/s, "unknown" of 0.
+// rate is N bytes a second in GB/s, "unknown" of 0.
 func rate(bytes float64) string {
 	if bytes == 0 {
 		return "unknown"

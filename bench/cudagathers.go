@@ -89,7 +89,7 @@ func (r *gpuRig) placeValues(a *mapped.Arena, d *graph.Dataset, g *gpuGraph, row
 // gpuAddress is where something lies on a device.
 func gpuAddress(p unsafe.Pointer) device.Ptr { return device.Ptr(uintptr(p)) }
 
-// gatherCase is a gather of rows of so many columns: of float32 with both scales, as
+// gatherCase is a gather of rows of N columns: of float32 with both scales, as
 // GCN's, or of BF16 without, which Narrow folds into the rows.
 func (r *gpuRig) gatherCase(g *gpuGraph, width int, half bool) gpuCase {
 	n, e, w := float64(g.rows), float64(g.edges), float64(width)

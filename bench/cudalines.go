@@ -109,7 +109,7 @@ func (r *gpuRig) print(c gpuCase, side string, seconds, ours, differ float64) {
 // are filled then, and clocks rise.
 const warmUps = 3
 
-// medians lets the sides work in turns and is the median seconds of each.
+// medians lets the sides run interleaved and is the median seconds of each.
 func (r *gpuRig) medians(sides []gpuSide) ([]float64, error) {
 	times := make([][]float64, len(sides))
 	for turn := range warmUps + r.repeats {
@@ -131,7 +131,7 @@ func (r *gpuRig) medians(sides []gpuSide) ([]float64, error) {
 	return middle, nil
 }
 
-// once is the seconds between events before and behind a call.
+// once is the seconds between events before and after a call.
 func (r *gpuRig) once(s gpuSide) (seconds float64, err error) {
 	defer mapped.Catch(&err)
 	for _, step := range []func() error{

@@ -7,7 +7,7 @@ import (
 	"siafu/kernels"
 )
 
-// products are the dense products of layers on so many vertices, own ones beside
+// products are the dense products of layers on N vertices, own ones beside
 // cuBLAS's.
 func (r *gpuRig) products(rows int) []gpuCase {
 	var cases []gpuCase

@@ -34,7 +34,7 @@ func (o EpochOptions) Run(ctx context.Context, w io.Writer) error {
 		return fault.New(fault.Usage, "bench epoch", "", "--epochs=%d", o.Config.Epochs).Then("measure 2 or more")
 	}
 	if (o.Data == "") == (o.Like == "") {
-		return fault.New(fault.Usage, "bench epoch", "", "a dataset folder and --like").Then("give one of the two")
+		return fault.New(fault.Usage, "bench epoch", "", "a dataset folder and --like").Then("give only one of them")
 	}
 	if o.Like != "" {
 		tmp, err := generated(o.Like, o.Scale)
@@ -54,7 +54,7 @@ func (o EpochOptions) Run(ctx context.Context, w io.Writer) error {
 	return printEpochs(w, run)
 }
 
-// generated makes a look-alike in a temporary folder, which it returns.
+// generated makes a synthetic graph in a temporary folder, which it returns.
 func generated(like string, scale float64) (*scratch.Folder, error) {
 	tmp, err := scratch.Temp()
 	if err != nil {

@@ -86,7 +86,7 @@ func (o InitializersOptions) validate() error {
 		}
 	}
 	if o.Seeds < 1 {
-		return fault.New(fault.Usage, "bench initializers", "", "--seeds=%d", o.Seeds).Then("it must be 1 or more")
+		return fault.New(fault.Usage, "bench initializers", "", "--seeds=%d", o.Seeds).Then("set 1 or more")
 	}
 	return nil
 }

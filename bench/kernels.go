@@ -140,7 +140,7 @@ func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp
 	return m.print(results, top)
 }
 
-// measure measures one line, in turns with its rivals where it has any.
+// measure measures one line, interleaved with its rivals where it has any.
 func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error) {
 	b := &bed{m.team, mapped.NewArena()}
 	defer b.arena.Free()
@@ -190,7 +190,7 @@ func (m *meter) skip(reason string) {
 	}
 }
 
-// alternate lets the sides work in turns, never at the same time, so that a
+// alternate lets the sides work alternately, never at the same time, so that a
 // noisy machine is unfair to neither.
 func (m *meter) alternate(c kernelCase, p prepared, rivals []*yardstick.Rival) (kernelResult, error) {
 	r := kernelResult{kernelCase: c, seconds: math.Inf(1), theirs: math.Inf(1)}

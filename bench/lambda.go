@@ -37,7 +37,7 @@ func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
 		return fault.New(fault.Usage, "bench lambda", "", "--turns=%d --epochs=%d", o.Turns, o.Config.Epochs).Then("measure 1 turn or more of 2 epochs or more")
 	}
 	if o.Config.Instance == "" {
-		return fault.New(fault.Usage, "bench lambda", "", "nothing says what servers cost").Then("give --instance TYPE or its dollars an hour")
+		return fault.New(fault.Usage, "bench lambda", "", "the price of servers is unknown").Then("give --instance TYPE or dollars per hour")
 	}
 	o.Config.Tensor = config.TensorLambda
 	if o.Config.Lambda == "" {
@@ -76,7 +76,7 @@ func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
 	return o.table(ctx, w, "tasks for functions", forms)
 }
 
-// table trains in each way, in turns, and prints a line of each.
+// table trains in each way, interleaved, and prints a line of each.
 func (o LambdaOptions) table(ctx context.Context, w io.Writer, title string, ways []way) error {
 	for range o.Turns {
 		for i := range ways {

@@ -19,8 +19,8 @@ type levels []int
 func (l levels) check() error {
 	for i, size := range l {
 		if size < 1 || i > 0 && size <= l[i-1] {
-			return fault.New(fault.Usage, "bench kernels", "", "--caches=%s: caches must grow", l.join(",", "%d")).
-				Then("name those of one worker in KiB, as in 48,1024,16384 (lscpu -C lists them)")
+			return fault.New(fault.Usage, "bench kernels", "", "--caches=%s: sizes must increase", l.join(",", "%d")).
+				Then("give the cache sizes of one worker in KiB, such as 48,1024,16384 (lscpu -C lists them)")
 		}
 	}
 	return nil
@@ -71,7 +71,7 @@ func newRecent(rows, most int) *recent {
 	return c
 }
 
-// read tells whether the row is there, and makes it the one read last.
+// read reports whether the row is there, and makes it the one read last.
 func (c *recent) read(row uint32) (there bool) {
 	entrance := uint32(len(c.kept))
 	if there = c.kept[row]; there {

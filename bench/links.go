@@ -32,7 +32,7 @@ type LinksOptions struct {
 	Train        []string `arg:"" optional:"" help:"Flags of train, after --."`
 }
 
-// LinkRun is what runs over one link with one partitioner and codec took.
+// LinkRun is the measured cost of runs over one link with one partitioner and codec.
 type LinkRun struct {
 	Link        string         `json:"link"`
 	Measured    hosts.Measured `json:"measured"`
@@ -91,7 +91,7 @@ func newLinkBench(o LinksOptions) (*linkBench, error) {
 	}
 	if o.Epochs < 2 || o.Turns < 1 || o.Hosts < 2 {
 		return nil, fault.New(fault.Usage, opLinks, "", "--epochs=%d --turns=%d --hosts=%d", o.Epochs, o.Turns, o.Hosts).
-			Then("it takes 2 epochs, 1 turn and 2 hosts or more")
+			Then("set 2 epochs, 1 turn and 2 hosts or more")
 	}
 	l := &linkBench{LinksOptions: o, rates: map[string]float64{}}
 	var err error
@@ -109,7 +109,7 @@ func newLinkBench(o LinksOptions) (*linkBench, error) {
 	return l, nil
 }
 
-// run does all runs in turns and adds them up.
+// run does all runs interleaved and adds them up.
 func (l *linkBench) run(ctx context.Context) error {
 	for range l.Turns {
 		for _, r := range l.runs {

@@ -35,7 +35,7 @@ func newMetis(ds *graph.Dataset) (*metis, error) {
 	m := &metis{ds: ds}
 	var err error
 	if m.program, err = exec.LookPath("gpmetis"); err != nil {
-		m.missing = "METIS: gpmetis is not there (Debian's package metis)"
+		m.missing = "METIS: gpmetis is not installed (Debian's package metis)"
 		return m, nil
 	}
 	if m.tmp, err = scratch.Temp(); err != nil {
@@ -158,7 +158,7 @@ func (m *metis) divide(file, slack string) func(context.Context, int, uint64) (d
 		cmd := exec.CommandContext(ctx, m.program, slack, fmt.Sprintf("-seed=%d", seed), input, strconv.Itoa(parts))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			return d, fault.New(fault.Runtime, opMetis, m.program, "%v: %.200q", err, lastLines(out)).Then("take gpmetis off PATH to measure without it")
+			return d, fault.New(fault.Runtime, opMetis, m.program, "%v: %.200q", err, lastLines(out)).Then("remove gpmetis from PATH to measure without it")
 		}
 		output := fmt.Sprintf("%s.part.%d", input, parts)
 		d.owner, err = partition.Assign(m.ds, partition.Options{Method: "file:" + output, Parts: parts})

@@ -33,7 +33,7 @@ func TestPartition(t *testing.T) {
 		want, never string
 	}{
 		"with METIS":    {fakeMetis, "3 METIS, all three 0 0.00% 0 3.000 3.000 3.000 0 1.500 2.0", "left out"},
-		"without METIS": {"", "left out: METIS: gpmetis is not there", "METIS, vertices only"},
+		"without METIS": {"", "left out: METIS: gpmetis is not installed", "METIS, vertices only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bin := t.TempDir()

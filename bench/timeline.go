@@ -73,7 +73,7 @@ func newBreakdown(f *trace.File, path string) (*breakdown, error) {
 		slices.SortStableFunc(r.events, func(x, y trace.Event) int { return cmp.Compare(x.Start, y.Start) })
 	}
 	if b.choose(); len(b.epochs) == 0 {
-		return nil, fault.New(fault.Data, "bench breakdown", path, "no epoch is there from its first task to its last on every graph rank").
+		return nil, fault.New(fault.Data, "bench breakdown", path, "no epoch is complete on every graph rank").
 			Then("train for 2 epochs or more")
 	}
 	b.addUp()

@@ -25,7 +25,7 @@ type pace struct {
 	turn  time.Duration
 }
 
-// epochInTurns trains in turns with PyTorch and prints siafu's best run, then
+// epochInTurns trains interleaved with PyTorch and prints siafu's best run, then
 // both sides' best epochs.
 func epochInTurns(ctx context.Context, o EpochOptions, p pace, w io.Writer) error {
 	d, err := graph.Open(o.Data)
@@ -75,7 +75,7 @@ func twinOf(c config.Config, d *graph.Dataset) (yardstick.Training, error) {
 	} {
 		if r.got != r.want {
 			return yardstick.Training{}, fault.New(fault.Usage, "bench epoch", "", "--yardstick with --%s=%s", r.flag, r.got).
-				Then("PyTorch's side has --%s=%s only", r.flag, r.want)
+				Then("set --%s=%s, the only value that PyTorch's side has", r.flag, r.want)
 		}
 	}
 	return yardstick.TrainingOf(c, d)

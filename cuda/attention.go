@@ -39,7 +39,7 @@ func (o *Ops) eachRow(e kernels.Edges, run func(b rowsOf)) *plan {
 	return p
 }
 
-// hubSums runs a kernel for the pieces of hubs, which leave rows of so many columns,
+// hubSums runs a kernel for the pieces of hubs, which leave rows of N columns,
 // and adds these to dst.
 func (o *Ops) hubSums(p *plan, dst device.Ptr, cols int, add bool, run func(parts device.Ptr, b rowsOf, line device.Ptr)) {
 	if p == nil || p.cut == 0 {
@@ -62,13 +62,13 @@ type way struct {
 	drop  kernels.Mask
 }
 
-// bounds adds the edges of so many rows, or, with line, of pieces of rows.
+// bounds adds the edges of N rows, or, with line, of pieces of rows.
 func (w *way) bounds(args *device.Args, b rowsOf, line device.Ptr) *device.Args {
 	return args.Ptr(b.begin).Ptr(b.end).Ptr(start(w.e.Cols)).Ptr(b.order).Ptr(line).Int64(int64(b.count)).
 		Uint32(w.e.Base).Int32(flag(w.e.SelfLoops)).Uint32(w.first)
 }
 
-// attend launches a kernel for the heads of rows: behind its own arguments are the
+// attend launches a kernel for the heads of rows: after its own arguments are the
 // shape of heads, flags, the size of groups and the mask.
 func (o *Ops) attend(w way, rows int, args *device.Args, flags ...int32) {
 	size := groupSize(w.Width)
@@ -86,10 +86,10 @@ func checkAttention(a kernels.Attention, e kernels.Edges) {
 	fit(e.End.Len() >= e.Rows())
 }
 
-// holds tells whether m has the elements of rows x cols.
+// holds reports whether m has the elements of rows x cols.
 func holds(m kernels.Mat, rows, cols int) bool { return m.Rows*m.Cols >= rows*cols }
 
-// locals is how many local vertices there are, so many far rows among them and those
+// locals is how many local vertices there are, N far rows among them and those
 // of e, of which the first is local vertex first.
 func locals(e kernels.Edges, far int, first uint32) int {
 	return max(int(e.Base)+far, int(first)+e.Rows())

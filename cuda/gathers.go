@@ -28,7 +28,7 @@ func (o *Ops) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool) {
 		Ptr(at(x)).Int32(int32(dst.Cols)).Int32(flag(add)))
 }
 
-// rowsOf are so many rows of a matrix, by their order and bounds.
+// rowsOf are N rows of a matrix, by their order and bounds.
 type rowsOf struct {
 	order, begin, end device.Ptr
 	count             int

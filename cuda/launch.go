@@ -32,7 +32,7 @@ func each(n int) device.Launch {
 	return device.Launch{Grid: [3]int{blocks(n, blockThreads), 1, 1}, Block: [3]int{blockThreads, 1, 1}}
 }
 
-// groups is a group of so many threads for each of n rows.
+// groups is a group of N threads for each of n rows.
 func groups(n, size int) device.Launch { return each(n * size) }
 
 // warps is a warp for each of n rows.
@@ -46,7 +46,7 @@ func tall(x, y int) device.Launch {
 // blocks is how many of a size n elements fill.
 func blocks(n, size int) int { return (n + size - 1) / size }
 
-// groupSize is how many threads work on a row of so many parts: a power of two, a
+// groupSize is how many threads work on a row of N parts: a power of two, a
 // warp at most.
 func groupSize(parts int) int {
 	size := 1

@@ -87,7 +87,7 @@ func (o *Ops) Clear(dst kernels.Mat) {
 	}
 }
 
-// room is so many bytes of the workspace, of no particular content, for what is queued
+// room is N bytes of the workspace, of no particular content, for what is queued
 // before leave.
 func (r *rank) room(bytes int) device.Ptr {
 	w := &r.workspace
@@ -108,7 +108,7 @@ func (r *rank) room(bytes int) device.Ptr {
 	return p
 }
 
-// Workspace is how many bytes the workspace has.
+// Workspace returns the size of the workspace in bytes.
 func (r *rank) Workspace() int64 {
 	r.workspace.mu.Lock()
 	defer r.workspace.mu.Unlock()

@@ -90,7 +90,7 @@ func New(d device.Device, from Products) (*Ops, error) {
 	return p.begin()
 }
 
-// Lanes are so many Ops on d with the same memory and a stream each: what is called on
+// Lanes are N Ops on d with the same memory and a stream each: what is called on
 // one may run before what was called on another one, until that has waited.
 func Lanes(d device.Device, p Products, n int) (lanes []kernels.Ops, err error) {
 	first, err := New(d, p)
@@ -205,7 +205,7 @@ func (r *rank) pageable(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.told && r.say != nil {
-		r.say(fmt.Sprintf("memory of this host is not page-locked, so that rows cross to the GPU and back more slowly: %v", err))
+		r.say(fmt.Sprintf("host memory is not page-locked, so transfers to and from the GPU are slower: %v", err))
 	}
 	r.told = true
 }
@@ -281,10 +281,10 @@ func failed(err error) *fault.Error {
 	e.Err = err
 	switch {
 	case errors.Is(err, device.ErrMemory):
-		e.Kind, e.Detail = fault.Config, "the device has no room for this run"
+		e.Kind, e.Detail = fault.Config, "the device has too little memory for this run"
 		return e.Then(`use more ranks on more devices, or --tensor cpu`)
 	case errors.Is(err, device.ErrLibrary):
-		e.Kind, e.Detail = fault.Config, "there is no cuBLAS of CUDA 11.5 or later here"
+		e.Kind, e.Detail = fault.Config, "no cuBLAS of CUDA 11.5 or later is installed"
 		return e.Then(`install it and name its folder in LD_LIBRARY_PATH, or compute with own products: --cuda-blas own`)
 	}
 	return e
@@ -297,5 +297,5 @@ func fit(ok bool) {
 	}
 }
 
-// alike tells whether matrices have the same shape.
+// alike reports whether matrices have the same shape.
 func alike(a, b kernels.Mat) bool { return a.Rows == b.Rows && a.Cols == b.Cols }

@@ -30,7 +30,7 @@ type matrix struct {
 
 // plan says how the rows of a matrix are shared out. It is made when the matrix is
 // first multiplied with, which waits for a copy of its bounds, and kept until these
-// are set anew or freed.
+// are set again or freed.
 //
 //	order        the rows but for hubs, those of a stretch by degree
 //	begin, end   of each piece; line the row that it is of
@@ -139,7 +139,7 @@ func (o *Ops) placed(s *sharing) *plan {
 	return p
 }
 
-// supposed is a plan that takes as much as any for so many rows whose edges are among
+// supposed is a plan that takes as much as any for N rows whose edges are among
 // those in cols, and in the workspace. No edge is in two matrices with the same cols, so
 // that the first one is counted with the pieces of all. A hub has two whole pieces at
 // least, and one that is not.

@@ -40,7 +40,7 @@ func (o *Ops) MatMulTransA(dst, a, b kernels.Mat, add bool) {
 }
 
 // gemm has the library of the rank compute dst (+)= op(a) op(b), sums of k terms, and
-// tells whether it does: not without one, of BF16, or where there is nothing to add.
+// reports whether it does: not without one, of BF16, or where there is nothing to add.
 //
 // A row-major matrix is the transpose of a column-major one in the same place, and
 // dstᵀ = op(b)ᵀ op(a)ᵀ: operands change places and nothing is moved.
@@ -81,7 +81,7 @@ func (o *Ops) multiply(name string, dst, a, b kernels.Mat, k int, add bool) {
 	o.product(name, at(dst), dst, a, b, k, 1, add)
 }
 
-// product puts a product of dst's shape to an address, in so many parts.
+// product puts a product of dst's shape to an address, in N parts.
 func (o *Ops) product(name string, to device.Ptr, dst, a, b kernels.Mat, k, splits int, add bool) {
 	args := o.with().Ptr(to).Ptr(at(a)).Ptr(at(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(k)).Int32(int32(splits)).Int32(flag(add))
 	suffix, l := tiles(dst, splits)

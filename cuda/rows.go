@@ -35,7 +35,7 @@ func (o *Ops) PutColumns(dst kernels.Mat, from int, x kernels.Mat) {
 	o.copyBlock(dst, from, x, 0, x.Cols)
 }
 
-// copyBlock copies so many columns, from column second of x on, to those from column
+// copyBlock copies N columns, from column second of x on, to those from column
 // first of dst on.
 func (o *Ops) copyBlock(dst kernels.Mat, first int, x kernels.Mat, second, cols int) {
 	if cols == 0 || dst.Rows == 0 {

@@ -31,7 +31,7 @@ const (
 	sketchFrom = 1 << 51
 )
 
-// Most is how many bytes there were at a time.
+// Most returns the peak number of bytes.
 func (s *Sketch) Most() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Sketch) Free(p device.Ptr) error {
 	return nil
 }
 
-// first tells whether edges with these columns are met for the first time.
+// first reports whether edges with these columns are met for the first time.
 func (s *Sketch) first(cols device.Ptr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 // PartsFile keeps a partition that came with the source of a dataset.
 const PartsFile = "dorylus.parts"
 
-// Shards are what siafu writes into the folder of a dataset's shards for one
+// Shards returns the files that siafu writes into the folder of a dataset's shards for one
 // number of ranks.
 func Shards() inventory.Folder {
 	return inventory.Folder{{Name: inventory.Pattern(`(\d+\.part|meta\.json)(` + scratch.Suffix + `)?`)}}
 }
 
-// Partitionings are what siafu writes into a folder of partitionings: shards for a number
+// Partitionings returns the entries that siafu writes into a folder of partitionings: shards for a number
 // of ranks, and for the same number made in another way.
 func Partitionings() inventory.Folder {
 	return inventory.Folder{{Name: inventory.Pattern(partsName + `|\.` + partsName + scratch.Suffix + `(\.old)?`), In: Shards()}}

@@ -15,7 +15,7 @@ func (p EdgePairs) Each(yield func(src, dst uint32) error) error {
 	return nil
 }
 
-// equal tells whether two CSRs hold the same edges.
+// equal reports whether two CSRs hold the same edges.
 func (c CSR) equal(d CSR) bool {
 	return slices.Equal(c.Offsets, d.Offsets) && slices.Equal(c.Cols, d.Cols)
 }

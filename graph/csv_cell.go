@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// formula matches a cell that a spreadsheet program may evaluate, behind any apostrophes, and
+// formula matches a cell that a spreadsheet program may evaluate, after any apostrophes, and
 // plain a cell that is a number.
 var (
 	formula = regexp.MustCompile(`^'*[=+\-@\t\r]`)
 	plain   = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 )
 
-// isFormula tells whether a cell must be guarded.
+// isFormula reports whether a cell must be guarded.
 func isFormula(text string) bool { return formula.MatchString(text) && !plain.MatchString(text) }
 
 // GuardCell puts an apostrophe before a text that begins with =, +, -, @, a tab or a carriage

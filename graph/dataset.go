@@ -19,7 +19,7 @@ import (
 )
 
 // Files of a dataset folder. Which of the two feature files is there is told
-// by Meta.FeatureKind; weights.bin is there where Meta.Weighted says so,
+// by Meta.FeatureKind; weights.bin exists if Meta.Weighted is set,
 // edge_features.bin where Meta.EdgeDim is not 0, and ids.bin is
 // absent where ids are 0..n-1.
 const (
@@ -75,7 +75,7 @@ func ReadMeta(dir string) (*Meta, error) {
 	if err != nil {
 		f := fault.System(opOpen, path, err)
 		if f.Kind == fault.Missing {
-			f = f.Then("%s is no dataset folder; make one with siafu import, generate or download", dir)
+			f = f.Then("%s is not a dataset folder; create one with siafu import, generate or download", dir)
 		}
 		return nil, f
 	}
@@ -121,7 +121,7 @@ func (m *Meta) check() error {
 	case m.Format != m.version():
 		return fmt.Errorf("its format is %d, this program reads %d, %d with weights of edges, targets or held edges, and %d with features of edges", m.Format, FormatVersion, LaterFormat, EdgeFormat)
 	case m.Checksum != sum:
-		return fmt.Errorf("its checksum is %q where its content gives %s", m.Checksum, sum)
+		return fmt.Errorf("its checksum is %q, but its content has %s", m.Checksum, sum)
 	case m.Vertices < 1 || m.Vertices > maxVertices:
 		return fmt.Errorf("it has %d vertices", m.Vertices)
 	case m.Edges < 0 || m.FeatureDim < 1 || m.FeatureDim > maxFeatures || m.Classes < 0 || m.EdgeDim < 0 || m.EdgeDim > MaxEdgeDim:
@@ -131,7 +131,7 @@ func (m *Meta) check() error {
 	case !slices.Contains([]string{MultiClass, MultiLabel, Regression, Links}, m.Task):
 		return fmt.Errorf("its task is %q, this program knows %s, %s, %s and %s", m.Task, MultiClass, MultiLabel, Regression, Links)
 	case !m.checkLinks():
-		return fmt.Errorf("its task is %s, and of held edges it says %+v", m.Task, m.Links)
+		return fmt.Errorf("its task is %s, but its held-out edges are %+v", m.Task, m.Links)
 	case len(m.ClassCounts) != m.Classes:
 		return fmt.Errorf("it has %d classes and counts of %d", m.Classes, len(m.ClassCounts))
 	case m.ClassNames != nil && len(m.ClassNames) != m.Classes:
@@ -207,7 +207,7 @@ func (l *loader) open(name, kind string) part {
 	l.files = append(l.files, f)
 	p := part{l, name, f}
 	if f.Len() != info.Bytes || f.CRC32C() != info.CRC32C {
-		p.bad("it has %d bytes and checksum %s where meta.json says %d and %s", f.Len(), f.CRC32C(), info.Bytes, info.CRC32C)
+		p.bad("it has %d bytes and checksum %s, but meta.json has %d and %s", f.Len(), f.CRC32C(), info.Bytes, info.CRC32C)
 	}
 	return p
 }
@@ -226,7 +226,7 @@ func array[T mapped.Elem](p part, name string, n int64) []T {
 	if err != nil {
 		p.fail(err)
 	} else if int64(len(v)) != n {
-		p.bad("array %q has %d elements where meta.json asks for %d", name, len(v), n)
+		p.bad("array %q has %d elements, but meta.json requires %d", name, len(v), n)
 	}
 	return v
 }
@@ -270,7 +270,7 @@ func (l *loader) features() {
 	p.ascend("offset", x.Offsets, m.FeatureNNZ)
 	for i, c := range x.Cols {
 		if int64(c) >= int64(m.FeatureDim) {
-			p.bad("value %d is in column %d of %d", i, c, m.FeatureDim)
+			p.bad("value %d has column %d of %d", i, c, m.FeatureDim)
 			break
 		}
 	}

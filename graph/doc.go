@@ -1,26 +1,24 @@
-// Package graph is a graph on disk and in memory.
+// Package graph stores a graph on disk and in memory.
 //
-// It owns the dataset folder: its layout, its checksums, how it is written
+// It defines the dataset folder: its layout, its checksums, how it is written
 // (to a temporary name, synced, renamed) and how it is opened (memory-mapped,
-// verified). The sub-packages own what leads there and away from there:
+// verified). The main sub-packages:
 //
 //	fault      the kinds of error and their exit codes
 //	mapped     large arrays outside the garbage-collected heap, mapped files
-//	arrayfile  the one file format of ours: named arrays behind a checksummed table
+//	arrayfile  the array file format of siafu: named arrays after a checksummed table
 //	npy        NumPy's npy and npz files
-//	importers  other people's formats into a dataset folder
+//	importers  conversion of other formats into a dataset folder
 //	download   public datasets by URL and checksum
 //	generate   degree-skewed planted-partition graphs
 //	order      numberings that bring neighbours together
-//	partition  which rank owns which vertex, and the report on it
-//	shard      what one rank needs of a partitioned graph, on disk and in memory
+//	partition  the owner rank of each vertex, and the report on the cut
+//	shard      the part of a partitioned graph that one rank reads
 //
-// Vertices are numbered 0..n-1 in a dataset (their dataset id); the ids that a
-// user knows them by are kept beside (IDs). An edge u→v means that v gathers
-// from u: CSR rows are destinations and hold their in-neighbours. Offsets are
-// int64 everywhere, so a graph may have more than 2³¹ edges; vertex ids are
-// uint32.
+// Vertices are numbered 0..n-1 in a dataset (their dataset id). IDs stores the
+// ids of the user. An edge u→v means that v gathers from u: CSR rows are
+// destinations and contain their in-neighbours. Offsets are int64, so a graph may
+// have more than 2³¹ edges; vertex ids are uint32.
 //
-// Nothing here is collective, and nothing here knows of ranks beyond their
-// number.
+// No function is collective. The package knows only the number of ranks.
 package graph

@@ -112,9 +112,9 @@ func TestOddEdgeFeatures(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for says, features := range map[string][]float32{
-		"feature 1 of edge 2, 1 → 2, is NaN":                {1, 2, 1, 2, 1, float32(math.NaN()), 1, 2},
-		"feature 0 of edge 0, 0 → 1, is -Inf":               {float32(math.Inf(-1)), 2, 1, 2, 1, 2, 1, 2},
-		"edge 3, 2 → 1, has 1 features where others have 2": {1, 2, 1, 2, 1, 2, 1},
+		"feature 1 of edge 2, 1 → 2, is NaN":                    {1, 2, 1, 2, 1, float32(math.NaN()), 1, 2},
+		"feature 0 of edge 0, 0 → 1, is -Inf":                   {float32(math.Inf(-1)), 2, 1, 2, 1, 2, 1, 2},
+		"edge 3, 2 → 1, has 1 features, but other edges have 2": {1, 2, 1, 2, 1, 2, 1},
 	} {
 		if _, _, err := write(features...); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)

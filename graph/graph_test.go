@@ -171,7 +171,7 @@ func TestChangingEdges(t *testing.T) {
 		for _, memory := range []int64{0, 8} {
 			c := five()
 			c.Edges, c.EdgeMemory = &changing{EdgePairs: first, later: later}, memory
-			if _, err := Write(filepath.Join(t.TempDir(), "data"), c, false); err == nil || !strings.Contains(err.Error(), "changed between two readings") {
+			if _, err := Write(filepath.Join(t.TempDir(), "data"), c, false); err == nil || !strings.Contains(err.Error(), "changed between two passes") {
 				t.Errorf("%v with %d bytes: %v", later, memory, err)
 			}
 		}
@@ -259,7 +259,7 @@ func (f *fickle) Each(yield func(src, dst uint32) error) error {
 func TestEdgesThatChange(t *testing.T) {
 	c := five()
 	c.Edges = &fickle{}
-	if _, err := Write(filepath.Join(t.TempDir(), "five"), c, false); err == nil || !strings.Contains(err.Error(), "changed between two readings") {
+	if _, err := Write(filepath.Join(t.TempDir(), "five"), c, false); err == nil || !strings.Contains(err.Error(), "changed between two passes") {
 		t.Errorf("%v", err)
 	}
 }

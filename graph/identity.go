@@ -2,9 +2,9 @@ package graph
 
 import "fmt"
 
-// Identity is what makes a dataset another one to a network that is trained on
+// Identity returns what distinguishes a dataset from others for a network trained on
 // it: shapes, the sizes of the splits, and the checksums of its files. Names of
-// vertices and classes do not count. It costs nothing but meta.json.
+// vertices and classes do not count. Identity reads only meta.json.
 func (m *Meta) Identity() map[string]string {
 	direction := "undirected"
 	if m.Directed {

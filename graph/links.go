@@ -9,7 +9,7 @@ import (
 // Pairs are pairs of vertices, by their numbers.
 type Pairs struct{ Src, Dst []uint32 }
 
-// Len is how many there are.
+// Len returns the number of pairs.
 func (p Pairs) Len() int { return len(p.Src) }
 
 // Held are edges that have been taken out of a graph, and pairs without an edge to tell
@@ -36,7 +36,7 @@ func (h *HeldOut) of(split int) *Held {
 	return &h.Test
 }
 
-// LinkCounts are what meta.json says of links.bin, in pairs.
+// LinkCounts are the counts of links.bin in meta.json, in pairs.
 type LinkCounts struct {
 	Train   int64 `json:"train"` // of vertices with an edge in the graph
 	Val     int64 `json:"val"`
@@ -65,7 +65,7 @@ func (h *Held) arrays() [5]*[]uint32 {
 func (c *Content) validateLinks() error {
 	h := c.HeldOut
 	if (h != nil) != (c.Task == Links) {
-		return invalid("give held edges with the task links, and with no other", "the task is %s", c.Task)
+		return invalid("set held-out edges for the task links only", "the task is %s", c.Task)
 	}
 	if h == nil {
 		return nil
@@ -75,15 +75,15 @@ func (c *Content) validateLinks() error {
 		for i, list := range x.arrays() {
 			for _, v := range *list {
 				if int64(v) >= c.Vertices {
-					return invalid("name vertices that there are", "%s names vertex %d of %d", linkArrays(split)[i], v, c.Vertices)
+					return invalid("name existing vertices", "%s names vertex %d of %d", linkArrays(split)[i], v, c.Vertices)
 				}
 			}
 		}
 		if x.Edges.Len() == 0 || x.Not.Len() == 0 {
-			return invalid("hold out more edges", "there are %d held edges and %d pairs without one", x.Edges.Len(), x.Not.Len())
+			return invalid("hold out more edges", "there are %d held-out edges and %d negative pairs", x.Edges.Len(), x.Not.Len())
 		}
 		if len(x.Edges.Dst) != x.Edges.Len() || len(x.Not.Dst) != x.Not.Len() || len(x.Each) != x.Edges.Len()*h.Ranked {
-			return invalid("give both ends of each pair", "there are %d and %d ends of held edges, %d and %d without, and %d to rank",
+			return invalid("give both ends of each pair", "there are %d and %d ends of held-out edges, %d and %d of negative pairs, and %d to rank",
 				x.Edges.Len(), len(x.Edges.Dst), x.Not.Len(), len(x.Not.Dst), len(x.Each))
 		}
 	}
@@ -115,8 +115,8 @@ func (w *writer) links() error {
 	})
 }
 
-// OpenHeldOut maps the held edges of a dataset folder, which stand until done is called.
-// Faults are those of Open.
+// OpenHeldOut maps the held-out edges of a dataset folder; they are valid until done is called.
+// It returns the same faults as Open.
 func OpenHeldOut(dir string) (h *HeldOut, done func() error, err error) {
 	m, err := ReadMeta(dir)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"siafu/graph/fault"
 )
 
-// Schema is what features and labels of a dataset mean, beside their numbers: what a
-// network that was trained on it needs to know of another dataset.
+// Schema describes the meaning of the features and labels of a dataset: what a
+// network trained on it requires of another dataset.
 type Schema struct {
 	Task       string   `json:"task,omitempty"`                    // empty: MultiClass
 	ClassNames []string `json:"classes,omitempty"`                 // nil: their numbers
@@ -26,7 +26,7 @@ type Schema struct {
 	Classes int    `json:"-"`
 }
 
-// Schema is that of the dataset.
+// Schema returns the schema of the dataset.
 func (m *Meta) Schema() *Schema {
 	s := &Schema{ClassNames: m.ClassNames, Normalized: m.Normalized, Table: m.Table, Dataset: m.Name, Classes: m.Classes}
 	if m.Task != MultiClass {
@@ -38,7 +38,7 @@ func (m *Meta) Schema() *Schema {
 	return s
 }
 
-// TaskName is that of the labels, never empty.
+// TaskName returns the task of the labels, never empty.
 func (s *Schema) TaskName() string { return cmp.Or(s.Task, MultiClass) }
 
 // Trains is the fault that nothing can be trained on the dataset, whose folder is dir,
@@ -51,7 +51,7 @@ func (m *Meta) Trains(op, dir string) error {
 		Then("train on a dataset with labels; siafu predict takes one without")
 }
 
-// IsPlain tells whether numbers say all.
+// IsPlain reports whether numbers say all.
 func (s *Schema) IsPlain() bool {
 	return s.Task == "" && s.ClassNames == nil && !s.Normalized && s.Table == nil && s.EdgeImport == nil
 }
@@ -83,9 +83,9 @@ func (s *Schema) InputsFit(op, dir string, m *Meta, use EdgeUse) error {
 	bad := func(why, remedy string) error { return fault.New(fault.Data, op, dir, "%s", why).Then("%s", remedy) }
 	switch {
 	case s.Normalized && !m.Normalized:
-		return bad("its features are as they are, and the model was trained on rows divided by their sums", "import the dataset with --normalize-features")
+		return bad("its features are not normalised, but the model was trained on feature rows divided by their sums", "import the dataset with --normalize-features")
 	case m.Normalized && !s.Normalized:
-		return bad("its rows of features are divided by their sums, and the model was trained on features as they are", "import the dataset without --normalize-features")
+		return bad("its feature rows are divided by their sums, but the model was trained on features that are not normalised", "import the dataset without --normalize-features")
 	}
 	if s.Table != nil && m.Table != nil {
 		why := otherColumns(s.Table.Columns, m.Table.Columns)
@@ -109,7 +109,7 @@ func (s *Schema) labelsFit(op, dir string, m *Meta) error {
 	switch {
 	case links:
 	case m.Classes > 0 && m.Task != s.TaskName():
-		return bad("its labels are for %s, the model was trained on %q for %s", m.Task, s.Dataset, s.TaskName()).Then("import it with labels of that kind, or without any")
+		return bad("its labels are for %s, the model was trained on %q for %s", m.Task, s.Dataset, s.TaskName()).Then("import it with labels for that task, or without labels")
 	case m.Classes > s.Classes, m.Classes > 0 && s.Task != "" && m.Classes != s.Classes:
 		return bad("it has %d classes, the model was trained on %d of %q", m.Classes, s.Classes, s.Dataset).Then("predict on that dataset or one like it")
 	}

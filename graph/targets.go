@@ -9,7 +9,7 @@ func (c *Content) targetLabels() error {
 	}
 	if c.Targets == nil {
 		if c.Task != MultiClass && c.Task != Links {
-			return invalid("give a target for each vertex and column", "the task is %s, and there are no targets", c.Task)
+			return invalid("give a target for each vertex and column", "the task is %s, but there are no targets", c.Task)
 		}
 		return nil
 	}
@@ -19,12 +19,12 @@ func (c *Content) targetLabels() error {
 	}
 	c.Labels = TargetLabels(c.Targets, c.Classes)
 	if at, why := BadTarget(c.Task, c.Targets, c.Classes, c.Labels); why != "" {
-		return invalid("write a number in every column, or in none", "target %d of vertex %d is %v: %s", at%c.Classes, at/c.Classes, c.Targets[at], why)
+		return invalid("write a number in every column of the row, or in none", "target %d of vertex %d is %v: %s", at%c.Classes, at/c.Classes, c.Targets[at], why)
 	}
 	return nil
 }
 
-// TargetLabels are the labels of vertices with targets in so many columns: 0 for a row of
+// TargetLabels are the labels of vertices with targets in N columns: 0 for a row of
 // numbers, Unlabelled for one of NaN.
 func TargetLabels(targets []float32, columns int) []int32 {
 	labels := make([]int32, len(targets)/columns)
@@ -36,7 +36,7 @@ func TargetLabels(targets []float32, columns int) []int32 {
 	return labels
 }
 
-// TargetTask is what targets are for: MultiLabel where there are several columns of 0 and
+// TargetTask returns the task of targets: MultiLabel if there are several columns of 0 and
 // 1 alone, else Regression.
 func TargetTask(targets []float32, columns int) string {
 	for _, y := range targets {
@@ -57,12 +57,12 @@ func BadTarget(task string, targets []float32, columns int, labels []int32) (at 
 		missing := labels[i/columns] == Unlabelled
 		switch {
 		case math.IsNaN(float64(y)) != missing:
-			return i, "a row is whole or missing"
+			return i, "a row must be complete or empty"
 		case missing:
 		case math.IsInf(float64(y), 0):
-			return i, "it is no number"
+			return i, "it is not a number"
 		case task == MultiLabel && y != 0 && y != 1:
-			return i, "a label is 0 or 1"
+			return i, "a label must be 0 or 1"
 		}
 	}
 	return 0, ""

@@ -138,7 +138,7 @@ type WriteReport struct {
 	Uneven           bool // directed for its weights or features of edges alone: every edge goes both ways
 }
 
-// FileInfo is what meta.json says of a file beside it.
+// FileInfo is the record of a file in meta.json.
 type FileInfo struct {
 	Bytes  int64  `json:"bytes"`
 	CRC32C string `json:"crc32c"` // of its header, which holds those of its arrays; 8 hex digits
@@ -193,9 +193,9 @@ func (m *Meta) ClassName(class int64) string {
 // FormatVersion is the version of the dataset folder that this package writes.
 const FormatVersion = 1
 
-// LaterFormat is that of a folder whose edges have weights or whose task is not MultiClass,
+// LaterFormat is the format of a folder with weighted edges or a task other than MultiClass,
 // which programs that know neither must not read.
 const LaterFormat = 2
 
-// EdgeFormat is that of a folder whose edges have features.
+// EdgeFormat is the format of a folder with edge features.
 const EdgeFormat = 3

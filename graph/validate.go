@@ -13,7 +13,7 @@ const (
 	maxFeatures = 1<<31 - 1
 )
 
-// MaxEdgeDim is how many features an edge may have.
+// MaxEdgeDim is the maximum number of features of an edge.
 const MaxEdgeDim = 1 << 12
 
 const opWrite = "write dataset"
@@ -33,7 +33,7 @@ func (c *Content) validate() error {
 		return err
 	}
 	if f, ok := c.Edges.(FeaturedSource); ok && (f.EdgeDim() < 0 || f.EdgeDim() > MaxEdgeDim) {
-		return invalid("take fewer", "edges have %d features, at most %d are possible", f.EdgeDim(), MaxEdgeDim)
+		return invalid("leave some out with --edge-features", "edges have %d features, the maximum is %d", f.EdgeDim(), MaxEdgeDim)
 	}
 	for _, step := range []func() error{c.validateLabels, c.validateClasses, c.validateLinks, c.Features.validate} {
 		if err := step(); err != nil {
@@ -72,8 +72,8 @@ func (c *Content) validateLengths() error {
 	return nil
 }
 
-// MaxClasses is how many classes a dataset of so many vertices may have. A class
-// takes memory before any vertex bears it, so that their number must not hang on
+// MaxClasses returns the maximum number of classes of a dataset with N vertices. A class
+// takes memory before any vertex has it, so their number must not depend on
 // one label or on a word of a header.
 func MaxClasses(vertices int64) int { return int(max(vertices, 1<<17)) }
 
@@ -102,7 +102,7 @@ func (c *Content) validateLabels() error {
 // validateClasses needs the number of classes that validateLabels has settled.
 func (c *Content) validateClasses() error {
 	if most := MaxClasses(c.Vertices); c.Classes > most {
-		return invalid("number the classes from 0 on", "there are %d classes for %d vertices, possible are %d", c.Classes, c.Vertices, most)
+		return invalid("number the classes from 0", "there are %d classes for %d vertices, the maximum is %d", c.Classes, c.Vertices, most)
 	}
 	if c.ClassNames != nil && len(c.ClassNames) != c.Classes {
 		return invalid("name every class or none", "there are %d class names for %d classes", len(c.ClassNames), c.Classes)
@@ -125,7 +125,7 @@ func (f *Features) validate() error {
 	}
 	for i, x := range f.Dense {
 		if NotFinite(x) {
-			return invalid("replace it by a number", "feature %d of vertex %d is %v", i%f.Dim, i/f.Dim, x)
+			return invalid("replace it with a finite number", "feature %d of vertex %d is %v", i%f.Dim, i/f.Dim, x)
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func (s *SparseRows) validate(rows, dim int) error {
 			case c <= seen:
 				return invalid("sort the columns of a row and merge duplicates", "vertex %d has feature column %d after %d", v, c, seen)
 			case NotFinite(s.Vals[i]):
-				return invalid("replace it by a number", "feature %d of vertex %d is %v", c, v, s.Vals[i])
+				return invalid("replace it with a finite number", "feature %d of vertex %d is %v", c, v, s.Vals[i])
 			}
 			seen = c
 		}
@@ -154,5 +154,5 @@ func (s *SparseRows) validate(rows, dim int) error {
 	return nil
 }
 
-// NotFinite tells whether x is infinite or no number.
+// NotFinite reports whether x is infinite or no number.
 func NotFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }

@@ -11,8 +11,8 @@ import (
 	"siafu/graph/workers"
 )
 
-// EdgeMemory is what the edges under construction take where a Content does not
-// say: as many as nearly all graphs have, so that two readings suffice.
+// EdgeMemory is the memory in bytes of edges under construction if a Content does not
+// set it: enough for nearly all graphs, so that two passes suffice.
 const EdgeMemory = 2 << 30
 
 // windows makes the rows of a graph a window at a time: as many rows as have edges
@@ -41,7 +41,7 @@ type windows struct {
 
 // direction is the rows of one direction of the edges.
 type direction struct {
-	offsets []int64  // [n+1]: up to the last window that was placed; behind it, at v+1, how many edges v has
+	offsets []int64  // [n+1]: up to the last window that was placed; after it, at v+1, how many edges v has
 	cols    []uint32 // memory for those of a window
 	ends    []int64  // memory for its offsets
 	built   int      // number of the window, -1 before the first
@@ -91,7 +91,7 @@ func (w *windows) count() error {
 	return w.source.Each(func(s, d uint32) error {
 		if int(s) >= n || int(d) >= n {
 			return fault.New(fault.Data, opWrite, "", "edge %d is %d → %d, but vertices are numbered 0 to %d", i, s, d, n-1).
-				Then("correct the edge or the number of vertices")
+				Then("fix the edge or the number of vertices")
 		}
 		i++
 		if s == d {
@@ -112,7 +112,7 @@ func (w *windows) directions() []*direction {
 	return []*direction{w.in, w.out}
 }
 
-// cut chooses windows of so many edges, and makes room for the largest.
+// cut chooses windows of N edges, and makes room for the largest.
 func (w *windows) cut(edges int64, a *mapped.Arena) {
 	ds := w.directions()
 	n := len(w.in.offsets) - 1
@@ -215,8 +215,8 @@ func (w *windows) fill() error {
 }
 
 func changed() error {
-	return fault.New(fault.Runtime, opWrite, "", "the edges changed between two readings").
-		Then("import again while nothing writes to the source")
+	return fault.New(fault.Runtime, opWrite, "", "the edges changed between two passes").
+		Then("import again while no program writes to the source")
 }
 
 // open makes the rows lo to hi ready for their edges: Offsets[r+1] is where row r
@@ -261,7 +261,7 @@ func (d *direction) putWith(row, col uint32, weight float32, features []float32)
 	return true
 }
 
-// full tells whether every row of the window has the edges that were counted.
+// full reports whether every row of the window has the edges that were counted.
 func (d *direction) full() bool {
 	for r := range d.window.Rows() {
 		if d.window.Offsets[r+1]-d.window.Offsets[r] != d.offsets[int(d.first)+r+1] {

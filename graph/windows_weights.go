@@ -9,7 +9,7 @@ import (
 	"siafu/graph/workers"
 )
 
-// directed tells whether in differs from out.
+// directed reports whether in differs from out.
 func (w *windows) directed() bool { return w.oneWay || w.uneven }
 
 // fillWeighted is fill of edges with weights.
@@ -38,10 +38,10 @@ func (w *windows) fillFeatured() error {
 			return badWeight(i, s, d, weight)
 		}
 		if len(features) != w.dim {
-			return invalid("give every edge as many", "edge %d, %d → %d, has %d features where others have %d", i, s, d, len(features), w.dim)
+			return invalid("give every edge the same number of features", "edge %d, %d → %d, has %d features, but other edges have %d", i, s, d, len(features), w.dim)
 		}
 		if k := slices.IndexFunc(features, NotFinite); k >= 0 {
-			return invalid("replace it by a number", "feature %d of edge %d, %d → %d, is %v", k, i, s, d, features[k])
+			return invalid("replace it with a finite number", "feature %d of edge %d, %d → %d, is %v", k, i, s, d, features[k])
 		}
 		if s == d {
 			return nil

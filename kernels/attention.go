@@ -21,7 +21,7 @@ import (
 //	dr[v] = Σ_u ds    dl[u] = Σ_v ds    dz[u] = Σ_v q·g[v]
 //
 // Variant: pull, row by row, in batches of edges: scores, then weights, then
-// weighted sums. Nothing is kept of an edge: the way back computes scores and
+// weighted sums. Nothing is kept of an edge: the backward pass computes scores and
 // masks again. The forward pass takes out of the exponents the largest score so
 // far and scales what it has when that grows ("online softmax"), so that a row
 // may be gathered in parts. A row is never cut, not even that of a hub: it is
@@ -33,7 +33,7 @@ import (
 // a function of (Seed, Epoch, Layer, dataset ids of both ends, head); its IDs
 // are those of local vertices, ghosts too. Layer is less than 65536.
 //
-// Scores are those of GATv2 (dynamic.go) where Dynamic says so, with Vector [Heads x
+// Scores are those of GATv2 (dynamic.go) if Dynamic is set, with Vector [Heads x
 // Width] and, where edges have features, Edge [their number x Columns()].
 type Attention struct {
 	Heads, Width int
@@ -63,7 +63,7 @@ func (a Attention) Near() int {
 	return a.Heads
 }
 
-// Along is how many sums a vertex has of what its edges give the weights along them.
+// Along returns the number of sums per vertex over the edges' gradients of the weights along them.
 func (a Attention) Along() int {
 	if !a.Dynamic {
 		return 0
@@ -86,7 +86,7 @@ func (a Attention) checkDrop() {
 	}
 }
 
-// Mask is that of edges between so many local vertices: the edge from u to v is
+// Mask is that of edges between N local vertices: the edge from u to v is
 // kept for a head when word head mod 4 of
 //
 //	Philox({id of u, id of v, Epoch, Layer | head/4<<16}, Key)
@@ -141,7 +141,7 @@ func (t *Team) finishAttention(a Attention, dst, lse, stats Mat, signed []float3
 // attended is an Attended in this process's memory.
 type attended struct{ R, LSE, Grad, Dots, Packed []float32 }
 
-// host is b, which is of so many own vertices.
+// host is b, which is of N own vertices.
 func (b *Attended) host(a Attention, own int) attended {
 	if !b.Packed.IsNil() && b.R.IsNil() {
 		return attended{Grad: elements(b.Grad, own, a.Columns()), Packed: elements(b.Packed, own, farParts*a.Heads)}
@@ -255,7 +255,7 @@ func (k *attentionFinishTask) chunk(lo, hi int) {
 				scale(k.set, row[h*k.Width:][:k.Width], 1/sum)
 				row[k.Columns()+h] /= sum
 			}
-			if sum == 0 { // or they were left out, and weigh nothing on the way back
+			if sum == 0 { // or they were left out, and weigh nothing in the backward pass
 				k.lse[r*k.Heads+h] = float32(math.Inf(1))
 				continue
 			}

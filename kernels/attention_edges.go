@@ -18,7 +18,7 @@ const (
 // edgeBatch is the edges in hand of one worker, half a megabyte. Values lie edge
 // after edge, step floats each.
 type edgeBatch struct {
-	ids      [batchValues + avx.ScoresAhead]uint32 // of far rows; behind those in hand the next ones
+	ids      [batchValues + avx.ScoresAhead]uint32 // of far rows; after those in hand the next ones
 	known    int                                   // with those that follow
 	places   [batchValues]int64                    // of the features of those in hand: a row of Features, or ^row of Self
 	segments [batchValues / avx.Heads]segment
@@ -150,7 +150,7 @@ func (b *edgeBatch) add(k *attentionTask, cols []uint32) {
 	}
 }
 
-// lookAhead appends what lies behind the last row in hand.
+// lookAhead appends what lies after the last row in hand.
 func (b *edgeBatch) lookAhead(k *attentionTask) {
 	end := k.End[b.segments[b.count-1].row]
 	b.add(k, k.Cols[end:min(end+avx.Ahead, int64(len(k.Cols)))])
@@ -188,7 +188,7 @@ func (b *edgeBatch) score(k *attentionTask, s *segment) {
 	}
 }
 
-// scoreEnds is score on the way back to sources, with what each edge has of the vertex that
+// scoreEnds is score in the backward pass to sources, with what each edge has of the vertex that
 // attends beside its score.
 func (b *edgeBatch) scoreEnds(k *attentionTask, s *segment) {
 	if k.set != avx.None && !k.Dynamic {

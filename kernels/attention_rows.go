@@ -18,7 +18,7 @@ const (
 
 // attentionTask computes one row after another, for a group of up to avx.Heads
 // heads at a time. A row is a near vertex, its edges lead to far ones: in the
-// way back to sources the near one is the source.
+// backward pass to sources the near one is the source.
 type attentionTask struct {
 	Attention
 	Gather

@@ -15,8 +15,8 @@ import (
 //	dr[v] = (1-Slope)/2 · (g[v]·B[v] - D[v]·Q[v])
 //	B[v] = Σ_u σ·q[v,u]·z[u]    Q[v] = Σ_u σ·p[v,u]    σ = 1 where s[v,u] > 0, else -1
 //
-// B and Q are sums of the way forward, over rows that are in registers there anyway; the way
-// back then goes along edges by source alone.
+// B and Q are sums of the forward pass, over rows that are in registers there anyway; the backward
+// pass then goes along edges by source alone.
 //
 // Variant: weights carry σ as their sign. B and Q are scaled with the output when the largest
 // score grows.
@@ -25,7 +25,7 @@ import (
 type SignedAttention interface {
 	Ops
 	// AttentionGatherSigned is AttentionGather; signed [e.Rows() x Emitted()] gets B, and
-	// behind it Q.
+	// after it Q.
 	AttentionGatherSigned(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool)
 	// AttentionFinishSigned is AttentionFinish, of signed too.
 	AttentionFinishSigned(a Attention, dst, signed, lse, stats Mat)

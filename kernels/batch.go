@@ -1,6 +1,6 @@
 package kernels
 
-// Batch is a mini-batch of vertices, drawn anew in each epoch and draw: every vertex
+// Batch is a mini-batch of vertices, drawn again in each epoch and draw: every vertex
 // is in it with the same probability, whatever rank asks.
 type Batch struct {
 	Seed        uint64
@@ -8,7 +8,7 @@ type Batch struct {
 	Share       float64 // of all vertices, on average; 1: all
 }
 
-// Has tells whether the vertex with a dataset id is in the batch:
+// Has reports whether the vertex with a dataset id is in the batch:
 //
 //	Philox({id, 0, Epoch, Draw}, Seed)[0] < Share 2^32
 func (b Batch) Has(id uint32) bool {

@@ -30,7 +30,7 @@ func Narrow(v float32) BF16 {
 	return BF16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-// HalfSlack is how many elements lie behind the last row of a matrix that
+// HalfSlack is the number of elements after the last row of a matrix that
 // SpMM reads.
 const HalfSlack = avx.HalfSlack
 

@@ -37,7 +37,7 @@ type blockRoom struct {
 // block, beside which it stays in the cache.
 const BlockBytes = blockBytes
 
-// InBlocks tells whether so many rows that many edges lead to are gathered block by block from
+// InBlocks reports whether so many rows that many edges lead to are gathered block by block from
 // as many sources of this width, unless their order serves.
 func InBlocks(rows, width int, edges int64) bool {
 	return rows > 0 && blockOf(width*bytesOfFloat, rows, rows, edges) > 0
@@ -58,7 +58,7 @@ func (k *spmmTask) block(room *[]uint64) int {
 	return step
 }
 
-// meetsAgain tells whether a run of rows from the middle on, with so many edges, meets its
+// meetsAgain reports whether a run of rows from the middle on, with N edges, meets its
 // sources metAgain times on average. All edges count, chosen or not: the bits must be the same.
 func (k *spmmTask) meetsAgain(edges int, met []uint64) bool {
 	clear(met)
@@ -77,7 +77,7 @@ func (k *spmmTask) meetsAgain(edges int, met []uint64) bool {
 	return seen >= metAgain*sources
 }
 
-// blockOf is block for sources of so many bytes each, wherever rows lead.
+// blockOf is block for sources of N bytes each, wherever rows lead.
 func blockOf(bytes, sources, rows int, edges int64) int {
 	step := blockBytes / bytes
 	blocks := sources / max(step, 1)
@@ -87,7 +87,7 @@ func blockOf(bytes, sources, rows int, edges int64) int {
 	return step
 }
 
-// gatherBlocks computes all rows, a block of so many sources after the other. Chunks are long,
+// gatherBlocks computes all rows, a block of N sources after the other. Chunks are long,
 // as what is prefetched is of the chunk in hand.
 func (t *Team) gatherBlocks(k spmmTask, step int) {
 	room, rows := &t.blocks, k.Rows()
@@ -114,7 +114,7 @@ func (k *spmmTask) toCome(r int) []uint32 {
 	return k.Cols[k.Begin[r]:k.last[r]]
 }
 
-// isHub tells whether row r is one, and finds where its edges in the block end if it may be.
+// isHub reports whether row r is one, and finds where its edges in the block end if it may be.
 func (k *spmmTask) isHub(r int) bool {
 	cols := k.toCome(r)
 	if k.last != nil && len(cols) > hubEdges {

@@ -53,7 +53,7 @@ func (t *Team) Into(e Edges, c Chosen, first int) Edges {
 var leftEdges = sync.Pool{New: func() any { return new(chosenEdges) }}
 
 // together computes the rows [lo, hi) but for hubs with the edges that are left of a block, or
-// from chosen columns, one behind the other, so that rows of x are prefetched beyond the end of
+// from chosen columns, one after the other, so that rows of x are prefetched beyond the end of
 // a row. Of hubs, for which what is left would be cut into other pieces, all edges are taken.
 func (k *spmmTask) together(lo, hi int) {
 	room := leftEdges.Get().(*chosenEdges)
@@ -121,7 +121,7 @@ func (k *spmmTask) leftOf(part *spmmTask, at, r int) int {
 	return len(cols)
 }
 
-// copy writes every column and moves on behind those that are chosen, which no branch
+// copy writes every column and moves on after those that are chosen, which no branch
 // has to foresee. dst may be cols.
 func (c Chosen) copy(set avx.Set, dst, cols []uint32) (n int) {
 	if set != avx.None {

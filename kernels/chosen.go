@@ -15,7 +15,7 @@ import "siafu/kernels/internal/avx"
 // They are work of one worker: a body of Run may call them.
 
 // DotsOf sets dst to the products of row and as many rows of x [· x row], which the first
-// ids choose. Rows of ids behind those are fetched ahead.
+// ids choose. Rows of ids after those are fetched ahead.
 func (t *Team) DotsOf(dst, row, x []float32, ids []uint32) {
 	fit(len(dst) <= len(ids))
 	if len(row) == 0 {

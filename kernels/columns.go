@@ -24,7 +24,7 @@ func (t *Team) PutColumns(dst Mat, from int, x Mat) {
 	}
 }
 
-// blockTask copies so many columns, of rows that are so many elements apart.
+// blockTask copies N columns, of rows that are N elements apart.
 type blockTask struct {
 	dst, x             []float32
 	dstStride, xStride int

@@ -18,7 +18,7 @@ func fit(ok bool) {
 	}
 }
 
-// alike tells whether matrices have the same shape.
+// alike reports whether matrices have the same shape.
 func alike(a, b Mat) bool { return a.Rows == b.Rows && a.Cols == b.Cols }
 
 // Fork implements Ops.

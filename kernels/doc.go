@@ -3,18 +3,17 @@
 // optimisers, initialisers. Sub-package model holds the networks, one file
 // each; sub-package kerneltest the conformance suite of the kernels.
 //
-// Whoever trains calls an Ops, on matrices (Mat) and vectors that say where they
-// lie. A Team is the Ops of this machine's processors, and its methods are the
-// kernels: matrices are row-major, dst comes first.
+// Training calls an Ops on matrices (Mat) and vectors, which record their location
+// (host or device). A Team is the Ops of this machine's processors, and its methods are
+// the kernels: matrices are row-major, dst comes first.
 //
 // A kernel's plain Go form is its specification. Results do not depend on the
 // number of workers: work is split so that every sum has a fixed order.
-// Wrong sizes panic with a constant string; there are no other errors but those
-// of NewOptimizer. After its first call on a Team, no kernel allocates.
+// Wrong sizes panic with a constant string; only NewOptimizer and Team.Use
+// return errors. After its first call on a Team, no kernel allocates.
 //
-// Random numbers (dropout, initial weights) are a function of counters, never
-// of a generator's state: any number of ranks and workers draws the same.
+// Random numbers (dropout, initial weights) are a function of counters, not
+// of a generator's state: they are equal for any number of ranks and workers.
 //
-// kernels knows nothing of ranks: what crosses a partition is the caller's
-// business.
+// The package does not know ranks: the caller exchanges rows between partitions.
 package kernels

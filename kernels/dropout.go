@@ -56,7 +56,7 @@ type Mask struct {
 	IDs          Vector[uint32] // dataset id of each row; none: the row itself
 }
 
-// Mask is that of d, which may be nil, for so many rows.
+// Mask is that of d, which may be nil, for N rows.
 func (d *Dropout) Mask(rows int) Mask {
 	if !d.active() {
 		return Mask{}

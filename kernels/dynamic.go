@@ -12,7 +12,7 @@ import (
 //	t[v,u] = x[u] + r[v] + f[v,u]·E
 //	s[v,u] = Σ_j a_j·leaky(t_j)          over the columns of a head
 //
-// and all else as in attention.go. On the way back
+// and all else as in attention.go. In the backward pass
 //
 //	ds[v,u] = p·((g[v]·x[u])·keep - D[v])      dt_j = ds·a_j·(t_j > 0 ? 1 : Slope)
 //	dr[v] = Σ_u dt    dx[u] = Σ_v (q·g[v] + dt)
@@ -154,8 +154,8 @@ func (b *edgeBatch) ends(k *attentionTask, s *segment) (lse, dots avx.PerEdge) {
 	return avx.PerEdge{Vals: b.nearLSE[:]}, avx.PerEdge{Vals: b.nearDots[:]}
 }
 
-// bend adds the gradients of t of a block to dst, those of the near vertex, and on the way
-// back to targets what they give the weights along the edges.
+// bend adds the gradients of t of a block to dst, those of the near vertex, and on the backward
+// pass to targets what they give the weights along the edges.
 func (b *edgeBatch) bend(k *attentionTask, dst []float32, s *segment) {
 	if k.vectors() {
 		b.bendVectors(k, dst, s)
@@ -166,7 +166,7 @@ func (b *edgeBatch) bend(k *attentionTask, dst []float32, s *segment) {
 	}
 }
 
-// vectors tells whether package avx has what scores are made of.
+// vectors reports whether package avx has what scores are made of.
 func (k *attentionTask) vectors() bool {
 	return k.set != avx.None && (k.edge == nil || k.size*k.Width <= metValues/leastMet)
 }

@@ -7,7 +7,7 @@ import "siafu/kernels/internal/avx"
 //	forward   h = dropout(relu(z + bias))
 //	backward  ∇z = ∇h · dropout'(…) · relu'(…)
 //
-// Variant: fused, one pass over the matrix, in MatMulBiasReLUDropout behind
+// Variant: fused, one pass over the matrix, in MatMulBiasReLUDropout after
 // each block of a product; every part may be left out. The gradient reads h, which is positive exactly where ReLU let through and
 // dropout kept, so the mask is drawn again only where there is no ReLU. A NaN
 // in h passes forward and stops the gradient.

@@ -38,19 +38,19 @@ const (
 	recordValues = 4
 )
 
-// MostListed is how many columns lists can have.
+// MostListed is the maximum number of columns of lists.
 const MostListed = 1 << 16
 
-// ListWords is how many words the lists of a sparse matrix take.
+// ListWords returns the size of the lists of a sparse matrix in words.
 func ListWords(rows, nonZeros int) int { return recordWords * (rows + nonZeros/recordValues + 1) }
 
-// NewLists are lists of rows with so many columns, in ListWords of room.
+// NewLists are lists of rows with N columns, in ListWords of room.
 func NewLists(rows, cols int, words []uint64) Lists {
 	fit(cols > 0 && cols <= MostListed && len(words) >= recordWords*rows)
 	return Lists{words, rows, cols}
 }
 
-// IsNil tells whether there is no room.
+// IsNil reports whether there is no room.
 func (l Lists) IsNil() bool { return l.words == nil }
 
 // List implements Listing.
@@ -71,7 +71,7 @@ type lister struct {
 }
 
 // begin begins the list of row r of l, whose non-zeros are those from e on. Rows that are longer
-// than a record have as many others behind all first ones as there can be before e.
+// than a record have as many others after all first ones as there can be before e.
 func (w *lister) begin(l Lists, r int, e int64) {
 	*w = lister{words: l.words, cols: l.cols, at: r, next: l.rows + int(e/recordValues)}
 	w.clear(recordValues * r % l.cols)
@@ -91,7 +91,7 @@ func (w *lister) clear(c int) {
 
 func (w *lister) record() []uint64 { return w.words[recordWords*w.at:][:recordWords] }
 
-// put appends values; cols may go on behind their end.
+// put appends values; cols may go on past their end.
 func (w *lister) put(cols []uint32, vals []float32) {
 	for i, v := range vals {
 		if w.used == recordValues {

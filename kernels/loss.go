@@ -69,7 +69,7 @@ func (k *lossTask) chunk(lo, hi int) {
 // crossEntropy is the loss of one row; it fills grad unless that is nil.
 func (k *lossTask) crossEntropy(grad, z []float32, label int) float64 {
 	if label >= len(z) {
-		panic("kernels: label beyond classes")
+		panic("kernels: label out of range")
 	}
 	at := float64(z[label])
 	top, sum := softmaxRow(k.set, grad, z, float64(k.scale))

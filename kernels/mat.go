@@ -58,7 +58,7 @@ func HostHalf(rows, cols int, x []BF16) Mat {
 func HostVector[T mapped.Elem](x []T) Vector[T] { return Vector[T]{at: start(x, len(x)), n: len(x)} }
 
 // start is the address of x's first element, nil where no element is wanted: a
-// pointer behind the end would keep other memory alive.
+// pointer past the end would keep other memory alive.
 func start[T any](x []T, wanted int) unsafe.Pointer {
 	if wanted == 0 {
 		return nil
@@ -66,19 +66,19 @@ func start[T any](x []T, wanted int) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(x))
 }
 
-// IsNil tells whether m is none at all; a matrix without rows is one.
+// IsNil reports whether m is none at all; a matrix without rows is one.
 func (m Mat) IsNil() bool { return m == Mat{} }
 
-// Remote tells whether m lies where only its Ops can follow.
+// Remote reports whether m lies where only its Ops can follow.
 func (m Mat) Remote() bool { return m.remote }
 
-// Half tells whether m holds BF16.
+// Half reports whether m holds BF16.
 func (m Mat) Half() bool { return m.half }
 
-// Address is that of the first element, for implementations of Ops.
+// Address returns the address of the first element, for implementations of Ops.
 func (m Mat) Address() unsafe.Pointer { return m.at }
 
-// Bytes is how much memory m takes.
+// Bytes returns the size of m in bytes.
 func (m Mat) Bytes() int { return m.Rows * m.Cols * m.elem() }
 
 func (m Mat) elem() int {
@@ -98,17 +98,17 @@ func (m Mat) Here() Mat {
 // Host is m [Rows·Cols], which must hold floats in this process's memory.
 func (m Mat) Host() []float32 {
 	if m.half {
-		panic("kernels: a matrix of bfloat16 where floats are wanted")
+		panic("kernels: a bfloat16 matrix, expected float32")
 	}
 	m.mustBeHere()
 	return unsafe.Slice((*float32)(m.at), m.Rows*m.Cols)
 }
 
-// HostHalf is the same of a matrix of BF16, with so many elements behind its
+// HostHalf is Host for a matrix of BF16, with N elements after its
 // last row as NewHalf was asked for.
 func (m Mat) HostHalf(behind int) []BF16 {
 	if !m.half {
-		panic("kernels: a matrix of floats where bfloat16 is wanted")
+		panic("kernels: a float32 matrix, expected bfloat16")
 	}
 	m.mustBeHere()
 	if m.at == nil {
@@ -119,14 +119,14 @@ func (m Mat) HostHalf(behind int) []BF16 {
 
 func (m Mat) mustBeHere() {
 	if m.remote {
-		panic("kernels: a matrix elsewhere is read without its Ops")
+		panic("kernels: a device matrix is read without its Ops")
 	}
 }
 
 // Part is the rows [lo, hi).
 func (m Mat) Part(lo, hi int) Mat {
 	if lo < 0 || lo > hi || hi > m.Rows {
-		panic("kernels: no such rows")
+		panic("kernels: rows out of range")
 	}
 	m.behind += m.Rows - hi
 	m.at = shifted(m.at, lo*m.Cols*m.elem(), (hi-lo)*m.Cols)
@@ -145,10 +145,10 @@ func shifted(at unsafe.Pointer, bytes, elements int) unsafe.Pointer {
 // Whole is the matrix of so many rows that begins with m, a part of it.
 func (m Mat) Whole(rows int) Mat {
 	if rows < 0 || rows > m.Rows+m.behind {
-		panic("kernels: no such rows")
+		panic("kernels: rows out of range")
 	}
 	if m.at == nil && rows*m.Cols > 0 {
-		panic("kernels: an empty part does not say where its matrix lies")
+		panic("kernels: an empty part does not locate its matrix")
 	}
 	m.behind += m.Rows - rows
 	m.Rows = rows
@@ -158,7 +158,7 @@ func (m Mat) Whole(rows int) Mat {
 // Reshape is the first rows x cols elements of m as a matrix.
 func (m Mat) Reshape(rows, cols int) Mat {
 	if rows < 0 || cols < 0 || rows*cols > m.Rows*m.Cols {
-		panic("kernels: a matrix does not have so many elements")
+		panic("kernels: matrix has too few elements")
 	}
 	m.Rows, m.Cols, m.behind = rows, cols, 0
 	m.at = shifted(m.at, 0, rows*cols)
@@ -168,13 +168,13 @@ func (m Mat) Reshape(rows, cols int) Mat {
 // Len is the number of elements.
 func (v Vector[T]) Len() int { return v.n }
 
-// Remote tells whether v lies where only its Ops can follow.
+// Remote reports whether v lies where only its Ops can follow.
 func (v Vector[T]) Remote() bool { return v.remote }
 
-// Address is that of the first element, for implementations of Ops.
+// Address returns the address of the first element, for implementations of Ops.
 func (v Vector[T]) Address() unsafe.Pointer { return v.at }
 
-// Bytes is how much memory v takes.
+// Bytes returns the size of v in bytes.
 func (v Vector[T]) Bytes() int {
 	var zero T
 	return v.n * int(unsafe.Sizeof(zero))
@@ -190,7 +190,7 @@ func (v Vector[T]) Here() Vector[T] {
 // element.
 func (v Vector[T]) Host() []T {
 	if v.remote {
-		panic("kernels: a vector elsewhere is read without its Ops")
+		panic("kernels: a device vector is read without its Ops")
 	}
 	return unsafe.Slice((*T)(v.at), v.n)
 }
@@ -201,7 +201,7 @@ func (v Vector[T]) Part(lo, hi int) Vector[T] {
 		return v
 	}
 	if lo < 0 || lo > hi || hi > v.n {
-		panic("kernels: no such elements")
+		panic("kernels: elements out of range")
 	}
 	var zero T
 	v.at = shifted(v.at, lo*int(unsafe.Sizeof(zero)), hi-lo)

@@ -30,7 +30,7 @@ type product struct {
 	tall       int // rows of dst in MatMulTransA
 }
 
-// ours tells whether package avx makes the product.
+// ours reports whether package avx makes the product.
 func (p product) ours() bool {
 	_, ours := p.Float32Level3.(interface{ SkipsZeros() })
 	return ours
@@ -190,8 +190,8 @@ func (t *Team) MatMulTransA(to, a, b Mat, add bool) {
 	}
 }
 
-// choose sets whether zeros of a are left out, and tells whether bᵀ a should be made instead,
-// without the zeros of b where skips says so. The bits are the same, but where the product is
+// choose sets whether zeros of a are left out, and reports whether bᵀ a should be made instead,
+// without the zeros of b if skips is set. The bits are the same, but where the product is
 // added to something, and for a single column, whose blocks of k would be longer.
 func (g *transATask) choose(t *Team) (turn, skips bool) {
 	if g.half != nil {

@@ -15,7 +15,7 @@ func NewMat(o Ops, a *mapped.Arena, rows, cols int) Mat {
 	return Mat{Rows: rows, Cols: cols, at: at, remote: o.Remote()}
 }
 
-// NewHalf is the same of BF16, with so many elements behind its last row:
+// NewHalf is NewMat for BF16, with N elements after its last row:
 // HalfSlack of one that SpMM reads, else none.
 func NewHalf(o Ops, a *mapped.Arena, rows, cols, behind int) Mat {
 	at := o.Alloc(a, bytesOf(rows*cols+behind, bytesOfHalf))
@@ -28,7 +28,7 @@ func NewVector[T mapped.Elem](o Ops, a *mapped.Arena, n int) Vector[T] {
 	return Vector[T]{at: o.Alloc(a, bytesOf(n, int(unsafe.Sizeof(zero)))), n: n, remote: o.Remote()}
 }
 
-// bytesOf is the length of so many elements.
+// bytesOf is the length of N elements.
 func bytesOf(n, elem int) int {
 	if n < 0 || n*elem/elem != n {
 		panic("kernels: length overflows")
@@ -128,7 +128,7 @@ func WriteVector[T mapped.Elem](o Ops, dst Vector[T], src []T) {
 	}
 }
 
-// FetchVector is the same of a vector.
+// FetchVector is Fetch for a vector.
 func FetchVector[T mapped.Elem](o Ops, v Vector[T]) []T {
 	if !v.remote {
 		return v.Host()

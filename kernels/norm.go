@@ -10,7 +10,7 @@ import "math"
 //
 // Variant: moments are summed in float64, in blocks of rows and then in order of blocks,
 // so that a variance may be what is left of two large sums. A row of the layer's is read
-// again for each of its sums, while it is in the caches; the way back makes x̂ again from
+// again for each of its sums, while it is in the caches; the backward pass makes x̂ again from
 // z, and keeps nothing.
 
 // ColumnMoments implements Ops.

@@ -20,7 +20,7 @@ import (
 // before its work is done (a kernel on a stream), but everything that is called
 // later, on any Ops of the rank, finds it done; Download and whatever returns
 // numbers waits. Host memory that a method was given may change as soon as it has
-// returned. A dst must not overlap an operand unless the method says so. Sums have
+// returned. A dst must not overlap an operand unless the method allows it. Sums have
 // an order that depends on shapes alone: the same call gives the same bits.
 //
 // A Dropout is a function of counters (seed, epoch, layer, id, column), so that
@@ -52,9 +52,9 @@ type Ops interface {
 // Memory is where an Ops computes. NewMat, NewVector and Place ask for it, Read
 // and Write go between it and the host's.
 type Memory interface {
-	// Remote tells whether Go code cannot read it.
+	// Remote reports whether Go code cannot read it.
 	Remote() bool
-	// Alloc gives so many zero bytes, aligned to 64, that live as long as a. Where
+	// Alloc gives N zero bytes, aligned to 64, that live as long as a. Where
 	// there is no memory it panics, as mapped.Make does.
 	Alloc(a *mapped.Arena, bytes int) unsafe.Pointer
 	// Upload sets memory that Alloc gave, or a part of it, to src.
@@ -175,11 +175,11 @@ type Attentions interface {
 	FoldScoresGrad(gw, gsource, gtarget, gwide, gnarrow, w, source, target Mat)
 }
 
-// Rows are what crosses a partition.
+// Rows has the operations on rows that partitions exchange.
 type Rows interface {
-	// PackRows sets row i of dst to row index[i] of x or, behind its last, of more.
+	// PackRows sets row i of dst to row index[i] of x or, after its last, of more.
 	PackRows(dst Mat, index Vector[uint32], x, more Mat)
-	// AddRows adds row i of rows to row index[i] of dst or, behind its last, of more.
+	// AddRows adds row i of rows to row index[i] of dst or, after its last, of more.
 	// Indices are distinct.
 	AddRows(dst, more Mat, index Vector[uint32], rows Mat)
 }
@@ -200,7 +200,7 @@ type Losses interface {
 
 // Norms are what normalisations are made of. Formulae stand beside the methods of Team.
 type Norms interface {
-	// ColumnMoments is dst [2·cols] = the sums of the columns of x and behind them those
+	// ColumnMoments is dst [2·cols] = the sums of the columns of x and after them those
 	// of its products with y, of the same shape, which may be x.
 	ColumnMoments(dst Vector[float64], x, y Mat)
 	// AffineColumns is dst [n x cols] = g·a + z·b + c, with a, b and c [1 x cols] of each
@@ -256,7 +256,7 @@ func (e *Edges) gather() Gather {
 // itself, which costs more than its edges where they are a few rows of many.
 type Emitted struct{ X, Scores Mat }
 
-// Attended is what the way back knows of own vertices: R [own x Near()] and LSE [own
+// Attended is what the backward pass knows of own vertices: R [own x Near()] and LSE [own
 // x Heads] of the forward pass, the gradient of its output [own x Columns()], and the RowDots
 // of that and the output [own x Heads]. Packed are R, LSE and Dots as PackGrad lays
 // them out, [own x 3·Heads], for AttentionGradSrc; none: each call does it by

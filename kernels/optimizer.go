@@ -28,7 +28,7 @@ type Optimizer interface {
 	Step(step int, param, grad []float32, state [][]float32, decay bool)
 	// StateSlots is the number of state slices a parameter needs.
 	StateSlots() int
-	// Constants are what a step is made of, for an Ops that makes it elsewhere.
+	// Constants returns the constants of a step, for an Ops that computes it on a device.
 	Constants(step int, decay bool) StepConstants
 }
 
@@ -85,7 +85,7 @@ func NewOptimizer(c OptimizerConfig) (Optimizer, error) {
 	case "adamw":
 		return &adam{c: c, decoupled: true, set: avx.Best()}, nil
 	}
-	return nil, fault.New(fault.Config, "optimizer", "", "no optimizer %q", c.Name).Then("use sgd, adam or adamw")
+	return nil, fault.New(fault.Config, "optimizer", "", "unknown optimizer %q", c.Name).Then("use sgd, adam or adamw")
 }
 
 func orDefault(v, d float64) float64 {

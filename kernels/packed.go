@@ -12,7 +12,7 @@ import "siafu/kernels/internal/avx"
 // begins with +0, which neither +0 nor -0 changes. Where a row and its bits are follows from
 // its number, and the row takes no more than it did: rows can be packed where they stand.
 //
-// Design note: rows one behind the other, each with its bits, take less of the caches, and
+// Design note: rows one after the other, each with its bits, take less of the caches, and
 // another look-up an edge, of where they begin. They take 0.8 to 1.2 times as long as these, and need
 // room of their own. To prefetch the lines of each row and no others costs more than it saves.
 
@@ -22,13 +22,13 @@ type Packed struct {
 	bits []uint64 // PackedWords a row
 }
 
-// PackedWords is how many words a row's bits take.
+// PackedWords is the size of a row's bits in words.
 const PackedWords = avx.BitsWords
 
 // Packing is an Ops that gathers packed rows.
 type Packing interface {
 	Ops
-	// Packs tells whether it packs rows of this width.
+	// Packs reports whether it packs rows of this width.
 	Packs(width int) bool
 	// Pack packs x as the rows from lo on, and returns how many of its values are no zeros. x
 	// may be those very rows, which it then overwrites.
@@ -47,10 +47,10 @@ func NewPacked(rows Mat, bits []uint64) Packed {
 	return Packed{rows, bits}
 }
 
-// IsNil tells whether there is no room.
+// IsNil reports whether there is no room.
 func (p Packed) IsNil() bool { return p.rows.IsNil() }
 
-// lines is how many lines of a row are prefetched where all hold so many values: those of an
+// lines is how many lines of a row are prefetched where all hold N values: those of an
 // average row and half a vector, which is read beyond the last value, and half a line for rows
 // that are longer. A line too many costs less than one that is missing.
 func (p Packed) lines(kept int64) int {

@@ -15,7 +15,7 @@ import (
 // learning with limited numerical precision", ICML'15, section 3).
 //
 // Variant: u has 16 bits, half a word of Philox, so that a draw serves eight
-// columns; (x-offset)/step is rounded to as many bits behind the point, which
+// columns; (x-offset)/step is rounded to as many bits after the point, which
 // makes floor(…+u) an addition and a shift of whole numbers.
 //
 // Design note: offset and step are bfloat16, not float32. A row of 128 in four
@@ -34,7 +34,7 @@ const (
 	mostGridRows = 16
 )
 
-// GridRows is how many consecutive rows of so many columns share a Grid where they
+// GridRows is how many consecutive rows of N columns share a Grid where they
 // travel: a power of two, so that rows which are cut at a multiple of 16 share theirs
 // as the whole does; 1 of more than 32 columns.
 func GridRows(cols int) int {
@@ -141,11 +141,11 @@ func (r Rounding) OfSums(rank int) Rounding {
 // Philox({id, block, epoch, layer}, key).
 func (r *Rounding) Counters() (key [2]uint32, epoch, layer uint32) { return r.key, r.epoch, r.layer }
 
-// CodeSlack is how many bytes behind a row's codes Codes may overwrite and
+// CodeSlack is the number of bytes after a row's codes that Codes may overwrite and
 // Values may read.
 const CodeSlack = avx.CodeSlack
 
-// CodeBytes is how many bytes the codes of cols elements take.
+// CodeBytes returns the size of the codes of cols elements in bytes.
 func CodeBytes(cols, bits int) int { return (cols*bits + 7) / 8 }
 
 // Codes rounds x, the row of a dataset id, to g, which must span it, and

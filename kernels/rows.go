@@ -4,7 +4,7 @@ import "siafu/kernels/internal/avx"
 
 // Rows for other ranks, and those that come back.
 //
-//	pack   dst[i] = X[index[i]]      X being x and behind its last row more
+//	pack   dst[i] = X[index[i]]      X being x and after its last row more
 //	add    X[index[i]] += rows[i]
 //
 // Variant: one pass over the rows packed; indices are distinct, so that rows are

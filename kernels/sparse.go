@@ -147,7 +147,7 @@ func (k *sparseTask) values(s *sieve, dst []float32, r int, from, to, last int64
 	}
 }
 
-// put adds the rows cols of x times vals to dst; cols may go on behind the end
+// put adds the rows cols of x times vals to dst; cols may go on past the end
 // of vals. However non-zeros are shared among calls, the sum is the same.
 func (k *sparseTask) put(s *sieve, dst []float32, cols []uint32, vals []float32) {
 	switch {

@@ -115,7 +115,7 @@ func (h *hubs) leave(r int) {
 }
 
 // spmmTask gathers rows of x or, where that is nil, of lists or of half. Where there are bits, rows of x
-// are packed, and so many lines of each are prefetched.
+// are packed, and N lines of each are prefetched.
 type spmmTask struct {
 	Gather
 	dst, x []float32

@@ -11,7 +11,7 @@ import "siafu/kernels/internal/avx"
 // dropout kept. No matrix is written but that of the result, and none has to be there. It gives
 // the bits of MatMulTransB and BiasReLUDropoutGrad.
 
-// Through is an Ops that goes from the gradient of a layer's output to that of the sum behind
+// Through is an Ops that goes from the gradient of a layer's output to that of the sum after
 // the activation of the layer before in one pass.
 type Through interface {
 	Ops

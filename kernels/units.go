@@ -9,7 +9,7 @@ import "math"
 //
 // In the unit ball rows whose norm is no larger than 1 stay as they are, and so do their gradients.
 //
-// Variant: a row is one worker's, its sums are float64, and the way back makes y again from z.
+// Variant: a row is one worker's, its sums are float64, and the backward pass makes y again from z.
 //
 // Design note: beneath 1e-12 the quotient's own derivative is 1e12, which PyTorch gives a row of
 // zeros: one vertex without features would then throw all weights far away.

@@ -49,8 +49,8 @@ func (t *Team) Use(kernel string) error {
 			return nil
 		}
 	}
-	return fault.New(fault.Config, "kernels", "", "this machine or build has no kernels %q", kernel).
-		Then("it has %s", strings.Join(Variants(), ", "))
+	return fault.New(fault.Config, "kernels", "", "kernels %q are unavailable on this machine or in this build", kernel).
+		Then("use one of %s", strings.Join(Variants(), ", "))
 }
 
 func (t *Team) useOpenBLAS() error {

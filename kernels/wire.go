@@ -12,7 +12,7 @@ import (
 //
 // The bytes of rows are payloads of package halo/codec, by the bits of an element:
 // 16 are BF16, row by row; 8, 4 or 2 are the offsets of the Grids of each GridRows
-// rows, the steps of these, and the codes of each row, rounded up to bytes. The slack behind codes is not
+// rows, the steps of these, and the codes of each row, rounded up to bytes. The slack after codes is not
 // written. They begin at a multiple of 2.
 type Wire interface {
 	Ops
@@ -24,7 +24,7 @@ type Wire interface {
 	DecodeRows(rows Incoming, bits int, src Vector[uint8])
 }
 
-// Outgoing are rows that are encoded: row i is row Index[i] of X or, behind its last,
+// Outgoing are rows that are encoded: row i is row Index[i] of X or, after its last,
 // of More; no Index is i. Where codes round at random they draw by IDs, row i of X by
 // Rows and one of More by Sums.
 type Outgoing struct {
@@ -89,7 +89,7 @@ type Crossing interface {
 	Mark()
 	// Out begins to set dst to memory of the Ops, and says which copy that is.
 	Out(dst []byte, src unsafe.Pointer) int
-	// Done tells whether a copy out is done, and Wait returns when it is.
+	// Done reports whether a copy out is done, and Wait returns when it is.
 	Done(copy int) bool
 	Wait(copy int)
 	// In begins to set memory of the Ops to src.

@@ -10,7 +10,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Fault is what goes wrong with an invocation.
+// Fault is an injected failure of an invocation.
 type Fault int
 
 // The faults.
@@ -52,8 +52,8 @@ func (f *Faults) shares() []share {
 	}
 }
 
-// Draw is what happens to the n-th invocation, and where the rest of its chance comes
-// from.
+// Draw samples the fault of the n-th invocation. It also returns the generator of the
+// further random numbers of the invocation.
 func (f Faults) Draw(n uint64) (Fault, *rand.Rand) {
 	r := rand.New(rand.NewPCG(f.Seed, n))
 	x, sum := r.Float64(), 0.0
@@ -86,7 +86,7 @@ func ParseFaults(text string) (Faults, error) {
 		sum += *s.at
 	}
 	if sum > 1+1e-9 { // 1 but for rounding
-		return Faults{}, unreadable(text, "the shares are %g in sum, which may be 1 at most", sum)
+		return Faults{}, unreadable(text, "the fractions add up to %g, the maximum is 1", sum)
 	}
 	return f, nil
 }
@@ -98,18 +98,18 @@ func (f *Faults) set(name, value string) (err error) {
 	switch {
 	case name == "seed":
 		if f.Seed, err = strconv.ParseUint(value, 10, 64); err != nil {
-			return problem("seed=" + value + " is no number from 0 on")
+			return problem("seed=" + value + " is not a number of 0 or more")
 		}
 	case name == "delay":
 		if f.Delay, err = time.ParseDuration(value); err != nil || f.Delay < 0 {
-			return problem("delay=" + value + " is no duration, such as 300ms")
+			return problem("delay=" + value + " is not a duration such as 300ms")
 		}
 	case k < 0:
 		return problem("there is no fault " + strconv.Quote(name))
 	default:
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(x >= 0 && x <= 1) {
-			return problem(name + "=" + value + " is no share from 0 to 1")
+			return problem(name + "=" + value + " is not a fraction from 0 to 1")
 		}
 		*all[k].at = x
 	}
@@ -126,5 +126,5 @@ func unreadable(text, format string, args ...any) error {
 		names = append(names, s.name)
 	}
 	return fault.New(fault.Usage, "train", "", "--lambda-faults=%q: "+format, append([]any{text}, args...)...).
-		Then("it must be NAME=VALUE,…, as seed=1,crash=0.1,lose=0.05, with the names %s", strings.Join(names, ", "))
+		Then("write NAME=VALUE,…, such as seed=1,crash=0.1,lose=0.05, with the names %s", strings.Join(names, ", "))
 }

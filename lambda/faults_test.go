@@ -54,7 +54,7 @@ func TestParseFaults(t *testing.T) {
 		"crash=1.1":          "crash=1.1",
 		"crash=-0.1":         "crash=-0.1",
 		"crash=NaN":          "crash=NaN",
-		"crash=0.6,lose=0.6": "1.2 in sum",
+		"crash=0.6,lose=0.6": "add up to 1.2",
 		"seed=-1":            "seed=-1",
 		"late=0.1,delay=3":   "delay=3",
 		"crash=0.1,":         `no fault ""`,

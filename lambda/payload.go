@@ -11,11 +11,11 @@ import (
 	"siafu/kernels/model"
 )
 
-// MaxPayload is how many bytes the payload of a synchronous invocation may have, in
+// MaxPayload is the maximum payload of a synchronous invocation in bytes, in
 // each direction.
 const MaxPayload = 6 << 20
 
-// Network is what a task's receiver must know besides the task.
+// Network describes the network to the receiver of a task.
 type Network struct {
 	Spec   model.Spec
 	Sparse bool   // features are
@@ -67,7 +67,7 @@ type Reply struct {
 	Spent   *Spent `json:",omitempty"` // of a task that was pulled
 }
 
-// Spent is what a task that was pulled has taken of its function: bytes, and
+// Spent is the resource usage of a pulled task in its function: bytes, and
 // microseconds. Work is without the time in which the function waits for the task,
 // and so Fetch, Work and Push add up.
 type Spent struct {
@@ -98,11 +98,11 @@ func CheckSize(what string, n, beside int) error {
 
 // TooLarge is the fault of a task or a result of n bytes where somebody takes fewer.
 func TooLarge(what string, n int64, who string, most int64) error {
-	return fault.New(fault.Config, "lambda", "", "%s has %d bytes, and %s takes %d", what, n, who, most).
-		Then("use --intervals with a larger number: a task has the rows of one interval, beside the weights of its layers")
+	return fault.New(fault.Config, "lambda", "", "%s has %d bytes, but %s accepts at most %d", what, n, who, most).
+		Then("set a larger --intervals: a task has the rows of one interval and the weights of its layers")
 }
 
-// Failed is what the payload of an invocation says whose function has failed.
+// Failed is the payload of an invocation with a failed function.
 type Failed struct {
 	Type    string `json:"errorType"`
 	Message string `json:"errorMessage"`

@@ -95,13 +95,13 @@ func TestTasksFallBackToTheCPU(t *testing.T) {
 			n := b.Counts().Pool
 			t.Log(n, said)
 			broken := p.to == never
-			if opened := n.Opened > 0 && n.Local > 0 && len(said) > 0 && strings.Contains(said[0], "the CPU does the work"); opened != broken {
+			if opened := n.Opened > 0 && n.Local > 0 && len(said) > 0 && strings.Contains(said[0], "the CPU takes over the work"); opened != broken {
 				t.Errorf("the breaker has opened: %v", opened)
 			}
 			if broken && !p.mends && n.Invoked > n.Submitted/2+60 {
 				t.Errorf("%d invocations for %d tasks, of functions that fail", n.Invoked, n.Submitted)
 			}
-			if p.mends && said[len(said)-1] != "the function answers again" {
+			if p.mends && said[len(said)-1] != "the function responds again" {
 				t.Error("functions that answer again are not used again")
 			}
 			if (p.mends || !broken) && n.Used == 0 {

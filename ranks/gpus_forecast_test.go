@@ -45,7 +45,7 @@ func TestGPUHasNoRoom(t *testing.T) {
 	}
 	c.ForceMemory = true
 	var warned bytes.Buffer
-	if err := refused(c, data, &warned, racked(1, 40<<10).with); err == nil || !strings.Contains(err.Error(), "no room for this run") ||
+	if err := refused(c, data, &warned, racked(1, 40<<10).with); err == nil || !strings.Contains(err.Error(), "too little memory for this run") ||
 		!strings.Contains(warned.String(), "warning: GPU 0 of ") {
 		t.Errorf("%v, %q", err, warned.String())
 	}

@@ -86,7 +86,7 @@ func TestTensorWorkFails(t *testing.T) {
 		open func() device.Device
 		says string
 	}{
-		"no room": {func() device.Device { return ptx.New(ptx.Settings{Memory: 16 << 10}) }, "no room for this run"},
+		"no room": {func() device.Device { return ptx.New(ptx.Settings{Memory: 16 << 10}) }, "too little memory for this run"},
 		"fails": {func() device.Device {
 			d := &mortal{Device: standIn()}
 			d.left.Store(40)

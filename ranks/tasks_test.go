@@ -323,7 +323,7 @@ func TestTasksRefused(t *testing.T) {
 	}{
 		{generated(t, false), func(c *Config) { c.Task = graph.Regression }, "import the dataset again with --task regression"},
 		{flags, func(c *Config) { c.Task = graph.MultiClass }, "leave --task out"},
-		{numbers, func(c *Config) { c.Task = graph.MultiLabel }, "a label is 0 or 1; leave --task out"},
+		{numbers, func(c *Config) { c.Task = graph.MultiLabel }, "a label must be 0 or 1; leave --task out"},
 		{numbers, func(c *Config) { c.ClassWeights = "balanced" }, "there are no classes"},
 		{flags, func(c *Config) { c.ClassWeights = "1,2" }, "2 weights for 3 classes"},
 	} {

@@ -1,18 +1,18 @@
-// Package slurm writes batch scripts, submits them and says how their runs are
-// doing. Package launch starts the ranks inside such a job.
+// Package slurm writes batch scripts, submits them and reports the state of their
+// runs. Package launch starts the ranks inside such a job.
 //
-// A script is all there is: it can be read, edited and submitted again by
-// hand. What it holds to:
+// The script is the only interface: a user can read it, edit it and submit it
+// again. Its rules:
 //
 //   - 120 seconds (--grace) before the time limit Slurm sends USR1 to the
-//     script alone, at preemption TERM to everything. Either makes training
-//     finish its epoch, save and end with exit code 75.
-//   - With 75 the job goes back to the queue and later on where it stopped. A
-//     job that Slurm itself has queued again, or that was cancelled, is left
-//     alone.
-//   - The exit code is siafu's, so that an unfinished run never looks finished.
+//     script alone, at preemption TERM to all processes. On either signal training
+//     finishes its epoch, saves and ends with exit code 75.
+//   - On exit code 75 the script requeues the job, which later continues where it
+//     stopped. The script does not requeue a job that Slurm requeued or that was
+//     cancelled.
+//   - The exit code is siafu's, so an unfinished run never looks finished.
 //
-// Beside each run folder RUN lie RUN.sbatch, the script; RUN.job, a Record of
-// what was submitted; and RUN-JOBID.out, what the job printed. The run folder
-// itself belongs to training.
+// Next to each run folder RUN are RUN.sbatch, the script; RUN.job, a Record of
+// the submission; and RUN-JOBID.out, the output of the job. Training owns the run
+// folder itself.
 package slurm

@@ -15,7 +15,7 @@ import (
 
 const op = "submit"
 
-// Options are what a job asks of Slurm, and the flags of "siafu submit".
+// Options are the resources that a job requests from Slurm, and the flags of "siafu submit".
 type Options struct {
 	Nodes        int      `default:"1" help:"Number of nodes."`
 	TasksPerNode int      `name:"ntasks-per-node" default:"1" help:"Ranks on each node."`
@@ -81,10 +81,10 @@ var (
 		"--job-name", "--array", "--output", "--open-mode", "--requeue", "--no-requeue", "--signal"}
 )
 
-// gpus is a number of them, behind their type where there is one.
+// gpus is a number of them, after their type where there is one.
 var gpus = regexp.MustCompile(`^([A-Za-z0-9_.-]+:)?[1-9][0-9]{0,5}$`)
 
-// AskGPUs settles how many GPUs a node has to have for so many graph ranks that compute
+// AskGPUs settles how many GPUs a node has to have for N graph ranks that compute
 // on them, 0 for a run on processors: each computes on one. What was asked for may
 // contradict that.
 func (o *Options) AskGPUs(ranks int) error {
@@ -94,12 +94,12 @@ func (o *Options) AskGPUs(ranks int) error {
 		o.GPUsPerNode = strconv.Itoa(each)
 	case asked == "":
 	case ranks == 0:
-		return fault.New(fault.Usage, op, "", "--gpus-per-node=%s for training on processors", asked).
-			Then("put --tensor cuda behind --, or leave --gpus-per-node out")
+		return fault.New(fault.Usage, op, "", "--gpus-per-node=%s, but the training runs on CPUs", asked).
+			Then("put --tensor cuda after --, or leave --gpus-per-node out")
 	default:
 		if n, _ := strconv.Atoi(asked[strings.LastIndex(asked, ":")+1:]); n > each {
-			return fault.New(fault.Usage, op, "", "--gpus-per-node=%s for %d graph ranks on a node, each of which computes on one GPU", asked, each).
-				Then("ask for %d, or for more ranks with --ntasks-per-node", each)
+			return fault.New(fault.Usage, op, "", "--gpus-per-node=%s, but a node has %d graph ranks, each with one GPU", asked, each).
+				Then("set --gpus-per-node to %d, or change --ntasks-per-node", each)
 		}
 	}
 	return nil
@@ -113,7 +113,7 @@ func (o *Options) checkGrace() error {
 	}
 	if limit > 0 && limit <= o.Grace {
 		return fault.New(fault.Usage, op, "", "--time=%s is not longer than --grace=%d seconds", o.Time, o.Grace).
-			Then("give the job more time, or less to save")
+			Then("increase --time or reduce --grace")
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func limitSeconds(s string) (int, error) {
 	for i, p := range parts {
 		n, e := strconv.Atoi(p)
 		if e != nil || n < 0 {
-			err = fmt.Errorf("%q is no number", p)
+			err = fmt.Errorf("%q is not a number", p)
 		}
 		total += n * units[i]
 	}
@@ -193,7 +193,7 @@ func (o *Options) Settings() ([]string, error) {
 	return all, nil
 }
 
-// AtOnce is how many tasks of the array may run at a time, as "%2"; "" for all.
+// AtOnce returns the maximum number of simultaneous tasks of the array, such as "%2"; "" for all.
 func (o *Options) AtOnce() string {
 	for _, text := range o.Array {
 		if _, n, ok := strings.Cut(text, "%"); ok {
@@ -213,7 +213,7 @@ func (o *Options) checkAtOnce() error {
 		}
 		if asked++; asked > 1 || number(n) < 1 || strings.Trim(n, "0123456789") != "" {
 			return fault.New(fault.Usage, op, "", "--array=%s", text).
-				Then("put how many tasks may run at a time behind one --array, as seed=1..5%%2")
+				Then("append the number of simultaneous tasks to one --array, such as seed=1..5%%2")
 		}
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Entry is what Slurm knows of a job, or of one task of an array.
+// Entry is Slurm's record of a job, or of one task of an array.
 type Entry struct {
 	ID       string
 	Task     int    // of the array; -1: none, or all that are still queued
@@ -67,7 +67,7 @@ func entryOf(list []Entry, task int) (Entry, bool) {
 	return Entry{}, false
 }
 
-// ended tells whether nothing of a job writes any more.
+// ended reports whether nothing of a job writes any more.
 func (e Entry) ended() bool {
 	p := phase(e, true)
 	return p == Failed || p == Cancelled || e.State == "COMPLETING"

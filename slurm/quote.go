@@ -31,7 +31,7 @@ func Quote(words ...string) string {
 var plain = regexp.MustCompile(`^[A-Za-z0-9_.,:+/@=%\[\]-]*$`)
 
 // value writes the value of an option as sbatch reads it: a backslash escapes
-// any character, within quotes of both kinds too; a # behind none of these
+// any character, within quotes of both kinds too; a # after none of these
 // begins a comment; nothing is expanded. There is no way to write a newline.
 func value(s string) string {
 	if plain.MatchString(s) {
@@ -48,11 +48,11 @@ func filename(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 // not its business: Quote can write them all.
 func (j *Job) check() error {
 	if strings.ContainsFunc(j.JobName, unicode.IsControl) || field.MatchString(j.JobName) {
-		return fault.New(fault.Usage, op, "", "the name of the job, %q, has a control character, or an equals sign behind a blank", j.JobName).
-			Then("give it another one with --job-name")
+		return fault.New(fault.Usage, op, "", "the name of the job, %q, has a control character, or an equals sign after a space", j.JobName).
+			Then("set another name with --job-name")
 	}
 	if strings.ContainsFunc(j.Run, unicode.IsControl) || strings.Contains(j.Run, `\`) {
-		return fault.New(fault.Usage, op, "", "the path of the run folder, %q, has a control character or a backslash, which Slurm cannot have in the name of a log", j.Run).
+		return fault.New(fault.Usage, op, "", "the path of the run folder, %q, has a control character or a backslash, which Slurm does not allow in the name of a log", j.Run).
 			Then("choose another one with --out")
 	}
 	return nil

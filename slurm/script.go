@@ -10,7 +10,7 @@ import (
 	"text/template"
 )
 
-// Job is what a script runs.
+// Job is the training that a script runs.
 type Job struct {
 	Options
 	Self     string   // siafu on the nodes, outside of any container
@@ -46,7 +46,7 @@ func seal(text string) string {
 	return strings.Replace(text, mark, fmt.Sprintf("%s, checksum %08x", mark, crc32.ChecksumIEEE([]byte(text))), 1)
 }
 
-// edited tells whether a sealed script is no longer what was written.
+// edited reports whether a sealed script is no longer what was written.
 func edited(text string) bool {
 	m := sealed.FindString(text)
 	return m != "" && seal(strings.Replace(text, m, mark, 1)) != text
@@ -93,7 +93,7 @@ func (j *Job) Launch() string {
 	return Quote(words...)
 }
 
-// Arguments are those of train but for the run folder.
+// Arguments returns the arguments of train without the run folder.
 func (j *Job) Arguments() string {
 	line := Quote(j.Train...)
 	if !contains(j.Train, "--threads") {
@@ -115,7 +115,7 @@ func (j *Job) Partitioning() string {
 	return Quote(append(words, j.Parts...)...)
 }
 
-// contains tells whether a flag is among words, as --flag or --flag=value.
+// contains reports whether a flag is among words, as --flag or --flag=value.
 func contains(words []string, flag string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return w == flag || strings.HasPrefix(w, flag+"=") })
 }

@@ -195,7 +195,7 @@ func TestCheck(t *testing.T) {
 		{"no job", map[string]string{"SLURM_NTASKS": "4"}, 1, 1, nil},
 		{"as given", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "2"}, 4, 2, nil},
 		{"no launcher", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4"}, 1, 8, []string{"4 tasks, but the world has one rank"}},
-		{"too few", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4"}, 2, 8, []string{"the others idle"}},
+		{"too few", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4"}, 2, 8, []string{"the other tasks are idle"}},
 		{"bound", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "8"}, 4, 1, []string{"may run on 1: with mpirun use --bind-to none"}},
 		{"both", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "8"}, 1, 1, []string{"one rank", "8 processors"}},
 		{"no PMIx", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}, 4, 2, []string{"use srun --mpi=pmix"}},

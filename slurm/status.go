@@ -33,7 +33,7 @@ const (
 	Absent    = "absent"    // there is nothing of that name
 )
 
-// Status is how a run is doing.
+// Status is the state of a run.
 type Status struct {
 	Run      string
 	Phase    string
@@ -164,12 +164,12 @@ func phase(e Entry, begun bool) string {
 	return Failed
 }
 
-// Over tells whether a run makes no progress any more.
+// Over reports whether a run makes no progress any more.
 func (s *Status) Over() bool {
 	return s.Phase != Queued && s.Phase != Running && s.Phase != Requeued
 }
 
-// alone tells whether a run of which only the folder is known still writes: by its lock
+// alone reports whether a run of which only the folder is known still writes: by its lock
 // where that is of this host, else by the time.
 func (w Watch) alone(dir string, p runfolder.Progress) string {
 	if held, known := owner.Held(dir); known && held {
@@ -247,7 +247,7 @@ func find(name string, jobs map[string]job) (folders []string, damaged []Status)
 		return nil
 	})
 	if len(folders)+len(damaged) == 0 {
-		err := fault.New(fault.Missing, "status", dir, "there is no run folder and no job of that name").Then("name a run folder, or a job that was submitted here")
+		err := fault.New(fault.Missing, "status", dir, "there is no run folder or job of that name").Then("name a run folder, or a job that was submitted here")
 		damaged = []Status{unread(dir, err)}
 	}
 	return folders, damaged

@@ -26,7 +26,7 @@ type Record struct {
 	Array        bool     `json:"array"`
 }
 
-// recordSuffix is what a record's file has behind the path of its run folder.
+// recordSuffix is what a record's file has after the path of its run folder.
 const recordSuffix = ".job"
 
 // Submit writes the scripts of a job and, unless it is a dry run, submits
@@ -92,8 +92,8 @@ func (j *Job) vet(script string) error {
 			return err
 		}
 		if text, err := os.ReadFile(path); err == nil && edited(string(text)) {
-			return fault.New(fault.Usage, op, path, "it was edited since it was written").
-				Then("submit it as it is with sbatch %s, or write another one with --script", Quote(path))
+			return fault.New(fault.Usage, op, path, "it was edited after siafu wrote it").
+				Then("submit it unchanged with sbatch %s, or write another script with --script", Quote(path))
 		}
 	}
 	if j.DryRun {
@@ -119,8 +119,8 @@ func (j *Job) vet(script string) error {
 func (j *Job) alive(queue func(job string) ([]Entry, error)) error {
 	for _, run := range j.runs() {
 		if held, known := owner.Held(run); held && known {
-			return fault.New(fault.Usage, op, run, "a training writes this run folder").
-				Then("wait for its end or stop it, or choose another folder with --out")
+			return fault.New(fault.Usage, op, run, "a training is writing this run folder").
+				Then("wait until it ends, stop it, or choose another folder with --out")
 		}
 	}
 	text, err := os.ReadFile(j.Run + recordSuffix)
@@ -131,8 +131,8 @@ func (j *Job) alive(queue func(job string) ([]Entry, error)) error {
 	list, _ := queue(before.Job) // Slurm forgets jobs that have ended
 	for _, e := range list {
 		if !e.ended() {
-			return fault.New(fault.Usage, op, j.Run, "job %s, which is %s, is for this run folder", before.Job, e.State).
-				Then("wait for its end, cancel it (scancel %s), or choose another folder with --out", before.Job)
+			return fault.New(fault.Usage, op, j.Run, "job %s (%s) uses this run folder", before.Job, e.State).
+				Then("wait until it ends, cancel it (scancel %s), or choose another folder with --out", before.Job)
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func (j *Job) alive(queue func(job string) ([]Entry, error)) error {
 // noSlurm is the fault of a machine without one of Slurm's commands.
 func noSlurm(name string) error {
 	return fault.New(fault.Missing, name, "", "this machine has no Slurm").
-		Then("submit from a login node of the cluster; --dry-run writes the script alone")
+		Then("submit from a login node of the cluster, or write only the script with --dry-run")
 }
 
 // runs are the run folders that the script makes.
@@ -183,7 +183,7 @@ func client(name string, args ...string) (string, error) {
 		return out.String(), nil
 	case errors.As(err, &exited):
 		return "", fault.New(fault.Config, name, "", "%s", strings.Join(strings.Fields(said.String()), " ")).
-			Then("sinfo lists what this cluster has")
+			Then("list the resources of this cluster with sinfo")
 	case errors.Is(err, exec.ErrNotFound):
 		return "", noSlurm(name)
 	}

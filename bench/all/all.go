@@ -38,10 +38,10 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 	return trials.Run(ctx, w, op, o.Origin, o.HTML, books...)
 }
 
-// Books are those of all papers, and the page's path, filled in.
+// Books returns the completed books of all papers, and the path of the page.
 func (o *Options) Books() ([]*trials.Book, error) {
 	if o.Scale < 0 || o.Hours < 0 {
-		return nil, fault.New(fault.Usage, op, "", "--scale=%g --hours=%g", o.Scale, o.Hours).Then("neither is below 0")
+		return nil, fault.New(fault.Usage, op, "", "--scale=%g --hours=%g", o.Scale, o.Hours).Then("set 0 or more")
 	}
 	if o.HTML == "" {
 		o.HTML = filepath.Join(o.Work, "all.html")
@@ -65,7 +65,7 @@ func (o *Options) dorylus() dorylus.Options {
 	}
 }
 
-// leastOfReddit is a scale at which DIGEST's look-alike of Reddit has as many pairs of
+// leastOfReddit is a scale at which DIGEST's synthetic graph of Reddit has as many pairs of
 // vertices as edges need.
 const leastOfReddit = 0.01
 

@@ -17,7 +17,7 @@ const measuredEvery = 3
 // when are the columns of figure 10: epochs in which it is.
 var when = []int{1, 4, 10, 19, 40, 58, 97}
 
-// figure10 has the error of the gradient and, behind it, the relative staleness of the
+// figure10 has the error of the gradient and, after it, the relative staleness of the
 // layer where that is greatest, as training goes on.
 func (b *bench) figure10(ctx context.Context, t *trials.Sheet) error {
 	columns := []string{"graph", "ranks", "system"}

@@ -73,7 +73,7 @@ func (b *bench) accuracyOver(ctx context.Context, c cell, s System, rate float64
 	return list, nil
 }
 
-// times are the trainings of systems for time over a link, in turns, by system; of a
+// times are the trainings of systems for time over a link, interleaved, by system; of a
 // timely system those for accuracy.
 func (b *bench) times(ctx context.Context, c cell, systems []System, rate float64, more ...string) (map[string][]*trials.Result, error) {
 	all := map[string][]*trials.Result{}

@@ -47,7 +47,7 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 	return trials.Run(ctx, w, op, o.Origin, o.HTML, b)
 }
 
-// Book has the chosen parts. It makes look-alikes that are not there.
+// Book has the chosen parts. It makes missing synthetic graphs.
 func (o Options) Book() (*trials.Book, error) {
 	return (&bench{Options: o}).book()
 }
@@ -74,7 +74,7 @@ func (b *bench) open() (parts []trials.Part, err error) {
 	if o.Seeds < 1 || o.Epochs < 2 || o.Timed < 2 || o.Turns < 1 || len(o.Ranks) == 0 || slices.Min(o.Ranks) < 2 || len(o.Models) == 0 || len(o.Rates) == 0 {
 		return nil, fault.New(fault.Usage, op, "", "--seeds=%d --epochs=%d --timed=%d --turns=%d --ranks=%v --models=%v --rates=%v",
 			o.Seeds, o.Epochs, o.Timed, o.Turns, o.Ranks, o.Models, o.Rates).
-			Then("it takes a seed, a turn, a network, a rate, and 2 epochs and ranks or more")
+			Then("set at least one seed, turn, network and rate, and 2 or more epochs and ranks")
 	}
 	for _, text := range o.Rates {
 		rate, err := plan.Bandwidth(text)
@@ -92,7 +92,7 @@ func (b *bench) open() (parts []trials.Part, err error) {
 // lookAlikes are the graphs of table 3.
 var lookAlikes = []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
 
-// findGraphs names what is trained on, and makes look-alikes that are not there.
+// findGraphs names what is trained on, and makes missing synthetic graphs.
 func (b *bench) findGraphs() (err error) {
 	if b.graphs, err = trials.Given(b.Data); len(b.Data) > 0 {
 		return err

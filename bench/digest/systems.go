@@ -10,7 +10,7 @@ import (
 // System is a way of training, by the name of the one who proposed it.
 type System struct {
 	Name  string
-	Flags []string // of train, behind those of the bench
+	Flags []string // of train, after those of the bench
 	// Timely says that accuracy depends on who is how fast, or time on the epoch, so that
 	// only whole runs over the link show it.
 	Timely  bool

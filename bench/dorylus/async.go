@@ -42,7 +42,7 @@ func (b *bench) figure5(ctx context.Context, s *trials.Sheet) error {
 	return nil
 }
 
-// asked tells whether a part was named.
+// asked reports whether a part was named.
 func (b *bench) asked(part string) bool {
 	return len(b.Only) == 1 && b.Only[0] == part
 }

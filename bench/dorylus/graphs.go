@@ -17,7 +17,7 @@ type graphOf struct {
 	*published // that it stands for
 	known      bool
 	meta       *graph.Meta
-	scale      float64 // of a look-alike; 0: real
+	scale      float64 // of a synthetic graph; 0: real
 }
 
 // kind says what stands for the paper's graph.
@@ -36,7 +36,7 @@ func (g *graphOf) larger() (edges, vertices float64) {
 	return g.edges / float64(g.meta.Edges), g.vertices / float64(g.meta.Vertices)
 }
 
-// findGraphs names what is trained on, and makes look-alikes that are not there.
+// findGraphs names what is trained on, and makes missing synthetic graphs.
 func (b *bench) findGraphs() error {
 	for _, data := range b.Data {
 		if err := b.give(data); err != nil {

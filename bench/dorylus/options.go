@@ -56,7 +56,7 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 	return trials.Run(ctx, w, op, o.Origin, o.HTML, b)
 }
 
-// Book has the chosen parts. It makes look-alikes that are not there.
+// Book has the chosen parts. It makes missing synthetic graphs.
 func (o Options) Book() (*trials.Book, error) { return (&bench{Options: o}).book() }
 
 func (b *bench) book() (*trials.Book, error) {

@@ -6,7 +6,7 @@ type published struct {
 	vertices, edges  float64
 	features, labels int
 	degree           float64    // as printed
-	scale            float64    // of the look-alike
+	scale            float64    // of the synthetic graph
 	accuracy         float64    // figure 5, in percent; 0: none, for Friendster's labels are drawn by chance
 	ratio            [2]float64 // R of s = 0 and s = 1
 }
@@ -35,7 +35,7 @@ var machines = map[string]machine{
 	"p3.2xlarge":  {8, 61, 10},
 }
 
-// cluster is so many machines of a type.
+// cluster is N machines of a type.
 type cluster struct {
 	instance string
 	count    int

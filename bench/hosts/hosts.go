@@ -31,7 +31,7 @@ type Hosts struct {
 // Missing where this machine or its user can make none.
 func Open(n int) (*Hosts, error) {
 	if n < 1 || n > 200 {
-		return nil, fault.New(fault.Usage, op, "", "%d hosts", n).Then("ask for 1 to 200")
+		return nil, fault.New(fault.Usage, op, "", "%d hosts", n).Then("set 1 to 200")
 	}
 	if err := possible(); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func possible() error {
 	}
 	for _, tool := range []string{"ip", "tc", "unshare"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return fault.New(fault.Missing, op, tool, "there is no such program").Then("install iproute2 and util-linux")
+			return fault.New(fault.Missing, op, tool, "the program is not installed").Then("install iproute2 and util-linux")
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ const congestion = "reno"
 // Name is the namespace of host i, and its host name.
 func (h *Hosts) Name(i int) string { return fmt.Sprintf("%s-%d", h.name, i) }
 
-// Address is that of host i.
+// Address returns the address of host i.
 func (h *Hosts) Address(i int) string { return fmt.Sprintf("%s.%d", h.subnet, i+1) }
 
 // Close takes everything down: what still runs in the hosts, their links and
@@ -190,5 +190,5 @@ func command(words ...string) error {
 	}
 	said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return fault.New(fault.Missing, op, strings.Join(words, " "), "%v: %s", err, said).
-		Then("this kernel or container lacks what it needs: network namespaces, veth, a bridge and tbf")
+		Then("use a kernel or container with network namespaces, veth, a bridge and tbf")
 }

@@ -13,7 +13,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Measured is what a link really does.
+// Measured is the measured performance of a link.
 type Measured struct {
 	Bandwidth float64 `json:"bandwidth_bytes_per_second"` // of a stream over TCP
 	Latency   float64 `json:"latency_seconds"`            // half of the median round trip of 8 bytes

@@ -36,7 +36,7 @@ func (h *Hosts) writeAgent() error {
 func (h *Hosts) Run(ctx context.Context, out io.Writer, program string, args ...string) error {
 	mpirun, err := exec.LookPath("mpirun")
 	if err != nil {
-		return fault.New(fault.Missing, op, "mpirun", "there is no such program").Then("install openmpi-bin")
+		return fault.New(fault.Missing, op, "mpirun", "the program is not installed").Then("install openmpi-bin")
 	}
 	var addresses []string
 	for i := range h.count {

@@ -227,7 +227,7 @@ func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (t
 }
 
 // codec is what a codec costs on rows of a width, half of whose numbers are
-// zeros as behind a rectifier.
+// zeros as after a rectifier.
 func (c *calibration) codec(rows codec.Codec, width int) codec.Cost {
 	x := make([]float32, codedRows*width)
 	for i := range x {

@@ -86,7 +86,7 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 	return c, nil
 }
 
-// functions foretells invocations. One computes on one processor at the most.
+// functions estimates invocations. One computes on one processor at the most.
 func (q *request) functions(f *forecast.Forecast, parts []partition.RankReport) (*Functions, error) {
 	kernel := q.Config.Kernel
 	if kernel == "auto" {
@@ -118,7 +118,7 @@ func (c *Candidate) count(ds *graph.Dataset, parts int) error {
 	return nil
 }
 
-// keeps tells whether ÂX fits into every rank's memory, by train's rule.
+// keeps reports whether ÂX fits into every rank's memory, by train's rule.
 func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
 	for member, p := range r.Ranks {
 		here := len(q.view.Carried(q.view.Rank(member)))

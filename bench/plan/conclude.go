@@ -58,7 +58,7 @@ func (p *Plan) conclude(q *request) {
 		p.remedyComputing(e.Tensor > e.Gather, say)
 		return
 	}
-	say("The link is the bottleneck: with %s and codec %s communication that nothing hides takes %s of %s an epoch, computing %s.",
+	say("The link is the bottleneck: with %s and codec %s exposed communication takes %s of %s an epoch, computing %s.",
 		one.Method, coded.Codec, duration(waits), duration(plain.seconds), duration(e.Compute()))
 	p.remedyLink(plain, say)
 	p.remedyInput(q, one, coded, say)
@@ -94,7 +94,7 @@ func (p *Plan) remedyLink(plain choice, say func(string, ...any)) {
 	one, coded := p.at(plain)
 	e := coded.Epoch
 	if e.Pairs > e.Exposed+e.Weights {
-		say("Most of it is rows of pairs' ends (%s MB), which go as they are with every codec: a narrower --embedding shortens it.", megabytes(one.Pairs.Sent))
+		say("Most of it is rows of pairs' ends (%s MB), which every codec sends unchanged: a narrower --embedding shortens it.", megabytes(one.Pairs.Sent))
 	} else if e.Weights > e.Exposed {
 		say("Most of it is weights (%d floats): more servers share them, up to one a graph rank; --servers 0 sums them without a server.", p.Weights)
 	}

@@ -1,11 +1,11 @@
-// Package plan says what a training run would need and how long its epochs
-// would take, for several partitioners and codecs, before anything is run.
+// Package plan estimates the memory, traffic and epoch time of a training run, for
+// several partitioners and codecs, without running it.
 //
 // Memory and bytes follow from shapes and from the counts of a partitioning
-// (package ranks/forecast), which are read from parts/P of the dataset where
-// they are there, and counted without cutting shards where they are not.
-// Seconds follow from rates that are measured on this machine, in about a
-// second and on the dataset itself, and from a link that the user describes.
+// (package ranks/forecast). The counts are read from parts/P of the dataset if
+// it exists, and computed without building shards otherwise.
+// Times follow from rates measured on this machine and dataset, in about a
+// second, and from a link that the user describes.
 //
-// Nothing here is collective: a plan is made by one process.
+// No function is collective: one process computes a plan.
 package plan

@@ -73,11 +73,11 @@ func (o Options) parse() (*request, error) {
 		return nil, fault.New(fault.Usage, op, "", "--tensor=lambda with --mode=async").Then("leave one of them out: a plan foretells the invocations of runs in step")
 	}
 	if o.RanksPerHost < 1 {
-		return nil, fault.New(fault.Usage, op, "", "--ranks-per-host=%d", o.RanksPerHost).Then("it must be 1 or more")
+		return nil, fault.New(fault.Usage, op, "", "--ranks-per-host=%d", o.RanksPerHost).Then("set 1 or more")
 	}
 	for _, n := range o.Try {
 		if n < 1 {
-			return nil, fault.New(fault.Usage, op, "", "--try=%d", n).Then("numbers of graph ranks are 1 or more")
+			return nil, fault.New(fault.Usage, op, "", "--try=%d", n).Then("set 1 or more graph ranks")
 		}
 	}
 	var err error

@@ -17,7 +17,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// Plan is everything that is foretold of a run.
+// Plan is the estimate of a run.
 type Plan struct {
 	Dataset      string          `json:"dataset"`
 	Vertices     int64           `json:"vertices"`
@@ -59,7 +59,7 @@ type Plan struct {
 // too, and is a fault of kind Config.
 func Run(o Options, w io.Writer) error {
 	if l, launched := world.Launched(); launched {
-		return fault.New(fault.Usage, op, "", "it runs in one process, not under %s", l.Name).Then("give it the number of ranks: --ranks %d", l.Size)
+		return fault.New(fault.Usage, op, "", "it runs in one process and cannot run under %s", l.Name).Then("set --ranks to %d", l.Size)
 	}
 	p, err := New(o)
 	if err != nil {
@@ -123,7 +123,7 @@ func (q *request) plan(m *graph.Meta) *Plan {
 	return p
 }
 
-// orders tells whether partitioning makes orders of vertices.
+// orders reports whether partitioning makes orders of vertices.
 func (q *request) orders(ds *graph.Dataset) bool {
 	switch q.Config.VertexOrder {
 	case "natural":
@@ -142,7 +142,7 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 		return nil
 	}
 	if q.Config.Batching().Draws() {
-		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: how long one takes in mini-batches, and what ranks fetch of each other, hangs on what --batch=%s draws, and no ghost row travels beside.", q.Config.Batch))
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: the time of a mini-batch epoch and the rows that ranks fetch depend on what --batch=%s samples. No other ghost rows are sent.", q.Config.Batch))
 		return nil
 	}
 	c, err := q.calibration(ds)
@@ -152,7 +152,7 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 	defer c.close()
 	p.Threads = c.team.Workers()
 	if takes := c.takes(p); takes > c.room {
-		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: what is measured of one takes %s MB, and half of this host's free memory is %s MB.",
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: the measurement takes %s MB, but half of this host's free memory is %s MB.",
 			megabytes(takes), megabytes(c.room)))
 		return nil
 	}
@@ -240,7 +240,7 @@ func (p *Plan) fits() error {
 			}
 		}
 	}
-	return fault.New(fault.Config, op, "", "rank %d needs %s MB where %s MB are to be had, even with --partitioner %s",
+	return fault.New(fault.Config, op, "", "rank %d needs %s MB, but %s MB are available, even with --partitioner %s",
 		least.Largest, megabytes(need), megabytes(p.Memory), least.Method).
 		Then("%s%s", p.more(need, least.fixed), p.thrift(least))
 }
@@ -253,7 +253,7 @@ func (p *Plan) more(need, fixed int64) string {
 	case p.Memory <= forecast.Program:
 		return fmt.Sprintf("the program alone takes %s MB: give it more memory", megabytes(forecast.Program))
 	case room <= 0:
-		return fmt.Sprintf("the weights and what is as large take %s MB on every rank, however many there are: give it more memory", megabytes(fixed))
+		return fmt.Sprintf("the weights and arrays of their size take %s MB on every rank, for any number of ranks: give it more memory", megabytes(fixed))
 	}
 	return fmt.Sprintf("use about %.0f graph ranks with as much memory each", math.Floor(float64(shared)/float64(room)*float64(p.GraphRanks))+1)
 }

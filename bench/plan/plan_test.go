@@ -207,7 +207,7 @@ func TestRecommendation(t *testing.T) {
 	if p.Fastest == nil || p.Fastest.GraphRanks != 1 || p.Cheapest.GraphRanks != 1 || !strings.HasPrefix(lines[0], "fastest:") || len(lines) > 12 {
 		t.Errorf("over a slow link: %+v\n%s", p.Fastest, strings.Join(lines, "\n"))
 	}
-	if !strings.HasPrefix(lines[2], "stands on: ") || !strings.HasPrefix(lines[3], "planted") {
+	if !strings.HasPrefix(lines[2], "basis:     ") || !strings.HasPrefix(lines[3], "planted") {
 		t.Errorf("%q", lines)
 	}
 	p, _ = of(func(o *Options) {

@@ -16,7 +16,7 @@ import (
 	"siafu/ranks/forecast"
 )
 
-// Advice is how a run could be made, and what an epoch of it would take.
+// Advice is a recommended configuration of a run, and the estimated cost of its epoch.
 type Advice struct {
 	GraphRanks  int     `json:"graph_ranks"`
 	Servers     int     `json:"servers"`
@@ -197,7 +197,7 @@ func (q *request) price() bill.Instance {
 	return i
 }
 
-// hour is the dollars of so many hosts an hour.
+// hour is the dollars of N hosts an hour.
 func (q *request) hour(hosts int) float64 {
 	usd, _ := q.price().Hour.USD.Float64()
 	return float64(hosts) * usd
@@ -221,7 +221,7 @@ func (p *Plan) recommend() (lines []string) {
 	} else {
 		say("cheapest:  %v: %s, %.0f %% of the money for %.1f times the time", c, run(c), 100*c.USD/f.USD, c.Seconds/f.Seconds)
 	}
-	say("stands on: rates measured here on %d threads, %d ranks on a host, links of %s and %s, hosts at the price of %s; seconds may err by a quarter",
+	say("basis:     rates measured here on %d threads, %d ranks per host, links of %s and %s, hosts at the price of %s; times may be off by 25%%",
 		p.Threads, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), p.Host)
 	return lines
 }

@@ -28,7 +28,7 @@ type Cluster struct {
 	Functions *Functions  // that do the tensor work; nil: ranks do
 }
 
-// Modelled is what a simulation comes to.
+// Modelled is the result of a simulation.
 type Modelled struct {
 	Epoch  float64 // seconds of an epoch, the mean
 	Median float64 // of the epochs
@@ -36,7 +36,7 @@ type Modelled struct {
 	Bill           // of functions, in an epoch
 }
 
-// Run replays so many epochs. Those that were recorded take turns.
+// Run replays N epochs. Those that were recorded take turns.
 func (c *Cluster) Run(epochs int) Modelled {
 	s := &simulation{Cluster: c, epochs: epochs, exchanges: map[box]*exchange{}, ends: make([]float64, epochs)}
 	s.processors = &processors{clock: &s.clock, shared: c.Shared > 0, free: c.Shared}
@@ -205,7 +205,7 @@ func (w *crew) copies() float64 {
 // gap is how long a worker takes from one task to the next.
 func (w *crew) gap(epoch int) float64 { return w.rank.Epochs[epoch%len(w.rank.Epochs)].Gap }
 
-// work is so many seconds of a worker, and idle ones behind them.
+// work is N seconds of a worker, and idle ones after them.
 func (w *crew) work(seconds, idle float64, then func()) {
 	seconds *= w.slower
 	w.use.Busy += seconds / float64(w.s.Workers)

@@ -62,7 +62,7 @@ func (p *post) receive(b box) {
 	}
 }
 
-// await does something when so many messages are in a box.
+// await does something when N messages are in a box.
 func (p *post) await(b box, want int, then func()) {
 	l := p.box(b)
 	l.want, l.then = want, then
@@ -124,7 +124,7 @@ func (s *simulation) inStep() {
 }
 
 // begin begins an epoch of a graph rank: weights, the walks with the sum of losses
-// behind the first, gradients. Its end is when the next one's weights are there.
+// after the first, gradients. Its end is when the next one's weights are there.
 func (h *host) begin(epoch int) {
 	h.epoch = epoch
 	s := h.crew.s
@@ -292,7 +292,7 @@ func (h *host) sum(of what, bytes float64, then func()) {
 	h.round(box{of, h.epoch, 0}, share, func() { h.round(box{of, h.epoch, 1}, share, then) })
 }
 
-// round sends so many bytes to all other graph ranks, and awaits theirs.
+// round sends N bytes to all other graph ranks, and awaits theirs.
 func (h *host) round(b box, bytes float64, then func()) {
 	if len(h.crew.s.Ranks) == 1 {
 		then()

@@ -23,7 +23,7 @@ func (o *FailureOptions) failures(ranks int) (at []float64, err error) {
 	}
 	if o.Restart < 0 || o.CheckpointEvery < 0 || o.RunEpochs < 1 || o.RunEpochs > mostEpochs {
 		return nil, fault.New(fault.Usage, op, "", "--restart %v, --checkpoint-every %d, --run-epochs %d", o.Restart, o.CheckpointEvery, o.RunEpochs).
-			Then("a run has from 1 to %d epochs, and nothing is below 0", mostEpochs)
+			Then("set 1 to %d epochs, and no negative value", mostEpochs)
 	}
 	for _, text := range o.Fail {
 		var rank int
@@ -31,7 +31,7 @@ func (o *FailureOptions) failures(ranks int) (at []float64, err error) {
 		n, _ := fmt.Sscanf(text, "%d@%s", &rank, &moment)
 		d, bad := time.ParseDuration(moment)
 		if n != 2 || bad != nil || d < 0 || rank < 0 || rank >= ranks {
-			return nil, fault.New(fault.Usage, op, "", "--fail %q", text).Then("it is RANK@TIME, with a graph rank from 0 to %d, such as 0@10m", ranks-1)
+			return nil, fault.New(fault.Usage, op, "", "--fail %q", text).Then("write RANK@TIME with a graph rank from 0 to %d, such as 0@10m", ranks-1)
 		}
 		at = append(at, d.Seconds())
 	}
@@ -39,7 +39,7 @@ func (o *FailureOptions) failures(ranks int) (at []float64, err error) {
 	return at, nil
 }
 
-// interrupted is how long a run takes whose epochs take so many seconds each, where
+// interrupted is how long a run takes whose epochs take N seconds each, where
 // ranks fail at these moments, and how many epochs are trained again. A checkpoint takes
 // no time.
 func (o *FailureOptions) interrupted(epoch float64, fails []float64) (seconds float64, again int) {

@@ -21,13 +21,13 @@ type Functions struct {
 	Rate     float64 // bytes a second of one, in each direction; 0: what the service gives (local.Bandwidth)
 	Hand     float64 // seconds in which a worker hands a task over; below 0: as recorded
 	Tariff   bill.Tariff
-	Of       func(rank int, t schedule.Task, recorded float64) Call // of a task that took so many seconds
+	Of       func(rank int, t schedule.Task, recorded float64) Call // of a task that took N seconds
 }
 
 // Call is a task as its function has it.
 type Call struct{ To, Back, Work float64 } // bytes of it and of its result; seconds
 
-// Spent is what invocations of a rank have come to.
+// Spent is the resource usage of the invocations of a rank.
 type Spent struct {
 	Usage    bill.Usage
 	To, Back float64 // bytes
@@ -39,7 +39,7 @@ func (s *Spent) add(o Spent) {
 	s.Back += o.Back
 }
 
-// Bill is what invocations come to.
+// Bill is the cost of invocations.
 type Bill struct {
 	Invocations, GBSeconds, USD float64
 	To, Back                    float64 // bytes

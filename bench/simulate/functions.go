@@ -24,13 +24,13 @@ func (o *Options) functions(p *past, c *Cluster) error {
 	in := cmp.Or(o.Tensor, p.tensor)
 	switch {
 	case in != lambda && p.tensor == lambda:
-		return fault.New(fault.Config, op, o.Run, "--tensor %s of a run with --tensor lambda, whose timeline does not tell how long tensor tasks took", in).
+		return fault.New(fault.Config, op, o.Run, "--tensor %s for a run with --tensor lambda, whose timeline lacks the times of tensor tasks", in).
 			Then("record a run with --tensor cpu")
 	case in != lambda:
 		return nil
 	case o.FunctionOptions.Functions < 0 || o.Bridges < 0 || o.Bridges > mostRanks || o.ColdStart < 0 || o.LambdaMemory < 128 || o.LambdaMemory > 10240:
-		return fault.New(fault.Usage, op, "", "%d functions a rank behind %d bridges, with %d MB and %v to start", o.FunctionOptions.Functions, o.Bridges, o.LambdaMemory, o.ColdStart).
-			Then("memory is from 128 to 10240 MB, bridges go to %d, and nothing is below 0", mostRanks)
+		return fault.New(fault.Usage, op, "", "%d functions a rank over %d bridges, with %d MB and %v to start", o.FunctionOptions.Functions, o.Bridges, o.LambdaMemory, o.ColdStart).
+			Then("set 128 to 10240 MB of memory, at most %d bridges, and no negative value", mostRanks)
 	}
 	f := &Functions{
 		AtOnce: o.FunctionOptions.Functions, Bridges: o.Bridges, Memory: o.LambdaMemory, Overhead: 0.01, Cold: o.ColdStart.Seconds(), Hand: handing,

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Link is what lies between any two ranks, each of which is on a host of its own.
+// Link is the network link between any two ranks, each on its own host.
 type Link struct {
 	Rate    float64 // bytes of messages a second, into a host and out of it at once; +Inf has no end
 	Latency float64 // seconds from when a byte leaves to when it comes
@@ -97,7 +97,7 @@ type exchange struct {
 }
 
 // leave has a rank send its messages of an exchange, the next rank's first: p says how
-// long each is, in units of so many bytes.
+// long each is, in units of N bytes.
 func (n *network) leave(x *exchange, from int, p *pattern, unit float64) {
 	x.began[from] = max(n.now, n.out[from])
 	n.out[from] = x.began[from] + unit*p.before(from, len(x.began))/n.rate[from]
@@ -141,7 +141,7 @@ type pattern struct {
 	received []float64   // by receiver, once it is known
 }
 
-// before is the sum of what a rank sends to those before the k-th behind it, k from 1.
+// before is the sum of what a rank sends to those before the k-th after it, k from 1.
 func (p *pattern) before(from, k int) float64 {
 	switch {
 	case p.sums != nil:

@@ -196,7 +196,7 @@ func (p *pacer) serve(m protocol.Message) {
 	p.must(p.Deliver(out))
 }
 
-// put takes note of rows that are in their place. Those of an epoch come behind those of
+// put takes note of rows that are in their place. Those of an epoch come after those of
 // the epoch before.
 func (p *pacer) put(t schedule.Task) {
 	at, all := place{stage: t.Stage, layer: t.Layer}, p.ranges
@@ -318,7 +318,7 @@ func (k *Rank) paced() []map[place]float64 {
 }
 
 // apart are an epoch's times in bounded asynchrony: an interval gathers at once what in
-// step is gathered before and behind the exchange, sends rows by itself, and gradients of
+// step is gathered before and after the exchange, sends rows by itself, and gradients of
 // ghosts are made and sent as one.
 func (k *Rank) apart(e *Epoch) map[place]float64 {
 	times := map[place]float64{}

@@ -50,10 +50,10 @@ func (o *Options) read() (*past, error) {
 	path := cmp.Or(o.Trace, found[0].Trace)
 	switch {
 	case path == "":
-		return nil, fault.New(fault.Config, op, o.Run, "the run has left no timeline").Then(`record one: "siafu train --trace FILE"`)
+		return nil, fault.New(fault.Config, op, o.Run, "the run has no timeline").Then(`record one with "siafu train --trace FILE"`)
 	case s.Refresh != "always" || s.Tensor != "cpu" && s.Tensor != lambda || set["batch"] != "full" || s.Switched:
-		return nil, fault.New(fault.Config, op, o.Run, "it is a run with --refresh %s, --tensor %s and --batch %s", s.Refresh, s.Tensor, set["batch"]).
-			Then("only training of whole graphs on CPUs and in functions is modelled, with --refresh always")
+		return nil, fault.New(fault.Config, op, o.Run, "the run has --refresh %s, --tensor %s and --batch %s", s.Refresh, s.Tensor, set["batch"]).
+			Then("use a run of full-graph training on CPUs or in functions with --refresh always")
 	}
 	f, err := trace.Read(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *past) take(run *runfolder.Run, set map[string]string, timeline string) 
 		p.rows = nil
 	}
 	if len(p.counts) != len(p.Ranks) {
-		return fault.New(fault.Data, op, timeline, "it has %d graph ranks, and the run in %s %d", len(p.Ranks), run.Dir, len(p.counts)).
+		return fault.New(fault.Data, op, timeline, "it has %d graph ranks, but the run in %s has %d", len(p.Ranks), run.Dir, len(p.counts)).
 			Then("name the run's own timeline with --trace")
 	}
 	tensors, _, err := safetensors.Read(run.Model)
@@ -145,7 +145,7 @@ func (p *past) measure(run *runfolder.Run, set map[string]string) error {
 		}
 	}
 	if n == 0 {
-		return fault.New(fault.Data, op, run.Dir, "its epochs are not those of the timeline").Then("name the run's own timeline with --trace")
+		return fault.New(fault.Data, op, run.Dir, "its epochs differ from those of the timeline").Then("name the run's own timeline with --trace")
 	}
 	p.seconds, p.sent, p.median = p.seconds/n, p.sent/n, middle(all)
 	var err error
@@ -216,13 +216,13 @@ func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, e
 	dims = append(dims, number(of["classes"]))
 	for l, width := range dims {
 		if !(width > 0) {
-			return nil, fault.New(fault.Data, op, run.Dir, "it does not say how wide layer %d is", max(l, 1)).Then("record the run again")
+			return nil, fault.New(fault.Data, op, run.Dir, "it does not record the width of layer %d", max(l, 1)).Then("record the run again")
 		}
 	}
 	return dims, nil
 }
 
-// recut is the run as if its ranks had had so many intervals.
+// recut is the run as if its ranks had had N intervals.
 func (p *past) recut(intervals int) *past {
 	r, other := *p.Recording, *p
 	r.Ranks = nil

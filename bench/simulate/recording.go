@@ -12,7 +12,7 @@ import (
 
 const op = "bench simulate"
 
-// Recording is what a timeline tells of a run's epochs.
+// Recording has the epochs of a run, read from its timeline.
 type Recording struct {
 	Info    map[string]string
 	Ranks   []*Rank // graph ranks
@@ -27,7 +27,7 @@ type Recording struct {
 // Rank is a graph rank: its tasks, and how long they took.
 type Rank struct {
 	Outline engine.Outline
-	Split   bool    // the way back begins when losses have been summed over ranks
+	Split   bool    // the backward pass begins when losses have been summed over ranks
 	Workers int     // that were recorded
 	Epochs  []Epoch // by place in Recording.Epochs
 	Use     Use     // as recorded, of an epoch
@@ -45,7 +45,7 @@ type Epoch struct {
 	Gap, Left          float64   // from a task's end to the next one's begin, the mean; and before the steps above, in all
 }
 
-// Use is what became of a rank's time, in seconds of an epoch: means over epochs.
+// Use divides a rank's time by use, in seconds per epoch: means over epochs.
 type Use struct {
 	Span float64
 	Busy float64 // in tasks, the mean over workers
@@ -113,7 +113,7 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 	r := &Recording{Info: f.Info, Fused: fused}
 	graph, servers := eventsOf(f)
 	if r.choose(graph); len(r.Epochs) == 0 {
-		return nil, fault.New(fault.Data, op, path, "no epoch is there from its first task to its last on every graph rank").
+		return nil, fault.New(fault.Data, op, path, "no epoch is complete on every graph rank").
 			Then("record 2 epochs or more")
 	}
 	read := r.rank
@@ -141,7 +141,7 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 	return r, nil
 }
 
-// paced tells whether the run was one of bounded asynchrony.
+// paced reports whether the run was one of bounded asynchrony.
 func (r *Recording) paced() bool { return r.Info["mode"] == async }
 
 // eventsOf are the events of each rank in the order of their begin. Where older ones
@@ -230,5 +230,5 @@ func (u *Use) add(v Use, share float64) {
 // seconds is how long a task worked.
 func seconds(e *trace.Event) float64 { return (e.Dur - e.Wait).Seconds() }
 
-// onlyWaits tells whether an event is no task but a wait for one.
+// onlyWaits reports whether an event is no task but a wait for one.
 func onlyWaits(e *trace.Event) bool { return e.Wait > 0 && e.Wait == e.Dur }

@@ -6,7 +6,7 @@ import (
 )
 
 // recut is the rank with tasks cut otherwise: stages between which nothing is gathered as
-// one task (Dorylus, §6), where fused, and so many intervals, each of which takes its
+// one task (Dorylus, §6), where fused, and N intervals, each of which takes its
 // share of the recorded interval that it lies in.
 func (k *Rank) recut(fused bool, intervals int) *Rank {
 	other := *k
@@ -34,7 +34,7 @@ func (k *Rank) stages(e *Epoch) map[place]float64 {
 	return times
 }
 
-// divided are the same of so many intervals. What is no interval's stays as it is.
+// divided are the same of N intervals. What is no interval's stays as it is.
 func (k *Rank) divided(times map[place]float64, intervals int) map[place]float64 {
 	was := k.Outline.Intervals
 	if intervals == was {

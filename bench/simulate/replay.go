@@ -46,7 +46,7 @@ type Replayed struct {
 // Ratio is modelled to measured.
 func (r *Replayed) Ratio() float64 { return r.Modelled / r.Measured }
 
-// Within is how far a model may be from what was measured.
+// Within is the accepted relative error of a model.
 const Within = 0.15
 
 const opReplay = "bench replay"
@@ -56,7 +56,7 @@ const opReplay = "bench replay"
 // recording comes to over such links.
 func (o ReplayOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Epochs < 3 || slices.Min(o.Ranks) < 1 {
-		return fault.New(fault.Usage, opReplay, "", "--epochs %d --ranks %v", o.Epochs, o.Ranks).Then("3 epochs or more, and 1 rank or more")
+		return fault.New(fault.Usage, opReplay, "", "--epochs %d --ranks %v", o.Epochs, o.Ranks).Then("set 3 epochs or more, and 1 rank or more")
 	}
 	for _, rate := range append(slices.Clone(o.Rates), cmp.Or(o.Copy, "1gbit")) {
 		if _, err := plan.Bandwidth(rate); err != nil {

@@ -6,13 +6,13 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// Counts are what a rank's work and messages are in proportion to.
+// Counts are the sizes that a rank's work and messages are proportional to.
 type Counts struct{ Vertices, Edges, Ghosts float64 }
 
 func (c Counts) times(x float64) Counts { return Counts{x * c.Vertices, x * c.Edges, x * c.Ghosts} }
 
 // Shares are the counts of n ranks where no partition is given: those of the recorded
-// ranks in turns, with work divided by the number of ranks, and ghosts by that number
+// ranks interleaved, with work divided by the number of ranks, and ghosts by that number
 // to a power: 1 where they become fewer as vertices do, 0 where each rank keeps as many.
 func Shares(recorded []Counts, n int, power float64) []Counts {
 	fewer := float64(len(recorded)) / float64(n)
@@ -29,7 +29,7 @@ func Shares(recorded []Counts, n int, power float64) []Counts {
 type Factors Counts
 
 // Scaled are the ranks of a recording as they would be with other counts: the outline
-// of the recorded ranks in turns, each task's time in proportion to the vertices, edges
+// of the recorded ranks interleaved, each task's time in proportion to the vertices, edges
 // or ghosts that it works on. Steps of weights and losses take as long as recorded.
 func (r *Recording) Scaled(recorded, counts []Counts) []*Rank {
 	for _, k := range r.Ranks {

@@ -18,7 +18,7 @@ type sheet struct {
 	weights    []float64         // steps of all layers: weights come, gradients are summed
 	scores     []float64         // losses are summed
 	score      time.Duration     // when that began
-	back       time.Duration     // when the way back began
+	back       time.Duration     // when the backward pass began
 	begin, end time.Duration
 	aside      time.Duration // of it, evaluations
 	busy       time.Duration
@@ -98,7 +98,7 @@ func (s *sheet) take(e *trace.Event) {
 	}
 }
 
-// split tells whether losses were summed before the way back began.
+// split reports whether losses were summed before the backward pass began.
 func (s *sheet) split() bool { return s.score < s.back }
 
 // count is how many tasks there are of a kind in a layer.
@@ -167,7 +167,7 @@ func (s *sheet) times(r *Rank, epoch int) (Epoch, error) {
 	return e, nil
 }
 
-// use is what became of the time of so many workers.
+// use is what became of the time of N workers.
 func (s *sheet) use(workers int) Use {
 	each := float64(workers)
 	return Use{

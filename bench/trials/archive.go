@@ -43,7 +43,7 @@ func (a *Archive) Get(ctx context.Context, t Trial) (*Result, error) {
 	return a.GetFrom(ctx, t, a.Runner)
 }
 
-// GetFrom is the same with a trial that somebody else does.
+// GetFrom is Get with a trial that the caller runs.
 func (a *Archive) GetFrom(ctx context.Context, t Trial, by Runner) (*Result, error) {
 	key := t.key()
 	r, err := a.results[key], error(nil)
@@ -73,7 +73,7 @@ func (a *Archive) keep(ctx context.Context, t Trial, key string, by Runner) (*Re
 	return r, a.write(path, r)
 }
 
-// Folder is where the run folder of a recorded trial lies.
+// Folder returns the run folder of a recorded trial.
 func (a *Archive) Folder(t Trial) string {
 	if !t.Record {
 		return ""
@@ -92,7 +92,7 @@ func (a *Archive) read(path string) (*Result, error) {
 	}
 	r := &Result{}
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fault.New(fault.Data, a.op, path, "%v", err).Then("remove the file; its training is done again")
+		return nil, fault.New(fault.Data, a.op, path, "%v", err).Then("remove the file and run again: its training is repeated")
 	}
 	return r, nil
 }

@@ -139,7 +139,7 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
 		}
 	}
 	if len(b.left) > 0 {
-		line := fmt.Sprintf("%d trainings were not begun within %g hours; where a number would depend on them there is none. The same command goes on.", len(b.left), b.hours)
+		line := fmt.Sprintf("%d trainings were not started within %g hours; numbers that depend on them are missing. Run the same command again to continue.", len(b.left), b.hours)
 		fmt.Fprintf(w, "\n%s\n", line)
 		to.Parts = append(to.Parts, page.Part{Title: "Not done", Text: line})
 	}

@@ -8,7 +8,7 @@ import (
 	"siafu/graph/generate"
 )
 
-// Graph is what is trained on.
+// Graph is a graph to train on.
 type Graph struct{ Name, Data string }
 
 // Given are the graphs of dataset folders, by the names that they have themselves.

@@ -8,7 +8,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// Number writes x with so many decimals, nothing for one that is not known.
+// Number writes x with N decimals, nothing for one that is not known.
 func Number(x float64, decimals int) string {
 	switch {
 	case math.IsNaN(x):

@@ -24,7 +24,7 @@ import (
 	"siafu/ranks/world/mpi"
 )
 
-// Site is where trainings run. It holds the hosts of one link at a time, and a folder
+// Site runs trainings. It holds the hosts of one link at a time, and a folder
 // for what is thrown away at its end.
 type Site struct {
 	Machine string // for results
@@ -75,7 +75,7 @@ func (s *Site) takeDown() error {
 	return h.Close()
 }
 
-// Path is where a file goes that is not to outlive the site.
+// Path returns the path of a temporary file that is removed with the site.
 func (s *Site) Path(name string) string { return filepath.Join(s.tmp.Path, name) }
 
 // View is a folder with links to a dataset's files and shards of its own, so that
@@ -103,7 +103,7 @@ func (s *Site) View(data, name string) (string, error) {
 	return view, nil
 }
 
-// Link makes as many hosts with links of so many bytes a second, unless they are
+// Link makes as many hosts with links of N bytes a second, unless they are
 // there, and says what a link really does. Faults have kind Config where the build has
 // no MPI, Missing where this machine can make no hosts.
 func (s *Site) Link(count int, rate float64) (hosts.Measured, error) {

@@ -24,7 +24,7 @@ type Trial struct {
 	Record bool     `json:"record,omitempty"` // its run folder and timeline are kept too
 }
 
-// Result is what a trial has left.
+// Result is the result of a trial.
 type Result struct {
 	Trial   Trial             `json:"trial"`
 	Version string            `json:"version"`
@@ -41,7 +41,7 @@ type Runner interface {
 	Run(ctx context.Context, t Trial, folder string) (*Result, error)
 }
 
-// Timeline is that of a recorded trial's run folder.
+// Timeline returns the timeline in the run folder of a recorded trial.
 func Timeline(folder string) string { return folder + ".trace.json" }
 
 // Run does a trial on the site.

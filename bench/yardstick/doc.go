@@ -1,15 +1,13 @@
-// Package yardstick runs what siafu is measured against: a plain C loop for
+// Package yardstick runs the programs that siafu is compared with: a plain C loop for
 // the gather, OpenBLAS for dense products, PyTorch for an epoch. Their sources
-// are part of the program and are compiled, or interpreted, when they are asked
-// for.
+// are part of the program and are compiled, or interpreted, on demand.
 //
-// A Rival is a child process that holds its operands and works only between
-// the call of Run and its return, so that two sides can take turns on one
-// machine; its idle threads stop spinning within a millisecond. Its result
-// can be fetched and must be compared with siafu's own: a yardstick that does
-// not do the work measures nothing.
+// A Rival is a child process that holds its operands and works only during a
+// call of Run, so that both sides can run interleaved on one machine. Its idle
+// threads stop spinning within a millisecond. The caller must fetch its result and
+// compare it with siafu's own.
 //
-// Faults have kind Missing where this machine lacks what a yardstick needs
-// (a compiler, a library, an instruction set); the caller says so and goes
-// on without it.
+// Faults have kind Missing if this machine lacks a requirement of a yardstick
+// (a compiler, a library, an instruction set); the caller reports it and continues
+// without the yardstick.
 package yardstick

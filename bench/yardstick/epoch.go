@@ -44,7 +44,7 @@ func TrainingOf(c config.Config, d *graph.Dataset) (Training, error) {
 		return Training{}, err
 	}
 	if d.Meta.Task == graph.Links {
-		return Training{}, fault.New(fault.Usage, "bench", d.Dir, "a dataset with held edges has no labels").Then("measure on the one that it was made of")
+		return Training{}, fault.New(fault.Usage, "bench", d.Dir, "a dataset with held-out edges has no labels").Then("measure on the dataset that it was created from")
 	}
 	s := c.Network(d.Meta.FeatureDim, d.Meta.Classes)
 	g := Training{

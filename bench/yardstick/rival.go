@@ -79,7 +79,7 @@ func (r *Rival) ready() error {
 	if said != "ready" {
 		r.to.Close()
 		r.cmd.Wait()
-		return fault.New(fault.Runtime, opYardstick, r.Name, "it said %q instead of being ready", said)
+		return fault.New(fault.Runtime, opYardstick, r.Name, "it printed %q instead of the ready line", said)
 	}
 	entries, err := os.ReadDir(r.dir)
 	for _, e := range entries {
@@ -98,12 +98,12 @@ func (r *Rival) Run(budget time.Duration) (float64, error) {
 	time.Sleep(settle)
 	seconds, err := strconv.ParseFloat(answer, 64)
 	if err != nil || seconds <= 0 {
-		return 0, fault.New(fault.Runtime, opYardstick, r.Name, "it took %q seconds", answer)
+		return 0, fault.New(fault.Runtime, opYardstick, r.Name, "it reported %q instead of seconds", answer)
 	}
 	return seconds, nil
 }
 
-// Result is what the rival last computed.
+// Result returns the last result of the rival.
 func (r *Rival) Result() ([]float32, error) {
 	path := filepath.Join(r.dir, "result")
 	if _, err := r.ask("save " + path); err != nil {

@@ -115,10 +115,10 @@ func TestRivalFails(t *testing.T) {
 		t.Skip(err)
 	}
 	for name, tc := range map[string]struct{ script, want string }{
-		"at once":        {"echo first; echo 'an error: no operands' >&2; exit 3", `said "first"`},
+		"at once":        {"echo first; echo 'an error: no operands' >&2; exit 3", `printed "first"`},
 		"before ready":   {"echo 'an error: no operands' >&2; exit 3", "an error: no operands: exit status 3"},
 		"after ready":    {"echo ready; read line; echo 'an error: no memory' >&2; exit 4", "an error: no memory: exit status 4"},
-		"with nonsense":  {"echo ready; read line; echo soon", `took "soon" seconds`},
+		"with nonsense":  {"echo ready; read line; echo soon", `reported "soon" instead of seconds`},
 		"with no answer": {"echo ready", "it ended"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func (a *Args) Reset() *Args {
 // Bytes are the parameters, little-endian, with zeros between them.
 func (a *Args) Bytes() []byte { return a.bytes }
 
-// Offsets are where each parameter begins in Bytes.
+// Offsets returns the offset of each parameter in Bytes.
 func (a *Args) Offsets() []int { return a.offsets }
 
 // Ptr adds an address.

@@ -20,11 +20,11 @@ type Ptr uint64
 type Device interface {
 	// Properties says what it is. They do not change.
 	Properties() Properties
-	// Memory is how many bytes of it are free, and how many there are.
+	// Memory returns its free and its total memory in bytes.
 	Memory() (free, total int64, err error)
 	// Load compiles the text of a PTX module. name stands for it in errors.
 	Load(name, text string) (Module, error)
-	// Alloc gives so many bytes, aligned to 256, of no particular content. Where
+	// Alloc gives N bytes, aligned to 256, of no particular content. Where
 	// there is no room the error is an ErrMemory. 0 bytes are an address that must
 	// not be read.
 	Alloc(bytes int) (Ptr, error)
@@ -54,7 +54,7 @@ type Threaded interface {
 	Thread() (call, context unsafe.Pointer)
 }
 
-// Properties are what a device is.
+// Properties describe a device.
 type Properties struct {
 	Name            string
 	Driver          string // version of the driver, for people
@@ -98,14 +98,14 @@ type Stream interface {
 	// CopyOut waits for the work queued so far and sets dst to memory of the device.
 	CopyOut(dst []byte, src Ptr) error
 	// BeginIn is CopyIn without the wait: src must stay as it is until the copy is
-	// done, which an event says that is recorded behind it.
+	// done, which an event says that is recorded after it.
 	BeginIn(dst Ptr, src []byte) error
 	// BeginOut is CopyOut without the wait: dst must be neither read nor written
 	// until the copy is done.
 	BeginOut(dst []byte, src Ptr) error
 	// Copy sets bytes of the device to others, which they must not overlap.
 	Copy(dst, src Ptr, bytes int) error
-	// Set sets so many bytes of the device to b.
+	// Set sets N bytes of the device to b.
 	Set(dst Ptr, b byte, bytes int) error
 	// Launch runs a grid of f. args, which it has read when it returns, are the
 	// parameters of f in order.
@@ -129,7 +129,7 @@ type Launch struct {
 
 // Event is a moment in the work of a stream.
 type Event interface {
-	// Done tells whether it has happened.
+	// Done reports whether it has happened.
 	Done() (bool, error)
 	// Synchronize waits until it has.
 	Synchronize() error

@@ -1,15 +1,14 @@
 // Package device is what a CUDA backend needs of a driver: memory of a device,
 // modules of PTX text, and streams that copies, fills and launches are queued on.
 //
-// Whoever implements it promises that work of one stream runs in order, and work
-// of two streams in any order that their events allow. Work may run later than
-// the call that queued it; an error of it comes out of a later call on the same
-// stream, of Synchronize at the latest, and every call on that device fails from
-// then on, since a device that a kernel has failed on is lost. Every method may be
-// called from any goroutine; calls on one stream are queued in the order in which
-// they are made.
+// An implementation runs the work of one stream in order, and the work of two
+// streams in any order that their events allow. Work may run after the call that
+// queued it. A later call on the same stream, Synchronize at the latest, returns
+// its error, and every further call on that device fails, because a device is lost
+// after a kernel failure. All methods are safe for concurrent use; calls on one
+// stream are queued in the order of the calls.
 //
-// What a device may have beside it, libraries of products, is an interface of its own.
+// Libraries of products are an optional, separate interface.
 //
-// Package ptx has a stand-in that interprets kernels and looks for their faults.
+// Package ptx implements a device that interprets kernels and checks them.
 package device

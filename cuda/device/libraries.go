@@ -86,7 +86,7 @@ func (a Algorithm) String() string { return [...]string{"default", "ALG2", "ALG3
 type SpMM interface {
 	// Run queues it.
 	Run() error
-	// Workspace is how many bytes it keeps.
+	// Workspace returns the size of its workspace in bytes.
 	Workspace() int
 	// Close gives back what it keeps.
 	Close() error

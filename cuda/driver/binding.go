@@ -22,7 +22,7 @@ func Use(b Binding) { binding = &b }
 func NoGPU(cause error) error {
 	e := fault.New(fault.Config, "cuda", "", "the NVIDIA driver finds no GPU on this host")
 	e.Err = cause
-	return e.Then("see what nvidia-smi says and CUDA_VISIBLE_DEVICES holds, ask the batch system for one (sbatch --gres=gpu:1), or compute on the processor with --tensor cpu")
+	return e.Then("check nvidia-smi and CUDA_VISIBLE_DEVICES, request a GPU from the batch system (sbatch --gres=gpu:1), or compute on the CPU with --tensor cpu")
 }
 
 // leastMajor is the compute capability that the kernels are made for.
@@ -33,6 +33,6 @@ func Supported(n int, p device.Properties) error {
 	if p.Major >= leastMajor {
 		return nil
 	}
-	return fault.New(fault.Config, "cuda", "", "GPU %d, a %s, has compute capability %d.%d, and kernels are made for %d.0 and later", n, p.Name, p.Major, p.Minor, leastMajor).
-		Then("choose another GPU with CUDA_VISIBLE_DEVICES, or compute on the processor with --tensor cpu")
+	return fault.New(fault.Config, "cuda", "", "GPU %d (%s) has compute capability %d.%d, but the kernels need %d.0 or later", n, p.Name, p.Major, p.Minor, leastMajor).
+		Then("choose another GPU with CUDA_VISIBLE_DEVICES, or compute on the CPU with --tensor cpu")
 }

@@ -49,7 +49,7 @@ func TestNoGPU(t *testing.T) {
 		"no device":       {whole, "FAKE_FAIL", "cuInit=100", []string{"finds no GPU", "CUDA_ERROR_NO_DEVICE", "--gres=gpu:1"}},
 		"none counted":    {whole, "FAKE_COUNT", "0", []string{"finds no GPU", "CUDA_VISIBLE_DEVICES"}},
 		"does not start":  {whole, "FAKE_FAIL", "cuInit=803", []string{"does not start", "CUDA error 803", "nvidia-smi"}},
-		"an old GPU":      {whole, "FAKE_MAJOR", "6", []string{"GPU 0, a Fake 40", "compute capability 6.", "7.0"}},
+		"an old GPU":      {whole, "FAKE_MAJOR", "6", []string{"GPU 0 (Fake 40)", "compute capability 6.", "7.0"}},
 		"a count of none": {whole, "FAKE_FAIL", "cuDeviceGetCount=100", []string{"finds no GPU"}},
 	} {
 		t.Run(name, func(t *testing.T) {

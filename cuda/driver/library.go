@@ -41,9 +41,9 @@ func load(name string) (*library, error) {
 
 // absent is the error of a library that is not there, or lacks a call.
 func absent(err error) error {
-	e := fault.New(fault.Config, "cuda", "", "there is no NVIDIA driver of CUDA 11.4 or later here")
+	e := fault.New(fault.Config, "cuda", "", "no NVIDIA driver of CUDA 11.4 or later is installed")
 	e.Err = err
-	return e.Then("install the driver of this host's GPU (nvidia-smi then shows it), or compute on the processor with --tensor cpu")
+	return e.Then("install the driver of this host's GPU (nvidia-smi then lists it), or compute on the CPU with --tensor cpu")
 }
 
 // dormant is the error of a driver that does not start.
@@ -53,7 +53,7 @@ func (l *library) dormant(code C.CUresult) error {
 	}
 	e := fault.New(fault.Config, "cuda", "", "the NVIDIA driver of this host does not start")
 	e.Err = l.check("cuInit", code)
-	return e.Then("see what nvidia-smi says, or compute on the processor with --tensor cpu")
+	return e.Then("check nvidia-smi, or compute on the CPU with --tensor cpu")
 }
 
 // check is the error of a call's code, nil if it is 0.
@@ -63,7 +63,7 @@ func (l *library) check(call string, code C.CUresult) error {
 	}
 	name, text := C.GoString(C.siafu_text(l.calls, code, 1)), C.GoString(C.siafu_text(l.calls, code, 0))
 	if name == "" {
-		name, text = fmt.Sprint("CUDA error ", code), "which the driver does not know"
+		name, text = fmt.Sprint("CUDA error ", code), "unknown to the driver"
 	}
 	switch code {
 	case C.SIAFU_OUT_OF_MEMORY:
@@ -158,7 +158,7 @@ func Open(n int) (device.Device, error) {
 	if known := (*fault.Error)(nil); err != nil && !errors.As(err, &known) {
 		e := fault.New(fault.Config, "cuda", "", "GPU %d cannot be used", n)
 		e.Err = err
-		err = e.Then("see what nvidia-smi says of it, or choose another one with CUDA_VISIBLE_DEVICES")
+		err = e.Then("check it with nvidia-smi, or choose another GPU with CUDA_VISIBLE_DEVICES")
 	}
 	if err != nil {
 		return nil, err

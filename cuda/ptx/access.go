@@ -58,7 +58,7 @@ func (w *warp) search(in *inst, addr uint64, l uint8, writes bool) (*region, uin
 		f.Address, f.Bytes, f.Allocation = addr, m.bytes, r.String()
 		panic(f)
 	case addr&uint64(m.bytes-1) != 0:
-		f := w.finding(Misaligned, in, l, "a %s at no multiple of %d", verb, m.bytes)
+		f := w.finding(Misaligned, in, l, "a %s at an address that is not a multiple of %d", verb, m.bytes)
 		f.Address, f.Bytes, f.Allocation = addr, m.bytes, r.String()
 		panic(f)
 	}
@@ -115,7 +115,7 @@ func (w *warp) noteReadOf(c *cell, in *inst, r *region, o uint64, n int, l uint8
 // warpMates are the bits of a stamp in which the lanes of a warp differ.
 const warpMates = stamp(lanes-1) << threadShift
 
-// settled tells whether accesses are ordered before those of the block's segment:
+// settled reports whether accesses are ordered before those of the block's segment:
 // those of other launches, and the block's own before its last barrier.
 func (w *warp) settled(r *region, old stamp) bool {
 	b := w.block
@@ -152,7 +152,7 @@ func (w *warp) contest(in *inst, r *region, o uint64, n int, l uint8, old, now s
 	panic(f)
 }
 
-// concurrent tells whether some access behind old is not ordered before lane l's
+// concurrent reports whether some access after old is not ordered before lane l's
 // now. Barriers of the block order, and those of the warp its lanes.
 func (w *warp) concurrent(old, now stamp, l uint8) bool {
 	b := w.block

@@ -16,7 +16,7 @@ type assembly struct {
 }
 
 func (a *assembly) unknown() {
-	a.fail("an instruction that is not known: %s", a.opcode)
+	a.fail("unknown instruction: %s", a.opcode)
 }
 
 // take takes the first modifier that is one of names, or none: "".
@@ -52,7 +52,7 @@ func (a *assembly) finish() {
 		a.unknown()
 	}
 	if a.at != len(a.operands) {
-		a.fail("%d operands where %s has %d", len(a.operands), a.opcode, a.at)
+		a.fail("%d operands, but %s has %d", len(a.operands), a.opcode, a.at)
 	}
 }
 
@@ -65,7 +65,7 @@ func (a *assembly) operand() *operand {
 	return &a.operands[a.at-1]
 }
 
-// more tells whether there is one more operand.
+// more reports whether there is one more operand.
 func (a *assembly) more() bool { return a.at < len(a.operands) }
 
 // source is the register of an operand that is read with kind k.
@@ -76,7 +76,7 @@ func (a *assembly) wide(k kind) int32 { return a.read(a.operand(), k, true) }
 
 func (a *assembly) read(o *operand, k kind, wide bool) int32 {
 	if o.negated || o.second != nil || o.address {
-		a.fail("an operand of %s that it cannot have", a.opcode)
+		a.fail("an invalid operand of %s", a.opcode)
 	}
 	switch o.kind {
 	case register:
@@ -92,7 +92,7 @@ func (a *assembly) read(o *operand, k kind, wide bool) int32 {
 		}
 		return a.constant(at + uint64(o.plus))
 	}
-	a.fail("an operand of %s that it cannot have", a.opcode)
+	a.fail("an invalid operand of %s", a.opcode)
 	return 0
 }
 
@@ -113,7 +113,7 @@ func (a *assembly) dest(k kind, room bool) int32 {
 		return -1
 	}
 	if o.kind != register || o.negated || o.address || o.second != nil {
-		a.fail("a destination that is no register")
+		a.fail("the destination is not a register")
 	}
 	return a.register(o, k, room)
 }
@@ -136,7 +136,7 @@ func (a *assembly) predicateOf(o *operand) (int32, bool) {
 	case o.kind == immediate:
 		return a.never(), (o.bits&1 != 0) != o.negated
 	}
-	a.fail("an operand of %s that is no predicate", a.opcode)
+	a.fail("an operand of %s is not a predicate", a.opcode)
 	return 0, false
 }
 
@@ -156,7 +156,7 @@ func (a *assembly) predicate() int32 {
 	}
 	p, negated := a.predicateOf(&operand{kind: o.kind, reg: o.reg, negated: o.negated})
 	if negated || o.kind != register || o.second != nil {
-		a.fail("a destination that is no predicate")
+		a.fail("the destination is not a predicate")
 	}
 	return p
 }

@@ -112,7 +112,7 @@ func anyLogic(a *assembly) {
 	in.d, in.a, in.b, in.c = a.written(b32), a.source(b32), a.source(b32), a.source(b32)
 	table := a.operand()
 	if table.kind != immediate {
-		a.fail("a table of lop3 that is no number")
+		a.fail("the table of lop3 is not a number")
 	}
 	in.imm = table.bits
 	a.emit(in)

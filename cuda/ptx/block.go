@@ -91,7 +91,7 @@ func newBlock(d *Device, k *kernel, grid, size [3]int, dynamic int, params []byt
 	return b
 }
 
-// makeRoom makes the memory of a block of so many threads.
+// makeRoom makes the memory of a block of N threads.
 func (k *kernel) makeRoom(threads, dynamic int) *block {
 	b := &block{kernel: k, threads: threads, dynamic: dynamic}
 	for _, v := range k.shared {
@@ -130,7 +130,7 @@ func (b *block) run() {
 	}
 }
 
-// blockAt is the index of the block that runs behind i others.
+// blockAt is the index of the block that runs after i others.
 func (b *block) blockAt(i int) [3]int {
 	if b.device.settings.Backwards {
 		i = b.grid[0]*b.grid[1]*b.grid[2] - 1 - i
@@ -216,7 +216,7 @@ func (b *block) barrier() {
 	for _, w := range b.warps {
 		n := min(lanes, b.threads-w.index*lanes)
 		if ended := uint32(1<<n-1) &^ w.live; ended != 0 {
-			f := w.finding(DivergentBarrier, in, firstLane(ended), "this thread has ended, and others wait")
+			f := w.finding(DivergentBarrier, in, firstLane(ended), "this thread has ended, but others wait")
 			panic(f)
 		}
 	}
@@ -327,16 +327,16 @@ func within(list []*region, addr uint64) *region {
 // beside names what lies before an address that is in no allocation.
 func (b *block) beside(w *warp, s space, addr uint64) string {
 	if addr == 0 {
-		return "which is no address"
+		return "which is not an address"
 	}
 	r := b.region(w, s, addr)
 	switch {
 	case r == nil:
 		return "where nothing was ever allocated"
 	case r.data == nil:
-		return "in or behind " + r.name + ", which has been freed"
+		return "in or after " + r.name + ", which has been freed"
 	}
-	return fmt.Sprintf("%d bytes behind the beginning of %v", addr-r.base, r)
+	return fmt.Sprintf("%d bytes after the beginning of %v", addr-r.base, r)
 }
 
 // who names the thread of a stamp.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// function reads a function behind .entry or .func.
+// function reads a function after .entry or .func.
 func (p *parser) function(entry bool) {
 	f := &function{entry: entry, line: p.line()}
 	p.f, p.scopes, p.fixes = f, nil, nil
@@ -168,7 +168,7 @@ func (p *parser) registers() {
 	k := kinds[strings.TrimPrefix(t, ".")]
 	if k == none || t[0] != '.' {
 		p.at--
-		p.fail("%q is no type of a register", t)
+		p.fail("%q is not a register type", t)
 	}
 	for {
 		name := p.name()
@@ -204,7 +204,7 @@ func (p *parser) instruction() {
 		st.guard = p.value()
 		st.guard.negated = negated
 		if g := &st.guard; g.kind != register || p.f.regs[g.reg] != pred {
-			p.fail("a guard that is no predicate")
+			p.fail("the guard is not a predicate")
 		}
 	}
 	st.line = p.line()

@@ -82,7 +82,7 @@ func (w *warp) judge(in *inst, m uint32) {
 	w.assign(in.q, opposite)
 }
 
-// predicate is r, negated where the instruction says so.
+// predicate is r, negated if the instruction specifies it.
 func (w *warp) predicate(in *inst) uint32 {
 	m := w.preds[in.r]
 	if in.negate {

@@ -49,7 +49,7 @@ func setPredicate(a *assembly) {
 	if first.kind != sink {
 		p, negated := a.predicateOf(first)
 		if negated || first.kind != register {
-			a.fail("a destination that is no predicate")
+			a.fail("the destination is not a predicate")
 		}
 		in.p = p
 	}

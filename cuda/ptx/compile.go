@@ -112,7 +112,7 @@ func (c *compiler) constant(bits uint64) int32 {
 // special is the register of a special register.
 func (c *compiler) special(name string) int32 {
 	if !specialNames[name] {
-		c.fail("%s is no register that is known", name)
+		c.fail("unknown register %s", name)
 	}
 	r, ok := c.specs[name]
 	if !ok {
@@ -146,7 +146,7 @@ func (c *compiler) place(v *variable, s space) uint64 {
 		c.k.offsets = append(c.k.offsets, int(at-paramBase))
 	}
 	if c.places[1]-localBase > maxLocal+guard*uint64(len(c.k.locals)) || c.places[0] >= dynamicBase || c.places[1] >= paramBase {
-		c.fail("more memory of variables than there is")
+		c.fail("too much memory for variables")
 	}
 	return at
 }
@@ -201,7 +201,7 @@ func (c *compiler) statement(fr *frame, st *statement) {
 	from := len(c.code)
 	if st.opcode == "call" || strings.HasPrefix(st.opcode, "call.") {
 		if st.guard.kind != noOperand {
-			c.fail("a call with a guard is not known")
+			c.fail("a call with a guard is not supported")
 		}
 		c.call(fr, st)
 		return
@@ -209,7 +209,7 @@ func (c *compiler) statement(fr *frame, st *statement) {
 	name, rest, _ := strings.Cut(st.opcode, ".")
 	f, ok := instructions[name]
 	if !ok {
-		c.fail("an instruction that is not known: %s", st.opcode)
+		c.fail("unknown instruction: %s", st.opcode)
 	}
 	a := &assembly{compiler: c, fr: fr, operands: st.operands, opcode: st.opcode}
 	if rest != "" {
@@ -239,11 +239,11 @@ func (c *compiler) call(fr *frame, st *statement) {
 	f := c.mod.functions[st.callee]
 	switch {
 	case f == nil || f.entry:
-		c.fail("a call of %s, which is no function of the module", st.callee)
+		c.fail("a call of %s, which is not a function of the module", st.callee)
 	case !f.defined:
 		c.fail("a call of %s, which has no body", st.callee)
 	case len(c.calls) >= maxCalls:
-		c.fail("more than %d calls within each other: recursion is not known", maxCalls)
+		c.fail("more than %d nested calls: recursion is not supported", maxCalls)
 	case len(f.params) != len(st.args) || len(f.returns) != len(st.results):
 		c.fail("a call of %s with other parameters than it has", st.callee)
 	}
@@ -258,7 +258,7 @@ func (c *compiler) call(fr *frame, st *statement) {
 	bind := func(given []operand, wanted []*variable) {
 		for i, o := range given {
 			if o.kind != symbol || o.reg < 0 {
-				c.fail("a parameter of a call that is no variable of the caller's")
+				c.fail("a parameter of a call is not a variable of the caller")
 			}
 			v := fr.f.locals[o.reg]
 			if v.size < wanted[i].size {

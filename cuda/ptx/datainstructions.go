@@ -67,7 +67,7 @@ func (a *assembly) unpack(k kind) {
 
 func (a *assembly) mustRegister(o *operand) *operand {
 	if o.kind != register {
-		a.fail("a destination that is no register")
+		a.fail("the destination is not a register")
 	}
 	return o
 }
@@ -175,7 +175,7 @@ func (a *assembly) narrowFlush(in inst) {
 	}
 }
 
-// packedHalf tells whether a conversion makes two halves of two f32.
+// packedHalf reports whether a conversion makes two halves of two f32.
 func packedHalf(a *assembly, in *inst) (kind, bool) {
 	if in.kind != b32 || in.from != f32 || len(a.operands) != 3 {
 		return none, false
@@ -266,7 +266,7 @@ func (a *assembly) memory() (m *access, n int) {
 func (a *assembly) addressed(m *access) (int32, uint64) {
 	o := a.operand()
 	if !o.address {
-		a.fail("an operand that is no address")
+		a.fail("an operand is not an address")
 	}
 	switch o.kind {
 	case register:
@@ -286,7 +286,7 @@ func (a *assembly) addressed(m *access) (int32, uint64) {
 		}
 		return a.constant(at), uint64(o.plus)
 	}
-	a.fail("an operand that is no address")
+	a.fail("an operand is not an address")
 	return 0, 0
 }
 
@@ -297,7 +297,7 @@ func (a *assembly) elements(n int) []operand {
 		return []operand{*o}
 	}
 	if o.kind != vector || len(o.list) != n {
-		a.fail("a vector of %d elements is wanted", n)
+		a.fail("expected a vector of %d elements", n)
 	}
 	return o.list
 }

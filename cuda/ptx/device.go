@@ -7,7 +7,7 @@ import (
 	"siafu/cuda/device"
 )
 
-// Settings are what New can be told. The zero value has the defaults.
+// Settings are the options of New. The zero value has the defaults.
 type Settings struct {
 	Memory int64 // bytes of the device; 4 GiB
 	Budget int64 // instructions that a warp may run in a launch and block; 1<<28
@@ -165,9 +165,9 @@ func (d *Device) bytes(p device.Ptr, n int, verb string) (*region, uint64, error
 	}
 	beside := "where nothing was ever allocated"
 	if r != nil && r.data == nil {
-		beside = "in or behind " + r.name + ", which has been freed"
+		beside = "in or after " + r.name + ", which has been freed"
 	} else if r != nil {
-		beside = fmt.Sprintf("%d bytes behind the beginning of %v", uint64(p)-r.base, r)
+		beside = fmt.Sprintf("%d bytes after the beginning of %v", uint64(p)-r.base, r)
 	}
 	return nil, 0, &Finding{Kind: OutOfBounds, Detail: verb, Address: uint64(p), Bytes: n, Allocation: beside}
 }

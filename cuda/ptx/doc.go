@@ -1,5 +1,5 @@
-// Package ptx runs the PTX of CUDA kernels on the processor, to find out whether
-// they are right. It is a checker for tests, and never a fallback for users: a
+// Package ptx interprets the PTX of CUDA kernels on the CPU to check their
+// correctness. It is a checker for tests, not a fallback for users: a
 // kernel takes thousands of times as long as on a GPU.
 //
 // New makes a device.Device. What a launch did wrong is a Finding, which some later
@@ -11,7 +11,7 @@
 // instruction that is not known here, is an Error when it is loaded.
 //
 // What it promises. The same calls give the same bits, and the same finding.
-// Arithmetic is that of IEEE 754 where PTX says so: add, sub, mul, div.rn, sqrt.rn,
+// Arithmetic follows IEEE 754 where PTX requires it: add, sub, mul, div.rn, sqrt.rn,
 // rcp.rn and fma, in all the roundings that are known, of f32; f64 to the nearest.
 // Where PTX has an approximation (ex2, lg2, rsqrt, sin, cos, tanh, div.approx,
 // div.full) the result is that of float64, rounded to f32, and so within any bound

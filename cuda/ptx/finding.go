@@ -39,7 +39,7 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Finding is what a launch, or a copy, did wrong, with the place: an error.
+// Finding is an error of a launch or a copy, with its position.
 type Finding struct {
 	Kind          Kind
 	Module        string

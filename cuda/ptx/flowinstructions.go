@@ -57,7 +57,7 @@ func (a *assembly) blockBarrier() {
 		return
 	}
 	if a.more() && !(a.operands[a.at].kind == register && a.fr.f.regs[a.operands[a.at].reg] == pred) {
-		a.fail("a barrier of some threads of a block is not known")
+		a.fail("barriers of a part of a block are not supported")
 	}
 }
 
@@ -136,7 +136,7 @@ func jumping(a *assembly) {
 	a.emit(inst{flow: jump, target: a.fr.labels + int32(o.reg)})
 }
 
-// returning ends the threads, or in a function that is called goes on behind it.
+// returning ends the threads, or in a function that is called goes on after it.
 func returning(a *assembly) {
 	a.take("uni")
 	if a.fr.called {

@@ -16,7 +16,7 @@ type hostMemory struct {
 	lent   []span
 }
 
-// span is so many bytes of the host from an address on.
+// span is N bytes of the host from an address on.
 type span struct {
 	at, bytes uintptr
 	written   bool // by the copy that it is lent to
@@ -26,7 +26,7 @@ func spanOf(b []byte) span {
 	return span{at: uintptr(unsafe.Pointer(unsafe.SliceData(b))), bytes: uintptr(len(b))}
 }
 
-// meets tells whether spans share a byte.
+// meets reports whether spans share a byte.
 func (s span) meets(o span) bool { return s.at < o.at+o.bytes && o.at < s.at+s.bytes }
 
 // without is list without one s.

@@ -217,7 +217,7 @@ func extract[T int32 | uint32 | int64 | uint64](w *warp, in *inst) {
 	}
 }
 
-// insert is bfi: b with so many bits of a, from bit c on. list[0] is the register
+// insert is bfi: b with N bits of a, from bit c on. list[0] is the register
 // of their number.
 func insert[T uint32 | uint64](w *warp, in *inst) {
 	d, a, b, c, e := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c], &w.regs[in.list[0]]

@@ -25,7 +25,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("ptx: %s:%d: %s: %q", e.Module, e.Line, e.Detail, e.Text)
 }
 
-// wordByte tells whether c may stand in a name. Opcodes and special registers have
+// wordByte reports whether c may stand in a name. Opcodes and special registers have
 // dots; so has a directive.
 func wordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||

@@ -44,7 +44,7 @@ func (d *Device) Sparse(s device.Stream) (device.Sparse, error) {
 	return &sparse{own}, nil
 }
 
-// columns is count columns of so many elements each, stride elements apart: a
+// columns is count columns of N elements each, stride elements apart: a
 // column-major matrix, or the rows of a row-major one.
 type columns struct {
 	*region

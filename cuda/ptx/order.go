@@ -19,7 +19,7 @@ type flowGraph struct {
 const maxLoops = 64
 
 // arrange lays blocks of instructions out such that those of a loop stand together,
-// before whatever follows the loop, and that otherwise a block stands behind all
+// before whatever follows the loop, and that otherwise a block stands after all
 // that lead to it. (Bourdoncle, Efficient chaotic iteration strategies with
 // widenings, 1993: a weak topological order.) What is never reached is left out.
 //
@@ -58,12 +58,12 @@ func cut(code []inst, labels []int32) *flowGraph {
 	return g
 }
 
-// ends tells whether nothing that follows belongs to the block of in.
+// ends reports whether nothing that follows belongs to the block of in.
 func (in *inst) ends() bool {
 	return in.flow == jump || in.flow == branch || (in.flow == leave || in.flow == trapped) && in.guard == 0
 }
 
-// successors are the blocks that b leads to: the one behind it, and the target of
+// successors are the blocks that b leads to: the one after it, and the target of
 // its branch; -1 where there is none.
 func (g *flowGraph) successors(b int) (next [2]int32) {
 	next = [2]int32{-1, -1}
@@ -101,7 +101,7 @@ func (g *flowGraph) reachable() []int32 {
 	return list
 }
 
-// sort appends blocks to order, those of a loop behind the one through which the
+// sort appends blocks to order, those of a loop after the one through which the
 // search came to it.
 func (g *flowGraph) sort(blocks []int32, depth int, order *[]int32) {
 	g.searches++
@@ -127,7 +127,7 @@ func (g *flowGraph) sort(blocks []int32, depth int, order *[]int32) {
 	}
 }
 
-// search appends the strongly connected components that b leads to, each behind
+// search appends the strongly connected components that b leads to, each after
 // those that it leads to, and each with the block that was found first in front.
 func (g *flowGraph) search(b int32, count *int32, sets *[][]int32) {
 	*count++

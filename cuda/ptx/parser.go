@@ -96,7 +96,7 @@ func (p *parser) fail(format string, args ...any) {
 func (p *parser) next() string {
 	t := p.list[p.at].text
 	if t == "" {
-		p.fail("the text ends in the middle")
+		p.fail("unexpected end of the text")
 	}
 	p.at++
 	return t
@@ -195,7 +195,7 @@ func (p *parser) declaration() {
 			p.at++
 			return
 		default:
-			p.fail("%q is no directive that is known", t)
+			p.fail("unknown directive %q", t)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (p *parser) header() {
 	if p.next() == ".address_size" {
 		if n := p.number(); n != 64 {
 			p.at--
-			p.fail("addresses of %d bits: only 64 are known", n)
+			p.fail("addresses of %d bits: only 64 are supported", n)
 		}
 		return
 	}
@@ -236,7 +236,7 @@ func (p *parser) skipBraces() {
 	}
 }
 
-// variables reads ".align 4 .b8 a[16], b;" behind the space.
+// variables reads ".align 4 .b8 a[16], b;" after the space.
 func (p *parser) variables(s space, extern bool) []*variable {
 	var list []*variable
 	align, kind, lanes := p.typed()
@@ -261,7 +261,7 @@ func (p *parser) typed() (align int, k kind, lanes int) {
 		case t == ".align":
 			p.at++
 			if align = p.count(1 << 12); align == 0 || align&(align-1) != 0 {
-				p.fail("an alignment that is no power of two")
+				p.fail("the alignment is not a power of two")
 			}
 		case t == ".v2":
 			p.at++
@@ -273,7 +273,7 @@ func (p *parser) typed() (align int, k kind, lanes int) {
 			p.at++
 		default:
 			if k = kinds[strings.TrimPrefix(t, ".")]; k == none || k == pred || t[0] != '.' {
-				p.fail("%q is no type of a variable", t)
+				p.fail("%q is not a variable type", t)
 			}
 			p.at++
 			return align, k, lanes
@@ -283,7 +283,7 @@ func (p *parser) typed() (align int, k kind, lanes int) {
 
 // variable reads the name, extents and initial value of one.
 func (p *parser) variable(s space, align int, k kind, lanes int) *variable {
-	// A parameter that is a pointer has its attributes behind its type.
+	// A parameter that is a pointer has its attributes after its type.
 	for strings.HasPrefix(p.peek(), ".") {
 		if p.next() == ".align" {
 			p.count(1 << 12)

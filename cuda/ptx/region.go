@@ -58,7 +58,7 @@ const (
 func (s stamp) thread() int { return int(s >> threadShift & 1023) }
 func (s stamp) syncs() int  { return int(s >> syncShift & maxSyncs) }
 
-// newRegion makes memory of so many bytes.
+// newRegion makes memory of N bytes.
 func newRegion(name string, base uint64, size, copies int) *region {
 	room := (size + 7) &^ 7
 	r := &region{name: name, base: base, size: uint64(size), grain: 2}

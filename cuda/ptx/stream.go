@@ -47,7 +47,7 @@ func (s *stream) begin() (end func(), err error) {
 	return s.device.mu.Unlock, err
 }
 
-// add queues work that holds so many bytes.
+// add queues work that holds N bytes.
 func (s *stream) add(held int, work func() error) error {
 	s.queue = append(s.queue, work)
 	s.queued++
@@ -226,7 +226,7 @@ func (e *entry) check(l device.Launch, args *device.Args) error {
 	case l.Shared < 0 || k.sharedLen+l.Shared > p.SharedPerBlock:
 		return bad("%d and %d bytes of shared memory a block, of at most %d", k.sharedLen, l.Shared, p.SharedPerBlock)
 	case len(args.Offsets()) != len(k.params):
-		return bad("%d parameters, where there are %d", len(args.Offsets()), len(k.params))
+		return bad("%d parameters, but the kernel has %d", len(args.Offsets()), len(k.params))
 	}
 	for i, at := range args.Offsets() {
 		next := len(args.Bytes())
@@ -235,7 +235,7 @@ func (e *entry) check(l device.Launch, args *device.Args) error {
 		}
 		size := k.params[i].size
 		if at != k.offsets[i] || next-at < size || i+1 == len(k.params) && next-at != size {
-			return bad("parameter %d has %d bytes at %d, and %d at %d are wanted", i, next-at, at, size, k.offsets[i])
+			return bad("parameter %d has %d bytes at %d, expected %d at %d", i, next-at, at, size, k.offsets[i])
 		}
 	}
 	return nil
@@ -355,7 +355,7 @@ func (e *event) Done() (bool, error) {
 	return err == nil, err
 }
 
-// delay tells whether e is asked for the first time since it was recorded, and has not
+// delay reports whether e is asked for the first time since it was recorded, and has not
 // happened.
 func (e *event) delay() bool {
 	e.device.mu.Lock()

@@ -257,7 +257,7 @@ func (w *warp) whereabouts(l uint8) string {
 
 // meet orders the accesses of the lanes of mask before and after it.
 func (w *warp) meet(mask uint32) {
-	// Stamps have no room for more than maxSyncs: what comes behind counts as ordered.
+	// Stamps have no room for more than maxSyncs: what comes after counts as ordered.
 	w.syncs = min(w.syncs+1, maxSyncs)
 	if mask == w.live {
 		w.whole = w.syncs

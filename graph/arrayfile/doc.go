@@ -1,4 +1,4 @@
-// Package arrayfile is the one file format of ours: named arrays behind a
+// Package arrayfile implements siafu's array file format: named arrays after a
 // header page that lists them with their checksums.
 //
 //	offset  bytes
@@ -18,7 +18,6 @@
 //	              56  8  zero
 //
 // The arrays follow in the order of their entries. Everything is
-// little-endian. A file appears under its name whole and synced, or not at
-// all; opening one verifies every checksum, and whatever its bytes are the
-// answer is a File or a fault.
+// little-endian. A file is written atomically and synced. Opening a file verifies
+// every checksum; for any content the result is a File or a fault.
 package arrayfile

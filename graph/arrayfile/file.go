@@ -12,7 +12,7 @@ import (
 const opOpen = "open"
 
 // remedy is what helps against a damaged file: none can be repaired.
-const remedy = "the file is damaged or not one of ours; make it again (siafu import, siafu partition)"
+const remedy = "create it again with siafu import or siafu partition: it is damaged or siafu did not write it"
 
 // File is an open, mapped and verified file.
 type File struct {
@@ -44,12 +44,12 @@ func (f *File) verify(kind string) error {
 		return err
 	}
 	if f.head.kind != kind {
-		return fmt.Errorf("it is a %q file where a %q file is needed", f.head.kind, kind)
+		return fmt.Errorf("it is a %q file, expected a %q file", f.head.kind, kind)
 	}
 	end := int64(page)
 	for _, e := range f.head.entries {
 		if e.offset != align(end) {
-			return fmt.Errorf("array %q lies at %d where %d is its place", e.name, e.offset, align(end))
+			return fmt.Errorf("array %q is at byte %d, expected byte %d", e.name, e.offset, align(end))
 		}
 		for i, pad := range b[end:e.offset] {
 			if pad != 0 {
@@ -76,14 +76,14 @@ func Get[T mapped.Elem](f *File, name string) ([]T, error) {
 			continue
 		}
 		if e.typ != typeOf[T]() {
-			return nil, fault.New(fault.Data, opOpen, f.path, "array %q holds %v where %v is needed", name, e.typ, typeOf[T]()).Then(remedy)
+			return nil, fault.New(fault.Data, opOpen, f.path, "array %q holds %v, expected %v", name, e.typ, typeOf[T]()).Then(remedy)
 		}
 		return mapped.Cast[T](f.file.Bytes()[e.offset : e.offset+e.bytes()]), nil
 	}
 	return nil, fault.New(fault.Data, opOpen, f.path, "there is no array %q", name).Then(remedy)
 }
 
-// Has tells whether the file holds an array of that name.
+// Has reports whether the file holds an array of that name.
 func (f *File) Has(name string) bool {
 	return slices.ContainsFunc(f.head.entries, func(e entry) bool { return e.name == name })
 }

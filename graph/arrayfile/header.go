@@ -99,7 +99,7 @@ func decode(b []byte, length int64) (header, uint32, error) {
 		return header{}, 0, fmt.Errorf("it has %d bytes, fewer than the %d of a header", length, page)
 	}
 	if string(b[:8]) != magic {
-		return header{}, 0, fmt.Errorf("it begins with %q instead of %q", b[:8], magic)
+		return header{}, 0, fmt.Errorf("it begins with %q, expected %q", b[:8], magic)
 	}
 	crc := binary.LittleEndian.Uint32(b[56:])
 	copied := append([]byte(nil), b[:page]...)
@@ -112,7 +112,7 @@ func decode(b []byte, length int64) (header, uint32, error) {
 	}
 	h := header{kind: text(b[16 : 16+nameBytes]), length: int64(binary.LittleEndian.Uint64(b[48:]))}
 	if h.length != length {
-		return header{}, 0, fmt.Errorf("it has %d bytes where its header says %d", length, h.length)
+		return header{}, 0, fmt.Errorf("it has %d bytes, but its header has %d", length, h.length)
 	}
 	n := binary.LittleEndian.Uint32(b[12:])
 	if n > maxArrays {
@@ -142,7 +142,7 @@ func decodeEntry(b []byte, length int64) (entry, error) {
 	size := elemTypes[e.typ].size
 	if e.offset < page || e.offset%page != 0 || e.offset > length ||
 		e.count < 0 || e.count > (length-e.offset)/size {
-		return e, fmt.Errorf("array %q lies at %d with %d elements, outside the file's %d bytes", e.name, e.offset, e.count, length)
+		return e, fmt.Errorf("array %q at byte %d with %d elements is outside the file's %d bytes", e.name, e.offset, e.count, length)
 	}
 	return e, nil
 }

@@ -22,7 +22,7 @@ const (
 // written.
 const address = 2 << 30
 
-// Bounded runs decode, which is given so many bytes, and fails where it takes
+// Bounded runs decode, which is given N bytes, and fails where it takes
 // more than Constant and Factor times those: of all that it allocates on the Go
 // heap, and of the growth of the process's resident memory, in which mapped arrays
 // are. A limit on the address space ends the process before a wrong decoder ends
@@ -59,7 +59,7 @@ func allocated() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// limit allows the address space to grow by so many bytes until the function
+// limit allows the address space to grow by N bytes until the function
 // that it returns is called.
 func limit(t testing.TB, more uint64) (restore func()) {
 	t.Helper()

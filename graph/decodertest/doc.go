@@ -1,8 +1,8 @@
-// Package decodertest holds every decoder to one promise: its memory is
-// bounded by a constant and a multiple of the bytes that it was given, whatever
-// numbers stand in them.
+// Package decodertest checks that the memory of a decoder is bounded by a constant
+// plus a multiple of the input size, whatever numbers the input contains.
 //
-// Bounded measures one call. Tests wrap it round what reads the files that Lies
-// makes of good ones, each with one number replaced by a huge one; Heap, which is
-// cheaper, stands round fuzz targets. Only tests import this package.
+// Bounded measures one call. Lies creates damaged files from good ones: in each
+// file one number is replaced by a huge one. Tests read these files within
+// Bounded. Heap is cheaper and is meant for fuzz targets. Only tests import this
+// package.
 package decodertest

@@ -7,7 +7,7 @@ import (
 	"siafu/graph/npy"
 )
 
-// cursor reads a file from a place on. Its first error stays, and everything behind that
+// cursor reads a file from a place on. Its first error stays, and everything after that
 // is 0.
 type cursor struct {
 	file *File
@@ -24,7 +24,7 @@ func (c *cursor) fail(format string, args ...any) {
 // take is the next n bytes, nil where there are not so many.
 func (c *cursor) take(n uint64) []byte {
 	if left := uint64(len(c.file.bytes) - c.at); c.err == nil && n > left {
-		c.fail("%d bytes are expected, there are %d", n, left)
+		c.fail("%d bytes expected, %d left", n, left)
 	}
 	if c.err != nil {
 		return nil
@@ -55,7 +55,7 @@ func (c *cursor) magic(want uint64, what string) {
 	at := c.at
 	if got := c.u64(); c.err == nil && got != want {
 		c.at = at
-		c.fail("%#x is not how %s begins, that is %#x", got, what, want)
+		c.fail("%s begins with %#x, expected %#x", what, got, want)
 	}
 }
 
@@ -91,8 +91,8 @@ func (c *cursor) array(name string) *npy.Array {
 	}
 	kindOf, size := elementOf(kind[0], kind[1], binary.LittleEndian.Uint16(kind[2:]))
 	if kindOf == "" {
-		c.err = c.file.Bad("%s has elements of kind %d with %d bits, which are not read", name, kind[0], kind[1]).
-			Then("convert it before it is saved: float(), or long()")
+		c.err = c.file.Bad("%s has elements of kind %d with %d bits, which are not supported", name, kind[0], kind[1]).
+			Then("convert it with float() or long() before saving")
 		return nil
 	}
 	a := npy.Array{Type: kindOf, Shape: []int{}}

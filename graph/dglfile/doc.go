@@ -3,7 +3,7 @@
 //
 // The format is that of DGL's own sources (src/graph/serialize/heterograph_serialize.cc,
 // src/graph/unit_graph.cc, src/runtime/ndarray.cc and dmlc-core's serializer.h), all numbers
-// little-endian; docs/importing.md draws it. Nothing in it is compressed. Tensors become
-// npy.Arrays, whose bytes stay where the file is mapped. Whatever the bytes are, the answer
+// little-endian; docs/importing.md draws it. The format has no compression. Tensors become
+// npy.Arrays, whose bytes stay in the mapped file. For any content the result
 // is a value or a fault of kind Data that names the file and the position.
 package dglfile

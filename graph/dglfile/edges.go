@@ -40,7 +40,7 @@ func (c *cursor) unitGraph() (best edges) {
 		saved = 0
 	}
 	if c.err == nil && (saved == 0 || saved&^(coo|csr|csc) != 0) {
-		c.fail("edges are in the format %#x, read are coo, csr and csc of DGL 0.5 and later", saved)
+		c.fail("edges are in the format %#x, supported are coo, csr and csc of DGL 0.5 and later", saved)
 	}
 	for _, format := range []int64{coo, csr, csc} {
 		if c.err != nil || saved&format == 0 {
@@ -69,7 +69,7 @@ func (c *cursor) matrix(format int64) edges {
 	return e
 }
 
-// ends are the edges of a graph with so many vertices, in the order of their ids.
+// ends are the edges of a graph with N vertices, in the order of their ids.
 func (e *edges) ends(vertices int64) (*npy.Array, error) {
 	if e.rows != vertices || e.cols != vertices {
 		return nil, e.file.Bad("its edges are a matrix of %d x %d for %d vertices", e.rows, e.cols, vertices).Then(truncated)
@@ -107,7 +107,7 @@ func (e *edges) rowOfEach() ([]uint32, error) {
 	}
 	m := int64(e.others.Len())
 	if int64(len(starts)) != e.rows+1 || starts[0] != 0 || starts[e.rows] != m {
-		return nil, e.file.Bad("%d rows of edges start at %d places, for %d edges", e.rows, len(starts), m).Then(truncated)
+		return nil, e.file.Bad("%d rows of edges have %d offsets, for %d edges", e.rows, len(starts), m).Then(truncated)
 	}
 	rows := make([]uint32, 0, m)
 	for r := range e.rows {
@@ -138,7 +138,7 @@ func (e *edges) place(src, dst, from, to []uint32) error {
 	seen := make([]bool, len(from))
 	for i, id := range ids {
 		if id < 0 || id >= int64(len(seen)) || seen[id] {
-			return e.file.Bad("edge %d has the id %d, of %d edges with an id of their own", i, id, len(seen)).Then(truncated)
+			return e.file.Bad("edge %d has the id %d, which is not unique among %d edges", i, id, len(seen)).Then(truncated)
 		}
 		seen[id], src[id], dst[id] = true, from[i], to[i]
 	}

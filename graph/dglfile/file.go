@@ -63,7 +63,7 @@ func New(b []byte, path string) (*File, error) {
 	return f, f.read()
 }
 
-// Is tells whether a file begins as those do that this package reads.
+// Is reports whether a file begins as those do that this package reads.
 func Is(begin []byte) bool {
 	return bytes.HasPrefix(begin, binary.LittleEndian.AppendUint64(nil, fileMagic))
 }
@@ -76,7 +76,7 @@ func (f *File) Bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, op, f.path, format, args...)
 }
 
-// read reads all but the graphs. The places of these stand at the end of the file, behind
+// read reads all but the graphs. The places of these stand at the end of the file, after
 // which is how many bytes they take.
 func (f *File) read() error {
 	c := &cursor{file: f}
@@ -86,25 +86,25 @@ func (f *File) read() error {
 	case c.err != nil:
 		return c.err
 	case version == 1:
-		return f.Bad("it is of version 1, which DGL before 0.5 has written").Then("load it there and save it with a later one")
+		return f.Bad("it has version 1, of DGL before 0.5").Then("load it with that DGL and save it with DGL 0.5 or later")
 	case version != 2 || kind != 2:
-		return f.Bad("it is of version %d and type %d, read is version 2 of type 2", version, kind).Then("save it with dgl.save_graphs")
+		return f.Bad("it has version %d and type %d, supported is version 2 of type 2", version, kind).Then("save it with dgl.save_graphs")
 	}
 	if uint64(len(f.bytes)) < head+8 || graphs > uint64(len(f.bytes))/8 {
-		return f.Bad("it has %d bytes and claims %d graphs", len(f.bytes), graphs).Then(truncated)
+		return f.Bad("it has %d bytes but claims %d graphs", len(f.bytes), graphs).Then(truncated)
 	}
 	end := len(f.bytes) - 8
 	places := end - 8*int(graphs)
 	if size := binary.LittleEndian.Uint64(f.bytes[end:]); size != 8+8*graphs || places < head+16 || binary.LittleEndian.Uint64(f.bytes[places-8:]) != graphs {
-		return f.Bad("it does not end with the places of its %d graphs", graphs).Then(truncated)
+		return f.Bad("it does not end with the offsets of its %d graphs", graphs).Then(truncated)
 	}
 	f.Graphs, f.starts = int(graphs), f.bytes[places:end]
-	c.at = head + 8 // behind where the graphs begin
+	c.at = head + 8 // after where the graphs begin
 	f.Labels = c.tensors("label")
 	return c.err
 }
 
-const truncated = "the file is damaged or truncated, fetch it again"
+const truncated = "fetch the file again, it is damaged or truncated"
 
 // Graph is one graph of a file.
 type Graph struct {
@@ -129,18 +129,18 @@ func (f *File) Graph(number int) (*Graph, error) {
 		return nil, c.err
 	}
 	if types != 1 || relations != 1 {
-		return nil, f.Bad("graph %d has %d types of vertices and %d of edges", number, types, relations).
+		return nil, f.Bad("graph %d has %d vertex types and %d edge types", number, types, relations).
 			Then("save it as a graph with one of each: dgl.to_homogeneous(g, ndata=[…])")
 	}
 	e := c.unitGraph()
 	counts := c.u64()
 	g := &Graph{Vertices: c.i64()}
 	if c.err == nil && counts != 1 {
-		c.fail("%d numbers of vertices for one type", counts)
+		c.fail("%d vertex counts for one type", counts)
 	}
 	for _, to := range []*[]Tensor{&g.VertexData, &g.EdgeData} {
 		if n := c.u64(); c.err == nil && n != 1 {
-			c.fail("tensors of %d types, for one", n)
+			c.fail("tensors of %d types, expected one", n)
 		}
 		*to = c.tensors("tensor")
 	}

@@ -1,11 +1,11 @@
 // Package download fetches public datasets by name and imports them.
 //
-// manifest.toml says which there are, where they lie and what their checksums
-// are. Files are kept in a cache folder, one folder a dataset; an interrupted
-// download goes on where it stopped, in the next run too. A file counts only
-// once its checksum is right; a wrong one is removed. Where nobody publishes a
-// checksum the first download is trusted, which the log says, and its SHA-256
-// is kept in NAME.sha256 beside the file for all later ones.
+// manifest.toml lists the datasets, their URLs and their checksums. Files are
+// stored in a cache folder, one folder per dataset. An interrupted download
+// continues where it stopped, also in the next run. A file is used only after its
+// checksum is verified; a file with a wrong checksum is removed. If no checksum is
+// published, the first download is trusted, the log reports it, and its SHA-256 is
+// stored in NAME.sha256 next to the file for later downloads.
 //
-// Without a network, files put into the cache folder by hand do as well.
+// Without a network, copy the files into the cache folder.
 package download

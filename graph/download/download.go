@@ -16,7 +16,7 @@ import (
 
 const op = "download"
 
-// Options are what a download can be told: the flags of "siafu download".
+// Options are the options of a download: the flags of "siafu download".
 // BaseURL stands in for scheme and host of every URL.
 type Options struct {
 	Dst       string `arg:"" optional:"" help:"Dataset folder to create. Empty: data/NAME."`
@@ -94,7 +94,7 @@ func fileURL(raw, base string) (string, error) {
 	}
 	b, err := url.Parse(base)
 	if err != nil || b.Host == "" || b.Scheme != "http" && b.Scheme != "https" {
-		return "", fault.New(fault.Usage, op, base, "not the URL of a mirror").Then("it looks like https://HOST or https://HOST/FOLDER")
+		return "", fault.New(fault.Usage, op, base, "not the URL of a mirror").Then("write https://HOST or https://HOST/FOLDER")
 	}
 	u, err := url.Parse(raw)
 	if err != nil {

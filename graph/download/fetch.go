@@ -76,7 +76,7 @@ func (f *fetcher) persist(ctx context.Context, from, path, part string, want fil
 			return nil
 		case ctx.Err() != nil:
 			return (&fault.Error{Op: op, Kind: fault.Stopped, Path: from, Err: ctx.Err()}).
-				Then("run again, it goes on after %d bytes", sizeOf(part))
+				Then("run it again: it continues after %d bytes", sizeOf(part))
 		case !retry:
 			return err
 		}
@@ -85,7 +85,7 @@ func (f *fetcher) persist(ctx context.Context, from, path, part string, want fil
 		}
 		if failed == f.attempts {
 			return (&fault.Error{Op: op, Kind: fault.IO, Path: from, Err: err}).
-				Then("check the network and run again, or fetch that URL by other means and put it at %s", path)
+				Then("check the network and run it again, or fetch that URL with another program and store it as %s", path)
 		}
 		f.log("download url=%s error=%q retry_in=%s", from, err, pause)
 		select {
@@ -146,7 +146,7 @@ func begin(r *http.Response, from, part string, have int64, want file) (start in
 		var first int64
 		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes %d-", &first); err != nil || first != have {
 			os.Remove(part)
-			return 0, false, true, fmt.Errorf("asked for bytes from %d, got Content-Range %q", have, r.Header.Get("Content-Range"))
+			return 0, false, true, fmt.Errorf("requested bytes from %d, got Content-Range %q", have, r.Header.Get("Content-Range"))
 		}
 		return have, false, false, nil
 	case r.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
@@ -158,12 +158,12 @@ func begin(r *http.Response, from, part string, have int64, want file) (start in
 		return 0, false, true, fmt.Errorf("the server has no bytes from %d", have)
 	case r.StatusCode == http.StatusNotFound || r.StatusCode == http.StatusGone:
 		return 0, false, false, fault.New(fault.Missing, op, from, "the server answers %s", r.Status).
-			Then("it may have moved; look for %s elsewhere", want.Name)
+			Then("find %s on another server: it may have moved", want.Name)
 	case r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusRequestTimeout:
 		return 0, false, true, fmt.Errorf("the server answers %s", r.Status)
 	}
 	return 0, false, false, fault.New(fault.IO, op, from, "the server answers %s", r.Status).
-		Then("fetch that URL by other means and put it beside %s without .part", part)
+		Then("fetch that URL with another program and store it next to %s without .part", part)
 }
 
 // save writes the body to part from position start on, and syncs it.

@@ -220,7 +220,7 @@ func TestNoNetwork(t *testing.T) {
 	s.Close() // nobody listens there now
 	path := filepath.Join(t.TempDir(), "f")
 	err := quick(t).fetch(context.Background(), url, path, file{Name: "f"})
-	if fault.KindOf(err) != fault.IO || !strings.Contains(err.Error(), "put it at "+path) {
+	if fault.KindOf(err) != fault.IO || !strings.Contains(err.Error(), "store it as "+path) {
 		t.Errorf("error is %v", err)
 	}
 }

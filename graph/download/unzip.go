@@ -26,7 +26,7 @@ func unzip(path, dst string) error {
 	for _, entry := range z.File {
 		// Compared before it is subtracted: sums of such numbers overflow.
 		if entry.UncompressedSize64 > room {
-			return broken(path, fmt.Errorf("entry %q: %d bytes are more than such a file grows to", entry.Name, entry.UncompressedSize64))
+			return broken(path, fmt.Errorf("entry %q: %d bytes are more than such a file can unpack to", entry.Name, entry.UncompressedSize64))
 		}
 		room -= entry.UncompressedSize64
 		if err := unpack(entry, path, dst); err != nil {
@@ -47,7 +47,7 @@ func broken(path string, err error) error {
 func unpack(entry *zip.File, path, dst string) error {
 	mode := entry.Mode()
 	if !filepath.IsLocal(entry.Name) || !mode.IsRegular() && !mode.IsDir() {
-		return broken(path, fmt.Errorf("entry %q is no file inside the archive", entry.Name))
+		return broken(path, fmt.Errorf("entry %q is not a file inside the archive", entry.Name))
 	}
 	to := filepath.Join(dst, filepath.FromSlash(entry.Name))
 	if mode.IsDir() {
@@ -66,7 +66,7 @@ func unpack(entry *zip.File, path, dst string) error {
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if os.IsExist(err) {
-		return broken(path, fmt.Errorf("entry %q comes twice", entry.Name))
+		return broken(path, fmt.Errorf("entry %q occurs twice", entry.Name))
 	}
 	if err != nil {
 		return fault.System(op, to, err)

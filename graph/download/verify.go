@@ -47,12 +47,12 @@ func reject(path, final string, err *fault.Error) error {
 		return err.Then("remove %s and run again", path)
 	}
 	os.Remove(path)
-	return err.Then("the file was removed; run again, and if it happens again do not use that server")
+	return err.Then("run it again (the file is removed), and use another server if it fails again")
 }
 
 // trust keeps the checksum of a first download.
 func (f *fetcher) trust(url, final, sum string) error {
-	f.log("download url=%s sha256=%s verified=false: nobody publishes a checksum of this file; it is trusted now and kept in %s",
+	f.log("download url=%s sha256=%s verified=false: no checksum of this file is published; its checksum is now recorded in %s",
 		url, sum, final+".sha256")
 	note := sum + "  " + filepath.Base(final) + "\n"
 	return durable.WriteFile(op, final+".sha256", []byte(note), durable.Perm)

@@ -1,21 +1,20 @@
-// Package durable writes files and folders that appear whole or not at all, and
-// that stay: when a call has returned without an error, what it has written is
-// there after a power failure, under its name.
+// Package durable writes files and folders atomically and durably. After a call
+// returns without an error, the complete content survives a power failure under
+// its final name.
 //
-// Both need an order. What is written gets a temporary name beside the final
-// one (package scratch, which also removes what killed processes have left), is
-// synced, is renamed, and then the folder that holds the name is synced. A
-// folder that is made on the way is a new name in the folder above it, which is
-// synced as well.
+// A call writes to a temporary name next to the final one, syncs, renames, and
+// then syncs the parent folder. Package scratch provides the temporary name and
+// removes the leftovers of killed processes. A call also syncs the parent of each
+// folder that it creates.
 //
-// A call that fails before the rename leaves what was there before, and nothing
-// else. One that fails behind it, in the last sync, has replaced it, and only
-// whether that lasts is unknown.
+// A call that fails before the rename leaves the previous content unchanged. A call
+// that fails after the rename, in the last sync, has replaced the content, but the
+// replacement may not survive a power failure.
 //
-// Errors are faults of the operation that the caller names, about the final
-// name. Permissions are those that the umask leaves, as for any new file.
+// Errors are faults with the caller's operation and the final name. The umask
+// determines the permissions, as for any new file.
 //
 // Design note: a file without a name (O_TMPFILE) would leave nothing behind,
-// but it cannot replace an older file without taking a temporary name first, and
-// network file systems know none.
+// but it needs a temporary name to replace an older file, and network file
+// systems do not support it.
 package durable

@@ -1,6 +1,6 @@
-// Package fault is the vocabulary of what can go wrong: an error carries the
-// operation, its kind, the file, what was found there and what to do next. The
-// kind decides the exit code of the process, and nothing else does.
+// Package fault defines the errors of siafu. An Error has the operation, its kind,
+// the file, the problem found there and the remedy. Only the kind determines the
+// exit code of the process.
 //
-// A programmer's error is not a fault: it panics with a constant string.
+// A programming error is not a fault: it panics with a constant string.
 package fault

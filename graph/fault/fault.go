@@ -100,14 +100,14 @@ func System(op, path string, err error) *Error {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Kind, e.Remedy = Missing, "check the path"
 	case noRoom(err):
-		e.Remedy = "free some space or write elsewhere"
+		e.Remedy = "free disk space or choose another folder"
 	case forbidden(err):
 		e.Remedy = "check the permissions"
 	}
 	return e
 }
 
-// Lasting tells whether the same command would end the same way again, unless somebody
+// Lasting reports whether the same command would end the same way again, unless somebody
 // changes something: by its kind, or since there is no room or no permission.
 func Lasting(err error) bool {
 	switch KindOf(err) {

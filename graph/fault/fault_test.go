@@ -43,7 +43,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%v: exit %d, want %d", err, got, want)
 		}
 	}
-	if got := System("write", "f", &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}).Error(); got != "write: f: no space left on device; free some space or write elsewhere" {
+	if got := System("write", "f", &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}).Error(); got != "write: f: no space left on device; free disk space or choose another folder" {
 		t.Error(got)
 	}
 }

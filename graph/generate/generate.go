@@ -77,9 +77,9 @@ func content(asked Options) (*graph.Content, error) {
 func (o *Options) source(fitted float64) string {
 	s := "generate"
 	if o.Like != "" {
-		s += fmt.Sprintf(": a look-alike of %s, scale %g", o.Like, o.Scale)
+		s += fmt.Sprintf(": synthetic graph like %s, scale %g", o.Like, o.Scale)
 	}
-	s += fmt.Sprintf(": %d vertices, %d edges asked, homophily %.3g", o.Vertices, o.Edges, o.Homophily)
+	s += fmt.Sprintf(": %d vertices, %d edges requested, homophily %.3g", o.Vertices, o.Edges, o.Homophily)
 	if fitted > 0 {
 		s += fmt.Sprintf(" (%.3g does not fit into classes of %d)", fitted, o.Vertices/int64(o.blocks()))
 	}
@@ -116,14 +116,14 @@ func newEdges(o Options) (*edges, error) {
 	inside, ok1 := drawsFor(o.ofClass()*float64(o.Edges), func(m float64) float64 { return within(bs, c, m, o.Directed) })
 	outside, ok2 := drawsFor((1-o.ofClass())*float64(o.Edges), func(m float64) float64 { return across(bs, c, m, o.Directed) })
 	if !ok1 || !ok2 {
-		return nil, config("%d edges do not come together with a skew of %g and a homophily of %g", o.Edges, o.Skew, o.Homophily).
-			Then("ask for a smaller skew or fewer edges")
+		return nil, config("%d edges cannot be sampled with a skew of %g and a homophily of %g", o.Edges, o.Skew, o.Homophily).
+			Then("set a smaller skew or fewer edges")
 	}
 	e.inside, e.draws = inside, inside+outside
 	return e, nil
 }
 
-// labels are the classes of the vertices' communities, but for strays.
+// labels are the classes of the vertices' communities, apart from label noise.
 func labels(e *edges, o Options) []int32 {
 	random := newStream(o.Seed, purposeStrays)
 	out := make([]int32, o.Vertices)

@@ -44,7 +44,7 @@ type Options struct {
 	Memory       int     `default:"2048" help:"Memory for edges during sorting, in MiB. Larger graphs are sorted in parts; all edges are generated again for each part."`
 
 	flips      float64 // Strays, of the tasks in which they are none of classes
-	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: the look-alike's, else 0.6 and 0.2
+	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: the preset's, else 0.6 and 0.2
 }
 
 // resolve fills in preset and defaults and checks what comes out. fitted is
@@ -64,15 +64,15 @@ func (o Options) resolve() (r Options, fitted float64, err error) {
 		o.Homophily = 1 // there is no other class to go to
 	case o.Homophily <= most:
 	case asked:
-		return o, 0, config("a homophily of %g puts %.0f edges into classes of %d vertices, which hold %.0f with room to draw",
+		return o, 0, config("a homophily of %g needs %.0f edges within classes of %d vertices, where %.0f can be sampled",
 			o.Homophily, o.ofClass()*float64(o.Edges), o.Vertices/int64(o.blocks()), min(o.classRoom(), float64(o.Edges))).
-			Then("ask for a homophily of at most %.2g, fewer edges, fewer classes, fewer strays or more vertices", most)
+			Then("set a homophily of at most %.2g, fewer edges, fewer classes, less label noise or more vertices", most)
 	default:
 		fitted, o.Homophily = o.Homophily, most
 	}
 	if out := (1 - o.ofClass()) * float64(o.Edges); out > roomy*o.otherPairs() {
-		return o, 0, config("%d edges between %d vertices leave no room to draw", o.Edges, o.Vertices).
-			Then("ask for fewer edges or more vertices")
+		return o, 0, config("%d edges between %d vertices are too many to sample", o.Edges, o.Vertices).
+			Then("set fewer edges or more vertices")
 	}
 	return o, fitted, nil
 }
@@ -94,7 +94,7 @@ func (o Options) withPreset() (Options, error) {
 		o.Name = cmp.Or(o.Name, o.Like+"-like")
 	}
 	if o.Scale = cmp.Or(o.Scale, 1); !(o.Scale > 0 && o.Scale <= 1e6) {
-		return o, config("scale %g, possible is above 0 to 1e6", o.Scale)
+		return o, config("scale %g, expected above 0 and at most 1e6", o.Scale)
 	}
 	o.Vertices = int64(math.Round(float64(o.Vertices) * o.Scale))
 	o.Edges = int64(math.Round(float64(o.Edges) * o.Scale))
@@ -137,10 +137,10 @@ func (o *Options) check() error {
 		{o.Task == graph.MultiClass && o.Labels == 0 || o.Task != graph.MultiClass && o.Labels >= 1 && o.Labels <= 1<<16, "labels", o.Labels, "1 to 65536 with --task multilabel or regression, and none without"},
 		{slices.Contains([]string{graph.MultiClass, graph.MultiLabel, graph.Regression}, o.Task), "task", o.Task, "multiclass, multilabel or regression"},
 		{o.Noise <= 1e6, "noise", o.Noise, "at most 1e6"},
-		{o.Train >= 0 && o.Val >= 0 && o.Train+o.Val <= o.seen(), "train and val", fmt.Sprint(o.Train, " ", o.Val), "shares with a sum of at most 1, less the share of communities that are in the test set alone"},
+		{o.Train >= 0 && o.Val >= 0 && o.Train+o.Val <= o.seen(), "train and val", fmt.Sprint(o.Train, " ", o.Val), "fractions with a sum of at most 1, less the fraction of communities that only the test set has"},
 	} {
 		if !c.ok {
-			return config("%s %v, possible is %s", c.name, c.got, c.want)
+			return config("%s %v, expected %s", c.name, c.got, c.want)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func TestErrors(t *testing.T) {
 		{"skew not a number", func(o *Options) { o.Skew = math.NaN() }, fault.Config, "skew NaN"},
 		{"split", func(o *Options) { o.Train, o.Val = 0.7, 0.4 }, fault.Config, "0.7 0.4"},
 		{"scale", func(o *Options) { o.Scale = -1 }, fault.Config, "scale -1"},
-		{"dense", func(o *Options) { o.Edges = 900_000 }, fault.Config, "no room"},
+		{"dense", func(o *Options) { o.Edges = 900_000 }, fault.Config, "too many to sample"},
 		{"scale to nothing", func(o *Options) { o.Scale = 1e-9 }, fault.Config, "vertices 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

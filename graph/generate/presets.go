@@ -2,7 +2,7 @@ package generate
 
 import "slices"
 
-// preset is the published size of a graph, and what a look-alike needs beside it. Edges
+// preset is the published size of a graph, and what a synthetic graph needs beside it. Edges
 // are directed, as stored.
 type preset struct {
 	name              string
@@ -27,7 +27,7 @@ type preset struct {
 // elsewhere it is a guess of ours, and Friendster, which has no labels of its
 // own, gets a weak one so that there is something to learn.
 //
-// Noise and strays are chosen so that a GCN comes near the accuracy published for
+// Noise and label noise are chosen so that a GCN comes near the accuracy published for
 // it: 94.96 % on reddit-small, 60.07 on reddit-large and 64.08 on amazon (Dorylus,
 // figure 5), 49.2 on flickr (GraphSAINT, table 2), 71.74 on ogbn-arxiv (OGB). The 92.00 on
 // ogbn-products' validation set and 75.64 on its test set are those of a split by sales

@@ -62,7 +62,7 @@ func targets(e *edges, o Options) (values []float32, best string) {
 			}
 		}
 	})
-	return values, fmt.Sprintf(", %s of %d columns, of which a network that knows the classes finds %s", o.Task, width, o.best(of))
+	return values, fmt.Sprintf(", %s of %d columns, where a network that knows the classes reaches %s", o.Task, width, o.best(of))
 }
 
 // best is what is known to be the best score.

@@ -1,5 +1,5 @@
-// Package holdout makes a dataset for link prediction of another one: some of its edges
-// are taken out of the graph, in both directions, to be foretold (graph.HeldOut).
+// Package holdout creates a dataset for link prediction from another dataset. It removes
+// some edges from the graph, in both directions, as prediction targets (graph.HeldOut).
 //
-// What it draws depends on the seed and the graph alone.
+// The sampled edges depend on the seed and the graph alone.
 package holdout

@@ -16,7 +16,7 @@ type drawer struct {
 	drawn map[uint64]bool // pairs without an edge
 }
 
-// linked tells whether two vertices have an edge in either direction.
+// linked reports whether two vertices have an edge in either direction.
 func (d *drawer) linked(u, v uint32) bool {
 	has := func(c graph.CSR) bool {
 		_, ok := slices.BinarySearch(c.Row(int(v)), u)
@@ -50,13 +50,13 @@ func (d *drawer) draw(h *graph.HeldOut, o Options, val, test float64) error {
 	pairs := d.pairs()
 	sizes := [2]int64{int64(val * float64(pairs)), int64(test * float64(pairs))}
 	if min(sizes[0], sizes[1]) == 0 {
-		return fault.New(fault.Data, op, d.ds.Dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).Then("hold out more")
+		return fault.New(fault.Data, op, d.ds.Dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).Then("set larger percentages")
 	}
 	d.hold(h, pairs, sizes)
 	return nil
 }
 
-// hold draws so many pairs for validation and for the test, each set of which is as likely
+// hold draws N pairs for validation and for the test, each set of which is as likely
 // as any other. Where an edge goes both ways chance says which end is its source.
 //
 // Variant: algorithm S of Knuth, The Art of Computer Programming, volume 2, section 3.4.2,
@@ -107,8 +107,8 @@ func (d *drawer) without(h *graph.Held, count int) error {
 	}
 	// of half of all pairs at most, so that draws end soon
 	if free := float64(n)*float64(n-1)/2 - float64(d.ds.Meta.Edges); float64(len(d.drawn)+count) > free/2 {
-		return fault.New(fault.Data, op, d.ds.Dir, "%d pairs without an edge are wanted, and there are about %.0f", len(d.drawn)+count, max(free, 0)).
-			Then("give a smaller number as --negatives")
+		return fault.New(fault.Data, op, d.ds.Dir, "%d pairs without an edge are needed, but there are about %.0f", len(d.drawn)+count, max(free, 0)).
+			Then("set a smaller --negatives")
 	}
 	for h.Not.Len() < count {
 		u, v := d.vertex(), d.vertex()
@@ -129,7 +129,7 @@ func (d *drawer) ranked(h *graph.Held, each int) error {
 	h.Each = make([]uint32, 0, h.Edges.Len()*each)
 	for _, u := range h.Edges.Src {
 		if int64(d.near(u)) >= d.ds.Meta.Vertices-1 {
-			return fault.New(fault.Data, op, d.ds.Dir, "vertex %s has an edge to every other", d.ds.IDs.At(int(u))).Then("leave MRR out with --ranked 0")
+			return fault.New(fault.Data, op, d.ds.Dir, "vertex %s has an edge to every other vertex", d.ds.IDs.At(int(u))).Then("disable MRR with --ranked 0")
 		}
 		for range each {
 			v := d.vertex()

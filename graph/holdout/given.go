@@ -43,8 +43,8 @@ func (d *drawer) read(h *graph.HeldOut, o Options) error {
 		}
 	}
 	if ranked[0] != ranked[1] {
-		return fault.New(fault.Data, op, o.Test, "its edges are ranked among %d vertices each, those of %s among %d", ranked[1], o.Val, ranked[0]).
-			Then("give as many for both")
+		return fault.New(fault.Data, op, o.Test, "it ranks each edge among %d vertices, but %s ranks among %d", ranked[1], o.Val, ranked[0]).
+			Then("give the same number for both")
 	}
 	slices.Sort(d.taken)
 	d.taken = slices.Compact(d.taken)

@@ -96,10 +96,10 @@ func TestGivenRefused(t *testing.T) {
 		want string
 	}{
 		{holdout.Options{Val: f[0]}, "give both"},
-		{holdout.Options{ValNot: f[0]}, "give the edges, too"},
-		{holdout.Options{KeepHeld: true}, "give the edges, too"},
-		{holdout.Options{Val: f[0], Test: f[1], ValEach: f[2]}, "as many for both"},
-		{holdout.Options{Val: f[0], Test: f[1], ValEach: f[2], TestEach: f[3]}, "as many for both"},
+		{holdout.Options{ValNot: f[0]}, "give the edges with --val and --test"},
+		{holdout.Options{KeepHeld: true}, "give the edges with --val and --test"},
+		{holdout.Options{Val: f[0], Test: f[1], ValEach: f[2]}, "the same number for both"},
+		{holdout.Options{Val: f[0], Test: f[1], ValEach: f[2], TestEach: f[3]}, "the same number for both"},
 		{holdout.Options{Val: f[0], Test: f[2]}, "src,dst"},
 	} {
 		c.o.Split = "85/5/10"

@@ -37,16 +37,16 @@ func usage(remedy, format string, args ...any) error {
 func (o *Options) shares() (val, test float64, err error) {
 	of, ok := graph.ParsePercentages(o.Split)
 	if (o.Val == "") != (o.Test == "") {
-		return 0, 0, usage("give both, or neither to have edges drawn", "--val=%s --test=%s", o.Val, o.Test)
+		return 0, 0, usage("give both, or neither for randomly held-out edges", "--val=%s --test=%s", o.Val, o.Test)
 	}
 	if o.Val == "" && (o.ValNot+o.TestNot+o.ValEach+o.TestEach != "" || o.KeepHeld) {
-		return 0, 0, usage("give the edges, too, as --val and --test", "negatives or --keep-held without edges")
+		return 0, 0, usage("give the edges with --val and --test", "negatives or --keep-held without edges")
 	}
 	if !ok {
-		return 0, 0, usage("it must be three shares above 0 that add up to 100, as 85/5/10", "--split=%s", o.Split)
+		return 0, 0, usage("give three percentages above 0 that add up to 100, such as 85/5/10", "--split=%s", o.Split)
 	}
 	if o.Negatives < 0 || o.Ranked < 0 {
-		return 0, 0, usage("they must be 0 or more", "--negatives=%d --ranked=%d", o.Negatives, o.Ranked)
+		return 0, 0, usage("set 0 or more", "--negatives=%d --ranked=%d", o.Negatives, o.Ranked)
 	}
 	return of[1] / 100, of[2] / 100, nil
 }
@@ -68,7 +68,7 @@ func Write(dir, dst string, o Options, force bool) (*graph.WriteReport, error) {
 	}
 	defer ds.Close()
 	if ds.Meta.Task == graph.Links {
-		return nil, fault.New(fault.Usage, op, dir, "edges are held out of it already").Then("start from the dataset that it was made of")
+		return nil, fault.New(fault.Usage, op, dir, "it already has held-out edges").Then("use the dataset that it was created from")
 	}
 	d := &drawer{ds: ds, rng: rand.New(rand.NewPCG(o.Seed, 0))}
 	held := &graph.HeldOut{Ranked: o.Ranked}

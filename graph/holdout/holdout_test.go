@@ -108,9 +108,9 @@ func TestRefusals(t *testing.T) {
 		{sparse, holdout.Options{Split: "100/0/0"}, "as 85/5/10"},
 		{sparse, holdout.Options{Split: "85/5/x"}, "as 85/5/10"},
 		{sparse, holdout.Options{Split: "85/5/10", Ranked: -1}, "0 or more"},
-		{sparse, holdout.Options{Split: "98/1/1"}, "hold out more"},
-		{sparse, holdout.Options{Split: "85/5/10", Negatives: 1e6}, "a smaller number"},
-		{full, holdout.Options{Split: "60/20/20"}, "a smaller number"},
+		{sparse, holdout.Options{Split: "98/1/1"}, "set larger percentages"},
+		{sparse, holdout.Options{Split: "85/5/10", Negatives: 1e6}, "set a smaller --negatives"},
+		{full, holdout.Options{Split: "60/20/20"}, "set a smaller --negatives"},
 	} {
 		_, err := holdout.Write(r.dir, filepath.Join(t.TempDir(), "links"), r.o, false)
 		if !strings.Contains(fmt.Sprint(err), r.want) {

@@ -79,7 +79,7 @@ func bsnap(k *keeper, o Options) (*graph.Content, error) {
 		return nil, err
 	}
 	if path = bsnapGraph(o.Src); path == "" {
-		return nil, fault.New(fault.Missing, opBsnap, o.Src, "there is neither graph.bsnap nor parts_*/graph.bsnap.edges").Then("check the path")
+		return nil, fault.New(fault.Missing, opBsnap, o.Src, "it has neither graph.bsnap nor parts_*/graph.bsnap.edges").Then("check the path")
 	}
 	edges, err := k.file(path)
 	if err != nil {
@@ -103,17 +103,17 @@ func bsnap(k *keeper, o Options) (*graph.Content, error) {
 // bsnapLabels takes labels.bsnap apart.
 func bsnapLabels(path string, b []byte) ([]int32, int, error) {
 	if len(b) < 4 || len(b)%4 != 0 {
-		return nil, 0, fault.New(fault.Data, opBsnap, path, "%d bytes are no header and whole labels of 4 bytes", len(b)).Then("the file is truncated")
+		return nil, 0, fault.New(fault.Data, opBsnap, path, "%d bytes are not a header followed by 4-byte labels", len(b)).Then("fetch the file again, it is truncated")
 	}
 	classes, most := binary.LittleEndian.Uint32(b), graph.MaxClasses(int64(len(b)/4-1))
 	if classes == 0 || int64(classes) > int64(most) {
-		return nil, 0, fault.New(fault.Data, opBsnap, path, "byte 0: %d kinds of label, possible are 1 to %d", classes, most)
+		return nil, 0, fault.New(fault.Data, opBsnap, path, "byte 0: %d kinds of label, expected 1 to %d", classes, most)
 	}
 	labels := make([]int32, len(b)/4-1)
 	for v := range labels {
 		l := binary.LittleEndian.Uint32(b[4+4*v:])
 		if l >= classes {
-			return nil, 0, fault.New(fault.Data, opBsnap, path, "label of vertex %d is %d, possible are 0 to %d", v, l, classes-1)
+			return nil, 0, fault.New(fault.Data, opBsnap, path, "label of vertex %d is %d, expected 0 to %d", v, l, classes-1)
 		}
 		labels[v] = int32(l)
 	}
@@ -124,13 +124,13 @@ func bsnapLabels(path string, b []byte) ([]int32, int, error) {
 func bsnapFeatures(path string, b []byte, n int64) (graph.Features, error) {
 	f := graph.Features{Rows: int(n)}
 	if len(b) < 4 {
-		return f, fault.New(fault.Data, opBsnap, path, "%d bytes are no header", len(b)).Then("the file is truncated")
+		return f, fault.New(fault.Data, opBsnap, path, "%d bytes are too few for a header", len(b)).Then("fetch the file again, it is truncated")
 	}
 	dim := int64(binary.LittleEndian.Uint32(b))
 	// Division, because n·dim·4 may overflow.
 	if size := int64(len(b) - 4); size%4 != 0 || dim == 0 && size > 0 || dim > 0 && (size/4/dim != n || size/4%dim != 0) {
-		return f, fault.New(fault.Data, opBsnap, path, "%d bytes behind the header are not %d rows of %d numbers of 4 bytes", size, n, dim).
-			Then("the file is truncated or belongs to another labels.bsnap")
+		return f, fault.New(fault.Data, opBsnap, path, "%d bytes after the header are not %d rows of %d 4-byte numbers", size, n, dim).
+			Then("fetch the folder again: the file is truncated or belongs to another labels.bsnap")
 	}
 	f.Dim = int(dim)
 	f.Dense = mapped.Cast[float32](b[4:])
@@ -142,7 +142,7 @@ func bsnapFeatures(path string, b []byte, n int64) (graph.Features, error) {
 // undirected graph, but writes it once.
 func bsnapEdges(path string, b []byte, n int64) (pairs graph.EdgePairs, twice bool, err error) {
 	if len(b) < bsnapHeader {
-		return nil, false, fault.New(fault.Data, opBsnap, path, "%d bytes are no header of %d", len(b), bsnapHeader).Then("the file is truncated")
+		return nil, false, fault.New(fault.Data, opBsnap, path, "%d bytes are too few for a header of %d", len(b), bsnapHeader).Then("fetch the file again, it is truncated")
 	}
 	size, vertices := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
 	if size != 4 {
@@ -155,7 +155,7 @@ func bsnapEdges(path string, b []byte, n int64) (pairs graph.EdgePairs, twice bo
 	claimed, held := binary.LittleEndian.Uint64(b[8:]), uint64(len(b)-bsnapHeader)/8
 	if len(b)%8 != 0 || claimed != held && claimed != 2*held {
 		return nil, false, fault.New(fault.Data, opBsnap, path, "byte 8: %d edges, but %d bytes follow the header, 8 for each", claimed, len(b)-bsnapHeader).
-			Then("the file is truncated")
+			Then("fetch the file again, it is truncated")
 	}
 	pairs = graph.EdgePairs(mapped.Cast[uint32](b[bsnapHeader:]))
 	return pairs, claimed != held, checkPairs(opBsnap, path, pairs, n)
@@ -165,7 +165,7 @@ func bsnapEdges(path string, b []byte, n int64) (pairs graph.EdgePairs, twice bo
 func bsnapPartition(o Options, n int64) error {
 	paths := bsnapParts(o.Src)
 	if len(paths) > 1 {
-		o.Log("partitions=%q there are several, none was copied; use one with siafu partition --method file:PATH", paths)
+		o.Log("partitions=%q several files, none copied; use one with siafu partition --method file:PATH", paths)
 	}
 	if len(paths) != 1 {
 		return nil
@@ -194,7 +194,7 @@ func readParts(path string, n int64) ([]byte, error) {
 		}
 		v, ok := parseInt([]byte(text))
 		if !ok || v > math.MaxInt16 {
-			return nil, fault.New(fault.Data, opBsnap, path, "line %d: %.40q is no partition", line, text)
+			return nil, fault.New(fault.Data, opBsnap, path, "line %d: %.40q is not a partition number", line, text)
 		}
 		fmt.Fprintln(&out, v)
 		lines++

@@ -14,7 +14,7 @@ const maxVertices = 1 << 32
 // checkVertices refuses numbers of vertices that ids cannot express.
 func checkVertices(op, path string, n int64) error {
 	if n < 0 || n > maxVertices {
-		return fault.New(fault.Data, op, path, "%d vertices, possible are 0 to %d", n, int64(maxVertices))
+		return fault.New(fault.Data, op, path, "%d vertices, expected 0 to %d", n, int64(maxVertices))
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func checkFinite(op, path string, x []float32, dim int) error {
 	for i, v := range x {
 		if math.Float32bits(v)&exponent == exponent {
 			return fault.New(fault.Data, op, path, "feature %d of vertex %d is %v", i%dim, i/dim, v).
-				Then("replace it by a number")
+				Then("replace it with a finite number")
 		}
 	}
 	return nil
@@ -75,7 +75,7 @@ func checkLabels(op, path string, labels []int64) ([]int32, error) {
 func unlabelled(n int64) []int32 { return slices.Repeat([]int32{graph.Unlabelled}, int(n)) }
 
 func badLabel(op, path string, v int, l, most int64) error {
-	return fault.New(fault.Data, op, path, "label of vertex %d is %d, possible are -1 (none) to %d", v, l, most)
+	return fault.New(fault.Data, op, path, "label of vertex %d is %d, expected -1 (none) to %d", v, l, most)
 }
 
 // checkContent is what must hold of every dataset, whatever it came from.
@@ -139,5 +139,5 @@ func checkSplit(op, path string, split []uint8) error {
 }
 
 func badSplit(op, path string, v int, s int64) error {
-	return fault.New(fault.Data, op, path, "split of vertex %d is %d, possible are 0 (none), 1 (training), 2 (validation), 3 (test)", v, s)
+	return fault.New(fault.Data, op, path, "split of vertex %d is %d, expected 0 (none), 1 (training), 2 (validation), 3 (test)", v, s)
 }

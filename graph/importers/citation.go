@@ -37,7 +37,7 @@ func (d *citation) agree() error {
 	return checkVertices(opPlanetoid, d.prefix+".test.index", d.vertices)
 }
 
-// testRows is the row of tx and ty of each vertex behind those of allx, -1 for
+// testRows is the row of tx and ty of each vertex after those of allx, -1 for
 // a gap.
 func (d *citation) testRows() ([]int, error) {
 	rows := slices.Repeat([]int{-1}, int(d.vertices-d.allx.rows))
@@ -46,12 +46,12 @@ func (d *citation) testRows() ([]int, error) {
 			*at = i
 			continue
 		}
-		return nil, fault.New(fault.Data, opPlanetoid, d.prefix+".test.index", "line %d: vertex %d comes twice", i+1, v)
+		return nil, fault.New(fault.Data, opPlanetoid, d.prefix+".test.index", "line %d: vertex %d occurs twice", i+1, v)
 	}
 	return rows, nil
 }
 
-// features are the rows of allx, and behind them those of tx in the order of
+// features are the rows of allx, and after them those of tx in the order of
 // their vertices.
 func (d *citation) features() (*graph.SparseRows, error) {
 	s, err := d.allx.sparseRows()
@@ -154,7 +154,7 @@ func (d *citation) edges(k *keeper) (graph.EdgeSource, error) {
 		}
 	}
 	if items == nil {
-		return nil, fault.New(fault.Data, opPlanetoid, path, "%s is no dict of neighbours", pickle.Describe(v))
+		return nil, fault.New(fault.Data, opPlanetoid, path, "%s is not a dict of neighbours", pickle.Describe(v))
 	}
 	out := newEdgeBuffer(k, opPlanetoid, path)
 	of := map[*pickle.List]any{}
@@ -162,7 +162,7 @@ func (d *citation) edges(k *keeper) (graph.EdgeSource, error) {
 		// A pickle names a list that it holds in two bytes, however long it is.
 		if list, ok := items.Values[i].(*pickle.List); ok {
 			if other, shared := of[list]; shared {
-				return nil, fault.New(fault.Data, opPlanetoid, path, "vertices %s and %s have the same list of neighbours, not two that are equal", pickle.Describe(other), pickle.Describe(key))
+				return nil, fault.New(fault.Data, opPlanetoid, path, "vertices %s and %s share one list object of neighbours", pickle.Describe(other), pickle.Describe(key))
 			}
 			of[list] = key
 		}

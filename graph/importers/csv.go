@@ -28,8 +28,8 @@ func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block
 			for field, rest, ok := nextField(row); ok; field, rest, ok = nextField(rest) {
 				v, good := number(field)
 				if !good {
-					return t, fault.New(fault.Data, op, path, "line %d column %d: %.40q is no number that belongs here", line, cols+1, field).
-						Then("mend the line, or fetch the file again")
+					return t, fault.New(fault.Data, op, path, "line %d column %d: %.40q is not a valid number here", line, cols+1, field).
+						Then("correct the line, or fetch the file again")
 				}
 				t.values = append(t.values, v)
 				cols++
@@ -38,7 +38,7 @@ func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block
 				t.cols = cols
 			}
 			if cols != t.cols {
-				return t, fault.New(fault.Data, op, path, "line %d has %d columns, those above it %d", line, cols, t.cols)
+				return t, fault.New(fault.Data, op, path, "line %d has %d columns, earlier lines have %d", line, cols, t.cols)
 			}
 		}
 		return t, nil

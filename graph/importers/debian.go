@@ -39,7 +39,7 @@ func debian(_ *keeper, o Options) (*graph.Content, error) {
 		return nil, err
 	}
 	if len(a.packages) == 0 {
-		e := fault.New(fault.Missing, debOp, debPath(o), "there is no package in it")
+		e := fault.New(fault.Missing, debOp, debPath(o), "it contains no package")
 		return nil, e.Then(`run "apt-get update", then "apt-cache dumpavail" again`)
 	}
 	edges, err := a.edges(o)
@@ -95,12 +95,12 @@ func openDebArchive(o Options) (*debArchive, error) {
 	}
 	z, err := gzip.NewReader(b)
 	if err != nil {
-		return nil, fault.New(fault.Data, debOp, debPath(o), "not gzip after all: %v", err).Then("write the file again")
+		return nil, fault.New(fault.Data, debOp, debPath(o), "invalid gzip data: %v", err).Then("write the file again")
 	}
 	return readDebArchive(z, debPath(o))
 }
 
-// debCorrupt tells whether a read failed for what the file holds.
+// debCorrupt reports whether a read failed for what the file holds.
 func debCorrupt(err error) bool {
 	var flateErr flate.CorruptInputError
 	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||

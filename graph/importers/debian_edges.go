@@ -30,7 +30,7 @@ func debColumnNames() []string {
 }
 
 // edges are the relations between packages of the archive, package→neighbour, and with
-// features of edges both ways. What comes twice and what relates a package to itself is
+// features of edges both ways. What occurs twice and what relates a package to itself is
 // left to graph.Write.
 func (a *debArchive) edges(o Options) (graph.EdgeSource, error) {
 	index := make(map[string]uint32, len(a.packages))
@@ -62,7 +62,7 @@ func (a *debArchive) edges(o Options) (graph.EdgeSource, error) {
 	}
 	if o.Symmetrise {
 		return nil, fault.New(fault.Usage, debOp, debPath(o), "--symmetrise with --edge-features").
-			Then("leave --symmetrise out: edges go both ways, each with features of its own")
+			Then("leave --symmetrise out: edges are stored in both directions, each with its own features")
 	}
 	return newDebEdges(o, pairs, says), nil
 }
@@ -119,7 +119,7 @@ func debChosen(o Options) (columns []int) {
 	for _, bit := range slices.Clone(columns) {
 		columns = append(columns, debBits+bit)
 	}
-	o.Log("edges: features=%s of the source's relations, and as many of the destination's", strings.Join(names, ","))
+	o.Log("edges: features=%s of the source's relations, and the same ones of the destination's", strings.Join(names, ","))
 	return columns
 }
 

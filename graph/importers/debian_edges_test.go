@@ -88,10 +88,10 @@ func TestDebianEdgeFeatures(t *testing.T) {
 		})
 	}
 	for want, o := range map[string]Options{
-		`"word"`:        {TableOptions: TableOptions{EdgeFeatures: []string{"field", "word"}}},
-		"named twice":   {TableOptions: TableOptions{EdgeFeatures: []string{"field", "field"}}},
-		"--symmetrise":  {TableOptions: TableOptions{EdgeFeatures: []string{"field"}}, Symmetrise: true},
-		"it is told of": {TableOptions: TableOptions{Weight: "w"}},
+		`"word"`:            {TableOptions: TableOptions{EdgeFeatures: []string{"field", "word"}}},
+		"named twice":       {TableOptions: TableOptions{EdgeFeatures: []string{"field", "field"}}},
+		"--symmetrise":      {TableOptions: TableOptions{EdgeFeatures: []string{"field"}}, Symmetrise: true},
+		"it has no columns": {TableOptions: TableOptions{Weight: "w"}},
 	} {
 		o.Src, o.Stdin, o.Dst = "-", strings.NewReader(debFixture), filepath.Join(t.TempDir(), "out")
 		if _, err := Import("debian", o); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), want) {

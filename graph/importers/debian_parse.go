@@ -100,7 +100,7 @@ func (c *debCursor) field(f *debFold, line []byte) {
 		return
 	}
 	if _, twice := f.into[key]; twice {
-		c.fail(c.line, "field %s comes twice in a stanza", debQuoted(name))
+		c.fail(c.line, "field %s occurs twice in a stanza", debQuoted(name))
 		return
 	}
 	f.name, f.line = key, c.line
@@ -149,7 +149,7 @@ func (f *debFold) flush() {
 	f.name = ""
 }
 
-// debFieldName tells whether name is one: printable ASCII without a blank or a
+// debFieldName reports whether name is one: printable ASCII without a blank or a
 // colon (Debian policy 5.1).
 func debFieldName(name []byte) bool {
 	for _, b := range name {

@@ -9,12 +9,12 @@ type debRelation struct {
 }
 
 // debSays is a set of things that an archive says of a relation, a bit each: the field
-// that it stands in, by its place in debRelations, and the two behind these.
+// that it stands in, by its place in debRelations, and the two after these.
 type debSays uint8
 
 const (
 	debOfVersions debSays = 1 << (5 + iota) // of certain versions alone
-	debFurther                              // behind another alternative
+	debFurther                              // after another alternative
 )
 
 // debBits is how many bits a debSays has.
@@ -109,7 +109,7 @@ func debBrackets(s string, open, shut byte, valid func(string) bool) (rest strin
 
 func debNonEmpty(s string) bool { return s != "" }
 
-// debVersioned tells whether s is an operator and a version; "<" and ">" are
+// debVersioned reports whether s is an operator and a version; "<" and ">" are
 // the old spellings of "<=" and ">=".
 func debVersioned(s string) bool {
 	version := strings.TrimLeft(s, "<>=")
@@ -120,7 +120,7 @@ func debVersioned(s string) bool {
 	return false
 }
 
-// debPackageName tells whether s can name a package: a letter or digit, then
+// debPackageName reports whether s can name a package: a letter or digit, then
 // letters, digits and "+-._" (what dpkg accepts; policy 5.6.1 is narrower).
 func debPackageName(s string) bool {
 	if s == "" || strings.IndexByte("+-._", s[0]) >= 0 {

@@ -163,7 +163,7 @@ func TestDebianErrors(t *testing.T) {
 		{"no name", "Package: a\n\nVersion: 1\nSection: b\n", fault.Data, "line 3: the stanza"},
 		{"bad name", "Version: 1\nPackage: a b\n", fault.Data, `line 2: Package "a b"`},
 		{"empty name", "Package:\n", fault.Data, `line 1: Package ""`},
-		{"twice", "Package: a\nSection: b\nsection: c\n", fault.Data, "line 3: field \"section\" comes twice"},
+		{"twice", "Package: a\nSection: b\nsection: c\n", fault.Data, "line 3: field \"section\" occurs twice"},
 		{"bad relation", "Package: a\nDepends: b, c d, e\n", fault.Data, `line 2: "c d" in field depends`},
 		{"bad folded relation", "Package: a\nDepends: b,\n c,\n d (>= 1\n", fault.Data, `line 4: "d (>= 1" in field depends`},
 		{"bad alternative of another's text", "Package: a\nDepends: b (>= 1)\n | (>= 1)\n", fault.Data, "line 3"},
@@ -171,7 +171,7 @@ func TestDebianErrors(t *testing.T) {
 		{"long value is cut", "Package: " + strings.Repeat("é", 500) + "\n", fault.Data, "…"},
 		{"line too long", "Package: a\nX: " + strings.Repeat("x", debLineLimit) + "\n", fault.Data, "line 2: longer than"},
 		{"cut gzip", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", fault.Data, "unexpected EOF"},
-		{"not gzip", "\x1f\x8bnot gzip, but long enough", fault.Data, "not gzip"},
+		{"invalid gzip data", "\x1f\x8bnot gzip, but long enough", fault.Data, "invalid gzip data"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := debian(nil, Options{Src: "-", Stdin: strings.NewReader(tt.in), Log: t.Logf})

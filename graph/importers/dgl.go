@@ -47,7 +47,7 @@ func dglGraph(k *keeper, o Options, f *dglfile.File) (*graph.Content, error) {
 		return nil, f.Bad("it holds %d graphs", f.Graphs).Then("choose one with --graph, from 0 to %d", f.Graphs-1)
 	}
 	if number < 0 || number >= f.Graphs {
-		return nil, fault.New(fault.Usage, opDGL, o.Src, "there is no graph %d, the file holds %d", number, f.Graphs).
+		return nil, fault.New(fault.Usage, opDGL, o.Src, "there is no graph %d, the file has %d", number, f.Graphs).
 			Then("choose --graph from 0 to %d", f.Graphs-1)
 	}
 	g, err := f.Graph(number)

@@ -100,10 +100,10 @@ func (o *Options) draw(labels []int32, otherwise percentages) ([]uint8, error) {
 func (o *Options) checkDrawn(op string, c *graph.Content) error {
 	switch {
 	case o.asksForDraw() && !*o.drawn:
-		return fault.New(fault.Usage, op, o.Src, "--stratify and --split-sizes are for a split that is drawn, and the source holds its own").
+		return fault.New(fault.Usage, op, o.Src, "--stratify and --split-sizes apply to a random split, but the source has its own split").
 			Then("leave them out")
 	case o.Stratify && c.Targets != nil:
-		return fault.New(fault.Usage, op, o.Src, "--stratify draws within classes, and the labels are for %s", c.Task).
+		return fault.New(fault.Usage, op, o.Src, "--stratify samples within classes, but the labels are for %s", c.Task).
 			Then("leave --stratify out")
 	}
 	return nil

@@ -94,9 +94,9 @@ func TestBadEdgeColumns(t *testing.T) {
 		kind        fault.Kind
 		want        []string
 	}{
-		{"a word", "src,dst,f\na,b,1\nb,c,x\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{"edges.csv", `line 3 column 3 (f): "x" is no number`, "write a number"}},
-		{"infinite", "src,dst,f\na,b,1e39\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{`line 2 column 3 (f): "1e39" is no number (of 32 bits)`}},
-		{"missing", "src,dst,f\na,b,\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{`line 2 column 3 (f): "" is no value`, "--fill"}},
+		{"a word", "src,dst,f\na,b,1\nb,c,x\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{"edges.csv", `line 3 column 3 (f): "x" is not a float32 number`, "write a decimal number"}},
+		{"infinite", "src,dst,f\na,b,1e39\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{`line 2 column 3 (f): "1e39" is not a float32 number`}},
+		{"missing", "src,dst,f\na,b,\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{`line 2 column 3 (f): "" is a missing value`, "--fill"}},
 		{"no column", "src,dst,f\na,b,1\n", TableOptions{EdgeFeatures: []string{"g"}}, fault.Data, []string{`no column "g"`, "src, dst, f", "--edge-features"}},
 		{"an end", "src,dst,f\na,b,1\n", TableOptions{EdgeFeatures: []string{"dst"}}, fault.Usage, []string{"names dst", "leave it out"}},
 		{"twice", "src,dst,f\na,b,1\n", TableOptions{EdgeFeatures: []string{"f", "f"}}, fault.Usage, []string{"named twice"}},
@@ -148,8 +148,8 @@ func TestEdgeAttr(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		"nan.npz": "feature 1 of edge 2 is NaN", "few.npz": "[3 2], expected are 4 rows", "cube.npz": "[4 2 1], expected are 4 rows",
-		"weights.npz": "it has 2 columns, and an edge has one weight",
+		"nan.npz": "feature 1 of edge 2 is NaN", "few.npz": "[3 2], expected 4 rows", "cube.npz": "[4 2 1], expected 4 rows",
+		"weights.npz": "it has 2 columns, but an edge has one weight",
 	} {
 		if _, err := Import("npz", Options{Src: filepath.Join(src, file), Dst: filepath.Join(t.TempDir(), "out")}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)
@@ -217,9 +217,9 @@ func TestNamedEdgeArrays(t *testing.T) {
 		{"npz", "flat.npz", "edge_attr", []float32{-3, 4, 0.5, 2}, nil, "edge_features=1"},
 		{"npz", "weight.npz", "edge_weight", []float32{0, 4, 0.5, 2}, nil, "edge_features=1"},
 		{"npz", "beside.npz", "edge_attr", []float32{4, 0.5, 2}, []float32{4, 0.5, 2}, "edge_features=1"},
-		{"npz", "beside.npz", "", nil, []float32{4, 0.5, 2}, "edge_attr is left out beside edge_weight; --edge-features edge_attr"},
+		{"npz", "beside.npz", "", nil, []float32{4, 0.5, 2}, "edge_attr is ignored because edge_weight exists; import it with --edge-features edge_attr"},
 		{"npz", "both.npz", "edge_weight", []float32{0, 4, 0.5, 2}, nil, "edge_attr is left out: --edge-features names edge_weight"},
-		{"npz", "positive.npz", "", nil, []float32{3, 4, 0.5, 2}, "one column is a weight; --edge-features edge_attr makes it a feature"},
+		{"npz", "positive.npz", "", nil, []float32{3, 4, 0.5, 2}, "one column is read as the weight; import it as a feature with --edge-features edge_attr"},
 		{"dgl", dgl("features.dgl"), "e", []float32{2, 1, 4, 3}, nil, `left_out=edata["feat"]`},
 		{"dgl", dgl("csr.dgl"), "weight", []float32{0, 4, 0.5, 2}, nil, "edge_features=1"},
 		{"dgl", dgl("csr.dgl"), "kind", []float32{0, 1, 1}, []float32{4, 0.5, 2}, "edge_features=1"},

@@ -63,7 +63,7 @@ func classMap(o Options, path string, c *graph.Content) error {
 	if t, err := dec.Token(); err != nil {
 		return bad(err)
 	} else if t != json.Delim('{') {
-		return fault.New(fault.Data, opSAINT, path, "is no JSON object")
+		return fault.New(fault.Data, opSAINT, path, "is not a JSON object")
 	}
 	for dec.More() {
 		key, err := dec.Token()
@@ -79,7 +79,7 @@ func classMap(o Options, path string, c *graph.Content) error {
 			return err
 		}
 		if value == json.Delim('[') != (width > 0) && slices.Contains(seen, true) {
-			return fault.New(fault.Data, opSAINT, path, "vertex %d has one label, or a list, as others have not", v)
+			return fault.New(fault.Data, opSAINT, path, "vertex %d mixes single labels with lists of labels: use one form for all vertices", v)
 		}
 		if value == json.Delim('[') {
 			row, err := flagsOf(dec)
@@ -91,12 +91,12 @@ func classMap(o Options, path string, c *graph.Content) error {
 				flags = slices.Repeat([]float32{float32(math.NaN())}, n*width)
 			}
 			if len(row) != width || width == 0 {
-				return fault.New(fault.Data, opSAINT, path, "vertex %d has a list of %d labels, others of %d", v, len(row), width)
+				return fault.New(fault.Data, opSAINT, path, "vertex %d has a list of %d labels, other vertices have %d", v, len(row), width)
 			}
 			copy(flags[v*width:], row)
 		}
 		if seen[v] {
-			return fault.New(fault.Data, opSAINT, path, "vertex %d comes twice", v)
+			return fault.New(fault.Data, opSAINT, path, "vertex %d occurs twice", v)
 		}
 		labels[v], seen[v] = l, true
 	}

@@ -12,7 +12,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Options are what an import can be told: the flags of "siafu import".
+// Options are the options of an import: the flags of "siafu import".
 type Options struct {
 	Src        string `arg:"" help:"File or folder to import; - is standard input (debian)."`
 	Dst        string `arg:"" help:"Dataset folder to create."`
@@ -43,7 +43,7 @@ type importer struct {
 	name string
 	// read turns the source into a dataset, which lies in what k keeps.
 	read func(k *keeper, o Options) (*graph.Content, error)
-	// recognises tells whether src looks like this format; nil: never chosen
+	// recognises reports whether src looks like this format; nil: never chosen
 	// by itself.
 	recognises func(src string) bool
 	// after, if set, adds to the dataset folder once it is written, or to the log.
@@ -65,12 +65,12 @@ var table = []importer{
 	{name: "npz", read: npz, recognises: isNpz, weights: true, features: true, named: pygEdgeArrays},
 	{name: "torch", read: torch, recognises: isTorch, after: sayDirection, weights: true, features: true, named: pygEdgeArrays},
 	{name: "dgl", read: dgl, recognises: isDGL, after: sayDirection, weights: true, features: true, named: []string{}, several: true},
-	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "there is only the public one"},
+	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "the public split is the only one"},
 	{name: "ogb", read: ogb, recognises: isOGB, weights: true, features: true},
-	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), weights: true, onlySplit: "role.json holds the only one"},
-	{name: "reddit-npz", read: reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only one"},
+	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), weights: true, onlySplit: "role.json has the only split"},
+	{name: "reddit-npz", read: reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only split"},
 	{name: "bsnap", read: bsnap, recognises: isBsnap, after: keepParts,
-		onlySplit: "the files hold none to choose from, and one is drawn from --seed"},
+		onlySplit: "the files have no splits; --seed selects a random split"},
 	{name: "snap", read: snap, recognises: isSnap},
 	{name: "debian", read: debian, recognises: isStandardInput, named: debColumnNames()},
 	{name: "csv", read: csvFormat.read, recognises: csvFormat.recognises, after: sayDirection, isTable: true},
@@ -114,8 +114,8 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 		return nil, err
 	}
 	if o.Task != "" && o.Task != cmp.Or(c.Task, graph.MultiClass) && c.Classes+len(c.Labels) > 0 && slices.ContainsFunc(c.Labels, func(l int32) bool { return l >= 0 }) {
-		return nil, fault.New(fault.Usage, "import "+f.name, o.Src, "--task=%s, and its labels are for %s", o.Task, cmp.Or(c.Task, graph.MultiClass)).
-			Then("bring such labels as npz or csv")
+		return nil, fault.New(fault.Usage, "import "+f.name, o.Src, "--task=%s, but its labels are for %s", o.Task, cmp.Or(c.Task, graph.MultiClass)).
+			Then("import such labels as npz or csv")
 	}
 	warnOfLabels(c, o)
 	report, err := graph.Write(o.Dst, *c, o.Force)
@@ -134,10 +134,10 @@ func warnOfLabels(c *graph.Content, o Options) {
 	first := slices.IndexFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled })
 	switch {
 	case first < 0 && c.Classes == 0:
-		o.Log("warning: no vertex has a label: the dataset is to predict on, or to hold edges out of with siafu holdout")
+		o.Log("warning: no vertex has a label: use the dataset with siafu predict or siafu holdout")
 	case first < 0 || c.Targets != nil:
 	case !slices.ContainsFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled && l != c.Labels[first] }):
-		o.Log("warning: all labelled vertices are of one class, so that there is nothing to learn; a label of -1 means no label: number the classes from 0")
+		o.Log("warning: all labelled vertices have the same class, so there is nothing to learn; a label of -1 means no label: number the classes from 0")
 	}
 }
 
@@ -149,7 +149,7 @@ func (f *importer) load(o Options) (c *graph.Content, release func(), err error)
 		}
 	}
 	if o.Graph != nil && !f.several {
-		return nil, nil, fault.New(fault.Usage, "import "+f.name, o.Src, "--graph=%d, and the format holds one graph", *o.Graph).Then("leave --graph out")
+		return nil, nil, fault.New(fault.Usage, "import "+f.name, o.Src, "--graph=%d, but the format holds one graph", *o.Graph).Then("leave --graph out")
 	}
 	if !f.isTable {
 		columns := o.TableOptions
@@ -181,7 +181,7 @@ func (f *importer) load(o Options) (c *graph.Content, release func(), err error)
 func (f *importer) checkNamed(o Options) error {
 	for i, name := range o.EdgeFeatures {
 		if len(f.named) > 0 && (slices.Contains(o.EdgeFeatures[:i], name) || !slices.Contains(f.named, name)) {
-			return fault.New(fault.Usage, "import "+f.name, o.Src, "--edge-features names %q, which is no feature of edges there or named twice", name).
+			return fault.New(fault.Usage, "import "+f.name, o.Src, "--edge-features names %q, which is not an edge feature of this format or is named twice", name).
 				Then("name some of %s, each once", strings.Join(f.named, ", "))
 		}
 	}
@@ -262,7 +262,7 @@ func holds(file string) func(src string) bool {
 	return func(src string) bool { return exists(filepath.Join(src, file)) }
 }
 
-// exists tells whether there is a file or a folder at path.
+// exists reports whether there is a file or a folder at path.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -56,7 +56,7 @@ func (e *edgeTable) findLike(im *tableImport) error {
 			e.weight = e.column(name)
 		}
 		if e.weight < 0 && im.like.Weighted {
-			_, err := e.needs(name, "the name that it has in "+im.TableOptions.Like)
+			_, err := e.needs(name, "its name in "+im.TableOptions.Like)
 			return err
 		}
 	}

@@ -103,7 +103,7 @@ func textFault(op, path string, err error) error {
 	case errors.Is(err, errSwollen):
 		return damaged(op, path, "", err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fault.New(fault.Data, op, path, "truncated inside its compression").Then("fetch the file again")
+		return fault.New(fault.Data, op, path, "the compressed data is truncated").Then("fetch the file again")
 	}
 	return (&fault.Error{Op: op, Kind: fault.Data, Path: path, Err: err}).Then("fetch the file again")
 }

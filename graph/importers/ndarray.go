@@ -62,10 +62,10 @@ func (a ndarray) dense(k *keeper, n int64) (graph.Features, error) {
 	case a.err != nil:
 		return f, a.err
 	case len(a.Shape) != 2 || int64(a.Shape[0]) != n:
-		return f, a.bad("features have shape %v, expected are %d rows", a.Shape, n)
+		return f, a.bad("features have shape %v, expected %d rows", a.Shape, n)
 	case a.Shape[1] < 1:
 		// Rows without columns have no bytes that would prove them.
-		return f, a.bad("features have shape %v, expected is a column or more", a.Shape)
+		return f, a.bad("features have shape %v, expected one column or more", a.Shape)
 	}
 	f.Dim = a.Shape[1]
 	var err error

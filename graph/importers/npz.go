@@ -29,8 +29,8 @@ func npz(k *keeper, o Options) (*graph.Content, error) {
 	var c *graph.Content
 	switch {
 	case len(o.EdgeFeatures) > 0 && !z.Has("edge_index"):
-		return nil, fault.New(fault.Usage, opNpz, o.Src, "--edge-features=%s, and the file has no edge_index", strings.Join(o.EdgeFeatures, ",")).
-			Then("leave --edge-features out: only edges of PyTorch Geometric's names have some")
+		return nil, fault.New(fault.Usage, opNpz, o.Src, "--edge-features=%s, but the file has no edge_index", strings.Join(o.EdgeFeatures, ",")).
+			Then("leave --edge-features out, or save the edges as PyTorch Geometric's edge_index and edge_attr")
 	case z.Has("adj_indptr"):
 		c, err = benchmark(k, o, z, benchmarkKeys{"adj_", "attr_", "labels_"})
 	case z.Has("adj_matrix.indptr"):
@@ -53,7 +53,7 @@ func npz(k *keeper, o Options) (*graph.Content, error) {
 
 func unknownKeys(o Options, z *npy.Zip) error {
 	return fault.New(fault.Data, opNpz, o.Src, "none of adj_indptr, adj_matrix.indptr, edges and edge_index is among its arrays: %s", strings.Join(z.Names(), ", ")).
-		Then("see docs/importing.md for the keys that are known")
+		Then("see docs/importing.md for the supported keys")
 }
 
 // benchmarkKeys are what the names of the arrays of each matrix begin with.
@@ -63,7 +63,7 @@ type benchmarkKeys struct{ adjacency, attributes, labels string }
 // labels as CSR, or the latter two as one array. There is no split in such a
 // file. Python's None and dicts, such as metadata, are arrays of objects there.
 func benchmark(k *keeper, o Options, z *npy.Zip, keys benchmarkKeys) (*graph.Content, error) {
-	if err := noChoice(opNpz, o, "the file holds none to choose from, and one is drawn from --seed"); err != nil {
+	if err := noChoice(opNpz, o, "the file has no splits; --seed selects a random split"); err != nil {
 		return nil, err
 	}
 	adj, err := zipMatrix(opNpz, o.Src, z, keys.adjacency)
@@ -184,7 +184,7 @@ func maskNumber(o Options, op string) (int, error) {
 	}
 	number, err := strconv.Atoi(o.Split)
 	if err != nil || number < 0 {
-		return 0, fault.New(fault.Usage, op, o.Src, "split %q is no index of a mask", o.Split).Then("use a number from 0")
+		return 0, fault.New(fault.Usage, op, o.Src, "split %q is not a mask index", o.Split).Then("set --split to a whole number from 0")
 	}
 	return number, nil
 }
@@ -207,7 +207,7 @@ func masks(o Options, z *npy.Zip, n int) ([]uint8, error) {
 			return nil, err
 		}
 		if row < 0 || row >= a.Shape[0] {
-			return nil, fault.New(fault.Usage, opNpz, a.path, "there is no mask %d, the file holds %d", row, a.Shape[0]).
+			return nil, fault.New(fault.Usage, opNpz, a.path, "there is no mask %d, the file has %d", row, a.Shape[0]).
 				Then("choose --split from 0 to %d", a.Shape[0]-1)
 		}
 		for v, in := range mask[row*n : (row+1)*n] {

@@ -132,7 +132,7 @@ func plainNumber(b []byte) string {
 	return strconv.FormatInt(int64(x), 10)
 }
 
-// hasLeadingZero reports whether a number has a digit behind a leading zero.
+// hasLeadingZero reports whether a number has a digit after a leading zero.
 func hasLeadingZero(b []byte) bool {
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
 		b = b[1:]

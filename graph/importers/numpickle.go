@@ -16,7 +16,7 @@ var csrClasses = []pickle.Global{"scipy.sparse.csr csr_matrix", "scipy.sparse._c
 func pickledCSR(op, path string, v any) (*matrix, error) {
 	o, ok := v.(*pickle.Object)
 	if !ok || !slices.Contains(csrClasses, o.Class) {
-		return nil, fmt.Errorf("%s is no csr_matrix of SciPy", pickle.Describe(v))
+		return nil, fmt.Errorf("%s is not a SciPy csr_matrix", pickle.Describe(v))
 	}
 	state, ok := o.State.(*pickle.Dict)
 	if !ok {

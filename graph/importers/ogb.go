@@ -54,7 +54,7 @@ func ogb(k *keeper, o Options) (*graph.Content, error) {
 		return nil, err
 	}
 	if !o.Symmetrise {
-		o.Log("edges are kept as they are listed; where the benchmark's loader adds the inverse ones (ogbn-products), import with --symmetrise")
+		o.Log("edges are stored as listed; import with --symmetrise if the benchmark's loader adds inverse edges (ogbn-products)")
 	}
 	c.Split, err = ogbSplit(o, n)
 	return c, err
@@ -69,7 +69,7 @@ func ogbCount(o Options, file string) (int64, error) {
 	}
 	if len(list) != 1 || list[0] < 0 {
 		return 0, fault.New(fault.Data, opOGB, path, "%d numbers, expected one: a dataset of a single graph", len(list)).
-			Then("bring a dataset of vertices or links of one graph")
+			Then("import a dataset of a single graph (ogbn or ogbl)")
 	}
 	return list[0], checkVertices(opOGB, path, min(list[0], maxVertices))
 }
@@ -77,7 +77,7 @@ func ogbCount(o Options, file string) (int64, error) {
 // wrongRows is the fault of a file that does not have a row for each vertex.
 func wrongRows(path string, rows, n int64) error {
 	return fault.New(fault.Data, opOGB, path, "%d rows, expected %d as in num-node-list.csv.gz", rows, n).
-		Then("the file is truncated, fetch it again")
+		Then("fetch the file again, it is truncated")
 }
 
 // ogbLabels reads one label a vertex, nan standing for none, or 0 and 1 in several
@@ -151,7 +151,7 @@ const (
 func ogbFeatures(k *keeper, o Options, n int64, along *weightedEdges) (graph.Features, error) {
 	path := filepath.Join(o.Src, "raw", ogbNodeFeatures)
 	if !exists(path) && along != nil && along.dim > 0 {
-		o.Log("features=means of the features of edges: there is no %s", path)
+		o.Log("features=means of edge features: there is no %s", path)
 		return along.means(k, int(n), o.Symmetrise)
 	}
 	f := graph.Features{Rows: int(n)}
@@ -161,8 +161,8 @@ func ogbFeatures(k *keeper, o Options, n int64, along *weightedEdges) (graph.Fea
 			var err error
 			f.Dim = t.cols
 			if most := mostText(path) / 2; n > most/int64(f.Dim) {
-				return fault.New(fault.Data, opOGB, path, "%d rows of %d columns do not fit into it", n, f.Dim).
-					Then("the file is truncated, fetch it again")
+				return fault.New(fault.Data, opOGB, path, "it is too short for %d rows of %d columns", n, f.Dim).
+					Then("fetch the file again, it is truncated")
 			}
 			if f.Dense, err = reserve[float32](k, opOGB, path, int(n)*f.Dim); err != nil {
 				return err
@@ -200,7 +200,7 @@ func ogbEdges(k *keeper, o Options, n, edges int64) (*weightedEdges, error) {
 	})
 	if err == nil && out.pairs != edges {
 		err = fault.New(fault.Data, opOGB, path, "%d edges, expected %d as in num-edge-list.csv.gz", out.pairs, edges).
-			Then("the file is truncated, fetch it again")
+			Then("fetch the file again, it is truncated")
 	}
 	if table := filepath.Join(o.Src, "raw", ogbEdgeWeights); err == nil && exists(table) {
 		if o.DropWeights {
@@ -236,7 +236,7 @@ func (e *weightedEdges) readFeatures(path string) error {
 
 // wrongEdges is the fault of a file that does not have a row for each edge.
 func wrongEdges(path string, rows, edges int64) error {
-	return fault.New(fault.Data, opOGB, path, "%d rows for %d edges", rows, edges).Then("the file is truncated, fetch it again")
+	return fault.New(fault.Data, opOGB, path, "%d rows for %d edges", rows, edges).Then("fetch the file again, it is truncated")
 }
 
 // means are those of the features of the edges into each of n vertices, and with symmetrise
@@ -285,7 +285,7 @@ func ogbSplit(o Options, n int64) ([]uint8, error) {
 			}
 		}
 		if len(kinds) != 1 {
-			return nil, fault.New(fault.Usage, opOGB, dir, "there are the splits %q", kinds).Then("choose one with --split")
+			return nil, fault.New(fault.Usage, opOGB, dir, "it has several splits: %q", kinds).Then("choose one with --split")
 		}
 		kind = kinds[0]
 	}

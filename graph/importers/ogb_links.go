@@ -35,7 +35,7 @@ func ogbPairs(dir string) (kinds []string, files [][2]string) {
 	return kinds, files
 }
 
-// isOGBLinks tells whether a folder is of such a dataset: its vertices have no labels, and a
+// isOGBLinks reports whether a folder is of such a dataset: its vertices have no labels, and a
 // split has pairs.
 func isOGBLinks(dir, labels string) bool {
 	kinds, _ := ogbPairs(dir)
@@ -46,8 +46,8 @@ func isOGBLinks(dir, labels string) bool {
 func ogbLinks(k *keeper, o Options, n, edges int64) (c *graph.Content, err error) {
 	c = &graph.Content{Source: "ogb " + nameOf(o.Src), Vertices: n}
 	if path := filepath.Join(o.Src, "raw", ogbNodeFeatures); !exists(path) {
-		return nil, fault.New(fault.Missing, opOGB, path, "vertices have no features, as those of ogbl-ddi").
-			Then("write it with a row of numbers for each of the %d vertices, such as drawn ones, which the network begins with and does not learn", n)
+		return nil, fault.New(fault.Missing, opOGB, path, "vertices have no features, as in ogbl-ddi").
+			Then("write it with a row of numbers for each of the %d vertices, such as random ones; the network does not train them", n)
 	}
 	// Features come first: they prove that n vertices are there.
 	if c.Features, err = ogbFeatures(k, o, n, nil); err != nil {
@@ -59,7 +59,7 @@ func ogbLinks(k *keeper, o Options, n, edges int64) (c *graph.Content, err error
 	}
 	c.Edges = along.source()
 	if !o.Symmetrise {
-		o.Log("edges are kept as they are listed; the benchmark adds the inverse ones, its loader to ogbl-collab, ogbl-ppa and ogbl-ddi, its examples to ogbl-citation2: import with --symmetrise to have them")
+		o.Log("edges are stored as listed; the benchmark's loader (ogbl-collab, ogbl-ppa, ogbl-ddi) or its examples (ogbl-citation2) add inverse edges: import with --symmetrise to add them")
 	}
 	return c, ogbHeld(o, c)
 }
@@ -73,7 +73,7 @@ func ogbHeld(o Options, c *graph.Content) error {
 		at = 0
 	}
 	if at < 0 {
-		return fault.New(fault.Usage, opOGB, filepath.Join(o.Src, "split"), "split %q: there are those of %q", o.Split, kinds).Then("choose one with --split")
+		return fault.New(fault.Usage, opOGB, filepath.Join(o.Src, "split"), "split %q does not exist, available are %q", o.Split, kinds).Then("choose one with --split")
 	}
 	for _, path := range files[at] {
 		if _, err := os.Stat(path); err != nil {
@@ -94,8 +94,8 @@ func ogbHeld(o Options, c *graph.Content) error {
 func notTyped(o Options) error {
 	for _, name := range []string{"triplet-type-list.csv.gz", "edge_reltype.csv.gz"} {
 		if path := filepath.Join(o.Src, "raw", name); exists(path) {
-			return fault.New(fault.Data, opOGB, path, "its edges have types, as those of ogbl-wikikg2, ogbl-biokg and ogbn-mag, which are not read").
-				Then("bring a graph of one type of vertices and edges")
+			return fault.New(fault.Data, opOGB, path, "its edges have types, as in ogbl-wikikg2, ogbl-biokg and ogbn-mag, which are not supported").
+				Then("import a graph with one type of vertices and edges")
 		}
 	}
 	return nil

@@ -79,16 +79,16 @@ func TestBadOGBLinks(t *testing.T) {
 		kind  fault.Kind
 		want  []string
 	}{
-		{"few edges", with(tinyLinks(), "raw/num-edge-list.csv.gz", gz("5\n")), "", fault.Data, []string{"edge.csv.gz", "4 edges, expected 5", "fetch it again"}},
-		{"few weights", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n2\n3\n")), "", fault.Data, []string{"edge_weight.csv.gz", "3 rows for 4 edges", "fetch it again"}},
+		{"few edges", with(tinyLinks(), "raw/num-edge-list.csv.gz", gz("5\n")), "", fault.Data, []string{"edge.csv.gz", "4 edges, expected 5", "fetch the file again"}},
+		{"few weights", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n2\n3\n")), "", fault.Data, []string{"edge_weight.csv.gz", "3 rows for 4 edges", "fetch the file again"}},
 		{"many weights", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n2\n3\n4\n5\n")), "", fault.Data, []string{"edge_weight.csv.gz", "5 rows for 4 edges"}},
-		{"a word", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n2\nx\n4\n")), "", fault.Data, []string{"edge_weight.csv.gz", `line 3 column 1: "x"`, "mend the line"}},
+		{"a word", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n2\nx\n4\n")), "", fault.Data, []string{"edge_weight.csv.gz", `line 3 column 1: "x"`, "correct the line"}},
 		{"below 0", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n-2\n3\n4\n")), "", fault.Data, []string{"edge_weight.csv.gz", `line 2 column 1: "-2"`}},
 		{"infinite", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n1e39\n3\n4\n")), "", fault.Data, []string{`line 2 column 1: "1e39"`}},
 		{"two columns", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1,1\n2,1\n3,1\n4,1\n")), "", fault.Data, []string{"edge_weight.csv.gz", "line 1 has 2 columns, expected 1"}},
 		{"no features", with(tinyLinks(), "raw/node-feat.csv.gz", nil), "", fault.Missing, []string{"node-feat.csv.gz", "ogbl-ddi", "each of the 4 vertices"}},
 		{"few features", with(tinyLinks(), "raw/num-node-list.csv.gz", gz("4000000000\n")), "", fault.Data, []string{"node-feat.csv.gz", "4000000000 rows"}},
-		{"an end", with(tinyLinks(), "raw/edge.csv.gz", gz("0,1\n1,2\n2,0\n4,0\n")), "", fault.Data, []string{"edge.csv.gz", `line 4 column 1: "4"`, "mend the line"}},
+		{"an end", with(tinyLinks(), "raw/edge.csv.gz", gz("0,1\n1,2\n2,0\n4,0\n")), "", fault.Data, []string{"edge.csv.gz", `line 4 column 1: "4"`, "correct the line"}},
 		{"no edges", with(tinyLinks(), "raw/edge.csv.gz", nil), "", fault.Missing, []string{"edge.csv.gz"}},
 		{"no test", with(tinyLinks(), "split/time/test.pt", nil), "", fault.Missing, []string{"split/time/test.pt"}},
 		{"no split", with(tinyLinks(), "split/time/valid.pt", nil), "", fault.Missing, []string{"node-label.csv.gz"}},

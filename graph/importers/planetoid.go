@@ -182,7 +182,7 @@ func readIndex(path string) ([]int64, error) {
 		}
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || v < 0 || v >= maxVertices {
-			return nil, fault.New(fault.Data, opPlanetoid, path, "line %d: %.40q is no vertex", at, text)
+			return nil, fault.New(fault.Data, opPlanetoid, path, "line %d: %.40q is not a vertex id", at, text)
 		}
 		out = append(out, v)
 	}

@@ -59,7 +59,7 @@ func pygCount(in namedArrays, n int64) error {
 	a := in.get("num_nodes")
 	count, err := elements(a, (*npy.Array).Int64s)
 	if err == nil && (len(count) != 1 || count[0] != n) {
-		err = a.bad("it is %v, and x has %d rows", count, n).Then("give each vertex a row of x")
+		err = a.bad("it is %v, but x has %d rows", count, n).Then("give each vertex a row of x")
 	}
 	return err
 }
@@ -71,7 +71,7 @@ func pygEdges(k *keeper, o Options, in namedArrays, c *graph.Content) error {
 	case a.err != nil:
 		return a.err
 	case len(a.Shape) != 2 || a.Shape[0] != 2:
-		return a.bad("shape is %v, expected [2 edges]", a.Shape).Then("a row of sources and one of destinations; of pairs it is the transpose")
+		return a.bad("shape is %v, expected [2 edges]", a.Shape).Then("save a row of sources and a row of destinations: transpose an array of pairs")
 	}
 	ends, err := elements(a, (*npy.Array).Uint32s)
 	if err != nil {
@@ -114,7 +114,7 @@ func pygLabels(o Options, in namedArrays, c *graph.Content) error {
 func pygSplit(o Options, op string, in namedArrays, c *graph.Content) (err error) {
 	names := [...]string{graph.SplitTrain: "train_mask", graph.SplitVal: "val_mask", graph.SplitTest: "test_mask"}
 	if !in.has(names[graph.SplitTrain]) {
-		if err := noChoice(op, o, "the file holds none to choose from, and one is drawn from --seed"); err != nil {
+		if err := noChoice(op, o, "the file has no splits; --seed selects a random split"); err != nil {
 			return err
 		}
 		if !in.has("y") {
@@ -148,7 +148,7 @@ func (a ndarray) maskColumn(s *splitter, column int, set uint8) error {
 		if columns = a.Shape[1]; columns == 0 {
 			return a.bad("masks have shape %v", a.Shape)
 		} else if column >= columns {
-			return fault.New(fault.Usage, a.op, a.path, "there is no mask %d, the file holds %d", column, columns).
+			return fault.New(fault.Usage, a.op, a.path, "there is no mask %d, the file has %d", column, columns).
 				Then("choose --split from 0 to %d", columns-1)
 		}
 	}
@@ -183,15 +183,15 @@ func pygIDs(in namedArrays, c *graph.Content) error {
 		return err
 	}
 	if int64(len(list)) != c.Vertices {
-		return a.bad("there are %d ids for %d vertices", len(list), c.Vertices).Then("give one for each")
+		return a.bad("there are %d ids for %d vertices", len(list), c.Vertices).Then("give one id for each vertex")
 	}
 	x := newIDIndex()
 	for v, id := range list {
 		switch before, fresh := x.add([]byte(id)); {
 		case !fresh:
-			return a.bad("id %d is %.60q, as id %d is", v, id, before).Then("give each vertex an id of its own")
+			return a.bad("id %d is %.60q, the same as id %d", v, id, before).Then("give each vertex a unique id")
 		case id == "" || strings.ContainsAny(id, "\r\n"):
-			return a.bad("id %d is %.60q", v, id).Then("write ids of one line")
+			return a.bad("id %d is %.60q", v, id).Then("write ids without control characters")
 		}
 	}
 	c.IDs = x.ids()

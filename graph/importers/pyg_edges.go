@@ -30,14 +30,14 @@ func pygEdgeData(k *keeper, o Options, in namedArrays, ends endRows) (graph.Edge
 		dim = a.Shape[1]
 	}
 	if len(a.Shape) != 1 && len(a.Shape) != 2 || a.Shape[0] != len(ends.src) || dim == 0 {
-		return nil, a.bad("features of edges have shape %v, expected are %d rows", a.Shape, len(ends.src)).Then("give each edge a row")
+		return nil, a.bad("edge features have shape %v, expected %d rows", a.Shape, len(ends.src)).Then("give each edge a row")
 	}
 	features, err := a.float32s(k)
 	if err != nil {
 		return nil, err
 	}
 	if i := slices.IndexFunc(features, graph.NotFinite); i >= 0 {
-		return nil, a.bad("feature %d of edge %d is %v", i%dim, i/dim, features[i]).Then("replace it by a number, or leave features out with --drop-edge-features")
+		return nil, a.bad("feature %d of edge %d is %v", i%dim, i/dim, features[i]).Then("replace it with a finite number, or leave features out with --drop-edge-features")
 	}
 	o.Log("edge_features=%d path=%s", dim, a.path)
 	weights, _ := edges.(weightedRows)
@@ -81,7 +81,7 @@ func pygFeatures(o Options, in namedArrays) (string, error) {
 		return "", a.err
 	case len(a.Shape) < 2 || len(a.Shape) == 2 && a.Shape[1] == 1:
 		if in.has("edge_weight") {
-			o.Log("warning: path=%s edge_attr is left out beside edge_weight; --edge-features edge_attr makes it a feature", o.Src)
+			o.Log("warning: path=%s edge_attr is ignored because edge_weight exists; import it with --edge-features edge_attr", o.Src)
 		}
 		return "", nil // weights, if any
 	case o.DropEdgeFeatures:
@@ -106,7 +106,7 @@ func pygWeights(o Options, in namedArrays, edges endRows, features string) (grap
 			continue // no weights
 		}
 		if a.err == nil && len(a.Shape) == 2 && a.Shape[1] > 1 {
-			return nil, a.bad("it has %d columns, and an edge has one weight", a.Shape[1]).Then("call it edge_attr where these are features of edges")
+			return nil, a.bad("it has %d columns, but an edge has one weight", a.Shape[1]).Then("rename it edge_attr if it holds edge features")
 		}
 		weights, err := a.edgeWeights(len(edges.src))
 		switch {
@@ -119,7 +119,7 @@ func pygWeights(o Options, in namedArrays, edges endRows, features string) (grap
 			return edges, nil
 		}
 		if name == "edge_attr" {
-			o.Log("weights=edge_attr path=%s one column is a weight; --edge-features edge_attr makes it a feature", a.path)
+			o.Log("weights=edge_attr path=%s one column is read as the weight; import it as a feature with --edge-features edge_attr", a.path)
 		}
 		return weightedRows{edges, weights}, nil
 	}

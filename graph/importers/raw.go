@@ -72,7 +72,7 @@ func raw(k *keeper, o Options) (*graph.Content, error) {
 	return c, nil
 }
 
-// rawSplitName takes --split apart: a file of the folder, and behind a colon
+// rawSplitName takes --split apart: a file of the folder, and after a colon
 // the row of a file that holds several splits (-1: it holds one).
 func rawSplitName(o Options) (file string, row int64, err error) {
 	if o.Split == "" {
@@ -82,12 +82,12 @@ func rawSplitName(o Options) (file string, row int64, err error) {
 	row = -1
 	if many {
 		if row, err = strconv.ParseInt(number, 10, 32); err != nil || row < 0 {
-			return "", 0, fault.New(fault.Usage, opRaw, o.Src, "split %q: %q is no row", o.Split, number).
+			return "", 0, fault.New(fault.Usage, opRaw, o.Src, "split %q: %q is not a row number", o.Split, number).
 				Then("write FILE or FILE:ROW, such as splits10.bin:3")
 		}
 	}
 	if file == "" || file != filepath.Base(file) {
-		return "", 0, fault.New(fault.Usage, opRaw, o.Src, "split %q: %q is no file of the folder", o.Split, file).
+		return "", 0, fault.New(fault.Usage, opRaw, o.Src, "split %q: %q is not a file of the folder", o.Split, file).
 			Then("write FILE or FILE:ROW, such as splits10.bin:3")
 	}
 	return file, row, nil
@@ -107,13 +107,13 @@ func readRawMeta(path string) (*rawMeta, error) {
 	}
 	switch {
 	case m.Nodes == nil || m.Edges == nil || m.FeatureDim == nil:
-		return bad("nodes, edges or feature_dim is absent")
+		return bad("nodes, edges or feature_dim is missing")
 	case *m.Edges < 0 || *m.Edges > 1<<48:
 		return bad("edges is %d", *m.Edges)
 	case *m.FeatureDim < 0 || *m.FeatureDim > 1<<28:
 		return bad("feature_dim is %d", *m.FeatureDim)
 	case m.Classes < 0 || m.Classes > graph.MaxClasses(*m.Nodes):
-		return bad("classes is %d, possible are 0 to %d", m.Classes, graph.MaxClasses(*m.Nodes))
+		return bad("classes is %d, expected 0 to %d", m.Classes, graph.MaxClasses(*m.Nodes))
 	case m.Multilabel:
 		return nil, multiLabel(opRaw, path, "multilabel is true")
 	}
@@ -123,7 +123,7 @@ func readRawMeta(path string) (*rawMeta, error) {
 // multiLabel is the fault of a dataset whose vertices have several labels.
 func multiLabel(op, path, format string, args ...any) error {
 	return fault.New(fault.Data, op, path, format, args...).
-		Then("bring several labels a vertex as npz with y [vertices x labels], or as csv with --label A,B,C")
+		Then("import multi-label data as npz with y [vertices x labels], or as csv with --label A,B,C")
 }
 
 // rawArray maps one array of the layout, whose length meta.json implies.
@@ -134,14 +134,14 @@ func rawArray[T mapped.Elem](k *keeper, path string, n, elemBytes int64, why str
 	}
 	if int64(len(b)) != n*elemBytes {
 		return nil, fault.New(fault.Data, opRaw, path, "%d bytes, expected %d: %s in meta.json, %d bytes each", len(b), n*elemBytes, why, elemBytes).
-			Then("the file is truncated or belongs to another meta.json")
+			Then("fetch the folder again: the file is truncated or belongs to another meta.json")
 	}
 	return mapped.Cast[T](b), nil
 }
 
 func rawEdges(k *keeper, dir string, m *rawMeta, o Options, c *graph.Content) error {
 	path := filepath.Join(dir, "graph.edges.bin")
-	pairs, err := rawArray[uint32](k, path, *m.Edges*2, 4, "two ids for each of edges")
+	pairs, err := rawArray[uint32](k, path, *m.Edges*2, 4, "two ids for each of the edges")
 	if err != nil {
 		return err
 	}
@@ -206,12 +206,12 @@ func rawSplit(k *keeper, path string, row int64, c *graph.Content) error {
 	size := int64(len(b))
 	switch {
 	case row < 0 && size != n:
-		return fault.New(fault.Data, opRaw, path, "%d bytes, expected %d: one for each of nodes in meta.json", size, n).
+		return fault.New(fault.Data, opRaw, path, "%d bytes, expected %d: one for each of the nodes in meta.json", size, n).
 			Then("for a file of several splits choose a row, such as --split %s:0", filepath.Base(path))
 	case row >= 0 && (n == 0 || size%n != 0):
-		return fault.New(fault.Data, opRaw, path, "%d bytes are no whole number of rows of %d vertices", size, n)
+		return fault.New(fault.Data, opRaw, path, "%d bytes are not a whole number of rows of %d vertices", size, n)
 	case row >= 0 && row >= size/n:
-		return fault.New(fault.Usage, opRaw, path, "there is no row %d, the file holds %d splits", row, size/n).
+		return fault.New(fault.Usage, opRaw, path, "there is no row %d, the file has %d splits", row, size/n).
 			Then("choose a row from 0 to %d", size/n-1)
 	case row >= 0:
 		b = b[row*n : (row+1)*n]

@@ -42,7 +42,7 @@ func snapEdges(src string) (string, error) {
 	if len(found) == 1 {
 		return filepath.Join(src, found[0]), nil
 	}
-	return "", fault.New(fault.Missing, opSnap, src, "there is no edges.txt, and of other edge lists %q", found).
+	return "", fault.New(fault.Missing, opSnap, src, "there is no edges.txt, and the other edge lists are %q", found).
 		Then("name the edge list edges.txt or edges.txt.gz")
 }
 
@@ -118,7 +118,7 @@ func snapSplit(k *keeper, o Options, c *graph.Content) (err error) {
 		name = "split.npy"
 	}
 	if name != filepath.Base(name) {
-		return fault.New(fault.Usage, opSnap, o.Src, "split %q is no file of the folder", name).Then("use the name of a file beside features.npy")
+		return fault.New(fault.Usage, opSnap, o.Src, "split %q is not a file of the folder", name).Then("name a file next to features.npy")
 	}
 	path := filepath.Join(o.Src, name)
 	if o.Split == "" && !exists(path) {

@@ -70,8 +70,8 @@ func (m *matrix) checkForm(z *npy.Zip, name string) error {
 		return err
 	}
 	if len(form) != 1 || form[0] != "csr" && form[0] != "coo" {
-		return fault.New(fault.Data, m.op, a.path, "the matrix has the form %.40q, read are csr and coo", form).
-			Then("save it with tocsr()")
+		return fault.New(fault.Data, m.op, a.path, "the matrix format is %.40q, supported are csr and coo", form).
+			Then("save matrix.tocsr()")
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (m *matrix) checkForm(z *npy.Zip, name string) error {
 func (m *matrix) check() error {
 	bad := func(format string, args ...any) error { return fault.New(fault.Data, m.op, m.path, format, args...) }
 	if m.rows < 0 || m.cols < 0 || m.rows > maxVertices || m.cols > maxVertices {
-		return bad("a matrix of %d x %d", m.rows, m.cols)
+		return bad("the matrix is %d x %d, which is out of range", m.rows, m.cols)
 	}
 	if m.data != nil && len(m.data) != len(m.indices) {
 		return bad("%d values for %d column indices", len(m.data), len(m.indices))
@@ -116,11 +116,11 @@ func (m *matrix) checkStarts() error {
 		return bad("indptr has %d entries for %d rows", len(m.indptr), m.rows)
 	}
 	if nnz := int64(len(m.indices)); m.indptr[0] != 0 || m.indptr[m.rows] != nnz {
-		return bad("indptr goes from %d to %d, there are %d column indices", m.indptr[0], m.indptr[m.rows], nnz)
+		return bad("indptr runs from %d to %d, but there are %d column indices", m.indptr[0], m.indptr[m.rows], nnz)
 	}
 	for r := range m.rows {
 		if m.indptr[r] > m.indptr[r+1] {
-			return bad("indptr[%d] is %d and falls to %d", r, m.indptr[r], m.indptr[r+1])
+			return bad("indptr[%d] is %d and decreases to %d", r, m.indptr[r], m.indptr[r+1])
 		}
 	}
 	return nil
@@ -148,7 +148,7 @@ func (m *matrix) edges(o Options) (graph.EdgeSource, error) {
 	for i, w := range m.data {
 		if !(w >= 0 && w <= math.MaxFloat32) {
 			return nil, fault.New(fault.Data, m.op, m.path, "the weight of edge %d is %v", i, w).
-				Then("give edges finite weights of 0 or more, or take them without with --drop-weights")
+				Then("give edges finite weights of 0 or more, or drop the weights with --drop-weights")
 		}
 	}
 	return weightedAdjacency{adjacency{m}}, nil
@@ -198,8 +198,8 @@ func (m *matrix) each(yield func(row uint32, i int64) error) error {
 // entries of one place are added up, as SciPy does.
 func (m *matrix) sparseRows() (*graph.SparseRows, error) {
 	if m.indptr == nil {
-		return nil, fault.New(fault.Data, m.op, m.path, "features are in coordinate form").
-			Then("save them with tocsr()")
+		return nil, fault.New(fault.Data, m.op, m.path, "features are in COO format").
+			Then("save features.tocsr()")
 	}
 	s := &graph.SparseRows{
 		Offsets: make([]int64, 1, m.rows+1),
@@ -226,7 +226,7 @@ func (m *matrix) sparseRows() (*graph.SparseRows, error) {
 // entry, none for a row without.
 func (m *matrix) oneHot(n int64) ([]int32, error) {
 	if m.indptr == nil || m.rows != n {
-		return nil, fault.New(fault.Data, m.op, m.path, "labels are a matrix of %d rows for %d vertices, expected is CSR with a row for each", m.rows, n)
+		return nil, fault.New(fault.Data, m.op, m.path, "the label matrix has %d rows for %d vertices, expected CSR with one row per vertex", m.rows, n)
 	}
 	labels := make([]int64, n)
 	for v := range labels {
@@ -250,7 +250,7 @@ func checkSparse(op, path string, s *graph.SparseRows) error {
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
 			row := sort.Search(len(s.Offsets), func(r int) bool { return s.Offsets[r] > int64(i) }) - 1
 			return fault.New(fault.Data, op, path, "feature %d of vertex %d is %v", s.Cols[i], row, v).
-				Then("replace it by a number")
+				Then("replace it with a finite number")
 		}
 	}
 	return nil

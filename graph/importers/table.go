@@ -55,7 +55,7 @@ func (t *tableFile) needs(name, flag string) (int, error) {
 	if i := t.column(name); i >= 0 {
 		return i, nil
 	}
-	return -1, fault.New(fault.Data, t.op, t.path, "%s 1: there is no column %q among its columns: %s", t.unit, name, t.list()).
+	return -1, fault.New(fault.Data, t.op, t.path, "%s 1: there is no column %q; the columns are: %s", t.unit, name, t.list()).
 		Then("name the column with %s", flag)
 }
 
@@ -80,7 +80,7 @@ func (t *tableFile) checkNames() error {
 	for i, name := range t.names {
 		if before, twice := first[name]; twice && name != "" {
 			return fault.New(fault.Data, t.op, t.path, "%s 1: the columns %d and %d are both called %q", t.unit, before+1, i+1, name).
-				Then("give each column a name of its own")
+				Then("give each column a unique name")
 		}
 		first[name] = i
 	}

@@ -37,7 +37,7 @@ func (l *classList) add(at int64, label []byte) {
 	l.labels = append(l.labels, int32(v))
 }
 
-// numeric tells whether all values are numbers or say that there is none.
+// numeric reports whether all values are numbers or say that there is none.
 func (l *classList) numeric() bool {
 	for v := range l.values.len() {
 		value := l.values.at(uint32(v))
@@ -68,9 +68,9 @@ func (l *classList) canonical(t *tableFile, column int, known []string) ([]strin
 			names[v] = short
 		case isNumber && x == -1, numeric && isAbsent(value):
 		case numeric && x != math.Trunc(x):
-			return nil, t.fault(l.first[v], column, value, "is no class, but a quantity").Then("write labels that are names or whole numbers, or say that they are quantities with --task regression")
+			return nil, t.fault(l.first[v], column, value, "is a quantity, not a class").Then("write class names or whole numbers, or set --task regression")
 		case numeric && x < 0:
-			return nil, t.fault(l.first[v], column, value, "is below 0, and no class").Then("number the classes from 0 or write their names; -1 means no label")
+			return nil, t.fault(l.first[v], column, value, "is negative and not a class").Then("number the classes from 0 or write their names; -1 means no label")
 		default:
 			names[v] = name
 		}
@@ -94,10 +94,10 @@ func (l *classList) settle(t *tableFile, column int) error {
 	switch n := len(l.names); {
 	case n == 0:
 		return fault.New(fault.Data, t.op, t.path, "%s: no vertex has a label", t.called(column)).
-			Then("label at least those to train on, take another column with --label, or name the run that is to predict with --like")
+			Then("label the training vertices, choose another column with --label, or name the run to predict with in --like")
 	case n > fewValues && 2*n > len(l.labels):
 		return fault.New(fault.Data, t.op, t.path, "%s: it has %d different labels in %d rows", t.called(column), n, len(l.labels)).
-			Then("take a column of classes with --label, or say that they are quantities with --task regression")
+			Then("name a column of classes with --label, or set --task regression")
 	}
 	l.number(names)
 	return nil
@@ -114,7 +114,7 @@ func (l *classList) fit(t *tableFile, column int, m *graph.Schema) error {
 	}
 	for v, name := range names {
 		if name != "" && !slices.Contains(l.names, name) {
-			return t.fault(l.first[v], column, l.values.at(uint32(v)), "is none of the classes of %s: %.200s", m.Dataset, strings.Join(l.names, ", ")).
+			return t.fault(l.first[v], column, l.values.at(uint32(v)), "is not a class of %s: %.200s", m.Dataset, strings.Join(l.names, ", ")).
 				Then("leave the label of such vertices empty")
 		}
 	}

@@ -58,7 +58,7 @@ func TestOneClass(t *testing.T) {
 		{"raw", tinyRaw(), false},
 	} {
 		_, log := imported(t, c.from, Options{Src: files(t, c.files)})
-		if strings.Contains(log, "warning: all labelled vertices are of one class") != c.warns {
+		if strings.Contains(log, "warning: all labelled vertices have the same class") != c.warns {
 			t.Errorf("%s: want a warning: %t, log is\n%s", c.from, c.warns, log)
 		}
 	}

@@ -40,7 +40,7 @@ func newEncoder(c graph.Column, at int) *encoder {
 	return e
 }
 
-// isMissing tells whether a cell holds no value.
+// isMissing reports whether a cell holds no value.
 func (e *encoder) isMissing(cell []byte) bool {
 	return len(cell) == 0 || isAbsent(cell) && (e.Kind == graph.NumberColumn || e.Kind == graph.DateColumn)
 }
@@ -51,7 +51,7 @@ func (e *encoder) fill(t *tableFile, at int64, cell []byte, r *featureRows) erro
 	case e.Kind == graph.WordsColumn:
 		return nil // a text without words
 	case e.Fill == nil:
-		return t.fault(at, e.at, cell, "is no value").Then("fill such cells with --fill mean or --fill zero, or leave out the row, or the column with --features")
+		return t.fault(at, e.at, cell, "is a missing value").Then("fill missing cells with --fill mean or --fill zero, remove the row, or leave the column out with --features")
 	}
 	e.missing++
 	if e.Kind == graph.NumberColumn {
@@ -69,13 +69,13 @@ func (e *encoder) encode(t *tableFile, at int64, cell []byte, r *featureRows) er
 	case graph.NumberColumn:
 		x, ok := number(cell)
 		if !ok {
-			return t.fault(at, e.at, cell, "is no number (of 32 bits)").Then("write a number, for a date such as days since a fixed day, or leave the column out")
+			return t.fault(at, e.at, cell, "is not a float32 number").Then("write a decimal number (for a date, days since a fixed day), or leave the column out with --features")
 		}
 		r.put(e.First, (x-e.Mean)/e.Scale)
 	case graph.DateColumn:
 		i, ok := readInstant(cell, t.dateFormat(e.at, e.Format))
 		if !ok {
-			return t.fault(at, e.at, cell, "is no date").Then("%s", writeDates)
+			return t.fault(at, e.at, cell, "is not a date").Then("%s", writeDates)
 		}
 		e.putDate(i, r)
 	case graph.HashColumn:
@@ -146,7 +146,7 @@ func (r *featureRows) next() {
 	}
 }
 
-// put sets a feature of the row, behind those that it has.
+// put sets a feature of the row, after those that it has.
 func (r *featureRows) put(column int, x float64) {
 	if r.Sparse == nil {
 		r.Dense[r.row*r.Dim+column] = float32(x)

@@ -13,10 +13,10 @@ import (
 
 // notText tells files that are no text by how they begin, and what to do with each.
 var notText = []struct{ magic, what, remedy string }{
-	{"\x1f\x8b", "packed by gzip", "end its name in .gz"},
-	{"\x28\xb5\x2f\xfd", "packed by zstd", "end its name in .zst"},
-	{"BZh", "packed by bzip2, which is not read", "unpack it, or pack it with gzip or zstd"},
-	{"\xfd7zXZ", "packed by xz, which is not read", "unpack it, or pack it with gzip or zstd"},
+	{"\x1f\x8b", "compressed with gzip", "rename it to end in .gz"},
+	{"\x28\xb5\x2f\xfd", "compressed with zstd", "rename it to end in .zst"},
+	{"BZh", "compressed with bzip2, which is not supported", "decompress it, or compress it with gzip or zstd"},
+	{"\xfd7zXZ", "compressed with xz, which is not supported", "decompress it, or compress it with gzip or zstd"},
 	{"PAR1", "a Parquet file", "import it with --from parquet"},
 	{"PK\x03\x04", "a zip archive or a spreadsheet", "save the table as CSV"},
 	{"\xff\xfe", "UTF-16", "save it as UTF-8"},
@@ -93,7 +93,7 @@ func (c *csvReader) heading() error {
 	case err != nil:
 		return err
 	case !more:
-		return fault.New(fault.Data, c.op, c.path, "line 1: it is empty").Then("begin it with a line of the columns' names")
+		return fault.New(fault.Data, c.op, c.path, "line 1: it is empty").Then("write the column names in the first line")
 	}
 	if c.delimiter == 0 {
 		c.delimiter = guessDelimiter(c.text)
@@ -132,8 +132,8 @@ func (c *csvReader) rows(yield func(int64, [][]byte) error) error {
 			return err
 		}
 		if len(c.cells) != len(c.names) {
-			return c.rowFault(c.first, "has %d cells, the heading %d", len(c.cells), len(c.names)).
-				Then("put a cell that holds %q into quotes, and end no line in one", c.delimiter)
+			return c.rowFault(c.first, "has %d cells, the header has %d", len(c.cells), len(c.names)).
+				Then("quote each cell that contains %q, and end each row after its last cell", c.delimiter)
 		}
 		if err := yield(c.first, c.cells); err != nil {
 			return err
@@ -155,13 +155,13 @@ func (c *csvReader) record() (more bool, err error) {
 			return false, textFault(c.op, c.path, err)
 		}
 		if len(c.text) > maxLine {
-			return false, c.rowFault(c.line+1, "is longer than %d bytes", maxLine).Then("close the quotes that it opens, or end the line")
+			return false, c.rowFault(c.line+1, "is longer than %d bytes", maxLine).Then("close its open quote, or split the line")
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		if end && quotes%2 == 1 {
-			return false, c.rowFault(c.line+1, "opens quotes that nothing closes: %.60q", c.text).Then("close them, and double a quote that belongs to a cell")
+			return false, c.rowFault(c.line+1, "has an unclosed quote: %.60q", c.text).Then("close the quote, and write a quote inside a cell twice")
 		}
 		if !end && quotes%2 == 1 {
 			continue
@@ -184,8 +184,8 @@ func (c *csvReader) split() error {
 		var ok bool
 		cell, rest, more, ok = c.cut(rest)
 		if !ok {
-			return c.rowFault(c.first, "column %d: a quote stands inside the cell %.60q", len(c.cells)+1, cell).
-				Then("put the whole cell into quotes, and double a quote that belongs to it")
+			return c.rowFault(c.first, "column %d: there is a quote inside the cell %.60q", len(c.cells)+1, cell).
+				Then("quote the whole cell, and write a quote inside it twice")
 		}
 		if !utf8.Valid(cell) {
 			return c.rowFault(c.first, "column %d: %.60q is not UTF-8", len(c.cells)+1, cell).

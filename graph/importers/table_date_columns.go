@@ -64,16 +64,16 @@ func (p *profile) dateFormat(t *tableFile, column int) (format string, bad *faul
 	d := &p.dates
 	switch {
 	case d.others.count > 0:
-		return "", t.fault(d.others.at, column, d.others.value, "is no date").Then("%s", writeDates)
+		return "", t.fault(d.others.at, column, d.others.value, "is not a date").Then("%s", writeDates)
 	case d.dates.count > 0 && d.numbers.count > 0:
-		return "", t.fault(d.numbers.at, column, d.numbers.value, "is a number, and %d other cells are dates such as %s", d.dates.count, d.dates.value).
-			Then("write all dates alike")
+		return "", t.fault(d.numbers.at, column, d.numbers.value, "is a number, but %d other cells are dates such as %s", d.dates.count, d.dates.value).
+			Then("write all dates in one format")
 	case d.zoned.count > 0 && d.local.count > 0:
 		odd, others, has := &d.local, &d.zoned, "no time zone"
 		if d.zoned.count < d.local.count {
 			odd, others, has = &d.zoned, &d.local, "a time zone"
 		}
-		return "", t.fault(odd.at, column, odd.value, "has %s, in contrast to %d other cells such as %s", has, others.count, others.value).
+		return "", t.fault(odd.at, column, odd.value, "has %s, unlike %d other cells such as %s", has, others.count, others.value).
 			Then("write all times with a time zone, or all without")
 	case d.numbers.count == 0:
 		return "", nil
@@ -81,7 +81,7 @@ func (p *profile) dateFormat(t *tableFile, column int) (format string, bad *faul
 		return compactDate, nil
 	}
 	if format = unitOf(d.largest); format == "" {
-		return "", t.fault(d.numbers.at, column, d.numbers.value, "is no date: numbers are dates such as 20240514, or seconds, ms, µs or ns since 1970, the largest of a column at least %.0f", float64(leastEpoch)).
+		return "", t.fault(d.numbers.at, column, d.numbers.value, "is not a date: numeric dates are as 20240514, or seconds, ms, µs or ns since 1970, the largest of a column at least %.0f", float64(leastEpoch)).
 			Then("write dates as 2024-05-14, or leave the column out of --dates")
 	}
 	return format, nil
@@ -150,12 +150,12 @@ func (im *tableImport) sayCodes() {
 		switch d := &p.dates; {
 		case e.Kind == graph.DateColumn && d.leastCell.count > 0 && e.Format != compactDate && unitOf(d.least) != e.Format:
 			read, _ := readInstant(d.leastCell.value, e.Format)
-			im.Log("warning: column=%s: %s in %s %d is read as %s since 1970, which is %s, as all cells have the unit of the largest one", e.Name, d.leastCell.value, im.nodes.unit, d.leastCell.at, e.Format, read)
+			im.Log("warning: column=%s: %s in %s %d is read as %s since 1970, which is %s: the largest cell determines the unit of all cells", e.Name, d.leastCell.value, im.nodes.unit, d.leastCell.at, e.Format, read)
 		case e.Kind != graph.NumberColumn:
 		case p.codes.count > 0:
-			im.Log("warning: column=%s has numbers with leading zeros, such as %s, which codes have: --categories %s makes a feature for each, --hash %s 64 features for all", e.Name, p.codes.value, e.Name, e.Name)
+			im.Log("warning: column=%s has numbers with leading zeros, such as %s, which look like codes: use --categories %s for one feature per code, or --hash %s for 64 hashed features", e.Name, p.codes.value, e.Name, e.Name)
 		case p.dates.numbers.count > 0 && p.dates.compact == p.dates.numbers.count:
-			im.Log("warning: column=%s has numbers such as %s, which look like dates: --dates %s makes features of dates", e.Name, p.dates.numbers.value, e.Name)
+			im.Log("warning: column=%s has numbers such as %s, which look like dates: use --dates %s for date features", e.Name, p.dates.numbers.value, e.Name)
 		}
 	}
 }

@@ -219,9 +219,9 @@ func TestLikeDates(t *testing.T) {
 	}
 	checkDates(t, got, clockFeatures)
 	for rows, want := range map[string]string{
-		"a,2023-01-01\nb,7/3/2023\n": `line 3 column 2 (when): "7/3/2023" is no date; write dates as 2024-05-14`,
-		"a,1688385600\n":             `line 2 column 2 (when): "1688385600" is no date`,
-		"a,\n":                       `line 2 column 2 (when): "" is no value; fill such cells`,
+		"a,2023-01-01\nb,7/3/2023\n": `line 3 column 2 (when): "7/3/2023" is not a date; write dates as 2024-05-14`,
+		"a,1688385600\n":             `line 2 column 2 (when): "1688385600" is not a date`,
+		"a,\n":                       `line 2 column 2 (when): "" is a missing value; fill missing cells`,
 	} {
 		if _, err := like(rows); fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%q: got %v, want %q", rows, err, want)
@@ -270,15 +270,15 @@ func TestBadDates(t *testing.T) {
 		want        string // of the error, or else of the log
 		fails       bool
 	}{
-		{"another notation", table("2024-05-14", "05/15/2024", "2024-05-16"), asked, `line 3 column 4 (when): "05/15/2024" is no date; write dates as 2024-05-14 or 2024-05-14T13:22:10Z`, true},
-		{"no such day", table("2024-02-30", "2024-03-01"), asked, `line 2 column 4 (when): "2024-02-30" is no date`, true},
-		{"numbers between", table("2024-05-14", "20240515", "2024-05-16"), asked, `line 3 column 4 (when): "20240515" is a number, and 2 other cells are dates such as 2024-05-14; write all dates alike`, true},
-		{"years", table("1999", "2024"), asked, `line 2 column 4 (when): "1999" is no date: numbers are dates such as 20240514, or seconds`, true},
-		{"one without a zone", table("2024-05-14T10:00Z", "2024-05-14T10:00", "2024-05-14T10:00Z"), asked, `line 3 column 4 (when): "2024-05-14T10:00" has no time zone, in contrast to 2 other cells such as 2024-05-14T10:00Z; write all times with a time zone, or all without`, true},
+		{"another notation", table("2024-05-14", "05/15/2024", "2024-05-16"), asked, `line 3 column 4 (when): "05/15/2024" is not a date; write dates as 2024-05-14 or 2024-05-14T13:22:10Z`, true},
+		{"no such day", table("2024-02-30", "2024-03-01"), asked, `line 2 column 4 (when): "2024-02-30" is not a date`, true},
+		{"numbers between", table("2024-05-14", "20240515", "2024-05-16"), asked, `line 3 column 4 (when): "20240515" is a number, but 2 other cells are dates such as 2024-05-14; write all dates in one format`, true},
+		{"years", table("1999", "2024"), asked, `line 2 column 4 (when): "1999" is not a date: numeric dates are as 20240514, or seconds`, true},
+		{"one without a zone", table("2024-05-14T10:00Z", "2024-05-14T10:00", "2024-05-14T10:00Z"), asked, `line 3 column 4 (when): "2024-05-14T10:00" has no time zone, unlike 2 other cells such as 2024-05-14T10:00Z; write all times with a time zone, or all without`, true},
 		{"one with a zone", table("2024-05-14T10:00Z", "2024-05-14T10:00", "2024-05-14 11:00"), TableOptions{}, `dropped column=when: line 2 column 4 (when): "2024-05-14T10:00Z" has a time zone`, false},
-		{"mostly dates", table("2024-05-14", "unknown", "2024-05-16"), TableOptions{}, `dropped column=when: 2 of 3 cells are dates, and "unknown" in line 3 is none: write dates as 2024-05-14`, false},
-		{"another notation, not asked for", table("05/14/2024", "05/15/2024", "05/16/2024 10:00"), TableOptions{}, `dropped column=when: "05/14/2024" in line 2 looks like a date in another notation: write dates as`, false},
-		{"eight digits, not asked for", table("20240514", "20240515"), TableOptions{}, "warning: column=when has numbers such as 20240514, which look like dates: --dates when", false},
+		{"mostly dates", table("2024-05-14", "unknown", "2024-05-16"), TableOptions{}, `dropped column=when: 2 of 3 cells are dates, and "unknown" in line 3 is not: write dates as 2024-05-14`, false},
+		{"another notation, not asked for", table("05/14/2024", "05/15/2024", "05/16/2024 10:00"), TableOptions{}, `dropped column=when: "05/14/2024" in line 2 looks like a date in an unsupported format: write dates as`, false},
+		{"eight digits, not asked for", table("20240514", "20240515"), TableOptions{}, "warning: column=when has numbers such as 20240514, which look like dates: use --dates when", false},
 		{"two units", table("1715692930000", "1715692930", "1715692930001"), asked, "warning: column=when: 1715692930 in line 3 is read as ms since 1970, which is 1970-01-20T20:34:52.93Z", false},
 		{"none at all", table("", ""), asked, "dropped column=when: it is empty", false},
 		{"none in training", "id,label,x,split,when\na,0,1,train,\nb,1,1,test,2024-05-14\n", TableOptions{Fill: "zero"}, "column 5 (when): no training row has a date; leave the column out with --features", true},

@@ -113,15 +113,15 @@ func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (weight floa
 // stranger is the fault of an end that is no vertex.
 func (e *edgeTable) stranger(at int64, column int, id []byte) error {
 	if len(id) == 0 {
-		return e.fault(at, column, id, "is no id").Then("name the vertex, or leave the edge out")
+		return e.fault(at, column, id, "is not an id").Then("write the id of the vertex, or remove the edge")
 	}
-	f := e.fault(at, column, id, "is no id of the table of vertices")
+	f := e.fault(at, column, id, "is not an id in the vertex table")
 	if whole, ok := bytes.CutSuffix(id, []byte(".0")); ok {
 		if _, known := e.ids.find(whole); known {
-			return f.Then("write %s, as there", whole)
+			return f.Then("write %s, as in the vertex table", whole)
 		}
 	}
-	return f.Then("add the vertex there, or leave such edges out with --drop-unknown")
+	return f.Then("add the vertex to the vertex table, or drop such edges with --drop-unknown")
 }
 
 // weigh reads a weight.
@@ -129,9 +129,9 @@ func (e *edgeTable) weigh(at int64, cell []byte) (float32, error) {
 	w, ok := number(cell)
 	switch {
 	case !ok:
-		return 0, e.fault(at, e.weight, cell, "is no weight").Then("write a number")
+		return 0, e.fault(at, e.weight, cell, "is not a weight").Then("write a number")
 	case w < 0:
-		return 0, e.fault(at, e.weight, cell, "is a weight below 0").Then("leave the edge out, or take the edges without their weights with --drop-weights")
+		return 0, e.fault(at, e.weight, cell, "is a negative weight").Then("remove the edge, or drop all weights with --drop-weights")
 	case float32(w) == 0:
 		e.zeros++
 		return 0, nil
@@ -152,7 +152,7 @@ func (e *edgeTable) say(im *tableImport) {
 		}
 	}
 	if len(unused) > 0 {
-		im.Log("warning: edges=%s not used: columns %s; --edge-features makes features of numbers", e.path, strings.Join(unused, ", "))
+		im.Log("warning: edges=%s not used: columns %s; import numeric columns with --edge-features", e.path, strings.Join(unused, ", "))
 	}
 	for _, c := range e.columns {
 		im.Log("edges=%s %s", e.path, c)

@@ -13,7 +13,7 @@ func (im *tableImport) chooseColumns() error {
 	if im.like != nil {
 		im.table.Columns = slices.Clone(im.like.Table.Columns)
 		for _, c := range im.table.Columns {
-			at, err := im.nodes.needs(c.Name, "the name that it has in "+im.TableOptions.Like)
+			at, err := im.nodes.needs(c.Name, "its name in "+im.TableOptions.Like)
 			if err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ func (im *tableImport) chooseColumns() error {
 			why += fmt.Sprintf("; column %s is dropped, because %s", d.Name, d.Why)
 		}
 		return fault.New(fault.Data, im.op(), im.nodes.path, "no column becomes a feature%s", why).
-			Then("give the vertices a column of numbers or of few values")
+			Then("add a column of numbers, or one of few different values")
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (im *tableImport) chooseColumn(i int, p *profile) error {
 		c.Fill = new(float64)
 	}
 	if c.Width == 0 {
-		im.drop(name, "it holds no word")
+		im.drop(name, "it contains no words")
 		return nil
 	}
 	im.columns = append(im.columns, newEncoder(c, i))
@@ -107,7 +107,7 @@ func (im *tableImport) again(yield func(v int, at int64, cells [][]byte) error) 
 		return yield(v-1, at, cells)
 	})
 	if err == nil && v != n {
-		err = fault.New(fault.IO, im.op(), im.nodes.path, "it had %d rows, and then %d", n, v).Then("import it when nobody writes to it")
+		err = fault.New(fault.IO, im.op(), im.nodes.path, "it changed during the import, from %d rows to %d", n, v).Then("import it again while no program writes to it")
 	}
 	return err
 }

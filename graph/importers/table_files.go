@@ -51,7 +51,7 @@ func (f *tableFormat) file(o Options, named, called string) (string, error) {
 	if err := unreadTable(f.op(), o.Src, called); err != nil {
 		return "", err
 	}
-	return "", fault.New(fault.Missing, f.op(), o.Src, "it has no file %s with one of the endings %q", called, f.endings).
+	return "", fault.New(fault.Missing, f.op(), o.Src, "it has no file %s with an extension in %q", called, f.endings).
 		Then("%s", nameTables(o.Src))
 }
 
@@ -65,7 +65,7 @@ func unreadTable(op, src, called string) error {
 	for _, f := range files {
 		name, ending := f.Name(), filepath.Ext(f.Name())
 		if strings.HasPrefix(name, called+".") && slices.Contains(unreadEndings, ending) {
-			return fault.New(fault.Data, op, filepath.Join(src, name), "%s is not read", ending).
+			return fault.New(fault.Data, op, filepath.Join(src, name), "%s files are not supported", ending).
 				Then("unpack or convert it to .csv, .csv.gz, .csv.zst or .parquet")
 		}
 	}
@@ -103,7 +103,7 @@ func unrecognised(o Options) error {
 	if err := unreadTable("import", o.Src, "nodes"); err != nil {
 		return err
 	}
-	e := fault.New(fault.Data, "import", o.Src, "looks like none of the formats")
+	e := fault.New(fault.Data, "import", o.Src, "the format is not recognised")
 	if tableFormatOf(o.Src) != nil || len(tablesIn(o.Src)) > 0 {
 		return e.Then("%s", nameTables(o.Src))
 	}

@@ -23,16 +23,16 @@ func TestTablesByOtherNames(t *testing.T) {
 		src   string
 		want  string
 	}{
-		{"auto", two, "", "looks like none of the formats; name the tables with --nodes FILE --edges FILE, out of follows.csv.gz, people.csv"},
+		{"auto", two, "", "the format is not recognised; name the tables with --nodes FILE --edges FILE, out of follows.csv.gz, people.csv"},
 		{"auto", two, "people.csv", "give its folder as SRC, and name the tables with --nodes people.csv --edges FILE"},
-		{"csv", two, "", `it has no file nodes with one of the endings [".csv" ".csv.gz" ".csv.zst" ".tsv" ".tsv.gz" ".tsv.zst"]; name the tables with --nodes FILE --edges FILE, out of follows.csv.gz, people.csv`},
+		{"csv", two, "", `it has no file nodes with an extension in [".csv" ".csv.gz" ".csv.zst" ".tsv" ".tsv.gz" ".tsv.zst"]; name the tables with --nodes FILE --edges FILE, out of follows.csv.gz, people.csv`},
 		{"csv", two, "people.csv", "give its folder as SRC"},
-		{"parquet", two, "", `it has no file nodes with one of the endings [".parquet"]; name the tables`},
+		{"parquet", two, "", `it has no file nodes with an extension in [".parquet"]; name the tables`},
 		{"auto", map[string][]byte{"notes.md": nil}, "", "name it with --from"},
-		{"auto", map[string][]byte{"nodes.csv.bz2": []byte("BZh"), "edges.csv": nil}, "", "nodes.csv.bz2: .bz2 is not read; unpack or convert it"},
-		{"csv", map[string][]byte{"nodes.csv.bz2": []byte("BZh")}, "", "nodes.csv.bz2: .bz2 is not read"},
-		{"csv", map[string][]byte{"nodes.csv": two["people.csv"], "edges.csv.xz": nil}, "", "edges.csv.xz: .xz is not read"},
-		{"csv", map[string][]byte{"nodes.csv": []byte("BZh91AY")}, "", "packed by bzip2, which is not read"},
+		{"auto", map[string][]byte{"nodes.csv.bz2": []byte("BZh"), "edges.csv": nil}, "", "nodes.csv.bz2: .bz2 files are not supported; unpack or convert it"},
+		{"csv", map[string][]byte{"nodes.csv.bz2": []byte("BZh")}, "", "nodes.csv.bz2: .bz2 files are not supported"},
+		{"csv", map[string][]byte{"nodes.csv": two["people.csv"], "edges.csv.xz": nil}, "", "edges.csv.xz: .xz files are not supported"},
+		{"csv", map[string][]byte{"nodes.csv": []byte("BZh91AY")}, "", "compressed with bzip2, which is not supported"},
 	} {
 		_, err := load(t, c.from, Options{Src: filepath.Join(files(t, c.files), c.src)})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -53,7 +53,7 @@ func TestUnnamedColumns(t *testing.T) {
 		}
 	}
 	_, err = importTable(t, ",name,label,x\n0,a,p,1\n", "src,dst\n", Options{})
-	if err == nil || !strings.Contains(err.Error(), "among its columns: column 1, name, label, x") {
+	if err == nil || !strings.Contains(err.Error(), "the columns are: column 1, name, label, x") {
 		t.Errorf("got %v", err)
 	}
 }

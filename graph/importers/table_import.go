@@ -87,7 +87,7 @@ func (im *tableImport) openNodes() error {
 			im.like = m.Schema()
 		}
 		if im.like.Table == nil {
-			return fault.New(fault.Usage, im.op(), im.TableOptions.Like, "it was not imported from a table").Then("name a dataset that was, or a run that was trained on one, with --like")
+			return fault.New(fault.Usage, im.op(), im.TableOptions.Like, "it was not imported from a table").Then("name a dataset imported from a table, or a run trained on one, with --like")
 		}
 		defaults = *im.like.Table
 		if err := im.takeOver(); err != nil {
@@ -141,7 +141,7 @@ func (im *tableImport) findColumns(defaults graph.Table) (err error) {
 	return nil
 }
 
-// isFeature tells whether a column may become one, and notes those that do not.
+// isFeature reports whether a column may become one, and notes those that do not.
 func (im *tableImport) isFeature(i int) bool {
 	switch name := im.nodes.names[i]; {
 	case i == im.id || i == im.label || im.targets.has(i) || i == im.split || im.like != nil:
@@ -154,10 +154,10 @@ func (im *tableImport) isFeature(i int) bool {
 		return false
 	case slices.Contains(im.Features, name) || im.asked(name) != "":
 	case im.times != nil && i == im.times.column:
-		im.drop(name, "the split is by this column; --dates or --categories makes features of it")
+		im.drop(name, "the split uses this column; add --dates or --categories to make it a feature")
 		return false
 	case im.split < 0 && name == usualSplit:
-		im.drop(name, "the split is drawn or by time, as flags say")
+		im.drop(name, "the flags select another split")
 		return false
 	}
 	return true

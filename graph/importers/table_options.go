@@ -8,8 +8,8 @@ import (
 	"siafu/graph/fault"
 )
 
-// TableOptions are what an import of tables can be told besides: which columns
-// are what, and what they become.
+// TableOptions are the additional options of an import of tables: the meaning of columns
+// and their conversion to features.
 type TableOptions struct {
 	Nodes            string   `placeholder:"FILE" help:"Vertex table in SRC (csv, parquet). Empty: nodes.csv, .tsv or .parquet."`
 	Edges            string   `placeholder:"FILE" help:"Edge table in SRC (csv, parquet). Empty: edges.csv, .tsv or .parquet."`
@@ -37,8 +37,8 @@ func (o *TableOptions) onlyTables(op, src string) error {
 	if reflect.DeepEqual(*o, TableOptions{}) {
 		return nil
 	}
-	return fault.New(fault.Usage, op, src, "it is told of columns, and has none").
-		Then("leave out the flags that are for csv and parquet, or choose one of these with --from")
+	return fault.New(fault.Usage, op, src, "it has no columns, but flags name some").
+		Then("leave out the flags for csv and parquet, or set --from csv or --from parquet")
 }
 
 // columnList is a flag that lists columns.
@@ -68,15 +68,15 @@ func (o *TableOptions) asked(name string) string {
 func (o *Options) checkTable(op string) error {
 	src := o.Src
 	if o.SplitByTime != "" && o.Stratify || o.Split != "" && (o.SplitByTime != "" || o.asksForDraw()) {
-		return fault.New(fault.Usage, op, src, "--split names a column of sets, --split-by-time one of times, and --stratify draws the split").
-			Then("give one of them; --split-sizes goes with the latter two")
+		return fault.New(fault.Usage, op, src, "--split, --split-by-time and --stratify exclude each other").
+			Then("give one of them; --split-sizes works with --split-by-time and --stratify")
 	}
 	if len(o.Ends) != 0 && len(o.Ends) != 2 {
 		return fault.New(fault.Usage, op, src, "--ends names %d columns", len(o.Ends)).Then("name two, a source and a destination")
 	}
 	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words) + len(o.Dates) + len(o.EdgeFeatures)
 	if o.Like != "" && (flags > 0 || o.Standardise || o.Fill != "") {
-		return fault.New(fault.Usage, op, src, "--like takes over what columns become in %s", o.Like).
+		return fault.New(fault.Usage, op, src, "--like reuses the column settings of %s", o.Like).
 			Then("leave out --features, --categories, --hash, --words, --dates, --edge-features, --standardise and --fill")
 	}
 	return nil

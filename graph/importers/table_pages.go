@@ -43,10 +43,10 @@ func (p *parquetReader) checkPages() error {
 	return nil
 }
 
-// checkPage checks the header of the page at a byte of the file; next is behind the page.
+// checkPage checks the header of the page at a byte of the file; next is after the page.
 func (p *parquetReader) checkPage(codec format.CompressionCodec, at, end int64) (next int64, err error) {
 	if at < 0 || end > p.size || at >= end {
-		return 0, fmt.Errorf("a page at byte %d of %d", at, end)
+		return 0, fmt.Errorf("a page starts at byte %d of %d", at, end)
 	}
 	section := io.NewSectionReader(p.file, at, end-at)
 	p.head.Reset(section)
@@ -60,20 +60,20 @@ func (p *parquetReader) checkPage(codec format.CompressionCodec, at, end int64) 
 	values := max(h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues, h.DictionaryPageHeader.V.NumValues)
 	switch {
 	case packed < 0 || packed > end-at-read:
-		return 0, fmt.Errorf("a page of %d bytes where %d follow", packed, end-at-read)
+		return 0, fmt.Errorf("a page has %d bytes, but %d are left", packed, end-at-read)
 	case unpacked < 0 || unpacked > pageBytes+deflated*packed:
-		return 0, fmt.Errorf("a page of %d bytes out of %d", unpacked, packed)
+		return 0, fmt.Errorf("a page claims %d bytes, compressed to %d", unpacked, packed)
 	case values < 0 || int64(values) > pageValues+8*deflated*packed:
-		return 0, fmt.Errorf("a page of %d values in %d bytes", values, packed)
+		return 0, fmt.Errorf("a page claims %d values in %d bytes", values, packed)
 	}
 	levels := int64(h.DataPageHeaderV2.V.DefinitionLevelsByteLength) + int64(h.DataPageHeaderV2.V.RepetitionLevelsByteLength)
 	if levels < 0 || levels > packed {
-		return 0, fmt.Errorf("a page of %d bytes, %d of which are levels", packed, levels)
+		return 0, fmt.Errorf("a page of %d bytes claims %d bytes of levels", packed, levels)
 	}
 	p.head.Discard(int(levels))
 	begin, _ := p.head.Peek(int(min(packed-levels, zstd.HeaderMaxSize)))
 	if claim := claimed(codec, begin); claim > uint64(unpacked) {
-		return 0, fmt.Errorf("a page of %d bytes, of which its compression makes %d", unpacked, claim)
+		return 0, fmt.Errorf("a page of %d bytes decompresses to %d bytes", unpacked, claim)
 	}
 	return at + read + packed, nil
 }

@@ -75,7 +75,7 @@ func (t *tableFile) damaged(err error) error {
 	if errors.As(err, &failed) {
 		return fault.System(t.op, t.path, err)
 	}
-	return (&fault.Error{Op: t.op, Kind: fault.Data, Path: t.path, Detail: "no table of Parquet, or a damaged one", Err: err}).
+	return (&fault.Error{Op: t.op, Kind: fault.Data, Path: t.path, Detail: "not a Parquet file, or a damaged one", Err: err}).
 		Then("write it again, or write it as CSV")
 }
 
@@ -127,7 +127,7 @@ func (p *parquetReader) formats() error {
 				what = c.Type().String()
 			}
 			return fault.New(fault.Data, p.op, p.path, "column %d (%s): it holds %s", i+1, c.Name(), what).
-				Then("write numbers, texts or truth values, each in a column of its own")
+				Then("write numbers, strings or booleans, one column for each")
 		}
 		p.format = append(p.format, text)
 	}
@@ -281,7 +281,7 @@ func (p *parquetReader) row(at int64, row parquet.Row) error {
 	for i, end := range p.ends {
 		cell := bytes.TrimSpace(p.text[start:end])
 		if !utf8.Valid(cell) {
-			return p.fault(at, i, cell, "is not UTF-8").Then("write texts as UTF-8")
+			return p.fault(at, i, cell, "is not UTF-8").Then("write strings as UTF-8")
 		}
 		p.cells, start = append(p.cells, cell), end
 	}

@@ -58,7 +58,7 @@ func (g *gap) add(at int64, value []byte) {
 	}
 }
 
-// isAbsent tells whether a cell of a column of numbers says that it has none.
+// isAbsent reports whether a cell of a column of numbers says that it has none.
 func isAbsent(cell []byte) bool {
 	switch string(cell) {
 	case "NA", "N/A", "NaN", "nan", "NaT", "NULL", "null", "None", "-", `\N`:
@@ -114,8 +114,8 @@ func (p *profile) add(at int64, cell []byte) {
 func (p *profile) kind(t *tableFile, column int, asked string) (kind, why string, err error) {
 	switch filled := p.filled(); {
 	case asked == graph.CategoryColumn && len(p.values) > p.most:
-		return "", "", fault.New(fault.Data, t.op, t.path, "%s: it has more than %d values", t.called(column), p.most).
-			Then("take it with --hash or --words")
+		return "", "", fault.New(fault.Data, t.op, t.path, "%s: it has more than %d different values", t.called(column), p.most).
+			Then("import it with --hash or --words")
 	case asked == graph.DateColumn && filled > 0:
 		if _, bad := p.dateFormat(t, column); bad != nil {
 			return "", "", bad
@@ -133,10 +133,10 @@ func (p *profile) kind(t *tableFile, column int, asked string) (kind, why string
 	case p.numbers == filled:
 		return graph.NumberColumn, "", nil
 	case 2*p.commas.count > filled:
-		return "", "", t.fault(p.commas.at, column, p.commas.value, "has a comma for its decimal point").Then("write numbers with a point")
+		return "", "", t.fault(p.commas.at, column, p.commas.value, "has a decimal comma").Then("write numbers with a decimal point")
 	case 2*p.numbers > filled:
-		return "", "", t.fault(p.odd.at, column, p.odd.value, "is no number (of 32 bits), as %d other cells of the column are", p.numbers).
-			Then("mend it, or take the column with --categories %s", t.names[column])
+		return "", "", t.fault(p.odd.at, column, p.odd.value, "is not a float32 number, but %d other cells of the column are", p.numbers).
+			Then("write a decimal number, or import the column with --categories %s", t.names[column])
 	case len(p.values) <= p.most && 2*int64(len(p.values)) <= p.rows:
 		return graph.CategoryColumn, "", nil
 	}
@@ -149,17 +149,17 @@ func (p *profile) filled() int64 { return p.rows - p.empty.count - p.absent.coun
 // whyText says why a column of text is no feature, and which flags make features of it.
 func (p *profile) whyText(t *tableFile, column int) string {
 	if d := &p.dates; d.dates.count > 0 {
-		return fmt.Sprintf("%d of %d cells are dates, and %.60q in %s %d is none: %s", d.dates.count, p.filled(), d.others.value, t.unit, d.others.at, writeDates)
+		return fmt.Sprintf("%d of %d cells are dates, and %.60q in %s %d is not: %s", d.dates.count, p.filled(), d.others.value, t.unit, d.others.at, writeDates)
 	}
 	if looksLikeDate(p.odd.value) {
-		return fmt.Sprintf("%.60q in %s %d looks like a date in another notation: %s", p.odd.value, t.unit, p.odd.at, writeDates)
+		return fmt.Sprintf("%.60q in %s %d looks like a date in an unsupported format: %s", p.odd.value, t.unit, p.odd.at, writeDates)
 	}
 	many := fmt.Sprint(len(p.values))
 	if len(p.values) > p.most {
 		many = fmt.Sprint("more than ", p.most)
 	}
 	name := t.names[column]
-	return fmt.Sprintf("it is text with %s different values, such as %.60q: take it with --words %s, --hash %s or --categories %s", many, p.odd.value, name, name, name)
+	return fmt.Sprintf("it is text with %s different values, such as %.60q: import it with --words %s, --hash %s or --categories %s", many, p.odd.value, name, name, name)
 }
 
 // names are the values of a category, or the most frequent of words, as features.

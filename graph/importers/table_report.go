@@ -84,14 +84,14 @@ func (im *tableImport) compareScales() {
 	if most < unlikeScales*least {
 		return
 	}
-	im.Log("warning: scales of features differ by a factor of %.3g (%sabout %.3g, %sabout %.3g): networks learn badly so; import with --standardise",
+	im.Log("warning: scales of features differ by a factor of %.3g (%sabout %.3g, %sabout %.3g): training converges badly; import with --standardise",
 		most/least, largest, most, smallest, least)
 }
 
 // sayDirection warns of edges that go one way.
 func sayDirection(o Options, r *graph.WriteReport) error {
 	if r.Directed && !r.Uneven {
-		o.Log("warning: edges are there in one direction only, and vertices learn of those that point to them; import with --symmetrise to store each in both")
+		o.Log("warning: edges are stored in one direction only, and a vertex aggregates only from its in-neighbours; import with --symmetrise to store both directions")
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func (im *tableImport) addSet(at int64, cells [][]byte) error {
 	if im.split >= 0 {
 		var known bool
 		if set, known = setOf(cells[im.split]); !known {
-			return im.nodes.fault(at, im.split, cells[im.split], "is no set").Then("write train, val, test or nothing")
+			return im.nodes.fault(at, im.split, cells[im.split], "is not a split").Then("write train, val or test, or leave the cell empty")
 		}
 		if v := len(im.sets); set != graph.SplitNone && (im.label >= 0 || im.targets != nil) && im.classes.labels[v] == graph.Unlabelled {
 			column := im.label
@@ -119,12 +119,12 @@ func (l *times) add(t *tableFile, at int64, cells [][]byte) error {
 	if !isDate {
 		var isNumber bool
 		if value, isNumber = number(cell); !isNumber {
-			return t.fault(at, l.column, cell, "is no time").Then("%s; or write numbers", writeDates)
+			return t.fault(at, l.column, cell, "is not a time").Then("%s; or write numbers", writeDates)
 		}
 		kind, other = other, kind
 	}
 	if kind.add(at, cell); other.count > 0 {
-		return t.fault(at, l.column, cell, "is a time in another notation than %s in %s %d", other.value, t.unit, other.at).Then("write all times alike")
+		return t.fault(at, l.column, cell, "is a time in another format than %s in %s %d", other.value, t.unit, other.at).Then("write all times in one format")
 	}
 	if date.clock && t.dateFormat(l.column, "") == "" {
 		zone := 0
@@ -170,7 +170,7 @@ func (im *tableImport) splitByTime() error {
 	begins, ok := p.cut(len(order), func(i int) bool { return l.values[order[i-1]] != l.values[order[i]] })
 	if !ok {
 		return fault.New(fault.Data, im.op(), im.nodes.path, "%s: the %d labelled vertices have fewer than three different times", im.nodes.called(l.column), len(order)).
-			Then("name a column with more times, or draw the split")
+			Then("name a column with more times, or leave --split-by-time out")
 	}
 	from := ""
 	for k, set := range [...]uint8{graph.SplitTrain, graph.SplitVal, graph.SplitTest} {

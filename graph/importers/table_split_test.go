@@ -51,7 +51,7 @@ func TestSplitByTime(t *testing.T) {
 			if !slices.Equal(got.Split, c.want) {
 				t.Errorf("split %v, want %v", got.Split, c.want)
 			}
-			if !strings.Contains(got.log, c.says) || !strings.Contains(got.log, "dropped column=when: the split is by this column") {
+			if !strings.Contains(got.log, c.says) || !strings.Contains(got.log, "dropped column=when: the split uses this column") {
 				t.Errorf("log lacks %q:\n%s", c.says, got.log)
 			}
 			if got.Features.Dim != 1 || !strings.HasPrefix(got.Table.Split, "by the time in when: ") {
@@ -66,7 +66,7 @@ func TestSplitByTime(t *testing.T) {
 		if want := []uint8{1, 2, 3, 3, 1}; !slices.Equal(got.Split, want) || !strings.Contains(got.log, "training from 1969-12-31") {
 			t.Errorf("%s: split %v, want %v, log\n%s", column, got.Split, want, got.log)
 		}
-		if !strings.Contains(got.log, "dropped column=split: the split is drawn or by time") {
+		if !strings.Contains(got.log, "dropped column=split: the flags select another split") {
 			t.Errorf("the column split is a feature:\n%s", got.log)
 		}
 	}
@@ -81,15 +81,15 @@ func TestBadSplits(t *testing.T) {
 		want  string
 	}{
 		{timed("1 2 NA 4"), Options{TableOptions: by}, fault.Data, `line 4 column 4 (when): "" is the time of a vertex with a label; write its time`},
-		{timed("1 2 May 4"), Options{TableOptions: by}, fault.Data, `line 4 column 4 (when): "May" is no time; write dates as 2024-05-14`},
-		{timed("2024-05-14 2024 3"), Options{TableOptions: by}, fault.Data, `line 3 column 4 (when): "2024" is a time in another notation than 2024-05-14 in line 2; write all times alike`},
+		{timed("1 2 May 4"), Options{TableOptions: by}, fault.Data, `line 4 column 4 (when): "May" is not a time; write dates as 2024-05-14`},
+		{timed("2024-05-14 2024 3"), Options{TableOptions: by}, fault.Data, `line 3 column 4 (when): "2024" is a time in another format than 2024-05-14 in line 2; write all times in one format`},
 		{timed("2024-05-14_10:00 2024-05-15 2024-05-14_11:00Z"), Options{TableOptions: by}, fault.Data, `line 4 column 4 (when): "2024-05-14 11:00Z" and 2024-05-14 10:00 in line 2: one has a time zone, the other has none; write all times with a time zone`},
-		{timed("1 1 1 1 2 2 2 2"), Options{TableOptions: by}, fault.Data, "column 4 (when): the 8 labelled vertices have fewer than three different times; name a column with more times, or draw the split"},
-		{timed("1 2 3"), Options{TableOptions: TableOptions{SplitByTime: "then"}}, fault.Data, `no column "then" among its columns: id, label, x, when; name the column with --split-by-time`},
+		{timed("1 1 1 1 2 2 2 2"), Options{TableOptions: by}, fault.Data, "column 4 (when): the 8 labelled vertices have fewer than three different times; name a column with more times, or leave --split-by-time out"},
+		{timed("1 2 3"), Options{TableOptions: TableOptions{SplitByTime: "then"}}, fault.Data, `no column "then"; the columns are: id, label, x, when; name the column with --split-by-time`},
 		{timed("1 2 3"), Options{TableOptions: by, SplitSizes: "60/40"}, fault.Usage, "--split-sizes=60/40; give three percentages above 0 that add up to 100, such as 60/20/20"},
-		{timed("1 2 3"), Options{TableOptions: by, Split: "when"}, fault.Usage, "--split-by-time one of times"},
+		{timed("1 2 3"), Options{TableOptions: by, Split: "when"}, fault.Usage, "--split, --split-by-time and --stratify exclude each other"},
 		{timed("1 2 3"), Options{TableOptions: by, Stratify: true}, fault.Usage, "give one of them"},
-		{"id,a,b,x\n1,0,1,1\n2,1,1,1\n", Options{Stratify: true, TableOptions: TableOptions{Label: "a,b"}}, fault.Usage, "--stratify draws within classes, and the labels are for multilabel"},
+		{"id,a,b,x\n1,0,1,1\n2,1,1,1\n", Options{Stratify: true, TableOptions: TableOptions{Label: "a,b"}}, fault.Usage, "--stratify samples within classes, but the labels are for multilabel"},
 	} {
 		_, err := importTable(t, c.nodes, "src,dst\n", c.o)
 		if fault.KindOf(err) != c.kind || !strings.Contains(fmt.Sprint(err), c.want) {
@@ -98,7 +98,7 @@ func TestBadSplits(t *testing.T) {
 	}
 	for _, o := range []Options{{Stratify: true}, {SplitSizes: "80/10/10"}} {
 		o.Src = files(t, tinyRaw())
-		if _, err := load(t, "raw", o); fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "the source holds its own; leave them out") {
+		if _, err := load(t, "raw", o); fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "the source has its own split; leave them out") {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -30,7 +30,7 @@ func (im *tableImport) survey() error {
 		return nil
 	})
 	if err == nil && im.ids.len() == 0 {
-		err = fault.New(fault.Data, im.op(), im.nodes.path, "there is no row below the heading").Then("write a row for each vertex")
+		err = fault.New(fault.Data, im.op(), im.nodes.path, "there is no row after the header").Then("write a row for each vertex")
 	}
 	return err
 }
@@ -54,12 +54,12 @@ func (im *tableImport) addLabel(at int64, cells [][]byte) error {
 func (im *tableImport) addID(at int64, id []byte) error {
 	switch {
 	case len(id) == 0:
-		return im.nodes.fault(at, im.id, id, "is no id").Then("give each vertex an id of its own")
+		return im.nodes.fault(at, im.id, id, "is not an id").Then("give each vertex a unique id")
 	case slices.ContainsFunc(id, func(b byte) bool { return b < ' ' }):
-		return im.nodes.fault(at, im.id, id, "holds a character that ends lines or is not to be seen").Then("write ids of one line")
+		return im.nodes.fault(at, im.id, id, "contains a line break or another control character").Then("write ids without control characters")
 	}
 	if v, fresh := im.ids.add(id); !fresh {
-		return im.nodes.fault(at, im.id, id, "comes twice: it is the id of row %d, too", v+1).Then("give each vertex one row and an id of its own")
+		return im.nodes.fault(at, im.id, id, "occurs twice: row %d has the same id", v+1).Then("give each vertex one row and a unique id")
 	}
 	return nil
 }

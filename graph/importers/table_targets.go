@@ -46,7 +46,7 @@ func (im *tableImport) findTargets(label string) (*targetColumns, error) {
 	return t, nil
 }
 
-// has tells whether a column is one of them.
+// has reports whether a column is one of them.
 func (t *targetColumns) has(column int) bool { return t != nil && slices.Contains(t.at, column) }
 
 // add takes in a row: a number in each column, or nothing in all. The label is what
@@ -60,7 +60,7 @@ func (t *targetColumns) add(f *tableFile, at int64, cells [][]byte) (label int32
 			missing++
 		}
 		if !ok {
-			return 0, f.fault(at, c, cells[c], "is no number").Then("write numbers in the columns of --label, or nothing in all of them")
+			return 0, f.fault(at, c, cells[c], "is not a number").Then("write a number in every --label column of the row, or leave all of them empty")
 		}
 		t.values = append(t.values, float32(y))
 	}
@@ -71,7 +71,7 @@ func (t *targetColumns) add(f *tableFile, at int64, cells [][]byte) (label int32
 		return graph.Unlabelled, nil
 	}
 	return 0, f.fault(at, t.at[0], cells[t.at[0]], "is in a row that has labels in %d of %d columns", len(t.at)-missing, len(t.at)).
-		Then("write numbers in all of them, or in none")
+		Then("write a number in every one of these columns, or in none")
 }
 
 // settle gives a content the targets.
@@ -82,7 +82,7 @@ func (im *tableImport) settleTargets(c *graph.Content) error {
 			return nil // there is nothing but vertices to predict
 		}
 		return fault.New(fault.Data, im.op(), im.nodes.path, "columns %s: no vertex has a label", strings.Join(t.names, ", ")).
-			Then("label at least those to train on, or name the run that is to predict with --like")
+			Then("label the training vertices, or name the run to predict with in --like")
 	}
 	o := im.Options
 	if im.like != nil {

@@ -27,13 +27,13 @@ func (a ndarray) setLabels(o Options, c *graph.Content) (err error) {
 	case len(a.Shape) > 2 || int64(a.Shape[0]) != c.Vertices || columns < 1:
 		return a.bad("labels have shape %v for %d vertices", a.Shape, c.Vertices).Then("give each vertex a row")
 	case o.Task == "" && !slices.ContainsFunc(values, isFraction) && graph.TargetTask(values, columns) == graph.Regression:
-		return a.bad("labels have shape %v, and are whole numbers other than 0 and 1", a.Shape).
-			Then("choose --task regression if they are quantities; several classes a vertex are several columns of 0 and 1")
+		return a.bad("labels have shape %v and whole numbers other than 0 and 1", a.Shape).
+			Then("set --task regression for quantities; write multi-label classes as columns of 0 and 1")
 	}
 	return setTargets(o, c, values, columns, a.op, a.path)
 }
 
-// isFraction tells whether a number is no whole one.
+// isFraction reports whether a number is no whole one.
 func isFraction(y float32) bool { return y-y == 0 && y != float32(math.Trunc(float64(y))) }
 
 // setTargets gives a content targets [n x columns], for the task that --task names or
@@ -46,7 +46,7 @@ func setTargets(o Options, c *graph.Content, values []float32, columns int, op, 
 	c.Labels = graph.TargetLabels(values, columns)
 	if at, why := graph.BadTarget(c.Task, values, columns, c.Labels); why != "" {
 		return (ndarray{op: op, path: path}).bad("column %d of row %d is %v: %s", at%columns, at/columns, values[at], why).
-			Then("write a number, for multilabel 0 or 1, in all columns of a row or in none")
+			Then("write a number (0 or 1 for multilabel) in every column of a row, or in none")
 	}
 	o.Log("task=%s columns=%d", c.Task, columns)
 	if c.Task == graph.Regression {
@@ -65,7 +65,7 @@ func warnOfScale(o Options, values []float32, columns int, split []uint8) {
 			}
 		}
 		if deviation := math.Sqrt(m.squares / max(m.n, 1)); math.Abs(m.mean) > 10 || deviation > 10 {
-			o.Log("warning: column %d of the labels has mean %.4g and deviation %.4g: networks begin near 0 and learn in steps of --lr; bring it near mean 0 and deviation 1", c, m.mean, deviation)
+			o.Log("warning: column %d of the labels has mean %.4g and deviation %.4g: scale it to mean 0 and deviation 1, because networks start near 0 and learn in steps of --lr", c, m.mean, deviation)
 		}
 	}
 }

@@ -76,9 +76,9 @@ func TestBadTargets(t *testing.T) {
 		kind               fault.Kind
 		want               string
 	}{
-		{"id,a,f,b\n0,0,2,1\n1,1,3,\n", "", "a,b", fault.Data, "line 3 column 2 (a): \"1\" is in a row that has labels in 1 of 2 columns; write numbers in all of them, or in none"},
-		{"id,a,f,b\n0,0,2,1\n1,x,3,1\n", "", "a,b", fault.Data, "line 3 column 2 (a): \"x\" is no number"},
-		{"id,a,f,b\n0,0,2,1\n1,2,3,1\n", graph.MultiLabel, "a,b", fault.Data, "column 0 of row 1 is 2: a label is 0 or 1"},
+		{"id,a,f,b\n0,0,2,1\n1,1,3,\n", "", "a,b", fault.Data, "line 3 column 2 (a): \"1\" is in a row that has labels in 1 of 2 columns; write a number in every one of these columns, or in none"},
+		{"id,a,f,b\n0,0,2,1\n1,x,3,1\n", "", "a,b", fault.Data, "line 3 column 2 (a): \"x\" is not a number"},
+		{"id,a,f,b\n0,0,2,1\n1,2,3,1\n", graph.MultiLabel, "a,b", fault.Data, "column 0 of row 1 is 2: a label must be 0 or 1"},
 		{"id,a,f,b\n0,0,2,1\n", "", "a,c", fault.Data, "--label"},
 		{"id,a,f,b\n0,0,2,1\n", graph.MultiClass, "a,b", fault.Usage, "--task=multiclass with the 2 columns a,b"},
 		{"id,a,f,b\n0,,2,\n", "", "a,b", fault.Data, "no vertex has a label"},

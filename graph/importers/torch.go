@@ -96,7 +96,7 @@ func (t *torchArrays) object(o *pickle.Object) (*pickle.Dict, error) {
 	case class == "OrderedDict":
 		return &o.Items, nil
 	case class == "HeteroData":
-		return nil, t.bad("it is a HeteroData, of several types of vertices").Then("save its to_homogeneous()")
+		return nil, t.bad("it is a HeteroData with several vertex types").Then("save data.to_homogeneous() instead")
 	case strings.HasPrefix(string(o.Class), "torch_geometric.") && state != nil:
 		store, _ := state.Get("_store").(*pickle.Object) // since version 2
 		if store == nil {
@@ -117,7 +117,7 @@ func (t *torchArrays) bad(format string, args ...any) *fault.Error {
 }
 
 func (t *torchArrays) unknown(v any) error {
-	return t.bad("it holds %s and no Data of PyTorch Geometric", pickle.Describe(v)).
+	return t.bad("it holds %s instead of a PyTorch Geometric Data", pickle.Describe(v)).
 		Then("save the Data itself, or a dict of its tensors: torch.save(data.to_dict(), FILE)")
 }
 
@@ -193,7 +193,7 @@ func (t *torchArrays) absent(name string) error {
 	if name == "edge_index" && slices.Contains(names, "adj_t") {
 		return f.Then("give the Data an edge_index: row, col, _ = data.adj_t.t().coo(); data.edge_index = torch.stack([row, col])")
 	}
-	return f.Then("give the Data one of that name")
+	return f.Then("add a tensor of that name to the Data")
 }
 
 // words are the texts of a list, or numbers.
@@ -210,7 +210,7 @@ func (t *torchArrays) words(name string) ([]string, error) {
 		case int64:
 			words = append(words, strconv.FormatInt(x, 10))
 		default:
-			return nil, t.bad("item %d of %s is %s, expected a text or a whole number", i, name, pickle.Describe(v))
+			return nil, t.bad("item %d of %s is %s, expected a string or an integer", i, name, pickle.Describe(v))
 		}
 	}
 	return words, nil

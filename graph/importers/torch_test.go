@@ -94,20 +94,20 @@ func TestBadTorch(t *testing.T) {
 		file []byte
 		want []string
 	}{
-		{"empty", nil, []string{"no whole file of torch.save"}},
-		{"truncated", whole[:len(whole)-9], []string{"no whole file of torch.save", "save it again"}},
-		{"text", []byte("import torch\n"), []string{"no whole file of torch.save"}},
-		{"a bit", hurt, []string{"data/", "checksum", "fetch it again"}},
-		{"before 1.6", testFile("legacy.pt"), []string{"before version 1.6", "save it again"}},
+		{"empty", nil, []string{"not a complete file of torch.save"}},
+		{"truncated", whole[:len(whole)-9], []string{"not a complete file of torch.save", "save it again"}},
+		{"text", []byte("import torch\n"), []string{"not a complete file of torch.save"}},
+		{"a bit", hurt, []string{"data/", "checksum", "fetch the file again"}},
+		{"before 1.6", testFile("legacy.pt"), []string{"before version 1.6", "save it with PyTorch 1.6 or later"}},
 		{"another archive", zipped("a.txt", []byte("hello")), []string{"no data.pkl"}},
 		{"TorchScript", zipped("constants.pkl", []byte("\x80\x02).")), []string{"TorchScript", "state_dict"}},
 		{"hostile", saved(newPickler().raw("cposix\nsystem\n").str("rm -rf /").raw("\x85R")), []string{"tiny/data.pkl: byte 2", `"posix system"`, "save tensors"}},
 		{"eval", saved(newPickler().raw("c__builtin__\neval\n").str("1").raw("\x85R")), []string{`"__builtin__ eval"`}},
 		{"a module", saved(newPickler().raw("c__main__\nNet\n)\x81}b")), []string{"byte 2", `"__main__ Net"`, "no objects of other classes"}},
 		{"instruction", saved(newPickler().raw("P0\n")), []string{"byte 2: instruction 0x50"}},
-		{"a number", saved(newPickler().int(7)), []string{"it holds 7 and no Data", "to_dict()"}},
+		{"a number", saved(newPickler().int(7)), []string{"it holds 7 instead of a PyTorch Geometric Data", "to_dict()"}},
 		{"several graphs", saved(newPickler().raw("](}}e")), []string{"a list of 2", "save one graph"}},
-		{"itself", saved(newPickler().raw("]q\x00h\x00a")), []string{"a list of 1 and no Data"}},
+		{"itself", saved(newPickler().raw("]q\x00h\x00a")), []string{"a list of 1 instead of a PyTorch Geometric Data"}},
 		{"slices of several", zipped("data.pkl", newPickler().raw("}}(").str("x").tensorOf("LongStorage", "0", 3, 0, []int{3}, []int{1}).raw("u\x86").done(), "data/0", little([]int64{0, 2, 4})), []string{"it holds 2 graphs", "dataset[0]"}},
 		{"types of vertices", saved(newPickler().raw("ctorch_geometric.data.hetero_data\nHeteroData\n)\x81}b")), []string{"HeteroData", "to_homogeneous"}},
 		{"no x", saved(newPickler().raw("}")), []string{`no "x" among its tensors`}},
@@ -118,12 +118,12 @@ func TestBadTorch(t *testing.T) {
 			p.str("edge_index").tensorOf("LongStorage", "1", 8, 0, []int{2, 1 << 30}, []int{0, 0})
 		}), []string{"edge_index has the shape [2 1073741824] in a storage of 8", "contiguous()"}},
 		{"negative", dict(func(p *pickler) { p.str("edge_index").tensorOf("LongStorage", "1", 8, 0, []int{2, 4}, []int{-4, 1}) }), []string{"strides [-4 1]"}},
-		{"no storage", dict(func(p *pickler) { p.str("edge_index").tensorOf("LongStorage", "5", 8, 0, []int{2, 4}, []int{4, 1}) }), []string{"no data/5, where edge_index lies"}},
+		{"no storage", dict(func(p *pickler) { p.str("edge_index").tensorOf("LongStorage", "5", 8, 0, []int{2, 4}, []int{4, 1}) }), []string{"no data/5, which stores edge_index"}},
 		{"complex", dict(func(p *pickler) {
 			p.str("edge_index").tensorOf("ComplexFloatStorage", "1", 8, 0, []int{2, 4}, []int{4, 1})
 		}), []string{`edge_index has elements of "torch ComplexFloatStorage"`, "to(torch.int64)"}},
 		{"fractions", dict(func(p *pickler) { p.str("edge_index").tensorOf("FloatStorage", "0", 8, 0, []int{2, 4}, []int{4, 1}) }), []string{"edge 3: source 4 is outside the vertices 0..3"}},
-		{"sparse", dict(func(p *pickler) { p.str("edge_index").raw("ctorch._utils\n_rebuild_sparse_tensor\n)R") }), []string{"edge_index is an object of", "no dense tensor", "to_dense()"}},
+		{"sparse", dict(func(p *pickler) { p.str("edge_index").raw("ctorch._utils\n_rebuild_sparse_tensor\n)R") }), []string{"edge_index is an object of", "instead of a dense tensor", "to_dense()"}},
 		{"labels", dict(func(p *pickler) {
 			p.str("edge_index").tensorOf("LongStorage", "1", 8, 0, []int{2, 4}, []int{4, 1})
 			p.str("y").tensorOf("LongStorage", "1", 8, 0, []int{4, 2}, []int{2, 1})
@@ -131,7 +131,7 @@ func TestBadTorch(t *testing.T) {
 		{"ids", dict(func(p *pickler) {
 			p.str("edge_index").tensorOf("LongStorage", "1", 8, 0, []int{2, 4}, []int{4, 1})
 			p.str("ids").raw("](").str("a").str("b").str("a").str("c").raw("e")
-		}), []string{`id 2 is "a", as id 0 is`, "an id of its own"}},
+		}), []string{`id 2 is "a", the same as id 0`, "a unique id"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.pt")

@@ -120,8 +120,8 @@ func untar(r *tar.Reader, op, archive, dir string, wanted []string) error {
 			continue
 		}
 		if sparse(h) {
-			return fault.New(fault.Data, op, archive, "%s is stored with holes, which may have any size", name).
-				Then("pack it without --sparse")
+			return fault.New(fault.Data, op, archive, "%s is a sparse member, which can unpack to any size", name).
+				Then("create the archive without tar --sparse")
 		}
 		if h.Typeflag != tar.TypeReg {
 			continue
@@ -132,7 +132,7 @@ func untar(r *tar.Reader, op, archive, dir string, wanted []string) error {
 	}
 }
 
-// sparse tells whether an entry is longer than what the archive holds of it.
+// sparse reports whether an entry is longer than what the archive holds of it.
 func sparse(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
@@ -145,7 +145,7 @@ func sparse(h *tar.Header) bool {
 func unpackFile(r io.Reader, op, archive, to string) error {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return fault.New(fault.Data, op, archive, "%s comes twice", filepath.Base(to)).
+		return fault.New(fault.Data, op, archive, "%s occurs twice", filepath.Base(to)).
 			Then("pack one dataset into an archive")
 	}
 	if err != nil {

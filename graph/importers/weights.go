@@ -110,14 +110,14 @@ func (e weightedRows) EachWeight(yield func(src, dst uint32, weight float32) err
 	return nil
 }
 
-// edgeWeights are those of so many edges, nil where all are 1.
+// edgeWeights are those of N edges, nil where all are 1.
 func (a ndarray) edgeWeights(edges int) ([]float32, error) {
 	weights, err := elements(a, (*npy.Array).Float32s)
 	if err != nil {
 		return nil, err
 	}
 	if len(weights) != edges {
-		return nil, a.bad("there are %d weights for %d edges", len(weights), edges).Then("give each edge one")
+		return nil, a.bad("there are %d weights for %d edges", len(weights), edges).Then("give each edge one weight")
 	}
 	plain := true
 	for i, w := range weights {

@@ -159,7 +159,7 @@ func TestWriters(t *testing.T) {
 	for _, form := range []string{"csc", "bsr", "dia"} {
 		t.Run("form "+form, func(t *testing.T) {
 			_, err := load(t, "graphsaint", Options{Src: files(t, with(tinySAINT(), "adj_full.npz", saved(form)))})
-			if fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), `form ["`+form+`"]`) {
+			if fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), `format is ["`+form+`"]`) {
 				t.Errorf("got %v", err)
 			}
 		})

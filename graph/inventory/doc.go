@@ -1,17 +1,16 @@
-// Package inventory tells what siafu has written from what it has not.
+// Package inventory distinguishes files that siafu wrote from other files.
 //
-// siafu removes and overwrites nothing that it cannot prove to be its own, with
-// --force or without. The proofs:
+// siafu removes and overwrites only its own files, with or without --force:
 //
-//   - a Marker in a folder says that siafu has made it, and a Folder says what
-//     siafu writes there: which names, at which place. A folder is replaced, or
-//     anything in it removed, only where Foreign finds nothing else in it;
-//   - a single file is overwritten only where Overwrite finds siafu's own words
-//     at its beginning.
+//   - A Marker in a folder records that siafu created it, and a Folder lists the
+//     names that siafu writes there. siafu replaces a folder, or removes files in
+//     it, only if Foreign finds no other files.
+//   - siafu overwrites a single file only if Overwrite finds siafu's header at its
+//     beginning.
 //
-// Symbolic links are never siafu's: it makes none.
+// siafu creates no symbolic links, so a link always counts as foreign.
 //
-// Design note: to leave foreign files where they are and replace the rest was
-// rejected. What lies beside the old results belongs to them, and a folder that
-// mixes two runs is no help to anybody; whoever put it there moves it away.
+// Design note: replacing siafu's files and keeping foreign files was rejected.
+// Foreign files may belong to the old results, and the folder would mix two runs.
+// The user must move them.
 package inventory

@@ -17,11 +17,11 @@ import (
 // Folder is all that siafu writes into a kind of folder.
 type Folder []Entry
 
-// Entry is what siafu writes under one name, or under names of one form.
+// Entry describes a file or folder that siafu writes under one name, or under names of one form.
 type Entry struct {
 	Name *regexp.Regexp // of the whole name
 	In   Folder         // what a folder of that name holds; nil is a regular file
-	// Proof tells whether the file or folder is siafu's; nil where the name and
+	// Proof reports whether the file or folder is siafu's; nil where the name and
 	// its place in a folder of siafu's say enough.
 	Proof func(path string) bool
 }
@@ -69,11 +69,11 @@ func (f Folder) Clear(op, dir string, keep ...string) error {
 
 // Refusal is the fault about something that is in the way and not siafu's.
 func Refusal(op, path string) error {
-	return fault.New(fault.Usage, op, path, "siafu has not written this, so nothing here is removed").
+	return fault.New(fault.Usage, op, path, "siafu did not write it, so nothing is removed").
 		Then("move it away, or choose another folder")
 }
 
-// list are the paths of all that is siafu's in a folder, each folder behind what
+// list are the paths of all that is siafu's in a folder, each folder after what
 // it holds, up to the first thing that is not.
 func (f Folder) list(dir string) (own []string, foreign string, err error) {
 	entries, err := os.ReadDir(dir)
@@ -129,7 +129,7 @@ func Head(path string) []byte {
 	return b
 }
 
-// begin is what a regular file begins with, at most so many bytes.
+// begin is what a regular file begins with, at most N bytes.
 func begin(path string, most int64) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -154,9 +154,9 @@ func Overwrite(op, path string, ours func(head []byte) bool) error {
 	case err != nil:
 		return fault.System(op, path, err)
 	case !info.Mode().IsRegular():
-		return fault.New(fault.Usage, op, path, "it exists and is no regular file").Then("give the name of a new file")
+		return fault.New(fault.Usage, op, path, "it exists and is not a regular file").Then("give the name of a new file")
 	case !ours(Head(path)):
-		return fault.New(fault.Usage, op, path, "it exists, and siafu has not written it, so it is not overwritten").
+		return fault.New(fault.Usage, op, path, "it exists and siafu did not write it, so it is not overwritten").
 			Then("move it away, or give the name of a new file")
 	}
 	return nil

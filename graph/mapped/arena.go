@@ -10,7 +10,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Elem is what an array may hold.
+// Elem is the constraint on elements of an array.
 type Elem interface {
 	~uint8 | ~int8 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
@@ -38,7 +38,7 @@ type store struct {
 	freed  []func() // what Free does besides
 }
 
-// Share is what the arrays of one purpose take, each rounded up to 64 bytes.
+// Share is the memory of the arrays of one purpose, each rounded up to 64 bytes.
 type Share struct {
 	Purpose string
 	Bytes   int64
@@ -53,7 +53,7 @@ func NewArena() *Arena { return &Arena{store: new(store)} }
 // it is filled with at first is in the functions that it gives to Fill.
 func NewSketch() *Arena { return &Arena{store: &store{sketch: true}} }
 
-// For is the same arena for arrays of a purpose, by which Shares counts them.
+// For returns the same arena with a purpose, under which Shares counts its arrays.
 func (a *Arena) For(purpose string) *Arena { return &Arena{a.store, purpose} }
 
 // Fill calls write, which sets arrays of a as they are to begin with, or makes what
@@ -143,10 +143,10 @@ func (a *Arena) array(size, unit int) []byte {
 	return b
 }
 
-// nowhere is behind where all arrays of a sketch lie, and about how long one may be:
+// nowhere is after where all arrays of a sketch lie, and about how long one may be:
 // neither amd64 nor arm64 gives a process memory from there to twice as far unless it is
 // asked for by address. The first elements of two arrays are not at one address, by which
-// some tell arrays from each other, until so many were made that they are apart bytes.
+// some tell arrays from each other, until the arrays made so far are apart bytes.
 const (
 	nowhere = 1 << 52
 	apart   = 1 << 40
@@ -179,20 +179,20 @@ func (a *Arena) take(size int) []byte {
 
 // exhausted says what was asked for in vain.
 func (a *Arena) exhausted(size int, err error) *fault.Error {
-	e := fault.New(fault.Config, "memory", "", "the system gives no array of %.1f MB beside the %.1f MB held", float64(size)/1e6, float64(a.total)/1e6).
-		Then(`see "siafu plan" for what a run takes, use more ranks on more hosts, or raise what limits this process ("ulimit -v", vm.overcommit_memory)`)
+	e := fault.New(fault.Config, "memory", "", "cannot allocate an array of %.1f MB in addition to the %.1f MB in use", float64(size)/1e6, float64(a.total)/1e6).
+		Then(`estimate the memory of a run with "siafu plan", use more ranks on more hosts, or raise the limits of this process ("ulimit -v", vm.overcommit_memory)`)
 	e.Err = err
 	return e
 }
 
-// Bytes is how much memory the arena has mapped.
+// Bytes returns the size of the memory that the arena has mapped.
 func (a *Arena) Bytes() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.total
 }
 
-// Used is how much memory its arrays take, each rounded up to 64 bytes.
+// Used returns the size of its arrays in bytes, each rounded up to 64 bytes.
 func (a *Arena) Used() (bytes int64) {
 	for _, s := range a.Shares() {
 		bytes += s.Bytes
@@ -200,7 +200,7 @@ func (a *Arena) Used() (bytes int64) {
 	return bytes
 }
 
-// Shares are what the arrays of each purpose take, in the order in which the
+// Shares returns the memory of the arrays of each purpose, in the order in which the
 // first of each was made.
 func (a *Arena) Shares() []Share {
 	a.mu.Lock()

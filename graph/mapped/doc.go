@@ -1,14 +1,13 @@
-// Package mapped holds large arrays outside the garbage-collected heap, and
-// files as arrays.
+// Package mapped allocates large arrays outside the garbage-collected heap, and
+// maps files as arrays.
 //
-// An Arena gives zeroed arrays of anonymous memory, with huge pages where the
-// kernel has them, and takes them all back at once; whoever uses an array
-// after Arena.Free faults. An array that the system has no memory for is a
-// panic, which Catch turns into a fault where a rank, a task or a command
-// begins. A sketch is an Arena that counts arrays and has no memory for them.
-// A File is a whole file mapped for reading. Under the race detector, which does
-// not see mapped memory, an Arena's arrays are on the heap.
+// An Arena allocates zeroed arrays of anonymous memory, with huge pages if the
+// kernel has them, and frees them all at once. Access to an array after
+// Arena.Free crashes. A failed allocation panics; Catch turns the panic into a
+// fault at the entry of a rank, a task or a command. A sketch is an Arena that
+// counts arrays without memory. A File is a whole file mapped for reading. Under
+// the race detector, which does not track mapped memory, arrays are on the heap.
 //
-// Bytes and Cast look at the same memory as another type; the machine must be
-// little-endian, as every file of ours is.
+// Bytes and Cast reinterpret memory as another type. The machine must be
+// little-endian, as all files of siafu are.
 package mapped

@@ -117,7 +117,7 @@ func TestExhausted(t *testing.T) {
 		return nil
 	}
 	err := take(1 << 58)
-	if fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "3.1 MB held") || !strings.Contains(err.Error(), "siafu plan") {
+	if fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "3.1 MB in use") || !strings.Contains(err.Error(), "siafu plan") {
 		t.Errorf("%v", err)
 	}
 	if err := take(10); err != nil {

@@ -179,7 +179,7 @@ func (a *Array) Strings() ([]string, error) {
 	return out, nil
 }
 
-// rowMajor tells whether elements lie in row-major order: with at most one
+// rowMajor reports whether elements lie in row-major order: with at most one
 // dimension both orders are the same.
 func (a *Array) rowMajor() bool { return !a.Fortran || len(a.Shape) < 2 }
 
@@ -216,12 +216,12 @@ func (a *Array) each(n int, f func(from, to int)) {
 	}
 }
 
-// aligned tells whether b starts at a multiple of size.
+// aligned reports whether b starts at a multiple of size.
 func aligned(b []byte, size uintptr) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%size == 0
 }
 
-// nativeLittle tells whether this machine is little endian.
+// nativeLittle reports whether this machine is little endian.
 var nativeLittle = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Float16 is the value of an IEEE 754 half.

@@ -1,9 +1,9 @@
 // Package npy reads and writes NumPy's array files: npy, one array (format
 // versions 1, 2 and 3), and npz, a zip of them.
 //
-// Reading is defensive: whatever the bytes are, the answer is an array or a
-// fault of kind Data that names the file and the position. Memory grows with
-// the bytes that are there, never with a number that a header claims. Objects
+// Reading is defensive: for any content the result is an array or a
+// fault of kind Data that names the file and the position. Memory is proportional
+// to the size of the file, not to a number in a header. Objects
 // ('O', pickled Python) and structured types are refused.
 //
 // An Array holds its bytes as they came; Float32s, Int64s and Strings convert

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Header is what stands before the data of a row-major array in a file: version 1
+// Header returns the header of a row-major array in a file: version 1
 // of the format, padded so that the data start at a multiple of 64. descr is the
 // type of an element as numpy calls it: <f4 is a float32, <i8 an int64. Several
-// ranks can write rows of one array side by side, each at its place behind it.
+// ranks can write rows of one array side by side, each at its place after it.
 func Header(descr string, shape ...int) []byte {
 	var dims strings.Builder
 	for i, n := range shape {

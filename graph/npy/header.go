@@ -90,7 +90,7 @@ func parseHeader(text []byte) (header, error) {
 		p.fail("text after the closing brace")
 	}
 	if p.err == nil && seen != 7 {
-		p.fail("descr, fortran_order or shape is absent")
+		p.fail("descr, fortran_order or shape is missing")
 	}
 	return h, p.err
 }
@@ -243,7 +243,7 @@ func count(shape []int, elemBytes int) (elems, size int, err error) {
 		elems *= n
 	}
 	if elemBytes == 0 && elems > maxEmpty {
-		return 0, 0, fmt.Errorf("shape %v of elements without bytes, at most %d are read", shape, maxEmpty)
+		return 0, 0, fmt.Errorf("shape %v of elements without bytes, the maximum is %d", shape, maxEmpty)
 	}
 	if elemBytes > 0 && elems > math.MaxInt/elemBytes {
 		return 0, 0, fmt.Errorf("shape %v of %d-byte elements overflows", shape, elemBytes)

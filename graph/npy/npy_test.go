@@ -176,13 +176,13 @@ func TestBadFiles(t *testing.T) {
 		{"objects", file(1, dict("|O", "False", "(1,)")), `type "|O" is not supported`},
 		{"complex", file(1, dict("<c8", "False", "(1,)"), make([]byte, 8)...), `type "<c8" is not supported`},
 		{"structured", file(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }"), "structured types"},
-		{"no shape", file(1, "{'descr': '<f4', 'fortran_order': False, }"), "absent"},
+		{"no shape", file(1, "{'descr': '<f4', 'fortran_order': False, }"), "is missing"},
 		{"no dict", file(1, "import os           "), "header byte 0: expected '{'"},
 		{"negative", file(1, dict("<f4", "False", "(-1,)")), "expected a dimension"},
 		{"overflow", file(1, dict("<f4", "False", "(4294967296, 4294967296)")), "overflows"},
 		{"bytes overflow", file(1, dict("<f8", "False", "(2305843009213693952,)")), "overflows"},
-		{"bomb", file(1, dict("<f4", "False", "(1099511627776,)"), 1, 2, 3, 4), "needs 4398046511104 bytes, there are 4"},
-		{"short", file(1, dict("<f4", "False", "(2,)"), 1, 2, 3, 4, 5), "needs 8 bytes, there are 5"},
+		{"bomb", file(1, dict("<f4", "False", "(1099511627776,)"), 1, 2, 3, 4), "needs 4398046511104 bytes, but there are 4"},
+		{"short", file(1, dict("<f4", "False", "(2,)"), 1, 2, 3, 4, 5), "needs 8 bytes, but there are 5"},
 		{"tail", file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x"), "text after the closing brace"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestBadFiles(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("absent", func(t *testing.T) {
+	t.Run("is missing", func(t *testing.T) {
 		if _, err := ReadFile(filepath.Join(t.TempDir(), "no.npy")); fault.KindOf(err) != fault.Missing {
 			t.Errorf("got %v, want Missing", err)
 		}

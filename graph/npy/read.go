@@ -25,7 +25,7 @@ func Read(r io.Reader, name string) (*Array, error) {
 
 // truncated is the fault of an array of which only some bytes could be read.
 func truncated(a *Array, size, read int, err error) error {
-	return readFault(a.name, err, "truncated: shape %v of type %s needs %d bytes, there are %d", a.Shape, a.Type, size, read)
+	return readFault(a.name, err, "truncated: shape %v of type %s needs %d bytes, but there are %d", a.Shape, a.Type, size, read)
 }
 
 // readHeader reads the header of an array, and returns the size of its data in bytes.
@@ -135,7 +135,7 @@ func view(b []byte, name string) (*Array, error) {
 	a.Data = b[preamble+length:]
 	switch {
 	case len(a.Data) < size:
-		return nil, fault.New(fault.Data, "read npy", name, "truncated: shape %v of type %s needs %d bytes, there are %d", a.Shape, a.Type, size, len(a.Data))
+		return nil, fault.New(fault.Data, "read npy", name, "truncated: shape %v of type %s needs %d bytes, but there are %d", a.Shape, a.Type, size, len(a.Data))
 	case len(a.Data) > size:
 		return nil, fault.New(fault.Data, "read npy", name, "%d bytes follow the array of shape %v and type %s", len(a.Data)-size, a.Shape, a.Type)
 	}

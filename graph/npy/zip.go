@@ -49,14 +49,14 @@ func newZip(b []byte, path string) (*Zip, error) {
 	packed := uint64(0)
 	for _, f := range r.File {
 		if packed += f.CompressedSize64; f.CompressedSize64 > uint64(len(b)) || packed > uint64(len(b)) {
-			return nil, fault.New(fault.Data, "open npz", path, "its files overlap: up to %q they claim %d of %d bytes", f.Name, packed, len(b))
+			return nil, fault.New(fault.Data, "open npz", path, "its files overlap: the files up to %q claim %d of %d bytes", f.Name, packed, len(b))
 		}
 		name, ok := strings.CutSuffix(f.Name, ".npy")
 		if !ok {
 			continue
 		}
 		if z.files[name] != nil {
-			return nil, fault.New(fault.Data, "open npz", path, "array %q comes twice", name)
+			return nil, fault.New(fault.Data, "open npz", path, "array %q occurs twice", name)
 		}
 		z.files[name] = f
 		z.names = append(z.names, name)
@@ -67,7 +67,7 @@ func newZip(b []byte, path string) (*Zip, error) {
 // Names are the arrays' names, in the order of the file.
 func (z *Zip) Names() []string { return slices.Clone(z.names) }
 
-// Has tells whether there is an array of that name.
+// Has reports whether there is an array of that name.
 func (z *Zip) Has(name string) bool { return z.files[name] != nil }
 
 // Rest are the names of the arrays that nobody has asked for yet.
@@ -81,8 +81,8 @@ func (z *Zip) Get(name string) (*Array, error) {
 	f, where := z.files[name], z.path+"["+name+"]"
 	z.got[name] = true
 	if f == nil {
-		return nil, fault.New(fault.Data, "read npz", z.path, "array %q is absent, there are %s", name, z.list()).
-			Then("check that the file is of the format that was asked for")
+		return nil, fault.New(fault.Data, "read npz", z.path, "array %q is missing, the arrays are %s", name, z.list()).
+			Then("check that the file has the requested format")
 	}
 	if f.Method == zip.Store {
 		b, err := Stored(z.bytes, f)
@@ -92,7 +92,7 @@ func (z *Zip) Get(name string) (*Array, error) {
 		return view(b, where)
 	}
 	if f.UncompressedSize64 > deflated*f.CompressedSize64 {
-		return nil, fault.New(fault.Data, "read npz", where, "it claims %d bytes, which %d compressed bytes cannot hold", f.UncompressedSize64, f.CompressedSize64).
+		return nil, fault.New(fault.Data, "read npz", where, "it claims %d bytes, too many for %d compressed bytes", f.UncompressedSize64, f.CompressedSize64).
 			Then("write the file again")
 	}
 	r, err := f.Open()
@@ -155,7 +155,7 @@ func Stored(archive []byte, f *zip.File) ([]byte, error) {
 	}
 	size := f.UncompressedSize64
 	if start < 0 || start > int64(len(archive)) || size > math.MaxInt64 || int64(size) > int64(len(archive))-start {
-		return nil, errors.New("lies beyond the end of the file")
+		return nil, errors.New("extends past the end of the file")
 	}
 	b := archive[start : start+int64(size)]
 	if crc32.ChecksumIEEE(b) != f.CRC32 {

@@ -65,7 +65,7 @@ func TestZip(t *testing.T) {
 			t.Errorf("%s is %v, %v, want %v", name, got, err, want)
 		}
 	}
-	for name, want := range map[string]string{"long": "x.npz[long]: 2 bytes follow", "none": `array "none" is absent, there are stored, small, long`} {
+	for name, want := range map[string]string{"long": "x.npz[long]: 2 bytes follow", "none": `array "none" is missing, the arrays are stored, small, long`} {
 		if _, err := z.Get(name); err == nil || !strings.Contains(err.Error(), want) || fault.KindOf(err) != fault.Data {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -240,7 +240,7 @@ func TestSwollenZip(t *testing.T) {
 		packed, unpacked uint64
 		want             string
 	}{
-		"more than deflate can make":  {0, 1e12 + 80, "x.npz[a]: it claims 1000000000080 bytes, which"},
+		"more than deflate can make":  {0, 1e12 + 80, "x.npz[a]: it claims 1000000000080 bytes, too many for"},
 		"more than the directory has": {0, uint64(len(huge)), "truncated: shape [1000000000000] of type |u1 needs 1000000000000 bytes"},
 		"more than the file":          {1 << 40, 1e12, "its files overlap"},
 	} {

@@ -27,7 +27,7 @@ type Choice struct {
 	Seconds float64 `json:"-"`
 }
 
-// Check tells whether New knows the name; if not it is a Usage fault.
+// Check reports whether New knows the name; if not it is a Usage fault.
 func Check(name string) error {
 	for known := range strings.SplitSeq(Names, ", ") {
 		if name == known {

@@ -15,12 +15,12 @@ const (
 	sampleSeeds = 8
 	sampleEdges = 64 * cacheRows
 	// hope is the most that samples may leave of the misses: an order of all vertices
-	// reaches less than neighbourhoods do that are grown one by one. The look-alike of
+	// reaches less than neighbourhoods do that are grown one by one. The synthetic graph of
 	// Reddit-large promises 0.89, and lp and rabbit leave all of its misses.
 	hope = 0.8
 )
 
-// Promising tells whether auto tries to find an order for g, which takes minutes and up
+// Promising reports whether auto tries to find an order for g, which takes minutes and up
 // to 8 bytes an edge where edges are many. Then it grows neighbourhoods round sample
 // vertices, always by the vertex that has the largest part of its edges into what is
 // there. Where gathering those misses the cache nearly as often as gathering as many
@@ -33,7 +33,7 @@ func Promising(g graph.CSR) bool {
 	return len(g.Cols) < costly || promise(g, sampleEdges) < hope
 }
 
-// promise is the misses of grown neighbourhoods of so many edges, divided by those of
+// promise is the misses of grown neighbourhoods of N edges, divided by those of
 // runs of vertices as they are numbered, from the same vertices on.
 func promise(g graph.CSR, edges int) float64 {
 	var grown, natural float64
@@ -63,7 +63,7 @@ func share(g graph.CSR, vertices []uint32) float64 {
 	return float64(misses) / max(float64(edges), 1)
 }
 
-// along is vertices from first on, round the end, with at least so many edges.
+// along is vertices from first on, round the end, with at least N edges.
 func along(g graph.CSR, first, edges int) []uint32 {
 	var out []uint32
 	for i := range g.Rows() {
@@ -76,7 +76,7 @@ func along(g graph.CSR, first, edges int) []uint32 {
 	return out
 }
 
-// grow is a neighbourhood with at least so many edges, or all that seed is joined to,
+// grow is a neighbourhood with at least N edges, or all that seed is joined to,
 // in the order in which it grew.
 func grow(g graph.CSR, seed uint32, edges int) []uint32 {
 	var out []uint32

@@ -95,7 +95,7 @@ func readArrays(r reader, s *Split) error {
 		s.Edges.Dst, err = r.vertices(target, "target_node")
 	}
 	if n := s.Edges.Len(); err == nil && n != len(s.Edges.Dst) {
-		return r.bad("source_node has %d elements, target_node %d", n, len(s.Edges.Dst)).Then("give an element of both for each edge")
+		return r.bad("source_node has %d elements, target_node %d", n, len(s.Edges.Dst)).Then("give one element of each array per edge")
 	}
 	if err == nil && each != nil {
 		s.Each, s.Ranked, err = r.rows(each, "target_node_neg")
@@ -108,7 +108,7 @@ func readArrays(r reader, s *Split) error {
 
 func arrayRows(r reader) ([]uint32, int, error) {
 	if kindOf(r.path) != "npy" {
-		return nil, 0, r.bad("it is no .npy file, and no text").Then("save the array by numpy.save, or name an archive with target_node_neg as the edges' file")
+		return nil, 0, r.bad("it is neither a .npy file nor text").Then("save the array with numpy.save, or name an archive with target_node_neg as the file of edges")
 	}
 	a, done, err := npy.Map(r.path)
 	if err != nil {
@@ -121,7 +121,7 @@ func arrayRows(r reader) ([]uint32, int, error) {
 // rows are the vertices of a matrix, and its columns.
 func (r reader) rows(a *npy.Array, name string) ([]uint32, int, error) {
 	if len(a.Shape) != 2 {
-		return nil, 0, r.bad("%s has shape %v, expected [edges vertices]", name, a.Shape).Then("give as many vertices for each edge")
+		return nil, 0, r.bad("%s has shape %v, expected [edges vertices]", name, a.Shape).Then("give the same number of vertices for each edge")
 	}
 	all, err := r.vertices(a, name)
 	return all, a.Shape[1], err

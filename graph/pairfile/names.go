@@ -13,7 +13,7 @@ type Names struct {
 	words map[string]uint32
 }
 
-// NewNames is that of n vertices with these ids.
+// NewNames returns the Names of n vertices with these ids.
 func NewNames(ids *graph.IDs, n int64) *Names {
 	names := &Names{n: n}
 	switch {

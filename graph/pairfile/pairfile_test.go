@@ -56,17 +56,17 @@ func TestBadText(t *testing.T) {
 	for _, c := range [][3]string{
 		{"", "no first line", "src,dst"},
 		{"a,b\n", `["a" "b"]`, "src,dst"},
-		{"src,dst\n", "no pairs", "a pair"},
-		{"src,dst\na,b\n\na,c\n", `line 4 names "c"`, "ids that the dataset has"},
-		{"src,dst\na\n", "line 2", "two ids a line"},
+		{"src,dst\n", "no pairs", "at least one pair"},
+		{"src,dst\na,b\n\na,c\n", `line 4 names "c"`, "give ids of the dataset"},
+		{"src,dst\na\n", "line 2", "two ids per line"},
 	} {
 		_, err := pairfile.Read("test", file(t, "p.csv", c[0]), words())
 		says(t, err, "p.csv", c[1], c[2])
 	}
 	for _, c := range [][3]string{
-		{"a,b\na\n", "line 2", "as many ids"},
+		{"a,b\na\n", "line 2", "the same number of ids"},
 		{"a,b\n", "1 rows for 2 edges", "a row for each edge"},
-		{"a,b\na,0\n", `line 2 names "0"`, "ids that the dataset has"},
+		{"a,b\na,0\n", `line 2 names "0"`, "give ids of the dataset"},
 	} {
 		_, _, err := pairfile.ReadEach("test", file(t, "e.csv", c[0]), words(), 2)
 		says(t, err, "e.csv", c[1], c[2])

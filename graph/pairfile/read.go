@@ -8,7 +8,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Split is what a file says of one split of a graph's edges. What it does not say is empty.
+// Split is the content of a file for one split of a graph's edges. Absent lists are empty.
 type Split struct {
 	Edges graph.Pairs
 	Not   graph.Pairs // a list that all edges share
@@ -40,7 +40,7 @@ func ReadPart(op, path, part string, names *Names) (*Split, error) {
 		err = readArrays(r, s)
 	}
 	if err == nil && s.Edges.Len() == 0 {
-		err = r.bad("it has no pairs").Then("give a pair at least")
+		err = r.bad("it has no pairs").Then("give at least one pair")
 	}
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func ReadPart(op, path, part string, names *Names) (*Split, error) {
 	return s, nil
 }
 
-// ReadEach reads so many vertices for each of n edges: an array [n x ranked] of a .npy file,
+// ReadEach reads N vertices for each of n edges: an array [n x ranked] of a .npy file,
 // or text with a line an edge, without a first one that names columns.
 func ReadEach(op, path string, names *Names, n int) (each []uint32, ranked int, err error) {
 	r := reader{op: op, path: path, names: names}
@@ -87,5 +87,5 @@ func (r reader) bad(format string, args ...any) *fault.Error {
 
 // unknown is the fault of an id at a place that no vertex has.
 func (r reader) unknown(place string, id any) error {
-	return r.bad("%s names %q, and no vertex has that id", place, id).Then("give ids that the dataset has; siafu info says how many vertices there are")
+	return r.bad("%s names %q, but no vertex has that id", place, id).Then("give ids of the dataset; siafu info prints its number of vertices")
 }

@@ -53,7 +53,7 @@ func (r reader) vertex(line int, id string) (uint32, error) {
 }
 
 func textPairs(r reader) (p graph.Pairs, err error) {
-	const remedy = "give a first line src,dst and then two ids a line"
+	const remedy = "write a first line src,dst and then two ids per line"
 	var at [2]int
 	headed := false
 	err = r.lines(remedy, func(line int, row []string) error {
@@ -74,13 +74,13 @@ func textPairs(r reader) (p graph.Pairs, err error) {
 		return nil
 	})
 	if err == nil && !headed {
-		err = r.bad("it is empty, and has no first line").Then(remedy)
+		err = r.bad("it is empty and has no first line").Then(remedy)
 	}
 	return p, err
 }
 
 func textRows(r reader) (all []uint32, width int, err error) {
-	err = r.lines("give as many ids in each line", func(line int, row []string) error {
+	err = r.lines("write the same number of ids in each line", func(line int, row []string) error {
 		width = len(row)
 		for _, id := range row {
 			v, err := r.vertex(line, id)

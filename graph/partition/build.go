@@ -102,7 +102,7 @@ func stepAside(final string, m *Meta, aside string) error {
 
 func checkOwners(owner []uint32, n, parts int) {
 	if len(owner) != n {
-		panic("partition: owners are not one a vertex")
+		panic("partition: number of owners differs from number of vertices")
 	}
 	for _, p := range owner {
 		if int64(p) >= int64(parts) {

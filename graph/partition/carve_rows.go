@@ -92,7 +92,7 @@ func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// run tells whether ids are lo, lo+1, …, hi-1, as those of a contiguous part
+// run reports whether ids are lo, lo+1, …, hi-1, as those of a contiguous part
 // and of the only part are in the natural order.
 func run(ids []uint32) (lo, hi int, ok bool) {
 	n := len(ids)

@@ -82,7 +82,7 @@ func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Rep
 	return folder, made, err
 }
 
-// Made is what is known of the shards that o asks for; nil where there are none that can
+// Made returns the Meta of the shards that o requests; nil if there are none that can
 // be used.
 func (p Place) Made(o Options) *Meta {
 	_, m, _ := p.serving(o) // whoever uses them says what is wrong with them

@@ -47,33 +47,33 @@ func fromText(r io.Reader, path string, n, parts int) ([]uint32, error) {
 			continue
 		}
 		if blank != 0 {
-			return nil, bad(path, "line %d is empty", blank).Then("there must be one rank a line")
+			return nil, bad(path, "line %d is empty", blank).Then("write one rank per line")
 		}
 		p, err := strconv.ParseInt(string(word), 10, 64)
 		if err != nil {
-			return nil, bad(path, "line %d: %.40q is not a whole number", line, word).Then("there must be one rank a line")
+			return nil, bad(path, "line %d: %.40q is not a whole number", line, word).Then("write one rank per line")
 		}
 		if p < 0 || p >= int64(parts) {
 			return nil, outside(path, "line", line, p, parts)
 		}
 		if len(owner) == n {
-			return nil, bad(path, "line %d, but the graph has %d vertices", line, n).Then("there must be one line a vertex")
+			return nil, bad(path, "line %d, but the graph has %d vertices", line, n).Then("write one line per vertex")
 		}
 		owner = append(owner, uint32(p))
 	}
 	if err := lines.Err(); err == bufio.ErrTooLong {
-		return nil, bad(path, "line %d is too long", line+1).Then("there must be one rank a line")
+		return nil, bad(path, "line %d is too long", line+1).Then("write one rank per line")
 	} else if err != nil {
 		return nil, fault.System(opFile, path, err)
 	}
 	if len(owner) != n {
-		return nil, bad(path, "%d lines, but the graph has %d vertices", len(owner), n).Then("there must be one line a vertex")
+		return nil, bad(path, "%d lines, but the graph has %d vertices", len(owner), n).Then("write one line per vertex")
 	}
 	return owner, nil
 }
 
 func outside(path, place string, at int, p int64, parts int) error {
-	return bad(path, "%s %d: %d is not below %d", place, at, p, parts).Then("ranks are 0 to %d; ask for more parts if the file has more", parts-1)
+	return bad(path, "%s %d: %d is not below %d", place, at, p, parts).Then("number the ranks from 0 to %d, or increase --parts", parts-1)
 }
 
 func fromNpy(r io.Reader, path string, n, parts int) ([]uint32, error) {
@@ -86,7 +86,7 @@ func fromNpy(r io.Reader, path string, n, parts int) ([]uint32, error) {
 		return nil, err
 	}
 	if len(v) != n {
-		return nil, bad(path, "%d numbers, but the graph has %d vertices", len(v), n).Then("there must be one a vertex")
+		return nil, bad(path, "%d numbers, but the graph has %d vertices", len(v), n).Then("write one number per vertex")
 	}
 	owner := make([]uint32, n)
 	for i, p := range v {

@@ -60,12 +60,12 @@ func find(folder, dir string, parts int) (*Meta, error) {
 		return nil, again(path, "format %d, expected %d", m.Format, formatVersion)
 	}
 	if m.Parts != parts || m.Report == nil || len(m.Report.Ranks) != parts {
-		return nil, again(path, "it is not about %d parts", parts)
+		return nil, again(path, "it does not describe %d parts", parts)
 	}
 	return m, nil
 }
 
-// Serves tells whether these are the shards that o asks for; an empty Method or
+// Serves reports whether these are the shards that o asks for; an empty Method or
 // Order asks for none in particular, and auto's choice is as good as auto.
 func (m *Meta) Serves(o Options) bool {
 	return (o.Method == "" || o.Method == m.Method) &&

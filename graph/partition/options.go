@@ -49,14 +49,14 @@ func (o Options) validate(n int64) error {
 	usage := func(format string, args ...any) *fault.Error { return fault.New(fault.Usage, op, "", format, args...) }
 	switch {
 	case o.Parts < 1:
-		return usage("%d parts", o.Parts).Then("ask for 1 or more")
+		return usage("%d parts", o.Parts).Then("set 1 or more")
 	case o.Passes < 0:
-		return usage("%d passes", o.Passes).Then("ask for 1 or more")
+		return usage("%d passes", o.Passes).Then("set 1 or more")
 	case !(o.Slack >= 1 && o.Slack <= 1e6):
-		return usage("slack %v", o.Slack).Then("it must be at least 1, such as 1.05")
+		return usage("slack %v", o.Slack).Then("set at least 1, such as 1.05")
 	case int64(o.Parts) > n:
 		return fault.New(fault.Config, op, "", "%d parts of a graph of %d vertices", o.Parts, n).
-			Then("use at most as many graph ranks as there are vertices")
+			Then("use at most one graph rank per vertex")
 	}
 	return order.Check(o.Order)
 }

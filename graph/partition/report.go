@@ -118,9 +118,9 @@ func (r *Report) String() string {
 	fmt.Fprintf(&b, "edge cut %.1f%% (%d edges), %d ghosts (%.2f a vertex)\n", 100*r.Cut, r.CutEdges, r.Ghosts, r.Replication)
 	fmt.Fprintf(&b, "balance (largest/mean): vertices %.3f, edges %.3f, train %.3f\n",
 		r.Balance.Vertices, r.Balance.Edges, r.Balance.Train)
-	fmt.Fprintf(&b, "a hidden layer of %d sends %.3g MB an epoch (ghosts x 4 bytes x %d, forward and backward)\n",
+	fmt.Fprintf(&b, "a hidden layer of %d sends %.3g MB per epoch (ghosts x 4 bytes x %d, forward and backward)\n",
 		predictedWidth, float64(r.PredictedBytes)/1e6, predictedWidth)
-	fmt.Fprintf(&b, "vertex order %s, found in %.2f s: a gather misses a core's cache for an estimated %.1f%% of edges, in the dataset's order for %.1f%%\n",
+	fmt.Fprintf(&b, "vertex order %s, computed in %.2f s: estimated cache misses of a gather %.1f%% of edges, in the dataset's order %.1f%%\n",
 		r.Order.Name, r.Order.Seconds, 100*r.Order.Misses, 100*r.Order.NaturalMisses)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "rank\tvertices\tedges\tcut\tghosts\ttrain\tsend rows\t\n")

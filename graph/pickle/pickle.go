@@ -72,7 +72,7 @@ func (u *unpickler) step(op byte) {
 		args, ok := u.pop().(Tuple)
 		class, ok2 := u.pop().(Global)
 		if !ok || !ok2 {
-			u.fail("a call of something that is no name")
+			u.fail("call of a value that is not a name")
 			return
 		}
 		u.push(&Object{Class: class, Args: args})
@@ -84,7 +84,7 @@ func (u *unpickler) step(op byte) {
 			o.State = state
 			return
 		}
-		u.fail("a state for something that is no object")
+		u.fail("state for a value that is not an object")
 	default:
 		u.fail("instruction %#x is not supported", op)
 	}
@@ -94,7 +94,7 @@ func (u *unpickler) step(op byte) {
 func (u *unpickler) global(module, name string) {
 	g := Global(module + " " + name)
 	if !u.known(g) {
-		u.fail("the name %.80q is none that such files need", string(g))
+		u.fail("the name %.80q is not allowed in such files", string(g))
 	}
 	u.push(g)
 }
@@ -189,7 +189,7 @@ func (u *unpickler) memory(op byte) bool {
 func (u *unpickler) fetch(i int) {
 	v, ok := u.memo[i]
 	if !ok {
-		u.fail("nothing was kept as number %d", i)
+		u.fail("memo %d is empty", i)
 	}
 	u.push(v)
 }
@@ -200,7 +200,7 @@ func (u *unpickler) extend(items []any) {
 		l.Items = append(l.Items, items...)
 		return
 	}
-	u.fail("items for something that is no list")
+	u.fail("items for a value that is not a list")
 }
 
 // setItems adds keys and values to the dict, or the object that acts as one,
@@ -214,7 +214,7 @@ func (u *unpickler) setItems(items []any) {
 		d = &v.Items
 	}
 	if d == nil || len(items)%2 != 0 {
-		u.fail("keys and values for something that is no dict")
+		u.fail("keys and values for a value that is not a dict")
 		return
 	}
 	for i := 0; i < len(items); i += 2 {
@@ -260,7 +260,7 @@ func (u *unpickler) toMark() []any {
 // take is the next n bytes, nil where there are fewer.
 func (u *unpickler) take(n int) []byte {
 	if n < 0 || n > len(u.b)-u.at {
-		u.fail("truncated: %d bytes wanted, %d left", n, len(u.b)-u.at)
+		u.fail("truncated: %d bytes expected, %d left", n, len(u.b)-u.at)
 		u.at = len(u.b)
 		return nil
 	}

@@ -36,13 +36,13 @@ func TestDecode(t *testing.T) {
 		{"code", "cos\nsystem\nU\x02ls\x85R.", ""}, // a description, nothing more
 		{"unknown", "N\xff.", "byte 1: instruction 0xff"},
 		{"protocol", "\x80\x09N.", "pickle protocol 9"},
-		{"length", "T\xff\xff\xff\xff.", "4294967295 bytes wanted, 1 left"},
+		{"length", "T\xff\xff\xff\xff.", "4294967295 bytes expected, 1 left"},
 		{"longer", "\x8e\xff\xff\xff\xff\xff\xff\xff\xff.", "length"},
-		{"no memo", "h\x05.", "nothing was kept as number 5"},
-		{"no list", "NNa.", "no list"},
-		{"half an item", "}(Nu.", "no dict"},
-		{"build", "NNb.", "no object"},
-		{"call of a number", "K\x01)R.", "no name"},
+		{"no memo", "h\x05.", "memo 5 is empty"},
+		{"not a list", "NNa.", "not a list"},
+		{"half an item", "}(Nu.", "not a dict"},
+		{"build", "NNb.", "not an object"},
+		{"call of a number", "K\x01)R.", "not a name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Decode([]byte(c.pickle))

@@ -1,19 +1,17 @@
-// Package scratch makes what is only temporary, a file or a folder, beside the
-// name that it is for, and removes what others have left there.
+// Package scratch creates temporary files and folders next to the names that they
+// are for, and removes the leftovers of killed processes.
 //
-// A process that is killed leaves behind what it was filling, which may be as
-// large as a dataset. Whoever makes something for the same name removes it, as
-// soon as two things are proven:
+// A killed process leaves a partly written file or folder, which may be as large as
+// a dataset. The next process that creates one for the same name removes it, if two
+// conditions hold:
 //
-//   - It was made here. A name ends in an id that carries a checksum of itself
-//     and of the name before it, so that no other name is taken for one:
-//     .cora.tmp-ID for a folder, summary.json.tmp-ID for a file. It also belongs
-//     to the user of this process.
-//   - Nobody fills it any more. That is asked of the kernel: the maker, and whom
-//     it shares it with, hold a lock (flock), which ends with the last of them.
-//     Where the file system has no locks, and where the id says that it was made
-//     on another host, whose locks may not be seen from here, it must also not
-//     have changed for a day.
+//   - siafu created it. Its name ends in an id with a checksum of the id and of the
+//     name before it, so no other name matches: .cora.tmp-ID for a folder,
+//     summary.json.tmp-ID for a file. The user of this process also owns it.
+//   - No process writes it. The creator, and the processes that it shares the file
+//     with, hold a lock (flock), which the kernel releases when the last one ends.
+//     On a file system without locks, or if the id names another host, whose locks
+//     may be invisible here, it must also be unchanged for a day.
 //
-// Whether what was filled is durable is the business of package durable.
+// Package durable makes the content durable.
 package scratch

@@ -11,15 +11,15 @@ import (
 // infix stands between the name that something is for and its id.
 const infix = ".tmp-"
 
-// Suffix is a regular expression for what stands behind the name that something
+// Suffix is a regular expression for what stands after the name that something
 // is for: for packages that list the names in a folder of theirs.
 const Suffix = `\.tmp-[a-z2-7]{16}`
 
-// aside is behind the id of a folder that has made room for a new one.
+// aside is after the id of a folder that has made room for a new one.
 const aside = ".old"
 
 // An id is a host, a number drawn by chance, and the checksum of both and of
-// the name that they stand behind. It is short, since sockets may lie in a
+// the name that they stand after. It is short, since sockets may lie in a
 // folder and a path to one has 108 bytes at most.
 const (
 	hostBytes   = 2
@@ -29,7 +29,7 @@ const (
 
 var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// newName is a name that nobody has drawn yet, behind the given prefix.
+// newName is a name that nobody has drawn yet, after the given prefix.
 func newName(prefix string) string {
 	id := append(make([]byte, 0, hostBytes+chanceBytes+sumBytes), thisHost()...)
 	id = id[:hostBytes+chanceBytes]
@@ -37,7 +37,7 @@ func newName(prefix string) string {
 	return prefix + letters.EncodeToString(append(id, checksum(prefix, id)...))
 }
 
-// parse tells whether newName made a name behind the prefix, and whether it
+// parse reports whether newName made a name after the prefix, and whether it
 // did so on this host.
 func parse(prefix, name string) (ours, here bool) {
 	text, found := strings.CutPrefix(name, prefix)

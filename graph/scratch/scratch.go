@@ -183,7 +183,7 @@ func lock(f *os.File, path string) error {
 	return nil
 }
 
-// Names tells whether the path still names what is open, and locked by then.
+// Names reports whether the path still names what is open, and locked by then.
 func Names(path string, f *os.File) bool {
 	locked, err := f.Stat()
 	if err != nil {

@@ -83,7 +83,7 @@ func remove(path string, here bool, undo func(path string) error) bool {
 	return os.RemoveAll(path) == nil
 }
 
-// own tells whether something belongs to the user of this process. Anybody may
+// own reports whether something belongs to the user of this process. Anybody may
 // make a name as ours in a folder that all users share.
 func own(info os.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)

@@ -195,7 +195,7 @@ var brokenPromises = []struct {
 	{"directed", "header", func(s *shard.Shard) { s.Directed = !s.Directed }},
 	{"classes", "header", func(s *shard.Shard) { s.Classes++ }},
 	{"test total", "header", func(s *shard.Shard) { s.TestTotal-- }},
-	{"majority", "no fraction", func(s *shard.Shard) { s.MajorityTest = -1 }},
+	{"majority", "not a fraction", func(s *shard.Shard) { s.MajorityTest = -1 }},
 	{"own twice", "own: ", func(s *shard.Shard) { s.Own[1] = s.Own[0] }},
 	{"own range", "own: ", func(s *shard.Shard) { s.Own[len(s.Own)-1] = 20 }},
 	{"ghost is own", "own vertex", func(s *shard.Shard) { s.Ghosts[0] = s.Own[0] }},

@@ -5,7 +5,7 @@ import (
 	"siafu/graph/mapped"
 )
 
-// Counts are what is in the shard of one rank.
+// Counts are the sizes of the shard of one rank.
 type Counts struct {
 	Vertices int64 `json:"vertices"`
 	Edges    int64 `json:"edges"` // into its own vertices

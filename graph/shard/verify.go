@@ -68,7 +68,7 @@ func (v *verifier) identity(meta *graph.Meta, parts, rank int) error {
 	case s.Vertices < 0, s.Vertices > 1<<32, s.FeatureDim < 0:
 		return v.bad("header: %d vertices, %d features", s.Vertices, s.FeatureDim)
 	case !(s.MajorityTest >= 0 && s.MajorityTest <= 1):
-		return v.bad("header: majority accuracy %v is no fraction", s.MajorityTest)
+		return v.bad("header: majority accuracy %v is not a fraction", s.MajorityTest)
 	}
 	return nil
 }

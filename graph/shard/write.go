@@ -55,7 +55,7 @@ const (
 	headerLen
 )
 
-// Folder is where a dataset's shards for parts ranks are, if nowhere else.
+// Folder returns the default folder of a dataset's shards for parts ranks.
 func Folder(dir string, parts int) string { return filepath.Join(dir, "parts", strconv.Itoa(parts)) }
 
 // Path is the file of a rank's shard there.

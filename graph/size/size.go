@@ -8,7 +8,7 @@ import "math"
 // Most is the size of what cannot be counted.
 const Most = math.MaxInt64
 
-// Number is what counts bytes, rows and columns. Sizes are 0 or more.
+// Number is the constraint on counts of bytes, rows and columns. Sizes are 0 or more.
 type Number interface{ ~int | ~int64 }
 
 // Product multiplies sizes; that of none is 1.

@@ -4,6 +4,6 @@
 // The pickle is not executed (package pickle), and a name of a class or a function in it
 // that files of tensors, of PyTorch Geometric's data or of NumPy's arrays have no need of is
 // refused with its byte. Tensors become npy.Arrays, whose bytes stay where the file is
-// mapped when they lie there in rows. Whatever the bytes are, the answer is a value or a
+// mapped if they are stored in row-major order. For any content the result is a value or a
 // fault of kind Data that names the file and the position.
 package torchfile

@@ -45,7 +45,7 @@ func New(b []byte, path string) (*File, error) {
 	return f, f.read()
 }
 
-// Is tells whether a file begins as those do that this package reads.
+// Is reports whether a file begins as those do that this package reads.
 func Is(begin []byte) bool { return bytes.HasPrefix(begin, []byte("PK\x03\x04")) }
 
 // Close ends the file, and all arrays of it.
@@ -60,11 +60,11 @@ func (f *File) Bad(format string, args ...any) *fault.Error {
 func (f *File) read() error {
 	// A pickle before version 1.6 began with this number.
 	if bytes.HasPrefix(f.bytes, []byte("\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.")) {
-		return f.Bad("it is in PyTorch's format before version 1.6").Then("load it there and save it again with a later torch.save")
+		return f.Bad("it has the format of PyTorch before version 1.6").Then("load it with torch.load and save it with PyTorch 1.6 or later")
 	}
 	r, err := zip.NewReader(bytes.NewReader(f.bytes), int64(len(f.bytes)))
 	if err != nil {
-		return f.Bad("it is no whole file of torch.save: %v", err).Then("save it again")
+		return f.Bad("it is not a complete file of torch.save: %v", err).Then("save it again")
 	}
 	var script *zip.File
 	for _, z := range r.File {
@@ -75,7 +75,7 @@ func (f *File) read() error {
 		case name == "data.pkl":
 			script = z
 		case name == "constants.pkl":
-			return f.Bad("it holds a program of TorchScript").Then("save tensors: torch.save(model.state_dict(), FILE)")
+			return f.Bad("it holds a TorchScript program").Then("save tensors: torch.save(model.state_dict(), FILE)")
 		case name == "byteorder":
 			order, err := f.stored(z)
 			if err != nil {
@@ -100,16 +100,16 @@ func (f *File) read() error {
 // stored is the bytes of a part of the archive.
 func (f *File) stored(z *zip.File) ([]byte, error) {
 	if z.Method != zip.Store {
-		return nil, f.Bad("%s is compressed, which torch.save does not", z.Name).Then("save it again")
+		return nil, f.Bad("%s is compressed, but torch.save compresses nothing", z.Name).Then("save it again")
 	}
 	b, err := npy.Stored(f.bytes, z)
 	if err != nil {
-		return nil, f.Bad("%s: %v", z.Name, err).Then("the file is damaged or truncated, fetch it again")
+		return nil, f.Bad("%s: %v", z.Name, err).Then("fetch the file again, it is damaged or truncated")
 	}
 	return b, nil
 }
 
-// known tells whether data needs a name.
+// known reports whether data needs a name.
 func known(name pickle.Global) bool {
 	module, what, _ := strings.Cut(string(name), " ")
 	switch module {

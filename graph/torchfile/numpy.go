@@ -23,7 +23,7 @@ func NumPy(v any) (*npy.Array, error) {
 		// The arguments are (bytes, type, shape, order).
 		return arrayOf(o.Args[2], o.Args[1], o.Args[3] == "F", o.Args[0])
 	case !ok || !slices.Contains(arrayMakers, o.Class):
-		return nil, fmt.Errorf("%s is no NumPy array", pickle.Describe(v))
+		return nil, fmt.Errorf("%s is not a NumPy array", pickle.Describe(v))
 	}
 	// The state is (version, shape, type, column-major, bytes).
 	state, _ := o.State.(pickle.Tuple)
@@ -95,7 +95,7 @@ func pickledType(v any) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("%s is no NumPy type", pickle.Describe(v))
+	return "", fmt.Errorf("%s is not a NumPy type", pickle.Describe(v))
 }
 
 // pickledBool accepts what Python takes for one.

@@ -13,7 +13,7 @@ const (
 	parameterMaker = "torch._utils _rebuild_parameter"
 )
 
-// IsTensor tells whether v is one that Tensor reads, or would like to.
+// IsTensor reports whether v is one that Tensor reads, or would like to.
 func IsTensor(v any) bool {
 	o, ok := v.(*pickle.Object)
 	return ok && strings.HasPrefix(string(o.Class), "torch._utils _rebuild")
@@ -33,7 +33,7 @@ func (f *File) Tensor(v any, name string) (*npy.Array, error) {
 		o, ok = o.Args[0].(*pickle.Object)
 	}
 	if !ok || o.Class != tensorMaker || len(o.Args) < 4 {
-		return nil, f.Bad("%s is %s and no dense tensor", name, pickle.Describe(v)).Then("save dense tensors: to_dense(), and edge_index for an adjacency matrix")
+		return nil, f.Bad("%s is %s instead of a dense tensor", name, pickle.Describe(v)).Then("save dense tensors: to_dense(), and edge_index for an adjacency matrix")
 	}
 	s, err := f.storage(o.Args[0], name)
 	if err != nil {
@@ -63,11 +63,11 @@ func (f *File) storage(v any, name string) (storage, error) {
 	_, what, _ := strings.Cut(string(class), " ")
 	kind := storageTypes[what]
 	if kind == "" {
-		return storage{}, f.Bad("%s has elements of %q, which are not read", name, string(class)).Then("convert it: to(torch.float32), or to(torch.int64)")
+		return storage{}, f.Bad("%s has elements of %q, which are not supported", name, string(class)).Then("convert it: to(torch.float32), or to(torch.int64)")
 	}
 	z := f.storages[key]
 	if z == nil {
-		return storage{}, f.Bad("the archive has no data/%.40s, where %s lies", key, name).Then("the file is damaged or truncated, fetch it again")
+		return storage{}, f.Bad("the archive has no data/%.40s, which stores %s", key, name).Then("fetch the file again, it is damaged or truncated")
 	}
 	b, err := f.stored(z)
 	return storage{kind, int(kind[len(kind)-1] - '0'), b}, err
@@ -99,7 +99,7 @@ func (f *File) view(s storage, offset int64, shape, stride []int64, name string)
 		case n < 0 || stride[i] < 0 || offset < 0:
 			return nil, f.Bad("%s has the offset %d, the shape %v and the strides %v", name, offset, shape, stride)
 		case n > 0 && count > held/n:
-			return nil, f.Bad("%s has the shape %v in a storage of %d elements", name, shape, held).Then("save it as it is: contiguous()")
+			return nil, f.Bad("%s has the shape %v in a storage of %d elements", name, shape, held).Then("save tensor.contiguous()")
 		}
 		count *= n
 		if n > 1 {
@@ -107,7 +107,7 @@ func (f *File) view(s storage, offset int64, shape, stride []int64, name string)
 		}
 	}
 	if count > 0 && (last < 0 || last >= held) {
-		return nil, f.Bad("%s reaches to element %d of a storage of %d", name, last, held).Then("the file is damaged or truncated, fetch it again")
+		return nil, f.Bad("%s reaches to element %d of a storage of %d", name, last, held).Then("fetch the file again, it is damaged or truncated")
 	}
 	a := npy.Array{Type: f.typeOf(s.kind), Shape: make([]int, len(shape))}
 	for i, n := range shape {
@@ -141,7 +141,7 @@ func (f *File) typeOf(kind string) string {
 	return "<" + kind
 }
 
-// contiguous tells whether elements lie in rows.
+// contiguous reports whether elements lie in rows.
 func contiguous(shape, stride []int64) bool {
 	step := int64(1)
 	for i := len(shape) - 1; i >= 0; i-- {

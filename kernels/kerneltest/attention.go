@@ -24,7 +24,7 @@ type attentionKernels struct {
 	finish func(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32)
 	dots   func(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32)
 	pack   func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32)
-	// signed is the way forward along own edges and ghosts', and dr without edges; nil where
+	// signed is the forward pass along own edges and ghosts', and dr without edges; nil where
 	// an Ops goes along edges for that.
 	signed func(team *kernels.Team, a kernels.Attention, s flat.Signed, g [2]kernels.Gather, x [2]flat.AttentionRows, r, grad []float32)
 	toDst  func(team *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool)
@@ -183,7 +183,7 @@ func (c *attentionCase) compare(t *testing.T, got []float32, want, size []float6
 	}
 }
 
-// back is what the way back is given.
+// back is what the backward pass is given.
 func (c *attentionCase) back(team *kernels.Team) flat.AttentionGrad {
 	out, lse, dots := make([]float32, len(c.grad)), guarded(poison(c.own*c.Heads)), guarded(poison(c.own*c.Heads))
 	c.forward(team, out, lse, false)
@@ -191,7 +191,7 @@ func (c *attentionCase) back(team *kernels.Team) flat.AttentionGrad {
 	return flat.AttentionGrad{R: c.r, LSE: lse, Grad: c.grad, Dots: dots}
 }
 
-// gradTargets is dr, and along behind it.
+// gradTargets is dr, and along after it.
 func (c *attentionCase) gradTargets(team *kernels.Team, dst []float32) {
 	c.choose(team)
 	dr, along := dst[:len(c.r)], dst[len(c.r):]
@@ -201,7 +201,7 @@ func (c *attentionCase) gradTargets(team *kernels.Team, dst []float32) {
 	c.kernels.toDst(team, c.Attention, dr, along, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
 }
 
-// gradSigned is dr without edges, whose way forward leaves the output and lse that any other
+// gradSigned is dr without edges, whose forward pass leaves the output and lse that any other
 // leaves.
 func (c *attentionCase) gradSigned(t *testing.T, team *kernels.Team, dr []float32) {
 	c.choose(team)

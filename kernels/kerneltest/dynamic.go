@@ -14,7 +14,7 @@ type scoring int
 
 const (
 	static   scoring = -1
-	dynamic  scoring = 0 // as GATv2; and above it by so many features of each edge
+	dynamic  scoring = 0 // as GATv2; and above it by N features of each edge
 	featured scoring = 1
 	several  scoring = 3
 	many     scoring = 18 // more than are taken at once
@@ -62,7 +62,7 @@ func dynamicAttention(t *testing.T, choose func(team *kernels.Team), k attention
 	}
 }
 
-// makeDynamic gives the attention dynamic scores, by so many features of each edge.
+// makeDynamic gives the attention dynamic scores, by N features of each edge.
 func (c *attentionCase) makeDynamic(features int) {
 	c.Dynamic = true
 	vector := Values(c.Columns(), 7)

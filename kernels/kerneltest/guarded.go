@@ -16,7 +16,7 @@ import (
 // among its operands. What it computes are a Team's bits. Whoever goes round the
 // Ops faults, or panics where a matrix is asked for its host's memory; so does a
 // method that is given a matrix of the host's. An array ends at the end of its
-// pages, behind which lies one that is never opened.
+// pages, after which lies one that is never opened.
 type Guarded struct {
 	team  *kernels.Team
 	vault *vault
@@ -36,7 +36,7 @@ type vault struct {
 }
 
 // region is the pages of an array: bytes [at, at+size) of an address space, and
-// behind them the page that stays shut.
+// after them the page that stays shut.
 //
 //	open   calls that have it among their operands; 0: nobody may read or write
 type region struct {
@@ -84,7 +84,7 @@ func (v *vault) remove(r *region) {
 	}
 }
 
-// place is that of the first region at or behind an address.
+// place is that of the first region at or after an address.
 func (v *vault) place(at uintptr) int {
 	k, _ := slices.BinarySearchFunc(v.regions, at, func(r *region, at uintptr) int {
 		switch {

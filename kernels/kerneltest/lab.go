@@ -82,7 +82,7 @@ func place[T mapped.Elem](l *lab, x []T) kernels.Vector[T] {
 	return v
 }
 
-// half is x, whose rows are cols wide, with slack behind them.
+// half is x, whose rows are cols wide, with slack after them.
 func (l *lab) half(rows, cols int, x []kernels.BF16) kernels.Mat {
 	m := kernels.NewHalf(l, l.arena, rows, cols, kernels.HalfSlack)
 	l.Upload(m.Address(), mapped.Bytes(x[:rows*cols]))

@@ -52,7 +52,7 @@ func (d Draws) chance(id uint32, col int) float64 {
 	return float64(word>>(col%32/16*16)&0xffff) / (1 << 16)
 }
 
-// code is the code of v, its place on the grid being rounded to 16 bits behind
+// code is the code of v, its place on the grid being rounded to 16 bits after
 // the point.
 func code(v float32, g kernels.Grid, bits int, u float64) byte {
 	place := 0.0

@@ -86,7 +86,7 @@ func check(t blas.Transpose, rows, cols int, x []float32, ld int) {
 	}
 }
 
-// prepare tells whether the product is added to c, which it scales for a beta
+// prepare reports whether the product is added to c, which it scales for a beta
 // that is neither 0 nor 1.
 func prepare(c []float32, m, n, ldc int, beta float32) (add bool) {
 	if beta != 0 && beta != 1 {

@@ -7,7 +7,7 @@ import (
 	"siafu/kernels"
 )
 
-// Ref names a value of a layer, and tells whether it is the one of the way back.
+// Ref names a value of a layer, and reports whether it is the one of the backward pass.
 type Ref struct {
 	Layer int
 	Value Value
@@ -17,7 +17,7 @@ type Ref struct {
 // at is a value as the stage of d has it.
 func (r ref) at(d Do) Ref { return Ref{r.layer, r.value, d.phase() == backward} }
 
-// has tells whether a list names a value, of either way.
+// has reports whether a list names a value, of either way.
 func has(list []Ref, r ref) bool {
 	return slices.ContainsFunc(list, func(o Ref) bool { return o.Layer == r.layer && o.Value == r.value })
 }
@@ -70,7 +70,7 @@ func (n *Network) logits() ref {
 	return r
 }
 
-// Has tells whether there is such a stage in an epoch, or can be made again.
+// Has reports whether there is such a stage in an epoch, or can be made again.
 func (n *Network) Has(d Do) bool {
 	return (!d.Again || !d.Stage.Backward()) && slices.ContainsFunc(n.epoch, func(e event) bool {
 		return e.Layer == d.Layer && e.Stage == d.Stage && e.Stage < Stages
@@ -97,7 +97,7 @@ func (n *Network) event(d Do) event {
 	return e
 }
 
-// reads tells whether a stage reads the features themselves. given: the first layer's
+// reads reports whether a stage reads the features themselves. given: the first layer's
 // input is just them.
 func (n *Network) reads(d Do, given bool) bool {
 	if d.Stage == Draw {
@@ -112,7 +112,7 @@ func (n *Network) reads(d Do, given bool) bool {
 	})
 }
 
-// wanted tells whether anybody but some stages reads a value.
+// wanted reports whether anybody but some stages reads a value.
 func (n *Network) wanted(r ref, list []Do) bool {
 	return slices.ContainsFunc(n.epoch, func(e event) bool {
 		return !slices.Contains(list, e.Do) && (slices.Contains(e.reads, r) || slices.Contains(e.shared, r))
@@ -133,7 +133,7 @@ func (s *Store) Thin(list []Do) (before []Do) {
 	return before
 }
 
-// remakes tells whether the stage of e can make a value again before a list of
+// remakes reports whether the stage of e can make a value again before a list of
 // stages: it is the only one that writes it, and what it reads stands then.
 func (s *Store) remakes(e event, r ref, list []Do) bool {
 	if s.plan.memory == Forward || s.plan.memory == Recompute || !slices.Contains(e.writes, r) || s.plan.know().depth(e, map[ref]int{}) == 0 || !list[0].Stage.Backward() && !list[0].Again {
@@ -146,7 +146,7 @@ func (s *Store) remakes(e event, r ref, list []Do) bool {
 	})
 }
 
-// ByRow tells whether a stage works row by row (Flow), so that it can be run on some
+// ByRow reports whether a stage works row by row (Flow), so that it can be run on some
 // rows before the others are there.
 func (n *Network) ByRow(d Do) bool {
 	switch d.Stage {
@@ -169,7 +169,7 @@ func (n *Network) Width(r Ref) int {
 	return n.width(ref{r.Layer, r.Value})
 }
 
-// Alone is a store of so many rows with memory of a for what some stages work on: for
+// Alone is a store of N rows with memory of a for what some stages work on: for
 // whoever gets a task from elsewhere, and with it the vertices of frames (On). half:
 // what is kept for the first layer is in bfloat16.
 func (n *Network) Alone(list []Do, rows int, half bool, ops kernels.Ops, a *mapped.Arena) *Store {
@@ -218,5 +218,5 @@ func (f *Frame) Value(r Ref) kernels.Mat {
 	return f.own[forward][r.Layer][r.Value]
 }
 
-// Vertices are those of the frame.
+// Vertices returns the vertices of the frame.
 func (f *Frame) Vertices() Vertices { return f.input.Vertices }

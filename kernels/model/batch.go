@@ -26,5 +26,5 @@ func (s *Store) Batch(in Vertices, vertex, n, lo int, cached kernels.Mat, ops ke
 // Part is the vertices [lo, hi) of in.
 func (in Vertices) Part(lo, hi int) Vertices { return in.part(lo, hi) }
 
-// Vertices are those that the store was made for.
+// Vertices returns the vertices of the store.
 func (s *Store) Vertices() Vertices { return s.input }

@@ -37,15 +37,15 @@ const (
 	inPlace               // of another value of the layer
 )
 
-// Last tells whether layer l makes the logits: it has no activation and no
+// Last reports whether layer l makes the logits: it has no activation and no
 // dropout.
 func (b *Builder) Last(l int) bool { return l == b.Spec.Layers()-1 }
 
-// Plain tells whether the layer has no activation and no dropout: the last one, and those
+// Plain reports whether the layer has no activation and no dropout: the last one, and those
 // whose rows others finish.
 func (b *Builder) Plain() bool { return b.part.Plain }
 
-// Gathers tells whether the layer is of a kind that uses the graph.
+// Gathers reports whether the layer is of a kind that uses the graph.
 func (b *Builder) Gathers() bool { return b.part.kind.Coefficients != nil }
 
 // Skips are the earlier layers whose outputs this one reads (Part.From).
@@ -89,16 +89,16 @@ func (b *Builder) Scratch(rows, cols int) int {
 	return len(b.scratch) - 1
 }
 
-// Sums gives a Summing layer room for so many sums, for what stages read of what is made
+// Sums gives a Summing layer room for N sums, for what stages read of what is made
 // of them, and for all of that, which begins with it.
 func (b *Builder) Sums(columns, settled, state int) { b.sums = sums{columns, settled, state} }
 
-// Hidden is what the layer applies its weights to.
+// Hidden returns the matrix that the layer multiplies by its weights.
 func (b *Builder) Hidden() Hidden {
 	return Hidden{first: b.layer == 0, constant: b.constant, through: b.through, drop: b.Spec.dropout(b.layer, b.Spec.Dropout)}
 }
 
-// Dropout is that of layer l's output, nil where nothing is dropped.
+// Dropout returns the dropout of layer l's output, nil if it has none.
 func (b *Builder) Dropout(l int) *Dropout {
 	if b.part.Plain || b.part.Kept {
 		return nil

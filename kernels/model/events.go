@@ -91,7 +91,7 @@ func (n *Network) stage(l int, s Stage) event {
 	return e
 }
 
-// told is what graph work reads and writes behind ApplyBackward: it tells sources of those who
+// told is what graph work reads and writes after ApplyBackward: it tells sources of those who
 // attended to them, and may make the gradient of targets' scores there.
 func (n *Network) told(l int) (reads, writes []ref) {
 	if _, attended := n.Layers[l].(Attended); attended {
@@ -100,7 +100,7 @@ func (n *Network) told(l int) (reads, writes []ref) {
 	return nil, nil
 }
 
-// order are the events of an epoch, or of its way forward alone.
+// order are the events of an epoch, or of its forward pass alone.
 func (n *Network) order(back bool) (all []event) {
 	last := len(n.Layers) - 1
 	all = make([]event, 0, 2+6*len(n.Layers))
@@ -167,7 +167,7 @@ func (n *Network) emission() (all []event) {
 			}
 			all = append(all, back)
 		case EmitBackward:
-			if n.GathersBackward(0) { // of its products alone: nothing is behind features
+			if n.GathersBackward(0) { // of its products alone: nothing is after features
 				reads := []Value{EmittedGrad, ScoresGrad, Input}
 				if slices.Contains(n.Layers[0].Flow(EmitBackward).Reads, Emitted) {
 					reads = append(reads, Emitted)

@@ -64,7 +64,7 @@ func (s Spec) sketch(sparse bool, m Memory) (f Footprint, err error) {
 	return f, nil
 }
 
-// measure is the memory of a network of so many rows, which is made and does
+// measure is the memory of a network of N rows, which is made and does
 // not run.
 func (n *Network) measure(m Memory, team *kernels.Team, rows, nonZeros int) int64 {
 	work := mapped.NewSketch()
@@ -72,7 +72,7 @@ func (n *Network) measure(m Memory, team *kernels.Team, rows, nonZeros int) int6
 	return work.Used()
 }
 
-// blank is so many rows of features, sparse ones where there are non-zeros.
+// blank is N rows of features, sparse ones where there are non-zeros.
 func (s Spec) blank(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena) Vertices {
 	ids := mapped.Make[uint32](a, rows)
 	x := graph.Features{Rows: rows, Dim: s.Dims[0]}

@@ -56,7 +56,7 @@ func gatLayer(b *Builder, l int) Layer {
 	return g
 }
 
-// attends is what layers with attention have in common: what they do behind it.
+// attends is what layers with attention have in common: what they do after it.
 type attends struct {
 	heads, width   int
 	last, plain    bool // plain: without activation
@@ -84,7 +84,7 @@ func (a *attends) GathersBackward() bool { return true }
 // EdgeDropout implements Attended.
 func (a *attends) EdgeDropout() *Dropout { return a.edgeDrop }
 
-// flow is that of the stages behind the attention.
+// flow is that of the stages after the attention.
 func (a *attends) flow(s Stage) Flow {
 	if s == Apply {
 		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}

@@ -56,7 +56,7 @@ type gatv2 struct {
 	weight, target, targetBias Param
 	vector, edge               Param
 	features                   int     // of an edge
-	along                      Param   // vector, and edge behind it
+	along                      Param   // vector, and edge after it
 	trained                    []Param // all but the bias
 }
 

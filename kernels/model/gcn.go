@@ -18,7 +18,7 @@ import (
 //
 // A layer comes in two variants: gatherFirst computes (ÂH)W, applyFirst Â(HW).
 
-// GCNCoefficients are those of Â above.
+// GCNCoefficients computes the coefficients of Â above.
 func GCNCoefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	c := Coefficients{
 		Row: mapped.Make[float32](a, own),
@@ -62,7 +62,7 @@ func gcnLayer(b *Builder, l int) Layer {
 	return &gatherFirst{d}
 }
 
-// dense is what layers with a product, a bias and an activation behind it share.
+// dense is what layers with a product, a bias and an activation after it share.
 type dense struct {
 	in, out int
 	h       Hidden

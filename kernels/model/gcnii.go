@@ -6,7 +6,7 @@ import (
 	"siafu/kernels"
 )
 
-// GCNII (Chen et al. 2020, equation 5): behind a first product H⁰ = relu(X W + b), layers
+// GCNII (Chen et al. 2020, equation 5): after a first product H⁰ = relu(X W + b), layers
 //
 //	P  = (1-α) Â H + α H⁰
 //	H' = dropout(relu((1-β) P + β P W)),  β = ln(θ/depth + 1)

@@ -66,7 +66,7 @@ func (s Spec) head(offset int) (params []Param) {
 	return params
 }
 
-// NewHead is that of a spec with one for at most so many pairs, computed by a team.
+// NewHead is that of a spec with one for at most N pairs, computed by a team.
 func (s Spec) NewHead(team *kernels.Team, pairs int) *Head {
 	h := &Head{team: team, params: s.head(0), width: s.Dims[s.Layers()]}
 	room := func(cols int) {
@@ -79,7 +79,7 @@ func (s Spec) NewHead(team *kernels.Team, pairs int) *Head {
 	return h
 }
 
-// HeadFloats are what NewHead makes room for.
+// HeadFloats returns the number of floats that NewHead allocates.
 func (s Spec) HeadFloats(pairs int) (n int64) {
 	for _, w := range s.headShapes() {
 		if !w.Bias {

@@ -11,10 +11,10 @@ type Hidden struct {
 	drop            *Dropout // of that
 }
 
-// Constant tells whether there is nothing behind these rows to be trained.
+// Constant reports whether there is nothing after these rows to be trained.
 func (h Hidden) Constant() bool { return h.constant }
 
-// sparse tells whether H is multiplied as the sparse matrix that it is.
+// sparse reports whether H is multiplied as the sparse matrix that it is.
 func (h Hidden) sparse(x *Step) bool { return h.first && x.frame.input.Features.Sparse != nil }
 
 // Multiply is dst = H w, dst [n x cols], w [in x cols].

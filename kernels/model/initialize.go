@@ -90,7 +90,7 @@ func (s Spec) firsts() []first {
 }
 
 // products divides the weights of a layer: a matrix, or several whose results
-// meet, and the bias behind them.
+// meet, and the bias after them.
 func products(layer []Shape) [][]Shape {
 	var all [][]Shape
 	begin := 0

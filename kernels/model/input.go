@@ -6,7 +6,7 @@ import (
 	"siafu/kernels"
 )
 
-// Vertices are what a network needs of a rank's own vertices.
+// Vertices are the data of a rank's own vertices that a network needs.
 type Vertices struct {
 	Features Features               // of the own vertices
 	IDs      kernels.Vector[uint32] // dataset ids of the own vertices: the counters of dropout
@@ -49,7 +49,7 @@ func (in Vertices) part(lo, hi int) Vertices {
 }
 
 // input is the features X of an interval, dense or sparse, with dropout on the way
-// into the first layer. Of sparse ones the same mask is drawn on the way back from
+// into the first layer. Of sparse ones the same mask is drawn in the backward pass from
 // the same counters; it is stored nowhere.
 type input struct {
 	Vertices

@@ -11,7 +11,7 @@ package model
 // Jumps are the names of ways to join layers.
 func Jumps() []string { return []string{"cat", "max"} }
 
-// behind is how many layers a network has behind its hidden ones.
+// behind is how many layers a network has after its hidden ones.
 func (d Design) behind() int {
 	if d.Jumping == "max" || d.normed() {
 		return 2
@@ -19,11 +19,11 @@ func (d Design) behind() int {
 	return 1
 }
 
-// normed tells whether the last layer's rows are normalised: those of a product behind all hidden
+// normed reports whether the last layer's rows are normalised: those of a product after all hidden
 // layers are not.
 func (d Design) normed() bool { return DividesRows(d.Norm) && d.Jumping == "" }
 
-// jump is a layer behind the hidden ones.
+// jump is a layer after the hidden ones.
 func (s Spec) jump(l int) Part {
 	each := 1 + s.Design.tails()
 	hidden := (s.Layers() - s.Design.behind()) / each

@@ -23,16 +23,16 @@ type Kind struct {
 	// Order is "gather-first" or "apply-first" for layers that know only one,
 	// empty for those that look at Spec.Orders.
 	Order string
-	// Part says what layer l is, and Widths what is as wide between so many layers of what
+	// Part says what layer l is, and Widths what is as wide between N layers of what
 	// was asked for (Spec.Widths): nil where all layers are of this kind.
 	Part   func(s Spec, l int) Part
 	Widths func(d Design, layers, in, hidden, out int) []int
-	// Rectifies tells that hidden layers end in ReLU and dropout, that their way back begins with
+	// Rectifies tells that hidden layers end in ReLU and dropout, that their backward pass begins with
 	// activateGrad, and that where they multiply first the gradient of their input is products alone, so
 	// that it can take the place of that input (Spec.InPlace).
 	Rectifies bool
 	// Powers are those of Â of the features that the first layer applies to where they are
-	// kept, and the layers behind it then gather nothing: nil where layers each gather for
+	// kept, and the layers after it then gather nothing: nil where layers each gather for
 	// themselves, and ÂX is what the first one would have gathered.
 	Powers func(s Spec) Powers
 	// Inner layers have a weight decay of their own, and Square ones make rows as wide as

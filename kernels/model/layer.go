@@ -2,7 +2,7 @@ package model
 
 import "siafu/kernels"
 
-// Pass is one forward pass through a network and the way back.
+// Pass is one forward pass through a network and the backward pass.
 type Pass struct {
 	Epoch int
 	Train bool // dropout is drawn
@@ -11,7 +11,7 @@ type Pass struct {
 }
 
 // Stage is a part of a layer's work that needs no edge of the graph, or the loss
-// behind the last layer. An interval goes through the stages of all layers in
+// after the last layer. An interval goes through the stages of all layers in
 // their order, and backward from the last layer to the first.
 type Stage uint8
 
@@ -27,18 +27,18 @@ const (
 	Stages
 )
 
-// Backward tells whether a stage is one of the way back.
+// Backward reports whether a stage is one of the backward pass.
 func (s Stage) Backward() bool {
 	return s == ApplyBackward || s == EmitBackward || s == gatherBackward
 }
 
 // Value names a matrix that stages, or what lies between them, pass on: what a
-// layer is given, what it makes, and what it saves for the way back. All have a
+// layer is given, what it makes, and what it saves for the backward pass. All have a
 // row for each vertex.
 type Value uint32
 
 // The values of a layer. Those of its neighbours are the same matrices: Input is
-// the Output of the layer before, and OutputGrad the InputGrad of the layer behind.
+// the Output of the layer before, and OutputGrad the InputGrad of the layer after.
 const (
 	Input        Value = iota // H [n x in]; in the first layer the features with their dropout
 	Emitted                   // the rows that neighbours gather [n x GatherWidth]
@@ -86,10 +86,10 @@ type Layer interface {
 	// GatherWidth is the width of the rows that neighbours gather, 0 for a layer
 	// without the graph.
 	GatherWidth() int
-	// GathersBackward tells whether the gradient of what was gathered is needed. It
+	// GathersBackward reports whether the gradient of what was gathered is needed. It
 	// is not in a first layer that gathers its constant input.
 	GathersBackward() bool
-	// Flow is that of a stage, of which there are four; the loss has none.
+	// Flow returns the flow of one of the four stages; the loss has none.
 	Flow(s Stage) Flow
 	// Run runs a stage, Loss excepted.
 	Run(s Stage, x *Step)
@@ -107,17 +107,17 @@ type Attended interface {
 }
 
 // Summing is a layer that needs sums over the vertices of all ranks (Builder.Sums). Its
-// Emit and, on the way back, its ApplyBackward write those of their vertices to Step.Sums,
+// Emit and, in the backward pass, its ApplyBackward write those of their vertices to Step.Sums,
 // and do not work row by row. The caller adds them up, in the order of intervals and then
 // of ranks, when all intervals have been there, and has them settled: Apply and EmitBackward
 // read Step.Settled. Such a layer does not gather.
 type Summing interface {
 	Layer
-	// Summed tells whether a pass sums on the way forward.
+	// Summed reports whether a pass sums in the forward pass.
 	Summed(p Pass) bool
-	// Settle makes of the sums of this rank and of all, behind which stands the number of
-	// vertices, what is kept in state from a way forward to the way back, and begins with
-	// what stages read. all is nil where the pass does not sum. On the way back it sets
+	// Settle makes of the sums of this rank and of all, after which stands the number of
+	// vertices, what is kept in state from a forward pass to the backward pass, and begins with
+	// what stages read. all is nil where the pass does not sum. In the backward pass it sets
 	// the rank's gradients of the layer's weights in the flat vector grad.
 	Settle(back bool, own, all []float64, weights, grad []float32, state []float64)
 }

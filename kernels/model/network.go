@@ -48,7 +48,7 @@ func New(s Spec, sparse bool) *Network {
 	return n
 }
 
-// through tells of each layer, and of none behind the last one, whether the gradient of its input takes
+// through tells of each layer, and of none after the last one, whether the gradient of its input takes
 // the place of that: where products alone make it, of rows that a rectifier has made and no
 // other layer reads, nor the gather of any.
 func (s Spec) through(parts []Part, readers map[int]int) []bool {
@@ -67,13 +67,13 @@ func (n *Network) values(l int) Value {
 	return values + 2*Value(len(n.builders[l].part.From)) + Value(max(n.keptInputs(l)-1, 0))
 }
 
-// Gathers tells whether layer l gathers in every pass: it does not where what it would
+// Gathers reports whether layer l gathers in every pass: it does not where what it would
 // have gathered is kept.
 func (n *Network) Gathers(l int) bool {
 	return n.Layers[l].GatherWidth() > 0 && !(l == 0 && n.Spec.CacheInput)
 }
 
-// GathersAny tells whether any layer does: none of a perceptron, nor where all that would
+// GathersAny reports whether any layer does: none of a perceptron, nor where all that would
 // have been gathered is kept.
 func (n *Network) GathersAny() bool {
 	for l := range n.Layers {
@@ -84,7 +84,7 @@ func (n *Network) GathersAny() bool {
 	return false
 }
 
-// Exchanges tells whether ranks exchange rows in an epoch: some layer gathers, and not only
+// Exchanges reports whether ranks exchange rows in an epoch: some layer gathers, and not only
 // the first from ghosts whose features are known.
 func (n *Network) Exchanges() bool {
 	for l := range n.Layers {
@@ -101,12 +101,12 @@ func (n *Network) Sums(l int) (sums, state int) {
 	return n.builders[l].sums.columns, n.builders[l].sums.state
 }
 
-// GathersBackward tells whether gradients of layer l go back along the edges.
+// GathersBackward reports whether gradients of layer l go back along the edges.
 func (n *Network) GathersBackward(l int) bool {
 	return n.Gathers(l) && n.Layers[l].GathersBackward()
 }
 
-// draws tells whether the first layer needs its input written out as a dense matrix:
+// draws reports whether the first layer needs its input written out as a dense matrix:
 // sparse features are spread only where they are gathered as dense rows, and dense ones with
 // dropout are drawn once for all that read them.
 func (n *Network) draws() bool {
@@ -116,8 +116,8 @@ func (n *Network) draws() bool {
 	return n.Spec.InputDropout > 0
 }
 
-// Lists tells whether the first layer gathers its features as lists, so that what it emits is
-// no matrix: where the spec says so and the layer emits its input as it is.
+// Lists reports whether the first layer gathers its features as lists, so that what it emits is
+// no matrix: if the spec specifies it and the layer emits its input as it is.
 func (n *Network) Lists() bool {
 	at := n.builders[0].places[Emitted]
 	return n.Spec.Listed && n.Sparse && n.Gathers(0) && at.kind == inPlace && at.in == Input
@@ -141,26 +141,26 @@ type Coefficients struct {
 	SelfLoops bool
 }
 
-// Coefficients are those of the network's kind.
+// Coefficients computes the coefficients of the network's kind.
 func (s Spec) Coefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	return s.kind().Coefficients(d, own, a)
 }
 
-// Weighs tells whether weights of edges make a difference to the network.
+// Weighs reports whether weights of edges make a difference to the network.
 func (s Spec) Weighs() bool { return s.Adds() || s.Design.EdgeFeatures }
 
-// Takes tells whether they are maxima, and Attends whether they are sums by attention.
+// Takes reports whether they are maxima, and Attends whether they are sums by attention.
 func (s Spec) Takes() bool   { return s.kind().Maximum }
 func (s Spec) Attends() bool { return s.kind().Attends }
 
-// Dynamic tells whether attention is that of GATv2.
+// Dynamic reports whether attention is that of GATv2.
 func (s Spec) Dynamic() bool { return s.kind().Dynamic }
 
-// Adds tells whether what vertices gather are sums of rows with coefficients: neither
+// Adds reports whether what vertices gather are sums of rows with coefficients: neither
 // maxima nor sums by attention.
 func (s Spec) Adds() bool { return s.Propagates() && !s.kind().Attends && !s.kind().Maximum }
 
-// Gathering is what a layer wants of the graph.
+// Gathering describes the graph operation that a layer needs.
 type Gathering struct {
 	Width    int  // of the rows that neighbours emit, 0: no gather
 	Backward bool // gradients go back along the edges
@@ -179,7 +179,7 @@ func (g Gathering) Gathered() int {
 	return g.Width
 }
 
-// Gathering is that of layer l.
+// Gathering returns the graph operation of layer l.
 func (n *Network) Gathering(l int) Gathering {
 	if !n.Gathers(l) {
 		return Gathering{}

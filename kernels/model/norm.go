@@ -15,19 +15,19 @@ import (
 //	ball   H = Z/max(‖Z‖, 1) of each row                          (the program of Shchur et al. 2018)
 //
 // l2 and ball are those of the last layer's rows too, which are the logits: so SAGEConv of PyTorch
-// Geometric has it with normalize=True. The algorithm has it behind the activation.
+// Geometric has it with normalize=True. The algorithm has it after the activation.
 //
 // Means and variances of columns are those of all vertices of all ranks, exact, in every
 // pass but evaluations of batch: these take running ones, as predictions do.
 //
-// What has to be summed over vertices is Z and Z² on the way forward, G and G Z on the way
-// back, G being the gradient of H. With a = γ/√(σ² + ε), the mean m of G, and k, that of
+// What has to be summed over vertices is Z and Z² in the forward pass, G and G Z on the backward
+// pass, G being the gradient of H. With a = γ/√(σ² + ε), the mean m of G, and k, that of
 // G (Z - μ) over σ² + ε, the gradient of Z is a (G - m - (Z - μ) k); of pair γ is 1, and
 // both the variances and the means of G (Z - μ) are summed over columns. Either way a
 // column is multiplied by numbers (kernels.Ops.AffineColumns), which Settle makes.
 //
 // Design note: variances are differences of two sums in float64; a second pass over the
-// vertices, behind a second sum over the ranks, would make them from Z - μ.
+// vertices, after a second sum over the ranks, would make them from Z - μ.
 
 // Norms are the names of normalisations.
 func Norms() []string { return []string{"layer", "batch", "pair", l2, ball} }
@@ -35,7 +35,7 @@ func Norms() []string { return []string{"layer", "batch", "pair", l2, ball} }
 // l2 divides rows by their norms, and ball those that are longer than 1.
 const l2, ball = "l2", "ball"
 
-// DividesRows tells whether a normalisation divides rows by their norms, those of the last layer too.
+// DividesRows reports whether a normalisation divides rows by their norms, those of the last layer too.
 func DividesRows(norm string) bool { return norm == l2 || norm == ball }
 
 // normEps is ε.
@@ -142,7 +142,7 @@ type columnNorm struct {
 }
 
 // What is settled, each [width]: H = Z scale + shift, and the gradient of Z is G scale + Z
-// pull + offset. Stages read these; behind them stands what the way back is settled from.
+// pull + offset. Stages read these; after them stands what the backward pass is settled from.
 const (
 	scale = iota
 	shift
@@ -247,7 +247,7 @@ func (n *columnNorm) invert(v []float64) {
 	}
 }
 
-// settleBack settles the way back, and sets this rank's gradients.
+// settleBack settles the backward pass, and sets this rank's gradients.
 func (n *columnNorm) settleBack(own, all []float64, grad []float32, at func(int) []float64) {
 	rows, total := all[2*n.width], 0.0
 	along := func(sums []float64, c int) float64 { return sums[n.width+c] - at(mean)[c]*sums[c] } // Σ G (Z - μ)

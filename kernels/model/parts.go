@@ -15,9 +15,9 @@ type Part struct {
 	// Prefix is that of its weights' names, empty: "layers.L".
 	Prefix string
 	// Plain has the layer make its rows without activation and dropout, because it is the
-	// last or others behind it do that.
+	// last or others after it do that.
 	Plain bool
-	Kept  bool // nothing is dropped behind the activation
+	Kept  bool // nothing is dropped after the activation
 	// Depth counts those of the kind from 1, where that matters.
 	Depth int
 	// From are earlier layers whose outputs it reads beside its input.
@@ -107,7 +107,7 @@ func (s Spec) Top() int {
 	return s.Layers() - 1
 }
 
-// tails is how many layers behind each hidden one do what is left of it.
+// tails is how many layers after each hidden one do what is left of it.
 func (d Design) tails() int {
 	if d.Norm != "" {
 		return 2
@@ -136,10 +136,10 @@ func (s Spec) Widths(layers, in, hidden, out int) []int {
 	return append(dims, out)
 }
 
-// Parts are what the layers of the network are.
+// Parts returns the parts that the layers of the network are.
 func (s Spec) Parts() []Part { return s.parts() }
 
-// Composed tells whether layers differ in what they are.
+// Composed reports whether layers differ in what they are.
 func (s Spec) Composed() bool {
 	return s.kind().Part != nil || s.Design.tails() > 0 || s.Design.Jumping != ""
 }
@@ -153,7 +153,7 @@ func (s Spec) Check() error {
 	case n < 1:
 		return fmt.Errorf("a network with %d widths", len(s.Dims))
 	case s.Heads < 0 || s.OutputHeads < 0:
-		return errors.New("a network with a negative number of heads")
+		return errors.New("the number of heads is negative")
 	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || n < d.behind() || (n-d.behind())%(1+d.tails()) > 0 || d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.behind() || s.kind().Part != nil) || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
 	case DividesRows(d.Norm) && (s.kind().Attends || s.kind().Part != nil):
@@ -179,7 +179,7 @@ func (s Spec) Check() error {
 	return nil
 }
 
-// constant tells whether nothing below layer l can be trained.
+// constant reports whether nothing below layer l can be trained.
 func (s Spec) constant(parts []Part, l int) bool {
 	for k := range l {
 		if len(parts[k].kind.Weights(s, k)) > 0 {
@@ -202,7 +202,7 @@ func (k Skip) Rows() Value { return from + Value(2*k.i) }
 // Grad is the value that AddGrad writes.
 func (k Skip) Grad() Value { return k.Rows() + 1 }
 
-// Told is what AddGrad reads of it: what layers behind have added, if any.
+// Told is what AddGrad reads of it: what layers after have added, if any.
 func (k Skip) Told() []Value {
 	if k.first {
 		return nil

@@ -15,10 +15,10 @@ type Memory uint8
 const (
 	// InStep is for epochs: forward, and backward through the same layers.
 	InStep Memory = iota
-	// Recompute is InStep, and what layers make forward is made again for the way
-	// back where that saves memory (Chen et al. 2016, arXiv 1604.06174).
+	// Recompute is InStep, and what layers make forward is made again for the backward
+	// pass where that saves memory (Chen et al. 2016, arXiv 1604.06174).
 	Recompute
-	// Forward is for passes without a way back. The logits and the input of the last
+	// Forward is for passes without a backward pass. The logits and the input of the last
 	// layer stand until the next pass.
 	Forward
 	// Apart gives each value a place of its own, for intervals that go their own ways.
@@ -29,15 +29,15 @@ const (
 )
 
 // Do is a stage of a layer in a task. Again tells that it has run before, and makes
-// its values once more, for the way back.
+// its values once more, for the backward pass.
 type Do struct {
 	Layer int
 	Stage Stage
 	Again bool
 }
 
-// phase is which matrices a stage works on: those of the way forward, or those of
-// the way back. They differ in what is made again.
+// phase is which matrices a stage works on: those of the forward pass, or those of
+// the backward pass. They differ in what is made again.
 type phase uint8
 
 const (
@@ -53,7 +53,7 @@ func (d Do) phase() phase {
 	return forward
 }
 
-// What lies between stages, behind the stages in the order of an epoch.
+// What lies between stages, after the stages in the order of an epoch.
 const (
 	gather Stage = Stages + iota
 	gatherBackward
@@ -76,10 +76,10 @@ type plan struct {
 	events []event
 	spans  []span
 	index  map[stay]int // of the spans
-	again  map[Do][]Do  // what is made again before a stage of the way back
+	again  map[Do][]Do  // what is made again before a stage of the backward pass
 	widths []int        // of the buffers
 	idle   map[Do]int   // by the stage before a gather, a buffer that nobody uses until it has ended
-	spent  map[Do]bool  // the stages behind which the gather alone reads its rows, for the last time
+	spent  map[Do]bool  // the stages after which the gather alone reads its rows, for the last time
 }
 
 // stay names a span.
@@ -170,9 +170,9 @@ func (p *plan) idler(from, to, width int, reads []ref, taken int) (buffer int, o
 	return 0, false
 }
 
-// spends tells whether nobody but the gather that is event i reads the rows that it shares, once the
+// spends reports whether nobody but the gather that is event i reads the rows that it shares, once the
 // stage before has made them: no stage up to event end, while other intervals may still gather, and
-// none behind it. Nor does the gather before read them, in which other intervals may still be.
+// none after it. Nor does the gather before read them, in which other intervals may still be.
 func (p *plan) spends(events []event, i, end int) bool {
 	e := events[i]
 	r := e.shared[0]
@@ -194,7 +194,7 @@ func (p *plan) spends(events []event, i, end int) bool {
 }
 
 // joins are, for each event, the last one at which an interval can be while another
-// one is still there: behind it comes another gather, or nothing.
+// one is still there: after it comes another gather, or nothing.
 func joins(events []event) []int {
 	last := make([]int, len(events))
 	end := len(events) - 1
@@ -212,7 +212,7 @@ func meet(a, b []ref) bool {
 }
 
 // stretch lets the span of a root reach from event i to another one. Only what is
-// dropped has a span of its own on the way back.
+// dropped has a span of its own in the backward pass.
 func (p *plan) stretch(r ref, at phase, i, to int, makers map[ref]int) *span {
 	if _, dropped := makers[r]; !dropped {
 		at = forward
@@ -290,7 +290,7 @@ func (p *plan) find(at phase, l int, v Value) (span, bool) {
 	return p.spans[k], true
 }
 
-// moves tells whether values of layer l can have other places on the way back: where some are made
+// moves reports whether values of layer l can have other places in the backward pass: where some are made
 // again, and in the first layer, into whose places a frame puts its input (Frame.enter).
 func (p *plan) moves(l int) bool {
 	return l == 0 || len(p.again) > 0

@@ -40,7 +40,7 @@ type pool struct {
 // GatherWidth implements Layer.
 func (g *pool) GatherWidth() int { return g.width }
 
-// Flow implements Layer. P stands until the way back: where it is 0, nothing went through.
+// Flow implements Layer. P stands until the backward pass: where it is 0, nothing went through.
 func (g *pool) Flow(s Stage) Flow {
 	switch s {
 	case Emit:

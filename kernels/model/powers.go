@@ -4,7 +4,7 @@ import "fmt"
 
 // Powers of Â of the features that are made once, before training, so that an epoch is a
 // perceptron's: what SGC (Wu et al. 2019, §2.2) and SIGN (Frasca et al. 2020, §4) are for.
-// They take the place of what the first layer gathers, and layers behind it that would have
+// They take the place of what the first layer gathers, and layers after it that would have
 // gone along the edges have done so.
 
 // Powers are those of Â of the features, from First to Last, to which the first layer
@@ -20,7 +20,7 @@ func (s Spec) Powers() Powers {
 	return Powers{1, 1}
 }
 
-// powered tells whether they are kept, where the kind has others than ÂX.
+// powered reports whether they are kept, where the kind has others than ÂX.
 func (s Spec) powered() bool { return s.CacheInput && s.kind().Powers != nil && s.Powers().Kept() > 0 }
 
 // Kept is how many matrices as large as dense features that is.
@@ -70,7 +70,7 @@ func (n *Network) keptInputs(l int) int {
 	return n.Spec.Powers().Kept()
 }
 
-// keeps tells whether a value is one of them.
+// keeps reports whether a value is one of them.
 func (n *Network) keeps(r ref) bool {
 	return n.keptInputs(r.layer) > 0 && (r.value == Gathered || r.value >= from)
 }
@@ -189,7 +189,7 @@ func goneLayer(b *Builder, l int) Layer {
 }
 
 // gone is what is left of a step along the edges that the kept powers have gone: of the
-// last one what stands behind all of them, of others nothing.
+// last one what stands after all of them, of others nothing.
 type gone struct {
 	bias []Param // at most one
 	drop *Dropout

@@ -1,6 +1,6 @@
 package model
 
-// Propagation behind all products.
+// Propagation after all products.
 //
 // APPNP (Gasteiger et al. 2019, equation 4): a perceptron makes H, whose rows then go
 // K steps along the edges and come back to where they began:

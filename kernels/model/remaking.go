@@ -22,7 +22,7 @@ func (p *plan) makers(dropped []Do) map[ref]int {
 }
 
 // repeat is the order of events with dropped stages, which are run again before
-// what first needs them on the way back.
+// what first needs them in the backward pass.
 func (p *plan) repeat(makers map[ref]int) []event {
 	if len(makers) == 0 {
 		return p.events
@@ -47,7 +47,7 @@ func (p *plan) repeat(makers map[ref]int) []event {
 }
 
 // remade are the dropped stages, as they are run again, that make values which have
-// not been made again, each behind those that it needs itself.
+// not been made again, each after those that it needs itself.
 func (p *plan) remade(needed []ref, makers map[ref]int, done map[int]bool) (list []event) {
 	for _, r := range needed {
 		i, dropped := makers[r]
@@ -63,7 +63,7 @@ func (p *plan) remade(needed []ref, makers map[ref]int, done map[int]bool) (list
 	return list
 }
 
-// mostAgain is how many stages may have to run again, one behind another, for one
+// mostAgain is how many stages may have to run again, one after another, for one
 // value. Of so many stages as mostTried each is kept again if that costs nothing; of
 // more, only the time to find out would be felt.
 const (
@@ -97,8 +97,8 @@ func (p *plan) recompute() {
 
 // knowledge is what decides whether a value can be made again.
 type knowledge struct {
-	writers map[ref]int  // stages and gathers of the way forward that write it
-	wanted  map[ref]bool // the way back reads it
+	writers map[ref]int  // stages and gathers of the forward pass that write it
+	wanted  map[ref]bool // the backward pass reads it
 }
 
 func (p *plan) know() knowledge {
@@ -116,7 +116,7 @@ func (p *plan) know() knowledge {
 	return k
 }
 
-// depth is how many stages run one behind another to make again what e has made, 0
+// depth is how many stages run one after another to make again what e has made, 0
 // where that cannot be: it has overwritten what it was made from, or somebody else
 // overwrites the result; or where nobody wants it back.
 func (k knowledge) depth(e event, depth map[ref]int) int {

@@ -18,7 +18,7 @@ import "siafu/graph/mapped"
 // OtherCoefficients are ones, without self loops.
 func OtherCoefficients(_ Degrees, _ int, _ *mapped.Arena) Coefficients { return Coefficients{} }
 
-// MeanCoefficients are those of Ā.
+// MeanCoefficients computes the coefficients of Ā.
 func MeanCoefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	c := Coefficients{Row: mapped.Make[float32](a, own)}
 	a.Fill(func() {

@@ -81,7 +81,7 @@ type Design struct {
 	ScoreHidden int `json:"score-hidden,omitempty"`
 }
 
-// EdgeDim is how many numbers of each edge the network takes as its features.
+// EdgeDim returns the number of edge features that the network uses.
 func (s Spec) EdgeDim() int {
 	if s.Design.EdgeFeatures {
 		return 1
@@ -89,15 +89,15 @@ func (s Spec) EdgeDim() int {
 	return s.Design.EdgeDim
 }
 
-// Propagates tells whether the network uses the graph at all.
+// Propagates reports whether the network uses the graph at all.
 func (s Spec) Propagates() bool { return s.kind().Coefficients != nil }
 
-// Drops tells whether a training pass differs from an evaluation.
+// Drops reports whether a training pass differs from an evaluation.
 func (s Spec) Drops() bool {
 	return s.Design.Norm == "batch" && s.Layers() > 1 || s.InputDropout > 0 || s.Dropout > 0 && s.Layers() > 1 || s.AttentionDropout > 0 || s.ScoreDropout > 0 && s.Design.ScoreLayers > 1
 }
 
-// Sums tells whether layers need sums over the vertices of all ranks.
+// Sums reports whether layers need sums over the vertices of all ranks.
 func (s Spec) Sums() bool { return s.Design.Norm == "batch" || s.Design.Norm == "pair" }
 
 // Load is what an epoch has to go through, over all ranks; it decides on
@@ -173,12 +173,12 @@ func (s *Spec) Choose(load Load, c Choices) string {
 // each of its columns, of which a number and its gradient take 6.4 ns.
 const knownNonZeros = 16
 
-// fewNonZeros tells whether a ghost's products cost less than its exchange.
+// fewNonZeros reports whether a ghost's products cost less than its exchange.
 func (s *Spec) fewNonZeros(load Load) bool {
 	return load.FeatureNNZ > 0 && float64(load.FeatureNNZ)*(1-s.InputDropout) <= knownNonZeros*float64(load.Vertices)
 }
 
-// lists tells whether the first layer gathers its features as lists. Orders must have been chosen.
+// lists reports whether the first layer gathers its features as lists. Orders must have been chosen.
 func (s *Spec) lists(load Load, c Choices) bool {
 	return s.KnownGhosts && s.Adds() && s.Orders[0] == GatherFirst && c.Lists &&
 		load.FeatureNNZ > 0 && s.Dims[0] <= kernels.MostListed && s.listWidth(load) < float64(s.Dims[0])
@@ -190,7 +190,7 @@ func (s *Spec) listWidth(load Load) float64 {
 	return listRate * max(kept, listPlaces)
 }
 
-// KnowsGhosts tells whether a rank that has the features of its ghosts can make what they emit
+// KnowsGhosts reports whether a rank that has the features of its ghosts can make what they emit
 // in the first layer, which then needs no exchange. Orders must have been chosen. Of itself it does
 // so where it gathers first, and would send rows as wide as features; where it multiplies first, and
 // repeats the products of ghosts in every epoch, if these have few non-zeros.

@@ -71,7 +71,7 @@ func (s *Store) CacheInput(half bool, a *mapped.Arena) (list []kernels.Mat) {
 	return list
 }
 
-// Memory is how long values stand.
+// Memory returns the lifetime of values.
 func (s *Store) Memory() Memory { return s.plan.memory }
 
 // LocalIDs are the dataset ids of own vertices and ghosts: the counters of the
@@ -85,12 +85,12 @@ func (s *Store) Bytes() int64 { return 4 * int64(s.plan.columns()) * int64(s.Row
 // they stand as m says.
 func (n *Network) Columns(m Memory) int { return newPlan(n, m).columns() }
 
-// Forward is the matrix of a value of layer l on the way forward, and Backward on the
-// way back [own x ·]; none where there is none, or it is the features.
+// Forward is the matrix of a value of layer l in the forward pass, and Backward in the
+// backward pass [own x ·]; none where there is none, or it is the features.
 func (s *Store) Forward(l int, v Value) kernels.Mat  { return s.whole[forward][l][v] }
 func (s *Store) Backward(l int, v Value) kernels.Mat { return s.whole[backward][l][v] }
 
-// Idle is a matrix as wide as the rows that layer l has gathered behind a stage, Emit or
+// Idle is a matrix as wide as the rows that layer l has gathered after a stage, Emit or
 // ApplyBackward; none where there is none. An interval may write its rows of it once it has been
 // through the stage, until all have gathered.
 func (s *Store) Idle(l int, stage Stage) kernels.Mat {
@@ -100,7 +100,7 @@ func (s *Store) Idle(l int, stage Stage) kernels.Mat {
 	return kernels.Mat{}
 }
 
-// Spent are the rows that layer l gathers behind a stage, Emit or ApplyBackward, where an interval may
+// Spent are the rows that layer l gathers after a stage, Emit or ApplyBackward, where an interval may
 // overwrite its own once it has been through the stage in a pass that trains, as long as the gather
 // knows them: nobody else reads them. None where somebody does.
 func (s *Store) Spent(l int, stage Stage) kernels.Mat {
@@ -222,7 +222,7 @@ func (s *Store) lay(f *Frame, part Vertices, lo int, ops kernels.Ops) {
 	f.step.frame = f
 }
 
-// transposes tells whether the way back multiplies by the transpose of sparse
+// transposes reports whether the backward pass multiplies by the transpose of sparse
 // features.
 func (s *Store) transposes() bool {
 	stages, n := []Stage{ApplyBackward, EmitBackward}, s.Network
@@ -280,7 +280,7 @@ func (f *Frame) Enter(list []Do, p Pass) {
 	}
 }
 
-// masks tells whether a pass drops features.
+// masks reports whether a pass drops features.
 func (n *Network) masks(p Pass) bool { return p.Train && n.Spec.InputDropout > 0 }
 
 // draw makes the value Input of the first layer: the features as a dense matrix with
@@ -298,7 +298,7 @@ func (f *Frame) draw(d Do, x *Step) {
 }
 
 // enter puts rows into the place of the first layer's input, in which others of its
-// values may lie. What is drawn forward, and not again, is that of the way back too.
+// values may lie. What is drawn forward, and not again, is that of the backward pass too.
 func (f *Frame) enter(rows kernels.Mat, at phase) {
 	if rows.IsNil() { // nobody reads them
 		return

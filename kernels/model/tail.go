@@ -14,7 +14,7 @@ import (
 //	none               H' = dropout(f(Z))
 //
 // H is the output of the hidden layer before, and H⁰ that of the first one, neither of
-// which the first one itself has. f is what was asked for, else ReLU, behind attention
+// which the first one itself has. f is what was asked for, else ReLU, after attention
 // ELU.
 
 // Activations are the names of those that can be asked for.

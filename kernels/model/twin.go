@@ -40,7 +40,7 @@ func (t *Store) TwinOf(f *Frame, ops kernels.Ops, weights kernels.Mat) *Frame {
 }
 
 // Crossing is what goes between a store and its twin for a list of stages: what gathers
-// have made and no stage has had since, before it; and behind it what gathers read, and
+// have made and no stage has had since, before it; and after it what gathers read, and
 // in Forward whatever else is read of a pass. Grads are all of the list.
 func (s *Store) Crossing(list []Do, p Pass) (c Cut) {
 	n := s.Network
@@ -70,7 +70,7 @@ func (s *Store) Crossing(list []Do, p Pass) (c Cut) {
 	return c
 }
 
-// fresh tells whether a gather has made a value since stages last had it, when they
+// fresh reports whether a gather has made a value since stages last had it, when they
 // come to d.
 func (n *Network) fresh(r ref, d Do) bool {
 	at := slices.IndexFunc(n.epoch, func(e event) bool { return e.Do == d })
@@ -86,7 +86,7 @@ func (n *Network) fresh(r ref, d Do) bool {
 	return false
 }
 
-// gathered tells whether graph work reads a value, or on the way back does.
+// gathered reports whether graph work reads a value, or in the backward pass does.
 func (n *Network) gathered(r ref, back bool) bool {
 	return slices.ContainsFunc(n.epoch, func(e event) bool {
 		switch {
@@ -100,7 +100,7 @@ func (n *Network) gathered(r ref, back bool) bool {
 	})
 }
 
-// asked tells whether a value is a prediction or an embedding.
+// asked reports whether a value is a prediction or an embedding.
 func (n *Network) asked(r ref) bool {
 	in, _ := n.root(n.Spec.Top(), Input)
 	return r == n.logits() || r == in

@@ -17,7 +17,7 @@ type Param struct {
 	Bias       bool
 	Inner      bool // of a layer that has a weight decay of its own (Kind.Inner)
 	Features   bool // it multiplies the features
-	Fixed      bool // no step changes it: means of columns, which are taken away behind it, leave it no gradient
+	Fixed      bool // no step changes it: means of columns, which are taken away after it, leave it no gradient
 	Running    bool // w becomes (1-Momentum) w + Momentum times its gradient (Kind.Running)
 }
 
@@ -49,7 +49,7 @@ func (s Spec) layout() [][]Param {
 	layers, offset := make([][]Param, s.Layers()), 0
 	parts := s.parts()
 	for l, part := range parts {
-		outer := l == 0 // until the first bias: what a layer multiplies behind it is its own
+		outer := l == 0 // until the first bias: what a layer multiplies after it is its own
 		shapes := part.kind.Weights(s, l)
 		for i, w := range shapes {
 			outer = outer && !w.Bias

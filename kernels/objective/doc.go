@@ -1,8 +1,8 @@
-// Package objective is what a network is trained for where that is more than softmax
-// cross entropy: losses with gradients, the score that an epoch tells, and the metrics of
-// predictions, for the tasks of graph's Meta.
+// Package objective implements the training objectives beyond softmax cross entropy:
+// losses with gradients, the score of an epoch, and the metrics of predictions, for the
+// tasks of graph's Meta.
 //
-// A loss and a score are sums over rows, and a Tally is one of numbers: intervals and
-// ranks add up theirs, and what comes of the sums is that of all rows. Everything
-// computes on rows that Go can read. Nothing is collective.
+// A loss and a score are sums over rows, and a Tally is a sum of counts. Intervals and
+// ranks add their sums, and the result is that of all rows. All functions work on rows
+// in memory that Go can read. No function is collective.
 package objective

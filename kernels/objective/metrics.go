@@ -73,7 +73,7 @@ func (o *Objective) note(t Tally, predicted, actual int) {
 // means over the columns. Those of other tasks are absent.
 type Metrics struct {
 	Vertices int64    `json:"vertices,omitempty"`
-	Links    int64    `json:"links,omitempty"` // edges that are foretold
+	Links    int64    `json:"links,omitempty"` // edges that are predicted
 	Accuracy *float64 `json:"accuracy,omitempty"`
 	// BalancedAccuracy is the mean recall of the classes that have rows.
 	BalancedAccuracy *float64 `json:"balanced_accuracy,omitempty"`

@@ -24,7 +24,7 @@ type Objective struct {
 	Spread [splits][]float64
 }
 
-// Truth is what rows should be.
+// Truth has the target values of rows.
 type Truth struct {
 	Labels []int32   // [rows]; below 0: the row does not count
 	Values []float32 // [rows x Outputs], 0 or 1 with MultiLabel; nil with MultiClass
@@ -41,7 +41,7 @@ func (t Truth) Part(lo, hi int) Truth {
 	return p
 }
 
-// counts tells whether row r is in a split, and has a label.
+// counts reports whether row r is in a split, and has a label.
 func (t *Truth) counts(r int, split uint8) bool { return t.Split[r] == split && t.Labels[r] >= 0 }
 
 // Loss is the sum of the losses of the rows of a split; it sets grad, unless that is nil,
@@ -155,7 +155,7 @@ type Score struct {
 	Rows           [splits]int64 // that have a label
 }
 
-// Score is that of rows.
+// Score computes the score of rows.
 func (o *Objective) Score(logits []float32, t Truth) (s Score) {
 	c := o.Outputs
 	for r, label := range t.Labels {
@@ -199,7 +199,7 @@ func (o *Objective) unexplained(z, y []float32, split uint8) (sum float64) {
 	return sum * float64(o.Rows[split]) / float64(len(z))
 }
 
-// Says tells whether a logit says that a label is there: at a probability above 1/2.
+// Says reports whether a logit says that a label is there: at a probability above 1/2.
 func Says(z float32) bool { return z > 0 }
 
 func number(b bool) int64 {

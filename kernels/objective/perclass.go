@@ -35,7 +35,7 @@ func (t Tally) outcome(class int) (correct, predicted, actual int64) {
 	return of[0], of[1], of[2]
 }
 
-// hasConfusion tells whether tallies have a confusion matrix behind the outcomes.
+// hasConfusion reports whether tallies have a confusion matrix after the outcomes.
 func (o *Objective) hasConfusion() bool {
 	return o.Task == graph.MultiClass && o.Outputs <= MostConfusion
 }

@@ -6,7 +6,7 @@ import (
 	"siafu/graph"
 )
 
-// Count is how many training rows bear each class or label. Ranks add up theirs.
+// Count returns the number of training rows with each class or label. Ranks add their counts.
 func (o *Objective) Count(t Truth) []int64 {
 	n := make([]int64, o.Outputs)
 	for r, label := range t.Labels {
@@ -23,7 +23,7 @@ func (o *Objective) Count(t Truth) []int64 {
 	return n
 }
 
-// Weigh sets Weights, of counts over all ranks and so many training rows: those of a
+// Weigh sets Weights, of counts over all ranks and N training rows: those of a
 // list, or where that is nil balanced ones to a power: 1 for balanced ones, 1/2 for their
 // roots. Of classes they are scaled so that their mean over the training rows is 1, as a
 // loss of PyTorch's that is divided by the sum of weights; balanced ones are n/(C·n_c)

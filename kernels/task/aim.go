@@ -10,7 +10,7 @@ import (
 	"siafu/kernels/objective"
 )
 
-// Aim is what is trained for beside the labels of classes.
+// Aim is the training objective besides class labels.
 type Aim struct {
 	Objective *objective.Objective // nil: softmax cross entropy of Labels
 	Values    []float32            // objective.Truth's
@@ -34,7 +34,7 @@ func (t *Task) kind() int {
 	return ofObjective
 }
 
-// valued tells whether rows have values.
+// valued reports whether rows have values.
 func valued(o *objective.Objective) bool { return o != nil && o.Task != graph.MultiClass }
 
 // objective appends an objective: its task, smoothing, weights, and with regression rows and
@@ -59,11 +59,11 @@ func (w *writer) floats(list []float64) {
 	}
 }
 
-// objective is one of so many outputs.
+// objective is one of N outputs.
 func (r *reader) objective(outputs int) *objective.Objective {
 	o := &objective.Objective{Task: string(r.atMost(mostTask)), Outputs: outputs, Smoothing: r.float()}
 	if r.err == nil && !slices.Contains(tasks, o.Task) {
-		r.err = errors.New("a loss of no task that is known")
+		r.err = errors.New("the loss is of an unknown task")
 	}
 	if r.flag() {
 		o.Weights = r.floats(outputs)

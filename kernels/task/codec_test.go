@@ -115,7 +115,7 @@ func TestUnknownCodec(t *testing.T) {
 	one.Form = formOf(t, "int8")
 	message := one.Encode(nil, b.ops)
 	if _, err := task.Work(b.net, message, nil, b.ops); err == nil {
-		t.Error("it is done by somebody who knows no codec")
+		t.Error("the task is decoded without a codec")
 	}
 	other := bytes.Replace(message, []byte("int8"), []byte("int9"), 1)
 	if _, err := task.Work(b.net, sealed(opened(other)...), nil, b.ops, codec.OfTasks); err == nil {

@@ -7,15 +7,15 @@ import (
 	"siafu/kernels/model"
 )
 
-// Form is how a task travels, and its result.
+// Form is the encoding of a task and its result.
 type Form struct {
 	// Halves sends what depends on rows in two halves, so that whoever does the task
 	// begins when the first one is there (Dorylus, OSDI'21, §6: Lambda-internal
 	// streaming).
 	Halves bool
-	// Codec is that of values and of dense features; nil: they travel as they are.
+	// Codec encodes values and dense features; nil: they are sent unencoded.
 	// Weights and their gradients, labels, sparse features and an ÂX in bfloat16
-	// always do.
+	// are always sent unencoded.
 	Codec Codec
 }
 
@@ -57,7 +57,7 @@ func (c Codecs) find(name string) (Codec, error) {
 	case name == "":
 		return nil, nil
 	case c == nil:
-		return nil, errors.New("values that have been encoded, for somebody who knows no codec")
+		return nil, errors.New("the values are encoded, but no codec is given")
 	}
 	return c(name)
 }

@@ -27,7 +27,7 @@ type parts struct {
 // front is how many bytes the number of a part's bytes takes.
 const front = 8
 
-// next is the next part, of so many bytes at most, when it has come and its checksum
+// next is the next part, of N bytes at most, when it has come and its checksum
 // fits.
 func (p *parts) next(most int) (*reader, error) {
 	length, err := p.take(front)
@@ -202,14 +202,14 @@ func (r *reader) sparse(rows, dim int) *graph.SparseRows {
 	for i := range x.Offsets {
 		x.Offsets[i] = int64(r.number())
 		if x.Offsets[i] < last || x.Offsets[i] > int64(len(r.b)) {
-			r.err = cmp.Or(r.err, errors.New("offsets of sparse features that do not ascend"))
+			r.err = cmp.Or(r.err, errors.New("the offsets of sparse features do not ascend"))
 			return x
 		}
 		last = x.Offsets[i]
 	}
 	x.Cols, x.Vals = array[uint32](r, int(last)), array[float32](r, int(last))
 	if len(x.Cols) > 0 && int(slices.Max(x.Cols)) >= dim || x.Offsets[0] != 0 {
-		r.err = cmp.Or(r.err, errors.New("a sparse feature beyond the last"))
+		r.err = cmp.Or(r.err, errors.New("a sparse feature is out of range"))
 	}
 	return x
 }
@@ -226,13 +226,13 @@ func array[T mapped.Elem](r *reader, n int) []T {
 	return x
 }
 
-// classes checks that labels are those of so many classes, and that there are such
+// classes checks that labels are those of N classes, and that there are such
 // splits.
 func (r *reader) classes(labels []int32, split []uint8, n int) {
 	if len(split) > 0 && slices.Max(split) > graph.SplitTest {
-		r.err = cmp.Or(r.err, errors.New("a split beyond the last"))
+		r.err = cmp.Or(r.err, errors.New("a split is out of range"))
 	}
 	if len(labels) > 0 && int(slices.Max(labels)) >= n {
-		r.err = cmp.Or(r.err, errors.New("a label beyond the last class"))
+		r.err = cmp.Or(r.err, errors.New("a label is out of range"))
 	}
 }

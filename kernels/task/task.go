@@ -50,7 +50,7 @@ type Failure struct {
 	Final bool // another attempt would fail too
 }
 
-// Spent is what an attempt took of whoever is paid for it, once it has ended.
+// Spent is the billed resource usage of an attempt, once it has ended.
 type Spent struct {
 	Name
 	Init, Work time.Duration // to start, 0 where that was done before, and to do the task
@@ -58,7 +58,7 @@ type Spent struct {
 }
 
 // Task is a tensor task: stages of one interval that need no edge of the graph, one
-// behind another.
+// after another.
 type Task struct {
 	Name
 	Version int        // of the weights

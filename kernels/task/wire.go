@@ -176,7 +176,7 @@ func (w *writer) bytes(x []byte) {
 	w.b = append(w.b, x...)
 }
 
-// mat appends the elements of a matrix, behind the number of its bytes.
+// mat appends the elements of a matrix, after the number of its bytes.
 func (w *writer) mat(x kernels.Mat) {
 	n := x.Bytes()
 	w.number(n)

@@ -61,7 +61,7 @@ func work(net *model.Network, p *parts, reply []byte, o kernels.Ops, codecs []Co
 		}
 	}
 	if len(p.b) > 0 {
-		return nil, errors.New("a message goes on behind its end")
+		return nil, errors.New("the message has data after its end")
 	}
 	return j.finish(part, reply)
 }
@@ -151,7 +151,7 @@ func (j *job) takeWeights(r *reader) error {
 	return nil
 }
 
-// most bounds the bytes of a part of so many rows.
+// most bounds the bytes of a part of N rows.
 func (j *job) most(rows int) int {
 	value := func(cols int) int {
 		n := size.Product(bytesOfFloat, rows, cols)
@@ -245,7 +245,7 @@ func (j *job) take(r *reader, lo, hi int) error {
 	return nil
 }
 
-// takeSparse puts the sparse features of rows behind those that have come.
+// takeSparse puts the sparse features of rows after those that have come.
 func (j *job) takeSparse(x *graph.SparseRows) {
 	all := j.features.Sparse
 	before := all.Offsets[len(all.Offsets)-1]

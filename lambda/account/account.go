@@ -27,12 +27,12 @@ func Load(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.
 	c, err := config.LoadDefaultConfig(ctx, options...)
 	switch {
 	case err != nil:
-		return c, missing("the configuration of AWS: "+err.Error(), "correct the files in ~/.aws")
+		return c, missing("cannot read the AWS configuration: "+err.Error(), "correct the files in ~/.aws")
 	case c.Region == "":
-		return c, missing("no region of AWS is set", "set AWS_REGION, or region in ~/.aws/config")
+		return c, missing("no AWS region is set", "set AWS_REGION, or region in ~/.aws/config")
 	}
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
-		return c, missing("no credentials of AWS are found: "+err.Error(), `set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run "aws configure"`)
+		return c, missing("no AWS credentials were found: "+err.Error(), `set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run "aws configure"`)
 	}
 	return c, nil
 }

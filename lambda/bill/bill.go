@@ -33,7 +33,7 @@ func (s Server) Cost() *big.Rat {
 	return new(big.Rat).Mul(big.NewRat(int64(s.Time), int64(time.Hour)), s.Hour.USD)
 }
 
-// Class is what became of an invocation.
+// Class is the outcome of an invocation.
 type Class uint8
 
 // Invocations are in one class each.
@@ -44,10 +44,10 @@ const (
 	numClasses
 )
 
-// Usage is what invocations are charged for, by class: numbers that can be added up.
+// Usage is the billed usage of invocations by class, as numbers that can be added.
 type Usage [numClasses]Used
 
-// Used is how many invocations there were, and the sum of their rounded durations.
+// Used is the number of invocations and the sum of their rounded durations.
 type Used struct {
 	Invocations int64
 	Billed      time.Duration
@@ -71,7 +71,7 @@ func (u Usage) Numbers() []float64 {
 	return list
 }
 
-// NumUsage is how many Numbers there are.
+// NumUsage is the number of Numbers.
 const NumUsage = 2 * int(numClasses)
 
 // UsageOf is Numbers backwards, for NumUsage of them.
@@ -89,7 +89,7 @@ type Functions struct {
 	Usage
 }
 
-// Billed is what an invocation is charged for: its initialisation, where it had one,
+// Billed returns the billed duration of an invocation: its initialisation, if it had one,
 // and its work, together rounded up to the tariff's step. A function with a runtime
 // of its own has always paid for its initialisation.
 func (t Tariff) Billed(initialised, worked time.Duration) time.Duration {
@@ -132,7 +132,7 @@ func (f *Functions) Total() *big.Rat {
 	return sum
 }
 
-// Bill is that of a run.
+// Bill is the bill of a run.
 type Bill struct {
 	Servers   []Server
 	Functions []Functions

@@ -27,7 +27,7 @@ type Instance struct {
 	Hour Price
 }
 
-// Tariff is what Lambda charges on an architecture.
+// Tariff is the price list of Lambda for an architecture.
 type Tariff struct {
 	Name     string
 	GBSecond Price         // of memory that is reserved
@@ -69,7 +69,7 @@ func (t *table) row(cells []string) error {
 	service, name, unit := cells[0], cells[1], cells[3]
 	usd, ok := new(big.Rat).SetString(cells[2])
 	if !ok || usd.Sign() <= 0 {
-		return fmt.Errorf("%q are no dollars", cells[2])
+		return fmt.Errorf("%q is not an amount in dollars", cells[2])
 	}
 	p := Price{usd, cells[4], cells[5]}
 	switch per, step, _ := strings.Cut(unit, "/"); {
@@ -103,7 +103,7 @@ func published() table {
 	return t
 }
 
-// ParseInstance is the instance type of a name, or a machine of so many dollars an
+// ParseInstance is the instance type of a name, or a machine of N dollars an
 // hour. It fails with a fault of kind Usage.
 func ParseInstance(text string) (Instance, error) {
 	t := published()
@@ -114,7 +114,7 @@ func ParseInstance(text string) (Instance, error) {
 		return Instance{text, Price{USD: usd, Source: "given"}}, nil
 	}
 	return Instance{}, fault.New(fault.Usage, "train", "", "--instance=%q", text).
-		Then("it must be dollars an hour, such as 0.35, or an instance type whose price is known: %s", strings.Join(names(t.instances), ", "))
+		Then("give dollars per hour, such as 0.35, or an instance type with a known price: %s", strings.Join(names(t.instances), ", "))
 }
 
 // Dollars reads a number of dollars above 0: digits with at most one point among them.
@@ -134,7 +134,7 @@ func Architecture(name string) (Tariff, error) {
 		return f, nil
 	}
 	return Tariff{}, fault.New(fault.Usage, "lambda", "", "architecture %q", name).
-		Then("it must be one of %s", strings.Join(names(t.tariffs), ", "))
+		Then("use one of %s", strings.Join(names(t.tariffs), ", "))
 }
 
 func names[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -14,7 +14,7 @@ import (
 	"siafu/graph/fault"
 )
 
-// Code is what Lambda gets of a function.
+// Code is the deployment package of a function.
 type Code struct {
 	Path   string
 	Zip    []byte
@@ -37,13 +37,13 @@ func Pack(path, arch string) (Code, error) {
 	build := "make function LAMBDA_ARCH=" + arch
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Code{}, fault.New(fault.Missing, "lambda", path, "the function is not there").Then("build it: %s", build)
+		return Code{}, fault.New(fault.Missing, "lambda", path, "the function's executable does not exist").Then("build it: %s", build)
 	}
 	if err != nil {
 		return Code{}, fault.System("lambda", path, err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > mostExecutable {
-		return Code{}, fault.New(fault.Data, "lambda", path, "this is no executable of at most %d bytes", mostExecutable).Then("build one: %s", build)
+		return Code{}, fault.New(fault.Data, "lambda", path, "it is not an executable of at most %d bytes", mostExecutable).Then("build one: %s", build)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func Pack(path, arch string) (Code, error) {
 		return Code{}, fault.New(fault.Runtime, "lambda", path, "%v", err)
 	}
 	if len(packed) > mostZip {
-		return Code{}, fault.New(fault.Data, "lambda", path, "its zip has %d bytes, and Lambda takes %d", len(packed), mostZip).Then("build a smaller one: %s", build)
+		return Code{}, fault.New(fault.Data, "lambda", path, "its zip has %d bytes, but Lambda accepts at most %d", len(packed), mostZip).Then("build a smaller one: %s", build)
 	}
 	sum := sha256.Sum256(packed)
 	return Code{path, packed, base64.StdEncoding.EncodeToString(sum[:])}, nil
@@ -67,17 +67,17 @@ func Pack(path, arch string) (Code, error) {
 func unfit(text []byte, arch string) string {
 	f, err := elf.NewFile(bytes.NewReader(text))
 	if err != nil {
-		return "this is no ELF executable: " + err.Error()
+		return "it is not an ELF executable: " + err.Error()
 	}
 	switch {
 	case f.Machine != machines[arch] || f.Class != elf.ELFCLASS64:
-		return "this is an executable of " + f.Machine.String() + ", and the function is to be of " + arch
+		return "it is an executable for " + f.Machine.String() + ", but the function needs " + arch
 	case f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN:
-		return "this is no executable but " + f.Type.String()
+		return "it is not an executable but " + f.Type.String()
 	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			return "this executable is not static, and Lambda's system has other libraries"
+			return "the executable is not static, and Lambda has other libraries"
 		}
 	}
 	return ""

@@ -145,10 +145,10 @@ func (c *control) owned(there *lambda.GetFunctionOutput, name string) error {
 	}
 	if e := there.TagsError; e != nil {
 		return fault.New(fault.Config, "lambda", "", "the tags of the function %s cannot be read: %s: %s", name, aws.ToString(e.ErrorCode), aws.ToString(e.Message)).
-			Then("have lambda:ListTags allowed: only by its tag siafu knows what it has made")
+			Then("allow lambda:ListTags: siafu recognises its own resources by their tag")
 	}
-	return fault.New(fault.Config, "lambda", "", "the function %s in %s is not siafu's: it lacks the tag %s=%s", name, c.region, tag, name).
-		Then("choose another --name; siafu changes and deletes nothing that it has not made")
+	return fault.New(fault.Config, "lambda", "", "siafu did not create the function %s in %s: it lacks the tag %s=%s", name, c.region, tag, name).
+		Then("choose another --name: siafu changes and deletes only its own resources")
 }
 
 // settled waits until a function has been made, and is up to date.
@@ -196,5 +196,5 @@ func (c *control) unsettled(ctx context.Context, name string, err error) error {
 	f := there.Configuration
 	return fault.New(fault.Runtime, "lambda", "", "the function %s is not ready: state %s %s, last update %s %s: %v",
 		name, f.State, aws.ToString(f.StateReason), f.LastUpdateStatus, aws.ToString(f.LastUpdateStatusReason), err).
-		Then(`correct what AWS complains of and deploy again; "siafu lambda status --name %s" looks again`, name)
+		Then(`correct what AWS reports and deploy again, or check again with "siafu lambda status --name %s"`, name)
 }

@@ -57,7 +57,7 @@ func (c *control) deploy(ctx context.Context, o Options, packed Code) error {
 	return nil
 }
 
-// vpc tells whether the function is to be in one.
+// vpc reports whether the function is to be in one.
 func (d *deployment) vpc() bool { return len(d.o.Subnets) > 0 }
 
 // converge makes the function what the options describe.
@@ -101,7 +101,7 @@ func (d *deployment) create(ctx context.Context) (*lambda.GetFunctionOutput, err
 	if code(err) == "ResourceConflictException" {
 		there, err := d.look(ctx, d.o.Name)
 		if err != nil || there == nil {
-			return nil, errors.Join(fault.New(fault.Runtime, "lambda", "", "the function %s comes and goes", d.o.Name).Then("run it again"), err)
+			return nil, errors.Join(fault.New(fault.Runtime, "lambda", "", "the function %s is created and deleted repeatedly", d.o.Name).Then("run it again"), err)
 		}
 		return d.update(ctx, there)
 	}
@@ -140,7 +140,7 @@ func (d *deployment) roleARN(ctx context.Context, there *types.FunctionConfigura
 	case d.o.CreateRole:
 		return d.role(ctx)
 	case there == nil:
-		return "", refuse("give the ARN of a role that Lambda may take on, with --role, or have one made, with --create-role", "the function %s is new and needs a role", d.o.Name)
+		return "", refuse("give the ARN of a role that Lambda may assume with --role, or create one with --create-role", "the function %s is new and needs a role", d.o.Name)
 	}
 	if d.hasOwn(there) {
 		return d.role(ctx)
@@ -148,7 +148,7 @@ func (d *deployment) roleARN(ctx context.Context, there *types.FunctionConfigura
 	return aws.ToString(there.Role), nil
 }
 
-// hasOwn tells whether a function has the role that siafu makes for it.
+// hasOwn reports whether a function has the role that siafu makes for it.
 func (d *deployment) hasOwn(there *types.FunctionConfiguration) bool {
 	name, err := roleName(d.region, d.o.Name)
 	return err == nil && strings.HasSuffix(aws.ToString(there.Role), "/"+name)
@@ -179,7 +179,7 @@ func (d *deployment) update(ctx context.Context, there *lambda.GetFunctionOutput
 	}
 	f := there.Configuration
 	if f.State == types.StateFailed {
-		return nil, fault.New(fault.Config, "lambda", "", "the function %s has failed: %s", d.o.Name, aws.ToString(f.StateReason)).
+		return nil, fault.New(fault.Config, "lambda", "", "the function %s failed: %s", d.o.Name, aws.ToString(f.StateReason)).
 			Then(`remove it, with "siafu lambda remove --name %s", and deploy it again`, d.o.Name)
 	}
 	if f.State == types.StatePending || f.LastUpdateStatus == types.LastUpdateStatusInProgress {
@@ -217,7 +217,7 @@ func (d *deployment) update(ctx context.Context, there *lambda.GetFunctionOutput
 	return d.settled(ctx, d.o.Name)
 }
 
-// configured tells whether a function is what the options describe, but for its code.
+// configured reports whether a function is what the options describe, but for its code.
 func (d *deployment) configured(f *types.FunctionConfiguration, role string) bool {
 	v := f.VpcConfig
 	if v == nil {
@@ -228,13 +228,13 @@ func (d *deployment) configured(f *types.FunctionConfiguration, role string) boo
 		same(v.SubnetIds, d.o.Subnets) && same(v.SecurityGroupIds, d.o.SecurityGroups)
 }
 
-// same tells whether two lists have the same members.
+// same reports whether two lists have the same members.
 func same(a, b []string) bool {
 	sorted := func(s []string) []string { return slices.Compact(slices.Sorted(slices.Values(s))) }
 	return slices.Equal(sorted(a), sorted(b))
 }
 
-// coded tells whether a function has the code, for the architecture.
+// coded reports whether a function has the code, for the architecture.
 func (d *deployment) coded(f *types.FunctionConfiguration) bool {
 	return aws.ToString(f.CodeSha256) == d.code.SHA256 && slices.Equal(f.Architectures, d.architectures())
 }
@@ -284,18 +284,18 @@ func (d *deployment) undo(ctx context.Context, cause error) error {
 	case d.dry || d.changes == 0:
 		return cause
 	case !d.madeFunction && !d.madeRole:
-		d.say("failed after calls that have changed what was there: deploy again to finish")
+		d.say("failed after changing existing resources: deploy again to finish")
 		return cause
 	case d.o.Keep:
-		d.say("failed half-way and keeps what it has made: %s; siafu lambda remove --name %s removes it", d.made(), d.o.Name)
+		d.say("failed and keeps the created resources: %s; remove them with siafu lambda remove --name %s", d.made(), d.o.Name)
 		return cause
 	}
-	d.say("failed half-way, and removes what it has made: %s", d.made())
+	d.say("failed and removes the created resources: %s", d.made())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.waits.undo)
 	defer cancel()
 	if err := d.takeBack(ctx); err != nil {
-		d.say("has not removed all of it: %v", err)
-		d.say("siafu lambda remove --name %s removes the rest", d.o.Name)
+		d.say("could not remove everything: %v", err)
+		d.say("remove the rest with siafu lambda remove --name %s", d.o.Name)
 	}
 	return cause
 }
@@ -324,7 +324,7 @@ func (d *deployment) takeBack(ctx context.Context) error {
 	} else if there, err := d.look(ctx, d.o.Name); err != nil {
 		return err
 	} else if there != nil && d.hasOwn(there.Configuration) {
-		d.say("leaves the role, which the function has now: deploy again to finish")
+		d.say("keeps the role, which the function now uses: deploy again to finish")
 		return nil
 	}
 	if !d.madeRole {
@@ -336,14 +336,14 @@ func (d *deployment) takeBack(ctx context.Context) error {
 // report says what there is now, what it costs, and how to be rid of it.
 func (d *deployment) report() {
 	if d.dry {
-		d.say("dry run: calls that only look were made, %d others would be, and nothing was changed", d.changes)
+		d.say("dry run: only read calls were made, %d changing calls were skipped, and nothing was changed", d.changes)
 		return
 	}
 	if d.changes == 0 {
-		d.say("nothing to change: the function is what was asked for")
+		d.say("nothing to change: the function already has the requested settings")
 	}
 	d.say("function=%s region=%s arch=%s memory_mb=%d timeout=%s code_bytes=%d code_sha256=%s changes=%d",
 		d.o.Name, d.region, d.o.Arch, d.o.Memory, d.o.Timeout, len(d.code.Zip), d.code.SHA256, d.changes)
-	d.say("costs nothing to leave there but the storage of its code, which is free of charge up to the account's quota: invocations are what is paid for, and the logs that they write")
-	d.say("siafu train DATA --tensor lambda --lambda aws --lambda-function %s uses it; siafu lambda remove --name %s removes it", d.o.Name, d.o.Name)
+	d.say("an idle function costs only the storage of its code, which is free up to the account's quota; invocations and their logs are charged")
+	d.say("use it with siafu train DATA --tensor lambda --lambda aws --lambda-function %s; remove it with siafu lambda remove --name %s", d.o.Name, d.o.Name)
 }

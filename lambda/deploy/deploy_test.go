@@ -49,7 +49,7 @@ func TestDeployTwice(t *testing.T) {
 	}
 	again := deployed(t.Context(), t, f, o)
 	expect(t, again, "lambda:GetFunction", "iam:GetRole", "iam:ListAttachedRolePolicies")
-	for _, text := range []string{"nothing to change", "changes=0", "costs nothing to leave there", "siafu lambda remove --name f"} {
+	for _, text := range []string{"nothing to change", "changes=0", "an idle function costs only the storage", "siafu lambda remove --name f"} {
 		if !strings.Contains(again.out, text) {
 			t.Errorf("it does not say %q:\n%s", text, again.out)
 		}
@@ -197,7 +197,7 @@ func TestStatus(t *testing.T) {
 	if r := deployed(t.Context(), t, f, o); r.err != nil {
 		t.Fatal(r.err)
 	}
-	for file, same := range map[string]string{o.File: "same=true", executableOf(t, "amd64", "two"): "same=false", executableOf(t, "arm64", "one"): "EM_AARCH64", "/nowhere": "not there"} {
+	for file, same := range map[string]string{o.File: "same=true", executableOf(t, "amd64", "two"): "same=false", executableOf(t, "arm64", "one"): "EM_AARCH64", "/nowhere": "does not exist"} {
 		r := status(file)
 		for _, text := range []string{"state=Active", "siafu=true", "arch=amd64", "memory_mb=512", "timeout=60s", "concurrency=7", "subnets=[subnet-1]", "role made by siafu: " + deploytest.ARN(ours), f.Functions["f"].CodeSha256, same} {
 			if r.err != nil || !strings.Contains(r.out, text) {

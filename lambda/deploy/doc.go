@@ -1,8 +1,8 @@
-// Package deploy puts the function of tensor work into an AWS account, says what is
-// there, and removes it: the function, and a role for it where that was asked for.
+// Package deploy creates the function for tensor work in an AWS account, reports its
+// state, and removes it: the function, and its role if requested.
 //
-// What it makes carries the tag siafu=NAME, and it changes and deletes nothing without
-// that tag. A deployment says what a function is to be; only what differs is changed,
-// so that a second one makes no changing call. Where a first one fails half-way, what
-// it has made is removed. Nothing here invokes the function.
+// All created resources have the tag siafu=NAME. The package changes and deletes only
+// resources with that tag. A deployment describes the desired function; only differences
+// are changed, so a second deployment makes no changing call. If a first deployment fails,
+// the resources that it created are removed. The package never invokes the function.
 package deploy

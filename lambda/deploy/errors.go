@@ -49,27 +49,27 @@ type trouble struct {
 
 var troubles = []trouble{
 	{codes: []string{"UnrecognizedClientException", "InvalidClientTokenId", "InvalidSignatureException", "SignatureDoesNotMatch", "ExpiredToken", "ExpiredTokenException", "IncompleteSignature", "MissingAuthenticationToken", "OptInRequired"},
-		kind: fault.Config, remedy: `these credentials are wrong or have expired: renew them, as with "aws configure" or "aws sso login"`},
+		kind: fault.Config, remedy: `renew the credentials, which are wrong or expired, for example with "aws configure" or "aws sso login"`},
 	{codes: []string{"TooManyRequestsException", "Throttling", "ThrottlingException"},
-		remedy: "AWS throttles the calls of this account, after several attempts: wait a minute and run it again"},
+		remedy: "wait a minute and run it again: AWS throttles the calls of this account, after several attempts"},
 	{codes: []string{"CodeStorageExceededException"},
-		kind: fault.Config, remedy: "a quota: delete functions, or ask for a higher one of function storage in Service Quotas"},
+		kind: fault.Config, remedy: "delete functions, or request a higher quota of function storage in Service Quotas"},
 	{codes: []string{"LimitExceeded", "LimitExceededException"},
-		kind: fault.Config, remedy: "a quota of IAM: delete roles, or give a --role that is there"},
+		kind: fault.Config, remedy: "delete roles (a quota of IAM), or give an existing role with --role"},
 	{codes: []string{"InvalidParameterValueException"}, text: "UnreservedConcurrentExecution",
-		kind: fault.Config, remedy: "a quota: ask for more concurrent executions in Service Quotas, or use a smaller --concurrency; AWS keeps some for other functions"},
+		kind: fault.Config, remedy: "request a higher quota of concurrent executions in Service Quotas, or set a smaller --concurrency; AWS reserves some for other functions"},
 	{text: "MemorySize",
-		kind: fault.Config, remedy: "a quota: new accounts get at most 3008 MB; ask AWS for more, or use a smaller --memory"},
+		kind: fault.Config, remedy: "set a smaller --memory, or request a higher quota: new accounts get at most 3008 MB"},
 	{codes: []string{"InvalidParameterValueException"}, text: "role",
-		kind: fault.Config, remedy: "the role must trust lambda.amazonaws.com, and in a VPC have AWSLambdaVPCAccessExecutionRole; --create-role makes such a one"},
+		kind: fault.Config, remedy: "create a suitable role with --create-role: it must trust lambda.amazonaws.com, and in a VPC have AWSLambdaVPCAccessExecutionRole"},
 	{codes: []string{"ResourceConflictException"},
-		remedy: "somebody else changes the function at the same time: run it again"},
+		remedy: "run it again: another process changes the function at the same time"},
 	{codes: []string{"DeleteConflict"},
-		kind: fault.Config, remedy: "something that siafu has not made belongs to the role, as an inline policy: take it away, and run it again"},
+		kind: fault.Config, remedy: "remove what siafu did not create from the role, such as an inline policy, and run it again"},
 	{codes: []string{"InvalidParameterValueException", "ValidationException", "ValidationError", "MalformedPolicyDocument"},
-		kind: fault.Config, remedy: "correct the flag that it names"},
+		kind: fault.Config, remedy: "correct the flag named in the message"},
 	{codes: []string{"ServiceException", "ServiceFailure", "InternalFailure", "ServiceUnavailable"},
-		remedy: "AWS has failed, after several attempts: run it again later"},
+		remedy: "run it again later: AWS failed, after several attempts"},
 }
 
 // named is the right that AWS says is missing, which need not be that to make the call:
@@ -90,7 +90,7 @@ func explain(action string, err error) error {
 		if m := named.FindStringSubmatch(e.ErrorMessage()); m != nil {
 			action = m[1]
 		}
-		f.Kind, f.Remedy = fault.Config, "have whoever administers the account allow "+action
+		f.Kind, f.Remedy = fault.Config, "ask the administrator of the account to allow "+action
 		return f
 	}
 	for _, t := range troubles {
@@ -102,12 +102,12 @@ func explain(action string, err error) error {
 	return f
 }
 
-// denied tells whether a call was not allowed.
+// denied reports whether a call was not allowed.
 func denied(err error) bool {
 	return slices.Contains([]string{"AccessDenied", "AccessDeniedException"}, code(err))
 }
 
-// uncertain tells whether a call that has failed may have done its work: no answer has
+// uncertain reports whether a call that has failed may have done its work: no answer has
 // come, or that of a service that has failed.
 func uncertain(err error) bool {
 	if err == nil || code(err) == "" {

@@ -40,7 +40,7 @@ func TestFailedDeployment(t *testing.T) {
 		{"the role is not made", fails("iam:CreateRole", deploytest.Denied("iam:CreateRole")), "allow iam:CreateRole", nil},
 		{"the service fails", fails("lambda:CreateFunction", deploytest.Broken()), "run it again later", undoRole},
 		{"the function fails", func(f *deploytest.Fake) { f.Fail = "no addresses are left" }, "no addresses are left", append([]string{"lambda:DeleteFunction"}, undoRole...)},
-		{"the quota is used up", fails("lambda:PutFunctionConcurrency", quota), "a quota", append([]string{"lambda:DeleteFunction"}, undoRole...)},
+		{"the quota is used up", fails("lambda:PutFunctionConcurrency", quota), "a higher quota", append([]string{"lambda:DeleteFunction"}, undoRole...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := deploytest.New(t)
@@ -55,7 +55,7 @@ func TestFailedDeployment(t *testing.T) {
 			if d := cmp.Diff(c.undo, made[len(made)-len(c.undo):]); d != "" && len(c.undo) > 0 {
 				t.Errorf("the last calls (-want +got):\n%s", d)
 			}
-			if said := strings.Contains(r.out, "removes what it has made"); said != (len(c.undo) > 0) {
+			if said := strings.Contains(r.out, "removes the created resources"); said != (len(c.undo) > 0) {
 				t.Errorf("it says:\n%s", r.out)
 			}
 			f.Taken()
@@ -111,7 +111,7 @@ func TestFailedUpdate(t *testing.T) {
 		t.Errorf("%v\n%s", r.err, r.out)
 	}
 	o.CreateRole = false
-	if r := deployed(t.Context(), t, f, o); r.err == nil || strings.Contains(r.out, "have changed") {
+	if r := deployed(t.Context(), t, f, o); r.err == nil || strings.Contains(r.out, "changing existing resources") {
 		t.Errorf("nothing was changed: %v\n%s", r.err, r.out)
 	}
 	f.Refuse = nil
@@ -192,13 +192,13 @@ func TestErrors(t *testing.T) {
 	}{
 		{403, "AccessDeniedException", "no", 78, "allow lambda:GetFunction"},
 		{403, "AccessDeniedException", "User: u is not authorized to perform: lambda:ListTags on resource: r", 78, "allow lambda:ListTags"},
-		{403, "UnrecognizedClientException", "The security token included in the request is invalid.", 78, "renew them"},
-		{403, "ExpiredTokenException", "expired", 78, "renew them"},
-		{400, "CodeStorageExceededException", "full", 78, "a quota"},
+		{403, "UnrecognizedClientException", "The security token included in the request is invalid.", 78, "renew the credentials"},
+		{403, "ExpiredTokenException", "expired", 78, "renew the credentials"},
+		{400, "CodeStorageExceededException", "full", 78, "a higher quota"},
 		{400, "InvalidParameterValueException", "'MemorySize' value failed to satisfy constraint: Member must have value less than or equal to 3008", 78, "at most 3008 MB"},
 		{400, "InvalidParameterValueException", "The subnet ID 'subnet-1' does not exist", 78, "correct the flag"},
 		{409, "ResourceConflictException", "The operation cannot be performed at this time.", 1, "run it again"},
-		{500, "ServiceException", "oh", 1, "AWS has failed"},
+		{500, "ServiceException", "oh", 1, "AWS failed"},
 	} {
 		f := deploytest.New(t)
 		f.Refuse = func(string, int) *deploytest.Refusal {

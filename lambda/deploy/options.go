@@ -13,7 +13,7 @@ type Target struct {
 	Name string `default:"siafu" help:"Name of the function, as in train --lambda-function."`
 }
 
-// Options are what a function is to be.
+// Options are the desired settings of a function.
 type Options struct {
 	Target
 	Arch           string        `default:"amd64" enum:"amd64,arm64" help:"Architecture: amd64 or arm64. arm64 costs a fifth less and has plain Go kernels."`
@@ -64,7 +64,7 @@ func refuse(remedy, format string, args ...any) error {
 
 func (t Target) check() error {
 	if !functionNames.MatchString(t.Name) {
-		return refuse("a function's name has 1 to 64 letters, digits, - and _, and is no ARN", "--name=%q", t.Name)
+		return refuse("use 1 to 64 letters, digits, - and _, and no ARN", "--name=%q", t.Name)
 	}
 	return nil
 }
@@ -76,17 +76,17 @@ func (o Options) check() error {
 	}
 	switch {
 	case o.Memory < leastMemory || o.Memory > mostMemory:
-		return refuse("Lambda gives 128 to 10240 MB", "--memory=%d", o.Memory)
+		return refuse("set 128 to 10240 MB", "--memory=%d", o.Memory)
 	case o.Timeout < time.Second || o.Timeout > mostTimeout || o.Timeout%time.Second != 0:
-		return refuse("it must be whole seconds, from 1s to 15m", "--timeout=%s", o.Timeout)
+		return refuse("set whole seconds from 1s to 15m", "--timeout=%s", o.Timeout)
 	case o.Concurrency < 0 || o.Concurrency > mostConcurrency:
-		return refuse("it must be 0, for none, or a number that the account's quota has room for", "--concurrency=%d", o.Concurrency)
+		return refuse("set 0 for none, or a number within the account's quota", "--concurrency=%d", o.Concurrency)
 	case o.Role != "" && o.CreateRole:
 		return refuse("give one of them", "--role=%s and --create-role", o.Role)
 	case o.Role != "" && !roleNames.MatchString(o.Role):
-		return refuse("it must be an ARN, such as arn:aws:iam::123456789012:role/NAME", "--role=%q", o.Role)
+		return refuse("give an ARN, such as arn:aws:iam::123456789012:role/NAME", "--role=%q", o.Role)
 	case (len(o.Subnets) == 0) != (len(o.SecurityGroups) == 0):
-		return refuse("a function in a VPC needs at least one of each", "%d --subnets and %d --security-groups", len(o.Subnets), len(o.SecurityGroups))
+		return refuse("give at least one of each for a function in a VPC", "%d --subnets and %d --security-groups", len(o.Subnets), len(o.SecurityGroups))
 	}
 	if err := checkIDs("--subnets", "subnet-0123abcd", subnetIDs, o.Subnets); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (o Options) check() error {
 func checkIDs(flag, example string, form *regexp.Regexp, ids []string) error {
 	for _, id := range ids {
 		if !form.MatchString(id) {
-			return refuse("it must be a list such as "+example, "%s: %q", flag, id)
+			return refuse("give a list such as "+example, "%s: %q", flag, id)
 		}
 	}
 	return nil

@@ -29,22 +29,22 @@ func (c *control) remove(ctx context.Context, name string) error {
 		return err
 	}
 	if c.dry {
-		c.say("dry run: calls that only look were made, %d others would be, and nothing was changed", c.changes)
+		c.say("dry run: only read calls were made, %d changing calls were skipped, and nothing was changed", c.changes)
 		return nil
 	}
-	c.say("function=%s region=%s changes=%d: it is not there any more", name, c.region, c.changes)
-	c.say("left are the logs of its invocations, if there were some: aws logs delete-log-group --region %s --log-group-name /aws/lambda/%s", c.region, name)
+	c.say("function=%s region=%s changes=%d: removed", name, c.region, c.changes)
+	c.say("the logs of its invocations are kept, if any exist; delete them with aws logs delete-log-group --region %s --log-group-name /aws/lambda/%s", c.region, name)
 	return nil
 }
 
-// removeFunction deletes a function of siafu's, and tells whether it was there.
+// removeFunction deletes a function of siafu's, and reports whether it was there.
 func (c *control) removeFunction(ctx context.Context, name string) (bool, error) {
 	there, err := c.look(ctx, name)
 	if err != nil {
 		return false, err
 	}
 	if there == nil {
-		c.say("function=%s region=%s is not there", name, c.region)
+		c.say("function=%s region=%s does not exist", name, c.region)
 		return false, nil
 	}
 	if err := c.owned(there, name); err != nil {

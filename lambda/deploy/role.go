@@ -43,7 +43,7 @@ func (c *control) lookRole(ctx context.Context, name string) (*types.Role, error
 	return there.Role, nil
 }
 
-// ownRole tells whether siafu has made a role, for a function.
+// ownRole reports whether siafu has made a role, for a function.
 func ownRole(r *types.Role, function string) bool {
 	return slices.ContainsFunc(r.Tags, func(t types.Tag) bool {
 		return aws.ToString(t.Key) == tag && aws.ToString(t.Value) == function
@@ -80,7 +80,7 @@ func (d *deployment) role(ctx context.Context) (string, error) {
 	case there == nil:
 		there, err = d.makeRole(ctx, name)
 	case !ownRole(there, d.o.Name):
-		err = fault.New(fault.Config, "lambda", "", "the role %s is not siafu's: it lacks the tag %s=%s", name, tag, d.o.Name).Then("give the --role, or choose another --name")
+		err = fault.New(fault.Config, "lambda", "", "siafu did not create the role %s: it lacks the tag %s=%s", name, tag, d.o.Name).Then("give the --role, or choose another --name")
 	default:
 		has, err = d.attached(ctx, name)
 	}
@@ -140,7 +140,7 @@ func (c *control) dropRole(ctx context.Context, function string, deleted bool) e
 	r, err := c.madeFor(ctx, function)
 	switch {
 	case denied(err):
-		c.say("leaves the role of the function: %v", err)
+		c.say("keeps the role of the function: %v", err)
 		return nil
 	case err != nil || r == nil:
 		return err
@@ -150,8 +150,8 @@ func (c *control) dropRole(ctx context.Context, function string, deleted bool) e
 		return err
 	}
 	if deleted && slices.Contains(list, vpcPolicy(c.region)) {
-		return fault.New(fault.Stopped, "lambda", "", "the role %s stays for now: AWS takes the network interfaces of a function in a VPC down by its rights, within 20 minutes", *r.RoleName).
-			Then("run siafu lambda remove --name %s again then", function)
+		return fault.New(fault.Stopped, "lambda", "", "the role %s is kept for now: AWS needs it to remove the function's VPC network interfaces, within 20 minutes", *r.RoleName).
+			Then("run siafu lambda remove --name %s again after that", function)
 	}
 	for _, p := range list {
 		if _, err := change(ctx, c, "iam:DetachRolePolicy", &iam.DetachRolePolicyInput{RoleName: r.RoleName, PolicyArn: &p}, c.iam.DetachRolePolicy); err != nil {

@@ -39,7 +39,7 @@ func (c *control) status(ctx context.Context, o StatusOptions) error {
 		return err
 	}
 	if there == nil {
-		return fault.New(fault.Missing, "lambda", "", "there is no function %s in %s", o.Name, c.region).Then(`"siafu lambda deploy" makes one; AWS_REGION names another region`)
+		return fault.New(fault.Missing, "lambda", "", "there is no function %s in %s", o.Name, c.region).Then(`create it with "siafu lambda deploy", or set AWS_REGION to another region`)
 	}
 	return nil
 }

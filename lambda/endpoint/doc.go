@@ -1,22 +1,23 @@
-// Package endpoint is where invoked functions get their tasks and bring their results
-// (Dorylus, OSDI'21, §6), so that neither travels in the payload of an invocation.
+// Package endpoint is the data endpoint from which invoked functions fetch their tasks
+// and to which they send their results (Dorylus, OSDI'21, §6). Neither is part of the
+// payload of an invocation.
 //
-// A ticket is one attempt at one task. Expect opens it and gives what a function must
-// know, with a token of 130 random bits; Deliver brings the task, before or after the
-// function has come for it; Withdraw ends the ticket. A function fetches the task once
-// and answers once; an answer counts whose result bears the ticket's name. Everything
-// else is refused and counted, by its reason.
+// A ticket is one attempt at one task. Expect opens a ticket and returns what the
+// function needs, including a token of 130 random bits. Deliver provides the task, before
+// or after the function requests it. Withdraw ends the ticket. A function fetches the task
+// once and answers once; an answer counts only if its result has the ticket's name. All
+// other requests are refused and counted by reason.
 //
-// Who may do what: TLS 1.3, with a key of this endpoint's own, whose certificate the
-// function knows by its fingerprint, tells the function whom it talks to; the token
-// tells the endpoint. Nobody else can read a task or bring a result.
+// Authentication: the endpoint uses TLS 1.3 with its own key. The function knows the
+// fingerprint of the certificate, which authenticates the endpoint. The token
+// authenticates the function. No other party can read a task or send a result.
 //
-// What is bounded: the bytes of tasks and those of results that are held at once,
-// connections, headers, a result by its ticket, the time of every read and write.
-// Tasks and results have bounds of their own, because functions that cannot get rid of
-// their results would never fetch the tasks that are in the way.
+// Limits: the bytes of stored tasks and of stored results, connections, headers, a result
+// by its ticket, and the time of every read and write. Tasks and results have separate
+// limits. With a common limit, waiting results could block the tasks that functions still
+// have to fetch.
 //
-// Why nobody waits for ever: a function waits for its task until the ticket ends, and
-// a ticket ends with its life; a result takes as long as whoever takes it;
-// Deliver waits for its context, or for Close; requests wait for their deadlines.
+// Termination: a function waits for its task until its ticket ends, and a ticket ends with
+// its lifetime. A result waits for its receiver. Deliver waits for its context or for
+// Close. Requests end at their deadlines.
 package endpoint

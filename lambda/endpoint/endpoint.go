@@ -61,7 +61,7 @@ func Start(o Options) (*Endpoint, error) {
 	l, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return nil, fault.New(fault.Config, "lambda", "", "the data endpoint cannot listen on %s: %v", o.Listen, err).
-			Then("name an address of this machine; port 0 is a free one, which ranks on one machine need")
+			Then("give an address of this machine, with port 0 (any free port) for several ranks on one machine")
 	}
 	address, err := advertised(l.Addr().String(), o.Advertise, outward)
 	if err != nil {
@@ -105,8 +105,8 @@ func advertised(listens, advertise string, own func() (string, error)) (string, 
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		if host, err = own(); err != nil {
-			return "", fault.New(fault.Config, "lambda", "", "the data endpoint listens on %s, and no address of this machine is found that functions could connect to: %v", listens, err).
-				Then("give one behind a comma: LISTEN,ADVERTISED")
+			return "", fault.New(fault.Config, "lambda", "", "the data endpoint listens on %s, but no address of this machine is reachable for functions: %v", listens, err).
+				Then("give a reachable address after a comma: LISTEN,ADVERTISED")
 		}
 	}
 	if other != "0" {
@@ -126,10 +126,10 @@ func outward() (string, error) {
 	return host, err
 }
 
-// Address is where functions connect to.
+// Address returns the address that functions connect to.
 func (e *Endpoint) Address() string { return e.address }
 
-// Stats are those up to now.
+// Stats returns the current statistics.
 func (e *Endpoint) Stats() Stats {
 	e.mu.Lock()
 	s := e.stats

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// room is memory for so many bytes. Those who find too little of it wait in a row, so
+// room is memory for N bytes. Those who find too little of it wait in a row, so
 // that a large message is not overtaken for ever by small ones.
 //
 //	0 <= held <= most <= size

@@ -43,7 +43,7 @@ var hints = [refusals]hint{
 	Early:     {"early", http.StatusConflict, "a result of a task that has not been fetched"},
 	Withdrawn: {"withdrawn", http.StatusGone, "the ticket has been withdrawn"},
 	Expired:   {"expired", http.StatusGone, "the ticket has expired"},
-	OtherTask: {"of another task", http.StatusForbidden, "a result of another task than the token's"},
+	OtherTask: {"of another task", http.StatusForbidden, "the result belongs to another task than the token"},
 	Oversized: {"too large", http.StatusRequestEntityTooLarge, "a result that is larger than its ticket allows"},
 	Malformed: {"malformed", http.StatusBadRequest, "neither a result nor a request for a task"},
 	Full:      {"without memory", http.StatusServiceUnavailable, "no memory for a result"},
@@ -57,7 +57,7 @@ var hints = [refusals]hint{
 // String names a refusal, as a count of it does.
 func (r Refusal) String() string { return hints[r].name }
 
-// Stats are what an endpoint has seen.
+// Stats are the statistics of an endpoint.
 type Stats struct {
 	Fetched, Answered   int           // tasks that went out whole, results that were taken
 	BytesOut, BytesIn   int64         // of these

@@ -68,7 +68,7 @@ func (e *Endpoint) Expect(name task.Name, most int64, take func(result []byte)) 
 	return lambda.Pull{Address: e.address, Fingerprint: e.fingerprint, Token: t.token, MostResult: t.most}, nil
 }
 
-// MostTask is how many bytes a task may have.
+// MostTask returns the maximum size of a task in bytes.
 func (e *Endpoint) MostTask() int64 { return e.tasks.size }
 
 // Deliver brings the task of a ticket, which the endpoint may keep until the ticket
@@ -123,7 +123,7 @@ func (e *Endpoint) lacks(t *ticket) error {
 	return nil
 }
 
-// isThere tells whether the task has been delivered, with the lock.
+// isThere reports whether the task has been delivered, with the lock.
 func (t *ticket) isThere() bool {
 	select {
 	case <-t.there:
@@ -133,7 +133,7 @@ func (t *ticket) isThere() bool {
 	}
 }
 
-// Withdraw ends a ticket, and tells whether its result has come: then it is taken, or
+// Withdraw ends a ticket, and reports whether its result has come: then it is taken, or
 // has been. What comes later is refused. Without a ticket it does nothing.
 func (e *Endpoint) Withdraw(name task.Name) (came bool) {
 	e.mu.Lock()

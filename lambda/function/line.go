@@ -64,11 +64,11 @@ func trusting(fingerprint string) *tls.Config {
 		InsecureSkipVerify: true, // of names and authorities; VerifyConnection compares instead
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) == 0 {
-				return errors.New("the endpoint shows no certificate")
+				return errors.New("the endpoint presents no certificate")
 			}
 			sum := sha256.Sum256(s.PeerCertificates[0].Raw)
 			if got := hex.EncodeToString(sum[:]); subtle.ConstantTimeCompare([]byte(got), []byte(fingerprint)) != 1 {
-				return fmt.Errorf("the endpoint is another one: the fingerprint of its certificate is %s, want %s", got, fingerprint)
+				return fmt.Errorf("wrong endpoint: the fingerprint of its certificate is %s, want %s", got, fingerprint)
 			}
 			return nil
 		},

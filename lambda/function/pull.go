@@ -30,7 +30,7 @@ func (f *Function) pull(ctx context.Context, p lambda.Pull) (lambda.Reply, error
 	}
 	// Only a body that has been read to its end leaves its connection to the result.
 	if n, _ := body.Read(make([]byte, 1)); n > 0 {
-		return lambda.Reply{}, errors.New("there is more behind the task")
+		return lambda.Reply{}, errors.New("data follows the task")
 	}
 	worked := time.Since(began)
 	if n := int64(len(result)); n > p.MostResult {

@@ -117,7 +117,7 @@ func TestFingerprint(t *testing.T) {
 	}
 	r := open(t, e, 2, 0)
 	r.Pull.Address = other.Address()
-	if _, err := f.Handle(t.Context(), r); err == nil || !strings.Contains(err.Error(), "another one") {
+	if _, err := f.Handle(t.Context(), r); err == nil || !strings.Contains(err.Error(), "wrong endpoint") {
 		t.Errorf("an impostor: %v", err)
 	}
 	var asked atomic.Bool

@@ -60,7 +60,7 @@ func New(o Options) (*Transport, error) {
 	//lint:ignore SA1026 Custom is nil in what is sent
 	network, err := json.Marshal(o.Network)
 	if err != nil {
-		return nil, fault.New(fault.Config, "lambda", "", "a network that cannot be sent: %v", err)
+		return nil, fault.New(fault.Config, "lambda", "", "cannot encode the network: %v", err)
 	}
 	t := &Transport{
 		o: o, network: network, places: make(chan struct{}, max(o.AtOnce, 1)),
@@ -147,7 +147,7 @@ func (t *Transport) send(name task.Name, r lambda.Request) {
 	t.tell(a)
 }
 
-var errNoResult = errors.New("the invocation has ended, and its function has brought no result")
+var errNoResult = errors.New("the invocation ended, but its function sent no result")
 
 // tell hands on an answer, if it says anything.
 func (t *Transport) tell(a task.Answer) {
@@ -211,11 +211,11 @@ func status(err error) int {
 	return 0
 }
 
-// charged tells whether an invocation that ended so has cost anything: not where the
+// charged reports whether an invocation that ended so has cost anything: not where the
 // service has turned the request down.
 func charged(err error) bool { s := status(err); return s < 400 || s >= 500 }
 
-// final tells whether another attempt would end the same way: there is no such
+// final reports whether another attempt would end the same way: there is no such
 // function, it may not be invoked, or the task is not one that it does.
 func final(err error) bool {
 	switch status(err) {
@@ -228,8 +228,8 @@ func final(err error) bool {
 // Answers implements tensor.Transport.
 func (t *Transport) Answers() <-chan task.Answer { return t.answers }
 
-// Spent is what pulled tasks have taken of functions up to now, as far as functions
-// have lived to tell.
+// Spent returns the resources that pulled tasks have used so far, as far as functions
+// have reported them.
 func (t *Transport) Spent() lambda.Spent {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -26,7 +26,7 @@ type answer struct {
 func failure(kind, message string) answer {
 	payload, err := json.Marshal(lambda.Failed{Type: kind, Message: message})
 	if err != nil {
-		panic("local: two strings that are no JSON")
+		panic("local: two strings cannot be encoded as JSON")
 	}
 	return answer{payload: payload, failed: true}
 }
@@ -52,7 +52,7 @@ func (s *Service) routes() http.Handler {
 	mux.HandleFunc(errorPath, s.known(func(w http.ResponseWriter, r *http.Request, b *sandbox) { s.reply(w, r, b, true) }))
 	mux.HandleFunc(initErrPath, s.known(s.initError))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, http.StatusNotFound, "UnknownOperationException", "there is no such operation here")
+		s.refuse(w, http.StatusNotFound, "UnknownOperationException", "the operation is not supported")
 	})
 	return mux
 }
@@ -123,7 +123,7 @@ func throttle(w http.ResponseWriter) {
 	tellError(w, http.StatusTooManyRequests, "TooManyRequestsException", "Rate Exceeded.")
 }
 
-// signed tells whether a request shows the key.
+// signed reports whether a request shows the key.
 func (s *Service) signed(r *http.Request) bool {
 	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 	key, _, _ := strings.Cut(credential, "/")
@@ -299,7 +299,7 @@ func (s *Service) reply(w http.ResponseWriter, r *http.Request, b *sandbox, fail
 		s.refuse(w, http.StatusBadRequest, "InvalidRequestContent", err.Error())
 		return
 	case !json.Valid(payload):
-		a = failure("Runtime.InvalidResponse", "the function's answer is no JSON")
+		a = failure("Runtime.InvalidResponse", "the function's answer is not JSON")
 	}
 	switch {
 	case !s.finish(b, id, a):

@@ -1,25 +1,24 @@
-// Package local is AWS Lambda on this machine, as far as tensor work needs it: the
-// Invoke API for whoever invokes, and the Runtime API for sandboxes, which are
-// processes of the function's executable. Nobody else's implementation is there for
-// Go, and none can fail when asked to.
+// Package local implements the part of AWS Lambda that tensor work needs, on this
+// machine: the Invoke API for the invoker, and the Runtime API for sandboxes, which are
+// processes of the function's executable. No other Go implementation exists, and none
+// can inject faults.
 //
-// A Service listens on the loopback address alone. Whoever invokes shows its key; a
-// sandbox has a token in the address of its Runtime API. Both are random, so that
+// A Service listens on the loopback address only. The invoker presents the key of the
+// service. A sandbox has a token in the address of its Runtime API. Both are random, so
 // other users of the machine are refused.
 //
-// What the service does as AWS does: one invocation at a time in a sandbox, warm
-// sandboxes first, 429 above the bound of concurrency, 413 above 6 MiB, 400 for a
-// payload that is no JSON, X-Amz-Function-Error where the function fails, a new
-// sandbox for one that has ended or took too long; where it is asked for, the line of
-// the log that says what an invocation is charged for. Limits make sandboxes as weak as
-// the service's (memory, processor share, bandwidth, cold starts, new sandboxes), and
-// Faults have invocations go wrong by chance, both without root. What it does not:
-// signatures are not checked; there are neither events nor streams.
+// As in AWS: one invocation at a time in a sandbox, warm sandboxes first, 429 above the
+// limit of concurrency, 413 above 6 MiB, 400 for a payload that is not JSON,
+// X-Amz-Function-Error if the function fails, a new sandbox after one that ended or
+// timed out, and on request the log line with the billed duration. Limits give sandboxes
+// the resources of the service (memory, CPU fraction, bandwidth, cold starts, new
+// sandboxes), and Faults make invocations fail at random, both without root. Not as in
+// AWS: signatures are not verified, and there are neither events nor streams.
 //
-// Connections that a function makes by itself are limited where it makes them through
-// the relay, which the environment of a sandbox names: HTTP CONNECT to loopback
-// addresses and such as the service has been told of, for processes of this user.
+// Connections of a function are limited if it opens them through the relay, which the
+// environment of a sandbox names: HTTP CONNECT to loopback addresses and to registered
+// addresses, for processes of this user.
 //
-// Close ends all processes. Where nobody is left to call it, as after a SIGKILL, the
+// Close ends all processes. If no process is left to call it, as after a SIGKILL, the
 // kernel ends them.
 package local

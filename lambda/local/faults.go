@@ -8,7 +8,7 @@ import (
 	"siafu/lambda"
 )
 
-// Faults are what goes wrong with invocations.
+// Faults are the injected failures of invocations.
 type Faults = lambda.Faults
 
 // faults draw what happens to invocations.

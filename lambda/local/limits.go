@@ -17,7 +17,7 @@ type Limits struct {
 	Burst     int              // new sandboxes within BurstTime; 0: any number
 }
 
-// BurstTime is how long the service takes to allow Limits.Burst new sandboxes again.
+// BurstTime is the time until the service again allows Limits.Burst new sandboxes.
 const BurstTime = 10 * time.Second
 
 // LikeAWS are limits such as the service's: 1,000 new sandboxes in ten seconds, and
@@ -38,7 +38,7 @@ func (l Limits) cold(seed uint64, n int) time.Duration {
 	return least + time.Duration(rand.New(rand.NewPCG(seed, ^uint64(n))).Int64N(int64(most-least)))
 }
 
-// VCPU is how many processors the service gives a function with so many MB.
+// VCPU returns the number of processors of a function with N MB.
 func VCPU(memory int) float64 { return float64(memory) / 1769 }
 
 // The bandwidth of a function, in bit/s, alone and where many run (Dorylus, §6).
@@ -48,8 +48,8 @@ const (
 	manyFunctions  = 100
 )
 
-// Bandwidth is how many bit/s each of so many functions has. Dorylus (§6) gives both
-// ends; between them it falls in a straight line.
+// Bandwidth returns the bandwidth of each of N functions in bit/s. Dorylus (§6) gives both
+// ends; it is interpolated linearly between them.
 func Bandwidth(functions int) float64 {
 	n := min(max(functions, 1), manyFunctions)
 	return peakBandwidth - (peakBandwidth-leastBandwidth)*float64(n-1)/(manyFunctions-1)

@@ -89,7 +89,7 @@ func peakMemory(pid int) int64 {
 	return kib << 10
 }
 
-// governed tells whether sandboxes must be looked at.
+// governed reports whether sandboxes must be looked at.
 func (s *Service) governed() bool {
 	return s.o.Limits.Memory || s.o.Limits.Processor || s.o.Faults.Straggle > 0
 }
@@ -122,7 +122,7 @@ func (s *Service) await(b *sandbox) bool {
 	}
 }
 
-// idle tells whether nothing is to be held to a limit.
+// idle reports whether nothing is to be held to a limit.
 func (s *Service) idle(b *sandbox) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,7 +72,7 @@ func (s *Service) connect(w http.ResponseWriter, r *http.Request, b *sandbox) {
 	}
 }
 
-// ours tells whether a connection between two loopback addresses was made by a process
+// ours reports whether a connection between two loopback addresses was made by a process
 // of this user. The kernel's table has a line for each side.
 func ours(from, to string) bool {
 	table, err := os.ReadFile("/proc/net/tcp")
@@ -82,7 +82,7 @@ func ours(from, to string) bool {
 	side := []byte(" " + inTable(from) + " " + inTable(to) + " ")
 	_, line, found := bytes.Cut(table, side)
 	line, _, _ = bytes.Cut(line, []byte("\n"))
-	const uid = 4 // behind state, queues, timer and retransmissions
+	const uid = 4 // after state, queues, timer and retransmissions
 	columns := bytes.Fields(line)
 	return found && len(columns) > uid && string(columns[uid]) == strconv.Itoa(os.Getuid())
 }
@@ -97,7 +97,7 @@ func inTable(address string) string {
 	return fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip[:]), a.Port())
 }
 
-// mayReach tells whether a target is one that sandboxes may connect to.
+// mayReach reports whether a target is one that sandboxes may connect to.
 func (s *Service) mayReach(target string) bool {
 	host, _, err := net.SplitHostPort(target)
 	return err == nil && (net.ParseIP(host).IsLoopback() || slices.Contains(s.o.Targets, target))

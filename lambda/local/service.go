@@ -34,7 +34,7 @@ type Options struct {
 // defaultMemory is that of Dorylus's functions, in MB (OSDI'21, §7).
 const defaultMemory = 192
 
-// Region is what the service says it is in.
+// Region is the region that the service reports.
 const Region = "local"
 
 // Service is a running service. Its methods are safe for several goroutines.
@@ -60,7 +60,7 @@ type Service struct {
 	processes sync.WaitGroup
 }
 
-// Stats are what a service has seen.
+// Stats are the statistics of a service.
 type Stats struct {
 	Invocations int               // that were taken
 	Throttled   int               // and that were not
@@ -74,7 +74,7 @@ type Stats struct {
 // Start begins to listen. A fault of kind Missing says that there is no function.
 func Start(o Options) (*Service, error) {
 	if info, err := os.Stat(o.Function); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-		return nil, fault.New(fault.Missing, "lambda", o.Function, "the function is not there, or is no executable").
+		return nil, fault.New(fault.Missing, "lambda", o.Function, "the function does not exist or is not executable").
 			Then(`"make function" builds it; --lambda-function says where it is`)
 	}
 	o.Address, o.Timeout = cmp.Or(o.Address, "127.0.0.1:0"), cmp.Or(o.Timeout, time.Minute)
@@ -94,13 +94,13 @@ func Start(o Options) (*Service, error) {
 	return s, nil
 }
 
-// URL is where the Invoke API is.
+// URL returns the URL of the Invoke API.
 func (s *Service) URL() string { return s.url }
 
 // Key is the access key that invocations must be signed with; the secret may be any.
 func (s *Service) Key() string { return s.key }
 
-// Stats are those up to now.
+// Stats returns the current statistics.
 func (s *Service) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

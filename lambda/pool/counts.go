@@ -44,7 +44,7 @@ type Counts struct {
 	WastedTime time.Duration // of Dropped, Failed and Lost
 }
 
-// Wasted is how many invocations were paid for in vain.
+// Wasted returns the number of invocations that were paid for without a used result.
 func (c Counts) Wasted() int { return c.Dropped + c.Failed + c.Lost }
 
 // String tells what has been seen.

@@ -1,39 +1,38 @@
-// Package pool decides about invocations of a function that does tensor tasks
-// elsewhere (Dorylus, OSDI'21, §6): how many are under way at once, how long one is
-// waited for, when a task is invoked again, whose result counts, and when the CPU
-// does the work instead. It decides and does nothing: an event goes in with its time,
-// orders come out, and whoever asks carries them out. It has no clock, no goroutine
-// and no I/O, so that the same events give the same orders.
+// Package pool schedules invocations of a function that computes tensor tasks remotely
+// (Dorylus, OSDI'21, §6). It decides how many invocations run at once, their timeouts,
+// retries, which result counts, and when the CPU takes over. It only decides: events with
+// their times go in, and orders come out, which the caller carries out. It has no clock,
+// no goroutine and no I/O, so equal events produce equal orders.
 //
-// # A task's way
+// # Life of a task
 //
-// Submit makes a task known, Expect does so before its input is there, so that a
-// function is warm by then. It waits for one of at most Limit places, and an Invoke
-// order makes attempt 1. Then one of these happens:
+// Submit registers a task. Expect registers a task before its input exists, so that a
+// function is warm in time. The task waits for one of at most Limit slots, and an Invoke
+// order starts attempt 1. Then one of these events follows:
 //
-//   - Result: the first one of any attempt ends the task. Others are dropped.
-//   - Failed, or the attempt's timeout passes: the task waits for a place again, for
-//     the next attempt. An attempt that is late goes on, holds its place, and may
-//     still bring the first result.
-//   - After Attempts of them, or while the breaker is open, a Local order ends the
-//     task: the CPU has to do it.
+//   - Result: the first result of any attempt ends the task. Later results are dropped.
+//   - Failed, or the timeout of the attempt: the task waits for a slot again, for
+//     the next attempt. A late attempt continues, keeps its slot, and may
+//     still deliver the first result.
+//   - After Attempts attempts, or while the breaker is open, a Local order ends the
+//     task: the CPU computes it.
 //
-// So every task that is submitted ends once. An invocation ends once too: by a
-// result, by a failure, or when Life is over, which the service itself sees to; until
-// then it counts as running, so that never more than Limit are.
+// So every submitted task ends once. An invocation also ends once: with a result, with a
+// failure, or when Life is over, which the service enforces. Until then it counts as
+// running, so at most Limit invocations run.
 //
-// # When things fail
+// # Failures
 //
-// Failures of attempts that were under way together have one cause, so a failure
-// counts only if its attempt began after the one that was counted before. Each that
-// counts halves how many are waited for at once, and each result allows one more. Where
-// invocations are throttled or do not start, nobody is invoked until a pause is over;
-// where one crashes, its task pauses. Pauses double with each failure in a row and are
-// drawn from their upper half. After Breaker.Failures that counted in a row the breaker opens: all
-// goes to the CPU, and after a rest, which grows in the same way, one task is invoked
-// as a probe. Its result closes the breaker. A function that never starts is
-// therefore invoked about 2·Limit times, and then once a rest.
+// Failures of concurrent attempts have one cause. A failure therefore counts only if its
+// attempt began after the last counted failure. Each counted failure halves the window of
+// concurrent waits, and each result increases it by one. If invocations are throttled or
+// do not start, no task is invoked until a pause is over. If an invocation crashes, only
+// its task pauses. Pauses double with each consecutive failure and are sampled from their
+// upper half (jitter). After Breaker.Failures consecutive counted failures the breaker
+// opens: the CPU computes all tasks. After a rest, which grows in the same way, one task is
+// invoked as a probe. The result of the probe closes the breaker. A function that never
+// starts is therefore invoked about 2·Limit times, and then once per rest.
 //
-// Every call costs time in proportion to the tasks that are open or whose invocations
-// still run. Nothing here is safe for several goroutines.
+// The cost of a call is proportional to the number of open tasks and running invocations.
+// No method is safe for concurrent use.
 package pool

@@ -20,7 +20,7 @@ type health struct {
 	reason   string        // why it is open
 }
 
-// probes tells whether a probe is due.
+// probes reports whether a probe is due.
 func (h *health) probes(now time.Duration) bool { return h.open && h.probe == 0 && now >= h.rested }
 
 // succeeded takes note of a result, used or not.
@@ -30,7 +30,7 @@ func (p *Pool[K]) succeeded(a *attempt) {
 	case h.open && h.probe != a.serial: // it began before things went wrong
 		return
 	case h.open:
-		p.say("the function answers again")
+		p.say("the function responds again")
 		p.window = 1
 	default:
 		p.window = min(p.window+1, p.s.Limit)
@@ -77,7 +77,7 @@ func (p *Pool[K]) breaks(reason string) {
 	rest := p.s.Breaker.Rest.draw(h.openings, p.rng)
 	h.rested = p.now + rest
 	p.counts.Opened++
-	p.say(fmt.Sprintf("the CPU does the work: %s; the function is tried again in %v", reason, rest.Round(time.Millisecond)))
+	p.say(fmt.Sprintf("the CPU takes over the work: %s; the function is retried in %v", reason, rest.Round(time.Millisecond)))
 }
 
 func (p *Pool[K]) say(text string) {

@@ -142,7 +142,7 @@ func TestBreaker(t *testing.T) {
 	if _, runs := v.running[[2]int{16, 1}]; !runs {
 		t.Error("the breaker has not closed")
 	}
-	if last := v.said[len(v.said)-1]; last != "the function answers again" {
+	if last := v.said[len(v.said)-1]; last != "the function responds again" {
 		t.Errorf("said %q", v.said)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Do is what an order is for.
+// Do is the kind of an order.
 type Do uint8
 
 // Orders.
@@ -17,7 +17,7 @@ const (
 	Say              // tell the user
 )
 
-// Order is what a Pool wants done.
+// Order is an action that a Pool requests.
 type Order[K comparable] struct {
 	Do      Do
 	Task    K      // but for Say
@@ -110,14 +110,14 @@ func (p *Pool[K]) Submit(now time.Duration, key K, kind int) []Order[K] {
 	return p.settle()
 }
 
-// Wants tells whether a result of an attempt would be used.
+// Wants reports whether a result of an attempt would be used.
 func (p *Pool[K]) Wants(key K, number int) bool {
 	t := p.byKey[key]
 	return t != nil && t.ready && !t.done &&
 		slices.ContainsFunc(t.alive, func(a *attempt) bool { return a.number == number && !a.void })
 }
 
-// Result takes note of a result of an attempt, and tells whether it is to be used: it
+// Result takes note of a result of an attempt, and reports whether it is to be used: it
 // is the first one of its task.
 func (p *Pool[K]) Result(now time.Duration, key K, number int) (first bool, _ []Order[K]) {
 	p.arrive(now)
@@ -184,13 +184,13 @@ func (p *Pool[K]) SetLimit(now time.Duration, n int) []Order[K] {
 	return p.settle()
 }
 
-// Counts are those up to now.
+// Counts returns the current counts.
 func (p *Pool[K]) Counts() Counts { return p.counts }
 
-// Running is how many invocations have not ended.
+// Running returns the number of invocations that have not ended.
 func (p *Pool[K]) Running() int { return p.running }
 
-// Open is how many tasks were submitted and have not ended.
+// Open returns the number of submitted tasks that have not ended.
 func (p *Pool[K]) Open() int { return p.counts.Submitted - p.counts.Used - p.counts.Local }
 
 func (p *Pool[K]) arrive(now time.Duration) { p.now = max(p.now, now) }
@@ -203,7 +203,7 @@ func (p *Pool[K]) of(kind int) *durations {
 }
 
 // enter makes a task. Invocations of an earlier one of the same name that still run
-// are nothing to it, and its attempts are numbered behind theirs.
+// are nothing to it, and its attempts are numbered after theirs.
 func (p *Pool[K]) enter(key K, kind int) *task[K] {
 	t := &task[K]{key: key, kind: kind}
 	if old := p.byKey[key]; old != nil {
@@ -295,7 +295,7 @@ func (p *Pool[K]) place(t *task[K]) {
 	case t.done || t.current != nil:
 	case !t.ready && (t.tries > 0 || p.health.open):
 	case t.tries == p.s.Attempts:
-		p.local(t, fmt.Sprintf("no result of %d attempts, the last: %s", t.tries, t.why))
+		p.local(t, fmt.Sprintf("no result after %d attempts, the last: %s", t.tries, t.why))
 	case p.health.open && p.health.probes(p.now) && p.now >= t.until && p.running < p.s.Limit:
 		p.health.probe = p.invoke(t)
 	case p.health.open:

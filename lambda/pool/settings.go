@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Settings are what a Pool goes by.
+// Settings are the parameters of a Pool.
 type Settings struct {
 	Limit    int           // most invocations at once
 	Attempts int           // most invocations of a task
@@ -16,9 +16,9 @@ type Settings struct {
 	Seed     uint64 // of the jitter
 }
 
-// Timeout is how long an attempt is waited for: Factor times the Quantile of the last
+// Timeout determines the timeout of an attempt: Factor times the Quantile of the last
 // Window durations of tasks of the same kind, from Floor to Ceiling; twice as long for
-// each attempt after the first. Ceiling is taken until Few durations are known.
+// each attempt after the first. Ceiling applies until Few durations are known.
 type Timeout struct {
 	Floor, Ceiling   time.Duration
 	Quantile, Factor float64

@@ -109,7 +109,7 @@ func TestReasonOfTheLastAttempt(t *testing.T) {
 		v.fail([2]int{0, n + 1}, Crashed)
 		v.pass(time.Second)
 	}
-	if v.local[0] != "no result of 3 attempts, the last: crashed: on purpose" {
+	if v.local[0] != "no result after 3 attempts, the last: crashed: on purpose" {
 		t.Errorf("%q", v.local[0])
 	}
 }

@@ -20,14 +20,14 @@ const (
 // Most is the most Lambdas that a Tuner starts with.
 const Most = 100
 
-// NewTuner is one for a graph rank of so many intervals: with more Lambdas than
+// NewTuner is one for a graph rank of N intervals: with more Lambdas than
 // intervals there is nothing to do for some of them.
 func NewTuner(intervals int) *Tuner {
 	most := max(intervals, 1)
 	return &Tuner{number: min(most, Most), most: most}
 }
 
-// Number is how many Lambdas there are to be.
+// Number returns the target number of Lambdas.
 func (t *Tuner) Number() int { return t.number }
 
 // Check takes the size of the queue at one of the checks, which follow each other in
@@ -58,7 +58,7 @@ func (t *Tuner) Check(queue int) int {
 
 func (t *Tuner) change() int { return max(int(step*float64(t.number)), 1) }
 
-// grows tells whether the queue has grown at each check.
+// grows reports whether the queue has grown at each check.
 func (t *Tuner) grows() bool {
 	for i := range t.sizes[1:] {
 		if t.sizes[i+1] <= t.sizes[i] {
@@ -68,7 +68,7 @@ func (t *Tuner) grows() bool {
 	return true
 }
 
-// shrinks tells whether it shrinks quickly, by the mean over the checks, or is empty.
+// shrinks reports whether it shrinks quickly, by the mean over the checks, or is empty.
 func (t *Tuner) shrinks() bool {
 	first, last, sum := t.sizes[0], t.sizes[len(t.sizes)-1], 0
 	for _, n := range t.sizes {

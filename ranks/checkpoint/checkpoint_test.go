@@ -253,7 +253,7 @@ func TestFullDisk(t *testing.T) {
 	good := stateOf(1, 50)
 	mustSave(t, dir, good)
 	_, err := Save(dir, stateOf(2, 5000), nil)
-	wantFault(t, err, fault.IO, filepath.Join(dir, "epoch-000002", ""), "no space", "free some space")
+	wantFault(t, err, fault.IO, filepath.Join(dir, "epoch-000002", ""), "no space", "free disk space")
 	if got := names(t, dir); !slices.Equal(got, []string{"epoch-000001"}) {
 		t.Errorf("left behind: %v", got)
 	}

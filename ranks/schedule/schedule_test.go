@@ -214,7 +214,7 @@ func TestTaskWithoutMemory(t *testing.T) {
 			mapped.Make[float64](arena, (t.Interval+1)<<55)
 		}}
 		f.Start(1)
-		if err := pool.Run(f); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "no array of") {
+		if err := pool.Run(f); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "cannot allocate an array of") {
 			t.Errorf("%d workers: %v", workers, err)
 		}
 		pool.Close()

@@ -133,8 +133,8 @@ func carried(environ []string) []string {
 	return slices.Compact(names)
 }
 
-// DefaultRanks is how many ranks to start where nobody says: Slurm's tasks,
-// what a hostfile offers (0: mpirun counts), else this host's processors.
+// DefaultRanks returns the number of ranks to start by default: Slurm's tasks,
+// the slots of a hostfile (0: mpirun counts them), else this host's processors.
 func DefaultRanks(hostfile string) int {
 	if n, err := strconv.Atoi(os.Getenv("SLURM_NTASKS")); err == nil && n > 0 {
 		return n

@@ -65,7 +65,7 @@ const (
 // fault of this host, or *Ended.
 func Run(o Options) error {
 	if l, launched := world.Launched(); launched {
-		return fault.New(fault.Usage, "launch", "", "it is itself a rank of %s", l.Name).Then("start it without %s", l.Name)
+		return fault.New(fault.Usage, "launch", "", "it already runs as a rank of %s", l.Name).Then("start it without %s", l.Name)
 	}
 	if err := o.find(); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (o *Options) conclude(end outcome, restarts int) error {
 	case code == 0:
 		return nil
 	case code == fault.Stopped.ExitCode() && code != end.code:
-		o.Log("the ranks were ended by %s before they could save: run again to go on from what is saved", describe(end.code))
+		o.Log("the ranks were ended by %s before they could save: run again to continue from the last checkpoint", describe(end.code))
 	case restarts > 0 && !end.stopped && restarts == o.Restarts:
 		o.Log("giving up after %d restarts: the ranks ended with %s", restarts, end.describe())
 	case end.cause != "" && !end.killed:

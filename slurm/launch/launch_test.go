@@ -215,7 +215,7 @@ func TestSignals(t *testing.T) {
 		{"checkpoint, then stop", "trap 'echo one' USR1; trap 'echo two; exit 75' USR2\n" + ready + loop, []os.Signal{syscall.SIGUSR1, syscall.SIGINT}, 75, "one\ntwo\n"},
 		{"stop twice is stop", "trap 'sleep 0.3; exit 75' USR2\n" + ready + loop, []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, 75, ""},
 		{"second SIGINT kills", "trap '' USR2; trap 'exit 5' INT\n" + ready + loop, []os.Signal{syscall.SIGINT, syscall.SIGINT}, 130, ""},
-		{"killed before it saved", ready + loop, []os.Signal{syscall.SIGTERM}, 75, "the ranks were ended by signal 12 (user defined signal 2) before they could save: run again to go on from what is saved\n"},
+		{"killed before it saved", ready + loop, []os.Signal{syscall.SIGTERM}, 75, "the ranks were ended by signal 12 (user defined signal 2) before they could save: run again to continue from the last checkpoint\n"},
 		{"finished all the same", "trap 'exit 0' USR2\n" + ready + loop, []os.Signal{syscall.SIGTERM}, 0, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func (w *watcher) until(exited <-chan struct{}, signals <-chan os.Signal) {
 }
 
 // look reads the status file. A rank that is stopped where nobody waits for it
-// any more, behind the end of the run, would keep the launcher for ever.
+// any more, past the end of the run, would keep the launcher for ever.
 func (w *watcher) look(now time.Time, late bool) {
 	s := readStatus(w.path)
 	w.up = w.up || s.ready || late

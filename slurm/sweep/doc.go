@@ -1,5 +1,5 @@
 // Package sweep trains once for each combination of some flags' values. Each training is
-// a process of its own, so that one that fails, whatever becomes of it, takes no other
-// with it, and each tells its own memory. It has a run folder whose name is its setting,
-// where it goes on if it was interrupted, and is not done again if it has ended.
+// a separate process, so a failure does not affect the others, and each reports its own
+// memory. The run folder of a training is named after its setting. An interrupted
+// training resumes there, and a finished training is not repeated.
 package sweep

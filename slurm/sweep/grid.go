@@ -40,7 +40,7 @@ func NewAxis(op, name, values string) (Axis, error) {
 		}
 		if !flag.MatchString(a.Flag) || len(list) == 0 {
 			return a, fault.New(fault.Usage, op, "", "%s=%s", name, values).
-				Then("name a flag of train and its values, separated by commas, without blanks and slashes, as seed=1,2,5..8")
+				Then("name a flag of train and its values, separated by commas, without spaces and slashes, such as seed=1,2,5..8")
 		}
 		a.Values = append(a.Values, list...)
 	}
@@ -70,7 +70,7 @@ func (s Setting) String() string { return strings.Join(s, " ") }
 // Folder is the name of its run folder, "seed=1,hidden=64".
 func (s Setting) Folder() string { return strings.Join(s, ",") }
 
-// Flags are those of train.
+// Flags returns the flags of train.
 func (s Setting) Flags() []string {
 	list := make([]string, len(s))
 	for i, v := range s {

@@ -18,7 +18,7 @@ import (
 
 const op = "sweep"
 
-// Sweep is trainings, one behind the other.
+// Sweep is trainings, one after the other.
 type Sweep struct {
 	Settings []Setting
 	Dir      string                               // of their run folders
@@ -56,7 +56,7 @@ func (s *Sweep) Run(ctx context.Context) ([]Failure, error) {
 			f = s.train(ctx, setting)
 		}
 		if ctx.Err() != nil {
-			return failed, fault.New(fault.Stopped, op, s.Dir, "stopped in %s, %d of %d", setting, i+1, len(s.Settings)).Then("the same command goes on")
+			return failed, fault.New(fault.Stopped, op, s.Dir, "stopped in %s, %d of %d", setting, i+1, len(s.Settings)).Then("run the same command again to continue")
 		}
 		if f != nil {
 			failed = append(failed, *f)

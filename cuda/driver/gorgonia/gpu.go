@@ -108,7 +108,7 @@ func open(n int) (device.Device, error) {
 	if known := (*fault.Error)(nil); err != nil && !errors.As(err, &known) {
 		e := fault.New(fault.Config, "cuda", "", "GPU %d cannot be used", n)
 		e.Err = err
-		err = e.Then("see what nvidia-smi says of it, or choose another one with CUDA_VISIBLE_DEVICES")
+		err = e.Then("check it with nvidia-smi, or choose another GPU with CUDA_VISIBLE_DEVICES")
 	}
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ type relief struct {
 	price float64
 }
 
-// balanceRounds is how often vertices are priced anew at most.
+// balanceRounds is how often vertices are priced again at most.
 const balanceRounds = 10
 
 // balance moves vertices out of overfilled parts, the cheapest first, until

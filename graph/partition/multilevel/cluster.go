@@ -122,7 +122,7 @@ func (c *clustering) clusters() int {
 	return count
 }
 
-// alone tells whether v is a cluster of its own.
+// alone reports whether v is a cluster of its own.
 func (c *clustering) alone(v int) bool { return c.weight[c.label[v]] == c.g.weight[v] }
 
 // pair puts vertices that are still alone together with others that would

@@ -14,7 +14,7 @@ type Options struct {
 	Slack Slack
 }
 
-// Slack is how many times its fair share a rank may get, each at least 1;
+// Slack is the maximum load of a rank as a multiple of its fair share, each at least 1;
 // +Inf leaves that unbalanced. A share is rounded up.
 type Slack struct {
 	Vertices, Edges, Train float64

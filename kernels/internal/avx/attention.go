@@ -5,11 +5,11 @@ package avx
 // apart, step being the heads rounded up to a power of two, at most Heads.
 const (
 	Heads = 8 // lanes of a near value
-	Ahead = 8 // how many ids behind those of a block are prefetched by
+	Ahead = 8 // how many ids after those of a block are prefetched by
 	// ScoresAhead is the same of scores, which are short: what lies there is any id.
 	ScoresAhead = 24
 
-	Slack = 16 // floats behind the last of a block that may be read and written
+	Slack = 16 // floats after the last of a block that may be read and written
 )
 
 // Near is a value for each flat place of a block, modulo eight: heads repeat.

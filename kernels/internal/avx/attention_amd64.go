@@ -26,7 +26,7 @@ func (s Set) Less(ids, cols []uint32, base uint32) {
 
 // Scores sets the scores of a block to near + far[id], times slope where that
 // is negative, and raises top to them, NaNs left out. slope is in [0, 1]. Of far
-// heads floats are read every stride. ScoresAhead elements behind ids are prefetched by.
+// heads floats are read every stride. ScoresAhead elements after ids are prefetched by.
 func (s Set) Scores(scores []float32, step, heads int, near *Near, far []float32, stride int, ids []uint32, slope float32, top *Near) {
 	if len(ids) == 0 {
 		return
@@ -40,8 +40,8 @@ func (s Set) Scores(scores []float32, step, heads int, near *Near, far []float32
 }
 
 // Ends sets the scores of a block to near + far[id], times slope where that is negative, and
-// lse and dots to what lies heads and 2·heads floats behind; slope is in [0, 1]. ScoresAhead
-// elements behind ids are prefetched by.
+// lse and dots to what lies heads and 2·heads floats after; slope is in [0, 1]. ScoresAhead
+// elements after ids are prefetched by.
 func (s Set) Ends(scores, lse, dots []float32, step, heads int, near *Near, far []float32, ids []uint32, slope float32) {
 	if len(ids) == 0 {
 		return

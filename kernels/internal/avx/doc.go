@@ -4,7 +4,7 @@
 //
 // Both instruction sets do the same operations on an element in the same
 // order, so their results are the same bits. Products differ from plain Go by
-// rounding: a multiplication and the addition behind it are rounded once.
+// rounding: a multiplication and the addition after it are rounded once.
 // Maxima, dropout, the steps of optimisers and rounding to a few bits give the same
 // bits as plain Go.
 //

@@ -8,7 +8,7 @@ type (
 	maximaGradFunc func(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n, seen, lanes int)
 )
 
-// Routines for so many vectors, by instruction set: of maxima alone, with their sources, and
+// Routines for N vectors, by instruction set: of maxima alone, with their sources, and
 // of gradients.
 var (
 	maxima      = [...][]maximaFunc{AVX2: {nil, maxima256x1, maxima256x2}, AVX512: {nil, maxima512x1, maxima512x2, maxima512x3, maxima512x4}}
@@ -43,7 +43,7 @@ func (s Set) MaximaGrad(dst []float32, arg []uint32, g []float32, cols []uint32,
 	})
 }
 
-// overVectors calls do with columns from j on: so many vectors, the last with so many lanes.
+// overVectors calls do with columns from j on: N vectors, the last with N lanes.
 func overVectors(lanes, most, width int, do func(j, vectors, last int)) {
 	for j := 0; j < width; j += most * lanes {
 		w := min(most*lanes, width-j)

@@ -1,5 +1,5 @@
 package avx
 
-// CodeSlack is how many bytes behind a row's codes Codes may overwrite and
+// CodeSlack is the number of bytes after a row's codes that Codes may overwrite and
 // Values may read: the rest of a vector.
 const CodeSlack = 16

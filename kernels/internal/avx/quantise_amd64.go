@@ -14,7 +14,7 @@ func (s Set) Extent(x []float32) (lo, hi float32, finite bool) {
 }
 
 // Codes writes the codes of x, each of 8, 4 or 2 bits, and up to CodeSlack
-// bytes behind them.
+// bytes after them.
 func (s Set) Codes(d *Draw, dst []byte, x []float32, offset, inverse float32, bits int, id uint32) {
 	if len(x) == 0 {
 		return
@@ -43,7 +43,7 @@ var values = [...][3][2]func(dst *float32, codes *byte, offset, step float32, fu
 }
 
 // Values sets dst to what codes stand for or, with add, adds it; CodeSlack
-// bytes behind the codes may be read.
+// bytes after the codes may be read.
 func (s Set) Values(dst []float32, codes []byte, offset, step float32, bits int, add bool) {
 	if len(dst) == 0 {
 		return

@@ -3,7 +3,7 @@ package avx
 // Rows are the sparse rows that Gather sums, and what they index: row c-Base
 // of X [rows x Stride] for a column id c. ColScale is indexed by c, RowScale by
 // row, Weights by edge; nil is 1. With SelfLoops row r has the column First+r too. Of Cols the edges
-// behind those that are summed are prefetched by: they must be column ids too,
+// after those that are summed are prefetched by: they must be column ids too,
 // of whatever matrix.
 type Rows[E float32 | uint16 | uint64] struct {
 	Begin, End         []int64
@@ -27,7 +27,7 @@ const RecordWords = 4
 // BitsWords is how many words have the bits of a packed row.
 const BitsWords = 2
 
-// HalfSlack is how many elements of bfloat16 lie behind the last row: what a
+// HalfSlack is how many elements of bfloat16 lie after the last row: what a
 // vector reads past it.
 const HalfSlack = 16
 

@@ -61,7 +61,7 @@ func (s Set) bitsOf(bits []uint64, x []float32, stride, rows, cols int) (words i
 	return words
 }
 
-// panel is the next columns of N, from j on: so many vectors, the last of so many lanes.
+// panel is the next columns of N, from j on: the given number of vectors, the last of the given number of lanes.
 func (s Set) panel(n, j int) (vectors, lanes int) {
 	w := min(8*s.lanes(), n-j)
 	full, lanes := s.split(w)

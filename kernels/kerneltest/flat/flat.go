@@ -17,7 +17,7 @@ func mat(rows, cols int, x []float32) kernels.Mat {
 	return kernels.HostMat(rows, cols, x)
 }
 
-// wide is x as a matrix of so many columns.
+// wide is x as a matrix of N columns.
 func wide(cols int, x []float32) kernels.Mat { return mat(len(x)/max(cols, 1), cols, x) }
 
 func vector[T mapped.Elem](x []T) kernels.Vector[T] { return kernels.HostVector(x) }
@@ -125,7 +125,7 @@ func SpMM(t *kernels.Team, dst []float32, width int, g kernels.Gather, x []float
 	t.SpMM(mat(g.Rows(), width, dst), g.Edges(), wide(width, x), add)
 }
 
-// SpMMHalf is SpMM of an x with kernels.HalfSlack elements behind its rows.
+// SpMMHalf is SpMM of an x with kernels.HalfSlack elements after its rows.
 func SpMMHalf(t *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool) {
 	rows := max(len(x)-kernels.HalfSlack, 0) / max(width, 1)
 	t.SpMM(mat(g.Rows(), width, dst), g.Edges(), kernels.HostHalf(rows, width, x), add)
@@ -154,7 +154,7 @@ func (x AttentionRows) emitted(a kernels.Attention) kernels.Emitted {
 	return kernels.Emitted{X: wide(a.Emitted(), x.X), Scores: wide(a.Heads, x.Scores)}
 }
 
-// AttentionGrad is what the way back knows of own vertices, on slices.
+// AttentionGrad is what the backward pass knows of own vertices, on slices.
 type AttentionGrad struct{ R, LSE, Grad, Dots, Packed []float32 }
 
 func (b AttentionGrad) attended(a kernels.Attention) kernels.Attended {
@@ -191,7 +191,7 @@ func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr, along []float32,
 // Signed is what kernels.SignedAttention writes, on slices.
 type Signed struct{ Out, Rows, LSE, Stats, Dots, DR []float32 }
 
-// AttentionSigned is the way forward along two lots of edges, and the gradient of r.
+// AttentionSigned is the forward pass along two lots of edges, and the gradient of r.
 func AttentionSigned(t *kernels.Team, a kernels.Attention, s Signed, g [2]kernels.Gather, x [2]AttentionRows, r, grad []float32) {
 	out, rows, stats := wide(a.Columns(), s.Out), wide(a.Emitted(), s.Rows), wide(2*a.Heads, s.Stats)
 	for i := range g {

@@ -94,7 +94,7 @@ func (f *Fake) create(body []byte) (any, *Refusal) {
 	return fn.Config, nil
 }
 
-// takeOn tells whether Lambda can take a role on.
+// takeOn reports whether Lambda can take a role on.
 func (f *Fake) takeOn(arn string, v *VPC) *Refusal {
 	_, name, _ := strings.Cut(arn, ":role/")
 	r := f.Roles[name]

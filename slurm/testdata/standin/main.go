@@ -111,7 +111,7 @@ func (r *run) begin(resume string, args []string) (int, error) {
 	return done + 1, nil
 }
 
-// epoch saves, and tells whether any rank was asked to stop. Collective.
+// epoch saves, and reports whether any rank was asked to stop. Collective.
 func (r *run) epoch(e int) (bool, error) {
 	asked := []byte{0}
 	if len(r.stop) > 0 {

@@ -283,7 +283,7 @@ func signedWeights(s isa, e *exponential32) {
 	})
 }
 
-// slopes is the way back from the gradients of weights to those of scores: their sums, or
+// slopes is the backward pass from the gradients of weights to those of scores: their sums, or
 // those of each edge.
 func slopes(s isa, e *exponential32, each bool) {
 	name, doc := "slopes", "Replaces scores by their weights, and adds to sum the gradients of what the scores are the leaky values of."

@@ -6,7 +6,7 @@ import (
 )
 
 // choose copies ids whose bit is set. Every id is written, and the place for the next one moves on
-// behind those that stay, which no branch has to foresee. Vectors would not be faster: a
+// after those that stay, which no branch has to foresee. Vectors would not be faster: a
 // word of bits has to be looked up for each id.
 func choose() {
 	TEXT("choose", NOSPLIT, "func(dst, ids *uint32, n int, bits *uint32) (count int)")

@@ -61,7 +61,7 @@ func (d *dotting) bent(row, vector VecVirtual, from Mem, mask Register, acc VecV
 	VFMADD231PS(vector, v, acc)
 }
 
-// bend writes the way back through the leaky rows, with its accumulators in registers over
+// bend writes the backward pass through the leaky rows, with its accumulators in registers over
 // all edges of a block. A column has the gradient that heads says. The rows have been read
 // just before, and are not prefetched.
 func bend(s isa, along bool) {

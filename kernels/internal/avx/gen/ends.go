@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// attended is how many values a far vertex has of each head on the way back to sources: what
-// its score is made of, lse and dots, those of all heads one behind the other.
+// attended is how many values a far vertex has of each head in the backward pass to sources: what
+// its score is made of, lse and dots, those of all heads one after the other.
 const attended = 3
 
 // ends writes scores without their largest, and copies lse and dots, which lie beside what

@@ -119,7 +119,7 @@ type gathering struct {
 }
 
 // edges finds the edges of a row. As many of them look ahead as there are
-// edges behind them, of later rows too.
+// edges after them, of later rows too.
 func (g *gathering) edges(row Register) {
 	begin, end := Load(Param("begin"), GP64()), Load(Param("end"), GP64())
 	lo, n, zero := GP64(), GP64(), GP64()

@@ -15,7 +15,7 @@ import (
 // been loaded. On Zen 4 and 5 an expand waits for the former value of a destination
 // that it zeroes, several cycles instead of one; a compress to memory is microcode, and
 // an expand from memory waits like the others. Bits are read 64 at a time: a load and a
-// count for each vector, one behind the other, take half as long again.
+// count for each vector, one after the other, take half as long again.
 
 // aheadPacked is how many edges before its use a packed row is prefetched, which has
 // fewer lines than others; package avx has it too.
@@ -74,7 +74,7 @@ func packRows(s isa) {
 	RET()
 }
 
-// gatherPacked is gather of packed rows of so many vectors.
+// gatherPacked is gather of packed rows of N vectors.
 func gatherPacked(s isa, vectors int) {
 	g := &gathering{isa: s, packed: true, bytes: s.bytes}
 	TEXT(fmt.Sprintf("gatherPacked%sx%d", s.name, vectors), NOSPLIT,

@@ -215,7 +215,7 @@ func (q *quantiser) vector(j int, u VecVirtual, mask Register) {
 	q.join(v, Mem{Base: q.dst, Disp: j * s.bytes / 4 * q.bits / 8})
 }
 
-// join stores the codes in v one behind another.
+// join stores the codes in v one after another.
 func (q *quantiser) join(v VecVirtual, m Mem) {
 	b := XMM()
 	if q.s.wide {

@@ -7,7 +7,7 @@ import (
 )
 
 // The steps of the optimisers round where plain Go rounds: no multiplication is
-// fused with the addition behind it.
+// fused with the addition after it.
 
 // constants are the fields of the struct that the parameter k points to, one
 // vector each.

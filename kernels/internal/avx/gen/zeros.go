@@ -14,7 +14,7 @@ import (
 // which multiplies by zeros too.
 
 // nonzeros writes a bit for each element of rows of x: words of 64 bits, of which
-// those behind the last element must be zero already.
+// those after the last element must be zero already.
 func nonzeros(s isa) {
 	TEXT("nonzeros"+s.name, NOSPLIT, "func(bits *uint64, stride int, x *float32, ldx, rows, full, lanes int)")
 	Doc("Sets the bits of rows of full vectors and one of so many lanes where x is not zero; strides are in bytes.")
@@ -83,8 +83,8 @@ func (g *skipping) mask(i int) Register {
 	return nil
 }
 
-// add adds for each bit of word: the element at x plus so many times step bytes, times the row
-// at y plus so many times stride bytes.
+// add adds for each bit of word: the element at x plus N times step bytes, times the row
+// at y plus N times stride bytes.
 func (g *skipping) add(label string, word, x Register, step func(n Register) Mem, y, stride Register) {
 	Label(label)
 	TESTQ(word, word)
@@ -109,7 +109,7 @@ func newSkipping(s isa, vectors int) *skipping {
 	return g
 }
 
-// sparseRows is rows of a times b, so many vectors of it.
+// sparseRows is rows of a times b, N vectors of it.
 func sparseRows(s isa, vectors int) {
 	TEXT(fmt.Sprintf("sparseRows%sx%d", s.name, vectors), NOSPLIT,
 		"func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb, rows int, add bool, lanes, ahead int)")
@@ -196,7 +196,7 @@ func sparseColumns(s isa, vectors int) {
 	RET()
 }
 
-// begin is zero or, if "add" says so, what is at c.
+// begin is zero or, if "add" is set, what is at c.
 func (g *skipping) begin(c Register) {
 	add := Load(Param("add"), GP8())
 	TESTB(add, add)
@@ -212,7 +212,7 @@ func (g *skipping) begin(c Register) {
 	Label("begun")
 }
 
-// prefetch is of the lines of so many bytes.
+// prefetch is of the lines of N bytes.
 func prefetch(p Register, bytes int) {
 	for line := 0; line < bytes; line += 64 {
 		PREFETCHT1(Mem{Base: p, Disp: line})
