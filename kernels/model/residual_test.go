@@ -19,7 +19,7 @@ func residualLayer(b *model.Builder, l int) model.Layer {
 	in, out := b.Spec.Dims[l], b.Spec.Dims[l+1]
 	b.Room(model.Emitted, out)                 // HW
 	b.In(model.Output, model.Gathered)         // H' replaces ÂHW
-	b.In(model.GatheredGrad, model.OutputGrad) // and so on the way back
+	b.In(model.GatheredGrad, model.OutputGrad) // likewise in the backward pass
 	b.GradRoom(model.InputGrad)
 	return &block{h: b.Hidden(), weight: b.Weight(l, 0), bias: b.Weight(l, 1), drop: b.Dropout(l),
 		out: out, relu: !b.Last(l), shortcut: l > 0 && in == out}
