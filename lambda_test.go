@@ -45,7 +45,7 @@ func TestLambda(t *testing.T) {
 		{64, "--tensor lambda", []string{"--lambda", "local"}},
 		{64, "openblas", []string{"--tensor", "lambda", "--lambda", "local", "--kernel", "openblas"}},
 		{64, `no fault "crush"`, []string{"--tensor", "lambda", "--lambda", "local", "--lambda-faults", "crush=0.1"}},
-		{64, "1.2 in sum", []string{"--tensor", "lambda", "--lambda", "local", "--lambda-faults", "crash=0.6,lose=0.6"}},
+		{64, "add up to 1.2", []string{"--tensor", "lambda", "--lambda", "local", "--lambda-faults", "crash=0.6,lose=0.6"}},
 		{64, "--lambda local", []string{"--tensor", "lambda", "--lambda", "aws", "--lambda-limits", "memory"}},
 		{64, "--lambda-memory", []string{"--tensor", "lambda", "--lambda", "local", "--lambda-memory", "100"}},
 		{64, "--bridge-address", []string{"--tensor", "lambda", "--lambda", "aws"}},

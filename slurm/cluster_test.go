@@ -263,7 +263,7 @@ func TestScriptInSlurm(t *testing.T) {
 			t.Parallel()
 			s := begin(t, nil, "--epochs", "600")
 			s.await("start epoch=1 ")
-			if _, err := s.job.Submit(); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "job "+s.id+", which is RUNNING") {
+			if _, err := s.job.Submit(); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "job "+s.id+" (RUNNING) uses this run folder") {
 				t.Errorf("a second job for the same run folder: %v", err)
 			}
 			client0(t, "scancel", s.id)
