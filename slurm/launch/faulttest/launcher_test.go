@@ -41,12 +41,30 @@ func TestLauncherKilled(t *testing.T) {
 	}
 }
 
-// begin starts a run and waits for its moment.
+// begin starts a run and waits for its moment, and for a rank that stops to have
+// stopped: the kernel continues and ends it when mpirun ends, but nothing ends a
+// process that stops itself after that.
 func (s *stage) begin(t *testing.T, x scene, more ...string) (run string, j *job) {
+	t.Helper()
 	run = filepath.Join(t.TempDir(), "run")
 	j = s.launch(t, x, run, filepath.Join(t.TempDir(), "mark"), more...)
 	await(t, j)
+	if x.kind == "stop" {
+		awaitStopped(t, j.rank(t, x.rank))
+	}
 	return run, j
+}
+
+// awaitStopped waits until a signal has stopped a process.
+func awaitStopped(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if bytes.Contains(stat, []byte(") T ")) {
+			return
+		}
+	}
+	t.Fatalf("process %d does not stop", pid)
 }
 
 // find is the process of the job that executes a program.
