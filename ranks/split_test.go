@@ -50,7 +50,7 @@ func TestTensorWorkOnGPUs(t *testing.T) {
 		for _, ranks := range of.ranks {
 			t.Run(fmt.Sprint(name, " ranks=", ranks), func(t *testing.T) {
 				c := split(t, ranks, ranks/3)
-				c.Intervals = 5
+				c.Intervals, c.Epochs = 5, 2
 				data := of.set(&c)
 				c.Tensor, c.GraphWork = "cpu", ""
 				want := train(t, c, data)
