@@ -24,7 +24,7 @@ func child(t *testing.T, by []string, args ...string) result {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, by[0], append(append(by[1:], os.Args[0]), args...)...)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
+	cmd.Env = append(os.Environ(), asProgram+"=1", "GOGC=100") // make test has a rarer collector
 	var out, err strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &err
 	failure := cmd.Run()
