@@ -3,6 +3,7 @@
 package faulttest
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Where launcher, mpirun and ranks are all killed at once, nobody is left to
@@ -127,12 +129,27 @@ func existing(paths []string) (there []string) {
 	return there
 }
 
-// killAll kills every process of the job. They are stopped first, so that none
-// can do anything about the end of another.
+// killAll kills every process of the job and waits until each has closed its files, whose
+// locks tell others that it lives. They are stopped first, so that none can do anything
+// about the end of another.
 func (j *job) killAll() {
+	var killed []string
 	for _, signal := range []string{"-STOP", "-KILL"} {
-		for _, pid := range j.processes() {
+		killed = j.processes()
+		for _, pid := range killed {
 			_ = exec.Command("kill", signal, pid).Run() // it may have ended
 		}
 	}
+	for _, pid := range killed {
+		for deadline := time.Now().Add(patience); !ended(pid) && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// ended reports whether a process has ended: it is gone, or waits for its parent to notice.
+// Its environment is empty earlier, while its files are still open.
+func ended(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err != nil || bytes.Contains(stat, []byte(") Z ")) || bytes.Contains(stat, []byte(") X "))
 }
