@@ -65,7 +65,11 @@ func TestNothingIsLeft(t *testing.T) {
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if inside, err := exec.Command("ip", "netns", "pids", h.Name(1)).Output(); err == nil && len(inside) > 0 {
+			break
+		}
+	}
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +92,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Stdout.WriteString(h.name)
-	select {}
+	time.Sleep(time.Hour) // an empty select would end the process as a deadlock
 }
 
 // Opening takes down the hosts of a process that was killed, and neither those

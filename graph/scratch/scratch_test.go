@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -21,11 +22,14 @@ func TestMain(m *testing.M) {
 		if err != nil || os.WriteFile(filepath.Join(f.Path, "part"), []byte("x"), 0o644) != nil {
 			os.Exit(1)
 		}
-		if _, err := Create(final, 0o666); err != nil {
+		file, err := Create(final, 0o666)
+		if err != nil {
 			os.Exit(1)
 		}
 		os.Stdout.WriteString("there")
-		select {}
+		time.Sleep(time.Hour) // an empty select would end the process as a deadlock
+		runtime.KeepAlive(f)  // and a collected file would give up its lock
+		runtime.KeepAlive(file)
 	}
 	os.Exit(m.Run())
 }
