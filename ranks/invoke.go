@@ -25,6 +25,7 @@ import (
 // at the service.
 type functions struct {
 	patience time.Duration // of an attempt at most
+	again    time.Duration // an attempt is repeated after this time at the earliest
 	attempts int           // at a task
 	atOnce   int           // invocations of a rank, or of a part of a bridge, at most
 	falls    bool          // back to the CPU where functions keep failing
@@ -44,7 +45,7 @@ const sandboxes = 2
 // so many intervals at a time. With more functions than intervals there is nothing to
 // do for some of them (Dorylus, OSDI'21, §6).
 func (r *run) howToInvoke(workers, intervals int) *functions {
-	f := &functions{patience: time.Minute, attempts: 12, atOnce: intervals, falls: true}
+	f := &functions{patience: time.Minute, again: pool.Defaults().Timeout.Floor, attempts: 12, atOnce: intervals, falls: true}
 	if r.cfg.Lambda == config.LambdaLocal {
 		f.atOnce = min(intervals, sandboxes*workers)
 	}
@@ -135,7 +136,7 @@ func (f *functions) open(c *Config, n lambda.Network, last func() error) (tensor
 func (f *functions) settings() pool.Settings {
 	s := pool.Defaults()
 	s.Limit, s.Attempts, s.Life = f.atOnce, f.attempts, 2*f.patience
-	s.Timeout.Ceiling, s.Timeout.Floor = f.patience, min(s.Timeout.Floor, f.patience)
+	s.Timeout.Ceiling, s.Timeout.Floor = f.patience, min(f.again, f.patience)
 	s.Backoff = pool.Pause{First: leastPause, Most: mostPause}
 	if !f.falls {
 		s.Breaker = pool.Breaker{}

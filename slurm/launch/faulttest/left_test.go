@@ -32,7 +32,7 @@ func TestEverythingKilled(t *testing.T) {
 			// Whoever starts siafu on this machine tidies up, too: a test beside this one
 			// may have been faster.
 			var missing error
-			for range 3 {
+			for range 12 {
 				if missing = tidies(t, stage, x, args); missing == nil {
 					return
 				}
