@@ -1,13 +1,7 @@
+// Siafu trains graph neural networks on whole graphs over MPI. The commands are in
+// package siafu/internal/cli.
 package main
 
-import (
-	"os"
-	"os/signal"
-	"syscall"
-)
+import "siafu/internal/cli"
 
-func main() {
-	// A reader that goes away, as in "siafu report … | head", ends us quietly.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { cli.Main() }

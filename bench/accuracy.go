@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"siafu/graph/fault"
 	"siafu/graph/importers"
+	"siafu/internal/fault"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )

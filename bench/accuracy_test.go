@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"siafu/graph/realdata"
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/config"
-	"siafu/ranks/host/hosttest"
 )
 
 // Training reaches the published accuracies, on one rank and on four. Seeds

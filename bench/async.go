@@ -8,7 +8,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
@@ -77,7 +77,7 @@ func (o AsyncOptions) turn(ctx context.Context, seed uint64, lines []*asyncLine)
 		return 0, err
 	}
 	target := converged(pipe)
-	base := reach(pipe, target)
+	base := firstReached(pipe, target)
 	lines[0].add(pipe, base, base)
 	for _, l := range lines[1:] {
 		c := l.config
@@ -87,7 +87,7 @@ func (o AsyncOptions) turn(ctx context.Context, seed uint64, lines []*asyncLine)
 		if err != nil {
 			return 0, err
 		}
-		l.add(r, reach(r, target), base)
+		l.add(r, firstReached(r, target), base)
 	}
 	return target, nil
 }
@@ -96,12 +96,12 @@ func (o AsyncOptions) turn(ctx context.Context, seed uint64, lines []*asyncLine)
 type asyncLine struct {
 	name, dataset string
 	config        config.Config
-	runs          []reached
+	runs          []targetReached
 	ratios        []float64 // R
 	best          float64   // sum of best validation accuracies
 }
 
-func (l *asyncLine) add(r *runfolder.Run, m, base reached) {
+func (l *asyncLine) add(r *runfolder.Run, m, base targetReached) {
 	l.dataset = r.Summary.Dataset
 	l.runs, l.ratios = append(l.runs, m), append(l.ratios, m.epochs/base.epochs)
 	l.best += r.Summary.BestValAcc
@@ -135,15 +135,15 @@ func converged(r *runfolder.Run) float64 {
 	return sum/float64(len(last)) - 0.001
 }
 
-// reached is when a run first had an accuracy, and what of it was late on the way.
-type reached struct {
+// targetReached is when a run first had an accuracy, and what of it was late on the way.
+type targetReached struct {
 	epochs, seconds, perEpoch float64
 	weights, gathers          float64 // runfolder.Late, the mean over all epochs
 	never                     int     // 1: it had not at the end
 }
 
-func reach(r *runfolder.Run, target float64) reached {
-	m := reached{never: 1}
+func firstReached(r *runfolder.Run, target float64) targetReached {
+	m := targetReached{never: 1}
 	var each []float64
 	for _, e := range r.Epochs {
 		each = append(each, e.Seconds)
@@ -165,7 +165,7 @@ func reach(r *runfolder.Run, target float64) reached {
 }
 
 // meanOf is the mean of runs, but that never is how many did not come to the accuracy.
-func meanOf(runs []reached) (m reached) {
+func meanOf(runs []targetReached) (m targetReached) {
 	for _, r := range runs {
 		m.never += r.never
 		for _, f := range []struct {
@@ -178,7 +178,7 @@ func meanOf(runs []reached) (m reached) {
 	return m
 }
 
-func (m reached) name(runs int) string {
+func (m targetReached) name(runs int) string {
 	if m.never > 0 {
 		return fmt.Sprintf("%d of %d never in %.0f", m.never, runs, m.epochs)
 	}

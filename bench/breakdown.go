@@ -11,10 +11,10 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
-	"siafu/graph/scratch"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
+	"siafu/internal/scratch"
 	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/report/chart"
@@ -66,11 +66,11 @@ func Breakdown(ctx context.Context, o BreakdownOptions, w io.Writer) error {
 	if err := b.print(w); err != nil || o.Picture == "" {
 		return err
 	}
-	return drawTo(o.Picture, f, o.Epochs)
+	return writeChart(o.Picture, f, o.Epochs)
 }
 
-// drawTo writes the picture of a first and a last epoch.
-func drawTo(path string, f *trace.File, epochs []int) error {
+// writeChart writes the picture of a first and a last epoch.
+func writeChart(path string, f *trace.File, epochs []int) error {
 	if len(epochs) != 2 {
 		return fault.New(fault.Usage, "bench breakdown", "", "%d epochs for a picture", len(epochs)).Then("name the first and the last, as 3,4")
 	}
@@ -129,7 +129,7 @@ func (b *breakdown) leftOut() string {
 // updates run beside them.
 func (b *breakdown) printTasks(w io.Writer) {
 	fmt.Fprintln(w, "task\ts/epoch\tshare\tof it waiting\t")
-	room := b.mean(b.graph, (*rankTime).room)
+	room := b.mean(b.graph, (*rankTime).workerTime)
 	line := func(name string, of []*rankTime, f func(*rankTime) spent) {
 		seconds := b.mean(of, func(r *rankTime) float64 { return f(r).seconds })
 		waited := b.mean(of, func(r *rankTime) float64 { return f(r).waited })
@@ -152,14 +152,14 @@ func (b *breakdown) printCommunication(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\ncommunication\ts/epoch\tof it waiting\thidden\tat most\tshare hidden\t")
 	for _, task := range communication {
-		mean := func(f func(hidden, spent) float64) float64 {
+		mean := func(f func(overlapBounds, spent) float64) float64 {
 			return b.mean(b.graph, func(r *rankTime) float64 { return f(r.hidden[task], r.tasks[task]) })
 		}
-		seen := mean(func(_ hidden, s spent) float64 { return s.seconds })
-		least := mean(func(h hidden, _ spent) float64 { return h.least })
+		seen := mean(func(_ overlapBounds, s spent) float64 { return s.seconds })
+		least := mean(func(h overlapBounds, _ spent) float64 { return h.least })
 		fmt.Fprintf(w, "%s\t%.6f\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", task, seen,
-			mean(func(_ hidden, s spent) float64 { return s.waited }), least,
-			mean(func(h hidden, _ spent) float64 { return h.most }), percent(least, least+seen))
+			mean(func(_ overlapBounds, s spent) float64 { return s.waited }), least,
+			mean(func(h overlapBounds, _ spent) float64 { return h.most }), percent(least, least+seen))
 	}
 }
 
@@ -170,7 +170,7 @@ func (b *breakdown) printRanks(w io.Writer) {
 	for _, r := range slices.Concat(b.graph, b.servers) {
 		all := r.total()
 		fmt.Fprintf(w, "%d %s\t%s\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", r.process.Rank, r.process.Role, r.process.Host,
-			(all.seconds-all.waited)/epochs, all.waited/epochs, r.between/epochs, percent(all.waited+r.between, r.room()))
+			(all.seconds-all.waited)/epochs, all.waited/epochs, r.between/epochs, percent(all.waited+r.between, r.workerTime()))
 	}
 }
 

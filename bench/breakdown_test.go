@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/internal/fault"
 	"siafu/ranks/config"
 	"siafu/ranks/trace"
 )
@@ -57,7 +57,7 @@ func drawn() *trace.File {
 	return f
 }
 
-func TestBreakdownOfDrawnTimeline(t *testing.T) {
+func TestBreakdownOfSyntheticTimeline(t *testing.T) {
 	b, err := newBreakdown(drawn(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestBreakdownOfTwoWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := b.graph[0]
-	if r.span != 10 || r.room() != 20 || r.tasks["GA"].seconds != 6 || r.between != 20-8-3 || r.hidden["SC"] != (hidden{4, 6}) {
+	if r.span != 10 || r.workerTime() != 20 || r.tasks["GA"].seconds != 6 || r.between != 20-8-3 || r.hidden["SC"] != (overlapBounds{4, 6}) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"siafu/graph/fault"
 	"siafu/halo/codec"
+	"siafu/internal/fault"
 	"siafu/ranks/config"
 )
 

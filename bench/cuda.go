@@ -14,8 +14,8 @@ import (
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )

@@ -13,16 +13,16 @@ import (
 	"siafu/cuda/driver"
 	"siafu/cuda/ptx"
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
 
-// onStandIn is an effort on the interpreter of kernels, which is no GPU: its times say
+// interpreterEffort is an effort on the interpreter of kernels, which is no GPU: its times say
 // nothing. Epochs are the processor's.
-func onStandIn(s ptx.Settings) gpuEffort {
+func interpreterEffort(s ptx.Settings) gpuEffort {
 	return gpuEffort{
 		copied: 1 << 12, torch: "cpu", turn: 20 * time.Millisecond,
 		open: func() (device.Device, error) { return ptx.New(s), nil },
@@ -32,8 +32,8 @@ func onStandIn(s ptx.Settings) gpuEffort {
 	}
 }
 
-// few is a graph of few vertices, directed or not.
-func few(t *testing.T, directed bool) string {
+// smallGraph is a graph of few vertices, directed or not.
+func smallGraph(t *testing.T, directed bool) string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
 	if _, err := graph.Write(data, tinyGraph(!directed), false); err != nil {
@@ -50,8 +50,8 @@ func TestCUDA(t *testing.T) {
 	for name, libraries := range map[string]bool{"libraries": true, "none": false} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			o := CUDAOptions{Data: few(t, libraries), Repeats: 1, Epochs: 2}
-			if err := measureGPU(context.Background(), o, onStandIn(ptx.Settings{Libraries: libraries}), &out); err != nil {
+			o := CUDAOptions{Data: smallGraph(t, libraries), Repeats: 1, Epochs: 2}
+			if err := measureGPU(context.Background(), o, interpreterEffort(ptx.Settings{Libraries: libraries}), &out); err != nil {
 				t.Fatal(err)
 			}
 			text := out.String()
@@ -79,7 +79,7 @@ func b2i(b bool) int {
 
 // Where there is PyTorch, its losses are compared: another training is found out.
 func TestCUDAEpochs(t *testing.T) {
-	e := onStandIn(ptx.Settings{})
+	e := interpreterEffort(ptx.Settings{})
 	for name, change := range map[string]float64{"the same": 0, "another": 1e-2} {
 		t.Run(name, func(t *testing.T) {
 			e := e
@@ -88,7 +88,7 @@ func TestCUDAEpochs(t *testing.T) {
 				c.LR += change
 				return train(ctx, data, c)
 			}
-			data := few(t, true)
+			data := smallGraph(t, true)
 			d, err := graph.Open(data)
 			if err != nil {
 				t.Fatal(err)
@@ -109,7 +109,7 @@ func TestCUDAEpochs(t *testing.T) {
 
 // --only chooses lines; flags that make no sense, and no dataset, are refused.
 func TestCUDAOptions(t *testing.T) {
-	data := few(t, true)
+	data := smallGraph(t, true)
 	for name, c := range map[string]struct {
 		o    CUDAOptions
 		kind fault.Kind
@@ -121,14 +121,14 @@ func TestCUDAOptions(t *testing.T) {
 		"no dataset": {CUDAOptions{Data: "none", Repeats: 1}, fault.Missing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := measureGPU(context.Background(), c.o, onStandIn(ptx.Settings{}), t.Output()); fault.KindOf(err) != c.kind {
+			if err := measureGPU(context.Background(), c.o, interpreterEffort(ptx.Settings{}), t.Output()); fault.KindOf(err) != c.kind {
 				t.Errorf("%v", err)
 			}
 		})
 	}
 	var out strings.Builder
 	o := CUDAOptions{Like: "ogbn-arxiv", Scale: 1e-3, Repeats: 1, Only: "^SpMM ogbn-arxiv-like 41$"}
-	if err := measureGPU(context.Background(), o, onStandIn(ptx.Settings{Libraries: true}), &out); err != nil {
+	if err := measureGPU(context.Background(), o, interpreterEffort(ptx.Settings{Libraries: true}), &out); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Count(out.String(), "SpMM") != 1 || strings.Count(out.String(), "  cuSPARSE") != 3 || strings.Contains(out.String(), "GCN") {
@@ -136,10 +136,10 @@ func TestCUDAOptions(t *testing.T) {
 	}
 }
 
-// older is a device whose cuSPARSE knows no BF16.
-type older struct{ *ptx.Device }
+// oldCuSPARSE is a device whose cuSPARSE knows no BF16.
+type oldCuSPARSE struct{ *ptx.Device }
 
-func (d older) Sparse(s device.Stream) (device.Sparse, error) {
+func (d oldCuSPARSE) Sparse(s device.Stream) (device.Sparse, error) {
 	l, err := d.Device.Sparse(s)
 	return olderSparse{l}, err
 }
@@ -155,10 +155,10 @@ func (l olderSparse) SpMM(a device.CSR, b, c device.Dense, algorithm device.Algo
 
 // What a library's version cannot do is left out and said; all else is measured.
 func TestCUDAOlderLibrary(t *testing.T) {
-	e := onStandIn(ptx.Settings{})
-	e.open = func() (device.Device, error) { return older{ptx.New(ptx.Settings{Libraries: true})}, nil }
+	e := interpreterEffort(ptx.Settings{})
+	e.open = func() (device.Device, error) { return oldCuSPARSE{ptx.New(ptx.Settings{Libraries: true})}, nil }
 	var out strings.Builder
-	o := CUDAOptions{Data: few(t, true), Repeats: 1, Only: "^SpMM.* 41$"}
+	o := CUDAOptions{Data: smallGraph(t, true), Repeats: 1, Only: "^SpMM.* 41$"}
 	if err := measureGPU(context.Background(), o, e, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestCUDAOlderLibrary(t *testing.T) {
 
 // A side that computes something else is found out.
 func TestCUDADisagreement(t *testing.T) {
-	r, err := newRig(CUDAOptions{Repeats: 1}, onStandIn(ptx.Settings{Libraries: true}), t.Output())
+	r, err := newRig(CUDAOptions{Repeats: 1}, interpreterEffort(ptx.Settings{Libraries: true}), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"siafu/bench/yardstick"
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )

@@ -7,7 +7,7 @@ import (
 
 	"siafu/cuda/device"
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 

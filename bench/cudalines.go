@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"siafu/cuda/device"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 

@@ -3,7 +3,7 @@ package bench
 import (
 	"siafu/bench/yardstick"
 	"siafu/cuda"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 

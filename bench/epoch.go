@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/graph/scratch"
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
@@ -45,7 +45,7 @@ func (o EpochOptions) Run(ctx context.Context, w io.Writer) error {
 		o.Data = filepath.Join(tmp.Path, o.Like)
 	}
 	if o.Yardstick {
-		return epochInTurns(ctx, o, pace{turns: 3, turn: 2 * time.Second}, w)
+		return epochInterleaved(ctx, o, repetitions{rounds: 3, rivalTime: 2 * time.Second}, w)
 	}
 	run, err := trial(ctx, "bench epoch", o.Data, o.Config)
 	if err != nil {

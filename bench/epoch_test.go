@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/internal/fault"
 	"siafu/ranks/config"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/config"
 )
 

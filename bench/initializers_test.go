@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/realdata"
+	"siafu/internal/fault"
 )
 
 // Guessing is by the classes of the training vertices alone.

@@ -6,7 +6,7 @@ import (
 
 	"siafu/bench/yardstick"
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -19,7 +19,7 @@ type kernelCase struct {
 	flops         float64 // multiplications and additions, 0 where they don't matter
 	bytes         float64
 	row           int // bytes of a gathered row, 0 where none is gathered
-	prepare       func(b *bed) (prepared, error)
+	prepare       func(b *fixture) (prepared, error)
 	product       product // of dense products
 }
 
@@ -60,17 +60,17 @@ func gatherWidths() []int { return []int{16, classWidth, 64, hiddenWidth} }
 func kernelCases(team *kernels.Team, vertices int, data []*graph.Dataset) []kernelCase {
 	var cases []kernelCase
 	uniform := func(width int) kernelCase {
-		return gatherCase("uniform", vertices, vertices*randomDegree, width, func(b *bed) kernels.Gather {
+		return gatherCase("uniform", vertices, vertices*randomDegree, width, func(b *fixture) kernels.Gather {
 			return uniformGraph(b, vertices, randomDegree)
 		})
 	}
 	for _, w := range gatherWidths() {
 		cases = append(cases, uniform(w))
 	}
-	cases = append(cases, packedCases(team, uniform, natural)...)
+	cases = append(cases, packedCases(team, uniform, naturalOrder)...)
 	for _, d := range data {
 		for _, w := range gatherWidths() {
-			cases = append(cases, gatherCase(d.Meta.Name, d.In.Rows(), len(d.In.Cols), w, func(b *bed) kernels.Gather {
+			cases = append(cases, gatherCase(d.Meta.Name, d.In.Rows(), len(d.In.Cols), w, func(b *fixture) kernels.Gather {
 				return datasetGraph(b, d)
 			}))
 		}
@@ -81,28 +81,28 @@ func kernelCases(team *kernels.Team, vertices int, data []*graph.Dataset) []kern
 }
 
 // gatherCase is a gather with a scale for every row and column, as GCN's.
-func gatherCase(name string, vertices, edges, width int, build func(b *bed) kernels.Gather) kernelCase {
+func gatherCase(name string, vertices, edges, width int, build func(b *fixture) kernels.Gather) kernelCase {
 	return kernelCase{
 		kernel: "SpMM", shape: fmt.Sprintf("%s %d x %d", name, vertices, width),
 		vertices: vertices, edges: float64(edges), flops: 2 * float64(edges*width), row: 4 * width,
 		bytes: 4*float64(edges) + float64(vertices)*(8+8+8*float64(width)),
-		prepare: func(b *bed) (prepared, error) {
+		prepare: func(b *fixture) (prepared, error) {
 			g := build(b)
-			x, dst := b.floats(vertices*width, 3), b.room(vertices, width)
+			x, dst := b.floats(vertices*width, 3), b.zeros(vertices, width)
 			rows := kernels.HostMat(vertices, width, x)
 			return prepared{
 				call:   func() { b.team.SpMM(dst, g.Edges(), rows, false) },
 				result: dst.Host(), terms: maxDegree(g), gather: g, x: x,
 				rivals: func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error) {
-					return one(lab.SpMM(ctx, g, x, width, b.team.Workers()))
+					return singleRival(lab.SpMM(ctx, g, x, width, b.team.Workers()))
 				},
 			}, nil
 		},
 	}
 }
 
-// one is a list of one rival.
-func one(r *yardstick.Rival, err error) ([]*yardstick.Rival, error) {
+// singleRival is a list of one rival.
+func singleRival(r *yardstick.Rival, err error) ([]*yardstick.Rival, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func one(r *yardstick.Rival, err error) ([]*yardstick.Rival, error) {
 }
 
 // uniformGraph is a graph in which every vertex gathers from degree random ones.
-func uniformGraph(b *bed, vertices, degree int) kernels.Gather {
+func uniformGraph(b *fixture, vertices, degree int) kernels.Gather {
 	offsets := mapped.Make[int64](b.arena, vertices+1)
 	for v := range offsets {
 		offsets[v] = int64(v) * int64(degree)
@@ -120,7 +120,7 @@ func uniformGraph(b *bed, vertices, degree int) kernels.Gather {
 
 // datasetGraph copies the in-edges of d into memory of the same kind as the
 // other operands'.
-func datasetGraph(b *bed, d *graph.Dataset) kernels.Gather {
+func datasetGraph(b *fixture, d *graph.Dataset) kernels.Gather {
 	offsets := mapped.Make[int64](b.arena, len(d.In.Offsets))
 	cols := mapped.Make[uint32](b.arena, len(d.In.Cols))
 	copy(offsets, d.In.Offsets)
@@ -128,7 +128,7 @@ func datasetGraph(b *bed, d *graph.Dataset) kernels.Gather {
 	return gatherOf(b, offsets, cols)
 }
 
-func gatherOf(b *bed, offsets []int64, cols []uint32) kernels.Gather {
+func gatherOf(b *fixture, offsets []int64, cols []uint32) kernels.Gather {
 	n := len(offsets) - 1
 	return kernels.Gather{
 		Begin: offsets[:n], End: offsets[1:], Cols: cols,
@@ -165,8 +165,8 @@ func productCase(kernel string, form yardstick.Form, m, n, k int) kernelCase {
 		kernel: kernel, shape: productShape(form, m, n, k), product: product{form, m, n, k},
 		flops: 2 * float64(m) * float64(n) * float64(k),
 		bytes: 4 * (float64(m)*float64(k) + float64(k)*float64(n) + float64(m)*float64(n)),
-		prepare: func(b *bed) (prepared, error) {
-			x, y, dst := b.floats(m*k, 1), b.floats(k*n, 2), b.room(m, n)
+		prepare: func(b *fixture) (prepared, error) {
+			x, y, dst := b.floats(m*k, 1), b.floats(k*n, 2), b.zeros(m, n)
 			mat := kernels.HostMat
 			return prepared{
 				call: map[yardstick.Form]func(){

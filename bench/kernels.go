@@ -15,8 +15,8 @@ import (
 	"siafu/bench/trials"
 	"siafu/bench/yardstick"
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -53,7 +53,7 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 	if err != nil {
 		return fault.New(fault.Usage, "bench kernels", "", "--only: %v", err)
 	}
-	if err := levels(o.Caches).check(); err != nil {
+	if err := cacheLevels(o.Caches).check(); err != nil {
 		return err
 	}
 	data, err := openAll(o.Data)
@@ -103,8 +103,8 @@ type meter struct {
 	team    *kernels.Team
 	lab     *yardstick.Lab // nil without yardsticks
 	w       io.Writer
-	levels  levels // of caches that gathers are looked at with
-	from    []levelsOf
+	levels  cacheLevels // of caches that gathers are looked at with
+	from    []gatherLevels
 	skipped []string // why a yardstick was left out, each reason once
 }
 
@@ -142,14 +142,14 @@ func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp
 
 // measure measures one line, interleaved with its rivals where it has any.
 func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error) {
-	b := &bed{m.team, mapped.NewArena()}
+	b := &fixture{m.team, mapped.NewArena()}
 	defer b.arena.Free()
 	p, err := c.prepare(b)
 	if err != nil {
 		return kernelResult{}, err
 	}
 	if len(m.levels) > 0 && c.row > 0 {
-		m.from = append(m.from, levelsOf{c.kernel, c.shape, c.row, c.edges, m.levels.from(p.gather, c.row)})
+		m.from = append(m.from, gatherLevels{c.kernel, c.shape, c.row, c.edges, m.levels.bytesFrom(p.gather, c.row)})
 	}
 	rivals, err := m.rivals(ctx, p)
 	defer yardstick.CloseAll(rivals)
@@ -161,7 +161,7 @@ func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error)
 		p.restore()
 	}
 	if len(rivals) == 0 {
-		return kernelResult{kernelCase: c, seconds: least(m.budget, p.call)}, nil
+		return kernelResult{kernelCase: c, seconds: minSeconds(m.budget, p.call)}, nil
 	}
 	for _, r := range rivals {
 		if err := agree(p, r); err != nil {
@@ -205,7 +205,7 @@ func (m *meter) alternate(c kernelCase, p prepared, rivals []*yardstick.Rival) (
 				r.theirs, r.rival = seconds, rival.Name
 			}
 		}
-		r.seconds = min(r.seconds, least(turn, p.call))
+		r.seconds = min(r.seconds, minSeconds(turn, p.call))
 	}
 	return r, nil
 }

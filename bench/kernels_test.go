@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"siafu/bench/yardstick"
-	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
 // little is an effort for tests.
-var little = effort{vertices: 300, bandwidth: 1 << 20, budget: time.Microsecond, turns: 1}
+var smallEffort = effort{vertices: 300, bandwidth: 1 << 20, budget: time.Microsecond, turns: 1}
 
 // Every kernel has its line, datasets too, and yardsticks stand beside theirs
 // or are left out for a reason.
@@ -31,7 +31,7 @@ func TestKernels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			o := KernelsOptions{Threads: 2, Data: []string{data}, Yardstick: name == "yardstick"}
-			if err := measureKernels(context.Background(), o, little, &out); err != nil {
+			if err := measureKernels(context.Background(), o, smallEffort, &out); err != nil {
 				t.Fatal(err)
 			}
 			for _, want := range []string{
@@ -62,13 +62,13 @@ func TestKernelsOnly(t *testing.T) {
 		"no dataset": {KernelsOptions{Data: []string{"none"}}, fault.Missing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := measureKernels(context.Background(), tc.o, little, t.Output()); err == nil || fault.KindOf(err) != tc.want {
+			if err := measureKernels(context.Background(), tc.o, smallEffort, t.Output()); err == nil || fault.KindOf(err) != tc.want {
 				t.Errorf("%v, want kind %v", err, tc.want)
 			}
 		})
 	}
 	var out strings.Builder
-	if err := measureKernels(context.Background(), KernelsOptions{Only: "^Adam"}, little, &out); err != nil {
+	if err := measureKernels(context.Background(), KernelsOptions{Only: "^Adam"}, smallEffort, &out); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "SpMM") || !strings.Contains(out.String(), "Adam") {
@@ -83,11 +83,11 @@ func TestDisagreementIsAFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lab.Close()
-	m := &meter{effort: little, team: kernels.NewTeam(1), lab: lab, w: t.Output()}
+	m := &meter{effort: smallEffort, team: kernels.NewTeam(1), lab: lab, w: t.Output()}
 	defer m.team.Close()
-	c := gatherCase("ring", 20, 20*randomDegree, 16, func(b *bed) kernels.Gather { return uniformGraph(b, 20, randomDegree) })
+	c := gatherCase("ring", 20, 20*randomDegree, 16, func(b *fixture) kernels.Gather { return uniformGraph(b, 20, randomDegree) })
 	right := c.prepare
-	c.prepare = func(b *bed) (prepared, error) {
+	c.prepare = func(b *fixture) (prepared, error) {
 		p, err := right(b)
 		gather := p.call
 		p.call = func() { gather(); p.result[77] += 0.01 }
@@ -125,7 +125,7 @@ func TestWork(t *testing.T) {
 
 // Values of the operands spread over their range and depend on the seed.
 func TestOperands(t *testing.T) {
-	b := &bed{kernels.NewTeam(2), mapped.NewArena()}
+	b := &fixture{kernels.NewTeam(2), mapped.NewArena()}
 	defer b.team.Close()
 	defer b.arena.Free()
 	var sum, squares float64

@@ -6,7 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
@@ -19,8 +19,8 @@ type LambdaOptions struct {
 	Config config.Config `embed:""`
 }
 
-// way is a line of a table: a run that differs from the one that was asked for.
-type way struct {
+// variant is a line of a table: a run that differs from the one that was asked for.
+type variant struct {
 	name string
 	set  func(*config.Config)
 
@@ -50,20 +50,20 @@ func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
 		}
 	}
 	mode := func(mode string) func(*config.Config) { return func(c *config.Config) { c.Mode = mode } }
-	variants := []way{
+	variants := []variant{
 		{name: "CPU, pipe", set: cpu("pipe")},
 		{name: "CPU, no-pipe", set: cpu("nopipe")},
 		{name: "functions, pipe", set: mode("pipe")},
 		{name: "functions, no-pipe", set: mode("nopipe")},
 		{name: "functions, async s=0", set: mode("async")},
 	}
-	without := func(what string) way {
-		return way{name: "without " + what, set: func(c *config.Config) { c.LambdaWithout = what }}
+	without := func(what string) variant {
+		return variant{name: "without " + what, set: func(c *config.Config) { c.LambdaWithout = what }}
 	}
-	through := func(codec string) way {
-		return way{name: "codec " + codec, set: func(c *config.Config) { c.LambdaCodec = codec }}
+	through := func(codec string) variant {
+		return variant{name: "codec " + codec, set: func(c *config.Config) { c.LambdaCodec = codec }}
 	}
-	forms := []way{
+	forms := []variant{
 		{name: "as they are", set: func(*config.Config) {}},
 		without(config.Fusion), without(config.Rematerialisation), without(config.Streaming),
 		without(config.Fusion + "," + config.Rematerialisation + "," + config.Streaming),
@@ -77,7 +77,7 @@ func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
 }
 
 // table trains in each way, interleaved, and prints a line of each.
-func (o LambdaOptions) table(ctx context.Context, w io.Writer, title string, ways []way) error {
+func (o LambdaOptions) table(ctx context.Context, w io.Writer, title string, ways []variant) error {
 	for range o.Turns {
 		for i := range ways {
 			if err := ways[i].run(ctx, o); err != nil {
@@ -93,7 +93,7 @@ func (o LambdaOptions) table(ctx context.Context, w io.Writer, title string, way
 	return t.Flush()
 }
 
-func (l *way) run(ctx context.Context, o LambdaOptions) error {
+func (l *variant) run(ctx context.Context, o LambdaOptions) error {
 	c := o.Config
 	l.set(&c)
 	c.Out, c.CheckpointEvery, c.EvalEvery = "", "off", 0
@@ -111,7 +111,7 @@ func (l *way) run(ctx context.Context, o LambdaOptions) error {
 
 // print prints the line. What a run has spent is divided by its epochs: the evaluation
 // at its end is in it.
-func (l *way) print(w io.Writer, first *way) {
+func (l *variant) print(w io.Writer, first *variant) {
 	s := l.last.Summary
 	n := float64(s.Epochs)
 	fmt.Fprintf(w, "%s\t%.4f\t%.2f\t%.0f\t%.2f\t%.2f\t%.3f\t%.3g\t%.3g\t%.3g\t\n", l.name, l.seconds, l.seconds/first.seconds,
@@ -121,7 +121,7 @@ func (l *way) print(w io.Writer, first *way) {
 
 // value is 1/(T×C) of an epoch, T being its seconds and C the dollars of functions in
 // it and of servers for so long.
-func (l *way) value() float64 {
+func (l *variant) value() float64 {
 	s := l.last.Summary
 	hosts := s.ServerUSD / s.TotalSeconds * l.seconds
 	return 1 / (l.seconds * (hosts + s.LambdaUSD/float64(s.Epochs)))

@@ -6,17 +6,17 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels"
 )
 
-// levels are the caches of a worker, by their sizes in KiB, nearest first. Where a counter of
+// cacheLevels are the caches of a worker, by their sizes in KiB, nearest first. Where a counter of
 // the processor can't be read, as on virtual machines, they tell by a model where the rows of a
 // gather come from.
-type levels []int
+type cacheLevels []int
 
 // check refuses sizes that are no hierarchy.
-func (l levels) check() error {
+func (l cacheLevels) check() error {
 	for i, size := range l {
 		if size < 1 || i > 0 && size <= l[i-1] {
 			return fault.New(fault.Usage, "bench kernels", "", "--caches=%s: sizes must increase", l.join(",", "%d")).
@@ -26,7 +26,7 @@ func (l levels) check() error {
 	return nil
 }
 
-func (l levels) join(between, format string) string {
+func (l cacheLevels) join(between, format string) string {
 	var all []string
 	for _, size := range l {
 		all = append(all, fmt.Sprintf(format, size))
@@ -34,11 +34,11 @@ func (l levels) join(between, format string) string {
 	return strings.Join(all, between)
 }
 
-// from is how many bytes of gathered rows of the given size come from each level, and last from
+// bytesFrom is how many bytes of gathered rows of the given size come from each level, and last from
 // memory, where one worker goes along all edges and each cache keeps the rows read last. What
 // is prefetched counts where it came from; sums, edges and self loops are left out.
-func (l levels) from(g kernels.Gather, row int) []float64 {
-	caches := make([]*recent, len(l))
+func (l cacheLevels) bytesFrom(g kernels.Gather, row int) []float64 {
+	caches := make([]*rowCache, len(l))
 	for i, size := range l {
 		caches[i] = newRecent(g.Rows(), max(size<<10/row, 1))
 	}
@@ -57,22 +57,22 @@ func (l levels) from(g kernels.Gather, row int) []float64 {
 	return bytes
 }
 
-// recent is a cache of whole rows that keeps those read last: a ring of rows by when they were
+// rowCache is a cache of whole rows that keeps those read last: a ring of rows by when they were
 // read, with an entrance.
-type recent struct {
+type rowCache struct {
 	newer, older []uint32 // by row, and last the entrance
 	kept         []bool
 	count, most  int
 }
 
-func newRecent(rows, most int) *recent {
-	c := &recent{newer: make([]uint32, rows+1), older: make([]uint32, rows+1), kept: make([]bool, rows), most: most}
+func newRecent(rows, most int) *rowCache {
+	c := &rowCache{newer: make([]uint32, rows+1), older: make([]uint32, rows+1), kept: make([]bool, rows), most: most}
 	c.newer[rows], c.older[rows] = uint32(rows), uint32(rows)
 	return c
 }
 
 // read reports whether the row is there, and makes it the one read last.
-func (c *recent) read(row uint32) (there bool) {
+func (c *rowCache) read(row uint32) (there bool) {
 	entrance := uint32(len(c.kept))
 	if there = c.kept[row]; there {
 		c.leave(row)
@@ -91,12 +91,12 @@ func (c *recent) read(row uint32) (there bool) {
 }
 
 // leave takes a row out of the ring.
-func (c *recent) leave(row uint32) {
+func (c *rowCache) leave(row uint32) {
 	c.newer[c.older[row]], c.older[c.newer[row]] = c.newer[row], c.older[row]
 }
 
-// levelsOf is where the rows of a measured gather come from.
-type levelsOf struct {
+// gatherLevels is where the rows of a measured gather come from.
+type gatherLevels struct {
 	kernel, shape string
 	row           int
 	edges         float64
@@ -104,7 +104,7 @@ type levelsOf struct {
 }
 
 // print prints a line for each gather.
-func (l levels) print(w io.Writer, gathers []levelsOf) error {
+func (l cacheLevels) print(w io.Writer, gathers []gatherLevels) error {
 	fmt.Fprintln(w, "\nBytes of a row that come from where, an edge, by a model: caches of one worker that keep the rows read last")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "kernel\tshape\trow\t%s\tmemory\n", l.join("\t", "%d KiB"))

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels"
 )
 
@@ -23,7 +23,7 @@ func TestLevels(t *testing.T) {
 	for range edges {
 		g.Cols = append(g.Cols, uint32(rows*r.Float64()*r.Float64()))
 	}
-	l := levels{2, 8} // of four rows and of sixteen
+	l := cacheLevels{2, 8} // of four rows and of sixteen
 	want := make([]float64, 3)
 	var last []uint32 // rows by when they were read, the newest first
 	for _, c := range g.Cols {
@@ -41,14 +41,14 @@ func TestLevels(t *testing.T) {
 		}
 		last = slices.Insert(last, 0, c)
 	}
-	if got := l.from(g, row); !slices.Equal(got, want) || slices.Min(want) == 0 {
+	if got := l.bytesFrom(g, row); !slices.Equal(got, want) || slices.Min(want) == 0 {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
 
 func TestKernelsCaches(t *testing.T) {
 	var out strings.Builder
-	if err := measureKernels(context.Background(), KernelsOptions{Caches: []int{1, 1024}, Only: "uniform.*x 41"}, little, &out); err != nil {
+	if err := measureKernels(context.Background(), KernelsOptions{Caches: []int{1, 1024}, Only: "uniform.*x 41"}, smallEffort, &out); err != nil {
 		t.Fatal(err)
 	}
 	// 300 rows of 41 numbers fit into the second one, and each is read 25 times on average, first from memory.
@@ -57,7 +57,7 @@ func TestKernelsCaches(t *testing.T) {
 		t.Errorf("said\n%s", &out)
 	}
 	for _, caches := range [][]int{{0}, {48, 48}, {1024, 48}} {
-		if err := measureKernels(context.Background(), KernelsOptions{Caches: caches}, little, t.Output()); fault.KindOf(err) != fault.Usage {
+		if err := measureKernels(context.Background(), KernelsOptions{Caches: caches}, smallEffort, t.Output()); fault.KindOf(err) != fault.Usage {
 			t.Errorf("%v: %v", caches, err)
 		}
 	}

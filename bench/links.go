@@ -11,9 +11,9 @@ import (
 	"text/tabwriter"
 
 	"siafu/bench/hosts"
-	"siafu/bench/plan"
 	"siafu/bench/trials"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/ranks/plan"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/trace"
 	"siafu/ranks/world/mpi"
@@ -118,7 +118,7 @@ func (l *linkBench) run(ctx context.Context) error {
 			}
 		}
 	}
-	l.addUp()
+	l.summarize()
 	return nil
 }
 
@@ -169,8 +169,8 @@ func (r *LinkRun) take(run *runfolder.Run, f *trace.File) {
 	}
 }
 
-// addUp takes medians and compares.
-func (l *linkBench) addUp() {
+// summarize takes medians and compares.
+func (l *linkBench) summarize() {
 	var base *LinkRun
 	for _, r := range l.runs {
 		r.Epoch, r.Exposed = medianOf(r.epochs), medianOf(r.exposed)

@@ -3,7 +3,7 @@ package bench
 import (
 	"runtime/debug"
 
-	"siafu/ranks/host"
+	"siafu/internal/host"
 )
 
 // peakMemory is by how many bytes do raised the memory of this process at

@@ -13,9 +13,9 @@ import (
 	"strconv"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/partition"
-	"siafu/graph/scratch"
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
 )
 
 const opMetis = "bench metis"
@@ -152,8 +152,8 @@ var (
 
 // divide runs gpmetis; time and memory are its own figures, without reading
 // and writing files.
-func (m *metis) divide(file, slack string) func(context.Context, int, uint64) (divided, error) {
-	return func(ctx context.Context, parts int, seed uint64) (d divided, err error) {
+func (m *metis) divide(file, slack string) func(context.Context, int, uint64) (partitionResult, error) {
+	return func(ctx context.Context, parts int, seed uint64) (d partitionResult, err error) {
 		input := filepath.Join(m.tmp.Path, file)
 		cmd := exec.CommandContext(ctx, m.program, slack, fmt.Sprintf("-seed=%d", seed), input, strconv.Itoa(parts))
 		out, err := cmd.CombinedOutput()

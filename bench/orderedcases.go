@@ -6,13 +6,13 @@ import (
 	"sync"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/graph/order"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
-// form is how the rows of a gather lie.
-type form struct {
+// rowFormat is how the rows of a gather lie.
+type rowFormat struct {
 	kernel string
 	half   bool    // bfloat16
 	kept   float64 // share of the values that are no zeros, of rows without them; 0: whole rows
@@ -20,10 +20,10 @@ type form struct {
 
 // packedForms are rows without their zeros as ReLU leaves them, or a dropout of a half,
 // and as both do.
-var packedForms = []form{{kernel: "SpMMPacked", kept: 0.5}, {kernel: "SpMMPacked", kept: 0.25}}
+var packedForms = []rowFormat{{kernel: "SpMMPacked", kept: 0.5}, {kernel: "SpMMPacked", kept: 0.25}}
 
-// natural is an order of vertices that is there.
-func natural() order.Choice { return order.Choice{} }
+// naturalOrder is an order of vertices that is there.
+func naturalOrder() order.Choice { return order.Choice{} }
 
 // orderedCases are gathers on a dataset whose vertices are numbered as
 // partitioning would number them. The yardstick stays what it is without: the
@@ -32,12 +32,12 @@ func orderedCases(team *kernels.Team, d *graph.Dataset) []kernelCase {
 	choose := sync.OnceValue(func() order.Choice { return order.New("auto", d.In) })
 	name := d.Meta.Name + " in order,"
 	gather := func(width int) kernelCase {
-		return gatherCase(name, d.In.Rows(), len(d.In.Cols), width, func(b *bed) kernels.Gather { return datasetGraph(b, d) })
+		return gatherCase(name, d.In.Rows(), len(d.In.Cols), width, func(b *fixture) kernels.Gather { return datasetGraph(b, d) })
 	}
 	var cases []kernelCase
-	for _, f := range []form{{kernel: "SpMM"}, {kernel: "SpMMHalf", half: true}} {
+	for _, f := range []rowFormat{{kernel: "SpMM"}, {kernel: "SpMMHalf", half: true}} {
 		for _, w := range gatherWidths() {
-			cases = append(cases, gather(w).formed(f, choose))
+			cases = append(cases, gather(w).withFormat(f, choose))
 		}
 	}
 	return append(cases, packedCases(team, gather, choose)...)
@@ -48,14 +48,14 @@ func packedCases(team *kernels.Team, gather func(width int) kernelCase, choose f
 	var cases []kernelCase
 	if team.Packs(hiddenWidth) {
 		for _, f := range packedForms {
-			cases = append(cases, gather(hiddenWidth).formed(f, choose))
+			cases = append(cases, gather(hiddenWidth).withFormat(f, choose))
 		}
 	}
 	return cases
 }
 
-// formed is the gather c with rows in another form and order.
-func (c kernelCase) formed(f form, choose func() order.Choice) kernelCase {
+// withFormat is the gather c with rows in another form and order.
+func (c kernelCase) withFormat(f rowFormat, choose func() order.Choice) kernelCase {
 	plain, values := c.prepare, float64(c.vertices*c.row/4)
 	c.kernel = f.kernel
 	switch {
@@ -67,19 +67,19 @@ func (c kernelCase) formed(f form, choose func() order.Choice) kernelCase {
 		c.bytes -= 4*(1-f.kept)*values - 8*kernels.PackedWords*float64(c.vertices)
 		c.row = int(f.kept*float64(c.row)) + 8*kernels.PackedWords
 	}
-	c.prepare = func(b *bed) (prepared, error) {
+	c.prepare = func(b *fixture) (prepared, error) {
 		p, err := plain(b)
 		if err != nil {
 			return p, err
 		}
-		return reordered(b, p, choose().Vertices, f), nil
+		return withOrder(b, p, choose().Vertices, f), nil
 	}
 	return c
 }
 
-// reordered is the gather p with rows in the form f, and with rows and columns renumbered by
+// withOrder is the gather p with rows in the form f, and with rows and columns renumbered by
 // order, nil for the order that is there. The result that is compared is brought back.
-func reordered(b *bed, p prepared, vertices []uint32, f form) prepared {
+func withOrder(b *fixture, p prepared, vertices []uint32, f rowFormat) prepared {
 	g, n := p.gather, len(p.gather.Begin)
 	width := len(p.x) / n
 	if f.kept > 0 {
@@ -96,11 +96,11 @@ func reordered(b *bed, p prepared, vertices []uint32, f form) prepared {
 		}
 	}
 	r := renumbered(b, g, vertices)
-	rows := b.room(n, width)
+	rows := b.zeros(n, width)
 	for i, v := range vertices {
 		copy(rows.Host()[i*width:(i+1)*width], p.x[int(v)*width:])
 	}
-	dst := b.room(n, width)
+	dst := b.zeros(n, width)
 	call := func() { b.team.SpMM(dst, r.Edges(), rows, false) }
 	terms := p.terms
 	switch {
@@ -123,7 +123,7 @@ func reordered(b *bed, p prepared, vertices []uint32, f form) prepared {
 }
 
 // renumbered is g with vertex order[i] as row and column i; columns ascend.
-func renumbered(b *bed, g kernels.Gather, vertices []uint32) kernels.Gather {
+func renumbered(b *fixture, g kernels.Gather, vertices []uint32) kernels.Gather {
 	place := make([]uint32, len(vertices))
 	for i, v := range vertices {
 		place[v] = uint32(i)

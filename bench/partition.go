@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/partition"
 	"siafu/graph/partition/multilevel"
+	"siafu/internal/fault"
 )
 
 // PartitionOptions say what to divide, and how.
@@ -22,8 +22,8 @@ type PartitionOptions struct {
 	Seeds   int      `default:"3" help:"Number of seeds to average, from 1. Times are the minimum."`
 }
 
-// divided is what one run gave and took.
-type divided struct {
+// partitionResult is what one run gave and took.
+type partitionResult struct {
 	owner   []uint32
 	seconds float64
 	bytes   int64 // at most, beside the dataset; 0 where the system doesn't tell
@@ -32,7 +32,7 @@ type divided struct {
 // partitioner divides a dataset.
 type partitioner struct {
 	name   string
-	divide func(ctx context.Context, parts int, seed uint64) (divided, error)
+	divide func(ctx context.Context, parts int, seed uint64) (partitionResult, error)
 }
 
 // Run compares partitioners with each other and, where this machine has
@@ -101,13 +101,13 @@ func mebibytes(bytes int64) string {
 func ownPartitioners(o PartitionOptions, ds *graph.Dataset) []partitioner {
 	var list []partitioner
 	for _, method := range o.Methods {
-		list = append(list, partitioner{method, timed(func(parts int, seed uint64) ([]uint32, error) {
+		list = append(list, partitioner{method, timedPartition(func(parts int, seed uint64) ([]uint32, error) {
 			return partition.Assign(ds, partition.Options{Method: method, Parts: parts, Seed: seed})
 		})})
 		if method != "multilevel" {
 			continue
 		}
-		list = append(list, partitioner{"multilevel, vertices only", timed(func(parts int, seed uint64) ([]uint32, error) {
+		list = append(list, partitioner{"multilevel, vertices only", timedPartition(func(parts int, seed uint64) ([]uint32, error) {
 			return multilevel.Partition(ds, multilevel.Options{
 				Parts: parts, Seed: seed, Slack: multilevel.Slack{Vertices: 1.05, Edges: math.Inf(1), Train: math.Inf(1)},
 			}), nil
@@ -116,10 +116,10 @@ func ownPartitioners(o PartitionOptions, ds *graph.Dataset) []partitioner {
 	return list
 }
 
-// timed measures a partitioner of this process.
-func timed(assign func(parts int, seed uint64) ([]uint32, error)) func(context.Context, int, uint64) (divided, error) {
-	return func(_ context.Context, parts int, seed uint64) (divided, error) {
-		var d divided
+// timedPartition measures a partitioner of this process.
+func timedPartition(assign func(parts int, seed uint64) ([]uint32, error)) func(context.Context, int, uint64) (partitionResult, error) {
+	return func(_ context.Context, parts int, seed uint64) (partitionResult, error) {
+		var d partitionResult
 		var err error
 		d.bytes = peakMemory(func() {
 			start := time.Now()

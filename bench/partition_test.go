@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 )
 
 // fakeMetis is a gpmetis that puts every vertex into the last part.

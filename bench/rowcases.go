@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -21,8 +21,8 @@ func rowCases(rows int) []kernelCase {
 		epilogueGradCase(shape+" dropout", rows, drop),
 		{
 			kernel: "ColumnSums", shape: shape, bytes: matrix,
-			prepare: func(b *bed) (prepared, error) {
-				g, dst := b.mat(rows, hiddenWidth, 1), b.room(1, hiddenWidth)
+			prepare: func(b *fixture) (prepared, error) {
+				g, dst := b.mat(rows, hiddenWidth, 1), b.zeros(1, hiddenWidth)
 				return prepared{call: func() { b.team.ColumnSums(dst, g, false) }}, nil
 			},
 		},
@@ -34,8 +34,8 @@ func rowCases(rows int) []kernelCase {
 func epilogueCase(shape string, rows int, drop *kernels.Dropout) kernelCase {
 	return kernelCase{
 		kernel: "BiasReLUDropout", shape: shape, bytes: 2 * 4 * float64(rows) * hiddenWidth,
-		prepare: func(b *bed) (prepared, error) {
-			z, bias, dst := b.mat(rows, hiddenWidth, 1), b.mat(1, hiddenWidth, 2), b.room(rows, hiddenWidth)
+		prepare: func(b *fixture) (prepared, error) {
+			z, bias, dst := b.mat(rows, hiddenWidth, 1), b.mat(1, hiddenWidth, 2), b.zeros(rows, hiddenWidth)
 			return prepared{call: func() { b.team.BiasReLUDropout(dst, z, bias, true, drop) }}, nil
 		},
 	}
@@ -44,9 +44,9 @@ func epilogueCase(shape string, rows int, drop *kernels.Dropout) kernelCase {
 func epilogueGradCase(shape string, rows int, drop *kernels.Dropout) kernelCase {
 	return kernelCase{
 		kernel: "BiasReLUDropoutGrad", shape: shape, bytes: 3 * 4 * float64(rows) * hiddenWidth,
-		prepare: func(b *bed) (prepared, error) {
+		prepare: func(b *fixture) (prepared, error) {
 			g, h := b.mat(rows, hiddenWidth, 1), b.mat(rows, hiddenWidth, 2)
-			dst, bias := b.room(rows, hiddenWidth), b.room(1, hiddenWidth)
+			dst, bias := b.zeros(rows, hiddenWidth), b.zeros(1, hiddenWidth)
 			return prepared{call: func() { b.team.BiasReLUDropoutGrad(dst, bias, g, h, true, drop) }}, nil
 		},
 	}
@@ -57,8 +57,8 @@ func lossCase(rows int) kernelCase {
 	return kernelCase{
 		kernel: "SoftmaxCrossEntropy", shape: fmt.Sprintf("[%d x %d]", rows, classWidth),
 		bytes: float64(rows) * (2*4*classWidth + 4 + 1),
-		prepare: func(b *bed) (prepared, error) {
-			logits, grad := b.mat(rows, classWidth, 1), b.room(rows, classWidth)
+		prepare: func(b *fixture) (prepared, error) {
+			logits, grad := b.mat(rows, classWidth, 1), b.zeros(rows, classWidth)
 			labels, split := mapped.Make[int32](b.arena, rows), mapped.Make[uint8](b.arena, rows)
 			for i := range labels {
 				labels[i], split[i] = int32(i%classWidth), graph.SplitTrain
@@ -75,7 +75,7 @@ func lossCase(rows int) kernelCase {
 func adamCase(weights int) kernelCase {
 	return kernelCase{
 		kernel: "Adam", shape: fmt.Sprintf("%d weights", weights), bytes: 7 * 4 * float64(weights),
-		prepare: func(b *bed) (prepared, error) {
+		prepare: func(b *fixture) (prepared, error) {
 			adam, err := kernels.NewOptimizer(kernels.OptimizerConfig{Name: "adam", LR: 0.01, WeightDecay: 5e-4})
 			if err != nil {
 				return prepared{}, err
@@ -104,23 +104,23 @@ func sparseCases(rows int) []kernelCase {
 	}
 	product, gradient := line, line
 	product.kernel, product.bytes = "SparseMatMul", 8*nnz+8*float64(rows)+dense
-	product.prepare = func(b *bed) (prepared, error) {
+	product.prepare = func(b *fixture) (prepared, error) {
 		x := sparseFeatures(b, rows)
-		w, dst := b.mat(sparseCols, sparseWidth, 2), b.room(rows, sparseWidth)
+		w, dst := b.mat(sparseCols, sparseWidth, 2), b.zeros(rows, sparseWidth)
 		return prepared{call: func() { b.team.SparseMatMul(dst, x, w, nil) }}, nil
 	}
 	gradient.kernel, gradient.bytes = "SparseMatMulTransA", 8*nnz+8*sparseCols+dense
-	gradient.prepare = func(b *bed) (prepared, error) {
+	gradient.prepare = func(b *fixture) (prepared, error) {
 		x := sparseFeatures(b, rows)
 		xt := kernels.NewTransposed(b.team, b.arena, x, sparseCols)
 		xt.Fill(b.team, x)
-		g, dst := b.mat(rows, sparseWidth, 2), b.room(sparseCols, sparseWidth)
+		g, dst := b.mat(rows, sparseWidth, 2), b.zeros(sparseCols, sparseWidth)
 		return prepared{call: func() { b.team.SparseMatMulTransA(dst, xt, g, nil) }}, nil
 	}
 	return []kernelCase{product, gradient}
 }
 
-func sparseFeatures(b *bed, rows int) kernels.Sparse {
+func sparseFeatures(b *fixture, rows int) kernels.Sparse {
 	offsets := mapped.Make[int64](b.arena, rows+1)
 	for r := range offsets {
 		offsets[r] = int64(r) * sparsePerRow

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
 )
@@ -33,31 +33,31 @@ type rankTime struct {
 	process trace.Process
 	events  []trace.Event // in order of their begin, of all epochs
 	tasks   map[string]spent
-	hidden  map[string]hidden
+	hidden  map[string]overlapBounds
 	workers int
 	span    float64 // from the first task of an epoch to that of the next
 	between float64 // in no task, of all workers
 }
 
-// room is the time that all workers of a rank have.
-func (r *rankTime) room() float64 { return r.span * float64(max(r.workers, 1)) }
+// workerTime is the time that all workers of a rank have.
+func (r *rankTime) workerTime() float64 { return r.span * float64(max(r.workers, 1)) }
 
 // spent is the time of one kind of task, and how much of it was waiting for
 // other ranks.
 type spent struct{ seconds, waited float64 }
 
-// hidden is the time that a rank worked on something else while an exchange
+// overlapBounds is the time that a rank worked on something else while an exchange
 // was under way. Rows can be under way from when a rank has sent its own to
 // when it asks for the others'; they certainly are until the last of the
 // others has sent, so that most counts the whole of it and least that part.
-type hidden struct{ least, most float64 }
+type overlapBounds struct{ least, most float64 }
 
 // newBreakdown adds up a timeline. path names it in a fault.
 func newBreakdown(f *trace.File, path string) (*breakdown, error) {
 	b := &breakdown{info: f.Info}
 	byRank := map[int]*rankTime{}
 	for _, p := range f.Processes {
-		r := &rankTime{process: p, tasks: map[string]spent{}, hidden: map[string]hidden{}}
+		r := &rankTime{process: p, tasks: map[string]spent{}, hidden: map[string]overlapBounds{}}
 		byRank[p.Rank] = r
 		if p.Role == "graph" {
 			b.graph = append(b.graph, r)
@@ -72,21 +72,21 @@ func newBreakdown(f *trace.File, path string) (*breakdown, error) {
 	for _, r := range byRank {
 		slices.SortStableFunc(r.events, func(x, y trace.Event) int { return cmp.Compare(x.Start, y.Start) })
 	}
-	if b.choose(); len(b.epochs) == 0 {
+	if b.selectEpochs(); len(b.epochs) == 0 {
 		return nil, fault.New(fault.Data, "bench breakdown", path, "no epoch is complete on every graph rank").
 			Then("train for 2 epochs or more")
 	}
-	b.addUp()
+	b.summarize()
 	return b, nil
 }
 
-// choose finds the epochs that are whole on every graph rank. The first one,
+// selectEpochs finds the epochs that are whole on every graph rank. The first one,
 // in which memory is touched for the first time, is left out where there are
 // others.
-func (b *breakdown) choose() {
+func (b *breakdown) selectEpochs() {
 	count := map[int]int{}
 	for _, r := range b.graph {
-		for epoch := range r.whole() {
+		for epoch := range r.completeEpochs() {
 			count[epoch]++
 		}
 	}
@@ -101,8 +101,8 @@ func (b *breakdown) choose() {
 	}
 }
 
-// whole are the epochs of which this rank's timeline has everything.
-func (r *rankTime) whole() map[int]bool {
+// completeEpochs are the epochs of which this rank's timeline has everything.
+func (r *rankTime) completeEpochs() map[int]bool {
 	epochs := map[int]bool{}
 	for _, e := range r.events {
 		if e.Task == lastTask && e.Epoch > 0 {
@@ -115,8 +115,8 @@ func (r *rankTime) whole() map[int]bool {
 	return epochs
 }
 
-// addUp fills in everything but the epochs.
-func (b *breakdown) addUp() {
+// summarize fills in everything but the epochs.
+func (b *breakdown) summarize() {
 	chosen := map[int]bool{}
 	for _, epoch := range b.epochs {
 		chosen[epoch] = true
@@ -125,13 +125,13 @@ func (b *breakdown) addUp() {
 	for _, r := range b.graph {
 		r.addTasks(chosen)
 		r.span = r.spans(chosen)
-		r.between = max(r.room()-r.total().seconds, 0)
+		r.between = max(r.workerTime()-r.total().seconds, 0)
 		r.addHidden(chosen, sent)
 	}
 	for _, r := range b.servers {
 		r.addTasks(chosen)
 		r.span = b.graph[0].span
-		r.between = max(r.room()-r.total().seconds, 0)
+		r.between = max(r.workerTime()-r.total().seconds, 0)
 	}
 	b.tasks = b.taskNames()
 }

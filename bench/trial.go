@@ -5,8 +5,8 @@ import (
 	"io"
 	"os"
 
-	"siafu/graph/fault"
-	"siafu/graph/scratch"
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
 	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"

@@ -6,10 +6,10 @@ import (
 
 	"siafu/cuda"
 	"siafu/cuda/ptx"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
-	"siafu/ranks/host/hosttest"
 )
 
 // An Ops passes the conformance suite on the stand-in for a device, which runs the PTX

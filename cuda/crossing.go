@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"siafu/cuda/device"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -18,13 +18,13 @@ type crossing struct {
 	begun        int            // of outs
 }
 
-// ways are the streams of copies, beside that of kernels.
-type ways struct{ out, in device.Stream }
+// copyStreams are the streams of copies, beside that of kernels.
+type copyStreams struct{ out, in device.Stream }
 
 // Crossing implements kernels.Wire.
 func (o *Ops) Crossing(a *mapped.Arena) kernels.Crossing {
 	c := &crossing{rank: o.rank}
-	o.check(o.openWays())
+	o.check(o.openCopyStreams())
 	c.mark, c.landed = c.event(), c.event()
 	a.OnFree(c.close)
 	return c
@@ -37,14 +37,14 @@ func (c *crossing) Pin(b []byte) {
 		return
 	}
 	if err := c.device.Pin(b); err != nil {
-		c.pageable(err)
+		c.warnPageable(err)
 		return
 	}
 	c.pinned = append(c.pinned, b)
 }
 
-// openWays makes the streams of copies when they are first asked for.
-func (r *rank) openWays() (err error) {
+// openCopyStreams makes the streams of copies when they are first asked for.
+func (r *rank) openCopyStreams() (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ways.out == nil {

@@ -7,13 +7,13 @@ import (
 
 	"siafu/cuda"
 	"siafu/cuda/ptx"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
-// pier is an Ops on a stand-in, whose streams work when somebody waits for them and
+// crossingRig is an Ops on a stand-in, whose streams work when somebody waits for them and
 // not before, with a crossing and memory of both kinds.
-type pier struct {
+type crossingRig struct {
 	*cuda.Ops
 	kernels.Crossing
 	host []byte
@@ -21,13 +21,13 @@ type pier struct {
 	said []string
 }
 
-func newPier(t *testing.T, s ptx.Settings) *pier {
+func newPier(t *testing.T, s ptx.Settings) *crossingRig {
 	d, arena := ptx.New(s), mapped.NewArena()
 	o, err := cuda.New(d, cuda.Own)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pier{Ops: o, host: mapped.MakeApart(arena, 4*8)}
+	p := &crossingRig{Ops: o, host: mapped.MakeApart(arena, 4*8)}
 	o.Tell(func(line string) { p.said = append(p.said, line) })
 	p.Crossing = o.Crossing(arena)
 	p.x, p.y = kernels.NewMat(o, arena, 2, 4), kernels.NewMat(o, arena, 2, 4)

@@ -24,22 +24,22 @@ func (o *Ops) launch(name string, l device.Launch, args *device.Args) {
 	o.check(o.stream.Launch(f, l, args))
 }
 
-// with are no arguments yet.
-func (o *Ops) with() *device.Args { return o.args.Reset() }
+// newArgs are no arguments yet.
+func (o *Ops) newArgs() *device.Args { return o.args.Reset() }
 
-// each is a thread for each of n elements.
-func each(n int) device.Launch {
+// launch1D is a thread for each of n elements.
+func launch1D(n int) device.Launch {
 	return device.Launch{Grid: [3]int{blocks(n, blockThreads), 1, 1}, Block: [3]int{blockThreads, 1, 1}}
 }
 
-// groups is a group of N threads for each of n rows.
-func groups(n, size int) device.Launch { return each(n * size) }
+// launchGroups is a group of N threads for each of n rows.
+func launchGroups(n, size int) device.Launch { return launch1D(n * size) }
 
-// warps is a warp for each of n rows.
-func warps(n int) device.Launch { return tall(blocks(n, blockRows), 1) }
+// launchWarps is a warp for each of n rows.
+func launchWarps(n int) device.Launch { return launch2D(blocks(n, blockRows), 1) }
 
-// tall is blocks of 32 x 8 threads.
-func tall(x, y int) device.Launch {
+// launch2D is blocks of 32 x 8 threads.
+func launch2D(x, y int) device.Launch {
 	return device.Launch{Grid: [3]int{x, y, 1}, Block: [3]int{warp, blockRows, 1}}
 }
 
@@ -66,5 +66,5 @@ func flag(b bool) int32 {
 
 // mask adds what dropout draws from.
 func mask(a *device.Args, m kernels.Mask) *device.Args {
-	return a.Ptr(start(m.IDs)).Uint32(m.Key[0]).Uint32(m.Key[1]).Uint32(m.Epoch).Uint32(m.Layer).Uint32(m.Last).Float32(m.Scale)
+	return a.Ptr(vectorPtr(m.IDs)).Uint32(m.Key[0]).Uint32(m.Key[1]).Uint32(m.Epoch).Uint32(m.Layer).Uint32(m.Last).Float32(m.Scale)
 }

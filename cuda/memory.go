@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"siafu/cuda/device"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -15,15 +15,15 @@ func pointer(p device.Ptr) unsafe.Pointer { return unsafe.Add(nil, uintptr(p)) }
 
 func address(p unsafe.Pointer) device.Ptr { return device.Ptr(uintptr(p)) }
 
-// at is where m lies, 0 where it is none or has no elements.
-func at(m kernels.Mat) device.Ptr { return there(m.Remote(), m.Address(), m.Bytes()) }
+// matPtr is where m lies, 0 where it is none or has no elements.
+func matPtr(m kernels.Mat) device.Ptr { return devicePtr(m.Remote(), m.Address(), m.Bytes()) }
 
-// start is the same of a vector.
-func start[T mapped.Elem](v kernels.Vector[T]) device.Ptr {
-	return there(v.Remote(), v.Address(), v.Bytes())
+// vectorPtr is the same of a vector.
+func vectorPtr[T mapped.Elem](v kernels.Vector[T]) device.Ptr {
+	return devicePtr(v.Remote(), v.Address(), v.Bytes())
 }
 
-func there(remote bool, at unsafe.Pointer, bytes int) device.Ptr {
+func devicePtr(remote bool, at unsafe.Pointer, bytes int) device.Ptr {
 	if at == nil || bytes == 0 {
 		return 0
 	}
@@ -74,8 +74,8 @@ func (o *Ops) Download(dst []byte, src unsafe.Pointer) {
 
 // Copy implements kernels.Ops.
 func (o *Ops) Copy(dst, src kernels.Mat) {
-	fit(alike(dst, src) && dst.Half() == src.Half())
-	if to, from := at(dst), at(src); to != from {
+	mustFit(isSameShape(dst, src) && dst.Half() == src.Half())
+	if to, from := matPtr(dst), matPtr(src); to != from {
 		o.check(o.stream.Copy(to, from, dst.Bytes()))
 	}
 }
@@ -83,13 +83,13 @@ func (o *Ops) Copy(dst, src kernels.Mat) {
 // Clear implements kernels.Ops.
 func (o *Ops) Clear(dst kernels.Mat) {
 	if bytes := dst.Bytes(); bytes > 0 {
-		o.check(o.stream.Set(at(dst), 0, bytes))
+		o.check(o.stream.Set(matPtr(dst), 0, bytes))
 	}
 }
 
-// room is N bytes of the workspace, of no particular content, for what is queued
+// scratch is N bytes of the workspace, of no particular content, for what is queued
 // before leave.
-func (r *rank) room(bytes int) device.Ptr {
+func (r *rank) scratch(bytes int) device.Ptr {
 	w := &r.workspace
 	w.mu.Lock()
 	if w.size >= bytes {
@@ -115,8 +115,8 @@ func (r *rank) Workspace() int64 {
 	return int64(r.workspace.size)
 }
 
-// floats is room for so many.
-func (r *rank) floats(n int) device.Ptr { return r.room(4 * n) }
+// scratchFloats is room for so many.
+func (r *rank) scratchFloats(n int) device.Ptr { return r.scratch(4 * n) }
 
-// leave gives the workspace to others.
-func (r *rank) leave() { r.workspace.mu.Unlock() }
+// releaseScratch gives the workspace to others.
+func (r *rank) releaseScratch() { r.workspace.mu.Unlock() }

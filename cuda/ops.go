@@ -8,8 +8,8 @@ import (
 
 	"siafu/cuda/device"
 	compiled "siafu/cuda/kernels"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -21,7 +21,7 @@ import (
 // that cross to other ranks alone have streams beside it (crossing).
 type Ops struct {
 	*rank
-	*numbers
+	*lossResults
 	args   device.Args // of a launch
 	closed bool
 }
@@ -32,7 +32,7 @@ var _ kernels.Ops = (*Ops)(nil)
 type rank struct {
 	*program
 	stream device.Stream // of kernels
-	ways   ways
+	ways   copyStreams
 	blas   device.BLAS // nil: dense products are the own kernels'
 
 	mu    sync.Mutex
@@ -63,8 +63,8 @@ type workspace struct {
 	size int
 }
 
-// numbers are what came of a loss and of counts, on the host.
-type numbers struct {
+// lossResults are what came of a loss and of counts, on the host.
+type lossResults struct {
 	losses []float64
 	counts []int64
 }
@@ -200,8 +200,8 @@ func (o *Ops) Tell(say func(line string)) {
 	o.say = say
 }
 
-// pageable says, once, that memory of the host is not pinned.
-func (r *rank) pageable(err error) {
+// warnPageable says, once, that memory of the host is not pinned.
+func (r *rank) warnPageable(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.told && r.say != nil {
@@ -218,7 +218,7 @@ func (o *Ops) Fork() kernels.Ops {
 	return o.rank.ops()
 }
 
-func (r *rank) ops() *Ops { return &Ops{rank: r, numbers: new(numbers)} }
+func (r *rank) ops() *Ops { return &Ops{rank: r, lossResults: new(lossResults)} }
 
 // Borrow implements kernels.Ops.
 func (o *Ops) Borrow(owner kernels.Ops) {
@@ -226,7 +226,7 @@ func (o *Ops) Borrow(owner kernels.Ops) {
 	if !ok || other.rank != o.rank {
 		panic("cuda: Ops of different ranks share a workspace")
 	}
-	o.numbers = other.numbers
+	o.lossResults = other.lossResults
 }
 
 // Intervals implements kernels.Ops: a kernel on all vertices keeps a device busier
@@ -290,12 +290,12 @@ func failed(err error) *fault.Error {
 	return e
 }
 
-// fit panics unless shapes do.
-func fit(ok bool) {
+// mustFit panics unless shapes do.
+func mustFit(ok bool) {
 	if !ok {
 		panic("cuda: matrices whose shapes do not fit")
 	}
 }
 
-// alike reports whether matrices have the same shape.
-func alike(a, b kernels.Mat) bool { return a.Rows == b.Rows && a.Cols == b.Cols }
+// isSameShape reports whether matrices have the same shape.
+func isSameShape(a, b kernels.Mat) bool { return a.Rows == b.Rows && a.Cols == b.Cols }

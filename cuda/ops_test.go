@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"siafu/cuda/device"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"siafu/cuda/device"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -44,8 +44,8 @@ type plan struct {
 	rows, pieces, cut int // in order, of all hubs, hubs
 }
 
-// sharing is a plan on the host.
-type sharing struct {
+// hostPlan is a plan on the host.
+type hostPlan struct {
 	begin, end   []int64
 	order, line  []uint32
 	hubs, firsts []uint32
@@ -63,25 +63,25 @@ func (o *Ops) planOf(m matrix, cols kernels.Vector[uint32]) *plan {
 		return p
 	}
 	if o.sketch != nil {
-		return o.supposed(m, cols)
+		return o.sketchPlan(m, cols)
 	}
 	begin, end := make([]int64, m.rows), make([]int64, m.rows)
 	o.Download(mapped.Bytes(begin), pointer(m.begin))
 	o.Download(mapped.Bytes(end), pointer(m.end))
-	p = o.placed(share(begin, end))
+	p = o.uploadPlan(newHostPlan(begin, end))
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if other := o.plans[m]; other != nil {
-		o.give(p)
+		o.releasePlan(p)
 		return other
 	}
 	o.plans[m] = p
 	return p
 }
 
-// share makes a plan of rows.
-func share(begin, end []int64) *sharing {
-	s := &sharing{ordered: true, firsts: []uint32{0}}
+// newHostPlan makes a plan of rows.
+func newHostPlan(begin, end []int64) *hostPlan {
+	s := &hostPlan{ordered: true, firsts: []uint32{0}}
 	degree := func(r uint32) int64 { return end[r] - begin[r] }
 	edges := int64(0)
 	for r := range begin {
@@ -92,7 +92,7 @@ func share(begin, end []int64) *sharing {
 		start := len(s.order)
 		for r := uint32(from); r < uint32(min(from+orderRows, len(begin))); r++ {
 			if degree(r) > 2*s.piece {
-				s.cut(r, begin[r], end[r])
+				s.splitHub(r, begin[r], end[r])
 			} else {
 				s.order = append(s.order, r)
 			}
@@ -106,8 +106,8 @@ func share(begin, end []int64) *sharing {
 	return s
 }
 
-// cut makes pieces of a hub.
-func (s *sharing) cut(row uint32, begin, end int64) {
+// splitHub makes pieces of a hub.
+func (s *hostPlan) splitHub(row uint32, begin, end int64) {
 	for from := begin; from < end; from += s.piece {
 		s.begin, s.end = append(s.begin, from), append(s.end, min(from+s.piece, end))
 		s.line = append(s.line, row)
@@ -115,8 +115,8 @@ func (s *sharing) cut(row uint32, begin, end int64) {
 	s.hubs, s.firsts = append(s.hubs, row), append(s.firsts, uint32(len(s.begin)))
 }
 
-// placed is s on the device.
-func (o *Ops) placed(s *sharing) *plan {
+// uploadPlan is s on the device.
+func (o *Ops) uploadPlan(s *hostPlan) *plan {
 	p := &plan{rows: len(s.order), pieces: len(s.begin), cut: len(s.hubs)}
 	if s.ordered {
 		return p
@@ -139,16 +139,16 @@ func (o *Ops) placed(s *sharing) *plan {
 	return p
 }
 
-// supposed is a plan that takes as much as any for N rows whose edges are among
+// sketchPlan is a plan that takes as much as any for N rows whose edges are among
 // those in cols, and in the workspace. No edge is in two matrices with the same cols, so
 // that the first one is counted with the pieces of all. A hub has two whole pieces at
 // least, and one that is not.
-func (o *Ops) supposed(m matrix, cols kernels.Vector[uint32]) *plan {
+func (o *Ops) sketchPlan(m matrix, cols kernels.Vector[uint32]) *plan {
 	pieces := cols.Len() / pieceEdges
 	p := &plan{rows: m.rows, cut: min(pieces, mostPieces) / 2}
 	p.pieces = min(pieces, mostPieces) + p.cut
 	bytes := 4*m.rows + 4
-	if o.sketch.first(start(cols)) {
+	if o.sketch.first(vectorPtr(cols)) {
 		hubs := pieces / 2
 		bytes += (pieces+hubs)*(8+8+4) + hubs*(4+4)
 	}
@@ -180,12 +180,12 @@ func (r *rank) forgetAt(at device.Ptr, bytes int) {
 
 // forget is called with the lock held.
 func (r *rank) forget(m matrix) {
-	r.give(r.plans[m])
+	r.releasePlan(r.plans[m])
 	delete(r.plans, m)
 }
 
-// give gives back a plan's memory.
-func (r *rank) give(p *plan) {
+// releasePlan gives back a plan's memory.
+func (r *rank) releasePlan(p *plan) {
 	if p.memory != 0 {
 		_ = r.device.Free(p.memory) // a device that fails here fails the next call too
 	}

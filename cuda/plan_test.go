@@ -21,7 +21,7 @@ func TestPlanSharesEveryEdge(t *testing.T) {
 		begin, end = append(begin, at), append(end, at+degree)
 		at += degree + int64(r%3)
 	}
-	s := share(begin, end)
+	s := newHostPlan(begin, end)
 	if len(s.hubs) != 3 || len(s.order) != 2997 || s.ordered {
 		t.Fatalf("%d hubs, %d rows in order, ordered: %v", len(s.hubs), len(s.order), s.ordered)
 	}
@@ -50,10 +50,10 @@ func TestPlanSharesEveryEdge(t *testing.T) {
 		}
 	}
 	long := int64(4 * pieceEdges * maxPieces)
-	if s := share([]int64{0, long}, []int64{long, 2 * long}); s.piece != 2*long/maxPieces || len(s.begin) != maxPieces {
+	if s := newHostPlan([]int64{0, long}, []int64{long, 2 * long}); s.piece != 2*long/maxPieces || len(s.begin) != maxPieces {
 		t.Errorf("pieces of %d edges, %d of them", s.piece, len(s.begin))
 	}
-	if s := share([]int64{0, 3, 5}, []int64{3, 5, 6}); !s.ordered {
+	if s := newHostPlan([]int64{0, 3, 5}, []int64{3, 5, 6}); !s.ordered {
 		t.Error("rows in order of degree are not in their own order")
 	}
 }

@@ -7,15 +7,15 @@ import (
 
 // MatMul implements kernels.Ops. dst must not overlap a or b.
 func (o *Ops) MatMul(dst, a, b kernels.Mat, add bool) {
-	fit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols && !dst.Half() && !b.Half())
+	mustFit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols && !dst.Half() && !b.Half())
 	if !o.gemm(dst, a, b, false, false, a.Cols, add) {
-		o.multiply(variant("matMul", a), dst, a, b, a.Cols, add)
+		o.multiply(productKernel("matMul", a), dst, a, b, a.Cols, add)
 	}
 }
 
 // MatMulTransB implements kernels.Ops. dst must not overlap a or b.
 func (o *Ops) MatMulTransB(dst, a, b kernels.Mat, add bool) {
-	fit(dst.Rows == a.Rows && a.Cols == b.Cols && dst.Cols == b.Rows && !dst.Half() && !a.Half() && !b.Half())
+	mustFit(dst.Rows == a.Rows && a.Cols == b.Cols && dst.Cols == b.Rows && !dst.Half() && !a.Half() && !b.Half())
 	if !o.gemm(dst, a, b, false, true, a.Cols, add) {
 		o.multiply("matMulTransB", dst, a, b, a.Cols, add)
 	}
@@ -23,20 +23,20 @@ func (o *Ops) MatMulTransB(dst, a, b kernels.Mat, add bool) {
 
 // MatMulTransA implements kernels.Ops. dst must not overlap a or b.
 func (o *Ops) MatMulTransA(dst, a, b kernels.Mat, add bool) {
-	fit(dst.Rows == a.Cols && a.Rows == b.Rows && dst.Cols == b.Cols && !dst.Half() && !b.Half())
+	mustFit(dst.Rows == a.Cols && a.Rows == b.Rows && dst.Cols == b.Cols && !dst.Half() && !b.Half())
 	if o.gemm(dst, a, b, true, false, a.Rows, add) {
 		return
 	}
-	name, size := variant("matMulTransA", a), dst.Rows*dst.Cols
+	name, size := productKernel("matMulTransA", a), dst.Rows*dst.Cols
 	splits := splitsOf(a.Rows, size)
 	if splits == 1 {
 		o.multiply(name, dst, a, b, a.Rows, add)
 		return
 	}
-	parts := o.floats(splits * size)
-	defer o.leave()
+	parts := o.scratchFloats(splits * size)
+	defer o.releaseScratch()
 	o.product(name, parts, dst, a, b, a.Rows, splits, false)
-	o.sumParts(at(dst), parts, size, splits, add)
+	o.sumParts(matPtr(dst), parts, size, splits, add)
 }
 
 // gemm has the library of the rank compute dst (+)= op(a) op(b), sums of k terms, and
@@ -50,13 +50,13 @@ func (o *Ops) gemm(dst, a, b kernels.Mat, transA, transB bool, k int, add bool) 
 	}
 	o.check(o.blas.Gemm(device.Gemm{
 		TransA: transB, TransB: transA, M: dst.Cols, N: dst.Rows, K: k,
-		A: at(b), LDA: b.Cols, B: at(a), LDB: a.Cols, C: at(dst), LDC: dst.Cols, Beta: float32(flag(add)),
+		A: matPtr(b), LDA: b.Cols, B: matPtr(a), LDB: a.Cols, C: matPtr(dst), LDC: dst.Cols, Beta: float32(flag(add)),
 	}))
 	return true
 }
 
-// variant is the kernel of that name for the elements of m.
-func variant(name string, m kernels.Mat) string {
+// productKernel is the kernel of that name for the elements of m.
+func productKernel(name string, m kernels.Mat) string {
 	if m.Half() {
 		return name + "Half"
 	}
@@ -78,12 +78,12 @@ func splitsOf(rows, part int) int {
 
 // multiply is a product with sums of k terms.
 func (o *Ops) multiply(name string, dst, a, b kernels.Mat, k int, add bool) {
-	o.product(name, at(dst), dst, a, b, k, 1, add)
+	o.product(name, matPtr(dst), dst, a, b, k, 1, add)
 }
 
 // product puts a product of dst's shape to an address, in N parts.
 func (o *Ops) product(name string, to device.Ptr, dst, a, b kernels.Mat, k, splits int, add bool) {
-	args := o.with().Ptr(to).Ptr(at(a)).Ptr(at(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(k)).Int32(int32(splits)).Int32(flag(add))
+	args := o.newArgs().Ptr(to).Ptr(matPtr(a)).Ptr(matPtr(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(k)).Int32(int32(splits)).Int32(flag(add))
 	suffix, l := tiles(dst, splits)
 	o.launch(name+suffix, l, args)
 }
@@ -100,7 +100,7 @@ func tiles(dst kernels.Mat, splits int) (suffix string, l device.Launch) {
 
 // sumParts adds parts of a size in order.
 func (o *Ops) sumParts(dst, parts device.Ptr, size, count int, add bool) {
-	o.launch("sumParts", each(size), o.with().Ptr(dst).Ptr(parts).Int64(int64(size)).Int32(int32(count)).Int32(flag(add)))
+	o.launch("sumParts", launch1D(size), o.newArgs().Ptr(dst).Ptr(parts).Int64(int64(size)).Int32(int32(count)).Int32(flag(add)))
 }
 
 // apartTerms is from how many terms of a sum on a library's product, with the
@@ -111,14 +111,14 @@ const apartTerms = 40
 
 // MatMulBiasReLUDropout implements kernels.Ops. dst must not overlap a or b.
 func (o *Ops) MatMulBiasReLUDropout(dst, a, b, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
-	fit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols && !dst.Half() && !b.Half() && (bias.IsNil() || bias.Cols >= dst.Cols))
+	mustFit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols && !dst.Half() && !b.Half() && (bias.IsNil() || bias.Cols >= dst.Cols))
 	if a.Cols >= apartTerms && o.gemm(dst, a, b, false, false, a.Cols, false) {
 		o.BiasReLUDropout(dst, dst, bias, relu, drop)
 		return
 	}
-	args := o.with().Ptr(at(dst)).Ptr(at(a)).Ptr(at(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(a.Cols)).Ptr(at(bias)).Int32(flag(relu))
+	args := o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(a)).Ptr(matPtr(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(a.Cols)).Ptr(matPtr(bias)).Int32(flag(relu))
 	suffix, l := tiles(dst, 1)
-	o.launch(variant("dense", a)+suffix, l, mask(args, drop.Mask(dst.Rows)))
+	o.launch(productKernel("dense", a)+suffix, l, mask(args, drop.Mask(dst.Rows)))
 }
 
 // BiasReLUDropout implements kernels.Ops.
@@ -132,18 +132,18 @@ func (o *Ops) BiasReLUDropout(dst, z, bias kernels.Mat, relu bool, drop *kernels
 
 // BiasELUDropout implements kernels.Ops.
 func (o *Ops) BiasELUDropout(dst, z, bias kernels.Mat, drop *kernels.Dropout) {
-	fit(!bias.IsNil())
+	mustFit(!bias.IsNil())
 	o.forward("biasELUDropout", dst, z, bias, drop)
 }
 
 // forward is an epilogue.
 func (o *Ops) forward(name string, dst, z, bias kernels.Mat, drop *kernels.Dropout) {
-	fit(alike(dst, z) && (bias.IsNil() || bias.Cols >= dst.Cols))
+	mustFit(isSameShape(dst, z) && (bias.IsNil() || bias.Cols >= dst.Cols))
 	if dst.Cols == 0 {
 		return
 	}
-	args := o.with().Ptr(at(dst)).Ptr(at(z)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Ptr(at(bias))
-	o.launch(name, warps(dst.Rows), mask(args, drop.Mask(dst.Rows)))
+	args := o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(z)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Ptr(matPtr(bias))
+	o.launch(name, launchWarps(dst.Rows), mask(args, drop.Mask(dst.Rows)))
 }
 
 // DropoutRows implements kernels.Ops. dst may be x.
@@ -157,11 +157,11 @@ func (o *Ops) DropoutRows(dst, x kernels.Mat, drop *kernels.Dropout) {
 
 // BiasReLUDropoutGrad implements kernels.Ops.
 func (o *Ops) BiasReLUDropoutGrad(dst, bias, g, h kernels.Mat, relu bool, drop *kernels.Dropout) {
-	fit(alike(dst, g) && (!relu || alike(dst, h)) && (bias.IsNil() || bias.Cols >= dst.Cols))
+	mustFit(isSameShape(dst, g) && (!relu || isSameShape(dst, h)) && (bias.IsNil() || bias.Cols >= dst.Cols))
 	if !relu {
 		o.DropoutRows(dst, g, drop)
 		if !bias.IsNil() {
-			o.columnSums(at(bias), dst, false)
+			o.columnSums(matPtr(bias), dst, false)
 		}
 		return
 	}
@@ -170,7 +170,7 @@ func (o *Ops) BiasReLUDropoutGrad(dst, bias, g, h kernels.Mat, relu bool, drop *
 
 // BiasELUDropoutGrad implements kernels.Ops.
 func (o *Ops) BiasELUDropoutGrad(dst, bias, g, h kernels.Mat, drop *kernels.Dropout) {
-	fit(alike(dst, g) && alike(dst, h) && !bias.IsNil() && bias.Cols >= dst.Cols)
+	mustFit(isSameShape(dst, g) && isSameShape(dst, h) && !bias.IsNil() && bias.Cols >= dst.Cols)
 	kept := float32(1)
 	if drop != nil && drop.P > 0 {
 		kept = float32(1 - drop.P)
@@ -191,14 +191,14 @@ func (o *Ops) backward(name string, dst, bias, g, h kernels.Mat, drop *kernels.D
 	count := columnParts(dst)
 	var parts device.Ptr
 	if !bias.IsNil() {
-		parts = o.floats(count * dst.Cols)
-		defer o.leave()
+		parts = o.scratchFloats(count * dst.Cols)
+		defer o.releaseScratch()
 	}
-	args := o.with().Ptr(at(dst)).Ptr(parts).Ptr(at(g)).Ptr(at(h)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int32(int32(count)).Float32(scale)
+	args := o.newArgs().Ptr(matPtr(dst)).Ptr(parts).Ptr(matPtr(g)).Ptr(matPtr(h)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int32(int32(count)).Float32(scale)
 	more(args)
-	o.launch(name, tall(blocks(dst.Cols, warp), count), args)
+	o.launch(name, launch2D(blocks(dst.Cols, warp), count), args)
 	if !bias.IsNil() {
-		o.sumParts(at(bias), parts, dst.Cols, count, false)
+		o.sumParts(matPtr(bias), parts, dst.Cols, count, false)
 	}
 }
 
@@ -215,8 +215,8 @@ func columnParts(g kernels.Mat) int {
 
 // ColumnSums implements kernels.Ops.
 func (o *Ops) ColumnSums(dst, g kernels.Mat, add bool) {
-	fit(dst.Rows == 1 && dst.Cols == g.Cols)
-	o.columnSums(at(dst), g, add)
+	mustFit(dst.Rows == 1 && dst.Cols == g.Cols)
+	o.columnSums(matPtr(dst), g, add)
 }
 
 func (o *Ops) columnSums(dst device.Ptr, g kernels.Mat, add bool) {
@@ -224,76 +224,76 @@ func (o *Ops) columnSums(dst device.Ptr, g kernels.Mat, add bool) {
 		return
 	}
 	count := columnParts(g)
-	parts := o.floats(count * g.Cols)
-	defer o.leave()
-	args := o.with().Ptr(parts).Ptr(at(g)).Int64(int64(g.Rows)).Int32(int32(g.Cols)).Int32(int32(count))
-	o.launch("columnSums", tall(blocks(g.Cols, warp), count), args)
+	parts := o.scratchFloats(count * g.Cols)
+	defer o.releaseScratch()
+	args := o.newArgs().Ptr(parts).Ptr(matPtr(g)).Int64(int64(g.Rows)).Int32(int32(g.Cols)).Int32(int32(count))
+	o.launch("columnSums", launch2D(blocks(g.Cols, warp), count), args)
 	o.sumParts(dst, parts, g.Cols, count, add)
 }
 
 // Add implements kernels.Ops.
 func (o *Ops) Add(dst, x kernels.Mat) {
-	fit(alike(dst, x))
+	mustFit(isSameShape(dst, x))
 	n := dst.Rows * dst.Cols
-	o.launch("add", each(n), o.with().Ptr(at(dst)).Ptr(at(x)).Int64(int64(n)))
+	o.launch("add", launch1D(n), o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(x)).Int64(int64(n)))
 }
 
 // Blend implements kernels.Ops.
 func (o *Ops) Blend(dst kernels.Mat, keep float32, x kernels.Mat, share float32) {
-	fit(alike(dst, x))
+	mustFit(isSameShape(dst, x))
 	n := dst.Rows * dst.Cols
-	o.launch("blend", each(n), o.with().Ptr(at(dst)).Float32(keep).Ptr(at(x)).Float32(share).Int64(int64(n)))
+	o.launch("blend", launch1D(n), o.newArgs().Ptr(matPtr(dst)).Float32(keep).Ptr(matPtr(x)).Float32(share).Int64(int64(n)))
 }
 
 // Activate implements kernels.Ops.
 func (o *Ops) Activate(dst, z kernels.Mat, f kernels.Activation) {
-	fit(alike(dst, z))
+	mustFit(isSameShape(dst, z))
 	n := dst.Rows * dst.Cols
-	o.launch("activate", each(n), o.with().Ptr(at(dst)).Ptr(at(z)).Int32(int32(f)).Int64(int64(n)))
+	o.launch("activate", launch1D(n), o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(z)).Int32(int32(f)).Int64(int64(n)))
 }
 
 // ActivateGrad implements kernels.Ops.
 func (o *Ops) ActivateGrad(dst, g, z kernels.Mat, f kernels.Activation) {
-	fit(alike(dst, g) && alike(dst, z))
+	mustFit(isSameShape(dst, g) && isSameShape(dst, z))
 	n := dst.Rows * dst.Cols
-	o.launch("activateGrad", each(n), o.with().Ptr(at(dst)).Ptr(at(g)).Ptr(at(z)).Int32(int32(f)).Int64(int64(n)))
+	o.launch("activateGrad", launch1D(n), o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(g)).Ptr(matPtr(z)).Int32(int32(f)).Int64(int64(n)))
 }
 
 // MeanHeads implements kernels.Ops.
 func (o *Ops) MeanHeads(dst kernels.Mat, heads int, x, bias kernels.Mat) {
-	fit(heads >= 1 && dst.Rows == x.Rows && x.Cols == heads*dst.Cols && bias.Cols >= dst.Cols)
+	mustFit(heads >= 1 && dst.Rows == x.Rows && x.Cols == heads*dst.Cols && bias.Cols >= dst.Cols)
 	n := dst.Rows * dst.Cols
-	o.launch("meanHeads", each(n), o.with().Ptr(at(dst)).Ptr(at(x)).Ptr(at(bias)).Int64(int64(n)).
+	o.launch("meanHeads", launch1D(n), o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(x)).Ptr(matPtr(bias)).Int64(int64(n)).
 		Int32(int32(heads)).Int32(int32(dst.Cols)).Float32(1/float32(heads)))
 }
 
 // MeanHeadsGrad implements kernels.Ops.
 func (o *Ops) MeanHeadsGrad(dst kernels.Mat, heads int, g kernels.Mat) {
-	fit(heads >= 1 && dst.Rows == g.Rows && dst.Cols == heads*g.Cols)
+	mustFit(heads >= 1 && dst.Rows == g.Rows && dst.Cols == heads*g.Cols)
 	n := dst.Rows * dst.Cols
-	o.launch("meanHeadsGrad", each(n), o.with().Ptr(at(dst)).Ptr(at(g)).Int64(int64(n)).
+	o.launch("meanHeadsGrad", launch1D(n), o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(g)).Int64(int64(n)).
 		Int32(int32(heads)).Int32(int32(g.Cols)).Float32(1/float32(heads)))
 }
 
 // Step implements kernels.Ops.
 func (o *Ops) Step(optimizer kernels.Optimizer, step int, w, grad kernels.Mat, state []kernels.Mat, decay bool) {
-	fit(alike(w, grad) && step >= 1 && len(state) >= optimizer.StateSlots())
+	mustFit(isSameShape(w, grad) && step >= 1 && len(state) >= optimizer.StateSlots())
 	for _, s := range state[:optimizer.StateSlots()] {
-		fit(alike(s, w))
+		mustFit(isSameShape(s, w))
 	}
 	n := w.Rows * w.Cols
-	args := o.with().Ptr(at(w)).Ptr(at(grad))
+	args := o.newArgs().Ptr(matPtr(w)).Ptr(matPtr(grad))
 	c := optimizer.Constants(step, decay)
 	switch {
 	case c.Adaptive:
-		args.Ptr(at(state[0])).Ptr(at(state[1])).Int64(int64(n))
+		args.Ptr(matPtr(state[0])).Ptr(matPtr(state[1])).Int64(int64(n))
 		for _, x := range [...]float32{c.Adam.Shrink, c.Adam.L2, c.Adam.B1, c.Adam.C1, c.Adam.B2, c.Adam.C2, c.Adam.Size, c.Adam.Root, c.Adam.Eps} {
 			args.Float32(x)
 		}
-		o.launch("stepAdam", each(n), args)
+		o.launch("stepAdam", launch1D(n), args)
 	case c.SGD.Momentum == 0:
-		o.launch("stepSGD", each(n), args.Int64(int64(n)).Float32(c.SGD.LR).Float32(c.SGD.Decay))
+		o.launch("stepSGD", launch1D(n), args.Int64(int64(n)).Float32(c.SGD.LR).Float32(c.SGD.Decay))
 	default:
-		o.launch("stepMomentum", each(n), args.Ptr(at(state[0])).Int64(int64(n)).Float32(c.SGD.LR).Float32(c.SGD.Momentum).Float32(c.SGD.Decay))
+		o.launch("stepMomentum", launch1D(n), args.Ptr(matPtr(state[0])).Int64(int64(n)).Float32(c.SGD.LR).Float32(c.SGD.Momentum).Float32(c.SGD.Decay))
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"siafu/graph/decodertest"
-	"siafu/graph/fault"
+	"siafu/internal/decodertest"
+	"siafu/internal/fault"
 )
 
 // TestMetaClaims: whichever number of meta.json is a lie, with a checksum that is

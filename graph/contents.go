@@ -5,9 +5,9 @@ import (
 	"os"
 	"slices"
 
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
-	"siafu/graph/scratch"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
+	"siafu/internal/scratch"
 )
 
 // PartsFile keeps a partition that came with the source of a dataset.

@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"siafu/graph/arrayfile"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/arrayfile"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // Files of a dataset folder. Which of the two feature files is there is told

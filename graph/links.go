@@ -3,7 +3,7 @@ package graph
 import (
 	"slices"
 
-	"siafu/graph/arrayfile"
+	"siafu/internal/arrayfile"
 )
 
 // Pairs are pairs of vertices, by their numbers.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Schema describes the meaning of the features and labels of a dataset: what a

@@ -47,7 +47,7 @@ const (
 	MultiClass = "multiclass" // one of the classes
 	MultiLabel = "multilabel" // for each of the classes 1 or 0: any number of them
 	Regression = "regression" // for each of the columns a number
-	Links      = "links"      // none: edges are held out of the graph, and foretold
+	Links      = "links"      // none: edges are held out of the graph, and predicted
 )
 
 // Unlabelled is the label of a vertex that has none.

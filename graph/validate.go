@@ -3,7 +3,7 @@ package graph
 import (
 	"math"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // maxVertices is what uint32 ids can tell apart. With at most maxFeatures

@@ -5,10 +5,10 @@ import (
 	"runtime"
 	"slices"
 
-	"siafu/graph/arrayfile"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
-	"siafu/graph/workers"
+	"siafu/internal/arrayfile"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+	"siafu/internal/workers"
 )
 
 // EdgeMemory is the memory in bytes of edges under construction if a Content does not

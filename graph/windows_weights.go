@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"siafu/graph/fault"
-	"siafu/graph/workers"
+	"siafu/internal/fault"
+	"siafu/internal/workers"
 )
 
 // directed reports whether in differs from out.

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"siafu/graph/arrayfile"
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/arrayfile"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // sparseBelow is the fill under which features are stored sparse: a non-zero

@@ -3,7 +3,7 @@ package graph
 import (
 	"math"
 
-	"siafu/graph/arrayfile"
+	"siafu/internal/arrayfile"
 )
 
 // features writes the feature matrix, dense or sparse by its fill, rows

@@ -5,19 +5,19 @@ import (
 	"slices"
 	"time"
 
-	"siafu/graph/fault"
 	"siafu/halo/codec"
+	"siafu/internal/fault"
 )
 
 func (h *chunked) arrived() (bool, error) {
 	if err := h.collect(); err != nil {
 		return false, err
 	}
-	return h.owing() < 0, nil
+	return h.pendingRank() < 0, nil
 }
 
-// owing is a rank that has not sent all its chunks, -1 if there is none.
-func (h *chunked) owing() int {
+// pendingRank is a rank that has not sent all its chunks, -1 if there is none.
+func (h *chunked) pendingRank() int {
 	return slices.IndexFunc(h.owed, func(n int) bool { return n > 0 })
 }
 
@@ -26,15 +26,15 @@ func (h *chunked) await() error {
 		if here, err := h.arrived(); here || err != nil {
 			return err
 		}
-		if err := h.take(h.owing()); err != nil {
+		if err := h.receiveFrom(h.pendingRank()); err != nil {
 			return err
 		}
 	}
 }
 
-// take waits for a chunk of a rank.
-func (h *chunked) take(rank int) error {
-	if err := h.dispatch(true); err != nil {
+// receiveFrom waits for a chunk of a rank.
+func (h *chunked) receiveFrom(rank int) error {
+	if err := h.sendEncoded(true); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -46,8 +46,8 @@ func (h *chunked) take(rank int) error {
 	return h.accept(m)
 }
 
-func (h *chunked) end(w way) error {
-	h.way = w
+func (h *chunked) end(w direction) error {
+	h.direction = w
 	for i := range h.owed {
 		turn := i // sums are in ascending order of ranks
 		if !w.add {
@@ -57,7 +57,7 @@ func (h *chunked) end(w way) error {
 			return err
 		}
 	}
-	return h.settle()
+	return h.waitSent()
 }
 
 // receive decodes what has arrived until nothing more comes from rank turn,
@@ -68,7 +68,7 @@ func (h *chunked) receive(turn int) error {
 		if err := h.collect(); err != nil {
 			return err
 		}
-		if h.choose(turn); len(h.ready) > 0 {
+		if h.selectReady(turn); len(h.ready) > 0 {
 			if err := h.decodeReady(); err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func (h *chunked) receive(turn int) error {
 		if h.owed[turn] == 0 {
 			return nil
 		}
-		if err := h.take(turn); err != nil {
+		if err := h.receiveFrom(turn); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (h *chunked) receive(turn int) error {
 
 // collect takes what has arrived, and moves what is sent on.
 func (h *chunked) collect() error {
-	if err := h.dispatch(false); err != nil {
+	if err := h.sendEncoded(false); err != nil {
 		return err
 	}
 	for q := range h.owed {
@@ -105,12 +105,12 @@ func (h *chunked) collect() error {
 	return h.progress()
 }
 
-// choose moves what may be decoded now to ready: rows that are set, all; rows
+// selectReady moves what may be decoded now to ready: rows that are set, all; rows
 // that are added, those of rank turn.
-func (h *chunked) choose(turn int) {
+func (h *chunked) selectReady(turn int) {
 	later := h.waiting[:0]
 	for _, c := range h.waiting {
-		if !h.way.add || c.from == turn {
+		if !h.direction.add || c.from == turn {
 			h.ready = append(h.ready, c)
 		} else {
 			later = append(later, c)
@@ -123,8 +123,8 @@ func (h *chunked) choose(turn int) {
 // decodeReady decodes the chunks of ready. Their rows are distinct.
 func (h *chunked) decodeReady() error {
 	start := time.Now()
-	if h.way.coded {
-		h.decodeThere()
+	if h.direction.coded {
+		h.decodeOnDevice()
 	} else {
 		h.team.Run(len(h.ready), 1, h.decode)
 	}
@@ -132,7 +132,7 @@ func (h *chunked) decodeReady() error {
 	for _, c := range h.ready {
 		if c.err != nil {
 			return fault.New(fault.Runtime, "halo", "", "rank %d: the %s block from rank %d is damaged: %v",
-				h.comm.Rank(), h.way.name(), c.from, c.err)
+				h.comm.Rank(), h.direction.name(), c.from, c.err)
 		}
 	}
 	clear(h.ready)
@@ -146,31 +146,31 @@ func (h *chunked) decodeChunks(lo, hi int) {
 	}
 }
 
-// open checks c, whose block says which rows it holds, which must be those of a
+// openBlock checks c, whose block says which rows it holds, which must be those of a
 // chunk; from is the first of them among all that come in.
-func (h *chunked) open(c *incoming) (b codec.Block, from int, err error) {
+func (h *chunked) openBlock(c *incoming) (b codec.Block, from int, err error) {
 	if b, err = codec.Open(c.data, h.codec); err != nil {
 		return b, 0, err
 	}
-	all := span(h.way.inStart, c.from)
+	all := rowsOfRank(h.direction.inStart, c.from)
 	if b.First%h.rows != 0 || b.First >= all || b.Rows != min(h.rows, all-b.First) {
 		return b, 0, fmt.Errorf("%d rows at row %d do not fit a block of %d rows", b.Rows, b.First, all)
 	}
-	return b, int(h.way.inStart[c.from]) + b.First, nil
+	return b, int(h.direction.inStart[c.from]) + b.First, nil
 }
 
 // decodeChunk decodes c to where its rows belong.
 func (h *chunked) decodeChunk(c *incoming) error {
-	b, from, err := h.open(c)
+	b, from, err := h.openBlock(c)
 	if err != nil {
 		return err
 	}
-	return b.Decode(h.codec, h.way.in.Part(from, from+b.Rows), h.way.add)
+	return b.Decode(h.codec, h.direction.in.Part(from, from+b.Rows), h.direction.add)
 }
 
-// settle waits until what was sent has left.
-func (h *chunked) settle() error {
-	if err := h.dispatch(true); err != nil {
+// waitSent waits until what was sent has left.
+func (h *chunked) waitSent() error {
+	if err := h.sendEncoded(true); err != nil {
 		return err
 	}
 	start := time.Now()

@@ -8,14 +8,14 @@ import (
 // Batch sends one part of the rows of a History from rank to rank, one epoch after another.
 // Received rows are stored in the batch until End puts them into the History.
 type Batch struct {
-	carrier
-	direct  *direct
-	chunked *chunked
-	stats   Stats
-	way     way
-	epoch   int
-	of      *History // nil unless it is under way
-	stays   []bool
+	transport
+	direct    *direct
+	chunked   *chunked
+	stats     Stats
+	direction direction
+	epoch     int
+	history   *History // nil unless it is under way
+	unchanged []bool
 }
 
 // batch makes one that lands in buffers.
@@ -23,28 +23,28 @@ func (h *Histories) batch(near, far []float32) *Batch {
 	b := &Batch{}
 	if h.direct() {
 		b.direct = newDirect(h.o.Comm, h.o.Plan.Parts, h.o.Team, near, far, &b.stats)
-		b.carrier = b.direct
+		b.transport = b.direct
 	} else {
 		b.chunked = newChunked(h.o.Comm, h.o.Team, h.o.Ops, h.o.Arena.For(FedBack), &b.stats)
 		b.chunked.use(h.o.Codec)
-		if b.chunked.losts != nil {
-			b.chunked.losts = h.losts
+		if b.chunked.codecErrors != nil {
+			b.chunked.codecErrors = h.codecErrors
 		}
-		b.carrier = b.chunked
+		b.transport = b.chunked
 	}
 	h.list = append(h.list, b)
 	return b
 }
 
-// tagged separates the batch's messages from those of others.
-func (b *Batch) tagged(tag int) {
+// setTag separates the batch's messages from those of others.
+func (b *Batch) setTag(tag int) {
 	if b.chunked != nil {
 		b.chunked.tag = tag
 	}
 }
 
 // UnderWay returns the epoch of the rows in transit, if any.
-func (b *Batch) UnderWay() (epoch int, ok bool) { return b.epoch, b.of != nil }
+func (b *Batch) UnderWay() (epoch int, ok bool) { return b.epoch, b.history != nil }
 
 // Arrived reports, without waiting, whether all expected rows have arrived.
 func (b *Batch) Arrived() (bool, error) { return b.arrived() }
@@ -57,41 +57,41 @@ func (b *Batch) Await() error { return b.await() }
 // reports whether the rows for a rank, starting at a place in the history's list, are
 // unchanged. That rank then keeps its copies. Collective.
 func (b *Batch) Begin(r *History, part *Part, x kernels.Mat, at Slot, stays func(q, place int, rows codec.Rows) bool) error {
-	if b.of != nil {
+	if b.history != nil {
 		panic("halo: a batch is under way already")
 	}
-	b.of, b.epoch, b.way = r, at.Epoch, r.way(part, x)
+	b.history, b.epoch, b.direction = r, at.Epoch, r.directionOf(part, x)
 	if stays != nil {
-		b.way.stays = append(b.stays[:0], make([]bool, r.o.Plan.Parts)...)
-		b.stays = b.way.stays
+		b.direction.unchanged = append(b.unchanged[:0], make([]bool, r.o.Plan.Parts)...)
+		b.unchanged = b.direction.unchanged
 		r.o.Team.Run(r.o.Plan.Parts, 1, func(lo, hi int) {
 			for q := lo; q < hi; q++ {
-				from, to := int(b.way.outStart[q]), int(b.way.outStart[q+1])
-				b.stays[q] = from < to && stays(q, from, b.way.out.Part(from, to))
+				from, to := int(b.direction.outStart[q]), int(b.direction.outStart[q+1])
+				b.unchanged[q] = from < to && stays(q, from, b.direction.out.Part(from, to))
 			}
 		})
 	}
-	return b.begin(b.way, Key{Seed: r.o.Seed, Epoch: at.Epoch, Layer: at.Layer, Backward: at.Backward, From: r.o.Comm.Rank()})
+	return b.begin(b.direction, Key{Seed: r.o.Seed, Epoch: at.Epoch, Layer: at.Layer, Backward: at.Backward, From: r.o.Comm.Rank()})
 }
 
-// way is that of a part of rows.
-func (r *History) way(part *Part, x kernels.Mat) way {
-	w := r.coming(part)
+// directionOf is that of a part of rows.
+func (r *History) directionOf(part *Part, x kernels.Mat) direction {
+	w := r.incomingSide(part)
 	if r.backward {
 		kernels.Read(r.ops, r.gradients, r.Gradients())
-		w.out = codec.Rows{X: r.gradients, Cols: r.shape.Width, Len: len(part.Came), Index: part.Came, IDs: part.cameIDs}
-		w.places, w.outAll = part.Came, r.o.Plan.Ghosts
+		w.out = codec.Rows{X: r.gradients, Cols: r.shape.Width, Len: len(part.Received), Index: part.Received, IDs: part.receivedIDs}
+		w.places, w.outAll = part.Received, r.o.Plan.Ghosts
 		return w
 	}
-	w.out = r.leaving(part, x)
+	w.out = r.outgoingRows(part, x)
 	w.places, w.outAll = part.Sent, len(r.o.Plan.SendRows)
 	return w
 }
 
-// coming is the side of a way on which rows come.
-func (r *History) coming(part *Part) way {
-	in := codec.Rows{X: r.rows, Cols: r.shape.Width, Len: len(part.Came), Index: part.Came}
-	w := way{backward: r.backward, outStart: part.SendStart, inStart: part.RecvStart}
+// incomingSide is the side of a way on which rows come.
+func (r *History) incomingSide(part *Part) direction {
+	in := codec.Rows{X: r.rows, Cols: r.shape.Width, Len: len(part.Received), Index: part.Received}
+	w := direction{backward: r.backward, outStart: part.SendStart, inStart: part.RecvStart}
 	if r.backward {
 		in.Len, in.Index = len(part.Sent), part.Sent
 		w.outStart, w.inStart = part.RecvStart, part.SendStart
@@ -100,15 +100,15 @@ func (r *History) coming(part *Part) way {
 	return w
 }
 
-// leaving are the rows of x and of sums that go out.
-func (r *History) leaving(part *Part, x kernels.Mat) codec.Rows {
+// outgoingRows are the rows of x and of sums that go out.
+func (r *History) outgoingRows(part *Part, x kernels.Mat) codec.Rows {
 	rows := codec.Rows{Cols: r.shape.Width, Len: len(part.Sent), IDs: part.sentIDs, Sums: part.sums}
 	if !r.ops.Remote() {
 		rows.X, rows.More, rows.Index = x.Host(), r.Sums().Host(), part.rows
 		return rows
 	}
 	n := len(r.o.Plan.SendRows)
-	packed := r.Histories.there.Reshape(n, r.shape.Width)
+	packed := r.Histories.devicePacked.Reshape(n, r.shape.Width)
 	r.ops.PackRows(packed, r.sendRows, x, r.Sums())
 	kernels.Read(r.ops, r.packed, packed)
 	rows.X, rows.Index = r.packed[:n*r.shape.Width], part.Sent
@@ -118,17 +118,17 @@ func (r *History) leaving(part *Part, x kernels.Mat) codec.Rows {
 // End waits for the rows in transit, and stores them in their history or, with add, adds
 // them to its rows. Collective.
 func (b *Batch) End(add bool) error {
-	r := b.of
-	b.of = nil
-	b.way.add = add
-	if err := b.end(b.way); err != nil {
+	r := b.history
+	b.history = nil
+	b.direction.add = add
+	if err := b.end(b.direction); err != nil {
 		return err
 	}
 	for q := range r.o.Plan.Parts {
-		if b.chunked != nil && b.way.stays != nil && b.chunked.stayed[q] {
+		if b.chunked != nil && b.direction.unchanged != nil && b.chunked.unchangedRanks[q] {
 			continue
 		}
-		for _, i := range b.way.in.Index[b.way.inStart[q]:b.way.inStart[q+1]] {
+		for _, i := range b.direction.in.Index[b.direction.inStart[q]:b.direction.inStart[q+1]] {
 			r.epochs[i] = int32(b.epoch)
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"sync"
 	"time"
 
-	"siafu/graph/mapped"
 	"siafu/halo/codec"
 	"siafu/halo/comm"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -24,19 +24,19 @@ import (
 // ready. Blocks differ in length, and those of a rank whose turn to be added
 // has not come wait as they are.
 type chunked struct {
-	comm  comm.Comm
-	codec codec.Codec
-	team  Parallel
-	stats *Stats
-	arena *mapped.Arena
-	ops   kernels.Ops
-	far   *far      // of coded ways; nil until there is one
-	losts Feedbacks // nil: errors are not fed back
-	tag   int       // of all messages
+	comm        comm.Comm
+	codec       codec.Codec
+	team        Parallel
+	stats       *Stats
+	arena       *mapped.Arena
+	ops         kernels.Ops
+	deviceCodec *deviceCodec // of coded ways; nil until there is one
+	codecErrors Feedbacks    // nil: errors are not fed back
+	tag         int          // of all messages
 
-	way  way
-	key  Key
-	rows int // of a chunk
+	direction direction
+	key       Key
+	rows      int // of a chunk
 
 	out     []outgoing
 	lost    codec.Feedback // of the rows that go out, nil: none
@@ -46,11 +46,11 @@ type chunked struct {
 	failed  error
 	copied  int // of a coded way: chunks of out that have been sent
 
-	owed    []int  // chunks that each rank has not sent yet
-	stayed  []bool // ranks that have said that their rows stay
-	waiting []incoming
-	ready   []incoming // those that are decoded at once
-	decode  func(lo, hi int)
+	owed           []int  // chunks that each rank has not sent yet
+	unchangedRanks []bool // ranks that have said that their rows stay
+	waiting        []incoming
+	ready          []incoming // those that are decoded at once
+	decode         func(lo, hi int)
 }
 
 // outgoing is a chunk: rows from..end-1 of all that go out, which are those
@@ -95,9 +95,9 @@ func (h *chunked) use(rows codec.Codec) {
 	corrected, ok := rows.(codec.Corrected)
 	switch {
 	case !ok:
-		h.codec, h.losts = rows, nil
-	case h.losts == nil:
-		h.codec, h.losts = corrected.Codec, Feedbacks{}
+		h.codec, h.codecErrors = rows, nil
+	case h.codecErrors == nil:
+		h.codec, h.codecErrors = corrected.Codec, Feedbacks{}
 	default:
 		h.codec = corrected.Codec
 	}
@@ -117,20 +117,20 @@ func RowsIn(bytes int, c codec.Codec, cols int) int {
 	return max(bytes*sample/max(all, 1), 1)
 }
 
-func (h *chunked) begin(w way, k Key) error {
+func (h *chunked) begin(w direction, k Key) error {
 	start := time.Now()
-	h.way, h.key, h.rows, h.failed = w, k, ChunkRows(h.codec, w.out.Cols), nil
+	h.direction, h.key, h.rows, h.failed = w, k, ChunkRows(h.codec, w.out.Cols), nil
 	for q := range h.owed {
-		h.owed[q] = h.chunks(span(w.inStart, q))
+		h.owed[q] = h.chunks(rowsOfRank(w.inStart, q))
 	}
-	if w.stays != nil {
-		h.stayed = append(h.stayed[:0], make([]bool, len(h.owed))...)
+	if w.unchanged != nil {
+		h.unchangedRanks = append(h.unchangedRanks[:0], make([]bool, len(h.owed))...)
 	}
-	h.cut()
+	h.planChunks()
 	if w.coded {
-		h.depart()
+		h.encodeOnDevice()
 		h.stats.Encode += time.Since(start)
-		return h.dispatch(false)
+		return h.sendEncoded(false)
 	}
 	h.lost = h.feedback()
 	h.team.Run(len(h.out), 1, h.encode)
@@ -150,23 +150,23 @@ func (h *chunked) begin(w way, k Key) error {
 // chunks is the number of chunks of some rows.
 func (h *chunked) chunks(rows int) int { return (rows + h.rows - 1) / h.rows }
 
-// cut lists what goes out: the first chunk for each rank, from the next rank
+// planChunks lists what goes out: the first chunk for each rank, from the next rank
 // on, then the second for each and so on, so that no rank waits until the
 // others have got all of theirs.
-func (h *chunked) cut() {
+func (h *chunked) planChunks() {
 	old, most := h.out[:cap(h.out)], 0 // whose buffers are used again
 	for q := range h.owed {
-		most = max(most, h.chunks(span(h.way.outStart, q)))
+		most = max(most, h.chunks(rowsOfRank(h.direction.outStart, q)))
 	}
 	h.out = h.out[:0]
 	for first := 0; first < most*h.rows; first += h.rows {
 		for i := range h.owed {
 			q := (h.comm.Rank() + i) % len(h.owed)
-			rows, from := span(h.way.outStart, q)-first, int(h.way.outStart[q])+first
+			rows, from := rowsOfRank(h.direction.outStart, q)-first, int(h.direction.outStart[q])+first
 			if rows <= 0 {
 				continue
 			}
-			if first > 0 && h.way.stays != nil && h.way.stays[q] {
+			if first > 0 && h.direction.unchanged != nil && h.direction.unchanged[q] {
 				continue // one message says so
 			}
 			o := outgoing{to: q, first: first, from: from, end: from + min(h.rows, rows)}
@@ -180,8 +180,8 @@ func (h *chunked) cut() {
 
 // feedback is what has been lost of the rows that go out.
 func (h *chunked) feedback() codec.Feedback {
-	if l := h.losing(); l != nil {
-		return l.here(h.ops, h.arena)
+	if l := h.errorsToFeed(); l != nil {
+		return l.onHost(h.ops, h.arena)
 	}
 	return nil
 }
@@ -192,25 +192,25 @@ func (h *chunked) encodeChunks(lo, hi int) {
 		o := &h.out[i]
 		o.block = h.encodeChunk(o)
 		r, err := h.comm.Isend(o.block, o.to, h.tag)
-		h.sent(r, err)
+		h.noteSent(r, err)
 	}
 }
 
 // encodeChunk is the message of a chunk, nothing for a rank whose rows stay.
 func (h *chunked) encodeChunk(o *outgoing) []byte {
-	if h.way.stays != nil && h.way.stays[o.to] {
+	if h.direction.unchanged != nil && h.direction.unchanged[o.to] {
 		return o.block[:0]
 	}
 	var lost codec.Rows
 	if h.lost != nil {
-		lost = codec.Rows{X: h.lost, Cols: h.way.out.Cols, Len: len(h.lost) / h.way.out.Cols, Index: h.way.places}.Part(o.from, o.end)
+		lost = codec.Rows{X: h.lost, Cols: h.direction.out.Cols, Len: len(h.lost) / h.direction.out.Cols, Index: h.direction.places}.Part(o.from, o.end)
 	}
-	return codec.EncodeFed(o.block[:0], h.codec, h.way.out.Part(o.from, o.end), o.first, h.key, lost)
+	return codec.EncodeWithFeedback(o.block[:0], h.codec, h.direction.out.Part(o.from, o.end), o.first, h.key, lost)
 }
 
-// sent notes a message that was begun, and asks for those begun before: MPI
+// noteSent notes a message that was begun, and asks for those begun before: MPI
 // moves them on only when it is asked.
-func (h *chunked) sent(r comm.Request, err error) {
+func (h *chunked) noteSent(r comm.Request, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err == nil {

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"

@@ -3,8 +3,8 @@ package halo
 import (
 	"slices"
 
-	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -14,7 +14,7 @@ type Coder struct {
 	wire     kernels.Wire
 	crossing kernels.Crossing
 	codec    codec.Coded
-	berth
+	slotBuffer
 	raw kernels.Mat // [rows x cols], that are sent raw
 	row []float32   // one of them
 }
@@ -30,8 +30,8 @@ func NewCoder(o kernels.Ops, c codec.Codec, rows, cols int, a *mapped.Arena) *Co
 	size, _ := c.Size(rows, cols)
 	k := &Coder{
 		wire: wire, crossing: wire.Crossing(a), codec: coded,
-		berth: berth{mapped.MakeApart(a, size), kernels.NewVector[uint8](o, a, size)},
-		raw:   kernels.NewMat(o, a, rows, cols), row: make([]float32, cols),
+		slotBuffer: slotBuffer{mapped.MakeApart(a, size), kernels.NewVector[uint8](o, a, size)},
+		raw:        kernels.NewMat(o, a, rows, cols), row: make([]float32, cols),
 	}
 	k.crossing.Pin(k.host)
 	return k
@@ -44,9 +44,9 @@ func (k *Coder) Append(dst []byte, rows kernels.Outgoing, n, first int, key Key)
 	rows.Raw = k.raw.Reshape(n, rows.X.Cols)
 	rows.Rows, rows.Sums = codec.Draws(key)
 	k.crossing.Settle()
-	k.wire.EncodeRows(k.there.Part(0, size), k.codec.Bits(), rows)
+	k.wire.EncodeRows(k.device.Part(0, size), k.codec.Bits(), rows)
 	k.crossing.Mark()
-	k.crossing.Wait(k.crossing.Out(k.host[:size-k.codec.Slack()], k.there.Address()))
+	k.crossing.Wait(k.crossing.Out(k.host[:size-k.codec.Slack()], k.device.Address()))
 	clear(k.host[size-k.codec.Slack() : size])
 	at := len(dst)
 	dst = append(slices.Grow(dst, codec.BlockHeader+size)[:at+codec.BlockHeader], k.host[:size]...)
@@ -67,9 +67,9 @@ func (k *Coder) Decode(rows kernels.Mat, b codec.Block) error {
 	k.crossing.Settle()
 	k.crossing.Mark()
 	copy(k.host, payload)
-	k.crossing.In(k.there.Address(), k.host[:len(payload)])
+	k.crossing.In(k.device.Address(), k.host[:len(payload)])
 	k.crossing.Land()
-	k.wire.DecodeRows(kernels.Incoming{X: rows, Len: rows.Rows}, k.codec.Bits(), k.there.Part(0, len(payload)))
+	k.wire.DecodeRows(kernels.Incoming{X: rows, Len: rows.Rows}, k.codec.Bits(), k.device.Part(0, len(payload)))
 	return nil
 }
 

@@ -3,9 +3,9 @@ package halo
 import (
 	"time"
 
-	"siafu/graph/mapped"
 	"siafu/halo/codec"
 	"siafu/halo/comm"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -42,7 +42,7 @@ func newDirect(c comm.Comm, parts int, team Parallel, near, far []float32, stats
 
 // buffers are where the rows of a way are packed that go out, and where those come
 // in that belong elsewhere.
-func (d *direct) buffers(w way) (out, in []float32) {
+func (d *direct) buffers(w direction) (out, in []float32) {
 	if w.backward {
 		return d.far, d.near
 	}
@@ -53,7 +53,7 @@ func (d *direct) buffers(w way) (out, in []float32) {
 const rowGrain = 256
 
 // coming is where the rows of a way come in.
-func (d *direct) coming(w way) []float32 {
+func (d *direct) coming(w direction) []float32 {
 	in := w.in.X
 	if w.in.Index != nil {
 		_, in = d.buffers(w)
@@ -61,7 +61,7 @@ func (d *direct) coming(w way) []float32 {
 	return in[:w.in.Len*w.in.Cols]
 }
 
-func (d *direct) begin(w way, _ codec.Key) error {
+func (d *direct) begin(w direction, _ codec.Key) error {
 	start := time.Now()
 	out, _ := d.buffers(w)
 	if w.out.Index != nil {
@@ -75,8 +75,8 @@ func (d *direct) begin(w way, _ codec.Key) error {
 		return nil
 	}
 	for q := range d.parts {
-		d.sendCounts[q] = 4 * w.out.Cols * span(w.outStart, q)
-		d.recvCounts[q] = 4 * w.in.Cols * span(w.inStart, q)
+		d.sendCounts[q] = 4 * w.out.Cols * rowsOfRank(w.outStart, q)
+		d.recvCounts[q] = 4 * w.in.Cols * rowsOfRank(w.inStart, q)
 		d.stats.count(d.sendCounts[q], d.sendCounts[q])
 	}
 	var err error
@@ -114,7 +114,7 @@ func (d *direct) await() error {
 	return err
 }
 
-func (d *direct) end(w way) error {
+func (d *direct) end(w direction) error {
 	if err := d.await(); err != nil {
 		return err
 	}

@@ -3,9 +3,9 @@ package halo
 import (
 	"time"
 
-	"siafu/graph/mapped"
 	"siafu/halo/codec"
 	"siafu/halo/comm"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -46,34 +46,34 @@ func (s *Stats) count(raw, sent int) {
 // Exchange moves rows along a plan, one exchange at a time. It stores the ghost rows:
 // forward they arrive there, backward their gradients are sent from there.
 type Exchange struct {
-	plan    *Plan
-	carrier carrier // the one in use of the two
-	direct  *direct
-	chunked *chunked // nil until there is a codec
-	far     *far     // nil until a codec is encoded where Ops compute
-	comm    comm.Comm
-	team    Parallel
-	ops     kernels.Ops
-	arena   *mapped.Arena
-	stats   Stats
-	ghosts  kernels.Mat // [Ghosts x maxCols]
-	sums    kernels.Mat // [Sums x maxCols]
-	staged  staged
-	maxCols int
+	plan        *Plan
+	transport   transport // the one in use of the two
+	direct      *direct
+	chunked     *chunked     // nil until there is a codec
+	deviceCodec *deviceCodec // nil until a codec is encoded where Ops compute
+	comm        comm.Comm
+	team        Parallel
+	ops         kernels.Ops
+	arena       *mapped.Arena
+	stats       Stats
+	ghosts      kernels.Mat // [Ghosts x maxCols]
+	sums        kernels.Mat // [Sums x maxCols]
+	staged      staged
+	maxCols     int
 	// Of SendRows, where a codec draws by them: dataset ids, and which are sums,
 	// nil for none.
 	sendIDs  []uint32
 	sendSums []bool
 
-	tag   int         // of messages through codecs
-	way   way         // of the exchange under way
-	state string      // "", forward, backward
-	scrap kernels.Mat // of Drop: where gradients go that nobody wants; none before
+	tag       int         // of messages through codecs
+	direction direction   // of the exchange under way
+	state     string      // "", forward, backward
+	discarded kernels.Mat // of Drop: where gradients go that nobody wants; none before
 
-	observer Observer // nil: none
-	key      Key      // of the exchange under way, when its rows had left, and Stats.Wait then
-	left     time.Time
-	waited   time.Duration
+	observer   Observer // nil: none
+	key        Key      // of the exchange under way, when its rows had left, and Stats.Wait then
+	beganAt    time.Time
+	waitBefore time.Duration
 }
 
 // Observer is notified of exchanges by the caller of Begin and End.
@@ -94,12 +94,12 @@ const (
 	backward = "backward"
 )
 
-// way is one direction of an exchange: the rows that go out, rank q's from
+// direction is one direction of an exchange: the rows that go out, rank q's from
 // outStart[q] on, and where those go that come in, which are set or added.
 //
 // A coded way has its rows encoded and decoded where the rank's Ops compute: of out
 // and in no more is known than how many they are, and leaves and comes are they.
-type way struct {
+type direction struct {
 	backward, add     bool
 	out, in           codec.Rows
 	outStart, inStart []int64
@@ -109,28 +109,28 @@ type way struct {
 	outAll int
 	// Which ranks get a message without rows, which says that those that they have
 	// stay; nil: rows of all ranks travel.
-	stays []bool
+	unchanged []bool
 
-	handed bool // out and in lie where Ops compute, and the carrier takes them there
-	coded  bool
-	leaves kernels.Outgoing
-	comes  kernels.Incoming
+	onDevice  bool // out and in lie where Ops compute, and the carrier takes them there
+	coded     bool
+	deviceOut kernels.Outgoing
+	deviceIn  kernels.Incoming
 }
 
-func (w *way) name() string {
+func (w *direction) name() string {
 	if w.backward {
 		return backward
 	}
 	return forward
 }
 
-// span is the number of rows of rank q.
-func span(start []int64, q int) int { return int(start[q+1] - start[q]) }
+// rowsOfRank is the number of rows of rank q.
+func rowsOfRank(start []int64, q int) int { return int(start[q+1] - start[q]) }
 
-// carrier moves rows one way.
-type carrier interface {
+// transport moves rows one way.
+type transport interface {
 	// begin begins to send and receive; what goes out may change afterwards.
-	begin(w way, k codec.Key) error
+	begin(w direction, k codec.Key) error
 	// arrived tells, without waiting, whether all that is to come is here. It
 	// moves what is under way on: MPI does so only when it is asked.
 	arrived() (bool, error)
@@ -138,11 +138,11 @@ type carrier interface {
 	await() error
 	// end puts everything in its place, when it has arrived and all that was
 	// sent has left.
-	end(w way) error
+	end(w direction) error
 	// hold waits for all that is to come, and copies it as it has travelled; goOn is
 	// under way where that has come.
-	hold(w way) ([]Arrival, error)
-	goOn(w way, blocks []Arrival) error
+	capture(w direction) ([]RankBlock, error)
+	resume(w direction, blocks []RankBlock) error
 }
 
 // NewExchange allocates an exchange for rows of up to maxCols floats in the memory of ops.
@@ -152,7 +152,7 @@ func NewExchange(c comm.Comm, p *Plan, rows codec.Codec, team Parallel, ops kern
 		panic("halo: communicator and plan differ in size")
 	}
 	e := &Exchange{plan: p, comm: c, team: team, ops: ops, arena: a, maxCols: maxCols}
-	e.stage()
+	e.allocStaging()
 	e.Use(rows)
 	return e
 }
@@ -175,9 +175,9 @@ func (e *Exchange) Use(rows codec.Codec) {
 		e.chunked.tag = e.tag
 	}
 	e.chunked.use(rows)
-	e.carrier = e.chunked
-	if !e.encodeThere() {
-		e.onHost()
+	e.transport = e.chunked
+	if !e.useDeviceCodec() {
+		e.hostStaging()
 	}
 }
 
@@ -203,9 +203,9 @@ func (e *Exchange) useDirect() {
 		near := mapped.Make[float32](e.arena.For(Buffers), len(e.plan.SendRows)*cols)
 		e.direct = newDirect(e.comm, e.plan.Parts, e.team, near, nil, &e.stats)
 	}
-	e.carrier = e.direct
-	if !e.handing() {
-		e.onHost()
+	e.transport = e.direct
+	if !e.usesDeviceMemory() {
+		e.hostStaging()
 	}
 }
 
@@ -228,14 +228,14 @@ func (e *Exchange) TakeStats() Stats {
 // have as ghosts. The caller may change both when it returns. Collective.
 func (e *Exchange) BeginForward(x kernels.Mat, k Key) error {
 	cols := x.Cols
-	e.enter(forward, cols)
+	e.checkBegin(forward, cols)
 	e.checkOwn(x)
 	k.Backward, k.From = false, e.comm.Rank()
-	e.way = way{outStart: e.plan.SendStart, inStart: e.plan.RecvStart, handed: e.handing()}
-	if e.coding() {
-		e.codeForward(x)
+	e.direction = direction{outStart: e.plan.SendStart, inStart: e.plan.RecvStart, onDevice: e.usesDeviceMemory()}
+	if e.usesDeviceCodec() {
+		e.deviceForward(x)
 	} else {
-		e.way.out, e.way.in = e.leaving(x), e.arriving(cols)
+		e.direction.out, e.direction.in = e.outgoingRows(x), e.ghostDestination(cols)
 	}
 	return e.begin(k)
 }
@@ -243,41 +243,41 @@ func (e *Exchange) BeginForward(x kernels.Mat, k Key) error {
 // Arrived reports, without waiting, whether all rows of the current exchange have arrived,
 // so that End would not wait. Call it from time to time during computation between Begin
 // and End, because messages make progress only in such calls.
-func (e *Exchange) Arrived() (bool, error) { return e.carrier.arrived() }
+func (e *Exchange) Arrived() (bool, error) { return e.transport.arrived() }
 
 // Await waits until all rows of the current exchange have arrived.
-func (e *Exchange) Await() error { return e.carrier.await() }
+func (e *Exchange) Await() error { return e.transport.await() }
 
 // EndForward waits for the ghost rows and returns them [Ghosts x cols]. They are valid
 // until the next exchange begins. Collective.
 func (e *Exchange) EndForward() (kernels.Mat, error) {
-	e.leave(forward)
-	if err := e.carrier.end(e.way); err != nil {
+	e.checkEnd(forward)
+	if err := e.transport.end(e.direction); err != nil {
 		return kernels.Mat{}, err
 	}
-	return e.settled(), nil
+	return e.receivedGhosts(), nil
 }
 
 // BeginBackward starts to send the gradients of ghosts, which the caller has written to
 // Ghosts(cols), to their owners. Collective.
 func (e *Exchange) BeginBackward(cols int, k Key) error {
-	e.enter(backward, cols)
+	e.checkBegin(backward, cols)
 	k.Backward, k.From = true, e.comm.Rank()
-	e.way = way{backward: true, outStart: e.plan.RecvStart, inStart: e.plan.SendStart, handed: e.handing()}
-	if e.coding() {
-		e.codeBackward(cols)
+	e.direction = direction{backward: true, outStart: e.plan.RecvStart, inStart: e.plan.SendStart, onDevice: e.usesDeviceMemory()}
+	if e.usesDeviceCodec() {
+		e.deviceBackward(cols)
 	} else {
-		e.way.out, e.way.in, e.way.add = e.homeward(cols), e.returning(cols), !e.ops.Remote()
+		e.direction.out, e.direction.in, e.direction.add = e.ghostGradients(cols), e.gradDestination(cols), !e.ops.Remote()
 	}
 	return e.begin(k)
 }
 
 // begin begins to send along e.way.
 func (e *Exchange) begin(k Key) error {
-	err := e.carrier.begin(e.way, k)
+	err := e.transport.begin(e.direction, k)
 	if e.observer != nil && err == nil {
-		e.key, e.left, e.waited = k, time.Now(), e.stats.Wait
-		e.observer.Leaving(k, e.way.out, e.way.in.Len)
+		e.key, e.beganAt, e.waitBefore = k, time.Now(), e.stats.Wait
+		e.observer.Leaving(k, e.direction.out, e.direction.in.Len)
 	}
 	return err
 }
@@ -286,26 +286,26 @@ func (e *Exchange) begin(k Key) error {
 // [Own x cols], in ascending order of ranks. Sums then has the gradients of sums, until the
 // next exchange begins. Collective.
 func (e *Exchange) EndBackward(own kernels.Mat) error {
-	e.leave(backward)
+	e.checkEnd(backward)
 	e.checkOwn(own)
-	if !e.way.add {
-		if err := e.carrier.end(e.way); err != nil {
+	if !e.direction.add {
+		if err := e.transport.end(e.direction); err != nil {
 			return err
 		}
 		e.addReturned(own)
 		return nil
 	}
-	if e.way.coded {
-		e.ops.Clear(e.way.comes.More)
-		e.way.comes.X = own
-		return e.carrier.end(e.way)
+	if e.direction.coded {
+		e.ops.Clear(e.direction.deviceIn.More)
+		e.direction.deviceIn.X = own
+		return e.transport.end(e.direction)
 	}
-	clear(e.way.in.More)
-	e.way.in.X = own.Host()
-	return e.carrier.end(e.way)
+	clear(e.direction.in.More)
+	e.direction.in.X = own.Host()
+	return e.transport.end(e.direction)
 }
 
-func (e *Exchange) enter(state string, cols int) {
+func (e *Exchange) checkBegin(state string, cols int) {
 	if e.state != "" {
 		panic("halo: an exchange is under way already")
 	}
@@ -315,13 +315,13 @@ func (e *Exchange) enter(state string, cols int) {
 	e.state = state
 }
 
-func (e *Exchange) leave(state string) {
+func (e *Exchange) checkEnd(state string) {
 	if e.state != state {
 		panic("halo: End without its Begin")
 	}
 	e.state = ""
 	if e.observer != nil {
-		e.observer.Arrived(e.key, time.Since(e.left), e.stats.Wait-e.waited)
+		e.observer.Arrived(e.key, time.Since(e.beganAt), e.stats.Wait-e.waitBefore)
 	}
 }
 

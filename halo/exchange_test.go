@@ -8,11 +8,11 @@ import (
 	"pgregory.net/rapid"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"

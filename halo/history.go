@@ -1,27 +1,27 @@
 package halo
 
 import (
-	"siafu/graph/mapped"
 	"siafu/halo/codec"
 	"siafu/halo/comm"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
 // Histories are the stored rows of all layers and both directions, with their shared
 // memory. Stored rows stay from epoch to epoch until others replace them.
 type Histories struct {
-	o     HistoryOptions
-	losts Feedbacks
+	o           HistoryOptions
+	codecErrors Feedbacks
 
 	// What is made for other ranks, of one layer at a time: gradients of ghosts
 	// [Ghosts x widest], where Ops compute and on the host, and sums.
-	gradients []float32
-	room      kernels.Mat
-	sums      kernels.Mat
+	gradients  []float32
+	gradBuffer kernels.Mat
+	sums       kernels.Mat
 	// Where Ops compute elsewhere: rows that leave, on their way to the host.
-	packed   []float32
-	there    kernels.Mat
-	sendRows kernels.Vector[uint32]
+	packed       []float32
+	devicePacked kernels.Mat
+	sendRows     kernels.Vector[uint32]
 
 	shared *Batch // nil unless batches take turns
 	list   []*Batch
@@ -52,7 +52,7 @@ func Tag(n int) int { return 64 + n%(16<<10) }
 
 // NewHistories allocates the shared memory of histories.
 func NewHistories(o HistoryOptions) *Histories {
-	h := &Histories{o: o, losts: Feedbacks{}}
+	h := &Histories{o: o, codecErrors: Feedbacks{}}
 	p, widest, buffers := o.Plan, 0, o.Arena.For(Buffers)
 	backward := 0
 	for _, s := range o.Shapes {
@@ -62,12 +62,12 @@ func NewHistories(o HistoryOptions) *Histories {
 		}
 	}
 	h.gradients = mapped.Make[float32](o.Arena.For(Ghosts), p.Ghosts*backward)
-	h.room = kernels.PlaceMat(o.Ops, o.Arena.For(Ghosts), p.Ghosts, backward, h.gradients)
+	h.gradBuffer = kernels.PlaceMat(o.Ops, o.Arena.For(Ghosts), p.Ghosts, backward, h.gradients)
 	h.sums = kernels.NewMat(o.Ops, buffers, p.Sums, widest)
 	h.sendRows = kernels.Place(o.Ops, buffers, p.SendRows)
 	if o.Ops.Remote() {
 		h.packed = mapped.Make[float32](buffers, len(p.SendRows)*widest)
-		h.there = kernels.NewMat(o.Ops, buffers, len(p.SendRows), widest)
+		h.devicePacked = kernels.NewMat(o.Ops, buffers, len(p.SendRows), widest)
 	}
 	if !o.Apart {
 		near, far := h.buffers(widest)
@@ -93,14 +93,14 @@ func (h *Histories) buffers(width int) (near, far []float32) {
 // SendRows [SendRows x width].
 type History struct {
 	*Histories
-	ops      kernels.Ops
-	shape    Shape
-	backward bool
-	Batches  []*Batch // by part
-	rows     []float32
-	there    kernels.Mat
-	epochs   []int32 // of each row, 0: it has never come
-	scale    struct {
+	ops        kernels.Ops
+	shape      Shape
+	backward   bool
+	Batches    []*Batch // by part
+	rows       []float32
+	deviceRows kernels.Mat
+	epochs     []int32 // of each row, 0: it has never come
+	scale      struct {
 		factor float32
 		values int // columns
 		run    func(lo, hi int)
@@ -115,7 +115,7 @@ func (h *Histories) NewHistory(s Shape, backward bool) *History {
 	}
 	r := &History{Histories: h, ops: h.o.Ops.Fork(), shape: s, backward: backward}
 	r.rows, r.epochs = mapped.Make[float32](a, n*s.Width), mapped.Make[int32](a, n)
-	r.there = kernels.PlaceMat(r.ops, a, n, s.Width, r.rows)
+	r.deviceRows = kernels.PlaceMat(r.ops, a, n, s.Width, r.rows)
 	r.scale.run = r.scaleRows
 	if h.shared != nil {
 		r.Batches = []*Batch{h.shared}
@@ -125,9 +125,9 @@ func (h *Histories) NewHistory(s Shape, backward bool) *History {
 	for _, part := range h.o.Parts {
 		b := h.batch(near, far)
 		if near != nil {
-			near, far = near[len(part.Sent)*s.Width:], far[len(part.Came)*s.Width:]
+			near, far = near[len(part.Sent)*s.Width:], far[len(part.Received)*s.Width:]
 		}
-		b.tagged(Tag(len(h.list) - 1))
+		b.setTag(Tag(len(h.list) - 1))
 		r.Batches = append(r.Batches, b)
 	}
 	return r
@@ -135,7 +135,7 @@ func (h *Histories) NewHistory(s Shape, backward bool) *History {
 
 // Reserve allocates memory for the errors of a layer's codecs.
 func (h *Histories) Reserve(s Shape) {
-	if c := h.list[0].chunked; c != nil && c.losts != nil {
+	if c := h.list[0].chunked; c != nil && c.codecErrors != nil {
 		c.reserve(series{s.Layer, s.Width, false}, len(h.o.Plan.SendRows))
 		if s.Backward {
 			c.reserve(series{s.Layer, s.Width, true}, h.o.Plan.Ghosts)
@@ -155,13 +155,15 @@ func (h *Histories) TakeStats() Stats {
 
 // Gradients is the matrix for gradients of ghosts that are returned to their owners [Ghosts
 // x width].
-func (r *History) Gradients() kernels.Mat { return r.room.Reshape(r.o.Plan.Ghosts, r.shape.Width) }
+func (r *History) Gradients() kernels.Mat {
+	return r.gradBuffer.Reshape(r.o.Plan.Ghosts, r.shape.Width)
+}
 
 // Sums is the matrix of the plan's sums, and backward of their gradients [Sums x width].
 func (r *History) Sums() kernels.Mat { return r.sums.Reshape(r.o.Plan.Sums, r.shape.Width) }
 
 // View returns the stored rows and their epochs.
-func (r *History) View() View { return View{Rows: r.there, Epochs: r.epochs} }
+func (r *History) View() View { return View{Rows: r.deviceRows, Epochs: r.epochs} }
 
 // Scale scales the stored rows, and their attention scores only if scores is true. Factor 0
 // makes them absent rows: zeros that attention gives no weight.
@@ -200,7 +202,7 @@ func (r *History) scaleRows(lo, hi int) {
 }
 
 // Publish copies the rows to the memory that kernels read.
-func (r *History) Publish() { kernels.Write(r.ops, r.there, r.rows) }
+func (r *History) Publish() { kernels.Write(r.ops, r.deviceRows, r.rows) }
 
 // Forget resets all rows to zeros that have never arrived.
 func (r *History) Forget() {
@@ -216,6 +218,6 @@ func (r *History) AddTo(o kernels.Ops, own kernels.Mat) {
 	o.Clear(sums)
 	for q := range p.Parts {
 		from, to := int(p.SendStart[q]), int(p.SendStart[q+1])
-		o.AddRows(own, sums, r.sendRows.Part(from, to), r.there.Part(from, to))
+		o.AddRows(own, sums, r.sendRows.Part(from, to), r.deviceRows.Part(from, to))
 	}
 }

@@ -1,7 +1,7 @@
 package halo
 
 import (
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // Part is a subset of a plan's rows that is sent at once. Rows keep their order in the
@@ -11,11 +11,11 @@ type Part struct {
 	// Rank q receives SendRows[Sent[SendStart[q]:SendStart[q+1]]] of the plan, and sends
 	// the ghosts Came[RecvStart[q]:RecvStart[q+1]].
 	SendStart, RecvStart []int64
-	Sent, Came           []uint32
+	Sent, Received       []uint32
 
-	rows             []uint32 // own rows and sums that Sent are
-	sentIDs, cameIDs []uint32
-	sums             []bool // of Sent, which are sums; nil: none is
+	rows                 []uint32 // own rows and sums that Sent are
+	sentIDs, receivedIDs []uint32
+	sums                 []bool // of Sent, which are sums; nil: none is
 }
 
 // NewParts divides the rows of a plan into parts by their ids. Memory comes from a.
@@ -28,10 +28,10 @@ func NewParts(p *Plan, parts int, of func(id uint32) int, a *mapped.Arena) []*Pa
 	a.Fill(func() {
 		rest := *whole
 		for g, part := range list {
-			part.Sent, part.Came, part.rows = rest.Sent[:0], rest.Came[:0], rest.rows[:0]
-			part.sentIDs, part.cameIDs, part.sums = rest.sentIDs[:0], rest.cameIDs[:0], rest.sums[:0]
-			part.Choose(func(id uint32) bool { return of(id) == g })
-			rest.behind(part)
+			part.Sent, part.Received, part.rows = rest.Sent[:0], rest.Received[:0], rest.rows[:0]
+			part.sentIDs, part.receivedIDs, part.sums = rest.sentIDs[:0], rest.receivedIDs[:0], rest.sums[:0]
+			part.Select(func(id uint32) bool { return of(id) == g })
+			rest.skipPrefix(part)
 		}
 	})
 	return list
@@ -43,7 +43,7 @@ func NewPart(p *Plan, a *mapped.Arena) *Part {
 	room := func(n int) []uint32 { return mapped.Make[uint32](a, n) }
 	part := &Part{
 		plan: p, SendStart: make([]int64, p.Parts+1), RecvStart: make([]int64, p.Parts+1),
-		Sent: room(sent), Came: room(came), rows: room(sent), sentIDs: room(sent), cameIDs: room(came),
+		Sent: room(sent), Received: room(came), rows: room(sent), sentIDs: room(sent), receivedIDs: room(came),
 	}
 	if p.Sums > 0 {
 		part.sums = make([]bool, sent)
@@ -51,22 +51,22 @@ func NewPart(p *Plan, a *mapped.Arena) *Part {
 	return part
 }
 
-// behind leaves the room that a part has not taken.
-func (p *Part) behind(o *Part) {
-	sent, came := len(o.Sent), len(o.Came)
+// skipPrefix leaves the room that a part has not taken.
+func (p *Part) skipPrefix(o *Part) {
+	sent, came := len(o.Sent), len(o.Received)
 	p.Sent, p.rows, p.sentIDs = p.Sent[sent:], p.rows[sent:], p.sentIDs[sent:]
-	p.Came, p.cameIDs = p.Came[came:], p.cameIDs[came:]
+	p.Received, p.receivedIDs = p.Received[came:], p.receivedIDs[came:]
 	if p.sums != nil {
 		p.sums = p.sums[sent:]
 	}
 }
 
-// Choose sets the part to the rows whose ids are wanted. All ranks must select the same
+// Select sets the part to the rows whose ids are wanted. All ranks must select the same
 // ids.
-func (p *Part) Choose(wanted func(id uint32) bool) {
+func (p *Part) Select(wanted func(id uint32) bool) {
 	plan := p.plan
 	p.Sent, p.rows, p.sentIDs, p.sums = p.Sent[:0], p.rows[:0], p.sentIDs[:0], p.sums[:0]
-	p.Came, p.cameIDs = p.Came[:0], p.cameIDs[:0]
+	p.Received, p.receivedIDs = p.Received[:0], p.receivedIDs[:0]
 	for q := range plan.Parts {
 		for i := plan.SendStart[q]; i < plan.SendStart[q+1]; i++ {
 			row := plan.SendRows[i]
@@ -79,9 +79,9 @@ func (p *Part) Choose(wanted func(id uint32) bool) {
 		}
 		for i := plan.RecvStart[q]; i < plan.RecvStart[q+1]; i++ {
 			if id := plan.GhostIDs[i]; wanted(id) {
-				p.Came, p.cameIDs = append(p.Came, uint32(i)), append(p.cameIDs, id)
+				p.Received, p.receivedIDs = append(p.Received, uint32(i)), append(p.receivedIDs, id)
 			}
 		}
-		p.SendStart[q+1], p.RecvStart[q+1] = int64(len(p.Sent)), int64(len(p.Came))
+		p.SendStart[q+1], p.RecvStart[q+1] = int64(len(p.Sent)), int64(len(p.Received))
 	}
 }

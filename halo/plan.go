@@ -1,8 +1,8 @@
 package halo
 
 import (
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/internal/mapped"
 	"sort"
 )
 

@@ -1,9 +1,9 @@
 package halo
 
 import (
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo/cover"
+	"siafu/internal/mapped"
 )
 
 // A message to an owner says which of its rows the holder of ghosts wants:
@@ -17,14 +17,14 @@ import (
 // An empty message asks for all rows as they are.
 const messageHead = 3
 
-// holder is a rank as the one that receives rows.
-type holder struct {
+// ghostHolder is a rank as the one that receives rows.
+type ghostHolder struct {
 	shard  *shard.Shard
-	terms  Terms
+	terms  SumCosts
 	arena  *mapped.Arena
 	covers []cover.Cover // by owner; without Sources: all rows are sent as they are
 	// What is asked for, by owner.
-	wants []wants
+	requests []rowRequest
 	// The ghosts of the reduction.
 	start  []int64
 	ghosts []int32 // the shard's, or sum
@@ -32,11 +32,11 @@ type holder struct {
 	in     shard.Edges
 }
 
-// wants are the parts of a message.
-type wants struct{ rows, ids, lengths, sources []uint32 }
+// rowRequest are the parts of a message.
+type rowRequest struct{ rows, ids, lengths, sources []uint32 }
 
-func newHolder(s *shard.Shard, t Terms, a *mapped.Arena) *holder {
-	return &holder{shard: s, terms: t, arena: a, covers: make([]cover.Cover, s.Parts), wants: make([]wants, s.Parts)}
+func newGhostHolder(s *shard.Shard, t SumCosts, a *mapped.Arena) *ghostHolder {
+	return &ghostHolder{shard: s, terms: t, arena: a, covers: make([]cover.Cover, s.Parts), requests: make([]rowRequest, s.Parts)}
 }
 
 // A cover is looked for in leastPhases, or in as many as go through mostEdges
@@ -46,8 +46,8 @@ const (
 	mostEdges   = 1 << 29
 )
 
-// find looks for the covers of the edges from each rank.
-func (h *holder) find(team Parallel) {
+// findCovers looks for the covers of the edges from each rank.
+func (h *ghostHolder) findCovers(team Parallel) {
 	scratch := mapped.NewArena()
 	defer scratch.Free()
 	s := h.shard
@@ -61,15 +61,15 @@ func (h *holder) find(team Parallel) {
 			b := cover.Block{Dests: s.NumOwn(), Offsets: edges.Offsets[from : to+1], Cols: edges.Cols}
 			size := b.Offsets[to-from] - b.Offsets[0]
 			c := cover.Find(b, int(max(leastPhases, mostEdges/size)), h.terms.most(b.Sources()))
-			if h.terms.pay(b, c) {
+			if h.terms.worthwhile(b, c) {
 				h.covers[q] = c
 			}
 		}
 	})
 }
 
-// pay reports whether a cover does.
-func (t Terms) pay(b cover.Block, c cover.Cover) bool {
+// worthwhile reports whether a cover does.
+func (t SumCosts) worthwhile(b cover.Block, c cover.Cover) bool {
 	sums, edges := c.Size, int64(0)
 	for u, sent := range c.Sources {
 		if sent {
@@ -83,22 +83,22 @@ func (t Terms) pay(b cover.Block, c cover.Cover) bool {
 }
 
 // sends reports whether ghost g of owner q comes as it is.
-func (h *holder) sends(q int, g int64) bool {
+func (h *ghostHolder) sends(q int, g int64) bool {
 	c := h.covers[q]
 	return c.Sources == nil || c.Sources[g-h.shard.GhostStart[q]]
 }
 
 // reduce renumbers the ghosts and makes the messages.
-func (h *holder) reduce() [][]uint32 {
+func (h *ghostHolder) reduce() [][]uint32 {
 	s := h.shard
 	messages := make([][]uint32, s.Parts)
 	if !h.reduces() {
 		return messages
 	}
-	h.collect()
-	h.number()
-	h.connect()
-	for q, w := range h.wants {
+	h.collectRequests()
+	h.numberGhosts()
+	h.connectEdges()
+	for q, w := range h.requests {
 		if h.covers[q].Sources == nil {
 			continue
 		}
@@ -106,12 +106,12 @@ func (h *holder) reduce() [][]uint32 {
 		m = append(append(m, w.rows...), w.ids...)
 		messages[q] = append(append(m, w.lengths...), w.sources...)
 	}
-	h.wants = nil
+	h.requests = nil
 	return messages
 }
 
 // reduces reports whether there is any sum.
-func (h *holder) reduces() bool {
+func (h *ghostHolder) reduces() bool {
 	for _, c := range h.covers {
 		if c.Sources != nil {
 			return true
@@ -120,18 +120,18 @@ func (h *holder) reduces() bool {
 	return false
 }
 
-// collect lists what is wanted of each owner.
-func (h *holder) collect() {
+// collectRequests lists what is wanted of each owner.
+func (h *ghostHolder) collectRequests() {
 	s := h.shard
 	for q := range s.Parts {
 		for g := s.GhostStart[q]; g < s.GhostStart[q+1]; g++ {
 			if h.sends(q, g) {
-				h.wants[q].rows = append(h.wants[q].rows, uint32(g-s.GhostStart[q]))
+				h.requests[q].rows = append(h.requests[q].rows, uint32(g-s.GhostStart[q]))
 			}
 		}
 	}
-	h.each(func(v, q int, ghosts []uint32) {
-		w, before := &h.wants[q], len(h.wants[q].sources)
+	h.forEachSource(func(v, q int, ghosts []uint32) {
+		w, before := &h.requests[q], len(h.requests[q].sources)
 		for _, u := range ghosts {
 			if g := int64(u) - int64(s.NumOwn()); !h.sends(q, g) {
 				w.sources = append(w.sources, uint32(g-s.GhostStart[q]))
@@ -143,8 +143,8 @@ func (h *holder) collect() {
 	})
 }
 
-// each calls f for the ghosts of each owner that each own vertex gathers from.
-func (h *holder) each(f func(v, q int, ghosts []uint32)) {
+// forEachSource calls f for the ghosts of each owner that each own vertex gathers from.
+func (h *ghostHolder) forEachSource(f func(v, q int, ghosts []uint32)) {
 	s, in := h.shard, h.shard.GhostEdges()
 	for v := range in.Begin {
 		row, q := in.Cols[in.Begin[v]:in.End[v]], 0
@@ -162,16 +162,16 @@ func (h *holder) each(f func(v, q int, ghosts []uint32)) {
 	}
 }
 
-// number gives each owner's rows and then its sums their places among ghosts.
-func (h *holder) number() {
+// numberGhosts gives each owner's rows and then its sums their places among ghosts.
+func (h *ghostHolder) numberGhosts() {
 	s := h.shard
 	h.start = make([]int64, s.Parts+1)
-	for q, w := range h.wants {
+	for q, w := range h.requests {
 		h.start[q+1] = h.start[q] + int64(len(w.rows)+len(w.ids))
 	}
 	total := int(h.start[s.Parts])
 	h.ghosts, h.ids = mapped.Make[int32](h.arena, total), mapped.Make[uint32](h.arena, total)
-	for q, w := range h.wants {
+	for q, w := range h.requests {
 		at := h.start[q]
 		for i, r := range w.rows {
 			g := s.GhostStart[q] + int64(r)
@@ -184,21 +184,21 @@ func (h *holder) number() {
 	}
 }
 
-// connect makes the edges from the new ghosts.
-func (h *holder) connect() {
+// connectEdges makes the edges from the new ghosts.
+func (h *ghostHolder) connectEdges() {
 	s := h.shard
 	edges, places := 0, make([]uint32, s.NumGhosts()) // of ghosts that are sent
 	next := make([]uint32, s.Parts)                   // place of the next sum
 	for q := range next {
-		next[q] = uint32(h.start[q]) + uint32(len(h.wants[q].rows))
-		edges += len(h.wants[q].ids)
+		next[q] = uint32(h.start[q]) + uint32(len(h.requests[q].rows))
+		edges += len(h.requests[q].ids)
 	}
 	for k, g := range h.ghosts {
 		if g != sum {
 			places[g] = uint32(k)
 		}
 	}
-	h.each(func(_, q int, ghosts []uint32) {
+	h.forEachSource(func(_, q int, ghosts []uint32) {
 		for _, u := range ghosts {
 			if h.sends(q, int64(u)-int64(s.NumOwn())) {
 				edges++
@@ -208,11 +208,11 @@ func (h *holder) connect() {
 	h.in = h.fill(edges, places, next)
 }
 
-func (h *holder) fill(edges int, places, next []uint32) shard.Edges {
+func (h *ghostHolder) fill(edges int, places, next []uint32) shard.Edges {
 	own := h.shard.NumOwn()
 	cols, offsets := mapped.Make[uint32](h.arena, edges), mapped.Make[int64](h.arena, own+1)
 	at := 0
-	h.each(func(v, q int, ghosts []uint32) {
+	h.forEachSource(func(v, q int, ghosts []uint32) {
 		summed := false
 		for _, u := range ghosts {
 			g := int64(u) - int64(own)
@@ -237,7 +237,7 @@ func (h *holder) fill(edges int, places, next []uint32) shard.Edges {
 }
 
 // complete sets the holder's side of a reduction.
-func (h *holder) complete(r *Reduction) {
+func (h *ghostHolder) complete(r *Reduction) {
 	r.Rows = h.shard.NumGhosts()
 	if h.ghosts == nil {
 		r.In = h.shard.GhostEdges()

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/internal/mapped"
 )
 
 // owner is a rank as the one that sends rows.
@@ -82,16 +82,16 @@ func (o *owner) reduction(a *mapped.Arena) *Reduction {
 		return r
 	}
 	own := o.shard.NumOwn()
-	r.Plan.SendStart, r.Plan.SendRows = o.start, keep(a, o.rows)
+	r.Plan.SendStart, r.Plan.SendRows = o.start, copyToArena(a, o.rows)
 	r.Plan.Sums = len(o.ids)
-	r.Plan.OwnIDs = keep(a, append(append(make([]uint32, 0, own+len(o.ids)), o.shard.Own...), o.ids...))
-	r.Sums = graph.CSR{Offsets: keep(a, o.offsets), Cols: keep(a, o.sources)}
+	r.Plan.OwnIDs = copyToArena(a, append(append(make([]uint32, 0, own+len(o.ids)), o.shard.Own...), o.ids...))
+	r.Sums = graph.CSR{Offsets: copyToArena(a, o.offsets), Cols: copyToArena(a, o.sources)}
 	r.SumsOf = shard.Edges{Begin: r.Sums.Offsets[:len(o.ids)], End: r.Sums.Offsets[1:], Cols: r.Sums.Cols, Sources: own}.BySource(a)
 	return r
 }
 
-// keep copies x to an arena.
-func keep[T mapped.Elem](a *mapped.Arena, x []T) []T {
+// copyToArena copies x to an arena.
+func copyToArena[T mapped.Elem](a *mapped.Arena, x []T) []T {
 	kept := mapped.Make[T](a, len(x))
 	copy(kept, x)
 	return kept

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo/comm"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // Reduction is a shard whose rows are added up before they are sent where that
@@ -57,25 +57,25 @@ func Alone(s *shard.Shard) *Reduction {
 	return r
 }
 
-// Terms say where sums pay: they must save a row, and with their price taken off
+// SumCosts say where sums pay: they must save a row, and with their price taken off
 // the fraction Least of the rows from one rank to another. The zero value asks
 // for as few rows as can be.
-type Terms struct {
-	Least     float64
+type SumCosts struct {
+	MinSaving float64
 	Sum, Edge float64 // price, in rows, of a sum and of an edge that is gathered into one
 }
 
 // most is how many rows may be left of so many.
-func (t Terms) most(rows int) int { return min(rows-1, int((1-t.Least)*float64(rows))) }
+func (t SumCosts) most(rows int) int { return min(rows-1, int((1-t.MinSaving)*float64(rows))) }
 
 // Reduce reduces a shard: the rows between two ranks are as few as a vertex
 // cover has vertices where that pays, else all ghosts. Memory comes from a; team
 // looks for covers, which depend on the edges alone. Collective.
-func Reduce(c comm.Comm, s *shard.Shard, t Terms, team Parallel, a *mapped.Arena) (*Reduction, error) {
-	h := newHolder(s, t, a)
-	h.find(team)
+func Reduce(c comm.Comm, s *shard.Shard, t SumCosts, team Parallel, a *mapped.Arena) (*Reduction, error) {
+	h := newGhostHolder(s, t, a)
+	h.findCovers(team)
 	messages := h.reduce()
-	answers, sent, err := swap(c, s, messages)
+	answers, sent, err := exchangeMessages(c, s, messages)
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +109,9 @@ func (r *Reduction) Scale(col []float32, a *mapped.Arena) []float32 {
 	return scale
 }
 
-// swap sends each rank its message and returns what has come from each, and the
+// exchangeMessages sends each rank its message and returns what has come from each, and the
 // bytes sent.
-func swap(c comm.Comm, s *shard.Shard, messages [][]uint32) ([][]uint32, int64, error) {
+func exchangeMessages(c comm.Comm, s *shard.Shard, messages [][]uint32) ([][]uint32, int64, error) {
 	lengths, counts := make([]byte, 8*len(messages)), make([]int, len(messages))
 	var out []byte
 	for q, m := range messages {

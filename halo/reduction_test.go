@@ -7,10 +7,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest/flat"
 	"siafu/ranks/world"
@@ -24,7 +24,7 @@ func TestReduction(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		list := shards(t, dir)
-		cols, terms := rapid.IntRange(1, 4).Draw(t, "cols"), halo.Terms{Edge: rapid.SampledFrom([]float64{0, 0.3}).Draw(t, "price")}
+		cols, terms := rapid.IntRange(1, 4).Draw(t, "cols"), halo.SumCosts{Edge: rapid.SampledFrom([]float64{0, 0.3}).Draw(t, "price")}
 		plans, arena := make([]*halo.Plan, len(list)), mapped.NewArena()
 		defer arena.Free()
 		err := inproc.Run(len(list), func(c world.Comm) error {
@@ -53,7 +53,7 @@ func TestReduction(t *testing.T) {
 
 // gatherReduced compares both ways with a gather along the shard itself; value
 // makes every sum exact. Own rows have the scale 2, ghosts that of their owners.
-func gatherReduced(c world.Comm, s *shard.Shard, terms halo.Terms, cols int, plans []*halo.Plan, arena *mapped.Arena) error {
+func gatherReduced(c world.Comm, s *shard.Shard, terms halo.SumCosts, cols int, plans []*halo.Plan, arena *mapped.Arena) error {
 	team := kernels.NewTeam(2)
 	defer team.Close()
 	r, err := halo.Reduce(c, s, terms, team, arena)

@@ -30,8 +30,8 @@ type View struct {
 	Epochs []int32
 }
 
-// Each visits the received rows as blocks of one epoch, in ascending order.
-func (v View) Each(visit func(b Block)) {
+// ForEachBlock visits the received rows as blocks of one epoch, in ascending order.
+func (v View) ForEachBlock(visit func(b Block)) {
 	for _, b := range v.Blocks {
 		visit(b)
 	}
@@ -76,7 +76,7 @@ type Source interface {
 	// are offered. It is empty if these rows are not sent. Forward it has the plan's sums
 	// [Sums x Width], if the source has any; backward the gradients of ghosts [Ghosts x
 	// Width].
-	Room(s Slot) kernels.Mat
+	SendBuffer(s Slot) kernels.Mat
 	// Offer sends rows lo..hi-1: forward of own rows [Own x Width], backward of Room. The
 	// caller may change them when it returns. Rows may be offered in parts as soon as they
 	// are computed, but a Collective takes all at once.
@@ -89,7 +89,7 @@ type Source interface {
 	// Want returns the rows that a gather of the slot reads: forward the ghost rows [Ghosts
 	// x Width], backward, after Add, the gradients of the plan's sums [Sums x Width]. It is
 	// an error if a row is of an epoch that the policy excludes.
-	Want(s Slot) (View, error)
+	View(s Slot) (View, error)
 	// Add adds the gradients from other ranks to own rows lo..hi-1 of own [Own x Width], in
 	// ascending order of ranks.
 	Add(o kernels.Ops, s Slot, own kernels.Mat, lo, hi int) error

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"siafu/graph/mapped"
 	"siafu/halo"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"

@@ -8,11 +8,11 @@ import (
 // after another.
 type Transfer struct {
 	*Exchange
-	seed     uint64
-	width    int
-	leaving  int      // the epoch of the rows that were offered last
-	brought  [1]Block // what Ghosts are; arrivals of them
-	arrivals int
+	seed        uint64
+	width       int
+	sentEpoch   int      // the epoch of the rows that were offered last
+	received    [1]Block // what Ghosts are; arrivals of them
+	numReceived int
 }
 
 // NewTransfer returns the transfer of rows of the given width. seed is the seed of codecs
@@ -26,30 +26,30 @@ func NewTransfer(e *Exchange, width int, seed uint64) *Transfer {
 func (t *Transfer) Forget() error {
 	err := t.Drop()
 	t.ops.Clear(t.Ghosts(t.width))
-	t.arrivals = 0
+	t.numReceived = 0
 	return err
 }
 
 // Choice is a policy that selects among transfers.
 type Choice interface {
 	// Leaving returns the transfer that sends the rows of a slot to other ranks.
-	Leaving(s Slot) *Transfer
+	SendTransfer(s Slot) *Transfer
 	// Arriving returns the transfer that receives the rows for the slot. Before its first
 	// use its rows are zeros, and no gradients have arrived.
-	Arriving(s Slot) *Transfer
+	RecvTransfer(s Slot) *Transfer
 }
 
-// Chosen implements the methods of a Collective that follow from a choice.
-type Chosen struct{ Choice }
+// TransferSource implements the methods of a Collective that follow from a choice.
+type TransferSource struct{ Choice }
 
 // Reserve implements Collective.
-func (c Chosen) Reserve(l Shape) {
-	c.Leaving(Slot{Layer: l.Layer}).Exchange.Reserve(l.Layer, l.Width, l.Backward)
+func (c TransferSource) Reserve(l Shape) {
+	c.SendTransfer(Slot{Layer: l.Layer}).Exchange.Reserve(l.Layer, l.Width, l.Backward)
 }
 
-// Room implements Source.
-func (c Chosen) Room(s Slot) kernels.Mat {
-	t := c.Leaving(s)
+// SendBuffer implements Source.
+func (c TransferSource) SendBuffer(s Slot) kernels.Mat {
+	t := c.SendTransfer(s)
 	if s.Backward {
 		return t.Ghosts(t.width)
 	}
@@ -57,12 +57,12 @@ func (c Chosen) Room(s Slot) kernels.Mat {
 }
 
 // Offer implements Source.
-func (c Chosen) Offer(s Slot, rows kernels.Mat, lo, hi int) error {
-	t := c.Leaving(s)
+func (c TransferSource) Offer(s Slot, rows kernels.Mat, lo, hi int) error {
+	t := c.SendTransfer(s)
 	if lo != 0 || hi != rows.Rows || rows.Cols != t.width {
 		panic("halo: a collective transfer takes all rows at once")
 	}
-	t.leaving = s.Epoch
+	t.sentEpoch = s.Epoch
 	k := Key{Seed: t.seed, Epoch: s.Epoch, Layer: s.Layer, Apart: s.Apart}
 	if s.Backward {
 		return t.BeginBackward(t.width, k)
@@ -71,28 +71,28 @@ func (c Chosen) Offer(s Slot, rows kernels.Mat, lo, hi int) error {
 }
 
 // Take implements Source. Gradients are decoded when they are added.
-func (c Chosen) Take(s Slot) (lo, hi int, err error) {
-	t := c.Arriving(s)
+func (c TransferSource) Take(s Slot) (lo, hi int, err error) {
+	t := c.RecvTransfer(s)
 	if s.Backward || !t.UnderWay() {
 		return 0, 0, nil
 	}
 	rows, err := t.EndForward()
-	t.brought[0], t.arrivals = Block{Rows: rows.Rows, Epoch: t.leaving}, min(rows.Rows, 1)
+	t.received[0], t.numReceived = Block{Rows: rows.Rows, Epoch: t.sentEpoch}, min(rows.Rows, 1)
 	return 0, rows.Rows, err
 }
 
-// Want implements Source. The rows are valid until the transfer's exchange begins again.
-func (c Chosen) Want(s Slot) (View, error) {
-	t := c.Arriving(s)
+// View implements Source. The rows are valid until the transfer's exchange begins again.
+func (c TransferSource) View(s Slot) (View, error) {
+	t := c.RecvTransfer(s)
 	if s.Backward {
 		return View{Rows: t.Sums(t.width)}, nil
 	}
-	return View{Rows: t.Ghosts(t.width), Blocks: t.brought[:t.arrivals]}, nil
+	return View{Rows: t.Ghosts(t.width), Blocks: t.received[:t.numReceived]}, nil
 }
 
 // Add implements Source.
-func (c Chosen) Add(_ kernels.Ops, s Slot, own kernels.Mat, lo, hi int) error {
-	t := c.Arriving(s)
+func (c TransferSource) Add(_ kernels.Ops, s Slot, own kernels.Mat, lo, hi int) error {
+	t := c.RecvTransfer(s)
 	if lo != 0 || hi != own.Rows {
 		panic("halo: a collective transfer adds to all rows at once")
 	}
@@ -105,7 +105,7 @@ func (c Chosen) Add(_ kernels.Ops, s Slot, own kernels.Mat, lo, hi int) error {
 // Always refreshes ghost rows in every epoch with one exchange at a time, and uses the rows
 // as soon as they arrive. It is a Collective.
 type Always struct {
-	Chosen
+	TransferSource
 	*Exchange
 }
 
@@ -115,8 +115,8 @@ var _ Collective = Always{}
 // gather.
 type layered []*Transfer
 
-func (l layered) Leaving(s Slot) *Transfer  { return l[s.Layer] }
-func (l layered) Arriving(s Slot) *Transfer { return l[s.Layer] }
+func (l layered) SendTransfer(s Slot) *Transfer { return l[s.Layer] }
+func (l layered) RecvTransfer(s Slot) *Transfer { return l[s.Layer] }
 
 // NewAlways makes the transfers of layers with an exchange, which has memory for the widest
 // layer.
@@ -128,11 +128,11 @@ func NewAlways(e *Exchange, shapes []Shape, seed uint64) Always {
 		}
 		list[s.Layer] = NewTransfer(e, s.Width, seed)
 	}
-	return Always{Chosen{list}, e}
+	return Always{TransferSource{list}, e}
 }
 
 // Reserve implements Collective.
-func (a Always) Reserve(l Shape) { a.Chosen.Reserve(l) }
+func (a Always) Reserve(l Shape) { a.TransferSource.Reserve(l) }
 
 // Arrived implements Source.
 func (a Always) Arrived(Slot) (bool, error) { return a.Exchange.Arrived() }
@@ -156,10 +156,10 @@ func (e *Exchange) Drop() error {
 		_, err := e.EndForward()
 		return err
 	case backward:
-		if e.scrap.IsNil() {
-			e.scrap = kernels.PlaceMat(e.ops, e.arena, e.plan.Own, e.maxCols, make([]float32, e.plan.Own*e.maxCols))
+		if e.discarded.IsNil() {
+			e.discarded = kernels.PlaceMat(e.ops, e.arena, e.plan.Own, e.maxCols, make([]float32, e.plan.Own*e.maxCols))
 		}
-		return e.EndBackward(e.scrap.Reshape(e.plan.Own, e.way.in.Cols))
+		return e.EndBackward(e.discarded.Reshape(e.plan.Own, e.direction.in.Cols))
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (e *Exchange) Separate(tag int) {
 // Reserve allocates the memory for codec errors of a layer's rows of cols columns and, if
 // backward, of their gradients. Otherwise Begin allocates it.
 func (e *Exchange) Reserve(layer, cols int, backward bool) {
-	if e.chunked == nil || e.chunked.losts == nil {
+	if e.chunked == nil || e.chunked.codecErrors == nil {
 		return
 	}
 	e.chunked.reserve(series{layer, cols, false}, len(e.plan.SendRows))
@@ -188,13 +188,13 @@ func (e *Exchange) Reserve(layer, cols int, backward bool) {
 
 // Feedbacks has the accumulated errors of codecs with error feedback, by layer, width and
 // direction.
-type Feedbacks map[series]*lost
+type Feedbacks map[series]*errorBuffer
 
 // FeedBack shares errors between exchanges that send the same rows in alternation, so that
 // each corrects the errors of the others. Call it before the first Begin, if the codec uses
 // error feedback.
 func (e *Exchange) FeedBack(f Feedbacks) {
-	if e.chunked != nil && e.chunked.losts != nil {
-		e.chunked.losts = f
+	if e.chunked != nil && e.chunked.codecErrors != nil {
+		e.chunked.codecErrors = f
 	}
 }

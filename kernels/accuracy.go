@@ -16,7 +16,7 @@ const splits = 4
 // Split values must be below 4.
 func (t *Team) Accuracy(logits Mat, labels Vector[int32], split Vector[uint8]) (correct, total [splits]int64) {
 	rows, classes := logits.Rows, logits.Cols
-	fit(labels.Len() >= rows && split.Len() >= rows)
+	mustFit(labels.Len() >= rows && split.Len() >= rows)
 	grain := rowGrain(classes)
 	chunks := (rows + grain - 1) / grain
 	counts := scratch(&t.counts, chunks*2*splits)
@@ -60,7 +60,7 @@ func (k *accuracyTask) chunk(lo, hi int) {
 // Argmax implements Ops: of the largest elements of a row the first counts, and
 // column 0 where nothing is above -Inf.
 func (t *Team) Argmax(dst Vector[int32], x Mat) {
-	fit(dst.Len() >= x.Rows)
+	mustFit(dst.Len() >= x.Rows)
 	do(t, &t.slots.argmax, argmaxTask{dst.Host(), x.Host(), x.Cols}, x.Rows, rowGrain(x.Cols))
 }
 

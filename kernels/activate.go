@@ -58,13 +58,13 @@ func normal(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
 // Activate implements Ops.
 func (t *Team) Activate(dst, z Mat, f Activation) {
-	fit(alike(dst, z))
+	mustFit(isSameShape(dst, z))
 	do(t, &t.slots.activate, activateTask{dst.Host(), z.Host(), nil, f}, dst.Rows*dst.Cols, chunkElements)
 }
 
 // ActivateGrad implements Ops.
 func (t *Team) ActivateGrad(dst, g, z Mat, f Activation) {
-	fit(alike(dst, z) && alike(dst, g))
+	mustFit(isSameShape(dst, z) && isSameShape(dst, g))
 	do(t, &t.slots.activate, activateTask{dst.Host(), z.Host(), g.Host(), f}, dst.Rows*dst.Cols, chunkElements)
 }
 

@@ -10,7 +10,7 @@ import "siafu/kernels/internal/avx"
 
 // Add implements Ops.
 func (t *Team) Add(dst, x Mat) {
-	fit(alike(dst, x))
+	mustFit(isSameShape(dst, x))
 	do(t, &t.slots.add, addTask{dst.Host(), x.Host(), t.set}, dst.Rows*dst.Cols, chunkElements)
 }
 
@@ -25,7 +25,7 @@ func (k *addTask) chunk(lo, hi int) {
 
 // Blend implements Ops.
 func (t *Team) Blend(dst Mat, keep float32, x Mat, share float32) {
-	fit(alike(dst, x))
+	mustFit(isSameShape(dst, x))
 	do(t, &t.slots.blend, blendTask{dst.Host(), x.Host(), keep, share}, dst.Rows*dst.Cols, chunkElements)
 }
 

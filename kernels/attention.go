@@ -113,16 +113,16 @@ func (t *Team) AttentionGather(a Attention, dst, stats Mat, e Edges, x Emitted, 
 func newAttention(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge bool) attentionTask {
 	rows := e.Rows()
 	return attentionTask{
-		Attention: a, Gather: e.gather(), way: attend, dst: elements(dst, rows, a.Columns()), dstWidth: a.Columns(),
-		stats: elements(stats, rows, 2*a.Heads), merge: merge,
-		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: elements(r, rows, a.Near()), first: int(e.First),
-		wanted: e.Wanted,
+		Attention: a, Gather: e.gather(), way: attend, dst: floatsOf(dst, rows, a.Columns()), dstWidth: a.Columns(),
+		stats: floatsOf(stats, rows, 2*a.Heads), merge: merge,
+		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: floatsOf(r, rows, a.Near()), first: int(e.First),
+		wanted: e.RowMask,
 	}
 }
 
-// elements are those of m, which must be rows x cols or more.
-func elements(m Mat, rows, cols int) []float32 {
-	fit(m.Rows*m.Cols >= rows*cols)
+// floatsOf are those of m, which must be rows x cols or more.
+func floatsOf(m Mat, rows, cols int) []float32 {
+	mustFit(m.Rows*m.Cols >= rows*cols)
 	return m.Host()
 }
 
@@ -134,7 +134,7 @@ func (t *Team) AttentionFinish(a Attention, dst, lse, stats Mat) {
 
 func (t *Team) finishAttention(a Attention, dst, lse, stats Mat, signed []float32) {
 	rows := dst.Rows
-	args := attentionFinishTask{a, elements(dst, rows, a.Columns()), elements(lse, rows, a.Heads), elements(stats, rows, 2*a.Heads), signed, t.set}
+	args := attentionFinishTask{a, floatsOf(dst, rows, a.Columns()), floatsOf(lse, rows, a.Heads), floatsOf(stats, rows, 2*a.Heads), signed, t.set}
 	do(t, &t.slots.attentionFinish, args, rows, rowGrain(a.Columns()))
 }
 
@@ -144,17 +144,17 @@ type attended struct{ R, LSE, Grad, Dots, Packed []float32 }
 // host is b, which is of N own vertices.
 func (b *Attended) host(a Attention, own int) attended {
 	if !b.Packed.IsNil() && b.R.IsNil() {
-		return attended{Grad: elements(b.Grad, own, a.Columns()), Packed: elements(b.Packed, own, farParts*a.Heads)}
+		return attended{Grad: floatsOf(b.Grad, own, a.Columns()), Packed: floatsOf(b.Packed, own, farParts*a.Heads)}
 	}
 	return attended{
-		R: elements(b.R, own, a.Near()), LSE: elements(b.LSE, own, a.Heads), Grad: elements(b.Grad, own, a.Columns()),
-		Dots: elements(b.Dots, own, a.Heads), Packed: b.Packed.Host(),
+		R: floatsOf(b.R, own, a.Near()), LSE: floatsOf(b.LSE, own, a.Heads), Grad: floatsOf(b.Grad, own, a.Columns()),
+		Dots: floatsOf(b.Dots, own, a.Heads), Packed: b.Packed.Host(),
 	}
 }
 
 // PackScores implements Ops.
 func (t *Team) PackScores(a Attention, dst Mat, first int, rows Mat) {
-	n, to, from := dst.Rows, elements(dst, dst.Rows, a.Heads), rows.Host()
+	n, to, from := dst.Rows, floatsOf(dst, dst.Rows, a.Heads), rows.Host()
 	for group := 0; group < a.Heads; group += avx.Heads {
 		pack(t, attentionPackTask{
 			dst: to[n*group:], from: [farParts][]float32{from}, width: a.Emitted(), first: a.Columns() + group,
@@ -166,7 +166,7 @@ func (t *Team) PackScores(a Attention, dst Mat, first int, rows Mat) {
 // PackGrad implements Ops.
 func (t *Team) PackGrad(a Attention, dst Mat, first int, r, lse, dots Mat) {
 	parts := a.parts()
-	n, to, from := dst.Rows, elements(dst, dst.Rows, parts*a.Heads), a.packs(r.Host(), lse.Host(), dots.Host())
+	n, to, from := dst.Rows, floatsOf(dst, dst.Rows, parts*a.Heads), a.packs(r.Host(), lse.Host(), dots.Host())
 	for group := 0; group < a.Heads; group += avx.Heads {
 		pack(t, attentionPackTask{
 			dst: to[n*parts*group:], from: from, width: a.Heads, first: group,
@@ -188,8 +188,8 @@ func (a Attention) packs(r, lse, dots []float32) [farParts][]float32 {
 func (t *Team) AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, back Attended, add bool) {
 	b := back.host(a, e.Rows())
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), way: backToTargets, dst: elements(dr, e.Rows(), a.Near()), dstWidth: a.Near(), merge: add,
-		along: elements(along, e.Rows(), a.Along()),
+		Attention: a, Gather: e.gather(), way: backToTargets, dst: floatsOf(dr, e.Rows(), a.Near()), dstWidth: a.Near(), merge: add,
+		along: floatsOf(along, e.Rows(), a.Along()),
 		far:   x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: b.R, first: int(e.First), attended: b,
 	})
 }
@@ -199,19 +199,19 @@ func (t *Team) AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, 
 // the local vertices from first on, its columns own vertices, own of them.
 func (t *Team) AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x Mat, back Attended) {
 	b := back.host(a, own)
-	chosen := e.Chosen
+	chosen := e.ColumnMask
 	if a.Dynamic {
 		chosen = nil // what bend adds up is cut into blocks of edges
 	}
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), chosen: chosen, way: backToSources, dst: elements(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
-		far: b.Grad[:own*a.Columns()], packed: b.Packed, farWidth: a.Columns(), near: elements(x, e.Rows(), a.Emitted()), attended: b,
+		Attention: a, Gather: e.gather(), chosen: chosen, way: backToSources, dst: floatsOf(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
+		far: b.Grad[:own*a.Columns()], packed: b.Packed, farWidth: a.Columns(), near: floatsOf(x, e.Rows(), a.Emitted()), attended: b,
 	})
 }
 
 // RowDots implements Ops.
 func (t *Team) RowDots(dst, x, y Mat) {
-	fit(alike(x, y) && dst.Rows == x.Rows)
+	mustFit(isSameShape(x, y) && dst.Rows == x.Rows)
 	if dst.Cols > 0 {
 		args := rowDotsTask{dst.Host(), x.Host(), y.Host(), dst.Cols, x.Cols / dst.Cols, t.set}
 		do(t, &t.slots.rowDots, args, dst.Rows, rowGrain(x.Cols))

@@ -2,8 +2,8 @@ package kernels
 
 import "siafu/kernels/internal/avx"
 
-// kept is what dropout multiplies by.
-func (b *edgeBatch) kept(k *attentionTask, s *segment) avx.PerEdge {
+// keepFactors is what dropout multiplies by.
+func (b *edgeBatch) keepFactors(k *attentionTask, s *segment) avx.PerEdge {
 	if k.drop {
 		return avx.PerEdge{Vals: b.keep[s.value:], Step: avx.Heads}
 	}
@@ -56,7 +56,7 @@ func (m *mask) edges(keep []float32, step, heads int, sources, targets []uint32,
 		u, v := sources[e%len(sources)], targets[e%len(targets)]
 		words := Philox([4]uint32{u, v, m.epoch, m.layer}, m.key)
 		for h := range heads {
-			keep[e*step+h] = orZero(m.scale, words[h] <= m.draw.Last)
+			keep[e*step+h] = keepOrZero(m.scale, words[h] <= m.draw.Last)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (b *edgeBatch) fill(k *attentionTask) bool {
 		n := int(min(edges, room))
 		s := &b.segments[b.count]
 		*s = segment{row: b.row, id: b.known, value: value, first: b.at == 0}
-		b.take(k, n)
+		b.appendEdges(k, n)
 		s.n = b.known - s.id
 		value += (s.n + avx.Heads - 1) / avx.Heads * avx.Heads * k.step
 		if b.at += int64(n); int64(n) == edges {
@@ -94,7 +94,7 @@ func (b *edgeBatch) fill(k *attentionTask) bool {
 		}
 	}
 	if b.count > 0 {
-		b.lookAhead(k)
+		b.prefetch(k)
 	}
 	return b.count > 0
 }
@@ -111,8 +111,8 @@ func (k *attentionTask) edges(r int) int64 {
 	return n
 }
 
-// take appends those of n edges of the row to come that count.
-func (b *edgeBatch) take(k *attentionTask, n int) {
+// appendEdges appends those of n edges of the row to come that count.
+func (b *edgeBatch) appendEdges(k *attentionTask, n int) {
 	from := k.Begin[b.row] + b.at
 	if k.SelfLoops && b.at > 0 {
 		from--
@@ -150,8 +150,8 @@ func (b *edgeBatch) add(k *attentionTask, cols []uint32) {
 	}
 }
 
-// lookAhead appends what lies after the last row in hand.
-func (b *edgeBatch) lookAhead(k *attentionTask) {
+// prefetch appends what lies after the last row in hand.
+func (b *edgeBatch) prefetch(k *attentionTask) {
 	end := k.End[b.segments[b.count-1].row]
 	b.add(k, k.Cols[end:min(end+avx.Ahead, int64(len(k.Cols)))])
 }
@@ -238,7 +238,7 @@ func foldSum(dst []float32, sum *avx.Near, step int) {
 // weights turns scores into keep·e^(score-top), whose sums without keep it adds
 // to sum.
 func (b *edgeBatch) weights(k *attentionTask, s *segment) {
-	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
+	n, keep, scores := s.n*k.step, b.keepFactors(k, s), b.scores[s.value:]
 	if k.set != avx.None {
 		k.set.Weights(scores, n, keep, &b.top, &b.sum)
 		return
@@ -260,7 +260,7 @@ func (b *edgeBatch) slopes(k *attentionTask, row []float32, s *segment) {
 		b.slopesOfEdges(k, s)
 		return
 	}
-	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
+	n, keep, scores := s.n*k.step, b.keepFactors(k, s), b.scores[s.value:]
 	lse, dots := b.ends(k, s)
 	switch {
 	case k.set != avx.None && k.step == avx.Heads:
@@ -327,7 +327,7 @@ func (b *edgeBatch) weigh(k *attentionTask, dst []float32, s *segment) {
 	switch {
 	case k.set == avx.None:
 		weighGo(k, dst, x, ids[:s.n], weights)
-	case k.mixed():
+	case k.mixesHeads():
 		k.set.Weigh(dst, x, k.farWidth, ids, weights, k.step, s.n, k.heads[:])
 	default:
 		for h := range k.size {

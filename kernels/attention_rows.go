@@ -7,11 +7,11 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// way is what is computed along edges.
-type way int
+// edgeOp is what is computed along edges.
+type edgeOp int
 
 const (
-	attend way = iota
+	attend edgeOp = iota
 	backToTargets
 	backToSources
 )
@@ -23,9 +23,9 @@ type attentionTask struct {
 	Attention
 	Gather
 	attended
-	wanted   Chosen // near vertices whose edges count; nil: all
-	chosen   Chosen // far vertices whose edges count; nil: all
-	way      way
+	wanted   VertexMask // near vertices whose edges count; nil: all
+	chosen   VertexMask // far vertices whose edges count; nil: all
+	way      edgeOp
 	merge    bool
 	first    int // local id of row 0
 	dst      []float32
@@ -90,7 +90,7 @@ func runAttention(t *Team, k attentionTask) {
 
 // prepare makes what depends on the group of heads alone.
 func (k *attentionTask) prepare() {
-	if k.mixed() {
+	if k.mixesHeads() {
 		for j := range k.size * k.Width {
 			k.heads[j] = uint32(j / k.Width)
 		}
@@ -107,8 +107,8 @@ func (k *attentionTask) prepare() {
 	}
 }
 
-// mixed says that a vector of columns may have several heads.
-func (k *attentionTask) mixed() bool { return k.size > 1 && k.Width < attentionMixed }
+// mixesHeads says that a vector of columns may have several heads.
+func (k *attentionTask) mixesHeads() bool { return k.size > 1 && k.Width < attentionMixed }
 
 // pack copies what scores are made of, so that the values of a far vertex lie
 // in one cache line and those of many stay in the caches. In the rows of far

@@ -37,19 +37,19 @@ type SignedAttention interface {
 // AttentionGatherSigned implements SignedAttention.
 func (t *Team) AttentionGatherSigned(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool) {
 	k := newAttention(a, dst, stats, e, x, r, merge)
-	k.signed = elements(signed, e.Rows(), a.Emitted())
+	k.signed = floatsOf(signed, e.Rows(), a.Emitted())
 	runAttention(t, k)
 }
 
 // AttentionFinishSigned implements SignedAttention.
 func (t *Team) AttentionFinishSigned(a Attention, dst, signed, lse, stats Mat) {
-	t.finishAttention(a, dst, lse, stats, elements(signed, dst.Rows, a.Emitted()))
+	t.finishAttention(a, dst, lse, stats, floatsOf(signed, dst.Rows, a.Emitted()))
 }
 
 // AttentionGradSigned implements SignedAttention.
 func (t *Team) AttentionGradSigned(a Attention, dr, signed, grad, dots Mat) {
 	n := dr.Rows
-	args := attentionSignedTask{a, elements(dr, n, a.Heads), elements(signed, n, a.Emitted()), elements(grad, n, a.Columns()), elements(dots, n, a.Heads), t.set}
+	args := attentionSignedTask{a, floatsOf(dr, n, a.Heads), floatsOf(signed, n, a.Emitted()), floatsOf(grad, n, a.Columns()), floatsOf(dots, n, a.Heads), t.set}
 	do(t, &t.slots.attentionSigned, args, n, rowGrain(a.Columns()))
 }
 
@@ -82,7 +82,7 @@ func (k *attentionTask) signedRow(r int) (b, q []float32) {
 
 // signedWeights is weights whose sign is that of the score, with both sums.
 func (b *edgeBatch) signedWeights(k *attentionTask, s *segment) {
-	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
+	n, keep, scores := s.n*k.step, b.keepFactors(k, s), b.scores[s.value:]
 	if k.set != avx.None {
 		k.set.SignedWeights(scores, n, keep, &b.top, &b.sum, &b.signed)
 		return
@@ -109,7 +109,7 @@ func (b *edgeBatch) weighSigned(k *attentionTask, dst, signed []float32, s *segm
 	switch {
 	case k.set == avx.None:
 		weighSignedGo(k, dst, signed, x, ids[:s.n], weights)
-	case k.mixed():
+	case k.mixesHeads():
 		k.set.WeighSigned(dst, signed, x, k.farWidth, ids, weights, k.step, s.n, k.heads[:])
 	default:
 		for h := range k.size {

@@ -41,7 +41,7 @@ func bitsOf(x []BF16) []uint16 {
 
 // Narrow implements Ops.
 func (t *Team) Narrow(dst, x Mat, scale Vector[float32]) {
-	fit(alike(dst, x) && (scale.Len() == 0 || scale.Len() >= x.Rows))
+	mustFit(isSameShape(dst, x) && (scale.Len() == 0 || scale.Len() >= x.Rows))
 	narrowRows(t, dst.HostHalf(0), dst.Cols, x, scale.Host())
 }
 
@@ -114,7 +114,7 @@ func widenRow(set avx.Set, dst []float32, x []uint16, add bool) {
 }
 
 // wide is scratch memory of one worker for float32 copies of bfloat16 rows.
-var wide = sync.Pool{New: func() any { return new([]float32) }}
+var widenPool = sync.Pool{New: func() any { return new([]float32) }}
 
 // widenRows copies columns [col, col+cols) of some rows of x, which are stride
 // elements apart, without gaps into buffer, and returns them.

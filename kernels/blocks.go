@@ -52,15 +52,15 @@ func (k *spmmTask) block(room *[]uint64) int {
 	}
 	rows := k.Rows()
 	step := blockOf(k.width*element, k.sources, rows, k.End[rows-1]-k.Begin[0])
-	if step == 0 || k.meetsAgain(blocksMet*step, scratch(room, (k.sources+63)/64)) {
+	if step == 0 || k.reusesRows(blocksMet*step, scratch(room, (k.sources+63)/64)) {
 		return 0
 	}
 	return step
 }
 
-// meetsAgain reports whether a run of rows from the middle on, with N edges, meets its
+// reusesRows reports whether a run of rows from the middle on, with N edges, meets its
 // sources metAgain times on average. All edges count, chosen or not: the bits must be the same.
-func (k *spmmTask) meetsAgain(edges int, met []uint64) bool {
+func (k *spmmTask) reusesRows(edges int, met []uint64) bool {
 	clear(met)
 	seen, sources := 0, 0
 	for r := k.Rows() / 2; r < k.Rows() && seen < edges; r++ {
@@ -106,8 +106,8 @@ func (t *Team) gatherBlocks(k spmmTask, step int) {
 	}
 }
 
-// toCome is the columns of row r that no block has met, or all.
-func (k *spmmTask) toCome(r int) []uint32 {
+// remainingEdges is the columns of row r that no block has met, or all.
+func (k *spmmTask) remainingEdges(r int) []uint32 {
 	if k.last == nil {
 		return k.Cols[k.Begin[r]:k.End[r]]
 	}
@@ -116,7 +116,7 @@ func (k *spmmTask) toCome(r int) []uint32 {
 
 // isHub reports whether row r is one, and finds where its edges in the block end if it may be.
 func (k *spmmTask) isHub(r int) bool {
-	cols := k.toCome(r)
+	cols := k.remainingEdges(r)
 	if k.last != nil && len(cols) > hubEdges {
 		end := sort.Search(len(cols), func(i int) bool { return cols[i] >= k.bound })
 		k.End[r] = k.Begin[r] + int64(end)
@@ -129,9 +129,9 @@ func (k *spmmTask) isHub(r int) bool {
 // met: a part of a row is short, and the next one far away.
 const fetchAhead = 16
 
-// ofBlock copies those edges of row r that are of the block, and sets their end.
-func (k *spmmTask) ofBlock(dst []uint32, r int) []uint32 {
-	cols, n := k.toCome(r), 0
+// blockEdges copies those edges of row r that are of the block, and sets their end.
+func (k *spmmTask) blockEdges(dst []uint32, r int) []uint32 {
+	cols, n := k.remainingEdges(r), 0
 	if k.set != avx.None && len(cols) > 0 {
 		next := k.Begin[min(r+fetchAhead, len(k.Begin)-1)]
 		n = k.set.Below(dst, cols, k.bound, &k.Cols[min(next, int64(len(k.Cols)-1))])

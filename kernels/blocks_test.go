@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 )
@@ -39,7 +39,7 @@ func TestGatherInBlocks(t *testing.T) {
 	}
 	g.RowScale, g.ColScale, g.SelfLoops, g.First = kerneltest.Values(rows, 1), kerneltest.Values(sources, 2), true, 100
 	x := kerneltest.Values(sources*width, 3)
-	chosen := kernels.NewChosen(sources, func(v int) bool { return v%4 > 0 })
+	chosen := kernels.NewVertexMask(sources, func(v int) bool { return v%4 > 0 })
 	for v := 0; v < sources; v += 4 {
 		clear(x[v*width:][:width])
 	}
@@ -54,7 +54,7 @@ func TestGatherInBlocks(t *testing.T) {
 			return dst
 		}
 		all := gather()
-		e.Chosen = chosen
+		e.ColumnMask = chosen
 		if !slices.Equal(mapped.Bytes(gather()), mapped.Bytes(all)) {
 			t.Error("without the rows of zeros: other bits")
 		}

@@ -4,7 +4,7 @@ package kernels
 
 // CopyColumns implements Ops.
 func (t *Team) CopyColumns(dst, x Mat, from int) {
-	fit(dst.Rows == x.Rows && from >= 0 && from+dst.Cols <= x.Cols)
+	mustFit(dst.Rows == x.Rows && from >= 0 && from+dst.Cols <= x.Cols)
 	if dst.Rows > 0 && dst.Cols > 0 {
 		do(t, &t.slots.block, blockTask{dst.Host(), x.Host()[from:], dst.Cols, x.Cols, dst.Cols}, dst.Rows, rowGrain(dst.Cols))
 	}
@@ -12,7 +12,7 @@ func (t *Team) CopyColumns(dst, x Mat, from int) {
 
 // PutColumns implements Ops.
 func (t *Team) PutColumns(dst Mat, from int, x Mat) {
-	fit(dst.Rows == x.Rows && from >= 0 && from+x.Cols <= dst.Cols)
+	mustFit(dst.Rows == x.Rows && from >= 0 && from+x.Cols <= dst.Cols)
 	if dst.half {
 		if half := dst.HostHalf(0); len(half) > 0 {
 			narrowRows(t, half[from:], dst.Cols, x, nil)
@@ -39,7 +39,7 @@ func (k *blockTask) chunk(lo, hi int) {
 
 // SpreadColumns implements Ops.
 func (t *Team) SpreadColumns(dst Mat, from int, sparse Sparse) {
-	fit(dst.Rows == sparse.Rows())
+	mustFit(dst.Rows == sparse.Rows())
 	to, xs := dst.Host(), sparse.rows()
 	t.Run(dst.Rows, rowGrain(dst.Cols), func(lo, hi int) {
 		for r := lo; r < hi; r++ {

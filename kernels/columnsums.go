@@ -11,7 +11,7 @@ import "siafu/kernels/internal/avx"
 
 // ColumnSums implements Ops.
 func (t *Team) ColumnSums(dst, g Mat, add bool) {
-	fit(dst.Rows == 1 && dst.Cols == g.Cols)
+	mustFit(dst.Rows == 1 && dst.Cols == g.Cols)
 	if g.Cols > 0 {
 		columnSums(t, dst.Host(), g, add)
 	}

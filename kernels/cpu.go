@@ -3,7 +3,7 @@ package kernels
 import (
 	"unsafe"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // A Team is an Ops: its methods are the kernels, on matrices of this process's
@@ -11,15 +11,15 @@ import (
 
 var _ Ops = (*Team)(nil)
 
-// fit panics unless shapes do.
-func fit(ok bool) {
+// mustFit panics unless shapes do.
+func mustFit(ok bool) {
 	if !ok {
 		panic("kernels: matrices whose shapes do not fit")
 	}
 }
 
-// alike reports whether matrices have the same shape.
-func alike(a, b Mat) bool { return a.Rows == b.Rows && a.Cols == b.Cols }
+// isSameShape reports whether matrices have the same shape.
+func isSameShape(a, b Mat) bool { return a.Rows == b.Rows && a.Cols == b.Cols }
 
 // Fork implements Ops.
 func (t *Team) Fork() Ops {
@@ -54,7 +54,7 @@ func (t *Team) Download(dst []byte, src unsafe.Pointer) {
 
 // Copy implements Ops.
 func (t *Team) Copy(dst, src Mat) {
-	fit(alike(dst, src))
+	mustFit(isSameShape(dst, src))
 	copy(dst.Host(), src.Host())
 }
 
@@ -63,7 +63,7 @@ func (t *Team) Clear(dst Mat) { clear(dst.Host()) }
 
 // Step implements Ops.
 func (t *Team) Step(o Optimizer, step int, w, grad Mat, state []Mat, decay bool) {
-	fit(alike(w, grad))
+	mustFit(isSameShape(w, grad))
 	t.slots.state = t.slots.state[:0]
 	for _, s := range state {
 		t.slots.state = append(t.slots.state, s.Host())

@@ -113,15 +113,15 @@ func (m *mask) applyGo(dst, x []float32, id uint32) {
 	for ; j+4 <= len(dst); j += 4 {
 		w0, w1, w2, w3 := philox(id, uint32(j/4), m.epoch, m.layer, m.key[0], m.key[1])
 		d, x := dst[j:j+4:j+4], x[j:j+4:j+4]
-		d[0] = orZero(x[0]*scale, w0 <= last)
-		d[1] = orZero(x[1]*scale, w1 <= last)
-		d[2] = orZero(x[2]*scale, w2 <= last)
-		d[3] = orZero(x[3]*scale, w3 <= last)
+		d[0] = keepOrZero(x[0]*scale, w0 <= last)
+		d[1] = keepOrZero(x[1]*scale, w1 <= last)
+		d[2] = keepOrZero(x[2]*scale, w2 <= last)
+		d[3] = keepOrZero(x[3]*scale, w3 <= last)
 	}
 	if j < len(dst) {
 		words := Philox([4]uint32{id, uint32(j / 4), m.epoch, m.layer}, m.key)
 		for i, v := range x[j:len(dst)] {
-			dst[j+i] = orZero(v*scale, words[i] <= last)
+			dst[j+i] = keepOrZero(v*scale, words[i] <= last)
 		}
 	}
 }
@@ -138,9 +138,9 @@ func (m *mask) applyRows(dst, x []float32, width, lo, hi int) {
 	}
 }
 
-// orZero is v or 0. It compiles to a conditional move: a branch on a mask
+// keepOrZero is v or 0. It compiles to a conditional move: a branch on a mask
 // would be mispredicted every other time.
-func orZero(v float32, keep bool) float32 {
+func keepOrZero(v float32, keep bool) float32 {
 	b := math.Float32bits(v)
 	if !keep {
 		b = 0
@@ -150,7 +150,7 @@ func orZero(v float32, keep bool) float32 {
 
 // DropoutRows implements Ops. dst may be x; without dropout it copies.
 func (t *Team) DropoutRows(dst, x Mat, drop *Dropout) {
-	fit(alike(dst, x))
+	mustFit(isSameShape(dst, x))
 	switch {
 	case dst.Rows == 0 || dst.Cols == 0:
 	case !drop.active():

@@ -29,12 +29,12 @@ const dynamicBytes = 1 << 16
 
 // prepareDynamic finds the weights along edges.
 func (k *attentionTask) prepareDynamic() {
-	k.vector = elements(k.Vector, 1, k.Columns())
+	k.vector = floatsOf(k.Vector, 1, k.Columns())
 	if !k.Edge.IsNil() {
 		k.dim = k.Edge.Rows
-		k.edge = elements(k.Edge, k.dim, k.Columns())
-		fit(k.At == nil && len(k.Features) >= len(k.Cols)*k.dim || k.At != nil && len(k.At) >= len(k.Cols))
-		fit(!k.SelfLoops || len(k.Self) >= k.Rows()*k.dim)
+		k.edge = floatsOf(k.Edge, k.dim, k.Columns())
+		mustFit(k.At == nil && len(k.Features) >= len(k.Cols)*k.dim || k.At != nil && len(k.At) >= len(k.Cols))
+		mustFit(!k.SelfLoops || len(k.Self) >= k.Rows()*k.dim)
 	}
 }
 
@@ -44,8 +44,8 @@ func (k *attentionTask) mostDynamic() int {
 	return min(edges*k.step, batchValues)
 }
 
-// met are the rows that scores add to those of near vertices.
-func (k *attentionTask) met() []float32 {
+// metRows are the rows that scores add to those of near vertices.
+func (k *attentionTask) metRows() []float32 {
 	if k.way == backToSources {
 		return k.R
 	}
@@ -63,17 +63,17 @@ func (k *attentionTask) clearAlong(r int) {
 	}
 }
 
-// bent is what a head's scores are made of for a near vertex.
-type bent struct {
+// dynamicScore is what a head's scores are made of for a near vertex.
+type dynamicScore struct {
 	near, vector, edge []float32 // edge: rows of features, each stride from the one before
 	stride             int
 	slope              float32
 }
 
-// bent is that of head h of a group in row r; without features of edges, edge is none.
-func (k *attentionTask) bent(r, h int) bent {
+// dynamicScore is that of head h of a group in row r; without features of edges, edge is none.
+func (k *attentionTask) dynamicScore(r, h int) dynamicScore {
 	at := (k.group + h) * k.Width
-	b := bent{near: k.near[r*k.Columns()+at:][:k.Width], vector: k.vector[at:][:k.Width], stride: k.Columns(), slope: k.Slope}
+	b := dynamicScore{near: k.near[r*k.Columns()+at:][:k.Width], vector: k.vector[at:][:k.Width], stride: k.Columns(), slope: k.Slope}
 	if k.edge != nil {
 		b.edge = k.edge[at:]
 	}
@@ -81,7 +81,7 @@ func (k *attentionTask) bent(r, h int) bent {
 }
 
 // sum is t_j for the far row x and the features f.
-func (b *bent) sum(j int, x, f []float32) float32 {
+func (b *dynamicScore) sum(j int, x, f []float32) float32 {
 	t := b.near[j] + x[j]
 	for d, w := range f {
 		t += w * b.edge[d*b.stride+j]
@@ -90,7 +90,7 @@ func (b *bent) sum(j int, x, f []float32) float32 {
 }
 
 // score is Σ_j a_j·leaky(t_j).
-func (b *bent) score(x, f []float32) (s float32) {
+func (b *dynamicScore) score(x, f []float32) (s float32) {
 	for j, a := range b.vector {
 		t := b.sum(j, x, f)
 		s += a * max(t, t*b.slope)
@@ -100,7 +100,7 @@ func (b *bent) score(x, f []float32) (s float32) {
 
 // scoreRows is score with dynamic scores.
 func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
-	ids, scores, rows := b.ids[s.id:][:s.n], b.scores[s.value:], k.met()
+	ids, scores, rows := b.ids[s.id:][:s.n], b.scores[s.value:], k.metRows()
 	if k.vectors() && s.n > 0 {
 		at := k.group * k.Width
 		near, vector := k.columns(k.near, k.Columns(), s.row), k.vector[at:][:k.size*k.Width]
@@ -114,7 +114,7 @@ func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
 		return
 	}
 	for h := range k.size {
-		of := k.bent(s.row, h)
+		of := k.dynamicScore(s.row, h)
 		for e, id := range ids {
 			v := of.score(rows[int(id)*k.Columns()+(k.group+h)*k.Width:], k.features(b, s.id+e))
 			scores[e*k.step+h] = v
@@ -137,7 +137,7 @@ func (b *edgeBatch) largest(step int) {
 // slopesOfEdges is slopes where each edge's own gradient of its score is wanted, in the
 // place of dq.
 func (b *edgeBatch) slopesOfEdges(k *attentionTask, s *segment) {
-	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
+	n, keep, scores := s.n*k.step, b.keepFactors(k, s), b.scores[s.value:]
 	lse, dots := b.ends(k, s)
 	if k.set != avx.None {
 		k.set.SlopesOfEdges(scores, b.dq[:], n, keep, lse, dots, 1)
@@ -184,14 +184,14 @@ func (b *edgeBatch) bendVectors(k *attentionTask, dst []float32, s *segment) {
 		b.bendMet(k, dst, along, s)
 		return
 	}
-	b.bendRows(k, dst, along, b.dq[:], k.met()[k.group*k.Width:], k.Columns(), b.ids[s.id:][:s.n], s)
+	b.bendRows(k, dst, along, b.dq[:], k.metRows()[k.group*k.Width:], k.Columns(), b.ids[s.id:][:s.n], s)
 }
 
 // bendRows bends rows of x for the gradients ds of scores of edges to them: of heads that share
 // vectors at once.
 func (b *edgeBatch) bendRows(k *attentionTask, dst, along, ds, x []float32, stride int, ids []uint32, s *segment) {
 	near, vector := k.columns(k.near, k.Columns(), s.row), k.vector[k.group*k.Width:]
-	if k.mixed() {
+	if k.mixesHeads() {
 		k.set.Bend(dst, along, near, vector, x, stride, ids, ds, k.step, s.n, k.Slope, k.heads[:])
 		return
 	}
@@ -205,7 +205,7 @@ func (b *edgeBatch) bendRows(k *attentionTask, dst, along, ds, x []float32, stri
 }
 
 func (k *attentionTask) bendHead(b *edgeBatch, dst []float32, h int, s *segment) {
-	of, rows := k.bent(s.row, h), k.met()
+	of, rows := k.dynamicScore(s.row, h), k.metRows()
 	var vector []float32
 	dim := 0 // of the features whose weights have gradients
 	if k.way == backToTargets {

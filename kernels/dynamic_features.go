@@ -40,9 +40,9 @@ func (k *attentionTask) features(b *edgeBatch, i int) []float32 {
 	return k.Self[int(^b.places[i])*k.dim:][:k.dim]
 }
 
-// meet sets met to x[u] + f·E of the first edges from at on of a segment [few.n x size·Width].
-func (b *edgeBatch) meet(k *attentionTask, s *segment, at int) (few segment) {
-	width, first, far := k.size*k.Width, k.group*k.Width, k.met()
+// gatherRows sets met to x[u] + f·E of the first edges from at on of a segment [few.n x size·Width].
+func (b *edgeBatch) gatherRows(k *attentionTask, s *segment, at int) (few segment) {
+	width, first, far := k.size*k.Width, k.group*k.Width, k.metRows()
 	most := min(metValues/width/leastMet*leastMet, blockEdges)
 	few = segment{row: s.row, id: s.id + at, value: s.value + at*k.step, n: min(most, s.n-at)}
 	clear(b.met[:few.n*width])
@@ -60,7 +60,7 @@ func (b *edgeBatch) meet(k *attentionTask, s *segment, at int) (few segment) {
 // scoreMet sets the scores of a segment.
 func (b *edgeBatch) scoreMet(k *attentionTask, near, vector []float32, s *segment) {
 	for at := 0; at < s.n; {
-		few := b.meet(k, s, at)
+		few := b.gatherRows(k, s, at)
 		k.set.BentDots(b.scores[few.value:], k.step, k.size, near, vector, b.met[:], k.size*k.Width, b.counting[:few.n], few.n, k.Slope)
 		at += few.n
 	}
@@ -70,7 +70,7 @@ func (b *edgeBatch) scoreMet(k *attentionTask, near, vector []float32, s *segmen
 func (b *edgeBatch) bendMet(k *attentionTask, dst, along []float32, s *segment) {
 	width := k.size * k.Width
 	for at := 0; at < s.n; {
-		few := b.meet(k, s, at)
+		few := b.gatherRows(k, s, at)
 		ds := b.dq[at*k.step:]
 		b.bendRows(k, dst, along, ds, b.met[:], width, b.counting[:few.n], &few)
 		for d := 0; d < k.dim && along != nil; d++ {

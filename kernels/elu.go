@@ -22,7 +22,7 @@ import (
 // BiasELUDropout implements Ops. An ELU is right to 1e-7 of its size; its zeros
 // are -0.
 func (t *Team) BiasELUDropout(dst, z, bias Mat, drop *Dropout) {
-	fit(alike(dst, z) && bias.Cols >= dst.Cols)
+	mustFit(isSameShape(dst, z) && bias.Cols >= dst.Cols)
 	args := eluTask{newEpilogue(t, dst, z, bias, false, drop)}
 	if dst.Rows > 0 && dst.Cols > 0 {
 		do(t, &t.slots.elu, args, dst.Rows, rowGrain(dst.Cols))
@@ -58,7 +58,7 @@ func elu(dst []float32) {
 // BiasELUDropoutGrad implements Ops. h is that of the forward pass, untouched, and
 // drop must be that of the forward pass.
 func (t *Team) BiasELUDropoutGrad(dst, bias, g, h Mat, drop *Dropout) {
-	fit(alike(dst, g) && alike(dst, h) && bias.Cols >= dst.Cols)
+	mustFit(isSameShape(dst, g) && isSameShape(dst, h) && bias.Cols >= dst.Cols)
 	if dst.Cols == 0 {
 		return
 	}
@@ -86,7 +86,7 @@ func (k *eluGradTask) gradient(lo, hi int) {
 	}
 	for j, v := range h {
 		slope := float32(min(v, 0)*k.kept) + 1
-		dst[j] = orZero(g[j]*k.scale*slope, math.Float32bits(v) != 0)
+		dst[j] = keepOrZero(g[j]*k.scale*slope, math.Float32bits(v) != 0)
 	}
 }
 
@@ -96,7 +96,7 @@ func (k *eluGradTask) gradient(lo, hi int) {
 
 // MeanHeads implements Ops.
 func (t *Team) MeanHeads(dst Mat, heads int, x, bias Mat) {
-	fit(heads >= 1 && dst.Rows == x.Rows && x.Cols == heads*dst.Cols && bias.Cols >= dst.Cols)
+	mustFit(heads >= 1 && dst.Rows == x.Rows && x.Cols == heads*dst.Cols && bias.Cols >= dst.Cols)
 	do(t, &t.slots.mean, meanHeadsTask{dst.Host(), x.Host(), bias.Host()[:dst.Cols], heads, dst.Cols, t.set}, dst.Rows, rowGrain(x.Cols))
 }
 
@@ -123,7 +123,7 @@ func (k *meanHeadsTask) chunk(lo, hi int) {
 
 // MeanHeadsGrad implements Ops.
 func (t *Team) MeanHeadsGrad(dst Mat, heads int, g Mat) {
-	fit(heads >= 1 && dst.Rows == g.Rows && dst.Cols == heads*g.Cols)
+	mustFit(heads >= 1 && dst.Rows == g.Rows && dst.Cols == heads*g.Cols)
 	do(t, &t.slots.meanGrad, meanHeadsGradTask{dst.Host(), g.Host(), heads, g.Cols, t.set}, dst.Rows, rowGrain(dst.Cols))
 }
 

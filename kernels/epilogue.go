@@ -14,7 +14,7 @@ import "siafu/kernels/internal/avx"
 
 // BiasReLUDropout implements Ops.
 func (t *Team) BiasReLUDropout(dst, z, bias Mat, relu bool, drop *Dropout) {
-	fit(alike(dst, z))
+	mustFit(isSameShape(dst, z))
 	args := newEpilogue(t, dst, z, bias, relu, drop)
 	if dst.Rows > 0 && dst.Cols > 0 {
 		do(t, &t.slots.epilogue, args, dst.Rows, rowGrain(dst.Cols))
@@ -23,7 +23,7 @@ func (t *Team) BiasReLUDropout(dst, z, bias Mat, relu bool, drop *Dropout) {
 
 // MatMulBiasReLUDropout implements Ops. dst must not overlap a or b.
 func (t *Team) MatMulBiasReLUDropout(dst, a, b, bias Mat, relu bool, drop *Dropout) {
-	fit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols)
+	mustFit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols)
 	args := gemmTask{dst: dst.Host(), b: b.Host(), n: dst.Cols, k: a.Cols}
 	args.a, args.half = floatsOrHalves(a)
 	runDense(t, denseTask{newEpilogue(t, dst, dst, bias, relu, drop), args}, dst.Rows)
@@ -34,7 +34,7 @@ func runDense(t *Team, args denseTask, rows int) {
 	if rows == 0 || p.n == 0 {
 		return
 	}
-	p.on(t, rows)
+	p.run(t, rows)
 	if p.k == 0 {
 		clear(p.dst[:rows*p.n])
 		do(t, &t.slots.epilogue, args.epilogueTask, rows, rowGrain(p.n))
@@ -56,7 +56,7 @@ func (d *denseTask) chunk(lo, hi int) {
 }
 
 func newEpilogue(t *Team, dst, z, bias Mat, relu bool, drop *Dropout) epilogueTask {
-	fit(bias.IsNil() || bias.Cols >= dst.Cols)
+	mustFit(bias.IsNil() || bias.Cols >= dst.Cols)
 	k := epilogueTask{dst: dst.Host(), z: z.Host(), bias: bias.Host(), cols: dst.Cols, relu: relu, drop: drop.active(), set: t.set}
 	if k.drop {
 		k.mask = drop.prepare(dst.Rows).on(t.set)
@@ -115,7 +115,7 @@ func rectify(dst []float32) {
 // BiasReLUDropoutGrad implements Ops. h is that of the forward pass, and may be
 // none without relu; relu and drop must be those of the forward pass.
 func (t *Team) BiasReLUDropoutGrad(dst, bias, g, h Mat, relu bool, drop *Dropout) {
-	fit(alike(dst, g) && (!relu || alike(dst, h)) && (bias.IsNil() || bias.Cols >= dst.Cols))
+	mustFit(isSameShape(dst, g) && (!relu || isSameShape(dst, h)) && (bias.IsNil() || bias.Cols >= dst.Cols))
 	if !relu {
 		t.DropoutRows(dst, g, drop)
 		if !bias.IsNil() && dst.Cols > 0 {
@@ -171,6 +171,6 @@ func (k *epilogueGradTask) gradient(lo, hi int) {
 		return
 	}
 	for j := range dst {
-		dst[j] = orZero(g[j]*k.scale, h[j] > 0)
+		dst[j] = keepOrZero(g[j]*k.scale, h[j] > 0)
 	}
 }

@@ -15,15 +15,15 @@ package kernels
 
 // FoldScores implements Ops.
 func (t *Team) FoldScores(wide, narrow, w, source, target Mat) {
-	fit(wide.Rows == w.Rows && narrow.Rows == w.Rows && narrow.Cols == source.Rows && wide.Cols == w.Cols+narrow.Cols)
-	fit(alike(source, target) && source.Rows*source.Cols == w.Cols)
+	mustFit(wide.Rows == w.Rows && narrow.Rows == w.Rows && narrow.Cols == source.Rows && wide.Cols == w.Cols+narrow.Cols)
+	mustFit(isSameShape(source, target) && source.Rows*source.Cols == w.Cols)
 	foldScores(wide.Host(), narrow.Host(), w.Rows, source.Rows, source.Cols, w.Host(), source.Host(), target.Host())
 }
 
 // FoldScoresGrad implements Ops.
 func (t *Team) FoldScoresGrad(gw, gsource, gtarget, gwide, gnarrow, w, source, target Mat) {
-	fit(alike(gw, w) && alike(gsource, source) && alike(gtarget, target) && alike(source, target))
-	fit(gwide.Rows == w.Rows && gnarrow.Rows == w.Rows && gnarrow.Cols == source.Rows && gwide.Cols == w.Cols+gnarrow.Cols)
+	mustFit(isSameShape(gw, w) && isSameShape(gsource, source) && isSameShape(gtarget, target) && isSameShape(source, target))
+	mustFit(gwide.Rows == w.Rows && gnarrow.Rows == w.Rows && gnarrow.Cols == source.Rows && gwide.Cols == w.Cols+gnarrow.Cols)
 	foldScoresGrad(gw.Host(), gsource.Host(), gtarget.Host(), w.Rows, source.Rows, source.Cols,
 		gwide.Host(), gnarrow.Host(), w.Host(), source.Host(), target.Host())
 }

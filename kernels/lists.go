@@ -23,8 +23,8 @@ type Lists struct {
 	rows, cols int
 }
 
-// Listing is an Ops that gathers rows in lists.
-type Listing interface {
+// ListOps is an Ops that gathers rows in lists.
+type ListOps interface {
 	Ops
 	// List makes the rows of xs, with dropout of their non-zeros, those of l from row lo on. xs
 	// are those of the rows of a matrix that l has room for.
@@ -46,7 +46,7 @@ func ListWords(rows, nonZeros int) int { return recordWords * (rows + nonZeros/r
 
 // NewLists are lists of rows with N columns, in ListWords of room.
 func NewLists(rows, cols int, words []uint64) Lists {
-	fit(cols > 0 && cols <= MostListed && len(words) >= recordWords*rows)
+	mustFit(cols > 0 && cols <= MostListed && len(words) >= recordWords*rows)
 	return Lists{words, rows, cols}
 }
 
@@ -56,7 +56,7 @@ func (l Lists) IsNil() bool { return l.words == nil }
 // List implements Listing.
 func (t *Team) List(l Lists, lo int, xs Sparse, drop *Dropout) {
 	rows, x := xs.Rows(), xs.rows()
-	fit(lo+rows <= l.rows)
+	mustFit(lo+rows <= l.rows)
 	args := sparseTask{lists: l, first: lo, width: l.cols, offsets: x.Offsets, index: x.Cols, vals: x.Vals}
 	runSparse(t, args, rows, rows, drop)
 }
@@ -108,8 +108,8 @@ func (w *lister) put(cols []uint32, vals []float32) {
 
 // SpMMLists implements Listing.
 func (t *Team) SpMMLists(dst Mat, e Edges, l Lists, add bool) {
-	fit(dst.Rows == e.Rows() && dst.Cols == l.cols && e.Weights.Len() == 0)
-	t.gather(spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add, chosen: e.Chosen, lists: l.words})
+	mustFit(dst.Rows == e.Rows() && dst.Cols == l.cols && e.Weights.Len() == 0)
+	t.gather(spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add, chosen: e.ColumnMask, lists: l.words})
 }
 
 // listSums is room for the sums of a row that others have been added to.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 )
@@ -54,7 +54,7 @@ func compareListed(t *testing.T, team *kernels.Team, width int, drop *kernels.Dr
 	}
 	g := packedEdges(rows, locals)
 	chosen := g.Edges()
-	chosen.Chosen = kernels.NewChosen(locals, func(v int) bool { return v%3 == 0 })
+	chosen.ColumnMask = kernels.NewVertexMask(locals, func(v int) bool { return v%3 == 0 })
 	ghosts := unscaled(g)
 	ghosts.Base, ghosts.Cols = 7, slices.Clone(g.Cols)
 	for i := range ghosts.Cols {

@@ -24,7 +24,7 @@ const lossRows = 256
 // among a row's logits makes the loss NaN.
 func (t *Team) SoftmaxCrossEntropy(grad, logits Mat, labels Vector[int32], split Vector[uint8], want uint8, scale float32) (loss float64, count int64) {
 	rows := logits.Rows
-	fit(labels.Len() >= rows && split.Len() >= rows && (grad.IsNil() || alike(grad, logits)))
+	mustFit(labels.Len() >= rows && split.Len() >= rows && (grad.IsNil() || isSameShape(grad, logits)))
 	blocks := (rows + lossRows - 1) / lossRows
 	losses, counts := scratch(&t.sums, blocks), scratch(&t.counts, blocks)
 	args := lossTask{grad.Host(), logits.Host(), labels.Host(), split.Host(), losses, counts, logits.Cols, want, scale, t.set}

@@ -3,7 +3,7 @@ package kernels
 import (
 	"unsafe"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // Mat is a matrix [Rows x Cols], row-major and without gaps, of float32 or of
@@ -88,9 +88,9 @@ func (m Mat) elem() int {
 	return bytesOfFloat
 }
 
-// Here is m as a matrix of this process's memory: an implementation of Ops says
+// AsHost is m as a matrix of this process's memory: an implementation of Ops says
 // so of an address that it has opened.
-func (m Mat) Here() Mat {
+func (m Mat) AsHost() Mat {
 	m.remote = false
 	return m
 }
@@ -100,7 +100,7 @@ func (m Mat) Host() []float32 {
 	if m.half {
 		panic("kernels: a bfloat16 matrix, expected float32")
 	}
-	m.mustBeHere()
+	m.checkHost()
 	return unsafe.Slice((*float32)(m.at), m.Rows*m.Cols)
 }
 
@@ -110,14 +110,14 @@ func (m Mat) HostHalf(behind int) []BF16 {
 	if !m.half {
 		panic("kernels: a float32 matrix, expected bfloat16")
 	}
-	m.mustBeHere()
+	m.checkHost()
 	if m.at == nil {
 		return nil
 	}
 	return unsafe.Slice((*BF16)(m.at), m.Rows*m.Cols+behind)
 }
 
-func (m Mat) mustBeHere() {
+func (m Mat) checkHost() {
 	if m.remote {
 		panic("kernels: a device matrix is read without its Ops")
 	}
@@ -180,8 +180,8 @@ func (v Vector[T]) Bytes() int {
 	return v.n * int(unsafe.Sizeof(zero))
 }
 
-// Here is v as a vector of this process's memory, as Mat.Here.
-func (v Vector[T]) Here() Vector[T] {
+// AsHost is v as a vector of this process's memory, as Mat.Here.
+func (v Vector[T]) AsHost() Vector[T] {
 	v.remote = false
 	return v
 }

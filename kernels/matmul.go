@@ -30,8 +30,8 @@ type product struct {
 	tall       int // rows of dst in MatMulTransA
 }
 
-// ours reports whether package avx makes the product.
-func (p product) ours() bool {
+// isBuiltin reports whether package avx makes the product.
+func (p product) isBuiltin() bool {
 	_, ours := p.Float32Level3.(interface{ SkipsZeros() })
 	return ours
 }
@@ -52,7 +52,7 @@ const (
 
 // MatMul implements Ops. dst must not overlap a or b.
 func (t *Team) MatMul(dst, a, b Mat, add bool) {
-	fit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols)
+	mustFit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols)
 	g := gemmTask{dst: dst.Host(), b: b.Host(), n: dst.Cols, k: a.Cols, add: add}
 	g.a, g.half = floatsOrHalves(a)
 	matMul(t, g, dst.Rows, blas.NoTrans)
@@ -60,7 +60,7 @@ func (t *Team) MatMul(dst, a, b Mat, add bool) {
 
 // MatMulTransB implements Ops. dst must not overlap a or b.
 func (t *Team) MatMulTransB(dst, a, b Mat, add bool) {
-	fit(dst.Rows == a.Rows && a.Cols == b.Cols && dst.Cols == b.Rows)
+	mustFit(dst.Rows == a.Rows && a.Cols == b.Cols && dst.Cols == b.Rows)
 	matMul(t, gemmTask{dst: dst.Host(), a: a.Host(), b: b.Host(), n: dst.Cols, k: a.Cols, add: add}, dst.Rows, blas.Trans)
 }
 
@@ -83,12 +83,12 @@ func matMul(t *Team, g gemmTask, m int, transB blas.Transpose) {
 	if transB == blas.Trans {
 		g.b = transpose(scratch(&t.floats, g.k*g.n), g.b, g.n, g.k)
 	}
-	g.on(t, m)
+	g.run(t, m)
 	do(t, &t.slots.gemm, g, m, t.product.rows)
 }
 
-// on chooses how t makes the product, of m rows.
-func (g *gemmTask) on(t *Team, m int) {
+// run chooses how t makes the product, of m rows.
+func (g *gemmTask) run(t *Team, m int) {
 	g.product, g.set = t.product, t.set
 	g.skips = g.half == nil && t.gain(g.a, m, g.k, g.n, g.k) > 0
 }
@@ -125,9 +125,9 @@ func (g *gemmTask) chunk(lo, hi int) {
 		g.rowsOf(g.a[lo*g.k:], lo, hi)
 		return
 	}
-	buffer := wide.Get().(*[]float32)
+	buffer := widenPool.Get().(*[]float32)
 	g.rowsOf(widenRows(g.set, buffer, g.half[lo*g.k:], g.k, hi-lo, 0, g.k), lo, hi)
-	wide.Put(buffer)
+	widenPool.Put(buffer)
 }
 
 // rowsOf computes the rows [lo, hi) of dst from those of a.
@@ -174,7 +174,7 @@ func blocksOf(rows, part int) int {
 
 // MatMulTransA implements Ops. dst must not overlap a or b.
 func (t *Team) MatMulTransA(to, a, b Mat, add bool) {
-	fit(to.Rows == a.Cols && a.Rows == b.Rows && to.Cols == b.Cols)
+	mustFit(to.Rows == a.Cols && a.Rows == b.Rows && to.Cols == b.Cols)
 	g := transATask{dst: to.Host(), b: b.Host(), m: to.Rows, n: to.Cols, k: a.Rows, add: add, product: t.product, set: t.set}
 	g.a, g.half = floatsOrHalves(a)
 	switch {
@@ -183,7 +183,7 @@ func (t *Team) MatMulTransA(to, a, b Mat, add bool) {
 		clearUnless(add, g.dst[:g.m*g.n])
 	default:
 		if turn, skips := g.choose(t); turn {
-			turned(t, g, skips)
+			mulTransposed(t, g, skips)
 			return
 		}
 		sumBlocks(t, g)
@@ -206,7 +206,7 @@ func (g *transATask) choose(t *Team) (turn, skips bool) {
 // narrow is the time that making bᵀ a with all zeros saves, as it does where b has a few columns
 // beyond a multiple of what a tile takes, in the units of gain; 0 if it is less than a tenth.
 func (g *transATask) narrow() float64 {
-	if !g.product.ours() || g.add || g.n < 2 || g.k < minBlockRows {
+	if !g.product.isBuiltin() || g.add || g.n < 2 || g.k < minBlockRows {
 		return 0
 	}
 	share := 1 - float64(g.set.Cost(g.n, g.m))/float64(g.set.Cost(g.m, g.n))
@@ -216,8 +216,8 @@ func (g *transATask) narrow() float64 {
 	return share * float64(g.m) * denseCost(g.n)
 }
 
-// turned makes bᵀ a [n x m], with or without the zeros of b, and its transpose.
-func turned(t *Team, g transATask, skips bool) {
+// mulTransposed makes bᵀ a [n x m], with or without the zeros of b, and its transpose.
+func mulTransposed(t *Team, g transATask, skips bool) {
 	size := g.m * g.n
 	dst, add := g.dst, g.add
 	g.a, g.b, g.m, g.n, g.add, g.skips = g.b, g.a, g.n, g.m, false, skips
@@ -281,13 +281,13 @@ func (g *transATask) sum(dst, a []float32, stride, rows, from, to int, add bool)
 const halfRows = 256
 
 func (g *transATask) sumHalf(dst []float32, i, rows, from, to int) {
-	buffer := wide.Get().(*[]float32)
+	buffer := widenPool.Get().(*[]float32)
 	for r := from; r < to; r += halfRows {
 		end := min(r+halfRows, to)
 		a := widenRows(g.set, buffer, g.half[r*g.m:], g.m, end-r, i, rows)
 		g.sum(dst, a, rows, rows, r, end, g.add || r > from)
 	}
-	wide.Put(buffer)
+	widenPool.Put(buffer)
 }
 
 // sumParts sums the parts in t.floats, each of the size of dst, in order.

@@ -3,7 +3,7 @@ package kernels
 import (
 	"math"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels/internal/avx"
 )
 
@@ -35,13 +35,13 @@ type Maxima interface {
 // MaxGather implements Maxima. dst must not overlap x.
 func (t *Team) MaxGather(dst, arg Mat, e Edges, x Mat, ids Vector[uint32], merge bool) {
 	rows := e.Rows()
-	fit(dst.Rows == rows && dst.Cols == x.Cols && e.End.Len() >= rows && (arg.IsNil() || alike(dst, arg)))
+	mustFit(dst.Rows == rows && dst.Cols == x.Cols && e.End.Len() >= rows && (arg.IsNil() || isSameShape(dst, arg)))
 	if rows == 0 || dst.Cols == 0 {
 		return
 	}
 	k := maxTask{Gather: e.gather(), dst: dst.Host(), x: x.Host(), ids: ids.Host(), width: dst.Cols, merge: merge, set: t.set}
 	if !arg.IsNil() {
-		k.arg = wholes(arg)
+		k.arg = asUint32(arg)
 	}
 	doWeighted(t, &t.slots.max, k, k.Begin, k.End[rows-1])
 }
@@ -49,16 +49,16 @@ func (t *Team) MaxGather(dst, arg Mat, e Edges, x Mat, ids Vector[uint32], merge
 // MaxGatherGrad implements Maxima. dst must not overlap g.
 func (t *Team) MaxGatherGrad(dst Mat, e Edges, arg, g Mat, first int) {
 	rows := e.Rows()
-	fit(dst.Rows == rows && dst.Cols == g.Cols && e.End.Len() >= rows && alike(arg, g))
+	mustFit(dst.Rows == rows && dst.Cols == g.Cols && e.End.Len() >= rows && isSameShape(arg, g))
 	if rows == 0 || dst.Cols == 0 {
 		return
 	}
-	k := maxGradTask{Gather: e.gather(), dst: dst.Host(), arg: wholes(arg), g: g.Host(), width: dst.Cols, first: first, set: t.set}
+	k := maxGradTask{Gather: e.gather(), dst: dst.Host(), arg: asUint32(arg), g: g.Host(), width: dst.Cols, first: first, set: t.set}
 	doWeighted(t, &t.slots.maxGrad, k, k.Begin, k.End[rows-1])
 }
 
-// wholes are the elements of m as whole numbers.
-func wholes(m Mat) []uint32 { return mapped.Cast[uint32](mapped.Bytes(m.Host())) }
+// asUint32 are the elements of m as whole numbers.
+func asUint32(m Mat) []uint32 { return mapped.Cast[uint32](mapped.Bytes(m.Host())) }
 
 type maxTask struct {
 	Gather
@@ -71,19 +71,19 @@ type maxTask struct {
 }
 
 // least stands in dst until there is an edge.
-var least = float32(math.Inf(-1))
+var minusInf = float32(math.Inf(-1))
 
 func (k *maxTask) chunk(lo, hi int) {
 	for r := lo; r < hi; r++ {
 		dst := rowOf(k.dst, r, k.width)
 		if !k.merge {
 			for j := range dst {
-				dst[j] = least
+				dst[j] = minusInf
 			}
 		}
 		k.edges(dst, r)
 		if k.merge {
-			noneIsZero(dst)
+			zeroIfNone(dst)
 		}
 	}
 }
@@ -111,10 +111,10 @@ func (k *maxTask) edges(dst []float32, r int) {
 	}
 }
 
-// noneIsZero ends a row.
-func noneIsZero(dst []float32) {
+// zeroIfNone ends a row.
+func zeroIfNone(dst []float32) {
 	for j, v := range dst {
-		if v == least {
+		if v == minusInf {
 			dst[j] = 0
 		}
 	}
@@ -133,7 +133,7 @@ func greater(dst, x []float32) {
 func (k *maxTask) greatest(dst []float32, arg []uint32, x []float32, c uint32) {
 	dst, arg = dst[:len(x)], arg[:len(x)]
 	for j, v := range x {
-		if v > dst[j] || v == dst[j] && v > least && k.ids[c] < k.ids[arg[j]] {
+		if v > dst[j] || v == dst[j] && v > minusInf && k.ids[c] < k.ids[arg[j]] {
 			dst[j], arg[j] = v, c
 		}
 	}

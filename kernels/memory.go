@@ -3,7 +3,7 @@ package kernels
 import (
 	"unsafe"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // Memory of an Ops, and what goes between it and the host's.
@@ -90,9 +90,9 @@ func Write(o Ops, dst Mat, src []float32) {
 	}
 }
 
-// Carry sets dst to src, of the same shape and elements: one of them lies in this
+// CopyAcross sets dst to src, of the same shape and elements: one of them lies in this
 // process's memory, the other where o computes.
-func Carry(o Ops, dst, src Mat) {
+func CopyAcross(o Ops, dst, src Mat) {
 	n := dst.Bytes()
 	switch {
 	case n != src.Bytes():

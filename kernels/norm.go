@@ -15,7 +15,7 @@ import "math"
 
 // ColumnMoments implements Ops.
 func (t *Team) ColumnMoments(dst Vector[float64], x, y Mat) {
-	fit(alike(x, y) && dst.Len() == 2*x.Cols)
+	mustFit(isSameShape(x, y) && dst.Len() == 2*x.Cols)
 	blocks := blocksOf(x.Rows, 4*x.Cols)
 	args := momentsTask{scratch(&t.sums, blocks*2*x.Cols), x.Host(), y.Host(), x.Rows, x.Cols, blocks}
 	do(t, &t.slots.moments, args, blocks, 1)
@@ -51,7 +51,7 @@ func (k *momentsTask) chunk(lo, hi int) {
 
 // AffineColumns implements Ops.
 func (t *Team) AffineColumns(dst, g, a, z, b, c Mat) {
-	fit(alike(dst, g) && a.Cols >= dst.Cols && c.Cols >= dst.Cols && (z.IsNil() || alike(dst, z) && b.Cols >= dst.Cols))
+	mustFit(isSameShape(dst, g) && a.Cols >= dst.Cols && c.Cols >= dst.Cols && (z.IsNil() || isSameShape(dst, z) && b.Cols >= dst.Cols))
 	do(t, &t.slots.affine, affineTask{dst.Host(), g.Host(), a.Host(), z.Host(), b.Host(), c.Host(), dst.Cols}, dst.Rows, rowGrain(dst.Cols))
 }
 
@@ -77,7 +77,7 @@ func (k *affineTask) chunk(lo, hi int) {
 
 // LayerNorm implements Ops.
 func (t *Team) LayerNorm(dst, z, gain, bias Mat, eps float32) {
-	fit(alike(dst, z) && gain.Cols >= dst.Cols && bias.Cols >= dst.Cols)
+	mustFit(isSameShape(dst, z) && gain.Cols >= dst.Cols && bias.Cols >= dst.Cols)
 	if dst.Cols > 0 {
 		do(t, &t.slots.layerNorm, layerNormTask{dst.Host(), z.Host(), gain.Host(), bias.Host(), dst.Cols, eps}, dst.Rows, rowGrain(dst.Cols))
 	}
@@ -114,7 +114,7 @@ func rowMoments(z []float32, eps float32) (mean, scale float32) {
 
 // LayerNormGrad implements Ops.
 func (t *Team) LayerNormGrad(dst, gain, bias, g, z, w Mat, eps float32) {
-	fit(alike(dst, g) && alike(dst, z) && w.Cols >= dst.Cols && gain.Cols == dst.Cols && bias.Cols == dst.Cols)
+	mustFit(isSameShape(dst, g) && isSameShape(dst, z) && w.Cols >= dst.Cols && gain.Cols == dst.Cols && bias.Cols == dst.Cols)
 	if dst.Cols == 0 {
 		return
 	}

@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // Ops is the arithmetic of training on matrices that lie where it computes. The
@@ -233,10 +233,10 @@ type Edges struct {
 	// Chosen are columns whose rows are not zeros: SpMM and AttentionGradSrc, which reads
 	// rows of gradients and their dots, may leave out the others. It is for an Ops that is
 	// Choosing, and Base is 0.
-	Chosen Chosen
+	ColumnMask VertexMask
 	// Wanted are vertices, First that of row 0, whose rows somebody reads: AttentionGather may
 	// leave out the edges of the others. It is for an Ops that is Choosing.
-	Wanted Chosen
+	RowMask VertexMask
 }
 
 // Rows is the number of rows.

@@ -3,7 +3,7 @@ package kernels
 import (
 	"math"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/internal/avx"
 )
 

@@ -43,7 +43,7 @@ const floatsOfLine = avx.LineBytes / bytesOfFloat
 // NewPacked packs into rows, which may serve others as long as none is packed, with
 // PackedWords of bits for each.
 func NewPacked(rows Mat, bits []uint64) Packed {
-	fit(len(bits) >= PackedWords*rows.Rows)
+	mustFit(len(bits) >= PackedWords*rows.Rows)
 	return Packed{rows, bits}
 }
 
@@ -70,14 +70,14 @@ func (t *Team) Packs(width int) bool {
 
 // Pack implements Packing. The caller does all of it.
 func (t *Team) Pack(p Packed, lo int, x Mat) (kept int) {
-	fit(x.Cols == p.rows.Cols && t.Packs(x.Cols))
+	mustFit(x.Cols == p.rows.Cols && t.Packs(x.Cols))
 	dst := p.rows.Part(lo, lo+x.Rows)
 	return t.set.Pack(dst.Host(), p.bits[PackedWords*lo:PackedWords*(lo+x.Rows)], x.Host(), x.Cols)
 }
 
 // SpMMPacked implements Packing.
 func (t *Team) SpMMPacked(dst Mat, e Edges, p Packed, kept int64, add bool) {
-	fit(t.Packs(p.rows.Cols))
+	mustFit(t.Packs(p.rows.Cols))
 	k := t.newSpMM(dst, e, p.rows, add)
 	k.bits, k.lines = p.bits, p.lines(kept)
 	t.gather(k)

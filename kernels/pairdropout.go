@@ -31,7 +31,7 @@ func (t *Team) DropPairs(dst Mat, drop PairDropout) {
 	if drop.P == 0 || dst.Rows == 0 {
 		return
 	}
-	fit(dst.Rows <= len(drop.Lesser) && dst.Rows <= len(drop.Greater))
+	mustFit(dst.Rows <= len(drop.Lesser) && dst.Rows <= len(drop.Greater))
 	if uint(drop.Layer) >= 1<<8 || dst.Cols > philoxWords<<16 {
 		panic("kernels: more layers or columns than counters")
 	}
@@ -55,7 +55,7 @@ func (t *Team) DropPairs(dst Mat, drop PairDropout) {
 			for i := range n {
 				row := rowOf(values, lo+i, dst.Cols)[c:min(c+philoxWords, dst.Cols)]
 				for j, k := range keep[i*philoxWords:][:len(row)] {
-					row[j] = orZero(row[j]*k, k > 0)
+					row[j] = keepOrZero(row[j]*k, k > 0)
 				}
 			}
 		}

@@ -10,14 +10,14 @@ package kernels
 
 // PReLU implements Ops.
 func (t *Team) PReLU(dst, z, slope Mat) {
-	fit(alike(dst, z) && slope.Rows == 1 && slope.Cols == 1)
+	mustFit(isSameShape(dst, z) && slope.Rows == 1 && slope.Cols == 1)
 	n := dst.Rows * dst.Cols
 	do(t, &t.slots.prelu, preluTask{dst: dst.Host(), z: z.Host(), slope: slope.Host()[0], n: n, blocks: blocksOf(n, 1)}, n, chunkElements)
 }
 
 // PReLUGrad implements Ops.
 func (t *Team) PReLUGrad(dst, slope, g, z, w Mat) {
-	fit(alike(dst, g) && alike(dst, z) && slope.Rows*slope.Cols == 1 && w.Rows*w.Cols == 1)
+	mustFit(isSameShape(dst, g) && isSameShape(dst, z) && slope.Rows*slope.Cols == 1 && w.Rows*w.Cols == 1)
 	n := dst.Rows * dst.Cols
 	blocks := blocksOf(n, 1)
 	args := preluTask{dst.Host(), g.Host(), z.Host(), scratch(&t.sums, blocks), w.Host()[0], n, blocks}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest/flat"
 )

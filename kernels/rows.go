@@ -15,13 +15,13 @@ const rowsGrain = 256
 
 // PackRows implements Ops.
 func (t *Team) PackRows(dst Mat, index Vector[uint32], x, more Mat) {
-	fit(dst.Rows == index.Len() && dst.Cols == x.Cols)
+	mustFit(dst.Rows == index.Len() && dst.Cols == x.Cols)
 	do(t, &t.slots.rows, rowsTask{dst.Host(), index.Host(), x.Host(), more.Host(), dst.Cols, t.set, false}, dst.Rows, rowsGrain)
 }
 
 // AddRows implements Ops.
 func (t *Team) AddRows(dst, more Mat, index Vector[uint32], rows Mat) {
-	fit(rows.Rows == index.Len() && rows.Cols == dst.Cols)
+	mustFit(rows.Rows == index.Len() && rows.Cols == dst.Cols)
 	do(t, &t.slots.rows, rowsTask{rows.Host(), index.Host(), dst.Host(), more.Host(), dst.Cols, t.set, true}, rows.Rows, rowsGrain)
 }
 

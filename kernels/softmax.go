@@ -15,7 +15,7 @@ import (
 
 // Softmax implements Ops.
 func (t *Team) Softmax(dst, x Mat) {
-	fit(alike(dst, x))
+	mustFit(isSameShape(dst, x))
 	if dst.Cols > 0 {
 		do(t, &t.slots.softmax, softmaxTask{dst.Host(), x.Host(), dst.Cols, t.set}, dst.Rows, rowGrain(dst.Cols))
 	}

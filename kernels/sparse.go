@@ -27,14 +27,14 @@ func sparseRows(xs graph.SparseRows) int { return max(len(xs.Offsets)-1, 0) }
 // SparseMatMul implements Ops.
 func (t *Team) SparseMatMul(dst Mat, xs Sparse, w Mat, drop *Dropout) {
 	rows, x := xs.Rows(), xs.rows()
-	fit(dst.Rows == rows && dst.Cols == w.Cols)
+	mustFit(dst.Rows == rows && dst.Cols == w.Cols)
 	args := sparseTask{dst: dst.Host(), x: w.Host(), width: dst.Cols, offsets: x.Offsets, index: x.Cols, vals: x.Vals}
 	runSparse(t, args, rows, rows, drop)
 }
 
 // SparseMatMulTransA implements Ops. drop must be that of SparseMatMul.
 func (t *Team) SparseMatMulTransA(dst Mat, xt *Transposed, g Mat, drop *Dropout) {
-	fit(dst.Rows == xt.Offsets.Len()-1 && g.Rows == xt.Count && dst.Cols == g.Cols)
+	mustFit(dst.Rows == xt.Offsets.Len()-1 && g.Rows == xt.Count && dst.Cols == g.Cols)
 	args := sparseTask{dst: dst.Host(), x: g.Host(), width: dst.Cols,
 		offsets: xt.Offsets.Host(), index: xt.Rows.Host(), vals: xt.Vals.Host(), transposed: true}
 	runSparse(t, args, dst.Rows, xt.Count, drop)
@@ -43,7 +43,7 @@ func (t *Team) SparseMatMulTransA(dst Mat, xt *Transposed, g Mat, drop *Dropout)
 // SparseToDense implements Ops.
 func (t *Team) SparseToDense(dst Mat, xs Sparse, drop *Dropout) {
 	rows, x := xs.Rows(), xs.rows()
-	fit(dst.Rows == rows)
+	mustFit(dst.Rows == rows)
 	args := sparseTask{dst: dst.Host(), width: dst.Cols, offsets: x.Offsets, index: x.Cols, vals: x.Vals, scatter: true}
 	runSparse(t, args, rows, rows, drop)
 }
@@ -94,7 +94,7 @@ type sparseTask struct {
 }
 
 func (k *sparseTask) chunk(lo, hi int) {
-	var s sieve
+	var s keptNonZeros
 	if k.hub >= 0 {
 		k.pieces(&s, lo, hi)
 		return
@@ -114,7 +114,7 @@ func (k *sparseTask) chunk(lo, hi int) {
 	}
 }
 
-func (k *sparseTask) pieces(s *sieve, lo, hi int) {
+func (k *sparseTask) pieces(s *keptNonZeros, lo, hi int) {
 	end := k.offsets[k.hub+1]
 	for p := lo; p < hi; p++ {
 		from := k.offsets[k.hub] + int64(p)*pieceEdges
@@ -125,13 +125,13 @@ func (k *sparseTask) pieces(s *sieve, lo, hi int) {
 
 // row sets dst to what the non-zeros [from, to) of row r make. The non-zeros
 // below last are of this chunk.
-func (k *sparseTask) row(s *sieve, dst []float32, r int, from, to, last int64) {
+func (k *sparseTask) row(s *keptNonZeros, dst []float32, r int, from, to, last int64) {
 	clear(dst)
 	k.values(s, dst, r, from, to, last)
 }
 
 // values puts what is kept of these non-zeros.
-func (k *sparseTask) values(s *sieve, dst []float32, r int, from, to, last int64) {
+func (k *sparseTask) values(s *keptNonZeros, dst []float32, r int, from, to, last int64) {
 	if !k.drop {
 		k.put(s, dst, k.index[from:], k.vals[from:to])
 		return
@@ -149,7 +149,7 @@ func (k *sparseTask) values(s *sieve, dst []float32, r int, from, to, last int64
 
 // put adds the rows cols of x times vals to dst; cols may go on past the end
 // of vals. However non-zeros are shared among calls, the sum is the same.
-func (k *sparseTask) put(s *sieve, dst []float32, cols []uint32, vals []float32) {
+func (k *sparseTask) put(s *keptNonZeros, dst []float32, cols []uint32, vals []float32) {
 	switch {
 	case !k.lists.IsNil():
 		s.list.put(cols, vals)

@@ -56,10 +56,10 @@ func (g *Gather) Edges() Edges {
 func (t *Team) SpMM(dst Mat, e Edges, x Mat, add bool) { t.gather(t.newSpMM(dst, e, x, add)) }
 
 func (t *Team) newSpMM(dst Mat, e Edges, x Mat, add bool) spmmTask {
-	fit(dst.Rows == e.Rows() && dst.Cols == x.Cols)
+	mustFit(dst.Rows == e.Rows() && dst.Cols == x.Cols)
 	k := spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add, sources: x.Rows}
 	if e.Weights.Len() == 0 { // they lie beside all columns
-		k.chosen = e.Chosen
+		k.chosen = e.ColumnMask
 	}
 	if x.half {
 		k.half = bitsOf(x.HostHalf(HalfSlack))
@@ -71,7 +71,7 @@ func (t *Team) newSpMM(dst Mat, e Edges, x Mat, add bool) spmmTask {
 
 func (t *Team) gather(k spmmTask) {
 	rows := k.Rows()
-	fit(len(k.End) >= rows && (k.RowScale == nil || len(k.RowScale) >= rows))
+	mustFit(len(k.End) >= rows && (k.RowScale == nil || len(k.RowScale) >= rows))
 	if rows == 0 || k.width == 0 {
 		return
 	}
@@ -128,23 +128,23 @@ type spmmTask struct {
 	set    avx.Set
 	hubs   *hubs
 
-	sources int     // rows of x
-	chosen  Chosen  // of the columns; nil: all
-	last    []int64 // of a block of sources: where the rows end, whose End is found
-	bound   uint32  // the first column that is not of the block
+	sources int        // rows of x
+	chosen  VertexMask // of the columns; nil: all
+	last    []int64    // of a block of sources: where the rows end, whose End is found
+	bound   uint32     // the first column that is not of the block
 }
 
 // chunk computes the rows [lo, hi) but for hubs.
 func (k *spmmTask) chunk(lo, hi int) {
 	if k.chosen != nil || k.last != nil {
-		k.together(lo, hi)
+		k.gatherMasked(lo, hi)
 		return
 	}
-	k.unchosen(lo, hi)
+	k.gatherAll(lo, hi)
 }
 
-// unchosen is chunk along all edges.
-func (k *spmmTask) unchosen(lo, hi int) {
+// gatherAll is chunk along all edges.
+func (k *spmmTask) gatherAll(lo, hi int) {
 	for r := lo; r < hi; r++ {
 		if k.End[r]-k.Begin[r] > hubEdges {
 			k.rows(lo, r)

@@ -73,7 +73,7 @@ type slots struct {
 	dropout  dropoutTask
 	epilogue epilogueTask
 	dense    denseTask
-	through  throughTask
+	through  fusedGradTask
 	gradient epilogueGradTask
 	columns  columnSumsTask
 	add      addTask

@@ -2,7 +2,7 @@ package kernels
 
 import (
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // Transposed is the transpose of a Sparse where an Ops computes: column c of the

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/internal/avx"
 	"siafu/kernels/level3"
 )

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 	"siafu/kernels/kerneltest/flat"

@@ -3,7 +3,7 @@ package kernels
 import (
 	"unsafe"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // Wire is what an Ops may have beside whose memory is not the host's: rows for other
@@ -105,30 +105,30 @@ func CrossingOf(o Ops, a *mapped.Arena) Crossing {
 	if w, ok := o.(Wire); ok {
 		return w.Crossing(a)
 	}
-	return AtOnce(o)
+	return SyncCrossing(o)
 }
 
-// AtOnce is a Crossing whose copies are Uploads and Downloads.
-func AtOnce(o Ops) Crossing { return atOnce{o} }
+// SyncCrossing is a Crossing whose copies are Uploads and Downloads.
+func SyncCrossing(o Ops) Crossing { return syncCrossing{o} }
 
-// atOnce is copies that their caller waits for.
-type atOnce struct{ Ops }
+// syncCrossing is copies that their caller waits for.
+type syncCrossing struct{ Ops }
 
-func (c atOnce) Pin([]byte)    {}
-func (c atOnce) Mark()         {}
-func (c atOnce) Wait(int)      {}
-func (c atOnce) Done(int) bool { return true }
-func (c atOnce) Land()         {}
-func (c atOnce) Settle()       {}
+func (c syncCrossing) Pin([]byte)    {}
+func (c syncCrossing) Mark()         {}
+func (c syncCrossing) Wait(int)      {}
+func (c syncCrossing) Done(int) bool { return true }
+func (c syncCrossing) Land()         {}
+func (c syncCrossing) Settle()       {}
 
-func (c atOnce) Out(dst []byte, src unsafe.Pointer) int {
+func (c syncCrossing) Out(dst []byte, src unsafe.Pointer) int {
 	if len(dst) > 0 {
 		c.Download(dst, src)
 	}
 	return 0
 }
 
-func (c atOnce) In(dst unsafe.Pointer, src []byte) {
+func (c syncCrossing) In(dst unsafe.Pointer, src []byte) {
 	if len(src) > 0 {
 		c.Upload(dst, src)
 	}

@@ -57,7 +57,7 @@ const (
 // of the given width, so many of which are met again and again; in those cycles an
 // element, not above 0 where it saves none.
 func (t *Team) gain(x []float32, rows, cols, width, again int) float64 {
-	if !t.product.ours() || rows*cols < fewElements || cols < floatsOfLine {
+	if !t.product.isBuiltin() || rows*cols < fewElements || cols < floatsOfLine {
 		return 0
 	}
 	left := float64((width + floatsOfLine - 1) / floatsOfLine)

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // functionFolders are where the function is, relative to the folder of the program: in a

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Fault is an injected failure of an invocation.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Faults come as often as they are asked for, and again with the same seed.

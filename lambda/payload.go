@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/model"
 )
 

@@ -27,8 +27,8 @@ type early struct {
 	wrong  []task.Name        // begun twice, or sent after they had failed
 }
 
-// Ahead implements tensor.Early.
-func (e *early) Ahead(name task.Name) error {
+// InvokeAhead implements tensor.Early.
+func (e *early) InvokeAhead(name task.Name) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.begun[name] {

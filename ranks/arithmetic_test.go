@@ -10,11 +10,11 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/graph/mapped"
+	"siafu/internal/host/hosttest"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 	"siafu/kernels/model"
-	"siafu/ranks/host/hosttest"
 	"siafu/ranks/world"
 )
 
@@ -44,7 +44,7 @@ func trainGuarded(t testing.TB, c Config, data string) trained {
 func trainWith(t testing.TB, c Config, data string, place func(*run)) trained {
 	t.Helper()
 	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer) // as Train does
-	inWorld(t, c, data, place, func(r *run, out IO) error { return r.whole(out) })
+	inWorld(t, c, data, place, func(r *run, out IO) error { return r.runToEnd(out) })
 	return readRun(t, c.Out)
 }
 
@@ -195,8 +195,9 @@ func predictElsewhere(t *testing.T, dir, data string) {
 	t.Helper()
 	want, got := predict(t, dir, data, 2), filepath.Join(t.TempDir(), "elsewhere")
 	p := PredictConfig{Ranks: 2, Weights: modelFile(dir), Out: got, Embeddings: true, CSV: true, ByClass: true, Parquet: true}
-	c := Config{Ranks: 2, Mode: "pipe", Codec: "none", Kernel: "auto"}
-	inWorld(t, c, data, guarded, func(r *run, out IO) error { return r.predict(p, gate{"predict", false, out.Err}, out) })
+	var c Config
+	c.Ranks, c.Mode, c.Codec, c.Kernel = 2, "pipe", "none", "auto"
+	inWorld(t, c, data, guarded, func(r *run, out IO) error { return r.predict(p, memoryGate{"predict", false, out.Err}, out) })
 	files, err := os.ReadDir(want)
 	if err != nil {
 		t.Fatal(err)

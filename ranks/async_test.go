@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
-	"siafu/ranks/host/hosttest"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/world"
 )
@@ -57,7 +57,7 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 
 // Where no rank is late nothing need be old: a rank that lingers trains as in step, with
 // any bound, and what it reads is of its own epoch.
-func TestAsyncThatLingersIsSynchronous(t *testing.T) {
+func TestAsyncWithWaitBudgetIsSynchronous(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
 	for s, kind := range []string{"gcn", "sage", "gat", "sage-max", "sage-pool", "gatv2"} {

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"os"
 
+	"siafu/internal/host"
 	"siafu/ranks/bridge"
-	"siafu/ranks/host"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/world"
@@ -27,7 +27,7 @@ func (r *run) enter() (err error) {
 	if r.view.Bridges == 0 {
 		return nil
 	}
-	if r.world, err = r.everyone.Sub(world.All(r.view.Crew())); err != nil {
+	if r.world, err = r.everyone.Sub(world.All(r.view.CoreMembers())); err != nil {
 		return err
 	}
 	if r.everyone.Rank() < r.view.Parts {
@@ -37,7 +37,7 @@ func (r *run) enter() (err error) {
 }
 
 // bridges reports whether this member is a bridge.
-func (r *run) bridges() bool { return r.everyone.Rank() >= r.view.Crew() }
+func (r *run) bridges() bool { return r.everyone.Rank() >= r.view.CoreMembers() }
 
 // leaveBridge lets the bridge go, if there is one, with what all members end with. Any
 // other failure ends the bridge with the world.
@@ -63,7 +63,7 @@ func (r *run) bridge() error {
 		return err
 	}
 	r.everyone.SetLimits(world.Limits{}) // graph ranks wait for it, and it for none of them
-	open, stop := r.opens()
+	open, stop := r.transportOpener()
 	end, err := bridge.Run(bridge.Options{
 		Comm: r.everyone, Parts: r.view.Bridged(me), Open: open,
 		Say: func() any { return r.bridgeReport() },

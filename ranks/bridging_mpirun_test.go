@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/lambda/function/functiontest"
 	"siafu/ranks/inject"
 	"siafu/ranks/world/mpi/mpitest"

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/host/hosttest"
 	"siafu/lambda/function/functiontest"
 	"siafu/lambda/local"
 	"siafu/ranks/config"
-	"siafu/ranks/host/hosttest"
 )
 
 // Through one bridge and two, training in functions has the bits of training on the
@@ -34,7 +34,7 @@ func TestLambdaBridges(t *testing.T) {
 				c.Out += "-lambda"
 				c.Ranks, c.Bridges = c.Ranks+bridges, bridges
 				got, s, n := invoked(t, c, data, path, func(f *functions) {
-					f.patience, f.attempts, f.falls = 300*time.Millisecond, 40, false
+					f.attemptTimeout, f.attempts, f.fallsBack = 300*time.Millisecond, 40, false
 					f.local.Timeout = 400 * time.Millisecond
 					f.local.Faults = local.Faults{Seed: 3, Crash: 0.05, Lose: 0.02}
 				})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/runfolder"
 )
 
@@ -56,10 +56,10 @@ func (b *budget) add(cost float64) {
 // another one might be too dear.
 func (b *budget) begin(now float64) error {
 	b.began, b.last = now, now
-	if b.usd == 0 || now+b.dearest(0) < b.usd {
+	if b.usd == 0 || now+b.maxCost(0) < b.usd {
 		return nil
 	}
-	return fault.New(fault.Config, "train", "", "--budget=%g: the run has cost $%.6f, and another epoch may cost $%.6f", b.usd, now, b.dearest(0)).
+	return fault.New(fault.Config, "train", "", "--budget=%g: the run has cost $%.6f, and another epoch may cost $%.6f", b.usd, now, b.maxCost(0)).
 		Then("raise --budget")
 }
 
@@ -69,9 +69,9 @@ func (b *budget) spent(now float64) {
 	b.last = now
 }
 
-// dearest is what an epoch may cost: the most that one of the last few has, else what is
+// maxCost is what an epoch may cost: the most that one of the last few has, else what is
 // guessed.
-func (b *budget) dearest(guess float64) float64 {
+func (b *budget) maxCost(guess float64) float64 {
 	if len(b.epochs) == 0 {
 		return guess
 	}
@@ -89,7 +89,7 @@ func (b *budget) stops(now float64, trained bool) bool {
 	if !trained {
 		guess *= forwardShare
 	}
-	epoch, end := b.dearest(guess), now
+	epoch, end := b.maxCost(guess), now
 	if !trained {
 		end = max(now, b.last+epoch)
 	}
@@ -97,7 +97,7 @@ func (b *budget) stops(now float64, trained bool) bool {
 	return b.over
 }
 
-// why is the reason of a stop.
-func (b *budget) why(now float64) string {
+// stopReason is the reason of a stop.
+func (b *budget) stopReason(now float64) string {
 	return fmt.Sprintf("cost so far $%.6f; another epoch and the end of the run may exceed --budget %g", now, b.usd)
 }

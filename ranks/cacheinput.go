@@ -26,16 +26,16 @@ func (r *run) chooseOrders() error {
 	}
 	fits := votes[0] == 1
 	if r.cfg.CacheInput == "auto" {
-		r.cfg.CacheInput = settleCache(r.cfg, r.net, r.meta, fits, votes[1] == 0, votes[2] == 0)
+		r.cfg.CacheInput = chooseCache(r.cfg, r.net, r.meta, fits, votes[1] == 0, votes[2] == 0)
 	}
 	r.choice = r.cfg.Orders(&r.net, r.meta, fits)
-	r.tellOrders(fits)
+	r.printOrders(fits)
 	return nil
 }
 
-// settleCache resolves auto: on or off if a resumed run or the free memory decides,
+// chooseCache resolves auto: on or off if a resumed run or the free memory decides,
 // otherwise auto.
-func settleCache(c Config, net model.Spec, meta *graph.Meta, fits, with, without bool) string {
+func chooseCache(c Config, net model.Spec, meta *graph.Meta, fits, with, without bool) string {
 	kept := func(fits bool) bool {
 		net := net
 		c.Orders(&net, meta, fits)
@@ -51,8 +51,8 @@ func settleCache(c Config, net model.Spec, meta *graph.Meta, fits, with, without
 	return "off"
 }
 
-// tellOrders warns about changes of the cached ÂX in a resumed run, on rank 0.
-func (r *run) tellOrders(fits bool) {
+// printOrders warns about changes of the cached ÂX in a resumed run, on rank 0.
+func (r *run) printOrders(fits bool) {
 	s := r.state
 	switch {
 	case s == nil:

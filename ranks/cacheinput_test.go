@@ -100,7 +100,7 @@ func TestSettleCacheInput(t *testing.T) {
 			if c.InputDropout = tc.drop; tc.set != nil {
 				tc.set(&c)
 			}
-			if got := settleCache(c, c.Network(tc.meta.FeatureDim, tc.meta.Classes), tc.meta, tc.fits, tc.with, tc.without); got != tc.want {
+			if got := chooseCache(c, c.Network(tc.meta.FeatureDim, tc.meta.Classes), tc.meta, tc.fits, tc.with, tc.without); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})

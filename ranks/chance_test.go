@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"siafu/graph"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
-	"siafu/ranks/host/hosttest"
 )
 
 // chance is the range outside which accuracy on n held-out vertices, whose

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels/task"
 	"siafu/lambda/bill"
 	"siafu/lambda/pool"
@@ -63,7 +63,7 @@ func metered(t *testing.T, c Config, data string) (all []*tensor.Remote, err err
 		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
 		r.tensor = backend(r)
 		defer r.close()
-		return r.whole(IO{Out: io.Discard, Err: io.Discard})
+		return r.runToEnd(IO{Out: io.Discard, Err: io.Discard})
 	})
 }
 
@@ -239,7 +239,7 @@ func TestBudget(t *testing.T) {
 
 // A run says how many invocations each graph rank was ready for at a time, and its
 // timeline what that number followed.
-func TestInvocationsAtOnceAreTold(t *testing.T) {
+func TestConcurrencyIsReported(t *testing.T) {
 	t.Parallel()
 	data := parted(t, generated(t, true))
 	c := quick(t)

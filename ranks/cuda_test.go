@@ -13,7 +13,7 @@ import (
 	"siafu/cuda"
 	"siafu/cuda/device"
 	"siafu/cuda/ptx"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/world"
@@ -143,7 +143,7 @@ func deviceFails(t *testing.T, ranks int, open func() device.Device, says string
 		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
 		onDevice(t, open)(r)
 		defer r.close()
-		return r.whole(IO{Out: io.Discard, Err: io.Discard})
+		return r.runToEnd(IO{Out: io.Discard, Err: io.Discard})
 	})
 	if err == nil || !strings.Contains(err.Error(), says) {
 		t.Errorf("%v", err)

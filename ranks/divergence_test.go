@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/safetensors"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/safetensors"
 	"siafu/ranks/stopping"
 )
 

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"siafu/cuda/driver"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/host"
 	"siafu/kernels"
-	"siafu/ranks/host"
 	"siafu/ranks/world"
 	"siafu/ranks/world/link"
 	"siafu/ranks/world/mpi"
@@ -23,7 +23,7 @@ import (
 // rank and the links between ranks. The output is key=value lines, or one JSON object with
 // a list per first word of the lines. Collective.
 func Doctor(asJSON bool, out IO) error {
-	found := &findings{out: out.Out, kept: asJSON}
+	found := &doctorReport{out: out.Out, kept: asJSON}
 	if _, launched := world.Launched(); !launched {
 		if err := doctorHere(found); err != nil {
 			return err
@@ -42,8 +42,8 @@ func Doctor(asJSON bool, out IO) error {
 }
 
 // doctorHere is about this process and its host.
-func doctorHere(f *findings) error {
-	s, err := see()
+func doctorHere(f *doctorReport) error {
+	s, err := inspectRank()
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func doctorHere(f *findings) error {
 }
 
 // findKernels says which variant --kernel auto would pick, and why.
-func findKernels(f *findings) {
+func findKernels(f *doctorReport) {
 	best, rates := kernels.Fastest()
 	facts := []any{"auto", best}
 	for _, v := range kernels.Variants() {
@@ -68,7 +68,7 @@ func findKernels(f *findings) {
 	f.add("kernels", "", facts...)
 }
 
-func findMPI(f *findings) {
+func findMPI(f *doctorReport) {
 	remedy := ""
 	if !mpi.Available() {
 		remedy = `this build has no MPI, so only the in-process world works; install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`
@@ -76,8 +76,8 @@ func findMPI(f *findings) {
 	f.add("world", remedy, "kind", "mpi", "available", mpi.Available())
 }
 
-// sight is what one rank sees of its host and of itself.
-type sight struct {
+// rankInfo is what one rank sees of its host and of itself.
+type rankInfo struct {
 	Host    string
 	CPUs    int // that it may run on
 	Threads int
@@ -87,18 +87,18 @@ type sight struct {
 	Go      string
 }
 
-func see() (sight, error) {
+func inspectRank() (rankInfo, error) {
 	name, err := os.Hostname()
 	if err != nil {
-		return sight{}, fault.System("doctor", "", err)
+		return rankInfo{}, fault.System("doctor", "", err)
 	}
 	found, _ := driver.List() // findGPUs says why there are none
-	return sight{name, runtime.NumCPU(), runtime.GOMAXPROCS(0), host.AvailableMemory(), len(found), Version, runtime.Version()}, nil
+	return rankInfo{name, runtime.NumCPU(), runtime.GOMAXPROCS(0), host.AvailableMemory(), len(found), Version, runtime.Version()}, nil
 }
 
 // doctorWorld is about all ranks; rank 0 prints. Collective.
-func doctorWorld(c world.Comm, f *findings) error {
-	mine, err := see()
+func doctorWorld(c world.Comm, f *doctorReport) error {
+	mine, err := inspectRank()
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func doctorWorld(c world.Comm, f *findings) error {
 // allPairs bounds the ranks of a world of which every pair is printed.
 const allPairs = 8
 
-func findLinks(f *findings, t *link.Table) {
+func findLinks(f *doctorReport, t *link.Table) {
 	print := func(name string, p, q int) {
 		latency, bandwidth := t.At(p, q)
 		f.add(name, "", "a", p, "b", q, "latency_us", math.Round(latency*1e7)/10, "bandwidth_mb_s", math.Round(bandwidth/1e6))
@@ -145,7 +145,7 @@ func findLinks(f *findings, t *link.Table) {
 }
 
 // ranksByHost lists the ranks of each host.
-func ranksByHost(all []sight) map[string][]int {
+func ranksByHost(all []rankInfo) map[string][]int {
 	hosts := map[string][]int{}
 	for r, s := range all {
 		hosts[s.Host] = append(hosts[s.Host], r)
@@ -154,7 +154,7 @@ func ranksByHost(all []sight) map[string][]int {
 }
 
 // diagnose is what is wrong with a world, a sentence each.
-func diagnose(all []sight) []string {
+func diagnose(all []rankInfo) []string {
 	var wrong []string
 	for r, s := range all {
 		if s.Version != all[0].Version {

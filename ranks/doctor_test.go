@@ -14,17 +14,17 @@ import (
 // What is wrong with a world is said once for each host or rank concerned.
 func TestDiagnose(t *testing.T) {
 	t.Parallel()
-	rank := func(host string, cpus int, version string) sight {
-		return sight{Host: host, CPUs: cpus, Version: version}
+	rank := func(host string, cpus int, version string) rankInfo {
+		return rankInfo{Host: host, CPUs: cpus, Version: version}
 	}
 	for _, tc := range []struct {
 		name string
-		all  []sight
+		all  []rankInfo
 		says []string
 	}{
-		{"nothing", []sight{rank("a", 2, "1"), rank("a", 2, "1"), rank("b", 1, "1")}, nil},
-		{"bound", []sight{rank("a", 1, "1"), rank("a", 1, "1"), rank("b", 2, "1"), rank("b", 2, "1")}, []string{"rank 0 may run on 1 processors of a"}},
-		{"mixed", []sight{rank("a", 1, "1"), rank("b", 1, "2")}, []string{"rank 1 on b is siafu 2"}},
+		{"nothing", []rankInfo{rank("a", 2, "1"), rank("a", 2, "1"), rank("b", 1, "1")}, nil},
+		{"bound", []rankInfo{rank("a", 1, "1"), rank("a", 1, "1"), rank("b", 2, "1"), rank("b", 2, "1")}, []string{"rank 0 may run on 1 processors of a"}},
+		{"mixed", []rankInfo{rank("a", 1, "1"), rank("b", 1, "2")}, []string{"rank 1 on b is siafu 2"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := diagnose(tc.all)
@@ -44,7 +44,7 @@ func TestDiagnose(t *testing.T) {
 func TestDoctorOfAWorld(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	err := inproc.Run(3, func(c world.Comm) error { return doctorWorld(c, &findings{out: &out}) })
+	err := inproc.Run(3, func(c world.Comm) error { return doctorWorld(c, &doctorReport{out: &out}) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestDoctorOfAWorld(t *testing.T) {
 func TestDoctorAsJSON(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	f := &findings{out: &out, kept: true}
+	f := &doctorReport{out: &out, kept: true}
 	f.add("host", "", "name", "a b", "cpus", 2)
 	f.add("", "none", "rank", 0)
 	f.add("launcher none", "start it")

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // described gives edges dim features from -1 to 1.
@@ -113,9 +113,9 @@ func TestEdgeFeaturesIndependentOfRanks(t *testing.T) {
 }
 
 // A mini-batch that draws every edge, each with its features, is exact training but for the
-// order of sums, as in TestAllDrawnIsExact; one that draws some has the same bits on any number
+// order of sums, as in TestFullSampleIsExact; one that draws some has the same bits on any number
 // of threads, and other losses than with other features.
-func TestDrawnEdgeFeatures(t *testing.T) {
+func TestSampledEdgeFeatures(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		run := func(dim, ranks, threads int, batch string) []float64 {

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"siafu/graph/fault"
 	"siafu/graph/partition"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
-	"siafu/ranks/host/hosttest"
 	"siafu/ranks/schedule"
 )
 

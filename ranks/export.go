@@ -5,12 +5,12 @@ import (
 	"io"
 	"path/filepath"
 
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
+	"siafu/internal/safetensors"
 	"siafu/ranks/pytorch"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/safetensors"
 )
 
 // ExportOptions are the options of "siafu export".

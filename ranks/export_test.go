@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels/model"
 	"siafu/ranks/predictions"
 	"siafu/ranks/pytorch"

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// findings are what the doctor says: a line each as it is found, or all of it at the end
+// doctorReport are what the doctor says: a line each as it is found, or all of it at the end
 // as a JSON object.
-type findings struct {
+type doctorReport struct {
 	out  io.Writer
 	kept bool
 	said map[string][]map[string]any // by the first word of a line
@@ -19,7 +19,7 @@ type findings struct {
 
 // add says something: a word, what is known of it as pairs of a name and a value, and in
 // words why, or what to do. A line without a word is called by the first name.
-func (f *findings) add(what, note string, facts ...any) {
+func (f *doctorReport) add(what, note string, facts ...any) {
 	if !f.kept {
 		if _, err := fmt.Fprintln(f.out, line(what, note, facts)); f.err == nil {
 			f.err = err
@@ -44,7 +44,7 @@ func (f *findings) add(what, note string, facts ...any) {
 }
 
 // end writes what was kept.
-func (f *findings) end() error {
+func (f *doctorReport) end() error {
 	if f.err != nil || !f.kept {
 		return f.err
 	}

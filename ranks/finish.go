@@ -1,13 +1,13 @@
 package ranks
 
 import (
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/host"
+	"siafu/internal/safetensors"
 	"siafu/kernels/model"
-	"siafu/ranks/host"
 	"siafu/ranks/inject"
 	"siafu/ranks/pytorch"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/safetensors"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )

@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/graph/mapped"
 	"siafu/graph/partition"
-	"siafu/graph/size"
+	"siafu/internal/fault"
+	"siafu/internal/host"
+	"siafu/internal/mapped"
+	"siafu/internal/size"
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
-	"siafu/ranks/host"
 )
 
 // foreseen is what is said of a run before it begins.
@@ -39,7 +39,7 @@ func foreseen(t *testing.T, c Config, data string, graphRanks, servers int) (*fo
 	return f, parts.Report.Ranks
 }
 
-// Arrays and bytes are foretold as they come, for every kind of network, order
+// Arrays and bytes are estimated as they come, for every kind of network, order
 // of products, number of ranks and codec.
 func TestForecastIsExact(t *testing.T) {
 	t.Parallel()
@@ -156,15 +156,15 @@ func TestForecastIsExact(t *testing.T) {
 				}
 				// Arrays of one term may be rounded up together; the smallest that
 				// could have been forgotten is four times as large. Sparse features of
-				// ghosts, and their transpose, are foretold by those of own vertices.
+				// ghosts, and their transpose, are estimated by those of own vertices.
 				slack := int64(1024)
 				for _, term := range want {
-					if term.Name == engine.KnownFeatures && tc.data == sparse {
+					if term.Name == engine.GhostFeatures && tc.data == sparse {
 						slack += 2 * term.Bytes / 10
 					}
 				}
 				if d := got.ArrayBytes - want.Of(forecast.Array); d < -slack || d > slack {
-					t.Errorf("rank %d made arrays of %d bytes, foretold were %d: %+v", rank, got.ArrayBytes, want.Of(forecast.Array), want)
+					t.Errorf("rank %d made arrays of %d bytes, estimated were %d: %+v", rank, got.ArrayBytes, want.Of(forecast.Array), want)
 				}
 			}
 			if c.Asynchronous() || c.Refresh == "auto" {
@@ -172,11 +172,11 @@ func TestForecastIsExact(t *testing.T) {
 			}
 			wire := f.Traffic(parts)
 			if raw := run.GhostBytesRaw / int64(c.Epochs); raw != wire.Raw {
-				t.Errorf("%d raw bytes an epoch, foretold were %d", raw, wire.Raw)
+				t.Errorf("%d raw bytes an epoch, estimated were %d", raw, wire.Raw)
 			}
 			sent := run.GhostBytesSent / int64(c.Epochs)
 			if wire.Exact && sent != wire.Sent || sent > wire.Sent || wire.Exact != (c.Codec != "s2" && c.Refresh != "drift:0" && c.Refresh != "delay:2") {
-				t.Errorf("%d bytes sent in an epoch, foretold were %d (exactly: %t)", sent, wire.Sent, wire.Exact)
+				t.Errorf("%d bytes sent in an epoch, estimated were %d (exactly: %t)", sent, wire.Sent, wire.Exact)
 			}
 		})
 	}
@@ -206,10 +206,10 @@ func TestMemoryIsChecked(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		peak, certain, there int64
-		want                 judgement
+		want                 memoryVerdict
 	}{{9, 5, 10, fits}, {10, 10, 10, fits}, {11, 10, 10, doubts}, {12, 11, 10, refuse},
 		{12, 11, 0, refuse}, {12, 0, 0, doubts}, {12, 11, host.Unlimited, fits}, {size.Most, size.Most, host.Unlimited, refuse}} {
-		if got := judgeMemory(tc.peak, tc.certain, tc.there); got != tc.want {
+		if got := compareMemory(tc.peak, tc.certain, tc.there); got != tc.want {
 			t.Errorf("%+v: %d", tc, got)
 		}
 	}
@@ -225,10 +225,10 @@ func bigRun(t *testing.T, model string) Config {
 	return c
 }
 
-// What a process really takes is the data that were foretold and the program,
+// What a process really takes is the data that were estimated and the program,
 // which is allowed for generously: it has Open MPI in it under mpirun, and has
 // not here.
-func TestPeakIsForetold(t *testing.T) {
+func TestPeakMemoryIsEstimated(t *testing.T) {
 	if mapped.UnderRace {
 		t.Skip("under the race detector arrays are on the heap, beside the detector's own memory")
 	}
@@ -241,7 +241,7 @@ func TestPeakIsForetold(t *testing.T) {
 	partitionBy(t, data, "hash", 1)
 	for _, model := range []string{"gcn", "gat"} {
 		t.Run(model, func(t *testing.T) {
-			cmd := exec.Command(os.Args[0], "-test.run", "^TestPeakIsForetold$")
+			cmd := exec.Command(os.Args[0], "-test.run", "^TestPeakMemoryIsEstimated$")
 			cmd.Env = append(os.Environ(), peakChild+"="+data, peakChild+"_MODEL="+model)
 			out, err := cmd.Output()
 			if err != nil {
@@ -254,7 +254,7 @@ func TestPeakIsForetold(t *testing.T) {
 			f, parts := foreseen(t, bigRun(t, model), data, 1, 0)
 			data := f.GraphRank(0, parts[0]).Peak()
 			if rest := got - data; rest < 4e6 || rest > forecast.Program || data < forecast.Program {
-				t.Errorf("%d bytes, foretold were %d of data and at most %d of the program", got, data, forecast.Program)
+				t.Errorf("%d bytes, estimated were %d of data and at most %d of the program", got, data, forecast.Program)
 			}
 		})
 	}

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
-	"siafu/ranks/host/hosttest"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/world"

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"siafu/graph"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
-	"siafu/ranks/host/hosttest"
 )
 
 // Sparse features that are gathered first travel through lists where those of ghosts are known, and
@@ -36,7 +36,7 @@ func TestGhostFeaturesAreLists(t *testing.T) {
 // every bit, as the same rows are gathered in the same order. With the products before it the
 // gradients of ghosts meet their features on another rank, which is another order of sums: some
 // 1e-7 a step, for which 1e-5 leaves room in 12 steps.
-func TestGhostFeaturesKept(t *testing.T) {
+func TestGhostFeaturesCached(t *testing.T) {
 	t.Parallel()
 	dense, sparse := generated(t, true), bag(t)
 	for k, kind := range model.Kinds() {

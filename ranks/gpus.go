@@ -10,9 +10,9 @@ import (
 	"siafu/cuda"
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
-	"siafu/graph/fault"
 	"siafu/graph/partition"
-	"siafu/graph/size"
+	"siafu/internal/fault"
+	"siafu/internal/size"
 	"siafu/kernels"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
@@ -40,7 +40,7 @@ type gpu struct {
 	world  world.Comm
 	number int     // of those that this process may use
 	id     string  // of all GPUs of the run
-	users  []int64 // 1 for each member of the run's world that computes on it; set by meetOnGPUs
+	users  []int64 // 1 for each member of the run's world that computes on it; set by agreeOnGPUs
 }
 
 // deviceUser is a world whose library works on memory of a device where it lies, if it
@@ -49,8 +49,8 @@ type deviceUser interface {
 	UseDevice(call, context unsafe.Pointer)
 }
 
-// lend lets the world's library have the device, or no longer.
-func (g *gpu) lend(w world.Comm, lent bool) {
+// shareWithMPI lets the world's library have the device, or no longer.
+func (g *gpu) shareWithMPI(w world.Comm, lent bool) {
 	user, uses := w.(deviceUser)
 	d, threaded := g.Device.(device.Threaded)
 	if !uses || !threaded {
@@ -66,7 +66,7 @@ func (g *gpu) lend(w world.Comm, lent bool) {
 // Close ends the device. A nil gpu has none.
 func (g *gpu) Close() {
 	if g != nil {
-		g.lend(g.world, false)
+		g.shareWithMPI(g.world, false)
 		_ = g.Device.Close() // the run has ended, one way or the other
 	}
 }
@@ -91,7 +91,7 @@ func (r *run) openGPU() error {
 	if r.cfg.GPUsApply() {
 		return nil
 	}
-	r.gpu.lend(r.world, true)
+	r.gpu.shareWithMPI(r.world, true)
 	var first *cuda.Ops
 	r.ops = func() (kernels.Ops, error) {
 		if first != nil {
@@ -134,8 +134,8 @@ func localRank(v world.View, hosts []string, part int) int {
 	return slices.Index(here, v.Rank(part))
 }
 
-// meetOnGPUs finds out who computes on the same GPU. Collective over the world.
-func (r *run) meetOnGPUs() error {
+// agreeOnGPUs finds out who computes on the same GPU. Collective over the world.
+func (r *run) agreeOnGPUs() error {
 	if r.cfg.Tensor != config.TensorCUDA {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (g *gpu) cacheFits(bytes int64) bool {
 
 // onGPUs refuses a run whose arrays do not fit into the GPUs' memory. Collective over
 // the world.
-func (g gate) onGPUs(r *run, f *forecast.Forecast) error {
+func (g memoryGate) onGPUs(r *run, f *forecast.Forecast) error {
 	if r.cfg.Tensor != config.TensorCUDA {
 		return nil
 	}
@@ -187,11 +187,11 @@ func (g gate) onGPUs(r *run, f *forecast.Forecast) error {
 
 // deviceBytes is what arrays of this member take on its GPU.
 func (r *run) deviceBytes(f *forecast.Forecast) int64 {
-	return r.foretold(f, r.rank, partition.CountShard(r.shard)).Of(forecast.Device)
+	return r.partEstimate(f, r.rank, partition.CountShard(r.shard)).Of(forecast.Device)
 }
 
 // onGPU is onGPUs of one, given what all members need.
-func (g gate) onGPU(r *run, needs []int64) error {
+func (g memoryGate) onGPU(r *run, needs []int64) error {
 	need, here := int64(0), int64(0)
 	for q, user := range r.gpu.users {
 		need, here = size.Sum(need, size.Product(user, needs[q])), here+user
@@ -215,7 +215,7 @@ func (g gate) onGPU(r *run, needs []int64) error {
 }
 
 // findGPUs says whether tensor work can run on GPUs, and on which, or why not.
-func findGPUs(f *findings, g gpus) {
+func findGPUs(f *doctorReport, g gpus) {
 	list, err := g.list()
 	if err != nil {
 		f.add("tensor", err.Error(), "cuda", false)
@@ -231,7 +231,7 @@ func findGPUs(f *findings, g gpus) {
 }
 
 // findLibraries says which libraries of products there are beside the GPUs.
-func findLibraries(f *findings, found []driver.Found) {
+func findLibraries(f *doctorReport, found []driver.Found) {
 	for _, l := range found {
 		if l.Err != nil {
 			f.add("", fmt.Sprintf("%v; install it and name its folder in LD_LIBRARY_PATH", l.Err), l.Name, false)

@@ -14,11 +14,11 @@ import (
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
 	"siafu/cuda/ptx"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
+	"siafu/internal/mapped"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
-	"siafu/ranks/host/hosttest"
 	"siafu/ranks/world"
 )
 
@@ -92,7 +92,7 @@ func refused(c Config, data string, warn io.Writer, place func(*run)) error {
 		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
 		place(r)
 		defer r.close()
-		return r.whole(IO{Out: io.Discard, Err: warn})
+		return r.runToEnd(IO{Out: io.Discard, Err: warn})
 	})
 }
 
@@ -236,7 +236,7 @@ func partsOnGPUs(t *testing.T, data, graphWork string) {
 		r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, arena: mapped.NewArena(), gpus: k.gpus()}
 		r.view = v
 		defer r.close()
-		return r.whole(out)
+		return r.runToEnd(out)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestGPUsOfHosts(t *testing.T) {
 		c := onGPUs(t, 4, 1)
 		r := &run{cfg: c, kind: kind, world: hosted{w, hosts}, arena: mapped.NewArena(), gpus: k.gpus()}
 		defer r.close()
-		if err := errors.Join(r.assign(), r.meetOnGPUs()); err != nil {
+		if err := errors.Join(r.assign(), r.agreeOnGPUs()); err != nil {
 			return err
 		}
 		mu.Lock()
@@ -352,7 +352,7 @@ func TestGPULines(t *testing.T) {
 		},
 	} {
 		var b bytes.Buffer
-		if findGPUs(&findings{out: &b}, g); b.String() != want {
+		if findGPUs(&doctorReport{out: &b}, g); b.String() != want {
 			t.Errorf("%q, want %q", b.String(), want)
 		}
 	}

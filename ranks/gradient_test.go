@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"siafu/graph"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
-	"siafu/ranks/host/hosttest"
 )
 
 // smallGraph is a random graph with two isolated vertices.

@@ -15,10 +15,10 @@ import (
 	"siafu/graph/importers"
 	"siafu/graph/partition"
 	"siafu/graph/realdata"
+	"siafu/internal/safetensors"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/safetensors"
 )
 
 // quick is a configuration for tests: the defaults, quiet, into a folder of

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"siafu/graph"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
-	"siafu/ranks/host/hosttest"
 )
 
 const basketClasses = 6

@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
@@ -24,34 +24,34 @@ import (
 // functions is how tensor tasks are invoked. Tests have others, with faults, and look
 // at the service.
 type functions struct {
-	patience time.Duration // of an attempt at most
-	again    time.Duration // an attempt is repeated after this time at the earliest
-	attempts int           // at a task
-	atOnce   int           // invocations of a rank, or of a part of a bridge, at most
-	falls    bool          // back to the CPU where functions keep failing
-	payloads bool          // carry tasks and results; else functions pull and push
-	local    local.Options
-	endpoint endpoint.Options
-	client   invoke.Client      // once one is needed
-	service  *local.Service     // of --lambda local, once it runs
-	bridge   *endpoint.Endpoint // unless payloads carry tasks, once it runs
+	attemptTimeout time.Duration // of an attempt at most
+	repeatAfter    time.Duration // an attempt is repeated after this time at the earliest
+	attempts       int           // at a task
+	concurrency    int           // invocations of a rank, or of a part of a bridge, at most
+	fallsBack      bool          // back to the CPU where functions keep failing
+	payloads       bool          // carry tasks and results; else functions pull and push
+	local          local.Options
+	endpoint       endpoint.Options
+	client         invoke.Client      // once one is needed
+	service        *local.Service     // of --lambda local, once it runs
+	bridge         *endpoint.Endpoint // unless payloads carry tasks, once it runs
 }
 
 // sandboxes is how many of them a worker's processor carries in a local service: one
 // computes while another one's task or result is on its way.
 const sandboxes = 2
 
-// howToInvoke is what a run begins with, for a rank with so many workers and tasks on
+// functionSettings is what a run begins with, for a rank with so many workers and tasks on
 // so many intervals at a time. With more functions than intervals there is nothing to
 // do for some of them (Dorylus, OSDI'21, §6).
-func (r *run) howToInvoke(workers, intervals int) *functions {
-	f := &functions{patience: time.Minute, again: pool.Defaults().Timeout.Floor, attempts: 12, atOnce: intervals, falls: true}
+func (r *run) functionSettings(workers, intervals int) *functions {
+	f := &functions{attemptTimeout: time.Minute, repeatAfter: pool.Defaults().Timeout.Floor, attempts: 12, concurrency: intervals, fallsBack: true}
 	if r.cfg.Lambda == config.LambdaLocal {
-		f.atOnce = min(intervals, sandboxes*workers)
+		f.concurrency = min(intervals, sandboxes*workers)
 	}
-	f.atOnce = cmp.Or(r.cfg.LambdaAtOnce, f.atOnce)
-	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: f.atOnce, Timeout: f.patience}
-	r.weaken(&f.local)
+	f.concurrency = cmp.Or(r.cfg.LambdaAtOnce, f.concurrency)
+	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: f.concurrency, Timeout: f.attemptTimeout}
+	r.addSandboxFaults(&f.local)
 	f.endpoint.Listen, f.endpoint.Advertise = r.cfg.Bridge()
 	if r.functions != nil {
 		r.functions(f)
@@ -61,7 +61,7 @@ func (r *run) howToInvoke(workers, intervals int) *functions {
 
 // strangers is how many connections an endpoint bears besides those of functions, of
 // which some may still hold one that no invocation uses.
-const strangers = 64
+const spareConnections = 64
 
 // invoke makes the backend of a graph rank whose tensor work is done in functions,
 // which the engine closes.
@@ -77,11 +77,11 @@ func (r *run) invoke() error {
 		return fault.New(fault.Config, "train", "", "--tensor lambda: --kernel auto selected the kernels openblas").
 			Then("set --kernel, for example --kernel %s: the function is built without OpenBLAS", kernels.Variants()[0])
 	}
-	wishes, err := engine.Wishes(&r.cfg)
+	wishes, err := engine.RequestOptions(&r.cfg)
 	if err != nil {
 		return err
 	}
-	f := r.howToInvoke(r.threads, r.cfg.IntervalsOf(r.net, r.shard.NumOwn(), int64(len(r.shard.In.Cols))))
+	f := r.functionSettings(r.threads, r.cfg.IntervalsOf(r.net, r.shard.NumOwn(), int64(len(r.shard.In.Cols))))
 	n := lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel}
 	t, err := r.transport(f, n)
 	if err != nil {
@@ -90,12 +90,12 @@ func (r *run) invoke() error {
 	b := tensor.NewRemote(t, wishes, f.settings(), func(line string) {
 		fmt.Fprintf(os.Stderr, "siafu: train: %s: %s\n", r.name(), line)
 	})
-	b.Charge(r.cfg.Tariff(), f.patience)
+	b.Charge(r.cfg.Tariff(), f.attemptTimeout)
 	if !f.payloads {
 		b.InvokeAhead()
 	}
 	if r.cfg.LambdaAtOnce == 0 {
-		b.Tune(pool.NewTuner(f.atOnce))
+		b.Tune(pool.NewTuner(f.concurrency))
 	}
 	r.tensor = b
 	return nil
@@ -109,9 +109,9 @@ func (r *run) transport(f *functions, n lambda.Network) (tensor.Transport, error
 	return f.open(&r.cfg, n, f.close)
 }
 
-// opens is how a bridge rank has tasks done, for several parts, until close.
-func (r *run) opens() (open func(int, lambda.Network) (tensor.Transport, error), close func() error) {
-	f := r.howToInvoke(runtime.NumCPU(), max(r.cfg.Intervals, config.MostIntervals))
+// transportOpener is how a bridge rank has tasks done, for several parts, until close.
+func (r *run) transportOpener() (open func(int, lambda.Network) (tensor.Transport, error), close func() error) {
+	f := r.functionSettings(runtime.NumCPU(), max(r.cfg.Intervals, config.MostIntervals))
 	f.local.Concurrency *= len(r.view.Bridged(r.everyone.Rank())) // each part bounds its own
 	return func(_ int, n lambda.Network) (tensor.Transport, error) { return f.open(&r.cfg, n, nil) }, f.close
 }
@@ -126,8 +126,8 @@ func (f *functions) open(c *Config, n lambda.Network, last func() error) (tensor
 		}
 	}
 	return invoke.New(invoke.Options{
-		Client: f.client, Function: c.FunctionName(), Network: n, AtOnce: f.atOnce, Endpoint: f.bridge,
-		Timeout: 2 * f.patience, // a late result may still be the first
+		Client: f.client, Function: c.FunctionName(), Network: n, AtOnce: f.concurrency, Endpoint: f.bridge,
+		Timeout: 2 * f.attemptTimeout, // a late result may still be the first
 		Close:   last,
 	})
 }
@@ -135,10 +135,10 @@ func (f *functions) open(c *Config, n lambda.Network, last func() error) (tensor
 // settings are those of the pool that decides about a rank's invocations.
 func (f *functions) settings() pool.Settings {
 	s := pool.Defaults()
-	s.Limit, s.Attempts, s.Life = f.atOnce, f.attempts, 2*f.patience
-	s.Timeout.Ceiling, s.Timeout.Floor = f.patience, min(f.again, f.patience)
+	s.Limit, s.Attempts, s.Life = f.concurrency, f.attempts, 2*f.attemptTimeout
+	s.Timeout.Ceiling, s.Timeout.Floor = f.attemptTimeout, min(f.repeatAfter, f.attemptTimeout)
 	s.Backoff = pool.Pause{First: leastPause, Most: mostPause}
-	if !f.falls {
+	if !f.fallsBack {
 		s.Breaker = pool.Breaker{}
 	}
 	return s
@@ -153,13 +153,13 @@ const (
 // start begins to listen for functions, and finds who answers invocations.
 func (f *functions) start(c *Config) (err error) {
 	if !f.payloads && f.bridge == nil {
-		f.endpoint.Connections = 4*f.atOnce + strangers
+		f.endpoint.Connections = 4*f.concurrency + spareConnections
 		if f.bridge, err = endpoint.Start(f.endpoint); err != nil {
 			return err
 		}
 	}
 	if c.Lambda == config.LambdaAWS {
-		aws, err := invoke.AWS(context.Background(), f.atOnce)
+		aws, err := invoke.AWS(context.Background(), f.concurrency)
 		if err == nil {
 			f.client = aws
 		}
@@ -196,7 +196,7 @@ func (f *functions) close() (err error) {
 
 // findFunction reports that tensor work can run on processors and in functions, and
 // whether the function of --lambda local exists.
-func findFunction(f *findings) {
+func findFunction(f *doctorReport) {
 	path, err := lambda.Executable("", runtime.GOARCH)
 	if err == nil {
 		_, err = os.Stat(path)

@@ -34,7 +34,7 @@ func TestLambdaFaultCampaign(t *testing.T) {
 				c.Ranks, c.Bridges = c.Ranks+1, 1
 			}
 			got, s, n := invoked(t, c, data, path, func(f *functions) {
-				f.patience, f.attempts, f.atOnce, f.falls = 400*time.Millisecond, 60, 8, false
+				f.attemptTimeout, f.attempts, f.concurrency, f.fallsBack = 400*time.Millisecond, 60, 8, false
 				f.local.Timeout, f.local.Concurrency = 500*time.Millisecond, 8
 				f.payloads = name == "gcn" // so that what is corrupt are results
 			})
@@ -71,7 +71,7 @@ func TestLambdaLimits(t *testing.T) {
 	c.Out += "-lambda"
 	c.LambdaLimits, c.BridgeAddress = config.LimitsAWS, "127.0.0.1:0,localhost:0"
 	began := time.Now()
-	got, s, n := invoked(t, c, data, functiontest.Build(t), func(f *functions) { f.falls = false })
+	got, s, n := invoked(t, c, data, functiontest.Build(t), func(f *functions) { f.fallsBack = false })
 	if !bytes.Equal(got.model, want.model) || n.Pool.Used != n.Sent {
 		t.Errorf("the model is another one, or %d results counted for %d tasks", n.Pool.Used, n.Sent)
 	}

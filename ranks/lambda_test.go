@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
 	"siafu/lambda/function/functiontest"
@@ -37,7 +37,7 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 		r.functions = func(f *functions) {
 			mu.Lock()
 			defer mu.Unlock()
-			f.again = f.patience // on a busy machine any attempt may take long
+			f.repeatAfter = f.attemptTimeout // on a busy machine any attempt may take long
 			if change != nil {
 				change(f)
 			}
@@ -205,7 +205,7 @@ func TestLambdaFaults(t *testing.T) {
 				want := train(t, c, data)
 				c.Out += "-lambda"
 				ends := endpoints{change: func(f *functions) {
-					f.patience, f.attempts, f.atOnce, f.falls, f.payloads = 300*time.Millisecond, 40, 4, false, payloads
+					f.attemptTimeout, f.attempts, f.concurrency, f.fallsBack, f.payloads = 300*time.Millisecond, 40, 4, false, payloads
 					f.local.Timeout, f.local.Concurrency = 400*time.Millisecond, 2
 					f.local.Faults = local.Faults{Seed: 3, Crash: 0.06, Late: 0.05, Lose: 0.03, Delay: 450 * time.Millisecond}
 				}}
@@ -272,7 +272,7 @@ func lambdaError(t *testing.T, c Config, data string, change func(*functions)) e
 	return launch(1, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
 		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena(), functions: change}
 		defer r.close()
-		return r.whole(IO{Out: io.Discard, Err: io.Discard})
+		return r.runToEnd(IO{Out: io.Discard, Err: io.Discard})
 	})
 }
 
@@ -300,7 +300,7 @@ func TestLambdaRefuses(t *testing.T) {
 	}
 
 	c.Hidden, c.LambdaFunction = 16, "/bin/false"
-	err = lambdaError(t, c, data, func(f *functions) { seen = f; f.attempts, f.falls = 3, false })
+	err = lambdaError(t, c, data, func(f *functions) { seen = f; f.attempts, f.fallsBack = 3, false })
 	if err == nil || !strings.Contains(err.Error(), "attempt 3") || !strings.Contains(err.Error(), "exit status 1") || seen.service.Stats().Started < 3 {
 		t.Errorf("a function that always fails: %v", err)
 	}

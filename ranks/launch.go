@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/ranks/world"
 	"siafu/ranks/world/mpi"
 	"siafu/ranks/world/parts"
@@ -72,19 +72,19 @@ func launchParts(n int, v world.View, limits world.Limits, out IO, unguarded fun
 		if v.Flat() {
 			return body(w, "mpi")
 		}
-		return parts.Over(w, v, func(w world.Comm) error { return body(w, "mpi") })
+		return parts.RunParts(w, v, func(w world.Comm) error { return body(w, "mpi") })
 	})
 }
 
-// launchCourse is launchParts of a run that may live in several views.
-func launchCourse(v world.View, c *course) error {
+// launchElastic is launchParts of a run that may live in several views.
+func launchElastic(v world.View, c *elasticRun) error {
 	defer c.close()
 	return launchOver(c.cfg.Ranks, c.limits, c.out, func() error {
 		c.kind = "in-process"
-		return parts.Through(nil, v, c)
+		return parts.RunViews(nil, v, c)
 	}, func(w world.Comm) error {
 		c.kind = "mpi"
-		return parts.Through(w, v, c)
+		return parts.RunViews(w, v, c)
 	})
 }
 
@@ -96,29 +96,29 @@ func launchOver(n int, limits world.Limits, out IO, alone func() error, rank fun
 		return alone()
 	}
 	if n != 0 {
-		return once(l, fault.New(fault.Usage, "launch", "", "--ranks=%d under %s, which started %d ranks", n, l.Name, l.Size).
+		return failOnRank0(l, fault.New(fault.Usage, "launch", "", "--ranks=%d under %s, which started %d ranks", n, l.Name, l.Size).
 			Then("leave --ranks out, or run siafu without %s", l.Name))
 	}
 	return launchMPI(l, limits, out, rank)
 }
 
-// once makes one rank of many speak.
-func once(l world.Launch, err error) error {
+// failOnRank0 makes one rank of many speak.
+func failOnRank0(l world.Launch, err error) error {
 	if l.Rank == 0 {
 		return err
 	}
-	l.LetSpeak()
+	l.WaitForRank0()
 	return reported{err}
 }
 
 func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Comm) error) error {
 	w, stop, err := mpi.Start(limits)
 	if err != nil {
-		return once(l, err)
+		return failOnRank0(l, err)
 	}
 	if w.Size() != l.Size {
 		stop()
-		return once(l, fault.New(fault.Config, "launch", "", "%s started %d ranks, but MPI sees a world of %d", l.Name, l.Size, w.Size()).
+		return failOnRank0(l, fault.New(fault.Config, "launch", "", "%s started %d ranks, but MPI sees a world of %d", l.Name, l.Size, w.Size()).
 			Then("use mpirun, or srun --mpi=pmix, of the MPI that siafu was built with"))
 	}
 	err = body(w)
@@ -135,7 +135,7 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 		if w.Barrier() == nil {
 			stop()
 		}
-		l.LetSpeak() // and end first: what it ends with is told where others look
+		l.WaitForRank0() // and end first: what it ends with is told where others look
 		return reported{err}
 	}
 	fmt.Fprintf(out.Err, "siafu: rank %d on %s: %v\n", w.Rank(), w.Hosts()[w.Rank()], err)

@@ -14,13 +14,13 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/partition"
+	"siafu/internal/fault"
+	"siafu/internal/signals"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
 	"siafu/ranks/predictions"
-	"siafu/ranks/signals"
 )
 
 // A run for links that has ended and goes on, or is stopped and goes on, ends as one that
@@ -97,7 +97,7 @@ func TestPyTorchScoresPairs(t *testing.T) {
 
 // A forecast knows what the perceptron and its dropout take of a rank, and that dot products
 // take neither.
-func TestHeadIsForetold(t *testing.T) {
+func TestHeadIsEstimated(t *testing.T) {
 	t.Parallel()
 	data := linked(t, false)
 	meta, err := graph.ReadMeta(data)
@@ -124,9 +124,9 @@ func TestHeadIsForetold(t *testing.T) {
 		return 0
 	}
 	if got, want := of("mlp", "perceptron of pairs"), 4*engine.HeadFloats(c.NetworkOf(meta)); got < want || got >= want+64 || want == 0 { // terms are whole lines of a cache
-		t.Errorf("the perceptron is foretold to take %d bytes, want %d", got, want)
+		t.Errorf("the perceptron is estimated to take %d bytes, want %d", got, want)
 	}
 	if of("mlp", "ids of pairs") == 0 || of("dot", "perceptron of pairs") != 0 || of("dot", "ids of pairs") != 0 {
-		t.Error("ids of pairs are foretold where nothing is dropped, or not where something is")
+		t.Error("ids of pairs are estimated where nothing is dropped, or not where something is")
 	}
 }

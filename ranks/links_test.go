@@ -15,9 +15,9 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/holdout"
-	"siafu/graph/npy"
+	"siafu/internal/npy"
+	"siafu/internal/safetensors"
 	"siafu/ranks/predictions"
-	"siafu/ranks/safetensors"
 )
 
 // linked is a dataset with held edges, of a generated graph.
@@ -93,7 +93,7 @@ func TestGradientOfLinks(t *testing.T) {
 	}
 }
 
-// Links are foretold as well as the blocks of a graph allow, in the same way on any number
+// Links are predicted as well as the blocks of a graph allow, in the same way on any number
 // of ranks, parts and with an epoch's dropout, and predictions are the run's.
 func TestLinks(t *testing.T) {
 	t.Parallel()

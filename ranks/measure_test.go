@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/model"
 )
 

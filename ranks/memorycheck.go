@@ -5,11 +5,11 @@ import (
 	"io"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/partition"
-	"siafu/graph/size"
+	"siafu/internal/fault"
+	"siafu/internal/host"
+	"siafu/internal/size"
 	"siafu/ranks/forecast"
-	"siafu/ranks/host"
 	"siafu/ranks/world"
 )
 
@@ -18,15 +18,15 @@ import (
 // arrays of all ranks on a host when their shards are known. A run makes no
 // array and reads no weights before it has been let in.
 
-// gate admits or refuses a command by its memory needs.
-type gate struct {
+// memoryGate admits or refuses a command by its memory needs.
+type memoryGate struct {
 	op    string    // the command, "train"
 	force bool      // it was asked to continue all the same
 	warn  io.Writer // for what is doubtful
 }
 
 // trainGate is the gate of a training run.
-func trainGate(c *Config, out IO) gate { return gate{"train", c.ForceMemory, out.Err} }
+func trainGate(c *Config, out IO) memoryGate { return memoryGate{"train", c.ForceMemory, out.Err} }
 
 // need is the memory of some ranks: at their peak, and the part that the system cannot
 // reclaim.
@@ -47,7 +47,7 @@ const (
 
 // world refuses a world that cannot be there: of so many ranks in this process, or
 // parts of ranks, with so many threads each, 0 for as many as there are processors.
-func (g gate) world(ranks, threads int) error {
+func (g memoryGate) world(ranks, threads int) error {
 	ranks, threads = max(ranks, 1), max(threads, 1)
 	n := int64(size.Sum(size.Product(ranks, ranks, pairBytes), size.Product(ranks, threads, workerBytes)))
 	if g.force {
@@ -61,14 +61,14 @@ func (g gate) world(ranks, threads int) error {
 		ranks, threads, megabytes(n), m.Of, megabytes(m.There)).
 		Then("use fewer ranks, parts or threads; more than the number of processors are not faster")
 	if l, launched := world.Launched(); launched {
-		return once(l, err)
+		return failOnRank0(l, err)
 	}
 	return err
 }
 
 // weights refuses, on one rank, a run whose weights and all that is as large do
 // not fit on this host, however the graph is partitioned.
-func (g gate) weights(r *run, meta *graph.Meta) error {
+func (g memoryGate) weights(r *run, meta *graph.Meta) error {
 	f, _, err := forecast.Of(r.cfg, meta, r.Graph, r.Servers, false)
 	if err != nil || g.force {
 		return err
@@ -76,11 +76,11 @@ func (g gate) weights(r *run, meta *graph.Meta) error {
 	hosts, least := r.world.Hosts(), need{}
 	for q, host := range hosts {
 		if host == hosts[r.rank] {
-			least = least.and(r.foretold(f, q, partition.RankReport{}))
+			least = least.and(r.partEstimate(f, q, partition.RankReport{}))
 		}
 	}
 	least.peak = least.certain
-	if m := host.AwaitMemory(least.peak); judgeMemory(least.peak, least.certain, m.There) == refuse {
+	if m := host.AwaitMemory(least.peak); compareMemory(least.peak, least.certain, m.There) == refuse {
 		return g.refusal(r, least, m)
 	}
 	return nil
@@ -89,13 +89,13 @@ func (g gate) weights(r *run, meta *graph.Meta) error {
 // all estimates the memory of all ranks on this host. It warns if the peak exceeds the
 // available memory. It refuses the run if the arrays alone exceed it, because the system
 // cannot reclaim them. Collective over the world.
-func (g gate) all(r *run, f *forecast.Forecast) error {
+func (g memoryGate) all(r *run, f *forecast.Forecast) error {
 	n, err := r.hostNeed(f)
 	if err != nil {
 		return err
 	}
 	m := host.AwaitMemory(n.certain)
-	switch judgeMemory(n.peak, n.certain, m.There) {
+	switch compareMemory(n.peak, n.certain, m.There) {
 	case refuse:
 		if !g.force {
 			err = g.refusal(r, n, m)
@@ -103,16 +103,16 @@ func (g gate) all(r *run, f *forecast.Forecast) error {
 		}
 		fallthrough
 	case doubts:
-		if r.firstHere() {
+		if r.isFirstOnHost() {
 			fmt.Fprintf(g.warn, "siafu: warning: %s\n", n.text(r, m))
 		}
 	}
 	return agree(r.world, err)
 }
 
-// letIn asks for the memory of the run, and comes before everything that takes
+// checkMemory asks for the memory of the run, and comes before everything that takes
 // it. Collective over the world.
-func (r *run) letIn(g gate) error {
+func (r *run) checkMemory(g memoryGate) error {
 	f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (r *run) letIn(g gate) error {
 	return g.onGPUs(r, f)
 }
 
-func (g gate) refusal(r *run, n need, m host.Memory) error {
+func (g memoryGate) refusal(r *run, n need, m host.Memory) error {
 	return fault.New(fault.Config, g.op, r.data, "%s", n.text(r, m)).
 		Then(`run "siafu plan" to see what fits, or %s anyway with --force-memory`, g.op)
 }
@@ -146,7 +146,7 @@ func (r *run) hostNeed(f *forecast.Forecast) (need, error) {
 	if r.shard != nil {
 		report = partition.CountShard(r.shard)
 	}
-	mine := need{}.and(r.foretold(f, r.rank, report))
+	mine := need{}.and(r.partEstimate(f, r.rank, report))
 	all := make([]int64, 2*r.world.Size())
 	all[2*r.rank], all[2*r.rank+1] = mine.peak, mine.certain
 	if err := world.SumInt64s(r.world, all); err != nil {
@@ -197,18 +197,18 @@ func vote(yes bool) int64 {
 	return 0
 }
 
-// judgement is the result of comparing a forecast with the available memory.
-type judgement int
+// memoryVerdict is the result of comparing a forecast with the available memory.
+type memoryVerdict int
 
 const (
-	fits judgement = iota
+	fits memoryVerdict = iota
 	doubts
 	refuse
 )
 
-// judgeMemory compares the peak of a forecast, and what of it is certain, with
+// compareMemory compares the peak of a forecast, and what of it is certain, with
 // what a host has.
-func judgeMemory(peak, certain, there int64) judgement {
+func compareMemory(peak, certain, there int64) memoryVerdict {
 	switch {
 	case peak <= there:
 		return fits
@@ -218,8 +218,8 @@ func judgeMemory(peak, certain, there int64) judgement {
 	return refuse
 }
 
-// firstHere reports whether this is the first rank of its host.
-func (r *run) firstHere() bool {
+// isFirstOnHost reports whether this is the first rank of its host.
+func (r *run) isFirstOnHost() bool {
 	hosts := r.world.Hosts()
 	for q := range r.rank {
 		if hosts[q] == hosts[r.rank] {
@@ -229,8 +229,8 @@ func (r *run) firstHere() bool {
 	return true
 }
 
-// foretold estimates the memory of rank q, a graph rank with the given partition.
-func (r *run) foretold(f *forecast.Forecast, q int, p partition.RankReport) forecast.Memory {
+// partEstimate estimates the memory of rank q, a graph rank with the given partition.
+func (r *run) partEstimate(f *forecast.Forecast, q int, p partition.RankReport) forecast.Memory {
 	if q >= r.Graph {
 		return f.ServerRank(r.clients(q - r.Graph))
 	}

@@ -26,16 +26,16 @@ func metricOf(task string) string {
 	return accuracy
 }
 
-// shortOf is the metric as a word in front of which a split's name stands.
-func shortOf(metric string) string {
+// metricLabel is the metric as a word in front of which a split's name stands.
+func metricLabel(metric string) string {
 	if metric == accuracy {
 		return "acc"
 	}
 	return metric
 }
 
-// sayMetrics prints a line for each split.
-func sayMetrics(say func(format string, args ...any), m *runfolder.Scores) {
+// printMetrics prints a line for each split.
+func printMetrics(say func(format string, args ...any), m *runfolder.Scores) {
 	for _, s := range m.Splits() {
 		line := fmt.Sprintf("metrics split=%s vertices=%d", s.Name, s.Vertices)
 		if s.Links > 0 {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
 )
@@ -289,9 +289,9 @@ func TestBatchesGoOn(t *testing.T) {
 	}
 }
 
-// Arrays of mini-batches are foretold from counts of edges, as if each led anywhere:
+// Arrays of mini-batches are estimated from counts of edges, as if each led anywhere:
 // at least what they are but for a twentieth, and at most a quarter more.
-func TestBatchesAreForetold(t *testing.T) {
+func TestBatchesAreEstimated(t *testing.T) {
 	t.Parallel()
 	plain, content := generated(t, false), randomContent(400, 4)
 	weigh(&content, true)
@@ -311,7 +311,7 @@ func TestBatchesAreForetold(t *testing.T) {
 		for rank, got := range run.PerRank {
 			want := f.GraphRank(rank, parts[rank]).Of(forecast.Array)
 			if ratio := float64(want) / float64(got.ArrayBytes); ratio < 0.95 || ratio > 1.25 {
-				t.Errorf("%s: rank %d made arrays of %d bytes, foretold were %d", batches, rank, got.ArrayBytes, want)
+				t.Errorf("%s: rank %d made arrays of %d bytes, estimated were %d", batches, rank, got.ArrayBytes, want)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"reflect"
 	"testing"
 
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/predictions"
 	"siafu/ranks/trace"
 	"siafu/ranks/world/mpi/mpitest"

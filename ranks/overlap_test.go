@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/host/hosttest"
 )
 
 // networks are all models in the orders that they have, with ÂX of the first

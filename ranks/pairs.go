@@ -2,8 +2,8 @@ package ranks
 
 import (
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/graph/pairfile"
+	"siafu/internal/mapped"
 	"siafu/ranks/engine"
 	"siafu/ranks/predictions"
 	"siafu/ranks/world"

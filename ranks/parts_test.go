@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/config"
-	"siafu/ranks/host/hosttest"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
@@ -26,7 +26,7 @@ import (
 func trainSpread(t testing.TB, c Config, v world.View, data string) trained {
 	t.Helper()
 	err := inproc.Run(v.Started(), func(rank world.Comm) error {
-		return parts.Over(rank, v, func(w world.Comm) error {
+		return parts.RunParts(rank, v, func(w world.Comm) error {
 			return trainRank(c, data, v, w, "in-process", world.Limits{Name: v.Name}, nil, IO{Out: io.Discard, Err: os.Stderr})
 		})
 	})
@@ -174,7 +174,7 @@ func TestPartsShareThreads(t *testing.T) {
 		{8, 4, 2, 0, 4, 8}, {5, 4, 2, 0, 3, 5}, {5, 4, 2, 1, 2, 5}, {1, 4, 2, 3, 1, 2}, {3, 2, 2, 1, 3, 3},
 	} {
 		err := inproc.Run(tc.parts, func(w world.Comm) error {
-			r, err := assign(Config{Threads: tc.threads}, world.View{Parts: tc.parts, Ranks: tc.ranks}, w)
+			r, err := assign(Config{RankOptions: config.RankOptions{Threads: tc.threads}}, world.View{Parts: tc.parts, Ranks: tc.ranks}, w)
 			if w.Rank() == tc.rank && (r.threads != tc.of || r.rankThreads != tc.rankThreads) {
 				t.Errorf("%+v: %d of %d", tc, r.threads, r.rankThreads)
 			}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/trace"
 	"siafu/ranks/world/mpi/mpitest"
 )

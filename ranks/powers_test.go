@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/host/hosttest"
 )
 
 // kept is a run of a network whose powers of the graph are made before training.
@@ -20,7 +20,7 @@ func kept(t *testing.T, kind string) Config {
 // weights of edges, in bounded asynchrony of one interval and on one rank at its own pace. 1e-4
 // is what TestLossIndependentOfRanks allows 50 steps of Adam for sums in another order, and
 // what bf16 features may differ by is two such roundings as bf16 has, 2⁻⁸ each.
-func TestKeptPowersAgree(t *testing.T) {
+func TestCachedPowersAgree(t *testing.T) {
 	t.Parallel()
 	dense, sparse, weighted := generated(t, true), bag(t), weightedGraph(t, true)
 	for k, kind := range []string{"sgc", "sign"} {
@@ -61,7 +61,7 @@ func TestKeptPowersAgree(t *testing.T) {
 
 // No rows travel in an epoch, and nothing else than losses shows that there are ranks: what
 // is sent to make the powers, for all epochs, is exact whatever the codec.
-func TestKeptPowersAreExchangedOnce(t *testing.T) {
+func TestCachedPowersAreExchangedOnce(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
 	for _, kind := range []string{"sgc", "sign"} {

@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
+	"siafu/internal/host/hosttest"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/ranks/host/hosttest"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )
@@ -104,7 +104,7 @@ func TestPreAggregationMovesCovers(t *testing.T) {
 				return err
 			}
 			defer s.Close()
-			r, err := halo.Reduce(c, s, halo.Terms{}, team, a)
+			r, err := halo.Reduce(c, s, halo.SumCosts{}, team, a)
 			if err == nil {
 				rows.Add(int64(r.Plan.Ghosts))
 				ghosts.Add(int64(r.Rows))

@@ -7,9 +7,10 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+	"siafu/internal/safetensors"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
@@ -18,7 +19,6 @@ import (
 	"siafu/ranks/predictions"
 	"siafu/ranks/pytorch"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/safetensors"
 	"siafu/ranks/world"
 )
 
@@ -70,7 +70,7 @@ func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) er
 	if err != nil {
 		return err
 	}
-	g := gate{"predict", p.Force, out.Err}
+	g := memoryGate{"predict", p.Force, out.Err}
 	if err := g.world(carried(v), c.Threads/(v.Parts/v.Ranks)); err != nil {
 		return err
 	}
@@ -95,18 +95,20 @@ func folderFor(runDir, data string) string {
 // config is what a run needs to be told to predict.
 func (p *PredictConfig) config() Config {
 	return Config{
-		Ranks: p.Ranks, Parts: p.Parts, Threads: p.Threads, Tensor: p.Tensor, GraphWork: p.GraphWork, Mode: "pipe", Codec: "none", Kernel: "auto",
-		StallWarn: p.StallWarn, StallAbort: p.StallAbort, PartsDir: p.PartsDir,
+		RankOptions: config.RankOptions{Ranks: p.Ranks, Parts: p.Parts, Threads: p.Threads, PartsDir: p.PartsDir, Mode: "pipe",
+			StallWarn: p.StallWarn, StallAbort: p.StallAbort},
+		ExchangeOptions: config.ExchangeOptions{Codec: "none"},
+		ComputeOptions:  config.ComputeOptions{Tensor: p.Tensor, GraphWork: p.GraphWork, Kernel: "auto"},
 	}
 }
 
 // predict is the whole run of one rank. Collective over the world.
-func (r *run) predict(p PredictConfig, g gate, out IO) error {
+func (r *run) predict(p PredictConfig, g memoryGate, out IO) error {
 	weights, err := r.openModel(p, g)
 	if err != nil {
 		return err
 	}
-	of, err := r.chosen(p)
+	of, err := r.selectedVertices(p)
 	if err != nil {
 		return err
 	}
@@ -144,20 +146,20 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 		}
 		if r.meta.Train+r.meta.Val+r.meta.Test > 0 && (r.task == graph.Links) == (r.meta.Task == graph.Links) {
 			train, val, test := found.Accuracies()
-			m := shortOf(metricOf(r.task))
+			m := metricLabel(metricOf(r.task))
 			fmt.Fprintf(out.Out, " train_%s=%.4f val_%s=%.4f test_%s=%.4f", m, train, m, val, m, test)
 		}
 		fmt.Fprintln(out.Out)
-		sayMetrics(func(format string, args ...any) { fmt.Fprintf(out.Out, format+"\n", args...) }, scores)
+		printMetrics(func(format string, args ...any) { fmt.Fprintf(out.Out, format+"\n", args...) }, scores)
 		scores.WriteClasses(out.Out)
 		fmt.Fprintf(out.Out, "wrote predictions=%s\n", p.Out)
 	}
 	return nil
 }
 
-// chosen are the vertices to write, in ascending order; nil: all. Collective over the
+// selectedVertices are the vertices to write, in ascending order; nil: all. Collective over the
 // world.
-func (r *run) chosen(p PredictConfig) ([]uint32, error) {
+func (r *run) selectedVertices(p PredictConfig) ([]uint32, error) {
 	if !p.New {
 		return nil, nil
 	}
@@ -220,7 +222,7 @@ func (p *PredictConfig) files(net model.Spec, task string) predictions.Options {
 
 // openModel reads the weights on rank 0 and gives everybody the network, its
 // weights and the shards. Collective over the world.
-func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
+func (r *run) openModel(p PredictConfig, g memoryGate) ([]float32, error) {
 	var blob []byte
 	var found []safetensors.Tensor
 	err := r.assign()
@@ -238,7 +240,7 @@ func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
 		return nil, err
 	}
 	r.net, r.task = m.spec(), m.Task
-	if err := r.tellShards(); err != nil {
+	if err := r.printShards(); err != nil {
 		return nil, err
 	}
 	if err := agree(r.world, r.openShard()); err != nil {
@@ -247,10 +249,10 @@ func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
 	if err := r.sameAssignment(); err != nil {
 		return nil, err
 	}
-	if err := r.meetOnGPUs(); err != nil {
+	if err := r.agreeOnGPUs(); err != nil {
 		return nil, err
 	}
-	Config{Order: "auto", CacheInput: "off"}.Orders(&r.net, r.meta, false)
+	Config{ComputeOptions: config.ComputeOptions{Order: "auto", CacheInput: "off"}}.Orders(&r.net, r.meta, false)
 	f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)
 	if err != nil {
 		return nil, err

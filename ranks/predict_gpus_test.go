@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 	"siafu/ranks/predictions"
@@ -26,7 +26,7 @@ func predictOn(p PredictConfig, dir, data string, place func(*run), after func(*
 		r := &run{cfg: p.config(), data: data, kind: kind, world: w, arena: mapped.NewArena()}
 		place(r)
 		defer r.close()
-		err := r.predict(p, gate{"predict", p.Force, out.Err}, out)
+		err := r.predict(p, memoryGate{"predict", p.Force, out.Err}, out)
 		if err == nil {
 			after(r)
 		}
@@ -36,7 +36,7 @@ func predictOn(p PredictConfig, dir, data string, place func(*run), after func(*
 
 // On GPUs, with graph work there or on processors, predictions are the processor's:
 // the same classes, and numbers within what losses may differ by. Their memory is
-// foretold.
+// estimated.
 func TestPredictionsOnGPUs(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)

@@ -9,18 +9,18 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/graph/mapped"
 	"siafu/graph/partition"
+	"siafu/internal/fault"
+	"siafu/internal/host"
+	"siafu/internal/mapped"
+	"siafu/internal/safetensors"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
-	"siafu/ranks/host"
-	"siafu/ranks/safetensors"
 	"siafu/ranks/world"
 )
 
-// The arrays of a prediction are foretold as they come.
+// The arrays of a prediction are estimated as they come.
 func TestPredictionIsForeseen(t *testing.T) {
 	t.Parallel()
 	data := planted(t, generate.Options{Vertices: 2100, Edges: 9000})
@@ -34,9 +34,11 @@ func TestPredictionIsForeseen(t *testing.T) {
 			set(&c)
 			p := PredictConfig{Weights: weights(t, c, data)}
 			err := launch(2, world.Limits{}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
-				r := &run{cfg: Config{Mode: "pipe", Codec: "none", Kernel: "auto"}, data: data, kind: kind, world: w, arena: mapped.NewArena()}
+				var c Config
+				c.Mode, c.Codec, c.Kernel = "pipe", "none", "auto"
+				r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
 				defer r.close()
-				weights, err := r.openModel(p, gate{"predict", false, os.Stderr})
+				weights, err := r.openModel(p, memoryGate{"predict", false, os.Stderr})
 				if err != nil {
 					return err
 				}
@@ -49,7 +51,7 @@ func TestPredictionIsForeseen(t *testing.T) {
 				f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)
 				want := f.GraphRank(r.rank, partition.CountShard(r.shard)).Of(forecast.Array)
 				if d := r.arena.Used() - want; d < -1024 || d > 1024 {
-					t.Errorf("rank %d made arrays of %d bytes, foretold were %d", r.rank, r.arena.Used(), want)
+					t.Errorf("rank %d made arrays of %d bytes, estimated were %d", r.rank, r.arena.Used(), want)
 				}
 				return err
 			})

@@ -17,12 +17,12 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"siafu/graph"
-	"siafu/graph/decodertest"
-	"siafu/graph/fault"
-	"siafu/graph/npy"
 	"siafu/graph/partition"
+	"siafu/internal/decodertest"
+	"siafu/internal/fault"
+	"siafu/internal/npy"
+	"siafu/internal/safetensors"
 	"siafu/ranks/predictions"
-	"siafu/ranks/safetensors"
 )
 
 // predict runs a prediction and returns its folder.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"siafu/internal/screen"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/screen"
 )
 
 // progress shows an epoch, and writes it to the log.
@@ -17,8 +17,8 @@ func (p *reporter) progress(e runfolder.Epoch) {
 	}
 }
 
-// left is how long the epochs take that are to come, if all of them do.
-func (p *reporter) left(e runfolder.Epoch) time.Duration {
+// remainingTime is how long the epochs take that are to come, if all of them do.
+func (p *reporter) remainingTime(e runfolder.Epoch) time.Duration {
 	return time.Duration(float64(p.cfg.Epochs-e.Epoch) * median(p.epochs) * float64(time.Second)).Round(time.Second)
 }
 
@@ -26,7 +26,7 @@ func (p *reporter) left(e runfolder.Epoch) time.Duration {
 func (p *reporter) fullLine(e runfolder.Epoch) string {
 	line := fmt.Sprintf("epoch=%d/%d loss=%.4f", e.Epoch, p.cfg.Epochs, e.Loss)
 	if e.ValAcc != nil {
-		m := shortOf(p.metric)
+		m := metricLabel(p.metric)
 		line += fmt.Sprintf(" train_%s=%.4f val_%s=%.4f test_%s=%.4f", m, *e.TrainAcc, m, *e.ValAcc, m, *e.TestAcc)
 	}
 	for name, value := range e.ValMetrics { // at most one
@@ -35,7 +35,7 @@ func (p *reporter) fullLine(e runfolder.Epoch) string {
 	if s := e.Staleness; s != nil {
 		line += fmt.Sprintf(" staleness=%.3g gradient_error=%.3g", s.Most(), s.GradientError)
 	}
-	line += fmt.Sprintf(" seconds=%.4f left=%s", e.Seconds, p.left(e))
+	line += fmt.Sprintf(" seconds=%.4f left=%s", e.Seconds, p.remainingTime(e))
 	if p.account.paid() {
 		line += fmt.Sprintf(" usd=%.6f", e.CostUSD)
 	}
@@ -53,7 +53,7 @@ func (p *reporter) shortLine(e runfolder.Epoch, width int) string {
 			p.accuracies = fmt.Sprintf("%s val %.4f, %s", name, value, p.accuracies)
 		}
 	}
-	words := []string{fmt.Sprintf("loss %.4f", e.Loss), fmt.Sprintf("%5s left", p.left(e)), p.accuracies, fmt.Sprintf("%.3g s/epoch", median(p.epochs))}
+	words := []string{fmt.Sprintf("loss %.4f", e.Loss), fmt.Sprintf("%5s left", p.remainingTime(e)), p.accuracies, fmt.Sprintf("%.3g s/epoch", median(p.epochs))}
 	if e.Seconds > 0 {
 		words = append(words, fmt.Sprintf("waits %2.0f%%", 100*min(e.WaitSeconds/e.Seconds, 1)))
 	}
@@ -67,7 +67,7 @@ func (p *reporter) shortLine(e runfolder.Epoch, width int) string {
 		words = append(words, fmt.Sprintf("$%.4f", e.CostUSD))
 	}
 	count := fmt.Sprintf("%*d/%d", len(fmt.Sprint(p.cfg.Epochs)), e.Epoch, p.cfg.Epochs)
-	line := count + " " + screen.Bar(float64(e.Epoch)/float64(max(p.cfg.Epochs, 1)), min(width/6, mostBar))
+	line := count + " " + screen.Bar(float64(e.Epoch)/float64(max(p.cfg.Epochs, 1)), min(width/6, maxBarWidth))
 	for _, w := range words {
 		if w != "" && len(line)+2+len(w) <= width {
 			line += "  " + w
@@ -76,5 +76,5 @@ func (p *reporter) shortLine(e runfolder.Epoch, width int) string {
 	return line
 }
 
-// mostBar is the most columns that the bar takes.
-const mostBar = 20
+// maxBarWidth is the most columns that the bar takes.
+const maxBarWidth = 20

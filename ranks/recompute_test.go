@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/host/hosttest"
 )
 
 // What is made again is what was made, to the bit, in all networks; and deep ones

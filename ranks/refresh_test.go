@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
-	"siafu/ranks/host/hosttest"
 )
 
 // inTurns deals n vertices to so many owners.

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"siafu/graph"
+	"siafu/internal/safetensors"
+	"siafu/internal/screen"
 	"siafu/kernels/model"
 	"siafu/ranks/inject"
 	"siafu/ranks/known"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/safetensors"
-	"siafu/ranks/screen"
 	"siafu/ranks/stopping"
 	"siafu/ranks/tensor"
 )
@@ -203,7 +203,7 @@ func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
 			p.say("%s", line)
 		}
 	}
-	sayMetrics(p.say, s.Metrics)
+	printMetrics(p.say, s.Metrics)
 	p.say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
 	if p.account.paid() {
 		p.say("%s", p.account.line(&s))
@@ -230,7 +230,7 @@ func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summa
 		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, Initializer: c.Initializer, World: r.kind,
 		Ranks: r.view.Started(), Servers: r.Servers, Bridges: r.view.Bridges, Parts: r.view.Parts, Threads: r.rankThreads,
 		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.Switched, Refresh: c.Refresh,
-		Codec: c.Codec, Chosen: r.engine.Chosen(), Tensor: c.Tensor, Seed: c.Seed,
+		Codec: c.Codec, Chosen: r.engine.ChosenCodec(), Tensor: c.Tensor, Seed: c.Seed,
 		Epochs: h.Trained(), StoppedBy: h.StoppedBy, BestEpoch: h.BestLine.Epoch,
 		Task: r.task, Metric: metricOf(r.task), Metrics: runfolder.NewScores(r.engine.Metrics(), r.meta.ClassName),
 		Monitor: c.Monitor, ClassWeights: c.ClassWeights,

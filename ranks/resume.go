@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/inject"
@@ -116,7 +116,7 @@ func (r *run) admit(out IO) error {
 	if text := folder.Warning(); text != "" {
 		r.reporter.warn("%s", text)
 	}
-	if r.state, err = r.find(folder); err != nil {
+	if r.state, err = r.findCheckpoint(folder); err != nil {
 		return err
 	}
 	if r.state == nil {
@@ -125,12 +125,12 @@ func (r *run) admit(out IO) error {
 	return r.vetResumption(folder)
 }
 
-// find reads the checkpoint to resume from, nil for none.
-func (r *run) find(folder *runfolder.Folder) (*checkpoint.State, error) {
+// findCheckpoint reads the checkpoint to resume from, nil for none.
+func (r *run) findCheckpoint(folder *runfolder.Folder) (*checkpoint.State, error) {
 	c, m := r.cfg, folder.Marker()
 	if m != nil && (c.Resume == "auto" || sameLaunch(m)) {
 		state, problems, err := checkpoint.Latest(filepath.Join(c.Out, checkpoint.Dir))
-		r.passOver(problems)
+		r.warnSkipped(problems)
 		if err == nil && state == nil && len(problems) > 0 {
 			err = fault.New(fault.Data, "resume", c.Out, "none of its %d checkpoints is readable", len(problems)).
 				Then("start again in another --out, or with --force")
@@ -143,11 +143,11 @@ func (r *run) find(folder *runfolder.Folder) (*checkpoint.State, error) {
 		return nil, nil
 	}
 	state, problems, err := checkpoint.Open(c.Resume)
-	r.passOver(problems)
+	r.warnSkipped(problems)
 	return state, err
 }
 
-func (r *run) passOver(problems []checkpoint.Problem) {
+func (r *run) warnSkipped(problems []checkpoint.Problem) {
 	for _, p := range problems {
 		r.reporter.warn("skipping checkpoint %s: %v", p.Path, p.Err)
 	}
@@ -227,14 +227,14 @@ func sameFolder(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// begin starts to write the run folder, after all checks. On rank 0; others do nothing.
-func (r *run) begin() error {
+// beginFolder starts to write the run folder, after all checks. On rank 0; others do nothing.
+func (r *run) beginFolder() error {
 	v, o := r.reporter, r.opening
 	if v == nil || v.begun {
 		return nil
 	}
 	v.begun = true
-	if err := v.takeUp(o); err != nil {
+	if err := v.restore(o); err != nil {
 		return err
 	}
 	of := identity(&r.cfg, r.meta)
@@ -270,9 +270,9 @@ func (r *run) begin() error {
 	return nil
 }
 
-// takeUp adds the totals of the run before the checkpoint, and fails if the budget is used
+// restore adds the totals of the run before the checkpoint, and fails if the budget is used
 // up.
-func (p *reporter) takeUp(o opening) error {
+func (p *reporter) restore(o opening) error {
 	for _, e := range o.lines {
 		p.count(e)
 	}
@@ -281,13 +281,13 @@ func (p *reporter) takeUp(o opening) error {
 	return p.budget.begin(p.cost())
 }
 
-// takeUp gives all ranks the state of the resumed run, and its weights. Collective over the
+// restore gives all ranks the state of the resumed run, and its weights. Collective over the
 // world.
-func (r *run) takeUp(weights []float32) error {
+func (r *run) restore(weights []float32) error {
 	var blob []byte
 	var err error
 	if r.state != nil {
-		blob, err = r.offer()
+		blob, err = r.broadcastResume()
 	}
 	if err := agree(r.world, err); err != nil {
 		return err
@@ -318,14 +318,14 @@ func (r *run) takeUp(weights []float32) error {
 		}
 	}
 	copy(weights, r.from.weights)
-	err = r.takeUpPart()
+	err = r.restorePart()
 	r.state = nil
 	return err
 }
 
-// takeUpPart restores the state that only each part has, if the run had the same number of
+// restorePart restores the state that only each part has, if the run had the same number of
 // parts. Collective over the world.
-func (r *run) takeUpPart() error {
+func (r *run) restorePart() error {
 	if r.from.Parts != r.view.Parts {
 		if r.from.Parts > 0 {
 			r.reporter.log("refresh: reset the cached ghost rows: the checkpoint has %d parts, this run has %d", r.from.Parts, r.view.Parts)
@@ -339,13 +339,13 @@ func (r *run) takeUpPart() error {
 	}
 	own, err := world.Scatter(r.world, 0, blocks)
 	if !r.isServer() {
-		r.own = own
+		r.partState = own
 	}
 	return err
 }
 
-// offer takes the state apart on rank 0.
-func (r *run) offer() ([]byte, error) {
+// broadcastResume takes the state apart on rank 0.
+func (r *run) broadcastResume() ([]byte, error) {
 	s := r.state
 	r.from.rows = s.History
 	m := resumption{Epoch: s.Epoch, Switched: s.Switched, Slots: len(s.Slots), Parts: len(s.Parts)}

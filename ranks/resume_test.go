@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
 	"siafu/halo/refresh"
+	"siafu/internal/fault"
+	"siafu/internal/owner"
+	"siafu/internal/signals"
 	"siafu/ranks/checkpoint"
-	"siafu/ranks/owner"
-	"siafu/ranks/signals"
 )
 
 // saving is a configuration that saves often.

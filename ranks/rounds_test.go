@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/model"
 )
 
@@ -135,7 +135,7 @@ func TestCorrectionIsAnExactStep(t *testing.T) {
 // Mini-batches do not depend on the partition: a vertex is drawn by its number. With
 // the steps of a round averaged from gradients of exact ghosts, corrections are what
 // is left to differ.
-func TestCorrectionBatchIsDrawnByVertex(t *testing.T) {
+func TestCorrectionBatchIsSampledByVertex(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
 	run := func(ranks, batch int) trained {

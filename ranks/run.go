@@ -4,17 +4,17 @@ import (
 	"errors"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo/codec"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+	"siafu/internal/signals"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/bridge"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/engine"
 	"siafu/ranks/inject"
-	"siafu/ranks/signals"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
@@ -25,7 +25,7 @@ import (
 //
 //	by Train    cfg, view, data, kind, world, limits, watcher, arena, gpus, course, end
 //	by enter    everyone, client
-//	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state, opening and shards, which tellShards tells the others
+//	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state, opening and shards, which printShards tells the others
 //	by join     meta, net, task and timeline; on graph ranks also shard
 //	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
 //	by takeUp   from, where the run continues from a checkpoint
@@ -65,9 +65,9 @@ type run struct {
 	choice    string         // of orders, for the header
 	engine    *engine.Engine // nil on servers
 	from      resumed
-	course    *course    // of the views that the run lives in, nil where there is one
-	own       engine.Own // that this part continues with in a view that follows another one
-	end       func()     // ends the members of this rank; nil without a course
+	elastic   *elasticRun      // of the views that the run lives in, nil where there is one
+	partState engine.PartState // that this part continues with in a view that follows another one
+	end       func()           // ends the members of this rank; nil without a course
 
 	torn  bool  // it has failed, and others do not know yet
 	stop  error // on rank 0 of a run that was asked to stop: what it ends with
@@ -80,11 +80,11 @@ func trainRank(c Config, data string, v world.View, w world.Comm, kind string, l
 	r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, watcher: watcher, arena: mapped.NewArena(), gpus: gpusHere()}
 	r.view = v
 	defer r.close()
-	return r.whole(out)
+	return r.runToEnd(out)
 }
 
-// whole is the run. Collective over the world.
-func (r *run) whole(out IO) (err error) {
+// runToEnd is the run. Collective over the world.
+func (r *run) runToEnd(out IO) (err error) {
 	defer func() { r.torn = tears(err) }()
 	if err := r.enter(); err != nil {
 		return err
@@ -92,18 +92,18 @@ func (r *run) whole(out IO) (err error) {
 	if r.bridges() {
 		return r.bridge()
 	}
-	return r.leaveBridge(r.life(out))
+	return r.leaveBridge(r.lifecycle(out))
 }
 
-// life is that of a member that is not a bridge. Collective over the world.
-func (r *run) life(out IO) error {
+// lifecycle is that of a member that is not a bridge. Collective over the world.
+func (r *run) lifecycle(out IO) error {
 	if err := agree(r.world, r.open(out)); err != nil {
 		return err
 	}
-	if err := r.goOn(); err != nil {
+	if err := r.agreeOnState(); err != nil {
 		return err
 	}
-	if err := r.tellShards(); err != nil {
+	if err := r.printShards(); err != nil {
 		return err
 	}
 	if err := agree(r.world, r.join()); err != nil {
@@ -118,7 +118,7 @@ func (r *run) life(out IO) error {
 	if err := r.reporter.header(r); err != nil {
 		return err
 	}
-	if err := r.letIn(trainGate(&r.cfg, out)); err != nil {
+	if err := r.checkMemory(trainGate(&r.cfg, out)); err != nil {
 		return err
 	}
 	weights, err := r.initialWeights()
@@ -126,7 +126,7 @@ func (r *run) life(out IO) error {
 		return err
 	}
 	// Whatever can be refused has been, and nothing has been written yet.
-	if err := agree(r.world, r.begin()); err != nil {
+	if err := agree(r.world, r.beginFolder()); err != nil {
 		return err
 	}
 	if r.isServer() {
@@ -137,7 +137,7 @@ func (r *run) life(out IO) error {
 	if err != nil {
 		return err
 	}
-	if left, err := r.leaves(); left || err != nil {
+	if left, err := r.viewEnds(); left || err != nil {
 		return err
 	}
 	if err := agree(r.world, r.stop); err != nil {
@@ -162,7 +162,7 @@ func tears(err error) bool {
 // the process ends, which is soon.
 func (r *run) close() {
 	r.engine.Close()
-	if r.course == nil || r.course.reporter != r.reporter { // else it continues
+	if r.elastic == nil || r.elastic.reporter != r.reporter { // else it continues
 		r.reporter.close()
 	}
 	if r.torn {

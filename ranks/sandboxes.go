@@ -12,9 +12,9 @@ import (
 // own default. Each of them holds its place for so long.
 const lossTimeout = 3 * time.Second
 
-// weaken gives local sandboxes the limits and faults that they are to have. Each rank's
+// addSandboxFaults gives local sandboxes the limits and faults that they are to have. Each rank's
 // faults come at times of their own.
-func (r *run) weaken(o *local.Options) {
+func (r *run) addSandboxFaults(o *local.Options) {
 	o.Memory = r.cfg.LambdaMemory
 	switch r.cfg.LambdaLimits {
 	case config.LimitsMemory:

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/safetensors"
+	"siafu/internal/signals"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/safetensors"
-	"siafu/ranks/signals"
 )
 
 // saver decides, for all graph ranks alike, when a run saves and when it stops,
@@ -62,7 +62,7 @@ func (s *saver) Served(took time.Duration) {
 func (s *saver) Save(snap engine.Snapshot, stop bool) {
 	written, err := s.write(snap)
 	if err == nil {
-		s.tell(snap.Epoch, written)
+		s.reportSaved(snap.Epoch, written)
 	}
 	switch {
 	case stop && err == nil:
@@ -74,8 +74,8 @@ func (s *saver) Save(snap engine.Snapshot, stop bool) {
 	}
 }
 
-// tell says that a checkpoint is written.
-func (s *saver) tell(epoch int, written checkpoint.Written) {
+// reportSaved says that a checkpoint is written.
+func (s *saver) reportSaved(epoch int, written checkpoint.Written) {
 	v := s.run.reporter
 	v.log("checkpoint epoch=%d bytes=%d seconds=%.3f path=%s", epoch, written.Bytes, written.Took.Seconds(), written.Path)
 	v.saving += written.Took
@@ -90,7 +90,7 @@ func (s *saver) stopped(epoch int, path string) error {
 	if sig, _ := s.watcher.Stopping(); sig != nil {
 		why = sig.String()
 	} else if v.budget.over {
-		why, more = v.budget.why(v.cost()), " and a larger --budget"
+		why, more = v.budget.stopReason(v.cost()), " and a larger --budget"
 	}
 	return fault.New(fault.Stopped, "train", path, "stopped after epoch %d (%s); this checkpoint has that epoch", epoch, why).
 		Then("continue with --out %s --resume auto%s", v.folder.Dir(), more)

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/safetensors"
 	"siafu/kernels/model"
-	"siafu/ranks/safetensors"
 )
 
 // schemaKey is the key of a model's metadata with the graph.Schema of the dataset that

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // TestImportOfTheModel: predict, train --init and --resume refuse a dataset whose import

@@ -41,7 +41,7 @@ func (r *run) serveFrom(epoch int, weights []float32, u protocol.Updater) error 
 func (r *run) serveLayers(steps int, layers []protocol.Range, weights []float32, u protocol.Updater) error {
 	setting := params.Setting(r.Graph, r.Servers, steps)
 	s := protocol.New(setting, r.rank-r.Graph, layers, weights, u)
-	r.world.SetLimits(r.patient(s.Version, s.Owing))
+	r.world.SetLimits(r.waitLimits(s.Version, s.AwaitedRanks))
 	return params.NewServer(r.world, params.TagSync, s, r.watcher, r.fault).Run()
 }
 
@@ -59,31 +59,31 @@ func (r *run) serveMeans() error {
 // asynchrony.
 func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
 	for trained := r.from.Epoch; ; {
-		setting, err := params.AsyncSetting(r.world, r.Graph, 0, engine.Bound(r.cfg), trained)
+		setting, err := params.AsyncSetting(r.world, r.Graph, 0, engine.StalenessBound(r.cfg), trained)
 		if err != nil {
 			return err
 		}
 		s := engine.NewMachine(r.cfg, setting, r.rank-r.Graph, params.Layers(r.net), weights, u)
-		r.world.SetLimits(r.patient(s.Version, s.Owing))
+		r.world.SetLimits(r.waitLimits(s.Version, s.AwaitedRanks))
 		in := params.NewServer(r.world, params.TagAsync, s, r.watcher, r.fault)
 		if err := in.Run(); err != nil {
 			return err
 		}
 		m := s.Memory()
 		r.stash = max(r.stash, m.PeakBytes+m.PeakWaiting)
-		v, err := engine.Pronounce(r.world, engine.Verdict{})
+		v, err := engine.BroadcastVerdict(r.world, engine.Verdict{})
 		if err != nil {
 			return err
 		}
-		if v.Next != engine.Ends || v.Save {
+		if v.Next != engine.EndRun || v.Save {
 			if err := r.settle(in, v, u); err != nil {
 				return err
 			}
 		}
 		switch {
-		case v.Stop || v.Next == engine.Ends:
+		case v.Stop || v.Next == engine.EndRun:
 			return nil
-		case v.Next == engine.InStep:
+		case v.Next == engine.SwitchToSync:
 			return r.serveFrom(v.Epoch, slices.Clone(s.Weights()), u)
 		}
 		weights, trained = slices.Clone(s.Weights()), v.Epoch
@@ -93,7 +93,7 @@ func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
 // settle takes the sums of other servers that may still be on their way, and
 // hands over the optimiser's state where it is to be saved.
 func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) error {
-	if err := s.Reach(v.Epoch + 1); err != nil || !v.Save {
+	if err := s.ServeUntil(v.Epoch + 1); err != nil || !v.Save {
 		return err
 	}
 	r.fault.At(inject.Save, v.Epoch)
@@ -107,9 +107,9 @@ func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) err
 // asynchronous reports whether the run begins, or continues, in bounded asynchrony.
 func (r *run) asynchronous() bool { return r.cfg.Asynchronous() && !r.from.Switched }
 
-// patient are the limits of a server. It hears late of what holds up a graph
+// waitLimits are the limits of a server. It hears late of what holds up a graph
 // rank, who knows better whom it waits for, and so lets it speak first.
-func (r *run) patient(epoch func() int, owing func() []int) world.Limits {
+func (r *run) waitLimits(epoch func() int, owing func() []int) world.Limits {
 	l := r.limits
 	l.During, l.Awaited = func() string { return fmt.Sprintf("gradients of epoch %d", epoch()) }, owing
 	l.Warn, l.Abort = l.Warn*5/4, l.Abort*5/4

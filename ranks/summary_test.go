@@ -32,8 +32,8 @@ func TestSummarySaysWhatRan(t *testing.T) {
 	c.TargetAcc, c.SwitchToSync, c.Dropout = 1, 1, 0 // at once
 	s := reflect.ValueOf(train(t, c, generated(t, false)).Summary)
 	flags := map[string]string{}
-	for i := range reflect.TypeOf(c).NumField() {
-		flags[jsonKey(reflect.TypeOf(c).Field(i), "toml")] = fmt.Sprint(reflect.ValueOf(c).Field(i))
+	for f, v := range c.Options() {
+		flags[jsonKey(f, "toml")] = fmt.Sprint(v)
 	}
 	shared := 0
 	for i := range s.NumField() {

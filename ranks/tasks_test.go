@@ -16,9 +16,9 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/graph/npy"
+	"siafu/internal/fault"
+	"siafu/internal/npy"
 	"siafu/kernels/objective"
 	"siafu/ranks/config"
 	"siafu/ranks/predictions"
@@ -187,7 +187,7 @@ func TestClassWeightsByName(t *testing.T) {
 			t.Errorf("%s: %v, want %s", weights, err, want)
 		}
 	}
-	c := config.Config{ClassWeights: "150=3"} // without names a class has its number
+	c := config.Config{TrainingOptions: config.TrainingOptions{ClassWeights: "150=3"}} // without names a class has its number
 	if list, _, err := c.Weights(&graph.Meta{Classes: 200}); err != nil || list[150] != 3 || list[0] != 1 {
 		t.Errorf("%v: %v", err, list)
 	}
@@ -335,7 +335,7 @@ func TestTasksRefused(t *testing.T) {
 		}
 	}
 	for _, task := range []string{graph.MultiClass, graph.Links} { // functions know the losses of rows alone
-		c := Config{Tensor: "lambda"}
+		c := Config{ComputeOptions: config.ComputeOptions{Tensor: "lambda"}}
 		if _, err := c.TaskOf(&graph.Meta{Task: task}); (task == graph.Links) != strings.Contains(fmt.Sprint(err), "use --tensor cpu") {
 			t.Errorf("%s in functions: %v", task, err)
 		}

@@ -16,12 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/mapped"
+	"siafu/internal/host/hosttest"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
 	"siafu/lambda/pool"
-	"siafu/ranks/host/hosttest"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
@@ -200,7 +200,7 @@ func trainOn(t testing.TB, c Config, data string, backend func(*run) tensor.Back
 		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
 		r.tensor = backend(r)
 		defer r.close()
-		return r.whole(IO{Out: io.Discard, Err: os.Stderr})
+		return r.runToEnd(IO{Out: io.Discard, Err: os.Stderr})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func sentOf(r *run) sent {
 }
 
 // elsewhere trains with every tensor task done by somebody else.
-func elsewhere(t testing.TB, c Config, data string, w tensor.Wishes, do func(*run) func([]byte) []byte) (trained, tensor.Counts) {
+func elsewhere(t testing.TB, c Config, data string, w tensor.RequestOptions, do func(*run) func([]byte) []byte) (trained, tensor.Counts) {
 	t.Helper()
 	var all []*tensor.Remote
 	var mu sync.Mutex
@@ -265,9 +265,9 @@ func patient(d time.Duration, attempts int) pool.Settings {
 func silence(string) {}
 
 // wishes are all that a backend can wish for.
-func wishes() []tensor.Wishes {
+func wishes() []tensor.RequestOptions {
 	halves := task.Form{Halves: true}
-	return []tensor.Wishes{{Fused: true, Thin: true, Form: halves}, {}, {Fused: true}, {Thin: true, Form: halves}}
+	return []tensor.RequestOptions{{Fused: true, Thin: true, Form: halves}, {}, {Fused: true}, {Thin: true, Form: halves}}
 }
 
 // A task is what it says: another process, which has nothing but what comes with the
@@ -300,7 +300,7 @@ func TestTasksInAnotherProcess(t *testing.T) {
 					return other.work(message)
 				}
 			}
-			alike := func(what string, c Config, list ...tensor.Wishes) {
+			alike := func(what string, c Config, list ...tensor.RequestOptions) {
 				want := train(t, c, data)
 				for _, w := range list {
 					got, n := elsewhere(t, c, data, w, do)
@@ -361,9 +361,9 @@ func TestTaskWithoutResult(t *testing.T) {
 	silent := func([]byte) []byte { return nil }
 	err := launch(1, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
 		r := &run{cfg: c, data: generated(t, true), kind: kind, world: w, arena: mapped.NewArena()}
-		r.tensor = tensor.NewRemote(newChaos(1, silent), tensor.Wishes{}, patient(10*time.Millisecond, 3), silence)
+		r.tensor = tensor.NewRemote(newChaos(1, silent), tensor.RequestOptions{}, patient(10*time.Millisecond, 3), silence)
 		defer r.close()
-		return r.whole(IO{Out: io.Discard, Err: io.Discard})
+		return r.runToEnd(IO{Out: io.Discard, Err: io.Discard})
 	})
 	if err == nil || !strings.Contains(err.Error(), "attempt 3") || !strings.Contains(err.Error(), "no result") {
 		t.Errorf("error %v", err)

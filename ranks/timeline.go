@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
 	"siafu/ranks/tensor"

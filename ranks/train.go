@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"siafu/internal/signals"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/inject"
-	"siafu/ranks/signals"
 	"siafu/ranks/world"
 )
 
@@ -39,7 +39,7 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	if ended, err := ended(&c, data); ended {
 		l, launched := world.Launched()
 		if err != nil {
-			return once(l, err)
+			return failOnRank0(l, err)
 		}
 		if !launched || l.Rank == 0 {
 			fmt.Fprintf(out.Out, "the run in %s has already ended\n", c.Out)
@@ -49,7 +49,7 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	watcher := watch(&c, out)
 	defer watcher.Close()
 	if inject.Replaces(os.Getenv) {
-		return launchCourse(v, &course{cfg: c, data: data, limits: limits, watcher: watcher, out: out, kept: map[int][]memory{}})
+		return launchElastic(v, &elasticRun{cfg: c, data: data, limits: limits, watcher: watcher, out: out, states: map[int][]partMemory{}})
 	}
 	return launchParts(c.Ranks, v, limits, out, func(w world.Comm, kind string, limits world.Limits) error {
 		return trainRank(c, data, v, w, kind, limits, watcher, out)
@@ -65,7 +65,7 @@ func viewOf(c *Config) (world.View, error) {
 	}
 	v, err := c.View(l.Size)
 	if err != nil {
-		err = once(l, err)
+		err = failOnRank0(l, err)
 	}
 	return v, err
 }

@@ -3,7 +3,7 @@ package ranks
 import (
 	"slices"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/engine"
 	"siafu/ranks/params"
@@ -25,8 +25,8 @@ func (r *run) train(weights []float32) error {
 // trainFrom trains synchronously from an epoch on. Collective over the graph
 // ranks.
 func (r *run) trainFrom(epoch int, source params.Source, h *stopping.History) error {
-	r.engine.Own, r.engine.Exact = r.own, r.from.Switched
-	r.engine.Rows, r.from.rows = r.from.rows, nil
+	r.engine.PartState, r.engine.Exact = r.partState, r.from.Switched
+	r.engine.HistoryRows, r.from.rows = r.from.rows, nil
 	if err := r.engine.Train(epoch, source, h, r.newSaver()); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (r *run) trainAsync(weights []float32) error {
 	if err != nil {
 		return err
 	}
-	if v.Next == engine.InStep {
+	if v.Next == engine.SwitchToSync {
 		return r.trainAfter(v.Epoch, last, u, h)
 	}
 	r.reporter.result(h)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"siafu/graph/generate"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/worldtest/slow"

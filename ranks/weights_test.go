@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // heavy gives edges weights from 0.25 to 3.25.
@@ -67,9 +67,9 @@ func TestWeightsIndependentOfRanks(t *testing.T) {
 }
 
 // A mini-batch that draws every edge, each with its weight, is exact training but for the order
-// of sums, as in TestAllDrawnIsExact; one that draws some has the same bits on any number of
+// of sums, as in TestFullSampleIsExact; one that draws some has the same bits on any number of
 // threads, and other losses than without weights.
-func TestDrawnWeights(t *testing.T) {
+func TestSampledWeights(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		data, plain := weightedGraph(t, directed), write(t, smallGraph(directed, false, 3))

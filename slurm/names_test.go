@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/host/hosttest"
 )
 
 // nastyNames has sbatch read the scripts of all nasty names, and runs one of

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/slurm/sweep"
 )
 

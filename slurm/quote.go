@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // A script is read twice: its #SBATCH lines by sbatch, all of it by bash. Each

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 )
 
 // nasty are names that scripts can hold.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 )
 
 func plainJob() *Job {

@@ -14,8 +14,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"siafu/graph/fault"
-	"siafu/ranks/owner"
+	"siafu/internal/fault"
+	"siafu/internal/owner"
 	"siafu/ranks/runfolder"
 )
 

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
-	"siafu/ranks/owner"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
+	"siafu/internal/owner"
 )
 
 // Record is the file RUN.job: what was submitted for a run folder, or for the

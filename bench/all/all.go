@@ -10,7 +10,7 @@ import (
 	"siafu/bench/digest"
 	"siafu/bench/dorylus"
 	"siafu/bench/trials"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/report/page"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"siafu/bench/trials"
-	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/internal/fault"
 )
 
 // unable is a runner on a machine that can do nothing.

@@ -10,21 +10,21 @@ import (
 	"testing"
 
 	"siafu/bench/trials"
-	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/internal/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
 
-// made is a runner whose trainings gain so many points an epoch up to a limit, and take
+// fakeRunner is a runner whose trainings gain so many points an epoch up to a limit, and take
 // so long an epoch, by a flag that they have.
-type made struct {
+type fakeRunner struct {
 	gain, limit, seconds map[string]float64
 	trials               []trials.Trial
 }
 
-func (m *made) Run(_ context.Context, t trials.Trial, _ string) (*trials.Result, error) {
+func (m *fakeRunner) Run(_ context.Context, t trials.Trial, _ string) (*trials.Result, error) {
 	m.trials = append(m.trials, t)
 	pick := func(by map[string]float64) float64 {
 		for flag, v := range by {
@@ -56,7 +56,7 @@ func (m *made) Run(_ context.Context, t trials.Trial, _ string) (*trials.Result,
 }
 
 // compare makes one part of two systems over made trainings.
-func compare(t *testing.T, m *made, part string, change func(*bench)) string {
+func compare(t *testing.T, m *fakeRunner, part string, change func(*bench)) string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "g")
 	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
@@ -97,8 +97,8 @@ func TestPage(t *testing.T) {
 
 // exact training gains 5 points an epoch up to 80, DIGEST 4 up to 79.8, in a quarter of
 // the time.
-func two() *made {
-	return &made{
+func two() *fakeRunner {
+	return &fakeRunner{
 		gain:    map[string]float64{"": 0.05, "every:10": 0.04},
 		limit:   map[string]float64{"": 0.80, "every:10": 0.798},
 		seconds: map[string]float64{"": 0.4, "every:10": 0.1},

@@ -15,13 +15,13 @@ import (
 const measuredEvery = 3
 
 // when are the columns of figure 10: epochs in which it is.
-var when = []int{1, 4, 10, 19, 40, 58, 97}
+var errorEpochs = []int{1, 4, 10, 19, 40, 58, 97}
 
 // figure10 has the error of the gradient and, after it, the relative staleness of the
 // layer where that is greatest, as training goes on.
 func (b *bench) figure10(ctx context.Context, t *trials.Sheet) error {
 	columns := []string{"graph", "ranks", "system"}
-	for _, e := range when {
+	for _, e := range errorEpochs {
 		columns = append(columns, fmt.Sprintf("epoch %d", e))
 	}
 	t.Head(columns...)
@@ -34,7 +34,7 @@ func (b *bench) figure10(ctx context.Context, t *trials.Sheet) error {
 				return err
 			}
 			fmt.Fprintf(t, "%s\t%d\t%s", c.graph.Name, c.ranks, s.Name)
-			for _, e := range when {
+			for _, e := range errorEpochs {
 				fmt.Fprintf(t, "\t%s", errorsIn(r, e))
 			}
 			fmt.Fprintln(t, "\t")

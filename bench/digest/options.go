@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"siafu/bench/plan"
 	"siafu/bench/trials"
-	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/internal/fault"
+	"siafu/ranks/plan"
 	"siafu/ranks/report/page"
 )
 
@@ -89,15 +89,15 @@ func (b *bench) open() (parts []trials.Part, err error) {
 	return parts, b.findGraphs()
 }
 
-// lookAlikes are the graphs of table 3.
-var lookAlikes = []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
+// syntheticGraphs are the graphs of table 3.
+var syntheticGraphs = []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
 
 // findGraphs names what is trained on, and makes missing synthetic graphs.
 func (b *bench) findGraphs() (err error) {
 	if b.graphs, err = trials.Given(b.Data); len(b.Data) > 0 {
 		return err
 	}
-	for _, like := range lookAlikes {
+	for _, like := range syntheticGraphs {
 		g, err := trials.Generated(b.Work, generate.Options{Like: like, Name: fmt.Sprintf("%s-%g", like, b.Scale), Scale: b.Scale, Seed: 1})
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"siafu/bench/trials"
-	"siafu/graph/durable"
+	"siafu/internal/durable"
 )
 
 // allParts are in the order of the paper; accuracy and links are our own.

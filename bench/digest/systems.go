@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // System is a way of training, by the name of the one who proposed it.

@@ -75,11 +75,11 @@ func (b *bench) figure6(ctx context.Context, t *trials.Sheet) error {
 		s.Period = n
 		list = append(list, s)
 	}
-	return b.beside(ctx, t, list)
+	return b.printTimes(ctx, t, list)
 }
 
-// beside compares systems with exact training, on all cells of the first network.
-func (b *bench) beside(ctx context.Context, t *trials.Sheet, systems []System, more ...string) error {
+// printTimes compares systems with exact training, on all cells of the first network.
+func (b *bench) printTimes(ctx context.Context, t *trials.Sheet, systems []System, more ...string) error {
 	t.Head("graph", "ranks", "system", "validation F1", "s/epoch", "MB/epoch", "epochs to target", "seconds to target")
 	for _, c := range b.cells(b.Models[:1]) {
 		exact, err := b.accuracy(ctx, c, b.systems[0])
@@ -108,10 +108,10 @@ func (b *bench) beside(ctx context.Context, t *trials.Sheet, systems []System, m
 	return nil
 }
 
-// straggle is the flag of a rank that stands still before each of its gathers for as
+// stragglerFlags is the flag of a rank that stands still before each of its gathers for as
 // long as an epoch of exact training takes on the graph where that is longest. The
 // paper's stood still for 8 to 10 s.
-func (b *bench) straggle(ctx context.Context) ([]string, error) {
+func (b *bench) stragglerFlags(ctx context.Context) ([]string, error) {
 	longest := 0.0
 	for _, c := range b.cells(b.Models[:1]) {
 		times, err := b.times(ctx, c, b.systems[:1], b.rates[0])
@@ -137,12 +137,12 @@ func (b *bench) figure11(ctx context.Context, t *trials.Sheet) error {
 }
 
 func (b *bench) straggling(ctx context.Context, t *trials.Sheet, names ...string) error {
-	delay, err := b.straggle(ctx)
+	delay, err := b.stragglerFlags(ctx)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(t, "straggler: %s\n", strings.Join(delay, " "))
-	return b.beside(ctx, t, b.only(names...), delay...)
+	return b.printTimes(ctx, t, b.only(names...), delay...)
 }
 
 // links has, for every link, the seconds that each system takes to the target, and the
@@ -166,7 +166,7 @@ func (b *bench) links(ctx context.Context, t *trials.Sheet) error {
 			}
 			fmt.Fprintf(t, "%s\t%d\t%s\t%s", c.graph.Name, c.ranks, s.Name, trials.PlusMinus(trials.Best(list)))
 			for i, rate := range b.rates {
-				until, err := b.until(ctx, c, s, list, rate, target)
+				until, err := b.secondsToTarget(ctx, c, s, list, rate, target)
 				if err != nil {
 					return err
 				}
@@ -182,8 +182,8 @@ func (b *bench) links(ctx context.Context, t *trials.Sheet) error {
 	return nil
 }
 
-// until is the seconds to a target over a link.
-func (b *bench) until(ctx context.Context, c cell, s System, list []*trials.Result, rate, target float64) (float64, error) {
+// secondsToTarget is the seconds to a target over a link.
+func (b *bench) secondsToTarget(ctx context.Context, c cell, s System, list []*trials.Result, rate, target float64) (float64, error) {
 	times, err := b.times(ctx, c, []System{s}, rate)
 	if err != nil {
 		return 0, err

@@ -12,13 +12,13 @@ import (
 func (b *bench) figure5(ctx context.Context, s *trials.Sheet) error {
 	s.Head("graph", "mode", "validation accuracy, measured", "target", "epochs to it, measured", "R, measured", "R, paper", "accuracy, paper")
 	for _, g := range b.graphs {
-		if g.known && g.accuracy == 0 && !b.asked("figure5") {
+		if g.known && g.accuracy == 0 && !b.isSelected("figure5") {
 			continue // Friendster's labels are drawn by chance in the paper
 		}
 		curves := &chart.Chart{Name: "figure5-" + g.name, Title: "Figure 5, " + g.name, X: "epoch", Y: "validation accuracy, %", Whole: true}
 		base, to := math.NaN(), math.NaN()
-		for k, w := range []way{pipe, async0, async1} {
-			list, err := b.learn(ctx, g, "gcn", w)
+		for k, w := range []order{pipe, async0, async1} {
+			list, err := b.trainForAccuracy(ctx, g, "gcn", w)
 			if err != nil {
 				return err
 			}
@@ -42,8 +42,8 @@ func (b *bench) figure5(ctx context.Context, s *trials.Sheet) error {
 	return nil
 }
 
-// asked reports whether a part was named.
-func (b *bench) asked(part string) bool {
+// isSelected reports whether a part was named.
+func (b *bench) isSelected(part string) bool {
 	return len(b.Only) == 1 && b.Only[0] == part
 }
 
@@ -91,7 +91,7 @@ func (b *bench) figure6(ctx context.Context, s *trials.Sheet) error {
 		}
 		for _, on := range backends[:2] {
 			cells, base, why := []string{}, math.NaN(), ""
-			for k, w := range []way{pipe, nopipe, async0, async1} {
+			for k, w := range []order{pipe, nopipe, async0, async1} {
 				t, err := b.time(ctx, g, "gcn", on, w)
 				if err != nil {
 					return err

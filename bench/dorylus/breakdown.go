@@ -62,7 +62,7 @@ func (b *bench) figure10a(ctx context.Context, s *trials.Sheet) error {
 var variants = []struct {
 	name string
 	on   backend
-	way  way
+	way  order
 }{
 	{"no-pipe", functions, nopipe}, {"pipe", functions, pipe}, {"async (s=0)", functions, async0},
 	{"CPU only", cpuOnly, pipe}, {"GPU only", gpuOnly, pipe},
@@ -123,7 +123,7 @@ func (b *bench) basis(ctx context.Context, s *trials.Sheet) error {
 		edges, vertices := g.larger()
 		here := (m.Graph/edges + m.Tensor/vertices) / float64(b.Ranks*b.threads())
 		ratios := []string{}
-		for _, way := range []way{nopipe, pipe} {
+		for _, way := range []order{nopipe, pipe} {
 			t, err := b.time(ctx, g, w.model, cpuOnly, way)
 			if err != nil {
 				return err

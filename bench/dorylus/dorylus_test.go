@@ -14,20 +14,20 @@ import (
 	"testing"
 
 	"siafu/bench/trials"
-	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/internal/fault"
 	"siafu/ranks"
 	"siafu/ranks/runfolder"
 )
 
-// made is a runner whose trainings gain so many points an epoch up to 80 %, and take so
+// fakeRunner is a runner whose trainings gain so many points an epoch up to 80 %, and take so
 // long an epoch, by a flag that they have. There is no GPU, and no sampling.
-type made struct {
+type fakeRunner struct {
 	gain, seconds map[string]float64
 	trials        []trials.Trial
 }
 
-func (m *made) Run(ctx context.Context, t trials.Trial, folder string) (*trials.Result, error) {
+func (m *fakeRunner) Run(ctx context.Context, t trials.Trial, folder string) (*trials.Result, error) {
 	m.trials = append(m.trials, t)
 	if t.Record {
 		return recorded(ctx, t, folder)
@@ -77,12 +77,12 @@ func recorded(ctx context.Context, t trials.Trial, folder string) (*trials.Resul
 
 // In step a training gains 5 points an epoch, in bounded asynchrony 4; functions take
 // four times as long as CPUs.
-func usual() *made {
-	return &made{gain: map[string]float64{"": 0.05, "async": 0.04}, seconds: map[string]float64{"": 0.1, "lambda": 0.4, "nopipe": 0.15}}
+func defaultRunner() *fakeRunner {
+	return &fakeRunner{gain: map[string]float64{"": 0.05, "async": 0.04}, seconds: map[string]float64{"": 0.1, "lambda": 0.4, "nopipe": 0.15}}
 }
 
 // reproduce makes parts over made trainings, on a graph that stands for Amazon.
-func reproduce(t *testing.T, m *made, change func(*Options), parts ...string) string {
+func reproduce(t *testing.T, m *fakeRunner, change func(*Options), parts ...string) string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "g")
 	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
@@ -117,7 +117,7 @@ func has(t *testing.T, text string, lines ...string) {
 
 // The target is 79.5 %: 16 epochs in step, 20 in bounded asynchrony.
 func TestFigure5(t *testing.T) {
-	m := usual()
+	m := defaultRunner()
 	has(t, reproduce(t, m, nil, "figure5"), "amazon pipe 80.00 ± 0.00 79.50 16 1.00 1.00 64.08", "amazon async (s=0) 80.00 ± 0.00 79.50 20 1.25 1.09 64.08",
 		"amazon async (s=1) 80.00 ± 0.00 79.50 20 1.25 1.57 64.08", "from 6 trainings; load before them 0.5 to 0.5; siafu 1")
 	for _, each := range m.trials {
@@ -130,7 +130,7 @@ func TestFigure5(t *testing.T) {
 
 // Times are of trainings of a few epochs, to those of the pipe of the same backend.
 func TestFigure6(t *testing.T) {
-	m := usual()
+	m := defaultRunner()
 	m.seconds = map[string]float64{"": 0.1, "nopipe": 0.15, "async": 0.08}
 	has(t, reproduce(t, m, nil, "figure6"), "amazon Dorylus 0.1000 1.50 0.80 0.80", "amazon CPU only 0.1000 1.50 0.80 0.80", "1.9 (§7.6) about 0.85")
 }
@@ -138,7 +138,7 @@ func TestFigure6(t *testing.T) {
 // 20 epochs of 0.4 s with functions are 8 s, at $3.60 an hour $0.008, and functions for
 // $0.01 an epoch; 16 of 0.1 s without. A graph of GPUs is not run, and why is said once.
 func TestTable4(t *testing.T) {
-	text := reproduce(t, usual(), nil, "table4")
+	text := reproduce(t, defaultRunner(), nil, "table4")
 	has(t, text, "gcn amazon Dorylus 20 0.4000 8.0 0.208 ", "512.7 0.79", "gcn amazon CPU only 16 0.1000 1.6 0.0016 ", "710.2 0.68",
 		"gcn amazon GPU only (not run) 16 - - - - - 385.3 2.62", "gat amazon Dorylus", "GPU only, not run: no cuda here")
 	if n := strings.Count(text, "no cuda here"); n != 1 {
@@ -148,13 +148,13 @@ func TestTable4(t *testing.T) {
 
 // The value of the paper's rows is that of its times and costs.
 func TestFigure7(t *testing.T) {
-	has(t, reproduce(t, usual(), nil, "figure7"), "gat amazon Dorylus", " 2.76 4.83", "gcn amazon GPU only (not run) - - 0.48 1.00")
+	has(t, reproduce(t, defaultRunner(), nil, "figure7"), "gat amazon Dorylus", " 2.76 4.83", "gcn amazon GPU only (not run) - - 0.48 1.00")
 }
 
 // Targets are as far below the best as the paper's: 4.01 points on Amazon, 16 epochs in
 // step and 19 in bounded asynchrony. Rivals that are not there are rows that say so.
 func TestTable5(t *testing.T) {
-	text := reproduce(t, usual(), nil, "table5")
+	text := reproduce(t, defaultRunner(), nil, "table5")
 	has(t, text, "amazon Dorylus functions, async (s=0) 75.99 19 7.60 0.198 1 415.23 0.654 1.00", "amazon CPU only --mode pipe 75.99 16 1.60",
 		"DGL (sampling) (not run)", "842.49 5.73 0.06", "no neighbor:25,10 here", "no PyTorch here", "VR-GCN --batch variates:8,2 75.99 16 1.60")
 }
@@ -162,7 +162,7 @@ func TestTable5(t *testing.T) {
 // Curves are read at shares of the 2 s that CPUs take in step; all points are in a file.
 func TestFigure9(t *testing.T) {
 	var work string
-	text := reproduce(t, usual(), func(o *Options) { work = o.Work; o.HTML = filepath.Join(o.Work, "page.html") }, "figure9")
+	text := reproduce(t, defaultRunner(), func(o *Options) { work = o.Work; o.HTML = filepath.Join(o.Work, "page.html") }, "figure9")
 	has(t, text, "amazon CPU only --mode pipe 0.1000 5.00 10.00 20.00 50.00 80.00 80.00 ± 0.00", "amazon Dorylus functions, async (s=0) 0.4000 0.00 0.00 4.00 8.00 20.00 80.00 ± 0.00 67.01")
 	csv, err := os.ReadFile(filepath.Join(work, "figure9.csv"))
 	if lines := bytes.Count(csv, []byte("\n")); err != nil || lines != 1+41+3*21 {
@@ -177,15 +177,15 @@ func TestFigure9(t *testing.T) {
 
 // A worker's tasks are shown as they are, and dollars of servers and functions apart.
 func TestFigure10(t *testing.T) {
-	has(t, reproduce(t, usual(), nil, "figure10a"), "GA 0.2000 0.2000 -", "epoch 0.1500 0.1500 -")
-	has(t, reproduce(t, usual(), nil, "figure10b"), "pipe 0.4000 0.0004 0.01", "CPU only 0.1000 0.0001 0", "GPU only (not run) - - -")
+	has(t, reproduce(t, defaultRunner(), nil, "figure10a"), "GA 0.2000 0.2000 -", "epoch 0.1500 0.1500 -")
+	has(t, reproduce(t, defaultRunner(), nil, "figure10b"), "pipe 0.4000 0.0004 0.01", "CPU only 0.1000 0.0001 0", "GPU only (not run) - - -")
 }
 
 // Performance and value are those to 4 servers: in the model, where work is divided without
 // a rest, four times as many are four times as fast for the same dollars. The timeline of a
 // run here is replayed on as many as 32, with functions and without, to Dorylus on 4.
 func TestFigure8(t *testing.T) {
-	text := reproduce(t, usual(), nil, "figure8")
+	text := reproduce(t, defaultRunner(), nil, "figure8")
 	has(t, text, "16 Dorylus 1896.1421 4.00 4.00 ", " 2.82 2.68", "GCN on amazon (given), 2 ranks recorded")
 	for mode, first := range map[string]string{"Dorylus": "1.00", "CPU only": ""} {
 		simulated := regexp.MustCompile(`\d+ `+mode+` [\d.]+ [\d.]+ [\d.]+ ([\d.]+) ([\d.]+) ([\d.]+) `).FindAllStringSubmatch(text, -1)
@@ -204,7 +204,7 @@ func TestFigure8(t *testing.T) {
 
 // Where hours are over there are no numbers, and what is missing is said.
 func TestLate(t *testing.T) {
-	m := usual()
+	m := defaultRunner()
 	for _, part := range []string{"table2", "table3", "figure5", "figure6", "table4", "figure7", "figure8", "figure9", "table5", "figure10a", "figure10b", "model"} {
 		has(t, reproduce(t, m, func(o *Options) { o.Hours = 1e-12 }, part), "trainings were not started")
 	}
@@ -216,13 +216,13 @@ func TestLate(t *testing.T) {
 // Look-alikes have the published counts times their scale, and a mean degree of no more
 // than a 70th of the vertices.
 func TestTable1(t *testing.T) {
-	text := reproduce(t, usual(), func(o *Options) { o.Data, o.Scale = nil, []float64{0.003, 0.001, 0.0001, 0.00001} }, "table1")
+	text := reproduce(t, defaultRunner(), func(o *Options) { o.Data, o.Scale = nil, []float64{0.003, 0.001, 0.0001, 0.00001} }, "table1")
 	has(t, text, "reddit-small 232.9K 114.8M 602 41 492.9 look-alike, scale 0.003 699", "amazon 9.2M 313.9M 300 25 35.1 look-alike, scale 0.0001 920")
-	o := table1[0].lookAlike(0.003)
+	o := table1[0].synthetic(0.003)
 	if most := 232900 * 0.003 / 70; math.Abs(float64(o.Edges)/232900/most-1) > 0.01 {
 		t.Errorf("%d edges", o.Edges)
 	}
-	if o := table1[0].lookAlike(1); o.Edges != 0 {
+	if o := table1[0].synthetic(1); o.Edges != 0 {
 		t.Errorf("at full size %d edges instead of the published ones", o.Edges)
 	}
 }
@@ -230,7 +230,7 @@ func TestTable1(t *testing.T) {
 // A GiB of arrays becomes one for each of 92,000 times as many vertices; 64 features of
 // these, 313.9 M edges and the offsets are 3.6 GB more.
 func TestTable3(t *testing.T) {
-	has(t, reproduce(t, usual(), nil, "table3"), "gcn amazon c5n.2xlarge (8) p3.2xlarge (8) 3.456 24.48 168 92003.4 4382")
+	has(t, reproduce(t, defaultRunner(), nil, "table3"), "gcn amazon c5n.2xlarge (8) p3.2xlarge (8) 3.456 24.48 168 92003.4 4382")
 }
 
 func TestBadOptions(t *testing.T) {

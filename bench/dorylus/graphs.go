@@ -7,17 +7,17 @@ import (
 
 	"siafu/bench/trials"
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/internal/fault"
 )
 
 // graphOf is a graph that is trained on.
 type graphOf struct {
 	trials.Graph
-	*published // that it stands for
-	known      bool
-	meta       *graph.Meta
-	scale      float64 // of a synthetic graph; 0: real
+	*paperGraph // that it stands for
+	known       bool
+	meta        *graph.Meta
+	scale       float64 // of a synthetic graph; 0: real
 }
 
 // kind says what stands for the paper's graph.
@@ -39,7 +39,7 @@ func (g *graphOf) larger() (edges, vertices float64) {
 // findGraphs names what is trained on, and makes missing synthetic graphs.
 func (b *bench) findGraphs() error {
 	for _, data := range b.Data {
-		if err := b.give(data); err != nil {
+		if err := b.addData(data); err != nil {
 			return err
 		}
 	}
@@ -55,21 +55,21 @@ func (b *bench) findGraphs() error {
 		if scale == 0 {
 			scale = p.scale
 		}
-		made, err := trials.Generated(b.Work, p.lookAlike(scale))
+		made, err := trials.Generated(b.Work, p.synthetic(scale))
 		if err != nil {
 			return err
 		}
-		if err := b.add(&graphOf{Graph: made, published: p, known: true, scale: scale}); err != nil {
+		if err := b.add(&graphOf{Graph: made, paperGraph: p, known: true, scale: scale}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lookAlike is the graph at a scale. Its mean degree is at most a 70th of its vertices,
+// synthetic is the graph at a scale. Its mean degree is at most a 70th of its vertices,
 // which Reddit's are not when scaled down: in a graph nearly all of whose pairs are edges
 // neighbours say nothing of a vertex.
-func (p *published) lookAlike(scale float64) generate.Options {
+func (p *paperGraph) synthetic(scale float64) generate.Options {
 	o := generate.Options{Like: p.name, Name: fmt.Sprintf("%s-%g", p.name, scale), Scale: scale, Seed: 1}
 	if most := p.vertices * p.vertices * scale / 70; p.edges > most {
 		o.Edges = int64(most)
@@ -77,8 +77,8 @@ func (p *published) lookAlike(scale float64) generate.Options {
 	return o
 }
 
-// give takes NAME=DIR or DIR.
-func (b *bench) give(data string) error {
+// addData takes NAME=DIR or DIR.
+func (b *bench) addData(data string) error {
 	name, dir, named := strings.Cut(data, "=")
 	if !named {
 		dir = data
@@ -87,13 +87,13 @@ func (b *bench) give(data string) error {
 	if err != nil {
 		return err
 	}
-	g := &graphOf{Graph: list[0], published: &published{name: list[0].Name}}
+	g := &graphOf{Graph: list[0], paperGraph: &paperGraph{name: list[0].Name}}
 	if named {
-		k := slices.IndexFunc(table1, func(p published) bool { return p.name == name })
+		k := slices.IndexFunc(table1, func(p paperGraph) bool { return p.name == name })
 		if k < 0 {
 			return fault.New(fault.Usage, op, "", "--data=%s", data).Then("name one of reddit-small, reddit-large, amazon, friendster, or give the folder alone")
 		}
-		g.published, g.known = &table1[k], true
+		g.paperGraph, g.known = &table1[k], true
 	}
 	return b.add(g)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"siafu/bench/trials"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // backend is where tensor work runs, by the paper's name.
@@ -17,8 +17,8 @@ type backend struct {
 	flags []string
 }
 
-// way is in which order tasks run.
-type way struct {
+// order is in which order tasks run.
+type order struct {
 	name  string
 	flags []string
 	late  bool // bounded asynchrony
@@ -30,10 +30,10 @@ var (
 	gpuOnly   = backend{"GPU only", words("--tensor cuda")}
 	backends  = []backend{functions, cpuOnly, gpuOnly}
 
-	nopipe = way{"no-pipe", words("--mode nopipe"), false}
-	pipe   = way{"pipe", words("--mode pipe"), false}
-	async0 = way{"async (s=0)", words("--mode async --staleness 0"), true}
-	async1 = way{"async (s=1)", words("--mode async --staleness 1"), true}
+	nopipe = order{"no-pipe", words("--mode nopipe"), false}
+	pipe   = order{"pipe", words("--mode pipe"), false}
+	async0 = order{"async (s=0)", words("--mode async --staleness 0"), true}
+	async1 = order{"async (s=1)", words("--mode async --staleness 1"), true}
 )
 
 func text(n int) string { return strconv.Itoa(n) }
@@ -46,7 +46,7 @@ type timed struct {
 }
 
 // time trains a few epochs.
-func (b *bench) time(ctx context.Context, g *graphOf, model string, on backend, w way) (timed, error) {
+func (b *bench) time(ctx context.Context, g *graphOf, model string, on backend, w order) (timed, error) {
 	var turns []trials.Trial
 	for turn := range b.Turns {
 		flags := append(append(words("--eval-every 0"), "--epochs", text(b.Timed), "--threads", text(b.threads())), w.flags...)
@@ -59,7 +59,7 @@ func (b *bench) time(ctx context.Context, g *graphOf, model string, on backend, 
 func (b *bench) fastest(ctx context.Context, on backend, turns []trials.Trial, by trials.Runner) (timed, error) {
 	t := timed{each: math.NaN()}
 	for _, turn := range turns {
-		r, why, err := b.try(ctx, on, turn, by)
+		r, why, err := b.runTrial(ctx, on, turn, by)
 		if err != nil || r == nil {
 			t.why = why
 			return t, err
@@ -74,9 +74,9 @@ func (b *bench) fastest(ctx context.Context, on backend, turns []trials.Trial, b
 // threads are those of a rank in trainings for time.
 func (b *bench) threads() int { return max(runtime.NumCPU()/b.Ranks, 1) }
 
-// try is the result of a trial. Where there is none it says why: the hours are over, or
+// runTrial is the result of a trial. Where there is none it says why: the hours are over, or
 // this build or machine lacks the backend, of which nothing more is tried.
-func (b *bench) try(ctx context.Context, on backend, t trials.Trial, by trials.Runner) (*trials.Result, string, error) {
+func (b *bench) runTrial(ctx context.Context, on backend, t trials.Trial, by trials.Runner) (*trials.Result, string, error) {
 	if why := b.lacks[on.name]; why != "" {
 		b.without = append(b.without, on.name)
 		return nil, why, nil
@@ -95,21 +95,21 @@ func (b *bench) try(ctx context.Context, on backend, t trials.Trial, by trials.R
 	return nil, why, nil
 }
 
-// learn trains for accuracy on CPUs, once a seed: where tensor work runs changes nothing
+// trainForAccuracy trains for accuracy on CPUs, once a seed: where tensor work runs changes nothing
 // of what is computed.
-func (b *bench) learn(ctx context.Context, g *graphOf, model string, w way) ([]*trials.Result, error) {
+func (b *bench) trainForAccuracy(ctx context.Context, g *graphOf, model string, w order) ([]*trials.Result, error) {
 	epochs := b.Epochs
 	if w.late {
 		epochs *= 2
 	}
-	list, _, err := b.learnWith(ctx, g, model, cpuOnly, epochs, w.flags...)
+	list, _, err := b.trainWith(ctx, g, model, cpuOnly, epochs, w.flags...)
 	return list, err
 }
 
-func (b *bench) learnWith(ctx context.Context, g *graphOf, model string, as backend, epochs int, flags ...string) (list []*trials.Result, why string, err error) {
+func (b *bench) trainWith(ctx context.Context, g *graphOf, model string, as backend, epochs int, flags ...string) (list []*trials.Result, why string, err error) {
 	for seed := range b.Seeds {
 		more := append(append(words("--eval-every 1"), "--epochs", text(epochs), "--seed", text(seed+1)), flags...)
-		r, why, err := b.try(ctx, as, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Flags: b.flags(model, more...)}, b.archive.Runner)
+		r, why, err := b.runTrial(ctx, as, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Flags: b.flags(model, more...)}, b.archive.Runner)
 		if err != nil || r == nil {
 			return list, why, err
 		}
@@ -126,14 +126,14 @@ func target(inStep []*trials.Result) float64 {
 }
 
 // epochs are those that each way needs to the target of the pipe.
-func (b *bench) epochs(ctx context.Context, g *graphOf, model string, ways ...way) (to float64, counts []float64, err error) {
-	exact, err := b.learn(ctx, g, model, pipe)
+func (b *bench) epochs(ctx context.Context, g *graphOf, model string, ways ...order) (to float64, counts []float64, err error) {
+	exact, err := b.trainForAccuracy(ctx, g, model, pipe)
 	if err != nil {
 		return 0, nil, err
 	}
 	to = target(exact)
 	for _, w := range ways {
-		list, err := b.learn(ctx, g, model, w)
+		list, err := b.trainForAccuracy(ctx, g, model, w)
 		if err != nil {
 			return 0, nil, err
 		}

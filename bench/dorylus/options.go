@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"siafu/bench/trials"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/lambda/bill"
 	"siafu/ranks/report/page"
 )

@@ -9,16 +9,16 @@ import (
 	"siafu/bench/trials"
 	"siafu/bench/yardstick"
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
 
-// outside is the seconds of an epoch of PyTorch, PyTorch Geometric or DGL, whichever of
+// timeRivals is the seconds of an epoch of PyTorch, PyTorch Geometric or DGL, whichever of
 // those that are installed is fastest: the same graph and layers, from the same weights,
 // in one process with all processors. Their losses are siafu's (bench epoch --yardstick
 // compares them), and so are their accuracies.
-func (b *bench) outside(ctx context.Context, g *graphOf, model string) (timed, error) {
+func (b *bench) timeRivals(ctx context.Context, g *graphOf, model string) (timed, error) {
 	return b.fastest(ctx, backend{name: "DGL (non-sampling)"}, []trials.Trial{{Data: g.Data, Ranks: 1, Flags: append(b.flags(model), "yardstick")}}, b.rival)
 }
 
@@ -50,7 +50,7 @@ func (pytorch) Run(ctx context.Context, t trials.Trial, _ string) (*trials.Resul
 	r := &trials.Result{Trial: t, Load: trials.Load()}
 	var lacking error
 	for _, v := range append(training.Variants(d), training.Libraries(d)...) {
-		name, seconds, err := race(ctx, lab, d, training, v)
+		name, seconds, err := timeRival(ctx, lab, d, training, v)
 		switch {
 		case fault.KindOf(err) == fault.Missing && err != nil:
 			lacking = err
@@ -84,8 +84,8 @@ func parse(options any, line ...string) error {
 	return nil
 }
 
-// race is what a rival takes for an epoch.
-func race(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, t yardstick.Training, v yardstick.Variant) (string, float64, error) {
+// timeRival is what a rival takes for an epoch.
+func timeRival(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, t yardstick.Training, v yardstick.Variant) (string, float64, error) {
 	rival, err := lab.Epoch(ctx, d, t, v)
 	if err != nil {
 		return "", 0, err

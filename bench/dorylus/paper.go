@@ -1,7 +1,7 @@
 package dorylus
 
-// published is a graph as table 1 has it.
-type published struct {
+// paperGraph is a graph as table 1 has it.
+type paperGraph struct {
 	name             string
 	vertices, edges  float64
 	features, labels int
@@ -12,7 +12,7 @@ type published struct {
 }
 
 // table1 has the graphs in their order.
-var table1 = []published{
+var table1 = []paperGraph{
 	{"reddit-small", 232.9e3, 114.8e6, 602, 41, 492.9, 0.05, 94.96, [2]float64{1.00, 1.07}},
 	{"reddit-large", 1.1e6, 1.3e9, 301, 50, 645.4, 0.01, 60.07, [2]float64{1.14, 1.58}},
 	{"amazon", 9.2e6, 313.9e6, 300, 25, 35.1, 0.01, 64.08, [2]float64{1.09, 1.57}},
@@ -45,21 +45,21 @@ type cluster struct {
 type work struct {
 	model, graph string
 	cpu, gpu     cluster
-	printed      [3]spent // Dorylus, CPU only, GPU only
-	step         bool     // Dorylus in step, since that was its best
+	printed      [3]timeAndCost // Dorylus, CPU only, GPU only
+	step         bool           // Dorylus in step, since that was its best
 }
 
-// spent is a time in seconds and its dollars.
-type spent struct{ seconds, usd float64 }
+// timeAndCost is a time in seconds and its dollars.
+type timeAndCost struct{ seconds, usd float64 }
 
 // table4 has the networks and graphs in their order, with the clusters of table 3.
 var table4 = []work{
-	{"gcn", "reddit-small", cluster{"c5.2xlarge", 2}, cluster{"p3.2xlarge", 2}, [3]spent{{860.6, 0.20}, {1005.4, 0.19}, {162.9, 0.28}}, false},
-	{"gcn", "reddit-large", cluster{"c5n.2xlarge", 12}, cluster{"p3.2xlarge", 12}, [3]spent{{1020.1, 1.69}, {1290.5, 1.85}, {324.9, 3.31}}, true},
-	{"gcn", "amazon", cluster{"c5n.2xlarge", 8}, cluster{"p3.2xlarge", 8}, [3]spent{{512.7, 0.79}, {710.2, 0.68}, {385.3, 2.62}}, false},
-	{"gcn", "friendster", cluster{"c5n.4xlarge", 32}, cluster{"p3.2xlarge", 32}, [3]spent{{1133.3, 13.8}, {1990.8, 15.3}, {1490.4, 40.5}}, false},
-	{"gat", "reddit-small", cluster{"c5.2xlarge", 10}, cluster{"p3.2xlarge", 10}, [3]spent{{496.3, 1.15}, {1270.4, 1.20}, {130.9, 1.11}}, false},
-	{"gat", "amazon", cluster{"c5n.2xlarge", 12}, cluster{"p3.2xlarge", 12}, [3]spent{{853.4, 2.67}, {2092.7, 3.01}, {1039.2, 10.60}}, false},
+	{"gcn", "reddit-small", cluster{"c5.2xlarge", 2}, cluster{"p3.2xlarge", 2}, [3]timeAndCost{{860.6, 0.20}, {1005.4, 0.19}, {162.9, 0.28}}, false},
+	{"gcn", "reddit-large", cluster{"c5n.2xlarge", 12}, cluster{"p3.2xlarge", 12}, [3]timeAndCost{{1020.1, 1.69}, {1290.5, 1.85}, {324.9, 3.31}}, true},
+	{"gcn", "amazon", cluster{"c5n.2xlarge", 8}, cluster{"p3.2xlarge", 8}, [3]timeAndCost{{512.7, 0.79}, {710.2, 0.68}, {385.3, 2.62}}, false},
+	{"gcn", "friendster", cluster{"c5n.4xlarge", 32}, cluster{"p3.2xlarge", 32}, [3]timeAndCost{{1133.3, 13.8}, {1990.8, 15.3}, {1490.4, 40.5}}, false},
+	{"gat", "reddit-small", cluster{"c5.2xlarge", 10}, cluster{"p3.2xlarge", 10}, [3]timeAndCost{{496.3, 1.15}, {1270.4, 1.20}, {130.9, 1.11}}, false},
+	{"gat", "amazon", cluster{"c5n.2xlarge", 12}, cluster{"p3.2xlarge", 12}, [3]timeAndCost{{853.4, 2.67}, {2092.7, 3.01}, {1039.2, 10.60}}, false},
 }
 
 // choice is a row of table 2.
@@ -79,21 +79,21 @@ var table2 = []choice{
 	{"GPU", "amazon", cluster{"p3.2xlarge", 8}, 4.93, false},
 }
 
-// reached is a row of table 5. 0 where the paper has none.
-type reached struct {
+// tableRow5 is a row of table 5. 0 where the paper has none.
+type tableRow5 struct {
 	graph, system string
-	spent
+	timeAndCost
 }
 
-var table5 = []reached{
-	{"reddit-small", "Dorylus", spent{165.77, 0.045}},
-	{"reddit-small", "Dorylus (GPU only)", spent{28.06, 0.052}},
-	{"reddit-small", "DGL (sampling)", spent{566.33, 0.480}},
-	{"reddit-small", "DGL (non-sampling)", spent{33.64, 0.028}},
-	{"reddit-small", "AliGraph", spent{}},
-	{"amazon", "Dorylus", spent{415.23, 0.654}},
-	{"amazon", "Dorylus (GPU only)", spent{308.27, 2.096}},
-	{"amazon", "DGL (sampling)", spent{842.49, 5.728}},
-	{"amazon", "DGL (non-sampling)", spent{}},
-	{"amazon", "AliGraph", spent{1560.66, 1.498}},
+var table5 = []tableRow5{
+	{"reddit-small", "Dorylus", timeAndCost{165.77, 0.045}},
+	{"reddit-small", "Dorylus (GPU only)", timeAndCost{28.06, 0.052}},
+	{"reddit-small", "DGL (sampling)", timeAndCost{566.33, 0.480}},
+	{"reddit-small", "DGL (non-sampling)", timeAndCost{33.64, 0.028}},
+	{"reddit-small", "AliGraph", timeAndCost{}},
+	{"amazon", "Dorylus", timeAndCost{415.23, 0.654}},
+	{"amazon", "Dorylus (GPU only)", timeAndCost{308.27, 2.096}},
+	{"amazon", "DGL (sampling)", timeAndCost{842.49, 5.728}},
+	{"amazon", "DGL (non-sampling)", timeAndCost{}},
+	{"amazon", "AliGraph", timeAndCost{1560.66, 1.498}},
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"siafu/bench/trials"
-	"siafu/graph/durable"
+	"siafu/internal/durable"
 	"siafu/ranks/report/chart"
 )
 
@@ -18,7 +18,7 @@ type system struct {
 	name string // the paper's where it has it
 	here string // what stands for it
 	on   backend
-	way  way
+	way  order
 	best map[string]float64 // accuracy at its end, by graph, in percent (§7.5)
 	less bool               // it is no system but a lack: on says of what
 }
@@ -49,27 +49,27 @@ func systems() []system {
 	}
 }
 
-// raced is what a system does on a graph.
-type raced struct {
+// raceResult is what a system does on a graph.
+type raceResult struct {
 	system
 	timed
 	list []*trials.Result
 }
 
-// race trains all systems on a graph.
-func (b *bench) race(ctx context.Context, g *graphOf) (all []raced, err error) {
+// raceSystems trains all systems on a graph.
+func (b *bench) raceSystems(ctx context.Context, g *graphOf) (all []raceResult, err error) {
 	for _, s := range systems() {
-		r := raced{system: s, timed: timed{each: math.NaN()}}
+		r := raceResult{system: s, timed: timed{each: math.NaN()}}
 		switch {
 		case s.less:
 			r.why = s.here
 		case s.name == "DGL (non-sampling)":
-			r.timed, err = b.outside(ctx, g, "gcn")
+			r.timed, err = b.timeRivals(ctx, g, "gcn")
 		default:
 			r.timed, err = b.time(ctx, g, "gcn", s.on, s.way)
 		}
 		if err == nil && r.run != nil {
-			if r.list, err = b.courses(ctx, g, s); err != nil {
+			if r.list, err = b.trainings(ctx, g, s); err != nil {
 				return nil, err
 			}
 		}
@@ -81,14 +81,14 @@ func (b *bench) race(ctx context.Context, g *graphOf) (all []raced, err error) {
 	return all, nil
 }
 
-// courses are the trainings of a system for accuracy. Whole graphs have that of their
+// trainings are the trainings of a system for accuracy. Whole graphs have that of their
 // mode wherever their tensor work runs.
-func (b *bench) courses(ctx context.Context, g *graphOf, s system) (list []*trials.Result, err error) {
+func (b *bench) trainings(ctx context.Context, g *graphOf, s system) (list []*trials.Result, err error) {
 	if k := slices.Index(s.on.flags, "--batch"); k >= 0 {
-		list, _, err = b.learnWith(ctx, g, "gcn", s.on, b.Epochs, s.on.flags...)
+		list, _, err = b.trainWith(ctx, g, "gcn", s.on, b.Epochs, s.on.flags...)
 		return list, err
 	}
-	return b.learn(ctx, g, "gcn", s.way)
+	return b.trainForAccuracy(ctx, g, "gcn", s.way)
 }
 
 // raceGraphs are the graphs of figure 9 and table 5, and those that the paper has not.
@@ -111,7 +111,7 @@ func (b *bench) figure9(ctx context.Context, s *trials.Sheet) error {
 	var csv strings.Builder
 	csv.WriteString("graph,system,epoch,seconds,validation\n")
 	for _, g := range b.raceGraphs() {
-		all, err := b.race(ctx, g)
+		all, err := b.raceSystems(ctx, g)
 		if err != nil {
 			return err
 		}
@@ -170,11 +170,11 @@ func (b *bench) table5(ctx context.Context, s *trials.Sheet) error {
 	s.Head("graph", "system", "here", "target", "epochs, measured", "time s, measured", "cost $, measured", "value to Dorylus, measured",
 		"time s, paper", "cost $, paper", "value to Dorylus, paper")
 	for _, g := range b.raceGraphs() {
-		all, err := b.race(ctx, g)
+		all, err := b.raceSystems(ctx, g)
 		if err != nil {
 			return err
 		}
-		exact, err := b.learn(ctx, g, "gcn", pipe)
+		exact, err := b.trainForAccuracy(ctx, g, "gcn", pipe)
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (b *bench) table5(ctx context.Context, s *trials.Sheet) error {
 		for k, r := range all {
 			ours, epochs := unknown, trials.Reaching(r.list, to)
 			if r.run != nil {
-				ours = b.here(r.timed, epochs)
+				ours = b.localCost(r.timed, epochs)
 			}
 			p := printed5(g.name, r.name)
 			if k == 0 {
@@ -202,10 +202,10 @@ func (b *bench) table5(ctx context.Context, s *trials.Sheet) error {
 }
 
 // printed5 is a row of the paper's table 5.
-func printed5(graph, system string) spent {
+func printed5(graph, system string) timeAndCost {
 	for _, r := range table5 {
 		if r.graph == graph && r.system == system && r.seconds > 0 {
-			return r.spent
+			return r.timeAndCost
 		}
 	}
 	return unknown

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"siafu/bench/simulate"
 	"siafu/bench/trials"
+	"siafu/ranks/simulate"
 )
 
 // printed8 is what §7.4 says of figure 8: performance and value to those of Dorylus on 4
@@ -27,7 +27,7 @@ func (b *bench) figure8(ctx context.Context, s *trials.Sheet) error {
 	}
 	s.Head("servers", "mode", "s/epoch, modelled", "performance, modelled", "value, modelled", "s/epoch, simulated", "performance, simulated", "value, simulated",
 		"performance, paper", "value, paper")
-	var base, first spent
+	var base, first timeAndCost
 	for _, n := range []int{4, 8, 16, 32} {
 		c := cluster{"c5n.4xlarge", n}
 		for _, on := range backends {
@@ -57,26 +57,26 @@ func (b *bench) figure8(ctx context.Context, s *trials.Sheet) error {
 			if on.name == gpuOnly.name {
 				mode += notRun("no cluster")
 			}
-			cells := append([]string{text(n), mode}, each.beside(base)...)
-			s.Row(append(append(cells, simulated.beside(first)...), trials.Number(p.performance, 2), trials.Number(p.value, 2))...)
+			cells := append([]string{text(n), mode}, each.compareWith(base)...)
+			s.Row(append(append(cells, simulated.compareWith(first)...), trials.Number(p.performance, 2), trials.Number(p.value, 2))...)
 		}
 	}
 	fmt.Fprintf(s, "GCN on %s (%s), %d ranks recorded in step on CPUs; simulated: Dorylus in bounded asynchrony (s=0) with functions, CPU only in step; all to Dorylus on 4\n", g.name, g.kind(), b.Ranks)
 	return b.reasons(s)
 }
 
-// beside are an epoch's seconds, and performance and value by those of another.
-func (e spent) beside(base spent) []string {
+// compareWith are an epoch's seconds, and performance and value by those of another.
+func (e timeAndCost) compareWith(base timeAndCost) []string {
 	return []string{trials.Number(e.seconds, 4), trials.Number(base.seconds/e.seconds, 2), trials.Number(e.value()/base.value(), 2)}
 }
 
 // simulate is an epoch of a run recorded here, on a cluster and with the work and rows of
 // the paper's graph, in as many intervals as the paper has, with two servers of weights;
 // with functions in bounded asynchrony (s=0), else in step.
-func (b *bench) simulate(ctx context.Context, g *graphOf, c cluster, remote bool) (spent, error) {
+func (b *bench) simulate(ctx context.Context, g *graphOf, c cluster, remote bool) (timeAndCost, error) {
 	t := trials.Trial{Data: g.Data, Ranks: b.Ranks, Record: true,
 		Flags: b.flags("gcn", "--servers", "0", "--mode", "pipe", "--eval-every", "0", "--epochs", text(b.Timed), "--threads", "1")}
-	r, _, err := b.try(ctx, cpuOnly, t, b.archive.Runner)
+	r, _, err := b.runTrial(ctx, cpuOnly, t, b.archive.Runner)
 	if err != nil || r == nil {
 		return unknown, err
 	}
@@ -92,5 +92,5 @@ func (b *bench) simulate(ctx context.Context, g *graphOf, c cluster, remote bool
 		return unknown, err
 	}
 	seconds, usd, err := o.Epoch()
-	return spent{seconds: seconds, usd: usd}, err
+	return timeAndCost{seconds: seconds, usd: usd}, err
 }

@@ -13,10 +13,10 @@ import (
 type outcome struct {
 	work
 	on                 backend
-	way                way
+	way                order
 	epochs             float64
 	each               float64 // seconds of an epoch here
-	measured, modelled spent
+	measured, modelled timeAndCost
 	why                string // nothing was run
 }
 
@@ -28,7 +28,7 @@ func (b *bench) outcomes(ctx context.Context) (list []outcome, err error) {
 		if err != nil {
 			return nil, err
 		}
-		ways := []way{async0, pipe, pipe}
+		ways := []order{async0, pipe, pipe}
 		if w.step {
 			ways[0] = pipe
 		}
@@ -43,7 +43,7 @@ func (b *bench) outcomes(ctx context.Context) (list []outcome, err error) {
 				return nil, err
 			}
 			if o.why = t.why; t.run != nil {
-				o.each, o.measured = t.each, b.here(t, o.epochs)
+				o.each, o.measured = t.each, b.localCost(t, o.epochs)
 			}
 			if remote := on.name == functions.name; ok && on.name != gpuOnly.name && (!remote || m.Invocations > 0) {
 				if o.modelled, err = m.spent(w.cpu, o.epochs, remote); err != nil {
@@ -56,30 +56,30 @@ func (b *bench) outcomes(ctx context.Context) (list []outcome, err error) {
 	return list, nil
 }
 
-var unknown = spent{math.NaN(), math.NaN()}
+var unknown = timeAndCost{math.NaN(), math.NaN()}
 
-// here is what epochs like those of a training take on this machine, and cost.
-func (b *bench) here(t timed, epochs float64) spent {
+// localCost is what epochs like those of a training take on this machine, and cost.
+func (b *bench) localCost(t timed, epochs float64) timeAndCost {
 	if math.IsInf(epochs, 0) || math.IsNaN(epochs) {
-		return spent{epochs, epochs}
+		return timeAndCost{epochs, epochs}
 	}
 	seconds := t.each * epochs
 	s := t.run.Summary
-	return spent{seconds, dollars(b.price, seconds) + s.LambdaUSD/float64(max(s.Epochs, 1))*epochs}
+	return timeAndCost{seconds, dollars(b.price, seconds) + s.LambdaUSD/float64(max(s.Epochs, 1))*epochs}
 }
 
 // spent is what epochs take on a cluster, and cost.
-func (m Model) spent(c cluster, epochs float64, functions bool) (spent, error) {
+func (m Model) spent(c cluster, epochs float64, functions bool) (timeAndCost, error) {
 	if math.IsInf(epochs, 0) || math.IsNaN(epochs) {
-		return spent{epochs, epochs}, nil
+		return timeAndCost{epochs, epochs}, nil
 	}
 	seconds := m.Seconds(c, functions, true) * epochs
 	servers, invoked, err := m.Cost(c, seconds, epochs, functions)
-	return spent{seconds, servers + invoked}, err
+	return timeAndCost{seconds, servers + invoked}, err
 }
 
 // value is 1/(T × C); NaN of what is not known.
-func (s spent) value() float64 { return 1 / (s.seconds * s.usd) }
+func (s timeAndCost) value() float64 { return 1 / (s.seconds * s.usd) }
 
 func (o outcome) mode() string {
 	if o.on.name == functions.name && o.step {
@@ -89,7 +89,7 @@ func (o outcome) mode() string {
 }
 
 // paper is what table 4 has of it.
-func (o outcome) paper() spent {
+func (o outcome) paper() timeAndCost {
 	for k, on := range backends {
 		if p := o.printed[k]; on.name == o.on.name && p.seconds > 0 {
 			return p

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"siafu/graph/fault"
-	"siafu/graph/scratch"
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
 )
 
 const op = "hosts"

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // open makes hosts, or skips the test with the reason why there can be none.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Measured is the measured performance of a link.

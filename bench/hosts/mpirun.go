@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/slurm/launch"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"siafu/graph/durable"
-	"siafu/graph/fault"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
 )
 
 // Archive keeps results, in memory and as a file each, and has missing ones made

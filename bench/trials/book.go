@@ -11,7 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/report/chart"
 	"siafu/ranks/report/page"
 )

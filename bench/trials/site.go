@@ -18,8 +18,8 @@ import (
 
 	"siafu/bench/hosts"
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/scratch"
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/world/mpi"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/report/chart"
 	"siafu/ranks/report/page"
 	"siafu/ranks/runfolder"

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"siafu/graph/fault"
-	"siafu/graph/scratch"
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
 )
 
 const opYardstick = "yardstick"

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // Rival is a yardstick at work on its operands.

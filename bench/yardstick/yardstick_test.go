@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 	"siafu/kernels/kerneltest/flat"

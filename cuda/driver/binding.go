@@ -2,7 +2,7 @@ package driver
 
 import (
 	"siafu/cuda/device"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Binding is an implementation of List and Open.

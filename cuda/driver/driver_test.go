@@ -11,7 +11,7 @@ import (
 
 	"siafu/cuda/device"
 	"siafu/cuda/driver/drivertest"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // fake is the library without a GPU, and a device of it.

@@ -15,7 +15,7 @@ import (
 	"unsafe"
 
 	"siafu/cuda/device"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // library is the driver, started. Its calls are in C's memory, which is never given

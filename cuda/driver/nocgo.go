@@ -4,7 +4,7 @@ package driver
 
 import (
 	"siafu/cuda/device"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // noCgo is the error of a build that cannot open the driver's library.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // TestNoCgo checks that a build without cgo names the missing driver and the remedy.

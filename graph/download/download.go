@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/durable"
-	"siafu/graph/fault"
 	"siafu/graph/importers"
-	"siafu/graph/scratch"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
 )
 
 const op = "download"

@@ -15,9 +15,9 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/importers"
 	"siafu/graph/realdata"
+	"siafu/internal/fault"
 
 	"github.com/BurntSushi/toml"
 )

@@ -11,8 +11,8 @@ import (
 	"os"
 	"time"
 
-	"siafu/graph/durable"
-	"siafu/graph/fault"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
 )
 
 // fetcher gets single files over HTTP.

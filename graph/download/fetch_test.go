@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // quick is a fetcher that waits for nothing longer than a test may.

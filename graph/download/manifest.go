@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 
 	"github.com/BurntSushi/toml"
 )

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // expansion is how many times larger than the zip file its content may be. The

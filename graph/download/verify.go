@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"siafu/graph/durable"
-	"siafu/graph/fault"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
 )
 
 // verify compares the file at path with what is known of it. What was fetched

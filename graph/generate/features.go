@@ -4,7 +4,7 @@ import (
 	"math"
 	"runtime"
 
-	"siafu/graph/workers"
+	"siafu/internal/workers"
 )
 
 // block is how many vertices a worker takes at a time.

@@ -6,7 +6,7 @@ import (
 	"runtime"
 
 	"siafu/graph"
-	"siafu/graph/workers"
+	"siafu/internal/workers"
 )
 
 // Purposes of the random streams of a seed. Their numbers are part of what a

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 func TestErrors(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"runtime"
 
 	"siafu/graph"
-	"siafu/graph/workers"
+	"siafu/internal/workers"
 )
 
 // fillTask fills in what goes with the task.

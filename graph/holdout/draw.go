@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // drawer draws of the graph of a dataset.

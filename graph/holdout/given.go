@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/pairfile"
+	"siafu/internal/fault"
 )
 
 // read holds the edges of files, with what these tell them from. Where a split has a list

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // TestBadInputs: each bad input is refused with a message that names the file,

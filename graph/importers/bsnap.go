@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 const opBsnap = "import bsnap"

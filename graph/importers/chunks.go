@@ -1,6 +1,6 @@
 package importers
 
-import "siafu/graph/mapped"
+import "siafu/internal/mapped"
 
 // chunks are pairs that grow in mapped memory without being copied, for
 // sources that do not say reliably how many they hold.

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/pickle"
+	"siafu/internal/fault"
+	"siafu/internal/pickle"
 )
 
 // agree compares the sizes of the files and derives the number of vertices.

@@ -3,7 +3,7 @@ package importers
 import (
 	"bytes"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // csvTable is one block of a file of comma-separated numbers: rows of cols

@@ -14,7 +14,7 @@ import (
 	"unicode"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // debVocabulary is the number of words that become features: those in the most

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // debColumns are what --edge-features may name, and the bits of a debSays that become

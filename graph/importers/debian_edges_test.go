@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // bothWays has relations that name each other's packages, and one that comes in three fields.

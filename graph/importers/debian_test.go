@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/decodertest"
-	"siafu/graph/fault"
+	"siafu/internal/decodertest"
+	"siafu/internal/fault"
 )
 
 // debFixture has every construct that the importer knows: two versions of a

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/dglfile"
-	"siafu/graph/fault"
-	"siafu/graph/npy"
+	"siafu/internal/dglfile"
+	"siafu/internal/fault"
+	"siafu/internal/npy"
 )
 
 const opDGL = "import dgl"

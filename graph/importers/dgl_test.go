@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/decodertest"
-	"siafu/graph/dglfile"
-	"siafu/graph/fault"
+	"siafu/internal/decodertest"
+	"siafu/internal/dglfile"
+	"siafu/internal/fault"
 )
 
 // TestDGL: the tiny graph in each of the forms in which DGL keeps edges is the same

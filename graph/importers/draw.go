@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // drawPerClass draws a split with the sizes of Shchur et al. (2018,

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // written is a dataset that has been written, and what was said.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // edgeList is an edge list whose ids are any numbers of 64 bits.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"siafu/graph/importers"
-	"siafu/graph/npy"
+	"siafu/internal/npy"
 )
 
 func Example() {

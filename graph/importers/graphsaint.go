@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 const opSAINT = "import graphsaint"

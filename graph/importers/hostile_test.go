@@ -16,8 +16,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"siafu/graph/decodertest"
-	"siafu/graph/fault"
+	"siafu/internal/decodertest"
+	"siafu/internal/fault"
 )
 
 // tryImport imports files within the memory that they may take; what is refused

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Options are the options of an import: the flags of "siafu import".

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/realdata"
+	"siafu/internal/fault"
 )
 
 // formats are the tiny graph in each format; src is the path in the folder.

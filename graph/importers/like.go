@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // takeOver replaces the options that change what a network sees by those of --like, and

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // notInput are the options that do not change what a network sees of a graph, and why.

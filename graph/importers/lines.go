@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // blockSize is how much text one goroutine parses at a time, and maxLine the

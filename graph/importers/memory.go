@@ -1,9 +1,9 @@
 package importers
 
 import (
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
-	"siafu/graph/npy"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+	"siafu/internal/npy"
 )
 
 // keeper holds what a dataset lies in while it is being written: mapped files

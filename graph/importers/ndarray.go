@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/npy"
+	"siafu/internal/fault"
+	"siafu/internal/npy"
 )
 
 // ndarray is an array of a file, or the error for which there is none: whoever asks

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/npy"
+	"siafu/internal/fault"
+	"siafu/internal/npy"
 )
 
 const opNpz = "import npz"

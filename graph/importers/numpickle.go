@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"siafu/graph/npy"
-	"siafu/graph/pickle"
-	"siafu/graph/torchfile"
+	"siafu/internal/npy"
+	"siafu/internal/pickle"
+	"siafu/internal/torchfile"
 )
 
 // csrClasses are the names under which SciPy's versions pickle their class.

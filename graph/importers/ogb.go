@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 const opOGB = "import ogb"

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/npy"
+	"siafu/internal/fault"
+	"siafu/internal/npy"
 )
 
 // Files of a dataset of the Open Graph Benchmark that comes as arrays.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Link property prediction datasets of the Open Graph Benchmark have pairs in place of labels:

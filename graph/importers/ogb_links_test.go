@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // tinyLinks is the layout of ogbl-collab. Of files of pairs an import only asks whether they

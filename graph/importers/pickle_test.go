@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"testing"
 
-	"siafu/graph/decodertest"
-	"siafu/graph/pickle"
-	"siafu/graph/torchfile"
+	"siafu/internal/decodertest"
+	"siafu/internal/pickle"
+	"siafu/internal/torchfile"
 )
 
 // pickler writes the pickles of tests: protocol 2 as Python 2 and NumPy do.

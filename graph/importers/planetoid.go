@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/pickle"
-	"siafu/graph/torchfile"
+	"siafu/internal/fault"
+	"siafu/internal/pickle"
+	"siafu/internal/torchfile"
 )
 
 const opPlanetoid = "import planetoid"

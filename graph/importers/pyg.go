@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/npy"
+	"siafu/internal/fault"
+	"siafu/internal/npy"
 )
 
 // namedArrays are the arrays of a file by their names.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // pygEdgeArrays are the arrays of numbers of edges, which --edge-features may name.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 const opSnap = "import snap"

@@ -6,8 +6,8 @@ import (
 	"sort"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/npy"
+	"siafu/internal/fault"
+	"siafu/internal/npy"
 )
 
 // matrix is a sparse matrix as SciPy saves it: CSR (indptr and indices) or COO

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // tableFile is rows of named columns in a file, of CSV or Parquet.

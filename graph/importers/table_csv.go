@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // notText tells files that are no text by how they begin, and what to do with each.

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // writeDates is the remedy for dates in notations that are not read.

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // TestReadInstant: dates of ISO 8601 and numbers of each unit are the points in time that

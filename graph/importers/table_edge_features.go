@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // chooseFeatures finds the columns that become features of edges, and where they are to be

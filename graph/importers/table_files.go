@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // recognises reports whether a folder has a table of vertices.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // tableFormat is a kind of file that holds a table.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // TableOptions are the additional options of an import of tables: the meaning of columns

@@ -14,7 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // rowsAtOnce is how many rows of a Parquet file are decoded together.

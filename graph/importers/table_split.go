@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // addSet reads which set the vertex of a row is in.

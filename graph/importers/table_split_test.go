@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // timed is a table of ten vertices with these times; those at unlabelled have no label.

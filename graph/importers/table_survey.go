@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // survey is the first pass over the vertices.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // targetColumns are the columns of a table that hold targets.

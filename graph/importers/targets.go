@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/npy"
+	"siafu/internal/npy"
 )
 
 // setLabels reads the labels of an array. Unless --task says otherwise, whole numbers [n] or

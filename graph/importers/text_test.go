@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"siafu/graph/decodertest"
-	"siafu/graph/fault"
+	"siafu/internal/decodertest"
+	"siafu/internal/fault"
 )
 
 // TestParseFloat: the fast path gives what strconv gives, to the last bit. TestNumbers has

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/npy"
-	"siafu/graph/pickle"
-	"siafu/graph/torchfile"
+	"siafu/internal/fault"
+	"siafu/internal/npy"
+	"siafu/internal/pickle"
+	"siafu/internal/torchfile"
 )
 
 const opTorch = "import torch"

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/decodertest"
-	"siafu/graph/fault"
-	"siafu/graph/torchfile"
+	"siafu/internal/decodertest"
+	"siafu/internal/fault"
+	"siafu/internal/torchfile"
 )
 
 // TestTorch: the tiny graph as PyTorch writes it, in each of the ways in which PyTorch

@@ -14,8 +14,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"siafu/graph/fault"
-	"siafu/graph/scratch"
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
 )
 
 // maxWindow bounds what a zstd frame may ask the decoder to keep: 128 MiB is

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"siafu/graph"
-	"siafu/graph/npy"
+	"siafu/internal/npy"
 )
 
 // weightedEdges are edges that have weights from the first one on that is not 1. Edges of

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/pickle"
 	"siafu/graph/realdata"
-	"siafu/graph/torchfile"
+	"siafu/internal/fault"
+	"siafu/internal/pickle"
+	"siafu/internal/torchfile"
 )
 
 // imported is a whole import, read back as a user's next command reads it.

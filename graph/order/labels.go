@@ -5,7 +5,7 @@ import (
 	"runtime"
 
 	"siafu/graph"
-	"siafu/graph/workers"
+	"siafu/internal/workers"
 )
 
 // Sizes of the communities that lp looks for, one inside the other, in

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Names are the orders that New makes.

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/order"
+	"siafu/internal/fault"
 )
 
 // made are the orders that are not the natural one.

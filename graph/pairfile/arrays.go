@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"siafu/graph"
-	"siafu/graph/npy"
-	"siafu/graph/pickle"
-	"siafu/graph/torchfile"
+	"siafu/internal/npy"
+	"siafu/internal/pickle"
+	"siafu/internal/torchfile"
 )
 
 // arrays are those of a file by name.

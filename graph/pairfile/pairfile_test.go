@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/pairfile"
+	"siafu/internal/fault"
 )
 
 // words are ids of three vertices.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Split is the content of a file for one split of a graph's edges. Absent lists are empty.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // lines goes through the lines of a file of text.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/decodertest"
-	"siafu/graph/fault"
-	"siafu/graph/npy"
+	"siafu/internal/decodertest"
+	"siafu/internal/fault"
+	"siafu/internal/npy"
 )
 
 // hubs is an undirected graph of communities of 50 vertices, in which every

@@ -8,11 +8,11 @@ import (
 	"strconv"
 
 	"siafu/graph"
-	"siafu/graph/arrayfile"
-	"siafu/graph/durable"
-	"siafu/graph/mapped"
 	"siafu/graph/order"
 	"siafu/graph/shard"
+	"siafu/internal/arrayfile"
+	"siafu/internal/durable"
+	"siafu/internal/mapped"
 )
 
 // Run partitions the dataset folder dir: Open, Assign and Build, into --parts-dir where

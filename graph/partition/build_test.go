@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/importers"
-	"siafu/graph/mapped"
 	"siafu/graph/order"
 	"siafu/graph/realdata"
 	"siafu/graph/shard"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // onDisk writes ds as a dataset folder and opens it.

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/internal/mapped"
 )
 
 // carver cuts shards out of a dataset, one after another. It holds three words

@@ -4,9 +4,9 @@ import (
 	"runtime"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
-	"siafu/graph/workers"
+	"siafu/internal/mapped"
+	"siafu/internal/workers"
 )
 
 // sends finds the own rows that each other rank holds as ghosts: those with an

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/internal/mapped"
 )
 
 // memory is a small dataset that never was in a folder.

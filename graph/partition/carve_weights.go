@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/internal/mapped"
 )
 
 // strengths adds up the weights of the edges into and out of every vertex, in the order of

@@ -2,7 +2,7 @@ package partition
 
 import (
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // Count is the report that Build would give of ds cut as owner says, without

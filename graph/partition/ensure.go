@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Place says where the shards of a dataset are looked for, and made. Each partitioning

@@ -7,8 +7,8 @@ import (
 	"os"
 	"strconv"
 
-	"siafu/graph/fault"
-	"siafu/graph/npy"
+	"siafu/internal/fault"
+	"siafu/internal/npy"
 )
 
 const opFile = "read assignment"

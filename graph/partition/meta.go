@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
 	"siafu/graph/shard"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
 )
 
 // formatVersion is the version of parts/P that this package writes.

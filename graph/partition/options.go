@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/order"
 	"siafu/graph/partition/multilevel"
+	"siafu/internal/fault"
 )
 
 const op = "partition"

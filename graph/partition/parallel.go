@@ -3,7 +3,7 @@ package partition
 import (
 	"runtime"
 
-	"siafu/graph/workers"
+	"siafu/internal/workers"
 )
 
 // block is how many rows a worker takes at a time: few enough that a block of

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/graph/decodertest"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/internal/decodertest"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // FuzzOpen: whatever a part file's bytes are, the answer is a shard or a Data

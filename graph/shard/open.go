@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
-	"siafu/graph/arrayfile"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/arrayfile"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 const opOpen = "open shard"

@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // dataset writes a graph of n vertices with the given edges, and shards of it

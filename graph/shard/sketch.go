@@ -2,7 +2,7 @@ package shard
 
 import (
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // Counts are the sizes of the shard of one rank.

@@ -2,7 +2,7 @@ package shard
 
 import (
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // Transposed holds the local edges by source: for each source, the own

@@ -2,9 +2,9 @@ package shard
 
 import (
 	"siafu/graph"
-	"siafu/graph/arrayfile"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/arrayfile"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // verifier checks a shard that a file claims to hold. Its checks run in the

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // edges checks the rows of In, and that every ghost is there for an edge.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"siafu/graph/arrayfile"
+	"siafu/internal/arrayfile"
 )
 
 // Kind is the kind of arrayfile that a shard is.

@@ -43,7 +43,7 @@ const (
 
 func newAdaptive(budget int) Codec {
 	a := &adaptive{budget: budget}
-	a.scratch.New = func() any { return new(shares) }
+	a.scratch.New = func() any { return new(bitBudget) }
 	return a
 }
 
@@ -66,7 +66,7 @@ func (a *adaptive) Size(rows, cols int) (int, bool) {
 var bitsOf = [...]int{0, 2, 4, 8}
 
 func (a *adaptive) Encode(dst []byte, src Rows, k Key) []byte {
-	s := a.scratch.Get().(*shares)
+	s := a.scratch.Get().(*bitBudget)
 	defer a.scratch.Put(s)
 	s.measure(&src)
 	s.share(a.budget*src.Len, src.Len)
@@ -79,7 +79,7 @@ func (a *adaptive) Encode(dst []byte, src Rows, k Key) []byte {
 	which := dst[at : at+head]
 	clear(which)
 	grids, codes := splitGrids(dst[at+head:], src.Len)
-	draws := newDraws(k)
+	draws := newRoundings(k)
 	raw := false
 	for i, w := range s.which {
 		which[i/4] |= w << (i % 4 * 2)
@@ -109,7 +109,7 @@ func (a *adaptive) Decode(dst Rows, payload []byte, add bool) error {
 		size += kernels.CodeBytes(dst.Cols, bitsOf[which[i/4]>>(i%4*2)&3])
 	}
 	grids, codes := splitGrids(payload[head:], dst.Len)
-	if len(payload) != size+4*dst.Cols*grids.raws(dst.Len, 1) {
+	if len(payload) != size+4*dst.Cols*grids.countRaw(dst.Len, 1) {
 		return wrongLength(len(payload), dst.Len, dst.Cols)
 	}
 	raw := payload[size:]
@@ -139,9 +139,9 @@ func setAll(row []float32, v float32, add bool) {
 	}
 }
 
-// shares is how a budget of bits is shared among rows: scratch memory of one
+// bitBudget is how a budget of bits is shared among rows: scratch memory of one
 // block.
-type shares struct {
+type bitBudget struct {
 	lo, hi []float32
 	which  []byte // index of bitsOf
 	raw    []bool
@@ -156,7 +156,7 @@ const (
 )
 
 // measure finds the extent of each row.
-func (s *shares) measure(src *Rows) {
+func (s *bitBudget) measure(src *Rows) {
 	s.lo, s.hi = slices.Grow(s.lo[:0], src.Len)[:src.Len], slices.Grow(s.hi[:0], src.Len)[:src.Len]
 	s.which, s.raw = slices.Grow(s.which[:0], src.Len)[:src.Len], slices.Grow(s.raw[:0], src.Len)[:src.Len]
 	for i := range src.Len {
@@ -170,7 +170,7 @@ func (s *shares) measure(src *Rows) {
 }
 
 // grid is the grid of row i in its bits.
-func (s *shares) grid(i int) kernels.Grid {
+func (s *bitBudget) grid(i int) kernels.Grid {
 	if s.raw[i] {
 		return kernels.Grid{Step: rawStep}
 	}
@@ -186,7 +186,7 @@ var upgradeGain = [...]float32{
 }
 
 // level is the level of gain of row i's upgrade from which.
-func (s *shares) level(i int, which byte) int {
+func (s *bitBudget) level(i int, which byte) int {
 	return int(math.Float32bits((s.hi[i]-s.lo[i])*upgradeGain[which]) >> gainShift)
 }
 
@@ -195,7 +195,7 @@ func (s *shares) level(i int, which byte) int {
 //
 // Design note: gains are compared by level, which takes two passes over the
 // rows; sorting them would take longer than rounding them.
-func (s *shares) share(budget, rows int) {
+func (s *bitBudget) share(budget, rows int) {
 	clear(s.costs[:])
 	for i := range rows {
 		if s.which[i] == 1 {

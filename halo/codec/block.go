@@ -36,14 +36,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // unless it is nil, has the accumulated errors of these rows.
 func EncodeBlock(dst []byte, c Codec, src Rows, first int, k Key, lost Feedback) []byte {
 	if lost == nil {
-		return EncodeFed(dst, c, src, first, k, Rows{})
+		return EncodeWithFeedback(dst, c, src, first, k, Rows{})
 	}
-	return EncodeFed(dst, c, src, first, k, Rows{X: lost[:src.Len*src.Cols], Cols: src.Cols, Len: src.Len})
+	return EncodeWithFeedback(dst, c, src, first, k, Rows{X: lost[:src.Len*src.Cols], Cols: src.Cols, Len: src.Len})
 }
 
-// EncodeFed is EncodeBlock with the accumulated errors of row i of src in row i of lost.
+// EncodeWithFeedback is EncodeBlock with the accumulated errors of row i of src in row i of lost.
 // lost without columns means none.
-func EncodeFed(dst []byte, c Codec, src Rows, first int, k Key, lost Rows) []byte {
+func EncodeWithFeedback(dst []byte, c Codec, src Rows, first int, k Key, lost Rows) []byte {
 	at := len(dst)
 	size, _ := c.Size(src.Len, src.Cols)
 	dst = slices.Grow(dst, BlockHeader+size)[:at+BlockHeader]

@@ -8,8 +8,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"siafu/graph/decodertest"
 	"siafu/halo/codec"
+	"siafu/internal/decodertest"
 )
 
 // A flipped bit, wherever it is, and a block of something else are errors.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -53,16 +53,16 @@ func (r *Rows) id(i int) uint32 {
 	return r.IDs[i]
 }
 
-// draws are the random numbers of rows and of sums.
-type draws struct{ rows, sums kernels.Rounding }
+// roundings are the random numbers of rows and of sums.
+type roundings struct{ rows, sums kernels.Rounding }
 
-func newDraws(k Key) draws {
+func newRoundings(k Key) roundings {
 	r := kernels.NewRounding(k.Seed, k.Epoch, k.Layer, k.Backward)
-	return draws{r, r.OfSums(k.From)}
+	return roundings{r, r.OfSums(k.From)}
 }
 
 // of are those for row i.
-func (d *draws) of(r *Rows, i int) *kernels.Rounding {
+func (d *roundings) of(r *Rows, i int) *kernels.Rounding {
 	if r.Sums != nil && r.Sums[i] {
 		return &d.sums
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 

@@ -17,15 +17,15 @@ type Coded interface {
 }
 
 var (
-	_ Coded = half{}
+	_ Coded = bfloat16{}
 	_ Coded = (*uniform)(nil)
 )
 
-func (half) Bits() int                      { return 16 }
-func (half) Slack() int                     { return 0 }
-func (half) Raw([]byte, int, int, int) bool { return false }
-func (u *uniform) Bits() int                { return u.bits }
-func (u *uniform) Slack() int               { return kernels.CodeSlack }
+func (bfloat16) Bits() int                      { return 16 }
+func (bfloat16) Slack() int                     { return 0 }
+func (bfloat16) Raw([]byte, int, int, int) bool { return false }
+func (u *uniform) Bits() int                    { return u.bits }
+func (u *uniform) Slack() int                   { return kernels.CodeSlack }
 
 func (u *uniform) Raw(payload []byte, i, rows, cols int) bool {
 	grids, _ := splitGrids(payload, gridsOf(rows, cols))
@@ -58,6 +58,6 @@ func (b Block) Coded(c Coded, put func(i int, row []byte)) (payload []byte, err 
 
 // Draws returns the random numbers for rounding rows and sums.
 func Draws(k Key) (rows, sums kernels.Rounding) {
-	d := newDraws(k)
+	d := newRoundings(k)
 	return d.rows, d.sums
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Codecs as blocks name them.
@@ -99,7 +99,7 @@ func byPack(c Codec, name string) (Codec, bool) {
 var zstdPacker = sync.OnceValue(newZstdPack)
 
 // simple are the codecs that have no parameter.
-var simple = []Codec{none{}, zeros{}, half{}, &uniform{idInt2, "int2", 2}, &uniform{idInt4, "int4", 4}, &uniform{idInt8, "int8", 8}}
+var simple = []Codec{none{}, zeros{}, bfloat16{}, &uniform{idInt2, "int2", 2}, &uniform{idInt4, "int4", 4}, &uniform{idInt8, "int8", 8}}
 
 // parametric are those that have one.
 var parametric = map[string]struct {

@@ -65,8 +65,8 @@ func (c *packed) Size(rows, cols int) (int, bool) {
 	return n + 1, false
 }
 
-// room is a scratch buffer with a capacity of n bytes or more.
-func (c *packed) room(n int) *[]byte {
+// scratchBuffer is a scratch buffer with a capacity of n bytes or more.
+func (c *packed) scratchBuffer(n int) *[]byte {
 	b, _ := c.scratch.Get().(*[]byte)
 	if b == nil {
 		b = new([]byte)
@@ -77,12 +77,12 @@ func (c *packed) room(n int) *[]byte {
 
 func (c *packed) Encode(dst []byte, src Rows, k Key) []byte {
 	size, _ := c.Codec.Size(src.Len, src.Cols)
-	room := c.room(size)
+	room := c.scratchBuffer(size)
 	defer c.scratch.Put(room)
 	*room = c.Codec.Encode(*room, src, k)
 	plain := *room
 	if c.bytes > 1 {
-		planes := c.room(len(plain))
+		planes := c.scratchBuffer(len(plain))
 		defer c.scratch.Put(planes)
 		*planes = (*planes)[:len(plain)]
 		split(*planes, plain, c.bytes)
@@ -112,7 +112,7 @@ func (c *packed) Decode(dst Rows, payload []byte, add bool) error {
 
 func (c *packed) unpack(dst Rows, body []byte, add bool) error {
 	most := maxPayload(dst.Len, dst.Cols)
-	room := c.room(most)
+	room := c.scratchBuffer(most)
 	defer c.scratch.Put(room)
 	plain, err := c.pack.unpack((*room)[:0:most], body)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *packed) unpack(dst Rows, body []byte, add bool) error {
 		if len(plain)%c.bytes != 0 {
 			return fmt.Errorf("%d unpacked bytes are not a multiple of %d bytes", len(plain), c.bytes)
 		}
-		whole := c.room(len(plain))
+		whole := c.scratchBuffer(len(plain))
 		defer c.scratch.Put(whole)
 		*whole = (*whole)[:len(plain)]
 		join(*whole, plain, c.bytes)

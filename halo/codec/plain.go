@@ -34,17 +34,17 @@ func (none) Decode(dst Rows, payload []byte, add bool) error {
 	return nil
 }
 
-// half rounds to bfloat16, the nearest, ties to even: a relative error of at
+// bfloat16 rounds to bfloat16, the nearest, ties to even: a relative error of at
 // most 2⁻⁸, infinities stay, a NaN stays one.
-type half struct{}
+type bfloat16 struct{}
 
-func (half) ID() ID         { return ID{Codec: idBF16} }
-func (half) Name() string   { return "bf16" }
-func (half) Lossless() bool { return false }
+func (bfloat16) ID() ID         { return ID{Codec: idBF16} }
+func (bfloat16) Name() string   { return "bf16" }
+func (bfloat16) Lossless() bool { return false }
 
-func (half) Size(rows, cols int) (int, bool) { return 2 * rows * cols, true }
+func (bfloat16) Size(rows, cols int) (int, bool) { return 2 * rows * cols, true }
 
-func (half) Encode(dst []byte, src Rows, _ Key) []byte {
+func (bfloat16) Encode(dst []byte, src Rows, _ Key) []byte {
 	at, size := len(dst), 2*src.Len*src.Cols
 	dst = slices.Grow(dst, size)[:at+size]
 	to := halves(dst[at:])
@@ -54,7 +54,7 @@ func (half) Encode(dst []byte, src Rows, _ Key) []byte {
 	return dst
 }
 
-func (half) Decode(dst Rows, payload []byte, add bool) error {
+func (bfloat16) Decode(dst Rows, payload []byte, add bool) error {
 	if len(payload) != 2*dst.Len*dst.Cols {
 		return wrongLength(len(payload), dst.Len, dst.Cols)
 	}

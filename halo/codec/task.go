@@ -1,14 +1,14 @@
 package codec
 
 import (
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/task"
 )
 
-// OfTasks returns the codec with a name (ByName) for tensor tasks, which send rows between
+// TaskCodec returns the codec with a name (ByName) for tensor tasks, which send rows between
 // processes once. It refuses error feedback, which needs state from earlier messages. It
 // implements task.Codecs. Its faults have kind Usage.
-func OfTasks(name string) (task.Codec, error) {
+func TaskCodec(name string) (task.Codec, error) {
 	c, err := ByName(name)
 	if err != nil {
 		return nil, err
@@ -17,27 +17,27 @@ func OfTasks(name string) (task.Codec, error) {
 		return nil, fault.New(fault.Usage, "codec", "", "%q needs error feedback, but a tensor task keeps no state", name).
 			Then("leave +ef out")
 	}
-	return ofTask{c}, nil
+	return taskCodec{c}, nil
 }
 
-// ofTask encodes values of a task.
-type ofTask struct{ Codec }
+// taskCodec encodes values of a task.
+type taskCodec struct{ Codec }
 
 // Most implements task.Codec.
-func (c ofTask) Most(rows, cols int) int {
+func (c taskCodec) Most(rows, cols int) int {
 	n, _ := c.Size(rows, cols)
 	return max(n, maxPayload(rows, cols))
 }
 
 // Encode implements task.Codec. Each value has its own random numbers.
-func (c ofTask) Encode(dst []byte, x []float32, cols int, ids []uint32, k task.Key) []byte {
+func (c taskCodec) Encode(dst []byte, x []float32, cols int, ids []uint32, k task.Key) []byte {
 	v := k.Value
 	layer := taskLayers + v.Layer<<valueBits | int(v.Value)
 	return c.Codec.Encode(dst, Rows{X: x, Cols: cols, Len: len(ids), IDs: ids}, Key{Seed: k.Seed, Epoch: k.Epoch, Layer: layer, Backward: v.Back})
 }
 
 // Decode implements task.Codec.
-func (c ofTask) Decode(x []float32, cols int, payload []byte) error {
+func (c taskCodec) Decode(x []float32, cols int, payload []byte) error {
 	rows := 0
 	if cols > 0 {
 		rows = len(x) / cols

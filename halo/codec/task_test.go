@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
 )
@@ -24,7 +24,7 @@ func TestValuesOfTasks(t *testing.T) {
 		ids[i] = uint32(7 * i)
 	}
 	for _, name := range names {
-		c, err := codec.OfTasks(name)
+		c, err := codec.TaskCodec(name)
 		if err != nil || c.Name() != name {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -62,7 +62,7 @@ func TestValuesOfTasks(t *testing.T) {
 // A codec that has to know what was sent before is none for tasks.
 func TestTasksKeepNothing(t *testing.T) {
 	for _, name := range []string{"int8+ef", "bf16+s2+ef", "auto", "float32", ""} {
-		if _, err := codec.OfTasks(name); fault.KindOf(err) != fault.Usage {
+		if _, err := codec.TaskCodec(name); fault.KindOf(err) != fault.Usage {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -40,7 +40,7 @@ func (u *uniform) Encode(dst []byte, src Rows, k Key) []byte {
 	dst = slices.Grow(dst, size)[:at+size]
 	each := kernels.GridRows(src.Cols)
 	grids, codes := splitGrids(dst[at:], gridsOf(src.Len, src.Cols))
-	draws := newDraws(k)
+	draws := newRoundings(k)
 	raw := false
 	for from := 0; from < src.Len; from += each {
 		to := min(from+each, src.Len)
@@ -69,7 +69,7 @@ func (u *uniform) Decode(dst Rows, payload []byte, add bool) error {
 	}
 	raw, each := payload[size:], kernels.GridRows(dst.Cols)
 	grids, codes := splitGrids(payload[:size], gridsOf(dst.Len, dst.Cols))
-	if len(raw) != 4*dst.Cols*grids.raws(dst.Len, each) {
+	if len(raw) != 4*dst.Cols*grids.countRaw(dst.Len, each) {
 		return wrongLength(len(payload), dst.Len, dst.Cols)
 	}
 	stride := kernels.CodeBytes(dst.Cols, u.bits)
@@ -134,8 +134,8 @@ func (t *gridTable) at(i int) kernels.Grid {
 	}
 }
 
-// raws is how many of some rows, each of which share a grid, are sent raw.
-func (t *gridTable) raws(rows, each int) int {
+// countRaw is how many of some rows, each of which share a grid, are sent raw.
+func (t *gridTable) countRaw(rows, each int) int {
 	n := 0
 	for i := range len(t.steps) / 2 {
 		if t.at(i).Step == rawStep {

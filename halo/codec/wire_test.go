@@ -10,8 +10,8 @@ import (
 
 	"siafu/cuda"
 	"siafu/cuda/ptx"
-	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 

@@ -28,14 +28,14 @@ func (c zeros) Encode(dst []byte, src Rows, _ Key) []byte {
 	most, _ := c.Size(src.Len, src.Cols)
 	dst = slices.Grow(dst, most)
 	for i := range src.Len {
-		dst = appendFull(dst, src.Row(i))
+		dst = appendNonZeros(dst, src.Row(i))
 	}
 	return dst
 }
 
-// appendFull appends a row, for which dst has room with all of its numbers: each is written,
+// appendNonZeros appends a row, for which dst has room with all of its numbers: each is written,
 // and overwritten by the next where it is a zero.
-func appendFull(dst []byte, row []float32) []byte {
+func appendNonZeros(dst []byte, row []float32) []byte {
 	at := len(dst) + maskBytes(len(row))
 	mask, to := dst[len(dst):at], dst[at:at+4*len(row)]
 	n := 0
@@ -68,7 +68,7 @@ func (zeros) Decode(dst Rows, payload []byte, add bool) error {
 		if beyond := 8*n - dst.Cols; len(rest) < 4*full || n > 0 && int(mask[n-1])>>(8-beyond) != 0 {
 			return wrongLength(whole, dst.Len, dst.Cols)
 		}
-		takeFull(dst.Row(i), mask, rest, add)
+		readNonZeros(dst.Row(i), mask, rest, add)
 		payload = rest[4*full:]
 	}
 	if len(payload) > 0 {
@@ -77,9 +77,9 @@ func (zeros) Decode(dst Rows, payload []byte, add bool) error {
 	return nil
 }
 
-// takeFull sets row to the numbers of which mask has a bit and to zeros, or adds them: zeros
+// readNonZeros sets row to the numbers of which mask has a bit and to zeros, or adds them: zeros
 // too, of which the sum with -0 is +0.
-func takeFull(row []float32, mask, from []byte, add bool) {
+func readNonZeros(row []float32, mask, from []byte, add bool) {
 	for k, set := range mask {
 		part := row[8*k : min(8*k+8, len(row))]
 		if add {

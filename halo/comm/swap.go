@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // Swap sends messages[q] to rank q and returns the messages from all ranks, at most most(q)

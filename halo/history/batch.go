@@ -1,8 +1,8 @@
 package history
 
 import (
-	"siafu/graph/mapped"
 	"siafu/halo"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -50,7 +50,7 @@ func NewBatch(s *Store, cuts []Cut, ops kernels.Ops, a *mapped.Arena) (*Batch, e
 	}
 	b.host, b.epochs = mapped.Make[float32](a.For(halo.Ghosts), most*width), mapped.Make[uint32](a.For(halo.Ghosts), most)
 	b.ghosts = kernels.PlaceMat(b.ops, a.For(halo.Ghosts), most, width, b.host)
-	return b, s.Agree(list, a)
+	return b, s.ExchangeSets(list, a)
 }
 
 // Outside is how many vertices all batches of this rank gather from outside.
@@ -70,8 +70,8 @@ func (b *Batch) Begin(epoch int, of []int) {
 // Reserve implements halo.Collective.
 func (b *Batch) Reserve(halo.Shape) {}
 
-// Room implements halo.Source: nothing is made for other ranks alone.
-func (b *Batch) Room(halo.Slot) kernels.Mat { return kernels.Mat{} }
+// SendBuffer implements halo.Source: nothing is made for other ranks alone.
+func (b *Batch) SendBuffer(halo.Slot) kernels.Mat { return kernels.Mat{} }
 
 // Offer implements halo.Source. The first rows are those of the batch.
 func (b *Batch) Offer(at halo.Slot, rows kernels.Mat, _, _ int) error {
@@ -115,8 +115,8 @@ func (b *Batch) rows(at halo.Slot) kernels.Mat {
 	return b.ghosts.Reshape(b.ghosts.Rows*b.ghosts.Cols, 1).Part(0, n*width).Reshape(n, width)
 }
 
-// Want implements halo.Source. Blocks have the epochs that Begin was given.
-func (b *Batch) Want(at halo.Slot) (halo.View, error) {
+// View implements halo.Source. Blocks have the epochs that Begin was given.
+func (b *Batch) View(at halo.Slot) (halo.View, error) {
 	return halo.View{Rows: b.rows(at), Blocks: b.blocks}, nil
 }
 

@@ -3,10 +3,10 @@ package history_test
 import (
 	"testing"
 
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/history"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )

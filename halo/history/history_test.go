@@ -10,13 +10,13 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/history"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
@@ -103,7 +103,7 @@ func TestPullBringsTheNewest(t *testing.T) {
 		t.Run(history.Formats[f], func(t *testing.T) {
 			together(t, f, func(m *member) error {
 				list := m.draw(rand.New(rand.NewPCG(1, uint64(m.Rank()))))
-				if err := m.store.Agree(list, m.arena); err != nil {
+				if err := m.store.ExchangeSets(list, m.arena); err != nil {
 					return err
 				}
 				all := rand.New(rand.NewPCG(2, 2)) // the same draws on all ranks
@@ -238,7 +238,7 @@ func TestAgreeRefuses(t *testing.T) {
 		if m.Rank() == 1 {
 			list = list[:2]
 		}
-		if err := m.store.Agree(list, m.arena); fault.KindOf(err) != fault.Runtime {
+		if err := m.store.ExchangeSets(list, m.arena); fault.KindOf(err) != fault.Runtime {
 			return fmt.Errorf("rank %d: %v", m.Rank(), err)
 		}
 		return nil
@@ -333,7 +333,7 @@ func TestControlVariates(t *testing.T) {
 		if _, _, err := v.Take(at); err != nil {
 			return err
 		}
-		view, err := v.Want(at)
+		view, err := v.View(at)
 		if err != nil {
 			return err
 		}
@@ -350,7 +350,7 @@ func TestControlVariates(t *testing.T) {
 		for g := range theirs[:s.NumGhosts()] {
 			set.Ghosts = append(set.Ghosts, uint32(g))
 		}
-		if err := old.Agree([]history.Set{set}, m.arena); err != nil {
+		if err := old.ExchangeSets([]history.Set{set}, m.arena); err != nil {
 			return err
 		}
 		if err := old.BeginPull(layer, make([]int, ranks)); err != nil {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // What a rank packs, all numbers little-endian:
@@ -62,28 +62,28 @@ func (s *Store) Unpack(b []byte) error {
 	}
 	for len(b) > 0 {
 		if len(b) < len(head)+4 || string(b[:len(head)]) != string(head) {
-			return s.unfit("its header does not match this network and format")
+			return s.mismatch("its header does not match this network and format")
 		}
 		n := int(binary.LittleEndian.Uint32(b[len(head):]))
 		if b = b[len(head)+4:]; n > len(b)/record {
-			return s.unfit("it is truncated: it ends within its %d rows", n)
+			return s.mismatch("it is truncated: it ends within its %d rows", n)
 		}
 		for ; n > 0; n, b = n-1, b[record:] {
 			id := binary.LittleEndian.Uint32(b)
 			if row, mine := rows[id]; mine {
-				s.take(row, b[4:record])
+				s.restoreRow(row, b[4:record])
 				delete(rows, id)
 			}
 		}
 	}
 	if len(rows) > 0 {
-		return s.unfit("it lacks %d of the %d vertices of rank %d", len(rows), len(s.o.Plan.OwnIDs), s.o.Comm.Rank())
+		return s.mismatch("it lacks %d of the %d vertices of rank %d", len(rows), len(s.o.Plan.OwnIDs), s.o.Comm.Rank())
 	}
 	return nil
 }
 
-// take sets what is kept of an own vertex.
-func (s *Store) take(row int, b []byte) {
+// restoreRow sets what is kept of an own vertex.
+func (s *Store) restoreRow(row int, b []byte) {
 	for _, l := range s.o.Shapes {
 		at := s.layers[l.Layer]
 		at.epochs[row] = binary.LittleEndian.Uint32(b)
@@ -92,6 +92,6 @@ func (s *Store) take(row int, b []byte) {
 	}
 }
 
-func (s *Store) unfit(format string, args ...any) error {
+func (s *Store) mismatch(format string, args ...any) error {
 	return fault.New(fault.Data, "resume", "the history of representations", format, args...).Then("resume from an older checkpoint")
 }

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"time"
 
-	"siafu/graph/mapped"
 	"siafu/halo/comm"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -18,7 +18,7 @@ type pull struct {
 	request             comm.Request // nil: none is under way
 
 	// For the workers: rows of which rank are being packed, and where rows go to.
-	lent   lent
+	lent   sentRows
 	packed []byte
 	dst    []float32
 	epochs []uint32

@@ -1,9 +1,9 @@
 package history
 
 import (
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
 	"siafu/halo/comm"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // Set is vertices whose rows are pulled together: first rows of own vertices, then
@@ -16,19 +16,19 @@ func (s Set) Len() int { return len(s.Own) + len(s.Ghosts) }
 // sets are what ranks have agreed on.
 type sets struct {
 	mine []Set
-	from [][]int32 // by set and rank: how many of its ghosts that rank owns
-	lent [][]lent  // by rank and set
+	from [][]int32    // by set and rank: how many of its ghosts that rank owns
+	lent [][]sentRows // by rank and set
 }
 
-// lent is own rows that another rank's set holds, in the order of its ghosts.
-type lent []uint32
+// sentRows is own rows that another rank's set holds, in the order of its ghosts.
+type sentRows []uint32
 
-// Agree sends the sets of this rank to the owners of their ghosts. All ranks have the same
+// ExchangeSets sends the sets of this rank to the owners of their ghosts. All ranks have the same
 // number of sets. Memory comes from a; buffers fit the largest set. Collective.
-func (s *Store) Agree(mine []Set, a *mapped.Arena) error {
+func (s *Store) ExchangeSets(mine []Set, a *mapped.Arena) error {
 	p, a := s.o.Plan, a.For(Lists)
 	messages := make([][]uint32, p.Parts)
-	s.sets = sets{mine: mine, lent: make([][]lent, p.Parts)}
+	s.sets = sets{mine: mine, lent: make([][]sentRows, p.Parts)}
 	for _, set := range mine {
 		counts, at := make([]int32, p.Parts), 0
 		for q := range messages {
@@ -60,10 +60,10 @@ func (s *Store) Agree(mine []Set, a *mapped.Arena) error {
 }
 
 // takeSets reads which own rows the sets of rank q hold.
-func (s *Store) takeSets(q int, message []uint32, a *mapped.Arena) ([]lent, error) {
+func (s *Store) takeSets(q int, message []uint32, a *mapped.Arena) ([]sentRows, error) {
 	p := s.o.Plan
 	rows := p.SendRows[p.SendStart[q]:p.SendStart[q+1]]
-	list := make([]lent, len(s.sets.mine))
+	list := make([]sentRows, len(s.sets.mine))
 	for k := range list {
 		if len(message) == 0 || int(message[0]) > len(message)-1 {
 			return nil, s.damaged(q)

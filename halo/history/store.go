@@ -1,9 +1,9 @@
 package history
 
 import (
-	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/comm"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 

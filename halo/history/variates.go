@@ -1,9 +1,9 @@
 package history
 
 import (
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -60,8 +60,8 @@ func (e *edges) add(s *shard.Shard, lo, hi int64) {
 // end ends those into a vertex.
 func (e *edges) end() { e.offsets = append(e.offsets, int64(len(e.cols))) }
 
-// into are those into the first n.
-func (e *edges) into(n int) kernels.Edges {
+// first are those into the first n.
+func (e *edges) first(n int) kernels.Edges {
 	return kernels.Edges{
 		Begin: kernels.HostVector(e.offsets[:n]), End: kernels.HostVector(e.offsets[1 : n+1]),
 		Cols: kernels.HostVector(e.cols), Weights: kernels.HostVector(e.weights),
@@ -103,7 +103,7 @@ func NewVariates(s *Store, of *shard.Shard, col []float32, most int, ops kernels
 	for g := range all.Ghosts {
 		all.Ghosts[g] = uint32(g)
 	}
-	return v, s.Agree([]Set{all}, a)
+	return v, s.ExchangeSets([]Set{all}, a)
 }
 
 // Begin sets the field and the epoch of the next step.
@@ -127,8 +127,8 @@ func (v *Variates) Begin(epoch int, f Field) {
 // Reserve implements halo.Collective.
 func (v *Variates) Reserve(halo.Shape) {}
 
-// Room implements halo.Source.
-func (v *Variates) Room(halo.Slot) kernels.Mat { return kernels.Mat{} }
+// SendBuffer implements halo.Source.
+func (v *Variates) SendBuffer(halo.Slot) kernels.Mat { return kernels.Mat{} }
 
 // Offer implements halo.Source. The first rows are those of the field, and must stay valid
 // until Take.
@@ -174,11 +174,11 @@ func (v *Variates) rows(at halo.Slot) []float32 {
 func (v *Variates) sum(n int) {
 	width, own := v.layer.width, v.store.o.Plan.Own
 	dst, share := kernels.HostMat(n, width, v.rest[:n*width]), kernels.HostVector(v.share[:n])
-	e := v.own.into(n)
+	e := v.own.first(n)
 	e.RowScale, e.ColScale = share, kernels.HostVector(v.col)
 	v.ops.SpMM(dst, e, kernels.HostMat(own, width, floats(v.layer.rows)), false)
 	if ghosts := v.store.o.Plan.Ghosts; ghosts > 0 {
-		e = v.ghosts.into(n)
+		e = v.ghosts.first(n)
 		e.Base, e.RowScale, e.ColScale = uint32(own), share, kernels.HostVector(v.col)
 		v.ops.SpMM(dst, e, kernels.HostMat(ghosts, width, v.theirs[:ghosts*width]), true)
 	}
@@ -206,8 +206,8 @@ func addScaled(dst []float32, by float32, x []float32) {
 	}
 }
 
-// Want implements halo.Source.
-func (v *Variates) Want(at halo.Slot) (halo.View, error) {
+// View implements halo.Source.
+func (v *Variates) View(at halo.Slot) (halo.View, error) {
 	rows, width := v.rows(at), v.store.layers[at.Layer].width
 	return halo.View{Rows: kernels.HostMat(len(rows)/width, width, rows)}, nil
 }

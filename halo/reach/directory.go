@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"siafu/graph/fault"
 	"siafu/halo/comm"
+	"siafu/internal/fault"
 )
 
 // Directory says which rank owns a vertex, and in which row.
@@ -52,17 +52,17 @@ func (d *Directory) Row(v uint32) (row uint32, ok bool) {
 
 // Set is rows of other ranks that this one wants, and its own that others do.
 type Set struct {
-	comm comm.Comm
-	ids  []uint32   // slots, ascending
-	from []int64    // ids[from[q]:from[q+1]] are rank q's [ranks+1]
-	give [][]uint32 // own rows, by rank
-	out  []float32  // room for messages
-	in   []float32
+	comm     comm.Comm
+	ids      []uint32   // slots, ascending
+	from     []int64    // ids[from[q]:from[q+1]] are rank q's [ranks+1]
+	sendRows [][]uint32 // own rows, by rank
+	out      []float32  // room for messages
+	in       []float32
 }
 
-// Ask makes a set of vertices of other ranks, some of which may be named more than once.
+// Request makes a set of vertices of other ranks, some of which may be named more than once.
 // Collective.
-func (d *Directory) Ask(vertices []uint32) (*Set, error) {
+func (d *Directory) Request(vertices []uint32) (*Set, error) {
 	s := &Set{comm: d.comm, ids: make([]uint32, len(vertices)), from: make([]int64, len(d.start))}
 	for i, v := range vertices {
 		s.ids[i] = d.slot[v]
@@ -80,8 +80,8 @@ func (d *Directory) Ask(vertices []uint32) (*Set, error) {
 	}
 	own := d.start[d.comm.Rank()+1] - d.start[d.comm.Rank()]
 	var err error
-	s.give, err = comm.Swap(d.comm, messages, func(int) uint64 { return uint64(own) })
-	for _, rows := range s.give {
+	s.sendRows, err = comm.Swap(d.comm, messages, func(int) uint64 { return uint64(own) })
+	for _, rows := range s.sendRows {
 		if len(rows) > 0 && int64(slices.Max(rows)) >= own {
 			return nil, fault.New(fault.Runtime, "exchange", "", "request for row %d of %d", slices.Max(rows), own)
 		}

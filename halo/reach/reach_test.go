@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
 	"siafu/halo/reach"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )
@@ -55,7 +55,7 @@ func TestFetch(t *testing.T) {
 				}
 			}
 			wanted := asked[c.Rank()]
-			s, err := d.Ask(wanted)
+			s, err := d.Request(wanted)
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func TestReturn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		s, err := d.Ask(others)
+		s, err := d.Request(others)
 		if err != nil {
 			return err
 		}

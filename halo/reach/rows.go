@@ -1,36 +1,36 @@
 package reach
 
 import (
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // Fetch brings the rows of a set, of own [· x width] on each rank: dst [Len x width].
 // Collective.
 func (s *Set) Fetch(dst, own []float32, width int) error {
 	s.out = s.out[:0]
-	for _, rows := range s.give {
+	for _, rows := range s.sendRows {
 		for _, r := range rows {
 			s.out = append(s.out, own[int(r)*width:(int(r)+1)*width]...)
 		}
 	}
-	return s.exchange(s.out, s.given(width), dst, s.wanted(width))
+	return s.exchange(s.out, s.sendBytes(width), dst, s.recvBytes(width))
 }
 
 // Return adds the gradients of the rows of a set, src [Len x width], to grad [· x width]
 // of their owners. Collective.
 func (s *Set) Return(grad, src []float32, width int) error {
 	total := 0
-	for _, rows := range s.give {
+	for _, rows := range s.sendRows {
 		total += len(rows) * width
 	}
 	if cap(s.in) < total {
 		s.in = make([]float32, total)
 	}
 	in := s.in[:total]
-	if err := s.exchange(src, s.wanted(width), in, s.given(width)); err != nil {
+	if err := s.exchange(src, s.recvBytes(width), in, s.sendBytes(width)); err != nil {
 		return err
 	}
-	for _, rows := range s.give {
+	for _, rows := range s.sendRows {
 		for _, r := range rows {
 			to := grad[int(r)*width : (int(r)+1)*width]
 			for c, x := range in[:width] {
@@ -42,17 +42,17 @@ func (s *Set) Return(grad, src []float32, width int) error {
 	return nil
 }
 
-// given and wanted are bytes by rank.
-func (s *Set) given(width int) []int {
-	counts := make([]int, len(s.give))
-	for q, rows := range s.give {
+// sendBytes and wanted are bytes by rank.
+func (s *Set) sendBytes(width int) []int {
+	counts := make([]int, len(s.sendRows))
+	for q, rows := range s.sendRows {
 		counts[q] = 4 * width * len(rows)
 	}
 	return counts
 }
 
-func (s *Set) wanted(width int) []int {
-	counts := make([]int, len(s.give))
+func (s *Set) recvBytes(width int) []int {
+	counts := make([]int, len(s.sendRows))
 	for q := range counts {
 		counts[q] = 4 * width * int(s.from[q+1]-s.from[q])
 	}

@@ -5,11 +5,11 @@ import (
 	"sync"
 	"time"
 
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/halo/comm"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -28,7 +28,7 @@ type Bounded struct {
 	idsThere, ghostIDs kernels.Vector[uint32]
 	layers             [][2]*series // by layer, forward and backward; nil where no rows travel
 
-	goes func(at halo.Slot, q int) bool // whether rows that are offered leave for rank q; nil: all do
+	sendsTo func(at halo.Slot, q int) bool // whether rows that are offered leave for rank q; nil: all do
 
 	mu    sync.Mutex
 	stats halo.Stats
@@ -62,7 +62,7 @@ func NewBounded(o BoundedOptions, ops kernels.Ops, a *mapped.Arena) *Bounded {
 		pair := &s.layers[l.Layer]
 		pair[0] = newSeries(l.Width, p.RecvStart, longest(p.SendStart), o.Codec, ops, a.For(halo.Ghosts))
 		if pair[0].coder == nil && ops.Remote() {
-			pair[0].leaving = mapped.Make[float32](a.For(halo.Buffers), p.Own*l.Width)
+			pair[0].sendRows = mapped.Make[float32](a.For(halo.Buffers), p.Own*l.Width)
 		}
 		if !l.Backward {
 			continue
@@ -72,8 +72,8 @@ func NewBounded(o BoundedOptions, ops kernels.Ops, a *mapped.Arena) *Bounded {
 			pair[1].room = kernels.NewMat(ops, a.For(halo.Ghosts), p.Ghosts, l.Width)
 			continue
 		}
-		pair[1].leaving = mapped.Make[float32](a.For(halo.Ghosts), p.Ghosts*l.Width)
-		pair[1].room = kernels.PlaceMat(ops, a.For(halo.Ghosts), p.Ghosts, l.Width, pair[1].leaving)
+		pair[1].sendRows = mapped.Make[float32](a.For(halo.Ghosts), p.Ghosts*l.Width)
+		pair[1].room = kernels.PlaceMat(ops, a.For(halo.Ghosts), p.Ghosts, l.Width, pair[1].sendRows)
 	}
 	if ops.Remote() {
 		s.idsThere, s.ghostIDs = kernels.Place(ops, a.For(halo.Buffers), s.sendIDs), kernels.Place(ops, a.For(halo.Buffers), p.GhostIDs)
@@ -89,8 +89,8 @@ func (s *Bounded) at(at halo.Slot) *series {
 	return s.layers[at.Layer][0]
 }
 
-// Room implements halo.Source.
-func (s *Bounded) Room(at halo.Slot) kernels.Mat { return s.at(at).room }
+// SendBuffer implements halo.Source.
+func (s *Bounded) SendBuffer(at halo.Slot) kernels.Mat { return s.at(at).room }
 
 // Offer implements halo.Source.
 func (s *Bounded) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
@@ -99,12 +99,12 @@ func (s *Bounded) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 		o.x = o.series.host(rows, lo, hi)
 	}
 	for q := range s.o.Plan.Parts {
-		if s.goes != nil && !s.goes(at, q) {
+		if s.sendsTo != nil && !s.sendsTo(at, q) {
 			continue
 		}
-		first, from, to := s.share(at, q, lo, hi)
+		first, from, to := s.boundaryRange(at, q, lo, hi)
 		for o.from = from; o.from < to; o.from = o.to {
-			o.to = from + min(to-from, o.from-from+s.most(o.series))
+			o.to = from + min(to-from, o.from-from+s.maxRows(o.series))
 			if err := s.send(q, message{slot: at, first: first + o.from - from, rows: o.to - o.from}, &o); err != nil {
 				return err
 			}
@@ -113,8 +113,8 @@ func (s *Bounded) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	return nil
 }
 
-// most is how many rows of a series a message has at the most.
-func (s *Bounded) most(r *series) int {
+// maxRows is how many rows of a series a message has at the most.
+func (s *Bounded) maxRows(r *series) int {
 	if s.o.Longest == 0 {
 		return math.MaxInt32
 	}
@@ -131,9 +131,9 @@ type offer struct {
 	from, to int
 }
 
-// share is which of the plan's list, SendRows or ghosts, of the rows lo..hi-1 go to
+// boundaryRange is which of the plan's list, SendRows or ghosts, of the rows lo..hi-1 go to
 // rank q, and the place of the first one in the list that q and this rank share.
-func (s *Bounded) share(at halo.Slot, q, lo, hi int) (first, from, to int) {
+func (s *Bounded) boundaryRange(at halo.Slot, q, lo, hi int) (first, from, to int) {
 	p, start := s.o.Plan, 0
 	if !at.Backward {
 		start = int(p.SendStart[q])
@@ -232,9 +232,9 @@ func (s *Bounded) take(at halo.Slot) (lo, hi, from int, err error) {
 	return lo, hi, from, nil
 }
 
-// Want implements halo.Source. Backward it returns nothing, because plans have no sums
+// View implements halo.Source. Backward it returns nothing, because plans have no sums
 // here.
-func (s *Bounded) Want(at halo.Slot) (halo.View, error) {
+func (s *Bounded) View(at halo.Slot) (halo.View, error) {
 	if at.Backward {
 		return halo.View{}, nil
 	}

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/decodertest"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/halo/comm"
 	"siafu/halo/refresh"
+	"siafu/internal/decodertest"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -82,7 +82,7 @@ func TestBoundedStaleness(t *testing.T) {
 		t.Fatal(hi, err)
 	}
 	for epoch := 4; epoch <= 12; epoch++ {
-		view, err := s.Want(halo.Slot{Epoch: epoch})
+		view, err := s.View(halo.Slot{Epoch: epoch})
 		if within := epoch >= 6 && epoch <= 10; within != (err == nil) || within && !slices.Equal(view.Blocks, []halo.Block{{First: 0, Rows: 6, Epoch: 8}}) {
 			t.Errorf("epoch %d: %v, %v", epoch, view.Blocks, err)
 		} else if !within && !strings.Contains(err.Error(), fmt.Sprintf("epoch %d needs rows of rank 1, but the newest are of epoch 8, beyond the staleness bound 1", epoch)) {
@@ -141,7 +141,7 @@ func TestBoundedRefusesDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		before, err := s.Want(halo.Slot{Epoch: 4})
+		before, err := s.View(halo.Slot{Epoch: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestBoundedRefusesDamage(t *testing.T) {
 		if _, _, err := put(s, b); fault.KindOf(err) != fault.Runtime {
 			t.Errorf("%s: %v", name, err)
 		}
-		after, err := s.Want(halo.Slot{Epoch: 4})
+		after, err := s.View(halo.Slot{Epoch: 4})
 		if here, _ := s.Arrived(halo.Slot{Epoch: 4}); here || err != nil || !slices.Equal(after.Blocks, blocks) {
 			t.Errorf("%s leaves %v, %v", name, after.Blocks, err)
 		}
@@ -180,7 +180,7 @@ func FuzzBounded(f *testing.F) {
 		if err != nil || at.Backward || hi == 0 {
 			return
 		}
-		if view, err := s.Want(at); err != nil || len(view.Blocks) != 1 || view.Blocks[0].Epoch != at.Epoch {
+		if view, err := s.View(at); err != nil || len(view.Blocks) != 1 || view.Blocks[0].Epoch != at.Epoch {
 			t.Errorf("%x leaves %v, %v", b, view.Blocks, err)
 		}
 	})
@@ -216,7 +216,7 @@ func TestBoundedAllocatesNothing(t *testing.T) {
 			at := halo.Slot{Epoch: epoch, Layer: 1, Backward: backward}
 			x := rows
 			if backward {
-				x = s.Room(at)
+				x = s.SendBuffer(at)
 			}
 			for lo := 0; lo < 6; lo += 3 {
 				note(s.Offer(at, x, lo, lo+3))
@@ -228,7 +228,7 @@ func TestBoundedAllocatesNothing(t *testing.T) {
 					note(fmt.Errorf("%d rows of epoch %d are taken", hi, epoch))
 				}
 			}
-			_, err := s.Want(at)
+			_, err := s.View(at)
 			note(err)
 			note(s.Add(team, halo.Slot{Epoch: epoch, Layer: 1, Backward: true}, own, 0, 6))
 		}

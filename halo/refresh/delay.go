@@ -14,6 +14,6 @@ func delayed(p Policy, _ halo.HistoryOptions) timetable {
 	return timetable{
 		groups: r, group: func(id uint32) int { return int(id) % r },
 		leaving: func(at halo.Slot) int { return (at.Epoch - 1 + r) % r },
-		lag:     r, stand: true,
+		lag:     r, gradsPersist: true,
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 )
 
 // drift is SANCUS (Peng et al., "SANCUS: Staleness-aware communication-avoiding
@@ -24,7 +24,7 @@ type drift struct {
 }
 
 func drifting(p Policy, _ halo.HistoryOptions) timetable {
-	return timetable{leaving: func(halo.Slot) int { return 0 }, stand: true, drift: &drift{p.Value, p.Epochs}}
+	return timetable{leaving: func(halo.Slot) int { return 0 }, gradsPersist: true, drift: &drift{p.Value, p.Epochs}}
 }
 
 // sent is what has been sent last of rows, and in which epochs, by rank; 0: never.
@@ -37,23 +37,23 @@ func newSent(n, width int, o halo.HistoryOptions) sent {
 	return sent{mapped.Make[float32](o.Arena.For(halo.Buffers), n*width), make([]int, o.Plan.Parts)}
 }
 
-func (s *sent) pack(to *halo.Stand) {
+func (s *sent) pack(to *halo.StoredRows) {
 	to.Sent = slices.Clone(s.rows)
 	for _, epoch := range s.epochs {
 		to.SentAt = append(to.SentAt, int32(epoch))
 	}
 }
 
-func (s *sent) unpack(from halo.Stand) {
+func (s *sent) unpack(from halo.StoredRows) {
 	copy(s.rows, from.Sent)
 	for q := range s.epochs {
 		s.epochs[q] = int(from.SentAt[q])
 	}
 }
 
-// stays reports whether the rows for rank q, which begin at a place of the list, stay
+// isUnchanged reports whether the rows for rank q, which begin at a place of the list, stay
 // what they are there, and notes them if not.
-func (d *drift) stays(s *sent, epoch, q, place int, rows codec.Rows) bool {
+func (d *drift) isUnchanged(s *sent, epoch, q, place int, rows codec.Rows) bool {
 	last := s.rows[place*rows.Cols : (place+rows.Len)*rows.Cols]
 	if s.epochs[q] > 0 && epoch-s.epochs[q] < d.most && !d.moved(last, rows) {
 		return true

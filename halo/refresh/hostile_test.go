@@ -66,7 +66,7 @@ func (h *hostile) goOn(epoch int) error {
 		}
 	}
 	at := halo.Slot{Epoch: epoch, Layer: 1, Backward: true}
-	room := h.source.Room(at)
+	room := h.source.SendBuffer(at)
 	copy(room.Host(), show(h.shard.Ghosts, epoch, 1).Host())
 	for _, k := range h.rng.Perm(len(ghosts) - 1) {
 		if err := h.source.Offer(at, room, ghosts[k], ghosts[k+1]); err != nil {
@@ -160,7 +160,7 @@ func (h *hostile) check(at halo.Slot, epochs []int) error {
 	if at.Backward {
 		return h.checkGrads(at, epochs)
 	}
-	view, err := h.source.Want(at)
+	view, err := h.source.View(at)
 	if err != nil {
 		return err
 	}

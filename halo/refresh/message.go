@@ -3,8 +3,8 @@ package refresh
 import (
 	"encoding/binary"
 
-	"siafu/graph/fault"
 	"siafu/halo"
+	"siafu/internal/fault"
 )
 
 // A message of Bounded on the wire, numbers little-endian:
@@ -23,9 +23,9 @@ const (
 	headerBytes = 20
 )
 
-// Carries reports whether a message belongs to a Bounded. Other messages with the same tag
+// IsRowMessage reports whether a message belongs to a Bounded. Other messages with the same tag
 // start with another byte.
-func Carries(message []byte) bool {
+func IsRowMessage(message []byte) bool {
 	return len(message) > 0 && (message[0] == kindRows || message[0] == kindGrads)
 }
 
@@ -51,7 +51,7 @@ func (m *message) header(dst []byte) []byte {
 
 // read reads a message of rank from, whose block lies in b.
 func read(b []byte, from int) (message, error) {
-	if len(b) < headerBytes || !Carries(b) || b[1]|b[2]|b[3] != 0 {
+	if len(b) < headerBytes || !IsRowMessage(b) || b[1]|b[2]|b[3] != 0 {
 		return message{}, fault.New(fault.Runtime, "halo", "", "corrupt message of %d bytes from rank %d", len(b), from).
 			Then("run the same siafu on all ranks")
 	}

@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/halo"
+	"siafu/internal/fault"
 )
 
 // Names of policies.
@@ -45,40 +46,81 @@ type parameter struct {
 	text func(p *Policy) string
 }
 
-// kind is a policy's name and parameters, the first least of which must be given.
+// kind describes a policy: its name and parameters, of which the first least must be given,
+// and what the rest of the program needs to know of it. A new policy is one kind in kinds,
+// with a timetable in a file of its own.
 type kind struct {
-	name   string
-	form   string // of its parameters
-	least  int
-	unsaid Policy
-	params []parameter
+	name     string
+	form     string // of its parameters
+	least    int
+	defaults Policy // values of parameters that are not given
+	params   []parameter
+
+	uses            uses
+	timetable       func(Policy, halo.HistoryOptions) timetable // nil for always, never and auto
+	samples         bool                                        // it selects single vertices, so rows cannot be summed before they are sent
+	pushes          bool                                        // fully asynchronous ranks can push rows by it
+	frames          bool                                        // rows are sent in frames, whatever the codec
+	needsStoredRows bool                                        // later epochs use stored rows, which a resumed run needs
+	passes          bool                                        // passes beside the epochs refresh the ghosts
+	// share is the fraction of rows that is sent per epoch (see Policy.Share); nil means 1.
+	share func(p Policy, epochs int) (share float64, exact bool)
 }
+
+// uses says which ghost rows training passes use.
+type uses uint8
+
+const (
+	usesStale  uses = iota // those that its timetable provides
+	usesExact              // those of the same epoch
+	usesNone               // none
+	usesEither             // those of the same epoch or none, chosen for each epoch
+)
 
 // mostEpochs is as far as epochs are counted, and mostGroups how many groups there
 // are, each of which goes through all rows once to find its own.
 const mostEpochs, mostGroups = math.MaxInt32, 64
 
-var kinds = []kind{
-	{name: NameAlways},
-	{name: NameNever},
-	{name: NameAuto},
-	{name: NamePrevious, form: "previous[:none|WHICHDECAY]", unsaid: Policy{Value: 0.95, Rows: true, Grads: true}, params: []parameter{{
-		"WHICH F, G or GF and DECAY from 0 to below 1, as in previous:GF0.95, or none", (*Policy).setSmoothing, (*Policy).smoothing}}},
-	{name: NameEvery, form: "every:N[,LAG]", least: 1, params: []parameter{
-		epochs("N a number of epochs, 1 or more", 1, mostEpochs),
-		{"LAG a number of epochs from 0 to N", func(p *Policy, text string) bool { return count(&p.Lag, text, 0, p.Epochs) },
-			func(p *Policy) string { return unless(p.Lag, 0) }}}},
-	{name: NameSample, form: "sample:P", least: 1, params: []parameter{
-		value("P a probability above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 0)}},
-	{name: NameDelay, form: "delay:R", least: 1, params: []parameter{epochs(fmt.Sprint("R a number of epochs from 0 to ", mostGroups), 0, mostGroups)}},
-	{name: NameDrift, form: "drift:THETA[,K]", least: 1, unsaid: Policy{Epochs: 10}, params: []parameter{
-		value("THETA a fraction of a block's norm, 0 or more", func(x float64) bool { return x >= 0 }, -1),
-		{"K a number of epochs, 1 or more", func(p *Policy, text string) bool { return count(&p.Epochs, text, 1, mostEpochs) },
-			func(p *Policy) string { return unless(p.Epochs, 10) }}}},
-	{name: NameAge, form: "age:N[,DECAY]", least: 1, unsaid: Policy{Value: 1}, params: []parameter{
-		epochs("N a number of epochs, 1 or more", 1, mostEpochs),
-		value("DECAY a weight above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 1)}},
+var kinds []kind
+
+func init() {
+	kinds = []kind{
+		{name: NameAlways, uses: usesExact, pushes: true},
+		{name: NameNever, uses: usesNone, share: func(Policy, int) (float64, bool) { return 0, true }},
+		{name: NameAuto, uses: usesEither, share: atMostAll},
+		{name: NamePrevious, form: "previous[:none|WHICHDECAY]", timetable: smoothed, needsStoredRows: true,
+			defaults: Policy{Value: 0.95, Rows: true, Grads: true}, params: []parameter{{
+				"WHICH F, G or GF and DECAY from 0 to below 1, as in previous:GF0.95, or none", (*Policy).setSmoothing, (*Policy).smoothing}}},
+		{name: NameEvery, form: "every:N[,LAG]", timetable: every, needsStoredRows: true, pushes: true, share: shareOfRefreshes, least: 1, params: []parameter{
+			epochs("N a number of epochs, 1 or more", 1, mostEpochs),
+			{"LAG a number of epochs from 0 to N", func(p *Policy, text string) bool { return count(&p.Lag, text, 0, p.Epochs) },
+				func(p *Policy) string { return unless(p.Lag, 0) }}}},
+		{name: NameSample, form: "sample:P", timetable: sample, samples: true, least: 1, params: []parameter{
+			value("P a probability above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 0)},
+			share: func(p Policy, _ int) (float64, bool) { return p.Value, p.Value == 1 }},
+		{name: NameDelay, form: "delay:R", timetable: delayed, needsStoredRows: true, least: 1,
+			params: []parameter{epochs(fmt.Sprint("R a number of epochs from 0 to ", mostGroups), 0, mostGroups)},
+			share:  func(p Policy, _ int) (float64, bool) { return 1 / float64(max(p.Epochs, 1)), p.Epochs <= 1 }},
+		{name: NameDrift, form: "drift:THETA[,K]", timetable: drifting, needsStoredRows: true, frames: true, share: atMostAll, least: 1,
+			defaults: Policy{Epochs: 10}, params: []parameter{
+				value("THETA a fraction of a block's norm, 0 or more", func(x float64) bool { return x >= 0 }, -1),
+				{"K a number of epochs, 1 or more", func(p *Policy, text string) bool { return count(&p.Epochs, text, 1, mostEpochs) },
+					func(p *Policy) string { return unless(p.Epochs, 10) }}}},
+		{name: NameAge, form: "age:N[,DECAY]", timetable: aged, needsStoredRows: true, passes: true, share: shareOfRefreshes, least: 1,
+			defaults: Policy{Value: 1}, params: []parameter{
+				epochs("N a number of epochs, 1 or more", 1, mostEpochs),
+				value("DECAY a weight above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 1)}},
+	}
 }
+
+func atMostAll(Policy, int) (float64, bool) { return 1, false }
+
+// shareOfRefreshes is the share of a policy that sends all rows every p.Epochs epochs.
+func shareOfRefreshes(p Policy, epochs int) (float64, bool) {
+	return float64(refreshes(p, epochs)) / float64(max(epochs, 1)), true
+}
+
+func refreshes(p Policy, epochs int) int { return (epochs + p.Epochs - 1) / p.Epochs }
 
 // Kinds returns the names of all policies.
 func Kinds() []string {
@@ -103,7 +145,7 @@ func Parse(text string) (Policy, error) {
 	if given {
 		args = strings.Split(rest, ",")
 	}
-	p := k.unsaid
+	p := k.defaults
 	p.Name = name
 	switch {
 	case len(k.params) == 0 && given:
@@ -143,20 +185,49 @@ func (p Policy) String() string {
 	return p.Name + ":" + strings.Join(args, ",")
 }
 
+// kind is the description of a policy that Parse has made, and of always for the zero value.
+func (p Policy) kind() *kind {
+	at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == p.Name })
+	return &kinds[max(at, 0)]
+}
+
+// Exact reports whether training passes use ghost rows of the same epoch.
+func (p Policy) Exact() bool { return p.kind().uses == usesExact }
+
+// NoGhosts reports whether training passes use no ghost rows.
+func (p Policy) NoGhosts() bool { return p.kind().uses == usesNone }
+
+// Alternates reports whether each training pass uses either ghost rows of the same epoch or
+// none.
+func (p Policy) Alternates() bool { return p.kind().uses == usesEither }
+
+// Samples reports whether the policy selects single vertices. Their rows cannot be summed
+// before they are sent.
+func (p Policy) Samples() bool { return p.kind().samples }
+
+// Pushes reports whether fully asynchronous ranks can push rows by the policy.
+func (p Policy) Pushes() bool { return p.kind().pushes && p.Lag == 0 }
+
+// Frames reports whether rows are sent in frames, whatever the codec.
+func (p Policy) Frames() bool { return p.kind().frames }
+
+// AwaitsLast reports whether gradients of the last epoch arrive that no epoch uses.
+func (p Policy) AwaitsLast() bool { return p.Name == NamePrevious }
+
 // Passes returns the number of passes that only refresh ghosts in a run of the given number
 // of epochs.
 func (p Policy) Passes(epochs int) int {
-	if p.Name != NameAge {
+	if !p.kind().passes {
 		return 0
 	}
-	return (epochs + p.Epochs - 1) / p.Epochs
+	return refreshes(p, epochs)
 }
 
-// Outlive returns how many copies of an exchange's rows can be in transit beyond their
+// CopiesInTransit returns how many copies of an exchange's rows can be in transit beyond their
 // task, sent and received ones.
-func (p Policy) Outlive() int64 {
+func (p Policy) CopiesInTransit() int64 {
 	switch {
-	case p.Name == NamePrevious && !p.Rows && !p.Grads:
+	case p.unsmoothed():
 		return 4
 	case p.Name == NamePrevious, p.Lag > 0, p.Name == NameDelay && p.Epochs > 0:
 		return 2
@@ -164,34 +235,29 @@ func (p Policy) Outlive() int64 {
 	return 0
 }
 
-// Outlasts reports whether a resumed run needs the stored rows of ranks, because later
+// unsmoothed reports whether rows of the previous epoch are used as they arrive.
+func (p Policy) unsmoothed() bool { return p.Name == NamePrevious && !p.Rows && !p.Grads }
+
+// NeedsStoredRows reports whether a resumed run needs the stored rows of ranks, because later
 // epochs use them.
-func (p Policy) Outlasts() bool {
-	switch p.Name {
-	case NameAlways, NameNever, NameAuto, NameSample:
-		return false
-	}
-	return true
-}
+func (p Policy) NeedsStoredRows() bool { return p.kind().needsStoredRows }
 
 // Share returns the mean fraction of all rows that is sent per epoch, in a run of the given
 // number of epochs. exact reports whether the value is exact; otherwise it is the expected
 // value, or for drift the maximum.
 func (p Policy) Share(epochs int) (share float64, exact bool) {
-	switch p.Name {
-	case NameNever:
-		return 0, true
-	case NameEvery, NameAge:
-		times := (epochs + p.Epochs - 1) / p.Epochs
-		return float64(times) / float64(max(epochs, 1)), true
-	case NameSample:
-		return p.Value, p.Value == 1
-	case NameDelay:
-		return 1 / float64(max(p.Epochs, 1)), p.Epochs <= 1
-	case NameDrift, NameAuto:
-		return 1, false
+	if k := p.kind(); k.share != nil {
+		return k.share(p, epochs)
 	}
 	return 1, true
+}
+
+// NewSource makes the source of ghost rows of a policy that uses stale ones. Collective.
+func (p Policy) NewSource(o halo.HistoryOptions) halo.Collective {
+	if p.unsmoothed() {
+		return NewPrevious(o.Shapes, o.Seed, o.Comm, o.Plan, o.Codec, o.Team, o.Ops, o.Arena)
+	}
+	return NewTimed(p, o)
 }
 
 // epochs is the parameter Policy.Epochs.

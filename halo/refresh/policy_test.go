@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
 	"siafu/halo/refresh"
+	"siafu/internal/fault"
 )
 
 // Names are read and written alike; what a parameter that is left out stands for is

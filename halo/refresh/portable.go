@@ -14,63 +14,65 @@ var (
 )
 
 // Pack implements halo.Portable.
-func (s *Previous) Pack() (halo.Luggage, error) {
-	l := halo.Luggage{Losts: s.list[0].Losts()} // all transfers share it
+func (s *Previous) Pack() (halo.SourceState, error) {
+	l := halo.SourceState{CodecErrors: s.list[0].CodecErrors()} // all transfers share it
 	for at, pair := range s.slots {
 		for _, t := range pair {
 			if !t.UnderWay() {
 				continue
 			}
-			held, err := t.Hold(at.layer)
+			held, err := t.CapturePending(at.layer)
 			if err != nil {
 				return l, err
 			}
-			l.Held = append(l.Held, held)
+			l.Pending = append(l.Pending, held)
 		}
 	}
-	sortHeld(l.Held)
+	sortHeld(l.Pending)
 	return l, nil
 }
 
 // Unpack implements halo.Portable.
-func (s *Previous) Unpack(l halo.Luggage) error {
-	s.list[0].Remember(l.Losts)
-	for _, held := range l.Held {
-		pair, ok := s.slots[place{held.Layer, held.Backward}]
+func (s *Previous) Unpack(l halo.SourceState) error {
+	s.list[0].RestoreErrors(l.CodecErrors)
+	for _, held := range l.Pending {
+		pair, ok := s.slots[slotKey{held.Layer, held.Backward}]
 		if !ok {
-			return misfit(held.Layer)
+			return errMismatch(held.Layer)
 		}
 		t := pair[held.Epoch%2]
-		if err := t.GoOn(held); err != nil {
+		if err := t.ResumePending(held); err != nil {
 			return err
 		}
-		s.travelling = append(s.travelling, t)
+		s.inTransit = append(s.inTransit, t)
 	}
 	return nil
 }
 
 // Pack implements halo.Portable.
-func (s *Timed) Pack() (halo.Luggage, error) {
-	l := halo.Luggage{Losts: s.store.Losts()}
+func (s *Timed) Pack() (halo.SourceState, error) {
+	l := halo.SourceState{CodecErrors: s.store.CodecErrors()}
 	for at, h := range s.histories {
 		if s.outlast(at.backward) {
-			stand := h.Stand(at.layer)
+			stand := h.CopyRows(at.layer)
 			h.sent.pack(&stand)
-			l.Stands = append(l.Stands, stand)
+			l.StoredRows = append(l.StoredRows, stand)
 		}
 		for g, b := range h.Batches {
 			if _, ok := b.UnderWay(); !ok {
 				continue
 			}
-			held, err := b.Hold(at.layer, g)
+			held, err := b.CapturePending(at.layer, g)
 			if err != nil {
 				return l, err
 			}
-			l.Held = append(l.Held, held)
+			l.Pending = append(l.Pending, held)
 		}
 	}
-	slices.SortFunc(l.Stands, func(a, b halo.Stand) int { return cmp.Or(cmp.Compare(a.Layer, b.Layer), ways(a.Backward, b.Backward)) })
-	sortHeld(l.Held)
+	slices.SortFunc(l.StoredRows, func(a, b halo.StoredRows) int {
+		return cmp.Or(cmp.Compare(a.Layer, b.Layer), compareFlags(a.Backward, b.Backward))
+	})
+	sortHeld(l.Pending)
 	return l, nil
 }
 
@@ -78,44 +80,44 @@ func (s *Timed) Pack() (halo.Luggage, error) {
 // they have come.
 func (s *Timed) outlast(backward bool) bool {
 	if backward {
-		return s.stand
+		return s.gradsPersist
 	}
-	return s.draw == nil
+	return s.selector == nil
 }
 
 // Unpack implements halo.Portable.
-func (s *Timed) Unpack(l halo.Luggage) error {
-	s.store.Remember(l.Losts)
-	for _, stand := range l.Stands {
-		h, ok := s.histories[place{stand.Layer, stand.Backward}]
+func (s *Timed) Unpack(l halo.SourceState) error {
+	s.store.RestoreErrors(l.CodecErrors)
+	for _, stand := range l.StoredRows {
+		h, ok := s.histories[slotKey{stand.Layer, stand.Backward}]
 		if !ok {
-			return misfit(stand.Layer)
+			return errMismatch(stand.Layer)
 		}
 		h.Restore(stand)
 		h.sent.unpack(stand)
 	}
-	for _, held := range l.Held {
-		h, ok := s.histories[place{held.Layer, held.Backward}]
+	for _, held := range l.Pending {
+		h, ok := s.histories[slotKey{held.Layer, held.Backward}]
 		if !ok || held.Part < 0 || held.Part >= len(h.Batches) {
-			return misfit(held.Layer)
+			return errMismatch(held.Layer)
 		}
 		b := h.Batches[held.Part]
-		if err := b.GoOn(h.History, s.parts[held.Part], held); err != nil {
+		if err := b.ResumePending(h.History, s.parts[held.Part], held); err != nil {
 			return err
 		}
-		s.travelling = append(s.travelling, b)
+		s.inTransit = append(s.inTransit, b)
 	}
 	return nil
 }
 
 // sortHeld puts them in the order in which they have left.
-func sortHeld(list []halo.Held) {
-	slices.SortFunc(list, func(a, b halo.Held) int {
-		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), ways(a.Backward, b.Backward), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Part, b.Part))
+func sortHeld(list []halo.PendingRows) {
+	slices.SortFunc(list, func(a, b halo.PendingRows) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), compareFlags(a.Backward, b.Backward), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Part, b.Part))
 	})
 }
 
-func ways(a, b bool) int {
+func compareFlags(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -125,6 +127,6 @@ func ways(a, b bool) int {
 	return 1
 }
 
-func misfit(layer int) error {
+func errMismatch(layer int) error {
 	return fmt.Errorf("refresh: unexpected rows of layer %d, which has no such aggregation", layer)
 }

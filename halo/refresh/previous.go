@@ -4,10 +4,10 @@ import (
 	"slices"
 	"sync"
 
-	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/halo/comm"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -18,19 +18,19 @@ import (
 // Each slot has two transfers with their own memory, used alternately: one sends the rows
 // of this epoch while the rows from the other are in use.
 type Previous struct {
-	halo.Chosen
-	slots map[place]*[2]*halo.Transfer
+	halo.TransferSource
+	slots map[slotKey]*[2]*halo.Transfer
 	list  []*halo.Transfer
 
 	mu sync.Mutex
 	// The transfers under way that no task uses, in the order in which they began.
-	travelling []*halo.Transfer
+	inTransit []*halo.Transfer
 }
 
 var _ halo.Collective = (*Previous)(nil)
 
-// place is a slot of every epoch.
-type place struct {
+// slotKey is a slot of every epoch.
+type slotKey struct {
 	layer    int
 	backward bool
 }
@@ -39,9 +39,9 @@ type place struct {
 // rounding. The other arguments are those of halo.NewExchange; each transfer gets a fork of
 // ops. Collective.
 func NewPrevious(shapes []halo.Shape, seed uint64, c comm.Comm, p *halo.Plan, rows codec.Codec, team halo.Parallel, ops kernels.Ops, a *mapped.Arena) *Previous {
-	s, lost := &Previous{slots: map[place]*[2]*halo.Transfer{}}, halo.Feedbacks{}
-	s.Chosen.Choice = s
-	add := func(at place, width int) {
+	s, lost := &Previous{slots: map[slotKey]*[2]*halo.Transfer{}}, halo.Feedbacks{}
+	s.TransferSource.Choice = s
+	add := func(at slotKey, width int) {
 		pair := &[2]*halo.Transfer{}
 		for k := range pair {
 			e := halo.NewExchange(c, p, rows, team, ops.Fork(), a, width)
@@ -53,45 +53,45 @@ func NewPrevious(shapes []halo.Shape, seed uint64, c comm.Comm, p *halo.Plan, ro
 		s.slots[at] = pair
 	}
 	for _, l := range shapes {
-		add(place{l.Layer, false}, l.Width)
+		add(slotKey{l.Layer, false}, l.Width)
 		if l.Backward {
-			add(place{l.Layer, true}, l.Width)
+			add(slotKey{l.Layer, true}, l.Width)
 		}
 	}
-	s.travelling = make([]*halo.Transfer, 0, len(s.list))
+	s.inTransit = make([]*halo.Transfer, 0, len(s.list))
 	return s
 }
 
-// Leaving implements halo.Choice.
-func (s *Previous) Leaving(at halo.Slot) *halo.Transfer {
-	return s.slots[place{at.Layer, at.Backward}][at.Epoch%2]
+// SendTransfer implements halo.Choice.
+func (s *Previous) SendTransfer(at halo.Slot) *halo.Transfer {
+	return s.slots[slotKey{at.Layer, at.Backward}][at.Epoch%2]
 }
 
-// Arriving implements halo.Choice.
-func (s *Previous) Arriving(at halo.Slot) *halo.Transfer {
-	return s.slots[place{at.Layer, at.Backward}][(at.Epoch+1)%2]
+// RecvTransfer implements halo.Choice.
+func (s *Previous) RecvTransfer(at halo.Slot) *halo.Transfer {
+	return s.slots[slotKey{at.Layer, at.Backward}][(at.Epoch+1)%2]
 }
 
 // Offer implements halo.Source.
 func (s *Previous) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
-	if err := s.Chosen.Offer(at, rows, lo, hi); err != nil {
+	if err := s.TransferSource.Offer(at, rows, lo, hi); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.travelling = append(s.travelling, s.Leaving(at))
+	s.inTransit = append(s.inTransit, s.SendTransfer(at))
 	return nil
 }
 
 // Arrived implements halo.Source.
 func (s *Previous) Arrived(at halo.Slot) (bool, error) {
-	t := s.Arriving(at)
+	t := s.RecvTransfer(at)
 	if !t.UnderWay() {
 		return true, nil
 	}
 	arrived, err := t.Arrived()
 	if arrived {
-		s.takeOut(t)
+		s.removeInTransit(t)
 	}
 	return arrived, err
 }
@@ -100,7 +100,7 @@ func (s *Previous) Arrived(at halo.Slot) (bool, error) {
 func (s *Previous) Progress() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range s.travelling {
+	for _, t := range s.inTransit {
 		if _, err := t.Arrived(); err != nil {
 			return err
 		}
@@ -110,31 +110,31 @@ func (s *Previous) Progress() error {
 
 // Await implements halo.Collective.
 func (s *Previous) Await(at halo.Slot) error {
-	t := s.Arriving(at)
+	t := s.RecvTransfer(at)
 	if !t.UnderWay() {
 		return nil
 	}
-	s.takeOut(t)
+	s.removeInTransit(t)
 	return t.Await()
 }
 
-// takeOut leaves a transfer to the task that ends it.
-func (s *Previous) takeOut(t *halo.Transfer) {
+// removeInTransit leaves a transfer to the task that ends it.
+func (s *Previous) removeInTransit(t *halo.Transfer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k := slices.Index(s.travelling, t); k >= 0 {
-		s.travelling = slices.Delete(s.travelling, k, k+1)
+	if k := slices.Index(s.inTransit, t); k >= 0 {
+		s.inTransit = slices.Delete(s.inTransit, k, k+1)
 	}
 }
 
 // Settle implements halo.Collective.
 func (s *Previous) Settle() error {
-	for _, t := range s.travelling {
+	for _, t := range s.inTransit {
 		if err := t.Drop(); err != nil {
 			return err
 		}
 	}
-	s.travelling = s.travelling[:0]
+	s.inTransit = s.inTransit[:0]
 	for _, t := range s.list {
 		if err := t.Forget(); err != nil {
 			return err

@@ -38,7 +38,7 @@ func goThrough(m *member) error {
 				return err
 			}
 			p = m.previous()
-			if luggage, err = halo.DecodeLuggage(luggage.Encode(nil)); err != nil {
+			if luggage, err = halo.DecodeSourceState(luggage.Encode(nil)); err != nil {
 				return err
 			}
 			if err := p.Unpack(luggage); err != nil {
@@ -66,7 +66,7 @@ func goThrough(m *member) error {
 		return fmt.Errorf("no bytes are counted")
 	}
 	for layer := range layers {
-		view, err := p.Want(halo.Slot{Epoch: epochs, Layer: layer})
+		view, err := p.View(halo.Slot{Epoch: epochs, Layer: layer})
 		if err != nil || len(view.Blocks) > 0 || slices.ContainsFunc(view.Rows.Host(), func(x float32) bool { return x != 0 }) {
 			return fmt.Errorf("what was settled is not forgotten: %v, %v", view.Blocks, err)
 		}
@@ -144,7 +144,7 @@ func seen(s *refresh.Timed, at halo.Slot, rows kernels.Mat) (halo.View, error) {
 	if _, _, err := s.Take(at); err != nil {
 		return halo.View{}, err
 	}
-	return s.Want(at)
+	return s.View(at)
 }
 
 func forward(p halo.Collective, s *shard.Shard, epoch, l int) error {
@@ -155,7 +155,7 @@ func forward(p halo.Collective, s *shard.Shard, epoch, l int) error {
 	if _, hi, err := p.Take(at); err != nil || (hi > 0) != (epoch > 0 && s.NumGhosts() > 0) {
 		return fmt.Errorf("epoch %d: %d rows have come, %v", epoch, hi, err)
 	}
-	view, err := p.Want(at)
+	view, err := p.View(at)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func forward(p halo.Collective, s *shard.Shard, epoch, l int) error {
 func backward(p halo.Collective, s *shard.Shard, epoch int) error {
 	const l = 1
 	w, at := widths[l], halo.Slot{Epoch: epoch, Layer: l, Backward: true}
-	room := p.Room(at)
+	room := p.SendBuffer(at)
 	copy(room.Host(), show(s.Ghosts, epoch, l).Host())
 	if err := pass(p, at, room); err != nil {
 		return err

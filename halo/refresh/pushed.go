@@ -4,8 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 
-	"siafu/graph/mapped"
 	"siafu/halo"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -20,24 +20,24 @@ import (
 type Pushed struct {
 	*Bounded
 	every int
-	mail  Mail
-	legs  [][]leg // by layer and rank
+	pump  MessagePump
+	sends [][]rankSend // by layer and rank
 }
 
-// leg is the way of a layer's rows to a rank.
-type leg struct {
-	due, under bool
-	taken      atomic.Bool // the message under way
+// rankSend is the way of a layer's rows to a rank.
+type rankSend struct {
+	due, inTransit bool
+	taken          atomic.Bool // the message under way
 }
 
-// Mail connects a Pushed to the receiver of messages, which passes them to Accept and
+// MessagePump connects a Pushed to the receiver of messages, which passes them to Accept and
 // Taken.
-type Mail interface {
+type MessagePump interface {
 	// Poll processes received messages. Await waits for a message and processes it.
 	Poll() error
 	Await() error
 	// Took notifies rank from that its rows of a layer have been stored.
-	Took(from, layer int) error
+	ConfirmStored(from, layer int) error
 }
 
 var _ halo.Collective = (*Pushed)(nil)
@@ -52,28 +52,28 @@ func NewPushed(o BoundedOptions, every int, ops kernels.Ops, a *mapped.Arena) *P
 	}
 	o.Shapes = forward
 	p := &Pushed{Bounded: NewBounded(o, ops, a), every: every}
-	p.goes = p.leaves
+	p.sendsTo = p.mayPush
 	for range p.layers {
-		legs := make([]leg, o.Plan.Parts)
+		legs := make([]rankSend, o.Plan.Parts)
 		for q := range legs {
 			legs[q].due = true
 		}
-		p.legs = append(p.legs, legs)
+		p.sends = append(p.sends, legs)
 	}
 	return p
 }
 
 // Connect sets the receiver of messages. Call it before the first rows are offered.
-func (p *Pushed) Connect(m Mail) { p.mail = m }
+func (p *Pushed) Connect(m MessagePump) { p.pump = m }
 
 // Offer implements halo.Source.
 func (p *Pushed) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	some := false
-	for q := range p.legs[at.Layer] {
-		l := &p.legs[at.Layer][q]
+	for q := range p.sends[at.Layer] {
+		l := &p.sends[at.Layer][q]
 		l.due = l.due || (at.Epoch-1)%p.every == 0
-		l.under = l.under && !l.taken.Load()
-		some = some || l.due && !l.under
+		l.inTransit = l.inTransit && !l.taken.Load()
+		some = some || l.due && !l.inTransit
 	}
 	if !some {
 		return nil
@@ -81,15 +81,15 @@ func (p *Pushed) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	return p.Bounded.Offer(at, rows, lo, hi)
 }
 
-// leaves reports whether rows that are offered leave for rank q, and notes that they do.
-func (p *Pushed) leaves(at halo.Slot, q int) bool {
-	l := &p.legs[at.Layer][q]
-	if l.under || !l.due {
+// mayPush reports whether rows that are offered leave for rank q, and notes that they do.
+func (p *Pushed) mayPush(at halo.Slot, q int) bool {
+	l := &p.sends[at.Layer][q]
+	if l.inTransit || !l.due {
 		return false
 	}
 	l.due = false
 	if p.o.Plan.SendStart[q] < p.o.Plan.SendStart[q+1] {
-		l.under = true
+		l.inTransit = true
 		l.taken.Store(false)
 	}
 	return true
@@ -98,19 +98,19 @@ func (p *Pushed) leaves(at halo.Slot, q int) bool {
 // Taken records that a rank has stored the last rows of a layer. It returns false if there
 // are no such rows.
 func (p *Pushed) Taken(by, layer int) bool {
-	if layer >= len(p.legs) || by < 0 || by >= len(p.legs[layer]) {
+	if layer >= len(p.sends) || by < 0 || by >= len(p.sends[layer]) {
 		return false
 	}
-	p.legs[layer][by].taken.Store(true)
+	p.sends[layer][by].taken.Store(true)
 	return true
 }
 
 // Take implements halo.Source. It stores all received rows.
 func (p *Pushed) Take(at halo.Slot) (lo, hi int, err error) {
-	for p.at(at).waits() {
+	for p.at(at).hasPending() {
 		_, _, from, err := p.take(at)
 		if err == nil {
-			err = p.mail.Took(from, at.Layer)
+			err = p.pump.ConfirmStored(from, at.Layer)
 		}
 		if err != nil {
 			return 0, 0, err
@@ -122,7 +122,7 @@ func (p *Pushed) Take(at halo.Slot) (lo, hi int, err error) {
 // Await implements halo.Collective.
 func (p *Pushed) Await(at halo.Slot) error {
 	for !p.ready(at) {
-		if err := p.mail.Await(); err != nil {
+		if err := p.pump.Await(); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (p *Pushed) ready(at halo.Slot) bool {
 }
 
 // Progress implements halo.Collective.
-func (p *Pushed) Progress() error { return p.mail.Poll() }
+func (p *Pushed) Progress() error { return p.pump.Poll() }
 
 // Reserve implements halo.Collective. There is no error feedback.
 func (p *Pushed) Reserve(halo.Shape) {}

@@ -57,7 +57,7 @@ func (l *letters) Await() error {
 	return l.take(in, tag)
 }
 
-func (l *letters) Took(from, layer int) error {
+func (l *letters) ConfirmStored(from, layer int) error {
 	r, err := l.m.Isend([]byte{byte(layer)}, from, tagTaken)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (l *letters) push(epoch int, takes bool) error {
 
 // ofEpoch compares all ghosts with the rows of an epoch.
 func (l *letters) ofEpoch(epoch, want int) error {
-	view, err := l.p.Want(halo.Slot{Epoch: epoch})
+	view, err := l.p.View(halo.Slot{Epoch: epoch})
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func sample(p Policy, o halo.HistoryOptions) timetable {
 	return timetable{
 		leaving: func(halo.Slot) int { return 0 },
 		blend:   func(bool, bool) blend { return blend{before: 0, after: after} },
-		draw: func(epoch int) func(uint32) bool {
+		selector: func(epoch int) func(uint32) bool {
 			return func(id uint32) bool { return Drawn(o.Seed, epoch, id, p.Value) }
 		},
 	}

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"sync"
 
-	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -22,26 +22,26 @@ import (
 //	missing                     is the number of rows in no block
 //	oldest                      is the least epoch of the blocks
 type series struct {
-	width int
-	ops   kernels.Ops
-	start []int64
-	rows  kernels.Mat // [rows x width], that have come
-	come  []float32   // rows where they lie in the host's memory, else their copy; nil with a coder
+	width    int
+	ops      kernels.Ops
+	start    []int64
+	rows     kernels.Mat // [rows x width], that have come
+	hostRows []float32   // rows where they lie in the host's memory, else their copy; nil with a coder
 	// Of rows that leave: own rows forward, nil where they need no copy, and
 	// backward the gradients of ghosts, which are written to room.
-	leaving []float32
-	room    kernels.Mat
-	coder   *halo.Coder // nil: the host encodes and decodes
+	sendRows []float32
+	room     kernels.Mat
+	coder    *halo.Coder // nil: the host encodes and decodes
 
-	mu      sync.Mutex // guards what follows; blocks change in take alone
-	pending []arrival  // in the order in which they were accepted
+	mu      sync.Mutex        // guards what follows; blocks change in take alone
+	pending []acceptedMessage // in the order in which they were accepted
 	blocks  []halo.Block
 	missing int
 	oldest  int
 }
 
-// arrival is a message that has been accepted, whose rows belong at block.
-type arrival struct {
+// acceptedMessage is a message that has been accepted, whose rows belong at block.
+type acceptedMessage struct {
 	from  int // rank
 	first int // in its message
 	block halo.Block
@@ -57,8 +57,8 @@ func newSeries(width int, start []int64, most int, c codec.Codec, ops kernels.Op
 		r.rows = kernels.NewMat(ops, a, n, width)
 		return r
 	}
-	r.come = mapped.Make[float32](a, n*width)
-	r.rows = kernels.PlaceMat(ops, a, n, width, r.come)
+	r.hostRows = mapped.Make[float32](a, n*width)
+	r.rows = kernels.PlaceMat(ops, a, n, width, r.hostRows)
 	return r
 }
 
@@ -68,8 +68,8 @@ func (r *series) host(rows kernels.Mat, lo, hi int) []float32 {
 	if !rows.Remote() {
 		return rows.Host()
 	}
-	kernels.Read(r.ops, r.leaving[lo*r.width:hi*r.width], rows.Part(lo, hi))
-	return r.leaving
+	kernels.Read(r.ops, r.sendRows[lo*r.width:hi*r.width], rows.Part(lo, hi))
+	return r.sendRows
 }
 
 // accept queues the rows of a message, unless the rank has no such rows.
@@ -81,7 +81,7 @@ func (r *series) accept(m message, from int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	block := halo.Block{First: at + m.first, Rows: m.rows, Epoch: m.slot.Epoch}
-	r.pending = append(r.pending, arrival{from, m.first, block, m.block})
+	r.pending = append(r.pending, acceptedMessage{from, m.first, block, m.block})
 	return true
 }
 
@@ -102,8 +102,8 @@ func (r *series) age() int {
 	return r.oldest
 }
 
-// waits reports whether a message is pending.
-func (r *series) waits() bool {
+// hasPending reports whether a message is pending.
+func (r *series) hasPending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.pending) > 0
@@ -132,7 +132,7 @@ func (r *series) take(c codec.Codec) (lo, hi, from int, err error) {
 	if err != nil {
 		return 0, 0, next.from, err
 	}
-	r.note(k, b)
+	r.setBlock(k, b)
 	return lo, hi, next.from, nil
 }
 
@@ -141,7 +141,7 @@ func (r *series) put(b codec.Block, c codec.Codec, lo, hi int) error {
 	if r.coder != nil {
 		return r.coder.Decode(r.rows.Part(lo, hi), b)
 	}
-	place := r.come[lo*r.width : hi*r.width]
+	place := r.hostRows[lo*r.width : hi*r.width]
 	if err := b.Decode(c, codec.Rows{X: place, Cols: r.width, Len: hi - lo}, false); err != nil {
 		return err
 	}
@@ -150,11 +150,11 @@ func (r *series) put(b codec.Block, c codec.Codec, lo, hi int) error {
 }
 
 // pop removes the first message that is pending.
-func (r *series) pop() (arrival, bool) {
+func (r *series) pop() (acceptedMessage, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.pending) == 0 {
-		return arrival{}, false
+		return acceptedMessage{}, false
 	}
 	first := r.pending[0]
 	r.pending = slices.Delete(r.pending, 0, 1)
@@ -175,8 +175,8 @@ func (r *series) find(b halo.Block) (k int, old bool, err error) {
 	return k, false, nil
 }
 
-// note sets the k-th block to b, or inserts it there if its rows are new.
-func (r *series) note(k int, b halo.Block) {
+// setBlock sets the k-th block to b, or inserts it there if its rows are new.
+func (r *series) setBlock(k int, b halo.Block) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if k == len(r.blocks) || r.blocks[k].First != b.First {

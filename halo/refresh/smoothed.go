@@ -10,7 +10,7 @@ func smoothed(p Policy, _ halo.HistoryOptions) timetable {
 	// (average · keep/(1-keep) + rows) · (1-keep): rows are added as they are decoded.
 	average := blend{before: keep / (1 - keep), after: 1 - keep, add: true, scores: true}
 	return timetable{
-		lag: 1, stand: p.Grads, leaving: func(halo.Slot) int { return 0 },
+		lag: 1, gradsPersist: p.Grads, leaving: func(halo.Slot) int { return 0 },
 		blend: func(backward, due bool) blend {
 			if due && keep > 0 && (backward && p.Grads || !backward && p.Rows) {
 				return average

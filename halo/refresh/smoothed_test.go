@@ -41,8 +41,8 @@ func TestSmoothed(t *testing.T) {
 						}
 					}
 					at.Backward = true
-					copy(s.Room(at).Host(), show(m.shard.Ghosts, epoch, l).Host())
-					if err := pass(s, at, s.Room(at)); err != nil {
+					copy(s.SendBuffer(at).Host(), show(m.shard.Ghosts, epoch, l).Host())
+					if err := pass(s, at, s.SendBuffer(at)); err != nil {
 						return err
 					}
 					got, want := kernels.HostMat(n, w, make([]float32, n*w)), make([]float32, n*w)

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"siafu/graph/generate"
-	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/halo/comm"
 	"siafu/halo/refresh"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
@@ -161,8 +161,8 @@ type ahead struct {
 	room map[int][]float32 // by layer
 }
 
-func (a ahead) Want(at halo.Slot) (halo.View, error) {
-	view, err := a.Source.Want(at)
+func (a ahead) View(at halo.Slot) (halo.View, error) {
+	view, err := a.Source.View(at)
 	if err != nil || at.Backward {
 		return view, err
 	}
@@ -232,7 +232,7 @@ func (m *member) forward(s halo.Source, epoch, l int) error {
 			return err
 		}
 	}
-	view, err := s.Want(at)
+	view, err := s.View(at)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (m *member) forward(s halo.Source, epoch, l int) error {
 	if err != nil {
 		return err
 	}
-	predicted, err := ahead{s, map[int][]float32{}}.Want(at)
+	predicted, err := ahead{s, map[int][]float32{}}.View(at)
 	if err != nil {
 		return err
 	}
@@ -279,7 +279,7 @@ func agesOf(view halo.View) ([]int, error) {
 func (m *member) backward(s halo.Source, epoch int) error {
 	l, n := 1, m.shard.NumOwn()
 	at := halo.Slot{Epoch: epoch, Layer: l, Backward: true}
-	room := s.Room(at)
+	room := s.SendBuffer(at)
 	for i := range room.Host() {
 		room.Host()[i] = 1
 	}

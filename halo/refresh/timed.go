@@ -17,15 +17,15 @@ import (
 // epoch, and otherwise in Take.
 type Timed struct {
 	timetable
-	store     *halo.Histories
-	parts     []*halo.Part
-	histories map[place]*history
-	list      []*history
-	drawn     int // the epoch for which the part has been drawn
+	store         *halo.Histories
+	parts         []*halo.Part
+	histories     map[slotKey]*history
+	list          []*history
+	selectedEpoch int // the epoch for which the part has been drawn
 
 	mu sync.Mutex
 	// The batches under way that no task uses, in the order in which they began.
-	travelling []*halo.Batch
+	inTransit []*halo.Batch
 }
 
 var _ halo.Collective = (*Timed)(nil)
@@ -43,10 +43,10 @@ type timetable struct {
 	// blend is what becomes of rows that stand in an epoch, in which some are due.
 	blend func(backward, due bool) blend
 	// stand tells that gradients stand as rows do, and are not added just once.
-	stand bool
+	gradsPersist bool
 	// draw changes, before the first rows leave in an epoch, which vertices are in the
 	// only part.
-	draw func(epoch int) func(id uint32) bool
+	selector func(epoch int) func(id uint32) bool
 	// drift has ranks keep what they have; nil: rows travel anyway.
 	drift *drift
 	// ahead reports whether a pass that only refreshes goes before that of an epoch.
@@ -65,20 +65,20 @@ type blend struct {
 // history is the rows of a slot of every epoch.
 type history struct {
 	*halo.History
-	landed int // the epoch for which rows have been put in their place
-	due    bool
-	sent   sent
+	storedEpoch int // the epoch for which rows have been put in their place
+	due         bool
+	sent        sent
 }
 
 // NewTimed makes the source of a policy other than always, never and unsmoothed previous.
 // Collective.
 func NewTimed(p Policy, o halo.HistoryOptions) *Timed {
-	s := &Timed{timetable: timetables[p.Name](p, o), histories: map[place]*history{}}
+	s := &Timed{timetable: p.kind().timetable(p, o), histories: map[slotKey]*history{}}
 	s.groups = max(s.groups, 1)
 	if s.group == nil {
 		s.group = func(uint32) int { return 0 }
 	}
-	if s.draw != nil {
+	if s.selector != nil {
 		s.parts = []*halo.Part{halo.NewPart(o.Plan, o.Arena.For(halo.Buffers))}
 	} else {
 		s.parts = halo.NewParts(o.Plan, s.groups, s.group, o.Arena.For(halo.Buffers))
@@ -86,21 +86,16 @@ func NewTimed(p Policy, o halo.HistoryOptions) *Timed {
 	o.Parts, o.Apart, o.Framed = s.parts, s.lag > 0, s.drift != nil
 	s.store = halo.NewHistories(o)
 	for _, l := range o.Shapes {
-		s.add(place{l.Layer, false}, l, len(o.Plan.SendRows), o)
+		s.addHistory(slotKey{l.Layer, false}, l, len(o.Plan.SendRows), o)
 		if l.Backward {
-			s.add(place{l.Layer, true}, l, o.Plan.Ghosts, o)
+			s.addHistory(slotKey{l.Layer, true}, l, o.Plan.Ghosts, o)
 		}
 	}
 	return s
 }
 
-// timetables are those of the policies.
-var timetables = map[string]func(Policy, halo.HistoryOptions) timetable{
-	NamePrevious: smoothed, NameEvery: every, NameSample: sample, NameDelay: delayed, NameDrift: drifting, NameAge: aged,
-}
-
-// add makes the history of a layer and direction, of which so many rows leave.
-func (s *Timed) add(at place, l halo.Shape, leaving int, o halo.HistoryOptions) {
+// addHistory makes the history of a layer and direction, of which so many rows leave.
+func (s *Timed) addHistory(at slotKey, l halo.Shape, leaving int, o halo.HistoryOptions) {
 	h := &history{History: s.store.NewHistory(l, at.backward)}
 	if s.drift != nil {
 		h.sent = newSent(leaving, l.Width, o)
@@ -109,14 +104,14 @@ func (s *Timed) add(at place, l halo.Shape, leaving int, o halo.HistoryOptions) 
 	s.list = append(s.list, h)
 }
 
-func (s *Timed) of(at halo.Slot) *history { return s.histories[place{at.Layer, at.Backward}] }
+func (s *Timed) of(at halo.Slot) *history { return s.histories[slotKey{at.Layer, at.Backward}] }
 
 // batch is the one whose rows a slot uses, nil for none.
 func (s *Timed) batch(h *history, at halo.Slot) *halo.Batch {
 	from := at
 	from.Epoch -= s.lag
 	g := s.leaving(from)
-	if from.Epoch < 1 || g < 0 || h.landed == at.Epoch {
+	if from.Epoch < 1 || g < 0 || h.storedEpoch == at.Epoch {
 		return nil
 	}
 	b := h.Batches[g]
@@ -126,20 +121,20 @@ func (s *Timed) batch(h *history, at halo.Slot) *halo.Batch {
 	return b
 }
 
-// land puts rows that are due in their place, unless that is done.
-func (s *Timed) land(h *history, at halo.Slot) error {
-	if h.landed == at.Epoch {
+// storeDue puts rows that are due in their place, unless that is done.
+func (s *Timed) storeDue(h *history, at halo.Slot) error {
+	if h.storedEpoch == at.Epoch {
 		return nil
 	}
 	b := s.batch(h, at)
-	h.landed, h.due = at.Epoch, b != nil
+	h.storedEpoch, h.due = at.Epoch, b != nil
 	how := blend{before: 1, after: 1}
 	if s.blend != nil {
 		how = s.blend(at.Backward, h.due)
 	}
 	h.Scale(how.before, how.scores)
 	if h.due {
-		s.takeOut(b)
+		s.removeInTransit(b)
 		if err := b.End(how.add); err != nil {
 			return err
 		}
@@ -155,8 +150,8 @@ func (s *Timed) Reserve(l halo.Shape) { s.store.Reserve(l) }
 // Ahead reports whether a pass that only refreshes ghosts precedes that of an epoch.
 func (s *Timed) Ahead(epoch int) bool { return s.ahead != nil && s.ahead(epoch) }
 
-// Room implements halo.Source. It is empty for rows that are not sent.
-func (s *Timed) Room(at halo.Slot) kernels.Mat {
+// SendBuffer implements halo.Source. It is empty for rows that are not sent.
+func (s *Timed) SendBuffer(at halo.Slot) kernels.Mat {
 	switch {
 	case s.leaving(at) < 0:
 		return kernels.Mat{}
@@ -177,14 +172,16 @@ func (s *Timed) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	}
 	b := h.Batches[g]
 	if _, under := b.UnderWay(); under {
-		if err := s.land(h, at); err != nil {
+		if err := s.storeDue(h, at); err != nil {
 			return err
 		}
 	}
-	s.choose(at.Epoch)
+	s.selectRows(at.Epoch)
 	var stays func(q, place int, rows codec.Rows) bool
 	if s.drift != nil {
-		stays = func(q, place int, rows codec.Rows) bool { return s.drift.stays(&h.sent, at.Epoch, q, place, rows) }
+		stays = func(q, place int, rows codec.Rows) bool {
+			return s.drift.isUnchanged(&h.sent, at.Epoch, q, place, rows)
+		}
 	}
 	if err := b.Begin(h.History, s.parts[g], rows, at, stays); err != nil {
 		return err
@@ -192,7 +189,7 @@ func (s *Timed) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	if s.lag > 0 {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.travelling = append(s.travelling, b)
+		s.inTransit = append(s.inTransit, b)
 	}
 	return nil
 }
@@ -203,12 +200,12 @@ func (s *Timed) Take(at halo.Slot) (lo, hi int, err error) {
 	if at.Backward {
 		return 0, 0, nil
 	}
-	err = s.land(h, at)
+	err = s.storeDue(h, at)
 	return 0, h.View().Rows.Rows, err
 }
 
-// Want implements halo.Source.
-func (s *Timed) Want(at halo.Slot) (halo.View, error) {
+// View implements halo.Source.
+func (s *Timed) View(at halo.Slot) (halo.View, error) {
 	if at.Backward {
 		return halo.View{Rows: s.of(at).Sums()}, nil
 	}
@@ -221,10 +218,10 @@ func (s *Timed) Add(o kernels.Ops, at halo.Slot, own kernels.Mat, lo, hi int) er
 		panic("refresh: a collective transfer adds to all rows at once")
 	}
 	h := s.of(at)
-	if err := s.land(h, at); err != nil {
+	if err := s.storeDue(h, at); err != nil {
 		return err
 	}
-	if h.due || s.stand {
+	if h.due || s.gradsPersist {
 		h.AddTo(o, own)
 	} else {
 		o.Clear(h.Sums())
@@ -247,7 +244,7 @@ func (s *Timed) Await(at halo.Slot) error {
 	if b == nil {
 		return nil
 	}
-	s.takeOut(b)
+	s.removeInTransit(b)
 	return b.Await()
 }
 
@@ -255,7 +252,7 @@ func (s *Timed) Await(at halo.Slot) error {
 func (s *Timed) Progress() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, b := range s.travelling {
+	for _, b := range s.inTransit {
 		if _, err := b.Arrived(); err != nil {
 			return err
 		}
@@ -263,26 +260,26 @@ func (s *Timed) Progress() error {
 	return nil
 }
 
-// takeOut leaves a batch to the task that ends it.
-func (s *Timed) takeOut(b *halo.Batch) {
+// removeInTransit leaves a batch to the task that ends it.
+func (s *Timed) removeInTransit(b *halo.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k := slices.Index(s.travelling, b); k >= 0 {
-		s.travelling = slices.Delete(s.travelling, k, k+1)
+	if k := slices.Index(s.inTransit, b); k >= 0 {
+		s.inTransit = slices.Delete(s.inTransit, k, k+1)
 	}
 }
 
 // Settle implements halo.Collective.
 func (s *Timed) Settle() error {
-	for _, b := range s.travelling {
+	for _, b := range s.inTransit {
 		if err := b.End(false); err != nil {
 			return err
 		}
 	}
-	s.travelling = s.travelling[:0]
+	s.inTransit = s.inTransit[:0]
 	for _, h := range s.list {
 		h.Forget()
-		h.landed, h.due = 0, false
+		h.storedEpoch, h.due = 0, false
 	}
 	return nil
 }
@@ -290,15 +287,15 @@ func (s *Timed) Settle() error {
 // TakeStats implements halo.Source.
 func (s *Timed) TakeStats() halo.Stats { return s.store.TakeStats() }
 
-// choose draws who travels in an epoch.
-func (s *Timed) choose(epoch int) {
-	if s.draw == nil {
+// selectRows draws who travels in an epoch.
+func (s *Timed) selectRows(epoch int) {
+	if s.selector == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.drawn != epoch {
-		s.parts[0].Choose(s.draw(epoch))
-		s.drawn = epoch
+	if s.selectedEpoch != epoch {
+		s.parts[0].Select(s.selector(epoch))
+		s.selectedEpoch = epoch
 	}
 }

@@ -128,7 +128,7 @@ func (m *member) goThroughTimed(t *testing.T, name string, d *definition) error 
 		if epoch == 5 { // elsewhere
 			luggage, err := s.Pack()
 			if err == nil {
-				luggage, err = halo.DecodeLuggage(luggage.Encode(nil))
+				luggage, err = halo.DecodeSourceState(luggage.Encode(nil))
 			}
 			if err != nil {
 				return err
@@ -203,7 +203,7 @@ func (m *member) forwardTimed(s *refresh.Timed, d *definition, at halo.Slot) err
 func (m *member) backwardTimed(s *refresh.Timed, d *definition, epoch int) error {
 	const l = 1
 	w, at, n := widths[l], halo.Slot{Epoch: epoch, Layer: l, Backward: true}, m.shard.NumOwn()
-	room := s.Room(at)
+	room := s.SendBuffer(at)
 	if !room.IsNil() {
 		copy(room.Host(), show(m.shard.Ghosts, epoch, l).Host())
 	}
@@ -289,7 +289,7 @@ func TestNobodyWaitsForRowsOfLaterEpochs(t *testing.T) {
 						slot := halo.Slot{Epoch: epoch, Layer: min(at, 1), Backward: at == 2}
 						rows := show(m.shard.Own, epoch, slot.Layer)
 						if slot.Backward {
-							rows = s.Room(slot)
+							rows = s.SendBuffer(slot)
 						}
 						if err := pass(s, slot, rows); err != nil {
 							return err

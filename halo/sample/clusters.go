@@ -1,8 +1,8 @@
 package sample
 
 import (
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -14,13 +14,13 @@ type Clusters struct {
 	start   []int64  // [clusters+1]
 	members []uint32 // [own] by cluster
 	places  []int32  // of own vertices in the field, -1: none
-	along   Along
+	along   EdgeData
 	field   Field
 }
 
 // NewClusters takes the cluster number of each own vertex. Fields have the given number of
 // layers, and this rank has the number rank. Memory comes from a.
-func NewClusters(s *shard.Shard, rank, clusters, layers int, along Along, of []uint32, team *kernels.Team, a *mapped.Arena) *Clusters {
+func NewClusters(s *shard.Shard, rank, clusters, layers int, along EdgeData, of []uint32, team *kernels.Team, a *mapped.Arena) *Clusters {
 	c := newClusters(s, rank, clusters, layers, team, a)
 	c.along = along
 	for i := range c.places {
@@ -71,7 +71,7 @@ func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
 			f.Rows = append(f.Rows, Vertex{uint32(c.rank), v})
 		}
 	}
-	f.describe(len(f.Rows), c.along.Weighted)
+	f.allocRows(len(f.Rows), c.along.Weighted)
 	clear(f.OutDegree)
 	clear(f.InStrength)
 	clear(f.OutStrength)
@@ -105,7 +105,7 @@ func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
 	}
 	c.team.Run(len(f.Rows), rowGrain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			spread(x.Part(i, i+1).Host(), &s.Features, int(f.Rows[i].Row))
+			expandRow(x.Part(i, i+1).Host(), &s.Features, int(f.Rows[i].Row))
 		}
 	})
 	return f

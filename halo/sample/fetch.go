@@ -19,9 +19,9 @@ func floats(x []uint32) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
-// heading is how many numbers travel before a row: dataset id, in- and out-degree, and with
+// headerLength is how many numbers travel before a row: dataset id, in- and out-degree, and with
 // weights their sums into and out of the vertex.
-func (n *Neighbours) heading() int {
+func (n *Neighbours) headerLength() int {
 	if n.o.Weighted {
 		return 5
 	}
@@ -31,14 +31,14 @@ func (n *Neighbours) heading() int {
 // Fetch completes the field: the properties of its rows, and the features of each in x [at
 // least rows x features]. Collective.
 func (n *Neighbours) Fetch(x kernels.Mat) error {
-	f, heading := &n.field, n.heading()
+	f, heading := &n.field, n.headerLength()
 	width := heading + n.o.Shard.FeatureDim
 	nothing := func([]uint32) []uint32 { return nil }
 	lists, err := n.ask(f.Rows, width, n.rows, nothing)
 	if err != nil {
 		return err
 	}
-	f.describe(len(f.Rows), n.o.Weighted)
+	f.allocRows(len(f.Rows), n.o.Weighted)
 	for i, v := range f.Rows {
 		if int(v.Rank) == n.o.Comm.Rank() {
 			continue
@@ -64,15 +64,15 @@ func (n *Neighbours) Fetch(x kernels.Mat) error {
 				if n.o.Weighted {
 					f.InStrength[i], f.OutStrength[i] = s.InStrength[v.Row], s.OutStrength[v.Row]
 				}
-				spread(x.Part(i, i+1).Host(), &s.Features, int(v.Row))
+				expandRow(x.Part(i, i+1).Host(), &s.Features, int(v.Row))
 			}
 		}
 	})
 	return nil
 }
 
-// describe makes room for what a field says of so many rows.
-func (f *Field) describe(rows int, weighted bool) {
+// allocRows makes room for what a field says of so many rows.
+func (f *Field) allocRows(rows int, weighted bool) {
 	for _, list := range []*[]uint32{&f.IDs, &f.InDegree, &f.OutDegree} {
 		*list = slices.Grow((*list)[:0], rows)[:rows]
 	}
@@ -85,7 +85,7 @@ func (f *Field) describe(rows int, weighted bool) {
 
 // rows are those of own vertices as they travel.
 func (n *Neighbours) rows(list []uint32) []uint32 {
-	s, heading := n.o.Shard, n.heading()
+	s, heading := n.o.Shard, n.headerLength()
 	width := heading + s.FeatureDim
 	out := make([]uint32, len(list)*width)
 	n.o.Team.Run(len(list), rowGrain, func(lo, hi int) {
@@ -96,14 +96,14 @@ func (n *Neighbours) rows(list []uint32) []uint32 {
 				sums := floats(to[3:heading])
 				sums[0], sums[1] = s.InStrength[row], s.OutStrength[row]
 			}
-			spread(floats(to[heading:]), &s.Features, int(row))
+			expandRow(floats(to[heading:]), &s.Features, int(row))
 		}
 	})
 	return out
 }
 
-// spread sets dst to a row of features.
-func spread(dst []float32, f *graph.Features, row int) {
+// expandRow sets dst to a row of features.
+func expandRow(dst []float32, f *graph.Features, row int) {
 	if f.Sparse == nil {
 		copy(dst, f.Dense[row*f.Dim:(row+1)*f.Dim])
 		return

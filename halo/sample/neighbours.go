@@ -1,16 +1,16 @@
 package sample
 
 import (
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/comm"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
-// Along has the optional data of edges: weights and features.
-type Along struct {
+// EdgeData has the optional data of edges: weights and features.
+type EdgeData struct {
 	Weighted bool // their weights, which those of the shard have
 	EdgeDim  int  // so many features: all that those of the shard have, or 0
 }
@@ -25,7 +25,7 @@ type Options struct {
 	Fanouts []int
 	// Self has a vertex be one of its own neighbours, as with the self loops of Kipf's Â.
 	Self bool
-	Along
+	EdgeData
 	Team *kernels.Team
 }
 

@@ -9,10 +9,10 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/generate"
-	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/halo/sample"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
@@ -194,7 +194,7 @@ func TestClusters(t *testing.T) {
 			for v := range of {
 				of[v] = uint32(v * v % clusters)
 			}
-			c := sample.NewClusters(m.shard, 0, clusters, 2, sample.Along{}, of, m.team, m.arena)
+			c := sample.NewClusters(m.shard, 0, clusters, 2, sample.EdgeData{}, of, m.team, m.arena)
 			x := kernels.HostMat(vertices, 4, make([]float32, vertices*4))
 			for _, list := range [][]int{{1, 4}, {0}, {2}, {4, 3, 2, 1, 0}} {
 				f := c.Join(list, x)

@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
+	"siafu/internal/host/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest/flat"
-	"siafu/ranks/host/hosttest"
 )
 
 // Attention runs the forward pass of attention and both ways back, on teams

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"siafu/internal/host/hosttest"
 	"siafu/kernels"
-	"siafu/ranks/host/hosttest"
 )
 
 // scoring is how attention scores edges.

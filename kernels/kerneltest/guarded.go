@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -149,13 +149,13 @@ func (d *Guarded) open(remote bool, at unsafe.Pointer, bytes int) {
 // mat is an operand of the call under way.
 func (d *Guarded) mat(m kernels.Mat) kernels.Mat {
 	d.open(m.Remote(), m.Address(), m.Bytes())
-	return m.Here()
+	return m.AsHost()
 }
 
 // vector is the same of a vector.
 func vector[T mapped.Elem](d *Guarded, v kernels.Vector[T]) kernels.Vector[T] {
 	d.open(v.Remote(), v.Address(), v.Bytes())
-	return v.Here()
+	return v.AsHost()
 }
 
 func (d *Guarded) dropout(drop *kernels.Dropout) *kernels.Dropout {

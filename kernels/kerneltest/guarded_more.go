@@ -4,8 +4,8 @@ import "siafu/kernels"
 
 // What a Guarded does beyond an Ops. Words of lists are the host's.
 var (
-	_ kernels.Through = (*Guarded)(nil)
-	_ kernels.Listing = (*Guarded)(nil)
+	_ kernels.FusedInputGrad = (*Guarded)(nil)
+	_ kernels.ListOps        = (*Guarded)(nil)
 )
 
 // GradThrough implements kernels.Through.

@@ -4,7 +4,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 )
@@ -28,7 +28,7 @@ func TestGuardedKeepsOut(t *testing.T) {
 		"its kernel with host rows":  func() { g.Add(there, host) },
 		"an operand of another Ops":  func() { kerneltest.NewGuarded(team).Clear(there) },
 		"rows behind the last":       func() { g.Clear(there.Part(2, 4)) },
-		"a kernel that reads beyond": func() { kernels.AddRow(make([]float32, 15), there.Here().Host()) },
+		"a kernel that reads beyond": func() { kernels.AddRow(make([]float32, 15), there.AsHost().Host()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

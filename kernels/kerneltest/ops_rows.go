@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 

@@ -10,11 +10,11 @@ import "siafu/kernels"
 func (s *Store) Batch(in Vertices, vertex, n, lo int, cached kernels.Mat, ops kernels.Ops, weights kernels.Mat, like *Frame) *Frame {
 	f := like
 	if f == nil {
-		f = s.rooms(ops, weights)
+		f = s.newFrame(ops, weights)
 	} else {
 		f = &Frame{Network: s.Network, Weights: like.Weights, Grad: like.Grad, scratch: like.scratch}
 	}
-	s.lay(f, in.part(vertex, vertex+n), lo, ops)
+	s.layOutFrame(f, in.part(vertex, vertex+n), lo, ops)
 	for at := range f.own {
 		if !cached.IsNil() {
 			f.own[at][0][Gathered] = cached.Part(vertex, vertex+n)

@@ -13,7 +13,7 @@ type Builder struct {
 	through  bool      // the gradient of its input takes the place of that
 	gone     bool      // that of its output has gone through its activation
 	params   [][]Param // of each layer
-	places   [values]place
+	places   [values]storage
 	scratch  [][2]int // rows and columns
 	sums     sums
 }
@@ -21,20 +21,20 @@ type Builder struct {
 // sums are the sizes of what a Summing layer has, 0 of another.
 type sums struct{ columns, settled, state int }
 
-// place says where a value of a layer lies.
-type place struct {
-	kind home
+// storage says where a value of a layer lies.
+type storage struct {
+	kind storageKind
 	cols int   // of a room
 	in   Value // whose place it takes
 }
 
-// home is the kind of a place.
-type home uint8
+// storageKind is the kind of a place.
+type storageKind uint8
 
 const (
-	elsewhere home = iota // in another layer, or nowhere
-	room                  // memory of its own
-	inPlace               // of another value of the layer
+	elsewhere storageKind = iota // in another layer, or nowhere
+	room                         // memory of its own
+	inPlace                      // of another value of the layer
 )
 
 // Last reports whether layer l makes the logits: it has no activation and no
@@ -57,29 +57,29 @@ func (b *Builder) Depth() int { return b.part.Depth }
 // Weight is the i-th weight of layer l, in the order of Kind.Weights.
 func (b *Builder) Weight(l, i int) Param { return b.params[l][i] }
 
-// Room gives a value of the layer a matrix [n x cols]. What gathers write
+// Alloc gives a value of the layer a matrix [n x cols]. What gathers write
 // (Gathered, EmittedGrad) has one without.
-func (b *Builder) Room(v Value, cols int) { b.places[v] = place{kind: room, cols: cols} }
+func (b *Builder) Alloc(v Value, cols int) { b.places[v] = storage{kind: room, cols: cols} }
 
-// In lets a value lie where another one of the layer does: it is the same matrix, or
+// ShareStorage lets a value lie where another one of the layer does: it is the same matrix, or
 // replaces it.
-func (b *Builder) In(v, other Value) { b.places[v] = place{kind: inPlace, in: other} }
+func (b *Builder) ShareStorage(v, other Value) { b.places[v] = storage{kind: inPlace, in: other} }
 
-// GradRoom gives the gradient of the layer's input, or what is as wide, a matrix
+// AllocGrad gives the gradient of the layer's input, or what is as wide, a matrix
 // [n x in]; what is not trained, such as the first layer's input, gets none.
-func (b *Builder) GradRoom(v Value) {
+func (b *Builder) AllocGrad(v Value) {
 	if !b.constant {
-		b.Room(v, b.Spec.Dims[b.layer])
+		b.Alloc(v, b.Spec.Dims[b.layer])
 	}
 }
 
-// InputGradRoom is the place of the gradient of the layer's input where products alone make it.
-func (b *Builder) InputGradRoom() {
+// AllocInputGrad is the place of the gradient of the layer's input where products alone make it.
+func (b *Builder) AllocInputGrad() {
 	if b.through {
-		b.In(InputGrad, Input)
+		b.ShareStorage(InputGrad, Input)
 		return
 	}
-	b.GradRoom(InputGrad)
+	b.AllocGrad(InputGrad)
 }
 
 // Scratch is the number of a matrix [rows x cols] that does not grow with the

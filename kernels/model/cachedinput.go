@@ -19,11 +19,11 @@ func InputColumns(s Spec, sparse bool, width int, from *int, dst []kernels.Mat) 
 				c.dst = dst[k]
 			}
 			if c.first {
-				b.Room(Emitted, width)
+				b.Alloc(Emitted, width)
 			} else {
-				b.In(Emitted, Input)
+				b.ShareStorage(Emitted, Input)
 			}
-			b.In(Output, Gathered)
+			b.ShareStorage(Output, Gathered)
 			return c
 		},
 	}

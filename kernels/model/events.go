@@ -86,14 +86,14 @@ func (n *Network) stage(l int, s Stage) event {
 		e.reads = append(e.reads, n.roots(l, skipGrad, OutputGrad)...)
 		e.writes = append(e.writes, n.roots(l, OutputGrad)...)
 	}
-	reads, writes := n.told(l)
+	reads, writes := n.gradReaders(l)
 	e.reads, e.writes = append(e.reads, reads...), append(e.writes, writes...)
 	return e
 }
 
-// told is what graph work reads and writes after ApplyBackward: it tells sources of those who
+// gradReaders is what graph work reads and writes after ApplyBackward: it tells sources of those who
 // attended to them, and may make the gradient of targets' scores there.
-func (n *Network) told(l int) (reads, writes []ref) {
+func (n *Network) gradReaders(l int) (reads, writes []ref) {
 	if _, attended := n.Layers[l].(Attended); attended {
 		return n.roots(l, Gathered, Scores, Signed), n.roots(l, ScoresGrad)
 	}

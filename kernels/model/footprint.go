@@ -2,8 +2,8 @@ package model
 
 import (
 	"siafu/graph"
-	"siafu/graph/mapped"
-	"siafu/graph/size"
+	"siafu/internal/mapped"
+	"siafu/internal/size"
 	"siafu/kernels"
 )
 
@@ -18,7 +18,7 @@ type Footprint struct {
 
 // probe is how many rows a network has that is made to be measured: as many as
 // make every matrix a multiple of an arena's rounding.
-const probe = 16
+const probeRows = 16
 
 // countable bounds the weights of a network that can be sketched: sizes of all
 // that is made for a probe's rows are then numbers.
@@ -50,14 +50,14 @@ func (s Spec) sketch(sparse bool, m Memory) (f Footprint, err error) {
 	defer team.Close()
 	n, nonZeros := New(s, sparse), 0
 	if sparse {
-		nonZeros = probe
+		nonZeros = probeRows
 	}
-	small := n.measure(m, team, probe, nonZeros)
-	f.PerRow = (n.measure(m, team, 2*probe, nonZeros) - small) / probe
+	small := n.measure(m, team, probeRows, nonZeros)
+	f.PerRow = (n.measure(m, team, 2*probeRows, nonZeros) - small) / probeRows
 	if sparse {
-		f.PerNonZero = (n.measure(m, team, probe, 2*nonZeros) - small) / probe
+		f.PerNonZero = (n.measure(m, team, probeRows, 2*nonZeros) - small) / probeRows
 	}
-	f.Fixed = small - probe*f.PerRow - int64(nonZeros)*f.PerNonZero
+	f.Fixed = small - probeRows*f.PerRow - int64(nonZeros)*f.PerNonZero
 	for l := range n.Layers {
 		f.Gathers = append(f.Gathers, n.Gathering(l))
 	}
@@ -68,12 +68,12 @@ func (s Spec) sketch(sparse bool, m Memory) (f Footprint, err error) {
 // not run.
 func (n *Network) measure(m Memory, team *kernels.Team, rows, nonZeros int) int64 {
 	work := mapped.NewSketch()
-	NewStore(n, n.Spec.blank(team, rows, nonZeros, mapped.NewSketch()), m, team, work).Frame(0, rows, team, kernels.Mat{})
+	NewStore(n, n.Spec.zeroVertices(team, rows, nonZeros, mapped.NewSketch()), m, team, work).Frame(0, rows, team, kernels.Mat{})
 	return work.Used()
 }
 
-// blank is N rows of features, sparse ones where there are non-zeros.
-func (s Spec) blank(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena) Vertices {
+// zeroVertices is N rows of features, sparse ones where there are non-zeros.
+func (s Spec) zeroVertices(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena) Vertices {
 	ids := mapped.Make[uint32](a, rows)
 	x := graph.Features{Rows: rows, Dim: s.Dims[0]}
 	if nonZeros > 0 {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"siafu/graph/mapped"
-	"siafu/graph/size"
+	"siafu/internal/mapped"
+	"siafu/internal/size"
 	"siafu/kernels"
 )
 
@@ -24,7 +24,7 @@ func TestFootprint(t *testing.T) {
 					s := Spec{Kind: kind, Dims: []int{48, 32, 16}, Dropout: c.drop, InputDropout: c.drop, Heads: 2, OutputHeads: 3, AttentionDropout: c.drop}
 					s.compose()
 					s.Choose(Load{FeatureNNZ: 1, CacheFits: true}, Choices{Order: c.order, CacheInput: c.cache})
-					const rows = 5 * probe
+					const rows = 5 * probeRows
 					nonZeros := 0
 					if sparse {
 						nonZeros = 3 * rows
@@ -45,11 +45,11 @@ func worked(s Spec, team *kernels.Team, rows, nonZeros int) int64 {
 	work, rest := mapped.NewArena(), mapped.NewArena()
 	defer work.Free()
 	defer rest.Free()
-	in := s.blank(team, rows, nonZeros, rest)
+	in := s.zeroVertices(team, rows, nonZeros, rest)
 	NewRehearsal(s, in, team, work).Epoch(func() {})
 	used := work.Used()
 	if s.CacheInput {
-		used -= int64(s.Powers().Kept()) * size.RoundUp(4*int64(rows*s.Dims[0]), 64)
+		used -= int64(s.Powers().Cached()) * size.RoundUp(4*int64(rows*s.Dims[0]), 64)
 	}
 	return used
 }
@@ -70,7 +70,7 @@ func TestFootprintOfOneLayer(t *testing.T) {
 	}
 }
 
-// What cannot be counted is foretold as the most there is, and what is merely
+// What cannot be counted is estimated as the most there is, and what is merely
 // large to the byte; neither takes memory or time.
 func TestFootprintOfHugeNetworks(t *testing.T) {
 	const huge = 2_000_000_000

@@ -1,7 +1,7 @@
 package model
 
 import (
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/kernels"
 )
 
@@ -45,19 +45,19 @@ func (s Spec) attention(l int) (heads, width int) {
 }
 
 func gatLayer(b *Builder, l int) Layer {
-	g := &gat{attends: newAttends(b, l, b.Weight(l, 3)), weight: b.Weight(l, 0), source: b.Weight(l, 1), target: b.Weight(l, 2)}
+	g := &gat{attentionLayer: newAttentionLayer(b, l, b.Weight(l, 3)), weight: b.Weight(l, 0), source: b.Weight(l, 1), target: b.Weight(l, 2)}
 	in, emitted := b.Spec.Dims[l], g.heads*(g.width+1)
-	b.Room(Emitted, emitted)
-	b.Room(Scores, g.heads)
-	b.Room(ScoresGrad, g.heads)
-	b.Room(Signed, emitted)
+	b.Alloc(Emitted, emitted)
+	b.Alloc(Scores, g.heads)
+	b.Alloc(ScoresGrad, g.heads)
+	b.Alloc(Signed, emitted)
 	g.wide, g.narrow = b.Scratch(in, emitted), b.Scratch(in, g.heads)
 	g.gwide, g.gnarrow = b.Scratch(in, emitted), b.Scratch(in, g.heads)
 	return g
 }
 
-// attends is what layers with attention have in common: what they do after it.
-type attends struct {
+// attentionLayer is what layers with attention have in common: what they do after it.
+type attentionLayer struct {
 	heads, width   int
 	last, plain    bool // plain: without activation
 	h              Hidden
@@ -65,34 +65,34 @@ type attends struct {
 	drop, edgeDrop *Dropout // nil where nothing is dropped
 }
 
-// newAttends gives room for the values of layer l, but for those that differ.
-func newAttends(b *Builder, l int, bias Param) attends {
-	a := attends{last: b.Last(l), plain: b.Plain(), h: b.Hidden(), bias: bias, drop: b.Dropout(l), edgeDrop: b.AttentionDropout(l)}
+// newAttentionLayer gives room for the values of layer l, but for those that differ.
+func newAttentionLayer(b *Builder, l int, bias Param) attentionLayer {
+	a := attentionLayer{last: b.Last(l), plain: b.Plain(), h: b.Hidden(), bias: bias, drop: b.Dropout(l), edgeDrop: b.AttentionDropout(l)}
 	a.heads, a.width = b.Spec.attention(l)
-	b.Room(Output, bias.Cols)
-	b.In(GatheredGrad, OutputGrad)
+	b.Alloc(Output, bias.Cols)
+	b.ShareStorage(GatheredGrad, OutputGrad)
 	if a.last && a.heads > 1 {
-		b.Room(GatheredGrad, a.heads*a.width)
+		b.Alloc(GatheredGrad, a.heads*a.width)
 	}
-	b.GradRoom(InputGrad)
+	b.AllocGrad(InputGrad)
 	return a
 }
 
 // GathersBackward implements Layer.
-func (a *attends) GathersBackward() bool { return true }
+func (a *attentionLayer) GathersBackward() bool { return true }
 
 // EdgeDropout implements Attended.
-func (a *attends) EdgeDropout() *Dropout { return a.edgeDrop }
+func (a *attentionLayer) EdgeDropout() *Dropout { return a.edgeDrop }
 
 // flow is that of the stages after the attention.
-func (a *attends) flow(s Stage) Flow {
+func (a *attentionLayer) flow(s Stage) Flow {
 	if s == Apply {
 		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
 	}
 	return Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{a.bias}}
 }
 
-func (a *attends) apply(x *Step) {
+func (a *attentionLayer) apply(x *Step) {
 	switch {
 	case a.last:
 		x.Ops.MeanHeads(x.At(Output), a.heads, x.At(Gathered), x.W(a.bias))
@@ -103,7 +103,7 @@ func (a *attends) apply(x *Step) {
 	}
 }
 
-func (a *attends) applyBackward(x *Step) {
+func (a *attentionLayer) applyBackward(x *Step) {
 	grad := x.At(OutputGrad)
 	if !a.plain {
 		x.Ops.BiasELUDropoutGrad(grad, x.Grad(a.bias), grad, x.At(Output), x.Mask(a.drop))
@@ -117,7 +117,7 @@ func (a *attends) applyBackward(x *Step) {
 
 // gat is one layer.
 type gat struct {
-	attends
+	attentionLayer
 	weight, source, target Param
 
 	// Scratch, with the gradients: W beside W a_source [in x heads·(width+1)], and

@@ -1,7 +1,7 @@
 package model
 
 import (
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/kernels"
 )
 
@@ -32,7 +32,7 @@ func gatv2Weights(s Spec, l int) []Shape {
 func gatv2Layer(b *Builder, l int) Layer {
 	last := len(b.params[l]) - 1
 	g := &gatv2{
-		attends: newAttends(b, l, b.Weight(l, last)), weight: b.Weight(l, 0), target: b.Weight(l, 1), vector: b.Weight(l, 2),
+		attentionLayer: newAttentionLayer(b, l, b.Weight(l, last)), weight: b.Weight(l, 0), target: b.Weight(l, 1), vector: b.Weight(l, 2),
 		targetBias: b.Weight(l, last-1), features: b.Spec.EdgeDim(),
 	}
 	g.along = Param{Layer: l, Rows: 1, Cols: g.heads * g.width, Offset: g.vector.Offset}
@@ -43,16 +43,16 @@ func gatv2Layer(b *Builder, l int) Layer {
 		g.trained = append(g.trained, g.edge)
 	}
 	columns := g.heads * g.width
-	b.Room(Emitted, columns)
-	b.Room(Scores, columns)
-	b.Room(ScoresGrad, columns)
-	b.Room(AlongGrad, g.along.Cols)
+	b.Alloc(Emitted, columns)
+	b.Alloc(Scores, columns)
+	b.Alloc(ScoresGrad, columns)
+	b.Alloc(AlongGrad, g.along.Cols)
 	return g
 }
 
 // gatv2 is one layer.
 type gatv2 struct {
-	attends
+	attentionLayer
 	weight, target, targetBias Param
 	vector, edge               Param
 	features                   int     // of an edge

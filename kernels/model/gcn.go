@@ -3,7 +3,7 @@ package model
 import (
 	"math"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // GCN (Kipf & Welling 2017):
@@ -51,14 +51,14 @@ func strength(degrees []uint32, strengths []float32, v int) float64 {
 func gcnLayer(b *Builder, l int) Layer {
 	d := newDense(b, l, b.Gathers())
 	if d.first == ApplyFirst {
-		b.In(Output, Gathered)
-		b.In(GatheredGrad, OutputGrad)
-		b.InputGradRoom()
+		b.ShareStorage(Output, Gathered)
+		b.ShareStorage(GatheredGrad, OutputGrad)
+		b.AllocInputGrad()
 		return &applyFirst{d}
 	}
-	b.Room(Output, d.out)
-	b.GradRoom(GatheredGrad)
-	b.In(InputGrad, EmittedGrad)
+	b.Alloc(Output, d.out)
+	b.AllocGrad(GatheredGrad)
+	b.ShareStorage(InputGrad, EmittedGrad)
 	return &gatherFirst{d}
 }
 
@@ -92,9 +92,9 @@ func newDense(b *Builder, l int, gathers bool) dense {
 		d.first = ApplyFirst // a perceptron multiplies sparse features as they are
 	}
 	if d.first == ApplyFirst {
-		b.Room(Emitted, d.out)
+		b.Alloc(Emitted, d.out)
 	} else {
-		b.In(Emitted, Input)
+		b.ShareStorage(Emitted, Input)
 	}
 	return d
 }

@@ -39,10 +39,10 @@ func initialWeights(s Spec, l int) []Shape {
 }
 
 func initialLayer(b *Builder, l int) Layer {
-	b.In(Emitted, Input)
-	b.Room(Output, b.Spec.Dims[l+1])
-	b.GradRoom(GatheredGrad)
-	b.In(InputGrad, EmittedGrad)
+	b.ShareStorage(Emitted, Input)
+	b.Alloc(Output, b.Spec.Dims[l+1])
+	b.AllocGrad(GatheredGrad)
+	b.ShareStorage(InputGrad, EmittedGrad)
 	return &initial{
 		alpha: float32(b.Spec.Design.Alpha), beta: float32(math.Log(b.Spec.Design.Theta/float64(b.Depth()) + 1)),
 		width: b.Spec.Dims[l], w: b.Weight(l, 0), first: b.Skips()[0], drop: b.Dropout(l),
@@ -72,7 +72,7 @@ func (g *initial) Flow(s Stage) Flow {
 	case Apply:
 		return Flow{Reads: []Value{Gathered, g.first.Rows()}, Writes: []Value{Gathered, Output}}
 	case ApplyBackward:
-		return Flow{Reads: append(g.first.Told(), OutputGrad, Output, Gathered), Writes: []Value{OutputGrad, GatheredGrad, g.first.Grad()}, Grads: []Param{g.w}}
+		return Flow{Reads: append(g.first.GradValues(), OutputGrad, Output, Gathered), Writes: []Value{OutputGrad, GatheredGrad, g.first.Grad()}, Grads: []Param{g.w}}
 	}
 	return Flow{}
 }

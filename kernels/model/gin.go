@@ -1,7 +1,7 @@
 package model
 
 import (
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -27,20 +27,20 @@ func ginWeights(s Spec, l int) []Shape {
 
 func ginLayer(b *Builder, l int) Layer {
 	g := &gin{dense: newDense(b, l, true), second: b.Weight(l, 2), bias: b.Weight(l, 3)}
-	b.Room(Output, g.out)
+	b.Alloc(Output, g.out)
 	if g.inPlace = b.Spec.InPlace; g.inPlace {
-		b.In(innerGrad, inner)
+		b.ShareStorage(innerGrad, inner)
 	} else {
-		b.Room(innerGrad, g.out)
+		b.Alloc(innerGrad, g.out)
 	}
 	if g.first == ApplyFirst {
-		b.In(inner, Gathered)
-		b.In(GatheredGrad, innerGrad)
-		b.InputGradRoom()
+		b.ShareStorage(inner, Gathered)
+		b.ShareStorage(GatheredGrad, innerGrad)
+		b.AllocInputGrad()
 	} else {
-		b.Room(inner, g.out)
-		b.GradRoom(GatheredGrad)
-		b.In(InputGrad, EmittedGrad)
+		b.Alloc(inner, g.out)
+		b.AllocGrad(GatheredGrad)
+		b.ShareStorage(InputGrad, EmittedGrad)
 	}
 	return g
 }
@@ -109,7 +109,7 @@ func (g *gin) applyBackward(x *Step) {
 	g.activateGrad(x, g.bias)
 	x.Ops.MatMulTransA(x.Grad(g.second), x.At(inner), grad, false)
 	if g.inPlace {
-		x.Ops.(kernels.Through).GradThrough(within, grad, x.W(g.second), kernels.Mat{}, kernels.Mat{}, nil)
+		x.Ops.(kernels.FusedInputGrad).GradThrough(within, grad, x.W(g.second), kernels.Mat{}, kernels.Mat{}, nil)
 		x.Ops.ColumnSums(x.Grad(g.b), within, false)
 	} else {
 		x.Ops.MatMulTransB(within, grad, x.W(g.second), false)

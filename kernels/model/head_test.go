@@ -17,7 +17,7 @@ func TestHeadFloats(t *testing.T) {
 			got += int64(len(h.values[l]) + len(h.slopes[l]))
 		}
 		if want := s.HeadFloats(6); got != want {
-			t.Errorf("%d layers take %d floats, foretold are %d", layers+1, got, want)
+			t.Errorf("%d layers take %d floats, estimated are %d", layers+1, got, want)
 		}
 	}
 }

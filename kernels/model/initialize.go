@@ -37,7 +37,7 @@ func (s Spec) Initializer(name string) string {
 // initialiser with a name, or Auto. They depend on the seed and the shapes only.
 func (s Spec) Initialize(flat []float32, initializer string, seed uint64) {
 	name := s.Initializer(initializer)
-	for _, w := range s.firsts() {
+	for _, w := range s.allInitialWeights() {
 		n := w.Rows * w.Cols
 		w.draw(flat[:n], name, seed)
 		flat = flat[n:]
@@ -48,8 +48,8 @@ func (s Spec) Initialize(flat []float32, initializer string, seed uint64) {
 // would come in its place.
 const biasStream = 1 << 15
 
-// first is a weight before the first epoch.
-type first struct {
+// initialWeight is a weight before the first epoch.
+type initialWeight struct {
 	Shape
 	inputs int  // of the product that it belongs to
 	logits bool // which is the network's last
@@ -58,9 +58,9 @@ type first struct {
 	value  float32
 }
 
-// firsts are all weights in the order of the flat vector.
-func (s Spec) firsts() []first {
-	var all []first
+// allInitialWeights are all weights in the order of the flat vector.
+func (s Spec) allInitialWeights() []initialWeight {
+	var all []initialWeight
 	inputs, logits := 0, 0 // of the last product that has begun, and where it did
 	parts := append(s.parts(), Part{kind: Kind{Weights: func(s Spec, _ int) []Shape { return s.headShapes() }}})
 	for l, part := range parts {
@@ -72,7 +72,7 @@ func (s Spec) firsts() []first {
 				matrices++
 			}
 			for _, w := range product {
-				f := first{Shape: w, inputs: inputs, stream: l + matrices<<16}
+				f := initialWeight{Shape: w, inputs: inputs, stream: l + matrices<<16}
 				f.value, f.starts = part.kind.Starts[w.Name]
 				if w.Bias {
 					f.stream += biasStream
@@ -107,7 +107,7 @@ func products(layer []Shape) [][]Shape {
 const smallLogits = 0.1
 
 // draw fills dst, which is the weight's part of the flat vector.
-func (w first) draw(dst []float32, initializer string, seed uint64) {
+func (w initialWeight) draw(dst []float32, initializer string, seed uint64) {
 	switch {
 	case w.starts:
 		for i := range dst {

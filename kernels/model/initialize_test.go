@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels/model"
 )
 
-// first are the first weights of a network of three layers.
-func first(kind, initializer string) (model.Spec, []float32) {
+// initialWeight are the first weights of a network of three layers.
+func initialWeight(kind, initializer string) (model.Spec, []float32) {
 	s := model.Spec{Kind: kind, Dims: []int{7, 12, 12, 5}, Heads: 3, OutputHeads: 2}
 	flat := make([]float32, s.NumWeights())
 	for i := range flat {
@@ -38,7 +38,7 @@ func TestInitializersKeepTheirBits(t *testing.T) {
 		{"mlp", "xavier", 0x1f36bf92723c158f},
 		{"mlp", "he", 0xabf40bb068ee11e7},
 	} {
-		_, flat := first(tc.kind, tc.initializer)
+		_, flat := initialWeight(tc.kind, tc.initializer)
 		h := fnv.New64a()
 		h.Write(mapped.Bytes(flat))
 		if h.Sum64() != tc.want {
@@ -57,7 +57,7 @@ func TestTorchBounds(t *testing.T) {
 		return 7
 	}
 	for _, kind := range model.Kinds() {
-		s, flat := first(kind, "torch")
+		s, flat := initialWeight(kind, "torch")
 		for _, p := range s.Params() {
 			n := inputs(p)
 			if kind == "sgc" {
@@ -80,7 +80,7 @@ func TestTorchBounds(t *testing.T) {
 // No two weights of a network are drawn by the same random numbers.
 func TestFirstWeightsDiffer(t *testing.T) {
 	for _, kind := range model.Kinds() {
-		s, flat := first(kind, "torch")
+		s, flat := initialWeight(kind, "torch")
 		seen := map[float32]string{} // by a ratio that no bound changes
 		for _, p := range s.Params() {
 			ratio := p.Of(flat)[1] / p.Of(flat)[0]
@@ -100,8 +100,8 @@ func TestSmallLogits(t *testing.T) {
 		"gcnii": {"2.weight", "2.bias"}, "appnp": {"2.weight", "2.bias"}, "sgc": {"0.weight", "2.bias"}, "sign": {"2.weight", "2.bias"},
 	}
 	for _, kind := range model.Kinds() {
-		s, flat := first(kind, "small-logits")
-		_, torch := first(kind, "torch")
+		s, flat := initialWeight(kind, "small-logits")
+		_, torch := initialWeight(kind, "torch")
 		small := logits[kind]
 		if small == nil { // a network that is not in the map must follow the rule of docs/models.md
 			small = lastProduct(s)
@@ -137,8 +137,8 @@ func TestAutoInitializer(t *testing.T) {
 		if !slices.Contains(model.Initializers(), name) {
 			t.Errorf("%s begins as %q", kind, name)
 		}
-		_, want := first(kind, name)
-		if _, got := first(kind, model.Auto); !slices.Equal(got, want) {
+		_, want := initialWeight(kind, name)
+		if _, got := initialWeight(kind, model.Auto); !slices.Equal(got, want) {
 			t.Errorf("%s: auto is not %s", kind, name)
 		}
 	}

@@ -11,8 +11,8 @@ package model
 // Jumps are the names of ways to join layers.
 func Jumps() []string { return []string{"cat", "max"} }
 
-// behind is how many layers a network has after its hidden ones.
-func (d Design) behind() int {
+// layersAfterHidden is how many layers a network has after its hidden ones.
+func (d Design) layersAfterHidden() int {
 	if d.Jumping == "max" || d.normed() {
 		return 2
 	}
@@ -23,10 +23,10 @@ func (d Design) behind() int {
 // layers are not.
 func (d Design) normed() bool { return DividesRows(d.Norm) && d.Jumping == "" }
 
-// jump is a layer after the hidden ones.
-func (s Spec) jump(l int) Part {
-	each := 1 + s.Design.tails()
-	hidden := (s.Layers() - s.Design.behind()) / each
+// jumpingPart is a layer after the hidden ones.
+func (s Spec) jumpingPart(l int) Part {
+	each := 1 + s.Design.layersPerHidden()
+	hidden := (s.Layers() - s.Design.layersAfterHidden()) / each
 	p := Part{Kind: "mlp", Prefix: layerName(hidden)}
 	if s.Design.Jumping == "max" && l == s.Layers()-1 {
 		return p
@@ -39,32 +39,32 @@ func (s Spec) jump(l int) Part {
 }
 
 func catWeights(s Spec, l int) []Shape {
-	return []Shape{{"weight", s.Dims[l] * (l / (1 + s.Design.tails())), s.Dims[l+1], false}, {"bias", 1, s.Dims[l+1], true}}
+	return []Shape{{"weight", s.Dims[l] * (l / (1 + s.Design.layersPerHidden())), s.Dims[l+1], false}, {"bias", 1, s.Dims[l+1], true}}
 }
 
 func catLayer(b *Builder, l int) Layer {
-	b.In(Emitted, Input)
-	b.Room(Output, b.Spec.Dims[l+1])
-	b.GradRoom(GatheredGrad)
-	b.In(InputGrad, EmittedGrad)
-	return &cat{width: b.Spec.Dims[l], w: b.Weight(l, 0), bias: b.Weight(l, 1), skips: b.Skips()}
+	b.ShareStorage(Emitted, Input)
+	b.Alloc(Output, b.Spec.Dims[l+1])
+	b.AllocGrad(GatheredGrad)
+	b.ShareStorage(InputGrad, EmittedGrad)
+	return &concatLayer{width: b.Spec.Dims[l], w: b.Weight(l, 0), bias: b.Weight(l, 1), skips: b.Skips()}
 }
 
-// cat is one; its rows lie where their layers have made them.
-type cat struct {
+// concatLayer is one; its rows lie where their layers have made them.
+type concatLayer struct {
 	width   int
 	w, bias Param
 	skips   []Skip // of all hidden layers but the last
 }
 
 // GatherWidth implements Layer.
-func (c *cat) GatherWidth() int { return 0 }
+func (c *concatLayer) GatherWidth() int { return 0 }
 
 // GathersBackward implements Layer.
-func (c *cat) GathersBackward() bool { return false }
+func (c *concatLayer) GathersBackward() bool { return false }
 
 // Flow implements Layer.
-func (c *cat) Flow(s Stage) Flow {
+func (c *concatLayer) Flow(s Stage) Flow {
 	switch s {
 	case Apply:
 		return Flow{Reads: append(rowsOf(c.skips), Gathered), Writes: []Value{Output}}
@@ -85,13 +85,13 @@ func rowsOf(skips []Skip) (list []Value) {
 
 func toldOf(skips []Skip) (reads, writes []Value) {
 	for _, k := range skips {
-		reads, writes = append(reads, k.Told()...), append(writes, k.Grad())
+		reads, writes = append(reads, k.GradValues()...), append(writes, k.Grad())
 	}
 	return reads, writes
 }
 
 // Run implements Layer.
-func (c *cat) Run(s Stage, x *Step) {
+func (c *concatLayer) Run(s Stage, x *Step) {
 	last := len(c.skips)
 	part := func(k int) Param {
 		p := c.w
@@ -119,10 +119,10 @@ func (c *cat) Run(s Stage, x *Step) {
 }
 
 func largestLayer(b *Builder, l int) Layer {
-	b.In(Emitted, Input)
-	b.Room(Output, b.Spec.Dims[l+1])
-	b.In(GatheredGrad, OutputGrad)
-	b.In(InputGrad, EmittedGrad)
+	b.ShareStorage(Emitted, Input)
+	b.Alloc(Output, b.Spec.Dims[l+1])
+	b.ShareStorage(GatheredGrad, OutputGrad)
+	b.ShareStorage(InputGrad, EmittedGrad)
 	return &largest{b.Skips()}
 }
 

@@ -1,6 +1,6 @@
 package model
 
-import "siafu/graph/mapped"
+import "siafu/internal/mapped"
 
 // Kind describes a kind of network: the weights of its layers, the layers, and
 // the coefficients that edges carry. Each has a file of its own.

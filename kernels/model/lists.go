@@ -1,7 +1,7 @@
 package model
 
 import (
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -19,5 +19,5 @@ func (s *Store) Lists(a *mapped.Arena) kernels.Lists {
 // List makes the frame's rows of the lists those of its features with the dropout of a pass.
 func (f *Frame) List(l kernels.Lists, p Pass, ops kernels.Ops) {
 	f.step.Pass = p
-	ops.(kernels.Listing).List(l, f.lo, *f.input.Features.Sparse, f.step.Mask(f.input.drop))
+	ops.(kernels.ListOps).List(l, f.lo, *f.input.Features.Sparse, f.step.Mask(f.input.drop))
 }

@@ -1,7 +1,7 @@
 package model
 
 import (
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -41,7 +41,7 @@ func New(s Spec, sparse bool) *Network {
 	}
 	for l, skipped := range n.skipped {
 		if skipped {
-			n.builders[l].Room(skipGrad, s.Dims[l+1])
+			n.builders[l].Alloc(skipGrad, s.Dims[l+1])
 		}
 	}
 	n.epoch = n.order(true)
@@ -64,7 +64,7 @@ func (s Spec) through(parts []Part, readers map[int]int) []bool {
 
 // values is how many values layer l has names for.
 func (n *Network) values(l int) Value {
-	return values + 2*Value(len(n.builders[l].part.From)) + Value(max(n.keptInputs(l)-1, 0))
+	return values + 2*Value(len(n.builders[l].part.From)) + Value(max(n.numCachedPowers(l)-1, 0))
 }
 
 // Gathers reports whether layer l gathers in every pass: it does not where what it would

@@ -59,10 +59,10 @@ func normWeights(s Spec, l int) []Shape {
 }
 
 func normLayer(b *Builder, l int) Layer {
-	b.In(Emitted, Input)
-	b.Room(Output, b.Spec.Dims[l+1])
-	b.In(GatheredGrad, OutputGrad)
-	b.In(InputGrad, EmittedGrad)
+	b.ShareStorage(Emitted, Input)
+	b.Alloc(Output, b.Spec.Dims[l+1])
+	b.ShareStorage(GatheredGrad, OutputGrad)
+	b.ShareStorage(InputGrad, EmittedGrad)
 	switch b.Spec.Design.Norm {
 	case l2, ball:
 		return unitRows{b.Spec.Design.Norm == ball}

@@ -74,10 +74,10 @@ func (s Spec) part(kind Kind, l int) Part {
 	if kind.Part != nil {
 		return kind.Part(s, l)
 	}
-	if s.Design.Jumping != "" && l >= s.Layers()-s.Design.behind() {
-		return s.jump(l)
+	if s.Design.Jumping != "" && l >= s.Layers()-s.Design.layersAfterHidden() {
+		return s.jumpingPart(l)
 	}
-	tails := s.Design.tails()
+	tails := s.Design.layersPerHidden()
 	number, at := l/(1+tails), l%(1+tails)
 	p := Part{Kind: kind.Name, Prefix: layerName(number), Plain: tails > 0}
 	if at == 0 {
@@ -107,8 +107,8 @@ func (s Spec) Top() int {
 	return s.Layers() - 1
 }
 
-// tails is how many layers after each hidden one do what is left of it.
-func (d Design) tails() int {
+// layersPerHidden is how many layers after each hidden one do what is left of it.
+func (d Design) layersPerHidden() int {
 	if d.Norm != "" {
 		return 2
 	}
@@ -123,9 +123,9 @@ func (s Spec) Widths(layers, in, hidden, out int) []int {
 	if widths := s.kind().Widths; widths != nil {
 		return widths(s.Design, layers, in, hidden, out)
 	}
-	dims, steps := []int{in}, (layers-1)*(1+s.Design.tails())
+	dims, steps := []int{in}, (layers-1)*(1+s.Design.layersPerHidden())
 	if s.Design.Jumping != "" { // the last layer's product is behind as many hidden ones
-		steps += s.Design.tails() + s.Design.behind()
+		steps += s.Design.layersPerHidden() + s.Design.layersAfterHidden()
 	}
 	for range steps {
 		dims = append(dims, hidden)
@@ -141,7 +141,7 @@ func (s Spec) Parts() []Part { return s.parts() }
 
 // Composed reports whether layers differ in what they are.
 func (s Spec) Composed() bool {
-	return s.kind().Part != nil || s.Design.tails() > 0 || s.Design.Jumping != ""
+	return s.kind().Part != nil || s.Design.layersPerHidden() > 0 || s.Design.Jumping != ""
 }
 
 // Check refuses what is no network that can be made: a spec that comes from elsewhere.
@@ -154,7 +154,7 @@ func (s Spec) Check() error {
 		return fmt.Errorf("a network with %d widths", len(s.Dims))
 	case s.Heads < 0 || s.OutputHeads < 0:
 		return errors.New("the number of heads is negative")
-	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || n < d.behind() || (n-d.behind())%(1+d.tails()) > 0 || d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.behind() || s.kind().Part != nil) || !(d.Theta >= 0):
+	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || n < d.layersAfterHidden() || (n-d.layersAfterHidden())%(1+d.layersPerHidden()) > 0 || d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.layersAfterHidden() || s.kind().Part != nil) || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
 	case DividesRows(d.Norm) && (s.kind().Attends || s.kind().Part != nil):
 		return fmt.Errorf("a network of kind %q whose rows are divided by their norms", s.Kind)
@@ -202,8 +202,8 @@ func (k Skip) Rows() Value { return from + Value(2*k.i) }
 // Grad is the value that AddGrad writes.
 func (k Skip) Grad() Value { return k.Rows() + 1 }
 
-// Told is what AddGrad reads of it: what layers after have added, if any.
-func (k Skip) Told() []Value {
+// GradValues is what AddGrad reads of it: what layers after have added, if any.
+func (k Skip) GradValues() []Value {
 	if k.first {
 		return nil
 	}

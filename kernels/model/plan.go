@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"slices"
 
-	"siafu/graph/size"
+	"siafu/internal/size"
 )
 
 // Memory says how long the values of a network stand.
@@ -71,19 +71,19 @@ type span struct {
 
 // plan is where the values of a network lie.
 type plan struct {
-	net    *Network
-	memory Memory
-	events []event
-	spans  []span
-	index  map[stay]int // of the spans
-	again  map[Do][]Do  // what is made again before a stage of the backward pass
-	widths []int        // of the buffers
-	idle   map[Do]int   // by the stage before a gather, a buffer that nobody uses until it has ended
-	spent  map[Do]bool  // the stages after which the gather alone reads its rows, for the last time
+	net        *Network
+	memory     Memory
+	events     []event
+	spans      []span
+	index      map[spanKey]int // of the spans
+	recomputed map[Do][]Do     // what is made again before a stage of the backward pass
+	widths     []int           // of the buffers
+	idle       map[Do]int      // by the stage before a gather, a buffer that nobody uses until it has ended
+	spent      map[Do]bool     // the stages after which the gather alone reads its rows, for the last time
 }
 
-// stay names a span.
-type stay struct {
+// spanKey names a span.
+type spanKey struct {
 	root  ref
 	phase phase
 }
@@ -106,11 +106,11 @@ func newPlan(n *Network, m Memory) *plan {
 
 // layOut finds spans and buffers, where some stages are run again.
 func (p *plan) layOut(dropped []Do) {
-	p.spans, p.index, p.again, p.widths = p.spans[:0], map[stay]int{}, map[Do][]Do{}, p.widths[:0]
+	p.spans, p.index, p.recomputed, p.widths = p.spans[:0], map[spanKey]int{}, map[Do][]Do{}, p.widths[:0]
 	makers := p.makers(dropped)
 	events := p.repeat(makers)
 	p.spans = slices.Grow(p.spans, len(events)) // about as many
-	ends := joins(events)
+	ends := lastOverlaps(events)
 	for i, e := range events {
 		for _, r := range slices.Concat(e.writes, e.reads) {
 			p.stretch(r, e.phase(), i, i, makers)
@@ -121,19 +121,19 @@ func (p *plan) layOut(dropped []Do) {
 		}
 	}
 	p.place()
-	p.rest(events, ends)
+	p.findIdleBuffers(events, ends)
 }
 
-// mostRested is up to how many events idle buffers are looked for: each look goes through
+// maxIdleLookups is up to how many events idle buffers are looked for: each look goes through
 // all values.
-const mostRested = 1024
+const maxIdleLookups = 1024
 
-// rest finds the buffers that are idle while rows of a layer are gathered: as wide as
+// findIdleBuffers finds the buffers that are idle while rows of a layer are gathered: as wide as
 // those, with values that were read for the last time before, or by the stage that makes
 // the rows, of the same interval.
-func (p *plan) rest(events []event, ends []int) {
+func (p *plan) findIdleBuffers(events []event, ends []int) {
 	p.idle, p.spent = map[Do]int{}, map[Do]bool{}
-	if p.memory == Apart || p.memory == Emission || len(events) > mostRested {
+	if p.memory == Apart || p.memory == Emission || len(events) > maxIdleLookups {
 		return
 	}
 	taken, until := -1, -1 // by the gather before, in which other intervals may still be
@@ -143,20 +143,20 @@ func (p *plan) rest(events []event, ends []int) {
 			if until < i-1 {
 				taken = -1
 			}
-			if b, ok := p.idler(i-1, ends[i], p.net.width(e.shared[0]), events[i-1].reads, taken); ok {
+			if b, ok := p.idleBuffer(i-1, ends[i], p.net.width(e.shared[0]), events[i-1].reads, taken); ok {
 				p.idle[before] = b
 				taken, until = b, ends[i]
 			}
-			if !before.Again && p.spends(events, i, ends[i]) {
+			if !before.Again && p.readsLast(events, i, ends[i]) {
 				p.spent[before] = true
 			}
 		}
 	}
 }
 
-// idler is a buffer of that width without a value from event from to event to, but what
+// idleBuffer is a buffer of that width without a value from event from to event to, but what
 // the first of them is the last to read; nor the one that is taken.
-func (p *plan) idler(from, to, width int, reads []ref, taken int) (buffer int, ok bool) {
+func (p *plan) idleBuffer(from, to, width int, reads []ref, taken int) (buffer int, ok bool) {
 	used := map[int]bool{taken: true}
 	for _, s := range p.spans {
 		last := s.to == from && s.from < from && !s.open && slices.Contains(reads, s.root)
@@ -170,10 +170,10 @@ func (p *plan) idler(from, to, width int, reads []ref, taken int) (buffer int, o
 	return 0, false
 }
 
-// spends reports whether nobody but the gather that is event i reads the rows that it shares, once the
+// readsLast reports whether nobody but the gather that is event i reads the rows that it shares, once the
 // stage before has made them: no stage up to event end, while other intervals may still gather, and
 // none after it. Nor does the gather before read them, in which other intervals may still be.
-func (p *plan) spends(events []event, i, end int) bool {
+func (p *plan) readsLast(events []event, i, end int) bool {
 	e := events[i]
 	r := e.shared[0]
 	s, ok := p.find(e.phase(), r.layer, r.value)
@@ -193,9 +193,9 @@ func (p *plan) spends(events []event, i, end int) bool {
 	return false
 }
 
-// joins are, for each event, the last one at which an interval can be while another
+// lastOverlaps are, for each event, the last one at which an interval can be while another
 // one is still there: after it comes another gather, or nothing.
-func joins(events []event) []int {
+func lastOverlaps(events []event) []int {
 	last := make([]int, len(events))
 	end := len(events) - 1
 	for i := len(events) - 1; i >= 0; i-- {
@@ -207,7 +207,7 @@ func joins(events []event) []int {
 	return last
 }
 
-func meet(a, b []ref) bool {
+func overlap(a, b []ref) bool {
 	return slices.ContainsFunc(a, func(r ref) bool { return slices.Contains(b, r) })
 }
 
@@ -217,10 +217,10 @@ func (p *plan) stretch(r ref, at phase, i, to int, makers map[ref]int) *span {
 	if _, dropped := makers[r]; !dropped {
 		at = forward
 	}
-	k, ok := p.index[stay{r, at}]
+	k, ok := p.index[spanKey{r, at}]
 	if !ok {
 		k = len(p.spans)
-		p.index[stay{r, at}] = k
+		p.index[spanKey{r, at}] = k
 		p.spans = append(p.spans, span{root: r, phase: at, cols: p.net.width(r), from: i, to: i})
 	}
 	p.spans[k].to = max(p.spans[k].to, to)
@@ -280,9 +280,9 @@ func (p *plan) find(at phase, l int, v Value) (span, bool) {
 	if !ok {
 		return span{}, false
 	}
-	k, ok := p.index[stay{r, at}]
+	k, ok := p.index[spanKey{r, at}]
 	if !ok {
-		k, ok = p.index[stay{r, forward}]
+		k, ok = p.index[spanKey{r, forward}]
 	}
 	if !ok {
 		return span{}, false
@@ -293,5 +293,5 @@ func (p *plan) find(at phase, l int, v Value) (span, bool) {
 // moves reports whether values of layer l can have other places in the backward pass: where some are made
 // again, and in the first layer, into whose places a frame puts its input (Frame.enter).
 func (p *plan) moves(l int) bool {
-	return l == 0 || len(p.again) > 0
+	return l == 0 || len(p.recomputed) > 0
 }

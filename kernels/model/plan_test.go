@@ -57,7 +57,7 @@ func TestValuesStand(t *testing.T) {
 				n := New(s, sparse)
 				p := newPlan(n, m)
 				var dropped []Do
-				for _, list := range p.again {
+				for _, list := range p.recomputed {
 					for _, d := range list {
 						dropped = append(dropped, Do{Layer: d.Layer, Stage: d.Stage})
 					}

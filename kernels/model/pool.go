@@ -22,10 +22,10 @@ func poolWeights(s Spec, l int) []Shape {
 
 func poolLayer(b *Builder, l int) Layer {
 	g := &pool{dense: newDense(b, l, true), width: b.Spec.poolWidth(l), self: b.Weight(l, 2), weight: b.Weight(l, 3), bias: b.Weight(l, 4)}
-	b.Room(Emitted, g.width)
-	b.Room(Output, g.out)
-	b.Room(GatheredGrad, g.width)
-	b.InputGradRoom()
+	b.Alloc(Emitted, g.width)
+	b.Alloc(Output, g.out)
+	b.Alloc(GatheredGrad, g.width)
+	b.AllocInputGrad()
 	return g
 }
 

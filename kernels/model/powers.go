@@ -21,10 +21,12 @@ func (s Spec) Powers() Powers {
 }
 
 // powered reports whether they are kept, where the kind has others than ÂX.
-func (s Spec) powered() bool { return s.CacheInput && s.kind().Powers != nil && s.Powers().Kept() > 0 }
+func (s Spec) powered() bool {
+	return s.CacheInput && s.kind().Powers != nil && s.Powers().Cached() > 0
+}
 
-// Kept is how many matrices as large as dense features that is.
-func (p Powers) Kept() int { return p.Last - max(p.First, 1) + 1 }
+// Cached is how many matrices as large as dense features that is.
+func (p Powers) Cached() int { return p.Last - max(p.First, 1) + 1 }
 
 func (p Powers) blocks() int { return p.Last - p.First + 1 }
 
@@ -32,7 +34,7 @@ func (p Powers) blocks() int { return p.Last - p.First + 1 }
 func (p Powers) steps() int { return (p.First + p.Last) * p.blocks() / 2 }
 
 func (p Powers) String() string {
-	if p.Kept() == 1 {
+	if p.Cached() == 1 {
 		return powerName(p.Last)
 	}
 	return powerName(max(p.First, 1)) + " to " + powerName(p.Last)
@@ -47,46 +49,46 @@ func powerName(k int) string {
 
 // sentence begins one.
 func (p Powers) sentence(one, many string) string {
-	if p.Kept() == 1 {
+	if p.Cached() == 1 {
 		return p.String() + " " + one
 	}
 	return p.String() + " " + many
 }
 
-// KeptInput is the k-th value of the first layer that Spec.CacheInput keeps, counted from
+// CachedPower is the k-th value of the first layer that Spec.CacheInput keeps, counted from
 // 0, lowest powers first. A first layer has no Skips, whose names follow those of the others.
-func KeptInput(k int) Value {
+func CachedPower(k int) Value {
 	if k == 0 {
 		return Gathered
 	}
 	return from + Value(k-1)
 }
 
-// keptInputs is how many of them layer l has.
-func (n *Network) keptInputs(l int) int {
+// numCachedPowers is how many of them layer l has.
+func (n *Network) numCachedPowers(l int) int {
 	if l > 0 || !n.Spec.CacheInput {
 		return 0
 	}
-	return n.Spec.Powers().Kept()
+	return n.Spec.Powers().Cached()
 }
 
 // keeps reports whether a value is one of them.
 func (n *Network) keeps(r ref) bool {
-	return n.keptInputs(r.layer) > 0 && (r.value == Gathered || r.value >= from)
+	return n.numCachedPowers(r.layer) > 0 && (r.value == Gathered || r.value >= from)
 }
 
 func poweredLayer(b *Builder, l int) Layer {
 	p := b.Spec.Powers()
 	f := &powered{h: b.Hidden(), w: b.Weight(l, 0), features: p.First == 0}
-	b.Room(Output, f.w.Cols)
-	b.In(GatheredGrad, OutputGrad)
-	for k := range p.Kept() {
-		f.kept = append(f.kept, KeptInput(k))
+	b.Alloc(Output, f.w.Cols)
+	b.ShareStorage(GatheredGrad, OutputGrad)
+	for k := range p.Cached() {
+		f.kept = append(f.kept, CachedPower(k))
 	}
 	if p.blocks() > 1 {
 		f.width = f.w.Cols / p.blocks()
-		b.Room(inner, f.width)
-		b.Room(innerGrad, f.width)
+		b.Alloc(inner, f.width)
+		b.Alloc(innerGrad, f.width)
 		f.block = b.Scratch(f.w.Rows, f.width)
 	}
 	return f
@@ -180,30 +182,30 @@ func (p *powered) power(column int) (Value, bool) {
 	return p.kept[k], true
 }
 
-func goneLayer(b *Builder, l int) Layer {
-	b.In(Emitted, Input)
-	b.In(Output, Gathered)
-	b.In(GatheredGrad, OutputGrad)
-	b.In(InputGrad, EmittedGrad)
-	return &gone{bias: b.params[l], drop: b.Dropout(l), relu: !b.Plain()}
+func powerStepLayer(b *Builder, l int) Layer {
+	b.ShareStorage(Emitted, Input)
+	b.ShareStorage(Output, Gathered)
+	b.ShareStorage(GatheredGrad, OutputGrad)
+	b.ShareStorage(InputGrad, EmittedGrad)
+	return &powerStep{bias: b.params[l], drop: b.Dropout(l), relu: !b.Plain()}
 }
 
-// gone is what is left of a step along the edges that the kept powers have gone: of the
+// powerStep is what is left of a step along the edges that the kept powers have gone: of the
 // last one what stands after all of them, of others nothing.
-type gone struct {
+type powerStep struct {
 	bias []Param // at most one
 	drop *Dropout
 	relu bool
 }
 
 // GatherWidth implements Layer.
-func (g *gone) GatherWidth() int { return 0 }
+func (g *powerStep) GatherWidth() int { return 0 }
 
 // GathersBackward implements Layer.
-func (g *gone) GathersBackward() bool { return false }
+func (g *powerStep) GathersBackward() bool { return false }
 
 // Flow implements Layer.
-func (g *gone) Flow(s Stage) Flow {
+func (g *powerStep) Flow(s Stage) Flow {
 	switch {
 	case len(g.bias) == 0:
 	case s == Apply:
@@ -217,7 +219,7 @@ func (g *gone) Flow(s Stage) Flow {
 }
 
 // Run implements Layer.
-func (g *gone) Run(s Stage, x *Step) {
+func (g *powerStep) Run(s Stage, x *Step) {
 	switch h, grad := x.At(Output), x.At(OutputGrad); {
 	case len(g.bias) == 0:
 	case s == Apply:

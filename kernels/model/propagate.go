@@ -64,10 +64,10 @@ func linearLayer(b *Builder, l int) Layer {
 	if b.Spec.powered() {
 		return poweredLayer(b, l)
 	}
-	b.Room(Emitted, b.Spec.Dims[l+1])
-	b.In(Output, Gathered)
-	b.In(GatheredGrad, OutputGrad)
-	b.GradRoom(InputGrad)
+	b.Alloc(Emitted, b.Spec.Dims[l+1])
+	b.ShareStorage(Output, Gathered)
+	b.ShareStorage(GatheredGrad, OutputGrad)
+	b.AllocGrad(InputGrad)
 	return &linear{b.Hidden(), b.Weight(l, 0)}
 }
 
@@ -107,12 +107,12 @@ func (p *linear) Run(s Stage, x *Step) {
 
 func propagateLayer(b *Builder, l int) Layer {
 	if b.Spec.powered() {
-		return goneLayer(b, l)
+		return powerStepLayer(b, l)
 	}
-	b.In(Emitted, Input)
-	b.In(Output, Gathered)
-	b.In(GatheredGrad, OutputGrad)
-	b.In(InputGrad, EmittedGrad)
+	b.ShareStorage(Emitted, Input)
+	b.ShareStorage(Output, Gathered)
+	b.ShareStorage(GatheredGrad, OutputGrad)
+	b.ShareStorage(InputGrad, EmittedGrad)
 	p := &propagate{width: b.Spec.Dims[l], constant: b.constant, bias: b.params[l]}
 	if len(b.Skips()) > 0 {
 		p.first, p.alpha = &b.Skips()[0], float32(b.Spec.Design.Alpha)
@@ -145,7 +145,7 @@ func (p *propagate) Flow(s Stage) Flow {
 	case s == Apply && len(p.bias) > 0:
 		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
 	case s == ApplyBackward && p.first != nil:
-		return Flow{Reads: append(p.first.Told(), OutputGrad), Writes: []Value{GatheredGrad, p.first.Grad()}}
+		return Flow{Reads: append(p.first.GradValues(), OutputGrad), Writes: []Value{GatheredGrad, p.first.Grad()}}
 	case s == ApplyBackward:
 		return Flow{Reads: []Value{OutputGrad}, Grads: p.bias}
 	}

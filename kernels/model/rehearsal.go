@@ -1,7 +1,7 @@
 package model
 
 import (
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 

@@ -17,10 +17,10 @@ type block struct {
 
 func residualLayer(b *model.Builder, l int) model.Layer {
 	in, out := b.Spec.Dims[l], b.Spec.Dims[l+1]
-	b.Room(model.Emitted, out)                 // HW
-	b.In(model.Output, model.Gathered)         // H' replaces ÂHW
-	b.In(model.GatheredGrad, model.OutputGrad) // likewise in the backward pass
-	b.GradRoom(model.InputGrad)
+	b.Alloc(model.Emitted, out)                          // HW
+	b.ShareStorage(model.Output, model.Gathered)         // H' replaces ÂHW
+	b.ShareStorage(model.GatheredGrad, model.OutputGrad) // likewise in the backward pass
+	b.AllocGrad(model.InputGrad)
 	return &block{h: b.Hidden(), weight: b.Weight(l, 0), bias: b.Weight(l, 1), drop: b.Dropout(l),
 		out: out, relu: !b.Last(l), shortcut: l > 0 && in == out}
 }

@@ -1,6 +1,6 @@
 package model
 
-import "siafu/graph/mapped"
+import "siafu/internal/mapped"
 
 // GraphSAGE with the mean of neighbours (Hamilton et al. 2017, algorithm 1 and
 // §3.3), on the whole graph instead of samples of it:
@@ -41,13 +41,13 @@ func sageWeights(s Spec, l int) []Shape {
 
 func sageLayer(b *Builder, l int) Layer {
 	g := &sage{dense: newDense(b, l, true), self: b.Weight(l, 1)}
-	b.Room(Output, g.out)
+	b.Alloc(Output, g.out)
 	if g.first == ApplyFirst {
-		b.In(GatheredGrad, OutputGrad)
-		b.InputGradRoom()
+		b.ShareStorage(GatheredGrad, OutputGrad)
+		b.AllocInputGrad()
 	} else {
-		b.GradRoom(GatheredGrad)
-		b.In(InputGrad, EmittedGrad)
+		b.AllocGrad(GatheredGrad)
+		b.ShareStorage(InputGrad, EmittedGrad)
 	}
 	return g
 }

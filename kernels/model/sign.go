@@ -38,15 +38,15 @@ func signPowers(s Spec) Powers { return Powers{0, s.Design.Hops} }
 
 func powerLayer(b *Builder, l int) Layer {
 	if b.Spec.powered() {
-		return goneLayer(b, l)
+		return powerStepLayer(b, l)
 	}
 	k := b.Depth()
 	p := &power{bias: b.params[l], drop: b.Dropout(l), from: b.Spec.Dims[l] / (1 + b.Spec.Design.Hops) * k}
 	p.width = b.Spec.Dims[l] - p.from
-	b.Room(Emitted, p.width)
-	b.Room(Output, b.Spec.Dims[l+1])
-	b.Room(GatheredGrad, p.width)
-	b.In(InputGrad, OutputGrad)
+	b.Alloc(Emitted, p.width)
+	b.Alloc(Output, b.Spec.Dims[l+1])
+	b.Alloc(GatheredGrad, p.width)
+	b.ShareStorage(InputGrad, OutputGrad)
 	return p
 }
 

@@ -203,7 +203,7 @@ func (s Spec) KnowsGhosts() bool {
 func (s *Spec) keepsInput(load Load, c Choices, first Kind) (keeps bool, why string) {
 	p := s.Powers()
 	switch {
-	case first.Coefficients == nil && s.kind().Powers == nil, p.Kept() == 0:
+	case first.Coefficients == nil && s.kind().Powers == nil, p.Cached() == 0:
 		return false, "the first layer gathers nothing"
 	case s.InputDropout > 0:
 		return false, "the input has dropout; --input-dropout 0 allows it"
@@ -261,7 +261,7 @@ func (s *Spec) sparseCost(load Load) float64 {
 // them where X is one.
 func (s *Spec) cachedCost(load Load) float64 {
 	p := s.Powers()
-	return 2 * s.block() * (float64(load.Vertices)*float64(s.Dims[0])*float64(p.Kept())/gemmRate + float64(load.FeatureNNZ)*float64(p.blocks()-p.Kept()))
+	return 2 * s.block() * (float64(load.Vertices)*float64(s.Dims[0])*float64(p.Cached())/gemmRate + float64(load.FeatureNNZ)*float64(p.blocks()-p.Cached()))
 }
 
 // block is the width of what the first layer makes of one power.

@@ -3,7 +3,7 @@ package model
 import (
 	"slices"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -56,7 +56,7 @@ func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena
 // is made.
 func (s *Store) CacheInput(half bool, a *mapped.Arena) (list []kernels.Mat) {
 	f := s.input.Features
-	for k := range s.Network.keptInputs(0) {
+	for k := range s.Network.numCachedPowers(0) {
 		x := kernels.Mat{}
 		if half {
 			x = kernels.NewHalf(s.ops, a, f.Rows, f.Dim, 0)
@@ -64,7 +64,7 @@ func (s *Store) CacheInput(half bool, a *mapped.Arena) (list []kernels.Mat) {
 			x = kernels.NewMat(s.ops, a, f.Rows, f.Dim)
 		}
 		for at := range s.whole {
-			s.whole[at][0][KeptInput(k)] = x
+			s.whole[at][0][CachedPower(k)] = x
 		}
 		list = append(list, x)
 	}
@@ -137,7 +137,7 @@ func (s *Store) Emitted(l int, p Pass) kernels.Mat {
 // the stage itself.
 func (s *Store) Do(l int, stage Stage) []Do {
 	at := Do{Layer: l, Stage: stage}
-	list := slices.Clone(s.plan.again[at])
+	list := slices.Clone(s.plan.recomputed[at])
 	if l == 0 && stage == Emit && s.Network.draws() {
 		list = append(list, Do{Layer: 0, Stage: Draw})
 	}
@@ -169,14 +169,14 @@ func (s *Store) Frame(lo, hi int, ops kernels.Ops, weights kernels.Mat) *Frame {
 
 // frame is that of the vertices part, which are those from lo on.
 func (s *Store) frame(part Vertices, lo int, ops kernels.Ops, weights kernels.Mat) *Frame {
-	f := s.rooms(ops, weights)
-	s.lay(f, part, lo, ops)
+	f := s.newFrame(ops, weights)
+	s.layOutFrame(f, part, lo, ops)
 	return f
 }
 
-// rooms is a frame with what belongs to no vertex: its gradients, its scratch and, where
+// newFrame is a frame with what belongs to no vertex: its gradients, its scratch and, where
 // weights are none, weights.
-func (s *Store) rooms(ops kernels.Ops, weights kernels.Mat) *Frame {
+func (s *Store) newFrame(ops kernels.Ops, weights kernels.Mat) *Frame {
 	n := s.Network
 	own := func() kernels.Mat { return kernels.NewMat(ops, s.arena, n.Spec.NumWeights(), 1) }
 	if weights.IsNil() {
@@ -195,8 +195,8 @@ func (s *Store) rooms(ops kernels.Ops, weights kernels.Mat) *Frame {
 	return f
 }
 
-// lay lays a frame on the rows from lo on, for the vertices part.
-func (s *Store) lay(f *Frame, part Vertices, lo int, ops kernels.Ops) {
+// layOutFrame lays a frame on the rows from lo on, for the vertices part.
+func (s *Store) layOutFrame(f *Frame, part Vertices, lo int, ops kernels.Ops) {
 	n, hi := s.Network, lo+part.Features.Rows
 	f.lo, f.input = lo, input{Vertices: part, drop: n.Spec.dropout(0, n.Spec.InputDropout)}
 	if x := part.Features.Sparse; x != nil && s.transposes() {

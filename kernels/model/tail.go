@@ -45,10 +45,10 @@ func (s Spec) activation() kernels.Activation {
 }
 
 func tailLayer(b *Builder, l int) Layer {
-	b.In(Emitted, Input)
-	b.Room(Output, b.Spec.Dims[l+1])
-	b.In(GatheredGrad, OutputGrad)
-	b.In(InputGrad, EmittedGrad)
+	b.ShareStorage(Emitted, Input)
+	b.Alloc(Output, b.Spec.Dims[l+1])
+	b.ShareStorage(GatheredGrad, OutputGrad)
+	b.ShareStorage(InputGrad, EmittedGrad)
 	t := &tail{drop: b.Dropout(l), f: b.Spec.activation(), slope: b.params[l]}
 	if len(b.Skips()) > 0 {
 		t.skip = &b.Skips()[0]
@@ -90,7 +90,7 @@ func (t *tail) Flow(s Stage) Flow {
 	case ApplyBackward:
 		f = Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}, Grads: t.slope}
 		if t.skip != nil {
-			f.Reads, f.Writes = append(f.Reads, t.skip.Told()...), append(f.Writes, t.skip.Grad())
+			f.Reads, f.Writes = append(f.Reads, t.skip.GradValues()...), append(f.Writes, t.skip.Grad())
 		}
 	}
 	return f
@@ -145,13 +145,13 @@ func (t *tail) applyBackward(x *Step) {
 
 func dropLayer(b *Builder, l int) Layer {
 	d := &drop{b.Dropout(l)}
-	b.In(Emitted, Input)
-	b.In(Output, Gathered)
+	b.ShareStorage(Emitted, Input)
+	b.ShareStorage(Output, Gathered)
 	if d.of != nil {
-		b.Room(Output, b.Spec.Dims[l+1])
+		b.Alloc(Output, b.Spec.Dims[l+1])
 	}
-	b.In(GatheredGrad, OutputGrad)
-	b.In(InputGrad, EmittedGrad)
+	b.ShareStorage(GatheredGrad, OutputGrad)
+	b.ShareStorage(InputGrad, EmittedGrad)
 	return d
 }
 

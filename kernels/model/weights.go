@@ -3,7 +3,7 @@ package model
 import (
 	"slices"
 
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/kernels"
 )
 

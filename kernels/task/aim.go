@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/kernels/objective"
 )
 
-// Aim is the training objective besides class labels.
-type Aim struct {
+// Target is the training objective besides class labels.
+type Target struct {
 	Objective *objective.Objective // nil: softmax cross entropy of Labels
 	Values    []float32            // objective.Truth's
 }
@@ -34,8 +34,8 @@ func (t *Task) kind() int {
 	return ofObjective
 }
 
-// valued reports whether rows have values.
-func valued(o *objective.Objective) bool { return o != nil && o.Task != graph.MultiClass }
+// hasValues reports whether rows have values.
+func hasValues(o *objective.Objective) bool { return o != nil && o.Task != graph.MultiClass }
 
 // objective appends an objective: its task, smoothing, weights, and with regression rows and
 // spread of each split.
@@ -78,10 +78,10 @@ func (r *reader) objective(outputs int) *objective.Objective {
 
 var tasks = []string{graph.MultiClass, graph.MultiLabel, graph.Regression}
 
-// mostTask bounds the name of a task, and mostObjective an objective.
+// mostTask bounds the name of a task, and maxObjectiveBytes an objective.
 const mostTask = 16
 
-func mostObjective(outputs int) int {
+func maxObjectiveBytes(outputs int) int {
 	const splits = graph.SplitTest + 1
 	return size.Sum(8*(4+splits)+mostTask, size.Product(8*(1+splits), outputs))
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"siafu/halo/codec"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
-	"siafu/ranks/host/hosttest"
 )
 
 // through is a matrix as a codec gives it back.
@@ -43,7 +43,7 @@ func TestTasksThroughCodecs(t *testing.T) {
 					if !bytes.Equal(message, one.Encode(nil, b.ops)) {
 						t.Errorf("%s: another attempt has other bytes", what)
 					}
-					result, err := task.Work(b.net, message, nil, b.ops, codec.OfTasks)
+					result, err := task.Work(b.net, message, nil, b.ops, codec.TaskCodec)
 					if err != nil {
 						t.Fatalf("%s: %v", what, err)
 					}
@@ -59,7 +59,7 @@ func TestTasksThroughCodecs(t *testing.T) {
 
 func formOf(t testing.TB, name string) task.Form {
 	t.Helper()
-	c, err := codec.OfTasks(name)
+	c, err := codec.TaskCodec(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,12 +118,12 @@ func TestUnknownCodec(t *testing.T) {
 		t.Error("the task is decoded without a codec")
 	}
 	other := bytes.Replace(message, []byte("int8"), []byte("int9"), 1)
-	if _, err := task.Work(b.net, sealed(opened(other)...), nil, b.ops, codec.OfTasks); err == nil {
+	if _, err := task.Work(b.net, sealed(opened(other)...), nil, b.ops, codec.TaskCodec); err == nil {
 		t.Error("it is done with another codec")
 	}
 	emits := b.task(1, b.store.Do(1, model.Apply)...)
 	emits.Form = one.Form
-	result, err := task.Work(b.net, emits.Encode(nil, b.ops), nil, b.ops, codec.OfTasks)
+	result, err := task.Work(b.net, emits.Encode(nil, b.ops), nil, b.ops, codec.TaskCodec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package task
 import (
 	"errors"
 
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/kernels/model"
 )
 

@@ -15,11 +15,11 @@ import (
 	"testing/synctest"
 
 	"siafu/halo/codec"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
-	"siafu/ranks/host/hosttest"
 )
 
 // networks are all kinds, in both orders, with and without dropout, of all features.
@@ -171,11 +171,11 @@ func TestHalvesElsewhere(t *testing.T) {
 			for _, form := range []task.Form{{Halves: true}, formOf(t, "int8")} {
 				one.Form = form
 				message := one.Encode(nil, b.ops)
-				want, err := task.Work(b.net, message, nil, b.ops, codec.OfTasks)
+				want, err := task.Work(b.net, message, nil, b.ops, codec.TaskCodec)
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := task.WorkFrom(b.net, bytes.NewReader(message), nil, ops, codec.OfTasks)
+				got, err := task.WorkFrom(b.net, bytes.NewReader(message), nil, ops, codec.TaskCodec)
 				if err != nil || !bytes.Equal(got, want) {
 					t.Errorf("%s, %v: another result: %v", name, one.Do, err)
 				}

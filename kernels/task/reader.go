@@ -12,13 +12,13 @@ import (
 	"unsafe"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
 
-// parts gives the parts of a message: of b, or of the stream r.
-type parts struct {
+// messageParts gives the parts of a message: of b, or of the stream r.
+type messageParts struct {
 	b   []byte
 	r   io.Reader // nil: b
 	sum uint32    // of the parts before
@@ -29,7 +29,7 @@ const front = 8
 
 // next is the next part, of N bytes at most, when it has come and its checksum
 // fits.
-func (p *parts) next(most int) (*reader, error) {
+func (p *messageParts) next(most int) (*reader, error) {
 	length, err := p.take(front)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (p *parts) next(most int) (*reader, error) {
 }
 
 // ahead has the next part read while others compute. What it returns waits for it.
-func (p *parts) ahead(most int) func() (*reader, error) {
+func (p *messageParts) ahead(most int) func() (*reader, error) {
 	type answer struct {
 		part *reader
 		err  error
@@ -75,7 +75,7 @@ const chunk = 1 << 16
 
 // take is the next n bytes. Of a stream no more room is made than what has come
 // takes, and once more as much.
-func (p *parts) take(n int) ([]byte, error) {
+func (p *messageParts) take(n int) ([]byte, error) {
 	if p.r == nil {
 		if n > len(p.b) {
 			return nil, fmt.Errorf("a message is damaged: it is cut off: %w", io.ErrUnexpectedEOF)
@@ -154,14 +154,14 @@ func (r *reader) name() Name {
 	return n
 }
 
-// mostStages bounds the stages of a task: each may be made again.
-func mostStages(net *model.Network) int { return 2 * int(model.Stages) * len(net.Layers) }
+// maxStages bounds the stages of a task: each may be made again.
+func maxStages(net *model.Network) int { return 2 * int(model.Stages) * len(net.Layers) }
 
 // stages are those of a message, all of which the network has.
 func (r *reader) stages(net *model.Network) (list []model.Do) {
 	n := r.number()
-	if r.err == nil && (n < 1 || n > mostStages(net)) {
-		r.err = fmt.Errorf("%d stages, where there are %d at most", n, mostStages(net))
+	if r.err == nil && (n < 1 || n > maxStages(net)) {
+		r.err = fmt.Errorf("%d stages, where there are %d at most", n, maxStages(net))
 	}
 	for k := 0; k < n && r.err == nil; k++ {
 		d := model.Do{Layer: r.number(), Stage: model.Stage(r.number()), Again: r.flag()}

@@ -91,7 +91,7 @@ type Loss struct {
 	Split  kernels.Vector[uint8]
 	Scale  float32 // of the gradient
 	Count  bool    // hits and the validation loss are wanted
-	Aim
+	Target
 	Found
 
 	room, grads []float32 // logits and their gradient, where the kernels' memory is none that Go reads
@@ -114,7 +114,7 @@ func (t *Task) loss(o kernels.Ops, d model.Do) {
 		grad = t.Frame.At(d, model.OutputGrad)
 	}
 	if l.Objective != nil {
-		l.aim(o, grad, logits)
+		l.evaluate(o, grad, logits)
 		return
 	}
 	if l.Count {
@@ -124,8 +124,8 @@ func (t *Task) loss(o kernels.Ops, d model.Do) {
 	l.Sum, _ = o.SoftmaxCrossEntropy(grad, logits, l.Labels, l.Split, graph.SplitTrain, l.Scale)
 }
 
-// aim is loss of an objective, on rows that Go reads.
-func (l *Loss) aim(o kernels.Ops, grad, logits kernels.Mat) {
+// evaluate is loss of an objective, on rows that Go reads.
+func (l *Loss) evaluate(o kernels.Ops, grad, logits kernels.Mat) {
 	z := kernels.Fetch(o, logits, &l.room)
 	truth := objective.Truth{Labels: kernels.FetchVector(o, l.Labels), Values: l.Values, Split: kernels.FetchVector(o, l.Split)}
 	if l.Count {

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -97,7 +97,7 @@ func (t *Task) result(cut model.Cut, b []byte, o kernels.Ops) []byte {
 // NameOf is the name in front of a task or a result. Of a task the head alone is
 // looked at.
 func NameOf(message []byte) (Name, error) {
-	r, err := (&parts{b: message}).next(len(message))
+	r, err := (&messageParts{b: message}).next(len(message))
 	if err != nil {
 		return Name{}, err
 	}
@@ -107,7 +107,7 @@ func NameOf(message []byte) (Name, error) {
 // Accept takes over a result of the task. A result that is damaged or of another
 // task changes nothing.
 func (t *Task) Accept(reply []byte, o kernels.Ops) error {
-	p := parts{b: reply}
+	p := messageParts{b: reply}
 	r, err := p.next(len(reply))
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func (w *writer) rows(t *Task, cut model.Cut, lo, hi int) {
 	if t.hasLoss() {
 		w.bytes(mapped.Bytes(kernels.FetchVector(w.ops, t.Loss.Labels.Part(lo, hi))))
 		w.bytes(kernels.FetchVector(w.ops, t.Loss.Split.Part(lo, hi)))
-		if o := t.Loss.Objective; valued(o) {
+		if o := t.Loss.Objective; hasValues(o) {
 			w.bytes(mapped.Bytes(t.Loss.Values[lo*o.Outputs : hi*o.Outputs]))
 		}
 	}

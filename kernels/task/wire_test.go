@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/objective"
@@ -170,7 +170,7 @@ func TestObjectives(t *testing.T) {
 			for k := range o.Spread {
 				o.Rows[k], o.Spread[k] = int64(10+k), []float64{1, 0, float64(3 + k)}
 			}
-			b.loss.Aim = task.Aim{Objective: &o, Values: noise(3*vertices, 7)}
+			b.loss.Target = task.Target{Objective: &o, Values: noise(3*vertices, 7)}
 			split := b.loss.Split.Host()
 			for v := range split {
 				split[v] = uint8(v % 4)
@@ -287,8 +287,8 @@ func FuzzWork(f *testing.F) {
 			message = sealed(head, first, second)
 		}
 		stream := bytes.NewReader(append(message, behind...))
-		result, err := task.Work(b.net, message, nil, b.ops, codec.OfTasks)
-		streamed, other := task.WorkFrom(b.net, stream, nil, b.ops, codec.OfTasks)
+		result, err := task.Work(b.net, message, nil, b.ops, codec.TaskCodec)
+		streamed, other := task.WorkFrom(b.net, stream, nil, b.ops, codec.TaskCodec)
 		if (err == nil) != (other == nil) && stream.Len() == len(behind) || err == nil && !bytes.Equal(result, streamed) {
 			t.Errorf("%v, and of a stream %v", err, other)
 		}
@@ -304,7 +304,7 @@ func FuzzWork(f *testing.F) {
 func forms(t testing.TB) (all []task.Form) {
 	all = []task.Form{{}, {Halves: true}}
 	for _, name := range []string{"s2", "int4"} {
-		c, err := codec.OfTasks(name)
+		c, err := codec.TaskCodec(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +319,7 @@ func FuzzAccept(f *testing.F) {
 	for _, form := range forms(f) {
 		t := b.task(1, list...)
 		t.Form = form
-		result, err := task.Work(b.net, t.Encode(nil, b.ops), nil, b.ops, codec.OfTasks)
+		result, err := task.Work(b.net, t.Encode(nil, b.ops), nil, b.ops, codec.TaskCodec)
 		if err != nil {
 			f.Fatal(err)
 		}

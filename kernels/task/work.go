@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
-	"siafu/graph/size"
+	"siafu/internal/mapped"
+	"siafu/internal/size"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/objective"
@@ -18,7 +18,7 @@ import (
 // Work does the task of a message, for a network that the sender has too, and
 // appends the result. Its memory is freed. codecs find those that a message may name.
 func Work(net *model.Network, message, reply []byte, o kernels.Ops, codecs ...Codecs) ([]byte, error) {
-	return work(net, &parts{b: message}, reply, o, codecs)
+	return work(net, &messageParts{b: message}, reply, o, codecs)
 }
 
 // WorkFrom is Work of a message that is still coming. Where it comes in halves, stages
@@ -30,10 +30,10 @@ func Work(net *model.Network, message, reply []byte, o kernels.Ops, codecs ...Co
 // ends a wait with an error, as a connection with a deadline does. What a stream makes
 // it take is in proportion to what has come, by the widths of the network.
 func WorkFrom(net *model.Network, r io.Reader, reply []byte, o kernels.Ops, codecs ...Codecs) ([]byte, error) {
-	return work(net, &parts{r: r}, reply, o, codecs)
+	return work(net, &messageParts{r: r}, reply, o, codecs)
 }
 
-func work(net *model.Network, p *parts, reply []byte, o kernels.Ops, codecs []Codecs) (result []byte, err error) {
+func work(net *model.Network, p *messageParts, reply []byte, o kernels.Ops, codecs []Codecs) (result []byte, err error) {
 	defer mapped.Catch(&err)
 	a := mapped.NewArena()
 	defer a.Free()
@@ -45,14 +45,14 @@ func work(net *model.Network, p *parts, reply []byte, o kernels.Ops, codecs []Co
 	if err != nil {
 		return nil, err
 	}
-	part, err := p.next(j.most(j.first))
+	part, err := p.next(j.maxBytes(j.first))
 	if err != nil {
 		return nil, err
 	}
 	if j.first < j.rows {
-		second := p.ahead(j.most(j.rows - j.first))
+		second := p.ahead(j.maxBytes(j.rows - j.first))
 		defer second() // nobody else reads
-		if err := j.take(part, 0, j.first); err != nil {
+		if err := j.readRows(part, 0, j.first); err != nil {
 			return nil, err
 		}
 		j.run(0, j.first)
@@ -66,8 +66,8 @@ func work(net *model.Network, p *parts, reply []byte, o kernels.Ops, codecs []Co
 	return j.finish(part, reply)
 }
 
-// job is a task that somebody else is waiting for.
-type job struct {
+// workItem is a task that somebody else is waiting for.
+type workItem struct {
 	net   *model.Network
 	ops   kernels.Ops
 	arena *mapped.Arena
@@ -88,12 +88,12 @@ type job struct {
 }
 
 // newJob reads the head of a message.
-func newJob(net *model.Network, p *parts, o kernels.Ops, a *mapped.Arena, find Codecs) (*job, error) {
-	r, err := p.next(mostHead(net))
+func newJob(net *model.Network, p *messageParts, o kernels.Ops, a *mapped.Arena, find Codecs) (*workItem, error) {
+	r, err := p.next(maxHeadBytes(net))
 	if err != nil {
 		return nil, err
 	}
-	j := &job{net: net, ops: o, arena: a}
+	j := &workItem{net: net, ops: o, arena: a}
 	j.task.Name, j.task.Version, j.half = r.name(), r.number(), r.flag()
 	codec := string(r.atMost(mostName))
 	j.only = r.number()
@@ -118,7 +118,7 @@ func newJob(net *model.Network, p *parts, o kernels.Ops, a *mapped.Arena, find C
 	default:
 		return nil, fmt.Errorf("a task with a loss of kind %d", kind)
 	}
-	if err := j.takeWeights(r); err != nil {
+	if err := j.readWeights(r); err != nil {
 		return nil, err
 	}
 	j.cut = net.Cut(nil, j.task.Do, j.task.Pass())
@@ -129,14 +129,14 @@ func newJob(net *model.Network, p *parts, o kernels.Ops, a *mapped.Arena, find C
 	return j, nil
 }
 
-// mostHead bounds the bytes of a task's head.
-func mostHead(net *model.Network) int {
+// maxHeadBytes bounds the bytes of a task's head.
+func maxHeadBytes(net *model.Network) int {
 	const numbers = 32
-	return size.Sum(8*(numbers+3*mostStages(net)+len(net.Layers)), mostName, mostObjective(net.Spec.Dims[net.Spec.Layers()]), size.Product(4, net.Spec.NumWeights()))
+	return size.Sum(8*(numbers+3*maxStages(net)+len(net.Layers)), mostName, maxObjectiveBytes(net.Spec.Dims[net.Spec.Layers()]), size.Product(4, net.Spec.NumWeights()))
 }
 
-// takeWeights takes those of the layers of the stages, which end the head.
-func (j *job) takeWeights(r *reader) error {
+// readWeights takes those of the layers of the stages, which end the head.
+func (j *workItem) readWeights(r *reader) error {
 	var all elements
 	flat := kernels.NewMat(j.ops, j.arena, j.net.Spec.NumWeights(), 1)
 	for _, part := range layers(j.net, j.task.Do) {
@@ -151,8 +151,8 @@ func (j *job) takeWeights(r *reader) error {
 	return nil
 }
 
-// most bounds the bytes of a part of N rows.
-func (j *job) most(rows int) int {
+// maxBytes bounds the bytes of a part of N rows.
+func (j *workItem) maxBytes(rows int) int {
 	value := func(cols int) int {
 		n := size.Product(bytesOfFloat, rows, cols)
 		if c := j.task.Form.Codec; c != nil {
@@ -171,7 +171,7 @@ func (j *job) most(rows int) int {
 	for _, r := range j.cut.Inputs {
 		sum = size.Sum(sum, value(j.net.Width(r)))
 	}
-	if o := j.aim(); valued(o) {
+	if o := j.aim(); hasValues(o) {
 		sum = size.Sum(sum, size.Product(bytesOfFloat, rows, o.Outputs), front)
 	}
 	return sum
@@ -183,15 +183,15 @@ const (
 )
 
 // aim is the objective of the task, nil without.
-func (j *job) aim() *objective.Objective {
+func (j *workItem) aim() *objective.Objective {
 	if j.task.Loss == nil {
 		return nil
 	}
 	return j.task.Loss.Objective
 }
 
-// room makes room for all rows.
-func (j *job) room() {
+// allocBuffers makes room for all rows.
+func (j *workItem) allocBuffers() {
 	j.store = j.net.Alone(j.task.Do, j.rows, j.half, j.ops, j.arena)
 	j.ids = make([]uint32, j.rows)
 	switch dim := j.net.Spec.Dims[0]; {
@@ -203,25 +203,25 @@ func (j *job) room() {
 	if j.task.Loss != nil {
 		j.labels, j.split = make([]int32, j.rows), make([]uint8, j.rows)
 	}
-	if o := j.aim(); valued(o) {
+	if o := j.aim(); hasValues(o) {
 		j.task.Loss.Values = make([]float32, j.rows*o.Outputs)
 	}
 }
 
-// take takes the rows [lo, hi), or none of them.
-func (j *job) take(r *reader, lo, hi int) error {
+// readRows takes the rows [lo, hi), or none of them.
+func (j *workItem) readRows(r *reader, lo, hi int) error {
 	n, dim, c := hi-lo, j.net.Spec.Dims[0], j.task.Form.Codec
 	ids := array[uint32](r, n)
 	if r.err != nil {
 		return r.wrong("vertices")
 	}
 	if j.store == nil { // half of the rows have come
-		j.room()
+		j.allocBuffers()
 	}
 	copy(j.ids[lo:], ids)
 	switch {
 	case j.cut.Features && j.net.Sparse:
-		j.takeSparse(r.sparse(n, dim))
+		j.readSparse(r.sparse(n, dim))
 	case j.cut.Features:
 		copy(j.features.Dense[lo*dim:], r.decode(n, dim, c))
 	}
@@ -235,7 +235,7 @@ func (j *job) take(r *reader, lo, hi int) error {
 		copy(j.split[lo:], array[uint8](r, n))
 		r.classes(j.labels[lo:hi], j.split[lo:hi], j.net.Spec.Dims[j.net.Spec.Layers()])
 	}
-	if o := j.aim(); valued(o) {
+	if o := j.aim(); hasValues(o) {
 		copy(j.task.Loss.Values[lo*o.Outputs:], array[float32](r, n*o.Outputs))
 	}
 	if r.err != nil || len(r.b) > 0 {
@@ -245,8 +245,8 @@ func (j *job) take(r *reader, lo, hi int) error {
 	return nil
 }
 
-// takeSparse puts the sparse features of rows after those that have come.
-func (j *job) takeSparse(x *graph.SparseRows) {
+// readSparse puts the sparse features of rows after those that have come.
+func (j *workItem) readSparse(x *graph.SparseRows) {
 	all := j.features.Sparse
 	before := all.Offsets[len(all.Offsets)-1]
 	for _, at := range x.Offsets[1:] {
@@ -256,7 +256,7 @@ func (j *job) takeSparse(x *graph.SparseRows) {
 }
 
 // frame is that of the rows [lo, hi), which have come.
-func (j *job) frame(lo, hi int) *model.Frame {
+func (j *workItem) frame(lo, hi int) *model.Frame {
 	dim := j.net.Spec.Dims[0]
 	f := graph.Features{Rows: hi - lo, Dim: dim}
 	if x := j.features.Sparse; x != nil {
@@ -268,7 +268,7 @@ func (j *job) frame(lo, hi int) *model.Frame {
 }
 
 // run runs the early stages on the rows [lo, hi).
-func (j *job) run(lo, hi int) {
+func (j *workItem) run(lo, hi int) {
 	t := Task{Name: j.task.Name, Do: j.task.Do[:j.early]}
 	if j.early > 0 {
 		t.Frame = j.frame(lo, hi)
@@ -277,12 +277,12 @@ func (j *job) run(lo, hi int) {
 }
 
 // finish takes the last rows, does what is left of the task, and appends the result.
-func (j *job) finish(last *reader, reply []byte) ([]byte, error) {
+func (j *workItem) finish(last *reader, reply []byte) ([]byte, error) {
 	t, list, before := &j.task, j.task.Do, 0
 	if j.first < j.rows {
 		before = j.first
 	}
-	if err := j.take(last, before, j.rows); err != nil {
+	if err := j.readRows(last, before, j.rows); err != nil {
 		return nil, err
 	}
 	if before > 0 {

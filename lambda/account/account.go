@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // patience is how long the search for credentials may take.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 func rat(text string) *big.Rat {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 //go:embed prices.tsv

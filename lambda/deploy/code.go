@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Code is the deployment package of a function.

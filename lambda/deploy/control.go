@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/lambda/account"
 )
 

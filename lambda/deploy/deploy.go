@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	siafulambda "siafu/lambda"
 )
 

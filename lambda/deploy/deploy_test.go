@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/lambda/deploy/deploytest"
 )
 

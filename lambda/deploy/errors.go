@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // answer is an error of AWS in its own words, without what the SDK puts round them.

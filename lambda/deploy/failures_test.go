@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/google/go-cmp/cmp"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/lambda/deploy/deploytest"
 )
 

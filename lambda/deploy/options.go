@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Target is the function that a command is about, in the region of the SDK's chain.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/lambda/deploy/deploytest"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // trust lets Lambda alone take a role on.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/task"
 )
 

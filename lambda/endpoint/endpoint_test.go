@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/lambda"
 )
 

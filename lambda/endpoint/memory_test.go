@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // A ticket ends by itself, and its memory is free.

@@ -57,7 +57,7 @@ func (f *Function) Handle(ctx context.Context, r lambda.Request) (lambda.Reply, 
 	if r.Pull != nil {
 		return f.pull(ctx, *r.Pull)
 	}
-	result, err := task.Work(f.network, r.Task, nil, f.ops, codec.OfTasks)
+	result, err := task.Work(f.network, r.Task, nil, f.ops, codec.TaskCodec)
 	if err != nil {
 		return lambda.Reply{}, err
 	}

@@ -24,7 +24,7 @@ func (f *Function) pull(ctx context.Context, p lambda.Pull) (lambda.Reply, error
 	}
 	defer answer.Body.Close()
 	body := &meter{r: answer.Body, waited: time.Since(began)}
-	result, err := task.WorkFrom(f.network, body, nil, f.ops, codec.OfTasks)
+	result, err := task.WorkFrom(f.network, body, nil, f.ops, codec.TaskCodec)
 	if err != nil {
 		return lambda.Reply{}, err
 	}

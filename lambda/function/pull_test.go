@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"

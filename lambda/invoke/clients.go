@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	service "github.com/aws/aws-sdk-go-v2/service/lambda"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/lambda/account"
 	"siafu/lambda/local"
 )

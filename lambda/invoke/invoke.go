@@ -17,7 +17,7 @@ import (
 	service "github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/task"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
@@ -88,16 +88,16 @@ func (t *Transport) Send(message []byte) error {
 	if n, most := int64(len(message)), t.o.Endpoint.MostTask(); n > most {
 		return lambda.TooLarge("a task", n, "the data endpoint", most)
 	}
-	if err := t.Ahead(name); err != nil && !errors.Is(err, endpoint.ErrOpen) {
+	if err := t.InvokeAhead(name); err != nil && !errors.Is(err, endpoint.ErrOpen) {
 		return err
 	}
 	t.senders.Go(func() { t.deliver(name, message) })
 	return nil
 }
 
-// Ahead implements tensor.Early: a function is invoked, and waits for its task until
+// InvokeAhead implements tensor.Early: a function is invoked, and waits for its task until
 // Send brings it (Dorylus, §6). Where payloads carry tasks it does nothing.
-func (t *Transport) Ahead(name task.Name) error {
+func (t *Transport) InvokeAhead(name task.Name) error {
 	if t.o.Endpoint == nil {
 		return nil
 	}

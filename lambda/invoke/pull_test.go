@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/task"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
@@ -233,7 +233,7 @@ func TestAhead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := transport.Ahead(name); err != nil {
+	if err := transport.InvokeAhead(name); err != nil {
 		t.Fatal(err)
 	}
 	for until := time.Now().Add(2 * time.Minute); e.Stats().Connections == 0 && time.Now().Before(until); {

@@ -22,7 +22,7 @@ import (
 	service "github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/lambda"
 )
 

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/lambda"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -31,7 +31,7 @@ type echo struct {
 
 func (e *echo) Send(m []byte) error { return e.send(e, m) }
 
-func (e *echo) Ahead(n task.Name) error { e.early <- n; return nil }
+func (e *echo) InvokeAhead(n task.Name) error { e.early <- n; return nil }
 
 func (e *echo) Answers() <-chan task.Answer { return e.answers }
 

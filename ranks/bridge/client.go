@@ -48,9 +48,9 @@ func (c *Client) Begin(n lambda.Network) error {
 // Send implements tensor.Transport.
 func (c *Client) Send(message []byte) error { return c.post(send.seal(message)) }
 
-// Ahead says that an attempt at a task will be sent, so that a function can be started
+// InvokeAhead says that an attempt at a task will be sent, so that a function can be started
 // for it.
-func (c *Client) Ahead(name task.Name) error { return c.post(ahead.message(name)) }
+func (c *Client) InvokeAhead(name task.Name) error { return c.post(ahead.message(name)) }
 
 // Answers implements tensor.Transport.
 func (c *Client) Answers() <-chan task.Answer { return c.answers }

@@ -179,7 +179,7 @@ func (b *Bridge) send(c *served, message []byte) error {
 
 // ahead has a function started for a task that comes later, where the transport can.
 func (b *Bridge) ahead(c *served, body []byte) error {
-	early, ok := c.transport.(tensor.Early)
+	early, ok := c.transport.(tensor.EarlyInvoker)
 	if !ok {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (b *Bridge) ahead(c *served, body []byte) error {
 	if err := json.Unmarshal(body, &name); err != nil {
 		return unexpected(ahead, body)
 	}
-	if err := early.Ahead(name); err != nil {
+	if err := early.InvokeAhead(name); err != nil {
 		return b.give(c, task.Answer{Failed: &task.Failure{Name: name, Err: err}})
 	}
 	return nil

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/task"
 	"siafu/lambda/pool"
 )

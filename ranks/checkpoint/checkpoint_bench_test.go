@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"siafu/internal/safetensors"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/safetensors"
 )
 
 // Weights of a network with 128 inputs, 128 hidden columns and 10 classes, and

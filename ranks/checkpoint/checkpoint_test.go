@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // What is read is what was saved, to the last bit.

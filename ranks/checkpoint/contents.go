@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
 )
 
 // files are those of a checkpoint.

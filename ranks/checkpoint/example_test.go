@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"siafu/internal/owner"
+	"siafu/internal/safetensors"
 	"siafu/ranks/checkpoint"
-	"siafu/ranks/owner"
-	"siafu/ranks/safetensors"
 )
 
 // A run saves, stops, and is found again.

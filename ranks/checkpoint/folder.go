@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
-	"siafu/graph/scratch"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
+	"siafu/internal/scratch"
 )
 
 // Dir is the folder below a run folder that holds its checkpoints.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"siafu/graph/decodertest"
+	"siafu/internal/decodertest"
 )
 
 // sample is a file of a checkpoint.

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+	"siafu/internal/safetensors"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/safetensors"
 )
 
 // stateOf is a state that differs between epochs in every part: a network of

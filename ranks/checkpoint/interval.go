@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Interval is how often a run saves. The zero value means never.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/ranks/owner"
+	"siafu/internal/owner"
 )
 
 // saverRun makes this program a process that saves into the run folder it

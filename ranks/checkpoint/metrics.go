@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Metrics identifies a prefix of metrics.jsonl: its lines up to an epoch.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 func TestInterval(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/scratch"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
 )
 
 const opPrune = "remove checkpoint"

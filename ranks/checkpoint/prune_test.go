@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"siafu/graph/fault"
-	"siafu/graph/scratch"
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
 )
 
 // Whatever is saved, damaged, pruned and rewound in whatever order, the newest

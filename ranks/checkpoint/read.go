@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"siafu/graph/fault"
-	"siafu/ranks/safetensors"
+	"siafu/internal/fault"
+	"siafu/internal/safetensors"
 )
 
 // Problem is a checkpoint that was skipped, and the reason.

@@ -13,10 +13,10 @@ import (
 	"strconv"
 	"time"
 
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/scratch"
-	"siafu/ranks/safetensors"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/safetensors"
+	"siafu/internal/scratch"
 )
 
 const opSave = "save checkpoint"

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"siafu/graph/fault"
-	"siafu/ranks/safetensors"
+	"siafu/internal/fault"
+	"siafu/internal/safetensors"
 )
 
 const opResume = "resume"

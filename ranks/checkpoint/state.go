@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"siafu/internal/safetensors"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/safetensors"
 )
 
 // State is the complete state of a run. A run that resumes from it continues as if it had

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"siafu/graph/fault"
 	"siafu/halo/history"
+	"siafu/internal/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/tune"
 )

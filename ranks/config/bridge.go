@@ -4,7 +4,7 @@ import (
 	"net"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // checkBridge refuses addresses that functions cannot connect to.

@@ -4,130 +4,25 @@ import (
 	"math"
 	"sync"
 
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/kernels"
 	"siafu/kernels/model"
 
 	"github.com/alecthomas/kong"
 )
 
-// Config has all options of a training run. The struct defines the flags of "siafu train",
-// the keys of its TOML file (the flag's name without leading dashes) and the config.toml of
-// a run folder.
+// Config has all options of a training run by group. The fields of the groups define the
+// flags of "siafu train", the keys of its TOML file (the flag's name without leading dashes)
+// and the config.toml of a run folder.
 type Config struct {
-	Ranks          int     `default:"0" group:"World" usual:"Ranks of an in-process world, servers included" help:"Number of ranks of an in-process world, servers included; 0: 1. Omit it under mpirun or srun, where the launcher sets it." toml:"ranks"`
-	Servers        int     `default:"-1" group:"World" help:"Number of parameter-server ranks. -1: one with three or more ranks, or with two in mode async or free. 0: every rank stores the weights, and gradients are summed over all ranks." toml:"servers"`
-	Parts          int     `default:"0" group:"World" usual:"Number of partitions; 0: one for each graph rank" help:"Number of graph partitions, at least the number of graph ranks. The same partitions give the same bytes on any number of ranks. 0: one for each graph rank." toml:"parts"`
-	Threads        int     `default:"0" group:"World" help:"Worker threads of each rank, shared by its partitions. 0: the machine's processors divided by the ranks on it." toml:"threads"`
-	Partitioner    string  `default:"" group:"World" usual:"contiguous, hash, ldg, fennel, multilevel, file:PATH" help:"Partitioner: contiguous, hash, ldg, fennel, multilevel or file:PATH. Empty: the partitioner that the dataset was partitioned with, else fennel." toml:"partitioner"`
-	VertexOrder    string  `default:"" group:"World" help:"Vertex order within a rank: auto, natural, rcm, lp or rabbit. Empty: the order that the dataset was partitioned with, else auto." toml:"vertex-order"`
-	PartsDir       string  `name:"parts-dir" default:"" group:"World" placeholder:"DIR" help:"Folder in which shards are found or created. Empty: parts in the dataset folder, or in the run folder if the dataset folder is read-only." toml:"parts-dir"`
-	Mode           string  `default:"pipe" enum:"pipe,nopipe,async,free" group:"World" usual:"Schedule: pipe, nopipe, async or free" help:"Schedule: pipe, nopipe, async or free. pipe: synchronous with overlap; nopipe: one stage after another; async: bounded staleness (--staleness); free: each rank asynchronous, with the newest received ghost rows (DIGEST-A)." toml:"mode"`
-	Staleness      int     `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one (async). The slowest interval is that of all ranks." toml:"staleness"`
-	DelayBound     int     `name:"delay-bound" default:"0" group:"World" help:"Server updates allowed between two updates of one rank (free). At least the number of other graph ranks. 0: unlimited; no rank waits for a slow rank." toml:"delay-bound"`
-	Linger         float64 `default:"1" group:"World" help:"Total wait of a rank for new rows and weights in an epoch (async). Unit: the usual time of an epoch. Afterwards the rank uses older rows and weights; 0: no wait." toml:"linger"`
-	SwitchToSync   float64 `default:"0" group:"World" help:"Switch to synchronous training near --target-acc (async); 0: never. Value: distance of validation accuracy from --target-acc, as a fraction." toml:"switch-to-sync"`
-	Intervals      int     `default:"0" group:"World" help:"Intervals of each rank's vertices, on which tasks work. 0: chosen from the number of vertices." toml:"intervals"`
-	Delay          string  `default:"" group:"World" help:"Artificial stragglers for experiments, as RANK:DURATION:SHARE. The rank (* is every rank; a partition with --parts) sleeps for DURATION before a fraction SHARE of its gathers." toml:"delay"`
-	Refresh        string  `default:"always" group:"World" usual:"Ghost rows: always, every:N, previous, never, …" help:"Ghost rows of an epoch. Values: always (exact), previous[:SMOOTHING], every:N[,LAG], sample:P, delay:R, drift:THETA[,K], age:N[,DECAY], never, auto. Evaluations are exact; see docs/training.md." toml:"refresh"`
-	GhostGradients string  `name:"ghost-gradients" default:"yes" enum:"yes,no" group:"World" help:"Send gradients of ghost rows to their owners: yes or no. Exact training needs yes. no: ghost rows are constants, as in DIGEST." toml:"ghost-gradients"`
-	Codec          string  `default:"none" group:"World" usual:"Codec of ghost rows: none, int8, int4, bf16, auto, …" help:"Codec of ghost rows. none, zeros, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS] with +s2 or +zstd and +ef. auto, auto:int8, auto:bf16, auto:lossless: the fastest one, by measurement." toml:"codec"`
-	PreAggregate   string  `default:"auto" enum:"auto,on,off" group:"World" help:"Sum ghost rows before sending: auto, on or off. auto: where this saves 5 % of the rows between two ranks and the cost of the sums. Not with attention or async." toml:"pre-aggregate"`
-	Tensor         string  `default:"cpu" enum:"cpu,cuda,lambda" group:"World" usual:"" help:"Where tensor work runs: cpu, cuda or lambda. cpu: on the ranks; cuda: on GPUs, with graph work unless --graph cpu; lambda: in invocations of a function (--lambda)." toml:"tensor"`
-	GraphWork      string  `name:"graph" default:"" enum:",cpu,cuda" group:"World" help:"Where graph work runs: cpu or cuda. cuda needs --tensor cuda. Empty: on GPUs with --tensor cuda, else on the ranks." toml:"graph"`
-	CUDABLAS       string  `name:"cuda-blas" default:"auto" enum:"auto,cublas,own" group:"World" help:"Float32 matrix products on GPUs (--tensor cuda): auto, cublas or own. auto: cuBLAS if this host has it, else siafu's own kernels." toml:"cuda-blas"`
-
-	MeasureStaleness int `name:"measure-staleness" default:"0" group:"World" help:"Epochs between two measurements of staleness; 0: never. Measures age and error of ghost rows, and the gradient error, in one extra forward and backward pass. Training is unchanged." toml:"measure-staleness"`
-
-	Batch         string `name:"batch" default:"full" group:"Training" help:"Vertices of a weight update: full or a mini-batch method. history:N (GNNAutoScale), variates:N,D (VR-GCN), neighbor:D1,D2[,SIZE] (GraphSAGE), cluster:N[,Q] (Cluster-GCN); see docs/minibatches.md." toml:"batch"`
-	DrawnSteps    int    `kong:"-" toml:"-"` // Divide
-	HistoryFormat string `name:"history-format" default:"float32" enum:"float32,bf16,int8" group:"Training" help:"Storage and transfer format of history rows: float32, bf16 or int8. int8 has a scale for each row." toml:"history-format"`
-
-	Bridges        int    `default:"0" group:"World" help:"Bridge ranks, which invoke functions (--tensor lambda). They follow the servers in rank order. 0: every graph rank invokes functions directly." toml:"bridges"`
-	Lambda         string `default:"" enum:",local,aws" group:"World" help:"Provider of functions for --tensor lambda: local or aws. local: processes on this machine behind an implementation of AWS Lambda; aws: AWS Lambda, which costs money." toml:"lambda"`
-	LambdaFunction string `name:"lambda-function" default:"" group:"World" help:"Function: name or ARN with --lambda aws, executable with local. Empty: siafu; or the executable that was built or installed with siafu." toml:"lambda-function"`
-	LambdaMemory   int    `name:"lambda-memory" default:"192" group:"World" help:"Memory of an invocation in MB, 128 to 10240. AWS charges for it, and assigns processors in proportion: one at 1,769 MB." toml:"lambda-memory"`
-	LambdaArch     string `name:"lambda-arch" default:"" enum:",x86_64,arm64" group:"World" help:"Architecture of the AWS function, and its price: x86_64 or arm64. Empty: architecture of this machine." toml:"lambda-arch"`
-	LambdaAtOnce   int    `name:"lambda-at-once" default:"0" group:"World" help:"Concurrency of a graph rank's invocations. 0: follows the queue of graph tasks, from one for each interval, at most 100; with --lambda local at most two for each worker." toml:"lambda-at-once"`
-	LambdaLimits   string `name:"lambda-limits" default:"none" enum:"none,memory,aws" group:"World" help:"Limits of local function sandboxes: none, memory or aws. memory: --lambda-memory; aws: also processor share, bandwidth, cold starts and rate of new sandboxes, as AWS has them." toml:"lambda-limits"`
-	LambdaFaults   string `name:"lambda-faults" default:"" group:"World" help:"Random faults of local functions, as fractions of invocations. Example: seed=1,crash=0.1,late=0.05,delay=1s,lose=0.05,throttle=0.1,duplicate=0.05,corrupt=0.05,straggle=0.05,start=0.05." toml:"lambda-faults"`
-	BridgeAddress  string `name:"bridge-address" default:"" group:"World" help:"Address for invoked functions: LISTEN[,ADVERTISED], each host:port. Without a host: all addresses, and the machine's own is advertised; port 0: a free port. Required with --lambda aws; empty with local: 127.0.0.1:0." toml:"bridge-address"`
-	LambdaCodec    string `name:"lambda-codec" default:"float32" group:"World" help:"Codec of values and dense features between ranks and functions. float32, zeros, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS] with +s2 or +zstd. Weights and their gradients stay float32." toml:"lambda-codec"`
-	LambdaWithout  string `name:"lambda-without" default:"" group:"World" help:"Task optimisations to disable for measurements, separated by commas. fusion: merged stages without a gather between them; rematerialisation: of values that need not be sent; streaming: in halves of the rows." toml:"lambda-without"`
-
-	Kernel    string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Compute kernels: auto, avx512, avx2, openblas or go. auto: the fastest available ones, by timing. openblas needs a build with that tag." toml:"kernel"`
-	Precision string `default:"float32" enum:"float32,mixed" group:"World" usual:"" help:"Number format: float32 or mixed. mixed: --gather bf16 --features bf16, faster where memory bandwidth limits an epoch; sums, products and weights stay float32." toml:"precision"`
-	Gather    string `default:"" enum:",float32,bf16" group:"World" help:"Format of gathered rows: float32 or bf16. bf16: rounded first, faster where memory bandwidth limits the gather; sums stay float32. Empty: by --precision." toml:"gather"`
-	Features  string `default:"" enum:",float32,bf16" group:"World" help:"Storage format of --cache-input: float32 or bf16. bf16 halves the memory. Empty: by --precision." toml:"features"`
-
-	Model            string  `default:"gcn" enum:"gcn,sage,sage-max,sage-pool,gin,gat,gatv2,mlp,gcnii,appnp,sgc,sign" group:"Model" usual:"Network: gcn, sage, gat, gatv2, gin, gcnii, sgc, …" help:"Network. Values: gcn, sage, sage-max, sage-pool, gin, gat, gatv2, mlp, gcnii, appnp, sgc, sign; see docs/training.md." toml:"model"`
-	Layers           int     `default:"2" group:"Model" usual:"" help:"Number of layers." toml:"layers"`
-	Embedding        int     `default:"16" group:"Model" help:"Width of the last layer, the vertex embeddings (--task links)." toml:"embedding"`
-	LinkScore        string  `name:"link-score" default:"dot" enum:"dot,mlp" group:"Model" help:"Score of an edge from two embeddings: dot or mlp (--task links). dot: dot product; mlp: perceptron on the element-wise product, as LinkPredictor of OGB's examples." toml:"link-score"`
-	LinkLayers       int     `name:"link-layers" default:"3" group:"Model" help:"Layers of the perceptron of --link-score mlp." toml:"link-layers"`
-	LinkHidden       int     `name:"link-hidden" default:"64" group:"Model" help:"Width of the hidden layers of the --link-score mlp perceptron." toml:"link-hidden"`
-	LinkDropout      float64 `name:"link-dropout" default:"-1" group:"Model" help:"Dropout probability in the --link-score mlp perceptron. Applies to outputs of its hidden layers in training. -1: as --dropout." toml:"link-dropout"`
-	Hidden           int     `default:"16" group:"Model" usual:"" help:"Width of the hidden layers." toml:"hidden"`
-	Dropout          float64 `default:"0.5" group:"Model" usual:"" help:"Dropout probability of a layer's inputs in training." toml:"dropout"`
-	InputDropout     float64 `default:"-1" group:"Model" help:"Dropout probability of the features, the first layer's input. -1: as --dropout, and 0 with mini-batches. With 0, the product of graph and features is computed only once." toml:"input-dropout"`
-	InputScale       float64 `name:"input-scale" default:"1" group:"Model" help:"Virtual scale factor of the features, if they are far from 1. First-layer weights start larger, learn faster and are penalised less, each by this factor. Files are unchanged." toml:"input-scale"`
-	PoolHidden       int     `name:"pool-hidden" default:"0" group:"Model" help:"Width of the perceptron before the maximum (sage-pool). 0: width of the layer's input, as in PyTorch Geometric and DGL." toml:"pool-hidden"`
-	Activation       string  `default:"auto" enum:"auto,relu,elu,gelu,leaky,prelu" group:"Model" help:"Activation of hidden layers: auto, relu, elu, gelu, leaky or prelu. auto: elu for gat and gatv2, else relu. For gcn, sage, gin, gat, gatv2, mlp." toml:"activation"`
-	Norm             string  `default:"off" enum:"off,layer,batch,pair,l2,ball" group:"Model" help:"Normalisation before activations: off, layer, batch, pair, l2, ball. batch and pair need exact synchronous training; l2 and ball exclude gat and gatv2. For gcn, sage, gin, gat, gatv2, mlp; see docs/training.md." toml:"norm"`
-	Jumping          string  `default:"off" enum:"off,cat,max" group:"Model" help:"Jumping knowledge: off, cat or max. All --layers layers are hidden; a last product takes their outputs, concatenated or by maximum. For gcn, sage, gin, gat, gatv2, mlp." toml:"jumping"`
-	Residual         string  `default:"none" enum:"none,add,initial" group:"Model" help:"Residual connections of hidden layers: none, add or initial. add: the previous layer's output; initial: a fraction --alpha of the first layer's output. For gcn, sage, gin, gat, gatv2, mlp." toml:"residual"`
-	Alpha            float64 `default:"0.1" group:"Model" help:"Fraction of the first layer's rows in each layer or step. Used by gcnii, appnp and --residual initial." toml:"alpha"`
-	Theta            float64 `default:"0.5" group:"Model" help:"Depth decay of gcnii: layer L weighs W by ln(theta/L + 1)." toml:"theta"`
-	Hops             int     `default:"10" group:"Model" help:"Propagation steps after the layers (appnp)." toml:"hops"`
-	Powers           int     `default:"3" name:"steps" group:"Model" help:"Powers of the adjacency matrix in addition to the features (sign)." toml:"steps"`
-	Heads            int     `default:"1" group:"Model" help:"Attention heads of hidden layers, each --hidden wide (gat, gatv2)." toml:"heads"`
-	OutputHeads      int     `name:"output-heads" default:"1" group:"Model" help:"Attention heads of the last layer, averaged (gat, gatv2)." toml:"output-heads"`
-	AttentionDropout float64 `default:"-1" group:"Model" help:"Dropout probability of edges in an attention head (gat, gatv2). Applies in training only. -1: as --dropout." toml:"attention-dropout"`
-	Init             string  `default:"" group:"Model" placeholder:"FILE" help:"File of the initial weights: safetensors or a PyTorch state dict. Names are those of the network that siafu export writes, or of PyTorch Geometric's layers." toml:"init"`
-	Initializer      string  `default:"auto" enum:"auto,xavier,he,torch,small-logits" group:"Model" help:"Random initial weights: auto, xavier, he, torch or small-logits. torch: as PyTorch's Linear; small-logits: torch with logits near zero; auto: the best measured one for the network." toml:"initializer"`
-	Order            string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"Order of products: auto, gather-first or apply-first. gather-first: (ÂH)W; apply-first: Â(HW); auto: the cheaper one by shape." toml:"order"`
-	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and cache it: auto, on or off. sgc: Â^K X, K = --layers; sign: each power up to --steps. auto: if it pays and fits in memory." toml:"cache-input"`
-	GhostFeatures    string  `default:"auto" enum:"auto,kept,sent" group:"Model" help:"Features of ghost vertices: auto, kept or sent. kept: stored, so the first layer exchanges nothing; sent: rows are exchanged in every epoch. auto: kept if that layer gathers first or features have few non-zeros." toml:"ghost-features"`
-	Recompute        bool    `group:"Model" help:"Recompute activations in the backward pass (not async). Saves memory; forward computation at most doubles, gathers and traffic are unchanged. siafu plan --recompute estimates the memory." toml:"recompute"`
-
-	Defaults string   `default:"auto" enum:"auto,fixed" group:"Training" help:"Defaults of other flags: auto or fixed. auto: some follow the graph's size, split and feature scale; the log and summary.json list them. fixed: as in docs/commands.md." toml:"defaults"`
-	Recipe   string   `default:"" group:"Training" placeholder:"NAME" usual:"" help:"Settings of a published run. siafu help recipes lists them with their results. Explicit flags take precedence." toml:"recipe"`
-	Chosen   []Choice `kong:"-" toml:"-"` // Suit
-
-	Task             string  `default:"" enum:",multiclass,multilabel,regression,links" group:"Training" usual:"" help:"Task: multiclass, multilabel, regression or links. Losses: cross entropy, sigmoid cross entropy, squared error, cross entropy of vertex pairs (siafu holdout). Empty: the task of the dataset." toml:"task"`
-	LabelSmoothing   float64 `name:"label-smoothing" default:"0" group:"Training" help:"Label smoothing: fraction of the target spread over all classes." toml:"label-smoothing"`
-	ClassWeights     string  `name:"class-weights" default:"" group:"Training" placeholder:"balanced|root|off|NAME=W,…|W,W,…" help:"Class weights in the loss: balanced, root, by name, a list or off. root: square root of balanced; fraud=10,legit=1: by name, others weigh 1; a list has a number for each class. Empty: off." toml:"class-weights"`
-	Epochs           int     `default:"200" group:"Training" usual:"" help:"Number of epochs." toml:"epochs"`
-	LR               float64 `name:"lr" default:"0.01" group:"Training" usual:"" help:"Learning rate." toml:"lr"`
-	Optimizer        string  `default:"adam" enum:"sgd,adam,adamw" group:"Training" help:"Optimiser: sgd, adam or adamw." toml:"optimizer"`
-	Momentum         float64 `default:"0.9" group:"Training" help:"Momentum of sgd." toml:"momentum"`
-	WeightDecay      float64 `default:"5e-4" group:"Training" usual:"L2 penalty on weight matrices" help:"L2 penalty on weight matrices; with adamw decoupled decay." toml:"weight-decay"`
-	InnerDecay       float64 `name:"inner-decay" default:"0.01" group:"Training" help:"L2 penalty on the inner layers' matrices (gcnii). It replaces --weight-decay between the first and the last layer." toml:"inner-decay"`
-	WeightDecayOn    string  `default:"first" enum:"first,all" group:"Training" help:"Layers with the L2 penalty: first (Kipf & Welling 2017) or all." toml:"weight-decay-on"`
-	Seed             uint64  `default:"1" group:"Training" usual:"" help:"Seed of initial weights and dropout." toml:"seed"`
-	EvalEvery        int     `default:"1" group:"Training" usual:"" help:"Epochs between two evaluations; 0: only at the end." toml:"eval-every"`
-	Patience         int     `default:"0" group:"Training" usual:"Epochs without improvement before a stop; 0: never" help:"Epochs without improvement of --monitor before a stop; 0: never." toml:"patience"`
-	Monitor          string  `aliases:"patience-on" default:"accuracy" enum:"accuracy,loss,both,penalised,balanced_accuracy,micro_f1,macro_f1,weighted_f1,roc_auc,mse,mae,r2,average_precision,mrr,hits@10,hits@20,hits@50,hits@100,f1_micro,f1_macro,f1_weighted,auc" placeholder:"METRIC" group:"Training" usual:"Validation value that selects the best weights" help:"Validation value that selects the best weights, also for --patience. accuracy (or the task's score), loss, both, penalised, or a metric of summary.json, such as macro_f1 or roc_auc. --patience-on is an alias." toml:"monitor"`
-	LocalEpochs      int     `name:"local-epochs" default:"0" group:"Training" help:"Epochs of local training between two averagings; 0: none. Each rank updates its own weights; then weights and optimiser state are averaged. 0: gradients are summed in every epoch, and weights are equal." toml:"local-epochs"`
-	ServerCorrection int     `name:"server-correction" default:"0" group:"Training" help:"Joint steps after each averaging of --local-epochs (LLCG); 0: none. Each step uses the exact gradient of a mini-batch of training vertices with all neighbours." toml:"server-correction"`
-	CorrectionBatch  int     `name:"correction-batch" default:"0" group:"Training" help:"Mean number of training vertices in a --server-correction step. 0: all." toml:"correction-batch"`
-	TargetAcc        float64 `default:"0" group:"Training" help:"Validation accuracy at which training stops, a fraction; 0: never." toml:"target-acc"`
-
-	CheckpointEvery string `default:"10m" group:"Checkpoints" usual:"Interval: epochs (20e), time (10m, 90s) or off" help:"Interval between checkpoints: epochs (20e), time (10m, 90s) or off. The run also saves at its end." toml:"checkpoint-every"`
-	Keep            int    `default:"3" group:"Checkpoints" help:"Number of checkpoints to retain; 0: all." toml:"keep"`
-	Resume          string `default:"" group:"Checkpoints" placeholder:"auto|PATH" usual:"" help:"Checkpoint to resume from: auto or PATH. auto: the newest in --out, if any; PATH: a checkpoint or a run folder." toml:"resume"`
-	Grace           string `default:"0s" group:"Checkpoints" help:"Time from SIGTERM to SIGKILL. siafu warns if an epoch takes longer. 0s: as the batch system reports." toml:"grace"`
-
-	Out         string `default:"" group:"Output" placeholder:"DIR" usual:"" help:"Run folder. Empty: runs/NAME-ID." toml:"out"`
-	Force       bool   `group:"Output" usual:"" help:"Replace an existing run folder." toml:"force"`
-	ForceMemory bool   `name:"force-memory" group:"Output" help:"Train even if the estimated memory exceeds the available memory." toml:"force-memory"`
-	Trace       string `default:"" group:"Output" placeholder:"FILE" help:"File for a timeline of the tasks of all ranks. For ui.perfetto.dev, chrome://tracing and siafu bench breakdown." toml:"trace"`
-	TensorBoard bool   `name:"tensorboard" group:"Output" help:"Write each epoch's numbers as a TensorBoard event file. File: events.out.tfevents.siafu in the run folder." toml:"tensorboard"`
-	Quiet       bool   `group:"Output" help:"Print only the final lines." toml:"quiet"`
-	Instance    string `default:"" group:"Output" placeholder:"TYPE|USD" help:"Price of each host: EC2 instance type or dollars an hour. The run then reports its cost and value. Empty: no costs." toml:"instance"`
-	Budget      string `default:"" group:"Output" placeholder:"USD" help:"Maximum cost of a run in dollars; it stops before (exit code 75). Counts hosts (--instance), invocations, and earlier parts of a resumed run; saves a checkpoint. Empty: no limit." toml:"budget"`
-	StallWarn   string `default:"60s" group:"Output" help:"Wait of a rank for others after which it prints a warning." toml:"stall-warn"`
-	StallAbort  string `default:"10m" group:"Output" help:"Wait of a rank for others after which the job ends." toml:"stall-abort"`
+	RankOptions       `embed:"" group:"Ranks"`
+	ExchangeOptions   `embed:"" group:"Exchange"`
+	ComputeOptions    `embed:"" group:"Compute"`
+	FunctionOptions   `embed:"" group:"Functions"`
+	ModelOptions      `embed:"" group:"Model"`
+	TrainingOptions   `embed:"" group:"Training"`
+	CheckpointOptions `embed:"" group:"Checkpoints"`
+	OutputOptions     `embed:"" group:"Output"`
 }
 
 // Random draws number layers with 16 bits, a few of which tell what is drawn,

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Every value that makes no sense is a usage fault that names its flag.

@@ -1,7 +1,7 @@
 package config
 
 import (
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/lambda/bill"
 )
 

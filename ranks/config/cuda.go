@@ -1,6 +1,6 @@
 package config
 
-import "siafu/graph/fault"
+import "siafu/internal/fault"
 
 // TensorCUDA is tensor work on GPUs; GraphCUDA is graph work there, and GraphCPU on
 // processors.

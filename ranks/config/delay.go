@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Delay is an injected straggler: ranks pause before a fraction of their gathers.

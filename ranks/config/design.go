@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/model"
 )
 

@@ -3,9 +3,8 @@ package config
 import (
 	"math"
 
-	"siafu/graph/fault"
 	"siafu/halo/codec"
-	"siafu/halo/refresh"
+	"siafu/internal/fault"
 	"siafu/kernels"
 	"siafu/ranks/tune"
 )
@@ -56,7 +55,7 @@ func (c *Config) checkFree() error {
 	list, _ := tune.Candidates(c.Codec)
 	_, fed := rows.(codec.Corrected)
 	switch {
-	case policy.Name != refresh.NameAlways && policy.Name != refresh.NameEvery || policy.Lag > 0:
+	case !policy.Pushes():
 		return refuse("refresh", c.Refresh, "choose every:N to push rows every N epochs, or always to push them in each epoch")
 	case c.Servers > 1:
 		return refuse("servers", c.Servers, "use one server: updates are applied in their order of arrival, which differs between servers")

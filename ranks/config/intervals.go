@@ -3,7 +3,7 @@ package config
 import (
 	"slices"
 
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )

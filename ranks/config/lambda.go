@@ -3,13 +3,12 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 
-	"siafu/graph/fault"
 	"siafu/halo/codec"
+	"siafu/internal/fault"
 	"siafu/kernels/task"
 	"siafu/lambda"
 	"siafu/lambda/bill"
@@ -89,10 +88,8 @@ func isForFunctions(flag string) bool {
 
 // forFunctions are such flags that are not as they are by default.
 func (c *Config) forFunctions() (set []string) {
-	all := reflect.ValueOf(*c)
-	for i := range all.NumField() {
-		tag, x := all.Type().Field(i).Tag, all.Field(i)
-		if flag := tag.Get("toml"); isForFunctions(flag) && !x.IsZero() && fmt.Sprint(x) != tag.Get("default") {
+	for f, x := range c.Options() {
+		if flag := f.Tag.Get("toml"); isForFunctions(flag) && !x.IsZero() && fmt.Sprint(x) != f.Tag.Get("default") {
 			set = append(set, fmt.Sprintf("--%s=%v", flag, x))
 		}
 	}
@@ -105,13 +102,7 @@ func (c Config) OnCPU() Config {
 		c.Ranks -= c.Bridges
 	}
 	usual := Defaults()
-	c.Tensor = usual.Tensor
-	all := reflect.ValueOf(&c).Elem()
-	for i := range all.NumField() {
-		if isForFunctions(all.Type().Field(i).Tag.Get("toml")) {
-			all.Field(i).Set(reflect.ValueOf(usual).Field(i))
-		}
-	}
+	c.Tensor, c.FunctionOptions = usual.Tensor, usual.FunctionOptions
 	return c
 }
 
@@ -119,7 +110,7 @@ func (c Config) OnCPU() Config {
 // unchanged.
 func (c *Config) TaskCodec() (task.Codec, error) {
 	if name := cmp.Or(c.LambdaCodec, Float32); name != Float32 {
-		return codec.OfTasks(name)
+		return codec.TaskCodec(name)
 	}
 	return nil, nil
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // How tasks for functions travel is refused where nothing travels, where nobody knows

@@ -4,9 +4,9 @@ import (
 	"strconv"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/halo/codec"
 	"siafu/halo/refresh"
+	"siafu/internal/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/tune"
 )
@@ -87,19 +87,19 @@ func (c *Config) Ghosts() refresh.Policy {
 }
 
 // Alone reports whether training passes use no ghost rows.
-func (c *Config) Alone() bool { return c.Ghosts().Name == refresh.NameNever }
+func (c *Config) Alone() bool { return c.Ghosts().NoGhosts() }
 
 // Returns reports whether gradients of ghost rows are returned to their owners.
 func (c *Config) Returns() bool { return c.GhostGradients != "no" && c.Mode != Free }
 
 // Exact reports whether training passes use ghost rows and gradients of the same epoch.
-func (c *Config) Exact() bool { return c.Ghosts().Name == refresh.NameAlways && c.Returns() }
+func (c *Config) Exact() bool { return c.Ghosts().Exact() && c.Returns() }
 
 // checkRefresh refuses what does not go together with ghosts that are not those
 // of the epoch.
 func (c *Config) checkRefresh() error {
 	policy, err := refresh.Parse(c.Refresh)
-	if err == nil && c.MeasureStaleness > 0 && (c.Exact() || policy.Name == refresh.NameAuto || c.Tensor == TensorLambda) {
+	if err == nil && c.MeasureStaleness > 0 && (c.Exact() || policy.Alternates() || c.Tensor == TensorLambda) {
 		return fault.New(fault.Usage, "train", "", "--measure-staleness=%d with --refresh=%s --tensor=%s", c.MeasureStaleness, c.Refresh, c.Tensor).
 			Then("leave --measure-staleness out: it needs ghosts that may be stale, and tensor tasks on the ranks")
 	}
@@ -107,7 +107,7 @@ func (c *Config) checkRefresh() error {
 		return err
 	}
 	what := "--refresh=" + c.Refresh
-	if policy.Name == refresh.NameAlways {
+	if policy.Exact() {
 		what = "--ghost-gradients=" + c.GhostGradients
 	}
 	refuse := func(flag, value, remedy string) error {
@@ -118,11 +118,11 @@ func (c *Config) checkRefresh() error {
 		return c.checkFree()
 	case c.Mode == "async":
 		return refuse("mode", c.Mode, "choose one of the two: intervals in bounded asynchrony use the newest received rows")
-	case policy.Name == refresh.NameSample && c.PreAggregate == "on":
+	case policy.Samples() && c.PreAggregate == "on":
 		return refuse("pre-aggregate", c.PreAggregate, "leave --pre-aggregate out: vertices are sampled one by one, but a sum has several")
-	case policy.Name == refresh.NameAuto && c.LocalEpochs > 0:
+	case policy.Alternates() && c.LocalEpochs > 0:
 		return refuse("local-epochs", strconv.Itoa(c.LocalEpochs), "choose one of the two: both decide when ranks train alone")
-	case policy.Name == refresh.NameAuto && !c.Returns():
+	case policy.Alternates() && !c.Returns():
 		return refuse("ghost-gradients", c.GhostGradients, "leave --ghost-gradients out: epochs with ghosts are exact")
 	case list != nil:
 		return refuse("codec", c.Codec, "name the codec: no rank waits for rows, so epoch times do not show the fastest codec")

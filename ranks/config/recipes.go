@@ -2,12 +2,11 @@ package config
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Recipe has the settings of a published run, and their accuracy.
@@ -120,10 +119,9 @@ func (c *Config) Changed() []string {
 
 // value is that of a flag as text.
 func (c *Config) value(flag string) string {
-	v := reflect.ValueOf(c).Elem()
-	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("toml") == flag {
-			return fmt.Sprint(v.Field(i))
+	for f, v := range c.Options() {
+		if f.Tag.Get("toml") == flag {
+			return fmt.Sprint(v)
 		}
 	}
 	panic("config: no flag has this name")

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 )
 

@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // With --local-epochs training goes in rounds of so many epochs. Ranks have the same

@@ -7,7 +7,7 @@ func TestEvaluations(t *testing.T) {
 	for every := range 6 {
 		for local := range 5 {
 			for epochs := range 25 {
-				c := Config{EvalEvery: every, LocalEpochs: local, Epochs: epochs}
+				c := Config{TrainingOptions: TrainingOptions{EvalEvery: every, LocalEpochs: local, Epochs: epochs}}
 				n := 0
 				for e := 1; e <= epochs; e++ {
 					if c.Evaluates(e) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/objective"
 	"siafu/ranks/stopping"
 )

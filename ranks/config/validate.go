@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"siafu/graph/fault"
 	"siafu/graph/order"
 	"siafu/halo/codec"
+	"siafu/internal/fault"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/tune"
 )
@@ -93,7 +92,7 @@ func (c *Config) validateNames() error {
 		}
 		return fault.New(fault.Usage, "train", "", "--%s=%q", flag, got).Then("it must be one of %s", strings.TrimPrefix(strings.Join(want, ", "), ", "))
 	}
-	for f, value := range reflect.ValueOf(c).Elem().Fields() {
+	for f, value := range c.Options() {
 		if list, ok := f.Tag.Lookup("enum"); ok {
 			if err := oneOf(f.Tag.Get("toml"), value.String(), strings.Split(list, ",")); err != nil {
 				return err

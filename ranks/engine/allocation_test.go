@@ -8,9 +8,9 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/generate"
-	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
+	"siafu/internal/mapped"
 	"siafu/kernels/kerneltest"
 	"siafu/ranks/config"
 	"siafu/ranks/params"
@@ -128,7 +128,7 @@ func countAllocations(t *testing.T, e *Engine, source params.Source) error {
 	line := runfolder.Epoch{}
 	epoch := func() {
 		line.Epoch++
-		err = errors.Join(err, tr.pull(line.Epoch), tr.step(&line, false))
+		err = errors.Join(err, tr.pull(line.Epoch), tr.trainEpoch(&line, false))
 	}
 	epoch()
 	runtime.GC()

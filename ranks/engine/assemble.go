@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
@@ -14,7 +14,7 @@ import (
 func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
 	return &lockstep{
 		workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), store: store, intervals: intervals,
-		part: e.Peers.Rank(), adder: e.workers.team(),
+		part: e.Peers.Rank(), adder: e.workers.newOps(),
 	}
 }
 
@@ -26,9 +26,9 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 	s.route, s.training, s.exact = way, way, way
 	if s.store.Network.GathersAny() {
 		way.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
-		if way.known = s.know(e, a); e.Peers.Size() > 1 {
-			e.travels(way.graph.Plan)
-			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, e.workers.team(), a, way.graph.MaxWidth())
+		if way.cachedGhosts = s.cacheGhosts(e, a); e.Peers.Size() > 1 {
+			e.recordPlan(way.graph.Plan)
+			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, e.workers.newOps(), a, way.graph.MaxWidth())
 			way.ghosts = halo.NewAlways(s.exchange, s.shapes(way), e.Config.Seed)
 			way.sumPieces = way.graph.SumPieces(pieceEdges)
 			way.pieces = ghostPieces(way.graph.Plan.Ghosts)

@@ -18,31 +18,31 @@ import (
 	"siafu/ranks/world"
 )
 
-// async is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): it does what its
+// asyncRank is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): it does what its
 // Course decides. It is a schedule.Flow, and the Course's Crew.
-type async struct {
-	mail
-	*Course
-	cfg     config.Config
-	workers *workers
-	tensor  tensor.Backend
-	expects tensor.Expecting // the same, nil where it cannot be told of tasks to come
-	delay   *delay           // nil but in experiments
-	until   time.Time        // when the rank has lingered enough; zero: it does not, or has no limit
-	graph   *graphwork.Work  // nil without propagation
-	ghosts  halo.Receiver    // likewise
+type asyncRank struct {
+	transport
+	*AsyncScheduler
+	cfg          config.Config
+	workers      *workers
+	tensor       tensor.Backend
+	expects      tensor.Expecting // the same, nil where it cannot be told of tasks to come
+	delay        *delay           // nil but in experiments
+	waitDeadline time.Time        // when the rank has lingered enough; zero: it does not, or has no limit
+	graph        *graphwork.Work  // nil without propagation
+	ghosts       halo.Receiver    // likewise
 
-	intervals []*interval
-	layers    []*graphwork.Layer // nil for a layer that does not gather
-	tasks     cuts
-	came      *world.Message // while nothing ran, and is to be taken
-	weights   []float32      // after the last epoch
-	tallies   tallies
+	intervals      []*interval
+	layers         []*graphwork.Layer // nil for a layer that does not gather
+	tasks          tensorWorkTable
+	pendingMessage *world.Message // while nothing ran, and is to be taken
+	weights        []float32      // after the last epoch
+	tallies        tallies
 }
 
 // train continues until every interval of every rank has finished its last
 // epoch, and returns the weights after it.
-func (f *async) train() ([]float32, error) {
+func (f *asyncRank) train() ([]float32, error) {
 	f.tallies.start = time.Now()
 	if err := f.Start(); err != nil {
 		return nil, err
@@ -50,30 +50,30 @@ func (f *async) train() ([]float32, error) {
 	if err := f.workers.run(f, f.tensor); err != nil {
 		return nil, err
 	}
-	return f.last()
+	return f.finalWeights()
 }
 
 // Next implements schedule.Flow.
-func (f *async) Next() (schedule.Task, bool) {
-	t, ok := f.Course.Next()
-	if ok && gathers(t.Stage) {
-		f.tallies.gathers(t.Epoch, f.oldest(t))
-		f.delay.gather(len(f.intervals))
+func (f *asyncRank) Next() (schedule.Task, bool) {
+	t, ok := f.AsyncScheduler.Next()
+	if ok && isGather(t.Stage) {
+		f.tallies.countGather(t.Epoch, f.oldestInput(t))
+		f.delay.beforeGather(len(f.intervals))
 	}
 	return t, ok
 }
 
 // Run implements schedule.Flow.
-func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
+func (f *asyncRank) Run(worker int, t schedule.Task) (done bool, err error) {
 	f.workers.begin(worker, t)
 	defer f.workers.end(worker, t)
 	if t.Interval == schedule.Whole {
-		return true, f.whole(worker, t)
+		return true, f.runWhole(worker, t)
 	}
 	i := f.intervals[t.Interval]
 	i.ops.Borrow(f.workers.teams[worker])
-	if f.expects != nil && gathers(t.Stage) {
-		f.expects.Expect(nameOf(f.after(t), f.world.Rank(), i.pass()))
+	if f.expects != nil && isGather(t.Stage) {
+		f.expects.Expect(nameOf(f.successor(t), f.world.Rank(), i.pass()))
 	}
 	switch t.Stage {
 	case schedule.Send:
@@ -91,15 +91,15 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 }
 
 // finish implements flow.
-func (f *async) finish(name task.Name) (schedule.Task, error) {
-	return f.intervals[name.Interval].under, nil
+func (f *asyncRank) finish(name task.Name) (schedule.Task, error) {
+	return f.intervals[name.Interval].scheduled, nil
 }
 
 // pass is the one that an interval is in.
 func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: true} }
 
 // Done implements schedule.Flow.
-func (f *async) Done(t schedule.Task) error {
+func (f *asyncRank) Done(t schedule.Task) error {
 	if t.Interval != schedule.Whole && t.Stage < tensorTasks {
 		for _, d := range f.tasks[t.Layer][t.Stage].do {
 			if d.Stage == model.Loss {
@@ -107,85 +107,85 @@ func (f *async) Done(t schedule.Task) error {
 			}
 		}
 	}
-	return f.Course.Done(t)
+	return f.AsyncScheduler.Done(t)
 }
 
 // Oldest implements Crew.
-func (f *async) Oldest(gather schedule.Task) int { return f.ghosts.Oldest(slotOf(gather)) }
+func (f *asyncRank) Oldest(gather schedule.Task) int { return f.ghosts.Oldest(slotOf(gather)) }
 
 // Gradient implements Crew.
-func (f *async) Gradient(interval, layer int) []float32 {
+func (f *asyncRank) Gradient(interval, layer int) []float32 {
 	i := f.intervals[interval]
 	f.workers.fault.At(schedule.Update.Kind(), i.epoch)
 	return i.layerGrad(layer)
 }
 
 // Deliver implements Crew.
-func (f *async) Deliver(ms []protocol.Message) error { return f.deliver(ms) }
+func (f *asyncRank) Deliver(ms []protocol.Message) error { return f.deliver(ms) }
 
 // Ended implements Crew.
-func (f *async) Ended(epoch int) error { return f.tell(epoch) }
+func (f *asyncRank) Ended(epoch int) error { return f.finishInterval(epoch) }
 
 // start gives an interval the weights of its epoch that have come.
-func (f *async) start(i *interval, weights []float32) {
+func (f *asyncRank) start(i *interval, weights []float32) {
 	kernels.Write(i.ops, i.frame.Weights, weights)
-	f.tallies.remember(i, weights)
+	f.tallies.saveVersion(i, weights)
 	i.loss.Count = true
 }
 
 // Poll implements schedule.Flow.
-func (f *async) Poll() (some bool, err error) {
-	if m := f.came; m != nil {
-		f.came, some = nil, true
-		if err := f.take(*m); err != nil {
+func (f *asyncRank) Poll() (some bool, err error) {
+	if m := f.pendingMessage; m != nil {
+		f.pendingMessage, some = nil, true
+		if err := f.dispatch(*m); err != nil {
 			return some, err
 		}
 	}
 	more, err := f.poll()
 	if err == nil {
 		var begun bool
-		begun, err = f.Hurry()
+		begun, err = f.StartStale()
 		more = more || begun
 	}
-	f.until = f.Until()
+	f.waitDeadline = f.WaitDeadline()
 	return some || more, err
 }
 
 // Wait implements schedule.Flow.
-func (f *async) Wait() error {
-	for !f.until.IsZero() {
+func (f *asyncRank) Wait() error {
+	for !f.waitDeadline.IsZero() {
 		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
 		if ok {
-			f.came = &m
+			f.pendingMessage = &m
 		}
-		if ok || err != nil || time.Now().After(f.until) {
+		if ok || err != nil || time.Now().After(f.waitDeadline) {
 			return err
 		}
-		time.Sleep(lingerRest)
+		time.Sleep(pollPeriod)
 	}
 	m, err := f.world.Recv(world.Any, params.TagAsync)
-	f.came = &m
+	f.pendingMessage = &m
 	return err
 }
 
 // Listens implements schedule.Flow.
-func (f *async) Listens() bool { return f.world.Size() > 1 || !f.until.IsZero() }
+func (f *asyncRank) Listens() bool { return f.world.Size() > 1 || !f.waitDeadline.IsZero() }
 
 // Awaited implements schedule.Flow. An interval waits for whichever message comes first, so
 // that no single task can be named.
-func (f *async) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
+func (f *asyncRank) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
 
 // Idle implements schedule.Flow.
-func (f *async) Idle(int, schedule.Task, time.Time, time.Time) {}
+func (f *asyncRank) Idle(int, schedule.Task, time.Time, time.Time) {}
 
-// owing are the ranks that a long wait is for: servers that have been asked for
+// awaitedRanks are the ranks that a long wait is for: servers that have been asked for
 // weights, ranks that are behind, and at the end servers that have not sent the
 // last weights.
-func (f *async) owing() []int {
+func (f *asyncRank) awaitedRanks() []int {
 	ranks := f.progress.Behind()
-	for _, p := range f.paces {
-		if p.asked != nobody && !slices.Contains(ranks, f.place(p.asked)) {
-			ranks = append(ranks, f.place(p.asked))
+	for _, p := range f.intervalStates {
+		if p.pendingServer != noRank && !slices.Contains(ranks, f.worldRank(p.pendingServer)) {
+			ranks = append(ranks, f.worldRank(p.pendingServer))
 		}
 	}
 	if len(ranks) == 0 && !f.hostedByRank0() {
@@ -197,23 +197,23 @@ func (f *async) owing() []int {
 	return ranks
 }
 
-// during says what this rank is doing, for whoever waits long.
-func (f *async) during() string { return fmt.Sprintf("epoch %d", f.finished()+1) }
+// activity says what this rank is doing, for whoever waits long.
+func (f *asyncRank) activity() string { return fmt.Sprintf("epoch %d", f.finishedEpochs()+1) }
 
-// last gets the weights after the last epoch and leaves. Rank 0 stays until the
+// finalWeights gets the weights after the last epoch and leaves. Rank 0 stays until the
 // tallies of all ranks have come, and as long as other ranks need the server that
 // it hosts.
-func (f *async) last() ([]float32, error) {
+func (f *asyncRank) finalWeights() ([]float32, error) {
 	if err := f.deliver([]protocol.Message{f.chooser.Pull(f.Epochs + 1)}); err != nil {
 		return nil, err
 	}
-	if err := f.takeUntil(func() bool { return f.weights != nil && f.tallies.complete(f.Epochs) }); err != nil {
+	if err := f.dispatchUntil(func() bool { return f.weights != nil && f.tallies.complete(f.Epochs) }); err != nil {
 		return nil, err
 	}
 	if err := f.deliver(f.chooser.Leave()); err != nil {
 		return nil, err
 	}
-	if err := f.takeUntil(func() bool { return f.hosted == nil || f.hosted.Done() }); err != nil {
+	if err := f.dispatchUntil(func() bool { return f.localServer == nil || f.localServer.Done() }); err != nil {
 		return nil, err
 	}
 	return f.weights, f.outbox.Settle()

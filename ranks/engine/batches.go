@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/history"
 	"siafu/halo/sample"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -34,21 +34,21 @@ import (
 // is a user's choice (--vertex-order).
 type batches struct {
 	store    *history.Store // nil without a history
-	source   counted
+	source   statsSource
 	clusters *history.Batch // the source of list, nil where steps are drawn
 	list     []*lockstep
 	// draw makes the lockstep of a step from pieces of the rank, nil with list.
 	// Collective over the graph ranks.
-	draw     func(epoch, step int, pieces []int) (*lockstep, error)
-	joined   *sample.Clusters // nil but where clusters are
-	pieces   int              // of a rank, which are dealt into steps again in each epoch
-	each     int              // pieces of a step
-	count    int              // steps of an epoch
-	training [][]int64        // training vertices of each piece, by rank and piece
-	orders   [][]int          // of the epoch under way, by rank
-	of       []int            // the first piece of the step that each rank is in
-	seed     uint64
-	under    *lockstep // this rank's
+	sampleStep     func(epoch, step int, pieces []int) (*lockstep, error)
+	joinedClusters *sample.Clusters // nil but where clusters are
+	pieces         int              // of a rank, which are dealt into steps again in each epoch
+	piecesPerStep  int              // pieces of a step
+	count          int              // steps of an epoch
+	training       [][]int64        // training vertices of each piece, by rank and piece
+	orders         [][]int          // of the epoch under way, by rank
+	firstPieces    []int            // the first piece of the step that each rank is in
+	seed           uint64
+	current        *lockstep // this rank's
 }
 
 // newBatches makes the mini-batches of a trainer, nil where there are none. Collective
@@ -59,17 +59,17 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 		return nil, nil
 	}
 	b := &batches{
-		count: kind.Count, pieces: max(kind.Count, kind.Clusters), each: max(kind.Joined, 1),
-		seed: e.Config.Seed, of: make([]int, e.Peers.Size()), orders: make([][]int, e.Peers.Size()),
+		count: kind.Count, pieces: max(kind.Count, kind.Clusters), piecesPerStep: max(kind.Joined, 1),
+		seed: e.Config.Seed, firstPieces: make([]int, e.Peers.Size()), orders: make([][]int, e.Peers.Size()),
 	}
 	update := func(layer int) error {
-		return t.source.Push(b.under.pass.Epoch, layer, t.gradient(b.under.intervals, layer, t.grad))
+		return t.source.Push(b.current.pass.Epoch, layer, t.gradient(b.current.intervals, layer, t.grad))
 	}
 	prepare := map[string]func(*trainer, *batches, func(int) error) error{
-		config.History: e.newClusters, config.Variates: e.newVariates, config.Neighbour: e.newNeighbours, config.Cluster: e.newJoined,
+		config.History: e.newHistoryBatches, config.Variates: e.newVariates, config.Neighbour: e.newNeighbours, config.Cluster: e.newJoinedClusters,
 	}[kind.Kind]
 	if !kind.Draws() {
-		b.store = e.history(e.Arena)
+		b.store = e.newHistoryStore(e.Arena)
 	}
 	if err := prepare(t, b, update); err != nil {
 		return nil, err
@@ -77,15 +77,15 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 	if err := b.countTraining(e); err != nil {
 		return nil, err
 	}
-	if err := b.tell(e); err != nil {
+	if err := b.noteStatistics(e); err != nil {
 		return nil, err
 	}
-	return b, b.takeUp(e)
+	return b, b.restoreHistory(e)
 }
 
-// tell notes what a user may want to know: how many vertices lie outside of
+// noteStatistics notes what a user may want to know: how many vertices lie outside of
 // batches, each counted once for each batch that gathers from it. Collective over the graph ranks.
-func (b *batches) tell(e *Engine) error {
+func (b *batches) noteStatistics(e *Engine) error {
 	if b.store == nil {
 		e.Reporter.Note(fmt.Sprintf("mini_batches steps=%d batch=%s\n", b.count, e.Config.Batch))
 		return nil
@@ -102,13 +102,13 @@ func (b *batches) tell(e *Engine) error {
 	return nil
 }
 
-// newClusters cuts the vertices of a trainer into mini-batches. Collective over the graph
+// newHistoryBatches cuts the vertices of a trainer into mini-batches. Collective over the graph
 // ranks.
-func (e *Engine) newClusters(t *trainer, b *batches, update func(layer int) error) error {
+func (e *Engine) newHistoryBatches(t *trainer, b *batches, update func(layer int) error) error {
 	cuts, parts := make([]history.Cut, b.count), make([]*shard.Shard, b.count)
 	bounds, places := evenly(e.Shard.NumOwn(), b.count), make([]int32, e.Shard.NumOwn()+e.Shard.NumGhosts())
 	for k := range cuts {
-		parts[k], cuts[k] = cutOut(e.Shard, bounds[k], bounds[k+1], places, e.Arena.For(BatchEdges))
+		parts[k], cuts[k] = batchShard(e.Shard, bounds[k], bounds[k+1], places, e.Arena.For(BatchEdges))
 	}
 	store := e.batchStore(t.store.Vertices())
 	var err error
@@ -121,30 +121,30 @@ func (e *Engine) newClusters(t *trainer, b *batches, update func(layer int) erro
 		list := e.batchIntervals(t, store, cuts[k], like)
 		s := e.lockstep(store, list)
 		s.endsInLoss, s.steps, s.update, s.delay = true, b.count, update, t.delay
-		way := &route{ghosts: b.clusters, keeps: true}
+		way := &route{ghosts: b.clusters, keepsGradients: true}
 		way.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
 		s.route, s.training, s.exact = way, way, way
 		s.build(way, e.Config.Mode == "nopipe")
 		b.list, like = append(b.list, s), list
 	}
-	b.under = b.list[0]
+	b.current = b.list[0]
 	return nil
 }
 
-// takeUp continues with the history of a checkpoint, if the run continues. Collective over
+// restoreHistory continues with the history of a checkpoint, if the run continues. Collective over
 // the graph ranks.
-func (b *batches) takeUp(e *Engine) error {
-	rows, err := world.BcastBlob(e.Peers, e.Rows, 0)
-	e.Rows = nil
+func (b *batches) restoreHistory(e *Engine) error {
+	rows, err := world.BcastBlob(e.Peers, e.HistoryRows, 0)
+	e.HistoryRows = nil
 	if err != nil || len(rows) == 0 || b.store == nil {
 		return err
 	}
 	return b.store.Unpack(rows)
 }
 
-// rows are the history of all ranks, on rank 0; nil where there is none. Collective over
+// packHistory are the history of all ranks, on rank 0; nil where there is none. Collective over
 // the graph ranks.
-func (t *trainer) rows() ([]byte, error) {
+func (t *trainer) packHistory() ([]byte, error) {
 	if t.batches == nil || t.batches.store == nil {
 		return nil, nil
 	}
@@ -155,8 +155,8 @@ func (t *trainer) rows() ([]byte, error) {
 // BatchEdges is the purpose of the memory for edges of mini-batches.
 const BatchEdges = "edges of mini-batches"
 
-// history is the store of rows that batches leave, in memory of a.
-func (e *Engine) history(a *mapped.Arena) *history.Store {
+// newHistoryStore is the store of rows that batches leave, in memory of a.
+func (e *Engine) newHistoryStore(a *mapped.Arena) *history.Store {
 	o := history.Options{Comm: e.Peers, Plan: halo.NewPlan(e.Shard), Format: e.Config.HistoryRows(), Seed: e.Config.Seed, Team: e.packers}
 	net := e.network()
 	for l := range net.Layers {
@@ -167,15 +167,15 @@ func (e *Engine) history(a *mapped.Arena) *history.Store {
 	return history.New(o, a)
 }
 
-// mostOf is how many vertices the largest batch has.
-func (e *Engine) mostOf() int {
+// maxBatchSize is how many vertices the largest batch has.
+func (e *Engine) maxBatchSize() int {
 	n, count := e.Shard.NumOwn(), e.Config.Batches()
 	return (n + count - 1) / count
 }
 
 // batchStore makes room for the values of the largest batch, which batches use in turn.
 func (e *Engine) batchStore(in model.Vertices) *model.Store {
-	s := model.NewStore(e.network(), in.Part(0, e.mostOf()), kept(e.Config), e.workers.teams[0], e.Arena.For(Activations))
+	s := model.NewStore(e.network(), in.Part(0, e.maxBatchSize()), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
 	e.values = Values{Bytes: s.Bytes(), KeptBytes: 4 * int64(e.network().Columns(model.InStep)) * int64(s.Rows)}
 	return s
 }
@@ -188,14 +188,14 @@ func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.Cut, l
 	labels, split := kernels.Place(ops, e.Arena, sh.Labels), kernels.Place(ops, e.Arena, sh.Split)
 	var list []*interval
 	for k := range count {
-		i := &interval{index: k, lo: k * c.Rows / count, hi: (k + 1) * c.Rows / count, ops: e.workers.team()}
+		i := &interval{index: k, lo: k * c.Rows / count, hi: (k + 1) * c.Rows / count, ops: e.workers.newOps()}
 		var frame *model.Frame
 		if like != nil {
 			frame = like[k].frame
 		}
 		first := c.First + i.lo
-		i.frame = store.Batch(t.store.Vertices(), first, i.hi-i.lo, i.lo, cached, i.ops, t.shared, frame)
-		i.loss = task.Loss{Aim: e.aimAt(first, c.First+i.hi), Labels: labels.Part(first, c.First+i.hi), Split: split.Part(first, c.First+i.hi)}
+		i.frame = store.Batch(t.store.Vertices(), first, i.hi-i.lo, i.lo, cached, i.ops, t.sharedWeights, frame)
+		i.loss = task.Loss{Target: e.targetsOf(first, c.First+i.hi), Labels: labels.Part(first, c.First+i.hi), Split: split.Part(first, c.First+i.hi)}
 		list = append(list, i)
 	}
 	return list
@@ -210,12 +210,12 @@ func (b *batches) countTraining(e *Engine) error {
 	case config.History:
 		bounds := evenly(e.Shard.NumOwn(), b.pieces)
 		for k := range mine {
-			mine[k] = e.trainedOf(bounds[k], bounds[k+1])
+			mine[k] = e.countTraining(bounds[k], bounds[k+1])
 		}
 	case config.Cluster:
 		b.countClusters(e, mine)
 	default: // dealt
-		n := len(e.trained())
+		n := len(e.trainVertices())
 		for k := range mine {
 			mine[k] = int64((k+1)*n/b.pieces - k*n/b.pieces)
 		}
@@ -223,14 +223,14 @@ func (b *batches) countTraining(e *Engine) error {
 	if err := world.SumInt64s(e.Peers, all); err != nil {
 		return err
 	}
-	for q := range b.of {
+	for q := range b.firstPieces {
 		b.training = append(b.training, all[q*b.pieces:(q+1)*b.pieces])
 	}
 	return nil
 }
 
-// trainedOf is how many of the own vertices lo..hi-1 are training vertices.
-func (e *Engine) trainedOf(lo, hi int) (n int64) {
+// countTraining is how many of the own vertices lo..hi-1 are training vertices.
+func (e *Engine) countTraining(lo, hi int) (n int64) {
 	for _, split := range e.Shard.Split[lo:hi] {
 		if int(split) == splits[0] {
 			n++
@@ -246,35 +246,35 @@ func (b *batches) shuffle(epoch int) {
 	}
 }
 
-// enter goes to the k-th step of the epoch, which is a step of the run. Its loss is the
+// beginStep goes to the k-th step of the epoch, which is a step of the run. Its loss is the
 // mean over the training vertices of all ranks' batches. Collective over the graph ranks.
-func (b *batches) enter(epoch, k, step, rank int) error {
-	total, lo, hi := int64(0), k*b.each, min((k+1)*b.each, b.pieces)
+func (b *batches) beginStep(epoch, k, step, rank int) error {
+	total, lo, hi := int64(0), k*b.piecesPerStep, min((k+1)*b.piecesPerStep, b.pieces)
 	for q, order := range b.orders {
-		b.of[q] = order[lo]
+		b.firstPieces[q] = order[lo]
 		for _, piece := range order[lo:hi] {
 			total += b.training[q][piece]
 		}
 	}
-	if b.draw != nil {
+	if b.sampleStep != nil {
 		var err error
-		if b.under, err = b.draw(epoch, step, b.orders[rank][lo:hi]); err != nil {
+		if b.current, err = b.sampleStep(epoch, step, b.orders[rank][lo:hi]); err != nil {
 			return err
 		}
 	} else {
-		b.under = b.list[b.of[rank]]
-		b.clusters.Begin(epoch, b.of)
+		b.current = b.list[b.firstPieces[rank]]
+		b.clusters.Begin(epoch, b.firstPieces)
 	}
-	for _, i := range b.under.intervals {
+	for _, i := range b.current.intervals {
 		i.loss.Scale = float32(1 / float64(max(total, 1)))
 	}
 	return nil
 }
 
-// goThrough trains an epoch, whose first weights have come, in mini-batches. The
+// trainBatches trains an epoch, whose first weights have come, in mini-batches. The
 // line's loss is the mean over all training vertices, each with the weights of its
 // step. Collective over the graph ranks.
-func (t *trainer) goThrough(line *runfolder.Epoch) error {
+func (t *trainer) trainBatches(line *runfolder.Epoch) error {
 	b, first := t.batches, t.cfg.Steps(line.Epoch-1)+1
 	b.shuffle(line.Epoch)
 	var found findings
@@ -284,32 +284,32 @@ func (t *trainer) goThrough(line *runfolder.Epoch) error {
 				return err
 			}
 		}
-		err := t.timed(schedule.Receive, line.Epoch, func() error { return b.enter(line.Epoch, k, first+k, t.comm.Rank()) })
+		err := t.timed(schedule.Receive, line.Epoch, func() error { return b.beginStep(line.Epoch, k, first+k, t.comm.Rank()) })
 		if err != nil {
 			return err
 		}
 		if err := t.source.Begin(); err != nil {
 			return err
 		}
-		if err := b.under.epoch(model.Pass{Epoch: first + k, Train: true}); err != nil {
+		if err := b.current.epoch(model.Pass{Epoch: first + k, Train: true}); err != nil {
 			return err
 		}
-		found[trainLoss] += t.find(b.under.intervals)[trainLoss]
+		found[trainLoss] += t.localFindings(b.current.intervals)[trainLoss]
 		err = t.timed(schedule.Update, line.Epoch, func() error { return t.source.Flush(first+k, t.grad) })
 		if err != nil {
 			return err
 		}
 	}
 	t.pass = model.Pass{Epoch: line.Epoch, Train: true}
-	all, err := t.scored(found, true)
+	all, err := t.sumFindings(found, true)
 	line.Loss = all[trainLoss]
 	return err
 }
 
-// during is what the lockstep in hand is about.
-func (t *trainer) during() string {
+// activity is what the lockstep in hand is about.
+func (t *trainer) activity() string {
 	if t.batches != nil {
-		return "in mini-batches, " + t.batches.under.during()
+		return "in mini-batches, " + t.batches.current.activity()
 	}
-	return t.lockstep.during()
+	return t.lockstep.activity()
 }

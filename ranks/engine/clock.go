@@ -13,7 +13,7 @@ import (
 type clock struct {
 	mu       sync.Mutex // of seconds
 	seconds  map[string]float64
-	lapped   time.Time
+	lapStart time.Time
 	timeline *trace.Recorder // nil: none
 	epoch    int             // that the tasks are of; 0 is before the first
 	layer    int             // that they are of, or trace.None
@@ -34,17 +34,17 @@ func newClock(timeline *trace.Recorder) *clock {
 // start begins a lap.
 func (c *clock) start() {
 	c.timeline.Begin()
-	c.lapped = time.Now()
+	c.lapStart = time.Now()
 }
 
 // lap adds the time since the last lap, or start, to a task.
 func (c *clock) lap(task string) {
 	now := time.Now()
 	c.mu.Lock()
-	c.seconds[task] += now.Sub(c.lapped).Seconds()
+	c.seconds[task] += now.Sub(c.lapStart).Seconds()
 	c.mu.Unlock()
-	c.record(task, c.lapped, now)
-	c.lapped = now
+	c.record(task, c.lapStart, now)
+	c.lapStart = now
 }
 
 // wait adds a time in which a task was only waited for.
@@ -52,20 +52,20 @@ func (c *clock) wait(task string, began, ended time.Time) {
 	c.mu.Lock()
 	c.seconds[task] += ended.Sub(began).Seconds()
 	c.mu.Unlock()
-	c.timeline.AddWait(task, c.place(), began, ended)
+	c.timeline.AddWait(task, c.tracePlace(), began, ended)
 }
 
-func (c *clock) place() trace.Place {
+func (c *clock) tracePlace() trace.Place {
 	return trace.Place{Epoch: int32(c.epoch), Layer: int32(c.layer), Interval: int32(c.interval)}
 }
 
 // record puts a task into the timeline without counting it.
 func (c *clock) record(task string, begin, end time.Time) {
-	c.timeline.Add(task, c.place(), begin, end)
+	c.timeline.Add(task, c.tracePlace(), begin, end)
 }
 
-// take returns the seconds in the order of kinds and starts again from zero.
-func (c *clock) take() []float64 {
+// takeSeconds returns the seconds in the order of kinds and starts again from zero.
+func (c *clock) takeSeconds() []float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := make([]float64, len(kinds))

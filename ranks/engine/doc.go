@@ -33,6 +33,6 @@
 // asynchrony (mail).
 //
 // Each flow has one file that passes rows to the source of ghost rows and takes rows from
-// it: transfer.go and published.go. The first layer's ghost rows may instead be computed
+// it: transfer.go and async_rows.go. The first layer's ghost rows may instead be computed
 // locally from features that were fetched once: see ghostfeatures.go.
 package engine

@@ -4,11 +4,11 @@ import (
 	"time"
 
 	"siafu/graph"
+	"siafu/internal/signals"
 	"siafu/kernels/model"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
-	"siafu/ranks/signals"
 	"siafu/ranks/stopping"
 	"siafu/ranks/world"
 )
@@ -24,7 +24,7 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 	monitors := stopping.IsMetric(t.cfg.Monitor) && t.history.Validated
 	start, ready := time.Now(), !t.net.Drops() && t.training == t.exact && t.batches == nil && !monitors
 	if !ready || closing {
-		goOn := t.workers.mute()
+		goOn := t.workers.pauseClocks()
 		defer func() {
 			goOn()
 			now := time.Now()
@@ -38,13 +38,13 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 	if err := t.forward(model.Pass{Epoch: line.Epoch, Train: ready}, true); err != nil {
 		return false, err
 	}
-	own := t.find(t.intervals)
+	own := t.localFindings(t.intervals)
 	if monitors {
 		if err := t.monitor(&own); err != nil {
 			return false, err
 		}
 	}
-	found, err := t.scored(own, false)
+	found, err := t.sumFindings(own, false)
 	if err != nil {
 		return false, err
 	}
@@ -58,7 +58,7 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 // monitor computes the metric that is monitored, from the logits of the last pass, and
 // adds it to the findings of rank 0. Collective over the graph ranks.
 func (t *trainer) monitor(own *findings) error {
-	metrics, err := t.assess(t.cfg.Monitor, graph.SplitVal)
+	metrics, err := t.computeMetrics(t.cfg.Monitor, graph.SplitVal)
 	if err != nil || t.comm.Rank() != 0 {
 		return err
 	}
@@ -81,35 +81,35 @@ const (
 // validation loss are 0 unless that counted them. What any rank was asked for, in an
 // epoch that may be trained already, is then known to all. Collective over the graph ranks.
 func (t *trainer) score(trained bool) (findings, error) {
-	return t.scored(t.find(t.intervals), trained)
+	return t.sumFindings(t.localFindings(t.intervals), trained)
 }
 
-// find is what the last forward pass of intervals has found on this rank.
-func (t *trainer) find(list []*interval) (found findings) {
+// localFindings is what the last forward pass of intervals has found on this rank.
+func (t *trainer) localFindings(list []*interval) (found findings) {
 	for _, i := range list {
 		found.add(&i.loss, t.shard.TrainTotal)
 	}
-	t.pairing.add(&found)
+	t.pairing.addFindings(&found)
 	return found
 }
 
-// scored is score of what this rank has found.
-func (t *trainer) scored(found findings, trained bool) (findings, error) {
+// sumFindings is score of what this rank has found.
+func (t *trainer) sumFindings(found findings, trained bool) (findings, error) {
 	sums := t.sums
 	clear(sums)
 	copy(sums, found[:])
-	t.ask(sums, trained)
-	t.want(sums)
+	t.addRequests(sums, trained)
+	t.addViewRequest(sums)
 	if err := t.timed(schedule.Loss, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
 		return findings{}, err
 	}
-	t.heed(sums)
-	t.replaced = sums[sumReplace] > 0
+	t.noteRequests(sums)
+	t.viewRequested = sums[sumReplace] > 0
 	return findings(sums[:findingsSize]), nil
 }
 
-// ask adds what this rank was asked for to the sums of score.
-func (t *trainer) ask(sums []float64, trained bool) {
+// addRequests adds what this rank was asked for to the sums of score.
+func (t *trainer) addRequests(sums []float64, trained bool) {
 	if t.saver == nil {
 		return
 	}
@@ -121,13 +121,13 @@ func (t *trainer) ask(sums []float64, trained bool) {
 	}
 }
 
-// heed notes what any rank was asked for.
-func (t *trainer) heed(sums []float64) {
+// noteRequests notes what any rank was asked for.
+func (t *trainer) noteRequests(sums []float64) {
 	switch {
 	case t.saver == nil:
 	case sums[sumStop] > 0:
-		t.asked = signals.Stop
+		t.pendingRequest = signals.Stop
 	case sums[sumSave] > 0:
-		t.asked = max(t.asked, signals.Checkpoint)
+		t.pendingRequest = max(t.pendingRequest, signals.Checkpoint)
 	}
 }

@@ -2,7 +2,7 @@ package engine
 
 import (
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/task"
 	"siafu/ranks/runfolder"
 )

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
@@ -22,25 +22,25 @@ import (
 // part of the gradient of the weights, which ranks add up anyway. So the first layer exchanges
 // nothing in an epoch, in either direction: the features have come once, before the first.
 
-// knownGhosts are ghosts whose features are known; nil: of none.
-type knownGhosts struct {
+// cachedGhosts are ghosts whose features are known; nil: of none.
+type cachedGhosts struct {
 	store     *model.Store  // of what they emit
 	lists     kernels.Lists // what they emit, where features are gathered as lists
 	emits     []model.Do    // what makes it
 	intervals []*interval
 }
 
-// KnownFeatures is the purpose of the memory for cached features of ghosts.
-const KnownFeatures = "features of ghosts, kept"
+// GhostFeatures is the purpose of the memory for cached features of ghosts.
+const GhostFeatures = "features of ghosts, kept"
 
-// know makes room for what ghosts emit where their features are known, else nil. All memory comes from a.
-func (s *lockstep) know(e *Engine, a *mapped.Arena) *knownGhosts {
+// cacheGhosts makes room for what ghosts emit where their features are known, else nil. All memory comes from a.
+func (s *lockstep) cacheGhosts(e *Engine, a *mapped.Arena) *cachedGhosts {
 	if !s.store.Network.Spec.KnownGhosts || e.Peers.Size() == 1 {
 		return nil
 	}
 	ops, sh := s.adder, e.Shard
-	in := model.Place(ops, a.For(KnownFeatures), e.known, sh.Ghosts, nil)
-	k := &knownGhosts{store: model.NewStore(s.store.Network, in, model.Emission, ops, a.For(Activations))}
+	in := model.Place(ops, a.For(GhostFeatures), e.ghostFeatures, sh.Ghosts, nil)
+	k := &cachedGhosts{store: model.NewStore(s.store.Network, in, model.Emission, ops, a.For(Activations))}
 	k.emits, k.lists = k.store.Do(0, model.Emit), k.store.Lists(a.For(graphwork.Lists))
 	bounds, weights := ghostPieces(sh.NumGhosts()), kernels.Mat{}
 	if len(s.intervals) > 0 {
@@ -57,11 +57,11 @@ func (s *lockstep) know(e *Engine, a *mapped.Arena) *knownGhosts {
 	return k
 }
 
-// in reports whether layer l exchanges nothing.
-func (k *knownGhosts) in(l int) bool { return k != nil && l == 0 }
+// covers reports whether layer l exchanges nothing.
+func (k *cachedGhosts) covers(l int) bool { return k != nil && l == 0 }
 
 // pieces is how many tasks make what they emit.
-func (k *knownGhosts) pieces() int {
+func (k *cachedGhosts) pieces() int {
 	if k == nil {
 		return 0
 	}
@@ -69,13 +69,13 @@ func (k *knownGhosts) pieces() int {
 }
 
 // begin is before a pass along their edges.
-func (k *knownGhosts) begin(g *graphwork.Work, p model.Pass) {
+func (k *cachedGhosts) begin(g *graphwork.Work, p model.Pass) {
 	if k == nil {
 		return
 	}
 	l := g.Layer(0)
 	if l.Listed() {
-		l.KnowGhosts(k.lists)
+		l.SetGhostLists(k.lists)
 		return
 	}
 	l.Ghosts = k.store.Emitted(0, p)
@@ -83,7 +83,7 @@ func (k *knownGhosts) begin(g *graphwork.Work, p model.Pass) {
 }
 
 // emit makes what a piece of them emits.
-func (k *knownGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t schedule.Task) {
+func (k *cachedGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t schedule.Task) {
 	i := k.intervals[t.Interval]
 	if l.Listed() {
 		l.ListGhosts(o, i.frame, s.pass)
@@ -97,65 +97,65 @@ func (k *knownGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sch
 
 // grads makes the gradients of what a piece of them has emitted, and emitBackward what those
 // give the weights.
-func (k *knownGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, piece int) {
+func (k *cachedGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, piece int) {
 	i := k.intervals[piece]
 	s.graph.GhostGrads(o, l, i.lo, i.part(k.store.Backward(0, model.EmittedGrad)))
 }
 
-func (k *knownGhosts) emitBackward(o kernels.Ops, piece int, p model.Pass) {
+func (k *cachedGhosts) emitBackward(o kernels.Ops, piece int, p model.Pass) {
 	k.intervals[piece].frame.Run(model.Do{Layer: 0, Stage: model.EmitBackward}, p, o)
 }
 
-// also are the intervals of ghosts that have a part of the gradient of a layer's weights.
-func (k *knownGhosts) also(layer int) []*interval {
-	if !k.in(layer) || !k.store.Network.GathersBackward(0) {
+// gradIntervals are the intervals of ghosts that have a part of the gradient of a layer's weights.
+func (k *cachedGhosts) gradIntervals(layer int) []*interval {
+	if !k.covers(layer) || !k.store.Network.GathersBackward(0) {
 		return nil
 	}
 	return k.intervals
 }
 
-// knows reports whether the features of ghosts are wanted.
-func (e *Engine) knows() bool { return e.Network.KnownGhosts && e.Peers.Size() > 1 }
+// cachesGhosts reports whether the features of ghosts are wanted.
+func (e *Engine) cachesGhosts() bool { return e.Network.KnownGhosts && e.Peers.Size() > 1 }
 
-// fetchKnown fetches the features of ghosts, if they are wanted. Memory comes from a.
+// fetchGhostFeatures fetches the features of ghosts, if they are wanted. Memory comes from a.
 // Collective over the graph ranks.
-func (e *Engine) fetchKnown(a *mapped.Arena) (err error) {
-	if !e.knows() {
+func (e *Engine) fetchGhostFeatures(a *mapped.Arena) (err error) {
+	if !e.cachesGhosts() {
 		return nil
 	}
 	began, scratch := time.Now(), mapped.NewArena()
 	defer scratch.Free()
 	if e.Shard.Features.Sparse != nil {
-		e.known, err = e.sparseOfGhosts(a.For(KnownFeatures), scratch)
+		e.ghostFeatures, err = e.fetchSparse(a.For(GhostFeatures), scratch)
 	} else {
-		e.known, err = e.denseOfGhosts(a.For(KnownFeatures), scratch)
+		e.ghostFeatures, err = e.fetchDense(a.For(GhostFeatures), scratch)
 	}
 	if err != nil {
 		return err
 	}
-	rows := []int64{int64(e.known.Rows)}
+	rows := []int64{int64(e.ghostFeatures.Rows)}
 	if err := world.SumInt64s(e.Peers, rows); err != nil {
 		return err
 	}
-	e.Reporter.Note(fmt.Sprintf("ghost_features rows=%d columns=%d seconds=%.3f\n", rows[0], e.known.Dim, time.Since(began).Seconds()))
+	e.Reporter.Note(fmt.Sprintf("ghost_features rows=%d columns=%d seconds=%.3f\n", rows[0], e.ghostFeatures.Dim, time.Since(began).Seconds()))
 	return nil
 }
 
-// denseOfGhosts fetches rows of dense features.
-func (e *Engine) denseOfGhosts(a, scratch *mapped.Arena) (graph.Features, error) {
+// fetchDense fetches rows of dense features.
+func (e *Engine) fetchDense(a, scratch *mapped.Arena) (graph.Features, error) {
 	sh, dim := e.Shard, e.Shard.FeatureDim
 	out := mapped.Make[float32](scratch, len(sh.SendRows)*dim)
 	for k, r := range sh.SendRows {
 		copy(out[k*dim:], sh.Features.Dense[int(r)*dim:(int(r)+1)*dim])
 	}
 	in := mapped.Make[float32](a, sh.NumGhosts()*dim)
-	times := func(q []int64) []int64 { return scaled(q, dim) }
+	times := func(q []int64) []int64 { return scaleOffsets(q, dim) }
 	err := alltoall(e.Peers, out, times(sh.SendStart), in, times(sh.GhostStart))
 	return graph.Features{Rows: sh.NumGhosts(), Dim: dim, Dense: in}, err
 }
 
-// sparseOfGhosts fetches rows of sparse features.
-func (e *Engine) sparseOfGhosts(a, scratch *mapped.Arena) (graph.Features, error) {
+// fetchSparse fetches rows of sparse features.
+func (e *Engine) fetchSparse(a, scratch *mapped.Arena) (graph.Features, error) {
 	sh, x := e.Shard, e.Shard.Features.Sparse
 	sent, total := mapped.Make[uint32](scratch, len(sh.SendRows)), int64(0)
 	for k, r := range sh.SendRows {
@@ -188,26 +188,26 @@ func (e *Engine) sparseOfGhosts(a, scratch *mapped.Arena) (graph.Features, error
 	return graph.Features{Rows: len(come), Dim: sh.FeatureDim, Sparse: &rows}, err
 }
 
-// sketchKnown is the memory of fetchKnown, whose ghosts have as many non-zeros as own vertices.
-func (e *Engine) sketchKnown(a, scratch *mapped.Arena) {
-	if !e.knows() {
+// sketchGhostFeatures is the memory of fetchGhostFeatures, whose ghosts have as many non-zeros as own vertices.
+func (e *Engine) sketchGhostFeatures(a, scratch *mapped.Arena) {
+	if !e.cachesGhosts() {
 		return
 	}
-	a, e.known = a.For(KnownFeatures), graph.Features{Rows: e.Shard.NumGhosts(), Dim: e.Shard.FeatureDim}
+	a, e.ghostFeatures = a.For(GhostFeatures), graph.Features{Rows: e.Shard.NumGhosts(), Dim: e.Shard.FeatureDim}
 	x, sent := e.Shard.Features.Sparse, len(e.Shard.SendRows)
 	if x == nil {
-		e.known.Dense = mapped.Make[float32](a, e.known.Rows*e.known.Dim)
-		mapped.Make[float32](scratch, sent*e.known.Dim)
+		e.ghostFeatures.Dense = mapped.Make[float32](a, e.ghostFeatures.Rows*e.ghostFeatures.Dim)
+		mapped.Make[float32](scratch, sent*e.ghostFeatures.Dim)
 		return
 	}
 	each := float64(len(x.Cols)) / float64(max(e.Shard.NumOwn(), 1))
-	mapped.Make[uint32](scratch, sent+e.known.Rows+int(2*each*float64(sent)))
-	n := int(each * float64(e.known.Rows))
-	e.known.Sparse = &graph.SparseRows{Offsets: mapped.Make[int64](a, e.known.Rows+1), Cols: mapped.Make[uint32](a, n), Vals: mapped.Make[float32](a, n)}
+	mapped.Make[uint32](scratch, sent+e.ghostFeatures.Rows+int(2*each*float64(sent)))
+	n := int(each * float64(e.ghostFeatures.Rows))
+	e.ghostFeatures.Sparse = &graph.SparseRows{Offsets: mapped.Make[int64](a, e.ghostFeatures.Rows+1), Cols: mapped.Make[uint32](a, n), Vals: mapped.Make[float32](a, n)}
 }
 
-// scaled are positions of rows as positions of so many numbers a row.
-func scaled(rows []int64, width int) []int64 {
+// scaleOffsets are positions of rows as positions of so many numbers a row.
+func scaleOffsets(rows []int64, width int) []int64 {
 	list := slices.Clone(rows)
 	for q := range list {
 		list[q] *= int64(width)

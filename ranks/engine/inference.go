@@ -24,7 +24,7 @@ func (e *Engine) Infer(weights []float32) (*Inference, error) {
 		return nil, err
 	}
 	copy(t.flat, weights)
-	t.load()
+	t.loadWeights()
 	if err := t.forward(model.Pass{}, true); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (i *Inference) Accuracies() (train, val, test float64) {
 // Metrics returns the metrics over the vertices of all ranks by split, on rank 0. Call it
 // before Classes. Collective over the graph ranks.
 func (i *Inference) Metrics() ([]objective.Metrics, error) {
-	return i.t.assess(allMetrics, graph.SplitTrain, graph.SplitVal, graph.SplitTest)
+	return i.t.computeMetrics(allMetrics, graph.SplitTrain, graph.SplitVal, graph.SplitTest)
 }
 
 // Classes returns the most probable class of each own vertex [own], and the probabilities

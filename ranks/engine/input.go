@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
@@ -35,7 +35,7 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 			return err
 		}
 	}
-	e.workers.take() // no epoch's work
+	e.workers.takeSeconds() // no epoch's work
 	return nil
 }
 

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -14,17 +14,17 @@ import (
 // §4), with what goes from one task to the next.
 type interval struct {
 	index, lo, hi int // own vertices [lo, hi)
-	outer         int // of how many of the last layers nothing is needed but, of the first of them, what its vertices emit
+	skippedLayers int // of how many of the last layers nothing is needed but, of the first of them, what its vertices emit
 
-	frame *model.Frame  // these vertices' rows of all values
-	ops   kernels.Ops   // of its tasks; borrows the workspace of the worker that runs one
-	task  task.Task     // the last one that was begun
-	under schedule.Task // the same to the schedule
-	loss  task.Loss
-	mask  kernels.Dropout // of attention, in graph work
-	room  []float32       // the host's copy of a gradient, where that lies elsewhere
+	frame      *model.Frame  // these vertices' rows of all values
+	ops        kernels.Ops   // of its tasks; borrows the workspace of the worker that runs one
+	task       task.Task     // the last one that was begun
+	scheduled  schedule.Task // the same to the schedule
+	loss       task.Loss
+	mask       kernels.Dropout // of attention, in graph work
+	gradBuffer []float32       // the host's copy of a gradient, where that lies elsewhere
 
-	*pace // in bounded asynchrony
+	*intervalState // in bounded asynchrony
 }
 
 // part is the interval's rows of a matrix of all own vertices.
@@ -37,32 +37,32 @@ func (i *interval) part(x kernels.Mat) kernels.Mat {
 
 // layerGrad is the gradient of a layer's weights, for reading until the next call.
 func (i *interval) layerGrad(layer int) []float32 {
-	return kernels.Fetch(i.ops, i.frame.LayerGrad(layer), &i.room)
+	return kernels.Fetch(i.ops, i.frame.LayerGrad(layer), &i.gradBuffer)
 }
 
-// at is the interval as graph work sees it in layer l.
-func (i *interval) at(l int) graphwork.Interval {
-	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.ops, Layer: l, Frame: i.frame, Mask: &i.mask, Sources: !i.needs(schedule.Apply, l)}
+// graphInterval is the interval as graph work sees it in layer l.
+func (i *interval) graphInterval(l int) graphwork.Interval {
+	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.ops, Layer: l, Frame: i.frame, Mask: &i.mask, Sources: !i.isNeeded(schedule.Apply, l)}
 }
 
-// needs reports whether anybody needs what a stage of layer l makes of the interval.
-func (i *interval) needs(s schedule.Stage, l int) bool {
-	if i.outer == 0 {
+// isNeeded reports whether anybody needs what a stage of layer l makes of the interval.
+func (i *interval) isNeeded(s schedule.Stage, l int) bool {
+	if i.skippedLayers == 0 {
 		return true
 	}
 	switch s {
 	case schedule.Emit, schedule.GatherBackward, schedule.EmitBackward:
 		l--
 	}
-	return l < i.frame.Network.Spec.Layers()-i.outer
+	return l < i.frame.Network.Spec.Layers()-i.skippedLayers
 }
 
-// leaveOut stands for a stage that nobody needs: what follows backward finds no gradient
+// skipStage stands for a stage that nobody needs: what follows backward finds no gradient
 // of the layer's output. Gradients of weights that no other stage writes are zeros ever
 // since they were made.
-func (i *interval) leaveOut(s schedule.Stage, l int) {
+func (i *interval) skipStage(s schedule.Stage, l int) {
 	at := model.Do{Layer: l, Stage: model.ApplyBackward}
-	if s != schedule.ApplyBackward || !i.needs(schedule.EmitBackward, l) {
+	if s != schedule.ApplyBackward || !i.isNeeded(schedule.EmitBackward, l) {
 		return
 	}
 	if grad := i.frame.At(at, model.OutputGrad); !grad.IsNil() {
@@ -82,11 +82,11 @@ func nameOf(t schedule.Task, part int, p model.Pass) task.Name {
 }
 
 // start begins the tensor task t of the interval.
-func (i *interval) start(b tensor.Backend, t schedule.Task, part, version int, p model.Pass, what cut) (done bool, err error) {
-	i.under = t
+func (i *interval) start(b tensor.Backend, t schedule.Task, part, version int, p model.Pass, what tensorWork) (done bool, err error) {
+	i.scheduled = t
 	i.task = task.Task{
 		Name:    nameOf(t, part, p),
-		Version: version, Do: what.do, Thin: what.thin, Frame: i.frame, Loss: &i.loss, Form: b.Wishes().Form,
+		Version: version, Do: what.do, Thin: what.thin, Frame: i.frame, Loss: &i.loss, Form: b.RequestOptions().Form,
 	}
 	return b.Start(i.ops, &i.task)
 }
@@ -113,15 +113,15 @@ func (e *Engine) store(net *model.Network, m model.Memory, a *mapped.Arena) *mod
 func (e *Engine) network() *model.Network {
 	spec := e.Network
 	_, here := e.Tensor.(tensor.CPU)
-	_, through := e.workers.teams[0].(kernels.Through)
-	_, lists := e.workers.teams[0].(kernels.Listing)
+	_, through := e.workers.teams[0].(kernels.FusedInputGrad)
+	_, lists := e.workers.teams[0].(kernels.ListOps)
 	spec.InPlace, spec.Listed = spec.InPlace && here && through, spec.Listed && here && lists
 	return model.New(spec, e.Shard.Features.Sparse != nil)
 }
 
-// hold has the backend make room for the tasks of intervals, where it keeps values.
-func (e *Engine) hold(store *model.Store, list []*interval, a *mapped.Arena) {
-	h, ok := e.Tensor.(tensor.Holder)
+// reserveBackend has the backend make room for the tasks of intervals, where it keeps values.
+func (e *Engine) reserveBackend(store *model.Store, list []*interval, a *mapped.Arena) {
+	h, ok := e.Tensor.(tensor.StatefulBackend)
 	if !ok {
 		return
 	}
@@ -130,7 +130,7 @@ func (e *Engine) hold(store *model.Store, list []*interval, a *mapped.Arena) {
 	for _, i := range list {
 		frames, losses = append(frames, i.frame), append(losses, &i.loss)
 	}
-	h.Hold(store, frames, losses, a)
+	h.Reserve(store, frames, losses, a)
 }
 
 // newIntervals divides the own vertices of a shard into intervals of equal size
@@ -143,10 +143,10 @@ func (e *Engine) newIntervals(store *model.Store, weights kernels.Mat, a *mapped
 	labels, split := kernels.Place(ops, a, sh.Labels), kernels.Place(ops, a, sh.Split)
 	var list []*interval
 	for k := range count {
-		i := &interval{index: k, lo: k * n / count, hi: (k + 1) * n / count, ops: e.workers.team()}
+		i := &interval{index: k, lo: k * n / count, hi: (k + 1) * n / count, ops: e.workers.newOps()}
 		i.frame = store.Frame(i.lo, i.hi, i.ops, weights)
 		i.loss = task.Loss{
-			Aim: e.aimAt(i.lo, i.hi), Labels: labels.Part(i.lo, i.hi), Split: split.Part(i.lo, i.hi), Scale: float32(float64(e.Config.LossShare(e.Peers.Size())) / float64(max(sh.TrainTotal, 1))),
+			Target: e.targetsOf(i.lo, i.hi), Labels: labels.Part(i.lo, i.hi), Split: split.Part(i.lo, i.hi), Scale: float32(float64(e.Config.LossShare(e.Peers.Size())) / float64(max(sh.TrainTotal, 1))),
 		}
 		list = append(list, i)
 	}

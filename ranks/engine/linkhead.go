@@ -13,12 +13,12 @@ const headLanes = 8
 
 // linkHead scores the pairs of a rank.
 type linkHead struct {
-	lanes   [headLanes]headLane
-	idle    chan *headLane      // of scores without gradients
-	weights []float32           // of the pass
-	drop    kernels.PairDropout // of the pass, without ids
-	grad    []float32           // of this rank
-	turned  []float32           // what other ends' gradients get of the pairs in hand [pairs x width]
+	lanes      [headLanes]headLane
+	idle       chan *headLane      // of scores without gradients
+	weights    []float32           // of the pass
+	drop       kernels.PairDropout // of the pass, without ids
+	grad       []float32           // of this rank
+	otherGrads []float32           // what other ends' gradients get of the pairs in hand [pairs x width]
 }
 
 // headLane is what one worker needs at a time. In hand are pairs of rows of x.
@@ -65,15 +65,15 @@ func (h *linkHead) begin(weights []float32, drop kernels.PairDropout) {
 	}
 }
 
-// halve halves the gradients of weights so far, which pairs have added to twice.
-func (h *linkHead) halve() {
+// halveGrads halves the gradients of weights so far, which pairs have added to twice.
+func (h *linkHead) halveGrads() {
 	for k := range h.lanes {
 		kernels.ScaleRow(h.lanes[k].grad, 0.5)
 	}
 }
 
-// end adds up the gradients of weights.
-func (h *linkHead) end() {
+// sumGrads adds up the gradients of weights.
+func (h *linkHead) sumGrads() {
 	clear(h.grad)
 	for k := range h.lanes {
 		for i, g := range h.lanes[k].grad {
@@ -82,11 +82,11 @@ func (h *linkHead) end() {
 	}
 }
 
-// learnByHead is the losses of pieces of pairs that the head scores, with gradients as those
+// addHeadLoss is the losses of pieces of pairs that the head scores, with gradients as those
 // of piece.
-func (p *pairing) learnByHead(l *pairList, losses []float64, train bool) {
+func (p *pairing) addHeadLoss(l *pairList, losses []float64, train bool) {
 	if train && !l.mirrored {
-		sized(&p.head.turned, len(l.others)*p.width)
+		resize(&p.head.otherGrads, len(l.others)*p.width)
 	}
 	p.team.Run(headLanes, 1, func(k, _ int) {
 		for piece := k; piece < len(losses); piece += headLanes {
@@ -95,7 +95,7 @@ func (p *pairing) learnByHead(l *pairList, losses []float64, train bool) {
 		}
 	})
 	if train && l.mirrored {
-		p.head.halve()
+		p.head.halveGrads()
 	}
 }
 
@@ -103,7 +103,7 @@ func (p *pairing) learnByHead(l *pairList, losses []float64, train bool) {
 func (p *pairing) headPiece(lane *headLane, l *pairList, lo, hi int, train bool) (loss float64) {
 	first, n := int(l.begin[lo]-l.begin[l.lo]), 0
 	for v := lo; v < hi; v++ {
-		for _, u := range l.of(v) {
+		for _, u := range l.pairsOf(v) {
 			lane.rows[n], lane.others[n] = uint32(v), u
 			if n++; n == pairBlock {
 				loss += p.headBlock(lane, l, first, n, train)
@@ -120,11 +120,11 @@ func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train boo
 	if n == 0 {
 		return 0
 	}
-	scores := p.headScores(lane, n, p.dropped(lane, l, first, n))
+	scores := p.headScores(lane, n, p.pairDropout(lane, l, first, n))
 	if p.counting {
-		counted := p.hand.counts.take()
+		counted := p.buffers.histograms.acquire()
 		counted.Count(scores, l.edges)
-		p.hand.counts.give(counted)
+		p.buffers.histograms.release(counted)
 	}
 	loss := objective.PairLosses(scores, l.edges, 1/float64(p.total))
 	if !train {
@@ -135,7 +135,7 @@ func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train boo
 		g := grad[i*p.width : (i+1)*p.width]
 		addProduct(p.row(p.grad, nil, int(lane.rows[i])), g, p.rowOf(lane.others[i]))
 		if !l.mirrored {
-			to := p.head.turned[(first+i)*p.width : (first+i+1)*p.width]
+			to := p.head.otherGrads[(first+i)*p.width : (first+i+1)*p.width]
 			clear(to)
 			addProduct(to, g, p.rowOf(lane.rows[i]))
 		}
@@ -151,9 +151,9 @@ func (p *pairing) headScores(lane *headLane, n int, drop kernels.PairDropout) []
 	return lane.head.Scores(p.head.weights, n, row(&lane.rows), row(&lane.others), drop)
 }
 
-// dropped is the dropout of the n pairs that a lane has in hand. Either end of a pair draws
+// pairDropout is the dropout of the n pairs that a lane has in hand. Either end of a pair draws
 // the same, since the gradients of both are found apart where edges go both ways.
-func (p *pairing) dropped(lane *headLane, l *pairList, first, n int) kernels.PairDropout {
+func (p *pairing) pairDropout(lane *headLane, l *pairList, first, n int) kernels.PairDropout {
 	drop := p.head.drop
 	if drop.P == 0 {
 		return drop

@@ -12,7 +12,7 @@ import (
 func TestHeadFloats(t *testing.T) {
 	for _, layers := range []int{0, 1, 2, 4} {
 		net := model.Spec{Kind: "gcn", Dims: []int{9, 8, 5}, Design: model.Design{ScoreLayers: layers, ScoreHidden: 7}}
-		e := &Engine{Rank: Rank{Network: net, Config: config.Config{Kernel: "go"}}}
+		e := &Engine{Rank: Rank{Network: net, Config: config.Config{ComputeOptions: config.ComputeOptions{Kernel: "go"}}}}
 		h, err := e.newLinkHead()
 		if err != nil {
 			t.Fatal(err)
@@ -25,7 +25,7 @@ func TestHeadFloats(t *testing.T) {
 			}
 		}
 		if want := HeadFloats(net); got != want {
-			t.Errorf("%d layers take %d floats, foretold are %d", layers, got, want)
+			t.Errorf("%d layers take %d floats, estimated are %d", layers, got, want)
 		}
 	}
 }

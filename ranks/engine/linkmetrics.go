@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels/objective"
 	"siafu/ranks/world"
 )
@@ -13,12 +13,12 @@ import (
 // groups of so many pairs, as many groups as are in hand at a time. Collective over the
 // graph ranks.
 func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func(first int, scores []float32)) error {
-	most := max(PairsAtOnce/group, 1) * group
+	most := max(PairsPerChunk/group, 1) * group
 	score := p.scoreRuns
 	if p.head != nil {
 		score = p.scoreByHead
 	}
-	chunks, err := p.agree((n + most - 1) / most)
+	chunks, err := p.maxOverRanks((n + most - 1) / most)
 	if err != nil {
 		return err
 	}
@@ -26,15 +26,15 @@ func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func
 	var scores []float32
 	for k := range chunks {
 		lo, hi := min(n, k*most), min(n, (k+1)*most)
-		sized(&rows, hi-lo)
-		sized(&others, hi-lo)
-		sized(&scores, hi-lo)
+		resize(&rows, hi-lo)
+		resize(&others, hi-lo)
+		resize(&scores, hi-lo)
 		p.team.Run(hi-lo, pieceOfPairs, func(first, last int) {
 			for i := first; i < last; i++ {
 				rows[i], others[i] = at(lo + i)
 			}
 		})
-		if _, err := p.bring(others); err != nil {
+		if _, err := p.fetchRows(others); err != nil {
 			return err
 		}
 		p.team.Run(hi-lo, pieceOfPairs, func(first, last int) { score(scores[:last], rows[:last], others, first) })
@@ -54,8 +54,8 @@ func (p *pairing) scoreRuns(scores []float32, rows, others []uint32, first int) 
 	}
 }
 
-// mine are the pairs of a list whose first vertex this rank owns, and its rows.
-func (p *pairing) mine(list graph.Pairs) (at []int, rows []uint32) {
+// ownPairs are the pairs of a list whose first vertex this rank owns, and its rows.
+func (p *pairing) ownPairs(list graph.Pairs) (at []int, rows []uint32) {
 	for i, v := range list.Src {
 		if row, ok := p.places.Row(v); ok {
 			at, rows = append(at, i), append(rows, row)
@@ -67,7 +67,7 @@ func (p *pairing) mine(list graph.Pairs) (at []int, rows []uint32) {
 // scoresOf are those of the pairs of a list whose first vertex this rank owns, which are
 // at these places in it. Collective over the graph ranks.
 func (p *pairing) scoresOf(list graph.Pairs) (at []int, scores []float32, err error) {
-	at, rows := p.mine(list)
+	at, rows := p.ownPairs(list)
 	scores = make([]float32, len(at))
 	err = p.scores(len(at), 1, func(i int) (uint32, uint32) { return rows[i], list.Dst[at[i]] }, func(first int, some []float32) {
 		copy(scores[first:], some)
@@ -75,8 +75,8 @@ func (p *pairing) scoresOf(list graph.Pairs) (at []int, scores []float32, err er
 	return at, scores, err
 }
 
-// split are the held edges of a split.
-func (p *pairing) split(split int) *graph.Held {
+// heldSplit are the held edges of a split.
+func (p *pairing) heldSplit(split int) *graph.Held {
 	if split == graph.SplitVal {
 		return &p.held.Val
 	}
@@ -87,7 +87,7 @@ func (p *pairing) split(split int) *graph.Held {
 // over the graph ranks.
 func (p *pairing) evaluate() error {
 	for split := graph.SplitVal; split <= graph.SplitTest; split++ {
-		m, loss, err := p.judge(p.split(split))
+		m, loss, err := p.heldOutMetrics(p.heldSplit(split))
 		if err != nil {
 			return err
 		}
@@ -98,19 +98,19 @@ func (p *pairing) evaluate() error {
 			p.found.auc[split], p.found.counted = *m.ROCAUC, 1
 		}
 	}
-	p.hand.counts.total(p.seen)
-	if err := world.SumInt64s(p.comm, p.seen[:]); err != nil {
+	p.buffers.histograms.mergeInto(p.trainHistogram)
+	if err := world.SumInt64s(p.comm, p.trainHistogram[:]); err != nil {
 		return err
 	}
 	if p.comm.Rank() == 0 {
-		p.found.auc[graph.SplitTrain] = p.seen.AUC()
+		p.found.auc[graph.SplitTrain] = p.trainHistogram.AUC()
 	}
 	return nil
 }
 
-// judge is the metrics of held edges but for MRR on rank 0, and this rank's share of the
+// heldOutMetrics is the metrics of held edges but for MRR on rank 0, and this rank's share of the
 // loss. Collective over the graph ranks.
-func (p *pairing) judge(h *graph.Held) (m objective.Metrics, loss float64, err error) {
+func (p *pairing) heldOutMetrics(h *graph.Held) (m objective.Metrics, loss float64, err error) {
 	var lists [2][]float32
 	for k, list := range []graph.Pairs{h.Edges, h.Not} {
 		_, scores, err := p.scoresOf(list)
@@ -142,10 +142,10 @@ func (p *pairing) mrr(h *graph.Held) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, rows := p.mine(h.Edges)
+	_, rows := p.ownPairs(h.Edges)
 	sum, shares := []float64{0}, []float64(nil)
 	err = p.scores(len(at)*each, each, func(i int) (uint32, uint32) { return rows[i/each], h.Each[at[i/each]*each+i%each] }, func(first int, others []float32) {
-		sized(&shares, len(others)/each)
+		resize(&shares, len(others)/each)
 		p.team.Run(len(shares), 16, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				shares[i] = objective.Reciprocal(edges[first/each+i], others[i*each:(i+1)*each])
@@ -162,15 +162,15 @@ func (p *pairing) mrr(h *graph.Held) (float64, error) {
 	return sum[0] / float64(h.Edges.Len()), err
 }
 
-// assess is trainer.assess of the task Links.
-func (p *pairing) assess(metric string, wanted []uint8) ([]objective.Metrics, error) {
+// computeMetrics is trainer.assess of the task Links.
+func (p *pairing) computeMetrics(metric string, wanted []uint8) ([]objective.Metrics, error) {
 	all := make([]objective.Metrics, graph.SplitTest+1)
 	for split := graph.SplitVal; split <= graph.SplitTest; split++ {
 		if !slices.Contains(wanted, uint8(split)) {
 			continue
 		}
-		h := p.split(split)
-		m, _, err := p.judge(h)
+		h := p.heldSplit(split)
+		m, _, err := p.heldOutMetrics(h)
 		if err != nil {
 			return nil, err
 		}
@@ -186,8 +186,8 @@ func (p *pairing) assess(metric string, wanted []uint8) ([]objective.Metrics, er
 	return all, nil
 }
 
-// add takes what the last pass has found of links. A nil pairing has found nothing.
-func (p *pairing) add(f *findings) {
+// addFindings takes what the last pass has found of links. A nil pairing has found nothing.
+func (p *pairing) addFindings(f *findings) {
 	if p == nil {
 		return
 	}
@@ -204,11 +204,11 @@ func (p *pairing) add(f *findings) {
 // before Classes. Collective over the graph ranks.
 func (i *Inference) Pairs(list graph.Pairs) ([]float32, error) {
 	t := i.t
-	p, err := t.engine.pairer(t.net.Dims[t.net.Layers()])
+	p, err := t.engine.newPairing(t.net.Dims[t.net.Layers()])
 	if err != nil {
 		return nil, err
 	}
-	p.take(t)
+	p.loadPass(t)
 	at, scores, err := p.scoresOf(list)
 	if err != nil {
 		return nil, err

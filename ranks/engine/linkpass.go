@@ -28,36 +28,36 @@ type pairList struct {
 	mirrored bool     // each pair is there from either end
 }
 
-// of are the others of vertex v.
-func (l *pairList) of(v int) []uint32 {
+// pairsOf are the others of vertex v.
+func (l *pairList) pairsOf(v int) []uint32 {
 	return l.others[l.begin[v]-l.begin[l.lo] : l.begin[v+1]-l.begin[l.lo]]
 }
 
-// until is where the vertices from lo on have about as many pairs as may be in hand, the last
+// chunkEnd is where the vertices from lo on have about as many pairs as may be in hand, the last
 // one all of its own.
-func (p *pairing) until(begin []int64, lo int) int {
-	i, _ := slices.BinarySearch(begin[lo:], begin[lo]+p.most)
+func (p *pairing) chunkEnd(begin []int64, lo int) int {
+	i, _ := slices.BinarySearch(begin[lo:], begin[lo]+p.maxPairs)
 	return min(max(lo+i, lo+1), len(begin)-1)
 }
 
-// hand is room of pairs in hand, kept between passes.
-type hand struct {
-	others []uint32
-	ids    []uint32
-	slopes []float32
-	losses []float64 // by piece
-	counts counts
+// pairBuffers is room of pairs in hand, kept between passes.
+type pairBuffers struct {
+	others     []uint32
+	ids        []uint32
+	slopes     []float32
+	losses     []float64 // by piece
+	histograms histogramPool
 }
 
-// counts are the scores of an evaluation's training pairs, in as many histograms as have been
+// histogramPool are the scores of an evaluation's training pairs, in as many histograms as have been
 // counted into at a time. They hold integers: which worker adds to which is of no account.
-type counts struct {
+type histogramPool struct {
 	lock       sync.Mutex
 	idle, made []*objective.Histogram
 }
 
-// take takes a histogram to count into, which is given back.
-func (c *counts) take() *objective.Histogram {
+// acquire takes a histogram to count into, which is given back.
+func (c *histogramPool) acquire() *objective.Histogram {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if len(c.idle) == 0 {
@@ -69,14 +69,14 @@ func (c *counts) take() *objective.Histogram {
 	return h
 }
 
-func (c *counts) give(h *objective.Histogram) {
+func (c *histogramPool) release(h *objective.Histogram) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	c.idle = append(c.idle, h)
 }
 
-// total moves all that has been counted to one histogram.
-func (c *counts) total(to *objective.Histogram) {
+// mergeInto moves all that has been counted to one histogram.
+func (c *histogramPool) mergeInto(to *objective.Histogram) {
 	clear(to[:])
 	for _, h := range c.made {
 		for i, n := range h {
@@ -86,30 +86,30 @@ func (c *counts) total(to *objective.Histogram) {
 	}
 }
 
-// sized is *room with n elements.
-func sized[T any](room *[]T, n int) []T {
+// resize is *room with n elements.
+func resize[T any](room *[]T, n int) []T {
 	*room = slices.Grow((*room)[:0], n)[:n]
 	return *room
 }
 
-// overRows runs body for pieces of own vertices, side by side.
-func (p *pairing) overRows(lo, hi int, body func(piece, lo, hi int)) {
+// forEachPiece runs body for pieces of own vertices, side by side.
+func (p *pairing) forEachPiece(lo, hi int, body func(piece, lo, hi int)) {
 	p.team.Run((hi-lo+pieceOfRows-1)/pieceOfRows, 1, func(k, _ int) {
 		body(k, lo+k*pieceOfRows, min(hi, lo+(k+1)*pieceOfRows))
 	})
 }
 
-// learn adds to what has been found the loss of pairs in hand and, in training, to the
+// addPairLoss adds to what has been found the loss of pairs in hand and, in training, to the
 // gradients of their ends.
-func (p *pairing) learn(l pairList, train bool) {
-	losses := sized(&p.hand.losses, (l.hi-l.lo+pieceOfRows-1)/pieceOfRows)
+func (p *pairing) addPairLoss(l pairList, train bool) {
+	losses := resize(&p.buffers.losses, (l.hi-l.lo+pieceOfRows-1)/pieceOfRows)
 	if train && !l.mirrored {
-		sized(&p.hand.slopes, len(l.others))
+		resize(&p.buffers.slopes, len(l.others))
 	}
 	if p.head != nil {
-		p.learnByHead(&l, losses, train)
+		p.addHeadLoss(&l, losses, train)
 	} else {
-		p.overRows(l.lo, l.hi, func(k, lo, hi int) { losses[k] = p.piece(&l, lo, hi, train) })
+		p.forEachPiece(l.lo, l.hi, func(k, lo, hi int) { losses[k] = p.pieceLoss(&l, lo, hi, train) })
 	}
 	scale := 1 / float64(p.total)
 	if l.mirrored {
@@ -119,28 +119,28 @@ func (p *pairing) learn(l pairList, train bool) {
 		p.found.loss += scale * loss
 	}
 	if train && !l.mirrored {
-		p.push(&l)
+		p.addOtherGrads(&l)
 	}
 }
 
-// piece is the loss of the pairs of vertices lo..hi-1, not divided by their number. In
+// pieceLoss is the loss of the pairs of vertices lo..hi-1, not divided by their number. In
 // training it adds to the gradients of these vertices, and keeps the slopes of pairs for
 // push unless they are mirrored.
-func (p *pairing) piece(l *pairList, lo, hi int, train bool) (loss float64) {
+func (p *pairing) pieceLoss(l *pairList, lo, hi int, train bool) (loss float64) {
 	var counted *objective.Histogram
 	if p.counting {
-		counted = p.hand.counts.take()
-		defer p.hand.counts.give(counted)
+		counted = p.buffers.histograms.acquire()
+		defer p.buffers.histograms.release(counted)
 	}
 	var room [pairBlock]float32
 	scale := 1 / float64(p.total)
 	for v := lo; v < hi; v++ {
 		x, first := p.rowOf(uint32(v)), int(l.begin[v]-l.begin[l.lo])
-		for ids := l.of(v); len(ids) > 0; {
+		for ids := l.pairsOf(v); len(ids) > 0; {
 			n := min(len(ids), pairBlock)
 			scores := room[:n]
 			if train && !l.mirrored {
-				scores = p.hand.slopes[first : first+n]
+				scores = p.buffers.slopes[first : first+n]
 			}
 			p.team.DotsOf(scores, x, p.x, l.others[first:])
 			if counted != nil {
@@ -156,22 +156,22 @@ func (p *pairing) piece(l *pairList, lo, hi int, train bool) (loss float64) {
 	return loss
 }
 
-// push adds to the gradients of the other ends of pairs. A worker has some of the vertices,
+// addOtherGrads adds to the gradients of the other ends of pairs. A worker has some of the vertices,
 // and goes through all pairs for them.
-func (p *pairing) push(l *pairList) {
+func (p *pairing) addOtherGrads(l *pairList) {
 	n, shares := len(p.x)/p.width, p.team.Workers()
 	one := []float32{1}
 	p.team.Run(shares, 1, func(k, _ int) {
 		lo, hi := uint32(n*k/shares), uint32(n*(k+1)/shares)
 		at := 0
 		for v := l.lo; v < l.hi; v++ {
-			for _, u := range l.of(v) {
+			for _, u := range l.pairsOf(v) {
 				if lo <= u && u < hi {
 					rows, id, weight := p.x, [1]uint32{uint32(v)}, one
 					if p.head != nil {
-						rows, id[0] = p.head.turned, uint32(at)
+						rows, id[0] = p.head.otherGrads, uint32(at)
 					} else {
-						weight = p.hand.slopes[at : at+1]
+						weight = p.buffers.slopes[at : at+1]
 					}
 					p.team.AddChosen(p.row(p.grad, p.grads, int(u)), rows, id[:], weight)
 				}

@@ -46,8 +46,8 @@ func accessOf(s schedule.Stage) access {
 	return access{}
 }
 
-// free reports whether a task may have the lock.
-func (l *lock) free(m lockMode) bool {
+// isFree reports whether a task may have the lock.
+func (l *lock) isFree(m lockMode) bool {
 	switch m {
 	case read:
 		return !l.writing && !l.claimed
@@ -60,7 +60,7 @@ func (l *lock) free(m lockMode) bool {
 // claim is for a task that may not run yet: if it is going to write and cannot,
 // tasks behind it in the queue do not get the lock either.
 func (l *lock) claim(m lockMode) {
-	if m == write && !l.free(m) {
+	if m == write && !l.isFree(m) {
 		l.claimed = true
 	}
 }
@@ -83,15 +83,15 @@ func (l *lock) release(m lockMode) {
 	}
 }
 
-// gate keeps tasks on a layer's rows apart (published.go).
+// gate keeps tasks on a layer's rows apart (async_rows.go).
 //
 //	ready[epoch]  is how many of this rank's intervals have published their
 //	              gradients, less than all of them
 //	shown[k][i]   is the last epoch of which interval i has published rows, k being
 //	              0, and gradients, k being 1
 type gate struct {
-	ready map[int]int
-	shown [2][]int
+	ready          map[int]int
+	publishedEpoch [2][]int
 
 	// Of rows, own ones and ghosts', of gradients, own ones and those that have
 	// come, and of the memory for gradients of ghosts.
@@ -100,8 +100,8 @@ type gate struct {
 
 func newGate(intervals, trained int) *gate {
 	g := &gate{ready: map[int]int{}}
-	for k := range g.shown {
-		g.shown[k] = slices.Repeat([]int{trained}, intervals)
+	for k := range g.publishedEpoch {
+		g.publishedEpoch[k] = slices.Repeat([]int{trained}, intervals)
 	}
 	return g
 }
@@ -124,32 +124,32 @@ func (g *gate) claim(a access) {
 }
 
 // mayRun reports whether everything is there that a queued task needs.
-func (c *Course) mayRun(j *job) bool {
+func (c *AsyncScheduler) mayRun(j *job) bool {
 	if (j.access == access{}) {
 		return true
 	}
-	if gathers(j.Stage) && c.oldest(j.Task) <= c.trained {
+	if isGather(j.Stage) && c.oldestInput(j.Task) <= c.trained {
 		return false
 	}
 	g := c.gates[j.Layer]
-	return g.rows.free(j.access.rows) && g.grads.free(j.access.grads) && g.ghosts.free(j.access.ghosts)
+	return g.rows.isFree(j.access.rows) && g.grads.isFree(j.access.grads) && g.ghosts.isFree(j.access.ghosts)
 }
 
-// begin acquires the locks of a job that runs now.
-func (c *Course) begin(j job) schedule.Task {
+// acquireLocks acquires the locks of a job that runs now.
+func (c *AsyncScheduler) acquireLocks(j job) schedule.Task {
 	if g := c.gates[j.Layer]; g != nil {
 		g.rows.acquire(j.access.rows)
 		g.grads.acquire(j.access.grads)
 		g.ghosts.acquire(j.access.ghosts)
 	}
-	k := slices.IndexFunc(c.active, func(a job) bool { return !a.runs })
-	j.Ref, j.runs = int32(k), true
+	k := slices.IndexFunc(c.active, func(a job) bool { return !a.running })
+	j.Ref, j.running = int32(k), true
 	c.active[k] = j
 	return j.Task
 }
 
-// end releases the locks of a job that has run.
-func (c *Course) end(t schedule.Task) {
+// releaseLocks releases the locks of a job that has run.
+func (c *AsyncScheduler) releaseLocks(t schedule.Task) {
 	j := &c.active[t.Ref]
 	if g := c.gates[j.Layer]; g != nil {
 		g.rows.release(j.access.rows)

@@ -9,8 +9,8 @@ func TestLock(t *testing.T) {
 	l := &p.rows
 	expect := func(when string, mayRead, mayWrite bool) {
 		t.Helper()
-		if l.free(read) != mayRead || l.free(write) != mayWrite || !l.free(none) {
-			t.Errorf("%s: free to read is %t, to write %t", when, l.free(read), l.free(write))
+		if l.isFree(read) != mayRead || l.isFree(write) != mayWrite || !l.isFree(none) {
+			t.Errorf("%s: free to read is %t, to write %t", when, l.isFree(read), l.isFree(write))
 		}
 	}
 	expect("at first", true, true)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"siafu/graph/fault"
 	"siafu/halo"
+	"siafu/internal/fault"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -18,22 +18,22 @@ import (
 // it everything overlaps that the tasks' dependencies allow. It is a
 // schedule.Flow of the pass under way.
 type lockstep struct {
-	workers   *workers
-	tensor    tensor.Backend
-	expects   tensor.Expecting // the same, nil where it cannot be told of tasks to come
-	store     *model.Store     // of all values of the intervals
-	*route                     // of the pass under way
-	training  *route
-	own       *route         // that of training where it is not exact; nil: it always is
-	phased    bool           // some epochs go along own, others are exact
-	exact     *route         // of evaluations; that of training, where this is exact too
-	exchange  *halo.Exchange // of the exact route, nil where there is no other rank
-	adder     kernels.Ops    // of update
-	delay     *delay         // nil but in experiments
-	tuning    *tuning        // nil where the codec is fixed
-	stale     *staleness     // nil where nobody asks how stale ghosts are
-	part      int
-	intervals []*interval
+	workers      *workers
+	tensor       tensor.Backend
+	expects      tensor.Expecting // the same, nil where it cannot be told of tasks to come
+	store        *model.Store     // of all values of the intervals
+	*route                        // of the pass under way
+	training     *route
+	inexactRoute *route         // that of training where it is not exact; nil: it always is
+	alternates   bool           // some epochs go along own, others are exact
+	exact        *route         // of evaluations; that of training, where this is exact too
+	exchange     *halo.Exchange // of the exact route, nil where there is no other rank
+	adder        kernels.Ops    // of update
+	delay        *delay         // nil but in experiments
+	tuning       *tuning        // nil where the codec is fixed
+	stale        *staleness     // nil where nobody asks how stale ghosts are
+	part         int
+	intervals    []*interval
 	// update sums up the gradients of a layer's weights and hands them over.
 	update     func(layer int) error
 	pairing    *pairing // of link prediction, which has its loss of all vertices at once; else nil
@@ -41,29 +41,29 @@ type lockstep struct {
 	endsInLoss bool     // the forward pass does
 	steps      int      // passes that train in an epoch, 0: one
 
-	pass  model.Pass
-	count bool  // it is an evaluation
-	ahead bool  // the pass only refreshes ghosts
-	walk  *walk // of the pass under way
+	pass        model.Pass
+	count       bool  // it is an evaluation
+	refreshOnly bool  // the pass only refreshes ghosts
+	walk        *walk // of the pass under way
 }
 
 // walk is a pass as its tasks: those of an epoch, or of its forward or backward pass
 // alone.
 type walk struct {
 	*schedule.Walk
-	tasks cuts
+	tasks tensorWorkTable
 }
 
-// cuts are what tensor tasks do, by layer and first stage.
-type cuts [][tensorTasks]cut
+// tensorWorkTable are what tensor tasks do, by layer and first stage.
+type tensorWorkTable [][tensorTasks]tensorWork
 
 const tensorTasks = schedule.EmitBackward + 1
 
-// cut is what a tensor task does, and what need not be sent along with it.
-type cut struct{ do, thin []model.Do }
+// tensorWork is what a tensor task does, and what need not be sent along with it.
+type tensorWork struct{ do, thin []model.Do }
 
 // thin fills in what need not be sent.
-func (c cuts) thin(s *model.Store, w tensor.Wishes) {
+func (c tensorWorkTable) thin(s *model.Store, w tensor.RequestOptions) {
 	for l := range c {
 		for stage := range c[l] {
 			if at := &c[l][stage]; w.Thin && len(at.do) > 0 {
@@ -89,15 +89,15 @@ func (s *lockstep) backward(p model.Pass) error {
 	return s.run(s.training, s.training.backwardWalk, p, false)
 }
 
-// refreshes runs a pass that only refreshes ghosts, where the source of a pass asks for
+// refreshAhead runs a pass that only refreshes ghosts, where the source of a pass asks for
 // one before it. Collective over the graph ranks.
-func (s *lockstep) refreshes(p model.Pass) error {
+func (s *lockstep) refreshAhead(p model.Pass) error {
 	source, ok := s.training.ghosts.(interface{ Ahead(epoch int) bool })
 	if !ok || !source.Ahead(p.Epoch) {
 		return nil
 	}
-	s.ahead = true
-	defer func() { s.ahead = false }()
+	s.refreshOnly = true
+	defer func() { s.refreshOnly = false }()
 	return s.run(s.training, s.training.forwardWalk, p, false)
 }
 
@@ -120,7 +120,7 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 	if s.graph != nil {
 		s.graph.Begin(p)
 	}
-	s.known.begin(s.graph, p)
+	s.cachedGhosts.begin(s.graph, p)
 	w.Start(p.Epoch)
 	return s.workers.run(s, s.tensor)
 }
@@ -129,26 +129,26 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 func (s *lockstep) finish(name task.Name) (schedule.Task, error) {
 	i := s.intervals[name.Interval]
 	s.publish(i, i.task.Do)
-	return i.under, nil
+	return i.scheduled, nil
 }
 
 // Next implements schedule.Flow.
 func (s *lockstep) Next() (schedule.Task, bool) {
 	t, ok := s.walk.Next()
 	if ok && (t.Stage == schedule.Send || t.Stage == schedule.SendBackward) {
-		s.delay.gather(1) // nobody starts anything meanwhile
+		s.delay.beforeGather(1) // nobody starts anything meanwhile
 	}
 	return t, ok
 }
 
 // Run implements schedule.Flow.
 func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
-	s.workers.begin(worker, s.clocked(t))
-	s.foretell(t)
+	s.workers.begin(worker, s.withPassEpoch(t))
+	s.announceNext(t)
 	if t.Interval == schedule.Whole || OfGhosts(t.Stage) {
-		done, err = true, s.whole(worker, t)
+		done, err = true, s.runWhole(worker, t)
 	} else {
-		done, err = s.single(worker, t)
+		done, err = s.runInterval(worker, t)
 	}
 	s.workers.end(worker, t)
 	return done, err
@@ -164,9 +164,9 @@ func OfGhosts(s schedule.Stage) bool {
 	return false
 }
 
-// foretell tells the backend of the tensor tasks that follow a task of graph work, when
+// announceNext tells the backend of the tensor tasks that follow a task of graph work, when
 // that begins and waits for nobody any more (Dorylus, OSDI'21, §6).
-func (s *lockstep) foretell(t schedule.Task) {
+func (s *lockstep) announceNext(t schedule.Task) {
 	if s.expects == nil {
 		return
 	}
@@ -176,7 +176,7 @@ func (s *lockstep) foretell(t schedule.Task) {
 	case schedule.GatherGhosts:
 		next.Stage = schedule.Apply
 	case schedule.GatherBackward:
-		if s.returns() { // gradients of other ranks have to come
+		if s.returnsGradients() { // gradients of other ranks have to come
 			return
 		}
 	case schedule.ReceiveBackward:
@@ -195,34 +195,34 @@ func (s *lockstep) foretell(t schedule.Task) {
 	}
 }
 
-// whole runs a task that no interval does for itself.
-func (s *lockstep) whole(worker int, t schedule.Task) error {
+// runWhole runs a task that no interval does for itself.
+func (s *lockstep) runWhole(worker int, t schedule.Task) error {
 	switch t.Stage {
 	case schedule.Update:
 		return s.update(t.Layer)
 	case schedule.Loss:
-		return s.learnPairs(t.Layer, s.count)
+		return s.computePairLoss(t.Layer, s.count)
 	case schedule.Total, schedule.TotalBackward:
-		return s.total(t.Layer, t.Stage == schedule.TotalBackward)
+		return s.sumOverRanks(t.Layer, t.Stage == schedule.TotalBackward)
 	}
 	return s.transfer(s.workers.teams[worker], s.graph.Layer(t.Layer), t)
 }
 
-// single runs a task of an interval.
-func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
+// runInterval runs a task of an interval.
+func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 	i := s.intervals[t.Interval]
 	i.ops.Borrow(s.workers.teams[worker])
-	if !i.needs(t.Stage, t.Layer) {
-		i.leaveOut(t.Stage, t.Layer)
+	if !i.isNeeded(t.Stage, t.Layer) {
+		i.skipStage(t.Stage, t.Layer)
 		return true, nil
 	}
 	switch t.Stage {
 	case schedule.GatherOwn:
-		s.graph.GatherOwn(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+		s.graph.GatherOwn(s.graph.Layer(t.Layer), i.graphInterval(t.Layer), s.pass)
 	case schedule.GatherGhosts:
-		s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+		s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.graphInterval(t.Layer), s.pass)
 	case schedule.GatherBackward:
-		s.graph.GatherBackward(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+		s.graph.GatherBackward(s.graph.Layer(t.Layer), i.graphInterval(t.Layer), s.pass)
 	case schedule.AddSums:
 		return true, s.addSums(i, t)
 	default:
@@ -242,7 +242,7 @@ func (s *lockstep) publish(i *interval, list []model.Do) {
 		if d.Again || !s.gathers(d.Layer) {
 			continue
 		}
-		l, at := s.graph.Layer(d.Layer), i.at(d.Layer)
+		l, at := s.graph.Layer(d.Layer), i.graphInterval(d.Layer)
 		switch {
 		case d.Stage == model.Emit:
 			s.graph.Publish(l, at, i.part(l.Rows))
@@ -295,17 +295,17 @@ func (s *lockstep) Waiting() int { return s.walk.Waiting() }
 
 // Idle implements schedule.Flow.
 func (s *lockstep) Idle(worker int, t schedule.Task, began, ended time.Time) {
-	s.workers.wait(worker, s.clocked(t), began, ended)
+	s.workers.wait(worker, s.withPassEpoch(t), began, ended)
 }
 
-// clocked is a task as its time is counted: in the epoch of its pass.
-func (s *lockstep) clocked(t schedule.Task) schedule.Task {
+// withPassEpoch is a task as its time is counted: in the epoch of its pass.
+func (s *lockstep) withPassEpoch(t schedule.Task) schedule.Task {
 	t.Epoch = (t.Epoch-1)/max(s.steps, 1) + 1
 	return t
 }
 
-// during says what this rank is doing, for whoever waits long.
-func (s *lockstep) during() string {
+// activity says what this rank is doing, for whoever waits long.
+func (s *lockstep) activity() string {
 	if s.walk == nil {
 		return "before the first epoch"
 	}

@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"siafu/graph/mapped"
 	"siafu/halo"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
@@ -22,20 +22,20 @@ import (
 // both write the same values, and what follows a training pass (a checkpoint,
 // a prediction of another pass) finds it as it is without measurements.
 type staleness struct {
-	every   int
-	route   *route      // exact
-	layers  []*measured // by layer, nil for one without ghosts
-	exact   []float32   // the gradient of the exact pass on this rank
-	trained []float32   // that of training
-	underEx bool        // the exact pass is under way
-	epoch   int         // that is being measured, 0 is none
+	every       int
+	route       *route      // exact
+	layers      []*measured // by layer, nil for one without ghosts
+	exact       []float32   // the gradient of the exact pass on this rank
+	trained     []float32   // that of training
+	inExactPass bool        // the exact pass is under way
+	epoch       int         // that is being measured, 0 is none
 }
 
 // measured is a layer's ghosts in the epoch under way.
 type measured struct {
 	width            int
 	exact            []float32 // rows of the exact pass [ghosts x width]
-	room             []float32 // to fetch rows that lie elsewhere
+	hostBuffer       []float32 // to fetch rows that lie elsewhere
 	difference, norm float64   // squares: of H - H̃, of H
 	age, oldest      float64   // epochs: of all rows that were used, of one
 	used             int       // rows
@@ -45,9 +45,9 @@ type measured struct {
 // of training.
 const Measured = "measurements of staleness"
 
-// watch makes room for the measurements of training, where they were asked for and
+// prepareMeasurement makes room for the measurements of training, where they were asked for and
 // the route of training is not exact. To be called when routes are connected.
-func (s *lockstep) watch(e *Engine, a *mapped.Arena) {
+func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	if e.Config.MeasureStaleness == 0 || s.training == s.exact {
 		return
 	}
@@ -62,14 +62,14 @@ func (s *lockstep) watch(e *Engine, a *mapped.Arena) {
 	s.stale = m
 }
 
-// takes takes the rows of ghosts that a pass is about to gather.
-func (m *staleness) takes(o kernels.Ops, at halo.Slot, view halo.View) {
+// recordRows takes the rows of ghosts that a pass is about to gather.
+func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View) {
 	if m == nil || m.epoch != at.Epoch {
 		return
 	}
 	l := m.layers[at.Layer]
-	rows := kernels.Fetch(o, view.Rows, &l.room)
-	if m.underEx {
+	rows := kernels.Fetch(o, view.Rows, &l.hostBuffer)
+	if m.inExactPass {
 		copy(l.exact, rows)
 		return
 	}
@@ -90,7 +90,7 @@ func (l *measured) count(view halo.View, epoch int) {
 			l.age, l.oldest = l.age+float64(rows*age), max(l.oldest, float64(age))
 		}
 	}
-	view.Each(func(b halo.Block) {
+	view.ForEachBlock(func(b halo.Block) {
 		add(b.Rows, epoch-b.Epoch)
 		rows -= b.Rows
 	})
@@ -99,10 +99,10 @@ func (l *measured) count(view halo.View, epoch int) {
 
 // begin takes note that the exact pass begins, and ended that it is over. Where
 // training uses no ghosts, all of H is missing.
-func (m *staleness) begin(epoch int) { m.epoch, m.underEx = epoch, true }
+func (m *staleness) begin(epoch int) { m.epoch, m.inExactPass = epoch, true }
 
 func (m *staleness) ended() {
-	m.underEx = false
+	m.inExactPass = false
 	for _, l := range m.layers {
 		if l == nil {
 			continue
@@ -115,16 +115,16 @@ func (m *staleness) ended() {
 	}
 }
 
-// keep takes the gradient of the epoch, before anybody adds others to it.
-func (m *staleness) keep(epoch int, grad []float32) {
+// recordGradient takes the gradient of the epoch, before anybody adds others to it.
+func (m *staleness) recordGradient(epoch int, grad []float32) {
 	if m != nil && m.epoch == epoch {
 		copy(m.trained, grad)
 	}
 }
 
-// found is what all ranks have found: nil where the epoch was not measured, or where
+// summarize is what all ranks have found: nil where the epoch was not measured, or where
 // numbers have no end. Collective over the graph ranks.
-func (m *staleness) found(c world.Comm, epoch int) (*runfolder.Staleness, error) {
+func (m *staleness) summarize(c world.Comm, epoch int) (*runfolder.Staleness, error) {
 	if m == nil || m.epoch != epoch {
 		return nil, nil
 	}
@@ -190,7 +190,7 @@ func (t *trainer) measure(line *runfolder.Epoch) error {
 	if m == nil || (line.Epoch-1)%m.every != 0 {
 		return nil
 	}
-	start, goOn, update := time.Now(), t.workers.mute(), t.update
+	start, goOn, update := time.Now(), t.workers.pauseClocks(), t.update
 	m.begin(line.Epoch)
 	t.update = func(layer int) error {
 		t.gradient(t.intervals, layer, m.exact)

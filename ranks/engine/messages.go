@@ -3,8 +3,8 @@ package engine
 import (
 	"time"
 
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -22,22 +22,22 @@ type Messages struct {
 	Work     []time.Duration // of each task, on one processor of this machine
 }
 
-// And returns the sum of m and o.
-func (m Messages) And(o Messages) Messages {
+// Add returns the sum of m and o.
+func (m Messages) Add(o Messages) Messages {
 	return Messages{m.Tasks + o.Tasks, m.To + o.To, m.From + o.From, m.NonZeros + o.NonZeros, append(append([]time.Duration{}, m.Work...), o.Work...)}
 }
 
-// Passes are the messages of each pass of a synchronous epoch.
-type Passes struct {
+// EpochMessages are the messages of each pass of a synchronous epoch.
+type EpochMessages struct {
 	Epoch      Messages // there and back, at once
 	Forward    Messages // the way there with a loss, in training
 	Backward   Messages // and the backward pass after it
 	Evaluation Messages // the way there, with a loss, in a pass of its own
 }
 
-// RehearseMessages measures the messages of an interval of n vertices. It builds each task
+// MeasureMessages measures the messages of an interval of n vertices. It builds each task
 // once from zeros, and runs it here. It takes memory for one interval.
-func RehearseMessages(c config.Config, net model.Spec, sparse bool, w tensor.Wishes, n int, ops kernels.Ops) (p Passes, err error) {
+func MeasureMessages(c config.Config, net model.Spec, sparse bool, w tensor.RequestOptions, n int, ops kernels.Ops) (p EpochMessages, err error) {
 	a := mapped.NewArena()
 	defer a.Free()
 	defer mapped.Catch(&err)
@@ -45,12 +45,12 @@ func RehearseMessages(c config.Config, net model.Spec, sparse bool, w tensor.Wis
 	head := shard.Shard{Parts: 1, FeatureDim: net.Dims[0], TrainTotal: 1}
 	e := &Engine{
 		Rank: Rank{
-			Config: c, Peers: absent{size: 1}, Shard: shard.Sketch(head, shard.Counts{Vertices: int64(n)}, sparse, a), Network: net, Arena: a,
-			Tensor: &rehearsal{wishes: w},
+			Config: c, Peers: absentRanks{size: 1}, Shard: shard.Sketch(head, shard.Counts{Vertices: int64(n)}, sparse, a), Network: net, Arena: a,
+			Tensor: &measuringBackend{options: w},
 		},
 		workers: &workers{teams: []kernels.Ops{ops}},
 	}
-	store := e.store(e.network(), inStep(c), a)
+	store := e.store(e.network(), syncMemory(c), a)
 	if net.CacheInput {
 		store.CacheInput(c.Features == "bf16", a)
 	}
@@ -63,17 +63,17 @@ func RehearseMessages(c config.Config, net model.Spec, sparse bool, w tensor.Wis
 		walk  *walk
 		train bool
 	}{{&p.Epoch, way.epochWalk, true}, {&p.Forward, way.forwardWalk, true}, {&p.Backward, way.backwardWalk, true}, {&p.Evaluation, way.forwardWalk, false}} {
-		r := &rehearsal{wishes: w}
-		if err := s.rehearse(r, pass.walk.tasks, model.Pass{Epoch: 1, Train: pass.train}); err != nil {
-			return Passes{}, err
+		r := &measuringBackend{options: w}
+		if err := s.runTasks(r, pass.walk.tasks, model.Pass{Epoch: 1, Train: pass.train}); err != nil {
+			return EpochMessages{}, err
 		}
 		*pass.to = r.seen
 	}
 	return p, nil
 }
 
-// rehearse starts each tensor task of a walk on the first interval.
-func (s *lockstep) rehearse(r *rehearsal, tasks cuts, p model.Pass) error {
+// runTasks starts each tensor task of a walk on the first interval.
+func (s *lockstep) runTasks(r *measuringBackend, tasks tensorWorkTable, p model.Pass) error {
 	for l := range tasks {
 		for stage, what := range tasks[l] {
 			if len(what.do) == 0 {
@@ -88,19 +88,19 @@ func (s *lockstep) rehearse(r *rehearsal, tasks cuts, p model.Pass) error {
 	return nil
 }
 
-// rehearsal is a backend that does a task as whoever gets it as a message would, and
+// measuringBackend is a backend that does a task as whoever gets it as a message would, and
 // takes down what that was.
-type rehearsal struct {
+type measuringBackend struct {
 	tensor.CPU
-	wishes tensor.Wishes
-	seen   Messages
+	options tensor.RequestOptions
+	seen    Messages
 }
 
-// Wishes implements tensor.Backend.
-func (r *rehearsal) Wishes() tensor.Wishes { return r.wishes }
+// RequestOptions implements tensor.Backend.
+func (r *measuringBackend) RequestOptions() tensor.RequestOptions { return r.options }
 
 // Start implements tensor.Backend.
-func (r *rehearsal) Start(own kernels.Ops, t *task.Task) (bool, error) {
+func (r *measuringBackend) Start(own kernels.Ops, t *task.Task) (bool, error) {
 	message := t.Encode(nil, own)
 	net := t.Frame.Network
 	var result []byte
@@ -117,6 +117,6 @@ func (r *rehearsal) Start(own kernels.Ops, t *task.Task) (bool, error) {
 	if net.Sparse && net.Cut(t.Thin, t.Do, t.Pass()).Features {
 		m.NonZeros = 1
 	}
-	r.seen = r.seen.And(m)
+	r.seen = r.seen.Add(m)
 	return true, nil
 }

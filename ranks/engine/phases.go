@@ -12,7 +12,7 @@ import (
 
 // beginPhases begins to choose for the epochs from first on, if there are two routes.
 func (t *trainer) beginPhases(e *Engine, first int) {
-	if t.phased {
+	if t.alternates {
 		t.phases = tune.NewPhases(first, e.Config.Epochs, e.Exact)
 	}
 }
@@ -23,21 +23,21 @@ func (t *trainer) chooseRoute() {
 		return
 	}
 	if t.training = t.exact; t.phases.Alone() {
-		t.training = t.own
+		t.training = t.inexactRoute
 	}
 }
 
-// evaluated takes the line of an evaluation before its epoch is trained, which may end
+// observeEvaluation takes the line of an evaluation before its epoch is trained, which may end
 // the epochs without ghosts.
-func (t *trainer) evaluated(line *runfolder.Epoch) {
+func (t *trainer) observeEvaluation(line *runfolder.Epoch) {
 	if t.phases != nil {
 		t.phases.Evaluated(line.Loss, line.EvalSeconds)
 		t.chooseRoute()
 	}
 }
 
-// finishAlone ends the epochs without ghosts. It reports whether that changes anything.
-func (t *trainer) finishAlone() bool { return t.phases != nil && t.phases.Finish() }
+// endAlonePhase ends the epochs without ghosts. It reports whether that changes anything.
+func (t *trainer) endAlonePhase() bool { return t.phases != nil && t.phases.Finish() }
 
 // phase is what an epoch has trained with, "" where there is nothing to choose.
 func (t *trainer) phase() string {
@@ -50,8 +50,8 @@ func (t *trainer) phase() string {
 	return refresh.NameNever
 }
 
-// trained takes the line of an epoch that has ended. Collective over the graph ranks.
-func (t *trainer) trained(line *runfolder.Epoch) error {
+// observeEpoch takes the line of an epoch that has ended. Collective over the graph ranks.
+func (t *trainer) observeEpoch(line *runfolder.Epoch) error {
 	if t.phases == nil {
 		return nil
 	}

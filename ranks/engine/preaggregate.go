@@ -5,26 +5,25 @@ import (
 	"time"
 
 	"siafu/halo"
-	"siafu/halo/refresh"
 	"siafu/ranks/world"
 )
 
-// unasked are the terms on which rows are added up without being asked to. A sum
+// autoTerms are the terms on which rows are added up without being asked to. A sum
 // is written and gathered once more than a row that is sent; an edge costs no
 // more than without sums, but rows leave when their sums are there, and nothing
 // overlaps that. Prices are in rows of a network with 1 GB/s, where a rank has a
 // few processors.
-func unasked() halo.Terms { return halo.Terms{Least: 0.05, Sum: 1. / 4, Edge: 1. / 64} }
+func autoTerms() halo.SumCosts { return halo.SumCosts{MinSaving: 0.05, Sum: 1. / 4, Edge: 1. / 64} }
 
 // reduce finds the rows that graph ranks can add up before they send them. It
 // returns nil where each ghost's row is sent. Collective over the graph ranks.
 func (e *Engine) reduce() (*halo.Reduction, error) {
-	if !e.sums() {
+	if !e.preAggregates() {
 		return nil, nil
 	}
-	began, terms := time.Now(), unasked()
+	began, terms := time.Now(), autoTerms()
 	if e.Config.PreAggregate == "on" {
-		terms = halo.Terms{}
+		terms = halo.SumCosts{}
 	}
 	rows, err := halo.Reduce(e.Peers, e.Shard, terms, e.packers, e.Arena)
 	if err != nil {
@@ -40,13 +39,10 @@ func (e *Engine) reduce() (*halo.Reduction, error) {
 	return rows, nil
 }
 
-// sums reports whether rows may be added up before they are sent: edges carry
+// preAggregates reports whether rows may be added up before they are sent: edges carry
 // coefficients, and there is an exchange in every epoch.
-func (e *Engine) sums() bool {
-	if policy := e.Config.Ghosts().Name; policy == refresh.NameSample { // vertices are drawn one by one
-		return false
-	}
-	if e.Peers.Size() == 1 || !e.Network.Adds() || e.Shard.Weighted {
+func (e *Engine) preAggregates() bool {
+	if e.Config.Ghosts().Samples() || e.Peers.Size() == 1 || !e.Network.Adds() || e.Shard.Weighted {
 		return false
 	}
 	each := e.network().Exchanges() && !e.Config.Alone()

@@ -4,10 +4,11 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
+	"siafu/internal/signals"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/objective"
@@ -16,7 +17,6 @@ import (
 	"siafu/ranks/config"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/signals"
 	"siafu/ranks/stopping"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
@@ -40,14 +40,14 @@ type Rank struct {
 	Ops     func() (kernels.Ops, error) // makes what a worker computes with; nil: kernels on a processor of this machine
 	Arena   *mapped.Arena               // of memory that lives as long as the run
 
-	Threads   int
-	Recorders []*trace.Recorder // one a thread, none without a timeline
-	Fault     *inject.Fault     // nil but in tests
-	Reporter  Reporter
-	Views     Views  // nil where there is one view, the first and last
-	Own       Own    // that this part continues with, where the run does; set before Train
-	Rows      []byte // on rank 0: Snapshot.Rows that the run continues with, if it does
-	Exact     bool   // of --refresh auto: the run continues behind its epochs without ghosts; set before Train
+	Threads     int
+	Recorders   []*trace.Recorder // one a thread, none without a timeline
+	Fault       *inject.Fault     // nil but in tests
+	Reporter    Reporter
+	Views       Views     // nil where there is one view, the first and last
+	PartState   PartState // that this part continues with, where the run does; set before Train
+	HistoryRows []byte    // on rank 0: Snapshot.Rows that the run continues with, if it does
+	Exact       bool      // of --refresh auto: the run continues behind its epochs without ghosts; set before Train
 }
 
 // Reporter receives the output of a run during training. Rank 0's reporter writes to the
@@ -81,26 +81,26 @@ type Snapshot struct {
 	Weights  []float32
 	Slots    [][]float32 // the optimiser's state
 	History  *stopping.History
-	Parts    []Own  // of all parts, on rank 0; nil where none knows more than the others
-	Switched bool   // bounded asynchrony has ended, or the epochs without ghosts of --refresh auto
-	Rows     []byte // the history of representations of all ranks, nil where there is none
+	Parts    []PartState // of all parts, on rank 0; nil where none knows more than the others
+	Switched bool        // bounded asynchrony has ended, or the epochs without ghosts of --refresh auto
+	Rows     []byte      // the history of representations of all ranks, nil where there is none
 }
 
 // Engine runs the tasks of a graph rank on its own workers.
 type Engine struct {
 	Rank
-	workers *workers
-	packers *kernels.Team // of exchanges, which encode and decode side by side
-	tuning  *tuning       // nil where there is no codec to choose
-	arrays  int64         // bytes in bounded asynchrony, at their peak
-	values  Values
-	known   graph.Features      // of ghosts, where they are wanted
-	rowsTo  []int64             // by rank: that leave in an exchange; nil before the plan of training is known
-	outbox  *world.Outbox       // of asynchronous ranks
-	lasting *mapped.Arena       // of the free rank, nil in other modes
-	runs    *free               // the free rank, once there is one
-	aim     task.Aim            // of all own vertices
-	metrics []objective.Metrics // by split, on rank 0 once the best weights are known
+	workers       *workers
+	packers       *kernels.Team // of exchanges, which encode and decode side by side
+	tuning        *tuning       // nil where there is no codec to choose
+	arrays        int64         // bytes in bounded asynchrony, at their peak
+	values        Values
+	ghostFeatures graph.Features      // of ghosts, where they are wanted
+	rowsTo        []int64             // by rank: that leave in an exchange; nil before the plan of training is known
+	outbox        *world.Outbox       // of asynchronous ranks
+	freeArena     *mapped.Arena       // of the free rank, nil in other modes
+	freeRank      *freeRank           // the free rank, once there is one
+	targets       task.Target         // of all own vertices
+	metrics       []objective.Metrics // by split, on rank 0 once the best weights are known
 }
 
 // New starts the workers of a rank.
@@ -118,7 +118,7 @@ func New(r Rank) (*Engine, error) {
 		e.outbox = world.NewOutbox(r.World)
 	}
 	if r.Config.Mode == config.Free {
-		e.lasting = mapped.NewArena()
+		e.freeArena = mapped.NewArena()
 	}
 	tensor.Follow(e.Tensor, e.workers.pool.Queue)
 	return e, nil
@@ -130,17 +130,17 @@ func (e *Engine) Close() {
 		e.Tensor.Close()
 		e.workers.close()
 		e.packers.Close()
-		e.retire()
+		e.releaseFreeRank()
 	}
 }
 
 // Fork returns another Ops with the arithmetic and memory of the workers.
-func (e *Engine) Fork() kernels.Ops { return e.workers.team() }
+func (e *Engine) Fork() kernels.Ops { return e.workers.newOps() }
 
 // Kernel returns the variant of the kernels, and that of tensor work if it differs.
 func (e *Engine) Kernel() string {
 	name := e.workers.teams[0].Kernel()
-	if h, ok := e.Tensor.(tensor.Holder); ok {
+	if h, ok := e.Tensor.(tensor.StatefulBackend); ok {
 		name += " and " + h.Kernel()
 	}
 	return name
@@ -168,8 +168,8 @@ func (e *Engine) RowsTo() []int64 {
 	return e.rowsTo
 }
 
-// travels takes note of the plan of training, the first that is made.
-func (e *Engine) travels(p *halo.Plan) {
+// recordPlan takes note of the plan of training, the first that is made.
+func (e *Engine) recordPlan(p *halo.Plan) {
 	if e.rowsTo != nil {
 		return
 	}
@@ -186,9 +186,9 @@ func (e *Engine) ArrayBytes() int64 {
 	return max(e.arrays, e.Arena.Used())
 }
 
-// explain registers the state of this rank and the ranks that it waits for, which messages
+// describeWaits registers the state of this rank and the ranks that it waits for, which messages
 // about long waits report. unsaid removes both.
-func (e *Engine) explain(during func() string, awaited func() []int, comms ...world.Comm) (unsaid func()) {
+func (e *Engine) describeWaits(during func() string, awaited func() []int, comms ...world.Comm) (unsaid func()) {
 	l := e.Limits
 	l.During, l.Awaited = during, awaited
 	for _, c := range comms {

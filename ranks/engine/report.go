@@ -13,14 +13,14 @@ import (
 // report completes an epoch's line with what all ranks did in it, and hands it
 // to rank 0's reporter. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
-	stats := slices.Concat(t.workers.take(), tensor.TakeSpent(t.tensor).Numbers())
+	stats := slices.Concat(t.workers.takeSeconds(), tensor.TakeSpent(t.tensor).Numbers())
 	var rows halo.Stats
 	for _, source := range t.sourcesOfGhosts() {
 		rows.Add(source.TakeStats())
 	}
 	stats = append(stats, float64(rows.RawBytes), float64(rows.SentBytes), float64(t.peaks.RSS()), float64(t.pairing.takeMoved()))
 	var err error
-	if line.Staleness, err = t.stale.found(t.comm, line.Epoch); err != nil {
+	if line.Staleness, err = t.stale.summarize(t.comm, line.Epoch); err != nil {
 		return err
 	}
 	all, err := gatherFloats(t.comm, stats)
@@ -44,13 +44,13 @@ func (t *trainer) report(line runfolder.Epoch) error {
 	return t.reporter.Epoch(line, spent)
 }
 
-// counted is who counts what it has sent to other ranks.
-type counted interface{ TakeStats() halo.Stats }
+// statsSource is who counts what it has sent to other ranks.
+type statsSource interface{ TakeStats() halo.Stats }
 
 // sourcesOfGhosts are those of an epoch; evaluations have taken their counts back.
-func (t *trainer) sourcesOfGhosts() (list []counted) {
+func (t *trainer) sourcesOfGhosts() (list []statsSource) {
 	if t.batches != nil {
-		return []counted{t.batches.source}
+		return []statsSource{t.batches.source}
 	}
 	for _, r := range []*route{t.training, t.exact} {
 		if r.ghosts != nil {

@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
@@ -42,7 +42,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	}
 	e := &Engine{
 		Rank: Rank{
-			Config: c, Peers: absent{rank: s.Rank, size: s.Parts}, Shard: s, Network: net, Codecs: codecs, Arena: kept, Tensor: b,
+			Config: c, Peers: absentRanks{rank: s.Rank, size: s.Parts}, Shard: s, Network: net, Codecs: codecs, Arena: kept, Tensor: b,
 		},
 		workers: &workers{teams: []kernels.Ops{idle}},
 	}
@@ -56,32 +56,32 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	}
 	e.sketchTasks(m, asked)
 	if m == model.Apart {
-		f := &async{cfg: c, workers: e.workers, layers: make([]*graphwork.Layer, net.Layers())}
+		f := &asyncRank{cfg: c, workers: e.workers, layers: make([]*graphwork.Layer, net.Layers())}
 		if store.Network.GathersAny() {
 			_ = f.prepare(e, store, 0, kept) // fails only of rows that have come
 		}
-		rehearse(tensor.CPU{}, store, list, f.graph)
+		runEachTask(tensor.CPU{}, store, list, f.graph)
 		return
 	}
 	if c.Batches() > 0 {
 		e.sketchBatches(store, counts, kept)
 	}
-	e.sketchKnown(kept, scratch)
+	e.sketchGhostFeatures(kept, scratch)
 	t := e.lockstep(store, nil)
 	var reduction *halo.Reduction // as large as one that reduces nothing
-	if e.sums() {
+	if e.preAggregates() {
 		reduction = halo.Plain(s)
 	}
-	t.connect(e, reduction, kept)
-	t.exact.known.begin(t.exact.graph, model.Pass{Epoch: 1, Train: m != model.Forward})
-	t.reserve()
-	e.batch(ops, kept)
+	t.connectRoutes(e, reduction, kept)
+	t.exact.cachedGhosts.begin(t.exact.graph, model.Pass{Epoch: 1, Train: m != model.Forward})
+	t.reserveResiduals()
+	e.correctionBatch(ops, kept)
 	if t.exchange != nil {
 		for _, other := range codecs[1:] {
 			t.exchange.Use(other)
 		}
 	}
-	rehearse(tensor.CPU{}, store, list, t.training.graph, t.exact.graph)
+	runEachTask(tensor.CPU{}, store, list, t.training.graph, t.exact.graph)
 }
 
 // sketchInput makes what computes ÂX, and gives it back.
@@ -89,7 +89,7 @@ func (e *Engine) sketchInput(store *model.Store, far bool, scratch *mapped.Arena
 	a := mapped.NewSketch()
 	once := e.columnCaches(store, nil, new(int), e.Arena, a)
 	if far {
-		rehearse(once.tensor, once.store, once.intervals, once.graph)
+		runEachTask(once.tensor, once.store, once.intervals, once.graph)
 	}
 	mapped.Make[byte](scratch, int(a.Used()))
 	a.Free()
@@ -107,7 +107,7 @@ func (e *Engine) sketchWeights(m model.Memory, a *mapped.Arena) kernels.Mat {
 // for, and do them, where it keeps values. What is there in this process's memory is not
 // counted again.
 func (e *Engine) sketchTasks(m model.Memory, asked int) {
-	if _, ok := e.Tensor.(tensor.Holder); !ok {
+	if _, ok := e.Tensor.(tensor.StatefulBackend); !ok {
 		return
 	}
 	if e.Shard.Features.Sparse == nil {
@@ -119,19 +119,19 @@ func (e *Engine) sketchTasks(m model.Memory, asked int) {
 		store.CacheInput(e.Config.Features == "bf16", a)
 	}
 	list := e.newIntervals(store, e.sketchWeights(m, a), a)
-	e.hold(store, list, a)
-	rehearse(e.Tensor, store, list)
+	e.reserveBackend(store, list, a)
+	runEachTask(e.Tensor, store, list)
 }
 
-// rehearse runs each task of intervals once, and each gather.
-func rehearse(b tensor.Backend, store *model.Store, list []*interval, graphs ...*graphwork.Work) {
+// runEachTask runs each task of intervals once, and each gather.
+func runEachTask(b tensor.Backend, store *model.Store, list []*interval, graphs ...*graphwork.Work) {
 	net, p := store.Network, model.Pass{Epoch: 1, Train: store.Memory() != model.Forward}
 	for _, i := range list {
 		i.loss.Count = true
 		for l := range net.Layers {
 			for s := model.Emit; s < model.Stages; s++ {
 				if net.Has(model.Do{Layer: l, Stage: s}) && (p.Train || !s.Backward()) && s != model.Draw {
-					i.rehearse(b, l, s, store.Do(l, s), p)
+					i.runTask(b, l, s, store.Do(l, s), p)
 				}
 			}
 			for _, w := range graphs {
@@ -141,10 +141,10 @@ func rehearse(b tensor.Backend, store *model.Store, list []*interval, graphs ...
 	}
 }
 
-// rehearse runs a tensor task.
-func (i *interval) rehearse(b tensor.Backend, l int, s model.Stage, list []model.Do, p model.Pass) {
+// runTask runs a tensor task.
+func (i *interval) runTask(b tensor.Backend, l int, s model.Stage, list []model.Do, p model.Pass) {
 	t := schedule.Task{Stage: stageOf(s), Layer: l, Interval: i.index}
-	if done, _ := i.start(b, t, 0, p.Epoch, p, cut{do: list}); !done {
+	if done, _ := i.start(b, t, 0, p.Epoch, p, tensorWork{do: list}); !done {
 		<-b.Finished() // it fails where it cannot be counted, and the run does again
 	}
 }
@@ -154,7 +154,7 @@ func (i *interval) gather(w *graphwork.Work, store *model.Store, l int, p model.
 	if w == nil || w.Layer(l) == nil {
 		return
 	}
-	layer, at := w.Layer(l), i.at(l)
+	layer, at := w.Layer(l), i.graphInterval(l)
 	if layer.Rows.IsNil() {
 		layer.Rows = store.Emitted(l, p)
 	}
@@ -189,12 +189,12 @@ type sketchWire struct{ kernels.Wire }
 
 func (o sketchWire) Fork() kernels.Ops { return o }
 
-// absent are the graph ranks of a sketch, of which only the number is known.
-type absent struct {
+// absentRanks are the graph ranks of a sketch, of which only the number is known.
+type absentRanks struct {
 	world.Comm // none: nobody talks to them
 	rank, size int
 }
 
-func (a absent) Rank() int { return a.rank }
+func (a absentRanks) Rank() int { return a.rank }
 
-func (a absent) Size() int { return a.size }
+func (a absentRanks) Size() int { return a.size }

@@ -4,11 +4,11 @@ import (
 	"math"
 	"slices"
 
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/history"
 	"siafu/halo/sample"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
@@ -22,14 +22,14 @@ import (
 func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Arena) {
 	switch kind := e.Config.Batching(); {
 	case kind.Draws():
-		e.sketchDrawn(c, a)
+		e.sketchSampledSteps(c, a)
 		return
 	case kind.Kind == config.Variates:
-		e.history(a)
+		e.newHistoryStore(a)
 		e.sketchVariates(c, a)
 		return
 	}
-	e.history(a)
+	e.newHistoryStore(a)
 	b, net, count := e.batchStore(store.Vertices()), e.network(), int64(e.Config.Batches())
 	one := outsideShare(c, count)
 	part := shard.Sketch(shard.Shard{Parts: 1, Directed: e.Shard.Directed, FeatureDim: e.Shard.FeatureDim, Weighted: e.Shard.Weighted}, one, true, mapped.NewSketch())
@@ -66,9 +66,9 @@ func outsideShare(c shard.Counts, count int64) shard.Counts {
 // sketchVariates makes what steps with sampled neighbours need, as newVariates does,
 // without the samples, which are made again in each.
 func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
-	rows, inner := e.mostInField(int(c.Train))
+	rows, inner := e.maxFieldSize(int(c.Train))
 	net := e.network()
-	e.sketchTurns(net, []int{rows}, a)
+	e.sketchStepBuffers(net, []int{rows}, a)
 	e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), a.For(graphwork.Coefficients))
 	width, ghosts := widest(net), e.Shard.NumGhosts()
 	rest := a.For(halo.Ghosts)
@@ -79,22 +79,22 @@ func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
 	mapped.Make[byte](a.For(history.Lists), (int(c.SendRows)+ghosts)*(4*width+4))
 }
 
-// sketchTurns makes what newTurns does, without what intervals have by themselves.
-func (e *Engine) sketchTurns(net *model.Network, most []int, a *mapped.Arena) *model.Store {
-	r := e.turnsOf(net, most, a)
-	return model.NewStore(net, r.vertices(r.packed.Rows), kept(e.Config), e.workers.teams[0], a.For(Activations))
+// sketchStepBuffers makes what newStepBuffers does, without what intervals have by themselves.
+func (e *Engine) sketchStepBuffers(net *model.Network, most []int, a *mapped.Arena) *model.Store {
+	r := e.allocStepBuffers(net, most, a)
+	return model.NewStore(net, r.vertices(r.packed.Rows), passMemory(e.Config), e.workers.teams[0], a.For(Activations))
 }
 
-// sketchDrawn makes what steps need that are drawn. Values have room for the largest step that
+// sketchSampledSteps makes what steps need that are drawn. Values have room for the largest step that
 // can be, and take what is estimated of them. Of the rest a run makes in each step what that has
 // drawn, and tells the most: it is estimated as if no two samples of a step were the same vertex,
 // which is the case where there are few, and is too much where a graph is small.
-func (e *Engine) sketchDrawn(c shard.Counts, a *mapped.Arena) {
-	b, most, net := e.Config.Batching(), Drawn(e.Config, e.Shard.Vertices, c), e.batchNetwork()
-	store := e.sketchTurns(net, most, a)
-	along := e.along()
+func (e *Engine) sketchSampledSteps(c shard.Counts, a *mapped.Arena) {
+	b, most, net := e.Config.Batching(), MaxSampledRows(e.Config, e.Shard.Vertices, c), e.batchNetwork()
+	store := e.sketchStepBuffers(net, most, a)
+	along := e.edgeData()
 	var blocks []graphwork.Block
-	for _, n := range DrawnEdges(e.Config, c, most) {
+	for _, n := range SampledEdges(e.Config, c, most) {
 		// What edges bring along is where the sample has it, on the heap.
 		head := shard.Shard{Parts: 1, Directed: true, Weighted: along.Weighted, EdgeDim: along.EdgeDim}
 		counts := shard.Counts{Vertices: n.Rows, Edges: n.Edges}

@@ -34,14 +34,14 @@ func newAllSums(net *model.Network, c world.Comm, ops func() kernels.Ops, weight
 	return t
 }
 
-// total adds up what the intervals have summed for layer l and gives them what comes of
+// sumOverRanks adds up what the intervals have summed for layer l and gives them what comes of
 // it. Collective over the graph ranks, while no exchange of rows is under way.
-func (s *lockstep) total(l int, back bool) error {
+func (s *lockstep) sumOverRanks(l int, back bool) error {
 	t, layer := s.totals, s.store.Network.Layers[l].(model.Summing)
 	count, _ := s.store.Network.Sums(l)
 	own, all := t.own[:count+1], t.all[:count+1]
 	if back || layer.Summed(s.pass) {
-		s.sumUp(l, own)
+		s.sumIntervals(l, own)
 		copy(all, own)
 		s.workers.fault.At(inject.Total, s.pass.Epoch)
 		if err := world.SumFloat64s(t.comm, all); err != nil {
@@ -51,7 +51,7 @@ func (s *lockstep) total(l int, back bool) error {
 		all = nil
 	}
 	layer.Settle(back, own, all, t.weights, t.grad, t.state[l])
-	s.tell(l, t)
+	s.writeSettled(l, t)
 	if back && len(s.intervals) > 0 {
 		r := s.store.Network.Spec.LayerRanges()[l]
 		kernels.Write(t.ops, s.intervals[0].frame.LayerGrad(l), t.grad[r.Lo:r.Hi])
@@ -59,8 +59,8 @@ func (s *lockstep) total(l int, back bool) error {
 	return nil
 }
 
-// sumUp adds up those of the intervals, and behind them counts the vertices.
-func (s *lockstep) sumUp(l int, own []float64) {
+// sumIntervals adds up those of the intervals, and behind them counts the vertices.
+func (s *lockstep) sumIntervals(l int, own []float64) {
 	clear(own)
 	last := len(own) - 1
 	for _, i := range s.intervals {
@@ -71,8 +71,8 @@ func (s *lockstep) sumUp(l int, own []float64) {
 	}
 }
 
-// tell gives all intervals what their stages read.
-func (s *lockstep) tell(l int, t *allSums) {
+// writeSettled gives all intervals what their stages read.
+func (s *lockstep) writeSettled(l int, t *allSums) {
 	for _, i := range s.intervals {
 		dst := i.frame.Settled(l)
 		t.read = t.read[:0]

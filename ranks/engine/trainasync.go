@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
@@ -28,7 +28,7 @@ import (
 // with servers that also call Pronounce.
 func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
 	for {
-		last, v, err := e.stretch(trained, weights, u, h, s)
+		last, v, err := e.trainStretch(trained, weights, u, h, s)
 		if err != nil {
 			return nil, v, err
 		}
@@ -38,11 +38,11 @@ func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h
 			}
 		}
 		switch v.Next {
-		case Ends:
+		case EndRun:
 			return last, v, e.evaluateAsync(v.Epoch, last, h)
-		case InStep:
+		case SwitchToSync:
 			h.Within = 0
-			return last, v, e.share(h)
+			return last, v, e.broadcastHistory(h)
 		}
 		weights, trained = last, v.Epoch
 	}
@@ -54,62 +54,62 @@ type stretcher interface {
 	train() ([]float32, error)
 	// verdict is what rank 0 says of it.
 	verdict(weights []float32) Verdict
-	during() string
-	owing() []int
+	activity() string
+	awaitedRanks() []int
 }
 
-// stretch trains until all ranks have finished the same epoch, and returns the
+// trainStretch trains until all ranks have finished the same epoch, and returns the
 // weights after it and what rank 0 says of it.
-func (e *Engine) stretch(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
-	arena := e.lasting
+func (e *Engine) trainStretch(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
+	arena := e.freeArena
 	if e.Config.Mode != config.Free {
 		arena = mapped.NewArena()
 		defer arena.Free()
 	}
-	f, err := e.stretcher(trained, weights, u, h, s, arena)
+	f, err := e.newStretcher(trained, weights, u, h, s, arena)
 	if err != nil {
 		return nil, Verdict{}, err
 	}
-	defer e.explain(f.during, f.owing, e.World)()
+	defer e.describeWaits(f.activity, f.awaitedRanks, e.World)()
 	last, err := f.train()
 	e.arrays = max(e.arrays, e.Arena.Used()+arena.Used())
 	if err != nil {
 		return nil, Verdict{}, err
 	}
-	v, err := Pronounce(e.World, f.verdict(last))
+	v, err := BroadcastVerdict(e.World, f.verdict(last))
 	return slices.Clone(last), v, err
 }
 
-// stretcher puts a graph rank together for a stretch after an epoch. Collective over
+// newStretcher puts a graph rank together for a stretch after an epoch. Collective over
 // the world.
-func (e *Engine) stretcher(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver, a *mapped.Arena) (stretcher, error) {
+func (e *Engine) newStretcher(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver, a *mapped.Arena) (stretcher, error) {
 	t := tallies{
-		mine: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, heard: map[int]int{},
-		reporter: e.Reporter, training: e.Shard.TrainTotal, spoken: trained, versions: map[int][]float32{}, history: h, saver: s,
+		ownTallies: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, receivedTallies: map[int]int{},
+		reporter: e.Reporter, training: e.Shard.TrainTotal, reportedEpoch: trained, versions: map[int][]float32{}, history: h, saver: s,
 	}
-	c, intervals, epochs := e.Config, 1, LastOf(s.Every(), trained, e.Config.Epochs)
+	c, intervals, epochs := e.Config, 1, LastEpoch(s.Every(), trained, e.Config.Epochs)
 	if c.Mode != config.Free {
 		intervals = e.workers.intervals(&c, e.Network, e.Shard.NumOwn(), int64(len(e.Shard.In.Cols)))
 	}
-	setting, err := params.AsyncSetting(e.World, e.Peers.Size(), intervals, Bound(c), trained)
+	setting, err := params.AsyncSetting(e.World, e.Peers.Size(), intervals, StalenessBound(c), trained)
 	if err != nil {
 		return nil, err
 	}
-	m := mail{world: e.World, outbox: e.outbox, setting: setting, wireIn: make([]float32, e.Network.NumWeights())}
+	m := transport{world: e.World, outbox: e.outbox, setting: setting, decodeBuffer: make([]float32, e.Network.NumWeights())}
 	if e.World.Rank() == 0 {
 		t.ranks = e.Peers.Size()
 		if m.hostedByRank0() {
-			m.hosted = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), u)
+			m.localServer = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), u)
 		}
 	}
 	if c.Mode == config.Free {
-		return e.free(trained, epochs, m, t, a)
+		return e.newFreeRank(trained, epochs, m, t, a)
 	}
-	return e.async(trained, epochs, m, t, a)
+	return e.newAsyncRank(trained, epochs, m, t, a)
 }
 
-// Bound returns the maximal distance in epochs between ranks, which their server enforces.
-func Bound(c config.Config) int {
+// StalenessBound returns the maximal distance in epochs between ranks, which their server enforces.
+func StalenessBound(c config.Config) int {
 	if c.Mode == config.Free {
 		return c.DelayBound
 	}
@@ -118,10 +118,10 @@ func Bound(c config.Config) int {
 
 // NewMachine returns the index-th server of an asynchronous stretch that starts after
 // Trained epochs.
-func NewMachine(c config.Config, setting protocol.Setting, index int, layers []protocol.Range, weights []float32, u protocol.Updater) params.Machine {
+func NewMachine(c config.Config, setting protocol.Setting, index int, layers []protocol.Range, weights []float32, u protocol.Updater) params.StateMachine {
 	if c.Mode == config.Free {
 		every, _ := checkpoint.ParseInterval(c.CheckpointEvery) // Validate has read it
-		last := LastOf(every, setting.Trained, c.Epochs)
+		last := LastEpoch(every, setting.Trained, c.Epochs)
 		s := protocol.NewEager(setting, last, layers, weights, u)
 		if last == c.Epochs {
 			s.Average(c.MeanEpochs() * (setting.Graph() - 1))
@@ -135,7 +135,7 @@ func NewMachine(c config.Config, setting protocol.Setting, index int, layers []p
 func (e *Engine) saveStretch(v Verdict, weights []float32, u *params.Updater, h *stopping.History, s Saver) error {
 	e.Fault.At(inject.Save, v.Epoch)
 	began := time.Now()
-	slots, err := e.stateAfter(u)
+	slots, err := e.optimiserState(u)
 	if err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func (e *Engine) saveStretch(v Verdict, weights []float32, u *params.Updater, h 
 	return nil
 }
 
-// stateAfter is the optimiser's state at the end of a stretch, on rank 0.
-func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
+// optimiserState is the optimiser's state at the end of a stretch, on rank 0.
+func (e *Engine) optimiserState(u *params.Updater) ([][]float32, error) {
 	switch {
 	case e.World.Rank() > 0:
 		return nil, nil
@@ -162,18 +162,18 @@ func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
 // weights after the last epoch; the better ones are the run's. Collective over
 // the graph ranks.
 func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) error {
-	e.retire()
+	e.releaseFreeRank()
 	t, err := e.trainer(nil, nil, model.Forward)
 	if err != nil {
 		return err
 	}
-	if err := e.share(h); err != nil {
+	if err := e.broadcastHistory(h); err != nil {
 		return err
 	}
 	best, epoch, stopped := h.Best, h.BestLine.Epoch, h.StoppedBy
 	h.Forget()
 	if best != nil {
-		line, err := t.weigh(epoch, best)
+		line, err := t.evaluateWeights(epoch, best)
 		if err != nil {
 			return err
 		}
@@ -182,27 +182,27 @@ func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) 
 	if stopped == stopping.ByDivergence {
 		return nil
 	}
-	line, err := t.weigh(epochs+1, last)
+	line, err := t.evaluateWeights(epochs+1, last)
 	if err != nil {
 		return err
 	}
 	h.Conclude(line, t.flat, stopped)
 	t.history = h
-	return t.judge()
+	return t.evaluateBest()
 }
 
-// weigh evaluates weights that an epoch starts from. Collective over the graph
+// evaluateWeights evaluates weights that an epoch starts from. Collective over the graph
 // ranks.
-func (t *trainer) weigh(epoch int, weights []float32) (runfolder.Epoch, error) {
+func (t *trainer) evaluateWeights(epoch int, weights []float32) (runfolder.Epoch, error) {
 	copy(t.flat, weights)
-	t.load()
+	t.loadWeights()
 	line := runfolder.Epoch{Epoch: epoch}
 	_, err := t.evaluate(&line, true)
 	return line, err
 }
 
-// share gives all graph ranks what rank 0 knows. Collective over them.
-func (e *Engine) share(h *stopping.History) error {
+// broadcastHistory gives all graph ranks what rank 0 knows. Collective over them.
+func (e *Engine) broadcastHistory(h *stopping.History) error {
 	var blob []byte
 	if e.Peers.Rank() == 0 {
 		var err error
@@ -235,35 +235,35 @@ type sharedHistory struct {
 	HasBest    bool
 }
 
-// async puts a graph rank together that continues after an epoch, to the end of a
+// newAsyncRank puts a graph rank together that continues after an epoch, to the end of a
 // stretch. Collective over the world.
-func (e *Engine) async(trained, epochs int, m mail, t tallies, a *mapped.Arena) (*async, error) {
+func (e *Engine) newAsyncRank(trained, epochs int, m transport, t tallies, a *mapped.Arena) (*asyncRank, error) {
 	c, net, rank := e.Config, e.Network, e.World.Rank()
-	f := &async{
-		cfg: c, mail: m, workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), delay: newDelay(c, rank),
+	f := &asyncRank{
+		cfg: c, transport: m, workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), delay: newDelay(c, rank),
 		tallies: t, layers: make([]*graphwork.Layer, net.Layers()),
 	}
-	f.to = f
+	f.handler = f
 	store := e.store(e.network(), model.Apart, a)
 	if err := e.cacheInput(store, nil, a); err != nil {
 		return nil, err
 	}
 	f.intervals = e.newIntervals(store, kernels.Mat{}, a)
-	e.hold(store, f.intervals, a)
+	e.reserveBackend(store, f.intervals, a)
 	if store.Network.GathersAny() {
 		if err := f.prepare(e, store, trained, a); err != nil {
 			return nil, err
 		}
 	}
-	f.Course = NewCourse(f.outline(store), m.setting, rank, e.workers.pool.Workers(), net.NumWeights(), c.Linger, nil, f)
-	f.Epochs, f.tasks = epochs, f.chains(store, e.Tensor.Wishes())
+	f.AsyncScheduler = NewAsyncScheduler(f.outline(store), m.setting, rank, e.workers.pool.Workers(), net.NumWeights(), c.Linger, nil, f)
+	f.Epochs, f.tasks = epochs, f.fusedWork(store, e.Tensor.RequestOptions())
 	for k, i := range f.intervals {
-		i.pace = &f.paces[k]
+		i.intervalState = &f.intervalStates[k]
 	}
 	return f, nil
 }
 
 // verdict implements stretcher.
-func (f *async) verdict(weights []float32) Verdict {
+func (f *asyncRank) verdict(weights []float32) Verdict {
 	return f.tallies.verdict(f.Epochs, f.cfg.Epochs, weights)
 }

@@ -5,20 +5,20 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
+	"siafu/internal/host"
+	"siafu/internal/mapped"
+	"siafu/internal/signals"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
-	"siafu/ranks/host"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
-	"siafu/ranks/signals"
 	"siafu/ranks/stopping"
 	"siafu/ranks/trace"
 	"siafu/ranks/tune"
@@ -28,30 +28,30 @@ import (
 // trainer is one graph rank in the synchronous modes.
 type trainer struct {
 	*lockstep
-	cfg        config.Config
-	comm       world.Comm // of the graph ranks
-	shard      *shard.Shard
-	net        model.Spec
-	flat       []float32        // the weights that all intervals share
-	grad       []float32        // their gradient on this rank
-	layers     []protocol.Range // of both
-	shared     kernels.Mat      // flat [weights x 1], where the intervals compute
-	sum        kernels.Mat      // grad, likewise
-	sums       []float64        // that ranks add up
-	source     params.Source
-	arena      *mapped.Arena
-	reporter   Reporter
-	peaks      host.Peaks // of this process
-	history    *stopping.History
-	saver      Saver           // nil where nobody can ask for anything: in a run that only evaluates
-	asked      signals.Request // of any rank, in the epoch under way: the same on all graph ranks
-	stopped    bool            // the run was asked to stop, and has saved, or the view ends
-	views      Views           // nil where there is one view
-	phases     *tune.Phases    // nil: all epochs train along one route
-	batches    *batches        // nil where an epoch is one pass over all vertices
-	correction *correction     // nil without corrections
-	engine     *Engine
-	replaced   bool // a rank wants another view, after the epoch under way: the same on all graph ranks
+	cfg            config.Config
+	comm           world.Comm // of the graph ranks
+	shard          *shard.Shard
+	net            model.Spec
+	flat           []float32        // the weights that all intervals share
+	grad           []float32        // their gradient on this rank
+	layers         []protocol.Range // of both
+	sharedWeights  kernels.Mat      // flat [weights x 1], where the intervals compute
+	deviceGrad     kernels.Mat      // grad, likewise
+	sums           []float64        // that ranks add up
+	source         params.Source
+	arena          *mapped.Arena
+	reporter       Reporter
+	peaks          host.Peaks // of this process
+	history        *stopping.History
+	saver          Saver           // nil where nobody can ask for anything: in a run that only evaluates
+	pendingRequest signals.Request // of any rank, in the epoch under way: the same on all graph ranks
+	stopped        bool            // the run was asked to stop, and has saved, or the view ends
+	views          Views           // nil where there is one view
+	phases         *tune.Phases    // nil: all epochs train along one route
+	batches        *batches        // nil where an epoch is one pass over all vertices
+	correction     *correction     // nil without corrections
+	engine         *Engine
+	viewRequested  bool // a rank wants another view, after the epoch under way: the same on all graph ranks
 }
 
 // Train trains synchronously from epoch first on. source has the weights. Unless the run
@@ -62,7 +62,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	if err != nil {
 		return err
 	}
-	t, err := e.trainer(source, reduction, inStep(e.Config))
+	t, err := e.trainer(source, reduction, syncMemory(e.Config))
 	if err != nil {
 		return err
 	}
@@ -70,17 +70,17 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 		return err
 	}
 	t.history, t.saver, t.views = h, s, e.Views
-	t.reserve()
+	t.reserveResiduals()
 	t.beginPhases(e, first)
-	defer e.explain(t.during, nil, e.World, e.Peers)()
+	defer e.describeWaits(t.activity, nil, e.World, e.Peers)()
 	e.beginTuning(t.lockstep, first)
-	if err := t.unpack(e.Own); err != nil {
+	if err := t.unpack(e.PartState); err != nil {
 		return err
 	}
 	if err := t.train(first); err != nil {
 		return err
 	}
-	if err := t.judge(); err != nil {
+	if err := t.evaluateBest(); err != nil {
 		return err
 	}
 	return t.settle()
@@ -91,20 +91,20 @@ func Memory(c config.Config) model.Memory {
 	if c.Mode == "async" {
 		return model.Apart
 	}
-	return inStep(c)
+	return syncMemory(c)
 }
 
-// inStep is how long they stand while it trains synchronously: those of all vertices,
+// syncMemory is how long they stand while it trains synchronously: those of all vertices,
 // which evaluations alone go through where training has mini-batches.
-func inStep(c config.Config) model.Memory {
+func syncMemory(c config.Config) model.Memory {
 	if c.Batches() > 0 {
 		return model.Forward
 	}
-	return kept(c)
+	return passMemory(c)
 }
 
-// kept is how long they live in the forward and the backward pass.
-func kept(c config.Config) model.Memory {
+// passMemory is how long they live in the forward and the backward pass.
+func passMemory(c config.Config) model.Memory {
 	if c.Recompute {
 		return model.Recompute
 	}
@@ -118,28 +118,28 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 		engine: e, cfg: e.Config, comm: e.Peers, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
 		flat: mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
 	}
-	n, ops := e.Network.NumWeights(), e.workers.team()
-	t.shared, t.sum = kernels.PlaceMat(ops, e.Arena, n, 1, t.flat), kernels.PlaceMat(ops, e.Arena, n, 1, t.grad)
+	n, ops := e.Network.NumWeights(), e.workers.newOps()
+	t.sharedWeights, t.deviceGrad = kernels.PlaceMat(ops, e.Arena, n, 1, t.flat), kernels.PlaceMat(ops, e.Arena, n, 1, t.grad)
 	store := e.store(e.network(), m, e.Arena)
 	if err := e.cacheInput(store, reduction, e.Arena); err != nil {
 		return nil, err
 	}
-	if err := e.fetchKnown(e.Arena); err != nil {
+	if err := e.fetchGhostFeatures(e.Arena); err != nil {
 		return nil, err
 	}
-	t.lockstep = e.lockstep(store, e.newIntervals(store, t.shared, e.Arena))
-	e.hold(store, t.intervals, e.Arena)
-	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.push, make([]float64, scoreSums)
+	t.lockstep = e.lockstep(store, e.newIntervals(store, t.sharedWeights, e.Arena))
+	e.reserveBackend(store, t.intervals, e.Arena)
+	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.pushLayer, make([]float64, scoreSums)
 	var err error
-	if t.pairing, err = e.pairs(e.Arena); err != nil {
+	if t.pairing, err = e.preparePairs(e.Arena); err != nil {
 		return nil, err
 	}
 	if at := e.Network.HeadRange(); t.pairing != nil {
 		t.pairing.weights = t.flat[at.Lo:at.Hi]
 	}
-	t.totals = newAllSums(store.Network, e.Peers, e.workers.team, t.flat, t.grad)
+	t.totals = newAllSums(store.Network, e.Peers, e.workers.newOps, t.flat, t.grad)
 	t.layers = append(t.layers, params.Layers(e.Network)...)
-	t.connect(e, reduction, e.Arena)
+	t.connectRoutes(e, reduction, e.Arena)
 	t.delay, t.correction = newDelay(e.Config, e.Peers.Rank()), e.newCorrection(t)
 	return t, nil
 }
@@ -154,13 +154,13 @@ func (t *trainer) train(first int) error {
 		if err := t.pull(epoch); err != nil {
 			return err
 		}
-		if t.history.Divergence != nil || t.saves(epoch) && !t.history.Sound(epoch, t.flat) {
+		if t.history.Divergence != nil || t.savesBefore(epoch) && !t.history.Sound(epoch, t.flat) {
 			return t.source.Leave()
 		}
 		if err := t.save(epoch); err != nil || t.stopped {
 			return err
 		}
-		if err := t.keep(epoch); err != nil || t.stopped {
+		if err := t.storeView(epoch); err != nil || t.stopped {
 			return err
 		}
 		line := runfolder.Epoch{Epoch: epoch}
@@ -172,15 +172,15 @@ func (t *trainer) train(first int) error {
 			if ready, err = t.evaluate(&line, closing); err != nil {
 				return err
 			}
-			if t.ends(line, closing) {
+			if t.shouldEnd(line, closing) {
 				return t.source.Leave()
 			}
-			t.evaluated(&line)
+			t.observeEvaluation(&line)
 		}
 		if err := t.measure(&line); err != nil {
 			return err
 		}
-		if err := t.step(&line, ready); err != nil {
+		if err := t.trainEpoch(&line, ready); err != nil {
 			return err
 		}
 		if t.history.Diverges(&line, t.flat, false) {
@@ -190,24 +190,24 @@ func (t *trainer) train(first int) error {
 		if err := t.report(line); err != nil {
 			return err
 		}
-		if err := t.tuning.after(line.Seconds); err != nil {
+		if err := t.tuning.endEpoch(line.Seconds); err != nil {
 			return err
 		}
-		if err := t.trained(&line); err != nil {
+		if err := t.observeEpoch(&line); err != nil {
 			return err
 		}
 	}
 }
 
-// ends reports whether the run is over before the epoch of a line is trained.
-func (t *trainer) ends(line runfolder.Epoch, closing bool) bool {
+// shouldEnd reports whether the run is over before the epoch of a line is trained.
+func (t *trainer) shouldEnd(line runfolder.Epoch, closing bool) bool {
 	h := t.history
 	if closing {
 		h.Conclude(line, t.flat, stopping.GoesOn)
 		return true
 	}
 	h.StoppedBy = h.Observe(line, t.flat)
-	if h.StoppedBy == stopping.ByPatience && t.finishAlone() {
+	if h.StoppedBy == stopping.ByPatience && t.endAlonePhase() {
 		h.Wait(line.Epoch)
 	}
 	return h.Ended()
@@ -218,12 +218,12 @@ func (t *trainer) request(epoch int) signals.Request {
 	if epoch > t.cfg.Epochs {
 		return signals.None // the run ends anyway
 	}
-	return t.asked
+	return t.pendingRequest
 }
 
-// saves reports whether there is to be a checkpoint before an epoch. Where ranks have
+// savesBefore reports whether there is to be a checkpoint before an epoch. Where ranks have
 // weights of their own it waits until they have not.
-func (t *trainer) saves(epoch int) bool {
+func (t *trainer) savesBefore(epoch int) bool {
 	atEnd := epoch > t.cfg.Epochs && t.saver.Every() != checkpoint.Interval{}
 	return atEnd || t.request(epoch) > signals.None && t.cfg.Shared(epoch)
 }
@@ -232,17 +232,17 @@ func (t *trainer) saves(epoch int) bool {
 // optimiser's state are those that the coming one starts from. Collective over
 // the graph ranks, which have agreed.
 func (t *trainer) save(epoch int) error {
-	if !t.saves(epoch) {
+	if !t.savesBefore(epoch) {
 		return nil
 	}
 	stop := t.request(epoch) == signals.Stop
 	t.workers.fault.At(inject.Save, epoch-1)
 	began := time.Now()
-	rows, err := t.rows()
+	rows, err := t.packHistory()
 	if err != nil {
 		return err
 	}
-	parts, err := t.gather()
+	parts, err := t.gatherParts()
 	if err != nil {
 		return err
 	}
@@ -255,8 +255,8 @@ func (t *trainer) save(epoch int) error {
 	}
 	t.source.Saved()
 	t.saver.Served(time.Since(began))
-	t.asked = signals.None
-	t.workers.take()
+	t.pendingRequest = signals.None
+	t.workers.takeSeconds()
 	if stop {
 		t.stopped = true
 		return t.source.Leave()
@@ -264,9 +264,9 @@ func (t *trainer) save(epoch int) error {
 	return nil
 }
 
-// gather brings what the parts alone know to rank 0. Collective over the graph ranks.
-func (t *trainer) gather() ([]Own, error) {
-	if !t.outlasts() {
+// gatherParts brings what the parts alone know to rank 0. Collective over the graph ranks.
+func (t *trainer) gatherParts() ([]PartState, error) {
+	if !t.hasLastingState() {
 		return nil, nil
 	}
 	own, err := t.pack()
@@ -274,7 +274,7 @@ func (t *trainer) gather() ([]Own, error) {
 		return nil, err
 	}
 	blocks, err := world.Gather(t.comm, 0, own)
-	var list []Own
+	var list []PartState
 	for _, b := range blocks {
 		list = append(list, b)
 	}
@@ -296,29 +296,29 @@ func (t *trainer) pull(epoch int) error { return t.pullStep(epoch, t.cfg.Steps(e
 func (t *trainer) pullStep(epoch, step int) error {
 	return t.timed(schedule.Update, epoch, func() error {
 		err := t.source.Pull(step, t.flat)
-		t.load()
+		t.loadWeights()
 		return err
 	})
 }
 
-// load takes the weights to where the intervals compute.
-func (t *trainer) load() { kernels.Write(t.adder, t.shared, t.flat) }
+// loadWeights takes the weights to where the intervals compute.
+func (t *trainer) loadWeights() { kernels.Write(t.adder, t.sharedWeights, t.flat) }
 
-// step is one epoch after its weights have come: the forward pass and its loss,
+// trainEpoch is one epoch after its weights have come: the forward pass and its loss,
 // unless the evaluation was that already, and the backward pass. No rank waits
 // for others between the two.
-func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
+func (t *trainer) trainEpoch(line *runfolder.Epoch, ready bool) error {
 	if t.batches != nil {
-		return t.goThrough(line)
+		return t.trainBatches(line)
 	}
 	p := model.Pass{Epoch: line.Epoch, Train: true}
 	if err := t.source.Begin(); err != nil {
 		return err
 	}
-	if err := t.learn(p, ready); err != nil {
+	if err := t.runEpochTasks(p, ready); err != nil {
 		return err
 	}
-	t.stale.keep(p.Epoch, t.grad)
+	t.stale.recordGradient(p.Epoch, t.grad)
 	if !ready {
 		found, err := t.score(true)
 		if err != nil {
@@ -332,20 +332,20 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	return t.correct(p.Epoch)
 }
 
-// learn runs an epoch's tasks: all of them, or those of the backward pass.
-func (t *trainer) learn(p model.Pass, ready bool) error {
+// runEpochTasks runs an epoch's tasks: all of them, or those of the backward pass.
+func (t *trainer) runEpochTasks(p model.Pass, ready bool) error {
 	if ready {
 		return t.backward(p)
 	}
-	if err := t.refreshes(p); err != nil {
+	if err := t.refreshAhead(p); err != nil {
 		return err
 	}
 	return t.epoch(p)
 }
 
-// push sums up a layer's gradients in the order of intervals and hands them
+// pushLayer sums up a layer's gradients in the order of intervals and hands them
 // over.
-func (t *trainer) push(layer int) error {
+func (t *trainer) pushLayer(layer int) error {
 	return t.source.Push(t.pass.Epoch, layer, t.gradient(t.intervals, layer, t.grad))
 }
 
@@ -353,9 +353,9 @@ func (t *trainer) push(layer int) error {
 // place in flat.
 func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float32 {
 	at := t.layers[layer]
-	sum, grad := t.sum.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]
+	sum, grad := t.deviceGrad.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]
 	t.adder.Copy(sum, list[0].frame.LayerGrad(layer))
-	for _, i := range slices.Concat(list[1:], t.training.known.also(layer)) {
+	for _, i := range slices.Concat(list[1:], t.training.cachedGhosts.gradIntervals(layer)) {
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)

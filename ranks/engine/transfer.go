@@ -1,9 +1,8 @@
 package engine
 
 import (
-	"siafu/graph/mapped"
 	"siafu/halo"
-	"siafu/halo/refresh"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
@@ -19,10 +18,10 @@ import (
 // route is what a pass goes through: which edges it gathers along, where the
 // rows of ghosts come from, and its tasks forward and backward.
 type route struct {
-	graph  *graphwork.Work // nil where no layer gathers
-	ghosts halo.Collective // nil where none are gathered
-	keeps  bool            // gradients of ghosts stay where they are
-	known  *knownGhosts    // nil where the first layer exchanges rows too, or gathers none
+	graph          *graphwork.Work // nil where no layer gathers
+	ghosts         halo.Collective // nil where none are gathered
+	keepsGradients bool            // gradients of ghosts stay where they are
+	cachedGhosts   *cachedGhosts   // nil where the first layer exchanges rows too, or gathers none
 
 	forwardWalk, backwardWalk, epochWalk *walk
 
@@ -30,9 +29,9 @@ type route struct {
 	sumPieces []int // the same of the sums for other ranks
 }
 
-// connect makes the routes of evaluations and of training. reduction may be nil;
+// connectRoutes makes the routes of evaluations and of training. reduction may be nil;
 // all memory comes from a.
-func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena) {
+func (s *lockstep) connectRoutes(e *Engine, reduction *halo.Reduction, a *mapped.Arena) {
 	if e.Config.Mode == config.Free && s.store.Memory() != model.Forward {
 		s.connectFree(e, a)
 		return
@@ -41,58 +40,56 @@ func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena
 	evaluates := e.Config.Alone() && e.Peers.Size() > 1 && e.Config.MeasureStaleness == 0 && e.Config.ServerCorrection == 0
 	o.Forward = s.store.Memory() == model.Forward || evaluates
 	s.prepare(e, o, e.Codecs[0], a)
-	s.refresh(e, o, a)
-	s.watch(e, a)
+	s.connectTraining(e, o, a)
+	s.prepareMeasurement(e, a)
 }
 
-// refresh makes the route of training where it differs from that of evaluations,
+// connectTraining makes the route of training where it differs from that of evaluations,
 // which is exact. o is what that has been made with.
-func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
+func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Arena) {
 	if s.exchange == nil || e.Config.Exact() || e.Config.Mode == config.Free {
 		return
 	}
 	way, policy := *s.exact, e.Config.Ghosts()
-	way.keeps = !e.Config.Returns()
+	way.keepsGradients = !e.Config.Returns()
 	ho := halo.HistoryOptions{
 		Shapes: s.shapes(&way), Seed: e.Config.Seed, Comm: e.Peers, Plan: way.graph.Plan, Codec: e.Codecs[0], Team: e.packers, Ops: s.adder, Arena: a,
 	}
 	switch {
-	case policy.Name == refresh.NameNever || policy.Name == refresh.NameAuto:
+	case policy.NoGhosts() || policy.Alternates():
 		o.Alone, o.Forward, o.Reduction = true, false, nil
 		way.graph, way.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
-	case policy.Name == refresh.NameAlways: // the exchange is that of evaluations
-	case policy.Name == refresh.NamePrevious && !policy.Rows && !policy.Grads:
-		way.ghosts = refresh.NewPrevious(ho.Shapes, ho.Seed, ho.Comm, ho.Plan, ho.Codec, ho.Team, ho.Ops, a)
+	case policy.Exact(): // the exchange is that of evaluations
 	default:
-		way.ghosts = refresh.NewTimed(policy, ho)
+		way.ghosts = policy.NewSource(ho)
 	}
-	if way.ghosts == nil || way.keeps {
+	if way.ghosts == nil || way.keepsGradients {
 		a.Fill(func() { s.build(&way, e.Config.Mode == "nopipe") })
 	}
-	s.route, s.training, s.own = &way, &way, &way
-	s.phased = policy.Name == refresh.NameAuto
+	s.route, s.training, s.inexactRoute = &way, &way, &way
+	s.alternates = policy.Alternates()
 }
 
-// returns reports whether gradients of ghosts go home along the route.
-func (r *route) returns() bool { return r.ghosts != nil && !r.keeps }
+// returnsGradients reports whether gradients of ghosts go home along the route.
+func (r *route) returnsGradients() bool { return r.ghosts != nil && !r.keepsGradients }
 
 // shapes are the layers that gather along a route.
 func (s *lockstep) shapes(r *route) []halo.Shape {
 	var list []halo.Shape
 	for _, l := range r.graph.Shapes() {
-		l.Backward = l.Backward && !r.keeps
-		if !r.known.in(l.Layer) {
+		l.Backward = l.Backward && !r.keepsGradients
+		if !r.cachedGhosts.covers(l.Layer) {
 			list = append(list, l)
 		}
 	}
 	return list
 }
 
-// reserve makes the room for what codecs lose of the rows of training. With phases
+// reserveResiduals makes the room for what codecs lose of the rows of training. With phases
 // exact epochs train, too.
-func (s *lockstep) reserve() {
+func (s *lockstep) reserveResiduals() {
 	way := s.training
-	if s.phased {
+	if s.alternates {
 		way = s.exact
 	}
 	if way.ghosts == nil {
@@ -110,7 +107,7 @@ func (s *lockstep) slot(t schedule.Task) halo.Slot {
 	case schedule.GhostGrads, schedule.SendBackward, schedule.ReceiveBackward, schedule.AddSums:
 		backward = true
 	}
-	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, Apart: !s.pass.Train || s.route != s.training, Ahead: s.ahead}
+	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, Apart: !s.pass.Train || s.route != s.training, Ahead: s.refreshOnly}
 }
 
 // transfer runs a task of a layer between this rank and the others. Send and
@@ -119,7 +116,7 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 	at := s.slot(t)
 	switch t.Stage {
 	case schedule.Sum:
-		if room := s.ghosts.Room(at); !room.IsNil() {
+		if room := s.ghosts.SendBuffer(at); !room.IsNil() {
 			from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
 			s.graph.Sums(worker, l, from, room.Part(from, to))
 		}
@@ -129,20 +126,20 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 	case schedule.Receive:
 		return s.receive(worker, l, at)
 	case schedule.EmitGhosts:
-		s.known.emit(worker, s, l, t)
+		s.cachedGhosts.emit(worker, s, l, t)
 	case schedule.EmitGhostsBackward:
-		s.known.emitBackward(worker, t.Interval, s.pass)
+		s.cachedGhosts.emitBackward(worker, t.Interval, s.pass)
 	case schedule.GhostGrads:
-		if s.known.in(t.Layer) {
-			s.known.grads(worker, s, l, t.Interval)
+		if s.cachedGhosts.covers(t.Layer) {
+			s.cachedGhosts.grads(worker, s, l, t.Interval)
 			break
 		}
-		if room := s.ghosts.Room(at); !room.IsNil() {
+		if room := s.ghosts.SendBuffer(at); !room.IsNil() {
 			from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
 			s.graph.GhostGrads(worker, l, from, room.Part(from, to))
 		}
 	case schedule.SendBackward:
-		room := s.ghosts.Room(at)
+		room := s.ghosts.SendBuffer(at)
 		return s.ghosts.Offer(at, room, 0, room.Rows)
 	case schedule.ReceiveBackward:
 		return s.ghosts.Add(worker, at, s.graph.Backward(l), 0, l.Rows.Rows)
@@ -155,9 +152,9 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, at halo.Slot)
 	if _, _, err := s.ghosts.Take(at); err != nil {
 		return err
 	}
-	view, err := s.ghosts.Want(at)
+	view, err := s.ghosts.View(at)
 	if err == nil {
-		s.stale.takes(worker, at, view)
+		s.stale.recordRows(worker, at, view)
 		s.graph.TakeGhosts(worker, l, view.Rows)
 	}
 	return err
@@ -166,9 +163,9 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, at halo.Slot)
 // addSums adds to an interval's gradients what those of sums, which have come
 // back, give them.
 func (s *lockstep) addSums(i *interval, t schedule.Task) error {
-	view, err := s.ghosts.Want(s.slot(t))
+	view, err := s.ghosts.View(s.slot(t))
 	if err == nil {
-		s.graph.AddSums(s.graph.Layer(t.Layer), i.at(t.Layer), view.Rows)
+		s.graph.AddSums(s.graph.Layer(t.Layer), i.graphInterval(t.Layer), view.Rows)
 	}
 	return err
 }

@@ -15,11 +15,11 @@ type tuning struct {
 	*Engine
 	chooser  *tune.Chooser
 	exchange *halo.Exchange
-	seen     map[place]*observed // of the epoch of gauging
+	seen     map[exchangeKey]*observed // of the epoch of gauging
 }
 
-// place is where an exchange is in an epoch.
-type place struct {
+// exchangeKey is where an exchange is in an epoch.
+type exchangeKey struct {
 	layer    int
 	backward bool
 }
@@ -48,13 +48,13 @@ func (e *Engine) beginTuning(s *lockstep, first int) {
 	for _, c := range e.Codecs {
 		names = append(names, c.Name())
 	}
-	t := &tuning{Engine: e, chooser: tune.NewChooser(names, first, e.Config.Epochs), exchange: s.exchange, seen: map[place]*observed{}}
+	t := &tuning{Engine: e, chooser: tune.NewChooser(names, first, e.Config.Epochs), exchange: s.exchange, seen: map[exchangeKey]*observed{}}
 	s.exchange.Observe(t)
 	e.tuning, s.tuning = t, t
 }
 
-// Chosen returns the result of an automatic choice, "" if there was none.
-func (e *Engine) Chosen() string {
+// ChosenCodec returns the result of an automatic choice, "" if there was none.
+func (e *Engine) ChosenCodec() string {
 	if len(e.Codecs) > 1 && e.tuning == nil {
 		return e.Codecs[0].Name() // no rows travel
 	}
@@ -80,19 +80,19 @@ func (t *tuning) Leaving(k halo.Key, rows codec.Rows, arriving int) {
 	for i := range n {
 		o.sample.X = append(o.sample.X, rows.Row(i*rows.Len/n)...)
 	}
-	t.seen[place{k.Layer, k.Backward}] = o
+	t.seen[exchangeKey{k.Layer, k.Backward}] = o
 }
 
 // Arrived implements halo.Observer.
 func (t *tuning) Arrived(k halo.Key, travel, waited time.Duration) {
-	if o := t.seen[place{k.Layer, k.Backward}]; o != nil && !k.Apart {
+	if o := t.seen[exchangeKey{k.Layer, k.Backward}]; o != nil && !k.Apart {
 		o.travel, o.waited = travel, waited
 	}
 }
 
-// after takes the seconds of an epoch that has ended and sets the codec of the
+// endEpoch takes the seconds of an epoch that has ended and sets the codec of the
 // next. Collective over the graph ranks.
-func (t *tuning) after(seconds float64) error {
+func (t *tuning) endEpoch(seconds float64) error {
 	if t == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (t *tuning) after(seconds float64) error {
 			return err
 		}
 		for _, c := range t.Codecs {
-			agreed = append(agreed, t.exchanges(c))
+			agreed = append(agreed, t.exchangeSeconds(c))
 		}
 		clear(t.seen)
 	}
@@ -121,10 +121,10 @@ func (t *tuning) after(seconds float64) error {
 	return nil
 }
 
-// exchanges is the seconds that this rank would have spent on the exchanges of
+// exchangeSeconds is the seconds that this rank would have spent on the exchanges of
 // the epoch of gauging with a codec. Rows that nobody has waited for were hidden
 // by other work, and fewer bytes would be, too.
-func (t *tuning) exchanges(c codec.Codec) (seconds float64) {
+func (t *tuning) exchangeSeconds(c codec.Codec) (seconds float64) {
 	for p, o := range t.seen {
 		cost := codec.Measure(t.packers, c, o.sample, p.backward)
 		seconds += cost.Work(o.out, o.in)

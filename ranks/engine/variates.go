@@ -19,16 +19,16 @@ import (
 // shard of its own, whose edges are the samples, made again in every step. What the
 // history adds to a vertex's sum is the row of one ghost (history.Variates).
 type variates struct {
-	*turns
+	*stepBuffers
 	source  *history.Variates
 	samples int // of a vertex
 	layers  int // that gather
 	targets []uint32
 
-	input  kernels.Mat // ÂX of own vertices
-	places []int32     // of own vertices in the field, -1: none
-	field  history.Field
-	pool   []neighbour
+	input      kernels.Mat // ÂX of own vertices
+	places     []int32     // of own vertices in the field, -1: none
+	field      history.Field
+	candidates []neighbour
 }
 
 // neighbour is an own vertex, or its place in a field, and the weight of its edge.
@@ -39,20 +39,20 @@ type neighbour struct {
 
 // newVariates makes room for the steps of a trainer. Collective over the graph ranks.
 func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) error) error {
-	v := &variates{samples: e.Config.Samples(), layers: e.Network.Layers() - 1, input: t.store.Forward(0, model.Gathered), targets: e.trained()}
-	rows, inner := e.mostInField(len(v.targets))
+	v := &variates{samples: e.Config.Samples(), layers: e.Network.Layers() - 1, input: t.store.Forward(0, model.Gathered), targets: e.trainVertices()}
+	rows, inner := e.maxFieldSize(len(v.targets))
 	v.places = slices.Repeat([]int32{-1}, e.Shard.NumOwn())
-	v.turns = e.newTurns(t, e.network(), []int{rows}, b.count, update)
+	v.stepBuffers = e.newStepBuffers(t, e.network(), []int{rows}, b.count, update)
 	col := e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), e.Arena.For(graphwork.Coefficients)).Col
 	var err error
 	v.source, err = history.NewVariates(b.store, e.Shard, col, inner, e.packers, e.Arena)
-	b.source, b.under = v.source, v.like
-	b.draw = func(epoch, _ int, pieces []int) (*lockstep, error) { return v.step(epoch, pieces[0]), nil }
+	b.source, b.current = v.source, v.template
+	b.sampleStep = func(epoch, _ int, pieces []int) (*lockstep, error) { return v.step(epoch, pieces[0]), nil }
 	return err
 }
 
-// trained are the own training vertices.
-func (e *Engine) trained() (list []uint32) {
+// trainVertices are the own training vertices.
+func (e *Engine) trainVertices() (list []uint32) {
 	for i, split := range e.Shard.Split {
 		if split == graph.SplitTrain {
 			list = append(list, uint32(i))
@@ -61,9 +61,9 @@ func (e *Engine) trained() (list []uint32) {
 	return list
 }
 
-// mostInField is how many vertices a step may go through, with so many training
+// maxFieldSize is how many vertices a step may go through, with so many training
 // vertices on the rank, and how many of them have samples.
-func (e *Engine) mostInField(training int) (rows, inner int) {
+func (e *Engine) maxFieldSize(training int) (rows, inner int) {
 	rows = (training + e.Config.Batches() - 1) / e.Config.Batches()
 	for range e.Network.Layers() - 1 {
 		inner, rows = rows, min(e.Shard.NumOwn(), rows*(1+e.Config.Samples()))
@@ -75,18 +75,18 @@ func (e *Engine) mostInField(training int) (rows, inner int) {
 func (v *variates) step(epoch, k int) *lockstep {
 	e := v.e
 	draws := rand.New(rand.NewPCG(e.Config.Seed+1, uint64(epoch*e.Config.Batches()+k)<<24|uint64(e.Peers.Rank())))
-	v.sample(e.dealt(v.targets, epoch, k), draws)
-	v.gather()
+	v.sample(e.shuffledShare(v.targets, epoch, k), draws)
+	v.loadInputs()
 	v.scratch.Free()
-	way := &route{ghosts: v.source, keeps: true}
+	way := &route{ghosts: v.source, keepsGradients: true}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true, Factor: v.field.Factor}
-	way.graph = graphwork.New(v.like.store, v.cut(), o, v.like.adder, v.scratch)
+	way.graph = graphwork.New(v.template.store, v.fieldShard(), o, v.template.adder, v.scratch)
 	v.source.Begin(epoch, v.field)
-	return v.turns.step(way, []int{len(v.field.Rows)})
+	return v.stepBuffers.buildStep(way, []int{len(v.field.Rows)})
 }
 
-// dealt are the k-th of the steps' shares of a list, which are dealt again in each epoch.
-func (e *Engine) dealt(list []uint32, epoch, k int) []uint32 {
+// shuffledShare are the k-th of the steps' shares of a list, which are dealt again in each epoch.
+func (e *Engine) shuffledShare(list []uint32, epoch, k int) []uint32 {
 	rng := rand.New(rand.NewPCG(e.Config.Seed, uint64(epoch)<<32|uint64(e.Peers.Rank())))
 	order, count := rng.Perm(len(list)), e.Config.Batches()
 	var share []uint32
@@ -104,12 +104,12 @@ func (v *variates) sample(targets []uint32, rng *rand.Rand) {
 	}
 	*f = history.Field{Rows: f.Rows[:0], Ends: f.Ends[:0], Offsets: append(f.Offsets[:0], 0), Samples: f.Samples[:0], Weights: f.Weights[:0], Factor: f.Factor[:0]}
 	for _, t := range targets {
-		v.place(t)
+		v.fieldPlace(t)
 	}
 	f.Ends = append(f.Ends, len(f.Rows))
 	for range v.layers {
 		for len(f.Offsets) <= f.Ends[len(f.Ends)-1] {
-			v.draw(f.Rows[len(f.Offsets)-1], rng)
+			v.sampleNeighbours(f.Rows[len(f.Offsets)-1], rng)
 		}
 		f.Ends = append(f.Ends, len(f.Rows))
 	}
@@ -118,8 +118,8 @@ func (v *variates) sample(targets []uint32, rng *rand.Rand) {
 	}
 }
 
-// place is the place of an own vertex in the field, to which it is added.
-func (v *variates) place(u uint32) uint32 {
+// fieldPlace is the place of an own vertex in the field, to which it is added.
+func (v *variates) fieldPlace(u uint32) uint32 {
 	if v.places[u] < 0 {
 		v.places[u] = int32(len(v.field.Rows))
 		v.field.Rows = append(v.field.Rows, u)
@@ -127,39 +127,39 @@ func (v *variates) place(u uint32) uint32 {
 	return uint32(v.places[u])
 }
 
-// draw samples among the neighbours of an own vertex on this rank and itself, as
+// sampleNeighbours samples among the neighbours of an own vertex on this rank and itself, as
 // Kipf's Â has a self loop, without replacement.
-func (v *variates) draw(u uint32, rng *rand.Rand) {
+func (v *variates) sampleNeighbours(u uint32, rng *rand.Rand) {
 	s, f := v.e.Shard, &v.field
-	v.pool = v.pool[:0]
+	v.candidates = v.candidates[:0]
 	for k := s.In.Offsets[u]; k < s.InOwnEnd[u]; k++ {
 		one := neighbour{s.In.Cols[k], 1}
 		if s.Weighted {
 			one.weight = s.Weights[k]
 		}
-		v.pool = append(v.pool, one)
+		v.candidates = append(v.candidates, one)
 	}
-	v.pool = append(v.pool, neighbour{u, 1})
-	n := min(v.samples, len(v.pool))
+	v.candidates = append(v.candidates, neighbour{u, 1})
+	n := min(v.samples, len(v.candidates))
 	for i := range n {
-		if n < len(v.pool) {
-			k := i + rng.IntN(len(v.pool)-i)
-			v.pool[i], v.pool[k] = v.pool[k], v.pool[i]
+		if n < len(v.candidates) {
+			k := i + rng.IntN(len(v.candidates)-i)
+			v.candidates[i], v.candidates[k] = v.candidates[k], v.candidates[i]
 		}
-		v.pool[i].row = v.place(v.pool[i].row)
+		v.candidates[i].row = v.fieldPlace(v.candidates[i].row)
 	}
-	slices.SortFunc(v.pool[:n], func(a, b neighbour) int { return cmp.Compare(a.row, b.row) })
-	for _, one := range v.pool[:n] {
+	slices.SortFunc(v.candidates[:n], func(a, b neighbour) int { return cmp.Compare(a.row, b.row) })
+	for _, one := range v.candidates[:n] {
 		if f.Samples = append(f.Samples, one.row); s.Weighted {
 			f.Weights = append(f.Weights, one.weight)
 		}
 	}
-	f.Offsets, f.Factor = append(f.Offsets, int64(len(f.Samples))), append(f.Factor, float32(len(v.pool))/float32(n))
+	f.Offsets, f.Factor = append(f.Offsets, int64(len(f.Samples))), append(f.Factor, float32(len(v.candidates))/float32(n))
 }
 
-// cut is the shard of the field: its edges are the samples and, for each vertex that
+// fieldShard is the shard of the field: its edges are the samples and, for each vertex that
 // has some, one from a ghost of its own, whose coefficient is 1.
-func (v *variates) cut() *shard.Shard {
+func (v *variates) fieldShard() *shard.Shard {
 	s, f := v.e.Shard, &v.field
 	n, inner := len(f.Rows), f.Ends[len(f.Ends)-2]
 	in := graph.CSR{Offsets: make([]int64, n+1), Cols: make([]uint32, 0, len(f.Samples)+inner)}
@@ -190,16 +190,16 @@ func (v *variates) cut() *shard.Shard {
 	return part
 }
 
-// gather brings what the step reads of its vertices to where it does. The loss is of
+// loadInputs brings what the step reads of its vertices to where it does. The loss is of
 // the targets alone.
-func (v *variates) gather() {
+func (v *variates) loadInputs() {
 	s, rows := v.e.Shard, v.field.Rows
 	for i, u := range rows {
 		split := uint8(graph.SplitNone)
 		if i < v.field.Ends[0] {
 			split = graph.SplitTrain
 		}
-		v.set(i, s.Own[u], u, split)
+		v.setRow(i, s.Own[u], u, split)
 	}
 	v.e.workers.teams[0].PackRows(v.packed.Part(0, len(rows)), kernels.HostVector(rows), v.input, kernels.Mat{})
 }

@@ -6,8 +6,8 @@ import (
 	"hash/crc32"
 	"strings"
 
-	"siafu/graph/mapped"
 	"siafu/halo"
+	"siafu/internal/mapped"
 	"siafu/ranks/world"
 )
 
@@ -16,22 +16,22 @@ import (
 type Views interface {
 	// Wanted reports whether this rank requests the end of the view after the current
 	// epoch. If any rank does, all parts end it there.
-	Wanted() bool
+	ViewRequested() bool
 	// Keep stores the state to continue from, after each epoch and before the first. s is
 	// complete only on rank 0, and valid until Keep returns. own is the state that only
 	// this part has.
-	Keep(s Snapshot, own Own)
+	StoreState(s Snapshot, own PartState)
 	// Replaced is called when the view ends here.
 	Replaced()
 }
 
-// Own is the state that only one part has: a line that describes its transfers, and
+// PartState is the state that only one part has: a line that describes its transfers, and
 // halo.Luggage. It is nil before the first epoch.
-type Own []byte
+type PartState []byte
 
-// keep lets the run continue from here in another view, and leaves where all have
+// storeView lets the run continue from here in another view, and leaves where all have
 // agreed on that. Collective over the graph ranks, which have agreed.
-func (t *trainer) keep(epoch int) error {
+func (t *trainer) storeView(epoch int) error {
 	if t.views == nil || epoch > t.cfg.Epochs || !t.cfg.Shared(epoch) {
 		return nil
 	}
@@ -46,8 +46,8 @@ func (t *trainer) keep(epoch int) error {
 	if err != nil {
 		return err
 	}
-	t.views.Keep(s, own)
-	if !t.replaced {
+	t.views.StoreState(s, own)
+	if !t.viewRequested {
 		return nil
 	}
 	t.views.Replaced()
@@ -55,22 +55,22 @@ func (t *trainer) keep(epoch int) error {
 	return t.source.Leave()
 }
 
-// want adds to the sums of score that this rank wants another view.
-func (t *trainer) want(sums []float64) {
-	if t.views != nil && t.views.Wanted() {
+// addViewRequest adds to the sums of score that this rank wants another view.
+func (t *trainer) addViewRequest(sums []float64) {
+	if t.views != nil && t.views.ViewRequested() {
 		sums[sumReplace] = 1
 	}
 }
 
 // pack is what this part alone knows at the beginning of an epoch. Collective over the
 // graph ranks.
-func (t *trainer) pack() (Own, error) {
+func (t *trainer) pack() (PartState, error) {
 	if t.batches != nil {
 		return t.batches.store.Pack(), nil
 	}
 	source, ok := t.training.ghosts.(halo.Portable)
 	if !ok { // no rows travel
-		return Own{}, nil
+		return PartState{}, nil
 	}
 	l, err := source.Pack()
 	if err != nil {
@@ -92,7 +92,7 @@ func (t *trainer) label() string {
 
 // unpack takes up what this part has known, if that was a part with the same transfers
 // on all ranks. Collective over the graph ranks.
-func (t *trainer) unpack(own Own) error {
+func (t *trainer) unpack(own PartState) error {
 	if t.batches != nil {
 		if own == nil {
 			return nil
@@ -115,18 +115,18 @@ func (t *trainer) unpack(own Own) error {
 		t.reporter.Note("refresh: reset the cached ghost rows: the checkpoint has another partition, policy or codec\n")
 		return nil
 	}
-	l, err := halo.DecodeLuggage(rest)
+	l, err := halo.DecodeSourceState(rest)
 	if err != nil {
 		return err
 	}
 	return source.Unpack(l)
 }
 
-// outlasts reports whether transfers know anything beside the rows of the day: what a run
+// hasLastingState reports whether transfers know anything beside the rows of the day: what a run
 // that continues needs to come to the same bits.
-func (t *trainer) outlasts() bool {
+func (t *trainer) hasLastingState() bool {
 	if _, ok := t.training.ghosts.(halo.Portable); !ok {
 		return false
 	}
-	return strings.HasSuffix(t.cfg.Codec, "+ef") || t.cfg.Ghosts().Outlasts()
+	return strings.HasSuffix(t.cfg.Codec, "+ef") || t.cfg.Ghosts().NeedsStoredRows()
 }

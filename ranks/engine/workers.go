@@ -74,7 +74,7 @@ func (c *workers) run(f flow, b tensor.Backend) error {
 		}
 	}()
 	err := c.pool.Run(f)
-	if h, ok := b.(tensor.Holder); ok && err != nil {
+	if h, ok := b.(tensor.StatefulBackend); ok && err != nil {
 		h.Drain() // what tasks are written to may go now
 	}
 	close(over)
@@ -92,8 +92,8 @@ func (c *workers) finish(f flow, end tensor.Finished) {
 	})
 }
 
-// team is one for a single interval, to borrow a worker's workspace each time.
-func (c *workers) team() kernels.Ops { return c.teams[0].Fork() }
+// newOps is one for a single interval, to borrow a worker's workspace each time.
+func (c *workers) newOps() kernels.Ops { return c.teams[0].Fork() }
 
 // intervals is how many intervals n own vertices, which so many edges lead to, are divided into:
 // as many as were asked for, else as the workers' Ops wish.
@@ -123,12 +123,12 @@ func (c *workers) wait(worker int, t schedule.Task, began, ended time.Time) {
 	k.wait(t.Stage.Kind(), began, ended)
 }
 
-// take is the seconds of each kind of task, in the order of kinds, and at last
+// takeSeconds is the seconds of each kind of task, in the order of kinds, and at last
 // those without a task: each the mean over the workers since the last call.
-func (c *workers) take() []float64 {
+func (c *workers) takeSeconds() []float64 {
 	sum := make([]float64, len(kinds)+1)
 	for _, k := range c.clocks {
-		for i, s := range k.take() {
+		for i, s := range k.takeSeconds() {
 			sum[i] += s / float64(len(c.clocks))
 		}
 	}
@@ -136,9 +136,9 @@ func (c *workers) take() []float64 {
 	return sum
 }
 
-// mute stops the clocks until the function that it returns is called, which
+// pauseClocks stops the clocks until the function that it returns is called, which
 // forgets what was done meanwhile.
-func (c *workers) mute() func() {
+func (c *workers) pauseClocks() func() {
 	before := c.clocks
 	waited := c.pool.TakeWaited()
 	c.clocks = make([]*clock, len(before))

@@ -26,7 +26,7 @@ func run(t *testing.T, layers, graph, servers int, name string) Run {
 	}
 	net.Dims = append(net.Dims, 2)
 	net.Choose(model.Load{CacheFits: true}, model.Choices{Order: "auto", CacheInput: "auto"})
-	return Run{Config: config.Config{Intervals: 1}, Net: net, Graph: graph, Servers: servers, Codecs: []codec.Codec{c}, Slots: 2}
+	return Run{Config: config.Config{RankOptions: config.RankOptions{Intervals: 1}}, Net: net, Graph: graph, Servers: servers, Codecs: []codec.Codec{c}, Slots: 2}
 }
 
 // triangle is three ranks of 100 vertices, each sending 10 rows to the next

@@ -37,20 +37,20 @@ const aProcessor = 1769
 // a whole synchronous run with the configured number of epochs and no reason to stop earlier.
 // ops is one processor, with the kernels that functions have.
 func (f *Forecast) Functions(parts []partition.RankReport, ops kernels.Ops) (epoch, run Functions, err error) {
-	wishes, err := engine.Wishes(&f.Config)
+	wishes, err := engine.RequestOptions(&f.Config)
 	if err != nil {
 		return epoch, run, err
 	}
 	wishes.Form.Codec = nil // what it saves depends on values
 	var whole, forward, backward, evaluation Functions
-	known := map[int]engine.Passes{}
+	known := map[int]engine.EpochMessages{}
 	for _, p := range parts {
 		n, count := int(p.Vertices), f.Config.IntervalsOf(f.Net, int(p.Vertices), p.Edges)
 		for k := range count {
 			rows := (k+1)*n/count - k*n/count
 			passes, ok := known[rows]
 			if !ok {
-				if passes, err = engine.RehearseMessages(f.Config, f.Net, f.Sparse, wishes, rows, ops); err != nil {
+				if passes, err = engine.MeasureMessages(f.Config, f.Net, f.Sparse, wishes, rows, ops); err != nil {
 					return epoch, run, err
 				}
 				known[rows] = passes

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"siafu/cuda"
-	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
-	"siafu/graph/size"
 	"siafu/halo"
 	"siafu/halo/refresh"
+	"siafu/internal/mapped"
+	"siafu/internal/size"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
@@ -127,12 +127,12 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 // heap rows with what is known of them, and edges as they are drawn and as they are
 // gathered along.
 func (f *Forecast) drawn(m *Memory, p partition.RankReport, c config.Config) {
-	b, most, count := c.Batching(), engine.Drawn(c, f.Vertices, p), 0
+	b, most, count := c.Batching(), engine.MaxSampledRows(c, f.Vertices, p), 0
 	for _, n := range most {
 		count += c.IntervalsOf(f.Net, n, 0)
 	}
 	var rows, edges, largest int64
-	for _, block := range engine.DrawnEdges(c, p, most) {
+	for _, block := range engine.SampledEdges(c, p, most) {
 		rows, edges, largest = max(rows, block.Rows), size.Sum(edges, block.Edges), max(largest, block.Edges)
 	}
 	if b.Kind == config.Cluster {
@@ -209,7 +209,7 @@ func (f *Forecast) beside(m *Memory, p partition.RankReport, c config.Config, wo
 			count = 1
 		}
 		for _, e := range f.Exchanges() { // what comes for nobody at the end of the run
-			if e.Backward && c.Ghosts().Name == refresh.NamePrevious {
+			if e.Backward && c.Ghosts().AwaitsLast() {
 				list = append(list, floats(p.Vertices, int64(e.Width)))
 			}
 		}
@@ -287,7 +287,7 @@ func (f *Forecast) luggage(rank int, p partition.RankReport) (bytes int64) {
 			in, out = out, in
 		}
 		rows := int64(0)
-		if policy.Outlasts() {
+		if policy.NeedsStoredRows() {
 			rows = size.Product(2, in) // that stand, and that have come for later or have been sent last
 		}
 		if strings.HasSuffix(f.Codecs[0].Name(), "+ef") {
@@ -318,13 +318,13 @@ func (f *Forecast) encoded(p partition.RankReport) (bytes int64) {
 		}
 	}
 	policy := f.Config.Ghosts()
-	if policy.Name == refresh.NameDrift && !framed(f.Codecs[0]) { // rows travel in frames all the same
+	if policy.Frames() && !framed(f.Codecs[0]) { // rows travel in frames all the same
 		most = floats(2, rows, f.maxWidth())
 	}
 	if framed(f.Codecs[0]) {
 		for _, e := range f.Exchanges() {
 			out, _, _ := payload(f.Codecs[0], rows, int64(e.Width))
-			bytes = size.Sum(bytes, size.Product(policy.Outlive(), out))
+			bytes = size.Sum(bytes, size.Product(policy.CopiesInTransit(), out))
 		}
 	}
 	return size.Sum(bytes, most)

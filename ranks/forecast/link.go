@@ -2,7 +2,7 @@ package forecast
 
 import (
 	"siafu/graph/partition"
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/ranks/world"
 )
 

@@ -3,8 +3,8 @@ package forecast
 import (
 	"slices"
 
-	"siafu/graph/mapped"
-	"siafu/graph/size"
+	"siafu/internal/mapped"
+	"siafu/internal/size"
 )
 
 // Kind says where the memory of a term lies.

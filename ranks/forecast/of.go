@@ -2,7 +2,7 @@ package forecast
 
 import (
 	"siafu/graph"
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
@@ -64,5 +64,5 @@ func CachedInputBytes(c config.Config, net model.Spec, own, ghosts int64) int64 
 	if c.Features == "bf16" {
 		each = 2
 	}
-	return size.Sum(size.Product(own, int64(net.Dims[0]), int64(net.Powers().Kept()), each), 4*(own+ghosts)*engine.CachedColumns*4)
+	return size.Sum(size.Product(own, int64(net.Dims[0]), int64(net.Powers().Cached()), each), 4*(own+ghosts)*engine.CachedColumns*4)
 }

@@ -3,7 +3,7 @@ package forecast
 import (
 	"siafu/graph"
 	"siafu/graph/partition"
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/ranks/engine"
 )
 
@@ -26,12 +26,12 @@ func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph
 	m.add("directory of vertices", Heap, floats(2, n), floats(p.Vertices, int64(f.Graph)), floats(3, p.Ghosts+p.SendRows))
 	share := func(pairs int64) int64 { return int64(float64(pairs) * float64(p.Vertices) / float64(n)) }
 	scored := max(share(held.Train), share(most), share(size.Product(held.Test, held.Ranked)))
-	at := min(scored, engine.PairsAtOnce)
+	at := min(scored, engine.PairsPerChunk)
 	wanted, given := metOf(at, n, n-p.Vertices), int64(f.Graph-1)*metOf(at, n, p.Vertices)
 	rows := max(wanted, p.Ghosts)
 	m.add("rows of pairs", Heap, floats(2, rows, width), floats(4, p.SendRows, width), floats(4, given, width), size.Product(16, at), floats(6, wanted+given))
 	if !f.Predicts { // gradients of chunks of pairs, where each has rows of its own
-		m.add("gradients of single pairs", Heap, floats(2, min(size.Product(at, width), engine.FloatsAtOnce)))
+		m.add("gradients of single pairs", Heap, floats(2, min(size.Product(at, width), engine.FloatsPerChunk)))
 	}
 	if n := engine.HeadFloats(f.Net); n > 0 {
 		m.add("perceptron of pairs", Heap, floats(n))

@@ -10,18 +10,18 @@ import (
 )
 
 // As many vertices of others are met as pairs that are drawn meet: the count has a standard
-// deviation of 30 at most here, and is within five of what is foretold.
+// deviation of 30 at most here, and is within five of what is estimated.
 func TestMetIsWhatDrawsMeet(t *testing.T) {
 	const n, own = 9000, 3000
 	for _, draws := range []int64{0, 100, 3000, 30000} {
 		met := map[uint32]bool{}
 		for k := range draws {
-			if u := kernels.Stray(1, 1, uint32(k%own), uint32(k/own), n); u >= own {
+			if u := kernels.SampleNegative(1, 1, uint32(k%own), uint32(k/own), n); u >= own {
 				met[u] = true
 			}
 		}
 		if want := metOf(draws, n, n-own); math.Abs(float64(int64(len(met))-want)) > 150 {
-			t.Errorf("%d draws meet %d, foretold are %d", draws, len(met), want)
+			t.Errorf("%d draws meet %d, estimated are %d", draws, len(met), want)
 		}
 	}
 }

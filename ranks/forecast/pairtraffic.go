@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"siafu/graph/partition"
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/ranks/engine"
 )
 
@@ -66,7 +66,7 @@ func (f *Forecast) draws(parts []partition.RankReport) []draw {
 	if n < 2 {
 		return list
 	}
-	at := engine.PairsInHand(f.Net)
+	at := engine.MaxChunkPairs(f.Net)
 	for k, p := range parts {
 		pairs := int64(math.Round(float64(edges) * float64(p.Vertices) / float64(n)))
 		full, rest := pairs/at, pairs%at

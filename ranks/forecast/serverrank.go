@@ -3,7 +3,7 @@ package forecast
 import (
 	"slices"
 
-	"siafu/graph/size"
+	"siafu/internal/size"
 	"siafu/ranks/config"
 )
 

@@ -4,9 +4,9 @@ import (
 	"math"
 
 	"siafu/graph/partition"
-	"siafu/graph/size"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/size"
 )
 
 // framed reports whether rows travel as blocks: not when they go as they are.

@@ -1,8 +1,8 @@
 package graphwork
 
 import (
-	"siafu/graph/mapped"
 	"siafu/halo"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -21,28 +21,28 @@ type attention struct {
 	// Published with the gradients: what sources need to know of those who
 	// attended to them, packed, and [own x heads] for an Ops that goes back along the
 	// edges of targets too.
-	back  struct{ r, lse, dots, packed kernels.Mat }
-	shape kernels.Attention // without dropout and weights
-	shown shown
-	self  kernels.Vector[float32] // features of self loops [own x EdgeDim], where the layer takes some
-	drop  *model.Dropout
+	back      struct{ r, lse, dots, packed kernels.Mat }
+	shape     kernels.Attention // without dropout and weights
+	published publishedWeights
+	self      kernels.Vector[float32] // features of self loops [own x EdgeDim], where the layer takes some
+	drop      *model.Dropout
 	// For gradients of ghosts, which are no interval's.
 	whole kernels.Attention
 	mask  kernels.Dropout
 }
 
-// attend gives room for the attention of a layer, and for the rows of its ghosts
+// allocAttention gives room for the attention of a layer, and for the rows of its ghosts
 // unless those are the caller's.
-func (w *Work) attend(l *Layer, at int, layer model.Attended, o Options) {
+func (w *Work) allocAttention(l *Layer, at int, layer model.Attended, o Options) {
 	n := w.shard.NumOwn()
-	room := func(width int) kernels.Mat { return w.room(Scores, n, width) }
+	room := func(width int) kernels.Mat { return w.newZeros(Scores, n, width) }
 	l.layer, l.shape, l.drop = layer, layer.Attention(kernels.Mat{}), layer.EdgeDropout()
 	l.heads = l.shape.Heads
 	if !l.shape.Dynamic {
-		l.scores, l.ghostScores = room(l.heads), w.room(Scores, w.Plan.Ghosts, l.heads)
+		l.scores, l.ghostScores = room(l.heads), w.newZeros(Scores, w.Plan.Ghosts, l.heads)
 	}
 	if known := at == 0 && w.store.Network.Spec.KnownGhosts; !o.Apart && !known {
-		l.Ghosts = w.room(halo.Ghosts, w.Plan.Ghosts, l.Width)
+		l.Ghosts = w.newZeros(halo.Ghosts, w.Plan.Ghosts, l.Width)
 	}
 	l.back.packed = room(3 * l.heads)
 	l.lse, l.stats = room(l.heads), room(2*l.heads)
@@ -50,9 +50,9 @@ func (w *Work) attend(l *Layer, at int, layer model.Attended, o Options) {
 		l.back.r, l.back.lse, l.back.dots = room(l.shape.Near()), room(l.heads), room(l.heads)
 	}
 	if l.shape.Dynamic && o.Apart {
-		w.show(l)
+		w.allocPublished(l)
 	}
-	l.self = w.selfFeatures()
+	l.self = w.meanEdgeFeatures()
 }
 
 // Enter says which pass the calls of GhostGrads that follow belong to, and its weights, which
@@ -61,7 +61,7 @@ func (w *Work) Enter(l *Layer, p model.Pass, weights kernels.Mat) {
 	if l.heads == 0 {
 		return
 	}
-	l.whole = l.shown.in(l.layer.Attention(weights))
+	l.whole = l.published.attach(l.layer.Attention(weights))
 	l.whole.Drop = l.drop.Mask(p, w.store.LocalIDs(), &l.mask)
 }
 
@@ -82,37 +82,37 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 
 // attendOwn is GatherOwn with attention.
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
-	edges := l.want(i, p, l.loops(i, l.ownEdges(i)))
+	edges := l.maskTargets(i, p, l.withSelfLoops(i, l.ownEdges(i)))
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
-	if o, signed, ok := i.signs(i.forward); ok {
-		o.AttentionGatherSigned(at, dst, signed, stats, edges, l.own(l.Rows), i.forward(model.Scores), false)
+	if o, signed, ok := i.signedOps(i.forward); ok {
+		o.AttentionGatherSigned(at, dst, signed, stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
 		return
 	}
-	i.Ops.AttentionGather(at, dst, stats, edges, l.own(l.Rows), i.forward(model.Scores), false)
+	i.Ops.AttentionGather(at, dst, stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
 }
 
-// loops are edges e of an interval's vertices with their self loops.
-func (l *Layer) loops(i Interval, e kernels.Edges) kernels.Edges {
-	e.SelfLoops, e.Self = true, i.selves(l)
+// withSelfLoops are edges e of an interval's vertices with their self loops.
+func (l *Layer) withSelfLoops(i Interval, e kernels.Edges) kernels.Edges {
+	e.SelfLoops, e.Self = true, i.selfLoopFeatures(l)
 	return e
 }
 
 // attendGhosts is GatherGhosts with attention.
 func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
-	edges := l.want(i, p, l.ghostEdges(i))
+	edges := l.maskTargets(i, p, l.ghostEdges(i))
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
-	if o, signed, ok := i.signs(i.forward); ok {
-		o.AttentionGatherSigned(at, dst, signed, stats, edges, l.theirs(), i.forward(model.Scores), true)
+	if o, signed, ok := i.signedOps(i.forward); ok {
+		o.AttentionGatherSigned(at, dst, signed, stats, edges, l.ghostEmitted(), i.forward(model.Scores), true)
 		o.AttentionFinishSigned(at, dst, signed, i.rows(l.lse), stats)
 		return
 	}
-	i.Ops.AttentionGather(at, dst, stats, edges, l.theirs(), i.forward(model.Scores), true)
+	i.Ops.AttentionGather(at, dst, stats, edges, l.ghostEmitted(), i.forward(model.Scores), true)
 	i.Ops.AttentionFinish(at, dst, i.rows(l.lse), stats)
 }
 
-// signs is the interval's Ops where it makes the gradient of targets' scores without edges,
+// signedOps is the interval's Ops where it makes the gradient of targets' scores without edges,
 // and the rows for that, which passes without a backward pass have not.
-func (i Interval) signs(value func(model.Value) kernels.Mat) (o kernels.SignedAttention, rows kernels.Mat, ok bool) {
+func (i Interval) signedOps(value func(model.Value) kernels.Mat) (o kernels.SignedAttention, rows kernels.Mat, ok bool) {
 	if o, ok = i.Ops.(kernels.SignedAttention); ok {
 		rows = value(model.Signed)
 	}
@@ -122,47 +122,47 @@ func (i Interval) signs(value func(model.Value) kernels.Mat) (o kernels.SignedAt
 // publishBackward is PublishGrads with attention.
 func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 	b := &l.back
-	if o, signed, ok := i.signs(i.backward); ok {
+	if o, signed, ok := i.signedOps(i.backward); ok {
 		dots := i.rows(l.stats).Reshape(i.Hi-i.Lo, l.heads) // nobody needs those any more
 		o.RowDots(dots, grads, i.rows(l.gathered))
 		o.AttentionGradSigned(l.shape, i.backward(model.ScoresGrad), signed, grads, dots)
 		o.PackGrad(l.shape, b.packed, i.Lo, i.backward(model.Scores), i.rows(l.lse), dots)
 		return
 	}
-	l.shown.publish(i, l.layer.Attention(i.Frame.Weights))
+	l.published.publish(i, l.layer.Attention(i.Frame.Weights))
 	i.Ops.Copy(i.rows(b.r), i.backward(model.Scores))
 	i.Ops.Copy(i.rows(b.lse), i.rows(l.lse))
 	i.Ops.RowDots(i.rows(b.dots), grads, i.rows(l.gathered))
 	i.Ops.PackGrad(l.shape, b.packed, i.Lo, i.rows(b.r), i.rows(b.lse), i.rows(b.dots))
 }
 
-// own and theirs are the rows of own vertices and of ghosts, with their scores.
-func (l *Layer) own(rows kernels.Mat) kernels.Emitted {
+// ownEmitted and theirs are the rows of own vertices and of ghosts, with their scores.
+func (l *Layer) ownEmitted(rows kernels.Mat) kernels.Emitted {
 	return kernels.Emitted{X: rows.Part(0, l.lse.Rows), Scores: l.scores}
 }
-func (l *Layer) theirs() kernels.Emitted {
+func (l *Layer) ghostEmitted() kernels.Emitted {
 	return kernels.Emitted{X: l.Ghosts, Scores: l.ghostScores}
 }
 
-// known is what the backward pass knows of own vertices.
-func (l *Layer) known() kernels.Attended {
+// attended is what the backward pass knows of own vertices.
+func (l *Layer) attended() kernels.Attended {
 	return kernels.Attended{R: l.back.r, LSE: l.back.lse, Grad: l.Grads, Dots: l.back.dots, Packed: l.back.packed}
 }
 
 // attendGhostGrads is GhostGrads with attention.
 func (w *Work) attendGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat, edges kernels.Edges) {
-	n := l.along.shard.NumOwn()
-	o.AttentionGradSrc(l.whole, dst, l.from(o, edges), n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.known())
+	n := l.mesh.shard.NumOwn()
+	o.AttentionGradSrc(l.whole, dst, l.maskSources(o, edges), n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.attended())
 }
 
 // attendBackward is GatherBackward with attention; it makes the gradient of the
 // layer's scores too.
 func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Mat, edges kernels.Edges) {
-	at, own, scores, along := w.attention(l, i, p), l.loops(i, l.ownEdges(i)), i.backward(model.ScoresGrad), i.backward(model.AlongGrad)
+	at, own, scores, along := w.attention(l, i, p), l.withSelfLoops(i, l.ownEdges(i)), i.backward(model.ScoresGrad), i.backward(model.AlongGrad)
 	if !i.Sources {
-		edges = l.loops(i, edges)
+		edges = l.withSelfLoops(i, edges)
 	}
-	i.Ops.AttentionGradSrc(l.shown.in(at), dst, l.from(i.Ops, edges), i.Lo, l.along.shard.NumOwn(), i.rows(l.Again), l.known())
+	i.Ops.AttentionGradSrc(l.published.attach(at), dst, l.maskSources(i.Ops, edges), i.Lo, l.mesh.shard.NumOwn(), i.rows(l.Recomputed), l.attended())
 	if i.Sources { // they have attended to nobody
 		i.Ops.Clear(scores)
 		if !along.IsNil() {
@@ -170,38 +170,38 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 		}
 		return
 	}
-	if _, _, ok := i.signs(i.backward); ok {
+	if _, _, ok := i.signedOps(i.backward); ok {
 		return // publishBackward has made them
 	}
 	mine := kernels.Attended{
 		R: i.rows(l.back.r), LSE: i.rows(l.back.lse),
 		Grad: i.rows(l.Grads), Dots: i.rows(l.back.dots),
 	}
-	i.Ops.AttentionGradDst(at, scores, along, own, l.own(l.Again), mine, false)
-	i.Ops.AttentionGradDst(at, scores, along, l.ghostEdges(i), l.theirs(), mine, true)
+	i.Ops.AttentionGradDst(at, scores, along, own, l.ownEmitted(l.Recomputed), mine, false)
+	i.Ops.AttentionGradDst(at, scores, along, l.ghostEdges(i), l.ghostEmitted(), mine, true)
 }
 
-// selves are the features of the interval's self loops.
-func (i Interval) selves(l *Layer) kernels.Vector[float32] {
+// selfLoopFeatures are the features of the interval's self loops.
+func (i Interval) selfLoopFeatures(l *Layer) kernels.Vector[float32] {
 	dim := l.self.Len() / max(l.lse.Rows, 1)
 	return l.self.Part(i.Lo*dim, i.Hi*dim)
 }
 
-// selfFeatures are those of vertices' edges to themselves [own x EdgeDim]: the means of those
+// meanEdgeFeatures are those of vertices' edges to themselves [own x EdgeDim]: the means of those
 // of the edges into them. None where the network takes none.
-func (w *Work) selfFeatures() kernels.Vector[float32] {
+func (w *Work) meanEdgeFeatures() kernels.Vector[float32] {
 	switch d := w.store.Network.Spec.Design; {
 	case d.EdgeDim > 0:
 		return place(w, w.shard.EdgeMeans)
 	case d.EdgeFeatures:
-		return w.selfWeights()
+		return w.meanEdgeWeights()
 	}
 	return kernels.Vector[float32]{}
 }
 
-// selfWeights are what vertices' edges to themselves weigh [own]: the mean of the weights
+// meanEdgeWeights are what vertices' edges to themselves weigh [own]: the mean of the weights
 // of the edges into them.
-func (w *Work) selfWeights() kernels.Vector[float32] {
+func (w *Work) meanEdgeWeights() kernels.Vector[float32] {
 	self := mapped.Make[float32](w.arena.For(Coefficients), w.shard.NumOwn())
 	w.arena.Fill(func() {
 		for v := range self {

@@ -10,14 +10,14 @@ type Layer struct {
 	Width     int // of emitted rows
 	GradWidth int // of what is gathered, and of its gradient
 
-	Rows   kernels.Mat // emitted by own vertices [own x Width]
-	Again  kernels.Mat // the same on the backward pass, where a layer has made them again
-	Ghosts kernels.Mat // emitted by ghosts [ghosts x Width]
-	Grads  kernels.Mat // of what own vertices gathered [own x GradWidth]
+	Rows       kernels.Mat // emitted by own vertices [own x Width]
+	Recomputed kernels.Mat // the same on the backward pass, where a layer has made them again
+	Ghosts     kernels.Mat // emitted by ghosts [ghosts x Width]
+	Grads      kernels.Mat // of what own vertices gathered [own x GradWidth]
 
 	gathered kernels.Mat // [own x GradWidth]
 	backward kernels.Mat // gradients of emitted rows [own x Width]
-	along    *mesh
+	mesh     *mesh
 	edges    *transposed
 	needed   bool // gradients of emitted rows are
 	targets       // none but in a last layer
@@ -52,28 +52,28 @@ func (i Interval) rows(x kernels.Mat) kernels.Mat { return x.Part(i.Lo, i.Hi) }
 // scale is the interval's part of a scale, none of none.
 func (i Interval) scale(x kernels.Vector[float32]) kernels.Vector[float32] { return x.Part(i.Lo, i.Hi) }
 
-// room is a matrix of zeros.
-func (w *Work) room(purpose string, rows, cols int) kernels.Mat {
+// newZeros is a matrix of zeros.
+func (w *Work) newZeros(purpose string, rows, cols int) kernels.Mat {
 	return kernels.NewMat(w.ops, w.arena.For(purpose), rows, cols)
 }
 
 func (w *Work) newLayer(at int, o Options) *Layer {
 	g := w.store.Network.Gathering(at)
-	l := &Layer{Width: g.Width, GradWidth: g.Gathered(), needed: g.Backward, along: w.mesh}
+	l := &Layer{Width: g.Width, GradWidth: g.Gathered(), needed: g.Backward, mesh: w.mesh}
 	if layer, ok := w.store.Network.Layers[at].(model.Attended); ok {
-		w.attend(l, at, layer, o)
+		w.allocAttention(l, at, layer, o)
 	}
 	if g.Maximum {
-		w.maximise(l, o)
+		w.allocMaxima(l, o)
 	}
 	own, sums := w.shard.NumOwn(), l.heads == 0 && !g.Maximum
 	l.gathered, l.backward = w.store.Forward(at, model.Gathered), w.store.Backward(at, model.EmittedGrad)
-	l.Grads, l.Again = w.store.Backward(at, model.GatheredGrad), w.store.Backward(at, model.Emitted)
+	l.Grads, l.Recomputed = w.store.Backward(at, model.GatheredGrad), w.store.Backward(at, model.Emitted)
 	if sums && at == 0 && w.store.Network.Lists() {
-		w.list(l)
+		w.allocLists(l)
 	} else if sums {
-		w.pack(&l.packed.rows, at, model.Emit, o)
-		w.pack(&l.packed.grads, at, model.ApplyBackward, o)
+		w.allocPacking(&l.packed.rows, at, model.Emit, o)
+		w.allocPacking(&l.packed.grads, at, model.ApplyBackward, o)
 	}
 	if w.half && sums {
 		half := func(rows int) kernels.Mat {
@@ -97,7 +97,7 @@ func (w *Work) Publish(l *Layer, i Interval, rows kernels.Mat) {
 	case l.heads > 0:
 		i.Ops.PackScores(l.shape, l.scores, i.Lo, rows)
 	case !l.halves.rows.IsNil():
-		i.Ops.Narrow(i.rows(l.halves.rows), rows, i.scale(l.along.col))
+		i.Ops.Narrow(i.rows(l.halves.rows), rows, i.scale(l.mesh.col))
 	default:
 		l.packed.rows.publish(i, rows)
 	}
@@ -105,8 +105,8 @@ func (w *Work) Publish(l *Layer, i Interval, rows kernels.Mat) {
 
 // Sums sets dst [n x Width] to the sums of own rows from first on, for other ranks.
 func (w *Work) Sums(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
-	m := l.along.sums.edges(first, first+dst.Rows)
-	m.ColScale = l.along.col
+	m := l.mesh.sums.edges(first, first+dst.Rows)
+	m.ColScale = l.mesh.col
 	spmm(o, dst, m, l.Rows, l.halves.rows, false)
 }
 
@@ -118,7 +118,7 @@ func (w *Work) TakeGhosts(o kernels.Ops, l *Layer, rows kernels.Mat) {
 	} else {
 		o.Copy(l.Ghosts, rows) // the backward pass needs them again
 	}
-	w.PublishGhosts(o, l, 0, l.along.Plan.Ghosts)
+	w.PublishGhosts(o, l, 0, l.mesh.Plan.Ghosts)
 }
 
 // PublishGhosts prepares the rows in l.Ghosts of count ghosts for gathering.
@@ -129,7 +129,7 @@ func (w *Work) PublishGhosts(o kernels.Ops, l *Layer, first, count int) {
 	case l.heads > 0:
 		o.PackScores(l.shape, l.ghostScores, first, rows)
 	case !l.halves.ghosts.IsNil():
-		o.Narrow(l.halves.ghosts.Part(first, first+count), rows, l.along.col.From(l.along.shard.NumOwn()+first))
+		o.Narrow(l.halves.ghosts.Part(first, first+count), rows, l.mesh.col.From(l.mesh.shard.NumOwn()+first))
 	}
 }
 
@@ -142,7 +142,7 @@ func (w *Work) PublishGrads(l *Layer, i Interval, grads kernels.Mat) {
 	case l.maxima.on:
 		w.publishMaxima(l, i)
 	case !l.halves.grads.IsNil():
-		i.Ops.Narrow(i.rows(l.halves.grads), grads, i.scale(l.along.row))
+		i.Ops.Narrow(i.rows(l.halves.grads), grads, i.scale(l.mesh.row))
 	default:
 		l.packed.grads.publish(i, grads)
 	}
@@ -159,8 +159,8 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 		w.maxOwn(l, i)
 		return
 	}
-	m := l.into(i, p, l.ownEdges(i))
-	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.row), l.along.col, l.along.coef.SelfLoops
+	m := l.selectTargets(i, p, l.ownEdges(i))
+	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.mesh.row), l.mesh.col, l.mesh.coef.SelfLoops
 	if l.lists.on {
 		l.lists.gather(i.Ops, i.rows(l.gathered), m, l.lists.own, false)
 		return
@@ -175,9 +175,9 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 		w.attendGhosts(l, i, p)
 	case l.maxima.on:
 		w.maxGhosts(l, i)
-	case l.along.Plan.Ghosts > 0:
-		m := l.into(i, p, l.ghostEdges(i))
-		m.RowScale, m.ColScale = i.scale(l.along.row), l.along.col
+	case l.mesh.Plan.Ghosts > 0:
+		m := l.selectTargets(i, p, l.ghostEdges(i))
+		m.RowScale, m.ColScale = i.scale(l.mesh.row), l.mesh.col
 		if l.lists.on {
 			l.lists.gather(i.Ops, i.rows(l.gathered), m, l.lists.ghosts, true)
 			return
@@ -195,11 +195,11 @@ func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 		return
 	}
 	if l.maxima.on {
-		o.(kernels.Maxima).MaxGatherGrad(dst, m, l.maxima.back, l.Grads, l.along.shard.NumOwn()+first)
+		o.(kernels.Maxima).MaxGatherGrad(dst, m, l.maxima.back, l.Grads, l.mesh.shard.NumOwn()+first)
 		return
 	}
-	m = l.from(o, m)
-	m.RowScale, m.ColScale = l.along.col.From(l.along.shard.NumOwn()+first), l.along.row
+	m = l.maskSources(o, m)
+	m.RowScale, m.ColScale = l.mesh.col.From(l.mesh.shard.NumOwn()+first), l.mesh.row
 	spmm(o, dst, m, l.Grads, l.halves.grads, false)
 }
 
@@ -215,8 +215,8 @@ func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
 		i.Ops.(kernels.Maxima).MaxGatherGrad(dst, m, l.maxima.back, l.Grads, i.Lo)
 		return
 	}
-	m = l.from(i.Ops, m)
-	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.col), l.along.row, l.along.coef.SelfLoops && !i.Sources
+	m = l.maskSources(i.Ops, m)
+	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.mesh.col), l.mesh.row, l.mesh.coef.SelfLoops && !i.Sources
 	l.packed.grads.gatherOwn(i.Ops, dst, m, l.Grads, l.halves.grads)
 }
 
@@ -226,8 +226,8 @@ func (w *Work) Backward(l *Layer) kernels.Mat { return l.backward }
 
 // AddSums adds the gradients of all sums [sums x Width] to the interval's rows of Backward.
 func (w *Work) AddSums(l *Layer, i Interval, sums kernels.Mat) {
-	m := l.along.sumsOf.edges(i.Lo, i.Hi)
-	m.RowScale = i.scale(l.along.col)
+	m := l.mesh.sumsOf.edges(i.Lo, i.Hi)
+	m.RowScale = i.scale(l.mesh.col)
 	i.Ops.SpMM(i.rows(l.backward), m, sums, true)
 }
 
@@ -241,10 +241,10 @@ func spmm(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows, half kernels.Ma
 }
 
 // ownEdges are the interval's in-edges from own vertices.
-func (l *Layer) ownEdges(i Interval) kernels.Edges { return i.edges(l.along.own) }
+func (l *Layer) ownEdges(i Interval) kernels.Edges { return i.edges(l.mesh.own) }
 
 // ghostEdges are those from ghosts.
-func (l *Layer) ghostEdges(i Interval) kernels.Edges { return i.edges(l.along.ghost) }
+func (l *Layer) ghostEdges(i Interval) kernels.Edges { return i.edges(l.mesh.ghost) }
 
 // edges are those of the interval's vertices.
 func (i Interval) edges(e kernels.Edges) kernels.Edges {

@@ -16,13 +16,13 @@ type lists struct {
 // Lists is the purpose of lists.
 const Lists = "lists of features"
 
-// list gives layer l room for lists, where it gathers them.
-func (w *Work) list(l *Layer) {
+// allocLists gives layer l room for lists, where it gathers them.
+func (w *Work) allocLists(l *Layer) {
 	l.lists = lists{on: true, own: w.store.Lists(w.arena.For(Lists))}
 }
 
-// KnowGhosts has the layer gather from ghosts the lists that ListGhosts makes.
-func (l *Layer) KnowGhosts(room kernels.Lists) { l.lists.ghosts = room }
+// SetGhostLists has the layer gather from ghosts the lists that ListGhosts makes.
+func (l *Layer) SetGhostLists(room kernels.Lists) { l.lists.ghosts = room }
 
 // Listed reports whether the layer gathers lists, and no matrix of rows.
 func (l *Layer) Listed() bool { return l.lists.on }
@@ -38,5 +38,5 @@ func (k *lists) gather(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows ker
 	if rows.IsNil() { // of no vertices
 		return
 	}
-	o.(kernels.Listing).SpMMLists(dst, m, rows, add)
+	o.(kernels.ListOps).SpMMLists(dst, m, rows, add)
 }

@@ -11,21 +11,21 @@ type maxima struct {
 	arg, back kernels.Mat // of each interval's own gather, and published with the gradients
 }
 
-// maximise gives room for the maxima of a layer. Intervals that go their own ways gather
+// allocMaxima gives room for the maxima of a layer. Intervals that go their own ways gather
 // again before others have taken their gradients.
-func (w *Work) maximise(l *Layer, o Options) {
+func (w *Work) allocMaxima(l *Layer, o Options) {
 	l.maxima.on = true
 	if !l.needed || o.Forward {
 		return
 	}
-	l.maxima.arg = w.room(Maxima, w.shard.NumOwn(), l.Width)
+	l.maxima.arg = w.newZeros(Maxima, w.shard.NumOwn(), l.Width)
 	if l.maxima.back = l.maxima.arg; o.Apart {
-		l.maxima.back = w.room(Maxima, w.shard.NumOwn(), l.Width)
+		l.maxima.back = w.newZeros(Maxima, w.shard.NumOwn(), l.Width)
 	}
 }
 
-// args is the interval's part of arg, none where there is none.
-func (i Interval) args(arg kernels.Mat) kernels.Mat {
+// argRows is the interval's part of arg, none where there is none.
+func (i Interval) argRows(arg kernels.Mat) kernels.Mat {
 	if arg.IsNil() {
 		return arg
 	}
@@ -34,14 +34,14 @@ func (i Interval) args(arg kernels.Mat) kernels.Mat {
 
 // maxOwn and maxGhosts are GatherOwn and GatherGhosts of maxima.
 func (w *Work) maxOwn(l *Layer, i Interval) {
-	i.Ops.(kernels.Maxima).MaxGather(i.rows(l.gathered), i.args(l.maxima.arg), l.ownEdges(i), l.Rows, w.store.LocalIDs(), false)
+	i.Ops.(kernels.Maxima).MaxGather(i.rows(l.gathered), i.argRows(l.maxima.arg), l.ownEdges(i), l.Rows, w.store.LocalIDs(), false)
 }
 func (w *Work) maxGhosts(l *Layer, i Interval) {
 	rows := l.Ghosts
-	if l.along.Plan.Ghosts == 0 { // there are no edges either
+	if l.mesh.Plan.Ghosts == 0 { // there are no edges either
 		rows = l.Rows
 	}
-	i.Ops.(kernels.Maxima).MaxGather(i.rows(l.gathered), i.args(l.maxima.arg), l.ghostEdges(i), rows, w.store.LocalIDs(), true)
+	i.Ops.(kernels.Maxima).MaxGather(i.rows(l.gathered), i.argRows(l.maxima.arg), l.ghostEdges(i), rows, w.store.LocalIDs(), true)
 }
 
 // publishMaxima is PublishGrads of maxima.

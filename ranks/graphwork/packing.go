@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -16,16 +16,16 @@ import (
 // both in turns, and what took less time is done in those that follow. The bits are the same
 // either way.
 type packing struct {
-	rows  kernels.Packed // none: never
-	own   int            // of so many vertices
-	alone bool           // rows that are packed stand nowhere else
-	train bool           // the pass under way does
-	on    bool           // it packs
-	pass  int            // how many have trained, and gathered
-	ready atomic.Int64   // rows that are packed
-	kept  atomic.Int64   // values in them
-	spent atomic.Int64   // nanoseconds of all workers in the pass, packing included
-	took  [2]int64       // the least of passes without and with packed rows, 0 where unknown
+	rows      kernels.Packed // none: never
+	own       int            // of so many vertices
+	alone     bool           // rows that are packed stand nowhere else
+	train     bool           // the pass under way does
+	packs     bool           // it packs
+	pass      int            // how many have trained, and gathered
+	ready     atomic.Int64   // rows that are packed
+	values    atomic.Int64   // values in them
+	spent     atomic.Int64   // nanoseconds of all workers in the pass, packing included
+	bestTimes [2]int64       // the least of passes without and with packed rows, 0 where unknown
 }
 
 // Rows are packed where a vertex has so many edges that packing costs little beside the gather,
@@ -43,15 +43,15 @@ const (
 	searchTurns  = 2
 )
 
-// pack gives k room for the rows that a stage of layer l shows others, where there is any and
+// allocPacking gives k room for the rows that a stage of layer l shows others, where there is any and
 // packing may pay.
-func (w *Work) pack(k *packing, l int, stage model.Stage, o Options) {
+func (w *Work) allocPacking(k *packing, l int, stage model.Stage, o Options) {
 	ops, ok := w.ops.(kernels.Packing)
 	if !ok || w.half || w.own.Weights.Len() > 0 {
 		return
 	}
 	room, s := w.store.Idle(l, stage), w.shard
-	if room.IsNil() && w.closed() && !o.OneWay {
+	if room.IsNil() && w.noGhostReaders() && !o.OneWay {
 		room, k.alone = w.store.Spent(l, stage), true
 	}
 	if room.IsNil() || !ops.Packs(room.Cols) || room.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
@@ -61,8 +61,8 @@ func (w *Work) pack(k *packing, l int, stage model.Stage, o Options) {
 	k.rows, k.own = kernels.NewPacked(room, bits), s.NumOwn()
 }
 
-// closed reports whether no other rank reads rows of this one, nor sums of them.
-func (w *Work) closed() bool {
+// noGhostReaders reports whether no other rank reads rows of this one, nor sums of them.
+func (w *Work) noGhostReaders() bool {
 	p := w.Plan
 	return p.Ghosts == 0 && p.Sums == 0 && len(p.SendRows) == 0
 }
@@ -83,34 +83,34 @@ func (k *packing) begin(train bool) {
 		return
 	}
 	if spent := k.spent.Swap(0); spent > 0 && k.train {
-		k.note(spent)
+		k.recordTime(spent)
 	}
 	k.ready.Store(0)
-	k.kept.Store(0)
-	k.train, k.on = train, train && k.chooses()
+	k.values.Store(0)
+	k.train, k.packs = train, train && k.shouldPack()
 }
 
-// note takes note of the time of a pass that has gathered.
-func (k *packing) note(spent int64) {
+// recordTime takes note of the time of a pass that has gathered.
+func (k *packing) recordTime(spent int64) {
 	if k.pass%searchPasses == firstSearch {
-		k.took = [2]int64{}
+		k.bestTimes = [2]int64{}
 	}
 	k.pass++
-	took := &k.took[0]
-	if k.on && k.complete() {
-		took = &k.took[1]
+	took := &k.bestTimes[0]
+	if k.packs && k.complete() {
+		took = &k.bestTimes[1]
 	}
 	if *took == 0 || spent < *took {
 		*took = spent
 	}
 }
 
-// chooses reports whether the pass to come packs.
-func (k *packing) chooses() bool {
+// shouldPack reports whether the pass to come packs.
+func (k *packing) shouldPack() bool {
 	if turn := k.pass%searchPasses - firstSearch; turn >= 0 && turn < 2*searchTurns {
 		return turn%2 == 0
 	}
-	return k.took[1] > 0 && k.took[1] < k.took[0]
+	return k.bestTimes[1] > 0 && k.bestTimes[1] < k.bestTimes[0]
 }
 
 // complete reports whether all rows are packed.
@@ -118,11 +118,11 @@ func (k *packing) complete() bool { return k.ready.Load() == int64(k.own) }
 
 // publish packs the interval's rows.
 func (k *packing) publish(i Interval, rows kernels.Mat) {
-	if !k.on {
+	if !k.packs {
 		return
 	}
 	began := time.Now()
-	k.kept.Add(int64(i.Ops.(kernels.Packing).Pack(k.rows, i.Lo, rows)))
+	k.values.Add(int64(i.Ops.(kernels.Packing).Pack(k.rows, i.Lo, rows)))
 	k.ready.Add(int64(rows.Rows))
 	k.spent.Add(int64(time.Since(began)))
 }
@@ -131,9 +131,9 @@ func (k *packing) publish(i Interval, rows kernels.Mat) {
 func (k *packing) gatherOwn(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows, half kernels.Mat) {
 	began := time.Now()
 	switch {
-	case k.on && k.complete():
-		o.(kernels.Packing).SpMMPacked(dst, m, k.rows, k.kept.Load(), false)
-	case k.on && k.alone:
+	case k.packs && k.complete():
+		o.(kernels.Packing).SpMMPacked(dst, m, k.rows, k.values.Load(), false)
+	case k.packs && k.alone:
 		panic("graphwork: rows packed in place, of some intervals alone")
 	default:
 		spmm(o, dst, m, rows, half, false)

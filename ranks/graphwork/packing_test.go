@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 	"siafu/kernels/model"
@@ -46,7 +46,7 @@ func testPacking(t *testing.T, alone bool) {
 		if !slices.Equal(mapped.Bytes(got), mapped.Bytes(want)) {
 			t.Fatal("other bits")
 		}
-		if packed = k.on && k.complete(); alone && packed == slices.Equal(rows.Host(), x) {
+		if packed = k.packs && k.complete(); alone && packed == slices.Equal(rows.Host(), x) {
 			t.Fatalf("packed %t, where the rows stand", packed)
 		}
 		return packed
@@ -70,11 +70,11 @@ func testPacking(t *testing.T, alone bool) {
 		pass(true)
 	}
 	for _, faster := range []bool{true, false} {
-		k.took = [2]int64{1 << 40, 1}
+		k.bestTimes = [2]int64{1 << 40, 1}
 		if !faster {
-			k.took = [2]int64{1, 1 << 40}
+			k.bestTimes = [2]int64{1, 1 << 40}
 		}
-		check("choice", k.chooses(), faster)
+		check("choice", k.shouldPack(), faster)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 // a last layer are zeros, and nobody reads their logits in a pass that wants no others: the
 // edges into them are left out, which changes no bit of what training reads.
 type targets struct {
-	chosen kernels.Chosen // of own vertices; nil: all are
-	apart  bool           // the edges of the backward pass are those into targets
+	vertexMask kernels.VertexMask // of own vertices; nil: all are
+	apart      bool               // the edges of the backward pass are those into targets
 }
 
 // Edges are chosen where that leaves out an eighth or more, as choosing takes time too.
@@ -21,31 +21,31 @@ const keptOf, kept = 8, 7
 // choose makes the training vertices the targets, if that leaves out enough edges.
 func (t *targets) choose(s *shard.Shard) {
 	if len(s.Split) > 0 && keptOf*s.EdgesInto(graph.SplitTrain) < kept*int64(len(s.In.Cols)) {
-		t.chosen = kernels.NewChosen(s.NumOwn(), func(v int) bool { return s.Split[v] == graph.SplitTrain })
+		t.vertexMask = kernels.NewVertexMask(s.NumOwn(), func(v int) bool { return s.Split[v] == graph.SplitTrain })
 	}
 }
 
-// into is e, edges into an interval's vertices, for a pass.
-func (t *targets) into(i Interval, p model.Pass, e kernels.Edges) kernels.Edges {
-	ops, ok := i.Ops.(kernels.Choosing)
-	if !ok || !p.Targets || t.chosen == nil {
+// selectTargets is e, edges into an interval's vertices, for a pass.
+func (t *targets) selectTargets(i Interval, p model.Pass, e kernels.Edges) kernels.Edges {
+	ops, ok := i.Ops.(kernels.EdgeMasker)
+	if !ok || !p.Targets || t.vertexMask == nil {
 		return e
 	}
-	return ops.Into(e, t.chosen, i.Lo)
+	return ops.Into(e, t.vertexMask, i.Lo)
 }
 
-// want is e, edges into an interval's vertices with attention, for a pass.
-func (t *targets) want(i Interval, p model.Pass, e kernels.Edges) kernels.Edges {
-	if _, ok := i.Ops.(kernels.Choosing); ok && p.Targets {
-		e.Wanted = t.chosen
+// maskTargets is e, edges into an interval's vertices with attention, for a pass.
+func (t *targets) maskTargets(i Interval, p model.Pass, e kernels.Edges) kernels.Edges {
+	if _, ok := i.Ops.(kernels.EdgeMasker); ok && p.Targets {
+		e.RowMask = t.vertexMask
 	}
 	return e
 }
 
-// from is e, edges by their source, for the backward pass.
-func (t *targets) from(o kernels.Ops, e kernels.Edges) kernels.Edges {
-	if _, ok := o.(kernels.Choosing); ok && !t.apart {
-		e.Chosen = t.chosen
+// maskSources is e, edges by their source, for the backward pass.
+func (t *targets) maskSources(o kernels.Ops, e kernels.Edges) kernels.Edges {
+	if _, ok := o.(kernels.EdgeMasker); ok && !t.apart {
+		e.ColumnMask = t.vertexMask
 	}
 	return e
 }

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -15,12 +15,12 @@ import (
 type Work struct {
 	*mesh // of all layers; with blocks, of the last one
 
-	store  *model.Store
-	half   bool        // rows are rounded to bfloat16 where they are gathered
-	ops    kernels.Ops // of whoever makes rooms
-	arena  *mapped.Arena
-	known  map[array]any // that has been placed
-	layers []*Layer      // nil for one that does not gather
+	store    *model.Store
+	half     bool        // rows are rounded to bfloat16 where they are gathered
+	ops      kernels.Ops // of whoever makes rooms
+	arena    *mapped.Arena
+	uploaded map[array]any // that has been placed
+	layers   []*Layer      // nil for one that does not gather
 }
 
 // mesh is a shard with what gathers along its edges read of it.
@@ -30,7 +30,7 @@ type mesh struct {
 	shard *shard.Shard
 	halo  *halo.Reduction
 	coef  model.Coefficients // of own vertices and the ghosts of Plan
-	placed
+	deviceGraph
 }
 
 // Purposes of arrays.
@@ -126,7 +126,7 @@ func NewBlocks(store *model.Store, blocks []Block, o Options, ops kernels.Ops, a
 }
 
 func newWork(store *model.Store, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
-	return &Work{store: store, half: o.Half, ops: ops, arena: a, known: map[array]any{}, layers: make([]*Layer, len(store.Network.Layers))}
+	return &Work{store: store, half: o.Half, ops: ops, arena: a, uploaded: map[array]any{}, layers: make([]*Layer, len(store.Network.Layers))}
 }
 
 // newMesh prepares a shard.
@@ -152,7 +152,7 @@ func (w *Work) newMesh(s *shard.Shard, o Options) *mesh {
 		}
 	}
 	m.coef.Col = r.Scale(m.coef.Col, w.arena.For(Coefficients))
-	w.place(m)
+	w.placeMesh(m)
 	return m
 }
 
@@ -227,7 +227,7 @@ func (w *Work) prepareBackward(oneWay bool) {
 		if !back[l] {
 			continue
 		}
-		ghosts := at.along.halo.In
+		ghosts := at.mesh.halo.In
 		if oneWay {
 			ghosts = shard.Edges{}
 		}
@@ -238,9 +238,9 @@ func (w *Work) prepareBackward(oneWay bool) {
 			at.edges, at.apart = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), ghosts, graph.SplitTrain)), true
 			continue
 		}
-		if all[at.along] == nil {
-			all[at.along] = w.placeTransposed(s.Transpose(w.arena.For(Reversed), ghosts))
+		if all[at.mesh] == nil {
+			all[at.mesh] = w.placeTransposed(s.Transpose(w.arena.For(Reversed), ghosts))
 		}
-		at.edges = all[at.along]
+		at.edges = all[at.mesh]
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Variable names the environment variable that chooses the fault.

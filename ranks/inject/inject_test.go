@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 func environment(value string) func(string) string {

@@ -14,9 +14,9 @@ import (
 	"strconv"
 
 	"siafu/graph"
-	"siafu/graph/arrayfile"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/arrayfile"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/ranks/runfolder"
 )
 

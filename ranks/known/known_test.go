@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // dataset is a folder of vertices with these ids, nil for 0..n-1.

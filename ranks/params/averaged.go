@@ -1,10 +1,10 @@
 package params
 
 import (
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
+	"siafu/internal/signals"
 	"siafu/kernels"
 	"siafu/ranks/params/protocol"
-	"siafu/ranks/signals"
 	"siafu/ranks/world"
 )
 
@@ -46,16 +46,16 @@ func NewAveraged(r *Replicated, c Rounds, adder Adder, a *mapped.Arena) *Average
 	n, slots := r.weights.Rows, len(r.updater.state)
 	s := &Averaged{Replicated: *r, rounds: c, adder: adder, share: 1 / float32(r.comm.Size()), all: mapped.Make[float32](a, n*(1+slots))}
 	if adder == nil {
-		s.adder = &peers{s.Replicated}
+		s.adder = &peerAdder{s.Replicated}
 	}
 	return s
 }
 
-// peers add up among themselves.
-type peers struct{ Replicated }
+// peerAdder add up among themselves.
+type peerAdder struct{ Replicated }
 
 // Sum implements Adder.
-func (p *peers) Sum(x []float32) error { return world.SumFloat32s(p.comm, x) }
+func (p *peerAdder) Sum(x []float32) error { return world.SumFloat32s(p.comm, x) }
 
 // Flush implements Source: it steps this rank's weights, and ends a round. Collective
 // over the graph ranks at the end of a round.

@@ -1,9 +1,9 @@
 package params
 
 import (
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/signals"
 	"siafu/ranks/params/protocol"
-	"siafu/ranks/signals"
 	"siafu/ranks/world"
 )
 
@@ -95,8 +95,8 @@ func (c *Client) receive() (protocol.Message, error) {
 	return m, err
 }
 
-// weightsOf waits for weights and takes note of what the server says with them.
-func (c *Client) weightsOf() (protocol.Message, error) {
+// receiveWeights waits for weights and takes note of what the server says with them.
+func (c *Client) receiveWeights() (protocol.Message, error) {
 	m, err := c.receive()
 	if err == nil {
 		err = c.chooser.Take(m)
@@ -111,7 +111,7 @@ func (c *Client) Pull(epoch int, dst []float32) error {
 	if err := c.send(c.chooser.Pull(epoch)); err != nil {
 		return err
 	}
-	m, err := c.weightsOf()
+	m, err := c.receiveWeights()
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (c *Client) Begin() error {
 // Push implements Source.
 func (c *Client) Push(epoch, layer int, grad []float32) error {
 	if !c.fetched {
-		if _, err := c.weightsOf(); err != nil {
+		if _, err := c.receiveWeights(); err != nil {
 			return err
 		}
 		c.fetched = true

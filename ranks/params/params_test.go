@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
+	"siafu/internal/signals"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
-	"siafu/ranks/signals"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )

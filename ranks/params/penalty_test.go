@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/params"

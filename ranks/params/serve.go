@@ -3,15 +3,15 @@ package params
 import (
 	"cmp"
 
+	"siafu/internal/signals"
 	"siafu/ranks/inject"
 	"siafu/ranks/params/protocol"
-	"siafu/ranks/signals"
 	"siafu/ranks/world"
 )
 
-// Machine is a parameter server as a state machine: a protocol.Server or a
+// StateMachine is a parameter server as a state machine: a protocol.Server or a
 // protocol.Eager.
-type Machine interface {
+type StateMachine interface {
 	// Step processes one message and returns the messages that follow from it. They are
 	// valid until the next Step.
 	Step(m protocol.Message) ([]protocol.Message, error)
@@ -20,14 +20,14 @@ type Machine interface {
 	Weights() []float32
 	Memory() protocol.Memory
 	// Owing are the ranks of the world that the next version waits for, ascending.
-	Owing() []int
+	AwaitedRanks() []int
 	// Done reports whether all graph ranks have left.
 	Done() bool
 }
 
 // Server is a parameter server in a world: messages in, messages out.
 type Server struct {
-	Machine
+	StateMachine
 	comm    world.Comm // the whole world
 	tag     int
 	watcher *signals.Watcher
@@ -37,30 +37,30 @@ type Server struct {
 
 // NewServer puts a server into a world, where its messages have the given tag.
 // watcher is the process's, and fault is for tests: both may be nil.
-func NewServer(w world.Comm, tag int, s Machine, watcher *signals.Watcher, f *inject.Fault) *Server {
-	return &Server{Machine: s, comm: w, tag: tag, watcher: watcher, fault: f, outbox: world.NewOutbox(w)}
+func NewServer(w world.Comm, tag int, s StateMachine, watcher *signals.Watcher, f *inject.Fault) *Server {
+	return &Server{StateMachine: s, comm: w, tag: tag, watcher: watcher, fault: f, outbox: world.NewOutbox(w)}
 }
 
 // Run takes messages until all graph ranks have left, and then waits until its
 // own have.
 func (s *Server) Run() error { return s.until(s.Done) }
 
-// Reach takes messages until there is a version.
-func (s *Server) Reach(version int) error {
+// ServeUntil takes messages until there is a version.
+func (s *Server) ServeUntil(version int) error {
 	return s.until(func() bool { return s.Version() >= version })
 }
 
 func (s *Server) until(done func() bool) error {
 	for !done() {
-		if err := s.take(); err != nil {
+		if err := s.stepNext(); err != nil {
 			return err
 		}
 	}
 	return s.outbox.Settle()
 }
 
-// take waits for a message and sends what follows from it.
-func (s *Server) take() error {
+// stepNext waits for a message and sends what follows from it.
+func (s *Server) stepNext() error {
 	in, err := s.comm.Recv(world.Any, s.tag)
 	if err != nil {
 		return err

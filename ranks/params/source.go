@@ -1,11 +1,11 @@
 package params
 
 import (
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
+	"siafu/internal/signals"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/params/protocol"
-	"siafu/ranks/signals"
 	"siafu/ranks/world"
 )
 

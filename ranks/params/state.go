@@ -3,7 +3,7 @@ package params
 import (
 	"slices"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/ranks/world"
 )
 

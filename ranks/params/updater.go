@@ -1,7 +1,7 @@
 package params
 
 import (
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )

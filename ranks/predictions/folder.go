@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"siafu/graph"
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
 )
 
 // markName is the file by which siafu knows a predictions folder again.

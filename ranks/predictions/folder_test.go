@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // What a prediction that was killed has left half written is in nobody's way,

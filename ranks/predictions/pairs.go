@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"siafu/graph"
-	"siafu/graph/durable"
+	"siafu/internal/durable"
 )
 
 // PairsFile has the pairs of --pairs, in their order.

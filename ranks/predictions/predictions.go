@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
-	"siafu/graph/npy"
-	"siafu/graph/scratch"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+	"siafu/internal/npy"
+	"siafu/internal/scratch"
 	"siafu/ranks/world"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
-	"siafu/graph/npy"
+	"siafu/internal/mapped"
+	"siafu/internal/npy"
 )
 
 // table are the rows of a table of predictions, which files that are written hold.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/safetensors"
 	"siafu/kernels/model"
-	"siafu/ranks/safetensors"
 )
 
 // state is a state dict on its way to siafu's names.

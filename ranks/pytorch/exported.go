@@ -3,8 +3,8 @@ package pytorch
 import (
 	"strings"
 
+	"siafu/internal/safetensors"
 	"siafu/kernels/model"
-	"siafu/ranks/safetensors"
 )
 
 // exportedPrefix begins the names that the state dict of model.py's Net gives weights.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"siafu/graph/durable"
-	"siafu/graph/inventory"
+	"siafu/internal/durable"
+	"siafu/internal/inventory"
 )
 
 // script needs PyTorch alone, and reads the network from the file of weights beside it.

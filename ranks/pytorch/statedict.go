@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"siafu/graph/fault"
-	"siafu/graph/pickle"
-	"siafu/graph/torchfile"
+	"siafu/internal/fault"
+	"siafu/internal/pickle"
+	"siafu/internal/safetensors"
+	"siafu/internal/torchfile"
 	"siafu/kernels/model"
-	"siafu/ranks/safetensors"
 )
 
 // Read reads a file of weights: safetensors, or a state dict that torch.save has written,

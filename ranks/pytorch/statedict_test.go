@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
+	"siafu/internal/safetensors"
 	"siafu/kernels/model"
-	"siafu/ranks/safetensors"
 )
 
 func tensor(name string, shape ...int) safetensors.Tensor {

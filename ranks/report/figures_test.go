@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/report/chart"
 	"siafu/ranks/runfolder"
 )

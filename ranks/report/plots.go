@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
 )
 
 // The marker of a folder of plots, and what else is in it.

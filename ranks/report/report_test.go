@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/runfolder"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/runfolder"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/report/chart"
 	"siafu/ranks/runfolder"
 )

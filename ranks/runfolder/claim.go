@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"siafu/graph"
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
-	"siafu/graph/scratch"
-	"siafu/ranks/owner"
-	"siafu/ranks/tensorboard"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
+	"siafu/internal/owner"
+	"siafu/internal/scratch"
+	"siafu/internal/tensorboard"
 )
 
 // LaunchVariable names the environment variable with the id of a launch. All attempts of a

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // tree is every path below a folder with what it holds.

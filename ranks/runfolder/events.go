@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"siafu/graph/fault"
-	"siafu/ranks/tensorboard"
+	"siafu/internal/fault"
+	"siafu/internal/tensorboard"
 )
 
 // eventsFile is what TensorBoard looks for: a name with "tfevents" in it.

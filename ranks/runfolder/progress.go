@@ -10,7 +10,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Progress is how far a run is that may be continuing.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Run is a run folder that was read.

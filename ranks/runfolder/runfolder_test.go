@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"siafu/ranks/safetensors"
+	"siafu/internal/safetensors"
 )
 
 // begin claims a folder and begins a run in it.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
-	"siafu/graph/scratch"
-	"siafu/ranks/safetensors"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
+	"siafu/internal/safetensors"
+	"siafu/internal/scratch"
 )
 
 // Metrics is the file of a run folder with a line an epoch.

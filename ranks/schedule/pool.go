@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 )
 
 // Flow decides what a Pool runs. One worker at a time calls its methods, except Run.
@@ -95,8 +95,8 @@ func (p *Pool) serve(worker int) {
 // Run runs the tasks of f until it has finished, or until a task fails; then
 // it returns that error as soon as the tasks that run have ended.
 func (p *Pool) Run(f Flow) error {
-	p.take(f)
-	defer p.take(nil)
+	p.setFlow(f)
+	defer p.setFlow(nil)
 	p.err, p.handed = nil, 0
 	p.done.Add(p.workers - 1)
 	for range p.workers - 1 {
@@ -107,8 +107,8 @@ func (p *Pool) Run(f Flow) error {
 	return p.err
 }
 
-// take takes the flow that runs, nil for none.
-func (p *Pool) take(f Flow) {
+// setFlow takes the flow that runs, nil for none.
+func (p *Pool) setFlow(f Flow) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.flow = f
@@ -143,10 +143,10 @@ func (p *Pool) Complete(f Flow, finish func() (Task, error)) {
 func (p *Pool) work(worker int, f Flow) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	idle := idleness{worker: worker}
+	idle := idleSpan{worker: worker}
 	for p.err == nil && !f.Finished() {
 		if t, ok := f.Next(); ok {
-			p.end(&idle, f)
+			p.endIdle(&idle, f)
 			p.run(f, worker, t)
 			continue
 		}
@@ -157,12 +157,12 @@ func (p *Pool) work(worker int, f Flow) {
 			p.poll(f, &idle)
 		}
 	}
-	p.end(&idle, f)
+	p.endIdle(&idle, f)
 	p.idle.Broadcast()
 }
 
-// idleness is a stretch of time in which a worker has nothing to run.
-type idleness struct {
+// idleSpan is a stretch of time in which a worker has nothing to run.
+type idleSpan struct {
 	worker int
 	began  time.Time // zero outside
 	polls  int       // that have found nothing
@@ -170,7 +170,7 @@ type idleness struct {
 	known  bool // task is what was awaited
 }
 
-func (i *idleness) begin(f Flow) {
+func (i *idleSpan) begin(f Flow) {
 	if i.began.IsZero() {
 		i.began = time.Now()
 	}
@@ -179,8 +179,8 @@ func (i *idleness) begin(f Flow) {
 	}
 }
 
-// end counts the stretch, if there is one.
-func (p *Pool) end(i *idleness, f Flow) {
+// endIdle counts the stretch, if there is one.
+func (p *Pool) endIdle(i *idleSpan, f Flow) {
 	if i.began.IsZero() {
 		return
 	}
@@ -189,7 +189,7 @@ func (p *Pool) end(i *idleness, f Flow) {
 	if i.known {
 		f.Idle(i.worker, i.task, i.began, ended)
 	}
-	*i = idleness{worker: i.worker}
+	*i = idleSpan{worker: i.worker}
 }
 
 // run runs a task without the lock, and has the flow look for messages after it.
@@ -198,7 +198,7 @@ func (p *Pool) run(f Flow, worker int, t Task) {
 		p.idle.Signal() // there may be another one
 	}
 	p.running++
-	done, err := p.outside(f, worker, t)
+	done, err := p.runUnlocked(f, worker, t)
 	p.running--
 	switch {
 	case err != nil:
@@ -213,9 +213,9 @@ func (p *Pool) run(f Flow, worker int, t Task) {
 	p.fail(err)
 }
 
-// outside runs a task without the lock, which a panic finds taken again. Memory
+// runUnlocked runs a task without the lock, which a panic finds taken again. Memory
 // that the system does not give a task is its error.
-func (p *Pool) outside(f Flow, worker int, t Task) (done bool, err error) {
+func (p *Pool) runUnlocked(f Flow, worker int, t Task) (done bool, err error) {
 	p.mu.Unlock()
 	defer p.mu.Lock()
 	defer mapped.Catch(&err)
@@ -245,12 +245,12 @@ const (
 
 // poll asks for messages once. Where all that is missing runs elsewhere, Complete
 // wakes whoever waits for it.
-func (p *Pool) poll(f Flow, i *idleness) {
+func (p *Pool) poll(f Flow, i *idleSpan) {
 	found, err := f.Poll()
 	if err == nil && !found && p.running == 0 {
 		switch {
 		case p.handed == 0:
-			p.aside(func() { err = f.Wait() })
+			p.pollUnlocked(func() { err = f.Wait() })
 			found = true
 		case !f.Listens():
 			p.sleep()
@@ -262,7 +262,7 @@ func (p *Pool) poll(f Flow, i *idleness) {
 		return
 	}
 	i.polls++
-	p.aside(func() { pause(i.polls) })
+	p.pollUnlocked(func() { pause(i.polls) })
 }
 
 // pause is between two questions.
@@ -274,8 +274,8 @@ func pause(polls int) {
 	}
 }
 
-// aside does something without the lock, while nobody else asks for messages.
-func (p *Pool) aside(do func()) {
+// pollUnlocked does something without the lock, while nobody else asks for messages.
+func (p *Pool) pollUnlocked(do func()) {
 	p.polling = true
 	p.mu.Unlock()
 	do()

@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/ranks/schedule"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
 )

@@ -87,20 +87,22 @@ func (a *account) begin(name task.Name, now time.Duration) {
 	a.open[name] = &attempt{sent: now, class: bill.Wasted}
 }
 
-// counted says that the result of an attempt is used.
-func (a *account) counted(name task.Name, now time.Duration) {
+// markUsed says that the result of an attempt is used.
+func (a *account) markUsed(name task.Name, now time.Duration) {
 	class := bill.Counted
 	if name.Attempt > 1 {
 		class = bill.Retried
 	}
-	a.end(name, class, now)
+	a.closeAttempt(name, class, now)
 }
 
-// wasted says that an attempt has come to nothing, or too late.
-func (a *account) wasted(name task.Name, now time.Duration) { a.end(name, bill.Wasted, now) }
+// markWasted says that an attempt has come to nothing, or too late.
+func (a *account) markWasted(name task.Name, now time.Duration) {
+	a.closeAttempt(name, bill.Wasted, now)
+}
 
-// end takes what became of an attempt. What comes after the first end is a duplicate.
-func (a *account) end(name task.Name, c bill.Class, now time.Duration) {
+// closeAttempt takes what became of an attempt. What comes after the first end is a duplicate.
+func (a *account) closeAttempt(name task.Name, c bill.Class, now time.Duration) {
 	x := a.open[name]
 	if x == nil || x.over {
 		return
@@ -111,11 +113,11 @@ func (a *account) end(name task.Name, c bill.Class, now time.Duration) {
 	}
 }
 
-// refused says that the service has turned an attempt down, which costs nothing.
-func (a *account) refused(name task.Name) { delete(a.open, name) }
+// drop says that the service has turned an attempt down, which costs nothing.
+func (a *account) drop(name task.Name) { delete(a.open, name) }
 
-// took takes what an attempt took.
-func (a *account) took(s *task.Spent) {
+// addUsage takes what an attempt took.
+func (a *account) addUsage(s *task.Spent) {
 	x := a.open[s.Name]
 	if x == nil {
 		return

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/kernels"
 	"siafu/kernels/task"
 	"siafu/lambda/bill"
@@ -26,12 +26,12 @@ type Transport interface {
 	Close() error
 }
 
-// Early is a Transport that can prepare for an attempt at a task before there is one
+// EarlyInvoker is a Transport that can prepare for an attempt at a task before there is one
 // to send.
-type Early interface {
+type EarlyInvoker interface {
 	// Ahead says that an attempt will be sent, or given up. It does not wait. Answers may
 	// come from then on.
-	Ahead(attempt task.Name) error
+	InvokeAhead(attempt task.Name) error
 }
 
 // Remote runs tasks elsewhere. A pool decides the concurrency, the timeout of a result,
@@ -40,29 +40,29 @@ type Early interface {
 // counts; later ones are dropped.
 type Remote struct {
 	transport Transport
-	wishes    Wishes
-	falls     bool         // back to the CPU
-	say       func(string) // what a user should know
+	options   RequestOptions
+	fallsBack bool         // back to the CPU
+	report    func(string) // what a user should know
 	began     time.Time
 	finished  chan Finished
 	closed    chan struct{}
-	heard     chan struct{}  // no result is looked at any more
-	here      sync.WaitGroup // tasks that the CPU does
+	drained   chan struct{}  // no result is looked at any more
+	cpuTasks  sync.WaitGroup // tasks that the CPU does
 	cpu       sync.Mutex     // of the one of them that is being done
 
 	mu      sync.Mutex
 	pool    *pool.Pool[task.Name]  // of the names of tasks
 	due     *time.Timer            // for what the pool does next
 	pending map[task.Name]*pending // what the pool has not ended, by the name of the task
-	room    kernels.Ops            // whose workspace the CPU uses for tasks that nobody else has done
-	over    bool                   // nothing is sent any more
+	cpuOps  kernels.Ops            // whose workspace the CPU uses for tasks that nobody else has done
+	stopped bool                   // nothing is sent any more
 	counts  Counts
 	account account
 	tuning  tuning
 
-	early    Early             // the transport, where functions are invoked ahead, else nil
-	prepared map[task.Name]int // attempts that were begun before their tasks, by the name of the task
-	taken    Spent             // but for its usage, up to the last TakeSpent
+	early      EarlyInvoker      // the transport, where functions are invoked ahead, else nil
+	prepared   map[task.Name]int // attempts that were begun before their tasks, by the name of the task
+	takenSpent Spent             // but for its usage, up to the last TakeSpent
 }
 
 // pending is a task without a result.
@@ -82,17 +82,17 @@ type Counts struct {
 
 // NewRemote runs tasks over a transport, with a pool that has the settings s. It calls say
 // when the CPU takes over, and when it stops doing so.
-func NewRemote(t Transport, w Wishes, s pool.Settings, say func(string)) *Remote {
+func NewRemote(t Transport, w RequestOptions, s pool.Settings, say func(string)) *Remote {
 	r := &Remote{
-		transport: t, wishes: w, falls: s.Breaker.Failures > 0, say: say, began: time.Now(), finished: make(chan Finished),
+		transport: t, options: w, fallsBack: s.Breaker.Failures > 0, report: say, began: time.Now(), finished: make(chan Finished),
 		prepared: map[task.Name]int{},
-		closed:   make(chan struct{}), heard: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
+		closed:   make(chan struct{}), drained: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
 	}
 	r.begin(s.Limit)
 	r.account = account{tariff: bill.Tariff{Step: time.Millisecond}, limit: s.Life, life: s.Life, open: map[task.Name]*attempt{}}
 	r.due = time.AfterFunc(time.Hour, r.tick)
 	r.due.Stop()
-	go r.hear()
+	go r.readAnswers()
 	return r
 }
 
@@ -106,15 +106,15 @@ func (r *Remote) Charge(t bill.Tariff, limit time.Duration) {
 // Start implements Backend.
 func (r *Remote) Start(own kernels.Ops, t *task.Task) (bool, error) {
 	r.mu.Lock()
-	if r.falls && r.room == nil {
-		r.room = own.Fork()
+	if r.fallsBack && r.cpuOps == nil {
+		r.cpuOps = own.Fork()
 	}
 	p, name := &pending{task: t, ops: own}, t.Name.Of()
 	r.pending[name] = p
 	r.counts.Sent++
-	refused := r.obey(p, r.pool.Submit(r.now(), name, kind(name)))
+	refused := r.applyOrders(p, r.pool.Submit(r.now(), name, kind(name)))
 	if !refused {
-		refused = r.obey(p, r.deliver(p))
+		refused = r.applyOrders(p, r.sendPrepared(p))
 	}
 	r.mu.Unlock()
 	if refused {
@@ -134,15 +134,15 @@ func kind(n task.Name) int {
 
 func (r *Remote) now() time.Duration { return time.Since(r.began) }
 
-// obey does what the pool wants, with the lock. Of the task that is being started it
+// applyOrders does what the pool wants, with the lock. Of the task that is being started it
 // says whether the CPU is to do it.
-func (r *Remote) obey(starting *pending, orders []pool.Order[task.Name]) (refused bool) {
-	for len(orders) > 0 && !r.over {
+func (r *Remote) applyOrders(starting *pending, orders []pool.Order[task.Name]) (refused bool) {
+	for len(orders) > 0 && !r.stopped {
 		o := orders[0]
 		orders = orders[1:]
 		switch p := r.pending[o.Task]; o.Do {
 		case pool.Say:
-			r.say(o.Reason)
+			r.report(o.Reason)
 		case pool.Invoke:
 			if p == nil {
 				orders = append(orders, r.prepare(o.Task, o.Attempt)...)
@@ -151,12 +151,12 @@ func (r *Remote) obey(starting *pending, orders []pool.Order[task.Name]) (refuse
 			}
 		case pool.Local:
 			delete(r.pending, o.Task)
-			if refused = refused || p == starting && r.falls; p != starting || !r.falls {
-				r.leave(p, o.Reason)
+			if refused = refused || p == starting && r.fallsBack; p != starting || !r.fallsBack {
+				r.runOnCPU(p, o.Reason)
 			}
 		}
 	}
-	if at, ok := r.pool.Next(); ok && !r.over {
+	if at, ok := r.pool.Next(); ok && !r.stopped {
 		r.due.Reset(at - r.now())
 	} else {
 		r.due.Stop()
@@ -192,7 +192,7 @@ func (r *Remote) giveUp(name task.Name, err error) []pool.Order[task.Name] {
 	delete(r.pending, name.Of())
 	first, orders := r.pool.Result(r.now(), name.Of(), name.Attempt) // nothing more is wanted
 	if first {
-		go r.tell(Finished{Task: name, Err: fault.New(fault.KindOf(err), "train", "", "%s: %v", name, err)})
+		go r.notifyFinished(Finished{Task: name, Err: fault.New(fault.KindOf(err), "train", "", "%s: %v", name, err)})
 	}
 	return orders
 }
@@ -207,32 +207,32 @@ func (r *Remote) fail(f task.Failure) {
 	}
 	why := pool.Crashed
 	if errors.As(f.Err, &why); why == pool.Throttled {
-		r.account.refused(f.Name)
+		r.account.drop(f.Name)
 	} else {
-		r.account.wasted(f.Name, r.now())
+		r.account.markWasted(f.Name, r.now())
 	}
 	if f.Final && r.pending[f.Name.Of()] != nil {
-		r.obey(nil, r.giveUp(f.Name, f.Err))
+		r.applyOrders(nil, r.giveUp(f.Name, f.Err))
 		return
 	}
-	r.obey(nil, r.pool.Failed(r.now(), f.Name.Of(), f.Attempt, why, f.Err.Error()))
+	r.applyOrders(nil, r.pool.Failed(r.now(), f.Name.Of(), f.Attempt, why, f.Err.Error()))
 }
 
-// leave does a task that nobody else has done, or ends it with an error; with the lock.
-func (r *Remote) leave(p *pending, reason string) {
+// runOnCPU does a task that nobody else has done, or ends it with an error; with the lock.
+func (r *Remote) runOnCPU(p *pending, reason string) {
 	end := Finished{Task: p.task.Name}
-	r.here.Add(1)
+	r.cpuTasks.Add(1)
 	go func() {
-		defer r.here.Done()
-		if r.falls {
+		defer r.cpuTasks.Done()
+		if r.fallsBack {
 			r.cpu.Lock()
-			p.ops.Borrow(r.room)
+			p.ops.Borrow(r.cpuOps)
 			p.task.Run(p.ops)
 			r.cpu.Unlock()
 		} else {
 			end.Err = fault.New(fault.Runtime, "train", "", "%s: %s", end.Task, reason)
 		}
-		r.tell(end)
+		r.notifyFinished(end)
 	}()
 }
 
@@ -240,12 +240,12 @@ func (r *Remote) leave(p *pending, reason string) {
 func (r *Remote) tick() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.obey(nil, r.pool.Tick(r.now()))
+	r.applyOrders(nil, r.pool.Tick(r.now()))
 }
 
-// hear takes answers until the transport ends.
-func (r *Remote) hear() {
-	defer close(r.heard)
+// readAnswers takes answers until the transport ends.
+func (r *Remote) readAnswers() {
+	defer close(r.drained)
 	for {
 		select {
 		case <-r.closed:
@@ -254,15 +254,15 @@ func (r *Remote) hear() {
 			if !ok {
 				return
 			}
-			r.answered(a)
+			r.handleAnswer(a)
 		}
 	}
 }
 
-// answered takes an answer.
-func (r *Remote) answered(a task.Answer) {
+// handleAnswer takes an answer.
+func (r *Remote) handleAnswer(a task.Answer) {
 	if a.Spent != nil {
-		r.took(a.Spent)
+		r.addUsage(a.Spent)
 	}
 	if a.Failed != nil {
 		r.fail(*a.Failed)
@@ -271,15 +271,15 @@ func (r *Remote) answered(a task.Answer) {
 		return
 	}
 	if name, ok := r.accept(a.Result); ok {
-		r.tell(Finished{Task: name})
+		r.notifyFinished(Finished{Task: name})
 	}
 }
 
-// took takes what an attempt took.
-func (r *Remote) took(s *task.Spent) {
+// addUsage takes what an attempt took.
+func (r *Remote) addUsage(s *task.Spent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.account.took(s)
+	r.account.addUsage(s)
 }
 
 // accept puts a result into its place, if it is the first one of its task.
@@ -304,15 +304,15 @@ func (r *Remote) accept(result []byte) (name task.Name, first bool) {
 		orders = r.pool.Failed(r.now(), of, name.Attempt, pool.Crashed, err.Error())
 	} else if first, orders = r.pool.Result(r.now(), of, name.Attempt); first {
 		delete(r.pending, of)
-		r.account.counted(name, r.now())
+		r.account.markUsed(name, r.now())
 	}
-	r.account.wasted(name, r.now()) // unless it counts
-	r.obey(nil, orders)
+	r.account.markWasted(name, r.now()) // unless it counts
+	r.applyOrders(nil, orders)
 	return name, first
 }
 
-// tell hands on that a task has ended.
-func (r *Remote) tell(f Finished) {
+// notifyFinished hands on that a task has ended.
+func (r *Remote) notifyFinished(f Finished) {
 	select {
 	case r.finished <- f:
 	case <-r.closed:
@@ -322,8 +322,8 @@ func (r *Remote) tell(f Finished) {
 // Finished implements Backend.
 func (r *Remote) Finished() <-chan Finished { return r.finished }
 
-// Wishes implements Backend.
-func (r *Remote) Wishes() Wishes { return r.wishes }
+// RequestOptions implements Backend.
+func (r *Remote) RequestOptions() RequestOptions { return r.options }
 
 // Invocations implements Invoking. One that was turned away is none.
 func (r *Remote) Invocations() int64 {
@@ -339,10 +339,10 @@ func (r *Remote) TakeSpent() Spent {
 	n := r.pool.Counts()
 	now := Spent{Invocations: int64(n.Invoked - n.Throttled), Again: int64(r.counts.Again), Out: r.counts.Bytes, Back: r.counts.Back}
 	since := Spent{
-		now.Invocations - r.taken.Invocations, now.Again - r.taken.Again,
-		now.Out - r.taken.Out, now.Back - r.taken.Back, r.account.usage,
+		now.Invocations - r.takenSpent.Invocations, now.Again - r.takenSpent.Again,
+		now.Out - r.takenSpent.Out, now.Back - r.takenSpent.Back, r.account.usage,
 	}
-	r.taken, r.account.usage = now, bill.Usage{}
+	r.takenSpent, r.account.usage = now, bill.Usage{}
 	return since
 }
 
@@ -365,15 +365,15 @@ func (r *Remote) Counts() Counts {
 // Close implements Backend.
 func (r *Remote) Close() {
 	r.mu.Lock()
-	r.over = true
+	r.stopped = true
 	r.due.Stop()
 	r.mu.Unlock()
 	close(r.closed)
-	<-r.heard
+	<-r.drained
 	r.tuning.ended.Wait()
-	r.here.Wait()
-	if r.room != nil {
-		r.room.Close()
+	r.cpuTasks.Wait()
+	if r.cpuOps != nil {
+		r.cpuOps.Close()
 	}
 	_ = r.transport.Close() // nobody waits for anything of it
 }

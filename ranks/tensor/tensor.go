@@ -19,7 +19,7 @@ type Backend interface {
 	// nil where none ever is. Nobody who ends a task waits long for the reader.
 	Finished() <-chan Finished
 	// Wishes are how the tasks are to be cut.
-	Wishes() Wishes
+	RequestOptions() RequestOptions
 	// Close ends the backend: no task that was handed over is written to any more.
 	Close()
 }
@@ -44,8 +44,8 @@ type Finished struct {
 	Err  error
 }
 
-// Wishes are how a backend wants its tasks.
-type Wishes struct {
+// RequestOptions are how a backend wants its tasks.
+type RequestOptions struct {
 	// Fused puts stages into one task between which nothing is gathered: the end of
 	// a layer and the beginning of the next one, and across the loss (Dorylus, §6).
 	Fused bool
@@ -68,8 +68,8 @@ func (CPU) Start(own kernels.Ops, t *task.Task) (bool, error) {
 // Finished implements Backend.
 func (CPU) Finished() <-chan Finished { return nil }
 
-// Wishes implements Backend.
-func (CPU) Wishes() Wishes { return Wishes{} }
+// RequestOptions implements Backend.
+func (CPU) RequestOptions() RequestOptions { return RequestOptions{} }
 
 // Close implements Backend.
 func (CPU) Close() {}

@@ -74,7 +74,7 @@ func (r *Remote) Tune(t *pool.Tuner) {
 	defer r.mu.Unlock()
 	r.tuning.tuner = t
 	r.begin(t.Number())
-	r.obey(nil, r.pool.SetLimit(r.now(), t.Number()))
+	r.applyOrders(nil, r.pool.SetLimit(r.now(), t.Number()))
 }
 
 // begin takes the first number of invocations at once.
@@ -127,7 +127,7 @@ func (r *Remote) check(waiting int) {
 	}
 	seen.Last, seen.Least, seen.Most = number, min(seen.Least, number), max(seen.Most, number)
 	seen.Changes++
-	r.obey(nil, r.pool.SetLimit(r.now(), number))
+	r.applyOrders(nil, r.pool.SetLimit(r.now(), number))
 }
 
 // Tuning implements Tuned.

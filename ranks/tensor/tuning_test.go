@@ -16,7 +16,7 @@ func (nowhere) Close() error                  { return nil }
 
 // The number of invocations follows the queue while tasks run, and what it was is told.
 func TestNumberFollowsTheQueue(t *testing.T) {
-	r := NewRemote(nowhere(nil), Wishes{}, pool.Defaults(), func(string) {})
+	r := NewRemote(nowhere(nil), RequestOptions{}, pool.Defaults(), func(string) {})
 	defer r.Close()
 	r.Tune(pool.NewTuner(40))
 	look := func(working bool, sizes ...int) Tuning {
@@ -47,7 +47,7 @@ func TestNumberFollowsTheQueue(t *testing.T) {
 func TestFixedNumber(t *testing.T) {
 	s := pool.Defaults()
 	s.Limit = 7
-	r := NewRemote(nowhere(nil), Wishes{}, s, func(string) {})
+	r := NewRemote(nowhere(nil), RequestOptions{}, s, func(string) {})
 	r.Follow(func() (int, bool) { panic("the queue is looked at") })
 	r.Close()
 	if got := r.Tuning(); got.First != 7 || got.Last != 7 || got.Least != 7 || got.Most != 7 || len(got.Checks) != 0 {
@@ -57,7 +57,7 @@ func TestFixedNumber(t *testing.T) {
 
 // Only the newest checks are kept, in their order.
 func TestChecksAreBounded(t *testing.T) {
-	r := NewRemote(nowhere(nil), Wishes{}, pool.Defaults(), func(string) {})
+	r := NewRemote(nowhere(nil), RequestOptions{}, pool.Defaults(), func(string) {})
 	defer r.Close()
 	r.Tune(pool.NewTuner(1))
 	for n := range mostChecks + 3 {

@@ -3,7 +3,7 @@ package trace
 import (
 	"encoding/binary"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 )
 

@@ -62,8 +62,8 @@ func (w *watched) Sub(ranks []int) (world.Comm, error) {
 	return Watch(c, w.recorder), nil
 }
 
-// Prompt implements world.Prompter.
-func (w *watched) Prompt() int { return world.Prompt(w.Comm) }
+// EagerLimit implements world.Prompter.
+func (w *watched) EagerLimit() int { return world.EagerLimit(w.Comm) }
 
 // request counts the time that Wait blocks.
 type request struct {

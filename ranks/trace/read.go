@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Event is a task as a file tells it. Start is on rank 0's clock, from the

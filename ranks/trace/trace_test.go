@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"siafu/graph/decodertest"
-	"siafu/graph/fault"
+	"siafu/internal/decodertest"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/worldtest"

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"time"
 
-	"siafu/graph/durable"
-	"siafu/graph/fault"
-	"siafu/graph/inventory"
+	"siafu/internal/durable"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
 	"siafu/ranks/world"
 )
 

@@ -90,7 +90,7 @@ func (c *Chooser) Agreed(seconds float64, exchanges []float64) string {
 	case warming:
 		c.state = gauging
 	case gauging:
-		return c.foretell(seconds, exchanges)
+		return c.settleByEstimate(seconds, exchanges)
 	case trying:
 		return c.try(seconds)
 	case settled:
@@ -99,9 +99,9 @@ func (c *Chooser) Agreed(seconds float64, exchanges []float64) string {
 	return ""
 }
 
-// foretell ends gauging. Where too few epochs are left for a trial it settles by
+// settleByEstimate ends gauging. Where too few epochs are left for a trial it settles by
 // what is predicted.
-func (c *Chooser) foretell(seconds float64, exchanges []float64) string {
+func (c *Chooser) settleByEstimate(seconds float64, exchanges []float64) string {
 	n := len(c.names)
 	c.predicted, c.measured = make([]float64, n), make([][]float64, n)
 	for i, s := range exchanges {

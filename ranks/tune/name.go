@@ -3,7 +3,7 @@ package tune
 import (
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Names lists the names that Candidates accepts.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Agree tells every rank whether any failed: nil everywhere if all passed nil,

@@ -17,18 +17,18 @@ func Irecv(c Comm, buf []byte, src, tag int) (Request, error) {
 		return in.Irecv(buf, src, tag)
 	}
 	CheckRecv(c.Size(), src, tag)
-	return &receipt{c, buf, src, tag, false}, nil
+	return &copyRequest{c, buf, src, tag, false}, nil
 }
 
-// receipt is a message that is copied when it has come.
-type receipt struct {
+// copyRequest is a message that is copied when it has come.
+type copyRequest struct {
 	c        Comm
 	buf      []byte
 	src, tag int
 	ended    bool
 }
 
-func (r *receipt) Test() (bool, error) {
+func (r *copyRequest) Test() (bool, error) {
 	if r.ended {
 		return true, nil
 	}
@@ -39,7 +39,7 @@ func (r *receipt) Test() (bool, error) {
 	return r.take(m)
 }
 
-func (r *receipt) Wait() error {
+func (r *copyRequest) Wait() error {
 	if r.ended {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (r *receipt) Wait() error {
 	return err
 }
 
-func (r *receipt) take(m Message) (bool, error) {
+func (r *copyRequest) take(m Message) (bool, error) {
 	if len(m.Data) != len(r.buf) {
 		return false, fmt.Errorf("Irecv: rank %d sent %d bytes, want %d", m.Source, len(m.Data), len(r.buf))
 	}

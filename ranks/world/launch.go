@@ -19,11 +19,11 @@ type Launch struct {
 // can report the problem.
 func Launched() (l Launch, ok bool) { return launched(os.Getenv) }
 
-// LetSpeak gives rank 0 time to say what is wrong on every rank; other ranks
+// WaitForRank0 gives rank 0 time to say what is wrong on every rank; other ranks
 // call it before they end in silence. A launcher kills all ranks as soon as the
 // first has ended, and there may be no communicator yet to wait with. Nothing
 // keeps such a rank from being killed meanwhile.
-func (l Launch) LetSpeak() {
+func (l Launch) WaitForRank0() {
 	if l.Rank > 0 {
 		signal.Reset(syscall.SIGTERM)
 		time.Sleep(time.Second)
@@ -52,7 +52,7 @@ var launchers = [...]launcher{
 
 func launched(getenv func(string) string) (Launch, bool) {
 	for _, s := range launchers {
-		rank, size := number0(getenv, s.rank, -1), number0(getenv, s.size, 0)
+		rank, size := envNumber(getenv, s.rank, -1), envNumber(getenv, s.size, 0)
 		if rank >= 0 && rank < size {
 			return Launch{Name: s.name, Rank: rank, Size: size}, true
 		}
@@ -60,9 +60,9 @@ func launched(getenv func(string) string) (Launch, bool) {
 	return Launch{}, false
 }
 
-// number0 is the first of the named variables that holds a number of 0 or
+// envNumber is the first of the named variables that holds a number of 0 or
 // more, else absent.
-func number0(getenv func(string) string, names []string, absent int) int {
+func envNumber(getenv func(string) string, names []string, absent int) int {
 	for _, name := range names {
 		if v, err := strconv.Atoi(getenv(name)); err == nil && v >= 0 {
 			return v

@@ -8,12 +8,12 @@ type Outbox struct {
 	comm Comm
 
 	mu      sync.Mutex
-	leaving []leaving
+	pending []pendingSend
 	spare   [][]byte
 }
 
-// leaving is a message on its way, with the memory that it must keep.
-type leaving struct {
+// pendingSend is a message on its way, with the memory that it must keep.
+type pendingSend struct {
 	request Request
 	buffer  []byte
 }
@@ -25,9 +25,9 @@ func NewOutbox(c Comm) *Outbox { return &Outbox{comm: c} }
 func (o *Outbox) Buffer() ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	still := o.leaving[:0]
+	still := o.pending[:0]
 	var failed error
-	for _, l := range o.leaving {
+	for _, l := range o.pending {
 		switch gone, err := l.request.Test(); {
 		case err != nil:
 			failed = err // its memory may still be read, and is not used again
@@ -37,7 +37,7 @@ func (o *Outbox) Buffer() ([]byte, error) {
 			still = append(still, l)
 		}
 	}
-	o.leaving = still
+	o.pending = still
 	n := len(o.spare)
 	if failed != nil || n == 0 {
 		return nil, failed
@@ -53,7 +53,7 @@ func (o *Outbox) Post(b []byte, to, tag int) error {
 	defer o.mu.Unlock()
 	r, err := o.comm.Isend(b, to, tag)
 	if err == nil {
-		o.leaving = append(o.leaving, leaving{r, b})
+		o.pending = append(o.pending, pendingSend{r, b})
 	}
 	return err
 }
@@ -62,12 +62,12 @@ func (o *Outbox) Post(b []byte, to, tag int) error {
 func (o *Outbox) Settle() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, l := range o.leaving {
+	for _, l := range o.pending {
 		if err := l.request.Wait(); err != nil {
 			return err
 		}
 		o.spare = append(o.spare, l.buffer)
 	}
-	o.leaving = o.leaving[:0]
+	o.pending = o.pending[:0]
 	return nil
 }

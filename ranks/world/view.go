@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // View says which rank carries which parts of the graph. A launcher or the
@@ -36,16 +36,16 @@ func Flat(ranks int) View { return View{Parts: ranks, Ranks: ranks} }
 func (v View) Flat() bool { return v.Parts == v.Ranks && v.Carrier == nil }
 
 // Members returns the size of the world of the run.
-func (v View) Members() int { return v.Crew() + v.Bridges }
+func (v View) Members() int { return v.CoreMembers() + v.Bridges }
 
-// Crew returns the number of members without bridges.
-func (v View) Crew() int { return v.Parts + v.Servers }
+// CoreMembers returns the number of members without bridges.
+func (v View) CoreMembers() int { return v.Parts + v.Servers }
 
 // Started returns the number of ranks, including servers and bridges.
 func (v View) Started() int { return v.Ranks + v.Servers + v.Bridges }
 
 // Bridge returns the member that is the bridge of a part.
-func (v View) Bridge(part int) int { return v.Crew() + part%v.Bridges }
+func (v View) Bridge(part int) int { return v.CoreMembers() + part%v.Bridges }
 
 // Bridged returns the parts whose tasks a bridge runs, ascending.
 func (v View) Bridged(bridge int) (parts []int) {
@@ -93,16 +93,16 @@ func (v View) Name(member int) string {
 
 // Move returns the next view, in which another graph rank carries a part.
 func (v View) Move(part, rank int) View {
-	next := v.Again()
+	next := v.Restart()
 	next.Carrier[part] = rank
 	return next
 }
 
-// Without returns the next view, in which a graph rank carries nothing. Each of its parts
+// WithoutRank returns the next view, in which a graph rank carries nothing. Each of its parts
 // goes to the graph rank with the fewest parts so far, the first of several. If there is no
 // other graph rank, it returns Again.
-func (v View) Without(rank int) View {
-	next := v.Again()
+func (v View) WithoutRank(rank int) View {
+	next := v.Restart()
 	if v.Ranks == 1 {
 		return next
 	}
@@ -118,8 +118,8 @@ func (v View) Without(rank int) View {
 	return next
 }
 
-// Again returns the next view, in which every part restarts on its rank.
-func (v View) Again() View {
+// Restart returns the next view, in which every part restarts on its rank.
+func (v View) Restart() View {
 	carrier := make([]int, v.Parts)
 	for part := range carrier {
 		carrier[part] = v.Rank(part)

@@ -56,7 +56,7 @@ func TestNextViews(t *testing.T) {
 	if moved.Number != 1 || moved.Rank(1) != 2 || !slices.Equal(moved.Carried(0), []int{0, 2}) || !slices.Equal(moved.Carried(3), []int{7}) {
 		t.Errorf("%+v", moved)
 	}
-	without := moved.Without(2)
+	without := moved.WithoutRank(2)
 	checkCarried(t, without)
 	if without.Number != 2 || len(without.Carried(2)) != 0 || len(without.Carried(0)) != 4 || len(without.Carried(1)) != 3 {
 		t.Errorf("%+v", without)
@@ -64,10 +64,10 @@ func TestNextViews(t *testing.T) {
 	if moved.Rank(5) != 2 || v.Carrier != nil {
 		t.Error("a view has changed that was replaced")
 	}
-	if alone := (world.View{Parts: 3, Ranks: 1}).Without(0); len(alone.Carried(0)) != 3 {
+	if alone := (world.View{Parts: 3, Ranks: 1}).WithoutRank(0); len(alone.Carried(0)) != 3 {
 		t.Errorf("%+v", alone)
 	}
-	if again := v.Again(); again.Number != 1 || !slices.Equal(again.Carried(1), v.Carried(1)) {
+	if again := v.Restart(); again.Number != 1 || !slices.Equal(again.Carried(1), v.Carried(1)) {
 		t.Errorf("%+v", again)
 	}
 }
@@ -83,7 +83,7 @@ func TestReplace(t *testing.T) {
 	}{
 		"nobody":           {nil, -1, false},
 		"one":              {map[int]world.View{2: v.Move(0, 1)}, 2, false},
-		"two":              {map[int]world.View{1: v.Without(1), 3: v.Move(0, 1)}, 1, false},
+		"two":              {map[int]world.View{1: v.WithoutRank(1), 3: v.Move(0, 1)}, 1, false},
 		"an old one":       {map[int]world.View{1: v}, -1, true},
 		"a later one":      {map[int]world.View{1: v.Move(0, 1).Move(0, 2)}, -1, true},
 		"no such rank":     {map[int]world.View{1: v.Move(0, 3)}, -1, true},

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Launchers.

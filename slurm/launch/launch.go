@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"siafu/graph/fault"
-	"siafu/graph/scratch"
-	"siafu/ranks/screen"
-	"siafu/ranks/signals"
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
+	"siafu/internal/screen"
+	"siafu/internal/signals"
 	"siafu/ranks/world"
 	"siafu/ranks/world/mpi"
 )

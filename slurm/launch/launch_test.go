@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
-	"siafu/graph/scratch"
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
+	"siafu/internal/scratch"
 )
 
 // Only a crash is worth another attempt, and waits double.

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // maxBackoff bounds the wait before a restart.

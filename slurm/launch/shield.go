@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // ShieldCommand is the hidden command of the program that calls Shield.

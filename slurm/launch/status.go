@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 )
 

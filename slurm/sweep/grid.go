@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Axis is a flag of train and the values that it takes.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/slurm/launch"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // Lists of values and their combinations, the last axis first.

@@ -10,7 +10,7 @@ import (
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
 	"siafu/cuda/driver/drivertest"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 // The program of these tests runs with the stand-in library of drivertest as libcuda.so.1:

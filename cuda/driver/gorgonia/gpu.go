@@ -20,7 +20,7 @@ import (
 
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
 func init() { driver.Use(driver.Binding{List: list, Open: open}) }

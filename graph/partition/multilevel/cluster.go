@@ -3,7 +3,7 @@ package multilevel
 import (
 	"slices"
 
-	"siafu/graph/workers"
+	"siafu/internal/workers"
 )
 
 const (

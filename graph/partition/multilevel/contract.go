@@ -1,6 +1,6 @@
 package multilevel
 
-import "siafu/graph/workers"
+import "siafu/internal/workers"
 
 // contract makes the level whose vertices are the clusters of g, one a label,
 // and sets g.cluster. Clusters are numbered in the order of their first

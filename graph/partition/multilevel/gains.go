@@ -3,7 +3,7 @@ package multilevel
 import (
 	"runtime"
 
-	"siafu/graph/workers"
+	"siafu/internal/workers"
 )
 
 // gains says how much each vertex is connected to each part: the weights of

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 
-	"siafu/graph/workers"
+	"siafu/internal/workers"
 )
 
 const (

@@ -5,7 +5,7 @@ package flat
 
 import (
 	"siafu/graph"
-	"siafu/graph/mapped"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 

@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"testing"
 
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/host/hosttest"
 )
 
 // Build makes the executable of the function, as "make function" does. Tests share it.

@@ -75,7 +75,7 @@ func (h *Chooser) Fetch(interval, epoch, holds int) []Message {
 	if epoch != c.epoch+1 || c.missing > 0 {
 		panic("protocol: fetch of an epoch that is not the interval's next")
 	}
-	h.age(epoch)
+	h.decayLoads(epoch)
 	k := h.lightest()
 	*c = choice{epoch: epoch, server: k, holds: holds, missing: h.layers}
 	h.own[k]++
@@ -83,12 +83,12 @@ func (h *Chooser) Fetch(interval, epoch, holds int) []Message {
 	h.out = append(h.out[:0], Message{
 		Type: Fetch, From: h.rank, To: h.setting.Server(k), Epoch: epoch, Interval: interval, Version: holds,
 	})
-	h.count(epoch, k)
+	h.countChoice(epoch, k)
 	return h.out
 }
 
-// age halves what is known of other ranks' intervals with each new epoch.
-func (h *Chooser) age(epoch int) {
+// decayLoads halves what is known of other ranks' intervals with each new epoch.
+func (h *Chooser) decayLoads(epoch int) {
 	if epoch <= h.newest {
 		return
 	}
@@ -114,8 +114,8 @@ func (h *Chooser) lightest() int {
 
 func (h *Chooser) load(k int) int { return h.own[k] + h.others[k] }
 
-// count notes a choice and tells all servers after the last one of an epoch.
-func (h *Chooser) count(epoch, server int) {
+// countChoice notes a choice and tells all servers after the last one of an epoch.
+func (h *Chooser) countChoice(epoch, server int) {
 	t := h.tallies[epoch]
 	if t == nil {
 		t = &tally{byServer: make([]int, h.setting.Servers)}
@@ -132,8 +132,8 @@ func (h *Chooser) count(epoch, server int) {
 	}
 }
 
-// at is the choice of an interval that is in that epoch and has its weights.
-func (h *Chooser) at(interval, epoch int) *choice {
+// choiceOf is the choice of an interval that is in that epoch and has its weights.
+func (h *Chooser) choiceOf(interval, epoch int) *choice {
 	c := &h.choices[interval]
 	if c.epoch != epoch || !c.fetched || c.missing == 0 {
 		panic("protocol: interval is not in that epoch")
@@ -143,7 +143,7 @@ func (h *Chooser) at(interval, epoch int) *choice {
 
 // FetchStash asks for the weights of an interval's forward pass again.
 func (h *Chooser) FetchStash(interval, epoch, holds int) Message {
-	c := h.at(interval, epoch)
+	c := h.choiceOf(interval, epoch)
 	c.holds = holds
 	return Message{
 		Type: FetchStash, From: h.rank, To: h.setting.Server(c.server), Epoch: epoch, Interval: interval, Version: holds,
@@ -153,7 +153,7 @@ func (h *Chooser) FetchStash(interval, epoch, holds int) Message {
 // Gradient hands over an interval's gradient of a layer, once for each. After
 // the last one the interval has finished the epoch.
 func (h *Chooser) Gradient(interval, epoch, layer int, values []float32) Message {
-	c := h.at(interval, epoch)
+	c := h.choiceOf(interval, epoch)
 	if c.missing--; c.missing == 0 {
 		h.own[c.server]--
 	}
@@ -206,12 +206,12 @@ func (h *Chooser) Take(m Message) error {
 	if len(m.Values) != h.weights && (len(m.Values) != 0 || m.Version != c.holds) {
 		return broken("weights", m, "%d weights, want %d", len(m.Values), h.weights)
 	}
-	h.took(c, m)
+	h.noteAnswer(c, m)
 	return nil
 }
 
-// took notes that a request is answered, and what that says of the load.
-func (h *Chooser) took(c *choice, m Message) {
+// noteAnswer notes that a request is answered, and what that says of the load.
+func (h *Chooser) noteAnswer(c *choice, m Message) {
 	switch {
 	case m.Epoch == 0:
 		c.missing = 0

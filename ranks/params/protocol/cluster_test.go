@@ -236,7 +236,7 @@ func (w *cluster) steer(r, n, epoch int) {
 		return
 	}
 	h := w.workers[r].chooser
-	h.age(epoch)
+	h.decayLoads(epoch)
 	for k := range h.others {
 		h.others[k] = 1 << 20
 	}

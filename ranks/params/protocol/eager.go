@@ -114,9 +114,9 @@ func (s *Eager) Delay() int { return s.delay }
 // Done reports whether all graph ranks have left.
 func (s *Eager) Done() bool { return !slices.Contains(s.left, false) }
 
-// Owing returns the graph ranks whose updates are missing, ascending. If other ranks wait,
+// AwaitedRanks returns the graph ranks whose updates are missing, ascending. If other ranks wait,
 // it returns only the ranks that they wait for, whose last updates are the oldest.
-func (s *Eager) Owing() []int {
+func (s *Eager) AwaitedRanks() []int {
 	var owe []int
 	oldest := math.MaxInt
 	for r, n := range s.runs {
@@ -203,7 +203,7 @@ func (s *Eager) gradient(m Message) error {
 func (s *Eager) settle() {
 	for k := 0; k < len(s.whole); {
 		r := s.whole[k]
-		if s.applied < s.last && !s.may(r) {
+		if s.applied < s.last && !s.canApply(r) {
 			k++
 			continue
 		}
@@ -216,9 +216,9 @@ func (s *Eager) settle() {
 	}
 }
 
-// may reports whether a rank's update can be applied now, and then one of each other rank
+// canApply reports whether a rank's update can be applied now, and then one of each other rank
 // within the bound.
-func (s *Eager) may(rank int) bool {
+func (s *Eager) canApply(rank int) bool {
 	var last []int
 	for r, n := range s.runs {
 		if r != rank {

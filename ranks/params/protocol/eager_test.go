@@ -281,7 +281,7 @@ func TestEagerWaitsForNoStraggler(t *testing.T) {
 		if w.server.applied != want {
 			t.Errorf("bound %d: %d updates are applied, want %d", bound, w.server.applied, want)
 		}
-		if owe := w.server.Owing(); !slices.Equal(owe, []int{2}) {
+		if owe := w.server.AwaitedRanks(); !slices.Equal(owe, []int{2}) {
 			t.Errorf("bound %d: waits for %v", bound, owe)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // Type is the type of a message.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"siafu/graph/decodertest"
+	"siafu/internal/decodertest"
 )
 
 func TestRoundTrip(t *testing.T) {

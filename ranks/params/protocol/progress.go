@@ -47,7 +47,7 @@ func (p *Progress) Finish(interval, epoch int) []Message {
 	if slices.Min(p.own) == p.finished[p.rank] {
 		return nil
 	}
-	p.note(p.rank)
+	p.advanceRank(p.rank)
 	for r := range p.finished {
 		if r != p.rank {
 			p.out = append(p.out, Message{Type: Finished, From: p.rank, To: r, Epoch: p.finished[p.rank]})
@@ -64,12 +64,12 @@ func (p *Progress) Step(m Message) error {
 	if m.Epoch != p.finished[m.From]+1 {
 		return broken("progress", m, "the last epoch that the rank finished is %d", p.finished[m.From])
 	}
-	p.note(m.From)
+	p.advanceRank(m.From)
 	return nil
 }
 
-// note counts one more epoch of a rank.
-func (p *Progress) note(rank int) {
+// advanceRank counts one more epoch of a rank.
+func (p *Progress) advanceRank(rank int) {
 	p.finished[rank]++
 	p.slowest = slices.Min(p.finished)
 }

@@ -72,15 +72,15 @@ func (s *Server) Load() int { return s.stash.load }
 // Memory returns the memory of the server beside the weights.
 func (s *Server) Memory() Memory { return s.stash.memory }
 
-// Owing returns the ranks that the next version waits for, ascending: graph ranks that have
+// AwaitedRanks returns the ranks that the next version waits for, ascending: graph ranks that have
 // received weights of the epoch and owe gradients. If there are none, it returns the ranks
 // that have not selected servers for the epoch, and otherwise the servers whose sums are
 // missing.
-func (s *Server) Owing() []int {
+func (s *Server) AwaitedRanks() []int {
 	epoch := s.Version()
 	if owe := s.graphRanks(func(r int) bool {
 		mine := s.stash.entries[s.firsts[r]:s.firsts[r+1]]
-		return slices.ContainsFunc(mine, func(h held) bool { return h.epoch == epoch && h.version != nil })
+		return slices.ContainsFunc(mine, func(h stashEntry) bool { return h.epoch == epoch && h.version != nil })
 	}); len(owe) > 0 {
 		return owe
 	}
@@ -185,17 +185,17 @@ func (s *Server) fetch(m Message) error {
 	if e := s.stash.entries[i].epoch; e != 0 {
 		return s.broken(m, "the interval has not finished epoch %d", e)
 	}
-	sums := s.of(m.Epoch)
+	sums := s.sumsOf(m.Epoch)
 	if sums.mine[i] {
 		return s.broken(m, "the interval has already finished this epoch")
 	}
 	sums.mine[i] = true
-	s.stash.open(i, m.Epoch)
+	s.stash.addEntry(i, m.Epoch)
 	if s.Version() < s.oldest(m) {
 		s.waiting = append(s.waiting, m)
 		return nil
 	}
-	s.answer(m, s.stash.take(i))
+	s.answer(m, s.stash.assignLatest(i))
 	return nil
 }
 
@@ -224,7 +224,7 @@ func (s *Server) answer(m Message, v *version) {
 }
 
 // entry is what the stash has for m.
-func (s *Server) entry(m Message) (int, *held, error) {
+func (s *Server) entry(m Message) (int, *stashEntry, error) {
 	i, err := s.interval(m)
 	if err != nil {
 		return 0, nil, err

@@ -27,9 +27,9 @@ type version struct {
 	holders int // intervals that have stashed it
 }
 
-// held is what the server knows of one interval between its Fetch and its last
+// stashEntry is what the server knows of one interval between its Fetch and its last
 // gradient.
-type held struct {
+type stashEntry struct {
 	epoch   int      // 0: nothing
 	version *version // nil while the Fetch waits
 	got     []bool   // by layer: its gradient has come
@@ -38,7 +38,7 @@ type held struct {
 
 // stash shares versions among the intervals that took them.
 type stash struct {
-	entries  []held // by interval of all ranks
+	entries  []stashEntry // by interval of all ranks
 	latest   *version
 	versions pool[*version]
 	load     int // entries in use
@@ -47,7 +47,7 @@ type stash struct {
 
 func newStash(intervals, layers, number int, weights []float32) stash {
 	s := stash{
-		entries: make([]held, intervals),
+		entries: make([]stashEntry, intervals),
 		latest:  &version{number: number, weights: weights},
 		versions: pool[*version]{make: func() *version {
 			return &version{weights: make([]float32, len(weights))}
@@ -59,16 +59,16 @@ func newStash(intervals, layers, number int, weights []float32) stash {
 	return s
 }
 
-// open makes the entry of interval i, which has no version yet.
-func (s *stash) open(i, epoch int) {
+// addEntry makes the entry of interval i, which has no version yet.
+func (s *stash) addEntry(i, epoch int) {
 	e := &s.entries[i]
 	e.epoch, e.missing = epoch, len(e.got)
 	clear(e.got)
 	s.load++
 }
 
-// take gives interval i the latest version.
-func (s *stash) take(i int) *version {
+// assignLatest gives interval i the latest version.
+func (s *stash) assignLatest(i int) *version {
 	v := s.latest
 	s.entries[i].version = v
 	if v.holders++; v.holders == 1 {
@@ -77,9 +77,9 @@ func (s *stash) take(i int) *version {
 	return v
 }
 
-// mark notes that interval i's gradient of layer has come; after the last one
+// markGradient notes that interval i's gradient of layer has come; after the last one
 // its version is released.
-func (s *stash) mark(i, layer int) {
+func (s *stash) markGradient(i, layer int) {
 	e := &s.entries[i]
 	e.got[layer] = true
 	if e.missing--; e.missing > 0 {

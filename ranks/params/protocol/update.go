@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 )
 
-// of returns the sums of an epoch, new ones where there are none.
-func (s *Server) of(epoch int) *epochSums {
+// sumsOf returns the sums of an epoch, new ones where there are none.
+func (s *Server) sumsOf(epoch int) *epochSums {
 	e := s.sums[epoch]
 	if e == nil {
 		e = s.spare.get()
@@ -18,8 +18,8 @@ func (s *Server) of(epoch int) *epochSums {
 	return e
 }
 
-// layer checks that m is of a layer and has the values of n gradients' sum.
-func (s *Server) layer(m Message, n int) error {
+// checkLayer checks that m is of a layer and has the values of n gradients' sum.
+func (s *Server) checkLayer(m Message, n int) error {
 	if m.Layer < 0 || m.Layer >= len(s.layers) {
 		return s.broken(m, "there are %d layers", len(s.layers))
 	}
@@ -36,7 +36,7 @@ func (s *Server) layer(m Message, n int) error {
 // gradient adds an interval's gradient in its turn, and releases the stashed
 // weights after the last layer.
 func (s *Server) gradient(m Message) error {
-	if err := s.layer(m, 1); err != nil {
+	if err := s.checkLayer(m, 1); err != nil {
 		return err
 	}
 	i, e, err := s.entry(m)
@@ -46,8 +46,8 @@ func (s *Server) gradient(m Message) error {
 	if e.got[m.Layer] {
 		return s.broken(m, "duplicate gradient")
 	}
-	s.stash.mark(i, m.Layer)
-	sum := &s.of(m.Epoch).layers[m.Layer]
+	s.stash.markGradient(i, m.Layer)
+	sum := &s.sumsOf(m.Epoch).layers[m.Layer]
 	if sum.next == i {
 		sum.own.add(m.Values, &s.blocks[m.Layer])
 		sum.next++
@@ -69,7 +69,7 @@ func (s *Server) close(m Message) error {
 		return s.broken(m, "the last epoch that the rank closed is %d", c)
 	}
 	n := 0
-	for _, mine := range s.of(m.Epoch).mine[s.firsts[m.From]:s.firsts[m.From+1]] {
+	for _, mine := range s.sumsOf(m.Epoch).mine[s.firsts[m.From]:s.firsts[m.From+1]] {
 		if mine {
 			n++
 		}
@@ -94,7 +94,7 @@ func (s *Server) sum(m Message) error {
 	if k < 0 || k >= s.setting.Servers || k == s.index {
 		return s.broken(m, "the sender is not another server")
 	}
-	if err := s.layer(m, m.Count); err != nil {
+	if err := s.checkLayer(m, m.Count); err != nil {
 		return err
 	}
 	if last := s.heard[k][m.Layer]; m.Epoch != last+1 {
@@ -106,7 +106,7 @@ func (s *Server) sum(m Message) error {
 		p.add(m.Values, &s.blocks[m.Layer])
 		p.count = m.Count
 	}
-	s.complete(&s.of(m.Epoch).layers[m.Layer], k, p)
+	s.complete(&s.sumsOf(m.Epoch).layers[m.Layer], k, p)
 	return s.settle()
 }
 
@@ -118,7 +118,7 @@ func (s *Server) complete(sum *layerSum, server int, p part) {
 // fold adds gradients in ascending order of intervals, as far as they are here
 // and it is known who else will send one.
 func (s *Server) fold(epoch, layer int) {
-	e := s.of(epoch)
+	e := s.sumsOf(epoch)
 	sum := &e.layers[layer]
 	for r := range s.closed {
 		for ; sum.next < s.firsts[r+1]; sum.next++ {
@@ -182,7 +182,7 @@ func (s *Server) settle() error {
 		s.spare.put(e)
 	}
 	if s.Version() > before {
-		s.wake()
+		s.answerWaiting()
 	}
 	return nil
 }
@@ -242,15 +242,15 @@ func (s *Server) miscounted(epoch, layer int, parts []part, count, want int) err
 		epoch, layer, count, want, list.String()).Then("run the same siafu with the same options on all ranks")
 }
 
-// wake answers those who waited for the latest version.
-func (s *Server) wake() {
+// answerWaiting answers those who waited for the latest version.
+func (s *Server) answerWaiting() {
 	kept := s.waiting[:0]
 	for _, m := range s.waiting {
 		switch {
 		case m.Type != Fetch && s.Version() >= m.Version:
 			s.answer(m, s.stash.latest)
 		case m.Type == Fetch && s.Version() >= s.oldest(m):
-			s.answer(m, s.stash.take(s.firsts[m.From]+m.Interval))
+			s.answer(m, s.stash.assignLatest(s.firsts[m.From]+m.Interval))
 		default:
 			kept = append(kept, m)
 		}

@@ -4,7 +4,7 @@ import (
 	"io"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/trace"
 )
 

@@ -8,8 +8,8 @@ import (
 	"html/template"
 	"io"
 
-	"siafu/graph/durable"
-	"siafu/graph/inventory"
+	"siafu/internal/durable"
+	"siafu/internal/inventory"
 	"siafu/ranks/report/chart"
 )
 

@@ -20,7 +20,7 @@ type collective struct {
 	mu      sync.Mutex
 	parts   []*part // by rank; nil until the rank begins, and for ranks of other processes
 	begun   int
-	early   []Letter      // blocks that came before all of their receivers began
+	early   []Packet      // blocks that came before all of their receivers began
 	due     int           // blocks that those who have begun are owed by other processes
 	err     error         // why no rank can complete it: a contradiction between ranks, or an *abandoned
 	refused chan struct{} // closed when err is set
@@ -32,15 +32,15 @@ type part struct {
 	out   func(to int) []byte   // the block it sends
 	in    func(from int) []byte // where the block it receives goes
 	ranks []int                 // Sub's argument
-	far   farness
+	far   remoteBlocks
 
-	tag     uint64         // what letters of this collective carry
-	owed    []bool         // by rank of another process: whether its block is to come; guarded by the collective
-	leaving []leaving      // blocks for other processes that are on their way
-	pending atomic.Int32   // ranks with which blocks are still to be exchanged
-	done    chan struct{}  // closed when there are none
-	copying sync.WaitGroup // other ranks that use the buffers right now
-	gaveUp  error          // why its wait failed: from then on its buffers must not be used; guarded by the collective
+	tag          uint64         // what letters of this collective carry
+	owed         []bool         // by rank of another process: whether its block is to come; guarded by the collective
+	pendingSends []pendingSend  // blocks for other processes that are on their way
+	pending      atomic.Int32   // ranks with which blocks are still to be exchanged
+	done         chan struct{}  // closed when there are none
+	copying      sync.WaitGroup // other ranks that use the buffers right now
+	gaveUp       error          // why its wait failed: from then on its buffers must not be used; guarded by the collective
 }
 
 // abandoned is the error of a collective that a rank of the world stopped waiting for
@@ -68,7 +68,7 @@ func (c *comm) begin(p *part) (*request, error) {
 		return nil, err
 	}
 	p.done = make(chan struct{})
-	owed := c.owed(p)
+	owed := c.countOwed(p)
 	p.pending.Store(int32(len(c.g.here) + owed))
 	col := c.g.collective(c.next)
 	peers, early, err := col.join(c.rank, p, owed)
@@ -76,12 +76,12 @@ func (c *comm) begin(p *part) (*request, error) {
 		return nil, c.failure(p.op, err)
 	}
 	// After it has joined: who gets a letter of it knows that its group is here.
-	posted := c.post(p)
+	posted := c.sendBlocks(p)
 	for _, q := range peers {
 		col.exchange(c.rank, q)
 	}
 	for _, l := range early {
-		col.place(l, c.rank)
+		col.copyBlock(l, c.rank)
 	}
 	c.g.forget(c.next, col)
 	c.next++
@@ -125,7 +125,7 @@ func (g *group) forget(seq int, col *collective) {
 // join enters a rank's part and returns the ranks to exchange blocks with: all
 // that joined before, and itself. Their buffers are held until exchange. early
 // are blocks that have come for it; it is owed so many, these included.
-func (col *collective) join(rank int, p *part, owed int) (peers []int, early []Letter, err error) {
+func (col *collective) join(rank int, p *part, owed int) (peers []int, early []Packet, err error) {
 	col.mu.Lock()
 	defer col.mu.Unlock()
 	if p.op == "Sub" && col.child == nil {
@@ -155,7 +155,7 @@ func (col *collective) join(rank int, p *part, owed int) (peers []int, early []L
 		col.parts[q].copying.Add(1)
 		p.copying.Add(1)
 	}
-	return peers, col.earlier(rank), nil
+	return peers, col.earlyFor(rank), nil
 }
 
 // exchange copies the blocks between two ranks that have both joined.
@@ -228,7 +228,7 @@ func (r *request) missing() []int {
 			ranks = append(ranks, col.g.ranks[q])
 		}
 	}
-	for _, l := range r.part.leaving {
+	for _, l := range r.part.pendingSends {
 		if !slices.Contains(ranks, l.to) {
 			ranks = append(ranks, l.to)
 		}
@@ -280,7 +280,7 @@ func (r *request) Wait() error {
 	w := r.c.wait(r.part.op, r.missing)
 	defer w.stop()
 	for {
-		hopeless := w.hopeless()
+		hopeless := w.peerLeft()
 		done, err := r.Test()
 		switch {
 		case done || err != nil:

@@ -9,21 +9,21 @@ import (
 
 // group is a communicator as all its ranks share it that are in this process.
 type group struct {
-	w     *universe
-	id    uint64    // the same in all processes, and no other group's
-	ranks []int     // of the world
-	here  []int     // ranks of the group that are in this process, ascending
-	doors []int     // a rank of the group in each other process that has any
-	boxes []mailbox // of the ranks that are here
+	w           *universe
+	id          uint64    // the same in all processes, and no other group's
+	ranks       []int     // of the world
+	here        []int     // ranks of the group that are in this process, ascending
+	remoteRanks []int     // a rank of the group in each other process that has any
+	mailboxes   []mailbox // of the ranks that are here
 
 	mu  sync.Mutex
 	ops map[int]*collective // those that are not over, by sequence number
 }
 
 func newGroup(w *universe, ranks []int, id uint64) *group {
-	g := &group{w: w, id: id, ranks: ranks, boxes: make([]mailbox, len(ranks)), ops: map[int]*collective{}}
+	g := &group{w: w, id: id, ranks: ranks, mailboxes: make([]mailbox, len(ranks)), ops: map[int]*collective{}}
 	g.locate()
-	w.enter(g)
+	w.register(g)
 	return g
 }
 
@@ -79,7 +79,7 @@ func (c *comm) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts
 		op:  "Ialltoallv",
 		out: func(to int) []byte { return send[sendAt[to]:sendAt[to+1]] },
 		in:  func(from int) []byte { return recv[recvAt[from]:recvAt[from+1]] },
-		far: farness{each: true},
+		far: remoteBlocks{perRank: true},
 	})
 }
 
@@ -147,12 +147,12 @@ func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 	if err := c.g.w.lost("Isend", c.me()); err != nil {
 		return nil, err
 	}
-	if c.g.far(dst) {
-		_, err := c.carry(dst, Letter{To: dst, Seq: message, Tag: uint64(tag), Data: buf})
+	if c.g.isRemote(dst) {
+		_, err := c.sendPacket(dst, Packet{To: dst, Seq: message, Tag: uint64(tag), Data: buf})
 		return sent{}, err
 	}
 	data := append(make([]byte, 0, len(buf)), buf...)
-	c.g.boxes[dst].put(world.Message{Source: c.rank, Tag: tag, Data: data})
+	c.g.mailboxes[dst].put(world.Message{Source: c.rank, Tag: tag, Data: data})
 	return sent{}, nil
 }
 
@@ -165,20 +165,20 @@ func (sent) Wait() error         { return nil }
 
 func (c *comm) TryRecv(src, tag int) (world.Message, bool, error) {
 	world.CheckRecv(c.Size(), src, tag)
-	if m, ok := c.g.boxes[c.rank].take(src, tag); ok {
+	if m, ok := c.g.mailboxes[c.rank].take(src, tag); ok {
 		return m, true, nil
 	}
 	if err := c.g.w.lost("TryRecv", c.me()); err != nil || c.g.w.far == nil {
 		return world.Message{}, false, err
 	}
 	err := c.g.w.fetch(c.me())
-	m, ok := c.g.boxes[c.rank].take(src, tag)
+	m, ok := c.g.mailboxes[c.rank].take(src, tag)
 	return m, ok, err
 }
 
 func (c *comm) Recv(src, tag int) (world.Message, error) {
 	world.CheckRecv(c.Size(), src, tag)
-	box := &c.g.boxes[c.rank]
+	box := &c.g.mailboxes[c.rank]
 	w := c.wait("Recv", func() []int {
 		if src == world.Any {
 			return nil
@@ -187,7 +187,7 @@ func (c *comm) Recv(src, tag int) (world.Message, error) {
 	})
 	defer w.stop()
 	for {
-		hopeless, arrived := w.hopeless(), box.next()
+		hopeless, arrived := w.peerLeft(), box.next()
 		if err := c.g.w.fetch(c.me()); err != nil {
 			return world.Message{}, err
 		}

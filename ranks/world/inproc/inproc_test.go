@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/worldtest"
@@ -262,7 +262,7 @@ func TestAbandonedCollective(t *testing.T) {
 // cut is a Far whose link is broken.
 type cut struct{ err error }
 
-func (f cut) Carry(int, inproc.Letter) (world.Request, error) { return nil, nil }
+func (f cut) Carry(int, inproc.Packet) (world.Request, error) { return nil, nil }
 func (f cut) Fetch(inproc.Receiver) error                     { return f.err }
 func (cut) Abandon(world.Request)                             {}
 func (cut) Process(rank int) int                              { return rank / 2 }
@@ -273,7 +273,7 @@ func (cut) Abort(int, error)                                  {}
 func TestBrokenLinkIsTheCause(t *testing.T) {
 	disk := fault.New(fault.IO, "write", "part", "disk full")
 	gaveUp, met := make(chan struct{}), make(chan struct{})
-	err := inproc.RunShare(inproc.Share{Size: 3, Here: []int{0, 1}, Far: cut{disk}, Name: parted}, func(c world.Comm) error {
+	err := inproc.RunShare(inproc.Share{Size: 3, Here: []int{0, 1}, Remote: cut{disk}, Name: parted}, func(c world.Comm) error {
 		if c.Rank() == 0 {
 			err := c.Barrier()
 			close(gaveUp)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"sync"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 )
 
@@ -36,7 +36,7 @@ func RunShare(s Share, body func(c world.Comm) error) error {
 		host = "localhost"
 	}
 	w := &universe{
-		share: s, name: host, far: s.Far, here: make([]bool, s.Size), groups: map[uint64]*group{}, departing: map[*part]struct{}{},
+		share: s, name: host, far: s.Remote, here: make([]bool, s.Size), groups: map[uint64]*group{}, pendingParts: map[*part]struct{}{},
 		failed: make(chan struct{}), left: make([]bool, s.Size), leaving: make(chan struct{}),
 	}
 	all := world.All(s.Size)
@@ -49,12 +49,12 @@ func RunShare(s Share, body func(c world.Comm) error) error {
 	g := newGroup(w, all, 1)
 	var done sync.WaitGroup
 	for _, r := range s.Here {
-		done.Go(func() { w.live(r, func() error { return body(g.comm(r, world.Limits{})) }) })
+		done.Go(func() { w.runRank(r, func() error { return body(g.comm(r, world.Limits{})) }) })
 	}
 	done.Wait()
-	for p := range w.departing {
-		for _, l := range p.leaving {
-			s.Far.Abandon(l.request)
+	for p := range w.pendingParts {
+		for _, l := range p.pendingSends {
+			s.Remote.Abandon(l.request)
 		}
 	}
 	return w.cause()
@@ -64,22 +64,22 @@ func RunShare(s Share, body func(c world.Comm) error) error {
 type universe struct {
 	share Share
 	name  string // of this host
-	far   Far    // nil where all ranks are here
+	far   Remote // nil where all ranks are here
 	here  []bool // by rank: whether it is a goroutine of this process
 
 	fetching sync.Mutex // held by whoever takes in letters
 
-	mu        sync.Mutex
-	groups    map[uint64]*group  // that letters may come for
-	departing map[*part]struct{} // parts of collectives that have had blocks on their way when they last looked
-	failure   *failure
-	failed    chan struct{} // closed when failure is set
-	left      []bool        // ranks whose body has returned
-	leaving   chan struct{} // closed and replaced when a rank leaves
+	mu           sync.Mutex
+	groups       map[uint64]*group  // that letters may come for
+	pendingParts map[*part]struct{} // parts of collectives that have had blocks on their way when they last looked
+	failure      *failure
+	failed       chan struct{} // closed when failure is set
+	left         []bool        // ranks whose body has returned
+	leaving      chan struct{} // closed and replaced when a rank leaves
 }
 
-// elsewhere reports whether a rank is in another process.
-func (w *universe) elsewhere(rank int) bool { return !w.here[rank] }
+// isRemote reports whether a rank is in another process.
+func (w *universe) isRemote(rank int) bool { return !w.here[rank] }
 
 // host is the name of a rank's host.
 func (w *universe) host(rank int) string {
@@ -95,8 +95,8 @@ type failure struct {
 	cause error
 }
 
-// live runs one rank's body and makes its end known.
-func (w *universe) live(rank int, body func() error) {
+// runRank runs one rank's body and makes its end known.
+func (w *universe) runRank(rank int, body func() error) {
 	returned := false
 	defer func() {
 		v := recover()

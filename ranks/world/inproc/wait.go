@@ -18,7 +18,7 @@ type wait struct {
 	abort   *time.Timer
 	leaving <-chan struct{} // closed when a rank leaves the world
 
-	looks int         // how often it has looked for letters
+	polls int         // how often it has looked for letters
 	pause *time.Timer // until it looks again; nil before it pauses
 }
 
@@ -35,10 +35,10 @@ func (c *comm) wait(op string, missing func() []int) *wait {
 	return &wait{c: c, op: op, missing: missing}
 }
 
-// hopeless is the error of a wait for a rank that has left, else nil. It must
+// peerLeft is the error of a wait for a rank that has left, else nil. It must
 // be asked before each until, and before the last look at what is waited for:
 // a rank that left may have done its part first.
-func (w *wait) hopeless() error {
+func (w *wait) peerLeft() error {
 	left, changed := w.c.g.w.departed()
 	w.leaving = changed
 	if left == nil {
@@ -57,11 +57,11 @@ func (w *wait) hopeless() error {
 // failed or the deadline has passed.
 func (w *wait) until(events ...<-chan struct{}) error {
 	if w.c.g.w.far != nil {
-		if w.looks++; w.looks <= spins {
+		if w.polls++; w.polls <= spins {
 			runtime.Gosched()
 			return nil
 		}
-		w.rest(min(time.Duration(w.looks-spins)*minPause, maxPause))
+		w.setPause(min(time.Duration(w.polls-spins)*minPause, maxPause))
 	}
 	w.start()
 	var first, second <-chan struct{}
@@ -102,8 +102,8 @@ func (w *wait) start() {
 	}
 }
 
-// rest sets the pause.
-func (w *wait) rest(d time.Duration) {
+// setPause sets the pause.
+func (w *wait) setPause(d time.Duration) {
 	if w.pause == nil {
 		w.pause = time.NewTimer(d)
 	} else {

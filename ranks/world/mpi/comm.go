@@ -34,15 +34,15 @@ var (
 	_ world.Comm    = (*comm)(nil)
 	_ world.InPlace = (*comm)(nil)
 
-	_ world.Prompter = (*comm)(nil)
+	_ world.EagerLimiter = (*comm)(nil)
 )
 
 // prompt is a little below what Open MPI sends over TCP without a handshake
 // (btl_tcp_eager_limit, 64 KiB with its own headers).
-const prompt = 60 << 10
+const eagerLimit = 60 << 10
 
-// Prompt implements world.Prompter.
-func (c *comm) Prompt() int { return prompt }
+// EagerLimit implements world.Prompter.
+func (c *comm) EagerLimit() int { return eagerLimit }
 
 // newComm makes a communicator on h. Collective, blocking.
 func newComm(p *process, h handle, ranks []int, id uint64, l world.Limits) (*comm, error) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"siafu/graph/scratch"
+	"siafu/internal/scratch"
 )
 
 // sharedMemory is the name beside which each rank keeps its hidden folder (see

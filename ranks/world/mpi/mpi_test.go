@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/world"
 	"siafu/ranks/world/mpi/mpitest"
 	"siafu/ranks/world/worldtest"

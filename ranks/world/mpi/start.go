@@ -12,7 +12,7 @@ import (
 
 	gompi "github.com/sbromberger/gompi"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 )
 

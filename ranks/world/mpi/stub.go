@@ -3,7 +3,7 @@
 package mpi
 
 import (
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 )
 

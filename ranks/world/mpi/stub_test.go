@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 )
 

@@ -9,10 +9,10 @@ import (
 )
 
 // Five parts on two ranks add up what each has, as five ranks do.
-func ExampleOver() {
+func ExampleRunParts() {
 	v := world.View{Parts: 5, Ranks: 2}
 	err := inproc.Run(v.Started(), func(rank world.Comm) error {
-		return parts.Over(rank, v, func(part world.Comm) error {
+		return parts.RunParts(rank, v, func(part world.Comm) error {
 			x := []int64{int64(part.Rank()), 1}
 			err := world.SumInt64s(part, x)
 			if part.Rank() == 4 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/world"
 	"siafu/ranks/world/mpi"
 	"siafu/ranks/world/mpi/mpitest"
@@ -65,7 +65,7 @@ func TestRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(t *testing.T, v world.View, body func(c world.Comm) error) {
-		if err := parts.Over(c, v, body); err != nil {
+		if err := parts.RunParts(c, v, body); err != nil {
 			t.Errorf("rank %d: %v", c.Rank(), err)
 			c.Abort(1, nil) // the others would wait for it
 		}
@@ -82,7 +82,7 @@ func TestRank(t *testing.T) {
 		run(t, leftView, left)
 	case "views":
 		r := newRounds(courseView, c.Rank(), 8*longBlock, turns())
-		if err := parts.Through(c, courseView, r); err != nil {
+		if err := parts.RunViews(c, courseView, r); err != nil {
 			t.Errorf("rank %d: %v", c.Rank(), err)
 			c.Abort(1, nil)
 		}

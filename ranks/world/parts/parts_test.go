@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/parts"
@@ -17,7 +17,7 @@ import (
 
 // over runs body on all parts of a world of ranks that are goroutines.
 func over(v world.View, body func(c world.Comm) error) error {
-	return inproc.Run(v.Started(), func(c world.Comm) error { return parts.Over(c, v, body) })
+	return inproc.Run(v.Started(), func(c world.Comm) error { return parts.RunParts(c, v, body) })
 }
 
 // A world of parts is a world, whatever carries them.
@@ -141,7 +141,7 @@ func late(t *testing.T) func(c world.Comm) error {
 func TestAgreedEnd(t *testing.T) {
 	v := world.View{Parts: 5, Ranks: 3}
 	err := inproc.Run(3, func(c world.Comm) error {
-		err := parts.Over(c, v, func(m world.Comm) error {
+		err := parts.RunParts(c, v, func(m world.Comm) error {
 			var mine error
 			if m.Rank() == 3 {
 				mine = fault.New(fault.Data, "read", "x", "bad")
@@ -159,7 +159,7 @@ func TestAgreedEnd(t *testing.T) {
 }
 
 // What nobody receives is gone when the world ends, and holds nobody up.
-func TestLeftLetters(t *testing.T) {
+func TestUndeliveredPackets(t *testing.T) {
 	if err := over(leftView, left); err != nil {
 		t.Error(err)
 	}
@@ -206,7 +206,7 @@ func TestContradictions(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			err := inproc.Run(2, func(c world.Comm) error {
-				return parts.Over(c, world.View{Parts: 2, Ranks: 2}, func(m world.Comm) error { return k.calls[m.Rank()](m) })
+				return parts.RunParts(c, world.View{Parts: 2, Ranks: 2}, func(m world.Comm) error { return k.calls[m.Rank()](m) })
 			})
 			if err == nil || !strings.Contains(err.Error(), k.says) {
 				t.Errorf("got %v, want %q", err, k.says)

@@ -6,11 +6,11 @@ import (
 	"siafu/ranks/world"
 )
 
-// Course has the actions of one rank in the successive views of a world of parts.
-type Course interface {
+// ElasticJob has the actions of one rank in the successive views of a world of parts.
+type ElasticJob interface {
 	// Live runs a member in a view, one goroutine per member. A communicator belongs to one
 	// view: messages in transit when the view ends are dropped.
-	Live(c world.Comm, v world.View) error
+	RunMember(c world.Comm, v world.View) error
 	// Ended is called once per view, when all members here have returned. Unless the world
 	// has failed, no message to or from them is in transit, and their memory may be freed.
 	// It returns the view that this rank proposes to continue with, nil for none.
@@ -21,7 +21,7 @@ type Course interface {
 	Unpack(part int, luggage []byte) error
 }
 
-// Through runs a course through views, the first of which is v, each as Over has
+// RunViews runs a course through views, the first of which is v, each as Over has
 // it. A view ends when its members have returned, or when those of any rank were
 // ended (End). The ranks then agree on the view that follows (world.View.Replace):
 // parts that move take along what they have packed, and members begin to live
@@ -38,44 +38,44 @@ type Course interface {
 // copy of each, names in every message, and a part's optimiser or server would have
 // to know a gradient that comes twice. Here a message is named by the view of its
 // communicator, and nothing is kept while nobody moves.
-func Through(c world.Comm, v world.View, l Course) error {
+func RunViews(c world.Comm, v world.View, l ElasticJob) error {
 	for {
-		err := in(c, v, func(part world.Comm) error { return l.Live(part, v) })
+		err := runView(c, v, func(part world.Comm) error { return l.RunMember(part, v) })
 		proposed := l.Ended(v)
 		if ended := (*world.EndedError)(nil); err != nil && !errors.As(err, &ended) {
 			return err
 		}
-		next, disagreed := follow(c, v, proposed)
+		next, disagreed := agreeOnView(c, v, proposed)
 		switch {
 		case disagreed != nil:
 			return disagreed
 		case next == nil:
 			return err
 		}
-		if err := move(c, v, *next, l); err != nil {
+		if err := moveParts(c, v, *next, l); err != nil {
 			return err
 		}
 		v = *next
 	}
 }
 
-func in(c world.Comm, v world.View, body func(part world.Comm) error) error {
+func runView(c world.Comm, v world.View, body func(part world.Comm) error) error {
 	if c == nil {
 		return InProcess(v, body)
 	}
-	return Over(c, v, body)
+	return RunParts(c, v, body)
 }
 
-// follow is the view that all agree on.
-func follow(c world.Comm, v world.View, proposed *world.View) (*world.View, error) {
+// agreeOnView is the view that all agree on.
+func agreeOnView(c world.Comm, v world.View, proposed *world.View) (*world.View, error) {
 	if c == nil {
 		return proposed, nil
 	}
 	return v.Replace(c, proposed)
 }
 
-// move takes what parts have packed to where they continue. Collective over c.
-func move(c world.Comm, v, next world.View, l Course) error {
+// moveParts takes what parts have packed to where they continue. Collective over c.
+func moveParts(c world.Comm, v, next world.View, l ElasticJob) error {
 	if c == nil {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/parts"
@@ -49,8 +49,8 @@ func newRounds(v world.View, rank, block int, turns []turn) *rounds {
 	return r
 }
 
-// Live implements parts.Course: members begin with the round that all have come to.
-func (r *rounds) Live(c world.Comm, v world.View) error {
+// RunMember implements parts.Course: members begin with the round that all have come to.
+func (r *rounds) RunMember(c world.Comm, v world.View) error {
 	r.mu.Lock()
 	begin := []int64{int64(r.state[c.Rank()])}
 	r.mu.Unlock()
@@ -189,8 +189,8 @@ var courseView = world.View{Parts: 5, Ranks: 3, Servers: 1}
 func turns() []turn {
 	return []turn{
 		{at: 2, proposed: func(v world.View) world.View { return v.Move(1, 2) }},
-		{at: 4, end: true, member: 2, proposed: func(v world.View) world.View { return v.Without(1) }},
-		{at: 5, end: true, member: 5, proposed: func(v world.View) world.View { return v.Again() }},
+		{at: 4, end: true, member: 2, proposed: func(v world.View) world.View { return v.WithoutRank(1) }},
+		{at: 5, end: true, member: 5, proposed: func(v world.View) world.View { return v.Restart() }},
 		{at: 7, end: true, member: 0, proposed: func(v world.View) world.View { return v.Move(4, 1) }},
 		{at: 8, proposed: func(v world.View) world.View { return v.Move(4, 0) }},
 	}
@@ -204,7 +204,7 @@ func TestThroughViews(t *testing.T) {
 		err := inproc.Run(courseView.Started(), func(c world.Comm) error {
 			r := newRounds(courseView, c.Rank(), longBlock, turns())
 			s := &subs{Comm: c}
-			if err := parts.Through(s, courseView, r); err != nil {
+			if err := parts.RunViews(s, courseView, r); err != nil {
 				return err
 			}
 			if err := c.Barrier(); err != nil {
@@ -255,7 +255,7 @@ func (s *subs) left() error {
 func TestThroughViewsInProcess(t *testing.T) {
 	v := courseView
 	r := &rounds{rank: 1, block: longBlock, views: turns(), state: map[int]int{}}
-	if err := parts.Through(nil, v, r); err != nil {
+	if err := parts.RunViews(nil, v, r); err != nil {
 		t.Fatal(err)
 	}
 	if len(r.lived) != len(r.views)+1 || len(r.state) != v.Members() {
@@ -274,7 +274,7 @@ func TestNoOtherView(t *testing.T) {
 	for name, want := range map[string]string{"ended": "part 2 of rank 1 was ended", "failed": "disk full"} {
 		err := inproc.Run(courseView.Started(), func(c world.Comm) error {
 			r := newRounds(courseView, c.Rank(), longBlock, nil)
-			return parts.Through(c, courseView, &onlyLive{r, func(m world.Comm) error {
+			return parts.RunViews(c, courseView, &onlyLive{r, func(m world.Comm) error {
 				switch {
 				case m.Rank() != 2:
 					return m.Barrier()
@@ -297,4 +297,4 @@ type onlyLive struct {
 	live func(world.Comm) error
 }
 
-func (o *onlyLive) Live(c world.Comm, _ world.View) error { return o.live(c) }
+func (o *onlyLive) RunMember(c world.Comm, _ world.View) error { return o.live(c) }

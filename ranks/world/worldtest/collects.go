@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"siafu/graph/fault"
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/inject"
 )
 

@@ -4,7 +4,7 @@ package launchtest
 import (
 	"testing"
 
-	"siafu/ranks/host/hosttest"
+	"siafu/internal/host/hosttest"
 )
 
 // Programs are siafu, and a stand-in for its training whose epochs are naps.

@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"siafu/graph"
+	"siafu/internal/fault"
+	"siafu/ranks/config"
+)
+
+// PyTorch trains the same network: without dropout its losses are siafu's, on a
+// directed graph with dense features and on an undirected one with sparse ones,
+// in every variant. A variant that trains something else is a fault.
+func TestEpochBesidePyTorch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts PyTorch several times")
+	}
+	for name, tc := range map[string]struct {
+		content graph.Content
+		want    []string
+	}{
+		"dense":  {tinyGraph(false), []string{"best order", "ÂX once"}},
+		"sparse": {tinyGraph(true), []string{"best order", "ÂX once", "sparse X"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := EpochOptions{Data: filepath.Join(t.TempDir(), "data"), Config: config.Defaults()}
+			if _, err := graph.Write(o.Data, tc.content, false); err != nil {
+				t.Fatal(err)
+			}
+			o.Config.Ranks, o.Config.Epochs, o.Config.Dropout, o.Config.Layers = 2, 8, 0, 3
+			var out strings.Builder
+			if err := epochInterleaved(context.Background(), o, repetitions{rounds: 1, rivalTime: time.Second}, &out); err != nil {
+				t.Fatal(err)
+			}
+			if _, reason, ok := strings.Cut(out.String(), "left out: "); ok {
+				t.Skip(reason)
+			}
+			for _, want := range append(tc.want, "8\n") {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("the table lacks %q:\n%s", want, &out)
+				}
+			}
+		})
+	}
+}
+
+// tinyGraph has 40 vertices of 3 classes, directed unless its features are
+// sparse.
+func tinyGraph(sparse bool) graph.Content {
+	const n, dim = 40, 6
+	c := graph.Content{
+		Name: "tiny", Vertices: n, Classes: 3, Symmetrise: sparse,
+		Features: graph.Features{Rows: n, Dim: dim, Dense: make([]float32, n*dim)},
+		Labels:   make([]int32, n), Split: make([]uint8, n),
+	}
+	x := &graph.SparseRows{Offsets: make([]int64, n+1)}
+	var edges graph.EdgePairs
+	for v := range uint32(n) {
+		edges = append(edges, v, (v*v+1)%n, v, (7*v+3)%n)
+		c.Labels[v], c.Split[v] = int32(v%3), uint8(1+v%3/2)
+		for j := range uint32(dim) {
+			c.Features.Dense[v*dim+j] = float32((v*5+j*3)%7) - 3
+		}
+		x.Cols, x.Vals = append(x.Cols, v*3%dim), append(x.Vals, float32(v%4+1))
+		x.Offsets[v+1] = int64(v + 1)
+	}
+	if c.Edges = edges; sparse {
+		c.Features.Dense, c.Features.Sparse = nil, x
+	}
+	return c
+}
+
+// What PyTorch's side does not know is refused, not compared.
+func TestYardstickRefuses(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	if _, err := graph.Write(data, tinyGraph(false), false); err != nil {
+		t.Fatal(err)
+	}
+	for flag, set := range map[string]func(*config.Config){
+		"--model=mlp":     func(c *config.Config) { c.Model = "mlp" },
+		"--optimizer=sgd": func(c *config.Config) { c.Optimizer = "sgd" },
+		"--init=w":        func(c *config.Config) { c.Init = "w" },
+	} {
+		t.Run(flag, func(t *testing.T) {
+			o := EpochOptions{Data: data, Yardstick: true, Config: config.Defaults()}
+			set(&o.Config)
+			if err := o.Run(context.Background(), t.Output()); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), flag) {
+				t.Errorf("%v, want a usage fault with %s", err, flag)
+			}
+		})
+	}
+}

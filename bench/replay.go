@@ -1,0 +1,226 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"runtime"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"siafu/bench/trials"
+	"siafu/internal/fault"
+	"siafu/ranks/plan"
+	"siafu/ranks/simulate"
+)
+
+// ReplayOptions say what to train over which links, and to simulate beside it.
+type ReplayOptions struct {
+	Data   string   `arg:"" help:"Dataset folder."`
+	Ranks  []int    `default:"1,2,4" help:"Numbers of graph ranks, each rank on its own emulated host."`
+	Rates  []string `default:"10gbit,1gbit,200mbit" help:"Link rates of the hosts."`
+	Modes  []string `default:"pipe,async" enum:"pipe,nopipe,async" help:"Values of --mode to measure."`
+	Tensor []string `default:"cpu,lambda" enum:"cpu,lambda" help:"Values of --tensor to measure. lambda: in processes of this machine (--lambda local)."`
+	Epochs int      `default:"8" help:"Epochs of each run. The first epoch is not counted."`
+	Work   string   `placeholder:"DIR" help:"Folder for runs and timelines; existing runs are reused. Empty: none."`
+	Copy   string   `default:"" help:"Copy rate between a processor and its network card. Empty: rate of this machine's loopback device."`
+	Train  []string `arg:"" optional:"" help:"Flags of train, after --."`
+}
+
+// Replayed is a run beside its simulation.
+type Replayed struct {
+	Tensor   string
+	Mode     string
+	Ranks    int
+	Link     string  // none of one rank
+	Recorded float64 // an epoch, in one process
+	Again    float64 // the same, replayed as it was
+	Measured float64 // over the link: median of epochs but the first
+	Modelled float64 // the recording, replayed over such a link
+}
+
+// Ratio is modelled to measured.
+func (r *Replayed) Ratio() float64 { return r.Modelled / r.Measured }
+
+// Within is the accepted relative error of a model.
+const Within = 0.15
+
+const opReplay = "bench replay"
+
+// Run records a run in one process for each number of ranks, mode and place of tensor
+// work, trains the same under mpirun over links, and prints both beside what the
+// recording comes to over such links.
+func (o ReplayOptions) Run(ctx context.Context, w io.Writer) error {
+	if o.Epochs < 3 || slices.Min(o.Ranks) < 1 {
+		return fault.New(fault.Usage, opReplay, "", "--epochs %d --ranks %v", o.Epochs, o.Ranks).Then("set 3 epochs or more, and 1 rank or more")
+	}
+	for _, rate := range append(slices.Clone(o.Rates), cmp.Or(o.Copy, "1gbit")) {
+		if _, err := plan.Bandwidth(rate); err != nil {
+			return err
+		}
+	}
+	ctx, stop := trials.UntilInterrupted(ctx)
+	defer stop()
+	site, err := trials.Open(opReplay)
+	if err != nil {
+		return err
+	}
+	list, err := o.replayAll(ctx, site)
+	if closed := site.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return printReplayed(w, list)
+}
+
+func (o *ReplayOptions) replayAll(ctx context.Context, site *trials.Site) (list []*Replayed, err error) {
+	if o.Copy == "" {
+		if o.Copy, err = tcpRate(); err != nil {
+			return nil, err
+		}
+	}
+	kept, err := trials.NewArchive(opReplay, cmp.Or(o.Work, site.Path("kept")), 0)
+	if err != nil {
+		return nil, err
+	}
+	kept.Runner = site
+	for _, ranks := range o.Ranks {
+		for _, tensor := range o.Tensor {
+			for _, mode := range o.Modes {
+				more, err := o.replayTrial(ctx, kept, Replayed{Tensor: tensor, Mode: mode, Ranks: ranks})
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, more...)
+			}
+		}
+	}
+	return list, nil
+}
+
+// trial is the recording that belongs to a line.
+func (o *ReplayOptions) trial(r *Replayed) trials.Trial {
+	flags := append(slices.Clone(o.Train), "--servers", "0", "--threads", "1", "--epochs", strconv.Itoa(o.Epochs), "--eval-every", "0", "--mode", r.Mode, "--tensor", r.Tensor)
+	if r.Tensor == "lambda" {
+		flags = append(flags, "--lambda", "local")
+	}
+	return trials.Trial{Data: o.Data, Ranks: r.Ranks, Flags: flags, Record: true}
+}
+
+// replayTrial is a recording and the runs beside it.
+func (o *ReplayOptions) replayTrial(ctx context.Context, kept *trials.Archive, r Replayed) (list []*Replayed, err error) {
+	t := o.trial(&r)
+	run, err := kept.Get(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	folder := kept.Folder(t)
+	local := simulate.Options{Run: folder, Trace: trials.Timeline(folder), Servers: -1, Staleness: -1, Processors: runtime.NumCPU(), GhostPower: 0.5, Scale: 1,
+		FunctionOptions: simulate.FunctionOptions{Invocation: -1, LambdaMemory: 192, LambdaTariff: "x86_64"}}
+	if r.Recorded = medianEpoch(run); r.Ranks == 1 {
+		t.Turn = 1
+		again, err := kept.Get(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		r.Measured = medianEpoch(again)
+	}
+	if r.Again, err = local.MedianEpoch(); err != nil {
+		return nil, err
+	}
+	if r.Modelled = r.Again; r.Ranks == 1 {
+		return []*Replayed{&r}, nil
+	}
+	for _, link := range o.Rates {
+		each := r
+		if err := o.replayRun(ctx, kept, link, local, &each); err != nil {
+			return nil, err
+		}
+		list = append(list, &each)
+	}
+	return list, nil
+}
+
+// replayRun trains and simulates over a link.
+func (o *ReplayOptions) replayRun(ctx context.Context, kept *trials.Archive, link string, with simulate.Options, r *Replayed) (err error) {
+	t := o.trial(r)
+	if t.Rate, err = plan.Bandwidth(link); err != nil {
+		return err
+	}
+	run, err := kept.Get(ctx, t)
+	if err != nil {
+		return err
+	}
+	with.Rate, with.Latency, with.Copy = link, time.Duration(run.Link.Latency*1e9), o.Copy
+	r.Link, r.Measured = link, medianEpoch(run)
+	r.Modelled, err = with.MedianEpoch()
+	return err
+}
+
+// medianEpoch is the median time of a run's epochs but the first.
+func medianEpoch(run *trials.Result) float64 {
+	var all []float64
+	for _, e := range run.Epochs[min(1, len(run.Epochs)-1):] {
+		all = append(all, e.Seconds)
+	}
+	return medianOf(all)
+}
+
+// tcpRate is the rate at which this machine sends and receives through TCP, a processor
+// for each: that of the loopback device for a fifth of a second.
+func tcpRate() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fault.System(opReplay, "", err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		room := make([]byte, 256<<10)
+		for begin := time.Now(); time.Since(begin) < time.Second/5; {
+			if _, err := c.Write(room); err != nil {
+				return
+			}
+		}
+	}()
+	c, err := l.Accept()
+	if err != nil {
+		return "", fault.System(opReplay, "", err)
+	}
+	defer c.Close()
+	begin := time.Now()
+	n, err := io.Copy(io.Discard, c)
+	if err != nil {
+		return "", fault.System(opReplay, "", err)
+	}
+	return fmt.Sprintf("%.0fmbit", max(float64(n)*8/1e6/time.Since(begin).Seconds(), 1)), nil
+}
+
+// printReplayed prints runs beside their simulations.
+func printReplayed(w io.Writer, list []*Replayed) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "tensor\tmode\tranks\tlink\trecorded s/epoch\treplayed\tmeasured\tmodelled\tmodelled to measured\t")
+	good := 0
+	for _, r := range list {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.3f\t\n", r.Tensor, r.Mode, r.Ranks, r.Link, r.Recorded, r.Again, r.Measured, r.Modelled, r.Ratio())
+		if math.Abs(r.Ratio()-1) <= Within {
+			good++
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d of %d are within %.0f %%\n", good, len(list), 100*Within)
+	return err
+}

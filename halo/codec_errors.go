@@ -1,0 +1,81 @@
+package halo
+
+import (
+	"slices"
+
+	"siafu/halo/codec"
+	"siafu/internal/mapped"
+	"siafu/kernels"
+)
+
+// errorBuffer is what a codec has lost of a series of rows: on the host or where the rank's
+// Ops compute, whichever encoded last. Memory for either is made when it is first
+// asked for.
+type errorBuffer struct {
+	n, cols     int
+	rows        []float32
+	deviceRows  kernels.Mat
+	deviceNewer bool // there is newer
+}
+
+// onHost is l on the host.
+func (l *errorBuffer) onHost(o kernels.Ops, a *mapped.Arena) codec.Feedback {
+	if l.rows == nil {
+		l.rows = mapped.Make[float32](a, l.n*l.cols)
+	}
+	if l.deviceNewer {
+		kernels.Read(o, l.rows, l.deviceRows)
+		l.deviceNewer = false
+	}
+	return l.rows
+}
+
+// onDevice is l where o computes.
+func (l *errorBuffer) onDevice(o kernels.Ops, a *mapped.Arena) kernels.Mat {
+	if l.deviceRows.IsNil() {
+		l.deviceRows = kernels.NewMat(o, a, l.n, l.cols)
+	}
+	if !l.deviceNewer && l.rows != nil {
+		kernels.Write(o, l.deviceRows, l.rows)
+	}
+	l.deviceNewer = true
+	return l.deviceRows
+}
+
+// copy is l by itself.
+func (l *errorBuffer) copy(o kernels.Ops) []float32 {
+	if !l.deviceNewer {
+		return slices.Clone(l.rows)
+	}
+	rows := make([]float32, l.n*l.cols)
+	kernels.Read(o, rows, l.deviceRows)
+	return rows
+}
+
+// errorsToFeed is what has been lost of the rows that go out; nil where nothing is kept.
+func (h *chunked) errorsToFeed() *errorBuffer {
+	if h.codecErrors == nil || h.key.Apart {
+		return nil
+	}
+	return h.errorsOf(series{h.key.Layer, h.direction.out.Cols, h.direction.backward}, max(h.direction.outAll, h.direction.out.Len))
+}
+
+// errorsOf is that of a series of so many rows.
+func (h *chunked) errorsOf(s series, rows int) *errorBuffer {
+	l, ok := h.codecErrors[s]
+	if !ok {
+		l = new(errorBuffer)
+		h.codecErrors[s] = l
+	}
+	l.n, l.cols = rows, s.cols
+	return l
+}
+
+// reserve makes the memory that a series will be asked for.
+func (h *chunked) reserve(s series, rows int) {
+	if l := h.errorsOf(s, rows); h.deviceCodec != nil {
+		l.onDevice(h.ops, h.arena)
+	} else {
+		l.onHost(h.ops, h.arena)
+	}
+}

@@ -1,0 +1,271 @@
+package halo
+
+import (
+	"fmt"
+	"time"
+
+	"siafu/halo/codec"
+	"siafu/halo/comm"
+	"siafu/internal/mapped"
+	"siafu/kernels"
+)
+
+// deviceCodec has a chunked carrier encode and decode where the rank's Ops compute, so that
+// rows cross to the host as short as they travel. A chunk leaves in four steps: a
+// kernel encodes it, its payload is copied to its slot, and when somebody asks what has
+// arrived, and the copy is done, the header is put in front and the slot is sent.
+// Nobody waits for a copy who has anything else to do; and since a rank ends an
+// exchange, which sends all that is left, before whatever needs its rows, nobody waits
+// for ever for a chunk that another keeps. A chunk that comes is copied as
+// soon as its header has been checked, and decoded in its turn.
+//
+// Rows that a codec sends raw, which are few, are copied one by one.
+type deviceCodec struct {
+	wire kernels.Wire
+	*staged
+	codec       codec.Coded
+	sends, gets slotBuffer             // of rows of own vertices, and of ghosts
+	ids         kernels.Vector[uint32] // of rows of own vertices
+	ghostIDs    kernels.Vector[uint32]
+	raw         []float32 // [maxCols]
+
+	out, in         *slotBuffer // of the way under way
+	outBase, inBase []int       // of each rank's first slot
+}
+
+// slotBuffer is slots of chunks, at the same places on the host and where Ops compute.
+type slotBuffer struct {
+	host   []byte
+	device kernels.Vector[uint8]
+}
+
+// slotAlign is what a slot's length is a multiple of, as its header's is.
+const slotAlign = 16
+
+// slot is the length of the slot of a chunk.
+func slot(c codec.Codec, rows, cols int) int {
+	size, _ := c.Size(rows, cols)
+	return (codec.BlockHeader + size + slotAlign - 1) / slotAlign * slotAlign
+}
+
+// slots is room for the chunks of all ranks' rows, of up to so many columns: the wider
+// rows are, the more chunks there are, and the more bytes in all.
+func slots(c codec.Codec, start []int64, cols int) (bytes int) {
+	rows := ChunkRows(c, cols)
+	for q := range len(start) - 1 {
+		if n := rowsOfRank(start, q); n > 0 {
+			size, _ := c.Size(n, cols)
+			bytes += size + (n+rows-1)/rows*(codec.BlockHeader+kernels.CodeSlack+slotAlign)
+		}
+	}
+	return bytes
+}
+
+// useDeviceCodec makes what coded ways need if the rank's Ops are a Wire that has kernels
+// for the codec in use, and reports whether it does.
+func (e *Exchange) useDeviceCodec() bool {
+	h := e.chunked
+	wire, isWire := e.ops.(kernels.Wire)
+	c, isCoded := h.codec.(codec.Coded)
+	if !isWire || !isCoded {
+		h.deviceCodec = nil
+		return false
+	}
+	if e.deviceCodec == nil {
+		e.deviceCodec = e.newDeviceCodec(wire)
+	}
+	e.deviceCodec.codec, h.deviceCodec = c, e.deviceCodec
+	e.deviceCodec.sends.grow(e, slots(c, e.plan.SendStart, e.maxCols))
+	e.deviceCodec.gets.grow(e, slots(c, e.plan.RecvStart, e.maxCols))
+	return true
+}
+
+func (e *Exchange) newDeviceCodec(wire kernels.Wire) *deviceCodec {
+	a, parts := e.arena.For(Buffers), e.plan.Parts
+	return &deviceCodec{
+		wire: wire, staged: &e.staged, raw: make([]float32, e.maxCols),
+		ids: kernels.Place(wire, a, e.sendIDs), ghostIDs: kernels.Place(wire, a, e.plan.GhostIDs),
+		outBase: make([]int, parts), inBase: make([]int, parts),
+	}
+}
+
+// grow makes room for so many bytes.
+func (b *slotBuffer) grow(e *Exchange, bytes int) {
+	if len(b.host) < bytes {
+		a := e.arena.For(Buffers)
+		b.host, b.device = mapped.MakeApart(a, bytes), kernels.NewVector[uint8](e.ops, a, bytes)
+		e.staged.crossing.Pin(b.host)
+	}
+}
+
+// usesDeviceCodec reports whether the next way is coded. Observers want rows on the host.
+func (e *Exchange) usesDeviceCodec() bool {
+	return e.observer == nil && e.transport == transport(e.chunked) && e.chunked.deviceCodec != nil
+}
+
+// deviceForward makes the way that of the rows of x and of sums, and of ghosts.
+func (e *Exchange) deviceForward(x kernels.Mat) {
+	w, f, cols := &e.direction, e.deviceCodec, x.Cols
+	w.coded = true
+	w.out, w.in = codec.Rows{Cols: cols, Len: len(e.plan.SendRows)}, codec.Rows{Cols: cols, Len: e.plan.Ghosts}
+	w.deviceOut = kernels.Outgoing{X: x, More: e.Sums(cols), Index: e.staged.sendRows, IDs: f.ids, Raw: e.staged.deviceRows.Reshape(w.out.Len, cols)}
+	w.deviceIn = kernels.Incoming{X: e.Ghosts(cols), Len: w.in.Len}
+	f.out, f.in = &f.sends, &f.gets
+}
+
+// deviceBackward makes it that of the gradients of ghosts, and of own rows, which are
+// known at the end.
+func (e *Exchange) deviceBackward(cols int) {
+	w, f := &e.direction, e.deviceCodec
+	w.coded, w.add = true, true
+	w.out, w.in = codec.Rows{Cols: cols, Len: e.plan.Ghosts}, codec.Rows{Cols: cols, Len: len(e.plan.SendRows)}
+	w.deviceOut = kernels.Outgoing{X: e.Ghosts(cols), IDs: f.ghostIDs, Raw: e.Ghosts(cols)}
+	w.deviceIn = kernels.Incoming{
+		More: e.Sums(cols), Index: e.staged.sendRows, Len: w.in.Len, Raw: e.staged.deviceRows.Reshape(w.in.Len, cols), Add: true,
+	}
+	f.out, f.in = &f.gets, &f.sends
+}
+
+// setSlotBases sets where each rank's slots begin.
+func (h *chunked) setSlotBases(base []int, start []int64) {
+	at, cols := 0, h.direction.out.Cols
+	for q := range base {
+		base[q] = at
+		n := rowsOfRank(start, q)
+		at += n / h.rows * slot(h.codec, h.rows, cols)
+		if rest := n % h.rows; rest > 0 {
+			at += slot(h.codec, rest, cols)
+		}
+	}
+}
+
+// encodeOnDevice encodes and sends all chunks.
+func (h *chunked) encodeOnDevice() {
+	f, slack := h.deviceCodec, h.deviceCodec.codec.Slack()
+	h.setSlotBases(f.outBase, h.direction.outStart)
+	h.setSlotBases(f.inBase, h.direction.inStart)
+	rows := h.direction.deviceOut
+	rows.Rows, rows.Sums = codec.Draws(h.key)
+	if l := h.errorsToFeed(); l != nil {
+		rows.Lost = l.onDevice(h.ops, h.arena)
+	}
+	f.staged.waitCopies()
+	for i := range h.out {
+		o := &h.out[i]
+		size, _ := f.codec.Size(o.end-o.from, h.direction.out.Cols)
+		at := f.outBase[o.to] + o.first/h.rows*slot(f.codec, h.rows, h.direction.out.Cols)
+		o.block = f.out.host[at : at+codec.BlockHeader+size : at+codec.BlockHeader+size]
+		payload := f.out.device.Part(at+codec.BlockHeader, at+codec.BlockHeader+size)
+		f.wire.EncodeRows(payload, f.codec.Bits(), rows.Part(o.from, o.end))
+		f.crossing.Mark()
+		o.copy = f.crossing.Out(o.block[codec.BlockHeader:len(o.block)-slack], payload.Address())
+	}
+	h.copied = 0
+}
+
+// sendEncoded sends the chunks whose payloads are here and, if it is to wait, all others
+// when theirs are.
+func (h *chunked) sendEncoded(wait bool) (err error) {
+	if !h.direction.coded {
+		return nil
+	}
+	defer mapped.Catch(&err) // who asks what has arrived is in no piece of work
+	start := time.Now()
+	for ; h.copied < len(h.out) && h.failed == nil; h.copied++ {
+		o := &h.out[h.copied]
+		if !wait && !h.deviceCodec.crossing.Done(o.copy) {
+			break
+		}
+		h.deviceCodec.crossing.Wait(o.copy)
+		h.seal(o)
+		h.stats.count(4*(o.end-o.from)*h.direction.out.Cols, len(o.block))
+		h.noteSent(h.comm.Isend(o.block, o.to, h.tag))
+	}
+	h.stats.Encode += time.Since(start)
+	return h.failed
+}
+
+// seal makes a block of a payload that is here.
+func (h *chunked) seal(o *outgoing) {
+	f, rows, cols := h.deviceCodec, o.end-o.from, h.direction.out.Cols
+	clear(o.block[len(o.block)-f.codec.Slack():])
+	o.block = appendRaw(o.block, o.block[codec.BlockHeader:], f.codec, f.wire, h.direction.deviceOut.Raw.Part(o.from, o.end), f.raw)
+	codec.Seal(o.block, f.codec, rows, cols, o.first)
+}
+
+// accept takes a message.
+func (h *chunked) accept(m comm.Message) (err error) {
+	if h.direction.unchanged != nil && len(m.Data) == 0 {
+		h.owed[m.Source], h.unchangedRanks[m.Source] = 0, true
+		return nil
+	}
+	h.owed[m.Source]--
+	c := incoming{from: m.Source, data: m.Data}
+	if h.direction.coded {
+		defer mapped.Catch(&err) // who asks what has arrived is in no piece of work
+		c.err = h.copyToDevice(&c)
+	}
+	h.waiting = append(h.waiting, c)
+	return nil
+}
+
+// copyToDevice begins to copy a chunk to where it is decoded.
+func (h *chunked) copyToDevice(c *incoming) error {
+	f, cols := h.deviceCodec, h.direction.in.Cols
+	b, from, err := h.openBlock(c)
+	if err == nil {
+		err = sameShape(b, b.Rows, cols)
+	}
+	if err != nil {
+		return err
+	}
+	raw := h.direction.deviceIn.Raw
+	if !h.direction.add {
+		raw = h.direction.deviceIn.X // which kernels leave as they are
+	}
+	payload, err := b.Coded(f.codec, putRaw(f.wire, raw.Part(from, from+b.Rows), f.raw))
+	if err != nil {
+		return err
+	}
+	at := f.inBase[c.from] + b.First/h.rows*slot(f.codec, h.rows, cols)
+	c.first, c.rows, c.payload = from, b.Rows, f.in.device.Part(at, at+len(payload))
+	here := f.in.host[at : at+len(payload)]
+	copy(here, payload)
+	f.crossing.In(c.payload.Address(), here)
+	c.data = nil
+	return nil
+}
+
+// fetchMessage is the message of a chunk that has been boarded.
+func (h *chunked) fetchMessage(c incoming) []byte {
+	f := h.deviceCodec
+	f.crossing.Land()
+	payload := kernels.FetchVector(f.wire, c.payload)
+	b := append(make([]byte, codec.BlockHeader), payload...)
+	raw := h.direction.deviceIn.Raw
+	if !h.direction.add {
+		raw = h.direction.deviceIn.X
+	}
+	b = appendRaw(b, payload, f.codec, f.wire, raw.Part(c.first, c.first+c.rows), f.raw)
+	codec.Seal(b, f.codec, c.rows, h.direction.in.Cols, c.first-int(h.direction.inStart[c.from]))
+	return b
+}
+
+// sameShape is an error unless a block holds just so many rows and columns.
+func sameShape(b codec.Block, rows, cols int) error {
+	if b.Rows != rows || b.Cols != cols {
+		return fmt.Errorf("%d rows of %d floats, want %d rows of %d", b.Rows, b.Cols, rows, cols)
+	}
+	return nil
+}
+
+// decodeOnDevice decodes the chunks of ready.
+func (h *chunked) decodeOnDevice() {
+	f := h.deviceCodec
+	f.crossing.Land()
+	for _, c := range h.ready {
+		if c.err == nil {
+			f.wire.DecodeRows(h.direction.deviceIn.Part(c.first, c.first+c.rows), f.codec.Bits(), c.payload)
+		}
+	}
+}

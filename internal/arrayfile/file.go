@@ -1,0 +1,99 @@
+package arrayfile
+
+import (
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+)
+
+const opOpen = "open"
+
+// remedy is what helps against a damaged file: none can be repaired.
+const remedy = "create it again with siafu import or siafu partition: it is damaged or siafu did not write it"
+
+// File is an open, mapped and verified file.
+type File struct {
+	path string
+	file *mapped.File
+	head header
+	crc  uint32
+}
+
+// Open maps the file at path, which must be of the given kind, and verifies
+// the checksum of everything in it. Faults have kind Missing, IO or Data.
+func Open(path, kind string) (*File, error) {
+	m, err := mapped.OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: path, file: m}
+	if err := f.verify(kind); err != nil {
+		m.Close()
+		return nil, fault.New(fault.Data, opOpen, path, "%v", err).Then(remedy)
+	}
+	return f, nil
+}
+
+func (f *File) verify(kind string) error {
+	b := f.file.Bytes()
+	var err error
+	if f.head, f.crc, err = decode(b, int64(len(b))); err != nil {
+		return err
+	}
+	if f.head.kind != kind {
+		return fmt.Errorf("it is a %q file, expected a %q file", f.head.kind, kind)
+	}
+	end := int64(page)
+	for _, e := range f.head.entries {
+		if e.offset != align(end) {
+			return fmt.Errorf("array %q is at byte %d, expected byte %d", e.name, e.offset, align(end))
+		}
+		for i, pad := range b[end:e.offset] {
+			if pad != 0 {
+				return fmt.Errorf("byte %d between two arrays is not zero", end+int64(i))
+			}
+		}
+		end = e.offset + e.bytes()
+		data := b[e.offset:end]
+		if got := crc32.Checksum(data, castagnoli); got != e.crc {
+			return fmt.Errorf("array %q (bytes %d to %d): checksum %08x instead of %08x", e.name, e.offset, end, got, e.crc)
+		}
+	}
+	if end != f.head.length {
+		return fmt.Errorf("%d bytes follow the last array", f.head.length-end)
+	}
+	return nil
+}
+
+// Get is the named array, mapped: it stands until Close and must not be
+// written to. An absent array, or one of another type, is a Data fault.
+func Get[T mapped.Elem](f *File, name string) ([]T, error) {
+	for _, e := range f.head.entries {
+		if e.name != name {
+			continue
+		}
+		if e.typ != typeOf[T]() {
+			return nil, fault.New(fault.Data, opOpen, f.path, "array %q holds %v, expected %v", name, e.typ, typeOf[T]()).Then(remedy)
+		}
+		return mapped.Cast[T](f.file.Bytes()[e.offset : e.offset+e.bytes()]), nil
+	}
+	return nil, fault.New(fault.Data, opOpen, f.path, "there is no array %q", name).Then(remedy)
+}
+
+// Has reports whether the file holds an array of that name.
+func (f *File) Has(name string) bool {
+	return slices.ContainsFunc(f.head.entries, func(e entry) bool { return e.name == name })
+}
+
+// Len is the length of the file in bytes.
+func (f *File) Len() int64 { return f.head.length }
+
+// CRC32C is the checksum of the header page, which holds those of all arrays:
+// two files with the same one have the same content. 8 hex digits.
+func (f *File) CRC32C() string { return fmt.Sprintf("%08x", f.crc) }
+
+// Close unmaps the file. Its arrays must not be used afterwards.
+func (f *File) Close() error { return f.file.Close() }

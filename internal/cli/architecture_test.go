@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/packages.md")
+
+// packageInfo is what the sources of a package say: the first sentence of its comment and
+// the packages of the program that it imports, whatever the build tags. Tests may import
+// what they need.
+type packageInfo struct {
+	synopsis string
+	imports  []string
+}
+
+// packages are all packages of the program by path, the root as "siafu".
+func packages(t *testing.T) map[string]*packageInfo {
+	t.Helper()
+	found := map[string]*packageInfo{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && (d.Name()[0] == '.' || d.Name() == "testdata" || d.Name() == "build" || d.Name() == "runs"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(filepath.Dir(path))
+		if name == "." {
+			name = "siafu"
+		}
+		if found[name] == nil {
+			found[name] = new(packageInfo)
+		}
+		found[name].add(file)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// add adds what a file says.
+func (p *packageInfo) add(file *ast.File) {
+	if file.Doc != nil {
+		p.synopsis = new(doc.Package).Synopsis(file.Doc.Text())
+	}
+	for _, i := range file.Imports {
+		path, _ := strconv.Unquote(i.Path.Value)
+		if path, own := strings.CutPrefix(path, "siafu/"); own && !slices.Contains(p.imports, path) {
+			p.imports = append(p.imports, path)
+		}
+	}
+	slices.Sort(p.imports)
+}
+
+// TestPackagesAreListed compares docs/packages.md with the code.
+func TestPackagesAreListed(t *testing.T) {
+	const page = "docs/packages.md"
+	found := packages(t)
+	var b strings.Builder
+	b.WriteString("# Packages\n\nThis page lists every package with the first sentence of its comment and its imports.\n" +
+		"`go test ./internal/cli -run TestPackagesAreListed -update` writes it from the code.\n\n| package | purpose | imports |\n|---|---|---|\n")
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		p := found[path]
+		if p.synopsis == "" {
+			t.Errorf("package %s has no comment", path)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", path, p.synopsis, strings.Join(p.imports, ", "))
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text) != b.String() {
+		t.Errorf("%s is not what the code says: run go test ./internal/cli -run TestPackagesAreListed -update", page)
+	}
+}
+
+// below are the folders at the top of the tree whose packages a package may import, beside
+// those of its own folder.
+var below = map[string][]string{
+	"siafu":        {"internal/cli"},
+	"internal/cli": {"bench", "cuda", "graph", "internal", "lambda", "ranks", "slurm"},
+	"bench":        {"cuda", "graph", "halo", "internal", "kernels", "lambda", "ranks", "slurm"},
+	"slurm":        {"internal", "ranks"},
+	"ranks":        {"cuda", "graph", "halo", "internal", "kernels", "lambda"},
+	"lambda":       {"halo", "internal", "kernels"},
+	"cuda":         {"internal", "kernels"},
+	"halo":         {"graph", "internal", "kernels"},
+	"kernels":      {"graph", "internal"},
+	"graph":        {"internal"},
+	"internal":     {},
+}
+
+// wing is the folder of a package in below.
+func wing(path string) string {
+	if path == "internal/cli" {
+		return path
+	}
+	first, _, _ := strings.Cut(path, "/")
+	return first
+}
+
+// TestLayers: packages import those of the folders below their own.
+func TestLayers(t *testing.T) {
+	for path, p := range packages(t) {
+		from := wing(path)
+		for _, imported := range p.imports {
+			to := wing(imported)
+			if to != from && !slices.Contains(below[from], to) {
+				t.Errorf("%s imports %s: packages of %s import those of %v", path, imported, from, below[from])
+			}
+		}
+	}
+}

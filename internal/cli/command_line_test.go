@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// TestCommandLine checks that the grammar of one command is that command's part of the
+// whole grammar, and that commands which read other commands get the whole one.
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	model := func(args ...string) *kong.Node {
+		parser, err := kong.New(commandLine(args), kong.Name("siafu"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parser.Model.Node
+	}
+	whole := model()
+	for _, want := range whole.Children {
+		children := model(want.Name).Children
+		if len(children) == len(whole.Children) && (want.Name == "submit" || want.Name == "sweep" || want.Name == "completion" || want.Name == "man") {
+			continue
+		}
+		if len(children) != 1 {
+			t.Errorf("%s: %d commands, want 1", want.Name, len(children))
+			continue
+		}
+		if got := children[0]; got.Help != want.Help || !reflect.DeepEqual(wordsOf(got, ""), wordsOf(want, "")) {
+			t.Errorf("%s: %+v, want %+v", want.Name, wordsOf(got, ""), wordsOf(want, ""))
+		}
+	}
+	for _, args := range [][]string{nil, {"help", "train"}, {"trian"}, {"train", "--help"}, {"bench", "epoch", "-h"}} {
+		if n := len(model(args...).Children); n != len(whole.Children) {
+			t.Errorf("%q: %d commands, want %d", args, n, len(whole.Children))
+		}
+	}
+}

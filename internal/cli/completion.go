@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"siafu/internal/fault"
+	"siafu/ranks/config"
+)
+
+// completionCmd writes what a shell is to know of the command line.
+type completionCmd struct {
+	Shell string `arg:"" help:"Shell: bash, zsh or fish."`
+}
+
+// Run finds the grammar in kong's own context.
+func (c *completionCmd) Run(io console, ctx *kong.Context) error {
+	write, ok := map[string]func([]words) string{"bash": bash, "zsh": zsh, "fish": fish}[c.Shell]
+	if !ok {
+		return fault.New(fault.Usage, "completion", "", "unknown shell %q", c.Shell).Then("use bash, zsh or fish")
+	}
+	_, err := fmt.Fprint(io.out, write(wordsOf(ctx.Model.Node, "")))
+	return err
+}
+
+// words are what can follow a command of a path, as " bench epoch"; the path of siafu
+// itself is empty.
+type words struct {
+	path string
+	list []word
+}
+
+// word is a command or, with two dashes, a flag and the values that it may have.
+type word struct {
+	text, help string
+	values     []string
+}
+
+// valuesOf are those of a flag that has a list of them, as recipes do.
+func valuesOf(f *kong.Flag) (list []string) {
+	if f.Name == "recipe" {
+		for _, r := range config.Recipes() {
+			list = append(list, r.Name)
+		}
+		return list
+	}
+	for _, v := range f.EnumSlice() {
+		if v != "" {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// valued are the flags of all commands that have lists of values, after their commands'
+// paths.
+func valued(all []words) (list []words) {
+	for _, w := range all {
+		for _, x := range w.list {
+			if x.values != nil {
+				list = append(list, words{w.path + " " + x.text, []word{x}})
+			}
+		}
+	}
+	return list
+}
+
+// wordsOf are those of a command and of all below it.
+func wordsOf(n *kong.Node, path string) []words {
+	here := words{path: path}
+	var below []words
+	for _, child := range n.Children {
+		if !child.Hidden {
+			here.list = append(here.list, word{child.Name, child.Help, nil})
+			below = append(below, wordsOf(child, path+" "+child.Name)...)
+		}
+	}
+	for _, f := range n.Flags {
+		here.list = append(here.list, word{"--" + f.Name, f.Help, valuesOf(f)})
+	}
+	if path == "" {
+		here.list = append(here.list, word{"help", "Show help for a command or a flag.", nil})
+	}
+	return append([]words{here}, below...)
+}
+
+// cases are the branches of a shell's case statement: of each path but siafu's own, and
+// what all have.
+func cases(all []words, branch func(w words) string) string {
+	var b strings.Builder
+	for _, w := range all {
+		fmt.Fprintf(&b, "    %q) %s ;;\n", w.path, branch(w))
+	}
+	return b.String()
+}
+
+// along has a shell variable at hold the path of the command that the words before the
+// cursor name.
+func along(all []words) string {
+	var paths []string
+	for _, w := range all[1:] {
+		paths = append(paths, fmt.Sprintf("%q", w.path))
+	}
+	return fmt.Sprintf("    case \"$at $w\" in %s) at=\"$at $w\" ;; esac\n", strings.Join(paths, "|"))
+}
+
+func bash(all []words) string {
+	return "# siafu completion bash\n_siafu() {\n  local at=\"\" w list=\"\"\n  for w in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n" + along(all) +
+		"  done\n  case \"$at\" in\n" + cases(all, func(w words) string {
+		var texts []string
+		for _, x := range w.list {
+			texts = append(texts, x.text)
+		}
+		return fmt.Sprintf("list=%q", strings.Join(texts, " "))
+	}) + "  esac\n  case \"$at ${COMP_WORDS[COMP_CWORD-1]}\" in\n" + cases(valued(all), func(w words) string {
+		return fmt.Sprintf("list=%q", strings.Join(w.list[0].values, " "))
+	}) + "  esac\n  COMPREPLY=($(compgen -W \"$list\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\ncomplete -o default -F _siafu siafu\n"
+}
+
+func zsh(all []words) string {
+	return "#compdef siafu\n_siafu() {\n  local at=\"\" w\n  local -a list\n  for w in ${words[2,CURRENT-1]}; do\n" + along(all) +
+		"  done\n  case \"$at\" in\n" + cases(all, func(w words) string {
+		var texts []string
+		for _, x := range w.list {
+			texts = append(texts, quoted(strings.ReplaceAll(x.text, ":", `\:`)+":"+x.help))
+		}
+		return "list=(" + strings.Join(texts, " ") + ")"
+	}) + "  esac\n  case \"$at ${words[CURRENT-1]}\" in\n" + cases(valued(all), func(w words) string {
+		return "list=(" + strings.Join(w.list[0].values, " ") + ")"
+	}) + "  esac\n  _describe siafu list || _files\n}\ncompdef _siafu siafu\n"
+}
+
+func fish(all []words) string {
+	var b strings.Builder
+	b.WriteString("# siafu completion fish\nfunction __siafu_at\n  set -l at ''\n  for w in (commandline -opc)[2..-1]\n    switch \"$at $w\"\n      case")
+	for _, w := range all[1:] {
+		b.WriteString(" " + quoted(w.path))
+	}
+	b.WriteString("\n        set at \"$at $w\"\n    end\n  end\n  test \"$at\" = \"$argv[1]\"\nend\n")
+	for _, w := range all {
+		for _, x := range w.list {
+			kind, text := "-a", x.text
+			if flag, ok := strings.CutPrefix(text, "--"); ok {
+				kind, text = "-l", flag
+			}
+			if x.values != nil {
+				text += " -x -a " + quoted(strings.Join(x.values, " "))
+			}
+			fmt.Fprintf(&b, "complete -c siafu -n %s %s %s -d %s\n", quoted("__siafu_at "+quoted(w.path)), kind, text, quoted(x.help))
+		}
+	}
+	return b.String()
+}
+
+// quoted is a text that a shell takes as it is: between single quotes, those of its
+// own between double ones. It is the same in all three shells.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" }

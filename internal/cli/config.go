@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"github.com/alecthomas/kong"
+
+	"siafu/internal/fault"
+	"siafu/internal/screen"
+	"siafu/ranks/config"
+	"siafu/ranks/inject"
+	"siafu/ranks/runfolder"
+	"siafu/slurm/launch"
+)
+
+// envPrefix begins the environment variables that stand for flags of train:
+// SIAFU_WEIGHT_DECAY is --weight-decay.
+const envPrefix = "SIAFU_"
+
+// notFlags are variables with that prefix that are for others: the tests, and
+// the launcher.
+var notFlags = []string{"testdata", "big", "fault-seed", flagName(launch.StatusVariable), flagName(screen.Variable), flagName(inject.Variable), flagName(runfolder.LaunchVariable)}
+
+// oldNames are names that keys and variables had before, and those that they have now.
+var oldNames = map[string]string{"patience-on": "monitor"}
+
+// settings are the values of train's flags that the command line does not
+// give: those of its TOML file, under them those of the environment, and at last those of
+// a recipe.
+type settings struct {
+	file   map[string]any
+	env    map[string]string
+	recipe map[string]string // of the recipe that all of them, and the command line, name
+}
+
+// loadConfig reads the TOML file among the arguments of train, if there is
+// one. Its keys and types are checked here, so that a fault names the line.
+func loadConfig(args []string) (*settings, error) {
+	s := &settings{env: map[string]string{}}
+	if len(args) > 0 && (args[0] == "train" || args[0] == "plan") {
+		defer func() { s.recipe = config.RecipeFlags(s.named("recipe", args[1:])) }()
+	}
+	if len(args) == 0 || args[0] != "train" {
+		return s, nil
+	}
+	for _, kv := range os.Environ() {
+		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, envPrefix) {
+			key := flagName(name)
+			s.env[cmp.Or(oldNames[key], key)] = value
+		}
+	}
+	for _, a := range args[1:] {
+		if strings.HasSuffix(a, ".toml") && !strings.HasPrefix(a, "-") {
+			return s, s.read(a)
+		}
+	}
+	return s, nil
+}
+
+// named is the value of a flag on a command line, else that of the file, else of the
+// environment.
+func (s *settings) named(flag string, args []string) (value string) {
+	if v, ok := s.env[flag]; ok {
+		value = v
+	}
+	if v, ok := s.file[flag]; ok {
+		value = fmt.Sprint(v)
+	}
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, "--"+flag+"="); ok {
+			value = v
+		} else if a == "--"+flag && i+1 < len(args) {
+			value = args[i+1]
+		}
+	}
+	return value
+}
+
+func flagName(env string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(env, envPrefix), "_", "-"))
+}
+
+func (s *settings) read(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fault.System("config", path, err)
+	}
+	var typed config.Config
+	meta, err := toml.Decode(string(text), &typed)
+	if err != nil {
+		detail := err.Error()
+		if p := (toml.ParseError{}); errors.As(err, &p) {
+			detail = fmt.Sprintf("line %d: %s", p.Position.Line, p.Message)
+		}
+		return fault.New(fault.Config, "config", path, "%s", detail).Then(`"siafu help train" lists keys and values: they are the flags`)
+	}
+	for _, key := range meta.Undecoded() {
+		if oldNames[key.String()] != "" {
+			continue
+		}
+		return fault.New(fault.Config, "config", path, "line %d: unknown key %q", lineOf(string(text), key[0]), key).
+			Then("did you mean %q?", nearest(key.String(), configKeys()))
+	}
+	_, err = toml.Decode(string(text), &s.file)
+	for old, now := range oldNames {
+		if v, ok := s.file[old]; ok && s.file[now] == nil {
+			s.file[now] = v
+		}
+	}
+	return err
+}
+
+// lineOf is the line on which key is set, 0 where it can't be found.
+func lineOf(text, key string) int {
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimLeft(line, " \t[\"")
+		if rest, ok := strings.CutPrefix(line, key); ok && strings.TrimLeft(rest, " \t=]\".") != rest {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// configKeys are the keys of config.Config.
+func configKeys() []string {
+	var keys []string
+	for f := range new(config.Config).Options() {
+		keys = append(keys, f.Tag.Get("toml"))
+	}
+	return keys
+}
+
+// Validate implements kong.Resolver.
+func (s *settings) Validate(*kong.Application) error { return nil }
+
+// Resolve implements kong.Resolver: the file goes before the environment, and
+// that before a recipe.
+func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if v, ok := s.file[flag.Name]; ok {
+		return fmt.Sprint(v), nil
+	}
+	if v, ok := s.env[flag.Name]; ok {
+		return v, nil
+	}
+	if v, ok := s.recipe[flag.Name]; ok {
+		return v, nil
+	}
+	return nil, nil
+}
+
+// warn tells of variables that look like flags and are none.
+func (s *settings) warn(w io.Writer) error {
+	keys := configKeys()
+	for name := range s.env {
+		if !slices.Contains(keys, name) && !slices.Contains(notFlags, name) {
+			variable := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+			fmt.Fprintf(w, "siafu: warning: the environment variable %s matches no flag of train\n", variable)
+		}
+	}
+	return nil
+}
+
+// nearest is the word of a list with the smallest edit distance to s.
+func nearest(s string, list []string) string {
+	best, least := "", 1<<30
+	for _, w := range list {
+		if d := distance(s, w); d < least {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// flagTables are the tables of flags that docs/commands.md must hold, by
+// command.
+func flagTables(t *testing.T) map[string]string {
+	t.Helper()
+	var g grammar
+	parser, err := kong.New(&g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]string{}
+	for _, command := range parser.Model.Leaves(true) {
+		table := "| flag | default | |\n|---|---|---|\n"
+		count := 0
+		for _, f := range command.Flags {
+			// What these share with train is described there.
+			shares := slices.Contains([]string{"bench async", "bench breakdown", "bench codecs", "bench epoch", "bench lambda", "plan"}, command.Path())
+			if f.Name == "help" || shares && f.Group != nil {
+				continue
+			}
+			count++
+			value := f.Default
+			if value != "" {
+				value = "`" + value + "`"
+			}
+			table += fmt.Sprintf("| `--%s` | %s | %s |\n", f.Name, value, f.Help)
+		}
+		if count > 0 {
+			tables[command.Path()] = table
+		}
+	}
+	return tables
+}
+
+// missing are the lines of a table that a text has nowhere, each with the text's line of
+// the same flag.
+func missing(text, table string) string {
+	list := ""
+	for line := range strings.Lines(table) {
+		if strings.Contains(text, "\n"+line) {
+			continue
+		}
+		list += "+ " + line
+		flag, _, _ := strings.Cut(line, " | ")
+		if _, rest, ok := strings.Cut(text, "\n"+flag+" | "); ok {
+			old, _, _ := strings.Cut(rest, "\n")
+			list += "- " + flag + " | " + old + "\n"
+		}
+	}
+	if list == "" {
+		return "nothing, but its lines are in another order, or others between them; it is\n" + table
+	}
+	return list
+}
+
+// replaceTables replaces each table of flags in a text by the one of tables that has most
+// flags in common with it.
+func replaceTables(text string, tables []string) string {
+	const head = "| flag | default | |\n"
+	parts := strings.Split(text, head)
+	for i, part := range parts[1:] {
+		end := strings.Index(part+"\n", "\n\n") + 1
+		old, best, most := part[:min(end, len(part))], "", 0
+		for _, table := range tables {
+			common := 0
+			for line := range strings.Lines(table) {
+				flag, _, _ := strings.Cut(line, " | ")
+				if !strings.HasPrefix(flag, "| `--") || !strings.Contains(old, flag+" |") {
+					continue
+				}
+				if common += 2; strings.Contains(old, line) {
+					common++
+				}
+			}
+			// Of two with equal flags in common, the shorter one fits better.
+			if common > most || common == most && common > 0 && len(table) < len(best) {
+				best, most = table, common
+			}
+		}
+		if best != "" {
+			parts[i+1] = strings.TrimPrefix(best, head) + part[len(old):]
+		}
+	}
+	return strings.Join(parts, head)
+}
+
+// What is wrong with a table is told by line.
+func TestMissingLines(t *testing.T) {
+	const table = "| `--a` |  | first |\n| `--b` | `1` | second |\n"
+	for text, want := range map[string]string{
+		"\n| `--a` |  | first |\n":                           "+ | `--b` | `1` | second |\n",
+		"\n| `--a` |  | first |\n| `--b` | `2` | second |\n": "+ | `--b` | `1` | second |\n- | `--b` | `2` | second |\n",
+		"\n| `--b` | `1` | second |\n| `--a` |  | first |\n": "nothing, but its lines are in another order, or others between them; it is\n" + table,
+	} {
+		if got := missing(text, table); got != want {
+			t.Errorf("of %q: %q", text, got)
+		}
+	}
+}
+
+// TestCommandsAreDocumented: docs/commands.md has the table of flags of each command. With
+// -update it writes the tables.
+func TestCommandsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := flagTables(t)
+	if *update {
+		text = []byte(replaceTables(string(text), slices.Collect(maps.Values(tables))))
+		if err := os.WriteFile("docs/commands.md", text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for command, table := range tables {
+		if !strings.Contains(string(text), table) {
+			t.Errorf("docs/commands.md: the table of %s lacks:\n%s", command, missing(string(text), table))
+		}
+	}
+}
+
+// The README names no document that is not there.
+func TestReadmeLinks(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split(string(text), "](")[1:] {
+		link, _, _ := strings.Cut(part, ")")
+		link, _, _ = strings.Cut(link, "#")
+		if link == "" || strings.Contains(link, "://") {
+			continue
+		}
+		if _, err := os.Stat(link); err != nil {
+			t.Errorf("README.md: %v", err)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"siafu/graph"
+	"siafu/graph/partition"
+	"siafu/internal/fault"
+	"siafu/internal/size"
+	"siafu/ranks/config"
+	"siafu/ranks/forecast"
+	"siafu/ranks/world"
+)
+
+// What ends a job in its first minute is said before it waits in the queue.
+
+// foresee refuses runs that cannot begin: without their dataset, with ranks of their own,
+// in less memory than they take for good. It says what the ranks of the job are.
+func (c *submitCmd) foresee(io console, data string, runs []*config.Config) error {
+	meta, err := graph.ReadMeta(data)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.Ranks != 0 {
+			return fault.New(fault.Usage, "submit", "", "--ranks=%d after --", r.Ranks).
+				Then("leave it out: a job has --nodes times --ntasks-per-node ranks, here %d", c.Options.Ranks())
+		}
+		v, err := r.View(c.Options.Ranks())
+		if err != nil {
+			return err
+		}
+		if err := c.foreseeMemory(io, data, meta, r, v); err != nil {
+			return err
+		}
+	}
+	v, err := runs[0].View(c.Options.Ranks())
+	if err == nil && v.Servers > 0 && c.Options.Ranks() <= fewRanks {
+		fmt.Fprintf(io.err, "siafu: %d tasks: %s, %s, which has no part of the graph; add --servers 0 after -- to train on all of them\n",
+			c.Options.Ranks(), counted(v.Ranks, "graph rank"), counted(v.Servers, "server"))
+	}
+	return err
+}
+
+// fewRanks is up to where a server is a large part of a job.
+const fewRanks = 8
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// foreseeMemory compares what the first node's ranks take with --mem. Shards that do not
+// exist yet count as equal shares of the graph without ghosts, which is too little.
+func (c *submitCmd) foreseeMemory(io console, data string, meta *graph.Meta, r *config.Config, v world.View) error {
+	has, err := c.Options.Memory()
+	if has == 0 || err != nil {
+		return err
+	}
+	f, _, err := forecast.Of(*r, meta, v.Parts, v.Servers, false)
+	if err != nil {
+		return err
+	}
+	n := int64(v.Parts)
+	reports := slices.Repeat([]partition.RankReport{{Vertices: meta.Vertices / n, Edges: meta.Edges / n, FeatureNNZ: meta.FeatureNNZ / n}}, v.Parts)
+	place := partition.Place{Data: data, Root: r.PartsDir}
+	if m := place.Made(partition.Options{Method: r.Partitioner, Order: r.VertexOrder, Parts: v.Parts}); m != nil && m.Fingerprint == meta.Fingerprint() {
+		reports = m.Report.Ranks
+	}
+	var peak, certain int64
+	for rank := range min(c.Options.TasksPerNode, v.Ranks) {
+		for _, part := range v.Carried(rank) {
+			m := f.GraphRank(part, reports[part])
+			peak, certain = size.Sum(peak, m.Peak()), size.Sum(certain, m.Certain())
+		}
+		peak = size.Sum(peak, forecast.Program)
+	}
+	said := fmt.Sprintf("the ranks of a node need about %d MB, %d MB of them permanently, but --mem=%s provides %d MB",
+		peak/1e6, certain/1e6, c.Options.Mem, has/1e6)
+	if certain > has {
+		return fault.New(fault.Config, "submit", data, "%s", said).
+			Then(`increase --mem or --nodes; "siafu plan" prints the memory needed`)
+	}
+	if peak > has {
+		fmt.Fprintf(io.err, "siafu: warning: %s\n", said)
+	}
+	return nil
+}
+
+// remedy is that of a command line that was not understood. A flag of train in front of
+// the -- of submit or sweep is named.
+func remedy(root *kong.Node, args []string, err error) string {
+	flag, unknown := strings.CutPrefix(err.Error(), "unknown flag ")
+	flag, _, _ = strings.Cut(flag, ",")
+	for _, n := range root.Children {
+		if !unknown || n.Name != "train" || (args[0] != "submit" && args[0] != "sweep") {
+			continue
+		}
+		if slices.ContainsFunc(n.Flags, func(f *kong.Flag) bool { return "--"+f.Name == flag }) {
+			return "put " + flag + " after --, with the flags of train"
+		}
+	}
+	return `see "siafu help"`
+}

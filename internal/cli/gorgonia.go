@@ -1,0 +1,5 @@
+//go:build cu
+
+package cli
+
+import _ "siafu/cuda/driver/gorgonia" // replaces the calls of package driver

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestShortHelp: the commands fit one screen, train --help shows at most 25 flags with a line
+// each in 80 columns, and --help-all shows all.
+func TestShortHelp(t *testing.T) {
+	t.Parallel()
+	usual, whole := must(t, "train", "--help"), must(t, "train", helpAll)
+	for name, c := range map[string]struct {
+		text  string
+		lines int
+	}{"siafu": {must(t, "help"), 40}, "train": {usual, 48}} {
+		lines := strings.Split(strings.TrimSuffix(c.text, "\n"), "\n")
+		if len(lines) > c.lines {
+			t.Errorf("%s: %d lines, want at most %d", name, len(lines), c.lines)
+		}
+		for _, l := range lines {
+			if n := utf8.RuneCountInString(l); n > 80 {
+				t.Errorf("%s: %d columns: %s", name, n, l)
+			}
+		}
+	}
+	flags := func(text string) (list []string) {
+		for l := range strings.Lines(text) {
+			if word := strings.Fields(l); len(word) > 0 && strings.HasPrefix(word[0], "--") {
+				name, _, _ := strings.Cut(word[0], "=")
+				list = append(list, name)
+			}
+		}
+		return list
+	}
+	short, all := flags(usual), flags(whole)
+	if len(short) == 0 || len(short) > 25 || len(all) < 100 {
+		t.Errorf("%d usual flags of %d", len(short), len(all))
+	}
+	for _, f := range short {
+		if !slices.Contains(all, f) {
+			t.Errorf("%s lacks %s", helpAll, f)
+		}
+	}
+	if must(t, "help", "train") != usual || !strings.Contains(usual, helpAll) {
+		t.Error("siafu help train differs from train --help, or does not name the rest")
+	}
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
+	"siafu/ranks/runfolder"
+	"siafu/slurm/launch"
+)
+
+type launchCmd struct {
+	Options   launch.Options `embed:""`
+	InProcess bool           `name:"in-process" help:"Run the ranks in one process, without a launcher."`
+	Container string         `placeholder:"LINE" help:"Container command for each rank, such as \"apptainer exec siafu.sif\"."`
+	Program   string         `placeholder:"PATH" help:"Path of siafu on the ranks. Empty: this program, or siafu in a container."`
+	Args      []string       `arg:"" name:"command" passthrough:"" help:"Command to run: train, predict, doctor or bench, with its arguments."`
+}
+
+func (c *launchCmd) Run(io console) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fault.System("launch", "", err)
+	}
+	o := c.Options
+	o.Wrap, o.Program, o.Self = strings.Fields(c.Container), c.program(self), self
+	o.Out, o.Err = io.out, io.err
+	o.Log = func(format string, args ...any) { fmt.Fprintf(io.err, "siafu: launch: "+format+"\n", args...) }
+	if c.InProcess {
+		o.Launcher = launch.InProcess
+	}
+	if o.Ranks == 0 {
+		o.Ranks = launch.DefaultRanks(o.Hostfile)
+	}
+	if o.Args, err = command(c.Args, o.Program == self); err != nil {
+		return err
+	}
+	if c.InProcess && !takes(o.Args, "ranks") {
+		o.Ranks = 0
+	}
+	if o.Args[0] == "train" {
+		o.Env = []string{runfolder.LaunchVariable + "=" + launchID()}
+	}
+	return launch.Run(o)
+}
+
+// program is what the ranks run.
+func (c *launchCmd) program(self string) string {
+	switch {
+	case c.Program != "":
+		return c.Program
+	case c.Container != "":
+		return "siafu"
+	}
+	return self
+}
+
+// launchID tells this launch from all others. A batch script has one of its
+// own, for all of its starts.
+func launchID() string { return cmp.Or(os.Getenv(runfolder.LaunchVariable), inventory.NewID()) }
+
+// command is the command line of the ranks, the same for every attempt: what an
+// attempt finds of those before it, it knows by the id of the launch. Training
+// gets a run folder, so that all attempts have the same. If ranks run this very
+// program it is parsed here, so that what is wrong with it is said before any
+// rank starts.
+func command(args []string, same bool) ([]string, error) {
+	if args[0] == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return nil, fault.New(fault.Usage, "launch", "", "it needs a command, such as train").Then(`see "siafu help launch"`)
+	}
+	if args[0] != "train" || !same {
+		return args, nil
+	}
+	t, err := parseTrain(args)
+	if err != nil {
+		return nil, err
+	}
+	if t.Config.Out == "" {
+		args = append(args, "--out", freshRun(t.data()))
+	}
+	return args, nil
+}
+
+// takes reports whether the command of a command line has a flag.
+func takes(args []string, flag string) bool {
+	parser, err := kong.New(new(grammar), kong.Name("siafu"))
+	if err != nil {
+		return false
+	}
+	node := parser.Model.Node
+	for _, word := range args {
+		i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
+		if i < 0 {
+			break
+		}
+		node = node.Children[i]
+	}
+	return slices.ContainsFunc(node.Flags, func(f *kong.Flag) bool { return f.Name == flag })
+}
+
+// parseTrain parses a command line of train, its TOML file and the
+// environment, as the ranks will.
+func parseTrain(args []string) (*trainCmd, error) {
+	var g struct {
+		Train trainCmd `cmd:""`
+	}
+	config, err := loadConfig(args)
+	if err != nil {
+		return nil, err
+	}
+	parser, err := kong.New(&g, kong.Name("siafu"), kong.Resolvers(config))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := parser.Parse(args); err != nil {
+		return nil, fault.New(fault.Usage, "", "", "%v", err).Then(`see "siafu help train"`)
+	}
+	if err := g.Train.check(); err != nil {
+		return nil, err
+	}
+	return &g.Train, g.Train.Config.Validate()
+}
+
+// freshRun names a run folder as training on this dataset would.
+func freshRun(data string) string {
+	return filepath.Join("runs", filepath.Base(filepath.Clean(data))+"-"+time.Now().Format("20060102-150405"))
+}
+
+// resumeFlags let training go on from the newest checkpoint of its run folder,
+// where nothing else was asked for.
+func resumeFlags(args []string) []string {
+	given := slices.ContainsFunc(args, func(s string) bool { return s == "--resume" || strings.HasPrefix(s, "--resume=") })
+	if given {
+		return nil
+	}
+	return []string{"--resume", "auto"}
+}
+
+type shieldCmd struct {
+	Parent  int      `placeholder:"PROCESS" help:"Process ID of the parent, whose exit ends the command."`
+	Command []string `arg:"" passthrough:"" help:"Command to run."`
+}
+
+func (c *shieldCmd) Run() error { return launch.Shield(c.Parent, c.Command) }

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"siafu/kernels/model"
+)
+
+// Every network and every initialiser can be asked for by its name, and no other.
+func TestNamesOfTheCommandLine(t *testing.T) {
+	var g grammar
+	parser, err := kong.New(&g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for flag, names := range map[string][]string{
+		"model":       model.Kinds(),
+		"initializer": append([]string{model.Auto}, model.Initializers()...),
+	} {
+		want, found := strings.Join(names, ","), false
+		for _, command := range parser.Model.Leaves(true) {
+			for _, f := range command.Flags {
+				if f.Name == flag && f.Enum != "" { // bench accuracy filters by a model
+					found = true
+					if f.Enum != want {
+						t.Errorf("%s --%s takes %s, the package has %s", command.Path(), flag, f.Enum, want)
+					}
+				}
+			}
+		}
+		if !found {
+			t.Errorf("no command has a flag --%s", flag)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// hostReaders are the files that may take a matrix for memory of the host's
+// (Mat.Host), because they have asked whether it is, or run only where it is: the two
+// sides of tensor work on GPUs beside graph work here, samples of mini-batches, and timings.
+var hostReaders = []string{
+	"halo/exchange.go", "halo/batch.go", "halo/refresh/series.go", "halo/staged.go",
+	"kernels/model/device_copy.go", "ranks/tensor/device.go", "halo/history/variates.go", "halo/sample/clusters.go", "halo/sample/fetch.go",
+	"ranks/plan/calibrate.go",
+}
+
+// Layers, gathers, exchanges and all else of a run compute with kernels.Ops and
+// read matrices through it. Kernels are methods of Team, which is one: none is a
+// function that could be called beside it, and nobody takes a matrix's Host.
+func TestArithmeticGoesThroughOps(t *testing.T) {
+	methods := 0
+	eachFile(t, "kernels", func(path string, file *ast.File, at func(ast.Node) token.Position) {
+		if filepath.Dir(path) != "kernels" {
+			return
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			switch {
+			case !ok || !f.Name.IsExported():
+			case f.Recv != nil && isTeam(f.Recv.List[0]):
+				methods++
+			case f.Recv == nil && slices.ContainsFunc(f.Type.Params.List, isTeam):
+				t.Errorf("%v: %s takes a Team; make it a method of kernels.Ops", at(d), f.Name)
+			}
+		}
+	})
+	if methods == 0 {
+		t.Fatal("no kernels are found")
+	}
+	for _, dir := range []string{"kernels/model", "kernels/task", "halo", "ranks"} {
+		eachFile(t, dir, func(path string, file *ast.File, at func(ast.Node) token.Position) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				s, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if (s.Sel.Name == "Host" && len(call.Args) == 0 || s.Sel.Name == "HostHalf") && !slices.Contains(hostReaders, path) {
+					t.Errorf("%v: a matrix is read where it may not lie; use kernels.Read or kernels.Fetch", at(n))
+				}
+				return true
+			})
+		})
+	}
+}
+
+// isTeam tells whether a receiver or an argument is a *Team.
+func isTeam(f *ast.Field) bool {
+	star, ok := f.Type.(*ast.StarExpr)
+	if !ok {
+		return false
+	}
+	x, ok := star.X.(*ast.Ident)
+	return ok && x.Name == "Team"
+}
+
+// eachFile parses the files of a folder and those below it, tests aside.
+func eachFile(t *testing.T, dir string, look func(path string, file *ast.File, at func(ast.Node) token.Position)) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		look(filepath.ToSlash(path), file, func(n ast.Node) token.Position { return set.Position(n.Pos()) })
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a pseudo terminal; a process that has it for its own is told when
+// the other end is closed.
+func terminal(t *testing.T) (user, process *os.File) {
+	t.Helper()
+	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo terminals here: %v", err)
+	}
+	// Not by Fd, after which Close would wait for a Read.
+	raw, err := user.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := 0
+	controlled := raw.Control(func(fd uintptr) {
+		if number, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN); err == nil {
+			err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
+		}
+	})
+	if err := errors.Join(controlled, err); err != nil {
+		t.Fatal(err)
+	}
+	if process, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Skipf("no pseudo terminals here: %v", err)
+	}
+	return user, process
+}
+
+// Who closes the terminal, or loses the connection, finds a checkpoint from
+// which the run goes on; with nohup the run does not even notice. What it says
+// meanwhile goes to a terminal that is no more.
+func TestClosedTerminal(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		shell  string // that the program is started by
+		epochs string
+		code   int
+	}{
+		{"train", `exec "$@"`, "10000000", 75},
+		{"nohup", `trap "" HUP; exec "$@"`, "300", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			data, out := small(t), filepath.Join(t.TempDir(), "run")
+			args := []string{"train", data, "--out", out, "--epochs", tc.epochs}
+			cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", tc.shell, "sh", os.Args[0]}, args...)...)
+			cmd.Env = append(os.Environ(), asProgram+"=1")
+			hangUp(t, cmd, filepath.Join(out, "metrics.jsonl"))
+			if code := cmd.ProcessState.ExitCode(); code != tc.code {
+				log, _ := os.ReadFile(filepath.Join(out, "log.txt"))
+				t.Fatalf("%v, want exit %d\n%s", cmd.ProcessState, tc.code, log)
+			}
+			checkSaved(t, out)
+		})
+	}
+}
+
+// checkSaved looks for the one checkpoint of a run.
+func checkSaved(t *testing.T, out string) {
+	t.Helper()
+	saved, err := os.ReadDir(filepath.Join(out, "checkpoints"))
+	if err != nil || len(saved) != 1 {
+		t.Errorf("%d checkpoints: %v", len(saved), err)
+	}
+}
+
+// hangUp starts a command on a terminal of its own, closes the terminal when
+// some epochs are trained, and waits for the end.
+func hangUp(t *testing.T, cmd *exec.Cmd, metrics string) {
+	t.Helper()
+	user, process := terminal(t)
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGHUP) // where the tests run under nohup, the command would ignore it, too
+	defer signal.Stop(heard)
+	said, drained := on(t, cmd, user, process)
+	trained := func() bool {
+		text, err := os.ReadFile(metrics)
+		return err == nil && bytes.Count(text, []byte("\n")) >= 3
+	}
+	for deadline := time.Now().Add(time.Minute); !trained() && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	user.Close()
+	<-drained
+	guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer guard.Stop()
+	var exited *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &exited) {
+		t.Fatal(err)
+	}
+	if t.Failed() || !trained() {
+		t.Fatalf("it said\n%s", said.String())
+	}
+}
+
+// On a terminal a run is one line that fits, and what else is said stands on lines of
+// its own; the log has every epoch.
+func TestLiveLine(t *testing.T) { checkLiveLine(t, os.Args[0]) }
+
+// checkLiveLine has a command train, which is a program and perhaps what starts ranks.
+func checkLiveLine(t *testing.T, command ...string) {
+	t.Helper()
+	const columns = 60
+	data, out := small(t), filepath.Join(t.TempDir(), "run")
+	command = append(command, "train", data, "--out", out, "--epochs", "10000000")
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	said := interrupt(t, cmd, columns, filepath.Join(out, "metrics.jsonl"))
+	if code := cmd.ProcessState.ExitCode(); code != 75 {
+		t.Fatalf("%v\n%s", cmd.ProcessState, said)
+	}
+	live := 0
+	for _, line := range strings.FieldsFunc(said, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		shown, redrawn := strings.CutPrefix(strings.TrimSuffix(line, "^C"), "\033[K") // what was typed is echoed
+		switch {
+		case redrawn && strings.Contains(shown, "loss "):
+			if live++; len(shown) >= columns {
+				t.Errorf("%d columns: %q", len(shown), shown)
+			}
+		case strings.Contains(line, "loss "):
+			t.Errorf("behind other words: %q", line)
+		}
+	}
+	if live < 2 {
+		t.Errorf("%d lines of epochs in\n%s", live, said)
+	}
+	metrics, _ := os.ReadFile(filepath.Join(out, "metrics.jsonl"))
+	log, _ := os.ReadFile(filepath.Join(out, "log.txt"))
+	if epochs := bytes.Count(metrics, []byte("\n")); bytes.Count(log, []byte("\nepoch=")) != epochs {
+		t.Errorf("the log has not the %d epochs:\n%.300s", epochs, log)
+	}
+}
+
+// interrupt starts a command on a terminal so wide, types Ctrl-C when some epochs are
+// trained, and returns what the terminal got.
+func interrupt(t *testing.T, cmd *exec.Cmd, columns uint16, metrics string) string {
+	t.Helper()
+	user, process := terminal(t)
+	defer user.Close()
+	raw, err := process.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sized := raw.Control(func(fd uintptr) {
+		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns})
+	})
+	if err := errors.Join(sized, err); err != nil {
+		t.Fatal(err)
+	}
+	said, drained := on(t, cmd, user, process)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if text, err := os.ReadFile(metrics); err == nil && bytes.Count(text, []byte("\n")) >= 300 {
+			break
+		}
+	}
+	_, _ = user.WriteString("\x03")
+	guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer guard.Stop()
+	_ = cmd.Wait() // the state says it all
+	<-drained
+	return said.String()
+}
+
+// on starts a command whose terminal process is. What the other end gets is complete
+// when drained is closed, which is when either end is.
+func on(t *testing.T, cmd *exec.Cmd, user, process *os.File) (said *bytes.Buffer, drained chan struct{}) {
+	t.Helper()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = process, process, process
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	process.Close()
+	said, drained = &bytes.Buffer{}, make(chan struct{})
+	go func() {
+		defer close(drained)
+		_, _ = io.Copy(said, user)
+	}()
+	return said, drained
+}

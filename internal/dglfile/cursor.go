@@ -1,0 +1,134 @@
+package dglfile
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"siafu/internal/npy"
+)
+
+// cursor reads a file from a place on. Its first error stays, and everything after that
+// is 0.
+type cursor struct {
+	file *File
+	at   int
+	err  error
+}
+
+func (c *cursor) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = c.file.Bad("byte %d: %s", c.at, fmt.Sprintf(format, args...)).Then(truncated)
+	}
+}
+
+// take is the next n bytes, nil where there are not so many.
+func (c *cursor) take(n uint64) []byte {
+	if left := uint64(len(c.file.bytes) - c.at); c.err == nil && n > left {
+		c.fail("%d bytes expected, %d left", n, left)
+	}
+	if c.err != nil {
+		return nil
+	}
+	b := c.file.bytes[c.at : c.at+int(n)]
+	c.at += int(n)
+	return b
+}
+
+func (c *cursor) u64() uint64 {
+	if b := c.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (c *cursor) i64() int64 { return int64(c.u64()) }
+
+func (c *cursor) u32() uint32 {
+	if b := c.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+// magic reads the number that what begins with.
+func (c *cursor) magic(want uint64, what string) {
+	at := c.at
+	if got := c.u64(); c.err == nil && got != want {
+		c.at = at
+		c.fail("%s begins with %#x, expected %#x", what, got, want)
+	}
+}
+
+// text is a length and its bytes.
+func (c *cursor) text() string { return string(c.take(c.u64())) }
+
+// tensors are a number of pairs of a name and an array. what is said of an array that has
+// no name yet.
+func (c *cursor) tensors(what string) (list []Tensor) {
+	n := c.u64()
+	for i := uint64(0); i < n && c.err == nil; i++ {
+		name := c.text()
+		list = append(list, Tensor{name, c.array(fmt.Sprintf("%s %.60q", what, name))})
+	}
+	return list
+}
+
+// Kinds of elements (DLPack's).
+const (
+	signed, unsigned, float, boolean = 0, 1, 2, 6
+)
+
+// array is magic, 0, device (two of 4 bytes), dimensions (4), kind and bits (1 each), lanes
+// (2), shape (8 each), bytes (8), elements. Its bytes stay where they are.
+func (c *cursor) array(name string) *npy.Array {
+	c.magic(arrayMagic, name)
+	c.u64()
+	c.take(8)
+	dims := c.u32()
+	kind := c.take(4)
+	if c.err != nil {
+		return nil
+	}
+	kindOf, size := elementOf(kind[0], kind[1], binary.LittleEndian.Uint16(kind[2:]))
+	if kindOf == "" {
+		c.err = c.file.Bad("%s has elements of kind %d with %d bits, which are not supported", name, kind[0], kind[1]).
+			Then("convert it with float() or long() before saving")
+		return nil
+	}
+	a := npy.Array{Type: kindOf, Shape: []int{}}
+	held := uint64(len(c.file.bytes)-c.at) / size // no more elements than that
+	count := uint64(1)
+	for range dims {
+		n := c.u64()
+		if c.err != nil {
+			return nil
+		}
+		if n > 0 && count > held/n || n > 1<<62 {
+			c.fail("%s has a dimension of %d", name, n)
+			return nil
+		}
+		count *= n
+		a.Shape = append(a.Shape, int(n))
+	}
+	if bytes := c.u64(); c.err == nil && bytes != count*size {
+		c.fail("%s has the shape %v and %d bytes", name, a.Shape, bytes)
+	}
+	a.Data = c.take(count * size)
+	return a.Called(c.file.path + "[" + name + "]")
+}
+
+// elementOf is the type of elements as NumPy calls it, and their bytes; "" where they are not
+// read.
+func elementOf(kind, bits uint8, lanes uint16) (string, uint64) {
+	letter, known := map[uint8]string{signed: "i", unsigned: "u", float: "f", boolean: "b"}[kind]
+	size := uint64(bits) / 8
+	switch {
+	case !known || lanes != 1 || bits%8 != 0 || size&(size-1) != 0 || size < 1 || size > 8:
+		return "", 0
+	case kind == float && size < 2 || kind == boolean && size > 1:
+		return "", 0
+	case size == 1:
+		return "|" + letter + "1", 1
+	}
+	return fmt.Sprintf("<%s%d", letter, size), size
+}

@@ -1,0 +1,146 @@
+package dglfile
+
+import (
+	"siafu/internal/mapped"
+	"siafu/internal/npy"
+)
+
+// Formats in which edges are saved, one or several.
+const coo, csr, csc = 1, 2, 4
+
+// edges are those of one type in one format: rows are sources, of csc destinations.
+type edges struct {
+	file       *File
+	format     int64
+	rows, cols int64
+	starts     *npy.Array // [rows+1], of coo the row of each edge
+	others     *npy.Array // column of each edge
+	ids        *npy.Array // of the edges, empty where these are in order
+}
+
+// metaGraph reads the graph of types, and says how many types of vertices it has.
+func (c *cursor) metaGraph() int64 {
+	c.magic(metaMagic, "the graph of types")
+	return c.matrix(csr).rows
+}
+
+// unitGraph is magic, the formats in which edges are saved, those that are allowed, and the
+// edges in each of the first: a graph of types and a matrix. The formats are bits with 1<<32
+// or, before DGL 0.8, a number from 1. One of them is enough.
+func (c *cursor) unitGraph() (best edges) {
+	c.magic(unitMagic, "the edges of a type")
+	saved := c.i64()
+	c.i64()
+	switch {
+	case saved>>32 == 1:
+		saved &= 1<<32 - 1
+	case saved >= 1 && saved <= 3:
+		saved = 1 << (saved - 1)
+	default:
+		saved = 0
+	}
+	if c.err == nil && (saved == 0 || saved&^(coo|csr|csc) != 0) {
+		c.fail("edges are in the format %#x, supported are coo, csr and csc of DGL 0.5 and later", saved)
+	}
+	for _, format := range []int64{coo, csr, csc} {
+		if c.err != nil || saved&format == 0 {
+			continue
+		}
+		c.metaGraph()
+		if m := c.matrix(format); best.format == 0 {
+			best = m
+		}
+	}
+	return best
+}
+
+// matrix is magic, columns, rows, three arrays, and whether they are sorted: of coo rows,
+// columns and ids, else where rows start, columns and ids.
+func (c *cursor) matrix(format int64) edges {
+	flags := uint64(1)
+	if format == coo {
+		c.magic(cooMagic, "a matrix in coordinates")
+		flags = 2
+	} else {
+		c.magic(csrMagic, "a matrix in rows")
+	}
+	e := edges{file: c.file, format: format, cols: c.i64(), rows: c.i64(), starts: c.array("rows"), others: c.array("columns"), ids: c.array("ids of edges")}
+	c.take(flags)
+	return e
+}
+
+// ends are the edges of a graph with N vertices, in the order of their ids.
+func (e *edges) ends(vertices int64) (*npy.Array, error) {
+	if e.rows != vertices || e.cols != vertices {
+		return nil, e.file.Bad("its edges are a matrix of %d x %d for %d vertices", e.rows, e.cols, vertices).Then(truncated)
+	}
+	rows, err := e.rowOfEach()
+	if err != nil {
+		return nil, err
+	}
+	cols, err := e.others.Uint32s()
+	if err != nil {
+		return nil, err
+	}
+	m := len(cols)
+	if len(rows) != m || len(e.others.Shape) != 1 {
+		return nil, e.file.Bad("%d edges have a source and %d a destination", len(rows), m).Then(truncated)
+	}
+	if e.format == csc {
+		rows, cols = cols, rows
+	}
+	all := make([]uint32, 2*m)
+	if err := e.place(all[:m], all[m:], rows, cols); err != nil {
+		return nil, err
+	}
+	return (&npy.Array{Type: "<u4", Shape: []int{2, m}, Data: mapped.Bytes(all)}).Called(e.file.path + "[edges]"), nil
+}
+
+// rowOfEach is the row of each edge.
+func (e *edges) rowOfEach() ([]uint32, error) {
+	if e.format == coo {
+		return e.starts.Uint32s()
+	}
+	starts, err := e.starts.Int64s()
+	if err != nil {
+		return nil, err
+	}
+	m := int64(e.others.Len())
+	if int64(len(starts)) != e.rows+1 || starts[0] != 0 || starts[e.rows] != m {
+		return nil, e.file.Bad("%d rows of edges have %d offsets, for %d edges", e.rows, len(starts), m).Then(truncated)
+	}
+	rows := make([]uint32, 0, m)
+	for r := range e.rows {
+		if starts[r+1] < starts[r] || starts[r+1] > m {
+			return nil, e.file.Bad("row %d of edges goes from %d to %d, of %d edges", r, starts[r], starts[r+1], m).Then(truncated)
+		}
+		for range starts[r+1] - starts[r] {
+			rows = append(rows, uint32(r))
+		}
+	}
+	return rows, nil
+}
+
+// place puts each edge where its id says.
+func (e *edges) place(src, dst, from, to []uint32) error {
+	if e.ids.Len() == 0 {
+		copy(src, from)
+		copy(dst, to)
+		return nil
+	}
+	ids, err := e.ids.Int64s()
+	if err != nil {
+		return err
+	}
+	if len(ids) != len(from) {
+		return e.file.Bad("there are %d ids for %d edges", len(ids), len(from)).Then(truncated)
+	}
+	seen := make([]bool, len(from))
+	for i, id := range ids {
+		if id < 0 || id >= int64(len(seen)) || seen[id] {
+			return e.file.Bad("edge %d has the id %d, which is not unique among %d edges", i, id, len(seen)).Then(truncated)
+		}
+		seen[id], src[id], dst[id] = true, from[i], to[i]
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package durable
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
+)
+
+// disk is what must happen in the right order. A test stands between.
+type disk interface {
+	sync(f *os.File) error // waits for what was written, or for a folder's names
+	mkdir(path string) error
+	rename(from, to string) error
+	exchange(a, b string) error // the two names change places
+}
+
+// kernel is the disk as it is.
+type kernel struct{}
+
+func (kernel) sync(f *os.File) error        { return f.Sync() }
+func (kernel) mkdir(path string) error      { return os.Mkdir(path, 0o777) }
+func (kernel) rename(from, to string) error { return os.Rename(from, to) }
+func (kernel) exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
+
+// syncPath makes the names in a folder durable, or the content of a file. Some
+// file systems cannot sync a folder: they say so, and keep names in their own
+// way.
+func syncPath(d disk, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	err = d.sync(f)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
+		return nil
+	}
+	return err
+}
+
+// about makes a fault about path of an error, and keeps one that is a fault.
+func about(op, path string, err error) error {
+	var f *fault.Error
+	if err == nil || errors.As(err, &f) {
+		return err
+	}
+	return fault.System(op, path, scratch.Named(path, err))
+}

@@ -1,0 +1,129 @@
+package durable
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+
+	"siafu/internal/scratch"
+)
+
+// Perm are the permissions of a file that nobody executes, before the umask.
+const Perm = 0o666
+
+// bufferBytes is how much Write collects before it writes.
+const bufferBytes = 256 << 10
+
+// Write writes a file. What fill gets is buffered, and its first error sticks to
+// it. An error of fill that is a fault comes back as it is.
+func Write(op, path string, fill func(io.Writer) error) error {
+	return write(kernel{}, op, path, Perm, fill)
+}
+
+// WriteFile is Write of what is in memory, with permissions from which the umask
+// takes.
+func WriteFile(op, path string, b []byte, perm os.FileMode) error {
+	return write(kernel{}, op, path, perm, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+func write(d disk, op, path string, perm os.FileMode, fill func(io.Writer) error) error {
+	f, err := create(d, op, path, perm)
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	w := bufio.NewWriterSize(f, bufferBytes)
+	if err := fill(w); err != nil {
+		return about(op, path, err)
+	}
+	if err := w.Flush(); err != nil {
+		return about(op, path, err)
+	}
+	return f.Commit()
+}
+
+// File is a file that Commit gives its name. It must end with Commit or Abort.
+type File struct {
+	disk     disk
+	op, path string
+	file     *os.File
+	done     bool
+}
+
+// Create begins the file that path will name, in a folder that exists.
+func Create(op, path string) (*File, error) { return create(kernel{}, op, path, Perm) }
+
+func create(d disk, op, path string, perm os.FileMode) (*File, error) {
+	file, err := scratch.Create(path, perm)
+	if err != nil {
+		return nil, about(op, path, err)
+	}
+	return &File{disk: d, op: op, path: path, file: file}, nil
+}
+
+// Temporary is the path that the file has until it is committed, for other
+// processes that write to it.
+func (f *File) Temporary() string { return f.file.Name() }
+
+// Write implements io.Writer.
+func (f *File) Write(b []byte) (int, error) {
+	n, err := f.file.Write(b)
+	return n, about(f.op, f.path, err)
+}
+
+// WriteAt implements io.WriterAt.
+func (f *File) WriteAt(b []byte, offset int64) (int, error) {
+	n, err := f.file.WriteAt(b, offset)
+	return n, about(f.op, f.path, err)
+}
+
+// Truncate gives the file a length.
+func (f *File) Truncate(bytes int64) error { return about(f.op, f.path, f.file.Truncate(bytes)) }
+
+// Commit makes the content durable, then its name. The lock on the temporary
+// name ends when the file is closed, so that comes last; a file system that
+// tells of failures when a file is closed has told of them at the sync.
+func (f *File) Commit() error {
+	defer f.Abort()
+	if err := f.disk.sync(f.file); err != nil {
+		return about(f.op, f.path, err)
+	}
+	if err := f.disk.rename(f.Temporary(), f.path); err != nil {
+		return about(f.op, f.path, err)
+	}
+	f.close()
+	return about(f.op, f.path, syncPath(f.disk, filepath.Dir(f.path)))
+}
+
+// Abort removes what was written unless it was committed, so it can be
+// deferred.
+func (f *File) Abort() {
+	if f.done {
+		return
+	}
+	_ = os.Remove(f.Temporary()) // the next Create tries again
+	f.close()
+}
+
+func (f *File) close() {
+	f.done = true
+	f.file.Close()
+}
+
+// Rename gives a file that is whole its name, durably: its content is synced
+// first.
+func Rename(op, from, to string) error { return rename(kernel{}, op, from, to) }
+
+func rename(d disk, op, from, to string) error {
+	if err := syncPath(d, from); err != nil {
+		return about(op, from, err)
+	}
+	if err := d.rename(from, to); err != nil {
+		return about(op, to, err)
+	}
+	return about(op, to, syncPath(d, filepath.Dir(to)))
+}

@@ -1,0 +1,163 @@
+package inventory
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
+)
+
+// Folder is all that siafu writes into a kind of folder.
+type Folder []Entry
+
+// Entry describes a file or folder that siafu writes under one name, or under names of one form.
+type Entry struct {
+	Name *regexp.Regexp // of the whole name
+	In   Folder         // what a folder of that name holds; nil is a regular file
+	// Proof reports whether the file or folder is siafu's; nil where the name and
+	// its place in a folder of siafu's say enough.
+	Proof func(path string) bool
+}
+
+// Files are regular files of these names, whole or still being written.
+func Files(names ...string) Folder {
+	var list Folder
+	for _, name := range names {
+		list = append(list, Entry{Name: Pattern(regexp.QuoteMeta(name) + `(` + scratch.Suffix + `)?`)})
+	}
+	return list
+}
+
+// Pattern is a regular expression for a whole name.
+func Pattern(expr string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + expr + `)$`) }
+
+// Foreign is the path of something in the folder dir that siafu has not written
+// there, the first by name; empty where there is none, or no folder.
+func (f Folder) Foreign(dir string) (string, error) {
+	_, foreign, err := f.list(dir)
+	return foreign, err
+}
+
+// Clear removes what siafu has written into the folder dir, but for the names to
+// keep, and leaves the folder. Where there is anything else, nothing is removed
+// and the fault, of kind Usage, names it.
+func (f Folder) Clear(op, dir string, keep ...string) error {
+	own, foreign, err := f.list(dir)
+	if err != nil {
+		return fault.System(op, dir, err)
+	}
+	if foreign != "" {
+		return Refusal(op, foreign)
+	}
+	for _, path := range own {
+		if filepath.Dir(path) == filepath.Clean(dir) && slices.Contains(keep, filepath.Base(path)) {
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fault.System(op, path, err)
+		}
+	}
+	return nil
+}
+
+// Refusal is the fault about something that is in the way and not siafu's.
+func Refusal(op, path string) error {
+	return fault.New(fault.Usage, op, path, "siafu did not write it, so nothing is removed").
+		Then("move it away, or choose another folder")
+}
+
+// list are the paths of all that is siafu's in a folder, each folder after what
+// it holds, up to the first thing that is not.
+func (f Folder) list(dir string) (own []string, foreign string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		known := f.find(e, path)
+		if _, err := os.Lstat(path); known == nil && errors.Is(err, fs.ErrNotExist) {
+			continue // it was removed meanwhile
+		}
+		if known == nil {
+			return own, path, nil
+		}
+		if known.In != nil {
+			below, foreign, err := known.In.list(path)
+			own = append(own, below...)
+			if foreign != "" || err != nil {
+				return own, foreign, err
+			}
+		}
+		own = append(own, path)
+	}
+	return own, "", nil
+}
+
+// find is the entry that stands for a file or folder, nil for none.
+func (f Folder) find(e fs.DirEntry, path string) *Entry {
+	for i := range f {
+		x := &f[i]
+		kind := e.Type().IsRegular()
+		if x.In != nil {
+			kind = e.IsDir()
+		}
+		if kind && x.Name.MatchString(e.Name()) && (x.Proof == nil || x.Proof(path)) {
+			return x
+		}
+	}
+	return nil
+}
+
+// head is how much of a file Head reads.
+const head = 4096
+
+// Head is the beginning of a file, empty where it cannot be read or is no
+// regular file.
+func Head(path string) []byte {
+	b, _ := begin(path, head) // what could not be read proves nothing
+	return b
+}
+
+// begin is what a regular file begins with, at most N bytes.
+func begin(path string, most int64) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, fs.ErrInvalid)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// Overwrite is nil where a file may be written to path: there is nothing, or a
+// file that is ours as its first 4096 bytes tell. Else it is a fault of kind
+// Usage.
+func Overwrite(op, path string, ours func(head []byte) bool) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fault.System(op, path, err)
+	case !info.Mode().IsRegular():
+		return fault.New(fault.Usage, op, path, "it exists and is not a regular file").Then("give the name of a new file")
+	case !ours(Head(path)):
+		return fault.New(fault.Usage, op, path, "it exists and siafu did not write it, so it is not overwritten").
+			Then("move it away, or give the name of a new file")
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package mapped
+
+import (
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"siafu/internal/fault"
+)
+
+// Elem is the constraint on elements of an array.
+type Elem interface {
+	~uint8 | ~int8 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
+}
+
+const (
+	align = 64      // of every array: a cache line, a vector register
+	slab  = 1 << 20 // small arrays share mappings of this size
+)
+
+// Arena is a set of arrays that are freed together. Its methods may be called
+// by several goroutines at once.
+type Arena struct {
+	*store
+	purpose string // of the arrays that are made through it
+}
+
+// store is what all arenas share that are For a purpose of one.
+type store struct {
+	sketch bool
+	mu     sync.Mutex
+	maps   [][]byte
+	rest   []byte // unused end of the newest slab
+	total  int64
+	shares []Share
+	freed  []func() // what Free does besides
+}
+
+// Share is the memory of the arrays of one purpose, each rounded up to 64 bytes.
+type Share struct {
+	Purpose string
+	Bytes   int64
+}
+
+// NewArena returns an arena without memory.
+func NewArena() *Arena { return &Arena{store: new(store)} }
+
+// NewSketch returns an arena that counts what arrays would take. They have
+// lengths and no memory: whoever reads or writes an element faults. A thing that
+// is made of a sketch's arrays says what it takes and can do nothing else; what
+// it is filled with at first is in the functions that it gives to Fill.
+func NewSketch() *Arena { return &Arena{store: &store{sketch: true}} }
+
+// For returns the same arena with a purpose, under which Shares counts its arrays.
+func (a *Arena) For(purpose string) *Arena { return &Arena{a.store, purpose} }
+
+// Fill calls write, which sets arrays of a as they are to begin with, or makes what
+// works on them. A sketch has none to set.
+func (a *Arena) Fill(write func()) {
+	if !a.sketch {
+		write()
+	}
+}
+
+// failure is what Fail panics with. It says itself what failed where nothing catches
+// it.
+type failure struct{ cause *fault.Error }
+
+func (f failure) Error() string { return f.cause.Error() }
+
+// Fail ends the piece of work under way: the Catch that was deferred where it began
+// makes e its error. Make fails so when the system gives no more memory, a fault of
+// kind Config, and so does arithmetic on a device that is lost.
+func Fail(e *fault.Error) { panic(failure{e}) }
+
+// Catch is deferred where a piece of work begins that makes arrays, or computes, and
+// sets *err where it failed.
+//
+// Design note: arrays are made in many places that know how to go on without
+// one as little as without a variable. An error of each would be a hundred
+// branches that nothing ever takes.
+func Catch(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case failure:
+		*err = r.cause
+	default:
+		panic(r)
+	}
+}
+
+// Make gives a zeroed array of n elements, aligned to 64 bytes. Where the
+// system has no memory for it Make panics, and Catch makes that an error.
+func Make[T Elem](a *Arena, n int) []T {
+	if n < 0 {
+		panic("mapped: negative length")
+	}
+	if n == 0 {
+		return []T{}
+	}
+	var zero T
+	size := n * int(unsafe.Sizeof(zero))
+	if size/n != int(unsafe.Sizeof(zero)) {
+		panic("mapped: length overflows")
+	}
+	b := a.bytes(size)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// MakeApart is Make of bytes on pages that no other array shares, which a device may
+// page-lock.
+func MakeApart(a *Arena, n int) []byte {
+	if n == 0 {
+		return []byte{}
+	}
+	return a.array(n, os.Getpagesize())
+}
+
+func (a *Arena) bytes(size int) []byte { return a.array(size, align) }
+
+// array gives bytes, which take a multiple of unit.
+func (a *Arena) array(size, unit int) []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	rounded := (size + unit - 1) / unit * unit
+	a.count(int64(rounded))
+	if a.sketch {
+		if size > nowhere-apart {
+			Fail(a.exhausted(size, nil))
+		}
+		return unsafe.Slice((*byte)(unsafe.Add(nil, nowhere+sketched.Add(align)%apart)), size)
+	}
+	if rounded > slab/4 || unit > align {
+		return a.take(rounded)[:size]
+	}
+	if len(a.rest) < rounded {
+		a.rest = a.take(slab)
+	}
+	b := a.rest[:size:size]
+	a.rest = a.rest[rounded:]
+	return b
+}
+
+// nowhere is after where all arrays of a sketch lie, and about how long one may be:
+// neither amd64 nor arm64 gives a process memory from there to twice as far unless it is
+// asked for by address. The first elements of two arrays are not at one address, by which
+// some tell arrays from each other, until the arrays made so far are apart bytes.
+const (
+	nowhere = 1 << 52
+	apart   = 1 << 40
+)
+
+// sketched counts the arrays of sketches, times align.
+var sketched atomic.Uint64
+
+// count adds to the share of a's purpose.
+func (a *Arena) count(bytes int64) {
+	for i := range a.shares {
+		if a.shares[i].Purpose == a.purpose {
+			a.shares[i].Bytes += bytes
+			return
+		}
+	}
+	a.shares = append(a.shares, Share{a.purpose, bytes})
+}
+
+// take takes memory from the system. It is called with the lock held.
+func (a *Arena) take(size int) []byte {
+	b, err := reserve(size)
+	if err != nil {
+		Fail(a.exhausted(size, err))
+	}
+	a.maps = append(a.maps, b)
+	a.total += int64(size)
+	return b
+}
+
+// exhausted says what was asked for in vain.
+func (a *Arena) exhausted(size int, err error) *fault.Error {
+	e := fault.New(fault.Config, "memory", "", "cannot allocate an array of %.1f MB in addition to the %.1f MB in use", float64(size)/1e6, float64(a.total)/1e6).
+		Then(`estimate the memory of a run with "siafu plan", use more ranks on more hosts, or raise the limits of this process ("ulimit -v", vm.overcommit_memory)`)
+	e.Err = err
+	return e
+}
+
+// Bytes returns the size of the memory that the arena has mapped.
+func (a *Arena) Bytes() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.total
+}
+
+// Used returns the size of its arrays in bytes, each rounded up to 64 bytes.
+func (a *Arena) Used() (bytes int64) {
+	for _, s := range a.Shares() {
+		bytes += s.Bytes
+	}
+	return bytes
+}
+
+// Shares returns the memory of the arrays of each purpose, in the order in which the
+// first of each was made.
+func (a *Arena) Shares() []Share {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.shares)
+}
+
+// OnFree has the next Free call f, which must not use the arena: for memory of
+// other kinds that lives as long.
+func (a *Arena) OnFree(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.freed = append(a.freed, f)
+}
+
+// Free gives all arrays back. The arena may be used again afterwards.
+func (a *Arena) Free() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, f := range a.freed {
+		f()
+	}
+	a.freed = nil
+	for _, b := range a.maps {
+		release(b)
+	}
+	a.maps, a.rest, a.total, a.shares = nil, nil, 0, nil
+}

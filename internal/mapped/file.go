@@ -1,0 +1,77 @@
+package mapped
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"siafu/internal/fault"
+)
+
+// File is a file mapped for reading. Writing to its bytes faults, and so does
+// reading what another process has cut off meanwhile.
+type File struct {
+	data []byte
+}
+
+// OpenFile maps the whole file. Faults have kind Missing or IO.
+func OpenFile(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.System("map", path, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fault.System("map", path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fault.New(fault.IO, "map", path, "it is not a regular file")
+	}
+	if info.Size() == 0 {
+		return &File{}, nil
+	}
+	b, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fault.System("map", path, err)
+	}
+	return &File{data: b}, nil
+}
+
+// Bytes is the content of the file, until Close.
+func (f *File) Bytes() []byte { return f.data }
+
+// Close unmaps the file; a second call does nothing.
+func (f *File) Close() error {
+	b := f.data
+	f.data = nil
+	if b == nil {
+		return nil
+	}
+	return unix.Munmap(b)
+}
+
+// Cast is b seen as elements of type T. It panics where b is not a whole
+// number of aligned elements.
+func Cast[T Elem](b []byte) []T {
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	if len(b) == 0 {
+		return []T{}
+	}
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	if len(b)%size != 0 || uintptr(p)%unsafe.Alignof(zero) != 0 {
+		panic("mapped: bytes do not hold whole aligned elements")
+	}
+	return unsafe.Slice((*T)(p), len(b)/size)
+}
+
+// Bytes is s seen as bytes.
+func Bytes[T Elem](s []T) []byte {
+	if len(s) == 0 {
+		return []byte{}
+	}
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
+}

@@ -1,0 +1,183 @@
+package npy
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"hash/crc32"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+)
+
+// Zip is an open npz file.
+type Zip struct {
+	path  string
+	bytes []byte
+	files map[string]*zip.File // by name without ".npy"
+	names []string
+	got   map[string]bool // that Get was asked for
+	arena *mapped.Arena   // of unpacked arrays
+	close func() error
+}
+
+// OpenZip opens the npz file at path.
+func OpenZip(path string) (*Zip, error) {
+	f, err := mapped.OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	z, err := newZip(f.Bytes(), path)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	z.close = f.Close
+	return z, nil
+}
+
+func newZip(b []byte, path string) (*Zip, error) {
+	r, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return nil, &fault.Error{Op: "open npz", Kind: fault.Data, Path: path, Err: err}
+	}
+	z := &Zip{path: path, bytes: b, files: map[string]*zip.File{}, got: map[string]bool{}, arena: mapped.NewArena(), close: func() error { return nil }}
+	packed := uint64(0)
+	for _, f := range r.File {
+		if packed += f.CompressedSize64; f.CompressedSize64 > uint64(len(b)) || packed > uint64(len(b)) {
+			return nil, fault.New(fault.Data, "open npz", path, "its files overlap: the files up to %q claim %d of %d bytes", f.Name, packed, len(b))
+		}
+		name, ok := strings.CutSuffix(f.Name, ".npy")
+		if !ok {
+			continue
+		}
+		if z.files[name] != nil {
+			return nil, fault.New(fault.Data, "open npz", path, "array %q occurs twice", name)
+		}
+		z.files[name] = f
+		z.names = append(z.names, name)
+	}
+	return z, nil
+}
+
+// Names are the arrays' names, in the order of the file.
+func (z *Zip) Names() []string { return slices.Clone(z.names) }
+
+// Has reports whether there is an array of that name.
+func (z *Zip) Has(name string) bool { return z.files[name] != nil }
+
+// Rest are the names of the arrays that nobody has asked for yet.
+func (z *Zip) Rest() []string {
+	return slices.DeleteFunc(z.Names(), func(name string) bool { return z.got[name] })
+}
+
+// Get reads one array. It is valid until Close: what is stored uncompressed
+// stays where it is mapped.
+func (z *Zip) Get(name string) (*Array, error) {
+	f, where := z.files[name], z.path+"["+name+"]"
+	z.got[name] = true
+	if f == nil {
+		return nil, fault.New(fault.Data, "read npz", z.path, "array %q is missing, the arrays are %s", name, z.list()).
+			Then("check that the file has the requested format")
+	}
+	if f.Method == zip.Store {
+		b, err := Stored(z.bytes, f)
+		if err != nil {
+			return nil, &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err}
+		}
+		return view(b, where)
+	}
+	if f.UncompressedSize64 > deflated*f.CompressedSize64 {
+		return nil, fault.New(fault.Data, "read npz", where, "it claims %d bytes, too many for %d compressed bytes", f.UncompressedSize64, f.CompressedSize64).
+			Then("write the file again")
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err}
+	}
+	defer r.Close()
+	a, err := z.unpack(r, f.UncompressedSize64, where)
+	if err != nil {
+		return nil, err
+	}
+	// Reading to the end makes the zip package compare the checksum.
+	if n, err := io.Copy(io.Discard, r); err != nil {
+		return nil, &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err}
+	} else if n > 0 {
+		return nil, fault.New(fault.Data, "read npz", where, "%d bytes follow the array", n)
+	}
+	return a, nil
+}
+
+// deflated is the largest ratio of deflate: two bits stand for 258 bytes.
+const deflated = 1032
+
+// unpack reads one array of at most limit bytes. It reserves the memory for exactly its
+// data before it unpacks them.
+func (z *Zip) unpack(r io.Reader, limit uint64, where string) (*Array, error) {
+	a, size, err := readHeader(r, where)
+	if err != nil {
+		return nil, err
+	}
+	if uint64(size) > limit {
+		return nil, truncated(a, size, int(limit), io.ErrUnexpectedEOF)
+	}
+	if a.Data, err = z.reserve(size, where); err != nil {
+		return nil, err
+	}
+	if n, err := io.ReadFull(r, a.Data); err != nil {
+		return nil, truncated(a, size, n, err)
+	}
+	return a, nil
+}
+
+// reserve returns size bytes, or a fault if the system does not have them.
+func (z *Zip) reserve(size int, where string) (b []byte, err error) {
+	defer func() {
+		if f := (*fault.Error)(nil); errors.As(err, &f) {
+			err = fault.New(fault.Config, "read npz", where, "its %d bytes do not fit into memory: %v", size, f).Then("use a machine with more memory")
+		}
+	}()
+	defer mapped.Catch(&err)
+	return mapped.Make[byte](z.arena, size), nil
+}
+
+// Stored is the bytes of a file of an archive that is not compressed, where they lie, with
+// their checksum verified.
+func Stored(archive []byte, f *zip.File) ([]byte, error) {
+	start, err := f.DataOffset()
+	if err != nil {
+		return nil, err
+	}
+	size := f.UncompressedSize64
+	if start < 0 || start > int64(len(archive)) || size > math.MaxInt64 || int64(size) > int64(len(archive))-start {
+		return nil, errors.New("extends past the end of the file")
+	}
+	b := archive[start : start+int64(size)]
+	if crc32.ChecksumIEEE(b) != f.CRC32 {
+		return nil, zip.ErrChecksum
+	}
+	return b, nil
+}
+
+// list is the names for a message, cut where there are many.
+func (z *Zip) list() string {
+	const most = 20
+	if len(z.names) == 0 {
+		return "none"
+	}
+	if len(z.names) > most {
+		return strings.Join(z.names[:most], ", ") + ", …"
+	}
+	return strings.Join(z.names, ", ")
+}
+
+// Close unmaps the file and frees the unpacked arrays.
+func (z *Zip) Close() error {
+	z.arena.Free()
+	return z.close()
+}

@@ -1,0 +1,241 @@
+package owner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"siafu/internal/fault"
+	"siafu/internal/scratch"
+)
+
+const opLock = "run folder"
+
+// LockFile is the name of the lock in a run folder.
+const LockFile = "lock"
+
+const (
+	// poll is how often a held lock is tried again.
+	poll = 50 * time.Millisecond
+	// kinWait is how long a process of the same launch is waited for: it is
+	// being ended, or there would be no second one.
+	kinWait = 10 * time.Second
+	// maxHolder bounds what is read of a lock file.
+	maxHolder = 4096
+)
+
+// Lock is the right to write a run folder. The kernel gives it back when the
+// process ends, however it ends.
+type Lock struct {
+	file   *os.File
+	made   bool   // the file was not there before
+	signed bool   // it says who holds it
+	before []byte // what it said before
+	// Warning says that the file system knows no locks, so that nothing keeps
+	// two processes apart; else it is empty.
+	Warning string
+}
+
+// holder is what the lock file says of the process that holds it.
+type holder struct {
+	PID    int       `json:"pid"`
+	Host   string    `json:"host"`
+	Launch string    `json:"launch,omitempty"`
+	Since  time.Time `json:"since"`
+}
+
+// errHeld is for a lock that another process has, errStale for one whose file
+// has lost its name meanwhile.
+var errHeld, errStale = errors.New("held"), errors.New("stale")
+
+// Acquire locks the run folder, which exists, for a process of a launch, which
+// may be empty. Where another process holds it, it waits so long for that one
+// to end, longer for one of the same launch, and then returns a fault of kind
+// Usage that names it. A lock file that siafu has not written is refused.
+func Acquire(run, launch string, wait time.Duration) (*Lock, error) {
+	path := filepath.Join(run, LockFile)
+	for began := time.Now(); ; {
+		l, err := try(path, launch)
+		switch {
+		case err == nil:
+			return l, nil
+		case errors.Is(err, errStale):
+			continue
+		case !errors.Is(err, errHeld):
+			return nil, err
+		}
+		text, _ := readNamed(path)
+		h := parse(text) // nil where it says nothing
+		if h != nil && launch != "" && h.Launch == launch {
+			wait = max(wait, kinWait)
+		}
+		if time.Since(began) >= wait {
+			return nil, fault.New(fault.Usage, opLock, run, "%s", h.describe()).
+				Then("wait for it, or choose another --out")
+		}
+		time.Sleep(poll)
+	}
+}
+
+// try takes the lock if nobody has it; else the error is errHeld or errStale.
+func try(path, launch string) (*Lock, error) {
+	l, err := open(path)
+	if err != nil {
+		return nil, fault.System(opLock, path, err)
+	}
+	if err := l.take(path); err != nil {
+		l.file.Close()
+		return nil, err
+	}
+	if err := l.sign(path, launch); err != nil {
+		l.Undo()
+		return nil, err
+	}
+	return l, nil
+}
+
+// open opens the lock file, and makes it where there is none.
+func open(path string) (*Lock, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
+		if err == nil {
+			return &Lock{file: f}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		if err == nil {
+			return &Lock{file: f, made: true}, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+}
+
+// take locks the file that is open.
+func (l *Lock) take(path string) error {
+	switch err := unix.Flock(int(l.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return errHeld
+	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP):
+		l.Warning = fmt.Sprintf("%s: this file system does not support locks: make sure that no other process trains into this folder", path)
+	case err != nil:
+		return fault.System(opLock, path, err)
+	}
+	if !scratch.Names(path, l.file) {
+		return errStale
+	}
+	return nil
+}
+
+// sign says in the file who holds it. A full disk does not keep anybody from
+// locking.
+func (l *Lock) sign(path, launch string) error {
+	var err error
+	if l.before, err = read(l.file); err != nil {
+		return fault.System(opLock, path, err)
+	}
+	if !ours(l.before) {
+		return fault.New(fault.Usage, opLock, path, "siafu would overwrite this file, but has not written it").
+			Then("move it away, or choose another --out")
+	}
+	l.signed = true
+	host, _ := os.Hostname() // a process without one says nothing of it
+	text, err := json.Marshal(holder{os.Getpid(), host, launch, time.Now().UTC().Truncate(time.Second)})
+	if err != nil {
+		return fault.System(opLock, path, err)
+	}
+	if err := l.write(append(text, '\n')); err != nil && !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
+		return fault.System(opLock, path, err)
+	}
+	return nil
+}
+
+// write makes text the content of the file, or nothing.
+func (l *Lock) write(text []byte) error {
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := l.file.WriteAt(text, 0)
+	if err != nil {
+		_ = l.file.Truncate(0)
+	}
+	return err
+}
+
+// IsLock reports whether a file is a lock of siafu's: empty, or signed, or removed by its
+// holder since its name was read.
+func IsLock(path string) bool {
+	text, err := readNamed(path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && ours(text)
+}
+
+// ours reports whether this is what sign writes, or nothing.
+func ours(text []byte) bool {
+	return len(text) == 0 || parse(text) != nil
+}
+
+func read(f *os.File) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(io.NewSectionReader(f, 0, maxHolder+1), maxHolder+1))
+}
+
+func readNamed(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return read(f)
+}
+
+// parse reads what sign writes, nil for anything else, as where nothing could be
+// read.
+func parse(text []byte) *holder {
+	h := &holder{}
+	if json.Unmarshal(text, h) != nil || h.PID <= 0 || h.Since.IsZero() {
+		return nil
+	}
+	return h
+}
+
+// describe is the holder in words; nil is one that is not known.
+func (h *holder) describe() string {
+	if h == nil {
+		return "another process is writing it"
+	}
+	return fmt.Sprintf("process %d on %s has been writing it since %s", h.PID, h.Host, h.Since.Format(time.RFC3339))
+}
+
+// Release gives the folder free. The file stays.
+func (l *Lock) Release() error {
+	_ = l.file.Truncate(0)
+	return l.close()
+}
+
+// close unlocks the file before it closes it. A child process that is being started has the
+// same open file until it executes its program, and would keep the lock until then.
+func (l *Lock) close() error {
+	_ = unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
+	return l.file.Close()
+}
+
+// Undo is Release that leaves the lock file as it was found, which may be not
+// at all. Who has opened it meanwhile sees that it has lost its name.
+func (l *Lock) Undo() {
+	switch {
+	case l.made:
+		_ = os.Remove(l.file.Name())
+	case l.signed:
+		_ = l.write(l.before)
+	}
+	_ = l.close()
+}

@@ -1,0 +1,142 @@
+package torchfile
+
+import (
+	"archive/zip"
+	"bytes"
+	"strings"
+
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+	"siafu/internal/npy"
+	"siafu/internal/pickle"
+)
+
+const op = "read torch file"
+
+// File is an open file.
+type File struct {
+	Value any // what was saved, as package pickle has it
+
+	path     string
+	bytes    []byte
+	storages map[string]*zip.File // by their keys
+	big      bool                 // the bytes of numbers are big-endian
+	close    func() error
+}
+
+// Open opens the file at path and reads its pickle. Faults have kind Missing, Data or IO.
+func Open(path string) (*File, error) {
+	m, err := mapped.OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := New(m.Bytes(), path)
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	f.close = m.Close
+	return f, nil
+}
+
+// New is Open of the bytes of a file, which path stands for in messages.
+func New(b []byte, path string) (*File, error) {
+	f := &File{path: path, bytes: b, storages: map[string]*zip.File{}, close: func() error { return nil }}
+	return f, f.read()
+}
+
+// Is reports whether a file begins as those do that this package reads.
+func Is(begin []byte) bool { return bytes.HasPrefix(begin, []byte("PK\x03\x04")) }
+
+// Close ends the file, and all arrays of it.
+func (f *File) Close() error { return f.close() }
+
+// Bad is a Data fault about the file.
+func (f *File) Bad(format string, args ...any) *fault.Error {
+	return fault.New(fault.Data, op, f.path, format, args...)
+}
+
+// read finds the parts of the archive and decodes the pickle.
+func (f *File) read() error {
+	// A pickle before version 1.6 began with this number.
+	if bytes.HasPrefix(f.bytes, []byte("\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.")) {
+		return f.Bad("it has the format of PyTorch before version 1.6").Then("load it with torch.load and save it with PyTorch 1.6 or later")
+	}
+	r, err := zip.NewReader(bytes.NewReader(f.bytes), int64(len(f.bytes)))
+	if err != nil {
+		return f.Bad("it is not a complete file of torch.save: %v", err).Then("save it again")
+	}
+	var script *zip.File
+	for _, z := range r.File {
+		_, name, _ := strings.Cut(z.Name, "/") // behind the archive's own
+		switch key, isStorage := strings.CutPrefix(name, "data/"); {
+		case isStorage:
+			f.storages[key] = z
+		case name == "data.pkl":
+			script = z
+		case name == "constants.pkl":
+			return f.Bad("it holds a TorchScript program").Then("save tensors: torch.save(model.state_dict(), FILE)")
+		case name == "byteorder":
+			order, err := f.stored(z)
+			if err != nil {
+				return err
+			}
+			f.big = string(order) == "big"
+		}
+	}
+	if script == nil {
+		return f.Bad("the archive has no data.pkl").Then("save it with torch.save")
+	}
+	b, err := f.stored(script)
+	if err != nil {
+		return err
+	}
+	if f.Value, err = pickle.DecodeKnown(b, known); err != nil {
+		return f.Bad("%s: %v", script.Name, err).Then("save tensors in dicts or a Data of PyTorch Geometric, and no objects of other classes")
+	}
+	return nil
+}
+
+// stored is the bytes of a part of the archive.
+func (f *File) stored(z *zip.File) ([]byte, error) {
+	if z.Method != zip.Store {
+		return nil, f.Bad("%s is compressed, but torch.save compresses nothing", z.Name).Then("save it again")
+	}
+	b, err := npy.Stored(f.bytes, z)
+	if err != nil {
+		return nil, f.Bad("%s: %v", z.Name, err).Then("fetch the file again, it is damaged or truncated")
+	}
+	return b, nil
+}
+
+// known reports whether data needs a name.
+func known(name pickle.Global) bool {
+	module, what, _ := strings.Cut(string(name), " ")
+	switch module {
+	case "collections":
+		return what == "OrderedDict" || what == "defaultdict"
+	case "builtins", "__builtin__":
+		return what == "set" || what == "list" || what == "dict" || what == "tuple" || what == "bytes" || what == "slice"
+	case "_codecs":
+		return what == "encode"
+	case "torch":
+		return strings.HasSuffix(what, "Storage") || what == "Size" || what == "device" || types[what] != ""
+	case "torch._utils", "torch._tensor", "torch.storage", "torch.serialization":
+		return strings.HasPrefix(what, "_rebuild") || strings.HasSuffix(what, "Storage")
+	case "numpy", "numpy.core.multiarray", "numpy._core.multiarray", "numpy.core.numeric", "numpy._core.numeric":
+		return what == "ndarray" || what == "dtype" || what == "_reconstruct" || what == "_frombuffer" || what == "scalar"
+	}
+	return module == "torch_geometric.data" || strings.HasPrefix(module, "torch_geometric.") || strings.HasPrefix(module, "torch_sparse.")
+}
+
+// types are those of the elements that are read, as NumPy calls them without their byte
+// order, by PyTorch's names. bf2 is bfloat16, which NumPy does not know.
+var types = map[string]string{
+	"float64": "f8", "float32": "f4", "float16": "f2", "bfloat16": "bf2", "int64": "i8", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1", "bool": "b1",
+}
+
+// storageTypes are the types of storages' classes.
+var storageTypes = map[string]string{
+	"DoubleStorage": "f8", "FloatStorage": "f4", "HalfStorage": "f2", "BFloat16Storage": "bf2", "LongStorage": "i8", "IntStorage": "i4", "ShortStorage": "i2",
+	"CharStorage": "i1", "ByteStorage": "u1", "BoolStorage": "b1",
+}

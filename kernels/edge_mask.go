@@ -1,0 +1,135 @@
+package kernels
+
+import (
+	"sync"
+
+	"siafu/kernels/internal/avx"
+)
+
+// EdgeMasker is an Ops that leaves out edges for a call, as Edges.Chosen and Edges.Wanted say too.
+type EdgeMasker interface {
+	Ops
+	// Into is e without the edges into rows that are not chosen, of which no more than the self
+	// loops are left; row 0 is the vertex first. It may be read until the next call of Into.
+	Into(e Edges, c VertexMask, first int) Edges
+}
+
+// VertexMask are some of the vertices with local ids below a bound: a bit for each.
+type VertexMask []uint32
+
+// NewVertexMask are the vertices v < n of which is tells so.
+func NewVertexMask(n int, is func(v int) bool) VertexMask {
+	c := make(VertexMask, (n+31)/32)
+	for v := range n {
+		if is(v) {
+			c[v/32] |= 1 << (v % 32)
+		}
+	}
+	return c
+}
+
+// has is 1 where v is chosen, else 0.
+func (c VertexMask) has(v uint32) int { return int(c[v/32] >> (v % 32) & 1) }
+
+// maskedEdges is room for edges that are left.
+type maskedEdges struct {
+	begin, end []int64
+	cols       []uint32
+	weights    []float32
+}
+
+// Into implements Choosing.
+func (t *Team) Into(e Edges, c VertexMask, first int) Edges {
+	begin, end := e.Begin.Host(), e.End.Host()
+	left := scratch(&t.into, e.Rows())
+	for r := range left {
+		left[r] = begin[r] + (end[r]-begin[r])*int64(c.has(uint32(first+r)))
+	}
+	e.End = HostVector(left)
+	return e
+}
+
+// maskedPool is room for the edges that a worker has left.
+var maskedPool = sync.Pool{New: func() any { return new(maskedEdges) }}
+
+// gatherMasked computes the rows [lo, hi) but for hubs with the edges that are left of a block, or
+// from chosen columns, one after the other, so that rows of x are prefetched beyond the end of
+// a row. Of hubs, for which what is left would be cut into other pieces, all edges are taken.
+func (k *spmmTask) gatherMasked(lo, hi int) {
+	room := maskedPool.Get().(*maskedEdges)
+	defer maskedPool.Put(room)
+	for from := lo; from < hi; from++ {
+		to := from
+		for to < hi && !k.isHub(to) {
+			to++
+		}
+		if from < to {
+			k.maskEdges(room, from, to)
+		}
+		if to < hi {
+			k.hubs.leave(to)
+		}
+		from = to
+	}
+}
+
+// part is the task of the rows [lo, hi).
+func (k *spmmTask) part(lo, hi int) spmmTask {
+	p := *k
+	p.Begin, p.End, p.First = k.Begin[lo:hi], k.End[lo:hi], k.First+uint32(lo)
+	p.dst = k.dst[lo*k.width : hi*k.width]
+	if k.RowScale != nil {
+		p.RowScale = k.RowScale[lo:hi]
+	}
+	return p
+}
+
+// maskEdges computes the rows [lo, hi) along what is left of their edges.
+func (k *spmmTask) maskEdges(room *maskedEdges, lo, hi int) {
+	edges := 0
+	for r := lo; r < hi; r++ {
+		edges += len(k.remainingEdges(r))
+	}
+	part, n := k.part(lo, hi), hi-lo
+	part.Begin, part.End, part.Cols = scratch(&room.begin, n), scratch(&room.end, n), scratch(&room.cols, edges)
+	if k.Weights != nil {
+		part.Weights = scratch(&room.weights, edges)
+	}
+	at := 0
+	for r := range n {
+		part.Begin[r] = int64(at)
+		at += k.maskRow(&part, at, lo+r)
+		part.End[r] = int64(at)
+	}
+	part.Cols = part.Cols[:at]
+	part.rows(0, n)
+}
+
+// maskRow writes what is left of the edges of row r, with their weights, into those of part from
+// at on.
+func (k *spmmTask) maskRow(part *spmmTask, at, r int) int {
+	cols, room := k.remainingEdges(r), part.Cols[at:]
+	if k.last != nil {
+		cols = k.blockEdges(room, r)
+	}
+	switch {
+	case k.Weights != nil:
+		return copy(part.Weights[at:], k.Weights[k.Begin[r]:k.End[r]])
+	case k.chosen != nil:
+		return k.chosen.copy(k.set, room[:len(cols)], cols)
+	}
+	return len(cols)
+}
+
+// copy writes every column and moves on after those that are chosen, which no branch
+// has to foresee. dst may be cols.
+func (c VertexMask) copy(set avx.Set, dst, cols []uint32) (n int) {
+	if set != avx.None {
+		return set.Choose(dst, cols, c)
+	}
+	for _, col := range cols {
+		dst[n] = col
+		n += c.has(col)
+	}
+	return n
+}

@@ -1,0 +1,107 @@
+package model
+
+import (
+	"slices"
+
+	"siafu/graph"
+	"siafu/internal/mapped"
+	"siafu/kernels"
+)
+
+// CopyTo is a store of the same network and vertices where ops computes, whose values
+// stand as long as those of s. Tensor work is done on the twin where graph work is done
+// on s, which must be in this process's memory; Crossing says what goes between them.
+// All memory comes from a. To be called once s has what is kept for the first layer.
+func (s *Store) CopyTo(ops kernels.Ops, a *mapped.Arena) *Store {
+	from, n := s.input.Features, s.Network
+	f := graph.Features{Rows: from.Rows, Dim: from.Dim}
+	switch {
+	case !slices.ContainsFunc(n.epoch, func(e event) bool { return e.Stage < Stages && n.reads(e.Do, !n.Sparse) }):
+	case from.Sparse != nil:
+		f.Sparse = &from.Sparse.Source
+	case !from.Dense.IsNil():
+		if f.Dense = from.Dense.Host(); f.Dense == nil { // of no vertices
+			f.Dense = []float32{}
+		}
+	}
+	t := newStore(n, Place(ops, a, f, s.input.IDs.Host(), nil), s.plan, ops, a)
+	if n.Spec.CacheInput {
+		for k, to := range t.CacheInput(s.Forward(0, Gathered).Half(), a) {
+			kernels.CopyAcross(ops, to, s.Forward(0, CachedPower(k)))
+		}
+	}
+	return t
+}
+
+// CopyFrame is the frame of f's vertices, which is of the store whose twin t is, with
+// weights that it shares.
+func (t *Store) CopyFrame(f *Frame, ops kernels.Ops, weights kernels.Mat) *Frame {
+	return t.Frame(f.lo, f.lo+f.Rows(), ops, weights)
+}
+
+// Crossing is what goes between a store and its twin for a list of stages: what gathers
+// have made and no stage has had since, before it; and after it what gathers read, and
+// in Forward whatever else is read of a pass. Grads are all of the list.
+func (s *Store) Crossing(list []Do, p Pass) (c Cut) {
+	n := s.Network
+	given := !n.Sparse && !n.masks(p) // the first layer's input is the features
+	for _, d := range list {
+		e := n.event(d)
+		for _, r := range e.reads {
+			if !d.Again && n.fresh(r, d) && !has(c.Inputs, r) {
+				c.Inputs = append(c.Inputs, r.at(d))
+			}
+		}
+		if d.Stage == Loss && !p.Train {
+			continue
+		}
+		for _, r := range e.writes {
+			if given && r == (ref{0, Input}) || slices.Contains(c.Outputs, r.at(d)) {
+				continue
+			}
+			if n.gathered(r, d.Again) || s.plan.memory == Forward && n.asked(r) {
+				c.Outputs = append(c.Outputs, r.at(d))
+			}
+		}
+		if d.Stage != Draw && d.Stage != Loss {
+			c.Grads = append(c.Grads, n.Layers[d.Layer].Flow(d.Stage).Grads...)
+		}
+	}
+	return c
+}
+
+// fresh reports whether a gather has made a value since stages last had it, when they
+// come to d.
+func (n *Network) fresh(r ref, d Do) bool {
+	at := slices.IndexFunc(n.epoch, func(e event) bool { return e.Do == d })
+	for _, e := range slices.Backward(n.epoch[:at]) {
+		_, told := n.gradReaders(e.Layer)
+		if e.Stage >= Stages && slices.Contains(e.writes, r) || e.Stage == ApplyBackward && slices.Contains(told, r) {
+			return true
+		}
+		if e.Stage < Stages && (slices.Contains(e.reads, r) || slices.Contains(e.writes, r)) {
+			return false
+		}
+	}
+	return false
+}
+
+// gathered reports whether graph work reads a value, or in the backward pass does.
+func (n *Network) gathered(r ref, back bool) bool {
+	return slices.ContainsFunc(n.epoch, func(e event) bool {
+		switch {
+		case e.Stage == ApplyBackward:
+			told, _ := n.gradReaders(e.Layer)
+			return slices.Contains(told, r)
+		case e.Stage == gatherBackward || e.Stage == gather && !back:
+			return slices.Contains(e.reads, r) || slices.Contains(e.shared, r)
+		}
+		return false
+	})
+}
+
+// asked reports whether a value is a prediction or an embedding.
+func (n *Network) asked(r ref) bool {
+	in, _ := n.root(n.Spec.Top(), Input)
+	return r == n.logits() || r == in
+}

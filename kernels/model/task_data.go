@@ -1,0 +1,222 @@
+package model
+
+import (
+	"slices"
+
+	"siafu/internal/mapped"
+	"siafu/kernels"
+)
+
+// Ref names a value of a layer, and reports whether it is the one of the backward pass.
+type Ref struct {
+	Layer int
+	Value Value
+	Back  bool
+}
+
+// at is a value as the stage of d has it.
+func (r ref) at(d Do) Ref { return Ref{r.layer, r.value, d.phase() == backward} }
+
+// has reports whether a list names a value, of either way.
+func has(list []Ref, r ref) bool {
+	return slices.ContainsFunc(list, func(o Ref) bool { return o.Layer == r.layer && o.Value == r.value })
+}
+
+// Cut is what a list of stages needs and what it leaves, for somebody who has
+// nothing else of the network's values.
+type Cut struct {
+	Inputs, Outputs []Ref
+	Features        bool // the features of the vertices are needed
+	Grads           []Param
+}
+
+// Cut cuts a list of stages out of a pass. before is what is made again first, and
+// for the list alone. What evaluates leaves its logits, too.
+func (n *Network) Cut(before, list []Do, p Pass) Cut {
+	var c Cut
+	given := !n.Sparse && !n.masks(p)
+	held := func(r ref) bool { return !given || r != ref{0, Input} } // or it is the features
+	var made []ref
+	for k, d := range slices.Concat(before, list) {
+		e := n.event(d)
+		if d.Stage == Loss && !p.Train {
+			e.writes = nil
+		}
+		for _, r := range e.reads {
+			if held(r) && !slices.Contains(made, r) && !has(c.Inputs, r) {
+				c.Inputs = append(c.Inputs, r.at(d))
+			}
+		}
+		made = append(made, e.writes...)
+		c.Features = c.Features || n.reads(d, given)
+		if k < len(before) {
+			continue
+		}
+		for _, r := range e.writes {
+			if held(r) && !has(c.Outputs, r) && (n.isRead(r, list) || !p.Train && r == n.logits()) {
+				c.Outputs = append(c.Outputs, r.at(d))
+			}
+		}
+		if d.Stage < Stages && d.Stage != Draw && d.Stage != Loss {
+			c.Grads = append(c.Grads, n.Layers[d.Layer].Flow(d.Stage).Grads...)
+		}
+	}
+	return c
+}
+
+// logits is where the output of the network lies.
+func (n *Network) logits() ref {
+	r, _ := n.root(len(n.Layers)-1, Output)
+	return r
+}
+
+// Has reports whether there is such a stage in an epoch, or can be made again.
+func (n *Network) Has(d Do) bool {
+	return (!d.Again || !d.Stage.Backward()) && slices.ContainsFunc(n.epoch, func(e event) bool {
+		return e.Layer == d.Layer && e.Stage == d.Stage && e.Stage < Stages
+	})
+}
+
+// event is a stage with the values that it reads and writes, and of those that are kept
+// for the first layer what it reads.
+func (n *Network) event(d Do) event {
+	e := n.epoch[slices.IndexFunc(n.epoch, func(e event) bool { return e.Layer == d.Layer && e.Stage == d.Stage })]
+	if d.Stage == ApplyBackward { // without what graph work does
+		reads, writes := n.gradReaders(d.Layer)
+		e.reads, e.writes = e.reads[:len(e.reads)-len(reads)], e.writes[:len(e.writes)-len(writes)]
+	}
+	if n.numCachedPowers(d.Layer) == 0 || d.Stage >= Stages {
+		return e
+	}
+	e.reads = slices.Clone(e.reads)
+	for _, v := range n.Layers[0].Flow(d.Stage).Reads {
+		if r := (ref{0, v}); n.keeps(r) {
+			e.reads = append(e.reads, r)
+		}
+	}
+	return e
+}
+
+// reads reports whether a stage reads the features themselves. given: the first layer's
+// input is just them.
+func (n *Network) reads(d Do, given bool) bool {
+	if d.Stage == Draw {
+		return true
+	}
+	if d.Layer > 0 || d.Stage == Loss {
+		return false
+	}
+	return slices.ContainsFunc(n.Layers[0].Flow(d.Stage).Reads, func(v Value) bool {
+		r, ok := n.root(0, v)
+		return r == ref{0, Input} && (!ok || n.Sparse || given)
+	})
+}
+
+// isRead reports whether anybody but some stages reads a value.
+func (n *Network) isRead(r ref, list []Do) bool {
+	return slices.ContainsFunc(n.epoch, func(e event) bool {
+		return !slices.Contains(list, e.Do) && (slices.Contains(e.reads, r) || slices.Contains(e.shared, r))
+	})
+}
+
+// Thin is what need not be sent along with a list of stages: stages that make it
+// again from what still stands.
+func (s *Store) Thin(list []Do) (before []Do) {
+	inputs := s.Network.Cut(nil, list, Pass{Train: true}).Inputs
+	for _, e := range s.plan.events { // in the order of a pass, so that one may need another
+		again := Do{Layer: e.Layer, Stage: e.Stage, Again: true}
+		made := slices.ContainsFunc(inputs, func(r Ref) bool { return s.recomputes(e, ref{r.Layer, r.Value}, list) })
+		if made && !slices.Contains(list, again) {
+			before = append(before, again)
+		}
+	}
+	return before
+}
+
+// recomputes reports whether the stage of e can make a value again before a list of
+// stages: it is the only one that writes it, and what it reads stands then.
+func (s *Store) recomputes(e event, r ref, list []Do) bool {
+	if s.plan.memory == Forward || s.plan.memory == Recompute || !slices.Contains(e.writes, r) || s.plan.know().depth(e, map[ref]int{}) == 0 || !list[0].Stage.Backward() && !list[0].Again {
+		return false
+	}
+	at := slices.IndexFunc(s.plan.events, func(o event) bool { return o.Do == list[len(list)-1] })
+	return !slices.ContainsFunc(e.reads, func(in ref) bool {
+		place, ok := s.plan.find(backward, in.layer, in.value)
+		return !ok || place.to < at && s.plan.memory != Apart
+	})
+}
+
+// ByRow reports whether a stage works row by row (Flow), so that it can be run on some
+// rows before the others are there.
+func (n *Network) ByRow(d Do) bool {
+	switch d.Stage {
+	case Draw:
+		return true
+	case Loss:
+		return false
+	}
+	if _, sums := n.Layers[d.Layer].(Summing); sums {
+		return false
+	}
+	return len(n.Layers[d.Layer].Flow(d.Stage).Grads) == 0
+}
+
+// Width is the number of columns of a value of a Cut.
+func (n *Network) Width(r Ref) int {
+	if n.keeps(ref{r.Layer, r.Value}) {
+		return n.Spec.Dims[0]
+	}
+	return n.width(ref{r.Layer, r.Value})
+}
+
+// Alone is a store of N rows with memory of a for what some stages work on: for
+// whoever gets a task from elsewhere, and with it the vertices of frames (On). half:
+// what is kept for the first layer is in bfloat16.
+func (n *Network) Alone(list []Do, rows int, half bool, ops kernels.Ops, a *mapped.Arena) *Store {
+	s := &Store{Network: n, Rows: rows, ops: ops, arena: a, plan: &plan{net: n, memory: Apart, index: map[spanKey]int{}}}
+	rooms := map[ref]kernels.Mat{}
+	for _, d := range list {
+		e := n.event(d)
+		for _, r := range slices.Concat(e.reads, e.writes) {
+			switch width := n.Width(Ref{Layer: r.layer, Value: r.value}); {
+			case !rooms[r].IsNil():
+			case half && n.keeps(r):
+				rooms[r] = kernels.NewHalf(ops, a, rows, width, 0)
+			default:
+				rooms[r] = kernels.NewMat(ops, a, rows, width)
+			}
+		}
+	}
+	for at := range phases {
+		s.whole[at] = make([][]kernels.Mat, len(n.Layers))
+		for l := range n.Layers {
+			s.whole[at][l] = make([]kernels.Mat, n.values(l))
+			for v := range n.values(l) {
+				r, _ := n.root(l, v)
+				s.whole[at][l][v] = rooms[r]
+			}
+		}
+	}
+	return s
+}
+
+// On is the frame of a store Alone for a pass of the vertices in, which are those from
+// lo on, with weights as Frame has them.
+func (s *Store) On(in Vertices, lo int, p Pass, weights kernels.Mat) *Frame {
+	f := s.frame(in, lo, s.ops, weights)
+	if s.Network.masks(p) {
+		f.enter(f.drawn[forward], forward)
+	}
+	return f
+}
+
+// Value is the frame's rows of a value.
+func (f *Frame) Value(r Ref) kernels.Mat {
+	if r.Back {
+		return f.own[backward][r.Layer][r.Value]
+	}
+	return f.own[forward][r.Layer][r.Value]
+}
+
+// Vertices returns the vertices of the frame.
+func (f *Frame) Vertices() Vertices { return f.input.Vertices }

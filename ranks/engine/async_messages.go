@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"encoding/binary"
+	"math"
+
+	"siafu/internal/fault"
+)
+
+// Messages between graph ranks in bounded asynchrony, beside those of package
+// protocol and of refresh.Bounded, whose first byte is below wireTally. All have
+// one tag, so that a rank sees what another one sent in the order in which it was
+// sent.
+const (
+	wireTally      = 66 // what a rank knows of an epoch that it has finished, for rank 0
+	wireStop       = 67 // the epoch after which all stop, from rank 0
+	wireRowsStored = 68 // free: rows of a layer, which the epoch stands for, have been put into their place
+	wireLeaving    = 69 // free: nothing more will come in this stretch
+)
+
+// wireMessage is one of these messages.
+type wireMessage struct {
+	kind    byte
+	epoch   int
+	numbers []float64
+}
+
+// wireHeader is the kind and seven zeros, then epoch, zero and the number of
+// numbers as 32 bits each.
+const wireHeader = 20
+
+func (m wireMessage) encode(dst []byte) []byte {
+	dst = append(dst[:0], m.kind, 0, 0, 0)
+	for _, v := range [...]int{0, m.epoch, 0, len(m.numbers)} {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(v))
+	}
+	for _, v := range m.numbers {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+	}
+	return dst
+}
+
+// decodeWire reads a message from rank from.
+func decodeWire(b []byte, from int) (wireMessage, error) {
+	bad := fault.New(fault.Runtime, "train", "", "corrupt message of %d bytes from rank %d", len(b), from).
+		Then("run the same siafu on all ranks")
+	if len(b) < wireHeader {
+		return wireMessage{}, bad
+	}
+	number := func(at int) int { return int(binary.LittleEndian.Uint32(b[at:])) }
+	m, count, body := wireMessage{kind: b[0], epoch: number(8)}, number(16), b[wireHeader:]
+	switch {
+	case b[1]|b[2]|b[3] != 0 || number(4) != 0 || number(12) != 0:
+		return wireMessage{}, bad
+	case m.kind == wireTally && len(body) == 8*count:
+		for i := range count {
+			m.numbers = append(m.numbers, math.Float64frombits(binary.LittleEndian.Uint64(body[8*i:])))
+		}
+	case m.kind >= wireStop && m.kind <= wireLeaving && len(body) == 0 && count == 0:
+	default:
+		return wireMessage{}, bad
+	}
+	return m, nil
+}

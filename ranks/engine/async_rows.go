@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"siafu/halo"
+	"siafu/halo/refresh"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/params"
+	"siafu/ranks/schedule"
+	"siafu/ranks/world"
+)
+
+// In bounded asynchrony rows go to other ranks and come from them here, and
+// nowhere else: tasks write what an interval has made where others read it, and
+// hand it to the source of ghosts; a message that has come is handed to the
+// source, and a task is queued that has it put into its place.
+
+// Published is the purpose of the memory for rows and gradients that intervals publish to
+// each other.
+const Published = "published rows"
+
+// prepare makes what the intervals' layers need of the graph, and of rows that
+// travel.
+func (f *asyncRank) prepare(e *Engine, store *model.Store, trained int, a *mapped.Arena) error {
+	ops, rows := f.workers.teams[0], a.For(Published)
+	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true, Targets: true}, e.workers.newOps(), a)
+	e.recordPlan(f.graph.Plan)
+	f.ghosts = refresh.NewBounded(refresh.BoundedOptions{
+		Rank: e.Peers.Rank(), Shapes: f.graph.Shapes(), Plan: f.graph.Plan, Codec: e.Codecs[0], Seed: f.cfg.Seed,
+		Staleness: f.setting.Staleness, After: trained, Outbox: f.outbox, Tag: params.TagAsync, Longest: world.EagerLimit(f.world),
+	}, ops, a)
+	for l := range f.layers {
+		layer := f.graph.Layer(l)
+		if layer == nil {
+			continue
+		}
+		view, err := f.ghosts.View(halo.Slot{Epoch: trained, Layer: l})
+		if err != nil {
+			return err
+		}
+		own := e.Shard.NumOwn()
+		layer.Rows, layer.Grads = kernels.NewMat(ops, rows, own, layer.Width), kernels.NewMat(ops, rows, own, layer.GradWidth)
+		layer.Recomputed, layer.Ghosts = layer.Rows, view.Rows
+		f.layers[l] = layer
+	}
+	return nil
+}
+
+// slotOf is that of a task's rows.
+func slotOf(t schedule.Task) halo.Slot {
+	backward := false
+	switch t.Stage {
+	case schedule.GatherBackward, schedule.GhostGrads, schedule.ReceiveBackward:
+		backward = true
+	}
+	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward}
+}
+
+// sendForward publishes an interval's rows, and sends those of its boundary to
+// the ranks that have them as ghosts.
+func (f *asyncRank) sendForward(i *interval, t schedule.Task) error {
+	p := f.layers[t.Layer]
+	i.ops.Copy(i.part(p.Rows), i.frame.At(model.Do{Layer: t.Layer, Stage: model.Emit}, model.Emitted))
+	f.graph.Publish(p, i.graphInterval(t.Layer), i.part(p.Rows))
+	return f.ghosts.Offer(slotOf(t), p.Rows, i.lo, i.hi)
+}
+
+// gather makes the interval's rows of Â times the rows that are there.
+func (f *asyncRank) gather(i *interval, t schedule.Task) error {
+	if _, err := f.ghosts.View(slotOf(t)); err != nil {
+		return err
+	}
+	l, at := f.layers[t.Layer], i.graphInterval(t.Layer)
+	f.graph.GatherOwn(l, at, i.pass())
+	f.graph.GatherGhosts(l, at, i.pass())
+	return nil
+}
+
+// sendBackward publishes an interval's gradient of what it gathered.
+func (f *asyncRank) sendBackward(i *interval, l int) {
+	p := f.layers[l]
+	i.ops.Copy(i.part(p.Grads), i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
+	f.graph.PublishGrads(p, i.graphInterval(l), i.part(p.Grads))
+}
+
+// gatherBackward makes the interval's rows of Âᵀ times the gradients that are
+// there.
+func (f *asyncRank) gatherBackward(i *interval, t schedule.Task) error {
+	l := f.layers[t.Layer]
+	f.graph.GatherBackward(l, i.graphInterval(t.Layer), i.pass())
+	return f.ghosts.Add(i.ops, slotOf(t), f.graph.Backward(l), i.lo, i.hi)
+}
+
+// runWhole runs a task that no interval does for itself.
+func (f *asyncRank) runWhole(worker int, t schedule.Task) error {
+	ops, l, at := f.workers.teams[worker], f.layers[t.Layer], slotOf(t)
+	if t.Stage == schedule.GhostGrads {
+		room := f.ghosts.SendBuffer(at)
+		f.graph.Enter(l, model.Pass{Epoch: t.Epoch, Train: true}, f.intervals[0].frame.Weights) // where shown, not read
+		f.graph.GhostGrads(ops, l, 0, room)
+		return f.ghosts.Offer(at, room, 0, room.Rows)
+	}
+	lo, hi, err := f.ghosts.Take(at)
+	if err == nil && !at.Backward {
+		f.graph.PublishGhosts(ops, l, lo, hi-lo)
+	}
+	return err
+}
+
+// handleRows hands a message to the source of ghosts, and queues the task that puts
+// its rows into their place.
+func (f *asyncRank) handleRows(m world.Message) error {
+	if f.ghosts == nil {
+		return fault.New(fault.Runtime, "train", "", "unexpected ghost rows from rank %d: the network has no aggregation", m.Source).
+			Then("run the same siafu on all ranks")
+	}
+	at, due, err := f.ghosts.Accept(m.Source, m.Data)
+	if err != nil || !due {
+		return err
+	}
+	f.QueueReceive(at.Epoch, at.Layer, at.Backward)
+	return nil
+}

@@ -1,0 +1,349 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/schedule"
+)
+
+// AsyncScheduler is the scheduler of a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5). Its
+// intervals go through their epochs with the newest received rows of neighbours. Each
+// interval is at most s epochs ahead of the slowest interval of all ranks. A Course handles
+// no values: a training rank and a simulator use the same Course.
+//
+// An interval's next task is queued when the previous one has ended. A queued task waits
+// only for rows that have never arrived, and for conflicting readers and writers of its
+// data (gate). A rank whose only tasks would use stale rows or stale weights first waits
+// for a limited time (linger).
+//
+// A Course is used by one goroutine at a time.
+type AsyncScheduler struct {
+	Outline
+	Epochs int // to train; may be lowered
+
+	executor       Executor
+	trained        int // epochs behind the first
+	waitBudget     waitBudget
+	idle           bool // the last Next has found nothing
+	chooser        *protocol.Chooser
+	progress       *protocol.Progress
+	intervalStates []intervalState
+	gates          []*gate // by layer, nil for a layer that does not gather
+
+	// queue[:received] are messages that have come, and the rest are tasks; both
+	// are in the order in which they were queued. active has a place for each job
+	// that can run at once, here or with the backend, and running of them are
+	// taken.
+	queue    []job
+	received int
+	active   []job
+	running  int
+}
+
+// Executor executes the decisions of a Course, and provides what depends on values and
+// messages.
+type Executor interface {
+	// Oldest returns the lowest epoch of the ghost rows, or of the received gradients, that
+	// a gather would read. For missing rows it is before the first epoch.
+	Oldest(gather schedule.Task) int
+	// Gradient returns the gradient of a layer's weights from an interval.
+	Gradient(interval, layer int) []float32
+	// Deliver sends messages, which are valid until the next ones are made.
+	Deliver([]protocol.Message) error
+	// Ended is called when an interval has finished an epoch, before other ranks are
+	// notified.
+	Ended(epoch int) error
+}
+
+// intervalState is where an interval is: in this epoch if it is busy, else it has finished the
+// epoch and has not begun another. asked is the server that has been asked for the
+// epoch's weights, nobody once they have come; only a busy interval has asked.
+type intervalState struct {
+	epoch         int
+	busy          bool
+	pendingServer int
+}
+
+// nobody means no rank: -1.
+const noRank = -1
+
+// job is a task that is queued or runs.
+type job struct {
+	schedule.Task
+	access  access
+	running bool // in a place of Course.active
+}
+
+// NewAsyncScheduler returns the Course of a graph rank of a setting. weights is the number of weights
+// of the network. workers is the number of tasks that may run here at once, in addition to
+// those of a backend. The wait budget of an epoch is multiple times its usual duration, by the
+// clock now, which may be nil. o.Ghosts reports whether this rank has ghosts.
+func NewAsyncScheduler(o Outline, s protocol.Setting, rank, workers, weights int, multiple float64, now func() time.Time, crew Executor) *AsyncScheduler {
+	c := &AsyncScheduler{
+		Outline: o, executor: crew, trained: s.Trained, waitBudget: waitBudget{multiple: multiple, now: now},
+		chooser: protocol.NewChooser(s, rank, len(o.Layers), weights), progress: protocol.NewProgress(s, rank),
+		gates: make([]*gate, len(o.Layers)), active: make([]job, workers+o.Intervals),
+	}
+	for l, of := range o.Layers {
+		if of.Gathers {
+			c.gates[l] = newGate(o.Intervals, s.Trained)
+		}
+	}
+	for range o.Intervals {
+		c.intervalStates = append(c.intervalStates, intervalState{epoch: s.Trained, pendingServer: noRank})
+	}
+	return c
+}
+
+// Start starts the epochs that may start.
+func (c *AsyncScheduler) Start() error {
+	c.waitBudget.start = c.waitBudget.currentTime()
+	return c.startReady()
+}
+
+// Finished reports whether every interval of every rank has finished the last epoch.
+func (c *AsyncScheduler) Finished() bool { return c.progress.Slowest() >= c.Epochs && c.running == 0 }
+
+// Waiting returns the number of tasks that wait for a worker.
+func (c *AsyncScheduler) Waiting() int { return len(c.queue) }
+
+// Next takes a task that may run now. Tasks that read nothing stale come first.
+func (c *AsyncScheduler) Next() (schedule.Task, bool) {
+	k, held := c.findRunnable(false)
+	if k < 0 && (held || c.nextLateInterval() != noRank) {
+		c.waitBudget.startWait()
+		if held && c.waitBudget.exhausted() {
+			k, _ = c.findRunnable(true)
+		}
+	}
+	if c.idle = k < 0; c.idle {
+		return schedule.Task{}, false
+	}
+	c.waitBudget.endWait()
+	j := c.queue[k]
+	c.queue = slices.Delete(c.queue, k, k+1)
+	if k < c.received {
+		c.received--
+	}
+	c.running++
+	return c.acquireLocks(j), true
+}
+
+// findRunnable is the place in the queue of the first job that may run, -1 where there is
+// none. A gather that would read old rows is held back, unless old ones will do.
+func (c *AsyncScheduler) findRunnable(old bool) (k int, held bool) {
+	for _, g := range c.gates {
+		g.unclaim()
+	}
+	for k := range c.queue {
+		j := &c.queue[k]
+		switch {
+		case !c.mayRun(j):
+			c.gates[j.Layer].claim(j.access)
+		case !old && isGather(j.Stage) && c.oldestInput(j.Task) < j.Epoch:
+			held = true
+		default:
+			return k, held
+		}
+	}
+	return -1, held
+}
+
+// isGather reports whether a task reads rows, or gradients, of all intervals that
+// neighbours are in.
+func isGather(s schedule.Stage) bool {
+	return s == schedule.GatherGhosts || s == schedule.GatherBackward
+}
+
+// oldestInput is the least epoch of what a gather would read: of own rows and of
+// ghosts', or of gradients. That of what has never been published is trained or
+// less.
+func (c *AsyncScheduler) oldestInput(t schedule.Task) int {
+	own := c.gates[t.Layer].publishedEpoch[0]
+	if t.Stage == schedule.GatherBackward {
+		own = c.gates[t.Layer].publishedEpoch[1]
+	}
+	return min(slices.Min(own), c.executor.Oldest(t))
+}
+
+// StartStale starts an epoch with stale weights if the rank has no other task and its wait
+// budget is used up. It reports whether it has.
+func (c *AsyncScheduler) StartStale() (bool, error) {
+	k := noRank
+	if c.idle && c.waitBudget.exhausted() {
+		k = c.nextLateInterval()
+	}
+	if k == noRank {
+		return false, nil
+	}
+	return true, c.beginEpoch(k, c.chooser.Fetch)
+}
+
+// WaitDeadline returns when the wait budget of the rank ends. It is zero if the rank is not
+// waiting or has no limit.
+func (c *AsyncScheduler) WaitDeadline() time.Time { return c.waitBudget.deadline() }
+
+// Done records that a task has run, and queues its successors.
+func (c *AsyncScheduler) Done(t schedule.Task) error {
+	c.running--
+	c.releaseLocks(t)
+	if t.Interval == schedule.Whole {
+		return nil
+	}
+	for next, more := c.fusedSuccessor(t); more; next, more = c.fusedSuccessor(t) {
+		t = next
+	}
+	switch t.Stage {
+	case schedule.Send:
+		c.gates[t.Layer].publishedEpoch[0][t.Interval] = t.Epoch
+	case schedule.SendBackward:
+		c.gates[t.Layer].publishedEpoch[1][t.Interval] = t.Epoch
+		c.countGrads(t)
+	case schedule.EmitBackward:
+		return c.pushGradient(t)
+	}
+	c.enqueue(c.successor(t))
+	return nil
+}
+
+// QueueReceive queues the task that stores the rows of a message. Such tasks come before all
+// others, in the order of arrival.
+func (c *AsyncScheduler) QueueReceive(epoch, layer int, backward bool) {
+	t := schedule.Task{Stage: schedule.Receive, Epoch: epoch, Layer: layer, Interval: schedule.Whole}
+	if backward {
+		t.Stage = schedule.ReceiveBackward
+	}
+	c.queue = slices.Insert(c.queue, c.received, job{Task: t, access: accessOf(t.Stage)})
+	c.received++
+}
+
+// HandleMessage processes a message of package protocol: another rank's progress, or weights. With
+// fetched weights an interval starts its epoch; pulled weights start none.
+func (c *AsyncScheduler) HandleMessage(m protocol.Message) error {
+	if m.Type == protocol.Finished {
+		if err := c.progress.Step(m); err != nil {
+			return err
+		}
+		return c.startReady()
+	}
+	if err := c.chooser.Take(m); err != nil || m.Epoch == 0 {
+		return err
+	}
+	c.intervalStates[m.Interval].pendingServer = noRank
+	t := c.Outline.firstTask()
+	t.Epoch, t.Interval = m.Epoch, m.Interval
+	c.enqueue(t)
+	return nil
+}
+
+// enqueue puts a task behind those of its epoch and of earlier ones, so that the
+// slowest intervals go first.
+func (c *AsyncScheduler) enqueue(t schedule.Task) {
+	k := len(c.queue)
+	for k > c.received && c.queue[k-1].Epoch > t.Epoch {
+		k--
+	}
+	c.queue = slices.Insert(c.queue, k, job{Task: t, access: accessOf(t.Stage)})
+}
+
+// countGrads counts an interval whose gradient is published. With the rank's
+// last one of that epoch, the gradients of ghosts are due to their owners.
+func (c *AsyncScheduler) countGrads(t schedule.Task) {
+	g := c.gates[t.Layer]
+	if g.ready[t.Epoch]++; g.ready[t.Epoch] < c.Intervals {
+		return
+	}
+	delete(g.ready, t.Epoch)
+	if c.Ghosts {
+		c.enqueue(schedule.Task{Stage: schedule.GhostGrads, Epoch: t.Epoch, Layer: t.Layer, Interval: schedule.Whole})
+	}
+}
+
+// pushGradient hands over the gradient of a layer. After the first layer's the interval
+// has finished its epoch.
+func (c *AsyncScheduler) pushGradient(t schedule.Task) error {
+	m := c.chooser.Gradient(t.Interval, t.Epoch, t.Layer, c.executor.Gradient(t.Interval, t.Layer))
+	if err := c.executor.Deliver([]protocol.Message{m}); err != nil {
+		return err
+	}
+	if t.Layer > 0 {
+		c.enqueue(afterPush(t))
+		return nil
+	}
+	c.intervalStates[t.Interval].busy = false
+	told := c.progress.Finish(t.Interval, t.Epoch)
+	if err := c.executor.Ended(t.Epoch); err != nil {
+		return err
+	}
+	if err := c.executor.Deliver(told); err != nil {
+		return err
+	}
+	return c.startReady()
+}
+
+// startReady sends for weights for the intervals that may start an epoch and find
+// the gradients of the epoch before in them.
+func (c *AsyncScheduler) startReady() error {
+	for k := range c.intervalStates {
+		if c.mayStart(k) && !c.late(k) {
+			if err := c.beginEpoch(k, c.chooser.FetchNewest); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// beginEpoch puts an interval into its next epoch, and asks for the weights.
+func (c *AsyncScheduler) beginEpoch(k int, fetch func(interval, epoch, holds int) []protocol.Message) error {
+	p := &c.intervalStates[k]
+	p.busy = true
+	p.epoch++
+	out := fetch(k, p.epoch, 0)
+	p.pendingServer = out[0].To
+	return c.executor.Deliver(out)
+}
+
+// mayStart reports whether the bound lets an interval start its next epoch.
+func (c *AsyncScheduler) mayStart(k int) bool {
+	p := &c.intervalStates[k]
+	return !p.busy && p.epoch < c.Epochs && c.progress.MayStart(p.epoch+1)
+}
+
+// late reports whether an interval has finished an epoch that others have not, so that
+// there are no weights yet with its gradients.
+func (c *AsyncScheduler) late(k int) bool { return c.progress.Slowest() < c.intervalStates[k].epoch }
+
+// nextLateInterval is the next interval that could start with old weights, nobody where there is
+// none or weights are on their way. They start one by one, whenever a worker has
+// nothing else to do: meanwhile the new weights may come.
+func (c *AsyncScheduler) nextLateInterval() int {
+	next := noRank
+	for k := range c.intervalStates {
+		if c.intervalStates[k].pendingServer != noRank {
+			return noRank
+		}
+		if next == noRank && c.mayStart(k) && c.late(k) {
+			next = k
+		}
+	}
+	return next
+}
+
+// EndEpoch ends an epoch of the rank after all of its intervals have finished it.
+func (c *AsyncScheduler) EndEpoch() { c.waitBudget.nextEpoch() }
+
+// finishedEpochs is how many epochs all intervals of this rank have finished.
+func (c *AsyncScheduler) finishedEpochs() int {
+	least := c.Epochs
+	for _, p := range c.intervalStates {
+		done := p.epoch
+		if p.busy {
+			done--
+		}
+		least = min(least, done)
+	}
+	return least
+}

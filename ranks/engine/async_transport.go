@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"siafu/halo/refresh"
+	"siafu/internal/signals"
+	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/world"
+)
+
+// transport carries the messages of asynchronous ranks: messages of package
+// protocol, rows of ghosts, and numbers, all with one tag, so that a rank sees what
+// another one sent in the order in which it was sent.
+type transport struct {
+	world        world.Comm
+	outbox       *world.Outbox
+	setting      protocol.Setting
+	localServer  params.StateMachine // where no rank is a server, rank 0 hosts the one there is
+	decodeBuffer []float32
+	handler      messageHandler
+}
+
+// messageHandler is the graph rank that messages are for.
+type messageHandler interface {
+	handleRows(m world.Message) error
+	handleWire(from int, m wireMessage) error
+	handleProtocol(m protocol.Message) error
+}
+
+// poll takes what has come.
+func (f *transport) poll() (some bool, err error) {
+	for {
+		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
+		if err != nil || !ok {
+			return some, err
+		}
+		some = true
+		if err := f.dispatch(m); err != nil {
+			return some, err
+		}
+	}
+}
+
+// dispatchNext waits for the next message and takes it.
+func (f *transport) dispatchNext() error {
+	m, err := f.world.Recv(world.Any, params.TagAsync)
+	if err != nil {
+		return err
+	}
+	return f.dispatch(m)
+}
+
+// dispatchUntil takes messages until done.
+func (f *transport) dispatchUntil(done func() bool) error {
+	for !done() {
+		if err := f.dispatchNext(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliver sends messages of the protocol with servers and among graph ranks.
+// They stand only until the next call of the machine that made them, so they
+// are encoded at once.
+func (f *transport) deliver(ms []protocol.Message) error {
+	for _, m := range ms {
+		to := f.worldRank(m.To)
+		if to == f.world.Rank() {
+			if err := f.deliverLocal(m); err != nil {
+				return err
+			}
+			continue
+		}
+		b, err := f.outbox.Buffer()
+		if err == nil {
+			err = f.outbox.Post(protocol.Encode(b, m), to, params.TagAsync)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// worldRank is the rank that plays a rank of the protocol.
+func (f *transport) worldRank(rank int) int {
+	if rank >= f.setting.Graph() && f.hostedByRank0() {
+		return 0
+	}
+	return rank
+}
+
+// hostedByRank0 reports whether no rank is a server.
+func (f *transport) hostedByRank0() bool {
+	return f.world.Size() == f.setting.Graph()
+}
+
+// deliverLocal is a message of this rank to itself.
+func (f *transport) deliverLocal(m protocol.Message) error {
+	if m.To >= f.setting.Graph() {
+		out, err := f.localServer.Step(m)
+		if err != nil {
+			return err
+		}
+		return f.deliver(out)
+	}
+	return f.handler.handleProtocol(m)
+}
+
+// send sends numbers to a graph rank.
+func (f *transport) send(to int, m wireMessage) error {
+	b, err := f.outbox.Buffer()
+	if err != nil {
+		return err
+	}
+	return f.outbox.Post(m.encode(b), to, params.TagAsync)
+}
+
+// dispatch takes a message that has arrived.
+func (f *transport) dispatch(in world.Message) error {
+	if refresh.IsRowMessage(in.Data) {
+		return f.handler.handleRows(in)
+	}
+	if len(in.Data) > 0 && in.Data[0] >= wireTally {
+		m, err := decodeWire(in.Data, in.Source)
+		if err != nil {
+			return err
+		}
+		return f.handler.handleWire(in.Source, m)
+	}
+	m, err := protocol.Decode(in.Data, in.Source, f.world.Rank(), f.decodeBuffer)
+	if err != nil {
+		return err
+	}
+	if f.hostedByRank0() {
+		switch m.Type {
+		case protocol.Weights:
+			m.From = f.setting.Server(0)
+		case protocol.Finished:
+		default:
+			m.To = f.setting.Server(0)
+			return f.deliverLocal(m)
+		}
+	}
+	return f.handler.handleProtocol(m)
+}
+
+func (f *asyncRank) handleWire(_ int, m wireMessage) error {
+	if m.kind == wireTally {
+		return f.takeTally(m.epoch, m.numbers)
+	}
+	f.Epochs = min(f.Epochs, m.epoch)
+	return nil
+}
+
+// handleProtocol is one of package protocol to a graph rank.
+func (f *asyncRank) handleProtocol(m protocol.Message) error {
+	if m.Type == protocol.Finished {
+		return f.HandleMessage(m)
+	}
+	f.tallies.serverRequest = max(f.tallies.serverRequest, signals.Request(m.Ask))
+	if err := f.HandleMessage(m); err != nil {
+		return err
+	}
+	if m.Epoch == 0 { // the answer to Pull
+		f.weights = append(f.weights[:0], m.Values...)
+		return nil
+	}
+	f.tallies.countStart(m.Epoch, m.Version)
+	f.start(f.intervals[m.Interval], m.Values)
+	return nil
+}

@@ -1,0 +1,358 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"siafu/halo/refresh"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+	"siafu/internal/signals"
+	"siafu/kernels/model"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/schedule"
+	"siafu/ranks/tensor"
+	"siafu/ranks/world"
+)
+
+// freeRank is a graph rank that trains its part fully asynchronously (DIGEST-A, ICLR'23
+// submission, §3.2). It takes the newest weights, runs one epoch of its own as in
+// synchronous training, with the newest pushed ghost rows, and sends its gradient. Between
+// its tasks it processes messages of other ranks. It exists as long as the run, and so do
+// its ghost rows.
+//
+// The server counts epochs: one epoch is as many updates as there are graph ranks. A line
+// of metrics is written when the same number of metrics messages has arrived, with the
+// results of the newest pass of each rank.
+type freeRank struct {
+	*trainer
+	transport
+	runner        *protocol.Runner
+	pushed        *refresh.Pushed // nil where no ghosts are gathered
+	all           int             // epochs of the run
+	continues     bool            // the stretch continues, as far as is known
+	awaitsWeights bool            // for weights
+	left          []bool          // by graph rank: nothing more comes in this stretch
+	results       rankResults
+	epochs        int // of the run at the end of the stretch, as far as is known
+}
+
+// rankResults is what rank 0 knows of all ranks since the last line.
+type rankResults struct {
+	tallies
+	newest          [][]float64   // findings by rank, nil before its first tally
+	sum             []float64     // what else tallies tell, added up
+	receivedTallies int           // tallies since the last line
+	weights         []float32     // of this rank's newest pass
+	queued          []queuedTally // that came behind the end of the stretch
+	lastEpoch       int           // no line after this epoch is due, as far as is known
+}
+
+type queuedTally struct {
+	from    int
+	numbers []float64
+	weights []float32 // of the pass, rank 0's
+}
+
+// pushDiscarder is the source of weights of a trainer whose gradients are sent when an epoch is
+// over.
+type pushDiscarder struct{ params.Source }
+
+// Push implements params.Source.
+func (pushDiscarder) Push(int, int, []float32) error { return nil }
+
+// connectFree makes the only route of fully asynchronous ranks.
+func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
+	way := &route{keepsGradients: true}
+	s.route, s.training, s.exact = way, way, way
+	if s.store.Network.GathersAny() {
+		way.graph = graphwork.New(s.store, e.Shard, graphwork.Options{Half: e.Config.Gather == "bf16", Targets: true}, s.adder, a)
+		if e.Peers.Size() > 1 {
+			way.sumPieces = way.graph.SumPieces(pieceEdges)
+			way.ghosts = refresh.NewPushed(refresh.BoundedOptions{
+				Rank: e.Peers.Rank(), Shapes: way.graph.Shapes(), Plan: way.graph.Plan, Codec: e.Codecs[0], Seed: e.Config.Seed,
+				Outbox: e.outbox, Tag: params.TagAsync,
+			}, e.Config.Pushes(), s.adder, a)
+		}
+	}
+	a.Fill(func() { s.build(way, false) })
+}
+
+// newFreeRank lets the rank continue after an epoch of the run, to the end of a stretch; it is
+// made before the first one. Collective over the world.
+func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *mapped.Arena) (*freeRank, error) {
+	f := e.freeRank
+	if f == nil {
+		part := *e
+		part.Arena = a
+		t, err := part.trainer(pushDiscarder{}, nil, syncMemory(e.Config))
+		if err != nil {
+			return nil, err
+		}
+		f = &freeRank{trainer: t, all: e.Config.Epochs}
+		f.pushed, _ = t.training.ghosts.(*refresh.Pushed)
+		if f.pushed != nil {
+			f.pushed.Connect(freeMail{f})
+		}
+		e.freeRank, e.values = f, part.values
+	}
+	own := trained
+	if f.runner != nil {
+		own = f.runner.Epoch()
+	}
+	ranks := m.setting.Graph()
+	f.continues = true
+	f.transport, f.epochs, f.left = m, epochs, make([]bool, ranks)
+	f.handler, f.left[m.world.Rank()] = f, true
+	f.runner = protocol.NewRunner(m.setting, m.world.Rank(), own, e.Network.Layers(), e.Network.NumWeights())
+	newest, last := f.results.newest, f.results.weights // still the newest in another stretch
+	if newest == nil {
+		newest = make([][]float64, ranks)
+	}
+	f.results = rankResults{tallies: t, newest: newest, weights: last, sum: newTally(), lastEpoch: epochs}
+	return f, nil
+}
+
+// releaseFreeRank gives back the memory of the free rank, if there is one.
+func (e *Engine) releaseFreeRank() {
+	if e.freeArena != nil {
+		e.freeArena.Free()
+		e.freeArena, e.freeRank = mapped.NewArena(), nil
+	}
+}
+
+// train implements stretcher.
+func (f *freeRank) train() ([]float32, error) {
+	f.results.start = time.Now()
+	for {
+		if err := f.pullNewest(); err != nil {
+			return nil, err
+		}
+		if !f.continues {
+			return f.finalWeights()
+		}
+		if err := f.epoch(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// pullNewest gets the newest weights.
+func (f *freeRank) pullNewest() error {
+	f.awaitsWeights = true
+	fetch := []protocol.Message{f.runner.Fetch()}
+	return f.timed(schedule.Update, f.runner.Epoch(), func() error {
+		if _, err := f.poll(); err != nil { // a rank without ghosts has not looked since its last epoch
+			return err
+		}
+		if err := f.deliver(fetch); err != nil {
+			return err
+		}
+		return f.dispatchUntil(func() bool { return !f.awaitsWeights })
+	})
+}
+
+// epoch is one of this rank's own, with the weights that have come.
+func (f *freeRank) epoch() error {
+	p := model.Pass{Epoch: f.runner.Epoch(), Train: true}
+	if err := f.run(f.training, f.training.epochWalk, p, true); err != nil {
+		return err
+	}
+	for l, at := range slices.Backward(f.layers) {
+		if err := f.deliver([]protocol.Message{f.runner.Gradient(l, f.grad[at.Lo:at.Hi])}); err != nil {
+			return err
+		}
+	}
+	return f.sendTally()
+}
+
+// sendTally tells rank 0 what this rank's epoch has found.
+func (f *freeRank) sendTally() error {
+	numbers := newTally()
+	for _, i := range f.intervals {
+		(*findings)(numbers).add(&i.loss, f.results.training)
+	}
+	if f.pushed != nil {
+		s := f.pushed.TakeStats()
+		numbers[tallyRaw], numbers[tallySent] = float64(s.RawBytes), float64(s.SentBytes)
+	}
+	copy(numbers[tallySpent:], tensor.TakeSpent(f.tensor).Numbers())
+	copy(numbers[tallyTasks:], f.workers.takeSeconds())
+	epoch, ask := f.runner.Epoch(), f.results.serverRequest
+	f.results.serverRequest = signals.None
+	if f.world.Rank() == 0 {
+		numbers[len(numbers)-1] = float64(ask)
+		return f.takeTally(queuedTally{numbers: numbers, weights: slices.Clone(f.flat)})
+	}
+	numbers[len(numbers)-1] = float64(max(ask, f.results.saver.Pending(epoch, true)))
+	return f.send(0, wireMessage{kind: wireTally, epoch: epoch, numbers: numbers})
+}
+
+// takeTally takes the tally of one rank, on rank 0.
+func (f *freeRank) takeTally(t queuedTally) error {
+	s := &f.results
+	if s.ranks == 0 || len(t.numbers) != len(s.sum) {
+		return fault.New(fault.Runtime, "train", "", "malformed metrics message from rank %d (%d values)", t.from, len(t.numbers)).
+			Then("run the same siafu on all ranks")
+	}
+	s.queued = append(s.queued, t)
+	return f.report()
+}
+
+// report reports the epochs of which enough tallies have come.
+func (f *freeRank) report() error {
+	s := &f.results
+	for len(s.queued) > 0 && s.reportedEpoch < s.lastEpoch {
+		next := s.queued[0]
+		s.queued = s.queued[1:]
+		if s.reportedEpoch > 0 || s.newest[next.from] == nil { // the first line tells of the first weights
+			s.newest[next.from] = slices.Clone(next.numbers[:findingsSize])
+			if next.from == 0 {
+				s.weights = next.weights
+			}
+		}
+		clear(next.numbers[:findingsSize])
+		mergeTally(s.sum, next.numbers)
+		if s.receivedTallies++; s.receivedTallies < s.ranks {
+			continue
+		}
+		s.receivedTallies = 0
+		s.reportedEpoch++
+		s.sum[len(s.sum)-1] = max(s.sum[len(s.sum)-1], float64(s.saver.Pending(s.reportedEpoch, true)))
+		if s.weights == nil { // this rank is in its first epoch yet
+			s.weights = slices.Clone(f.flat)
+		}
+		s.versions[s.reportedEpoch] = s.weights
+		if err := s.reportEpoch(s.reportedEpoch, s.combinedTally(), f.stop); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// combinedTally is the sum of tallies with what the newest passes of all ranks have found,
+// those that have ended one. The next begins from nothing.
+func (s *rankResults) combinedTally() []float64 {
+	sum := s.sum
+	s.sum = newTally()
+	for _, found := range s.newest {
+		for k, x := range found {
+			sum[k] += x
+		}
+	}
+	if seen := sum[seenTraining]; seen > 0 && seen < float64(s.training) {
+		sum[trainLoss] *= float64(s.training) / seen
+	}
+	return sum
+}
+
+// stop ends the stretch with the epoch that is under way on the server. Which one
+// that is rank 0 learns with the last weights.
+func (f *freeRank) stop() error {
+	if !f.continues { // it has ended
+		return nil
+	}
+	f.results.lastEpoch = f.results.reportedEpoch
+	return f.deliver([]protocol.Message{f.runner.End(f.results.reportedEpoch)})
+}
+
+// finalWeights says farewell, waits until all ranks have, and returns the weights after the
+// last epoch.
+func (f *freeRank) finalWeights() ([]float32, error) {
+	f.epochs = (f.runner.Version() - 1) / f.setting.Graph()
+	if err := f.deliver([]protocol.Message{f.runner.Leave()}); err != nil {
+		return nil, err
+	}
+	for r := range f.left {
+		if r == f.world.Rank() {
+			continue
+		}
+		if err := f.send(r, wireMessage{kind: wireLeaving}); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.dispatchUntil(func() bool { return !slices.Contains(f.left, false) && (f.localServer == nil || f.localServer.Done()) }); err != nil {
+		return nil, err
+	}
+	f.results.lastEpoch = f.epochs
+	if err := f.report(); err != nil {
+		return nil, err
+	}
+	return f.flat, f.outbox.Settle()
+}
+
+// verdict implements stretcher.
+func (f *freeRank) verdict(weights []float32) Verdict {
+	return f.results.verdict(f.epochs, f.all, weights)
+}
+
+// handleRows implements addressee.
+func (f *freeRank) handleRows(m world.Message) error {
+	if f.pushed == nil {
+		return fault.New(fault.Runtime, "train", "", "unexpected ghost rows from rank %d: the network has no aggregation", m.Source).
+			Then("run the same siafu on all ranks")
+	}
+	_, _, err := f.pushed.Accept(m.Source, m.Data)
+	return err
+}
+
+// handleWire implements addressee.
+func (f *freeRank) handleWire(from int, m wireMessage) error {
+	switch {
+	case m.kind == wireTally:
+		return f.takeTally(queuedTally{from: from, numbers: m.numbers})
+	case m.kind == wireLeaving && from < len(f.left):
+		f.left[from] = true
+		return nil
+	case m.kind == wireRowsStored && f.pushed != nil && f.pushed.Taken(from, m.epoch):
+		return nil
+	}
+	return fault.New(fault.Runtime, "train", "", "unexpected message from rank %d (kind %d)", from, m.kind).
+		Then("run the same siafu on all ranks")
+}
+
+// handleProtocol implements addressee.
+func (f *freeRank) handleProtocol(m protocol.Message) error {
+	f.results.serverRequest = max(f.results.serverRequest, signals.Request(m.Ask))
+	trains, err := f.runner.Take(m)
+	if err != nil {
+		return err
+	}
+	copy(f.flat, m.Values)
+	f.loadWeights()
+	f.continues, f.awaitsWeights = trains, false
+	return nil
+}
+
+// freeMail is a free rank's mail, as its ghosts see it.
+type freeMail struct{ f *freeRank }
+
+// Poll implements refresh.Mail.
+func (p freeMail) Poll() error {
+	_, err := p.f.poll()
+	return err
+}
+
+// Await implements refresh.Mail.
+func (p freeMail) Await() error { return p.f.dispatchNext() }
+
+// ConfirmStored implements refresh.Mail.
+func (p freeMail) ConfirmStored(from, layer int) error {
+	return p.f.send(from, wireMessage{kind: wireRowsStored, epoch: layer})
+}
+
+// awaitedRanks are the ranks that a long wait is for.
+func (f *freeRank) awaitedRanks() []int {
+	if f.awaitsWeights {
+		return []int{f.worldRank(f.setting.Server(0))}
+	}
+	var ranks []int
+	for r, gone := range f.left {
+		if !gone {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
+}

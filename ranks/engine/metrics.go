@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"siafu/graph"
+	"siafu/internal/fault"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/kernels/objective"
+	"siafu/kernels/task"
+	"siafu/ranks/tensor"
+	"siafu/ranks/world"
+)
+
+// PrepareTargets derives the training targets from the labels of all ranks. Collective over the graph
+// ranks.
+func (e *Engine) PrepareTargets() error {
+	if e.Task == graph.Links {
+		return nil
+	}
+	sh, o := e.Shard, &objective.Objective{Task: e.Task, Outputs: e.Network.Dims[e.Network.Layers()], Smoothing: e.Config.LabelSmoothing}
+	values := sh.Targets
+	if values == nil && o.Task == graph.MultiLabel {
+		values = oneHot(sh.Labels, o.Outputs)
+	}
+	if at, why := graph.BadTarget(o.Task, values, o.Outputs, sh.Labels); why != "" {
+		return fault.New(fault.Data, "train", "", "target %d of vertex %d is %v: %s", at%o.Outputs, sh.Own[at/o.Outputs], values[at], why).
+			Then("leave --task out: the dataset's labels define the task")
+	}
+	if o.Task == graph.MultiClass && o.Smoothing == 0 && !e.Config.Weighs() {
+		return nil
+	}
+	e.targets = task.Target{Objective: o, Values: values}
+	truth := e.truth()
+	var err error
+	if o.Task == graph.Regression {
+		err = e.setTargetScale(o, truth)
+	} else {
+		err = e.setClassWeights(o, truth)
+	}
+	return err
+}
+
+// oneHot are labels as rows of 0 and 1, of NaN where there is none.
+func oneHot(labels []int32, classes int) []float32 {
+	values := make([]float32, len(labels)*classes)
+	for v, l := range labels {
+		if l >= 0 {
+			values[v*classes+int(l)] = 1
+			continue
+		}
+		for c := range classes {
+			values[v*classes+c] = float32(math.NaN())
+		}
+	}
+	return values
+}
+
+// truth is that of the own vertices.
+func (e *Engine) truth() objective.Truth {
+	return objective.Truth{Labels: e.Shard.Labels, Values: e.targets.Values, Split: e.Shard.Split}
+}
+
+// targetsOf is that of the own vertices [lo, hi).
+func (e *Engine) targetsOf(lo, hi int) task.Target { return targetPart(e.targets, lo, hi) }
+
+// targetPart is the rows [lo, hi) of an aim.
+func targetPart(a task.Target, lo, hi int) task.Target {
+	if a.Values != nil {
+		a.Values = a.Values[lo*a.Objective.Outputs : hi*a.Objective.Outputs]
+	}
+	return a
+}
+
+// setClassWeights settles the weights of classes.
+func (e *Engine) setClassWeights(o *objective.Objective, truth objective.Truth) error {
+	list, power, err := e.Config.Weights(e.Meta)
+	if err != nil || list == nil && power == 0 {
+		return err
+	}
+	counts := o.Count(truth)
+	if err := world.SumInt64s(e.Peers, counts); err != nil {
+		return err
+	}
+	o.Weigh(list, power, counts, e.Shard.TrainTotal)
+	return nil
+}
+
+// setTargetScale sums up how the columns of a regression spread.
+func (e *Engine) setTargetScale(o *objective.Objective, truth objective.Truth) error {
+	sums := o.Sums(truth)
+	if err := world.SumFloat64s(e.Peers, sums); err != nil {
+		return err
+	}
+	squares := o.Squares(truth, sums)
+	if err := world.SumFloat64s(e.Peers, squares); err != nil {
+		return err
+	}
+	o.Settle(sums, squares)
+	return nil
+}
+
+// evaluateBest finds the metrics of the best weights in one more pass, where their logits are
+// on the ranks. Collective over the graph ranks.
+func (t *trainer) evaluateBest() error {
+	h := t.history
+	if _, here := t.tensor.(tensor.CPU); !here || t.stopped || h.Divergence != nil || h.Best == nil {
+		return nil
+	}
+	defer t.workers.pauseClocks()()
+	copy(t.flat, h.Best)
+	t.loadWeights()
+	if err := t.forward(model.Pass{Epoch: h.Last.Epoch + 1}, false); err != nil {
+		return err
+	}
+	if t.exchange != nil {
+		t.exchange.TakeStats() // no epoch's
+	}
+	var err error
+	t.engine.metrics, err = t.computeMetrics(allMetrics, graph.SplitTrain, graph.SplitVal, graph.SplitTest)
+	return err
+}
+
+// Metrics returns the metrics of the best weights by split, on rank 0 after a training. It
+// is nil if they were not computed.
+func (e *Engine) Metrics() []objective.Metrics { return e.metrics }
+
+// allMetrics asks assess for all metrics.
+const allMetrics = ""
+
+// computeMetrics is the metrics of the logits that the last pass has made, by split, on rank 0; of
+// others than the wanted splits they are empty. Where one metric is asked for, those that
+// cost more than counts are left out but for this one. Collective over the graph ranks.
+func (t *trainer) computeMetrics(metric string, wanted ...uint8) (all []objective.Metrics, err error) {
+	if t.engine.Task == graph.Links {
+		if t.pairing == nil {
+			return nil, nil
+		}
+		t.pairing.loadPass(t)
+		return t.pairing.computeMetrics(metric, wanted)
+	}
+	o := t.engine.targets.Objective
+	if o == nil {
+		o = &objective.Objective{Task: graph.MultiClass, Outputs: t.net.Dims[t.net.Layers()]}
+	}
+	z, truth := kernels.Fetch(t.adder, t.logits(), new([]float32)), t.engine.truth()
+	all = make([]objective.Metrics, graph.SplitTest+1)
+	for _, split := range wanted {
+		tally := o.NewTally()
+		o.Add(tally, z, truth, split)
+		if err := world.SumInt64s(t.comm, tally.Counts); err != nil {
+			return nil, err
+		}
+		if err := world.SumFloat64s(t.comm, tally.Sums); err != nil {
+			return nil, err
+		}
+		all[split] = o.Metrics(tally, int(split))
+	}
+	switch {
+	case metric != allMetrics && metric != "roc_auc":
+	case o.Task == graph.MultiLabel:
+		err = t.addROCAUC(all, wanted, o.Outputs, func(r, c int) (float32, bool) { return z[r*o.Outputs+c], truth.Values[r*o.Outputs+c] > 0 }, truth)
+	case o.Task == graph.MultiClass && o.Outputs == 2: // that of the second class
+		err = t.addROCAUC(all, wanted, 1, func(r, _ int) (float32, bool) { return z[2*r+1] - z[2*r], truth.Labels[r] == 1 }, truth)
+	}
+	return all, err
+}
+
+// addROCAUC adds the areas under ROC curves, which need the scores of all ranks: rank 0 gets
+// those of one label after another. of is the score of a row for a label, and whether it
+// bears it.
+func (t *trainer) addROCAUC(all []objective.Metrics, wanted []uint8, labels int, of func(row, label int) (float32, bool), truth objective.Truth) error {
+	var sums [graph.SplitTest + 1]float64
+	var defined [graph.SplitTest + 1]int
+	var block []byte
+	for c := range labels {
+		block = block[:0]
+		for r, split := range truth.Split {
+			if slices.Contains(wanted, split) && truth.Labels[r] >= 0 {
+				score, is := of(r, c)
+				block = append(block, split, 0)
+				if is {
+					block[len(block)-1] = 1
+				}
+				block = binary.LittleEndian.AppendUint32(block, math.Float32bits(score))
+			}
+		}
+		blocks, err := world.Gather(t.comm, 0, block)
+		if err != nil {
+			return err
+		}
+		for split, rows := range decodeScores(blocks) {
+			if auc, ok := objective.ROCAUC(rows); ok {
+				sums[split] += auc
+				defined[split]++
+			}
+		}
+	}
+	for split, n := range defined {
+		if n > 0 {
+			mean := sums[split] / float64(n)
+			all[split].ROCAUC = &mean
+		}
+	}
+	return nil
+}
+
+// decodeScores are the rows that ranks have sent, by split.
+func decodeScores(blocks [][]byte) (of [graph.SplitTest + 1][]objective.Scored) {
+	const row = 6
+	for _, b := range blocks {
+		for ; len(b) >= row; b = b[row:] {
+			x := math.Float32frombits(binary.LittleEndian.Uint32(b[2:]))
+			of[b[0]] = append(of[b[0]], objective.Scored{Score: x, Is: b[1] > 0})
+		}
+	}
+	return of
+}

@@ -1,0 +1,17 @@
+package engine
+
+import (
+	"siafu/kernels/task"
+	"siafu/ranks/config"
+	"siafu/ranks/tensor"
+)
+
+// RequestOptions returns the request options of a run: how tasks for functions are divided, and how
+// they are sent.
+func RequestOptions(c *config.Config) (tensor.RequestOptions, error) {
+	codec, err := c.TaskCodec()
+	return tensor.RequestOptions{
+		Fused: c.With(config.Fusion), Thin: c.With(config.Rematerialisation),
+		Form: task.Form{Halves: c.With(config.Streaming), Codec: codec},
+	}, err
+}

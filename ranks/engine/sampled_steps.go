@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"siafu/graph"
+	"siafu/graph/partition/multilevel"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/halo/sample"
+	"siafu/internal/mapped"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
+	"siafu/ranks/graphwork"
+)
+
+// sampledSteps builds the steps of sampled mini-batches: each step is a separate shard of the
+// sampled receptive field, whose input values are the features of the field's vertices.
+type sampledSteps struct{ *stepBuffers }
+
+// newNeighbours makes room for steps with sampled neighbours (GraphSAGE, NIPS'17,
+// algorithm 2, as DGL trains with it). Collective over the graph ranks.
+func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) error) error {
+	source, err := sample.NewNeighbours(e.sampling(), e.Arena)
+	if err != nil {
+		return err
+	}
+	targets := e.trainVertices()
+	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(), MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Train: int64(len(targets))}), b.count, update)}
+	b.source, b.current = source, d.template
+	b.sampleStep = func(epoch, step int, pieces []int) (*lockstep, error) {
+		f, err := source.Draw(step, e.shuffledShare(targets, epoch, pieces[0]))
+		if err != nil {
+			return nil, err
+		}
+		if err := source.Fetch(d.packed); err != nil {
+			return nil, err
+		}
+		return d.step(f), nil
+	}
+	return nil
+}
+
+// sampling is how neighbours are sampled.
+func (e *Engine) sampling() sample.Options {
+	return sample.Options{
+		Comm: e.Peers, Shard: e.Shard, Seed: e.Config.Seed, Fanouts: e.Config.Batching().Fanouts, Team: e.packers,
+		Self: samplesSelf(e.Config.Model), EdgeData: e.edgeData(),
+	}
+}
+
+// edgeData is what the edges of a step bring along: what makes a difference to the network.
+func (e *Engine) edgeData() sample.EdgeData {
+	return sample.EdgeData{Weighted: e.Shard.Weighted && e.Network.Weighs(), EdgeDim: e.Network.Design.EdgeDim}
+}
+
+// batchNetwork is what drawn steps go through.
+func (e *Engine) batchNetwork() *model.Network {
+	return model.New(e.Config.BatchNetwork(e.Network), false)
+}
+
+// MaxSampledRows returns the maximal numbers of rows by layer in a sampled step, on a rank of a
+// graph with the given number of vertices. Every vertex adds its sampled neighbours, up to
+// all vertices. Clusters have the maximal size that the partitioner allows.
+func MaxSampledRows(c config.Config, vertices int64, have shard.Counts) []int {
+	b := c.Batching()
+	if b.Kind == config.Cluster {
+		return []int{int(min(int64(math.Ceil(clusterSlack*float64(have.Vertices)/float64(b.Clusters)))*int64(b.Joined), have.Vertices))}
+	}
+	rows := min((have.Train+int64(b.Count)-1)/int64(b.Count), vertices)
+	most := []int{int(rows)}
+	for l := len(b.Fanouts) - 1; l >= 0; l-- {
+		all := min(rows*(1+int64(b.Fanouts[l])), vertices)
+		most, rows = append(most, int(all-rows)), all
+	}
+	return most
+}
+
+// SampledBlock has the numbers of rows and edges that a layer of a sampled step gathers.
+type SampledBlock struct{ Rows, Edges int64 }
+
+// SampledEdges returns the blocks of a step of at most the given numbers of rows, by layer
+// from the input on, or the single block that all layers of joined clusters share. It
+// assumes that vertices have the mean number of neighbours, and that all neighbours in
+// clusters are in the step.
+func SampledEdges(c config.Config, have shard.Counts, most []int) []SampledBlock {
+	b, rows := c.Batching(), int64(most[0])
+	of := func(rows, edges int64) int64 {
+		return int64(float64(rows) / float64(max(have.Vertices, 1)) * float64(edges))
+	}
+	if b.Kind == config.Cluster {
+		return []SampledBlock{{rows, of(rows, have.Edges-have.Cut)}}
+	}
+	blocks := make([]SampledBlock, len(b.Fanouts))
+	for k, more := range most[1:] {
+		l, edges := len(blocks)-1-k, of(rows, have.Edges)
+		if samplesSelf(c.Model) {
+			edges += rows
+		}
+		edges = min(edges, rows*int64(b.Fanouts[l]))
+		rows += int64(more)
+		blocks[l] = SampledBlock{rows, edges}
+	}
+	return blocks
+}
+
+// samplesSelf reports whether a vertex is one of its own neighbours.
+func samplesSelf(network string) bool { return network == "gcn" || network == "gin" }
+
+// clusterSlack is how many times its share of vertices a cluster may get.
+const clusterSlack = 1.05
+
+// step is that of a field whose features are there.
+func (d sampledSteps) step(f *sample.Field) *lockstep {
+	e := d.e
+	for i, v := range f.Rows {
+		if i < f.Ends[len(f.Ends)-1] { // which are own vertices
+			d.setRow(i, f.IDs[i], uint32(v.Row), e.Shard.Split[v.Row])
+		} else {
+			d.setUnlabelled(i, f.IDs[i])
+		}
+	}
+	d.scratch.Free()
+	blocks, ends := make([]graphwork.Block, len(f.Layers)), make([]int, len(d.intervalCounts))
+	for l := range blocks {
+		if l > 0 && f.Ends[l] == f.Ends[l-1] && &f.Layers[l].Offsets[0] == &f.Layers[l-1].Offsets[0] {
+			blocks[l] = blocks[l-1]
+			continue
+		}
+		blocks[l] = graphwork.Block{Shard: layerShard(f, l, e.edgeData()), Factor: layerFactors(f, l)}
+	}
+	for k := range ends {
+		ends[k] = f.Ends[len(f.Ends)-1-k]
+	}
+	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}
+	way := &route{keepsGradients: true, graph: graphwork.NewBlocks(d.template.store, blocks, o, d.template.adder, d.scratch)}
+	s := d.stepBuffers.buildStep(way, ends)
+	e.arrays = max(e.arrays, e.Arena.Used()+d.scratch.Used())
+	return s
+}
+
+// layerShard is a shard of the rows that a layer reads, with the edges that it gathers
+// along, and what these bring along.
+func layerShard(f *sample.Field, l int, along sample.EdgeData) *shard.Shard {
+	n, e := f.Ends[l], f.Layers[l]
+	for len(e.Offsets) <= n { // the others gather nothing
+		e.Offsets = append(e.Offsets, int64(len(e.Sources)))
+	}
+	s := sampledShard(graph.CSR{Offsets: e.Offsets, Cols: e.Sources}, e.Offsets[1:], f.IDs, f.InDegree[:n], f.OutDegree[:n], 0)
+	s.EdgeDim, s.EdgeFeatures, s.EdgeMeans = along.EdgeDim, e.Features, edgeMeans(e, along.EdgeDim)
+	if along.Weighted {
+		s.Weighted, s.Weights, s.InStrength, s.OutStrength = true, e.Weights, f.InStrength[:n], f.OutStrength[:n]
+	}
+	return s
+}
+
+// edgeMeans are the means of the dim features of the edges into each row, 0 where there are none:
+// what its edge to itself has in a step, whose edges are those that are drawn.
+func edgeMeans(e sample.Edges, dim int) []float32 {
+	means := make([]float32, (len(e.Offsets)-1)*dim)
+	for v := range len(e.Offsets) - 1 {
+		from, to := int(e.Offsets[v]), int(e.Offsets[v+1])
+		for j := range dim {
+			sum := 0.0
+			for i := from; i < to; i++ {
+				sum += float64(e.Features[i*dim+j])
+			}
+			means[v*dim+j] = float32(sum / float64(max(to-from, 1)))
+		}
+	}
+	return means
+}
+
+// layerFactors are those of the rows that a layer reads, nil where all edges are there.
+func layerFactors(f *sample.Field, l int) []float32 {
+	list := f.Layers[l].Factor
+	if list == nil {
+		return nil
+	}
+	for len(list) < f.Ends[l] {
+		list = append(list, 1)
+	}
+	return list
+}
+
+// newJoinedClusters makes room for steps of joined clusters (Cluster-GCN, KDD'19, algorithm 1),
+// and has the own vertices cut into them.
+func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int) error) error {
+	c, began := e.Config.Batching(), time.Now()
+	of := e.clusterVertices(c.Clusters)
+	debug.FreeOSMemory() // of what cutting needed
+	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
+	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, e.Network.Layers(), e.edgeData(), of, e.packers, e.Arena)
+	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(), []int{maxClusterRows(source, c.Clusters, c.Joined)}, b.count, update)}
+	b.source, b.current, b.joinedClusters = noStats{}, d.template, source
+	b.sampleStep = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }
+	return nil
+}
+
+// noStats counts nothing.
+type noStats struct{}
+
+func (noStats) TakeStats() halo.Stats { return halo.Stats{} }
+
+// clusterVertices cuts the own vertices, with the edges between them, into so many clusters: the
+// parts of a partition with few edges from one to another.
+func (e *Engine) clusterVertices(n int) []uint32 {
+	s := e.Shard
+	own := s.OwnEdges()
+	ds := &graph.Dataset{Meta: &graph.Meta{Directed: s.Directed}, Split: s.Split}
+	ds.In = graph.CSR{Offsets: make([]int64, s.NumOwn()+1), Cols: make([]uint32, 0, len(s.In.Cols))}
+	for v := range own.Begin {
+		ds.In.Cols = append(ds.In.Cols, own.Cols[own.Begin[v]:own.End[v]]...)
+		ds.In.Offsets[v+1] = int64(len(ds.In.Cols))
+	}
+	if s.Directed {
+		heap := mapped.NewArena()
+		defer heap.Free()
+		ds.Out = own.BySource(heap)
+	}
+	slack := multilevel.Slack{Vertices: clusterSlack, Edges: math.Inf(1), Train: math.Inf(1)}
+	return multilevel.Partition(ds, multilevel.Options{Parts: min(n, max(s.NumOwn(), 1)), Seed: e.Config.Seed, Slack: slack})
+}
+
+// maxClusterRows is how many vertices so many joined clusters have at most.
+func maxClusterRows(c *sample.Clusters, clusters, joined int) (rows int) {
+	var sizes []int
+	for k := range clusters {
+		sizes = append(sizes, len(c.Members(k)))
+	}
+	slices.Sort(sizes)
+	for _, n := range sizes[clusters-joined:] {
+		rows += n
+	}
+	return rows
+}
+
+// countClusters counts the training vertices of each.
+func (b *batches) countClusters(e *Engine, mine []int64) {
+	for k := range mine {
+		for _, v := range b.joinedClusters.Members(k) {
+			mine[k] += e.countTraining(int(v), int(v)+1)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"siafu/graph"
+	"siafu/internal/mapped"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/kernels/task"
+)
+
+// correction is steps of all ranks together behind a round of epochs in which each has
+// trained on its own: with the exact gradient, over all edges, of a mini-batch of the
+// training vertices (LLCG, ICLR'22, algorithm 2). The paper's server has the graph for
+// it; here the exact passes of evaluations have, forward and back.
+type correction struct {
+	source      corrector
+	share       float64               // of the training vertices in a batch
+	scale       float32               // of the gradient, by their expected number
+	batch       []uint8               // own vertices' splits, none for training vertices outside the batch
+	splits      kernels.Vector[uint8] // batch, where the intervals compute
+	savedLosses []task.Loss           // of the intervals, in epochs
+}
+
+// corrector is a params.Source that takes corrections.
+type corrector interface {
+	Correct(epoch, k int, grad []float32) error
+}
+
+// newCorrection is that of a trainer, nil without one.
+func (e *Engine) newCorrection(t *trainer) *correction {
+	source, ok := t.source.(corrector)
+	if e.Config.ServerCorrection == 0 || !ok {
+		return nil
+	}
+	all := max(e.Shard.TrainTotal, 1)
+	size := min(int64(e.Config.CorrectionBatch), all)
+	if size == 0 {
+		size = all
+	}
+	c := &correction{source: source, share: float64(size) / float64(all), scale: float32(1 / float64(size))}
+	c.batch, c.splits = e.correctionBatch(t.adder, e.Arena)
+	c.savedLosses = make([]task.Loss, len(t.intervals))
+	return c
+}
+
+// correctionBatch is room for a mini-batch, and the same where the intervals compute; none
+// without corrections.
+func (e *Engine) correctionBatch(ops kernels.Ops, a *mapped.Arena) ([]uint8, kernels.Vector[uint8]) {
+	if e.Config.ServerCorrection == 0 {
+		return nil, kernels.Vector[uint8]{}
+	}
+	room := mapped.Make[uint8](a, e.Shard.NumOwn())
+	return room, kernels.Place(ops, a, room)
+}
+
+// correct takes the corrections that are due after an epoch, from the weights that
+// all ranks have then. Collective over the graph ranks.
+func (t *trainer) correct(epoch int) error {
+	c := t.correction
+	if c == nil || !t.cfg.Shared(epoch+1) {
+		return nil
+	}
+	for n, i := range t.intervals {
+		c.savedLosses[n] = i.loss
+		i.loss.Split, i.loss.Scale = c.splits.Part(i.lo, i.hi), c.scale
+	}
+	defer func() {
+		for n, i := range t.intervals {
+			i.loss = c.savedLosses[n]
+		}
+	}()
+	for k := range t.cfg.ServerCorrection {
+		if err := t.pull(epoch + 1); err != nil {
+			return err
+		}
+		c.draw(t, kernels.Batch{Seed: t.cfg.Seed, Epoch: epoch, Draw: k, Share: c.share})
+		if err := t.run(t.exact, t.exact.epochWalk, model.Pass{Epoch: epoch, Train: true}, false); err != nil {
+			return err
+		}
+		if err := c.source.Correct(epoch, k+1, t.grad); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// draw takes the training vertices that are not in a batch out of the training split.
+func (c *correction) draw(t *trainer, b kernels.Batch) {
+	for v, split := range t.shard.Split {
+		if split == graph.SplitTrain && !b.Has(t.shard.Own[v]) {
+			split = graph.SplitNone
+		}
+		c.batch[v] = split
+	}
+	kernels.WriteVector(t.adder, c.splits, c.batch)
+}

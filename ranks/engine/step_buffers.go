@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"siafu/graph"
+	"siafu/graph/shard"
+	"siafu/internal/mapped"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/kernels/task"
+)
+
+// stepBuffers has the buffers that successive sampled steps reuse: intervals and
+// values of the largest step, and what is copied there of its vertices.
+//
+// Rows of a step come in stretches: all layers but the last k gather for those of the
+// k-th. Each stretch has intervals of its own, so that no work is done in layers that do
+// not need a row (interval.outer).
+type stepBuffers struct {
+	e              *Engine
+	template       *lockstep
+	intervalCounts []int         // intervals of each
+	scratch        *mapped.Arena // of the step
+	packed         kernels.Mat   // features of its vertices, or ÂX
+	cached         bool          // ÂX
+	ids            []uint32
+	labels         []int32
+	split          []uint8
+	lossTargets    task.Target // its Values are those of the rows
+}
+
+// newStepBuffers makes room for steps that go through a network, each stretch with so many rows
+// at most.
+func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, steps int, update func(layer int) error) *stepBuffers {
+	r := e.allocStepBuffers(net, most, e.Arena)
+	store := model.NewStore(net, r.vertices(r.packed.Rows), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
+	e.values = Values{Bytes: store.Bytes(), KeptBytes: store.Bytes()}
+	r.template = e.lockstep(store, nil)
+	r.template.endsInLoss, r.template.steps, r.template.update, r.template.delay = true, steps, update, t.delay
+	for outer, count := range r.intervalCounts {
+		for range count {
+			i := &interval{index: len(r.template.intervals), skippedLayers: outer, ops: e.workers.newOps()}
+			i.frame = store.Batch(r.vertices(r.packed.Rows), 0, 0, 0, r.cachedInput(), i.ops, t.sharedWeights, nil)
+			r.template.intervals = append(r.template.intervals, i)
+		}
+	}
+	return r
+}
+
+// allocStepBuffers is without the values of a network and intervals.
+func (e *Engine) allocStepBuffers(net *model.Network, most []int, a *mapped.Arena) *stepBuffers {
+	r, rows := &stepBuffers{e: e, scratch: mapped.NewArena(), cached: net.Spec.CacheInput}, 0
+	for _, n := range most {
+		r.intervalCounts = append(r.intervalCounts, e.workers.intervals(&e.Config, net.Spec, n, 0))
+		rows += n
+	}
+	a = a.For(Activations)
+	r.packed = kernels.NewMat(e.workers.teams[0], a, rows, net.Spec.Dims[0])
+	r.ids, r.labels, r.split = mapped.Make[uint32](a, rows), mapped.Make[int32](a, rows), mapped.Make[uint8](a, rows)
+	if r.lossTargets.Objective = e.targets.Objective; e.targets.Values != nil {
+		r.lossTargets.Values = mapped.Make[float32](a, rows*r.lossTargets.Objective.Outputs)
+	}
+	return r
+}
+
+// vertices are the first of the step.
+func (r *stepBuffers) vertices(rows int) model.Vertices {
+	in := model.Vertices{
+		Features: model.Features{Rows: rows, Dim: r.packed.Cols},
+		IDs:      kernels.HostVector(r.ids[:rows]), LocalIDs: kernels.HostVector(r.ids),
+	}
+	if !r.cached {
+		in.Features.Dense = r.packed.Part(0, rows)
+	}
+	return in
+}
+
+// cachedInput is ÂX, none where steps begin with features.
+func (r *stepBuffers) cachedInput() kernels.Mat {
+	if r.cached {
+		return r.packed
+	}
+	return kernels.Mat{}
+}
+
+// setRow notes what the loss reads of a row: of an own vertex, with a split that the step
+// chooses.
+func (r *stepBuffers) setRow(row int, id, own uint32, split uint8) {
+	r.ids[row], r.labels[row], r.split[row] = id, r.e.Shard.Labels[own], split
+	if r.lossTargets.Values != nil {
+		width := r.lossTargets.Objective.Outputs
+		copy(r.lossTargets.Values[row*width:(row+1)*width], r.e.targets.Values[int(own)*width:])
+	}
+}
+
+// setUnlabelled notes a row of which there is no loss.
+func (r *stepBuffers) setUnlabelled(row int, id uint32) {
+	r.ids[row], r.labels[row], r.split[row] = id, 0, graph.SplitNone
+}
+
+// buildStep is the lockstep of a step along a way. Stretch k ends in row ends[k].
+func (r *stepBuffers) buildStep(way *route, ends []int) *lockstep {
+	s, at, lo := *r.template, 0, 0
+	s.route, s.training, s.exact = way, way, way
+	for k, count := range r.intervalCounts {
+		rows := ends[k] - lo
+		for j := range count {
+			i := s.intervals[at]
+			i.lo, i.hi = lo+j*rows/count, lo+(j+1)*rows/count
+			i.frame = s.store.Batch(r.vertices(ends[len(ends)-1]), i.lo, i.hi-i.lo, i.lo, r.cachedInput(), i.ops, i.frame.Weights, i.frame)
+			i.loss.Target = targetPart(r.lossTargets, i.lo, i.hi)
+			i.loss.Labels, i.loss.Split = kernels.HostVector(r.labels[i.lo:i.hi]), kernels.HostVector(r.split[i.lo:i.hi])
+			at++
+		}
+		lo = ends[k]
+	}
+	s.build(way, r.e.Config.Mode == "nopipe")
+	return &s
+}
+
+// sampledShard is a shard of a step's vertices: edges are between its own vertices or
+// from ghosts behind them, and lead one way.
+func sampledShard(in graph.CSR, own []int64, ids, inDegree, outDegree []uint32, ghosts int) *shard.Shard {
+	n := len(in.Offsets) - 1
+	return &shard.Shard{
+		Parts: 1, Directed: true, Own: ids[:n], Ghosts: make([]uint32, ghosts), GhostStart: []int64{0, int64(ghosts)}, SendStart: []int64{0, 0},
+		In: in, InOwnEnd: own, InDegree: inDegree, OutDegree: outDegree,
+	}
+}

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"siafu/internal/signals"
+	"siafu/ranks/checkpoint"
+	"siafu/ranks/stopping"
+	"siafu/ranks/world"
+)
+
+// A run in bounded asynchrony goes in stretches. At the end of one all ranks
+// have finished the same epoch, nothing of it is under way, and there is one
+// version of the weights: there the run saves and stops, and from there it goes
+// on, in another stretch or in step (--switch-to-sync).
+
+// Verdict is the decision of rank 0 at the end of a stretch.
+type Verdict struct {
+	Epoch int // the last one
+	Next  Next
+	Save  bool // write a checkpoint
+	Stop  bool // the run was asked to stop and ends here, saved
+}
+
+// Next is the action after a stretch.
+type Next uint8
+
+// What may follow.
+const (
+	EndRun       Next = iota
+	NextStretch       // another stretch
+	SwitchToSync      // the run continues synchronously
+)
+
+// BroadcastVerdict broadcasts rank 0's verdict. Collective over the world.
+func BroadcastVerdict(w world.Comm, v Verdict) (Verdict, error) {
+	b := make([]byte, 16)
+	binary.LittleEndian.PutUint64(b, uint64(v.Epoch))
+	b[8] = byte(v.Next)
+	for i, flag := range []bool{v.Save, v.Stop} {
+		if flag {
+			b[9+i] = 1
+		}
+	}
+	err := w.Bcast(b, 0)
+	return Verdict{int(binary.LittleEndian.Uint64(b)), Next(b[8]), b[9] == 1, b[10] == 1}, err
+}
+
+// LastEpoch returns the last epoch of a stretch that starts after the given number of trained
+// epochs.
+func LastEpoch(every checkpoint.Interval, trained, epochs int) int {
+	if n := every.Epochs; n > 0 {
+		return min(epochs, (trained/n+1)*n)
+	}
+	return epochs
+}
+
+// verdict is what rank 0 makes of a stretch that has led to these weights after so many
+// epochs of all that there are to train.
+func (t *tallies) verdict(epochs, all int, weights []float32) Verdict {
+	v := Verdict{Epoch: epochs, Next: NextStretch, Save: true}
+	switch {
+	case t.ranks == 0:
+		return Verdict{}
+	case t.stopped == stopping.ByDivergence, !t.history.Sound(epochs+1, weights):
+		v.Next, v.Save = EndRun, false
+	case t.stopped == stopping.ByTarget, t.stopped == stopping.ByPatience, epochs >= all:
+		v.Next, v.Save = EndRun, t.saver.Every() != checkpoint.Interval{}
+		if t.stopped == stopping.ByTarget || t.stopped == stopping.ByPatience {
+			t.history.StoppedBy = t.stopped
+		}
+	case t.stopped == stopping.BySwitch:
+		v.Next, v.Save = SwitchToSync, false
+	case t.anyRequest == signals.Stop:
+		v.Stop = true
+	}
+	return v
+}

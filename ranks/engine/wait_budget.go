@@ -1,0 +1,86 @@
+package engine
+
+import "time"
+
+// waitBudget limits how long a rank of bounded asynchrony waits per epoch, in total, for rows
+// and weights of the previous epoch before it continues with older ones. The limit is a
+// multiple of the mean duration of an epoch without such waits. The rank's first epoch has
+// no limit, unless the multiple is 0.
+//
+// Design note: the limit applies to an epoch and not to each wait, so that a straggler
+// costs the others its limit once, for any number of gathers per epoch.
+type waitBudget struct {
+	multiple float64
+	now      func() time.Time // nil: time.Now
+	start    time.Time        // of the stretch
+	epochs   int              // that the rank has finished in it
+	waited   time.Duration    // before the epoch under way
+	spent    time.Duration    // in the epoch under way, up to since
+	since    time.Time        // zero unless the rank waits
+}
+
+// pollPeriod is between two looks for messages while a rank waits.
+const pollPeriod = 20 * time.Microsecond
+
+// currentTime is the present.
+func (g *waitBudget) currentTime() time.Time {
+	if g.now != nil {
+		return g.now()
+	}
+	return time.Now()
+}
+
+// startWait says that nothing can be done but with old rows or weights, and rest that
+// something else has been found.
+func (g *waitBudget) startWait() {
+	if g.since.IsZero() && g.multiple > 0 {
+		g.since = g.currentTime()
+	}
+}
+
+func (g *waitBudget) endWait() {
+	if !g.since.IsZero() {
+		g.spent += g.currentTime().Sub(g.since)
+		g.since = time.Time{}
+	}
+}
+
+// nextEpoch ends an epoch of the rank.
+func (g *waitBudget) nextEpoch() {
+	if !g.since.IsZero() {
+		g.endWait()
+		defer g.startWait()
+	}
+	g.epochs++
+	g.waited += g.spent
+	g.spent = 0
+}
+
+// limit is that of the epoch under way; false where it has none.
+func (g *waitBudget) limit() (time.Duration, bool) {
+	if g.multiple > 0 && g.epochs == 0 {
+		return 0, false
+	}
+	worked := g.currentTime().Sub(g.start) - g.waited - g.spent
+	return time.Duration(g.multiple * float64(worked) / float64(max(g.epochs, 1))), true
+}
+
+// exhausted reports whether the rank continues with what is there.
+func (g *waitBudget) exhausted() bool {
+	limit, ok := g.limit()
+	spent := g.spent
+	if !g.since.IsZero() {
+		spent += g.currentTime().Sub(g.since)
+	}
+	return ok && spent >= limit
+}
+
+// deadline is when it will be over, while the rank waits; zero where it does not,
+// or waits without end.
+func (g *waitBudget) deadline() time.Time {
+	limit, ok := g.limit()
+	if !ok || g.since.IsZero() {
+		return time.Time{}
+	}
+	return g.since.Add(limit - g.spent)
+}

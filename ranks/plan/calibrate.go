@@ -1,0 +1,249 @@
+package plan
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"siafu/graph"
+	"siafu/halo/codec"
+	"siafu/internal/host"
+	"siafu/internal/mapped"
+	"siafu/internal/size"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/forecast"
+)
+
+// How much is worked on, and how long each kind of work is repeated.
+const (
+	sampleRows     = 1 << 15
+	sampleEdges    = 1 << 21
+	sampleInOrder  = 1 << 23   // edges, where vertices are in an order
+	sampleOfBlocks = 1 << 25   // edges, where a gather goes block by block
+	sampleBytes    = 256 << 20 // of the rows that a gather reads
+	sampleTime     = 20 * time.Millisecond
+	codedRows      = 2048
+)
+
+// calibration measures what this host does with the threads of all ranks that
+// share it.
+type calibration struct {
+	ds    *graph.Dataset
+	team  *kernels.Team
+	arena *mapped.Arena
+	room  int64 // bytes of this host that may be taken
+	s     *sample
+	// ordered tells that the sample is of vertices in the order of a shard.
+	ordered bool
+
+	known  map[string]forecast.Rates // by orders of products
+	coding map[string]codec.Cost
+	copies float64 // bytes a second, 0 before they are measured
+}
+
+// takes is the most memory that the measurements of a plan take at a time, and
+// settles what the plan says of its network.
+func (c *calibration) takes(p *Plan) (most int64) {
+	for _, one := range p.Candidates {
+		f := one.codec[one.Codecs[0].Codec]
+		p.network(f)
+		fixed, row := rehearsed(f)
+		width := int64(widest(f.Gathers()))
+		gathered := int64(0)
+		if width > 0 {
+			_, rows := c.s.gather(int(width))
+			gathered = size.Sum(size.Product(4*4, width, int64(rows+c.s.Rows())), size.Product(2*4, int64(len(c.s.Cols)))) // twice there, twice back; sources, as they are and others in their place
+		}
+		coded := size.Product(4, width, codedRows, 1+2*int64(c.team.Workers())) // rows, and of each worker a block and its rows
+		most = max(most, size.Sum(fixed, row), gathered, coded)
+	}
+	return most
+}
+
+// rehearsed is what the rehearsal of a network takes, and for each row.
+func rehearsed(f *forecast.Forecast) (fixed, row int64) {
+	foot := f.Net.Footprint(f.Sparse, model.Apart)
+	columns := int64(slices.Max(f.Net.Dims)) // ones, to fill a matrix from
+	if f.Net.CacheInput {
+		columns = size.Sum(columns, size.Product(int64(f.Net.Dims[0]), int64(f.Net.Powers().Cached())))
+	}
+	return foot.Fixed, size.Sum(foot.PerRow, foot.PerNonZero, size.Product(4, columns))
+}
+
+func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
+	threads := runtime.NumCPU()
+	if q.Config.Threads > 0 {
+		threads = min(threads, q.Config.Threads*min(q.link.RanksPerHost, q.view.Ranks))
+	}
+	kernel := q.Config.Kernel
+	if kernel == "auto" {
+		kernel, _ = kernels.Fastest()
+	}
+	c := &calibration{
+		ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), room: host.AvailableMemory() / 2,
+		known: map[string]forecast.Rates{}, coding: map[string]codec.Cost{},
+	}
+	in, ordered, done := inOrder(ds, q.Config.VertexOrder)
+	c.s, c.ordered = newSample(in, q.Config.Hidden, ordered), ordered
+	done()
+	if err := c.team.Use(kernel); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *calibration) close() {
+	c.team.Close()
+	c.arena.Free()
+}
+
+// quickest is the least seconds of a few calls.
+func quickest(call func()) float64 {
+	call() // touches the memory
+	best, begin := time.Hour, time.Now()
+	for n := 0; n < 2 || time.Since(begin) < sampleTime; n++ {
+		start := time.Now()
+		call()
+		best = min(best, time.Since(start))
+	}
+	return best.Seconds()
+}
+
+// rounds is how often everything is measured: what else this machine does
+// rarely lasts as long as a round.
+const rounds = 3
+
+// rates measures everything but codecs for a network, and takes the least of
+// each.
+func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
+	r := forecast.Rates{Row: math.Inf(1), Edge: map[int]float64{}, Backward: map[int]float64{}}
+	s := c.s
+	for range rounds {
+		r.Row = min(r.Row, c.row(f))
+		for l, g := range f.Gathers() {
+			if g.Width == 0 {
+				continue
+			}
+			there, back := c.layer(s, g, f)
+			if old, ok := r.Edge[l]; ok {
+				there, back = min(there, old), min(back, r.Backward[l])
+			}
+			r.Edge[l], r.Backward[l] = there, back
+		}
+	}
+	return r
+}
+
+// layer is the seconds of one layer's gather for an edge, there and back.
+func (c *calibration) layer(s *sample, g model.Gathering, f *forecast.Forecast) (there, back float64) {
+	if g.Heads > 0 {
+		return c.attention(s, g, f.Net)
+	}
+	there = c.gather(s, g.Width, f.Config.Gather == "bf16")
+	return there, there
+}
+
+// row is the seconds of an epoch's tensor work, the loss included, for a
+// vertex: that of a network on the first vertices of the dataset.
+func (c *calibration) row(f *forecast.Forecast) float64 {
+	a, net := mapped.NewArena(), f.Net
+	defer a.Free()
+	fixed, each := rehearsed(f)
+	n := int(min(c.ds.Meta.Vertices, sampleRows, max((c.room-fixed)/each, 1)))
+	ids := mapped.Make[uint32](a, n)
+	for i := range ids {
+		ids[i] = uint32(i)
+	}
+	x := graph.Features{Rows: n, Dim: c.ds.Features.Dim}
+	if s := c.ds.Features.Sparse; s != nil {
+		x.Sparse = &graph.SparseRows{Offsets: s.Offsets[:n+1], Cols: s.Cols, Vals: s.Vals}
+	} else {
+		x.Dense = c.ds.Features.Dense[:n*x.Dim]
+	}
+	r := model.NewRehearsal(net, model.Place(c.team, a, x, ids, ids), c.team, a)
+	net.Initialize(r.Weights.Host(), "xavier", 1)
+	labels, split := kernels.HostVector(c.ds.Labels[:n]), kernels.HostVector(c.ds.Split[:n])
+	loss := func() {
+		c.team.SoftmaxCrossEntropy(r.LogitsGrad(), r.Logits(), labels, split, graph.SplitTrain, 1)
+		c.team.Accuracy(r.Logits(), labels, split)
+	}
+	return quickest(func() { r.Epoch(loss) }) / float64(n)
+}
+
+// gather is the seconds of a gather for an edge, along edges of the sample.
+func (c *calibration) gather(s *sample, width int, half bool) float64 {
+	a := mapped.NewArena()
+	defer a.Free()
+	g, rows := s.gather(width)
+	x, dst := kernels.NewMat(c.team, a, rows, width), kernels.NewMat(c.team, a, g.Rows(), width)
+	for i := range x.Host() {
+		x.Host()[i] = 1
+	}
+	scale, e := kernels.NewVector[float32](c.team, a, max(rows, g.Rows())), g.Edges()
+	e.RowScale = scale
+	if !half {
+		e.ColScale = scale
+		return quickest(func() { c.team.SpMM(dst, e, x, false) }) / s.edges()
+	}
+	halves := kernels.NewHalf(c.team, a, rows, width, kernels.HalfSlack)
+	return quickest(func() {
+		c.team.Narrow(halves, x, scale)
+		c.team.SpMM(dst, e, halves, false)
+	}) / s.edges()
+}
+
+// attention is the seconds of a layer with attention for an edge, there and
+// back.
+func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (there, back float64) {
+	a := mapped.NewArena()
+	defer a.Free()
+	at := kernels.Attention{Heads: l.Heads, Width: l.Columns / l.Heads, Slope: 0.2, Dynamic: l.Dynamic}
+	g, rows := s.gather(l.Width)
+	n, e := g.Rows(), g.Edges()
+	room := func(rows, cols int) kernels.Mat { return kernels.NewMat(c.team, a, rows, cols) }
+	if net.AttentionDropout > 0 {
+		at.Drop = &kernels.Dropout{P: net.AttentionDropout, Seed: 1, Epoch: 1, IDs: kernels.NewVector[uint32](c.team, a, max(rows, n))}
+	}
+	x, dst, grads := room(rows, l.Width), room(n, l.Width), room(max(rows, n), l.Columns)
+	stats, heads, r, dr := room(n, 2*l.Heads), room(max(rows, n), l.Heads), room(max(rows, n), at.Near()), room(n, at.Near())
+	if at.Dynamic {
+		at.Vector = room(at.Heads, at.Width)
+	}
+	along := room(n, at.Along())
+	there = quickest(func() {
+		c.team.AttentionGather(at, dst.Reshape(n, l.Columns), stats, e, kernels.Emitted{X: x}, r, false)
+		c.team.AttentionFinish(at, dst.Reshape(n, l.Columns), heads, stats)
+	})
+	c.team.Clear(heads)
+	own := kernels.Attended{R: r, LSE: heads, Grad: grads, Dots: heads}
+	back = quickest(func() {
+		c.team.AttentionGradSrc(at, dst, e, 0, rows, x.Part(0, n), own)
+		c.team.AttentionGradDst(at, dr, along, e, kernels.Emitted{X: x}, own, false)
+	})
+	return there / s.edges(), back / s.edges()
+}
+
+// codec is what a codec costs on rows of a width, half of whose numbers are
+// zeros as after a rectifier.
+func (c *calibration) codec(rows codec.Codec, width int) codec.Cost {
+	x := make([]float32, codedRows*width)
+	for i := range x {
+		if z := uint64(i) * 0x9e3779b97f4a7c15; z>>63 == 1 {
+			x[i] = float32(z>>32&0xffff) / (1 << 14)
+		}
+	}
+	return codec.Measure(c.team, rows, codec.Rows{X: x, Cols: width, Len: codedRows}, false)
+}
+
+// copies is the bytes a second that one goroutine copies.
+func copies() float64 {
+	const size = 32 << 20
+	a := mapped.NewArena()
+	defer a.Free()
+	from, to := mapped.Make[byte](a, size), mapped.Make[byte](a, size)
+	from[0] = 1
+	return size / quickest(func() { copy(to, from) })
+}

@@ -1,0 +1,162 @@
+package plan
+
+import (
+	"siafu/graph"
+	"siafu/graph/partition"
+	"siafu/internal/size"
+	"siafu/kernels"
+	"siafu/ranks/config"
+	"siafu/ranks/forecast"
+	"siafu/ranks/world"
+)
+
+// Candidate is one partitioner.
+type Candidate struct {
+	Method  string          `json:"partitioner"`
+	Made    bool            `json:"made"` // the shards are there already
+	Cut     float64         `json:"cut"`  // fraction of all edges
+	Ghosts  int64           `json:"ghosts"`
+	Largest int             `json:"largest_rank"` // the one with most memory
+	Memory  forecast.Memory `json:"memory"`       // of that rank, with the first codec
+	Network string          `json:"network"`      // orders of products, as train prints them
+	Codecs  []Coded         `json:"codecs"`
+
+	// Activations and their gradients on the rank with most memory where they are
+	// kept, and with --recompute; 0 in bounded asynchrony, which keeps all.
+	Kept       int64 `json:"activation_bytes_kept"`
+	Recomputed int64 `json:"activation_bytes_recomputed"`
+
+	// Pairs is what their ends' rows come to in an epoch, with link prediction.
+	Pairs *forecast.PairTraffic `json:"pairs,omitempty"`
+
+	// Invocations of an epoch with an evaluation and of the run, with --tensor lambda.
+	Functions *Functions `json:"functions,omitempty"`
+
+	fixed  int64 // memory of a rank of the smallest such run, with no vertex
+	report *partition.Report
+	codec  map[string]*forecast.Forecast
+}
+
+// Coded is a partitioner with a codec.
+type Coded struct {
+	Codec   string           `json:"codec"`
+	Peak    int64            `json:"peak_bytes"` // of the largest rank, the program included
+	Fits    bool             `json:"fits"`
+	Traffic forecast.Traffic `json:"traffic"`
+	Epoch   forecast.Epoch   `json:"epoch"`
+}
+
+// Functions are invocations.
+type Functions struct {
+	Epoch forecast.Functions `json:"epoch"`
+	Run   forecast.Functions `json:"run"`
+}
+
+// candidate counts what a partitioner makes of a dataset and what follows.
+func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error) {
+	c := &Candidate{Method: method, codec: map[string]*forecast.Forecast{}}
+	if err := c.count(ds, q.view.Parts); err != nil {
+		return nil, err
+	}
+	c.Cut, c.Ghosts = c.report.Cut, c.report.Ghosts
+	fits := q.keeps(ds.Meta, c.report)
+	for _, name := range q.codecs {
+		coded := q.Config
+		coded.Codec = name
+		f, network, err := forecast.Of(coded, ds.Meta, q.view.Parts, q.view.Servers, fits)
+		if err != nil {
+			return nil, err
+		}
+		c.Network, c.codec[name] = network, f
+		rank, memory := c.largest(f, q.view)
+		if len(c.Codecs) == 0 {
+			c.Largest, c.Memory = rank, memory
+			c.Kept, c.Recomputed = c.activations(f, q.view.Carried(rank))
+			c.Pairs = f.PairTraffic(c.report.Ranks)
+			c.fixed = carried(f, q.view, rank, func(int) partition.RankReport { return partition.RankReport{} }).Peak()
+		}
+		peak := size.Sum(memory.Peak(), forecast.Program)
+		if q.Config.Tensor == config.TensorLambda && c.Functions == nil {
+			if c.Functions, err = q.functions(f, c.report.Ranks); err != nil {
+				return nil, err
+			}
+		}
+		c.Codecs = append(c.Codecs, Coded{Codec: name, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks)})
+	}
+	return c, nil
+}
+
+// functions estimates invocations. One computes on one processor at the most.
+func (q *request) functions(f *forecast.Forecast, parts []partition.RankReport) (*Functions, error) {
+	kernel := q.Config.Kernel
+	if kernel == "auto" {
+		kernel, _ = kernels.Fastest()
+	}
+	ops := kernels.NewTeam(1)
+	defer ops.Close()
+	if err := ops.Use(kernel); err != nil {
+		return nil, err
+	}
+	epoch, run, err := f.Functions(parts, ops)
+	return &Functions{epoch, run}, err
+}
+
+// count takes the counts of the shards that are there, if they are of this
+// method and dataset, else makes the assignment.
+func (c *Candidate) count(ds *graph.Dataset, parts int) error {
+	o := partition.Options{Method: c.Method, Parts: parts, Seed: 1}
+	made, err := partition.Find(ds.Dir, parts)
+	if err == nil && made.Serves(o) && made.Fingerprint == ds.Meta.Fingerprint() && made.Report.Ranks[0].SendTo != nil {
+		c.Made, c.report = true, made.Report
+		return nil
+	}
+	owner, err := partition.Assign(ds, o)
+	if err != nil {
+		return err
+	}
+	c.report = partition.Count(ds, owner, o)
+	return nil
+}
+
+// keeps reports whether ÂX fits into every rank's memory, by train's rule.
+func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
+	for member, p := range r.Ranks {
+		here := len(q.view.Carried(q.view.Rank(member)))
+		bytes := forecast.CachedInputBytes(q.Config, q.Config.NetworkOf(m), p.Vertices, p.Ghosts)
+		if size.Product(bytes, int64(here)) > q.memory/2 {
+			return false
+		}
+	}
+	return true
+}
+
+// largest is the rank that takes the most memory.
+func (c *Candidate) largest(f *forecast.Forecast, v world.View) (rank int, most forecast.Memory) {
+	for r := range v.Ranks {
+		m := carried(f, v, r, func(part int) partition.RankReport { return c.report.Ranks[part] })
+		if m.Peak() > most.Peak() {
+			rank, most = r, m
+		}
+	}
+	return rank, most
+}
+
+// activations are those on a rank that carries these parts, where they are kept and
+// with --recompute.
+func (c *Candidate) activations(f *forecast.Forecast, parts []int) (kept, again int64) {
+	vertices := int64(0)
+	for _, part := range parts {
+		vertices += c.report.Ranks[part].Vertices
+	}
+	return f.Activations(vertices)
+}
+
+// carried is the memory of the parts that a rank carries.
+func carried(f *forecast.Forecast, v world.View, rank int, of func(part int) partition.RankReport) forecast.Memory {
+	parts := v.Carried(rank)
+	m := f.GraphRank(parts[0], of(parts[0]))
+	for _, part := range parts[1:] {
+		m = m.And(f.GraphRank(part, of(part)))
+	}
+	return m
+}

@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/partition"
+	"siafu/halo/codec"
+	"siafu/internal/fault"
+	"siafu/internal/host"
+	"siafu/ranks/config"
+	"siafu/ranks/forecast"
+	"siafu/ranks/tune"
+	"siafu/ranks/world"
+)
+
+// Flags are train's. They are checked when lists among them have been taken
+// apart, not by the command line.
+type Flags config.Config
+
+// Options say what to plan. The run's own flags are train's, of which
+// --partitioner and --codec may be lists here.
+type Options struct {
+	Data         string `arg:"" help:"Dataset folder."`
+	RanksPerHost int    `default:"1" help:"Ranks that share a host's processors, memory and link."`
+	Bandwidth    string `default:"10gbit" help:"Rate of a host's link in each direction. Units: kbit, mbit, gbit, tbit."`
+	Latency      string `default:"50us" help:"Latency of a message between hosts."`
+	Memory       string `default:"" help:"Memory limit of a rank, such as 8GB. Empty: this host's available memory divided by the ranks on it."`
+	Try          []int  `default:"1,2,4,8" help:"Numbers of graph ranks to compare, in addition to --ranks. The plan names the fastest and the cheapest."`
+	All          bool   `help:"Print all tables: memory, traffic and epoch time."`
+	JSON         bool   `name:"json" help:"Print the plan as JSON."`
+	Config       Flags  `embed:""`
+}
+
+// request is what Options come down to.
+type request struct {
+	Options
+	Config  config.Config // of one partitioner and codec
+	view    world.View
+	meta    *graph.Meta // of the dataset, once it is open
+	ordered bool        // partitioning makes orders of its vertices
+	methods []string
+	codecs  []string
+	link    forecast.Link
+	memory  int64 // bytes a rank may take
+}
+
+// parse reads options. Its faults have kind Usage or Config.
+func (o Options) parse() (*request, error) {
+	q := &request{Options: o, Config: config.Config(o.Config)}
+	q.methods, q.codecs = list(o.Config.Partitioner), list(o.Config.Codec)
+	if len(q.methods) == 0 {
+		q.methods = partition.Methods()
+	}
+	if slices.Equal(q.codecs, []string{"none"}) {
+		q.codecs = codec.Kinds()
+	}
+	if len(q.codecs) == 1 {
+		all, err := tune.Candidates(q.codecs[0])
+		if err != nil {
+			return nil, err
+		}
+		if all != nil {
+			q.codecs = all
+		}
+	}
+	q.Config.Partitioner, q.Config.Codec, q.Config.Ranks = "", "none", max(o.Config.Ranks, 1)
+	if err := q.Config.Validate(); err != nil {
+		return nil, err
+	}
+	if q.Config.Tensor == config.TensorLambda && q.Config.Asynchronous() {
+		return nil, fault.New(fault.Usage, op, "", "--tensor=lambda with --mode=async").Then("leave one of them out: a plan estimates the invocations of runs in step")
+	}
+	if o.RanksPerHost < 1 {
+		return nil, fault.New(fault.Usage, op, "", "--ranks-per-host=%d", o.RanksPerHost).Then("set 1 or more")
+	}
+	for _, n := range o.Try {
+		if n < 1 {
+			return nil, fault.New(fault.Usage, op, "", "--try=%d", n).Then("set 1 or more graph ranks")
+		}
+	}
+	var err error
+	if q.view, err = q.Config.View(q.Config.Ranks); err != nil {
+		return nil, err
+	}
+	q.link.View = q.view
+	q.link.RanksPerHost = min(o.RanksPerHost, q.Config.Ranks)
+	if q.link.Bandwidth, err = Bandwidth(o.Bandwidth); err != nil {
+		return nil, err
+	}
+	if q.link.Latency, err = latency(o.Latency); err != nil {
+		return nil, err
+	}
+	q.memory, err = q.available()
+	return q, err
+}
+
+// available is what a rank may take.
+func (q *request) available() (int64, error) {
+	if q.Memory != "" {
+		return Bytes(q.Memory)
+	}
+	return host.AvailableMemory() / int64(q.link.RanksPerHost), nil
+}
+
+// list is the words between commas.
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+}

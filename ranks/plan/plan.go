@@ -1,0 +1,280 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/order"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
+	"siafu/ranks/forecast"
+	"siafu/ranks/world"
+)
+
+// Plan is the estimate of a run.
+type Plan struct {
+	Dataset      string          `json:"dataset"`
+	Vertices     int64           `json:"vertices"`
+	Edges        int64           `json:"edges"`
+	Model        string          `json:"model"`
+	Dims         []int           `json:"dims"`
+	Weights      int             `json:"weights"`
+	GraphRanks   int             `json:"graph_ranks"`
+	Servers      int             `json:"servers"`
+	Parts        int             `json:"parts"` // that the graph ranks carry
+	RanksPerHost int             `json:"ranks_per_host"`
+	Bandwidth    float64         `json:"bandwidth_bytes_per_second"`
+	Latency      float64         `json:"latency_seconds"`
+	Memory       int64           `json:"memory_bytes"` // a rank may take
+	Mode         string          `json:"mode"`
+	Recompute    bool            `json:"recompute"`
+	Threads      int             `json:"threads"`                    // that were measured
+	Timed        bool            `json:"timed"`                      // an epoch; else its seconds are 0
+	Epochs       int             `json:"epochs"`                     // of the run
+	LambdaMemory int             `json:"lambda_memory_mb,omitempty"` // with --tensor lambda
+	Tariff       string          `json:"tariff,omitempty"`           // likewise
+	Candidates   []*Candidate    `json:"candidates"`
+	Best         int             `json:"best"` // index of the candidate with the shortest epoch that fits
+	Server       forecast.Memory `json:"server_memory,omitempty"`
+	Partitioning forecast.Memory `json:"partitioning_memory"`
+	Import       forecast.Memory `json:"import_memory"`
+	Verdict      []string        `json:"verdict"`
+
+	// Ways to run, nil where none fits or nothing is timed; Host is what each of their
+	// hosts is taken to cost as much as.
+	Fastest  *Advice `json:"fastest,omitempty"`
+	Cheapest *Advice `json:"cheapest,omitempty"`
+	Host     string  `json:"host,omitempty"`
+
+	all bool // tables are printed
+}
+
+// Run makes a plan and prints it to w. A plan in which nothing fits is printed
+// too, and is a fault of kind Config.
+func Run(o Options, w io.Writer) error {
+	if l, launched := world.Launched(); launched {
+		return fault.New(fault.Usage, op, "", "it runs in one process and cannot run under %s", l.Name).Then("set --ranks to %d", l.Size)
+	}
+	p, err := New(o)
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		err = e.Encode(p)
+	} else {
+		err = p.Print(w)
+	}
+	if err != nil {
+		return err
+	}
+	return p.fits()
+}
+
+// New makes a plan.
+func New(o Options) (*Plan, error) {
+	q, err := o.parse()
+	if err != nil {
+		return nil, err
+	}
+	ds, err := graph.Open(q.Data)
+	if err != nil {
+		return nil, err
+	}
+	defer ds.Close()
+	if err := ds.Meta.Trains("plan", q.Data); err != nil {
+		return nil, err
+	}
+	q.meta = ds.Meta
+	q.ordered = q.orders(ds)
+	p := q.plan(ds.Meta)
+	p.all = o.All
+	for _, method := range q.methods {
+		c, err := q.candidate(ds, method)
+		if err != nil {
+			return nil, err
+		}
+		p.Candidates = append(p.Candidates, c)
+	}
+	if err := q.time(ds, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// plan is what does not depend on the partitioner.
+func (q *request) plan(m *graph.Meta) *Plan {
+	p := &Plan{
+		Dataset: m.Name, Vertices: m.Vertices, Edges: m.Edges, Model: q.Config.Model,
+		GraphRanks: q.view.Ranks, Servers: q.view.Servers, Parts: q.view.Parts, RanksPerHost: q.link.RanksPerHost,
+		Bandwidth: q.link.Bandwidth, Latency: q.link.Latency, Memory: q.memory, Mode: q.Config.Mode, Recompute: q.Config.Recompute,
+		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.view.Parts, q.ordered), Epochs: q.Config.Epochs,
+	}
+	if q.Config.Tensor == config.TensorLambda {
+		p.LambdaMemory, p.Tariff = q.Config.LambdaMemory, q.Config.Tariff().Name
+	}
+	return p
+}
+
+// orders reports whether partitioning makes orders of vertices.
+func (q *request) orders(ds *graph.Dataset) bool {
+	switch q.Config.VertexOrder {
+	case "natural":
+		return false
+	case "", "auto":
+		return order.Promising(ds.In)
+	}
+	return true
+}
+
+// time measures this host and adds up every candidate's epoch, if what is
+// measured fits on this host.
+func (q *request) time(ds *graph.Dataset, p *Plan) error {
+	if q.Config.Tensor == config.TensorCUDA {
+		p.onGPUs()
+		return nil
+	}
+	if q.Config.Batching().Draws() {
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: the time of a mini-batch epoch and the rows that ranks fetch depend on what --batch=%s samples. No other ghost rows are sent.", q.Config.Batch))
+		return nil
+	}
+	c, err := q.calibration(ds)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	p.Threads = c.team.Workers()
+	if takes := c.takes(p); takes > c.room {
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: the measurement takes %s MB, but half of this host's free memory is %s MB.",
+			megabytes(takes), megabytes(c.room)))
+		return nil
+	}
+	if err := c.epochs(q, p); err != nil {
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: %v", err))
+	}
+	p.conclude(q)
+	if q.ordered && !c.ordered {
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Gathers are timed in the dataset's own order of vertices; training finds one in which they are often faster, up to 2.6 times on graphs with communities. Once that is there (siafu partition --parts 1 %s) a plan times them in it.", ds.Dir))
+	}
+	return q.advise(ds, p, c)
+}
+
+// onGPUs says what a run on GPUs takes there.
+func (p *Plan) onGPUs() {
+	most := int64(0)
+	for _, c := range p.Candidates {
+		most = max(most, c.Memory.Of(forecast.Device))
+	}
+	p.Verdict = append(p.Verdict, fmt.Sprintf("A rank takes up to %s MB of a GPU; ranks that share one take the sum. Epochs are not timed: nothing has been measured on GPUs.", megabytes(most)))
+}
+
+// epochs sets every candidate's epoch. It fails where the system has no memory for
+// what is measured.
+func (c *calibration) epochs(q *request, p *Plan) (err error) {
+	defer mapped.Catch(&err)
+	link := q.link
+	if c.copies == 0 {
+		c.copies = copies()
+	}
+	link.Copy = c.copies
+	for _, one := range p.Candidates {
+		for i := range one.Codecs {
+			f := one.codec[one.Codecs[i].Codec]
+			r, ok := c.known[one.Network]
+			if !ok {
+				r = c.rates(f)
+				c.known[one.Network] = r
+			}
+			if _, ok := c.coding[f.Codecs[0].Name()]; !ok {
+				c.coding[f.Codecs[0].Name()] = c.codec(f.Codecs[0], widest(f.Gathers()))
+			}
+			r.Codec = c.coding[f.Codecs[0].Name()]
+			one.Codecs[i].Epoch = f.Epoch(one.report.Ranks, r, link)
+		}
+	}
+	p.Timed = true
+	return nil
+}
+
+// network takes down what the run's network is.
+func (p *Plan) network(f *forecast.Forecast) {
+	p.Dims, p.Weights = f.Net.Dims, f.Net.NumWeights()
+	if f.Servers > 0 {
+		p.Server = f.ServerRank((f.Graph + f.Servers - 1) / f.Servers)
+	}
+}
+
+func widest(list []model.Gathering) int {
+	w := 0
+	for _, g := range list {
+		w = max(w, g.Width)
+	}
+	return w
+}
+
+// seconds is an epoch in the mode that was asked for.
+func (p *Plan) seconds(e forecast.Epoch) float64 {
+	if p.Mode == "nopipe" {
+		return e.Sequential
+	}
+	return e.Overlapping
+}
+
+// fits is a fault where nothing fits into memory.
+func (p *Plan) fits() error {
+	least, need := p.Candidates[0], p.Candidates[0].Codecs[0].Peak
+	for _, one := range p.Candidates {
+		for _, c := range one.Codecs {
+			if c.Fits {
+				return nil
+			}
+			if c.Peak < need {
+				least, need = one, c.Peak
+			}
+		}
+	}
+	return fault.New(fault.Config, op, "", "rank %d needs %s MB, but %s MB are available, even with --partitioner %s",
+		least.Largest, megabytes(need), megabytes(p.Memory), least.Method).
+		Then("%s%s", p.more(need, least.fixed), p.thrift(least))
+}
+
+// more says how many ranks would do, if any number does: they share all but
+// what is fixed.
+func (p *Plan) more(need, fixed int64) string {
+	room, shared := p.Memory-forecast.Program-fixed, need-forecast.Program-fixed
+	switch {
+	case p.Memory <= forecast.Program:
+		return fmt.Sprintf("the program alone takes %s MB: give it more memory", megabytes(forecast.Program))
+	case room <= 0:
+		return fmt.Sprintf("the weights and arrays of their size take %s MB on every rank, for any number of ranks: give it more memory", megabytes(fixed))
+	}
+	return fmt.Sprintf("use about %.0f graph ranks with as much memory each", math.Floor(float64(shared)/float64(room)*float64(p.GraphRanks))+1)
+}
+
+// thrift is what would take less memory.
+func (p *Plan) thrift(c *Candidate) string {
+	if less := c.Kept - c.Recomputed; !p.Recompute && less > c.Kept/10 {
+		return fmt.Sprintf(", or --recompute (%s MB less)", megabytes(less))
+	}
+	for _, t := range c.Memory {
+		if t.Name == forecast.Kept {
+			return fmt.Sprintf(", or --cache-input off (%s MB less), or --features bf16", megabytes(t.Bytes))
+		}
+	}
+	return ", or a narrower --hidden than those of " + p.shape()
+}
+
+// shape is the widths of the network, without the middle of a deep one.
+func (p *Plan) shape() string {
+	if n := len(p.Dims); n > 12 {
+		return strings.TrimSuffix(fmt.Sprint(p.Dims[:4]), "]") + " … " + strings.TrimPrefix(fmt.Sprint(p.Dims[n-2:]), "[")
+	}
+	return fmt.Sprint(p.Dims)
+}

@@ -1,0 +1,338 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"siafu/graph/generate"
+	"siafu/graph/holdout"
+	"siafu/graph/partition"
+	"siafu/internal/fault"
+	"siafu/ranks/config"
+	"siafu/ranks/forecast"
+)
+
+// linked takes edges out of the graph of some options, to be estimated.
+func linked(t *testing.T, o *Options) {
+	t.Helper()
+	dst := filepath.Join(t.TempDir(), "links")
+	if _, err := holdout.Write(o.Data, dst, holdout.Options{Split: "85/5/10", Seed: 3}, false); err != nil {
+		t.Fatal(err)
+	}
+	o.Data = dst
+}
+
+// Rows of pairs are in a plan of link prediction, as text and as JSON, in its epochs and in what
+// it says of them, and not in one of another task.
+func TestPlanOfLinks(t *testing.T) {
+	text := func(o Options) string {
+		var b bytes.Buffer
+		if err := Run(o, &b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	o := options(t, func(o *Options) {
+		o.Config.Ranks, o.Config.Servers, o.Config.Partitioner, o.Config.Codec, o.Bandwidth = 2, 0, "hash", "int8", "10mbit"
+	})
+	if got := text(o); strings.Contains(got, "pairs' ends") {
+		t.Errorf("a plan of another task has pairs:\n%s", got)
+	}
+	linked(t, &o)
+	o.Config.Embedding = 32
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := p.Candidates[0]
+	e := one.Codecs[0].Epoch
+	if one.Pairs == nil || one.Pairs.Sent == 0 || e.Pairs == 0 || e.Overlapping < e.Pairs+e.Compute() {
+		t.Errorf("pairs of %+v take %g s of an epoch of %g", one.Pairs, e.Pairs, e.Overlapping)
+	}
+	got := text(o)
+	for _, want := range []string{"pairs' ends", megabytes(one.Pairs.Sent) + " ± " + megabytes(one.Pairs.Deviation), "narrower --embedding"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+	o.All = false
+	if got := text(o); !strings.Contains(got, megabytes(one.Pairs.Sent)+" MB of pairs") {
+		t.Errorf("no pairs in:\n%s", got)
+	}
+	o.JSON = true
+	var have Plan
+	if err := json.Unmarshal([]byte(text(o)), &have); err != nil || *have.Candidates[0].Pairs != *one.Pairs {
+		t.Errorf("%v: %+v as JSON, want %+v", err, have.Candidates[0].Pairs, one.Pairs)
+	}
+}
+
+// options are those of a small generated graph.
+func options(t *testing.T, set func(*Options)) Options {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "planted")
+	if _, err := generate.Write(dir, generate.Options{Vertices: 2000, Edges: 20000, Features: 24, Classes: 4, Seed: 3}, false); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Data: dir, RanksPerHost: 1, Bandwidth: "1gbit", Latency: "50us", Memory: "4GB", All: true, Config: Flags(config.Defaults())}
+	o.Config.Ranks = 5
+	set(&o)
+	return o
+}
+
+func TestPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set  func(*Options)
+		want func(*Plan) bool
+	}{
+		"everything": {func(*Options) {}, func(p *Plan) bool {
+			return len(p.Candidates) == len(partition.Methods()) && len(p.Candidates[0].Codecs) > 2 && p.Servers == 1 && len(p.Server) > 0
+		}},
+		"lists": {func(o *Options) { o.Config.Partitioner, o.Config.Codec = "hash,ldg", "none,s2" }, func(p *Plan) bool {
+			return len(p.Candidates) == 2 && p.Candidates[1].Method == "ldg" && len(p.Candidates[1].Codecs) == 2
+		}},
+		"a choice": {func(o *Options) { o.Config.Codec = "auto:bf16" }, func(p *Plan) bool {
+			return len(p.Candidates[0].Codecs) == 6 && p.Candidates[0].Codecs[4].Codec == "bf16"
+		}},
+		"no servers": {func(o *Options) { o.Config.Servers = 0 }, func(p *Plan) bool { return p.GraphRanks == 5 && p.Server == nil }},
+		"one rank":   {func(o *Options) { o.Config.Ranks = 1 }, func(p *Plan) bool { return p.Candidates[0].Ghosts == 0 && strings.Contains(p.Verdict[0], "alone") }},
+		"attention":  {func(o *Options) { o.Config.Model, o.Config.Heads = "gat", 2 }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Epoch.Gather > 0 }},
+		"no graph":   {func(o *Options) { o.Config.Model = "mlp" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Traffic.Raw == 0 }},
+		"bounded":    {func(o *Options) { o.Config.Mode = "async" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Peak > 0 }},
+		"slow link":  {func(o *Options) { o.Bandwidth = "1mbit" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "The link") }},
+		"fast link":  {func(o *Options) { o.Bandwidth, o.Latency = "1000tbit", "0s" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "Computing") }},
+		"parts": {func(o *Options) { o.Config.Parts = 9 }, func(p *Plan) bool {
+			c := p.Candidates[0]
+			return p.GraphRanks == 4 && p.Parts == 9 && p.Servers == 1 && c.Largest < 4 && len(c.report.Ranks) == 9 && c.Codecs[0].Epoch.Rows > 0
+		}},
+		"parts of one rank": {func(o *Options) { o.Config.Parts, o.Config.Ranks = 3, 1 }, func(p *Plan) bool {
+			c := p.Candidates[0]
+			return p.GraphRanks == 1 && c.Ghosts > 0 && c.Codecs[0].Epoch.Rows < 1e-3 // through memory
+		}},
+		"shared host": {func(o *Options) { o.RanksPerHost = 99 }, func(p *Plan) bool { return p.RanksPerHost == 5 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t, tc.set)
+			p, err := New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !tc.want(p) {
+				t.Errorf("%+v", p)
+			}
+			for _, one := range p.Candidates {
+				for _, c := range one.Codecs {
+					e := c.Epoch
+					lossless := slices.Contains([]string{"none", "zeros", "s2", "zstd"}, c.Codec)
+					if !c.Fits || lossless != (c.Traffic.Sent >= c.Traffic.Raw) && c.Traffic.Raw > 0 && c.Codec != "polyline" || e.Overlapping > e.Sequential || e.Tensor <= 0 || e.Exposed > e.Rows {
+						t.Errorf("%s %s: %+v", one.Method, c.Codec, c)
+					}
+				}
+			}
+			var text bytes.Buffer
+			if err := p.Print(&text); err != nil || !strings.Contains(text.String(), p.Verdict[0]) {
+				t.Errorf("%v\n%s", err, text.String())
+			}
+		})
+	}
+}
+
+// Shards that are there are counted as they are, without another assignment.
+func TestPlanOfMadeShards(t *testing.T) {
+	o := options(t, func(o *Options) { o.Config.Partitioner, o.Config.Codec = "fennel,hash", "none" })
+	fresh, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := partition.Run(o.Data, partition.Options{Method: "fennel", Parts: 4}); err != nil {
+		t.Fatal(err)
+	}
+	made, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh.Candidates[0].Made || !made.Candidates[0].Made || made.Candidates[1].Made ||
+		made.Candidates[0].Codecs[0].Traffic != fresh.Candidates[0].Codecs[0].Traffic {
+		t.Errorf("%+v\n%+v", fresh.Candidates[0], made.Candidates[0])
+	}
+}
+
+// What does not fit is refused, and printed all the same.
+func TestPlanThatDoesNotFit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set  func(*Options)
+		says string
+	}{
+		"a little more ranks": {func(o *Options) { o.Memory = "50.5MB" }, "graph ranks"},
+		"never":               {func(o *Options) { o.Memory = "1MB" }, "the program alone"},
+		"kept input":          {func(o *Options) { o.Memory, o.Config.CacheInput, o.Config.InputDropout = "50.5MB", "on", 0 }, "--cache-input off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t, tc.set)
+			o.JSON = true
+			var out bytes.Buffer
+			err := Run(o, &out)
+			if fault.KindOf(err) != fault.Config || fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v", err)
+			}
+			var p Plan
+			if err := json.Unmarshal(out.Bytes(), &p); err != nil || p.Candidates[0].Codecs[0].Fits {
+				t.Errorf("%v\n%s", err, out.String())
+			}
+		})
+	}
+}
+
+// A plan begins with which way is fastest and which is cheapest, in three lines at the
+// most, of those that fit.
+func TestRecommendation(t *testing.T) {
+	of := func(set func(*Options)) (*Plan, []string) {
+		p, err := New(options(t, func(o *Options) {
+			o.Config.Ranks, o.Config.Servers, o.Config.Partitioner, o.Config.Codec, o.Try, o.All = 2, 0, "hash", "none,int4", []int{1, 4}, false
+			set(o)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := p.Print(&text); err != nil {
+			t.Fatal(err)
+		}
+		return p, strings.Split(text.String(), "\n")
+	}
+	p, lines := of(func(o *Options) { o.Bandwidth = "1mbit" })
+	if p.Fastest == nil || p.Fastest.GraphRanks != 1 || p.Cheapest.GraphRanks != 1 || !strings.HasPrefix(lines[0], "fastest:") || len(lines) > 12 {
+		t.Errorf("over a slow link: %+v\n%s", p.Fastest, strings.Join(lines, "\n"))
+	}
+	if !strings.HasPrefix(lines[2], "basis:     ") || !strings.HasPrefix(lines[3], "planted") {
+		t.Errorf("%q", lines)
+	}
+	p, _ = of(func(o *Options) {
+		o.Bandwidth, o.Latency, o.Config.Hidden, o.Config.Instance = "1000tbit", "0s", 512, "0.36"
+	})
+	if f, c := p.Fastest, p.Cheapest; f.GraphRanks != 4 || c.USD > f.USD || f.Seconds > c.Seconds || f.USD != f.Seconds*4*0.36/3600 || f.Codec != "none" {
+		t.Errorf("over a fast link: %+v and %+v", f, c)
+	}
+	// 55 MB are enough for a rank of two, and not for one alone.
+	p, _ = of(func(o *Options) { o.Config.Hidden, o.Memory = 512, "55MB" })
+	if p.Fastest == nil || p.Fastest.GraphRanks == 1 {
+		t.Errorf("where one rank does not fit: %+v", p.Fastest)
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set  func(*Options)
+		kind fault.Kind
+		says string
+	}{
+		"bandwidth":     {func(o *Options) { o.Bandwidth = "1GB" }, fault.Usage, "10gbit"},
+		"latency":       {func(o *Options) { o.Latency = "-1s" }, fault.Usage, "50us"},
+		"memory":        {func(o *Options) { o.Memory = "much" }, fault.Usage, "8GB"},
+		"try":           {func(o *Options) { o.Try = []int{0} }, fault.Usage, "--try=0"},
+		"hosts":         {func(o *Options) { o.RanksPerHost = 0 }, fault.Usage, "--ranks-per-host=0"},
+		"codec":         {func(o *Options) { o.Config.Codec = "none,morse" }, fault.Usage, "morse"},
+		"partitioner":   {func(o *Options) { o.Config.Partitioner = "hash,coin" }, fault.Usage, "coin"},
+		"train's flags": {func(o *Options) { o.Config.Hidden = 0 }, fault.Usage, "--hidden=0"},
+		"servers":       {func(o *Options) { o.Config.Servers = 4 }, fault.Config, "4 servers"},
+		"no dataset":    {func(o *Options) { o.Data += "x" }, fault.Missing, "x"},
+		"ranks":         {func(o *Options) { o.Config.Ranks = 4000 }, fault.Config, "3999 parts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(options(t, tc.set))
+			if fault.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for text, want := range map[string]float64{"10gbit": 1.25e9, "1Gbit/s": 1.25e8, "200 mbit": 2.5e7, "1.5kbit": 187.5, "1gb": 0, "gbit": 0, "-1gbit": 0, "1e400gbit": 0, "": 0, "0gbit": 0} {
+		if got, err := Bandwidth(text); got != want || (err == nil) != (want > 0) {
+			t.Errorf("a bandwidth of %q: %v %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]int64{"8GB": 8e9, "1.5GiB": 3 << 29, "100": 100, "7kib": 7168, "1xb": 0, "9999999999TB": 0, "0": 0} {
+		if got, err := Bytes(text); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q of memory: %v %v", text, got, err)
+		}
+	}
+	for bytes, want := range map[int64]string{123: "0.000", 456789: "0.457", 12345678: "12.3", 1234567890: "1235"} {
+		if got := megabytes(bytes); got != want {
+			t.Errorf("%d bytes: %s", bytes, got)
+		}
+	}
+	for s, want := range map[float64]string{12.3456: "12.3 s", 0.0123456: "12.3 ms", 5e-5: "50 µs"} {
+		if got := duration(s); got != want {
+			t.Errorf("%v seconds: %s", s, got)
+		}
+	}
+	for b, want := range map[float64]string{1.25e9: "10 Gbit/s", 2.5e7: "200 Mbit/s", 125: "1 kbit/s"} {
+		if got := rate(b); got != want {
+			t.Errorf("%v bytes a second: %s", b, got)
+		}
+	}
+}
+
+// A plan of tensor work in functions has their table, by the prices of their memory, and
+// one of a run on the ranks has none.
+func TestPlanOfFunctions(t *testing.T) {
+	of := func(memory int) (*Plan, string) {
+		p, err := New(options(t, func(o *Options) {
+			o.Config.Partitioner, o.Config.Codec, o.Config.Tensor, o.Config.Lambda, o.Config.LambdaMemory = "hash", "none", "lambda", "local", memory
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := p.Print(&text); err != nil {
+			t.Fatal(err)
+		}
+		return p, text.String()
+	}
+	large, text := of(10240)
+	small, _ := of(192)
+	if !strings.Contains(text, "Tensor work in functions with 10240 MB") || !strings.Contains(text, "invocations") {
+		t.Errorf("no table of functions:\n%s", text)
+	}
+	x, y := large.Candidates[0].Functions, small.Candidates[0].Functions
+	if x.Epoch.Invocations == 0 || x.Run.Invocations != y.Run.Invocations || x.Run.To != y.Run.To || x.Run.From != y.Run.From || x.Run.To <= x.Epoch.To {
+		t.Errorf("%+v with more memory, %+v with less", x, y)
+	}
+	if x.Run.USD <= 0 || y.Run.GBSeconds <= 0 {
+		t.Errorf("%+v cost nothing, or %+v", x, y)
+	}
+	on, err := New(options(t, func(o *Options) { o.Config.Partitioner, o.Config.Codec = "hash", "none" }))
+	if err != nil || on.Candidates[0].Functions != nil {
+		t.Errorf("functions of a run without them: %v", err)
+	}
+	if _, err := New(options(t, func(o *Options) { o.Config.Tensor, o.Config.Lambda, o.Config.Mode = "lambda", "local", "async" })); fault.KindOf(err) != fault.Usage {
+		t.Errorf("a run in bounded asynchrony: %v", err)
+	}
+}
+
+// A plan of a run on GPUs says what lies there, beside what the host has, and times
+// nothing.
+func TestPlanOfGPUs(t *testing.T) {
+	var memory [2]int64
+	for k, tensor := range []string{"cpu", "cuda"} {
+		p, err := New(options(t, func(o *Options) {
+			o.Config.Tensor, o.Config.Partitioner, o.Config.Codec = tensor, "hash", "none"
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := p.Candidates[0].Memory
+		memory[k] = m.Of(forecast.Array)
+		if gpu := m.Of(forecast.Device); p.Timed == (tensor == "cuda") || (gpu > memory[0]/2) == p.Timed || strings.Contains(p.Verdict[0], "of a GPU") == p.Timed {
+			t.Errorf("%s: timed %t, %d bytes on a GPU, %q", tensor, p.Timed, gpu, p.Verdict)
+		}
+	}
+	if memory[1] >= memory[0] {
+		t.Errorf("the host keeps arrays of %d bytes, of %d", memory[1], memory[0])
+	}
+}

@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"siafu/internal/size"
+	"siafu/ranks/forecast"
+)
+
+// Print prints a plan for reading: what it recommends, and the tables where all was asked
+// for.
+func (p *Plan) Print(w io.Writer) error {
+	var b strings.Builder
+	best := p.Candidates[p.Best]
+	for _, line := range p.recommend() {
+		fmt.Fprintln(&b, line)
+	}
+	fmt.Fprintf(&b, "%s: %d vertices, %d edges; %s %s, %d weights, %s\n",
+		p.Dataset, p.Vertices, p.Edges, p.Model, p.shape(), p.Weights, best.Network)
+	parts := ""
+	if p.Parts > p.GraphRanks {
+		parts = fmt.Sprintf(" with %d parts", p.Parts)
+	}
+	fmt.Fprintf(&b, "graph ranks %d%s, servers %d, ranks a host %d, a link of %s and %s a message, at most %s MB a rank\n",
+		p.GraphRanks, parts, p.Servers, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), megabytes(p.Memory))
+	if p.all {
+		p.tables(&b, best)
+	} else {
+		fmt.Fprintf(&b, "largest graph rank with %s %s MB, %s MB of rows an epoch with codec %s%s; --all prints everything\n",
+			best.Method, megabytes(best.Codecs[0].Peak), megabytes(best.Codecs[0].Traffic.Sent), best.Codecs[0].Codec, best.pairs())
+	}
+	for _, line := range p.Verdict {
+		fmt.Fprintln(&b, line)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// tables prints all there is.
+func (p *Plan) tables(b *strings.Builder, best *Candidate) {
+	fmt.Fprintf(b, "\nMemory of the largest graph rank with %s (rank %d), MB\n", best.Method, best.Largest)
+	p.terms(b, best.Memory)
+	if best.Recomputed > 0 {
+		fmt.Fprintf(b, "Activations and their gradients, MB: kept %s, with --recompute %s\n", megabytes(best.Kept), megabytes(best.Recomputed))
+	}
+	if p.Servers > 0 {
+		fmt.Fprintf(b, "Memory of a server, MB\n")
+		p.terms(b, p.Server)
+	}
+	fmt.Fprintf(b, "Memory before training, MB: importing %s, partitioning %s; %s and %s of it are pages of files, which the system can take back\n",
+		megabytes(p.Import.Peak()+forecast.Program), megabytes(p.Partitioning.Peak()+forecast.Program),
+		megabytes(p.Import.Of(forecast.Mapped)), megabytes(p.Partitioning.Of(forecast.Mapped)))
+	p.bytes(b)
+	if p.LambdaMemory > 0 {
+		p.functions(b)
+	}
+	if p.Timed {
+		p.epochs(b)
+	}
+}
+
+// terms is a table of what takes memory.
+func (p *Plan) terms(w io.Writer, m forecast.Memory) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, term := range m {
+		fmt.Fprintf(t, "  %s\t%9s\t%s\n", term.Name, megabytes(term.Bytes), term.Kind)
+	}
+	fmt.Fprintf(t, "  the program\t%9s\t\n", megabytes(forecast.Program))
+	fmt.Fprintf(t, "  at most at a time\t%9s\t\n", megabytes(size.Sum(m.Peak(), forecast.Program)))
+	t.Flush()
+}
+
+// bytes is a table of what partitioners and codecs send.
+func (p *Plan) bytes(w io.Writer) {
+	fmt.Fprintf(w, "\nGhost rows of all ranks an epoch, MB (≤: at most; what a lossless codec saves depends on the rows)\n")
+	linked := p.Candidates[0].Pairs != nil
+	if linked {
+		fmt.Fprintln(w, "pairs: beside them rows of pairs' ends and their gradients, with any codec, in the mean of draws and ± their standard deviation")
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "partitioner\tcut\tghosts\tlargest rank MB\t")
+	if linked {
+		fmt.Fprint(t, "pairs\t")
+	}
+	for _, c := range p.Candidates[0].Codecs {
+		fmt.Fprintf(t, "%s\t", c.Codec)
+	}
+	fmt.Fprintln(t)
+	for _, one := range p.Candidates {
+		fmt.Fprintf(t, "%s\t%.1f %%\t%d\t%s\t", one.name(), 100*one.Cut, one.Ghosts, megabytes(one.Codecs[0].Peak))
+		if linked {
+			fmt.Fprintf(t, "%s ± %s\t", megabytes(one.Pairs.Sent), megabytes(one.Pairs.Deviation))
+		}
+		for _, c := range one.Codecs {
+			most := "≤ "
+			if c.Traffic.Exact {
+				most = ""
+			}
+			if !c.Fits {
+				most = "too large: " + most
+			}
+			fmt.Fprintf(t, "%s%s\t", most, megabytes(c.Traffic.Sent))
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush()
+}
+
+// functions is a table of what tensor work in functions comes to.
+func (p *Plan) functions(w io.Writer) {
+	fmt.Fprintf(w, "\nTensor work in functions with %d MB, %s: an epoch with an evaluation, and the run of %d epochs (no attempt repeated; GB-seconds and dollars without the time for bytes and starts)\n",
+		p.LambdaMemory, p.Tariff, p.Epochs)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "partitioner\t\tinvocations\tMB to them\tMB back\tGB-seconds\tUSD\t")
+	for _, one := range p.Candidates {
+		line := func(what string, f forecast.Functions) {
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%.3f\t%.6f\t\n", one.Method, what, f.Invocations, megabytes(f.To), megabytes(f.From), f.GBSeconds, f.USD)
+		}
+		line("epoch", one.Functions.Epoch)
+		line("run", one.Functions.Run)
+	}
+	t.Flush()
+}
+
+// epochs is a table of what takes time.
+func (p *Plan) epochs(w io.Writer) {
+	if p.LambdaMemory > 0 {
+		fmt.Fprint(w, "\nIf tensor work were done on the ranks:")
+	}
+	fmt.Fprintf(w, "\nAn epoch, seconds: hosts like this one with %d threads, in an order of vertices no better than the dataset's\n", p.Threads)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "partitioner\tcodec\ttensor\tgather\tcodec\tcomputing\trows\tpairs\tweights\tnot hidden\tnopipe\tpipe\t")
+	for _, one := range p.Candidates {
+		for _, c := range one.Codecs {
+			e := c.Epoch
+			fmt.Fprintf(t, "%s\t%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t\n", one.Method, c.Codec,
+				e.Tensor, e.Gather, e.Codec, e.Compute(), e.Rows, e.Pairs, e.Weights, e.Exposed+e.Pairs+e.Weights, e.Sequential, e.Overlapping)
+		}
+	}
+	t.Flush()
+	fmt.Fprintln(w)
+}
+
+// name marks a partitioner whose shards are there.
+func (c *Candidate) name() string {
+	if c.Made {
+		return c.Method + " (made)"
+	}
+	return c.Method
+}
+
+// pairs are their bytes, to follow those of rows; nothing of another task than links.
+func (c *Candidate) pairs() string {
+	if c.Pairs == nil {
+		return ""
+	}
+	return fmt.Sprintf(", %s MB of pairs", megabytes(c.Pairs.Sent))
+}

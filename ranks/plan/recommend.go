@@ -1,0 +1,227 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"siafu/graph"
+	"siafu/internal/fault"
+	"siafu/lambda/bill"
+	"siafu/lambda/local"
+	"siafu/lambda/pool"
+	"siafu/ranks/config"
+	"siafu/ranks/forecast"
+)
+
+// Advice is a recommended configuration of a run, and the estimated cost of its epoch.
+type Advice struct {
+	GraphRanks  int     `json:"graph_ranks"`
+	Servers     int     `json:"servers"`
+	Hosts       int     `json:"hosts"`
+	Partitioner string  `json:"partitioner"`
+	Codec       string  `json:"codec"`
+	Exact       bool    `json:"exact"` // the codec changes no bit
+	Tensor      string  `json:"tensor"`
+	Seconds     float64 `json:"seconds"` // an epoch
+	USD         float64 `json:"usd"`     // likewise
+}
+
+// String is the advice as flags of train.
+func (a *Advice) String() string {
+	flags := fmt.Sprintf("--ranks %d --servers %d", a.GraphRanks+a.Servers, a.Servers)
+	if a.GraphRanks > 1 {
+		flags += fmt.Sprintf(" --partitioner %s --codec %s", a.Partitioner, a.Codec)
+		if !a.Exact {
+			flags += " (not exact)"
+		}
+	}
+	return flags + " --tensor " + a.Tensor
+}
+
+// invocation is what an invocation of a function takes beside work and bytes, in
+// seconds. It is assumed, as bench simulate assumes it.
+const invocation = 0.01
+
+// usual is the partitioner of train.
+const usual = "fennel"
+
+// advise finds the fastest and the cheapest way among numbers of graph ranks: those of
+// the plan with all of its candidates, others with its best partitioner.
+func (q *request) advise(ds *graph.Dataset, p *Plan, c *calibration) error {
+	if !p.Timed {
+		return nil
+	}
+	var list []*Advice
+	counts := append(slices.Clone(q.Try), q.view.Ranks)
+	if q.Config.Parts > 0 || q.Config.Bridges > 0 {
+		counts = []int{q.view.Ranks}
+	}
+	slices.Sort(counts)
+	method := p.Candidates[p.Best].Method
+	if q.view.Ranks == 1 { // all of them are alike
+		method = q.methods[max(slices.Index(q.methods, usual), 0)]
+	}
+	for _, ranks := range slices.Compact(counts) {
+		other, at := q, p
+		if ranks != q.view.Ranks {
+			var err error
+			if other, at, err = q.with(ds, c, ranks, method); err != nil {
+				return err
+			}
+			if at == nil {
+				continue
+			}
+		}
+		list = append(list, other.ways(at, at.Candidates[at.Best].Method)...)
+	}
+	p.Host = q.price().Name
+	p.Fastest = least(list, func(a *Advice) float64 { return a.Seconds })
+	p.Cheapest = least(list, func(a *Advice) float64 { return a.USD })
+	return nil
+}
+
+// with is the plan of another number of graph ranks, with as many servers as there are,
+// or as such a run has by itself; none where there can be no such run.
+func (q *request) with(ds *graph.Dataset, c *calibration, ranks int, method string) (*request, *Plan, error) {
+	o := *q
+	o.Config.Ranks = ranks + max(q.Config.Servers, 0)
+	if q.Config.Servers < 0 && ranks > 1 {
+		o.Config.Ranks = ranks + 1
+	}
+	var err error
+	if o.view, err = o.Config.View(o.Config.Ranks); err != nil {
+		return nil, nil, nil
+	}
+	o.link.View, o.link.RanksPerHost = o.view, min(q.RanksPerHost, o.Config.Ranks)
+	one, err := o.candidate(ds, method)
+	if kind := fault.KindOf(err); err != nil && (kind == fault.Config || kind == fault.Usage) {
+		return nil, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	p := o.plan(ds.Meta)
+	p.Candidates = []*Candidate{one}
+	return &o, p, c.epochs(&o, p)
+}
+
+// ways are the candidates of a plan that fit, and tensor work in functions with one of
+// them.
+func (q *request) ways(p *Plan, method string) (list []*Advice) {
+	hosts := (q.view.Ranks + q.view.Servers + q.link.RanksPerHost - 1) / q.link.RanksPerHost
+	for _, one := range p.Candidates {
+		for k, coded := range one.Codecs {
+			if !coded.Fits {
+				continue
+			}
+			a := Advice{
+				GraphRanks: q.view.Ranks, Servers: q.view.Servers, Hosts: hosts, Partitioner: one.Method, Codec: coded.Codec,
+				Tensor: "cpu", Exact: one.codec[coded.Codec].Codecs[0].Lossless(), Seconds: p.seconds(coded.Epoch),
+			}
+			a.USD = a.Seconds * q.hour(hosts) / 3600
+			list = append(list, &a)
+			if k == 0 && one.Method == method {
+				if b, err := q.inFunctions(one, a, coded.Epoch.Tensor); err == nil {
+					list = append(list, b)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// errNone says that a run cannot have its tensor work in functions.
+var errNone = errors.New("no functions")
+
+// inFunctions is a way whose tensor work functions do: as many at a time as a run begins
+// with.
+func (q *request) inFunctions(one *Candidate, a Advice, tensor float64) (*Advice, error) {
+	c := q.Config
+	c.Tensor, c.Lambda = config.TensorLambda, "local"
+	if c.Asynchronous() || q.Config.Tensor == config.TensorCUDA || c.Validate() != nil {
+		return nil, errNone
+	}
+	f, _, err := forecast.Of(c, q.meta, q.view.Parts, q.view.Servers, q.keeps(q.meta, one.report))
+	if err != nil {
+		return nil, err
+	}
+	all, err := q.functions(f, one.report.Ranks)
+	if err != nil {
+		return nil, err
+	}
+	e := all.Epoch
+	work := e.GBSeconds / float64(c.LambdaMemory) * 1024
+	atOnce := 0
+	for _, part := range one.report.Ranks {
+		atOnce += min(c.IntervalsOf(f.Net, int(part.Vertices), part.Edges), pool.Most)
+	}
+	takes := work + float64(e.Invocations)*invocation + 8*float64(e.To+e.From)/local.Bandwidth(atOnce)
+	link := float64(max(e.To, e.From)) / float64(a.Hosts) / (forecast.PayloadShare * q.link.Bandwidth)
+	a.Tensor = config.TensorLambda
+	a.Seconds += max(takes/float64(max(atOnce, 1)), link) - tensor
+	a.USD = a.Seconds*q.hour(a.Hosts)/3600 + e.USD
+	return &a, nil
+}
+
+// least is the least by a measure; of equals the first, within the tenth by which a
+// forecast errs at the least.
+func least(list []*Advice, by func(*Advice) float64) (best *Advice) {
+	for _, a := range list {
+		if best == nil || by(a) < 0.9*by(best) {
+			best = a
+		}
+	}
+	return best
+}
+
+// hosts with as many processors, for whoever says nothing of a price.
+var priced = []struct {
+	processors int
+	instance   string
+}{{2, "c5.large"}, {4, "c5.xlarge"}, {8, "c5.2xlarge"}, {16, "c5.4xlarge"}, {math.MaxInt, "c5.9xlarge"}}
+
+// price is what a host is taken for.
+func (q *request) price() bill.Instance {
+	name := q.Config.Instance
+	for _, p := range priced {
+		if name == "" && runtime.NumCPU() <= p.processors {
+			name = p.instance
+		}
+	}
+	i, err := bill.ParseInstance(name)
+	if err != nil {
+		panic("plan: an instance without a price") // Validate has read that of the user
+	}
+	return i
+}
+
+// hour is the dollars of N hosts an hour.
+func (q *request) hour(hosts int) float64 {
+	usd, _ := q.price().Hour.USD.Float64()
+	return float64(hosts) * usd
+}
+
+// recommend says in three lines at the most which way is fastest, which cheapest, and
+// what that stands on.
+func (p *Plan) recommend() (lines []string) {
+	f, c := p.Fastest, p.Cheapest
+	if f == nil {
+		return nil
+	}
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	run := func(a *Advice) string {
+		n := float64(p.Epochs)
+		return fmt.Sprintf("%s an epoch, %s and %.2g USD for %d epochs", duration(a.Seconds), duration(n*a.Seconds), n*a.USD, p.Epochs)
+	}
+	say("fastest:   %v: %s", f, run(f))
+	if *c == *f {
+		say("cheapest:  the same")
+	} else {
+		say("cheapest:  %v: %s, %.0f %% of the money for %.1f times the time", c, run(c), 100*c.USD/f.USD, c.Seconds/f.Seconds)
+	}
+	say("basis:     rates measured here on %d threads, %d ranks per host, links of %s and %s, hosts at the price of %s; times may be off by 25%%",
+		p.Threads, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), p.Host)
+	return lines
+}

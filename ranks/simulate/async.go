@@ -1,0 +1,344 @@
+package simulate
+
+import (
+	"math"
+	"time"
+
+	"siafu/ranks/engine"
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/schedule"
+)
+
+// taskKey names a task of an epoch.
+type taskKey struct {
+	stage           schedule.Stage
+	layer, interval int
+}
+
+// asyncRank is a graph rank in bounded asynchrony: the Crew of its Course.
+type asyncRank struct {
+	*workerPool
+	*engine.AsyncScheduler
+	world  *asyncCluster
+	inbox  []message
+	stored map[epochRows]int // messages of rows that have been put into their place
+	oldest map[taskKey]int   // the last epoch of which all have been
+	until  time.Time         // when it will have lingered enough
+	nodes  int               // that send it rows
+	ranges int               // messages of rows of a layer that come in an epoch
+	ended  map[int]int       // by epoch: intervals that have finished it
+}
+
+// epochRows are those of an epoch.
+type epochRows struct {
+	taskKey
+	epoch int
+}
+
+// message is a message: of package protocol, or of rows where rows is.
+type message struct {
+	protocol.Message
+	rows, backward bool
+}
+
+// asyncCluster are all ranks in bounded asynchrony, and their servers.
+type asyncCluster struct {
+	ranks   []*asyncRank
+	servers []*protocol.Server
+	busy    []float64 // by server on a host of its own: until then
+}
+
+// unweighted steps no weights.
+type unweighted struct{}
+
+func (unweighted) Update(int, int, []float32, []float32) {}
+func (unweighted) State() [][]float32                    { return nil }
+
+// startAsync begins the epochs of ranks in bounded asynchrony. Messages are those of a run,
+// without values.
+func (s *simulation) startAsync() {
+	set := protocol.Setting{Servers: max(s.Servers, 1), Staleness: s.Staleness}
+	for _, r := range s.Ranks {
+		set.Intervals = append(set.Intervals, r.Outline.Intervals)
+	}
+	world := &asyncCluster{busy: make([]float64, set.Servers)}
+	for k := range set.Servers {
+		layers := make([]protocol.Range, len(s.Ranks[0].Outline.Layers))
+		world.servers = append(world.servers, protocol.New(set, k, layers, nil, unweighted{}))
+	}
+	for n, c := range s.crews {
+		o := c.rank.Outline
+		p := &asyncRank{workerPool: c, world: world, stored: map[epochRows]int{}, oldest: map[taskKey]int{}, ended: map[int]int{}}
+		p.AsyncScheduler = engine.NewAsyncScheduler(o, set, n, s.Workers, 0, s.Linger, s.time, p)
+		p.Epochs, p.nodes = s.epochs, len(s.Ranks)-1
+		for r, k := range set.Intervals {
+			if r != n {
+				p.ranges += k
+			}
+		}
+		world.ranks = append(world.ranks, p)
+	}
+	for _, p := range world.ranks {
+		p.panicOn(p.Start())
+		p.dispatch()
+	}
+}
+
+// panicOn is for what a Course says only of ranks that break the protocol.
+func (p *asyncRank) panicOn(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// seconds is what a task takes.
+func (p *asyncRank) seconds(t schedule.Task) (sum float64) {
+	times := p.rank.asyncTimes()[t.Epoch%len(p.rank.Epochs)]
+	for _, t := range p.FusedStages(t) {
+		takes := times[taskKey{t.Stage, t.Layer, t.Interval}]
+		switch t.Stage {
+		case schedule.Receive:
+			takes /= float64(max(p.ranges, 1))
+		case schedule.ReceiveBackward:
+			takes /= float64(max(p.nodes, 1))
+		}
+		sum += takes * p.rank.factor(t.Stage)
+	}
+	return sum
+}
+
+// dispatch gives tasks to workers that have none.
+func (p *asyncRank) dispatch() {
+	for p.free > 0 {
+		t, ok := p.Next()
+		if !ok {
+			return
+		}
+		p.start(p, t, p.seconds(t))
+	}
+}
+
+func (p *asyncRank) accountTime() {}
+
+func (p *asyncRank) idle() {
+	p.poll()
+	p.dispatch()
+	if p.free == 0 {
+		return
+	}
+	if begun, err := p.StartStale(); begun || err != nil {
+		p.panicOn(err)
+		p.idle()
+	}
+	if until := p.WaitDeadline(); !until.IsZero() && until != p.until {
+		p.until = until
+		p.s.at(max(p.s.now, float64(until.UnixNano()+1)/1e9), p.idle)
+	}
+}
+
+func (p *asyncRank) done(t schedule.Task) {
+	switch t.Stage {
+	case schedule.Send:
+		p.sendRows(t, float64(p.Intervals))
+	case schedule.GhostGrads:
+		p.sendRows(t, 1)
+	case schedule.Receive, schedule.ReceiveBackward:
+		p.noteStored(t)
+	}
+	p.panicOn(p.AsyncScheduler.Done(t))
+	p.idle()
+}
+
+// sendRows sends a share of a layer's rows to the ranks that hold them.
+func (p *asyncRank) sendRows(t schedule.Task, parts float64) {
+	backward := t.Stage == schedule.GhostGrads
+	l := message{protocol.Message{From: p.id, Epoch: t.Epoch, Layer: t.Layer}, true, backward}
+	of := p.s.pattern(backward)
+	for k := 1; k < len(p.s.Ranks); k++ {
+		to := p.world.ranks[(p.id+k)%len(p.s.Ranks)]
+		bytes := of.to(p.id, to.id) * p.s.Bytes[t.Layer] / parts
+		p.addCopied(bytes)
+		p.s.network.send(p.id, to.id, bytes, func() {
+			to.addCopied(bytes)
+			to.receive(l)
+		})
+	}
+}
+
+// receive is a message that comes.
+func (p *asyncRank) receive(l message) {
+	p.inbox = append(p.inbox, l)
+	if p.free > 0 { // a worker without a task looks for messages
+		p.idle()
+	}
+}
+
+// poll takes what has come.
+func (p *asyncRank) poll() {
+	for len(p.inbox) > 0 {
+		l := p.inbox[0]
+		p.inbox = p.inbox[1:]
+		switch {
+		case l.rows:
+			p.QueueReceive(l.Epoch, l.Layer, l.backward)
+		case l.To >= len(p.s.Ranks):
+			p.serve(l.Message)
+		default:
+			p.panicOn(p.HandleMessage(l.Message))
+		}
+	}
+}
+
+// serve is for the server that rank 0 hosts where no rank is one.
+func (p *asyncRank) serve(m protocol.Message) {
+	out, err := p.world.servers[0].Step(m)
+	p.panicOn(err)
+	p.panicOn(p.Deliver(out))
+}
+
+// noteStored takes note of rows that are in their place. Those of an epoch come after those of
+// the epoch before.
+func (p *asyncRank) noteStored(t schedule.Task) {
+	at, all := taskKey{stage: t.Stage, layer: t.Layer}, p.ranges
+	if t.Stage == schedule.ReceiveBackward {
+		all = p.nodes
+	}
+	of := epochRows{at, t.Epoch}
+	if p.stored[of]++; p.stored[of] == all {
+		delete(p.stored, of)
+		p.oldest[at] = max(p.oldest[at], t.Epoch)
+	}
+}
+
+// Oldest implements engine.Crew.
+func (p *asyncRank) Oldest(t schedule.Task) int {
+	if p.nodes == 0 {
+		return math.MaxInt
+	}
+	at := taskKey{stage: schedule.Receive, layer: t.Layer}
+	if t.Stage == schedule.GatherBackward {
+		at.stage = schedule.ReceiveBackward
+	}
+	return p.oldest[at]
+}
+
+// time is the moment for whoever lingers.
+func (s *simulation) time() time.Time { return time.Unix(0, int64(s.now*1e9)) }
+
+// Gradient implements engine.Crew.
+func (p *asyncRank) Gradient(int, int) []float32 { return nil }
+
+// Ended implements engine.Crew.
+func (p *asyncRank) Ended(epoch int) error {
+	if p.ended[epoch]++; p.ended[epoch] == p.Intervals {
+		delete(p.ended, epoch)
+		p.last = p.s.now
+		p.EndEpoch()
+		p.s.ends[epoch-1] = p.s.now
+	}
+	return nil
+}
+
+// headerBytes is about the length of a message without values.
+const headerBytes = 64
+
+// bytes is the length of a message.
+func (p *asyncRank) bytes(m protocol.Message) float64 {
+	switch m.Type {
+	case protocol.Weights:
+		return headerBytes + p.s.Weights
+	case protocol.Gradient, protocol.Sum:
+		return headerBytes + p.s.Weights/float64(len(p.Layers))
+	}
+	return headerBytes
+}
+
+// Deliver implements engine.Crew.
+func (p *asyncRank) Deliver(ms []protocol.Message) error {
+	ranks := len(p.s.Ranks)
+	for _, m := range ms {
+		to := m.To
+		if to >= ranks && p.s.Servers == 0 {
+			to = 0
+		}
+		from := m.From
+		if from >= ranks && p.s.Servers == 0 {
+			from = 0
+		}
+		switch {
+		case to == from && m.To >= ranks:
+			p.serve(m)
+		case to == from:
+			p.panicOn(p.HandleMessage(m))
+		default:
+			p.s.network.send(from, to, p.bytes(m), func() { p.world.deliver(p.s, m, to) })
+		}
+	}
+	return nil
+}
+
+// deliver is a message that has come to a rank. A server on a host of its own takes one
+// after another, each its share of the server's work.
+func (w *asyncCluster) deliver(s *simulation, m protocol.Message, to int) {
+	if to < len(w.ranks) {
+		w.ranks[to].receive(message{Message: m})
+		return
+	}
+	k, takes := to-len(w.ranks), 0.0
+	if m.Type == protocol.Gradient {
+		takes = s.Server / float64(w.gradients())
+	}
+	w.busy[k] = max(w.busy[k], s.now) + takes
+	s.at(w.busy[k], func() {
+		out, err := w.servers[k].Step(m)
+		w.ranks[0].panicOn(err)
+		w.ranks[0].panicOn(w.ranks[0].Deliver(out))
+	})
+}
+
+// gradients is how many come to a server in an epoch.
+func (w *asyncCluster) gradients() (n int) {
+	for _, p := range w.ranks {
+		n += p.Intervals * len(p.Layers)
+	}
+	return max(n/len(w.servers), 1)
+}
+
+// asyncTimes are the seconds of the rank's tasks as bounded asynchrony cuts them, by epoch:
+// as recorded there, or of a recording in step. Of what is taken of other ranks' rows it
+// is the whole of an epoch.
+func (k *Rank) asyncTimes() []map[taskKey]float64 {
+	if k.pace != nil {
+		return k.pace
+	}
+	for _, e := range k.Epochs {
+		k.pace = append(k.pace, k.splitTimes(&e))
+	}
+	return k.pace
+}
+
+// splitTimes are an epoch's times in bounded asynchrony: an interval gathers at once what in
+// step is gathered before and after the exchange, sends rows by itself, and gradients of
+// ghosts are made and sent as one.
+func (k *Rank) splitTimes(e *Epoch) map[taskKey]float64 {
+	times := map[taskKey]float64{}
+	for _, track := range k.tracks() {
+		for _, t := range track.Tasks() {
+			takes := e.Tasks[track.place[t.Ref]]
+			at := taskKey{t.Stage, t.Layer, t.Interval}
+			switch t.Stage {
+			case schedule.GatherOwn:
+				at.stage = schedule.GatherGhosts
+			case schedule.Send:
+				for i := range k.Outline.Intervals {
+					times[taskKey{schedule.Send, t.Layer, i}] += takes / float64(k.Outline.Intervals)
+				}
+				continue
+			case schedule.GhostGrads, schedule.SendBackward:
+				at = taskKey{schedule.GhostGrads, t.Layer, schedule.Whole}
+			}
+			times[at] += takes
+		}
+	}
+	return times
+}

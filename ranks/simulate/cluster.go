@@ -1,0 +1,213 @@
+package simulate
+
+import (
+	"math"
+	"slices"
+
+	"siafu/ranks/engine"
+	"siafu/ranks/schedule"
+)
+
+// Cluster is ranks on which epochs are replayed.
+type Cluster struct {
+	Ranks     []*Rank
+	Slower    []float64 // by graph rank: all of its work takes so many times as long; nil: 1
+	Workers   int       // a rank
+	Shared    int       // processors that all ranks share; 0: each worker has one
+	Link      Link
+	Copy      float64     // seconds of a worker for each byte of rows that leaves or comes
+	Rates     []float64   // by graph rank, of its own card; nil: all have the Link's
+	Rows      [][]float64 // that each rank (first) sends each other (second) in an exchange; nil:
+	Ghosts    []float64   // by graph rank, which have as many owners each as any
+	Bytes     []float64   // by layer: of a row
+	Weights   float64     // bytes of all weights, and of their gradients
+	Servers   int         // of weights; 0: gradients are summed over the ranks
+	Server    float64     // seconds that a server works for an epoch
+	Staleness int         // of bounded asynchrony; below 0: ranks go in step
+	Linger    float64     // epochs' time that ranks wait for rows and weights of the epoch, in bounded asynchrony
+	Functions *Functions  // that do the tensor work; nil: ranks do
+}
+
+// Result is the result of a simulation.
+type Result struct {
+	Epoch  float64 // seconds of an epoch, the mean
+	Median float64 // of the epochs
+	Ranks  []Use   // of an epoch
+	Bill           // of functions, in an epoch
+}
+
+// Run replays N epochs. Those that were recorded take turns.
+func (c *Cluster) Run(epochs int) Result {
+	s := &simulation{Cluster: c, epochs: epochs, exchanges: map[box]*exchange{}, ends: make([]float64, epochs)}
+	s.processors = &processors{clock: &s.clock, shared: c.Shared > 0, free: c.Shared}
+	s.network = newNetwork(&s.clock, c.Link.Latency, c.rates())
+	s.there, s.back, s.even = c.patterns()
+	for n := range c.Ranks {
+		s.crews = append(s.crews, s.newWorkerPool(n))
+	}
+	if c.Staleness < 0 {
+		s.startSync()
+	} else {
+		s.startAsync()
+	}
+	s.run()
+	return s.sum()
+}
+
+// rates are those of all cards: of graph ranks, servers, bridges, and of the service
+// that functions are invoked from.
+func (c *Cluster) rates() []float64 {
+	list := slices.Clone(c.Rates)
+	if list == nil {
+		list = slices.Repeat([]float64{c.Link.Rate}, len(c.Ranks))
+	}
+	others := c.Servers
+	if c.Functions != nil {
+		others += c.Functions.Bridges
+	}
+	list = append(list, slices.Repeat([]float64{c.Link.Rate}, others)...)
+	return append(list, math.Inf(1))
+}
+
+// patterns are those of rows, of their gradients, and of sums.
+func (c *Cluster) patterns() (there, back, sums *pattern) {
+	if c.Rows != nil {
+		return listed(c.Rows, false), listed(c.Rows, true), even(len(c.Ranks))
+	}
+	return spread(c.Ghosts, false), spread(c.Ghosts, true), even(len(c.Ranks))
+}
+
+// simulation is a run of a Cluster.
+type simulation struct {
+	*Cluster
+	clock
+	network           *network
+	processors        *processors
+	there, back, even *pattern      // rows, their gradients, and sums
+	crews             []*workerPool // of graph ranks
+	exchanges         map[box]*exchange
+	epochs            int
+	ends              []float64 // by epoch: when the last rank has ended it
+	running           int       // functions
+}
+
+func (s *simulation) sum() (m Result) {
+	each, spent := 1/float64(s.epochs), Spent{}
+	for _, w := range s.crews {
+		var u Use
+		u.add(w.use, each)
+		u.Span = w.last * each
+		m.Ranks = append(m.Ranks, u)
+		m.Epoch = max(m.Epoch, u.Span)
+		spent.add(w.spent)
+	}
+	m.Median = medianStep(s.ends)
+	if s.Functions != nil {
+		m.Bill = s.Functions.bill(spent, each)
+	}
+	return m
+}
+
+// medianStep is the median of the times between moments, the first of which is from 0.
+func medianStep(ends []float64) float64 {
+	var steps []float64
+	before := 0.0
+	for _, end := range ends {
+		steps = append(steps, end-before)
+		before = end
+	}
+	return median(steps)
+}
+
+// median is the median.
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+// pattern is that of rows, or of gradients that go back.
+func (s *simulation) pattern(backward bool) *pattern {
+	if backward {
+		return s.back
+	}
+	return s.there
+}
+
+// workerPool is the workers of a graph rank, and what they have done.
+type workerPool struct {
+	s           *simulation
+	id          int
+	rank        *Rank
+	slowdown    float64
+	free        int     // workers
+	use         Use     // of all epochs
+	last        float64 // when the last epoch ended
+	ended       float64 // when a task did
+	copyBacklog float64 // seconds of a worker, for bytes
+	spent       Spent
+	remote      *remote // where tensor tasks run; nil: here
+}
+
+func (s *simulation) newWorkerPool(id int) *workerPool {
+	w := &workerPool{s: s, id: id, rank: s.Ranks[id], slowdown: 1, free: s.Workers}
+	if s.Slower != nil {
+		w.slowdown = s.Slower[id]
+	}
+	if s.Functions != nil {
+		w.remote = s.newRemote(w)
+	}
+	return w
+}
+
+// flow is what the workers of a crew run.
+type flow interface {
+	accountTime()         // time has passed: before anything changes
+	idle()                // a worker has nothing to do
+	done(t schedule.Task) // a task has ended
+}
+
+// start has a worker do a task that takes so long, or hand it to a function.
+func (w *workerPool) start(f flow, t schedule.Task, takes float64) {
+	idle := w.gap(t.Epoch) + w.copySeconds()
+	w.free--
+	end := func() {
+		f.accountTime()
+		w.free++
+		w.ended = w.s.now
+		f.done(t)
+	}
+	if w.remote != nil && engine.Tensor(t.Stage) {
+		recorded := takes
+		takes, end = w.remote.handoverSeconds(takes), func() {
+			f.accountTime()
+			w.free++
+			w.remote.submit(f, t, recorded)
+			f.idle()
+		}
+	}
+	w.work(takes, idle, end)
+}
+
+// addCopied counts bytes that have left or come, which workers carry between two tasks, or
+// while they have nothing to do.
+func (w *workerPool) addCopied(bytes float64) { w.copyBacklog += bytes * w.s.Copy }
+
+// copySeconds is how long a worker that begins a task has to carry bytes before.
+func (w *workerPool) copySeconds() float64 {
+	if w.free == w.s.Workers {
+		w.copyBacklog = max(0, w.copyBacklog-(w.s.now-w.ended))
+	}
+	owes := w.copyBacklog
+	w.copyBacklog = 0
+	return owes
+}
+
+// gap is how long a worker takes from one task to the next.
+func (w *workerPool) gap(epoch int) float64 { return w.rank.Epochs[epoch%len(w.rank.Epochs)].Gap }
+
+// work is N seconds of a worker, and idle ones after them.
+func (w *workerPool) work(seconds, idle float64, then func()) {
+	seconds *= w.slowdown
+	w.use.Busy += seconds / float64(w.s.Workers)
+	w.s.processors.run(seconds+idle*w.slowdown, then)
+}

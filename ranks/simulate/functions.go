@@ -1,0 +1,138 @@
+package simulate
+
+import (
+	"cmp"
+	"math"
+
+	"siafu/internal/fault"
+	"siafu/lambda/bill"
+	"siafu/lambda/local"
+	"siafu/lambda/pool"
+	"siafu/ranks/plan"
+	"siafu/ranks/schedule"
+)
+
+// lambda is the name of tensor work in functions.
+const lambda = "lambda"
+
+// handing is how long a worker is taken to hand over a task, where none was recorded:
+// that of 100 KB which are copied.
+const defaultHandover = 20e-6
+
+// functions takes the flags of functions.
+func (o *Options) functions(p *recordedRun, c *Cluster) error {
+	in := cmp.Or(o.Tensor, p.tensor)
+	switch {
+	case in != lambda && p.tensor == lambda:
+		return fault.New(fault.Config, op, o.Run, "--tensor %s for a run with --tensor lambda, whose timeline lacks the times of tensor tasks", in).
+			Then("record a run with --tensor cpu")
+	case in != lambda:
+		return nil
+	case o.FunctionOptions.Functions < 0 || o.Bridges < 0 || o.Bridges > mostRanks || o.ColdStart < 0 || o.LambdaMemory < 128 || o.LambdaMemory > 10240:
+		return fault.New(fault.Usage, op, "", "%d functions a rank over %d bridges, with %d MB and %v to start", o.FunctionOptions.Functions, o.Bridges, o.LambdaMemory, o.ColdStart).
+			Then("set 128 to 10240 MB of memory, at most %d bridges, and no negative value", mostRanks)
+	}
+	f := &Functions{
+		AtOnce: o.FunctionOptions.Functions, Bridges: o.Bridges, Memory: o.LambdaMemory, Overhead: 0.01, Cold: o.ColdStart.Seconds(), Hand: defaultHandover,
+	}
+	if f.AtOnce == 0 {
+		f.AtOnce = max(cmp.Or(p.atOnce, min(c.Ranks[0].Outline.Intervals, pool.Most)), 1)
+	}
+	var err error
+	if f.Tariff, err = bill.Architecture(o.LambdaTariff); err != nil {
+		return err
+	}
+	if o.FunctionRate != "" {
+		if f.Rate, err = plan.Bandwidth(o.FunctionRate); err != nil {
+			return err
+		}
+	}
+	if p.tensor == lambda {
+		o.asRecorded(p, c, f)
+	} else {
+		o.fromCPU(p, c, f)
+	}
+	if o.Invocation >= 0 {
+		f.Overhead = o.Invocation.Seconds()
+	}
+	c.Functions = f
+	return nil
+}
+
+// asRecorded has invocations take what those of the run took in the mean, bytes included.
+func (o *Options) asRecorded(p *recordedRun, c *Cluster, f *Functions) {
+	f.Hand, f.Cold, f.Near = -1, 0, p.near
+	if f.Rate == 0 {
+		f.Rate = unlimitedRate
+	}
+	f.Of = func(rank int, _ schedule.Task, _ float64) Call {
+		by := c.Ranks[rank].vertices()
+		return Call{p.call.To * by, p.call.Back * by, p.call.Work * by}
+	}
+	f.Overhead = p.overhead(c, f)
+}
+
+// overhead is what an invocation must take beside its work, so that a replay of the run
+// as it was takes as long as it did: what the way to a function and back takes, less what
+// it was charged for and nobody waited for.
+func (p *recordedRun) overhead(c *Cluster, f *Functions) float64 {
+	was, trial := *c, *f
+	was.Ranks, was.Slower, was.Rates, was.Rows, was.Ghosts = p.Ranks, nil, nil, nil, nil
+	was.Workers, was.Servers, was.Functions, was.Link = p.Ranks[0].Workers, p.Servers, &trial, Link{Rate: math.Inf(1)}
+	if was.Staleness = -1; p.paced() {
+		was.Staleness, was.Linger = p.staleness, p.linger
+	}
+	was.Rows = p.rows
+	for _, k := range p.counts {
+		was.Ghosts = append(was.Ghosts, k.Ghosts)
+	}
+	trial.Of = func(int, schedule.Task, float64) Call { return p.call }
+	least, most := -p.call.Work, p.median
+	for range 20 {
+		trial.Overhead = (least + most) / 2
+		if was.Run(len(p.Epochs)).Median > p.median {
+			most = trial.Overhead
+		} else {
+			least = trial.Overhead
+		}
+	}
+	return trial.Overhead
+}
+
+// forever is a rate in bytes a second that no link has.
+const unlimitedRate = 1e18
+
+// fromCPU has invocations take as long as a worker did, by their share of a processor.
+// Their bytes are those of matrices, as they are: what goes into the first stage and
+// what comes out of the last one, and weights there or their gradients back.
+func (o *Options) fromCPU(p *recordedRun, c *Cluster, f *Functions) {
+	share := min(local.VCPU(f.Memory), 1)
+	var recorded, ranks []*Rank
+	for _, k := range p.Ranks {
+		recorded = append(recorded, k.recut(true, k.Outline.Intervals))
+	}
+	vertices := make([]float64, len(c.Ranks))
+	for n, k := range c.Ranks {
+		other := *recorded[n%len(recorded)]
+		other.scale = k.scale
+		ranks = append(ranks, &other)
+		vertices[n] = p.counts[n%len(p.counts)].Vertices * k.vertices() / float64(max(k.Outline.Intervals, 1))
+	}
+	c.Ranks = ranks
+	f.Of = func(rank int, t schedule.Task, takes float64) Call {
+		in, out := 4*vertices[rank]*p.dims[t.Layer], 4*vertices[rank]*p.dims[t.Layer+1]
+		call := Call{in + c.Weights, out, takes / share}
+		if t.Stage >= schedule.ApplyBackward {
+			call.To, call.Back = in+out, in+c.Weights
+		}
+		return call
+	}
+}
+
+// vertices is by how many times its vertices are more than recorded.
+func (k *Rank) vertices() float64 {
+	if k.scale == nil {
+		return 1
+	}
+	return k.scale.Vertices
+}

@@ -1,0 +1,132 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// print prints what was recorded and what is modelled.
+func (o *Options) print(w io.Writer, p *recordedRun, c *Cluster, m Result, fails []float64) error {
+	fmt.Fprintf(w, "recorded: %v\nmodelled: %d graph ranks (%d servers) x %d workers%s, %s, links of %s and %v, %s\n\n",
+		p, len(c.Ranks), c.Servers, c.Workers, o.hosts(), c.describeMode(p), cmp.Or(o.Rate, "any rate"), o.Latency, o.rule(p, c))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\ts/epoch\twaits for rows\tfor weights, sums\tidle\t")
+	var was []Use
+	for _, r := range p.Ranks {
+		was = append(was, r.Use)
+	}
+	line(t, "recorded", was)
+	line(t, "modelled", m.Ranks)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nmodelled to recorded: %.3f; recorded by the run's own clock: %.6f s/epoch%s\n",
+		mean(m.Ranks).Span/mean(was).Span, p.seconds, p.arrived())
+	o.spent(w, c, m)
+	o.failed(w, m, fails)
+	fmt.Fprintln(w)
+	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "rank\tmodelled: waits for rows\tfor weights, sums\tidle\trecorded: idle\t")
+	for r, u := range m.Ranks[:min(len(m.Ranks), mostLines)] {
+		old := "-"
+		if len(was) == len(m.Ranks) {
+			old = fmt.Sprintf("%.1f %%", 100*was[r].Idle())
+		}
+		fmt.Fprintf(t, "%d\t%.6f\t%.6f\t%.1f %%\t%s\t\n", r, u.Rows, u.Sums, 100*u.Idle(), old)
+	}
+	if err := t.Flush(); err != nil || len(m.Ranks) <= mostLines {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "and %d ranks more\n", len(m.Ranks)-mostLines)
+	return err
+}
+
+// mostLines is how many ranks have a line of their own.
+const mostLines = 16
+
+// hosts says what is special about hosts.
+func (o *Options) hosts() (text string) {
+	if o.Processors > 0 {
+		text = fmt.Sprintf(" on %d processors", o.Processors)
+	}
+	if len(o.Straggler) > 0 {
+		text += ", stragglers " + strings.Join(o.Straggler, " ")
+	}
+	if len(o.SlowLink) > 0 {
+		text += ", slow links " + strings.Join(o.SlowLink, " ")
+	}
+	return text
+}
+
+// describeMode says how ranks go on, and where tensor work is.
+func (c *Cluster) describeMode(p *recordedRun) string {
+	text := "--mode " + p.Info["mode"]
+	if c.Staleness >= 0 {
+		text = fmt.Sprintf("--mode async --staleness %d", c.Staleness)
+	}
+	if f := c.Functions; f != nil {
+		text += fmt.Sprintf(", %d functions a rank with %d MB behind %d bridges", f.AtOnce, f.Memory, f.Bridges)
+	}
+	return text
+}
+
+// arrived says how long a waiting worker took to go on.
+func (r *Recording) arrived() string {
+	if r.paced() {
+		return ""
+	}
+	return fmt.Sprintf("; those who waited for rows went on %.0f us after the last were sent", 1e6*r.Arrival)
+}
+
+// spent says what an epoch costs, as far as prices are known.
+func (o *Options) spent(w io.Writer, c *Cluster, m Result) {
+	hosts, functions := m.Epoch/3600*o.hostCost(c), 0.0
+	if f := c.Functions; f != nil {
+		functions = m.USD
+		fmt.Fprintf(w, "functions, an epoch: %.0f invocations, %.3f GB-seconds, %.6f USD, %.3f MB to them and %.3f MB back\n",
+			m.Invocations, m.GBSeconds, m.USD, m.To/1e6, m.Back/1e6)
+	}
+	if hosts > 0 {
+		fmt.Fprintf(w, "an epoch costs %.6f USD: hosts %.6f, functions %.6f\n", hosts+functions, hosts, functions)
+	}
+}
+
+// failed says what failures cost a run.
+func (o *Options) failed(w io.Writer, m Result, fails []float64) {
+	if len(fails) == 0 {
+		return
+	}
+	plain, _ := o.interrupted(m.Epoch, nil)
+	seconds, again := o.interrupted(m.Epoch, fails)
+	fmt.Fprintf(w, "%d epochs take %.3f s, and %.3f s with %d failures: %d epochs are trained again, and each start takes %v\n",
+		o.RunEpochs, plain, seconds, len(fails), again, o.Restart)
+}
+
+// rule says where the counts of the ranks come from.
+func (o *Options) rule(p *recordedRun, c *Cluster) string {
+	switch {
+	case o.Data != "":
+		return "rows and counts of the shards in " + o.Data
+	case c.Rows != nil:
+		return "rows between ranks as they were"
+	case len(c.Ranks) == len(p.Ranks):
+		return "ghosts spread evenly over their owners"
+	}
+	return fmt.Sprintf("work by the number of ranks, ghosts by its power of %g, spread evenly", o.GhostPower)
+}
+
+func line(w io.Writer, name string, of []Use) {
+	u := mean(of)
+	fmt.Fprintf(w, "%s\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", name, u.Span, u.Rows, u.Sums, 100*u.Idle())
+}
+
+// mean is the mean over ranks.
+func mean(of []Use) (sum Use) {
+	for _, u := range of {
+		sum.add(u, 1/float64(len(of)))
+	}
+	return sum
+}

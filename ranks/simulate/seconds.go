@@ -1,0 +1,33 @@
+package simulate
+
+// Epoch is what Print prints of an epoch: how many seconds it takes, and the dollars of a
+// named cluster's hosts and of functions, modelled.
+func (o *Options) Epoch() (seconds, usd float64, err error) {
+	past, err := o.read()
+	if err != nil {
+		return 0, 0, err
+	}
+	c, err := o.cluster(past)
+	if err != nil {
+		return 0, 0, err
+	}
+	epochs := o.Epochs
+	if epochs == 0 {
+		epochs = len(past.Epochs)
+	}
+	m := c.Run(epochs)
+	return m.Epoch, m.Epoch/3600*o.hostCost(c) + m.USD, nil
+}
+
+// MedianEpoch is the median of the modelled epochs in seconds.
+func (o *Options) MedianEpoch() (seconds float64, err error) {
+	past, err := o.read()
+	if err != nil {
+		return 0, err
+	}
+	c, err := o.cluster(past)
+	if err != nil {
+		return 0, err
+	}
+	return c.Run(o.epochs(past, c)).Median, nil
+}

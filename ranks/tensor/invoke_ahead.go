@@ -1,0 +1,62 @@
+package tensor
+
+import (
+	"errors"
+
+	"siafu/kernels/task"
+	"siafu/lambda/pool"
+)
+
+// Expecting is a backend that accepts announcements of future tasks.
+type Expecting interface {
+	// Expect says that a task will be started, whose previous one begins (Dorylus,
+	// OSDI'21, §6). The name is that of no attempt.
+	Expect(name task.Name)
+}
+
+// Expects returns b as an Expecting, nil if it is none.
+func Expects(b Backend) Expecting {
+	e, _ := b.(Expecting)
+	return e
+}
+
+// InvokeAhead has functions invoked for tasks that are expected, where the transport can
+// do so before there is anything to send. It is called before Start.
+func (r *Remote) InvokeAhead() { r.early, _ = r.transport.(EarlyInvoker) }
+
+// Expect implements Expecting.
+func (r *Remote) Expect(name task.Name) {
+	if r.early == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.applyOrders(nil, r.pool.Expect(r.now(), name, kind(name)))
+}
+
+// prepare begins an attempt at a task that has not been started, with the lock.
+func (r *Remote) prepare(name task.Name, attempt int) []pool.Order[task.Name] {
+	of := name
+	name.Attempt = attempt
+	err := r.early.InvokeAhead(name)
+	if err == nil {
+		r.account.begin(name, r.now())
+		r.prepared[of] = attempt
+		return nil
+	}
+	why := pool.NotStarted
+	errors.As(err, &why)
+	return r.pool.Failed(r.now(), of, attempt, why, err.Error())
+}
+
+// sendPrepared sends the task of an attempt that was begun before, if that still continues;
+// with the lock.
+func (r *Remote) sendPrepared(p *pending) []pool.Order[task.Name] {
+	name := p.task.Name.Of()
+	attempt, ok := r.prepared[name]
+	delete(r.prepared, name)
+	if !ok || !r.pool.Wants(name, attempt) {
+		return nil
+	}
+	return r.send(p, attempt)
+}

@@ -1,0 +1,379 @@
+package inproc
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"siafu/ranks/world"
+)
+
+// A world may have ranks in other processes. What goes to them travels as
+// letters, and whoever waits in this process takes in what has come, for all of
+// its ranks: a block goes to where its receiver wants it, or waits with its
+// collective until the receiver begins that, and a message goes to a mailbox. So
+// a rank here depends on no other rank of its process.
+
+// Share has the ranks of a world that are goroutines of this process.
+type Share struct {
+	Size   int      // of the world
+	Here   []int    // its ranks that are here, maybe none; nil: all
+	Hosts  []string // of all ranks; nil: of all it is this one
+	Remote Remote   // reaches the others; nil where there are none
+
+	Name func(rank int) string // what a rank is called where it fails; nil is "rank 3"
+}
+
+// Remote sends to ranks of other processes. Several goroutines may use it at once, except
+// Fetch, which one goroutine at a time may call.
+type Remote interface {
+	// Carry starts to send a Letter to the process of a rank of the world. The request is
+	// nil if the caller may overwrite the data at once, which is always so for a message.
+	// Messages between two processes keep their order.
+	Carry(to int, l Packet) (world.Request, error)
+	// Fetch passes received Letters to r, and does not wait. After a world.EndedError the
+	// ranks here are ended, too.
+	Fetch(r Receiver) error
+	// Abandon takes over a request of Carry, for which nobody waits any more.
+	Abandon(r world.Request)
+	// Process numbers the process of a rank.
+	Process(rank int) int
+	// Abort ends all processes.
+	Abort(code int, cause error)
+}
+
+// Receiver receives Letters from Far.
+type Receiver interface {
+	// Room returns the buffer for the n bytes of data of a Letter, nil while the receiver
+	// is not ready for it.
+	Room(l Packet, n int) []byte
+	// Deliver takes a Letter. Its data is in the buffer from Room; otherwise the receiver
+	// owns it.
+	Deliver(l Packet) error
+}
+
+// Packet is a message to a rank of another process, or a block of a collective.
+type Packet struct {
+	Group    uint64 // the communicator
+	From, To int    // ranks of it; a block that is the same for all goes to world.Any
+	Seq      int    // which collective of the communicator; -1: a message
+	Tag      uint64 // of a message; of a block, what the collective is
+	Data     []byte
+}
+
+// message is the Seq of a message.
+const message = -1
+
+// remoteBlocks is what a rank's part of a collective exchanges with the ranks of other
+// processes. The zero value sends them all the same block and gets one of each.
+type remoteBlocks struct {
+	silent       bool             // it sends nothing
+	perRank      bool             // a block of its own to each rank, and of each; empty ones do not travel
+	receivesFrom func(q int) bool // whose blocks it gets; nil: everybody's
+}
+
+// rooted is the farness of rank me where root has a block for everybody.
+func rooted(me, root int) remoteBlocks {
+	return remoteBlocks{silent: me != root, receivesFrom: func(q int) bool { return q == root }}
+}
+
+// receivesFrom reports whether a block of rank q, in another process, is coming.
+func (p *part) receivesFrom(q int) bool {
+	if p.far.perRank {
+		return len(p.in(q)) > 0
+	}
+	return p.far.receivesFrom == nil || p.far.receivesFrom(q)
+}
+
+// isRemote reports whether a rank of the group is in another process.
+func (g *group) isRemote(q int) bool { return g.w.isRemote(g.ranks[q]) }
+
+// locate finds out who is here, and a rank in each process of the others.
+func (g *group) locate() {
+	met := map[int]bool{}
+	for q, r := range g.ranks {
+		if !g.isRemote(q) {
+			g.here = append(g.here, q)
+		} else if at := g.w.far.Process(r); !met[at] {
+			met[at] = true
+			g.remoteRanks = append(g.remoteRanks, q)
+		}
+	}
+}
+
+// sendBlocks sends a rank's blocks of its next collective to other processes. Those for
+// the ranks behind it go first, so that not all send to the same one at a time.
+func (c *comm) sendBlocks(p *part) error {
+	if len(c.g.remoteRanks) == 0 || p.far.silent {
+		return nil
+	}
+	defer c.g.w.trackPending(p)
+	if !p.far.perRank {
+		for _, q := range c.g.remoteRanks {
+			if err := c.send(p, q, world.Any); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i := range c.Size() {
+		if q := (c.rank + i) % c.Size(); c.g.isRemote(q) && len(p.out(q)) > 0 {
+			if err := c.send(p, q, q); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// send sends the block for rank q, which is meant for to, to q's process.
+func (c *comm) send(p *part, q, to int) error {
+	r, err := c.sendPacket(q, Packet{To: to, Seq: c.next, Tag: p.tag, Data: p.out(q)})
+	if r != nil {
+		p.pendingSends = append(p.pendingSends, pendingSend{r, c.g.ranks[q]})
+	}
+	return err
+}
+
+// sendPacket begins to send a letter of this rank to the process of rank q.
+func (c *comm) sendPacket(q int, l Packet) (world.Request, error) {
+	l.Group, l.From = c.g.id, c.rank
+	r, err := c.g.w.far.Carry(c.g.ranks[q], l)
+	return r, c.g.w.recordFailure(c.me(), err)
+}
+
+// recordFailure records an error of Far as the failure of the world, before any rank can see
+// one of its consequences, and returns it.
+func (w *universe) recordFailure(rank int, err error) error {
+	if err != nil {
+		w.fail(rank, err)
+	}
+	return err
+}
+
+// pendingSend is a block on its way out of a rank's buffer.
+type pendingSend struct {
+	request world.Request
+	to      int // rank of the world
+}
+
+// trackPending takes note of whether a part of a collective has blocks on their way.
+func (w *universe) trackPending(p *part) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(p.pendingSends) > 0 {
+		w.pendingParts[p] = struct{}{}
+	} else {
+		delete(w.pendingParts, p)
+	}
+}
+
+// sent drops the blocks that have left and reports whether all have.
+func (c *comm) sent(p *part) (bool, error) {
+	if len(p.pendingSends) == 0 {
+		return true, nil
+	}
+	var failed error
+	p.pendingSends = slices.DeleteFunc(p.pendingSends, func(l pendingSend) bool {
+		gone, err := l.request.Test()
+		failed = cmp.Or(failed, err)
+		return gone
+	})
+	if len(p.pendingSends) > 0 {
+		return false, c.g.w.recordFailure(c.me(), failed)
+	}
+	c.g.w.trackPending(p)
+	return true, c.g.w.recordFailure(c.me(), failed)
+}
+
+// countOwed counts the blocks that other processes owe a rank in its next collective,
+// and sets what letters of it carry.
+func (c *comm) countOwed(p *part) int {
+	if len(c.g.remoteRanks) == 0 {
+		return 0
+	}
+	p.tag, p.owed = p.signature(), make([]bool, c.Size())
+	n := 0
+	for q := range p.owed {
+		if c.g.isRemote(q) && p.receivesFrom(q) {
+			p.owed[q] = true
+			n++
+		}
+	}
+	return n
+}
+
+// signature stands for the operation and for Sub's list, which must be the same on all
+// ranks.
+func (p *part) signature() uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(p.op)) // never fails
+	for _, r := range p.ranks {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(r)))
+	}
+	return h.Sum64()
+}
+
+// subID is the id of a group that a collective of another one makes.
+func subID(g *group, seq int, ranks []int) uint64 {
+	h := fnv.New64a()
+	for _, n := range append([]int{int(g.id), seq}, ranks...) {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+	}
+	return h.Sum64()
+}
+
+// register makes a group known to those who deliver letters.
+func (w *universe) register(g *group) {
+	if w.far == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.groups[g.id] = g
+}
+
+// fetch takes in what has come from other processes, on behalf of a rank of the world,
+// unless another rank is doing so.
+func (w *universe) fetch(rank int) error {
+	if w.far == nil || !w.fetching.TryLock() {
+		return nil
+	}
+	defer w.fetching.Unlock()
+	err := w.far.Fetch(w)
+	if ended := (*world.EndedError)(nil); errors.As(err, &ended) {
+		rank = ended.Member
+	}
+	return w.recordFailure(rank, err)
+}
+
+// group is that of a letter, nil where there is none. A group that a rank of
+// another process knows is known here: its ranks here have begun to make it.
+func (w *universe) group(l Packet) *group {
+	w.mu.Lock()
+	g := w.groups[l.Group]
+	w.mu.Unlock()
+	if g == nil || l.From < 0 || l.From >= len(g.ranks) || l.To >= len(g.ranks) {
+		return nil
+	}
+	return g
+}
+
+// Room implements Receiver: the buffer of the only rank that a block is for, once
+// that has begun.
+func (w *universe) Room(l Packet, n int) []byte {
+	g := w.group(l)
+	if g == nil || l.To == world.Any {
+		return make([]byte, n)
+	}
+	col := g.collective(l.Seq)
+	col.mu.Lock()
+	defer col.mu.Unlock()
+	p := col.parts[l.To]
+	switch {
+	case p == nil:
+		return nil
+	case p.gaveUp != nil || !p.owed[l.From] || len(p.in(l.From)) != n:
+		return make([]byte, n)
+	}
+	return p.in(l.From)
+}
+
+// Deliver implements Receiver.
+func (w *universe) Deliver(l Packet) error {
+	g := w.group(l)
+	if g == nil {
+		return fmt.Errorf("a message from rank %d to rank %d names an unknown communicator", l.From, l.To)
+	}
+	if l.Seq == message {
+		g.mailboxes[l.To].put(world.Message{Source: l.From, Tag: int(l.Tag), Data: l.Data})
+		return nil
+	}
+	col := g.collective(l.Seq)
+	col.deliver(l)
+	g.forget(l.Seq, col)
+	return nil
+}
+
+// deliver gives a block to the ranks that have begun, and keeps it for those that
+// have not.
+func (col *collective) deliver(l Packet) {
+	var begun []int
+	early := false
+	col.mu.Lock()
+	for _, r := range col.g.here {
+		switch {
+		case l.To != world.Any && l.To != r:
+		case col.parts[r] == nil:
+			early = true
+		default:
+			begun = append(begun, r)
+		}
+	}
+	if early {
+		col.early = append(col.early, l)
+	}
+	col.mu.Unlock()
+	for _, r := range begun {
+		col.copyBlock(l, r)
+	}
+}
+
+// earlyFor are the blocks that came for a rank before it began. The caller holds mu.
+func (col *collective) earlyFor(rank int) []Packet {
+	var list []Packet
+	for _, l := range col.early {
+		if l.To == world.Any || l.To == rank {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// copyBlock copies a block to where a rank that has begun wants it.
+func (col *collective) copyBlock(l Packet, rank int) {
+	p := col.accept(l, rank)
+	if p == nil {
+		return
+	}
+	if dst := p.in(l.From); len(dst) == len(l.Data) {
+		if len(dst) > 0 && &dst[0] != &l.Data[0] { // else it was received there
+			copy(dst, l.Data)
+		}
+	} else {
+		col.mu.Lock()
+		col.refuse(fmt.Errorf("%s: %s sends %d bytes to %s, which expects %d",
+			p.op, col.g.name(l.From), len(l.Data), col.g.name(rank), len(dst)))
+		col.mu.Unlock()
+	}
+	p.copying.Done()
+	p.finish()
+}
+
+// accept is the part of a rank that waits for a block, with its buffers held, nil
+// where it has given up or the ranks contradict one another.
+func (col *collective) accept(l Packet, rank int) *part {
+	col.mu.Lock()
+	defer col.mu.Unlock()
+	p := col.parts[rank]
+	switch {
+	case l.Tag != p.tag:
+		col.refuse(fmt.Errorf("%s: %s calls it, but %s calls another collective or passes another list",
+			p.op, col.g.name(rank), col.g.name(l.From)))
+		return nil
+	case !p.owed[l.From]:
+		col.refuse(fmt.Errorf("%s: %s sends %d bytes to %s, which expects none",
+			p.op, col.g.name(l.From), len(l.Data), col.g.name(rank)))
+		return nil
+	}
+	p.owed[l.From] = false
+	col.due--
+	if p.gaveUp != nil {
+		return nil
+	}
+	p.copying.Add(1)
+	return p
+}

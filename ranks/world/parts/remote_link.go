@@ -1,0 +1,253 @@
+package parts
+
+import (
+	"cmp"
+	"errors"
+	"sync/atomic"
+
+	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
+)
+
+// RunParts runs body for each part, or for the server, that this rank carries, each a
+// goroutine with its communicator in the world of v.Members() members, and returns
+// when all of them have returned and nothing is on its way to this rank. Its error
+// is the first failure here that is not the consequence of another, as of
+// inproc.Run; the caller then aborts c, unless all ranks have the same error
+// (world.AgreedError, world.EndedError). It panics if c has another size than the
+// view. Collective over c.
+func RunParts(c world.Comm, v world.View, body func(c world.Comm) error) error {
+	if c.Size() != v.Started() {
+		panic("parts: the view is of another world")
+	}
+	if c.Size() == 1 {
+		return InProcess(v, body)
+	}
+	p, err := newRemoteLink(c, v)
+	if err != nil {
+		return err
+	}
+	s := inproc.Share{Size: v.Members(), Here: append([]int{}, v.Carried(c.Rank())...), Remote: p, Name: v.Name}
+	for m := range v.Members() {
+		s.Hosts = append(s.Hosts, c.Hosts()[v.Rank(m)])
+	}
+	if len(s.Here) == 0 { // it waits for the others' end alone, however far that is
+		p.packets.SetLimits(world.Limits{})
+	}
+	err = inproc.RunShare(s, body)
+	var ended *world.EndedError
+	if shared := (*world.AgreedError)(nil); err != nil && !errors.As(err, &shared) && !errors.As(err, &ended) {
+		return err
+	}
+	if closing := p.close(ended); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// InProcess is Over of ranks that would all be in this process: they need not be
+// there for their parts to run.
+func InProcess(v world.View, body func(c world.Comm) error) error {
+	return inproc.RunShare(inproc.Share{Size: v.Members(), Name: v.Name}, body)
+}
+
+// remoteLink takes letters to other ranks and fetches those that come.
+type remoteLink struct {
+	packets   world.Comm // carries letters, in their order
+	bulk      world.Comm // carries long blocks
+	view      world.View
+	outbox    *world.Outbox
+	next      atomic.Uint32 // tag of the next long block
+	incoming  []*incomingBlock
+	finished  []bool            // by rank: whether its farewell has come
+	ended     *world.EndedError // by a farewell, that of members which were ended
+	abandoned []world.Request   // of blocks that nobody waits for any more
+}
+
+// incomingBlock is a letter whose block follows.
+type incomingBlock struct {
+	packet  inproc.Packet // with the room for the block, nil until the receiver is ready
+	block   blockRef
+	from    int           // rank
+	request world.Request // nil as long as there is no room
+}
+
+func newRemoteLink(c world.Comm, v world.View) (*remoteLink, error) {
+	ranks := make([]int, c.Size())
+	for r := range ranks {
+		ranks[r] = r
+	}
+	letters, err := c.Sub(ranks)
+	if err != nil {
+		return nil, err
+	}
+	freight, err := c.Sub(ranks)
+	if err != nil {
+		return nil, err
+	}
+	return &remoteLink{packets: letters, bulk: freight, view: v, outbox: world.NewOutbox(letters), finished: make([]bool, c.Size())}, nil
+}
+
+// Process implements inproc.Far.
+func (p *remoteLink) Process(member int) int { return p.view.Rank(member) }
+
+// Abandon implements inproc.Far.
+func (p *remoteLink) Abandon(r world.Request) { p.abandoned = append(p.abandoned, r) }
+
+// Abort implements inproc.Far.
+func (p *remoteLink) Abort(code int, cause error) { p.packets.Abort(code, cause) }
+
+// Carry implements inproc.Far. Messages are copied, whatever their length: they
+// must not overtake one another.
+func (p *remoteLink) Carry(to int, l inproc.Packet) (world.Request, error) {
+	rank := p.view.Rank(to)
+	if len(l.Data) <= inlineLimit || l.Seq < 0 {
+		return nil, p.send(rank, l, blockRef{})
+	}
+	f := blockRef{len(l.Data), int(p.next.Add(1) % tagCount)}
+	if err := p.send(rank, l, f); err != nil {
+		return nil, err
+	}
+	return p.bulk.Isend(l.Data, rank, f.tag)
+}
+
+func (p *remoteLink) send(rank int, l inproc.Packet, f blockRef) error {
+	b, err := p.outbox.Buffer()
+	if err != nil {
+		return err
+	}
+	return p.outbox.Post(appendPacket(b, l, f), rank, 0)
+}
+
+// Fetch implements inproc.Far.
+func (p *remoteLink) Fetch(r inproc.Receiver) error {
+	for {
+		m, ok, err := p.packets.TryRecv(world.Any, world.Any)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return p.receiveBlocks(r)
+		}
+		if err := p.handle(m, r); err != nil {
+			return err
+		}
+	}
+}
+
+// handle reads a message. Nothing follows a farewell. That of a rank whose members
+// were ended is an error.
+func (p *remoteLink) handle(m world.Message, r inproc.Receiver) error {
+	l, f, err := decodePacket(m.Data, m.Source)
+	switch {
+	case err != nil:
+		return err
+	case l.Group == shutdownGroup:
+		p.finished[m.Source] = true
+		if l.From >= 0 {
+			p.ended = &world.EndedError{Member: l.From, Name: p.view.Name}
+			return p.ended
+		}
+		return nil
+	case f.length > 0:
+		p.incoming = append(p.incoming, &incomingBlock{packet: l, block: f, from: m.Source})
+		return nil
+	}
+	return r.Deliver(l)
+}
+
+// receiveBlocks continues with the blocks that follow letters.
+func (p *remoteLink) receiveBlocks(r inproc.Receiver) error {
+	still := p.incoming[:0]
+	var failed error
+	for _, c := range p.incoming {
+		ended, err := c.receive(p.bulk, r)
+		if err == nil && ended {
+			err = r.Deliver(c.packet)
+		} else {
+			still = append(still, c)
+		}
+		failed = cmp.Or(failed, err)
+	}
+	clear(p.incoming[len(still):])
+	p.incoming = still
+	return failed
+}
+
+// receive begins to receive a block once there is room for it, and reports whether
+// it has come.
+func (c *incomingBlock) receive(freight world.Comm, r inproc.Receiver) (ended bool, err error) {
+	if c.request == nil {
+		if c.packet.Data = r.Room(c.packet, c.block.length); c.packet.Data == nil {
+			return false, nil
+		}
+		if c.request, err = world.Irecv(freight, c.packet.Data, c.from, c.block.tag); err != nil {
+			return false, err
+		}
+	}
+	return c.request.Test()
+}
+
+// close says farewell, as one whose members were ended or not, and takes in what
+// others still send, until they have said farewell too: nobody leaves while
+// something is under way to it, or while a block of its own is. It fails with a
+// world.EndedError where members of any rank were ended.
+func (p *remoteLink) close(ended *world.EndedError) error {
+	bye := inproc.Packet{Group: shutdownGroup, From: noMember}
+	if ended != nil {
+		p.ended, bye.From = ended, ended.Member
+	}
+	me := p.packets.Rank()
+	for r := range p.finished {
+		if r == me {
+			continue
+		}
+		if err := p.send(r, bye, blockRef{}); err != nil {
+			return err
+		}
+	}
+	for r := range p.finished {
+		for r != me && !p.finished[r] {
+			m, err := p.packets.Recv(r, world.Any)
+			if err != nil {
+				return err
+			}
+			if err := p.handle(m, discarder{}); err != nil && !p.finished[r] {
+				return err
+			}
+		}
+	}
+	if err := p.settle(); err != nil {
+		return err
+	}
+	if p.ended != nil {
+		return p.ended
+	}
+	return nil
+}
+
+// settle returns when the blocks that are under way have come to their end: those
+// that this rank was sent, whoever wanted them, and its own.
+func (p *remoteLink) settle() error {
+	for _, c := range p.incoming {
+		if _, err := c.receive(p.bulk, discarder{}); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.incoming {
+		p.abandoned = append(p.abandoned, c.request)
+	}
+	for _, r := range p.abandoned {
+		if err := r.Wait(); err != nil {
+			return err
+		}
+	}
+	return p.outbox.Settle()
+}
+
+// discarder is the receiver of letters for parts that have left.
+type discarder struct{}
+
+func (discarder) Room(_ inproc.Packet, n int) []byte { return make([]byte, n) }
+
+func (discarder) Deliver(inproc.Packet) error { return nil }
