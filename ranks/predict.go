@@ -15,7 +15,6 @@ import (
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
-	"siafu/ranks/known"
 	"siafu/ranks/predictions"
 	"siafu/ranks/pytorch"
 	"siafu/ranks/runfolder"
@@ -166,7 +165,7 @@ func (r *run) selectedVertices(p PredictConfig) ([]uint32, error) {
 	var list []uint32
 	var err error
 	if r.world.Rank() == 0 {
-		if list, err = known.New(p.run, r.data); err == nil && len(list) == 0 {
+		if list, err = predictions.NewVertices(p.run, r.data); err == nil && len(list) == 0 {
 			err = fault.New(fault.Data, "predict", r.data, "all of its %d vertices were in the training", r.meta.Vertices).
 				Then("leave --new out, or predict on a dataset with new vertices")
 		}

@@ -11,7 +11,7 @@ import (
 	"siafu/internal/screen"
 	"siafu/kernels/model"
 	"siafu/ranks/inject"
-	"siafu/ranks/known"
+	"siafu/ranks/predictions"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/stopping"
 	"siafu/ranks/tensor"
@@ -183,7 +183,7 @@ func (p *reporter) result(h *stopping.History) {
 func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
 	s, h := p.summary(r, ranks), p.history
 	if h.Best != nil {
-		if err := known.Write(p.folder.Dir(), r.data); err != nil {
+		if err := predictions.WriteKnown(p.folder.Dir(), r.data); err != nil {
 			return err
 		}
 		if err := p.folder.WriteModel(tensors(r.net, h.Best), modelMetadata(r, s)); err != nil {

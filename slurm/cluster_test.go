@@ -19,7 +19,6 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/host/hosttest"
 	"siafu/ranks/runfolder"
-	"siafu/slurm/launch/launchtest"
 )
 
 // cluster starts a Slurm cluster of two nodes with 16 imagined processors each,
@@ -105,7 +104,7 @@ type scene struct {
 // for training.
 func begin(t *testing.T, change func(*Job), train ...string) *scene {
 	t.Helper()
-	siafu, standin := launchtest.Programs(t)
+	siafu, standin := hosttest.Programs(t)
 	s := &scene{T: t, run: filepath.Join(t.TempDir(), "run")}
 	j := &Job{
 		Options: Options{Nodes: 1, TasksPerNode: 4, CPUsPerTask: 1, JobName: "test", Grace: 50, Launcher: "mpirun", Restarts: 2, Program: standin},
@@ -295,7 +294,7 @@ func TestScriptInSlurm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		siafu, _ := launchtest.Programs(t)
+		siafu, _ := hosttest.Programs(t)
 		t.Chdir(t.TempDir())
 		hosttest.Follow(t, page, siafu)
 	})

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"siafu/slurm/launch/launchtest"
+	"siafu/internal/host/hosttest"
 )
 
 // launcherKilled kills siafu launch inside an allocation that lives on, as one
 // that salloc has made for a shell: srun ends its step.
 func launcherKilled(t *testing.T) {
-	siafu, standin := launchtest.Programs(t)
+	siafu, standin := hosttest.Programs(t)
 	s := &scene{T: t, run: filepath.Join(t.TempDir(), "run")}
 	const shell = `echo $SLURM_JOB_ID >"$0.id"; "$@" --out "$0" & echo $! >"$0.pid"; exec sleep 120`
 	cmd := exec.Command("salloc", "--quiet", "--kill-command=TERM", "--ntasks=2", "bash", "-c", shell, s.run,

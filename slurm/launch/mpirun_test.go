@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/slurm/launch/launchtest"
+	"siafu/internal/host/hosttest"
 )
 
 // Real ranks under a real mpirun: the supervisor is a process of its own, and
@@ -23,7 +23,7 @@ func TestUnderMpirun(t *testing.T) {
 	if _, err := exec.LookPath("mpirun"); err != nil {
 		t.Skip("no mpirun on this machine: install openmpi-bin")
 	}
-	siafu, standin := launchtest.Programs(t)
+	siafu, standin := hosttest.Programs(t)
 	for _, tc := range []struct {
 		name   string
 		args   []string
@@ -79,7 +79,7 @@ func TestNothingToRun(t *testing.T) {
 	if _, err := exec.LookPath("mpirun"); err != nil {
 		t.Skip("no mpirun on this machine: install openmpi-bin")
 	}
-	siafu, _ := launchtest.Programs(t)
+	siafu, _ := hosttest.Programs(t)
 	absent := filepath.Join(t.TempDir(), "absent")
 	out, err := exec.Command(siafu, "launch", "-n", "2", "--backoff", "1ms", "--program", absent, "train", "data", "--out", "run").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), absent) || strings.Contains(string(out), "restart") {

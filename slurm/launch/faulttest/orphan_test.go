@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/slurm/launch/launchtest"
+	"siafu/internal/host/hosttest"
 )
 
 // orphansEnd is how long ranks may live on without siafu launch: mpirun gives
@@ -32,7 +32,7 @@ type try struct {
 // tries are fourteen: at moments of the start, when ranks are there, behind a
 // restart, and while they train in earnest. The others' epochs are naps.
 func tries(t *testing.T, stage *stage) (list []try) {
-	_, standin := launchtest.Programs(t)
+	_, standin := hosttest.Programs(t)
 	dir := t.TempDir()
 	add := func(n int, name string, then func(int) func(string) bool, flags, command []string) {
 		for i := range n {

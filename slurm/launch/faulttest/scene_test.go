@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
-	"siafu/slurm/launch/launchtest"
 )
 
 const epochs = 12
@@ -69,7 +69,7 @@ func newStage(t *testing.T) *stage {
 	if _, err := exec.LookPath("mpirun"); err != nil {
 		t.Skip("no mpirun on this machine: install openmpi-bin")
 	}
-	siafu, _ := launchtest.Programs(t)
+	siafu, _ := hosttest.Programs(t)
 	if ready == nil {
 		dir, err := os.MkdirTemp("", "stage")
 		if err != nil {

@@ -1,10 +1,4 @@
-// Package known remembers which vertices a training has seen, by their user's ids, so
-// that a prediction can leave them out.
-//
-// A file of a run folder keeps 64 bits of each id's SHA-256 in ascending order, and no
-// ids: a model may be handed on without them. Among 10⁸ vertices seen and as many asked
-// for, the chance that a new one passes for one of them is 1 in 2,000.
-package known
+package predictions
 
 import (
 	"crypto/sha256"
@@ -20,17 +14,21 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-const kind = "siafu.known"
+// A file of a run folder records which vertices a training has seen, so that a prediction
+// can leave them out. It has 64 bits of the SHA-256 of each id in ascending order, and no
+// ids: a model may be handed on without them. Among 10⁸ vertices seen and as many asked
+// for, the chance that a new vertex passes for a seen one is 1 in 2,000.
+const knownKind = "siafu.known"
 
-// Write writes the file of a training on the dataset folder data: the number of its
+// WriteKnown writes the file of a training on the dataset folder data: the number of its
 // vertices, and what stands for their ids unless these are 0..n-1.
-func Write(dir, data string) error {
+func WriteKnown(dir, data string) error {
 	ids, n, done, err := graph.OpenIDs(data)
 	if err != nil {
 		return err
 	}
 	defer done()
-	f, err := arrayfile.Create(filepath.Join(dir, runfolder.KnownFile), kind)
+	f, err := arrayfile.Create(filepath.Join(dir, runfolder.KnownFile), knownKind)
 	if err != nil {
 		return err
 	}
@@ -41,7 +39,7 @@ func Write(dir, data string) error {
 		defer arena.Free()
 		hashes := mapped.Make[uint64](arena, int(n))
 		for v := range hashes {
-			hashes[v] = hash(ids.At(v))
+			hashes[v] = hashID(ids.At(v))
 		}
 		slices.Sort(hashes)
 		err = arrayfile.Put(f, "hashes", hashes)
@@ -52,20 +50,20 @@ func Write(dir, data string) error {
 	return f.Commit()
 }
 
-func hash(id string) uint64 {
+func hashID(id string) uint64 {
 	sum := sha256.Sum256([]byte(id))
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// New are the vertices of the dataset folder data, in ascending order, that the training
+// NewVertices returns the vertices of the dataset folder data, in ascending order, that the training
 // whose run folder is dir has not seen. Faults have kind Missing, Data or IO.
-func New(dir, data string) ([]uint32, error) {
+func NewVertices(dir, data string) ([]uint32, error) {
 	ids, n, done, err := graph.OpenIDs(data)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	f, err := arrayfile.Open(filepath.Join(dir, runfolder.KnownFile), kind)
+	f, err := arrayfile.Open(filepath.Join(dir, runfolder.KnownFile), knownKind)
 	if err != nil {
 		if fault.KindOf(err) == fault.Missing {
 			err = fault.New(fault.Missing, "predict", filepath.Join(dir, runfolder.KnownFile), "the run folder does not list the vertices of the training").
@@ -74,7 +72,7 @@ func New(dir, data string) ([]uint32, error) {
 		return nil, err
 	}
 	defer f.Close()
-	had, err := open(f, filepath.Join(dir, runfolder.KnownFile))
+	had, err := openKnown(f, filepath.Join(dir, runfolder.KnownFile))
 	if err != nil {
 		return nil, err
 	}
@@ -87,30 +85,30 @@ func New(dir, data string) ([]uint32, error) {
 	return list, nil
 }
 
-// vertices are those of a training: 0..n-1, or those whose ids have these hashes.
-type vertices struct {
+// knownVertices are the vertices of a training: 0..n-1, or those whose ids have these hashes.
+type knownVertices struct {
 	n      int64
 	hashes []uint64 // ascending; nil: ids are 0..n-1
 }
 
-func open(f *arrayfile.File, path string) (vertices, error) {
+func openKnown(f *arrayfile.File, path string) (knownVertices, error) {
 	count, err := arrayfile.Get[int64](f, "vertices")
 	if err != nil {
-		return vertices{}, err
+		return knownVertices{}, err
 	}
 	if len(count) != 1 {
-		return vertices{}, fault.New(fault.Data, "predict", path, "array \"vertices\" has %d elements", len(count)).Then("train again")
+		return knownVertices{}, fault.New(fault.Data, "predict", path, "array \"vertices\" has %d elements", len(count)).Then("train again")
 	}
-	had := vertices{n: count[0]}
+	had := knownVertices{n: count[0]}
 	if f.Has("hashes") {
 		had.hashes, err = arrayfile.Get[uint64](f, "hashes")
 	}
 	return had, err
 }
 
-func (s vertices) has(id string) bool {
+func (s knownVertices) has(id string) bool {
 	if s.hashes != nil {
-		_, found := slices.BinarySearch(s.hashes, hash(id))
+		_, found := slices.BinarySearch(s.hashes, hashID(id))
 		return found
 	}
 	v, err := strconv.ParseInt(id, 10, 64)

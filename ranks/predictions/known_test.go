@@ -1,4 +1,4 @@
-package known
+package predictions
 
 import (
 	"path/filepath"
@@ -30,7 +30,7 @@ func words(list ...string) *graph.IDs {
 	return ids
 }
 
-func TestNew(t *testing.T) {
+func TestNewVertices(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		n       int
@@ -48,15 +48,15 @@ func TestNew(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run := t.TempDir()
-			if err := Write(run, dataset(t, c.n, c.trained)); err != nil {
+			if err := WriteKnown(run, dataset(t, c.n, c.trained)); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := New(run, dataset(t, c.m, c.of)); err != nil || !slices.Equal(got, c.want) {
+			if got, err := NewVertices(run, dataset(t, c.m, c.of)); err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("%v, %v, want %v", got, err, c.want)
 			}
 		})
 	}
-	if _, err := New(t.TempDir(), dataset(t, 1, nil)); fault.KindOf(err) != fault.Missing {
+	if _, err := NewVertices(t.TempDir(), dataset(t, 1, nil)); fault.KindOf(err) != fault.Missing {
 		t.Errorf("a run that does not say: %v", err)
 	}
 }
