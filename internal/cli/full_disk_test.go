@@ -7,22 +7,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-)
 
-// tinyDisk mounts a file system of the given size, which only root can do.
-func tinyDisk(t *testing.T, size string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
+	"siafu/internal/host/hosttest"
+)
 
 // A full disk ends a command with exit code 74 and the path, whatever was
 // being written, and leaves no file that could be taken for a whole one.
@@ -36,12 +23,12 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	t.Run("dataset", func(t *testing.T) {
-		disk := tinyDisk(t, "128k")
+		disk := hosttest.SmallDisk(t, "128k")
 		fails(t, disk, append([]string{"generate", filepath.Join(disk, "data")}, generateArgs...)...)
 		empty(t, disk)
 	})
 	t.Run("shards", func(t *testing.T) {
-		disk := tinyDisk(t, "700k")
+		disk := hosttest.SmallDisk(t, "700k")
 		data := filepath.Join(disk, "data")
 		must(t, append([]string{"generate", data}, generateArgs...)...)
 		fails(t, disk, "partition", data, "--parts", "2")
@@ -49,20 +36,20 @@ func TestFullDisk(t *testing.T) {
 		must(t, "info", data)
 	})
 	t.Run("run folder", func(t *testing.T) {
-		disk, data := tinyDisk(t, "64k"), small(t)
+		disk, data := hosttest.SmallDisk(t, "64k"), small(t)
 		fails(t, disk, "train", data, "--ranks", "2", "--epochs", "400", "--out", filepath.Join(disk, "run"))
 		if r := siafu("report", filepath.Join(disk, "run")); r.code != 0 || !strings.Contains(r.out, "unfinished") {
 			t.Errorf("the run looks finished: exit %d %s", r.code, r.out)
 		}
 	})
 	t.Run("timeline", func(t *testing.T) {
-		disk, data, run := tinyDisk(t, "16k"), small(t), filepath.Join(t.TempDir(), "run")
+		disk, data, run := hosttest.SmallDisk(t, "16k"), small(t), filepath.Join(t.TempDir(), "run")
 		fails(t, disk, "train", data, "--ranks", "2", "--epochs", "20", "--out", run, "--trace", filepath.Join(disk, "trace.json"))
 		empty(t, disk)
 		must(t, "report", run) // what was trained is whole
 	})
 	t.Run("predictions", func(t *testing.T) {
-		disk, data, run := tinyDisk(t, "16k"), small(t), filepath.Join(t.TempDir(), "run")
+		disk, data, run := hosttest.SmallDisk(t, "16k"), small(t), filepath.Join(t.TempDir(), "run")
 		must(t, "train", data, "--epochs", "1", "--out", run)
 		fails(t, disk, "predict", run, data, "--embeddings", "--out", filepath.Join(disk, "p"))
 		empty(t, filepath.Join(disk, "p"))
@@ -84,7 +71,7 @@ func empty(t *testing.T, dir string) {
 // A dataset that nobody may write to is trained and predicted on: its shards are the run
 // folder's, or where --parts-dir says.
 func TestReadOnlyDataset(t *testing.T) {
-	disk := tinyDisk(t, "4m")
+	disk := hosttest.SmallDisk(t, "4m")
 	data, run, parts := filepath.Join(disk, "data"), filepath.Join(t.TempDir(), "run"), t.TempDir()
 	must(t, "generate", data, "--vertices", "300", "--edges", "1000", "--features", "6", "--classes", "3")
 	if err := unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {

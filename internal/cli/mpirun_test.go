@@ -170,7 +170,7 @@ func TestLiveLineUnderLaunch(t *testing.T) {
 // A disk that fills up in the middle of training ends a launched run at once: it would fill
 // up again.
 func TestFullDiskUnderLaunch(t *testing.T) {
-	disk, data := tinyDisk(t, "64k"), small(t)
+	disk, data := hosttest.SmallDisk(t, "64k"), small(t)
 	cmd := exec.CommandContext(t.Context(), program(t, "mpi"), "launch", "-n", "2", "train", data, "--servers", "0",
 		"--epochs", "400", "--quiet", "--out", filepath.Join(disk, "run"))
 	text, err := cmd.CombinedOutput()

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/internal/scratch"
 )
 
@@ -26,21 +27,6 @@ func wantFault(t testing.TB, err error, kind fault.Kind, says ...string) {
 	if err == nil || fault.KindOf(err) != kind {
 		t.Errorf("%v of kind %d; want kind %d", err, fault.KindOf(err), kind)
 	}
-}
-
-// tinyDisk mounts a file system of the given size, which only root can do.
-func tinyDisk(t *testing.T, size string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 // Of two who want a run folder one gets it, and the other hears from whom.
@@ -81,7 +67,7 @@ func TestLock(t *testing.T) {
 
 // A full disk keeps nobody from locking, as a run needs to free some space.
 func TestLockOnFullDisk(t *testing.T) {
-	dir := tinyDisk(t, "16k")
+	dir := hosttest.SmallDisk(t, "16k")
 	if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 64<<10), 0o644); err == nil {
 		t.Fatal("the disk is not full")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 )
 
 // What is read is what was saved, to the last bit.
@@ -249,7 +250,7 @@ func TestOpen(t *testing.T) {
 
 // A full disk fails a save and nothing else.
 func TestFullDisk(t *testing.T) {
-	dir := tinyDisk(t, "128k")
+	dir := hosttest.SmallDisk(t, "128k")
 	good := stateOf(1, 50)
 	mustSave(t, dir, good)
 	_, err := Save(dir, stateOf(2, 5000), nil)

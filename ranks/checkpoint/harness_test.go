@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
@@ -110,21 +109,6 @@ func names(t testing.TB, dir string) []string {
 		list = append(list, e.Name())
 	}
 	return list
-}
-
-// tinyDisk mounts a file system of the given size, which only root can do.
-func tinyDisk(t *testing.T, size string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 // rewrite changes a file of a checkpoint.

@@ -118,7 +118,7 @@ func readModel(t *testing.T, run string) []byte {
 func (s *stage) play(t *testing.T, x scene) {
 	dir := t.TempDir()
 	if x.kind == "disk" {
-		dir = tinyDisk(t)
+		dir = hosttest.SmallDisk(t, "512k")
 	}
 	run, mark := filepath.Join(dir, "run"), filepath.Join(t.TempDir(), "mark")
 	j := s.launch(t, x, run, mark)
