@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"siafu/internal/fault"
 	"siafu/ranks/runfolder"
@@ -73,17 +74,43 @@ func words(text string) string {
 // others, have columns.
 func TestFolderOfRuns(t *testing.T) {
 	dir := grid(t)
-	text := words(said(t, Options{Runs: []string{dir}}))
+	text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}}))
 	head := "run dataset model layers hidden ranks servers codec seed epochs test acc val acc majority s/epoch seconds peak MiB ghost MiB sent MiB state"
-	line := filepath.Join(dir, "sweep", "int4-2") + " g gcn 2 16 4 1 int4 2 2 0.6400 0.2500 0.0000 0.5000 2.0 1 2.0 1.0 epochs"
-	if !strings.HasPrefix(text, head+"\n") || !strings.Contains(text, line) || strings.Count(text, "\n") != 4 {
+	line := "\nint4-2 g gcn 2 16 4 1 int4 2 2 0.6400 0.2500 0.0000 0.5000 2.0 1 2.0 1.0 epochs"
+	if !strings.HasPrefix(text, "runs in "+filepath.Join(dir, "sweep")+"\n"+head+"\n") || !strings.Contains(text, line) || strings.Count(text, "\n") != 5 {
 		t.Error(text)
 	}
 	for _, epochs := range []string{"2", "5"} {
 		lay(t, filepath.Join(dir, "long", epochs), "epochs = "+epochs, 0.5)
 	}
-	if text := words(said(t, Options{Runs: []string{filepath.Join(dir, "long")}})); !strings.Contains(text, " servers of epochs epochs test acc ") {
+	if text := words(said(t, Options{Runs: []string{filepath.Join(dir, "long")}, Columns: []string{allColumns}})); !strings.Contains(text, " servers of epochs epochs test acc ") {
 		t.Error(text)
+	}
+}
+
+// A table fits 100 columns: what does not fit is left out, settings in which the runs
+// are equal first. --columns chooses. Runs are in the order of the numbers in their names.
+func TestColumns(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"lr-10", "lr-2", strings.Repeat("long", 12)} {
+		lay(t, filepath.Join(dir, name), "lr = \""+name+"\"", 0.5)
+	}
+	text := said(t, Options{Runs: []string{dir}})
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > textWidth && !strings.HasPrefix(line, "gcn on ") {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(text, "\n13 columns do not fit; --columns all") || !strings.Contains(text, "longlonglonglonglong…") || strings.Index(text, "lr-2 ") > strings.Index(text, "lr-10 ") {
+		t.Error(text)
+	}
+	text = words(said(t, Options{Runs: []string{dir}, Columns: []string{"test acc", "lr"}}))
+	if !strings.Contains(text, "\nrun test acc lr\nlonglonglonglonglong…") || !strings.Contains(text, "\nlr-2 0.5000 lr-2\n") {
+		t.Error(text)
+	}
+	err := Options{Runs: []string{dir}, Columns: []string{"colour"}}.Run(new(bytes.Buffer))
+	if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "choose from dataset, model") {
+		t.Error(err)
 	}
 }
 
@@ -131,7 +158,7 @@ func TestScoresOfOneEpoch(t *testing.T) {
 		t.Errorf("%v: %v", err, rows)
 	}
 	os.Remove(filepath.Join(run, "summary.json"))
-	if text := words(said(t, Options{Runs: []string{run}})); !strings.Contains(text, " 2 - 0.7500 - ") {
+	if text := words(said(t, Options{Runs: []string{run}, Columns: []string{allColumns}})); !strings.Contains(text, " 2 - 0.7500 - ") {
 		t.Errorf("the newest validation accuracy is missing: %s", text)
 	}
 }
@@ -141,7 +168,7 @@ func TestRenamedSetting(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, filepath.Join(dir, "old"), "patience-on = \"loss\"", 0.5)
 	lay(t, filepath.Join(dir, "new"), "monitor = \"both\"", 0.5)
-	if text := words(said(t, Options{Runs: []string{dir}})); !strings.Contains(text, " servers monitor epochs ") || !strings.Contains(text, "/old g gcn 2 16 4 1 loss 2 ") {
+	if text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}})); !strings.Contains(text, " servers monitor epochs ") || !strings.Contains(text, "\nold g gcn 2 16 4 1 loss 2 ") {
 		t.Error(text)
 	}
 }
@@ -150,8 +177,8 @@ func TestRenamedSetting(t *testing.T) {
 func TestUnfinished(t *testing.T) {
 	dir := grid(t)
 	run := lay(t, filepath.Join(dir, "late"), "codec = \"none\"\nseed = 3", 0)
-	text := words(said(t, Options{Runs: []string{dir}}))
-	if !strings.Contains(text, run+" - gcn 2 16 4 1 none 3 2 - 0.2500 - 0.5000 - - - - unfinished") {
+	text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}}))
+	if !strings.Contains(text, "\nlate - gcn 2 16 4 1 none 3 2 - 0.2500 - 0.5000 - - - - unfinished") {
 		t.Error(text)
 	}
 	text = words(said(t, Options{Runs: []string{dir}, By: []string{"codec"}}))
@@ -168,8 +195,8 @@ func TestDamaged(t *testing.T) {
 	dir := grid(t)
 	bad := lay(t, filepath.Join(dir, "bad"), "codec = 1 2", 0.5)
 	var w bytes.Buffer
-	err := Options{Runs: []string{dir}}.Run(&w)
-	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), bad) || strings.Count(w.String(), "\n") != 5 {
+	err := Options{Runs: []string{dir}, Columns: []string{allColumns}}.Run(&w)
+	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), bad) || strings.Count(w.String(), "\n") != 6 {
 		t.Errorf("%v\n%s", err, &w)
 	}
 	if err := (Options{Runs: []string{t.TempDir()}}).Run(&w); fault.KindOf(err) != fault.Missing || !strings.Contains(err.Error(), "name a run folder") {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 
 	"github.com/BurntSushi/toml"
 
@@ -61,6 +63,7 @@ func below(dir string) ([]string, error) {
 	if err != nil {
 		return nil, fault.System(op, dir, err)
 	}
+	slices.SortStableFunc(entries, func(a, b os.DirEntry) int { return compareNatural(a.Name(), b.Name()) })
 	var list []string
 	for _, e := range entries {
 		if path := filepath.Join(dir, e.Name()); e.IsDir() {
@@ -74,6 +77,29 @@ func below(dir string) ([]string, error) {
 	}
 	return list, nil
 }
+
+// compareNatural orders names with numbers by the numbers: run-2 before run-10.
+func compareNatural(a, b string) int {
+	for a != "" && b != "" {
+		n, m := digits(a), digits(b)
+		if n > 0 && m > 0 {
+			x, y := strings.TrimLeft(a[:n], "0"), strings.TrimLeft(b[:m], "0")
+			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
+				return c
+			}
+			a, b = a[n:], b[m:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits is the number of digits that a text begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // read reads a run folder.
 func read(dir string) (*Run, error) {

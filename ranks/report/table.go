@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"siafu/internal/fault"
 	"siafu/ranks/report/chart"
@@ -19,13 +18,14 @@ import (
 
 // Options say which runs are compared, and how.
 type Options struct {
-	Runs  []string `arg:"" help:"Run folders, or folders that contain run folders."`
-	By    []string `placeholder:"SETTING" help:"Average runs with equal values of these settings."`
-	Over  []string `placeholder:"SETTING" help:"Average runs that differ in these settings only. Example: --over seed."`
-	CSV   bool     `name:"csv" help:"Print CSV instead of a table."`
-	JSON  bool     `name:"json" help:"Print a JSON array instead of a table."`
-	HTML  string   `name:"html" placeholder:"FILE" help:"HTML file for curves, bars, timelines and tables, self-contained."`
-	Plots string   `placeholder:"DIR" help:"Folder for curves and bars (PNG, SVG) and the table (Markdown, CSV)."`
+	Runs    []string `arg:"" help:"Run folders, or folders that contain run folders."`
+	By      []string `placeholder:"SETTING" help:"Average runs with equal values of these settings."`
+	Over    []string `placeholder:"SETTING" help:"Average runs that differ in these settings only. Example: --over seed."`
+	Columns []string `placeholder:"NAME" help:"Columns of the table: settings and numbers by name, or all. Empty: those that fit 100 columns of a terminal."`
+	CSV     bool     `name:"csv" help:"Print CSV instead of a table."`
+	JSON    bool     `name:"json" help:"Print a JSON array instead of a table."`
+	HTML    string   `name:"html" placeholder:"FILE" help:"HTML file for curves, bars, timelines and tables, self-contained."`
+	Plots   string   `placeholder:"DIR" help:"Folder for curves and bars (PNG, SVG) and the table (Markdown, CSV)."`
 }
 
 // Run compares the runs. Those that cannot be read are the error, behind a table of the
@@ -39,6 +39,9 @@ func (o Options) Run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := t.checkColumns(o.Columns); err != nil {
+		return err
+	}
 	if err := o.files(t, runs, failed); err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func (o Options) Run(w io.Writer) error {
 	case o.CSV:
 		err = t.csv(w)
 	default:
-		if err = t.text(w); err == nil && !t.grouped && len(runs) <= fewRuns {
+		if err = t.text(w, o.Columns); err == nil && !t.grouped && len(runs) <= fewRuns {
 			err = conclude(w, runs)
 		}
 	}
@@ -195,16 +198,6 @@ func state(group []*Run) string {
 		order[i] = fmt.Sprintf("%d %s", count[word], word)
 	}
 	return strings.Join(order, ", ")
-}
-
-// text writes an aligned table, with mean ± deviation of groups.
-func (t *table) text(w io.Writer) error {
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, strings.Join(t.head(), "\t"))
-	for _, g := range t.groups {
-		fmt.Fprintln(out, strings.Join(t.line(g, plusMinus), "\t"))
-	}
-	return out.Flush()
 }
 
 // markdown writes the table of text as one of Markdown.
