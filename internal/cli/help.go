@@ -114,16 +114,20 @@ func groups(node *kong.Node) (titles []string) {
 }
 
 // topic explains what "siafu help" names if that is no command: the table of recipes, a
-// group of the flags of train, or a flag, with an entry for each command that has it.
+// group of the flags of train, or a flag, with an entry for each command that has it. Where
+// a group and a flag have one name, the flag is written with its dashes.
 func topic(root *kong.Node, name string) (string, error) {
 	if name == "recipes" {
 		return config.RecipeTable(), nil
 	}
 	var b strings.Builder
+	isGroup := slices.ContainsFunc(root.Children, func(n *kong.Node) bool {
+		return n.Name == "train" && slices.ContainsFunc(groups(n), func(title string) bool { return strings.EqualFold(title, name) })
+	})
 	for _, n := range root.Leaves(true) {
 		for _, f := range n.Flags {
 			switch {
-			case f.Name == strings.TrimPrefix(name, "--"):
+			case !isGroup && f.Name == strings.TrimPrefix(name, "--"):
 				fmt.Fprintf(&b, "siafu %s %s\n%s", n.Path(), f.Summary(), indented(f.Help))
 			case n.Name == "train" && f.Group != nil && strings.EqualFold(f.Group.Title, name):
 				fmt.Fprintf(&b, "%s\n%s", f.Summary(), indented(f.Help))

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"siafu/ranks/config"
 )
 
 // TestShortHelp: the commands fit one screen, train --help shows at most 25 flags with a line
@@ -46,5 +48,32 @@ func TestShortHelp(t *testing.T) {
 	}
 	if must(t, "help", "train") != usual || !strings.Contains(usual, helpAll) {
 		t.Error("siafu help train differs from train --help, or does not name the rest")
+	}
+}
+
+// TestTopics: train --help names the groups of its flags, and siafu help explains each flag
+// of a group in 80 columns.
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	_, list, _ := strings.Cut(must(t, "train", "--help"), "Topics: ")
+	list, _, _ = strings.Cut(list, ".")
+	topics := strings.Fields(list)
+	if len(topics) < 6 {
+		t.Errorf("topics are %q", topics)
+	}
+	explained := ""
+	for _, topic := range topics {
+		text := must(t, "help", topic)
+		for l := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(l, "\n")); n > 80 && !strings.HasPrefix(l, "--") && len(strings.Fields(l)) > 1 {
+				t.Errorf("%s: %d columns: %s", topic, n, l)
+			}
+		}
+		explained += text
+	}
+	for f := range new(config.Config).Options() {
+		if name := f.Tag.Get("toml"); name != "" && name != "-" && !strings.Contains(explained, "\n--"+name) && !strings.HasPrefix(explained, "--"+name) {
+			t.Errorf("no topic explains --%s", name)
+		}
 	}
 }
