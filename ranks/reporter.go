@@ -32,6 +32,7 @@ type reporter struct {
 	account    account
 	budget     budget
 
+	text    bool      // the terminal gets text in place of the lines of the log
 	headed  bool      // it has said what runs
 	begun   bool      // it has begun to write the run folder
 	told    int       // the newest epoch whose line this process has written
@@ -45,12 +46,13 @@ type reporter struct {
 }
 
 func newReporter(c Config, folder *runfolder.Folder, kind string, out IO) *reporter {
-	shown := screen.New(out.Out, screen.Width(out.Out, kind == "mpi"))
-	return &reporter{cfg: c, out: out, folder: folder, screen: shown, started: time.Now(), budget: newBudget(&c)}
+	width := screen.Width(out.Out, kind == "mpi")
+	text := c.LogFormat == logText || c.LogFormat == logAuto && width > 0
+	return &reporter{cfg: c, out: out, folder: folder, screen: screen.New(out.Out, width), text: text, started: time.Now(), budget: newBudget(&c)}
 }
 
 // log writes a line of key=value pairs to the log, and prints it unless the
-// run is quiet.
+// run is quiet or the terminal gets text.
 func (p *reporter) log(format string, args ...any) { p.Note(fmt.Sprintf(format, args...) + "\n") }
 
 // Note implements engine.Reporter.
@@ -59,7 +61,7 @@ func (p *reporter) Note(text string) {
 		return
 	}
 	io.WriteString(p.folder.Log(), text)
-	if !p.cfg.Quiet {
+	if !p.cfg.Quiet && !p.text {
 		io.WriteString(p.out.Out, text)
 	}
 }
@@ -96,6 +98,11 @@ func (p *reporter) say(format string, args ...any) {
 	io.WriteString(p.out.Out, line)
 }
 
+// note writes a line to the log alone.
+func (p *reporter) note(format string, args ...any) {
+	io.WriteString(p.folder.Log(), fmt.Sprintf(format, args...)+"\n")
+}
+
 // header says what is going to run.
 func (p *reporter) header(r *run) error {
 	if p == nil || p.headed {
@@ -123,6 +130,9 @@ func (p *reporter) header(r *run) error {
 		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
 	p.settings(r)
 	p.log("plan %s", r.choice)
+	if p.text && !c.Quiet {
+		p.printHeader(r)
+	}
 	return nil
 }
 
@@ -194,28 +204,33 @@ func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
 	if err := p.folder.WriteSummary(s); err != nil {
 		return err
 	}
-	p.say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d parts=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
+	say := p.say
+	if p.text {
+		p.printSummary(&s)
+		say = p.note
+	}
+	say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d parts=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
 		s.Dataset, s.Model, s.Layers, s.Hidden, s.Ranks, s.Servers, s.Parts, s.Epochs, s.StoppedBy, s.TotalSeconds, s.EpochSecondsMedian)
 	if h.Best != nil {
-		p.say("%s test_at_best_val=%.4f%s best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
+		say("%s test_at_best_val=%.4f%s best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
 			p.metric, s.TestAccAtBestVal, balancedTest(s.Metrics), s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
 		for _, line := range choiceLines(&p.cfg, p.metric, s.BestEpoch, h.Validated) {
-			p.say("%s", line)
+			say("%s", line)
 		}
 	}
-	printMetrics(p.say, s.Metrics)
-	p.say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
+	printMetrics(say, s.Metrics)
+	say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
 	if p.account.paid() {
-		p.say("%s", p.account.line(&s))
+		say("%s", p.account.line(&s))
 	}
 	if p.saved > 0 {
-		p.say("checkpoints bytes=%d seconds=%.3f share=%.2f%%", p.saved, p.saving.Seconds(), 100*p.saving.Seconds()/(s.TotalSeconds-p.before))
+		say("checkpoints bytes=%d seconds=%.3f share=%.2f%%", p.saved, p.saving.Seconds(), 100*p.saving.Seconds()/(s.TotalSeconds-p.before))
 	}
 	wrote := "wrote"
 	if h.Best != nil {
 		wrote += " model=" + modelFile(p.folder.Dir())
 	}
-	p.say("%s summary=%s/summary.json", wrote, p.folder.Dir())
+	say("%s summary=%s/summary.json", wrote, p.folder.Dir())
 	if h.Divergence != nil {
 		return h.Divergence.Fault(p.folder.Dir(), p.cfg.LR, h.BestLine.Epoch)
 	}

@@ -135,6 +135,7 @@ type OutputOptions struct {
 	Force       bool   `usual:"" help:"Replace an existing run folder." toml:"force"`
 	ForceMemory bool   `name:"force-memory" help:"Train even if the estimated memory exceeds the available memory." toml:"force-memory"`
 	Quiet       bool   `help:"Print only the final lines." toml:"quiet"`
+	LogFormat   string `name:"log-format" default:"auto" enum:"auto,text,fields" help:"Lines on the terminal: auto, text or fields. text: aligned columns; fields: key=value, as in log.txt. auto: text on a terminal, else fields." toml:"log-format"`
 	Trace       string `default:"" placeholder:"FILE" help:"File for a timeline of the tasks of all ranks. For ui.perfetto.dev, chrome://tracing and siafu bench breakdown." toml:"trace"`
 	TensorBoard bool   `name:"tensorboard" help:"Write each epoch's numbers as a TensorBoard event file. File: events.out.tfevents.siafu in the run folder." toml:"tensorboard"`
 	Instance    string `default:"" placeholder:"TYPE|USD" help:"Price of each host: EC2 instance type or dollars an hour. The run then reports its cost and value. Empty: no costs." toml:"instance"`
