@@ -139,3 +139,33 @@ func TestLayers(t *testing.T) {
 		}
 	}
 }
+
+// TestSupportStaysOut: the program has no package in it that only tests need.
+func TestSupportStaysOut(t *testing.T) {
+	all := packages(t)
+	reached := map[string]bool{}
+	var visit func(path string)
+	visit = func(path string) {
+		if p := all[path]; p != nil && !reached[path] {
+			reached[path] = true
+			for _, imported := range p.imports {
+				visit(imported)
+			}
+		}
+	}
+	visit("siafu")
+	visit("lambda/function/bootstrap")
+	support := 0
+	for path := range all {
+		name := filepath.Base(path)
+		if !strings.HasSuffix(name, "test") && !slices.Contains([]string{"cuda/ptx", "kernels/kerneltest/flat", "ranks/world/worldtest/slow", "graph/realdata"}, path) {
+			continue
+		}
+		if support++; reached[path] {
+			t.Errorf("the program imports %s", path)
+		}
+	}
+	if support < 10 {
+		t.Errorf("only %d packages of tests are found", support)
+	}
+}
