@@ -96,7 +96,7 @@ func TestSession(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if text := must(t, "report", out); !strings.Contains(text, "gcn    2       16") || !strings.Contains(text, "generated") {
+	if text := must(t, "report", out, "--columns", "all"); !strings.Contains(text, "gcn    2       16") || !strings.Contains(text, "generated") {
 		t.Errorf("report: %s", text)
 	}
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // leastUseful are columns in the order in which they are left out of a table that is too
-// wide, after settings in which runs are equal.
+// wide: after settings in which the runs are equal, and before those in which they differ.
 var leastUseful = []string{"servers", "layers", "ghost MiB", "majority", "seconds", "hidden", "ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", "state"}
 
 // allColumns is the value of --columns for every column.
@@ -101,13 +101,26 @@ func shorten(text string, width int) string {
 	return string(r[:half]) + "…" + string(r[len(r)-half+1:])
 }
 
-// fit leaves columns out until the table fits textWidth, and returns their names.
+// fit leaves columns out until the table fits textWidth, and returns their names. Settings
+// by which runs are grouped stay.
 func (t *table) fit(lines [][]string) (fitting [][]string, left []string) {
-	equal := slices.DeleteFunc(slices.Clone(t.settings), func(name string) bool {
+	differs := func(name string) bool {
 		k := slices.Index(lines[0], name)
-		return k < 0 || len(lines) < 3 || slices.ContainsFunc(lines[1:], func(line []string) bool { return line[k] != lines[1][k] })
-	})
-	for _, name := range append(equal, leastUseful...) {
+		return slices.Contains(t.settings, name) && slices.ContainsFunc(lines[1:], func(line []string) bool { return line[k] != lines[1][k] })
+	}
+	var order, last []string
+	if len(lines) > 2 {
+		order = slices.DeleteFunc(slices.Clone(t.settings), differs)
+	}
+	for _, name := range leastUseful {
+		switch {
+		case !differs(name):
+			order = append(order, name)
+		case !t.grouped:
+			last = append(last, name)
+		}
+	}
+	for _, name := range append(order, last...) {
 		k := slices.Index(lines[0], name)
 		if k < 0 {
 			continue

@@ -1,5 +1,5 @@
 // Package multilevel divides the vertices of a graph among ranks so that few
-// edges are cut: multilevel k-way partitioning (Karypis and Kumar, "A fast and
+// edges are cut: multilevel k-way partitioning. It follows Karypis and Kumar ("A fast and
 // high quality multilevel scheme for partitioning irregular graphs", SIAM J.
 // Sci. Comput. 1998, and "Multilevel k-way partitioning scheme for irregular
 // graphs", J. Parallel Distrib. Comput. 1998).
