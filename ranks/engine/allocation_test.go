@@ -35,14 +35,14 @@ func dataset(t testing.TB) string {
 	return dir
 }
 
-// silent is the reporter of nobody.
+// silent is a reporter that discards everything.
 type silent struct{}
 
 func (silent) Epoch(runfolder.Epoch, tensor.Spent) error { return nil }
 func (silent) Note(string)                               {}
 
-// alone calls do with the engine of a world's only rank, which trains as c says
-// with weights of its own.
+// alone calls do with the engine of a world's only rank, which trains with configuration c and
+// its own weights.
 func alone(t testing.TB, c config.Config, data string, do func(*Engine, params.Source) error) {
 	t.Helper()
 	err := inproc.Run(1, func(w world.Comm) error {
@@ -92,7 +92,7 @@ func alone(t testing.TB, c config.Config, data string, do func(*Engine, params.S
 // heap: neither forward, nor backward, nor the update.
 func TestEpochAllocatesNothing(t *testing.T) {
 	if mapped.UnderRace {
-		t.Skip("the race detector makes pools forget what they hold")
+		t.Skip("the race detector makes pools drop their contents")
 	}
 	data := dataset(t)
 	for name, set := range map[string]func(*config.Config){
@@ -133,7 +133,7 @@ func countAllocations(t *testing.T, e *Engine, source params.Source) error {
 	epoch()
 	runtime.GC()
 	if n := kerneltest.Allocs(epoch); n != 0 {
-		t.Errorf("%v allocations an epoch", n)
+		t.Errorf("%v allocations per epoch, want 0", n)
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// lockstep is what goes through the layers of intervals; prepare completes it.
+// lockstep returns a lockstep over intervals. prepare completes it.
 func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
 	return &lockstep{
 		workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), store: store, intervals: intervals,
@@ -18,9 +18,8 @@ func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
 	}
 }
 
-// prepare makes what the intervals' layers need of the graph and, where there
-// are other ranks, of the exchange of rows through a codec, and the exact passes.
-// All memory comes from a.
+// prepare builds the graph work of the intervals' layers, the row exchange with other ranks
+// through a codec, and the exact passes. All memory comes from a.
 func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
 	way := &route{}
 	s.route, s.training, s.exact = way, way, way
@@ -37,15 +36,15 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 	a.Fill(func() { s.build(way, e.Config.Mode == "nopipe") })
 }
 
-// pieceEdges is about how many edges are in a piece of the sums for other ranks.
+// pieceEdges is the approximate number of edges in a piece of the sums for other ranks.
 const pieceEdges = 32 << 10
 
-// ghostPieces are the bounds of ghosts that are one task.
+// ghostPieces returns the bounds of the pieces of ghosts; each piece is one task.
 func ghostPieces(n int) []int {
 	return evenly(n, max(1, min(config.MostIntervals, n/config.IntervalRows)))
 }
 
-// evenly are the bounds of parts of n.
+// evenly returns the bounds of equal parts of n.
 func evenly(n, parts int) []int {
 	bounds := make([]int, parts+1)
 	for k := range parts {

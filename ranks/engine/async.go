@@ -18,24 +18,24 @@ import (
 	"siafu/ranks/world"
 )
 
-// asyncRank is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): it does what its
-// Course decides. It is a schedule.Flow, and the Course's Crew.
+// asyncRank is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): it executes the
+// decisions of its AsyncScheduler. It is a schedule.Flow, and the scheduler's Executor.
 type asyncRank struct {
 	transport
 	*AsyncScheduler
 	cfg          config.Config
 	workers      *workers
 	tensor       tensor.Backend
-	expects      tensor.Expecting // the same, nil where it cannot be told of tasks to come
-	delay        *delay           // nil but in experiments
-	waitDeadline time.Time        // when the rank has lingered enough; zero: it does not, or has no limit
+	expects      tensor.Expecting // the same backend, nil if it cannot be announced future tasks
+	delay        *delay           // nil except in experiments
+	waitDeadline time.Time        // end of the rank's wait budget; zero: not waiting, or no limit
 	graph        *graphwork.Work  // nil without propagation
-	ghosts       halo.Receiver    // likewise
+	ghosts       halo.Receiver    // nil without propagation
 
 	intervals      []*interval
 	layers         []*graphwork.Layer // nil for a layer that does not gather
 	tasks          tensorWorkTable
-	pendingMessage *world.Message // while nothing ran, and is to be taken
+	pendingMessage *world.Message // received while no task ran, not yet handled
 	weights        []float32      // after the last epoch
 	tallies        tallies
 }
@@ -95,7 +95,7 @@ func (f *asyncRank) finish(name task.Name) (schedule.Task, error) {
 	return f.intervals[name.Interval].scheduled, nil
 }
 
-// pass is the one that an interval is in.
+// pass returns the pass of an interval's current epoch.
 func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: true} }
 
 // Done implements schedule.Flow.
@@ -110,23 +110,23 @@ func (f *asyncRank) Done(t schedule.Task) error {
 	return f.AsyncScheduler.Done(t)
 }
 
-// Oldest implements Crew.
+// Oldest implements Executor.
 func (f *asyncRank) Oldest(gather schedule.Task) int { return f.ghosts.Oldest(slotOf(gather)) }
 
-// Gradient implements Crew.
+// Gradient implements Executor.
 func (f *asyncRank) Gradient(interval, layer int) []float32 {
 	i := f.intervals[interval]
 	f.workers.fault.At(schedule.Update.Kind(), i.epoch)
 	return i.layerGrad(layer)
 }
 
-// Deliver implements Crew.
+// Deliver implements Executor.
 func (f *asyncRank) Deliver(ms []protocol.Message) error { return f.deliver(ms) }
 
-// Ended implements Crew.
+// Ended implements Executor.
 func (f *asyncRank) Ended(epoch int) error { return f.finishInterval(epoch) }
 
-// start gives an interval the weights of its epoch that have come.
+// start sets the received weights of an interval's epoch.
 func (f *asyncRank) start(i *interval, weights []float32) {
 	kernels.Write(i.ops, i.frame.Weights, weights)
 	f.tallies.saveVersion(i, weights)
@@ -171,16 +171,16 @@ func (f *asyncRank) Wait() error {
 // Listens implements schedule.Flow.
 func (f *asyncRank) Listens() bool { return f.world.Size() > 1 || !f.waitDeadline.IsZero() }
 
-// Awaited implements schedule.Flow. An interval waits for whichever message comes first, so
-// that no single task can be named.
+// Awaited implements schedule.Flow. An interval waits for any message, so no single task can
+// be named.
 func (f *asyncRank) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
 
 // Idle implements schedule.Flow.
 func (f *asyncRank) Idle(int, schedule.Task, time.Time, time.Time) {}
 
-// awaitedRanks are the ranks that a long wait is for: servers that have been asked for
-// weights, ranks that are behind, and at the end servers that have not sent the
-// last weights.
+// awaitedRanks returns the ranks that a long wait is for: servers with a pending request for
+// weights, ranks in an earlier epoch, and at the end servers that have not sent the last
+// weights.
 func (f *asyncRank) awaitedRanks() []int {
 	ranks := f.progress.Behind()
 	for _, p := range f.intervalStates {
@@ -197,12 +197,12 @@ func (f *asyncRank) awaitedRanks() []int {
 	return ranks
 }
 
-// activity says what this rank is doing, for whoever waits long.
+// activity describes this rank's state, for reports of long waits.
 func (f *asyncRank) activity() string { return fmt.Sprintf("epoch %d", f.finishedEpochs()+1) }
 
-// finalWeights gets the weights after the last epoch and leaves. Rank 0 stays until the
-// tallies of all ranks have come, and as long as other ranks need the server that
-// it hosts.
+// finalWeights fetches the weights after the last epoch. Rank 0 returns only after it has
+// received the tallies of all ranks, and after other ranks no longer need the server that it
+// hosts.
 func (f *asyncRank) finalWeights() ([]float32, error) {
 	if err := f.deliver([]protocol.Message{f.chooser.Pull(f.Epochs + 1)}); err != nil {
 		return nil, err

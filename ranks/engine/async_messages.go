@@ -7,26 +7,25 @@ import (
 	"siafu/internal/fault"
 )
 
-// Messages between graph ranks in bounded asynchrony, beside those of package
-// protocol and of refresh.Bounded, whose first byte is below wireTally. All have
-// one tag, so that a rank sees what another one sent in the order in which it was
-// sent.
+// Messages between graph ranks in bounded asynchrony, in addition to the messages of package
+// protocol and of refresh.Bounded, whose first byte is below wireTally. All have one tag, so a
+// rank receives another rank's messages in the order of sending.
 const (
-	wireTally      = 66 // what a rank knows of an epoch that it has finished, for rank 0
+	wireTally      = 66 // a rank's results of a finished epoch, for rank 0
 	wireStop       = 67 // the epoch after which all stop, from rank 0
-	wireRowsStored = 68 // free: rows of a layer, which the epoch stands for, have been put into their place
-	wireLeaving    = 69 // free: nothing more will come in this stretch
+	wireRowsStored = 68 // fully asynchronous: rows of a layer, sent in the epoch field, are stored
+	wireLeaving    = 69 // fully asynchronous: the last message of a rank in this stretch
 )
 
-// wireMessage is one of these messages.
+// wireMessage is a decoded message.
 type wireMessage struct {
 	kind    byte
 	epoch   int
 	numbers []float64
 }
 
-// wireHeader is the kind and seven zeros, then epoch, zero and the number of
-// numbers as 32 bits each.
+// wireHeader is the header's size in bytes: the kind, seven zero bytes, then epoch, zero and
+// the number of values with 32 bits each.
 const wireHeader = 20
 
 func (m wireMessage) encode(dst []byte) []byte {
@@ -40,7 +39,7 @@ func (m wireMessage) encode(dst []byte) []byte {
 	return dst
 }
 
-// decodeWire reads a message from rank from.
+// decodeWire decodes a message from rank from.
 func decodeWire(b []byte, from int) (wireMessage, error) {
 	bad := fault.New(fault.Runtime, "train", "", "corrupt message of %d bytes from rank %d", len(b), from).
 		Then("run the same siafu on all ranks")

@@ -16,7 +16,7 @@ func wires() []wireMessage {
 	}
 }
 
-// What is encoded is decoded; what is cut is refused.
+// Encoded messages decode; truncated messages are rejected.
 func TestWire(t *testing.T) {
 	for _, m := range wires() {
 		b := m.encode(nil)
@@ -32,8 +32,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// FuzzWire: whatever arrives is a message that encodes to the same bytes, or a
-// fault.
+// FuzzWire: any input is a message that encodes to the same bytes, or an error.
 func FuzzWire(f *testing.F) {
 	for _, m := range wires() {
 		f.Add(m.encode(nil))

@@ -13,17 +13,14 @@ import (
 	"siafu/ranks/world"
 )
 
-// In bounded asynchrony rows go to other ranks and come from them here, and
-// nowhere else: tasks write what an interval has made where others read it, and
-// hand it to the source of ghosts; a message that has come is handed to the
-// source, and a task is queued that has it put into its place.
+// All transfer of rows in bounded asynchrony is in this file. Tasks copy an interval's rows to
+// the buffer that other tasks read, and pass them to the source of ghosts. A received message
+// is passed to the source, and a task is queued that stores its rows.
 
-// Published is the purpose of the memory for rows and gradients that intervals publish to
-// each other.
+// Published is the purpose of the memory for rows and gradients that intervals exchange.
 const Published = "published rows"
 
-// prepare makes what the intervals' layers need of the graph, and of rows that
-// travel.
+// prepare builds the graph work of the intervals' layers, and the exchange of rows.
 func (f *asyncRank) prepare(e *Engine, store *model.Store, trained int, a *mapped.Arena) error {
 	ops, rows := f.workers.teams[0], a.For(Published)
 	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true, Targets: true}, e.workers.newOps(), a)
@@ -49,7 +46,7 @@ func (f *asyncRank) prepare(e *Engine, store *model.Store, trained int, a *mappe
 	return nil
 }
 
-// slotOf is that of a task's rows.
+// slotOf returns the slot of a task's rows.
 func slotOf(t schedule.Task) halo.Slot {
 	backward := false
 	switch t.Stage {
@@ -59,8 +56,8 @@ func slotOf(t schedule.Task) halo.Slot {
 	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward}
 }
 
-// sendForward publishes an interval's rows, and sends those of its boundary to
-// the ranks that have them as ghosts.
+// sendForward publishes an interval's rows, and sends its boundary rows to the ranks that have
+// them as ghosts.
 func (f *asyncRank) sendForward(i *interval, t schedule.Task) error {
 	p := f.layers[t.Layer]
 	i.ops.Copy(i.part(p.Rows), i.frame.At(model.Do{Layer: t.Layer, Stage: model.Emit}, model.Emitted))
@@ -68,7 +65,7 @@ func (f *asyncRank) sendForward(i *interval, t schedule.Task) error {
 	return f.ghosts.Offer(slotOf(t), p.Rows, i.lo, i.hi)
 }
 
-// gather makes the interval's rows of Â times the rows that are there.
+// gather computes the interval's rows of Â times the newest stored rows.
 func (f *asyncRank) gather(i *interval, t schedule.Task) error {
 	if _, err := f.ghosts.View(slotOf(t)); err != nil {
 		return err
@@ -79,27 +76,26 @@ func (f *asyncRank) gather(i *interval, t schedule.Task) error {
 	return nil
 }
 
-// sendBackward publishes an interval's gradient of what it gathered.
+// sendBackward publishes an interval's gradient with respect to its gathered rows.
 func (f *asyncRank) sendBackward(i *interval, l int) {
 	p := f.layers[l]
 	i.ops.Copy(i.part(p.Grads), i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
 	f.graph.PublishGrads(p, i.graphInterval(l), i.part(p.Grads))
 }
 
-// gatherBackward makes the interval's rows of Âᵀ times the gradients that are
-// there.
+// gatherBackward computes the interval's rows of Âᵀ times the newest stored gradients.
 func (f *asyncRank) gatherBackward(i *interval, t schedule.Task) error {
 	l := f.layers[t.Layer]
 	f.graph.GatherBackward(l, i.graphInterval(t.Layer), i.pass())
 	return f.ghosts.Add(i.ops, slotOf(t), f.graph.Backward(l), i.lo, i.hi)
 }
 
-// runWhole runs a task that no interval does for itself.
+// runWhole runs a task that is not specific to an interval.
 func (f *asyncRank) runWhole(worker int, t schedule.Task) error {
 	ops, l, at := f.workers.teams[worker], f.layers[t.Layer], slotOf(t)
 	if t.Stage == schedule.GhostGrads {
 		room := f.ghosts.SendBuffer(at)
-		f.graph.Enter(l, model.Pass{Epoch: t.Epoch, Train: true}, f.intervals[0].frame.Weights) // where shown, not read
+		f.graph.Enter(l, model.Pass{Epoch: t.Epoch, Train: true}, f.intervals[0].frame.Weights) // published, not read
 		f.graph.GhostGrads(ops, l, 0, room)
 		return f.ghosts.Offer(at, room, 0, room.Rows)
 	}
@@ -110,8 +106,8 @@ func (f *asyncRank) runWhole(worker int, t schedule.Task) error {
 	return err
 }
 
-// handleRows hands a message to the source of ghosts, and queues the task that puts
-// its rows into their place.
+// handleRows passes a message to the source of ghosts, and queues the task that stores its
+// rows.
 func (f *asyncRank) handleRows(m world.Message) error {
 	if f.ghosts == nil {
 		return fault.New(fault.Runtime, "train", "", "unexpected ghost rows from rank %d: the network has no aggregation", m.Source).

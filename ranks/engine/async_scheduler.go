@@ -8,42 +8,40 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// AsyncScheduler is the scheduler of a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5). Its
-// intervals go through their epochs with the newest received rows of neighbours. Each
-// interval is at most s epochs ahead of the slowest interval of all ranks. A Course handles
-// no values: a training rank and a simulator use the same Course.
+// AsyncScheduler is the scheduler of a graph rank in bounded asynchrony (Dorylus, OSDI'21,
+// §5). Its intervals go through their epochs with the newest received rows of neighbours. Each
+// interval is at most s epochs ahead of the slowest interval of all ranks. An AsyncScheduler
+// handles no values: a training rank and a simulator use the same code.
 //
-// An interval's next task is queued when the previous one has ended. A queued task waits
-// only for rows that have never arrived, and for conflicting readers and writers of its
-// data (gate). A rank whose only tasks would use stale rows or stale weights first waits
-// for a limited time (linger).
+// An interval's next task is queued when the previous one has ended. A queued task waits only
+// for rows that have never arrived, and for conflicting readers and writers of its data
+// (gate). A rank whose only tasks would use stale rows or stale weights first waits for a
+// limited time (waitBudget).
 //
-// A Course is used by one goroutine at a time.
+// An AsyncScheduler is used by one goroutine at a time.
 type AsyncScheduler struct {
 	Outline
 	Epochs int // to train; may be lowered
 
 	executor       Executor
-	trained        int // epochs behind the first
+	trained        int // epochs trained before the first
 	waitBudget     waitBudget
-	idle           bool // the last Next has found nothing
+	idle           bool // the last Next found no task
 	chooser        *protocol.Chooser
 	progress       *protocol.Progress
 	intervalStates []intervalState
 	gates          []*gate // by layer, nil for a layer that does not gather
 
-	// queue[:received] are messages that have come, and the rest are tasks; both
-	// are in the order in which they were queued. active has a place for each job
-	// that can run at once, here or with the backend, and running of them are
-	// taken.
+	// queue[:received] are received messages, and the rest are tasks; both are in queueing
+	// order. active has an entry for each job that can run at once, here or with the backend;
+	// running entries are in use.
 	queue    []job
 	received int
 	active   []job
 	running  int
 }
 
-// Executor executes the decisions of a Course, and provides what depends on values and
-// messages.
+// Executor executes the decisions of an AsyncScheduler. It provides values and transport.
 type Executor interface {
 	// Oldest returns the lowest epoch of the ghost rows, or of the received gradients, that
 	// a gather would read. For missing rows it is before the first epoch.
@@ -57,29 +55,29 @@ type Executor interface {
 	Ended(epoch int) error
 }
 
-// intervalState is where an interval is: in this epoch if it is busy, else it has finished the
-// epoch and has not begun another. asked is the server that has been asked for the
-// epoch's weights, nobody once they have come; only a busy interval has asked.
+// intervalState is the progress of an interval: in this epoch if it is busy, else it has
+// finished the epoch and has not begun another. asked is the server with a pending request for
+// the epoch's weights, noRank after they have arrived; only a busy interval has a request.
 type intervalState struct {
 	epoch         int
 	busy          bool
 	pendingServer int
 }
 
-// nobody means no rank: -1.
+// noRank means no rank: -1.
 const noRank = -1
 
 // job is a task that is queued or runs.
 type job struct {
 	schedule.Task
 	access  access
-	running bool // in a place of Course.active
+	running bool // in AsyncScheduler.active
 }
 
-// NewAsyncScheduler returns the Course of a graph rank of a setting. weights is the number of weights
-// of the network. workers is the number of tasks that may run here at once, in addition to
-// those of a backend. The wait budget of an epoch is multiple times its usual duration, by the
-// clock now, which may be nil. o.Ghosts reports whether this rank has ghosts.
+// NewAsyncScheduler returns the scheduler of a graph rank of a setting. weights is the number
+// of weights of the network. workers is the number of tasks that may run here at once, in
+// addition to those of a backend. The wait budget of an epoch is multiple times its usual
+// duration, by the clock now, which may be nil. o.Ghosts reports whether this rank has ghosts.
 func NewAsyncScheduler(o Outline, s protocol.Setting, rank, workers, weights int, multiple float64, now func() time.Time, crew Executor) *AsyncScheduler {
 	c := &AsyncScheduler{
 		Outline: o, executor: crew, trained: s.Trained, waitBudget: waitBudget{multiple: multiple, now: now},
@@ -131,8 +129,8 @@ func (c *AsyncScheduler) Next() (schedule.Task, bool) {
 	return c.acquireLocks(j), true
 }
 
-// findRunnable is the place in the queue of the first job that may run, -1 where there is
-// none. A gather that would read old rows is held back, unless old ones will do.
+// findRunnable returns the position in the queue of the first job that may run, or -1. A
+// gather that would read old rows is held back, unless old is true.
 func (c *AsyncScheduler) findRunnable(old bool) (k int, held bool) {
 	for _, g := range c.gates {
 		g.unclaim()
@@ -151,15 +149,13 @@ func (c *AsyncScheduler) findRunnable(old bool) (k int, held bool) {
 	return -1, held
 }
 
-// isGather reports whether a task reads rows, or gradients, of all intervals that
-// neighbours are in.
+// isGather reports whether a task reads rows, or gradients, of all intervals with neighbours.
 func isGather(s schedule.Stage) bool {
 	return s == schedule.GatherGhosts || s == schedule.GatherBackward
 }
 
-// oldestInput is the least epoch of what a gather would read: of own rows and of
-// ghosts', or of gradients. That of what has never been published is trained or
-// less.
+// oldestInput returns the lowest epoch of the inputs of a gather: of own and ghost rows, or of
+// gradients. For input that was never published it is at most trained.
 func (c *AsyncScheduler) oldestInput(t schedule.Task) int {
 	own := c.gates[t.Layer].publishedEpoch[0]
 	if t.Stage == schedule.GatherBackward {
@@ -238,8 +234,8 @@ func (c *AsyncScheduler) HandleMessage(m protocol.Message) error {
 	return nil
 }
 
-// enqueue puts a task behind those of its epoch and of earlier ones, so that the
-// slowest intervals go first.
+// enqueue inserts a task after the tasks of its epoch and of earlier epochs, so that the
+// slowest intervals run first.
 func (c *AsyncScheduler) enqueue(t schedule.Task) {
 	k := len(c.queue)
 	for k > c.received && c.queue[k-1].Epoch > t.Epoch {
@@ -248,8 +244,8 @@ func (c *AsyncScheduler) enqueue(t schedule.Task) {
 	c.queue = slices.Insert(c.queue, k, job{Task: t, access: accessOf(t.Stage)})
 }
 
-// countGrads counts an interval whose gradient is published. With the rank's
-// last one of that epoch, the gradients of ghosts are due to their owners.
+// countGrads counts an interval whose gradient is published. After the rank's last interval of
+// that epoch, it sends the gradients of ghosts to their owners.
 func (c *AsyncScheduler) countGrads(t schedule.Task) {
 	g := c.gates[t.Layer]
 	if g.ready[t.Epoch]++; g.ready[t.Epoch] < c.Intervals {
@@ -261,7 +257,7 @@ func (c *AsyncScheduler) countGrads(t schedule.Task) {
 	}
 }
 
-// pushGradient hands over the gradient of a layer. After the first layer's the interval
+// pushGradient pushes the gradient of a layer. After the first layer's gradient the interval
 // has finished its epoch.
 func (c *AsyncScheduler) pushGradient(t schedule.Task) error {
 	m := c.chooser.Gradient(t.Interval, t.Epoch, t.Layer, c.executor.Gradient(t.Interval, t.Layer))
@@ -283,8 +279,8 @@ func (c *AsyncScheduler) pushGradient(t schedule.Task) error {
 	return c.startReady()
 }
 
-// startReady sends for weights for the intervals that may start an epoch and find
-// the gradients of the epoch before in them.
+// startReady requests weights for each interval that may start an epoch and whose weights
+// include the gradients of the previous epoch.
 func (c *AsyncScheduler) startReady() error {
 	for k := range c.intervalStates {
 		if c.mayStart(k) && !c.late(k) {
@@ -296,7 +292,7 @@ func (c *AsyncScheduler) startReady() error {
 	return nil
 }
 
-// beginEpoch puts an interval into its next epoch, and asks for the weights.
+// beginEpoch starts an interval's next epoch, and requests its weights.
 func (c *AsyncScheduler) beginEpoch(k int, fetch func(interval, epoch, holds int) []protocol.Message) error {
 	p := &c.intervalStates[k]
 	p.busy = true
@@ -312,13 +308,13 @@ func (c *AsyncScheduler) mayStart(k int) bool {
 	return !p.busy && p.epoch < c.Epochs && c.progress.MayStart(p.epoch+1)
 }
 
-// late reports whether an interval has finished an epoch that others have not, so that
-// there are no weights yet with its gradients.
+// late reports whether an interval has finished an epoch that others have not, so that no
+// weights include its gradients yet.
 func (c *AsyncScheduler) late(k int) bool { return c.progress.Slowest() < c.intervalStates[k].epoch }
 
-// nextLateInterval is the next interval that could start with old weights, nobody where there is
-// none or weights are on their way. They start one by one, whenever a worker has
-// nothing else to do: meanwhile the new weights may come.
+// nextLateInterval returns the next interval that could start with old weights, or noRank if
+// there is none or weights are in transit. They start one by one, whenever a worker is idle:
+// meanwhile the new weights may arrive.
 func (c *AsyncScheduler) nextLateInterval() int {
 	next := noRank
 	for k := range c.intervalStates {
@@ -335,7 +331,7 @@ func (c *AsyncScheduler) nextLateInterval() int {
 // EndEpoch ends an epoch of the rank after all of its intervals have finished it.
 func (c *AsyncScheduler) EndEpoch() { c.waitBudget.nextEpoch() }
 
-// finishedEpochs is how many epochs all intervals of this rank have finished.
+// finishedEpochs returns the number of epochs that all intervals of this rank have finished.
 func (c *AsyncScheduler) finishedEpochs() int {
 	least := c.Epochs
 	for _, p := range c.intervalStates {

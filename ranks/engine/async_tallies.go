@@ -11,41 +11,40 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// Places in a tally, behind the findings of the passes: bytes of rows as
-// float32 and as they were sent, and what was spent on invocations. These are added
-// up over ranks.
-// Then come those of which the greatest counts: the seconds of each kind of task,
-// the seconds without a task, and what the rank has been asked for.
+// Positions in a tally, after the findings of the passes: bytes of rows as float32 and as
+// sent, and the cost of invocations. These are summed over ranks. For the following positions
+// the maximum counts: the seconds of each kind of task, the idle seconds, and the rank's
+// request.
 const (
 	tallyRaw = findingsSize + iota
 	tallySent
-	tallyStarts     // of intervals
-	tallyLateStarts // with weights of an epoch before
+	tallyStarts     // starts of intervals
+	tallyLateStarts // starts with weights of an earlier epoch
 	tallyGathers
-	tallyOldGathers // that read a row, or a gradient, of an epoch before
+	tallyOldGathers // gathers that read a row, or a gradient, of an earlier epoch
 	tallySpent
 	tallyTasks = tallySpent + tensor.NumSpent
 )
 
-// byRequest is why a stretch ends that was asked to save, or to stop.
+// byRequest is the reason of a stretch that ends with a request to save or stop.
 const byRequest = "asked"
 
-// tallies are what is known of epochs. A rank adds up what its intervals have
-// found, and tells rank 0 when all of them have finished the epoch; rank 0 adds
-// up the ranks, and reports the epoch when it has heard of every rank.
+// tallies are the results of epochs. A rank sums the results of its intervals, and sends them
+// to rank 0 when all of them have finished the epoch. Rank 0 sums over ranks, and reports the
+// epoch when it has every rank's tally.
 //
 // In bounded asynchrony an epoch's loss and accuracies are found by the passes
 // that train: with several versions of the weights, and with dropout where there
 // is any.
 type tallies struct {
 	ownTallies map[int][]float64 // by epoch: this rank's tally
-	finished   map[int]int       // by epoch: how many of this rank's intervals have finished it
+	finished   map[int]int       // by epoch: number of this rank's intervals that have finished it
 
 	ranks           int               // graph ranks, on rank 0
-	sums            map[int][]float64 // by epoch that is not reported: the tallies that have come, added up
-	receivedTallies map[int]int       // by epoch that is not reported: how many tallies these are, below ranks
-	reportedEpoch   int               // the last epoch that is reported
-	start           time.Time         // of the epoch that is reported next
+	sums            map[int][]float64 // by unreported epoch: the sum of received tallies
+	receivedTallies map[int]int       // by unreported epoch: the number of received tallies, below ranks
+	reportedEpoch   int               // the last reported epoch
+	start           time.Time         // of the next reported epoch
 
 	reporter   Reporter
 	training   int64 // vertices of all ranks
@@ -54,30 +53,28 @@ type tallies struct {
 	anyRequest signals.Request // of any rank, on rank 0
 	stopped    string          // why the stretch ends: one of package stopping's reasons, or byRequest
 
-	serverRequest signals.Request // that a server has told of
-	// On rank 0: the weights with which the first interval has gone through
-	// epochs that are not reported.
+	serverRequest signals.Request // reported by a server
+	// On rank 0: the weights of the first interval in each unreported epoch.
 	versions map[int][]float32
 }
 
-// newTally is one in which nothing has been found.
+// newTally returns an empty tally.
 func newTally() []float64 { return make([]float64, tallyTasks+len(kinds)+2) }
 
-// add adds what the loss of an interval has found.
+// add adds the results of an interval's loss.
 func (t *tallies) add(i *interval) {
 	(*findings)(t.tallyOf(i.epoch)).add(&i.loss, t.training)
 }
 
-// saveVersion holds on to the weights of an epoch until it is known how good they
-// are.
+// saveVersion stores the weights of an epoch until their metrics are known.
 func (t *tallies) saveVersion(i *interval, weights []float32) {
 	if t.ranks > 0 && i.index == 0 {
 		t.versions[i.epoch] = slices.Clone(weights)
 	}
 }
 
-// countStart counts an interval that has got weights for an epoch, and gathers a gather of
-// rows from an epoch on.
+// countStart counts an interval that has received weights for an epoch. gathers counts a
+// gather of rows from an epoch on.
 func (t *tallies) countStart(epoch, version int) { t.count(tallyStarts, epoch, version) }
 
 func (t *tallies) countGather(epoch, oldest int) { t.count(tallyGathers, epoch, oldest) }
@@ -90,7 +87,7 @@ func (t *tallies) count(place, epoch, of int) {
 	}
 }
 
-// tallyOf is this rank's tally of an epoch.
+// tallyOf returns this rank's tally of an epoch.
 func (t *tallies) tallyOf(epoch int) []float64 {
 	if t.ownTallies[epoch] == nil {
 		t.ownTallies[epoch] = newTally()
@@ -98,11 +95,11 @@ func (t *tallies) tallyOf(epoch int) []float64 {
 	return t.ownTallies[epoch]
 }
 
-// complete reports whether nothing more will come that rank 0 waits for.
+// complete reports whether rank 0 has received everything it waits for.
 func (t *tallies) complete(epochs int) bool { return t.ranks == 0 || t.reportedEpoch >= epochs }
 
-// finishInterval notes that an interval has finished an epoch, and tells rank 0 when all
-// of this rank's have.
+// finishInterval records that an interval has finished an epoch, and notifies rank 0 after
+// this rank's last interval.
 func (f *asyncRank) finishInterval(epoch int) error {
 	t := &f.tallies
 	if t.finished[epoch]++; t.finished[epoch] < len(f.intervals) {
@@ -126,7 +123,7 @@ func (f *asyncRank) finishInterval(epoch int) error {
 	return f.send(0, wireMessage{kind: wireTally, epoch: epoch, numbers: own})
 }
 
-// takeTally takes the tally of one rank, on rank 0.
+// takeTally processes the tally of one rank, on rank 0.
 func (f *asyncRank) takeTally(epoch int, numbers []float64) error {
 	t := &f.tallies
 	if t.ranks == 0 || len(numbers) != len(newTally()) {
@@ -158,8 +155,8 @@ func mergeTally(sum, numbers []float64) {
 	}
 }
 
-// reportEpoch reports an epoch, and ends the run, or the stretch, where that is due.
-// An epoch that has diverged, and those behind it, have no line.
+// reportEpoch reports an epoch, and ends the run or the stretch if that is due. An epoch that
+// has diverged, and later epochs, have no line.
 func (t *tallies) reportEpoch(epoch int, sum []float64, stop func() error) error {
 	line := t.epochLine(epoch, sum)
 	t.anyRequest = max(t.anyRequest, signals.Request(sum[len(sum)-1]))
@@ -176,7 +173,7 @@ func (t *tallies) reportEpoch(epoch int, sum []float64, stop func() error) error
 	return t.reporter.Epoch(line, tensor.SpentOf(sum[tallySpent:]))
 }
 
-// epochLine is that of an epoch that all ranks have finished.
+// epochLine returns the line of an epoch that all ranks have finished.
 func (t *tallies) epochLine(epoch int, sum []float64) runfolder.Epoch {
 	line := runfolder.Epoch{
 		Epoch: epoch, Seconds: time.Since(t.start).Seconds(), TaskSeconds: map[string]float64{},
@@ -194,8 +191,8 @@ func (t *tallies) epochLine(epoch int, sum []float64) runfolder.Epoch {
 	return line
 }
 
-// decideStop settles why the stretch ends, if it does. The first reason counts, but
-// that nothing which was found later excuses that the weights are no numbers.
+// decideStop decides whether and why the stretch ends. The first reason counts, except that
+// divergence (weights that are not finite) overrides every other reason.
 func (t *tallies) decideStop(line runfolder.Epoch) {
 	if t.stopped == stopping.ByDivergence {
 		return
@@ -210,9 +207,9 @@ func (t *tallies) decideStop(line runfolder.Epoch) {
 	}
 }
 
-// stop ends the run after the last epoch that any rank can have begun: none can
-// be more than s+1 epochs ahead of rank 0, and rank 0's word comes before that
-// of its next epoch.
+// stop ends the run after the last epoch that any rank can have begun. No rank can be more
+// than s+1 epochs ahead of rank 0, and rank 0's stop message precedes the message of its next
+// epoch.
 func (f *asyncRank) stop() error {
 	last := f.finishedEpochs() + f.setting.Staleness + 1
 	if last >= f.Epochs {

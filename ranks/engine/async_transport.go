@@ -8,26 +8,26 @@ import (
 	"siafu/ranks/world"
 )
 
-// transport carries the messages of asynchronous ranks: messages of package
-// protocol, rows of ghosts, and numbers, all with one tag, so that a rank sees what
-// another one sent in the order in which it was sent.
+// transport carries the messages of asynchronous ranks: messages of package protocol, ghost
+// rows, and numbers. All have one tag, so a rank receives another rank's messages in the order
+// of sending.
 type transport struct {
 	world        world.Comm
 	outbox       *world.Outbox
 	setting      protocol.Setting
-	localServer  params.StateMachine // where no rank is a server, rank 0 hosts the one there is
+	localServer  params.StateMachine // hosted by rank 0 if no rank is a server
 	decodeBuffer []float32
 	handler      messageHandler
 }
 
-// messageHandler is the graph rank that messages are for.
+// messageHandler is the graph rank that handles messages.
 type messageHandler interface {
 	handleRows(m world.Message) error
 	handleWire(from int, m wireMessage) error
 	handleProtocol(m protocol.Message) error
 }
 
-// poll takes what has come.
+// poll handles received messages.
 func (f *transport) poll() (some bool, err error) {
 	for {
 		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
@@ -41,7 +41,7 @@ func (f *transport) poll() (some bool, err error) {
 	}
 }
 
-// dispatchNext waits for the next message and takes it.
+// dispatchNext waits for the next message and handles it.
 func (f *transport) dispatchNext() error {
 	m, err := f.world.Recv(world.Any, params.TagAsync)
 	if err != nil {
@@ -50,7 +50,7 @@ func (f *transport) dispatchNext() error {
 	return f.dispatch(m)
 }
 
-// dispatchUntil takes messages until done.
+// dispatchUntil handles messages until done.
 func (f *transport) dispatchUntil(done func() bool) error {
 	for !done() {
 		if err := f.dispatchNext(); err != nil {
@@ -60,9 +60,8 @@ func (f *transport) dispatchUntil(done func() bool) error {
 	return nil
 }
 
-// deliver sends messages of the protocol with servers and among graph ranks.
-// They stand only until the next call of the machine that made them, so they
-// are encoded at once.
+// deliver sends messages of the protocol with servers and among graph ranks. They are valid
+// only until the next call of the machine that made them, so they are encoded at once.
 func (f *transport) deliver(ms []protocol.Message) error {
 	for _, m := range ms {
 		to := f.worldRank(m.To)
@@ -83,7 +82,7 @@ func (f *transport) deliver(ms []protocol.Message) error {
 	return nil
 }
 
-// worldRank is the rank that plays a rank of the protocol.
+// worldRank returns the world's rank of a rank of the protocol.
 func (f *transport) worldRank(rank int) int {
 	if rank >= f.setting.Graph() && f.hostedByRank0() {
 		return 0
@@ -96,7 +95,7 @@ func (f *transport) hostedByRank0() bool {
 	return f.world.Size() == f.setting.Graph()
 }
 
-// deliverLocal is a message of this rank to itself.
+// deliverLocal delivers a message of this rank to itself.
 func (f *transport) deliverLocal(m protocol.Message) error {
 	if m.To >= f.setting.Graph() {
 		out, err := f.localServer.Step(m)
@@ -117,7 +116,7 @@ func (f *transport) send(to int, m wireMessage) error {
 	return f.outbox.Post(m.encode(b), to, params.TagAsync)
 }
 
-// dispatch takes a message that has arrived.
+// dispatch handles a received message.
 func (f *transport) dispatch(in world.Message) error {
 	if refresh.IsRowMessage(in.Data) {
 		return f.handler.handleRows(in)
@@ -154,7 +153,7 @@ func (f *asyncRank) handleWire(_ int, m wireMessage) error {
 	return nil
 }
 
-// handleProtocol is one of package protocol to a graph rank.
+// handleProtocol handles a message of package protocol to a graph rank.
 func (f *asyncRank) handleProtocol(m protocol.Message) error {
 	if m.Type == protocol.Finished {
 		return f.HandleMessage(m)

@@ -9,9 +9,9 @@ import (
 	"siafu/internal/mapped"
 )
 
-// batchShard is the shard of a mini-batch, the own vertices [lo, hi) of s: one part, whose
-// ghosts are the sources of its edges outside, own vertices of s first. places is room
-// for a number a local vertex of s. Arrays are made in a, or are those of s.
+// batchShard returns the shard of a mini-batch, the own vertices [lo, hi) of s. It has one
+// part. Its ghosts are the sources of its edges outside, own vertices of s first. places has a
+// number for each local vertex of s. Arrays are allocated in a, or are those of s.
 func batchShard(s *shard.Shard, lo, hi int, places []int32, a *mapped.Arena) (*shard.Shard, history.Cut) {
 	outside, offset := outsideSources(s, lo, hi, places), s.In.Offsets[lo]
 	n, own := hi-lo, s.NumOwn()
@@ -73,8 +73,8 @@ func batchShard(s *shard.Shard, lo, hi int, places []int32, a *mapped.Arena) (*s
 	return part, c
 }
 
-// outsideSources are the sources of edges into own vertices [lo, hi) that are none of them,
-// as local ids in ascending order; places says which place each has among them.
+// outsideSources returns the sources, outside of [lo, hi), of edges into own vertices [lo,
+// hi), as local ids in ascending order. It sets places to each source's position among them.
 func outsideSources(s *shard.Shard, lo, hi int, places []int32) (list []uint32) {
 	for i := range places {
 		places[i] = -1

@@ -20,39 +20,38 @@ import (
 	"siafu/ranks/world"
 )
 
-// batches are the mini-batches of an epoch (GNNAutoScale, ICML'21, algorithm 1). Each
-// is a part of the own vertices that lie together, and passes through it are those of a
-// lockstep of its own: a shard of its vertices whose ghosts are all vertices outside,
-// of this rank and of others, and a history that is their source. Evaluations, weights
-// and the way of gradients are those of the trainer.
+// batches are the mini-batches of an epoch (GNNAutoScale, ICML'21, algorithm 1). Each is a
+// contiguous range of the own vertices with its own lockstep: a shard of its vertices, whose
+// ghosts are all vertices outside, of this rank and of others. A history is the source of the
+// ghosts. Evaluations, weights and the push of gradients are those of the trainer.
 //
-// In a step every rank goes through one of its batches, and gradients are summed over
-// ranks; rows that the batches of a step make are fresh to all of them.
+// In a step every rank trains one of its batches, and gradients are summed over ranks. All
+// batches of a step read each other's fresh rows.
 //
-// Design note: batches are ranges of the shard's order, not clusters looked for beside
-// it, so that the features, labels and ÂX of a batch are views of the rank's. The order
-// is a user's choice (--vertex-order).
+// Design note: batches are ranges of the shard's order, not separately computed clusters, so
+// that the features, labels and ÂX of a batch are views of the rank's. The order is a user's
+// choice (--vertex-order).
 type batches struct {
 	store    *history.Store // nil without a history
 	source   statsSource
-	clusters *history.Batch // the source of list, nil where steps are drawn
+	clusters *history.Batch // the source of list, nil for sampled steps
 	list     []*lockstep
-	// draw makes the lockstep of a step from pieces of the rank, nil with list.
+	// sampleStep makes the lockstep of a step from pieces of the rank, nil with list.
 	// Collective over the graph ranks.
 	sampleStep     func(epoch, step int, pieces []int) (*lockstep, error)
-	joinedClusters *sample.Clusters // nil but where clusters are
-	pieces         int              // of a rank, which are dealt into steps again in each epoch
+	joinedClusters *sample.Clusters // nil except with joined clusters
+	pieces         int              // of a rank; assigned to steps again in each epoch
 	piecesPerStep  int              // pieces of a step
 	count          int              // steps of an epoch
 	training       [][]int64        // training vertices of each piece, by rank and piece
-	orders         [][]int          // of the epoch under way, by rank
-	firstPieces    []int            // the first piece of the step that each rank is in
+	orders         [][]int          // of the current epoch, by rank
+	firstPieces    []int            // the first piece of each rank's current step
 	seed           uint64
 	current        *lockstep // this rank's
 }
 
-// newBatches makes the mini-batches of a trainer, nil where there are none. Collective
-// over the graph ranks.
+// newBatches makes the mini-batches of a trainer, nil without mini-batches. Collective over
+// the graph ranks.
 func (e *Engine) newBatches(t *trainer) (*batches, error) {
 	kind := e.Config.Batching()
 	if kind.Count == 0 {
@@ -83,8 +82,8 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 	return b, b.restoreHistory(e)
 }
 
-// noteStatistics notes what a user may want to know: how many vertices lie outside of
-// batches, each counted once for each batch that gathers from it. Collective over the graph ranks.
+// noteStatistics prints the number of vertices outside of batches, each counted once per batch
+// that gathers from it. Collective over the graph ranks.
 func (b *batches) noteStatistics(e *Engine) error {
 	if b.store == nil {
 		e.Reporter.Note(fmt.Sprintf("mini_batches steps=%d batch=%s\n", b.count, e.Config.Batch))
@@ -142,8 +141,8 @@ func (b *batches) restoreHistory(e *Engine) error {
 	return b.store.Unpack(rows)
 }
 
-// packHistory are the history of all ranks, on rank 0; nil where there is none. Collective over
-// the graph ranks.
+// packHistory returns the history of all ranks, on rank 0; nil without a history. Collective
+// over the graph ranks.
 func (t *trainer) packHistory() ([]byte, error) {
 	if t.batches == nil || t.batches.store == nil {
 		return nil, nil
@@ -155,7 +154,7 @@ func (t *trainer) packHistory() ([]byte, error) {
 // BatchEdges is the purpose of the memory for edges of mini-batches.
 const BatchEdges = "edges of mini-batches"
 
-// newHistoryStore is the store of rows that batches leave, in memory of a.
+// newHistoryStore allocates the history of the batches' rows in a.
 func (e *Engine) newHistoryStore(a *mapped.Arena) *history.Store {
 	o := history.Options{Comm: e.Peers, Plan: halo.NewPlan(e.Shard), Format: e.Config.HistoryRows(), Seed: e.Config.Seed, Team: e.packers}
 	net := e.network()
@@ -167,21 +166,21 @@ func (e *Engine) newHistoryStore(a *mapped.Arena) *history.Store {
 	return history.New(o, a)
 }
 
-// maxBatchSize is how many vertices the largest batch has.
+// maxBatchSize returns the number of vertices of the largest batch.
 func (e *Engine) maxBatchSize() int {
 	n, count := e.Shard.NumOwn(), e.Config.Batches()
 	return (n + count - 1) / count
 }
 
-// batchStore makes room for the values of the largest batch, which batches use in turn.
+// batchStore allocates the values of the largest batch, which all batches reuse.
 func (e *Engine) batchStore(in model.Vertices) *model.Store {
 	s := model.NewStore(e.network(), in.Part(0, e.maxBatchSize()), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
 	e.values = Values{Bytes: s.Bytes(), KeptBytes: 4 * int64(e.network().Columns(model.InStep)) * int64(s.Rows)}
 	return s
 }
 
-// batchIntervals divides a batch into intervals, which share what belongs to no vertex
-// with those of another batch, if there is one.
+// batchIntervals divides a batch into intervals. They share all memory that belongs to no
+// vertex with the intervals of another batch, if there is one.
 func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.Cut, like []*interval) []*interval {
 	sh, ops := e.Shard, e.workers.teams[0]
 	count, cached := e.workers.intervals(&e.Config, e.Network, store.Rows, 0), t.store.Forward(0, model.Gathered)
@@ -201,7 +200,7 @@ func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.Cut, l
 	return list
 }
 
-// countTraining lets all ranks know how many training vertices each piece has.
+// countTraining shares the number of training vertices of each piece with all ranks.
 // Collective over the graph ranks.
 func (b *batches) countTraining(e *Engine) error {
 	all := make([]int64, e.Peers.Size()*b.pieces)
@@ -229,7 +228,7 @@ func (b *batches) countTraining(e *Engine) error {
 	return nil
 }
 
-// countTraining is how many of the own vertices lo..hi-1 are training vertices.
+// countTraining counts the training vertices among the own vertices lo..hi-1.
 func (e *Engine) countTraining(lo, hi int) (n int64) {
 	for _, split := range e.Shard.Split[lo:hi] {
 		if int(split) == splits[0] {
@@ -239,14 +238,14 @@ func (e *Engine) countTraining(lo, hi int) (n int64) {
 	return n
 }
 
-// shuffle draws the order in which each rank goes through its pieces in an epoch.
+// shuffle samples each rank's order of pieces in an epoch.
 func (b *batches) shuffle(epoch int) {
 	for q := range b.orders {
 		b.orders[q] = rand.New(rand.NewPCG(b.seed, uint64(epoch)<<32|uint64(q))).Perm(b.pieces)
 	}
 }
 
-// beginStep goes to the k-th step of the epoch, which is a step of the run. Its loss is the
+// beginStep starts the k-th step of the epoch; step counts the run's steps. Its loss is the
 // mean over the training vertices of all ranks' batches. Collective over the graph ranks.
 func (b *batches) beginStep(epoch, k, step, rank int) error {
 	total, lo, hi := int64(0), k*b.piecesPerStep, min((k+1)*b.piecesPerStep, b.pieces)
@@ -271,9 +270,9 @@ func (b *batches) beginStep(epoch, k, step, rank int) error {
 	return nil
 }
 
-// trainBatches trains an epoch, whose first weights have come, in mini-batches. The
-// line's loss is the mean over all training vertices, each with the weights of its
-// step. Collective over the graph ranks.
+// trainBatches trains an epoch in mini-batches, after its first weights have arrived. The
+// line's loss is the mean over all training vertices, each with the weights of its step.
+// Collective over the graph ranks.
 func (t *trainer) trainBatches(line *runfolder.Epoch) error {
 	b, first := t.batches, t.cfg.Steps(line.Epoch-1)+1
 	b.shuffle(line.Epoch)
@@ -306,7 +305,7 @@ func (t *trainer) trainBatches(line *runfolder.Epoch) error {
 	return err
 }
 
-// activity is what the lockstep in hand is about.
+// activity describes the current lockstep.
 func (t *trainer) activity() string {
 	if t.batches != nil {
 		return "in mini-batches, " + t.batches.current.activity()

@@ -8,19 +8,19 @@ import (
 	"siafu/ranks/trace"
 )
 
-// clock adds up the seconds of each kind of task on one rank, and records each
-// task where there is a timeline.
+// clock sums the seconds of each kind of task on one rank, and records each task if there is a
+// timeline.
 type clock struct {
 	mu       sync.Mutex // of seconds
 	seconds  map[string]float64
 	lapStart time.Time
 	timeline *trace.Recorder // nil: none
-	epoch    int             // that the tasks are of; 0 is before the first
-	layer    int             // that they are of, or trace.None
-	interval int             // that they are on, or trace.None
+	epoch    int             // of the tasks; 0: before the first
+	layer    int             // of the tasks, or trace.None
+	interval int             // of the tasks, or trace.None
 }
 
-// evaluation is what a timeline calls a pass that is no part of training.
+// evaluation is the timeline's name for a pass outside of training.
 const evaluation = "eval"
 
 // kinds are the kinds of task, in the order in which they are reported.
@@ -47,7 +47,7 @@ func (c *clock) lap(task string) {
 	c.lapStart = now
 }
 
-// wait adds a time in which a task was only waited for.
+// wait adds a time of waiting for a task.
 func (c *clock) wait(task string, began, ended time.Time) {
 	c.mu.Lock()
 	c.seconds[task] += ended.Sub(began).Seconds()
@@ -59,7 +59,7 @@ func (c *clock) tracePlace() trace.Place {
 	return trace.Place{Epoch: int32(c.epoch), Layer: int32(c.layer), Interval: int32(c.interval)}
 }
 
-// record puts a task into the timeline without counting it.
+// record adds a task to the timeline without counting it.
 func (c *clock) record(task string, begin, end time.Time) {
 	c.timeline.Add(task, c.tracePlace(), begin, end)
 }

@@ -11,26 +11,26 @@
 //
 // # Two flows over the same parts
 //
-// An epoch is a schedule.Flow: lockstep in the synchronous modes, async in bounded
-// asynchrony. Both use the same workers, clocks, intervals and tensor tasks (interval.do),
+// An epoch is a schedule.Flow: lockstep in the synchronous modes, asyncRank in bounded
+// asynchrony. Both use the same workers, clocks, intervals and tensor tasks (interval.start),
 // and multiply by the adjacency matrix through package graphwork. Both add their metrics to
 // the same findings, which the same stopping.History evaluates. Both report the same lines,
 // and the same Saver saves both. The parameter protocol is also shared: a synchronous epoch
 // has staleness 0 and one version (package params). The trainer of the synchronous modes
 // evaluates a run in bounded asynchrony at its end.
 //
-// Design note: there are two flows because a single flow would slow down one of the modes.
-// A synchronous epoch is known before it starts. Its task graph is built once, rows of all
-// intervals are one matrix that layers compute in place, and one collective exchange sends
-// the rows of all intervals. Therefore an epoch allocates nothing and takes no lock. In
-// bounded asynchrony the order of tasks is unknown. An interval's next task follows from
-// the one before, and its rows are copied into a store with mutual exclusion of readers and
-// writers (published). In both flows, rows of other ranks come from a halo.Source. With one
-// interval on one rank and staleness 0, both flows give the same bits.
+// Design note: there are two flows because a single flow would slow down one of the modes. A
+// synchronous epoch is known before it starts. Its task graph is built once, rows of all
+// intervals are one matrix that layers compute in place, and one collective exchange sends the
+// rows of all intervals. Therefore an epoch allocates nothing and takes no lock. In bounded
+// asynchrony the order of tasks is unknown. An interval's next task follows from the one
+// before, and its rows are copied into a store with mutual exclusion of readers and writers
+// (gate). In both flows, rows of other ranks come from a halo.Source. With one interval on one
+// rank and staleness 0, both flows give the same bits.
 //
-// In the fully asynchronous mode (free), a rank runs the lockstep of its own part. Its
+// In the fully asynchronous mode (freeRank), a rank runs the lockstep of its own part. Its
 // source of ghost rows never waits for another rank, and its messages are those of bounded
-// asynchrony (mail).
+// asynchrony (transport).
 //
 // Each flow has one file that passes rows to the source of ghost rows and takes rows from
 // it: transfer.go and async_rows.go. The first layer's ghost rows may instead be computed

@@ -13,12 +13,12 @@ import (
 	"siafu/ranks/world"
 )
 
-// evaluate fills in losses and accuracies of the weights that the line's epoch
-// starts from. Where training drops nothing and is exact, the evaluation is the
-// training pass itself with its loss, which are then ready; else, and where the
-// epoch is not going to be trained (closing), it is one more forward pass, timed
-// apart. So it is where a metric of the logits is monitored, which the gradients of a
-// training pass overwrite. Collective over the graph ranks.
+// evaluate fills in losses and accuracies of the weights that the line's epoch starts from. If
+// training is exact and without dropout, the evaluation is the training pass with its loss,
+// and ready is true. Otherwise, or if the epoch will not be trained (closing), the evaluation
+// is a separate forward pass, timed separately. So is it if a metric of the logits is
+// monitored, because the gradients of a training pass overwrite the logits. Collective over
+// the graph ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err error) {
 	t.workers.fault.At(inject.Eval, line.Epoch)
 	monitors := stopping.IsMetric(t.cfg.Monitor) && t.history.Validated
@@ -31,7 +31,7 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 			t.workers.clocks[0].record(evaluation, start, now)
 			line.EvalSeconds = now.Sub(start).Seconds()
 			if t.exchange != nil {
-				t.exchange.TakeStats() // the bytes of evaluations count in no epoch
+				t.exchange.TakeStats() // bytes of evaluations belong to no epoch
 			}
 		}()
 	}
@@ -55,8 +55,8 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 	return ready, err
 }
 
-// monitor computes the metric that is monitored, from the logits of the last pass, and
-// adds it to the findings of rank 0. Collective over the graph ranks.
+// monitor computes the monitored metric from the logits of the last pass, and adds it to the
+// findings of rank 0. Collective over the graph ranks.
 func (t *trainer) monitor(own *findings) error {
 	metrics, err := t.computeMetrics(t.cfg.Monitor, graph.SplitVal)
 	if err != nil || t.comm.Rank() != 0 {
@@ -68,8 +68,8 @@ func (t *trainer) monitor(own *findings) error {
 	return nil
 }
 
-// Places of what ranks ask for, behind the findings in the sums of score: how
-// many ask for a checkpoint, how many for an end, and how many for another view.
+// Positions of requests after the findings in the sums of score: the numbers of ranks that
+// request a checkpoint, a stop, and another view.
 const (
 	sumSave = findingsSize + iota
 	sumStop
@@ -77,14 +77,14 @@ const (
 	scoreSums
 )
 
-// score sums what the last forward pass has found over all ranks; hits and the
-// validation loss are 0 unless that counted them. What any rank was asked for, in an
-// epoch that may be trained already, is then known to all. Collective over the graph ranks.
+// score sums the results of the last forward pass over all ranks. Hits and the validation loss
+// are 0 unless that pass counted them. After it, all ranks know any rank's request, possibly
+// in an epoch that is already trained. Collective over the graph ranks.
 func (t *trainer) score(trained bool) (findings, error) {
 	return t.sumFindings(t.localFindings(t.intervals), trained)
 }
 
-// localFindings is what the last forward pass of intervals has found on this rank.
+// localFindings returns the results of the last forward pass of intervals on this rank.
 func (t *trainer) localFindings(list []*interval) (found findings) {
 	for _, i := range list {
 		found.add(&i.loss, t.shard.TrainTotal)
@@ -93,7 +93,7 @@ func (t *trainer) localFindings(list []*interval) (found findings) {
 	return found
 }
 
-// sumFindings is score of what this rank has found.
+// sumFindings is score with the given results of this rank.
 func (t *trainer) sumFindings(found findings, trained bool) (findings, error) {
 	sums := t.sums
 	clear(sums)
@@ -108,7 +108,7 @@ func (t *trainer) sumFindings(found findings, trained bool) (findings, error) {
 	return findings(sums[:findingsSize]), nil
 }
 
-// addRequests adds what this rank was asked for to the sums of score.
+// addRequests adds this rank's requests to the sums of score.
 func (t *trainer) addRequests(sums []float64, trained bool) {
 	if t.saver == nil {
 		return
@@ -121,7 +121,7 @@ func (t *trainer) addRequests(sums []float64, trained bool) {
 	}
 }
 
-// noteRequests notes what any rank was asked for.
+// noteRequests stores the requests of all ranks.
 func (t *trainer) noteRequests(sums []float64) {
 	switch {
 	case t.saver == nil:

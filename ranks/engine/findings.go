@@ -7,29 +7,28 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// splits are those whose accuracy is counted.
+// splits are the splits with a counted accuracy.
 var splits = [...]int{graph.SplitTrain, graph.SplitVal, graph.SplitTest}
 
-// Places in findings.
+// Positions in findings.
 const (
 	trainLoss    = 0 // the mean over the training vertices of all ranks
 	valLoss      = 1 // the sum over validation vertices
-	hits         = 2 // right answers, by split
+	hits         = 2 // correct predictions, by split
 	totals       = hits + len(splits)
 	seenTraining = totals + len(splits) // training vertices
 	seenVal      = seenTraining + 1     // validation vertices
-	monitored    = seenVal + 1          // the metric of --monitor, of the one rank that knows it
-	monitoring   = monitored + 1        // ranks that know it: 1, or 0 where it is undefined
+	monitored    = seenVal + 1          // the metric of --monitor, from the one rank that computes it
+	monitoring   = monitored + 1        // ranks that computed it: 1, or 0 if it is undefined
 	findingsSize = monitoring + 1
 )
 
-// findings are what passes have found of their weights. They are sums: a rank adds
-// up the findings of its intervals, and the world, in the order of ranks, the
-// findings of its ranks.
+// findings are the results of passes, as sums. A rank adds up the findings of its intervals;
+// the world adds up the findings of its ranks, in the order of ranks.
 type findings [findingsSize]float64
 
-// add takes what the loss of an interval has found; training is the number of
-// training vertices of all ranks.
+// add adds the results of an interval's loss; training is the number of training vertices of
+// all ranks.
 func (f *findings) add(l *task.Loss, training int64) {
 	f[trainLoss] += l.Sum / float64(max(training, 1))
 	if !l.Count {
@@ -48,10 +47,10 @@ func (f *findings) add(l *task.Loss, training int64) {
 	}
 }
 
-// accuracy is the score of a split, 0 where it is empty.
+// accuracy returns the score of a split, 0 if it is empty.
 func (f *findings) accuracy(split int) float64 { return f[hits+split] / max(f[totals+split], 1) }
 
-// fill fills in what an evaluation has found.
+// fill fills in the results of an evaluation.
 func (f *findings) fill(line *runfolder.Epoch) {
 	train, val, test := f.accuracy(0), f.accuracy(1), f.accuracy(2)
 	line.Loss, line.TrainAcc, line.ValAcc, line.TestAcc = f[trainLoss], &train, &val, &test
@@ -61,8 +60,8 @@ func (f *findings) fill(line *runfolder.Epoch) {
 	}
 }
 
-// fillMonitored fills in the metric that is monitored. It fails where the validation
-// vertices do not define it.
+// fillMonitored fills in the monitored metric. It fails if the metric is undefined on the
+// validation vertices.
 func (f *findings) fillMonitored(line *runfolder.Epoch, metric string) error {
 	if f[monitoring] == 0 {
 		return fault.New(fault.Data, "train", "", "--monitor=%s: the metric is undefined on the validation vertices", metric).

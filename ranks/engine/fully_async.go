@@ -18,10 +18,9 @@ import (
 )
 
 // freeRank is a graph rank that trains its part fully asynchronously (DIGEST-A, ICLR'23
-// submission, §3.2). It takes the newest weights, runs one epoch of its own as in
-// synchronous training, with the newest pushed ghost rows, and sends its gradient. Between
-// its tasks it processes messages of other ranks. It exists as long as the run, and so do
-// its ghost rows.
+// submission, §3.2). It takes the newest weights, runs one local epoch as in synchronous
+// training, with the newest pushed ghost rows, and sends its gradient. Between its tasks it
+// processes messages of other ranks. It exists as long as the run, and so do its ghost rows.
 //
 // The server counts epochs: one epoch is as many updates as there are graph ranks. A line
 // of metrics is written when the same number of metrics messages has arrived, with the
@@ -30,24 +29,24 @@ type freeRank struct {
 	*trainer
 	transport
 	runner        *protocol.Runner
-	pushed        *refresh.Pushed // nil where no ghosts are gathered
+	pushed        *refresh.Pushed // nil without ghosts
 	all           int             // epochs of the run
-	continues     bool            // the stretch continues, as far as is known
-	awaitsWeights bool            // for weights
-	left          []bool          // by graph rank: nothing more comes in this stretch
+	continues     bool            // the stretch continues, as far as known
+	awaitsWeights bool            // waits for weights
+	left          []bool          // by graph rank: sends no more in this stretch
 	results       rankResults
-	epochs        int // of the run at the end of the stretch, as far as is known
+	epochs        int // of the run at the end of the stretch, as far as known
 }
 
-// rankResults is what rank 0 knows of all ranks since the last line.
+// rankResults are rank 0's results of all ranks since the last line.
 type rankResults struct {
 	tallies
 	newest          [][]float64   // findings by rank, nil before its first tally
-	sum             []float64     // what else tallies tell, added up
+	sum             []float64     // the sums of the other numbers in tallies
 	receivedTallies int           // tallies since the last line
 	weights         []float32     // of this rank's newest pass
-	queued          []queuedTally // that came behind the end of the stretch
-	lastEpoch       int           // no line after this epoch is due, as far as is known
+	queued          []queuedTally // received after the end of the stretch
+	lastEpoch       int           // the last epoch with a line, as far as known
 }
 
 type queuedTally struct {
@@ -56,14 +55,14 @@ type queuedTally struct {
 	weights []float32 // of the pass, rank 0's
 }
 
-// pushDiscarder is the source of weights of a trainer whose gradients are sent when an epoch is
-// over.
+// pushDiscarder is the source of weights of a trainer that sends its gradients at the end of
+// an epoch.
 type pushDiscarder struct{ params.Source }
 
 // Push implements params.Source.
 func (pushDiscarder) Push(int, int, []float32) error { return nil }
 
-// connectFree makes the only route of fully asynchronous ranks.
+// connectFree makes the single route of fully asynchronous ranks.
 func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
 	way := &route{keepsGradients: true}
 	s.route, s.training, s.exact = way, way, way
@@ -80,8 +79,8 @@ func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
 	a.Fill(func() { s.build(way, false) })
 }
 
-// newFreeRank lets the rank continue after an epoch of the run, to the end of a stretch; it is
-// made before the first one. Collective over the world.
+// newFreeRank prepares the rank to continue after an epoch of the run, to the end of a
+// stretch. The first call creates it. Collective over the world.
 func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *mapped.Arena) (*freeRank, error) {
 	f := e.freeRank
 	if f == nil {
@@ -107,7 +106,7 @@ func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *map
 	f.transport, f.epochs, f.left = m, epochs, make([]bool, ranks)
 	f.handler, f.left[m.world.Rank()] = f, true
 	f.runner = protocol.NewRunner(m.setting, m.world.Rank(), own, e.Network.Layers(), e.Network.NumWeights())
-	newest, last := f.results.newest, f.results.weights // still the newest in another stretch
+	newest, last := f.results.newest, f.results.weights // still the newest in the next stretch
 	if newest == nil {
 		newest = make([][]float64, ranks)
 	}
@@ -115,7 +114,7 @@ func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *map
 	return f, nil
 }
 
-// releaseFreeRank gives back the memory of the free rank, if there is one.
+// releaseFreeRank frees the memory of the free rank, if there is one.
 func (e *Engine) releaseFreeRank() {
 	if e.freeArena != nil {
 		e.freeArena.Free()
@@ -139,12 +138,12 @@ func (f *freeRank) train() ([]float32, error) {
 	}
 }
 
-// pullNewest gets the newest weights.
+// pullNewest fetches the newest weights.
 func (f *freeRank) pullNewest() error {
 	f.awaitsWeights = true
 	fetch := []protocol.Message{f.runner.Fetch()}
 	return f.timed(schedule.Update, f.runner.Epoch(), func() error {
-		if _, err := f.poll(); err != nil { // a rank without ghosts has not looked since its last epoch
+		if _, err := f.poll(); err != nil { // a rank without ghosts has not polled since its last epoch
 			return err
 		}
 		if err := f.deliver(fetch); err != nil {
@@ -154,7 +153,7 @@ func (f *freeRank) pullNewest() error {
 	})
 }
 
-// epoch is one of this rank's own, with the weights that have come.
+// epoch trains one local epoch with the received weights.
 func (f *freeRank) epoch() error {
 	p := model.Pass{Epoch: f.runner.Epoch(), Train: true}
 	if err := f.run(f.training, f.training.epochWalk, p, true); err != nil {
@@ -168,7 +167,7 @@ func (f *freeRank) epoch() error {
 	return f.sendTally()
 }
 
-// sendTally tells rank 0 what this rank's epoch has found.
+// sendTally sends the results of this rank's epoch to rank 0.
 func (f *freeRank) sendTally() error {
 	numbers := newTally()
 	for _, i := range f.intervals {
@@ -190,7 +189,7 @@ func (f *freeRank) sendTally() error {
 	return f.send(0, wireMessage{kind: wireTally, epoch: epoch, numbers: numbers})
 }
 
-// takeTally takes the tally of one rank, on rank 0.
+// takeTally processes the tally of one rank, on rank 0.
 func (f *freeRank) takeTally(t queuedTally) error {
 	s := &f.results
 	if s.ranks == 0 || len(t.numbers) != len(s.sum) {
@@ -201,13 +200,13 @@ func (f *freeRank) takeTally(t queuedTally) error {
 	return f.report()
 }
 
-// report reports the epochs of which enough tallies have come.
+// report reports the epochs with enough received tallies.
 func (f *freeRank) report() error {
 	s := &f.results
 	for len(s.queued) > 0 && s.reportedEpoch < s.lastEpoch {
 		next := s.queued[0]
 		s.queued = s.queued[1:]
-		if s.reportedEpoch > 0 || s.newest[next.from] == nil { // the first line tells of the first weights
+		if s.reportedEpoch > 0 || s.newest[next.from] == nil { // the first line is of the first weights
 			s.newest[next.from] = slices.Clone(next.numbers[:findingsSize])
 			if next.from == 0 {
 				s.weights = next.weights
@@ -221,7 +220,7 @@ func (f *freeRank) report() error {
 		s.receivedTallies = 0
 		s.reportedEpoch++
 		s.sum[len(s.sum)-1] = max(s.sum[len(s.sum)-1], float64(s.saver.Pending(s.reportedEpoch, true)))
-		if s.weights == nil { // this rank is in its first epoch yet
+		if s.weights == nil { // this rank is still in its first epoch
 			s.weights = slices.Clone(f.flat)
 		}
 		s.versions[s.reportedEpoch] = s.weights
@@ -232,8 +231,8 @@ func (f *freeRank) report() error {
 	return nil
 }
 
-// combinedTally is the sum of tallies with what the newest passes of all ranks have found,
-// those that have ended one. The next begins from nothing.
+// combinedTally returns the sum of tallies with the results of the newest pass of each rank
+// that has finished one. The next sum begins from zero.
 func (s *rankResults) combinedTally() []float64 {
 	sum := s.sum
 	s.sum = newTally()
@@ -248,8 +247,8 @@ func (s *rankResults) combinedTally() []float64 {
 	return sum
 }
 
-// stop ends the stretch with the epoch that is under way on the server. Which one
-// that is rank 0 learns with the last weights.
+// stop ends the stretch with the server's current epoch. Rank 0 receives its number with the
+// last weights.
 func (f *freeRank) stop() error {
 	if !f.continues { // it has ended
 		return nil
@@ -258,8 +257,8 @@ func (f *freeRank) stop() error {
 	return f.deliver([]protocol.Message{f.runner.End(f.results.reportedEpoch)})
 }
 
-// finalWeights says farewell, waits until all ranks have, and returns the weights after the
-// last epoch.
+// finalWeights sends wireLeaving, waits until all ranks have sent it, and returns the weights
+// after the last epoch.
 func (f *freeRank) finalWeights() ([]float32, error) {
 	f.epochs = (f.runner.Version() - 1) / f.setting.Graph()
 	if err := f.deliver([]protocol.Message{f.runner.Leave()}); err != nil {
@@ -288,7 +287,7 @@ func (f *freeRank) verdict(weights []float32) Verdict {
 	return f.results.verdict(f.epochs, f.all, weights)
 }
 
-// handleRows implements addressee.
+// handleRows implements messageHandler.
 func (f *freeRank) handleRows(m world.Message) error {
 	if f.pushed == nil {
 		return fault.New(fault.Runtime, "train", "", "unexpected ghost rows from rank %d: the network has no aggregation", m.Source).
@@ -298,7 +297,7 @@ func (f *freeRank) handleRows(m world.Message) error {
 	return err
 }
 
-// handleWire implements addressee.
+// handleWire implements messageHandler.
 func (f *freeRank) handleWire(from int, m wireMessage) error {
 	switch {
 	case m.kind == wireTally:
@@ -313,7 +312,7 @@ func (f *freeRank) handleWire(from int, m wireMessage) error {
 		Then("run the same siafu on all ranks")
 }
 
-// handleProtocol implements addressee.
+// handleProtocol implements messageHandler.
 func (f *freeRank) handleProtocol(m protocol.Message) error {
 	f.results.serverRequest = max(f.results.serverRequest, signals.Request(m.Ask))
 	trains, err := f.runner.Take(m)
@@ -326,24 +325,24 @@ func (f *freeRank) handleProtocol(m protocol.Message) error {
 	return nil
 }
 
-// freeMail is a free rank's mail, as its ghosts see it.
+// freeMail is the interface of a free rank to its source of ghosts.
 type freeMail struct{ f *freeRank }
 
-// Poll implements refresh.Mail.
+// Poll implements refresh.MessagePump.
 func (p freeMail) Poll() error {
 	_, err := p.f.poll()
 	return err
 }
 
-// Await implements refresh.Mail.
+// Await implements refresh.MessagePump.
 func (p freeMail) Await() error { return p.f.dispatchNext() }
 
-// ConfirmStored implements refresh.Mail.
+// ConfirmStored implements refresh.MessagePump.
 func (p freeMail) ConfirmStored(from, layer int) error {
 	return p.f.send(from, wireMessage{kind: wireRowsStored, epoch: layer})
 }
 
-// awaitedRanks are the ranks that a long wait is for.
+// awaitedRanks returns the ranks that a long wait is for.
 func (f *freeRank) awaitedRanks() []int {
 	if f.awaitsWeights {
 		return []int{f.worldRank(f.setting.Server(0))}

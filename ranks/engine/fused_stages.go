@@ -6,11 +6,11 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// An interval goes through an epoch along one chain of stages, which bounded
-// asynchrony follows step by step.
+// An interval runs the stages of an epoch in one fixed order. Bounded asynchrony runs them one
+// by one.
 
-// successor is what an interval does when a task, or the last stage of one, is done: but
-// behind EmitBackward, where weights' gradients are handed over first.
+// successor returns an interval's task after a task, or after its last stage. EmitBackward is
+// an exception: gradients of weights are pushed first (afterPush).
 func (o Outline) successor(t schedule.Task) schedule.Task {
 	switch t.Stage {
 	case schedule.Emit:
@@ -58,7 +58,7 @@ func (o Outline) Sequence() (list []schedule.Task) {
 	}
 }
 
-// firstTask is the first task of an interval's epoch.
+// firstTask returns the first task of an interval's epoch.
 func (o Outline) firstTask() (t schedule.Task) {
 	t.Stage = schedule.Emit
 	if o.InputCached {
@@ -67,15 +67,15 @@ func (o Outline) firstTask() (t schedule.Task) {
 	return t
 }
 
-// afterPush is the task behind EmitBackward of a layer above the first, when the
-// layer's gradient has been handed over.
+// afterPush returns the task after EmitBackward of a layer above the first, after the layer's
+// gradient has been pushed.
 func afterPush(t schedule.Task) schedule.Task {
 	t.Stage, t.Layer = schedule.ApplyBackward, t.Layer-1
 	return t
 }
 
-// fusedSuccessor is the stage behind one that the same tensor task continues with, if there is any:
-// what nothing but tensor work follows.
+// fusedSuccessor returns the next stage that the same tensor task runs, if there is one: no
+// other work is between the two.
 func (o Outline) fusedSuccessor(t schedule.Task) (schedule.Task, bool) {
 	if !o.Fused || !Tensor(t.Stage) || t.Stage == schedule.EmitBackward {
 		return t, false
@@ -84,7 +84,7 @@ func (o Outline) fusedSuccessor(t schedule.Task) (schedule.Task, bool) {
 	return next, Tensor(next.Stage)
 }
 
-// stageOf is a stage of a tensor task as the schedule has it.
+// stageOf converts a stage of a tensor task to a stage of the schedule.
 func stageOf(s model.Stage) schedule.Stage {
 	for stage, other := range tensorStages {
 		if other == s {
@@ -94,8 +94,8 @@ func stageOf(s model.Stage) schedule.Stage {
 	panic("engine: no tensor stage")
 }
 
-// fusedWork are the stages of all tensor tasks of an epoch in bounded asynchrony, by
-// layer and first stage; fused, all stages between which nothing else happens.
+// fusedWork returns the stages of all tensor tasks of an epoch in bounded asynchrony, by layer
+// and first stage, and fused: all stages with nothing else between them.
 func (o Outline) fusedWork(store *model.Store, w tensor.RequestOptions) tensorWorkTable {
 	all := make(tensorWorkTable, len(o.Layers))
 	for l := range all {

@@ -16,24 +16,25 @@ import (
 	"siafu/ranks/world"
 )
 
-// Features and masks of dropout are functions of a vertex alone. A rank that has the features
-// of its ghosts draws their masks as their owners do, and makes what they emit in the first
-// layer itself; the gradients of that meet the same features here, and what comes of them is a
-// part of the gradient of the weights, which ranks add up anyway. So the first layer exchanges
-// nothing in an epoch, in either direction: the features have come once, before the first.
+// Features and dropout masks depend only on the vertex. A rank with the features of its ghosts
+// samples their masks as their owners do, and computes their output of the first layer itself.
+// It also computes their contribution to the gradient of the weights, which ranks sum anyway.
+// So the first layer exchanges nothing in an epoch, in either direction: the features are
+// fetched once, before the first epoch.
 
-// cachedGhosts are ghosts whose features are known; nil: of none.
+// cachedGhosts are ghosts with cached features; nil without them.
 type cachedGhosts struct {
-	store     *model.Store  // of what they emit
-	lists     kernels.Lists // what they emit, where features are gathered as lists
-	emits     []model.Do    // what makes it
+	store     *model.Store  // of the ghosts' output
+	lists     kernels.Lists // their output, if features are gathered as lists
+	emits     []model.Do    // stages that compute it
 	intervals []*interval
 }
 
 // GhostFeatures is the purpose of the memory for cached features of ghosts.
 const GhostFeatures = "features of ghosts, kept"
 
-// cacheGhosts makes room for what ghosts emit where their features are known, else nil. All memory comes from a.
+// cacheGhosts allocates the output of ghosts with cached features, else returns nil. All
+// memory comes from a.
 func (s *lockstep) cacheGhosts(e *Engine, a *mapped.Arena) *cachedGhosts {
 	if !s.store.Network.Spec.KnownGhosts || e.Peers.Size() == 1 {
 		return nil
@@ -45,7 +46,7 @@ func (s *lockstep) cacheGhosts(e *Engine, a *mapped.Arena) *cachedGhosts {
 	bounds, weights := ghostPieces(sh.NumGhosts()), kernels.Mat{}
 	if len(s.intervals) > 0 {
 		weights = s.intervals[0].frame.Weights
-	} else { // in a sketch, where one piece stands for all in what belongs to vertices
+	} else { // in a sketch, where one piece counts for all vertices
 		weights = kernels.NewMat(ops, mapped.NewSketch(), e.Network.NumWeights(), 1)
 		bounds = append(make([]int, len(bounds)-1), sh.NumGhosts())
 	}
@@ -60,7 +61,7 @@ func (s *lockstep) cacheGhosts(e *Engine, a *mapped.Arena) *cachedGhosts {
 // covers reports whether layer l exchanges nothing.
 func (k *cachedGhosts) covers(l int) bool { return k != nil && l == 0 }
 
-// pieces is how many tasks make what they emit.
+// pieces returns the number of tasks that compute their output.
 func (k *cachedGhosts) pieces() int {
 	if k == nil {
 		return 0
@@ -68,7 +69,7 @@ func (k *cachedGhosts) pieces() int {
 	return len(k.intervals)
 }
 
-// begin is before a pass along their edges.
+// begin prepares a pass along their edges.
 func (k *cachedGhosts) begin(g *graphwork.Work, p model.Pass) {
 	if k == nil {
 		return
@@ -82,7 +83,7 @@ func (k *cachedGhosts) begin(g *graphwork.Work, p model.Pass) {
 	g.Enter(l, p, k.intervals[0].frame.Weights)
 }
 
-// emit makes what a piece of them emits.
+// emit computes the output of a piece of the ghosts.
 func (k *cachedGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t schedule.Task) {
 	i := k.intervals[t.Interval]
 	if l.Listed() {
@@ -95,8 +96,8 @@ func (k *cachedGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sc
 	s.graph.PublishGhosts(o, l, i.lo, i.hi-i.lo)
 }
 
-// grads makes the gradients of what a piece of them has emitted, and emitBackward what those
-// give the weights.
+// grads computes the gradients of the output of a piece of the ghosts, and emitBackward their
+// contribution to the weights' gradient.
 func (k *cachedGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, piece int) {
 	i := k.intervals[piece]
 	s.graph.GhostGrads(o, l, i.lo, i.part(k.store.Backward(0, model.EmittedGrad)))
@@ -106,7 +107,8 @@ func (k *cachedGhosts) emitBackward(o kernels.Ops, piece int, p model.Pass) {
 	k.intervals[piece].frame.Run(model.Do{Layer: 0, Stage: model.EmitBackward}, p, o)
 }
 
-// gradIntervals are the intervals of ghosts that have a part of the gradient of a layer's weights.
+// gradIntervals returns the intervals of ghosts that contribute to the gradient of a layer's
+// weights.
 func (k *cachedGhosts) gradIntervals(layer int) []*interval {
 	if !k.covers(layer) || !k.store.Network.GathersBackward(0) {
 		return nil
@@ -114,10 +116,10 @@ func (k *cachedGhosts) gradIntervals(layer int) []*interval {
 	return k.intervals
 }
 
-// cachesGhosts reports whether the features of ghosts are wanted.
+// cachesGhosts reports whether the features of ghosts are cached.
 func (e *Engine) cachesGhosts() bool { return e.Network.KnownGhosts && e.Peers.Size() > 1 }
 
-// fetchGhostFeatures fetches the features of ghosts, if they are wanted. Memory comes from a.
+// fetchGhostFeatures fetches the features of ghosts, if they are cached. Memory comes from a.
 // Collective over the graph ranks.
 func (e *Engine) fetchGhostFeatures(a *mapped.Arena) (err error) {
 	if !e.cachesGhosts() {
@@ -188,7 +190,8 @@ func (e *Engine) fetchSparse(a, scratch *mapped.Arena) (graph.Features, error) {
 	return graph.Features{Rows: len(come), Dim: sh.FeatureDim, Sparse: &rows}, err
 }
 
-// sketchGhostFeatures is the memory of fetchGhostFeatures, whose ghosts have as many non-zeros as own vertices.
+// sketchGhostFeatures allocates the memory of fetchGhostFeatures. It assumes the same number
+// of non-zeros per ghost as per own vertex.
 func (e *Engine) sketchGhostFeatures(a, scratch *mapped.Arena) {
 	if !e.cachesGhosts() {
 		return
@@ -206,7 +209,7 @@ func (e *Engine) sketchGhostFeatures(a, scratch *mapped.Arena) {
 	e.ghostFeatures.Sparse = &graph.SparseRows{Offsets: mapped.Make[int64](a, e.ghostFeatures.Rows+1), Cols: mapped.Make[uint32](a, n), Vals: mapped.Make[float32](a, n)}
 }
 
-// scaleOffsets are positions of rows as positions of so many numbers a row.
+// scaleOffsets converts positions of rows to positions of numbers, width per row.
 func scaleOffsets(rows []int64, width int) []int64 {
 	list := slices.Clone(rows)
 	for q := range list {
@@ -215,8 +218,8 @@ func scaleOffsets(rows []int64, width int) []int64 {
 	return list
 }
 
-// nonZerosBefore is how many non-zeros come before the rows that start says, of rows that have
-// so many each.
+// nonZerosBefore returns, for each row in start, the number of non-zeros before it; counts has
+// the non-zeros of each row.
 func nonZerosBefore(counts []uint32, start []int64) []int64 {
 	list, sum, row := slices.Clone(start), int64(0), int64(0)
 	for q, first := range start {
@@ -228,8 +231,8 @@ func nonZerosBefore(counts []uint32, start []int64) []int64 {
 	return list
 }
 
-// alltoall sends out[outStart[q]:outStart[q+1]] to each rank q, and what comes from it is
-// in[inStart[q]:inStart[q+1]]. Collective.
+// alltoall sends out[outStart[q]:outStart[q+1]] to each rank q, and receives
+// in[inStart[q]:inStart[q+1]] from it. Collective.
 func alltoall[T mapped.Elem](c world.Comm, out []T, outStart []int64, in []T, inStart []int64) error {
 	bytes := func(start []int64) (list []int) {
 		for q := range start[1:] {

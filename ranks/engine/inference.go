@@ -19,7 +19,7 @@ type Inference struct {
 // Infer applies the network with the given weights to every vertex. Collective over the
 // graph ranks.
 func (e *Engine) Infer(weights []float32) (*Inference, error) {
-	t, err := e.trainer(nil, nil, model.Forward) // nothing is trained
+	t, err := e.trainer(nil, nil, model.Forward) // no training
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +76,10 @@ func (i *Inference) Logits() []float32 {
 // Embeddings returns the input of the output layer [own x its width].
 func (i *Inference) Embeddings() []float32 { return i.t.embeddings() }
 
-// logits are what the last forward pass has made [own x classes].
+// logits returns the output of the last forward pass [own x classes].
 func (t *trainer) logits() kernels.Mat { return t.store.Forward(t.net.Layers()-1, model.Output) }
 
-// embeddings are the input of the last layer [own x its width] in the last
-// forward pass.
+// embeddings returns the input of the last layer [own x its width] in the last forward pass.
 func (t *trainer) embeddings() []float32 {
 	if top := t.net.Top(); top > 0 {
 		return kernels.Fetch(t.adder, t.store.Forward(top, model.Input), new([]float32))

@@ -18,9 +18,9 @@ const CachedColumns = 64
 // CachedInput is the purpose of the memory for the precomputed ÂX.
 const CachedInput = "ÂX, kept"
 
-// cacheInput computes ÂX, or what other powers the network has, once, for the first layer
-// of a store that has no frames yet, in memory of a; what it takes on the way is freed.
-// Collective over the graph ranks.
+// cacheInput computes ÂX, or the network's other powers, once, for the first layer of a store
+// without frames. The result is allocated in a; temporary memory is freed. Collective over the
+// graph ranks.
 func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *mapped.Arena) error {
 	if !e.Network.CacheInput {
 		return nil
@@ -30,23 +30,23 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 	at, dim := 0, e.Network.Dims[0] // columns
 	once := e.columnCaches(store, reduction, &at, a, scratch)
 	for width := min(CachedColumns, dim); at < dim; at += width {
-		at = min(at, dim-width) // the last columns are computed twice rather than in another width
+		at = min(at, dim-width) // recompute some columns to keep the width
 		if err := once.forward(model.Pass{}, false); err != nil {
 			return err
 		}
 	}
-	e.workers.takeSeconds() // no epoch's work
+	e.workers.takeSeconds() // belongs to no epoch
 	return nil
 }
 
-// columnCaches makes room for ÂX in a, and in scratch what computes its columns
-// from *from on.
+// columnCaches allocates ÂX in a, and in scratch the means to compute its columns from *from
+// on.
 func (e *Engine) columnCaches(store *model.Store, reduction *halo.Reduction, from *int, a, scratch *mapped.Arena) *lockstep {
 	width, cached := min(CachedColumns, e.Network.Dims[0]), store.CacheInput(e.Config.Features == "bf16", a.For(CachedInput))
 	columns := e.store(model.InputColumns(e.Network, store.Network.Sparse, width, from, cached), model.Forward, scratch)
 	once := e.lockstep(columns, e.newIntervals(columns, kernels.Mat{}, scratch))
 	once.tensor, once.expects = tensor.CPU{}, nil // there is nothing to compute
 	o := graphwork.Options{Reduction: reduction, Forward: true}
-	once.prepare(e, o, codec.Exact(e.Codecs[0]), scratch) // it costs time only once
+	once.prepare(e, o, codec.Exact(e.Codecs[0]), scratch) // exact, because it costs time only once
 	return once
 }

@@ -10,24 +10,24 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// interval is a range of own vertices on which a task works (Dorylus, OSDI'21,
-// §4), with what goes from one task to the next.
+// interval is a range of own vertices on which a task works (Dorylus, OSDI'21, §4), with the
+// state that one task leaves to the next.
 type interval struct {
 	index, lo, hi int // own vertices [lo, hi)
-	skippedLayers int // of how many of the last layers nothing is needed but, of the first of them, what its vertices emit
+	skippedLayers int // number of last layers that are skipped, except the vertices' output of the first of them
 
 	frame      *model.Frame  // these vertices' rows of all values
 	ops        kernels.Ops   // of its tasks; borrows the workspace of the worker that runs one
-	task       task.Task     // the last one that was begun
-	scheduled  schedule.Task // the same to the schedule
+	task       task.Task     // the last one begun
+	scheduled  schedule.Task // the same task in the schedule
 	loss       task.Loss
 	mask       kernels.Dropout // of attention, in graph work
-	gradBuffer []float32       // the host's copy of a gradient, where that lies elsewhere
+	gradBuffer []float32       // the host's copy of a gradient in device memory
 
 	*intervalState // in bounded asynchrony
 }
 
-// part is the interval's rows of a matrix of all own vertices.
+// part returns the interval's rows of a matrix of all own vertices.
 func (i *interval) part(x kernels.Mat) kernels.Mat {
 	if x.IsNil() {
 		return x
@@ -35,17 +35,17 @@ func (i *interval) part(x kernels.Mat) kernels.Mat {
 	return x.Part(i.lo, i.hi)
 }
 
-// layerGrad is the gradient of a layer's weights, for reading until the next call.
+// layerGrad returns the gradient of a layer's weights, valid until the next call.
 func (i *interval) layerGrad(layer int) []float32 {
 	return kernels.Fetch(i.ops, i.frame.LayerGrad(layer), &i.gradBuffer)
 }
 
-// graphInterval is the interval as graph work sees it in layer l.
+// graphInterval returns the interval for graph work in layer l.
 func (i *interval) graphInterval(l int) graphwork.Interval {
 	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.ops, Layer: l, Frame: i.frame, Mask: &i.mask, Sources: !i.isNeeded(schedule.Apply, l)}
 }
 
-// isNeeded reports whether anybody needs what a stage of layer l makes of the interval.
+// isNeeded reports whether the result of a stage of layer l is needed for the interval.
 func (i *interval) isNeeded(s schedule.Stage, l int) bool {
 	if i.skippedLayers == 0 {
 		return true
@@ -57,9 +57,9 @@ func (i *interval) isNeeded(s schedule.Stage, l int) bool {
 	return l < i.frame.Network.Spec.Layers()-i.skippedLayers
 }
 
-// skipStage stands for a stage that nobody needs: what follows backward finds no gradient
-// of the layer's output. Gradients of weights that no other stage writes are zeros ever
-// since they were made.
+// skipStage replaces a stage that is not needed: later backward stages find no gradient of the
+// layer's output. Gradients of weights that no other stage writes are zero since their
+// allocation.
 func (i *interval) skipStage(s schedule.Stage, l int) {
 	at := model.Do{Layer: l, Stage: model.ApplyBackward}
 	if s != schedule.ApplyBackward || !i.isNeeded(schedule.EmitBackward, l) {
@@ -70,13 +70,13 @@ func (i *interval) skipStage(s schedule.Stage, l int) {
 	}
 }
 
-// tensorStages are the stages that tensor tasks are of.
+// tensorStages maps the schedule's stages to those of tensor tasks.
 var tensorStages = map[schedule.Stage]model.Stage{
 	schedule.Emit: model.Emit, schedule.Apply: model.Apply, schedule.Loss: model.Loss,
 	schedule.ApplyBackward: model.ApplyBackward, schedule.EmitBackward: model.EmitBackward,
 }
 
-// nameOf is the name of a tensor task of a part in a pass.
+// nameOf returns the name of a tensor task of a part in a pass.
 func nameOf(t schedule.Task, part int, p model.Pass) task.Name {
 	return task.Name{Part: part, Interval: t.Interval, Epoch: p.Epoch, Layer: t.Layer, Stage: tensorStages[t.Stage], Train: p.Train}
 }
@@ -94,8 +94,8 @@ func (i *interval) start(b tensor.Backend, t schedule.Task, part, version int, p
 // Activations is the purpose of the memory for the values of layers.
 const Activations = "activations and their gradients"
 
-// store makes room for the values of a network on the own vertices of a shard, and for
-// what stands for them in the first layer. All memory comes from a.
+// store allocates the values of a network on the own vertices of a shard, and their
+// replacements in the first layer. All memory comes from a.
 func (e *Engine) store(net *model.Network, m model.Memory, a *mapped.Arena) *model.Store {
 	ops, sh := e.workers.teams[0], e.Shard
 	s := model.NewStore(net, model.Place(ops, a, sh.Features, sh.Own, e.localIDs(a)), m, ops, a.For(Activations))
@@ -108,8 +108,8 @@ func (e *Engine) store(net *model.Network, m model.Memory, a *mapped.Arena) *mod
 	return s
 }
 
-// network is the engine's, for the features that it has, without what its arithmetic or whoever does
-// its tensor work does not know.
+// network returns the engine's network for its features, restricted to what its arithmetic and
+// tensor backend support.
 func (e *Engine) network() *model.Network {
 	spec := e.Network
 	_, here := e.Tensor.(tensor.CPU)
@@ -119,7 +119,7 @@ func (e *Engine) network() *model.Network {
 	return model.New(spec, e.Shard.Features.Sparse != nil)
 }
 
-// reserveBackend has the backend make room for the tasks of intervals, where it keeps values.
+// reserveBackend reserves memory for the tasks of intervals in a backend that stores values.
 func (e *Engine) reserveBackend(store *model.Store, list []*interval, a *mapped.Arena) {
 	h, ok := e.Tensor.(tensor.StatefulBackend)
 	if !ok {
@@ -133,10 +133,9 @@ func (e *Engine) reserveBackend(store *model.Store, list []*interval, a *mapped.
 	h.Reserve(store, frames, losses, a)
 }
 
-// newIntervals divides the own vertices of a shard into intervals of equal size
-// along the shard's order, in which few edges lead from one interval to another.
-// The intervals share the vector weights, unless it is none: then each has
-// weights of its own.
+// newIntervals divides the own vertices of a shard into intervals of equal size along the
+// shard's order, which has few edges between intervals. The intervals share the vector
+// weights; if it is empty, each has its own weights.
 func (e *Engine) newIntervals(store *model.Store, weights kernels.Mat, a *mapped.Arena) []*interval {
 	sh, ops := e.Shard, e.workers.teams[0]
 	n, count := sh.NumOwn(), e.workers.intervals(&e.Config, e.Network, sh.NumOwn(), int64(len(sh.In.Cols)))

@@ -6,9 +6,9 @@ import (
 	"siafu/kernels/objective"
 )
 
-// headLanes is how many workers at most go through pairs with a model.Head. Each lane has
-// every so manieth piece, and a sum of its own of the gradients of weights, so that these
-// are added in one order on any number of threads.
+// headLanes is the maximal number of workers that score pairs with a model.Head. Each lane has
+// every headLanes-th piece, and its own sum of the gradients of weights, so the order of
+// addition is the same for any number of threads.
 const headLanes = 8
 
 // linkHead scores the pairs of a rank.
@@ -18,10 +18,10 @@ type linkHead struct {
 	weights    []float32           // of the pass
 	drop       kernels.PairDropout // of the pass, without ids
 	grad       []float32           // of this rank
-	otherGrads []float32           // what other ends' gradients get of the pairs in hand [pairs x width]
+	otherGrads []float32           // contributions of the current pairs to the other ends' gradients [pairs x width]
 }
 
-// headLane is what one worker needs at a time. In hand are pairs of rows of x.
+// headLane has the buffers of one worker, for its current pairs of rows of x.
 type headLane struct {
 	head         *model.Head
 	grad         []float32
@@ -29,7 +29,7 @@ type headLane struct {
 	ids          [2][pairBlock]uint32 // of the ends in the dataset, the lesser one first
 }
 
-// newLinkHead is that of a network, nil where the dot product scores pairs.
+// newLinkHead returns the head of a network, nil if the dot product scores pairs.
 func (e *Engine) newLinkHead() (*linkHead, error) {
 	if e.Network.Design.ScoreLayers == 0 {
 		return nil, nil
@@ -57,7 +57,7 @@ func HeadFloats(net model.Spec) int64 {
 	return headLanes*net.HeadFloats(pairBlock) + (headLanes+1)*int64(at.Hi-at.Lo)
 }
 
-// begin takes the weights and the dropout of a pass, and has no gradient yet.
+// begin sets the weights and the dropout of a pass, and clears the gradient.
 func (h *linkHead) begin(weights []float32, drop kernels.PairDropout) {
 	h.weights, h.drop = weights, drop
 	for k := range h.lanes {
@@ -65,7 +65,7 @@ func (h *linkHead) begin(weights []float32, drop kernels.PairDropout) {
 	}
 }
 
-// halveGrads halves the gradients of weights so far, which pairs have added to twice.
+// halveGrads halves the gradients of weights so far, to which each pair was added twice.
 func (h *linkHead) halveGrads() {
 	for k := range h.lanes {
 		kernels.ScaleRow(h.lanes[k].grad, 0.5)
@@ -82,8 +82,8 @@ func (h *linkHead) sumGrads() {
 	}
 }
 
-// addHeadLoss is the losses of pieces of pairs that the head scores, with gradients as those
-// of piece.
+// addHeadLoss computes the losses of pieces of pairs with the head, and their gradients as
+// pieceLoss does.
 func (p *pairing) addHeadLoss(l *pairList, losses []float64, train bool) {
 	if train && !l.mirrored {
 		resize(&p.head.otherGrads, len(l.others)*p.width)
@@ -99,7 +99,7 @@ func (p *pairing) addHeadLoss(l *pairList, losses []float64, train bool) {
 	}
 }
 
-// headPiece is piece by the head.
+// headPiece is pieceLoss with the head.
 func (p *pairing) headPiece(lane *headLane, l *pairList, lo, hi int, train bool) (loss float64) {
 	first, n := int(l.begin[lo]-l.begin[l.lo]), 0
 	for v := lo; v < hi; v++ {
@@ -114,8 +114,8 @@ func (p *pairing) headPiece(lane *headLane, l *pairList, lo, hi int, train bool)
 	return loss + p.headBlock(lane, l, first, n, train)
 }
 
-// headBlock is the loss of the n pairs that a lane has in hand, which are those of the list
-// from first on.
+// headBlock returns the loss of a lane's n current pairs, which are those of the list from
+// first on.
 func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train bool) float64 {
 	if n == 0 {
 		return 0
@@ -143,7 +143,7 @@ func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train boo
 	return loss
 }
 
-// headScores are those of the n pairs that a lane has in hand.
+// headScores returns the scores of a lane's n current pairs.
 func (p *pairing) headScores(lane *headLane, n int, drop kernels.PairDropout) []float32 {
 	row := func(ids *[pairBlock]uint32) func(i int) []float32 {
 		return func(i int) []float32 { return p.rowOf(ids[i]) }
@@ -151,8 +151,8 @@ func (p *pairing) headScores(lane *headLane, n int, drop kernels.PairDropout) []
 	return lane.head.Scores(p.head.weights, n, row(&lane.rows), row(&lane.others), drop)
 }
 
-// pairDropout is the dropout of the n pairs that a lane has in hand. Either end of a pair draws
-// the same, since the gradients of both are found apart where edges go both ways.
+// pairDropout returns the dropout of a lane's n current pairs. Both ends of a pair sample the
+// same masks, since their gradients are computed separately if edges go both ways.
 func (p *pairing) pairDropout(lane *headLane, l *pairList, first, n int) kernels.PairDropout {
 	drop := p.head.drop
 	if drop.P == 0 {
@@ -174,7 +174,7 @@ func (p *pairing) pairDropout(lane *headLane, l *pairList, first, n int) kernels
 	return drop
 }
 
-// rowOf is the row in hand of a local vertex, of this rank or another.
+// rowOf returns the loaded row of a local vertex, of this rank or another.
 func (p *pairing) rowOf(v uint32) []float32 { return p.x[int(v)*p.width : (int(v)+1)*p.width] }
 
 // scoreByHead scores pairs from first to the last of scores.

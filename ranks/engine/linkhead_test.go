@@ -7,8 +7,8 @@ import (
 	"siafu/ranks/config"
 )
 
-// A forecast counts each float that a rank has for its perceptrons and their gradients;
-// those of one perceptron are counted by TestHeadFloats of package model.
+// A forecast counts each float of a rank's perceptrons and their gradients. TestHeadFloats of
+// package model counts the floats of one perceptron.
 func TestHeadFloats(t *testing.T) {
 	for _, layers := range []int{0, 1, 2, 4} {
 		net := model.Spec{Kind: "gcn", Dims: []int{9, 8, 5}, Design: model.Design{ScoreLayers: layers, ScoreHidden: 7}}

@@ -9,8 +9,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// scores gives sink the scores of n pairs of this rank, an own row and any vertex, in whole
-// groups of so many pairs, as many groups as are in hand at a time. Collective over the
+// scores passes the scores of n pairs of this rank (an own row and any vertex) to sink in
+// whole groups of pairs, as many groups at a time as the buffers hold. Collective over the
 // graph ranks.
 func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func(first int, scores []float32)) error {
 	most := max(PairsPerChunk/group, 1) * group
@@ -43,8 +43,8 @@ func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func
 	return nil
 }
 
-// scoreRuns scores pairs from first to the last of scores, those of a row that follow each
-// other at once.
+// scoreRuns scores pairs from first to the last of scores, and consecutive pairs of one row at
+// once.
 func (p *pairing) scoreRuns(scores []float32, rows, others []uint32, first int) {
 	for lo, hi := first, first; lo < len(scores); lo = hi {
 		for hi < len(scores) && rows[hi] == rows[lo] {
@@ -54,7 +54,7 @@ func (p *pairing) scoreRuns(scores []float32, rows, others []uint32, first int) 
 	}
 }
 
-// ownPairs are the pairs of a list whose first vertex this rank owns, and its rows.
+// ownPairs returns the pairs of a list whose first vertex this rank owns, and its rows.
 func (p *pairing) ownPairs(list graph.Pairs) (at []int, rows []uint32) {
 	for i, v := range list.Src {
 		if row, ok := p.places.Row(v); ok {
@@ -64,8 +64,8 @@ func (p *pairing) ownPairs(list graph.Pairs) (at []int, rows []uint32) {
 	return at, rows
 }
 
-// scoresOf are those of the pairs of a list whose first vertex this rank owns, which are
-// at these places in it. Collective over the graph ranks.
+// scoresOf returns the scores of a list's pairs whose first vertex this rank owns, and their
+// positions in the list. Collective over the graph ranks.
 func (p *pairing) scoresOf(list graph.Pairs) (at []int, scores []float32, err error) {
 	at, rows := p.ownPairs(list)
 	scores = make([]float32, len(at))
@@ -75,7 +75,7 @@ func (p *pairing) scoresOf(list graph.Pairs) (at []int, scores []float32, err er
 	return at, scores, err
 }
 
-// heldSplit are the held edges of a split.
+// heldSplit returns the held-out edges of a split.
 func (p *pairing) heldSplit(split int) *graph.Held {
 	if split == graph.SplitVal {
 		return &p.held.Val
@@ -83,7 +83,7 @@ func (p *pairing) heldSplit(split int) *graph.Held {
 	return &p.held.Test
 }
 
-// evaluate finds the areas under curves, and the loss of the validation pairs. Collective
+// evaluate computes the areas under curves, and the loss of the validation pairs. Collective
 // over the graph ranks.
 func (p *pairing) evaluate() error {
 	for split := graph.SplitVal; split <= graph.SplitTest; split++ {
@@ -108,8 +108,8 @@ func (p *pairing) evaluate() error {
 	return nil
 }
 
-// heldOutMetrics is the metrics of held edges but for MRR on rank 0, and this rank's share of the
-// loss. Collective over the graph ranks.
+// heldOutMetrics returns the metrics of held-out edges, except MRR, on rank 0, and this rank's
+// part of the loss. Collective over the graph ranks.
 func (p *pairing) heldOutMetrics(h *graph.Held) (m objective.Metrics, loss float64, err error) {
 	var lists [2][]float32
 	for k, list := range []graph.Pairs{h.Edges, h.Not} {
@@ -134,8 +134,8 @@ func (p *pairing) heldOutMetrics(h *graph.Held) (m objective.Metrics, loss float
 	return m, loss, nil
 }
 
-// mrr is the mean reciprocal rank of held edges among the vertices of Each. Collective
-// over the graph ranks.
+// mrr returns the mean reciprocal rank of held-out edges among the vertices of Each.
+// Collective over the graph ranks.
 func (p *pairing) mrr(h *graph.Held) (float64, error) {
 	each := p.held.Ranked
 	at, edges, err := p.scoresOf(h.Edges)
@@ -162,7 +162,7 @@ func (p *pairing) mrr(h *graph.Held) (float64, error) {
 	return sum[0] / float64(h.Edges.Len()), err
 }
 
-// computeMetrics is trainer.assess of the task Links.
+// computeMetrics is trainer.computeMetrics of the task Links.
 func (p *pairing) computeMetrics(metric string, wanted []uint8) ([]objective.Metrics, error) {
 	all := make([]objective.Metrics, graph.SplitTest+1)
 	for split := graph.SplitVal; split <= graph.SplitTest; split++ {
@@ -186,7 +186,7 @@ func (p *pairing) computeMetrics(metric string, wanted []uint8) ([]objective.Met
 	return all, nil
 }
 
-// addFindings takes what the last pass has found of links. A nil pairing has found nothing.
+// addFindings adds the last pass's results of links. A nil pairing has none.
 func (p *pairing) addFindings(f *findings) {
 	if p == nil {
 		return

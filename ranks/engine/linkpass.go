@@ -7,40 +7,40 @@ import (
 	"siafu/kernels/objective"
 )
 
-// Pairs are scored, and their gradients found, in pieces that do not depend on how many
-// workers there are: losses are added in order of pieces, an own row's gradient in order of
-// its pairs, and that of the other end in order of all pairs in hand.
+// Pairs are scored, and their gradients computed, in pieces that do not depend on the number
+// of workers. Losses are added in the order of pieces, an own row's gradient in the order of
+// its pairs, and the other end's gradient in the order of all current pairs.
 
 const (
-	pieceOfRows  = 128  // own vertices, all of whose pairs are a piece of the loss
-	pieceOfPairs = 8192 // that have nothing in common
-	pairBlock    = 256  // pairs of a row, whose other rows stay in a cache from product to sum
+	pieceOfRows  = 128  // own vertices; all their pairs are a piece of the loss
+	pieceOfPairs = 8192 // pairs with no common row
+	pairBlock    = 256  // pairs of a row; the other rows stay in cache from product to sum
 )
 
-// pairList is pairs in hand: own vertices lo..hi-1, each with pairs of local ids, of which
-// those of lo begin with others[0].
+// pairList is the current pairs: own vertices lo..hi-1, each with pairs of local ids. The
+// pairs of lo begin with others[0].
 type pairList struct {
 	begin    []int64 // v has begin[v+1]-begin[v] of them [own+1]
 	lo, hi   int
 	others   []uint32
-	ids      []uint32 // those of others in the dataset, of pairs that are drawn and scored with dropout
-	edges    bool     // they are edges
-	mirrored bool     // each pair is there from either end
+	ids      []uint32 // dataset ids of others, for sampled pairs that are scored with dropout
+	edges    bool     // the pairs are edges
+	mirrored bool     // each pair is listed from both ends
 }
 
-// pairsOf are the others of vertex v.
+// pairsOf returns the other ends of the pairs of vertex v.
 func (l *pairList) pairsOf(v int) []uint32 {
 	return l.others[l.begin[v]-l.begin[l.lo] : l.begin[v+1]-l.begin[l.lo]]
 }
 
-// chunkEnd is where the vertices from lo on have about as many pairs as may be in hand, the last
-// one all of its own.
+// chunkEnd returns the end of the chunk that starts at vertex lo: about maxPairs pairs, and
+// always all pairs of its last vertex.
 func (p *pairing) chunkEnd(begin []int64, lo int) int {
 	i, _ := slices.BinarySearch(begin[lo:], begin[lo]+p.maxPairs)
 	return min(max(lo+i, lo+1), len(begin)-1)
 }
 
-// pairBuffers is room of pairs in hand, kept between passes.
+// pairBuffers are the buffers of the current pairs, reused between passes.
 type pairBuffers struct {
 	others     []uint32
 	ids        []uint32
@@ -49,14 +49,14 @@ type pairBuffers struct {
 	histograms histogramPool
 }
 
-// histogramPool are the scores of an evaluation's training pairs, in as many histograms as have been
-// counted into at a time. They hold integers: which worker adds to which is of no account.
+// histogramPool has the scores of an evaluation's training pairs, in one histogram per
+// concurrent worker. Counts are integers, so the assignment of workers does not matter.
 type histogramPool struct {
 	lock       sync.Mutex
 	idle, made []*objective.Histogram
 }
 
-// acquire takes a histogram to count into, which is given back.
+// acquire returns a histogram to count into; release returns it to the pool.
 func (c *histogramPool) acquire() *objective.Histogram {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -86,21 +86,21 @@ func (c *histogramPool) mergeInto(to *objective.Histogram) {
 	}
 }
 
-// resize is *room with n elements.
+// resize returns *room with n elements.
 func resize[T any](room *[]T, n int) []T {
 	*room = slices.Grow((*room)[:0], n)[:n]
 	return *room
 }
 
-// forEachPiece runs body for pieces of own vertices, side by side.
+// forEachPiece runs body for pieces of own vertices in parallel.
 func (p *pairing) forEachPiece(lo, hi int, body func(piece, lo, hi int)) {
 	p.team.Run((hi-lo+pieceOfRows-1)/pieceOfRows, 1, func(k, _ int) {
 		body(k, lo+k*pieceOfRows, min(hi, lo+(k+1)*pieceOfRows))
 	})
 }
 
-// addPairLoss adds to what has been found the loss of pairs in hand and, in training, to the
-// gradients of their ends.
+// addPairLoss adds the loss of the current pairs to the findings and, in training, their
+// gradients to both ends.
 func (p *pairing) addPairLoss(l pairList, train bool) {
 	losses := resize(&p.buffers.losses, (l.hi-l.lo+pieceOfRows-1)/pieceOfRows)
 	if train && !l.mirrored {
@@ -124,8 +124,8 @@ func (p *pairing) addPairLoss(l pairList, train bool) {
 }
 
 // pieceLoss is the loss of the pairs of vertices lo..hi-1, not divided by their number. In
-// training it adds to the gradients of these vertices, and keeps the slopes of pairs for
-// push unless they are mirrored.
+// training it adds to the gradients of these vertices, and stores the slopes of pairs for
+// addOtherGrads unless they are mirrored.
 func (p *pairing) pieceLoss(l *pairList, lo, hi int, train bool) (loss float64) {
 	var counted *objective.Histogram
 	if p.counting {
@@ -156,8 +156,8 @@ func (p *pairing) pieceLoss(l *pairList, lo, hi int, train bool) (loss float64) 
 	return loss
 }
 
-// addOtherGrads adds to the gradients of the other ends of pairs. A worker has some of the vertices,
-// and goes through all pairs for them.
+// addOtherGrads adds to the gradients of the other ends of pairs. Each worker updates some of
+// the vertices, and reads all pairs for them.
 func (p *pairing) addOtherGrads(l *pairList) {
 	n, shares := len(p.x)/p.width, p.team.Workers()
 	one := []float32{1}

@@ -13,20 +13,20 @@ import (
 	"siafu/ranks/world"
 )
 
-// pairing is the loss of link prediction: what is trained is that the dot product of two
-// rows of the network's output reports whether there is an edge. The edges of a graph are
-// trained on together with as many pairs of any vertices, which are drawn again in each
-// epoch (kernels.Stray) and may be edges by chance; each kind has half of the loss.
+// pairing is the loss of link prediction: the dot product of two rows of the network's output
+// is trained to predict an edge. Training uses the edges of a graph and the same number of
+// random pairs of vertices, which are sampled again in each epoch (kernels.SampleNegative) and
+// may be edges by chance. Each kind has half of the loss.
 //
-// An edge is its destination's rank's, which has its source as a ghost. Where every edge is
-// there both ways, each end's rank finds that end's gradient and half of the loss; else the
-// source's gradient returns to its owner. A pair that is drawn is the rank's that owns the
-// vertex for which it is: what is drawn does not depend on ranks, and their gradients
-// differ by the order of sums alone.
+// An edge belongs to its destination's rank, which has its source as a ghost. If every edge
+// exists in both directions, each end's rank computes that end's gradient and half of the
+// loss; else the source's gradient returns to its owner. A sampled pair belongs to the rank
+// that owns the vertex it was sampled for. The samples do not depend on ranks; only the order
+// of sums changes the gradients.
 type pairing struct {
 	comm           world.Comm
 	ops            kernels.Ops
-	team           *kernels.Team // of all the rank's workers, which have nothing else to do meanwhile
+	team           *kernels.Team // of all the rank's workers, which are idle otherwise
 	shard          *shard.Shard
 	held           *graph.HeldOut
 	seed           uint64
@@ -34,28 +34,28 @@ type pairing struct {
 	places         *reach.Directory
 	ghosts         *reach.Set
 	total          int64   // pairs of vertices with an edge to train on, of all ranks
-	sampledOffsets []int64 // own vertex v has the drawn pairs drawn[v]..drawn[v+1]-1 [own+1]
-	chunks         int     // of pairs that are drawn, on each rank
+	sampledOffsets []int64 // own vertex v has the sampled pairs sampledOffsets[v]..sampledOffsets[v+1]-1 [own+1]
+	chunks         int     // of sampled pairs, on each rank
 
-	z, rowBuffer   []float32            // rows of the last pass [own x width], and room for them
-	x              []float32            // these, and behind them those of other ranks that are in hand
+	z, rowBuffer   []float32            // rows of the last pass [own x width], and their buffer
+	x              []float32            // z, followed by the fetched rows of other ranks
 	grad           []float32            // [own x width]
 	grads          []float32            // of rows of other ranks
-	head           *linkHead            // nil where the dot product scores pairs
-	maxPairs       int64                // pairs in hand, about
-	weights        []float32            // of the head, in those of the network
-	buffers        pairBuffers          // room of the pairs that are in hand
-	trainHistogram *objective.Histogram // of the scores of an evaluation, by itself: MPI takes no memory that Go pointers lie beside
+	head           *linkHead            // nil if the dot product scores pairs
+	maxPairs       int64                // approximate number of pairs at a time
+	weights        []float32            // of the head, part of the network's
+	buffers        pairBuffers          // of the current pairs
+	trainHistogram *objective.Histogram // of an evaluation's scores; allocated separately, because MPI memory must not adjoin Go pointers
 	counting       bool                 // this pass is an evaluation
-	movedBytes     int64                // bytes that training has brought and returned since they were taken
+	movedBytes     int64                // bytes that training fetched and returned since takeMoved
 	found          linkFindings
 }
 
-// linkFindings are what a pass has found of links on this rank: sums, like findings.
+// linkFindings are a pass's results of links on this rank: sums, like findings.
 type linkFindings struct {
-	loss, valLoss float64 // shares of the means
+	loss, valLoss float64 // parts of the means
 	auc           [graph.SplitTest + 1]float64
-	counted       float64 // 1 on the rank that has the areas
+	counted       float64 // 1 on the rank with the areas
 }
 
 // PairsPerChunk is the approximate number of pairs that are sampled before their rows are
@@ -78,8 +78,8 @@ func MaxChunkPairs(net model.Spec) int64 {
 // FloatsPerChunk bounds the floats in gradients of pairs if each pair has its own row.
 const FloatsPerChunk = 1 << 23
 
-// preparePairs prepares for the task Links; nil for another, or where no edges are held out.
-// Collective over the graph ranks.
+// preparePairs prepares the task Links. It returns nil for another task, or if no edges are
+// held out. Collective over the graph ranks.
 func (e *Engine) preparePairs(a *mapped.Arena) (*pairing, error) {
 	if e.HeldOut == nil {
 		return nil, nil
@@ -112,7 +112,8 @@ func (e *Engine) preparePairs(a *mapped.Arena) (*pairing, error) {
 	return p, err
 }
 
-// newPairing is who scores pairs of any vertices. Collective over the graph ranks.
+// newPairing returns a pairing that scores pairs of any vertices. Collective over the graph
+// ranks.
 func (e *Engine) newPairing(width int) (*pairing, error) {
 	p := &pairing{trainHistogram: new(objective.Histogram), comm: e.Peers, ops: e.workers.newOps(), team: e.packers, shard: e.Shard, width: width, seed: e.Config.Seed}
 	p.maxPairs = MaxChunkPairs(e.Network)
@@ -124,16 +125,16 @@ func (e *Engine) newPairing(width int) (*pairing, error) {
 	return p, err
 }
 
-// maxOverRanks is the largest of all ranks' n. Collective.
+// maxOverRanks returns the maximum of n over all ranks. Collective.
 func (p *pairing) maxOverRanks(n int) (int, error) {
 	most := []float64{float64(n)}
 	err := world.MaxFloat64s(p.comm, most)
 	return int(most[0]), err
 }
 
-// computePairLoss finds the loss of the network's output and, in training, its gradient. count asks
-// for what an evaluation tells. Collective over the graph ranks, while no exchange of rows
-// is under way.
+// computePairLoss computes the loss of the network's output and, in training, its gradient.
+// count requests the results of an evaluation. Collective over the graph ranks, while no
+// exchange of rows is under way.
 func (s *lockstep) computePairLoss(layer int, count bool) error {
 	p := s.pairing
 	p.found, p.counting = linkFindings{}, count
@@ -170,7 +171,7 @@ func (s *lockstep) computePairLoss(layer int, count bool) error {
 	return nil
 }
 
-// loadPass takes the rows, and the weights, of a trainer's last pass, to score pairs.
+// loadPass loads the rows and weights of a trainer's last pass, to score pairs.
 func (p *pairing) loadPass(t *trainer) {
 	p.loadRows(t.logits())
 	if at := t.net.HeadRange(); p.head != nil {
@@ -178,13 +179,13 @@ func (p *pairing) loadPass(t *trainer) {
 	}
 }
 
-// loadRows takes the rows of a pass.
+// loadRows loads the rows of a pass.
 func (p *pairing) loadRows(rows kernels.Mat) {
 	p.z = kernels.Fetch(p.ops, rows, &p.rowBuffer)
 	p.x = append(p.x[:0], p.z...)
 }
 
-// addEdgeLoss learns from the graph's edges.
+// addEdgeLoss adds the loss of the graph's edges.
 func (p *pairing) addEdgeLoss(train bool) error {
 	if err := p.fetchSet(p.ghosts); err != nil {
 		return err
@@ -204,7 +205,7 @@ func (p *pairing) addEdgeLoss(train bool) error {
 	return p.returnGrads(p.ghosts, train)
 }
 
-// addSampledLoss learns from the pairs that are drawn for an epoch.
+// addSampledLoss adds the loss of an epoch's sampled pairs.
 func (p *pairing) addSampledLoss(pass model.Pass) error {
 	l := pairList{begin: p.sampledOffsets}
 	for range p.chunks {
@@ -234,7 +235,7 @@ func (p *pairing) addSampledLoss(pass model.Pass) error {
 	return nil
 }
 
-// row is that of a local vertex: an own one, or behind those one of other ranks.
+// row returns the row of a local vertex: own vertices first, then those of other ranks.
 func (p *pairing) row(own, others []float32, at int) []float32 {
 	if n := p.shard.NumOwn(); at >= n {
 		own, at = others, at-n
@@ -242,8 +243,8 @@ func (p *pairing) row(own, others []float32, at int) []float32 {
 	return own[at*p.width : (at+1)*p.width]
 }
 
-// fetchRows asks for the vertices of other ranks among some, fetches their rows, and makes
-// local ids of all. Collective.
+// fetchRows requests the vertices that other ranks own, fetches their rows, and converts all
+// vertices to local ids. Collective.
 func (p *pairing) fetchRows(vertices []uint32) (*reach.Set, error) {
 	var others []uint32
 	for _, v := range vertices {
@@ -267,7 +268,7 @@ func (p *pairing) fetchRows(vertices []uint32) (*reach.Set, error) {
 	return set, p.fetchSet(set)
 }
 
-// fetchSet brings the rows of a set behind the own ones, and makes room for their gradients.
+// fetchSet appends the rows of a set to the own rows, and allocates their gradients.
 // Collective.
 func (p *pairing) fetchSet(set *reach.Set) error {
 	own, n := len(p.z), set.Len()*p.width
@@ -284,9 +285,9 @@ func (p *pairing) returnGrads(set *reach.Set, train bool) error {
 	return set.Return(p.grad, p.grads, p.width)
 }
 
-// countMoved counts what a training pass moves for a set: so many numbers by which each row is asked
-// for, the row as float32 and, where its gradient returns, that. Rows that come are counted and
-// not those that go, which over all ranks are as many.
+// countMoved counts a training pass's transfers for a set: numbers values to request each row,
+// the row as float32 and, if returned, its gradient. Only received rows are counted: over all
+// ranks, sent rows are equally many.
 func (p *pairing) countMoved(set *reach.Set, numbers int, train, returns bool) {
 	columns := numbers + p.width
 	if returns {
@@ -297,8 +298,8 @@ func (p *pairing) countMoved(set *reach.Set, numbers int, train, returns bool) {
 	}
 }
 
-// takeMoved is what training has moved since the last call, in bytes. A nil pairing has moved
-// nothing.
+// takeMoved returns the bytes that training has moved since the last call, 0 for a nil
+// pairing.
 func (p *pairing) takeMoved() (bytes int64) {
 	if p != nil {
 		bytes, p.movedBytes = p.movedBytes, 0

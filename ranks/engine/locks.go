@@ -6,9 +6,8 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// lock keeps tasks that write something apart from those that read it. Many may
-// read at once. A writer that waits is let in before readers that come later in
-// the queue.
+// lock separates tasks that write from those that read. Many may read at once. A waiting
+// writer precedes readers that are later in the queue.
 //
 //	writing  implies readers is 0
 //	claimed  holds during one search of the queue: a writer waits further ahead
@@ -17,8 +16,8 @@ type lock struct {
 	writing, claimed bool
 }
 
-// access is what a task does with the rows of its layer, with the gradients, and
-// with the memory for those of ghosts.
+// access is a task's mode of access to the rows of its layer, to the gradients, and to the
+// memory for gradients of ghosts.
 type access struct{ rows, grads, ghosts lockMode }
 
 type lockMode uint8
@@ -29,7 +28,7 @@ const (
 	write
 )
 
-// accessOf is what tasks of a stage do.
+// accessOf returns the access of tasks of a stage.
 func accessOf(s schedule.Stage) access {
 	switch s {
 	case schedule.Send, schedule.Receive:
@@ -46,7 +45,7 @@ func accessOf(s schedule.Stage) access {
 	return access{}
 }
 
-// isFree reports whether a task may have the lock.
+// isFree reports whether a task may acquire the lock.
 func (l *lock) isFree(m lockMode) bool {
 	switch m {
 	case read:
@@ -57,8 +56,8 @@ func (l *lock) isFree(m lockMode) bool {
 	return true
 }
 
-// claim is for a task that may not run yet: if it is going to write and cannot,
-// tasks behind it in the queue do not get the lock either.
+// claim registers a task that may not run yet: if it will write, later tasks in the queue do
+// not get the lock either.
 func (l *lock) claim(m lockMode) {
 	if m == write && !l.isFree(m) {
 		l.claimed = true
@@ -83,7 +82,7 @@ func (l *lock) release(m lockMode) {
 	}
 }
 
-// gate keeps tasks on a layer's rows apart (async_rows.go).
+// gate synchronises tasks on a layer's rows (async_rows.go).
 //
 //	ready[epoch]  is how many of this rank's intervals have published their
 //	              gradients, less than all of them
@@ -93,8 +92,8 @@ type gate struct {
 	ready          map[int]int
 	publishedEpoch [2][]int
 
-	// Of rows, own ones and ghosts', of gradients, own ones and those that have
-	// come, and of the memory for gradients of ghosts.
+	// Locks of own and ghost rows, of own and received gradients, and of the memory for
+	// gradients of ghosts.
 	rows, grads, ghosts lock
 }
 
@@ -106,15 +105,14 @@ func newGate(intervals, trained int) *gate {
 	return g
 }
 
-// unclaim begins a search of the queue. A layer that does not gather, nil, has
-// nothing to search for.
+// unclaim begins a search of the queue. A nil gate is a layer that does not gather.
 func (g *gate) unclaim() {
 	if g != nil {
 		g.rows.claimed, g.grads.claimed, g.ghosts.claimed = false, false, false
 	}
 }
 
-// claim is for a job that may not run yet.
+// claim registers a job that may not run yet.
 func (g *gate) claim(a access) {
 	if g != nil {
 		g.rows.claim(a.rows)
@@ -123,7 +121,7 @@ func (g *gate) claim(a access) {
 	}
 }
 
-// mayRun reports whether everything is there that a queued task needs.
+// mayRun reports whether all inputs and locks of a queued task are available.
 func (c *AsyncScheduler) mayRun(j *job) bool {
 	if (j.access == access{}) {
 		return true

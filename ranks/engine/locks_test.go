@@ -2,8 +2,8 @@ package engine
 
 import "testing"
 
-// Many tasks may read at once and only one may write; a writer that waits keeps
-// back the readers behind it in the queue, in that search of the queue alone.
+// Many tasks may read at once and only one may write; a waiting writer holds back later
+// readers in the queue, in that search of the queue only.
 func TestLock(t *testing.T) {
 	p := &gate{}
 	l := &p.rows

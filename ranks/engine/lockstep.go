@@ -13,56 +13,54 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// lockstep is a graph rank's passes through the layers in the synchronous modes
-// (pipe, nopipe): all intervals of all ranks are in the same layer, and within
-// it everything overlaps that the tasks' dependencies allow. It is a
-// schedule.Flow of the pass under way.
+// lockstep is a graph rank's passes through the layers in the synchronous modes (pipe,
+// nopipe): all intervals of all ranks are in the same layer. Within it, tasks overlap as their
+// dependencies allow. It is a schedule.Flow of the current pass.
 type lockstep struct {
 	workers      *workers
 	tensor       tensor.Backend
-	expects      tensor.Expecting // the same, nil where it cannot be told of tasks to come
-	store        *model.Store     // of all values of the intervals
+	expects      tensor.Expecting // the same backend, nil if it cannot be announced future tasks
+	store        *model.Store     // values of all intervals
 	*route                        // of the pass under way
 	training     *route
-	inexactRoute *route         // that of training where it is not exact; nil: it always is
-	alternates   bool           // some epochs go along own, others are exact
-	exact        *route         // of evaluations; that of training, where this is exact too
-	exchange     *halo.Exchange // of the exact route, nil where there is no other rank
+	inexactRoute *route         // of training that is not exact; nil: training is always exact
+	alternates   bool           // some epochs use inexactRoute, others are exact
+	exact        *route         // of evaluations, and of exact training
+	exchange     *halo.Exchange // of the exact route, nil on a single rank
 	adder        kernels.Ops    // of update
-	delay        *delay         // nil but in experiments
-	tuning       *tuning        // nil where the codec is fixed
-	stale        *staleness     // nil where nobody asks how stale ghosts are
+	delay        *delay         // nil except in experiments
+	tuning       *tuning        // nil with a fixed codec
+	stale        *staleness     // nil without --measure-staleness
 	part         int
 	intervals    []*interval
-	// update sums up the gradients of a layer's weights and hands them over.
+	// update sums the gradients of a layer's weights and pushes them.
 	update     func(layer int) error
-	pairing    *pairing // of link prediction, which has its loss of all vertices at once; else nil
-	totals     *allSums // of layers that need sums over all vertices, nil where none does
-	endsInLoss bool     // the forward pass does
-	steps      int      // passes that train in an epoch, 0: one
+	pairing    *pairing // of link prediction, whose loss covers all vertices at once; else nil
+	totals     *allSums // of layers that need sums over all vertices, else nil
+	endsInLoss bool     // the forward pass ends in the loss
+	steps      int      // training passes in an epoch, 0: one
 
 	pass        model.Pass
-	count       bool  // it is an evaluation
+	count       bool  // the pass is an evaluation
 	refreshOnly bool  // the pass only refreshes ghosts
 	walk        *walk // of the pass under way
 }
 
-// walk is a pass as its tasks: those of an epoch, or of its forward or backward pass
-// alone.
+// walk is the tasks of an epoch, or of its forward or backward pass only.
 type walk struct {
 	*schedule.Walk
 	tasks tensorWorkTable
 }
 
-// tensorWorkTable are what tensor tasks do, by layer and first stage.
+// tensorWorkTable has the work of tensor tasks, by layer and first stage.
 type tensorWorkTable [][tensorTasks]tensorWork
 
 const tensorTasks = schedule.EmitBackward + 1
 
-// tensorWork is what a tensor task does, and what need not be sent along with it.
+// tensorWork is the work of a tensor task, and the part that need not be sent with it.
 type tensorWork struct{ do, thin []model.Do }
 
-// thin fills in what need not be sent.
+// thin fills in the parts that need not be sent.
 func (c tensorWorkTable) thin(s *model.Store, w tensor.RequestOptions) {
 	for l := range c {
 		for stage := range c[l] {
@@ -73,8 +71,8 @@ func (c tensorWorkTable) thin(s *model.Store, w tensor.RequestOptions) {
 	}
 }
 
-// forward runs the network on all own vertices and the loss behind it. count
-// asks for hits. Collective over the graph ranks.
+// forward runs the network on all own vertices, and then the loss. count requests hits.
+// Collective over the graph ranks.
 func (s *lockstep) forward(p model.Pass, count bool) error {
 	if p.Train {
 		return s.run(s.training, s.training.forwardWalk, p, count)
@@ -82,15 +80,14 @@ func (s *lockstep) forward(p model.Pass, count bool) error {
 	return s.run(s.exact, s.exact.forwardWalk, p, count)
 }
 
-// backward takes the gradient of the logits back through the network and
-// updates each layer as soon as its gradients are there. Collective over the
-// graph ranks.
+// backward propagates the gradient of the logits through the network, and updates each layer
+// as soon as its gradients are complete. Collective over the graph ranks.
 func (s *lockstep) backward(p model.Pass) error {
 	return s.run(s.training, s.training.backwardWalk, p, false)
 }
 
-// refreshAhead runs a pass that only refreshes ghosts, where the source of a pass asks for
-// one before it. Collective over the graph ranks.
+// refreshAhead runs a pass that only refreshes ghosts, if the source of a pass needs one
+// before it. Collective over the graph ranks.
 func (s *lockstep) refreshAhead(p model.Pass) error {
 	source, ok := s.training.ghosts.(interface{ Ahead(epoch int) bool })
 	if !ok || !source.Ahead(p.Epoch) {
@@ -136,7 +133,7 @@ func (s *lockstep) finish(name task.Name) (schedule.Task, error) {
 func (s *lockstep) Next() (schedule.Task, bool) {
 	t, ok := s.walk.Next()
 	if ok && (t.Stage == schedule.Send || t.Stage == schedule.SendBackward) {
-		s.delay.beforeGather(1) // nobody starts anything meanwhile
+		s.delay.beforeGather(1) // no task starts meanwhile
 	}
 	return t, ok
 }
@@ -164,8 +161,8 @@ func OfGhosts(s schedule.Stage) bool {
 	return false
 }
 
-// announceNext tells the backend of the tensor tasks that follow a task of graph work, when
-// that begins and waits for nobody any more (Dorylus, OSDI'21, §6).
+// announceNext announces to the backend the tensor tasks after a task of graph work that
+// starts and no longer waits (Dorylus, OSDI'21, §6).
 func (s *lockstep) announceNext(t schedule.Task) {
 	if s.expects == nil {
 		return
@@ -176,7 +173,7 @@ func (s *lockstep) announceNext(t schedule.Task) {
 	case schedule.GatherGhosts:
 		next.Stage = schedule.Apply
 	case schedule.GatherBackward:
-		if s.returnsGradients() { // gradients of other ranks have to come
+		if s.returnsGradients() { // gradients of other ranks must arrive
 			return
 		}
 	case schedule.ReceiveBackward:
@@ -195,7 +192,7 @@ func (s *lockstep) announceNext(t schedule.Task) {
 	}
 }
 
-// runWhole runs a task that no interval does for itself.
+// runWhole runs a task that is not specific to an interval.
 func (s *lockstep) runWhole(worker int, t schedule.Task) error {
 	switch t.Stage {
 	case schedule.Update:
@@ -236,7 +233,7 @@ func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 	return true, nil
 }
 
-// publish shows what a tensor task has made to the gathers that read it.
+// publish makes the output of a tensor task visible to gathers.
 func (s *lockstep) publish(i *interval, list []model.Do) {
 	for _, d := range list {
 		if d.Again || !s.gathers(d.Layer) {
@@ -298,13 +295,13 @@ func (s *lockstep) Idle(worker int, t schedule.Task, began, ended time.Time) {
 	s.workers.wait(worker, s.withPassEpoch(t), began, ended)
 }
 
-// withPassEpoch is a task as its time is counted: in the epoch of its pass.
+// withPassEpoch returns a task with the epoch of its pass, to which its time is counted.
 func (s *lockstep) withPassEpoch(t schedule.Task) schedule.Task {
 	t.Epoch = (t.Epoch-1)/max(s.steps, 1) + 1
 	return t
 }
 
-// activity says what this rank is doing, for whoever waits long.
+// activity describes this rank's state, for reports of long waits.
 func (s *lockstep) activity() string {
 	if s.walk == nil {
 		return "before the first epoch"

@@ -12,32 +12,31 @@ import (
 	"siafu/ranks/world"
 )
 
-// staleness measures what ghosts of other epochs do to training, for
-// --measure-staleness: an epoch that is measured goes along the exact route first,
-// with the weights and the dropout that it is trained with. It knows the routes and
-// the rows that their sources give, and no policy. The methods of a nil staleness
-// do nothing.
+// staleness measures the effect of stale ghosts on training, for --measure-staleness: a
+// measured epoch runs along the exact route first, with the weights and the dropout of its
+// training. It depends on routes and their sources' rows, not on the refresh policy. The
+// methods of a nil staleness do nothing.
 //
-// Design note: the exact pass comes before the training pass, not behind it, because
-// both write the same values, and what follows a training pass (a checkpoint,
-// a prediction of another pass) finds it as it is without measurements.
+// Design note: the exact pass precedes the training pass, because both write the same values.
+// Users of a training pass (a checkpoint, a prediction of another pass) then find the same
+// values as without measurements.
 type staleness struct {
 	every       int
 	route       *route      // exact
 	layers      []*measured // by layer, nil for one without ghosts
 	exact       []float32   // the gradient of the exact pass on this rank
-	trained     []float32   // that of training
-	inExactPass bool        // the exact pass is under way
-	epoch       int         // that is being measured, 0 is none
+	trained     []float32   // the gradient of training
+	inExactPass bool        // during the exact pass
+	epoch       int         // measured epoch, 0: none
 }
 
-// measured is a layer's ghosts in the epoch under way.
+// measured is a layer's ghosts in the current epoch.
 type measured struct {
 	width            int
 	exact            []float32 // rows of the exact pass [ghosts x width]
-	hostBuffer       []float32 // to fetch rows that lie elsewhere
+	hostBuffer       []float32 // to fetch rows from device memory
 	difference, norm float64   // squares: of H - H̃, of H
-	age, oldest      float64   // epochs: of all rows that were used, of one
+	age, oldest      float64   // epochs: sum over used rows, maximum
 	used             int       // rows
 }
 
@@ -45,8 +44,8 @@ type measured struct {
 // of training.
 const Measured = "measurements of staleness"
 
-// prepareMeasurement makes room for the measurements of training, where they were asked for and
-// the route of training is not exact. To be called when routes are connected.
+// prepareMeasurement allocates the measurements, if requested and the route of training is not
+// exact. Call it after the routes are connected.
 func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	if e.Config.MeasureStaleness == 0 || s.training == s.exact {
 		return
@@ -62,7 +61,7 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	s.stale = m
 }
 
-// recordRows takes the rows of ghosts that a pass is about to gather.
+// recordRows records the ghost rows that a pass will gather.
 func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View) {
 	if m == nil || m.epoch != at.Epoch {
 		return
@@ -81,7 +80,7 @@ func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View) {
 	l.count(view, at.Epoch)
 }
 
-// count adds up the ages of rows. One that has never come is as old as the run.
+// count sums the ages of rows. A row that never arrived is as old as the run.
 func (l *measured) count(view halo.View, epoch int) {
 	rows := view.Rows.Rows
 	l.used, l.age, l.oldest = rows, 0, 0
@@ -97,8 +96,8 @@ func (l *measured) count(view halo.View, epoch int) {
 	add(rows, epoch)
 }
 
-// begin takes note that the exact pass begins, and ended that it is over. Where
-// training uses no ghosts, all of H is missing.
+// begin marks the start of the exact pass, and ended its end. If training uses no ghosts, all
+// of H is missing.
 func (m *staleness) begin(epoch int) { m.epoch, m.inExactPass = epoch, true }
 
 func (m *staleness) ended() {
@@ -115,15 +114,15 @@ func (m *staleness) ended() {
 	}
 }
 
-// recordGradient takes the gradient of the epoch, before anybody adds others to it.
+// recordGradient records the rank's gradient of the epoch, before the sum over ranks.
 func (m *staleness) recordGradient(epoch int, grad []float32) {
 	if m != nil && m.epoch == epoch {
 		copy(m.trained, grad)
 	}
 }
 
-// summarize is what all ranks have found: nil where the epoch was not measured, or where
-// numbers have no end. Collective over the graph ranks.
+// summarize returns the results of all ranks: nil if the epoch was not measured, or if numbers
+// are not finite. Collective over the graph ranks.
 func (m *staleness) summarize(c world.Comm, epoch int) (*runfolder.Staleness, error) {
 	if m == nil || m.epoch != epoch {
 		return nil, nil
@@ -163,7 +162,7 @@ func (m *staleness) summarize(c world.Comm, epoch int) (*runfolder.Staleness, er
 	return line, nil
 }
 
-// gradientError is ‖g̃ - g‖ / ‖g‖ of the gradients of all ranks. Collective.
+// gradientError returns ‖g̃ - g‖ / ‖g‖ of the gradients of all ranks. Collective.
 func (m *staleness) gradientError(c world.Comm) (float64, error) {
 	for _, grad := range [][]float32{m.exact, m.trained} {
 		if err := world.SumFloat32s(c, grad); err != nil {
@@ -178,13 +177,13 @@ func (m *staleness) gradientError(c world.Comm) (float64, error) {
 	return relative(difference, norm), nil
 }
 
-// relative is the root of a ratio of squares, finite where they are.
+// relative returns the root of a ratio of squares, finite if they are.
 func relative(difference, norm float64) float64 {
 	return math.Sqrt(difference / max(norm, math.SmallestNonzeroFloat32))
 }
 
-// measure goes along the exact route for the epoch of a line, if that is to be
-// measured. Nothing that training reads changes. Collective over the graph ranks.
+// measure runs the exact route for the epoch of a line, if it is due. It changes nothing that
+// training reads. Collective over the graph ranks.
 func (t *trainer) measure(line *runfolder.Epoch) error {
 	m := t.stale
 	if m == nil || (line.Epoch-1)%m.every != 0 {

@@ -13,12 +13,12 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// Messages counts the messages of the tensor tasks of one interval in a pass, if these run
+// Messages counts the messages of the tensor tasks of one interval in a pass, if they run
 // elsewhere.
 type Messages struct {
 	Tasks    int64
-	To, From int64           // bytes of tasks, without the non-zeros of sparse features, and of results
-	NonZeros int64           // tasks that carry these
+	To, From int64           // bytes of tasks without non-zeros of sparse features, and of results
+	NonZeros int64           // tasks that carry the non-zeros
 	Work     []time.Duration // of each task, on one processor of this machine
 }
 
@@ -29,14 +29,14 @@ func (m Messages) Add(o Messages) Messages {
 
 // EpochMessages are the messages of each pass of a synchronous epoch.
 type EpochMessages struct {
-	Epoch      Messages // there and back, at once
-	Forward    Messages // the way there with a loss, in training
+	Epoch      Messages // forward and backward pass as one
+	Forward    Messages // the forward pass with a loss, in training
 	Backward   Messages // and the backward pass after it
-	Evaluation Messages // the way there, with a loss, in a pass of its own
+	Evaluation Messages // a separate forward pass with a loss
 }
 
-// MeasureMessages measures the messages of an interval of n vertices. It builds each task
-// once from zeros, and runs it here. It takes memory for one interval.
+// MeasureMessages measures the messages of an interval of n vertices. It builds each task once
+// from zeros, and runs it here. It needs memory for one interval.
 func MeasureMessages(c config.Config, net model.Spec, sparse bool, w tensor.RequestOptions, n int, ops kernels.Ops) (p EpochMessages, err error) {
 	a := mapped.NewArena()
 	defer a.Free()
@@ -88,8 +88,8 @@ func (s *lockstep) runTasks(r *measuringBackend, tasks tensorWorkTable, p model.
 	return nil
 }
 
-// measuringBackend is a backend that does a task as whoever gets it as a message would, and
-// takes down what that was.
+// measuringBackend is a backend that runs a task as the receiver of its message would, and
+// records its sizes and time.
 type measuringBackend struct {
 	tensor.CPU
 	options tensor.RequestOptions

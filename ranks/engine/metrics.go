@@ -44,7 +44,7 @@ func (e *Engine) PrepareTargets() error {
 	return err
 }
 
-// oneHot are labels as rows of 0 and 1, of NaN where there is none.
+// oneHot returns labels as rows of 0 and 1, or of NaN without a label.
 func oneHot(labels []int32, classes int) []float32 {
 	values := make([]float32, len(labels)*classes)
 	for v, l := range labels {
@@ -59,15 +59,15 @@ func oneHot(labels []int32, classes int) []float32 {
 	return values
 }
 
-// truth is that of the own vertices.
+// truth returns the ground truth of the own vertices.
 func (e *Engine) truth() objective.Truth {
 	return objective.Truth{Labels: e.Shard.Labels, Values: e.targets.Values, Split: e.Shard.Split}
 }
 
-// targetsOf is that of the own vertices [lo, hi).
+// targetsOf returns the targets of the own vertices [lo, hi).
 func (e *Engine) targetsOf(lo, hi int) task.Target { return targetPart(e.targets, lo, hi) }
 
-// targetPart is the rows [lo, hi) of an aim.
+// targetPart returns the rows [lo, hi) of a target.
 func targetPart(a task.Target, lo, hi int) task.Target {
 	if a.Values != nil {
 		a.Values = a.Values[lo*a.Objective.Outputs : hi*a.Objective.Outputs]
@@ -75,7 +75,7 @@ func targetPart(a task.Target, lo, hi int) task.Target {
 	return a
 }
 
-// setClassWeights settles the weights of classes.
+// setClassWeights computes the weights of classes.
 func (e *Engine) setClassWeights(o *objective.Objective, truth objective.Truth) error {
 	list, power, err := e.Config.Weights(e.Meta)
 	if err != nil || list == nil && power == 0 {
@@ -89,7 +89,7 @@ func (e *Engine) setClassWeights(o *objective.Objective, truth objective.Truth) 
 	return nil
 }
 
-// setTargetScale sums up how the columns of a regression spread.
+// setTargetScale computes the spread of a regression's columns.
 func (e *Engine) setTargetScale(o *objective.Objective, truth objective.Truth) error {
 	sums := o.Sums(truth)
 	if err := world.SumFloat64s(e.Peers, sums); err != nil {
@@ -103,8 +103,8 @@ func (e *Engine) setTargetScale(o *objective.Objective, truth objective.Truth) e
 	return nil
 }
 
-// evaluateBest finds the metrics of the best weights in one more pass, where their logits are
-// on the ranks. Collective over the graph ranks.
+// evaluateBest computes the metrics of the best weights in one more pass, which leaves their
+// logits on the ranks. Collective over the graph ranks.
 func (t *trainer) evaluateBest() error {
 	h := t.history
 	if _, here := t.tensor.(tensor.CPU); !here || t.stopped || h.Divergence != nil || h.Best == nil {
@@ -117,7 +117,7 @@ func (t *trainer) evaluateBest() error {
 		return err
 	}
 	if t.exchange != nil {
-		t.exchange.TakeStats() // no epoch's
+		t.exchange.TakeStats() // belongs to no epoch
 	}
 	var err error
 	t.engine.metrics, err = t.computeMetrics(allMetrics, graph.SplitTrain, graph.SplitVal, graph.SplitTest)
@@ -128,12 +128,12 @@ func (t *trainer) evaluateBest() error {
 // is nil if they were not computed.
 func (e *Engine) Metrics() []objective.Metrics { return e.metrics }
 
-// allMetrics asks assess for all metrics.
+// allMetrics requests all metrics from computeMetrics.
 const allMetrics = ""
 
-// computeMetrics is the metrics of the logits that the last pass has made, by split, on rank 0; of
-// others than the wanted splits they are empty. Where one metric is asked for, those that
-// cost more than counts are left out but for this one. Collective over the graph ranks.
+// computeMetrics returns the metrics of the last pass's logits, by split, on rank 0; unwanted
+// splits are empty. If one metric is requested, other metrics that need more than counts are
+// left out. Collective over the graph ranks.
 func (t *trainer) computeMetrics(metric string, wanted ...uint8) (all []objective.Metrics, err error) {
 	if t.engine.Task == graph.Links {
 		if t.pairing == nil {
@@ -163,15 +163,15 @@ func (t *trainer) computeMetrics(metric string, wanted ...uint8) (all []objectiv
 	case metric != allMetrics && metric != "roc_auc":
 	case o.Task == graph.MultiLabel:
 		err = t.addROCAUC(all, wanted, o.Outputs, func(r, c int) (float32, bool) { return z[r*o.Outputs+c], truth.Values[r*o.Outputs+c] > 0 }, truth)
-	case o.Task == graph.MultiClass && o.Outputs == 2: // that of the second class
+	case o.Task == graph.MultiClass && o.Outputs == 2: // the score of the second class
 		err = t.addROCAUC(all, wanted, 1, func(r, _ int) (float32, bool) { return z[2*r+1] - z[2*r], truth.Labels[r] == 1 }, truth)
 	}
 	return all, err
 }
 
-// addROCAUC adds the areas under ROC curves, which need the scores of all ranks: rank 0 gets
-// those of one label after another. of is the score of a row for a label, and whether it
-// bears it.
+// addROCAUC adds the areas under ROC curves, which need the scores of all ranks: rank 0
+// receives them one label after another. of returns a row's score for a label, and whether the
+// row has it.
 func (t *trainer) addROCAUC(all []objective.Metrics, wanted []uint8, labels int, of func(row, label int) (float32, bool), truth objective.Truth) error {
 	var sums [graph.SplitTest + 1]float64
 	var defined [graph.SplitTest + 1]int
@@ -208,7 +208,7 @@ func (t *trainer) addROCAUC(all []objective.Metrics, wanted []uint8, labels int,
 	return nil
 }
 
-// decodeScores are the rows that ranks have sent, by split.
+// decodeScores returns the rows received from ranks, by split.
 func decodeScores(blocks [][]byte) (of [graph.SplitTest + 1][]objective.Scored) {
 	const row = 6
 	for _, b := range blocks {

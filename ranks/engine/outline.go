@@ -5,31 +5,31 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// Outline has the numbers that determine the dependencies of a synchronous pass. It
-// contains no graph, no values and nothing of other ranks. A run walks the task graphs of
-// its own outline. A simulator with only an outline gets the same graphs.
+// Outline has the numbers that determine the dependencies of a synchronous pass. It contains
+// no graph, no values and no data of other ranks. A run walks the task graphs of its own
+// outline. A simulator with only an outline gets the same graphs.
 type Outline struct {
 	Layers      []LayerOutline
 	Intervals   int  // of the rank's vertices
 	InputCached bool // ÂX: the first layer emits nothing
-	Loss        bool // the forward pass ends in it
-	Pairs       bool // and it is one of pairs of any vertices
+	Loss        bool // the forward pass ends in the loss
+	Pairs       bool // the loss is over pairs of any vertices
 	Ghosts      bool // rows come from other ranks
-	Returns     bool // and gradients go back to them
+	Returns     bool // gradients return to other ranks
 	Sums        int  // tasks that add up rows for other ranks, in each layer
 	Pieces      int  // tasks that make gradients of ghosts, in each layer
-	GhostTasks  int  // tasks that make what ghosts emit in the first layer; 0: rows are exchanged there too
+	GhostTasks  int  // tasks that compute the ghosts' output of the first layer; 0: the first layer exchanges rows too
 	Barrier     bool // nopipe: one stage at a time, all intervals
-	Fused       bool // tensor tasks that follow each other are one
+	Fused       bool // consecutive tensor tasks are one
 }
 
 // LayerOutline describes what a layer needs from the graph and from other vertices.
 type LayerOutline struct {
 	Gathers, GathersBackward bool
-	Sums                     bool // over the vertices of all ranks, on both ways
+	Sums                     bool // over the vertices of all ranks, forward and backward
 }
 
-// outline is that of the passes along a route.
+// outline returns the outline of the passes along a route.
 func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
 		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairing != nil,
@@ -40,7 +40,7 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 	return o
 }
 
-// outline is that of a rank in bounded asynchrony.
+// outline returns the outline of a rank in bounded asynchrony.
 func (f *asyncRank) outline(store *model.Store) Outline {
 	return Outline{
 		Layers: layersOf(store.Network), Intervals: len(f.intervals), InputCached: store.Network.Spec.CacheInput, Loss: true,

@@ -7,14 +7,14 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// passBuilder builds the dependencies of a pass, and what its tensor tasks do.
+// passBuilder builds the dependencies of a pass, and the work of its tensor tasks.
 type passBuilder struct {
 	Outline
 	do         func(layer int, stage model.Stage) []model.Do
 	g          *schedule.Graph
 	tasks      tensorWorkTable
-	openTask   *[]model.Do   // what the last task does, where that is a tensor task
-	ghostTasks []schedule.ID // the last places of ghosts whose features are known
+	openTask   *[]model.Do   // the work of the last task, if that is a tensor task
+	ghostTasks []schedule.ID // the last tasks of ghosts with cached features
 }
 
 // newPassBuilder begins to build a pass.
@@ -36,8 +36,8 @@ func (s *lockstep) build(r *route, barrier bool) {
 	r.epochWalk = walkOf(func(p *passBuilder) { p.backward(p.forward()) })
 }
 
-// addTensorTasks adds a tensor task of every interval, or a stage to the one before, where
-// nothing lies between the two.
+// addTensorTasks adds a tensor task of every interval, or a stage to the previous one if
+// nothing is between the two.
 func (p *passBuilder) addTensorTasks(stage schedule.Stage, layer int, after ...[]schedule.ID) []schedule.ID {
 	list := p.do(layer, tensorStages[stage])
 	if p.Fused && p.openTask != nil {
@@ -50,8 +50,8 @@ func (p *passBuilder) addTensorTasks(stage schedule.Stage, layer int, after ...[
 	return ids
 }
 
-// addPerInterval adds a task of every interval; that of interval i comes after the i-th
-// of each list, or after the only one.
+// addPerInterval adds a task of every interval. The task of interval i depends on the i-th
+// element of each list, or on the only one.
 func (p *passBuilder) addPerInterval(stage schedule.Stage, layer int, after ...[]schedule.ID) []schedule.ID {
 	p.openTask = nil
 	ids := make([]schedule.ID, p.Intervals)
@@ -66,14 +66,14 @@ func (p *passBuilder) addWhole(stage schedule.Stage, layer int, after ...[]sched
 	return []schedule.ID{p.g.Task(schedule.Task{Stage: stage, Layer: layer, Interval: schedule.Whole}, flattenIDs(after)...)}
 }
 
-// addExchange adds the departure of messages to all ranks, and the event that the
-// messages of all ranks have come.
+// addExchange adds the sending of messages to all ranks, and the event that the messages of
+// all ranks have arrived.
 func (p *passBuilder) addExchange(leave, arrive schedule.Stage, layer int, after []schedule.ID) []schedule.ID {
 	left := p.addWhole(leave, layer, after)
 	return []schedule.ID{p.g.Event(schedule.Task{Stage: arrive, Layer: layer, Interval: schedule.Whole}, left...)}
 }
 
-// join is one place after all.
+// join returns one task that depends on all.
 func (p *passBuilder) join(ids []schedule.ID) []schedule.ID {
 	if len(ids) == 0 {
 		return nil
@@ -110,7 +110,7 @@ func flattenIDs(lists [][]schedule.ID) []schedule.ID {
 	return ids
 }
 
-// forward is the way from the features to the loss. It returns the last places.
+// forward adds the forward pass, from the features to the loss. It returns its last tasks.
 func (p *passBuilder) forward() (done []schedule.ID) {
 	last := len(p.Layers) - 1
 	for l := range last + 1 {
@@ -133,8 +133,8 @@ func (p *passBuilder) forward() (done []schedule.ID) {
 	return done
 }
 
-// addGather is layer l's, once all rows are there. Sums for other ranks come first,
-// so that they are on their way while the rest is computed.
+// addGather adds the gather of layer l, after all rows. Sums for other ranks come first, so
+// that they are in transit while the rest is computed.
 func (p *passBuilder) addGather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
 	switch {
@@ -154,7 +154,7 @@ func (p *passBuilder) addGather(l int, rows []schedule.ID) []schedule.ID {
 	return p.addPerInterval(schedule.GatherGhosts, l, p.addPerInterval(schedule.GatherOwn, l, rows), ghosts)
 }
 
-// addTotals adds up a layer's sums over the vertices of all ranks, where it has any.
+// addTotals adds the task for a layer's sums over the vertices of all ranks, if it has any.
 func (p *passBuilder) addTotals(stage schedule.Stage, l int, done []schedule.ID) []schedule.ID {
 	if !p.Layers[l].Sums {
 		return done
@@ -163,7 +163,7 @@ func (p *passBuilder) addTotals(stage schedule.Stage, l int, done []schedule.ID)
 	return p.addWhole(stage, l, p.join(done))
 }
 
-// backward is the way from the gradient of the logits to the gradients of the
+// backward adds the backward pass, from the gradient of the logits to the gradients of the
 // weights.
 func (p *passBuilder) backward(done []schedule.ID) {
 	var updated []schedule.ID
@@ -178,12 +178,12 @@ func (p *passBuilder) backward(done []schedule.ID) {
 	}
 }
 
-// cachesGhosts reports whether what ghosts emit in layer l is made here.
+// cachesGhosts reports whether the ghosts' output of layer l is computed here.
 func (p *passBuilder) cachesGhosts(l int) bool { return l == 0 && p.GhostTasks > 0 }
 
-// gatherBackward is layer l's, once all gradients are there. Those of ghosts come
-// first, so that they are on their way while the rest is computed; what returns
-// is added when all intervals have their own sums.
+// gatherBackward adds that of layer l, after all gradients. The gradients of ghosts come
+// first, so that they are in transit while the rest is computed. Returned gradients are added
+// when all intervals have their own sums.
 func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 	switch {
 	case p.cachesGhosts(l):
@@ -193,7 +193,7 @@ func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 	}
 	ghosts := p.addPieces(schedule.GhostGrads, l, p.Pieces, grads)
 	var own []schedule.ID
-	if p.Barrier { // nothing while they travel
+	if p.Barrier { // no work while they are in transit
 		own = p.join(p.addPerInterval(schedule.GatherBackward, l, ghosts))
 		ghosts = own
 	}
@@ -208,7 +208,7 @@ func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 	return returned
 }
 
-// gatherCached is gatherBackward where the gradients of ghosts stay, and meet their features here.
+// gatherCached is gatherBackward for ghosts with cached features, whose gradients stay here.
 func (p *passBuilder) gatherCached(l int, grads []schedule.ID) []schedule.ID {
 	p.openTask = nil
 	for k := range p.GhostTasks {
@@ -223,8 +223,8 @@ func (p *passBuilder) gatherCached(l int, grads []schedule.ID) []schedule.ID {
 	return p.addPerInterval(schedule.GatherBackward, l, grads)
 }
 
-// addPieces adds a task for each of n pieces of what goes to other ranks; it returns the
-// place after all of them.
+// addPieces adds a task for each of n pieces of the data for other ranks. It returns a task
+// that depends on all of them.
 func (p *passBuilder) addPieces(stage schedule.Stage, l int, n int, after []schedule.ID) []schedule.ID {
 	ids := slices.Clone(after)
 	for k := range n {

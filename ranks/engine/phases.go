@@ -7,17 +7,17 @@ import (
 	"siafu/ranks/world"
 )
 
-// With --refresh auto epochs go along one of two routes: that of evaluations, which is
-// exact, or one without ghosts. tune.Phases chooses; it sees the same on all ranks.
+// With --refresh auto epochs use one of two routes: the exact route of evaluations, or one
+// without ghosts. tune.Phases chooses; its input is the same on all ranks.
 
-// beginPhases begins to choose for the epochs from first on, if there are two routes.
+// beginPhases starts the choice for the epochs from first on, if there are two routes.
 func (t *trainer) beginPhases(e *Engine, first int) {
 	if t.alternates {
 		t.phases = tune.NewPhases(first, e.Config.Epochs, e.Exact)
 	}
 }
 
-// chooseRoute is before an epoch and its evaluation.
+// chooseRoute sets the route of the next epoch and its evaluation.
 func (t *trainer) chooseRoute() {
 	if t.phases == nil {
 		return
@@ -27,8 +27,8 @@ func (t *trainer) chooseRoute() {
 	}
 }
 
-// observeEvaluation takes the line of an evaluation before its epoch is trained, which may end
-// the epochs without ghosts.
+// observeEvaluation processes the line of an evaluation before its epoch is trained. It may
+// end the epochs without ghosts.
 func (t *trainer) observeEvaluation(line *runfolder.Epoch) {
 	if t.phases != nil {
 		t.phases.Evaluated(line.Loss, line.EvalSeconds)
@@ -39,7 +39,7 @@ func (t *trainer) observeEvaluation(line *runfolder.Epoch) {
 // endAlonePhase ends the epochs without ghosts. It reports whether that changes anything.
 func (t *trainer) endAlonePhase() bool { return t.phases != nil && t.phases.Finish() }
 
-// phase is what an epoch has trained with, "" where there is nothing to choose.
+// phase returns the phase that an epoch was trained in, "" if there is no choice.
 func (t *trainer) phase() string {
 	switch {
 	case t.phases == nil:
@@ -50,7 +50,7 @@ func (t *trainer) phase() string {
 	return refresh.NameNever
 }
 
-// observeEpoch takes the line of an epoch that has ended. Collective over the graph ranks.
+// observeEpoch processes the line of an epoch that has ended. Collective over the graph ranks.
 func (t *trainer) observeEpoch(line *runfolder.Epoch) error {
 	if t.phases == nil {
 		return nil

@@ -8,15 +8,14 @@ import (
 	"siafu/ranks/world"
 )
 
-// autoTerms are the terms on which rows are added up without being asked to. A sum
-// is written and gathered once more than a row that is sent; an edge costs no
-// more than without sums, but rows leave when their sums are there, and nothing
-// overlaps that. Prices are in rows of a network with 1 GB/s, where a rank has a
-// few processors.
+// autoTerms are the costs for automatic pre-aggregation. A sum is written and gathered once
+// more than a sent row. An edge costs the same as without sums, but rows are sent only after
+// their sums, and nothing overlaps that. Costs are in rows of a network with 1 GB/s, on a rank
+// with a few processors.
 func autoTerms() halo.SumCosts { return halo.SumCosts{MinSaving: 0.05, Sum: 1. / 4, Edge: 1. / 64} }
 
-// reduce finds the rows that graph ranks can add up before they send them. It
-// returns nil where each ghost's row is sent. Collective over the graph ranks.
+// reduce finds the rows that graph ranks can sum before they send them. It returns nil if each
+// ghost's row is sent. Collective over the graph ranks.
 func (e *Engine) reduce() (*halo.Reduction, error) {
 	if !e.preAggregates() {
 		return nil, nil
@@ -39,8 +38,8 @@ func (e *Engine) reduce() (*halo.Reduction, error) {
 	return rows, nil
 }
 
-// preAggregates reports whether rows may be added up before they are sent: edges carry
-// coefficients, and there is an exchange in every epoch.
+// preAggregates reports whether rows may be summed before they are sent: edges have
+// coefficients, and every epoch has an exchange.
 func (e *Engine) preAggregates() bool {
 	if e.Config.Ghosts().Samples() || e.Peers.Size() == 1 || !e.Network.Adds() || e.Shard.Weighted {
 		return false

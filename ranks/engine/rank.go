@@ -26,28 +26,28 @@ import (
 // Rank has the resolved settings of a graph rank for its engine. All fields are set before
 // New, and do not change afterwards.
 type Rank struct {
-	Config  config.Config // valid; what was "auto" there and the engine cares for is settled in Network and Codecs
+	Config  config.Config // valid; "auto" settings of the engine are resolved in Network and Codecs
 	World   world.Comm    // graph ranks first, then servers
 	Peers   world.Comm    // the graph ranks of World, which have the same numbers in both
 	Limits  world.Limits  // on waits for other ranks
 	Shard   *shard.Shard  // the part of this rank, one of Peers.Size()
 	Network model.Spec
-	Task    string                      // graph.MultiClass, …: what is trained for; empty: what the shard's labels are for
+	Task    string                      // graph.MultiClass, …: the task; empty: the task of the shard's labels
 	Meta    *graph.Meta                 // of the dataset, for the names of classes
-	HeldOut *graph.HeldOut              // of the task graph.Links, on a dataset that has some
-	Codecs  []codec.Codec               // one, or those that --codec auto chooses from; rows begin with the first
-	Tensor  tensor.Backend              // which Close closes
-	Ops     func() (kernels.Ops, error) // makes what a worker computes with; nil: kernels on a processor of this machine
-	Arena   *mapped.Arena               // of memory that lives as long as the run
+	HeldOut *graph.HeldOut              // of the task graph.Links, if the dataset has held-out edges
+	Codecs  []codec.Codec               // one, or the candidates of --codec auto; rows begin with the first
+	Tensor  tensor.Backend              // closed by Close
+	Ops     func() (kernels.Ops, error) // makes a worker's Ops; nil: kernels on a processor of this machine
+	Arena   *mapped.Arena               // memory for the whole run
 
 	Threads     int
-	Recorders   []*trace.Recorder // one a thread, none without a timeline
-	Fault       *inject.Fault     // nil but in tests
+	Recorders   []*trace.Recorder // one per thread, none without a timeline
+	Fault       *inject.Fault     // nil except in tests
 	Reporter    Reporter
-	Views       Views     // nil where there is one view, the first and last
-	PartState   PartState // that this part continues with, where the run does; set before Train
-	HistoryRows []byte    // on rank 0: Snapshot.Rows that the run continues with, if it does
-	Exact       bool      // of --refresh auto: the run continues behind its epochs without ghosts; set before Train
+	Views       Views     // nil with a single view
+	PartState   PartState // state to continue from, if the run does; set before Train
+	HistoryRows []byte    // on rank 0: Snapshot.Rows to continue from, if the run does
+	Exact       bool      // of --refresh auto: the run continues after its epochs without ghosts; set before Train
 }
 
 // Reporter receives the output of a run during training. Rank 0's reporter writes to the
@@ -81,26 +81,26 @@ type Snapshot struct {
 	Weights  []float32
 	Slots    [][]float32 // the optimiser's state
 	History  *stopping.History
-	Parts    []PartState // of all parts, on rank 0; nil where none knows more than the others
+	Parts    []PartState // of all parts, on rank 0; nil if no part has its own state
 	Switched bool        // bounded asynchrony has ended, or the epochs without ghosts of --refresh auto
-	Rows     []byte      // the history of representations of all ranks, nil where there is none
+	Rows     []byte      // the history of representations of all ranks, nil without a history
 }
 
 // Engine runs the tasks of a graph rank on its own workers.
 type Engine struct {
 	Rank
 	workers       *workers
-	packers       *kernels.Team // of exchanges, which encode and decode side by side
-	tuning        *tuning       // nil where there is no codec to choose
+	packers       *kernels.Team // of exchanges, to encode and decode in parallel
+	tuning        *tuning       // nil with a fixed codec
 	arrays        int64         // bytes in bounded asynchrony, at their peak
 	values        Values
-	ghostFeatures graph.Features      // of ghosts, where they are wanted
-	rowsTo        []int64             // by rank: that leave in an exchange; nil before the plan of training is known
+	ghostFeatures graph.Features      // of ghosts, if cached
+	rowsTo        []int64             // by rank: rows sent in an exchange; nil before the plan of training is known
 	outbox        *world.Outbox       // of asynchronous ranks
 	freeArena     *mapped.Arena       // of the free rank, nil in other modes
-	freeRank      *freeRank           // the free rank, once there is one
+	freeRank      *freeRank           // nil until the first stretch
 	targets       task.Target         // of all own vertices
-	metrics       []objective.Metrics // by split, on rank 0 once the best weights are known
+	metrics       []objective.Metrics // by split, on rank 0 after the best weights are known
 }
 
 // New starts the workers of a rank.
@@ -168,7 +168,7 @@ func (e *Engine) RowsTo() []int64 {
 	return e.rowsTo
 }
 
-// recordPlan takes note of the plan of training, the first that is made.
+// recordPlan records the plan of training, which is the first plan.
 func (e *Engine) recordPlan(p *halo.Plan) {
 	if e.rowsTo != nil {
 		return
@@ -186,8 +186,8 @@ func (e *Engine) ArrayBytes() int64 {
 	return max(e.arrays, e.Arena.Used())
 }
 
-// describeWaits registers the state of this rank and the ranks that it waits for, which messages
-// about long waits report. unsaid removes both.
+// describeWaits registers the state of this rank and the ranks that it waits for, which
+// messages about long waits report. unsaid removes both.
 func (e *Engine) describeWaits(during func() string, awaited func() []int, comms ...world.Comm) (unsaid func()) {
 	l := e.Limits
 	l.During, l.Awaited = during, awaited
@@ -204,7 +204,7 @@ func (e *Engine) describeWaits(during func() string, awaited func() []int, comms
 // VertexIDs is the purpose of the memory for the ids of own vertices and ghosts.
 const VertexIDs = "vertex ids"
 
-// localIDs are the dataset ids of own vertices and then ghosts.
+// localIDs returns the dataset ids of own vertices and then ghosts.
 func (e *Engine) localIDs(a *mapped.Arena) []uint32 {
 	ids := mapped.Make[uint32](a.For(VertexIDs), e.Shard.NumOwn()+e.Shard.NumGhosts())
 	a.Fill(func() { copy(ids[copy(ids, e.Shard.Own):], e.Shard.Ghosts) })

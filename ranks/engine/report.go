@@ -10,8 +10,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// report completes an epoch's line with what all ranks did in it, and hands it
-// to rank 0's reporter. Collective over the graph ranks.
+// report completes an epoch's line with the measurements of all ranks, and passes it to rank
+// 0's reporter. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
 	stats := slices.Concat(t.workers.takeSeconds(), tensor.TakeSpent(t.tensor).Numbers())
 	var rows halo.Stats
@@ -44,10 +44,11 @@ func (t *trainer) report(line runfolder.Epoch) error {
 	return t.reporter.Epoch(line, spent)
 }
 
-// statsSource is who counts what it has sent to other ranks.
+// statsSource counts its transfers to other ranks.
 type statsSource interface{ TakeStats() halo.Stats }
 
-// sourcesOfGhosts are those of an epoch; evaluations have taken their counts back.
+// sourcesOfGhosts returns the sources of an epoch. Evaluations have already taken their
+// counts.
 func (t *trainer) sourcesOfGhosts() (list []statsSource) {
 	if t.batches != nil {
 		return []statsSource{t.batches.source}
@@ -60,7 +61,7 @@ func (t *trainer) sourcesOfGhosts() (list []statsSource) {
 	return list
 }
 
-// gatherFloats brings everybody's x to rank 0. Collective.
+// gatherFloats gathers all ranks' x on rank 0. Collective.
 func gatherFloats(c world.Comm, x []float64) ([][]float64, error) {
 	block, err := json.Marshal(x)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// RequestOptions returns the request options of a run: how tasks for functions are divided, and how
-// they are sent.
+// RequestOptions returns the request options of a run: how tasks for functions are divided and
+// sent.
 func RequestOptions(c *config.Config) (tensor.RequestOptions, error) {
 	codec, err := c.TaskCodec()
 	return tensor.RequestOptions{

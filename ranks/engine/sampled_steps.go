@@ -22,8 +22,8 @@ import (
 // sampled receptive field, whose input values are the features of the field's vertices.
 type sampledSteps struct{ *stepBuffers }
 
-// newNeighbours makes room for steps with sampled neighbours (GraphSAGE, NIPS'17,
-// algorithm 2, as DGL trains with it). Collective over the graph ranks.
+// newNeighbours allocates steps with sampled neighbours (GraphSAGE, NIPS'17, algorithm 2, as
+// DGL trains with it). Collective over the graph ranks.
 func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) error) error {
 	source, err := sample.NewNeighbours(e.sampling(), e.Arena)
 	if err != nil {
@@ -45,7 +45,7 @@ func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) er
 	return nil
 }
 
-// sampling is how neighbours are sampled.
+// sampling returns the options of neighbour sampling.
 func (e *Engine) sampling() sample.Options {
 	return sample.Options{
 		Comm: e.Peers, Shard: e.Shard, Seed: e.Config.Seed, Fanouts: e.Config.Batching().Fanouts, Team: e.packers,
@@ -53,12 +53,12 @@ func (e *Engine) sampling() sample.Options {
 	}
 }
 
-// edgeData is what the edges of a step bring along: what makes a difference to the network.
+// edgeData returns the edge attributes that the network uses in a step.
 func (e *Engine) edgeData() sample.EdgeData {
 	return sample.EdgeData{Weighted: e.Shard.Weighted && e.Network.Weighs(), EdgeDim: e.Network.Design.EdgeDim}
 }
 
-// batchNetwork is what drawn steps go through.
+// batchNetwork returns the network of sampled steps.
 func (e *Engine) batchNetwork() *model.Network {
 	return model.New(e.Config.BatchNetwork(e.Network), false)
 }
@@ -111,14 +111,14 @@ func SampledEdges(c config.Config, have shard.Counts, most []int) []SampledBlock
 // samplesSelf reports whether a vertex is one of its own neighbours.
 func samplesSelf(network string) bool { return network == "gcn" || network == "gin" }
 
-// clusterSlack is how many times its share of vertices a cluster may get.
+// clusterSlack is the maximal size of a cluster relative to the mean.
 const clusterSlack = 1.05
 
-// step is that of a field whose features are there.
+// step returns the lockstep of a field with loaded features.
 func (d sampledSteps) step(f *sample.Field) *lockstep {
 	e := d.e
 	for i, v := range f.Rows {
-		if i < f.Ends[len(f.Ends)-1] { // which are own vertices
+		if i < f.Ends[len(f.Ends)-1] { // own vertices
 			d.setRow(i, f.IDs[i], uint32(v.Row), e.Shard.Split[v.Row])
 		} else {
 			d.setUnlabelled(i, f.IDs[i])
@@ -143,11 +143,11 @@ func (d sampledSteps) step(f *sample.Field) *lockstep {
 	return s
 }
 
-// layerShard is a shard of the rows that a layer reads, with the edges that it gathers
-// along, and what these bring along.
+// layerShard returns a shard of the rows that a layer reads, with its edges and their
+// attributes.
 func layerShard(f *sample.Field, l int, along sample.EdgeData) *shard.Shard {
 	n, e := f.Ends[l], f.Layers[l]
-	for len(e.Offsets) <= n { // the others gather nothing
+	for len(e.Offsets) <= n { // other rows gather nothing
 		e.Offsets = append(e.Offsets, int64(len(e.Sources)))
 	}
 	s := sampledShard(graph.CSR{Offsets: e.Offsets, Cols: e.Sources}, e.Offsets[1:], f.IDs, f.InDegree[:n], f.OutDegree[:n], 0)
@@ -158,8 +158,8 @@ func layerShard(f *sample.Field, l int, along sample.EdgeData) *shard.Shard {
 	return s
 }
 
-// edgeMeans are the means of the dim features of the edges into each row, 0 where there are none:
-// what its edge to itself has in a step, whose edges are those that are drawn.
+// edgeMeans returns the means of the dim features of the edges into each row, 0 without edges.
+// A row's self loop has these features in a step, whose edges are the sampled ones.
 func edgeMeans(e sample.Edges, dim int) []float32 {
 	means := make([]float32, (len(e.Offsets)-1)*dim)
 	for v := range len(e.Offsets) - 1 {
@@ -175,7 +175,7 @@ func edgeMeans(e sample.Edges, dim int) []float32 {
 	return means
 }
 
-// layerFactors are those of the rows that a layer reads, nil where all edges are there.
+// layerFactors returns the factors of the rows that a layer reads, nil if no edge is left out.
 func layerFactors(f *sample.Field, l int) []float32 {
 	list := f.Layers[l].Factor
 	if list == nil {
@@ -187,12 +187,12 @@ func layerFactors(f *sample.Field, l int) []float32 {
 	return list
 }
 
-// newJoinedClusters makes room for steps of joined clusters (Cluster-GCN, KDD'19, algorithm 1),
-// and has the own vertices cut into them.
+// newJoinedClusters allocates steps of joined clusters (Cluster-GCN, KDD'19, algorithm 1), and
+// partitions the own vertices into clusters.
 func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int) error) error {
 	c, began := e.Config.Batching(), time.Now()
 	of := e.clusterVertices(c.Clusters)
-	debug.FreeOSMemory() // of what cutting needed
+	debug.FreeOSMemory() // memory of the partitioner
 	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
 	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, e.Network.Layers(), e.edgeData(), of, e.packers, e.Arena)
 	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(), []int{maxClusterRows(source, c.Clusters, c.Joined)}, b.count, update)}
@@ -206,8 +206,8 @@ type noStats struct{}
 
 func (noStats) TakeStats() halo.Stats { return halo.Stats{} }
 
-// clusterVertices cuts the own vertices, with the edges between them, into so many clusters: the
-// parts of a partition with few edges from one to another.
+// clusterVertices partitions the own vertices, with the edges between them, into n clusters
+// with few edges between clusters.
 func (e *Engine) clusterVertices(n int) []uint32 {
 	s := e.Shard
 	own := s.OwnEdges()
@@ -226,7 +226,7 @@ func (e *Engine) clusterVertices(n int) []uint32 {
 	return multilevel.Partition(ds, multilevel.Options{Parts: min(n, max(s.NumOwn(), 1)), Seed: e.Config.Seed, Slack: slack})
 }
 
-// maxClusterRows is how many vertices so many joined clusters have at most.
+// maxClusterRows returns the maximal number of vertices of joined clusters.
 func maxClusterRows(c *sample.Clusters, clusters, joined int) (rows int) {
 	var sizes []int
 	for k := range clusters {
@@ -239,7 +239,7 @@ func maxClusterRows(c *sample.Clusters, clusters, joined int) (rows int) {
 	return rows
 }
 
-// countClusters counts the training vertices of each.
+// countClusters counts the training vertices of each cluster.
 func (b *batches) countClusters(e *Engine, mine []int64) {
 	for k := range mine {
 		for _, v := range b.joinedClusters.Members(k) {

@@ -8,25 +8,25 @@ import (
 	"siafu/kernels/task"
 )
 
-// correction is steps of all ranks together behind a round of epochs in which each has
-// trained on its own: with the exact gradient, over all edges, of a mini-batch of the
-// training vertices (LLCG, ICLR'22, algorithm 2). The paper's server has the graph for
-// it; here the exact passes of evaluations have, forward and back.
+// correction is steps of all ranks together after a round of epochs in which each rank has
+// trained alone: with the exact gradient, over all edges, of a mini-batch of the training
+// vertices (LLCG, ICLR'22, algorithm 2). The paper's server stores the whole graph; here the
+// exact passes of evaluations, forward and backward, replace it.
 type correction struct {
 	source      corrector
 	share       float64               // of the training vertices in a batch
-	scale       float32               // of the gradient, by their expected number
-	batch       []uint8               // own vertices' splits, none for training vertices outside the batch
-	splits      kernels.Vector[uint8] // batch, where the intervals compute
+	scale       float32               // of the gradient, by the expected number of vertices
+	batch       []uint8               // own vertices' splits; training vertices outside the batch have none
+	splits      kernels.Vector[uint8] // batch, in the intervals' memory
 	savedLosses []task.Loss           // of the intervals, in epochs
 }
 
-// corrector is a params.Source that takes corrections.
+// corrector is a params.Source that accepts corrections.
 type corrector interface {
 	Correct(epoch, k int, grad []float32) error
 }
 
-// newCorrection is that of a trainer, nil without one.
+// newCorrection returns the correction of a trainer, nil without corrections.
 func (e *Engine) newCorrection(t *trainer) *correction {
 	source, ok := t.source.(corrector)
 	if e.Config.ServerCorrection == 0 || !ok {
@@ -43,7 +43,7 @@ func (e *Engine) newCorrection(t *trainer) *correction {
 	return c
 }
 
-// correctionBatch is room for a mini-batch, and the same where the intervals compute; none
+// correctionBatch allocates a mini-batch, on the host and in the intervals' memory; empty
 // without corrections.
 func (e *Engine) correctionBatch(ops kernels.Ops, a *mapped.Arena) ([]uint8, kernels.Vector[uint8]) {
 	if e.Config.ServerCorrection == 0 {
@@ -53,8 +53,8 @@ func (e *Engine) correctionBatch(ops kernels.Ops, a *mapped.Arena) ([]uint8, ker
 	return room, kernels.Place(ops, a, room)
 }
 
-// correct takes the corrections that are due after an epoch, from the weights that
-// all ranks have then. Collective over the graph ranks.
+// correct runs the corrections that are due after an epoch, from the weights that all ranks
+// then have. Collective over the graph ranks.
 func (t *trainer) correct(epoch int) error {
 	c := t.correction
 	if c == nil || !t.cfg.Shared(epoch+1) {
@@ -84,7 +84,7 @@ func (t *trainer) correct(epoch int) error {
 	return nil
 }
 
-// draw takes the training vertices that are not in a batch out of the training split.
+// draw removes the training vertices outside of a batch from the training split.
 func (c *correction) draw(t *trainer, b kernels.Batch) {
 	for v, split := range t.shard.Split {
 		if split == graph.SplitTrain && !b.Has(t.shard.Own[v]) {

@@ -58,7 +58,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	if m == model.Apart {
 		f := &asyncRank{cfg: c, workers: e.workers, layers: make([]*graphwork.Layer, net.Layers())}
 		if store.Network.GathersAny() {
-			_ = f.prepare(e, store, 0, kept) // fails only of rows that have come
+			_ = f.prepare(e, store, 0, kept) // fails only with received rows
 		}
 		runEachTask(tensor.CPU{}, store, list, f.graph)
 		return
@@ -68,7 +68,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	}
 	e.sketchGhostFeatures(kept, scratch)
 	t := e.lockstep(store, nil)
-	var reduction *halo.Reduction // as large as one that reduces nothing
+	var reduction *halo.Reduction // same size as a reduction without sums
 	if e.preAggregates() {
 		reduction = halo.Plain(s)
 	}
@@ -84,7 +84,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	runEachTask(tensor.CPU{}, store, list, t.training.graph, t.exact.graph)
 }
 
-// sketchInput makes what computes ÂX, and gives it back.
+// sketchInput allocates the memory to compute ÂX, and frees it.
 func (e *Engine) sketchInput(store *model.Store, far bool, scratch *mapped.Arena) {
 	a := mapped.NewSketch()
 	once := e.columnCaches(store, nil, new(int), e.Arena, a)
@@ -95,7 +95,7 @@ func (e *Engine) sketchInput(store *model.Store, far bool, scratch *mapped.Arena
 	a.Free()
 }
 
-// sketchWeights are those that intervals share, none where each has its own.
+// sketchWeights returns the shared weights of intervals, empty if each has its own.
 func (e *Engine) sketchWeights(m model.Memory, a *mapped.Arena) kernels.Mat {
 	if m == model.Apart {
 		return kernels.Mat{}
@@ -103,9 +103,8 @@ func (e *Engine) sketchWeights(m model.Memory, a *mapped.Arena) kernels.Mat {
 	return kernels.NewMat(e.workers.teams[0], a, e.Network.NumWeights(), 1)
 }
 
-// sketchTasks has the backend hold the tasks of intervals, of which so many were asked
-// for, and do them, where it keeps values. What is there in this process's memory is not
-// counted again.
+// sketchTasks makes a backend that stores values hold and run the tasks of intervals; asked is
+// the requested number of intervals. Memory of this process is not counted again.
 func (e *Engine) sketchTasks(m model.Memory, asked int) {
 	if _, ok := e.Tensor.(tensor.StatefulBackend); !ok {
 		return
@@ -145,7 +144,7 @@ func runEachTask(b tensor.Backend, store *model.Store, list []*interval, graphs 
 func (i *interval) runTask(b tensor.Backend, l int, s model.Stage, list []model.Do, p model.Pass) {
 	t := schedule.Task{Stage: stageOf(s), Layer: l, Interval: i.index}
 	if done, _ := i.start(b, t, 0, p.Epoch, p, tensorWork{do: list}); !done {
-		<-b.Finished() // it fails where it cannot be counted, and the run does again
+		<-b.Finished() // an error here occurs again in the run
 	}
 }
 
@@ -174,24 +173,24 @@ func (i *interval) gather(w *graphwork.Work, store *model.Store, l int, p model.
 	w.GatherBackward(layer, at, p)
 }
 
-// sketchOps is one Ops for all who never compute.
+// sketchOps is one Ops for all users that never compute.
 type sketchOps struct{ kernels.Ops }
 
 func (o sketchOps) Fork() kernels.Ops { return o }
 
-// sketchTeam is that of a Team, which may do more than an Ops.
+// sketchTeam is sketchOps for a Team, which has more methods than Ops.
 type sketchTeam struct{ *kernels.Team }
 
 func (o sketchTeam) Fork() kernels.Ops { return o }
 
-// sketchWire is that of an Ops that is a Wire.
+// sketchWire is sketchOps for an Ops that is a Wire.
 type sketchWire struct{ kernels.Wire }
 
 func (o sketchWire) Fork() kernels.Ops { return o }
 
-// absentRanks are the graph ranks of a sketch, of which only the number is known.
+// absentRanks are the graph ranks of a sketch. Only their number is known.
 type absentRanks struct {
-	world.Comm // none: nobody talks to them
+	world.Comm // nil: never used
 	rank, size int
 }
 

@@ -15,10 +15,9 @@ import (
 	"siafu/ranks/graphwork"
 )
 
-// sketchBatches makes what mini-batches make beside a trainer whose values store has,
-// without what their intervals have by themselves. How many vertices lie outside of a
-// batch depends on the edges, and is estimated as if each led anywhere: clusters have
-// fewer.
+// sketchBatches allocates the memory of mini-batches in addition to a trainer with the values
+// of store, without the intervals' own memory. The number of vertices outside of a batch
+// depends on the edges. It is estimated for uniformly random edges: clusters have fewer.
 func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Arena) {
 	switch kind := e.Config.Batching(); {
 	case kind.Draws():
@@ -45,12 +44,12 @@ func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Are
 	host := mapped.Make[float32](a.For(halo.Ghosts), most*width)
 	kernels.PlaceMat(e.workers.teams[0], a.For(halo.Ghosts), most, width, host)
 	mapped.Make[uint32](a.For(halo.Ghosts), most)
-	travelling := min(one.Ghosts, int64(len(e.Shard.Ghosts))) // in, and about as many out
+	travelling := min(one.Ghosts, int64(len(e.Shard.Ghosts))) // received, and about the same number sent
 	mapped.Make[byte](a.For(history.Lists), int(2*travelling)*(4*work.MaxWidth()+4))
 	mapped.Make[uint32](a.For(history.Lists), int(min(count*travelling, c.Cut)))
 }
 
-// outsideShare is what is in a batch, of so many.
+// outsideShare returns the counts of one of count batches.
 func outsideShare(c shard.Counts, count int64) shard.Counts {
 	n, edges := (c.Vertices+count-1)/count, (c.Edges+count-1)/count
 	inside := float64(n) / float64(max(c.Vertices+c.Ghosts, 1))
@@ -63,8 +62,8 @@ func outsideShare(c shard.Counts, count int64) shard.Counts {
 	}
 }
 
-// sketchVariates makes what steps with sampled neighbours need, as newVariates does,
-// without the samples, which are made again in each.
+// sketchVariates allocates the memory of steps with sampled neighbours, as newVariates does,
+// without the samples, which each step makes again.
 func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
 	rows, inner := e.maxFieldSize(int(c.Train))
 	net := e.network()
@@ -79,23 +78,23 @@ func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
 	mapped.Make[byte](a.For(history.Lists), (int(c.SendRows)+ghosts)*(4*width+4))
 }
 
-// sketchStepBuffers makes what newStepBuffers does, without what intervals have by themselves.
+// sketchStepBuffers allocates as newStepBuffers does, without the intervals' own memory.
 func (e *Engine) sketchStepBuffers(net *model.Network, most []int, a *mapped.Arena) *model.Store {
 	r := e.allocStepBuffers(net, most, a)
 	return model.NewStore(net, r.vertices(r.packed.Rows), passMemory(e.Config), e.workers.teams[0], a.For(Activations))
 }
 
-// sketchSampledSteps makes what steps need that are drawn. Values have room for the largest step that
-// can be, and take what is estimated of them. Of the rest a run makes in each step what that has
-// drawn, and tells the most: it is estimated as if no two samples of a step were the same vertex,
-// which is the case where there are few, and is too much where a graph is small.
+// sketchSampledSteps allocates the memory of sampled steps. Values have room for the largest
+// possible step, and use the estimated one. In a run, each step allocates the rest by its
+// samples. The estimate assumes that no two samples of a step are the same vertex: this holds
+// for few samples, and is too much for a small graph.
 func (e *Engine) sketchSampledSteps(c shard.Counts, a *mapped.Arena) {
 	b, most, net := e.Config.Batching(), MaxSampledRows(e.Config, e.Shard.Vertices, c), e.batchNetwork()
 	store := e.sketchStepBuffers(net, most, a)
 	along := e.edgeData()
 	var blocks []graphwork.Block
 	for _, n := range SampledEdges(e.Config, c, most) {
-		// What edges bring along is where the sample has it, on the heap.
+		// Edge attributes are on the heap, as in the sample.
 		head := shard.Shard{Parts: 1, Directed: true, Weighted: along.Weighted, EdgeDim: along.EdgeDim}
 		counts := shard.Counts{Vertices: n.Rows, Edges: n.Edges}
 		blocks = append(blocks, graphwork.Block{Shard: shard.Sketch(head, counts, false, mapped.NewSketch())})
@@ -109,7 +108,7 @@ func (e *Engine) sketchSampledSteps(c shard.Counts, a *mapped.Arena) {
 	graphwork.NewBlocks(store, blocks, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], a.For(BatchEdges))
 }
 
-// widest is the width of the widest rows that a network gathers.
+// widest returns the largest width of the rows that a network gathers.
 func widest(n *model.Network) (width int) {
 	for l := range n.Layers {
 		if n.Gathers(l) {

@@ -9,27 +9,27 @@ import (
 	"siafu/kernels/task"
 )
 
-// stepBuffers has the buffers that successive sampled steps reuse: intervals and
-// values of the largest step, and what is copied there of its vertices.
+// stepBuffers has the buffers that successive sampled steps reuse: intervals and values of the
+// largest step, and copied data of its vertices.
 //
-// Rows of a step come in stretches: all layers but the last k gather for those of the
-// k-th. Each stretch has intervals of its own, so that no work is done in layers that do
-// not need a row (interval.outer).
+// Rows of a step are grouped in stretches: all layers except the last k gather for the rows of
+// stretch k. Each stretch has its own intervals, so that layers skip rows that they do not
+// need (interval.skippedLayers).
 type stepBuffers struct {
 	e              *Engine
 	template       *lockstep
-	intervalCounts []int         // intervals of each
+	intervalCounts []int         // intervals of each stretch
 	scratch        *mapped.Arena // of the step
 	packed         kernels.Mat   // features of its vertices, or ÂX
 	cached         bool          // ÂX
 	ids            []uint32
 	labels         []int32
 	split          []uint8
-	lossTargets    task.Target // its Values are those of the rows
+	lossTargets    task.Target // Values of the step's rows
 }
 
-// newStepBuffers makes room for steps that go through a network, each stretch with so many rows
-// at most.
+// newStepBuffers allocates steps of a network; most has the maximal number of rows of each
+// stretch.
 func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, steps int, update func(layer int) error) *stepBuffers {
 	r := e.allocStepBuffers(net, most, e.Arena)
 	store := model.NewStore(net, r.vertices(r.packed.Rows), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
@@ -46,7 +46,7 @@ func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, step
 	return r
 }
 
-// allocStepBuffers is without the values of a network and intervals.
+// allocStepBuffers is newStepBuffers without the values of a network and intervals.
 func (e *Engine) allocStepBuffers(net *model.Network, most []int, a *mapped.Arena) *stepBuffers {
 	r, rows := &stepBuffers{e: e, scratch: mapped.NewArena(), cached: net.Spec.CacheInput}, 0
 	for _, n := range most {
@@ -62,7 +62,7 @@ func (e *Engine) allocStepBuffers(net *model.Network, most []int, a *mapped.Aren
 	return r
 }
 
-// vertices are the first of the step.
+// vertices returns the first vertices of the step.
 func (r *stepBuffers) vertices(rows int) model.Vertices {
 	in := model.Vertices{
 		Features: model.Features{Rows: rows, Dim: r.packed.Cols},
@@ -74,7 +74,7 @@ func (r *stepBuffers) vertices(rows int) model.Vertices {
 	return in
 }
 
-// cachedInput is ÂX, none where steps begin with features.
+// cachedInput returns ÂX, empty if steps begin with features.
 func (r *stepBuffers) cachedInput() kernels.Mat {
 	if r.cached {
 		return r.packed
@@ -82,8 +82,7 @@ func (r *stepBuffers) cachedInput() kernels.Mat {
 	return kernels.Mat{}
 }
 
-// setRow notes what the loss reads of a row: of an own vertex, with a split that the step
-// chooses.
+// setRow sets the loss input of a row: an own vertex, with a split that the step chooses.
 func (r *stepBuffers) setRow(row int, id, own uint32, split uint8) {
 	r.ids[row], r.labels[row], r.split[row] = id, r.e.Shard.Labels[own], split
 	if r.lossTargets.Values != nil {
@@ -92,12 +91,12 @@ func (r *stepBuffers) setRow(row int, id, own uint32, split uint8) {
 	}
 }
 
-// setUnlabelled notes a row of which there is no loss.
+// setUnlabelled sets a row without a loss.
 func (r *stepBuffers) setUnlabelled(row int, id uint32) {
 	r.ids[row], r.labels[row], r.split[row] = id, 0, graph.SplitNone
 }
 
-// buildStep is the lockstep of a step along a way. Stretch k ends in row ends[k].
+// buildStep returns the lockstep of a step along a route. Stretch k ends in row ends[k].
 func (r *stepBuffers) buildStep(way *route, ends []int) *lockstep {
 	s, at, lo := *r.template, 0, 0
 	s.route, s.training, s.exact = way, way, way
@@ -117,8 +116,8 @@ func (r *stepBuffers) buildStep(way *route, ends []int) *lockstep {
 	return &s
 }
 
-// sampledShard is a shard of a step's vertices: edges are between its own vertices or
-// from ghosts behind them, and lead one way.
+// sampledShard returns a shard of a step's vertices. Its directed edges are between its own
+// vertices, or from ghosts, which follow them.
 func sampledShard(in graph.CSR, own []int64, ids, inDegree, outDegree []uint32, ghosts int) *shard.Shard {
 	n := len(in.Offsets) - 1
 	return &shard.Shard{

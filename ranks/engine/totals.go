@@ -13,14 +13,15 @@ import (
 type allSums struct {
 	comm          world.Comm // of the graph ranks
 	ops           kernels.Ops
-	weights, grad []float32 // flat, of the pass under way
+	weights, grad []float32 // flat, of the current pass
 	own, all      []float64
 	state         [][]float64 // by layer
-	read          []float32   // what of it stages read
+	read          []float32   // the part that stages read
 }
 
-// newAllSums makes room for those of a network, nil where no layer needs any. ops is for them
-// alone, as updates of other layers continue meanwhile; weights and grad are the rank's flat vectors.
+// newAllSums allocates the sums of a network, nil if no layer needs any. ops is for their
+// exclusive use, because updates of other layers continue meanwhile; weights and grad are the
+// rank's flat vectors.
 func newAllSums(net *model.Network, c world.Comm, ops func() kernels.Ops, weights, grad []float32) *allSums {
 	t, most := &allSums{comm: c, weights: weights, grad: grad, state: make([][]float64, len(net.Layers))}, 0
 	for l := range net.Layers {
@@ -34,8 +35,8 @@ func newAllSums(net *model.Network, c world.Comm, ops func() kernels.Ops, weight
 	return t
 }
 
-// sumOverRanks adds up what the intervals have summed for layer l and gives them what comes of
-// it. Collective over the graph ranks, while no exchange of rows is under way.
+// sumOverRanks adds up the intervals' sums for layer l and gives them the result. Collective
+// over the graph ranks, while no exchange of rows is under way.
 func (s *lockstep) sumOverRanks(l int, back bool) error {
 	t, layer := s.totals, s.store.Network.Layers[l].(model.Summing)
 	count, _ := s.store.Network.Sums(l)
@@ -59,7 +60,7 @@ func (s *lockstep) sumOverRanks(l int, back bool) error {
 	return nil
 }
 
-// sumIntervals adds up those of the intervals, and behind them counts the vertices.
+// sumIntervals adds up the intervals' sums, and appends the number of vertices.
 func (s *lockstep) sumIntervals(l int, own []float64) {
 	clear(own)
 	last := len(own) - 1
@@ -71,7 +72,7 @@ func (s *lockstep) sumIntervals(l int, own []float64) {
 	}
 }
 
-// writeSettled gives all intervals what their stages read.
+// writeSettled gives all intervals the totals that their stages read.
 func (s *lockstep) writeSettled(l int, t *allSums) {
 	for _, i := range s.intervals {
 		dst := i.frame.Settled(l)

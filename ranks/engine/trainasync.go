@@ -21,11 +21,11 @@ import (
 )
 
 // TrainAsync trains asynchronously after the given number of trained epochs, in stretches,
-// until the run ends or continues synchronously. It returns the last verdict and the
-// weights after its epoch. Every graph rank then has rank 0's history, which has ended
-// unless the run was asked to stop or continues. u updates the weights if no rank is a
-// server: on rank 0, nil on others. Collective over the world at the end of each stretch,
-// with servers that also call Pronounce.
+// until the run ends or continues synchronously. It returns the last verdict and the weights
+// after its epoch. Every graph rank then has rank 0's history, which has ended unless the run
+// was asked to stop or continues. u updates the weights if no rank is a server: on rank 0, nil
+// on others. Collective over the world at the end of each stretch, with servers that also call
+// BroadcastVerdict.
 func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
 	for {
 		last, v, err := e.trainStretch(trained, weights, u, h, s)
@@ -52,14 +52,14 @@ func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h
 type stretcher interface {
 	// train trains to the end of the stretch and returns the weights after it.
 	train() ([]float32, error)
-	// verdict is what rank 0 says of it.
+	// verdict returns rank 0's verdict on the stretch.
 	verdict(weights []float32) Verdict
 	activity() string
 	awaitedRanks() []int
 }
 
-// trainStretch trains until all ranks have finished the same epoch, and returns the
-// weights after it and what rank 0 says of it.
+// trainStretch trains until all ranks have finished the same epoch, and returns the weights
+// after it and rank 0's verdict.
 func (e *Engine) trainStretch(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
 	arena := e.freeArena
 	if e.Config.Mode != config.Free {
@@ -80,8 +80,7 @@ func (e *Engine) trainStretch(trained int, weights []float32, u *params.Updater,
 	return slices.Clone(last), v, err
 }
 
-// newStretcher puts a graph rank together for a stretch after an epoch. Collective over
-// the world.
+// newStretcher makes a graph rank for a stretch after an epoch. Collective over the world.
 func (e *Engine) newStretcher(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver, a *mapped.Arena) (stretcher, error) {
 	t := tallies{
 		ownTallies: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, receivedTallies: map[int]int{},
@@ -120,7 +119,7 @@ func StalenessBound(c config.Config) int {
 // Trained epochs.
 func NewMachine(c config.Config, setting protocol.Setting, index int, layers []protocol.Range, weights []float32, u protocol.Updater) params.StateMachine {
 	if c.Mode == config.Free {
-		every, _ := checkpoint.ParseInterval(c.CheckpointEvery) // Validate has read it
+		every, _ := checkpoint.ParseInterval(c.CheckpointEvery) // checked by Validate
 		last := LastEpoch(every, setting.Trained, c.Epochs)
 		s := protocol.NewEager(setting, last, layers, weights, u)
 		if last == c.Epochs {
@@ -146,7 +145,7 @@ func (e *Engine) saveStretch(v Verdict, weights []float32, u *params.Updater, h 
 	return nil
 }
 
-// optimiserState is the optimiser's state at the end of a stretch, on rank 0.
+// optimiserState returns the optimiser's state at the end of a stretch, on rank 0.
 func (e *Engine) optimiserState(u *params.Updater) ([][]float32, error) {
 	switch {
 	case e.World.Rank() > 0:
@@ -157,10 +156,9 @@ func (e *Engine) optimiserState(u *params.Updater) ([][]float32, error) {
 	return params.ReceiveState(e.World, e.Peers.Size(), e.Network.NumWeights())
 }
 
-// evaluateAsync evaluates those weights with which the passes that trained were
-// best, synchronously with the other ranks, and unless the run has diverged the
-// weights after the last epoch; the better ones are the run's. Collective over
-// the graph ranks.
+// evaluateAsync evaluates, synchronously with the other ranks, the weights of the best
+// training passes and, unless the run has diverged, the weights after the last epoch. The
+// better ones become the run's. Collective over the graph ranks.
 func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) error {
 	e.releaseFreeRank()
 	t, err := e.trainer(nil, nil, model.Forward)
@@ -201,7 +199,7 @@ func (t *trainer) evaluateWeights(epoch int, weights []float32) (runfolder.Epoch
 	return line, err
 }
 
-// broadcastHistory gives all graph ranks what rank 0 knows. Collective over them.
+// broadcastHistory gives all graph ranks rank 0's history. Collective over them.
 func (e *Engine) broadcastHistory(h *stopping.History) error {
 	var blob []byte
 	if e.Peers.Rank() == 0 {
@@ -227,7 +225,7 @@ func (e *Engine) broadcastHistory(h *stopping.History) error {
 	return e.Peers.Bcast(mapped.Bytes(h.Best), 0)
 }
 
-// sharedHistory is a history as it travels, without its weights.
+// sharedHistory is the wire format of a history, without its weights.
 type sharedHistory struct {
 	Best, Last runfolder.Epoch
 	Record     *checkpoint.Record
@@ -235,8 +233,8 @@ type sharedHistory struct {
 	HasBest    bool
 }
 
-// newAsyncRank puts a graph rank together that continues after an epoch, to the end of a
-// stretch. Collective over the world.
+// newAsyncRank makes a graph rank that continues after an epoch, to the end of a stretch.
+// Collective over the world.
 func (e *Engine) newAsyncRank(trained, epochs int, m transport, t tallies, a *mapped.Arena) (*asyncRank, error) {
 	c, net, rank := e.Config, e.Network, e.World.Rank()
 	f := &asyncRank{

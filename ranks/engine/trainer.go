@@ -34,24 +34,24 @@ type trainer struct {
 	net            model.Spec
 	flat           []float32        // the weights that all intervals share
 	grad           []float32        // their gradient on this rank
-	layers         []protocol.Range // of both
-	sharedWeights  kernels.Mat      // flat [weights x 1], where the intervals compute
-	deviceGrad     kernels.Mat      // grad, likewise
-	sums           []float64        // that ranks add up
+	layers         []protocol.Range // of flat and grad
+	sharedWeights  kernels.Mat      // flat [weights x 1], in the intervals' memory
+	deviceGrad     kernels.Mat      // grad, in the intervals' memory
+	sums           []float64        // summed over ranks
 	source         params.Source
 	arena          *mapped.Arena
 	reporter       Reporter
 	peaks          host.Peaks // of this process
 	history        *stopping.History
-	saver          Saver           // nil where nobody can ask for anything: in a run that only evaluates
-	pendingRequest signals.Request // of any rank, in the epoch under way: the same on all graph ranks
+	saver          Saver           // nil in a run that only evaluates, which accepts no requests
+	pendingRequest signals.Request // of any rank, in the current epoch: the same on all graph ranks
 	stopped        bool            // the run was asked to stop, and has saved, or the view ends
-	views          Views           // nil where there is one view
+	views          Views           // nil with a single view
 	phases         *tune.Phases    // nil: all epochs train along one route
-	batches        *batches        // nil where an epoch is one pass over all vertices
+	batches        *batches        // nil in full-batch training
 	correction     *correction     // nil without corrections
 	engine         *Engine
-	viewRequested  bool // a rank wants another view, after the epoch under way: the same on all graph ranks
+	viewRequested  bool // a rank wants another view after the current epoch: the same on all graph ranks
 }
 
 // Train trains synchronously from epoch first on. source has the weights. Unless the run
@@ -94,8 +94,8 @@ func Memory(c config.Config) model.Memory {
 	return syncMemory(c)
 }
 
-// syncMemory is how long they stand while it trains synchronously: those of all vertices,
-// which evaluations alone go through where training has mini-batches.
+// syncMemory returns how long values live in synchronous training: the values of all vertices,
+// which only evaluations use if training has mini-batches.
 func syncMemory(c config.Config) model.Memory {
 	if c.Batches() > 0 {
 		return model.Forward
@@ -103,7 +103,7 @@ func syncMemory(c config.Config) model.Memory {
 	return passMemory(c)
 }
 
-// passMemory is how long they live in the forward and the backward pass.
+// passMemory returns how long values live in the forward and the backward pass.
 func passMemory(c config.Config) model.Memory {
 	if c.Recompute {
 		return model.Recompute
@@ -111,8 +111,7 @@ func passMemory(c config.Config) model.Memory {
 	return model.InStep
 }
 
-// trainer puts a trainer together. reduction may be nil. Collective over the graph
-// ranks.
+// trainer makes a trainer. reduction may be nil. Collective over the graph ranks.
 func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m model.Memory) (*trainer, error) {
 	t := &trainer{
 		engine: e, cfg: e.Config, comm: e.Peers, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
@@ -144,10 +143,10 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	return t, nil
 }
 
-// train is the training loop, from an epoch on. An epoch's line tells the loss
-// and accuracy of the weights that the epoch starts from; after the last epoch
-// the final weights are evaluated once more. An epoch that has diverged has no
-// line, and the next one only begins. Collective over the graph ranks.
+// train is the training loop, from an epoch on. An epoch's line has the loss and accuracy of
+// the weights that the epoch starts from. After the last epoch the final weights are evaluated
+// once more. An epoch that has diverged has no line; the next one begins but does not finish.
+// Collective over the graph ranks.
 func (t *trainer) train(first int) error {
 	for epoch := first; ; epoch++ {
 		start := time.Now()
@@ -166,7 +165,7 @@ func (t *trainer) train(first int) error {
 		line := runfolder.Epoch{Epoch: epoch}
 		closing := epoch > t.cfg.Epochs
 		t.chooseRoute()
-		ready := false // the training pass has run already
+		ready := false // the training pass has already run
 		if closing || t.cfg.Evaluates(epoch) {
 			var err error
 			if ready, err = t.evaluate(&line, closing); err != nil {
@@ -213,7 +212,7 @@ func (t *trainer) shouldEnd(line runfolder.Epoch, closing bool) bool {
 	return h.Ended()
 }
 
-// request is what was asked for in the epoch before.
+// request returns the request of the previous epoch.
 func (t *trainer) request(epoch int) signals.Request {
 	if epoch > t.cfg.Epochs {
 		return signals.None // the run ends anyway
@@ -221,16 +220,15 @@ func (t *trainer) request(epoch int) signals.Request {
 	return t.pendingRequest
 }
 
-// savesBefore reports whether there is to be a checkpoint before an epoch. Where ranks have
-// weights of their own it waits until they have not.
+// savesBefore reports whether a checkpoint is due before an epoch. While ranks have different
+// weights, the checkpoint is postponed.
 func (t *trainer) savesBefore(epoch int) bool {
 	atEnd := epoch > t.cfg.Epochs && t.saver.Every() != checkpoint.Interval{}
 	return atEnd || t.request(epoch) > signals.None && t.cfg.Shared(epoch)
 }
 
-// save does what was asked for in the epoch before: its weights and the
-// optimiser's state are those that the coming one starts from. Collective over
-// the graph ranks, which have agreed.
+// save executes the request of the previous epoch: its weights and the optimiser's state are
+// those that the next epoch starts from. Collective over the graph ranks, which have agreed.
 func (t *trainer) save(epoch int) error {
 	if !t.savesBefore(epoch) {
 		return nil
@@ -264,7 +262,7 @@ func (t *trainer) save(epoch int) error {
 	return nil
 }
 
-// gatherParts brings what the parts alone know to rank 0. Collective over the graph ranks.
+// gatherParts gathers the parts' own states on rank 0. Collective over the graph ranks.
 func (t *trainer) gatherParts() ([]PartState, error) {
 	if !t.hasLastingState() {
 		return nil, nil
@@ -281,7 +279,7 @@ func (t *trainer) gatherParts() ([]PartState, error) {
 	return list, err
 }
 
-// timed counts what no worker's task is: a step of all ranks together.
+// timed counts the time of a collective step, which is no worker's task.
 func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) error {
 	task := schedule.Task{Stage: stage, Epoch: epoch, Layer: trace.None, Interval: schedule.Whole}
 	t.workers.begin(0, task)
@@ -289,10 +287,10 @@ func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) erro
 	return step()
 }
 
-// pull gets the weights that an epoch starts from.
+// pull fetches the weights that an epoch starts from.
 func (t *trainer) pull(epoch int) error { return t.pullStep(epoch, t.cfg.Steps(epoch-1)+1) }
 
-// pullStep gets those that a step of the run starts from, counted from 1.
+// pullStep fetches the weights of a step of the run, counted from 1.
 func (t *trainer) pullStep(epoch, step int) error {
 	return t.timed(schedule.Update, epoch, func() error {
 		err := t.source.Pull(step, t.flat)
@@ -301,12 +299,12 @@ func (t *trainer) pullStep(epoch, step int) error {
 	})
 }
 
-// loadWeights takes the weights to where the intervals compute.
+// loadWeights copies the weights to the intervals' memory.
 func (t *trainer) loadWeights() { kernels.Write(t.adder, t.sharedWeights, t.flat) }
 
-// trainEpoch is one epoch after its weights have come: the forward pass and its loss,
-// unless the evaluation was that already, and the backward pass. No rank waits
-// for others between the two.
+// trainEpoch trains one epoch with its fetched weights: the forward pass and its loss, unless
+// the evaluation has already run them, and the backward pass. No rank waits for others between
+// the two.
 func (t *trainer) trainEpoch(line *runfolder.Epoch, ready bool) error {
 	if t.batches != nil {
 		return t.trainBatches(line)
@@ -343,14 +341,12 @@ func (t *trainer) runEpochTasks(p model.Pass, ready bool) error {
 	return t.epoch(p)
 }
 
-// pushLayer sums up a layer's gradients in the order of intervals and hands them
-// over.
+// pushLayer sums a layer's gradients in the order of intervals and pushes them.
 func (t *trainer) pushLayer(layer int) error {
 	return t.source.Push(t.pass.Epoch, layer, t.gradient(t.intervals, layer, t.grad))
 }
 
-// gradient sums up a layer's gradients in the order of intervals. It returns their
-// place in flat.
+// gradient sums a layer's gradients in the order of intervals. It returns their part of flat.
 func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float32 {
 	at := t.layers[layer]
 	sum, grad := t.deviceGrad.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]

@@ -10,23 +10,22 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// In the synchronous modes rows go to other ranks and come from them here, and
-// nowhere else: lockstep calls transfer for the tasks that move rows or write
-// what is going to be moved, and asks the route's source of ghosts for the
+// All transfer of rows in the synchronous modes is in this file. lockstep calls transfer for
+// tasks that move rows or write rows to send, and queries the route's source of ghosts for the
 // events between.
 
-// route is what a pass goes through: which edges it gathers along, where the
-// rows of ghosts come from, and its tasks forward and backward.
+// route is the configuration of a pass: the edges it gathers along, the source of ghost rows,
+// and its forward and backward tasks.
 type route struct {
-	graph          *graphwork.Work // nil where no layer gathers
-	ghosts         halo.Collective // nil where none are gathered
-	keepsGradients bool            // gradients of ghosts stay where they are
-	cachedGhosts   *cachedGhosts   // nil where the first layer exchanges rows too, or gathers none
+	graph          *graphwork.Work // nil if no layer gathers
+	ghosts         halo.Collective // nil without ghosts
+	keepsGradients bool            // gradients of ghosts are not returned
+	cachedGhosts   *cachedGhosts   // nil if the first layer exchanges rows too, or gathers none
 
 	forwardWalk, backwardWalk, epochWalk *walk
 
-	pieces    []int // bounds of ghosts whose gradients are one task
-	sumPieces []int // the same of the sums for other ranks
+	pieces    []int // bounds of the pieces of ghosts; the gradients of a piece are one task
+	sumPieces []int // bounds of the pieces of sums for other ranks
 }
 
 // connectRoutes makes the routes of evaluations and of training. reduction may be nil;
@@ -44,8 +43,8 @@ func (s *lockstep) connectRoutes(e *Engine, reduction *halo.Reduction, a *mapped
 	s.prepareMeasurement(e, a)
 }
 
-// connectTraining makes the route of training where it differs from that of evaluations,
-// which is exact. o is what that has been made with.
+// connectTraining makes the route of training if it differs from the exact route of
+// evaluations. o has the options of that route.
 func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Arena) {
 	if s.exchange == nil || e.Config.Exact() || e.Config.Mode == config.Free {
 		return
@@ -59,7 +58,7 @@ func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Are
 	case policy.NoGhosts() || policy.Alternates():
 		o.Alone, o.Forward, o.Reduction = true, false, nil
 		way.graph, way.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
-	case policy.Exact(): // the exchange is that of evaluations
+	case policy.Exact(): // evaluations have the same exchange
 	default:
 		way.ghosts = policy.NewSource(ho)
 	}
@@ -70,10 +69,10 @@ func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Are
 	s.alternates = policy.Alternates()
 }
 
-// returnsGradients reports whether gradients of ghosts go home along the route.
+// returnsGradients reports whether gradients of ghosts return to their owners along the route.
 func (r *route) returnsGradients() bool { return r.ghosts != nil && !r.keepsGradients }
 
-// shapes are the layers that gather along a route.
+// shapes returns the layers that gather along a route.
 func (s *lockstep) shapes(r *route) []halo.Shape {
 	var list []halo.Shape
 	for _, l := range r.graph.Shapes() {
@@ -85,8 +84,8 @@ func (s *lockstep) shapes(r *route) []halo.Shape {
 	return list
 }
 
-// reserveResiduals makes the room for what codecs lose of the rows of training. With phases
-// exact epochs train, too.
+// reserveResiduals allocates the residuals of lossy codecs in training. With phases, exact
+// epochs train too.
 func (s *lockstep) reserveResiduals() {
 	way := s.training
 	if s.alternates {
@@ -100,7 +99,7 @@ func (s *lockstep) reserveResiduals() {
 	}
 }
 
-// slot is that of a task's rows.
+// slot returns the slot of a task's rows.
 func (s *lockstep) slot(t schedule.Task) halo.Slot {
 	backward := false
 	switch t.Stage {
@@ -147,7 +146,7 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 	return nil
 }
 
-// receive puts the rows of ghosts into their place: zeros where none have come yet.
+// receive stores the ghost rows: zeros for rows that never arrived.
 func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, at halo.Slot) error {
 	if _, _, err := s.ghosts.Take(at); err != nil {
 		return err
@@ -160,8 +159,7 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, at halo.Slot)
 	return err
 }
 
-// addSums adds to an interval's gradients what those of sums, which have come
-// back, give them.
+// addSums adds the returned gradients of sums to an interval's gradients.
 func (s *lockstep) addSums(i *interval, t schedule.Task) error {
 	view, err := s.ghosts.View(s.slot(t))
 	if err == nil {
@@ -170,8 +168,7 @@ func (s *lockstep) addSums(i *interval, t schedule.Task) error {
 	return err
 }
 
-// settle ends the transfers that outlive their epoch. Collective over the graph
-// ranks.
+// settle completes the transfers that outlast their epoch. Collective over the graph ranks.
 func (s *lockstep) settle() error {
 	if s.training.ghosts == nil {
 		return nil

@@ -15,27 +15,27 @@ type tuning struct {
 	*Engine
 	chooser  *tune.Chooser
 	exchange *halo.Exchange
-	seen     map[exchangeKey]*observed // of the epoch of gauging
+	seen     map[exchangeKey]*observed // of the measuring epoch
 }
 
-// exchangeKey is where an exchange is in an epoch.
+// exchangeKey identifies an exchange in an epoch.
 type exchangeKey struct {
 	layer    int
 	backward bool
 }
 
-// observed is what was seen of an exchange whose rows travel as they are.
+// observed is the measurement of an exchange with uncoded rows.
 type observed struct {
-	sample         codec.Rows // some of the rows that this rank sends
-	out, in        float64    // bytes that it sends and gets
+	sample         codec.Rows // some of the sent rows
+	out, in        float64    // bytes sent and received
 	travel, waited time.Duration
 }
 
-// sampleRows is how many rows of an exchange codecs are timed on.
+// sampleRows is the number of rows of an exchange on which codecs are timed.
 const sampleRows = 512
 
-// beginTuning begins to choose for the epochs from first on, if rows travel and
-// a choice was asked for.
+// beginTuning starts the choice for the epochs from first on, if rows are exchanged and the
+// codec is auto.
 func (e *Engine) beginTuning(s *lockstep, first int) {
 	if len(e.Codecs) == 1 {
 		return
@@ -56,12 +56,12 @@ func (e *Engine) beginTuning(s *lockstep, first int) {
 // ChosenCodec returns the result of an automatic choice, "" if there was none.
 func (e *Engine) ChosenCodec() string {
 	if len(e.Codecs) > 1 && e.tuning == nil {
-		return e.Codecs[0].Name() // no rows travel
+		return e.Codecs[0].Name() // no rows are exchanged
 	}
 	return e.tuning.name()
 }
 
-// name is what rows travel through, "" where nothing is chosen.
+// name returns the current codec, "" if there is no choice.
 func (t *tuning) name() string {
 	if t == nil {
 		return ""
@@ -90,8 +90,8 @@ func (t *tuning) Arrived(k halo.Key, travel, waited time.Duration) {
 	}
 }
 
-// endEpoch takes the seconds of an epoch that has ended and sets the codec of the
-// next. Collective over the graph ranks.
+// endEpoch records the seconds of an epoch and sets the codec of the next. Collective over the
+// graph ranks.
 func (t *tuning) endEpoch(seconds float64) error {
 	if t == nil {
 		return nil
@@ -121,9 +121,9 @@ func (t *tuning) endEpoch(seconds float64) error {
 	return nil
 }
 
-// exchangeSeconds is the seconds that this rank would have spent on the exchanges of
-// the epoch of gauging with a codec. Rows that nobody has waited for were hidden
-// by other work, and fewer bytes would be, too.
+// exchangeSeconds estimates this rank's seconds for the exchanges of the measuring epoch with
+// a codec. A transfer that caused no wait was hidden by other work; with fewer bytes it would
+// be hidden too.
 func (t *tuning) exchangeSeconds(c codec.Codec) (seconds float64) {
 	for p, o := range t.seen {
 		cost := codec.Measure(t.packers, c, o.sample, p.backward)

@@ -13,16 +13,16 @@ import (
 	"siafu/ranks/graphwork"
 )
 
-// variates draws the steps of an epoch with sampled neighbours and control variates
-// (VR-GCN, ICML'18). A step is made from some of the own training vertices, and from
-// those that they, and what they have sampled, sample among the rank's vertices: a
-// shard of its own, whose edges are the samples, made again in every step. What the
-// history adds to a vertex's sum is the row of one ghost (history.Variates).
+// variates samples the steps of an epoch with sampled neighbours and control variates (VR-GCN,
+// ICML'18). A step consists of some own training vertices, of neighbours sampled among the
+// rank's vertices, and of their samples. Each step is a separate shard, whose edges are the
+// samples. The history's contribution to a vertex's sum is the row of one ghost
+// (history.Variates).
 type variates struct {
 	*stepBuffers
 	source  *history.Variates
-	samples int // of a vertex
-	layers  int // that gather
+	samples int // samples per vertex
+	layers  int // layers that gather
 	targets []uint32
 
 	input      kernels.Mat // ÂX of own vertices
@@ -31,13 +31,13 @@ type variates struct {
 	candidates []neighbour
 }
 
-// neighbour is an own vertex, or its place in a field, and the weight of its edge.
+// neighbour is an own vertex, or its position in a field, and the weight of its edge.
 type neighbour struct {
 	row    uint32
 	weight float32
 }
 
-// newVariates makes room for the steps of a trainer. Collective over the graph ranks.
+// newVariates allocates the steps of a trainer. Collective over the graph ranks.
 func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) error) error {
 	v := &variates{samples: e.Config.Samples(), layers: e.Network.Layers() - 1, input: t.store.Forward(0, model.Gathered), targets: e.trainVertices()}
 	rows, inner := e.maxFieldSize(len(v.targets))
@@ -51,7 +51,7 @@ func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) erro
 	return err
 }
 
-// trainVertices are the own training vertices.
+// trainVertices returns the own training vertices.
 func (e *Engine) trainVertices() (list []uint32) {
 	for i, split := range e.Shard.Split {
 		if split == graph.SplitTrain {
@@ -61,8 +61,8 @@ func (e *Engine) trainVertices() (list []uint32) {
 	return list
 }
 
-// maxFieldSize is how many vertices a step may go through, with so many training
-// vertices on the rank, and how many of them have samples.
+// maxFieldSize returns the maximal number of vertices in a step, and of those with samples,
+// for the given number of training vertices on the rank.
 func (e *Engine) maxFieldSize(training int) (rows, inner int) {
 	rows = (training + e.Config.Batches() - 1) / e.Config.Batches()
 	for range e.Network.Layers() - 1 {
@@ -71,7 +71,7 @@ func (e *Engine) maxFieldSize(training int) (rows, inner int) {
 	return rows, inner
 }
 
-// step makes the k-th step of an epoch: what its lockstep is then.
+// step makes the lockstep of the k-th step of an epoch.
 func (v *variates) step(epoch, k int) *lockstep {
 	e := v.e
 	draws := rand.New(rand.NewPCG(e.Config.Seed+1, uint64(epoch*e.Config.Batches()+k)<<24|uint64(e.Peers.Rank())))
@@ -85,7 +85,7 @@ func (v *variates) step(epoch, k int) *lockstep {
 	return v.stepBuffers.buildStep(way, []int{len(v.field.Rows)})
 }
 
-// shuffledShare are the k-th of the steps' shares of a list, which are dealt again in each epoch.
+// shuffledShare returns the k-th step's part of a list, which is shuffled again in each epoch.
 func (e *Engine) shuffledShare(list []uint32, epoch, k int) []uint32 {
 	rng := rand.New(rand.NewPCG(e.Config.Seed, uint64(epoch)<<32|uint64(e.Peers.Rank())))
 	order, count := rng.Perm(len(list)), e.Config.Batches()
@@ -96,7 +96,7 @@ func (e *Engine) shuffledShare(list []uint32, epoch, k int) []uint32 {
 	return share
 }
 
-// sample draws the field of the targets with these numbers.
+// sample samples the field of the given target numbers.
 func (v *variates) sample(targets []uint32, rng *rand.Rand) {
 	f := &v.field
 	for _, u := range f.Rows {
@@ -113,12 +113,12 @@ func (v *variates) sample(targets []uint32, rng *rand.Rand) {
 		}
 		f.Ends = append(f.Ends, len(f.Rows))
 	}
-	for len(f.Offsets) <= len(f.Rows) { // the outermost gather nothing
+	for len(f.Offsets) <= len(f.Rows) { // outermost vertices gather nothing
 		f.Offsets, f.Factor = append(f.Offsets, int64(len(f.Samples))), append(f.Factor, 1)
 	}
 }
 
-// fieldPlace is the place of an own vertex in the field, to which it is added.
+// fieldPlace returns the position of an own vertex in the field, and adds it if missing.
 func (v *variates) fieldPlace(u uint32) uint32 {
 	if v.places[u] < 0 {
 		v.places[u] = int32(len(v.field.Rows))
@@ -127,8 +127,8 @@ func (v *variates) fieldPlace(u uint32) uint32 {
 	return uint32(v.places[u])
 }
 
-// sampleNeighbours samples among the neighbours of an own vertex on this rank and itself, as
-// Kipf's Â has a self loop, without replacement.
+// sampleNeighbours samples, without replacement, among an own vertex and its neighbours on
+// this rank: Kipf's Â has a self loop.
 func (v *variates) sampleNeighbours(u uint32, rng *rand.Rand) {
 	s, f := v.e.Shard, &v.field
 	v.candidates = v.candidates[:0]
@@ -157,8 +157,8 @@ func (v *variates) sampleNeighbours(u uint32, rng *rand.Rand) {
 	f.Offsets, f.Factor = append(f.Offsets, int64(len(f.Samples))), append(f.Factor, float32(len(v.candidates))/float32(n))
 }
 
-// fieldShard is the shard of the field: its edges are the samples and, for each vertex that
-// has some, one from a ghost of its own, whose coefficient is 1.
+// fieldShard returns the shard of the field. Its edges are the samples and, for each vertex
+// with samples, one edge with coefficient 1 from its own ghost.
 func (v *variates) fieldShard() *shard.Shard {
 	s, f := v.e.Shard, &v.field
 	n, inner := len(f.Rows), f.Ends[len(f.Ends)-2]
@@ -190,8 +190,7 @@ func (v *variates) fieldShard() *shard.Shard {
 	return part
 }
 
-// loadInputs brings what the step reads of its vertices to where it does. The loss is of
-// the targets alone.
+// loadInputs copies the step's vertex data to its buffers. Only the targets have a loss.
 func (v *variates) loadInputs() {
 	s, rows := v.e.Shard, v.field.Rows
 	for i, u := range rows {

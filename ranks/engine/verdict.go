@@ -9,10 +9,10 @@ import (
 	"siafu/ranks/world"
 )
 
-// A run in bounded asynchrony goes in stretches. At the end of one all ranks
-// have finished the same epoch, nothing of it is under way, and there is one
-// version of the weights: there the run saves and stops, and from there it goes
-// on, in another stretch or in step (--switch-to-sync).
+// A run in bounded asynchrony consists of stretches. At the end of a stretch all ranks have
+// finished the same epoch, no message of it is in transit, and there is one version of the
+// weights. There the run saves, stops, starts another stretch, or continues synchronously
+// (--switch-to-sync).
 
 // Verdict is the decision of rank 0 at the end of a stretch.
 type Verdict struct {
@@ -25,7 +25,7 @@ type Verdict struct {
 // Next is the action after a stretch.
 type Next uint8
 
-// What may follow.
+// Actions after a stretch.
 const (
 	EndRun       Next = iota
 	NextStretch       // another stretch
@@ -55,8 +55,8 @@ func LastEpoch(every checkpoint.Interval, trained, epochs int) int {
 	return epochs
 }
 
-// verdict is what rank 0 makes of a stretch that has led to these weights after so many
-// epochs of all that there are to train.
+// verdict returns rank 0's verdict on a stretch that ended with these weights after the given
+// number of epochs; all is the run's number of epochs.
 func (t *tallies) verdict(epochs, all int, weights []float32) Verdict {
 	v := Verdict{Epoch: epochs, Next: NextStretch, Save: true}
 	switch {

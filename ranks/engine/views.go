@@ -14,23 +14,23 @@ import (
 // Views is the engine's interface to a run whose view may be replaced (world.View): between
 // two epochs if a rank requests it, or at any time.
 type Views interface {
-	// Wanted reports whether this rank requests the end of the view after the current
+	// ViewRequested reports whether this rank requests the end of the view after the current
 	// epoch. If any rank does, all parts end it there.
 	ViewRequested() bool
-	// Keep stores the state to continue from, after each epoch and before the first. s is
-	// complete only on rank 0, and valid until Keep returns. own is the state that only
-	// this part has.
+	// StoreState stores the state to continue from, after each epoch and before the first. s
+	// is complete only on rank 0, and valid until StoreState returns. own is this part's own
+	// state.
 	StoreState(s Snapshot, own PartState)
 	// Replaced is called when the view ends here.
 	Replaced()
 }
 
-// PartState is the state that only one part has: a line that describes its transfers, and
-// halo.Luggage. It is nil before the first epoch.
+// PartState is a part's own state: a line that describes its transfers, and the state of its
+// halo.Portable source. It is nil before the first epoch.
 type PartState []byte
 
-// storeView lets the run continue from here in another view, and leaves where all have
-// agreed on that. Collective over the graph ranks, which have agreed.
+// storeView stores the state to continue from in another view, and ends this view if all ranks
+// have agreed on that. Collective over the graph ranks, which have agreed.
 func (t *trainer) storeView(epoch int) error {
 	if t.views == nil || epoch > t.cfg.Epochs || !t.cfg.Shared(epoch) {
 		return nil
@@ -62,14 +62,14 @@ func (t *trainer) addViewRequest(sums []float64) {
 	}
 }
 
-// pack is what this part alone knows at the beginning of an epoch. Collective over the
-// graph ranks.
+// pack returns this part's own state at the beginning of an epoch. Collective over the graph
+// ranks.
 func (t *trainer) pack() (PartState, error) {
 	if t.batches != nil {
 		return t.batches.store.Pack(), nil
 	}
 	source, ok := t.training.ghosts.(halo.Portable)
-	if !ok { // no rows travel
+	if !ok { // no rows are exchanged
 		return PartState{}, nil
 	}
 	l, err := source.Pack()
@@ -79,8 +79,7 @@ func (t *trainer) pack() (PartState, error) {
 	return l.Encode(append([]byte(t.label()), '\n')), nil
 }
 
-// label is what a part's transfers are of: what is packed fits those with the same
-// label and no others.
+// label describes a part's transfers: packed state fits only transfers with the same label.
 func (t *trainer) label() string {
 	p, sum := t.training.graph.Plan, crc32.NewIEEE()
 	for _, ids := range [][]uint32{p.OwnIDs, p.GhostIDs, p.SendRows} {
@@ -90,8 +89,8 @@ func (t *trainer) label() string {
 		t.cfg.Ghosts(), t.cfg.Returns(), t.cfg.Codec, t.shapes(t.training), t.comm.Rank(), t.comm.Size(), len(p.SendRows), sum.Sum32())
 }
 
-// unpack takes up what this part has known, if that was a part with the same transfers
-// on all ranks. Collective over the graph ranks.
+// unpack restores this part's state, if it is of the same transfers on all ranks. Collective
+// over the graph ranks.
 func (t *trainer) unpack(own PartState) error {
 	if t.batches != nil {
 		if own == nil {
@@ -122,8 +121,8 @@ func (t *trainer) unpack(own PartState) error {
 	return source.Unpack(l)
 }
 
-// hasLastingState reports whether transfers know anything beside the rows of the day: what a run
-// that continues needs to come to the same bits.
+// hasLastingState reports whether transfers have state beyond the current epoch's rows, which
+// a resumed run needs for the same bits.
 func (t *trainer) hasLastingState() bool {
 	if _, ok := t.training.ghosts.(halo.Portable); !ok {
 		return false

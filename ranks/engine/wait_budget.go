@@ -13,16 +13,16 @@ type waitBudget struct {
 	multiple float64
 	now      func() time.Time // nil: time.Now
 	start    time.Time        // of the stretch
-	epochs   int              // that the rank has finished in it
-	waited   time.Duration    // before the epoch under way
-	spent    time.Duration    // in the epoch under way, up to since
+	epochs   int              // finished by the rank in the stretch
+	waited   time.Duration    // before the current epoch
+	spent    time.Duration    // in the current epoch, up to since
 	since    time.Time        // zero unless the rank waits
 }
 
-// pollPeriod is between two looks for messages while a rank waits.
+// pollPeriod is the time between two polls for messages while a rank waits.
 const pollPeriod = 20 * time.Microsecond
 
-// currentTime is the present.
+// currentTime returns the current time.
 func (g *waitBudget) currentTime() time.Time {
 	if g.now != nil {
 		return g.now()
@@ -30,8 +30,8 @@ func (g *waitBudget) currentTime() time.Time {
 	return time.Now()
 }
 
-// startWait says that nothing can be done but with old rows or weights, and rest that
-// something else has been found.
+// startWait starts a wait: all available work needs old rows or weights. endWait ends it:
+// other work was found.
 func (g *waitBudget) startWait() {
 	if g.since.IsZero() && g.multiple > 0 {
 		g.since = g.currentTime()
@@ -56,7 +56,7 @@ func (g *waitBudget) nextEpoch() {
 	g.spent = 0
 }
 
-// limit is that of the epoch under way; false where it has none.
+// limit returns the limit of the current epoch; false without a limit.
 func (g *waitBudget) limit() (time.Duration, bool) {
 	if g.multiple > 0 && g.epochs == 0 {
 		return 0, false
@@ -65,7 +65,7 @@ func (g *waitBudget) limit() (time.Duration, bool) {
 	return time.Duration(g.multiple * float64(worked) / float64(max(g.epochs, 1))), true
 }
 
-// exhausted reports whether the rank continues with what is there.
+// exhausted reports whether the rank continues with old rows or weights.
 func (g *waitBudget) exhausted() bool {
 	limit, ok := g.limit()
 	spent := g.spent
@@ -75,8 +75,8 @@ func (g *waitBudget) exhausted() bool {
 	return ok && spent >= limit
 }
 
-// deadline is when it will be over, while the rank waits; zero where it does not,
-// or waits without end.
+// deadline returns the end of the current wait; zero if the rank does not wait, or has no
+// limit.
 func (g *waitBudget) deadline() time.Time {
 	limit, ok := g.limit()
 	if !ok || g.since.IsZero() {

@@ -10,7 +10,7 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// aged is a source of ghosts of which only their age is known.
+// aged is a source of ghosts with only their age.
 type aged struct {
 	halo.Receiver
 	oldest int
@@ -18,9 +18,9 @@ type aged struct {
 
 func (a aged) Oldest(halo.Slot) int { return a.oldest }
 
-// "The GA task of v uses stale values from its neighbors" (Dorylus, OSDI'21, §5.2), but
-// not those that have never been there: zeros are no values of any epoch. Old ones are
-// held back while a gather of new ones, or anything else, can run.
+// "The GA task of v uses stale values from its neighbors" (Dorylus, OSDI'21, §5.2), but never
+// missing values: zeros are values of no epoch. A gather of old values is held back while a
+// gather of new ones, or any other task, can run.
 func TestGathersReadReceivedRows(t *testing.T) {
 	const never, before, now, ahead = 3, 4, 5, 6
 	gather := func(interval int) job {
@@ -28,9 +28,9 @@ func TestGathersReadReceivedRows(t *testing.T) {
 	}
 	apply := job{Task: schedule.Task{Stage: schedule.Apply, Epoch: now}}
 	for name, c := range map[string]struct {
-		own          []int // epochs of the rank's intervals' rows
+		own          []int // epochs of the own intervals' rows
 		ghosts       int
-		fresh, hurry int // places in the queue that are found, -1: none
+		fresh, hurry int // found positions in the queue, -1: none
 	}{
 		"all of the epoch":            {[]int{now, now}, now, 0, 0},
 		"some ahead":                  {[]int{now, ahead}, ahead, 0, 0},
@@ -46,7 +46,7 @@ func TestGathersReadReceivedRows(t *testing.T) {
 		fresh, held := f.findRunnable(false)
 		hurry, _ := f.findRunnable(true)
 		if fresh != c.fresh || hurry != c.hurry || held != (fresh != hurry) {
-			t.Errorf("%s: %d is found, held back: %t, and %d in a hurry", name, fresh, held, hurry)
+			t.Errorf("%s: position %d is found, held back: %t, and %d if old rows are allowed", name, fresh, held, hurry)
 		}
 	}
 }
@@ -66,13 +66,13 @@ func TestSlowIntervalsGoFirst(t *testing.T) {
 	}
 }
 
-// A rank lingers for its multiple of an epoch's time without such waits, in all.
+// A rank waits in total for its multiple of the mean epoch time without such waits.
 func TestWaitBudget(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	for name, c := range map[string]struct {
 		waitBudget
 		over bool
-		end  bool // it is known when it will be over
+		end  bool // the wait has a known end
 	}{
 		"not at all":            {waitBudget{start: ago(time.Hour)}, true, false},
 		"first epoch":           {waitBudget{multiple: 1, start: ago(time.Hour), since: ago(time.Minute)}, false, false},
@@ -84,7 +84,7 @@ func TestWaitBudget(t *testing.T) {
 		"over, and works":       {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10, spent: 12 * time.Minute}, true, false},
 	} {
 		if c.waitBudget.exhausted() != c.over || c.deadline().IsZero() == c.end {
-			t.Errorf("%s: over is %t, until %v", name, c.waitBudget.exhausted(), c.deadline())
+			t.Errorf("%s: exhausted is %t, deadline %v", name, c.waitBudget.exhausted(), c.deadline())
 		}
 	}
 	l := waitBudget{multiple: 1, start: ago(time.Minute), since: ago(time.Second)}

@@ -13,17 +13,16 @@ import (
 	"siafu/ranks/trace"
 )
 
-// workers are the goroutines that run a graph rank's tasks, one a processor, each
-// with its kernels (teams) and its clock.
+// workers are the goroutines that run a graph rank's tasks, one per processor, each with its
+// kernels (teams) and its clock.
 type workers struct {
 	pool   *schedule.Pool
-	teams  []kernels.Ops // one a worker
+	teams  []kernels.Ops // one per worker
 	clocks []*clock
-	fault  *inject.Fault // nil but in tests
+	fault  *inject.Fault // nil except in tests
 }
 
-// newWorkers starts the workers of a rank, with a recorder each where there is a
-// timeline, else none.
+// newWorkers starts the workers of a rank, each with a recorder if there is a timeline.
 func newWorkers(r Rank) (*workers, error) {
 	c := &workers{fault: r.Fault}
 	ops := r.Ops
@@ -47,11 +46,10 @@ func newWorkers(r Rank) (*workers, error) {
 
 func (c *workers) close() { c.pool.Close() }
 
-// flow is a schedule.Flow whose tensor tasks a backend may be handed.
+// flow is a schedule.Flow whose tensor tasks may run on a backend.
 type flow interface {
 	schedule.Flow
-	// finish takes note of a task that somebody else has run, and says which of the
-	// flow's that was.
+	// finish records a task that the backend has run, and returns the flow's task.
 	finish(task.Name) (schedule.Task, error)
 }
 
@@ -75,14 +73,14 @@ func (c *workers) run(f flow, b tensor.Backend) error {
 	}()
 	err := c.pool.Run(f)
 	if h, ok := b.(tensor.StatefulBackend); ok && err != nil {
-		h.Drain() // what tasks are written to may go now
+		h.Drain() // buffers of tasks may be freed now
 	}
 	close(over)
 	<-heard
 	return err
 }
 
-// finish passes on that a task has ended.
+// finish reports the end of a task to the flow.
 func (c *workers) finish(f flow, end tensor.Finished) {
 	c.pool.Complete(f, func() (schedule.Task, error) {
 		if end.Err != nil {
@@ -92,11 +90,11 @@ func (c *workers) finish(f flow, end tensor.Finished) {
 	})
 }
 
-// newOps is one for a single interval, to borrow a worker's workspace each time.
+// newOps returns an Ops for one interval, which borrows a worker's workspace for each task.
 func (c *workers) newOps() kernels.Ops { return c.teams[0].Fork() }
 
-// intervals is how many intervals n own vertices, which so many edges lead to, are divided into:
-// as many as were asked for, else as the workers' Ops wish.
+// intervals returns the number of intervals for n own vertices with the given number of edges:
+// the requested number, else the choice of the workers' Ops.
 func (c *workers) intervals(cfg *config.Config, s model.Spec, n int, edges int64) int {
 	count := cfg.IntervalsOf(s, n, edges)
 	if cfg.Intervals > 0 {
@@ -116,15 +114,15 @@ func (c *workers) begin(worker int, t schedule.Task) {
 // end ends a task's time on a worker.
 func (c *workers) end(worker int, t schedule.Task) { c.clocks[worker].lap(t.Stage.Kind()) }
 
-// wait counts that a worker has waited for what a task needs.
+// wait counts a worker's wait for the inputs of a task.
 func (c *workers) wait(worker int, t schedule.Task, began, ended time.Time) {
 	k := c.clocks[worker]
 	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
 	k.wait(t.Stage.Kind(), began, ended)
 }
 
-// takeSeconds is the seconds of each kind of task, in the order of kinds, and at last
-// those without a task: each the mean over the workers since the last call.
+// takeSeconds returns the seconds of each kind of task since the last call, in the order of
+// kinds, and then the idle seconds: each the mean over the workers.
 func (c *workers) takeSeconds() []float64 {
 	sum := make([]float64, len(kinds)+1)
 	for _, k := range c.clocks {
@@ -136,14 +134,14 @@ func (c *workers) takeSeconds() []float64 {
 	return sum
 }
 
-// pauseClocks stops the clocks until the function that it returns is called, which
-// forgets what was done meanwhile.
+// pauseClocks stops the clocks until the returned function is called, which discards the time
+// between.
 func (c *workers) pauseClocks() func() {
 	before := c.clocks
 	waited := c.pool.TakeWaited()
 	c.clocks = make([]*clock, len(before))
 	for w := range before {
-		before[w].start() // what it has waited so far is not the next task's
+		before[w].start() // its wait so far does not belong to the next task
 		c.clocks[w] = newClock(nil)
 	}
 	return func() {
@@ -153,7 +151,7 @@ func (c *workers) pauseClocks() func() {
 	}
 }
 
-// newTeam starts the workers of a rank on the kernels asked for.
+// newTeam starts the workers of a rank on the requested kernels.
 func newTeam(kernel string, threads int) (*kernels.Team, error) {
 	if kernel == "auto" {
 		kernel, _ = kernels.Fastest()
