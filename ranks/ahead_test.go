@@ -11,23 +11,22 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// early is a transport that can begin attempts before their tasks are there, and takes
-// note of what comes when. Where it is moody it refuses some of them, and others fail
-// before their task comes.
+// early is a transport that can begin attempts before their tasks arrive, and records the
+// order. If moody, it refuses some early attempts, and fails others before their task arrives.
 type early struct {
 	*chaos
 	moody bool
-	kept  bool // ÂX is, so that no graph work is before the first layer
+	kept  bool // ÂX is cached, so the first layer has no graph work
 
 	mu     sync.Mutex
 	aheads int
 	begun  map[task.Name]bool // attempts, until they are sent
-	ahead  map[task.Name]int  // by layer, stage and attempt: how many were sent that had been begun
-	sudden map[task.Name]int  // and that had not
+	ahead  map[task.Name]int  // by layer, stage and attempt: tasks sent to a begun attempt
+	sudden map[task.Name]int  // and tasks sent without one
 	wrong  []task.Name        // begun twice, or sent after they had failed
 }
 
-// InvokeAhead implements tensor.Early.
+// InvokeAhead implements tensor.EarlyInvoker.
 func (e *early) InvokeAhead(name task.Name) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -68,10 +67,10 @@ func (e *early) Send(message []byte) error {
 	return e.chaos.Send(message)
 }
 
-// "Dorylus launches n Lambda threads, preparing them for AV when n GA tasks start to
-// run." (OSDI'21, §6) Every tensor task behind graph work is begun before it is sent, as
-// the same attempt, no other one is, and nothing that was begun is left behind. The bits
-// are those of the CPU, also where what was begun ahead fails.
+// "Dorylus launches n Lambda threads, preparing them for AV when n GA tasks start to run."
+// (OSDI'21, §6) The attempt of every tensor task after graph work begins before the task is
+// sent. No other attempt begins early, and none is left unused. The bits equal the CPU's, also
+// if early attempts fail.
 func TestInvocationsAhead(t *testing.T) {
 	t.Parallel()
 	data := parted(t, generated(t, true))
@@ -110,7 +109,7 @@ func TestInvocationsAhead(t *testing.T) {
 					return b
 				})
 				if !bytes.Equal(got.model, want.model) {
-					t.Errorf("moody %t: the model is another one", moody)
+					t.Errorf("moody %t: the model differs", moody)
 				}
 				for _, w := range ways {
 					w.check(t)
@@ -146,7 +145,8 @@ func (e *early) check(t *testing.T) {
 	}
 }
 
-// Without Remote.InvokeAhead, and with a transport that cannot, nothing is expected.
+// Without Remote.InvokeAhead, or with a transport without early attempts, no attempt begins
+// early.
 func TestNothingIsInvokedAhead(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)

@@ -18,7 +18,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// guarded makes the workers of a rank compute where Go code cannot read.
+// guarded makes the workers of a rank compute in memory that Go code cannot read.
 func guarded(r *run) {
 	var first *kerneltest.Guarded
 	r.ops = func() (kernels.Ops, error) {
@@ -40,7 +40,7 @@ func trainGuarded(t testing.TB, c Config, data string) trained {
 	return trainWith(t, c, data, guarded)
 }
 
-// trainWith is train with the arithmetic that place gives to each rank.
+// trainWith is train with each rank's arithmetic set by place.
 func trainWith(t testing.TB, c Config, data string, place func(*run)) trained {
 	t.Helper()
 	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer) // as Train does
@@ -48,7 +48,7 @@ func trainWith(t testing.TB, c Config, data string, place func(*run)) trained {
 	return readRun(t, c.Out)
 }
 
-// inWorld runs a rank's life with the arithmetic that place gives to it.
+// inWorld runs a rank with the arithmetic set by place.
 func inWorld(t testing.TB, c Config, data string, place func(*run), life func(*run, IO) error) {
 	t.Helper()
 	out := IO{Out: io.Discard, Err: os.Stderr}
@@ -63,8 +63,8 @@ func inWorld(t testing.TB, c Config, data string, place func(*run), life func(*r
 	}
 }
 
-// Everything that a run does with matrices it does through kernels.Ops: where Go
-// code cannot read them, every network in every order has the same bits.
+// A run accesses matrices only through kernels.Ops: if Go code cannot read them, every network
+// in every order has the same bits.
 func TestArithmeticElsewhere(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -83,9 +83,8 @@ func TestArithmeticElsewhere(t *testing.T) {
 	}
 }
 
-// So has everything else that touches matrices: codecs, rows and ÂX in bfloat16,
-// sums for other ranks, sparse features, masks, optimisers on ranks and servers,
-// and evaluations.
+// The same for all other users of matrices: codecs, rows and ÂX in bfloat16, sums for other
+// ranks, sparse features, masks, optimisers on ranks and servers, and evaluations.
 func TestOptionsElsewhere(t *testing.T) {
 	t.Parallel()
 	undirected, directed, sparse := generated(t, false), generated(t, true), bag(t)
@@ -147,7 +146,7 @@ func TestOptionsElsewhere(t *testing.T) {
 	}
 }
 
-// alikeElsewhere trains here and elsewhere.
+// alikeElsewhere compares training in guarded and in Go memory.
 func alikeElsewhere(t *testing.T, c Config, data string) {
 	t.Helper()
 	want := train(t, c, data)
@@ -159,7 +158,7 @@ func alikeElsewhere(t *testing.T, c Config, data string) {
 	}
 }
 
-// A run that saves elsewhere goes on elsewhere, and here, as one that never
+// A run saved with guarded memory resumes with guarded or Go memory as if it had never
 // stopped, and predicts the same.
 func TestCheckpointsElsewhere(t *testing.T) {
 	t.Parallel()
@@ -214,9 +213,9 @@ func predictElsewhere(t *testing.T, dir, data string) {
 	}
 }
 
-// Bounded asynchrony elsewhere is the synchronous run where nothing can be stale,
-// saves and goes on, and switches to step, where every rank takes over what the
-// hosted server knew.
+// Bounded asynchrony in guarded memory equals the synchronous run if nothing can be stale. It
+// saves, resumes, and switches to synchronous training, where every rank takes over the hosted
+// server's state.
 func TestAsyncElsewhere(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)

@@ -27,8 +27,8 @@ func asynchronous(c Config, s, intervals int) Config {
 	return c
 }
 
-// With one interval on one rank nothing can be stale: asynchrony is the
-// synchronous run, with any bound, with servers and without: each kind of network on one
+// With one interval on one rank nothing can be stale: the asynchronous run equals the
+// synchronous one, with any bound, with and without servers. Each kind of network runs on one
 // of the graphs, or on both with SIAFU_BIG=1.
 func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 	t.Parallel()
@@ -55,8 +55,8 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 	}
 }
 
-// Where no rank is late nothing need be old: a rank that lingers trains as in step, with
-// any bound, and what it reads is of its own epoch.
+// If no rank is late, a rank with a wait budget trains as in synchronous mode, with any bound,
+// and reads only rows of its own epoch.
 func TestAsyncWithWaitBudgetIsSynchronous(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -76,8 +76,8 @@ func TestAsyncWithWaitBudgetIsSynchronous(t *testing.T) {
 	}
 }
 
-// A rank that is late holds the others up for as long as they linger, and then they go on
-// with what is there: with all of an epoch's intervals but one, s+1 epochs ahead.
+// A late rank delays the others by their wait budget. Then they continue with old rows: with
+// all of an epoch's intervals except one, s+1 epochs ahead.
 func TestAsyncGoesOnWithoutALateRank(t *testing.T) {
 	t.Parallel()
 	c := asynchronous(quick(t), 1, 2)
@@ -94,8 +94,7 @@ func TestAsyncGoesOnWithoutALateRank(t *testing.T) {
 	}
 }
 
-// Rows of intervals travel through codecs: fewer bytes, and the loss hardly
-// moves.
+// Rows of intervals are encoded: fewer bytes, and almost the same loss.
 func TestAsyncCodecs(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -120,8 +119,7 @@ func TestAsyncCodecs(t *testing.T) {
 	}
 }
 
-// What servers stash is bounded, by the versions that s+1 epochs can be on, and
-// reported.
+// The stash of servers is reported, and bounded by the versions that s+1 epochs can use.
 func TestAsyncStashIsReported(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -134,8 +132,8 @@ func TestAsyncStashIsReported(t *testing.T) {
 	}
 	net := c.Network(meta.FeatureDim, meta.Classes)
 	weights := 4 * int64(net.NumWeights())
-	// Versions that intervals of s+1 epochs hold and the one in the making, and
-	// gradients of 9 intervals in as many epochs that wait for their turn.
+	// Versions used by intervals of s+1 epochs, the next version, and pending gradients of 9
+	// intervals in s+1 epochs.
 	most := weights * (3 + 2*9)
 	for _, p := range r.Summary.PerRank {
 		if server := p.Role == "server"; server != (p.StashBytes > 0) || p.StashBytes > most {
@@ -144,9 +142,8 @@ func TestAsyncStashIsReported(t *testing.T) {
 	}
 }
 
-// hostile is a communicator that delays what it sends and hides what has
-// arrived, as a slow network and a busy machine do; the order between two ranks
-// stays, as MPI's does.
+// hostile is a communicator that delays sent messages and hides arrived ones, as a slow
+// network and a busy machine do. It preserves the order between two ranks, as MPI does.
 type hostile struct {
 	world.Comm
 	mu  sync.Mutex
@@ -173,13 +170,12 @@ func (h *hostile) TryRecv(src, tag int) (world.Message, bool, error) {
 	return h.Comm.TryRecv(src, tag)
 }
 
-// Sub keeps collectives out of it.
+// Sub excludes collectives from the delays.
 func (h *hostile) Sub(ranks []int) (world.Comm, error) { return h.Comm.Sub(ranks) }
 
-// Under delays of every kind, ranks of different speed and uneven intervals,
-// no run stalls, all ranks reach the same epochs, no gather leaves the bound
-// (the engine itself checks each), and the weights of all servers train: the
-// loss falls.
+// Under all kinds of delays, with ranks of different speed and uneven intervals, no run stalls
+// and all ranks reach the same epochs. No gather exceeds the bound (the engine checks each),
+// and the weights of all servers train: the loss falls.
 func TestAsyncUnderHostileDelivery(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -210,7 +206,7 @@ func TestAsyncUnderHostileDelivery(t *testing.T) {
 	}
 }
 
-// A run that is to stop at an accuracy stops on all ranks after the same epoch.
+// A run with a target accuracy stops on all ranks after the same epoch.
 func TestAsyncStops(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -224,9 +220,8 @@ func TestAsyncStops(t *testing.T) {
 	}
 }
 
-// A run that switches goes on with the weights and the optimiser's state that
-// it has: with one interval on one rank, where nothing is stale, it ends as if
-// it had been synchronous all the time.
+// A run that switches continues with its weights and optimiser state. With one interval on one
+// rank, where nothing is stale, it ends like a run that was always synchronous.
 func TestSwitchToSync(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -242,7 +237,7 @@ func TestSwitchToSync(t *testing.T) {
 	}
 }
 
-// With several ranks, intervals and servers the switch is one of all of them.
+// With several ranks, intervals and servers, all of them switch.
 func TestSwitchToSyncOfManyRanks(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -253,7 +248,7 @@ func TestSwitchToSyncOfManyRanks(t *testing.T) {
 	}
 }
 
-// checkSwitched looks for every epoch once, and for a switch among them.
+// checkSwitched checks that every epoch occurs once, and that the run switched.
 func checkSwitched(t *testing.T, r trained) {
 	t.Helper()
 	log, err := os.ReadFile(filepath.Join(filepath.Dir(r.Model), "log.txt"))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// phased is a run of --refresh auto whose exchanges take long.
+// phased is a run of --refresh auto with slow exchanges.
 func phased(t *testing.T, model string) Config {
 	c := saving(t, "off")
 	c.Model, c.Ranks, c.Servers, c.Refresh, c.Delay, c.Epochs = model, 3, 0, "auto", "*:6ms:1", 25
@@ -13,7 +13,7 @@ func phased(t *testing.T, model string) Config {
 	return c
 }
 
-// phasesOf are the epochs without ghosts.
+// phasesOf returns the epochs without ghosts.
 func phasesOf(t *testing.T, r trained) (alone []int) {
 	t.Helper()
 	for _, e := range r.Epochs {
@@ -30,9 +30,8 @@ func phasesOf(t *testing.T, r trained) (alone []int) {
 	return alone
 }
 
-// Where exchanges take long, evaluations tell, and ranks train alone until 90 % of the
-// epochs have gone, and exactly from then on. What they do alone is what --refresh never does,
-// to the bit.
+// With slow exchanges, ranks train alone for at most 90 % of the epochs, as evaluations
+// decide, and exactly from then on. Epochs alone equal --refresh never to the bit.
 func TestRefreshAuto(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -58,7 +57,7 @@ func TestRefreshAuto(t *testing.T) {
 	}
 }
 
-// Behind its epochs alone a run goes on exactly, and patience does not end it before.
+// After its epochs alone a run continues exactly. Patience does not end it before.
 func TestRefreshAutoGoesOn(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)

@@ -11,15 +11,13 @@ import (
 	"siafu/ranks/world"
 )
 
-// A run with bridges has two worlds: that of all members, for what goes between graph
-// ranks and bridges, and that of all others, which is run.world and knows nothing of
-// bridges.
+// A run with bridges has two worlds: the world of all members, for messages between graph
+// ranks and bridges, and the world without bridges, which is run.world.
 
-// enter divides the members into those with a life of their own and bridges. Collective
-// over the run's world.
+// enter divides the members into bridges and others. Collective over the run's world.
 func (r *run) enter() (err error) {
 	r.everyone = r.world
-	if r.view.Parts == 0 { // every rank of the world has a part
+	if r.view.Parts == 0 { // every rank of the world has one part
 		if r.view, err = r.cfg.View(r.world.Size()); err != nil {
 			return err
 		}
@@ -39,7 +37,7 @@ func (r *run) enter() (err error) {
 // bridges reports whether this member is a bridge.
 func (r *run) bridges() bool { return r.everyone.Rank() >= r.view.CoreMembers() }
 
-// leaveBridge lets the bridge go, if there is one, with what all members end with. Any
+// leaveBridge ends the bridge, if there is one, with the error that all members end with. Any
 // other failure ends the bridge with the world.
 func (r *run) leaveBridge(end error) error {
 	if r.client == nil {
@@ -55,14 +53,14 @@ func (r *run) leaveBridge(end error) error {
 	return end
 }
 
-// bridge is the life of a bridge rank.
+// bridge runs a bridge rank.
 func (r *run) bridge() error {
 	me := r.everyone.Rank()
 	struck, err := inject.New(os.Getenv, me)
 	if err != nil {
 		return err
 	}
-	r.everyone.SetLimits(world.Limits{}) // graph ranks wait for it, and it for none of them
+	r.everyone.SetLimits(world.Limits{}) // graph ranks wait for it, but it waits for none of them
 	open, stop := r.transportOpener()
 	end, err := bridge.Run(bridge.Options{
 		Comm: r.everyone, Parts: r.view.Bridged(me), Open: open,
@@ -78,14 +76,14 @@ func (r *run) bridge() error {
 	return err
 }
 
-// bridgeReport is what a bridge says of itself.
+// bridgeReport returns the report of a bridge.
 func (r *run) bridgeReport() runfolder.RankReport {
 	me := r.everyone.Rank()
 	return runfolder.RankReport{Rank: r.view.Rank(me), Role: "bridge", Host: r.everyone.Hosts()[me], PeakRSSBytes: host.PeakRSS()}
 }
 
-// bridgeReports is what bridges say of themselves, on the first member. Collective over
-// the world without bridges.
+// bridgeReports returns the reports of all bridges, on the first member. Collective over the
+// world without bridges.
 func (r *run) bridgeReports() (reports []runfolder.RankReport, err error) {
 	if r.view.Bridges == 0 {
 		return nil, nil

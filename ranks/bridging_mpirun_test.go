@@ -17,9 +17,8 @@ import (
 	"siafu/ranks/world/mpi/mpitest"
 )
 
-// Ranks that are processes have the bits of training on the CPU through one bridge and
-// two, with a bridge that is killed on the way and started again with the others, and
-// end together where the function is missing.
+// Processes with one bridge or two have the bits of training on the CPU, also if a bridge is
+// killed and restarted with the others. They end together if the function is missing.
 func TestMpirunBridges(t *testing.T) {
 	siafu, function := program(t), functiontest.Build(t)
 	data, out := generated(t, true), filepath.Join(t.TempDir(), "run")

@@ -14,8 +14,8 @@ import (
 	"siafu/ranks/config"
 )
 
-// Through one bridge and two, training in functions has the bits of training on the
-// CPU, also where invocations fail.
+// Through one bridge or two, training in functions has the bits of training on the CPU, also
+// if invocations fail.
 func TestLambdaBridges(t *testing.T) {
 	t.Parallel()
 	data, path := generated(t, true), functiontest.Build(t)
@@ -53,7 +53,7 @@ func TestLambdaBridges(t *testing.T) {
 	}
 }
 
-// Ranks that carry several parts, and bounded asynchrony, have bridges too.
+// Bridges also work with several parts per rank, and with bounded asynchrony.
 func TestLambdaBridgesElsewhere(t *testing.T) {
 	t.Parallel()
 	data, path := generated(t, true), functiontest.Build(t)
@@ -79,7 +79,7 @@ func TestLambdaBridgesElsewhere(t *testing.T) {
 	}
 }
 
-// On a real graph, cora, four graph ranks, a server and a bridge or two have the bits of
+// On a real graph, cora, four graph ranks, a server and one or two bridges have the bits of
 // the CPU, streamed in halves from the data endpoint.
 func TestLambdaBridgesOnCora(t *testing.T) {
 	t.Parallel()

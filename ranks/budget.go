@@ -14,13 +14,13 @@ import (
 // The cost of an epoch is the difference between the cost of the run after it and after the
 // previous epoch. It includes the evaluation and the checkpoint of the epoch.
 type budget struct {
-	usd    float64   // 0: without end
-	few    int       // epochs of which the dearest counts
-	ahead  int       // epochs that are trained behind the one in which a stop is asked for
-	began  float64   // what the run had cost before this process's first epoch
-	last   float64   // and after its newest one
+	usd    float64   // 0: no limit
+	few    int       // epochs whose maximum counts
+	ahead  int       // epochs trained after the one with the stop request
+	began  float64   // cost of the run before this process's first epoch
+	last   float64   // cost of the run after the newest epoch
 	epochs []float64 // of the last few
-	over   bool      // it has asked for a stop
+	over   bool      // a stop was requested
 }
 
 // fewEpochs is the number of past epochs that estimate future ones, if every epoch is
@@ -35,12 +35,12 @@ const forwardShare = 4
 func newBudget(c *Config) budget {
 	b := budget{usd: c.BudgetUSD(), few: max(fewEpochs, c.EvalEvery+c.LocalEpochs+1)}
 	if c.Asynchronous() {
-		b.ahead = c.MostStaleness() + 1 // none can be farther ahead of rank 0; free, epochs are the server's
+		b.ahead = c.MostStaleness() + 1 // no rank can be further ahead of rank 0; fully asynchronous: epochs are the server's
 	}
 	return b
 }
 
-// resume takes up the epochs before a checkpoint.
+// resume loads the epochs before a checkpoint.
 func (b *budget) resume(lines []runfolder.Epoch) {
 	for i := 1; i < len(lines); i++ {
 		b.add(lines[i].CostUSD - lines[i-1].CostUSD)
@@ -52,8 +52,8 @@ func (b *budget) add(cost float64) {
 	b.epochs = b.epochs[max(len(b.epochs)-b.few, 0):]
 }
 
-// begin takes what the run has cost before its first epoch here, and fails where
-// another one might be too dear.
+// begin sets the cost of the run before its first epoch here, and fails if another epoch might
+// exceed the budget.
 func (b *budget) begin(now float64) error {
 	b.began, b.last = now, now
 	if b.usd == 0 || now+b.maxCost(0) < b.usd {
@@ -63,14 +63,13 @@ func (b *budget) begin(now float64) error {
 		Then("raise --budget")
 }
 
-// spent takes what the run has cost after an epoch.
+// spent sets the cost of the run after an epoch.
 func (b *budget) spent(now float64) {
 	b.add(now - b.last)
 	b.last = now
 }
 
-// maxCost is what an epoch may cost: the most that one of the last few has, else what is
-// guessed.
+// maxCost returns the maximal cost of an epoch: the maximum of the last few, else the guess.
 func (b *budget) maxCost(guess float64) float64 {
 	if len(b.epochs) == 0 {
 		return guess
@@ -97,7 +96,7 @@ func (b *budget) stops(now float64, trained bool) bool {
 	return b.over
 }
 
-// stopReason is the reason of a stop.
+// stopReason describes the reason of a stop.
 func (b *budget) stopReason(now float64) string {
 	return fmt.Sprintf("cost so far $%.6f; another epoch and the end of the run may exceed --budget %g", now, b.usd)
 }

@@ -6,13 +6,12 @@ import (
 	"siafu/ranks/world"
 )
 
-// chooseOrders agrees on the orders of products and on whether ÂX is kept, or other powers. Where
-// free memory decided on the latter, the configuration says from now on what
-// was chosen: the last bits of the numbers hang on it, so that neither a run
-// that continues nor one that is told the same again may choose again. Collective
-// over the world.
+// chooseOrders agrees on the orders of products and on whether ÂX, or other powers, are
+// cached. If free memory decided the latter, the configuration then records the choice: the
+// last bits of the numbers depend on it, so a resumed or repeated run must not choose again.
+// Collective over the world.
 func (r *run) chooseOrders() error {
-	votes := []int64{1, 1, 1} // ÂX fits; the run that continues has not kept it; has not done without
+	votes := []int64{1, 1, 1} // ÂX fits; the resumed run has not cached it; has not run without it
 	if !r.isServer() {
 		votes[0] = r.cacheFits()
 	}

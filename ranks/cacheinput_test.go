@@ -13,9 +13,8 @@ import (
 	"siafu/ranks/config"
 )
 
-// A run that goes on keeps ÂX or does without it as it began, whatever free
-// memory says by then: it ends with the bits of one that never stopped, and the
-// configuration that it leaves does the same again.
+// A resumed run caches ÂX or not as it began, whatever free memory is then. It ends with the
+// bits of a run that never stopped, and its recorded configuration repeats the choice.
 func TestResumeKeepsCacheInput(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -68,8 +67,8 @@ func resumeKeeps(t *testing.T, kind, data string) {
 	})
 }
 
-// What auto comes to: a choice is written down where memory makes it, or where
-// a run that goes on has made another one.
+// The result of auto: the choice is recorded if memory made it, or if a resumed run made
+// another one.
 func TestSettleCacheInput(t *testing.T) {
 	t.Parallel()
 	powers := func(c *Config) { c.Model = "sign" }

@@ -13,13 +13,11 @@ import (
 	"siafu/kernels/model"
 )
 
-// chance is the range outside which accuracy on n held-out vertices, whose
-// labels are one of so many classes, falls with probability alpha.
+// chance returns the range that the accuracy on n held-out vertices leaves with probability
+// alpha, for random labels among classes classes.
 //
-// Whatever a network predicts from features, edges and training labels, labels
-// that were drawn apart from those agree with it like n throws of a die: the
-// hits are binomial, with no assumption about the network. Any tail of alpha/2
-// is cut off on either side.
+// Independent random labels agree with any prediction like n throws of a die: the hits are
+// binomial, with no assumption about the network. A tail of alpha/2 is cut off on each side.
 func chance(n, classes int, alpha float64) (lo, hi float64) {
 	b := distuv.Binomial{N: float64(n), P: 1 / float64(classes)}
 	first, last := 0, n
@@ -32,9 +30,8 @@ func chance(n, classes int, alpha float64) (lo, hi float64) {
 	return float64(first) / float64(n), float64(last) / float64(n)
 }
 
-// wideFeatures are so many random numbers a vertex that networks learn training
-// labels by heart, and would learn any that leak. They are small, because GIN
-// sums those of neighbours.
+// wideFeatures returns enough random numbers per vertex that networks memorise training
+// labels, and any leaked labels. They are small, because GIN sums them over neighbours.
 func wideFeatures(vertices int) graph.Features {
 	const dim = 64
 	rng := rand.New(rand.NewPCG(8, 8))
@@ -45,10 +42,9 @@ func wideFeatures(vertices int) graph.Features {
 	return f
 }
 
-// Labels that have nothing to do with features or edges cannot be learned:
-// held-out vertices are answered by chance. A better answer means that held-out
-// labels leak into training. Of all seeds of the data one in a million fails a
-// program without a leak; training accuracy must be far above what it may have.
+// Labels that are independent of features and edges cannot be learned: held-out accuracy is
+// chance. A better one means that held-out labels leak into training. One in a million data
+// seeds fails without a leak. Training accuracy must be far above chance.
 func TestRandomLabelsGiveChance(t *testing.T) {
 	t.Parallel()
 	const vertices, classes, splits, runs = 1500, 5, 2, 30
@@ -59,19 +55,19 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 	lo, hi := chance(vertices/3, classes, 1e-6/(splits*runs))
 	for i, kind := range model.Kinds() {
 		if kind == "sgc" {
-			continue // one matrix between means of neighbours and labels learns too little by heart
+			continue // one matrix between means of neighbours and labels memorises too little
 		}
 		for m, mode := range []string{"pipe", "nopipe", "async"} {
 			for r, ranks := range []int{1, 3} {
 				if !hosttest.Sampled(3, i, m, r) {
-					continue // each kind meets two modes, and each number of ranks
+					continue // each kind runs in two modes, and with each number of ranks
 				}
 				t.Run(fmt.Sprintf("%s/%s/ranks=%d", kind, mode, ranks), func(t *testing.T) {
 					c := quick(t)
 					c.Model, c.Mode, c.Ranks, c.Servers = kind, mode, ranks, 0
 					c.Intervals = 2 // of async
 					c.Epochs, c.EvalEvery, c.Dropout, c.Hidden, c.WeightDecay = 100, 0, 0, 32, 0
-					c.Initializer = "xavier" // learns by heart in so many epochs, whatever the order of messages
+					c.Initializer = "xavier" // memorises in these epochs, whatever the order of messages
 					s := train(t, c, data).Summary
 					for split, acc := range map[string]float64{"validation": s.FinalValAcc, "test": s.FinalTestAcc} {
 						if acc < lo || acc > hi {
@@ -87,8 +83,8 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 	}
 }
 
-// Any number of layers trains, of every kind of network: the loss is finite
-// all the time, and falls.
+// Every kind of network trains with any number of layers: the loss is always finite, and
+// falls.
 func TestOneToManyLayers(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -98,7 +94,7 @@ func TestOneToManyLayers(t *testing.T) {
 				continue
 			}
 			if kind == "sgc" && layers > 2 {
-				continue // steps and not layers, behind which rows of this graph are all alike
+				continue // steps and not layers; after them all rows of this graph are equal
 			}
 			if kind == "sign" && layers == 1 {
 				continue // it is refused

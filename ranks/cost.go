@@ -12,24 +12,24 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// account is what a run has cost: the hosts that it is paid for by the hour, and its
-// invocations. The zero value knows no prices, and what it counts costs nothing.
+// account is the cost of a run: its hosts, paid by the hour, and its invocations. The zero
+// value has no prices, and all costs are zero.
 type account struct {
 	hosts     []string            // different ones
-	instance  *bill.Instance      // of each of them; nil: hosts cost nothing
+	instance  *bill.Instance      // of each host; nil: hosts cost nothing
 	functions *bill.Functions     // of this process's part of the run; nil: nothing is invoked
-	begun     int64               // invocations of the same part
-	again     int64               // of these, after the first of their task
+	begun     int64               // invocations of this process's part
+	again     int64               // of these, after the first of a task
 	out, back int64               // bytes of their tasks and results
-	before    runfolder.Functions // of the run's parts before a checkpoint
+	before    runfolder.Functions // of the run before a checkpoint
 }
 
-// accountOf is that of a run in which nothing has been spent.
+// accountOf returns the account of a new run.
 func accountOf(r *run) account {
 	a := account{hosts: slices.Clone(r.everyone.Hosts())}
 	slices.Sort(a.hosts)
 	a.hosts = slices.Compact(a.hosts)
-	if i, err := bill.ParseInstance(r.cfg.Instance); err == nil { // Validate has read it
+	if i, err := bill.ParseInstance(r.cfg.Instance); err == nil { // checked by Validate
 		a.instance = &i
 	}
 	if r.cfg.Tensor == config.TensorLambda {
@@ -41,7 +41,7 @@ func accountOf(r *run) account {
 // paid reports whether anything has a price.
 func (a *account) paid() bool { return a.instance != nil || a.functions != nil }
 
-// add takes down what ranks have spent on invocations, and gives the GB-seconds.
+// add adds the ranks' cost of invocations, and returns the GB-seconds.
 func (a *account) add(s tensor.Spent) (gbSeconds float64) {
 	a.begun += s.Invocations
 	a.again += s.Again
@@ -55,7 +55,7 @@ func (a *account) add(s tensor.Spent) (gbSeconds float64) {
 	return gigabytes(&f, bill.Counted, bill.Retried, bill.Wasted)
 }
 
-// gigabytes are the GB-seconds of some classes.
+// gigabytes returns the GB-seconds of some classes.
 func gigabytes(f *bill.Functions, classes ...bill.Class) float64 {
 	sum := new(big.Rat)
 	for _, c := range classes {
@@ -65,7 +65,7 @@ func gigabytes(f *bill.Functions, classes ...bill.Class) float64 {
 	return x
 }
 
-// invocations is what those of the whole run have come to.
+// invocations returns the totals of the invocations of the whole run.
 func (a *account) invocations() runfolder.Functions {
 	sum := a.before
 	sum.LambdaInvocations += a.begun
@@ -82,7 +82,7 @@ func (a *account) invocations() runfolder.Functions {
 	return sum
 }
 
-// machines is the dollars of the hosts for so many seconds.
+// machines returns the dollars of the hosts for a time in seconds.
 func (a *account) machines(seconds float64) float64 {
 	if a.instance == nil {
 		return 0
@@ -91,13 +91,13 @@ func (a *account) machines(seconds float64) float64 {
 	return usd
 }
 
-// total is the dollars of a run that has taken so many seconds.
+// total returns the dollars of a run that has taken a time in seconds.
 func (a *account) total(seconds float64) float64 {
 	return a.machines(seconds) + a.invocations().LambdaUSD
 }
 
-// summarise fills in what the run has cost. Without the price of its hosts it has no
-// value, which would be that of a part of its cost.
+// summarise fills in the cost of the run. Without the price of its hosts the value is omitted,
+// because it would cover only a part of the cost.
 func (a *account) summarise(s *runfolder.Summary) {
 	s.Hosts, s.Functions = len(a.hosts), a.invocations()
 	s.ServerUSD, s.CostUSD = a.machines(s.TotalSeconds), a.total(s.TotalSeconds)
@@ -106,7 +106,7 @@ func (a *account) summarise(s *runfolder.Summary) {
 	}
 }
 
-// line is the bill as it is printed.
+// line returns the printed bill.
 func (a *account) line(s *runfolder.Summary) string {
 	line := "bill"
 	if a.instance != nil {

@@ -26,11 +26,11 @@ import (
 	"siafu/ranks/world"
 )
 
-// took is what each invocation of metered takes, to start and to work.
+// tookInit and tookWork are the times of each invocation of metered, to start and to work.
 const tookInit, tookWork = 4 * time.Millisecond, 11 * time.Millisecond
 
-// metered trains with tasks done in another process by a transport that loses, doubles
-// and damages results, and says of each attempt what it took.
+// metered trains with tasks in another process. The transport loses, duplicates and damages
+// results, and reports the time of each attempt.
 func metered(t *testing.T, c Config, data string) (all []*tensor.Remote, err error) {
 	t.Helper()
 	c.Tensor, c.Lambda = config.TensorLambda, config.LambdaLocal
@@ -67,8 +67,8 @@ func metered(t *testing.T, c Config, data string) (all []*tensor.Remote, err err
 	})
 }
 
-// What a run says of its invocations is the bill of all attempts, whatever became of
-// them, and of its parts before a checkpoint.
+// A run reports the bill of all attempts, with any result, also of its parts before a
+// checkpoint.
 func TestCostOfInvocations(t *testing.T) {
 	t.Parallel()
 	data := parted(t, generated(t, true))
@@ -127,8 +127,8 @@ func TestCostOfInvocations(t *testing.T) {
 	}
 }
 
-// A run costs its hosts' hours, however many ranks are on a host; it says so while it
-// goes on and at its end, and in all its parts.
+// A run costs its hosts' hours, for any number of ranks per host. It prints the cost of all
+// its parts while it runs and at its end.
 func TestCostOfARun(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -168,7 +168,7 @@ func TestCostOfARun(t *testing.T) {
 	}
 }
 
-// stoppedBefore is what a run has cost that its budget has ended.
+// stoppedBefore returns the cost of a run that its budget has ended.
 func stoppedBefore(t *testing.T, err error) (cost float64) {
 	t.Helper()
 	if fault.ExitCode(err) != 75 {
@@ -181,9 +181,9 @@ func stoppedBefore(t *testing.T, err error) (cost float64) {
 	return cost
 }
 
-// A run with a budget ends before it costs more, with a checkpoint and exit code 75,
-// whatever its costs are of and whenever it asks; it does not go on with the same
-// budget, and with a larger one it does.
+// A run with a budget ends before it costs more, with a checkpoint and exit code 75, for any
+// kind of cost and any time of request. It does not resume with the same budget, but with a
+// larger one.
 func TestBudget(t *testing.T) {
 	data := parted(t, generated(t, true))
 	hours := func(c Config) error {
@@ -237,8 +237,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// A run says how many invocations each graph rank was ready for at a time, and its
-// timeline what that number followed.
+// A run reports each graph rank's limit of concurrent invocations. Its timeline shows the
+// measurements behind the limit.
 func TestConcurrencyIsReported(t *testing.T) {
 	t.Parallel()
 	data := parted(t, generated(t, true))

@@ -19,8 +19,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// onDevice has a rank compute on the device that open gives to it, with cuBLAS where
-// that has it.
+// onDevice makes a rank compute on the device returned by open, with cuBLAS if available.
 func onDevice(t testing.TB, open func() device.Device) func(r *run) {
 	return func(r *run) {
 		var first *cuda.Ops
@@ -37,11 +36,11 @@ func onDevice(t testing.TB, open func() device.Device) func(r *run) {
 	}
 }
 
-// standIn is an interpreter of the kernels that are shipped.
+// standIn is an interpreter of the shipped kernels.
 func standIn() device.Device { return ptx.New(ptx.Settings{}) }
 
-// On a device, by the kernels that are shipped, networks train as on the processor:
-// losses differ by the order of sums in float32 alone.
+// On a device with the shipped kernels, networks train as on the processor: losses differ only
+// by the order of sums in float32.
 func TestTrainingOnADevice(t *testing.T) {
 	t.Parallel()
 	directed, sparse := generated(t, true), bag(t)
@@ -71,8 +70,8 @@ func TestTrainingOnADevice(t *testing.T) {
 	}
 }
 
-// With a library's dense products they train the same. Layers are wide enough that
-// products with an epilogue are the library's too.
+// They train the same with a library's dense products. Layers are wide enough that the library
+// also computes products with an epilogue.
 func TestTrainingWithCuBLAS(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -91,10 +90,10 @@ func TestTrainingWithCuBLAS(t *testing.T) {
 	}
 }
 
-// mortal is a device that fails in the middle of a run, on whatever stream.
+// mortal is a device that fails in the middle of a run, on any stream.
 type mortal struct {
 	device.Device
-	left atomic.Int64 // launches that it still does
+	left atomic.Int64 // launches before the failure
 }
 
 func (d *mortal) NewStream() (device.Stream, error) {
@@ -114,8 +113,8 @@ func (s mortalStream) Launch(f device.Function, l device.Launch, args *device.Ar
 	return s.Stream.Launch(f, l, args)
 }
 
-// A device without room for a run, or one that fails on the way, is the error of the
-// run, on one rank and on several.
+// A device without memory for a run, or one that fails during the run, ends the run with an
+// error, on one rank and on several.
 func TestDeviceFails(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]struct {

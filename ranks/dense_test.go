@@ -43,7 +43,7 @@ func plus(a, b [][]float64) [][]float64 {
 	return a
 }
 
-// blend is a share of a and one of b.
+// blend returns x·a + y·b.
 func blend(x float64, a [][]float64, y float64, b [][]float64) [][]float64 {
 	sum := make([][]float64, len(a))
 	for v := range a {
@@ -55,7 +55,7 @@ func blend(x float64, a [][]float64, y float64, b [][]float64) [][]float64 {
 	return sum
 }
 
-// activated is f of each element.
+// activated applies f to each element.
 func activated(m [][]float64, f func(float64) float64) [][]float64 {
 	out := blend(1, m, 0, m)
 	for _, row := range out {

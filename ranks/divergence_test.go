@@ -21,25 +21,24 @@ import (
 	"siafu/ranks/stopping"
 )
 
-// exploding is a configuration whose weights grow beyond all bounds.
+// exploding is a configuration with unbounded growth of weights.
 func exploding(t testing.TB, lr float64) Config {
 	c := quick(t)
 	c.Optimizer, c.Momentum, c.LR, c.Epochs = "sgd", 0, lr, 40
 	return c
 }
 
-// ending trains and returns the error, of which every rank has one.
+// ending trains and returns the error.
 func ending(c Config, data string) error {
 	return Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard})
 }
 
-// finite tells whether x is a number, and not infinite.
+// finite reports whether x is neither NaN nor infinite.
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// Wherever and whenever numbers are none any more, the run ends with an exit
-// code of its own, says where and what to do, and leaves a whole folder: lines
-// of metrics up to the last good epoch, a summary, the best weights, and no
-// checkpoint that holds anything else than numbers.
+// If any value becomes NaN or infinite, the run ends with its own exit code and reports the
+// place and the remedy. Its folder is complete: lines of metrics up to the last good epoch, a
+// summary, the best weights, and no checkpoint with NaN or infinity.
 func TestDiverges(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -84,7 +83,7 @@ func TestDiverges(t *testing.T) {
 	}
 }
 
-// checkDiverged looks at the folder of a run that has diverged.
+// checkDiverged checks the folder of a run that has diverged.
 func checkDiverged(t *testing.T, dir string, model bool) {
 	t.Helper()
 	r, err := runfolder.Read(dir)
@@ -120,7 +119,7 @@ func checkDiverged(t *testing.T, dir string, model bool) {
 	}
 }
 
-// The weights that are kept are those of a run that ended in time.
+// The saved weights are those of a run that ended before.
 func TestDivergedKeepsTheBest(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -137,7 +136,7 @@ func TestDivergedKeepsTheBest(t *testing.T) {
 	}
 }
 
-// First weights that give no numbers are no fault of the learning rate.
+// If the first weights give NaN, the error does not blame the learning rate.
 func TestDivergedFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	for name, vertex := range map[string]uint8{"training": graph.SplitTrain, "validation": graph.SplitVal} {
@@ -169,8 +168,8 @@ func TestDivergedFromTheBeginning(t *testing.T) {
 	}
 }
 
-// A run that has diverged is not gone on with: the same command says so again,
-// and changes nothing.
+// A run that has diverged is not resumed: the same command reports the same error, and changes
+// nothing.
 func TestDivergedIsNotResumed(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)

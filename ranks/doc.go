@@ -1,13 +1,13 @@
 // Package ranks runs training and prediction: the roles of ranks and the life of one rank.
 //
-// A world (package world) has graph ranks, which own one partition each, and
-// parameter-server ranks, which store the weights (package params). Graph ranks may carry
-// several parts of the graph. Such a run uses a world with one rank per part (world.View,
-// package parts), and "rank" in this package means a rank of that world. A view can be
-// replaced during a run (course). Rank 0 is always a graph rank, and only rank 0 prints.
-// Config has all options of a run. Train runs a training, Predict applies a trained network
-// to every vertex, and Doctor reports what a machine or a world supports. Each of them
-// starts the ranks of an in-process world or joins the world of a launcher.
+// A world (package world) has graph ranks, which own one partition each, and parameter-server
+// ranks, which store the weights (package params). Graph ranks may carry several parts of the
+// graph. Such a run uses a world with one rank per part (world.View, package parts), and
+// "rank" in this package means a rank of that world. A view can be replaced during a run
+// (elasticRun). Rank 0 is always a graph rank, and only rank 0 prints. Config has all options
+// of a run. Train runs a training, Predict applies a trained network to every vertex, and
+// Doctor reports what a machine or a world supports. Each of them starts the ranks of an
+// in-process world or joins the world of a launcher.
 //
 // Phases of a run: rank 0 opens it (dataset, run folder, checkpoint, partition). All ranks
 // join (shard, timeline), agree on the partition and the orders of products, and check the

@@ -41,7 +41,7 @@ func Doctor(asJSON bool, out IO) error {
 	})
 }
 
-// doctorHere is about this process and its host.
+// doctorHere reports on this process and its host.
 func doctorHere(f *doctorReport) error {
 	s, err := inspectRank()
 	if err != nil {
@@ -58,7 +58,7 @@ func doctorHere(f *doctorReport) error {
 	return nil
 }
 
-// findKernels says which variant --kernel auto would pick, and why.
+// findKernels reports the variant that --kernel auto would choose, and why.
 func findKernels(f *doctorReport) {
 	best, rates := kernels.Fastest()
 	facts := []any{"auto", best}
@@ -76,10 +76,10 @@ func findMPI(f *doctorReport) {
 	f.add("world", remedy, "kind", "mpi", "available", mpi.Available())
 }
 
-// rankInfo is what one rank sees of its host and of itself.
+// rankInfo is one rank's information on its host and itself.
 type rankInfo struct {
 	Host    string
-	CPUs    int // that it may run on
+	CPUs    int // available to the rank
 	Threads int
 	Memory  int64 // available bytes
 	GPUs    int
@@ -92,11 +92,11 @@ func inspectRank() (rankInfo, error) {
 	if err != nil {
 		return rankInfo{}, fault.System("doctor", "", err)
 	}
-	found, _ := driver.List() // findGPUs says why there are none
+	found, _ := driver.List() // findGPUs reports errors
 	return rankInfo{name, runtime.NumCPU(), runtime.GOMAXPROCS(0), host.AvailableMemory(), len(found), Version, runtime.Version()}, nil
 }
 
-// doctorWorld is about all ranks; rank 0 prints. Collective.
+// doctorWorld reports on all ranks; rank 0 prints. Collective.
 func doctorWorld(c world.Comm, f *doctorReport) error {
 	mine, err := inspectRank()
 	if err != nil {
@@ -126,7 +126,7 @@ func doctorWorld(c world.Comm, f *doctorReport) error {
 	return nil
 }
 
-// allPairs bounds the ranks of a world of which every pair is printed.
+// allPairs is the maximal number of ranks for which every pair is printed.
 const allPairs = 8
 
 func findLinks(f *doctorReport, t *link.Table) {
@@ -153,14 +153,14 @@ func ranksByHost(all []rankInfo) map[string][]int {
 	return hosts
 }
 
-// diagnose is what is wrong with a world, a sentence each.
+// diagnose returns the problems of a world, one sentence each.
 func diagnose(all []rankInfo) []string {
 	var wrong []string
 	for r, s := range all {
 		if s.Version != all[0].Version {
 			wrong = append(wrong, fmt.Sprintf("rank %d on %s is siafu %s and rank 0 is %s: build once and copy it to all hosts", r, s.Host, s.Version, all[0].Version))
 		}
-		// The first rank of a host speaks for it.
+		// The first rank of a host reports on it.
 		here := ranksByHost(all)[s.Host]
 		if here[0] == r && s.CPUs < len(here) {
 			wrong = append(wrong, fmt.Sprintf("rank %d may run on %d processors of %s, where there are %d ranks: mpirun ties ranks to cores without --bind-to none; else start fewer", r, s.CPUs, s.Host, len(here)))

@@ -11,7 +11,7 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// What is wrong with a world is said once for each host or rank concerned.
+// Each problem of a world is reported once per host or rank concerned.
 func TestDiagnose(t *testing.T) {
 	t.Parallel()
 	rank := func(host string, cpus int, version string) rankInfo {
@@ -40,7 +40,7 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// Rank 0 speaks of every rank and every pair.
+// Rank 0 reports on every rank and every pair.
 func TestDoctorOfAWorld(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -55,7 +55,7 @@ func TestDoctorOfAWorld(t *testing.T) {
 	}
 }
 
-// To programs it says the same, with numbers as numbers.
+// The JSON report has the same facts, with numbers as numbers.
 func TestDoctorAsJSON(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

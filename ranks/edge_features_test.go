@@ -36,8 +36,8 @@ func (d described) EachFeatures(yield func(src, dst uint32, weight float32, feat
 	})
 }
 
-// meanFeatures are those of the edges of a content by target and source, of edges that come
-// more than once the mean, and of self loops the mean of those into a vertex.
+// meanFeatures returns the features of a content's edges by target and source: for repeated
+// edges their mean, and for self loops the mean of the edges into the vertex.
 func meanFeatures(c graph.Content) [][][]float64 {
 	n, edges := int(c.Vertices), c.Edges.(graph.FeaturedSource)
 	sums := make([][][]float64, n)
@@ -75,15 +75,15 @@ func meanFeatures(c graph.Content) [][][]float64 {
 	return sums
 }
 
-// describedGraph is a small one whose edges have features.
+// describedGraph is a small graph with features on edges.
 func describedGraph(t testing.TB, directed bool, dim int) string {
 	c := smallGraph(directed, false, 3)
 	c.Edges = described{c.Edges.(graph.EdgePairs), dim}
 	return write(t, c)
 }
 
-// With several features of edges, too, losses are those of one rank, and the same bits on any
-// number of threads; and other ones than with none or with fewer features.
+// With several features of edges, losses equal those of one rank, with the same bits on any
+// number of threads. They differ from losses without or with fewer features.
 func TestEdgeFeaturesIndependentOfRanks(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
@@ -112,9 +112,9 @@ func TestEdgeFeaturesIndependentOfRanks(t *testing.T) {
 	}
 }
 
-// A mini-batch that draws every edge, each with its features, is exact training but for the
-// order of sums, as in TestFullSampleIsExact; one that draws some has the same bits on any number
-// of threads, and other losses than with other features.
+// A mini-batch that samples every edge, with its features, is exact training except for the
+// order of sums, as in TestFullSampleIsExact. One that samples some edges has the same bits on
+// any number of threads, and its losses depend on the features.
 func TestSampledEdgeFeatures(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
@@ -140,8 +140,8 @@ func TestSampledEdgeFeatures(t *testing.T) {
 	}
 }
 
-// Nothing is old where nobody is late, nor where a rank is alone: with features of edges, and
-// with weights, bounded asynchrony and a rank at its own pace train as in step.
+// Nothing is stale if no rank is late, or on a single rank: with features and with weights of
+// edges, bounded asynchrony and a fully asynchronous rank equal synchronous training.
 func TestEdgesOutOfStepAsInStep(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]string{"features": describedGraph(t, true, 3), "weights": weightedGraph(t, true)} {
@@ -157,8 +157,8 @@ func TestEdgesOutOfStepAsInStep(t *testing.T) {
 	}
 }
 
-// What does not take features of edges says so, and a network that has been trained with some
-// predicts nothing with fewer.
+// Configurations that do not support features of edges are rejected. A network that was
+// trained with features of edges does not predict with fewer.
 func TestEdgeFeaturesRefused(t *testing.T) {
 	t.Parallel()
 	data := describedGraph(t, true, 3)
@@ -180,8 +180,9 @@ func TestEdgeFeaturesRefused(t *testing.T) {
 	}
 }
 
-// The losses of GATv2 with 3, 8 and 20 features of edges are those of record_edges.py, which
-// has them from PyTorch in float64. Twenty steps of plain descent leave of float32 some 1e-6.
+// The losses of GATv2 with 3, 8 and 20 features of edges equal those of record_edges.py,
+// computed by PyTorch in float64. Float32 errors after twenty steps of plain descent are about
+// 1e-6.
 func TestLossesWithEdgeFeaturesOfPyTorch(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../kernels/testdata/edge_curves.json")
@@ -207,7 +208,7 @@ func TestLossesWithEdgeFeaturesOfPyTorch(t *testing.T) {
 			at := 0
 			return pairs.Each(func(src, dst uint32) error {
 				row := make([]float32, r.Features)
-				if src != dst { // of loops none are recorded
+				if src != dst { // loops are not recorded
 					at += copy(row, r.EdgeFeatures[at:])
 				}
 				return yield(src, dst, 1, row)

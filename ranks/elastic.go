@@ -17,21 +17,19 @@ import (
 	"siafu/ranks/world/parts"
 )
 
-// elasticRun is what a rank does in a run whose view may be replaced: it implements
-// parts.Course. Each member lives as in a run that continues from a checkpoint, with
-// the checkpoint in memory: after each epoch rank 0 keeps the state of the run, and
-// a part what it alone knows. A run lives in the views of its course, one after
-// another, and leaves them
+// elasticRun is a rank's part of a run whose view may be replaced. It implements
+// parts.ElasticJob. Each member runs as if resumed from a checkpoint that is in memory: after
+// each epoch rank 0 stores the state of the run, and each part its own state. A run uses
+// several views, one after another, and leaves a view
 //
 //   - after an epoch, where a rank wanted another view and all parts have agreed
 //     (engine.Views), or
 //   - anywhere, where the members of a rank were ended (parts.End).
 //
-// Rank 0 carries part 0, and with it the run folder, in all views.
+// Rank 0 has part 0, and with it the run folder, in all views.
 //
-// Design note: a server keeps nothing. What it knows at the beginning of an epoch
-// rank 0 asks it for, as for a checkpoint; so there is one state that can be gone on
-// from, whoever has held it, and one way of doing so.
+// Design note: a server stores nothing. Rank 0 requests its state at the beginning of an
+// epoch, as for a checkpoint. So there is one state to continue from, and one way to do so.
 type elasticRun struct {
 	cfg     Config
 	data    string
@@ -40,29 +38,29 @@ type elasticRun struct {
 	watcher *signals.Watcher
 	out     IO
 
-	// What rank 0 has opened, once and for all views; nil on other ranks.
+	// Opened by rank 0, once for all views; nil on other ranks.
 	reporter *reporter
 	opening  opening
-	state    *checkpoint.State // that the run began from, nil: from nothing
+	state    *checkpoint.State // that the run began from, nil for a new run
 	shards   string            // the folder of
 
 	mu       sync.Mutex
-	runs     []*run               // of members in the view under way
-	ended    bool                 // that view ends before the run does
-	nextView *world.View          // that this rank would have follow it
-	states   map[int][]partMemory // of the parts here, by member: those of the last two epochs, the newer one last
+	runs     []*run               // of members in the current view
+	ended    bool                 // the current view ends before the run
+	nextView *world.View          // proposed by this rank
+	states   map[int][]partMemory // of the parts here, by member: states of the last two epochs, the newer one last
 }
 
-// partMemory is what a part continues from after an epoch. Two parts of a view differ by
-// one epoch at the most, since none ends an epoch before all have begun to: they have
-// at least one epoch in common.
+// partMemory is the state of a part after an epoch. Two parts of a view differ by at most one
+// epoch, since none ends an epoch before all have begun it. So they have at least one stored
+// epoch in common.
 type partMemory struct {
 	Epoch int
 	Own   engine.PartState
-	state *checkpoint.State // the run's, on rank 0; it does not travel
+	state *checkpoint.State // the run's, on rank 0; never sent
 }
 
-// RunMember implements parts.Course.
+// RunMember implements parts.ElasticJob.
 func (c *elasticRun) RunMember(w world.Comm, v world.View) (err error) {
 	defer mapped.Catch(&err)
 	limits := c.limits
@@ -82,34 +80,34 @@ func (c *elasticRun) RunMember(w world.Comm, v world.View) (err error) {
 	return err
 }
 
-// markEnded notes that the view ends before the run does.
+// markEnded records that the view ends before the run.
 func (c *elasticRun) markEnded() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
 }
 
-// requestView asks for a view that follows the one under way.
+// requestView requests the next view.
 func (c *elasticRun) requestView(v world.View) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextView = &v
 }
 
-// Ended implements parts.Course.
+// Ended implements parts.ElasticJob.
 func (c *elasticRun) Ended(world.View) *world.View {
 	for _, r := range c.runs {
 		r.close()
 	}
 	next := c.nextView
 	if !c.ended {
-		next = nil // the run has come to its end before it could be met
+		next = nil // the run ended before the view could be replaced
 	}
 	c.runs, c.ended, c.nextView = nil, false, nil
 	return next
 }
 
-// Pack implements parts.Course.
+// Pack implements parts.ElasticJob.
 func (c *elasticRun) Pack(part int) []byte {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(c.states[part]); err != nil {
@@ -119,7 +117,7 @@ func (c *elasticRun) Pack(part int) []byte {
 	return b.Bytes()
 }
 
-// Unpack implements parts.Course.
+// Unpack implements parts.ElasticJob.
 func (c *elasticRun) Unpack(part int, luggage []byte) error {
 	var list []partMemory
 	err := gob.NewDecoder(bytes.NewReader(luggage)).Decode(&list)
@@ -127,10 +125,10 @@ func (c *elasticRun) Unpack(part int, luggage []byte) error {
 	return err
 }
 
-// close ends what has outlived the views.
+// close closes everything that outlives the views.
 func (c *elasticRun) close() { c.reporter.close() }
 
-// storeState takes the memory of a part.
+// storeState stores the state of a part.
 func (c *elasticRun) storeState(part int, m partMemory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,8 +136,8 @@ func (c *elasticRun) storeState(part int, m partMemory) {
 	c.states[part] = list[max(len(list)-2, 0):]
 }
 
-// storedState is the memory of a part after an epoch, or its newest where epoch is beyond
-// that; nil where it has none.
+// storedState returns the state of a part after an epoch, or its newest one if epoch is later;
+// nil if it has none.
 func (c *elasticRun) storedState(part, epoch int) *partMemory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +149,7 @@ func (c *elasticRun) storedState(part, epoch int) *partMemory {
 	return nil
 }
 
-// attach fits a run that has been assigned into its course, if it has one.
+// attach connects a run, after assign, to its elasticRun, if it has one.
 func (c *elasticRun) attach(r *run) error {
 	if c == nil {
 		return nil
@@ -175,7 +173,8 @@ func (c *elasticRun) attach(r *run) error {
 	return fault.New(fault.Usage, "train", "", "%s in a run that changes its view", flag).Then("leave it out")
 }
 
-// restoreOpened takes up on rank 0 what a view before has opened, and reports whether any has.
+// restoreOpened restores on rank 0 the files opened in a previous view, and reports whether
+// there was one.
 func (c *elasticRun) restoreOpened(r *run) bool {
 	if c == nil || c.reporter == nil {
 		return false
@@ -184,15 +183,15 @@ func (c *elasticRun) restoreOpened(r *run) bool {
 	return true
 }
 
-// saveOpened takes note of what rank 0 has opened.
+// saveOpened stores the files that rank 0 has opened.
 func (c *elasticRun) saveOpened(r *run) {
 	if c != nil {
 		c.reporter, c.opening, c.state, c.shards = r.reporter, r.opening, r.state, r.shards
 	}
 }
 
-// viewWithoutRank is the view that follows where the members of this rank were ended: its
-// parts go to other ranks. Rank 0 and servers begin again where they are.
+// viewWithoutRank returns the next view after the members of this rank were ended: its parts
+// move to other ranks. Rank 0 and servers restart in place.
 func (r *run) viewWithoutRank() world.View {
 	if at := r.view.Rank(r.rank); at > 0 && !r.isServer() {
 		return r.view.WithoutRank(at)
@@ -200,8 +199,8 @@ func (r *run) viewWithoutRank() world.View {
 	return r.view.Restart()
 }
 
-// viewWithPartMoved is the view in which this part is on the next graph rank, and where it is
-// if it cannot leave that.
+// viewWithPartMoved returns the view with this part on the next graph rank, or in place if it
+// cannot move.
 func (r *run) viewWithPartMoved() world.View {
 	if r.rank == 0 || r.isServer() {
 		return r.view.Restart()
@@ -209,9 +208,8 @@ func (r *run) viewWithPartMoved() world.View {
 	return r.view.Move(r.rank, (r.view.Rank(r.rank)+1)%r.view.Ranks)
 }
 
-// agreeOnState finds what the members continue from in a view that has followed another one: the
-// newest epoch that all parts have kept, or what the run began from. Collective over
-// the world.
+// agreeOnState finds the state to continue from in a new view: the newest epoch that all parts
+// have stored, or the state that the run began from. Collective over the world.
 func (r *run) agreeOnState() error {
 	if r.view.Number == 0 {
 		return nil
@@ -233,8 +231,8 @@ func (r *run) agreeOnState() error {
 	return err
 }
 
-// restoreState takes up what this part continues from after an epoch. Before the first that
-// is kept, and on servers, it is nothing.
+// restoreState restores the state of this part after an epoch. Before the first stored epoch,
+// and on servers, there is none.
 func (r *run) restoreState(epoch int) error {
 	if epoch < 0 || r.isServer() {
 		return nil
@@ -277,8 +275,7 @@ func (r *run) StoreState(s engine.Snapshot, own engine.PartState) {
 // Replaced implements engine.Views.
 func (r *run) Replaced() { r.elastic.markEnded() }
 
-// viewEnds reports whether the view ends here, and the run does not. Collective over the
-// world.
+// viewEnds reports whether the view, but not the run, ends here. Collective over the world.
 func (r *run) viewEnds() (bool, error) {
 	if r.elastic == nil {
 		return false, nil

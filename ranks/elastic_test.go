@@ -35,14 +35,13 @@ func trainThrough(t testing.TB, c Config, v world.View, data string) trained {
 	return readRun(t, c.Out)
 }
 
-// strikes lets a fault strike in a run, and tells afterwards how often the view was
-// replaced.
+// strikes injects a fault into a run.
 func strikes(t testing.TB, fault string) {
 	t.Helper()
 	t.Setenv(inject.Variable, fault+":"+filepath.Join(t.TempDir(), "mark"))
 }
 
-// views are the lines of a run's log that speak of another view.
+// views returns the lines of a run's log on replaced views.
 func (r trained) views(t testing.TB, dir string) []string {
 	t.Helper()
 	log, err := os.ReadFile(filepath.Join(dir, "log.txt"))
@@ -58,10 +57,10 @@ func (r trained) views(t testing.TB, dir string) []string {
 	return list
 }
 
-// faults are where a part moves: part 3 of rank 1 between epochs 3 and 4, and all
-// parts of rank 1, whose goroutines are ended in the middle of epoch 5, forward and
-// backward. What the log says of it follows: a part that was still waiting for the
-// weights of epoch 5 takes the others back to epoch 4.
+// faults are the causes of moves, with the expected log lines: part 3 of rank 1 moves between
+// epochs 3 and 4, and all parts of rank 1 when their goroutines are ended in the middle of
+// epoch 5, forward and backward. A part that still waits for the weights of epoch 5 sets the
+// others back to epoch 4.
 var faults = []struct {
 	fault, says string
 	after       []int
@@ -71,7 +70,7 @@ var faults = []struct {
 	{"2:∇AV:5:end", "view number=1 carriers=[0 0 2 0 2]", []int{3, 4}},
 }
 
-// checkView fails unless a log says that one view was replaced, as a fault has it.
+// checkView fails unless the log says that one view was replaced because of the fault.
 func checkView(t *testing.T, said []string, want string, after []int) {
 	t.Helper()
 	if len(said) == 1 {
@@ -84,10 +83,10 @@ func checkView(t *testing.T, said []string, want string, after []int) {
 	t.Errorf("the log says %q, want %s after one of the epochs %v", said, want, after)
 }
 
-// A run in which parts move leaves the bytes and the losses of one in which none
-// does: between two epochs, and in the middle of one in which their goroutines were
-// ended. Each network, codec and policy meets each fault; servers, which stay where
-// they are, take turns, and SIAFU_BIG=1 has each number of them with each.
+// A run with moved parts has the bytes and losses of one without: moved between two epochs,
+// and in the middle of one after their goroutines were ended. Each network, codec and policy
+// runs with each fault. The number of servers, which do not move, alternates; SIAFU_BIG=1 runs
+// all numbers with all.
 func TestPartsMove(t *testing.T) {
 	data := generated(t, true)
 	moved := map[string]func(*Config){
@@ -141,8 +140,8 @@ func TestPartsMove(t *testing.T) {
 	}
 }
 
-// Whoever's goroutines are ended, and whenever: rank 0 and a server begin again where
-// they are, and a run whose ranks would all be in one process goes on as any other.
+// Rank 0 and a server restart in place when their goroutines are ended. A run with all ranks
+// in one process continues as any other.
 func TestViewsOtherwise(t *testing.T) {
 	data := generated(t, false)
 	c := eight(t, 1)
@@ -187,7 +186,7 @@ func TestViewsOtherwise(t *testing.T) {
 	}
 }
 
-// restless is a course in whose first views one member's rank is ended at any time.
+// restless is an ElasticJob whose first views each end one member's rank at a random time.
 type restless struct {
 	*elasticRun
 	victims []victim // by the number of the view
@@ -199,7 +198,7 @@ type victim struct {
 	next   func(world.View) world.View
 }
 
-// RunMember implements parts.Course.
+// RunMember implements parts.ElasticJob.
 func (r *restless) RunMember(w world.Comm, v world.View) error {
 	if v.Number < len(r.victims) && r.victims[v.Number].member == w.Rank() {
 		victim := r.victims[v.Number]
@@ -212,8 +211,8 @@ func (r *restless) RunMember(w world.Comm, v world.View) error {
 	return r.elasticRun.RunMember(w, v)
 }
 
-// Whenever members are ended, and however often, while a run opens, trains, evaluates,
-// saves or goes on from the time before, it leaves the same bytes.
+// A run leaves the same bytes whenever and however often members are ended: while it opens,
+// trains, evaluates, saves or resumes.
 func TestEndedAtAnyTime(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -255,8 +254,8 @@ func TestEndedAtAnyTime(t *testing.T) {
 	}
 }
 
-// A run that has gone on from a checkpoint goes on in another view, too: from there,
-// or from an epoch of its own.
+// A run that resumed from a checkpoint also continues in another view: from the checkpoint, or
+// from a later epoch.
 func TestViewsAfterResume(t *testing.T) {
 	data := generated(t, false)
 	c := eight(t, 0)
@@ -279,7 +278,7 @@ func TestViewsAfterResume(t *testing.T) {
 	}
 }
 
-// What cannot go on in another view is refused before it begins.
+// A run that cannot continue in another view is refused before it begins.
 func TestNoOtherView(t *testing.T) {
 	data := generated(t, false)
 	for says, set := range map[string]func(*Config){

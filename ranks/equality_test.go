@@ -16,8 +16,8 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// compared is a run whose losses are compared with another's, epoch by epoch: what
-// differs once differs in all epochs that follow.
+// compared is a run whose losses are compared epoch by epoch: a difference persists in all
+// later epochs.
 func compared(t testing.TB, dropout float64) Config {
 	c := quick(t)
 	c.Epochs, c.Dropout, c.EvalEvery = 12, dropout, 0
@@ -27,12 +27,11 @@ func compared(t testing.TB, dropout float64) Config {
 	return c
 }
 
-// The loss of every epoch is that of one rank, for each number of ranks, each
-// partitioner and any number of servers, with dropout and without: the mask
-// depends on the vertex and not on where it lives. Each number of ranks meets each
-// partitioner on half of the graphs and rates of dropout. Sums over neighbours and
-// over ranks run in another order, which costs float32 some 1e-7 a step; 1e-4
-// leaves room for 50 steps of Adam.
+// The loss of every epoch equals that of one rank, for each number of ranks, each partitioner
+// and any number of servers, with and without dropout: the mask depends on the vertex and not
+// on its rank. Each number of ranks runs with each partitioner on half of the graphs and
+// dropout rates. Sums over neighbours and ranks have another order, an error of about 1e-7 per
+// step in float32; 1e-4 allows 50 steps of Adam.
 func TestLossIndependentOfRanks(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
@@ -57,8 +56,7 @@ func TestLossIndependentOfRanks(t *testing.T) {
 	}
 }
 
-// The order in which ranks number their vertices changes nothing but the order
-// of sums.
+// The ranks' numbering of vertices changes only the order of sums.
 func TestLossIndependentOfVertexOrder(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
@@ -81,8 +79,8 @@ func TestLossIndependentOfVertexOrder(t *testing.T) {
 	}
 }
 
-// The same for the other kinds of network, each of which meets each world on one of the
-// graphs; SIAFU_BIG=1 has both.
+// The same for the other kinds of network. Each runs in each world on one of the graphs, with
+// SIAFU_BIG=1 on both.
 func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
@@ -116,8 +114,8 @@ func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
 	}
 }
 
-// The same for layers that need sums over the vertices of all ranks: they are of float64,
-// and batch trains with dropout apart from evaluations. A learned slope starts at 0.25.
+// The same for layers with sums over the vertices of all ranks: the sums are float64, and
+// batch norm trains with dropout, separate from evaluations. A learned slope starts at 0.25.
 func TestLossIndependentOfRanksWithNorms(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -169,9 +167,8 @@ func TestLossIndependentOfRanksOnCora(t *testing.T) {
 	}
 }
 
-// Where the order of sums is the same, so are the bits: without overlap,
-// through lossless codecs, with the weights replicated or on one server, and
-// when the same command runs twice.
+// The same order of sums gives the same bits: without overlap, through lossless codecs, with
+// replicated weights or one server, and if the same command runs twice.
 func TestBitIdentity(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -202,8 +199,8 @@ func TestBitIdentity(t *testing.T) {
 	}
 }
 
-// Several servers add in another order than one, and stay within the same
-// bounds; the layers' order of products is arithmetic too.
+// Several servers add in another order than one, within the same bounds. So do the layers'
+// orders of products.
 func TestOrdersAgree(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -228,8 +225,8 @@ func TestOrdersAgree(t *testing.T) {
 	}
 }
 
-// After partitioning, a run needs meta.json and the shards and nothing else:
-// no rank reads the whole graph.
+// After partitioning, a run needs only meta.json and the shards: no rank reads the whole
+// graph.
 func TestRunsWithoutTheWholeGraph(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -283,8 +280,8 @@ func TestStopping(t *testing.T) {
 	})
 }
 
-// Where nothing is dropped the training pass is the evaluation and takes no
-// time of its own; else one more forward pass is timed apart.
+// Without dropout the training pass is the evaluation, without extra time; else one more
+// forward pass is timed separately.
 func TestEvaluationPass(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -304,7 +301,7 @@ func TestEvaluationPass(t *testing.T) {
 	}
 }
 
-// metrics.jsonl, summary.json and the ranks' reports tell the same story.
+// metrics.jsonl, summary.json and the ranks' reports are consistent.
 func TestRunFolder(t *testing.T) {
 	data := generated(t, false)
 	c := quick(t)

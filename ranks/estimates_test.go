@@ -15,8 +15,7 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// counting is a transport whose tasks are done by another process without fail, and
-// which counts them and their bytes.
+// counting is a reliable transport to another process that counts tasks and their bytes.
 type counting struct {
 	*chaos
 	tasks, to, from atomic.Int64
@@ -34,8 +33,7 @@ func (c *counting) Send(message []byte) error {
 	return nil
 }
 
-// A plan knows how many tasks a run sends elsewhere, and each byte of them and of their
-// results.
+// A plan estimates exactly the tasks that a run sends, and the bytes of tasks and results.
 func TestInvocationsAreEstimated(t *testing.T) {
 	t.Parallel()
 	dense, sparse := parted(t, generated(t, true)), parted(t, bag(t))
@@ -76,8 +74,8 @@ func TestInvocationsAreEstimated(t *testing.T) {
 	}
 }
 
-// runElsewhere trains with every task done elsewhere, and gives all transports and what
-// the summary says of invocations.
+// runElsewhere trains with every task in another process. It returns all transports and the
+// summary's invocations.
 func runElsewhere(t *testing.T, c Config, data string) (ways []*counting, said runfolder.Functions) {
 	t.Helper()
 	var mu sync.Mutex
@@ -100,7 +98,7 @@ func runElsewhere(t *testing.T, c Config, data string) (ways []*counting, said r
 	return ways, got.Summary.Functions
 }
 
-// functionsOf is what is estimated of a run.
+// functionsOf returns the estimate for a run.
 func functionsOf(t *testing.T, c Config, data string) forecast.Functions {
 	t.Helper()
 	meta, err := graph.ReadMeta(data)

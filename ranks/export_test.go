@@ -22,7 +22,7 @@ import (
 	"siafu/ranks/pytorch"
 )
 
-// withPyTorch is a Python that has PyTorch, or skips the test.
+// withPyTorch returns a Python with PyTorch, or skips the test.
 func withPyTorch(t *testing.T) string {
 	t.Helper()
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
@@ -34,10 +34,10 @@ func withPyTorch(t *testing.T) string {
 	return ""
 }
 
-// inPython has PyTorch run each exported network over its dataset and compare the logits,
-// and write the weights under the names of PyTorch Geometric's layers, or siafu's where it
-// has none of the sort. It also trains the exported network on, and saves its state dict
-// and the logits. Arguments are run folders and datasets in turn.
+// inPython runs each exported network on its dataset in PyTorch, compares the logits, and
+// writes the weights under the names of PyTorch Geometric's layers, or siafu's for other
+// layers. It also continues to train the exported network, and saves its state dict and
+// logits. Arguments alternate between run folders and datasets.
 const inPython = `
 import array, importlib.util, sys
 import torch
@@ -100,10 +100,10 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
     torch.save(state, run + "/../state.pt")
 `
 
-// TestPyTorch: the exported file makes siafu's logits in PyTorch, of every network with
-// several layers and heads, with what may stand between layers and behind them, on directed
-// and undirected graphs, on one with weights and on some with features of edges; and weights that PyTorch has saved predict
-// them again to the last bit, and are where a training starts from.
+// TestPyTorch: the exported file gives siafu's logits in PyTorch. It covers every network with
+// several layers and heads, all options between and after layers, and graphs that are
+// directed, undirected, with weights and with features of edges. Weights saved by PyTorch give
+// the same bits in predict, and a training can start from them.
 func TestPyTorch(t *testing.T) {
 	t.Parallel()
 	python := withPyTorch(t)
@@ -192,8 +192,8 @@ func TestPyTorch(t *testing.T) {
 	}
 }
 
-// trainedOn checks that siafu computes the logits of an exported network that PyTorch has
-// trained on, and that training starts from its weights.
+// trainedOn checks that siafu computes the logits of an exported network after further
+// training in PyTorch, and that training starts from its weights.
 func trainedOn(t *testing.T, c Config, data string) {
 	t.Helper()
 	folder := filepath.Dir(c.Out)
@@ -220,12 +220,13 @@ func trainedOn(t *testing.T, c Config, data string) {
 	}
 	c.Init, c.Out, c.Epochs = p.Weights, filepath.Join(t.TempDir(), "tuned"), 1
 	loss := train(t, c, data).Epochs[0].Loss
-	if want := meanCrossEntropy(t, want, data); c.Norm != "batch" && math.Abs(loss-want) > 1e-4 { // batch norm trains by other means
+	if want := meanCrossEntropy(t, want, data); c.Norm != "batch" && math.Abs(loss-want) > 1e-4 { // batch norm uses other means in training
 		t.Errorf("%s: training begins with the loss %v, PyTorch's logits have %v", c.Model, loss, want)
 	}
 }
 
-// meanCrossEntropy is that of logits over the training vertices of a dataset of 3 classes.
+// meanCrossEntropy returns the mean cross entropy of logits over the training vertices of a
+// dataset with 3 classes.
 func meanCrossEntropy(t *testing.T, logits []float32, data string) float64 {
 	t.Helper()
 	d, err := graph.Open(data)
@@ -247,7 +248,7 @@ func meanCrossEntropy(t *testing.T, logits []float32, data string) float64 {
 	return sum / n
 }
 
-// What is somebody's is not overwritten, and who it is for has to be said.
+// Existing files are not overwritten, and the target format must be given.
 func TestExportRefuses(t *testing.T) {
 	t.Parallel()
 	c := quick(t)
@@ -270,9 +271,9 @@ func TestExportRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Export(ExportOptions{Run: c.Out, PyTorch: true, Out: dir}, io.Discard); fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "model.py") {
-		t.Errorf("over somebody's file: %v", err)
+		t.Errorf("over a foreign file: %v", err)
 	}
 	if err := Export(ExportOptions{Run: c.Out}, io.Discard); fault.KindOf(err) != fault.Usage {
-		t.Errorf("for nobody: %v", err)
+		t.Errorf("without a target: %v", err)
 	}
 }

@@ -14,14 +14,13 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// poor carries tasks in ways that fail from one on and up to another one, or until it
-// is mended.
+// poor is a transport whose sends fail from one number to another, or until it is repaired.
 type poor struct {
 	chaos
 	from, to int64 // sends that fail
 	sends    atomic.Int64
 	mended   atomic.Bool
-	refuses  bool // at once; else it says so later
+	refuses  bool // fails at once; else reports the failure later
 }
 
 // Send implements tensor.Transport.
@@ -45,8 +44,8 @@ func (p *poor) Send(message []byte) error {
 	return nil
 }
 
-// A run whose functions fail goes on with the same bits, on the CPU, and with them
-// again once they answer; it says so, and does not go on invoking what fails.
+// A run with failing functions continues on the CPU with the same bits, and uses functions
+// again after they respond. It reports this, and does not keep invoking failing functions.
 func TestTasksFallBackToTheCPU(t *testing.T) {
 	t.Parallel()
 	data := parted(t, generated(t, true))
@@ -55,7 +54,7 @@ func TestTasksFallBackToTheCPU(t *testing.T) {
 	for name, p := range map[string]struct {
 		from, to int64
 		refuses  bool
-		mends    bool // once the CPU has taken over
+		mends    bool // after the CPU has taken over
 	}{
 		"never start":      {0, never, true, false},
 		"always crash":     {0, never, false, false},

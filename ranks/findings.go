@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// doctorReport are what the doctor says: a line each as it is found, or all of it at the end
-// as a JSON object.
+// doctorReport is the doctor's output: one line per finding, or a JSON object at the end.
 type doctorReport struct {
 	out  io.Writer
 	kept bool
@@ -17,8 +16,8 @@ type doctorReport struct {
 	err  error
 }
 
-// add says something: a word, what is known of it as pairs of a name and a value, and in
-// words why, or what to do. A line without a word is called by the first name.
+// add adds a finding: a word, facts as pairs of a name and a value, and a note with the reason
+// or the remedy. A line without a word is filed under the first name.
 func (f *doctorReport) add(what, note string, facts ...any) {
 	if !f.kept {
 		if _, err := fmt.Fprintln(f.out, line(what, note, facts)); f.err == nil {
@@ -43,7 +42,7 @@ func (f *doctorReport) add(what, note string, facts ...any) {
 	f.said[what] = append(f.said[what], about)
 }
 
-// end writes what was kept.
+// end writes the JSON object.
 func (f *doctorReport) end() error {
 	if f.err != nil || !f.kept {
 		return f.err
@@ -53,8 +52,8 @@ func (f *doctorReport) end() error {
 	return e.Encode(f.said)
 }
 
-// line is what, key=value for each fact, and the note behind a colon. Values with spaces
-// are in quotes.
+// line returns what, key=value for each fact, and the note after a colon. Values with spaces
+// are quoted.
 func line(what, note string, facts []any) string {
 	words := []string{}
 	if what != "" {

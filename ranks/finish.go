@@ -15,8 +15,7 @@ import (
 // Version of this program.
 const Version = "0.1.0"
 
-// finish gathers what every rank says of itself and ends the run. Collective
-// over the world.
+// finish gathers the reports of all ranks and ends the run. Collective over the world.
 func (r *run) finish() error {
 	r.fault.At(inject.Finish, 0)
 	mine := runfolder.RankReport{
@@ -55,7 +54,7 @@ func (r *run) finish() error {
 	return agree(r.world, err)
 }
 
-// part is the number of this part, nil where ranks carry one each and on a server.
+// part returns the number of this part, nil with one part per rank and on a server.
 func (r *run) part() *int {
 	if r.view.Flat() || r.isServer() {
 		return nil
@@ -85,8 +84,8 @@ func readWeights(path string, s model.Spec) ([]safetensors.Tensor, map[string]st
 	return list, md, err
 }
 
-// weightsOf picks the tensors of the network s from those of a file, in the
-// order of its parameters. It takes no memory for what the file does not hold.
+// weightsOf selects the tensors of the network s from those of a file, in the order of its
+// parameters. It allocates no memory for tensors that the file does not contain.
 func weightsOf(path string, list []safetensors.Tensor, s model.Spec) ([]safetensors.Tensor, error) {
 	found := map[string]safetensors.Tensor{}
 	for _, t := range list {
@@ -108,7 +107,7 @@ func weightsOf(path string, list []safetensors.Tensor, s model.Spec) ([]safetens
 	return weights, nil
 }
 
-// fillWeights puts tensors in the order of the parameters into a vector.
+// fillWeights copies tensors in the order of the parameters into a vector.
 func fillWeights(s model.Spec, list []safetensors.Tensor, weights []float32) {
 	for i, p := range s.Params() {
 		copy(p.Of(weights), list[i].Data)

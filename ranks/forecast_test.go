@@ -21,7 +21,7 @@ import (
 	"siafu/ranks/forecast"
 )
 
-// foreseen is what is said of a run before it begins.
+// foreseen returns the forecast of a run.
 func foreseen(t *testing.T, c Config, data string, graphRanks, servers int) (*forecast.Forecast, []partition.RankReport) {
 	t.Helper()
 	meta, err := graph.ReadMeta(data)
@@ -39,8 +39,8 @@ func foreseen(t *testing.T, c Config, data string, graphRanks, servers int) (*fo
 	return f, parts.Report.Ranks
 }
 
-// Arrays and bytes are estimated as they come, for every kind of network, order
-// of products, number of ranks and codec.
+// The estimates of arrays and bytes are exact, for every kind of network, order of products,
+// number of ranks and codec.
 func TestForecastIsExact(t *testing.T) {
 	t.Parallel()
 	dense, sparse := map[bool]string{}, bag(t)
@@ -168,7 +168,7 @@ func TestForecastIsExact(t *testing.T) {
 				}
 			}
 			if c.Asynchronous() || c.Refresh == "auto" {
-				return // its rows travel with the numbers of their intervals, or not yet
+				return // its rows are sent with interval numbers, or later
 			}
 			wire := f.Traffic(parts)
 			if raw := run.GhostBytesRaw / int64(c.Epochs); raw != wire.Raw {
@@ -182,7 +182,7 @@ func TestForecastIsExact(t *testing.T) {
 	}
 }
 
-// weights is a file of them that a run of c has made.
+// weights returns the weights file of a run of c.
 func weights(t *testing.T, c Config, data string) string {
 	t.Helper()
 	c.Out = filepath.Join(t.TempDir(), "before")
@@ -190,7 +190,7 @@ func weights(t *testing.T, c Config, data string) string {
 	return modelFile(c.Out)
 }
 
-// What cannot fit is refused before it is begun; what may not is warned of.
+// A run that cannot fit is refused before it begins; one that may not fit causes a warning.
 func TestMemoryIsChecked(t *testing.T) {
 	const vertices = 60000
 	data, there := planted(t, generate.Options{Vertices: vertices, Edges: vertices}), host.AvailableMemory()
@@ -199,7 +199,7 @@ func TestMemoryIsChecked(t *testing.T) {
 	}
 	c := quick(t)
 	c.Ranks, c.Servers, c.InputDropout = 2, 0, 0
-	c.Hidden = int(there/(2*vertices)) + 1 // one matrix of a row a vertex is twice what there is
+	c.Hidden = int(there/(2*vertices)) + 1 // one matrix with a row per vertex is twice the available memory
 	err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: os.Stderr})
 	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--force-memory") {
 		t.Errorf("%v", err)
@@ -218,16 +218,15 @@ func TestMemoryIsChecked(t *testing.T) {
 // peakChild names the dataset that a child of a test trains on.
 const peakChild = "PEAK_CHILD_DATA"
 
-// bigRun is a run whose data outweigh the program.
+// bigRun is a run with more data than program memory.
 func bigRun(t *testing.T, model string) Config {
 	c := quick(t)
 	c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.Hidden, c.Model = 1, 0, 1, 2, 0, 144, model
 	return c
 }
 
-// What a process really takes is the data that were estimated and the program,
-// which is allowed for generously: it has Open MPI in it under mpirun, and has
-// not here.
+// The actual memory of a process is the estimated data and the program. The allowance for the
+// program is generous: under mpirun it contains Open MPI, but not here.
 func TestPeakMemoryIsEstimated(t *testing.T) {
 	if mapped.UnderRace {
 		t.Skip("under the race detector arrays are on the heap, beside the detector's own memory")
@@ -271,7 +270,7 @@ func planted(t *testing.T, o generate.Options) string {
 	return dir
 }
 
-// bag is a graph with sparse features, with one to three a vertex.
+// bag is a graph with one to three sparse features per vertex.
 func bag(t *testing.T) string {
 	t.Helper()
 	const n = 3300

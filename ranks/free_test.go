@@ -20,14 +20,14 @@ import (
 	"siafu/ranks/world"
 )
 
-// freely is a configuration of ranks that go at their own pace.
+// freely is a fully asynchronous configuration.
 func freely(c Config, ranks, servers int, policy string) Config {
 	c.Mode, c.Ranks, c.Servers, c.Refresh = "free", ranks+servers, servers, policy
 	return c
 }
 
-// One rank has nobody to be apart from: its run is the one in step, with every
-// network, with a server and without.
+// On one rank the fully asynchronous run equals the synchronous one, with every network, with
+// and without a server.
 func TestFreeOfOneRankIsSynchronous(t *testing.T) {
 	t.Parallel()
 	for d, directed := range []bool{false, true} {
@@ -49,10 +49,10 @@ func TestFreeOfOneRankIsSynchronous(t *testing.T) {
 	}
 }
 
-// "DIGEST-A ... converge[s] to high F1-score at the early stage" (DIGEST, §5): in as many
-// epochs as DIGEST in step four ranks learn about as much, or more with their four steps
-// an epoch. They take turns, so that the scheduler has no say; where each stepped with
-// an optimiser of its own the loss was 0.19 behind.
+// "DIGEST-A ... converge[s] to high F1-score at the early stage" (DIGEST, §5): in the same
+// number of epochs as synchronous DIGEST, four ranks learn about as much, or more because of
+// four steps per epoch. They alternate, so that the scheduler has no influence. When each rank
+// had its own optimiser, the loss was 0.19 worse.
 func TestFreeLearnsAsInStep(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -68,8 +68,8 @@ func TestFreeLearnsAsInStep(t *testing.T) {
 	}
 }
 
-// Under delays of every kind no run comes to a stand. Where a bound has ranks take turns
-// more or less the loss falls; without, one of them may make all updates.
+// Under all kinds of delays no run stalls. With a bound, ranks roughly alternate and the loss
+// falls; without, one rank may make all updates.
 func TestFreeUnderHostileDelivery(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -79,7 +79,7 @@ func TestFreeUnderHostileDelivery(t *testing.T) {
 		c := freely(quick(t), graphRanks, rng.IntN(2), []string{"always", "every:3"}[rng.IntN(2)])
 		c.Model = []string{"gcn", "sage", "gin", "gat", "gatv2"}[seed%5]
 		c.Epochs, c.Dropout, c.Layers, c.LR, c.CheckpointEvery = 30, 0, 1+rng.IntN(2), 0.03, "11e"
-		if c.Model == "gin" { // whose sums of neighbours let stale steps of that length end in rectifiers that never recover
+		if c.Model == "gin" { // sums of neighbours and long stale steps give dead ReLUs
 			c.LR = 0.01
 		}
 		if seed%2 == 0 {
@@ -101,7 +101,7 @@ func TestFreeUnderHostileDelivery(t *testing.T) {
 	}
 }
 
-// numbered wants a line for each of so many epochs.
+// numbered checks that the run has one line per epoch.
 func numbered(t *testing.T, r trained, epochs int) {
 	t.Helper()
 	if len(r.Epochs) != epochs || r.Summary.Epochs != epochs {
@@ -114,14 +114,14 @@ func numbered(t *testing.T, r trained, epochs int) {
 	}
 }
 
-// standstill is a rank that stops before it sends the gradients of its first epoch,
-// until others have trained so many epochs of the run.
+// standstill is a rank that pauses before it sends the gradients of its first epoch, until the
+// run has trained a given number of epochs.
 type standstill struct {
 	world.Comm
 	lines   string // metrics.jsonl
 	epochs  int
-	updates atomic.Int64 // that it has sent
-	stood   atomic.Bool  // and saw that many lines
+	updates atomic.Int64 // sent by it
+	stood   atomic.Bool  // paused, and saw these lines
 }
 
 func (s *standstill) Isend(buf []byte, dst, tag int) (world.Request, error) {
@@ -144,9 +144,9 @@ func (s *standstill) wait() {
 
 func (s *standstill) Sub(ranks []int) (world.Comm, error) { return s.Comm.Sub(ranks) }
 
-// "Asynchronous, non-blocking ..., without blindly waiting for the slowest subgraph to
-// finish" (DIGEST, §3.2): while one rank stands still in its first epoch, the
-// others train 25 of 30 epochs of the run, for which they make its updates too.
+// "Asynchronous, non-blocking ..., without blindly waiting for the slowest subgraph to finish"
+// (DIGEST, §3.2): while one rank pauses in its first epoch, the others train 25 of the run's
+// 30 epochs, and make its updates too.
 func TestFreeWaitsForNoStraggler(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -172,7 +172,7 @@ func TestFreeWaitsForNoStraggler(t *testing.T) {
 	numbered(t, readRun(t, c.Out), 30)
 }
 
-// A run stops between two epochs of the run, goes on from there, and also in step.
+// A run stops between two epochs of the run, and resumes there, also synchronously.
 func TestResumeFree(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -187,7 +187,7 @@ func TestResumeFree(t *testing.T) {
 	}
 }
 
-// A run that is to stop at an accuracy stops on all ranks after the same epoch.
+// A run with a target accuracy stops on all ranks after the same epoch.
 func TestFreeStops(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -199,7 +199,7 @@ func TestFreeStops(t *testing.T) {
 	}
 }
 
-// What makes no sense is refused with a reason.
+// Invalid configurations are refused with a reason.
 func TestFreeIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(*Config){

@@ -11,8 +11,8 @@ import (
 	"siafu/kernels/model"
 )
 
-// Sparse features that are gathered first travel through lists where those of ghosts are known, and
-// through dense rows where they are sent, as the comparison below wants it.
+// Sparse features that are gathered first use lists if the ghosts' features are cached, and
+// dense rows if they are sent, as the comparison below requires.
 func TestGhostFeaturesAreLists(t *testing.T) {
 	t.Parallel()
 	meta, err := graph.ReadMeta(bag(t))
@@ -31,11 +31,11 @@ func TestGhostFeaturesAreLists(t *testing.T) {
 	}
 }
 
-// Ranks that have the features of their ghosts exchange nothing in the first layer, whichever
-// way its products are ordered, and nothing else changes: with the products behind the gather
-// every bit, as the same rows are gathered in the same order. With the products before it the
-// gradients of ghosts meet their features on another rank, which is another order of sums: some
-// 1e-7 a step, for which 1e-5 leaves room in 12 steps.
+// Ranks with cached ghost features exchange nothing in the first layer, for each order of its
+// products, and nothing else changes. With products after the gather all bits are the same,
+// because the same rows are gathered in the same order. With products before it, another rank
+// multiplies the ghosts' gradients and features, in another order of sums: about 1e-7 per
+// step; 1e-5 allows 12 steps.
 func TestGhostFeaturesCached(t *testing.T) {
 	t.Parallel()
 	dense, sparse := generated(t, true), bag(t)
@@ -58,7 +58,7 @@ func TestGhostFeaturesCached(t *testing.T) {
 				t.Run(fmt.Sprint(kind, " ", order, " ", name), func(t *testing.T) {
 					sent, kept := run("sent", nil), run("kept", nil)
 					tolerance := 0.
-					if order == "apply-first" || kind == "gat" || kind == "sage-pool" { // which know one order
+					if order == "apply-first" || kind == "gat" || kind == "sage-pool" { // with only one order
 						tolerance = 1e-5
 					}
 					sameLosses(t, kind, kept.losses(), sent.losses(), tolerance)
@@ -73,9 +73,9 @@ func TestGhostFeaturesCached(t *testing.T) {
 	}
 }
 
-// Ranks that have the features of their ghosts add up rows of the other layers before they send
-// them, whichever way the first layer's products are ordered: fewer bytes travel, and the losses
-// are those of one rank, but for the order of sums (1e-7 a step, 1e-5 for 12).
+// Ranks with cached ghost features sum rows of the other layers before they send them, for
+// each order of the first layer's products: fewer bytes are sent. The losses are those of one
+// rank, except for the order of sums (1e-7 per step, 1e-5 for 12).
 func TestGhostFeaturesBesideSums(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -104,8 +104,8 @@ func TestGhostFeaturesBesideSums(t *testing.T) {
 	}
 }
 
-// A network of one layer exchanges nothing at all after the features of ghosts, in evaluations
-// neither, and has the losses of one rank.
+// A network of one layer exchanges nothing after the ghost features, not even in evaluations,
+// and has the losses of one rank.
 func TestGhostFeaturesOfOneLayer(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -123,7 +123,7 @@ func TestGhostFeaturesOfOneLayer(t *testing.T) {
 	}
 }
 
-// A run that is killed goes on with the same bits.
+// A killed run resumes with the same bits.
 func TestGhostFeaturesResumed(t *testing.T) {
 	t.Parallel()
 	data := bag(t)

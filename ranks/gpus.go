@@ -20,36 +20,35 @@ import (
 	"siafu/ranks/world"
 )
 
-// With --tensor cuda a graph rank computes on a GPU of its host: ranks take them in
-// turn, and share them where they are more. Each says which one it has before rank 0
-// opens anything, and asks for the memory of its arrays before it makes one.
+// With --tensor cuda a graph rank computes on a GPU of its host. GPUs are assigned to ranks
+// round-robin, and shared if there are more ranks. Each rank reports its GPU before rank 0
+// opens anything, and checks the memory for its arrays before it allocates one.
 
-// gpus are those of a host.
+// gpus are the GPUs of a host.
 type gpus struct {
-	list      func() ([]driver.GPU, error) // one at least
+	list      func() ([]driver.GPU, error) // at least one
 	open      func(n int) (device.Device, error)
-	libraries func() []driver.Found // beside the driver; nil: nobody knows
+	libraries func() []driver.Found // in addition to the driver; nil: unknown
 }
 
-// gpusHere are those that the driver knows.
+// gpusHere returns the driver's GPUs.
 func gpusHere() gpus { return gpus{driver.List, driver.Open, driver.Libraries} }
 
-// gpu is where a member computes.
+// gpu is the GPU of a member.
 type gpu struct {
 	device.Device
 	world  world.Comm
-	number int     // of those that this process may use
-	id     string  // of all GPUs of the run
+	number int     // among the GPUs visible to this process
+	id     string  // unique among the run's GPUs
 	users  []int64 // 1 for each member of the run's world that computes on it; set by agreeOnGPUs
 }
 
-// deviceUser is a world whose library works on memory of a device where it lies, if it
-// can. mpi's is one.
+// deviceUser is a world whose library may access device memory directly, such as mpi's.
 type deviceUser interface {
 	UseDevice(call, context unsafe.Pointer)
 }
 
-// shareWithMPI lets the world's library have the device, or no longer.
+// shareWithMPI lends the device to the world's library, or takes it back.
 func (g *gpu) shareWithMPI(w world.Comm, lent bool) {
 	user, uses := w.(deviceUser)
 	d, threaded := g.Device.(device.Threaded)
@@ -71,8 +70,8 @@ func (g *gpu) Close() {
 	}
 }
 
-// openGPU gives a member with a part of the graph its GPU, and has it compute there
-// what the configuration says.
+// openGPU opens the GPU of a member with a part of the graph, and sets the work that the
+// configuration assigns to it.
 func (r *run) openGPU() error {
 	if r.cfg.Tensor != config.TensorCUDA || r.isServer() {
 		return nil
@@ -109,8 +108,7 @@ func (r *run) openGPU() error {
 	return nil
 }
 
-// applyOnGPU has the tensor work of a graph rank done on its GPU, where its graph work
-// is not.
+// applyOnGPU assigns only the tensor work of a graph rank to its GPU, not its graph work.
 func (r *run) applyOnGPU() error {
 	if r.gpu == nil || !r.cfg.GPUsApply() {
 		return nil
@@ -122,8 +120,8 @@ func (r *run) applyOnGPU() error {
 	return err
 }
 
-// localRank counts the graph ranks on a part's host before the one that carries it.
-// hosts are those of parts.
+// localRank counts the graph ranks on a part's host before the rank of the part. hosts are
+// those of parts.
 func localRank(v world.View, hosts []string, part int) int {
 	var here []int
 	for q := range v.Parts {
@@ -134,7 +132,7 @@ func localRank(v world.View, hosts []string, part int) int {
 	return slices.Index(here, v.Rank(part))
 }
 
-// agreeOnGPUs finds out who computes on the same GPU. Collective over the world.
+// agreeOnGPUs finds the members that share a GPU. Collective over the world.
 func (r *run) agreeOnGPUs() error {
 	if r.cfg.Tensor != config.TensorCUDA {
 		return nil
@@ -157,15 +155,14 @@ func (r *run) agreeOnGPUs() error {
 	return nil
 }
 
-// cacheFits reports whether so many bytes of each member fit into half of what is
-// free on the GPU.
+// cacheFits reports whether the given bytes per member fit into half of the GPU's free memory.
 func (g *gpu) cacheFits(bytes int64) bool {
 	free, _, err := g.Memory()
 	here := int64(0)
 	for _, u := range g.users {
 		here += u
 	}
-	return err == nil && size.Product(bytes, here) <= free/2 // who cannot say fails elsewhere
+	return err == nil && size.Product(bytes, here) <= free/2 // an unknown size fails elsewhere
 }
 
 // onGPUs refuses a run whose arrays do not fit into the GPUs' memory. Collective over
@@ -185,12 +182,12 @@ func (g memoryGate) onGPUs(r *run, f *forecast.Forecast) error {
 	return agree(r.world, err)
 }
 
-// deviceBytes is what arrays of this member take on its GPU.
+// deviceBytes returns the bytes of this member's arrays on its GPU.
 func (r *run) deviceBytes(f *forecast.Forecast) int64 {
 	return r.partEstimate(f, r.rank, partition.CountShard(r.shard)).Of(forecast.Device)
 }
 
-// onGPU is onGPUs of one, given what all members need.
+// onGPU is onGPUs for one GPU, given the needs of all members.
 func (g memoryGate) onGPU(r *run, needs []int64) error {
 	need, here := int64(0), int64(0)
 	for q, user := range r.gpu.users {
@@ -214,7 +211,7 @@ func (g memoryGate) onGPU(r *run, needs []int64) error {
 		Then("use more ranks on more GPUs%s; or %s anyway with --force-memory, or on the CPU with --tensor cpu", less, g.op)
 }
 
-// findGPUs says whether tensor work can run on GPUs, and on which, or why not.
+// findGPUs reports the GPUs for tensor work, or why there are none.
 func findGPUs(f *doctorReport, g gpus) {
 	list, err := g.list()
 	if err != nil {
@@ -230,7 +227,7 @@ func findGPUs(f *doctorReport, g gpus) {
 	}
 }
 
-// findLibraries says which libraries of products there are beside the GPUs.
+// findLibraries reports the available libraries of matrix products.
 func findLibraries(f *doctorReport, found []driver.Found) {
 	for _, l := range found {
 		if l.Err != nil {

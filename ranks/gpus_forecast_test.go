@@ -16,8 +16,8 @@ import (
 	"siafu/ranks/forecast"
 )
 
-// Arrays that do not fit into a GPU's memory, those of all ranks on it together, are
-// refused before any is made there, with what they take; --force-memory goes on.
+// If the arrays of all ranks on a GPU do not fit into its memory, the run is refused before
+// any allocation, with their size; --force-memory continues.
 func TestGPUHasNoRoom(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -51,10 +51,9 @@ func TestGPUHasNoRoom(t *testing.T) {
 	}
 }
 
-// What a run takes of a GPU is estimated with workspaces and plans of gathers, and never
-// less than it takes at its peak. It is at most a third more on these graphs, whose
-// arrays are small beside what each is rounded up by, and where nobody knows how many rows
-// are summed before they are sent.
+// The estimate of GPU memory includes workspaces and plans of gathers, and is never below the
+// actual peak. It is at most a third more on these graphs: their arrays are small compared
+// with rounding, and the number of pre-aggregated rows is unknown.
 func TestGPUForecast(t *testing.T) {
 	t.Parallel()
 	planted, sparse, hubs := generated(t, true), bag(t), stars(t)
@@ -112,7 +111,7 @@ func checkGPUEstimate(t *testing.T, c Config, data string) {
 	})
 }
 
-// compareGPU compares what a rank has taken at its peak with a forecast.
+// compareGPU compares a rank's peak with a forecast.
 func compareGPU(t *testing.T, r *run, f *forecast.Forecast, taken int64) {
 	estimated := r.deviceBytes(f)
 	t.Logf("rank %d: estimated %d bytes, taken %d, %+.1f %%", r.rank, estimated, taken, 100*float64(estimated)/float64(taken)-100)
@@ -121,7 +120,7 @@ func compareGPU(t *testing.T, r *run, f *forecast.Forecast, taken int64) {
 	}
 }
 
-// weighed are a rack's GPUs, whose memory at its peak is in *most.
+// weighed returns a rack's GPUs; *most has their peak memory.
 func weighed(k *rack, most *int64) gpus {
 	g := k.gpus()
 	open := g.open
@@ -149,7 +148,7 @@ func stars(t *testing.T) string {
 	return write(t, c)
 }
 
-// meter is a device that knows how many bytes it gave at most.
+// meter is a device that records its peak memory in bytes.
 type meter struct {
 	device.Device
 	mu    sync.Mutex

@@ -22,7 +22,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// rack is a host of stand-ins for GPUs, and counts what is done with each.
+// rack is a host of GPU stand-ins, and counts the use of each.
 type rack struct {
 	settings []ptx.Settings
 
@@ -31,7 +31,7 @@ type rack struct {
 	made   []*watched
 }
 
-// watched notes whether a device was asked for memory, and whether it was closed.
+// watched records whether a device has allocated memory, and whether it was closed.
 type watched struct {
 	device.Device
 	rack           *rack
@@ -52,7 +52,7 @@ func (d *watched) Close() error {
 	return d.Device.Close()
 }
 
-// racked is a host with so many GPUs of some memory, 0 for the stand-in's own.
+// racked returns a host with n GPUs of the given memory; 0: the stand-in's default.
 func racked(n int, memory int64) *rack {
 	return &rack{settings: slices.Repeat([]ptx.Settings{{Memory: memory}}, n), opened: make([]int, n)}
 }
@@ -74,7 +74,7 @@ func (k *rack) gpus() gpus {
 	}}
 }
 
-// with has a rank look for GPUs in a rack.
+// with makes a rank use the GPUs of a rack.
 func (k *rack) with(r *run) { r.gpus = k.gpus() }
 
 // onGPUs is a short run with --tensor cuda.
@@ -85,7 +85,7 @@ func onGPUs(t testing.TB, ranks, servers int) Config {
 	return c
 }
 
-// refused is what a run on GPUs ends with.
+// refused returns the error of a run on GPUs.
 func refused(c Config, data string, warn io.Writer, place func(*run)) error {
 	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer)
 	return launch(c.Ranks, world.Limits{}, IO{Out: io.Discard, Err: warn}, func(w world.Comm, kind string) error {
@@ -96,8 +96,8 @@ func refused(c Config, data string, warn io.Writer, place func(*run)) error {
 	})
 }
 
-// With --tensor cuda each graph rank computes on a GPU of its own, or on one that it
-// shares, servers on none, and losses are the processor's. What was opened is closed.
+// With --tensor cuda each graph rank computes on its own or a shared GPU, servers on none, and
+// losses are the processor's. All opened GPUs are closed.
 func TestTrainingOnGPUs(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -133,8 +133,8 @@ func TestTrainingOnGPUs(t *testing.T) {
 	}
 }
 
-// GPUs are taken in turn by the ranks of a host, whatever ranks other hosts have, and
-// the parts of a rank are on one.
+// GPUs are assigned round-robin to the ranks of a host, independent of other hosts. The parts
+// of a rank are on one GPU.
 func TestLocalRank(t *testing.T) {
 	t.Parallel()
 	hosts := strings.Fields("a a b a b b")
@@ -154,9 +154,8 @@ func TestLocalRank(t *testing.T) {
 	}
 }
 
-// Whatever else a run can be told goes with --tensor cuda: parts, activations that are
-// made again, bounded asynchrony, and going on from a checkpoint that the processor
-// made.
+// --tensor cuda works with the other options: parts, recomputed activations, bounded
+// asynchrony, and resuming from a checkpoint of the processor.
 func TestOptionsOnGPUs(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -187,9 +186,8 @@ func TestOptionsOnGPUs(t *testing.T) {
 	sameLosses(t, "resumed", trainWith(t, c, data, racked(2, 0).with).losses(), want.losses(), 1e-5)
 }
 
-// Rows on their way between two epochs go on from a checkpoint that GPUs have made: those
-// that kernels have encoded, with what they have lost of them, and those that travel as
-// they are.
+// Rows in transit between two epochs are restored from a checkpoint of GPUs: encoded rows,
+// with their residuals, and uncoded rows.
 func TestGhostsGoOnOnGPUs(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -247,7 +245,7 @@ func partsOnGPUs(t *testing.T, data, graphWork string) {
 	}
 }
 
-// hosted is a communicator of ranks that say they are on these hosts.
+// hosted is a communicator whose ranks report the given hosts.
 type hosted struct {
 	world.Comm
 	hosts []string
@@ -255,7 +253,7 @@ type hosted struct {
 
 func (h hosted) Hosts() []string { return h.hosts }
 
-// On two hosts a run asks each host's first GPU; who shares one is known by host.
+// On two hosts a run uses each host's first GPU; sharing is per host.
 func TestGPUsOfHosts(t *testing.T) {
 	t.Parallel()
 	hosts, k := []string{"a", "b", "a", "b"}, racked(2, 0)
@@ -312,7 +310,7 @@ func TestNoGPUs(t *testing.T) {
 	}
 }
 
-// A run that insists on cuBLAS is refused where a GPU has none beside it, on all ranks.
+// A run that requires cuBLAS is refused on all ranks if a GPU has none.
 func TestNoCuBLAS(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -334,7 +332,7 @@ func TestNoCuBLAS(t *testing.T) {
 	}
 }
 
-// The doctor says which GPUs there are, or why there is none.
+// The doctor reports the GPUs, or why there are none.
 func TestGPULines(t *testing.T) {
 	t.Parallel()
 	for want, g := range map[string]gpus{

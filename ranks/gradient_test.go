@@ -40,21 +40,20 @@ func smallGraph(directed, sparse bool, seed uint64) graph.Content {
 	return c
 }
 
-// owners of smallGraph's vertices among three ranks; rank 1 owns nothing, and
-// rank 2 the isolated vertices and one that has no edge inside its partition.
+// lopsided returns the owners of smallGraph's vertices among three ranks. Rank 1 owns nothing,
+// and rank 2 the isolated vertices and one without an edge inside its partition.
 func lopsided() []int {
 	owner := make([]int, 18)
 	owner[3], owner[16], owner[17] = 2, 2, 2
 	return owner
 }
 
-// Every gradient that a distributed run computes is that of the loss: one
-// step of plain SGD moves each weight by its gradient times the rate, which is
-// large so that the difference of two float32 weights loses nothing.
+// Every gradient of a distributed run is the gradient of the loss. One step of plain SGD moves
+// each weight by its gradient times the rate. The rate is large, so that the difference of two
+// float32 weights is exact enough.
 //
-// Central differences with h=1e-6 in float64 are right to some 1e-9; what
-// remains is float32 in the run, a few units of 6e-8 relative to the largest
-// gradients that a sum is made of.
+// Central differences with h=1e-6 in float64 have errors of about 1e-9. The run's float32
+// errors are a few units of 6e-8, relative to the largest terms of a sum.
 func TestGradientsAgainstCentralDifferences(t *testing.T) {
 	t.Parallel()
 	tested := map[string]bool{}

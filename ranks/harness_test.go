@@ -21,8 +21,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// quick is a configuration for tests: the defaults, quiet, into a folder of
-// the test.
+// quick is a configuration for tests: the defaults, quiet, with a folder of the test.
 func quick(t testing.TB) Config {
 	c := config.Defaults()
 	c.Quiet, c.Force = true, true
@@ -30,7 +29,7 @@ func quick(t testing.TB) Config {
 	return c
 }
 
-// trained is what a run left behind.
+// trained is the output of a run.
 type trained struct {
 	*runfolder.Run
 	model []byte
@@ -57,7 +56,7 @@ func readRun(t testing.TB, dir string) trained {
 	return trained{r, b}
 }
 
-// losses are those of every epoch, and last that of the final weights.
+// losses returns the losses of every epoch, and at last the loss of the final weights.
 func (r trained) losses() []float64 {
 	var out []float64
 	for _, e := range r.Epochs {
@@ -79,7 +78,7 @@ func sameLosses(t testing.TB, what string, got, want []float64, tolerance float6
 	}
 }
 
-// generated is a small graph that every machine can make.
+// generated returns a small generated graph.
 func generated(t testing.TB, directed bool) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "planted")
@@ -102,7 +101,7 @@ func real(t testing.TB, name string) string {
 	return dst
 }
 
-// write makes a dataset folder of a content.
+// write writes a content as a dataset folder.
 func write(t testing.TB, c graph.Content) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "dataset")
@@ -112,8 +111,7 @@ func write(t testing.TB, c graph.Content) string {
 	return dir
 }
 
-// partitionBy makes parts/P by a method; an owner list makes the partition
-// that it says.
+// partitionBy makes parts/P by a method, or with the given owners.
 func partitionBy(t testing.TB, data, method string, parts int, owner ...int) {
 	t.Helper()
 	if len(owner) > 0 {
@@ -142,7 +140,7 @@ func weightsFile(t testing.TB, s model.Spec, flat []float32) string {
 	return path
 }
 
-// weights are a run's model as one flat vector.
+// weights returns a run's model as one flat vector.
 func (r trained) weights(t testing.TB, s model.Spec) []float32 {
 	t.Helper()
 	flat := make([]float32, s.NumWeights())
@@ -152,8 +150,8 @@ func (r trained) weights(t testing.TB, s model.Spec) []float32 {
 	return flat
 }
 
-// randomContent is a graph whose edges, features and labels are drawn apart.
-// A third of the vertices is in each split.
+// randomContent is a graph with independent random edges, features and labels. A third of the
+// vertices is in each split.
 func randomContent(n, classes int) graph.Content {
 	const dim = 8
 	rng := rand.New(rand.NewPCG(7, 7))

@@ -53,10 +53,10 @@ func baskets() graph.Content {
 	return c
 }
 
-// The first step of Adam moves all weights of a hidden unit by the learning rate,
-// and where features are no less than zero mostly in one direction: with random
-// logits units are pushed below zero for every vertex, and GraphSAGE is left
-// with guessing. From its own first weights every network learns.
+// The first step of Adam moves all weights of a hidden unit by the learning rate, and for
+// nonnegative features mostly in one direction. With random logits, units are pushed below
+// zero for every vertex, and GraphSAGE learns nothing. With its default initialiser every
+// network learns.
 func TestNetworksLearnFromBinaryFeatures(t *testing.T) {
 	t.Parallel()
 	data := write(t, baskets())
@@ -84,7 +84,7 @@ func TestNetworksLearnFromBinaryFeatures(t *testing.T) {
 	}
 }
 
-// First weights are the same on any number of ranks, with servers and without.
+// First weights are the same on any number of ranks, with and without servers.
 func TestFirstWeightsFollowNoRank(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -113,8 +113,8 @@ func TestFirstWeightsFollowNoRank(t *testing.T) {
 	}
 }
 
-// A run folder names the initialiser that was used and not the question, so that
-// the run can be repeated when another default has been measured.
+// A run folder names the resolved initialiser and not "auto", so that the run can be repeated
+// after a change of the default.
 func TestInitializerIsResolved(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)

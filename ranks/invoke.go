@@ -21,29 +21,29 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// functions is how tensor tasks are invoked. Tests have others, with faults, and look
-// at the service.
+// functions has the settings and services for invocations of tensor tasks. Tests replace them
+// to inject faults.
 type functions struct {
-	attemptTimeout time.Duration // of an attempt at most
+	attemptTimeout time.Duration // maximal duration of an attempt
 	repeatAfter    time.Duration // an attempt is repeated after this time at the earliest
-	attempts       int           // at a task
-	concurrency    int           // invocations of a rank, or of a part of a bridge, at most
-	fallsBack      bool          // back to the CPU where functions keep failing
-	payloads       bool          // carry tasks and results; else functions pull and push
+	attempts       int           // per task
+	concurrency    int           // maximal invocations of a rank, or of a part of a bridge
+	fallsBack      bool          // back to the CPU if functions keep failing
+	payloads       bool          // payloads carry tasks and results; else functions pull and push
 	local          local.Options
 	endpoint       endpoint.Options
-	client         invoke.Client      // once one is needed
-	service        *local.Service     // of --lambda local, once it runs
-	bridge         *endpoint.Endpoint // unless payloads carry tasks, once it runs
+	client         invoke.Client      // nil until needed
+	service        *local.Service     // of --lambda local, nil until started
+	bridge         *endpoint.Endpoint // nil if payloads carry tasks, or until started
 }
 
-// sandboxes is how many of them a worker's processor carries in a local service: one
-// computes while another one's task or result is on its way.
+// sandboxes is the number of sandboxes per worker in a local service: one computes while
+// another one's task or result is in transit.
 const sandboxes = 2
 
-// functionSettings is what a run begins with, for a rank with so many workers and tasks on
-// so many intervals at a time. With more functions than intervals there is nothing to
-// do for some of them (Dorylus, OSDI'21, §6).
+// functionSettings returns a run's initial settings, for a rank with the given workers and
+// concurrent intervals. With more functions than intervals some are idle (Dorylus, OSDI'21,
+// §6).
 func (r *run) functionSettings(workers, intervals int) *functions {
 	f := &functions{attemptTimeout: time.Minute, repeatAfter: pool.Defaults().Timeout.Floor, attempts: 12, concurrency: intervals, fallsBack: true}
 	if r.cfg.Lambda == config.LambdaLocal {
@@ -59,12 +59,12 @@ func (r *run) functionSettings(workers, intervals int) *functions {
 	return f
 }
 
-// strangers is how many connections an endpoint bears besides those of functions, of
-// which some may still hold one that no invocation uses.
+// spareConnections is the number of connections of an endpoint in addition to running
+// invocations: idle functions may still hold one.
 const spareConnections = 64
 
-// invoke makes the backend of a graph rank whose tensor work is done in functions,
-// which the engine closes.
+// invoke makes the backend of a graph rank with tensor work in functions. The engine closes
+// it.
 func (r *run) invoke() error {
 	if r.tensor != nil {
 		return nil
@@ -101,7 +101,8 @@ func (r *run) invoke() error {
 	return nil
 }
 
-// transport is that of a graph rank's tasks: through its bridge, if there is one.
+// transport returns the transport of a graph rank's tasks: through its bridge, if there is
+// one.
 func (r *run) transport(f *functions, n lambda.Network) (tensor.Transport, error) {
 	if r.client != nil {
 		return r.client, r.client.Begin(n)
@@ -109,14 +110,15 @@ func (r *run) transport(f *functions, n lambda.Network) (tensor.Transport, error
 	return f.open(&r.cfg, n, f.close)
 }
 
-// transportOpener is how a bridge rank has tasks done, for several parts, until close.
+// transportOpener returns a function that opens a bridge rank's transports for its parts,
+// until close.
 func (r *run) transportOpener() (open func(int, lambda.Network) (tensor.Transport, error), close func() error) {
 	f := r.functionSettings(runtime.NumCPU(), max(r.cfg.Intervals, config.MostIntervals))
 	f.local.Concurrency *= len(r.view.Bridged(r.everyone.Rank())) // each part bounds its own
 	return func(_ int, n lambda.Network) (tensor.Transport, error) { return f.open(&r.cfg, n, nil) }, f.close
 }
 
-// open makes a transport of the tasks of a network, whose end calls last.
+// open makes a transport for the tasks of a network, which calls last at its end.
 func (f *functions) open(c *Config, n lambda.Network, last func() error) (tensor.Transport, error) {
 	if f.client == nil {
 		if err := f.start(c); err != nil {
@@ -132,7 +134,7 @@ func (f *functions) open(c *Config, n lambda.Network, last func() error) (tensor
 	})
 }
 
-// settings are those of the pool that decides about a rank's invocations.
+// settings returns the settings of the pool that schedules a rank's invocations.
 func (f *functions) settings() pool.Settings {
 	s := pool.Defaults()
 	s.Limit, s.Attempts, s.Life = f.concurrency, f.attempts, 2*f.attemptTimeout
@@ -150,7 +152,7 @@ const (
 	mostPause  = 5 * time.Second
 )
 
-// start begins to listen for functions, and finds who answers invocations.
+// start listens for functions, and finds the service for invocations.
 func (f *functions) start(c *Config) (err error) {
 	if !f.payloads && f.bridge == nil {
 		f.endpoint.Connections = 4*f.concurrency + spareConnections
@@ -187,8 +189,8 @@ func (f *functions) close() (err error) {
 		return err
 	}
 	s := f.bridge.Stats()
-	s.Refused[endpoint.Withdrawn], s.Refused[endpoint.Broken] = 0, 0 // functions that were given up
-	if s.Refusals() > 0 {                                            // somebody may have been there who should not
+	s.Refused[endpoint.Withdrawn], s.Refused[endpoint.Broken] = 0, 0 // abandoned functions
+	if s.Refusals() > 0 {                                            // possibly an unauthorised connection
 		fmt.Fprintf(os.Stderr, "siafu: train: the data endpoint %s rejected requests: %s\n", f.bridge.Address(), s.Told())
 	}
 	return errors.Join(err, f.bridge.Close())

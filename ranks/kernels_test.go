@@ -6,8 +6,8 @@ import (
 	"siafu/kernels"
 )
 
-// Every variant of the kernels trains as plain Go does: a sum of float32 in
-// another order, or with fewer roundings, differs by some 1e-7.
+// Every variant of the kernels trains like plain Go: a float32 sum in another order, or with
+// fewer roundings, differs by about 1e-7.
 func TestLossIndependentOfKernels(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
@@ -34,9 +34,8 @@ func TestLossIndependentOfKernelsOnCora(t *testing.T) {
 	sameLosses(t, "cora", train(t, compared(t, 0.5), data).losses(), train(t, reference, data).losses(), 1e-4)
 }
 
-// Rows rounded to 8 bits of mantissa (2^-9 relative, either way) move the loss
-// a little, and a float32 run not at all; ranks agree on the rounded rows as on
-// exact ones, since each row is rounded where it is gathered.
+// Rows rounded to 8 bits of mantissa (relative error 2^-9) change the loss a little. Ranks
+// agree on rounded rows as on exact ones, since each row is rounded where it is gathered.
 func TestHalfGathersStayNear(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)

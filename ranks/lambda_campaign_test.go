@@ -11,10 +11,10 @@ import (
 	"siafu/ranks/config"
 )
 
-// Where a tenth of the invocations crash, others are lost, late, done twice, damaged, ten
-// times slower or turned away, and some sandboxes never come up, a run ends with the
-// weights of the CPU, and nothing is counted twice: each task has one result that counts,
-// and the losses, which are sums over tasks, are the same numbers.
+// A run ends with the weights of the CPU although a tenth of the invocations crash, others are
+// lost, late, duplicated, damaged, ten times slower or rejected, and some sandboxes never
+// start. Nothing is counted twice: each task has one counted result, and the losses, which are
+// sums over tasks, are the same.
 func TestLambdaFaultCampaign(t *testing.T) {
 	t.Parallel()
 	const seed = 20211
@@ -30,13 +30,13 @@ func TestLambdaFaultCampaign(t *testing.T) {
 			want := train(t, c, data)
 			c.Out += "-lambda"
 			c.LambdaFaults, c.LambdaLimits = faults, config.LimitsMemory
-			if name == "gat" { // which a bridge has invoked
+			if name == "gat" { // invoked by a bridge
 				c.Ranks, c.Bridges = c.Ranks+1, 1
 			}
 			got, s, n := invoked(t, c, data, path, func(f *functions) {
 				f.attemptTimeout, f.attempts, f.concurrency, f.fallsBack = 400*time.Millisecond, 60, 8, false
 				f.local.Timeout, f.local.Concurrency = 500*time.Millisecond, 8
-				f.payloads = name == "gcn" // so that what is corrupt are results
+				f.payloads = name == "gcn" // so that faults damage results
 			})
 			t.Logf("%v; %v; %+v", n, n.Pool, s)
 			if !bytes.Equal(got.model, want.model) {
@@ -61,8 +61,8 @@ func TestLambdaFaultCampaign(t *testing.T) {
 	}
 }
 
-// In sandboxes as weak as the service's, all that a function moves goes through the
-// relay, and a run has the bits of the CPU.
+// In sandboxes with the service's limits, all data of a function passes through the relay, and
+// a run has the bits of the CPU.
 func TestLambdaLimits(t *testing.T) {
 	data := parted(t, generated(t, true))
 	c := quick(t)

@@ -21,9 +21,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// invoked trains with every tensor task done by invocations of the function, through
-// the genuine client and the local service, and returns what the ranks' services and
-// backends have seen.
+// invoked trains with every tensor task in invocations of the function, through the real
+// client and the local service. It returns the statistics of the ranks' services and backends.
 func invoked(t testing.TB, c Config, data, path string, change func(*functions)) (got trained, stats local.Stats, counts tensor.Counts) {
 	t.Helper()
 	c.Tensor, c.Lambda, c.LambdaFunction = config.TensorLambda, config.LambdaLocal, path
@@ -69,7 +68,7 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 	return got, stats, counts
 }
 
-// endpoints collects those that invoke, each of which change changes first.
+// endpoints collects the functions settings of all ranks, after change.
 type endpoints struct {
 	all    []*functions
 	change func(*functions)
@@ -82,7 +81,7 @@ func (e *endpoints) add(f *functions) {
 	e.all = append(e.all, f)
 }
 
-// stats are what the data endpoints of all of them have seen.
+// stats returns the sum of the data endpoints' statistics.
 func (e *endpoints) stats() (sum endpoint.Stats) {
 	for _, f := range e.all {
 		if f.bridge == nil {
@@ -100,15 +99,15 @@ func (e *endpoints) stats() (sum endpoint.Stats) {
 	return sum
 }
 
-// lambdaNetworks are those that are trained in functions.
+// lambdaNetworks are the networks that are trained in functions.
 var lambdaNetworks = map[string]func(*Config){
 	"gcn":  func(c *Config) { c.Layers = 3 },
 	"gat":  func(c *Config) { c.Model, c.Heads = "gat", 2 },
 	"sage": func(c *Config) { c.Model, c.Kernel = "sage", "go" },
 }
 
-// Training in functions gives the bits of training on the ranks, and its files say how
-// many invocations that took.
+// Training in functions gives the bits of training on the ranks, and its files have the number
+// of invocations.
 func TestLambdaIsCPU(t *testing.T) {
 	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
@@ -148,8 +147,8 @@ func TestLambdaIsCPU(t *testing.T) {
 	}
 }
 
-// Other losses than that of classes travel: labels with weights, quantities, and classes
-// with smoothing come to the bits and the scores of a run on the CPU.
+// Other losses than plain classification work in functions: weighted labels, regression, and
+// smoothed classes give the bits and scores of a run on the CPU.
 func TestLambdaTasks(t *testing.T) {
 	t.Parallel()
 	path := functiontest.Build(t)
@@ -189,9 +188,9 @@ func TestLambdaAsync(t *testing.T) {
 	}
 }
 
-// Invocations that crash, are late, are lost or are turned away cost time and money and
-// change no bit, whether payloads carry tasks or functions pull them. A late answer is
-// no late result where the function has pushed it.
+// Invocations that crash, are late, lost or rejected cost time and money but change no bit,
+// whether payloads carry tasks or functions pull them. A late response is not a late result if
+// the function has pushed the result.
 func TestLambdaFaults(t *testing.T) {
 	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
@@ -230,7 +229,7 @@ func TestLambdaFaults(t *testing.T) {
 	}
 }
 
-// What no payload can hold travels between endpoint and function.
+// Tasks too large for a payload are streamed between endpoint and function.
 func TestLambdaLarge(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -249,7 +248,7 @@ func TestLambdaLarge(t *testing.T) {
 	}
 }
 
-// A fixed number of invocations at a time is kept.
+// A fixed number of concurrent invocations is obeyed.
 func TestLambdaAtOnce(t *testing.T) {
 	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
@@ -266,7 +265,7 @@ func TestLambdaAtOnce(t *testing.T) {
 	}
 }
 
-// lambdaError is how a run in functions fails.
+// lambdaError returns the error of a run in functions.
 func lambdaError(t *testing.T, c Config, data string, change func(*functions)) error {
 	t.Helper()
 	return launch(1, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
@@ -276,8 +275,8 @@ func lambdaError(t *testing.T, c Config, data string, change func(*functions)) e
 	})
 }
 
-// A task or a result that no payload can hold ends the run with the remedy, and a
-// function that always fails with what it says.
+// A task or a result too large for a payload ends the run with the remedy. A function that
+// always fails ends it with the function's error.
 func TestLambdaRefuses(t *testing.T) {
 	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)

@@ -19,8 +19,8 @@ type IO struct {
 	Last     func(error)
 }
 
-// reported is an error that this process has no need to print: it is printed,
-// or another rank prints it.
+// reported is an error that this process must not print: it is already printed, or another
+// rank prints it.
 type reported struct{ error }
 
 func (r reported) Unwrap() error { return r.error }
@@ -33,9 +33,8 @@ type agreed struct{ error }
 
 func (a agreed) Unwrap() error { return a.error }
 
-// agree makes all ranks fail with the error of the first that has one. If they
-// cannot agree, as when one of them does not answer, each fails by itself.
-// Collective.
+// agree makes all ranks fail with the error of the first rank that has one. If they cannot
+// agree, for example because a rank does not respond, each fails on its own. Collective.
 func agree(w world.Comm, err error) error {
 	err = world.Agree(w, err)
 	if shared := (*world.AgreedError)(nil); errors.As(err, &shared) || err != nil && w.Size() == 1 {
@@ -44,8 +43,8 @@ func agree(w world.Comm, err error) error {
 	return err
 }
 
-// launch runs body on every rank: in the world that a launcher made, else in
-// an in-process world of n ranks (0 is 1). kind is "mpi" or "in-process".
+// launch runs body on every rank: in the launcher's world, else in an in-process world of n
+// ranks (0 means 1). kind is "mpi" or "in-process".
 func launch(n int, limits world.Limits, out IO, body func(w world.Comm, kind string) error) error {
 	size := max(n, 1)
 	if l, launched := world.Launched(); launched {
@@ -54,15 +53,15 @@ func launch(n int, limits world.Limits, out IO, body func(w world.Comm, kind str
 	return launchParts(n, world.Flat(size), limits, out, func(w world.Comm, kind string, _ world.Limits) error { return body(w, kind) })
 }
 
-// launchParts is launch of a world in which ranks carry parts as a view says: body
-// runs for each part and each server, with the limits that name them.
+// launchParts is launch of a world whose ranks have the parts of a view: body runs for each
+// part and each server, with limits that name them.
 func launchParts(n int, v world.View, limits world.Limits, out IO, unguarded func(w world.Comm, kind string, limits world.Limits) error) error {
 	named := limits
 	if !v.Flat() {
 		named.Name = v.Name
 	}
 	body := func(w world.Comm, kind string) (err error) {
-		defer mapped.Catch(&err) // of this rank: the others lose it as by any error
+		defer mapped.Catch(&err) // of this rank: for the others it is as any error
 		w.SetLimits(named)
 		return unguarded(w, kind, named)
 	}
@@ -76,7 +75,7 @@ func launchParts(n int, v world.View, limits world.Limits, out IO, unguarded fun
 	})
 }
 
-// launchElastic is launchParts of a run that may live in several views.
+// launchElastic is launchParts of a run with several views.
 func launchElastic(v world.View, c *elasticRun) error {
 	defer c.close()
 	return launchOver(c.cfg.Ranks, c.limits, c.out, func() error {
@@ -88,8 +87,8 @@ func launchElastic(v world.View, c *elasticRun) error {
 	})
 }
 
-// launchOver runs rank on this process's rank of the world that a launcher made, and
-// alone where there is none.
+// launchOver runs rank on this process's rank of the launcher's world, or alone without a
+// launcher.
 func launchOver(n int, limits world.Limits, out IO, alone func() error, rank func(w world.Comm) error) error {
 	l, launched := world.Launched()
 	if !launched {
@@ -102,7 +101,7 @@ func launchOver(n int, limits world.Limits, out IO, alone func() error, rank fun
 	return launchMPI(l, limits, out, rank)
 }
 
-// failOnRank0 makes one rank of many speak.
+// failOnRank0 makes only rank 0 print the error.
 func failOnRank0(l world.Launch, err error) error {
 	if l.Rank == 0 {
 		return err
@@ -127,15 +126,15 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 		stop()
 		return nil
 	case errors.As(err, &agreed{}):
-		// Everybody has the same error: rank 0 says it before anybody ends,
-		// because a launcher may kill the rest when one rank has ended.
+		// All ranks have the same error: rank 0 prints it before any rank ends, because a
+		// launcher may kill the rest after the first exit.
 		if w.Rank() == 0 {
 			fmt.Fprintf(out.Err, "siafu: %v\n", err)
 		}
 		if w.Barrier() == nil {
 			stop()
 		}
-		l.WaitForRank0() // and end first: what it ends with is told where others look
+		l.WaitForRank0() // and end first, with the exit code that launchers report
 		return reported{err}
 	}
 	fmt.Fprintf(out.Err, "siafu: rank %d on %s: %v\n", w.Rank(), w.Hosts()[w.Rank()], err)

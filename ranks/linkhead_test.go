@@ -23,11 +23,10 @@ import (
 	"siafu/ranks/predictions"
 )
 
-// A run for links that has ended and goes on, or is stopped and goes on, ends as one that
-// never stopped, to the last bit, with what is drawn anew in each epoch: pairs, and what a
-// perceptron drops.
+// A run for links that is resumed after its end or a stop ends with the bits of one that never
+// stopped, including each epoch's random samples: pairs, and the perceptron's dropout.
 func TestLinksResumed(t *testing.T) {
-	keep := signals.Watch(signals.Options{}) // between two runs nothing must kill the tests
+	keep := signals.Watch(signals.Options{}) // no signal may kill the tests between two runs
 	defer keep.Close()
 	data := linked(t, false)
 	for _, score := range []string{"dot", "mlp"} {
@@ -35,7 +34,7 @@ func TestLinksResumed(t *testing.T) {
 			c := saving(t, "2e")
 			c.Epochs, c.Ranks, c.Servers, c.LinkScore, c.LinkDropout, c.LinkHidden = 5, 2, 0, score, 0.3, 9
 			train(t, c, data)
-			c.Epochs, c.Resume = 4000, "auto" // more than end before the signal comes
+			c.Epochs, c.Resume = 4000, "auto" // more than are trained before the signal
 			if err := stopAt(t, c, data, syscall.SIGTERM, 8); fault.KindOf(err) != fault.Stopped {
 				t.Fatalf("a stopped run says %v", err)
 			}
@@ -95,8 +94,8 @@ func TestPyTorchScoresPairs(t *testing.T) {
 	}
 }
 
-// A forecast knows what the perceptron and its dropout take of a rank, and that dot products
-// take neither.
+// A forecast includes a rank's memory for the perceptron and its dropout, and none for dot
+// products.
 func TestHeadIsEstimated(t *testing.T) {
 	t.Parallel()
 	data := linked(t, false)

@@ -20,7 +20,7 @@ import (
 	"siafu/ranks/predictions"
 )
 
-// linked is a dataset with held edges, of a generated graph.
+// linked is a generated dataset with held-out edges.
 func linked(t testing.TB, directed bool) string {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), "links")
@@ -30,8 +30,8 @@ func linked(t testing.TB, directed bool) string {
 	return dst
 }
 
-// The gradient of pairs is the central difference of the loss that a run tells, along
-// random directions, on one rank and on three.
+// The gradient of pairs equals the central difference of a run's loss along random directions,
+// on one rank and on three.
 func TestGradientOfLinks(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
@@ -48,8 +48,8 @@ func TestGradientOfLinks(t *testing.T) {
 			}
 			c.Model, c.Dropout, c.WeightDecay, c.Epochs, c.Embedding, c.Servers = kind, 0, 0, 1, 5, 0
 			if strings.HasSuffix(scored, "dropout") {
-				// The loss of an epoch is that of its training pass. Were masks of a pair
-				// not those of its ends turned round, little dropout would hide it.
+				// The loss of an epoch is the loss of its training pass. The masks of a pair
+				// must not depend on the order of its ends; a small dropout would hide that.
 				c.LinkDropout = 0.9
 			}
 			c.Optimizer, c.Momentum, c.LR, c.Hidden = "sgd", 0, 1, 6
@@ -93,8 +93,8 @@ func TestGradientOfLinks(t *testing.T) {
 	}
 }
 
-// Links are predicted as well as the blocks of a graph allow, in the same way on any number
-// of ranks, parts and with an epoch's dropout, and predictions are the run's.
+// Links are predicted as well as the graph's blocks allow, equally on any number of ranks and
+// parts and with dropout. Predictions have the run's scores.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	for _, score := range []string{"dot", "mlp"} {
@@ -136,7 +136,7 @@ func linksAlike(t *testing.T, score string) {
 	alikeElsewhere(t, c, data)
 }
 
-// A run has the same bits on any number of threads, be edges there both ways or not.
+// A run has the same bits on any number of threads, on directed and undirected graphs.
 func TestLinksOnThreads(t *testing.T) {
 	t.Parallel()
 	for i, directed := range []bool{false, true, false, true} {
@@ -157,7 +157,7 @@ func TestLinksOnThreads(t *testing.T) {
 	}
 }
 
-// What does not go together with held edges is refused with a remedy.
+// Options that do not support held-out edges are refused with a remedy.
 func TestLinksRefused(t *testing.T) {
 	t.Parallel()
 	data := linked(t, false)
@@ -190,8 +190,8 @@ func TestLinksRefused(t *testing.T) {
 	}
 }
 
-// Scores of pairs are the products of the embeddings, under the user's ids, from one rank
-// and from three; a file that says nothing of this graph is refused.
+// Scores of pairs are the products of the embeddings, with the user's ids, on one rank and on
+// three. A file of pairs with unknown ids is refused.
 func TestPredictPairs(t *testing.T) {
 	t.Parallel()
 	data := linked(t, false)
@@ -238,8 +238,8 @@ func TestPredictPairs(t *testing.T) {
 	}
 }
 
-// Scores by a perceptron are those of its weights in model.safetensors, written down in
-// float64; a run that goes on from these begins where the other ended; and what has no
+// Scores by a perceptron equal those of its weights in model.safetensors, computed in float64.
+// A run that starts from these weights begins where the other ended. A model without a
 // perceptron refuses them.
 func TestPairsByPerceptron(t *testing.T) {
 	t.Parallel()
@@ -312,8 +312,8 @@ func TestPairsByPerceptron(t *testing.T) {
 	}
 }
 
-// Who knows the blocks of a planted partition, and that edges are as likely between all
-// vertices of a block, has the best score that there is; a network finds it.
+// The blocks of a planted partition give the best possible score, because edges are equally
+// likely between all vertices of a block. A network reaches it.
 func TestLinksOfBlocks(t *testing.T) {
 	t.Parallel()
 	const n, blocks = 400, 8

@@ -22,7 +22,7 @@ func measured(t *testing.T, change func(c *Config)) Config {
 	return c
 }
 
-// Measurements change nothing of a run.
+// Measurements do not change a run.
 func TestMeasuringStalenessChangesNothing(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -58,8 +58,8 @@ func TestMeasuringStalenessChangesNothing(t *testing.T) {
 	}
 }
 
-// Weights that stay as they are make rows of the epoch before the exact ones, and
-// after it their gradients, layer by layer; before any row has come, all of H is missing.
+// With constant weights, rows of the previous epoch are exact, and one epoch later per layer
+// also their gradients. Before any row has arrived, all of H is missing.
 func TestNothingIsStaleWhereWeightsStand(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -86,7 +86,7 @@ func TestNothingIsStaleWhereWeightsStand(t *testing.T) {
 	}
 }
 
-// Without ghosts nothing of H is there, and the gradient is not the exact one.
+// Without ghosts all of H is missing, and the gradient is not exact.
 func TestNeverMissesAllOfH(t *testing.T) {
 	t.Parallel()
 	c := measured(t, func(c *Config) { c.Refresh = "never" })
@@ -146,7 +146,7 @@ func TestStalenessIsEquationSix(t *testing.T) {
 	}
 }
 
-// What has nothing stale to be measured is refused.
+// Measurement is refused for runs without staleness.
 func TestMeasuringStalenessIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, change := range []func(c *Config){

@@ -13,16 +13,15 @@ import (
 	"siafu/ranks/world"
 )
 
-// Memory is asked for before it is taken: for an in-process world before its
-// ranks start, for what weights need before rank 0 writes anything, and for all
-// arrays of all ranks on a host when their shards are known. A run makes no
-// array and reads no weights before it has been let in.
+// Memory is checked before allocation: for an in-process world before its ranks start, for
+// weights before rank 0 writes anything, and for all arrays of all ranks on a host when their
+// shards are known. A run allocates no array and reads no weights before it has passed.
 
 // memoryGate admits or refuses a command by its memory needs.
 type memoryGate struct {
 	op    string    // the command, "train"
-	force bool      // it was asked to continue all the same
-	warn  io.Writer // for what is doubtful
+	force bool      // continue despite a refusal (--force-memory)
+	warn  io.Writer // for warnings
 }
 
 // trainGate is the gate of a training run.
@@ -37,16 +36,16 @@ func (n need) and(m forecast.Memory) need {
 	return need{size.Sum(n.peak, m.Peak()), size.Sum(n.certain, m.Certain())}
 }
 
-// Ranks of an in-process world take what they keep of each other, and workers a
-// goroutine and their kernels' arguments. A thousand ranks on a small graph took
-// 3.4 GB, twenty thousand workers 0.25 GB; these are a little less.
+// Memory of an in-process rank for the other ranks, and of a worker for a goroutine and its
+// kernels' arguments. A thousand ranks on a small graph took 3.4 GB, twenty thousand workers
+// 0.25 GB; these constants are a little less.
 const (
 	pairBytes   = 2 << 10
 	workerBytes = 12 << 10
 )
 
-// world refuses a world that cannot be there: of so many ranks in this process, or
-// parts of ranks, with so many threads each, 0 for as many as there are processors.
+// world refuses a world that cannot fit: ranks (or parts) in this process, with threads each;
+// 0 threads means one per processor.
 func (g memoryGate) world(ranks, threads int) error {
 	ranks, threads = max(ranks, 1), max(threads, 1)
 	n := int64(size.Sum(size.Product(ranks, ranks, pairBytes), size.Product(ranks, threads, workerBytes)))
@@ -66,8 +65,8 @@ func (g memoryGate) world(ranks, threads int) error {
 	return err
 }
 
-// weights refuses, on one rank, a run whose weights and all that is as large do
-// not fit on this host, however the graph is partitioned.
+// weights refuses, on one rank, a run whose weights and arrays of the same size do not fit on
+// this host, for any partition of the graph.
 func (g memoryGate) weights(r *run, meta *graph.Meta) error {
 	f, _, err := forecast.Of(r.cfg, meta, r.Graph, r.Servers, false)
 	if err != nil || g.force {
@@ -110,8 +109,7 @@ func (g memoryGate) all(r *run, f *forecast.Forecast) error {
 	return agree(r.world, err)
 }
 
-// checkMemory asks for the memory of the run, and comes before everything that takes
-// it. Collective over the world.
+// checkMemory checks the memory of the run, before any allocation. Collective over the world.
 func (r *run) checkMemory(g memoryGate) error {
 	f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
 	if err != nil {
@@ -134,13 +132,13 @@ func (n need) text(r *run, m host.Memory) string {
 		r.world.Hosts()[r.rank], megabytes(n.peak), megabytes(n.certain), m.Of, megabytes(m.There))
 }
 
-// megabytes is a number of bytes as it is printed: what is more than none is not 0.
+// megabytes formats a number of bytes. A positive number is never printed as 0.
 func megabytes(bytes int64) string {
 	return fmt.Sprintf("%d MB", (bytes+1e6-1)/1e6)
 }
 
-// hostNeed adds up the ranks on this host, and the program once a process.
-// Collective over the world.
+// hostNeed sums the ranks on this host, and the program once per process. Collective over the
+// world.
 func (r *run) hostNeed(f *forecast.Forecast) (need, error) {
 	report := partition.RankReport{}
 	if r.shard != nil {
@@ -165,17 +163,16 @@ func (r *run) hostNeed(f *forecast.Forecast) (need, error) {
 	return here, nil
 }
 
-// speaksForProcess reports whether member q is the one with which the memory of its
-// process is counted.
+// speaksForProcess reports whether the memory of member q's process is counted with q.
 func (r *run) speaksForProcess(q int) bool {
-	if r.kind != "mpi" { // there is one process
+	if r.kind != "mpi" { // a single process
 		return q == r.rank
 	}
 	return q == r.view.Carried(r.view.Rank(q))[0]
 }
 
-// cacheFits is 1 where ÂX fits into half of the free memory of this host, or GPU, shared by
-// the ranks on it; into both where it is on both.
+// cacheFits returns 1 if ÂX fits into half of the free memory of this host or GPU, shared by
+// its ranks; into both if it is on both.
 func (r *run) cacheFits() int64 {
 	bytes := forecast.CachedInputBytes(r.cfg, r.net, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()))
 	if r.gpu != nil && (r.cfg.GPUsGather() || !r.gpu.cacheFits(bytes)) {
@@ -206,8 +203,7 @@ const (
 	refuse
 )
 
-// compareMemory compares the peak of a forecast, and what of it is certain, with
-// what a host has.
+// compareMemory compares the peak of a forecast, and its certain part, with a host's memory.
 func compareMemory(peak, certain, there int64) memoryVerdict {
 	switch {
 	case peak <= there:

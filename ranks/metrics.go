@@ -13,7 +13,7 @@ import (
 // accuracy is the metric of classes.
 const accuracy = "accuracy"
 
-// metricOf is what lines tell of a task, by which the best weights are chosen.
+// metricOf returns the metric of a task in epoch lines, which selects the best weights.
 func metricOf(task string) string {
 	switch task {
 	case graph.MultiLabel:
@@ -26,7 +26,7 @@ func metricOf(task string) string {
 	return accuracy
 }
 
-// metricLabel is the metric as a word in front of which a split's name stands.
+// metricLabel returns the metric as a word that follows a split's name.
 func metricLabel(metric string) string {
 	if metric == accuracy {
 		return "acc"
@@ -50,8 +50,8 @@ func printMetrics(say func(format string, args ...any), m *runfolder.Scores) {
 	}
 }
 
-// balancedTest is the balanced accuracy of the test vertices as a word of a line, empty
-// where it is unknown.
+// balancedTest returns the balanced accuracy of the test vertices as part of a line, empty if
+// unknown.
 func balancedTest(m *runfolder.Scores) string {
 	if m == nil || m.Test == nil || m.Test.BalancedAccuracy == nil {
 		return ""
@@ -59,8 +59,8 @@ func balancedTest(m *runfolder.Scores) string {
 	return fmt.Sprintf(" balanced_test_at_best_val=%.4f", *m.Test.BalancedAccuracy)
 }
 
-// choiceLines say what has chosen the saved weights, how classes weighed in the loss, and
-// why, where that is not as flags say. score is the metric of an epoch.
+// choiceLines describe how the saved weights were selected, the class weights of the loss, and
+// the reasons if flags were overridden. score is the metric of an epoch.
 func choiceLines(c *Config, score string, epoch int, validated bool) (lines []string) {
 	why := func(flag string) string {
 		if i := slices.IndexFunc(c.Chosen, func(s config.Choice) bool { return s.Flag == flag }); i >= 0 {
@@ -84,7 +84,7 @@ func choiceLines(c *Config, score string, epoch int, validated bool) (lines []st
 	return lines
 }
 
-// objectiveOf says what --monitor optimises. score is the metric of an epoch.
+// objectiveOf describes the objective of --monitor. score is the metric of an epoch.
 func objectiveOf(monitor, score string) string {
 	switch monitor {
 	case stopping.OnAccuracy:

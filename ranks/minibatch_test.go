@@ -47,8 +47,8 @@ func TestOneBatchIsExact(t *testing.T) {
 	}
 }
 
-// Mini-batches on a history train as GNNAutoScale written down a second time does: in
-// float64, so that 1e-4 is what 60 steps of float32 may be off.
+// Mini-batches with a history equal a second implementation of GNNAutoScale in float64: 1e-4
+// allows the float32 errors of 60 steps.
 func TestHistoryIsGNNAutoScale(t *testing.T) {
 	t.Parallel()
 	const n, epochs, batches, lr = 60, 15, 4, 0.3
@@ -85,8 +85,7 @@ func TestHistoryIsGNNAutoScale(t *testing.T) {
 	}
 }
 
-// What changes the way of messages and tasks, and not the numbers, leaves the same
-// bytes.
+// Options that change only messages and tasks leave the same bytes.
 func TestBatchesWhateverElse(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -121,7 +120,7 @@ func TestBatchesWhateverElse(t *testing.T) {
 			}
 			t.Run(kind+" "+name, func(t *testing.T) {
 				got := run(set)
-				if name == "seldom evaluated" { // another epoch is the best
+				if name == "seldom evaluated" { // another epoch is best
 					sameLosses(t, name, got.losses(), want.losses(), 1e-12)
 				} else if !bytes.Equal(got.model, want.model) {
 					t.Error("another model")
@@ -130,7 +129,7 @@ func TestBatchesWhateverElse(t *testing.T) {
 		}
 		for _, format := range []string{"bf16", "int8"} {
 			if kind == "variates" || drawn {
-				continue // it reads rows where they lie, or there is no history
+				continue // it reads rows in place, or there is no history
 			}
 			got := run(func(c *Config) { c.HistoryFormat = format })
 			// Coarser rows: near, not the same.
@@ -144,8 +143,8 @@ func TestBatchesWhateverElse(t *testing.T) {
 	}
 }
 
-// One step from all training vertices with all neighbours sampled is exact training, but
-// for the order of sums: 1e-5 is what 20 steps of float32 may be off.
+// One step of all training vertices with all neighbours sampled is exact training, except for
+// the order of sums: 1e-5 allows the float32 errors of 20 steps.
 func TestAllSampledIsExact(t *testing.T) {
 	t.Parallel()
 	for _, layers := range []int{2, 3} {
@@ -163,9 +162,8 @@ func TestAllSampledIsExact(t *testing.T) {
 	}
 }
 
-// VR-GCN with all neighbours of a rank sampled trains as it does written down a second
-// time, in mini-batches and on several ranks: in float64, so that 1e-4 is what 60 steps
-// of float32 may be off.
+// VR-GCN with all neighbours of a rank sampled equals a second implementation in float64, in
+// mini-batches and on several ranks: 1e-4 allows the float32 errors of 60 steps.
 func TestVariatesAreVRGCN(t *testing.T) {
 	t.Parallel()
 	const n, epochs, batches, lr = 60, 15, 4, 0.3
@@ -229,7 +227,7 @@ func TestEmptyBatches(t *testing.T) {
 	}
 }
 
-// What does not go together is refused with both flags' names.
+// Incompatible options are refused with both flags' names.
 func TestBatchRefusals(t *testing.T) {
 	t.Parallel()
 	for _, set := range []func(*Config){
@@ -258,8 +256,8 @@ func TestBatchRefusals(t *testing.T) {
 	}
 }
 
-// A run in mini-batches that goes on is the one that never stopped, to the bit, since
-// its history is in the checkpoint; on other ranks it goes on too.
+// A resumed run in mini-batches has the bits of one that never stopped, since its history is
+// in the checkpoint. It also resumes on other ranks.
 func TestBatchesGoOn(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -289,8 +287,8 @@ func TestBatchesGoOn(t *testing.T) {
 	}
 }
 
-// Arrays of mini-batches are estimated from counts of edges, as if each led anywhere:
-// at least what they are but for a twentieth, and at most a quarter more.
+// Arrays of mini-batches are estimated from counts of edges, as if edges were uniformly
+// random: from a twentieth less to a quarter more than the actual size.
 func TestBatchesAreEstimated(t *testing.T) {
 	t.Parallel()
 	plain, content := generated(t, false), randomContent(400, 4)

@@ -13,8 +13,8 @@ import (
 	"siafu/ranks/stopping"
 )
 
-// monitoredBest is the epoch with the first best value of a metric among evaluated epochs,
-// the last weights included, of which the summary has the metrics if they are the best.
+// monitoredBest returns the epoch with the first best value of a metric among evaluated
+// epochs. The last weights are included: the summary has their metrics if they are best.
 func monitoredBest(r trained, metric string) (epoch int, value float64) {
 	better := func(a, b float64) bool { return a > b }
 	if metric == "mse" || metric == "mae" {
@@ -28,8 +28,8 @@ func monitoredBest(r trained, metric string) (epoch int, value float64) {
 	return epoch, value
 }
 
-// The saved weights are those with the best value of the metric, which is that of their
-// metrics in summary.json; patience counts from it. The same on any number of ranks.
+// The saved weights have the best value of the metric, as in summary.json. Patience counts
+// from it. The same on any number of ranks.
 func TestMonitor(t *testing.T) {
 	t.Parallel()
 	classes, flags, links := generated(t, false), "", linked(t, false)
@@ -87,8 +87,8 @@ func monitoredLines(epochs []runfolder.Epoch) (list []map[string]float64) {
 	return list
 }
 
-// Another choice of weights changes nothing of the training, also where the training pass
-// would be the evaluation (no dropout).
+// Another selection of weights does not change the training, also if the training pass would
+// be the evaluation (no dropout).
 func TestMonitorChangesNoTraining(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -101,7 +101,7 @@ func TestMonitorChangesNoTraining(t *testing.T) {
 	sameLosses(t, "monitored", losses[1], losses[0], 0)
 }
 
-// The same weights are the best where Go cannot read the memory of the logits.
+// The same weights are best if Go cannot read the memory of the logits.
 func TestMonitorElsewhere(t *testing.T) {
 	t.Parallel()
 	c := quick(t)
@@ -109,8 +109,8 @@ func TestMonitorElsewhere(t *testing.T) {
 	alikeElsewhere(t, c, generated(t, false))
 }
 
-// A run that monitored something else before it was resumed takes the best weights of the
-// epochs that follow.
+// A run that monitored another metric before it was resumed takes the best weights of the
+// later epochs.
 func TestMonitorAnotherMetricOnResume(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -125,8 +125,8 @@ func TestMonitorAnotherMetricOnResume(t *testing.T) {
 	}
 }
 
-// What has no such metric is refused before anything is trained, by a message that names
-// what can be monitored.
+// A run without the metric is refused before training; the message names the available
+// metrics.
 func TestMonitorRefused(t *testing.T) {
 	t.Parallel()
 	classes := generated(t, false)
@@ -159,8 +159,8 @@ func TestMonitorRefused(t *testing.T) {
 	}
 }
 
-// Final lines say what has chosen the weights, how classes weighed, and how to optimise
-// accuracy where settings were taken for the graph; balanced accuracy is beside accuracy.
+// Final lines name the metric that selected the weights, the class weights and, with automatic
+// settings, how to optimise accuracy. Balanced accuracy is printed with accuracy.
 func TestFinalLinesSayWhatWasOptimised(t *testing.T) {
 	t.Parallel()
 	content := randomContent(120, 2)
@@ -173,7 +173,7 @@ func TestFinalLinesSayWhatWasOptimised(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
-		given string // flags beside
+		given string // other flags
 		set   func(*Config)
 		want  []string
 	}{

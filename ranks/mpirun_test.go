@@ -22,8 +22,8 @@ func program(t *testing.T) string {
 	return hosttest.Go(t, "siafu-mpi", "siafu", "mpi")
 }
 
-// Ranks that are processes compute what ranks that are goroutines compute, to
-// the last bit, for every size of the world.
+// Ranks as processes and ranks as goroutines compute the same bits, for every size of the
+// world.
 func TestMpirunEqualsInProcess(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
@@ -53,9 +53,8 @@ func TestMpirunEqualsInProcess(t *testing.T) {
 	}
 }
 
-// So do networks whose halos carry other things, attention's sums or first rows, with
-// several servers, and with one thing after another: of the kind of network MPI knows
-// nothing.
+// So do networks with other halo contents (attention's sums, first rows), with several servers
+// and with various options: MPI does not depend on the kind of network.
 func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
@@ -80,7 +79,7 @@ func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
 	}
 }
 
-// So does attention with features of edges, which every rank has in its shard.
+// So does attention with features of edges, which are in every rank's shard.
 func TestMpirunEqualsInProcessWithEdgeFeatures(t *testing.T) {
 	siafu := program(t)
 	data := describedGraph(t, true, 3)
@@ -100,8 +99,7 @@ func TestMpirunEqualsInProcessWithEdgeFeatures(t *testing.T) {
 	}
 }
 
-// Bounded asynchrony runs over processes, with servers and with none, and
-// trains.
+// Bounded asynchrony trains with processes, with and without servers.
 func TestMpirunAsync(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
@@ -191,7 +189,7 @@ func TestMpirunInBatches(t *testing.T) {
 	}
 }
 
-// Links, too: rows of any pairs, and sums that go in pieces, be edges there both ways or not.
+// So do links: rows of random pairs, and sums in pieces, on directed and undirected graphs.
 func TestMpirunLinks(t *testing.T) {
 	siafu := program(t)
 	for _, directed := range []bool{false, true} {

@@ -10,8 +10,8 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// networks are all models in the orders that they have, with ÂX of the first
-// layer gathered anew in each pass and kept.
+// networks returns all models in their orders, with ÂX of the first layer gathered again in
+// each pass, and cached.
 func networks(t testing.TB) map[string]Config {
 	all := map[string]Config{}
 	for _, n := range []struct{ model, orders string }{
@@ -31,8 +31,8 @@ func networks(t testing.TB) map[string]Config {
 	return all
 }
 
-// Overlap changes no bit, whatever the workers get to first: with many intervals
-// on one rank, in three layers and in two that grow wider, and each time.
+// Overlap changes no bit, for any order of the workers: with many intervals on one rank, in
+// three layers and in two of increasing width, in every repetition.
 func TestOverlapChangesNothing(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
