@@ -10,7 +10,7 @@ import (
 )
 
 // readPairs reads a file of pairs of vertices of the dataset folder data, and their ids.
-// Faults are those of pairfile.Read and graph.OpenIDs.
+// Errors are those of pairfile.Read and graph.OpenIDs.
 func readPairs(path, data string) (p graph.Pairs, names [][2]string, err error) {
 	ids, n, done, err := graph.OpenIDs(data)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"siafu/graph/holdout"
 )
 
-// heldOut is a generated graph of 4200 vertices with held edges.
+// heldOut is a generated graph of 4200 vertices with held-out edges.
 func heldOut(t *testing.T, directed bool) string {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), "links")
@@ -21,11 +21,11 @@ func heldOut(t *testing.T, directed bool) string {
 	return dst
 }
 
-// What ranks send each other for the ends of pairs is estimated by its mean and its deviation,
-// with draws that come in one chunk and in several, on ranks and on parts. An epoch is within five
-// deviations, which one of a million is not. The mean over epochs deviates less by the root of
-// their number, and the variance that they show is, like a chi-square with 19 degrees of
-// freedom, between a quarter and 2.7 times the true one but for one run of ten thousand.
+// The bytes that ranks send for the ends of pairs are estimated by mean and deviation, with
+// samples in one chunk and in several, on ranks and on parts. An epoch is within five
+// deviations, except one in a million. The mean over n epochs deviates less by √n. The
+// observed variance is, like a chi-square with 19 degrees of freedom, between a quarter and
+// 2.7 times the true one, except one run in ten thousand.
 func TestPairTrafficEstimate(t *testing.T) {
 	t.Parallel()
 	const epochs = 20
@@ -51,7 +51,7 @@ func TestPairTrafficEstimate(t *testing.T) {
 			c := quick(t)
 			c.Ranks, c.Servers, c.Epochs, c.Hidden, c.Embedding, c.Partitioner, c.EvalEvery = tc.parts, 0, epochs, 4, 3, "hash", 0
 			tc.set(&c)
-			folder := filepath.Join(t.TempDir(), "links") // whose parts are no other test's
+			folder := filepath.Join(t.TempDir(), "links") // with parts of its own
 			if err := os.CopyFS(folder, os.DirFS(data[tc.directed])); err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestPairTrafficEstimate(t *testing.T) {
 	}
 }
 
-// Evaluations beside training fetch rows, too, and are not counted.
+// Evaluations during training also fetch rows, which are not counted.
 func TestPairTrafficIsThatOfTraining(t *testing.T) {
 	t.Parallel()
 	data := linked(t, true)

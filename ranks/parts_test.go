@@ -21,8 +21,8 @@ import (
 	"siafu/ranks/world/parts"
 )
 
-// trainSpread is train with parts on ranks as they are under a launcher: what goes
-// to parts of other ranks is carried there, though all are in this process.
+// trainSpread is train with parts on ranks as under a launcher: messages to parts of other
+// ranks use the transport, although all ranks are in this process.
 func trainSpread(t testing.TB, c Config, v world.View, data string) trained {
 	t.Helper()
 	err := inproc.Run(v.Started(), func(rank world.Comm) error {
@@ -43,9 +43,9 @@ func eight(t testing.TB, servers int) Config {
 	return c
 }
 
-// Eight parts leave the bytes of eight graph ranks, whatever number of ranks
-// carries them, and one server or none: these take turns, as do those that are carried
-// in one process; SIAFU_BIG=1 has all with all.
+// Eight parts on any number of ranks leave the bytes of eight graph ranks, with one server or
+// none. The number of servers alternates, as do the runs in one process; SIAFU_BIG=1 runs all
+// combinations.
 func TestPartsOnAnyRanks(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -89,8 +89,8 @@ func TestPartsOnAnyRanks(t *testing.T) {
 	}
 }
 
-// A run that goes on with the same parts on another number of ranks ends as one
-// that never stopped; with other parts its losses differ by the order of sums.
+// A run resumed with the same parts on another number of ranks ends as one that never stopped;
+// with other parts its losses differ by the order of sums.
 func TestPartsResumeOnOtherRanks(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -138,8 +138,7 @@ func TestPartsAutoCodec(t *testing.T) {
 	}
 }
 
-// What a run says of itself tells ranks and parts apart: summary, reports, header
-// and timeline.
+// Summary, reports, header and timeline distinguish ranks and parts.
 func TestPartsAreReported(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -167,7 +166,7 @@ func TestPartsAreReported(t *testing.T) {
 	}
 }
 
-// The parts of a rank share its workers, one each at the least.
+// The parts of a rank share its workers; each has at least one.
 func TestPartsShareThreads(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ threads, parts, ranks, rank, of, rankThreads int }{

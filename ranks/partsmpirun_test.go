@@ -14,9 +14,9 @@ import (
 	"siafu/ranks/world/mpi/mpitest"
 )
 
-// Eight parts on processes leave the bytes of eight graph ranks, for every number
-// of processes, and go on from a checkpoint on another number. A server and none take
-// turns; SIAFU_BIG=1 has both, and resumes them all.
+// Eight parts on any number of processes leave the bytes of eight graph ranks, and resume from
+// a checkpoint on another number. Runs alternate between one server and none; SIAFU_BIG=1 has
+// both, and resumes all.
 func TestMpirunParts(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
@@ -51,7 +51,7 @@ func TestMpirunParts(t *testing.T) {
 					}
 				}
 			}
-			if name != "gat" && !hosttest.Big() { // what is resumed knows nothing of the network
+			if name != "gat" && !hosttest.Big() { // resuming does not depend on the network
 				return
 			}
 			spread(2, "--epochs", "5", "--force", "--checkpoint-every", "5e")
@@ -99,8 +99,8 @@ func TestMpirunPartsOtherwise(t *testing.T) {
 	}
 }
 
-// Parts that move between processes change no bit either, between two epochs and in
-// the middle of one. Each fault strikes one of the networks; with SIAFU_BIG=1 all.
+// Parts that move between processes change no bit, between two epochs and in the middle of
+// one. Each fault is tested with one network; with SIAFU_BIG=1 with all.
 func TestMpirunPartsMove(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)

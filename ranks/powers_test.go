@@ -8,18 +8,18 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// kept is a run of a network whose powers of the graph are made before training.
+// kept is a run of a network with powers of the graph computed before training.
 func kept(t *testing.T, kind string) Config {
 	c := compared(t, 0)
 	c.Model, c.Layers, c.LR, c.InputDropout, c.CacheInput = kind, 3, 0.005, 0, "on"
 	return c
 }
 
-// Powers that are kept are those that an epoch would gather: losses of both ways are the
-// same but for the order of sums, on any number of ranks, of dense and sparse features, with
-// weights of edges, in bounded asynchrony of one interval and on one rank at its own pace. 1e-4
-// is what TestLossIndependentOfRanks allows 50 steps of Adam for sums in another order, and
-// what bf16 features may differ by is two such roundings as bf16 has, 2⁻⁸ each.
+// Cached powers equal those that an epoch would gather: losses differ only by the order of
+// sums. This holds on any number of ranks, with dense and sparse features and edge weights, in
+// bounded asynchrony of one interval, and for one fully asynchronous rank. 1e-4 is the
+// tolerance of TestLossIndependentOfRanks for 50 steps of Adam. bf16 features may differ by
+// two roundings of bf16, 2⁻⁸ each.
 func TestCachedPowersAgree(t *testing.T) {
 	t.Parallel()
 	dense, sparse, weighted := generated(t, true), bag(t), weightedGraph(t, true)
@@ -48,7 +48,7 @@ func TestCachedPowersAgree(t *testing.T) {
 				"stale everywhere": {1e-4, func(c *Config) { c.Refresh, c.Ranks, c.Servers = "previous:none", 3, 0 }},
 			} {
 				if on == "weights" && name == "sums" {
-					continue // they are refused
+					continue // refused
 				}
 				if !hosttest.Sampled(2, k, d, len(name)) {
 					continue
@@ -59,8 +59,8 @@ func TestCachedPowersAgree(t *testing.T) {
 	}
 }
 
-// No rows travel in an epoch, and nothing else than losses shows that there are ranks: what
-// is sent to make the powers, for all epochs, is exact whatever the codec.
+// No rows are exchanged in an epoch. The powers are computed once for all epochs, from exact
+// rows for any codec.
 func TestCachedPowersAreExchangedOnce(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)

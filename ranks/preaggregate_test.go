@@ -15,9 +15,9 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// Rows that are added up before they are sent change the losses by the order of
-// sums only, and fewer bytes travel. Each kind of network meets each world on one of the
-// graphs; SIAFU_BIG=1 has both.
+// Rows that are summed before they are sent change the losses only by the order of sums, with
+// fewer bytes. Each kind of network runs in each world on one of the graphs, with SIAFU_BIG=1
+// on both.
 func TestPreAggregation(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
@@ -67,7 +67,7 @@ func TestPreAggregation(t *testing.T) {
 	}
 }
 
-// Where rows are rounded, sums are rounded too, and losses stay near.
+// With rounded rows, sums are rounded too, and losses stay close.
 func TestPreAggregationOfRoundedRows(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -86,8 +86,8 @@ func TestPreAggregationOfRoundedRows(t *testing.T) {
 	}
 }
 
-// An epoch moves a row for each vertex of the covers, for every gather and for
-// its gradient: the very bytes that the covers promise.
+// An epoch moves a row for each vertex of the covers, for every gather and for its gradient:
+// exactly the bytes given by the covers.
 func TestPreAggregationMovesCovers(t *testing.T) {
 	t.Parallel()
 	const parts = 5

@@ -81,7 +81,7 @@ func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) er
 	})
 }
 
-// folderFor is the name of the folder in a run folder for predictions on a dataset.
+// folderFor returns the folder in a run folder for predictions on a dataset.
 func folderFor(runDir, data string) string {
 	summary := runfolder.Ended(runDir)
 	meta, err := graph.ReadMeta(data)
@@ -91,7 +91,7 @@ func folderFor(runDir, data string) string {
 	return runfolder.Predictions + "-" + filepath.Base(meta.Name)
 }
 
-// config is what a run needs to be told to predict.
+// config returns the configuration of a run that predicts.
 func (p *PredictConfig) config() Config {
 	return Config{
 		RankOptions: config.RankOptions{Ranks: p.Ranks, Parts: p.Parts, Threads: p.Threads, PartsDir: p.PartsDir, Mode: "pipe",
@@ -156,8 +156,8 @@ func (r *run) predict(p PredictConfig, g memoryGate, out IO) error {
 	return nil
 }
 
-// selectedVertices are the vertices to write, in ascending order; nil: all. Collective over the
-// world.
+// selectedVertices returns the vertices to write, in ascending order; nil: all. Collective
+// over the world.
 func (r *run) selectedVertices(p PredictConfig) ([]uint32, error) {
 	if !p.New {
 		return nil, nil
@@ -207,7 +207,7 @@ func (r *run) writePredictions(o predictions.Options, found *engine.Inference) e
 	return agree(r.world, files.Commit(r.data))
 }
 
-// files are what is to be written of a network.
+// files returns the files to write for a network.
 func (p *PredictConfig) files(net model.Spec, task string) predictions.Options {
 	if task == graph.Links { // the output is embeddings
 		return predictions.Options{Dir: p.Out, Task: task, EmbeddingWidth: net.Dims[net.Layers()], Pairs: p.Pairs != ""}
@@ -219,8 +219,8 @@ func (p *PredictConfig) files(net model.Spec, task string) predictions.Options {
 	return o
 }
 
-// openModel reads the weights on rank 0 and gives everybody the network, its
-// weights and the shards. Collective over the world.
+// openModel reads the weights on rank 0 and gives all ranks the network, its weights and the
+// shards. Collective over the world.
 func (r *run) openModel(p PredictConfig, g memoryGate) ([]float32, error) {
 	var blob []byte
 	var found []safetensors.Tensor
@@ -279,7 +279,7 @@ type loadedModel struct {
 	Design model.Design
 }
 
-// spec is the network.
+// spec returns the network.
 func (m *loadedModel) spec() model.Spec {
 	return model.Spec{Kind: m.Kind, Dims: m.Dims, Heads: m.Heads[0], OutputHeads: m.Heads[1], Design: m.Design}
 }
@@ -315,7 +315,7 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	if p.Pairs != "" && m.Task != graph.Links {
 		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--pairs needs link prediction, but the network was trained for %s", m.Task).Then("leave --pairs out, or train for links")
 	}
-	if p.Pairs != "" { // before anybody computes
+	if p.Pairs != "" { // before any computation
 		if _, _, err := readPairs(p.Pairs, r.data); err != nil {
 			return nil, nil, err
 		}
@@ -355,7 +355,7 @@ func (p *PredictConfig) weights() ([]safetensors.Tensor, map[string]string, *loa
 	return list, md, m, err
 }
 
-// describedBy is the network that the metadata of a file of weights describes.
+// describedBy returns the network described by the metadata of a weights file.
 func describedBy(path string, md map[string]string) (*loadedModel, error) {
 	m := &loadedModel{Kind: md["model"], Heads: [2]int{1, 1}}
 	err := json.Unmarshal([]byte(md["dims"]), &m.Dims)
@@ -372,7 +372,7 @@ func describedBy(path string, md map[string]string) (*loadedModel, error) {
 	return m, nil
 }
 
-// openShard reads what every rank needs of the dataset.
+// openShard reads every rank's part of the dataset.
 func (r *run) openShard() error {
 	var err error
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {

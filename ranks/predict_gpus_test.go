@@ -18,7 +18,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// predictOn is Predict on a host's GPUs, which after looks at.
+// predictOn is Predict on a host's GPUs, which after inspects.
 func predictOn(p PredictConfig, dir, data string, place func(*run), after func(*run)) error {
 	out := IO{Out: io.Discard, Err: os.Stderr}
 	p.Weights = modelFile(dir)
@@ -34,9 +34,8 @@ func predictOn(p PredictConfig, dir, data string, place func(*run), after func(*
 	})
 }
 
-// On GPUs, with graph work there or on processors, predictions are the processor's:
-// the same classes, and numbers within what losses may differ by. Their memory is
-// estimated.
+// On GPUs, with graph work on GPUs or processors, predictions equal the processor's: the same
+// classes, and numbers within the tolerance of losses. Their memory is estimated.
 func TestPredictionsOnGPUs(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -91,8 +90,8 @@ func alikePredictions(t *testing.T, want, got string) {
 	}
 }
 
-// A prediction that does not fit into a GPU is refused with what it takes, one with
-// graph work alone on GPUs for what it is, and nothing is written.
+// A prediction that does not fit into a GPU is refused with its size. One with only graph work
+// on GPUs is refused as unsupported. Nothing is written.
 func TestPredictionsOnGPUsRefused(t *testing.T) {
 	t.Parallel()
 	data, c := generated(t, true), quick(t)

@@ -20,7 +20,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// The arrays of a prediction are estimated as they come.
+// The estimate of a prediction's arrays is exact.
 func TestPredictionIsForeseen(t *testing.T) {
 	t.Parallel()
 	data := planted(t, generate.Options{Vertices: 2100, Edges: 9000})
@@ -62,8 +62,7 @@ func TestPredictionIsForeseen(t *testing.T) {
 	}
 }
 
-// A network whose weights fit and whose activations do not is refused before it
-// is made.
+// A network with weights that fit and activations that do not is refused before allocation.
 func TestPredictionThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	const vertices = 60000
@@ -71,7 +70,7 @@ func TestPredictionThatDoesNotFit(t *testing.T) {
 	if there == host.Unlimited {
 		t.Skip("this system does not say what memory it has")
 	}
-	hidden := int(there/vertices) + 1 // one matrix of a row a vertex is four times what there is: other programs may end
+	hidden := int(there/vertices) + 1 // one matrix with a row per vertex is four times the available memory: other programs may end
 	net := model.Spec{Kind: "gcn", Dims: []int{12, hidden, 4}}
 	file, dims := filepath.Join(t.TempDir(), "m.safetensors"), fmt.Sprintf("[12,%d,4]", hidden)
 	if err := safetensors.Write(file, tensors(net, make([]float32, net.NumWeights())), map[string]string{"model": "gcn", "dims": dims}); err != nil {

@@ -41,9 +41,8 @@ func predictParts(t *testing.T, runDir, data string, ranks, parts int) string {
 	return out
 }
 
-// Predictions of a saved model reach the accuracy that its run reports, come
-// in the user's own ids, and do not depend on the number of ranks or on the
-// order in which ranks number their vertices.
+// Predictions of a saved model have the accuracy that its run reports, and use the user's ids.
+// They do not depend on the number of ranks or on the ranks' numbering of vertices.
 func TestPredict(t *testing.T) {
 	t.Parallel()
 	content := smallGraph(true, false, 4)
@@ -154,8 +153,8 @@ func samePredictions(t *testing.T, one, four string) {
 	}
 }
 
-// Parts predict what as many ranks predict, byte by byte, on any number of ranks,
-// and fewer parts than ranks are refused.
+// Parts on any number of ranks predict the same bytes as one part per rank. Fewer parts than
+// ranks are refused.
 func TestPredictParts(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -222,9 +221,9 @@ func readFloats(t *testing.T, path string, cols int) []float32 {
 	return x
 }
 
-// A model predicts on a larger graph without labels, under the names of its classes and on
-// any number of ranks, and writes the vertices alone that training has not seen; features
-// and classes that are others are refused.
+// A model predicts on a larger graph without labels, with the names of its classes and on any
+// number of ranks. It can write only vertices unknown to training. Other features or classes
+// are refused.
 func TestPredictInductive(t *testing.T) {
 	t.Parallel()
 	content, c := smallGraph(true, false, 4), quick(t)
@@ -240,7 +239,7 @@ func TestPredictInductive(t *testing.T) {
 	larger.Name, larger.Vertices, larger.Features.Rows = "larger", int64(n+3), n+3
 	larger.Features.Dense = append(slices.Clone(larger.Features.Dense), larger.Features.Dense[:3*dim]...)
 	larger.Labels, larger.Split, larger.Classes = slices.Repeat([]int32{graph.Unlabelled}, n+3), make([]uint8, n+3), 0
-	larger.IDs = &graph.IDs{Ints: []int64{}} // the last are known
+	larger.IDs = &graph.IDs{Ints: []int64{}} // only the last are known
 	for v := range n + 3 {
 		larger.IDs.Ints = append(larger.IDs.Ints, int64((v+n)%(n+3)))
 	}
@@ -309,8 +308,7 @@ func TestPredictRefuses(t *testing.T) {
 	}
 }
 
-// Widths and heads that only the metadata claims are refused before anybody
-// takes memory for them.
+// Widths and heads that are only in the metadata are refused before allocation.
 func TestPredictClaims(t *testing.T) {
 	t.Parallel()
 	data, c := write(t, smallGraph(true, false, 4)), quick(t)

@@ -17,12 +17,12 @@ func (p *reporter) progress(e runfolder.Epoch) {
 	}
 }
 
-// remainingTime is how long the epochs take that are to come, if all of them do.
+// remainingTime estimates the time of the remaining epochs.
 func (p *reporter) remainingTime(e runfolder.Epoch) time.Duration {
 	return time.Duration(float64(p.cfg.Epochs-e.Epoch) * median(p.epochs) * float64(time.Second)).Round(time.Second)
 }
 
-// fullLine is an epoch in key=value pairs.
+// fullLine returns an epoch as key=value pairs.
 func (p *reporter) fullLine(e runfolder.Epoch) string {
 	line := fmt.Sprintf("epoch=%d/%d loss=%.4f", e.Epoch, p.cfg.Epochs, e.Loss)
 	if e.ValAcc != nil {
@@ -42,7 +42,7 @@ func (p *reporter) fullLine(e runfolder.Epoch) string {
 	return line
 }
 
-// shortLine is an epoch for a terminal, without words that do not fit.
+// shortLine returns an epoch for a terminal, without words that do not fit.
 func (p *reporter) shortLine(e runfolder.Epoch, width int) string {
 	if e.ValAcc != nil {
 		p.accuracies = fmt.Sprintf("val %.2f%%, test %.2f%%", 100**e.ValAcc, 100**e.TestAcc)
@@ -76,5 +76,5 @@ func (p *reporter) shortLine(e runfolder.Epoch, width int) string {
 	return line
 }
 
-// maxBarWidth is the most columns that the bar takes.
+// maxBarWidth is the maximal width of the bar in columns.
 const maxBarWidth = 20

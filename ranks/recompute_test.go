@@ -10,8 +10,8 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// What is made again is what was made, to the bit, in all networks; and deep ones
-// take less memory for it, which the summary tells beside what they would have taken.
+// Recomputed activations have the same bits in all networks. Deep networks use less memory;
+// the summary has the sizes with and without recomputation.
 func TestRecompute(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -51,7 +51,7 @@ func TestRecompute(t *testing.T) {
 	}
 }
 
-// Intervals that go their own ways keep what they have made.
+// Asynchronous intervals store their activations.
 func TestRecomputeInStepOnly(t *testing.T) {
 	t.Parallel()
 	c := quick(t)

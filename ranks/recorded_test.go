@@ -11,8 +11,8 @@ import (
 	"siafu/kernels/model"
 )
 
-// curves is kernels/testdata/gcn_curves.json: training runs of a GCN that
-// PyTorch did with a dense Â, recorded by record.py beside it.
+// curves is kernels/testdata/gcn_curves.json: PyTorch's training runs of a GCN with a dense Â,
+// recorded by record.py in the same folder.
 type curves struct {
 	Vertices, Classes int
 	Edges             [][2]uint32
@@ -75,10 +75,9 @@ func (c *curves) content(kind string) graph.Content {
 	}
 }
 
-// The loss of every epoch is PyTorch's in float64, from the same first
-// weights. The tolerance is what float32 leaves of it: rounding errors of
-// 6e-8 grow over 50 steps of an optimiser to some 1e-6; PyTorch's own float32
-// runs differ from its float64 runs by as much.
+// The loss of every epoch is PyTorch's in float64, from the same first weights. The tolerance
+// allows float32: rounding errors of 6e-8 grow over 50 steps of an optimiser to about 1e-6.
+// PyTorch's own float32 runs differ from its float64 runs by the same amount.
 func TestLossesOfPyTorch(t *testing.T) {
 	t.Parallel()
 	c := readCurves(t)
@@ -107,17 +106,18 @@ func TestLossesOfPyTorch(t *testing.T) {
 	}
 }
 
-// The losses of deep networks are those of record_deep.py, which has them from NumPy in
-// float64 with gradients that are central differences. Eight steps of plain descent at a
-// rate of 0.5 leave of float32 some 1e-6.
+// The losses of deep networks equal those of record_deep.py: NumPy in float64, with central
+// differences as gradients. Float32 errors after eight steps of plain descent at a rate of 0.5
+// are about 1e-6.
 func TestLossesOfNumPy(t *testing.T) { sameAsRecorded(t, "deep_curves.json") }
 
-// The losses of GraphSAGE with a perceptron before the maximum and with rows divided by their norms
-// are those of record_sage.py, which has them from PyTorch in float64 under the names of PyTorch
-// Geometric's layers. Twenty steps of plain descent at a rate of 0.1 leave of float32 some 1e-6.
+// The losses of GraphSAGE with a perceptron before the maximum and with rows divided by their
+// norms equal those of record_sage.py: PyTorch in float64, with the names of PyTorch
+// Geometric's layers. Float32 errors after twenty steps of plain descent at a rate of 0.1 are
+// about 1e-6.
 func TestLossesOfSAGEInPyTorch(t *testing.T) { sameAsRecorded(t, "sage_curves.json") }
 
-// sameAsRecorded trains the networks of a file as it says, on the graph of gcn_curves.json.
+// sameAsRecorded trains the networks and settings of a file on the graph of gcn_curves.json.
 func sameAsRecorded(t *testing.T, file string) {
 	text, err := os.ReadFile("../kernels/testdata/" + file)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"siafu/kernels/model"
 )
 
-// reference is every kind of network written down a second time, in float64
-// over dense matrices and without a gradient: central differences of its loss
-// are what the gradients of a whole distributed run are compared with.
+// reference is a second implementation of every kind of network, in float64 with dense
+// matrices and without gradients. The gradients of a whole distributed run are compared with
+// central differences of its loss.
 type reference struct {
 	content graph.Content
 	spec    model.Spec
 	a       [][]float64 // Â
 	x       [][]float64
-	// features of edges, and of self loops their mean: of the dataset, or its weights.
+	// features of edges, and their means for self loops: from the dataset, or its weights.
 	features [][][]float64
-	running  map[int]float64 // what running means take in, by weight
+	running  map[int]float64 // inputs of running means, by weight
 }
 
 func newReference(c graph.Content, s model.Spec) *reference {
@@ -68,7 +68,7 @@ func newReference(c graph.Content, s model.Spec) *reference {
 	return r
 }
 
-// coefficient is the entry of Â for an edge (1, or its weight) or no edge (0) between
+// coefficient returns the entry of Â for an edge (1, or its weight) or no edge (0) between
 // vertices of the given degrees, or sums of weights.
 func coefficient(kind string, edge float64, self bool, in, out float64) float64 {
 	loop := 0.0
@@ -91,7 +91,7 @@ func coefficient(kind string, edge float64, self bool, in, out float64) float64 
 	return loop // the perceptron
 }
 
-// part is layer l of a network whose layers differ, behind those that made outputs.
+// part computes a layer of a network with different layers, from the earlier layers' outputs.
 func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, params []model.Param, w []float64, last bool) [][]float64 {
 	matrix := func(i int) [][]float64 {
 		var m [][]float64
@@ -232,7 +232,7 @@ func (r *reference) normalised(h [][]float64, params []model.Param, matrix func(
 	return z
 }
 
-// unit are rows divided by their norms, or by the least that counts.
+// unit returns rows divided by their norms, or by the least allowed norm.
 func unit(h [][]float64, least float64) [][]float64 {
 	out := activated(h, func(x float64) float64 { return x })
 	for _, row := range out {
@@ -244,7 +244,7 @@ func unit(h [][]float64, least float64) [][]float64 {
 	return out
 }
 
-// layer is one layer with the weights of params, in their order.
+// layer computes one layer with the weights of params, in their order.
 func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu bool) [][]float64 {
 	matrix := func(i int) [][]float64 {
 		p := params[i]
@@ -270,7 +270,7 @@ func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu
 	return affine(product(r.a, product(h, matrix(0))), matrix(1)[0], relu)
 }
 
-// maxima are those of the columns of in-neighbours' rows.
+// maxima returns the column maxima of in-neighbours' rows.
 func (r *reference) maxima(h [][]float64) [][]float64 {
 	out := make([][]float64, len(h))
 	for v := range h {
@@ -290,9 +290,9 @@ func (r *reference) maxima(h [][]float64) [][]float64 {
 	return out
 }
 
-// attentive is a layer of attention among rows z, with shape's heads and their width and
-// the scores of head k, of the columns of z[u] and y[v] and the weight of the edge; hidden
-// layers have ELU and heads side by side, the last takes their mean.
+// attentive computes an attention layer over rows z, with the heads and width of shape. Head
+// k's scores are functions of the columns of z[u] and y[v] and of the edge weight. Hidden
+// layers have ELU and concatenate heads; the last takes their mean.
 func (r *reference) attentive(z, shape [][]float64, bias []float64, score func(k int, z, y, features []float64) float64, y [][]float64, hidden, elu bool) [][]float64 {
 	heads, width := len(shape), len(shape[0])
 	out := make([][]float64, len(z))
@@ -334,7 +334,7 @@ func (r *reference) attentive(z, shape [][]float64, bias []float64, score func(k
 	return out
 }
 
-// loss is the mean cross entropy over the training vertices.
+// loss returns the mean cross entropy over the training vertices.
 func (r *reference) loss(w []float64) float64 {
 	h := r.x
 	var outputs [][][]float64

@@ -17,7 +17,7 @@ import (
 	"siafu/kernels/model"
 )
 
-// inTurns deals n vertices to so many owners.
+// inTurns assigns n vertices to owners round-robin.
 func inTurns(n, owners int) []int {
 	list := make([]int, n)
 	for v := range list {
@@ -38,8 +38,8 @@ func cut(edges graph.EdgePairs, owner []int) (own, others graph.EdgePairs) {
 	return own, others
 }
 
-// With never, ranks train as if the edges between them were not in the graph,
-// to the last bit, and no row travels.
+// With never, ranks train as if the edges between them were not in the graph, to the last bit,
+// and exchange no rows.
 func TestNeverIsWithoutCutEdges(t *testing.T) {
 	t.Parallel()
 	const n, ranks = 90, 3
@@ -83,7 +83,7 @@ func TestNeverIsWithoutCutEdges(t *testing.T) {
 	}
 }
 
-// zeros is as large as m.
+// zeros returns a zero matrix of the size of m.
 func zeros(m [][]float64) [][]float64 {
 	z := make([][]float64, len(m))
 	for v := range m {
@@ -102,7 +102,7 @@ func transposed(a [][]float64) [][]float64 {
 	return m
 }
 
-// addedUp adds b, or the rows that are b, to a.
+// addedUp adds the rows b to a.
 func addedUp(a [][]float64, b ...[]float64) [][]float64 {
 	for v := range a {
 		for j := range a[v] {
@@ -131,8 +131,8 @@ func columnSums(a [][]float64) []float64 {
 	return sums
 }
 
-// The losses are those of policies written down a second time: in float64, so that 1e-5
-// is what 25 steps of float32 may be off.
+// The losses equal a second implementation of the policies in float64: 1e-5 allows the float32
+// errors of 25 steps.
 func TestPoliciesWrittenDownAgain(t *testing.T) {
 	t.Parallel()
 	const n, ranks, epochs, lr, seed = 60, 3, 25, 0.3, 7
@@ -196,8 +196,8 @@ func TestPoliciesWrittenDownAgain(t *testing.T) {
 	}
 }
 
-// In its limit each policy is always, to the last bit, for every kind of network, with
-// codecs that round at random and feed errors back, and with sums where it has them.
+// In its limit each policy equals always, to the last bit: for every kind of network, with
+// stochastic rounding, with error feedback, and with sums if supported.
 func TestPoliciesInTheirLimits(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -218,7 +218,7 @@ func TestPoliciesInTheirLimits(t *testing.T) {
 		run := func(policy string, sums bool) trained {
 			c := quick(t)
 			c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.LR, c.CheckpointEvery, c.GhostFeatures = 4, 0, 6, 0, 0.005, "off", "sent"
-			if set(&c); !sums { // which sample has not
+			if set(&c); !sums { // not supported by sample
 				c.PreAggregate = "off"
 			}
 			c.Refresh = policy
@@ -253,8 +253,8 @@ func TestPoliciesInTheirLimits(t *testing.T) {
 	}
 }
 
-// Without overlap, under codecs that lose nothing, with sums and with servers,
-// previous does the same to the bit; for every kind of network it trains.
+// Without overlap, with lossless codecs, sums or servers, previous has the same bits. It
+// trains every kind of network.
 func TestPreviousWhateverElse(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -287,7 +287,7 @@ func TestPreviousWhateverElse(t *testing.T) {
 						c.PreAggregate = "on"
 					}
 				})
-				// Coarser rows and another order of sums: near, not the same.
+				// Coarser rows and another order of sums: close, not the same.
 				if d := math.Abs(got.Summary.FinalLoss - want.Summary.FinalLoss); d > 0.1*want.Summary.FinalLoss {
 					t.Errorf("final loss %v, want about %v", got.Summary.FinalLoss, want.Summary.FinalLoss)
 				}
@@ -296,7 +296,7 @@ func TestPreviousWhateverElse(t *testing.T) {
 	}
 }
 
-// What does not go together is refused with both flags' names.
+// Incompatible options are refused with both flags' names.
 func TestRefreshRefusals(t *testing.T) {
 	t.Parallel()
 	for _, set := range []func(*Config){

@@ -17,31 +17,30 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// reporter is rank 0's: what a run prints and what it leaves in its folder. The
-// methods of a nil reporter, every other rank's, do nothing. It implements
-// engine.Reporter.
+// reporter writes the output of a run and its folder, on rank 0. The methods of a nil reporter
+// (other ranks) do nothing. It implements engine.Reporter.
 type reporter struct {
 	cfg        Config
 	out        IO
 	folder     *runfolder.Folder
 	screen     *screen.Screen
 	accuracies string // of the newest evaluation, for the screen
-	metric     string // what these are
+	metric     string // name of the metric in accuracies
 	started    time.Time
-	before     float64 // seconds of the run before it was resumed
+	before     float64 // seconds before the run was resumed
 	account    account
 	budget     budget
 
 	text    bool      // the terminal gets text in place of the lines of the log
-	headed  bool      // it has said what runs
-	begun   bool      // it has begun to write the run folder
-	told    int       // the newest epoch whose line this process has written
+	headed  bool      // the header is printed
+	begun   bool      // writing of the run folder has begun
+	told    int       // the newest epoch with a written line
 	epochs  []float64 // seconds of each
 	raw     int64     // ghost bytes
 	sent    int64
 	history *stopping.History
 
-	saving time.Duration // checkpoints: time and bytes of all
+	saving time.Duration // time and bytes of all checkpoints
 	saved  int64
 }
 
@@ -66,20 +65,20 @@ func (p *reporter) Note(text string) {
 	}
 }
 
-// seconds is how long the run has taken, in all its parts.
+// seconds returns the duration of the run, in all its parts.
 func (p *reporter) seconds() float64 { return p.before + time.Since(p.started).Seconds() }
 
-// cost is the dollars of the run, in all its parts.
+// cost returns the dollars of the run, in all its parts.
 func (p *reporter) cost() float64 { return p.account.total(p.seconds()) }
 
-// count adds an epoch to what the summary says of all.
+// count adds an epoch to the summary's totals.
 func (p *reporter) count(e runfolder.Epoch) {
 	p.epochs = append(p.epochs, e.Seconds)
 	p.raw += e.GhostBytesRaw
 	p.sent += e.GhostBytesSent
 }
 
-// warn says what went wrong without an end to the run.
+// warn prints a problem that does not end the run.
 func (p *reporter) warn(format string, args ...any) {
 	if p != nil {
 		io.WriteString(p.folder.Log(), fmt.Sprintf(format, args...)+"\n")
@@ -91,7 +90,7 @@ func warn(out IO, format string, args ...any) {
 	fmt.Fprintf(out.Err, "siafu: "+format+"\n", args...)
 }
 
-// say is log for lines that a quiet run prints too.
+// say is log for lines that a quiet run also prints.
 func (p *reporter) say(format string, args ...any) {
 	line := fmt.Sprintf(format, args...) + "\n"
 	io.WriteString(p.folder.Log(), line)
@@ -103,7 +102,7 @@ func (p *reporter) note(format string, args ...any) {
 	io.WriteString(p.folder.Log(), fmt.Sprintf(format, args...)+"\n")
 }
 
-// header says what is going to run.
+// header prints the description of the run.
 func (p *reporter) header(r *run) error {
 	if p == nil || p.headed {
 		return nil
@@ -136,7 +135,8 @@ func (p *reporter) header(r *run) error {
 	return nil
 }
 
-// settings says which were taken for the graph, or from a recipe, and which change nothing.
+// settings prints the settings chosen for the graph or from a recipe, and those without
+// effect.
 func (p *reporter) settings(r *run) {
 	c, line := &r.cfg, ""
 	for _, s := range c.Chosen {
@@ -165,7 +165,7 @@ func (p *reporter) Epoch(e runfolder.Epoch, spent tensor.Spent) error {
 		return nil
 	}
 	e.LambdaInvocations, e.LambdaGBSeconds = spent.Invocations, p.account.add(spent)
-	if e.Epoch <= p.told { // it was trained again in another view, to the same numbers
+	if e.Epoch <= p.told { // trained again in another view, with the same numbers
 		return nil
 	}
 	p.told = e.Epoch
@@ -180,7 +180,7 @@ func (p *reporter) Epoch(e runfolder.Epoch, spent tensor.Spent) error {
 	return p.folder.AppendEpoch(e)
 }
 
-// result takes what the best and the last weights reached.
+// result records the scores of the best and the last weights.
 func (p *reporter) result(h *stopping.History) {
 	if p == nil {
 		return
@@ -270,7 +270,7 @@ func (p *reporter) close() {
 	}
 }
 
-// median of seconds, 0 of none.
+// median returns the median of x, 0 if x is empty.
 func median(x []float64) float64 {
 	if len(x) == 0 {
 		return 0
@@ -279,8 +279,8 @@ func median(x []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// tensors are the named matrices of a flat vector of weights, or their names and
-// shapes alone where it is nil.
+// tensors returns the named matrices of a flat vector of weights, or only their names and
+// shapes if it is nil.
 func tensors(s model.Spec, flat []float32) []safetensors.Tensor {
 	var list []safetensors.Tensor
 	for _, p := range s.Params() {

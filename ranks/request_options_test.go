@@ -9,9 +9,8 @@ import (
 	"siafu/ranks/config"
 )
 
-// Each optimisation of tasks can be left out, and values can travel through codecs
-// that lose nothing: that changes what travels, and no bit of the model. Codecs that
-// round train too, with fewer bytes.
+// Each optimisation of tasks can be disabled, and lossless codecs can be used: this changes
+// the bytes sent, and no bit of the model. Lossy codecs also train, with fewer bytes.
 func TestLambdaForms(t *testing.T) {
 	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)

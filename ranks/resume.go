@@ -28,7 +28,7 @@ type resumed struct {
 	weights []float32
 	slots   [][]float32
 	best    []float32 // nil before the first evaluation
-	rows    []byte    // on rank 0: of the history of representations, nil without
+	rows    []byte    // on rank 0: the history of representations, nil without one
 }
 
 // resumption is the message of rank 0 about the state that the run resumes from.
@@ -40,7 +40,7 @@ type resumption struct {
 	Last     runfolder.Epoch
 	Record   *checkpoint.Record
 	Slots    int
-	Parts    int // that know something alone, 0: none
+	Parts    int // with their own state, 0: none
 }
 
 // sameLaunch reports whether an earlier attempt of this launch has made or last written the
@@ -51,9 +51,8 @@ func sameLaunch(m *inventory.Marker) bool {
 	return m != nil && launch != "" && m.Launch == launch
 }
 
-// ended reports whether the run that is to continue has come to its end, and needs
-// no rank at all; err is that of one which has diverged. Where dataset or
-// settings are others, admit says so.
+// ended reports whether the run to resume has already ended, and needs no ranks. err is set if
+// it has diverged. admit reports a different dataset or settings.
 func ended(c *Config, data string) (yes bool, err error) {
 	if c.Out == "" {
 		return false, nil
@@ -73,8 +72,7 @@ func ended(c *Config, data string) (yes bool, err error) {
 	return true, err
 }
 
-// identity is what a run is of: its dataset and the settings that its numbers
-// depend on.
+// identity returns a run's dataset and the settings that its numbers depend on.
 func identity(c *Config, meta *graph.Meta) map[string]string {
 	of := meta.Identity()
 	maps.Copy(of, settings(c, c.NetworkOf(meta)))
@@ -85,16 +83,15 @@ func identity(c *Config, meta *graph.Meta) map[string]string {
 // may be about to end.
 const lockWait = 10 * time.Second
 
-// opening is how rank 0 begins to write the run folder, when everything has
-// been checked.
+// opening has the data with which rank 0 begins to write the run folder, after all checks.
 type opening struct {
 	inPlace bool   // the run continues in the folder of its checkpoint
-	from    string // the checkpoint; empty: there is none
+	from    string // the checkpoint; empty: none
 	epoch   int    // of the checkpoint
-	metrics []byte // lines of metrics.jsonl up to it
+	metrics []byte // lines of metrics.jsonl up to the checkpoint
 	lines   []runfolder.Epoch
-	seconds float64             // that the run has taken up to it
-	spent   runfolder.Functions // likewise, on invocations
+	seconds float64             // duration of the run up to the checkpoint
+	spent   runfolder.Functions // cost of invocations up to the checkpoint
 }
 
 // admit claims the run folder, reads the checkpoint to resume from, and makes all checks
@@ -153,7 +150,7 @@ func (r *run) warnSkipped(problems []checkpoint.Problem) {
 	}
 }
 
-// vetBeginning checks what a run needs that begins with its first epoch.
+// vetBeginning checks the requirements of a new run.
 func (r *run) vetBeginning(folder *runfolder.Folder) error {
 	if err := r.vetFolder(folder); err != nil || r.cfg.Init == "" {
 		return err
@@ -344,7 +341,7 @@ func (r *run) restorePart() error {
 	return err
 }
 
-// broadcastResume takes the state apart on rank 0.
+// broadcastResume broadcasts the state of rank 0.
 func (r *run) broadcastResume() ([]byte, error) {
 	s := r.state
 	r.from.rows = s.History

@@ -26,14 +26,13 @@ func saving(t testing.TB, every string) Config {
 	return c
 }
 
-// A run that is stopped and goes on ends as one that never stopped: the same
-// model to the last bit and the same lines of metrics, whatever optimiser,
-// servers and mode.
+// A run that is stopped and resumed ends as one that never stopped: the same bits of the model
+// and the same lines of metrics, for any optimiser, servers and mode.
 func TestResumedIsNeverStopped(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
 	tested := map[string]bool{
-		refresh.NameNever: true, // has nothing to go on with
+		refresh.NameNever: true, // has no state to resume
 		refresh.NameAuto:  true, // TestRefreshAutoGoesOn
 	}
 	for name, set := range map[string]func(*Config){
@@ -106,8 +105,8 @@ func TestResumedIsNeverStopped(t *testing.T) {
 	}
 }
 
-// What seven ranks have saved goes on on any number of ranks and servers, with
-// another partition: the same losses but for the order of sums.
+// A checkpoint of seven ranks resumes on any number of ranks and servers, with another
+// partition: the same losses except for the order of sums.
 func TestResumeOnOtherRanks(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -128,8 +127,7 @@ func TestResumeOnOtherRanks(t *testing.T) {
 	}
 }
 
-// Bounded asynchrony stops between two epochs, goes on from there, and also in
-// step.
+// Bounded asynchrony stops between two epochs and resumes there, also synchronously.
 func TestResumeAsync(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -165,10 +163,10 @@ func stopAt(t *testing.T, c Config, data string, sig syscall.Signal, epoch int) 
 	return <-ended
 }
 
-// SIGTERM ends the run after its epoch with code 75 and a checkpoint, from which
-// it goes on as if nothing had been. SIGUSR1 leaves a checkpoint behind.
+// SIGTERM ends the run after its epoch with code 75 and a checkpoint, from which it resumes as
+// if it had never stopped. SIGUSR1 writes a checkpoint.
 func TestSignals(t *testing.T) {
-	keep := signals.Watch(signals.Options{}) // between two runs nothing must kill the tests
+	keep := signals.Watch(signals.Options{}) // no signal may kill the tests between two runs
 	defer keep.Close()
 	data := generated(t, false)
 	for name, set := range map[string]func(*Config){
@@ -225,9 +223,8 @@ func TestSignals(t *testing.T) {
 	})
 }
 
-// A checkpoint that is damaged is passed over with a word, and if all are the
-// run refuses; so it does where settings differ, and where two write one
-// folder.
+// A damaged checkpoint is skipped with a warning; if all are damaged the run refuses. It also
+// refuses different settings, and a second writer of a folder.
 func TestResumeRefuses(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -285,8 +282,8 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
-// A run that goes on has the first weights that it began with, whatever it is
-// told: another initializer is refused, and a file of weights is not looked at.
+// A resumed run keeps its first weights: another initializer is refused, and a file of weights
+// is ignored.
 func TestResumeWithAnotherInitializer(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)

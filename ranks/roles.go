@@ -7,19 +7,19 @@ import (
 	"siafu/ranks/world"
 )
 
-// roles says what each member of a run's world does: parts of the graph first,
-// servers after them.
+// roles assigns a role to each member of a run's world: parts of the graph first, then
+// servers.
 type roles struct {
 	view           world.View
 	Graph, Servers int
 	rank           int
 	threads        int // workers of a part
-	rankThreads    int // workers of the rank that carries it, of all its parts
+	rankThreads    int // workers of a rank, for all its parts
 }
 
 func assign(c Config, v world.View, w world.Comm) (roles, error) {
 	var err error
-	if v.Parts == 0 { // every rank of the world has a part
+	if v.Parts == 0 { // every rank of the world has one part
 		if v, err = c.View(w.Size()); err != nil {
 			return roles{}, err
 		}
@@ -32,8 +32,8 @@ func assign(c Config, v world.View, w world.Comm) (roles, error) {
 	return r, nil
 }
 
-// threads is the number of workers of each graph rank: what was asked for,
-// else this host's processors shared by the graph ranks on it.
+// threads returns the number of workers of each graph rank: the requested number, else this
+// host's processors divided among its graph ranks.
 func threads(c Config, v world.View, w world.Comm) int {
 	if c.Threads > 0 {
 		return c.Threads
@@ -48,7 +48,7 @@ func threads(c Config, v world.View, w world.Comm) int {
 	return max(runtime.NumCPU()/max(here, 1), 1)
 }
 
-// share is how many of a rank's workers its k-th part of so many has, 1 at least.
+// share returns the number of a rank's workers for its k-th part, at least 1.
 func share(workers, k, parts int) int {
 	mine := workers / parts
 	if k < workers%parts {
@@ -57,13 +57,13 @@ func share(workers, k, parts int) int {
 	return max(mine, 1)
 }
 
-// isServer reports whether this member holds weights.
+// isServer reports whether this member is a parameter server.
 func (r roles) isServer() bool { return r.rank >= r.Graph }
 
-// clients is how many parts talk to the k-th server.
+// clients returns the number of parts that use the k-th server.
 func (r roles) clients(k int) int { return (r.Graph - k + r.Servers - 1) / r.Servers }
 
-// name is the role as a report calls it.
+// name returns the role's name in reports.
 func (r roles) name() string {
 	if r.isServer() {
 		return "server"
@@ -71,5 +71,5 @@ func (r roles) name() string {
 	return "graph"
 }
 
-// graphRanks are the members that own a partition.
+// graphRanks returns the members that own a partition.
 func (r roles) graphRanks() []int { return world.All(r.Graph) }

@@ -11,14 +11,14 @@ import (
 	"siafu/kernels/model"
 )
 
-// sgd is a configuration whose steps are in proportion to gradients.
+// sgd is a configuration with steps proportional to gradients.
 func sgd(t testing.TB, ranks, servers, epochs int) Config {
 	c := quick(t)
 	c.Ranks, c.Servers, c.Epochs, c.Optimizer, c.Momentum, c.LR = ranks+servers, servers, epochs, "sgd", 0, 0.2
 	return c
 }
 
-// ofTwoLayers is the network that tests train on a content.
+// ofTwoLayers returns the network that tests train on a content.
 func ofTwoLayers(c Config, meta *graph.Meta) model.Spec {
 	return c.Network(meta.FeatureDim, meta.Classes)
 }
@@ -39,16 +39,15 @@ func sameWeights(t *testing.T, got, want trained, c Config, data string, toleran
 	}
 }
 
-// last has a run keep its last weights, whatever their accuracy: it evaluates nothing
-// before them.
+// last makes a run save its last weights, with any accuracy: it evaluates only those.
 func last(c Config) Config {
 	c.EvalEvery = 0
 	return c
 }
 
-// With plain SGD the mean of the steps that ranks take on their own is the step on the
-// sum of their gradients: with rounds of one epoch, training is the same, whatever
-// ghosts it uses, with servers and without. Rounding alone differs, by 1e-7 a step.
+// With plain SGD the mean of the ranks' own steps is the step on the sum of their gradients.
+// With rounds of one epoch, training is the same for any kind of ghosts, with and without
+// servers. Only rounding differs, by 1e-7 per step.
 func TestAveragingOfOneEpochIsSummingGradients(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -67,7 +66,7 @@ func TestAveragingOfOneEpochIsSummingGradients(t *testing.T) {
 	}
 }
 
-// One rank has nobody to average with.
+// On one rank averaging changes nothing.
 func TestAveragingOfOneRankIsTraining(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -84,8 +83,8 @@ func TestAveragingOfOneRankIsTraining(t *testing.T) {
 	}
 }
 
-// Within a round ranks go their own ways, and with servers as without: the same bits
-// with one server, which adds in the same order.
+// Within a round ranks train independently, with and without servers: the same bits with one
+// server, which adds in the same order.
 func TestRoundsWithServers(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -108,9 +107,9 @@ func TestRoundsWithServers(t *testing.T) {
 	}
 }
 
-// A correction is one step of exact training from the weights of the round before it:
-// here, after one epoch without cut edges, the same as exact training that starts
-// from that epoch's weights. float32 sums in another order, and that is all.
+// A correction is one step of exact training from the weights of the round before it: here,
+// after one epoch without cut edges, the same as exact training from that epoch's weights,
+// except for the order of float32 sums.
 func TestCorrectionIsAnExactStep(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -132,9 +131,8 @@ func TestCorrectionIsAnExactStep(t *testing.T) {
 	}
 }
 
-// Mini-batches do not depend on the partition: a vertex is drawn by its number. With
-// the steps of a round averaged from gradients of exact ghosts, corrections are what
-// is left to differ.
+// Mini-batches do not depend on the partition: a vertex is sampled by its number. If the steps
+// of a round are averaged from gradients with exact ghosts, only corrections could differ.
 func TestCorrectionBatchIsSampledByVertex(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -152,8 +150,8 @@ func TestCorrectionBatchIsSampledByVertex(t *testing.T) {
 	}
 }
 
-// A run that is stopped between two rounds goes on as if it never had been, and one
-// that is asked to stop within a round ends it first.
+// A run stopped between two rounds resumes as if it had never stopped. A run with a stop
+// request within a round finishes the round first.
 func TestResumedRounds(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -183,7 +181,7 @@ func TestResumedRounds(t *testing.T) {
 	}
 }
 
-// What makes no sense is refused with the flag and a remedy.
+// Invalid configurations are refused with the flag and a remedy.
 func TestRoundsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(*Config){

@@ -19,9 +19,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// run is the life of a member of the run's world, a part of the graph or a server,
-// from open to finish. What it has opened, close closes. Fields are set in this
-// order:
+// run is a member of the run's world, a part of the graph or a server, from open to finish.
+// close closes everything opened. Fields are set in this order:
 //
 //	by Train    cfg, view, data, kind, world, limits, watcher, arena, gpus, course, end
 //	by enter    everyone, client
@@ -34,29 +33,29 @@ type run struct {
 	roles
 	cfg     Config
 	data    string        // the dataset folder
-	schema  *graph.Schema // of the dataset that a model which predicts was trained on; on rank 0
+	schema  *graph.Schema // of the training dataset of the predicting model; on rank 0
 	kind    string        // of world: mpi or in-process
 	world   world.Comm    // without bridges
 	limits  world.Limits
-	watcher *signals.Watcher // of this process, which in-process ranks share; nil where nobody listens
-	arena   *mapped.Arena    // of memory that lives as long as the run
+	watcher *signals.Watcher // of this process, shared by in-process ranks; nil without signal handling
+	arena   *mapped.Arena    // memory for the whole run
 
 	everyone world.Comm     // world and bridges
 	client   *bridge.Client // of this part's bridge; nil without one
 
 	fault     *inject.Fault // nil but in tests
 	tensor    tensor.Backend
-	functions func(*functions)            // changes how they are invoked; nil but in tests
+	functions func(*functions)            // changes the settings of invocations; nil except in tests
 	ops       func() (kernels.Ops, error) // engine.Rank's
 	gpus      gpus                        // of this host
-	gpu       *gpu                        // that this member computes on, or nil
-	codecs    []codec.Codec               // the one that was given, or those to choose from
+	gpu       *gpu                        // of this member, or nil
+	codecs    []codec.Codec               // the given codec, or the candidates
 	reporter  *reporter                   // rank 0's, else nil
-	state     *checkpoint.State           // that rank 0 has read; nil where the run does not continue, and after takeUp
+	state     *checkpoint.State           // read by rank 0; nil in a new run, and after restore
 	opening   opening                     // of the run folder, on rank 0
 	meta      *graph.Meta
 	net       model.Spec
-	task      string // that it is trained for
+	task      string // of the training
 	shards    string // their folder
 	timeline  timeline
 	shard     *shard.Shard   // nil on servers
@@ -65,17 +64,17 @@ type run struct {
 	choice    string         // of orders, for the header
 	engine    *engine.Engine // nil on servers
 	from      resumed
-	elastic   *elasticRun      // of the views that the run lives in, nil where there is one
-	partState engine.PartState // that this part continues with in a view that follows another one
-	end       func()           // ends the members of this rank; nil without a course
+	elastic   *elasticRun      // of the run's views, nil with a single view
+	partState engine.PartState // state to continue from in a later view
+	end       func()           // ends the members of this rank; nil without elastic
 
-	torn  bool  // it has failed, and others do not know yet
-	stop  error // on rank 0 of a run that was asked to stop: what it ends with
+	torn  bool  // it has failed, and other ranks are not notified yet
+	stop  error // on rank 0 of a stopped run: its error
 	stash int64 // bytes of a server in bounded asynchrony, at their peak
 }
 
-// trainRank is what one member of a run's world does. A view of nobody stands for
-// a world in which every graph rank has a part. Collective over the world.
+// trainRank runs one member of a run's world. An empty view means a world with one part per
+// graph rank. Collective over the world.
 func trainRank(c Config, data string, v world.View, w world.Comm, kind string, limits world.Limits, watcher *signals.Watcher, out IO) error {
 	r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, watcher: watcher, arena: mapped.NewArena(), gpus: gpusHere()}
 	r.view = v
@@ -83,7 +82,7 @@ func trainRank(c Config, data string, v world.View, w world.Comm, kind string, l
 	return r.runToEnd(out)
 }
 
-// runToEnd is the run. Collective over the world.
+// runToEnd executes the run. Collective over the world.
 func (r *run) runToEnd(out IO) (err error) {
 	defer func() { r.torn = tears(err) }()
 	if err := r.enter(); err != nil {
@@ -95,7 +94,7 @@ func (r *run) runToEnd(out IO) (err error) {
 	return r.leaveBridge(r.lifecycle(out))
 }
 
-// lifecycle is that of a member that is not a bridge. Collective over the world.
+// lifecycle runs a member that is not a bridge. Collective over the world.
 func (r *run) lifecycle(out IO) error {
 	if err := agree(r.world, r.open(out)); err != nil {
 		return err
@@ -125,7 +124,7 @@ func (r *run) lifecycle(out IO) error {
 	if err != nil {
 		return err
 	}
-	// Whatever can be refused has been, and nothing has been written yet.
+	// All checks are done, and nothing has been written yet.
 	if err := agree(r.world, r.beginFolder()); err != nil {
 		return err
 	}
@@ -150,16 +149,16 @@ func (r *run) lifecycle(out IO) error {
 	return errors.Join(end, r.saveTimeline())
 }
 
-// tears reports whether a member that ends with an error leaves others in the middle of
-// something: not where all have the same error, nor where its view has ended.
+// tears reports whether a member that ends with an error interrupts others: not if all have
+// the same error, nor if its view has ended.
 func tears(err error) bool {
 	ended := (*world.EndedError)(nil)
 	return err != nil && !errors.As(err, &agreed{}) && !errors.As(err, &ended)
 }
 
-// close gives back what the rank holds. Where the run is torn, ranks in this process may
-// yet copy rows out of this one's arrays, before they hear of its end: these stay until
-// the process ends, which is soon.
+// close frees the rank's resources. If the run is torn, other ranks in this process may still
+// copy rows from this one's arrays before they are notified: these remain until the process
+// ends, soon after.
 func (r *run) close() {
 	r.engine.Close()
 	if r.elastic == nil || r.elastic.reporter != r.reporter { // else it continues

@@ -7,8 +7,8 @@ import (
 	"siafu/ranks/forecast"
 )
 
-// brought is a graph of n vertices that all train, with about 16 neighbours each, whose edges have
-// dim features, or none.
+// brought is a graph of n training vertices, with about 16 neighbours each and dim features
+// per edge, or none.
 func brought(t *testing.T, n, dim int) string {
 	c := randomContent(n, 4)
 	var pairs graph.EdgePairs
@@ -24,8 +24,9 @@ func brought(t *testing.T, n, dim int) string {
 	return write(t, c)
 }
 
-// Where draws decide nothing, arrays of drawn steps are estimated as they come: all clusters in
-// one step, and all vertices with all their neighbours. Edges' features are no arrays of a run.
+// If sampling is deterministic, the estimates of sampled steps' arrays are exact: all clusters
+// in one step, and all vertices with all their neighbours. Features of edges are not among a
+// run's arrays.
 func TestFullStepsAreEstimated(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -57,10 +58,10 @@ func TestFullStepsAreEstimated(t *testing.T) {
 	}
 }
 
-// Where draws decide, arrays are at most a twentieth less than estimated with many features of edges: the
-// room for the largest step that can be, nearly all of them, is estimated to the byte. A hub, whose
-// neighbours are all drawn, has more edges than the mean, which the forecast goes by, and rows that
-// it takes for different ones are more than make up for that: no more than a hundredth is missing.
+// With random sampling and many features of edges, arrays are at most a twentieth less than
+// estimated: memory for the largest possible step, nearly all of it, is estimated to the byte.
+// A hub with all neighbours sampled has more edges than the mean that the forecast uses. Rows
+// counted twice more than compensate: at most a hundredth is missing.
 func TestSampledEdgeFeaturesAreEstimated(t *testing.T) {
 	t.Parallel()
 	hubs := randomContent(600, 4)

@@ -9,8 +9,8 @@ import (
 // sampling: (1) sampling must be done repeatedly per epoch, incurring time overheads and
 // (2) sampling typically reduces accuracy of the trained GNNs." (Dorylus, OSDI'21, §1)
 //
-// So every epoch fetches what it has sampled from other ranks, and never twice the same;
-// the whole graph sends the same bytes in every epoch, and fewer where ÂX is kept.
+// So every epoch fetches its own sample from other ranks. The whole graph sends the same bytes
+// in every epoch, and fewer if ÂX is cached.
 func TestSamplingIsDoneInEveryEpoch(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -30,11 +30,11 @@ func TestSamplingIsDoneInEveryEpoch(t *testing.T) {
 	}
 }
 
-// (2) follows even in one layer, whose logits are right in the mean: the loss is convex
-// in them, so that its mean is larger than the loss of the mean (Jensen), by more the
-// fewer neighbours are sampled, and training follows the gradient of that. With a step of
-// nothing, epochs are draws of one loss: 60 of them leave its mean a deviation of some
-// thousandth, below what is asked for between two numbers of neighbours.
+// (2) follows even in one layer with unbiased logits: the loss is convex in them, so its mean
+// is larger than the loss of the mean (Jensen), more so for fewer sampled neighbours. Training
+// follows that gradient. With a zero learning rate, epochs are samples of one loss: the mean
+// of 60 has a deviation of about a thousandth, below the required difference between two
+// numbers of neighbours.
 func TestSampledLossesAreTooLarge(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)

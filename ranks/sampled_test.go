@@ -13,10 +13,10 @@ import (
 	"siafu/kernels/model"
 )
 
-// A mini-batch of all training vertices with all neighbours sampled, and one of all
-// clusters, is exact training but for the order of sums: 1e-6 is what 10 steps of
-// float32 may be off. Ranks fetch what they sample of each other, so that any number of
-// them is exact; clusters lack what ranks have between them.
+// A mini-batch of all training vertices with all neighbours sampled, and one of all clusters,
+// is exact training except for the order of sums: 1e-6 allows the float32 errors of 10 steps.
+// Ranks fetch sampled rows from each other, so any number of them is exact; clusters lack the
+// edges between ranks.
 func TestFullSampleIsExact(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
@@ -45,8 +45,8 @@ func TestFullSampleIsExact(t *testing.T) {
 	}
 }
 
-// Clusters of all of a rank's vertices train as ranks do that know nothing of each other:
-// both count degrees among own vertices alone.
+// Clusters of all of a rank's vertices train like isolated ranks: both count degrees among own
+// vertices only.
 func TestAllClustersAreAlone(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -60,8 +60,8 @@ func TestAllClustersAreAlone(t *testing.T) {
 	}
 }
 
-// drawn makes an update from a layer's edges each and the targets, over dense matrices in
-// float64, and returns the sum of losses.
+// drawn makes an update from the edges of each layer and the targets, with dense matrices in
+// float64. It returns the sum of losses.
 func (g *scaled) drawn(a0, a1 [][]float64, target []bool, lr float64) float64 {
 	count := 0.0
 	for _, is := range target {
@@ -83,8 +83,8 @@ func (g *scaled) drawn(a0, a1 [][]float64, target []bool, lr float64) float64 {
 	return loss
 }
 
-// dense is a network of two layers with float64 weights, and the same as a run starts
-// with it, of a graph whose edges have weights or none.
+// dense returns a network of two layers with float64 weights, and a run's configuration and
+// dataset with the same weights.
 func dense(t *testing.T, ranks int, batch string, directed, weighted bool) (g *scaled, c Config, data string, owner []int) {
 	const n = 60
 	content := randomContent(n, 3)
@@ -103,21 +103,21 @@ func dense(t *testing.T, ranks int, batch string, directed, weighted bool) (g *s
 	return g, c, data, owner
 }
 
-// weigh gives the edges of a content weights, if so.
+// weigh gives the edges of a content weights, if weighted.
 func weigh(c *graph.Content, weighted bool) {
 	if weighted {
 		c.Edges = heavy{c.Edges.(graph.EdgePairs)}
 	}
 }
 
-// along takes the edges of a dataset, with their weights.
+// along loads the edges of a dataset, with their weights.
 func (g *scaled) along(t *testing.T, data string) {
 	g.edges = edgesOf(t, data)
 	g.a = g.within(slices.Repeat([]bool{true}, len(g.edges)))
 }
 
-// edgesOf are the weights of the edges of a dataset by target and source, 1 where they have
-// none, and 0 where there is no edge.
+// edgesOf returns the weights of a dataset's edges by target and source: 1 without weights,
+// and 0 without an edge.
 func edgesOf(t *testing.T, data string) [][]float64 {
 	ds, err := graph.Open(data)
 	if err != nil {
@@ -136,7 +136,7 @@ func edgesOf(t *testing.T, data string) [][]float64 {
 	return edges
 }
 
-// deal is the k-th share of so many of a list, as a rank deals it anew in each epoch.
+// deal returns the k-th of count parts of a list, as a rank shuffles it in each epoch.
 func deal(c Config, epoch, rank, k, count int, list []int) (share []int) {
 	draws := func() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, uint64(epoch)<<32|uint64(rank))) }
 	order, k := draws().Perm(len(list)), draws().Perm(count)[k]
@@ -146,10 +146,9 @@ func deal(c Config, epoch, rank, k, count int, list []int) (share []int) {
 	return share
 }
 
-// Sampled neighbours train as they do written down a second time: the edges of a layer
-// are those drawn, n/D times as heavy for a vertex with n neighbours, itself included, of
-// which D are sampled, whatever they weigh in the whole graph. Over dense matrices in float64, so that 1e-4 is what 36 steps of
-// float32 may be off.
+// Sampled neighbours equal a second implementation: a layer has the sampled edges, scaled by
+// n/D for a vertex with n neighbours (itself included) of which D are sampled. Dense matrices
+// in float64: 1e-4 allows the float32 errors of 36 steps.
 func TestNeighboursAreSampled(t *testing.T) {
 	t.Parallel()
 	for _, ranks := range []int{1, 3} {
@@ -188,8 +187,8 @@ func TestNeighboursAreSampled(t *testing.T) {
 	}
 }
 
-// sampledEdges are Â of the neighbours that every vertex samples: in the order of its
-// rank's vertices, then of each other rank's, and itself at last.
+// sampledEdges returns Â of the neighbours that every vertex samples: in the order of its
+// rank's vertices, then of each other rank's, and itself last.
 func (g *scaled) sampledEdges(owner []int, ranks, fanout int, draw kernels.Sample) [][]float64 {
 	a := square(len(owner))
 	for v := range a {
@@ -216,8 +215,8 @@ func (g *scaled) sampledEdges(owner []int, ranks, fanout int, draw kernels.Sampl
 	return a
 }
 
-// Joined clusters train as they do written down a second time: along the edges between
-// them, by degrees, or sums of weights, among them. Tolerance as above.
+// Joined clusters equal a second implementation: with the edges between them, and degrees, or
+// sums of weights, among them. Tolerance as above.
 func TestClustersAreJoined(t *testing.T) {
 	t.Parallel()
 	const clusters, joined = 6, 2
@@ -250,7 +249,7 @@ func TestClustersAreJoined(t *testing.T) {
 	}
 }
 
-// within is Â of the graph that is left of some vertices.
+// within returns Â of the subgraph of some vertices.
 func (g *scaled) within(in []bool) [][]float64 {
 	a, into, out := square(len(in)), make([]float64, len(in)), make([]float64, len(in))
 	each := func(visit func(v, u int, w float64)) {

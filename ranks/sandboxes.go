@@ -8,12 +8,12 @@ import (
 	"siafu/ranks/config"
 )
 
-// lossTimeout is the function's timeout where invocations are to be lost: the service's
-// own default. Each of them holds its place for so long.
+// lossTimeout is the function's timeout with injected losses: the service's default. Each lost
+// invocation holds its sandbox for this time.
 const lossTimeout = 3 * time.Second
 
-// addSandboxFaults gives local sandboxes the limits and faults that they are to have. Each rank's
-// faults come at times of their own.
+// addSandboxFaults sets the limits and faults of local sandboxes. Each rank has its own random
+// times of faults.
 func (r *run) addSandboxFaults(o *local.Options) {
 	o.Memory = r.cfg.LambdaMemory
 	switch r.cfg.LambdaLimits {
@@ -22,7 +22,7 @@ func (r *run) addSandboxFaults(o *local.Options) {
 	case config.LimitsAWS:
 		o.Limits = local.LikeAWS()
 	}
-	o.Faults, _ = lambda.ParseFaults(r.cfg.LambdaFaults) // the configuration is a valid one
+	o.Faults, _ = lambda.ParseFaults(r.cfg.LambdaFaults) // checked by Validate
 	o.Faults.Seed += uint64(r.everyone.Rank())
 	if o.Faults.Lose > 0 {
 		o.Timeout = lossTimeout

@@ -18,18 +18,17 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// saver decides, for all graph ranks alike, when a run saves and when it stops,
-// and on rank 0 saves.
+// saver decides, equally on all graph ranks, when a run saves and stops. Rank 0 saves.
 type saver struct {
 	run     *run
 	every   checkpoint.Interval
 	keep    int
 	watcher *signals.Watcher // of this process
-	began   time.Time        // the last checkpoint, or the run
+	began   time.Time        // start of the last checkpoint, or of the run
 }
 
 func (r *run) newSaver() *saver {
-	every, _ := checkpoint.ParseInterval(r.cfg.CheckpointEvery) // Validate has read it
+	every, _ := checkpoint.ParseInterval(r.cfg.CheckpointEvery) // checked by Validate
 	return &saver{run: r, every: every, keep: r.cfg.Keep, watcher: r.watcher, began: time.Now()}
 }
 
@@ -74,7 +73,7 @@ func (s *saver) Save(snap engine.Snapshot, stop bool) {
 	}
 }
 
-// reportSaved says that a checkpoint is written.
+// reportSaved reports a written checkpoint.
 func (s *saver) reportSaved(epoch int, written checkpoint.Written) {
 	v := s.run.reporter
 	v.log("checkpoint epoch=%d bytes=%d seconds=%.3f path=%s", epoch, written.Bytes, written.Took.Seconds(), written.Path)
@@ -82,8 +81,7 @@ func (s *saver) reportSaved(epoch int, written checkpoint.Written) {
 	v.saved += written.Bytes
 }
 
-// stopped is the error that a run ends with which was asked to stop and can go
-// on from where it was.
+// stopped returns the error of a stopped run that can be resumed.
 func (s *saver) stopped(epoch int, path string) error {
 	v := s.run.reporter
 	why, more := "a signal to another rank", ""
@@ -113,7 +111,7 @@ func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 	return written, err
 }
 
-// stateOf is what the run continues from after an epoch. Its arrays are the snapshot's.
+// stateOf returns the state to resume from after an epoch. Its arrays are the snapshot's.
 func (r *run) stateOf(snap engine.Snapshot) checkpoint.State {
 	state := checkpoint.State{
 		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),
@@ -138,7 +136,7 @@ func (r *run) stateOf(snap engine.Snapshot) checkpoint.State {
 	return state
 }
 
-// settings are what the numbers of a run depend on, beside its dataset and its
+// settings returns the settings that a run's numbers depend on, in addition to its dataset and
 // ranks.
 func settings(c *Config, net model.Spec) checkpoint.Settings {
 	set := checkpoint.Settings{}
@@ -189,7 +187,7 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	return set
 }
 
-// networkMetadata is what files of weights say of their network.
+// networkMetadata returns the description of the network for weights files.
 func (r *run) networkMetadata() map[string]string {
 	dims, _ := json.Marshal(r.net.Dims)
 	m := map[string]string{
@@ -211,8 +209,8 @@ func (r *run) networkMetadata() map[string]string {
 	return m
 }
 
-// modelMetadata is what model.safetensors says of itself. It holds nothing that
-// differs between two runs of the same command.
+// modelMetadata returns the metadata of model.safetensors. It is the same for two runs of the
+// same command.
 func modelMetadata(r *run, s runfolder.Summary) map[string]string {
 	m := r.networkMetadata()
 	m["epoch"] = strconv.Itoa(s.BestEpoch)
@@ -221,7 +219,7 @@ func modelMetadata(r *run, s runfolder.Summary) map[string]string {
 	return m
 }
 
-// flat puts tensors into a vector of weights.
+// flat copies tensors into a vector of weights.
 func (r *run) flat(list []safetensors.Tensor) []float32 {
 	out := make([]float32, r.net.NumWeights())
 	fillWeights(r.net, list, out)

@@ -8,12 +8,12 @@ import (
 	"siafu/kernels/model"
 )
 
-// asMade is what ranks see of rows of the same epoch.
+// asMade gives ranks the rows of the same epoch.
 func asMade(bool) seen { return func(_ int, made [][]float64) [][]float64 { return made } }
 
-// scaled is GNNAutoScale written down a second time, over dense matrices in float64
-// (algorithm 1 of the paper, with one history): ranks own vertices, and each goes
-// through its mini-batches.
+// scaled is a second implementation of GNNAutoScale (algorithm 1 of the paper, with one
+// history), with dense matrices in float64. Ranks own vertices, and each trains its
+// mini-batches.
 type scaled struct {
 	*staleGCN
 	history [][]float64 // of H, the input of the second layer
@@ -76,7 +76,7 @@ func (g *scaled) step(chosen []int, lr float64) (loss float64) {
 	return loss
 }
 
-// softmaxOf is the gradient of the sum of the losses of targets by count, and that sum.
+// softmaxOf returns the gradient of the targets' sum of losses divided by count, and that sum.
 func (g *scaled) softmaxOf(logits [][]float64, target []bool, count float64) (grads [][]float64, loss float64) {
 	for v, row := range logits {
 		grads = append(grads, make([]float64, len(row)))
@@ -111,7 +111,7 @@ func (g *scaled) update(ax, z, gathered, grads, back [][]float64, lr float64) {
 	descend([][]float64{g.b0}, [][]float64{columnSums(back)}, lr)
 }
 
-// epoch goes through all batches, in the order that each rank draws.
+// epoch trains all batches, in each rank's random order.
 func (g *scaled) epoch(seed uint64, epoch int, lr float64) float64 {
 	orders, train := make([][]int, g.ranks), 0.0
 	for q := range orders {
@@ -134,7 +134,7 @@ func (g *scaled) epoch(seed uint64, epoch int, lr float64) float64 {
 }
 
 // varied makes an update as VR-GCN does with all neighbours of the same rank sampled:
-// those on others are as the history had them when the step began. targets are
+// neighbours on other ranks are read from the history at the start of the step. targets are
 // training vertices.
 func (g *scaled) varied(owner []int, targets []int, lr float64) (loss float64) {
 	target, fresh := make([]bool, len(owner)), make([]bool, len(owner))

@@ -2,22 +2,22 @@ package ranks
 
 import "testing"
 
-// "Communication between GSes is needed only during Scatter in both (1)
-// forward pass where activation values are propagated along cross-partition
-// edges and (2) backward pass where gradients are propagated along the same
-// edges in the reverse direction." (Dorylus, OSDI'21, §4)
+// "Communication between GSes is needed only during Scatter in both (1) forward pass where
+// activation values are propagated along cross-partition edges and (2) backward pass where
+// gradients are propagated along the same edges in the reverse direction." (Dorylus, OSDI'21,
+// §4)
 //
-// So an epoch moves each ghost's row once for every layer's gather and once
-// for its gradient, as wide as what is gathered, and nothing else; the first
-// layer's input has no gradient, and where ÂX is kept it has no gather either. Where
-// features of ghosts are kept, nothing moves in the first layer.
+// So an epoch sends each ghost's row once for every layer's gather and once for its gradient,
+// with the width of the gathered rows, and nothing else. The first layer's input has no
+// gradient, and with cached ÂX no gather. With cached ghost features the first layer sends
+// nothing.
 func TestOnlyScatterMovesRows(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true) // 12 features, 4 classes
 	for _, tc := range []struct {
 		name  string
 		set   func(*Config)
-		width int64 // floats that travel for a ghost and an epoch
+		width int64 // floats sent per ghost and epoch
 	}{
 		{"kept input, then A(HW)", func(*Config) {}, 2 * 4},
 		{"(AH)W", func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" }, 12 + 2*16},

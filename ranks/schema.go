@@ -9,12 +9,12 @@ import (
 	"siafu/kernels/model"
 )
 
-// schemaKey is the key of a model's metadata with the graph.Schema of the dataset that
-// it was trained on, absent where that is plain.
+// schemaKey is the metadata key of the graph.Schema of the training dataset, absent if that is
+// plain.
 const schemaKey = "data"
 
 // Schema reads the schema of the dataset on which the model of a run folder was trained.
-// Faults have kind Missing if there is none, Data or IO.
+// Errors have kind Missing if there is none, Data or IO.
 func Schema(runDir string) (*graph.Schema, error) {
 	path := modelFile(runDir)
 	_, md, err := safetensors.Read(path)
@@ -40,7 +40,7 @@ func decodeSchema(op, path string, md map[string]string) (*graph.Schema, error) 
 	return s, nil
 }
 
-// schemaOf is the schema in the metadata of the file at path, which describes m.
+// schemaOf returns the schema in the metadata of the file at path, which describes m.
 func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema, error) {
 	s, err := decodeSchema("predict", path, md)
 	if err != nil {
@@ -54,8 +54,8 @@ func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema,
 	return s, nil
 }
 
-// suits fails where a network cannot predict on a dataset folder: other features than
-// those that it was trained on, or other classes.
+// suits fails if a network cannot predict on a dataset folder: it has other features or
+// classes than the training dataset.
 func suits(data string, meta *graph.Meta, m *loadedModel, s *graph.Schema) error {
 	if m.Dims[0] != meta.FeatureDim {
 		return fault.New(fault.Data, "predict", data, "it has %d features and %d classes, but the model was trained on %d features and %d classes",
@@ -79,7 +79,7 @@ func (r *run) inputsSuit(op, path string, md map[string]string) error {
 	return s.InputsFit(op, r.data, r.meta, edgeUse(r.net))
 }
 
-// edgeUse says what a network uses of edges.
+// edgeUse returns how a network uses edges.
 func edgeUse(s model.Spec) graph.EdgeUse {
 	return graph.EdgeUse{Edges: s.Propagates(), Weights: s.Weighs(), Features: s.EdgeDim() > 0}
 }

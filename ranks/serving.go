@@ -12,7 +12,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// serve is the life of a parameter server.
+// serve runs a parameter server.
 func (r *run) serve(weights []float32) error {
 	defer r.world.SetLimits(r.limits)
 	if r.cfg.LocalEpochs > 0 {
@@ -37,7 +37,7 @@ func (r *run) serveFrom(epoch int, weights []float32, u protocol.Updater) error 
 	return r.serveLayers(r.cfg.Steps(epoch), params.Layers(r.net), weights, u)
 }
 
-// serveLayers serves layers of weights after so many steps.
+// serveLayers serves layers of weights after the given number of steps.
 func (r *run) serveLayers(steps int, layers []protocol.Range, weights []float32, u protocol.Updater) error {
 	setting := params.Setting(r.Graph, r.Servers, steps)
 	s := protocol.New(setting, r.rank-r.Graph, layers, weights, u)
@@ -45,7 +45,7 @@ func (r *run) serveLayers(steps int, layers []protocol.Range, weights []float32,
 	return params.NewServer(r.world, params.TagSync, s, r.watcher, r.fault).Run()
 }
 
-// serveMeans adds up what ranks average.
+// serveMeans serves the sums of averaging ranks.
 func (r *run) serveMeans() error {
 	o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
 	if err != nil {
@@ -55,8 +55,7 @@ func (r *run) serveMeans() error {
 	return r.serveLayers(0, layers, make([]float32, layers[0].Hi), params.Means{})
 }
 
-// serveAsync is the life of a server in a run that begins in bounded
-// asynchrony.
+// serveAsync runs a server in a run that begins in bounded asynchrony.
 func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
 	for trained := r.from.Epoch; ; {
 		setting, err := params.AsyncSetting(r.world, r.Graph, 0, engine.StalenessBound(r.cfg), trained)
@@ -90,8 +89,8 @@ func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
 	}
 }
 
-// settle takes the sums of other servers that may still be on their way, and
-// hands over the optimiser's state where it is to be saved.
+// settle receives sums of other servers that may still be in transit, and sends the
+// optimiser's state if it is to be saved.
 func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) error {
 	if err := s.ServeUntil(v.Epoch + 1); err != nil || !v.Save {
 		return err
@@ -107,8 +106,8 @@ func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) err
 // asynchronous reports whether the run begins, or continues, in bounded asynchrony.
 func (r *run) asynchronous() bool { return r.cfg.Asynchronous() && !r.from.Switched }
 
-// waitLimits are the limits of a server. It hears late of what holds up a graph
-// rank, who knows better whom it waits for, and so lets it speak first.
+// waitLimits returns the limits of a server. A graph rank knows better which rank it waits
+// for, so its report comes first.
 func (r *run) waitLimits(epoch func() int, owing func() []int) world.Limits {
 	l := r.limits
 	l.During, l.Awaited = func() string { return fmt.Sprintf("gradients of epoch %d", epoch()) }, owing

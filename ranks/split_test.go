@@ -20,8 +20,8 @@ func split(t testing.TB, ranks, servers int) Config {
 	return c
 }
 
-// With --tensor cuda --graph cpu losses are the processor's but for the order of sums
-// in float32: 1e-5 is what they may differ by where everything is on GPUs.
+// With --tensor cuda --graph cpu losses equal the processor's except for the order of float32
+// sums: 1e-5 is the tolerance with everything on GPUs.
 func TestTensorWorkOnGPUs(t *testing.T) {
 	t.Parallel()
 	directed, sparse := generated(t, true), bag(t)
@@ -77,8 +77,8 @@ func TestTensorWorkOnGPUs(t *testing.T) {
 	}
 }
 
-// A device without room, or one that fails while tasks are under way, is the error of
-// the run, in step and in bounded asynchrony, whose arrays go before the engine.
+// A device without memory, or one that fails during tasks, ends the run with an error, in
+// synchronous mode and in bounded asynchrony, whose arrays are freed before the engine.
 func TestTensorWorkFails(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -111,8 +111,8 @@ func TestTensorWorkFails(t *testing.T) {
 	}
 }
 
-// A run goes on with tensor work on GPUs where the processor has saved it, also on a
-// rank without vertices of its own.
+// A run saved on the processor resumes with tensor work on GPUs, also on a rank without
+// vertices.
 func TestTensorWorkGoesOn(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)

@@ -8,25 +8,24 @@ import (
 	"siafu/kernels/model"
 )
 
-// seen is what ranks see of rows [vertices x width] that others have made in an epoch,
-// from 1 on: of those of vertices, or of the gradients that they hold of others'.
+// seen returns the rows [vertices x width] of an epoch, counted from 1, that ranks receive
+// from others: rows of vertices, or gradients of ghosts.
 type seen func(epoch int, made [][]float64) [][]float64
 
-// staleGCN is a network of two layers whose rows from other ranks, and whose
-// gradients from there, are those that a policy lets ranks see, over dense matrices: an
-// epoch of gradient descent with weights and gradients written out.
+// staleGCN is a network of two layers whose rows and gradients from other ranks follow a
+// policy: explicit gradient descent with dense matrices.
 type staleGCN struct {
 	*reference
 	own, cut       [][]float64 // Â between vertices of one rank, and of two
-	exact          bool        // the first layer's gather is, and has been done once
+	exact          bool        // the first layer's gather is exact, and done once
 	w0, w1         [][]float64
 	b0, b1         []float64
 	rows0, rows1   seen
 	grads0, grads1 seen
-	epochs         int // that have been trained
+	epochs         int // trained so far
 }
 
-// newStaleGCN makes one in which each layer and direction has a seen of its own.
+// newStaleGCN makes a staleGCN with a separate seen for each layer and direction.
 func newStaleGCN(c graph.Content, s model.Spec, owner []int, flat []float32, exact bool, policy func(backward bool) seen) *staleGCN {
 	p := &staleGCN{reference: newReference(c, s), exact: exact}
 	p.rows0, p.rows1, p.grads0, p.grads1 = policy(false), policy(false), policy(true), policy(true)
@@ -65,7 +64,7 @@ func newStaleGCN(c graph.Content, s model.Spec, owner []int, flat []float32, exa
 	return p
 }
 
-// unreturned is what ranks see where gradients do not travel.
+// unreturned is seen without returned gradients.
 func unreturned(backward bool, s seen) seen {
 	if !backward {
 		return s
@@ -73,8 +72,8 @@ func unreturned(backward bool, s seen) seen {
 	return func(_ int, made [][]float64) [][]float64 { return zeros(made) }
 }
 
-// pipelined is what ranks see of the epoch before (PipeGCN, ICLR'22, algorithm 1); of
-// what is smoothed, a moving average with this decay (§3.4), 0 for none.
+// pipelined gives rows of the previous epoch (PipeGCN, ICLR'22, algorithm 1), or their moving
+// average with this decay (§3.4), 0 for none.
 func pipelined(decay float64) seen {
 	var before, average [][]float64
 	return func(_ int, made [][]float64) [][]float64 {
@@ -91,8 +90,8 @@ func pipelined(decay float64) seen {
 	}
 }
 
-// periodic is what they see of every n-th epoch, lag epochs later (DIGEST, algorithm
-// 1), and of gradients nothing in other epochs.
+// periodic gives rows of every n-th epoch, lag epochs later (DIGEST, algorithm 1), and no
+// gradients in other epochs.
 func periodic(n, lag int, backward bool) seen {
 	var pushed, pulled [][]float64
 	return func(epoch int, made [][]float64) [][]float64 {
@@ -116,8 +115,7 @@ func periodic(n, lag int, backward bool) seen {
 	}
 }
 
-// sampled is what they see of the vertices that are drawn, times 1/p (BNS-GCN, MLSys'22,
-// algorithm 1).
+// sampled gives the rows of sampled vertices, times 1/p (BNS-GCN, MLSys'22, algorithm 1).
 func sampled(seed uint64, p float64) seen {
 	return func(epoch int, made [][]float64) [][]float64 {
 		m := zeros(made)
@@ -132,8 +130,8 @@ func sampled(seed uint64, p float64) seen {
 	}
 }
 
-// delayed is what they see where vertex v's rows leave in epochs v+1, v+1+r and so on,
-// modulo r, and are used r epochs later (DistGNN, SC'21).
+// delayed gives the rows if vertex v's rows are sent in epochs v+1, v+1+r, …, modulo r, and
+// used r epochs later (DistGNN, SC'21).
 func delayed(r int) seen {
 	var old [][][]float64
 	var now [][]float64
@@ -192,8 +190,8 @@ func (p *staleGCN) epoch(lr float64) float64 {
 	return loss
 }
 
-// softmax is the gradient of the mean cross-entropy over training vertices, and
-// that mean.
+// softmax returns the gradient of the mean cross-entropy over training vertices, and that
+// mean.
 func (p *staleGCN) softmax(logits [][]float64) (grads [][]float64, loss float64) {
 	count := 0.0
 	for _, s := range p.content.Split {

@@ -19,8 +19,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// open is what rank 0 does for all: check the dataset and that the network's
-// weights fit, claim the run folder, partition where that has not been done.
+// open runs on rank 0: it checks the dataset and that the network's weights fit, claims the
+// run folder, and partitions if that has not been done.
 func (r *run) open(out IO) error {
 	if err := r.assign(); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (r *run) open(out IO) error {
 	return err
 }
 
-// assign settles what follows from the configuration and the world alone.
+// assign sets the fields that depend only on the configuration and the world.
 func (r *run) assign() error {
 	var err error
 	if r.roles, err = assign(r.cfg, r.view, r.world); err != nil {
@@ -80,7 +80,7 @@ func (r *run) assign() error {
 	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}
-	if r.tensor == nil && r.cfg.Tensor != config.TensorLambda { // tests have others
+	if r.tensor == nil && r.cfg.Tensor != config.TensorLambda { // tests set their own
 		r.tensor = tensor.CPU{}
 	}
 	if r.codecs, err = r.cfg.Codecs(); err != nil {
@@ -89,8 +89,8 @@ func (r *run) assign() error {
 	return r.openGPU()
 }
 
-// partition makes the shards that were asked for where they are missing. Where nobody may
-// write to the dataset's folder, those of the run folder serve.
+// partition makes the requested shards if they are missing. If the dataset's folder is not
+// writable, it uses the run folder.
 func (r *run) partition(meta *graph.Meta, folder string) (err error) {
 	o := partition.Options{Method: r.cfg.Partitioner, Order: r.cfg.VertexOrder, Parts: r.Graph, Seed: 1}
 	place := partition.Place{Data: r.data, Root: r.cfg.PartsDir, Spare: filepath.Join(folder, "parts"), Fingerprint: meta.Fingerprint()}
@@ -101,22 +101,21 @@ func (r *run) partition(meta *graph.Meta, folder string) (err error) {
 	if err != nil || report == nil {
 		return err
 	}
-	debug.FreeOSMemory() // of what partitioning needed
+	debug.FreeOSMemory() // memory of the partitioner
 	host.ForgetPeak()
 	r.reporter.Note(report.String())
 	return nil
 }
 
-// printShards tells all ranks where rank 0 has found or made the shards. Collective over
-// the world.
+// printShards shares the location of the shards with all ranks. Collective over the world.
 func (r *run) printShards() error {
 	folder, err := world.BcastBlob(r.world, []byte(r.shards), 0)
 	r.shards = string(folder)
 	return err
 }
 
-// join is what every rank does once rank 0 has opened the run: read meta.json,
-// and on graph ranks the shard.
+// join runs on every rank after rank 0 has opened the run: it reads meta.json, and on graph
+// ranks the shard.
 func (r *run) join() error {
 	var err error
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
@@ -140,7 +139,7 @@ func (r *run) join() error {
 	return err
 }
 
-// openHeldOut opens the held edges of a dataset that has some, for link prediction.
+// openHeldOut opens the held-out edges of a dataset, if any, for link prediction.
 func (r *run) openHeldOut() (err error) {
 	if r.meta.Task == graph.Links && r.task == graph.Links {
 		r.heldOut, r.letGo, err = graph.OpenHeldOut(r.data)
@@ -148,8 +147,8 @@ func (r *run) openHeldOut() (err error) {
 	return err
 }
 
-// startEngine starts the engine of a graph rank, for which everything is
-// settled. Collective over the world.
+// startEngine starts the engine of a graph rank, after all settings are resolved. Collective
+// over the world.
 func (r *run) startEngine() error {
 	peers, err := r.world.Sub(r.graphRanks())
 	if err != nil {
@@ -194,8 +193,8 @@ func (r *run) arrange() error {
 	return r.startEngine()
 }
 
-// initialWeights agrees on the first weights: random ones, or those of a file
-// that rank 0 reads. Collective over the world.
+// initialWeights agrees on the first weights: random, or from a file that rank 0 reads.
+// Collective over the world.
 func (r *run) initialWeights() ([]float32, error) {
 	weights := mapped.Make[float32](r.arena, r.net.NumWeights())
 	r.net.Initialize(weights, r.cfg.Initializer, r.cfg.Seed)
@@ -216,9 +215,8 @@ func (r *run) initialWeights() ([]float32, error) {
 	return weights, r.world.Bcast(mapped.Bytes(weights), 0)
 }
 
-// sameAssignment fails where the shards come from two partitionings of the
-// same dataset, as when it is partitioned again while a run starts. Collective
-// over the world.
+// sameAssignment fails if the shards come from two partitionings of the same dataset, for
+// example if it is partitioned again while a run starts. Collective over the world.
 func (r *run) sameAssignment() error {
 	mine := ""
 	if r.shard != nil {

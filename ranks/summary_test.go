@@ -14,21 +14,21 @@ import (
 	"siafu/ranks/stopping"
 )
 
-// jsonKey is the name that a field has in a file.
+// jsonKey returns the name of a field in a file.
 func jsonKey(f reflect.StructField, tag string) string {
 	key, _, _ := strings.Cut(f.Tag.Get(tag), ",")
 	return strings.ReplaceAll(key, "_", "-")
 }
 
-// What the summary calls by the name of a flag is what that flag said, and
-// nothing in it is left at its zero value by a run that had something to tell.
+// Summary keys with the name of a flag have the flag's value, and no key has its zero value in
+// a run with other values.
 func TestSummarySaysWhatRan(t *testing.T) {
 	t.Parallel()
 	c := asynchronous(quick(t), 2, 3)
 	c.Ranks, c.Servers, c.Parts, c.Threads, c.Epochs, c.Seed, c.Codec, c.Layers, c.Hidden, c.Model = 4, 1, 6, 2, 30, 7, "int8", 3, 9, "sage"
 	c.ClassWeights = "root"
 	c.Instance, c.Recipe = "c5n.2xlarge", "gcn-cora" // with other flags than its own
-	c.Initializer = "he"                             // auto is said by what it stands for
+	c.Initializer = "he"                             // auto is resolved
 	c.TargetAcc, c.SwitchToSync, c.Dropout = 1, 1, 0 // at once
 	s := reflect.ValueOf(train(t, c, generated(t, false)).Summary)
 	flags := map[string]string{}
@@ -61,7 +61,7 @@ func TestSummarySaysWhatRan(t *testing.T) {
 	}
 }
 
-// The time of a run is that of all its parts.
+// The time of a run includes the parts before it was resumed.
 func TestSecondsOfAResumedRun(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -78,9 +78,8 @@ func TestSecondsOfAResumedRun(t *testing.T) {
 	}
 }
 
-// The validation loss is the mean of -log p(label) over the validation vertices,
-// with the probabilities that predict writes; on any number of ranks, in all
-// modes.
+// The validation loss is the mean of -log p(label) over the validation vertices, with the
+// probabilities that predict writes: on any number of ranks, in all modes.
 func TestValidationLoss(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
@@ -112,8 +111,8 @@ func TestValidationLoss(t *testing.T) {
 	}
 }
 
-// lossOfPredictions is the mean of -log p(label) over the validation vertices,
-// from what predict has written.
+// lossOfPredictions returns the mean of -log p(label) over the validation vertices, from the
+// files of predict.
 func lossOfPredictions(t *testing.T, dir, data string) float64 {
 	t.Helper()
 	d, err := graph.Open(data)
@@ -132,8 +131,8 @@ func lossOfPredictions(t *testing.T, dir, data string) float64 {
 	return sum / n
 }
 
-// All modes stop where nothing is left to train, and not before, if no vertex is
-// validated; the last weights are then the best.
+// Without validation vertices all modes stop after the last epoch, and not before; the last
+// weights are best.
 func TestNothingToValidate(t *testing.T) {
 	t.Parallel()
 	c := randomContent(60, 3)
@@ -162,8 +161,8 @@ func TestNothingToValidate(t *testing.T) {
 	}
 }
 
-// Without a penalty the best weights are those of the lowest validation loss; where a large one
-// shrinks weights from step to step they are the last, wherever that loss was lowest.
+// Without a penalty the best weights are those of the lowest validation loss. With a large
+// penalty, which shrinks weights in every step, they are the last.
 func TestBestWithPenalty(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)

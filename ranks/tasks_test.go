@@ -43,9 +43,8 @@ func taskGraph(t testing.TB, task string) (data string, best float64) {
 	return data, best
 }
 
-// Networks come to the best score that there is, on any number of ranks in the same way;
-// counts are the same to the last one, and so is everything where Go code cannot read
-// matrices.
+// Networks reach the best possible score, equally on any number of ranks. Counts are
+// identical, and so is everything in memory that Go code cannot read.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	for _, task := range []string{graph.MultiLabel, graph.Regression} {
@@ -54,8 +53,8 @@ func TestTasks(t *testing.T) {
 		c.Model, c.Epochs, c.Dropout, c.WeightDecay, c.Intervals, c.Servers = "sage", 60, 0, 0, 3, 0
 		c.Ranks = 1
 		one := train(t, c, data)
-		// The test set has 100 vertices; with 3 labels the standard error of a share of 0.9
-		// is 0.017, and that of an R² with so much noise about as much.
+		// The test set has 100 vertices; with 3 labels the standard error of a fraction of 0.9
+		// is 0.017, and that of an R² with this noise about the same.
 		if got := one.Summary.TestAccAtBestVal; math.Abs(got-best) > 0.06 {
 			t.Errorf("%s: the score is %.4f, the best %.4f", task, got, best)
 		}
@@ -93,8 +92,8 @@ func TestAreaOfTwoClasses(t *testing.T) {
 	}
 }
 
-// sameMetrics compares what are ratios of counts exactly, and sums of squares but for the
-// order of sums in the networks.
+// sameMetrics compares ratios of counts exactly, and sums of squares except for the networks'
+// order of sums.
 func sameMetrics(t *testing.T, what string, got, want *objective.Metrics) {
 	t.Helper()
 	for name, pair := range map[string][2]*float64{
@@ -108,8 +107,8 @@ func sameMetrics(t *testing.T, what string, got, want *objective.Metrics) {
 	}
 }
 
-// All ways to train have the tasks: out of step, in mini-batches of each kind, on several
-// parts, with averaged weights.
+// All training modes support the tasks: asynchronous, mini-batches of each kind, several
+// parts, averaged weights.
 func TestTasksInAllModes(t *testing.T) {
 	t.Parallel()
 	data, best := taskGraph(t, graph.MultiLabel)
@@ -128,7 +127,7 @@ func TestTasksInAllModes(t *testing.T) {
 		c.Ranks, c.Epochs, c.Dropout = 3, 20, 0
 		set(&c)
 		s := train(t, c, data).Summary
-		low := s.BestValAcc < best-0.12 && c.Mode != "free" // in which so few epochs may be of one rank alone
+		low := s.BestValAcc < best-0.12 && c.Mode != "free" // in which a few epochs may all be of one rank
 		if c.Task == "" && (low || s.Metrics.Test.ROCAUC == nil) {
 			t.Errorf("%s: the score is %.4f, the best %.4f; %v", name, s.BestValAcc, best, s.Metrics)
 		}
@@ -138,7 +137,7 @@ func TestTasksInAllModes(t *testing.T) {
 	}
 }
 
-// Weights of a class change what is learnt: that with all the weight is always said.
+// Class weights change the training: a class with all the weight is always predicted.
 func TestClassWeights(t *testing.T) {
 	t.Parallel()
 	c := quick(t)
@@ -236,8 +235,8 @@ func TestMetricsOfClasses(t *testing.T) {
 	}
 }
 
-// Predictions are the files' truth: labels that are borne by name and as 0 and 1, numbers
-// beside numbers, and the metrics that the run has found.
+// Prediction files have labels by name and as 0 and 1, predicted and true numbers, and the
+// run's metrics.
 func TestPredictTasks(t *testing.T) {
 	t.Parallel()
 	for _, task := range []string{graph.MultiLabel, graph.Regression} {
@@ -300,7 +299,7 @@ func TestPredictTasks(t *testing.T) {
 	}
 }
 
-// named are labels as a table has them.
+// named returns labels in the format of a table.
 func named(flags []float32) string {
 	var list []string
 	for k, y := range flags {
@@ -311,7 +310,7 @@ func named(flags []float32) string {
 	return strings.Join(list, ";")
 }
 
-// What does not go together is refused with a remedy.
+// Incompatible options are refused with a remedy.
 func TestTasksRefused(t *testing.T) {
 	t.Parallel()
 	flags, _ := taskGraph(t, graph.MultiLabel)
@@ -334,7 +333,7 @@ func TestTasksRefused(t *testing.T) {
 			t.Errorf("it says %q, want %q", err, r.want)
 		}
 	}
-	for _, task := range []string{graph.MultiClass, graph.Links} { // functions know the losses of rows alone
+	for _, task := range []string{graph.MultiClass, graph.Links} { // functions support only losses of rows
 		c := Config{ComputeOptions: config.ComputeOptions{Tensor: "lambda"}}
 		if _, err := c.TaskOf(&graph.Meta{Task: task}); (task == graph.Links) != strings.Contains(fmt.Sprint(err), "use --tensor cpu") {
 			t.Errorf("%s in functions: %v", task, err)

@@ -26,8 +26,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// chaos carries tasks to whoever does them, and results back: late, out of order,
-// and now and then twice, damaged, or never.
+// chaos is a transport of tasks and results: late, out of order, and sometimes duplicated,
+// damaged, or lost.
 type chaos struct {
 	work    func(message []byte) []byte
 	answers chan task.Answer
@@ -82,7 +82,7 @@ func (c *chaos) Close() error {
 	return nil
 }
 
-// process is another process that does tasks.
+// process is another process that runs tasks.
 type process struct {
 	mu       sync.Mutex
 	requests io.WriteCloser
@@ -123,7 +123,7 @@ func TestDoesTasks(t *testing.T) {
 	}
 }
 
-// sent is a network as it travels.
+// sent is the wire format of a network.
 type sent struct {
 	Spec   model.Spec
 	Sparse bool
@@ -164,7 +164,7 @@ func startProcess(t testing.TB, s sent) *process {
 	return p
 }
 
-// work has the process do a task.
+// work runs a task in the process.
 func (p *process) work(message []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,14 +208,14 @@ func trainOn(t testing.TB, c Config, data string, backend func(*run) tensor.Back
 	return readRun(t, c.Out)
 }
 
-// sentOf is the network of a run, as it is where the configuration says that others do its tasks.
+// sentOf returns the network of a run, as configured for remote tasks.
 func sentOf(r *run) sent {
 	net := r.net
 	net.InPlace, net.Listed = false, false
 	return sent{net, r.shard.Features.Sparse != nil}
 }
 
-// elsewhere trains with every tensor task done by somebody else.
+// elsewhere trains with every tensor task in another process.
 func elsewhere(t testing.TB, c Config, data string, w tensor.RequestOptions, do func(*run) func([]byte) []byte) (trained, tensor.Counts) {
 	t.Helper()
 	var all []*tensor.Remote
@@ -236,8 +236,8 @@ func elsewhere(t testing.TB, c Config, data string, w tensor.RequestOptions, do 
 	return got, sum
 }
 
-// parted is a dataset that has its parts for one rank and for two, so that runs beside
-// each other need not make them.
+// parted returns a dataset partitioned for one rank and for two, so that concurrent runs need
+// not partition it.
 func parted(t testing.TB, data string) string {
 	t.Helper()
 	for ranks := 1; ranks <= 2; ranks++ {
@@ -248,12 +248,12 @@ func parted(t testing.TB, data string) string {
 	return data
 }
 
-// patience is how long an attempt may take: short, so that a lost one costs little;
-// those that a busy machine keeps longer come twice.
+// patience is the timeout of an attempt: short, so that a lost one costs little. Attempts that
+// a busy machine delays longer are duplicated.
 const patience = 60 * time.Millisecond
 
 // patient returns settings for attempts of about that time, without a breaker. Invocations
-// live longer than a busy machine takes to reach a task that they were begun ahead for.
+// outlast the delay of a busy machine before the task that they were begun for.
 func patient(d time.Duration, attempts int) pool.Settings {
 	return pool.Settings{
 		Limit: 1000, Attempts: attempts, Life: max(2*time.Minute, 4*d),
@@ -264,17 +264,17 @@ func patient(d time.Duration, attempts int) pool.Settings {
 
 func silence(string) {}
 
-// wishes are all that a backend can wish for.
+// wishes returns all request options of a backend.
 func wishes() []tensor.RequestOptions {
 	halves := task.Form{Halves: true}
 	return []tensor.RequestOptions{{Fused: true, Thin: true, Form: halves}, {}, {Fused: true}, {Thin: true, Form: halves}}
 }
 
-// A task is what it says: another process, which has nothing but what comes with the
-// tasks, does them, and its results come late, out of order, sometimes twice, damaged
-// or not at all, and then again. All networks have the same bits, in step with and
-// without overlap and in bounded asynchrony where nothing can be stale, whether stages
-// are fused, whether what was saved is sent or made again, and in how many parts.
+// Tasks are self-contained: another process runs them with only the tasks' data. Its results
+// arrive late, out of order, sometimes twice, damaged or never, and are repeated. All networks
+// have the same bits: synchronous with and without overlap, and in bounded asynchrony without
+// staleness; with stages fused or not, saved values sent or recomputed, in any number of
+// parts.
 func TestTasksInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	data := parted(t, generated(t, true))
@@ -332,7 +332,7 @@ func TestTasksInAnotherProcess(t *testing.T) {
 	}
 }
 
-// Stale runs end, too.
+// Runs with staleness also end.
 func TestStaleTasksElsewhere(t *testing.T) {
 	t.Parallel()
 	c := quick(t)
@@ -353,7 +353,7 @@ func TestStaleTasksElsewhere(t *testing.T) {
 	}
 }
 
-// A task that nobody ever answers ends the run with an error that names it.
+// A task that never gets a result ends the run with an error that names it.
 func TestTaskWithoutResult(t *testing.T) {
 	t.Parallel()
 	c := quick(t)

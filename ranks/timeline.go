@@ -12,15 +12,14 @@ import (
 	"siafu/ranks/trace"
 )
 
-// timeline is what a rank has recorded for the file of --trace; without it, the
-// zero value.
+// timeline is a rank's recording for --trace; the zero value without --trace.
 type timeline struct {
 	recorders []*trace.Recorder // of the workers
 	origin    int64             // on rank 0's clock
 	offset    trace.Offset      // of this rank's clock, at the beginning
 }
 
-// checkTimeline fails where the timeline could not be written in the end.
+// checkTimeline fails if the timeline could not be written at the end.
 func (r *run) checkTimeline() error {
 	if r.cfg.Trace == "" {
 		return nil
@@ -28,7 +27,7 @@ func (r *run) checkTimeline() error {
 	return trace.Check(r.cfg.Trace)
 }
 
-// record begins to record this rank's tasks and waits.
+// record starts the recording of this rank's tasks and waits.
 func (r *run) record() {
 	if r.cfg.Trace != "" {
 		workers := r.threads
@@ -42,8 +41,8 @@ func (r *run) record() {
 	}
 }
 
-// beginTimeline compares clocks, and tells everybody when the timeline begins.
-// Collective over the world.
+// beginTimeline compares clocks, and shares the start of the timeline. Collective over the
+// world.
 func (r *run) beginTimeline() error {
 	if r.timeline.recorders == nil {
 		return nil
@@ -58,8 +57,8 @@ func (r *run) beginTimeline() error {
 	return err
 }
 
-// saveTimeline gathers what all ranks have recorded and writes the file. The
-// run folder is whole before it begins. Collective over the world.
+// saveTimeline gathers all ranks' recordings and writes the file. The run folder is complete
+// before that. Collective over the world.
 func (r *run) saveTimeline() error {
 	if r.timeline.recorders == nil {
 		return nil
@@ -88,8 +87,8 @@ func (r *run) saveTimeline() error {
 	return nil
 }
 
-// counts are the queue of tasks that wait for a CPU, and the invocations that it lets
-// be under way, whenever it was looked at.
+// counts returns the samples of the queue of tasks that wait for a CPU, and of the limit of
+// concurrent invocations.
 func (r *run) counts() (list []trace.Count) {
 	t := tensor.TuningOf(r.tensor)
 	if t == nil {

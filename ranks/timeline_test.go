@@ -32,8 +32,8 @@ func traced(t *testing.T, c Config, data string) (trained, *trace.File) {
 	return r, f
 }
 
-// A timeline holds what metrics.jsonl adds up, whatever the world and whether
-// an evaluation is a pass of its own.
+// A timeline has the times that metrics.jsonl sums, for any world, with and without separate
+// evaluation passes.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -86,7 +86,7 @@ func checkTimeline(t *testing.T, run *runfolder.Run, f *trace.File) {
 	}
 }
 
-// ordered fails where events of a worker overlap, or lie outside the run.
+// ordered fails if events of a worker overlap, or are outside of the run.
 func ordered(t *testing.T, f *trace.File, seconds float64) {
 	t.Helper()
 	last := map[[2]int]trace.Event{}
@@ -142,8 +142,8 @@ func sameSums(t *testing.T, line runfolder.Epoch, f *trace.File, s runfolder.Sum
 	}
 }
 
-// The tasks of an epoch end in the order that the documentation draws: no kind
-// of task is done before those that it needs.
+// The tasks of an epoch end in the documented order: no kind of task finishes before its
+// dependencies.
 func TestTimelineOrder(t *testing.T) {
 	t.Parallel()
 	c := quick(t)
@@ -163,7 +163,7 @@ func TestTimelineOrder(t *testing.T) {
 	}
 }
 
-// A place that cannot be written is found before training begins.
+// An unwritable path is detected before training begins.
 func TestTimelineUnwritable(t *testing.T) {
 	t.Parallel()
 	data, dir := generated(t, false), t.TempDir()

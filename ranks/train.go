@@ -24,7 +24,7 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer) // whatever later versions measure
+	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer) // fixed, independent of later versions' defaults
 	limits, err := c.Limits(func(msg string) { fmt.Fprintln(out.Err, "siafu: "+msg) })
 	if err != nil {
 		return err
@@ -56,8 +56,8 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	})
 }
 
-// viewOf says who will be what: in the world that a launcher made, else in the one
-// that the configuration asks for. An error is said once.
+// viewOf returns the view of the launcher's world, else of the configured world. An error is
+// printed once.
 func viewOf(c *Config) (world.View, error) {
 	l, launched := world.Launched()
 	if !launched {
@@ -70,7 +70,7 @@ func viewOf(c *Config) (world.View, error) {
 	return v, err
 }
 
-// carried is how many members of a run's world are in this process.
+// carried returns the number of members of a run's world in this process.
 func carried(v world.View) int {
 	l, launched := world.Launched()
 	if !launched {
@@ -79,9 +79,9 @@ func carried(v world.View) int {
 	return len(v.Carried(l.Rank))
 }
 
-// watch begins to listen to signals. On rank 0 it says what it has heard.
+// watch starts to handle signals. On rank 0 it reports received signals.
 func watch(c *Config, out IO) *signals.Watcher {
-	grace, _ := time.ParseDuration(c.Grace) // Validate has read it
+	grace, _ := time.ParseDuration(c.Grace) // checked by Validate
 	o := signals.Options{Grace: signals.Grace(grace, os.Getenv)}
 	if l, launched := world.Launched(); !launched || l.Rank == 0 {
 		o.Log = func(line string) { warn(out, "%s", line) }
@@ -89,5 +89,5 @@ func watch(c *Config, out IO) *signals.Watcher {
 	return signals.Watch(o)
 }
 
-// modelFile is where a run folder keeps its weights.
+// modelFile returns the path of the weights in a run folder.
 func modelFile(dir string) string { return filepath.Join(dir, "model.safetensors") }

@@ -10,7 +10,7 @@ import (
 	"siafu/ranks/stopping"
 )
 
-// train is the life of a graph rank.
+// train runs a graph rank.
 func (r *run) train(weights []float32) error {
 	if r.asynchronous() {
 		return r.trainAsync(weights)
@@ -56,8 +56,8 @@ func (r *run) trainAsync(weights []float32) error {
 	return nil
 }
 
-// trainAfter continues synchronously. Without servers every rank takes over the
-// optimiser's state, which rank 0 has had. Collective over the graph ranks.
+// trainAfter continues synchronously. Without servers every rank receives the optimiser's
+// state from rank 0. Collective over the graph ranks.
 func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *stopping.History) error {
 	r.reporter.log("switch_to_sync after_epoch=%d", epoch)
 	r.from.Switched = true
@@ -80,7 +80,7 @@ func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *sto
 	return r.trainFrom(epoch+1, source, h)
 }
 
-// history is what the run knows of the epochs before.
+// history returns the history of earlier epochs.
 func (r *run) history() *stopping.History {
 	c := r.cfg
 	rule := stopping.Rule{Patience: c.Patience, Monitor: c.Monitor, Target: c.TargetAcc, Validated: r.meta.Val > 0}
@@ -97,8 +97,8 @@ func (r *run) history() *stopping.History {
 	return h
 }
 
-// source is where weights come from after an epoch. Without servers every rank
-// steps them with an updater of its own.
+// source returns the source of weights after an epoch. Without servers every rank updates them
+// with its own updater.
 func (r *run) source(epoch int, weights []float32) (params.Source, error) {
 	if r.Servers > 0 && r.cfg.LocalEpochs == 0 {
 		o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
@@ -119,8 +119,7 @@ func (r *run) source(epoch int, weights []float32) (params.Source, error) {
 	return params.NewAveraged(own, &r.cfg, r.adder(own), r.arena), nil
 }
 
-// adder is who adds up what ranks average: the servers, or nil for the ranks
-// themselves.
+// adder returns the servers that sum the averaged weights, or nil if the ranks sum them.
 func (r *run) adder(own *params.Replicated) params.Adder {
 	if r.Servers == 0 {
 		return nil
@@ -129,8 +128,8 @@ func (r *run) adder(own *params.Replicated) params.Adder {
 	return params.NewClient(r.world, params.Setting(r.Graph, r.Servers, 0), 1, all, 0)
 }
 
-// newUpdater makes an updater that computes with ops, with the state of a run that
-// continues, if this one does.
+// newUpdater makes an updater that computes with ops, with the restored state in a resumed
+// run.
 func (r *run) newUpdater(ops kernels.Ops) (*params.Updater, error) {
 	var state [][]float32
 	if r.from.Epoch > 0 {

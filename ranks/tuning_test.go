@@ -16,7 +16,7 @@ import (
 	"siafu/ranks/world/worldtest/slow"
 )
 
-// trainOver trains with each rank on a host of its own of a network.
+// trainOver trains with each rank on its own host of a network.
 func trainOver(t testing.TB, n *slow.Network, c Config, data string) trained {
 	t.Helper()
 	hosts := make([]string, c.Ranks)
@@ -36,7 +36,7 @@ func trainOver(t testing.TB, n *slow.Network, c Config, data string) trained {
 	return readRun(t, c.Out)
 }
 
-// wide is a graph whose rows take long to send.
+// wide is a graph with long rows.
 func wide(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "wide")
@@ -47,11 +47,10 @@ func wide(t testing.TB) string {
 	return dir
 }
 
-// Over a slow link few bits are chosen, if that is allowed. The run tells what it
-// went through. Over a link that costs nothing, epochs of a few milliseconds are
-// compared, which other programs can make several times as long: what is chosen
-// there is for the tests of package tune, to which time is given. Over the slow one
-// a choice is wrong where three runs make it.
+// Over a slow link a codec with few bits is chosen, if allowed. The run reports the codec of
+// each epoch. Over a fast link, epochs of a few milliseconds are compared, which other
+// programs can delay several times: package tune tests that choice with simulated time. Over
+// the slow link a wrong choice fails the test only if three runs make it.
 func TestAutomaticCodec(t *testing.T) {
 	t.Parallel()
 	if mapped.UnderRace {
@@ -109,8 +108,7 @@ func begins(s, words string) bool {
 	return false
 }
 
-// Where no rows travel there is nothing to choose, and with a codec that was
-// given nothing is said.
+// Without exchanges there is no choice, and with a given codec none is reported.
 func TestNothingToChoose(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)

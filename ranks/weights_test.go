@@ -25,15 +25,15 @@ func (h heavy) EachWeight(yield func(src, dst uint32, weight float32) error) err
 	})
 }
 
-// weightedGraph is a small one whose edges have weights.
+// weightedGraph is a small graph with edge weights.
 func weightedGraph(t testing.TB, directed bool) string {
 	c := smallGraph(directed, false, 3)
 	c.Edges = heavy{c.Edges.(graph.EdgePairs)}
 	return write(t, c)
 }
 
-// With weights of edges, too, losses are those of one rank, in any order of vertices and in
-// all modes; and other ones than without weights.
+// With edge weights, losses equal those of one rank, in any order of vertices and in all
+// modes. They differ from losses without weights.
 func TestWeightsIndependentOfRanks(t *testing.T) {
 	t.Parallel()
 	short := compared(t, 0)
@@ -43,7 +43,7 @@ func TestWeightsIndependentOfRanks(t *testing.T) {
 		data := weightedGraph(t, directed)
 		for _, kind := range []string{"gcn", "sage", "gatv2"} {
 			if kind == "gatv2" && !directed {
-				continue // the longest one, and the other direction is a gradient's
+				continue // the longest one, and the other direction occurs in gradients
 			}
 			run := func(ranks int, set func(*Config)) []float64 {
 				c := compared(t, 0.3)
@@ -66,9 +66,9 @@ func TestWeightsIndependentOfRanks(t *testing.T) {
 	}
 }
 
-// A mini-batch that draws every edge, each with its weight, is exact training but for the order
-// of sums, as in TestFullSampleIsExact; one that draws some has the same bits on any number of
-// threads, and other losses than without weights.
+// A mini-batch that samples every edge, with its weight, is exact training except for the
+// order of sums, as in TestFullSampleIsExact. One that samples some edges has the same bits on
+// any number of threads, and other losses than without weights.
 func TestSampledWeights(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
@@ -102,7 +102,7 @@ func TestSampledWeights(t *testing.T) {
 	}
 }
 
-// What does not take weights of edges says so, with what to do.
+// Options that do not support edge weights are refused with a remedy.
 func TestWeightsRefused(t *testing.T) {
 	t.Parallel()
 	data := weightedGraph(t, false)
@@ -124,7 +124,7 @@ func TestWeightsRefused(t *testing.T) {
 	}
 }
 
-// A network that has been trained with weights of edges as features predicts nothing without.
+// A network trained with edge weights as features does not predict without them.
 func TestFeaturesOfEdgesAreNeeded(t *testing.T) {
 	t.Parallel()
 	c := quick(t)

@@ -19,7 +19,7 @@ type hostCoded struct{ kernels.Ops }
 func (o hostCoded) Fork() kernels.Ops        { return hostCoded{o.Ops.Fork()} }
 func (o hostCoded) Borrow(owner kernels.Ops) { o.Ops.Borrow(owner.(hostCoded).Ops) }
 
-// leftToHost has the ranks that it is asked of leave codecs to the host.
+// leftToHost makes the selected ranks leave codecs to the host.
 func leftToHost(with func(r *run), which func(rank int) bool) func(r *run) {
 	return func(r *run) {
 		with(r)
@@ -32,7 +32,7 @@ func leftToHost(with func(r *run), which func(rank int) bool) func(r *run) {
 	}
 }
 
-// scale is a device that counts what crosses to the host beside kernels.
+// scale is a device that counts bytes copied to the host outside of kernels.
 type scale struct {
 	device.Device
 	out *atomic.Int64
@@ -53,9 +53,8 @@ func (s scaleStream) BeginOut(dst []byte, src device.Ptr) error {
 	return s.Stream.BeginOut(dst, src)
 }
 
-// Whether kernels encode and decode rows for other ranks or the host does, on all
-// ranks or on some, a run leaves the same model; by kernels rows cross to the host as
-// short as they travel.
+// A run leaves the same model whether kernels or the host encode and decode rows, on all ranks
+// or on some. With kernels, rows are copied to the host in encoded form.
 func TestCodecsOnADevice(t *testing.T) {
 	t.Parallel()
 	directed := generated(t, true)
@@ -98,8 +97,7 @@ func TestCodecsOnADevice(t *testing.T) {
 	}
 }
 
-// A host that page-locks no memory trains all the same, to the same model; each rank
-// says so once.
+// A host without page-locked memory trains to the same model; each rank reports this once.
 func TestPageableMemory(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
