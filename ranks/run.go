@@ -22,13 +22,13 @@ import (
 // run is a member of the run's world, a part of the graph or a server, from open to finish.
 // close closes everything opened. Fields are set in this order:
 //
-//	by Train    cfg, view, data, kind, world, limits, watcher, arena, gpus, course, end
+//	by Train    cfg, view, data, kind, world, limits, watcher, arena, gpus, elastic, end
 //	by enter    everyone, client
 //	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state, opening and shards, which printShards tells the others
 //	by join     meta, net, task and timeline; on graph ranks also shard
 //	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
-//	by takeUp   from, where the run continues from a checkpoint
-//	by goOn     state and own, in a view that follows another one
+//	by restore  from, where the run continues from a checkpoint
+//	by agreeOnState, restoreState  state and partState, in a later view
 type run struct {
 	roles
 	cfg     Config

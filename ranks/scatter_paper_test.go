@@ -2,10 +2,9 @@ package ranks
 
 import "testing"
 
-// "Communication between GSes is needed only during Scatter in both (1) forward pass where
-// activation values are propagated along cross-partition edges and (2) backward pass where
-// gradients are propagated along the same edges in the reverse direction." (Dorylus, OSDI'21,
-// §4)
+// "Communication between GSes is needed only during Scatter in both (1) forward pass […] and
+// (2) backward pass where gradients are propagated along the same edges in the reverse
+// direction." (Dorylus, OSDI'21, §4)
 //
 // So an epoch sends each ghost's row once for every layer's gather and once for its gradient,
 // with the width of the gathered rows, and nothing else. The first layer's input has no

@@ -1,8 +1,7 @@
-// Package function is the function of tensor work in AWS Lambda: it answers a task
-// with its result, and keeps nothing between two invocations but the network that it
-// has made of the last specification, and the connection to the last endpoint that it
-// has pulled a task from. Its program is in bootstrap, which is built
-// without cgo, so that it is one static file.
+// Package function is the function of tensor work in AWS Lambda. It returns the result of a
+// task. Between two invocations it caches only the network of the last specification, and the
+// connection to the last endpoint that it pulled a task from. Its program is in bootstrap,
+// which is built without cgo as one static file.
 package function
 
 import (

@@ -50,8 +50,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The network is made once of a specification, and anew of another one; kernels that
-// this processor lacks are replaced.
+// The network is made once per specification, and again for another one; kernels that this
+// processor lacks are replaced.
 func TestKnow(t *testing.T) {
 	f := New()
 	defer f.Close()

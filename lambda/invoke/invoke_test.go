@@ -28,13 +28,13 @@ import (
 	"siafu/lambda/invoke"
 )
 
-// message is a task on so many vertices of a network, with the network.
+// message returns a network and a task on the given number of vertices.
 func message(t testing.TB, vertices int) (lambda.Network, []byte) {
 	t.Helper()
 	return messageOf(t, vertices, 5)
 }
 
-// messageOf is an attempt at that.
+// messageOf is message with the number of an attempt.
 func messageOf(t testing.TB, vertices, attempt int) (lambda.Network, []byte) {
 	t.Helper()
 	s := model.Spec{Kind: "mlp", Dims: []int{8, 3}, Seed: 1}

@@ -7,13 +7,13 @@
 // service. A sandbox has a token in the address of its Runtime API. Both are random, so
 // other users of the machine are refused.
 //
-// As in AWS: one invocation at a time in a sandbox, warm sandboxes first, 429 above the
-// limit of concurrency, 413 above 6 MiB, 400 for a payload that is not JSON,
-// X-Amz-Function-Error if the function fails, a new sandbox after one that ended or
-// timed out, and on request the log line with the billed duration. Limits give sandboxes
-// the resources of the service (memory, CPU fraction, bandwidth, cold starts, new
-// sandboxes), and Faults make invocations fail at random, both without root. Not as in
-// AWS: signatures are not verified, and there are neither events nor streams.
+// As in AWS: one invocation at a time in a sandbox, and warm sandboxes first. Errors are 429
+// above the limit of concurrency, 413 above 6 MiB, and 400 for a payload that is not JSON.
+// X-Amz-Function-Error is set if the function fails. A new sandbox replaces one that ended or
+// timed out. On request the response has the log line with the billed duration. Limits give
+// sandboxes the resources of the service (memory, CPU fraction, bandwidth, cold starts, new
+// sandboxes), and Faults make invocations fail at random, both without root. Not as in AWS:
+// signatures are not verified, and there are neither events nor streams.
 //
 // Connections of a function are limited if it opens them through the relay, which the
 // environment of a sandbox names: HTTP CONNECT to loopback addresses and to registered

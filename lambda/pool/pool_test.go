@@ -160,9 +160,9 @@ func drawSettings(t *rapid.T) Settings {
 	return s
 }
 
-// Whatever happens in whatever order: no more run than may, no task is tried more
-// often than it may be, numbers of attempts grow, invocations and tasks add up at each
-// moment, no task ends twice, and if nobody answers any more all have an end.
+// For any events in any order: the limits of concurrency and of attempts per task hold,
+// attempt numbers increase, and no task ends twice. The counts of invocations and tasks are
+// consistent at any time. Without further responses all tasks end.
 func TestPoolUnderAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := newService(t.Fatalf, drawSettings(t))

@@ -59,10 +59,10 @@ func TestScalesUpWhereTheQueueStaysEmpty(t *testing.T) {
 	}
 }
 
-// "The goal here is to stabilize the size of the queue so that the number of Lambdas
-// matches the pace of graph tasks." (§6) Lambdas that each bring so many tasks a check
-// to CPU cores which do so many come, from whatever beginning, to a number whose pace
-// is that of the cores, or to the end of what is allowed.
+// "The goal here is to stabilize the size of the queue so that the number of Lambdas matches
+// the pace of graph tasks." (§6) From any initial number, the number of Lambdas converges to
+// the pace of the CPU cores, or to its limit. Lambdas produce, and cores process, a fixed
+// number of tasks per check.
 func TestMatchesThePaceOfGraphTasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		intervals := rapid.IntRange(1, 600).Draw(t, "intervals")

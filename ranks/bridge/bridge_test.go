@@ -76,7 +76,7 @@ func bridged(t *testing.T, parts int, send func(*echo, []byte) error, part func(
 	return end
 }
 
-// named is a message of a task of so many rows, which is also its result here.
+// named returns a message of a task with the given rows, which is also its result here.
 func named(t testing.TB, n task.Name, rows int) []byte {
 	t.Helper()
 	s := model.Spec{Kind: "mlp", Dims: []int{8, 3}, Seed: 1}

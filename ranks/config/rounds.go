@@ -6,8 +6,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// With --local-epochs training goes in rounds of so many epochs. Ranks have the same
-// weights between two rounds, and weights of their own within one.
+// With --local-epochs N training is divided into rounds of N epochs. Ranks have the same
+// weights between two rounds, and their own weights within a round.
 
 // Shared reports whether all ranks start an epoch from the same weights.
 func (c *Config) Shared(epoch int) bool {

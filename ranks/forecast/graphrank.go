@@ -274,8 +274,8 @@ func (f *Forecast) heap(m *Memory, rank int, p partition.RankReport, count int, 
 	}
 }
 
-// luggage is what parts know of rows that later epochs use, while a checkpoint is made:
-// twice on each rank, and rank 0 gathers those of all, which are taken for alike.
+// The parts' portable state during a checkpoint: rows that later epochs use. Each rank has it
+// twice, and rank 0 gathers all parts' states, assumed to be of equal size.
 func (f *Forecast) luggage(rank int, p partition.RankReport) (bytes int64) {
 	policy, copies := f.Config.Ghosts(), int64(2)
 	if rank == 0 {

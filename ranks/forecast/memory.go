@@ -48,7 +48,7 @@ func (m *Memory) shares(kind Kind, a *mapped.Arena) {
 	}
 }
 
-// floats is the bytes of a matrix of so many rows, columns and more.
+// floats returns the bytes of a float32 array with the given extents.
 func floats(extent ...int64) int64 { return size.Product(4, size.Product(extent...)) }
 
 // Of is the memory of one kind.

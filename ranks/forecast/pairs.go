@@ -7,11 +7,11 @@ import (
 	"siafu/ranks/engine"
 )
 
-// pairs appends what link prediction takes of a rank beside its network: gradients of
-// embeddings, and on the heap the directory of vertices, rows of other ranks, those of ghosts
-// or of the ends of pairs that are drawn, and scores of held edges, which rank 0 gathers.
-// What is drawn is taken for its mean; what each chunk of pairs makes again counts twice,
-// because the collector lets the heap double.
+// pairs appends the memory of link prediction on a rank in addition to its network: gradients
+// of embeddings, and heap memory. The heap has the directory of vertices, rows of other ranks
+// (ghosts, or ends of sampled pairs), and scores of held-out edges, which rank 0 gathers.
+// Samples are estimated by their mean. Memory that each chunk of pairs allocates again counts
+// twice, because the collector lets the heap double.
 func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph.LinkCounts) {
 	width, n := f.pairWidth(), max(f.Vertices, 1)
 	most := max(held.Val, held.Test, held.NotVal, held.NotTest)

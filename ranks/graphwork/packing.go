@@ -17,15 +17,15 @@ import (
 // either way.
 type packing struct {
 	rows      kernels.Packed // none: never
-	own       int            // of so many vertices
-	alone     bool           // rows that are packed stand nowhere else
-	train     bool           // the pass under way does
-	packs     bool           // it packs
-	pass      int            // how many have trained, and gathered
-	ready     atomic.Int64   // rows that are packed
+	own       int            // number of own vertices
+	alone     bool           // packed rows are stored nowhere else
+	train     bool           // the current pass trains
+	packs     bool           // the current pass packs
+	pass      int            // number of passes that have trained and gathered
+	ready     atomic.Int64   // packed rows
 	values    atomic.Int64   // values in them
 	spent     atomic.Int64   // nanoseconds of all workers in the pass, packing included
-	bestTimes [2]int64       // the least of passes without and with packed rows, 0 where unknown
+	bestTimes [2]int64       // minimum of passes without and with packed rows, 0 if unknown
 }
 
 // Rows are packed where a vertex has so many edges that packing costs little beside the gather,

@@ -4,16 +4,16 @@ import (
 	"siafu/kernels"
 )
 
-// publishedWeights are the weights along the edges of a layer, with which the interval attended that has
-// published its gradients last. There are none but where scores are dynamic and intervals go
-// their own ways: what goes back to a source then needs the weights of those who attended to
-// it, and theirs change as soon as they begin another epoch.
+// publishedWeights are the weights along the edges of a layer, with which the interval
+// attended that has published its gradients last. They exist only with dynamic scores in
+// asynchronous modes: the gradient of a source needs the weights of its targets, which change
+// as soon as the targets begin another epoch.
 //
-// Design note: a copy for each interval would give each target's edges its own, and cut the way
-// back to a source into as many parts. Intervals that are in the same epoch have the same.
+// Design note: a copy per interval would give the edges of each target their own weights, and
+// split a source's backward pass by interval. Intervals in the same epoch share one copy.
 type publishedWeights struct{ vector, edge kernels.Mat }
 
-// allocPublished gives room for them.
+// allocPublished allocates them.
 func (w *Work) allocPublished(l *Layer) {
 	l.published.vector = w.newZeros(Scores, l.shape.Heads, l.shape.Width)
 	if dim := w.store.Network.Spec.EdgeDim(); dim > 0 {

@@ -17,17 +17,16 @@
 //	       parts continue on other ranks
 //	move   the part continues on the next graph rank, after this epoch
 //
-// Another view of the run follows the last two (world.View); who has called New
-// carries them out (Fault.Views).
+// The last two lead to another view of the run (world.View). The caller of New executes them
+// (Fault.Views).
 //
-// Moments of ranks that train are the names of tasks, as reports have them (AV,
-// SC, GA, loss, ∇AV, ∇GA, ∇SC, WU), and eval, save and total, before ranks add up the
-// sums of --norm batch and pair; those of servers are the
-// messages that come (pull, fetch, close, gradient, sum, state), and
-// eval, when the weights of an epoch have left; that of bridges is task. Rank 0 has more of them while
-// it writes: opened, when there is a run folder; "save FILE", before that file
-// of a checkpoint, and "save rename"; summary, when the model is written and
-// its summary is not. All ranks come to start, in the world and before anything
+// Moments of training ranks are the names of tasks, as in reports (AV, SC, GA, loss, ∇AV, ∇GA,
+// ∇SC, WU), and eval, save and total. total is before ranks add up the sums of --norm batch
+// and pair. Moments of servers are received messages (pull, fetch, close, gradient, sum,
+// state), and eval, when the weights of an epoch have been sent. Bridges have the moment task.
+// Rank 0 has additional moments while it writes: opened, when there is a run folder; "save
+// FILE", before that file of a checkpoint, and "save rename"; summary, when the model is
+// written and its summary is not. All ranks come to start, in the world and before anything
 // else, and to finish, after the last epoch.
 //
 // Without the variable there is no Fault, and At costs a comparison with nil.

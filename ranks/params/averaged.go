@@ -8,12 +8,11 @@ import (
 	"siafu/ranks/world"
 )
 
-// Averaged keeps weights of its own on every graph rank, each of which steps them
-// with gradients of its own. At the end of a round the plain mean over the ranks
-// takes their place, and that of the optimiser's state the place of its state: a
-// checkpoint there is as any other one (DIGEST's AGG, algorithm 1; LLCG,
-// ICLR'22, algorithm 2). Gradients come scaled by the number of ranks, so that with
-// plain SGD the mean of all steps is the step on their sum.
+// Averaged has separate weights on every graph rank, updated with the rank's own gradients. At
+// the end of a round the mean over the ranks replaces the weights, and likewise the
+// optimiser's state, so a checkpoint there is like any other one (DIGEST's AGG, algorithm 1;
+// LLCG, ICLR'22, algorithm 2). Gradients are scaled by the number of ranks, so that with plain
+// SGD the mean of all steps is the step on their sum.
 type Averaged struct {
 	Replicated
 	rounds Rounds
@@ -25,7 +24,7 @@ type Averaged struct {
 // Rounds reports which epochs end a round, and the number of an optimiser's step: of an
 // epoch, or of the k-th correction after it.
 type Rounds interface {
-	Shared(epoch int) bool // the weights that it starts from are those of all ranks
+	Shared(epoch int) bool // all ranks start it from the same weights
 	Step(epoch, k int) int
 }
 
@@ -40,8 +39,8 @@ type Adder interface {
 	Leave() error
 }
 
-// NewAveraged takes over a replica, which begins at the start of a round, and who adds
-// up: a Client of servers with Means, or nil for the ranks themselves.
+// NewAveraged takes ownership of a replica at the start of a round. adder is a Client of
+// servers with Means, or nil if the ranks add up among themselves.
 func NewAveraged(r *Replicated, c Rounds, adder Adder, a *mapped.Arena) *Averaged {
 	n, slots := r.weights.Rows, len(r.updater.state)
 	s := &Averaged{Replicated: *r, rounds: c, adder: adder, share: 1 / float32(r.comm.Size()), all: mapped.Make[float32](a, n*(1+slots))}
@@ -51,13 +50,13 @@ func NewAveraged(r *Replicated, c Rounds, adder Adder, a *mapped.Arena) *Average
 	return s
 }
 
-// peerAdder add up among themselves.
+// peerAdder adds up among the ranks, without a server.
 type peerAdder struct{ Replicated }
 
 // Sum implements Adder.
 func (p *peerAdder) Sum(x []float32) error { return world.SumFloat32s(p.comm, x) }
 
-// Flush implements Source: it steps this rank's weights, and ends a round. Collective
+// Flush implements Source: it updates this rank's weights, and ends a round if due. Collective
 // over the graph ranks at the end of a round.
 func (s *Averaged) Flush(epoch int, grad []float32) error {
 	s.step(s.rounds.Step(epoch, 0), grad)
@@ -101,10 +100,10 @@ func (s *Averaged) Saved() { s.adder.Saved() }
 // Leave implements Source.
 func (s *Averaged) Leave() error { return s.adder.Leave() }
 
-// Sum implements Adder, on servers with Means: an epoch of theirs is a sum, and their
-// weights are the last one.
+// Sum implements Adder, on servers with Means: a server's epoch is a sum, and its weights are
+// the last sum.
 func (c *Client) Sum(x []float32) error {
-	if c.epoch == 0 { // they begin with the zeros of no sum
+	if c.epoch == 0 { // they begin with zeros
 		if err := c.Pull(1, nil); err != nil {
 			return err
 		}
@@ -119,8 +118,7 @@ func (c *Client) Sum(x []float32) error {
 	return c.Pull(at+1, x)
 }
 
-// Means is the protocol.Updater of servers that only add up: the sum takes the place
-// of the weights.
+// Means is the protocol.Updater of servers that only add up: the sum replaces the weights.
 type Means struct{}
 
 // Update implements protocol.Updater.
@@ -129,8 +127,8 @@ func (Means) Update(_, _ int, weights, grad []float32) { copy(weights, grad) }
 // State implements protocol.Updater.
 func (Means) State() [][]float32 { return nil }
 
-// MeansLayers are the parts of what servers with Means add up, for weights of n
-// values and an optimiser with so many slots: one.
+// MeansLayers returns the layers of servers with Means: a single one, for n weights and an
+// optimiser with the given slots.
 func MeansLayers(n, slots int) []protocol.Range {
 	return []protocol.Range{{Lo: 0, Hi: n * (1 + slots)}}
 }

@@ -7,28 +7,28 @@ import (
 	"siafu/ranks/world"
 )
 
-// Tags of the protocol's messages, which keep their order between two ranks. What
-// bounded asynchrony has left on its way is not taken for a message of the
-// synchronous run that continues from there.
+// Tags of the protocol's messages, which are delivered in order between two ranks. Different
+// tags separate messages in transit from bounded asynchrony from those of the synchronous run
+// after it.
 const (
 	TagSync  = 1
 	TagAsync = 3
 )
 
-// Client is a graph rank's side of the parameter servers in a synchronous run:
-// one interval, whose version is the only one.
+// Client is a graph rank's side of the parameter servers in a synchronous run: one interval
+// with a single version.
 type Client struct {
 	comm    world.Comm // the whole world
 	server  int
 	chooser *protocol.Chooser
 	outbox  *world.Outbox
 	slots   int       // of the optimiser
-	room    []float32 // for the values of a message
-	weights int       // how many
-	epoch   int       // of the weights that were pulled last
-	fetched bool      // the answer to Begin has come
+	room    []float32 // buffer for the values of a message
+	weights int       // number of weights
+	epoch   int       // of the last pulled weights
+	fetched bool      // the response to Begin has arrived
 	ask     signals.Request
-	done    bool // what was asked for; the server has not been told
+	done    bool // the request is done; the server is not notified yet
 }
 
 // Setting returns the settings that all ranks of a synchronous run share. The run starts
@@ -70,7 +70,7 @@ func NewClient(w world.Comm, s protocol.Setting, layers, weights, slots int) *Cl
 	}
 }
 
-// send sends a message to a server, with word of what it has asked for.
+// send sends a message to a server, with the confirmation of its request.
 func (c *Client) send(m protocol.Message) error {
 	if c.done {
 		m.Ask, c.done = 1, false
@@ -95,7 +95,7 @@ func (c *Client) receive() (protocol.Message, error) {
 	return m, err
 }
 
-// receiveWeights waits for weights and takes note of what the server says with them.
+// receiveWeights waits for weights and records the server's request.
 func (c *Client) receiveWeights() (protocol.Message, error) {
 	m, err := c.receive()
 	if err == nil {
@@ -123,9 +123,8 @@ func (c *Client) Pull(epoch int, dst []float32) error {
 	return nil
 }
 
-// Begin implements Source: the server stashes the version that this rank holds.
-// Its answer is taken when a gradient is there to be sent, so that nothing waits
-// for it.
+// Begin implements Source: the server stashes the version that this rank has. Its response is
+// received before the first gradient is sent, so that nothing waits for it.
 func (c *Client) Begin() error {
 	c.fetched = false
 	for _, m := range c.chooser.Fetch(0, c.epoch, c.epoch) {

@@ -22,8 +22,8 @@ var (
 	adam = kernels.OptimizerConfig{Name: "adam", LR: 0.1, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
 )
 
-// gradient is a rank's, different in every element and epoch; sums of several
-// depend on their order.
+// gradient returns a rank's gradient, different in every element and epoch; sums depend on
+// their order.
 func gradient(rank, epoch int, weights []float32) []float32 {
 	g := make([]float32, len(weights))
 	for i, w := range weights {
@@ -32,12 +32,12 @@ func gradient(rank, epoch int, weights []float32) []float32 {
 	return g
 }
 
-// outcome is what a graph rank has seen: the weights of every epoch and the
-// optimiser's state that the last one starts from.
+// outcome is what a graph rank received: the weights of every epoch and the optimiser's state
+// at the start of the last one.
 type outcome struct{ versions, state [][]float32 }
 
-// epochs trains from the first epoch to the last as a graph rank does, which
-// leaves without training the last epoch that it has pulled.
+// epochs trains from the first epoch to the last as a graph rank does: it leaves without
+// training the last pulled epoch.
 func epochs(s params.Source, rank, first, last int) (o outcome, err error) {
 	flat := make([]float32, spec.NumWeights())
 	for epoch := first; ; epoch++ {
@@ -71,7 +71,7 @@ func epochs(s params.Source, rank, first, last int) (o outcome, err error) {
 	}
 }
 
-// trained is what every graph rank sees of a run behind an epoch.
+// trained returns every graph rank's outcome of a run that starts after an epoch.
 func trained(t *testing.T, graph, servers, behind, last int) []outcome {
 	t.Helper()
 	seen, slots := make([]outcome, graph), 2
@@ -101,8 +101,8 @@ func trained(t *testing.T, graph, servers, behind, last int) []outcome {
 	return seen
 }
 
-// All ranks see the same versions, and with one server those of ranks that keep
-// the weights themselves: the order of sums is the same.
+// All ranks receive the same versions. With one server they equal those of replicated weights,
+// because the order of sums is the same.
 func TestServersAndReplicas(t *testing.T) {
 	for graph := 1; graph <= 4; graph++ {
 		for _, behind := range []int{0, 5} {
@@ -129,8 +129,8 @@ func same(a, b [][]float32) bool {
 	return slices.EqualFunc(a, b, func(x, y []float32) bool { return slices.Equal(x, y) })
 }
 
-// What the process of a server has been asked for reaches its ranks with their
-// weights, until one says that it is done.
+// The request to a server's process reaches its ranks with their weights, until one reports it
+// as done.
 func TestAskedOfAServer(t *testing.T) {
 	err := inproc.Run(2, func(w world.Comm) error {
 		w.SetLimits(world.Limits{Abort: 20 * time.Second})

@@ -5,9 +5,9 @@ import (
 	"siafu/kernels/model"
 )
 
-// Penalty is that on the weights of a network whose gradient an Updater of the same arguments
-// adds to theirs: λ/2 times the squares' sum of each parameter that decays, with the λ that it
-// decays by. With adamw, whose decay is no gradient, there is none.
+// Penalty returns the penalty on the weights of a network, whose gradient an Updater with the
+// same arguments adds: λ/2 times the sum of squares of each decaying parameter, with its λ.
+// With adamw it is 0, because its decay is not a gradient.
 func Penalty(c kernels.OptimizerConfig, s model.Spec, decayAll bool) func(weights []float32) float64 {
 	list := s.Params()
 	if c.Name == "adamw" {

@@ -10,8 +10,8 @@ import (
 	"siafu/ranks/params"
 )
 
-// The penalty's derivative is what a step with a gradient of 0 takes from each weight, divided
-// by the rate that the weight learns at.
+// The penalty's derivative equals the decrease of each weight in a step with gradient 0,
+// divided by the weight's learning rate.
 func TestPenaltyIsWhatStepsTake(t *testing.T) {
 	const scale = 4
 	for _, c := range []struct {
@@ -70,7 +70,7 @@ func TestPenaltyIsWhatStepsTake(t *testing.T) {
 	}
 }
 
-// layerOf is where the weights of a layer lie.
+// layerOf returns the range of a layer's weights.
 func layerOf(s model.Spec, layer int) (lo, hi int) {
 	lo = -1
 	for _, p := range s.Params() {

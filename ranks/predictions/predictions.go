@@ -88,8 +88,8 @@ type Rows struct {
 
 const op = "predict"
 
-// Create creates files for so many vertices and classes on rank 0 and
-// opens them everywhere. They are to be aborted also after an error. Collective.
+// Create creates files for the given numbers of vertices and classes on rank 0 and opens them
+// on all ranks. Abort them also after an error. Collective.
 func Create(w world.Comm, o Options, vertices, classes int) (*Files, error) {
 	p := &Files{Options: o, isWriter: w.Rank() == 0, classes: classes}
 	vertices = o.rows(vertices)
@@ -97,8 +97,7 @@ func Create(w world.Comm, o Options, vertices, classes int) (*Files, error) {
 	return p, p.share(w, vertices)
 }
 
-// share creates the files on rank 0 and tells everybody under which names.
-// Collective.
+// share creates the files on rank 0 and broadcasts their names. Collective.
 func (p *Files) share(w world.Comm, vertices int) error {
 	var err error
 	if p.isWriter {

@@ -13,8 +13,8 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// planned is a graph on so many ranks, each of which has as many of everything: 400,000
-// vertices, 8 M edges, and ghosts that fall with the root of the number of ranks.
+// planned returns a graph evenly partitioned over ranks: 400,000 vertices, 8 M edges, and
+// ghosts proportional to 1/√ranks.
 func planned(ranks int) []partition.RankReport {
 	n := int64(ranks)
 	one := partition.RankReport{Vertices: 400_000 / n, Edges: 8_000_000 / n, Train: 200_000 / n, TrainEdges: 8_000_000 / n}

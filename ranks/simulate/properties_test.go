@@ -43,14 +43,14 @@ func random(rng *rand.Rand) *Cluster {
 	return c
 }
 
-// anomaly is by how much an epoch may be longer although nothing is worse: tasks and
-// messages that come at other moments are taken in another order (Graham's anomalies). Of
-// 2,000 draws 88 did so, by 12 % at the most.
+// anomaly is by how much an epoch may be longer although nothing is worse: tasks and messages
+// that arrive at other times are processed in another order (Graham's anomalies). Of 2,000
+// samples 88 did so, by at most 12 %.
 const anomaly = 1.15
 
-// More bandwidth is never slower, a straggler's epoch is at least its own work and at
-// most so many times all of it, and bounded asynchrony that may run ahead by an epoch is
-// no slower than one that may not.
+// More bandwidth is never slower. A straggler's epoch takes at least its own work, and at most
+// the straggler's factor times all work. Bounded asynchrony with staleness 1 is no slower than
+// with 0.
 func TestProperties(t *testing.T) {
 	const epochs = 6
 	for seed := range uint64(60) {

@@ -201,7 +201,7 @@ func TestReplayOfRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ready := c.Dropout == 0 && c.Mode != async; p.Ranks[0].Split != ready { // an evaluation is the way forward
+			if ready := c.Dropout == 0 && c.Mode != async; p.Ranks[0].Split != ready { // an evaluation is the forward pass
 				t.Errorf("split %t, want %t", p.Ranks[0].Split, ready)
 			}
 			check(t, &o, p)

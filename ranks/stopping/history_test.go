@@ -83,9 +83,10 @@ func TestStoppingRule(t *testing.T) {
 }
 
 // Shchur et al. 2018, KDDCriterion: "if val_loss <= self.val_loss_min" keeps the weights and
-// counts anew, where val_loss is GNNModel.loss, "loss + tf.add_n(regularization_losses)". A
-// loss that rises for as long as patience lasts ends no run whose penalty falls by more, and
-// one that falls does not go on by that where the penalty rises. A checkpoint changes nothing.
+// restarts the count, where val_loss is GNNModel.loss, "loss +
+// tf.add_n(regularization_losses)". A loss that rises throughout the patience does not end a
+// run whose penalty falls by more. A falling loss does not prolong a run whose penalty rises
+// by more. A checkpoint changes nothing.
 func TestPatienceOnPenalisedLoss(t *testing.T) {
 	for _, tc := range []struct {
 		name          string

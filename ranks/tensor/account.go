@@ -10,20 +10,20 @@ import (
 // Spent is the cost of invocations, in numbers that can be added over ranks.
 type Spent struct {
 	Invocations int64 // begun
-	Again       int64 // of these, after the first of their task
-	Out, Back   int64 // bytes of tasks that were sent, and of results that came, used or not
+	Again       int64 // of these, after the first of a task
+	Out, Back   int64 // bytes of sent tasks and of received results, used or not
 	Usage       bill.Usage
 }
 
-// NumSpent is how many Numbers there are.
+// NumSpent is the length of Numbers.
 const NumSpent = 4 + bill.NumUsage
 
-// Numbers are all of it.
+// Numbers returns s as a vector.
 func (s Spent) Numbers() []float64 {
 	return append([]float64{float64(s.Invocations), float64(s.Again), float64(s.Out), float64(s.Back)}, s.Usage.Numbers()...)
 }
 
-// SpentOf is Numbers backwards.
+// SpentOf is the inverse of Numbers.
 func SpentOf(numbers []float64) Spent {
 	return Spent{int64(numbers[0]), int64(numbers[1]), int64(numbers[2]), int64(numbers[3]), bill.UsageOf(numbers[4:])}
 }
@@ -61,17 +61,17 @@ func Settle(b Backend) {
 	}
 }
 
-// account charges attempts at tasks: each that was sent once, when it is known what
-// became of it and what it took, or when nothing more will be heard of it.
+// account charges each sent attempt at a task once: when its outcome and time are known, or
+// when no more messages about it are possible.
 type account struct {
 	tariff bill.Tariff
 	limit  time.Duration // of an invocation: the function's
-	life   time.Duration // after which nothing more is heard; times are a Remote's
+	life   time.Duration // maximal life of an attempt; times are a Remote's
 	open   map[task.Name]*attempt
 	usage  bill.Usage
 }
 
-// attempt is one that is not charged.
+// attempt is an attempt that is not charged yet.
 type attempt struct {
 	sent, ended time.Duration
 	over        bool       // it has ended
@@ -87,7 +87,7 @@ func (a *account) begin(name task.Name, now time.Duration) {
 	a.open[name] = &attempt{sent: now, class: bill.Wasted}
 }
 
-// markUsed says that the result of an attempt is used.
+// markUsed records that the result of an attempt is used.
 func (a *account) markUsed(name task.Name, now time.Duration) {
 	class := bill.Counted
 	if name.Attempt > 1 {
@@ -96,7 +96,7 @@ func (a *account) markUsed(name task.Name, now time.Duration) {
 	a.closeAttempt(name, class, now)
 }
 
-// markWasted says that an attempt has come to nothing, or too late.
+// markWasted records that an attempt has failed, or was too late.
 func (a *account) markWasted(name task.Name, now time.Duration) {
 	a.closeAttempt(name, bill.Wasted, now)
 }
@@ -113,10 +113,10 @@ func (a *account) closeAttempt(name task.Name, c bill.Class, now time.Duration) 
 	}
 }
 
-// drop says that the service has turned an attempt down, which costs nothing.
+// drop records that the service has rejected an attempt, which costs nothing.
 func (a *account) drop(name task.Name) { delete(a.open, name) }
 
-// addUsage takes what an attempt took.
+// addUsage adds the usage of an attempt.
 func (a *account) addUsage(s *task.Spent) {
 	x := a.open[s.Name]
 	if x == nil {
@@ -127,8 +127,8 @@ func (a *account) addUsage(s *task.Spent) {
 	}
 }
 
-// charge charges an attempt. One that is over, and of which nobody has said what it
-// took, took the time until then; one of which nothing was heard, all that it may.
+// charge charges an attempt. An ended attempt without a reported time is charged until its
+// end; one without any message is charged the limit.
 func (a *account) charge(name task.Name, x *attempt) {
 	switch {
 	case x.spent != nil:
@@ -141,7 +141,7 @@ func (a *account) charge(name task.Name, x *attempt) {
 	delete(a.open, name)
 }
 
-// expire charges attempts that were sent so long ago that nothing more will be heard.
+// expire charges attempts older than their maximal life.
 func (a *account) expire(now time.Duration) {
 	for name, x := range a.open {
 		if now-x.sent >= a.life {
@@ -150,7 +150,7 @@ func (a *account) expire(now time.Duration) {
 	}
 }
 
-// settle charges all that is out.
+// settle charges all outstanding attempts.
 func (a *account) settle() {
 	for name, x := range a.open {
 		a.charge(name, x)

@@ -8,8 +8,8 @@ import (
 	"siafu/lambda/bill"
 )
 
-// Each attempt is charged once, in the class of what became of it, in whatever order
-// its end and what it took are told, if they are told at all.
+// Each attempt is charged once, in the class of its outcome, for any order of the reports of
+// its end and its time, or without them.
 func TestEachAttemptIsChargedOnce(t *testing.T) {
 	const limit, life = time.Minute, 2 * time.Minute
 	first, second := task.Name{Interval: 3, Attempt: 1}, task.Name{Interval: 3, Attempt: 2}
@@ -62,7 +62,7 @@ func TestEachAttemptIsChargedOnce(t *testing.T) {
 	}
 }
 
-// What may still be heard of is not charged yet.
+// Attempts that may still be reported are not charged yet.
 func TestNothingIsChargedEarly(t *testing.T) {
 	a := &account{tariff: bill.Tariff{Step: time.Millisecond}, limit: time.Second, life: time.Minute, open: map[task.Name]*attempt{}}
 	name := task.Name{Attempt: 1}

@@ -10,36 +10,36 @@ import (
 	"siafu/kernels/task"
 )
 
-// Lanes are how many tasks of a rank are on a device at a time: one is copied there
-// and one computed, while results of a third come back.
+// Lanes is the number of concurrent tasks of a rank on a device: one is copied there and one
+// computed, while results of a third are copied back.
 const Lanes = 3
 
-// StatefulBackend is a backend that keeps values of tasks where it computes.
+// StatefulBackend is a backend that stores values of tasks in its own memory.
 type StatefulBackend interface {
-	// Hold makes room, which lives as long as a, for the tasks of some frames of a
-	// store and their losses. Tasks of no other frame may be started. It is not called
-	// while tasks are under way.
+	// Reserve allocates memory, which lives as long as a, for the tasks of some frames of a
+	// store and their losses. Only tasks of these frames may be started. It must not be called
+	// while tasks run.
 	Reserve(store *model.Store, frames []*model.Frame, losses []*task.Loss, a *mapped.Arena)
 	// Kernel names the arithmetic of tasks.
 	Kernel() string
-	// Drain waits until no task is under way.
+	// Drain waits until no task runs.
 	Drain()
 }
 
-// Device does tasks on a device, beside the workers. It has a twin of the store: what
-// only tensor work needs stays there, with the weights of a version. What gathers have
-// made goes there with the task that needs it, and what they read comes back with the
-// task that makes it.
+// Device runs tasks on a device, in parallel to the workers. It has a copy of the store:
+// values that only tensor work needs stay there, with the weights of a version. Gathered
+// values are copied there with the task that needs them, and the input of gathers is copied
+// back with the task that computes it.
 //
-// The tasks of an interval are all on one lane, which does one after another.
+// The tasks of an interval are all on one lane, which runs them one after another.
 type Device struct {
 	queues   []*deviceQueue
 	frames   map[*model.Frame]*deviceFrame
 	finished chan Finished
-	running  sync.WaitGroup // tasks under way
+	running  sync.WaitGroup // running tasks
 }
 
-// deviceQueue is an Ops with a queue of its own on the device.
+// deviceQueue is an Ops with its own queue on the device.
 type deviceQueue struct {
 	mu  sync.Mutex
 	ops kernels.Ops
@@ -48,7 +48,7 @@ type deviceQueue struct {
 // deviceFrame is a frame on the device.
 type deviceFrame struct {
 	queue     *deviceQueue
-	store     *model.Store // that it is a twin of
+	store     *model.Store // the host's store
 	frame     *model.Frame
 	loss      task.Loss
 	weights   *deviceWeights
@@ -59,17 +59,18 @@ type deviceFrame struct {
 type deviceWeights struct {
 	mat     kernels.Mat
 	version int
-	valid   bool // they are those of version
+	valid   bool // the weights are those of version
 }
 
-// stages name what a task does, and in which pass.
+// stages are the stages of a task, and its pass.
 type stages struct {
 	first *model.Do
 	count int
 	train bool
 }
 
-// NewDevice does tasks with these Ops, which have a queue each and the same memory.
+// NewDevice returns a Device that uses the given Ops, which have separate queues and the same
+// memory.
 func NewDevice(ops []kernels.Ops) *Device {
 	d := &Device{frames: map[*model.Frame]*deviceFrame{}}
 	for _, o := range ops {
@@ -78,7 +79,7 @@ func NewDevice(ops []kernels.Ops) *Device {
 	return d
 }
 
-// Reserve implements Holder.
+// Reserve implements StatefulBackend.
 func (d *Device) Reserve(store *model.Store, frames []*model.Frame, losses []*task.Loss, a *mapped.Arena) {
 	type shared struct {
 		lane *deviceQueue
@@ -100,10 +101,10 @@ func (d *Device) Reserve(store *model.Store, frames []*model.Frame, losses []*ta
 			loss: task.Loss{Labels: kernels.Place(l.ops, a, x.Labels.Host()), Split: kernels.Place(l.ops, a, x.Split.Host()), Scale: x.Scale, Target: x.Target},
 		}
 	}
-	if len(frames) > 0 { // the twin is there when other lanes use it
+	if len(frames) > 0 { // the copy is complete when other lanes use it
 		first.Download(make([]byte, 4), d.frames[frames[0]].frame.Grad.Address())
 	}
-	d.finished = make(chan Finished, len(frames)) // an interval has one task at a time: nobody who ends one waits
+	d.finished = make(chan Finished, len(frames)) // an interval has one task at a time: a sender never blocks
 	a.OnFree(func() {
 		for _, f := range frames {
 			delete(d.frames, f)
@@ -122,7 +123,7 @@ func (d *Device) Start(_ kernels.Ops, t *task.Task) (bool, error) {
 	return false, nil
 }
 
-// runTask does a task.
+// runTask runs a task.
 func (w *deviceFrame) runTask(t *task.Task) (err error) {
 	w.queue.mu.Lock()
 	defer w.queue.mu.Unlock()
@@ -150,7 +151,7 @@ func (w *deviceFrame) runTask(t *task.Task) (err error) {
 	return nil
 }
 
-// transferOf is what goes there and back with a task.
+// transferOf returns the values copied to and from the device with a task.
 func (w *deviceFrame) transferOf(t *task.Task) model.Cut {
 	name := stages{&t.Do[0], len(t.Do), t.Train}
 	c, ok := w.transfers[name]
@@ -167,10 +168,10 @@ func (d *Device) Finished() <-chan Finished { return d.finished }
 // RequestOptions implements Backend.
 func (d *Device) RequestOptions() RequestOptions { return RequestOptions{Fused: true} }
 
-// Kernel implements Holder.
+// Kernel implements StatefulBackend.
 func (d *Device) Kernel() string { return d.queues[0].ops.Kernel() }
 
-// Drain implements Holder.
+// Drain implements StatefulBackend.
 func (d *Device) Drain() { d.running.Wait() }
 
 // Close implements Backend.

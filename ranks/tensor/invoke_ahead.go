@@ -9,19 +9,19 @@ import (
 
 // Expecting is a backend that accepts announcements of future tasks.
 type Expecting interface {
-	// Expect says that a task will be started, whose previous one begins (Dorylus,
-	// OSDI'21, §6). The name is that of no attempt.
+	// Expect announces a task that will start after the one that begins now (Dorylus, OSDI'21,
+	// §6). The name has no attempt number.
 	Expect(name task.Name)
 }
 
-// Expects returns b as an Expecting, nil if it is none.
+// Expects returns b as an Expecting, nil if it does not implement it.
 func Expects(b Backend) Expecting {
 	e, _ := b.(Expecting)
 	return e
 }
 
-// InvokeAhead has functions invoked for tasks that are expected, where the transport can
-// do so before there is anything to send. It is called before Start.
+// InvokeAhead enables early invocations for announced tasks, if the transport supports them.
+// It is called before Start.
 func (r *Remote) InvokeAhead() { r.early, _ = r.transport.(EarlyInvoker) }
 
 // Expect implements Expecting.
@@ -34,7 +34,7 @@ func (r *Remote) Expect(name task.Name) {
 	r.applyOrders(nil, r.pool.Expect(r.now(), name, kind(name)))
 }
 
-// prepare begins an attempt at a task that has not been started, with the lock.
+// prepare begins an attempt at a task that has not started. Called with the lock.
 func (r *Remote) prepare(name task.Name, attempt int) []pool.Order[task.Name] {
 	of := name
 	name.Attempt = attempt
@@ -49,8 +49,7 @@ func (r *Remote) prepare(name task.Name, attempt int) []pool.Order[task.Name] {
 	return r.pool.Failed(r.now(), of, attempt, why, err.Error())
 }
 
-// sendPrepared sends the task of an attempt that was begun before, if that still continues;
-// with the lock.
+// sendPrepared sends the task of an early attempt that is still active. Called with the lock.
 func (r *Remote) sendPrepared(p *pending) []pool.Order[task.Name] {
 	name := p.task.Name.Of()
 	attempt, ok := r.prepared[name]

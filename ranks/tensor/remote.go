@@ -16,21 +16,21 @@ import (
 // Transport carries tasks to remote executors, and results back. It may lose, delay,
 // duplicate or damage both.
 type Transport interface {
-	// Send sends off an attempt at a task. It does not wait for the result, and may
-	// keep message. Its error has a pool.Failure in it, or ends the run; so does one of an answer, or is taken for
-	// pool.Crashed.
+	// Send sends an attempt at a task. It does not wait for the result, and may retain
+	// message. Its error wraps a pool.Failure, or ends the run. An error of an answer without
+	// a pool.Failure counts as pool.Crashed.
 	Send(message []byte) error
 	// Answers returns the channel of results of attempts.
 	Answers() <-chan task.Answer
-	// Close ends the transport, after which nothing comes.
+	// Close ends the transport. No answers arrive after it.
 	Close() error
 }
 
 // EarlyInvoker is a Transport that can prepare for an attempt at a task before there is one
 // to send.
 type EarlyInvoker interface {
-	// Ahead says that an attempt will be sent, or given up. It does not wait. Answers may
-	// come from then on.
+	// InvokeAhead announces that an attempt will be sent, or given up. It does not wait.
+	// Answers may arrive from then on.
 	InvokeAhead(attempt task.Name) error
 }
 
@@ -41,28 +41,28 @@ type EarlyInvoker interface {
 type Remote struct {
 	transport Transport
 	options   RequestOptions
-	fallsBack bool         // back to the CPU
-	report    func(string) // what a user should know
+	fallsBack bool         // falls back to the CPU
+	report    func(string) // prints messages for the user
 	began     time.Time
 	finished  chan Finished
 	closed    chan struct{}
-	drained   chan struct{}  // no result is looked at any more
-	cpuTasks  sync.WaitGroup // tasks that the CPU does
-	cpu       sync.Mutex     // of the one of them that is being done
+	drained   chan struct{}  // closed when results are no longer read
+	cpuTasks  sync.WaitGroup // tasks running on the CPU
+	cpu       sync.Mutex     // held by the running CPU task
 
 	mu      sync.Mutex
-	pool    *pool.Pool[task.Name]  // of the names of tasks
-	due     *time.Timer            // for what the pool does next
-	pending map[task.Name]*pending // what the pool has not ended, by the name of the task
-	cpuOps  kernels.Ops            // whose workspace the CPU uses for tasks that nobody else has done
-	stopped bool                   // nothing is sent any more
+	pool    *pool.Pool[task.Name]  // by task name
+	due     *time.Timer            // for the pool's next action
+	pending map[task.Name]*pending // unfinished tasks of the pool, by name
+	cpuOps  kernels.Ops            // workspace of tasks that fall back to the CPU
+	stopped bool                   // no more sends
 	counts  Counts
 	account account
 	tuning  tuning
 
-	early      EarlyInvoker      // the transport, where functions are invoked ahead, else nil
-	prepared   map[task.Name]int // attempts that were begun before their tasks, by the name of the task
-	takenSpent Spent             // but for its usage, up to the last TakeSpent
+	early      EarlyInvoker      // the transport, if functions are invoked ahead, else nil
+	prepared   map[task.Name]int // early attempts, by task name
+	takenSpent Spent             // without its usage, up to the last TakeSpent
 }
 
 // pending is a task without a result.
@@ -74,8 +74,8 @@ type pending struct {
 // Counts are the statistics of a Remote.
 type Counts struct {
 	Sent, Again      int   // tasks, and attempts after the first
-	Failed           int   // attempts of which the transport said so
-	Dropped, Damaged int   // results: of tasks that were done, and that could not be used
+	Failed           int   // attempts that the transport reported as failed
+	Dropped, Damaged int   // results of finished tasks, and unusable results
 	Bytes, Back      int64 // of messages, and of results
 	Pool             pool.Counts
 }
@@ -96,9 +96,8 @@ func NewRemote(t Transport, w RequestOptions, s pool.Settings, say func(string))
 	return r
 }
 
-// Charge has invocations charged by a tariff, of a function with a time limit. Without
-// it they are charged by the millisecond, and the limit is the pool's Life. It is called
-// before Start.
+// Charge sets the tariff of invocations and the function's time limit. Without it they are
+// charged by the millisecond, and the limit is the pool's Life. Call it before Start.
 func (r *Remote) Charge(t bill.Tariff, limit time.Duration) {
 	r.account.tariff, r.account.limit = t, limit
 }
@@ -123,7 +122,7 @@ func (r *Remote) Start(own kernels.Ops, t *task.Task) (bool, error) {
 	return refused, nil
 }
 
-// kind is one for tasks that take about as long as each other.
+// kind returns the same number for tasks of about equal duration.
 func kind(n task.Name) int {
 	k := n.Layer<<8 | int(n.Stage)<<1
 	if n.Train {
@@ -134,8 +133,8 @@ func kind(n task.Name) int {
 
 func (r *Remote) now() time.Duration { return time.Since(r.began) }
 
-// applyOrders does what the pool wants, with the lock. Of the task that is being started it
-// says whether the CPU is to do it.
+// applyOrders executes the pool's orders, and reports whether the starting task must run on
+// the CPU. Called with the lock.
 func (r *Remote) applyOrders(starting *pending, orders []pool.Order[task.Name]) (refused bool) {
 	for len(orders) > 0 && !r.stopped {
 		o := orders[0]
@@ -187,17 +186,18 @@ func (r *Remote) send(p *pending, attempt int) []pool.Order[task.Name] {
 	return r.pool.Failed(r.now(), p.task.Name.Of(), attempt, why, detail)
 }
 
-// giveUp ends a task, and with it the run, because no attempt will do; with the lock.
+// giveUp ends a task, and with it the run, because no attempt can succeed. Called with the
+// lock.
 func (r *Remote) giveUp(name task.Name, err error) []pool.Order[task.Name] {
 	delete(r.pending, name.Of())
-	first, orders := r.pool.Result(r.now(), name.Of(), name.Attempt) // nothing more is wanted
+	first, orders := r.pool.Result(r.now(), name.Of(), name.Attempt) // no further results are needed
 	if first {
 		go r.notifyFinished(Finished{Task: name, Err: fault.New(fault.KindOf(err), "train", "", "%s: %v", name, err)})
 	}
 	return orders
 }
 
-// fail takes that an attempt has failed.
+// fail handles a failed attempt.
 func (r *Remote) fail(f task.Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +218,8 @@ func (r *Remote) fail(f task.Failure) {
 	r.applyOrders(nil, r.pool.Failed(r.now(), f.Name.Of(), f.Attempt, why, f.Err.Error()))
 }
 
-// runOnCPU does a task that nobody else has done, or ends it with an error; with the lock.
+// runOnCPU runs a task without a remote result on the CPU, or ends it with an error. Called
+// with the lock.
 func (r *Remote) runOnCPU(p *pending, reason string) {
 	end := Finished{Task: p.task.Name}
 	r.cpuTasks.Add(1)
@@ -236,14 +237,14 @@ func (r *Remote) runOnCPU(p *pending, reason string) {
 	}()
 }
 
-// tick does what has become due.
+// tick executes due actions of the pool.
 func (r *Remote) tick() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.applyOrders(nil, r.pool.Tick(r.now()))
 }
 
-// readAnswers takes answers until the transport ends.
+// readAnswers handles answers until the transport ends.
 func (r *Remote) readAnswers() {
 	defer close(r.drained)
 	for {
@@ -259,7 +260,7 @@ func (r *Remote) readAnswers() {
 	}
 }
 
-// handleAnswer takes an answer.
+// handleAnswer handles an answer.
 func (r *Remote) handleAnswer(a task.Answer) {
 	if a.Spent != nil {
 		r.addUsage(a.Spent)
@@ -275,20 +276,20 @@ func (r *Remote) handleAnswer(a task.Answer) {
 	}
 }
 
-// addUsage takes what an attempt took.
+// addUsage adds the usage of an attempt.
 func (r *Remote) addUsage(s *task.Spent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.account.addUsage(s)
 }
 
-// accept puts a result into its place, if it is the first one of its task.
+// accept stores a result if it is the first of its task.
 func (r *Remote) accept(result []byte) (name task.Name, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts.Back += int64(len(result))
 	name, err := task.NameOf(result)
-	if err != nil { // nobody knows whose it was: its time will pass
+	if err != nil { // unknown attempt: it will time out
 		r.counts.Damaged++
 		return name, false
 	}
@@ -311,7 +312,7 @@ func (r *Remote) accept(result []byte) (name task.Name, first bool) {
 	return name, first
 }
 
-// notifyFinished hands on that a task has ended.
+// notifyFinished reports the end of a task.
 func (r *Remote) notifyFinished(f Finished) {
 	select {
 	case r.finished <- f:
@@ -325,7 +326,7 @@ func (r *Remote) Finished() <-chan Finished { return r.finished }
 // RequestOptions implements Backend.
 func (r *Remote) RequestOptions() RequestOptions { return r.options }
 
-// Invocations implements Invoking. One that was turned away is none.
+// Invocations implements Invoking. Rejected invocations do not count.
 func (r *Remote) Invocations() int64 {
 	n := r.Counts().Pool
 	return int64(n.Invoked - n.Throttled)
@@ -375,7 +376,7 @@ func (r *Remote) Close() {
 	if r.cpuOps != nil {
 		r.cpuOps.Close()
 	}
-	_ = r.transport.Close() // nobody waits for anything of it
+	_ = r.transport.Close() // no caller waits for its result
 }
 
 // String formats the statistics.

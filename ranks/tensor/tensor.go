@@ -1,6 +1,5 @@
-// Package tensor is where tensor tasks run (Dorylus, OSDI'21, §3: computation
-// separation). The engine hands a task to a Backend and does not know who does it,
-// nor whether that is here and now.
+// Package tensor is where tensor tasks run (Dorylus, OSDI'21, §3: computation separation). The
+// engine passes a task to a Backend, independent of where and when the task runs.
 package tensor
 
 import (
@@ -8,19 +7,19 @@ import (
 	"siafu/kernels/task"
 )
 
-// Backend does tensor tasks.
+// Backend runs tensor tasks.
 type Backend interface {
 	// Start runs a task, or starts it elsewhere; done reports whether it has run. After a
 	// start elsewhere the caller must not touch the task's data until Finished returns it.
 	// own is for the task, and borrows the caller's workspace until Start returns. Several
 	// workers may call it at once, for different intervals.
 	Start(own kernels.Ops, t *task.Task) (done bool, err error)
-	// Finished brings each task that was handed over once, when it has ended. It is
-	// nil where none ever is. Nobody who ends a task waits long for the reader.
+	// Finished returns the channel that receives each task started elsewhere once, when it has
+	// ended. It is nil if no task ever is. Senders do not block for long.
 	Finished() <-chan Finished
-	// Wishes are how the tasks are to be cut.
+	// RequestOptions returns how tasks are to be divided and sent.
 	RequestOptions() RequestOptions
-	// Close ends the backend: no task that was handed over is written to any more.
+	// Close ends the backend. After it no task's data is written.
 	Close()
 }
 
@@ -44,19 +43,19 @@ type Finished struct {
 	Err  error
 }
 
-// RequestOptions are how a backend wants its tasks.
+// RequestOptions are a backend's options for its tasks.
 type RequestOptions struct {
-	// Fused puts stages into one task between which nothing is gathered: the end of
-	// a layer and the beginning of the next one, and across the loss (Dorylus, §6).
+	// Fused joins stages without a gather between them into one task: the end of a layer and
+	// the beginning of the next one, and across the loss (Dorylus, §6).
 	Fused bool
 	// Thin omits from a task the inputs that it can recompute from others
 	// (rematerialisation; Dorylus, §6).
 	Thin bool
-	// Form is how tasks travel.
+	// Form is the wire format of tasks.
 	Form task.Form
 }
 
-// CPU does the work on the worker that asks.
+// CPU runs tasks on the calling worker.
 type CPU struct{}
 
 // Start implements Backend.

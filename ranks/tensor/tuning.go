@@ -7,26 +7,26 @@ import (
 	"siafu/lambda/pool"
 )
 
-// Queue returns how many tasks wait for a CPU, and whether tasks run at all.
+// Queue returns the number of tasks that wait for a CPU, and whether any tasks run.
 type Queue func() (waiting int, working bool)
 
-// Tuned is a backend whose number of invocations at once may follow the queue of tasks
-// that wait for a CPU (Dorylus, OSDI'21, §6).
+// Tuned is a backend whose number of concurrent invocations may follow the queue of tasks that
+// wait for a CPU (Dorylus, OSDI'21, §6).
 type Tuned interface {
-	// Follow begins to look at the queue, until Close. It is called once.
+	// Follow samples the queue until Close. Call it once.
 	Follow(q Queue)
 	// Tuning returns the history of the tuned number.
 	Tuning() Tuning
 }
 
-// Follow has a backend follow a queue, if it can.
+// Follow makes a backend follow a queue, if it can.
 func Follow(b Backend, q Queue) {
 	if t, ok := b.(Tuned); ok {
 		t.Follow(q)
 	}
 }
 
-// TuningOf is that of a backend, nil where it has no invocations.
+// TuningOf returns the tuning of a backend, nil if it has no invocations.
 func TuningOf(b Backend) *Tuning {
 	t, ok := b.(Tuned)
 	if !ok {
@@ -36,39 +36,38 @@ func TuningOf(b Backend) *Tuning {
 	return &all
 }
 
-// Tuning is how the number of invocations at once has followed the queue.
+// Tuning is the history of the number of concurrent invocations.
 //
 //	1 <= Least <= First, Last <= Most
 type Tuning struct {
 	First, Last, Least, Most int
 	Changes                  int
-	Checks                   []Check // the newest of them, the oldest first
+	Checks                   []Check // the newest checks, oldest first
 }
 
-// Check is a look at the queue, and the number from then on.
+// Check is a sample of the queue, and the number of invocations from then on.
 type Check struct {
 	At            time.Time
 	Queue, Number int
 }
 
-// checkEvery is the time between two checks. It is about as long as an invocation takes:
-// a queue has hardly felt a change of the number before, and four checks, which make a
-// decision, are still shorter than an epoch that is worth functions.
+// checkEvery is the time between two checks. It is about the duration of an invocation: before
+// that, a change of the number has little effect on the queue. A decision takes four checks,
+// still less than an epoch that is worth functions.
 const checkEvery = 100 * time.Millisecond
 
-// mostChecks is how many are kept, those of an hour and three quarters.
+// mostChecks is the number of stored checks, of an hour and three quarters.
 const mostChecks = 1 << 16
 
-// tuning is a Remote's, under its lock.
+// tuning is the tuning state of a Remote, under its lock.
 type tuning struct {
-	tuner *pool.Tuner // nil: the number stays
+	tuner *pool.Tuner // nil: the number is fixed
 	seen  Tuning
 	count int // of checks
 	ended sync.WaitGroup
 }
 
-// Tune lets a tuner decide how many invocations there are at once. It is called before
-// Follow.
+// Tune lets a tuner decide the number of concurrent invocations. Call it before Follow.
 func (r *Remote) Tune(t *pool.Tuner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +76,7 @@ func (r *Remote) Tune(t *pool.Tuner) {
 	r.applyOrders(nil, r.pool.SetLimit(r.now(), t.Number()))
 }
 
-// begin takes the first number of invocations at once.
+// begin sets the initial number of concurrent invocations.
 func (r *Remote) begin(n int) {
 	r.tuning.seen = Tuning{First: n, Last: n, Least: n, Most: n}
 }
@@ -101,15 +100,15 @@ func (r *Remote) Follow(q Queue) {
 	})
 }
 
-// follow looks at the queue. Between two passes nothing waits because nothing is asked
-// for, which says nothing of the number.
+// follow samples the queue. Between two passes the queue is empty because nothing is
+// requested; such samples are ignored.
 func (r *Remote) follow(q Queue) {
 	if waiting, working := q(); working {
 		r.check(waiting)
 	}
 }
 
-// check takes the size of the queue.
+// check processes a queue size.
 func (r *Remote) check(waiting int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

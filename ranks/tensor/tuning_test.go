@@ -7,14 +7,14 @@ import (
 	"siafu/lambda/pool"
 )
 
-// nowhere is a transport to which nothing is sent.
+// nowhere is a transport without sends.
 type nowhere chan task.Answer
 
 func (nowhere) Send([]byte) error             { panic("a task is sent") }
 func (n nowhere) Answers() <-chan task.Answer { return n }
 func (nowhere) Close() error                  { return nil }
 
-// The number of invocations follows the queue while tasks run, and what it was is told.
+// The number of invocations follows the queue while tasks run, and its history is reported.
 func TestNumberFollowsTheQueue(t *testing.T) {
 	r := NewRemote(nowhere(nil), RequestOptions{}, pool.Defaults(), func(string) {})
 	defer r.Close()
@@ -43,7 +43,7 @@ func TestNumberFollowsTheQueue(t *testing.T) {
 	}
 }
 
-// Without a tuner the number stays, and nothing is looked at.
+// Without a tuner the number is fixed, and the queue is not sampled.
 func TestFixedNumber(t *testing.T) {
 	s := pool.Defaults()
 	s.Limit = 7
@@ -55,7 +55,7 @@ func TestFixedNumber(t *testing.T) {
 	}
 }
 
-// Only the newest checks are kept, in their order.
+// Only the newest checks are stored, in their order.
 func TestChecksAreBounded(t *testing.T) {
 	r := NewRemote(nowhere(nil), RequestOptions{}, pool.Defaults(), func(string) {})
 	defer r.Close()

@@ -36,7 +36,7 @@ func (l *link) epoch(c *Chooser) string {
 	return c.Agreed(report, exchanges)
 }
 
-// run goes through so many epochs.
+// run simulates the given number of epochs.
 func (l *link) run(c *Chooser, epochs int) (said []string, used []int) {
 	for range epochs {
 		used = append(used, c.Current())

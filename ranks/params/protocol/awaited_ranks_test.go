@@ -7,8 +7,8 @@ import (
 	"siafu/ranks/params/protocol"
 )
 
-// A server that waits names the ranks whose intervals have taken weights and
-// not given gradients; where nobody has, those that have not come.
+// A waiting server names the ranks whose intervals have received weights and not sent
+// gradients; if there are none, the ranks without a request.
 func TestOwing(t *testing.T) {
 	setting := protocol.Setting{Intervals: []int{1, 2}, Servers: 1}
 	s := protocol.New(setting, 0, []protocol.Range{{Lo: 0, Hi: 2}}, make([]float32, 2), descent{})
@@ -35,8 +35,8 @@ func TestOwing(t *testing.T) {
 	owe(0)
 }
 
-// What a server lacks when its graph ranks have done their part, and wait for
-// its next version, is another server's sum.
+// If all graph ranks have sent their gradients and wait for the next version, the server waits
+// for another server's sum.
 func TestOwingServer(t *testing.T) {
 	setting := protocol.Setting{Intervals: []int{1}, Servers: 2}
 	s := protocol.New(setting, 0, []protocol.Range{{Lo: 0, Hi: 2}}, make([]float32, 2), descent{})

@@ -6,11 +6,10 @@ import "math"
 // lightest load" for an interval's first task with weights in an epoch and
 // "remembers this choice for the interval" (Dorylus, OSDI'21, §5.1).
 //
-// A server's load is known from its answers. Between them it is the number of
-// this rank's own intervals there, which is exact, and of others', which was
-// told; since a server that is avoided tells nothing, others' are halved with
-// every epoch. Equal loads go to the first from server rank mod Servers on, and
-// with Setting.Fixed everything does.
+// A server reports its load in its responses. Between responses the load is the exact number
+// of this rank's intervals there plus the reported number of other ranks' intervals. The
+// latter is halved every epoch, since an avoided server reports nothing. Ties select the first
+// server from rank mod Servers on; with Setting.Fixed everything does.
 type Chooser struct {
 	setting Setting
 	rank    int
@@ -19,7 +18,7 @@ type Chooser struct {
 	choices []choice // by interval
 	pulled  choice   // the last Pull, its epoch being the version
 	own     []int    // by server: intervals of this rank that have not finished
-	asked   []int    // by server: those among them whose Fetch is unanswered
+	asked   []int    // by server: of these, with an unanswered Fetch
 	others  []int    // by server: other ranks' intervals
 	newest  int      // the highest epoch chosen for
 	tallies map[int]*tally
@@ -58,18 +57,18 @@ func NewChooser(c Setting, rank, layers, weights int) *Chooser {
 	return h
 }
 
-// FetchNewest is Fetch for a rank that knows that all intervals have finished the
-// epoch before: their gradients are on their way, and no older version will do.
+// FetchNewest is Fetch for a rank that knows that all intervals have finished the epoch
+// before: their gradients are in transit, and no older version is accepted.
 func (h *Chooser) FetchNewest(interval, epoch, holds int) []Message {
 	out := h.Fetch(interval, epoch, holds)
 	out[0].Count = 1
 	return out
 }
 
-// Fetch chooses the server of an interval for its next epoch and asks it for
-// weights. holds is the newest version that the rank still has, 0 for none:
-// that one comes without values. With the rank's last interval in an epoch,
-// all servers are told. The messages stand until the next Fetch.
+// Fetch chooses the server of an interval for its next epoch and requests weights. holds is
+// the newest version that the rank still has, 0 for none: that version is sent without values.
+// After the rank's last interval in an epoch, all servers are notified. The messages are valid
+// until the next Fetch.
 func (h *Chooser) Fetch(interval, epoch, holds int) []Message {
 	c := &h.choices[interval]
 	if epoch != c.epoch+1 || c.missing > 0 {
@@ -87,7 +86,7 @@ func (h *Chooser) Fetch(interval, epoch, holds int) []Message {
 	return h.out
 }
 
-// decayLoads halves what is known of other ranks' intervals with each new epoch.
+// decayLoads halves the reported loads of other ranks' intervals with each new epoch.
 func (h *Chooser) decayLoads(epoch int) {
 	if epoch <= h.newest {
 		return
@@ -114,7 +113,7 @@ func (h *Chooser) lightest() int {
 
 func (h *Chooser) load(k int) int { return h.own[k] + h.others[k] }
 
-// countChoice notes a choice and tells all servers after the last one of an epoch.
+// countChoice records a choice, and notifies all servers after the last one of an epoch.
 func (h *Chooser) countChoice(epoch, server int) {
 	t := h.tallies[epoch]
 	if t == nil {
@@ -132,7 +131,7 @@ func (h *Chooser) countChoice(epoch, server int) {
 	}
 }
 
-// choiceOf is the choice of an interval that is in that epoch and has its weights.
+// choiceOf returns the choice of an interval that is in that epoch and has its weights.
 func (h *Chooser) choiceOf(interval, epoch int) *choice {
 	c := &h.choices[interval]
 	if c.epoch != epoch || !c.fetched || c.missing == 0 {
@@ -141,7 +140,7 @@ func (h *Chooser) choiceOf(interval, epoch int) *choice {
 	return c
 }
 
-// FetchStash asks for the weights of an interval's forward pass again.
+// FetchStash requests the weights of an interval's forward pass again.
 func (h *Chooser) FetchStash(interval, epoch, holds int) Message {
 	c := h.choiceOf(interval, epoch)
 	c.holds = holds
@@ -150,8 +149,8 @@ func (h *Chooser) FetchStash(interval, epoch, holds int) Message {
 	}
 }
 
-// Gradient hands over an interval's gradient of a layer, once for each. After
-// the last one the interval has finished the epoch.
+// Gradient sends an interval's gradient of a layer, once per layer. After the last one the
+// interval has finished the epoch.
 func (h *Chooser) Gradient(interval, epoch, layer int, values []float32) Message {
 	c := h.choiceOf(interval, epoch)
 	if c.missing--; c.missing == 0 {
@@ -163,16 +162,15 @@ func (h *Chooser) Gradient(interval, epoch, layer int, values []float32) Message
 	}
 }
 
-// Pull asks for the latest weights once they are of that version or a later
-// one, for an evaluation or at the end. Their message has epoch 0.
+// Pull requests the latest weights of at least that version, for an evaluation or at the end.
+// Their message has epoch 0.
 func (h *Chooser) Pull(version int) Message {
 	h.pulled = choice{epoch: version, server: h.lightest(), missing: 1}
 	return Message{Type: Pull, From: h.rank, To: h.setting.Server(h.pulled.server), Version: version}
 }
 
-// State asks the server of the last Pull for the optimiser's state that the
-// version starts from. The answer is a message of the same type, its values slot
-// after slot.
+// State requests from the server of the last Pull the optimiser's state at the start of the
+// version. The response is a message of the same type, with its values slot after slot.
 func (h *Chooser) State(version int) Message {
 	return Message{Type: State, From: h.rank, To: h.setting.Server(h.pulled.server), Version: version}
 }
@@ -187,8 +185,7 @@ func (h *Chooser) Leave() []Message {
 	return h.out
 }
 
-// Take checks an answer to Fetch, FetchStash or Pull and learns the server's
-// load.
+// Take checks a response to Fetch, FetchStash or Pull, and records the server's load.
 func (h *Chooser) Take(m Message) error {
 	if m.Type != Weights || m.Interval < 0 || m.Interval >= len(h.choices) {
 		return broken("weights", m, "the rank has %d intervals and takes weights", len(h.choices))
@@ -210,7 +207,7 @@ func (h *Chooser) Take(m Message) error {
 	return nil
 }
 
-// noteAnswer notes that a request is answered, and what that says of the load.
+// noteAnswer records a response to a request, and its load.
 func (h *Chooser) noteAnswer(c *choice, m Message) {
 	switch {
 	case m.Epoch == 0:

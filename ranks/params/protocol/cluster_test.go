@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// cluster is a world whose messages arrive in an order drawn at random; only
-// those between the same two ranks keep theirs. Graph ranks work on their
-// intervals in random order too, some more often than others.
+// cluster is a world whose messages arrive in random order, except between the same two ranks.
+// Graph ranks also process their intervals in random order, some more often than others.
 type cluster struct {
 	t       testingT
 	setting Setting
@@ -33,15 +32,15 @@ type worker struct {
 	chooser  *Chooser
 	progress *Progress
 	tasks    []task
-	weight   int               // how often it gets to work
+	weight   int               // its relative speed
 	kept     map[int][]float32 // some versions that it was sent
 	newest   int               // of those
 	final    []float32         // the last weights pulled
 }
 
-// task is an interval: where it is and the weights of its forward pass.
+// task is an interval: its progress and the weights of its forward pass.
 type task struct {
-	epoch   int // that it is in
+	epoch   int // current epoch
 	next    step
 	layer   int
 	weights []float32
@@ -78,7 +77,7 @@ func newCluster(t testingT, c Setting, layers []Range, epochs int, seed uint64, 
 	return w
 }
 
-// send puts messages on their links. Their values are copied: they stand only
+// send puts messages on their links. Their values are copied, because they are valid only
 // until the sender's next call.
 func (w *cluster) send(ms ...Message) {
 	for _, m := range ms {
@@ -93,7 +92,7 @@ func (w *cluster) send(ms ...Message) {
 	}
 }
 
-// run lets everything happen that can; false when an interval is left behind.
+// run executes all possible events. It returns false if an interval is stuck.
 func (w *cluster) run() bool {
 	for w.once() {
 	}
@@ -107,7 +106,7 @@ func (w *cluster) run() bool {
 	return true
 }
 
-// once lets one thing happen: a message arrives or an interval works.
+// once executes one event: a message arrives or an interval works.
 func (w *cluster) once() bool {
 	var acts []func()
 	for _, link := range w.open() {
@@ -129,7 +128,7 @@ func (w *cluster) once() bool {
 	return true
 }
 
-// open are the links with messages, in a fixed order.
+// open returns the links with messages, in a fixed order.
 func (w *cluster) open() [][2]int {
 	var open [][2]int
 	for link, ms := range w.links {
@@ -202,7 +201,7 @@ func (w *cluster) receive(k *worker, m Message) {
 	i.next = backward
 }
 
-// work does an interval's next step.
+// work executes an interval's next step.
 func (w *cluster) work(r, n int) {
 	k := w.workers[r]
 	i := &k.tasks[n]
@@ -243,7 +242,7 @@ func (w *cluster) steer(r, n, epoch int) {
 	h.others[w.choose(r, n, epoch)] = -1 << 20
 }
 
-// withinBound looks at all intervals of all ranks, which no rank can.
+// withinBound checks the bound over all intervals of all ranks.
 func (w *cluster) withinBound(r, epoch int) {
 	for q, k := range w.workers {
 		for n, i := range k.tasks {

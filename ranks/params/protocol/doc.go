@@ -1,43 +1,40 @@
-// Package protocol is the parameter server and what graph ranks need beside it:
-// state machines without I/O, which take a message and return messages, and the
-// wire form of the messages (Dorylus, OSDI'21, §5).
+// Package protocol has the parameter server and the graph ranks' side of it: state machines
+// without I/O, which take a message and return messages, and the wire format of the messages
+// (Dorylus, OSDI'21, §5).
 //
-//   - Server holds a replica of all weights, and stashes for an interval the
-//     version that its forward pass took (§5.1).
-//   - Chooser, one a graph rank, picks the server of an interval and an epoch,
-//     and remembers it (§5.1).
-//   - Progress, one a graph rank, knows which epochs an interval may start
-//     under the staleness bound s (§5.2).
-//   - Eager is a server that waits for no rank: it steps when a gradient has come,
-//     with a bound on its delay (DIGEST-A, ICLR'23 submission, §3.2). Runner is a graph rank's
-//     side of it. What follows is of the others.
+//   - Server has a replica of all weights, and stashes the version of each interval's forward
+//     pass (§5.1).
+//   - Chooser, one per graph rank, selects the server of an interval and an epoch, and
+//     remembers it (§5.1).
+//   - Progress, one per graph rank, determines the epochs that an interval may start under the
+//     staleness bound s (§5.2).
+//   - Eager is a server that waits for no rank: it steps when a gradient arrives, with a bound
+//     on its delay (DIGEST-A, ICLR'23 submission, §3.2). Runner is a graph rank's side of it.
+//     The rest of this page is about the others.
 //
 // # Versions
 //
-// Version v is the weights that epoch v starts from in a synchronous run: all
-// updates of the epochs before v, no other. A server works on version v+1,
-// layer by layer, while version v is the latest; v+1 is the latest as soon as
-// all its layers are there. Versions of one number have the same bits on all
-// servers, so a rank that still holds a version need not be sent it again, and
-// a checkpoint of a version is one of all servers.
+// Version v is the weights that epoch v starts from in a synchronous run: all updates of the
+// epochs before v, no other. A server works on version v+1, layer by layer, while version v is
+// the latest; v+1 is the latest as soon as all its layers are complete. A version has the same
+// bits on all servers. So it is not sent again to a rank that still has it, and a checkpoint
+// of a version is valid for all servers.
 //
-// An interval in epoch e takes the latest version v of its server, which keeps
-// a Fetch until v ≥ e-s. So e-s ≤ v ≤ e: the bound holds for weights too, and
-// with s = 0 they are those of a synchronous run.
+// An interval in epoch e receives the latest version v of its server, which delays a Fetch
+// until v ≥ e-s. So e-s ≤ v ≤ e: the bound holds for weights too, and with s = 0 they are
+// those of a synchronous run.
 //
-// A server stashes at most s+1 versions, the latest among them: an interval
-// that still owes gradients of epoch e took v ≥ e-s, and as long as it owes
-// them the latest version is at most e, hence v ≥ latest-s. With the one in
-// the making that is s+2 copies of the weights, however many intervals there
-// are.
+// A server stashes at most s+1 versions, the latest among them: an interval that still owes
+// gradients of epoch e took v ≥ e-s, and as long as it owes them the latest version is at most
+// e, hence v ≥ latest-s. With the version in progress that is s+2 copies of the weights, for
+// any number of intervals.
 //
 // # Synchronous runs
 //
-// A synchronous run is staleness 0 with one interval a graph rank and Fixed
-// choices: one version at a time. Whether an epoch is trained at all is known
-// only when its weights have been evaluated, so a rank Pulls them, which binds
-// it to nothing, and Fetches the version that it holds, without values, when it
-// begins to train.
+// A synchronous run is staleness 0 with one interval per graph rank and Fixed choices: one
+// version at a time. Whether an epoch is trained is known only after its weights are
+// evaluated. So a rank first Pulls them, without obligation. When it begins to train, it
+// Fetches the version that it has, without values.
 //
 // # An epoch
 //
@@ -50,36 +47,34 @@
 //	server → servers    Sum(epoch, layer)                  once a layer
 //	rank → all ranks    Finished(epoch)                    after its last interval's last gradient
 //
-// A server can only send its sum when no more gradients of that epoch will
-// come, but intervals choose servers freely. Close tells: messages between two
-// ranks keep their order, so after a rank's Close a server has had all of that
-// rank's Fetches, and knows exactly whose gradients are to come. That is one
-// empty message a rank, server and epoch. Design note: telling all servers of
-// each choice takes one a server and interval; sums that carry counts and are
-// sent as they grow take several messages as large as the weights.
+// A server can send its sum only after the last gradient of that epoch, but intervals choose
+// servers freely. Close solves this: messages between two ranks are ordered, so after a rank's
+// Close a server has received all of that rank's Fetches, and knows which gradients will
+// arrive. That is one empty message per rank, server and epoch. Design note: notifying all
+// servers of each choice takes one message per server and interval; growing sums with counts
+// take several messages as large as the weights.
 //
-// Nothing waits in a circle. A Close follows from choices alone, a choice from
-// the staleness bound alone. A Fetch of epoch e waits for the updates of epoch
-// e-1-s; the bound let it start because all intervals had finished that epoch,
-// so that all Closes and gradients of it were already on their way. One that asks for
-// version e itself (FetchNewest) is sent when all intervals have finished e-1.
+// There is no cyclic wait. A Close depends only on choices, a choice only on the staleness
+// bound. A Fetch of epoch e waits for the updates of epoch e-1-s; the bound let it start
+// because all intervals had finished that epoch, so that all its Closes and gradients were
+// already in transit. A Fetch of version e itself (FetchNewest) is sent when all intervals
+// have finished e-1.
 //
 // # Order of sums
 //
-// A server adds its gradients in ascending order of ranks, then intervals; all
-// servers add the sums in ascending order of servers. Which server an interval
-// chooses decides where its gradient stands, the order of arrival never does.
-// A gradient that arrives before one that is to be added earlier waits.
+// A server adds its gradients in ascending order of ranks, then intervals; all servers add the
+// sums in ascending order of servers. The position of a gradient depends on the interval's
+// server, never on the order of arrival. A gradient that arrives before an earlier one in this
+// order waits.
 //
 // # Contract
 //
-// Nothing here is collective, blocks, or may be called by several goroutines at
-// a time. Messages between the same two ranks must be delivered in the order in
-// which they were sent: over package world that takes one tag for all of them.
-// Values of a message given to Step are not kept; those of messages that a
-// machine returns stand until its next call. After its last epoch a graph rank
-// takes messages until Progress.Slowest has reached that epoch, pulls the
-// version after it where it needs the trained weights, and leaves; a server runs
-// until Done. An error says that the sender named in it broke the protocol; the
-// machine is of no use afterwards.
+// Nothing here is collective, blocks, or may be called by several goroutines at a time.
+// Messages between the same two ranks must be delivered in the order in which they were sent:
+// over package world that takes one tag for all of them. Values of a message given to Step are
+// not retained; values of returned messages are valid until the machine's next call. After its
+// last epoch a graph rank processes messages until Progress.Slowest has reached that epoch,
+// pulls the version after it if it needs the trained weights, and leaves; a server runs until
+// Done. An error says that the sender named in it broke the protocol; the machine must not be
+// used afterwards.
 package protocol

@@ -5,26 +5,25 @@ import (
 	"slices"
 )
 
-// Eager is a parameter server that steps the weights when the gradient of a graph rank
-// has come, and waits for no other rank's: that of DIGEST-A (ICLR'23 submission, §3.2). A
-// step goes along the sum of the newest gradients of all ranks, of which one is new: along
-// that of one part alone (theorem 3) it would undo what others have done. Such a step is
-// an update of the rank whose gradient has come. Version v+1 is the weights after v
-// updates, whoever made them; an epoch is as many updates as there are graph ranks,
-// "global iterations on the server" (theorem 3), to which a fast rank contributes more
-// than a slow one.
+// Eager is a parameter server that updates the weights when the gradient of a graph rank
+// arrives, without waiting for other ranks: the server of DIGEST-A (ICLR'23 submission, §3.2).
+// A step uses the sum of the newest gradients of all ranks, one of them new: a step with only
+// one part's gradient (theorem 3) would undo the steps of others. A step is an update of the
+// rank whose gradient has arrived. Version v+1 is the weights after v updates of any ranks; an
+// epoch is as many updates as there are graph ranks, "global iterations on the server"
+// (theorem 3), to which a fast rank contributes more than a slow one.
 //
-// Between two updates of one rank no more than Bound others are applied: so no rank is
-// farther behind, and the delay of an update, which is how many have been applied since
-// its rank was sent the weights, is no more either. An update that would break this
-// waits. Ranks in the order of their last updates, last[0] the longest ago, can make
-// theirs one after the other, the j-th j versions from now; that stays within the bound
+// Between two updates of one rank at most Bound others are applied. The delay of an update,
+// the number of updates since its rank was sent the weights, has the same bound. An update
+// that would break this waits. Ranks in the order of their last updates, last[0] the longest
+// ago, can make theirs one after the other, the j-th j versions from now; that stays within
+// the bound
 //
 //	version + j - last[j] <= Bound    for all j
 //
-// since an update is applied only where this holds of the other ranks afterwards, and
-// its own rank is then the last in the order, whose j is below the number of ranks. The
-// first in the order is always free to go: so no update waits for ever.
+// since an update is applied only if this then holds for the other ranks, and its own rank is
+// then the last in the order, whose j is below the number of ranks. The first in the order may
+// always proceed, so no update waits forever.
 type Eager struct {
 	setting Setting
 	layers  []Range
@@ -35,14 +34,14 @@ type Eager struct {
 	applied int       // updates, those before Trained counted
 	last    int       // of them
 	runs    []run
-	whole   []int     // ranks whose updates wait, as they came
+	whole   []int     // ranks whose updates wait, in order of arrival
 	waiting []Message // Fetches of ranks whose update waits
 	left    []bool
 	delay   int // the greatest
 	held    Memory
 	out     []Message
 
-	window int       // updates that the mean is over, 0: there is none
+	window int       // number of updates in the mean, 0: no mean
 	first  int       // applied before the first of them
 	mean   []float32 // of the weights after them
 }
@@ -51,12 +50,12 @@ type Eager struct {
 type run struct {
 	under   bool
 	epoch   int // the rank's own
-	taken   int // updates in the weights that it was sent
+	taken   int // updates in the weights sent to it
 	last    int // updates in the weights after its own last one
 	got     []bool
 	missing int       // layers
-	grad    []float32 // [weights], that comes
-	newest  []float32 // the last one that has been applied, zeros before
+	grad    []float32 // [weights], being received
+	newest  []float32 // the last applied gradient, zeros before
 }
 
 // NewEager returns the server of a world with one server and one interval per graph rank.
@@ -82,10 +81,9 @@ func NewEager(c Setting, last int, layers []Range, weights []float32, u Updater)
 	return s
 }
 
-// Average makes the weights after the last update a running mean of the weights after the
-// given number of last updates, because they oscillate around the limit of steps with
-// delayed gradients (Polyak and Juditsky 1992). Call it before the first Step. It has no
-// effect if End comes first.
+// Average replaces the weights after the last update by a running mean over the given number
+// of last updates. Steps with delayed gradients oscillate around their limit (Polyak and
+// Juditsky 1992). Call it before the first Step. It has no effect if End comes first.
 func (s *Eager) Average(updates int) {
 	if s.window, s.first = updates, s.applied; updates > 0 {
 		s.mean = make([]float32, len(s.weights))
@@ -93,7 +91,7 @@ func (s *Eager) Average(updates int) {
 	}
 }
 
-// Version is the number of epochs, and one more, whose updates have been applied.
+// Version is one more than the number of epochs whose updates have been applied.
 func (s *Eager) Version() int { return s.applied/s.setting.Graph() + 1 }
 
 // Weights returns the weights after all applied updates, or their mean after the last one.
@@ -105,10 +103,10 @@ func (s *Eager) Weights() []float32 {
 	return s.weights
 }
 
-// Memory returns the memory of the server beside the weights.
+// Memory returns the memory of the server without the weights.
 func (s *Eager) Memory() Memory { return s.held }
 
-// Delay is the greatest that an update has had.
+// Delay returns the maximal delay of an update.
 func (s *Eager) Delay() int { return s.delay }
 
 // Done reports whether all graph ranks have left.
@@ -160,7 +158,8 @@ func (s *Eager) Step(m Message) ([]Message, error) {
 	return s.out, err
 }
 
-// fetch asks for weights, which come once the rank's last update is in them.
+// fetch handles a request for weights, which are sent once they include the rank's last
+// update.
 func (s *Eager) fetch(m Message) error {
 	n := &s.runs[m.From]
 	if n.under && n.missing > 0 {
@@ -173,8 +172,8 @@ func (s *Eager) fetch(m Message) error {
 	return nil
 }
 
-// gradient takes a layer's part of an update, which is applied when it is whole and
-// may be.
+// gradient handles a layer's part of an update, which is applied when it is complete and
+// within the bound.
 func (s *Eager) gradient(m Message) error {
 	n := &s.runs[m.From]
 	switch {
@@ -198,8 +197,8 @@ func (s *Eager) gradient(m Message) error {
 	return nil
 }
 
-// settle applies the updates that may be, as they came. Those behind the last one are
-// left out.
+// settle applies the updates within the bound, in order of arrival. Updates after the last one
+// are dropped.
 func (s *Eager) settle() {
 	for k := 0; k < len(s.whole); {
 		r := s.whole[k]
@@ -212,12 +211,12 @@ func (s *Eager) settle() {
 		if s.applied < s.last {
 			s.apply(&s.runs[r])
 		}
-		k = 0 // for those that came before and had to wait
+		k = 0 // for earlier updates that had to wait
 	}
 }
 
-// canApply reports whether a rank's update can be applied now, and then one of each other rank
-// within the bound.
+// canApply reports whether a rank's update can be applied now, so that one update of each
+// other rank can follow within the bound.
 func (s *Eager) canApply(rank int) bool {
 	var last []int
 	for r, n := range s.runs {
@@ -234,7 +233,7 @@ func (s *Eager) canApply(rank int) bool {
 	return true
 }
 
-// apply puts a rank's gradient in the place of its last one, and steps all layers.
+// apply replaces a rank's last gradient by the new one, and updates all layers.
 func (s *Eager) apply(n *run) {
 	s.delay = max(s.delay, s.applied-n.taken)
 	s.applied++
@@ -255,8 +254,8 @@ func (s *Eager) apply(n *run) {
 	}
 }
 
-// answer sends the weights to those who wait for them and whose own update is in them,
-// with how many updates are yet to come: where there are none these are the last.
+// answer sends the weights to waiting ranks whose own update is included, with the number of
+// remaining updates: 0 marks the last weights.
 func (s *Eager) answer() {
 	kept := s.waiting[:0]
 	for _, m := range s.waiting {
@@ -277,8 +276,7 @@ func (s *Eager) answer() {
 	s.waiting = kept
 }
 
-// end lets the epoch be the last one that is under way, or a later one that has been
-// reported.
+// end makes the current epoch, or a later reported one, the last.
 func (s *Eager) end(reported int) {
 	p := s.setting.Graph()
 	if epoch := max((s.applied+p-1)/p, reported); epoch*p < s.last {
@@ -287,7 +285,7 @@ func (s *Eager) end(reported int) {
 	s.settle()
 }
 
-// leave lets a rank go that owes nothing and waits for nothing.
+// leave handles the leave of a rank with no pending update or request.
 func (s *Eager) leave(m Message) error {
 	waits := slices.ContainsFunc(s.waiting, func(w Message) bool { return w.From == m.From })
 	if s.runs[m.From].under || waits {
@@ -297,14 +295,14 @@ func (s *Eager) leave(m Message) error {
 	return nil
 }
 
-// Runner is a graph rank's side of an Eager server: one update after another, each
-// with weights of its own, until there are enough.
+// Runner is a graph rank's side of an Eager server: one update after another, each from newly
+// fetched weights, until the last epoch.
 type Runner struct {
 	setting Setting
 	rank    int
 	layers  int
 	weights int
-	epoch   int // the rank's own, under way or finished
+	epoch   int // the rank's own, current or finished
 	asked   bool
 	version int // of the weights that have come last
 }
@@ -318,24 +316,22 @@ func NewRunner(c Setting, rank, trained, layers, weights int) *Runner {
 // Epoch is the rank's own epoch.
 func (r *Runner) Epoch() int { return r.epoch }
 
-// Version is that of the weights that have come last: one more than the updates in
-// them.
+// Version is the version of the last received weights: one more than the updates in them.
 func (r *Runner) Version() int { return r.version }
 
-// Fetch asks for the weights of the next epoch.
+// Fetch requests the weights of the next epoch.
 func (r *Runner) Fetch() Message {
 	r.asked = true
 	r.epoch++
 	return r.message(Message{Type: Fetch})
 }
 
-// Gradient hands over a layer's gradient, once for each.
+// Gradient sends a layer's gradient, once per layer.
 func (r *Runner) Gradient(layer int, values []float32) Message {
 	return r.message(Message{Type: Gradient, Layer: layer, Values: values})
 }
 
-// End asks the server to end with the epoch that is under way there, or with the one
-// that has been reported.
+// End requests the server to end with its current epoch, or with the reported one.
 func (r *Runner) End(reported int) Message {
 	m := r.message(Message{Type: End})
 	m.Epoch = reported
@@ -351,7 +347,7 @@ func (r *Runner) message(m Message) Message {
 	return m
 }
 
-// Take checks an answer to Fetch and reports whether an epoch is to be trained with its
+// Take checks a response to Fetch and reports whether an epoch is to be trained with its
 // weights; else they are the last.
 func (r *Runner) Take(m Message) (trains bool, err error) {
 	switch {

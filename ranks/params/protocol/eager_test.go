@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// race is an Eager server and its ranks in a world whose messages arrive in an order
-// drawn at random, but for those between two ranks. Some ranks work more often than
-// others, and some hardly ever.
+// race is an Eager server and its ranks in a world whose messages arrive in random order,
+// except between two ranks. Some ranks work more often than others, and some rarely.
 type race struct {
 	t      *testing.T
 	server *Eager
@@ -20,28 +19,27 @@ type race struct {
 	links  map[[2]int][]Message
 	layers []Range
 	bound  int
-	ends   int   // the update behind which rank 0 asks for the end, 0: none
+	ends   int   // the update after which rank 0 requests the end, 0: none
 	taken  []int // by rank: updates in its weights
 }
 
 // racer is a graph rank.
 type racer struct {
 	*Runner
-	weight int // how often it gets to work
+	weight int // its relative speed
 	state  int // 0: asks, 1: waits, 2: works, 3: has left
 	layer  int
 	own    int // updates sent
 	final  []float32
 }
 
-// counting is an Updater that notes the steps that it is asked for and whose they are. In
-// the first layer a rank's gradient has the number of its update at the rank's place, and
-// zeros elsewhere; in the second it has that number everywhere, and the weights become the
-// sum.
+// counting is an Updater that records steps and their ranks. In the first layer a rank's
+// gradient has the number of its update at the rank's position, and zeros elsewhere; in the
+// second it has that number everywhere, and the weights become the sum.
 type counting struct {
 	steps, by []int
 	made      []float32 // by rank: updates
-	wrong     bool      // something else than one more update of one rank
+	wrong     bool      // not exactly one more update of one rank
 }
 
 func (c *counting) Update(step, layer int, weights, grad []float32) {
@@ -88,7 +86,7 @@ func (w *race) send(m Message) {
 	w.links[[2]int{m.From, m.To}] = append(w.links[[2]int{m.From, m.To}], m)
 }
 
-// run lets everything happen that can, and tells whether all ranks have left.
+// run executes all possible events, and reports whether all ranks have left.
 func (w *race) run() bool {
 	for {
 		var acts []func()
@@ -167,8 +165,8 @@ func (w *race) deliver(link [2]int) {
 	w.watch(before)
 }
 
-// watch holds every rank that is at work against the bound: no more updates than that
-// have been applied since it was sent its weights.
+// watch checks the bound for every working rank: at most Bound updates have been applied since
+// it was sent its weights.
 func (w *race) watch(before int) {
 	if w.server.applied == before {
 		return
@@ -193,11 +191,10 @@ func (w *race) receive(m Message) {
 	}
 }
 
-// Whatever the order of messages and the speed of ranks: no rank is left behind, as
-// many updates are applied as epochs have ranks, each of them once and whole beside the
-// newest of the other ranks, every rank ends with the same weights, no more updates than the bound are between two of one
-// rank, and "the delay is bounded, i.e., τ < K" (DIGEST,
-// theorem 3; here at most K).
+// For any order of messages and speed of ranks: no rank is stuck, and an epoch has as many
+// updates as ranks. Each update is applied once and completely, with the newest of the other
+// ranks. Every rank ends with the same weights. Between two updates of one rank are at most
+// Bound others, and "the delay is bounded, i.e., τ < K" (DIGEST, theorem 3; here at most K).
 func TestEagerUnderHostileDelivery(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -247,8 +244,8 @@ func TestEagerUnderHostileDelivery(t *testing.T) {
 	}
 }
 
-// The last weights are a running mean of those after the updates, where that is asked for
-// and the end has not come before.
+// The last weights are a running mean of the weights after the last updates, if requested and
+// not ended before.
 func TestEagerAverages(t *testing.T) {
 	for name, tc := range map[string]struct {
 		window, ends int
@@ -263,9 +260,9 @@ func TestEagerAverages(t *testing.T) {
 	}
 }
 
-// "Each subgraph directly pulls/pushes ... without blindly waiting for the slowest
-// subgraph to finish" (DIGEST, §3.2): while one rank stands still, the others
-// train all that there is, as far as the bound lets them.
+// "Each subgraph directly pulls/pushes ... without blindly waiting for the slowest subgraph to
+// finish" (DIGEST, §3.2): while one rank pauses, the others train all epochs, as far as the
+// bound permits.
 func TestEagerWaitsForNoStraggler(t *testing.T) {
 	for _, bound := range []int{0, 7} {
 		w, _ := newRace(t, 3, 20, 0, bound, 5)
@@ -287,7 +284,7 @@ func TestEagerWaitsForNoStraggler(t *testing.T) {
 	}
 }
 
-// Whoever breaks the protocol is named.
+// The error names the rank that breaks the protocol.
 func TestEagerBrokenProtocol(t *testing.T) {
 	fetched := []Message{{Type: Fetch, Epoch: 1}}
 	for name, tc := range map[string]struct {

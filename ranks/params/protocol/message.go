@@ -12,8 +12,8 @@ import (
 // Type is the type of a message.
 type Type uint8
 
-// The messages between graph ranks and servers, among servers, and among graph
-// ranks. Which fields each uses stands in brackets.
+// The messages between graph ranks and servers, among servers, and among graph ranks. The
+// fields that each uses are in brackets.
 const (
 	Fetch      Type = iota + 1 // graph rank → server: weights for a forward pass [Interval, Epoch, Version: the one that the rank holds, 0: none, Count: 1 if no version before Epoch will do]
 	FetchStash                 // graph rank → server: the same again for the backward pass [the same]
@@ -25,7 +25,7 @@ const (
 	Leave                      // graph rank → server: I am done []
 	Finished                   // graph rank → graph rank: all my intervals have finished Epoch [Epoch]
 	State                      // graph rank → server: the optimiser's state once Version is there [Version]; and the answer [Version, Values: slot after slot]
-	End                        // graph rank → eager server: no epoch behind the one under way [Epoch: the last one that has been reported]
+	End                        // graph rank → eager server: no epoch after the current one [Epoch: the last reported one]
 )
 
 var names = [...]string{"", "fetch", "fetch of stash", "weights", "gradient", "close", "sum", "pull", "leave", "finished", "state", "end"}
@@ -48,13 +48,13 @@ type Message struct {
 	Version  int
 	Load     int // intervals whose gradients the server waits for
 	Count    int
-	Ask      uint8 // of Weights: what has been asked of the server's process, as package signals counts; to a server: 1 where that has been done
+	Ask      uint8 // of Weights: the request to the server's process, as in package signals; to a server: 1 if it has been done
 	Values   []float32
 }
 
-// headerLen is the length of an encoded message before its values: type, what is
-// asked, two bytes of zero, then 32 bits each, little-endian: epoch, interval, layer,
-// version, load, count, number of values.
+// headerLen is the length of an encoded message before its values: type, Ask, two zero bytes,
+// then 32 bits each, little-endian: epoch, interval, layer, version, load, count, number of
+// values.
 const headerLen = 32
 
 // Encode appends the wire form of m to dst. Sender and receiver are not in it:
@@ -71,8 +71,8 @@ func Encode(dst []byte, m Message) []byte {
 	return dst
 }
 
-// Decode reads the wire form of a message that rank from sent to rank to. Its
-// values are put into room where that is large enough, else into new memory.
+// Decode reads the wire form of a message that rank from sent to rank to. Its values are
+// stored in room if that is large enough, else in new memory.
 func Decode(b []byte, from, to int, room []float32) (Message, error) {
 	bad := func(format string, args ...any) (Message, error) {
 		return Message{}, fault.New(fault.Runtime, "server", "", "message from rank %d to rank %d: "+format,

@@ -69,8 +69,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzStep gives machines whatever can be decoded: they may refuse it, and
-// nothing else.
+// FuzzStep gives machines any decodable message: they may reject it, but must not panic.
 func FuzzStep(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 0, 0, 0, 4, 0, 1, 0, 1, 3, 4, 0, 1, 0, 0, 2, 5, 0, 1, 0, 0, 1})
 	f.Add([]byte{6, 3, 1, 0, 0, 0, 5, 1, 1, 0, 0, 0})

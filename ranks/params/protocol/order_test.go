@@ -49,9 +49,8 @@ func rounded(interval, epoch, layer int, weights []float32) []float32 {
 	return g
 }
 
-// inOrder trains one interval after the other with what the weights are in a
-// synchronous run, adding as doc.go says: within a server ascending intervals,
-// then ascending servers.
+// inOrder trains one interval after the other with the weights of a synchronous run, in the
+// order of doc.go: within a server ascending intervals, then ascending servers.
 func inOrder(intervals, servers, epochs int, choose func(interval, epoch int) int, u Updater) []float32 {
 	w := make([]float32, 5)
 	for epoch := 1; epoch <= epochs; epoch++ {
@@ -83,8 +82,8 @@ func plus(a, b []float32) []float32 {
 	return a
 }
 
-// With s = 0 every version is known, and so is every gradient: only the order
-// of sums could tell one run from another.
+// With s = 0 every version and every gradient is determined: runs could differ only by the
+// order of sums.
 func TestSumsDoNotDependOnDelivery(t *testing.T) {
 	const epochs = 4
 	for name, c := range map[string]Setting{
@@ -118,8 +117,8 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// A synchronous run, with one interval a rank and choices that are fixed, adds up
-// in one order, however messages are delivered.
+// A synchronous run, with one interval per rank and fixed choices, adds up in one order for
+// any delivery of messages.
 func TestFixedChoices(t *testing.T) {
 	const epochs, ranks = 6, 5
 	for servers := 1; servers <= 3; servers++ {
@@ -141,8 +140,8 @@ func TestFixedChoices(t *testing.T) {
 	}
 }
 
-// One interval on one rank is a synchronous run, whatever the bound: the same
-// versions and at the end the same weights as the optimiser makes by itself.
+// One interval on one rank is a synchronous run for any bound: the same versions and final
+// weights as the optimiser alone.
 func TestOneIntervalIsSynchronous(t *testing.T) {
 	const epochs = 6
 	u, weights := newAdam(t, twoLayers), make([]float32, 5)

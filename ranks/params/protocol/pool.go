@@ -1,7 +1,7 @@
 package protocol
 
-// pool recycles arrays. Messages of a Step may point to some that the same Step
-// gives back; that is safe because a Step takes none of their kind after them.
+// pool recycles arrays. Messages of a Step may point to arrays that the same Step releases;
+// this is safe because the Step then allocates no more of that kind.
 type pool[T any] struct {
 	make func() T
 	free []T

@@ -31,7 +31,7 @@ func NewProgress(c Setting, rank int) *Progress {
 // start this one: every interval of every rank has finished epoch-1-s.
 func (p *Progress) MayStart(epoch int) bool { return p.slowest >= epoch-1-p.setting.Staleness }
 
-// Slowest is how many epochs every interval of every rank is known to have
+// Slowest returns the number of epochs that every interval of every rank is known to have
 // finished.
 func (p *Progress) Slowest() int { return p.slowest }
 
@@ -74,8 +74,8 @@ func (p *Progress) advanceRank(rank int) {
 	p.slowest = slices.Min(p.finished)
 }
 
-// Behind returns the other ranks that are known to have finished fewer epochs than this
-// rank, that is, those that it would wait for.
+// Behind returns the other ranks that are known to have finished fewer epochs than this rank,
+// that is, the ranks that it would wait for.
 func (p *Progress) Behind() []int {
 	var ranks []int
 	for r, finished := range p.finished {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Behind names those who have finished less than this rank, and nobody else.
+// Behind returns exactly the ranks that have finished fewer epochs than this rank.
 func TestBehind(t *testing.T) {
 	c := Setting{Intervals: []int{1, 1, 2}, Servers: 1, Staleness: 1}
 	p := NewProgress(c, 0)

@@ -97,9 +97,8 @@ func TestFetchWaitsForTheBound(t *testing.T) {
 	}
 }
 
-// Servers whose messages are late may be several versions behind; then a Fetch
-// waits for the right one, and a server for the last sum of all that is
-// finished.
+// Servers with late messages may be several versions behind. Then a Fetch waits for the
+// required version, and a server for the last sum of finished epochs.
 func TestServerFarBehind(t *testing.T) {
 	c := small
 	c.Staleness = 0

@@ -13,13 +13,13 @@ type Server struct {
 	update  Updater
 
 	stash   stash
-	draft   *version // the latest with those layers of the next that there are; nil before the first
+	draft   *version // the latest version with the complete layers of the next; nil before the first
 	sums    map[int]*epochSums
-	total   []float32 // room for a layer's gradient
+	total   []float32 // buffer for a layer's gradient
 	closed  []int     // by graph rank: epochs for which it has chosen servers
 	sent    []int     // by layer: epochs whose sum the other servers have been sent
 	heard   [][]int   // by server and layer: epochs whose sum it has sent
-	waiting []Message // requests for versions to come
+	waiting []Message // requests for later versions
 	left    []bool    // by graph rank
 	out     []Message
 
@@ -69,7 +69,7 @@ func (s *Server) Weights() []float32 { return s.stash.latest.weights }
 // Load is the number of intervals whose gradients the server waits for.
 func (s *Server) Load() int { return s.stash.load }
 
-// Memory returns the memory of the server beside the weights.
+// Memory returns the memory of the server without the weights.
 func (s *Server) Memory() Memory { return s.stash.memory }
 
 // AwaitedRanks returns the ranks that the next version waits for, ascending: graph ranks that have
@@ -96,7 +96,7 @@ func (s *Server) AwaitedRanks() []int {
 	return owe
 }
 
-// graphRanks are those that are of a kind and have not left.
+// graphRanks returns the graph ranks that satisfy are and have not left.
 func (s *Server) graphRanks(are func(rank int) bool) []int {
 	var ranks []int
 	for r, left := range s.left {
@@ -107,8 +107,8 @@ func (s *Server) graphRanks(are func(rank int) bool) []int {
 	return ranks
 }
 
-// Done reports whether all graph ranks have left and everything that they
-// finished together is in the weights.
+// Done reports whether all graph ranks have left and all epochs that they finished together
+// are in the weights.
 func (s *Server) Done() bool {
 	return !slices.Contains(s.left, false) && s.Version() > slices.Min(s.closed)
 }
@@ -148,7 +148,7 @@ func (s *Server) send(m Message) {
 	s.out = append(s.out, m)
 }
 
-// sender checks that m comes from a graph rank that is still there.
+// sender checks that m is from a graph rank that has not left.
 func (s *Server) sender(m Message) error {
 	if m.From < 0 || m.From >= s.setting.Graph() {
 		return s.broken(m, "there are %d graph ranks", s.setting.Graph())
@@ -170,8 +170,8 @@ func (s *Server) interval(m Message) (int, error) {
 	return s.firsts[m.From] + m.Interval, nil
 }
 
-// fetch notes that an interval has chosen this server for an epoch, and
-// answers as soon as there is a version that is not too old.
+// fetch records that an interval has chosen this server for an epoch, and responds as soon as
+// a version is new enough.
 func (s *Server) fetch(m Message) error {
 	i, err := s.interval(m)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *Server) fetch(m Message) error {
 	return nil
 }
 
-// oldest is the first version that will do for a Fetch.
+// oldest returns the oldest version allowed for a Fetch.
 func (s *Server) oldest(m Message) int {
 	if m.Count > 0 {
 		return m.Epoch
@@ -207,7 +207,7 @@ func (s *Server) oldest(m Message) int {
 	return m.Epoch - s.setting.Staleness
 }
 
-// answer sends a version unless the rank has said that it holds it.
+// answer sends a version, without values if the rank reports that it has it.
 func (s *Server) answer(m Message, v *version) {
 	if m.Type == State {
 		s.send(Message{Type: State, To: m.From, Version: v.number, Values: slices.Concat(s.update.State()...)})
@@ -223,7 +223,7 @@ func (s *Server) answer(m Message, v *version) {
 	})
 }
 
-// entry is what the stash has for m.
+// entry returns the stash entry for m.
 func (s *Server) entry(m Message) (int, *stashEntry, error) {
 	i, err := s.interval(m)
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *Server) pull(m Message) error {
 	return nil
 }
 
-// leave lets a rank go that owes nothing and waits for nothing.
+// leave handles the leave of a rank with no pending gradient or request.
 func (s *Server) leave(m Message) error {
 	if err := s.sender(m); err != nil {
 		return err

@@ -57,13 +57,12 @@ func drawSetting(t *rapid.T) Setting {
 	}
 }
 
-// "Weight stashing is a simple technique that allows any interval to use the
-// latest version of weights available in a forward pass and stashes (i.e.,
-// caches) this version for use during the corresponding backward pass"
-// (Dorylus, OSDI'21, §5.1): under any order of delivery and any speed of ranks
-// within the bound, an interval in epoch e is given a version from e-s to e,
-// the same bytes on whichever server and again in its backward pass, with
-// every gradient of the epochs before in it once. Everything ends.
+// Weight stashing "allows any interval to use the latest version of weights available in a
+// forward pass and stashes (i.e., caches) this version for use during the corresponding
+// backward pass" (Dorylus, OSDI'21, §5.1). For any order of delivery and speed of ranks within
+// the bound, an interval in epoch e receives a version from e-s to e. The version has the same
+// bytes on every server and in the backward pass, and includes every gradient of earlier
+// epochs once. All ranks finish.
 func TestStashUnderAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawSetting(t)
@@ -99,7 +98,7 @@ func TestStashUnderAnyOrder(t *testing.T) {
 	})
 }
 
-// checkEnd looks at a server after the last message.
+// checkEnd checks a server after the last message.
 func checkEnd(t testingT, w *cluster, k int, s *Server) {
 	t.Helper()
 	if !s.Done() || s.Version() != w.epochs+1 {
@@ -126,9 +125,9 @@ func checkEnd(t testingT, w *cluster, k int, s *Server) {
 	}
 }
 
-// "For each interval in a given epoch, the interval's weight stashes are only
-// maintained on the first PS it interacts with in the epoch" (§5.1): no server
-// has anything of an interval that chose another.
+// "For each interval in a given epoch, the interval's weight stashes are only maintained on
+// the first PS it interacts with in the epoch" (§5.1): no server has state of an interval that
+// chose another.
 func TestStashOnlyOnFirstServer(t *testing.T) {
 	c := Setting{Intervals: []int{1}, Servers: 2}
 	var all []*Server
@@ -149,9 +148,9 @@ func TestStashOnlyOnFirstServer(t *testing.T) {
 	}
 }
 
-// "Any interval [is] to use the latest version of weights available" (§5.1): one that knows
-// that all others have finished the epoch before gets what they have made of it, though
-// its request comes before the last gradient; one that does not know gets what is there.
+// "Any interval [is] to use the latest version of weights available" (§5.1): an interval that
+// knows that all others have finished the previous epoch receives its result, although the
+// request precedes the last gradient; otherwise it receives the current version.
 func TestNewestWeightsAreAwaited(t *testing.T) {
 	for _, newest := range []bool{false, true} {
 		c := Setting{Intervals: []int{1, 1}, Servers: 1, Staleness: 1}

@@ -6,13 +6,13 @@ type Setting struct {
 	Intervals []int // of each graph rank, at least 1
 	Servers   int
 	Staleness int // s: epochs that an interval may be ahead of the slowest
-	Trained   int // epochs behind the initial weights, of a run that is resumed
-	// Fixed has all intervals of a rank choose server rank mod Servers, so that
-	// sums have one order in every run.
+	Trained   int // epochs before the initial weights, in a resumed run
+	// Fixed makes all intervals of a rank choose server rank mod Servers, so that sums have
+	// one order in every run.
 	Fixed bool
 }
 
-// Range is the part of the flat weights that a layer has.
+// Range is a layer's part of the flat weights.
 type Range struct{ Lo, Hi int }
 
 // Updater applies a summed gradient to the weights of one layer in place; step
@@ -24,10 +24,10 @@ type Updater interface {
 	State() [][]float32
 }
 
-// Graph is the number of graph ranks.
+// Graph returns the number of graph ranks.
 func (s Setting) Graph() int { return len(s.Intervals) }
 
-// Server is the world's rank of the k-th server.
+// Server returns the world's rank of the k-th server.
 func (s Setting) Server(k int) int { return s.Graph() + k }
 
 func (s Setting) check() {
@@ -41,8 +41,8 @@ func (s Setting) check() {
 	}
 }
 
-// firsts numbers the intervals of all ranks: rank r's start at firsts[r], and
-// the last entry is how many there are.
+// firsts numbers the intervals of all ranks: rank r's start at firsts[r], and the last entry
+// is their number.
 func (s Setting) firsts() []int {
 	firsts := make([]int, 1, s.Graph()+1)
 	for r, n := range s.Intervals {

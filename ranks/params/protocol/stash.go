@@ -1,11 +1,11 @@
 package protocol
 
-// Memory is the memory of a server beside the latest weights and the version in progress,
-// now and at its peak since the start.
+// Memory is the memory of a server without the latest weights and the version in progress, now
+// and at its peak since the start.
 type Memory struct {
-	Versions, PeakVersions int   // that some interval's backward pass needs, the latest among them
+	Versions, PeakVersions int   // needed by some interval's backward pass, including the latest
 	Bytes, PeakBytes       int64 // of those versions
-	Waiting, PeakWaiting   int64 // bytes of gradients that wait for one to be added before them
+	Waiting, PeakWaiting   int64 // bytes of gradients that wait for an earlier one in the order of sums
 }
 
 func (m *Memory) stashed(versions int, bytes int64) {
@@ -27,16 +27,15 @@ type version struct {
 	holders int // intervals that have stashed it
 }
 
-// stashEntry is what the server knows of one interval between its Fetch and its last
-// gradient.
+// stashEntry is the server's state of one interval between its Fetch and its last gradient.
 type stashEntry struct {
-	epoch   int      // 0: nothing
+	epoch   int      // 0: unused
 	version *version // nil while the Fetch waits
-	got     []bool   // by layer: its gradient has come
-	missing int      // layers whose gradient has not
+	got     []bool   // by layer: its gradient has arrived
+	missing int      // layers without their gradient
 }
 
-// stash shares versions among the intervals that took them.
+// stash shares versions among the intervals that use them.
 type stash struct {
 	entries  []stashEntry // by interval of all ranks
 	latest   *version
@@ -77,8 +76,8 @@ func (s *stash) assignLatest(i int) *version {
 	return v
 }
 
-// markGradient notes that interval i's gradient of layer has come; after the last one
-// its version is released.
+// markGradient records interval i's gradient of layer; after the last one its version is
+// released.
 func (s *stash) markGradient(i, layer int) {
 	e := &s.entries[i]
 	e.got[layer] = true
@@ -101,14 +100,14 @@ func (s *stash) publish(next *version) {
 	s.drop(old)
 }
 
-// drop recycles a version that nobody will ask for again.
+// drop recycles a version that will not be requested again.
 func (s *stash) drop(v *version) {
 	if v.holders == 0 && v != s.latest {
 		s.versions.put(v)
 	}
 }
 
-// draft is a version after the latest, with the same weights as yet.
+// draft returns a version after the latest, still with the same weights.
 func (s *stash) draft() *version {
 	v := s.versions.get()
 	v.number = s.latest.number + 1

@@ -4,21 +4,20 @@ package protocol
 type epochSums struct {
 	mine    []bool // by interval of all ranks: it chose this server
 	layers  []layerSum
-	applied int // layers that the weights have been updated with
+	applied int // layers applied to the weights
 }
 
-// layerSum collects those of one layer.
+// layerSum collects the gradients of one layer.
 type layerSum struct {
 	next    int         // intervals before this one are in the sum or chose another server
-	early   [][]float32 // by interval: gradients that have come before their turn
+	early   [][]float32 // by interval: gradients that arrived before their order
 	own     part        // of this server
-	parts   []part      // by server, this one too once it is complete
+	parts   []part      // by server, including this one when complete
 	heard   int         // complete ones among them
 	applied bool
 }
 
-// part is the sum of some intervals' gradients; values is nil where there are
-// none.
+// part is the sum of some intervals' gradients; values is nil without gradients.
 type part struct {
 	values []float32
 	count  int
@@ -32,7 +31,7 @@ func newEpochSums(intervals, layers, servers int) *epochSums {
 	return e
 }
 
-// reset makes the sums of an epoch that has been applied those of another.
+// reset reuses the sums of an applied epoch for another.
 func (e *epochSums) reset() {
 	clear(e.mine)
 	for l := range e.layers {

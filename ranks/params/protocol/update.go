@@ -8,7 +8,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// sumsOf returns the sums of an epoch, new ones where there are none.
+// sumsOf returns the sums of an epoch, creating them if needed.
 func (s *Server) sumsOf(epoch int) *epochSums {
 	e := s.sums[epoch]
 	if e == nil {
@@ -33,8 +33,8 @@ func (s *Server) checkLayer(m Message, n int) error {
 	return nil
 }
 
-// gradient adds an interval's gradient in its turn, and releases the stashed
-// weights after the last layer.
+// gradient adds an interval's gradient in order, and releases the stashed weights after the
+// last layer.
 func (s *Server) gradient(m Message) error {
 	if err := s.checkLayer(m, 1); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *Server) gradient(m Message) error {
 	return s.advance(m.Layer)
 }
 
-// close notes that all intervals of a rank have chosen their server.
+// close records that all intervals of a rank have chosen their server.
 func (s *Server) close(m Message) error {
 	if err := s.sender(m); err != nil {
 		return err
@@ -87,8 +87,7 @@ func (s *Server) close(m Message) error {
 	return nil
 }
 
-// sum takes another server's sum, which may be of an epoch or layer that this
-// one is far from.
+// sum handles another server's sum, which may be of a later epoch or layer.
 func (s *Server) sum(m Message) error {
 	k := m.From - s.setting.Graph()
 	if k < 0 || k >= s.setting.Servers || k == s.index {
@@ -115,8 +114,8 @@ func (s *Server) complete(sum *layerSum, server int, p part) {
 	sum.heard++
 }
 
-// fold adds gradients in ascending order of intervals, as far as they are here
-// and it is known who else will send one.
+// fold adds gradients in ascending order of intervals, up to the first that is missing or may
+// still be announced.
 func (s *Server) fold(epoch, layer int) {
 	e := s.sumsOf(epoch)
 	sum := &e.layers[layer]
@@ -159,8 +158,8 @@ func (s *Server) advance(layer int) error {
 	return s.settle()
 }
 
-// settle makes the updates whose sums have come from all servers, publishes
-// the versions that are complete, and answers those who waited for them.
+// settle makes the updates whose sums have come from all servers, publishes the versions that
+// are complete, and sends them to waiting ranks.
 func (s *Server) settle() error {
 	before := s.Version()
 	for {
@@ -209,7 +208,7 @@ func (s *Server) apply(epoch int, e *epochSums) error {
 	return nil
 }
 
-// add sums the parts of all servers, ascending, and gives their memory back.
+// add sums the parts of all servers, ascending, and frees their memory.
 func (s *Server) add(epoch, layer int, parts []part) ([]float32, error) {
 	total := s.total[:s.layers[layer].Hi-s.layers[layer].Lo]
 	count := 0
@@ -231,7 +230,7 @@ func (s *Server) add(epoch, layer int, parts []part) ([]float32, error) {
 	return total, nil
 }
 
-// miscounted names what each server has summed where that is not every
+// miscounted returns an error with each server's count if the sum does not include every
 // interval once.
 func (s *Server) miscounted(epoch, layer int, parts []part, count, want int) error {
 	var list strings.Builder
@@ -242,7 +241,7 @@ func (s *Server) miscounted(epoch, layer int, parts []part, count, want int) err
 		epoch, layer, count, want, list.String()).Then("run the same siafu with the same options on all ranks")
 }
 
-// answerWaiting answers those who waited for the latest version.
+// answerWaiting responds to requests that waited for the latest version.
 func (s *Server) answerWaiting() {
 	kept := s.waiting[:0]
 	for _, m := range s.waiting {

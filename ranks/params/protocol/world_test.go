@@ -50,8 +50,8 @@ func (p *peer) serve(s *Server) error {
 	return nil
 }
 
-// graphRank works on whole gradients, which need no weights: the loop that a
-// graph rank has, and nothing else.
+// graphRank sends whole-number gradients, which need no weights: only the loop of a graph
+// rank.
 func (p *peer) graphRank(c Setting, epochs int) ([]float32, error) {
 	h, q := NewChooser(c, p.Rank(), len(twoLayers), 5), NewProgress(c, p.Rank())
 	next := slices.Repeat([]int{1}, c.Intervals[p.Rank()]) // epoch that an interval starts or is in
@@ -83,7 +83,7 @@ func (p *peer) graphRank(c Setting, epochs int) ([]float32, error) {
 	return p.last(h, epochs)
 }
 
-// back is an interval's backward pass.
+// back runs an interval's backward pass.
 func (p *peer) back(c Setting, h *Chooser, q *Progress, m Message) error {
 	for l := len(twoLayers) - 1; l >= 0; l-- {
 		g := whole(c.firsts()[p.Rank()]+m.Interval, m.Epoch, l, nil)

@@ -7,15 +7,14 @@ import (
 	"runtime/cgo"
 )
 
-// request is a communication under way: some requests of MPI that end
-// together. MPI writes into its buffers until then, whatever becomes of the
-// caller, so the request is held alive, and its buffers pinned, until MPI says
-// that it has ended, and for ever if nobody asks any more.
+// request is a pending communication: several MPI requests that complete together. MPI writes
+// into the buffers until then, whatever the caller does. So the request is kept alive, and its
+// buffers pinned, until MPI reports completion, or forever if it is never tested again.
 type request struct {
 	c     *comm
-	stall stall // what to say if it does not end
+	stall stall // the report if it does not end
 	mem   memory
-	after func() // what remains to be done when MPI has ended, may be nil
+	after func() // called after completion, may be nil
 
 	pin   runtime.Pinner
 	hold  cgo.Handle

@@ -17,10 +17,10 @@ import (
 	"siafu/ranks/world/worldtest"
 )
 
-// sceneVar says to a rank that mpirun has started what to do.
+// sceneVar is the variable with the scene for a rank started by mpirun.
 const sceneVar = "SIAFU_PARTS_SCENE"
 
-// play has so many ranks do what a scene says.
+// play runs a scene on the given number of ranks.
 func play(t *testing.T, ranks int, scene string) {
 	t.Helper()
 	cmd := mpitest.Mpirun(t, ranks, os.Args[0], "-test.run=^TestRank$", "-test.v")
@@ -31,7 +31,7 @@ func play(t *testing.T, ranks int, scene string) {
 	}
 }
 
-// The world of parts is a world under MPI as well; the numbers of ranks between are in
+// The world of parts is also a world under MPI; the numbers of ranks between are in
 // TestConformance, and here with SIAFU_BIG=1.
 func TestMPIConformance(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 4, 8} {

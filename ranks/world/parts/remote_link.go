@@ -9,13 +9,12 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// RunParts runs body for each part, or for the server, that this rank carries, each a
-// goroutine with its communicator in the world of v.Members() members, and returns
-// when all of them have returned and nothing is on its way to this rank. Its error
-// is the first failure here that is not the consequence of another, as of
-// inproc.Run; the caller then aborts c, unless all ranks have the same error
-// (world.AgreedError, world.EndedError). It panics if c has another size than the
-// view. Collective over c.
+// RunParts runs body in one goroutine for each part, or for the server, of this rank. Each has
+// its communicator in the world of v.Members() members. RunParts returns when all of them have
+// returned and no message to this rank is in transit. Its error is the first failure here that
+// is not the consequence of another, as of inproc.Run. The caller then aborts c, unless all
+// ranks have the same error (world.AgreedError, world.EndedError). It panics if c has another
+// size than the view. Collective over c.
 func RunParts(c world.Comm, v world.View, body func(c world.Comm) error) error {
 	if c.Size() != v.Started() {
 		panic("parts: the view is of another world")

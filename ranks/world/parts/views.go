@@ -8,8 +8,8 @@ import (
 
 // ElasticJob has the actions of one rank in the successive views of a world of parts.
 type ElasticJob interface {
-	// Live runs a member in a view, one goroutine per member. A communicator belongs to one
-	// view: messages in transit when the view ends are dropped.
+	// RunMember runs a member in a view, one goroutine per member. A communicator belongs to
+	// one view: messages in transit when the view ends are dropped.
 	RunMember(c world.Comm, v world.View) error
 	// Ended is called once per view, when all members here have returned. Unless the world
 	// has failed, no message to or from them is in transit, and their memory may be freed.
@@ -28,16 +28,14 @@ type ElasticJob interface {
 // again. Where no rank proposes a view, the last one's error is that of Through.
 // Collective over c, which may be nil where all ranks would be in this process.
 //
-// Design note: a view that ends early takes all members with it, also those of
-// other ranks, which then begin again from something that all have kept. The
-// alternative is that senders keep the messages of an epoch until all have ended
-// it, so that a part which continues elsewhere is sent again what it has received,
-// and what it sends again is dropped by its name. Then the others wait for it
-// where they are. But wait they do: a synchronous epoch is as long as its last part
-// in either case. For that the log would cost memory for all rows of an epoch, a
-// copy of each, names in every message, and a part's optimiser or server would have
-// to know a gradient that comes twice. Here a message is named by the view of its
-// communicator, and nothing is kept while nobody moves.
+// Design note: a view that ends early ends all members, also on other ranks; they restart from
+// a state that all have stored. The alternative is a log: senders store the messages of an
+// epoch until all members have finished it. A moved part then receives its messages again, and
+// its duplicates are dropped by name. The others wait in place, but they still wait: a
+// synchronous epoch takes as long as its last part in either case. The log would cost memory
+// for all rows of an epoch, a copy of each, and names in every message. A part's optimiser or
+// server would have to detect duplicate gradients. Here the view of the communicator
+// identifies a message, and nothing is stored unless a part moves.
 func RunViews(c world.Comm, v world.View, l ElasticJob) error {
 	for {
 		err := runView(c, v, func(part world.Comm) error { return l.RunMember(part, v) })

@@ -181,9 +181,9 @@ func all(n int) []int {
 	return list
 }
 
-// courseView is where the courses begin, and turns is how they go on: a part moves,
-// the members of a rank are ended in the middle of a round, once one of a rank that
-// stays and once a server, and the parts of a rank go to the others.
+// courseView is the first view, and turns are the changes after it. A part moves, the members
+// of a rank are ended in the middle of a round (once on a rank that stays, once on a server),
+// and the parts of a rank move to the others.
 var courseView = world.View{Parts: 5, Ranks: 3, Servers: 1}
 
 func turns() []turn {

@@ -53,7 +53,7 @@ func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 	return c.Comm.Isend(append(c.stamped(dst, len(buf)), buf...), dst, tag)
 }
 
-// stamped is the beginning of a message of so many bytes that is sent now.
+// stamped returns the header of a message of length bytes that is sent now.
 func (c *comm) stamped(dst, length int) []byte {
 	due := c.network.carry(c.hosts[c.Rank()], c.hosts[dst], length)
 	return binary.LittleEndian.AppendUint64(make([]byte, 0, stamp+length), uint64(due.UnixNano()))
