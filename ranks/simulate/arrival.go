@@ -14,9 +14,8 @@ type transfer struct {
 	epoch, layer int
 }
 
-// arrival is the median time from when the last of the ranks had sent its rows to when a
-// rank that had nothing but these to wait for went on, in seconds: what links took, and
-// until the waiting worker ran.
+// arrival returns the median seconds from the last rank's send to the continuation of a rank
+// that waited only for these rows: the time of links and of waking the waiting worker.
 func arrival(graph [][]trace.Event, epochs []int) float64 {
 	sent := map[transfer]time.Duration{}
 	forEachTransfer(graph, epochs, func(x transfer, first bool, e *trace.Event) {
@@ -37,7 +36,8 @@ func arrival(graph [][]trace.Event, epochs []int) float64 {
 	return all[len(all)/2]
 }
 
-// forEachTransfer visits the events of exchanges, and says which is a rank's first: it sends.
+// forEachTransfer visits the events of exchanges, and reports which is a rank's first: its
+// send.
 func forEachTransfer(graph [][]trace.Event, epochs []int, visit func(x transfer, first bool, e *trace.Event)) {
 	for _, list := range graph {
 		seen := map[transfer]bool{}

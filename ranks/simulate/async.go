@@ -15,21 +15,21 @@ type taskKey struct {
 	layer, interval int
 }
 
-// asyncRank is a graph rank in bounded asynchrony: the Crew of its Course.
+// asyncRank is a graph rank in bounded asynchrony: the Executor of its AsyncScheduler.
 type asyncRank struct {
 	*workerPool
 	*engine.AsyncScheduler
 	world  *asyncCluster
 	inbox  []message
-	stored map[epochRows]int // messages of rows that have been put into their place
-	oldest map[taskKey]int   // the last epoch of which all have been
-	until  time.Time         // when it will have lingered enough
-	nodes  int               // that send it rows
-	ranges int               // messages of rows of a layer that come in an epoch
+	stored map[epochRows]int // number of stored messages of rows
+	oldest map[taskKey]int   // the last epoch with all rows stored
+	until  time.Time         // end of its wait budget
+	nodes  int               // ranks that send it rows
+	ranges int               // messages of a layer's rows received per epoch
 	ended  map[int]int       // by epoch: intervals that have finished it
 }
 
-// epochRows are those of an epoch.
+// epochRows identifies the rows of an epoch.
 type epochRows struct {
 	taskKey
 	epoch int
@@ -48,7 +48,7 @@ type asyncCluster struct {
 	busy    []float64 // by server on a host of its own: until then
 }
 
-// unweighted steps no weights.
+// unweighted is an Updater that updates no weights.
 type unweighted struct{}
 
 func (unweighted) Update(int, int, []float32, []float32) {}
@@ -84,14 +84,14 @@ func (s *simulation) startAsync() {
 	}
 }
 
-// panicOn is for what a Course says only of ranks that break the protocol.
+// panicOn panics on errors of the scheduler, which occur only if ranks break the protocol.
 func (p *asyncRank) panicOn(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// seconds is what a task takes.
+// seconds returns the duration of a task.
 func (p *asyncRank) seconds(t schedule.Task) (sum float64) {
 	times := p.rank.asyncTimes()[t.Epoch%len(p.rank.Epochs)]
 	for _, t := range p.FusedStages(t) {
@@ -107,7 +107,7 @@ func (p *asyncRank) seconds(t schedule.Task) (sum float64) {
 	return sum
 }
 
-// dispatch gives tasks to workers that have none.
+// dispatch assigns tasks to idle workers.
 func (p *asyncRank) dispatch() {
 	for p.free > 0 {
 		t, ok := p.Next()
@@ -149,7 +149,7 @@ func (p *asyncRank) done(t schedule.Task) {
 	p.idle()
 }
 
-// sendRows sends a share of a layer's rows to the ranks that hold them.
+// sendRows sends a fraction of a layer's rows to the ranks that have them as ghosts.
 func (p *asyncRank) sendRows(t schedule.Task, parts float64) {
 	backward := t.Stage == schedule.GhostGrads
 	l := message{protocol.Message{From: p.id, Epoch: t.Epoch, Layer: t.Layer}, true, backward}
@@ -165,15 +165,15 @@ func (p *asyncRank) sendRows(t schedule.Task, parts float64) {
 	}
 }
 
-// receive is a message that comes.
+// receive handles an arriving message.
 func (p *asyncRank) receive(l message) {
 	p.inbox = append(p.inbox, l)
-	if p.free > 0 { // a worker without a task looks for messages
+	if p.free > 0 { // an idle worker polls for messages
 		p.idle()
 	}
 }
 
-// poll takes what has come.
+// poll handles received messages.
 func (p *asyncRank) poll() {
 	for len(p.inbox) > 0 {
 		l := p.inbox[0]
@@ -189,15 +189,14 @@ func (p *asyncRank) poll() {
 	}
 }
 
-// serve is for the server that rank 0 hosts where no rank is one.
+// serve handles a message to the server that rank 0 hosts if no rank is a server.
 func (p *asyncRank) serve(m protocol.Message) {
 	out, err := p.world.servers[0].Step(m)
 	p.panicOn(err)
 	p.panicOn(p.Deliver(out))
 }
 
-// noteStored takes note of rows that are in their place. Those of an epoch come after those of
-// the epoch before.
+// noteStored records stored rows. Rows of an epoch arrive after those of the previous epoch.
 func (p *asyncRank) noteStored(t schedule.Task) {
 	at, all := taskKey{stage: t.Stage, layer: t.Layer}, p.ranges
 	if t.Stage == schedule.ReceiveBackward {
@@ -210,7 +209,7 @@ func (p *asyncRank) noteStored(t schedule.Task) {
 	}
 }
 
-// Oldest implements engine.Crew.
+// Oldest implements engine.Executor.
 func (p *asyncRank) Oldest(t schedule.Task) int {
 	if p.nodes == 0 {
 		return math.MaxInt
@@ -222,13 +221,13 @@ func (p *asyncRank) Oldest(t schedule.Task) int {
 	return p.oldest[at]
 }
 
-// time is the moment for whoever lingers.
+// time returns the current time for wait budgets.
 func (s *simulation) time() time.Time { return time.Unix(0, int64(s.now*1e9)) }
 
-// Gradient implements engine.Crew.
+// Gradient implements engine.Executor.
 func (p *asyncRank) Gradient(int, int) []float32 { return nil }
 
-// Ended implements engine.Crew.
+// Ended implements engine.Executor.
 func (p *asyncRank) Ended(epoch int) error {
 	if p.ended[epoch]++; p.ended[epoch] == p.Intervals {
 		delete(p.ended, epoch)
@@ -239,10 +238,10 @@ func (p *asyncRank) Ended(epoch int) error {
 	return nil
 }
 
-// headerBytes is about the length of a message without values.
+// headerBytes is the approximate length of a message without values.
 const headerBytes = 64
 
-// bytes is the length of a message.
+// bytes returns the length of a message.
 func (p *asyncRank) bytes(m protocol.Message) float64 {
 	switch m.Type {
 	case protocol.Weights:
@@ -253,7 +252,7 @@ func (p *asyncRank) bytes(m protocol.Message) float64 {
 	return headerBytes
 }
 
-// Deliver implements engine.Crew.
+// Deliver implements engine.Executor.
 func (p *asyncRank) Deliver(ms []protocol.Message) error {
 	ranks := len(p.s.Ranks)
 	for _, m := range ms {
@@ -277,8 +276,8 @@ func (p *asyncRank) Deliver(ms []protocol.Message) error {
 	return nil
 }
 
-// deliver is a message that has come to a rank. A server on a host of its own takes one
-// after another, each its share of the server's work.
+// deliver handles a message to a rank. A server on its own host processes one after another,
+// each with its part of the server's work.
 func (w *asyncCluster) deliver(s *simulation, m protocol.Message, to int) {
 	if to < len(w.ranks) {
 		w.ranks[to].receive(message{Message: m})
@@ -296,7 +295,7 @@ func (w *asyncCluster) deliver(s *simulation, m protocol.Message, to int) {
 	})
 }
 
-// gradients is how many come to a server in an epoch.
+// gradients returns the number of gradients that a server receives per epoch.
 func (w *asyncCluster) gradients() (n int) {
 	for _, p := range w.ranks {
 		n += p.Intervals * len(p.Layers)
@@ -304,9 +303,9 @@ func (w *asyncCluster) gradients() (n int) {
 	return max(n/len(w.servers), 1)
 }
 
-// asyncTimes are the seconds of the rank's tasks as bounded asynchrony cuts them, by epoch:
-// as recorded there, or of a recording in step. Of what is taken of other ranks' rows it
-// is the whole of an epoch.
+// asyncTimes returns the seconds of the rank's tasks in bounded asynchrony, by epoch: as
+// recorded, or derived from a synchronous recording. The time to receive other ranks' rows is
+// the total of an epoch.
 func (k *Rank) asyncTimes() []map[taskKey]float64 {
 	if k.pace != nil {
 		return k.pace
@@ -317,9 +316,9 @@ func (k *Rank) asyncTimes() []map[taskKey]float64 {
 	return k.pace
 }
 
-// splitTimes are an epoch's times in bounded asynchrony: an interval gathers at once what in
-// step is gathered before and after the exchange, sends rows by itself, and gradients of
-// ghosts are made and sent as one.
+// splitTimes returns an epoch's times in bounded asynchrony. An interval gathers once instead
+// of before and after the exchange, and sends its own rows. Gradients of ghosts are computed
+// and sent as one.
 func (k *Rank) splitTimes(e *Epoch) map[taskKey]float64 {
 	times := map[taskKey]float64{}
 	for _, track := range k.tracks() {

@@ -10,7 +10,7 @@ import (
 	"siafu/ranks/trace"
 )
 
-// asyncRank takes what the events of a rank in bounded asynchrony, in order, say of it.
+// asyncRank derives a Rank from its ordered events in bounded asynchrony.
 func (r *Recording) asyncRank(list []trace.Event) (*Rank, error) {
 	k, workers := &Rank{}, map[int]bool{}
 	for _, e := range list {
@@ -34,7 +34,7 @@ func (r *Recording) asyncRank(list []trace.Event) (*Rank, error) {
 	return k, nil
 }
 
-// endOf is when the last task of an epoch ended, or of those before it.
+// endOf returns the end of the last task of an epoch or earlier ones.
 func endOf(list []trace.Event, epoch int) (end time.Duration) {
 	for _, e := range list {
 		if e.Epoch <= epoch {
@@ -44,8 +44,8 @@ func endOf(list []trace.Event, epoch int) (end time.Duration) {
 	return end
 }
 
-// medianGap is the median time of a worker from a task's end to the next one's begin, in
-// seconds. Workers that had nothing to do are in the longer half.
+// medianGap returns the median seconds between a worker's tasks. Gaps of idle workers are in
+// the longer half.
 func medianGap(list []trace.Event) float64 {
 	var gaps []float64
 	ends := map[int]time.Duration{}
@@ -62,7 +62,7 @@ func medianGap(list []trace.Event) float64 {
 	return gaps[len(gaps)/2]
 }
 
-// asyncOutline is that of a rank in bounded asynchrony.
+// asyncOutline returns the outline of a rank in bounded asynchrony.
 func (s *epochLog) asyncOutline(fused bool) engine.Outline {
 	o := engine.Outline{Fused: fused, Loss: true}
 	if o.Intervals, o.Layers = s.size(); o.Layers == nil {
@@ -82,8 +82,8 @@ func (s *epochLog) asyncOutline(fused bool) engine.Outline {
 	return o
 }
 
-// asyncTimes are the seconds of an epoch's tasks. It fails where tasks of intervals are
-// missing, or are left over.
+// asyncTimes returns the seconds of an epoch's tasks. It fails if tasks of intervals are
+// missing or left over.
 func (s *epochLog) asyncTimes(o engine.Outline, epoch int) (map[taskKey]float64, error) {
 	times, used := map[taskKey]float64{}, map[key]int{}
 	for i := range o.Intervals {
@@ -113,8 +113,8 @@ func (s *epochLog) asyncTimes(o engine.Outline, epoch int) (map[taskKey]float64,
 	return times, nil
 }
 
-// size is how many intervals there are, and room for the layers: none of either where
-// the file is damaged, whose tasks then are left over.
+// size returns the number of intervals, and a slice for the layers: zero and nil for a damaged
+// file, whose tasks are then left over.
 func (s *epochLog) size() (intervals int, layers []engine.LayerOutline) {
 	count, back := 0, schedule.ApplyBackward.Kind()
 	first := len(s.tasks[key{back, 0, 0}])

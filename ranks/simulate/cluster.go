@@ -8,23 +8,23 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// Cluster is ranks on which epochs are replayed.
+// Cluster is the ranks on which epochs are replayed.
 type Cluster struct {
 	Ranks     []*Rank
-	Slower    []float64 // by graph rank: all of its work takes so many times as long; nil: 1
-	Workers   int       // a rank
+	Slower    []float64 // by graph rank: factor on the time of its work; nil: 1
+	Workers   int       // per rank
 	Shared    int       // processors that all ranks share; 0: each worker has one
 	Link      Link
-	Copy      float64     // seconds of a worker for each byte of rows that leaves or comes
-	Rates     []float64   // by graph rank, of its own card; nil: all have the Link's
+	Copy      float64     // seconds of a worker per byte of sent or received rows
+	Rates     []float64   // by graph rank, of its network card; nil: the Link's rate
 	Rows      [][]float64 // that each rank (first) sends each other (second) in an exchange; nil:
-	Ghosts    []float64   // by graph rank, which have as many owners each as any
+	Ghosts    []float64   // by graph rank, with equally many from each owner
 	Bytes     []float64   // by layer: of a row
 	Weights   float64     // bytes of all weights, and of their gradients
 	Servers   int         // of weights; 0: gradients are summed over the ranks
 	Server    float64     // seconds that a server works for an epoch
-	Staleness int         // of bounded asynchrony; below 0: ranks go in step
-	Linger    float64     // epochs' time that ranks wait for rows and weights of the epoch, in bounded asynchrony
+	Staleness int         // of bounded asynchrony; below 0: synchronous
+	Linger    float64     // wait budget for rows and weights of the epoch, in epochs, in bounded asynchrony
 	Functions *Functions  // that do the tensor work; nil: ranks do
 }
 
@@ -36,7 +36,7 @@ type Result struct {
 	Bill           // of functions, in an epoch
 }
 
-// Run replays N epochs. Those that were recorded take turns.
+// Run replays N epochs. It cycles through the recorded epochs.
 func (c *Cluster) Run(epochs int) Result {
 	s := &simulation{Cluster: c, epochs: epochs, exchanges: map[box]*exchange{}, ends: make([]float64, epochs)}
 	s.processors = &processors{clock: &s.clock, shared: c.Shared > 0, free: c.Shared}
@@ -54,8 +54,8 @@ func (c *Cluster) Run(epochs int) Result {
 	return s.sum()
 }
 
-// rates are those of all cards: of graph ranks, servers, bridges, and of the service
-// that functions are invoked from.
+// rates returns the rates of all cards: of graph ranks, servers, bridges, and the invocation
+// service.
 func (c *Cluster) rates() []float64 {
 	list := slices.Clone(c.Rates)
 	if list == nil {
@@ -69,7 +69,7 @@ func (c *Cluster) rates() []float64 {
 	return append(list, math.Inf(1))
 }
 
-// patterns are those of rows, of their gradients, and of sums.
+// patterns returns the patterns of rows, of their gradients, and of sums.
 func (c *Cluster) patterns() (there, back, sums *pattern) {
 	if c.Rows != nil {
 		return listed(c.Rows, false), listed(c.Rows, true), even(len(c.Ranks))
@@ -87,7 +87,7 @@ type simulation struct {
 	crews             []*workerPool // of graph ranks
 	exchanges         map[box]*exchange
 	epochs            int
-	ends              []float64 // by epoch: when the last rank has ended it
+	ends              []float64 // by epoch: end on the last rank
 	running           int       // functions
 }
 
@@ -108,7 +108,8 @@ func (s *simulation) sum() (m Result) {
 	return m
 }
 
-// medianStep is the median of the times between moments, the first of which is from 0.
+// medianStep returns the median difference of successive times; the first difference is from
+// 0.
 func medianStep(ends []float64) float64 {
 	var steps []float64
 	before := 0.0
@@ -119,13 +120,12 @@ func medianStep(ends []float64) float64 {
 	return median(steps)
 }
 
-// median is the median.
 func median(x []float64) float64 {
 	slices.Sort(x)
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// pattern is that of rows, or of gradients that go back.
+// pattern returns the pattern of rows, or of returned gradients.
 func (s *simulation) pattern(backward bool) *pattern {
 	if backward {
 		return s.back
@@ -133,7 +133,7 @@ func (s *simulation) pattern(backward bool) *pattern {
 	return s.there
 }
 
-// workerPool is the workers of a graph rank, and what they have done.
+// workerPool is the workers of a graph rank, and their statistics.
 type workerPool struct {
 	s           *simulation
 	id          int
@@ -141,9 +141,9 @@ type workerPool struct {
 	slowdown    float64
 	free        int     // workers
 	use         Use     // of all epochs
-	last        float64 // when the last epoch ended
-	ended       float64 // when a task did
-	copyBacklog float64 // seconds of a worker, for bytes
+	last        float64 // end of the last epoch
+	ended       float64 // end of the last task
+	copyBacklog float64 // seconds of a worker for pending copies
 	spent       Spent
 	remote      *remote // where tensor tasks run; nil: here
 }
@@ -159,14 +159,14 @@ func (s *simulation) newWorkerPool(id int) *workerPool {
 	return w
 }
 
-// flow is what the workers of a crew run.
+// flow is the work of a workerPool.
 type flow interface {
-	accountTime()         // time has passed: before anything changes
+	accountTime()         // called before any change of state
 	idle()                // a worker has nothing to do
 	done(t schedule.Task) // a task has ended
 }
 
-// start has a worker do a task that takes so long, or hand it to a function.
+// start runs a task of the given duration on a worker, or in a function.
 func (w *workerPool) start(f flow, t schedule.Task, takes float64) {
 	idle := w.gap(t.Epoch) + w.copySeconds()
 	w.free--
@@ -188,11 +188,10 @@ func (w *workerPool) start(f flow, t schedule.Task, takes float64) {
 	w.work(takes, idle, end)
 }
 
-// addCopied counts bytes that have left or come, which workers carry between two tasks, or
-// while they have nothing to do.
+// addCopied counts sent or received bytes, which workers copy between two tasks or while idle.
 func (w *workerPool) addCopied(bytes float64) { w.copyBacklog += bytes * w.s.Copy }
 
-// copySeconds is how long a worker that begins a task has to carry bytes before.
+// copySeconds returns the time that a worker copies bytes before its next task.
 func (w *workerPool) copySeconds() float64 {
 	if w.free == w.s.Workers {
 		w.copyBacklog = max(0, w.copyBacklog-(w.s.now-w.ended))
@@ -202,10 +201,10 @@ func (w *workerPool) copySeconds() float64 {
 	return owes
 }
 
-// gap is how long a worker takes from one task to the next.
+// gap returns the time of a worker between two tasks.
 func (w *workerPool) gap(epoch int) float64 { return w.rank.Epochs[epoch%len(w.rank.Epochs)].Gap }
 
-// work is N seconds of a worker, and idle ones after them.
+// work occupies a worker for some seconds, followed by idle seconds.
 func (w *workerPool) work(seconds, idle float64, then func()) {
 	seconds *= w.slowdown
 	w.use.Busy += seconds / float64(w.s.Workers)

@@ -31,7 +31,7 @@ func drawn(barrier bool) *Rank {
 	return r
 }
 
-// two is two such ranks, which send each other 320 bytes of rows.
+// two is two such ranks, which exchange 320 bytes of rows.
 func two(barrier bool, l Link) *Cluster {
 	return &Cluster{
 		Ranks: []*Rank{drawn(barrier), drawn(barrier)}, Workers: 1, Link: l,
@@ -39,7 +39,7 @@ func two(barrier bool, l Link) *Cluster {
 	}
 }
 
-// What is expected was computed by hand, from the drawing above: 22 seconds of work.
+// Expected values were computed by hand from the diagram above: 22 seconds of work.
 func TestKnownMakespans(t *testing.T) {
 	fast := Link{Rate: math.Inf(1)}
 	// Rows take 5 s and 0.5 s more, a sum of losses (128 bytes) 2.5 s, of weights 1.5 s.
@@ -97,15 +97,15 @@ func TestCardsAreShared(t *testing.T) {
 	note := func() { times = append(times, c.now) }
 	n.send(0, 2, 20, note) // leaves until 2, comes from 1 to 3
 	n.send(0, 1, 10, note) // leaves from 2 to 3, comes from 3 to 4
-	n.send(1, 2, 10, note) // leaves until 1, comes from 1 on behind the first: from 3 to 4
+	n.send(1, 2, 10, note) // sent until 1, received from 3 to 4, after the first
 	c.run()
 	if want := []float64{3, 4, 4}; !reflect.DeepEqual(times, want) {
 		t.Errorf("come at %v, want %v", times, want)
 	}
 }
 
-// Gradients go where rows came from; a pattern of ghosts is that of the rows that they
-// are spread to.
+// Gradients return to the senders of rows; a pattern of ghosts equals the explicit pattern of
+// evenly spread rows.
 func TestPatterns(t *testing.T) {
 	counts := []Counts{{Ghosts: 6}, {Ghosts: 12}, {Ghosts: 24}, {Ghosts: 3}}
 	explicit, ghosts := [][]float64{}, []float64{}
@@ -137,7 +137,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// Equal input gives equal output, and epochs of equal times take equally long.
+// Equal input gives equal output, and epochs with equal times have equal durations.
 func TestDeterministic(t *testing.T) {
 	many := func(epochs int) Result {
 		c := two(false, Link{Rate: 64, Latency: 0.5})

@@ -2,7 +2,7 @@ package simulate
 
 import "siafu/ranks/schedule"
 
-// box is where messages of one purpose come in.
+// box identifies the messages of one purpose.
 type box struct {
 	what  messageKind
 	epoch int
@@ -20,13 +20,13 @@ const (
 	weights
 )
 
-// inbox are what a box has come to hold, and what is done when it is enough.
+// inbox is the number of messages in a box, and the action when it is reached.
 type inbox struct {
 	came, want int
 	then       func()
 }
 
-// endpoint is a rank with boxes: a graph rank, or a server.
+// endpoint is a rank with inboxes: a graph rank, or a server.
 type endpoint struct {
 	s       *simulation
 	id      int
@@ -38,7 +38,7 @@ func newEndpoint(s *simulation, id int) *endpoint {
 	return &endpoint{s: s, id: id, inboxes: map[box]*inbox{}}
 }
 
-// inbox is that of a purpose.
+// inbox returns the inbox of a purpose.
 func (p *endpoint) inbox(b box) *inbox {
 	l := p.inboxes[b]
 	if l == nil {
@@ -53,7 +53,7 @@ func (p *endpoint) send(to *endpoint, bytes float64, b box) {
 	p.s.network.send(p.id, to.id, bytes, func() { to.receive(b) })
 }
 
-// receive takes a message in, or all those of an exchange.
+// receive adds a message, or all those of an exchange, to a box.
 func (p *endpoint) receive(b box) {
 	l := p.inbox(b)
 	l.came++
@@ -64,7 +64,7 @@ func (p *endpoint) receive(b box) {
 	}
 }
 
-// await does something when N messages are in a box.
+// await calls then when the wanted number of messages is in a box.
 func (p *endpoint) await(b box, want int, then func()) {
 	l := p.inbox(b)
 	l.want, l.then = want, then
@@ -73,14 +73,14 @@ func (p *endpoint) await(b box, want int, then func()) {
 	}
 }
 
-// takeMessages takes the messages out of a box.
+// takeMessages removes the messages of a box.
 func (p *endpoint) takeMessages(b box) {
 	then := p.inboxes[b].then
 	delete(p.inboxes, b)
 	then()
 }
 
-// syncRank is a graph rank that goes in step, with its walks.
+// syncRank is a synchronous graph rank, with its walks.
 type syncRank struct {
 	*workerPool
 	*endpoint
@@ -89,17 +89,17 @@ type syncRank struct {
 	current *walk // nil between walks
 	then    func()
 	epoch   int
-	since   float64   // of the walk: counted up to there
+	since   float64   // of the walk: time counted so far
 	server  *endpoint // its server; nil without servers
 }
 
-// walk is a graph of tasks and where their times are.
+// walk is a graph of tasks and their times.
 type walk struct {
 	*schedule.Walk
 	*track
 }
 
-// startSync begins the epochs of ranks that go in step.
+// startSync begins the epochs of synchronous ranks.
 func (s *simulation) startSync() {
 	var servers []*endpoint
 	for n := range s.Servers {
@@ -125,8 +125,8 @@ func (s *simulation) startSync() {
 	}
 }
 
-// begin begins an epoch of a graph rank: weights, the walks with the sum of losses
-// after the first, gradients. Its end is when the next one's weights are there.
+// begin begins an epoch of a graph rank: weights, the walks with the sum of losses after the
+// first, gradients. It ends when the next epoch's weights have arrived.
 func (h *syncRank) begin(epoch int) {
 	h.epoch = epoch
 	s := h.workerPool.s
@@ -143,10 +143,10 @@ func (h *syncRank) begin(epoch int) {
 	})
 }
 
-// times are those of the epoch under way.
+// times returns the times of the current epoch.
 func (h *syncRank) times() *Epoch { return &h.rank.Epochs[h.epoch%len(h.rank.Epochs)] }
 
-// walk goes through the n-th graph of tasks, and what follows.
+// walk runs the n-th graph of tasks, and then the rest of the epoch.
 func (h *syncRank) walk(n int) {
 	h.current, h.since = &h.walks[n], h.workerPool.s.now
 	h.current.Start(h.epoch)
@@ -168,7 +168,7 @@ func (h *syncRank) walk(n int) {
 	h.dispatch()
 }
 
-// lossBytes is about what ranks sum of an epoch's losses and hits.
+// lossBytes is the approximate size of the sums of an epoch's losses and hits.
 const lossBytes = 128
 
 // accountTime counts the time since the last event of a walk.
@@ -180,7 +180,7 @@ func (h *syncRank) accountTime() {
 	h.since = s.now
 }
 
-// dispatch gives tasks to workers that have none, and ends the walk where it has ended.
+// dispatch assigns tasks to idle workers, and ends a finished walk.
 func (h *syncRank) dispatch() {
 	for h.free > 0 {
 		t, ok := h.current.Next()
@@ -194,13 +194,13 @@ func (h *syncRank) dispatch() {
 		then := h.then
 		h.current = nil
 		then()
-	case h.free > 0 && h.arrived(): // a worker that has nothing to run has asked
+	case h.free > 0 && h.arrived(): // an idle worker has polled
 		h.dispatch()
 	}
 }
 
-// done is the end of a task: a worker takes note of it, asks for messages once, and
-// takes the next.
+// done handles the end of a task: a worker records it, polls for messages once, and takes the
+// next task.
 func (h *syncRank) done(t schedule.Task) {
 	if t.Stage == schedule.Send || t.Stage == schedule.SendBackward {
 		h.sendRows(t)
@@ -209,13 +209,13 @@ func (h *syncRank) done(t schedule.Task) {
 	h.idle()
 }
 
-// idle is what a worker does between two tasks.
+// idle handles a worker between two tasks.
 func (h *syncRank) idle() {
 	h.arrived()
 	h.dispatch()
 }
 
-// pollMessages is what a worker without a task does when messages come.
+// pollMessages handles messages that arrive at an idle worker.
 func (h *syncRank) pollMessages() {
 	if h.current == nil || h.free == 0 {
 		return
@@ -239,8 +239,8 @@ func rowBox(layer, epoch int, backward bool) box {
 	return box{rows, epoch, layer}
 }
 
-// exchange sends a message to each other graph rank, whose box has one when it has
-// those of all.
+// exchange sends a message to each other graph rank. A rank's box has one message when all
+// have arrived.
 func (h *syncRank) exchange(b box, p *pattern, unit float64) {
 	s, n := h.workerPool.s, len(h.workerPool.s.Ranks)
 	x := s.exchanges[b]
@@ -264,7 +264,7 @@ func (h *syncRank) exchange(b box, p *pattern, unit float64) {
 	})
 }
 
-// arrived tells the walk of the rows that it awaits, if they are there.
+// arrived notifies the walk of its awaited rows, if they have arrived.
 func (h *syncRank) arrived() bool {
 	t, ok := h.current.Awaited()
 	if !ok {
@@ -283,8 +283,8 @@ func (h *syncRank) arrived() bool {
 // (world.SumFloat32s).
 const shortBytes = 4 << 10
 
-// sum is a sum over all graph ranks: everybody receives everybody's vector, or a share
-// of it, and then all sums of shares.
+// sum is a sum over all graph ranks: every rank receives every vector, or a part of it, and
+// then the sums of all parts.
 func (h *syncRank) sum(of messageKind, bytes float64, then func()) {
 	if bytes <= shortBytes {
 		h.round(box{of, h.epoch, 0}, bytes, then)
@@ -294,7 +294,7 @@ func (h *syncRank) sum(of messageKind, bytes float64, then func()) {
 	h.round(box{of, h.epoch, 0}, share, func() { h.round(box{of, h.epoch, 1}, share, then) })
 }
 
-// round sends N bytes to all other graph ranks, and awaits theirs.
+// round sends some bytes to all other graph ranks, and awaits theirs.
 func (h *syncRank) round(b box, bytes float64, then func()) {
 	if len(h.workerPool.s.Ranks) == 1 {
 		then()
@@ -304,7 +304,7 @@ func (h *syncRank) round(b box, bytes float64, then func()) {
 	h.wait(b, then)
 }
 
-// wait is await of a rank that does nothing else.
+// wait is await of an otherwise idle rank.
 func (h *syncRank) wait(b box, then func()) {
 	began := h.workerPool.s.now
 	h.await(b, 1, func() {
@@ -313,7 +313,7 @@ func (h *syncRank) wait(b box, then func()) {
 	})
 }
 
-// exchangeGradients hands gradients over and gets the next weights.
+// exchangeGradients sends gradients and receives the next weights.
 func (h *syncRank) exchangeGradients() {
 	next := func() { h.begin(h.epoch + 1) }
 	h.work(h.times().Flush, 0, func() {
@@ -326,8 +326,8 @@ func (h *syncRank) exchangeGradients() {
 	})
 }
 
-// serve is an epoch of a server: gradients of its ranks come, servers exchange their
-// sums, and the weights go to the same ranks.
+// serve simulates an epoch of a server: it receives its ranks' gradients, exchanges sums with
+// servers, and sends the weights to its ranks.
 func (s *simulation) serve(servers []*endpoint, k int, hosts []*syncRank, epoch int) {
 	if epoch == s.epochs {
 		return

@@ -9,22 +9,22 @@ import (
 	"siafu/ranks/trace"
 )
 
-// evaluation is what a timeline calls a pass that is no part of training.
+// evaluation is the timeline's name for a pass outside of training.
 const evaluation = "eval"
 
-// epochLog is an epoch of one rank, sorted out.
+// epochLog is an epoch of one rank, sorted by kind.
 type epochLog struct {
 	tasks      map[key][]float64 // of layers: seconds, in order
 	weights    []float64         // steps of all layers: weights come, gradients are summed
 	scores     []float64         // losses are summed
-	score      time.Duration     // when that began
-	back       time.Duration     // when the backward pass began
+	score      time.Duration     // begin of the sum of losses
+	back       time.Duration     // begin of the backward pass
 	begin, end time.Duration
 	aside      time.Duration // of it, evaluations
 	busy       time.Duration
 	rows, sums time.Duration // waited for
 	tries      int           // tasks of layers
-	gaps, left float64       // seconds before them in which none ended and nobody began; before other steps
+	gaps, left float64       // seconds between tasks before these; before other steps
 }
 
 func newEpochLog(list []trace.Event, epoch int) *epochLog {
@@ -48,7 +48,7 @@ func newEpochLog(list []trace.Event, epoch int) *epochLog {
 	return s
 }
 
-// latest is the latest end of anything that ended before a moment.
+// latest returns the latest end before a time.
 func latest(ends map[int][2]time.Duration, at time.Duration) (end time.Duration) {
 	for _, two := range ends {
 		for _, each := range two {
@@ -72,7 +72,7 @@ func (s *epochLog) gap(e *trace.Event, since time.Duration) {
 	}
 }
 
-// take sorts in an event.
+// take adds an event.
 func (s *epochLog) take(e *trace.Event) {
 	if e.Task == evaluation {
 		s.aside += e.Dur
@@ -101,7 +101,7 @@ func (s *epochLog) take(e *trace.Event) {
 // split reports whether losses were summed before the backward pass began.
 func (s *epochLog) split() bool { return s.score < s.back }
 
-// count is how many tasks there are of a kind in a layer.
+// count returns the number of tasks of a kind in a layer.
 func (s *epochLog) count(kind string, layer int) (n int) {
 	for k, list := range s.tasks {
 		if k.kind == kind && k.layer == layer {
@@ -111,9 +111,9 @@ func (s *epochLog) count(kind string, layer int) (n int) {
 	return n
 }
 
-// outline is that of which the tasks are. Each interval gathers once along edges from
-// own vertices and once from ghosts, and once back; the other gathers are pieces of what
-// goes to other ranks, and of what comes back for them.
+// outline derives the outline of the tasks. Each interval gathers once along edges from own
+// vertices and once from ghosts, and once back; the other gathers are pieces of what goes to
+// other ranks, and of what comes back for them.
 func (s *epochLog) outline(barrier, fused bool) engine.Outline {
 	o := engine.Outline{Barrier: barrier, Fused: fused, Loss: fused}
 	o.Intervals, o.Layers = s.size()
@@ -141,8 +141,7 @@ func (s *epochLog) outline(barrier, fused bool) engine.Outline {
 	return o
 }
 
-// times finds the seconds of the rank's tasks. It fails where tasks are missing, or
-// are left over.
+// times returns the seconds of the rank's tasks. It fails if tasks are missing or left over.
 func (s *epochLog) times(r *Rank, epoch int) (Epoch, error) {
 	if len(s.weights) != 2 || len(s.scores) != 1 {
 		return Epoch{}, fmt.Errorf("epoch %d has %d steps of weights and %d sums of losses, and not 2 and 1", epoch, len(s.weights), len(s.scores))
@@ -167,7 +166,7 @@ func (s *epochLog) times(r *Rank, epoch int) (Epoch, error) {
 	return e, nil
 }
 
-// use is what became of the time of N workers.
+// use returns the use of the workers' time.
 func (s *epochLog) use(workers int) Use {
 	each := float64(workers)
 	return Use{

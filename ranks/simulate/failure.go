@@ -8,7 +8,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// FailureOptions say which ranks fail in a run of epochs like those that are replayed.
+// FailureOptions define the failures of ranks in a run of replayed epochs.
 type FailureOptions struct {
 	Fail            []string      `help:"Failure of a rank, as RANK@TIME since the start, such as 3@10m. All ranks restart from the last checkpoint."`
 	Restart         time.Duration `default:"30s" help:"Time from a failure until the ranks train again."`
@@ -16,7 +16,7 @@ type FailureOptions struct {
 	RunEpochs       int           `default:"100" help:"Epochs of the run in which ranks fail."`
 }
 
-// failures are the moments of failures, ascending, in seconds.
+// failures returns the times of failures, ascending, in seconds.
 func (o *FailureOptions) failures(ranks int) (at []float64, err error) {
 	if len(o.Fail) == 0 {
 		return nil, nil
@@ -39,9 +39,8 @@ func (o *FailureOptions) failures(ranks int) (at []float64, err error) {
 	return at, nil
 }
 
-// interrupted is how long a run takes whose epochs take N seconds each, where
-// ranks fail at these moments, and how many epochs are trained again. A checkpoint takes
-// no time.
+// interrupted returns the duration of a run with the given seconds per epoch and times of
+// failures, and the number of repeated epochs. A checkpoint takes no time.
 func (o *FailureOptions) interrupted(epoch float64, fails []float64) (seconds float64, again int) {
 	now, done := 0.0, 0
 	for _, f := range fails {

@@ -41,7 +41,7 @@ func planned(ranks int) []partition.RankReport {
 // and 0.08 s of each gather.
 var rates = forecast.Rates{Row: 1e-6, Edge: map[int]float64{1: 1e-8}, Backward: map[int]float64{1: 1e-8}}
 
-// simulated are ranks whose tasks take as long as the rates say.
+// simulated returns ranks with task times from the rates.
 func simulated(parts []partition.RankReport, width, weights int, l Link) *Cluster {
 	c := &Cluster{Workers: 1, Link: l, Bytes: []float64{0, float64(4 * width)}, Weights: float64(4 * weights), Staleness: -1}
 	_, c.Rows = ofReport(&partition.Report{Ranks: parts})
@@ -78,12 +78,11 @@ func simulated(parts []partition.RankReport, width, weights int, l Link) *Cluste
 	return c
 }
 
-// tenth is how near two ways must be for "siafu plan" to take them for equals.
+// tenth is the relative difference below which "siafu plan" considers two choices equal.
 const tenth = 0.1
 
-// What "siafu plan" recommends stands on a forecast, and the simulator says the same of
-// tasks that take as long: seconds of an epoch by number of ranks and link, and with them
-// which number is fastest.
+// "siafu plan" uses a forecast. With the same task times, the simulator agrees with it: on the
+// seconds of an epoch by number of ranks and link, and on the fastest number of ranks.
 func TestForecastAgrees(t *testing.T) {
 	net := model.Spec{Kind: "gcn", Dims: []int{100, 64, 16}}
 	net.Choose(model.Load{CacheFits: true}, model.Choices{Order: "auto", CacheInput: "auto"})

@@ -9,22 +9,22 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// Functions do the tensor work of all ranks in invocations (Dorylus, OSDI'21, §3 and §6).
-// Each rank's are decided by a pool.Pool, as a run's are.
+// Functions do the tensor work of all ranks in invocations (Dorylus, OSDI'21, §3 and §6). A
+// pool.Pool schedules each rank's invocations, as in a run.
 type Functions struct {
-	AtOnce   int     // invocations of a rank that may run at a time
-	Bridges  int     // through which tasks and results go; 0: each rank invokes by itself
+	AtOnce   int     // maximal concurrent invocations of a rank
+	Bridges  int     // bridges for tasks and results; 0: each rank invokes directly
 	Memory   int     // MB
-	Near     bool    // they are on the ranks' hosts, and no card carries their bytes
-	Overhead float64 // seconds of an invocation beside its work and bytes; below 0 where that overlaps
+	Near     bool    // functions run on the ranks' hosts, and their bytes use no card
+	Overhead float64 // seconds of an invocation in addition to work and bytes; below 0 if they overlap
 	Cold     float64 // seconds more of one that needs a new sandbox
-	Rate     float64 // bytes a second of one, in each direction; 0: what the service gives (local.Bandwidth)
-	Hand     float64 // seconds in which a worker hands a task over; below 0: as recorded
+	Rate     float64 // bytes per second of a function, in each direction; 0: local.Bandwidth
+	Hand     float64 // seconds of a worker to hand over a task; below 0: as recorded
 	Tariff   bill.Tariff
-	Of       func(rank int, t schedule.Task, recorded float64) Call // of a task that took N seconds
+	Of       func(rank int, t schedule.Task, recorded float64) Call // call of a task with the given recorded seconds
 }
 
-// Call is a task as its function has it.
+// Call is the size and work of a task in a function.
 type Call struct{ To, Back, Work float64 } // bytes of it and of its result; seconds
 
 // Spent is the resource usage of the invocations of a rank.
@@ -45,7 +45,7 @@ type Bill struct {
 	To, Back                    float64 // bytes
 }
 
-// bill is a share of what was spent.
+// bill returns a fraction of the cost.
 func (f *Functions) bill(s Spent, share float64) (b Bill) {
 	all := bill.Functions{Tariff: f.Tariff, Memory: f.Memory, Usage: s.Usage}
 	for class, u := range s.Usage {
@@ -63,7 +63,7 @@ type remote struct {
 	*workerPool
 	pool *pool.Pool[taskCall]
 	open map[taskCall]*pendingTask
-	warm int // sandboxes that have nothing to do
+	warm int // idle sandboxes
 	due  time.Duration
 }
 
@@ -86,7 +86,7 @@ func (s *simulation) newRemote(w *workerPool) *remote {
 	return &remote{workerPool: w, pool: pool.New[taskCall](settings), open: map[taskCall]*pendingTask{}, due: -1}
 }
 
-// handoverSeconds is how long a worker takes to hand over a task, which was recorded as so long.
+// handoverSeconds returns the time of a worker to hand over a task.
 func (r *remote) handoverSeconds(recorded float64) float64 {
 	if r.s.Functions.Hand < 0 {
 		return recorded
@@ -103,7 +103,7 @@ func (r *remote) submit(f flow, t schedule.Task, recorded float64) {
 	r.applyOrders(r.pool.Submit(r.now(), name, int(t.Stage)<<8|t.Layer))
 }
 
-// applyOrders does what the pool wants.
+// applyOrders executes the pool's orders.
 func (r *remote) applyOrders(orders []pool.Order[taskCall]) {
 	for _, o := range orders {
 		switch o.Do {
@@ -126,8 +126,8 @@ func (r *remote) applyOrders(orders []pool.Order[taskCall]) {
 	})
 }
 
-// invoke is an attempt at a task: its bytes go to the function, which works, and those
-// of the result come back.
+// invoke simulates an attempt at a task: its bytes are sent to the function, which works, and
+// the result's bytes are returned.
 func (r *remote) invoke(name taskCall, attempt int) {
 	f := r.s.Functions
 	c := r.open[name].call
@@ -154,7 +154,7 @@ func (r *remote) invoke(name taskCall, attempt int) {
 	})
 }
 
-// carry carries bytes to the service or back, by the rank's bridge if it has one.
+// carry transfers bytes to the service or back, through the rank's bridge if it has one.
 func (r *remote) carry(bytes float64, there bool, then func()) {
 	f, n := r.s.Functions, len(r.s.network.rate)
 	from, to := r.id, n-1
@@ -181,7 +181,7 @@ func (r *remote) carry(bytes float64, there bool, then func()) {
 	hop(0)
 }
 
-// result is that of an attempt.
+// result handles the result of an attempt.
 func (r *remote) result(name taskCall, attempt int, starts, works float64) {
 	first, orders := r.pool.Result(r.now(), name, attempt)
 	class := bill.Wasted
@@ -199,7 +199,7 @@ func (r *remote) result(name taskCall, attempt int, starts, works float64) {
 	}
 }
 
-// end says that a task has ended.
+// end handles the end of a task.
 func (r *remote) end(name taskCall) {
 	h := r.open[name]
 	delete(r.open, name)

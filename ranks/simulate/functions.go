@@ -15,11 +15,11 @@ import (
 // lambda is the name of tensor work in functions.
 const lambda = "lambda"
 
-// handing is how long a worker is taken to hand over a task, where none was recorded:
-// that of 100 KB which are copied.
+// defaultHandover is the assumed time of a worker to hand over a task if none was recorded, in
+// seconds: a copy of 100 KB.
 const defaultHandover = 20e-6
 
-// functions takes the flags of functions.
+// functions applies the flags of functions.
 func (o *Options) functions(p *recordedRun, c *Cluster) error {
 	in := cmp.Or(o.Tensor, p.tensor)
 	switch {
@@ -59,7 +59,7 @@ func (o *Options) functions(p *recordedRun, c *Cluster) error {
 	return nil
 }
 
-// asRecorded has invocations take what those of the run took in the mean, bytes included.
+// asRecorded sets invocations to the recorded run's mean times and bytes.
 func (o *Options) asRecorded(p *recordedRun, c *Cluster, f *Functions) {
 	f.Hand, f.Cold, f.Near = -1, 0, p.near
 	if f.Rate == 0 {
@@ -72,9 +72,9 @@ func (o *Options) asRecorded(p *recordedRun, c *Cluster, f *Functions) {
 	f.Overhead = p.overhead(c, f)
 }
 
-// overhead is what an invocation must take beside its work, so that a replay of the run
-// as it was takes as long as it did: what the way to a function and back takes, less what
-// it was charged for and nobody waited for.
+// overhead returns the seconds of an invocation in addition to its work with which a replay
+// has the recorded duration: the round trip to a function, less charged time that caused no
+// wait.
 func (p *recordedRun) overhead(c *Cluster, f *Functions) float64 {
 	was, trial := *c, *f
 	was.Ranks, was.Slower, was.Rates, was.Rows, was.Ghosts = p.Ranks, nil, nil, nil, nil
@@ -99,12 +99,12 @@ func (p *recordedRun) overhead(c *Cluster, f *Functions) float64 {
 	return trial.Overhead
 }
 
-// forever is a rate in bytes a second that no link has.
+// unlimitedRate is a rate in bytes per second above any link's.
 const unlimitedRate = 1e18
 
-// fromCPU has invocations take as long as a worker did, by their share of a processor.
-// Their bytes are those of matrices, as they are: what goes into the first stage and
-// what comes out of the last one, and weights there or their gradients back.
+// fromCPU derives invocation times from a worker's times and their fraction of a processor.
+// Their bytes are those of uncoded matrices: input of the first stage, output of the last one,
+// and weights or their gradients.
 func (o *Options) fromCPU(p *recordedRun, c *Cluster, f *Functions) {
 	share := min(local.VCPU(f.Memory), 1)
 	var recorded, ranks []*Rank
@@ -129,7 +129,7 @@ func (o *Options) fromCPU(p *recordedRun, c *Cluster, f *Functions) {
 	}
 }
 
-// vertices is by how many times its vertices are more than recorded.
+// vertices returns the ratio of its vertices to the recorded ones.
 func (k *Rank) vertices() float64 {
 	if k.scale == nil {
 		return 1

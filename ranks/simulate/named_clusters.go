@@ -11,7 +11,7 @@ import (
 	"siafu/lambda/bill"
 )
 
-// named are the CPU clusters of Dorylus (OSDI'21, table 3).
+// namedClusters are the CPU clusters of Dorylus (OSDI'21, table 3).
 var namedClusters = map[string]string{
 	"reddit-small": "c5.2xlarge:2", "reddit-large": "c5n.2xlarge:12", "amazon": "c5n.2xlarge:8", "friendster": "c5n.4xlarge:32",
 	"reddit-small-gat": "c5.2xlarge:10", "amazon-gat": "c5n.2xlarge:12",
@@ -24,7 +24,7 @@ var (
 	cards  = map[string]string{"c5": "10gbit", "c5n": "25gbit"}
 )
 
-// applyCluster takes what the name of a cluster says and other flags do not.
+// applyCluster applies the settings of a named cluster that other flags do not set.
 func (o *Options) applyCluster() error {
 	if o.Cluster == "" {
 		return nil
@@ -40,8 +40,8 @@ func (o *Options) applyCluster() error {
 	return nil
 }
 
-// hostCost is the dollars of the named cluster's hosts an hour, 0 without a name: one for
-// each rank and server.
+// hostCost returns the dollars per hour of the named cluster's hosts, one per rank and server;
+// 0 without a name.
 func (o *Options) hostCost(c *Cluster) float64 {
 	instance, _, _ := strings.Cut(cmp.Or(namedClusters[o.Cluster], o.Cluster), ":")
 	i, err := bill.ParseInstance(instance)

@@ -8,19 +8,18 @@ import (
 
 // Link is the network link between any two ranks, each on its own host.
 type Link struct {
-	Rate    float64 // bytes of messages a second, into a host and out of it at once; +Inf has no end
-	Latency float64 // seconds from when a byte leaves to when it comes
+	Rate    float64 // bytes per second, into and out of a host concurrently; +Inf: unlimited
+	Latency float64 // seconds from the send of a byte to its arrival
 }
 
-// event is something that happens at a moment; of those of one moment, what was
-// planned first.
+// event is an action at a time. Events of the same time run in the order of scheduling.
 type event struct {
 	at     float64
 	number int
 	do     func()
 }
 
-// clock is the time of a simulation, in seconds, and what is to happen.
+// clock is the time of a simulation, in seconds, and its future events.
 type clock struct {
 	now    float64
 	count  int
@@ -41,13 +40,13 @@ func (c *clock) Pop() any {
 	return last
 }
 
-// at plans something.
+// at schedules an event.
 func (c *clock) at(t float64, do func()) {
 	c.count++
 	heap.Push(c, event{t, c.count, do})
 }
 
-// run lets everything happen.
+// run executes all events.
 func (c *clock) run() {
 	for len(c.events) > 0 {
 		e := heap.Pop(c).(event)
@@ -60,7 +59,7 @@ func (c *clock) run() {
 type network struct {
 	*clock
 	latency float64
-	rate    []float64 // by host, of its card in each direction; +Inf has no end
+	rate    []float64 // by host, of its card in each direction; +Inf: unlimited
 	out, in []float64 // by host: from when on its card may send, and receive
 	arrived []arriving
 }
@@ -69,9 +68,8 @@ func newNetwork(c *clock, latency float64, rates []float64) *network {
 	return &network{clock: c, latency: latency, rate: rates, out: make([]float64, len(rates)), in: make([]float64, len(rates))}
 }
 
-// send sends a message, and does what is to be done when the last byte has come. It
-// leaves when the messages before it have left; what comes while the receiving card is
-// busy waits, in the order of coming.
+// send sends a message, and calls came when its last byte has arrived. It is sent after
+// earlier messages; messages that arrive at a busy card wait in order of arrival.
 func (n *network) send(from, to int, bytes float64, came func()) {
 	begin := max(n.now, n.out[from])
 	left := begin + bytes/n.rate[from]
@@ -79,33 +77,33 @@ func (n *network) send(from, to int, bytes float64, came func()) {
 	n.at(begin+n.latency, func() { n.at(n.receive(to, arriving{n.now, bytes / n.rate[to], left + n.latency}), came) })
 }
 
-// arriving is a message at the card that receives it: when its first byte comes, how
-// long the card takes, and when the last byte comes at the earliest.
+// arriving is a message at its receiving card: arrival of the first byte, time of the card,
+// and earliest arrival of the last byte.
 type arriving struct{ first, takes, last float64 }
 
-// receive is when a message has been received.
+// receive returns the time when a message has been received.
 func (n *network) receive(to int, m arriving) float64 {
 	n.in[to] = max(m.first, n.in[to]) + m.takes
 	return max(n.in[to], m.last)
 }
 
-// exchange is a message from each graph rank to each other one. A rank looks for all of
-// them alone, so that they are no events of their own.
+// exchange is a message from each graph rank to each other one. A rank waits only for all of
+// them, so they are not separate events.
 type exchange struct {
 	began []float64 // by rank: from when on its card sends
 	left  int       // ranks that have not sent
 }
 
-// leave has a rank send its messages of an exchange, the next rank's first: p says how
-// long each is, in units of N bytes.
+// leave sends a rank's messages of an exchange, the next rank's first; p has their lengths in
+// units of unit bytes.
 func (n *network) leave(x *exchange, from int, p *pattern, unit float64) {
 	x.began[from] = max(n.now, n.out[from])
 	n.out[from] = x.began[from] + unit*p.before(from, len(x.began))/n.rate[from]
 	x.left--
 }
 
-// settle says when each rank has the messages of an exchange that all have begun. What
-// else came to its card meanwhile waits behind them.
+// settle computes when each rank has the messages of an exchange that all have begun. Other
+// messages to its card wait after them.
 func (n *network) settle(x *exchange, p *pattern, unit float64, came func(to int, at float64)) {
 	ranks := len(x.began)
 	for to := range x.began {
@@ -132,7 +130,7 @@ func (n *network) settle(x *exchange, p *pattern, unit float64, came func(to int
 	}
 }
 
-// pattern is how many rows, or bytes, ranks send each other.
+// pattern is the number of rows, or bytes, between each pair of ranks.
 type pattern struct {
 	ranks    int
 	sums     [][]float64 // by sender: of the first messages, in the order of sending
@@ -141,7 +139,8 @@ type pattern struct {
 	received []float64   // by receiver, once it is known
 }
 
-// before is the sum of what a rank sends to those before the k-th after it, k from 1.
+// before returns the sum of a rank's messages before the one to the k-th rank after it, k from
+// 1.
 func (p *pattern) before(from, k int) float64 {
 	switch {
 	case p.sums != nil:
@@ -156,13 +155,13 @@ func (p *pattern) before(from, k int) float64 {
 	return p.receiver[p.ranks] - p.receiver[first] + p.receiver[end-p.ranks]
 }
 
-// to is what a rank sends another.
+// to returns the size of a message between two ranks.
 func (p *pattern) to(from, to int) float64 {
 	k := (to - from + p.ranks) % p.ranks
 	return p.before(from, k+1) - p.before(from, k)
 }
 
-// come is what comes to each, of all.
+// come returns the total received by each rank.
 func (p *pattern) come() []float64 {
 	if p.received != nil {
 		return p.received
@@ -176,8 +175,8 @@ func (p *pattern) come() []float64 {
 	return p.received
 }
 
-// listed is the pattern of explicit numbers, by sender and receiver; backward, of what
-// goes back.
+// listed returns the pattern of explicit numbers, by sender and receiver; backward: of
+// returned gradients.
 func listed(rows [][]float64, backward bool) *pattern {
 	p := &pattern{ranks: len(rows)}
 	for from := range rows {
@@ -194,8 +193,8 @@ func listed(rows [][]float64, backward bool) *pattern {
 	return p
 }
 
-// spread is the pattern of ghosts that have as many owners each as any; backward, of
-// what goes back to them.
+// spread returns the pattern of ghosts that are evenly distributed over owners; backward: of
+// returned gradients.
 func spread(ghosts []float64, backward bool) *pattern {
 	n := len(ghosts)
 	p := &pattern{ranks: n}
@@ -212,7 +211,7 @@ func spread(ghosts []float64, backward bool) *pattern {
 	return p
 }
 
-// even is that of messages of one length.
+// even returns the pattern of messages of equal length.
 func even(ranks int) *pattern {
 	return &pattern{ranks: ranks, sender: slices.Repeat([]float64{1}, ranks)}
 }

@@ -15,7 +15,7 @@ import (
 	"siafu/ranks/plan"
 )
 
-// Options say which run to replay, and where.
+// Options define the run to replay, and the cluster.
 type Options struct {
 	Run        string        `arg:"" help:"Folder of a run with --trace. It must have --mode pipe, nopipe or async, and --tensor cpu or lambda."`
 	Trace      string        `placeholder:"FILE" help:"Timeline of the run. Empty: the file in its configuration."`
@@ -41,7 +41,7 @@ type Options struct {
 	FailureOptions
 }
 
-// FunctionOptions say where tensor work is done.
+// FunctionOptions define where tensor work runs.
 type FunctionOptions struct {
 	Tensor       string        `default:"" enum:",cpu,lambda" help:"Where tensor work runs. lambda: in invocations of functions. Empty: as recorded."`
 	Functions    int           `default:"0" help:"Concurrency of a graph rank's invocations. 0: as recorded, else one for each interval, at most 100."`
@@ -53,7 +53,7 @@ type FunctionOptions struct {
 	LambdaTariff string        `default:"x86_64" help:"Prices: x86_64, arm64 or x86_64-100ms. x86_64-100ms: the prices at the time of the Dorylus paper."`
 }
 
-// Print replays the recorded run and prints what was recorded beside what is modelled.
+// Print replays the recorded run and prints recorded and modelled times side by side.
 func (o *Options) Print(w io.Writer) error {
 	past, err := o.read()
 	if err != nil {
@@ -70,7 +70,7 @@ func (o *Options) Print(w io.Writer) error {
 	return o.print(w, past, c, c.Run(o.epochs(past, c)), fails)
 }
 
-// epochs are how many are replayed.
+// epochs returns the number of epochs to replay.
 func (o *Options) epochs(p *recordedRun, c *Cluster) int {
 	if o.Epochs > 0 {
 		return o.Epochs
@@ -78,7 +78,7 @@ func (o *Options) epochs(p *recordedRun, c *Cluster) int {
 	return min(len(p.Epochs), max(2048/len(c.Ranks), 1))
 }
 
-// cluster is where the epochs of a run are replayed.
+// cluster returns the cluster on which the epochs of a run are replayed.
 func (o *Options) cluster(p *recordedRun) (*Cluster, error) {
 	if err := o.applyCluster(); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (o *Options) cluster(p *recordedRun) (*Cluster, error) {
 	return c, nil
 }
 
-// placeRanks takes n ranks with their shares of the graph.
+// placeRanks makes n ranks with their parts of the graph.
 func (o *Options) placeRanks(p *recordedRun, c *Cluster, n int) error {
 	counts := Shares(p.counts, n, o.GhostPower)
 	if n == len(p.Ranks) {
@@ -162,7 +162,7 @@ const (
 // async is the mode of bounded asynchrony.
 const async = "async"
 
-// setMode takes the flags of modes.
+// setMode applies the flags of modes.
 func (o *Options) setMode(p *recordedRun, c *Cluster) error {
 	c.Staleness = -1
 	if !p.paced() && o.Mode != async {
@@ -178,7 +178,7 @@ func (o *Options) setMode(p *recordedRun, c *Cluster) error {
 	return nil
 }
 
-// report is the report of the dataset's shards.
+// report returns the report of the dataset's shards.
 func (o *Options) report(ranks int) (*partition.Report, error) {
 	m, err := partition.Find(o.Data, ranks)
 	if err != nil {
@@ -198,7 +198,7 @@ func ofReport(r *partition.Report) (counts []Counts, rows [][]float64) {
 	return counts, rows
 }
 
-// rateOf is the bytes a second of messages over a link.
+// rateOf returns the bytes per second of messages over a link.
 func rateOf(text string) (float64, error) {
 	if text == "" {
 		return math.Inf(1), nil
@@ -207,7 +207,7 @@ func rateOf(text string) (float64, error) {
 	return rate * forecast.PayloadShare, err
 }
 
-// setLinks takes the flags of links.
+// setLinks applies the flags of links.
 func (o *Options) setLinks(_ *recordedRun, c *Cluster) (err error) {
 	c.Link.Latency = o.Latency.Seconds()
 	if c.Link.Rate, err = rateOf(o.Rate); err != nil {
@@ -235,14 +235,14 @@ func (o *Options) setLinks(_ *recordedRun, c *Cluster) (err error) {
 	return nil
 }
 
-// ofRank takes RANK:REST apart.
+// ofRank splits RANK:REST.
 func ofRank(text string, ranks int) (rank int, rest string, ok bool) {
 	number, rest, ok := strings.Cut(text, ":")
 	rank, err := strconv.Atoi(number)
 	return rank, rest, ok && rest != "" && err == nil && rank >= 0 && rank < ranks
 }
 
-// setStragglers takes the stragglers.
+// setStragglers applies the flags of stragglers.
 func (o *Options) setStragglers(_ *recordedRun, c *Cluster) error {
 	c.Slower = make([]float64, len(c.Ranks))
 	for r := range c.Slower {

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// print prints what was recorded and what is modelled.
+// print prints recorded and modelled times.
 func (o *Options) print(w io.Writer, p *recordedRun, c *Cluster, m Result, fails []float64) error {
 	fmt.Fprintf(w, "recorded: %v\nmodelled: %d graph ranks (%d servers) x %d workers%s, %s, links of %s and %v, %s\n\n",
 		p, len(c.Ranks), c.Servers, c.Workers, o.hosts(), c.describeMode(p), cmp.Or(o.Rate, "any rate"), o.Latency, o.rule(p, c))
@@ -44,10 +44,10 @@ func (o *Options) print(w io.Writer, p *recordedRun, c *Cluster, m Result, fails
 	return err
 }
 
-// mostLines is how many ranks have a line of their own.
+// mostLines is the maximal number of ranks with their own line.
 const mostLines = 16
 
-// hosts says what is special about hosts.
+// hosts describes special settings of hosts.
 func (o *Options) hosts() (text string) {
 	if o.Processors > 0 {
 		text = fmt.Sprintf(" on %d processors", o.Processors)
@@ -61,7 +61,7 @@ func (o *Options) hosts() (text string) {
 	return text
 }
 
-// describeMode says how ranks go on, and where tensor work is.
+// describeMode describes the mode, and where tensor work runs.
 func (c *Cluster) describeMode(p *recordedRun) string {
 	text := "--mode " + p.Info["mode"]
 	if c.Staleness >= 0 {
@@ -73,7 +73,7 @@ func (c *Cluster) describeMode(p *recordedRun) string {
 	return text
 }
 
-// arrived says how long a waiting worker took to go on.
+// arrived describes the delay of a waiting worker.
 func (r *Recording) arrived() string {
 	if r.paced() {
 		return ""
@@ -81,7 +81,7 @@ func (r *Recording) arrived() string {
 	return fmt.Sprintf("; those who waited for rows went on %.0f us after the last were sent", 1e6*r.Arrival)
 }
 
-// spent says what an epoch costs, as far as prices are known.
+// spent prints the cost of an epoch, as far as prices are known.
 func (o *Options) spent(w io.Writer, c *Cluster, m Result) {
 	hosts, functions := m.Epoch/3600*o.hostCost(c), 0.0
 	if f := c.Functions; f != nil {
@@ -94,7 +94,7 @@ func (o *Options) spent(w io.Writer, c *Cluster, m Result) {
 	}
 }
 
-// failed says what failures cost a run.
+// failed prints the cost of failures.
 func (o *Options) failed(w io.Writer, m Result, fails []float64) {
 	if len(fails) == 0 {
 		return
@@ -105,7 +105,7 @@ func (o *Options) failed(w io.Writer, m Result, fails []float64) {
 		o.RunEpochs, plain, seconds, len(fails), again, o.Restart)
 }
 
-// rule says where the counts of the ranks come from.
+// rule describes the source of the ranks' counts.
 func (o *Options) rule(p *recordedRun, c *Cluster) string {
 	switch {
 	case o.Data != "":

@@ -8,9 +8,9 @@ import (
 	"siafu/internal/fault"
 )
 
-// View says which rank carries which parts of the graph. A launcher or the
-// program itself has started Ranks+Servers+Bridges ranks: graph ranks first, which
-// carry the Parts parts, and servers and bridges behind them, which carry none.
+// View assigns the parts of the graph to ranks. A launcher or the program itself has started
+// Ranks+Servers+Bridges ranks: graph ranks first, which carry the Parts parts, and servers and
+// bridges behind them, which carry none.
 //
 // A run lives in a world of Parts+Servers+Bridges members, in that order. Members keep
 // their numbers whatever carries them. Where each graph rank r carries part r and
@@ -19,8 +19,8 @@ import (
 //	1 <= Ranks <= Parts
 //	Carrier   is nil, or of length Parts with 0 <= Carrier[part] < Ranks
 //
-// A view with a Carrier is made by Move, Without or Again, which give it the next Number;
-// a rank may carry no part in it. Views are values: nobody changes a Carrier.
+// A view with a Carrier is made by Move, WithoutRank or Restart, which give it the next
+// Number; a rank may carry no part in it. Views are values: a Carrier is never modified.
 type View struct {
 	Parts, Ranks, Servers int
 	Bridges               int // to functions that do tensor work
@@ -100,7 +100,7 @@ func (v View) Move(part, rank int) View {
 
 // WithoutRank returns the next view, in which a graph rank carries nothing. Each of its parts
 // goes to the graph rank with the fewest parts so far, the first of several. If there is no
-// other graph rank, it returns Again.
+// other graph rank, it returns Restart.
 func (v View) WithoutRank(rank int) View {
 	next := v.Restart()
 	if v.Ranks == 1 {

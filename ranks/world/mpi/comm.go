@@ -37,11 +37,11 @@ var (
 	_ world.EagerLimiter = (*comm)(nil)
 )
 
-// prompt is a little below what Open MPI sends over TCP without a handshake
+// eagerLimit is a little below what Open MPI sends over TCP without a handshake
 // (btl_tcp_eager_limit, 64 KiB with its own headers).
 const eagerLimit = 60 << 10
 
-// EagerLimit implements world.Prompter.
+// EagerLimit implements world.EagerLimiter.
 func (c *comm) EagerLimit() int { return eagerLimit }
 
 // newComm makes a communicator on h. Collective, blocking.
@@ -68,15 +68,15 @@ func (c *comm) Hosts() []string {
 
 func (c *comm) SetLimits(l world.Limits) { c.limits.Store(&l) }
 
-// Abort ends the job: the launcher kills all ranks and exits with code. The
-// other ranks do not learn cause, so whoever aborts says it first.
+// Abort ends the job: the launcher kills all ranks and exits with code. The other ranks do not
+// receive cause, so the caller must print it first.
 func (c *comm) Abort(code int, _ error) {
 	c.p.unshare()
 	abortWorld(code)
 	os.Exit(code) // where the library cannot
 }
 
-// begins is the next collective.
+// begins returns the stall of the next collective.
 func (c *comm) begins(op string) stall {
 	c.seq++
 	return stall{op: op, rank: c.p.rank, seq: c.seq, peer: -1}

@@ -44,31 +44,30 @@ func RunParts(c world.Comm, v world.View, body func(c world.Comm) error) error {
 	return err
 }
 
-// InProcess is Over of ranks that would all be in this process: they need not be
-// there for their parts to run.
+// InProcess is RunParts with all ranks in this process: their parts run without the ranks.
 func InProcess(v world.View, body func(c world.Comm) error) error {
 	return inproc.RunShare(inproc.Share{Size: v.Members(), Name: v.Name}, body)
 }
 
-// remoteLink takes letters to other ranks and fetches those that come.
+// remoteLink sends packets to other ranks and receives theirs.
 type remoteLink struct {
-	packets   world.Comm // carries letters, in their order
+	packets   world.Comm // carries packets, in order
 	bulk      world.Comm // carries long blocks
 	view      world.View
 	outbox    *world.Outbox
 	next      atomic.Uint32 // tag of the next long block
 	incoming  []*incomingBlock
-	finished  []bool            // by rank: whether its farewell has come
-	ended     *world.EndedError // by a farewell, that of members which were ended
-	abandoned []world.Request   // of blocks that nobody waits for any more
+	finished  []bool            // by rank: whether its final packet has arrived
+	ended     *world.EndedError // from a final packet of ended members
+	abandoned []world.Request   // of blocks without a waiting receiver
 }
 
-// incomingBlock is a letter whose block follows.
+// incomingBlock is a packet whose block follows.
 type incomingBlock struct {
-	packet  inproc.Packet // with the room for the block, nil until the receiver is ready
+	packet  inproc.Packet // with the buffer of the block, nil until the receiver is ready
 	block   blockRef
 	from    int           // rank
-	request world.Request // nil as long as there is no room
+	request world.Request // nil without a buffer
 }
 
 func newRemoteLink(c world.Comm, v world.View) (*remoteLink, error) {

@@ -13,8 +13,8 @@ import (
 	"siafu/ranks/world/parts"
 )
 
-// rounds is a course of rounds on one rank, in which each member sends all others
-// a long block. A member's state is the number of rounds it has behind it.
+// rounds is an ElasticJob of rounds on one rank, in which each member sends all others a long
+// block. A member's state is its number of finished rounds.
 type rounds struct {
 	rank  int
 	block int    // bytes
@@ -38,7 +38,7 @@ type turn struct {
 
 const lastRound = 9
 
-// longBlock is just long enough to travel apart from its letter.
+// longBlock is just long enough to be sent separately from its packet.
 const longBlock = 17 << 10
 
 func newRounds(v world.View, rank, block int, turns []turn) *rounds {
@@ -49,7 +49,7 @@ func newRounds(v world.View, rank, block int, turns []turn) *rounds {
 	return r
 }
 
-// RunMember implements parts.Course: members begin with the round that all have come to.
+// RunMember implements parts.ElasticJob: members begin with the round that all have reached.
 func (r *rounds) RunMember(c world.Comm, v world.View) error {
 	r.mu.Lock()
 	begin := []int64{int64(r.state[c.Rank()])}
@@ -125,7 +125,7 @@ func (r *rounds) round(c world.Comm, round int) error {
 	return nil
 }
 
-// Ended implements parts.Course. Nobody may touch a buffer of the view any more.
+// Ended implements parts.ElasticJob. After it the view's buffers must not be used.
 func (r *rounds) Ended(v world.View) *world.View {
 	for _, b := range r.buffers {
 		for i := range b {
@@ -140,7 +140,7 @@ func (r *rounds) Ended(v world.View) *world.View {
 	return &next
 }
 
-// Pack and Unpack implement parts.Course.
+// Pack and Unpack implement parts.ElasticJob.
 func (r *rounds) Pack(part int) []byte {
 	state := r.state[part]
 	delete(r.state, part)
@@ -152,7 +152,7 @@ func (r *rounds) Unpack(part int, luggage []byte) error {
 	return nil
 }
 
-// check looks at what has become of a course.
+// check checks the result of a job.
 func (r *rounds) check(t *testing.T) {
 	t.Helper()
 	last := r.lived[len(r.lived)-1]
@@ -181,9 +181,9 @@ func all(n int) []int {
 	return list
 }
 
-// courseView is the first view, and turns are the changes after it. A part moves, the members
-// of a rank are ended in the middle of a round (once on a rank that stays, once on a server),
-// and the parts of a rank move to the others.
+// courseView is the first view, and turns are the changes after it. A part moves. The members
+// of a rank are ended in the middle of a round, once on a rank that stays and once on a
+// server. The parts of a rank move to the others.
 var courseView = world.View{Parts: 5, Ranks: 3, Servers: 1}
 
 func turns() []turn {
@@ -196,8 +196,8 @@ func turns() []turn {
 	}
 }
 
-// Members go on in other views, on other ranks, from where all have been, and
-// nobody writes to the memory of a view that has ended.
+// Members continue in other views, on other ranks, from the state that all have reached. No
+// member writes to the memory of a view that has ended.
 func TestThroughViews(t *testing.T) {
 	shaken := 0
 	for range 5 {
@@ -291,7 +291,7 @@ func TestNoOtherView(t *testing.T) {
 	}
 }
 
-// onlyLive is a course with another life.
+// onlyLive is an ElasticJob with another RunMember.
 type onlyLive struct {
 	*rounds
 	live func(world.Comm) error
