@@ -3,10 +3,9 @@ package world
 // MaxTag is the largest tag of a message.
 const MaxTag = 32767
 
-// The checks below are what every world does with its arguments before it
-// communicates. They see one rank's arguments only; what must agree between
-// ranks is the world's business. A wrong argument is a programmer's error and
-// panics.
+// Every world checks its arguments with the functions below before it communicates. They check
+// one rank's arguments; the world checks the agreement between ranks. A wrong argument is a
+// programmer's error and panics.
 
 // CheckAlltoallv checks the arguments of Ialltoallv in a world of size ranks.
 func CheckAlltoallv(size int, send []byte, sendCounts []int, recv []byte, recvCounts []int) {
@@ -22,7 +21,7 @@ func CheckAllgatherv(rank, size int, send, recv []byte, counts []int) {
 	}
 }
 
-// CheckRank checks a rank that is communicated with.
+// CheckRank checks the rank of a peer.
 func CheckRank(size, rank int) {
 	if rank < 0 || rank >= size {
 		panic("world: rank out of range")
@@ -59,8 +58,7 @@ func CheckSub(size int, ranks []int) {
 	}
 }
 
-// checkBlocks checks that counts cut a buffer of length bytes into one block
-// for each rank.
+// checkBlocks checks that counts divide a buffer of length bytes into one block per rank.
 func checkBlocks(size, length int, counts []int) {
 	if len(counts) != size {
 		panic("world: counts must have one entry for each rank")
@@ -77,7 +75,7 @@ func checkBlocks(size, length int, counts []int) {
 	}
 }
 
-// All are the ranks of a world of size ranks.
+// All returns the ranks of a world of size ranks.
 func All(size int) []int {
 	ranks := make([]int, size)
 	for r := range ranks {
@@ -86,8 +84,8 @@ func All(size int) []int {
 	return ranks
 }
 
-// Offsets returns where each block begins when blocks of the given lengths lie
-// one after another, and where the last one ends: len(counts)+1 numbers.
+// Offsets returns the start of each of consecutive blocks with the given lengths, and the end
+// of the last one: len(counts)+1 numbers.
 func Offsets(counts []int) []int {
 	at := make([]int, len(counts)+1)
 	for q, n := range counts {

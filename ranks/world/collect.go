@@ -10,18 +10,16 @@ import (
 	"siafu/internal/fault"
 )
 
-// Agree tells every rank whether any failed: nil everywhere if all passed nil,
-// else everywhere an error with the message and the kind of fault of the
-// first rank, in ascending order, that passed one; the message names the rank
-// unless it is rank 0. That is an AgreedError. A rank whose communicator fails
-// gets its own error back, or that of the communicator if it has none.
-// Collective.
+// Agree returns nil on every rank if all passed nil. Otherwise it returns an AgreedError on
+// every rank, with the message and kind of the error of the first rank, in ascending order,
+// that passed one. The message names the rank unless it is rank 0. A rank whose communicator
+// fails gets its own error back, or else the communicator's error. Collective.
 func Agree(c Comm, err error) error {
 	if c.Size() == 1 {
 		return err
 	}
-	// One number a rank: 0 for success, else the message's length plus one,
-	// so that the usual case is a single small collective.
+	// One number per rank: 0 for success, else the message's length plus one, so that the
+	// usual case is a single small collective.
 	text := ""
 	var mine int64
 	if err != nil {
@@ -43,8 +41,8 @@ func Agree(c Comm, err error) error {
 	return commErr
 }
 
-// shareError hands rank r's error to everybody: the kind in one byte, then the
-// n bytes of its text. text and err are the caller's own.
+// shareError broadcasts rank r's error: the kind in one byte, then the n bytes of its text.
+// text and err are the caller's own.
 func shareError(c Comm, r, n int, text string, err error) error {
 	wire := make([]byte, 1+n)
 	if c.Rank() == r {
@@ -58,20 +56,19 @@ func shareError(c Comm, r, n int, text string, err error) error {
 		return commErr
 	}
 	shared := &fault.Error{Kind: fault.Kind(wire[0])}
-	if r > 0 { // rank 0 speaks for all
+	if r > 0 { // rank 0 reports for all
 		shared.Op = "rank " + strconv.Itoa(r)
 	}
 	if c.Rank() == r {
-		shared.Err = err // the chain is kept where it exists
+		shared.Err = err // the rank itself retains the error chain
 	} else {
 		shared.Detail = string(wire[1:])
 	}
 	return &AgreedError{shared}
 }
 
-// Gather brings the blocks of all ranks, which may differ in length, to root:
-// there the result is [Size] blocks in the order of ranks, elsewhere nil.
-// Collective.
+// Gather gathers the blocks of all ranks, which may differ in length, on root: there the
+// result is [Size] blocks in the order of ranks, elsewhere nil. Collective.
 func Gather(c Comm, root int, block []byte) ([][]byte, error) {
 	CheckRank(c.Size(), root)
 	lengths, err := gatherInt64(c, int64(len(block)))
@@ -99,8 +96,8 @@ func Gather(c Comm, root int, block []byte) ([][]byte, error) {
 	return cut(all, recvCounts), nil
 }
 
-// Scatter takes a block to each rank, which may differ in length, from root: only there
-// blocks are asked for, one a rank. Collective.
+// Scatter sends a block, which may differ in length, from root to each rank. Only root passes
+// blocks, one per rank. Collective.
 func Scatter(c Comm, root int, blocks [][]byte) ([]byte, error) {
 	CheckRank(c.Size(), root)
 	lengths := make([]int64, c.Size())
@@ -124,7 +121,7 @@ func Scatter(c Comm, root int, blocks [][]byte) ([]byte, error) {
 	return mine, req.Wait()
 }
 
-// GatherValues is Gather of values, which travel as JSON. Collective.
+// GatherValues is Gather of values, sent as JSON. Collective.
 func GatherValues[T any](c Comm, root int, mine T) ([]T, error) {
 	text, err := json.Marshal(mine)
 	if err != nil {
@@ -156,15 +153,15 @@ func BcastBlob(c Comm, blob []byte, root int) ([]byte, error) {
 	return blob, nil
 }
 
-// gatherInt64 gives everybody the number of every rank.
+// gatherInt64 returns the numbers of all ranks on all ranks.
 func gatherInt64(c Comm, mine int64) ([]int64, error) {
 	all := make([]int64, c.Size())
 	err := c.Allgatherv(bytesOf([]int64{mine}), bytesOf(all), slices.Repeat([]int{8}, c.Size()))
 	return all, err
 }
 
-// cut cuts buf into blocks of the given lengths. Each has no room to grow, so
-// that appending to one cannot overwrite the next.
+// cut divides buf into blocks of the given lengths. Each has no spare capacity, so that
+// appending to one cannot overwrite the next.
 func cut(buf []byte, counts []int) [][]byte {
 	blocks := make([][]byte, len(counts))
 	for q, n := range counts {

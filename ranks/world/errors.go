@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// StallError reports a wait that passed its deadline (Limits.Abort). Ranks are
-// those of the world, also on a communicator made by Sub, because that is how
-// the user and the launcher know them.
+// StallError reports a wait that passed its deadline (Limits.Abort). Ranks are numbered as in
+// the world, also on a communicator made by Sub, because the user and the launcher use these
+// numbers.
 type StallError struct {
-	Op      string        // what was waited for, "Barrier"
+	Op      string        // awaited operation, "Barrier"
 	Rank    int           // who waited
-	Waited  time.Duration // how long
-	Missing []int         // who did not come, ascending; empty where unknown
-	Hosts   []string      // theirs, where known
-	During  string        // what the rank that waited was about, where known
+	Waited  time.Duration // duration of the wait
+	Missing []int         // missing ranks, ascending; empty if unknown
+	Hosts   []string      // hosts of the missing ranks, if known
+	During  string        // activity of the waiting rank, if known
 
 	Name func(rank int) string // what a rank is called; nil is "rank 3"
 }
@@ -63,14 +63,14 @@ func (e *LostError) Error() string {
 // EndedError is the error of waits in a view whose members were ended early. Unlike after
 // other failures, their work can continue in another view.
 type EndedError struct {
-	Member int // that was ended, one of all that its rank carries
+	Member int // the ended member, one of its rank's members
 
 	Name func(member int) string // what a member is called; nil is "rank 3"
 }
 
 func (e *EndedError) Error() string { return named(e.Name)(e.Member) + " was ended" }
 
-// named is name, or what ranks are called without it.
+// named returns name, or the default names of ranks.
 func named(name func(rank int) string) func(rank int) string {
 	if name != nil {
 		return name

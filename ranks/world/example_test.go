@@ -8,7 +8,7 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// Rank 1 cannot open its file, and everybody learns of it.
+// Rank 1 cannot open its file, and all ranks receive its error.
 func ExampleAgree() {
 	err := inproc.Run(3, func(c world.Comm) error {
 		var err error

@@ -4,14 +4,13 @@ import "fmt"
 
 // InPlace is a communicator that receives into the caller's memory.
 type InPlace interface {
-	// Irecv begins to receive the next message from src with tag, of which the
-	// length is known, into buf. No other call may receive messages of this source
-	// and tag meanwhile.
+	// Irecv begins to receive the next message from src with tag into buf, which has the
+	// message's length. No other call may receive messages of this source and tag meanwhile.
 	Irecv(buf []byte, src, tag int) (Request, error)
 }
 
-// Irecv begins to receive a message of known length into buf, by a copy where the
-// communicator cannot do without.
+// Irecv begins to receive a message of known length into buf, with a copy if c is not an
+// InPlace.
 func Irecv(c Comm, buf []byte, src, tag int) (Request, error) {
 	if in, ok := c.(InPlace); ok {
 		return in.Irecv(buf, src, tag)
@@ -20,7 +19,7 @@ func Irecv(c Comm, buf []byte, src, tag int) (Request, error) {
 	return &copyRequest{c, buf, src, tag, false}, nil
 }
 
-// copyRequest is a message that is copied when it has come.
+// copyRequest is a message that is copied when it has arrived.
 type copyRequest struct {
 	c        Comm
 	buf      []byte

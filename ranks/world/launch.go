@@ -19,10 +19,9 @@ type Launch struct {
 // can report the problem.
 func Launched() (l Launch, ok bool) { return launched(os.Getenv) }
 
-// WaitForRank0 gives rank 0 time to say what is wrong on every rank; other ranks
-// call it before they end in silence. A launcher kills all ranks as soon as the
-// first has ended, and there may be no communicator yet to wait with. Nothing
-// keeps such a rank from being killed meanwhile.
+// WaitForRank0 gives rank 0 time to print an error that all ranks have; other ranks call it
+// before they exit silently. A launcher kills all ranks as soon as the first has ended, and
+// there may be no communicator yet to wait with. The rank may be killed meanwhile.
 func (l Launch) WaitForRank0() {
 	if l.Rank > 0 {
 		signal.Reset(syscall.SIGTERM)
@@ -40,10 +39,10 @@ type launcher struct {
 // launchers are tried in this order: mpirun inside a Slurm job sets its own
 // variables and inherits those of the job, which describe another thing.
 //
-// SLURM_PROCID and SLURM_NTASKS alone do not count: a batch script has them
-// too, and it is not a rank. SLURM_STEP_NUM_TASKS exists only under srun. The
-// same goes for PMIX_RANK, which carries no size. Open MPI's variables are also
-// set by PRRTE, the launcher of Open MPI 5.
+// SLURM_PROCID and SLURM_NTASKS alone do not count: a batch script has them too, and it is not
+// a rank. SLURM_STEP_NUM_TASKS exists only under srun. PMIX_RANK does not count either,
+// because it has no size. Open MPI's variables are also set by PRRTE, the launcher of Open MPI
+// 5.
 var launchers = [...]launcher{
 	{"mpirun", []string{"OMPI_COMM_WORLD_RANK"}, []string{"OMPI_COMM_WORLD_SIZE"}}, // Open MPI
 	{"srun", []string{"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, []string{"SLURM_STEP_NUM_TASKS"}},
@@ -60,8 +59,8 @@ func launched(getenv func(string) string) (Launch, bool) {
 	return Launch{}, false
 }
 
-// envNumber is the first of the named variables that holds a number of 0 or
-// more, else absent.
+// envNumber returns the value of the first named variable with a number of 0 or more, else
+// absent.
 func envNumber(getenv func(string) string, names []string, absent int) int {
 	for _, name := range names {
 		if v, err := strconv.Atoi(getenv(name)); err == nil && v >= 0 {

@@ -2,8 +2,8 @@ package world
 
 import "sync"
 
-// Outbox sends messages without waiting for them to leave, and reuses the memory
-// of those that have left. Several goroutines may use it at once.
+// Outbox sends messages without waiting for completion, and reuses the memory of sent
+// messages. Several goroutines may use it at once.
 type Outbox struct {
 	comm Comm
 
@@ -12,7 +12,7 @@ type Outbox struct {
 	spare   [][]byte
 }
 
-// pendingSend is a message on its way, with the memory that it must keep.
+// pendingSend is a message in transit, with the memory that it uses.
 type pendingSend struct {
 	request Request
 	buffer  []byte

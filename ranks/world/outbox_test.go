@@ -7,7 +7,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// letters is a communicator whose messages leave when they are told to.
+// letters is a communicator whose sends complete on command.
 type letters struct {
 	world.Comm
 	sent []*letter
@@ -26,8 +26,8 @@ func (c *letters) Isend([]byte, int, int) (world.Request, error) {
 	return c.sent[len(c.sent)-1], nil
 }
 
-// Memory comes back when its message has left, and not before; that of a message
-// which has failed never does, and whoever asks next is told.
+// Memory is reused only after its message is sent. The memory of a failed message is never
+// reused, and the next call returns the error.
 func TestOutbox(t *testing.T) {
 	c := &letters{}
 	o := world.NewOutbox(c)

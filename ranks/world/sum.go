@@ -5,12 +5,12 @@ import (
 	"unsafe"
 )
 
-// number is what the reductions below reduce.
+// number is an element type of the reductions below.
 type number interface{ float32 | float64 | int64 }
 
-// shortBytes is the length up to which a vector is reduced in one step, by
-// everybody receiving everybody's. Above it the two steps of a reduce-scatter
-// and an allgather move less. The result is the same bits.
+// shortBytes is the maximal length of a vector that is reduced in one step: every rank
+// receives all vectors. Above it a reduce-scatter and an allgather send fewer bytes. The bits
+// of the result are the same.
 const shortBytes = 4 << 10
 
 // SumFloat32s replaces x, on every rank, by the sum of all ranks' x, added in
@@ -34,7 +34,7 @@ func MaxFloat64s(c Comm, x []float64) error {
 	})
 }
 
-// MinInt64s is the same for the smallest. Collective.
+// MinInt64s is the same for the minimum of int64. Collective.
 func MinInt64s(c Comm, x []int64) error {
 	return reduce(c, x, func(dst, src []int64) {
 		for i, v := range src {
@@ -63,7 +63,7 @@ func reduce[T number](c Comm, x []T, into func(dst, src []T)) error {
 	return reduceLong(c, x, into)
 }
 
-// reduceShort gives everybody all vectors and folds them everywhere.
+// reduceShort sends all vectors to all ranks, and folds them on each.
 func reduceShort[T number](c Comm, x []T, into func(dst, src []T)) error {
 	all := make([]T, c.Size()*len(x))
 	if err := c.Allgatherv(bytesOf(x), bytesOf(all), slices.Repeat([]int{len(bytesOf(x))}, c.Size())); err != nil {
@@ -73,8 +73,8 @@ func reduceShort[T number](c Comm, x []T, into func(dst, src []T)) error {
 	return nil
 }
 
-// reduceLong cuts the vector into one share for each rank. A rank folds its
-// share of all vectors, and then everybody receives all shares.
+// reduceLong divides the vector into one part per rank. A rank folds its part of all vectors,
+// and then all ranks receive all parts.
 func reduceLong[T number](c Comm, x []T, into func(dst, src []T)) error {
 	size, me := c.Size(), c.Rank()
 	width := int(unsafe.Sizeof(x[0]))
@@ -83,7 +83,7 @@ func reduceLong[T number](c Comm, x []T, into func(dst, src []T)) error {
 		shares[q] = (shareStart(len(x), q+1, size) - shareStart(len(x), q, size)) * width
 	}
 	mine := x[shareStart(len(x), me, size):shareStart(len(x), me+1, size)]
-	theirs := make([]T, size*len(mine)) // my share of each rank's vector
+	theirs := make([]T, size*len(mine)) // this rank's part of each rank's vector
 	req, err := c.Ialltoallv(bytesOf(x), shares, bytesOf(theirs), slices.Repeat([]int{shares[me]}, size))
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func reduceLong[T number](c Comm, x []T, into func(dst, src []T)) error {
 	return c.Allgatherv(bytesOf(sum), bytesOf(x), shares)
 }
 
-// fold sets dst to the fold of the size vectors that lie one after another in
-// all. It begins with the first vector, not with zero: -0 must stay -0.
+// fold sets dst to the fold of size consecutive vectors in all. It begins with the first
+// vector, not with zero: -0 must stay -0.
 func fold[T number](dst, all []T, size int, into func(dst, src []T)) {
 	n := len(dst)
 	copy(dst, all[:n])
@@ -110,8 +110,8 @@ func fold[T number](dst, all []T, size int, into func(dst, src []T)) {
 // first n%parts parts have one element more than the others.
 func shareStart(n, q, parts int) int { return q*(n/parts) + min(q, n%parts) }
 
-// bytesOf is x as the bytes it consists of, without a copy. All ranks of a
-// world run on machines of one byte order.
+// bytesOf returns the bytes of x, without a copy. All ranks of a world must have the same byte
+// order.
 func bytesOf[T number](x []T) []byte {
 	if len(x) == 0 {
 		return nil

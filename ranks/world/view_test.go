@@ -28,8 +28,7 @@ func checkCarried(t *testing.T, v world.View) {
 	}
 }
 
-// The first view of a world has blocks, which follow one another and differ by one
-// part at the most.
+// The first view of a world has consecutive blocks, whose sizes differ by at most one part.
 func TestFirstViewHasBlocks(t *testing.T) {
 	for ranks := 1; ranks <= 9; ranks++ {
 		for parts := ranks; parts <= 20; parts++ {
@@ -47,8 +46,7 @@ func TestFirstViewHasBlocks(t *testing.T) {
 	}
 }
 
-// A view that replaces another one has the same members, and only what was to move
-// lies elsewhere.
+// A view that replaces another one has the same members, and only the requested parts move.
 func TestNextViews(t *testing.T) {
 	v := world.View{Parts: 7, Ranks: 3, Servers: 2}
 	moved := v.Move(1, 2)
@@ -72,8 +70,8 @@ func TestNextViews(t *testing.T) {
 	}
 }
 
-// All ranks get the view that the first rank proposes which proposes one, and an
-// error where that cannot follow.
+// All ranks get the view of the first rank with a proposal, or an error if it is not a valid
+// successor.
 func TestReplace(t *testing.T) {
 	v := world.View{Parts: 5, Ranks: 3, Servers: 1}
 	for name, tc := range map[string]struct {

@@ -12,7 +12,7 @@ const Any = -1
 // Message is a received message.
 type Message = comm.Message
 
-// Request is a communication under way.
+// Request is a pending communication.
 type Request = comm.Request
 
 // Limits bound every wait on another rank. Zero means no bound.
@@ -21,20 +21,18 @@ type Limits struct {
 	Abort time.Duration // give up
 	Log   func(msg string)
 
-	// During says what the rank is about ("∇SC of layer 1 in epoch 7") and
-	// Awaited which ranks of the world it needs a message from, for what is said
-	// of a wait. Both may be nil, and are called by whoever waits.
+	// During returns the rank's activity ("∇SC of layer 1 in epoch 7") and Awaited the ranks
+	// of the world that it needs a message from, for reports of a wait. Both may be nil, and
+	// are called by the waiting goroutine.
 	During  func() string
 	Awaited func() []int
 
-	// Name is what a rank of the world is called in what is said of a wait; nil
-	// is "rank 3".
+	// Name returns the name of a rank of the world in reports of a wait; nil is "rank 3".
 	Name func(rank int) string
 }
 
-// Stalled describes a wait: op is what is waited for by rank, missing who has
-// not come, empty where the communicator does not know; hosts are those of all
-// ranks.
+// Stalled describes a wait: op is the operation that rank waits for, missing the missing
+// ranks, empty if unknown; hosts are those of all ranks.
 func (l *Limits) Stalled(op string, rank int, waited time.Duration, missing []int, hosts []string) *StallError {
 	e := &StallError{Op: op, Rank: rank, Waited: waited, Missing: missing, Name: l.Name}
 	if l.During != nil {
@@ -55,16 +53,14 @@ func (l *Limits) Stalled(op string, rank int, waited time.Duration, missing []in
 type Comm interface {
 	comm.Comm // Rank, Size, Ialltoallv, Isend, Recv, TryRecv
 
-	// Hosts names the host of each rank.
+	// Hosts returns the host name of each rank.
 	Hosts() []string
 	// Barrier returns when all ranks have called it. Collective.
 	Barrier() error
-	// Bcast copies root's buf into everybody's; all pass the same length.
-	// Collective.
+	// Bcast copies root's buf into all other ranks' buf; all pass the same length. Collective.
 	Bcast(buf []byte, root int) error
-	// Allgatherv gives everybody the blocks of all ranks, one after another;
-	// counts[q] is the length of rank q's block and is the same everywhere.
-	// Collective.
+	// Allgatherv gives all ranks the blocks of all ranks, one after another; counts[q] is the
+	// length of rank q's block and is the same everywhere. Collective.
 	Allgatherv(send, recv []byte, counts []int) error
 	// Sub returns the communicator of the given ranks of this one, numbered in
 	// that order, nil on ranks that are not among them. Collective over all
@@ -73,7 +69,7 @@ type Comm interface {
 	// SetLimits bounds the waits of this communicator and of those made from
 	// it afterwards.
 	SetLimits(Limits)
-	// Abort ends all ranks of the world with the given exit code; it may
-	// not return. cause is what the other ranks' calls fail with.
+	// Abort ends all ranks of the world with the given exit code; it may not return. cause is
+	// the error of the other ranks' calls.
 	Abort(code int, cause error)
 }

@@ -11,8 +11,8 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// What sums and Agree do when all goes well is tested by worldtest, in every
-// world. Here is what they do when the communicator fails.
+// Package worldtest tests sums and Agree without failures, in every world. Here are tests with
+// a failing communicator.
 
 // errLink is what a broken communicator returns.
 var errLink = errors.New("link down")
@@ -55,7 +55,7 @@ func TestBrokenCommunicator(t *testing.T) {
 		{"long sum, first step", "Ialltoallv", func(c world.Comm) error { return world.SumInt64s(c, make([]int64, 1<<16)) }, errLink},
 		{"long sum, second step", "Allgatherv", func(c world.Comm) error { return world.MinInt64s(c, make([]int64, 1<<16)) }, errLink},
 		{"Agree on nothing", "Allgatherv", func(c world.Comm) error { return world.Agree(c, nil) }, errLink},
-		// The error that a rank already has is the cause of whatever follows.
+		// The error that a rank already has is the cause of later errors.
 		{"Agree on an error", "Allgatherv", func(c world.Comm) error { return world.Agree(c, mine) }, mine},
 		{"Agree, second step", "Bcast", func(c world.Comm) error { return world.Agree(c, mine) }, mine},
 		{"Gather, lengths", "Allgatherv", func(c world.Comm) error { _, err := world.Gather(c, 0, nil); return err }, errLink},
@@ -76,7 +76,7 @@ func TestBrokenCommunicator(t *testing.T) {
 	}
 }
 
-// A world of one has nobody to tell, and its error stays as it is.
+// In a world of one rank the error is unchanged.
 func TestAgreeAlone(t *testing.T) {
 	err := inproc.Run(1, func(c world.Comm) error { return world.Agree(c, errLink) })
 	if err != errLink {

@@ -10,35 +10,35 @@ import (
 	"siafu/ranks/world"
 )
 
-// collective is one collective operation of a group. Every one of them is an
-// exchange of blocks between all pairs of ranks, some of them empty.
+// collective is one collective operation of a group. Every collective is an exchange of
+// blocks, possibly empty, between all pairs of ranks.
 type collective struct {
 	g     *group
 	seq   int
-	child *group // what Sub makes
+	child *group // made by Sub
 
 	mu      sync.Mutex
 	parts   []*part // by rank; nil until the rank begins, and for ranks of other processes
 	begun   int
-	early   []Packet      // blocks that came before all of their receivers began
-	due     int           // blocks that those who have begun are owed by other processes
-	err     error         // why no rank can complete it: a contradiction between ranks, or an *abandoned
+	early   []Packet      // blocks that arrived before all of their receivers began
+	due     int           // blocks that other processes owe to ranks that have begun
+	err     error         // why no rank can complete it: mismatched arguments of ranks, or an *abandoned
 	refused chan struct{} // closed when err is set
 }
 
-// part is what one rank brings to a collective.
+// part is one rank's contribution to a collective.
 type part struct {
 	op    string
 	out   func(to int) []byte   // the block it sends
-	in    func(from int) []byte // where the block it receives goes
+	in    func(from int) []byte // buffer of the block it receives
 	ranks []int                 // Sub's argument
 	far   remoteBlocks
 
-	tag          uint64         // what letters of this collective carry
-	owed         []bool         // by rank of another process: whether its block is to come; guarded by the collective
-	pendingSends []pendingSend  // blocks for other processes that are on their way
-	pending      atomic.Int32   // ranks with which blocks are still to be exchanged
-	done         chan struct{}  // closed when there are none
+	tag          uint64         // tag of this collective's packets
+	owed         []bool         // by rank of another process: whether its block is still owed; guarded by the collective
+	pendingSends []pendingSend  // blocks in transit to other processes
+	pending      atomic.Int32   // number of ranks with which blocks are still to be exchanged
+	done         chan struct{}  // closed when pending is 0
 	copying      sync.WaitGroup // other ranks that use the buffers right now
 	gaveUp       error          // why its wait failed: from then on its buffers must not be used; guarded by the collective
 }
@@ -52,13 +52,13 @@ type abandoned struct {
 
 func (a *abandoned) Error() string { return a.cause.Error() }
 
-// request is one rank's side of a collective under way.
+// request is one rank's side of a pending collective.
 type request struct {
 	c    *comm
 	col  *collective
 	part *part
 
-	arrived bool // all blocks have come; they may still be leaving
+	arrived bool // all blocks are received; sends may be pending
 }
 
 // begin joins the rank's next collective, sends its blocks to other processes and
@@ -75,7 +75,7 @@ func (c *comm) begin(p *part) (*request, error) {
 	if err != nil {
 		return nil, c.failure(p.op, err)
 	}
-	// After it has joined: who gets a letter of it knows that its group is here.
+	// After it has joined: a receiver of its packet then knows that its group is here.
 	posted := c.sendBlocks(p)
 	for _, q := range peers {
 		col.exchange(c.rank, q)
@@ -104,7 +104,7 @@ func (g *group) collective(seq int) *collective {
 	return col
 }
 
-// sub is the group of some of g's ranks that its collective seq makes.
+// sub returns the group of some of g's ranks that its collective seq makes.
 func (g *group) sub(seq int, ranks []int) *group {
 	worldRanks := make([]int, len(ranks))
 	for i, r := range ranks {
@@ -113,7 +113,7 @@ func (g *group) sub(seq int, ranks []int) *group {
 	return newGroup(g.w, worldRanks, subID(g, seq, ranks))
 }
 
-// forget drops a collective that all ranks have begun and no block is due of.
+// forget drops a collective that all ranks have begun and that is owed no block.
 func (g *group) forget(seq int, col *collective) {
 	if col.complete() {
 		g.mu.Lock()
@@ -122,9 +122,9 @@ func (g *group) forget(seq int, col *collective) {
 	}
 }
 
-// join enters a rank's part and returns the ranks to exchange blocks with: all
-// that joined before, and itself. Their buffers are held until exchange. early
-// are blocks that have come for it; it is owed so many, these included.
+// join enters a rank's part and returns the ranks to exchange blocks with: all that joined
+// before, and itself. Their buffers are held until exchange. early are blocks that have
+// arrived for it; owed is their total number, including these.
 func (col *collective) join(rank int, p *part, owed int) (peers []int, early []Packet, err error) {
 	col.mu.Lock()
 	defer col.mu.Unlock()
@@ -178,7 +178,7 @@ func (col *collective) exchange(me, peer int) {
 	}
 }
 
-// finish counts one rank less to exchange blocks with.
+// finish decrements the number of ranks to exchange blocks with.
 func (p *part) finish() {
 	if p.pending.Add(-1) == 0 {
 		close(p.done)
@@ -211,8 +211,8 @@ func (col *collective) complete() bool {
 	return col.begun == len(col.g.here) && col.due == 0
 }
 
-// missing is the ranks, of the world, that have not begun: of those in other
-// processes, the ones that owe this rank a block or have not taken its own.
+// missing returns the ranks, of the world, that have not begun. In other processes, these are
+// ranks that owe this rank a block or have not received its own.
 func (r *request) missing() []int {
 	col := r.col
 	col.mu.Lock()
@@ -237,7 +237,7 @@ func (r *request) missing() []int {
 	return ranks
 }
 
-// refusal is why the collective was refused, nil if it was not.
+// refusal returns the error with which the collective was refused, or nil.
 func (col *collective) refusal() error {
 	col.mu.Lock()
 	defer col.mu.Unlock()
@@ -255,7 +255,7 @@ func (r *request) Test() (bool, error) {
 	return r.look()
 }
 
-// look is Test of what has come so far.
+// look tests for completion with the packets received so far.
 func (r *request) look() (bool, error) {
 	if err := r.col.refusal(); err != nil {
 		return false, r.fail(r.c.failure(r.part.op, err))
@@ -298,9 +298,9 @@ func (r *request) Wait() error {
 	}
 }
 
-// failure is what a rank returns for the error of a collective. An abandoned collective
-// is a consequence: its error leads to the failure of the world where there is one, else
-// to the reason of the rank that gave up.
+// failure is what a rank returns for the error of a collective. An abandoned collective is a
+// consequence: its error wraps the failure of the world if there is one, else the reason of
+// the rank that gave up.
 func (c *comm) failure(op string, err error) error {
 	gone := (*abandoned)(nil)
 	if !errors.As(err, &gone) {
@@ -312,8 +312,8 @@ func (c *comm) failure(op string, err error) error {
 	return &world.LostError{Op: op, Rank: c.me(), Lost: gone.rank, Cause: gone.cause, Name: c.g.w.share.Name}
 }
 
-// fail takes the rank's buffers back from the collective, so that the caller
-// may use them again, and returns err. Ranks that join later learn the reason.
+// fail removes the rank's buffers from the collective, so that the caller may use them again,
+// and returns err. Ranks that join later get the reason.
 func (r *request) fail(err error) error {
 	r.col.mu.Lock()
 	r.part.gaveUp = err

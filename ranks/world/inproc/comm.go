@@ -7,7 +7,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// group is a communicator as all its ranks share it that are in this process.
+// group is the state of a communicator that its ranks in this process share.
 type group struct {
 	w           *universe
 	id          uint64    // the same in all processes, and no other group's
@@ -27,7 +27,7 @@ func newGroup(w *universe, ranks []int, id uint64) *group {
 	return g
 }
 
-// name is what a rank of the group is called in errors.
+// name returns the name of a rank of the group in errors.
 func (g *group) name(rank int) string { return g.w.share.Name(g.ranks[rank]) }
 
 // comm is one rank's handle of a group.
@@ -47,7 +47,7 @@ func (g *group) comm(rank int, l world.Limits) *comm {
 func (c *comm) Rank() int { return c.rank }
 func (c *comm) Size() int { return len(c.g.ranks) }
 
-// me is the caller's rank in the world.
+// me returns the caller's rank in the world.
 func (c *comm) me() int { return c.g.ranks[c.rank] }
 
 func (c *comm) Hosts() []string {
@@ -133,7 +133,7 @@ func (c *comm) Sub(ranks []int) (world.Comm, error) {
 	return nil, nil
 }
 
-// run is a collective from beginning to end.
+// run runs a collective from beginning to end.
 func (c *comm) run(p *part) error {
 	req, err := c.begin(p)
 	if err != nil {
@@ -156,8 +156,8 @@ func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 	return sent{}, nil
 }
 
-// sent is the request of a message that was copied, into the receiver's mailbox
-// or for its journey.
+// sent is the completed request of a message that was copied, into the receiver's mailbox or
+// for sending.
 type sent struct{}
 
 func (sent) Test() (bool, error) { return true, nil }

@@ -13,6 +13,6 @@
 // reported.
 //
 // A world may have ranks in other processes (RunShare, for package parts). Their blocks and
-// messages are sent as a Letter; everything else is unchanged. An empty block is not sent
-// to another process, and the root of a Bcast does not wait for other processes.
+// messages are sent as a Packet; everything else is unchanged. An empty block is not sent to
+// another process, and the root of a Bcast does not wait for other processes.
 package inproc

@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// errDisk is what goes wrong in the tests below.
+// errDisk is the error of the tests below.
 var errDisk = fault.New(fault.IO, "write", "part", "disk full")
 
 // endings are the ways in which rank 2 may end while the others wait for it;
@@ -47,11 +47,11 @@ var endings = []struct {
 	{"abort with a fault", func(c world.Comm) error { c.Abort(74, errDisk); return nil }, fault.IO, "write: part: disk full"},
 	{"abort with a code", func(c world.Comm) error { c.Abort(75, nil); return nil }, fault.Stopped, "rank 2 aborted with exit code 75"},
 	{"abort with both", func(c world.Comm) error { c.Abort(65, errDisk); return nil }, fault.Data, "write: part: disk full"},
-	// Run itself has nothing to report but what the others make of it.
+	// Run itself reports only the others' errors.
 	{"leave", func(world.Comm) error { return nil }, fault.Runtime, "lost rank 2: the rank has already returned"},
 }
 
-// waits are what the others may be doing meanwhile.
+// waits are the calls of the other ranks meanwhile.
 var waits = []struct {
 	name string
 	wait func(c world.Comm) error
@@ -97,7 +97,7 @@ func TestLostRank(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), e.says) || fault.KindOf(err) != e.kind {
 					t.Errorf("Run: got %v of kind %d, want %q of kind %d", err, fault.KindOf(err), e.says, e.kind)
 				}
-				// Who begins to wait late may hear of a rank that has ended because of it.
+				// A rank that begins to wait late may get the error of a consequence.
 				if told.Load() != 3 || named.Load() == 0 {
 					t.Errorf("%d of 3 ranks were told, %d of the rank that was lost", told.Load(), named.Load())
 				}
@@ -125,8 +125,7 @@ func TestLastMessages(t *testing.T) {
 	}
 }
 
-// TestContradictions has the two ranks of a world call collectives that do
-// not fit one another.
+// TestContradictions has the two ranks of a world call collectives that do not match.
 func TestContradictions(t *testing.T) {
 	ones, twos := []int{1, 1}, []int{2, 2}
 	for _, k := range []struct {
@@ -167,8 +166,8 @@ func wait(r world.Request, err error) error {
 	return r.Wait()
 }
 
-// TestBuffersAfterDeadline tests that a rank that gave up has its buffers for
-// itself: a rank that comes late must not write into them.
+// TestBuffersAfterDeadline tests that a late rank does not write into the buffers of a rank
+// that gave up.
 func TestBuffersAfterDeadline(t *testing.T) {
 	err := inproc.Run(2, func(c world.Comm) error {
 		s, err := c.Sub([]int{0, 1})
@@ -259,7 +258,7 @@ func TestAbandonedCollective(t *testing.T) {
 	}
 }
 
-// cut is a Far whose link is broken.
+// cut is a Remote whose link is broken.
 type cut struct{ err error }
 
 func (f cut) Carry(int, inproc.Packet) (world.Request, error) { return nil, nil }

@@ -12,7 +12,7 @@ import (
 type mailbox struct {
 	mu      sync.Mutex
 	queue   []world.Message
-	arrived chan struct{} // not nil while somebody waits; closed by the next message
+	arrived chan struct{} // not nil while a rank waits; closed by the next message
 }
 
 func (b *mailbox) put(m world.Message) {

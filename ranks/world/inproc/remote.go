@@ -11,33 +11,32 @@ import (
 	"siafu/ranks/world"
 )
 
-// A world may have ranks in other processes. What goes to them travels as
-// letters, and whoever waits in this process takes in what has come, for all of
-// its ranks: a block goes to where its receiver wants it, or waits with its
-// collective until the receiver begins that, and a message goes to a mailbox. So
-// a rank here depends on no other rank of its process.
+// A world may have ranks in other processes, which are reached with packets. Any waiting rank
+// of this process receives packets for all of its ranks. A block is copied to its receiver's
+// buffer, or stored with its collective until the receiver begins it. A message is put into a
+// mailbox. So a rank here depends on no other rank of its process.
 
-// Share has the ranks of a world that are goroutines of this process.
+// Share describes the ranks of a world that are goroutines of this process.
 type Share struct {
 	Size   int      // of the world
-	Here   []int    // its ranks that are here, maybe none; nil: all
-	Hosts  []string // of all ranks; nil: of all it is this one
-	Remote Remote   // reaches the others; nil where there are none
+	Here   []int    // its ranks in this process, maybe none; nil: all
+	Hosts  []string // of all ranks; nil: this host for all
+	Remote Remote   // reaches the other ranks; nil without others
 
-	Name func(rank int) string // what a rank is called where it fails; nil is "rank 3"
+	Name func(rank int) string // name of a rank in errors; nil is "rank 3"
 }
 
 // Remote sends to ranks of other processes. Several goroutines may use it at once, except
 // Fetch, which one goroutine at a time may call.
 type Remote interface {
-	// Carry starts to send a Letter to the process of a rank of the world. The request is
-	// nil if the caller may overwrite the data at once, which is always so for a message.
-	// Messages between two processes keep their order.
+	// Carry starts to send a Packet to the process of a rank of the world. The request is nil
+	// if the caller may overwrite the data at once, which is always so for a message. Messages
+	// between two processes keep their order.
 	Carry(to int, l Packet) (world.Request, error)
-	// Fetch passes received Letters to r, and does not wait. After a world.EndedError the
+	// Fetch passes received Packets to r, and does not wait. After a world.EndedError the
 	// ranks here are ended, too.
 	Fetch(r Receiver) error
-	// Abandon takes over a request of Carry, for which nobody waits any more.
+	// Abandon takes ownership of a request of Carry that has no waiter.
 	Abandon(r world.Request)
 	// Process numbers the process of a rank.
 	Process(rank int) int
@@ -45,12 +44,12 @@ type Remote interface {
 	Abort(code int, cause error)
 }
 
-// Receiver receives Letters from Far.
+// Receiver receives Packets from a Remote.
 type Receiver interface {
-	// Room returns the buffer for the n bytes of data of a Letter, nil while the receiver
-	// is not ready for it.
+	// Room returns the buffer for the n bytes of data of a Packet, nil while the receiver is
+	// not ready for it.
 	Room(l Packet, n int) []byte
-	// Deliver takes a Letter. Its data is in the buffer from Room; otherwise the receiver
+	// Deliver handles a Packet. Its data is in the buffer from Room; otherwise the receiver
 	// owns it.
 	Deliver(l Packet) error
 }
@@ -58,29 +57,29 @@ type Receiver interface {
 // Packet is a message to a rank of another process, or a block of a collective.
 type Packet struct {
 	Group    uint64 // the communicator
-	From, To int    // ranks of it; a block that is the same for all goes to world.Any
-	Seq      int    // which collective of the communicator; -1: a message
-	Tag      uint64 // of a message; of a block, what the collective is
+	From, To int    // ranks of it; a block for all ranks has To world.Any
+	Seq      int    // sequence number of the collective; -1: a message
+	Tag      uint64 // of a message, or the signature of a block's collective
 	Data     []byte
 }
 
 // message is the Seq of a message.
 const message = -1
 
-// remoteBlocks is what a rank's part of a collective exchanges with the ranks of other
-// processes. The zero value sends them all the same block and gets one of each.
+// remoteBlocks defines a rank's exchange with the ranks of other processes in a collective.
+// The zero value sends the same block to all and receives one from each.
 type remoteBlocks struct {
 	silent       bool             // it sends nothing
-	perRank      bool             // a block of its own to each rank, and of each; empty ones do not travel
-	receivesFrom func(q int) bool // whose blocks it gets; nil: everybody's
+	perRank      bool             // a separate block to and from each rank; empty ones are not sent
+	receivesFrom func(q int) bool // ranks that it receives from; nil: all
 }
 
-// rooted is the farness of rank me where root has a block for everybody.
+// rooted returns the remoteBlocks of rank me if root has a block for all ranks.
 func rooted(me, root int) remoteBlocks {
 	return remoteBlocks{silent: me != root, receivesFrom: func(q int) bool { return q == root }}
 }
 
-// receivesFrom reports whether a block of rank q, in another process, is coming.
+// receivesFrom reports whether rank q, in another process, sends a block.
 func (p *part) receivesFrom(q int) bool {
 	if p.far.perRank {
 		return len(p.in(q)) > 0
@@ -91,7 +90,7 @@ func (p *part) receivesFrom(q int) bool {
 // isRemote reports whether a rank of the group is in another process.
 func (g *group) isRemote(q int) bool { return g.w.isRemote(g.ranks[q]) }
 
-// locate finds out who is here, and a rank in each process of the others.
+// locate finds the ranks in this process, and one rank in each other process.
 func (g *group) locate() {
 	met := map[int]bool{}
 	for q, r := range g.ranks {
@@ -104,8 +103,8 @@ func (g *group) locate() {
 	}
 }
 
-// sendBlocks sends a rank's blocks of its next collective to other processes. Those for
-// the ranks behind it go first, so that not all send to the same one at a time.
+// sendBlocks sends a rank's blocks of its next collective to other processes. Blocks for the
+// next ranks go first, so that not all ranks send to the same one at a time.
 func (c *comm) sendBlocks(p *part) error {
 	if len(c.g.remoteRanks) == 0 || p.far.silent {
 		return nil
@@ -138,15 +137,15 @@ func (c *comm) send(p *part, q, to int) error {
 	return err
 }
 
-// sendPacket begins to send a letter of this rank to the process of rank q.
+// sendPacket begins to send a packet of this rank to the process of rank q.
 func (c *comm) sendPacket(q int, l Packet) (world.Request, error) {
 	l.Group, l.From = c.g.id, c.rank
 	r, err := c.g.w.far.Carry(c.g.ranks[q], l)
 	return r, c.g.w.recordFailure(c.me(), err)
 }
 
-// recordFailure records an error of Far as the failure of the world, before any rank can see
-// one of its consequences, and returns it.
+// recordFailure records an error of the Remote as the failure of the world, before any rank
+// can see one of its consequences, and returns it.
 func (w *universe) recordFailure(rank int, err error) error {
 	if err != nil {
 		w.fail(rank, err)
@@ -154,13 +153,13 @@ func (w *universe) recordFailure(rank int, err error) error {
 	return err
 }
 
-// pendingSend is a block on its way out of a rank's buffer.
+// pendingSend is a block being sent from a rank's buffer.
 type pendingSend struct {
 	request world.Request
 	to      int // rank of the world
 }
 
-// trackPending takes note of whether a part of a collective has blocks on their way.
+// trackPending records whether a part of a collective has blocks in transit.
 func (w *universe) trackPending(p *part) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +170,7 @@ func (w *universe) trackPending(p *part) {
 	}
 }
 
-// sent drops the blocks that have left and reports whether all have.
+// sent drops sent blocks and reports whether all are sent.
 func (c *comm) sent(p *part) (bool, error) {
 	if len(p.pendingSends) == 0 {
 		return true, nil
@@ -189,8 +188,8 @@ func (c *comm) sent(p *part) (bool, error) {
 	return true, c.g.w.recordFailure(c.me(), failed)
 }
 
-// countOwed counts the blocks that other processes owe a rank in its next collective,
-// and sets what letters of it carry.
+// countOwed counts the blocks that other processes owe a rank in its next collective, and sets
+// the tag of its packets.
 func (c *comm) countOwed(p *part) int {
 	if len(c.g.remoteRanks) == 0 {
 		return 0
@@ -206,8 +205,7 @@ func (c *comm) countOwed(p *part) int {
 	return n
 }
 
-// signature stands for the operation and for Sub's list, which must be the same on all
-// ranks.
+// signature is a hash of the operation and of Sub's list, which must be the same on all ranks.
 func (p *part) signature() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(p.op)) // never fails
@@ -217,7 +215,7 @@ func (p *part) signature() uint64 {
 	return h.Sum64()
 }
 
-// subID is the id of a group that a collective of another one makes.
+// subID returns the id of a group made by a collective of another group.
 func subID(g *group, seq int, ranks []int) uint64 {
 	h := fnv.New64a()
 	for _, n := range append([]int{int(g.id), seq}, ranks...) {
@@ -226,7 +224,7 @@ func subID(g *group, seq int, ranks []int) uint64 {
 	return h.Sum64()
 }
 
-// register makes a group known to those who deliver letters.
+// register registers a group for the delivery of packets.
 func (w *universe) register(g *group) {
 	if w.far == nil {
 		return
@@ -236,8 +234,8 @@ func (w *universe) register(g *group) {
 	w.groups[g.id] = g
 }
 
-// fetch takes in what has come from other processes, on behalf of a rank of the world,
-// unless another rank is doing so.
+// fetch receives packets from other processes, for a rank of the world, unless another rank is
+// doing so.
 func (w *universe) fetch(rank int) error {
 	if w.far == nil || !w.fetching.TryLock() {
 		return nil
@@ -250,8 +248,8 @@ func (w *universe) fetch(rank int) error {
 	return w.recordFailure(rank, err)
 }
 
-// group is that of a letter, nil where there is none. A group that a rank of
-// another process knows is known here: its ranks here have begun to make it.
+// group returns the group of a packet, or nil. A group that exists on another process is
+// registered here: its ranks here have begun to make it.
 func (w *universe) group(l Packet) *group {
 	w.mu.Lock()
 	g := w.groups[l.Group]
@@ -262,8 +260,7 @@ func (w *universe) group(l Packet) *group {
 	return g
 }
 
-// Room implements Receiver: the buffer of the only rank that a block is for, once
-// that has begun.
+// Room implements Receiver: the buffer of a block's only receiver, after that has begun.
 func (w *universe) Room(l Packet, n int) []byte {
 	g := w.group(l)
 	if g == nil || l.To == world.Any {
@@ -298,8 +295,7 @@ func (w *universe) Deliver(l Packet) error {
 	return nil
 }
 
-// deliver gives a block to the ranks that have begun, and keeps it for those that
-// have not.
+// deliver gives a block to the ranks that have begun, and stores it for the others.
 func (col *collective) deliver(l Packet) {
 	var begun []int
 	early := false
@@ -322,7 +318,7 @@ func (col *collective) deliver(l Packet) {
 	}
 }
 
-// earlyFor are the blocks that came for a rank before it began. The caller holds mu.
+// earlyFor returns the blocks that arrived for a rank before it began. The caller holds mu.
 func (col *collective) earlyFor(rank int) []Packet {
 	var list []Packet
 	for _, l := range col.early {
@@ -333,14 +329,14 @@ func (col *collective) earlyFor(rank int) []Packet {
 	return list
 }
 
-// copyBlock copies a block to where a rank that has begun wants it.
+// copyBlock copies a block to the buffer of a rank that has begun.
 func (col *collective) copyBlock(l Packet, rank int) {
 	p := col.accept(l, rank)
 	if p == nil {
 		return
 	}
 	if dst := p.in(l.From); len(dst) == len(l.Data) {
-		if len(dst) > 0 && &dst[0] != &l.Data[0] { // else it was received there
+		if len(dst) > 0 && &dst[0] != &l.Data[0] { // else it was received in place
 			copy(dst, l.Data)
 		}
 	} else {
@@ -353,8 +349,8 @@ func (col *collective) copyBlock(l Packet, rank int) {
 	p.finish()
 }
 
-// accept is the part of a rank that waits for a block, with its buffers held, nil
-// where it has given up or the ranks contradict one another.
+// accept returns the part of a rank that waits for a block, with its buffers held, or nil if
+// it has given up or the ranks' arguments do not match.
 func (col *collective) accept(l Packet, rank int) *part {
 	col.mu.Lock()
 	defer col.mu.Unlock()

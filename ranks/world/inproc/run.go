@@ -22,8 +22,8 @@ func Run(size int, body func(c world.Comm) error) error {
 	return RunShare(Share{Size: size}, body)
 }
 
-// RunShare is Run of the ranks of a world that are in this process. All processes
-// call it, with shares that make up the world.
+// RunShare is Run of the ranks of a world that are in this process. All processes call it,
+// whose shares together are the world.
 func RunShare(s Share, body func(c world.Comm) error) error {
 	if s.Size < 1 {
 		panic("inproc: a world must have 1 rank or more")
@@ -60,18 +60,18 @@ func RunShare(s Share, body func(c world.Comm) error) error {
 	return w.cause()
 }
 
-// universe is what the ranks of one Run share.
+// universe is the state that the ranks of one Run share.
 type universe struct {
 	share Share
 	name  string // of this host
-	far   Remote // nil where all ranks are here
+	far   Remote // nil if all ranks are here
 	here  []bool // by rank: whether it is a goroutine of this process
 
-	fetching sync.Mutex // held by whoever takes in letters
+	fetching sync.Mutex // held while a rank receives packets
 
 	mu           sync.Mutex
-	groups       map[uint64]*group  // that letters may come for
-	pendingParts map[*part]struct{} // parts of collectives that have had blocks on their way when they last looked
+	groups       map[uint64]*group  // registered for packets
+	pendingParts map[*part]struct{} // parts of collectives with blocks in transit at the last test
 	failure      *failure
 	failed       chan struct{} // closed when failure is set
 	left         []bool        // ranks whose body has returned
@@ -81,7 +81,7 @@ type universe struct {
 // isRemote reports whether a rank is in another process.
 func (w *universe) isRemote(rank int) bool { return !w.here[rank] }
 
-// host is the name of a rank's host.
+// host returns the name of a rank's host.
 func (w *universe) host(rank int) string {
 	if w.share.Hosts == nil {
 		return w.name
@@ -95,7 +95,7 @@ type failure struct {
 	cause error
 }
 
-// runRank runs one rank's body and makes its end known.
+// runRank runs one rank's body and reports its end.
 func (w *universe) runRank(rank int, body func() error) {
 	returned := false
 	defer func() {
@@ -117,8 +117,8 @@ func (w *universe) runRank(rank int, body func() error) {
 	}
 }
 
-// fail records the first failure and wakes all who wait. The consequence of a
-// failure is not one: by the time a rank sees it, the cause is recorded.
+// fail records the first failure and wakes all waiting ranks. A consequence is never first:
+// before a rank sees it, the cause is recorded.
 func (w *universe) fail(rank int, cause error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,7 +128,7 @@ func (w *universe) fail(rank int, cause error) {
 	}
 }
 
-// cause is what Run returns.
+// cause returns the error of Run.
 func (w *universe) cause() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,8 +138,8 @@ func (w *universe) cause() error {
 	return w.failure.cause
 }
 
-// lost is the error of a wait of rank that another's failure ended, nil while
-// nobody failed.
+// lost returns the error of a wait of rank that another rank's failure ended, nil without a
+// failure.
 func (w *universe) lost(op string, rank int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,7 +149,7 @@ func (w *universe) lost(op string, rank int) error {
 	return &world.LostError{Op: op, Rank: rank, Lost: w.failure.rank, Cause: w.failure.cause, Name: w.share.Name}
 }
 
-// leave makes known that a rank has returned.
+// leave records that a rank has returned.
 func (w *universe) leave(rank int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,8 +158,8 @@ func (w *universe) leave(rank int) {
 	w.leaving = make(chan struct{})
 }
 
-// departed is the ranks that have left, nil if none has; changed is closed when
-// another one does.
+// departed returns the ranks that have left, nil if none has; changed is closed when another
+// one leaves.
 func (w *universe) departed() (left []bool, changed <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,11 +169,10 @@ func (w *universe) departed() (left []bool, changed <-chan struct{}) {
 	return left, w.leaving
 }
 
-// errLeft is why a rank is lost that returned without an error.
+// errLeft is the cause of a lost rank that returned without an error.
 var errLeft = errors.New("the rank has already returned")
 
-// aborted is the cause of a world that was aborted, made to map to the exit
-// code that was asked for.
+// aborted returns the cause of an aborted world, with the requested exit code.
 func (w *universe) aborted(rank, code int, cause error) error {
 	if cause == nil {
 		cause = fmt.Errorf("%s aborted with exit code %d", w.share.Name(rank), code)

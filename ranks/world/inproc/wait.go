@@ -7,24 +7,23 @@ import (
 	"siafu/ranks/world"
 )
 
-// wait is one wait of a rank for others: how long it may take, and whom it is
-// for. Its timers are made when it first blocks.
+// wait is one wait of a rank for others, with its limits and missing ranks. Its timers are
+// made when it first blocks.
 type wait struct {
 	c       *comm
 	op      string
-	missing func() []int // ranks of the world it waits for, nil where unknown
+	missing func() []int // ranks of the world it waits for, nil if unknown
 	began   time.Time
 	warn    *time.Timer
 	abort   *time.Timer
 	leaving <-chan struct{} // closed when a rank leaves the world
 
-	polls int         // how often it has looked for letters
-	pause *time.Timer // until it looks again; nil before it pauses
+	polls int         // number of polls for packets
+	pause *time.Timer // until the next poll; nil before the first pause
 }
 
-// Whoever waits for ranks of other processes looks for letters, first spins times
-// without a pause and giving the processor away in between, then with pauses that
-// grow.
+// A rank that waits for other processes polls for packets: first spins times, yielding the
+// processor in between, then with growing pauses.
 const (
 	spins    = 1000
 	minPause = 20 * time.Microsecond
@@ -35,9 +34,9 @@ func (c *comm) wait(op string, missing func() []int) *wait {
 	return &wait{c: c, op: op, missing: missing}
 }
 
-// peerLeft is the error of a wait for a rank that has left, else nil. It must
-// be asked before each until, and before the last look at what is waited for:
-// a rank that left may have done its part first.
+// peerLeft is the error of a wait for a rank that has left, else nil. Call it before each
+// until, and before the last test of the awaited event: a rank that left may have done its
+// part first.
 func (w *wait) peerLeft() error {
 	left, changed := w.c.g.w.departed()
 	w.leaving = changed
@@ -52,9 +51,8 @@ func (w *wait) peerLeft() error {
 	return nil
 }
 
-// until blocks until one of the events may have happened, which the caller
-// then looks at: nil channels never do. It returns an error when a rank has
-// failed or the deadline has passed.
+// until blocks until one of the events may have happened, which the caller then tests: nil
+// channels never do. It returns an error when a rank has failed or the deadline has passed.
 func (w *wait) until(events ...<-chan struct{}) error {
 	if w.c.g.w.far != nil {
 		if w.polls++; w.polls <= spins {
@@ -125,7 +123,7 @@ func (w *wait) stalled() *world.StallError {
 	return w.c.limits.Load().Stalled(w.op, w.c.me(), time.Since(w.began), w.missing(), w.c.g.w.share.Hosts)
 }
 
-// expiry is when a timer fires, never for a timer that is not set.
+// expiry returns the channel of a timer, nil for a timer that is not set.
 func expiry(t *time.Timer) <-chan time.Time {
 	if t == nil {
 		return nil

@@ -9,36 +9,34 @@ import (
 	"siafu/ranks/world"
 )
 
-// Tag is that of all messages of a measurement: no others with it may be under
-// way on the communicator.
+// Tag is the tag of all messages of a measurement: no other messages with it may be pending on
+// the communicator.
 const Tag = 32001
 
 const (
 	budget   = 200 * time.Millisecond // of a whole measurement
-	least    = 10 * time.Millisecond  // of a turn, however many there are
+	least    = 10 * time.Millisecond  // minimum per round, for any number of rounds
 	smallest = 8                      // bytes of the message that measures latency
 	largest  = 2 << 20                // bytes of the largest message: smallest times a power of 8
-	rounds   = 64                     // messages of each size at most
+	rounds   = 64                     // maximal number of messages of each size
 )
 
-// Table is a measurement. Both are symmetric; a rank and itself have none.
+// Table is a measurement. Both are symmetric; the diagonal is unused.
 type Table struct {
 	Size      int
 	Latency   []float64 // [Size x Size] seconds of a small message, one way
-	Bandwidth []float64 // [Size x Size] bytes a second that last, of messages up to 2 MiB
+	Bandwidth []float64 // [Size x Size] sustained bytes per second, of messages up to 2 MiB
 }
 
-// At is the latency in seconds and the bandwidth in bytes a second from p to
-// q.
+// At returns the latency in seconds and the bandwidth in bytes a second from p to q.
 func (t *Table) At(p, q int) (latency, bandwidth float64) {
 	return t.Latency[p*t.Size+q], t.Bandwidth[p*t.Size+q]
 }
 
-// typical is the length of a message of rows.
+// typical is the typical length of a message of rows, in bytes.
 const typical = 256 << 10
 
-// Slowest is the pair between which 256 KiB take longest; ok is false for a
-// single rank.
+// Slowest returns the pair with the longest time for 256 KiB; ok is false for a single rank.
 func (t *Table) Slowest() (p, q int, ok bool) {
 	most := 0.0
 	for a := range t.Size {
@@ -52,10 +50,9 @@ func (t *Table) Slowest() (p, q int, ok bool) {
 	return p, q, ok
 }
 
-// Measure times messages between all pairs of ranks, in about 0.2 s, or 10 ms a
-// rank where there are many, and gives every rank the same table. Pairs that share no
-// rank are measured at the same time, as in training: what they share, a host
-// or a switch, they share in the figures too. Collective.
+// Measure times messages between all pairs of ranks, in about 0.2 s, or 10 ms per rank for
+// many ranks, and gives every rank the same table. Pairs without a common rank are measured
+// concurrently: they share hosts and switches as in training. Collective.
 func Measure(c world.Comm) (*Table, error) {
 	n, me := c.Size(), c.Rank()
 	row := make([]float64, 2*n)
@@ -63,7 +60,7 @@ func Measure(c world.Comm) (*Table, error) {
 		share := max(budget/time.Duration(turns(n)), least)
 		buf := make([]byte, largest)
 		for turn := range turns(n) {
-			// All begin a turn together: who comes early would measure the wait.
+			// All begin a round together: an early rank would measure the wait.
 			if err := c.Barrier(); err != nil {
 				return nil, err
 			}
@@ -79,14 +76,14 @@ func Measure(c world.Comm) (*Table, error) {
 	return gather(c, row)
 }
 
-// turns is the number of turns in which every pair meets once.
+// turns returns the number of rounds in which every pair is measured once.
 func turns(n int) int { return n + n%2 - 1 }
 
-// partner is whom rank r meets in a turn, -1 for nobody: the circle method of
-// a round-robin tournament, with a bye where n is odd. The last of an even
-// number of players stays, the others rotate.
+// partner returns the peer of rank r in a round, -1 for none: the circle method of a
+// round-robin tournament, with a bye for odd n. The last of an even number of ranks is fixed,
+// the others rotate.
 func partner(r, turn, n int) int {
-	m := turns(n) // players that rotate, an odd number
+	m := turns(n) // ranks that rotate, an odd number
 	var p int
 	switch {
 	case r == m:
@@ -102,8 +99,8 @@ func partner(r, turn, n int) int {
 	return p
 }
 
-// measurePair fills to with latency and bandwidth on the lower rank of a pair;
-// the other one sends back what it gets until it gets nothing.
+// measurePair fills to with latency and bandwidth on the lower rank of a pair; the other one
+// returns each message until it receives an empty one.
 func measurePair(c world.Comm, peer int, buf []byte, share time.Duration, to []float64) error {
 	if c.Rank() > peer {
 		return echo(c, peer)
@@ -120,8 +117,8 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration, to []f
 		if times, err = oneWay(c, peer, buf[:length], share/8); err != nil {
 			return err
 		}
-		// Switches and queues let a burst pass at once, so that the best is not
-		// what lasts. What is latency, for the most part, says little of either.
+		// Switches and queues pass a burst at once, so the best time is not sustained. Times
+		// that are mostly latency say little about bandwidth.
 		middle := times[len(times)/2]
 		to[1] = float64(length) / max(middle-to[0], middle/2)
 		next = to[0] + 8*max(times[0]-to[0], 0)
@@ -129,7 +126,7 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration, to []f
 	return send(c, peer, nil)
 }
 
-// oneWay is half of the times of round trips of a message, in ascending order.
+// oneWay returns half of the round-trip times of a message, in ascending order.
 func oneWay(c world.Comm, peer int, message []byte, limit time.Duration) ([]float64, error) {
 	var times []float64
 	for start := time.Now(); len(times) == 0 || len(times) < rounds && time.Since(start) < limit; {
@@ -166,8 +163,7 @@ func send(c world.Comm, peer int, message []byte) error {
 	return r.Wait()
 }
 
-// gather makes the table of everybody's rows, of which a pair's lower rank has
-// filled its part.
+// gather makes the table from all ranks' rows; a pair's lower rank has filled its part.
 func gather(c world.Comm, row []float64) (*Table, error) {
 	n := c.Size()
 	mine := make([]byte, 0, 8*len(row))

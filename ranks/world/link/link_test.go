@@ -9,8 +9,8 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// In the turns of a measurement every pair meets exactly once, and nobody
-// meets two at a time.
+// In the rounds of a measurement every pair meets exactly once, and no rank has two peers at a
+// time.
 func TestEveryPairMeetsOnce(t *testing.T) {
 	for n := 2; n <= 17; n++ {
 		met := map[[2]int]int{}
@@ -36,8 +36,7 @@ func TestEveryPairMeetsOnce(t *testing.T) {
 	}
 }
 
-// Every rank gets the same table, with something in every place but the
-// diagonal, and soon.
+// Every rank gets the same table, filled except for the diagonal, in time.
 func TestMeasure(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

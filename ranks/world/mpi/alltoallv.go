@@ -8,13 +8,11 @@ import (
 	"siafu/ranks/world"
 )
 
-// The two ranks of a pair both know the length of a block between them, and
-// nothing else of one another's blocks. So they decide by that length alone
-// how it travels: a short block in the MPI_Ialltoallv that everybody joins, a
-// long one point to point, in pieces. Short is what keeps the sum of all short
-// blocks of a rank within one piece. Where long blocks spread the short ones
-// too far apart for MPI's displacements, a rank copies its short ones together,
-// which the others need not know.
+// The two ranks of a pair know only the length of the blocks between them, so that length
+// alone decides the transport. A short block uses the common MPI_Ialltoallv, a long one is
+// sent point to point, in pieces. Blocks are short if the sum of all short blocks of a rank
+// fits in one piece. If long blocks spread the short ones too far apart for MPI's
+// displacements, a rank packs its short ones locally.
 
 // lane is one direction of an MPI_Ialltoallv.
 type lane struct {

@@ -54,7 +54,7 @@ func (h handle) subset(ranks []int32) (s handle, err error) {
 	return s, failure("MPI_Comm_create_group", C.siafu_subset(h.comm, C.int(len(ranks)), list, &s.comm))
 }
 
-// hostName is the name of this host.
+// hostName returns the name of this host.
 func hostName() (string, error) {
 	text := (*C.char)(C.calloc(1, C.MPI_MAX_PROCESSOR_NAME))
 	defer C.free(unsafe.Pointer(text))
@@ -65,7 +65,7 @@ func hostName() (string, error) {
 // abortWorld ends all processes of the world.
 func abortWorld(code int) { C.siafu_abort(C.int(code)) }
 
-// symbol is where a C function lies that some library of this process has, or nil.
+// symbol returns the address of a C function in a library of this process, or nil.
 func symbol(name string) unsafe.Pointer {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
@@ -93,7 +93,7 @@ type memory struct {
 
 const requestBytes = C.size_t(unsafe.Sizeof(C.MPI_Request(nil)))
 
-// newMemory has room for n requests, all null, and for some numbers.
+// newMemory allocates n requests, all null, and some numbers.
 func newMemory(n, ints int) memory {
 	bytes := C.size_t(n)*requestBytes + C.size_t(ints)*4
 	m := memory{base: C.malloc(bytes + 1), n: C.int(n)} // malloc(0) may be nil
@@ -102,7 +102,7 @@ func newMemory(n, ints int) memory {
 	return m
 }
 
-// take hands out k of the numbers.
+// take returns k unused numbers.
 func (m *memory) take(k int) []int32 {
 	part := m.ints[:k:k]
 	m.ints = m.ints[k:]
@@ -111,7 +111,7 @@ func (m *memory) take(k int) []int32 {
 
 func (m *memory) free() { C.free(m.base) }
 
-// request is where the i-th request lies.
+// request returns the i-th request.
 func (m *memory) request(i int) *C.MPI_Request {
 	return (*C.MPI_Request)(unsafe.Add(m.base, C.size_t(i)*requestBytes))
 }
@@ -152,7 +152,7 @@ func (m *memory) irecv(i int, h handle, buf []byte, src, tag int) error {
 	return failure("MPI_Irecv", C.siafu_irecv(start(buf), C.int(len(buf)), C.int(src), C.int(tag), h.comm, m.request(i)))
 }
 
-// found is a message that MPI has matched and that nobody else will get.
+// found is a message that MPI has matched and that no other call receives.
 type found struct {
 	source, tag, length int
 	message             C.MPI_Message
@@ -173,7 +173,7 @@ func (m *memory) imrecv(i int, f *found, buf []byte) error {
 	return failure("MPI_Imrecv", C.siafu_imrecv(start(buf), C.int(len(buf)), &f.message, m.request(i)))
 }
 
-// start is where a buffer begins; nil for an empty one, which MPI accepts.
+// start returns the address of a buffer; nil for an empty one, which MPI accepts.
 func start(buf []byte) unsafe.Pointer {
 	if len(buf) == 0 {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"siafu/ranks/world"
 )
 
-// A message travels in pieces of exactly the limit's length and ends with a
-// shorter one, which may be empty: a receiver sees from a piece's length
-// whether more follow, and no message needs a header.
+// A message is sent in pieces of exactly the limit's length and ends with a shorter one, which
+// may be empty: a receiver sees from a piece's length whether more follow, and no message
+// needs a header.
 
 func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 	world.CheckSend(c.Size(), dst, tag)
@@ -57,13 +57,13 @@ func (c *comm) TryRecv(src, tag int) (world.Message, bool, error) {
 	return c.receive(stall{op: "TryRecv", rank: c.p.rank, peer: -1}, src, tag)
 }
 
-// incoming is a message that has begun to arrive: MPI has matched it, so that
-// nobody else can receive it, but its bytes, or its later pieces, may be long
-// in coming. It waits here for whoever asks for it next.
+// incoming is a partially received message: MPI has matched it, so that no other call can
+// receive it, but its bytes, or its later pieces, may arrive much later. It is stored here
+// until a call receives it.
 type incoming struct {
 	source, tag int
 	pieces      [][]byte
-	under       []*request // of pieces under way, in order
+	under       []*request // of pieces in transit, in order
 	more        bool       // the last piece has not been found
 }
 
@@ -136,7 +136,7 @@ func (in *incoming) follows(other *incoming) bool {
 	return in.source == other.source && in.tag == other.tag
 }
 
-// progress drops the pieces that have arrived from those under way.
+// progress drops the requests of arrived pieces.
 func (in *incoming) progress() error {
 	for len(in.under) > 0 {
 		if ended, err := in.under[0].Test(); !ended || err != nil {

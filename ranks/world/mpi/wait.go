@@ -10,20 +10,19 @@ import (
 	"siafu/ranks/world"
 )
 
-// A wait first asks spins times, giving the processor away in between, and
-// then sleeps between two questions, longer and longer. On a machine with more
-// ranks than cores a rank that waits in MPI itself takes half a core from
-// those that compute.
+// A wait first polls spins times, yielding the processor in between, and then sleeps between
+// polls for increasing times. On a machine with more ranks than cores, a rank that waits
+// inside MPI takes half a core from computing ranks.
 const (
 	spins    = 1000
 	minPause = 20 * time.Microsecond
 	maxPause = 200 * time.Microsecond
 )
 
-// stall is what a wait says if it lasts too long.
+// stall describes a wait for reports if it lasts too long.
 type stall struct {
 	op   string
-	rank int    // who waits, of the world
+	rank int    // waiting rank of the world
 	seq  uint64 // the collective waited for, 0 for point to point
 	peer int    // the rank of the world waited for, -1 if unknown
 }
@@ -31,7 +30,7 @@ type stall struct {
 // wrap names the operation in an error.
 func (s stall) wrap(err error) error { return fmt.Errorf("%s: rank %d: %w", s.op, s.rank, err) }
 
-// poll asks ready until it is true, fails, or the deadline has passed.
+// poll calls ready until it is true, fails, or the deadline has passed.
 func (c *comm) poll(s stall, ready func() (bool, error)) error {
 	began := time.Now()
 	for range spins {
@@ -65,11 +64,10 @@ type watch struct {
 	warned bool
 }
 
-// A long wait listens to the other ranks as often as listenEvery, or more
-// often if its deadline is near: it must listen several times between telling
-// where it is and naming who has not answered, or it names those who had no
-// time to answer. On a machine so busy that it cannot, it waits a little
-// beyond its deadline instead.
+// A long wait listens to the other ranks every listenEvery, or more often near its deadline:
+// it must listen several times between its own note and the report of silent ranks, so that
+// they have time to respond. On a machine too busy for that, it waits a little beyond its
+// deadline.
 const (
 	listenEvery = 20 * time.Millisecond
 	listenTimes = 10
@@ -110,8 +108,8 @@ func (w *watch) first() time.Duration {
 	return first
 }
 
-// exchange listens to the others and, once half of the first deadline has
-// passed or another rank asks, tells them which collective this rank is in.
+// exchange listens to the others. After half of the first deadline, or if another rank waits,
+// it sends them this rank's current collective.
 func (w *watch) exchange(waited time.Duration) error {
 	p := w.c.p
 	w.since++

@@ -9,10 +9,9 @@ import (
 	"siafu/ranks/world"
 )
 
-// Ranks whose wait has become long tell the other members of the communicator
-// which of its collectives they are in, over a communicator that carries
-// nothing else. Whoever waits in the same collective answers. It costs nothing
-// while all goes well, and it needs no thread of its own.
+// Ranks with a long wait send the number of their current collective to the other members of
+// the communicator, over a separate communicator. Ranks that wait in the same collective
+// respond. It costs nothing without long waits, and needs no separate thread.
 
 // place is a rank, of the world, in a communicator.
 type place struct {
@@ -23,7 +22,7 @@ type place struct {
 // noteBytes is the length of such a message: communicator, sequence number.
 const noteBytes = 16
 
-// tell tells the other members which collective this rank waits in.
+// tell sends the other members this rank's current collective.
 func (c *comm) tell(seq uint64) error {
 	note := binary.LittleEndian.AppendUint64(nil, c.id)
 	note = binary.LittleEndian.AppendUint64(note, seq)
@@ -36,13 +35,12 @@ func (c *comm) tell(seq uint64) error {
 		if _, err := q.begun(q.mem.isend(0, c.p.notes, note, r, 0)); err != nil {
 			return err
 		}
-		c.p.park(q) // nobody waits for it
+		c.p.park(q) // no rank waits for it
 	}
 	return nil
 }
 
-// listen takes in what the other ranks tell, and ends requests that nobody
-// waits for.
+// listen receives the other ranks' notes, and completes parked requests.
 func (p *process) listen() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,16 +97,15 @@ func (p *process) silent(c *comm, seq uint64) []int {
 	return ranks
 }
 
-// park keeps a request that nobody waits for any more.
+// park stores a request without a waiter.
 func (p *process) park(r *request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.parked = append(p.parked, r)
 }
 
-// reap drops the parked requests that have ended. What a late one does to its
-// buffers is of no interest, so that its rest (after) is not done. The caller
-// holds mu.
+// reap drops the parked requests that have ended. The result of a late one is not used, so its
+// function after is not called. The caller holds mu.
 func (p *process) reap() {
 	p.parked = slices.DeleteFunc(p.parked, func(r *request) bool {
 		if ended, err := r.mem.test(); !ended || err != nil {

@@ -19,10 +19,10 @@ const hardLimit = 2 * time.Minute
 // killed itself.
 const killDelay = 3 * time.Second
 
-// Mpirun is the command that runs n ranks of a program on this machine, on as
-// few processors as it has. It skips the test where there is no mpirun. The
-// command has two minutes from here on; then mpirun and all processes that it
-// started are killed. Environment variables of the command reach the ranks.
+// Mpirun returns the command that runs n ranks of a program on this machine, oversubscribed if
+// needed. It skips the test without mpirun. The command has two minutes from here on; then
+// mpirun and all processes that it started are killed. Environment variables of the command
+// reach the ranks.
 func Mpirun(t testing.TB, n int, binary string, args ...string) *exec.Cmd {
 	t.Helper()
 	return MpirunContext(t.Context(), t, n, binary, args...)
@@ -130,7 +130,7 @@ func statField(path string, i int) string {
 	if err != nil {
 		return ""
 	}
-	// The name stands in parentheses and may hold anything, these included.
+	// The name is in parentheses and may contain any characters, even parentheses.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if i >= len(fields) {
 		return ""
