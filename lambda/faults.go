@@ -16,12 +16,12 @@ type Fault int
 // The faults.
 const (
 	None      Fault = iota
-	Crash           // the sandbox ends when it has got its payload
+	Crash           // the sandbox ends after it has received its payload
 	Late            // the answer waits
 	Lose            // no sandbox ever gets the payload, and the invocation times out
 	Throttle        // 429, though there is a place
-	Duplicate       // two sandboxes do it, and the second answer is swallowed
-	Corrupt         // a byte of the answer is another one
+	Duplicate       // two sandboxes run it, and the second response is dropped
+	Corrupt         // a byte of the response is changed
 	Straggle        // the sandbox is Slowness times slower
 	Start           // its sandbox is a new one that does not come up
 	Kinds           // their number
@@ -30,8 +30,8 @@ const (
 // Slowness of a sandbox that straggles.
 const Slowness = 10
 
-// Faults are shares of the invocations, from 0 to 1 and 1 in sum at most, that go
-// wrong. Equal seeds do the same to the n-th invocation.
+// Faults are the fractions of failing invocations, each from 0 to 1, with a sum of at most 1.
+// Equal seeds give the n-th invocation the same fault.
 type Faults struct {
 	Seed                                                             uint64
 	Crash, Late, Lose, Throttle, Duplicate, Corrupt, Straggle, Start float64

@@ -40,7 +40,7 @@ type Class uint8
 const (
 	Counted Class = iota // its result was used, and it was the first attempt
 	Retried              // its result was used, and it was a later attempt
-	Wasted               // it came to nothing, or somebody else's result came before
+	Wasted               // it failed, or another attempt's result came first
 	numClasses
 )
 
@@ -61,8 +61,8 @@ func (u *Usage) Add(v Usage) {
 	}
 }
 
-// Numbers are the usage for whoever adds up numbers: of each class the invocations,
-// and the milliseconds for which they are charged.
+// Numbers returns the usage as a vector for sums: per class the invocations and their charged
+// milliseconds.
 func (u Usage) Numbers() []float64 {
 	var list []float64
 	for _, x := range u {
@@ -74,7 +74,7 @@ func (u Usage) Numbers() []float64 {
 // NumUsage is the number of Numbers.
 const NumUsage = 2 * int(numClasses)
 
-// UsageOf is Numbers backwards, for NumUsage of them.
+// UsageOf is the inverse of Numbers, for NumUsage numbers.
 func UsageOf(numbers []float64) (u Usage) {
 	for c := range u {
 		u[c] = Used{int64(numbers[2*c]), time.Duration(numbers[2*c+1] * float64(time.Millisecond))}
@@ -97,13 +97,13 @@ func (t Tariff) Billed(initialised, worked time.Duration) time.Duration {
 	return steps * t.Step
 }
 
-// Take takes an invocation down that is charged for by a tariff.
+// Take adds an invocation that is charged by a tariff.
 func (u *Usage) Take(t Tariff, c Class, initialised, worked time.Duration) {
 	u[c].Invocations++
 	u[c].Billed += t.Billed(initialised, worked)
 }
 
-// Add takes an invocation down.
+// Add adds an invocation.
 func (f *Functions) Add(c Class, initialised, worked time.Duration) {
 	f.Usage.Take(f.Tariff, c, initialised, worked)
 }
@@ -151,7 +151,7 @@ func (b Bill) Total() *big.Rat {
 }
 
 // Value is 1/(T×C) of a training time T in seconds and a cost C in dollars, Dorylus's
-// performance per dollar (§7.1). It is 0 where nothing was paid.
+// performance per dollar (§7.1). It is 0 for a cost of 0.
 func Value(t time.Duration, cost *big.Rat) float64 {
 	if t <= 0 || cost.Sign() <= 0 {
 		return 0

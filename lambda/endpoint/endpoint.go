@@ -14,7 +14,7 @@ import (
 	"siafu/kernels/task"
 )
 
-// Options say what an endpoint is to be. What is 0 is as Start says.
+// Options are the options of an endpoint. Zero values select the defaults below.
 type Options struct {
 	Listen      string        // host:port; empty: a free port of 127.0.0.1
 	Advertise   string        // host:port that functions connect to, port 0 being the one listened on; empty: Listen's, or of all addresses the one outward
@@ -25,7 +25,7 @@ type Options struct {
 	Rate        int64         // bytes a second that a body must come or go with; 0: 64 KiB
 }
 
-// Endpoint is one that listens. Its methods are safe for several goroutines.
+// Endpoint is a listening data endpoint. Its methods are safe for several goroutines.
 type Endpoint struct {
 	o              Options
 	address        string // that is advertised
@@ -34,8 +34,8 @@ type Endpoint struct {
 	tasks, answers *room
 	context        context.Context // ends with Close
 	cancel         context.CancelFunc
-	served         chan struct{}  // closed when nobody listens any more
-	running        sync.WaitGroup // connections, and results that are being taken
+	served         chan struct{}  // closed when the listener has ended
+	running        sync.WaitGroup // connections, and running calls of take
 
 	mu     sync.Mutex
 	byName map[task.Name]*ticket // open ones
@@ -45,13 +45,13 @@ type Endpoint struct {
 	stats  Stats
 }
 
-// leastRate is little, because a hundred functions share a host's link.
+// leastRate is low, because a hundred functions share a host's link.
 const leastRate = 64 << 10
 
 // headerBytes bounds the headers of a request.
 const headerBytes = 8 << 10
 
-// idleTime is how long a connection is kept for a warm function's next task.
+// idleTime is the time that an idle connection is kept open for a warm function's next task.
 const idleTime = 2 * time.Minute
 
 // Start begins to listen, on the address that was asked for and no other one.
@@ -80,7 +80,7 @@ func Start(o Options) (*Endpoint, error) {
 	}
 	e.context, e.cancel = context.WithCancel(context.Background())
 	e.server = &http.Server{
-		Handler: http.HandlerFunc(e.serve), TLSConfig: identity, ErrorLog: log.New(io.Discard, "", 0), // strangers are counted
+		Handler: http.HandlerFunc(e.serve), TLSConfig: identity, ErrorLog: log.New(io.Discard, "", 0), // failed connections are counted
 		ReadHeaderTimeout: o.Grace, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
 		ConnContext: withVisitor, ConnState: e.watch, Protocols: &http.Protocols{},
 	}
@@ -92,8 +92,8 @@ func Start(o Options) (*Endpoint, error) {
 	return e, nil
 }
 
-// advertised is the address that functions connect to, of an endpoint that listens.
-// Where it listens on all of this machine's addresses it is own's.
+// advertised returns the address that functions connect to. If the endpoint listens on all
+// addresses of this machine, it is the address from own.
 func advertised(listens, advertise string, own func() (string, error)) (string, error) {
 	_, port, err := net.SplitHostPort(listens)
 	if err != nil {
@@ -117,7 +117,7 @@ func advertised(listens, advertise string, own func() (string, error)) (string, 
 
 // outward is the address from which this machine would send to others. Nothing is sent.
 func outward() (string, error) {
-	c, err := net.Dial("udp4", "203.0.113.1:9") // an address that nobody has (RFC 5737)
+	c, err := net.Dial("udp4", "203.0.113.1:9") // a documentation address (RFC 5737)
 	if err != nil {
 		return "", err
 	}
@@ -150,8 +150,8 @@ func (e *Endpoint) refused(why Refusal) {
 	e.stats.Refused[why]++
 }
 
-// Close ends the endpoint with all tickets and connections: nobody waits for it any
-// more, and no goroutine is left. It waits for those who take results.
+// Close ends the endpoint with all tickets, connections, waits and goroutines. It waits for
+// running calls of take.
 func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	e.closed = true

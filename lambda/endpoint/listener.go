@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// door turns away connections above the bound, so that they cost no handshake.
+// door rejects connections above the bound, so that they cost no handshake.
 type door struct {
 	net.Listener
 	e *Endpoint
@@ -17,7 +17,7 @@ type door struct {
 // visitor is a connection.
 type visitor struct {
 	net.Conn
-	asked atomic.Bool // it has brought a request
+	asked atomic.Bool // it has sent a request
 }
 
 // Accept implements net.Listener.
@@ -34,7 +34,7 @@ func (d door) Accept() (net.Conn, error) {
 	}
 }
 
-// admit takes a connection in, if there is a place for it.
+// admit accepts a connection below the bound.
 func (e *Endpoint) admit() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

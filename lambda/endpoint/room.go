@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// room is memory for N bytes. Those who find too little of it wait in a row, so
-// that a large message is not overtaken for ever by small ones.
+// room is a semaphore for N bytes of memory. Waiters are served in order, so that small
+// messages do not starve a large one.
 //
 //	0 <= held <= most <= size
 type room struct {
@@ -20,7 +20,7 @@ type room struct {
 
 type waiting struct {
 	n     int64
-	there chan struct{} // closed when it has got its bytes
+	there chan struct{} // closed when its bytes are allocated
 }
 
 // take waits for n bytes, at most the size of the room.
@@ -42,7 +42,7 @@ func (r *room) take(ctx context.Context, n int64) error {
 	}
 }
 
-// leave takes a waiting one out of the row, or gives back what it has got just now.
+// leave removes a waiter from the queue, or returns its bytes if it was just served.
 func (r *room) leave(w *waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +54,7 @@ func (r *room) leave(w *waiting) {
 	r.serve()
 }
 
-// give gives n bytes back.
+// give returns n bytes.
 func (r *room) give(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *room) give(n int64) {
 	r.serve()
 }
 
-// serve gives bytes to those who wait, in their order; with the lock.
+// serve gives bytes to waiters, in order. Called with the lock.
 func (r *room) serve() {
 	for len(r.row) > 0 && r.held+r.row[0].n <= r.size {
 		r.held += r.row[0].n
@@ -72,7 +72,7 @@ func (r *room) serve() {
 	}
 }
 
-// now is what is held, and the most that was.
+// now returns the bytes in use, and their maximum so far.
 func (r *room) now() (held, most int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

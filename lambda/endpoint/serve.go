@@ -39,8 +39,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers with why there is nothing else, and ends the connection, so that a
-// stranger's body is not read.
+// refuse responds with the reason, and closes the connection, so that the body is not read.
 func (e *Endpoint) refuse(w http.ResponseWriter, why Refusal) {
 	e.refused(why)
 	e.patient(w, 0)
@@ -56,7 +55,7 @@ func (e *Endpoint) patient(w http.ResponseWriter, n int64) {
 	_ = c.SetWriteDeadline(end)
 }
 
-// fetch gives a function its task, when it is there.
+// fetch sends a function its task, once delivered.
 func (e *Endpoint) fetch(w http.ResponseWriter, r *http.Request, token string) (Refusal, bool) {
 	if r.ContentLength != 0 {
 		return Malformed, false
@@ -88,7 +87,7 @@ func (e *Endpoint) fetch(w http.ResponseWriter, r *http.Request, token string) (
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stats.BytesOut += int64(n)
-	if err != nil { // nothing can be said any more
+	if err != nil { // the response has already begun
 		e.stats.Refused[broken(err)]++
 	} else {
 		e.stats.Fetched++

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Refusal is why a request, or a connection, was turned away.
+// Refusal is the reason of a refused request or connection.
 type Refusal int
 
 // Refusals.
@@ -29,7 +29,7 @@ const (
 	refusals
 )
 
-// hint is what statistics call a refusal, and what a request gets to hear.
+// hint is the name of a refusal in statistics, and its text in responses.
 type hint struct {
 	name   string
 	status int
@@ -67,7 +67,7 @@ type Stats struct {
 	Refused             [refusals]int // by Refusal
 }
 
-// Refusals are all of them.
+// Refusals returns the total number of refusals.
 func (s Stats) Refusals() (n int) {
 	for _, k := range s.Refused {
 		n += k

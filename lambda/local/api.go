@@ -15,7 +15,7 @@ import (
 	"siafu/lambda"
 )
 
-// answer is what an invocation ends with.
+// answer is the response of an invocation.
 type answer struct {
 	payload []byte
 	failed  bool
@@ -73,8 +73,7 @@ func tellError(w http.ResponseWriter, status int, kind, message string) {
 // readTime is how long the body of a request may take.
 const readTime = 30 * time.Second
 
-// read reads a body that may be as long as a payload, at the pace of a sandbox or of
-// nobody.
+// read reads a body of at most a payload's length, at the rate of a sandbox or unlimited.
 func read(w http.ResponseWriter, r *http.Request, pace paced) ([]byte, error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readTime))
@@ -130,8 +129,7 @@ func (s *Service) signed(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(key), []byte(s.key)) == 1
 }
 
-// serve has a function do an invocation and answers it, with the end of its log if
-// that is asked for.
+// serve runs an invocation and responds, with the end of its log if requested.
 func (s *Service) serve(w http.ResponseWriter, payload []byte, log bool) {
 	fault, chance := s.faults.next()
 	s.count(func(n *Stats) { n.Struck[fault]++ })
@@ -163,7 +161,7 @@ func (s *Service) serve(w http.ResponseWriter, payload []byte, log bool) {
 	_, _ = w.Write(a.payload) // to whoever still listens
 }
 
-// run is an invocation from the sandbox that gets it to its end.
+// run runs an invocation in a sandbox until its end.
 func (s *Service) run(inv *invocation) (answer, error) {
 	if inv.fault == lambda.Throttle {
 		return answer{}, errThrottled
@@ -197,7 +195,7 @@ func (s *Service) run(inv *invocation) (answer, error) {
 	return <-inv.done, nil // its sandbox has ended, or had answered before
 }
 
-// double has another sandbox do an invocation too. The first answer counts.
+// double runs an invocation in a second sandbox too. The first response counts.
 func (s *Service) double(inv *invocation) {
 	twin := &invocation{id: inv.id, payload: inv.payload, deadline: inv.deadline, done: inv.done}
 	if s.hand(twin) == nil {
@@ -214,7 +212,7 @@ func (s *Service) expire(inv *invocation) {
 	}
 }
 
-// known lets in requests of sandboxes alone.
+// known accepts only requests of sandboxes.
 func (s *Service) known(do func(http.ResponseWriter, *http.Request, *sandbox)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -259,7 +257,7 @@ func (s *Service) next(w http.ResponseWriter, r *http.Request, b *sandbox) {
 // so short that they are not slow.
 const slowStart = lambda.Slowness * time.Millisecond
 
-// welcome takes that a sandbox is ready for work: a new one after its cold start.
+// welcome records that a sandbox is ready for work: a new one after its cold start.
 func (s *Service) welcome(b *sandbox) {
 	s.mu.Lock()
 	ready := b.ready
@@ -284,7 +282,7 @@ func (s *Service) take(b *sandbox, inv *invocation) {
 	}
 }
 
-// reply takes what a sandbox answers, or that its function has failed.
+// reply handles a sandbox's response, or the failure of its function.
 func (s *Service) reply(w http.ResponseWriter, r *http.Request, b *sandbox, failed bool) {
 	payload, err := read(w, r, paced{bucket: b.out, ended: b.ended})
 	id, a := r.PathValue("id"), answer{payload: payload, failed: failed}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Limits make sandboxes as weak as those of the service. The zero value has none.
+// Limits give sandboxes the resource limits of the service. The zero value has none.
 type Limits struct {
 	Memory    bool             // a sandbox that has had more than Options.Memory is ended
 	Processor bool             // a sandbox gets VCPU of its memory
@@ -29,7 +29,7 @@ func LikeAWS() Limits {
 	}
 }
 
-// cold is how long the n-th new sandbox is to wait.
+// cold returns the cold-start delay of the n-th new sandbox.
 func (l Limits) cold(seed uint64, n int) time.Duration {
 	least, most := l.Cold[0], l.Cold[1]
 	if most <= least {
@@ -55,7 +55,7 @@ func Bandwidth(functions int) float64 {
 	return peakBandwidth - (peakBandwidth-leastBandwidth)*float64(n-1)/(manyFunctions-1)
 }
 
-// bucket is a token bucket. It owes nobody more than what comes into it in a time.
+// bucket is a token bucket.
 type bucket struct {
 	rate  func() float64 // what comes into it in a second
 	depth time.Duration  // what it holds is what comes in this time
@@ -113,7 +113,7 @@ type paced struct {
 	io.Reader
 	io.Writer
 	bucket *bucket
-	ended  <-chan struct{} // nobody waits any more
+	ended  <-chan struct{} // closed when the wait ends
 }
 
 // Read implements io.Reader.
@@ -141,7 +141,7 @@ func (p paced) Write(data []byte) (written int, err error) {
 	return written, nil
 }
 
-// wait lets n bytes pay.
+// wait waits for the tokens of n bytes.
 func (p paced) wait(n int) {
 	if d := p.bucket.take(time.Now(), float64(n)); d > 0 {
 		sleep(d, p.ended)

@@ -7,32 +7,31 @@ import (
 	"siafu/kernels/model"
 )
 
-// attention is what a layer with attention (AE) knows beside its rows; heads is
-// 0 for a layer without.
+// attention is the state of a layer with attention (AE) in addition to its rows; heads is 0
+// for a layer without.
 type attention struct {
 	heads int
 	layer model.Attended
-	// Of each interval's own gather: parts that nobody else reads.
+	// Of each interval's own gather: read only by that interval.
 	lse   kernels.Mat // [own x heads]
 	stats kernels.Mat // [own x 2·heads]
 	// Of the emitted rows, published with them [own or ghosts x heads]; none where scores
 	// are dynamic.
 	scores, ghostScores kernels.Mat
-	// Published with the gradients: what sources need to know of those who
-	// attended to them, packed, and [own x heads] for an Ops that goes back along the
-	// edges of targets too.
+	// Published with the gradients: the state of targets that sources need, packed, and [own x
+	// heads] for an Ops whose backward pass also uses the edges of targets.
 	back      struct{ r, lse, dots, packed kernels.Mat }
 	shape     kernels.Attention // without dropout and weights
 	published publishedWeights
 	self      kernels.Vector[float32] // features of self loops [own x EdgeDim], where the layer takes some
 	drop      *model.Dropout
-	// For gradients of ghosts, which are no interval's.
+	// For gradients of ghosts, which belong to no interval.
 	whole kernels.Attention
 	mask  kernels.Dropout
 }
 
-// allocAttention gives room for the attention of a layer, and for the rows of its ghosts
-// unless those are the caller's.
+// allocAttention allocates the attention of a layer, and the rows of its ghosts unless the
+// caller provides them.
 func (w *Work) allocAttention(l *Layer, at int, layer model.Attended, o Options) {
 	n := w.shard.NumOwn()
 	room := func(width int) kernels.Mat { return w.newZeros(Scores, n, width) }
@@ -55,8 +54,8 @@ func (w *Work) allocAttention(l *Layer, at int, layer model.Attended, o Options)
 	l.self = w.meanEdgeFeatures()
 }
 
-// Enter says which pass the calls of GhostGrads that follow belong to, and its weights, which
-// nobody reads where intervals have shown theirs.
+// Enter sets the pass of the following calls of GhostGrads, and its weights, which are not
+// read if intervals have published theirs.
 func (w *Work) Enter(l *Layer, p model.Pass, weights kernels.Mat) {
 	if l.heads == 0 {
 		return
@@ -123,7 +122,7 @@ func (i Interval) signedOps(value func(model.Value) kernels.Mat) (o kernels.Sign
 func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 	b := &l.back
 	if o, signed, ok := i.signedOps(i.backward); ok {
-		dots := i.rows(l.stats).Reshape(i.Hi-i.Lo, l.heads) // nobody needs those any more
+		dots := i.rows(l.stats).Reshape(i.Hi-i.Lo, l.heads) // no longer needed
 		o.RowDots(dots, grads, i.rows(l.gathered))
 		o.AttentionGradSigned(l.shape, i.backward(model.ScoresGrad), signed, grads, dots)
 		o.PackGrad(l.shape, b.packed, i.Lo, i.backward(model.Scores), i.rows(l.lse), dots)
@@ -144,7 +143,7 @@ func (l *Layer) ghostEmitted() kernels.Emitted {
 	return kernels.Emitted{X: l.Ghosts, Scores: l.ghostScores}
 }
 
-// attended is what the backward pass knows of own vertices.
+// attended returns the backward pass's state of own vertices.
 func (l *Layer) attended() kernels.Attended {
 	return kernels.Attended{R: l.back.r, LSE: l.back.lse, Grad: l.Grads, Dots: l.back.dots, Packed: l.back.packed}
 }
@@ -163,7 +162,7 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 		edges = l.withSelfLoops(i, edges)
 	}
 	i.Ops.AttentionGradSrc(l.published.attach(at), dst, l.maskSources(i.Ops, edges), i.Lo, l.mesh.shard.NumOwn(), i.rows(l.Recomputed), l.attended())
-	if i.Sources { // they have attended to nobody
+	if i.Sources { // sources only: they gathered nothing
 		i.Ops.Clear(scores)
 		if !along.IsNil() {
 			i.Ops.Clear(along)

@@ -30,16 +30,16 @@ type Layer struct {
 	packed struct{ rows, grads packing }             // without zeros
 }
 
-// Interval is a range of own vertices, with its rows of the values of a layer, and
-// who works on it.
+// Interval is a range of own vertices, with its rows of the values of a layer, and the Ops
+// that works on it.
 type Interval struct {
 	Lo, Hi int
 	Ops    kernels.Ops
 	Layer  int
 	Frame  *model.Frame
 	Mask   *kernels.Dropout // room for the dropout of attention
-	// Sources tells that nothing was gathered for its vertices, from which others have
-	// gathered: GatherBackward alone may be called.
+	// Sources reports that the vertices are only sources: nothing was gathered for them, and
+	// only GatherBackward may be called.
 	Sources bool
 }
 

@@ -12,8 +12,8 @@ import (
 	"siafu/kernels/model"
 )
 
-// Passes pack in turns, and the faster way stays; what is gathered has
-// the same bits, whether rows without zeros stand elsewhere or in the place of the rows.
+// Passes alternate between packing and not, and then use the faster one. Gathered rows have
+// the same bits, with packed rows stored separately or in place.
 func TestPacking(t *testing.T) {
 	for name, alone := range map[string]bool{"elsewhere": false, "in place": true} {
 		t.Run(name, func(t *testing.T) { testPacking(t, alone) })
@@ -78,8 +78,8 @@ func testPacking(t *testing.T, alone bool) {
 	}
 }
 
-// Rows and gradients that nobody else reads are packed where they stand, those that other ranks
-// or steps of samples read are not.
+// Rows and gradients without other readers are packed in place; those that other ranks or
+// sampled steps read are not.
 func TestPackedInPlace(t *testing.T) {
 	ops, a := kernels.NewTeam(1), mapped.NewArena()
 	defer ops.Close()

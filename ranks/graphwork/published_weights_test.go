@@ -7,8 +7,8 @@ import (
 	"siafu/kernels"
 )
 
-// Weights along edges stay those of the interval that has published last, whatever becomes of
-// its own, and are none where nobody needs them.
+// Published edge weights are those of the interval that published last, also after its own
+// weights change. They are absent if not needed.
 func TestShownWeightsStay(t *testing.T) {
 	ops := kernels.NewTeam(1)
 	defer ops.Close()

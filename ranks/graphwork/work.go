@@ -63,9 +63,9 @@ type Options struct {
 	Factor []float32
 	// OneWay omits everything that only the gradients of ghosts need.
 	OneWay bool
-	// Targets tells that the gradient of the logits is that of the shard's training vertices:
-	// the last layer then goes along edges into those alone, on the forward pass where a pass
-	// wants no others.
+	// Targets restricts the gradient of the logits to the shard's training vertices: the last
+	// layer then uses only edges into those, on the forward pass too if the pass needs no
+	// other logits.
 	Targets bool
 }
 

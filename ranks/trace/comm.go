@@ -62,7 +62,7 @@ func (w *watched) Sub(ranks []int) (world.Comm, error) {
 	return Watch(c, w.recorder), nil
 }
 
-// EagerLimit implements world.Prompter.
+// EagerLimit implements world.EagerLimiter.
 func (w *watched) EagerLimit() int { return world.EagerLimit(w.Comm) }
 
 // request counts the time that Wait blocks.

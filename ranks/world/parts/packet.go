@@ -8,10 +8,9 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// A letter travels as a message: 40 bytes in front, little-endian, and its data.
-// A long block follows by itself, so that nobody copies it: it is sent from where
-// it stands and received where it is wanted, on another communicator and under
-// the tag that its letter tells.
+// A packet is sent as a message: a 40-byte little-endian header, and its data. A long block
+// follows by itself, so that nobody copies it: it is sent from where it stands and received
+// where it is wanted, on another communicator and under the tag in its packet.
 //
 //	offset  bytes
 //	     0      8  communicator; 0: the rank says farewell
@@ -22,7 +21,7 @@ import (
 //	    32      8  length of a block that follows, times 2¹⁵, and its tag; 0: none does
 const headerBytes = 40
 
-// inside is up to what length a block travels in its letter.
+// inside is the maximal length of a block that is sent within its packet, in bytes.
 const inlineLimit = 16 << 10
 
 // tags is how many tags those which follow take in turn.
@@ -33,13 +32,13 @@ type blockRef struct{ length, tag int }
 
 func (f blockRef) number() uint64 { return uint64(f.length)*tagCount + uint64(f.tag) }
 
-// farewell is the communicator of a rank's last letter to another one.
+// farewell is the communicator of a rank's last packet to another one.
 const shutdownGroup = 0
 
 // noMember is the sender of a farewell after everything has gone well.
 const noMember = -1
 
-// appendPacket writes a letter, with its data unless that follows.
+// appendPacket encodes a packet, with its data unless that follows.
 func appendPacket(b []byte, l inproc.Packet, f blockRef) []byte {
 	b = binary.LittleEndian.AppendUint64(b, l.Group)
 	b = binary.LittleEndian.AppendUint64(b, l.Tag)
@@ -53,7 +52,7 @@ func appendPacket(b []byte, l inproc.Packet, f blockRef) []byte {
 	return append(b, l.Data...)
 }
 
-// decodePacket takes a message apart; the letter's data is the rest of b.
+// decodePacket decodes a message; the packet's data is the rest of b.
 func decodePacket(b []byte, source int) (inproc.Packet, blockRef, error) {
 	if len(b) < headerBytes {
 		return inproc.Packet{}, blockRef{}, fault.New(fault.Runtime, "parts", "", "malformed message from rank %d (%d bytes)", source, len(b)).

@@ -7,7 +7,7 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// A message that can be read as a letter is that letter, written again.
+// A message that decodes to a packet equals the encoding of that packet.
 func FuzzReadLetter(f *testing.F) {
 	f.Add(appendPacket(nil, inproc.Packet{Group: 7, From: 1, To: 2, Seq: -1, Tag: 32767, Data: []byte("rows")}, blockRef{}))
 	f.Add(appendPacket(nil, inproc.Packet{Group: 1 << 63, From: 1, To: -1, Seq: 5, Tag: 1 << 63, Data: []byte("rows")}, blockRef{length: 4, tag: 9}))

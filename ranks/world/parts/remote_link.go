@@ -30,7 +30,7 @@ func RunParts(c world.Comm, v world.View, body func(c world.Comm) error) error {
 	for m := range v.Members() {
 		s.Hosts = append(s.Hosts, c.Hosts()[v.Rank(m)])
 	}
-	if len(s.Here) == 0 { // it waits for the others' end alone, however far that is
+	if len(s.Here) == 0 { // it only waits for the end of the other ranks
 		p.packets.SetLimits(world.Limits{})
 	}
 	err = inproc.RunShare(s, body)
@@ -86,17 +86,17 @@ func newRemoteLink(c world.Comm, v world.View) (*remoteLink, error) {
 	return &remoteLink{packets: letters, bulk: freight, view: v, outbox: world.NewOutbox(letters), finished: make([]bool, c.Size())}, nil
 }
 
-// Process implements inproc.Far.
+// Process implements inproc.Remote.
 func (p *remoteLink) Process(member int) int { return p.view.Rank(member) }
 
-// Abandon implements inproc.Far.
+// Abandon implements inproc.Remote.
 func (p *remoteLink) Abandon(r world.Request) { p.abandoned = append(p.abandoned, r) }
 
-// Abort implements inproc.Far.
+// Abort implements inproc.Remote.
 func (p *remoteLink) Abort(code int, cause error) { p.packets.Abort(code, cause) }
 
-// Carry implements inproc.Far. Messages are copied, whatever their length: they
-// must not overtake one another.
+// Carry implements inproc.Remote. Messages are copied, whatever their length: they must not
+// overtake one another.
 func (p *remoteLink) Carry(to int, l inproc.Packet) (world.Request, error) {
 	rank := p.view.Rank(to)
 	if len(l.Data) <= inlineLimit || l.Seq < 0 {
@@ -117,7 +117,7 @@ func (p *remoteLink) send(rank int, l inproc.Packet, f blockRef) error {
 	return p.outbox.Post(appendPacket(b, l, f), rank, 0)
 }
 
-// Fetch implements inproc.Far.
+// Fetch implements inproc.Remote.
 func (p *remoteLink) Fetch(r inproc.Receiver) error {
 	for {
 		m, ok, err := p.packets.TryRecv(world.Any, world.Any)
@@ -154,7 +154,7 @@ func (p *remoteLink) handle(m world.Message, r inproc.Receiver) error {
 	return r.Deliver(l)
 }
 
-// receiveBlocks continues with the blocks that follow letters.
+// receiveBlocks continues with the blocks that follow packets.
 func (p *remoteLink) receiveBlocks(r inproc.Receiver) error {
 	still := p.incoming[:0]
 	var failed error
@@ -243,7 +243,7 @@ func (p *remoteLink) settle() error {
 	return p.outbox.Settle()
 }
 
-// discarder is the receiver of letters for parts that have left.
+// discarder is the receiver of packets for parts that have left.
 type discarder struct{}
 
 func (discarder) Room(_ inproc.Packet, n int) []byte { return make([]byte, n) }
