@@ -5,10 +5,9 @@ import (
 	"strconv"
 )
 
-// Check compares what Slurm gave this job with the world that came of it, and
-// returns a sentence for each thing that was probably not meant. size is the
-// number of ranks in the world, cpus the number of processors that this rank
-// may run on. Outside of a job it returns nothing.
+// Check compares the resources of this Slurm job with its world, and returns a sentence for
+// each probable mistake. size is the number of ranks in the world, cpus the number of
+// processors that this rank may run on. Outside of a job it returns nothing.
 func Check(getenv func(string) string, size, cpus int) []string {
 	if getenv("SLURM_JOB_ID") == "" {
 		return nil
@@ -28,7 +27,7 @@ func Check(getenv func(string) string, size, cpus int) []string {
 	return said
 }
 
-// number is a positive number, else 0.
+// number parses a positive number, else returns 0.
 func number(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {

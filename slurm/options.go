@@ -41,7 +41,7 @@ type Options struct {
 	DryRun       bool     `name:"dry-run" help:"Write and print the script without submitting it."`
 }
 
-// Validate checks what can be known before Slurm sees it.
+// Validate checks the options before submission.
 func (o *Options) Validate() error {
 	for _, n := range []struct {
 		flag string
@@ -71,7 +71,7 @@ func (o *Options) Validate() error {
 	return cmp.Or(o.checkAtOnce(), o.checkGrace())
 }
 
-// Extra are the other flags of sbatch, one by one.
+// Extra returns the other flags of sbatch, one by one.
 func (o *Options) Extra() []string { return strings.Fields(strings.Join(o.Sbatch, " ")) }
 
 var (
@@ -84,9 +84,8 @@ var (
 // gpus is a number of them, after their type where there is one.
 var gpus = regexp.MustCompile(`^([A-Za-z0-9_.-]+:)?[1-9][0-9]{0,5}$`)
 
-// AskGPUs settles how many GPUs a node has to have for N graph ranks that compute
-// on them, 0 for a run on processors: each computes on one. What was asked for may
-// contradict that.
+// AskGPUs sets the number of GPUs per node for the given number of graph ranks, one each; 0
+// for a run on processors. It fails if the requested GPUs contradict that.
 func (o *Options) AskGPUs(ranks int) error {
 	each := min(o.TasksPerNode, ranks)
 	switch asked := o.GPUsPerNode; {
@@ -105,7 +104,7 @@ func (o *Options) AskGPUs(ranks int) error {
 	return nil
 }
 
-// checkGrace refuses a time limit that is over before training is told.
+// checkGrace refuses a time limit that ends before training gets the signal.
 func (o *Options) checkGrace() error {
 	limit, err := limitSeconds(o.Time)
 	if err != nil {
@@ -148,8 +147,8 @@ func limitSeconds(s string) (int, error) {
 	return total, err
 }
 
-// Memory is Mem in bytes, as Slurm reads it: megabytes without a unit; 0 for what the
-// cluster gives by itself.
+// Memory is Mem in bytes, as Slurm reads it: megabytes without a unit; 0 for the cluster's
+// default.
 func (o *Options) Memory() (int64, error) {
 	if o.Mem == "" {
 		return 0, nil
@@ -163,11 +162,10 @@ func (o *Options) Memory() (int64, error) {
 	return n << shift, nil
 }
 
-// Ranks is the number of ranks of a job.
+// Ranks returns the number of ranks of a job.
 func (o *Options) Ranks() int { return o.Nodes * o.TasksPerNode }
 
-// Settings are the combinations that Array asks for, each as "seed=1 hidden=64";
-// nil without a sweep.
+// Settings returns the combinations of Array, each as "seed=1 hidden=64"; nil without a sweep.
 func (o *Options) Settings() ([]string, error) {
 	if len(o.Array) == 0 {
 		return nil, nil

@@ -14,8 +14,8 @@ type Entry struct {
 	Restarts int
 }
 
-// Queue asks Slurm for a job; an array has an entry for each task that left
-// the queue. A job that has ended is forgotten after some minutes.
+// Queue queries Slurm for a job; an array has an entry for each task that left the queue.
+// Slurm forgets an ended job after some minutes.
 func Queue(id string) ([]Entry, error) {
 	text, err := client("scontrol", "--oneliner", "show", "job", id)
 	if err != nil {

@@ -19,7 +19,7 @@ var nasty = []string{
 	"*", "ä ö", "x=y", "-x", "~", "!x", "a\xffb", "--out=y", strings.Repeat("long ", 40),
 }
 
-// What a script cannot hold is refused before anything is written.
+// Names that a script cannot contain are refused before anything is written.
 func TestRefusedNames(t *testing.T) {
 	for _, tc := range []struct {
 		name, run string
@@ -131,7 +131,7 @@ func evaluate(t *testing.T, script string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// printer is a program that prints its arguments, with a NUL behind each.
+// printer is a program that prints its arguments, each followed by a NUL.
 func printer(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "it's a printer")
@@ -206,7 +206,7 @@ func TestNastyNames(t *testing.T) {
 	}
 }
 
-// Whatever things are called, either the scripts hold them or they are refused.
+// For any names, scripts either contain them exactly or are refused.
 func FuzzScript(f *testing.F) {
 	self := printer(f)
 	for i, name := range nasty {

@@ -16,8 +16,8 @@ type Job struct {
 	Self     string   // siafu on the nodes, outside of any container
 	Run      string   // run folder, or the folder of the runs of a sweep
 	Train    []string // [CONFIG.toml] DATA and the flags of train
-	Resume   []string // flags that let train go on where it stopped
-	ID       string   // by which all starts of the script know the run folders that one of them has made
+	Resume   []string // flags with which train resumes
+	ID       string   // identifies run folders made by any start of the script
 	Settings []string // of a sweep, "seed=1 hidden=64" each
 	Parts    []string // arguments of "siafu partition"
 }
@@ -36,8 +36,8 @@ func fill(t *template.Template, j *Job) string {
 	return seal(b.String())
 }
 
-// mark is what scripts are known by. Behind it stands the checksum of a script without
-// it, by which one that was edited is known.
+// mark identifies generated scripts. It is followed by the checksum of the script without it,
+// which detects edits.
 const mark = `# Written by "siafu submit"`
 
 var sealed = regexp.MustCompile(regexp.QuoteMeta(mark) + `, checksum ([0-9a-f]{8})`)
@@ -52,10 +52,10 @@ func edited(text string) bool {
 	return m != "" && seal(strings.Replace(text, m, mark, 1)) != text
 }
 
-// LastTask is the highest number of a task of the array.
+// LastTask returns the highest task number of the array.
 func (j *Job) LastTask() int { return len(j.Settings) - 1 }
 
-// Log is the file that a job of that number prints to, or the files of an array.
+// Log returns the log file of a job of that number, or the pattern for an array.
 func (j *Job) Log(number string) string {
 	if j.Settings != nil {
 		number += "_*"
@@ -63,7 +63,7 @@ func (j *Job) Log(number string) string {
 	return j.Run + "-" + number + ".out"
 }
 
-// LogPattern is Log as Slurm has it.
+// LogPattern returns Log in Slurm's syntax.
 func (j *Job) LogPattern() string {
 	if j.Settings != nil {
 		return filename(j.Run) + "-%A_%a.out"
@@ -74,10 +74,10 @@ func (j *Job) LogPattern() string {
 // PartitionLogPattern is the log of the job that divides the dataset.
 func (j *Job) PartitionLogPattern() string { return filename(j.Run) + "-partition-%j.out" }
 
-// PartitionName is the name of that job.
+// PartitionName returns the name of that job.
 func (j *Job) PartitionName() string { return j.JobName + "-partition" }
 
-// Launch is the command line in front of the arguments of train.
+// Launch returns the command line before the arguments of train.
 func (j *Job) Launch() string {
 	words := []string{j.Self, "launch"}
 	if j.Launcher != "mpirun" {
@@ -124,7 +124,7 @@ func parse(name, text string) *template.Template {
 	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": Quote, "value": value}).Parse(text))
 }
 
-// limits are the lines that all jobs of a run have in common.
+// limits are the lines that all jobs of a run share.
 const limits = `{{- with .Time}}
 #SBATCH --time={{value .}}{{end}}
 {{- with .Mem}}

@@ -55,7 +55,7 @@ func Bandwidth(functions int) float64 {
 	return peakBandwidth - (peakBandwidth-leastBandwidth)*float64(n-1)/(manyFunctions-1)
 }
 
-// bucket is a token bucket.
+// bucket is a token bucket, whose unused tokens expire after a bounded time.
 type bucket struct {
 	rate  func() float64 // what comes into it in a second
 	depth time.Duration  // what it holds is what comes in this time

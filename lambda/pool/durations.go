@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// durations are the newest of a kind of task, at most Window of them.
+// durations are the newest durations of a kind of task, at most Window.
 type durations struct {
 	recent []time.Duration
-	next   int // where the next one goes once there are Window
+	next   int // index of the next one after Window durations
 }
 
-// add takes a duration down in place of the oldest one.
+// add adds a duration, replacing the oldest one.
 func (d *durations) add(x time.Duration, window int) {
 	if len(d.recent) < window {
 		d.recent = append(d.recent, x)
@@ -21,8 +21,8 @@ func (d *durations) add(x time.Duration, window int) {
 	d.next = (d.next + 1) % window
 }
 
-// timeout is how long an attempt is waited for, which is the n-th of its task. A
-// quantile below 1 is robust: stragglers, as long as they are few, do not move it.
+// timeout returns the timeout of the n-th attempt at a task. A quantile below 1 is robust: a
+// few stragglers do not change it.
 func (d *durations) timeout(t Timeout, n int) time.Duration {
 	wait := t.Ceiling
 	if len(d.recent) >= t.Few {

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// health is what a Pool thinks of the service.
+// health is a Pool's estimate of the service.
 //
 //	probe is 0 where the breaker is closed
 type health struct {
-	failures int           // that counted, in a row
-	starts   int           // of these, where nothing had begun
-	counted  int           // how many had been invoked when the newest counted
-	until    time.Duration // nobody is invoked before
+	failures int           // consecutive counted failures
+	starts   int           // of these, failures to start
+	counted  int           // number of invocations at the newest counted failure
+	until    time.Duration // no invocation before this time
 	open     bool          // the breaker: the CPU does the work
-	openings int           // in a row
-	rested   time.Duration // when a probe may be made
+	openings int           // consecutive
+	rested   time.Duration // earliest time of a probe
 	probe    int           // the serial number of one that runs, else 0
 	reason   string        // why it is open
 }
@@ -23,11 +23,11 @@ type health struct {
 // probes reports whether a probe is due.
 func (h *health) probes(now time.Duration) bool { return h.open && h.probe == 0 && now >= h.rested }
 
-// succeeded takes note of a result, used or not.
+// succeeded records a result, used or not.
 func (p *Pool[K]) succeeded(a *attempt) {
 	h := &p.health
 	switch {
-	case h.open && h.probe != a.serial: // it began before things went wrong
+	case h.open && h.probe != a.serial: // it began before the failures
 		return
 	case h.open:
 		p.say("the function responds again")
@@ -38,8 +38,8 @@ func (p *Pool[K]) succeeded(a *attempt) {
 	*h = health{counted: h.counted, until: h.until}
 }
 
-// failed takes note of a failure, and says what it was: of those that were under way
-// together the first one counts.
+// failed records a failure and returns its description. Of concurrent attempts only the first
+// failure counts.
 func (p *Pool[K]) failed(a *attempt, why Failure, detail string) string {
 	h, text := &p.health, why.Error()
 	if detail != "" {
@@ -54,7 +54,7 @@ func (p *Pool[K]) failed(a *attempt, why Failure, detail string) string {
 	return text
 }
 
-// worsen takes note of a failure that counts.
+// worsen records a counted failure.
 func (p *Pool[K]) worsen(why Failure, text string) {
 	h := &p.health
 	h.failures++

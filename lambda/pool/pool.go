@@ -13,33 +13,33 @@ type Do uint8
 // Orders.
 const (
 	Invoke Do = iota // an attempt at a task
-	Local            // the CPU does the task, whose last word this is
+	Local            // the CPU runs the task; its last order
 	Say              // tell the user
 )
 
 // Order is an action that a Pool requests.
 type Order[K comparable] struct {
 	Do      Do
-	Task    K      // but for Say
+	Task    K      // except for Say
 	Attempt int    // of Invoke, 1 or more; never given to a task twice while one of its invocations runs
 	Reason  string // of Local and Say
 }
 
-// Pool is the state of the invocations of a function. K names tasks. Times are since
-// any one moment; a time before the newest one is taken for it.
+// Pool is the state of the invocations of a function. K names tasks. Times are relative to any
+// fixed moment; an earlier time than the newest one is replaced by it.
 //
 //	0 <= running <= Limit, but where SetLimit has lowered it
-//	0 <= awaited <= running: those that are late run and are not waited for
+//	0 <= awaited <= running: late ones run and are not awaited
 //	1 <= window <= Limit
 type Pool[K comparable] struct {
 	s       Settings
 	rng     *rand.Rand
 	now     time.Duration
 	byKey   map[K]*task[K]
-	live    []*task[K] // that are open or have invocations which run, in the order of their arrival
+	live    []*task[K] // open or with running invocations, in order of arrival
 	running int
 	awaited int // tasks with a current invocation
-	window  int // how many may have one
+	window  int // maximal number of such tasks
 	kinds   map[int]*durations
 	health  health
 	orders  []Order[K]
@@ -50,14 +50,14 @@ type Pool[K comparable] struct {
 type task[K comparable] struct {
 	key     K
 	kind    int
-	ready   bool // its input is there: it was submitted
+	ready   bool // its input exists: it was submitted
 	done    bool
 	tries   int           // attempts
 	last    int           // the number of the newest
 	crashes int           // of them
 	why     string        // the newest of them that failed did
-	until   time.Duration // it is not invoked before
-	current *attempt      // that is waited for; nil: it waits for a place
+	until   time.Duration // not invoked before this time
+	current *attempt      // the awaited one; nil: waits for a slot
 	alive   []*attempt    // that run
 }
 
@@ -65,14 +65,14 @@ type task[K comparable] struct {
 type attempt struct {
 	number   int
 	began    time.Duration
-	from     time.Duration // when it had both begun and an input
-	deadline time.Duration // once the input is there
+	from     time.Duration // when it had begun and had an input
+	deadline time.Duration // valid once the input exists
 	nth      int           // of the task's attempts
 	void     bool          // of an earlier task of the same name
 	serial   int           // the number of the invocation among all
 }
 
-// New is a Pool without tasks. It panics where settings make no sense.
+// New returns a Pool without tasks. It panics on invalid settings.
 func New[K comparable](s Settings) *Pool[K] {
 	s.check()
 	return &Pool[K]{
@@ -81,17 +81,17 @@ func New[K comparable](s Settings) *Pool[K] {
 	}
 }
 
-// Expect says that a task will be submitted, so that a function can be started for it
-// (§6: at the time its previous task starts executing). It is started once at most
-// before the task is there. What was expected is kept until it is submitted.
+// Expect announces a task, so that a function can be started for it (§6: at the time its
+// previous task starts executing). At most one is started before the task is submitted. The
+// announcement is stored until then.
 func (p *Pool[K]) Expect(now time.Duration, key K, kind int) []Order[K] {
 	p.arrive(now)
 	p.enter(key, kind)
 	return p.settle()
 }
 
-// Submit brings a task of a kind, durations being like those of the same kind. It
-// must not be open.
+// Submit adds a task. Tasks of the same kind have similar durations. The task must not be
+// open.
 func (p *Pool[K]) Submit(now time.Duration, key K, kind int) []Order[K] {
 	p.arrive(now)
 	t := p.byKey[key]
@@ -117,8 +117,8 @@ func (p *Pool[K]) Wants(key K, number int) bool {
 		slices.ContainsFunc(t.alive, func(a *attempt) bool { return a.number == number && !a.void })
 }
 
-// Result takes note of a result of an attempt, and reports whether it is to be used: it
-// is the first one of its task.
+// Result records a result of an attempt, and reports whether to use it: it is the first of its
+// task.
 func (p *Pool[K]) Result(now time.Duration, key K, number int) (first bool, _ []Order[K]) {
 	p.arrive(now)
 	t, a := p.end(key, number)
@@ -145,7 +145,7 @@ func (p *Pool[K]) Result(now time.Duration, key K, number int) (first bool, _ []
 	return first, p.settle()
 }
 
-// Failed takes note that an attempt came to nothing; detail is for messages.
+// Failed records a failed attempt; detail is for messages.
 func (p *Pool[K]) Failed(now time.Duration, key K, number int, why Failure, detail string) []Order[K] {
 	p.arrive(now)
 	t, a := p.end(key, number)
@@ -166,14 +166,13 @@ func (p *Pool[K]) Failed(now time.Duration, key K, number int, why Failure, deta
 	return p.settle()
 }
 
-// Tick lets time pass. Next says when it is needed.
+// Tick advances the time. Next returns when it is needed.
 func (p *Pool[K]) Tick(now time.Duration) []Order[K] {
 	p.arrive(now)
 	return p.settle()
 }
 
-// SetLimit changes how many invocations may run at once, at least 1. Those that run
-// go on.
+// SetLimit changes how many invocations may run at once, at least 1. Running ones continue.
 func (p *Pool[K]) SetLimit(now time.Duration, n int) []Order[K] {
 	p.arrive(now)
 	if p.window == p.s.Limit { // nothing has failed
@@ -202,8 +201,8 @@ func (p *Pool[K]) of(kind int) *durations {
 	return p.kinds[kind]
 }
 
-// enter makes a task. Invocations of an earlier one of the same name that still run
-// are nothing to it, and its attempts are numbered after theirs.
+// enter makes a task. Running invocations of an earlier task of the same name are ignored, and
+// its attempts are numbered after theirs.
 func (p *Pool[K]) enter(key K, kind int) *task[K] {
 	t := &task[K]{key: key, kind: kind}
 	if old := p.byKey[key]; old != nil {
@@ -221,7 +220,7 @@ func (p *Pool[K]) enter(key K, kind int) *task[K] {
 	return t
 }
 
-// end ends an invocation, and gives none where it had ended before.
+// end ends an invocation. It returns none if it had already ended.
 func (p *Pool[K]) end(key K, number int) (*task[K], *attempt) {
 	t := p.byKey[key]
 	if t != nil {
@@ -239,7 +238,7 @@ func (p *Pool[K]) end(key K, number int) (*task[K], *attempt) {
 	return nil, nil
 }
 
-// settle does what has become due, and hands over the orders.
+// settle executes due actions, and returns the orders.
 func (p *Pool[K]) settle() []Order[K] {
 	for _, t := range p.live {
 		p.expire(t)
@@ -276,7 +275,7 @@ func (p *Pool[K]) expire(t *task[K]) {
 		if p.now < a.began+p.s.Life {
 			return false
 		}
-		if t.current == a { // it was started ahead, and nothing was asked of it
+		if t.current == a { // it was started ahead, without a task
 			t.current = nil
 		}
 		p.running--
@@ -289,7 +288,7 @@ func (p *Pool[K]) expire(t *task[K]) {
 	})
 }
 
-// place invokes a task that waits for a place, if there is one, or leaves it to the CPU.
+// place invokes a task that waits for a slot, if one is free, or leaves it to the CPU.
 func (p *Pool[K]) place(t *task[K]) {
 	switch {
 	case t.done || t.current != nil:
@@ -311,11 +310,11 @@ func (p *Pool[K]) local(t *task[K], reason string) {
 	p.orders = append(p.orders, Order[K]{Do: Local, Task: t.key, Reason: reason})
 }
 
-// places is how many may be invoked now: a place is held by whatever runs, and while
-// the service fails fewer are waited for at once.
+// places returns the number of free slots: each running invocation has one, and after failures
+// the window limits the awaited ones.
 func (p *Pool[K]) places() int { return min(p.s.Limit-p.running, p.window-p.awaited) }
 
-// invoke makes the next attempt, and gives its serial number.
+// invoke starts the next attempt, and returns its serial number.
 func (p *Pool[K]) invoke(t *task[K]) int {
 	t.last++
 	t.tries++
@@ -330,7 +329,7 @@ func (p *Pool[K]) invoke(t *task[K]) int {
 	return a.serial
 }
 
-// Next is when the next thing is due that no event brings, if there is any.
+// Next returns the time of the next due action, if any.
 func (p *Pool[K]) Next() (at time.Duration, ok bool) {
 	due := func(x time.Duration) {
 		if !ok || x < at {

@@ -28,7 +28,7 @@ type Timeout struct {
 // Pause is a time that doubles from First to Most.
 type Pause struct{ First, Most time.Duration }
 
-// draw is the n-th pause in a row, n counting from 1: between half of it and all.
+// draw samples the n-th consecutive pause, n counting from 1, from its upper half.
 func (p Pause) draw(n int, rng *rand.Rand) time.Duration {
 	d := p.Most
 	if n <= 32 && p.First<<(n-1)>>(n-1) == p.First { // no overflow
@@ -37,13 +37,13 @@ func (p Pause) draw(n int, rng *rand.Rand) time.Duration {
 	return d - time.Duration(rng.Int64N(int64(d/2)+1))
 }
 
-// Breaker is when the CPU takes over.
+// Breaker determines when the CPU takes over.
 type Breaker struct {
 	Failures int   // that counted in a row; 0: never
 	Rest     Pause // until a probe
 }
 
-// Defaults are settings for functions that take from a tenth of a second to a minute.
+// Defaults returns settings for functions with durations from a tenth of a second to a minute.
 func Defaults() Settings {
 	return Settings{
 		Limit: 100, Attempts: 6, Life: 2 * time.Minute,
@@ -54,7 +54,7 @@ func Defaults() Settings {
 	}
 }
 
-// check panics where settings make no sense: they are a program's, not a user's.
+// check panics on invalid settings, which are a programmer's error.
 func (s Settings) check() {
 	t := s.Timeout
 	switch {

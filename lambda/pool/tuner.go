@@ -1,7 +1,7 @@
 package pool
 
-// Tuner is the autotuner of the number of Lambdas of a graph rank (§6): it looks at
-// the size of the queue of tasks that wait for a CPU, and keeps it stable.
+// Tuner is the autotuner of the number of Lambdas of a graph rank (§6): it keeps the size of
+// the queue of tasks that wait for a CPU stable.
 //
 //	1 <= number <= most
 type Tuner struct {
@@ -20,8 +20,8 @@ const (
 // Most is the most Lambdas that a Tuner starts with.
 const Most = 100
 
-// NewTuner is one for a graph rank of N intervals: with more Lambdas than
-// intervals there is nothing to do for some of them.
+// NewTuner returns a Tuner for a graph rank with the given intervals: with more Lambdas than
+// intervals some are idle.
 func NewTuner(intervals int) *Tuner {
 	most := max(intervals, 1)
 	return &Tuner{number: min(most, Most), most: most}
@@ -30,12 +30,12 @@ func NewTuner(intervals int) *Tuner {
 // Number returns the target number of Lambdas.
 func (t *Tuner) Number() int { return t.number }
 
-// Check takes the size of the queue at one of the checks, which follow each other in
-// equal times, and gives the number of Lambdas from now on.
+// Check takes the size of the queue at one of the periodic checks, and returns the new number
+// of Lambdas.
 //
-// Design note: the paper does not say what happens where the queue stays empty. It
-// cannot shrink any more then, and CPU cores may have nothing to do, which §6 says of
-// too few Lambdas: an empty queue counts as one that shrinks quickly.
+// Design note: the paper does not define the case of an empty queue. CPU cores may then be
+// idle, which §6 says of too few Lambdas. So an empty queue counts as one that shrinks
+// quickly.
 func (t *Tuner) Check(queue int) int {
 	t.sizes = append(t.sizes, queue)
 	if len(t.sizes) < checks {
