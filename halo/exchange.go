@@ -139,7 +139,7 @@ type transport interface {
 	// end puts everything in its place, when it has arrived and all that was
 	// sent has left.
 	end(w direction) error
-	// hold waits for all that is to come, and copies it as it has travelled; goOn is
+	// capture waits for all that is to come, and copies it as it has travelled; goOn is
 	// under way where that has come.
 	capture(w direction) ([]RankBlock, error)
 	resume(w direction, blocks []RankBlock) error

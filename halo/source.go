@@ -72,7 +72,7 @@ type Block struct{ First, Rows, Epoch int }
 // that omits rows takes none from Offer and has no Room for them. A prediction is a Source
 // that wraps another one and changes the result of Want.
 type Source interface {
-	// Room returns the matrix for rows that are computed only for other ranks, before they
+	// SendBuffer returns the matrix for rows that are computed only for other ranks, before they
 	// are offered. It is empty if these rows are not sent. Forward it has the plan's sums
 	// [Sums x Width], if the source has any; backward the gradients of ghosts [Ghosts x
 	// Width].
@@ -86,7 +86,7 @@ type Source interface {
 	Arrived(s Slot) (bool, error)
 	// Take stores received rows: forward the ghosts lo..hi-1, of which there may be none.
 	Take(s Slot) (lo, hi int, err error)
-	// Want returns the rows that a gather of the slot reads: forward the ghost rows [Ghosts
+	// View returns the rows that a gather of the slot reads: forward the ghost rows [Ghosts
 	// x Width], backward, after Add, the gradients of the plan's sums [Sums x Width]. It is
 	// an error if a row is of an epoch that the policy excludes.
 	View(s Slot) (View, error)

@@ -32,9 +32,9 @@ func (t *Transfer) Forget() error {
 
 // Choice is a policy that selects among transfers.
 type Choice interface {
-	// Leaving returns the transfer that sends the rows of a slot to other ranks.
+	// SendTransfer returns the transfer that sends the rows of a slot to other ranks.
 	SendTransfer(s Slot) *Transfer
-	// Arriving returns the transfer that receives the rows for the slot. Before its first
+	// RecvTransfer returns the transfer that receives the rows for the slot. Before its first
 	// use its rows are zeros, and no gradients have arrived.
 	RecvTransfer(s Slot) *Transfer
 }

@@ -230,11 +230,11 @@ type Edges struct {
 	First              uint32
 	Features, Self     Vector[float32]
 	At                 Vector[int64]
-	// Chosen are columns whose rows are not zeros: SpMM and AttentionGradSrc, which reads
+	// ColumnMask are columns whose rows are not zeros: SpMM and AttentionGradSrc, which reads
 	// rows of gradients and their dots, may leave out the others. It is for an Ops that is
 	// Choosing, and Base is 0.
 	ColumnMask VertexMask
-	// Wanted are vertices, First that of row 0, whose rows somebody reads: AttentionGather may
+	// RowMask are vertices, First that of row 0, whose rows somebody reads: AttentionGather may
 	// leave out the edges of the others. It is for an Ops that is Choosing.
 	RowMask VertexMask
 }

@@ -36,7 +36,7 @@ type MessagePump interface {
 	// Poll processes received messages. Await waits for a message and processes it.
 	Poll() error
 	Await() error
-	// Took notifies rank from that its rows of a layer have been stored.
+	// ConfirmStored notifies rank from that its rows of a layer have been stored.
 	ConfirmStored(from, layer int) error
 }
 

@@ -42,9 +42,9 @@ type timetable struct {
 	lag int
 	// blend is what becomes of rows that stand in an epoch, in which some are due.
 	blend func(backward, due bool) blend
-	// stand tells that gradients stand as rows do, and are not added just once.
+	// gradsPersist tells that gradients stand as rows do, and are not added just once.
 	gradsPersist bool
-	// draw changes, before the first rows leave in an epoch, which vertices are in the
+	// selector changes, before the first rows leave in an epoch, which vertices are in the
 	// only part.
 	selector func(epoch int) func(id uint32) bool
 	// drift has ranks keep what they have; nil: rows travel anyway.

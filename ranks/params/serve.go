@@ -19,7 +19,7 @@ type StateMachine interface {
 	Version() int
 	Weights() []float32
 	Memory() protocol.Memory
-	// Owing are the ranks of the world that the next version waits for, ascending.
+	// AwaitedRanks are the ranks of the world that the next version waits for, ascending.
 	AwaitedRanks() []int
 	// Done reports whether all graph ranks have left.
 	Done() bool
