@@ -16,7 +16,7 @@ func (h *chunked) arrived() (bool, error) {
 	return h.pendingRank() < 0, nil
 }
 
-// pendingRank is a rank that has not sent all its chunks, -1 if there is none.
+// pendingRank returns a rank whose chunks have not all arrived, or -1.
 func (h *chunked) pendingRank() int {
 	return slices.IndexFunc(h.owed, func(n int) bool { return n > 0 })
 }
@@ -60,9 +60,8 @@ func (h *chunked) end(w direction) error {
 	return h.waitSent()
 }
 
-// receive decodes what has arrived until nothing more comes from rank turn,
-// and waits for that rank alone when there is nothing to decode, so that a
-// wait that lasts too long can name it.
+// receive decodes received chunks until no more arrive from rank turn. If there is nothing to
+// decode, it waits for that rank alone, so that a timeout can name it.
 func (h *chunked) receive(turn int) error {
 	for {
 		if err := h.collect(); err != nil {
@@ -83,7 +82,7 @@ func (h *chunked) receive(turn int) error {
 	}
 }
 
-// collect takes what has arrived, and moves what is sent on.
+// collect takes received messages and progresses sends.
 func (h *chunked) collect() error {
 	if err := h.sendEncoded(false); err != nil {
 		return err
@@ -105,8 +104,8 @@ func (h *chunked) collect() error {
 	return h.progress()
 }
 
-// selectReady moves what may be decoded now to ready: rows that are set, all; rows
-// that are added, those of rank turn.
+// selectReady moves chunks that may be decoded now to ready: all if rows are set, those from
+// rank turn if rows are added.
 func (h *chunked) selectReady(turn int) {
 	later := h.waiting[:0]
 	for _, c := range h.waiting {
@@ -146,8 +145,8 @@ func (h *chunked) decodeChunks(lo, hi int) {
 	}
 }
 
-// openBlock checks c, whose block says which rows it holds, which must be those of a
-// chunk; from is the first of them among all that come in.
+// openBlock checks c. The rows that its block names must be those of a chunk. from is the
+// first of them among all received rows.
 func (h *chunked) openBlock(c *incoming) (b codec.Block, from int, err error) {
 	if b, err = codec.Open(c.data, h.codec); err != nil {
 		return b, 0, err
@@ -159,7 +158,7 @@ func (h *chunked) openBlock(c *incoming) (b codec.Block, from int, err error) {
 	return b, int(h.direction.inStart[c.from]) + b.First, nil
 }
 
-// decodeChunk decodes c to where its rows belong.
+// decodeChunk decodes c into the rows' destination.
 func (h *chunked) decodeChunk(c *incoming) error {
 	b, from, err := h.openBlock(c)
 	if err != nil {
@@ -168,7 +167,7 @@ func (h *chunked) decodeChunk(c *incoming) error {
 	return b.Decode(h.codec, h.direction.in.Part(from, from+b.Rows), h.direction.add)
 }
 
-// waitSent waits until what was sent has left.
+// waitSent waits for all sends.
 func (h *chunked) waitSent() error {
 	if err := h.sendEncoded(true); err != nil {
 		return err

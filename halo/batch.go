@@ -14,11 +14,11 @@ type Batch struct {
 	stats     Stats
 	direction direction
 	epoch     int
-	history   *History // nil unless it is under way
+	history   *History // nil unless in transit
 	unchanged []bool
 }
 
-// batch makes one that lands in buffers.
+// batch makes a batch that receives into buffers.
 func (h *Histories) batch(near, far []float32) *Batch {
 	b := &Batch{}
 	if h.direct() {
@@ -74,7 +74,7 @@ func (b *Batch) Begin(r *History, part *Part, x kernels.Mat, at Slot, stays func
 	return b.begin(b.direction, Key{Seed: r.o.Seed, Epoch: at.Epoch, Layer: at.Layer, Backward: at.Backward, From: r.o.Comm.Rank()})
 }
 
-// directionOf is that of a part of rows.
+// directionOf returns the direction of a part.
 func (r *History) directionOf(part *Part, x kernels.Mat) direction {
 	w := r.incomingSide(part)
 	if r.backward {
@@ -88,7 +88,7 @@ func (r *History) directionOf(part *Part, x kernels.Mat) direction {
 	return w
 }
 
-// incomingSide is the side of a way on which rows come.
+// incomingSide returns the receiving side of a direction.
 func (r *History) incomingSide(part *Part) direction {
 	in := codec.Rows{X: r.rows, Cols: r.shape.Width, Len: len(part.Received), Index: part.Received}
 	w := direction{backward: r.backward, outStart: part.SendStart, inStart: part.RecvStart}
@@ -100,7 +100,7 @@ func (r *History) incomingSide(part *Part) direction {
 	return w
 }
 
-// outgoingRows are the rows of x and of sums that go out.
+// outgoingRows returns the rows of x and of sums to send.
 func (r *History) outgoingRows(part *Part, x kernels.Mat) codec.Rows {
 	rows := codec.Rows{Cols: r.shape.Width, Len: len(part.Sent), IDs: part.sentIDs, Sums: part.sums}
 	if !r.ops.Remote() {

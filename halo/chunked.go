@@ -10,19 +10,16 @@ import (
 	"siafu/kernels"
 )
 
-// chunked carries rows through a codec. The rows for a rank travel in chunks,
-// a block and a message each: workers encode chunks and send each as soon as
-// it is encoded; the receiver decodes chunks while later ones are under way.
-// Nobody has to be told lengths first: a message knows its own, and both sides
-// cut the rows alike.
+// chunked sends rows through a codec, in chunks of one block and one message each. Workers
+// encode chunks and send each as soon as it is encoded; the receiver decodes chunks while
+// later ones are in transit. No lengths are exchanged first: a message knows its own, and both
+// sides divide the rows in the same way.
 //
-// Messages of two transfers do not mix: they bear different tags, or one transfer
-// ends before the other begins to take what it is owed, since a rank's messages
-// with one tag arrive in order.
+// Messages of two transfers do not mix: their tags differ, or one transfer ends before the
+// other begins to receive, since a rank's messages with one tag arrive in order.
 //
-// Design note: messages are taken as they come, not received into buffers made
-// ready. Blocks differ in length, and those of a rank whose turn to be added
-// has not come wait as they are.
+// Design note: messages are taken as they arrive, not received into prepared buffers. Blocks
+// differ in length, and a block whose rank is not yet due to be added waits encoded.
 type chunked struct {
 	comm        comm.Comm
 	codec       codec.Codec
@@ -30,8 +27,8 @@ type chunked struct {
 	stats       *Stats
 	arena       *mapped.Arena
 	ops         kernels.Ops
-	deviceCodec *deviceCodec // of coded ways; nil until there is one
-	codecErrors Feedbacks    // nil: errors are not fed back
+	deviceCodec *deviceCodec // of directions encoded on the device; nil until first used
+	codecErrors Feedbacks    // nil: no error feedback
 	tag         int          // of all messages
 
 	direction direction
@@ -39,26 +36,26 @@ type chunked struct {
 	rows      int // of a chunk
 
 	out     []outgoing
-	lost    codec.Feedback // of the rows that go out, nil: none
+	lost    codec.Feedback // of the sent rows, nil: none
 	encode  func(lo, hi int)
-	mu      sync.Mutex // guards what follows while chunks are encoded
+	mu      sync.Mutex // guards the fields below while chunks are encoded
 	leaving []comm.Request
 	failed  error
-	copied  int // of a coded way: chunks of out that have been sent
+	copied  int // encoding on the device: chunks of out that have been sent
 
-	owed           []int  // chunks that each rank has not sent yet
-	unchangedRanks []bool // ranks that have said that their rows stay
+	owed           []int  // chunks still expected from each rank
+	unchangedRanks []bool // ranks that have reported their rows unchanged
 	waiting        []incoming
-	ready          []incoming // those that are decoded at once
+	ready          []incoming // chunks that are decoded together
 	decode         func(lo, hi int)
 }
 
-// outgoing is a chunk: rows from..end-1 of all that go out, which are those
-// from first on of the message to a rank.
+// outgoing is a chunk: rows from..end-1 of all sent rows. In the message to its rank they
+// start at row first.
 type outgoing struct {
 	to, first, from, end int
 	block                []byte
-	copy                 int // of a coded way: of the payload, to block
+	copy                 int // encoding on the device: the copy of the payload to block
 }
 
 // incoming is a chunk that has arrived.
@@ -66,21 +63,21 @@ type incoming struct {
 	from int // rank
 	data []byte
 	err  error
-	// Of a coded way: the rows of the message, and their payload.
+	// Encoding on the device: the rows of the message, and their payload.
 	first, rows int
 	payload     kernels.Vector[uint8]
 }
 
-// series is what errors are kept for.
+// series identifies rows with accumulated codec errors.
 type series struct {
 	layer, cols int
 	backward    bool
 }
 
-// chunkBytes is about how long a chunk is, at most where codecs compress: a message that
-// is no longer leaves without asking the receiver first (world.Prompt), whose answer would
-// wait behind what it sends itself, and until it looks. A frame and a message cost little
-// beside it, and a message of some megabytes is spread over workers and over time.
+// chunkBytes is the approximate length of a chunk, an upper bound if the codec compresses. A
+// message up to this length is sent without asking the receiver first (world.Prompt). The
+// answer would wait for the receiver's own sends and for its next poll. A frame and a message
+// cost little in comparison, and a message of some megabytes is divided over workers and time.
 const chunkBytes = 60 << 10
 
 func newChunked(c comm.Comm, team Parallel, ops kernels.Ops, a *mapped.Arena, stats *Stats) *chunked {
@@ -89,8 +86,8 @@ func newChunked(c comm.Comm, team Parallel, ops kernels.Ops, a *mapped.Arena, st
 	return h
 }
 
-// use sets the codec. What was lost of rows is fed back by a codec that does
-// so, whichever codec has lost it, and forgotten by others.
+// use sets the codec. A codec with error feedback continues with the errors of earlier codecs;
+// others discard them.
 func (h *chunked) use(rows codec.Codec) {
 	corrected, ok := rows.(codec.Corrected)
 	switch {
@@ -138,7 +135,7 @@ func (h *chunked) begin(w direction, k Key) error {
 	for i := range h.out {
 		o := &h.out[i]
 		raw := 4 * (o.end - o.from) * w.out.Cols
-		if len(o.block) == 0 { // nothing but the message that says so
+		if len(o.block) == 0 { // an empty message reports this
 			raw = 0
 			h.stats.Messages++
 		}
@@ -147,14 +144,14 @@ func (h *chunked) begin(w direction, k Key) error {
 	return h.failed
 }
 
-// chunks is the number of chunks of some rows.
+// chunks returns the number of chunks of the given rows.
 func (h *chunked) chunks(rows int) int { return (rows + h.rows - 1) / h.rows }
 
-// planChunks lists what goes out: the first chunk for each rank, from the next rank
-// on, then the second for each and so on, so that no rank waits until the
-// others have got all of theirs.
+// planChunks lists the chunks to send: the first chunk for each rank, from the next rank on,
+// then the second for each, and so on. Thus no rank waits until others have received all of
+// theirs.
 func (h *chunked) planChunks() {
-	old, most := h.out[:cap(h.out)], 0 // whose buffers are used again
+	old, most := h.out[:cap(h.out)], 0 // its buffers are reused
 	for q := range h.owed {
 		most = max(most, h.chunks(rowsOfRank(h.direction.outStart, q)))
 	}
@@ -167,7 +164,7 @@ func (h *chunked) planChunks() {
 				continue
 			}
 			if first > 0 && h.direction.unchanged != nil && h.direction.unchanged[q] {
-				continue // one message says so
+				continue // one message reports this
 			}
 			o := outgoing{to: q, first: first, from: from, end: from + min(h.rows, rows)}
 			if n := len(h.out); n < len(old) {
@@ -178,7 +175,7 @@ func (h *chunked) planChunks() {
 	}
 }
 
-// feedback is what has been lost of the rows that go out.
+// feedback returns the accumulated errors of the sent rows.
 func (h *chunked) feedback() codec.Feedback {
 	if l := h.errorsToFeed(); l != nil {
 		return l.onHost(h.ops, h.arena)
@@ -196,7 +193,7 @@ func (h *chunked) encodeChunks(lo, hi int) {
 	}
 }
 
-// encodeChunk is the message of a chunk, nothing for a rank whose rows stay.
+// encodeChunk returns the message of a chunk, empty for a rank whose rows are unchanged.
 func (h *chunked) encodeChunk(o *outgoing) []byte {
 	if h.direction.unchanged != nil && h.direction.unchanged[o.to] {
 		return o.block[:0]
@@ -208,8 +205,7 @@ func (h *chunked) encodeChunk(o *outgoing) []byte {
 	return codec.EncodeWithFeedback(o.block[:0], h.codec, h.direction.out.Part(o.from, o.end), o.first, h.key, lost)
 }
 
-// noteSent notes a message that was begun, and asks for those begun before: MPI
-// moves them on only when it is asked.
+// noteSent records a started send, and tests earlier ones: MPI progresses them only in calls.
 func (h *chunked) noteSent(r comm.Request, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -222,7 +218,7 @@ func (h *chunked) noteSent(r comm.Request, err error) {
 	}
 }
 
-// progress forgets the first messages if they have left.
+// progress removes the first sends that have completed.
 func (h *chunked) progress() error {
 	n := 0
 	for n < len(h.leaving) {

@@ -17,7 +17,7 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// harmed is a communicator whose messages arrive changed.
+// harmed is a communicator that changes messages.
 type harmed struct {
 	world.Comm
 	change func(m *world.Message)
@@ -37,8 +37,7 @@ func (h harmed) TryRecv(src, tag int) (world.Message, bool, error) {
 	return m, ok, err
 }
 
-// A damaged block, and one that does not belong to the exchange, are errors
-// that name the sender.
+// A damaged block, or a block of another exchange, is an error that names the sender.
 func TestDamagedBlock(t *testing.T) {
 	src := codec.Rows{X: make([]float32, 8), Cols: 4, Len: 2}
 	for _, name := range []string{"s2", "int4", "polyline+zstd"} {
@@ -93,8 +92,8 @@ func star(rank, ranks, n int) *halo.Plan {
 	return p
 }
 
-// shuffling is a communicator that hides what has arrived now and then, so that
-// chunks are taken in another order each time.
+// shuffling is a communicator that hides received messages at random, so that the order of
+// chunks varies.
 type shuffling struct {
 	world.Comm
 	rng *rand.Rand
@@ -107,10 +106,9 @@ func (s shuffling) TryRecv(src, tag int) (world.Message, bool, error) {
 	return s.Comm.TryRecv(src, tag)
 }
 
-// Many chunks, in whatever order they are taken and with however many workers,
-// give the same bits: those of rows that were encoded one by one, added in
-// ascending order of ranks; and without feedback no trace of the exchange
-// before.
+// Any order of chunks and any number of workers give the same bits: those of rows encoded one
+// by one and added in ascending order of ranks. Without feedback the result does not depend on
+// the previous exchange.
 func TestChunks(t *testing.T) {
 	const ranks, cols, n = 3, 64, 9000
 	var all [ranks + 1][]float32
@@ -174,8 +172,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// counting is a communicator that counts the messages that are taken without
-// waiting.
+// counting is a communicator that counts messages received without waiting.
 type counting struct {
 	world.Comm
 	taken *atomic.Int32
@@ -189,7 +186,7 @@ func (c counting) TryRecv(src, tag int) (world.Message, bool, error) {
 	return m, ok, err
 }
 
-// Messages arrive while the caller computes between Begin and End, if it asks.
+// Messages arrive between Begin and End, if the caller calls Arrived.
 func TestMessagesMoveOnMeanwhile(t *testing.T) {
 	const cols, n = 64, 9000
 	chunks := (n-1)/halo.ChunkRows(named(t, "int4"), cols) + 1
@@ -218,8 +215,7 @@ func TestMessagesMoveOnMeanwhile(t *testing.T) {
 	}
 }
 
-// checkGhosts compares ghosts with what the codec makes of their owners' rows,
-// one after another.
+// checkGhosts compares ghosts with their owners' rows, encoded and decoded one by one.
 func checkGhosts(t *testing.T, c codec.Codec, p *halo.Plan, ghosts []float32, rank, cols, round int, rows func(rank, round int) []float32) {
 	want := make([]float32, cols)
 	for i := 0; i < p.Ghosts; i += 977 {
@@ -235,7 +231,7 @@ func checkGhosts(t *testing.T, c codec.Codec, p *halo.Plan, ghosts []float32, ra
 	}
 }
 
-// Rows there and back between two ranks in one process, in raw bytes a rank.
+// Forward and backward exchange between two ranks in one process, in raw bytes per rank.
 func BenchmarkExchange(b *testing.B) {
 	const cols, n = 128, 20000
 	for _, name := range []string{"none", "bf16", "int8", "int4", "int4+zstd"} {
@@ -263,7 +259,7 @@ func BenchmarkExchange(b *testing.B) {
 					}
 					return e.EndBackward(matrix(cols, x))
 				}
-				if err := both(); err != nil { // which makes room
+				if err := both(); err != nil { // which allocates
 					return err
 				}
 				e.TakeStats()

@@ -8,17 +8,16 @@ import (
 	"siafu/kernels"
 )
 
-// errorBuffer is what a codec has lost of a series of rows: on the host or where the rank's
-// Ops compute, whichever encoded last. Memory for either is made when it is first
-// asked for.
+// errorBuffer has the accumulated errors of a series of rows, on the host or on the rank's
+// device, whichever encoded last. Memory for either is allocated on first use.
 type errorBuffer struct {
 	n, cols     int
 	rows        []float32
 	deviceRows  kernels.Mat
-	deviceNewer bool // there is newer
+	deviceNewer bool // the device's copy is newer
 }
 
-// onHost is l on the host.
+// onHost returns the errors on the host.
 func (l *errorBuffer) onHost(o kernels.Ops, a *mapped.Arena) codec.Feedback {
 	if l.rows == nil {
 		l.rows = mapped.Make[float32](a, l.n*l.cols)
@@ -30,7 +29,7 @@ func (l *errorBuffer) onHost(o kernels.Ops, a *mapped.Arena) codec.Feedback {
 	return l.rows
 }
 
-// onDevice is l where o computes.
+// onDevice returns the errors in the memory of o.
 func (l *errorBuffer) onDevice(o kernels.Ops, a *mapped.Arena) kernels.Mat {
 	if l.deviceRows.IsNil() {
 		l.deviceRows = kernels.NewMat(o, a, l.n, l.cols)
@@ -42,7 +41,7 @@ func (l *errorBuffer) onDevice(o kernels.Ops, a *mapped.Arena) kernels.Mat {
 	return l.deviceRows
 }
 
-// copy is l by itself.
+// copy returns a copy of the errors.
 func (l *errorBuffer) copy(o kernels.Ops) []float32 {
 	if !l.deviceNewer {
 		return slices.Clone(l.rows)
@@ -52,7 +51,7 @@ func (l *errorBuffer) copy(o kernels.Ops) []float32 {
 	return rows
 }
 
-// errorsToFeed is what has been lost of the rows that go out; nil where nothing is kept.
+// errorsToFeed returns the accumulated errors of the sent rows, nil without error feedback.
 func (h *chunked) errorsToFeed() *errorBuffer {
 	if h.codecErrors == nil || h.key.Apart {
 		return nil
@@ -60,7 +59,7 @@ func (h *chunked) errorsToFeed() *errorBuffer {
 	return h.errorsOf(series{h.key.Layer, h.direction.out.Cols, h.direction.backward}, max(h.direction.outAll, h.direction.out.Len))
 }
 
-// errorsOf is that of a series of so many rows.
+// errorsOf returns the errors of a series, allocated for the given number of rows.
 func (h *chunked) errorsOf(s series, rows int) *errorBuffer {
 	l, ok := h.codecErrors[s]
 	if !ok {
@@ -71,7 +70,7 @@ func (h *chunked) errorsOf(s series, rows int) *errorBuffer {
 	return l
 }
 
-// reserve makes the memory that a series will be asked for.
+// reserve allocates the memory that a series will use.
 func (h *chunked) reserve(s series, rows int) {
 	if l := h.errorsOf(s, rows); h.deviceCodec != nil {
 		l.onDevice(h.ops, h.arena)

@@ -15,7 +15,7 @@ type Coder struct {
 	crossing kernels.Crossing
 	codec    codec.Coded
 	slotBuffer
-	raw kernels.Mat // [rows x cols], that are sent raw
+	raw kernels.Mat // [rows x cols], rows sent raw
 	row []float32   // one of them
 }
 
@@ -73,8 +73,7 @@ func (k *Coder) Decode(rows kernels.Mat, b codec.Block) error {
 	return nil
 }
 
-// appendRaw appends to dst those of rows, one for each of a payload, that are sent raw;
-// row is room for one.
+// appendRaw appends to dst the rows of a payload that are sent raw. row is a buffer for one.
 func appendRaw(dst, payload []byte, c codec.Coded, o kernels.Ops, rows kernels.Mat, row []float32) []byte {
 	for i := range rows.Rows {
 		if c.Raw(payload, i, rows.Rows, rows.Cols) {
@@ -85,7 +84,7 @@ func appendRaw(dst, payload []byte, c codec.Coded, o kernels.Ops, rows kernels.M
 	return dst
 }
 
-// putRaw puts rows that were sent raw into their places in rows.
+// putRaw stores rows that were sent raw at their places in rows.
 func putRaw(o kernels.Ops, rows kernels.Mat, row []float32) func(i int, raw []byte) {
 	return func(i int, raw []byte) {
 		copy(mapped.Bytes(row), raw)

@@ -10,16 +10,15 @@ import (
 	"siafu/kernels"
 )
 
-// deviceCodec has a chunked carrier encode and decode where the rank's Ops compute, so that
-// rows cross to the host as short as they travel. A chunk leaves in four steps: a
-// kernel encodes it, its payload is copied to its slot, and when somebody asks what has
-// arrived, and the copy is done, the header is put in front and the slot is sent.
-// Nobody waits for a copy who has anything else to do; and since a rank ends an
-// exchange, which sends all that is left, before whatever needs its rows, nobody waits
-// for ever for a chunk that another keeps. A chunk that comes is copied as
-// soon as its header has been checked, and decoded in its turn.
+// deviceCodec makes a chunked transport encode and decode on the rank's device, so that rows
+// cross to the host in encoded form. A chunk is sent in four steps: a kernel encodes it; its
+// payload is copied to its slot; a poll (Arrived) sees that the copy is done; the header is
+// written and the slot is sent. No rank waits for a copy while it has other work. Since a rank
+// ends an exchange, which sends all remaining chunks, before it uses the rows, no rank waits
+// forever. A received chunk is copied as soon as its header has been checked, and decoded in
+// its order.
 //
-// Rows that a codec sends raw, which are few, are copied one by one.
+// The few rows that a codec sends raw are copied one by one.
 type deviceCodec struct {
 	wire kernels.Wire
 	*staged
@@ -29,27 +28,27 @@ type deviceCodec struct {
 	ghostIDs    kernels.Vector[uint32]
 	raw         []float32 // [maxCols]
 
-	out, in         *slotBuffer // of the way under way
+	out, in         *slotBuffer // of the current direction
 	outBase, inBase []int       // of each rank's first slot
 }
 
-// slotBuffer is slots of chunks, at the same places on the host and where Ops compute.
+// slotBuffer has the slots of chunks, at the same offsets on the host and on the device.
 type slotBuffer struct {
 	host   []byte
 	device kernels.Vector[uint8]
 }
 
-// slotAlign is what a slot's length is a multiple of, as its header's is.
+// A slot's length is a multiple of slotAlign, as is the header's.
 const slotAlign = 16
 
-// slot is the length of the slot of a chunk.
+// slot returns the length of a chunk's slot in bytes.
 func slot(c codec.Codec, rows, cols int) int {
 	size, _ := c.Size(rows, cols)
 	return (codec.BlockHeader + size + slotAlign - 1) / slotAlign * slotAlign
 }
 
-// slots is room for the chunks of all ranks' rows, of up to so many columns: the wider
-// rows are, the more chunks there are, and the more bytes in all.
+// slots returns the bytes for the chunks of all ranks' rows, of up to cols columns. Wider rows
+// need more chunks and more bytes in total.
 func slots(c codec.Codec, start []int64, cols int) (bytes int) {
 	rows := ChunkRows(c, cols)
 	for q := range len(start) - 1 {
@@ -61,8 +60,8 @@ func slots(c codec.Codec, start []int64, cols int) (bytes int) {
 	return bytes
 }
 
-// useDeviceCodec makes what coded ways need if the rank's Ops are a Wire that has kernels
-// for the codec in use, and reports whether it does.
+// useDeviceCodec prepares encoding on the device if the rank's Ops are a Wire with kernels for
+// the current codec. It reports whether they are.
 func (e *Exchange) useDeviceCodec() bool {
 	h := e.chunked
 	wire, isWire := e.ops.(kernels.Wire)
@@ -89,7 +88,7 @@ func (e *Exchange) newDeviceCodec(wire kernels.Wire) *deviceCodec {
 	}
 }
 
-// grow makes room for so many bytes.
+// grow makes room for the given number of bytes.
 func (b *slotBuffer) grow(e *Exchange, bytes int) {
 	if len(b.host) < bytes {
 		a := e.arena.For(Buffers)
@@ -98,12 +97,13 @@ func (b *slotBuffer) grow(e *Exchange, bytes int) {
 	}
 }
 
-// usesDeviceCodec reports whether the next way is coded. Observers want rows on the host.
+// usesDeviceCodec reports whether the next direction is encoded on the device. Observers need
+// rows on the host.
 func (e *Exchange) usesDeviceCodec() bool {
 	return e.observer == nil && e.transport == transport(e.chunked) && e.chunked.deviceCodec != nil
 }
 
-// deviceForward makes the way that of the rows of x and of sums, and of ghosts.
+// deviceForward sets the direction to send rows of x and of sums, and to receive ghosts.
 func (e *Exchange) deviceForward(x kernels.Mat) {
 	w, f, cols := &e.direction, e.deviceCodec, x.Cols
 	w.coded = true
@@ -113,8 +113,8 @@ func (e *Exchange) deviceForward(x kernels.Mat) {
 	f.out, f.in = &f.sends, &f.gets
 }
 
-// deviceBackward makes it that of the gradients of ghosts, and of own rows, which are
-// known at the end.
+// deviceBackward sets the direction to send gradients of ghosts, and to receive gradients of
+// own rows, whose matrix End gets.
 func (e *Exchange) deviceBackward(cols int) {
 	w, f := &e.direction, e.deviceCodec
 	w.coded, w.add = true, true
@@ -126,7 +126,7 @@ func (e *Exchange) deviceBackward(cols int) {
 	f.out, f.in = &f.gets, &f.sends
 }
 
-// setSlotBases sets where each rank's slots begin.
+// setSlotBases sets the first slot of each rank.
 func (h *chunked) setSlotBases(base []int, start []int64) {
 	at, cols := 0, h.direction.out.Cols
 	for q := range base {
@@ -163,8 +163,7 @@ func (h *chunked) encodeOnDevice() {
 	h.copied = 0
 }
 
-// sendEncoded sends the chunks whose payloads are here and, if it is to wait, all others
-// when theirs are.
+// sendEncoded sends the chunks whose payloads have been copied; with wait, all chunks.
 func (h *chunked) sendEncoded(wait bool) (err error) {
 	if !h.direction.coded {
 		return nil
@@ -185,7 +184,7 @@ func (h *chunked) sendEncoded(wait bool) (err error) {
 	return h.failed
 }
 
-// seal makes a block of a payload that is here.
+// seal makes a block of a copied payload.
 func (h *chunked) seal(o *outgoing) {
 	f, rows, cols := h.deviceCodec, o.end-o.from, h.direction.out.Cols
 	clear(o.block[len(o.block)-f.codec.Slack():])
@@ -209,7 +208,7 @@ func (h *chunked) accept(m comm.Message) (err error) {
 	return nil
 }
 
-// copyToDevice begins to copy a chunk to where it is decoded.
+// copyToDevice starts to copy a chunk to the device.
 func (h *chunked) copyToDevice(c *incoming) error {
 	f, cols := h.deviceCodec, h.direction.in.Cols
 	b, from, err := h.openBlock(c)
@@ -221,7 +220,7 @@ func (h *chunked) copyToDevice(c *incoming) error {
 	}
 	raw := h.direction.deviceIn.Raw
 	if !h.direction.add {
-		raw = h.direction.deviceIn.X // which kernels leave as they are
+		raw = h.direction.deviceIn.X // which kernels do not change
 	}
 	payload, err := b.Coded(f.codec, putRaw(f.wire, raw.Part(from, from+b.Rows), f.raw))
 	if err != nil {
@@ -236,7 +235,7 @@ func (h *chunked) copyToDevice(c *incoming) error {
 	return nil
 }
 
-// fetchMessage is the message of a chunk that has been boarded.
+// fetchMessage returns the message of a chunk that was copied to the device.
 func (h *chunked) fetchMessage(c incoming) []byte {
 	f := h.deviceCodec
 	f.crossing.Land()
@@ -251,7 +250,7 @@ func (h *chunked) fetchMessage(c incoming) []byte {
 	return b
 }
 
-// sameShape is an error unless a block holds just so many rows and columns.
+// sameShape returns an error unless a block has the given rows and columns.
 func sameShape(b codec.Block, rows, cols int) error {
 	if b.Rows != rows || b.Cols != cols {
 		return fmt.Errorf("%d rows of %d floats, want %d rows of %d", b.Rows, b.Cols, rows, cols)

@@ -18,15 +18,14 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// Where Ops compute elsewhere, rows and gradients come to the bits of the host's
-// exchange, in chunks, with errors fed back, with rows that are sent raw, and with
-// codecs that have no kernels. Nobody asks what has arrived: whoever ends an exchange
-// waits for copies that nobody has waited for.
+// On a device, rows and gradients equal the host's exchange to the bit: in chunks, with error
+// feedback, with rows sent raw, and with codecs without kernels. No call polls for arrivals:
+// End waits for all copies.
 func TestExchangesElsewhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the interpreter of kernels takes minutes under the race detector, for which this is short")
 	}
-	names := []string{"s2", "bf16", "int4+ef"} // what others encode is in the conformance suite
+	names := []string{"s2", "bf16", "int4+ef"} // the conformance suite tests other codecs
 	if hosttest.Big() {
 		names = append(names, "none", "int8", "bf16+ef")
 	}
@@ -37,8 +36,8 @@ func TestExchangesElsewhere(t *testing.T) {
 	}
 }
 
-// A communicator that takes memory of a device is given rows where they lie, and none
-// cross to the host; a codec needs them there.
+// A communicator that accepts device memory gets rows from the device, and none cross to the
+// host. A codec needs rows on the host.
 func TestExchangesOfDeviceMemory(t *testing.T) {
 	for name, crosses := range map[string]bool{"none": false, "s2": true} {
 		var crossed atomic.Int64
@@ -52,7 +51,7 @@ func TestExchangesOfDeviceMemory(t *testing.T) {
 	}
 }
 
-// taking is a communicator that says that it takes memory of a device.
+// taking is a communicator that accepts device memory.
 type taking struct{ world.Comm }
 
 func (taking) DeviceMemory(int) bool { return true }
@@ -91,7 +90,7 @@ func sameRows(t *testing.T, got, want [3][]float32) {
 	}
 }
 
-// place is where a rank computes, and with whom it communicates.
+// place makes a rank's Ops and communicator.
 type place func(w world.Comm, team *kernels.Team) (c world.Comm, o kernels.Ops, end func(), err error)
 
 func onTeam(w world.Comm, team *kernels.Team) (world.Comm, kernels.Ops, func(), error) {
@@ -104,8 +103,8 @@ func onStandIn(w world.Comm, _ *kernels.Team) (world.Comm, kernels.Ops, func(), 
 	return w, o, func() { o.Close(); d.Close() }, err
 }
 
-// exchanged is what each of three ranks has after two epochs: the ghosts and own rows,
-// to which gradients are added, of each.
+// exchanged returns the rows of each of three ranks after two epochs: ghosts, and own rows
+// with added gradients.
 func exchanged(t *testing.T, name string, at place) [3][]float32 {
 	const n, cols = 900, 301 // two chunks of int8 for each rank
 	var all [3][]float32
@@ -132,7 +131,7 @@ func exchanged(t *testing.T, name string, at place) [3][]float32 {
 			if err != nil {
 				return err
 			}
-			if epoch > 0 { // in the first one nobody waits for what is on its way to Ops
+			if epoch > 0 { // the first one does not wait for copies to the device
 				kernels.Read(ops, host, ghosts)
 				all[w.Rank()] = append(all[w.Rank()], slices.Clone(host)...)
 			}
@@ -154,7 +153,7 @@ func exchanged(t *testing.T, name string, at place) [3][]float32 {
 	return all
 }
 
-// oddRows fills x with rows of which a few have numbers that no grid spans.
+// oddRows fills x with rows; a few have numbers that no grid spans.
 func oddRows(rng *rand.Rand, x []float32, cols int) []float32 {
 	for i := range x {
 		x[i] = rng.Float32() - 0.5

@@ -9,23 +9,23 @@ import (
 	"siafu/kernels"
 )
 
-// direct carries rows as they are, without frames: their lengths follow from
-// the plan, and ghosts' rows arrive where they belong.
+// direct sends rows unchanged, without frames. Lengths follow from the plan, and ghost rows
+// are received in place.
 type direct struct {
 	comm  comm.Comm
 	team  Parallel
 	stats *Stats
 	parts int
-	// Rows on their way: near of own vertices [len(SendRows) x maxCols], far of
-	// ghosts, where these do not come to where they stand.
+	// Rows in transit: near of own vertices [len(SendRows) x maxCols], far of ghosts that are
+	// not received in place.
 	near, far []float32
 	request   comm.Request
 
 	sendCounts, recvCounts []int
 
-	rows     codec.Rows // that are packed, or put where they stand
+	rows     codec.Rows // rows being packed or unpacked
 	packed   []float32
-	from, to int // rows of packed that are being put there
+	from, to int // rows of packed that are being unpacked
 	add      bool
 	pack     func(lo, hi int)
 	put      func(lo, hi int)
@@ -40,8 +40,8 @@ func newDirect(c comm.Comm, parts int, team Parallel, near, far []float32, stats
 	return d
 }
 
-// buffers are where the rows of a way are packed that go out, and where those come
-// in that belong elsewhere.
+// buffers returns the buffers of a direction for packed sent rows, and for received rows that
+// are not received in place.
 func (d *direct) buffers(w direction) (out, in []float32) {
 	if w.backward {
 		return d.far, d.near
@@ -52,7 +52,7 @@ func (d *direct) buffers(w direction) (out, in []float32) {
 // rowGrain is how many rows a worker copies at a time.
 const rowGrain = 256
 
-// coming is where the rows of a way come in.
+// coming returns the receive buffer of a direction.
 func (d *direct) coming(w direction) []float32 {
 	in := w.in.X
 	if w.in.Index != nil {
@@ -85,7 +85,7 @@ func (d *direct) begin(w direction, _ codec.Key) error {
 	return err
 }
 
-// packRows copies rows to their places in packed.
+// packRows copies rows into packed.
 func (d *direct) packRows(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		copy(d.packed[i*d.rows.Cols:(i+1)*d.rows.Cols], d.rows.Row(i))
@@ -125,7 +125,7 @@ func (d *direct) end(w direction) error {
 	_, d.packed = d.buffers(w)
 	d.rows, d.add = w.in, w.add
 	for q := range d.parts {
-		// Rows of one rank are distinct, so they can be added side by side.
+		// Rows of one rank are distinct, so they can be added in parallel.
 		d.from, d.to = int(w.inStart[q]), int(w.inStart[q+1])
 		d.team.Run(d.to-d.from, rowGrain, d.put)
 	}
@@ -133,7 +133,7 @@ func (d *direct) end(w direction) error {
 	return nil
 }
 
-// putRows sets rows to those of packed, counted from d.from, or adds these.
+// putRows copies or adds packed rows, from d.from on, to rows.
 func (d *direct) putRows(lo, hi int) {
 	for i := d.from + lo; i < d.from+hi; i++ {
 		row := d.packed[i*d.rows.Cols : (i+1)*d.rows.Cols]

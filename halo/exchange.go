@@ -27,14 +27,14 @@ type Key = codec.Key
 // Stats counts the traffic of an exchange on one rank, in both directions.
 type Stats struct {
 	RawBytes  int64 // rows sent, as float32
-	SentBytes int64 // the same as they travelled, frames included
+	SentBytes int64 // the same as sent, frames included
 	Messages  int64 // blocks sent to other ranks
 	Encode    time.Duration
-	Wait      time.Duration // exposed: in End, with nothing else to do
+	Wait      time.Duration // exposed: in End, without other work
 	Decode    time.Duration
 }
 
-// count adds a message of rows of raw bytes.
+// count adds a message with the given raw and sent bytes.
 func (s *Stats) count(raw, sent int) {
 	if raw > 0 {
 		s.RawBytes += int64(raw)
@@ -47,10 +47,10 @@ func (s *Stats) count(raw, sent int) {
 // forward they arrive there, backward their gradients are sent from there.
 type Exchange struct {
 	plan        *Plan
-	transport   transport // the one in use of the two
+	transport   transport // the current one of the two
 	direct      *direct
 	chunked     *chunked     // nil until there is a codec
-	deviceCodec *deviceCodec // nil until a codec is encoded where Ops compute
+	deviceCodec *deviceCodec // nil until rows are first encoded on the device
 	comm        comm.Comm
 	team        Parallel
 	ops         kernels.Ops
@@ -60,18 +60,17 @@ type Exchange struct {
 	sums        kernels.Mat // [Sums x maxCols]
 	staged      staged
 	maxCols     int
-	// Of SendRows, where a codec draws by them: dataset ids, and which are sums,
-	// nil for none.
+	// Of SendRows, if the codec rounds at random: dataset ids, and which are sums (nil: none).
 	sendIDs  []uint32
 	sendSums []bool
 
 	tag       int         // of messages through codecs
-	direction direction   // of the exchange under way
+	direction direction   // of the current exchange
 	state     string      // "", forward, backward
-	discarded kernels.Mat // of Drop: where gradients go that nobody wants; none before
+	discarded kernels.Mat // of Drop: receives discarded gradients; empty before
 
 	observer   Observer // nil: none
-	key        Key      // of the exchange under way, when its rows had left, and Stats.Wait then
+	key        Key      // of the current exchange, the time when its rows were sent, and Stats.Wait then
 	beganAt    time.Time
 	waitBefore time.Duration
 }
@@ -94,24 +93,24 @@ const (
 	backward = "backward"
 )
 
-// direction is one direction of an exchange: the rows that go out, rank q's from
-// outStart[q] on, and where those go that come in, which are set or added.
+// direction is one direction of an exchange: the sent rows, from outStart[q] on for rank q,
+// and the destination of received rows, which are set or added.
 //
-// A coded way has its rows encoded and decoded where the rank's Ops compute: of out
-// and in no more is known than how many they are, and leaves and comes are they.
+// If rows are encoded on the device, out and in have only their numbers; deviceOut and
+// deviceIn have the rows.
 type direction struct {
 	backward, add     bool
 	out, in           codec.Rows
 	outStart, inStart []int64
-	// Where not all rows go out: which of outAll those are; nil: all. What codecs
-	// have lost is kept of all of them.
+	// If only some rows are sent: their indices in outAll; nil: all. Codec errors are stored
+	// for all rows.
 	places []uint32
 	outAll int
-	// Which ranks get a message without rows, which says that those that they have
-	// stay; nil: rows of all ranks travel.
+	// Ranks whose rows are unchanged: they get a message without rows. nil: rows are sent to
+	// all ranks.
 	unchanged []bool
 
-	onDevice  bool // out and in lie where Ops compute, and the carrier takes them there
+	onDevice  bool // out and in are in device memory, which the communicator accepts
 	coded     bool
 	deviceOut kernels.Outgoing
 	deviceIn  kernels.Incoming
@@ -124,23 +123,22 @@ func (w *direction) name() string {
 	return forward
 }
 
-// rowsOfRank is the number of rows of rank q.
+// rowsOfRank returns the number of rows of rank q.
 func rowsOfRank(start []int64, q int) int { return int(start[q+1] - start[q]) }
 
-// transport moves rows one way.
+// transport moves rows in one direction.
 type transport interface {
-	// begin begins to send and receive; what goes out may change afterwards.
+	// begin starts to send and receive. The sent rows may change afterwards.
 	begin(w direction, k codec.Key) error
-	// arrived tells, without waiting, whether all that is to come is here. It
-	// moves what is under way on: MPI does so only when it is asked.
+	// arrived reports, without waiting, whether all rows have arrived. It progresses
+	// transfers: MPI does so only in calls.
 	arrived() (bool, error)
-	// await returns when it is.
+	// await returns when all rows have arrived.
 	await() error
-	// end puts everything in its place, when it has arrived and all that was
-	// sent has left.
+	// end waits for all rows and all sends, and stores the rows.
 	end(w direction) error
-	// capture waits for all that is to come, and copies it as it has travelled; goOn is
-	// under way where that has come.
+	// capture waits for all rows, and copies them as they were sent; resume continues from
+	// such a copy.
 	capture(w direction) ([]RankBlock, error)
 	resume(w direction, blocks []RankBlock) error
 }
@@ -181,7 +179,7 @@ func (e *Exchange) Use(rows codec.Codec) {
 	}
 }
 
-// identify says of the rows that are sent what codecs draw by.
+// identify sets the ids by which codecs round sent rows at random.
 func (e *Exchange) identify() {
 	p := e.plan
 	e.sendIDs = p.SendIDs(e.arena.For(Buffers))
@@ -198,7 +196,7 @@ func (e *Exchange) useDirect() {
 	if e.direct == nil {
 		cols := e.maxCols
 		if e.ops.Remote() {
-			cols = 0 // rows come and go packed
+			cols = 0 // rows are sent and received packed
 		}
 		near := mapped.Make[float32](e.arena.For(Buffers), len(e.plan.SendRows)*cols)
 		e.direct = newDirect(e.comm, e.plan.Parts, e.team, near, nil, &e.stats)
@@ -272,7 +270,7 @@ func (e *Exchange) BeginBackward(cols int, k Key) error {
 	return e.begin(k)
 }
 
-// begin begins to send along e.way.
+// begin starts to send in e.direction.
 func (e *Exchange) begin(k Key) error {
 	err := e.transport.begin(e.direction, k)
 	if e.observer != nil && err == nil {

@@ -56,11 +56,10 @@ func shards(t *rapid.T, dir string) []*shard.Shard {
 	return list
 }
 
-// value is what row v holds in column c: a whole number, so that sums are
-// exact in any order.
+// value is column c of row v: a whole number, so that sums are exact in any order.
 func value(v uint32, c int) float32 { return float32(v)*8 + float32(c) }
 
-// exact are codecs that bring whole numbers below 256 back to the bit.
+// exact lists codecs that restore whole numbers below 256 to the bit.
 var exact = []string{"none", "s2", "zstd", "polyline:0", "bf16+zstd+ef"}
 
 func named(t testing.TB, name string) codec.Codec {
@@ -72,9 +71,9 @@ func named(t testing.TB, name string) codec.Codec {
 	return c
 }
 
-// Forward brings every ghost the row of its vertex; backward brings every
-// owner the sum of what the holders of its ghosts have, for every codec and
-// with the same bits, and when the codec changes from one exchange to the next.
+// Forward, every ghost gets its vertex's row. Backward, every owner gets the sum of its
+// ghosts' rows. This holds for every codec, with the same bits, and if the codec changes
+// between exchanges.
 func TestExchange(t *testing.T) {
 	dir := t.TempDir()
 	var all []codec.Codec
@@ -86,7 +85,7 @@ func TestExchange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := shards(t, dir)
 		cols := rapid.IntRange(1, 5).Draw(t, "cols")
-		holders := map[uint32]float32{} // of a vertex, as ghosts
+		holders := map[uint32]float32{} // number of ranks that have the vertex as a ghost
 		for _, s := range list {
 			for _, g := range s.Ghosts {
 				holders[g]++
@@ -135,8 +134,7 @@ func exchangeBothWays(c world.Comm, s *shard.Shard, codecs []codec.Codec, cols i
 				}
 			}
 		}
-		// What came back as ghost rows goes home: a vertex with k holders gets
-		// k times its row.
+		// The received ghost rows are returned: a vertex with k holders gets k times its row.
 		if err := e.BeginBackward(cols, halo.Key{Epoch: round}); err != nil {
 			return err
 		}
@@ -174,7 +172,7 @@ func twoRanks(rank int) *halo.Plan {
 	}
 }
 
-// Misuse is a programmer's error.
+// Misuse panics.
 func TestMisusePanics(t *testing.T) {
 	err := inproc.Run(1, func(c world.Comm) error {
 		team, arena := kernels.NewTeam(1), mapped.NewArena()
@@ -220,7 +218,7 @@ func (s still) Ialltoallv([]byte, []int, []byte, []int) (world.Request, error) {
 	return s, nil
 }
 
-// An exchange of plain rows allocates nothing once it is made.
+// An exchange of plain rows does not allocate after it is made.
 func TestNoAllocation(t *testing.T) {
 	team, arena := kernels.NewTeam(1), mapped.NewArena()
 	defer team.Close()
@@ -245,5 +243,5 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// matrix is x as rows of so many columns.
+// matrix returns x as rows of cols columns.
 func matrix(cols int, x []float32) kernels.Mat { return kernels.HostMat(len(x)/cols, cols, x) }

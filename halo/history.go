@@ -13,17 +13,17 @@ type Histories struct {
 	o           HistoryOptions
 	codecErrors Feedbacks
 
-	// What is made for other ranks, of one layer at a time: gradients of ghosts
-	// [Ghosts x widest], where Ops compute and on the host, and sums.
+	// Rows computed for other ranks, of one layer at a time: gradients of ghosts [Ghosts x
+	// widest], on the device and on the host, and sums.
 	gradients  []float32
 	gradBuffer kernels.Mat
 	sums       kernels.Mat
-	// Where Ops compute elsewhere: rows that leave, on their way to the host.
+	// With a device: sent rows, before they are copied to the host.
 	packed       []float32
 	devicePacked kernels.Mat
 	sendRows     kernels.Vector[uint32]
 
-	shared *Batch // nil unless batches take turns
+	shared *Batch // nil unless histories share one batch
 	list   []*Batch
 }
 
@@ -76,10 +76,10 @@ func NewHistories(o HistoryOptions) *Histories {
 	return h
 }
 
-// direct reports whether rows travel as they are, without frames.
+// direct reports whether rows are sent unchanged, without frames.
 func (h *Histories) direct() bool { return h.o.Codec.ID() == (codec.ID{}) && !h.o.Framed }
 
-// buffers are those of batches of rows so wide: none where codecs make messages.
+// buffers allocates the buffers of batches of the given width: none with a codec.
 func (h *Histories) buffers(width int) (near, far []float32) {
 	if !h.direct() {
 		return nil, nil
@@ -99,7 +99,7 @@ type History struct {
 	Batches    []*Batch // by part
 	rows       []float32
 	deviceRows kernels.Mat
-	epochs     []int32 // of each row, 0: it has never come
+	epochs     []int32 // of each row, 0: never received
 	scale      struct {
 		factor float32
 		values int // columns
@@ -181,9 +181,8 @@ func (r *History) Scale(factor float32, scores bool) {
 	r.o.Team.Run(len(r.epochs), rowGrain, r.scale.run)
 }
 
-// absent is the score of a vertex that nobody attends to: its exponential is 0
-// beside any other, also scaled by the slope of a LeakyReLU, and all that is
-// computed of it is finite.
+// absent is the attention score of an absent vertex. Its exponential is 0 beside any other,
+// also when scaled by the slope of a LeakyReLU, and all results are finite.
 const absent = -1e30
 
 func (r *History) scaleRows(lo, hi int) {

@@ -13,7 +13,7 @@ type Part struct {
 	SendStart, RecvStart []int64
 	Sent, Received       []uint32
 
-	rows                 []uint32 // own rows and sums that Sent are
+	rows                 []uint32 // own rows and sums of Sent
 	sentIDs, receivedIDs []uint32
 	sums                 []bool // of Sent, which are sums; nil: none is
 }
@@ -51,7 +51,7 @@ func NewPart(p *Plan, a *mapped.Arena) *Part {
 	return part
 }
 
-// skipPrefix leaves the room that a part has not taken.
+// skipPrefix sets p to the memory that part o has not used.
 func (p *Part) skipPrefix(o *Part) {
 	sent, came := len(o.Sent), len(o.Received)
 	p.Sent, p.rows, p.sentIDs = p.Sent[sent:], p.rows[sent:], p.sentIDs[sent:]

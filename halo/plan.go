@@ -44,7 +44,7 @@ func (p *Plan) SendIDs(a *mapped.Arena) []uint32 {
 	return ids
 }
 
-// Boundary returns the range in SendRows of those of own rows lo..hi-1 that go to rank q.
+// Boundary returns the range in SendRows of the rows that rank q gets of own rows lo..hi-1.
 func (p *Plan) Boundary(q, lo, hi int) (from, to int) {
 	start, end := int(p.SendStart[q]), int(p.SendStart[q+1])
 	list := p.SendRows[start:end]

@@ -6,7 +6,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// A message to an owner says which of its rows the holder of ghosts wants:
+// A message to an owner requests rows for the holder's ghosts:
 //
 //	rows that are sent as they are, sums, sources of all sums    messageHead numbers
 //	the rows, as numbers in the owner's send list, ascending
@@ -17,13 +17,13 @@ import (
 // An empty message asks for all rows as they are.
 const messageHead = 3
 
-// ghostHolder is a rank as the one that receives rows.
+// ghostHolder is a rank in the role of receiver.
 type ghostHolder struct {
 	shard  *shard.Shard
 	terms  SumCosts
 	arena  *mapped.Arena
 	covers []cover.Cover // by owner; without Sources: all rows are sent as they are
-	// What is asked for, by owner.
+	// The requests, by owner.
 	requests []rowRequest
 	// The ghosts of the reduction.
 	start  []int64
@@ -39,14 +39,14 @@ func newGhostHolder(s *shard.Shard, t SumCosts, a *mapped.Arena) *ghostHolder {
 	return &ghostHolder{shard: s, terms: t, arena: a, covers: make([]cover.Cover, s.Parts), requests: make([]rowRequest, s.Parts)}
 }
 
-// A cover is looked for in leastPhases, or in as many as go through mostEdges
-// edges; it is then larger than the minimum by at most one in as many.
+// A cover is searched in leastPhases phases, or in as many more as visit mostEdges edges.
+// After k phases it exceeds the minimum by at most one in k.
 const (
 	leastPhases = 16
 	mostEdges   = 1 << 29
 )
 
-// findCovers looks for the covers of the edges from each rank.
+// findCovers finds a cover of the edges from each rank.
 func (h *ghostHolder) findCovers(team Parallel) {
 	scratch := mapped.NewArena()
 	defer scratch.Free()
@@ -68,7 +68,7 @@ func (h *ghostHolder) findCovers(team Parallel) {
 	})
 }
 
-// worthwhile reports whether a cover does.
+// worthwhile reports whether a cover saves enough rows.
 func (t SumCosts) worthwhile(b cover.Block, c cover.Cover) bool {
 	sums, edges := c.Size, int64(0)
 	for u, sent := range c.Sources {
@@ -82,7 +82,7 @@ func (t SumCosts) worthwhile(b cover.Block, c cover.Cover) bool {
 	return float64(c.Size)+price <= float64(t.most(b.Sources()))
 }
 
-// sends reports whether ghost g of owner q comes as it is.
+// sends reports whether ghost g of owner q is sent unchanged.
 func (h *ghostHolder) sends(q int, g int64) bool {
 	c := h.covers[q]
 	return c.Sources == nil || c.Sources[g-h.shard.GhostStart[q]]
@@ -110,7 +110,6 @@ func (h *ghostHolder) reduce() [][]uint32 {
 	return messages
 }
 
-// reduces reports whether there is any sum.
 func (h *ghostHolder) reduces() bool {
 	for _, c := range h.covers {
 		if c.Sources != nil {
@@ -120,7 +119,7 @@ func (h *ghostHolder) reduces() bool {
 	return false
 }
 
-// collectRequests lists what is wanted of each owner.
+// collectRequests lists the requests to each owner.
 func (h *ghostHolder) collectRequests() {
 	s := h.shard
 	for q := range s.Parts {
@@ -162,7 +161,7 @@ func (h *ghostHolder) forEachSource(f func(v, q int, ghosts []uint32)) {
 	}
 }
 
-// numberGhosts gives each owner's rows and then its sums their places among ghosts.
+// numberGhosts numbers ghosts: each owner's rows, then its sums.
 func (h *ghostHolder) numberGhosts() {
 	s := h.shard
 	h.start = make([]int64, s.Parts+1)
@@ -187,7 +186,7 @@ func (h *ghostHolder) numberGhosts() {
 // connectEdges makes the edges from the new ghosts.
 func (h *ghostHolder) connectEdges() {
 	s := h.shard
-	edges, places := 0, make([]uint32, s.NumGhosts()) // of ghosts that are sent
+	edges, places := 0, make([]uint32, s.NumGhosts()) // of ghosts that are sent unchanged
 	next := make([]uint32, s.Parts)                   // place of the next sum
 	for q := range next {
 		next[q] = uint32(h.start[q]) + uint32(len(h.requests[q].rows))

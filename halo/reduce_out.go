@@ -8,11 +8,11 @@ import (
 	"siafu/internal/mapped"
 )
 
-// owner is a rank as the one that sends rows.
+// owner is a rank in the role of sender.
 type owner struct {
 	shard   *shard.Shard
 	start   []int64  // of the send list, by holder
-	rows    []uint32 // to send; behind own rows, sums
+	rows    []uint32 // to send; sums follow own rows
 	offsets []int64  // of the sums
 	sources []uint32
 	ids     []uint32 // of their destinations
@@ -22,7 +22,7 @@ func newOwner(s *shard.Shard) *owner {
 	return &owner{shard: s, start: []int64{0}, offsets: []int64{0}}
 }
 
-// take reads what rank q wants, the ranks before having been heard.
+// take reads the request of rank q. Ranks before q must have been read.
 func (o *owner) take(q int, message []uint32) error {
 	list := o.shard.SendRows[o.shard.SendStart[q]:o.shard.SendStart[q+1]]
 	var err error
@@ -35,7 +35,7 @@ func (o *owner) take(q int, message []uint32) error {
 	return err
 }
 
-// read takes a message about the rows of list apart.
+// read parses a message about the rows of list.
 func (o *owner) read(list, message []uint32) error {
 	if len(message) < messageHead {
 		return fmt.Errorf("%d numbers", len(message))
@@ -75,7 +75,7 @@ func (o *owner) readSums(list, ids, lengths, sources []uint32) error {
 	return nil
 }
 
-// reduction is the owner's side of one; arrays of sums are in a.
+// reduction returns the owner's side of a reduction. Arrays of sums are in a.
 func (o *owner) reduction(a *mapped.Arena) *Reduction {
 	r := Plain(o.shard)
 	if len(o.ids) == 0 && len(o.rows) == len(r.Plan.SendRows) {

@@ -8,7 +8,7 @@ import (
 	"siafu/graph/shard"
 )
 
-// Whatever a message about sums says, the answer is a plan or an error.
+// Any message about sums gives a plan or an error.
 func TestDamagedSums(t *testing.T) {
 	s := &shard.Shard{
 		Parts: 2, Own: []uint32{10, 11, 12, 13}, SendStart: []int64{0, 0, 3}, SendRows: []uint32{0, 2, 3},

@@ -11,32 +11,31 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Reduction is a shard whose rows are added up before they are sent where that
-// makes fewer of them. The edges from rank p to rank q need a row for each
-// vertex of a cover: sources in it are sent as they are, and for a destination
-// in it p sends the sum of those of its sources that are not. Such a sum is a
-// row of p and a ghost of q like any other, with an edge to one vertex.
+// Reduction is a shard whose rows are summed before they are sent, if that makes fewer rows.
+// The edges from rank p to rank q need one row per vertex of a cover. Sources in the cover are
+// sent unchanged. For each destination in it, p sends the sum of its sources outside the
+// cover. Such a sum is a row of p and a ghost of q like any other, with an edge to one vertex.
 //
-// That a vertex cover of each block between two parts gives the fewest words
-// is known of the products of sparse matrices and vectors (Kayaaslan, Aykanat
-// and Uçar, SIAM J. Sci. Comput. 40, 2018); here words are rows.
+// For sparse matrix-vector products, a vertex cover of each block between two parts is known
+// to give the fewest words (Kayaaslan, Aykanat and Uçar, SIAM J. Sci. Comput. 40, 2018); here
+// words are rows.
 type Reduction struct {
 	// Plan sends row Own+k where it sends sum k.
 	Plan *Plan
 	// In are the edges from ghosts of Plan to own vertices.
 	In shard.Edges
-	// Sums has a row for each sum: the own vertices whose scaled rows it adds.
-	// By source the same, none where there is no sum: the sums that a vertex is in.
+	// Sums has a row for each sum: the own vertices whose scaled rows it adds. SumsOf is the
+	// transpose: the sums that contain a vertex, empty without sums.
 	Sums, SumsOf graph.CSR
 	// Rows is the number of ghosts of the shard, that is, the number of rows without sums.
 	Rows int
 	// Bytes is the number of bytes that this rank has sent to agree on the reduction.
 	Bytes int64
 
-	ghosts []int32 // the shard's ghost that each ghost of Plan is, or sum
+	ghosts []int32 // the shard's ghost of each ghost of Plan, or sum
 }
 
-// sum is no ghost.
+// sum marks a sum in place of a ghost.
 const sum = -1
 
 // Plain returns the trivial reduction of a shard, without sums.
@@ -57,20 +56,19 @@ func Alone(s *shard.Shard) *Reduction {
 	return r
 }
 
-// SumCosts say where sums pay: they must save a row, and with their price taken off
-// the fraction Least of the rows from one rank to another. The zero value asks
-// for as few rows as can be.
+// SumCosts decide where sums pay: less their cost, they must save at least one row, and the
+// fraction MinSaving of the rows from one rank to another. The zero value minimizes rows.
 type SumCosts struct {
 	MinSaving float64
-	Sum, Edge float64 // price, in rows, of a sum and of an edge that is gathered into one
+	Sum, Edge float64 // cost, in rows, of a sum and of an edge gathered into one
 }
 
-// most is how many rows may be left of so many.
+// most returns the largest worthwhile number of rows after the reduction.
 func (t SumCosts) most(rows int) int { return min(rows-1, int((1-t.MinSaving)*float64(rows))) }
 
-// Reduce reduces a shard: the rows between two ranks are as few as a vertex
-// cover has vertices where that pays, else all ghosts. Memory comes from a; team
-// looks for covers, which depend on the edges alone. Collective.
+// Reduce reduces a shard. Two ranks exchange one row per vertex of a vertex cover where that
+// pays, else all ghosts. Memory comes from a. team finds covers, which depend only on the
+// edges. Collective.
 func Reduce(c comm.Comm, s *shard.Shard, t SumCosts, team Parallel, a *mapped.Arena) (*Reduction, error) {
 	h := newGhostHolder(s, t, a)
 	h.findCovers(team)
@@ -91,8 +89,8 @@ func Reduce(c comm.Comm, s *shard.Shard, t SumCosts, team Parallel, a *mapped.Ar
 	return r, nil
 }
 
-// Scale gives a scale of own vertices and the shard's ghosts to own vertices
-// and the ghosts of Plan: sums have been scaled. It is nil for nil.
+// Scale maps a scale of own vertices and the shard's ghosts to own vertices and the ghosts of
+// Plan. Sums get 1, because they have been scaled. It returns nil for nil.
 func (r *Reduction) Scale(col []float32, a *mapped.Arena) []float32 {
 	if col == nil || r.ghosts == nil {
 		return col
@@ -109,7 +107,7 @@ func (r *Reduction) Scale(col []float32, a *mapped.Arena) []float32 {
 	return scale
 }
 
-// exchangeMessages sends each rank its message and returns what has come from each, and the
+// exchangeMessages sends each rank its message and returns the messages from all ranks and the
 // bytes sent.
 func exchangeMessages(c comm.Comm, s *shard.Shard, messages [][]uint32) ([][]uint32, int64, error) {
 	lengths, counts := make([]byte, 8*len(messages)), make([]int, len(messages))
@@ -150,8 +148,8 @@ func wait(r comm.Request, err error) error {
 	return r.Wait()
 }
 
-// longest bounds the numbers that a message from rank q has: a head, the rows,
-// and for each of their edges a sum with its length, id and source.
+// longest bounds the numbers in a message from rank q: a head, the rows, and for each of their
+// edges a sum with its length, id and source.
 func longest(s *shard.Shard, q int) int64 {
 	rows := s.SendRows[s.SendStart[q]:s.SendStart[q+1]]
 	n := int64(messageHead + len(rows))

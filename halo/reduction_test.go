@@ -17,9 +17,8 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// With sums every vertex gathers the very same total from ghosts, and gets the
-// same total of gradients back from them, through plans that fit together and
-// have no more rows.
+// With sums every vertex gathers exactly the same total from ghosts, and gets the same total
+// of gradients back. The plans of ranks match and have no more rows than without sums.
 func TestReduction(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,8 +50,8 @@ func TestReduction(t *testing.T) {
 	})
 }
 
-// gatherReduced compares both ways with a gather along the shard itself; value
-// makes every sum exact. Own rows have the scale 2, ghosts that of their owners.
+// gatherReduced compares both directions with a gather along the shard itself; value makes
+// every sum exact. Own rows have the scale 2, ghosts their owners' scale.
 func gatherReduced(c world.Comm, s *shard.Shard, terms halo.SumCosts, cols int, plans []*halo.Plan, arena *mapped.Arena) error {
 	team := kernels.NewTeam(2)
 	defer team.Close()
@@ -98,7 +97,7 @@ func gatherReduced(c world.Comm, s *shard.Shard, terms halo.SumCosts, cols int, 
 	return returnReduced(c, s, r, e, cols, team, arena)
 }
 
-// returnReduced sends gradients back, each own destination's being value.
+// returnReduced returns gradients: value for each own destination.
 func returnReduced(c world.Comm, s *shard.Shard, r *halo.Reduction, e *halo.Exchange, cols int, team *kernels.Team, arena *mapped.Arena) error {
 	grads := make([]float32, s.NumOwn()*cols)
 	for i, v := range s.Own {

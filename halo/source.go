@@ -17,8 +17,8 @@ type Slot struct {
 // Shape describes a layer that gathers.
 type Shape struct {
 	Layer, Width int
-	Backward     bool // gradients of ghosts go home, too
-	Scores       int  // of attention: so many columns, the last ones, are scores
+	Backward     bool // gradients of ghosts are returned, too
+	Scores       int  // of attention: the last Scores columns are scores
 }
 
 // View has the rows of other ranks as a gather reads them, with their epochs. Blocks are in
@@ -55,30 +55,30 @@ type Block struct{ First, Rows, Epoch int }
 // epoch the gathered rows are. Always is exact; package refresh has the other policies.
 //
 // The caller writes a slot's rows and passes them to Offer. Once Arrived returns true, and
-// Take has stored the received rows, forward gathers read the result of Want, and backward
+// Take has stored the received rows, forward gathers read the result of View, and backward
 // passes add gradients to own rows with Add.
 //
-// Calls for one layer and direction exclude each other, except that several workers may
-// call Want and Add at once. Arrived may run beside all of them. Calls for different layers
-// or directions are independent. No call allocates once every layer has been used.
+// Calls for one layer and direction exclude each other, except that several workers may call
+// View and Add at once. Arrived may run beside all of them. Calls for different layers or
+// directions are independent. No call allocates once every layer has been used.
 //
 // Design note: synchronous passes and bounded asynchrony share only this interface. In
 // synchronous modes, all rows of a slot are sent and received together, in collective
-// transfers that a caller must wait for and progress (Collective). In bounded asynchrony
-// each interval sends its rows, and they arrive in messages whose order relative to the
-// parameter protocol matters, because the bound follows from their order. Therefore the
-// receiver of messages passes them to the source (Receiver). The two kinds of waiting
-// differ, and a single interface would have methods that do nothing in one mode. A policy
-// that omits rows takes none from Offer and has no Room for them. A prediction is a Source
-// that wraps another one and changes the result of Want.
+// transfers that a caller must wait for and progress (Collective). In bounded asynchrony each
+// interval sends its rows, and they arrive in messages whose order relative to the parameter
+// protocol matters, because the bound follows from their order. Therefore the receiver of
+// messages passes them to the source (Receiver). The two kinds of waiting differ, and a single
+// interface would have methods that do nothing in one mode. A policy that omits rows takes
+// none from Offer and has no SendBuffer for them. A prediction is a Source that wraps another
+// one and changes the result of View.
 type Source interface {
-	// SendBuffer returns the matrix for rows that are computed only for other ranks, before they
-	// are offered. It is empty if these rows are not sent. Forward it has the plan's sums
+	// SendBuffer returns the matrix for rows that are computed only for other ranks, before
+	// they are offered. It is empty if these rows are not sent. Forward it has the plan's sums
 	// [Sums x Width], if the source has any; backward the gradients of ghosts [Ghosts x
 	// Width].
 	SendBuffer(s Slot) kernels.Mat
-	// Offer sends rows lo..hi-1: forward of own rows [Own x Width], backward of Room. The
-	// caller may change them when it returns. Rows may be offered in parts as soon as they
+	// Offer sends rows lo..hi-1: forward of own rows [Own x Width], backward of SendBuffer.
+	// The caller may change them when it returns. Rows may be offered in parts as soon as they
 	// are computed, but a Collective takes all at once.
 	Offer(s Slot, rows kernels.Mat, lo, hi int) error
 	// Arrived reports, without waiting, whether a gather of the slot may start, as far as
@@ -86,9 +86,9 @@ type Source interface {
 	Arrived(s Slot) (bool, error)
 	// Take stores received rows: forward the ghosts lo..hi-1, of which there may be none.
 	Take(s Slot) (lo, hi int, err error)
-	// View returns the rows that a gather of the slot reads: forward the ghost rows [Ghosts
-	// x Width], backward, after Add, the gradients of the plan's sums [Sums x Width]. It is
-	// an error if a row is of an epoch that the policy excludes.
+	// View returns the rows that a gather of the slot reads: forward the ghost rows [Ghosts x
+	// Width], backward, after Add, the gradients of the plan's sums [Sums x Width]. It is an
+	// error if a row is of an epoch that the policy excludes.
 	View(s Slot) (View, error)
 	// Add adds the gradients from other ranks to own rows lo..hi-1 of own [Own x Width], in
 	// ascending order of ranks.

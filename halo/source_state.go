@@ -7,9 +7,9 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Luggage on disk and between processes is numbers of 8 bytes, little-endian, and
-// arrays with their length in bytes before them, of the losts, stands and held, with
-// the number of each before them.
+// Encoded state, on disk and between processes, has numbers of 8 bytes, little-endian, and
+// arrays with their length in bytes before them. It has the lists CodecErrors, StoredRows and
+// Pending, each with its length before it.
 
 // Encode appends the encoded state to dst.
 func (l *SourceState) Encode(dst []byte) []byte {
@@ -84,7 +84,7 @@ func flag(yes bool) int {
 	return 0
 }
 
-// unpacker is a cursor; once it has failed all that it reads is zero.
+// unpacker is a cursor. After a failure it reads zeros.
 type unpacker struct {
 	rest   []byte
 	failed bool
@@ -107,7 +107,7 @@ func (u *unpacker) number() int {
 	return 0
 }
 
-// count is the number of things that follow, each of which takes 8 bytes at least.
+// count reads the length of a list whose elements have at least 8 bytes.
 func (u *unpacker) count() int {
 	n := u.number()
 	if n < 0 || n > len(u.rest)/8 {

@@ -16,7 +16,7 @@ var luggage = halo.SourceState{
 	Pending: []halo.PendingRows{{Layer: 1, Part: 2, Epoch: 9, Cols: 3, Backward: true, Blocks: []halo.RankBlock{{From: -1, Data: []byte{1, 2, 3}}, {From: 4, Data: []byte{}}}}},
 }
 
-// Whatever is no luggage is refused, and what is comes out as it went in.
+// Invalid state is refused, and valid state is restored unchanged.
 func FuzzLuggage(f *testing.F) {
 	whole := luggage.Encode(nil)
 	if got, err := halo.DecodeSourceState(whole); err != nil || !reflect.DeepEqual(got, luggage) {

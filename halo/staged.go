@@ -9,23 +9,20 @@ import (
 	"siafu/kernels"
 )
 
-// staged are rows on their way between where the rank's Ops compute and the
-// carriers, which work on memory of the host. Where Ops compute there too, ghosts
-// are the exchange's own matrix and nothing else is needed: rows that go out are
-// read, and gradients that come in are added, where they lie. Elsewhere Ops pack
-// and add, and only what crosses the partition crosses to the host, beside what they
-// compute.
+// staged holds rows in transit between the rank's Ops and the transports, which work on host
+// memory. If Ops compute on the host, ghosts are the exchange's own matrix: sent rows are
+// read, and received gradients added, in place. Otherwise Ops pack and add on the device, and
+// only boundary rows are copied to or from the host, during computation.
 type staged struct {
 	ghosts []float32 // [Ghosts x maxCols]
-	// nil and none unless Ops compute elsewhere; [len(SendRows) x maxCols]
+	// nil and empty without a device; [len(SendRows) x maxCols]
 	rows       []float32
 	deviceRows kernels.Mat
 	sendRows   kernels.Vector[uint32]
 	crossing   kernels.Crossing
 }
 
-// allocStaging makes the room. Where Ops compute elsewhere that on the host is made when it
-// is first asked for.
+// allocStaging allocates the buffers. With a device, host memory is allocated on first use.
 func (e *Exchange) allocStaging() {
 	p, s, ghosts, buffers := e.plan, &e.staged, e.arena.For(Ghosts), e.arena.For(Buffers)
 	e.sums = kernels.NewMat(e.ops, buffers, p.Sums, e.maxCols)
@@ -40,7 +37,7 @@ func (e *Exchange) allocStaging() {
 	s.crossing = kernels.CrossingOf(e.ops, e.arena)
 }
 
-// hostStaging makes the room on the host, unless it is there.
+// hostStaging allocates the host memory on first use.
 func (e *Exchange) hostStaging() *staged {
 	s := &e.staged
 	if s.ghosts == nil {
@@ -53,48 +50,48 @@ func (e *Exchange) hostStaging() *staged {
 	return s
 }
 
-// waitCopies has memory of the host be free for an exchange, whose copies wait for what
-// was called before.
+// waitCopies waits until the host memory is free for an exchange. Its copies are ordered after
+// earlier calls.
 func (s *staged) waitCopies() {
 	s.crossing.Settle()
 	s.crossing.Mark()
 }
 
-// copyToHost is ready, and sets dst, memory of the host, to x beside what is computed. It
-// returns when that is there.
+// copyToHost waits for earlier copies, and copies x to dst in host memory during computation.
+// It returns when the copy is done.
 func (s *staged) copyToHost(dst []float32, x kernels.Mat) {
 	s.waitCopies()
 	s.crossing.Wait(s.crossing.Out(mapped.Bytes(dst), x.Address()))
 }
 
-// copyToDevice sets x to src, memory of the host that stands until ready.
+// copyToDevice copies src in host memory to x. src must stay unchanged until waitCopies.
 func (s *staged) copyToDevice(x kernels.Mat, src []float32) {
 	s.crossing.In(x.Address(), mapped.Bytes(src))
 	s.crossing.Land()
 }
 
-// usesDeviceMemory reports whether the next way's rows are given to the communicator where Ops
-// compute: it says that it takes them, and nobody else reads them. What a rank sends to
-// itself the communicator would read.
+// usesDeviceMemory reports whether the communicator gets the next direction's rows in device
+// memory: it must accept them, and nothing else may read them. The communicator would read
+// rows that a rank sends to itself.
 func (e *Exchange) usesDeviceMemory() bool {
 	aware, ok := e.comm.(comm.Aware)
 	return ok && rowsOfRank(e.plan.SendStart, e.comm.Rank()) == 0 && e.ops.Remote() && e.observer == nil && e.transport == transport(e.direct) &&
 		aware.DeviceMemory(4*e.maxCols*max(e.plan.Ghosts, len(e.plan.SendRows)))
 }
 
-// deviceFloats returns x as a communicator takes it, when all that was called before is done.
+// deviceFloats waits for earlier kernels, and returns x for the communicator.
 func (s *staged) deviceFloats(x kernels.Mat) []float32 {
 	s.copyToHost(nil, x)
 	return floatsOf(x)
 }
 
-// floatsOf are the elements of x as an address, which Go code must not follow where
-// Ops compute elsewhere.
+// floatsOf returns the elements of x as an address. Go code must not dereference it if it is
+// device memory.
 func floatsOf(x kernels.Mat) []float32 {
 	return unsafe.Slice((*float32)(x.Address()), x.Rows*x.Cols)
 }
 
-// outgoingRows are the rows of x and of sums that go out.
+// outgoingRows returns the rows of x and of sums to send.
 func (e *Exchange) outgoingRows(x kernels.Mat) codec.Rows {
 	n, cols := len(e.plan.SendRows), x.Cols
 	rows := codec.Rows{Cols: cols, Len: n, IDs: e.sendIDs, Sums: e.sendSums}
@@ -114,7 +111,7 @@ func (e *Exchange) outgoingRows(x kernels.Mat) codec.Rows {
 	return rows
 }
 
-// ghostDestination is where the rows of ghosts come in.
+// ghostDestination returns the destination of received ghost rows.
 func (e *Exchange) ghostDestination(cols int) codec.Rows {
 	n := e.plan.Ghosts
 	if e.direction.onDevice {
@@ -123,7 +120,7 @@ func (e *Exchange) ghostDestination(cols int) codec.Rows {
 	return codec.Rows{X: e.hostStaging().ghosts[:n*cols], Cols: cols, Len: n}
 }
 
-// receivedGhosts are the ghosts [Ghosts x cols], whose rows have come in.
+// receivedGhosts returns the received ghosts [Ghosts x cols].
 func (e *Exchange) receivedGhosts() kernels.Mat {
 	ghosts := e.Ghosts(e.direction.in.Cols)
 	if e.ops.Remote() && !e.direction.coded && !e.direction.onDevice {
@@ -132,7 +129,7 @@ func (e *Exchange) receivedGhosts() kernels.Mat {
 	return ghosts
 }
 
-// ghostGradients are the gradients of ghosts, which go out.
+// ghostGradients returns the gradients of ghosts, to send.
 func (e *Exchange) ghostGradients(cols int) codec.Rows {
 	n := e.plan.Ghosts
 	rows := codec.Rows{Cols: cols, Len: n, IDs: e.plan.GhostIDs}
@@ -147,8 +144,8 @@ func (e *Exchange) ghostGradients(cols int) codec.Rows {
 	return rows
 }
 
-// gradDestination is where gradients of own rows and of sums come in; those of own
-// rows are known at the end.
+// gradDestination returns the destination of gradients of own rows and of sums. The matrix of
+// own rows is known only at the end.
 func (e *Exchange) gradDestination(cols int) codec.Rows {
 	n := len(e.plan.SendRows)
 	if e.direction.onDevice {
@@ -160,8 +157,8 @@ func (e *Exchange) gradDestination(cols int) codec.Rows {
 	return codec.Rows{More: e.Sums(cols).Host(), Cols: cols, Len: n, Index: e.plan.SendRows}
 }
 
-// addReturned adds what has come in to own rows and to sums, which are zero
-// before, in ascending order of ranks.
+// addReturned adds received gradients to own rows and to sums, which are zero before, in
+// ascending order of ranks.
 func (e *Exchange) addReturned(own kernels.Mat) {
 	s, n, cols := &e.staged, len(e.plan.SendRows), own.Cols
 	sums, packed := e.Sums(cols), s.deviceRows.Reshape(n, cols)

@@ -25,9 +25,9 @@ var _ Portable = Always{}
 // SourceState is the portable state of a part's transfers, without the rows of the current
 // epoch.
 type SourceState struct {
-	CodecErrors []CodecError  // by codecs
-	StoredRows  []StoredRows  // rows that are used until others come
-	Pending     []PendingRows // rows that have come, and are used later
+	CodecErrors []CodecError  // accumulated errors of codecs
+	StoredRows  []StoredRows  // rows that are used until others replace them
+	Pending     []PendingRows // received rows that are used later
 }
 
 // CodecError has the accumulated errors of a codec with error feedback for the rows of a layer.
@@ -81,7 +81,7 @@ func (e *Exchange) CodecErrors() []CodecError {
 	return e.chunked.codecErrors.list(e.ops)
 }
 
-// list is a copy of all of them, in the order of layers.
+// list returns a copy of all errors, in the order of layers.
 func (f Feedbacks) list(o kernels.Ops) []CodecError {
 	var list []CodecError
 	for s, l := range f {
@@ -139,7 +139,8 @@ func (t *Transfer) CapturePending(layer int) (PendingRows, error) {
 	return held, err
 }
 
-// deviceTarget is where rows come in that the communicator puts where Ops compute.
+// deviceTarget returns the destination of rows that the communicator receives in device
+// memory.
 func (e *Exchange) deviceTarget(h PendingRows) kernels.Mat {
 	if h.Backward {
 		return e.staged.deviceRows.Reshape(len(e.plan.SendRows), h.Cols)
@@ -147,7 +148,7 @@ func (e *Exchange) deviceTarget(h PendingRows) kernels.Mat {
 	return e.Ghosts(h.Cols)
 }
 
-// ResumePending puts a transfer in transit with rows that another transfer has held.
+// ResumePending puts a transfer in transit with the captured rows of another transfer.
 func (t *Transfer) ResumePending(h PendingRows) error {
 	e := t.Exchange
 	t.sentEpoch = h.Epoch
@@ -248,7 +249,7 @@ func (b *Batch) CapturePending(layer, part int) (PendingRows, error) {
 	return PendingRows{Layer: layer, Part: part, Epoch: b.epoch, Cols: b.history.shape.Width, Backward: b.history.backward, Blocks: blocks}, err
 }
 
-// ResumePending puts a batch in transit with rows that another batch has held.
+// ResumePending puts a batch in transit with the captured rows of another batch.
 func (b *Batch) ResumePending(r *History, part *Part, h PendingRows) error {
 	b.history, b.epoch, b.direction = r, h.Epoch, r.incomingSide(part)
 	return b.transport.resume(b.direction, h.Blocks)

@@ -11,8 +11,8 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// funnel is a plan in which each rank but the last sends that one a row of its
-// own and a sum, all sums for the same vertex.
+// funnel is a plan in which each rank but the last sends an own row and a sum to the last
+// rank, all sums for the same vertex.
 func funnel(rank, ranks int) *halo.Plan {
 	const vertex = 77
 	p := &halo.Plan{Parts: ranks, Own: 1, OwnIDs: []uint32{uint32(rank)}}
@@ -30,8 +30,8 @@ func funnel(rank, ranks int) *halo.Plan {
 	return p
 }
 
-// Sums for one vertex from several ranks are rounded apart: the error of their
-// total grows with the root of the number of ranks, and not with the number.
+// Several ranks round their sums for one vertex independently: the error of the total grows
+// with the square root of the number of ranks.
 func TestSumsAreRoundedApart(t *testing.T) {
 	const ranks, cols = 17, 512
 	x := make([]float32, 2*cols)
@@ -64,8 +64,7 @@ func TestSumsAreRoundedApart(t *testing.T) {
 	}
 }
 
-// roundedApart looks at the errors of rows that all are x: every second one is
-// a sum.
+// roundedApart checks the errors of rows that all are x: every second one is a sum.
 func roundedApart(ghosts, x []float32) error {
 	cols := len(x)
 	var one, all float64 // squared errors of single sums and of their total

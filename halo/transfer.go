@@ -11,7 +11,7 @@ type Transfer struct {
 	seed        uint64
 	width       int
 	sentEpoch   int      // the epoch of the rows that were offered last
-	received    [1]Block // what Ghosts are; arrivals of them
+	received    [1]Block // the block of all ghosts
 	numReceived int
 }
 
@@ -111,7 +111,7 @@ type Always struct {
 
 var _ Collective = Always{}
 
-// layered is the choice of Always: a transfer a layer, nil for one that does not
+// layered is the choice of Always: one transfer per layer, nil for a layer that does not
 // gather.
 type layered []*Transfer
 
