@@ -8,8 +8,8 @@ import (
 // plan, so that parts of all ranks match if they select the same ids.
 type Part struct {
 	plan *Plan
-	// Rank q receives SendRows[Sent[SendStart[q]:SendStart[q+1]]] of the plan, and sends
-	// the ghosts Came[RecvStart[q]:RecvStart[q+1]].
+	// Rank q receives SendRows[Sent[SendStart[q]:SendStart[q+1]]] of the plan, and sends the
+	// ghosts Received[RecvStart[q]:RecvStart[q+1]].
 	SendStart, RecvStart []int64
 	Sent, Received       []uint32
 

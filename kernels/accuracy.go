@@ -2,7 +2,7 @@ package kernels
 
 import "math"
 
-// Predictions and how many are right.
+// Predictions, and the number of correct ones.
 //
 //	argmax(r) = the lowest c with the largest z[r][c]; a NaN is never largest
 //

@@ -2,7 +2,7 @@ package kernels
 
 import "math"
 
-// Activations by themselves, where no epilogue of a product has them.
+// Activations that are not part of a product's epilogue.
 //
 //	dst[i] = f(z[i])
 //	dst[i] = g[i] · f'(z[i])
@@ -10,8 +10,8 @@ import "math"
 // Activation is a function of an element.
 type Activation uint8
 
-// The activations. A GELU (Hendrycks & Gimpel 2016) is x·Φ(x), with the distribution
-// function of the normal distribution and not with a hyperbolic tangent for it.
+// The activations. A GELU (Hendrycks & Gimpel 2016) is x·Φ(x), with the normal distribution
+// function, not its tanh approximation.
 const (
 	Identity  Activation = iota
 	ReLU                 // max(x, 0)

@@ -10,8 +10,8 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// After the first call, which makes room for partial sums, no kernel
-// allocates, gonum's products included.
+// After the first call, which allocates partial sums, no kernel allocates, including gonum's
+// products.
 func TestNothingIsAllocated(t *testing.T) {
 	if mapped.UnderRace {
 		t.Skip("the race detector makes pools forget what they hold")
@@ -90,8 +90,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// ring is a graph in which vertex v gathers from degree vertices spread all
-// over.
+// ring is a graph in which vertex v gathers from degree vertices spread over the whole graph.
 func ring(vertices, degree int) kernels.Gather {
 	var g kernels.Gather
 	for v := range vertices {

@@ -20,18 +20,17 @@ import (
 //	ds[v,u] = p·((g[v]·z[u])·keep - D[v]) · (s > 0 ? 1 : Slope)
 //	dr[v] = Σ_u ds    dl[u] = Σ_v ds    dz[u] = Σ_v q·g[v]
 //
-// Variant: pull, row by row, in batches of edges: scores, then weights, then
-// weighted sums. Nothing is kept of an edge: the backward pass computes scores and
-// masks again. The forward pass takes out of the exponents the largest score so
-// far and scales what it has when that grows ("online softmax"), so that a row
-// may be gathered in parts. A row is never cut, not even that of a hub: it is
-// one worker's. Exponentials are float32, 2e-7 of their size wrong in package
+// Variant: pull, row by row, in batches of edges: scores, then weights, then weighted sums.
+// Nothing is stored per edge: the backward pass recomputes scores and masks. The forward pass
+// subtracts the largest score so far in the exponents, and rescales its partial result when
+// that grows ("online softmax"), so that a row may be gathered in parts. One worker computes a
+// whole row, even of a hub. Exponentials are float32, with a relative error of 2e-7 in package
 // avx.
 
-// Attention is a layer's attention: Heads heads of Width columns, at least one
-// of either. Slope is that of LeakyReLU below 0, in [0, 1]. Drop drops edges, each head's for itself, as
-// a function of (Seed, Epoch, Layer, dataset ids of both ends, head); its IDs
-// are those of local vertices, ghosts too. Layer is less than 65536.
+// Attention is a layer's attention: Heads heads of Width columns, at least one of each. Slope
+// is LeakyReLU's below 0, in [0, 1]. Drop drops edges independently per head, as a function of
+// (Seed, Epoch, Layer, dataset ids of both ends, head); its IDs are those of local vertices,
+// ghosts too. Layer is less than 65536.
 //
 // Scores are those of GATv2 (dynamic.go) if Dynamic is set, with Vector [Heads x
 // Width] and, where edges have features, Edge [their number x Columns()].
@@ -46,8 +45,8 @@ type Attention struct {
 // Columns is the width of an output row.
 func (a Attention) Columns() int { return a.Heads * a.Width }
 
-// Emitted is the width of the row that a vertex emits: z [Heads x Width], then
-// l [Heads], which is not there where scores are dynamic.
+// Emitted is the width of the row that a vertex emits: z [Heads x Width], then l [Heads],
+// absent if scores are dynamic.
 func (a Attention) Emitted() int {
 	if a.Dynamic {
 		return a.Columns()
@@ -55,7 +54,7 @@ func (a Attention) Emitted() int {
 	return a.Heads * (a.Width + 1)
 }
 
-// Near is the width of r, what scores take of the vertex that attends.
+// Near is the width of r, the part of the scores that depends on the attending vertex.
 func (a Attention) Near() int {
 	if a.Dynamic {
 		return a.Columns()
@@ -71,7 +70,7 @@ func (a Attention) Along() int {
 	return (1 + a.Edge.Rows) * a.Columns()
 }
 
-// parts is how many values of each head PackGrad packs: r, lse and dots, or without r.
+// parts is the number of values per head that PackGrad packs: r, lse and dots, or without r.
 func (a Attention) parts() int {
 	if a.Dynamic {
 		return farParts - 1
@@ -79,15 +78,15 @@ func (a Attention) parts() int {
 	return farParts
 }
 
-// checkDrop panics where counters do not tell all layers and heads apart.
+// checkDrop panics if counters are not distinct for all layers and heads.
 func (a Attention) checkDrop() {
 	if uint(a.Drop.Layer) >= 1<<16 || a.Heads > 1<<8*philoxWords {
 		panic("kernels: more layers or heads than counters")
 	}
 }
 
-// Mask is that of edges between N local vertices: the edge from u to v is
-// kept for a head when word head mod 4 of
+// Mask returns the mask of edges between locals local vertices. The edge from u to v is kept
+// for a head if word head mod 4 of
 //
 //	Philox({id of u, id of v, Epoch, Layer | head/4<<16}, Key)
 //
@@ -120,7 +119,7 @@ func newAttention(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge 
 	}
 }
 
-// floatsOf are those of m, which must be rows x cols or more.
+// floatsOf returns the elements of m, which must be rows x cols or more.
 func floatsOf(m Mat, rows, cols int) []float32 {
 	mustFit(m.Rows*m.Cols >= rows*cols)
 	return m.Host()
@@ -141,7 +140,7 @@ func (t *Team) finishAttention(a Attention, dst, lse, stats Mat, signed []float3
 // attended is an Attended in this process's memory.
 type attended struct{ R, LSE, Grad, Dots, Packed []float32 }
 
-// host is b, which is of N own vertices.
+// host returns b, of own vertices, in host memory.
 func (b *Attended) host(a Attention, own int) attended {
 	if !b.Packed.IsNil() && b.R.IsNil() {
 		return attended{Grad: floatsOf(b.Grad, own, a.Columns()), Packed: floatsOf(b.Packed, own, farParts*a.Heads)}
@@ -175,7 +174,7 @@ func (t *Team) PackGrad(a Attention, dst Mat, first int, r, lse, dots Mat) {
 	}
 }
 
-// packs are the parts that are packed.
+// packs returns the parts to pack.
 func (a Attention) packs(r, lse, dots []float32) [farParts][]float32 {
 	if a.Dynamic {
 		return [farParts][]float32{lse, dots}
@@ -183,8 +182,8 @@ func (a Attention) packs(r, lse, dots []float32) [farParts][]float32 {
 	return [farParts][]float32{r, lse, dots}
 }
 
-// AttentionGradDst implements Ops: dr is [e.Rows() x Near()], along [e.Rows() x
-// Along()], none where that is 0, and with x the edges e are those of AttentionGather.
+// AttentionGradDst implements Ops: dr is [e.Rows() x Near()], along [e.Rows() x Along()], none
+// if that is 0. x and e are AttentionGather's.
 func (t *Team) AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, back Attended, add bool) {
 	b := back.host(a, e.Rows())
 	runAttention(t, attentionTask{
@@ -201,7 +200,7 @@ func (t *Team) AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x
 	b := back.host(a, own)
 	chosen := e.ColumnMask
 	if a.Dynamic {
-		chosen = nil // what bend adds up is cut into blocks of edges
+		chosen = nil // bend sums by blocks of edges
 	}
 	runAttention(t, attentionTask{
 		Attention: a, Gather: e.gather(), chosen: chosen, way: backToSources, dst: floatsOf(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
@@ -255,7 +254,7 @@ func (k *attentionFinishTask) chunk(lo, hi int) {
 				scale(k.set, row[h*k.Width:][:k.Width], 1/sum)
 				row[k.Columns()+h] /= sum
 			}
-			if sum == 0 { // or they were left out, and weigh nothing in the backward pass
+			if sum == 0 { // or they were masked, and have no weight in the backward pass
 				k.lse[r*k.Heads+h] = float32(math.Inf(1))
 				continue
 			}
@@ -264,7 +263,7 @@ func (k *attentionFinishTask) chunk(lo, hi int) {
 	}
 }
 
-// scale is x *= s.
+// scale multiplies x by s.
 func scale(set avx.Set, x []float32, s float32) {
 	if set != avx.None {
 		set.Scale(x, s)

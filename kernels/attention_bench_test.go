@@ -10,8 +10,7 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// attentionBench is a layer of attention on a random graph of which every edge
-// is there in both directions.
+// attentionBench is a layer of attention on a random symmetric graph.
 type attentionBench struct {
 	kernels.Attention
 	g                    kernels.Gather
@@ -58,7 +57,7 @@ func (b *attentionBench) spmm(team *kernels.Team) {
 	flat.SpMM(team, b.out, b.Columns(), b.g, b.up, false)
 }
 
-// BenchmarkAttention has SpMM of as many columns beside it.
+// BenchmarkAttention also measures SpMM with the same number of columns.
 func BenchmarkAttention(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := ring(benchRows, benchDegree)

@@ -2,7 +2,7 @@ package kernels
 
 import "siafu/kernels/internal/avx"
 
-// keepFactors is what dropout multiplies by.
+// keepFactors returns the dropout factors of edges.
 func (b *edgeBatch) keepFactors(k *attentionTask, s *segment) avx.PerEdge {
 	if k.drop {
 		return avx.PerEdge{Vals: b.keep[s.value:], Step: avx.Heads}
@@ -10,7 +10,7 @@ func (b *edgeBatch) keepFactors(k *attentionTask, s *segment) avx.PerEdge {
 	return avx.PerEdge{Vals: b.ones[:]}
 }
 
-// draw sets keep to what dropout multiplies edges by.
+// draw sets keep to the dropout factors of edges.
 func (b *edgeBatch) draw(k *attentionTask, s *segment) {
 	if !k.drop || s.n == 0 {
 		return
@@ -34,7 +34,7 @@ func (b *edgeBatch) draw(k *attentionTask, s *segment) {
 	}
 }
 
-// idsOf sets dst to those of the rows from base on.
+// idsOf sets dst to the dataset ids of rows, counted from base.
 func (m *mask) idsOf(set avx.Set, dst, rows []uint32, base uint32) {
 	switch {
 	case m.ids == nil:
@@ -50,7 +50,7 @@ func (m *mask) idsOf(set avx.Set, dst, rows []uint32, base uint32) {
 	}
 }
 
-// edges is avx.Set.EdgeMask of that many heads in plain Go.
+// edges is avx.Set.EdgeMask of some heads in plain Go.
 func (m *mask) edges(keep []float32, step, heads int, sources, targets []uint32, n int) {
 	for e := range n {
 		u, v := sources[e%len(sources)], targets[e%len(targets)]

@@ -6,25 +6,24 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// A batch has batchValues values of edges and heads, so many that reading what
-// scores are made of is not all waiting. A block is so many edges that their
-// rows stay in the first cache between the product with them and their weighted
-// sum.
+// A batch has batchValues values of edges and heads, enough to hide the latency of reading the
+// scores' terms. The rows of a block's edges stay in the first-level cache between the product
+// with them and their weighted sum.
 const (
 	batchValues = 16384
 	blockEdges  = 64
 )
 
-// edgeBatch is the edges in hand of one worker, half a megabyte. Values lie edge
-// after edge, step floats each.
+// edgeBatch has the current edges of one worker, half a megabyte. Values are stored by edge,
+// step floats each.
 type edgeBatch struct {
-	ids      [batchValues + avx.ScoresAhead]uint32 // of far rows; after those in hand the next ones
-	known    int                                   // with those that follow
-	places   [batchValues]int64                    // of the features of those in hand: a row of Features, or ^row of Self
+	ids      [batchValues + avx.ScoresAhead]uint32 // of far rows: the current ones, then the next ones
+	known    int                                   // including the next ones
+	places   [batchValues]int64                    // of the features of current edges: a row of Features, or ^row of Self
 	segments [batchValues / avx.Heads]segment
 	count    int
-	row, end int   // rows yet to come
-	at       int64 // edges of row that are done with; the self loop is the first
+	row, end int   // remaining rows
+	at       int64 // finished edges of row; the self loop is the first
 
 	near, top, sum, signed, nearLSE, nearDots, ones avx.Near
 
@@ -34,28 +33,27 @@ type edgeBatch struct {
 	nearIDs [avx.Heads]uint32 // dataset ids, for dropout
 	farIDs  [batchValues + avx.Heads]uint32
 
-	// For features of edges (dynamic_features.go): rows of far vertices with what features
-	// give them, gradients of scores times a feature, and 0, 1, 2 and so on.
+	// For edge features (dynamic_features.go): rows of far vertices plus the features'
+	// contribution, gradients of scores times a feature, and 0, 1, 2 and so on.
 	met      [metValues + avx.Slack]float32
 	scaled   [blockEdges*avx.Heads + avx.Slack]float32
 	counting [blockEdges]uint32
 }
 
-// segment is n edges of a row: ids from id on, values from value on. Whatever
-// else is in a batch, and whatever edges are left out, a row is cut in the same places, and
-// values that are written in whole vectors overwrite those of later segments only, before they
-// are made.
+// segment is n edges of a row: ids from id on, values from value on. A row is cut at the same
+// edges whatever the batch contains and whatever edges are masked. Values written in whole
+// vectors overwrite only later segments, before those are computed.
 type segment struct {
 	row, id, value, n int
 	first             bool // of its row
 }
 
-// block is the block that begins with edge at of a segment.
+// block returns the block that starts at edge at of a segment.
 func (s *segment) block(at, step int) segment {
 	return segment{row: s.row, id: s.id + at, value: s.value + at*step, n: min(blockEdges, s.n-at)}
 }
 
-// edgeBatches are as many as there are workers.
+// edgeBatches returns one batch per worker.
 func (t *Team) edgeBatches() chan *edgeBatch {
 	if t.batches == nil {
 		t.batches = make(chan *edgeBatch, t.workers)
@@ -73,8 +71,8 @@ func (t *Team) edgeBatches() chan *edgeBatch {
 	return t.batches
 }
 
-// fill takes the next rows in hand; a row that does not fit into what is left of
-// a batch begins the next one.
+// fill adds the next rows to the batch. A row that does not fit into the rest of a batch
+// starts the next one.
 func (b *edgeBatch) fill(k *attentionTask) bool {
 	b.count, b.known = 0, 0
 	for value := 0; b.row < b.end && b.count < len(b.segments); b.count++ {
@@ -99,7 +97,7 @@ func (b *edgeBatch) fill(k *attentionTask) bool {
 	return b.count > 0
 }
 
-// edges is the number of edges of a row, its self loop among them.
+// edges returns the number of edges of a row, its self loop included.
 func (k *attentionTask) edges(r int) int64 {
 	if k.wanted != nil && k.wanted.has(uint32(k.first+r)) == 0 {
 		return 0
@@ -111,7 +109,7 @@ func (k *attentionTask) edges(r int) int64 {
 	return n
 }
 
-// appendEdges appends those of n edges of the row to come that count.
+// appendEdges appends the unmasked of the next n edges of the row.
 func (b *edgeBatch) appendEdges(k *attentionTask, n int) {
 	from := k.Begin[b.row] + b.at
 	if k.SelfLoops && b.at > 0 {
@@ -150,13 +148,13 @@ func (b *edgeBatch) add(k *attentionTask, cols []uint32) {
 	}
 }
 
-// prefetch appends what lies after the last row in hand.
+// prefetch appends the edges after the last row of the batch.
 func (b *edgeBatch) prefetch(k *attentionTask) {
 	end := k.End[b.segments[b.count-1].row]
 	b.add(k, k.Cols[end:min(end+avx.Ahead, int64(len(k.Cols)))])
 }
 
-// spread repeats the heads in from to fill to.
+// spread fills to with repetitions of the heads in from.
 func (b *edgeBatch) spread(to *avx.Near, from []float32, step, size int) {
 	for i := range to {
 		if h := i & (step - 1); h < size {
@@ -188,8 +186,8 @@ func (b *edgeBatch) score(k *attentionTask, s *segment) {
 	}
 }
 
-// scoreEnds is score in the backward pass to sources, with what each edge has of the vertex that
-// attends beside its score.
+// scoreEnds is score in the backward pass to sources. It also collects lse and dots of each
+// edge's attending vertex.
 func (b *edgeBatch) scoreEnds(k *attentionTask, s *segment) {
 	if k.set != avx.None && !k.Dynamic {
 		k.set.Ends(b.scores[s.value:], b.lse[s.value:], b.dots[s.value:], k.step, k.size, &b.near, k.values, b.ids[s.id:][:s.n], k.Slope)
@@ -216,7 +214,7 @@ func (b *edgeBatch) pick(k *attentionTask, s *segment, to []float32, part int) {
 	}
 }
 
-// foldTop repeats the largest scores of heads, which are the first lanes.
+// foldTop reduces the largest scores to one per head, in the first lanes, and repeats them.
 func (b *edgeBatch) foldTop(step int) {
 	for i := step; i < len(b.top); i++ {
 		b.top[i] = b.top[i-step]
@@ -235,8 +233,7 @@ func foldSum(dst []float32, sum *avx.Near, step int) {
 	}
 }
 
-// weights turns scores into keep·e^(score-top), whose sums without keep it adds
-// to sum.
+// weights turns scores into keep·e^(score-top), and adds the sums without keep to sum.
 func (b *edgeBatch) weights(k *attentionTask, s *segment) {
 	n, keep, scores := s.n*k.step, b.keepFactors(k, s), b.scores[s.value:]
 	if k.set != avx.None {
@@ -251,9 +248,9 @@ func (b *edgeBatch) weights(k *attentionTask, s *segment) {
 	}
 }
 
-// slopes turns the scores of a block into weights, and adds to the first lanes of sum, edge
-// after edge, the gradients of what they are the leaky values of, so that edges without a
-// gradient may be left out. row is of the near vertex.
+// slopes turns the scores of a block into weights. It adds the gradients of l + r to the first
+// lanes of sum, edge by edge, so that edges without a gradient may be omitted. row belongs to
+// the near vertex.
 func (b *edgeBatch) slopes(k *attentionTask, row []float32, s *segment) {
 	setDots(k.set, b.dq[:], k.step, k.size, row, k.far[k.group*k.Width:], k.farWidth, b.ids[s.id:b.known], s.n)
 	if k.Dynamic {
@@ -322,7 +319,7 @@ func (b *edgeBatch) weigh(k *attentionTask, dst []float32, s *segment) {
 	}
 	ids, weights, x := b.ids[s.id:b.known], b.scores[s.value:], k.far[k.group*k.Width:]
 	if k.way == backToSources {
-		ids = ids[:s.n] // they have been read
+		ids = ids[:s.n] // the earlier ones have been read
 	}
 	switch {
 	case k.set == avx.None:

@@ -11,7 +11,7 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// chosenAttention is a layer of attention of which some vertices alone have a gradient.
+// chosenAttention is a layer of attention in which only some vertices have a gradient.
 type chosenAttention struct {
 	kernels.Attention
 	rows   int
@@ -45,7 +45,7 @@ func (c *chosenAttention) room(cols int) kernels.Mat {
 	return kernels.HostMat(c.rows, cols, slices.Repeat([]float32{float32(math.NaN())}, c.rows*cols))
 }
 
-// forward is the output and lse, of wanted rows alone where there are any.
+// forward returns the output and lse, only of wanted rows if any are given.
 func (c *chosenAttention) forward(team *kernels.Team, wanted kernels.VertexMask) (out, lse kernels.Mat) {
 	e, stats := c.edges, c.room(2*c.Heads)
 	e.RowMask = wanted
@@ -55,7 +55,7 @@ func (c *chosenAttention) forward(team *kernels.Team, wanted kernels.VertexMask)
 	return out, lse
 }
 
-// signed is the way forward of wanted rows for the gradient of r, and that.
+// signed runs the forward pass of wanted rows for the gradient of r, and returns that.
 func (c *chosenAttention) signed(team *kernels.Team, wanted kernels.VertexMask) (dr kernels.Mat) {
 	e, stats, out, lse := c.edges, c.room(2*c.Heads), c.room(c.Columns()), c.room(c.Heads)
 	e.RowMask = wanted
@@ -68,7 +68,7 @@ func (c *chosenAttention) signed(team *kernels.Team, wanted kernels.VertexMask) 
 	return dr
 }
 
-// backward is the gradient of the emitted rows from first to last.
+// backward returns the gradient of all emitted rows.
 func (c *chosenAttention) backward(team *kernels.Team, chosen kernels.VertexMask, out, lse kernels.Mat, first, last int) []float32 {
 	e, dots := c.edges, c.room(c.Heads)
 	e.Begin, e.End, e.First, e.ColumnMask = e.Begin.Part(first, last), e.End.Part(first, last), uint32(first), chosen
@@ -78,8 +78,8 @@ func (c *chosenAttention) backward(team *kernels.Team, chosen kernels.VertexMask
 	return dx.Host()
 }
 
-// Attention along the edges into wanted vertices alone gives these the bits of all edges, and
-// so do the ways back, along chosen edges or all, where the others have no gradient.
+// Attention along only the edges into wanted vertices gives them the bits of all edges. So do
+// the backward passes along chosen edges if the others have no gradient.
 func TestMaskedAttention(t *testing.T) {
 	const rows = 200
 	for _, s := range []struct {

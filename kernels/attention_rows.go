@@ -7,7 +7,7 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// edgeOp is what is computed along edges.
+// edgeOp is an operation along edges.
 type edgeOp int
 
 const (
@@ -31,15 +31,15 @@ type attentionTask struct {
 	dst      []float32
 	dstWidth int
 	stats    []float32 // the largest score and the sum of each head
-	signed   []float32 // B and Q (attention_signed.go); nil: nobody wants them
-	far      []float32 // rows of far vertices that are weighed or multiplied with
+	signed   []float32 // B and Q (attention_signed.go); nil: not requested
+	far      []float32 // rows of far vertices to weight or to multiply with
 	farWidth int
 	near     []float32 // r, or emitted rows, of near vertices
-	along    []float32 // sums of what edges give the weights along them
+	along    []float32 // sums of edge gradients of the weights along edges
 
 	vector, edge []float32 // those weights
 	dim          int       // features of an edge
-	packed       []float32 // what pack would make, all groups one after another; nil: it is to be made
+	packed       []float32 // the result of pack for all groups; nil: must be computed
 
 	set         avx.Set
 	batches     chan *edgeBatch // one for each worker
@@ -48,16 +48,15 @@ type attentionTask struct {
 	values      []float32       // of far vertices: l, or r, lse and dots; size each
 	stride      int             // from one vertex to the next
 	heads       [avx.Heads * attentionMixed]uint32
-	most        int // values of a batch
+	most        int // maximum values of a batch
 	drop        bool
 	masks       [avx.Heads / philoxWords]mask // of four heads each
 }
 
-// Heads of fewer columns than attentionMixed are weighed together, a vector
-// having several.
+// Heads with fewer columns than attentionMixed are weighted together: a vector has several.
 const attentionMixed = 32
 
-// philoxWords are drawn for as many heads at a time.
+// philoxWords is the number of heads that one draw serves.
 const philoxWords = 4
 
 // runAttention runs k for all heads, in groups.
@@ -88,7 +87,7 @@ func runAttention(t *Team, k attentionTask) {
 	}
 }
 
-// prepare makes what depends on the group of heads alone.
+// prepare computes values that depend only on the group of heads.
 func (k *attentionTask) prepare() {
 	if k.mixesHeads() {
 		for j := range k.size * k.Width {
@@ -107,12 +106,12 @@ func (k *attentionTask) prepare() {
 	}
 }
 
-// mixesHeads says that a vector of columns may have several heads.
+// mixesHeads reports whether a vector of columns may have several heads.
 func (k *attentionTask) mixesHeads() bool { return k.size > 1 && k.Width < attentionMixed }
 
-// pack copies what scores are made of, so that the values of a far vertex lie
-// in one cache line and those of many stay in the caches. In the rows of far
-// they would be a line fewer to read, but one that nothing has prefetched.
+// pack copies the terms of scores, so that the values of a far vertex are in one cache line
+// and many vertices stay in the caches. Reading them from the rows of far would save that
+// line, but nothing prefetches it there.
 func (k *attentionTask) pack(t *Team) {
 	if k.Dynamic && k.way != backToSources {
 		return
@@ -134,7 +133,7 @@ func (k *attentionTask) pack(t *Team) {
 	pack(t, args, 0, n)
 }
 
-// pack packs count vertices, which are those from first on of dst.
+// pack packs count vertices, to dst from vertex first on.
 func pack(t *Team, k attentionPackTask, first, count int) {
 	stride := k.parts * k.size
 	k.dst = k.dst[first*stride:]
@@ -160,8 +159,8 @@ func (k *attentionPackTask) chunk(lo, hi int) {
 	}
 }
 
-// chunk goes through the rows in batches. Of a batch, what depends on scores is
-// computed for all edges before their rows are read.
+// chunk processes rows in batches. In a batch, all values that depend on scores are computed
+// before rows are read.
 func (k *attentionTask) chunk(lo, hi int) {
 	b := <-k.batches
 	b.row, b.end, b.at = lo, hi, 0
@@ -176,12 +175,12 @@ func (k *attentionTask) chunk(lo, hi int) {
 	k.batches <- b
 }
 
-// columns are the columns of the group in row r of x.
+// columns returns the columns of the group in row r of x.
 func (k *attentionTask) columns(x []float32, width, r int) []float32 {
 	return x[r*width+k.group*k.Width:][:k.size*k.Width]
 }
 
-// nearGradient is where the gradient of the near value of row r goes.
+// nearGradient returns the destination of the gradient of row r's near value.
 func (k *attentionTask) nearGradient(r int) []float32 {
 	if k.Dynamic {
 		return k.columns(k.dst, k.dstWidth, r)
@@ -192,7 +191,7 @@ func (k *attentionTask) nearGradient(r int) []float32 {
 	return k.dst[r*k.dstWidth+k.group:][:k.size]
 }
 
-// weights is what a segment needs of scores.
+// weights computes a segment's values that depend on scores.
 func (k *attentionTask) weights(b *edgeBatch, s *segment) {
 	if !k.Dynamic {
 		at := s.row*k.Heads + k.group
@@ -213,7 +212,7 @@ func (k *attentionTask) weights(b *edgeBatch, s *segment) {
 	}
 }
 
-// attend makes weights of a segment, and scales what its row has so far to the
+// attend computes the weights of a segment, and rescales its row's partial result to the
 // largest score.
 func (k *attentionTask) attend(b *edgeBatch, s *segment) {
 	dst, stats := k.columns(k.dst, k.dstWidth, s.row), rowOf(k.stats, s.row, 2*k.Heads)
@@ -254,7 +253,7 @@ func (k *attentionTask) attend(b *edgeBatch, s *segment) {
 	foldSum(sums, &b.sum, k.step)
 }
 
-// rows is what a segment does with the rows of far vertices.
+// rows processes the rows of a segment's far vertices.
 func (k *attentionTask) rows(b *edgeBatch, s *segment) {
 	switch k.way {
 	case attend:
@@ -271,7 +270,7 @@ func (k *attentionTask) rows(b *edgeBatch, s *segment) {
 	}
 }
 
-// backToTarget is the gradient of r of a row.
+// backToTarget computes the gradient of r of a row.
 func (k *attentionTask) backToTarget(b *edgeBatch, s *segment) {
 	at := s.row*k.Heads + k.group
 	dst := k.nearGradient(s.row)
@@ -295,7 +294,7 @@ func (k *attentionTask) backToTarget(b *edgeBatch, s *segment) {
 	}
 }
 
-// backToSource is the gradient of an emitted row.
+// backToSource computes the gradient of an emitted row.
 func (k *attentionTask) backToSource(b *edgeBatch, s *segment) {
 	dst := k.columns(k.dst, k.dstWidth, s.row)
 	if s.first {

@@ -10,18 +10,18 @@ import (
 //
 //	Σ_u p·((g[v]·z[u])·keep - D[v]) = 0
 //
-// and of its ds, which are these terms times 1 or Slope, only their signs are left:
+// and ds are these terms times 1 or Slope, dr depends only on the signs of scores:
 //
 //	dr[v] = (1-Slope)/2 · (g[v]·B[v] - D[v]·Q[v])
 //	B[v] = Σ_u σ·q[v,u]·z[u]    Q[v] = Σ_u σ·p[v,u]    σ = 1 where s[v,u] > 0, else -1
 //
-// B and Q are sums of the forward pass, over rows that are in registers there anyway; the backward
-// pass then goes along edges by source alone.
+// B and Q are sums of the forward pass, over rows that are in registers anyway; the backward
+// pass then needs only edges by source.
 //
 // Variant: weights carry σ as their sign. B and Q are scaled with the output when the largest
 // score grows.
 
-// SignedAttention is an Ops that gathers B and Q beside the output.
+// SignedAttention is an Ops that gathers B and Q with the output.
 type SignedAttention interface {
 	Ops
 	// AttentionGatherSigned is AttentionGather; signed [e.Rows() x Emitted()] gets B, and
@@ -71,7 +71,8 @@ func (k *attentionSignedTask) chunk(lo, hi int) {
 	}
 }
 
-// signedRow is where B and Q of the group's heads in row r go, none where nobody asks.
+// signedRow returns the destination of B and Q of the group's heads in row r, none if not
+// requested.
 func (k *attentionTask) signedRow(r int) (b, q []float32) {
 	if k.signed == nil {
 		return nil, nil
@@ -80,7 +81,7 @@ func (k *attentionTask) signedRow(r int) (b, q []float32) {
 	return row[k.group*k.Width:][:k.size*k.Width], row[k.Columns()+k.group:][:k.size]
 }
 
-// signedWeights is weights whose sign is that of the score, with both sums.
+// signedWeights computes weights with the score's sign, and both sums.
 func (b *edgeBatch) signedWeights(k *attentionTask, s *segment) {
 	n, keep, scores := s.n*k.step, b.keepFactors(k, s), b.scores[s.value:]
 	if k.set != avx.None {
@@ -99,8 +100,8 @@ func (b *edgeBatch) signedWeights(k *attentionTask, s *segment) {
 	}
 }
 
-// weighSigned adds to dst the rows of far vertices times the sizes of the weights, and to
-// signed times the weights.
+// weighSigned adds the rows of far vertices to dst, times the absolute weights, and to signed,
+// times the weights.
 func (b *edgeBatch) weighSigned(k *attentionTask, dst, signed []float32, s *segment) {
 	if s.n == 0 {
 		return

@@ -34,8 +34,8 @@ type layer struct {
 	along                      []float32
 }
 
-// newLayer takes the part of a graph with out-edges equal to in-edges that is
-// around the vertices in own. Values are functions of dataset ids.
+// newLayer makes the part of a symmetric graph around the vertices in own. Values are
+// functions of dataset ids.
 func newLayer(edges [][]uint32, own []uint32, a kernels.Attention, x, r, up []float32) *layer {
 	l := &layer{Attention: a, ids: slices.Clone(own), own: len(own)}
 	local := make(map[uint32]uint32)
@@ -90,7 +90,7 @@ func appendRow(g *kernels.Gather, cols []uint32) {
 	g.End = append(g.End, int64(len(g.Cols)))
 }
 
-// run is the way forward and back, own vertices before ghosts.
+// run runs the forward and backward pass, own vertices before ghosts.
 func (l *layer) run(team *kernels.Team, stats []float32) {
 	n := l.own * l.Emitted()
 	flat.AttentionGather(team, l.Attention, l.result, stats, l.in, flat.AttentionRows{X: l.x[:n]}, l.r, false)
@@ -104,7 +104,7 @@ func (l *layer) run(team *kernels.Team, stats []float32) {
 	flat.AttentionGradSrc(team, l.Attention, l.dx[n:], l.ghostsOut, l.own, l.own, l.x[n:], back)
 }
 
-// symmetric is a random graph in which every edge goes both ways.
+// symmetric is a random graph with every edge in both directions.
 func symmetric(vertices, degree int) [][]uint32 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	edges := make([][]uint32, vertices)
@@ -119,7 +119,7 @@ func symmetric(vertices, degree int) [][]uint32 {
 	return edges
 }
 
-// attentionInputs are a graph and what its vertices have.
+// attentionInputs makes a graph and the inputs of its vertices.
 func attentionInputs(vertices, heads, width int) (edges [][]uint32, all []uint32, a kernels.Attention, x, r, up []float32) {
 	for v := range uint32(vertices) {
 		all = append(all, v)
@@ -129,8 +129,8 @@ func attentionInputs(vertices, heads, width int) (edges [][]uint32, all []uint32
 		kerneltest.Values(vertices*a.Emitted(), 1), kerneltest.Values(vertices*heads, 2), kerneltest.Values(vertices*a.Columns(), 3)
 }
 
-// Ranks with a part of the graph each drop the same edges and get the same
-// output and gradients as one rank with all of it.
+// Several ranks drop the same edges and get the same output and gradients as one rank with the
+// whole graph.
 func TestAttentionOfRanks(t *testing.T) {
 	const vertices, ranks = 300, 3
 	edges, all, a, x, r, up := attentionInputs(vertices, 3, 5)
@@ -160,7 +160,7 @@ func TestAttentionOfRanks(t *testing.T) {
 	near(t, dx, one.dx)
 }
 
-// near demands the same numbers but for rounding.
+// near compares numbers up to rounding.
 func near(t *testing.T, got, want []float32) {
 	t.Helper()
 	for i, v := range got {
@@ -213,7 +213,7 @@ func TestAttentionAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Attention that has no meaning is a programmer's error.
+// Invalid attention panics.
 func TestAttentionRefuses(t *testing.T) {
 	team := kernels.NewTeam(1)
 	defer team.Close()

@@ -1,7 +1,7 @@
 package kernels
 
-// Batch is a mini-batch of vertices, drawn again in each epoch and draw: every vertex
-// is in it with the same probability, whatever rank asks.
+// Batch is a random mini-batch of vertices, different for each epoch and draw. Every vertex is
+// in it with the same probability. All ranks get the same result.
 type Batch struct {
 	Seed        uint64
 	Epoch, Draw int

@@ -2,8 +2,8 @@ package kernels
 
 import "testing"
 
-// Every batch has about its share of the vertices (5 standard deviations of 10,000
-// draws with probability 0.2 are 200), and no two have the same ones.
+// The size of every batch matches Share (5 standard deviations of 10,000 draws with
+// probability 0.2 are 200), and no two batches are equal.
 func TestBatch(t *testing.T) {
 	seen := map[[64]bool]bool{}
 	for _, b := range []Batch{{1, 1, 0, 0.2}, {1, 1, 1, 0.2}, {1, 2, 0, 0.2}, {2, 1, 0, 0.2}} {

@@ -43,7 +43,7 @@ func BenchmarkDropout(b *testing.B) {
 	}
 }
 
-// The rows of an epilogue are dropped one by one.
+// The epilogue drops elements row by row.
 func BenchmarkEpilogueDropout(b *testing.B) {
 	for _, width := range []int{16, benchWidth} {
 		rows := 1 << 17 / width
@@ -59,8 +59,8 @@ func BenchmarkEpilogueDropout(b *testing.B) {
 	}
 }
 
-// bagOfWords is rows of about perRow words each out of cols, frequent ones
-// first: word c is as frequent as 1/(c+8).
+// bagOfWords makes rows of about perRow of cols words each, frequent ones first: word c is as
+// frequent as 1/(c+8).
 func bagOfWords(rows, cols, perRow int) graph.SparseRows {
 	rng := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(rng, 1.01, 8, uint64(cols-1))

@@ -11,7 +11,7 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// The sizes of a mid-sized layer: vertices, in-edges of each, widths.
+// The sizes of a medium layer: vertices, in-edges per vertex, widths.
 const (
 	benchRows   = 100000
 	benchDegree = 25

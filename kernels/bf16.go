@@ -8,7 +8,7 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Rows in bfloat16, for gathers that memory holds up.
+// Rows in bfloat16, for gathers that are bound by memory bandwidth.
 //
 //	dst[r] = bf16(scale[r]·x[r])
 //
@@ -18,10 +18,10 @@ import (
 // BF16 is the upper half of a float32: its range with 8 bits of mantissa.
 type BF16 uint16
 
-// Float32 is the value, exactly.
+// Float32 returns the exact value.
 func (b BF16) Float32() float32 { return math.Float32frombits(uint32(b) << 16) }
 
-// Narrow is v rounded to the nearest BF16, ties to even.
+// Narrow returns v rounded to the nearest BF16, ties to even.
 func Narrow(v float32) BF16 {
 	bits := math.Float32bits(v)
 	if v != v {
@@ -34,7 +34,7 @@ func Narrow(v float32) BF16 {
 // SpMM reads.
 const HalfSlack = avx.HalfSlack
 
-// bitsOf is x as package avx takes it.
+// bitsOf returns x as uint16, for package avx.
 func bitsOf(x []BF16) []uint16 {
 	return unsafe.Slice((*uint16)(unsafe.SliceData(x)), len(x))
 }

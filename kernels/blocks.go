@@ -6,45 +6,45 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Gathers whose sources are taken block by block: a block stays in the third-level cache
-// while all rows meet it, and is fetched from memory once for all of them.
+// Gathers with sources divided into blocks: a block stays in the third-level cache while all
+// rows read it, and is fetched from memory once.
 
-// A block has blockBytes of x, a quarter of a common third-level cache, which several
-// workers share. There are blocks where x is leastBlocks times as large, since an order of
-// vertices serves smaller graphs better, and a row has edgesOfRow edges in each. These are
-// properties of the graph and not of the machine, as each block has a sum of its own.
+// A block has blockBytes of x, a quarter of a common third-level cache, which several workers
+// share. Blocks are used if x is at least leastBlocks times as large and a row has edgesOfRow
+// edges in each; for smaller graphs a good vertex order is better. The rule must not depend on
+// the machine, because each block has its own sum.
 const (
 	blockBytes  = 8 << 20
 	leastBlocks = 8
 	edgesOfRow  = 16
 )
 
-// There are none where an order of vertices serves: where a run of rows with blocksMet times as
-// many edges as a block has sources meets each of its sources metAgain times. Caches hold those
-// then, and blocks cost what they cost. That is a property of the graph too.
+// Blocks are not used if the vertex order already reuses sources: if a run of rows, with
+// blocksMet times as many edges as a block has sources, reads each of its sources metAgain
+// times. Caches then hold these sources, and blocks would only add cost. This, too, depends
+// only on the graph.
 const (
 	blocksMet = 4
 	metAgain  = 2
 )
 
-// blockRoom is room for where a block's edges begin and end in each row, and for a bit a source.
+// blockRoom has the start and end of a block's edges in each row, and a bit per source.
 type blockRoom struct {
 	begin, end []int64
 	met        []uint64
 }
 
-// BlockBytes is how much of its sums a gather by blocks should have at a time: as much as a
-// block, beside which it stays in the cache.
+// BlockBytes is the recommended size of the sums of a gather by blocks: as large as a block,
+// so that both stay in the cache.
 const BlockBytes = blockBytes
 
-// InBlocks reports whether so many rows that many edges lead to are gathered block by block from
-// as many sources of this width, unless their order serves.
+// InBlocks reports whether a gather with this many rows, edges and sources of this width uses
+// blocks, unless the vertex order reuses sources.
 func InBlocks(rows, width int, edges int64) bool {
 	return rows > 0 && blockOf(width*bytesOfFloat, rows, rows, edges) > 0
 }
 
-// block is how many sources a block has, 0 where there are none. It finds out with room for a
-// bit a source.
+// block returns the number of sources per block, 0 without blocks. room gets a bit per source.
 func (k *spmmTask) block(room *[]uint64) int {
 	element := bytesOfFloat
 	if k.x == nil {
@@ -58,8 +58,9 @@ func (k *spmmTask) block(room *[]uint64) int {
 	return step
 }
 
-// reusesRows reports whether a run of rows from the middle on, with N edges, meets its
-// sources metAgain times on average. All edges count, chosen or not: the bits must be the same.
+// reusesRows reports whether a run of rows from the middle on, with the given number of edges,
+// reads its sources metAgain times on average. It counts masked edges too, because the bits
+// must be the same.
 func (k *spmmTask) reusesRows(edges int, met []uint64) bool {
 	clear(met)
 	seen, sources := 0, 0
@@ -77,7 +78,7 @@ func (k *spmmTask) reusesRows(edges int, met []uint64) bool {
 	return seen >= metAgain*sources
 }
 
-// blockOf is block for sources of N bytes each, wherever rows lead.
+// blockOf is block for sources of the given bytes, without regard to the vertex order.
 func blockOf(bytes, sources, rows int, edges int64) int {
 	step := blockBytes / bytes
 	blocks := sources / max(step, 1)
@@ -87,8 +88,8 @@ func blockOf(bytes, sources, rows int, edges int64) int {
 	return step
 }
 
-// gatherBlocks computes all rows, a block of N sources after the other. Chunks are long,
-// as what is prefetched is of the chunk in hand.
+// gatherBlocks computes all rows, block by block of step sources. Chunks are long, because
+// prefetching stays within a chunk.
 func (t *Team) gatherBlocks(k spmmTask, step int) {
 	room, rows := &t.blocks, k.Rows()
 	begin, end := scratch(&room.begin, rows), scratch(&room.end, rows)
@@ -106,7 +107,7 @@ func (t *Team) gatherBlocks(k spmmTask, step int) {
 	}
 }
 
-// remainingEdges is the columns of row r that no block has met, or all.
+// remainingEdges returns the columns of row r that no block has processed, or all.
 func (k *spmmTask) remainingEdges(r int) []uint32 {
 	if k.last == nil {
 		return k.Cols[k.Begin[r]:k.End[r]]
@@ -114,7 +115,8 @@ func (k *spmmTask) remainingEdges(r int) []uint32 {
 	return k.Cols[k.Begin[r]:k.last[r]]
 }
 
-// isHub reports whether row r is one, and finds where its edges in the block end if it may be.
+// isHub reports whether row r is a hub. If it may be, it finds the end of its edges in the
+// block.
 func (k *spmmTask) isHub(r int) bool {
 	cols := k.remainingEdges(r)
 	if k.last != nil && len(cols) > hubEdges {
@@ -125,11 +127,11 @@ func (k *spmmTask) isHub(r int) bool {
 	return len(cols) > hubEdges
 }
 
-// fetchAhead is how many rows before they are met those edges are prefetched that no block has
-// met: a part of a row is short, and the next one far away.
+// fetchAhead is the prefetch distance, in rows, of edges that no block has processed: the part
+// of a row is short, and the next one is far away in memory.
 const fetchAhead = 16
 
-// blockEdges copies those edges of row r that are of the block, and sets their end.
+// blockEdges copies the edges of row r in the block, and sets their end.
 func (k *spmmTask) blockEdges(dst []uint32, r int) []uint32 {
 	cols, n := k.remainingEdges(r), 0
 	if k.set != avx.None && len(cols) > 0 {

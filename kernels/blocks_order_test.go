@@ -10,9 +10,9 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// Rows that meet the same sources again and again are gathered without blocks, and those that
-// lead anywhere block by block. Blocks have sums of their own, so bits tell: the sources that
-// are met, copied together in their order, are too few for blocks.
+// Rows that reuse sources are gathered without blocks, rows with random sources by blocks.
+// Blocks have their own sums, so the bits differ. The reference gathers a copy of only the
+// sources that are read, which are too few for blocks.
 func TestNoBlocksWhereAnOrderServes(t *testing.T) {
 	const rows, sources, width, degree = 64, 131072, 128, 300
 	x := kerneltest.Values(sources*width, 1)
@@ -50,7 +50,8 @@ func TestNoBlocksWhereAnOrderServes(t *testing.T) {
 	}
 }
 
-// copiedTogether are the rows of x that g meets, in their order, and g along those.
+// copiedTogether returns a copy of the rows of x that g reads, in their order, and g on the
+// copy.
 func copiedTogether(g kernels.Gather, x []float32, width int) (kernels.Gather, []float32) {
 	sources := slices.Clone(g.Cols)
 	slices.Sort(sources)

@@ -11,9 +11,9 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// A gather from more rows than caches hold goes through them block by block. Its sums are
-// those of a float64 reference, and the same bits without the rows of zeros; rows without
-// edges, with edges in some blocks only and hubs included.
+// A gather from more rows than caches hold uses blocks. Its sums match a float64 reference,
+// and have the same bits without rows of zeros. This includes hubs, and rows with edges in no
+// or only some blocks.
 func TestGatherInBlocks(t *testing.T) {
 	const rows, sources, width = 20, 290000, 128
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -66,7 +66,7 @@ func TestGatherInBlocks(t *testing.T) {
 	})
 }
 
-// checkGathered holds what was added to a matrix of four's values against float64.
+// checkGathered compares values that were added to a matrix of fours with float64.
 func checkGathered(t *testing.T, got []float32, g *kernels.Gather, x []float32, width int) {
 	t.Helper()
 	start := kerneltest.Values(len(got), 4)
@@ -85,7 +85,7 @@ func checkGathered(t *testing.T, got []float32, g *kernels.Gather, x []float32, 
 				}
 				add(g.Cols[at], weight)
 			}
-			// Some thousand roundings of a sum of that size do not all go the same way.
+			// Some thousand roundings of such a sum partly cancel.
 			if v := float64(got[r*width+j]); !(math.Abs(v-sum) < 1e-5*size) {
 				t.Fatalf("row %d, column %d is %v instead of %v", r, j, v, sum)
 			}

@@ -1,6 +1,6 @@
 package kernels
 
-// Columns of a feature matrix, one block after another.
+// Blocks of columns of a feature matrix.
 
 // CopyColumns implements Ops.
 func (t *Team) CopyColumns(dst, x Mat, from int) {

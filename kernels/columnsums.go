@@ -6,8 +6,8 @@ import "siafu/kernels/internal/avx"
 //
 //	dst[c] (+)= Σ_r g[r][c]
 //
-// Variant: rows are cut into blocks by a rule that looks at shapes alone; each
-// block is summed in order of rows, the blocks' sums in order of blocks.
+// Variant: rows are cut into blocks by a rule that depends only on shapes; each block is
+// summed in order of rows, the blocks' sums in order of blocks.
 
 // ColumnSums implements Ops.
 func (t *Team) ColumnSums(dst, g Mat, add bool) {
@@ -17,7 +17,7 @@ func (t *Team) ColumnSums(dst, g Mat, add bool) {
 	}
 }
 
-// columnSums is ColumnSums of columns that there are.
+// columnSums is ColumnSums for at least one column.
 func columnSums(t *Team, dst []float32, g Mat, add bool) {
 	args := newColumnSums(t, g.Rows, g.Cols, g.Host())
 	do(t, &t.slots.columns, args, args.blocks, 1)
@@ -35,7 +35,7 @@ func newColumnSums(t *Team, rows, cols int, g []float32) columnSumsTask {
 	return columnSumsTask{scratch(&t.floats, blocks*cols), g, rows, cols, blocks, t.set}
 }
 
-// rowsOf are the rows of block b.
+// rowsOf returns the rows of block b.
 func (k *columnSumsTask) rowsOf(b int) (first, last int) {
 	return b * k.rows / k.blocks, (b + 1) * k.rows / k.blocks
 }
@@ -48,7 +48,7 @@ func (k *columnSumsTask) chunk(lo, hi int) {
 	}
 }
 
-// sum adds the rows [first, last) to the part of block b.
+// sum adds rows [first, last) to the sum of block b.
 func (k *columnSumsTask) sum(b, first, last int) {
 	part := rowOf(k.parts, b, k.cols)
 	for r := first; r < last; r++ {

@@ -11,7 +11,7 @@ import (
 
 var _ Ops = (*Team)(nil)
 
-// mustFit panics unless shapes do.
+// mustFit panics if shapes do not fit.
 func mustFit(ok bool) {
 	if !ok {
 		panic("kernels: matrices whose shapes do not fit")

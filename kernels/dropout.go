@@ -14,13 +14,13 @@ import (
 // block of four columns takes one Philox draw; package avx draws several blocks
 // of two rows at once, and keeps the same elements as plain Go.
 //
-// Design note: vertex, column, epoch and layer fill the counter and the seed is
-// the key, so that no two elements of a run share a draw; hashing epoch and
-// layer into the key would only make that likely.
+// Design note: vertex, column, epoch and layer fill the counter and the seed is the key, so
+// that no two elements of a run share a random number. Hashing epoch and layer into the key
+// would only make that likely.
 
-// Dropout says which elements a layer drops: each with probability P,
-// independently, as a function of (Seed, Epoch, Layer, dataset id, column).
-// Kept elements are scaled by 1/(1-P). A nil *Dropout and P = 0 drop nothing.
+// Dropout says which elements a layer drops: each with probability P, independently, as a
+// function of (Seed, Epoch, Layer, dataset id, column). Kept elements are scaled by 1/(1-P). A
+// nil *Dropout and P = 0 drop nothing.
 type Dropout struct {
 	Seed         uint64
 	Epoch, Layer int
@@ -42,12 +42,12 @@ type mask struct {
 	set   avx.Set
 }
 
-// Mask is what draws the words of a Dropout, for an Ops that draws them elsewhere:
-// element (row, col) is kept, times Scale, when word col mod 4 of
+// Mask has the parameters of a Dropout's random words, for an Ops that computes them on a
+// device: element (row, col) is kept, times Scale, when word col mod 4 of
 //
 //	Philox({id of row, col/4, Epoch, Layer}, Key)
 //
-// is at most Last. Scale is 0 where nothing is dropped.
+// is at most Last. Scale is 0 if nothing is dropped.
 type Mask struct {
 	Key          [2]uint32
 	Epoch, Layer uint32
@@ -56,7 +56,7 @@ type Mask struct {
 	IDs          Vector[uint32] // dataset id of each row; none: the row itself
 }
 
-// Mask is that of d, which may be nil, for N rows.
+// Mask returns the mask of d, which may be nil, for the given number of rows.
 func (d *Dropout) Mask(rows int) Mask {
 	if !d.active() {
 		return Mask{}
@@ -85,7 +85,7 @@ func (d *Dropout) prepare(rows int) mask {
 	return m
 }
 
-// on is m with other instructions than the best of this machine.
+// on returns m with the given instruction set.
 func (m mask) on(set avx.Set) mask {
 	m.set = set
 	return m
@@ -126,7 +126,7 @@ func (m *mask) applyGo(dst, x []float32, id uint32) {
 	}
 }
 
-// applyRows is apply of the rows [lo, hi) of matrices of the given width.
+// applyRows applies m to rows [lo, hi) of matrices of the given width.
 func (m *mask) applyRows(dst, x []float32, width, lo, hi int) {
 	if m.set != avx.None {
 		for ; lo+2 <= hi; lo += 2 {
@@ -138,8 +138,8 @@ func (m *mask) applyRows(dst, x []float32, width, lo, hi int) {
 	}
 }
 
-// keepOrZero is v or 0. It compiles to a conditional move: a branch on a mask
-// would be mispredicted every other time.
+// keepOrZero returns v or 0. It compiles to a conditional move: a branch on a mask would be
+// mispredicted every other time.
 func keepOrZero(v float32, keep bool) float32 {
 	b := math.Float32bits(v)
 	if !keep {

@@ -4,27 +4,26 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Dynamic attention (Brody, Alon & Yahav, "How attentive are graph attention
-// networks?", ICLR 2022, equation 7): attention whose scores are not sums of what
-// either end says for itself. With a the Vector, E the Edge and f[v,u] the features of an
-// edge, where edges have some,
+// Dynamic attention (Brody, Alon & Yahav, "How attentive are graph attention networks?", ICLR
+// 2022, equation 7): attention whose scores are not sums of one term per end. With a the
+// Vector, E the Edge and f[v,u] the features of an edge, where edges have some,
 //
 //	t[v,u] = x[u] + r[v] + f[v,u]·E
 //	s[v,u] = Σ_j a_j·leaky(t_j)          over the columns of a head
 //
-// and all else as in attention.go. In the backward pass
+// Everything else is as in attention.go. In the backward pass
 //
 //	ds[v,u] = p·((g[v]·x[u])·keep - D[v])      dt_j = ds·a_j·(t_j > 0 ? 1 : Slope)
 //	dr[v] = Σ_u dt    dx[u] = Σ_v (q·g[v] + dt)
 //	da = Σ_v along[v],  along[v] = Σ_u ds·leaky(t)
 //	dE = Σ_v along'[v], along'[v] = Σ_u fᵀ·dt
 //
-// Variant: as in attention.go. What edges give a and E is summed for each vertex that
-// attends, along beside along'; ColumnSums has the rest, in an order that depends on
-// shapes alone.
+// Variant: as in attention.go. The edge gradients of a and E are summed per attending vertex,
+// as along and along'; ColumnSums then sums over vertices, in an order that depends only on
+// shapes.
 
-// dynamicBytes is how many bytes of rows a batch of edges reads, which scores and
-// weighted sums find in the caches one after the other.
+// dynamicBytes is the size of the rows that a batch of edges reads. Scores, then weighted
+// sums, read them from the caches.
 const dynamicBytes = 1 << 16
 
 // prepareDynamic finds the weights along edges.
@@ -38,13 +37,13 @@ func (k *attentionTask) prepareDynamic() {
 	}
 }
 
-// mostDynamic is the values of a batch.
+// mostDynamic returns the maximum values of a batch.
 func (k *attentionTask) mostDynamic() int {
 	edges := max(dynamicBytes/(4*k.size*k.Width), blockEdges) / blockEdges * blockEdges
 	return min(edges*k.step, batchValues)
 }
 
-// metRows are the rows that scores add to those of near vertices.
+// metRows returns the rows that scores add to near vertices' rows.
 func (k *attentionTask) metRows() []float32 {
 	if k.way == backToSources {
 		return k.R
@@ -52,7 +51,7 @@ func (k *attentionTask) metRows() []float32 {
 	return k.far
 }
 
-// alongRow is a part of what row r has of the weights along its edges.
+// alongRow returns one part of row r's sums for the weights along its edges.
 func (k *attentionTask) alongRow(part, r int) []float32 {
 	return k.along[r*k.Along()+part*k.Columns()+k.group*k.Width:][:k.size*k.Width]
 }
@@ -63,14 +62,15 @@ func (k *attentionTask) clearAlong(r int) {
 	}
 }
 
-// dynamicScore is what a head's scores are made of for a near vertex.
+// dynamicScore has the terms of a head's scores that depend on a near vertex.
 type dynamicScore struct {
 	near, vector, edge []float32 // edge: rows of features, each stride from the one before
 	stride             int
 	slope              float32
 }
 
-// dynamicScore is that of head h of a group in row r; without features of edges, edge is none.
+// dynamicScore returns the terms for head h of a group in row r; edge is nil without edge
+// features.
 func (k *attentionTask) dynamicScore(r, h int) dynamicScore {
 	at := (k.group + h) * k.Width
 	b := dynamicScore{near: k.near[r*k.Columns()+at:][:k.Width], vector: k.vector[at:][:k.Width], stride: k.Columns(), slope: k.Slope}
@@ -80,7 +80,7 @@ func (k *attentionTask) dynamicScore(r, h int) dynamicScore {
 	return b
 }
 
-// sum is t_j for the far row x and the features f.
+// sum returns t_j for the far row x and the features f.
 func (b *dynamicScore) sum(j int, x, f []float32) float32 {
 	t := b.near[j] + x[j]
 	for d, w := range f {
@@ -89,7 +89,7 @@ func (b *dynamicScore) sum(j int, x, f []float32) float32 {
 	return t
 }
 
-// score is Σ_j a_j·leaky(t_j).
+// score returns Σ_j a_j·leaky(t_j).
 func (b *dynamicScore) score(x, f []float32) (s float32) {
 	for j, a := range b.vector {
 		t := b.sum(j, x, f)
@@ -98,7 +98,7 @@ func (b *dynamicScore) score(x, f []float32) (s float32) {
 	return s
 }
 
-// scoreRows is score with dynamic scores.
+// scoreRows computes dynamic scores.
 func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
 	ids, scores, rows := b.ids[s.id:][:s.n], b.scores[s.value:], k.metRows()
 	if k.vectors() && s.n > 0 {
@@ -125,7 +125,7 @@ func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
 	}
 }
 
-// largest takes the larger of the lanes of each head to its first.
+// largest reduces the lanes of each head to their maximum, in its first lane.
 func (b *edgeBatch) largest(step int) {
 	for i := step; i < len(b.top); i++ {
 		if to := &b.top[i%step]; b.top[i] > *to {
@@ -134,8 +134,7 @@ func (b *edgeBatch) largest(step int) {
 	}
 }
 
-// slopesOfEdges is slopes where each edge's own gradient of its score is wanted, in the
-// place of dq.
+// slopesOfEdges is slopes that also stores each edge's gradient of its score, in dq.
 func (b *edgeBatch) slopesOfEdges(k *attentionTask, s *segment) {
 	n, keep, scores := s.n*k.step, b.keepFactors(k, s), b.scores[s.value:]
 	lse, dots := b.ends(k, s)
@@ -146,7 +145,7 @@ func (b *edgeBatch) slopesOfEdges(k *attentionTask, s *segment) {
 	slopesGo(scores, b.dq[:n], keep, lse, dots, 1)
 }
 
-// ends are what each edge of a block has of the vertex that attends.
+// ends returns lse and dots of the attending vertex of each edge of a block.
 func (b *edgeBatch) ends(k *attentionTask, s *segment) (lse, dots avx.PerEdge) {
 	if k.way == backToSources {
 		return avx.PerEdge{Vals: b.lse[s.value:], Step: avx.Heads}, avx.PerEdge{Vals: b.dots[s.value:], Step: avx.Heads}
@@ -154,8 +153,8 @@ func (b *edgeBatch) ends(k *attentionTask, s *segment) (lse, dots avx.PerEdge) {
 	return avx.PerEdge{Vals: b.nearLSE[:]}, avx.PerEdge{Vals: b.nearDots[:]}
 }
 
-// bend adds the gradients of t of a block to dst, those of the near vertex, and on the backward
-// pass to targets what they give the weights along the edges.
+// bend adds the gradients of t of a block to dst, the gradient of the near vertex. In the
+// backward pass to targets it also adds to the sums for the weights along edges.
 func (b *edgeBatch) bend(k *attentionTask, dst []float32, s *segment) {
 	if k.vectors() {
 		b.bendVectors(k, dst, s)
@@ -166,7 +165,7 @@ func (b *edgeBatch) bend(k *attentionTask, dst []float32, s *segment) {
 	}
 }
 
-// vectors reports whether package avx has what scores are made of.
+// vectors reports whether package avx has routines for these scores.
 func (k *attentionTask) vectors() bool {
 	return k.set != avx.None && (k.edge == nil || k.size*k.Width <= metValues/leastMet)
 }
@@ -187,8 +186,8 @@ func (b *edgeBatch) bendVectors(k *attentionTask, dst []float32, s *segment) {
 	b.bendRows(k, dst, along, b.dq[:], k.metRows()[k.group*k.Width:], k.Columns(), b.ids[s.id:][:s.n], s)
 }
 
-// bendRows bends rows of x for the gradients ds of scores of edges to them: of heads that share
-// vectors at once.
+// bendRows runs bend for rows of x and the gradients ds of their edges' scores, for heads that
+// share vectors together.
 func (b *edgeBatch) bendRows(k *attentionTask, dst, along, ds, x []float32, stride int, ids []uint32, s *segment) {
 	near, vector := k.columns(k.near, k.Columns(), s.row), k.vector[k.group*k.Width:]
 	if k.mixesHeads() {
@@ -207,7 +206,7 @@ func (b *edgeBatch) bendRows(k *attentionTask, dst, along, ds, x []float32, stri
 func (k *attentionTask) bendHead(b *edgeBatch, dst []float32, h int, s *segment) {
 	of, rows := k.dynamicScore(s.row, h), k.metRows()
 	var vector []float32
-	dim := 0 // of the features whose weights have gradients
+	dim := 0 // of the features whose weights get gradients
 	if k.way == backToTargets {
 		vector, dim = rowOf(k.alongRow(0, s.row), h, k.Width), k.dim
 	}

@@ -1,24 +1,24 @@
 package kernels
 
-// Features of edges in dynamic attention (dynamic.go): t has f·E beside the rows of both
-// ends, and E the gradient Σ fᵀ·dt.
+// Edge features in dynamic attention (dynamic.go): t includes f·E besides the rows of both
+// ends, and E has the gradient Σ fᵀ·dt.
 //
-// Variant: with package avx the rows x[u] + f·E of a few edges are made in memory that stays
-// in the first cache, and go through the routines for edges without features; those that
-// bend go once more for each feature, with the gradients of scores times that feature. So
-// what a worker has of edges is metValues floats, whatever their number.
+// Variant: with package avx the rows x[u] + f·E of a few edges are computed into memory that
+// stays in the first-level cache, and passed to the routines for edges without features. The
+// routines of bend run once more per feature, with the gradients of scores times that feature.
+// So a worker needs metValues floats for any number of edges.
 
-// metValues are the floats of rows in hand, of at least leastMet edges: scores are written in
-// vectors of up to that many.
+// metValues is the number of floats of the current rows, of at least leastMet edges: scores
+// are written in vectors of up to leastMet.
 const (
 	metValues = 1 << 14
 	leastMet  = 8
 )
 
-// featuresAtOnce are taken into a row together.
+// featuresAtOnce is the number of features added to a row at once.
 const featuresAtOnce = 16
 
-// placesOf are where the features are of the edges from from on.
+// placesOf sets places to the feature rows of the edges from from on.
 func (k *attentionTask) placesOf(places []int64, from int64) {
 	if k.At != nil {
 		copy(places, k.At[from:])
@@ -29,7 +29,7 @@ func (k *attentionTask) placesOf(places []int64, from int64) {
 	}
 }
 
-// features are those of edge i of those in hand, none where edges have none.
+// features returns the features of the i-th current edge, nil without edge features.
 func (k *attentionTask) features(b *edgeBatch, i int) []float32 {
 	if k.edge == nil {
 		return nil
@@ -40,7 +40,8 @@ func (k *attentionTask) features(b *edgeBatch, i int) []float32 {
 	return k.Self[int(^b.places[i])*k.dim:][:k.dim]
 }
 
-// gatherRows sets met to x[u] + f·E of the first edges from at on of a segment [few.n x size·Width].
+// gatherRows sets met [few.n x size·Width] to x[u] + f·E of few, the first edges from at on of
+// a segment.
 func (b *edgeBatch) gatherRows(k *attentionTask, s *segment, at int) (few segment) {
 	width, first, far := k.size*k.Width, k.group*k.Width, k.metRows()
 	most := min(metValues/width/leastMet*leastMet, blockEdges)
@@ -66,7 +67,7 @@ func (b *edgeBatch) scoreMet(k *attentionTask, near, vector []float32, s *segmen
 	}
 }
 
-// bendMet is bendRows of a block, and with along adds what its edges give E.
+// bendMet runs bendRows on a block and, with along, adds its edges' gradient of E.
 func (b *edgeBatch) bendMet(k *attentionTask, dst, along []float32, s *segment) {
 	width := k.size * k.Width
 	for at := 0; at < s.n; {

@@ -6,18 +6,19 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// EdgeMasker is an Ops that leaves out edges for a call, as Edges.Chosen and Edges.Wanted say too.
+// EdgeMasker is an Ops that can omit edges in a call, as Edges.ColumnMask and Edges.RowMask
+// request too.
 type EdgeMasker interface {
 	Ops
-	// Into is e without the edges into rows that are not chosen, of which no more than the self
-	// loops are left; row 0 is the vertex first. It may be read until the next call of Into.
+	// Into returns e without the edges into unselected rows, except their self loops; row 0 is
+	// the vertex first. The result is valid until the next call of Into.
 	Into(e Edges, c VertexMask, first int) Edges
 }
 
-// VertexMask are some of the vertices with local ids below a bound: a bit for each.
+// VertexMask has a bit for each local id below a bound.
 type VertexMask []uint32
 
-// NewVertexMask are the vertices v < n of which is tells so.
+// NewVertexMask selects the vertices v < n for which is(v) is true.
 func NewVertexMask(n int, is func(v int) bool) VertexMask {
 	c := make(VertexMask, (n+31)/32)
 	for v := range n {
@@ -28,17 +29,17 @@ func NewVertexMask(n int, is func(v int) bool) VertexMask {
 	return c
 }
 
-// has is 1 where v is chosen, else 0.
+// has returns 1 if v is selected, else 0.
 func (c VertexMask) has(v uint32) int { return int(c[v/32] >> (v % 32) & 1) }
 
-// maskedEdges is room for edges that are left.
+// maskedEdges has memory for the remaining edges.
 type maskedEdges struct {
 	begin, end []int64
 	cols       []uint32
 	weights    []float32
 }
 
-// Into implements Choosing.
+// Into implements EdgeMasker.
 func (t *Team) Into(e Edges, c VertexMask, first int) Edges {
 	begin, end := e.Begin.Host(), e.End.Host()
 	left := scratch(&t.into, e.Rows())
@@ -49,12 +50,13 @@ func (t *Team) Into(e Edges, c VertexMask, first int) Edges {
 	return e
 }
 
-// maskedPool is room for the edges that a worker has left.
+// maskedPool has memory for the remaining edges of a worker.
 var maskedPool = sync.Pool{New: func() any { return new(maskedEdges) }}
 
-// gatherMasked computes the rows [lo, hi) but for hubs with the edges that are left of a block, or
-// from chosen columns, one after the other, so that rows of x are prefetched beyond the end of
-// a row. Of hubs, for which what is left would be cut into other pieces, all edges are taken.
+// gatherMasked computes rows [lo, hi) except hubs, with only the edges of a block or from
+// selected columns. It stores these edges contiguously, so that rows of x are prefetched
+// beyond the end of a row. Hubs use all edges, because the remaining ones would be cut into
+// other pieces.
 func (k *spmmTask) gatherMasked(lo, hi int) {
 	room := maskedPool.Get().(*maskedEdges)
 	defer maskedPool.Put(room)
@@ -73,7 +75,7 @@ func (k *spmmTask) gatherMasked(lo, hi int) {
 	}
 }
 
-// part is the task of the rows [lo, hi).
+// part returns the task of rows [lo, hi).
 func (k *spmmTask) part(lo, hi int) spmmTask {
 	p := *k
 	p.Begin, p.End, p.First = k.Begin[lo:hi], k.End[lo:hi], k.First+uint32(lo)
@@ -84,7 +86,7 @@ func (k *spmmTask) part(lo, hi int) spmmTask {
 	return p
 }
 
-// maskEdges computes the rows [lo, hi) along what is left of their edges.
+// maskEdges computes rows [lo, hi) along their remaining edges.
 func (k *spmmTask) maskEdges(room *maskedEdges, lo, hi int) {
 	edges := 0
 	for r := lo; r < hi; r++ {
@@ -105,8 +107,7 @@ func (k *spmmTask) maskEdges(room *maskedEdges, lo, hi int) {
 	part.rows(0, n)
 }
 
-// maskRow writes what is left of the edges of row r, with their weights, into those of part from
-// at on.
+// maskRow writes the remaining edges of row r, with their weights, to part from at on.
 func (k *spmmTask) maskRow(part *spmmTask, at, r int) int {
 	cols, room := k.remainingEdges(r), part.Cols[at:]
 	if k.last != nil {
@@ -121,8 +122,8 @@ func (k *spmmTask) maskRow(part *spmmTask, at, r int) int {
 	return len(cols)
 }
 
-// copy writes every column and moves on after those that are chosen, which no branch
-// has to foresee. dst may be cols.
+// copy writes every column, but advances only after selected ones, which avoids a branch. dst
+// may be cols.
 func (c VertexMask) copy(set avx.Set, dst, cols []uint32) (n int) {
 	if set != avx.None {
 		return set.Choose(dst, cols, c)

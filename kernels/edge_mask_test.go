@@ -10,8 +10,8 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// Edges from chosen columns give the bits of all edges where the rows of the others are
-// zeros, and edges into chosen rows those of all edges there.
+// Edges from selected columns give the bits of all edges if the other rows are zeros. Edges
+// into selected rows give these rows the bits of all edges.
 func TestMaskedEdges(t *testing.T) {
 	const rows, width, hub = 500, 20, 77
 	g := packedEdges(rows, rows+1)

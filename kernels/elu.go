@@ -11,16 +11,14 @@ import (
 //	forward   h = dropout(elu(z + bias)),  elu(x) = x > 0 ? x : e^x - 1
 //	backward  ∇z = dropout'(∇h) · (elu > 0 ? 1 : elu + 1)
 //
-// Variant: fused, one pass. The gradient finds elu in h, which holds it times
-// the scale of dropout where it was kept.
+// Variant: fused, one pass. The gradient reads elu from h, which has it times the dropout
+// scale where it was kept.
 //
-// Design note: an ELU may be 0 without having been dropped, so a zero in h
-// does not tell which of both it is. Zeros of ELU are therefore stored as -0
-// and what is dropped as +0; drawing the mask a second time would cost more
-// than the rest of the gradient.
+// Design note: an ELU may be 0 without having been dropped, so a zero in h is ambiguous. Zeros
+// of ELU are therefore stored as -0 and dropped elements as +0. Computing the mask a second
+// time would cost more than the rest of the gradient.
 
-// BiasELUDropout implements Ops. An ELU is right to 1e-7 of its size; its zeros
-// are -0.
+// BiasELUDropout implements Ops. The relative error of an ELU is 1e-7; its zeros are -0.
 func (t *Team) BiasELUDropout(dst, z, bias Mat, drop *Dropout) {
 	mustFit(isSameShape(dst, z) && bias.Cols >= dst.Cols)
 	args := eluTask{newEpilogue(t, dst, z, bias, false, drop)}
@@ -46,7 +44,7 @@ func (k *eluTask) chunk(lo, hi int) {
 	}
 }
 
-// elu is ELU in place, with zeros that are -0.
+// elu computes ELU in place, with zeros stored as -0.
 func elu(dst []float32) {
 	for j, x := range dst {
 		if !(x > 0) {
@@ -55,8 +53,7 @@ func elu(dst []float32) {
 	}
 }
 
-// BiasELUDropoutGrad implements Ops. h is that of the forward pass, untouched, and
-// drop must be that of the forward pass.
+// BiasELUDropoutGrad implements Ops. h and drop must be those of the forward pass.
 func (t *Team) BiasELUDropoutGrad(dst, bias, g, h Mat, drop *Dropout) {
 	mustFit(isSameShape(dst, g) && isSameShape(dst, h) && bias.Cols >= dst.Cols)
 	if dst.Cols == 0 {
@@ -72,7 +69,7 @@ func (t *Team) BiasELUDropoutGrad(dst, bias, g, h Mat, drop *Dropout) {
 
 type eluGradTask struct {
 	epilogueGradTask
-	kept float32 // what undoes the scale of dropout
+	kept float32 // inverse of the dropout scale
 }
 
 func (k *eluGradTask) chunk(lo, hi int) { k.sumWritten(lo, hi, k.gradient) }
@@ -90,7 +87,7 @@ func (k *eluGradTask) gradient(lo, hi int) {
 	}
 }
 
-// Heads of an attention, side by side in a row.
+// Heads of attention, concatenated in a row.
 //
 //	dst[r][c] = 1/heads · Σ_h x[r][h·width+c] + bias[c]
 

@@ -35,8 +35,8 @@ func TestELUOfEveryInstructionSet(t *testing.T) {
 	})
 }
 
-// AVX-512 and AVX2 give the same bits of ELU and of its gradient, and the
-// gradient has those of plain Go.
+// AVX-512 and AVX2 give the same bits for ELU and its gradient. The gradient equals plain
+// Go's.
 func TestELUBits(t *testing.T) {
 	const rows, cols = 701, 45
 	z, g, bias := kerneltest.Values(rows*cols, 1), kerneltest.Values(rows*cols, 2), kerneltest.Values(cols, 3)

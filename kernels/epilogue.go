@@ -7,10 +7,10 @@ import "siafu/kernels/internal/avx"
 //	forward   h = dropout(relu(z + bias))
 //	backward  ∇z = ∇h · dropout'(…) · relu'(…)
 //
-// Variant: fused, one pass over the matrix, in MatMulBiasReLUDropout after
-// each block of a product; every part may be left out. The gradient reads h, which is positive exactly where ReLU let through and
-// dropout kept, so the mask is drawn again only where there is no ReLU. A NaN
-// in h passes forward and stops the gradient.
+// Variant: fused, one pass over the matrix, in MatMulBiasReLUDropout after each block of a
+// product; every part is optional. The gradient reads h, which is positive exactly where ReLU
+// and dropout pass an element, so the mask is recomputed only without ReLU. A NaN in h
+// propagates forward and blocks the gradient.
 
 // BiasReLUDropout implements Ops.
 func (t *Team) BiasReLUDropout(dst, z, bias Mat, relu bool, drop *Dropout) {
@@ -43,8 +43,7 @@ func runDense(t *Team, args denseTask, rows int) {
 	do(t, &t.slots.dense, args, rows, t.product.rows)
 }
 
-// denseTask follows a block of a product by its epilogue while the block is in
-// the caches.
+// denseTask applies the epilogue to a block of a product while the block is in the caches.
 type denseTask struct {
 	epilogueTask
 	product gemmTask
@@ -82,7 +81,7 @@ func (k *epilogueTask) chunk(lo, hi int) {
 	}
 }
 
-// activate is one row before dropout. Both ways do the same operations.
+// activate computes one row before dropout. Both branches do the same operations.
 func (k *epilogueTask) activate(dst, z []float32) {
 	if k.set != avx.None && k.bias != nil {
 		k.set.Activate(dst, z, k.bias, k.relu)
@@ -105,15 +104,15 @@ func addBias(dst, z, bias []float32) {
 	}
 }
 
-// rectify is ReLU in place. The maximum of a NaN and 0 is the NaN.
+// rectify computes ReLU in place. A NaN stays a NaN.
 func rectify(dst []float32) {
 	for j, v := range dst {
 		dst[j] = max(v, 0)
 	}
 }
 
-// BiasReLUDropoutGrad implements Ops. h is that of the forward pass, and may be
-// none without relu; relu and drop must be those of the forward pass.
+// BiasReLUDropoutGrad implements Ops. h, relu and drop must be those of the forward pass; h
+// may be none without relu.
 func (t *Team) BiasReLUDropoutGrad(dst, bias, g, h Mat, relu bool, drop *Dropout) {
 	mustFit(isSameShape(dst, g) && (!relu || isSameShape(dst, h)) && (bias.IsNil() || bias.Cols >= dst.Cols))
 	if !relu {
@@ -136,15 +135,15 @@ func (t *Team) BiasReLUDropoutGrad(dst, bias, g, h Mat, relu bool, drop *Dropout
 	}
 }
 
-// epilogueGradTask writes what columnSumsTask sums, a few rows at a time so
-// that the sum finds them in the first-level cache.
+// epilogueGradTask writes the elements that columnSumsTask sums, a few rows at a time, so that
+// they are summed from the first-level cache.
 type epilogueGradTask struct {
 	columnSumsTask
 	input, h []float32
 	scale    float32
 }
 
-// gradientElements is about how many elements are written before they are summed.
+// gradientElements is the approximate number of elements written before they are summed.
 const gradientElements = 1 << 11
 
 func (k *epilogueGradTask) chunk(lo, hi int) { k.sumWritten(lo, hi, k.gradient) }

@@ -2,7 +2,7 @@ package kernels
 
 import "siafu/kernels/internal/avx"
 
-// UseIn chooses the instructions of an optimiser, as Use does those of a Team.
+// UseIn selects the instructions of an optimiser, like Team.Use.
 func UseIn(o Optimizer, kernel string) error {
 	var t Team
 	if err := t.Use(kernel); err != nil {
@@ -17,10 +17,10 @@ func UseIn(o Optimizer, kernel string) error {
 	return nil
 }
 
-// Few is what works on rows of few bits, with instructions of one kind.
+// Few has the functions for rows of few bits, with one instruction set.
 type Few struct{ set avx.Set }
 
-// FewWith chooses the instructions, as Use does those of a Team.
+// FewWith selects the instructions, like Team.Use.
 func FewWith(kernel string) (Few, error) {
 	var t Team
 	err := t.Use(kernel)

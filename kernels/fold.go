@@ -6,12 +6,12 @@ package kernels
 //	wide[i]   = [ W[i], W[i,h]·source[h] for each head h ]
 //	narrow[i] = [ W[i,h]·target[h] for each head h ]
 //
-// makes the whole row that a vertex emits, and
+// gives the whole row that a vertex emits, and
 //
 //	∂W[i,h] = ∂wide[i,h] + ∂wide[i,columns+h]·source[h] + ∂narrow[i,h]·target[h]
 //	∂source[h] = Σ_i ∂wide[i,columns+h]·W[i,h]    ∂target[h] = Σ_i ∂narrow[i,h]·W[i,h]
 //
-// Variant: serial, since weights are small beside activations.
+// Variant: serial, because weights are small compared with activations.
 
 // FoldScores implements Ops.
 func (t *Team) FoldScores(wide, narrow, w, source, target Mat) {

@@ -2,26 +2,26 @@ package kernels
 
 import "siafu/kernels/internal/avx"
 
-// The gradient of a layer's input, on through the ReLU and the dropout that have made it.
+// The gradient of a layer's input, continued through the ReLU and dropout that produced it.
 //
 //	GradThrough   h[rows x m]  =  (a bᵀ + a2 b2ᵀ) · dropout'(…) · relu'(…),  h = dropout(relu(z))
 //
-// Variant: fused, a block of rows at a time, whose product lies in the second-level cache
-// while it takes the place of h, which is positive exactly where ReLU let through and
-// dropout kept. No matrix is written but that of the result, and none has to be there. It gives
-// the bits of MatMulTransB and BiasReLUDropoutGrad.
+// Variant: fused, a block of rows at a time. The block's product stays in the second-level
+// cache while it replaces h, which is positive exactly where ReLU and dropout pass an element.
+// Only the result matrix is written. The bits equal those of MatMulTransB and
+// BiasReLUDropoutGrad.
 
-// FusedInputGrad is an Ops that goes from the gradient of a layer's output to that of the sum after
-// the activation of the layer before in one pass.
+// FusedInputGrad is an Ops that computes, in one pass, the gradient of the preceding layer's
+// sum before activation from the gradient of a layer's output.
 type FusedInputGrad interface {
 	Ops
-	// GradThrough turns h [n x m], the output of the layer before, into the gradient of what it
-	// activates: that of h is a bᵀ + a2 b2ᵀ, a [n x k] and b [m x k]; a2 and b2 may be none. drop is
-	// the dropout of h.
+	// GradThrough replaces h [n x m], the output of the preceding layer, by the gradient of
+	// its activation's input. The gradient of h is a bᵀ + a2 b2ᵀ, a [n x k] and b [m x k]; a2
+	// and b2 may be none. drop is the dropout of h.
 	GradThrough(h, a, b, a2, b2 Mat, drop *Dropout)
 }
 
-// GradThrough implements Through.
+// GradThrough implements FusedInputGrad.
 func (t *Team) GradThrough(h, a, b, a2, b2 Mat, drop *Dropout) {
 	mustFit(h.Rows == a.Rows && a.Cols == b.Cols && h.Cols == b.Rows && a2.IsNil() == b2.IsNil())
 	args := fusedGradTask{h: h.Host(), cols: h.Cols, scale: 1, set: t.set}
@@ -41,7 +41,7 @@ func (t *Team) GradThrough(h, a, b, a2, b2 Mat, drop *Dropout) {
 	do(t, &t.slots.through, args, h.Rows, t.product.rows)
 }
 
-// fusedGradTask is a sum of products, of which the second may be none, and what becomes of it.
+// fusedGradTask is a sum of one or two products, and its epilogue.
 type fusedGradTask struct {
 	products [2]gemmTask
 	h        []float32
@@ -50,14 +50,14 @@ type fusedGradTask struct {
 	set      avx.Set
 }
 
-// product is a bᵀ, with b turned in room.
+// product returns the task a bᵀ, with b transposed in room.
 func (k *fusedGradTask) product(t *Team, a, b Mat, room []float32) gemmTask {
 	g := gemmTask{a: a.Host(), b: transpose(room[:k.cols*a.Cols], b.Host(), k.cols, a.Cols), n: k.cols, k: a.Cols}
 	g.run(t, a.Rows)
 	return g
 }
 
-// fusedGradCols is how many columns of a product are made at a time: as many as leave it in the
+// fusedGradCols is the number of columns computed at a time: their product fits in the
 // second-level cache.
 const fusedGradCols = 1 << 10
 
@@ -87,7 +87,7 @@ func (k *fusedGradTask) chunk(lo, hi int) {
 	}
 }
 
-// gradient is that of what was activated.
+// gradient computes the gradient of the activation's input.
 func (k *fusedGradTask) gradient(dst, g, h []float32) {
 	epilogue := epilogueGradTask{columnSumsTask: columnSumsTask{g: dst, set: k.set}, input: g, h: h, scale: k.scale}
 	epilogue.gradient(0, len(dst))

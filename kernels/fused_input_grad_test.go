@@ -10,8 +10,7 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// The gradient that goes through an activation at once is, bit by bit, that of the output and then
-// that of what was activated.
+// The fused gradient equals the two separate gradients to the bit.
 func TestFusedInputGrad(t *testing.T) {
 	for _, set := range []string{"go", "avx2", "avx512", "openblas"} {
 		for _, workers := range []int{1, 3} {
@@ -36,7 +35,7 @@ func gradThrough(t *testing.T, team *kernels.Team, shape [4]int, drop *kernels.D
 	}
 	a, b, a2, b2 := mat(rows, k, 1), mat(cols, k, 2), kernels.Mat{}, kernels.Mat{}
 	if drop != nil {
-		for i := range a.Host() { // thin enough for a product that leaves zeros out
+		for i := range a.Host() { // sparse enough for a product that skips zeros
 			a.Host()[i] *= float32(max(i%5-3, 0))
 		}
 	}

@@ -8,8 +8,8 @@ import "math"
 //	He      a = sqrt(6/rows)          He et al., ICCV 2015, equation 10, as a uniform
 //	Torch   a = sqrt(1/inputs)        torch.nn.Linear, matrix and bias alike
 //
-// Variant: element i takes word i mod 4 of a Philox draw counted by i/4 and the
-// layer, so that weights depend on nothing but seed, layer and shape.
+// Variant: element i takes word i mod 4 of a Philox draw counted by i/4 and the layer, so that
+// weights depend only on seed, layer and shape.
 
 // Xavier fills the weights dst [rows x cols], rows being the inputs.
 func Xavier(dst []float32, rows, cols int, seed uint64, layer int) {
@@ -22,7 +22,7 @@ func He(dst []float32, rows, cols int, seed uint64, layer int) {
 	fillUniform(dst, rows, cols, math.Sqrt(6/float64(max(rows, 1))), seed, layer)
 }
 
-// Torch fills the matrix or the bias dst [rows x cols] of a product with so many
+// Torch fills the matrix or the bias dst [rows x cols] of a product with the given number of
 // inputs. PyTorch's Linear calls this kaiming_uniform_ with a = sqrt(5).
 func Torch(dst []float32, rows, cols, inputs int, seed uint64, layer int) {
 	fillUniform(dst, rows, cols, math.Sqrt(1/float64(max(inputs, 1))), seed, layer)
@@ -37,7 +37,7 @@ func fillUniform(dst []float32, rows, cols int, a float64, seed uint64, layer in
 			block := uint64(i / 4)
 			words = Philox([4]uint32{uint32(block), uint32(block >> 32), 0, uint32(layer) | streamWeights}, key)
 		}
-		// 24 bits and a half: exact in a float32, symmetric, never an end.
+		// 24 bits plus a half: exact in float32, symmetric, never an end point.
 		u := (float64(words[i%4]>>8) + 0.5) / (1 << 24)
 		dst[i] = float32(a * (2*u - 1))
 	}

@@ -1,12 +1,12 @@
 package kernels
 
-// Maxima of matrices, element by element, and where their gradient goes.
+// Element-wise maxima of matrices, and their gradient.
 //
 //	dst[i] = max(dst[i], x[i])
 //	dst[i] (+)= x[i] = m[i] ? g[i] : 0,  and g[i] = 0 there
 //
-// Variant: a gradient is taken from g by the first operand that holds the maximum, so that
-// one goes to one operand where several are as large. A NaN is not larger than anything.
+// Variant: the first operand that has the maximum takes the gradient from g, so that with ties
+// only one operand gets it. A NaN is not larger than anything.
 
 // Larger implements Ops.
 func (t *Team) Larger(dst, x Mat) {

@@ -7,17 +7,17 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Rows of a sparse matrix as lists, for gathers that meet none of their zeros.
+// Rows of a sparse matrix as lists, for gathers that skip zeros.
 //
 //	record: four values, their columns, and the number of the row's next record
 //
-// Variant: the first record of a row has the row's number, and all but few rows have no other,
-// where features are those of a table whose categories have a column each; a gather adds the values of a record
-// to the sums of their columns, which lie in the first-level cache. A place that is not used has a
-// zero in a column of its own, as adding to one column takes turns. Zeros make no difference to a
-// sum, which begins with +0: it is the same bits as that of dense rows.
+// Variant: record r is the first record of row r. With one-hot features of tables, few rows
+// need another. A gather adds the values of a record to the sums of their columns, which are
+// in the first-level cache. Unused slots have zeros in different columns, because additions to
+// one column are serialized. Sums start with +0, so that zeros do not change them: the bits
+// equal those of dense rows.
 
-// Lists are rows in lists. None holds nothing.
+// Lists has rows in list form. The zero value is empty.
 type Lists struct {
 	words      []uint64
 	rows, cols int
@@ -26,8 +26,8 @@ type Lists struct {
 // ListOps is an Ops that gathers rows in lists.
 type ListOps interface {
 	Ops
-	// List makes the rows of xs, with dropout of their non-zeros, those of l from row lo on. xs
-	// are those of the rows of a matrix that l has room for.
+	// List sets the rows of l from lo on to the rows of xs, with dropout of their non-zeros.
+	// xs is a part of the matrix that l has room for.
 	List(l Lists, lo int, xs Sparse, drop *Dropout)
 	// SpMMLists is SpMM of the rows of l along edges without weights.
 	SpMMLists(dst Mat, e Edges, l Lists, add bool)
@@ -44,16 +44,16 @@ const MostListed = 1 << 16
 // ListWords returns the size of the lists of a sparse matrix in words.
 func ListWords(rows, nonZeros int) int { return recordWords * (rows + nonZeros/recordValues + 1) }
 
-// NewLists are lists of rows with N columns, in ListWords of room.
+// NewLists makes lists of rows with cols columns in words, which has ListWords elements.
 func NewLists(rows, cols int, words []uint64) Lists {
 	mustFit(cols > 0 && cols <= MostListed && len(words) >= recordWords*rows)
 	return Lists{words, rows, cols}
 }
 
-// IsNil reports whether there is no room.
+// IsNil reports whether l is the zero value.
 func (l Lists) IsNil() bool { return l.words == nil }
 
-// List implements Listing.
+// List implements ListOps.
 func (t *Team) List(l Lists, lo int, xs Sparse, drop *Dropout) {
 	rows, x := xs.Rows(), xs.rows()
 	mustFit(lo+rows <= l.rows)
@@ -66,18 +66,18 @@ type lister struct {
 	words []uint64
 	cols  int // of the matrix
 	at    int // the record in hand
-	used  int // places of it
-	next  int // a record that no other row has
+	used  int // its used slots
+	next  int // the next unused record
 }
 
-// begin begins the list of row r of l, whose non-zeros are those from e on. Rows that are longer
-// than a record have as many others after all first ones as there can be before e.
+// begin starts the list of row r of l, whose non-zeros start at e. Further records of long
+// rows follow all first records, after the maximum number of records before e.
 func (w *lister) begin(l Lists, r int, e int64) {
 	*w = lister{words: l.words, cols: l.cols, at: r, next: l.rows + int(e/recordValues)}
 	w.clear(recordValues * r % l.cols)
 }
 
-// clear makes the record in hand one of zeros, in columns from c on.
+// clear fills the current record with zeros, in columns from c on.
 func (w *lister) clear(c int) {
 	record, places := w.record(), uint64(0)
 	for i := range recordValues {
@@ -91,7 +91,7 @@ func (w *lister) clear(c int) {
 
 func (w *lister) record() []uint64 { return w.words[recordWords*w.at:][:recordWords] }
 
-// put appends values; cols may go on past their end.
+// put appends values; cols may be longer.
 func (w *lister) put(cols []uint32, vals []float32) {
 	for i, v := range vals {
 		if w.used == recordValues {
@@ -106,13 +106,13 @@ func (w *lister) put(cols []uint32, vals []float32) {
 	}
 }
 
-// SpMMLists implements Listing.
+// SpMMLists implements ListOps.
 func (t *Team) SpMMLists(dst Mat, e Edges, l Lists, add bool) {
 	mustFit(dst.Rows == e.Rows() && dst.Cols == l.cols && e.Weights.Len() == 0)
 	t.gather(spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add, chosen: e.ColumnMask, lists: l.words})
 }
 
-// listSums is room for the sums of a row that others have been added to.
+// listSums has buffers for the sums of a row.
 var listSums = sync.Pool{New: func() any { return new([]float32) }}
 
 // gatherLists computes the rows [lo, hi) in assembly.

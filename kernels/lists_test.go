@@ -13,8 +13,8 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// Gathers of rows in lists give the bits of those of dense rows, whatever a row has: none, less
-// than a record, several; columns that are chosen, hubs, sums that are added.
+// Gathers of listed rows give the bits of dense rows: rows with no non-zeros, with part of a
+// record or several records; masked columns, hubs, and adding to sums.
 func TestListedRows(t *testing.T) {
 	for _, set := range []string{"go", "avx2", "avx512"} {
 		for _, workers := range []int{1, 3} {
@@ -79,7 +79,7 @@ func compareListed(t *testing.T, team *kernels.Team, width int, drop *kernels.Dr
 	}
 }
 
-// listedRows are rows of none to 13 non-zeros, or as many as there are columns.
+// listedRows makes rows of 0 to 13 non-zeros, or of all columns.
 func listedRows(rows, width int) kernels.Sparse {
 	rng := rand.New(rand.NewPCG(8, 9))
 	x := graph.SparseRows{Offsets: []int64{0}}

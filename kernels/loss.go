@@ -17,11 +17,10 @@ import (
 // lossRows is the number of rows whose losses are summed together.
 const lossRows = 256
 
-// SoftmaxCrossEntropy implements Ops: it returns the summed loss and the number
-// of rows that counted, those with split[r] == want and labels[r] ≥ 0. grad may
-// be logits, or none if only the loss is wanted. For the mean over count rows,
-// scale is 1/count. Labels must be below the number of classes. A NaN or +Inf
-// among a row's logits makes the loss NaN.
+// SoftmaxCrossEntropy implements Ops: it returns the summed loss and the number of rows that
+// counted, those with split[r] == want and labels[r] ≥ 0. grad may be logits, or none for the
+// loss alone. For the mean over count rows, scale is 1/count. Labels must be below the number
+// of classes. A NaN or +Inf among a row's logits makes the loss NaN.
 func (t *Team) SoftmaxCrossEntropy(grad, logits Mat, labels Vector[int32], split Vector[uint8], want uint8, scale float32) (loss float64, count int64) {
 	rows := logits.Rows
 	mustFit(labels.Len() >= rows && split.Len() >= rows && (grad.IsNil() || isSameShape(grad, logits)))
@@ -66,7 +65,7 @@ func (k *lossTask) chunk(lo, hi int) {
 	k.losses[lo/lossRows], k.counts[lo/lossRows] = loss, count
 }
 
-// crossEntropy is the loss of one row; it fills grad unless that is nil.
+// crossEntropy returns the loss of one row, and fills grad unless that is nil.
 func (k *lossTask) crossEntropy(grad, z []float32, label int) float64 {
 	if label >= len(z) {
 		panic("kernels: label out of range")

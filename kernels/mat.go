@@ -6,18 +6,17 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Mat is a matrix [Rows x Cols], row-major and without gaps, of float32 or of
-// BF16, where an Ops computes: in this process's memory, or elsewhere, as an
-// address that only the Ops can follow. It is a small value; copies are views of
-// the same elements. The zero Mat is none at all, as nil is.
+// Mat is a matrix [Rows x Cols], row-major and without gaps, of float32 or of BF16, in the
+// memory of an Ops: this process's memory, or a device's, whose address only the Ops can
+// dereference. It is a small value; copies are views of the same elements. The zero Mat means
+// none, like nil.
 //
 //	at       its first element, nil where there is none
 //	behind   rows that follow in the matrix that it is a part of
 //
-// Design note: an address is an unsafe.Pointer for memory of either kind, so that
-// a view of rows is made alike, and the heap of tests under the race detector
-// stays alive. Memory elsewhere has no address in Go's heap, so that the collector
-// passes it by.
+// Design note: an address is an unsafe.Pointer for both kinds of memory, so that views of rows
+// are made in the same way, and the heap of tests under the race detector stays alive. Device
+// addresses are outside Go's heap, so that the collector ignores them.
 type Mat struct {
 	Rows, Cols int
 
@@ -27,8 +26,7 @@ type Mat struct {
 	remote bool
 }
 
-// Vector is n elements of T where an Ops computes, with the same two homes as a
-// Mat. The zero Vector is none at all.
+// Vector is n elements of T in the memory of an Ops, like a Mat. The zero Vector means none.
 type Vector[T mapped.Elem] struct {
 	at     unsafe.Pointer
 	n      int
@@ -40,13 +38,13 @@ const (
 	bytesOfHalf  = 2
 )
 
-// HostMat is x, which holds rows x cols floats at least, as a matrix.
+// HostMat returns x, of at least rows x cols floats, as a matrix.
 func HostMat(rows, cols int, x []float32) Mat {
 	checkMatrix(x, rows, cols, shortInput)
 	return Mat{Rows: rows, Cols: cols, at: start(x, rows*cols)}
 }
 
-// HostHalf is x, which holds rows x cols elements at least, as a matrix.
+// HostHalf returns x, of at least rows x cols elements, as a matrix.
 func HostHalf(rows, cols int, x []BF16) Mat {
 	if len(x) < rows*cols {
 		panic(shortInput)
@@ -54,11 +52,11 @@ func HostHalf(rows, cols int, x []BF16) Mat {
 	return Mat{Rows: rows, Cols: cols, at: start(x, rows*cols), half: true}
 }
 
-// HostVector is x as a vector.
+// HostVector returns x as a vector.
 func HostVector[T mapped.Elem](x []T) Vector[T] { return Vector[T]{at: start(x, len(x)), n: len(x)} }
 
-// start is the address of x's first element, nil where no element is wanted: a
-// pointer past the end would keep other memory alive.
+// start returns the address of x's first element, or nil if wanted is 0: a pointer past the
+// end would keep other memory alive.
 func start[T any](x []T, wanted int) unsafe.Pointer {
 	if wanted == 0 {
 		return nil
@@ -66,10 +64,10 @@ func start[T any](x []T, wanted int) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(x))
 }
 
-// IsNil reports whether m is none at all; a matrix without rows is one.
+// IsNil reports whether m is the zero Mat. A matrix without rows is not.
 func (m Mat) IsNil() bool { return m == Mat{} }
 
-// Remote reports whether m lies where only its Ops can follow.
+// Remote reports whether m is in device memory.
 func (m Mat) Remote() bool { return m.remote }
 
 // Half reports whether m holds BF16.
@@ -88,14 +86,14 @@ func (m Mat) elem() int {
 	return bytesOfFloat
 }
 
-// AsHost is m as a matrix of this process's memory: an implementation of Ops says
-// so of an address that it has opened.
+// AsHost returns m as a matrix in this process's memory, for an Ops that has made its address
+// accessible.
 func (m Mat) AsHost() Mat {
 	m.remote = false
 	return m
 }
 
-// Host is m [Rows·Cols], which must hold floats in this process's memory.
+// Host returns m [Rows·Cols], which must hold floats in this process's memory.
 func (m Mat) Host() []float32 {
 	if m.half {
 		panic("kernels: a bfloat16 matrix, expected float32")
@@ -104,8 +102,8 @@ func (m Mat) Host() []float32 {
 	return unsafe.Slice((*float32)(m.at), m.Rows*m.Cols)
 }
 
-// HostHalf is Host for a matrix of BF16, with N elements after its
-// last row as NewHalf was asked for.
+// HostHalf is Host for a matrix of BF16, with the behind elements after its last row that
+// NewHalf allocated.
 func (m Mat) HostHalf(behind int) []BF16 {
 	if !m.half {
 		panic("kernels: a float32 matrix, expected bfloat16")
@@ -123,7 +121,7 @@ func (m Mat) checkHost() {
 	}
 }
 
-// Part is the rows [lo, hi).
+// Part returns rows [lo, hi).
 func (m Mat) Part(lo, hi int) Mat {
 	if lo < 0 || lo > hi || hi > m.Rows {
 		panic("kernels: rows out of range")
@@ -134,7 +132,7 @@ func (m Mat) Part(lo, hi int) Mat {
 	return m
 }
 
-// shifted is an address some bytes on, nil for one at which there is nothing.
+// shifted returns an address increased by bytes, or nil without elements.
 func shifted(at unsafe.Pointer, bytes, elements int) unsafe.Pointer {
 	if elements == 0 || at == nil {
 		return nil
@@ -142,7 +140,7 @@ func shifted(at unsafe.Pointer, bytes, elements int) unsafe.Pointer {
 	return unsafe.Add(at, bytes)
 }
 
-// Whole is the matrix of so many rows that begins with m, a part of it.
+// Whole returns the matrix of the given number of rows that m is the first part of.
 func (m Mat) Whole(rows int) Mat {
 	if rows < 0 || rows > m.Rows+m.behind {
 		panic("kernels: rows out of range")
@@ -155,7 +153,7 @@ func (m Mat) Whole(rows int) Mat {
 	return m
 }
 
-// Reshape is the first rows x cols elements of m as a matrix.
+// Reshape returns the first rows x cols elements of m as a matrix.
 func (m Mat) Reshape(rows, cols int) Mat {
 	if rows < 0 || cols < 0 || rows*cols > m.Rows*m.Cols {
 		panic("kernels: matrix has too few elements")
@@ -165,10 +163,10 @@ func (m Mat) Reshape(rows, cols int) Mat {
 	return m
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (v Vector[T]) Len() int { return v.n }
 
-// Remote reports whether v lies where only its Ops can follow.
+// Remote reports whether v is in device memory.
 func (v Vector[T]) Remote() bool { return v.remote }
 
 // Address returns the address of the first element, for implementations of Ops.
@@ -180,14 +178,13 @@ func (v Vector[T]) Bytes() int {
 	return v.n * int(unsafe.Sizeof(zero))
 }
 
-// AsHost is v as a vector of this process's memory, as Mat.Here.
+// AsHost returns v as a vector in this process's memory, like Mat.AsHost.
 func (v Vector[T]) AsHost() Vector[T] {
 	v.remote = false
 	return v
 }
 
-// Host is v, which must be in this process's memory; nil where it has no
-// element.
+// Host returns v, which must be in this process's memory; nil if it is empty.
 func (v Vector[T]) Host() []T {
 	if v.remote {
 		panic("kernels: a device vector is read without its Ops")
@@ -195,7 +192,7 @@ func (v Vector[T]) Host() []T {
 	return unsafe.Slice((*T)(v.at), v.n)
 }
 
-// Part is the elements [lo, hi), none of none.
+// Part returns elements [lo, hi); the zero Vector for the zero Vector.
 func (v Vector[T]) Part(lo, hi int) Vector[T] {
 	if v.n == 0 {
 		return v
@@ -209,5 +206,5 @@ func (v Vector[T]) Part(lo, hi int) Vector[T] {
 	return v
 }
 
-// From is the elements from lo on, none of none.
+// From returns the elements from lo on; the zero Vector for the zero Vector.
 func (v Vector[T]) From(lo int) Vector[T] { return v.Part(lo, v.n) }

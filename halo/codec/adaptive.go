@@ -9,18 +9,17 @@ import (
 	"siafu/kernels"
 )
 
-// adaptive rounds like uniform, each row in 8, 4 or 2 bits an element, or in
-// none where all its elements are one bfloat16, so that the mean of a block
-// does not exceed a budget and the error is least.
+// adaptive rounds like uniform. Each row has 8, 4 or 2 bits an element, or none if all its
+// elements are the same bfloat16. The mean of a block does not exceed a budget, and the error
+// is minimal.
 //
-// A row whose elements span s has variance in proportion to (s/(2^b-1))² in b
-// bits (AdaQP: Wan, Zhao and Wu, MLSys'23, section 4). Starting from 2 bits
-// everywhere, the budget goes where a bit lowers the variance most: first from
-// 2 to 4 bits or from 4 to 8, whichever row and step that is. AdaQP solves an
-// integer program for groups of rows every few epochs instead, and tells the
-// receivers; here a row's bits travel with it.
+// A row whose elements span s has variance in proportion to (s/(2^b-1))² in b bits (AdaQP:
+// Wan, Zhao and Wu, MLSys'23, section 4). All rows start with 2 bits. The upgrade, from 2 to 4
+// bits or from 4 to 8, that lowers the variance most per bit comes first. AdaQP solves an
+// integer program for groups of rows every few epochs instead, and tells the receivers; here a
+// row's bits are sent with it.
 //
-// Which bits a row gets depends on the rows of its block, and on nothing else.
+// A row's bits depend only on the rows of its block.
 //
 // Its payload:
 //
@@ -62,7 +61,7 @@ func (a *adaptive) Size(rows, cols int) (int, bool) {
 	return (rows+3)/4 + rows*(gridBytes+1) + kernels.CodeBytes(rows*cols, a.budget) + kernels.CodeSlack, false
 }
 
-// bitsOf are the bits of a row by what the payload says of it.
+// bitsOf gives the bits an element of a row from its index in the payload.
 var bitsOf = [...]int{0, 2, 4, 8}
 
 func (a *adaptive) Encode(dst []byte, src Rows, k Key) []byte {
@@ -139,8 +138,7 @@ func setAll(row []float32, v float32, add bool) {
 	}
 }
 
-// bitBudget is how a budget of bits is shared among rows: scratch memory of one
-// block.
+// bitBudget divides a budget of bits among the rows of a block. It is scratch memory.
 type bitBudget struct {
 	lo, hi []float32
 	which  []byte // index of bitsOf
@@ -178,8 +176,8 @@ func (s *bitBudget) grid(i int) kernels.Grid {
 	return g
 }
 
-// Square roots of what a bit of an upgrade lowers the variance by, for a span
-// of 1: from 2 to 4 bits (1/3² - 1/15²)/2, from 4 to 8 (1/15² - 1/255²)/4.
+// Square roots of the variance that an upgrade removes per bit, for a span of 1: from 2 to 4
+// bits (1/3² - 1/15²)/2, from 4 to 8 (1/15² - 1/255²)/4.
 var upgradeGain = [...]float32{
 	1: float32(math.Sqrt((1.0/(3*3) - 1.0/(15*15)) / 2)),
 	2: float32(math.Sqrt((1.0/(15*15) - 1.0/(255*255)) / 4)),
@@ -190,8 +188,8 @@ func (s *bitBudget) level(i int, which byte) int {
 	return int(math.Float32bits((s.hi[i]-s.lo[i])*upgradeGain[which]) >> gainShift)
 }
 
-// share raises rows from 2 bits while budget, in bits for one column of all
-// rows, lasts, those that gain most first and equal ones in their order.
+// share upgrades rows from 2 bits within budget, in bits for one column of all rows. Rows with
+// the largest gain come first, equal ones in their order.
 //
 // Design note: gains are compared by level, which takes two passes over the
 // rows; sorting them would take longer than rounding them.

@@ -69,7 +69,7 @@ func Seal(block []byte, c Codec, rows, cols, first int) {
 	binary.LittleEndian.PutUint32(h[20:], checksum(block))
 }
 
-// checksum is that of all of block but the field that holds it.
+// checksum covers all of block except its own field.
 func checksum(block []byte) uint32 {
 	return crc32.Update(crc32.Checksum(block[:20], castagnoli), castagnoli, block[24:])
 }

@@ -12,7 +12,7 @@ import (
 	"siafu/internal/decodertest"
 )
 
-// A flipped bit, wherever it is, and a block of something else are errors.
+// A flipped bit anywhere, or a block of another codec, is an error.
 func TestDamagedBlock(t *testing.T) {
 	src := codec.Rows{X: noise(24, 1), Cols: 12, Len: 2}
 	for _, name := range names {
@@ -40,8 +40,7 @@ func TestDamagedBlock(t *testing.T) {
 	}
 }
 
-// What a payload announces makes nobody allocate more than rows and columns
-// justify.
+// A payload's length fields never cause more allocation than its rows and columns justify.
 func TestBombs(t *testing.T) {
 	enc, err := zstd.NewWriter(nil)
 	if err != nil {
@@ -65,7 +64,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// Any bytes are rows or an error, and nothing is written behind the rows.
+// Any bytes decode to rows or an error, and nothing is written after the rows.
 func FuzzDecode(f *testing.F) {
 	x := kinds(12)
 	for i, name := range names {

@@ -16,17 +16,16 @@ type Key struct {
 	Epoch    int
 	Layer    int
 	Backward bool
-	From     int // the rank that encodes, by which sums are drawn apart
+	From     int // the rank that encodes; random numbers of sums depend on it
 	// Apart marks rows outside the training series, such as those of an evaluation. Error
 	// feedback ignores them.
 	Apart bool
 }
 
-// Rows are the rows of a block where they lie: row i is row Index[i] of X
-// [? x Cols], or row i where Index is nil; behind the last row of X, the rows of
-// More are counted on. IDs [Len] are their dataset ids, which codecs draw random
-// numbers by; nil: their numbers. Sums [Len] reports which rows are sums, whose ids
-// are those of the vertices that they are for; nil: none.
+// Rows are the rows of a block in place: row i is row Index[i] of X [? x Cols], or row i if
+// Index is nil. Indices after the last row of X refer to More. Codecs derive random numbers
+// from IDs [Len], the dataset ids; nil: the row numbers. Sums [Len] reports which rows are
+// sums, whose ids are their destinations'; nil: none.
 type Rows struct {
 	X, More    []float32
 	Cols, Len  int
@@ -61,7 +60,7 @@ func newRoundings(k Key) roundings {
 	return roundings{r, r.OfSums(k.From)}
 }
 
-// of are those for row i.
+// of returns the random numbers for row i.
 func (d *roundings) of(r *Rows, i int) *kernels.Rounding {
 	if r.Sums != nil && r.Sums[i] {
 		return &d.sums
@@ -106,15 +105,13 @@ type Codec interface {
 	Decode(dst Rows, payload []byte, add bool) error
 }
 
-// maxPayload bounds every codec's payload, that of rows which are sent raw
-// included.
+// maxPayload bounds every codec's payload, including rows sent raw.
 func maxPayload(rows, cols int) int { return rows*(5*cols+8) + 64 }
 
-// appendRaw appends a row as it is.
+// appendRaw appends a row unchanged.
 func appendRaw(dst []byte, row []float32) []byte { return append(dst, mapped.Bytes(row)...) }
 
-// takeRaw sets row to the first floats of raw, or adds them, and returns what
-// is behind them.
+// takeRaw sets row to the first floats of raw, or adds them, and returns the rest.
 func takeRaw(row []float32, raw []byte, add bool) []byte {
 	n := 4 * len(row)
 	if !add {

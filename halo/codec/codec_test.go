@@ -76,7 +76,7 @@ func noise(n int, seed uint32) []float32 {
 	return x
 }
 
-// kinds are rows of every kind, one after another.
+// kinds returns rows of every kind, concatenated.
 func kinds(cols int) []float32 {
 	inf := float32(math.Inf(1))
 	odd := []uint32{0, 1 << 31, 1, 0x7f800000, 0xff800000, 0x7fc00001, 0xffc12345, 0x007fffff, 0x3f800000, 0x12345678, 0xffffffff, 2}
@@ -104,7 +104,7 @@ func kinds(cols int) []float32 {
 	return x
 }
 
-// bound is how far an element of row may be off.
+// bound is the largest error of an element of row.
 func bound(name string, row []float32, x float32) float64 {
 	size := math.Abs(float64(x))
 	base, _, _ := strings.Cut(name, "+")
@@ -128,8 +128,8 @@ func bound(name string, row []float32, x float32) float64 {
 	return 0
 }
 
-// sharing are the elements that share row i's grid: those of the rows beside it too
-// where rows are narrow.
+// sharing returns the elements that share row i's grid. Narrow rows share it with adjacent
+// rows.
 func sharing(name string, src codec.Rows, i int) []float32 {
 	if !strings.HasPrefix(name, "int") {
 		return src.Row(i)
@@ -139,8 +139,8 @@ func sharing(name string, src codec.Rows, i int) []float32 {
 	return src.X[from*src.Cols : min(from+each, src.Len)*src.Cols]
 }
 
-// step is how long a step of a row's grid is at most: it spans the row from
-// the bfloat16 below its least element, and is rounded up to a bfloat16.
+// step bounds the step of a row's grid: it spans the row from the bfloat16 below its least
+// element, and is rounded up to a bfloat16.
 func step(row []float32, steps float64) float64 {
 	lo, hi := float64(slices.Min(row)), float64(slices.Max(row))
 	return max((hi-lo+math.Abs(lo)/(1<<7))/steps*(1+1.0/(1<<7)), 1.0/(1<<110)) + math.Abs(lo)/(1<<23)
@@ -150,9 +150,9 @@ func finite(row []float32) bool {
 	return !slices.ContainsFunc(row, func(v float32) bool { return math.IsNaN(float64(v) * 0) })
 }
 
-// Every codec brings back rows of every kind within its bound, and rows that
-// are not finite to the bit (bfloat16: its nearest); adds them where it is
-// told; and is as long as it says.
+// Every codec restores rows of every kind within its bound, and rows that are not finite to
+// the bit (bfloat16: the nearest). It adds them if requested. Payloads have the length that
+// Size returns.
 func TestRoundTrip(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -210,8 +210,8 @@ func checkRoundTrip(t *testing.T, c codec.Codec, src codec.Rows) {
 	}
 }
 
-// What a row becomes depends on its id, not on the rows round it, its place or
-// the matrix that it lies in; only adaptive's bits do, and grids of narrower rows.
+// An encoded row depends on its id, not on adjacent rows, its index or its matrix. Exceptions:
+// the bits of adaptive, and the shared grids of narrow rows.
 func TestRowsAreIndependent(t *testing.T) {
 	const rows, cols = 40, 33
 	x := noise(rows*cols, 5)
@@ -265,8 +265,7 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// activations are rows as they lie behind a ReLU and dropout of a half: a
-// quarter of the numbers is not 0.
+// activations are rows after a ReLU and dropout 0.5: a quarter of the numbers is not 0.
 func activations(rows, cols int) []float32 {
 	x := noise(rows*cols, 9)
 	for i, v := range x {
@@ -277,8 +276,7 @@ func activations(rows, cols int) []float32 {
 	return x
 }
 
-// Once its buffers have grown a codec allocates nothing; zstd's own pools are
-// its business.
+// A codec does not allocate once its buffers have grown, except in zstd's own pools.
 func TestNoAllocation(t *testing.T) {
 	if mapped.UnderRace {
 		t.Skip("the race detector makes pools forget what they hold")

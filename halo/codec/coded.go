@@ -12,7 +12,7 @@ type Coded interface {
 	Bits() int
 	// Slack is the number of zero bytes after the output of the kernels.
 	Slack() int
-	// Raw reports whether row i of rows x cols is sent raw.
+	// Raw reports whether row i of rows x cols numbers is sent raw.
 	Raw(payload []byte, i, rows, cols int) bool
 }
 

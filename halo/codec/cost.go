@@ -4,9 +4,9 @@ import "time"
 
 // Cost is the cost of a codec on rows of one kind. Rows without a codec have Cost{Size: 1}.
 type Cost struct {
-	Encode float64 // seconds for a byte of rows as float32, with all of a rank's threads at work
+	Encode float64 // seconds per byte of float32 rows, with all threads of a rank
 	Decode float64 // the same
-	Size   float64 // bytes that travel for such a byte
+	Size   float64 // encoded bytes per byte of float32 rows
 }
 
 // Work returns the seconds that a rank needs to encode the sent rows and to decode the
@@ -55,8 +55,8 @@ func Measure(team Workers, c Codec, rows Rows, add bool) Cost {
 	return cost
 }
 
-// fastest is the least seconds in which every worker does it once, divided by
-// their number.
+// fastest returns the shortest time in seconds in which every worker runs do once, divided by
+// the number of workers.
 func fastest(team Workers, do func(worker int)) float64 {
 	n, best := team.Workers(), time.Hour
 	for i, start := 0, time.Now(); i < 2 || i < timings && time.Since(start) < timing; i++ {

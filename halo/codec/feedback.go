@@ -19,9 +19,8 @@ func (c Corrected) Name() string { return c.Codec.Name() + "+ef" }
 // [rows x cols]. It is zero at first.
 type Feedback []float32
 
-// feedBack appends the payload of src to dst, less what has been lost of it, and
-// keeps there what is lost of that. What is lost of a row that is not finite is
-// forgotten.
+// feedBack appends the payload of src minus lost to dst, and stores the new errors in lost.
+// The error of a row that is not finite is reset.
 func feedBack(dst []byte, c Codec, src Rows, k Key, lost Rows) []byte {
 	meant, allFinite := lost, true
 	meant.IDs, meant.Sums = src.IDs, src.Sums

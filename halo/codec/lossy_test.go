@@ -9,7 +9,7 @@ import (
 	"siafu/kernels"
 )
 
-// decoded is what a codec makes of src.
+// decoded returns src encoded and decoded.
 func decoded(t *testing.T, c codec.Codec, src codec.Rows, k codec.Key) []float32 {
 	t.Helper()
 	got := make([]float32, src.Len*src.Cols)
@@ -19,11 +19,10 @@ func decoded(t *testing.T, c codec.Codec, src codec.Rows, k codec.Key) []float32
 	return got
 }
 
-// Stochastic codecs are right on average: over many epochs within five
-// standard errors, the variance of an element being at most a quarter of a
-// step squared.
+// Stochastic codecs are unbiased: the mean over many epochs is within five standard errors.
+// The variance of an element is at most a quarter of a step squared.
 func TestUnbiased(t *testing.T) {
-	for _, cols := range []int{33, 10} { // with a grid of its own, and with one for four rows
+	for _, cols := range []int{33, 10} { // one grid per row, and one for four rows
 		checkUnbiased(t, cols)
 	}
 }
@@ -93,7 +92,7 @@ func TestAdaptiveSharesItsBudget(t *testing.T) {
 	}
 }
 
-// What rows of one number do not need is left to the others.
+// Constant rows leave their bits to the others.
 func TestAdaptiveSkipsConstantRows(t *testing.T) {
 	src := rowsOfManySpans(100, 32)
 	for i := range 75 {
@@ -128,9 +127,8 @@ func TestPolylineKnownAnswer(t *testing.T) {
 	}
 }
 
-// With its errors fed back the sum of what is received stays within one error
-// of the sum of what was meant, however many epochs go by; without, a codec
-// that rounds to the nearest drifts away.
+// With error feedback, the sum of received rows stays within one error of the sum of intended
+// rows after any number of epochs. Without it, a codec that rounds to nearest drifts.
 func TestFeedback(t *testing.T) {
 	const rows, cols, epochs = 5, 9, 200
 	x := noise(rows*cols, 8)
@@ -164,7 +162,7 @@ func TestFeedback(t *testing.T) {
 	}
 }
 
-// A row that was not finite once leaves no trace.
+// A row that was not finite has no effect on later ones.
 func TestFeedbackForgetsInfinity(t *testing.T) {
 	const cols = 33
 	x, lost := noise(2*cols, 8), make(codec.Feedback, 2*cols)

@@ -9,7 +9,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// Codecs as blocks name them.
+// Codec numbers in block headers.
 const (
 	idNone = iota
 	idBF16
@@ -84,7 +84,7 @@ func byBase(name string) (Codec, bool) {
 	return simple[i], true
 }
 
-// byPack is c behind a general compressor.
+// byPack returns c followed by a general compressor.
 func byPack(c Codec, name string) (Codec, bool) {
 	switch name {
 	case "s2":
@@ -95,13 +95,13 @@ func byPack(c Codec, name string) (Codec, bool) {
 	return nil, false
 }
 
-// zstdPacker is made when it is first asked for.
+// zstdPacker is made on first use.
 var zstdPacker = sync.OnceValue(newZstdPack)
 
-// simple are the codecs that have no parameter.
+// simple lists the codecs without a parameter.
 var simple = []Codec{none{}, zeros{}, bfloat16{}, &uniform{idInt2, "int2", 2}, &uniform{idInt4, "int4", 4}, &uniform{idInt8, "int8", 8}}
 
-// parametric are those that have one.
+// parametric lists the codecs with a parameter.
 var parametric = map[string]struct {
 	def, least, most int
 	make             func(int) Codec

@@ -10,11 +10,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// packed is a codec whose payloads a general compressor makes shorter. Those
-// that consist of numbers of several bytes are taken apart first: the first
-// bytes of all, then all second bytes and so on, so that the slowly varying
-// exponents stand together. One byte in front says whether the rest is
-// compressed or, where that would be longer, stored.
+// packed compresses a codec's payloads with a general compressor. Payloads of multi-byte
+// numbers are split first: all first bytes, then all second bytes, and so on, so that the
+// slowly varying exponents are adjacent. A leading byte tells whether the rest is compressed
+// or, where that would be longer, stored.
 type packed struct {
 	Codec
 	pack    packer
@@ -24,8 +23,8 @@ type packed struct {
 	scratch sync.Pool // of *[]byte
 }
 
-// packer is a general compressor. unpack must not return more than cap(dst)
-// bytes, nor make room for more.
+// packer is a general compressor. unpack must not return more than cap(dst) bytes, nor
+// allocate more.
 type packer interface {
 	pack(dst, src []byte) []byte
 	unpack(dst, src []byte) ([]byte, error)
@@ -177,8 +176,7 @@ func (s2Pack) pack(dst, src []byte) []byte {
 }
 
 func (s2Pack) unpack(dst, src []byte) ([]byte, error) {
-	// The length comes first in the stream: it is checked before anything is
-	// made of it.
+	// The length comes first in the stream. It is checked before allocation.
 	n, err := s2.DecodedLen(src)
 	if err != nil {
 		return nil, err
@@ -189,13 +187,13 @@ func (s2Pack) unpack(dst, src []byte) ([]byte, error) {
 	return s2.Decode(dst[:n], src)
 }
 
-// zstdPack holds one encoder and one decoder, both safe for concurrent use.
+// zstdPack has an encoder and a decoder, each safe for concurrent use.
 type zstdPack struct {
 	enc *zstd.Encoder
 	dec *zstd.Decoder
 }
 
-// maxUnpacked bounds what a zstd stream may unpack to, whatever it announces.
+// maxUnpacked bounds the unpacked bytes of a zstd stream, whatever its header claims.
 const maxUnpacked = 1 << 34
 
 func newZstdPack() zstdPack {

@@ -65,7 +65,7 @@ func (bfloat16) Decode(dst Rows, payload []byte, add bool) error {
 	return nil
 }
 
-// halves is b as the numbers that it holds.
+// halves returns b as bfloat16 numbers.
 func halves(b []byte) []kernels.BF16 {
 	return unsafe.Slice((*kernels.BF16)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/2)
 }

@@ -9,17 +9,15 @@ import (
 	"strconv"
 )
 
-// polyline is Google's encoded polyline algorithm on rows, as SAT compresses
-// embeddings by it (section V-D): numbers are rounded to some decimals, each
-// is the difference to the one before it in its row, the sign moves to the
-// lowest bit, and groups of five bits follow, the lowest first, each with a
-// sixth bit that reports whether more come.
+// polyline applies Google's encoded polyline algorithm to rows, as SAT does to embeddings
+// (section V-D). Numbers are rounded to some decimals and replaced by the difference to the
+// preceding one in the row. The sign moves to the lowest bit. Groups of five bits follow,
+// lowest first, each with a sixth bit that reports whether more follow.
 //
-// The groups are packed, four in three bytes; the algorithm's ASCII, which adds
-// 63 to each and spends a byte on it, would be a third longer. An element is
-// off by at most half a unit of the last decimal. A row is sent raw that holds
-// a NaN, an infinity or a number beyond 2³⁰ units, or that would be longer
-// than raw.
+// The groups are packed, four in three bytes; the algorithm's ASCII, which adds 63 to each and
+// spends a byte on it, would be a third longer. The error of an element is at most half a unit
+// of the last decimal. A row is sent raw if it has a NaN, an infinity or a number beyond 2³⁰
+// units, or if its encoding would be longer.
 //
 // Its payload:
 //
@@ -28,7 +26,7 @@ import (
 //	raw rows        4·cols bytes each, in order
 type polyline struct {
 	decimals    int
-	scale, unit float64 // units in 1, and what one is
+	scale, unit float64 // units in 1, and the value of one
 }
 
 const (
@@ -78,7 +76,7 @@ func (p *polyline) Encode(dst []byte, src Rows, _ Key) []byte {
 	return dst
 }
 
-// encodeRow is false where the row is to be sent raw.
+// encodeRow returns false if the row must be sent raw.
 func (p *polyline) encodeRow(w *groupWriter, row []float32) bool {
 	most, last := w.bits+32*len(row), int64(0)
 	for _, x := range row {
@@ -135,20 +133,19 @@ func (p *polyline) decodeRow(r *groupReader, row []float32, add bool) {
 // differences of numbers of units have 33 bits with their sign.
 const (
 	groupsMost = 7
-	// groupSlack is how many bytes a writer may write behind what it has put:
-	// the last number of a row that is too long, and the rest of a word.
+	// groupSlack is the number of bytes that a writer may write after its output: the last
+	// number of a row that is too long, and the rest of a word.
 	groupSlack = 16
 )
 
 // sixths is the sixth bit of each group.
 const sixths = 1<<5 | 1<<11 | 1<<17 | 1<<23 | 1<<29 | 1<<35 | 1<<41
 
-// groupWriter writes numbers to b, which has groupSlack more bytes than they
-// take.
+// groupWriter writes numbers to b, which must have groupSlack extra bytes.
 type groupWriter struct {
 	b    []byte
 	bits int    // written
-	rest uint64 // those of the last byte, which is not full
+	rest uint64 // bits of the last, incomplete byte
 }
 
 func (w *groupWriter) put(z uint64) {
@@ -162,14 +159,14 @@ func (w *groupWriter) put(z uint64) {
 	w.bits += int(n)
 }
 
-// finish ends the last byte and is how many there are.
+// finish completes the last byte and returns the number of bytes.
 func (w *groupWriter) finish() int {
 	w.b[w.bits/8] = byte(w.rest)
 	return (w.bits + 7) / 8
 }
 
-// groupReader takes numbers off b. What is not there reads as zero and is an
-// error in the end.
+// groupReader reads numbers from b. Reads past the end give zeros, and end then returns an
+// error.
 type groupReader struct {
 	b    []byte
 	bits int // taken
@@ -188,7 +185,7 @@ func (r *groupReader) take() uint64 {
 	return w&31 | w>>1&(31<<5) | w>>2&(31<<10) | w>>3&(31<<15) | w>>4&(31<<20) | w>>5&(31<<25) | w>>6&(31<<30)
 }
 
-// word is the eight bytes from the first on of which not all bits were taken.
+// word returns eight bytes, starting with the first byte that has unread bits.
 func (r *groupReader) word() uint64 {
 	if at := r.bits / 8; at+8 <= len(r.b) {
 		return binary.LittleEndian.Uint64(r.b[at:])
@@ -198,7 +195,7 @@ func (r *groupReader) word() uint64 {
 	return binary.LittleEndian.Uint64(last[:])
 }
 
-// end reports whether all of b was taken and nothing beyond it.
+// end returns an error unless b was read exactly to its end.
 func (r *groupReader) end() error {
 	switch {
 	case r.bad || r.bits > 8*len(r.b):

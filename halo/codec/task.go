@@ -45,8 +45,8 @@ func (c taskCodec) Decode(x []float32, cols int, payload []byte) error {
 	return c.Codec.Decode(Rows{X: x, Cols: cols, Len: rows}, payload, false)
 }
 
-// The draws of a task's values are apart from those of ghosts, which layers without
-// this bit have, and from each other.
+// Values of tasks have random numbers of their own, different from each other's and from those
+// of ghosts, whose layers lack this bit.
 const (
 	taskLayers = 1 << 22
 	valueBits  = 5

@@ -13,8 +13,8 @@ import (
 	"siafu/kernels/task"
 )
 
-// Values of tasks come back within the bound of their codec, the same in every attempt,
-// in as many bytes as it says, and each value has draws of its own.
+// Values of tasks are restored within the codec's bound, identically in every attempt. Their
+// size is as announced, and each value has its own random numbers.
 func TestValuesOfTasks(t *testing.T) {
 	const cols = 41
 	x := kinds(cols)
@@ -59,7 +59,7 @@ func TestValuesOfTasks(t *testing.T) {
 	}
 }
 
-// A codec that has to know what was sent before is none for tasks.
+// Tasks refuse a codec that needs state from earlier messages.
 func TestTasksKeepNothing(t *testing.T) {
 	for _, name := range []string{"int8+ef", "bf16+s2+ef", "auto", "float32", ""} {
 		if _, err := codec.TaskCodec(name); fault.KindOf(err) != fault.Usage {

@@ -7,10 +7,9 @@ import (
 	"siafu/kernels"
 )
 
-// uniform rounds rows to grids, stochastically, in some bits an element
-// (kernels.Grid). A row of more than 32 columns has a grid of its own; of narrower
-// ones the first kernels.GridRows of a block share one, then the next, and so on.
-// Its payload:
+// uniform rounds rows to grids, stochastically, in some bits an element (kernels.Grid). A row
+// of more than 32 columns has its own grid; kernels.GridRows consecutive narrower rows of a
+// block share one. Its payload:
 //
 //	2 bytes a grid  offsets, bfloat16
 //	2 bytes a grid  steps, bfloat16; NaN: its rows are sent raw
@@ -18,8 +17,8 @@ import (
 //	16 bytes        zero, which vector instructions may read
 //	raw rows        4·cols bytes each, in order
 //
-// Rows of which one holds a NaN or an infinity, or numbers beyond about 10³⁸, are
-// sent raw: they arrive as they are.
+// Rows of a grid are sent raw, unchanged, if one of them has a NaN, an infinity or numbers
+// beyond about 10³⁸.
 type uniform struct {
 	id   byte
 	name string
@@ -84,20 +83,20 @@ func (u *uniform) Decode(dst Rows, payload []byte, add bool) error {
 	return nil
 }
 
-// gridBytes is what a grid takes.
+// gridBytes is the encoded size of a grid.
 const gridBytes = 4
 
 // rawStep is the step of rows that are sent raw.
 const rawStep = kernels.RawStep
 
-// gridsOf is how many grids some rows have.
+// gridsOf returns the number of grids of some rows.
 func gridsOf(rows, cols int) int {
 	each := kernels.GridRows(cols)
 	return (rows + each - 1) / each
 }
 
-// gridOf is the grid of rows from..to-1; those that cannot have one get that of
-// rows that are sent raw.
+// gridOf returns the grid of rows from..to-1, or the grid that marks raw rows if none spans
+// them.
 func gridOf(src *Rows, from, to, bits int) (g kernels.Grid, ok bool) {
 	lo, hi, ok := kernels.Extent(src.Row(from))
 	for i := from + 1; i < to; i++ {
@@ -113,11 +112,11 @@ func gridOf(src *Rows, from, to, bits int) (g kernels.Grid, ok bool) {
 	return g, ok
 }
 
-// gridTable is grids as they travel: all offsets, then all steps, which compress
-// better than in pairs.
+// gridTable is the wire format of grids: all offsets, then all steps, which compress better
+// than pairs.
 type gridTable struct{ offsets, steps []byte }
 
-// splitGrids takes so many grids off a payload.
+// splitGrids splits the given number of grids from a payload.
 func splitGrids(payload []byte, grids int) (gridTable, []byte) {
 	return gridTable{payload[:2*grids], payload[2*grids : gridBytes*grids]}, payload[gridBytes*grids:]
 }
@@ -134,7 +133,7 @@ func (t *gridTable) at(i int) kernels.Grid {
 	}
 }
 
-// countRaw is how many of some rows, each of which share a grid, are sent raw.
+// countRaw returns the number of rows sent raw. Each grid has each rows.
 func (t *gridTable) countRaw(rows, each int) int {
 	n := 0
 	for i := range len(t.steps) / 2 {
@@ -145,8 +144,8 @@ func (t *gridTable) countRaw(rows, each int) int {
 	return n
 }
 
-// appendRaw appends those of src, each of whose rows share a grid. dst may have
-// moved since the table was made: it is read in its old place, which still stands.
+// appendRaw appends the raw rows of src; each rows share a grid. The table stays valid in its
+// old memory if dst has been reallocated.
 func (t *gridTable) appendRaw(dst []byte, src *Rows, each int) []byte {
 	for i := range src.Len {
 		if t.at(i/each).Step == rawStep {

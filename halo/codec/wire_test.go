@@ -15,7 +15,7 @@ import (
 	"siafu/kernels"
 )
 
-// shipment is rows on their way through a codec: n of own rows and of sums, by index.
+// shipment is the input of a codec: n own rows and sums, by index.
 type shipment struct {
 	n, own, sums, cols int
 	x, more            []float32
@@ -23,7 +23,7 @@ type shipment struct {
 	isSum              []bool
 }
 
-// oddly has some rows that are constant, huge, tiny, or hold what is not finite.
+// oddly makes rows of which some are constant, huge, tiny or not finite.
 func oddly(n, own, sums, cols int, seed uint64) shipment {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := shipment{n: n, own: own, sums: sums, cols: cols, x: make([]float32, own*cols), more: make([]float32, sums*cols)}
@@ -62,7 +62,7 @@ func rowsOf(x []float32, cols int) (rows [][]float32) {
 	return rows
 }
 
-// here is s as codecs take it.
+// here returns s as codec.Rows.
 func (s *shipment) here() codec.Rows {
 	return codec.Rows{X: s.x, More: s.more, Cols: s.cols, Len: s.n, Index: s.index, IDs: s.ids, Sums: s.isSum}
 }
@@ -96,8 +96,7 @@ func (f far) read(m kernels.Mat) []float32 {
 	return x
 }
 
-// encode is the block of s by kernels, beside what they leave in lost, unless it is
-// nil.
+// encode returns the block of s by kernels. They update lost unless it is nil.
 func (f far) encode(c codec.Coded, s *shipment, k codec.Key, lost []float32) []byte {
 	size, _ := c.Size(s.n, s.cols)
 	bytes := kernels.NewVector[uint8](f, f.arena, size)
@@ -125,7 +124,7 @@ func (f far) encode(c codec.Coded, s *shipment, k codec.Key, lost []float32) []b
 	return block
 }
 
-// decode puts a block's rows into x and more.
+// decode decodes a block into x and more.
 func (f far) decode(t *testing.T, c codec.Coded, block []byte, s *shipment, x, more []float32, add bool) {
 	b, err := codec.Open(block, c)
 	if err != nil {
@@ -145,8 +144,8 @@ func (f far) decode(t *testing.T, c codec.Coded, block []byte, s *shipment, x, m
 	copy(more, f.read(rows.More))
 }
 
-// Kernels make the very bytes of the processor's codecs, leave the same errors, and
-// decode to the same bits, whatever the rows hold, in both orders of blocks.
+// Kernels give the same bytes, errors and decoded bits as the processor's codecs, for any
+// rows, in both orders of blocks.
 func TestKernelsCodeAlike(t *testing.T) {
 	for _, name := range []string{"bf16", "int8", "int4", "int2"} {
 		any, err := codec.ByName(name)
@@ -174,7 +173,7 @@ func alike(t *testing.T, f far, c codec.Coded, s *shipment, feedback bool) {
 		lostThere = slices.Clone(lost)
 	}
 	var block []byte
-	for epoch := range 2 { // what is lost in the first is fed back in the second
+	for epoch := range 2 { // errors of the first are fed back in the second
 		key := codec.Key{Seed: 77, Epoch: epoch, Layer: 1, From: 3, Backward: feedback}
 		block = codec.EncodeBlock(nil, c, s.here(), 5, key, lost)
 		if got := f.encode(c, s, key, lostThere); !bytes.Equal(got, block) {
@@ -199,7 +198,7 @@ func alike(t *testing.T, f far, c codec.Coded, s *shipment, feedback bool) {
 	}
 }
 
-// sameBits takes any NaN for another.
+// sameBits treats all NaNs as equal.
 func sameBits(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	for i := range want {

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// zeros leaves out the zeros of each row, which ReLU and dropout make three of four:
+// zeros omits the zeros of each row, three of four numbers after ReLU and dropout:
 //
 //	a bit for each column, the first one the lowest, in as many bytes as these fill;
 //	the numbers whose bit is set, as they are
 //
-// A zero is what has no bit set, so that -0 and everything else comes back as it was.
+// Only +0 is omitted. Everything else, -0 included, is restored to the bit.
 type zeros struct{}
 
 func (zeros) ID() ID         { return ID{Codec: idZeros} }
@@ -21,7 +21,7 @@ func (zeros) Lossless() bool { return true }
 
 func (zeros) Size(rows, cols int) (int, bool) { return rows * (4*cols + maskBytes(cols)), false }
 
-// maskBytes is what the bits of a row take.
+// maskBytes returns the bytes of a row's bits.
 func maskBytes(cols int) int { return (cols + 7) / 8 }
 
 func (c zeros) Encode(dst []byte, src Rows, _ Key) []byte {
@@ -33,8 +33,8 @@ func (c zeros) Encode(dst []byte, src Rows, _ Key) []byte {
 	return dst
 }
 
-// appendNonZeros appends a row, for which dst has room with all of its numbers: each is written,
-// and overwritten by the next where it is a zero.
+// appendNonZeros appends a row. dst must have room for all its numbers: each is written, and a
+// zero is overwritten by the next.
 func appendNonZeros(dst []byte, row []float32) []byte {
 	at := len(dst) + maskBytes(len(row))
 	mask, to := dst[len(dst):at], dst[at:at+4*len(row)]
@@ -77,8 +77,8 @@ func (zeros) Decode(dst Rows, payload []byte, add bool) error {
 	return nil
 }
 
-// readNonZeros sets row to the numbers of which mask has a bit and to zeros, or adds them: zeros
-// too, of which the sum with -0 is +0.
+// readNonZeros sets row to the numbers whose mask bit is set and to zeros, or adds them. It
+// adds zeros too, because -0 + 0 is +0.
 func readNonZeros(row []float32, mask, from []byte, add bool) {
 	for k, set := range mask {
 		part := row[8*k : min(8*k+8, len(row))]

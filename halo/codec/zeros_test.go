@@ -6,8 +6,8 @@ import (
 	"siafu/halo/codec"
 )
 
-// Rows without zeros take a bit for each column and the numbers that are left, and payloads
-// that are longer, shorter or speak of columns that are not there are refused.
+// Encoded rows have a bit per column and the non-zeros. Payloads that are longer, shorter or
+// name columns out of range are refused.
 func TestZerosAreLeftOut(t *testing.T) {
 	const rows, cols = 3, 13
 	c := named(t, "zeros")
@@ -35,7 +35,7 @@ func TestZerosAreLeftOut(t *testing.T) {
 	if c.Decode(into(), append(payload, 0), true) == nil {
 		t.Error("a byte more is rows too")
 	}
-	payload[1] |= 1 << 5 // the column behind the last one
+	payload[1] |= 1 << 5 // the column after the last one
 	if c.Decode(into(), append(payload, 0, 0, 0, 0), false) == nil {
 		t.Error("a number of no column is one of the row's")
 	}

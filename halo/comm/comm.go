@@ -1,13 +1,12 @@
 package comm
 
-// Request is a communication under way. It is over when Test has returned true
-// or Wait has returned; one of them must be called until it is, and the buffers
-// given when it began belong to it until then.
+// Request is a communication in transit. It ends when Test returns true or Wait returns. One
+// of them must be called until then, and the buffers belong to the request until then.
 type Request interface {
 	// Test reports whether the communication has ended, without waiting.
 	Test() (bool, error)
-	// Wait returns when it has ended, or with an error when a rank is lost or
-	// the communicator's deadline has passed.
+	// Wait returns when it has ended, or with an error when a rank fails or the communicator's
+	// deadline has passed.
 	Wait() error
 }
 
@@ -45,7 +44,7 @@ type Aware interface {
 // Outbox sends messages without waiting for them to leave. Several goroutines may
 // use it at once.
 type Outbox interface {
-	// Buffer is empty memory for a message.
+	// Buffer returns empty memory for a message.
 	Buffer() ([]byte, error)
 	// Post begins to send b, which belongs to the outbox from then on.
 	Post(b []byte, to, tag int) error

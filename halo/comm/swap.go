@@ -39,7 +39,7 @@ func Swap(c Comm, messages [][]uint32, most func(q int) uint64) ([][]uint32, err
 	return answers, nil
 }
 
-// exchange is Ialltoallv to its end. Collective.
+// exchange runs Ialltoallv and waits for it. Collective.
 func exchange(c Comm, out []byte, outCounts []int, in []byte, inCounts []int) error {
 	r, err := c.Ialltoallv(out, outCounts, in, inCounts)
 	if err != nil {

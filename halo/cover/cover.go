@@ -15,7 +15,7 @@ func (b *Block) Sources() int { return len(b.Offsets) - 1 }
 type Cover struct {
 	Sources, Dests []bool // whether each is in it
 	Size           int
-	Least          int // no cover is smaller: so many edges share no end
+	Least          int // no cover is smaller: a matching has this many edges
 }
 
 // Find returns a cover. With no bound on phases (0) it is a minimum, and of all
@@ -49,8 +49,8 @@ func (m *matcher) all() Cover {
 	return m.behind(-1)
 }
 
-// cover is König's: sources that no path from a free source reaches, and
-// destinations that one does. Paths end at the layer where that costs least.
+// cover returns König's cover: sources that no path from a free source reaches, and
+// destinations that one reaches. Paths end at the layer with the least cost.
 func (m *matcher) cover() Cover {
 	depth, size := m.cut()
 	touched, dests := m.ends()
@@ -66,7 +66,7 @@ func (m *matcher) cover() Cover {
 	return m.behind(depth)
 }
 
-// behind is the cover that paths make which end at sources of a depth.
+// behind returns the cover if paths end at sources of the given depth.
 func (m *matcher) behind(depth int) Cover {
 	c := Cover{Sources: make([]bool, len(m.source)), Dests: make([]bool, m.Dests), Least: m.matched()}
 	for u, level := range m.level {
@@ -82,9 +82,8 @@ func (m *matcher) behind(depth int) Cover {
 	return c
 }
 
-// cut is the layer of sources behind which paths end, and the size of the cover
-// that this makes: an edge of the matching each, and one more for each source
-// of the next layer.
+// cut returns the layer of sources after which paths end, and the size of the resulting cover:
+// one per edge of the matching, and one per source of the next layer.
 func (m *matcher) cut() (depth, size int) {
 	if !m.free {
 		return m.last, m.matched()
@@ -102,7 +101,7 @@ func (m *matcher) cut() (depth, size int) {
 		}
 	}
 	if depth < 0 {
-		return -1, len(m.source) // no phase was allowed
+		return -1, len(m.source) // no phase is allowed
 	}
 	return depth, m.matched() + layers[depth+1]
 }

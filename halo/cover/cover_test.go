@@ -14,8 +14,7 @@ import (
 	"siafu/halo/cover"
 )
 
-// random is a block whose edges are drawn one by one; with skew, low numbers
-// are drawn more often.
+// random is a block with random edges; with skew, low numbers are more frequent.
 func random(rng *rand.Rand, sources, dests, edges int, skew bool) cover.Block {
 	draw := func(n int) int {
 		if skew {
@@ -82,7 +81,7 @@ func covers(t testing.TB, b cover.Block, c cover.Cover) (sources, dests int) {
 	return sources, in(ends)
 }
 
-// check tests what every cover promises, found in so many phases.
+// check tests the guarantees of a cover found in the given number of phases.
 func check(t testing.TB, b cover.Block, c cover.Cover, phases int) {
 	t.Helper()
 	size := c.Size
@@ -97,7 +96,7 @@ func check(t testing.TB, b cover.Block, c cover.Cover, phases int) {
 	}
 }
 
-// A cover is one, with all phases no larger than any other, and deterministic.
+// A cover covers all edges, is minimum with all phases, and is deterministic.
 func TestSmallBlocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 3000 {
@@ -119,7 +118,7 @@ func TestSmallBlocks(t *testing.T) {
 	}
 }
 
-// The bound on what a search that was cut short costs holds where it binds.
+// The bound on the cost of a shortened search holds where it is tight.
 func TestBoundOnPhases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, skew := range []bool{false, true} {
@@ -132,7 +131,7 @@ func TestBoundOnPhases(t *testing.T) {
 	}
 }
 
-// Of minima, the one with the most sources is taken: they cost no sum.
+// Of all minimum covers, Find returns the one with the most sources: they need no sum.
 func TestPrefersSources(t *testing.T) {
 	b := cover.Block{Dests: 2, Offsets: []int64{0, 1, 2}, Cols: []uint32{0, 1}}
 	if c := cover.Find(b, 0, 2); !slices.Equal(c.Sources, []bool{true, true}) || c.Size != 2 {
@@ -140,7 +139,7 @@ func TestPrefersSources(t *testing.T) {
 	}
 }
 
-// realBlock is the edges of a real graph from one of two halves to the other.
+// realBlock has the edges of a real graph from one half to the other.
 func realBlock(t testing.TB, name string) cover.Block {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), name)

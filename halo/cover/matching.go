@@ -3,12 +3,12 @@ package cover
 // none means no vertex.
 const none = -1
 
-// matcher makes a matching, a set of edges that share no end, and lengthens it
-// along paths that lead from a free source to a free destination, by edges
-// outside the matching and inside in turn.
+// matcher computes a matching: a set of edges that share no end. It augments it along paths
+// from a free source to a free destination whose edges are alternately outside and inside the
+// matching.
 type matcher struct {
 	Block
-	source, dest []int32 // whom each is matched with, or none
+	source, dest []int32 // the partner of each, or none
 	level        []int32 // of sources: edges of the matching on the shortest path from a free one, none where there is no path
 	cursor       []int64 // of sources: the edges before lead nowhere
 	last         int     // deepest layer of sources that was entered
@@ -28,7 +28,7 @@ func newMatcher(b Block) *matcher {
 	return m
 }
 
-// matched is the number of edges of the matching.
+// matched returns the number of edges of the matching.
 func (m *matcher) matched() (n int) {
 	for _, d := range m.source {
 		if d != none {
@@ -75,7 +75,7 @@ func (m *matcher) enter(u int32) {
 	}
 }
 
-// lengthen follows disjoint shortest paths from all free sources.
+// lengthen augments the matching along disjoint shortest paths from all free sources.
 func (m *matcher) lengthen() {
 	for u, d := range m.source {
 		if d == none {
@@ -102,8 +102,8 @@ func (m *matcher) augment(root int32) {
 	}
 }
 
-// step takes the next edge of u that leads one layer on: to the source next, or
-// to a free destination, where next is none.
+// step returns the next edge of u that leads to the following layer: to the source next, or to
+// a free destination, if next is none.
 func (m *matcher) step(u int32) (next int32, ok bool) {
 	for m.cursor[u] < m.Offsets[u+1] {
 		w := m.dest[m.Cols[m.cursor[u]]]
@@ -115,8 +115,7 @@ func (m *matcher) step(u int32) (next int32, ok bool) {
 	return none, false
 }
 
-// exchange matches each source of the path with the destination that it was
-// left for.
+// exchange matches each source of the path with the destination that follows it.
 func (m *matcher) exchange() {
 	for _, u := range m.path {
 		d := m.Cols[m.cursor[u]-1]

@@ -20,7 +20,7 @@ type Batch struct {
 	epoch int   // of the pass
 	cut   Cut
 
-	room   []float32 // of own rows that lie elsewhere
+	room   []float32 // host copy of own rows in device memory
 	host   []float32 // [most ghosts x widest]
 	ghosts kernels.Mat
 	epochs []uint32 // [most ghosts]
@@ -36,8 +36,8 @@ type Cut struct {
 	Outside     Set
 }
 
-// NewBatch makes the source of the mini-batches of a store, which its sets are agreed
-// upon for. It uses a fork of ops; memory comes from a. Collective.
+// NewBatch makes the source of the mini-batches of a store, and exchanges the sets. It uses a
+// fork of ops; memory comes from a. Collective.
 func NewBatch(s *Store, cuts []Cut, ops kernels.Ops, a *mapped.Arena) (*Batch, error) {
 	b, list, most, width := &Batch{store: s, ops: ops.Fork(), cuts: cuts}, make([]Set, len(cuts)), 0, 0
 	for k, c := range cuts {
@@ -53,7 +53,7 @@ func NewBatch(s *Store, cuts []Cut, ops kernels.Ops, a *mapped.Arena) (*Batch, e
 	return b, s.ExchangeSets(list, a)
 }
 
-// Outside is how many vertices all batches of this rank gather from outside.
+// Outside returns the number of outside vertices that all batches of this rank gather from.
 func (b *Batch) Outside() (rows int) {
 	for _, c := range b.cuts {
 		rows += c.Outside.Len()
@@ -61,8 +61,7 @@ func (b *Batch) Outside() (rows int) {
 	return rows
 }
 
-// Begin says which batch each rank goes through in the pass that follows, which is of
-// an epoch.
+// Begin sets the batch of each rank for the next pass, and its epoch.
 func (b *Batch) Begin(epoch int, of []int) {
 	b.epoch, b.sets, b.cut = epoch, of, b.cuts[of[b.store.o.Comm.Rank()]]
 }
@@ -70,7 +69,7 @@ func (b *Batch) Begin(epoch int, of []int) {
 // Reserve implements halo.Collective.
 func (b *Batch) Reserve(halo.Shape) {}
 
-// SendBuffer implements halo.Source: nothing is made for other ranks alone.
+// SendBuffer implements halo.Source: no rows are computed only for other ranks.
 func (b *Batch) SendBuffer(halo.Slot) kernels.Mat { return kernels.Mat{} }
 
 // Offer implements halo.Source. The first rows are those of the batch.
@@ -109,7 +108,7 @@ func (b *Batch) Take(at halo.Slot) (lo, hi int, err error) {
 	return 0, n, nil
 }
 
-// rows are the ghosts of a layer.
+// rows returns the ghosts of a layer.
 func (b *Batch) rows(at halo.Slot) kernels.Mat {
 	n, width := b.cut.Outside.Len(), b.store.layers[at.Layer].width
 	return b.ghosts.Reshape(b.ghosts.Rows*b.ghosts.Cols, 1).Part(0, n*width).Reshape(n, width)

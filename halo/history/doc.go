@@ -3,12 +3,12 @@
 // rows of its own vertices (the key-value store of DIGEST, arXiv 2206.00057, section 3.2,
 // and the histories of GNNAutoScale, ICML'21).
 //
-// Push replaces rows of own vertices and records their epoch. Pull gets the rows of a set
-// of vertices, of this rank and of others, as they are when it begins. Agree exchanges the
-// sets once, so that no rank requests single rows: each rank announces the set that it
-// pulls, all ranks at once, and every owner knows what to send. Rows are stored and sent as
-// float32 or in fewer bits (Format). The result of a pull depends only on the earlier
-// pushes on all ranks, never on timing.
+// Push replaces rows of own vertices and records their epoch. Pull gets the rows of a set of
+// vertices, of this rank and of others, as they are when it begins. ExchangeSets exchanges the
+// sets once, so that no rank requests single rows: each rank announces the set that it pulls,
+// all ranks at once, and every owner knows what to send. Rows are stored and sent as float32
+// or in fewer bits (Format). The result of a pull depends only on the earlier pushes on all
+// ranks, never on timing.
 //
 // Batch is a halo.Collective over a store: the ghost rows of a mini-batch.
 //

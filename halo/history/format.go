@@ -10,8 +10,8 @@ import (
 // Format is the storage format of rows. It has the same length for every row.
 type Format uint8
 
-// The formats: as they are, rounded to bfloat16, or to eight bits on a grid of the
-// row's own, stochastically.
+// The formats: unchanged, rounded to bfloat16, or rounded stochastically to eight bits on a
+// grid per row.
 const (
 	Float32 Format = iota
 	BF16
@@ -21,7 +21,7 @@ const (
 // Formats are their names.
 var Formats = [...]string{Float32: "float32", BF16: "bf16", Int8: "int8"}
 
-// FormatOf is the format of a name.
+// FormatOf returns the format with a name.
 func FormatOf(name string) (Format, bool) {
 	for f, n := range Formats {
 		if n == name {
@@ -44,14 +44,14 @@ func (f Format) Stride(cols int) int {
 	return 4 * cols
 }
 
-// gridBytes is offset and step of a row in eight bits, and unbounded the step of one
-// that holds a NaN, an infinity or numbers beyond any grid: it is read as NaN.
+// gridBytes is the size of offset and step of a row in eight bits. unbounded is the step of a
+// row with a NaN, an infinity or numbers beyond any grid: it is read as NaN.
 const (
 	gridBytes = 4
 	unbounded = kernels.BF16(0x7fc0)
 )
 
-// put writes a row [Stride bytes]; room has as many and kernels.CodeSlack more.
+// put writes a row [Stride bytes]. room has kernels.CodeSlack more bytes.
 func (f Format) put(dst []byte, row []float32, draws *kernels.Rounding, id uint32, room []byte) {
 	switch f {
 	case BF16:
@@ -75,7 +75,7 @@ func (f Format) put(dst []byte, row []float32, draws *kernels.Rounding, id uint3
 	}
 }
 
-// get reads a row; src continues for kernels.CodeSlack bytes behind it.
+// get reads a row. src has kernels.CodeSlack more bytes after it.
 func (f Format) get(row []float32, src []byte) {
 	switch f {
 	case BF16:
@@ -88,7 +88,7 @@ func (f Format) get(row []float32, src []byte) {
 	}
 }
 
-// floats and halves are b as the numbers that it holds.
+// floats and halves return b as numbers.
 func floats(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }

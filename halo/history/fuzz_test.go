@@ -11,7 +11,7 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// Whatever a checkpoint holds, a store takes it up whole or says what is wrong.
+// A store restores any checkpoint completely or returns an error.
 func FuzzUnpack(f *testing.F) {
 	err := inproc.Run(1, func(c world.Comm) error {
 		o := history.Options{

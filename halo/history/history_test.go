@@ -66,7 +66,7 @@ func together(t *testing.T, f history.Format, part func(m *member) error) {
 	}
 }
 
-// row is what a vertex is in an epoch: a function of its dataset id.
+// row is the row of a vertex in an epoch: a function of its dataset id.
 func row(id uint32, epoch, layer, width int) []float32 {
 	x := make([]float32, width)
 	for k := range x {
@@ -75,12 +75,11 @@ func row(id uint32, epoch, layer, width int) []float32 {
 	return x
 }
 
-// tolerance is how far a row of numbers within ±4 may be off in a format: a unit in the
-// last of 8 bits of bfloat16 at 4, or a step of a grid of 255 over 8, which bfloat16
-// rounds up.
+// tolerance is the largest error of numbers within ±4 in a format: a unit in the last of 8
+// bits of bfloat16 at 4, or one of 255 steps over a span of 8, rounded up to bfloat16.
 var tolerance = map[history.Format]float64{history.Float32: 0, history.BF16: 4. / 256, history.Int8: 8. / 255 * 1.02}
 
-// sets are drawn at random for a rank.
+// draw returns random sets for a rank.
 func (m *member) draw(rng *rand.Rand) (list []history.Set) {
 	pick := func(n int) (some []uint32) {
 		for v := range n {
@@ -96,8 +95,8 @@ func (m *member) draw(rng *rand.Rand) (list []history.Set) {
 	return list
 }
 
-// Whatever ranks push and pull, in whatever order of sets, a row is the last that its
-// owner has pushed, with its epoch; zeros of epoch 0 where there was none.
+// For any pushes and pulls, in any order of sets, a pulled row is the last one that its owner
+// has pushed, with its epoch; or zeros of epoch 0 if there is none.
 func TestPullBringsTheNewest(t *testing.T) {
 	for f := range history.Format(3) {
 		t.Run(history.Formats[f], func(t *testing.T) {
@@ -106,7 +105,7 @@ func TestPullBringsTheNewest(t *testing.T) {
 				if err := m.store.ExchangeSets(list, m.arena); err != nil {
 					return err
 				}
-				all := rand.New(rand.NewPCG(2, 2)) // the same draws on all ranks
+				all := rand.New(rand.NewPCG(2, 2)) // the same numbers on all ranks
 				newest := map[[2]int]int{}         // of dataset ids that have been pushed, by layer: epoch
 				for step := 1; step <= 12; step++ {
 					if err := m.step(f, step, all, list, newest); err != nil {
@@ -119,7 +118,7 @@ func TestPullBringsTheNewest(t *testing.T) {
 	}
 }
 
-// step pushes a stretch of every rank's own vertices and pulls a set.
+// step pushes a range of every rank's own vertices and pulls a set.
 func (m *member) step(f history.Format, step int, all *rand.Rand, list []history.Set, newest map[[2]int]int) error {
 	layer := 1 + all.IntN(2)
 	width := shapes()[layer-1].Width
@@ -186,9 +185,9 @@ func (m *member) compare(f history.Format, set history.Set, layer, width int, go
 	return nil
 }
 
-// DIGEST, equation 7: "KVS memory usage = (L - 1) × dim × |V| × s", over all ranks,
-// where s is the size of a number: 4 bytes, or 2 in bfloat16; of eight bits, a row has
-// four bytes of its own grid beside.
+// DIGEST, equation 7: "KVS memory usage = (L - 1) × dim × |V| × s", over all ranks, where s is
+// the size of a number: 4 bytes, or 2 in bfloat16; with eight bits, a row has four more bytes
+// for its grid.
 func TestMemoryIsEquationSeven(t *testing.T) {
 	const layers, dim = 3, 128
 	for f, bytes := range map[history.Format]int64{
@@ -231,7 +230,7 @@ func TestUnboundedRow(t *testing.T) {
 	})
 }
 
-// Numbers of sets that differ between ranks are an error, and not a wait.
+// Different numbers of sets on ranks are an error, not a deadlock.
 func TestAgreeRefuses(t *testing.T) {
 	together(t, history.Float32, func(m *member) error {
 		list := m.draw(rand.New(rand.NewPCG(1, uint64(m.Rank()))))
@@ -245,8 +244,8 @@ func TestAgreeRefuses(t *testing.T) {
 	})
 }
 
-// What ranks have packed gives every rank its rows again, in whatever order they
-// follow; what is damaged, cut off or of another network is an error.
+// The packed states of all ranks, in any order, restore every rank's rows. Damaged or
+// truncated state, or state of another network, is an error.
 func TestPackAndUnpack(t *testing.T) {
 	for f := range history.Format(3) {
 		together(t, f, func(m *member) error {
@@ -288,9 +287,8 @@ func TestPackAndUnpack(t *testing.T) {
 	}
 }
 
-// VR-GCN, equation 5: Z = Â_s (H - H̃) + Â H̃. What a gather makes of the samples and of
-// the ghost of a vertex is that, for every vertex that has samples, whatever is known
-// of its neighbours.
+// VR-GCN, equation 5: Z = Â_s (H - H̃) + Â H̃. A gather from a vertex's samples and ghost
+// gives this result for every vertex with samples, for any history of its neighbours.
 func TestControlVariates(t *testing.T) {
 	together(t, history.Float32, func(m *member) error {
 		const layer, width = 2, 16
@@ -337,7 +335,7 @@ func TestControlVariates(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		// The rows of other ranks, which push nothing before their pull, by a pull of all.
+		// Pull all rows of other ranks, which push nothing before their pull.
 		theirs, epochs := make([]float32, s.NumGhosts()*width), make([]uint32, s.NumGhosts())
 		if err := m.Barrier(); err != nil {
 			return err
@@ -382,7 +380,7 @@ func TestControlVariates(t *testing.T) {
 				}
 			}
 		}
-		for i, u := range f.Rows { // what was made has been pushed
+		for i, u := range f.Rows { // the computed rows have been pushed
 			x := make([]float32, width)
 			if epoch := m.store.Own(layer, int(u), x); epoch != 2 || !slices.Equal(x, made[i*width:(i+1)*width]) {
 				return fmt.Errorf("the history of vertex %d is of epoch %d", u, epoch)

@@ -7,7 +7,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// What a rank packs, all numbers little-endian:
+// The packed state of a rank, all numbers little-endian:
 //
 //	4 bytes    magic
 //	uint32     format
@@ -17,7 +17,7 @@ import (
 //	rows       dataset id, and of each layer the epoch and the row as it is stored
 const magic = "hst1"
 
-// head is what begins every rank's rows.
+// head returns the header of a rank's packed state.
 func (s *Store) head() []byte {
 	b := binary.LittleEndian.AppendUint32([]byte(magic), uint32(s.o.Format))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.o.Shapes)))
@@ -27,7 +27,7 @@ func (s *Store) head() []byte {
 	return b
 }
 
-// record is the bytes of a vertex.
+// record returns the bytes of a vertex.
 func (s *Store) record() int {
 	bytes := 4
 	for _, l := range s.o.Shapes {
@@ -36,8 +36,8 @@ func (s *Store) record() int {
 	return bytes
 }
 
-// Pack is the rows of this rank, by dataset id, for a checkpoint. What several ranks
-// have packed may follow one another.
+// Pack returns the rows of this rank, by dataset id, for a checkpoint. The results of several
+// ranks may be concatenated.
 func (s *Store) Pack() []byte {
 	head, own := s.head(), s.o.Plan.OwnIDs
 	b := slices.Grow(head, 4+len(own)*s.record())
@@ -82,7 +82,7 @@ func (s *Store) Unpack(b []byte) error {
 	return nil
 }
 
-// restoreRow sets what is kept of an own vertex.
+// restoreRow restores the stored rows of an own vertex.
 func (s *Store) restoreRow(row int, b []byte) {
 	for _, l := range s.o.Shapes {
 		at := s.layers[l.Layer]

@@ -9,15 +9,15 @@ import (
 	"siafu/kernels"
 )
 
-// pull is the one under way. A row travels as it is stored, with its epoch behind it.
+// pull is a pull in transit. A row is sent in its storage format, followed by its epoch.
 type pull struct {
 	out, in             []byte
 	outCounts, inCounts []int
 	layer               *series
 	set                 int
-	request             comm.Request // nil: none is under way
+	request             comm.Request // nil: none is in transit
 
-	// For the workers: rows of which rank are being packed, and where rows go to.
+	// For the workers: the list of the rank whose rows are being packed, and the destination.
 	lent   sentRows
 	packed []byte
 	dst    []float32
@@ -31,7 +31,8 @@ const epochBytes = 4
 // rowGrain is how many rows a worker copies at a time.
 const rowGrain = 256
 
-// newPull makes room for the largest pull of any set, whatever the others pull.
+// newPull allocates memory for the largest pull of any set, together with any pull of other
+// ranks.
 func newPull(s *Store, a *mapped.Arena) pull {
 	p := pull{outCounts: make([]int, s.o.Plan.Parts), inCounts: make([]int, s.o.Plan.Parts), pack: s.packRows, take: s.takeRows}
 	record, out, in := 0, 0, 0
@@ -54,8 +55,8 @@ func newPull(s *Store, a *mapped.Arena) pull {
 	return p
 }
 
-// BeginPull begins to bring the rows of a layer of the set sets[rank], as they are now
-// on all ranks; rank q pulls its set sets[q]. Collective.
+// BeginPull starts to fetch a layer's rows of the set sets[rank], with their current values on
+// all ranks. Rank q pulls its set sets[q]. Collective.
 func (s *Store) BeginPull(layer int, sets []int) error {
 	began, p, l := time.Now(), &s.pull, s.layers[layer]
 	record, at := l.stride+epochBytes, 0
@@ -77,7 +78,7 @@ func (s *Store) BeginPull(layer int, sets []int) error {
 	return err
 }
 
-// packRows packs the rows lo..hi-1 that a rank is lent.
+// packRows packs rows lo..hi-1 of a send list.
 func (s *Store) packRows(lo, hi int) {
 	p, l := &s.pull, s.pull.layer
 	record := l.stride + epochBytes
@@ -96,7 +97,7 @@ func (s *Store) Pulled() (bool, error) {
 	return s.pull.request.Test()
 }
 
-// Await returns when they have come.
+// Await returns when the rows have arrived.
 func (s *Store) Await() error {
 	if s.pull.request == nil {
 		return nil
@@ -119,7 +120,7 @@ func (s *Store) EndPull(dst []float32, epochs []uint32) error {
 	return nil
 }
 
-// takeRows reads the rows lo..hi-1 of the set, of this rank's and of what has come.
+// takeRows reads rows lo..hi-1 of the set, own and received ones.
 func (s *Store) takeRows(lo, hi int) {
 	p, l := &s.pull, s.pull.layer
 	set, record := s.sets.mine[p.set], l.stride+epochBytes

@@ -6,21 +6,21 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Set is vertices whose rows are pulled together: first rows of own vertices, then
-// ghosts, as the plan numbers them from 0 on; both ascending.
+// Set has the vertices whose rows are pulled together: rows of own vertices, then ghosts by
+// the plan's numbers, which start at 0. Both lists are ascending.
 type Set struct{ Own, Ghosts []uint32 }
 
-// Len is the number of its rows.
+// Len returns the number of rows.
 func (s Set) Len() int { return len(s.Own) + len(s.Ghosts) }
 
-// sets are what ranks have agreed on.
+// sets has the sets of this rank, and the send lists for other ranks' sets.
 type sets struct {
 	mine []Set
-	from [][]int32    // by set and rank: how many of its ghosts that rank owns
+	from [][]int32    // by set and rank: the number of ghosts that the rank owns
 	lent [][]sentRows // by rank and set
 }
 
-// sentRows is own rows that another rank's set holds, in the order of its ghosts.
+// sentRows lists own rows in another rank's set, in the order of its ghosts.
 type sentRows []uint32
 
 // ExchangeSets sends the sets of this rank to the owners of their ghosts. All ranks have the same
@@ -59,7 +59,7 @@ func (s *Store) ExchangeSets(mine []Set, a *mapped.Arena) error {
 	return nil
 }
 
-// takeSets reads which own rows the sets of rank q hold.
+// takeSets reads the send lists for the sets of rank q.
 func (s *Store) takeSets(q int, message []uint32, a *mapped.Arena) ([]sentRows, error) {
 	p := s.o.Plan
 	rows := p.SendRows[p.SendStart[q]:p.SendStart[q+1]]

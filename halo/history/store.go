@@ -13,11 +13,11 @@ const (
 	Lists = "rows of histories that travel"
 )
 
-// Options say whose rows a store keeps, and how.
+// Options are the vertices, layers and format of a store.
 type Options struct {
 	Comm   comm.Comm
 	Shapes []halo.Shape // the layers that gather
-	Plan   *halo.Plan   // without sums: whose own rows these are, and whose ghosts
+	Plan   *halo.Plan   // without sums: has the own rows and ghosts
 	Format Format
 	Seed   uint64        // of rounding at random
 	Team   halo.Parallel // packs and takes rows
@@ -28,7 +28,7 @@ type Options struct {
 type Store struct {
 	o      Options
 	layers []*series // by layer, nil for one that does not gather
-	room   []byte    // of the slack that Int8 needs
+	room   []byte    // includes the slack for Int8
 	sets   sets
 	pull   pull
 	stats  halo.Stats
@@ -38,12 +38,12 @@ type Store struct {
 type series struct {
 	width, stride int
 	rows          []byte   // [own x stride], and slack
-	epochs        []uint32 // [own] that rows are of; 0: none has been pushed, and the row is zeros
+	epochs        []uint32 // [own] of each row; 0: none has been pushed, and the row is zeros
 }
 
-// New makes room for (L-1)·d·|V|·s bytes over all ranks, where L-1 layers gather rows of
-// width d and s is four bytes for Float32 (DIGEST, equation 7), and for an epoch a row.
-// Memory comes from a.
+// New allocates a store. All ranks together need (L-1)·d·|V|·s bytes if L-1 layers gather rows
+// of width d, with s = 4 for Float32 (DIGEST, equation 7), and an epoch per row. Memory comes
+// from a.
 func New(o Options, a *mapped.Arena) *Store {
 	s, a := &Store{o: o}, a.For(Rows)
 	for _, l := range o.Shapes {
@@ -60,7 +60,7 @@ func New(o Options, a *mapped.Arena) *Store {
 	return s
 }
 
-// slack is what is read behind the last row.
+// slack is the number of bytes read after the last row.
 func (f Format) slack() int {
 	if f == Int8 {
 		return kernels.CodeSlack
@@ -68,7 +68,7 @@ func (f Format) slack() int {
 	return 0
 }
 
-// Bytes is the memory of rows, without the epochs that they are of.
+// Bytes returns the memory of rows, without their epochs.
 func (s *Store) Bytes() (bytes int64) {
 	for _, l := range s.layers {
 		if l != nil {
@@ -78,7 +78,7 @@ func (s *Store) Bytes() (bytes int64) {
 	return bytes
 }
 
-// at is a row of an own vertex.
+// at returns the row of an own vertex.
 func (l *series) at(row int) []byte { return l.rows[row*l.stride : (row+1)*l.stride] }
 
 // Push replaces the rows of own vertices from first on by x [rows x width], which are of an

@@ -24,16 +24,16 @@ type Variates struct {
 	shard  *shard.Shard
 	col    []float32 // coefficients of all local vertices
 	field  Field
-	own    edges     // of the field's vertices, from own ones and itself
-	ghosts edges     // and from those of other ranks
+	own    edges     // into the field's vertices, from own ones and itself
+	ghosts edges     // from vertices of other ranks
 	share  []float32 // 1 / Factor
 	epoch  int
-	sets   []int // the one set of every rank: all its ghosts
+	sets   []int // the only set of every rank: all its ghosts
 	theirs []float32
 	epochs []uint32
 	rest   []float32
 	layer  *series
-	made   []float32 // rows of the step, of the layer under way
+	made   []float32 // rows of the step, of the current layer
 	top    int       // layers that gather
 	take   func(lo, hi int)
 }
@@ -45,7 +45,7 @@ type edges struct {
 	weights []float32 // empty where edges have none
 }
 
-// clear leaves none.
+// clear removes all edges.
 func (e *edges) clear() {
 	e.offsets, e.cols, e.weights = append(e.offsets[:0], 0), e.cols[:0], e.weights[:0]
 }
@@ -57,10 +57,10 @@ func (e *edges) add(s *shard.Shard, lo, hi int64) {
 	}
 }
 
-// end ends those into a vertex.
+// end ends the edges into a vertex.
 func (e *edges) end() { e.offsets = append(e.offsets, int64(len(e.cols))) }
 
-// first are those into the first n.
+// first returns the edges into the first n vertices.
 func (e *edges) first(n int) kernels.Edges {
 	return kernels.Edges{
 		Begin: kernels.HostVector(e.offsets[:n]), End: kernels.HostVector(e.offsets[1 : n+1]),
@@ -70,12 +70,11 @@ func (e *edges) first(n int) kernels.Edges {
 
 var _ halo.Collective = (*Variates)(nil)
 
-// Field is the receptive field of a step. Rows are own vertices, those that the loss is
-// of first; a gather k layers below the last one is made for the first Ends[k] of them,
-// from the first Ends[k+1]. The first Ends[len(Ends)-2] have samples:
-// Samples[Offsets[i]:Offsets[i+1]], as places in Rows, of what is Factor[i] times as
-// many neighbours. Weights are those of the samples' edges, 1 of that to the vertex itself;
-// empty where edges have none.
+// Field is the receptive field of a step. Rows are own vertices, targets of the loss first. A
+// gather k layers below the last one computes the first Ends[k] rows from the first Ends[k+1].
+// The first Ends[len(Ends)-2] have samples: Samples[Offsets[i]:Offsets[i+1]] are indices in
+// Rows, and represent Factor[i] times as many neighbours. Weights are the samples' edge
+// weights, 1 for the vertex itself; empty if edges have none.
 type Field struct {
 	Rows    []uint32
 	Ends    []int
@@ -85,9 +84,9 @@ type Field struct {
 	Factor  []float32
 }
 
-// NewVariates makes the source of steps on a store that keeps rows as they are, for the
-// vertices of a shard and with coefficients of the edges' sources. A field samples for
-// most vertices at most. It computes with ops; memory comes from a. Collective.
+// NewVariates makes the source of steps on a Float32 store, for the vertices of a shard, with
+// the coefficients col of edge sources. A field has samples for at most most vertices. It
+// computes with ops; memory comes from a. Collective.
 func NewVariates(s *Store, of *shard.Shard, col []float32, most int, ops kernels.Ops, a *mapped.Arena) (*Variates, error) {
 	p, width := s.o.Plan, 0
 	for _, l := range s.o.Shapes {
@@ -163,14 +162,14 @@ func (v *Variates) Take(at halo.Slot) (lo, hi int, err error) {
 	return 0, len(rows) / l.width, nil
 }
 
-// rows are those of all ghosts of a layer.
+// rows returns the rows of all ghosts of a layer.
 func (v *Variates) rows(at halo.Slot) []float32 {
 	e := v.field.Ends
 	return v.rest[:e[len(e)-2]*v.store.layers[at.Layer].width]
 }
 
-// sum makes the ghosts of the field's first n vertices: Σ col·H̃ over all neighbours and
-// the vertex, by its factor, less that over its samples.
+// sum computes the ghost of each of the field's first n vertices: Σ col·H̃ over all neighbours
+// and the vertex, divided by its factor, minus the sum over its samples.
 func (v *Variates) sum(n int) {
 	width, own := v.layer.width, v.store.o.Plan.Own
 	dst, share := kernels.HostMat(n, width, v.rest[:n*width]), kernels.HostVector(v.share[:n])
@@ -185,7 +184,7 @@ func (v *Variates) sum(n int) {
 	v.store.o.Team.Run(n, rowGrain, v.take)
 }
 
-// takeSamples takes away what the samples of vertices lo..hi-1 have been.
+// takeSamples subtracts the history of the samples of vertices lo..hi-1.
 func (v *Variates) takeSamples(lo, hi int) {
 	f, width, rows := &v.field, v.layer.width, floats(v.layer.rows)
 	for i := lo; i < hi; i++ {
@@ -199,7 +198,7 @@ func (v *Variates) takeSamples(lo, hi int) {
 	}
 }
 
-// addScaled is dst += by·x.
+// addScaled adds by·x to dst.
 func addScaled(dst []float32, by float32, x []float32) {
 	for j := range dst {
 		dst[j] += by * x[j]

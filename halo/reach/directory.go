@@ -11,7 +11,7 @@ import (
 // Directory says which rank owns a vertex, and in which row.
 type Directory struct {
 	comm  comm.Comm
-	start []int64  // rank q's vertices have the slots start[q]..start[q+1]-1 [ranks+1]
+	start []int64  // rank q's vertices have slots start[q]..start[q+1]-1 [ranks+1]
 	slot  []uint32 // by vertex: its rank and, among that rank's, its row
 }
 
@@ -44,24 +44,23 @@ func New(c comm.Comm, own []uint32, n int64) (*Directory, error) {
 	return d, nil
 }
 
-// Row is the row of a vertex on this rank; ok is false where another one owns it.
+// Row returns the row of a vertex on this rank; ok is false if another rank owns it.
 func (d *Directory) Row(v uint32) (row uint32, ok bool) {
 	at := int64(d.slot[v]) - d.start[d.comm.Rank()]
 	return uint32(at), at >= 0 && int64(d.slot[v]) < d.start[d.comm.Rank()+1]
 }
 
-// Set is rows of other ranks that this one wants, and its own that others do.
+// Set has the rows of other ranks that this rank fetches, and the own rows that it sends.
 type Set struct {
 	comm     comm.Comm
 	ids      []uint32   // slots, ascending
 	from     []int64    // ids[from[q]:from[q+1]] are rank q's [ranks+1]
 	sendRows [][]uint32 // own rows, by rank
-	out      []float32  // room for messages
+	out      []float32  // buffer for messages
 	in       []float32
 }
 
-// Request makes a set of vertices of other ranks, some of which may be named more than once.
-// Collective.
+// Request makes a set of vertices of other ranks. Vertices may be repeated. Collective.
 func (d *Directory) Request(vertices []uint32) (*Set, error) {
 	s := &Set{comm: d.comm, ids: make([]uint32, len(vertices)), from: make([]int64, len(d.start))}
 	for i, v := range vertices {
@@ -89,7 +88,7 @@ func (d *Directory) Request(vertices []uint32) (*Set, error) {
 	return s, err
 }
 
-// Len is how many different vertices are in the set.
+// Len returns the number of different vertices in the set.
 func (s *Set) Len() int { return len(s.ids) }
 
 // At returns the row of a vertex of the set in the result of Fetch.

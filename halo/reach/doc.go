@@ -1,8 +1,8 @@
-// Package reach brings rows of any vertices from the ranks that own them, and takes
-// gradients back: of ends of pairs that are no edges, which no plan of a halo knows.
+// Package reach fetches rows of arbitrary vertices from their owners, and returns gradients.
+// It serves the ends of pairs that are no edges, which halo plans do not contain.
 //
-// A Directory says where each vertex is; it takes 4 bytes a vertex of the whole graph. A
-// Set is agreed on by asking (Directory.Ask), and may then be fetched any number of times.
-// Gradients are added in ascending order of ranks. What is collective says so; a Directory
-// and its sets are used by one goroutine at a time.
+// A Directory maps each vertex to its rank and row, in 4 bytes per vertex of the whole graph.
+// Directory.Request makes a Set, which may then be fetched any number of times. Gradients are
+// added in ascending order of ranks. Collective functions are marked. One goroutine at a time
+// uses a Directory and its sets.
 package reach

@@ -26,9 +26,8 @@ func spread(n, ranks int, r *rand.Rand) [][]uint32 {
 // number is column c of the row of a vertex.
 func number(v uint32, c int) float32 { return float32(v) + float32(c)/16 }
 
-// Every rank finds each vertex where it is, and gets the rows of those that it asks for,
-// named once or often, as often as it fetches them and whatever their owners have made of them
-// since. Ranks own none or ask for none, and rows are of any width.
+// Every rank finds each vertex and fetches the current rows of its requests, repeated or not,
+// any number of times. Some ranks own none or request none. Rows have any width.
 func TestFetch(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -36,7 +35,7 @@ func TestFetch(t *testing.T) {
 		own, width := spread(n, ranks, r), int(seed%3)*2+1
 		asked := make([][]uint32, ranks)
 		for q := range asked {
-			for range r.IntN(3) * n { // a third of all ranks asks for none
+			for range r.IntN(3) * n { // a third of all ranks requests none
 				if v := uint32(r.IntN(n)); !slices.Contains(own[q], v) {
 					asked[q] = append(asked[q], v)
 				}
@@ -89,9 +88,8 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// Gradients of a row come from many ranks, and are added to what their owner has in the
-// ascending order of these, however messages arrive. The numbers lose different digits in
-// another order. Rows that nobody asks for stay.
+// Owners add gradients in ascending order of ranks, in any order of arrival. The numbers lose
+// different digits in another order. Rows that are not requested stay unchanged.
 func TestReturn(t *testing.T) {
 	const ranks, n, width = 5, 7, 2
 	given := []float32{1, 1e8, 3, -1e8, 0.25} // by rank
@@ -154,7 +152,7 @@ func TestReturn(t *testing.T) {
 	}
 }
 
-// Vertices that nobody owns, or two ranks, or that there are not, end the run on every rank.
+// A vertex without an owner, with two owners or out of range is an error on every rank.
 func TestNewRefuses(t *testing.T) {
 	for name, own := range map[string][2][]uint32{
 		"nobody":       {{0, 1}, {3}},

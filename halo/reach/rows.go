@@ -4,7 +4,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Fetch brings the rows of a set, of own [· x width] on each rank: dst [Len x width].
+// Fetch sets dst [Len x width] to the rows of a set, from own [· x width] of each rank.
 // Collective.
 func (s *Set) Fetch(dst, own []float32, width int) error {
 	s.out = s.out[:0]
@@ -42,7 +42,7 @@ func (s *Set) Return(grad, src []float32, width int) error {
 	return nil
 }
 
-// sendBytes and wanted are bytes by rank.
+// sendBytes and recvBytes return bytes by rank.
 func (s *Set) sendBytes(width int) []int {
 	counts := make([]int, len(s.sendRows))
 	for q, rows := range s.sendRows {

@@ -2,13 +2,12 @@ package refresh
 
 import "siafu/halo"
 
-// aged refreshes ghosts in a pass of their own before epochs 1, N+1, 2N+1 and so on: a
-// forward pass without an update behind it (REST, arXiv 2410.05416). The passes that
-// train use these rows, which in each epoch after the first weigh DECAY times as much
-// as in the one before (messages weighed by their age, as VISAGNN has them, arXiv
-// 2511.12434, where the weights are learnt). Attention's scores do not fade. Gradients
-// of ghosts travel in the epochs behind such a pass alone, since its rows are the only
-// ones that are functions of weights that are still there: with N=1 it is always.
+// aged refreshes ghosts in a pass of their own before epochs 1, N+1, 2N+1 and so on: a forward
+// pass without an update after it (REST, arXiv 2410.05416). Training passes use these rows,
+// scaled by DECAY again in each epoch after the first. VISAGNN (arXiv 2511.12434) also weights
+// messages by age, with learnt weights. Attention scores are not scaled. Gradients of ghosts
+// are sent only in the epoch of such a pass, because only then are its rows functions of the
+// current weights. With N=1 it equals always.
 func aged(p Policy, _ halo.HistoryOptions) timetable {
 	return timetable{
 		leaving: func(at halo.Slot) int {

@@ -23,12 +23,12 @@ import (
 type Bounded struct {
 	o        BoundedOptions
 	sendIDs  []uint32               // dataset ids of the plan's SendRows
-	sendRows kernels.Vector[uint32] // the plan's, where Ops compute
-	// The dataset ids of SendRows and of ghosts, where Ops compute elsewhere.
+	sendRows kernels.Vector[uint32] // the plan's, in device memory
+	// The dataset ids of SendRows and of ghosts, in device memory.
 	idsThere, ghostIDs kernels.Vector[uint32]
-	layers             [][2]*series // by layer, forward and backward; nil where no rows travel
+	layers             [][2]*series // by layer, forward and backward; nil where no rows are sent
 
-	sendsTo func(at halo.Slot, q int) bool // whether rows that are offered leave for rank q; nil: all do
+	sendsTo func(at halo.Slot, q int) bool // whether offered rows are sent to rank q; nil: all are
 
 	mu    sync.Mutex
 	stats halo.Stats
@@ -44,10 +44,10 @@ type BoundedOptions struct {
 	Codec     codec.Codec
 	Seed      uint64 // of codecs that round at random
 	Staleness int
-	After     int // rows of this epoch and of those before are of no use
+	After     int // rows of epochs up to this one are discarded
 	Outbox    comm.Outbox
 	Tag       int // of messages
-	Longest   int // about the bytes of a message, at the most; 0: there is one for a rank
+	Longest   int // approximate maximum bytes of a message; 0: one message per rank
 }
 
 // NewBounded allocates the rows of all layers in the memory of ops. Every layer and
@@ -81,7 +81,7 @@ func NewBounded(o BoundedOptions, ops kernels.Ops, a *mapped.Arena) *Bounded {
 	return s
 }
 
-// at is the series of a slot.
+// at returns the series of a slot.
 func (s *Bounded) at(at halo.Slot) *series {
 	if at.Backward {
 		return s.layers[at.Layer][1]
@@ -113,7 +113,7 @@ func (s *Bounded) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	return nil
 }
 
-// maxRows is how many rows of a series a message has at the most.
+// maxRows returns the maximum number of rows of a series in a message.
 func (s *Bounded) maxRows(r *series) int {
 	if s.o.Longest == 0 {
 		return math.MaxInt32
@@ -121,7 +121,7 @@ func (s *Bounded) maxRows(r *series) int {
 	return halo.RowsIn(s.o.Longest, s.o.Codec, r.width)
 }
 
-// offer is rows that leave, of which from..to-1 of the plan's list go to a rank: x on
+// offer has the rows to send; from..to-1 of the plan's list go to the current rank. x is on
 // the host, unless the series has a coder.
 type offer struct {
 	slot     halo.Slot
@@ -131,8 +131,9 @@ type offer struct {
 	from, to int
 }
 
-// boundaryRange is which of the plan's list, SendRows or ghosts, of the rows lo..hi-1 go to
-// rank q, and the place of the first one in the list that q and this rank share.
+// boundaryRange returns the range, in SendRows or among ghosts, of the rows that rank q gets
+// of rows lo..hi-1. first is the index of its first row in the list that q and this rank
+// share.
 func (s *Bounded) boundaryRange(at halo.Slot, q, lo, hi int) (first, from, to int) {
 	p, start := s.o.Plan, 0
 	if !at.Backward {
@@ -221,7 +222,7 @@ func (s *Bounded) Take(at halo.Slot) (lo, hi int, err error) {
 	return lo, hi, err
 }
 
-// take is Take, and reports which rank has sent the rows.
+// take is Take; it also returns the rank that has sent the rows.
 func (s *Bounded) take(at halo.Slot) (lo, hi, from int, err error) {
 	began := time.Now()
 	lo, hi, from, err = s.at(at).take(s.o.Codec)
@@ -259,7 +260,7 @@ func (s *Bounded) Add(o kernels.Ops, at halo.Slot, own kernels.Mat, lo, hi int) 
 	return nil
 }
 
-// longest is the most rows of a rank.
+// longest returns the largest number of rows of a rank.
 func longest(start []int64) (n int) {
 	for q := range len(start) - 1 {
 		n = max(n, int(start[q+1]-start[q]))

@@ -16,13 +16,13 @@ import (
 	"siafu/kernels"
 )
 
-// short is the length of short messages, beside what stands before their rows.
+// short is the length of short messages without headers.
 const (
 	short  = 64
 	frames = 64
 )
 
-// drawer is an outbox that holds on to what is posted.
+// drawer is an outbox that stores posted messages.
 type drawer struct{ posted [][]byte }
 
 func (d *drawer) Buffer() ([]byte, error) { return nil, nil }
@@ -32,8 +32,8 @@ func (d *drawer) Post(b []byte, _, _ int) error {
 	return nil
 }
 
-// mirrored is the plan of the first of two ranks of six vertices each that hold all
-// of each other's: a source with it can be given its own messages as the other's.
+// mirrored is the plan of the first of two ranks, each with six vertices that all are ghosts
+// on the other. A source with this plan can receive its own messages as the other's.
 func mirrored() *halo.Plan {
 	return &halo.Plan{
 		Parts: 2, Own: 6, Ghosts: 6, SendStart: []int64{0, 0, 6}, SendRows: []uint32{0, 1, 2, 3, 4, 5}, RecvStart: []int64{0, 0, 6},
@@ -55,7 +55,7 @@ func single(t testing.TB, out comm.Outbox) (*refresh.Bounded, *kernels.Team) {
 	return refresh.NewBounded(o, team, arena), team
 }
 
-// offered is the message with rows lo..hi-1 of layer 0 in an epoch.
+// offered returns the message with rows lo..hi-1 of layer 0 in an epoch.
 func offered(t testing.TB, epoch, lo, hi int) []byte {
 	t.Helper()
 	d := &drawer{}
@@ -75,7 +75,7 @@ func put(s *refresh.Bounded, b []byte) (lo, hi int, err error) {
 	return s.Take(at)
 }
 
-// A gather gets no rows from beyond the bound, to either side.
+// A gather gets no rows outside the bound, older or newer.
 func TestBoundedStaleness(t *testing.T) {
 	s, _ := single(t, &drawer{})
 	if _, hi, err := put(s, offered(t, 8, 0, 6)); hi != 6 || err != nil {
@@ -91,8 +91,7 @@ func TestBoundedStaleness(t *testing.T) {
 	}
 }
 
-// Rows of epochs that were over before the source began, of another stretch of the
-// run, are of no use; damaged ones of them neither.
+// Rows of epochs that ended before the source began are discarded, damaged or not.
 func TestBoundedBegins(t *testing.T) {
 	s, _ := single(t, &drawer{})
 	for epoch := 1; epoch <= 2; epoch++ {
@@ -108,8 +107,8 @@ func TestBoundedBegins(t *testing.T) {
 	}
 }
 
-// A message that is damaged anywhere, or that does not fit those before it, is an
-// error of the run, and changes nothing.
+// A message that is damaged anywhere, or that does not fit earlier ones, is an error and
+// changes nothing.
 func TestBoundedRefusesDamage(t *testing.T) {
 	good := offered(t, 3, 2, 4)
 	bad := map[string][]byte{}
@@ -162,7 +161,7 @@ func TestBoundedRefusesDamage(t *testing.T) {
 	}
 }
 
-// FuzzBounded: whatever comes is rows that fit, or a fault.
+// Any message gives valid rows or a fault.
 func FuzzBounded(f *testing.F) {
 	f.Add(offered(f, 3, 0, 6))
 	f.Add(offered(f, 1, 2, 3))
@@ -196,7 +195,7 @@ func (r *recycler) Post(b []byte, _, _ int) error {
 	return nil
 }
 
-// Once every row has come, an epoch allocates nothing.
+// An epoch does not allocate once every row has arrived.
 func TestBoundedAllocatesNothing(t *testing.T) {
 	if mapped.UnderRace {
 		t.Skip("the race detector makes pools forget what they hold")

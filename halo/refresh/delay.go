@@ -2,10 +2,10 @@ package refresh
 
 import "siafu/halo"
 
-// delayed is DistGNN's cd-r (Md et al., SC'21): ghosts are in R groups by their
-// ids; in each epoch one group's rows, and gradients, leave, in turn, and are used R
-// epochs later. Until then those stand that have come before, and before the first
-// zeros: all that is used is from R to 2R-1 epochs old. With R=0 it is always.
+// delayed is DistGNN's cd-r (Md et al., SC'21): ghosts are in R groups by their ids. Each
+// epoch sends one group's rows and gradients, in rotation; they are used R epochs later. Until
+// then the previous ones are used, at first zeros: all used rows are R to 2R-1 epochs old.
+// With R=0 it equals always.
 func delayed(p Policy, _ halo.HistoryOptions) timetable {
 	r := p.Epochs
 	if r == 0 {

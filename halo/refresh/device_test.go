@@ -13,7 +13,7 @@ import (
 	"siafu/kernels"
 )
 
-// kept is an outbox that keeps what is posted.
+// kept is an outbox that stores posted messages.
 type kept struct{ messages [][]byte }
 
 func (k *kept) Buffer() ([]byte, error) { return nil, nil }
@@ -22,8 +22,8 @@ func (k *kept) Post(b []byte, _, _ int) error {
 	return nil
 }
 
-// Where Ops compute elsewhere the messages of bounded asynchrony are the same to the
-// byte, whether kernels have the codec or not, and what they bring the same to the bit.
+// On a device, the messages of bounded asynchrony are the same to the byte, with or without
+// kernels for the codec, and received rows are the same to the bit.
 func TestBoundedElsewhere(t *testing.T) {
 	for _, name := range []string{"none", "bf16", "int8", "int4", "adaptive"} {
 		t.Run(name, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestBoundedElsewhere(t *testing.T) {
 	}
 }
 
-// bounded sends the rows and the gradients of a rank to itself, as if it were another,
-// and returns the messages and what they bring.
+// bounded sends the rows and the gradients of a rank to itself, as if to another rank. It
+// returns the messages and the received rows.
 func bounded(t *testing.T, c codec.Codec, o kernels.Ops) (messages [][]byte, rows []float32) {
 	const own, width = 9, 21
 	arena, out := mapped.NewArena(), &kept{}

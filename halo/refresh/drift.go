@@ -9,15 +9,15 @@ import (
 	"siafu/internal/mapped"
 )
 
-// drift is SANCUS (Peng et al., "SANCUS: Staleness-aware communication-avoiding
-// full-graph decentralized training in large-scale graph neural networks", VLDB'22): a
-// rank sends a block, which is the rows of a layer for one rank, only if it has moved,
-// and tells the other so if it has not; what was sent last stands then. Gradients go by
-// the same rule.
+// drift is SANCUS (Peng et al., "SANCUS: Staleness-aware communication-avoiding full-graph
+// decentralized training in large-scale graph neural networks", VLDB'22): a rank sends a
+// block, which is the rows of a layer for one rank, only if it has moved. Otherwise it
+// notifies the other rank, which continues to use the last block. Gradients follow the same
+// rule.
 //
-// A block H has moved if |H - S| >= THETA·|S|, with S what was sent of it last and |·|
-// the Frobenius norm. So with THETA=0 it always has, and the policy is always. After K
-// epochs it is sent anyway: no row that is used is K epochs old.
+// A block H has moved if |H - S| >= THETA·|S|, where S is the block sent last and |·| the
+// Frobenius norm. With THETA=0 every block has moved, and the policy equals always. After K
+// epochs a block is sent anyway: no used row is K epochs old.
 type drift struct {
 	theta float64
 	most  int
@@ -27,7 +27,7 @@ func drifting(p Policy, _ halo.HistoryOptions) timetable {
 	return timetable{leaving: func(halo.Slot) int { return 0 }, gradsPersist: true, drift: &drift{p.Value, p.Epochs}}
 }
 
-// sent is what has been sent last of rows, and in which epochs, by rank; 0: never.
+// sent has the rows sent last, and their epochs by rank; 0: never.
 type sent struct {
 	rows   []float32
 	epochs []int
@@ -51,8 +51,8 @@ func (s *sent) unpack(from halo.StoredRows) {
 	}
 }
 
-// isUnchanged reports whether the rows for rank q, which begin at a place of the list, stay
-// what they are there, and notes them if not.
+// isUnchanged reports whether the rows for rank q, which start at place in the list, have not
+// moved. If they have, it records them as sent.
 func (d *drift) isUnchanged(s *sent, epoch, q, place int, rows codec.Rows) bool {
 	last := s.rows[place*rows.Cols : (place+rows.Len)*rows.Cols]
 	if s.epochs[q] > 0 && epoch-s.epochs[q] < d.most && !d.moved(last, rows) {

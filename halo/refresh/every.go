@@ -2,20 +2,19 @@ package refresh
 
 import "siafu/halo"
 
-// every is DIGEST's periodic synchronisation ("Distributed graph neural network training
-// with periodic stale representation synchronization", §3 and algorithm 1): the rows of
-// all layers leave in epochs 1, N+1, 2N+1 and so on, are used from LAG epochs later on,
-// and stand until others are due. Gradients of ghosts leave in the same epochs, and are
-// added once; in other epochs rows of ghosts are constants. So with N=1 and LAG=0 it is
-// always.
+// every is DIGEST's periodic synchronisation ("Distributed graph neural network training with
+// periodic stale representation synchronization", §3 and algorithm 1): the rows of all layers
+// are sent in epochs 1, N+1, 2N+1 and so on, and used from LAG epochs later until newer ones
+// are due. Gradients of ghosts are sent in the same epochs, and added once; in other epochs
+// ghost rows are constants. With N=1 and LAG=0 it equals always.
 //
-// DIGEST sends no gradients (--ghost-gradients no). It pushes in those epochs, and pulls
-// in epochs N, 2N and so on what has been pushed: that is every:N,N-1, and every:1,1.
+// DIGEST sends no gradients (--ghost-gradients no). It pushes in those epochs, and pulls the
+// pushed rows in epochs N, 2N and so on. This is every:N,N-1, and every:1,1 for N=1.
 func every(p Policy, _ halo.HistoryOptions) timetable {
 	return timetable{lag: p.Lag, leaving: func(at halo.Slot) int { return periodic(p.Epochs, at.Epoch) }}
 }
 
-// periodic is 0 in epochs 1, n+1, 2n+1 and so on, else -1.
+// periodic returns 0 in epochs 1, n+1, 2n+1 and so on, else -1.
 func periodic(n, epoch int) int {
 	if (epoch-1)%n == 0 {
 		return 0

@@ -14,7 +14,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// counted is an outbox that knows how much was posted.
+// counted is an outbox that counts posted messages.
 type counted struct {
 	comm.Outbox
 	bytes, messages int64
@@ -26,9 +26,8 @@ func (c *counted) Post(b []byte, to, tag int) error {
 	return c.Outbox.Post(b, to, tag)
 }
 
-// hostile is a rank of a world that delivers what it is sent in any order and some
-// of it twice, and is slow to put it into its place. It knows from the messages
-// themselves what is to be where.
+// hostile is a rank that accepts messages in any order, some twice, and stores their rows
+// late. It computes the expected rows from the messages themselves.
 type hostile struct {
 	*member
 	rng      *rand.Rand
@@ -37,10 +36,10 @@ type hostile struct {
 	newest   map[halo.Slot][]int   // likewise: the epoch of each row
 }
 
-// claim is what a message says.
+// claim is the header of a message.
 type claim struct{ first, rows, epoch int }
 
-// intervals are the bounds of a rank's: different ones on every rank.
+// intervals returns the bounds of a rank's intervals, different on every rank.
 func (h *hostile) intervals() []int {
 	n, cut := h.shard.NumOwn(), 1+h.Rank()
 	list := []int{0}
@@ -50,8 +49,8 @@ func (h *hostile) intervals() []int {
 	return append(list, n)
 }
 
-// goOn offers an epoch's rows and gradients, of intervals in any order, and takes
-// something of what has come between any two.
+// goOn offers an epoch's rows and gradients, intervals in any order. Between two offers it
+// takes some received rows.
 func (h *hostile) goOn(epoch int) error {
 	own, ghosts := h.intervals(), []int{0, h.shard.NumGhosts() / 2, h.shard.NumGhosts()}
 	for l := range layers {
@@ -76,8 +75,8 @@ func (h *hostile) goOn(epoch int) error {
 	return h.disturb()
 }
 
-// disturb accepts what has come, shuffled and some of it twice, takes some of what
-// has been accepted, and looks whether all is as it must be.
+// disturb accepts received messages, shuffled and some twice, takes some of them, and checks
+// the state.
 func (h *hostile) disturb() error {
 	var came []world.Message
 	for {
@@ -120,7 +119,7 @@ func (h *hostile) accept(m world.Message) error {
 	return nil
 }
 
-// start is where the rows of each rank begin.
+// start returns the first row of each rank.
 func (h *hostile) start(backward bool) []int64 {
 	if backward {
 		return h.shard.SendStart
@@ -128,7 +127,7 @@ func (h *hostile) start(backward bool) []int64 {
 	return h.shard.GhostStart
 }
 
-// take puts the rows of n messages into their place.
+// take stores the rows of n messages.
 func (h *hostile) take(at halo.Slot, n int) error {
 	epochs := h.newest[at]
 	if epochs == nil {
@@ -152,7 +151,7 @@ func (h *hostile) take(at halo.Slot, n int) error {
 	return h.check(at, epochs)
 }
 
-// check compares what the source says and has with the epochs of rows.
+// check compares the source's rows and epochs with the expected epochs.
 func (h *hostile) check(at halo.Slot, epochs []int) error {
 	if here, err := h.source.Arrived(at); here == slices.Contains(epochs, 0) || err != nil {
 		return fmt.Errorf("arrived: %t, of epochs %v, %v", here, epochs, err)
@@ -205,11 +204,10 @@ func (h *hostile) checkGrads(at halo.Slot, epochs []int) error {
 	return nil
 }
 
-// In whatever order messages come and however often, each row is the newest of
-// those that were put into their place, and the source says of which epoch it is;
-// owners add the newest gradients of each holder. Each row that is offered is sent
-// once to each holder, and counted, in messages that are no longer than they may be: of
-// odd seeds, short ones.
+// For any order and repetition of messages, each row is the newest of the stored ones, and the
+// source reports its epoch. Owners add the newest gradients of each holder. Each offered row
+// is sent once to each holder, and counted. Messages do not exceed their maximum length, which
+// is short for odd seeds.
 func TestBoundedUnderHostileDelivery(t *testing.T) {
 	data := planted(t)
 	for _, name := range []string{"none", "s2", "bf16+zstd"} {

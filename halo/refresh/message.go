@@ -36,7 +36,7 @@ type message struct {
 	block       []byte
 }
 
-// header appends what stands before the block.
+// header appends the message header, which precedes the block.
 func (m *message) header(dst []byte) []byte {
 	kind := byte(kindRows)
 	if m.slot.Backward {
@@ -49,7 +49,7 @@ func (m *message) header(dst []byte) []byte {
 	return dst
 }
 
-// read reads a message of rank from, whose block lies in b.
+// read parses a message from rank from. Its block is a slice of b.
 func read(b []byte, from int) (message, error) {
 	if len(b) < headerBytes || !IsRowMessage(b) || b[1]|b[2]|b[3] != 0 {
 		return message{}, fault.New(fault.Runtime, "halo", "", "corrupt message of %d bytes from rank %d", len(b), from).

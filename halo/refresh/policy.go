@@ -21,13 +21,13 @@ const (
 	NameDelay    = "delay"
 	NameDrift    = "drift"
 	NameAge      = "age"
-	NameAuto     = "auto" // of none of this package: epochs are those of always or of never
+	NameAuto     = "auto" // not in this package: each epoch is one of always or of never
 )
 
 // Usage lists the names that Parse accepts.
 const Usage = "always, never, previous[:none, or F, G or GF and a decay, as in previous:GF0.95], every:N[,LAG], sample:P, delay:R, drift:THETA[,K], age:N[,DECAY] or auto"
 
-// Policy is a policy of refreshing ghosts, as --refresh names it.
+// Policy is a policy of refreshing ghosts, the value of --refresh.
 type Policy struct {
 	Name   string
 	Epochs int     // N of every and age, R of delay, K of drift
@@ -37,12 +37,11 @@ type Policy struct {
 	Rows, Grads bool
 }
 
-// parameter is what stands behind a policy's name, the second one behind a comma.
+// parameter is a parameter of a policy: the first follows its name, the second a comma.
 type parameter struct {
-	want string // what it must be
+	want string // valid values
 	set  func(p *Policy, text string) bool
-	// text is the parameter as set takes it, empty where it says nothing that its
-	// absence does not say too.
+	// text returns the parameter in the form that set accepts, empty for the default.
 	text func(p *Policy) string
 }
 
@@ -62,23 +61,23 @@ type kind struct {
 	pushes          bool                                        // fully asynchronous ranks can push rows by it
 	frames          bool                                        // rows are sent in frames, whatever the codec
 	needsStoredRows bool                                        // later epochs use stored rows, which a resumed run needs
-	passes          bool                                        // passes beside the epochs refresh the ghosts
+	passes          bool                                        // extra passes between epochs refresh the ghosts
 	// share is the fraction of rows that is sent per epoch (see Policy.Share); nil means 1.
 	share func(p Policy, epochs int) (share float64, exact bool)
 }
 
-// uses says which ghost rows training passes use.
+// uses names the ghost rows that training passes use.
 type uses uint8
 
 const (
-	usesStale  uses = iota // those that its timetable provides
+	usesStale  uses = iota // rows that its timetable provides
 	usesExact              // those of the same epoch
 	usesNone               // none
-	usesEither             // those of the same epoch or none, chosen for each epoch
+	usesEither             // rows of the same epoch or none, chosen for each epoch
 )
 
-// mostEpochs is as far as epochs are counted, and mostGroups how many groups there
-// are, each of which goes through all rows once to find its own.
+// mostEpochs is the largest epoch, and mostGroups the largest number of groups. Each group
+// scans all rows once to find its own.
 const mostEpochs, mostGroups = math.MaxInt32, 64
 
 var kinds []kind
@@ -185,7 +184,7 @@ func (p Policy) String() string {
 	return p.Name + ":" + strings.Join(args, ",")
 }
 
-// kind is the description of a policy that Parse has made, and of always for the zero value.
+// kind returns the description of a parsed policy, or of always for the zero value.
 func (p Policy) kind() *kind {
 	at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == p.Name })
 	return &kinds[max(at, 0)]
@@ -260,13 +259,13 @@ func (p Policy) NewSource(o halo.HistoryOptions) halo.Collective {
 	return NewTimed(p, o)
 }
 
-// epochs is the parameter Policy.Epochs.
+// epochs describes the parameter Policy.Epochs.
 func epochs(want string, least, most int) parameter {
 	return parameter{want, func(p *Policy, text string) bool { return count(&p.Epochs, text, least, most) },
 		func(p *Policy) string { return strconv.Itoa(p.Epochs) }}
 }
 
-// value is the parameter Policy.Value, which unsaid is as good as none.
+// value describes the parameter Policy.Value, whose default is unsaid.
 func value(want string, fits func(float64) bool, unsaid float64) parameter {
 	set := func(p *Policy, text string) bool {
 		x, err := strconv.ParseFloat(text, 64)
@@ -281,7 +280,7 @@ func value(want string, fits func(float64) bool, unsaid float64) parameter {
 	}}
 }
 
-// count sets to to the number of a text, if it is in a range.
+// count parses text into to, if the number is in a range.
 func count(to *int, text string, least, most int) bool {
 	n, err := strconv.Atoi(text)
 	*to = n
@@ -295,10 +294,10 @@ func unless(n, unsaid int) string {
 	return strconv.Itoa(n)
 }
 
-// noSmoothing is the parameter of previous for ghosts as they come.
+// noSmoothing is the parameter of previous for unsmoothed ghosts.
 const noSmoothing = "none"
 
-// setSmoothing reads what PipeGCN's variants smooth, and the decay.
+// setSmoothing parses what PipeGCN's variants smooth, and the decay.
 func (p *Policy) setSmoothing(text string) bool {
 	if text == noSmoothing {
 		p.Rows, p.Grads, p.Value = false, false, 0

@@ -8,8 +8,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// Names are read and written alike; what a parameter that is left out stands for is
-// left out again.
+// Parse and String are inverse. A default value is omitted again.
 func TestParse(t *testing.T) {
 	for text, want := range map[string]refresh.Policy{
 		"":               {Name: "always"},
@@ -42,7 +41,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What makes no sense is a usage fault that says what would.
+// Invalid names are usage faults that name the valid forms.
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"sometimes":      "one of",

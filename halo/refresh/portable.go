@@ -76,8 +76,8 @@ func (s *Timed) Pack() (halo.SourceState, error) {
 	return l, nil
 }
 
-// outlast reports whether rows of a direction are used in epochs after that for which
-// they have come.
+// outlast reports whether rows of a direction are used in epochs after the one for which they
+// were due.
 func (s *Timed) outlast(backward bool) bool {
 	if backward {
 		return s.gradsPersist
@@ -110,7 +110,7 @@ func (s *Timed) Unpack(l halo.SourceState) error {
 	return nil
 }
 
-// sortHeld puts them in the order in which they have left.
+// sortHeld sorts exchanges by the order of sending.
 func sortHeld(list []halo.PendingRows) {
 	slices.SortFunc(list, func(a, b halo.PendingRows) int {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), compareFlags(a.Backward, b.Backward), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Part, b.Part))

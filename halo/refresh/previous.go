@@ -23,7 +23,7 @@ type Previous struct {
 	list  []*halo.Transfer
 
 	mu sync.Mutex
-	// The transfers under way that no task uses, in the order in which they began.
+	// The transfers in transit that no task uses, in the order of their start.
 	inTransit []*halo.Transfer
 }
 
@@ -118,7 +118,7 @@ func (s *Previous) Await(at halo.Slot) error {
 	return t.Await()
 }
 
-// removeInTransit leaves a transfer to the task that ends it.
+// removeInTransit removes a transfer that a task is about to end.
 func (s *Previous) removeInTransit(t *halo.Transfer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// Every epoch gets the ghosts of the epoch before, the first one zeros, and
-// owners get the gradients of the epoch before; nothing is left on its way.
+// Every epoch gets the ghosts of the previous epoch, the first one zeros, and owners get the
+// gradients of the previous epoch. Nothing remains in transit.
 func TestPrevious(t *testing.T) {
 	data := planted(t)
 	for _, name := range []string{"none", "s2", "bf16+zstd+ef"} {
@@ -22,7 +22,7 @@ func TestPrevious(t *testing.T) {
 	}
 }
 
-// goThrough goes through some epochs on one rank.
+// goThrough runs some epochs on one rank.
 func goThrough(m *member) error {
 	l := &late{Comm: m.Comm, after: slots}
 	m.Comm = l
@@ -80,15 +80,15 @@ func goThrough(m *member) error {
 	return nil
 }
 
-// goesOn is the epoch before which the transfers are made anew, as where a part goes
-// on elsewhere.
+// goesOn is the epoch before which the transfers are made again, as if a part moved to another
+// process.
 const goesOn = 3
 
 // slots of an epoch: two forward, one backward.
 const slots = 3
 
-// late is a communicator on which nothing arrives before so many other transfers have
-// begun: a policy that waits for rows before it uses them comes to a stand there.
+// late is a communicator on which rows arrive only after several other transfers have begun. A
+// policy that waits for rows before it uses them deadlocks.
 type late struct {
 	world.Comm
 	after, begun, asked int
@@ -136,7 +136,7 @@ func pass(p halo.Collective, at halo.Slot, rows kernels.Mat) error {
 	return p.Await(at)
 }
 
-// seen passes the rows of own vertices, and is what the pass then knows of ghosts.
+// seen offers the rows of own vertices, and returns the ghosts that the pass reads.
 func seen(s *refresh.Timed, at halo.Slot, rows kernels.Mat) (halo.View, error) {
 	if err := pass(s, at, rows); err != nil {
 		return halo.View{}, err
@@ -174,8 +174,8 @@ func forward(p halo.Collective, s *shard.Shard, epoch, l int) error {
 	return nil
 }
 
-// backward sends home what vertex v has in its layer, once for every rank that
-// holds it.
+// backward returns the row of vertex v in its layer as a gradient, once for every rank that
+// has it as a ghost.
 func backward(p halo.Collective, s *shard.Shard, epoch int) error {
 	const l = 1
 	w, at := widths[l], halo.Slot{Epoch: epoch, Layer: l, Backward: true}

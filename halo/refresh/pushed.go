@@ -24,7 +24,7 @@ type Pushed struct {
 	sends [][]rankSend // by layer and rank
 }
 
-// rankSend is the way of a layer's rows to a rank.
+// rankSend is the state of sending a layer's rows to a rank.
 type rankSend struct {
 	due, inTransit bool
 	taken          atomic.Bool // the message under way
@@ -81,7 +81,7 @@ func (p *Pushed) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	return p.Bounded.Offer(at, rows, lo, hi)
 }
 
-// mayPush reports whether rows that are offered leave for rank q, and notes that they do.
+// mayPush reports whether offered rows are sent to rank q, and records it.
 func (p *Pushed) mayPush(at halo.Slot, q int) bool {
 	l := &p.sends[at.Layer][q]
 	if l.inTransit || !l.due {
@@ -138,7 +138,7 @@ func (p *Pushed) ready(at halo.Slot) bool {
 	defer r.mu.Unlock()
 	missing := r.missing
 	for _, a := range r.pending {
-		missing -= a.block.Rows // before the first rows are there, none comes twice
+		missing -= a.block.Rows // before the first rows are stored, none arrives twice
 	}
 	return missing <= 0
 }

@@ -11,8 +11,7 @@ import (
 
 const tagTaken = 10
 
-// letters is the mail of a Pushed in a test, in which every rank polls when all have
-// sent what they would.
+// letters is the MessagePump of a Pushed in a test: every rank polls after all have sent.
 type letters struct {
 	m    *member
 	p    *refresh.Pushed
@@ -74,13 +73,13 @@ func (m *member) pushed(every int) (*refresh.Pushed, *letters) {
 	return p, l
 }
 
-// push offers an epoch's rows of layer 0, and takes what has come where that is wanted.
+// push offers an epoch's rows of layer 0, and with takes stores received rows.
 func (l *letters) push(epoch int, takes bool) error {
 	at := halo.Slot{Epoch: epoch}
 	if err := l.p.Offer(at, show(l.m.shard.Own, epoch, 0), 0, l.m.shard.NumOwn()); err != nil {
 		return err
 	}
-	if err := l.m.Barrier(); err != nil { // all is on its way
+	if err := l.m.Barrier(); err != nil { // all messages are sent
 		return err
 	}
 	if err := l.Poll(); err != nil {
@@ -94,13 +93,12 @@ func (l *letters) push(epoch int, takes bool) error {
 			return err
 		}
 	}
-	if err := l.m.Barrier(); err != nil { // and what was taken is known
+	if err := l.m.Barrier(); err != nil { // and confirmations have arrived
 		return err
 	}
 	return l.Poll()
 }
 
-// ofEpoch compares all ghosts with the rows of an epoch.
 func (l *letters) ofEpoch(epoch, want int) error {
 	view, err := l.p.View(halo.Slot{Epoch: epoch})
 	if err != nil {
@@ -120,7 +118,7 @@ func (l *letters) ofEpoch(epoch, want int) error {
 	return nil
 }
 
-// Rows travel every so many epochs, and those that have come last are gathered.
+// Rows are sent every N epochs, and the newest received rows are gathered.
 func TestPushedEvery(t *testing.T) {
 	data := planted(t)
 	for _, every := range []int{1, 3} {
@@ -143,8 +141,8 @@ func TestPushedEvery(t *testing.T) {
 	}
 }
 
-// A rank that takes nothing has one message of each other rank before it, whatever
-// they offer; and when it does again it gets the newest rows with their next epoch.
+// A rank that takes nothing has at most one pending message from each other rank. When it
+// takes again, it gets the newest rows with their owners' next epoch.
 func TestPushedHeapsNothing(t *testing.T) {
 	data := planted(t)
 	together(t, data, "none", func(m *member) error {

@@ -9,8 +9,8 @@ import (
 	"siafu/halo/refresh"
 )
 
-// A vertex that is not drawn has a score to which nobody attends, and one that is drawn
-// has its own row.
+// A vertex outside the sample has the score of an absent row. A sampled vertex has its own
+// row.
 func TestSampleOfAttention(t *testing.T) {
 	together(t, planted(t), "none", func(m *member) error {
 		const l = 0
@@ -32,7 +32,7 @@ func TestSampleOfAttention(t *testing.T) {
 	})
 }
 
-// A sample has about as many vertices as its probability says, others in each epoch.
+// The size of a sample matches its probability, and its vertices differ between epochs.
 func TestSampledPolicy(t *testing.T) {
 	const n = 100_000
 	for _, p := range []float64{0.01, 0.5, 0.9} {
@@ -45,7 +45,7 @@ func TestSampledPolicy(t *testing.T) {
 				}
 			}
 		}
-		// Five deviations of a binomial distribution.
+		// Five standard deviations of a binomial distribution.
 		for _, c := range []struct {
 			got  int
 			want float64

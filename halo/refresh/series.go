@@ -13,8 +13,8 @@ import (
 	"siafu/kernels"
 )
 
-// series is the rows of one layer in one direction, of one epoch after another:
-// the newest ones that have come, and room for those that leave.
+// series has the rows of one layer in one direction over all epochs: the newest received rows,
+// and buffers for sent rows.
 //
 //	start[q] <= i < start[q+1]  row i is one that rank q sends
 //	blocks                      are in ascending order, do not overlap, and each
@@ -25,22 +25,22 @@ type series struct {
 	width    int
 	ops      kernels.Ops
 	start    []int64
-	rows     kernels.Mat // [rows x width], that have come
-	hostRows []float32   // rows where they lie in the host's memory, else their copy; nil with a coder
-	// Of rows that leave: own rows forward, nil where they need no copy, and
-	// backward the gradients of ghosts, which are written to room.
+	rows     kernels.Mat // [rows x width], received
+	hostRows []float32   // rows if in host memory, else a copy; nil with a coder
+	// Sent rows: forward own rows, nil if they need no copy; backward the gradients of ghosts,
+	// which are written to room.
 	sendRows []float32
 	room     kernels.Mat
 	coder    *halo.Coder // nil: the host encodes and decodes
 
-	mu      sync.Mutex        // guards what follows; blocks change in take alone
+	mu      sync.Mutex        // guards the fields below; only take changes blocks
 	pending []acceptedMessage // in the order in which they were accepted
 	blocks  []halo.Block
 	missing int
 	oldest  int
 }
 
-// acceptedMessage is a message that has been accepted, whose rows belong at block.
+// acceptedMessage is an accepted message. block is the destination of its rows.
 type acceptedMessage struct {
 	from  int // rank
 	first int // in its message
@@ -48,8 +48,8 @@ type acceptedMessage struct {
 	data  []byte
 }
 
-// newSeries makes room for the rows that come, most of them leaving at once, and for
-// coding both.
+// newSeries allocates received rows, and buffers to encode and decode; at most most rows are
+// sent at once.
 func newSeries(width int, start []int64, most int, c codec.Codec, ops kernels.Ops, a *mapped.Arena) *series {
 	n := int(start[len(start)-1])
 	r := &series{width: width, ops: ops.Fork(), start: start, missing: n, oldest: math.MaxInt}
@@ -62,8 +62,7 @@ func newSeries(width int, start []int64, most int, c codec.Codec, ops kernels.Op
 	return r
 }
 
-// host is rows that leave in the host's memory; of a copy, rows lo..hi-1 are
-// brought there first.
+// host returns sent rows in host memory. From a device it copies rows lo..hi-1 first.
 func (r *series) host(rows kernels.Mat, lo, hi int) []float32 {
 	if !rows.Remote() {
 		return rows.Host()
@@ -85,14 +84,14 @@ func (r *series) accept(m message, from int) bool {
 	return true
 }
 
-// complete reports whether each row has come at least once.
+// complete reports whether each row has arrived at least once.
 func (r *series) complete() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.missing == 0
 }
 
-// age is the epoch of the oldest row, 0 while one is missing.
+// age returns the epoch of the oldest row, 0 while one is missing.
 func (r *series) age() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,8 +108,8 @@ func (r *series) hasPending() bool {
 	return len(r.pending) > 0
 }
 
-// take puts the rows of the first message that is pending into their place, unless
-// newer ones are there. It returns their numbers and the rank that sent them.
+// take stores the rows of the first pending message, unless newer ones are stored. It returns
+// their range and the rank that sent them.
 func (r *series) take(c codec.Codec) (lo, hi, from int, err error) {
 	next, ok := r.pop()
 	if !ok {
@@ -136,7 +135,7 @@ func (r *series) take(c codec.Codec) (lo, hi, from int, err error) {
 	return lo, hi, next.from, nil
 }
 
-// put sets rows lo..hi-1 to those of a block.
+// put decodes a block into rows lo..hi-1.
 func (r *series) put(b codec.Block, c codec.Codec, lo, hi int) error {
 	if r.coder != nil {
 		return r.coder.Decode(r.rows.Part(lo, hi), b)
@@ -161,9 +160,8 @@ func (r *series) pop() (acceptedMessage, bool) {
 	return first, true
 }
 
-// find is the place of b among the blocks, and whether it is no newer than the one
-// there.
-// It is an error if b overlaps one that begins or ends elsewhere.
+// find returns the index of b among the blocks, and whether b is no newer than the one at that
+// index. It is an error if b overlaps a block with other bounds.
 func (r *series) find(b halo.Block) (k int, old bool, err error) {
 	k, found := slices.BinarySearchFunc(r.blocks, b.First, func(o halo.Block, first int) int { return cmp.Compare(o.First, first) })
 	switch {
@@ -192,7 +190,7 @@ func (r *series) setBlock(k int, b halo.Block) {
 	}
 }
 
-// owner is the rank that sends a row.
+// owner returns the rank that sends a row.
 func (r *series) owner(row int) int {
 	return slices.IndexFunc(r.start[1:], func(end int64) bool { return int64(row) < end })
 }

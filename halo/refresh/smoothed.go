@@ -2,9 +2,9 @@ package refresh
 
 import "siafu/halo"
 
-// smoothed is Previous with PipeGCN's smoothing (ICLR'22, §3.4): of the ghosts that are
-// used (F), of gradients of ghosts (G), or of both (GF) there is a moving average,
-// which begins with zeros: decay times the average plus 1-decay times what has come.
+// smoothed is Previous with PipeGCN's smoothing (ICLR'22, §3.4): ghosts (F), gradients of
+// ghosts (G), or both (GF) are replaced by a moving average, which starts at zero: decay times
+// the average plus 1-decay times the received rows.
 func smoothed(p Policy, _ halo.HistoryOptions) timetable {
 	keep := float32(p.Value)
 	// (average · keep/(1-keep) + rows) · (1-keep): rows are added as they are decoded.

@@ -9,7 +9,7 @@ import (
 	"siafu/kernels"
 )
 
-// What is smoothed is the moving average of what has come, beginning with zeros.
+// Smoothed rows are the moving average of received rows, starting at zero.
 func TestSmoothed(t *testing.T) {
 	data := planted(t)
 	for _, name := range []string{"previous:F0.5", "previous:G0.5", "previous:GF0.5"} {
@@ -69,14 +69,14 @@ func TestSmoothed(t *testing.T) {
 	}
 }
 
-// A block leaves when it has moved by THETA since it left last, or K epochs ago; else a
-// message without rows says that it stays. What receivers use is what left last.
+// A block is sent if it has moved by THETA since it was last sent, or if that was K epochs
+// ago. Otherwise a message without rows is sent. Receivers use the last block.
 func TestDrift(t *testing.T) {
 	data := planted(t)
 	const l, most = 0, 3
-	// By epoch: rows times this; from 1.12 to 1.3 they move by 16 %, else by less.
+	// Factors of rows by epoch. From 1.12 to 1.3 rows move by 16 %, otherwise by less.
 	factors := []float32{0, 1, 1.02, 1.05, 1.12, 1.3, 1.3, 1.35, 1.4, 1.41}
-	leaves := []int{0, 1, 1, 1, 4, 5, 5, 5, 8, 8} // the epoch in which the rows left that are used
+	leaves := []int{0, 1, 1, 1, 4, 5, 5, 5, 8, 8} // the epoch in which the used rows were sent
 	for _, rows := range []string{"none", "s2"} {
 		t.Run(rows, func(t *testing.T) {
 			together(t, data, rows, func(m *member) error {

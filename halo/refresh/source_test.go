@@ -27,18 +27,18 @@ const (
 // widths of the layers' rows.
 var widths = [layers]int{3, 2}
 
-// shape are layers of which only the second one's gradients go home.
+// shape describes two layers. Only the second one returns gradients.
 func shape() []halo.Shape {
 	return []halo.Shape{{Layer: 0, Width: widths[0]}, {Layer: 1, Width: widths[1], Backward: true}}
 }
 
-// row is what vertex v shows in an epoch and a layer, column c; all are whole
-// numbers below 128, which bf16 holds, so that sums are exact in any order.
+// row is column c of vertex v in an epoch and a layer. All are whole numbers below 128, exact
+// in bf16, so that sums are exact in any order.
 func row(v uint32, epoch, layer, c int) float32 {
 	return float32(int(v) + 10*epoch + 5*layer + 3*c)
 }
 
-// planted is a graph in as many parts as there are ranks.
+// planted generates a graph, partitioned for the ranks.
 func planted(t *testing.T) string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
@@ -51,7 +51,7 @@ func planted(t *testing.T) string {
 	return data
 }
 
-// show is the rows of vertices in an epoch and a layer.
+// show returns the rows of vertices in an epoch and a layer.
 func show(vertices []uint32, epoch, l int) kernels.Mat {
 	w := widths[l]
 	x := make([]float32, len(vertices)*w)
@@ -116,7 +116,7 @@ func (m *member) newest(out comm.Outbox, longest int) *refresh.Bounded {
 
 const tag = 9
 
-// await waits for a slot's rows as the kind of source wants it.
+// await waits for a slot's rows in the way of the source.
 func (m *member) await(s halo.Source, at halo.Slot) error {
 	r, ok := s.(halo.Receiver)
 	if !ok {
@@ -136,7 +136,7 @@ func (m *member) await(s halo.Source, at halo.Slot) error {
 	}
 }
 
-// deliver has a message's rows put into their place.
+// deliver stores the rows of a message.
 func deliver(r halo.Receiver, in world.Message) error {
 	at, due, err := r.Accept(in.Source, in.Data)
 	if err == nil && due {
@@ -145,8 +145,8 @@ func deliver(r halo.Receiver, in world.Message) error {
 	return err
 }
 
-// bounds are those of parts of n rows, in which intervals are offered where a
-// source takes them so.
+// bounds returns the bounds of intervals of n rows, which a source that is not a Collective
+// accepts separately.
 func bounds(s halo.Source, n int) []int {
 	if _, ok := s.(halo.Receiver); ok {
 		return []int{0, n / 3, n / 2, n}
@@ -154,8 +154,8 @@ func bounds(s halo.Source, n int) []int {
 	return []int{0, n}
 }
 
-// ahead is a prediction round a source: it knows by how much rows change in an
-// epoch, and shows what they are to be in the epoch of whoever reads them.
+// ahead wraps a source with a prediction: rows change by a known amount per epoch, and it
+// extrapolates them to the reader's epoch.
 type ahead struct {
 	halo.Source
 	room map[int][]float32 // by layer
@@ -177,9 +177,8 @@ func (a ahead) View(at halo.Slot) (halo.View, error) {
 	return view, nil
 }
 
-// Whatever the policy, rows are those of the epoch that the source says, rows that
-// have never come are zeros, and owners get each holder's gradient once. A
-// prediction can be wrapped round each.
+// For every policy, rows are of the epoch that the source reports, rows that never arrived are
+// zeros, and owners get each holder's gradient once. A prediction can wrap every source.
 func TestSources(t *testing.T) {
 	data := planted(t)
 	for name, make := range map[string]func(*member) halo.Source{
@@ -260,7 +259,7 @@ func (m *member) forward(s halo.Source, epoch, l int) error {
 	return nil
 }
 
-// agesOf is the epoch of each row, 0: it has never come.
+// agesOf returns the epoch of each row; 0: never received.
 func agesOf(view halo.View) ([]int, error) {
 	ages, end := make([]int, view.Rows.Rows), 0
 	for _, b := range view.Blocks {
@@ -275,7 +274,7 @@ func agesOf(view halo.View) ([]int, error) {
 	return ages, nil
 }
 
-// backward sends home 1 for every ghost.
+// backward returns the gradient 1 for every ghost.
 func (m *member) backward(s halo.Source, epoch int) error {
 	l, n := 1, m.shard.NumOwn()
 	at := halo.Slot{Epoch: epoch, Layer: l, Backward: true}

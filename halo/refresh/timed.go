@@ -21,41 +21,40 @@ type Timed struct {
 	parts         []*halo.Part
 	histories     map[slotKey]*history
 	list          []*history
-	selectedEpoch int // the epoch for which the part has been drawn
+	selectedEpoch int // the epoch for which the part has been selected
 
 	mu sync.Mutex
-	// The batches under way that no task uses, in the order in which they began.
+	// The batches in transit that no task uses, in the order of their start.
 	inTransit []*halo.Batch
 }
 
 var _ halo.Collective = (*Timed)(nil)
 
-// timetable is a policy. What it leaves out is that of always.
+// timetable is a policy. Zero fields are as in always.
 type timetable struct {
-	// groups are the parts of the rows that travel together, at least one, and group
-	// is that of a vertex; nil: there is one.
+	// groups is the number of parts that are sent separately, at least one. group returns a
+	// vertex's part; nil: there is one.
 	groups int
 	group  func(id uint32) int
-	// leaving is which of them leaves in a slot; none: -1.
+	// leaving returns the part that is sent in a slot, or -1.
 	leaving func(at halo.Slot) int
-	// lag is after how many epochs rows are used.
+	// lag is the number of epochs after which rows are used.
 	lag int
-	// blend is what becomes of rows that stand in an epoch, in which some are due.
+	// blend returns how stored rows change in an epoch; due: new rows are due.
 	blend func(backward, due bool) blend
-	// gradsPersist tells that gradients stand as rows do, and are not added just once.
+	// gradsPersist means that gradients stay stored, as rows do, and are added in every epoch.
 	gradsPersist bool
-	// selector changes, before the first rows leave in an epoch, which vertices are in the
-	// only part.
+	// selector returns the vertices of the only part in an epoch, before its first rows are
+	// sent.
 	selector func(epoch int) func(id uint32) bool
-	// drift has ranks keep what they have; nil: rows travel anyway.
+	// drift omits unchanged blocks; nil: all rows are sent.
 	drift *drift
 	// ahead reports whether a pass that only refreshes goes before that of an epoch.
 	ahead func(epoch int) bool
 }
 
-// blend says what becomes of the rows that stand: they are scaled by before, those
-// that come are put in their place or, with add, added to them, and all are scaled by
-// after.
+// blend is a change of stored rows: they are scaled by before, new rows replace them or, with
+// add, are added to them, and all are scaled by after.
 type blend struct {
 	before, after float32
 	add           bool
@@ -65,7 +64,7 @@ type blend struct {
 // history is the rows of a slot of every epoch.
 type history struct {
 	*halo.History
-	storedEpoch int // the epoch for which rows have been put in their place
+	storedEpoch int // the epoch for which due rows have been stored
 	due         bool
 	sent        sent
 }
@@ -94,7 +93,7 @@ func NewTimed(p Policy, o halo.HistoryOptions) *Timed {
 	return s
 }
 
-// addHistory makes the history of a layer and direction, of which so many rows leave.
+// addHistory makes the history of a layer and direction with the given number of sent rows.
 func (s *Timed) addHistory(at slotKey, l halo.Shape, leaving int, o halo.HistoryOptions) {
 	h := &history{History: s.store.NewHistory(l, at.backward)}
 	if s.drift != nil {
@@ -106,7 +105,7 @@ func (s *Timed) addHistory(at slotKey, l halo.Shape, leaving int, o halo.History
 
 func (s *Timed) of(at halo.Slot) *history { return s.histories[slotKey{at.Layer, at.Backward}] }
 
-// batch is the one whose rows a slot uses, nil for none.
+// batch returns the batch whose rows a slot uses, nil for none.
 func (s *Timed) batch(h *history, at halo.Slot) *halo.Batch {
 	from := at
 	from.Epoch -= s.lag
@@ -121,7 +120,7 @@ func (s *Timed) batch(h *history, at halo.Slot) *halo.Batch {
 	return b
 }
 
-// storeDue puts rows that are due in their place, unless that is done.
+// storeDue stores due rows, unless that is done.
 func (s *Timed) storeDue(h *history, at halo.Slot) error {
 	if h.storedEpoch == at.Epoch {
 		return nil
@@ -260,7 +259,7 @@ func (s *Timed) Progress() error {
 	return nil
 }
 
-// removeInTransit leaves a batch to the task that ends it.
+// removeInTransit removes a batch that a task is about to end.
 func (s *Timed) removeInTransit(b *halo.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,7 +286,7 @@ func (s *Timed) Settle() error {
 // TakeStats implements halo.Source.
 func (s *Timed) TakeStats() halo.Stats { return s.store.TakeStats() }
 
-// selectRows draws who travels in an epoch.
+// selectRows selects the rows that are sent in an epoch.
 func (s *Timed) selectRows(epoch int) {
 	if s.selector == nil {
 		return

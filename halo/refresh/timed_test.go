@@ -12,7 +12,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// policies are what rows are to be in an epoch, from 1 on, by the definitions.
+// policies has the expected rows in each epoch, from 1 on, by the policies' definitions.
 var policies = map[string]definition{
 	"every:3": {
 		used:   func(e int, _ uint32) (int, float32) { return latest(e, 3, 1), 1 },
@@ -58,20 +58,20 @@ var policies = map[string]definition{
 
 // definition is a policy written down a second time.
 type definition struct {
-	// used is of which epoch a vertex's rows are that an epoch uses, 0 for none, and
-	// how much they weigh.
+	// used returns the epoch of a vertex's rows that an epoch uses, 0 for none, and their
+	// weight.
 	used   func(epoch int, v uint32) (from int, weight float32)
 	leaves func(epoch int, v uint32) bool
 	once   bool // gradients are added in the epoch in which they are due, and not again
 	lag    int
-	ahead  int // rows leave in passes of their own before every so many epochs
-	oldest int // epochs that a row may be old
+	ahead  int // rows are sent in extra passes, every ahead epochs
+	oldest int // maximum age of a row in epochs
 	framed bool
 }
 
 const seed = 3
 
-// latest is the last epoch up to e that is first, or so many epochs later; 0: none.
+// latest returns the last of the epochs first, first+every, … up to e; 0: none.
 func latest(e, every, first int) int {
 	if e < first {
 		return 0
@@ -79,7 +79,7 @@ func latest(e, every, first int) int {
 	return e - (e-first)%every
 }
 
-// grads is of which epoch the gradients of a vertex are that an epoch adds, 0 for none.
+// grads returns the epoch of a vertex's gradients that an epoch adds, 0 for none.
 func (d *definition) grads(e int, v uint32) (int, float32) {
 	from, weight := d.used(e, v)
 	if d.once && from+d.lag != e {
@@ -98,8 +98,8 @@ func (m *member) timed(t *testing.T, name string, shapes []halo.Shape) *refresh.
 	})
 }
 
-// Rows, their epochs, the gradients that come home and each byte that travels are those
-// of the definitions, also where a part goes on elsewhere in the middle.
+// Rows, their epochs, returned gradients and the bytes sent follow the definitions, also if a
+// part moves to another process in the middle.
 func TestTimed(t *testing.T) {
 	data := planted(t)
 	tested := map[string]bool{
@@ -198,8 +198,8 @@ func (m *member) forwardTimed(s *refresh.Timed, d *definition, at halo.Slot) err
 	return nil
 }
 
-// backwardTimed sends home what a vertex has in its layer, once for each rank that
-// holds it.
+// backwardTimed returns the row of a vertex in its layer as a gradient, once for each rank
+// that has it as a ghost.
 func (m *member) backwardTimed(s *refresh.Timed, d *definition, epoch int) error {
 	const l = 1
 	w, at, n := widths[l], halo.Slot{Epoch: epoch, Layer: l, Backward: true}, m.shard.NumOwn()
@@ -231,8 +231,8 @@ func (m *member) backwardTimed(s *refresh.Timed, d *definition, epoch int) error
 	return nil
 }
 
-// counted compares what has travelled in an epoch with what the shard says that it must
-// be: rows of both layers to each rank, and gradients of one from there.
+// counted compares the traffic of an epoch with the counts from the shard: rows of both layers
+// to each rank, and gradients of one from it.
 func (m *member) counted(got halo.Stats, d *definition, epoch int) error {
 	var want halo.Stats
 	count := func(rows, width int) {
@@ -274,7 +274,7 @@ func (m *member) counted(got halo.Stats, d *definition, epoch int) error {
 	return nil
 }
 
-// Rows that are used LAG epochs later have all of that time: they may come with the last
+// Rows that are used LAG epochs later may take all that time: they may arrive with the last
 // transfer that begins before they are due.
 func TestNobodyWaitsForRowsOfLaterEpochs(t *testing.T) {
 	data := planted(t)

@@ -6,7 +6,7 @@ import (
 	"siafu/kernels"
 )
 
-// Clusters draws fields of joined clusters.
+// Clusters makes fields of joined clusters.
 type Clusters struct {
 	shard   *shard.Shard
 	rank    int
@@ -40,7 +40,6 @@ func NewClusters(s *shard.Shard, rank, clusters, layers int, along EdgeData, of 
 	return c
 }
 
-// newClusters makes the arrays.
 func newClusters(s *shard.Shard, rank, clusters, layers int, team *kernels.Team, a *mapped.Arena) *Clusters {
 	a = a.For(Lists)
 	c := &Clusters{shard: s, rank: rank, team: team, start: make([]int64, clusters+1)}
@@ -52,7 +51,7 @@ func newClusters(s *shard.Shard, rank, clusters, layers int, team *kernels.Team,
 // SketchClusters makes the arrays of NewClusters in a, which is a sketch.
 func SketchClusters(s *shard.Shard, a *mapped.Arena) { newClusters(s, 0, 1, 1, nil, a) }
 
-// Members are the own vertices of a cluster.
+// Members returns the own vertices of a cluster.
 func (c *Clusters) Members(k int) []uint32 { return c.members[c.start[k]:c.start[k+1]] }
 
 // Join returns the field of some clusters: their vertices, in the order of the clusters,

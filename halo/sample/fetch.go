@@ -9,18 +9,18 @@ import (
 	"siafu/kernels"
 )
 
-// vertices are pairs of numbers as vertices.
+// vertices returns pairs of numbers as vertices.
 func vertices(x []uint64) []Vertex {
 	return unsafe.Slice((*Vertex)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
-// floats are numbers as they travel beside others.
+// floats returns numbers as float32, the type of messages.
 func floats(x []uint32) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
-// headerLength is how many numbers travel before a row: dataset id, in- and out-degree, and with
-// weights their sums into and out of the vertex.
+// headerLength is the number of values before a row in a message: dataset id, in- and
+// out-degree, and with weights their sums into and out of the vertex.
 func (n *Neighbours) headerLength() int {
 	if n.o.Weighted {
 		return 5
@@ -54,7 +54,7 @@ func (n *Neighbours) Fetch(x kernels.Mat) error {
 		}
 		copy(x.Part(i, i+1).Host(), floats(list[heading:width]))
 		lists[v.Rank] = list[width:]
-		n.stats.RawBytes += int64(4 * n.o.Shard.FeatureDim) // those that came, which over all ranks are those sent
+		n.stats.RawBytes += int64(4 * n.o.Shard.FeatureDim) // received rows, whose total over all ranks equals the sent ones
 	}
 	n.o.Team.Run(len(f.Rows), rowGrain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -71,7 +71,7 @@ func (n *Neighbours) Fetch(x kernels.Mat) error {
 	return nil
 }
 
-// allocRows makes room for what a field says of so many rows.
+// allocRows allocates the properties of the given number of rows.
 func (f *Field) allocRows(rows int, weighted bool) {
 	for _, list := range []*[]uint32{&f.IDs, &f.InDegree, &f.OutDegree} {
 		*list = slices.Grow((*list)[:0], rows)[:rows]
@@ -83,7 +83,7 @@ func (f *Field) allocRows(rows int, weighted bool) {
 	}
 }
 
-// rows are those of own vertices as they travel.
+// rows returns the rows of own vertices in message format.
 func (n *Neighbours) rows(list []uint32) []uint32 {
 	s, heading := n.o.Shard, n.headerLength()
 	width := heading + s.FeatureDim

@@ -1,20 +1,20 @@
 package sample
 
-// Vertex is where the features and the edges of a vertex are: a rank, and the row there.
+// Vertex is the location of a vertex's features and edges: its rank, and its row on that rank.
 type Vertex struct{ Rank, Row uint32 }
 
-// Field is the vertices that a step goes through, and the edges that it gathers along:
-// layer l, counted from the input on, reads the first Ends[l] rows, and gathers for the
-// first Ends[l+1], which are not more. The loss is of the first Ends[len(Ends)-1].
+// Field has the vertices of a step, and the edges that it gathers along. Layer l, counted from
+// the input, reads the first Ends[l] rows, and gathers for the first Ends[l+1] <= Ends[l]. The
+// loss is over the first Ends[len(Ends)-1].
 //
-// Arrays are used again by the next field of the same source.
+// The next field of the same source reuses the arrays.
 type Field struct {
 	Rows   []Vertex
 	Ends   []int   // [layers+1]
 	Layers []Edges // [layers]
 
-	// Of the rows: dataset ids, the degrees that coefficients follow from, and, where weights of
-	// edges are asked for, their sums into and out of each.
+	// Of the rows: dataset ids, degrees for coefficients, and, if edge weights are requested,
+	// their sums into and out of each.
 	IDs, InDegree, OutDegree []uint32
 	InStrength, OutStrength  []float32
 }
@@ -24,20 +24,20 @@ type Field struct {
 type Edges struct {
 	Offsets []int64
 	Sources []uint32
-	Factor  []float32 // nil: all are there
-	Weights []float32 // [sources], 1 of an edge that is the vertex itself; none where nobody asks for them
+	Factor  []float32 // nil: all neighbours are sampled
+	Weights []float32 // [sources], 1 for the vertex itself; empty if not requested
 	// Features are the edge features [sources x EdgeDim], empty if the edges have none or
 	// the network uses none.
 	Features []float32
 }
 
-// clear leaves no edges.
+// clear removes all edges.
 func (e *Edges) clear() {
 	e.Offsets, e.Sources, e.Factor = append(e.Offsets[:0], 0), e.Sources[:0], e.Factor[:0]
 	e.Weights, e.Features = e.Weights[:0], e.Features[:0]
 }
 
-// end ends the edges into a row, which have so many neighbours to stand for.
+// end ends the edges into a row. They represent the given number of neighbours.
 func (e *Edges) end(neighbours int) {
 	drawn := int64(len(e.Sources)) - e.Offsets[len(e.Offsets)-1]
 	e.Offsets = append(e.Offsets, int64(len(e.Sources)))

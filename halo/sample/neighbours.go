@@ -11,8 +11,8 @@ import (
 
 // EdgeData has the optional data of edges: weights and features.
 type EdgeData struct {
-	Weighted bool // their weights, which those of the shard have
-	EdgeDim  int  // so many features: all that those of the shard have, or 0
+	Weighted bool // weights, which the shard's edges must have
+	EdgeDim  int  // number of features: all that the shard's edges have, or 0
 }
 
 // Options are the settings of Neighbours.
@@ -20,23 +20,23 @@ type Options struct {
 	Comm  comm.Comm
 	Shard *shard.Shard
 	Seed  uint64
-	// Fanouts are how many neighbours a vertex samples at most, by layer from the input
-	// on; one with fewer takes them all.
+	// Fanouts is the maximum number of sampled neighbours per vertex, by layer from the input
+	// on. A vertex with fewer neighbours takes all.
 	Fanouts []int
-	// Self has a vertex be one of its own neighbours, as with the self loops of Kipf's Â.
+	// Self makes a vertex one of its own neighbours, as with the self loops of Kipf's Â.
 	Self bool
 	EdgeData
 	Team *kernels.Team
 }
 
-// Neighbours draws fields of sampled neighbours.
+// Neighbours makes fields of sampled neighbours.
 type Neighbours struct {
 	o      Options
-	ghosts []Vertex // [ghosts] where their owners have them
+	ghosts []Vertex // [ghosts] their locations
 	field  Field
 	places []int32           // of own vertices in the field, -1: none
-	others map[Vertex]uint32 // of those of other ranks
-	asked  [][]uint32        // rows, by their ranks
+	others map[Vertex]uint32 // of vertices of other ranks
+	asked  [][]uint32        // requested rows, by rank
 	stats  halo.Stats
 }
 
@@ -70,7 +70,6 @@ func NewNeighbours(o Options, a *mapped.Arena) (*Neighbours, error) {
 	return n, nil
 }
 
-// newNeighbours makes the arrays.
 func newNeighbours(o Options, a *mapped.Arena) *Neighbours {
 	a = a.For(Lists)
 	n := &Neighbours{o: o, others: map[Vertex]uint32{}, places: mapped.Make[int32](a, o.Shard.NumOwn()), asked: make([][]uint32, o.Comm.Size())}
@@ -110,7 +109,7 @@ func (n *Neighbours) Draw(step int, targets []uint32) (*Field, error) {
 	return f, nil
 }
 
-// place is the place of a vertex in the field, to which it is added.
+// place returns the row of a vertex in the field, and adds it if necessary.
 func (n *Neighbours) place(v Vertex) uint32 {
 	next := len(n.field.Rows)
 	if int(v.Rank) == n.o.Comm.Rank() {
@@ -166,9 +165,8 @@ func (n *Neighbours) grow(layer, step int) error {
 	return nil
 }
 
-// ask has the owner of each row answer for it, in their order, with so many numbers a row
-// at most; this rank does for its own rows with own. It returns the answers by rank.
-// Collective.
+// ask requests an answer for each row from its owner, in order, with at most each numbers per
+// row. own answers for this rank's rows. It returns the answers by rank. Collective.
 func (n *Neighbours) ask(rows []Vertex, each int, answer, own func(rows []uint32) []uint32) ([][]uint32, error) {
 	rank, c := n.o.Comm.Rank(), n.o.Comm
 	for q := range n.asked {
@@ -203,10 +201,10 @@ func (n *Neighbours) ask(rows []Vertex, each int, answer, own func(rows []uint32
 	return answers, err
 }
 
-// rowGrain is how many vertices a worker draws for at a time.
+// rowGrain is the number of vertices that a worker samples for at a time.
 const rowGrain = 64
 
-// each is how many numbers a sample takes: rank, row, the weight of the edge and its features.
+// each returns the numbers per sample: rank, row, the weight of the edge and its features.
 func (n *Neighbours) each() int {
 	if n.o.Weighted {
 		return 3 + n.o.EdgeDim
@@ -214,8 +212,8 @@ func (n *Neighbours) each() int {
 	return 2 + n.o.EdgeDim
 }
 
-// samples are those of own rows, for each how many neighbours it has and those drawn, as
-// rank and row, and what the edge brings along.
+// samples returns the samples of own rows: for each row its number of neighbours, and for each
+// sampled neighbour rank, row and the data of the edge.
 func (n *Neighbours) samples(rows []uint32, draw kernels.Sample) []uint32 {
 	k, start, each := n.o.Fanouts[draw.Layer], make([]int, len(rows)+1), n.each()
 	for i, row := range rows {
@@ -238,8 +236,8 @@ func (n *Neighbours) samples(rows []uint32, draw kernels.Sample) []uint32 {
 	return out
 }
 
-// along sets dst to the weight and the features of the edge from the neighbour at a place among
-// those of an own vertex, as asked for; that from itself weighs 1, as a self loop of Kipf's Â.
+// along sets dst to the requested weight and features of the edge from the at-th neighbour of
+// an own vertex. The edge from itself has weight 1, as a self loop of Kipf's Â.
 func (n *Neighbours) along(dst []float32, row, at uint32) {
 	s := n.o.Shard
 	k := s.In.Offsets[row] + int64(at)
@@ -255,7 +253,7 @@ func (n *Neighbours) along(dst []float32, row, at uint32) {
 	}
 }
 
-// pool is how many neighbours an own vertex samples from.
+// pool returns the number of neighbours that an own vertex samples from.
 func (n *Neighbours) pool(row uint32) int {
 	d := int(n.o.Shard.In.Offsets[row+1] - n.o.Shard.In.Offsets[row])
 	if n.o.Self {
@@ -264,7 +262,7 @@ func (n *Neighbours) pool(row uint32) int {
 	return d
 }
 
-// neighbour is the one at a place among those of an own vertex, behind which it is
+// neighbour returns the at-th neighbour of an own vertex; after the last one it is the vertex
 // itself.
 func (n *Neighbours) neighbour(row, at uint32) Vertex {
 	s := n.o.Shard

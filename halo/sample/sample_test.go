@@ -61,7 +61,7 @@ func together(t *testing.T, ranks int, directed bool, part func(m *member) error
 	}
 }
 
-// neighbours are those of a vertex of the dataset, and itself with self.
+// neighbours returns the neighbours of a vertex of the dataset, and itself with self.
 func (m *member) neighbours(id uint32, self bool) []uint32 {
 	list := slices.Clone(m.ds.In.Cols[m.ds.In.Offsets[id]:m.ds.In.Offsets[id+1]])
 	if self {
@@ -71,9 +71,8 @@ func (m *member) neighbours(id uint32, self bool) []uint32 {
 	return list
 }
 
-// Whatever ranks own, a field has of every row at most as many neighbours as a layer
-// samples, all of them different neighbours in the graph, and what is fetched of a row
-// is what the dataset has.
+// For any ownership, a field has at most the fanout of neighbours for every row, all of them
+// different neighbours in the graph. Fetched rows equal the dataset's.
 func TestNeighbours(t *testing.T) {
 	for _, ranks := range []int{1, 3} {
 		for _, self := range []bool{false, true} {
@@ -135,9 +134,10 @@ func (m *member) sampled(f *sample.Field, l, fanout int, self bool) error {
 	return nil
 }
 
-// The sum over samples, as heavy as they are, is in the mean that over all neighbours
-// (VR-GCN, ICML'18, section 2), for every vertex, whichever ranks own its neighbours: within 5 standard deviations of 4,000 steps, of which the
-// largest of 200 normal numbers is beyond with 1e-4.
+// The mean of the weighted sum over samples is the sum over all neighbours (VR-GCN, ICML'18,
+// section 2), for every vertex and any owners of its neighbours. The bound is 5 standard
+// deviations of 4,000 steps, which the largest of 200 normal numbers exceeds with probability
+// 1e-4.
 func TestSumsAreUnbiased(t *testing.T) {
 	const steps, fanout = 4000, 3
 	value := func(id uint32) float64 { return math.Sin(1.7 * float64(id)) }
@@ -184,8 +184,7 @@ func TestSumsAreUnbiased(t *testing.T) {
 	})
 }
 
-// Joined clusters have the edges between their vertices and no others, and degrees count
-// these alone.
+// Joined clusters have exactly the edges between their vertices, and degrees count only these.
 func TestClusters(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		together(t, 1, directed, func(m *member) error {
