@@ -8,39 +8,36 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Dense times dense, the products of a layer's apply (AV and ∇AV).
+// Dense products of a layer's apply step (AV and ∇AV).
 //
 //	MatMul        dst[m x n] (+)= a[m x k] b[k x n]       H W
 //	MatMulTransB  dst[m x n] (+)= a[m x k] b[n x k]ᵀ      G Wᵀ
 //	MatMulTransA  dst[m x n] (+)= a[k x m]ᵀ b[k x n]      Hᵀ G, k long
 //
-// Variant: blocks of rows, each one call of an implementation of gonum's BLAS
-// interface by one worker; which one is the Team's choice (package level3). W
-// of G Wᵀ is transposed first, which is little work beside the product. In
-// MatMulTransA, k is cut into blocks by a rule that looks at shapes alone;
-// their products are summed in order of blocks.
+// Variant: blocks of rows; for each block a worker calls an implementation of gonum's BLAS
+// interface, which the Team selects (package level3). W of G Wᵀ is transposed first, which is
+// little work compared with the product. In MatMulTransA, k is cut into blocks by a rule that
+// depends only on shapes; the blocks' products are summed in order.
 //
-// As in BLAS, a NaN or an infinity in one operand that meets a zero in the
-// other may or may not reach dst.
+// As in BLAS, a NaN or an infinity times a zero of the other operand may or may not reach dst.
 
-// product is an implementation and how much it is given in one call.
+// product is an implementation, and the size of its calls.
 type product struct {
 	blas.Float32Level3
 	rows, cols int // of dst in MatMul
 	tall       int // rows of dst in MatMulTransA
 }
 
-// isBuiltin reports whether package avx makes the product.
+// isBuiltin reports whether package avx computes the product.
 func (p product) isBuiltin() bool {
 	_, ours := p.Float32Level3.(interface{ SkipsZeros() })
 	return ours
 }
 
-// A call of package level3 gets a multiple of the 12 and 6 rows that its
-// routines take at a time. A call of gonum stays below the size at which it
-// starts goroutines of its own, which costs allocations and, on a Team, time:
-// two of the four 64 x 64 blocks. OpenBLAS packs both operands in each call,
-// which more rows pay for.
+// A call of package level3 gets a multiple of the 12 and 6 rows that its routines take at a
+// time. A call of gonum stays below the size of two 64 x 64 blocks per dimension, from which
+// it starts its own goroutines; these cost allocations and, on a Team, time. OpenBLAS packs
+// both operands in each call, which more rows amortize.
 const (
 	avxRows      = 96
 	avxTall      = 192
@@ -64,7 +61,7 @@ func (t *Team) MatMulTransB(dst, a, b Mat, add bool) {
 	matMul(t, gemmTask{dst: dst.Host(), a: a.Host(), b: b.Host(), n: dst.Cols, k: a.Cols, add: add}, dst.Rows, blas.Trans)
 }
 
-// floatsOrHalves are the elements of a matrix of either kind.
+// floatsOrHalves returns the elements of a matrix of either type.
 func floatsOrHalves(m Mat) ([]float32, []uint16) {
 	if m.half {
 		return nil, bitsOf(m.HostHalf(0))
@@ -87,7 +84,7 @@ func matMul(t *Team, g gemmTask, m int, transB blas.Transpose) {
 	do(t, &t.slots.gemm, g, m, t.product.rows)
 }
 
-// run chooses how t makes the product, of m rows.
+// run selects how t computes the product, of m rows.
 func (g *gemmTask) run(t *Team, m int) {
 	g.product, g.set = t.product, t.set
 	g.skips = g.half == nil && t.gain(g.a, m, g.k, g.n, g.k) > 0
@@ -130,15 +127,16 @@ func (g *gemmTask) chunk(lo, hi int) {
 	widenPool.Put(buffer)
 }
 
-// rowsOf computes the rows [lo, hi) of dst from those of a.
+// rowsOf computes rows [lo, hi) of dst from the same rows of a.
 func (g *gemmTask) rowsOf(a []float32, lo, hi int) { g.columns(g.dst[lo*g.n:], a, hi-lo, 0, g.n, g.n) }
 
-// into computes columns [col, col+w) of the rows [lo, hi), which are all that dst has.
+// into computes columns [col, col+w) of rows [lo, hi); dst has only these rows.
 func (g *gemmTask) into(dst []float32, lo, hi, col, w int) {
 	g.columns(dst, g.a[lo*g.k:], hi-lo, col, w, w)
 }
 
-// columns computes columns [col, col+w) of some rows, which are stride elements apart, from those of a.
+// columns computes columns [col, col+w) of rows that are stride elements apart, from the rows
+// of a.
 func (g *gemmTask) columns(dst, a []float32, rows, col, w, stride int) {
 	if g.skips {
 		multiplySparse(g.set, avx.Product{C: dst, LDC: stride, A: a, RowStride: g.k, ColStride: 1,
@@ -158,16 +156,15 @@ func beta(add bool) float32 {
 	return 0
 }
 
-// Blocks of k in MatMulTransA: enough to share among many workers, not so many
-// that their sums, each of the size of dst, outweigh the products.
+// Blocks of k in MatMulTransA: enough for many workers, few enough that adding their results,
+// each of the size of dst, costs less than the products.
 const (
 	minBlockRows   = 512
 	maxBlocks      = 64
 	maxPartsFloats = 1 << 20
 )
 
-// blocksOf is the number of blocks that rows are cut into when each leaves a
-// part of the given size.
+// blocksOf returns the number of blocks of rows, if each block has a result of size part.
 func blocksOf(rows, part int) int {
 	return max(1, min(rows/minBlockRows, maxBlocks, maxPartsFloats/max(part, 1)))
 }
@@ -190,9 +187,9 @@ func (t *Team) MatMulTransA(to, a, b Mat, add bool) {
 	}
 }
 
-// choose sets whether zeros of a are left out, and reports whether bᵀ a should be made instead,
-// without the zeros of b if skips is set. The bits are the same, but where the product is
-// added to something, and for a single column, whose blocks of k would be longer.
+// choose decides whether zeros of a are skipped, and reports whether to compute bᵀ a instead,
+// without the zeros of b if skips is set. The bits are the same, except when adding to dst,
+// and for a single column, whose blocks of k would be longer.
 func (g *transATask) choose(t *Team) (turn, skips bool) {
 	if g.half != nil {
 		return false, false
@@ -203,8 +200,8 @@ func (g *transATask) choose(t *Team) (turn, skips bool) {
 	return turned > 0 && !g.skips, ofB > 0
 }
 
-// narrow is the time that making bᵀ a with all zeros saves, as it does where b has a few columns
-// beyond a multiple of what a tile takes, in the units of gain; 0 if it is less than a tenth.
+// narrow returns the time that bᵀ a with all zeros saves, in the units of gain; 0 if less than
+// a tenth. It saves time if b has a few columns more than a multiple of the tile width.
 func (g *transATask) narrow() float64 {
 	if !g.product.isBuiltin() || g.add || g.n < 2 || g.k < minBlockRows {
 		return 0
@@ -216,7 +213,7 @@ func (g *transATask) narrow() float64 {
 	return share * float64(g.m) * denseCost(g.n)
 }
 
-// mulTransposed makes bᵀ a [n x m], with or without the zeros of b, and its transpose.
+// mulTransposed computes bᵀ a [n x m], with or without the zeros of b, and transposes it.
 func mulTransposed(t *Team, g transATask, skips bool) {
 	size := g.m * g.n
 	dst, add := g.dst, g.add
@@ -226,7 +223,7 @@ func mulTransposed(t *Team, g transATask, skips bool) {
 	do(t, &t.slots.turn, transposeTask{dst, t.turned, g.m, g.n, add}, g.n, floatsOfLine)
 }
 
-// sumBlocks makes the product block by block, and sums them.
+// sumBlocks computes the products of blocks, and sums them.
 func sumBlocks(t *Team, g transATask) {
 	size := g.m * g.n
 	g.blocks, g.tiles = blocksOf(g.k, size), (g.m+g.tall-1)/g.tall
@@ -250,7 +247,7 @@ type transATask struct {
 	set                    avx.Set
 }
 
-// chunk computes the tiles [lo, hi), counted block by block.
+// chunk computes tiles [lo, hi), numbered by block.
 func (g *transATask) chunk(lo, hi int) {
 	for c := lo; c < hi; c++ {
 		block, i := c/g.tiles, c%g.tiles*g.tall
@@ -268,7 +265,7 @@ func (g *transATask) chunk(lo, hi int) {
 	}
 }
 
-// sum adds up the rows [from, to) of k; a begins with the first of them.
+// sum adds the products of rows [from, to) of k; a starts at row from.
 func (g *transATask) sum(dst, a []float32, stride, rows, from, to int, add bool) {
 	for j := 0; j < g.n; j += min(g.cols, g.n) {
 		g.Sgemm(blas.Trans, blas.NoTrans, rows, min(g.cols, g.n-j), to-from, 1, a, stride,
@@ -276,8 +273,8 @@ func (g *transATask) sum(dst, a []float32, stride, rows, from, to int, add bool)
 	}
 }
 
-// halfRows is how many rows of a bfloat16 matrix are widened at a time: as many
-// as package avx packs at a time, so that sums have the same order.
+// halfRows is the number of rows of a bfloat16 matrix widened at a time, equal to package
+// avx's packing, so that sums have the same order.
 const halfRows = 256
 
 func (g *transATask) sumHalf(dst []float32, i, rows, from, to int) {
@@ -290,7 +287,7 @@ func (g *transATask) sumHalf(dst []float32, i, rows, from, to int) {
 	widenPool.Put(buffer)
 }
 
-// sumParts sums the parts in t.floats, each of the size of dst, in order.
+// sumParts adds the parts in t.floats, each of the size of dst, in order.
 func sumParts(t *Team, dst []float32, parts int, add bool) {
 	args := sumPartsTask{dst, t.floats, parts, add}
 	do(t, &t.slots.sumParts, args, len(dst), max(chunkElements/parts, 16))

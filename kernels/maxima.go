@@ -14,20 +14,19 @@ import (
 //
 //	grad[r][j] = Σ over e of g[v][j] where arg[v][j] = first+r,  v = Cols[e]
 //
-// Variant: pull, row by row; a row is one worker's. Package avx keeps maxima, their sources
-// and the ids of these in registers while it goes through the edges of a row, and plain Go
-// has the same bits. The maximum does not
-// depend on the order of edges, and ids are those of the dataset, so that any cut of the
-// edges has the same maxima, and each gradient goes to the same source. NaN is no maximum.
+// Variant: pull, row by row; one worker computes a row. Package avx keeps maxima, their
+// sources and the sources' ids in registers during the edges of a row. Plain Go gives the same
+// bits. The maximum does not depend on the order of edges. Ties are resolved by dataset ids.
+// Therefore any partition of the edges gives the same maxima, and each gradient the same
+// source. NaN is no maximum.
 
-// Maxima is an Ops whose gathers may take maxima. arg is a matrix whose elements are whole
-// numbers, local ids.
+// Maxima is an Ops that can gather maxima. Elements of arg are local ids, stored as uint32.
 type Maxima interface {
-	// MaxGather starts a gather of x along e, or with merge ends one, after which dst and
-	// arg hold maxima. No arg: nobody asks where they come from. ids are those of local ids
-	// in the dataset. e has no scales, weights and self loops.
+	// MaxGather starts a gather of x along e or, with merge, completes it; dst and arg then
+	// have the maxima. Without arg, sources are not recorded. ids maps local ids to dataset
+	// ids. e must have no scales, weights or self loops.
 	MaxGather(dst, arg Mat, e Edges, x Mat, ids Vector[uint32], merge bool)
-	// MaxGatherGrad is dst, the gradient of the rows from local id first on, along edges
+	// MaxGatherGrad sets dst to the gradient of the rows from local id first on, along edges
 	// by source.
 	MaxGatherGrad(dst Mat, e Edges, arg, g Mat, first int)
 }
@@ -57,20 +56,20 @@ func (t *Team) MaxGatherGrad(dst Mat, e Edges, arg, g Mat, first int) {
 	doWeighted(t, &t.slots.maxGrad, k, k.Begin, k.End[rows-1])
 }
 
-// asUint32 are the elements of m as whole numbers.
+// asUint32 returns the elements of m as uint32.
 func asUint32(m Mat) []uint32 { return mapped.Cast[uint32](mapped.Bytes(m.Host())) }
 
 type maxTask struct {
 	Gather
 	dst, x []float32
-	arg    []uint32 // nil: not asked for
+	arg    []uint32 // nil: not requested
 	ids    []uint32
 	width  int
 	merge  bool
 	set    avx.Set
 }
 
-// least stands in dst until there is an edge.
+// minusInf is the initial value of dst.
 var minusInf = float32(math.Inf(-1))
 
 func (k *maxTask) chunk(lo, hi int) {
@@ -88,7 +87,7 @@ func (k *maxTask) chunk(lo, hi int) {
 	}
 }
 
-// edges raises row r to all its sources.
+// edges updates row r with all its sources.
 func (k *maxTask) edges(dst []float32, r int) {
 	cols, n := k.Cols[k.Begin[r]:], int(k.End[r]-k.Begin[r])
 	var arg []uint32
@@ -111,7 +110,7 @@ func (k *maxTask) edges(dst []float32, r int) {
 	}
 }
 
-// zeroIfNone ends a row.
+// zeroIfNone replaces -Inf in a row without edges by 0.
 func zeroIfNone(dst []float32) {
 	for j, v := range dst {
 		if v == minusInf {
@@ -129,7 +128,7 @@ func greater(dst, x []float32) {
 	}
 }
 
-// greatest is greater that notes the column id c.
+// greatest updates dst with x, and records the column id c.
 func (k *maxTask) greatest(dst []float32, arg []uint32, x []float32, c uint32) {
 	dst, arg = dst[:len(x)], arg[:len(x)]
 	for j, v := range x {

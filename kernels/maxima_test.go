@@ -11,10 +11,10 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// Maxima and their sources are those of a loop over all pairs, for edges that are gathered
-// at once or cut in two, whatever the order of local ids; of equal ones the source with the
-// lowest id is taken, which gets the whole gradient. So it is with each instruction set, for
-// rows of one column, of whole vectors and of more than a routine takes.
+// Maxima and their sources equal those of a loop over all pairs, for edges gathered at once or
+// in two parts, in any order of local ids. With ties, the source with the lowest id gets the
+// whole gradient. This holds for each instruction set, and for rows of one column, of whole
+// vectors and of more than one call's columns.
 func TestMaxima(t *testing.T) {
 	team := kernels.NewTeam(3)
 	defer team.Close()
@@ -119,13 +119,13 @@ func checkMaximaGrad(t *testing.T, team *kernels.Team, g kernels.Gather, arg ker
 	}
 	got := slices.Repeat([]float32{7}, rows*width)
 	team.MaxGatherGrad(kernels.HostMat(rows, width, got), back.Edges(), arg, kernels.HostMat(own, width, grads), first)
-	if !slices.Equal(got, want) { // small whole numbers: no order rounds
+	if !slices.Equal(got, want) { // small whole numbers: exact in any order
 		t.Fatal("other gradients")
 	}
 }
 
-// BenchmarkMaxGather is BenchmarkSpMM of maxima with their sources, and of their gradient,
-// by each instruction set in turns.
+// BenchmarkMaxGather measures maxima with sources, and their gradient, interleaved over
+// instruction sets, like BenchmarkSpMM.
 func BenchmarkMaxGather(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const width = 64

@@ -6,29 +6,28 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Memory of an Ops, and what goes between it and the host's.
+// Memory of an Ops, and copies between it and host memory.
 
-// NewMat is a matrix [rows x cols] of zeros where o computes, which lives as long
-// as a.
+// NewMat returns a matrix [rows x cols] of zeros in the memory of o. It is valid as long as a.
 func NewMat(o Ops, a *mapped.Arena, rows, cols int) Mat {
 	at := o.Alloc(a, bytesOf(rows*cols, bytesOfFloat))
 	return Mat{Rows: rows, Cols: cols, at: at, remote: o.Remote()}
 }
 
-// NewHalf is NewMat for BF16, with N elements after its last row:
-// HalfSlack of one that SpMM reads, else none.
+// NewHalf is NewMat for BF16, with behind elements after its last row: HalfSlack for SpMM,
+// else 0.
 func NewHalf(o Ops, a *mapped.Arena, rows, cols, behind int) Mat {
 	at := o.Alloc(a, bytesOf(rows*cols+behind, bytesOfHalf))
 	return Mat{Rows: rows, Cols: cols, at: at, half: true, remote: o.Remote()}
 }
 
-// NewVector is n zeros where o computes, which live as long as a.
+// NewVector returns n zeros in the memory of o. They are valid as long as a.
 func NewVector[T mapped.Elem](o Ops, a *mapped.Arena, n int) Vector[T] {
 	var zero T
 	return Vector[T]{at: o.Alloc(a, bytesOf(n, int(unsafe.Sizeof(zero)))), n: n, remote: o.Remote()}
 }
 
-// bytesOf is the length of N elements.
+// bytesOf returns the bytes of n elements.
 func bytesOf(n, elem int) int {
 	if n < 0 || n*elem/elem != n {
 		panic("kernels: length overflows")
@@ -36,8 +35,8 @@ func bytesOf(n, elem int) int {
 	return n * elem
 }
 
-// Place is x where o computes: x itself where that is this process's memory,
-// else a copy of now, which lives as long as a.
+// Place returns x in the memory of o: x itself if that is this process's memory, else a copy,
+// which is valid as long as a.
 func Place[T mapped.Elem](o Ops, a *mapped.Arena, x []T) Vector[T] {
 	if !o.Remote() || len(x) == 0 {
 		return HostVector(x)
@@ -47,8 +46,7 @@ func Place[T mapped.Elem](o Ops, a *mapped.Arena, x []T) Vector[T] {
 	return v
 }
 
-// PlaceMat is the same of a matrix [rows x cols]. What the one holds Read and
-// Write take to the other.
+// PlaceMat is Place for a matrix [rows x cols]. Read and Write copy between the two.
 func PlaceMat(o Ops, a *mapped.Arena, rows, cols int, x []float32) Mat {
 	m := HostMat(rows, cols, x)
 	if !o.Remote() || m.at == nil {
@@ -90,8 +88,8 @@ func Write(o Ops, dst Mat, src []float32) {
 	}
 }
 
-// CopyAcross sets dst to src, of the same shape and elements: one of them lies in this
-// process's memory, the other where o computes.
+// CopyAcross sets dst to src, of the same shape and type. One is in this process's memory, the
+// other in that of o.
 func CopyAcross(o Ops, dst, src Mat) {
 	n := dst.Bytes()
 	switch {
@@ -105,8 +103,8 @@ func CopyAcross(o Ops, dst, src Mat) {
 	}
 }
 
-// Fetch is the elements of m for reading: where they lie in this process's
-// memory, else a copy, in *room if that is long enough.
+// Fetch returns the elements of m for reading: in place if in this process's memory, else a
+// copy, in *room if that is long enough.
 func Fetch(o Ops, m Mat, room *[]float32) []float32 {
 	if !m.remote {
 		return m.Host()

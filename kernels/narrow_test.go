@@ -9,9 +9,8 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// Hᵀ G with few columns is made as the transpose of Gᵀ H, unless it is added to something.
-// The bits are the same, with any instructions and workers: a sum that 0 is added to is
-// the same sum.
+// Hᵀ G with few columns is computed as the transpose of Gᵀ H, except when adding. The bits are
+// the same with any instructions and workers, because adding 0 does not change a sum.
 func TestNarrowProducts(t *testing.T) {
 	const rows = 3000
 	for _, shape := range [][2]int{{128, 41}, {128, 7}, {64, 16}, {13, 3}, {602, 40}, {41, 128}, {9, 1}} {
@@ -20,7 +19,7 @@ func TestNarrowProducts(t *testing.T) {
 		var first []float32
 		for _, variant := range kernels.Variants() {
 			if variant == "go" || variant == "openblas" {
-				continue // gonum's, in an order of its own
+				continue // gonum's, which has a different order
 			}
 			for _, workers := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%dx%d/%s/%d", m, n, variant, workers), func(t *testing.T) {

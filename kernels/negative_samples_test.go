@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// Strays are all other vertices alike, and new in every epoch: counts are within 5 standard
-// deviations of what chance gives. Shares add up and differ by one at most.
+// Negative samples are uniform over all other vertices, and different in every epoch: counts
+// are within 5 standard deviations of the expected value. Shares add up and differ by at most
+// one.
 func TestNegativeSamples(t *testing.T) {
 	const n, draws = 7, 14_000
 	var counts [n]int

@@ -2,16 +2,15 @@ package kernels
 
 import "math"
 
-// What normalisations of rows and of columns are made of.
+// The operations of row and column normalisations.
 //
 //	moments   sums[c] = Σ_r x[r][c],  sums[cols+c] = Σ_r x[r][c]·y[r][c]
 //	affine    dst[r][c] = g[r][c]·a[c] + z[r][c]·b[c] + c[c]
 //	layer     x̂[r][c] = (z[r][c] - mean_r) / sqrt(var_r + ε),  dst = x̂·gain + bias
 //
-// Variant: moments are summed in float64, in blocks of rows and then in order of blocks,
-// so that a variance may be what is left of two large sums. A row of the layer's is read
-// again for each of its sums, while it is in the caches; the backward pass makes x̂ again from
-// z, and keeps nothing.
+// Variant: moments are summed in float64, in blocks of rows and then in order of blocks, so
+// that a variance can be a small difference of large sums. LayerNorm reads a row once per sum,
+// while it is in the caches. The backward pass recomputes x̂ from z, and stores nothing.
 
 // ColumnMoments implements Ops.
 func (t *Team) ColumnMoments(dst Vector[float64], x, y Mat) {
@@ -99,7 +98,7 @@ func (k *layerNormTask) chunk(lo, hi int) {
 	}
 }
 
-// rowMoments are the mean of a row, and 1 over the root of its variance and eps.
+// rowMoments returns the mean of a row, and 1/sqrt(variance + eps).
 func rowMoments(z []float32, eps float32) (mean, scale float32) {
 	sum, squares, n := 0.0, 0.0, float64(len(z))
 	for _, v := range z {
@@ -133,7 +132,7 @@ func (t *Team) LayerNormGrad(dst, gain, bias, g, z, w Mat, eps float32) {
 }
 
 type layerNormGradTask struct {
-	parts              []float64 // of each block the gradients of bias and gain
+	parts              []float64 // per block, the gradients of bias and gain
 	dst, g, z, w       []float32
 	rows, cols, blocks int
 	eps                float32
@@ -149,7 +148,7 @@ func (k *layerNormGradTask) chunk(lo, hi int) {
 	}
 }
 
-// row is dz = s·(d - mean(d) - x̂·mean(d·x̂)), with d = g·w.
+// row computes dz = s·(d - mean(d) - x̂·mean(d·x̂)), with d = g·w.
 func (k *layerNormGradTask) row(r int, bias, gain []float64) {
 	dst, g, z := rowOf(k.dst, r, k.cols), rowOf(k.g, r, k.cols), rowOf(k.z, r, k.cols)
 	mean, scale := rowMoments(z, k.eps)

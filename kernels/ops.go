@@ -7,24 +7,22 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Ops is the arithmetic of training on matrices that lie where it computes. The
-// layers of networks, gathers, the loss, optimisers and whatever packs rows for
-// other ranks call it and nothing else; a Team is the one that computes on this
-// machine's processors. Sub-package kerneltest is its conformance suite.
+// Ops is the arithmetic of training on matrices in its memory. Layers, gathers, the loss,
+// optimisers and the packing of rows for other ranks use only an Ops. A Team is the Ops of
+// this machine's processors. Sub-package kerneltest is its conformance suite.
 //
-// An Ops serves one caller at a time. A rank has many: one a worker, and one for
-// each interval of vertices, a Fork, which borrows what the worker that runs it
-// has. All of them compute in the same memory.
+// An Ops serves one caller at a time. A rank has many: one per worker, and a Fork per interval
+// of vertices, which borrows the workspace of the worker that runs it. All use the same
+// memory.
 //
-// Shapes that do not fit panic, as those of kernels do. A method may return
-// before its work is done (a kernel on a stream), but everything that is called
-// later, on any Ops of the rank, finds it done; Download and whatever returns
-// numbers waits. Host memory that a method was given may change as soon as it has
-// returned. A dst must not overlap an operand unless the method allows it. Sums have
-// an order that depends on shapes alone: the same call gives the same bits.
+// Shapes that do not fit panic. A method may return before its work is done (a kernel on a
+// stream), but every later call, on any Ops of the rank, sees its result. Download and methods
+// that return numbers wait. Host memory passed to a method may change as soon as it returns. A
+// dst must not overlap an operand unless the method allows it. The order of sums depends only
+// on shapes: the same call gives the same bits.
 //
-// A Dropout is a function of counters (seed, epoch, layer, id, column), so that
-// every Ops draws the same masks, and none keeps one.
+// A Dropout is a function of counters (seed, epoch, layer, id, column), so that every Ops
+// computes the same masks, and none stores one.
 type Ops interface {
 	Memory
 	Products
@@ -35,39 +33,39 @@ type Ops interface {
 	Losses
 	Norms
 
-	// Fork is another Ops of one worker with the same arithmetic and memory.
+	// Fork returns another Ops of one worker with the same arithmetic and memory.
 	Fork() Ops
-	// Borrow makes this Ops use the workspace of owner, which is of the same kind
-	// and size, from now on. Of those that share a workspace one may run at a time.
+	// Borrow makes this Ops use the workspace of owner, which is of the same kind and size,
+	// from now on. Only one of the Ops that share a workspace may run at a time.
 	Borrow(owner Ops)
-	// Intervals is into how many intervals the vertices of a rank are best divided,
-	// given how many have rows that fit into a processor's cache.
+	// Intervals returns the best number of intervals for the vertices of a rank, given the
+	// number whose rows fit into a processor's cache.
 	Intervals(cached int) int
-	// Kernel names the arithmetic.
+	// Kernel returns the name of the arithmetic.
 	Kernel() string
 	// Close ends an Ops that is idle; a second Close does nothing.
 	Close()
 }
 
-// Memory is where an Ops computes. NewMat, NewVector and Place ask for it, Read
-// and Write go between it and the host's.
+// Memory is the memory of an Ops. NewMat, NewVector and Place allocate it; Read and Write copy
+// between it and host memory.
 type Memory interface {
 	// Remote reports whether Go code cannot read it.
 	Remote() bool
-	// Alloc gives N zero bytes, aligned to 64, that live as long as a. Where
-	// there is no memory it panics, as mapped.Make does.
+	// Alloc returns zero bytes, aligned to 64, that are valid as long as a. Without memory it
+	// panics, like mapped.Make.
 	Alloc(a *mapped.Arena, bytes int) unsafe.Pointer
-	// Upload sets memory that Alloc gave, or a part of it, to src.
+	// Upload sets memory from Alloc, or a part of it, to src.
 	Upload(dst unsafe.Pointer, src []byte)
-	// Download sets dst to a part of memory that Alloc gave.
+	// Download sets dst to a part of memory from Alloc.
 	Download(dst []byte, src unsafe.Pointer)
 	// Copy sets dst to src, of the same shape, and Clear to zeros.
 	Copy(dst, src Mat)
 	Clear(dst Mat)
 }
 
-// Products are the products of layers, their epilogues, and the gradients of
-// both. Where a may be of BF16, sums are float32 all the same.
+// Products are the products of layers, their epilogues, and the gradients of both. Sums are
+// float32 also if a is BF16.
 type Products interface {
 	// MatMul is dst [m x n] (+)= a [m x k] b [k x n]; a may be of BF16.
 	MatMul(dst, a, b Mat, add bool)
@@ -121,8 +119,7 @@ type Features interface {
 	DropoutRows(dst, x Mat, drop *Dropout)
 	// CopyColumns is dst [n x w] = columns [from, from+w) of x.
 	CopyColumns(dst, x Mat, from int)
-	// PutColumns sets columns [from, from+w) of dst, which may be of BF16, to x
-	// [n x w].
+	// PutColumns sets columns [from, from+w) of dst, which may be BF16, to x [n x w].
 	PutColumns(dst Mat, from int, x Mat)
 	// SpreadColumns is CopyColumns of a sparse matrix.
 	SpreadColumns(dst Mat, from int, xs Sparse)
@@ -146,32 +143,31 @@ type Gathers interface {
 	Narrow(dst, x Mat, scale Vector[float32])
 }
 
-// Attentions are the gathers of layers with attention. Formulae and shapes stand
-// beside the methods of Team.
+// Attentions are the gathers of layers with attention. Formulae and shapes are documented at
+// the methods of Team.
 type Attentions interface {
 	// AttentionGather starts or, with merge, continues a gather of x.
 	AttentionGather(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge bool)
 	// AttentionFinish divides dst by the sums in stats and sets lse.
 	AttentionFinish(a Attention, dst, lse, stats Mat)
-	// AttentionGradDst is dr (+)= the gradient of r along the edges e, and along (+)= what
-	// they give the weights that scores are made of.
+	// AttentionGradDst is dr (+)= the gradient of r along the edges e, and along (+)= their
+	// gradients of the scores' weights.
 	AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, back Attended, add bool)
 	// AttentionGradSrc is the gradient of emitted rows x along edges by source.
 	AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x Mat, back Attended)
-	// PackScores takes the scores of emitted rows, which are those from first on of
-	// dst.Rows, to their places in dst [· x Heads].
+	// PackScores copies the scores of emitted rows to dst [· x Heads], from row first on.
 	PackScores(a Attention, dst Mat, first int, rows Mat)
-	// PackGrad takes r, lse and dots [· x Heads] to theirs in dst [· x 3·Heads], and where
-	// scores are dynamic lse and dots alone.
+	// PackGrad copies r, lse and dots [· x Heads] to dst [· x 3·Heads]; with dynamic scores
+	// only lse and dots.
 	PackGrad(a Attention, dst Mat, first int, r, lse, dots Mat)
 	// RowDots is dst [n x heads] = the products of the heads of the rows of x and y.
 	RowDots(dst, x, y Mat)
-	// FoldScores is wide [in x heads·(width+1)] = w beside the products of each head
-	// of w [in x heads·width] with that of source [heads x width], and narrow [in x
-	// heads] = those with target.
+	// FoldScores is wide [in x heads·(width+1)] = w [in x heads·width], then the products of
+	// its heads with source [heads x width], and narrow [in x heads] = the products with
+	// target.
 	FoldScores(wide, narrow, w, source, target Mat)
-	// FoldScoresGrad takes the gradients of wide and narrow apart into those of w,
-	// source and target.
+	// FoldScoresGrad computes the gradients of w, source and target from those of wide and
+	// narrow.
 	FoldScoresGrad(gw, gsource, gtarget, gwide, gnarrow, w, source, target Mat)
 }
 
@@ -184,13 +180,13 @@ type Rows interface {
 	AddRows(dst, more Mat, index Vector[uint32], rows Mat)
 }
 
-// Losses are what logits [n x classes] are for.
+// Losses are the operations on logits [n x classes].
 type Losses interface {
 	// SoftmaxCrossEntropy is the summed loss of the rows with a label whose split is
 	// want, and their number. grad, unless it is none, is its gradient times scale;
 	// it may be logits.
 	SoftmaxCrossEntropy(grad, logits Mat, labels Vector[int32], split Vector[uint8], want uint8, scale float32) (loss float64, count int64)
-	// Accuracy counts rows with a label, and those that are predicted, by split.
+	// Accuracy counts labelled rows, and correctly predicted ones, by split.
 	Accuracy(logits Mat, labels Vector[int32], split Vector[uint8]) (correct, total [splits]int64)
 	// Argmax sets dst to the column of each row's largest element.
 	Argmax(dst Vector[int32], x Mat)
@@ -198,28 +194,29 @@ type Losses interface {
 	Softmax(dst, x Mat)
 }
 
-// Norms are what normalisations are made of. Formulae stand beside the methods of Team.
+// Norms are the operations of normalisations. Formulae are documented at the methods of Team.
 type Norms interface {
 	// ColumnMoments is dst [2·cols] = the sums of the columns of x and after them those
 	// of its products with y, of the same shape, which may be x.
 	ColumnMoments(dst Vector[float64], x, y Mat)
 	// AffineColumns is dst [n x cols] = g·a + z·b + c, with a, b and c [1 x cols] of each
-	// column. No z is without. dst may be g.
+	// column. Without z, its term is omitted. dst may be g.
 	AffineColumns(dst, g, a, z, b, c Mat)
 	// LayerNorm is dst = the rows of z with mean 0 and variance 1, times gain [1 x cols]
 	// plus bias [1 x cols]. eps is added to variances. dst may be z.
 	LayerNorm(dst, z, gain, bias Mat, eps float32)
-	// LayerNormGrad is dst, the gradient of z, and those of gain and bias, from g and w,
-	// the gain. dst may be g.
+	// LayerNormGrad sets dst to the gradient of z, and gain and bias to their gradients, from
+	// g and the gain w. dst may be g.
 	LayerNormGrad(dst, gain, bias, g, z, w Mat, eps float32)
-	// UnitRows is dst = the rows of z, of the same shape, divided by their norms; with ball, by
-	// those above 1. dst may be z.
+	// UnitRows is dst = the rows of z, of the same shape, divided by their norms; with ball,
+	// only rows with norm above 1. dst may be z.
 	UnitRows(dst, z Mat, ball bool)
-	// UnitRowsGrad is dst, the gradient of z, from that of the quotients, g. dst may be g.
+	// UnitRowsGrad sets dst to the gradient of z, from the gradient g of the result. dst may
+	// be g.
 	UnitRowsGrad(dst, g, z Mat, ball bool)
 }
 
-// Edges are a Gather where an Ops computes.
+// Edges are a Gather in the memory of an Ops.
 type Edges struct {
 	Begin, End         Vector[int64]
 	Cols               Vector[uint32]
@@ -230,19 +227,19 @@ type Edges struct {
 	First              uint32
 	Features, Self     Vector[float32]
 	At                 Vector[int64]
-	// ColumnMask are columns whose rows are not zeros: SpMM and AttentionGradSrc, which reads
-	// rows of gradients and their dots, may leave out the others. It is for an Ops that is
-	// Choosing, and Base is 0.
+	// ColumnMask selects columns. The rows of other columns, or their gradients and dots, must
+	// be zeros, and SpMM and AttentionGradSrc may skip them. It is for an EdgeMasker, with
+	// Base 0.
 	ColumnMask VertexMask
-	// RowMask are vertices, First that of row 0, whose rows somebody reads: AttentionGather may
-	// leave out the edges of the others. It is for an Ops that is Choosing.
+	// RowMask selects the vertices, First being row 0's, whose rows are read: AttentionGather
+	// may skip the edges of others. It is for an EdgeMasker.
 	RowMask VertexMask
 }
 
 // Rows is the number of rows.
 func (e *Edges) Rows() int { return e.Begin.Len() }
 
-// gather is e in this process's memory.
+// gather returns e in this process's memory.
 func (e *Edges) gather() Gather {
 	return Gather{
 		Begin: e.Begin.Host(), End: e.End.Host(), Cols: e.Cols.Host(), Weights: e.Weights.Host(), Base: e.Base,
@@ -251,20 +248,19 @@ func (e *Edges) gather() Gather {
 	}
 }
 
-// Emitted are rows that vertices have emitted [n x Attention.Emitted()]. Scores are
-// their l as PackScores lays them out, [n x Heads]; none: each call does it by
-// itself, which costs more than its edges where they are a few rows of many.
+// Emitted has emitted rows of vertices [n x Attention.Emitted()]. Scores is their l in the
+// format of PackScores [n x Heads]; none: each call packs it, which costs more than the edges
+// of a few rows.
 type Emitted struct{ X, Scores Mat }
 
-// Attended is what the backward pass knows of own vertices: R [own x Near()] and LSE [own
-// x Heads] of the forward pass, the gradient of its output [own x Columns()], and the RowDots
-// of that and the output [own x Heads]. Packed are R, LSE and Dots as PackGrad lays
-// them out, [own x 3·Heads], for AttentionGradSrc; none: each call does it by
-// itself.
+// Attended is the input of the backward pass on own vertices: R [own x Near()] and LSE [own x
+// Heads] of the forward pass, the gradient of its output [own x Columns()], and the RowDots of
+// that and the output [own x Heads]. Packed is R, LSE and Dots in the format of PackGrad [own
+// x 3·Heads], for AttentionGradSrc; none: each call packs them.
 type Attended struct{ R, LSE, Grad, Dots, Packed Mat }
 
-// Sparse is a graph.SparseRows where an Ops computes, beside the one that it was
-// made from, which stays on the host.
+// Sparse is a graph.SparseRows in the memory of an Ops, with its source, which stays on the
+// host.
 type Sparse struct {
 	Offsets Vector[int64]
 	Cols    Vector[uint32]
@@ -272,7 +268,7 @@ type Sparse struct {
 	Source  graph.SparseRows
 }
 
-// PlaceSparse puts the non-zeros of rows where o computes.
+// PlaceSparse copies the non-zeros of rows to the memory of o.
 func PlaceSparse(o Ops, a *mapped.Arena, rows graph.SparseRows) Sparse {
 	return Sparse{Place(o, a, rows.Offsets), Place(o, a, rows.Cols), Place(o, a, rows.Vals), rows}
 }
@@ -286,7 +282,7 @@ func (s Sparse) Part(lo, hi int) Sparse {
 	return s
 }
 
-// rows is s in this process's memory.
+// rows returns s in this process's memory.
 func (s *Sparse) rows() graph.SparseRows {
 	return graph.SparseRows{Offsets: s.Offsets.Host(), Cols: s.Cols.Host(), Vals: s.Vals.Host()}
 }

@@ -7,24 +7,23 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Optimisers, step by step as PyTorch defines them (torch.optim.SGD, Adam,
-// AdamW). g is the gradient, w the parameter, t the step from 1.
+// Optimisers as PyTorch defines them (torch.optim.SGD, Adam, AdamW). g is the gradient, w the
+// parameter, t the step from 1.
 //
 //	sgd    g += λw;  b = μb + g;  w -= ηb                       (without μ: w -= ηg)
 //	adam   g += λw;  m = β₁m + (1-β₁)g;  v = β₂v + (1-β₂)g²
 //	       w -= η/(1-β₁ᵗ) · m / (sqrt(v)/sqrt(1-β₂ᵗ) + ε)
 //	adamw  w -= ηλw; then as adam with λ = 0
 //
-// Variant: one pass over parameter, gradient and state; serial, since weights
-// are small beside activations. Package avx gives the same bits as plain Go on
-// its machines, where every operation is rounded.
+// Variant: one pass over parameter, gradient and state; serial, because weights are small
+// compared with activations. Package avx gives the same bits as plain Go on amd64, where every
+// operation is rounded.
 
 // Optimizer updates one parameter at a time.
 type Optimizer interface {
-	// Step updates param in place from grad (same length, kept as it is).
-	// step counts from 1. state is StateSlots slices of the same length,
-	// zero before the first step, which the caller keeps for this param.
-	// decay says whether weight decay applies to it.
+	// Step updates param in place from grad (same length, unchanged). step counts from 1.
+	// state is StateSlots slices of the same length, zero before the first step, which the
+	// caller keeps for this param. decay enables weight decay.
 	Step(step int, param, grad []float32, state [][]float32, decay bool)
 	// StateSlots is the number of state slices a parameter needs.
 	StateSlots() int
@@ -32,16 +31,16 @@ type Optimizer interface {
 	Constants(step int, decay bool) StepConstants
 }
 
-// StepConstants are those of a step of Adam or AdamW or, unless it is Adaptive, of
-// SGD. The formulae stand beside the types.
+// StepConstants are the constants of a step of Adam or AdamW or, unless Adaptive, of SGD. The
+// formulae are documented at the types.
 type StepConstants struct {
 	Adaptive bool
 	SGD      avx.SGD
 	Adam     avx.Adam
 }
 
-// OptimizerConfig chooses an optimiser. Beta1, Beta2 and Eps left at 0 stand
-// for 0.9, 0.999 and 1e-8.
+// OptimizerConfig selects an optimiser. Beta1, Beta2 and Eps default to 0.9, 0.999 and 1e-8 if
+// 0.
 type OptimizerConfig struct {
 	Name         string // "sgd", "adam", "adamw"
 	LR           float64
@@ -49,13 +48,13 @@ type OptimizerConfig struct {
 	Beta1, Beta2 float64 // adam, adamw
 	Eps          float64 // adam, adamw
 	WeightDecay  float64
-	InnerDecay   float64 // in its place for weights of inner layers (model.Param)
-	InputScale   float64 // of the features, for weights that multiply them (ForInput); 0 stands for 1
+	InnerDecay   float64 // instead of WeightDecay, for weights of inner layers (model.Param)
+	InputScale   float64 // of the features, for weights that multiply them (ForInput); 0 means 1
 }
 
-// ForInput is the optimiser of weights W that multiply features X, such that X W goes the
-// way that (kX) W' would go with c itself, where k is c.InputScale and W = kW': gradients
-// are a k-th, steps are to be k times as long, and the penalty λ‖W'‖² is λ/k² ‖W‖².
+// ForInput returns the optimiser of weights W that multiply features X, such that X W evolves
+// like (kX) W' with c itself, where k is c.InputScale and W = kW'. Gradients are 1/k times as
+// large, steps must be k times as large, and the penalty λ‖W'‖² is λ/k² ‖W‖².
 func (c OptimizerConfig) ForInput() OptimizerConfig {
 	k := c.InputScale
 	switch c.Name {
@@ -63,14 +62,14 @@ func (c OptimizerConfig) ForInput() OptimizerConfig {
 		c.LR, c.WeightDecay = c.LR*k*k, c.WeightDecay/(k*k)
 	case "adam":
 		c.LR, c.WeightDecay = c.LR*k, c.WeightDecay/(k*k)
-	case "adamw": // which decays by the rate, whatever the gradient
+	case "adamw": // whose decay uses the rate, not the gradient
 		c.LR, c.WeightDecay = c.LR*k, c.WeightDecay/k
 	}
 	return c
 }
 
-// NewOptimizer returns the optimiser that c describes, or a Config fault that
-// names the first wrong value.
+// NewOptimizer returns the optimiser that c describes, or a Config fault that names the first
+// invalid value.
 func NewOptimizer(c OptimizerConfig) (Optimizer, error) {
 	c.Beta1, c.Beta2, c.Eps = orDefault(c.Beta1, 0.9), orDefault(c.Beta2, 0.999), orDefault(c.Eps, 1e-8)
 	if err := c.validate(); err != nil {
@@ -95,8 +94,8 @@ func orDefault(v, d float64) float64 {
 	return v
 }
 
-// validate accepts the ranges that PyTorch accepts. Comparisons are turned so
-// that a NaN fails them.
+// validate accepts the ranges that PyTorch accepts. Comparisons are written so that a NaN
+// fails them.
 func (c *OptimizerConfig) validate() error {
 	for _, p := range []struct {
 		name     string
@@ -207,8 +206,8 @@ func (o *adam) Step(step int, param, grad []float32, state [][]float32, decay bo
 	stepAdam(&k, param, grad, state[0], state[1])
 }
 
-// constants are those of one step. The corrections are taken in float64: β₂ᵗ
-// is near 1 for many steps.
+// constants returns the constants of one step. The corrections are float64, because β₂ᵗ is
+// near 1 for many steps.
 func (o *adam) constants(step int, decay bool) avx.Adam {
 	k := avx.Adam{
 		Shrink: 1,

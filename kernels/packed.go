@@ -2,24 +2,24 @@ package kernels
 
 import "siafu/kernels/internal/avx"
 
-// Rows without their zeros, for gathers that memory and caches hold up.
+// Rows without their zeros, for gathers bound by memory and caches.
 //
 //	row: the values that are no zeros, from where the row begins; beside all rows, a bit for
 //	each column of a row
 //
-// Variant: a gather expands each row into the registers of its sum. Zeros are added
-// where rows have them, so that a sum is the same bits as that of the rows: it
-// begins with +0, which neither +0 nor -0 changes. Where a row and its bits are follows from
-// its number, and the row takes no more than it did: rows can be packed where they stand.
+// Variant: a gather expands each row into the registers of its sum. Zeros are added too. Sums
+// start with +0, which neither +0 nor -0 changes, so that the bits equal those of dense rows.
+// The position of a row and of its bits follows from its number, and a packed row is not
+// longer: rows can be packed in place.
 //
-// Design note: rows one after the other, each with its bits, take less of the caches, and
-// another look-up an edge, of where they begin. They take 0.8 to 1.2 times as long as these, and need
-// room of their own. To prefetch the lines of each row and no others costs more than it saves.
+// Design note: contiguous rows, each with its bits, would use less cache, but one more look-up
+// per edge for their start. They take 0.8 to 1.2 times as long, and need separate memory.
+// Prefetching exactly the lines of each row costs more than it saves.
 
-// Packed are rows without their zeros. None packs nothing.
+// Packed has rows without their zeros. The zero value is empty.
 type Packed struct {
 	rows Mat
-	bits []uint64 // PackedWords a row
+	bits []uint64 // PackedWords per row
 }
 
 // PackedWords is the size of a row's bits in words.
@@ -30,45 +30,45 @@ type Packing interface {
 	Ops
 	// Packs reports whether it packs rows of this width.
 	Packs(width int) bool
-	// Pack packs x as the rows from lo on, and returns how many of its values are no zeros. x
-	// may be those very rows, which it then overwrites.
+	// Pack packs x as the rows from lo on, and returns the number of non-zeros. x may be the
+	// same rows, which it then overwrites.
 	Pack(p Packed, lo int, x Mat) (kept int)
-	// SpMMPacked is SpMM of the rows that have been packed in p, which hold about so many
-	// values together. It gives the same bits where no scale is below zero.
+	// SpMMPacked is SpMM of the packed rows of p, which have about kept non-zeros in total. It
+	// gives the same bits if no scale is negative.
 	SpMMPacked(dst Mat, e Edges, p Packed, kept int64, add bool)
 }
 
 const floatsOfLine = avx.LineBytes / bytesOfFloat
 
-// NewPacked packs into rows, which may serve others as long as none is packed, with
-// PackedWords of bits for each.
+// NewPacked uses rows, and PackedWords of bits for each, as memory for packed rows. Others may
+// use rows while none is packed.
 func NewPacked(rows Mat, bits []uint64) Packed {
 	mustFit(len(bits) >= PackedWords*rows.Rows)
 	return Packed{rows, bits}
 }
 
-// IsNil reports whether there is no room.
+// IsNil reports whether p is the zero value.
 func (p Packed) IsNil() bool { return p.rows.IsNil() }
 
-// lines is how many lines of a row are prefetched where all hold N values: those of an
-// average row and half a vector, which is read beyond the last value, and half a line for rows
-// that are longer. A line too many costs less than one that is missing.
+// lines returns the number of cache lines prefetched per row if all rows have kept values in
+// total: those of an average row, half a vector that is read beyond the last value, and half a
+// line for longer rows. An extra line costs less than a missing one.
 func (p Packed) lines(kept int64) int {
 	const beyond = floatsOfLine/2 + floatsOfLine
 	floats := int(kept)/max(p.rows.Rows, 1) + beyond
-	if p.rows.Cols%floatsOfLine != 0 { // it begins somewhere in a line
+	if p.rows.Cols%floatsOfLine != 0 { // rows are not aligned to lines
 		floats += floatsOfLine
 	}
 	return (floats + floatsOfLine - 1) / floatsOfLine
 }
 
-// Packs implements Packing. Of narrow rows little can be saved.
+// Packs implements Packing. Narrow rows would save little.
 func (t *Team) Packs(width int) bool {
 	const narrow = 3 * floatsOfLine
 	return width >= narrow && width <= t.set.MostPacked()
 }
 
-// Pack implements Packing. The caller does all of it.
+// Pack implements Packing. It runs on the calling worker.
 func (t *Team) Pack(p Packed, lo int, x Mat) (kept int) {
 	mustFit(x.Cols == p.rows.Cols && t.Packs(x.Cols))
 	dst := p.rows.Part(lo, lo+x.Rows)

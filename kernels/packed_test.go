@@ -12,8 +12,7 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// Gathers of packed rows give the same bits as those of the rows, zeros of either sign
-// and what is no number included.
+// Gathers of packed rows give the same bits as dense rows, with zeros of either sign and NaNs.
 func TestPackedRows(t *testing.T) {
 	team := kernels.NewTeam(2)
 	defer team.Close()
@@ -47,8 +46,8 @@ func TestPackedRows(t *testing.T) {
 	}
 }
 
-// Rows packed where they stand are those packed elsewhere, bit by bit, and leave alone what lies
-// around them.
+// Rows packed in place equal rows packed elsewhere to the bit. Adjacent memory stays
+// unchanged.
 func TestPackedInPlace(t *testing.T) {
 	team := kernels.NewTeam(1)
 	defer team.Close()
@@ -85,7 +84,7 @@ func TestPackedInPlace(t *testing.T) {
 	}
 }
 
-// nonzeros counts, infinities and what is no number included.
+// nonzeros counts non-zeros, infinities and NaNs included.
 func nonzeros(x []float32) (n int) {
 	for _, v := range x {
 		if v != 0 {
@@ -95,7 +94,7 @@ func nonzeros(x []float32) (n int) {
 	return n
 }
 
-// packedEdges has a hub and empty rows; columns from rows on are others'.
+// packedEdges has a hub and empty rows; columns from rows on are ghosts.
 func packedEdges(rows, locals int) kernels.Gather {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var g kernels.Gather
@@ -117,7 +116,7 @@ func packedEdges(rows, locals int) kernels.Gather {
 	return g
 }
 
-// magnitudes are above zero.
+// magnitudes returns numbers above zero.
 func magnitudes(n int, seed uint64) []float32 {
 	x := kerneltest.Values(n, seed)
 	for i, v := range x {
@@ -131,7 +130,7 @@ func unscaled(g kernels.Gather) *kernels.Gather {
 	return &g
 }
 
-// sparseValues are n values of which that share is no zero.
+// sparseValues returns n values, of which the fraction full is not zero.
 func sparseValues(n int, full float64) []float32 {
 	rng := rand.New(rand.NewPCG(5, 6))
 	x := kerneltest.Values(n, 3)

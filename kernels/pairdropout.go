@@ -6,8 +6,8 @@ import "siafu/kernels/internal/avx"
 //
 //	dst[i][c] = keep(i, c) ? dst[i][c]/(1-P) : 0
 //
-// Variant: that of rows of vertices, with both ends of a pair in the counter. Four columns
-// of some pairs are drawn at once by what draws four heads of attention's edges.
+// Variant: as for rows of vertices, with both ends of a pair in the counter. The routine for
+// four heads of attention edges draws four columns of several pairs at once.
 
 // PairDropout is a Dropout of rows of pairs, by the dataset ids of their ends. Element
 // (pair, col) is kept when word col mod 4 of
@@ -19,13 +19,14 @@ type PairDropout struct {
 	Seed            uint64
 	Epoch, Layer    int
 	P               float64  // in [0, 1)
-	Lesser, Greater []uint32 // ends of each pair; whoever orders them draws the same from either
+	Lesser, Greater []uint32 // ends of each pair, ordered so that both directions give the same words
 }
 
-// pairsAtOnce are drawn for; not avx.Heads, which would stand for one id.
+// pairsAtOnce is the number of pairs per draw. It must not be avx.Heads, which would mean one
+// id.
 const pairsAtOnce = 64
 
-// DropPairs drops elements of dst, a row a pair. It is work of one worker: a body of Run may
+// DropPairs drops elements of dst, one row per pair. It uses one worker: a body of Run may
 // call it.
 func (t *Team) DropPairs(dst Mat, drop PairDropout) {
 	if drop.P == 0 || dst.Rows == 0 {

@@ -8,8 +8,8 @@ import (
 	"siafu/kernels"
 )
 
-// Rows of pairs lose the elements that the words of both ends, the epoch, the layer and the
-// column say, whatever other pairs are beside them, and nothing is written behind them.
+// Elements are dropped by the words of both ends, epoch, layer and column, independently of
+// other pairs. Nothing is written after the rows.
 func TestDropPairs(t *testing.T) {
 	const seed, epoch, layer, p = 1<<33 + 5, 7, 2, 0.3
 	last := uint32(math.Ceil((1-p)*(1<<32))) - 1
@@ -47,8 +47,8 @@ func TestDropPairs(t *testing.T) {
 	}
 }
 
-// Counters that would tell layers or columns no more apart are refused, and no dropout
-// leaves rows alone.
+// Counters that are not distinct for layers or columns are refused. Without dropout, rows stay
+// unchanged.
 func TestDropPairsRefuses(t *testing.T) {
 	team := kernels.NewTeam(1)
 	defer team.Close()

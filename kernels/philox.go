@@ -6,16 +6,15 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Philox is Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror
-// and Shaw ("Parallel random numbers: as easy as 1, 2, 3", SC'11, section
-// 5.2): four random words that are a function of counter and key alone, so
-// that whoever needs the word of a vertex draws the same, on whatever rank.
+// Philox is Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw
+// ("Parallel random numbers: as easy as 1, 2, 3", SC'11, section 5.2): four random words that
+// depend only on counter and key, so that every rank gets the same words for a vertex.
 func Philox(ctr [4]uint32, key [2]uint32) [4]uint32 {
 	c0, c1, c2, c3 := philox(ctr[0], ctr[1], ctr[2], ctr[3], key[0], key[1])
 	return [4]uint32{c0, c1, c2, c3}
 }
 
-// philox is Philox in registers, which arrays are not passed in.
+// philox is Philox on scalars, because Go does not pass arrays in registers.
 func philox(c0, c1, c2, c3, k0, k1 uint32) (uint32, uint32, uint32, uint32) {
 	for range philoxRounds {
 		hi0, lo0 := bits.Mul32(philoxM0, c0)
@@ -36,8 +35,8 @@ const (
 	philoxW1     = 0xBB67AE85
 )
 
-// Streams keep draws for different purposes apart: the stream is the top byte
-// of the counter's last word, above the layer.
+// Streams separate random numbers for different purposes: the stream is the top byte of the
+// counter's last word, above the layer.
 const (
 	streamDropout   = 0 << 24
 	streamWeights   = 1 << 24
@@ -47,13 +46,12 @@ const (
 	streamBatch     = 5 << 24 // mini-batches
 	streamSample    = 6 << 24 // sampled neighbours
 	streamPairs     = 7 << 24 // pairs without an edge
-	streamScores    = 8 << 24 // dropout of what pairs are scored by
+	streamScores    = 8 << 24 // dropout in the scores of pairs
 )
 
 func philoxKey(seed uint64) [2]uint32 { return [2]uint32{uint32(seed), uint32(seed >> 32)} }
 
-// newDraw is what package avx needs to draw words of counters that end in
-// epoch and layer.
+// newDraw returns the parameters of package avx for counters that end in epoch and layer.
 func newDraw(key [2]uint32, epoch, layer uint32) avx.Draw {
 	var d avx.Draw
 	for r := range uint32(philoxRounds) {

@@ -5,8 +5,8 @@ package kernels
 //	dst[i] = z[i] > 0 ? z[i] : slope·z[i]
 //	dst[i] = g[i] · (z[i] > 0 ? 1 : slope),  slope's gradient is Σ g[i]·z[i] over z[i] ≤ 0
 //
-// Variant: elements are cut into blocks by their number alone, whose sums are of float64
-// and are added in order.
+// Variant: elements are cut into blocks by a rule that depends only on their number. The
+// blocks' sums are float64 and are added in order.
 
 // PReLU implements Ops.
 func (t *Team) PReLU(dst, z, slope Mat) {
@@ -51,7 +51,7 @@ func (k *preluTask) chunk(lo, hi int) {
 	}
 }
 
-// block is the gradient of the elements [lo, hi), and their share of the slope's.
+// block computes the gradient of elements [lo, hi), and returns their part of the slope's.
 func (k *preluTask) block(lo, hi int) (sum float64) {
 	dst, z := k.dst[lo:hi], k.z[lo:hi]
 	for i, g := range k.g[lo:hi] {

@@ -11,32 +11,31 @@ import (
 //	code[c] = floor((x[c] - offset)/step + u[c]),  u[c] uniform in [0, 1)
 //	x'[c]   = offset + step·code[c]
 //
-// so that x' is x on average and off by less than a step (Gupta et al., "Deep
-// learning with limited numerical precision", ICML'15, section 3).
+// so that the mean of x' is x and its error is less than a step (Gupta et al., "Deep learning
+// with limited numerical precision", ICML'15, section 3).
 //
-// Variant: u has 16 bits, half a word of Philox, so that a draw serves eight
-// columns; (x-offset)/step is rounded to as many bits after the point, which
-// makes floor(…+u) an addition and a shift of whole numbers.
+// Variant: u has 16 bits, half a word of Philox, so that a draw serves eight columns.
+// (x-offset)/step is rounded to 16 fractional bits, so that floor(…+u) is an integer addition
+// and a shift.
 //
-// Design note: offset and step are bfloat16, not float32. A row of 128 in four
-// bits is 68 bytes then instead of 72. What the offset loses by rounding down
-// the step makes good, since the grid is laid over all from the rounded offset
-// up to the largest element.
+// Design note: offset and step are bfloat16, not float32. A row of 128 in four bits then has
+// 68 bytes instead of 72. Rounding the offset down loses no range, because the step is chosen
+// to span from the rounded offset to the largest element.
 
-// Grid is the values that rows are rounded to: Offset + k·Step for the codes k
-// from 0 on. The zero Grid is that of a row of zeros.
+// Grid has the values that rows are rounded to: Offset + k·Step for codes k from 0 on. The
+// zero Grid is the grid of a row of zeros.
 type Grid struct{ Offset, Step BF16 }
 
-// Rows share a Grid while they have no more than gridElements together, of which its
-// four bytes are half a bit each, and mostGridRows at most.
+// Rows share a Grid if they have at most gridElements in total, so that its four bytes cost at
+// least half a bit per element; at most mostGridRows share one.
 const (
 	gridElements = 64
 	mostGridRows = 16
 )
 
-// GridRows is how many consecutive rows of N columns share a Grid where they
-// travel: a power of two, so that rows which are cut at a multiple of 16 share theirs
-// as the whole does; 1 of more than 32 columns.
+// GridRows returns the number of consecutive rows of cols columns that share a Grid in
+// messages. It is a power of two, so that parts cut at multiples of 16 rows share grids like
+// the whole; 1 for more than 32 columns.
 func GridRows(cols int) int {
 	rows := 1
 	for rows < mostGridRows && 2*rows*cols <= gridElements {
@@ -48,8 +47,8 @@ func GridRows(cols int) int {
 // leastStep keeps 2¹⁶ divided by a step finite.
 const leastStep = 1.0 / (1 << 110)
 
-// NewGrid is a grid that spans [lo, hi] with codes of 8, 4 or 2 bits. ok is
-// false where the numbers are too large for that: beyond about 10³⁸.
+// NewGrid returns a grid that spans [lo, hi] with codes of 8, 4 or 2 bits. ok is false if the
+// numbers are too large, beyond about 10³⁸.
 func NewGrid(lo, hi float32, bits int) (g Grid, ok bool) {
 	g.Offset = narrowDown(lo)
 	span, top := float64(hi)-float64(g.Offset.Float32()), float32(topCode(bits))
@@ -57,18 +56,18 @@ func NewGrid(lo, hi float32, bits int) (g Grid, ok bool) {
 		return g, true
 	}
 	g.Step = narrowUp(max(float32(span)/top, leastStep))
-	// The quotient may have been rounded down to a BF16. A branch on which way
-	// it was rounded would be mispredicted every other time.
+	// The quotient may have been rounded down to a BF16. A branch on the direction of rounding
+	// would be mispredicted every other time.
 	if float64(g.Step.Float32())*float64(top) < span {
 		g.Step++
 	}
 	return g, span < math.MaxFloat32/2
 }
 
-// topCode is the largest code of some bits.
+// topCode returns the largest code of the given bits.
 func topCode(bits int) uint32 { return 1<<bits - 1 }
 
-// narrowDown is the largest BF16 that is not above v, -0 taken as 0.
+// narrowDown returns the largest BF16 <= v, with -0 taken as 0.
 func narrowDown(v float32) BF16 {
 	b := math.Float32bits(v)
 	if v == 0 {
@@ -80,11 +79,11 @@ func narrowDown(v float32) BF16 {
 	return BF16(b >> 16)
 }
 
-// narrowUp is the least BF16 that is not below v, which is positive.
+// narrowUp returns the smallest BF16 >= v, which is positive.
 func narrowUp(v float32) BF16 { return BF16((math.Float32bits(v) + 0xffff) >> 16) }
 
-// Extent is the least and the largest element of x, 0 where it is empty, and
-// whether all are finite; lo and hi mean nothing where not.
+// Extent returns the smallest and the largest element of x, 0 if it is empty, and whether all
+// are finite. Otherwise lo and hi are undefined.
 func Extent(x []float32) (lo, hi float32, finite bool) {
 	if len(x) == 0 {
 		return 0, 0, true
@@ -105,9 +104,8 @@ func extent(x []float32) (lo, hi float32, finite bool) {
 	return lo, hi, poison == 0
 }
 
-// Rounding draws the random numbers of stochastic rounding as a function of
-// (seed, epoch, layer, direction, dataset id, column): whoever rounds a row, in
-// whatever order, gets the same codes.
+// Rounding computes the random numbers of stochastic rounding as a function of (seed, epoch,
+// layer, direction, dataset id, column). Every rank and every order gives the same codes.
 type Rounding struct {
 	key          [2]uint32
 	epoch, layer uint32
@@ -115,10 +113,10 @@ type Rounding struct {
 	set          avx.Set
 }
 
-// backwardBit keeps the draws of both directions apart.
+// backwardBit separates the random numbers of both directions.
 const backwardBit = 1 << 23
 
-// NewRounding prepares the draws of one exchange.
+// NewRounding returns the rounding of one exchange.
 func NewRounding(seed uint64, epoch, layer int, backward bool) Rounding {
 	r := Rounding{key: philoxKey(seed), epoch: uint32(epoch), layer: uint32(layer) | streamRounding, set: avx.Best()}
 	if backward {
@@ -128,8 +126,8 @@ func NewRounding(seed uint64, epoch, layer int, backward bool) Rounding {
 	return r
 }
 
-// OfSums draws for sums that a rank has made of rows: sums for one vertex come
-// from several ranks and are added up, so each rank draws for itself.
+// OfSums returns the rounding of sums that a rank computes. Sums for one vertex from several
+// ranks are added, so each rank has its own random numbers.
 func (r Rounding) OfSums(rank int) Rounding {
 	r.layer += streamSums - streamRounding
 	r.key[1] ^= uint32(rank)
@@ -137,8 +135,8 @@ func (r Rounding) OfSums(rank int) Rounding {
 	return r
 }
 
-// Counters are what r draws by: the words of a row's columns from 8·block on are
-// Philox({id, block, epoch, layer}, key).
+// Counters returns the key and counter words of r: the words of a row's columns from 8·block
+// on are Philox({id, block, epoch, layer}, key).
 func (r *Rounding) Counters() (key [2]uint32, epoch, layer uint32) { return r.key, r.epoch, r.layer }
 
 // CodeSlack is the number of bytes after a row's codes that Codes may overwrite and
@@ -148,9 +146,8 @@ const CodeSlack = avx.CodeSlack
 // CodeBytes returns the size of the codes of cols elements in bytes.
 func CodeBytes(cols, bits int) int { return (cols*bits + 7) / 8 }
 
-// Codes rounds x, the row of a dataset id, to g, which must span it, and
-// writes the codes of 8, 4 or 2 bits, lower columns in lower bits, to dst,
-// which must have CodeSlack more bytes than they take.
+// Codes rounds x, the row of a dataset id, to g, which must span it, and writes the codes of
+// 8, 4 or 2 bits, lower columns in lower bits, to dst, which must have CodeSlack extra bytes.
 func (r *Rounding) Codes(dst []byte, x []float32, g Grid, bits int, id uint32) {
 	if len(dst) < CodeBytes(len(x), bits)+CodeSlack {
 		panic(shortDst)
@@ -180,14 +177,14 @@ func (r *Rounding) codes(dst []byte, x []float32, offset, inverse float32, bits 
 	}
 }
 
-// roundGroup is the columns whose random numbers are drawn together.
+// roundGroup is the number of columns whose random numbers are drawn together.
 const roundGroup = 32
 
 // words are the random words of the 32 columns from 8·block on: the low half
 // of word i is that of column i, the high half that of column 16+i.
 //
-// Design note: pairs of words lie as vectors of them do, so that none has to be
-// moved to its column.
+// Design note: pairs of words have the layout of vectors, so that none has to be moved to its
+// column.
 func (r *Rounding) words(id, block uint32) (words [roundGroup / 2]uint32) {
 	for k := range uint32(4) {
 		w0, w1, w2, w3 := philox(id, block+k, r.epoch, r.layer, r.key[0], r.key[1])
@@ -196,8 +193,8 @@ func (r *Rounding) words(id, block uint32) (words [roundGroup / 2]uint32) {
 	return words
 }
 
-// Values sets dst to what codes stand for or, with add, adds that to dst. codes
-// must have CodeSlack more bytes than they take.
+// Values sets dst to the values of codes or, with add, adds them. codes must have CodeSlack
+// extra bytes.
 func (g Grid) Values(dst []float32, codes []byte, bits int, add bool) {
 	if len(codes) < CodeBytes(len(dst), bits)+CodeSlack {
 		panic(shortInput)

@@ -25,8 +25,8 @@ func TestFewBitsOfEveryInstructionSet(t *testing.T) {
 	})
 }
 
-// A grid begins at or below the least element and ends at or above the
-// largest, and its step is no more than a 128th part longer than it must be.
+// A grid begins at or below the least element and ends at or above the largest, and its step
+// is at most 1/128 longer than necessary.
 func TestGridSpansTheRow(t *testing.T) {
 	for _, bits := range []int{2, 4, 8} {
 		top := math.Exp2(float64(bits)) - 1
@@ -51,10 +51,9 @@ func TestGridSpansTheRow(t *testing.T) {
 	}
 }
 
-// Over many epochs the mean of what a row is rounded to is the row: within
-// five standard errors, a rounded element having at most a quarter of a step
-// squared as variance, and the place of an element being known to 2⁻¹⁴ of a
-// step. No single one is off by a step.
+// Over many epochs the mean of a rounded row is the row, within five standard errors. The
+// variance of a rounded element is at most a quarter of a step squared, and the position of an
+// element is known to 2⁻¹⁴ of a step. No error reaches a step.
 func TestRoundingIsUnbiased(t *testing.T) {
 	const cols, epochs = 70, 4000
 	x := kerneltest.Values(cols, 6)
@@ -82,7 +81,7 @@ func TestRoundingIsUnbiased(t *testing.T) {
 	}
 }
 
-// Draws differ between seeds, epochs, layers, directions and vertices.
+// Random numbers differ between seeds, epochs, layers, directions and vertices.
 func TestRoundingDraws(t *testing.T) {
 	x := kerneltest.Values(64, 6)
 	g, _ := kernels.NewGrid(slices.Min(x), slices.Max(x), 8)

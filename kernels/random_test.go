@@ -29,7 +29,7 @@ func TestPhiloxKnownAnswers(t *testing.T) {
 	}
 }
 
-// mask is which elements d keeps of a matrix [rows x cols].
+// mask returns the elements of a matrix [rows x cols] that d keeps.
 func mask(rows, cols int, d *kernels.Dropout) []float32 {
 	team := kernels.NewTeam(1)
 	defer team.Close()
@@ -41,8 +41,8 @@ func mask(rows, cols int, d *kernels.Dropout) []float32 {
 	return v
 }
 
-// The share of kept elements is within five standard deviations of 1-P, in all
-// and in each column, and kept elements keep the mean at 1.
+// The fraction of kept elements is within five standard deviations of 1-P, in total and in
+// each column, and the mean stays 1.
 func TestDropoutRate(t *testing.T) {
 	const rows, cols = 4000, 10
 	for _, p := range []float64{0.1, 0.5, 0.9} {
@@ -69,7 +69,7 @@ func TestDropoutRate(t *testing.T) {
 	}
 }
 
-// Masks of different seeds, epochs and layers agree as often as chance has it.
+// Masks of different seeds, epochs and layers agree as often as independent ones.
 func TestDropoutMasksAreIndependent(t *testing.T) {
 	const rows, cols = 2000, 8
 	base := mask(rows, cols, &kernels.Dropout{Seed: 1, Epoch: 1, Layer: 1, P: 0.5})
@@ -92,7 +92,7 @@ func TestDropoutMasksAreIndependent(t *testing.T) {
 	}
 }
 
-// However vertices are shared among ranks, a vertex has the same mask.
+// A vertex has the same mask for any partition.
 func TestDropoutFollowsTheVertex(t *testing.T) {
 	const rows, cols = 100, 13
 	whole := mask(rows, cols, &kernels.Dropout{Seed: 5, Epoch: 2, P: 0.4})
@@ -148,8 +148,8 @@ func TestInitialWeights(t *testing.T) {
 	}
 }
 
-// The gradient of Σ c·h through the epilogue, against central differences. The
-// step is a power of two and far from where ReLU bends.
+// The gradient of Σ c·h through the epilogue, against central differences. The step is a power
+// of two, and inputs are far from the kink of ReLU.
 func TestEpilogueGradientByDifferences(t *testing.T) {
 	const rows, cols, step = 9, 7, 1.0 / 1024
 	team := kernels.NewTeam(1)

@@ -25,8 +25,8 @@ func load(t *testing.T, name string, into any) {
 	}
 }
 
-// Every optimiser follows PyTorch's path. The recorded path is in float64;
-// ours rounds a few times a step, to 2⁻²⁴ of values of the order of 1.
+// Every optimiser follows PyTorch's path. The recorded path is in float64; ours rounds a few
+// times per step, by 2⁻²⁴ of values of the order of 1.
 func TestOptimizersFollowPyTorch(t *testing.T) {
 	var recorded struct {
 		Param []float32
@@ -68,7 +68,7 @@ func newState(o kernels.Optimizer, n int) [][]float32 {
 	return state
 }
 
-// A parameter without decay moves as if there were no weight decay at all.
+// A parameter with decay off moves as with an optimiser without weight decay.
 func TestWeightDecayIsOptional(t *testing.T) {
 	for _, name := range []string{"sgd", "adam", "adamw"} {
 		var got [3]float32
@@ -112,7 +112,7 @@ func TestNewOptimizerRefuses(t *testing.T) {
 	}
 }
 
-// Loss, gradient and softmax are PyTorch's.
+// Loss, gradient and softmax equal PyTorch's.
 func TestLossIsPyTorchs(t *testing.T) {
 	var r struct {
 		Classes       int

@@ -2,15 +2,15 @@ package kernels
 
 import "siafu/kernels/internal/avx"
 
-// Rows for other ranks, and those that come back.
+// Sent rows, and received rows that are added.
 //
 //	pack   dst[i] = X[index[i]]      X being x and after its last row more
 //	add    X[index[i]] += rows[i]
 //
-// Variant: one pass over the rows packed; indices are distinct, so that rows are
-// added side by side.
+// Variant: one pass over the rows packed; indices are distinct, so that rows are added in
+// parallel.
 
-// rowsGrain is how many rows a worker copies at a time.
+// rowsGrain is the number of rows that a worker copies at a time.
 const rowsGrain = 256
 
 // PackRows implements Ops.

@@ -2,20 +2,20 @@ package kernels
 
 import "slices"
 
-// Sample is a draw of some of a vertex's neighbours for a layer of a step of training,
-// the same whoever draws it, and whenever.
+// Sample selects random neighbours of a vertex, for a layer in a training step. It depends
+// only on its fields and arguments.
 type Sample struct {
 	Seed        uint64
 	Step, Layer int
 }
 
-// Draw appends min(k, n) different numbers below n to dst, ascending, for the vertex with
-// a dataset id: each set of so many is as likely as any other, but for 2^-32 n of a
-// number's probability. Word j of the vertex is
+// Draw appends min(k, n) different numbers below n to dst, ascending, for the vertex with a
+// dataset id. Sets are uniform up to a relative error of 2^-32 n in a number's probability.
+// Word j of the vertex is
 //
 //	Philox({id, j/4, Step, Layer}, Seed)[j%4]
 //
-// Variant: Floyd's draw (Bentley and Floyd, "A sample of brilliance", CACM 30(9), 1987),
+// Variant: Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", CACM 30(9), 1987),
 // which needs k words and no list of n.
 func (s Sample) Draw(dst []uint32, id uint32, k, n int) []uint32 {
 	first := len(dst)

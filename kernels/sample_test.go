@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A draw is k different numbers below n, ascending; each number and each pair of them is
-// in as many draws as any other, within 5 standard deviations of 20,000 draws.
+// A draw is k different numbers below n, ascending. Numbers and pairs are uniform, within 5
+// standard deviations of 20,000 draws.
 func TestSample(t *testing.T) {
 	const n, draws = 11, 20_000
 	for _, k := range []int{1, 3, 10, 11, 40} {
@@ -40,7 +40,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Streams of other seeds, steps, layers and vertices are others.
+// Different seeds, steps, layers and vertices have different streams.
 func TestSampleStreams(t *testing.T) {
 	want := Sample{Seed: 1, Step: 2, Layer: 3}.Draw(nil, 4, 20, 1000)
 	for _, s := range []Sample{{2, 2, 3}, {1, 3, 3}, {1, 2, 2}, {1 << 40, 2, 3}} {

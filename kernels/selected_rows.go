@@ -2,20 +2,19 @@ package kernels
 
 import "siafu/kernels/internal/avx"
 
-// Rows of a matrix that are chosen by their numbers, beside one row: what the scores of
-// pairs and their gradients are made of.
+// Operations on one row and selected rows of a matrix, for the scores of pairs and their
+// gradients.
 //
 //	dots   dst[i]  = Σ_j row[j]·x[ids[i]][j]
 //	add    dst[j] += Σ_i weights[i]·x[ids[i]][j], in order of i
 //
-// Variant: those of attention's edges with one head. A product depends on its two rows
-// alone, and not on which of them is which; sets of instructions differ by the order of a
-// row's columns.
+// Variant: the routines of attention edges with one head. A product depends only on its two
+// rows, in either order. Instruction sets differ in the order of a row's columns.
 //
-// They are work of one worker: a body of Run may call them.
+// They use one worker: a body of Run may call them.
 
-// DotsOf sets dst to the products of row and as many rows of x [· x row], which the first
-// ids choose. Rows of ids after those are fetched ahead.
+// DotsOf sets dst to the products of row and the rows of x [· x row] that the first len(dst)
+// ids select. Rows of later ids are prefetched.
 func (t *Team) DotsOf(dst, row, x []float32, ids []uint32) {
 	mustFit(len(dst) <= len(ids))
 	if len(row) == 0 {
@@ -25,7 +24,7 @@ func (t *Team) DotsOf(dst, row, x []float32, ids []uint32) {
 	setDots(t.set, dst, 1, 1, row, x, len(row), ids, len(dst))
 }
 
-// AddChosen adds to dst the chosen rows of x [· x dst], times weights [ids].
+// AddChosen adds to dst the selected rows of x [· x dst], times weights [ids].
 func (t *Team) AddChosen(dst, x []float32, ids []uint32, weights []float32) {
 	mustFit(len(weights) == len(ids))
 	switch {

@@ -9,9 +9,9 @@ import (
 	"siafu/kernels"
 )
 
-// Products with chosen rows and their weighted sums are those of a plain loop in float64,
-// with nothing written behind them; a product is the same bits whichever row comes first,
-// and whatever other rows are chosen beside.
+// Products with selected rows and their weighted sums match a plain loop in float64, and
+// nothing is written after the results. A product has the same bits in either order of its
+// rows, and with any other rows selected.
 func TestSelectedRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for _, kernel := range kernels.Variants() {

@@ -10,8 +10,7 @@ import (
 //
 //	dst[r][c] = exp(x[r][c]) / Σ_j exp(x[r][j])
 //
-// Variant: each row's maximum is taken out before exp; exponentials and sums
-// in float64.
+// Variant: each row's maximum is subtracted before exp; exponentials and sums in float64.
 
 // Softmax implements Ops.
 func (t *Team) Softmax(dst, x Mat) {
@@ -55,7 +54,7 @@ func softmaxRow(set avx.Set, dst, x []float32, scale float64) (top float32, sum 
 	return top, sum
 }
 
-// largest is the maximum of z, NaNs left out; -Inf for an empty row.
+// largest returns the maximum of z without NaNs; -Inf for an empty row.
 func largest(z []float32) float32 {
 	top := float32(math.Inf(-1))
 	for _, v := range z {

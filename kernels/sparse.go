@@ -15,12 +15,11 @@ import (
 //	SparseToDense       dst[rows x m]  =  D(X)
 //	List                the same, as lists (lists.go)
 //
-// D is dropout of the non-zeros (a dropped zero is a zero). Variant: pull, row
-// by row of dst, in the order of the non-zeros, in registers where package avx
-// has a routine for this machine, else four at a time. TransA pulls through a
-// transpose built once, because pushing would need atomics or a copy of dst for
-// each worker, and would not fix the order of the sums. A long row, which is a
-// frequent word in TransA, is cut into pieces like that of a hub in SpMM.
+// D is dropout of the non-zeros (a dropped zero is a zero). Variant: pull, row by row of dst,
+// in the order of the non-zeros, in registers if package avx has a routine for this machine,
+// else four at a time. TransA pulls through a transpose built once, because pushing would need
+// atomics or a copy of dst per worker, and would not fix the order of sums. A long row (a
+// frequent word in TransA) is cut into pieces like a hub in SpMM.
 
 func sparseRows(xs graph.SparseRows) int { return max(len(xs.Offsets)-1, 0) }
 
@@ -74,10 +73,9 @@ func sparseHub(t *Team, args sparseTask, r int) {
 	sumParts(t, dst, pieces, false)
 }
 
-// sparseTask is dst[r] = Σ_e vals[e]·x[index[e]] over the non-zeros of row r.
-// transposed says that r is a column of X and index a vertex, for the mask;
-// scatter that dst[r][index[e]] = vals[e] is wanted instead. With a hub of 0 or
-// more, the rows of dst are the pieces of that row.
+// sparseTask is dst[r] = Σ_e vals[e]·x[index[e]] over the non-zeros of row r. transposed: r is
+// a column of X and index a vertex, for the mask. scatter: compute dst[r][index[e]] = vals[e]
+// instead. hub >= 0: the rows of dst are the pieces of that row.
 type sparseTask struct {
 	dst, x                    []float32
 	width                     int
@@ -85,7 +83,7 @@ type sparseTask struct {
 	index                     []uint32
 	vals                      []float32
 	transposed, scatter, drop bool
-	lists                     Lists // what is wanted instead of dst, from row first on
+	lists                     Lists // destination instead of dst, from row first on
 	first                     int
 	mask                      mask
 	set                       avx.Set
@@ -123,14 +121,14 @@ func (k *sparseTask) pieces(s *keptNonZeros, lo, hi int) {
 	}
 }
 
-// row sets dst to what the non-zeros [from, to) of row r make. The non-zeros
-// below last are of this chunk.
+// row sets dst to the sum over non-zeros [from, to) of row r. The chunk's non-zeros end at
+// last.
 func (k *sparseTask) row(s *keptNonZeros, dst []float32, r int, from, to, last int64) {
 	clear(dst)
 	k.values(s, dst, r, from, to, last)
 }
 
-// values puts what is kept of these non-zeros.
+// values adds the kept non-zeros.
 func (k *sparseTask) values(s *keptNonZeros, dst []float32, r int, from, to, last int64) {
 	if !k.drop {
 		k.put(s, dst, k.index[from:], k.vals[from:to])
@@ -147,8 +145,8 @@ func (k *sparseTask) values(s *keptNonZeros, dst []float32, r int, from, to, las
 	}
 }
 
-// put adds the rows cols of x times vals to dst; cols may go on past the end
-// of vals. However non-zeros are shared among calls, the sum is the same.
+// put adds the rows cols of x times vals to dst; cols may be longer than vals. The sum does
+// not depend on how non-zeros are divided among calls.
 func (k *sparseTask) put(s *keptNonZeros, dst []float32, cols []uint32, vals []float32) {
 	switch {
 	case !k.lists.IsNil():

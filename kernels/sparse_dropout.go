@@ -8,32 +8,28 @@ import (
 
 // Dropout of the non-zeros of a sparse matrix.
 //
-// Variant: words are drawn for a block of non-zeros, whatever rows they are of,
-// since package avx draws several at once and a row may have few; those that
-// are kept are moved together, without a branch on the mask, and a bit for each
-// non-zero tells which row has how many. The memory for that is on the stack of
-// the worker.
+// Variant: words are drawn for a block of non-zeros across rows, because package avx draws
+// several at once and a row may have few. Kept ones are compacted without a branch on the
+// mask, and a bit per non-zero gives the counts per row. The memory is on the worker's stack.
 //
-// Design note: keeping the mask of the forward pass for the backward one would
-// save the second draw, but the transposed order would need the place of each
-// non-zero in the other: more memory than the values.
+// Design note: storing the forward pass's mask for the backward pass would save the second
+// draw, but the transposed order would need each non-zero's position in the other order: more
+// memory than the values.
 
 // sieveSize is the number of non-zeros in a block, a multiple of 64.
 const sieveSize = 256
 
-// keptNonZeros holds those of the non-zeros [begin, end) of a sparseTask that are
-// kept.
+// keptNonZeros has the non-zeros of [begin, end) of a sparseTask that dropout keeps.
 type keptNonZeros struct {
 	begin, end int64
 	index      [sieveSize]uint32 // of those kept
 	vals       [sieveSize]float32
 	bits       [sieveSize / 64]uint64 // of all
-	lines, ids [sieveSize]uint32      // what the words are drawn from
-	list       lister                 // of the row in hand, where lists are wanted
+	lines, ids [sieveSize]uint32      // counter words
+	list       lister                 // of the current row, if lists are computed
 }
 
-// draw sifts the non-zeros from e, of row r, on, as far as there is room and
-// below last.
+// draw filters the non-zeros from e, in row r, up to last or until the block is full.
 func (s *keptNonZeros) draw(k *sparseTask, r int, e, last int64) {
 	s.begin, s.end = e, min(e+sieveSize, last)
 	for at := e; at < s.end; r++ {
@@ -53,7 +49,7 @@ func (s *keptNonZeros) draw(k *sparseTask, r int, e, last int64) {
 	s.sift(&k.mask, ids, cols, index, vals)
 }
 
-// line is what row r is in the counter: a dataset id or, transposed, a column.
+// line returns the counter word of row r: a dataset id or, transposed, a column.
 func (k *sparseTask) line(r int) uint32 {
 	if k.transposed {
 		return uint32(r)
@@ -68,7 +64,7 @@ func (s *keptNonZeros) fill(line uint32, from, to int64) {
 	}
 }
 
-// idsOf is the dataset ids of vertices.
+// idsOf returns the dataset ids of vertices.
 func (s *keptNonZeros) idsOf(m *mask, vertices []uint32) []uint32 {
 	if m.ids == nil {
 		return vertices
@@ -80,8 +76,8 @@ func (s *keptNonZeros) idsOf(m *mask, vertices []uint32) []uint32 {
 	return ids
 }
 
-// sift is the specification of Sift in package avx. The non-zeros that follow
-// each other often share a block.
+// sift is the specification of Sift in package avx. Consecutive non-zeros often share a block
+// of words.
 func (s *keptNonZeros) sift(m *mask, ids, cols, index []uint32, vals []float32) {
 	var words [4]uint32
 	clear(s.bits[:])
@@ -99,14 +95,13 @@ func (s *keptNonZeros) sift(m *mask, ids, cols, index []uint32, vals []float32) 
 	}
 }
 
-// kept is the non-zeros in [from, to), a part of the block, that dropout keeps,
-// scaled.
+// kept returns the kept non-zeros, scaled, of [from, to), a part of the block.
 func (s *keptNonZeros) kept(from, to int64) (index []uint32, vals []float32) {
 	first, end := s.before(from-s.begin), s.before(to-s.begin)
 	return s.index[first:end], s.vals[first:end]
 }
 
-// before is the number of kept ones among the first i of the block.
+// before returns the number of kept ones among the first i of the block.
 func (s *keptNonZeros) before(i int64) int {
 	n := 0
 	for _, w := range s.bits[:i/64] {

@@ -13,18 +13,17 @@ import (
 //
 // and with SelfLoops the same for c = First+r, with weight 1.
 //
-// Variant: pull, row by row; the edges of a row are added in their order, in
-// registers where package avx has a routine for this machine, else four at a
-// time into the row of dst itself. Rows are shared out by numbers of edges; the
-// row of a hub is cut into pieces of a fixed size, whose sums are added in
-// order. Pull needs no atomics and fixes every sum's order; push would save
-// nothing, because all rows are computed. Where x is larger than caches and its rows are
-// met often, sources are taken block by block (blocks.go).
+// Variant: pull, row by row; the edges of a row are added in their order, in registers if
+// package avx has a routine for this machine, else four at a time in dst. Rows are divided by
+// numbers of edges; a hub's row is cut into pieces of a fixed size, whose sums are added in
+// order. Pull needs no atomics and fixes every sum's order; push would save nothing, because
+// all rows are computed. If x is larger than caches and its rows are read often, sources are
+// divided into blocks (blocks.go).
 
-// Gather is the sparse operand of SpMM: rows of column ids with a scale for each
-// row and column and, where edges have any, their weights. It may be a part of a larger
-// matrix: the own columns of a shard (Base 0, End = InOwnEnd) and its ghost
-// columns (Begin = InOwnEnd, Base = n_own) are two Gathers over the same Cols.
+// Gather is the sparse operand of SpMM: rows of column ids, with optional scales of rows and
+// columns and optional weights. It may be a part of a larger matrix: the own columns of a
+// shard (Base 0, End = InOwnEnd) and its ghost columns (Begin = InOwnEnd, Base = n_own) are
+// two Gathers over the same Cols.
 type Gather struct {
 	Begin, End []int64   // row r is Cols[Begin[r]:End[r]]; both ascending
 	Cols       []uint32  // local ids
@@ -34,16 +33,16 @@ type Gather struct {
 	ColScale   []float32 // of a local id, whatever Base is; nil: 1
 	SelfLoops  bool      // row r has the column First+r too, before all others
 	First      uint32    // the local id of row 0
-	// Features of edges, to attention alone: rows of as many as its Edge has. That of Cols[i] is
-	// the row At[i], and the row i where there is no At; Self are those of self loops, by row.
+	// Edge features, only for attention, with as many columns as its Edge has rows. Cols[i]
+	// has the row At[i], or row i without At; Self has the features of self loops, by row.
 	Features, Self []float32
 	At             []int64
 }
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (g *Gather) Rows() int { return len(g.Begin) }
 
-// Edges is g as an Ops of this process's memory takes it.
+// Edges returns g as Edges in this process's memory.
 func (g *Gather) Edges() Edges {
 	return Edges{
 		Begin: HostVector(g.Begin), End: HostVector(g.End), Cols: HostVector(g.Cols), Weights: HostVector(g.Weights), Base: g.Base,
@@ -58,7 +57,7 @@ func (t *Team) SpMM(dst Mat, e Edges, x Mat, add bool) { t.gather(t.newSpMM(dst,
 func (t *Team) newSpMM(dst Mat, e Edges, x Mat, add bool) spmmTask {
 	mustFit(dst.Rows == e.Rows() && dst.Cols == x.Cols)
 	k := spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add, sources: x.Rows}
-	if e.Weights.Len() == 0 { // they lie beside all columns
+	if e.Weights.Len() == 0 { // they are indexed by column
 		k.chosen = e.ColumnMask
 	}
 	if x.half {
@@ -85,7 +84,7 @@ func (t *Team) gather(k spmmTask) {
 	t.gatherHubs(k)
 }
 
-// gatherHubs computes the rows that were left for later.
+// gatherHubs computes the deferred rows.
 func (t *Team) gatherHubs(k spmmTask) {
 	slices.Sort(t.hubs.rows)
 	for _, r := range t.hubs.rows {
@@ -93,14 +92,13 @@ func (t *Team) gatherHubs(k spmmTask) {
 	}
 }
 
-// A row with more edges than hubEdges, as many as a chunk of other rows, is a
-// hub, which is cut into pieces.
+// A row with more than hubEdges edges, a chunk's weight, is a hub. It is cut into pieces.
 const (
 	hubEdges   = 4 * pieceEdges
 	pieceEdges = 1 << 13
 )
 
-// hubs are rows that were left for later, and the pieces of the one in hand.
+// hubs has the deferred rows, and the pieces of the current one.
 type hubs struct {
 	mu         sync.Mutex
 	rows       []int
@@ -114,8 +112,8 @@ func (h *hubs) leave(r int) {
 	h.mu.Unlock()
 }
 
-// spmmTask gathers rows of x or, where that is nil, of lists or of half. Where there are bits, rows of x
-// are packed, and N lines of each are prefetched.
+// spmmTask gathers rows of x or, if that is nil, of lists or of half. With bits, rows of x are
+// packed, and lines lines of each are prefetched.
 type spmmTask struct {
 	Gather
 	dst, x []float32
@@ -130,11 +128,11 @@ type spmmTask struct {
 
 	sources int        // rows of x
 	chosen  VertexMask // of the columns; nil: all
-	last    []int64    // of a block of sources: where the rows end, whose End is found
+	last    []int64    // of a block of sources: the ends of rows, once found
 	bound   uint32     // the first column that is not of the block
 }
 
-// chunk computes the rows [lo, hi) but for hubs.
+// chunk computes rows [lo, hi) except hubs.
 func (k *spmmTask) chunk(lo, hi int) {
 	if k.chosen != nil || k.last != nil {
 		k.gatherMasked(lo, hi)
@@ -155,8 +153,8 @@ func (k *spmmTask) gatherAll(lo, hi int) {
 	k.rows(lo, hi)
 }
 
-// rows computes the rows [lo, hi). Package avx multiplies by the scale of a row
-// after its sum, plain Go does it for each edge; the difference is a rounding.
+// rows computes rows [lo, hi). Package avx multiplies by a row's scale after the sum, plain Go
+// at each edge; results differ by rounding.
 func (k *spmmTask) rows(lo, hi int) {
 	switch {
 	case k.set != avx.None && k.lists != nil:
@@ -177,7 +175,7 @@ func (k *spmmTask) rows(lo, hi int) {
 	}
 }
 
-// rowsFor is the operands as package avx takes them.
+// rowsFor returns the operands for package avx.
 func rowsFor[E float32 | uint16 | uint64](k *spmmTask, x []E) avx.Rows[E] {
 	return avx.Rows[E]{
 		Begin: k.Begin, End: k.End, Cols: k.Cols, Weights: k.Weights, Base: k.Base,
@@ -213,7 +211,7 @@ func (k *spmmTask) rowScale(r int) float32 {
 	return k.RowScale[r]
 }
 
-// row is one row in plain Go.
+// row computes one row in plain Go.
 func (k *spmmTask) row(dst []float32, r int) {
 	scale := k.rowScale(r)
 	clearUnless(k.add, dst)
@@ -235,7 +233,7 @@ func (k *spmmTask) gather(dst []float32, from, to int64, scale float32) {
 	}
 }
 
-// weigh is scale times the weight of an edge.
+// weigh returns scale times the weight of an edge.
 func (k *spmmTask) weigh(edge int64, scale float32) float32 {
 	if k.Weights == nil {
 		return scale

@@ -8,27 +8,26 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Team is the persistent workers of one rank. Work is cut into chunks whose
-// bounds depend on its size alone; which worker takes which chunk is left to
-// chance, and no result may depend on that.
+// Team has the persistent workers of one rank. Work is cut into chunks whose bounds depend
+// only on its size. Any worker may run any chunk, and no result may depend on which.
 //
 // A Team serves one caller at a time: a kernel must not be called on a Team
 // from inside a chunk, nor by two goroutines at once.
 //
-// Design note: a kernel's arguments live in a slot of the Team for the length
-// of the call instead of in a closure, because a closure that crosses to
-// another goroutine is an allocation, and an epoch allocates nothing.
+// Design note: a kernel's arguments are stored in a slot of the Team during the call, not in a
+// closure. A closure passed to another goroutine is an allocation, and an epoch allocates
+// nothing.
 type Team struct {
 	workers int
 	kernel  string
-	set     avx.Set // of all that package avx has
+	set     avx.Set // the instruction set
 	product product // of dense products
 	wake    chan struct{}
 	done    sync.WaitGroup
 	busy    atomic.Bool
 	closed  bool
 
-	// The work in flight, written by the caller before it wakes anybody.
+	// The current work, written by the caller before it wakes workers.
 	work     task
 	n, grain int
 	next     atomic.Int64
@@ -37,15 +36,15 @@ type Team struct {
 	*memory
 }
 
-// memory is what kernels need while they run.
+// memory is the workspace of kernels.
 type memory struct {
-	// Partial results, one part a chunk, summed in order of chunks.
+	// Partial results, one per chunk, summed in order of chunks.
 	floats  []float32
 	turned  []float32 // a product that is transposed
 	sums    []float64
 	counts  []int64
 	hubs    hubs    // of the SpMM that runs
-	into    []int64 // ends of rows of which some are chosen
+	into    []int64 // ends of rows with masked edges
 	blocks  blockRoom
 	batches chan *edgeBatch // of attention
 }
@@ -102,9 +101,8 @@ type slots struct {
 	state [][]float32 // of a step
 }
 
-// NewTeam starts workers-1 goroutines (the caller of a kernel is a worker
-// too); workers below 1 mean 1. Close ends them. The Team uses the best
-// instructions that this machine has.
+// NewTeam starts workers-1 goroutines (the caller of a kernel is a worker too); workers below
+// 1 means 1. Close ends them. The Team uses the best instructions that this machine has.
 func NewTeam(workers int) *Team {
 	t := &Team{workers: max(workers, 1), memory: new(memory)}
 	if err := t.Use(avx.Best().String()); err != nil {
@@ -117,10 +115,9 @@ func NewTeam(workers int) *Team {
 	return t
 }
 
-// Borrow makes t use the memory of owner, another Team of as many workers, from
-// now on. Of Teams that share memory only one may run at a time. Many Teams of
-// one worker, each bound to its own rows, then need no more of it than there
-// are processors that run them.
+// Borrow makes t use the memory of owner, another Team of as many workers, from now on. Only
+// one of the Teams that share memory may run at a time. Many Teams of one worker, each bound
+// to its own rows, then need only one workspace per processor.
 func (t *Team) Borrow(owner Ops) {
 	o, ok := owner.(*Team)
 	if !ok || t.workers != o.workers {
@@ -129,7 +126,7 @@ func (t *Team) Borrow(owner Ops) {
 	t.memory = o.memory
 }
 
-// Workers is the number of workers, the caller included.
+// Workers returns the number of workers, the caller included.
 func (t *Team) Workers() int { return t.workers }
 
 // Close ends the workers. The Team must be idle and must not be used again; a
@@ -182,8 +179,8 @@ func (t *Team) run(n, grain int, work task) {
 	t.busy.Store(false)
 }
 
-// serve is the life of a worker. A fast worker may take the wake-up meant for
-// another; that is as good, since every wake-up ends with no chunk left.
+// serve is the loop of a worker. A fast worker may take the wake-up of another. That is
+// harmless, because every wake-up ends when no chunk is left.
 func (t *Team) serve() {
 	for range t.wake {
 		t.drain()
@@ -201,9 +198,8 @@ func (t *Team) drain() {
 	}
 }
 
-// do runs work with its arguments in the slot and clears the slot afterwards:
-// an argument may be memory outside the heap, and a stale pointer to it would
-// be poison once it is unmapped.
+// do runs work with its arguments in the slot and clears the slot afterwards: an argument may
+// be memory outside the heap, and a stale pointer to it would be invalid once it is unmapped.
 func do[T any, P interface {
 	*T
 	task
@@ -223,9 +219,8 @@ func doWeighted[T any, P interface {
 	*slot = *new(T)
 }
 
-// chunkWeight is the edges plus rows of a chunk: enough that a worker stays with
-// the rows of a community, which it has in its cache, little enough to balance
-// skewed degrees.
+// chunkWeight is the edges plus rows of a chunk: large enough that a worker processes a
+// community whose rows are in its cache, small enough to balance skewed degrees.
 const chunkWeight = 1 << 15
 
 // weightedTask maps chunks of equal weight to rows. The weight of the rows
@@ -252,7 +247,7 @@ func (w *weightedTask) chunk(lo, hi int) {
 	}
 }
 
-// row is the first row that has at least weight before it.
+// row returns the first row with at least weight before it.
 func (w *weightedTask) row(weight int64) int {
 	return sort.Search(len(w.begin), func(r int) bool { return w.before(r) >= weight })
 }
@@ -274,7 +269,7 @@ const chunkElements = 1 << 14
 // rowGrain is the number of rows of the given width in a chunk.
 func rowGrain(width int) int { return max(chunkElements/max(width, 1), 1) }
 
-// scratch returns n elements of *buf, which grows as needed and is kept.
+// scratch returns n elements of *buf, which grows as needed.
 func scratch[T any](buf *[]T, n int) []T {
 	if cap(*buf) < n {
 		*buf = make([]T, n)

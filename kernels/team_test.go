@@ -38,7 +38,7 @@ func TestRunCoversEveryChunkOnce(t *testing.T) {
 	}
 }
 
-// Three chunks wait for one another, again and again after the team was idle.
+// Three chunks wait for one another, repeatedly after the team was idle.
 func TestWorkersWorkAtOnce(t *testing.T) {
 	team := kernels.NewTeam(3)
 	defer team.Close()
@@ -64,8 +64,8 @@ func TestWorkersWorkAtOnce(t *testing.T) {
 	}
 }
 
-// A team keeps no pointer to a kernel's arguments, which may be memory outside
-// the heap and gone by the next collection.
+// A team keeps no pointer to a kernel's arguments, which may be memory outside the heap,
+// unmapped before the next collection.
 func TestTeamForgetsItsArguments(t *testing.T) {
 	team := kernels.NewTeam(2)
 	defer team.Close()
@@ -169,8 +169,8 @@ func TestMisusePanics(t *testing.T) {
 	}
 }
 
-// nested calls Run from the chunk that its caller works on; the other worker,
-// whose panic nobody could recover, keeps out of it.
+// nested calls Run from the chunk of its caller. The other worker does not, because its panic
+// could not be recovered.
 func nested(team *kernels.Team) {
 	var failure atomic.Value
 	team.Run(2, 1, func(int, int) {

@@ -5,22 +5,22 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Transposed is the transpose of a Sparse where an Ops computes: column c of the
-// original holds Vals[Offsets[c]:Offsets[c+1]] in the rows Rows[same], ascending.
-// Count is the rows of the original.
+// Transposed is the transpose of a Sparse in the memory of an Ops: column c of the original
+// has Vals[Offsets[c]:Offsets[c+1]] in the rows Rows[same], ascending. Count is the number of
+// rows of the original.
 type Transposed struct {
 	Offsets Vector[int64]   // columns+1
 	Rows    Vector[uint32]  // non-zeros
 	Vals    Vector[float32] // non-zeros
 	Count   int
-	filled  bool // from the beginning in a sketch
+	filled  bool // true from the start in a sketch
 }
 
-// NewTransposed is room for the transpose of xs, which Fill fills.
+// NewTransposed allocates the transpose of xs, which Fill computes.
 func NewTransposed(o Ops, a *mapped.Arena, xs Sparse, cols int) *Transposed {
 	t := &Transposed{Offsets: NewVector[int64](o, a, cols+1), Count: xs.Rows(), filled: true}
 	if t.Count > 0 {
-		n := xs.Cols.Len() // at most
+		n := xs.Cols.Len() // maximum
 		a.Fill(func() { t.filled, n = false, int(xs.Source.Offsets[t.Count]-xs.Source.Offsets[0]) })
 		t.Rows, t.Vals = NewVector[uint32](o, a, n), NewVector[float32](o, a, n)
 	}

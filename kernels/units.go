@@ -9,12 +9,13 @@ import "math"
 //
 // In the unit ball rows whose norm is no larger than 1 stay as they are, and so do their gradients.
 //
-// Variant: a row is one worker's, its sums are float64, and the backward pass makes y again from z.
+// Variant: one worker computes a row, sums are float64, and the backward pass recomputes y
+// from z.
 //
-// Design note: beneath 1e-12 the quotient's own derivative is 1e12, which PyTorch gives a row of
-// zeros: one vertex without features would then throw all weights far away.
+// Design note: below 1e-12 the derivative of the quotient is 1e12, which PyTorch uses for a
+// row of zeros: one vertex without features would then destroy all weights.
 
-// leastNorm is what a smaller norm counts as.
+// leastNorm replaces smaller norms.
 const leastNorm = 1e-12
 
 // UnitRows implements Ops.
@@ -57,7 +58,7 @@ func (k *unitsTask) chunk(lo, hi int) {
 	}
 }
 
-// unitGrad is a row of UnitRowsGrad.
+// unitGrad computes a row of UnitRowsGrad.
 func unitGrad(dst, g, z []float32, norm float64) {
 	if norm <= leastNorm {
 		clear(dst)
@@ -69,7 +70,7 @@ func unitGrad(dst, g, z []float32, norm float64) {
 	}
 }
 
-// dot64 is Σ x·y, in order.
+// dot64 returns Σ x·y, in order.
 func dot64(x, y []float32) (sum float64) {
 	for j, v := range x {
 		sum += float64(v) * float64(y[j])

@@ -9,9 +9,9 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// Rows of each width are divided by their norms, and a row of zeros stays one, with operands of their
-// own and in place, with the same bits from any number of workers. What is computed in float64 and
-// rounded is off by half a unit of float32, 2^-24, of itself.
+// Rows of each width are divided by their norms, and a row of zeros stays zero. Separate
+// operands, in-place operation and any number of workers give the same bits. A float64 result
+// rounded to float32 has a relative error of 2^-24.
 func TestUnitRows(t *testing.T) {
 	for _, shape := range [][2]int{{0, 3}, {1, 1}, {7, 5}, {3001, 33}, {700, 64}} {
 		rows, cols := shape[0], shape[1]
@@ -38,7 +38,8 @@ func TestUnitRows(t *testing.T) {
 				if off := math.Abs(float64(one[at]) - want); off > math.Abs(want)/(1<<23) {
 					t.Fatalf("%d x %d, row %d column %d: %v, want %v", rows, cols, r, j, one[at], want)
 				}
-				// The quotient's slope is what is left of two terms, each off by units of float64.
+				// The quotient's slope is a difference of two terms, each with an error of
+				// units of float64.
 				if off := math.Abs(float64(grad[at]) - slope); off > math.Abs(slope)/(1<<23)+1e-12*math.Abs(float64(g[at])) {
 					t.Fatalf("%d x %d, row %d column %d: gradient %v, want %v", rows, cols, r, j, grad[at], slope)
 				}
@@ -47,8 +48,8 @@ func TestUnitRows(t *testing.T) {
 	}
 }
 
-// unitRows are z's rows divided and the gradient of g, in place after a run into other matrices,
-// which has to make the same.
+// unitRows returns z's normalized rows and the gradient of g, computed in place after a run
+// into other matrices with the same result.
 func unitRows(t *testing.T, workers, rows, cols int, z, g []float32, ball bool) (out, grad []float32) {
 	team := kernels.NewTeam(workers)
 	defer team.Close()
@@ -65,8 +66,8 @@ func unitRows(t *testing.T, workers, rows, cols int, z, g []float32, ball bool) 
 	return out, grad
 }
 
-// In the unit ball rows up to a norm of 1 stay as they are, with their gradients, and longer ones
-// are those that are divided anyway.
+// In the unit ball rows up to a norm of 1 stay as they are, with their gradients, and longer
+// ones equal UnitRows without ball.
 func TestUnitBall(t *testing.T) {
 	const rows, cols = 700, 5
 	z, g := kerneltest.Values(rows*cols, 1), kerneltest.Values(rows*cols, 2)

@@ -17,8 +17,7 @@ import (
 //	openblas       the machine's OpenBLAS for dense products, package avx for the rest
 //	go             plain Go, and gonum for dense products
 
-// Variants are the names that Use takes on this machine, in this build, best
-// first.
+// Variants returns the names that Use accepts on this machine and in this build, best first.
 func Variants() []string {
 	var names []string
 	for set := avx.Best(); set > avx.None; set-- {
@@ -30,11 +29,10 @@ func Variants() []string {
 	return append(names, avx.None.String())
 }
 
-// Kernel names the variant in use.
+// Kernel returns the name of the current variant.
 func (t *Team) Kernel() string { return t.kernel }
 
-// Use chooses a variant. A Config fault says that this machine or build lacks
-// it.
+// Use selects a variant. It returns a Config fault if this machine or build lacks it.
 func (t *Team) Use(kernel string) error {
 	if kernel == "openblas" {
 		return t.useOpenBLAS()
@@ -64,10 +62,9 @@ func (t *Team) useOpenBLAS() error {
 	return nil
 }
 
-// Fastest is the fastest variant, with the rate of each in GFLOP/s. Its first
-// call in a process measures, for a few milliseconds: a dense product with one
-// worker and operands that the caches hold. Timing is noisy, so a variant must
-// be a tenth faster than one that Variants names before it.
+// Fastest returns the fastest variant, with the rate of each in GFLOP/s. Its first call in a
+// process measures a dense product in the caches with one worker, for a few milliseconds.
+// Timing is noisy, so a variant must be 10 % faster than those before it in Variants.
 var Fastest = sync.OnceValues(measureVariants)
 
 func measureVariants() (best string, rates map[string]float64) {
@@ -86,7 +83,7 @@ func measureVariants() (best string, rates map[string]float64) {
 	return best, rates
 }
 
-// productRate is the least time of a few products, the first of which warms up.
+// productRate returns the rate of the fastest of a few products; the first one warms up.
 func productRate(t *Team) float64 {
 	const m, n, k = 96, 128, 128
 	ones := slices.Repeat([]float32{1}, m*k) // gonum's skips zeros

@@ -48,9 +48,8 @@ func TestRandomOfEveryInstructionSet(t *testing.T) {
 	})
 }
 
-// A row has the same mask whatever its width, its neighbour and its place in
-// memory: widths round every multiple of a vector, odd and even numbers of
-// rows, unaligned.
+// A row's mask does not depend on its width, its neighbours or its alignment: widths around
+// every multiple of a vector, odd and even numbers of rows, unaligned.
 func TestDropoutWidths(t *testing.T) {
 	eachSet(t, func(t *testing.T, set string) {
 		team := kernels.NewTeam(1)
@@ -80,9 +79,9 @@ func TestDropoutWidths(t *testing.T) {
 	})
 }
 
-// hubProducts is XW and XᵀG of a matrix X [rows x cols] with rows of a few and
-// of many non-zeros, and one column in every row, which makes a hub of the
-// transpose; and what the hub's row of XᵀG is in float64.
+// hubProducts returns XW and XᵀG of a matrix X [rows x cols] with short and long rows, and one
+// column in every row, which is a hub of the transpose. It also returns the hub's row of XᵀG
+// in float64.
 func hubProducts(team *kernels.Team, n int, d *kernels.Dropout) (xw, xg []float32, hub []float64) {
 	const rows, cols = 40000, 700
 	xs := graph.SparseRows{Offsets: make([]int64, 1, rows+1)}
@@ -152,9 +151,8 @@ func TestSparseHubs(t *testing.T) {
 	}
 }
 
-// Every optimiser does the same to the last bit with every instruction set,
-// step after step, on any number of elements, unaligned, and on what is not
-// finite; and writes nothing else.
+// Every optimiser gives the same bits with every instruction set in every step, for any number
+// of elements, unaligned and not finite. It writes nothing else.
 func TestOptimizerOfEveryInstructionSet(t *testing.T) {
 	configs := []kernels.OptimizerConfig{
 		{Name: "sgd", LR: 0.3}, {Name: "sgd", LR: 0.3, WeightDecay: 0.01},
@@ -176,8 +174,8 @@ func TestOptimizerOfEveryInstructionSet(t *testing.T) {
 	}
 }
 
-// optimized is n parameters, their gradients and their state after a few steps,
-// with what lies around each.
+// optimized returns n parameters, their gradients and state after a few steps, with adjacent
+// memory.
 func optimized(t *testing.T, c kernels.OptimizerConfig, set string, n int) []float32 {
 	o, err := kernels.NewOptimizer(c)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// use switches a team's instructions, or skips the test where the machine
-// lacks them.
+// use selects a team's instructions, or skips the test if the machine lacks them.
 func use(t *testing.T, team *kernels.Team, instructions string) {
 	t.Helper()
 	if err := team.Use(instructions); err != nil {

@@ -6,36 +6,35 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Wire is what an Ops may have beside whose memory is not the host's: rows for other
-// ranks cross beside what it computes, and become the bytes that travel, and rows
-// again, where it computes.
+// Wire is an optional interface of an Ops with device memory: rows for other ranks cross to
+// the host during computation, and are encoded and decoded on the device.
 //
-// The bytes of rows are payloads of package halo/codec, by the bits of an element:
-// 16 are BF16, row by row; 8, 4 or 2 are the offsets of the Grids of each GridRows
-// rows, the steps of these, and the codes of each row, rounded up to bytes. The slack after codes is not
-// written. They begin at a multiple of 2.
+// Encoded rows are payloads of package halo/codec. With 16 bits an element they are BF16, row
+// by row. With 8, 4 or 2 bits they are the offsets of Grids, one per GridRows rows, their
+// steps, and the codes of each row, rounded up to bytes. The slack after codes is not written.
+// Payloads start at a multiple of 2.
 type Wire interface {
 	Ops
-	// Crossing makes a Crossing, which lives as long as a.
+	// Crossing makes a Crossing, which is valid as long as a.
 	Crossing(a *mapped.Arena) Crossing
-	// EncodeRows sets dst to the bytes of rows.
+	// EncodeRows sets dst to the payload of rows.
 	EncodeRows(dst Vector[uint8], bits int, rows Outgoing)
-	// DecodeRows sets rows to what src stands for, or adds it.
+	// DecodeRows sets rows to the decoded src, or adds it.
 	DecodeRows(rows Incoming, bits int, src Vector[uint8])
 }
 
-// Outgoing are rows that are encoded: row i is row Index[i] of X or, after its last,
-// of More; no Index is i. Where codes round at random they draw by IDs, row i of X by
-// Rows and one of More by Sums.
+// Outgoing has rows to encode: row i is row Index[i] of X or, after its last, of More; without
+// Index it is row i. Random rounding uses IDs, and the Rounding Rows for rows of X, Sums for
+// rows of More.
 type Outgoing struct {
 	X, More    Mat
 	Index, IDs Vector[uint32]
 	Rows, Sums Rounding
-	// Lost [n x X.Cols] is subtracted, and becomes what is lost of the difference: 0
-	// of a row that is not finite; none: nothing is kept.
+	// Lost [n x X.Cols] is subtracted, and set to the encoding error of the difference: 0 for
+	// a row that is not finite. none: no error feedback.
 	Lost Mat
-	// Raw [n x X.Cols] gets, in their places, rows whose Grid would not span them
-	// all, and whose step is RawStep. It may be X where there is no Index.
+	// Raw [n x X.Cols] gets, at the same indices, the rows that no Grid spans, whose step is
+	// RawStep. It may be X without Index.
 	Raw Mat
 }
 
@@ -51,9 +50,8 @@ func (r Outgoing) Part(from, to int) Outgoing {
 	return r
 }
 
-// Incoming are rows that are decoded, in their places: as Outgoing's. Rows are
-// distinct. Raw [n x X.Cols] holds rows whose step is RawStep; none: they stay as
-// they are.
+// Incoming has destinations of decoded rows, indexed like Outgoing's. Rows are distinct. Raw
+// [n x X.Cols] has the rows whose step is RawStep; none: these stay unchanged.
 type Incoming struct {
 	X, More Mat
 	Index   Vector[uint32]
@@ -77,30 +75,30 @@ func (r Incoming) Part(from, to int) Incoming {
 // RawStep is the step of rows that no Grid spans: NaN.
 const RawStep BF16 = 0x7fc0
 
-// Crossing is copies between the host's memory and that of an Ops, beside what is
-// computed. Its methods are called by one goroutine at a time. Host memory belongs to
-// a copy from when it is begun: Out's until Wait, In's until Settle.
+// Crossing copies between host memory and that of an Ops, during computation. One goroutine at
+// a time calls its methods. Host memory belongs to a copy from its start: Out's until Wait,
+// In's until Settle.
 type Crossing interface {
-	// Pin page-locks an array that lives as long as the Crossing and has pages of its
-	// own (mapped.MakeApart), where the system allows it: its copies are the faster.
+	// Pin page-locks an array, if the system allows it, to make its copies faster. The array
+	// must be valid as long as the Crossing and have its own pages (mapped.MakeApart).
 	Pin(b []byte)
-	// Mark lets copies that are begun from now on wait for what was called before, on
-	// any Ops of the rank, and for nothing that is called later.
+	// Mark makes later copies wait for all earlier calls, on any Ops of the rank, but not for
+	// later calls.
 	Mark()
-	// Out begins to set dst to memory of the Ops, and says which copy that is.
+	// Out starts to copy memory of the Ops to dst, and returns the number of the copy.
 	Out(dst []byte, src unsafe.Pointer) int
 	// Done reports whether a copy out is done, and Wait returns when it is.
 	Done(copy int) bool
 	Wait(copy int)
-	// In begins to set memory of the Ops to src.
+	// In starts to copy src to memory of the Ops.
 	In(dst unsafe.Pointer, src []byte)
-	// Land lets everything that is called later find done what In has begun.
+	// Land makes all later calls wait for the copies that In has started.
 	Land()
-	// Settle waits for all copies that were begun.
+	// Settle waits for all started copies.
 	Settle()
 }
 
-// CrossingOf is that of a Wire; of another Ops AtOnce.
+// CrossingOf returns the Crossing of a Wire, or a SyncCrossing for another Ops.
 func CrossingOf(o Ops, a *mapped.Arena) Crossing {
 	if w, ok := o.(Wire); ok {
 		return w.Crossing(a)
@@ -108,10 +106,10 @@ func CrossingOf(o Ops, a *mapped.Arena) Crossing {
 	return SyncCrossing(o)
 }
 
-// SyncCrossing is a Crossing whose copies are Uploads and Downloads.
+// SyncCrossing returns a Crossing whose copies are Uploads and Downloads.
 func SyncCrossing(o Ops) Crossing { return syncCrossing{o} }
 
-// syncCrossing is copies that their caller waits for.
+// syncCrossing copies synchronously.
 type syncCrossing struct{ Ops }
 
 func (c syncCrossing) Pin([]byte)    {}

@@ -6,23 +6,22 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Dense products whose zeros are left out. After ReLU half of an activation are zeros,
-// after ReLU and dropout three quarters, and so are the gradients that go back through
-// both; a product of tiles multiplies by them.
+// Dense products that skip zeros. After ReLU half of an activation are zeros, after ReLU and
+// dropout three quarters. The same holds for gradients that pass through both. A tiled product
+// multiplies by them.
 //
-// Variant: package avx goes through a bit for each element and adds a row of the
-// other operand for each one that is set, in the order of the tiles: the same bits, so
-// that the choice is free. It falls on what should take less time by the share of zeros in
-// a few rows.
+// Variant: package avx scans a bit per element and adds a row of the other operand for each
+// bit that is set, in the order of the tiles. The bits are the same, so that either may be
+// used. The choice follows an estimate of time from the fraction of zeros in a few rows.
 
-// sampledRows are the rows that an operand's share of zeros is taken from, and
-// fewElements are too few to look.
+// sampledRows is the number of rows in the estimate of an operand's fraction of zeros. Below
+// fewElements there is no estimate.
 const (
 	sampledRows = 8
 	fewElements = 1 << 15
 )
 
-// density is the share of elements of x [rows x cols] that are not zero, in a sample.
+// density returns the fraction of non-zeros in a sample of x [rows x cols].
 func density(x []float32, rows, cols int) float64 {
 	n := 0
 	for i := range sampledRows {
@@ -35,10 +34,9 @@ func density(x []float32, rows, cols int) float64 {
 	return float64(n) / float64(sampledRows*cols)
 }
 
-// What a product takes for an element of the operand with zeros, in cycles of 16 lanes:
-// tiles keep the multipliers busy for most of the time; without the zeros there is a bit
-// to make for each element and, for each one that is left, an element to spread, and sums
-// that wait for each other.
+// Cost of a product per element of the operand with zeros, in cycles of 16 lanes. Tiles keep
+// the multipliers busy most of the time. When skipping zeros, there is a bit to compute per
+// element and, per non-zero, a broadcast and dependent sums.
 const (
 	tilesBusy = 0.85
 	perBit    = 0.6
@@ -46,16 +44,16 @@ const (
 	leastLeft = 4
 )
 
-// A vector takes longer where those that are met again and again are more bytes than the
-// first-level cache has, and more still where they are more than a few times that.
+// A vector costs more if the reused rows exceed the first-level cache, and still more if they
+// exceed a few times that.
 const (
 	nearBytes, far     = 32 << 10, 1.5
 	farBytes, farthest = 96 << 10, 2.2
 )
 
-// gain is the time that leaving out zeros of x [rows x cols] saves in a product with rows
-// of the given width, so many of which are met again and again; in those cycles an
-// element, not above 0 where it saves none.
+// gain returns the time, in the same cycles per element, that skipping zeros of x [rows x
+// cols] saves in a product with rows of the given width, of which again are reused. It is at
+// most 0 if it saves none.
 func (t *Team) gain(x []float32, rows, cols, width, again int) float64 {
 	if !t.product.isBuiltin() || rows*cols < fewElements || cols < floatsOfLine {
 		return 0
@@ -70,12 +68,12 @@ func (t *Team) gain(x []float32, rows, cols, width, again int) float64 {
 	return denseCost(width) - perBit - density(x, rows, cols)*max(leastLeft, left+perLeft)
 }
 
-// denseCost is what an element takes beside rows of the given width, in those cycles.
+// denseCost returns the cost of an element with rows of the given width, in the same cycles.
 func denseCost(width int) float64 {
 	return float64((width+floatsOfLine-1)/floatsOfLine) / tilesBusy
 }
 
-// scratches are what the routines of package avx need.
+// scratches has the scratch memory of package avx.
 var scratches = sync.Pool{New: func() any { return new(avx.Scratch) }}
 
 func multiplySparse(set avx.Set, p avx.Product) {

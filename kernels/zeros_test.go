@@ -9,8 +9,8 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// Products of operands with many zeros, large enough to be looked at, are those of plain Go:
-// a sum of 3,000 products of numbers below 1 may differ by some roundings of 100.
+// Products of operands with many zeros, large enough for the estimate, match plain Go: a sum
+// of 3,000 products of numbers below 1 may differ by some roundings of 100.
 func TestProductsWithZeros(t *testing.T) {
 	plain, team := kernels.NewTeam(2), kernels.NewTeam(2)
 	defer plain.Close()
@@ -39,7 +39,7 @@ func TestProductsWithZeros(t *testing.T) {
 	}
 }
 
-// thinned are values of which so many are left.
+// thinned returns values of which the fraction full is not zero.
 func thinned(n int, full float64) []float32 {
 	x := sparseValues(n, full)
 	for i, v := range x {
