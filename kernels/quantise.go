@@ -26,8 +26,8 @@ import (
 // zero Grid is the grid of a row of zeros.
 type Grid struct{ Offset, Step BF16 }
 
-// Rows share a Grid if they have at most gridElements in total, so that its four bytes cost at
-// least half a bit per element; at most mostGridRows share one.
+// Rows share a Grid if they have at most gridElements in total, so that its four bytes cost
+// half a bit per element or more; at most mostGridRows rows share one.
 const (
 	gridElements = 64
 	mostGridRows = 16
@@ -146,8 +146,8 @@ const CodeSlack = avx.CodeSlack
 // CodeBytes returns the size of the codes of cols elements in bytes.
 func CodeBytes(cols, bits int) int { return (cols*bits + 7) / 8 }
 
-// Codes rounds x, the row of a dataset id, to g, which must span it, and writes the codes of
-// 8, 4 or 2 bits, lower columns in lower bits, to dst, which must have CodeSlack extra bytes.
+// Codes rounds x, the row of a dataset id, to g, which must span it. It writes codes of 8, 4
+// or 2 bits, lower columns in lower bits, to dst, which must have CodeSlack extra bytes.
 func (r *Rounding) Codes(dst []byte, x []float32, g Grid, bits int, id uint32) {
 	if len(dst) < CodeBytes(len(x), bits)+CodeSlack {
 		panic(shortDst)

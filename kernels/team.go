@@ -20,7 +20,7 @@ import (
 type Team struct {
 	workers int
 	kernel  string
-	set     avx.Set // the instruction set
+	set     avx.Set // the instruction set of package avx
 	product product // of dense products
 	wake    chan struct{}
 	done    sync.WaitGroup

@@ -2,11 +2,10 @@ package model
 
 import "siafu/kernels"
 
-// Batch is a frame on rows [lo, lo+n) of a store for n other vertices than the store's,
-// as mini-batches that take turns on one store need them: those of in from vertex on.
-// Its gradients and its scratch are those of like, a frame of the same store, or its
-// own where there is none. cached is ÂX of the vertices in, which Spec.CacheInput asks
-// for.
+// Batch returns a frame on rows [lo, lo+n) of a store for vertices that are not the store's: n
+// vertices of in, from vertex on. Mini-batches can thus share one store. Gradients and scratch
+// are those of like, a frame of the same store, or new ones without like. cached is ÂX of the
+// vertices in, required with Spec.CacheInput.
 func (s *Store) Batch(in Vertices, vertex, n, lo int, cached kernels.Mat, ops kernels.Ops, weights kernels.Mat, like *Frame) *Frame {
 	f := like
 	if f == nil {
@@ -23,7 +22,7 @@ func (s *Store) Batch(in Vertices, vertex, n, lo int, cached kernels.Mat, ops ke
 	return f
 }
 
-// Part is the vertices [lo, hi) of in.
+// Part returns vertices [lo, hi) of in.
 func (in Vertices) Part(lo, hi int) Vertices { return in.part(lo, hi) }
 
 // Vertices returns the vertices of the store.

@@ -1,7 +1,7 @@
 package model
 
-// Builder is what a layer is made from: the network's spec, and the list of the
-// values that the layer wants room for. It gives no memory: a layer has none.
+// Builder is the input of a layer's construction: the network's spec, and the list of values
+// that the layer needs memory for. It allocates nothing: a layer has no memory.
 type Builder struct {
 	Spec   Spec
 	Sparse bool // the features are
@@ -10,25 +10,24 @@ type Builder struct {
 	part     Part
 	skips    []Skip
 	constant bool      // nothing below the layer is trained
-	through  bool      // the gradient of its input takes the place of that
-	gone     bool      // that of its output has gone through its activation
+	through  bool      // the gradient of its input replaces the input
+	gone     bool      // the output's gradient has already passed its activation
 	params   [][]Param // of each layer
 	places   [values]storage
 	scratch  [][2]int // rows and columns
 	sums     sums
 }
 
-// sums are the sizes of what a Summing layer has, 0 of another.
+// sums has the sizes of a Summing layer's sums, 0 for other layers.
 type sums struct{ columns, settled, state int }
 
-// storage says where a value of a layer lies.
+// storage is the location of a layer's value.
 type storage struct {
 	kind storageKind
 	cols int   // of a room
-	in   Value // whose place it takes
+	in   Value // the value that it replaces
 }
 
-// storageKind is the kind of a place.
 type storageKind uint8
 
 const (
@@ -41,39 +40,39 @@ const (
 // dropout.
 func (b *Builder) Last(l int) bool { return l == b.Spec.Layers()-1 }
 
-// Plain reports whether the layer has no activation and no dropout: the last one, and those
-// whose rows others finish.
+// Plain reports whether the layer has no activation and no dropout: the last layer, and layers
+// finished by others.
 func (b *Builder) Plain() bool { return b.part.Plain }
 
 // Gathers reports whether the layer is of a kind that uses the graph.
 func (b *Builder) Gathers() bool { return b.part.kind.Coefficients != nil }
 
-// Skips are the earlier layers whose outputs this one reads (Part.From).
+// Skips returns the earlier layers whose outputs this one reads (Part.From).
 func (b *Builder) Skips() []Skip { return b.skips }
 
-// Depth is the layer's number among those of its kind, from 1.
+// Depth returns the layer's number among layers of its kind, from 1.
 func (b *Builder) Depth() int { return b.part.Depth }
 
-// Weight is the i-th weight of layer l, in the order of Kind.Weights.
+// Weight returns the i-th weight of layer l, in the order of Kind.Weights.
 func (b *Builder) Weight(l, i int) Param { return b.params[l][i] }
 
-// Alloc gives a value of the layer a matrix [n x cols]. What gathers write
-// (Gathered, EmittedGrad) has one without.
+// Alloc gives a value of the layer a matrix [n x cols]. Results of gathers (Gathered,
+// EmittedGrad) have one anyway.
 func (b *Builder) Alloc(v Value, cols int) { b.places[v] = storage{kind: room, cols: cols} }
 
-// ShareStorage lets a value lie where another one of the layer does: it is the same matrix, or
+// ShareStorage stores a value in another one's matrix of the layer: it is the same value, or
 // replaces it.
 func (b *Builder) ShareStorage(v, other Value) { b.places[v] = storage{kind: inPlace, in: other} }
 
-// AllocGrad gives the gradient of the layer's input, or what is as wide, a matrix
-// [n x in]; what is not trained, such as the first layer's input, gets none.
+// AllocGrad gives the gradient of the layer's input, or a value of the same width, a matrix [n
+// x in]. An input that is not trained, such as the first layer's, gets none.
 func (b *Builder) AllocGrad(v Value) {
 	if !b.constant {
 		b.Alloc(v, b.Spec.Dims[b.layer])
 	}
 }
 
-// AllocInputGrad is the place of the gradient of the layer's input where products alone make it.
+// AllocInputGrad sets the storage of the input's gradient, if it is a sum of products only.
 func (b *Builder) AllocInputGrad() {
 	if b.through {
 		b.ShareStorage(InputGrad, Input)
@@ -82,15 +81,15 @@ func (b *Builder) AllocInputGrad() {
 	b.AllocGrad(InputGrad)
 }
 
-// Scratch is the number of a matrix [rows x cols] that does not grow with the
-// vertices, for Step.Scratch.
+// Scratch returns the number, for Step.Scratch, of a matrix [rows x cols] that does not grow
+// with the vertices.
 func (b *Builder) Scratch(rows, cols int) int {
 	b.scratch = append(b.scratch, [2]int{rows, cols})
 	return len(b.scratch) - 1
 }
 
-// Sums gives a Summing layer room for N sums, for what stages read of what is made
-// of them, and for all of that, which begins with it.
+// Sums sets the sizes of a Summing layer: its sums, the settled values that stages read, and
+// the state, which starts with the settled values.
 func (b *Builder) Sums(columns, settled, state int) { b.sums = sums{columns, settled, state} }
 
 // Hidden returns the matrix that the layer multiplies by its weights.
@@ -107,12 +106,13 @@ func (b *Builder) Dropout(l int) *Dropout {
 	return b.Spec.dropout(l+1, b.Spec.Dropout)
 }
 
-// AttentionDropout is the same for the attention of layer l's edges.
+// AttentionDropout returns the dropout of the attention of layer l's edges, nil if it has
+// none.
 func (b *Builder) AttentionDropout(l int) *Dropout {
 	return b.Spec.dropout(l+attentionStream, b.Spec.AttentionDropout)
 }
 
-// dropout is that of a stream of random numbers, nil where nothing is dropped.
+// dropout returns the dropout of a stream of random numbers, nil if nothing is dropped.
 func (s Spec) dropout(stream int, p float64) *Dropout {
 	if p == 0 {
 		return nil

@@ -2,9 +2,9 @@ package model
 
 import "siafu/kernels"
 
-// InputColumns is a network without weights that takes columns [*from, *from+width) of the
-// features of s along the edges, as often as its Powers say, and puts those that are kept
-// into the same columns of dst, lowest powers first, which have a row for each own vertex.
+// InputColumns returns a network without weights that computes Powers of columns [*from,
+// *from+width) of the features of s. It writes the cached powers to the same columns of dst,
+// lowest powers first. Each dst has a row per own vertex.
 func InputColumns(s Spec, sparse bool, width int, from *int, dst []kernels.Mat) *Network {
 	p, dims := s.Powers(), []int{s.Dims[0]}
 	for range p.Last {
@@ -28,15 +28,15 @@ func InputColumns(s Spec, sparse bool, width int, from *int, dst []kernels.Mat) 
 		},
 	}
 	orders := make([]Order, p.Last)
-	orders[0] = ApplyFirst // the features are not gathered as they are
+	orders[0] = ApplyFirst // the features themselves are not gathered
 	return New(Spec{Custom: &kind, Dims: dims, Orders: orders}, sparse)
 }
 
-// inputColumns is one of its layers, a power.
+// inputColumns is a layer of this network: one power.
 type inputColumns struct {
 	width int
 	from  *int
-	dst   kernels.Mat // none where only higher ones are kept
+	dst   kernels.Mat // none if only higher ones are cached
 	first bool
 }
 

@@ -7,31 +7,29 @@ import (
 	"siafu/kernels"
 )
 
-// Footprint is the memory that a network takes on one rank, in bytes, all of
-// which New makes, without ÂX where that is kept, and the gathers of its layers.
+// Footprint is the memory of a network on one rank, in bytes, without cached ÂX, and the
+// gathers of its layers.
 type Footprint struct {
 	PerRow     int64 // own vertex
-	PerNonZero int64 // of its features, where they are sparse
+	PerNonZero int64 // of its features, if sparse
 	Fixed      int64
-	Gathers    []Gathering // one a layer
+	Gathers    []Gathering // one per layer
 }
 
-// probe is how many rows a network has that is made to be measured: as many as
-// make every matrix a multiple of an arena's rounding.
+// probeRows is the number of rows of a network made for measurement: every matrix is then a
+// multiple of an arena's rounding.
 const probeRows = 16
 
-// countable bounds the weights of a network that can be sketched: sizes of all
-// that is made for a probe's rows are then numbers.
+// countable bounds the weights of a network that can be sketched without overflow of sizes.
 const countable = size.Most >> 11
 
-// Footprint sketches small networks of this spec, whose orders must have been
-// chosen: every matrix that a network makes has a row a vertex, or is as long
-// as non-zeros, or does not depend on the vertices. A network that no machine
-// has addresses for takes size.Most. Neither memory nor time is in proportion to
-// what it takes.
+// Footprint sketches small networks of this spec, whose orders must have been chosen: every
+// matrix that a network makes has a row a vertex, or is as long as non-zeros, or does not
+// depend on the vertices. A network beyond the address space gets size.Most. Memory and time
+// of the call do not grow with the network's.
 //
-// Design note: formulae beside each kind of network would have to be kept in
-// step with it, and a network of a user's own would have none.
+// Design note: formulae for each kind of network would have to be maintained with it, and a
+// user's own network would have none.
 func (s Spec) Footprint(sparse bool, m Memory) Footprint {
 	f := Footprint{PerRow: size.Most, Fixed: size.Most, Gathers: make([]Gathering, s.Layers())}
 	if s.NumWeights() >= countable {
@@ -64,15 +62,14 @@ func (s Spec) sketch(sparse bool, m Memory) (f Footprint, err error) {
 	return f, nil
 }
 
-// measure is the memory of a network of N rows, which is made and does
-// not run.
+// measure returns the memory of a network with the given rows, which is made but not run.
 func (n *Network) measure(m Memory, team *kernels.Team, rows, nonZeros int) int64 {
 	work := mapped.NewSketch()
 	NewStore(n, n.Spec.zeroVertices(team, rows, nonZeros, mapped.NewSketch()), m, team, work).Frame(0, rows, team, kernels.Mat{})
 	return work.Used()
 }
 
-// zeroVertices is N rows of features, sparse ones where there are non-zeros.
+// zeroVertices returns rows of features, sparse if nonZeros > 0.
 func (s Spec) zeroVertices(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena) Vertices {
 	ids := mapped.Make[uint32](a, rows)
 	x := graph.Features{Rows: rows, Dim: s.Dims[0]}
@@ -84,7 +81,7 @@ func (s Spec) zeroVertices(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena)
 	return Place(ops, a, x, ids, ids)
 }
 
-// column has its non-zeros in the first column, spread over the rows.
+// column returns rows with non-zeros only in the first column, spread over the rows.
 func column(rows, nonZeros int) *graph.SparseRows {
 	x := &graph.SparseRows{Offsets: make([]int64, rows+1), Cols: make([]uint32, nonZeros), Vals: make([]float32, nonZeros)}
 	for v := range x.Offsets {

@@ -9,8 +9,7 @@ import (
 	"siafu/kernels"
 )
 
-// What a footprint says of any number of rows is what a network of so many
-// rows takes.
+// The footprint for any number of rows equals the memory of a network with that number.
 func TestFootprint(t *testing.T) {
 	team := kernels.NewTeam(2)
 	defer team.Close()
@@ -40,7 +39,7 @@ func TestFootprint(t *testing.T) {
 	}
 }
 
-// worked is the memory of a network of so many rows after an epoch.
+// worked returns the memory of a network with the given rows after an epoch.
 func worked(s Spec, team *kernels.Team, rows, nonZeros int) int64 {
 	work, rest := mapped.NewArena(), mapped.NewArena()
 	defer work.Free()
@@ -54,8 +53,8 @@ func worked(s Spec, team *kernels.Team, rows, nonZeros int) int64 {
 	return used
 }
 
-// The smallest network that there is, in numbers: a perceptron of one layer has
-// its weights, their gradients, the output and its gradient.
+// The smallest network: a perceptron of one layer has its weights, their gradients, the output
+// and its gradient.
 func TestFootprintOfOneLayer(t *testing.T) {
 	s := Spec{Kind: "mlp", Dims: []int{16, 16}}
 	s.Choose(Load{}, Choices{Order: "auto"})
@@ -70,13 +69,13 @@ func TestFootprintOfOneLayer(t *testing.T) {
 	}
 }
 
-// What cannot be counted is estimated as the most there is, and what is merely
-// large to the byte; neither takes memory or time.
+// Sizes that overflow are estimated as size.Most, other large ones to the byte; neither takes
+// memory or time.
 func TestFootprintOfHugeNetworks(t *testing.T) {
 	const huge = 2_000_000_000
 	for name, tc := range map[string]struct {
 		spec  Spec
-		exact int64 // what does not depend on rows, 0 where it cannot be counted
+		exact int64 // part independent of rows, 0 on overflow
 	}{
 		"wide":                {Spec{Kind: "mlp", Dims: []int{16, huge, 16}}, 2 * 4 * (16*huge + huge + huge*16 + 16)},
 		"wider than a number": {Spec{Kind: "gcn", Dims: []int{16, huge, huge, huge, 16}}, 0},

@@ -10,19 +10,18 @@ import (
 //	Z = H W,  l = Z·a_source,  r = Z·a_target
 //	out[v] = Σ_u softmax_u(leaky(l[u] + r[v])) Z[u]
 //
-// over the in-neighbours u of v and v itself, with dropout of the attention.
-// Hidden layers put their heads side by side, H' = dropout(elu(out + b)); the
-// last one takes their mean, H' = mean(out) + b.
+// over the in-neighbours u of v and v itself, with dropout of the attention. Hidden layers
+// concatenate their heads, H' = dropout(elu(out + b)); the last one averages them, H' =
+// mean(out) + b.
 //
-// A vertex emits Z and l; since l = H (W a_source), one product with the
-// columns of W and of W a_source makes the whole row, and its gradient is taken
-// apart into those of W and a_source afterwards. The attention itself is the
-// caller's, who owns the edges.
+// A vertex emits Z and l; since l = H (W a_source), one product with the columns of W and of W
+// a_source gives the whole row. Its gradient is then split into those of W and a_source. The
+// caller, who owns the edges, computes the attention itself.
 
-// slope is that of LeakyReLU below zero (§3.3 of the paper).
+// slope is LeakyReLU's below zero (§3.3 of the paper).
 const slope = 0.2
 
-// attentionStream tells the masks of attention from those of rows.
+// attentionStream separates the masks of attention from those of rows.
 const attentionStream = 1 << 8
 
 func gatWeights(s Spec, l int) []Shape {
@@ -35,7 +34,7 @@ func gatWeights(s Spec, l int) []Shape {
 		{"source", heads, width, false}, {"target", heads, width, false}, {"bias", 1, bias, true}}
 }
 
-// attention is the number of heads of layer l and their width.
+// attention returns the number of heads of layer l and their width.
 func (s Spec) attention(l int) (heads, width int) {
 	if l == s.Layers()-1 {
 		return max(s.OutputHeads, 1), s.Dims[l+1]
@@ -56,16 +55,16 @@ func gatLayer(b *Builder, l int) Layer {
 	return g
 }
 
-// attentionLayer is what layers with attention have in common: what they do after it.
+// attentionLayer is the common part of layers with attention: the stages after it.
 type attentionLayer struct {
 	heads, width   int
 	last, plain    bool // plain: without activation
 	h              Hidden
 	bias           Param
-	drop, edgeDrop *Dropout // nil where nothing is dropped
+	drop, edgeDrop *Dropout // nil without dropout
 }
 
-// newAttentionLayer gives room for the values of layer l, but for those that differ.
+// newAttentionLayer allocates the common values of layer l.
 func newAttentionLayer(b *Builder, l int, bias Param) attentionLayer {
 	a := attentionLayer{last: b.Last(l), plain: b.Plain(), h: b.Hidden(), bias: bias, drop: b.Dropout(l), edgeDrop: b.AttentionDropout(l)}
 	a.heads, a.width = b.Spec.attention(l)
@@ -84,7 +83,7 @@ func (a *attentionLayer) GathersBackward() bool { return true }
 // EdgeDropout implements Attended.
 func (a *attentionLayer) EdgeDropout() *Dropout { return a.edgeDrop }
 
-// flow is that of the stages after the attention.
+// flow returns the Flow of the stages after the attention.
 func (a *attentionLayer) flow(s Stage) Flow {
 	if s == Apply {
 		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
@@ -120,8 +119,8 @@ type gat struct {
 	attentionLayer
 	weight, source, target Param
 
-	// Scratch, with the gradients: W beside W a_source [in x heads·(width+1)], and
-	// W a_target [in x heads].
+	// Scratch, with gradients: W followed by W a_source [in x heads·(width+1)], and W a_target
+	// [in x heads].
 	wide, gwide, narrow, gnarrow int
 }
 
@@ -160,7 +159,7 @@ func (g *gat) Run(s Stage, x *Step) {
 	}
 }
 
-// fold makes the factors of the rows and of the scores.
+// fold computes the factors of the rows and of the scores.
 func (g *gat) fold(x *Step) {
 	x.Ops.FoldScores(x.Scratch(g.wide), x.Scratch(g.narrow), x.W(g.weight), x.W(g.source), x.W(g.target))
 }

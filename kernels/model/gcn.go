@@ -10,11 +10,11 @@ import (
 //
 //	H' = dropout(relu(Â H W + b)),  Â = D^-½ (A + I) D^-½
 //
-// without relu and dropout in the last layer. On a directed graph the two
-// degrees of an edge are the in-degree of its destination and the out-degree
-// of its source, both with the self loop counted; where edges have weights, A has
-// those and the degrees are their sums, with a self loop of weight 1. The same layers with Â = I
-// are the multi-layer perceptron that a graph model has to beat.
+// without relu and dropout in the last layer. On a directed graph the two degrees of an edge
+// are the in-degree of its destination and the out-degree of its source, both with the self
+// loop counted; where edges have weights, A has those and the degrees are their sums, with a
+// self loop of weight 1. The same layers with Â = I are a multi-layer perceptron, the baseline
+// of graph models.
 //
 // A layer comes in two variants: gatherFirst computes (ÂH)W, applyFirst Â(HW).
 
@@ -39,7 +39,7 @@ func GCNCoefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 
 func inverseRoot(degree float64) float32 { return float32(1 / math.Sqrt(degree+1)) }
 
-// strength is the sum of the weights of a vertex's edges, 1 each where they have none.
+// strength returns the sum of the weights of a vertex's edges, each 1 if unweighted.
 func strength(degrees []uint32, strengths []float32, v int) float64 {
 	if strengths == nil {
 		return float64(degrees[v])
@@ -47,7 +47,7 @@ func strength(degrees []uint32, strengths []float32, v int) float64 {
 	return float64(strengths[v])
 }
 
-// gcnLayer chooses the variant.
+// gcnLayer selects the variant.
 func gcnLayer(b *Builder, l int) Layer {
 	d := newDense(b, l, b.Gathers())
 	if d.first == ApplyFirst {
@@ -62,20 +62,20 @@ func gcnLayer(b *Builder, l int) Layer {
 	return &gatherFirst{d}
 }
 
-// dense is what layers with a product, a bias and an activation after it share.
+// dense is the common part of layers with a product, a bias and an activation.
 type dense struct {
 	in, out int
 	h       Hidden
 	w, b    Param    // [in x out], [1 x out]
-	last    bool     // no activation: of the last layer, or of one that others finish
+	last    bool     // no activation: the last layer, or a layer finished by a tail
 	drop    *Dropout // of the output
 	gathers bool     // false in a perceptron
-	gone    bool     // the gradient of the output has come through the activation
+	gone    bool     // the output's gradient has already passed the activation
 	first   Order
 }
 
-// newDense takes the layer's first matrix and its first bias, and says where the
-// rows lie that it emits: HW, or H itself.
+// newDense takes the layer's first matrix and its first bias, and sets the storage of the
+// emitted rows: HW, or H itself.
 func newDense(b *Builder, l int, gathers bool) dense {
 	d := dense{
 		in: b.Spec.Dims[l], out: b.Spec.Dims[l+1], h: b.Hidden(), last: b.Plain(), drop: b.Dropout(l),
@@ -89,7 +89,7 @@ func newDense(b *Builder, l int, gathers bool) dense {
 		}
 	}
 	if !gathers && l == 0 && b.Sparse {
-		d.first = ApplyFirst // a perceptron multiplies sparse features as they are
+		d.first = ApplyFirst // a perceptron multiplies sparse features directly
 	}
 	if d.first == ApplyFirst {
 		b.Alloc(Emitted, d.out)
@@ -115,7 +115,7 @@ func (d *dense) GathersBackward() bool {
 	return d.gathers && (d.first == ApplyFirst || !d.h.Constant())
 }
 
-// emits is the Flow of an Emit: the product, or nothing where H itself is emitted.
+// emits returns the Flow of Emit: the product, or nothing if H itself is emitted.
 func (d *dense) emits() Flow {
 	if d.first == ApplyFirst {
 		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}
@@ -123,15 +123,15 @@ func (d *dense) emits() Flow {
 	return Flow{Reads: []Value{Input}}
 }
 
-// emit is Emit.
+// emit runs Emit.
 func (d *dense) emit(x *Step) {
 	if d.first == ApplyFirst {
 		d.h.Multiply(x, x.At(Emitted), x.W(d.w))
 	}
 }
 
-// activateGrad turns the gradient of h = dropout(relu(z + b)) into that of z, in
-// place, unless it is that already, and writes the gradient of b.
+// activateGrad turns the gradient of h = dropout(relu(z + b)) into that of z, in place, unless
+// that is done, and writes the gradient of b.
 func (d *dense) activateGrad(x *Step, b Param) {
 	grad := x.At(OutputGrad)
 	if d.gone {

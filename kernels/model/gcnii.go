@@ -11,8 +11,8 @@ import (
 //	P  = (1-α) Â H + α H⁰
 //	H' = dropout(relu((1-β) P + β P W)),  β = ln(θ/depth + 1)
 //
-// and a last product. Dropout of H⁰ is that of the first H alone. What is near the input
-// goes on to any depth, and W is near the identity: 64 layers learn.
+// and a last product. Dropout of H⁰ applies only to the first H. The initial rows reach any
+// depth, and each layer is near the identity, so that 64 layers learn.
 
 func gcniiWidths(_ Design, layers, in, hidden, out int) []int {
 	dims := []int{in}

@@ -6,9 +6,9 @@ import (
 	"siafu/kernels"
 )
 
-// Head scores pairs of rows of the network's output, where their dot product does not: a
-// perceptron on their Hadamard product, whose hidden layers have ReLUs and whose last one
-// has one column.
+// Head scores pairs of rows of the network's output, as an alternative to the dot product: a
+// perceptron on their Hadamard product. Its hidden layers have ReLUs and its last layer has
+// one column.
 //
 //	score(x, y) = f_L(… f_1(x ∘ y)),  f_l(h) = dropout(relu(h W_l + b_l)),  f_L(h) = h W_L + b_L
 //
@@ -16,24 +16,24 @@ import (
 // al. 2020). Its weights are the last ones of the flat vector, and
 // belong to the last layer.
 //
-// A Head has the pairs in hand of one worker, at most so many as it was made for.
+// A Head has the current pairs of one worker, up to the number given to NewHead.
 type Head struct {
 	team   *kernels.Team
 	drop   kernels.PairDropout // of the last Scores
-	params []Param             // by twos, [in x out] and [1 x out]
+	params []Param             // in pairs, [in x out] and [1 x out]
 	n      int
 	width  int
 	values [][]float32 // the input of each of its layers [pairs x in], and the scores
-	slopes [][]float32 // of these
+	slopes [][]float32 // their gradients
 }
 
-// mostScoreLayers is more than anybody has use for.
+// mostScoreLayers is a generous upper bound.
 const mostScoreLayers = 64
 
-// headPrefix begins the names of its weights.
+// headPrefix is the prefix of its weights' names.
 const headPrefix = "score"
 
-// headShapes are its weights.
+// headShapes returns the shapes of its weights.
 func (s Spec) headShapes() (list []Shape) {
 	in := s.Dims[s.Layers()]
 	for l := range s.Design.ScoreLayers {
@@ -47,7 +47,7 @@ func (s Spec) headShapes() (list []Shape) {
 	return list
 }
 
-// HeadRange is where its weights are in the flat vector: empty without one.
+// HeadRange returns the range of its weights in the flat vector: empty without a Head.
 func (s Spec) HeadRange() Range {
 	r := Range{Hi: s.NumWeights()}
 	r.Lo = r.Hi
@@ -57,7 +57,7 @@ func (s Spec) HeadRange() Range {
 	return r
 }
 
-// head are its weights from an offset on.
+// head returns its weights from an offset on.
 func (s Spec) head(offset int) (params []Param) {
 	for _, w := range s.headShapes() {
 		params = append(params, Param{Name: headPrefix + "." + w.Name, Layer: s.Layers() - 1, Rows: w.Rows, Cols: w.Cols, Offset: offset, Bias: w.Bias})
@@ -66,7 +66,7 @@ func (s Spec) head(offset int) (params []Param) {
 	return params
 }
 
-// NewHead is that of a spec with one for at most N pairs, computed by a team.
+// NewHead makes the Head of a spec for at most the given number of pairs, computed by a team.
 func (s Spec) NewHead(team *kernels.Team, pairs int) *Head {
 	h := &Head{team: team, params: s.head(0), width: s.Dims[s.Layers()]}
 	room := func(cols int) {
@@ -89,9 +89,9 @@ func (s Spec) HeadFloats(pairs int) (n int64) {
 	return n + 2*int64(pairs)
 }
 
-// Scores are those of the pairs of rows that x and y give, until the next call. weights is
-// the part of the flat vector in HeadRange. drop, whose Layer it counts, is that of a training
-// pass, and has the ids of the pairs.
+// Scores returns the scores of the pairs of rows x(i), y(i). The result is valid until the
+// next call. weights is the part HeadRange of the flat vector. drop is the dropout of a
+// training pass, with the ids of the pairs; Scores sets its Layer.
 func (h *Head) Scores(weights []float32, n int, x, y func(i int) []float32, drop kernels.PairDropout) []float32 {
 	h.n, h.drop = n, drop
 	for i := range n {
@@ -112,15 +112,16 @@ func (h *Head) Scores(weights []float32, n int, x, y func(i int) []float32, drop
 	return h.values[last+1][:n]
 }
 
-// Grad adds to grad, of the weights, what comes of the slopes of the last Scores, and gives
-// the gradient of the products of rows [pairs x width], until the next call.
+// Grad adds the gradient of the weights to grad, given the gradients slopes of the latest
+// Scores. It returns the gradient of the products of rows [pairs x width], valid until the
+// next call.
 func (h *Head) Grad(grad, weights, slopes []float32) []float32 {
 	last := len(h.params)/2 - 1
 	copy(h.slopes[last+1], slopes)
 	for l := last; l >= 0; l-- {
 		g := h.mat(h.slopes, l+1)
 		if l < last {
-			// What is 0 has been let through by neither ReLU nor dropout.
+			// Elements that ReLU or dropout removed are 0.
 			h.team.BiasReLUDropoutGrad(g, kernels.Mat{}, g, h.mat(h.values, l+1), true, &kernels.Dropout{P: h.drop.P})
 		}
 		h.team.MatMulTransA(h.weight(l, grad), h.mat(h.values, l), g, true)
@@ -130,7 +131,7 @@ func (h *Head) Grad(grad, weights, slopes []float32) []float32 {
 	return h.slopes[0][:h.n*h.width]
 }
 
-// PairDropout is what a pass drops of the hidden layers of Head, without the pairs.
+// PairDropout returns the dropout of Head's hidden layers in a pass, without the pairs.
 func (s Spec) PairDropout(p Pass) kernels.PairDropout {
 	if !p.Train {
 		return kernels.PairDropout{}
@@ -138,7 +139,7 @@ func (s Spec) PairDropout(p Pass) kernels.PairDropout {
 	return kernels.PairDropout{Seed: s.Seed, Epoch: p.Epoch, P: s.ScoreDropout}
 }
 
-// mat is the values or slopes in front of layer l, or of the scores.
+// mat returns the input values or slopes of layer l, or of the scores.
 func (h *Head) mat(of [][]float32, l int) kernels.Mat {
 	cols := 1
 	if 2*l < len(h.params) {

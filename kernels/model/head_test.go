@@ -6,7 +6,7 @@ import (
 	"siafu/kernels"
 )
 
-// HeadFloats is what NewHead makes room for.
+// HeadFloats equals the allocation of NewHead.
 func TestHeadFloats(t *testing.T) {
 	team := kernels.NewTeam(1)
 	defer team.Close()

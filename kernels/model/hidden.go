@@ -2,22 +2,22 @@ package model
 
 import "siafu/kernels"
 
-// Hidden is H, what a layer applies weights to: the rows of the layer before,
-// or, in the first layer, the features, with dropout and however they are
-// stored. Its methods read the value Input.
+// Hidden is H, the matrix that a layer multiplies by its weights: the rows of the preceding
+// layer or, in the first layer, the features with dropout, dense or sparse. Its methods read
+// the value Input.
 type Hidden struct {
 	first, constant bool
-	through         bool     // its gradient takes its place, beyond the activation that made it
-	drop            *Dropout // of that
+	through         bool     // its gradient, before its activation, replaces it
+	drop            *Dropout // of that activation
 }
 
-// Constant reports whether there is nothing after these rows to be trained.
+// Constant reports whether no trained weight precedes these rows.
 func (h Hidden) Constant() bool { return h.constant }
 
-// sparse reports whether H is multiplied as the sparse matrix that it is.
+// sparse reports whether H is multiplied as a sparse matrix.
 func (h Hidden) sparse(x *Step) bool { return h.first && x.frame.input.Features.Sparse != nil }
 
-// Multiply is dst = H w, dst [n x cols], w [in x cols].
+// Multiply computes dst = H w, dst [n x cols], w [in x cols].
 func (h Hidden) Multiply(x *Step, dst, w kernels.Mat) {
 	if h.sparse(x) {
 		x.frame.input.multiply(x, dst, w)
@@ -26,7 +26,7 @@ func (h Hidden) Multiply(x *Step, dst, w kernels.Mat) {
 	x.Ops.MatMul(dst, x.At(Input), w, false)
 }
 
-// MultiplyGrad is gw = Hᵀ grad, gw [in x cols], grad [n x cols].
+// MultiplyGrad computes gw = Hᵀ grad, gw [in x cols], grad [n x cols].
 func (h Hidden) MultiplyGrad(x *Step, gw, grad kernels.Mat) {
 	if h.sparse(x) {
 		x.frame.input.multiplyGrad(x, gw, grad)
@@ -35,9 +35,9 @@ func (h Hidden) MultiplyGrad(x *Step, gw, grad kernels.Mat) {
 	x.Ops.MatMulTransA(gw, x.At(Input), grad, false)
 }
 
-// InputGrad is dst = grad wᵀ, the gradient of H, or adds it to dst [n x in];
-// grad [n x cols], w [in x cols]. It does nothing where H is constant. A layer whose H goes Through
-// has dst in the place of H, and gets the gradient of what was activated there.
+// InputGrad sets dst [n x in] to grad wᵀ, the gradient of H, or adds it; grad [n x cols], w
+// [in x cols]. It does nothing if H is constant. If through is set, dst replaces H, and gets
+// the gradient of the activation's input.
 func (h Hidden) InputGrad(x *Step, dst, grad, w kernels.Mat, add bool) {
 	switch {
 	case h.through:
@@ -47,7 +47,7 @@ func (h Hidden) InputGrad(x *Step, dst, grad, w kernels.Mat, add bool) {
 	}
 }
 
-// InputGrads is dst = grad wᵀ + grad2 w2ᵀ, as InputGrad has it.
+// InputGrads is InputGrad with dst = grad wᵀ + grad2 w2ᵀ.
 func (h Hidden) InputGrads(x *Step, dst, grad, w, grad2, w2 kernels.Mat) {
 	if h.through {
 		x.Ops.(kernels.FusedInputGrad).GradThrough(dst, grad, w, grad2, w2, x.Mask(h.drop))

@@ -6,26 +6,24 @@ import (
 	"siafu/kernels"
 )
 
-// Auto is the initialiser that stands for the one of the kind of network.
+// Auto names the default initialiser of the kind of network.
 const Auto = "auto"
 
-// Initializers are the names of random first weights.
+// Initializers returns the names of random initial weights.
 //
 //	xavier        matrices as Glorot & Bengio 2010, biases zero
 //	he            matrices as He et al. 2015, biases zero
 //	torch         matrices and biases as PyTorch's Linear
 //	small-logits  torch, but a tenth of it in the product that makes the logits
 //
-// The first steps of Adam move every weight by the learning rate, whatever the
-// size of its gradient. Where features have one sign, a unit of the hidden layer
-// moves by the learning rate times their sum, for all vertices in one direction:
-// that which the logits of the beginning, wrong for all vertices in the same
-// way, happen to ask for. Small logits are wrong for each vertex in its own
-// way. They must not be zero: then all units would be asked for the same.
+// The first steps of Adam move every weight by the learning rate, whatever the size of its
+// gradient. If features have one sign, a hidden unit moves by the learning rate times their
+// sum, in the same direction for all vertices. Large initial logits determine this direction,
+// because they are wrong in the same way for all vertices. Small logits have errors that
+// differ between vertices. They must not be zero: then all units would move alike.
 func Initializers() []string { return []string{"xavier", "he", "torch", "small-logits"} }
 
-// Initializer is the name of an initialiser, that of the kind of network for
-// Auto.
+// Initializer returns the name of an initialiser; for Auto, that of the kind of network.
 func (s Spec) Initializer(name string) string {
 	if name == Auto {
 		return cmp.Or(s.kind().Initializer, "xavier")
@@ -33,8 +31,8 @@ func (s Spec) Initializer(name string) string {
 	return name
 }
 
-// Initialize fills a flat vector with random first weights: those of an
-// initialiser with a name, or Auto. They depend on the seed and the shapes only.
+// Initialize fills a flat vector with the random initial weights of a named initialiser, or
+// Auto. They depend only on the seed and the shapes.
 func (s Spec) Initialize(flat []float32, initializer string, seed uint64) {
 	name := s.Initializer(initializer)
 	for _, w := range s.allInitialWeights() {
@@ -44,31 +42,31 @@ func (s Spec) Initialize(flat []float32, initializer string, seed uint64) {
 	}
 }
 
-// biasStream tells the random numbers of a bias from those of the matrix that
-// would come in its place.
+// biasStream separates the random numbers of a bias from those of a matrix with the same
+// number.
 const biasStream = 1 << 15
 
 // initialWeight is a weight before the first epoch.
 type initialWeight struct {
 	Shape
 	inputs int  // of the product that it belongs to
-	logits bool // which is the network's last
-	stream int  // of random numbers: no two weights of a network draw the same
+	logits bool // the product is the network's last
+	stream int  // of random numbers: different for all weights of a network
 	starts bool // with a value
 	value  float32
 }
 
-// allInitialWeights are all weights in the order of the flat vector.
+// allInitialWeights returns all weights in the order of the flat vector.
 func (s Spec) allInitialWeights() []initialWeight {
 	var all []initialWeight
-	inputs, logits := 0, 0 // of the last product that has begun, and where it did
+	inputs, logits := 0, 0 // of the current product, and its start
 	parts := append(s.parts(), Part{kind: Kind{Weights: func(s Spec, _ int) []Shape { return s.headShapes() }}})
 	for l, part := range parts {
 		matrices := 0
 		for _, product := range products(part.kind.Weights(s, l)) {
-			if !product[0].Bias { // else the bias is that of a product before
+			if !product[0].Bias { // else the bias belongs to an earlier product
 				inputs, logits = product[0].Rows, len(all)
-			} else if matrices > 0 { // there is another bias with as many before it
+			} else if matrices > 0 { // another bias has the same number
 				matrices++
 			}
 			for _, w := range product {
@@ -89,8 +87,8 @@ func (s Spec) allInitialWeights() []initialWeight {
 	return all
 }
 
-// products divides the weights of a layer: a matrix, or several whose results
-// meet, and the bias after them.
+// products divides the weights of a layer into groups: matrices whose results are added, and
+// the bias after them.
 func products(layer []Shape) [][]Shape {
 	var all [][]Shape
 	begin := 0
@@ -103,7 +101,7 @@ func products(layer []Shape) [][]Shape {
 	return all
 }
 
-// smallLogits is the share of torch's bound in small-logits.
+// smallLogits is the factor of torch's bound in small-logits.
 const smallLogits = 0.1
 
 // draw fills dst, which is the weight's part of the flat vector.

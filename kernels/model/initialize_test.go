@@ -10,7 +10,7 @@ import (
 	"siafu/kernels/model"
 )
 
-// initialWeight are the first weights of a network of three layers.
+// initialWeight returns the first weights of a network of three layers.
 func initialWeight(kind, initializer string) (model.Spec, []float32) {
 	s := model.Spec{Kind: kind, Dims: []int{7, 12, 12, 5}, Heads: 3, OutputHeads: 2}
 	flat := make([]float32, s.NumWeights())
@@ -21,7 +21,7 @@ func initialWeight(kind, initializer string) (model.Spec, []float32) {
 	return s, flat
 }
 
-// A run can be repeated in any later version: first weights keep their bits.
+// Later versions must reproduce a run: first weights keep their bits.
 func TestInitializersKeepTheirBits(t *testing.T) {
 	for _, tc := range []struct {
 		kind, initializer string
@@ -47,8 +47,8 @@ func TestInitializersKeepTheirBits(t *testing.T) {
 	}
 }
 
-// Matrix and bias are within ±1/sqrt(inputs) and spread over it, inputs being
-// those of the product that they make together.
+// Matrix and bias are within ±1/sqrt(inputs) and spread over it, with the inputs of their
+// common product.
 func TestTorchBounds(t *testing.T) {
 	inputs := func(p model.Param) float64 {
 		if p.Layer > 0 || p.Name == "layers.0.mlp.weight" || p.Name == "layers.0.mlp.bias" {
@@ -77,11 +77,11 @@ func TestTorchBounds(t *testing.T) {
 	}
 }
 
-// No two weights of a network are drawn by the same random numbers.
+// No two weights of a network use the same random numbers.
 func TestFirstWeightsDiffer(t *testing.T) {
 	for _, kind := range model.Kinds() {
 		s, flat := initialWeight(kind, "torch")
-		seen := map[float32]string{} // by a ratio that no bound changes
+		seen := map[float32]string{} // by a ratio that is independent of bounds
 		for _, p := range s.Params() {
 			ratio := p.Of(flat)[1] / p.Of(flat)[0]
 			if other, ok := seen[ratio]; ok {
@@ -92,7 +92,7 @@ func TestFirstWeightsDiffer(t *testing.T) {
 	}
 }
 
-// What makes the logits is a tenth of torch's, and all other weights are torch's.
+// The weights of the logits are a tenth of torch's, all others equal torch's.
 func TestSmallLogits(t *testing.T) {
 	logits := map[string][]string{
 		"gcn": {"2.weight", "2.bias"}, "sage": {"2.weight", "2.self.weight", "2.bias"}, "sage-max": {"2.weight", "2.self.weight", "2.bias"}, "sage-pool": {"2.self.weight", "2.weight", "2.bias"}, "gin": {"2.mlp.weight", "2.mlp.bias"},
@@ -129,8 +129,7 @@ func lastProduct(s model.Spec) (names []string) {
 	return names
 }
 
-// What a kind of network stands for is an initialiser that there is, and auto
-// draws the same.
+// The initialiser of each kind of network exists, and auto gives the same weights.
 func TestAutoInitializer(t *testing.T) {
 	for _, kind := range model.Kinds() {
 		name := model.Spec{Kind: kind}.Initializer(model.Auto)

@@ -1,17 +1,17 @@
 package model
 
-// Jumping knowledge (Xu et al. 2018, §4): the logits are made from the outputs of all
+// Jumping knowledge (Xu et al. 2018, §4): the logits are computed from the outputs of all
 // hidden layers,
 //
 //	cat  H¹ W¹ + … + Hᴸ Wᴸ + b, a product with the rows side by side
 //	max  max(H¹, …, Hᴸ) W + b, the maximum of each element
 //
-// A vertex takes from each layer, and so from each distance, what it needs.
+// A vertex can use each layer's rows, and thus each distance.
 
-// Jumps are the names of ways to join layers.
+// Jumps returns the names of ways to join layers.
 func Jumps() []string { return []string{"cat", "max"} }
 
-// layersAfterHidden is how many layers a network has after its hidden ones.
+// layersAfterHidden returns the number of layers after the hidden ones.
 func (d Design) layersAfterHidden() int {
 	if d.Jumping == "max" || d.normed() {
 		return 2
@@ -19,11 +19,11 @@ func (d Design) layersAfterHidden() int {
 	return 1
 }
 
-// normed reports whether the last layer's rows are normalised: those of a product after all hidden
-// layers are not.
+// normed reports whether the last layer's rows are normalised: not if a product follows all
+// hidden layers.
 func (d Design) normed() bool { return DividesRows(d.Norm) && d.Jumping == "" }
 
-// jumpingPart is a layer after the hidden ones.
+// jumpingPart returns a layer after the hidden ones.
 func (s Spec) jumpingPart(l int) Part {
 	each := 1 + s.Design.layersPerHidden()
 	hidden := (s.Layers() - s.Design.layersAfterHidden()) / each
@@ -50,7 +50,7 @@ func catLayer(b *Builder, l int) Layer {
 	return &concatLayer{width: b.Spec.Dims[l], w: b.Weight(l, 0), bias: b.Weight(l, 1), skips: b.Skips()}
 }
 
-// concatLayer is one; its rows lie where their layers have made them.
+// concatLayer implements cat; its rows stay in the storage of their layers.
 type concatLayer struct {
 	width   int
 	w, bias Param
@@ -75,7 +75,7 @@ func (c *concatLayer) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// rowsOf are the rows that skips read; toldOf what their AddGrad reads and writes.
+// rowsOf returns the rows that skips read.
 func rowsOf(skips []Skip) (list []Value) {
 	for _, k := range skips {
 		list = append(list, k.Rows())
@@ -126,8 +126,8 @@ func largestLayer(b *Builder, l int) Layer {
 	return &largest{b.Skips()}
 }
 
-// largest is max, without the product. The first layer that has the largest element gets
-// its gradient; what is left is the last one's.
+// largest implements max, without the product. The first layer that has the largest element
+// gets its gradient; the last layer gets the rest.
 type largest struct{ skips []Skip }
 
 // GatherWidth implements Layer.

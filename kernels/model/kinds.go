@@ -2,60 +2,58 @@ package model
 
 import "siafu/internal/mapped"
 
-// Kind describes a kind of network: the weights of its layers, the layers, and
-// the coefficients that edges carry. Each has a file of its own.
+// Kind describes a kind of network: the weights of its layers, the layers, and the
+// coefficients that edges carry. Each has its own file.
 type Kind struct {
 	Name string
-	// Weights are those of layer l, in the order in which Builder.Weight counts
-	// them. The names that files know them by are "layers.L." and their own.
+	// Weights returns the weights of layer l, in the order of Builder.Weight. Their names in
+	// files are "layers.L." and the shape's name.
 	Weights func(s Spec, l int) []Shape
-	// Layer makes layer l. All room that it needs comes from b.
+	// Layer makes layer l. It requests all its memory from b.
 	Layer func(b *Builder, l int) Layer
-	// Coefficients are those of the edges, from the degrees of own vertices and
-	// then ghosts. Its arrays are made in a, and it reads and
-	// writes elements only in what it gives to a.Fill: a forecast makes them too.
-	// nil: the network does not use the graph.
+	// Coefficients returns the coefficients of edges, from the degrees of own vertices and
+	// then ghosts. Arrays are allocated in a, and elements are read and written only in
+	// a.Fill, because a forecast calls it too. nil: the network does not use the graph.
 	Coefficients func(d Degrees, own int, a *mapped.Arena) Coefficients
-	// Maximum has layers gather maxima of rows, column by column, and 0 where there are
-	// none, in the place of sums; and Attends tells that all are Attended, Dynamic that there
-	// are weights along edges. Coefficients are then SumCoefficients or OtherCoefficients.
+	// Maximum means that layers gather maxima of rows, column by column, instead of sums; 0
+	// without edges. Attends means that all layers are Attended, Dynamic that there are
+	// weights along edges. Coefficients are then SumCoefficients or OtherCoefficients.
 	Maximum, Attends, Dynamic bool
-	// Order is "gather-first" or "apply-first" for layers that know only one,
-	// empty for those that look at Spec.Orders.
+	// Order is "gather-first" or "apply-first" for layers that know only one, empty for layers
+	// that use Spec.Orders.
 	Order string
-	// Part says what layer l is, and Widths what is as wide between N layers of what
-	// was asked for (Spec.Widths): nil where all layers are of this kind.
+	// Part describes layer l, and Widths returns the widths between layers (Spec.Widths): nil
+	// if all layers are of this kind.
 	Part   func(s Spec, l int) Part
 	Widths func(d Design, layers, in, hidden, out int) []int
-	// Rectifies tells that hidden layers end in ReLU and dropout, that their backward pass begins with
-	// activateGrad, and that where they multiply first the gradient of their input is products alone, so
-	// that it can take the place of that input (Spec.InPlace).
+	// Rectifies means that hidden layers end in ReLU and dropout, and their backward pass
+	// starts with activateGrad. If such a layer multiplies first, only products compute its
+	// input's gradient, which can then replace the input (Spec.InPlace).
 	Rectifies bool
-	// Powers are those of Â of the features that the first layer applies to where they are
-	// kept, and the layers after it then gather nothing: nil where layers each gather for
-	// themselves, and ÂX is what the first one would have gathered.
+	// Powers returns the cached powers of Â times the features that the first layer uses;
+	// later layers then gather nothing. nil: every layer gathers, and the cached input of the
+	// first one is ÂX.
 	Powers func(s Spec) Powers
-	// Inner layers have a weight decay of their own, and Square ones make rows as wide as
-	// their input.
+	// Inner layers have their own weight decay, and Square layers keep the width of their
+	// input.
 	Inner, Square bool
-	// Starts are the weights that begin with a value instead of a random one, and Running
-	// those that are running means of their gradients instead of an optimiser's steps.
+	// Starts has the initial values of weights that are not random, and Running the weights
+	// that are running means of their gradients and take no optimiser steps.
 	Starts  map[string]float32
 	Running []string
-	// Initializer is what the first weights are drawn by unless another one is
-	// asked for; empty: xavier.
+	// Initializer is the default initialiser of the first weights; empty: xavier.
 	Initializer string
 }
 
-// Shape is a weight matrix [Rows x Cols] or, with one row, a bias, which starts
-// at zero and has no weight decay.
+// Shape is a weight matrix [Rows x Cols] or, with one row, a bias, which is initially zero and
+// has no weight decay.
 type Shape struct {
 	Name       string
 	Rows, Cols int
 	Bias       bool
 }
 
-// kinds are all networks that have a name; a new one is a line here.
+// kinds returns all named networks; add new ones here.
 func kinds() []Kind {
 	return []Kind{
 		{Name: "gcn", Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Rectifies: true, Initializer: "small-logits"},
@@ -73,7 +71,7 @@ func kinds() []Kind {
 	}
 }
 
-// Kinds are the names of all networks that Spec.Kind can name.
+// Kinds returns the names that Spec.Kind accepts.
 func Kinds() []string {
 	var names []string
 	for _, k := range kinds() {
@@ -82,7 +80,7 @@ func Kinds() []string {
 	return names
 }
 
-// kind is the network's own description, else what Kind names.
+// kind returns the custom description, else the one that Kind names.
 func (s Spec) kind() Kind {
 	if s.Custom != nil {
 		return *s.Custom
@@ -99,7 +97,7 @@ func named(name string, list []Kind) Kind {
 	panic("model: unknown kind of network")
 }
 
-// OneProduct is one matrix [in x out] and its bias.
+// OneProduct returns one matrix [in x out] and its bias.
 func OneProduct(s Spec, l int) []Shape {
 	in, out := s.Dims[l], s.Dims[l+1]
 	return []Shape{{"weight", in, out, false}, {"bias", 1, out, true}}

@@ -5,7 +5,7 @@ import (
 	"siafu/kernels"
 )
 
-// Lists is room for what the first layer emits where its features are gathered as lists
+// Lists allocates the first layer's emitted rows if its features are gathered as lists
 // (Network.Lists), else none.
 func (s *Store) Lists(a *mapped.Arena) kernels.Lists {
 	f := s.input.Features
@@ -16,7 +16,7 @@ func (s *Store) Lists(a *mapped.Arena) kernels.Lists {
 	return kernels.NewLists(f.Rows, f.Dim, mapped.Make[uint64](a, words))
 }
 
-// List makes the frame's rows of the lists those of its features with the dropout of a pass.
+// List sets the frame's rows of the lists to its features, with the dropout of a pass.
 func (f *Frame) List(l kernels.Lists, p Pass, ops kernels.Ops) {
 	f.step.Pass = p
 	ops.(kernels.ListOps).List(l, f.lo, *f.input.Features.Sparse, f.step.Mask(f.input.drop))

@@ -5,26 +5,25 @@ import (
 	"siafu/kernels"
 )
 
-// Network is a spec with its layers: shapes and settings, which any number of
-// goroutines may use. Store gives it memory on the vertices of a rank.
+// Network is a spec with its layers: shapes and settings, safe for concurrent use. A Store has
+// its values on the vertices of a rank.
 type Network struct {
 	Spec   Spec
 	Sparse bool // the features are
 	Layers []Layer
 
 	ranges   []Range
-	skipped  []bool     // of each layer: others read its output than the next one
-	builders []*Builder // what the layers have asked for
+	skipped  []bool     // by layer: layers other than the next one read its output
+	builders []*Builder // the storage requests of the layers
 	epoch    []event
 }
 
-// New makes the layers of a spec, whose orders must have been chosen, for features
-// that are sparse or dense.
+// New makes the layers of a spec, for sparse or dense features. Orders must have been chosen.
 func New(s Spec, sparse bool) *Network {
 	n := &Network{Spec: s, Sparse: sparse, ranges: s.LayerRanges()}
 	params, parts := s.layout(), s.parts()
 	n.skipped = make([]bool, len(parts))
-	readers := map[int]int{} // the last of each output that is read
+	readers := map[int]int{} // the last reader of each output
 	for l, p := range parts {
 		for _, k := range p.From {
 			readers[k] = l
@@ -48,9 +47,9 @@ func New(s Spec, sparse bool) *Network {
 	return n
 }
 
-// through tells of each layer, and of none after the last one, whether the gradient of its input takes
-// the place of that: where products alone make it, of rows that a rectifier has made and no
-// other layer reads, nor the gather of any.
+// through reports for each layer (false after the last one) whether its input's gradient
+// replaces the input. This requires that products alone compute the gradient, that ReLU
+// computed the input, and that no other layer or gather reads it.
 func (s Spec) through(parts []Part, readers map[int]int) []bool {
 	list := make([]bool, len(parts)+1)
 	for l := 1; l < len(parts); l++ {
@@ -62,19 +61,19 @@ func (s Spec) through(parts []Part, readers map[int]int) []bool {
 	return list
 }
 
-// values is how many values layer l has names for.
+// values returns the number of named values of layer l.
 func (n *Network) values(l int) Value {
 	return values + 2*Value(len(n.builders[l].part.From)) + Value(max(n.numCachedPowers(l)-1, 0))
 }
 
-// Gathers reports whether layer l gathers in every pass: it does not where what it would
-// have gathered is kept.
+// Gathers reports whether layer l gathers in every pass. It does not if its gathered input is
+// cached.
 func (n *Network) Gathers(l int) bool {
 	return n.Layers[l].GatherWidth() > 0 && !(l == 0 && n.Spec.CacheInput)
 }
 
-// GathersAny reports whether any layer does: none of a perceptron, nor where all that would
-// have been gathered is kept.
+// GathersAny reports whether any layer gathers: none of a perceptron, and none if all gathered
+// inputs are cached.
 func (n *Network) GathersAny() bool {
 	for l := range n.Layers {
 		if n.Gathers(l) {
@@ -95,20 +94,20 @@ func (n *Network) Exchanges() bool {
 	return false
 }
 
-// Sums is how many sums layer l needs of the vertices of all ranks, and how many numbers
-// it keeps of them, 0 where it is not Summing.
+// Sums returns the number of sums that layer l needs over the vertices of all ranks, and the
+// size of its state; 0 if it is not Summing.
 func (n *Network) Sums(l int) (sums, state int) {
 	return n.builders[l].sums.columns, n.builders[l].sums.state
 }
 
-// GathersBackward reports whether gradients of layer l go back along the edges.
+// GathersBackward reports whether gradients of layer l are gathered along the edges.
 func (n *Network) GathersBackward(l int) bool {
 	return n.Gathers(l) && n.Layers[l].GathersBackward()
 }
 
-// draws reports whether the first layer needs its input written out as a dense matrix:
-// sparse features are spread only where they are gathered as dense rows, and dense ones with
-// dropout are drawn once for all that read them.
+// draws reports whether the first layer needs its input written out as a dense matrix: sparse
+// features are expanded only if gathered as dense rows, and the dropout of dense ones is
+// applied once for all readers.
 func (n *Network) draws() bool {
 	if n.Sparse {
 		return n.Gathers(0) && n.Spec.Orders[0] == GatherFirst && !n.Lists()
@@ -116,24 +115,24 @@ func (n *Network) draws() bool {
 	return n.Spec.InputDropout > 0
 }
 
-// Lists reports whether the first layer gathers its features as lists, so that what it emits is
-// no matrix: if the spec specifies it and the layer emits its input as it is.
+// Lists reports whether the first layer gathers its features as lists, not as a matrix: if the
+// spec requests it and the layer emits its input unchanged.
 func (n *Network) Lists() bool {
 	at := n.builders[0].places[Emitted]
 	return n.Spec.Listed && n.Sparse && n.Gathers(0) && at.kind == inPlace && at.in == Input
 }
 
-// Degrees are the numbers of edges into and out of own vertices and then ghosts, in the
-// whole graph, without self loops [own + ghosts]; and where edges have weights the sums of
-// those, their strengths (Barrat et al. 2004), else nil.
+// Degrees are the numbers of edges into and out of own vertices and then ghosts, in the whole
+// graph, without self loops [own + ghosts]. With edge weights they include the sums of
+// weights, the strengths (Barrat et al. 2004), else nil.
 type Degrees struct {
 	In, Out                 []uint32
 	InStrength, OutStrength []float32
 }
 
-// Coefficients are the parts of Â's entries that belong to vertices: Â[v,u] =
-// Row[v]·w·Col[u] for an edge u→v of weight w, which is 1 where edges have none, and, with
-// SelfLoops and weight 1, for v = u. nil is all ones.
+// Coefficients are the parts of Â's entries that belong to vertices: Â[v,u] = Row[v]·w·Col[u]
+// for an edge u→v of weight w, which is 1 without weights, and, with SelfLoops and weight 1,
+// for v = u. nil is all ones.
 type Coefficients struct {
 	Row []float32 // [own]
 	Col []float32 // [own + ghosts]
@@ -146,32 +145,33 @@ func (s Spec) Coefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	return s.kind().Coefficients(d, own, a)
 }
 
-// Weighs reports whether weights of edges make a difference to the network.
+// Weighs reports whether the network depends on edge weights.
 func (s Spec) Weighs() bool { return s.Adds() || s.Design.EdgeFeatures }
 
-// Takes reports whether they are maxima, and Attends whether they are sums by attention.
+// Takes reports whether vertices gather maxima, and Attends whether they gather with
+// attention.
 func (s Spec) Takes() bool   { return s.kind().Maximum }
 func (s Spec) Attends() bool { return s.kind().Attends }
 
 // Dynamic reports whether attention is that of GATv2.
 func (s Spec) Dynamic() bool { return s.kind().Dynamic }
 
-// Adds reports whether what vertices gather are sums of rows with coefficients: neither
-// maxima nor sums by attention.
+// Adds reports whether vertices gather sums of rows with coefficients: neither maxima nor
+// attention.
 func (s Spec) Adds() bool { return s.Propagates() && !s.kind().Attends && !s.kind().Maximum }
 
 // Gathering describes the graph operation that a layer needs.
 type Gathering struct {
-	Width    int  // of the rows that neighbours emit, 0: no gather
+	Width    int  // of emitted rows; 0: no gather
 	Backward bool // gradients go back along the edges
-	// Of attention: 0 heads is none. Columns is the width of what is gathered, and Dynamic
-	// tells that scores are those of GATv2.
+	// Of attention; 0 heads means none. Columns is the width of gathered rows. Dynamic means
+	// GATv2's scores.
 	Heads, Columns int
 	Dynamic        bool
-	Maximum        bool // of the rows' columns, in the place of a sum
+	Maximum        bool // gather maxima of columns instead of sums
 }
 
-// Gathered is the width of what a layer gathers.
+// Gathered returns the width of gathered rows.
 func (g Gathering) Gathered() int {
 	if g.Heads > 0 {
 		return g.Columns

@@ -8,25 +8,25 @@ import (
 	"siafu/kernels"
 )
 
-// Part is what a layer is in a network whose layers differ: one of a kind of network, or
-// one that is only met as a part of others.
+// Part describes a layer in a network whose layers differ: a layer of a kind of network, or
+// one that exists only as a part of others.
 type Part struct {
 	Kind string
-	// Prefix is that of its weights' names, empty: "layers.L".
+	// Prefix is the prefix of its weights' names; empty means "layers.L".
 	Prefix string
-	// Plain has the layer make its rows without activation and dropout, because it is the
-	// last or others after it do that.
+	// Plain means that the layer has no activation and dropout, because it is the last one or
+	// later layers apply them.
 	Plain bool
-	Kept  bool // nothing is dropped after the activation
-	// Depth counts those of the kind from 1, where that matters.
+	Kept  bool // no dropout after the activation
+	// Depth numbers the layers of the kind from 1, if that matters.
 	Depth int
-	// From are earlier layers whose outputs it reads beside its input.
+	// From lists earlier layers whose outputs it also reads.
 	From []int
 
 	kind Kind
 }
 
-// partKinds are layers that no network has alone.
+// partKinds returns layers that exist only as parts of networks.
 func partKinds() []Kind {
 	return append(kinds(),
 		Kind{Name: "linear", Weights: linearWeights, Layer: linearLayer},
@@ -47,7 +47,7 @@ func noWeights(Spec, int) []Shape { return nil }
 
 func oneBias(s Spec, l int) []Shape { return []Shape{{"bias", 1, s.Dims[l+1], true}} }
 
-// parts are what the layers of a network are.
+// parts returns the description of each layer.
 func (s Spec) parts() []Part {
 	list, kind, all := make([]Part, s.Layers()), s.kind(), partKinds()
 	for l := range list {
@@ -66,10 +66,10 @@ func (s Spec) parts() []Part {
 	return list
 }
 
-// layerName is that of a layer as users count them.
+// layerName returns the name of a layer in users' numbering.
 func layerName(l int) string { return fmt.Sprintf("layers.%d", l) }
 
-// part is layer l.
+// part returns the description of layer l.
 func (s Spec) part(kind Kind, l int) Part {
 	if kind.Part != nil {
 		return kind.Part(s, l)
@@ -98,8 +98,8 @@ func (s Spec) part(kind Kind, l int) Part {
 	return p
 }
 
-// Top is the layer that makes the logits, or the rows that are normalised to them; its input is
-// the embeddings of vertices.
+// Top returns the layer that computes the logits, or the rows that are normalised to logits.
+// Its input is the embeddings of vertices.
 func (s Spec) Top() int {
 	if s.Design.normed() {
 		return s.Layers() - 2
@@ -107,7 +107,7 @@ func (s Spec) Top() int {
 	return s.Layers() - 1
 }
 
-// layersPerHidden is how many layers after each hidden one do what is left of it.
+// layersPerHidden returns the number of layers that complete each hidden one.
 func (d Design) layersPerHidden() int {
 	if d.Norm != "" {
 		return 2
@@ -118,13 +118,13 @@ func (d Design) layersPerHidden() int {
 	return 0
 }
 
-// Widths are the Dims of a network of so many layers as users count them.
+// Widths returns the Dims of a network with the given number of layers, in users' numbering.
 func (s Spec) Widths(layers, in, hidden, out int) []int {
 	if widths := s.kind().Widths; widths != nil {
 		return widths(s.Design, layers, in, hidden, out)
 	}
 	dims, steps := []int{in}, (layers-1)*(1+s.Design.layersPerHidden())
-	if s.Design.Jumping != "" { // the last layer's product is behind as many hidden ones
+	if s.Design.Jumping != "" { // the product of the logits follows all hidden layers
 		steps += s.Design.layersPerHidden() + s.Design.layersAfterHidden()
 	}
 	for range steps {
@@ -136,15 +136,15 @@ func (s Spec) Widths(layers, in, hidden, out int) []int {
 	return append(dims, out)
 }
 
-// Parts returns the parts that the layers of the network are.
+// Parts returns the description of each layer of the network.
 func (s Spec) Parts() []Part { return s.parts() }
 
-// Composed reports whether layers differ in what they are.
+// Composed reports whether the network's layers differ in kind.
 func (s Spec) Composed() bool {
 	return s.kind().Part != nil || s.Design.layersPerHidden() > 0 || s.Design.Jumping != ""
 }
 
-// Check refuses what is no network that can be made: a spec that comes from elsewhere.
+// Check returns an error if the spec, which may be untrusted, describes no valid network.
 func (s Spec) Check() error {
 	n := s.Layers()
 	switch d := s.Design; {
@@ -179,7 +179,7 @@ func (s Spec) Check() error {
 	return nil
 }
 
-// constant reports whether nothing below layer l can be trained.
+// constant reports whether no weight below layer l is trained.
 func (s Spec) constant(parts []Part, l int) bool {
 	for k := range l {
 		if len(parts[k].kind.Weights(s, k)) > 0 {
@@ -189,20 +189,21 @@ func (s Spec) constant(parts []Part, l int) bool {
 	return true
 }
 
-// Skip is an earlier layer's output that a layer reads beside its input. It is a value,
-// and so is the gradient that the layer adds to that output's; Flow names them.
+// Skip is an earlier layer's output that a layer also reads. It is a value, and so is the
+// gradient that the layer adds to that output's gradient; Flow names both.
 type Skip struct {
 	i     int
 	first bool // to write the gradient
 }
 
-// Rows is the value that is read, the output of the earlier layer.
+// Rows returns the value that is read, the output of the earlier layer.
 func (k Skip) Rows() Value { return from + Value(2*k.i) }
 
-// Grad is the value that AddGrad writes.
+// Grad returns the value that AddGrad writes.
 func (k Skip) Grad() Value { return k.Rows() + 1 }
 
-// GradValues is what AddGrad reads of it: what layers after have added, if any.
+// GradValues returns the part of the gradient that AddGrad reads: the sum from later layers,
+// if any.
 func (k Skip) GradValues() []Value {
 	if k.first {
 		return nil

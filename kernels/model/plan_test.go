@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// compose gives a network of layers that differ the widths of as many layers.
+// compose sets the widths of a network whose layers differ.
 func (s *Spec) compose() {
 	if s.Design.Hops, s.Design.Alpha, s.Design.Theta = 0, 0.2, 0.5; s.Kind == "appnp" || s.Kind == "sign" {
 		s.Design.Hops = 3
@@ -16,8 +16,8 @@ func (s *Spec) compose() {
 	}
 }
 
-// specs are networks of all kinds and orders, some deep, with and without dropout of
-// the input and ÂX.
+// specs returns networks of all kinds and orders, some deep, with and without input dropout
+// and cached ÂX.
 func specs() map[string]Spec {
 	all := map[string]Spec{}
 	for _, kind := range Kinds() {
@@ -47,9 +47,8 @@ func specs() map[string]Spec {
 	return all
 }
 
-// Nobody reads another value than the one that was written for it: neither an
-// interval in its own order, nor one that is still in a gather while others are as
-// far ahead as the next gather lets them.
+// Every read gets the value that was written for it. This holds for an interval in order, and
+// for one still in a gather while others are as far ahead as the next gather allows.
 func TestValuesStand(t *testing.T) {
 	for name, s := range specs() {
 		for _, sparse := range []bool{false, true} {
@@ -70,7 +69,7 @@ func TestValuesStand(t *testing.T) {
 	}
 }
 
-// stands goes through events with what each buffer holds.
+// stands simulates events with the contents of each buffer.
 func stands(p *plan, events []event) error {
 	holds := map[int]ref{}
 	buffer := func(e event, r ref) int {
@@ -111,7 +110,7 @@ func stands(p *plan, events []event) error {
 	return nil
 }
 
-// idle is the buffer that the plan offers for the gather that is event i.
+// idle returns the buffer that the plan offers for the gather of event i.
 func idle(p *plan, events []event, i int) (buffer int, ok bool) {
 	if i > 0 && events[i].Stage >= Stages {
 		buffer, ok = p.idle[events[i-1].Do]
@@ -119,8 +118,9 @@ func idle(p *plan, events []event, i int) (buffer int, ok bool) {
 	return buffer, ok
 }
 
-// rests says what else uses an idle buffer from before the gather that is event i, when the first
-// intervals write there, to the next gather, when the last ones read.
+// rests returns an error if another event uses an idle buffer between the stage before the
+// gather of event i, when the first intervals write, and the next gather, when the last ones
+// read.
 func rests(p *plan, events []event, i, idle int, buffer func(event, ref) int) error {
 	for k := i - 1; k >= 0; k-- {
 		for _, r := range events[k].shared {
@@ -142,8 +142,8 @@ func rests(p *plan, events []event, i, idle int, buffer func(event, ref) int) er
 	return nil
 }
 
-// spends says what else reads the rows that the gather that is event i shares, from when an interval may
-// overwrite its own, behind the stage before, until all have gathered.
+// spends returns an error if another event reads the rows shared by the gather of event i
+// after an interval may overwrite its own and before all have gathered.
 func spends(events []event, i int, buffer func(event, ref) int) error {
 	at := buffer(events[i], events[i].shared[0])
 	for k := i - 2; k >= 0; k-- {
@@ -167,9 +167,9 @@ func spends(events []event, i int, buffer func(event, ref) int) error {
 	return nil
 }
 
-// What networks of two layers gather at the ends of both ways is read by the gather alone: features with
-// their dropout, and the gradient of the first layer. What ReLU has made is not, whose signs the way back
-// reads.
+// In networks of two layers, only the gather reads the rows at the start of the forward pass
+// and the end of the backward pass: features with dropout, and the first layer's gradient.
+// Outputs of ReLU are read again, because the backward pass needs their signs.
 func TestSpent(t *testing.T) {
 	s := Spec{Kind: "gcn", Dims: []int{16, 32, 8}, Dropout: 0.5, InputDropout: 0.5}
 	emit, back := Do{Stage: Emit}, Do{Stage: ApplyBackward}
@@ -206,8 +206,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// While an interval is still in one gather, others may have emitted the rows of the next: what
-// the two read lies apart.
+// While an interval is still in one gather, others may have emitted the rows of the next: the
+// two must be in different buffers.
 func TestIdleOfGathersInTurn(t *testing.T) {
 	met := 0
 	for name, s := range specs() {
@@ -235,8 +235,7 @@ func TestIdleOfGathersInTurn(t *testing.T) {
 	}
 }
 
-// Deep networks take less where values make room, and least where they are made
-// again.
+// Deep networks need less memory if values share buffers, and least with recomputation.
 func TestMemory(t *testing.T) {
 	for name, s := range specs() {
 		n := New(s, false)

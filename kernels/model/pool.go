@@ -2,8 +2,8 @@ package model
 
 import "cmp"
 
-// GraphSAGE with max pooling (Hamilton et al. 2017, equation 3): neighbours' rows go through
-// a perceptron before the largest value of each column is taken,
+// GraphSAGE with max pooling (Hamilton et al. 2017, equation 3): a perceptron is applied to
+// neighbours' rows before the maximum of each column is taken,
 //
 //	P = relu(H W_pool + b_pool),  H' = dropout(relu(M(P) W + H W_self + b))
 //
@@ -11,7 +11,7 @@ import "cmp"
 // (SAGEConv with aggr="max" and project=True of PyTorch Geometric, aggregator "pool" of DGL),
 // or Design.PoolHidden columns.
 
-// poolWidth is the width of P in layer l.
+// poolWidth returns the width of P in layer l.
 func (s Spec) poolWidth(l int) int { return cmp.Or(s.Design.PoolHidden, s.Dims[l]) }
 
 func poolWeights(s Spec, l int) []Shape {
@@ -40,7 +40,7 @@ type pool struct {
 // GatherWidth implements Layer.
 func (g *pool) GatherWidth() int { return g.width }
 
-// Flow implements Layer. P stands until the backward pass: where it is 0, nothing went through.
+// Flow implements Layer. P is stored until the backward pass: gradients are 0 where P is 0.
 func (g *pool) Flow(s Stage) Flow {
 	switch s {
 	case Emit:

@@ -2,8 +2,8 @@ package model
 
 // Propagation after all products.
 //
-// APPNP (Gasteiger et al. 2019, equation 4): a perceptron makes H, whose rows then go
-// K steps along the edges and come back to where they began:
+// APPNP (Gasteiger et al. 2019, equation 4): a perceptron computes H, which is then propagated
+// K steps along the edges, each with a restart at H:
 //
 //	Z⁰ = H,  Z' = (1-α) Â Z + α H
 //
@@ -11,10 +11,10 @@ package model
 //
 //	logits = Â^K X W + b
 //
-// Â^K (X W) is (Â^K X) W. Of the latter Â^K X, dense and as wide as the features, is kept
-// with Spec.CacheInput, and nothing is gathered in an epoch. Of the former the rows that
-// travel are as wide as there are classes, sparse features are multiplied as they are and
-// may have dropout, and nothing is kept.
+// Â^K (X W) is (Â^K X) W. With Spec.CacheInput the latter form caches Â^K X, dense and as wide
+// as the features, and an epoch gathers nothing. In the former form exchanged rows are as wide
+// as the number of classes, sparse features are multiplied directly and may have dropout, and
+// nothing is cached.
 
 func appnpWidths(d Design, layers, in, hidden, out int) []int {
 	dims := []int{in}
@@ -35,7 +35,7 @@ func appnpPart(s Spec, l int) Part {
 	return Part{Kind: "propagate", From: []int{h}}
 }
 
-// sgcWidths are those of as many steps as a GCN would have layers.
+// sgcWidths returns the widths for as many steps as a GCN would have layers.
 func sgcWidths(_ Design, layers, in, _, out int) []int {
 	dims := []int{in, out}
 	for range layers {
@@ -71,7 +71,7 @@ func linearLayer(b *Builder, l int) Layer {
 	return &linear{b.Hidden(), b.Weight(l, 0)}
 }
 
-// linear is H W.
+// linear computes H W.
 type linear struct {
 	h Hidden
 	w Param
@@ -120,7 +120,7 @@ func propagateLayer(b *Builder, l int) Layer {
 	return p
 }
 
-// propagate is a step along the edges, in place.
+// propagate is one propagation step, in place.
 type propagate struct {
 	width    int
 	constant bool

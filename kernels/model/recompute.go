@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// makers are the events of dropped stages, by what they make.
+// makers returns the events of dropped stages, by the values that they compute.
 func (p *plan) makers(dropped []Do) map[ref]int {
 	at := map[ref]int{}
 	wanted := map[Do]bool{}
@@ -21,8 +21,8 @@ func (p *plan) makers(dropped []Do) map[ref]int {
 	return at
 }
 
-// repeat is the order of events with dropped stages, which are run again before
-// what first needs them in the backward pass.
+// repeat returns the order of events if dropped stages run again before their first use in the
+// backward pass.
 func (p *plan) repeat(makers map[ref]int) []event {
 	if len(makers) == 0 {
 		return p.events
@@ -31,7 +31,7 @@ func (p *plan) repeat(makers map[ref]int) []event {
 	done := map[int]bool{}
 	for i, e := range p.events {
 		if e.Stage.Backward() && e.Stage < Stages {
-			// What a gather reads is made again by the tensor stage before it.
+			// The input of a gather is recomputed in the tensor stage before it.
 			needed := slices.Concat(e.reads, e.shared)
 			if i+1 < len(p.events) && p.events[i+1].Stage == gatherBackward {
 				needed = append(needed, p.events[i+1].shared...)
@@ -46,8 +46,8 @@ func (p *plan) repeat(makers map[ref]int) []event {
 	return all
 }
 
-// remade are the dropped stages, as they are run again, that make values which have
-// not been made again, each after those that it needs itself.
+// remade returns the dropped stages that must run again for values not yet recomputed, each
+// after the stages that it needs.
 func (p *plan) remade(needed []ref, makers map[ref]int, done map[int]bool) (list []event) {
 	for _, r := range needed {
 		i, dropped := makers[r]
@@ -63,16 +63,15 @@ func (p *plan) remade(needed []ref, makers map[ref]int, done map[int]bool) (list
 	return list
 }
 
-// mostAgain is how many stages may have to run again, one after another, for one
-// value. Of so many stages as mostTried each is kept again if that costs nothing; of
-// more, only the time to find out would be felt.
+// mostAgain is the maximum number of consecutive stages to recompute for one value. With up to
+// mostTried stages, each is tried without recomputation, in case that costs no memory; with
+// more, the trials would take too long.
 const (
 	mostAgain = 2
 	mostTried = 64
 )
 
-// recompute drops what can be made again, and keeps it after all where that takes
-// no more memory.
+// recompute drops values that can be recomputed, except if storing them takes no more memory.
 func (p *plan) recompute() {
 	var dropped []Do
 	depth, known := map[ref]int{}, p.know()
@@ -95,7 +94,7 @@ func (p *plan) recompute() {
 	p.layOut(dropped)
 }
 
-// knowledge is what decides whether a value can be made again.
+// knowledge has the facts that decide whether a value can be recomputed.
 type knowledge struct {
 	writers map[ref]int  // stages and gathers of the forward pass that write it
 	wanted  map[ref]bool // the backward pass reads it
@@ -116,9 +115,9 @@ func (p *plan) know() knowledge {
 	return k
 }
 
-// depth is how many stages run one after another to make again what e has made, 0
-// where that cannot be: it has overwritten what it was made from, or somebody else
-// overwrites the result; or where nobody wants it back.
+// depth returns the number of consecutive stages that recompute the results of e. It is 0 if
+// that is impossible, because e overwrites its input or another event overwrites its result,
+// or if the backward pass does not read the result.
 func (k knowledge) depth(e event, depth map[ref]int) int {
 	if e.Stage != Draw && e.Stage != Emit && e.Stage != Apply || overlap(e.reads, e.writes) {
 		return 0

@@ -5,9 +5,8 @@ import (
 	"siafu/kernels"
 )
 
-// Rehearsal is a network on rows without a graph: everything that layers do
-// runs as in training, what they gather is ones. It shows what the tensor work
-// of an epoch takes.
+// Rehearsal is a network on rows without a graph: layers run as in training, but gathered rows
+// are ones. It measures the tensor work of an epoch.
 type Rehearsal struct {
 	*Frame
 	store  *Store
@@ -15,7 +14,7 @@ type Rehearsal struct {
 	epochs int
 }
 
-// NewRehearsal makes the network with memory of a. Its values stand Apart.
+// NewRehearsal makes the network with memory of a. Its values have the lifetime Apart.
 func NewRehearsal(s Spec, in Vertices, ops kernels.Ops, a *mapped.Arena) *Rehearsal {
 	r := &Rehearsal{store: NewStore(New(s, in.Features.Sparse != nil), in, Apart, ops, a), ops: ops}
 	if s.CacheInput {
@@ -42,8 +41,8 @@ func ones(n int) []float32 {
 	return x
 }
 
-// Logits are those of the last epoch, and LogitsGrad is where their gradient is
-// expected.
+// Logits returns the logits of the last epoch, and LogitsGrad the destination of their
+// gradient.
 func (r *Rehearsal) Logits() kernels.Mat { return r.store.Forward(r.last(), Output) }
 func (r *Rehearsal) LogitsGrad() kernels.Mat {
 	return r.store.Backward(r.last(), OutputGrad)
@@ -51,7 +50,7 @@ func (r *Rehearsal) LogitsGrad() kernels.Mat {
 
 func (r *Rehearsal) last() int { return len(r.Network.Layers) - 1 }
 
-// Epoch is an epoch's tensor work, with what is to be done for the loss.
+// Epoch runs an epoch's tensor work; loss computes the loss.
 func (r *Rehearsal) Epoch(loss func()) {
 	r.epochs++
 	p := Pass{Epoch: r.epochs, Train: true}

@@ -15,7 +15,7 @@ import "siafu/internal/mapped"
 //
 //	H' = dropout(relu(M(H) W + H W_self + b))
 
-// OtherCoefficients are ones, without self loops.
+// OtherCoefficients returns ones, without self loops.
 func OtherCoefficients(_ Degrees, _ int, _ *mapped.Arena) Coefficients { return Coefficients{} }
 
 // MeanCoefficients computes the coefficients of Ā.
@@ -31,7 +31,7 @@ func MeanCoefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	return c
 }
 
-// selfWeight is the name of W_self, which multiplies what W_pool does of pool.go.
+// selfWeight is the name of W_self; in pool.go it multiplies the same rows as W_pool.
 const selfWeight = "self.weight"
 
 func sageWeights(s Spec, l int) []Shape {
@@ -110,8 +110,8 @@ func (g *sage) applyBackward(x *Step) {
 	}
 }
 
-// emitBackward of a layer that gathers first works in the gradient that it is
-// given: what ApplyBackward has made other intervals may still be gathering.
+// emitBackward of a layer that gathers first writes into its given gradient, because other
+// intervals may still gather the result of ApplyBackward.
 func (g *sage) emitBackward(x *Step) {
 	if g.first == GatherFirst {
 		g.h.InputGrad(x, x.At(InputGrad), x.At(OutputGrad), x.W(g.self), true)

@@ -1,15 +1,15 @@
 package model
 
-// SIGN (Frasca et al. 2020, §4): powers of Â of the features, each through a product of its
-// own, side by side, and then a perceptron:
+// SIGN (Frasca et al. 2020, §4): powers of Â times the features, each with its own product,
+// concatenated, and then a perceptron:
 //
 //	H = dropout(relu([X W⁰, Â X W¹, …, Âʳ X Wʳ] + b))
 //
-// As with SGC, Âᵏ (X Wᵏ) is (Âᵏ X) Wᵏ. With Spec.CacheInput the r dense matrices Âᵏ X, as
-// wide as the features, are kept from before training, as the paper has it. Else one product
-// makes all columns, and step k takes all but the first k blocks of them along the edges once
-// more: nothing is kept, sparse features are multiplied as they are and may have dropout, and
-// an epoch gathers r (r+1) / 2 blocks each way.
+// As with SGC, Âᵏ (X Wᵏ) is (Âᵏ X) Wᵏ. With Spec.CacheInput the r dense matrices Âᵏ X, as wide
+// as the features, are computed before training and cached, as in the paper. Otherwise one
+// product computes all columns, and step k gathers all but the first k blocks once more:
+// nothing is cached, sparse features are multiplied directly and may have dropout, and an
+// epoch gathers r (r+1) / 2 blocks in each direction.
 
 func signWidths(d Design, layers, in, hidden, out int) []int {
 	dims := []int{in}
@@ -50,11 +50,11 @@ func powerLayer(b *Builder, l int) Layer {
 	return p
 }
 
-// power takes the columns from `from` on, so many, a step along the edges; the others stay.
-// The last one finishes all.
+// power gathers width columns from `from` on once; the others stay. The last one applies the
+// activation to all.
 type power struct {
 	from, width int
-	bias        []Param // of the last one, at most one
+	bias        []Param // only in the last one
 	drop        *Dropout
 }
 

@@ -24,59 +24,60 @@ func (o Order) String() string {
 	return "(AH)W"
 }
 
-// Spec says what a network is; equal specs and weights make equal networks.
+// Spec describes a network; equal specs and weights give equal networks.
 type Spec struct {
 	Kind         string  // one of Kinds
-	Custom       *Kind   // a network of the caller's own, in the place of what Kind names
-	Dims         []int   // input, hidden…, classes; one more than there are layers
+	Custom       *Kind   // the caller's own network, instead of Kind
+	Dims         []int   // input, hidden…, classes; one more than the number of layers
 	Dropout      float64 // of hidden activations
 	InputDropout float64
-	// Of gat and gatv2: dropout of attention, heads of hidden layers, which Dims holds
-	// side by side, and of the last; 0 heads are 1.
+	// Of gat and gatv2: dropout of attention, heads of hidden layers, concatenated in Dims,
+	// and of the last; 0 means 1.
 	AttentionDropout   float64
 	Heads, OutputHeads int
 	ScoreDropout       float64 // of the hidden layers of Head
 	Design             Design
-	Orders             []Order // one a layer
+	Orders             []Order // one per layer
 	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
-	KnownGhosts        bool    // a rank has the features of its ghosts: what they emit in the first layer is made where it is gathered
-	InPlace            bool    // gradients of hidden rows may take the place of these (kernels.Through)
-	Listed             bool    // sparse features are gathered as lists of their non-zeros, and never spread out
+	KnownGhosts        bool    // a rank has the features of its ghosts, and computes their emitted rows of the first layer itself
+	InPlace            bool    // gradients of hidden rows may replace the rows (kernels.FusedInputGrad)
+	Listed             bool    // sparse features are gathered as lists of their non-zeros, never expanded
 	Seed               uint64  // of dropout
 }
 
-// Layers is the number of layers.
+// Layers returns the number of layers.
 func (s Spec) Layers() int { return len(s.Dims) - 1 }
 
-// Design is what a network has beside its kind and its widths. Each kind says what it
-// takes of it.
+// Design has the options of a network besides its kind and widths. Each kind supports some of
+// them.
 type Design struct {
-	// Activation of hidden layers, where it is not the kind's own: one of Activations.
+	// Activation of hidden layers, if not the kind's default: one of Activations.
 	Activation string `json:"activation,omitempty"`
 
-	// Norm is how hidden layers are normalised before their activation: one of Norms, none.
+	// Norm is the normalisation of hidden layers before their activation: one of Norms, or
+	// empty.
 	Norm string `json:"norm,omitempty"`
 
-	// Jumping is how the outputs of all hidden layers make the logits: one of Jumps, none
-	// where the last one's alone do.
+	// Jumping is how the logits are computed from all hidden layers: one of Jumps, or empty if
+	// only from the last one.
 	Jumping string `json:"jumping,omitempty"`
 
-	// EdgeFeatures has the scores of gatv2 take the weights of edges as features.
+	// EdgeFeatures makes the scores of gatv2 use edge weights as features.
 	EdgeFeatures bool `json:"edge-features,omitempty"`
-	// EdgeDim is how many features of each edge they take in the place of weights.
+	// EdgeDim is the number of edge features that they use instead of weights.
 	EdgeDim int `json:"edge-dim,omitempty"`
 
-	// PoolHidden is the width of the perceptron before the maxima of sage-pool; 0: that of the
-	// layer's input.
+	// PoolHidden is the width of the perceptron before the maxima of sage-pool; 0: the width
+	// of the layer's input.
 	PoolHidden int `json:"pool-hidden,omitempty"`
 
 	Residual string  `json:"residual,omitempty"` // of hidden layers: "add", "initial", none
-	Hops     int     `json:"hops,omitempty"`     // of propagation behind the products (appnp)
-	Alpha    float64 `json:"alpha,omitempty"`    // share of the first rows in each step of them
+	Hops     int     `json:"hops,omitempty"`     // of propagation after the products (appnp)
+	Alpha    float64 `json:"alpha,omitempty"`    // fraction of the first rows in each such step
 	Theta    float64 `json:"theta,omitempty"`    // of gcnii: how fast its products fade with depth
 
-	// Layers of the perceptron that scores pairs of rows, and the width of all but its last
-	// one (Head); 0 where the dot product does.
+	// Layers of the perceptron that scores pairs of rows (Head), and the width of all but its
+	// last one; 0: pairs are scored by the dot product.
 	ScoreLayers int `json:"score-layers,omitempty"`
 	ScoreHidden int `json:"score-hidden,omitempty"`
 }
@@ -100,15 +101,14 @@ func (s Spec) Drops() bool {
 // Sums reports whether layers need sums over the vertices of all ranks.
 func (s Spec) Sums() bool { return s.Design.Norm == "batch" || s.Design.Norm == "pair" }
 
-// Load is what an epoch has to go through, over all ranks; it decides on
-// orders.
+// Load is the size of an epoch over all ranks; it determines the orders.
 type Load struct {
 	Vertices, Edges int64
 	FeatureNNZ      int64 // 0 for dense features
 	CacheFits       bool  // ÂX fits into the memory of every rank
 }
 
-// Choices are the orders a user can ask for.
+// Choices are the orders that a user can request.
 type Choices struct {
 	Order      string // "auto", "gather-first", "apply-first"
 	CacheInput string // "auto", "on", "off"
@@ -116,25 +116,24 @@ type Choices struct {
 	Lists      bool   // rows can be gathered as lists: in this process's memory, along edges without weights
 }
 
-// gemmRate is how many multiply-adds of a dense product take as long as one of
-// a gather; the choice between a sparse first layer and a cached dense one
-// hangs on it. It stands for any ratio from 2 to 8 on the machines seen.
+// gemmRate is the number of multiply-adds of a dense product in the time of one of a gather.
+// The choice between a sparse first layer and a cached dense one depends on it. Measured
+// ratios are 2 to 8.
 const gemmRate = 4
 
-// listRate is how many columns of a dense row are gathered in the time of a non-zero of a list, of
-// which there are listPlaces or more.
+// listRate is the number of columns of a dense row gathered in the time of one non-zero of a
+// list. A list has at least listPlaces of them.
 const (
 	listRate   = 24
 	listPlaces = 4
 )
 
-// Choose sets the order of every layer and whether ÂX is kept, and returns a
-// sentence for the run header that says so.
+// Choose sets the order of every layer and whether ÂX is cached, and returns a sentence about
+// it for the run header.
 //
-// Layer 0 has no gradient with respect to its input, so gathering first costs
-// one product with the adjacency matrix there (none when ÂX is kept) where
-// applying first costs two; in all other layers both orders cost two, of the
-// width that is gathered.
+// Layer 0 has no gradient with respect to its input, so gathering first costs one product with
+// the adjacency matrix there (none if ÂX is cached) where applying first costs two; in all
+// other layers both orders cost two, of the width that is gathered.
 func (s *Spec) Choose(load Load, c Choices) string {
 	s.Orders = make([]Order, s.Layers())
 	if !s.Propagates() {
@@ -168,9 +167,10 @@ func (s *Spec) Choose(load Load, c Choices) string {
 	return choice
 }
 
-// knownNonZeros is up to how many non-zeros of a ghost are multiplied, there and back, on one thread in less
-// than half of the time that a row of what they make and its gradient take over a link of 10 Gbit/s: 0.15 ns for
-// each of its columns, of which a number and its gradient take 6.4 ns.
+// knownNonZeros is the number of a ghost's non-zeros below which computing its row is
+// preferred to its exchange. One thread multiplies them, forward and backward, in less than
+// half of the exchange time over a link of 10 Gbit/s. Per column, a non-zero takes 0.15 ns, a
+// number and its gradient 6.4 ns.
 const knownNonZeros = 16
 
 // fewNonZeros reports whether a ghost's products cost less than its exchange.
@@ -184,22 +184,23 @@ func (s *Spec) lists(load Load, c Choices) bool {
 		load.FeatureNNZ > 0 && s.Dims[0] <= kernels.MostListed && s.listWidth(load) < float64(s.Dims[0])
 }
 
-// listWidth is the width of a dense row that takes as long to gather as the list of an average one.
+// listWidth returns the width of a dense row that takes as long to gather as an average list.
 func (s *Spec) listWidth(load Load) float64 {
 	kept := float64(load.FeatureNNZ) * (1 - s.InputDropout) / float64(max(load.Vertices, 1))
 	return listRate * max(kept, listPlaces)
 }
 
-// KnowsGhosts reports whether a rank that has the features of its ghosts can make what they emit
-// in the first layer, which then needs no exchange. Orders must have been chosen. Of itself it does
-// so where it gathers first, and would send rows as wide as features; where it multiplies first, and
-// repeats the products of ghosts in every epoch, if these have few non-zeros.
+// KnowsGhosts reports whether a rank that has the features of its ghosts can compute their
+// emitted rows of the first layer, which then needs no exchange. Orders must have been chosen.
+// By default it does so if it gathers first, and would send rows as wide as features. If it
+// multiplies first, and repeats the products of ghosts in every epoch, it does so only if
+// ghosts have few non-zeros.
 func (s Spec) KnowsGhosts() bool {
 	first := s.parts()[0].kind
 	return first.Coefficients != nil && !first.Dynamic && !s.CacheInput
 }
 
-// keepsInput decides whether ÂX is kept, or what other Powers the kind has, and says why.
+// keepsInput decides whether ÂX, or the kind's Powers, are cached, and returns the reason.
 func (s *Spec) keepsInput(load Load, c Choices, first Kind) (keeps bool, why string) {
 	p := s.Powers()
 	switch {
@@ -221,7 +222,7 @@ func (s *Spec) keepsInput(load Load, c Choices, first Kind) (keeps bool, why str
 	return true, p.sentence("is", "are") + " computed and exchanged once"
 }
 
-// inputOrder is the order of the first layer when ÂX is not kept.
+// inputOrder returns the order of the first layer if ÂX is not cached.
 func (s *Spec) inputOrder(load Load, c Choices) Order {
 	switch {
 	case c.Order == "gather-first":
@@ -236,8 +237,8 @@ func (s *Spec) inputOrder(load Load, c Choices) Order {
 	return GatherFirst
 }
 
-// gatherCost counts what sparseCost does where sparse features are gathered in every epoch, and
-// products of ÂX are dense.
+// gatherCost is sparseCost if sparse features are gathered in every epoch, and products of ÂX
+// are dense.
 func (s *Spec) gatherCost(load Load, c Choices) float64 {
 	width, in := float64(s.Dims[0]), float64(s.Dims[0])
 	if c.Lists {
@@ -246,9 +247,8 @@ func (s *Spec) gatherCost(load Load, c Choices) float64 {
 	return float64(load.Edges)*width + 2*float64(load.Vertices)*in*s.block()/gemmRate
 }
 
-// sparseCost counts, in gathered multiply-adds, an epoch's first layer with
-// sparse features: XW and its gradient, and for each column as many products with Â and Âᵀ
-// as its power says.
+// sparseCost counts, in gathered multiply-adds, an epoch's first layer with sparse features:
+// XW and its gradient, and for each column one product with Â and Âᵀ per power.
 func (s *Spec) sparseCost(load Load) float64 {
 	if load.FeatureNNZ == 0 {
 		return s.cachedCost(load) + 1
@@ -257,12 +257,12 @@ func (s *Spec) sparseCost(load Load) float64 {
 	return 2 * (float64(load.FeatureNNZ)*float64(s.Dims[1]) + float64(load.Edges)*s.block()*float64(p.steps()))
 }
 
-// cachedCost counts the same for dense powers that are kept, and sparse features beside
-// them where X is one.
+// cachedCost counts the same for cached dense powers, and for sparse features if X is one of
+// the powers.
 func (s *Spec) cachedCost(load Load) float64 {
 	p := s.Powers()
 	return 2 * s.block() * (float64(load.Vertices)*float64(s.Dims[0])*float64(p.Cached())/gemmRate + float64(load.FeatureNNZ)*float64(p.blocks()-p.Cached()))
 }
 
-// block is the width of what the first layer makes of one power.
+// block returns the width of the first layer's output per power.
 func (s *Spec) block() float64 { return float64(s.Dims[1]) / float64(s.Powers().blocks()) }

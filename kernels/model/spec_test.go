@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The order of products follows from the shapes as the comments of Choose say.
+// The order of products follows from shapes as documented at Choose.
 func TestChoose(t *testing.T) {
 	auto := Choices{Order: "auto", CacheInput: "auto", Ghosts: "auto"}
 	dense := Load{Vertices: 1000, Edges: 5000, CacheFits: true}
@@ -16,7 +16,7 @@ func TestChoose(t *testing.T) {
 	full.CacheFits = false
 	lists, sent := auto, auto
 	lists.Lists, sent.Lists, sent.Ghosts = true, true, "sent"
-	table := Load{Vertices: 1000, Edges: 80000, FeatureNNZ: 5000, CacheFits: true} // features of each vertex: five of a hundred
+	table := Load{Vertices: 1000, Edges: 80000, FeatureNNZ: 5000, CacheFits: true} // five non-zeros of a hundred features per vertex
 	three := Spec{Kind: "sign", Dims: []int{100, 64, 64, 64, 64, 10}, Design: Design{Hops: 3}}
 	for _, tc := range []struct {
 		name  string
@@ -66,8 +66,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Ghosts' features are kept where the first layer gathers first, or they have few non-zeros, and nobody
-// said otherwise.
+// Ghosts' features are stored if the first layer gathers first or they have few non-zeros,
+// unless the options say otherwise.
 func TestKnownGhosts(t *testing.T) {
 	few, many := Load{Vertices: 1000, Edges: 5000, FeatureNNZ: 16000}, Load{Vertices: 1000, Edges: 5000, FeatureNNZ: 40000}
 	for name, tc := range map[string]struct {
@@ -120,8 +120,8 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// A network that rows divided by their norms or a perceptron before maxima have no place in is
-// refused, whoever describes it, and one that ends with such rows is not.
+// Networks in which unit rows or a pooling perceptron are invalid are refused. A network that
+// ends with unit rows is accepted.
 func TestCheckNormsAndPools(t *testing.T) {
 	norm := Design{Norm: l2}
 	for _, c := range []struct {

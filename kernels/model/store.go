@@ -21,8 +21,7 @@ type Store struct {
 	whole   [phases][][]kernels.Mat // by layer and value, none where there is none
 }
 
-// NewStore makes room for the values of a network, which stand as m says. All memory
-// comes from a.
+// NewStore allocates the values of a network with the lifetimes of m. All memory comes from a.
 func NewStore(n *Network, in Vertices, m Memory, ops kernels.Ops, a *mapped.Arena) *Store {
 	return newStore(n, in, newPlan(n, m), ops, a)
 }
@@ -50,10 +49,9 @@ func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena
 	return s
 }
 
-// CacheInput makes room for ÂX, or for each of Spec.Powers that is kept [own x in], in
-// bfloat16 if half, to which the first layer then applies instead of what is gathered.
-// Spec.CacheInput must be set. Its memory comes from a. To be called before the first Frame
-// is made.
+// CacheInput allocates ÂX, or each cached one of Spec.Powers [own x in], in bfloat16 if half.
+// The first layer then uses these instead of gathered rows. Spec.CacheInput must be set.
+// Memory comes from a. Call it before the first Frame is made.
 func (s *Store) CacheInput(half bool, a *mapped.Arena) (list []kernels.Mat) {
 	f := s.input.Features
 	for k := range s.Network.numCachedPowers(0) {
@@ -74,25 +72,25 @@ func (s *Store) CacheInput(half bool, a *mapped.Arena) (list []kernels.Mat) {
 // Memory returns the lifetime of values.
 func (s *Store) Memory() Memory { return s.plan.memory }
 
-// LocalIDs are the dataset ids of own vertices and ghosts: the counters of the
-// dropout of attention.
+// LocalIDs returns the dataset ids of own vertices and ghosts: the counters of attention
+// dropout.
 func (s *Store) LocalIDs() kernels.Vector[uint32] { return s.input.LocalIDs }
 
-// Bytes is the memory of the values on all own vertices.
+// Bytes returns the memory of the values on all own vertices.
 func (s *Store) Bytes() int64 { return 4 * int64(s.plan.columns()) * int64(s.Rows) }
 
-// Columns is how many floats the values of a network take of each own vertex, where
-// they stand as m says.
+// Columns returns the number of floats per own vertex of a network's values, with the
+// lifetimes of m.
 func (n *Network) Columns(m Memory) int { return newPlan(n, m).columns() }
 
-// Forward is the matrix of a value of layer l in the forward pass, and Backward in the
-// backward pass [own x ·]; none where there is none, or it is the features.
+// Forward and Backward return the matrix of a value of layer l in the forward and backward
+// pass [own x ·]; none if it has no matrix, or is the features.
 func (s *Store) Forward(l int, v Value) kernels.Mat  { return s.whole[forward][l][v] }
 func (s *Store) Backward(l int, v Value) kernels.Mat { return s.whole[backward][l][v] }
 
-// Idle is a matrix as wide as the rows that layer l has gathered after a stage, Emit or
-// ApplyBackward; none where there is none. An interval may write its rows of it once it has been
-// through the stage, until all have gathered.
+// Idle returns an unused matrix as wide as the rows that layer l gathers after a stage, Emit
+// or ApplyBackward, or none. An interval may write its rows of it after the stage, until all
+// have gathered.
 func (s *Store) Idle(l int, stage Stage) kernels.Mat {
 	if b, ok := s.plan.idle[Do{Layer: l, Stage: stage}]; ok {
 		return s.buffers[b]
@@ -100,9 +98,9 @@ func (s *Store) Idle(l int, stage Stage) kernels.Mat {
 	return kernels.Mat{}
 }
 
-// Spent are the rows that layer l gathers after a stage, Emit or ApplyBackward, where an interval may
-// overwrite its own once it has been through the stage in a pass that trains, as long as the gather
-// knows them: nobody else reads them. None where somebody does.
+// Spent returns the rows that layer l gathers after a stage, Emit or ApplyBackward, if only
+// the gather reads them, else none. After the stage of a training pass, an interval may
+// overwrite its own rows in a form that the gather can read.
 func (s *Store) Spent(l int, stage Stage) kernels.Mat {
 	switch {
 	case !s.plan.spent[Do{Layer: l, Stage: stage}]:
@@ -113,7 +111,7 @@ func (s *Store) Spent(l int, stage Stage) kernels.Mat {
 	return s.Backward(l, GatheredGrad)
 }
 
-// Value is the matrix of a value on all vertices.
+// Value returns the matrix of a value on all vertices.
 func (s *Store) Value(r Ref) kernels.Mat {
 	if r.Back {
 		return s.Backward(r.Layer, r.Value)
@@ -121,8 +119,7 @@ func (s *Store) Value(r Ref) kernels.Mat {
 	return s.Forward(r.Layer, r.Value)
 }
 
-// Emitted are the rows of layer l to be gathered in a pass forward [own x
-// GatherWidth].
+// Emitted returns the rows of layer l to gather in a forward pass [own x GatherWidth].
 func (s *Store) Emitted(l int, p Pass) kernels.Mat {
 	if l > 0 || s.Network.builders[0].places[Emitted].kind != inPlace {
 		return s.Forward(l, Emitted)
@@ -133,7 +130,7 @@ func (s *Store) Emitted(l int, p Pass) kernels.Mat {
 	return s.Forward(0, Input)
 }
 
-// Do lists what a task of a stage of layer l does: what comes before the stage, and
+// Do returns the stages of a task for a stage of layer l: the stages to recompute first, and
 // the stage itself.
 func (s *Store) Do(l int, stage Stage) []Do {
 	at := Do{Layer: l, Stage: stage}
@@ -144,8 +141,7 @@ func (s *Store) Do(l int, stage Stage) []Do {
 	return append(list, at)
 }
 
-// Frame is what tasks work on: an interval of a rank's vertices, with its rows of
-// all values.
+// Frame is the data of tasks: an interval of a rank's vertices, with its rows of all values.
 type Frame struct {
 	Network *Network
 	// Weights and Grad are flat vectors [weights x 1] in the layout of Spec.Params.
@@ -154,28 +150,28 @@ type Frame struct {
 	lo      int // the first of its vertices
 	input   input
 	own     [phases][][]kernels.Mat // by layer and value
-	drawn   [phases]kernels.Mat     // room for the features as a pass has them
+	drawn   [phases]kernels.Mat     // the features with a pass's dropout
 	scratch [][]kernels.Mat         // by layer
 	sums    []kernels.Vector[float64]
 	settled []kernels.Mat
 	step    Step
 }
 
-// Frame is that of the own vertices [lo, hi), with weights that it shares, or has by
-// itself where they are none.
+// Frame returns the frame of own vertices [lo, hi). It shares weights, or allocates its own if
+// none are given.
 func (s *Store) Frame(lo, hi int, ops kernels.Ops, weights kernels.Mat) *Frame {
 	return s.frame(s.input.part(lo, hi), lo, ops, weights)
 }
 
-// frame is that of the vertices part, which are those from lo on.
+// frame returns the frame of the vertices part, from lo on.
 func (s *Store) frame(part Vertices, lo int, ops kernels.Ops, weights kernels.Mat) *Frame {
 	f := s.newFrame(ops, weights)
 	s.layOutFrame(f, part, lo, ops)
 	return f
 }
 
-// newFrame is a frame with what belongs to no vertex: its gradients, its scratch and, where
-// weights are none, weights.
+// newFrame allocates a frame's data that is independent of vertices: gradients, scratch and,
+// unless given, weights.
 func (s *Store) newFrame(ops kernels.Ops, weights kernels.Mat) *Frame {
 	n := s.Network
 	own := func() kernels.Mat { return kernels.NewMat(ops, s.arena, n.Spec.NumWeights(), 1) }
@@ -195,7 +191,7 @@ func (s *Store) newFrame(ops kernels.Ops, weights kernels.Mat) *Frame {
 	return f
 }
 
-// layOutFrame lays a frame on the rows from lo on, for the vertices part.
+// layOutFrame sets a frame's matrices to the rows from lo on, for the vertices part.
 func (s *Store) layOutFrame(f *Frame, part Vertices, lo int, ops kernels.Ops) {
 	n, hi := s.Network, lo+part.Features.Rows
 	f.lo, f.input = lo, input{Vertices: part, drop: n.Spec.dropout(0, n.Spec.InputDropout)}
@@ -235,20 +231,21 @@ func (s *Store) transposes() bool {
 	return slices.ContainsFunc(stages, func(at Stage) bool { return slices.Contains(n.Layers[0].Flow(at).Reads, Input) })
 }
 
-// At is the frame's rows of a value of layer l, as the stage of d has it.
+// At returns the frame's rows of a value of d's layer, in the phase of d.
 func (f *Frame) At(d Do, v Value) kernels.Mat { return f.own[d.phase()][d.Layer][v] }
 
-// Rows is the number of vertices.
+// Rows returns the number of vertices.
 func (f *Frame) Rows() int { return f.input.Features.Rows }
 
-// LayerGrad is the part [· x 1] of Grad that belongs to layer l.
+// LayerGrad returns the part [· x 1] of Grad that belongs to layer l.
 func (f *Frame) LayerGrad(l int) kernels.Mat {
 	r := f.Network.ranges[l]
 	return f.Grad.Part(r.Lo, r.Hi)
 }
 
-// Sums are those of the frame's vertices in layer l, and Settled [· x 1] what stages read
-// of what was made of all, both empty where the layer is not Summing.
+// Sums returns the sums over the frame's vertices in layer l, and Settled [· x 1] the values
+// that stages read, computed from the sums of all ranks. Both are empty if the layer is not
+// Summing.
 func (f *Frame) Sums(l int) kernels.Vector[float64] { return f.sums[l] }
 func (f *Frame) Settled(l int) kernels.Mat          { return f.settled[l] }
 
@@ -266,7 +263,7 @@ func (f *Frame) Run(d Do, p Pass, ops kernels.Ops) {
 	f.Network.Layers[d.Layer].Run(d.Stage, x)
 }
 
-// Enter gives the first layer's input its place, where stages draw it.
+// Enter sets the storage of the first layer's input, if the stages draw it.
 func (f *Frame) Enter(list []Do, p Pass) {
 	for _, d := range list {
 		if d.Stage != Draw {
@@ -280,11 +277,11 @@ func (f *Frame) Enter(list []Do, p Pass) {
 	}
 }
 
-// masks reports whether a pass drops features.
+// masks reports whether a pass has dropout of features.
 func (n *Network) masks(p Pass) bool { return p.Train && n.Spec.InputDropout > 0 }
 
-// draw makes the value Input of the first layer: the features as a dense matrix with
-// the pass's dropout, or the features themselves, if they are that.
+// draw computes the value Input of the first layer: the features as a dense matrix with the
+// pass's dropout, or the features themselves if they need no change.
 func (f *Frame) draw(d Do, x *Step) {
 	features, mask := &f.input.Features, x.Mask(f.input.drop)
 	one := [1]Do{d}
@@ -297,10 +294,10 @@ func (f *Frame) draw(d Do, x *Step) {
 	}
 }
 
-// enter puts rows into the place of the first layer's input, in which others of its
-// values may lie. What is drawn forward, and not again, is that of the backward pass too.
+// enter makes rows the first layer's input, and sets other values that share its storage. If
+// it is drawn only forward, it is the backward pass's input too.
 func (f *Frame) enter(rows kernels.Mat, at phase) {
-	if rows.IsNil() { // nobody reads them
+	if rows.IsNil() { // not read
 		return
 	}
 	for v := range values {

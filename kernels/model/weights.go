@@ -15,24 +15,24 @@ type Param struct {
 	Rows, Cols int
 	Offset     int
 	Bias       bool
-	Inner      bool // of a layer that has a weight decay of its own (Kind.Inner)
+	Inner      bool // of a layer with its own weight decay (Kind.Inner)
 	Features   bool // it multiplies the features
-	Fixed      bool // no step changes it: means of columns, which are taken away after it, leave it no gradient
+	Fixed      bool // no step changes it: it has no gradient, because column means are subtracted after it
 	Running    bool // w becomes (1-Momentum) w + Momentum times its gradient (Kind.Running)
 }
 
-// Len is the number of floats of p, size.Most where no number holds it.
+// Len returns the number of floats of p, or size.Most on overflow.
 func (p Param) Len() int { return size.Product(p.Rows, p.Cols) }
 
-// Of is p's view of a flat vector.
+// Of returns p's part of a flat vector.
 func (p Param) Of(flat []float32) []float32 { return flat[p.Offset : p.Offset+p.Len()] }
 
-// In is p [Rows x Cols] in a flat vector [weights x 1] where an Ops computes.
+// In returns p [Rows x Cols] in a flat vector [weights x 1] of an Ops.
 func (p Param) In(flat kernels.Mat) kernels.Mat {
 	return flat.Part(p.Offset, p.Offset+p.Len()).Reshape(p.Rows, p.Cols)
 }
 
-// Params lays out the weights of a spec, layer after layer, and at last those of its Head.
+// Params returns the layout of a spec's weights: layer by layer, then its Head's.
 func (s Spec) Params() []Param {
 	var params []Param
 	for _, layer := range s.layout() {
@@ -49,7 +49,7 @@ func (s Spec) layout() [][]Param {
 	layers, offset := make([][]Param, s.Layers()), 0
 	parts := s.parts()
 	for l, part := range parts {
-		outer := l == 0 // until the first bias: what a layer multiplies after it is its own
+		outer := l == 0 // until the first bias: later matrices multiply the layer's own values
 		shapes := part.kind.Weights(s, l)
 		for i, w := range shapes {
 			outer = outer && !w.Bias
@@ -65,8 +65,8 @@ func (s Spec) layout() [][]Param {
 	return layers
 }
 
-// ScaleInput multiplies the weights that features are multiplied with: the network of the
-// flat vector is then what it was for features scale times as large.
+// ScaleInput multiplies the weights of features by scale: the network then behaves as before
+// on features scale times as large.
 func (s Spec) ScaleInput(flat []float32, scale float64) {
 	if scale == 1 {
 		return
@@ -78,8 +78,7 @@ func (s Spec) ScaleInput(flat []float32, scale float64) {
 	}
 }
 
-// NumWeights is the length of the flat vector, size.Most where no number holds
-// it.
+// NumWeights returns the length of the flat vector, or size.Most on overflow.
 func (s Spec) NumWeights() int {
 	n := 0
 	for l, part := range s.parts() {
@@ -96,8 +95,8 @@ func (s Spec) NumWeights() int {
 // Range is the part Lo..Hi of the flat vector.
 type Range struct{ Lo, Hi int }
 
-// LayerRanges are the parts of the flat vector that belong to the layers, those of the Head to
-// the last one.
+// LayerRanges returns the ranges of the layers in the flat vector. The Head belongs to the
+// last layer.
 func (s Spec) LayerRanges() []Range {
 	ranges, at := make([]Range, s.Layers()), 0
 	for l, layer := range s.layout() {
