@@ -8,10 +8,10 @@ import (
 	"siafu/kernels"
 )
 
-// CopyTo is a store of the same network and vertices where ops computes, whose values
-// stand as long as those of s. Tensor work is done on the twin where graph work is done
-// on s, which must be in this process's memory; Crossing says what goes between them.
-// All memory comes from a. To be called once s has what is kept for the first layer.
+// CopyTo returns a twin store of the same network and vertices in the memory of ops, with the
+// same lifetimes of values. Tensor work uses the twin, graph work uses s, which must be in
+// this process's memory; Crossing lists the copies between them. Memory comes from a. Call it
+// after s has the cached input of the first layer.
 func (s *Store) CopyTo(ops kernels.Ops, a *mapped.Arena) *Store {
 	from, n := s.input.Features, s.Network
 	f := graph.Features{Rows: from.Rows, Dim: from.Dim}
@@ -33,15 +33,15 @@ func (s *Store) CopyTo(ops kernels.Ops, a *mapped.Arena) *Store {
 	return t
 }
 
-// CopyFrame is the frame of f's vertices, which is of the store whose twin t is, with
-// weights that it shares.
+// CopyFrame returns the frame on t of f's vertices, with shared weights. t is the twin of f's
+// store.
 func (t *Store) CopyFrame(f *Frame, ops kernels.Ops, weights kernels.Mat) *Frame {
 	return t.Frame(f.lo, f.lo+f.Rows(), ops, weights)
 }
 
-// Crossing is what goes between a store and its twin for a list of stages: what gathers
-// have made and no stage has had since, before it; and after it what gathers read, and
-// in Forward whatever else is read of a pass. Grads are all of the list.
+// Crossing returns the values to copy between a store and its twin for a list of stages.
+// Inputs are results of gathers that no stage has read yet. Outputs are values that gathers
+// read and, in Forward, other results of a pass. Grads are all gradients of the list.
 func (s *Store) Crossing(list []Do, p Pass) (c Cut) {
 	n := s.Network
 	given := !n.Sparse && !n.masks(p) // the first layer's input is the features
@@ -70,8 +70,8 @@ func (s *Store) Crossing(list []Do, p Pass) (c Cut) {
 	return c
 }
 
-// fresh reports whether a gather has made a value since stages last had it, when they
-// come to d.
+// fresh reports whether a gather has written a value after the last stage that read it before
+// d.
 func (n *Network) fresh(r ref, d Do) bool {
 	at := slices.IndexFunc(n.epoch, func(e event) bool { return e.Do == d })
 	for _, e := range slices.Backward(n.epoch[:at]) {
@@ -86,7 +86,7 @@ func (n *Network) fresh(r ref, d Do) bool {
 	return false
 }
 
-// gathered reports whether graph work reads a value, or in the backward pass does.
+// gathered reports whether graph work reads a value; with back, in the backward pass.
 func (n *Network) gathered(r ref, back bool) bool {
 	return slices.ContainsFunc(n.epoch, func(e event) bool {
 		switch {

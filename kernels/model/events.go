@@ -8,15 +8,15 @@ type ref struct {
 	value Value
 }
 
-// event is a stage or a gather at its moment of an epoch.
+// event is a stage or a gather in the order of an epoch.
 type event struct {
 	Do
 	reads, writes []ref
 	shared        []ref // read by the gathers of other intervals
 }
 
-// root is the value in whose place v of layer l lies; none has a place where ok is
-// false: the features, ÂX where it is kept, or nothing.
+// root returns the value whose storage v of layer l uses. ok is false for values without
+// storage: the features and cached ÂX.
 func (n *Network) root(l int, v Value) (r ref, ok bool) {
 	b := n.builders[l]
 	if n.keeps(ref{l, v}) {
@@ -47,7 +47,7 @@ func (n *Network) root(l int, v Value) (r ref, ok bool) {
 	return ref{l, v}, n.width(ref{l, v}) > 0
 }
 
-// width is the number of columns of a root.
+// width returns the number of columns of a root.
 func (n *Network) width(r ref) int {
 	l, g := r.layer, n.Gathering(r.layer)
 	switch {
@@ -65,7 +65,7 @@ func (n *Network) width(r ref) int {
 	return 0
 }
 
-// roots are those of some values of a layer.
+// roots returns the roots of values of a layer.
 func (n *Network) roots(l int, list ...Value) (all []ref) {
 	for _, v := range list {
 		if r, ok := n.root(l, v); ok {
@@ -75,7 +75,7 @@ func (n *Network) roots(l int, list ...Value) (all []ref) {
 	return all
 }
 
-// stage is the event of a layer's stage.
+// stage returns the event of a layer's stage.
 func (n *Network) stage(l int, s Stage) event {
 	f := n.Layers[l].Flow(s)
 	e := event{Do: Do{Layer: l, Stage: s}, reads: n.roots(l, f.Reads...), writes: n.roots(l, f.Writes...)}
@@ -91,8 +91,9 @@ func (n *Network) stage(l int, s Stage) event {
 	return e
 }
 
-// gradReaders is what graph work reads and writes after ApplyBackward: it tells sources of those who
-// attended to them, and may make the gradient of targets' scores there.
+// gradReaders returns the values that graph work reads and writes after ApplyBackward. It
+// sends gradients from attending vertices to their sources, and may compute the gradient of
+// targets' scores.
 func (n *Network) gradReaders(l int) (reads, writes []ref) {
 	if _, attended := n.Layers[l].(Attended); attended {
 		return n.roots(l, Gathered, Scores, Signed), n.roots(l, ScoresGrad)
@@ -100,7 +101,7 @@ func (n *Network) gradReaders(l int) (reads, writes []ref) {
 	return nil, nil
 }
 
-// order are the events of an epoch, or of its forward pass alone.
+// order returns the events of an epoch, or only of its forward pass.
 func (n *Network) order(back bool) (all []event) {
 	last := len(n.Layers) - 1
 	all = make([]event, 0, 2+6*len(n.Layers))
@@ -142,8 +143,9 @@ func (n *Network) order(back bool) (all []event) {
 	return all
 }
 
-// emission are the events of ghosts whose features are known. As targets of attention they are
-// on another rank: here the gradient of those scores is zeros, and stands from the beginning.
+// emission returns the events of ghosts with known features. As targets of attention they
+// belong to another rank: here the gradient of their scores is zero, and is stored from the
+// start.
 func (n *Network) emission() (all []event) {
 	_, attended := n.Layers[0].(Attended)
 	for _, e := range n.epoch {
@@ -167,7 +169,7 @@ func (n *Network) emission() (all []event) {
 			}
 			all = append(all, back)
 		case EmitBackward:
-			if n.GathersBackward(0) { // of its products alone: nothing is after features
+			if n.GathersBackward(0) { // only of its products: features have no gradient
 				reads := []Value{EmittedGrad, ScoresGrad, Input}
 				if slices.Contains(n.Layers[0].Flow(EmitBackward).Reads, Emitted) {
 					reads = append(reads, Emitted)

@@ -6,17 +6,17 @@ import (
 )
 
 // GATv2 (Brody, Alon & Yahav, "How attentive are graph attention networks?", ICLR 2022,
-// equation 7): gat whose scores are made of both ends of an edge at once. With
+// equation 7): gat with scores that depend jointly on both ends of an edge. With
 //
 //	Z = H W,  R = H W_target + b_target
 //	s[v,u] = a·leaky(Z[u] + R[v] + f[v,u]·E)
 //
-// for each head, and all else as in gat. f are the features of an edge, or where these have
-// none its weight, and E is there where edges have either; a vertex's edge to itself has the
-// mean of those of the edges into it, and 0 where there are none, as in PyTorch Geometric.
+// for each head; all else is as in gat. f are the features of an edge or, without features,
+// its weight; without either there is no E. A self loop has the mean of the features of the
+// edges into the vertex, 0 without any, as in PyTorch Geometric.
 //
-// Design note: of the biases that others have in W and in W_target one is left, as scores
-// see nothing but their sum, and a bias of W moves what is gathered by itself.
+// Design note: other implementations have biases in W and in W_target. One is enough, because
+// scores depend only on their sum, and a bias of W only shifts gathered rows by itself.
 
 func gatv2Weights(s Spec, l int) []Shape {
 	gat := gatWeights(s, l)
@@ -57,7 +57,7 @@ type gatv2 struct {
 	vector, edge               Param
 	features                   int     // of an edge
 	along                      Param   // vector, and edge after it
-	trained                    []Param // all but the bias
+	trained                    []Param // all except the bias
 }
 
 // GatherWidth implements Layer.

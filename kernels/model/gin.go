@@ -10,12 +10,11 @@ import (
 //
 //	H' = dropout(relu(relu((A + I) H W1 + b1) W2 + b2))
 //
-// without the outer relu and dropout in the last layer. As in GCN, the first
-// product of the perceptron may come first: ((A + I) H) W1 or (A + I) (H W1). Where edges
-// have weights, A has those.
+// without the outer relu and dropout in the last layer. As in GCN, the first product of the
+// perceptron may precede the gather: ((A + I) H) W1 or (A + I) (H W1). A includes edge
+// weights, if any.
 
-// SumCoefficients are ones, on the self loop too. Attention takes the self loop
-// alone from them.
+// SumCoefficients returns ones, with self loops. Attention uses only the self loop from them.
 func SumCoefficients(_ Degrees, _ int, _ *mapped.Arena) Coefficients {
 	return Coefficients{SelfLoops: true}
 }
@@ -56,7 +55,7 @@ type gin struct {
 	dense         // W1 and b1
 	second  Param // W2
 	bias    Param // b2
-	inPlace bool  // the gradient of the hidden layer takes its place
+	inPlace bool  // the gradient of the hidden layer replaces it
 }
 
 // Flow implements Layer.

@@ -17,8 +17,7 @@ import (
 
 const vertices = 12
 
-// rig is a network on a small directed graph that one rank owns, with the
-// adjacency matrix written out.
+// rig is a network on a small directed graph on one rank, with a dense adjacency matrix.
 type rig struct {
 	*model.Frame
 	store   *model.Store
@@ -55,7 +54,7 @@ func newRig(t *testing.T, s model.Spec, order string, memory model.Memory) *rig 
 	b.weights = b.Weights.Host()
 	s.Initialize(b.weights, "xavier", s.Seed)
 	for i := range b.weights {
-		b.weights[i] += 0.02 * float32(i%7-3) // biases too should matter
+		b.weights[i] += 0.02 * float32(i%7-3) // biases must have an effect too
 	}
 	if s.Propagates() {
 		b.scale(s.Coefficients(model.Degrees{In: inDegree, Out: outDegree}, vertices, arena))
@@ -88,7 +87,7 @@ func (b *rig) scale(c model.Coefficients) {
 	}
 }
 
-// gather is Â rows, or Âᵀ rows on the way back.
+// gather returns Â rows, or Âᵀ rows in the backward pass.
 func (b *rig) gather(rows []float32, width int, back bool) []float32 {
 	dst := make([]float32, vertices*width)
 	for v := range b.a {
@@ -117,7 +116,7 @@ func (b *rig) forward() []float32 {
 	return b.store.Forward(len(b.Network.Layers)-1, model.Output).Host()
 }
 
-// run is a task of one stage.
+// run runs a task of one stage.
 func (b *rig) run(l int, s model.Stage) {
 	for _, d := range b.store.Do(l, s) {
 		b.Run(d, b.p, b.ops)
@@ -137,7 +136,7 @@ func (b *rig) loss() float64 {
 	return sum
 }
 
-// backward leaves the gradient of loss in Grad.
+// backward computes the gradient of the loss in Grad.
 func (b *rig) backward() {
 	b.forward()
 	last := len(b.Network.Layers) - 1
@@ -171,10 +170,10 @@ func (b *rig) total(l int, back bool) {
 	}
 }
 
-// The gradients of a network are the central differences of its own loss, with
-// dropout and in both orders. ReLU networks are piecewise linear in a weight,
-// so a wide step is exact where it crosses no kink; rows that are divided by their norms bend most near
-// zero, and seed 14 has none there.
+// The gradients of a network are the central differences of its own loss, with dropout and in
+// both orders. ReLU networks are piecewise linear in a weight, so a wide step is exact where
+// it crosses no kink; unit rows have the largest curvature near zero, and seed 14 has none
+// there.
 func TestGradient(t *testing.T) {
 	add, initial := model.Design{Residual: "add"}, model.Design{Residual: "initial", Alpha: 0.3}
 	for _, spec := range []model.Spec{
@@ -238,12 +237,12 @@ func checkGradient(t *testing.T, b *rig) {
 	}
 }
 
-// running tells whether a weight is a running mean.
+// running reports whether a weight is a running mean.
 func running(b *rig, i int) bool {
 	return slices.ContainsFunc(b.Network.Spec.Params(), func(p model.Param) bool { return p.Running && i >= p.Offset && i < p.Offset+p.Len() })
 }
 
-// The logits are those of the formula, written down a second time.
+// The logits equal a second implementation of the formula.
 func TestResidualLogits(t *testing.T) {
 	b := newRig(t, model.Spec{Custom: &residual, Dims: []int{5, 4, 4, 3}, Seed: 2}, "auto", model.InStep)
 	h, params := b.x, b.Network.Spec.Params()
@@ -278,7 +277,7 @@ func (b *rig) product(h []float32, w model.Param) []float32 {
 	return dst
 }
 
-// The example of the documentation is the network that is tested here.
+// The documentation's example is the network tested here.
 func TestDocumentedNetwork(t *testing.T) {
 	text, err := os.ReadFile("../../docs/models.md")
 	if err != nil {

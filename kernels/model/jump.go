@@ -75,7 +75,8 @@ func (c *concatLayer) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// rowsOf returns the rows that skips read.
+// rowsOf returns the rows that skips read, toldOf the values that their AddGrad reads and
+// writes.
 func rowsOf(skips []Skip) (list []Value) {
 	for _, k := range skips {
 		list = append(list, k.Rows())

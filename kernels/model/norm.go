@@ -14,37 +14,38 @@ import (
 //	l2     H = Z/max(‖Z‖, 1e-12) of each row                      (Hamilton et al. 2017, algorithm 1, line 7)
 //	ball   H = Z/max(‖Z‖, 1) of each row                          (the program of Shchur et al. 2018)
 //
-// l2 and ball are those of the last layer's rows too, which are the logits: so SAGEConv of PyTorch
-// Geometric has it with normalize=True. The algorithm has it after the activation.
+// l2 and ball also apply to the last layer's rows, the logits, like SAGEConv of PyTorch
+// Geometric with normalize=True. The algorithm applies them after the activation.
 //
-// Means and variances of columns are those of all vertices of all ranks, exact, in every
-// pass but evaluations of batch: these take running ones, as predictions do.
+// Means and variances of columns are exact, over all vertices of all ranks, except in
+// evaluations and predictions of batch, which use running ones.
 //
-// What has to be summed over vertices is Z and Z² in the forward pass, G and G Z on the backward
-// pass, G being the gradient of H. With a = γ/√(σ² + ε), the mean m of G, and k, that of
-// G (Z - μ) over σ² + ε, the gradient of Z is a (G - m - (Z - μ) k); of pair γ is 1, and
-// both the variances and the means of G (Z - μ) are summed over columns. Either way a
-// column is multiplied by numbers (kernels.Ops.AffineColumns), which Settle makes.
+// Sums over vertices are those of Z and Z² in the forward pass, and of G and G Z in the
+// backward pass, where G is the gradient of H. Let a = γ/√(σ² + ε), m the mean of G, and k the
+// mean of G (Z - μ) divided by σ² + ε. Then the gradient of Z is a (G - m - (Z - μ) k). For
+// pair γ is 1, and the variances and the means of G (Z - μ) are summed over columns. In both
+// directions columns are scaled by factors from Settle (kernels.Ops.AffineColumns).
 //
-// Design note: variances are differences of two sums in float64; a second pass over the
-// vertices, after a second sum over the ranks, would make them from Z - μ.
+// Design note: variances are differences of two sums in float64. Computing them from Z - μ
+// would need a second pass over the vertices and a second sum over ranks.
 
-// Norms are the names of normalisations.
+// Norms returns the names of normalisations.
 func Norms() []string { return []string{"layer", "batch", "pair", l2, ball} }
 
-// l2 divides rows by their norms, and ball those that are longer than 1.
+// l2 divides rows by their norms, ball only rows longer than 1.
 const l2, ball = "l2", "ball"
 
-// DividesRows reports whether a normalisation divides rows by their norms, those of the last layer too.
+// DividesRows reports whether a normalisation divides rows by their norms, including the last
+// layer's.
 func DividesRows(norm string) bool { return norm == l2 || norm == ball }
 
 // normEps is ε.
 const normEps = 1e-5
 
-// Momentum is the share of an epoch in running means (Param.Running).
+// Momentum is the weight of an epoch in running means (Param.Running).
 const Momentum = 0.1
 
-// normStarts are the weights before the first epoch.
+// normStarts has the weights before the first epoch.
 var normStarts = map[string]float32{"norm.weight": 1, "norm.bias": 0, "norm.running_mean": 0, "norm.running_var": 1}
 
 func normWeights(s Spec, l int) []Shape {
@@ -74,7 +75,7 @@ func normLayer(b *Builder, l int) Layer {
 	return n
 }
 
-// rowNorm is layer.
+// rowNorm implements layer.
 type rowNorm struct{ gain, bias Param }
 
 // GatherWidth implements Layer.
@@ -105,7 +106,7 @@ func (n *rowNorm) Run(s Stage, x *Step) {
 	}
 }
 
-// unitRows is l2, or ball.
+// unitRows implements l2 and ball.
 type unitRows struct{ ball bool }
 
 // GatherWidth implements Layer.
@@ -135,14 +136,15 @@ func (u unitRows) Run(s Stage, x *Step) {
 	}
 }
 
-// columnNorm is batch, which has weights, and pair.
+// columnNorm implements batch, which has weights, and pair.
 type columnNorm struct {
 	width int
-	w     []Param // γ, β, running mean and variance; of pair none
+	w     []Param // γ, β, running mean and variance; none for pair
 }
 
-// What is settled, each [width]: H = Z scale + shift, and the gradient of Z is G scale + Z
-// pull + offset. Stages read these; after them stands what the backward pass is settled from.
+// The settled values, each [width]: H = Z scale + shift, and the gradient of Z is G scale + Z
+// pull + offset. Stages read these. The following values are input of the backward pass's
+// Settle.
 const (
 	scale = iota
 	shift
@@ -150,7 +152,7 @@ const (
 	offset
 	mean
 	inverse     // 1/√(σ² + ε)
-	runningMean // what the running ones take in
+	runningMean // new values for the running ones
 	runningVar
 	settledRows
 	readRows = mean
@@ -221,8 +223,8 @@ func (n *columnNorm) Settle(back bool, own, all []float64, weights, grad []float
 	}
 }
 
-// moments are means and variances from the sums over all vertices; variances stand where
-// their inverse roots are to.
+// moments computes means and variances from the sums over all vertices. Variances are stored
+// in the place of their inverse roots.
 func (n *columnNorm) moments(all []float64, at func(int) []float64) {
 	rows := all[2*n.width]
 	for c := range n.width {

@@ -7,37 +7,37 @@ import (
 	"siafu/internal/size"
 )
 
-// Memory says how long the values of a network stand.
+// Memory is the lifetime of a network's values.
 type Memory uint8
 
-// A value that nobody will read again gives its place to another one in InStep and
-// Forward, where the intervals of all ranks are in the same layer.
+// In InStep and Forward, the intervals of all ranks are in the same layer, and a value that is
+// not read again releases its storage to another one.
 const (
 	// InStep is for epochs: forward, and backward through the same layers.
 	InStep Memory = iota
-	// Recompute is InStep, and what layers make forward is made again for the backward
-	// pass where that saves memory (Chen et al. 2016, arXiv 1604.06174).
+	// Recompute is InStep, and the backward pass recomputes values of the forward pass if that
+	// saves memory (Chen et al. 2016, arXiv 1604.06174).
 	Recompute
 	// Forward is for passes without a backward pass. The logits and the input of the last
-	// layer stand until the next pass.
+	// layer are stored until the next pass.
 	Forward
-	// Apart gives each value a place of its own, for intervals that go their own ways.
+	// Apart gives each value its own storage, for asynchronous intervals.
 	Apart
-	// Emission is for ghosts whose features are known (Spec.KnownGhosts): in the first layer they
-	// emit rows, and take the gradients of those.
+	// Emission is for ghosts with known features (Spec.KnownGhosts): only the first layer's
+	// Emit and its gradient.
 	Emission
 )
 
-// Do is a stage of a layer in a task. Again tells that it has run before, and makes
-// its values once more, for the backward pass.
+// Do is a stage of a layer in a task. Again means that it has run before, and recomputes its
+// values for the backward pass.
 type Do struct {
 	Layer int
 	Stage Stage
 	Again bool
 }
 
-// phase is which matrices a stage works on: those of the forward pass, or those of
-// the backward pass. They differ in what is made again.
+// phase selects the matrices of the forward or of the backward pass. They differ for
+// recomputed values.
 type phase uint8
 
 const (
@@ -53,14 +53,14 @@ func (d Do) phase() phase {
 	return forward
 }
 
-// What lies between stages, after the stages in the order of an epoch.
+// Work between stages, numbered after the stages.
 const (
 	gather Stage = Stages + iota
 	gatherBackward
 )
 
-// span is how long a value stands in a phase: from the event that writes it to the
-// last one that reads it. buffer is the matrix in which it does.
+// span is the lifetime of a value in a phase: from the event that writes it to the last one
+// that reads it. buffer is its matrix.
 type span struct {
 	root             ref
 	phase            phase
@@ -69,17 +69,17 @@ type span struct {
 	open             bool // gathers of other intervals read it
 }
 
-// plan is where the values of a network lie.
+// plan is the storage plan of a network's values.
 type plan struct {
 	net        *Network
 	memory     Memory
 	events     []event
 	spans      []span
 	index      map[spanKey]int // of the spans
-	recomputed map[Do][]Do     // what is made again before a stage of the backward pass
+	recomputed map[Do][]Do     // stages to repeat before a stage of the backward pass
 	widths     []int           // of the buffers
-	idle       map[Do]int      // by the stage before a gather, a buffer that nobody uses until it has ended
-	spent      map[Do]bool     // the stages after which the gather alone reads its rows, for the last time
+	idle       map[Do]int      // by the stage before a gather, a buffer that is unused until the gather has ended
+	spent      map[Do]bool     // stages after which only the gather reads its rows, for the last time
 }
 
 // spanKey names a span.
@@ -88,7 +88,7 @@ type spanKey struct {
 	phase phase
 }
 
-// newPlan lays out the values of a network.
+// newPlan assigns storage to the values of a network.
 func newPlan(n *Network, m Memory) *plan {
 	p := &plan{net: n, memory: m, events: n.epoch}
 	switch m {
@@ -104,7 +104,7 @@ func newPlan(n *Network, m Memory) *plan {
 	return p
 }
 
-// layOut finds spans and buffers, where some stages are run again.
+// layOut finds spans and buffers if the dropped stages run again.
 func (p *plan) layOut(dropped []Do) {
 	p.spans, p.index, p.recomputed, p.widths = p.spans[:0], map[spanKey]int{}, map[Do][]Do{}, p.widths[:0]
 	makers := p.makers(dropped)
@@ -124,19 +124,19 @@ func (p *plan) layOut(dropped []Do) {
 	p.findIdleBuffers(events, ends)
 }
 
-// maxIdleLookups is up to how many events idle buffers are looked for: each look goes through
-// all values.
+// maxIdleLookups is the maximum number of events for which idle buffers are searched: each
+// search visits all values.
 const maxIdleLookups = 1024
 
-// findIdleBuffers finds the buffers that are idle while rows of a layer are gathered: as wide as
-// those, with values that were read for the last time before, or by the stage that makes
-// the rows, of the same interval.
+// findIdleBuffers finds the buffers that are idle while rows of a layer are gathered. They
+// have the rows' width, and their values were read for the last time before, or by the stage
+// that computes the rows, in the same interval.
 func (p *plan) findIdleBuffers(events []event, ends []int) {
 	p.idle, p.spent = map[Do]int{}, map[Do]bool{}
 	if p.memory == Apart || p.memory == Emission || len(events) > maxIdleLookups {
 		return
 	}
-	taken, until := -1, -1 // by the gather before, in which other intervals may still be
+	taken, until := -1, -1 // by the preceding gather, in which other intervals may still be
 	for i := 1; i < len(events); i++ {
 		if e := events[i]; e.Stage >= Stages && len(e.shared) > 0 {
 			before := events[i-1].Do
@@ -154,8 +154,8 @@ func (p *plan) findIdleBuffers(events []event, ends []int) {
 	}
 }
 
-// idleBuffer is a buffer of that width without a value from event from to event to, but what
-// the first of them is the last to read; nor the one that is taken.
+// idleBuffer returns a buffer of the given width without a value from event from to event to,
+// except values whose last reader is event from. It is not taken.
 func (p *plan) idleBuffer(from, to, width int, reads []ref, taken int) (buffer int, ok bool) {
 	used := map[int]bool{taken: true}
 	for _, s := range p.spans {
@@ -170,9 +170,10 @@ func (p *plan) idleBuffer(from, to, width int, reads []ref, taken int) (buffer i
 	return 0, false
 }
 
-// readsLast reports whether nobody but the gather that is event i reads the rows that it shares, once the
-// stage before has made them: no stage up to event end, while other intervals may still gather, and
-// none after it. Nor does the gather before read them, in which other intervals may still be.
+// readsLast reports whether only the gather of event i reads its shared rows after the stage
+// before has computed them. No stage up to event end, while other intervals may still gather,
+// nor any later one may read them; nor may the preceding gather, in which other intervals may
+// still be.
 func (p *plan) readsLast(events []event, i, end int) bool {
 	e := events[i]
 	r := e.shared[0]
@@ -193,8 +194,8 @@ func (p *plan) readsLast(events []event, i, end int) bool {
 	return false
 }
 
-// lastOverlaps are, for each event, the last one at which an interval can be while another
-// one is still there: after it comes another gather, or nothing.
+// lastOverlaps returns, for each event, the last event that an interval can reach while
+// another interval is still in it: the last one before another gather.
 func lastOverlaps(events []event) []int {
 	last := make([]int, len(events))
 	end := len(events) - 1
@@ -211,8 +212,8 @@ func overlap(a, b []ref) bool {
 	return slices.ContainsFunc(a, func(r ref) bool { return slices.Contains(b, r) })
 }
 
-// stretch lets the span of a root reach from event i to another one. Only what is
-// dropped has a span of its own in the backward pass.
+// stretch extends the span of a root from event i to event to. Only dropped values have a
+// separate span in the backward pass.
 func (p *plan) stretch(r ref, at phase, i, to int, makers map[ref]int) *span {
 	if _, dropped := makers[r]; !dropped {
 		at = forward
@@ -227,9 +228,9 @@ func (p *plan) stretch(r ref, at phase, i, to int, makers map[ref]int) *span {
 	return &p.spans[k]
 }
 
-// place finds a buffer for each span, in the order in which they begin: that of a
-// value which nobody reads any more. It has the same width, so that intervals, which
-// write their rows at times of their own, do not write those of others.
+// place assigns a buffer to each span, in the order of their start: the buffer of a value that
+// is no longer read. It has the same width, so that asynchronous intervals do not overwrite
+// other intervals' rows.
 func (p *plan) place() {
 	free := map[int]*buffers{} // by width
 	for i := range p.spans {
@@ -251,7 +252,7 @@ func (p *plan) place() {
 	}
 }
 
-// buffers are those of one width; the one that is free first comes first.
+// buffers has the buffers of one width, ordered by the time when they are free.
 type buffers []buffer
 
 type buffer struct{ number, until int }
@@ -266,7 +267,7 @@ func (b *buffers) Pop() any {
 	return last
 }
 
-// columns is how many floats a vertex takes.
+// columns returns the number of floats per vertex.
 func (p *plan) columns() (sum int) {
 	for _, w := range p.widths {
 		sum = size.Sum(sum, w)
@@ -274,7 +275,7 @@ func (p *plan) columns() (sum int) {
 	return sum
 }
 
-// find is the span of a value as a phase sees it.
+// find returns the span of a value in a phase.
 func (p *plan) find(at phase, l int, v Value) (span, bool) {
 	r, ok := p.net.root(l, v)
 	if !ok {
@@ -290,8 +291,9 @@ func (p *plan) find(at phase, l int, v Value) (span, bool) {
 	return p.spans[k], true
 }
 
-// moves reports whether values of layer l can have other places in the backward pass: where some are made
-// again, and in the first layer, into whose places a frame puts its input (Frame.enter).
+// moves reports whether values of layer l can have other storage in the backward pass: if some
+// are recomputed, and in the first layer, whose storage a frame sets to its input
+// (Frame.enter).
 func (p *plan) moves(l int) bool {
 	return l == 0 || len(p.recomputed) > 0
 }

@@ -2,17 +2,16 @@ package model
 
 import "fmt"
 
-// Powers of Â of the features that are made once, before training, so that an epoch is a
-// perceptron's: what SGC (Wu et al. 2019, §2.2) and SIGN (Frasca et al. 2020, §4) are for.
-// They take the place of what the first layer gathers, and layers after it that would have
-// gone along the edges have done so.
+// Powers of Â times the features, computed once before training, so that an epoch is a
+// perceptron's: the purpose of SGC (Wu et al. 2019, §2.2) and SIGN (Frasca et al. 2020, §4).
+// They replace the gathers of the first layer and of later propagation layers.
 
-// Powers are those of Â of the features, from First to Last, to which the first layer
-// applies weights where Spec.CacheInput keeps them. What it makes of each has the same
-// width, and lies beside that of the one before. Power 0 is the features, which are there.
+// Powers are the powers First to Last of Â times the features. With Spec.CacheInput they are
+// cached, and the first layer applies weights to them. Its results per power have the same
+// width, and are concatenated. Power 0 is the features themselves.
 type Powers struct{ First, Last int }
 
-// Powers are those of the network: ÂX alone where the kind has no others.
+// Powers returns the network's powers: only ÂX if the kind has no others.
 func (s Spec) Powers() Powers {
 	if of := s.kind().Powers; of != nil {
 		return of(s)
@@ -20,17 +19,17 @@ func (s Spec) Powers() Powers {
 	return Powers{1, 1}
 }
 
-// powered reports whether they are kept, where the kind has others than ÂX.
+// powered reports whether powers are cached and the kind has others than ÂX.
 func (s Spec) powered() bool {
 	return s.CacheInput && s.kind().Powers != nil && s.Powers().Cached() > 0
 }
 
-// Cached is how many matrices as large as dense features that is.
+// Cached returns the number of cached matrices, each as large as dense features.
 func (p Powers) Cached() int { return p.Last - max(p.First, 1) + 1 }
 
 func (p Powers) blocks() int { return p.Last - p.First + 1 }
 
-// steps is how often a block of columns would go along the edges in an epoch, each way.
+// steps returns how often an epoch without caching gathers a block of columns, per direction.
 func (p Powers) steps() int { return (p.First + p.Last) * p.blocks() / 2 }
 
 func (p Powers) String() string {
@@ -47,7 +46,7 @@ func powerName(k int) string {
 	return fmt.Sprintf("A^%d X", k)
 }
 
-// sentence begins one.
+// sentence returns the start of a sentence about p.
 func (p Powers) sentence(one, many string) string {
 	if p.Cached() == 1 {
 		return p.String() + " " + one
@@ -55,8 +54,8 @@ func (p Powers) sentence(one, many string) string {
 	return p.String() + " " + many
 }
 
-// CachedPower is the k-th value of the first layer that Spec.CacheInput keeps, counted from
-// 0, lowest powers first. A first layer has no Skips, whose names follow those of the others.
+// CachedPower returns the value of the k-th cached power in the first layer, counted from 0,
+// lowest powers first. It reuses the names of Skips, which a first layer does not have.
 func CachedPower(k int) Value {
 	if k == 0 {
 		return Gathered
@@ -64,7 +63,7 @@ func CachedPower(k int) Value {
 	return from + Value(k-1)
 }
 
-// numCachedPowers is how many of them layer l has.
+// numCachedPowers returns the number of cached powers of layer l.
 func (n *Network) numCachedPowers(l int) int {
 	if l > 0 || !n.Spec.CacheInput {
 		return 0
@@ -72,7 +71,7 @@ func (n *Network) numCachedPowers(l int) int {
 	return n.Spec.Powers().Cached()
 }
 
-// keeps reports whether a value is one of them.
+// keeps reports whether a value is a cached power.
 func (n *Network) keeps(r ref) bool {
 	return n.numCachedPowers(r.layer) > 0 && (r.value == Gathered || r.value >= from)
 }
@@ -94,14 +93,14 @@ func poweredLayer(b *Builder, l int) Layer {
 	return f
 }
 
-// powered is [Âᶠ X W⁰, Âᶠ⁺¹ X W¹, …], the powers being kept.
+// powered computes [Âᶠ X W⁰, Âᶠ⁺¹ X W¹, … from cached powers.
 type powered struct {
 	h        Hidden // X
-	w        Param  // [in x blocks · width], the blocks of columns being those of the powers
-	features bool   // the first block is that of X
+	w        Param  // [in x blocks · width], one block of columns per power
+	features bool   // the first block belongs to X
 	kept     []Value
-	width    int // of a block; 0: there is one, and it is all
-	block    int // scratch for one of w, or of its gradient
+	width    int // of a block; 0: a single block
+	block    int // scratch for a block of w, or of its gradient
 }
 
 // GatherWidth implements Layer.
@@ -143,7 +142,7 @@ func (p *powered) Run(s Stage, x *Step) {
 	}
 }
 
-// apply goes from block to block of the output.
+// apply computes the blocks of the output.
 func (p *powered) apply(x *Step) {
 	w, rows := x.Scratch(p.block), x.At(inner)
 	for at := 0; at < p.w.Cols; at += p.width {
@@ -170,7 +169,7 @@ func (p *powered) applyBackward(x *Step) {
 	}
 }
 
-// power is the kept value of the block that begins with a column, none where that is X's.
+// power returns the cached value of the block that starts at a column, none for X's block.
 func (p *powered) power(column int) (Value, bool) {
 	k := column / p.width
 	if p.features {
@@ -190,8 +189,8 @@ func powerStepLayer(b *Builder, l int) Layer {
 	return &powerStep{bias: b.params[l], drop: b.Dropout(l), relu: !b.Plain()}
 }
 
-// powerStep is what is left of a step along the edges that the kept powers have gone: of the
-// last one what stands after all of them, of others nothing.
+// powerStep replaces a propagation step that cached powers include. The last one applies the
+// bias and activation; others do nothing.
 type powerStep struct {
 	bias []Param // at most one
 	drop *Dropout

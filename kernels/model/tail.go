@@ -7,21 +7,21 @@ import (
 	"siafu/kernels"
 )
 
-// What is left of a hidden layer whose rows Z others must see before it is finished:
+// The last part of a hidden layer, if other layers process its rows Z first:
 //
 //	residual add       H' = dropout(f(Z) + H)               (He et al. 2016, Li et al. 2019)
 //	residual initial   H' = dropout(f((1-α) Z + α H⁰))      (as in GCNII)
 //	none               H' = dropout(f(Z))
 //
-// H is the output of the hidden layer before, and H⁰ that of the first one, neither of
-// which the first one itself has. f is what was asked for, else ReLU, after attention
-// ELU.
+// H is the output of the hidden layer before, and H⁰ that of the first one, neither of which
+// exists in the first one. f is the requested activation, by default ReLU, or ELU after
+// attention.
 
-// Activations are the names of those that can be asked for.
+// Activations returns the names of activations.
 func Activations() []string { return []string{"relu", "elu", "gelu", "leaky", prelu} }
 
-// prelu is a ReLU with a learned slope below zero, one a layer (He et al. 2015), and
-// slopeName the weight.
+// prelu is a ReLU with a learned slope below zero, one per layer (He et al. 2015); slopeName
+// is the weight's name.
 const (
 	prelu     = "prelu"
 	slopeName = "activation.weight"
@@ -34,7 +34,7 @@ func tailWeights(s Spec, _ int) []Shape {
 	return nil
 }
 
-// activation is that of hidden layers.
+// activation returns the activation of hidden layers.
 func (s Spec) activation() kernels.Activation {
 	own := "relu"
 	if s.kind().Attends {
@@ -59,13 +59,13 @@ func tailLayer(b *Builder, l int) Layer {
 	return t
 }
 
-// tail is one. What it blends replaces Z, which layers that are Builder.Plain do not read
+// tail is the layer for this. Its blend replaces Z, which Builder.Plain layers do not read
 // again.
 type tail struct {
 	drop  *Dropout
 	f     kernels.Activation
-	slope []Param // at most one, of a prelu in the place of f
-	skip  *Skip   // nil without
+	slope []Param // at most one, of a prelu as f
+	skip  *Skip   // nil: none
 	alpha float32 // 0: H is added
 }
 
@@ -155,7 +155,7 @@ func dropLayer(b *Builder, l int) Layer {
 	return d
 }
 
-// drop is dropout and nothing else, of rows that others read without it.
+// drop applies only dropout, to rows that other layers read without it.
 type drop struct{ of *Dropout }
 
 // GatherWidth implements Layer.

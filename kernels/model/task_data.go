@@ -7,35 +7,35 @@ import (
 	"siafu/kernels"
 )
 
-// Ref names a value of a layer, and reports whether it is the one of the backward pass.
+// Ref names a value of a layer, in the forward or the backward pass.
 type Ref struct {
 	Layer int
 	Value Value
 	Back  bool
 }
 
-// at is a value as the stage of d has it.
+// at returns a value in the phase of d.
 func (r ref) at(d Do) Ref { return Ref{r.layer, r.value, d.phase() == backward} }
 
-// has reports whether a list names a value, of either way.
+// has reports whether a list names a value in either phase.
 func has(list []Ref, r ref) bool {
 	return slices.ContainsFunc(list, func(o Ref) bool { return o.Layer == r.layer && o.Value == r.value })
 }
 
-// Cut is what a list of stages needs and what it leaves, for somebody who has
-// nothing else of the network's values.
+// Cut lists the inputs and outputs of a list of stages, for a receiver without any of the
+// network's values.
 type Cut struct {
 	Inputs, Outputs []Ref
 	Features        bool // the features of the vertices are needed
 	Grads           []Param
 }
 
-// Cut cuts a list of stages out of a pass. before is what is made again first, and
-// for the list alone. What evaluates leaves its logits, too.
+// Cut returns the inputs and outputs of a list of stages in a pass. The stages before run
+// first, to recompute values only for the list. An evaluation outputs its logits, too.
 func (n *Network) Cut(before, list []Do, p Pass) Cut {
 	var c Cut
 	given := !n.Sparse && !n.masks(p)
-	held := func(r ref) bool { return !given || r != ref{0, Input} } // or it is the features
+	held := func(r ref) bool { return !given || r != ref{0, Input} } // or the value is the features
 	var made []ref
 	for k, d := range slices.Concat(before, list) {
 		e := n.event(d)
@@ -64,24 +64,24 @@ func (n *Network) Cut(before, list []Do, p Pass) Cut {
 	return c
 }
 
-// logits is where the output of the network lies.
+// logits returns the root of the network's output.
 func (n *Network) logits() ref {
 	r, _ := n.root(len(n.Layers)-1, Output)
 	return r
 }
 
-// Has reports whether there is such a stage in an epoch, or can be made again.
+// Has reports whether an epoch has such a stage, or can recompute it.
 func (n *Network) Has(d Do) bool {
 	return (!d.Again || !d.Stage.Backward()) && slices.ContainsFunc(n.epoch, func(e event) bool {
 		return e.Layer == d.Layer && e.Stage == d.Stage && e.Stage < Stages
 	})
 }
 
-// event is a stage with the values that it reads and writes, and of those that are kept
-// for the first layer what it reads.
+// event returns a stage with the values that it reads and writes, and the first layer's cached
+// values that it reads.
 func (n *Network) event(d Do) event {
 	e := n.epoch[slices.IndexFunc(n.epoch, func(e event) bool { return e.Layer == d.Layer && e.Stage == d.Stage })]
-	if d.Stage == ApplyBackward { // without what graph work does
+	if d.Stage == ApplyBackward { // without graph work
 		reads, writes := n.gradReaders(d.Layer)
 		e.reads, e.writes = e.reads[:len(e.reads)-len(reads)], e.writes[:len(e.writes)-len(writes)]
 	}
@@ -97,8 +97,8 @@ func (n *Network) event(d Do) event {
 	return e
 }
 
-// reads reports whether a stage reads the features themselves. given: the first layer's
-// input is just them.
+// reads reports whether a stage reads the features themselves. given: the first layer's input
+// is the features.
 func (n *Network) reads(d Do, given bool) bool {
 	if d.Stage == Draw {
 		return true
@@ -112,18 +112,18 @@ func (n *Network) reads(d Do, given bool) bool {
 	})
 }
 
-// isRead reports whether anybody but some stages reads a value.
+// isRead reports whether stages or gathers outside the list read a value.
 func (n *Network) isRead(r ref, list []Do) bool {
 	return slices.ContainsFunc(n.epoch, func(e event) bool {
 		return !slices.Contains(list, e.Do) && (slices.Contains(e.reads, r) || slices.Contains(e.shared, r))
 	})
 }
 
-// Thin is what need not be sent along with a list of stages: stages that make it
-// again from what still stands.
+// Thin returns the stages that recompute inputs of a list of stages from values that are still
+// stored. These inputs need not be sent.
 func (s *Store) Thin(list []Do) (before []Do) {
 	inputs := s.Network.Cut(nil, list, Pass{Train: true}).Inputs
-	for _, e := range s.plan.events { // in the order of a pass, so that one may need another
+	for _, e := range s.plan.events { // in the order of a pass, so that one may depend on another
 		again := Do{Layer: e.Layer, Stage: e.Stage, Again: true}
 		made := slices.ContainsFunc(inputs, func(r Ref) bool { return s.recomputes(e, ref{r.Layer, r.Value}, list) })
 		if made && !slices.Contains(list, again) {
@@ -133,8 +133,8 @@ func (s *Store) Thin(list []Do) (before []Do) {
 	return before
 }
 
-// recomputes reports whether the stage of e can make a value again before a list of
-// stages: it is the only one that writes it, and what it reads stands then.
+// recomputes reports whether the stage of e can recompute a value before a list of stages:
+// only e writes it, and e's inputs are still stored.
 func (s *Store) recomputes(e event, r ref, list []Do) bool {
 	if s.plan.memory == Forward || s.plan.memory == Recompute || !slices.Contains(e.writes, r) || s.plan.know().depth(e, map[ref]int{}) == 0 || !list[0].Stage.Backward() && !list[0].Again {
 		return false
@@ -146,8 +146,8 @@ func (s *Store) recomputes(e event, r ref, list []Do) bool {
 	})
 }
 
-// ByRow reports whether a stage works row by row (Flow), so that it can be run on some
-// rows before the others are there.
+// ByRow reports whether a stage works row by row (Flow), so that it can run on some rows
+// before the others arrive.
 func (n *Network) ByRow(d Do) bool {
 	switch d.Stage {
 	case Draw:
@@ -161,7 +161,7 @@ func (n *Network) ByRow(d Do) bool {
 	return len(n.Layers[d.Layer].Flow(d.Stage).Grads) == 0
 }
 
-// Width is the number of columns of a value of a Cut.
+// Width returns the number of columns of a value of a Cut.
 func (n *Network) Width(r Ref) int {
 	if n.keeps(ref{r.Layer, r.Value}) {
 		return n.Spec.Dims[0]
@@ -169,9 +169,9 @@ func (n *Network) Width(r Ref) int {
 	return n.width(ref{r.Layer, r.Value})
 }
 
-// Alone is a store of N rows with memory of a for what some stages work on: for
-// whoever gets a task from elsewhere, and with it the vertices of frames (On). half:
-// what is kept for the first layer is in bfloat16.
+// Alone returns a store of the given rows with only the values of some stages, for the
+// receiver of a task, which also brings the vertices of frames (On). Memory comes from a.
+// half: the cached input is bfloat16.
 func (n *Network) Alone(list []Do, rows int, half bool, ops kernels.Ops, a *mapped.Arena) *Store {
 	s := &Store{Network: n, Rows: rows, ops: ops, arena: a, plan: &plan{net: n, memory: Apart, index: map[spanKey]int{}}}
 	rooms := map[ref]kernels.Mat{}
@@ -200,8 +200,8 @@ func (n *Network) Alone(list []Do, rows int, half bool, ops kernels.Ops, a *mapp
 	return s
 }
 
-// On is the frame of a store Alone for a pass of the vertices in, which are those from
-// lo on, with weights as Frame has them.
+// On returns the frame of an Alone store for a pass of the vertices in, from lo on. Weights
+// are as for Frame.
 func (s *Store) On(in Vertices, lo int, p Pass, weights kernels.Mat) *Frame {
 	f := s.frame(in, lo, s.ops, weights)
 	if s.Network.masks(p) {
@@ -210,7 +210,7 @@ func (s *Store) On(in Vertices, lo int, p Pass, weights kernels.Mat) *Frame {
 	return f
 }
 
-// Value is the frame's rows of a value.
+// Value returns the frame's rows of a value.
 func (f *Frame) Value(r Ref) kernels.Mat {
 	if r.Back {
 		return f.own[backward][r.Layer][r.Value]

@@ -20,10 +20,10 @@ type Target struct {
 const (
 	noLoss = iota
 	crossEntropy
-	ofObjective // objective follows
+	ofObjective // an objective follows
 )
 
-// kind is that of a task's loss.
+// kind returns the kind of a task's loss.
 func (t *Task) kind() int {
 	switch {
 	case !t.hasLoss():
@@ -59,7 +59,7 @@ func (w *writer) floats(list []float64) {
 	}
 }
 
-// objective is one of N outputs.
+// objective reads an objective with the given number of outputs.
 func (r *reader) objective(outputs int) *objective.Objective {
 	o := &objective.Objective{Task: string(r.atMost(mostTask)), Outputs: outputs, Smoothing: r.float()}
 	if r.err == nil && !slices.Contains(tasks, o.Task) {
@@ -88,7 +88,7 @@ func maxObjectiveBytes(outputs int) int {
 
 func (r *reader) float() float64 { return math.Float64frombits(uint64(r.number())) }
 
-// floats are n of them, none where they are not there.
+// floats reads n floats, nil if absent.
 func (r *reader) floats(n int) []float64 {
 	if r.err != nil || len(r.b) < 8*n {
 		r.number()
@@ -101,7 +101,7 @@ func (r *reader) floats(n int) []float64 {
 	return list
 }
 
-// found appends what a loss has found.
+// found appends the results of a loss.
 func (w *writer) found(l *Loss) {
 	w.floats([]float64{l.Sum, l.ValSum})
 	for k := range l.Correct {
@@ -116,7 +116,7 @@ func (w *writer) found(l *Loss) {
 	}
 }
 
-// found is what a loss like l has found.
+// found reads the results of a loss like l.
 func (r *reader) found(l *Loss) (f Found) {
 	f.Sum, f.ValSum = r.float(), r.float()
 	for k := range f.Correct {

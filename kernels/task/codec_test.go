@@ -14,7 +14,7 @@ import (
 	"siafu/kernels/task"
 )
 
-// through is a matrix as a codec gives it back.
+// through returns a matrix encoded and decoded by a codec.
 func (b *bench) through(t *testing.T, c task.Codec, m kernels.Mat, one *task.Task, r model.Ref) {
 	t.Helper()
 	k := task.Key{Seed: b.net.Spec.Seed, Epoch: one.Epoch, Value: r}
@@ -23,9 +23,9 @@ func (b *bench) through(t *testing.T, c task.Codec, m kernels.Mat, one *task.Tas
 	}
 }
 
-// A task through a codec is the task on what the codec makes of its values, and its
-// results what the codec makes of its own; gradients of weights are as they are. What
-// is lossless changes nothing. Each attempt has the same bytes.
+// A task with a codec equals the task on encoded and decoded inputs, with encoded and decoded
+// outputs. Gradients of weights are not encoded. A lossless codec changes nothing. Each
+// attempt has the same bytes.
 func TestTasksThroughCodecs(t *testing.T) {
 	all := networks([]int{37, 24, 18, 5})
 	for k, name := range slices.Sorted(maps.Keys(all)) {
@@ -66,8 +66,8 @@ func formOf(t testing.TB, name string) task.Form {
 	return task.Form{Halves: true, Codec: c}
 }
 
-// exact is the result, as it is, of a task whose values have been through its codec,
-// with the outputs as the codec gives them back.
+// exact returns the result of a task computed on encoded and decoded inputs, with encoded and
+// decoded outputs.
 func (b *bench) exact(t *testing.T, one *task.Task) []byte {
 	t.Helper()
 	c := one.Form.Codec
@@ -92,7 +92,7 @@ func (b *bench) exact(t *testing.T, one *task.Task) []byte {
 	return nil
 }
 
-// outcome is what a task leaves, after its result has been accepted, if there is one.
+// outcome returns the values after a task, and after its result has been accepted, if any.
 func (b *bench) outcome(t *testing.T, one *task.Task, result func() []byte) (all []float32) {
 	t.Helper()
 	clear(b.frame.Grad.Host())
@@ -107,8 +107,7 @@ func (b *bench) outcome(t *testing.T, one *task.Task, result func() []byte) (all
 	return append(append(all, b.frame.Grad.Host()...), float32(b.loss.Sum), float32(b.loss.Correct[0]))
 }
 
-// A message whose codec nobody knows is refused, as is a result that another codec has
-// made.
+// A message with an unknown codec is refused, as is a result encoded by another codec.
 func TestUnknownCodec(t *testing.T) {
 	b := newBench(t, "gcn", many)
 	one := b.task(1, b.last()...)

@@ -9,9 +9,8 @@ import (
 
 // Form is the encoding of a task and its result.
 type Form struct {
-	// Halves sends what depends on rows in two halves, so that whoever does the task
-	// begins when the first one is there (Dorylus, OSDI'21, §6: Lambda-internal
-	// streaming).
+	// Halves sends the data of rows in two halves, so that the receiver starts when the first
+	// one has arrived (Dorylus, OSDI'21, §6: Lambda-internal streaming).
 	Halves bool
 	// Codec encodes values and dense features; nil: they are sent unencoded.
 	// Weights and their gradients, labels, sparse features and an ÂX in bfloat16
@@ -19,10 +18,10 @@ type Form struct {
 	Codec Codec
 }
 
-// Codec makes bytes of rows of float32, and rows of the bytes. It keeps nothing from
-// one call to the next, and is safe for several goroutines.
+// Codec encodes rows of float32 as bytes, and decodes them. It is stateless, and safe for
+// concurrent use.
 type Codec interface {
-	// Name is what a message says of it.
+	// Name returns the codec's name in messages.
 	Name() string
 	// Most bounds the bytes of rows x cols floats.
 	Most(rows, cols int) int
@@ -32,26 +31,26 @@ type Codec interface {
 	Decode(x []float32, cols int, payload []byte) error
 }
 
-// Key is what a codec that rounds at random draws by, beside the ids of rows, so that
-// every attempt at a task has the same bytes.
+// Key determines, with the ids of rows, the random numbers of a codec, so that every attempt
+// at a task has the same bytes.
 type Key struct {
 	Seed  uint64
 	Epoch int
 	Value model.Ref // of the features, the first layer's Input
 }
 
-// key is that of a value of a task.
+// key returns the key of a value of a task.
 func (t *Task) key(r model.Ref) Key {
 	return Key{Seed: t.Frame.Network.Spec.Seed, Epoch: t.Epoch, Value: r}
 }
 
-// features are named as the value that they are.
+// features is the name of the features as a value.
 var features = model.Ref{Layer: 0, Value: model.Input}
 
-// Codecs finds the codec of a name.
+// Codecs returns the codec with a name.
 type Codecs func(name string) (Codec, error)
 
-// find is the codec of a name that a message has; none where it has none.
+// find returns the codec with the name in a message; none for an empty name.
 func (c Codecs) find(name string) (Codec, error) {
 	switch {
 	case name == "":
@@ -65,12 +64,11 @@ func (c Codecs) find(name string) (Codec, error) {
 // mostName bounds the name of a codec.
 const mostName = 64
 
-// line is how many rows of any matrix are whole cache lines.
+// line is a number of rows whose size is a multiple of a cache line for any matrix.
 const line = 16
 
-// first is how many of the rows come first: all, or half of them and what is missing
-// of a cache line, so that the rows of both halves lie as in the whole, and share
-// kernels.Grids as there.
+// first returns the number of rows in the first half: all, or half of them rounded up to line,
+// so that rows are aligned, and share kernels.Grids, as in the whole.
 func (f Form) first(rows int) int {
 	if !f.Halves {
 		return rows

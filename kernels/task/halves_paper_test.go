@@ -13,10 +13,10 @@ import (
 	"siafu/kernels/task"
 )
 
-// number is n as a message has it.
+// number returns n in message format.
 func number(n int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
 
-// watched tells how many rows its products have had.
+// watched records the rows of its products.
 type watched struct {
 	*kernels.Team
 	mu   sync.Mutex
@@ -34,12 +34,12 @@ func (w *watched) MatMulBiasReLUDropout(dst, a, b, bias kernels.Mat, relu bool, 
 	}
 }
 
-// held is a stream that goes on when somebody has computed.
+// held is a stream that continues after the first computation.
 type held struct {
 	io.Reader
 	ran  chan struct{}
 	rows *watched
-	seen []int // at that moment
+	seen []int // at that time
 }
 
 // Read implements io.Reader.

@@ -22,7 +22,8 @@ import (
 	"siafu/kernels/task"
 )
 
-// networks are all kinds, in both orders, with and without dropout, of all features.
+// networks returns all kinds, in both orders, with and without dropout, with all types of
+// features.
 func networks(dims []int) map[string]model.Spec {
 	all := map[string]model.Spec{}
 	for _, kind := range model.Kinds() {
@@ -46,8 +47,8 @@ func networks(dims []int) map[string]model.Spec {
 	return all
 }
 
-// tasks are those of an epoch, or of its way forward as an evaluation: its stages one
-// by one or, fused, all between which nothing is gathered.
+// tasks returns the tasks of an epoch, or of an evaluation's forward pass: one per stage or,
+// fused, one for all stages between two gathers.
 func (b *bench) tasks(train, fused bool) (all []*task.Task) {
 	var list []model.Do
 	end := func(really bool) {
@@ -78,8 +79,8 @@ func (b *bench) tasks(train, fused bool) (all []*task.Task) {
 	return all
 }
 
-// each calls do with every task of a bench as backends wish for them, thin and not,
-// each with inputs of its own.
+// each calls do with every task of a bench, in the variants of backends, thin and not, each
+// with its own inputs.
 func (b *bench) each(do func(t *task.Task)) {
 	for k := range 6 {
 		train, fused, thin := k < 4, k%2 > 0, k < 2
@@ -97,10 +98,9 @@ func (b *bench) each(do func(t *task.Task)) {
 	}
 }
 
-// A task that comes in halves has the bits of one that comes whole, of every network,
-// in both directions, as tasks are cut, on all kernels, wherever a half ends: what a
-// kernel makes of a row does not depend on the rows beside it. Networks of each kind have
-// few rows and many in turns; all have both with SIAFU_BIG=1.
+// A task in halves gives the bits of the whole task, for every network, both directions, all
+// kernels and any end of a half: a kernel's result for a row does not depend on other rows.
+// Networks of each kind alternate between few and many rows; with SIAFU_BIG=1 all have both.
 func TestHalves(t *testing.T) {
 	early, late := 0, 0
 	for _, c := range []struct {
@@ -120,7 +120,7 @@ func TestHalves(t *testing.T) {
 					}
 					b := benchOf(t, s, features, rows)
 					for v, variant := range kernels.Variants() {
-						if variant == "openblas" || !hosttest.Sampled(3, turn, features, v) { // no function has OpenBLAS
+						if variant == "openblas" || !hosttest.Sampled(3, turn, features, v) { // OpenBLAS is not in cloud functions
 							continue
 						}
 						if err := b.ops.Use(variant); err != nil {
@@ -162,7 +162,7 @@ func sameInHalves(t *testing.T, what string, b *bench, one *task.Task) {
 	}
 }
 
-// Where a kernel's memory is none that Go reads, rows go there and back.
+// With device memory, rows are copied to it and back.
 func TestHalvesElsewhere(t *testing.T) {
 	for name, s := range networks([]int{37, 24, 18, 5}) {
 		b := benchOf(t, s, sparse, many)
@@ -225,7 +225,7 @@ func TestHalfOfAnotherTask(t *testing.T) {
 	}
 }
 
-// A stream that stands still ends with the reader's error, and nobody reads any more.
+// A stalled stream ends with the reader's error, and no goroutine reads any more.
 func TestStalledStream(t *testing.T) {
 	b := newBench(t, "gcn", many)
 	one := b.task(1, b.last()...)
@@ -239,8 +239,8 @@ func TestStalledStream(t *testing.T) {
 	}
 }
 
-// Of a first half that is wrong the error comes when the second one is no longer read:
-// whoever owns the stream has it back.
+// The error of a wrong first half is returned after reading of the second half has ended: the
+// caller then owns the stream again.
 func TestWrongHalfEndsWithTheReader(t *testing.T) {
 	b := newBench(t, "gcn", many)
 	one := b.task(1, b.last()...)
@@ -269,14 +269,14 @@ func TestWrongHalfEndsWithTheReader(t *testing.T) {
 	})
 }
 
-// What a stream says that it will bring takes no memory before it comes, and what a
-// network has no use for is not waited for.
+// Announced lengths take no memory before the data arrives, and data that a network cannot use
+// is not awaited.
 func TestStreamOfPromises(t *testing.T) {
 	b := newBench(t, "gcn", many)
 	one := b.task(1, b.last()...)
 	one.Form.Halves = true
 	parts := opened(one.Encode(nil, b.ops))
-	// Of 2³² - 1 rows the first half has come, it says.
+	// The head claims 2³² - 1 rows.
 	head := bytes.Replace(parts[0], number(many), number(1<<32-1), 1)
 	head = bytes.Replace(head, number(32), number(1<<31), 1)
 	if bytes.Equal(head, parts[0]) {

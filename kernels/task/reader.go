@@ -17,18 +17,17 @@ import (
 	"siafu/kernels/model"
 )
 
-// messageParts gives the parts of a message: of b, or of the stream r.
+// messageParts reads the parts of a message from b or from the stream r.
 type messageParts struct {
 	b   []byte
 	r   io.Reader // nil: b
 	sum uint32    // of the parts before
 }
 
-// front is how many bytes the number of a part's bytes takes.
+// front is the size of a part's length field in bytes.
 const front = 8
 
-// next is the next part, of N bytes at most, when it has come and its checksum
-// fits.
+// next reads the next part, of at most most bytes, and verifies its checksum.
 func (p *messageParts) next(most int) (*reader, error) {
 	length, err := p.take(front)
 	if err != nil {
@@ -53,7 +52,7 @@ func (p *messageParts) next(most int) (*reader, error) {
 	return &reader{b: b}, nil
 }
 
-// ahead has the next part read while others compute. What it returns waits for it.
+// ahead starts to read the next part during computation. The returned function waits for it.
 func (p *messageParts) ahead(most int) func() (*reader, error) {
 	type answer struct {
 		part *reader
@@ -70,11 +69,10 @@ func (p *messageParts) ahead(most int) func() (*reader, error) {
 	})
 }
 
-// chunk is how many bytes a stream is given room for before any has come.
+// chunk is the number of bytes allocated for a stream before any has arrived.
 const chunk = 1 << 16
 
-// take is the next n bytes. Of a stream no more room is made than what has come
-// takes, and once more as much.
+// take returns the next n bytes. For a stream it allocates at most twice the received bytes.
 func (p *messageParts) take(n int) ([]byte, error) {
 	if p.r == nil {
 		if n > len(p.b) {
@@ -99,13 +97,13 @@ func (p *messageParts) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// reader takes a part of a message apart. After the first mistake it gives zeros.
+// reader parses a part of a message. After the first error it returns zeros.
 type reader struct {
 	b   []byte
 	err error
 }
 
-// wrong is the error of a message that is not what it should be.
+// wrong returns the error of an invalid message.
 func (r *reader) wrong(what string) error {
 	return errors.Join(fmt.Errorf("the %s of a task are not those of this network", what), r.err)
 }
@@ -122,7 +120,7 @@ func (r *reader) number() int {
 
 func (r *reader) flag() bool { return r.number() == 1 }
 
-// bytes are an array of n bytes.
+// bytes reads an array of n bytes.
 func (r *reader) bytes(n int) []byte {
 	x := r.atMost(n)
 	if r.err == nil && len(x) != n {
@@ -134,7 +132,7 @@ func (r *reader) bytes(n int) []byte {
 	return x
 }
 
-// atMost are an array of n bytes or fewer.
+// atMost reads an array of at most n bytes.
 func (r *reader) atMost(n int) []byte {
 	got := r.number()
 	if r.err == nil && (got < 0 || got > n || got > len(r.b)) {
@@ -154,10 +152,10 @@ func (r *reader) name() Name {
 	return n
 }
 
-// maxStages bounds the stages of a task: each may be made again.
+// maxStages bounds the stages of a task: each may be repeated.
 func maxStages(net *model.Network) int { return 2 * int(model.Stages) * len(net.Layers) }
 
-// stages are those of a message, all of which the network has.
+// stages reads the stages of a message, and checks that the network has them.
 func (r *reader) stages(net *model.Network) (list []model.Do) {
 	n := r.number()
 	if r.err == nil && (n < 1 || n > maxStages(net)) {
@@ -173,7 +171,7 @@ func (r *reader) stages(net *model.Network) (list []model.Do) {
 	return list
 }
 
-// value is the bytes of a matrix like dst, as a codec has made them.
+// value reads the encoded bytes of a matrix like dst.
 func (r *reader) value(dst kernels.Mat, c Codec) []byte {
 	if c == nil || dst.Half() {
 		return r.bytes(dst.Bytes())
@@ -181,7 +179,7 @@ func (r *reader) value(dst kernels.Mat, c Codec) []byte {
 	return mapped.Bytes(r.decode(dst.Rows, dst.Cols, c))
 }
 
-// decode is rows x cols floats on the heap.
+// decode returns rows x cols floats on the heap.
 func (r *reader) decode(rows, cols int, c Codec) []float32 {
 	if c == nil {
 		return array[float32](r, rows*cols)
@@ -195,7 +193,7 @@ func (r *reader) decode(rows, cols int, c Codec) []float32 {
 	return x
 }
 
-// sparse are rows of sparse features.
+// sparse reads rows of sparse features.
 func (r *reader) sparse(rows, dim int) *graph.SparseRows {
 	x := &graph.SparseRows{Offsets: make([]int64, rows+1)}
 	last := int64(0)
@@ -214,7 +212,7 @@ func (r *reader) sparse(rows, dim int) *graph.SparseRows {
 	return x
 }
 
-// array is n elements on the heap.
+// array reads n elements, to the heap.
 func array[T mapped.Elem](r *reader, n int) []T {
 	var zero T
 	b := r.bytes(n * int(unsafe.Sizeof(zero)))
@@ -226,8 +224,7 @@ func array[T mapped.Elem](r *reader, n int) []T {
 	return x
 }
 
-// classes checks that labels are those of N classes, and that there are such
-// splits.
+// classes checks that labels are below n and that splits are valid.
 func (r *reader) classes(labels []int32, split []uint8, n int) {
 	if len(split) > 0 && slices.Max(split) > graph.SplitTest {
 		r.err = cmp.Or(r.err, errors.New("a split is out of range"))

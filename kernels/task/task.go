@@ -1,10 +1,9 @@
-// Package task holds tensor tasks as values: everything of an epoch that does not
-// multiply by the adjacency matrix (Dorylus, OSDI'21, §3: computation separation),
-// on the rows of one interval. A task names its inputs and what it makes, so that it
-// can be done here, or sent elsewhere as bytes and answered later (Encode, Work or
-// WorkFrom, Accept), and be done twice without harm.
+// Package task represents tensor tasks as values: the parts of an epoch that do not multiply
+// by the adjacency matrix (Dorylus, OSDI'21, §3: computation separation), on the rows of one
+// interval. A task names its inputs and outputs. It can therefore run locally, or be sent as
+// bytes and answered later (Encode, Work or WorkFrom, Accept). Running it twice is harmless.
 //
-// Nothing here is collective, or safe for several goroutines at one task.
+// Nothing here is collective. One goroutine at a time may use a task.
 package task
 
 import (
@@ -17,15 +16,15 @@ import (
 	"siafu/kernels/objective"
 )
 
-// Name tells a task from all others of a run, and an attempt at it from the others.
+// Name identifies a task and an attempt at it within a run.
 type Name struct {
 	Part, Interval, Epoch, Layer int
-	Stage                        model.Stage // the first one, but for what is made again
-	Train                        bool        // not of an evaluation
+	Stage                        model.Stage // the first one that is not repeated
+	Train                        bool        // false: evaluation
 	Attempt                      int
 }
 
-// Of is the name of the task itself: that of its first attempt.
+// Of returns the name of the task's first attempt, which identifies the task itself.
 func (n Name) Of() Name {
 	n.Attempt = 0
 	return n
@@ -35,15 +34,15 @@ func (n Name) String() string {
 	return fmt.Sprintf("attempt %d at stage %d of layer %d, interval %d of part %d, in epoch %d", n.Attempt, n.Stage, n.Layer, n.Interval, n.Part, n.Epoch)
 }
 
-// Answer is what comes of an attempt at a task that was sent: a result, a failure, or
-// what it took, which may come after either, or with it.
+// Answer is the reply to an attempt at a sent task: a result or a failure, and its resource
+// usage, which may come with it or later.
 type Answer struct {
 	Result []byte   // Work's
-	Failed *Failure // there will be no result
+	Failed *Failure // there is no result
 	Spent  *Spent
 }
 
-// Failure is an attempt at a task that will have no result.
+// Failure is the failure of an attempt at a task.
 type Failure struct {
 	Name
 	Err   error
@@ -53,26 +52,25 @@ type Failure struct {
 // Spent is the billed resource usage of an attempt, once it has ended.
 type Spent struct {
 	Name
-	Init, Work time.Duration // to start, 0 where that was done before, and to do the task
-	Guessed    bool          // by who asked for it, because nobody said
+	Init, Work time.Duration // to start (0 if already running), and to run the task
+	Guessed    bool          // estimated by the requester, because none was reported
 }
 
-// Task is a tensor task: stages of one interval that need no edge of the graph, one
-// after another.
+// Task is a tensor task: stages of one interval that need no edge of the graph, in order.
 type Task struct {
 	Name
 	Version int        // of the weights
 	Do      []model.Do // in order; must not change
-	Thin    []model.Do // what a receiver may make again instead of being sent it; must not change
+	Thin    []model.Do // stages that a receiver can repeat instead of receiving their values; must not change
 	Frame   *model.Frame
-	Loss    *Loss // of a task with a loss
-	Form    Form  // in which it travels
+	Loss    *Loss // of a task that includes the loss
+	Form    Form  // its encoding
 }
 
-// Pass is the one that the task is of.
+// Pass returns the pass of the task.
 func (t *Task) Pass() model.Pass { return model.Pass{Epoch: t.Epoch, Train: t.Train} }
 
-// Run does the task on the kernels of o.
+// Run runs the task on the kernels of o.
 func (t *Task) Run(o kernels.Ops) { t.run(t.Do, o) }
 
 func (t *Task) run(list []model.Do, o kernels.Ops) {
@@ -85,29 +83,29 @@ func (t *Task) run(list []model.Do, o kernels.Ops) {
 	}
 }
 
-// Loss is what a loss knows and finds of an interval.
+// Loss has the inputs and results of the loss on an interval.
 type Loss struct {
 	Labels kernels.Vector[int32]
 	Split  kernels.Vector[uint8]
 	Scale  float32 // of the gradient
-	Count  bool    // hits and the validation loss are wanted
+	Count  bool    // hits and the validation loss are requested
 	Target
 	Found
 
-	room, grads []float32 // logits and their gradient, where the kernels' memory is none that Go reads
+	room, grads []float32 // host copies of logits and their gradient, with device memory
 }
 
-// Found is what a loss finds.
+// Found has the results of a loss.
 type Found struct {
 	Sum            float64                    // over the training vertices, without Scale
-	ValSum         float64                    // over the validation vertices, where hits are wanted
-	Correct, Total [graph.SplitTest + 1]int64 // by split, where hits are wanted
-	// Of an Objective that scores otherwise than by counts of rows.
+	ValSum         float64                    // over the validation vertices, if hits are requested
+	Correct, Total [graph.SplitTest + 1]int64 // by split, if hits are requested
+	// Of an Objective with a score that is not a count of rows.
 	Part [graph.SplitTest + 1]float64
 	Rows [graph.SplitTest + 1]int64
 }
 
-// loss finds the loss of the logits and, in training, turns them into its gradient.
+// loss computes the loss of the logits and, in training, replaces them by its gradient.
 func (t *Task) loss(o kernels.Ops, d model.Do) {
 	l, logits, grad := t.Loss, t.Frame.At(d, model.Output), kernels.Mat{}
 	if t.Train {
@@ -124,7 +122,7 @@ func (t *Task) loss(o kernels.Ops, d model.Do) {
 	l.Sum, _ = o.SoftmaxCrossEntropy(grad, logits, l.Labels, l.Split, graph.SplitTrain, l.Scale)
 }
 
-// evaluate is loss of an objective, on rows that Go reads.
+// evaluate computes the loss of an objective, on rows in host memory.
 func (l *Loss) evaluate(o kernels.Ops, grad, logits kernels.Mat) {
 	z := kernels.Fetch(o, logits, &l.room)
 	truth := objective.Truth{Labels: kernels.FetchVector(o, l.Labels), Values: l.Values, Split: kernels.FetchVector(o, l.Split)}

@@ -12,10 +12,10 @@ import (
 	"siafu/kernels/model"
 )
 
-// A task travels as parts: its head, and its rows in one part or in two halves. A
-// part is the number of its bytes, these, and a checksum (CRC-32C, 4 bytes) of both
-// that goes on from that of the part before: a part can be trusted when it is there,
-// and fits no other head. All is little-endian.
+// A task is sent as parts: its head, and its rows in one part or in two halves. A part is the
+// number of its bytes, these bytes, and a checksum (CRC-32C, 4 bytes) of both, which continues
+// the preceding part's. Thus a complete part can be trusted, and fits no other head. All is
+// little-endian.
 //
 //	head
 //	name      part, interval, epoch, layer, stage, attempt, train: 8 bytes each
@@ -36,10 +36,9 @@ import (
 //	values    of model.Cut.Inputs in their order: the elements
 //	loss      labels, split; of an objective with values, these
 //
-// A result is one part: the name, the values of Cut.Outputs and the gradients of
-// Cut.Grads in their order, and what the loss has found. Numbers are 8 bytes long;
-// arrays have the number of their bytes in front, which must be the one that is
-// expected, or at most the codec's.
+// A result is one part: the name, the values of Cut.Outputs and the gradients of Cut.Grads in
+// their order, and the results of the loss. Numbers have 8 bytes. Arrays are preceded by the
+// number of their bytes, which must be the expected one, or at most the codec's.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Encode appends the task in its Form. o reads its values.
@@ -66,7 +65,7 @@ func (t *Task) hasLoss() bool {
 	return slices.ContainsFunc(t.Do, func(d model.Do) bool { return d.Stage == model.Loss })
 }
 
-// layers are the parts of the weights that stages use, in order.
+// layers returns the parts of the weights that stages use, in order.
 func layers(net *model.Network, lists ...[]model.Do) (used []model.Range) {
 	for l, r := range net.Spec.LayerRanges() {
 		if slices.ContainsFunc(slices.Concat(lists...), func(d model.Do) bool { return d.Layer == l }) {
@@ -76,7 +75,7 @@ func layers(net *model.Network, lists ...[]model.Do) (used []model.Range) {
 	return used
 }
 
-// result appends what a task has made.
+// result appends the result of a task.
 func (t *Task) result(cut model.Cut, b []byte, o kernels.Ops) []byte {
 	w := writer{b: b, ops: o, codec: t.Form.Codec, ids: kernels.FetchVector(o, t.Frame.Vertices().IDs)}
 	w.begin()
@@ -94,8 +93,8 @@ func (t *Task) result(cut model.Cut, b []byte, o kernels.Ops) []byte {
 	return w.b
 }
 
-// NameOf is the name in front of a task or a result. Of a task the head alone is
-// looked at.
+// NameOf returns the name at the start of a task or a result. It checks only the head of a
+// task.
 func NameOf(message []byte) (Name, error) {
 	r, err := (&messageParts{b: message}).next(len(message))
 	if err != nil {
@@ -104,8 +103,8 @@ func NameOf(message []byte) (Name, error) {
 	return r.name(), r.err
 }
 
-// Accept takes over a result of the task. A result that is damaged or of another
-// task changes nothing.
+// Accept stores a result of the task. A result that is damaged or of another task changes
+// nothing.
 func (t *Task) Accept(reply []byte, o kernels.Ops) error {
 	p := messageParts{b: reply}
 	r, err := p.next(len(reply))
@@ -144,11 +143,11 @@ type writer struct {
 	ops   kernels.Ops
 	codec Codec
 	ids   []uint32 // of all rows
-	part  int      // where the part begins
+	part  int      // start of the part
 	sum   uint32   // of the parts before
 }
 
-// begin begins a part, and end ends it.
+// begin starts a part, and end completes it.
 func (w *writer) begin() {
 	w.part = len(w.b)
 	w.number(0)
@@ -187,7 +186,7 @@ func (w *writer) mat(x kernels.Mat) {
 	}
 }
 
-// value appends rows of a value, those from row lo on, as the codec makes them.
+// value appends rows of a value, from row lo on, encoded by the codec.
 func (w *writer) value(x kernels.Mat, lo int, k Key) {
 	if w.codec == nil || x.Half() {
 		w.mat(x)
@@ -207,7 +206,7 @@ func (w *writer) name(n Name) {
 	w.flag(n.Train)
 }
 
-// head appends what a task says before its weights.
+// head appends the head of a task up to its weights.
 func (w *writer) head(t *Task, cut model.Cut, first int) {
 	w.name(t.Name)
 	w.number(t.Version)
@@ -236,7 +235,7 @@ func (w *writer) head(t *Task, cut model.Cut, first int) {
 	}
 }
 
-// rows is the part of the rows [lo, hi).
+// rows appends the part of rows [lo, hi).
 func (w *writer) rows(t *Task, cut model.Cut, lo, hi int) {
 	w.begin()
 	w.bytes(mapped.Bytes(w.ids[lo:hi]))
@@ -268,7 +267,7 @@ func (w *writer) sparse(x kernels.Sparse) {
 	w.bytes(mapped.Bytes(rows.Vals[lo:hi]))
 }
 
-// elements are arrays of a message, and where they are to go.
+// elements lists the arrays of a message, and their destinations.
 type elements []element
 
 type element struct {

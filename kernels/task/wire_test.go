@@ -19,7 +19,7 @@ import (
 	"siafu/kernels/task"
 )
 
-// bench is a network on a few vertices, and tasks at it.
+// bench is a network on a few vertices, with tasks.
 type bench struct {
 	net   *model.Network
 	store *model.Store
@@ -28,7 +28,7 @@ type bench struct {
 	loss  task.Loss
 }
 
-// few are less than come in halves, and many are not.
+// few rows are not sent in halves, many are.
 const (
 	few  = 7
 	many = 50
@@ -41,7 +41,7 @@ func newBench(t testing.TB, kind string, vertices int) *bench {
 	return benchOf(t, s, dense, vertices)
 }
 
-// composed gives a network of layers that differ its design and its widths.
+// composed sets the design and the widths of a network whose layers differ.
 func composed(s model.Spec) model.Spec {
 	s.Design = model.Design{Alpha: 0.2, Theta: 0.5}
 	if s.Kind == "appnp" {
@@ -53,7 +53,7 @@ func composed(s model.Spec) model.Spec {
 	return s
 }
 
-// kinds of features: ÂX of kept is in bfloat16, where it is kept.
+// kinds of features; kept: ÂX, if cached, is bfloat16.
 const (
 	dense = iota
 	sparse
@@ -103,7 +103,7 @@ func noise(n int, seed uint64) []float32 {
 	return x
 }
 
-// task is one of a list of stages.
+// task returns a task with a list of stages.
 func (b *bench) task(attempt int, list ...model.Do) *task.Task {
 	return &task.Task{
 		Name: task.Name{Part: 1, Interval: 2, Epoch: 3, Layer: list[0].Layer, Stage: list[0].Stage, Train: true, Attempt: attempt},
@@ -111,14 +111,14 @@ func (b *bench) task(attempt int, list ...model.Do) *task.Task {
 	}
 }
 
-// last is the end of a way forward and the beginning of the way back.
+// last returns the end of a forward pass and the start of the backward pass.
 func (b *bench) last() []model.Do {
 	l := len(b.net.Layers) - 1
 	return []model.Do{{Layer: l, Stage: model.Apply}, {Layer: l, Stage: model.Loss}, {Layer: l, Stage: model.ApplyBackward}}
 }
 
-// A result fits its task in any attempt, and no other task; the first one counts, and
-// leaves what doing the task here leaves.
+// A result fits any attempt at its task, and no other task. The first one counts, and gives
+// the same values as running the task locally.
 func TestResult(t *testing.T) {
 	for _, kind := range model.Kinds() {
 		t.Run(kind, func(t *testing.T) {
@@ -155,8 +155,8 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// A loss of an objective travels with all that it is told, and its findings come back:
-// what Work makes of it, at once or in halves, is what doing the task here makes.
+// A loss of an objective is sent with all its inputs, and its results are returned: Work,
+// whole or in halves, gives the same as running the task locally.
 func TestObjectives(t *testing.T) {
 	for _, o := range []objective.Objective{
 		{Task: graph.MultiClass, Smoothing: 0.1, Weights: []float64{0.5, 1, 2}},
@@ -195,8 +195,7 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
-// A message with a byte that is another one, or that has been cut off, is refused,
-// and changes nothing.
+// A message with a changed byte, or a truncated one, is refused, and changes nothing.
 func TestDamaged(t *testing.T) {
 	for _, vertices := range []int{few, many} {
 		b := newBench(t, "gcn", vertices)
@@ -242,7 +241,7 @@ func TestOtherNetwork(t *testing.T) {
 	}
 }
 
-// sealed is a message of parts with the lengths and checksums that fit.
+// sealed returns a message of parts with matching lengths and checksums.
 func sealed(parts ...[]byte) (b []byte) {
 	sum, table := uint32(0), crc32.MakeTable(crc32.Castagnoli)
 	for _, p := range parts {
@@ -253,7 +252,7 @@ func sealed(parts ...[]byte) (b []byte) {
 	return b
 }
 
-// opened are the parts of a message.
+// opened returns the parts of a message.
 func opened(b []byte) (parts [][]byte) {
 	for len(b) > 0 {
 		n := binary.LittleEndian.Uint64(b)
@@ -263,9 +262,8 @@ func opened(b []byte) (parts [][]byte) {
 	return parts
 }
 
-// Whatever a message says, whoever gets it neither panics nor writes where it must
-// not: tasks of strangers, and results of tasks that were asked for. It is the same for
-// a message and for a stream.
+// No message makes its receiver panic or write out of bounds: untrusted tasks, and results of
+// own tasks. Messages and streams give the same results.
 func FuzzWork(f *testing.F) {
 	s := model.Spec{Kind: "gcn", Dims: []int{5, 4, 4, 3}, InputDropout: 0.2, Seed: 1}
 	s.Choose(model.Load{}, model.Choices{Order: "apply-first", CacheInput: "off"})
@@ -300,7 +298,7 @@ func FuzzWork(f *testing.F) {
 	})
 }
 
-// forms are those in which tasks travel: as they are, in halves, and through codecs.
+// forms returns the encodings of tasks: plain, in halves, and with codecs.
 func forms(t testing.TB) (all []task.Form) {
 	all = []task.Form{{}, {Halves: true}}
 	for _, name := range []string{"s2", "int4"} {

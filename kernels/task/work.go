@@ -15,20 +15,19 @@ import (
 	"siafu/kernels/objective"
 )
 
-// Work does the task of a message, for a network that the sender has too, and
-// appends the result. Its memory is freed. codecs find those that a message may name.
+// Work runs the task of a message, for the sender's network, and appends the result to reply.
+// It frees its memory. codecs find the codecs that a message may name.
 func Work(net *model.Network, message, reply []byte, o kernels.Ops, codecs ...Codecs) ([]byte, error) {
 	return work(net, &messageParts{b: message}, reply, o, codecs)
 }
 
-// WorkFrom is Work of a message that is still coming. Where it comes in halves, stages
-// at the beginning of the task that work row by row are run on the first half while
-// the second one is read (Dorylus, OSDI'21, §6: Lambda-internal streaming). The result
-// is the same.
+// WorkFrom is Work on a stream. If the message has halves, initial stages that work row by row
+// run on the first half while the second one is read (Dorylus, OSDI'21, §6: Lambda-internal
+// streaming). The result is the same.
 //
-// It reads no further than the message goes, and returns when nobody reads any more: r
-// ends a wait with an error, as a connection with a deadline does. What a stream makes
-// it take is in proportion to what has come, by the widths of the network.
+// It reads exactly the message, and returns after reading has ended: r must end a wait with an
+// error, like a connection with a deadline. Memory is proportional to the received bytes, by
+// the widths of the network.
 func WorkFrom(net *model.Network, r io.Reader, reply []byte, o kernels.Ops, codecs ...Codecs) ([]byte, error) {
 	return work(net, &messageParts{r: r}, reply, o, codecs)
 }
@@ -51,7 +50,7 @@ func work(net *model.Network, p *messageParts, reply []byte, o kernels.Ops, code
 	}
 	if j.first < j.rows {
 		second := p.ahead(j.maxBytes(j.rows - j.first))
-		defer second() // nobody else reads
+		defer second() // no goroutine reads afterwards
 		if err := j.readRows(part, 0, j.first); err != nil {
 			return nil, err
 		}
@@ -66,23 +65,23 @@ func work(net *model.Network, p *messageParts, reply []byte, o kernels.Ops, code
 	return j.finish(part, reply)
 }
 
-// workItem is a task that somebody else is waiting for.
+// workItem is a received task.
 type workItem struct {
 	net   *model.Network
 	ops   kernels.Ops
 	arena *mapped.Arena
 
 	task    Task
-	only    int       // stages that are made again for the task alone
+	only    int       // stages recomputed only for the task
 	early   int       // stages that work row by row, before all others
 	cut     model.Cut // of all stages
 	half    bool      // ÂX is in bfloat16
 	weights kernels.Mat
 
 	rows, first int
-	store       *model.Store // of all rows; nil, as what follows, before the first ones have come
+	store       *model.Store // of all rows; nil, like the fields below, before the first rows have arrived
 	ids         []uint32
-	features    graph.Features // of sparse ones those that have come
+	features    graph.Features // of sparse ones the received part
 	labels      []int32
 	split       []uint8
 }
@@ -135,7 +134,7 @@ func maxHeadBytes(net *model.Network) int {
 	return size.Sum(8*(numbers+3*maxStages(net)+len(net.Layers)), mostName, maxObjectiveBytes(net.Spec.Dims[net.Spec.Layers()]), size.Product(4, net.Spec.NumWeights()))
 }
 
-// readWeights takes those of the layers of the stages, which end the head.
+// readWeights reads the weights of the stages' layers, the end of the head.
 func (j *workItem) readWeights(r *reader) error {
 	var all elements
 	flat := kernels.NewMat(j.ops, j.arena, j.net.Spec.NumWeights(), 1)
@@ -151,7 +150,7 @@ func (j *workItem) readWeights(r *reader) error {
 	return nil
 }
 
-// maxBytes bounds the bytes of a part of N rows.
+// maxBytes bounds the bytes of a part with the given rows.
 func (j *workItem) maxBytes(rows int) int {
 	value := func(cols int) int {
 		n := size.Product(bytesOfFloat, rows, cols)
@@ -182,7 +181,7 @@ const (
 	bytesOfFloat = 4
 )
 
-// aim is the objective of the task, nil without.
+// aim returns the objective of the task, nil without one.
 func (j *workItem) aim() *objective.Objective {
 	if j.task.Loss == nil {
 		return nil
@@ -190,7 +189,7 @@ func (j *workItem) aim() *objective.Objective {
 	return j.task.Loss.Objective
 }
 
-// allocBuffers makes room for all rows.
+// allocBuffers allocates memory for all rows.
 func (j *workItem) allocBuffers() {
 	j.store = j.net.Alone(j.task.Do, j.rows, j.half, j.ops, j.arena)
 	j.ids = make([]uint32, j.rows)
@@ -208,14 +207,14 @@ func (j *workItem) allocBuffers() {
 	}
 }
 
-// readRows takes the rows [lo, hi), or none of them.
+// readRows reads rows [lo, hi), or none on error.
 func (j *workItem) readRows(r *reader, lo, hi int) error {
 	n, dim, c := hi-lo, j.net.Spec.Dims[0], j.task.Form.Codec
 	ids := array[uint32](r, n)
 	if r.err != nil {
 		return r.wrong("vertices")
 	}
-	if j.store == nil { // half of the rows have come
+	if j.store == nil { // half of the rows have arrived
 		j.allocBuffers()
 	}
 	copy(j.ids[lo:], ids)
@@ -245,7 +244,7 @@ func (j *workItem) readRows(r *reader, lo, hi int) error {
 	return nil
 }
 
-// readSparse puts the sparse features of rows after those that have come.
+// readSparse appends the sparse features of rows to the received ones.
 func (j *workItem) readSparse(x *graph.SparseRows) {
 	all := j.features.Sparse
 	before := all.Offsets[len(all.Offsets)-1]
@@ -255,7 +254,7 @@ func (j *workItem) readSparse(x *graph.SparseRows) {
 	all.Cols, all.Vals = append(all.Cols, x.Cols...), append(all.Vals, x.Vals...)
 }
 
-// frame is that of the rows [lo, hi), which have come.
+// frame returns the frame of the received rows [lo, hi).
 func (j *workItem) frame(lo, hi int) *model.Frame {
 	dim := j.net.Spec.Dims[0]
 	f := graph.Features{Rows: hi - lo, Dim: dim}
@@ -276,7 +275,7 @@ func (j *workItem) run(lo, hi int) {
 	t.Run(j.ops)
 }
 
-// finish takes the last rows, does what is left of the task, and appends the result.
+// finish reads the last rows, completes the task, and appends the result.
 func (j *workItem) finish(last *reader, reply []byte) ([]byte, error) {
 	t, list, before := &j.task, j.task.Do, 0
 	if j.first < j.rows {
