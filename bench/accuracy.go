@@ -43,11 +43,10 @@ func shchur(c *config.Config) {
 	c.Hidden, c.EvalEvery = 64, 1
 }
 
-// velickovic is the transductive protocol of Veličković et al. 2018, §3.3: two
-// layers, 8 heads of 8 units, one output head, dropout 0.6 of what both layers
-// take and of their attention, L2 on all layers, Adam, patience 100 on validation
-// accuracy and loss, the weights with which both were best; so many epochs that
-// patience alone ends the run.
+// velickovic is the transductive protocol of Veličković et al. 2018, §3.3: two layers, 8 heads
+// of 8 units, one output head, and dropout 0.6 of both layers' inputs and attention, L2 on all
+// layers, and Adam. Patience is 100 on validation accuracy and loss, and the weights with the
+// best of both are used. The number of epochs is so large that only patience ends the run.
 func velickovic(c *config.Config) {
 	c.Model, c.Hidden, c.Heads, c.OutputHeads = "gat", 8, 8, 1
 	c.Epochs, c.LR, c.Patience, c.Monitor, c.Dropout = 100000, 0.005, 100, "both", 0.6

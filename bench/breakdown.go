@@ -32,10 +32,9 @@ type BreakdownOptions struct {
 	Config  config.Config `embed:""`
 }
 
-// Breakdown prints the seconds that each kind of task takes in an epoch, as
-// figure 10(a) of Dorylus (OSDI'21, §7.6) does, how much of the communication
-// was hidden behind other work, and how long each rank idled. It trains in an
-// in-process world, or reads the timeline of a run.
+// Breakdown prints the seconds of each kind of task in an epoch, as in figure 10(a) of Dorylus
+// (OSDI'21, §7.6). It also prints how much communication overlapped with other work, and the
+// idle time of each rank. It trains in an in-process world, or reads the timeline of a run.
 func Breakdown(ctx context.Context, o BreakdownOptions, w io.Writer) error {
 	if (o.Data == "") == (o.From == "") {
 		return fault.New(fault.Usage, "bench breakdown", "", "it takes either DATA or --from FILE").Then(`see "siafu help bench breakdown"`)

@@ -148,13 +148,12 @@ func (r *gpuRig) once(s gpuSide) (seconds float64, err error) {
 	return max(ms/1e3, 1e-9), err
 }
 
-// compare is the greatest difference of a side's result from siafu's, in parts of it.
-// More than rounding explains is a fault.
+// compare returns the largest relative difference of a side's result from siafu's. It returns
+// a fault if rounding cannot explain the difference.
 //
-// A sum of n positive terms, each rounded twice, has the relative error
-// (n+2) 2⁻²⁴ at most in any order (Higham 2002, §4.2, to first order), and so do
-// differ two of them by twice that; operands are positive, and one term more is added
-// for the second order.
+// A sum of n positive terms, each rounded twice, has a relative error of at most (n+2) 2⁻²⁴ in
+// any order (Higham 2002, §4.2, to first order). Two such sums differ by at most twice that.
+// Operands are positive, and one term is added for the second order.
 func (r *gpuRig) compare(c gpuCase, side string, work gpuWork, i int) (float64, error) {
 	ours, theirs := r.read(work.results[0]), r.read(work.results[i])
 	largest, cols := 0.0, work.results[0].Cols

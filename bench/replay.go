@@ -52,9 +52,9 @@ const Within = 0.15
 
 const opReplay = "bench replay"
 
-// Run records a run in one process for each number of ranks, mode and place of tensor
-// work, trains the same under mpirun over links, and prints both beside what the
-// recording comes to over such links.
+// Run records a run in one process for each number of ranks, mode and place of tensor work,
+// and trains the same under mpirun over links. It prints both with the replay's estimate for
+// such links.
 func (o ReplayOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Epochs < 3 || slices.Min(o.Ranks) < 1 {
 		return fault.New(fault.Usage, opReplay, "", "--epochs %d --ranks %v", o.Epochs, o.Ranks).Then("set 3 epochs or more, and 1 rank or more")

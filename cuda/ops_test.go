@@ -119,8 +119,8 @@ func TestDeviceHasNoRoom(t *testing.T) {
 	}
 }
 
-// What an Ops takes of a device it gives back: its arenas' memory when they are
-// freed, a plan when its matrix is set anew, the rest when the last Ops is closed.
+// An Ops frees its device resources: its arenas' memory when they are freed, a plan when its
+// matrix is replaced, the rest when the last Ops is closed.
 func TestOpsGivesBack(t *testing.T) {
 	d, arena := &failing{}, mapped.NewArena()
 	o, err := New(d, Own)

@@ -25,9 +25,8 @@ func described(edges EdgeSource, dim int, features, weights []float32) EdgeSourc
 	})
 }
 
-// Features lie beside the edges that they belong to, whatever the windows and with weights as
-// without, those of an edge that comes more than once being their mean, in both directions
-// where edges are symmetrised.
+// Features are stored with their edges for any windows, with and without weights. A repeated
+// edge has the mean of its features, in both directions if edges are symmetrised.
 func TestEdgeFeatures(t *testing.T) {
 	const n, dim = 40, 3
 	rng := rand.New(rand.NewPCG(1, 3))

@@ -57,9 +57,8 @@ func badWeight(i int64, s, d uint32, weight float32) error {
 	return invalid("give each edge a finite weight above 0", "edge %d, %d → %d, has the weight %v", i, s, d, weight)
 }
 
-// merge sorts the rows of a window with what their edges have, in parallel by blocks of rows,
-// and makes one edge of those that came more than once, with the sum of their weights and the
-// mean of their features.
+// merge sorts the rows of a window with their edges' data, in parallel by blocks of rows. It
+// merges repeated edges, with the sum of their weights and the mean of their features.
 func (d *direction) merge() error {
 	c, counts := &d.window, make([]int64, d.window.Rows())
 	var bad atomic.Pointer[fault.Error]
@@ -113,10 +112,10 @@ type rowMerger struct {
 	sums              []float64 // of the features of an edge
 }
 
-// merge sorts a row by columns and returns how many differ, which are then in front. The
-// weights of equal columns are added in the order in which they came, in float64, and so
-// are the features that a mean is made of, so that both directions of an edge come to the
-// same. Weights and features are none where edges have none.
+// merge sorts a row by columns, moves the distinct columns to the front, and returns their
+// number. Weights of equal columns, and features for means, are added in their order, in
+// float64, so that both directions of an edge get the same values. Weights and features are
+// nil if edges have none.
 func (m *rowMerger) merge(cols []uint32, weights, features []float32) (kept int) {
 	m.keys, m.weights, m.features = m.keys[:0], append(m.weights[:0], weights...), append(m.features[:0], features...)
 	for i, c := range cols {

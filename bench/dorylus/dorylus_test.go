@@ -213,8 +213,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// Look-alikes have the published counts times their scale, and a mean degree of no more
-// than a 70th of the vertices.
+// Synthetic graphs have the published counts times their scale, and a mean degree of at most
+// 1/70 of the vertices.
 func TestTable1(t *testing.T) {
 	text := reproduce(t, defaultRunner(), func(o *Options) { o.Data, o.Scale = nil, []float64{0.003, 0.001, 0.0001, 0.00001} }, "table1")
 	has(t, text, "reddit-small 232.9K 114.8M 602 41 492.9 look-alike, scale 0.003 699", "amazon 9.2M 313.9M 300 25 35.1 look-alike, scale 0.0001 920")

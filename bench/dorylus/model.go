@@ -20,18 +20,18 @@ const (
 	tariffOfPaper  = "x86_64-100ms"
 )
 
-// Model is what an epoch of a network on a graph of the paper's size asks for, and what
-// it takes and costs on a cluster.
+// Model estimates the work of an epoch on a graph of the paper's size, and its time and cost
+// on a cluster.
 //
-// Graph and tensor work are the processor-seconds of the tasks GA and ∇GA, and AV, ∇AV,
-// loss and WU, as measured without overlap on CPUs, times as many edges, and vertices, as
-// the graph is larger. Bytes to and from functions, and invocations, are those measured,
-// likewise. Ghost rows of a server are (P/N)^GhostPower of those of one of P ranks.
+// Graph work is the processor-seconds of the tasks GA and ∇GA, tensor work those of AV, ∇AV,
+// loss and WU, measured without overlap on CPUs. They are scaled by the ratios of edges and of
+// vertices. Bytes to and from functions, and invocations, are measured and scaled likewise. A
+// server's ghost rows are those of one of P ranks, times (P/N)^GhostPower.
 //
-// On N servers with v processors each, every one as fast as this machine's: what a
-// server's processors, its card and its functions do overlaps perfectly, so that an epoch
-// takes as long as the slowest of the three; in no-pipe they take turns. What a real
-// cluster adds (barriers, stragglers, cold starts, memory that runs short) is not in it.
+// On N servers with v processors each, every one as fast as this machine's: the work of a
+// server's processors, network card and functions overlaps perfectly, so that an epoch takes
+// as long as the slowest of the three; without pipelining (no-pipe) they run in sequence.
+// Barriers, stragglers, cold starts and memory shortage of real clusters are not modelled.
 type Model struct {
 	Graph, Tensor float64 // processor-seconds
 	Rows          float64 // bytes of ghost rows that one of Ranks sends

@@ -153,8 +153,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// There are no numbers of no trainings. An accuracy is reached after so many epochs as
-// the mean of seeds says: 50 and 70 % with the weights after the first epoch.
+// Without trainings there are no numbers. The epoch of an accuracy follows from the mean over
+// seeds: 50 and 70 % with the weights after the first epoch.
 func TestNumbers(t *testing.T) {
 	if mean, std := MeanStd(nil); !math.IsNaN(mean) || !math.IsNaN(std) || Number(mean, 1) != "-" || Number(math.Inf(1), 1) != "never" {
 		t.Error(mean, std)

@@ -31,9 +31,8 @@ func fake(t *testing.T) *opened {
 	return d
 }
 
-// A host without driver, with one that is too old or does not start, and one without
-// a GPU that kernels run on: each is said, with what helps, and is the configuration's
-// fault.
+// A host without driver, with one that is too old or does not start, or without a GPU that
+// kernels run on, is a Config fault with cause and remedy.
 func TestNoGPU(t *testing.T) {
 	whole, other := drivertest.Build(t, "testdata/fake.c"), filepath.Join(t.TempDir(), "other.c")
 	if err := os.WriteFile(other, []byte("int cuInit(unsigned int f) { return 0; }\n"), 0o600); err != nil {

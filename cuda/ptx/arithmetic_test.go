@@ -156,8 +156,8 @@ func TestDirectedRoundings(t *testing.T) {
 	}
 }
 
-// elementwise is a kernel k(x, y) whose thread i has the four words of x at 16 i in
-// f0 to f3 and, as bits, r1 to r4, rd6 and rd7, and writes to rd4 = y + bytes i.
+// elementwise returns a kernel k(x, y). Thread i loads the four words of x at 16 i into f0 to
+// f3 and, as bits, into r1 to r4, rd6 and rd7. It writes to rd4 = y + bytes i.
 func elementwise(body string, bytes int) string {
 	return fmt.Sprintf(`.version 6.3
 .target sm_70

@@ -31,9 +31,10 @@ type Options struct {
 // Get downloads the dataset of that name, unless the cache has it, and writes
 // it to o.Dst.
 //
-// An unknown name is a Usage fault, a file that the server lacks Missing, a
-// wrong checksum Data, a network that fails in spite of several attempts IO, a
-// dataset that no importer reads Config, and a cancelled ctx Stopped. What has arrived stays for the next attempt.
+// Fault kinds: Usage for an unknown name, Missing for a file that the server lacks, Data for a
+// wrong checksum. IO is for a network that fails in several attempts, Config for a dataset
+// that no importer reads, and Stopped for a cancelled ctx. Received data stays for the next
+// attempt.
 func Get(ctx context.Context, name string, o Options) (*graph.WriteReport, error) {
 	return get(ctx, name, o, newFetcher())
 }

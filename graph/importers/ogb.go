@@ -37,7 +37,7 @@ func ogb(k *keeper, o Options) (*graph.Content, error) {
 		return ogbLinks(k, o, n, edges)
 	}
 	c := &graph.Content{Source: "ogb " + nameOf(o.Src)}
-	// Labels come first: they prove that n vertices are there.
+	// Labels come first: they prove the number of vertices.
 	c.Vertices = n
 	if err = ogbLabels(o, c); err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func wrongRows(path string, rows, n int64) error {
 		Then("fetch the file again, it is truncated")
 }
 
-// ogbLabels reads one label a vertex, nan standing for none, or 0 and 1 in several
-// columns (ogbn-proteins).
+// ogbLabels reads one label per vertex, nan for none, or 0 and 1 in several columns
+// (ogbn-proteins).
 func ogbLabels(o Options, c *graph.Content) error {
 	n, columns, path := c.Vertices, 1, filepath.Join(o.Src, "raw", ogbLabelFile)
 	var labels []int64
@@ -113,9 +113,8 @@ func ogbLabels(o Options, c *graph.Content) error {
 	return setTargets(o, c, values, columns, opOGB, path)
 }
 
-// parseLabel reads a whole number, also one that was written as a float, and
-// nan as no label, which pandas writes as an empty field in quotes where it is
-// the only one of its line.
+// parseLabel reads a whole number, also in float notation. nan means no label; pandas writes
+// it as an empty field in quotes if it is the only one of its line.
 func parseLabel(b []byte) (int64, bool) {
 	if v, ok := parseInt(b); ok {
 		return v, true
@@ -145,9 +144,9 @@ const (
 	ogbEdgeFeatures = "edge-feat.csv.gz"
 )
 
-// ogbFeatures are those of vertices: their table, or where only edges have one the means of
-// the features of the edges into each, and out of it where edges go both ways. Without along
-// there must be a table of vertices.
+// ogbFeatures returns the features of vertices: from their table or, if only edges have one,
+// the means of the features of the edges into each vertex, and out of it if edges are
+// symmetrised. Without along there must be a table of vertices.
 func ogbFeatures(k *keeper, o Options, n int64, along *weightedEdges) (graph.Features, error) {
 	path := filepath.Join(o.Src, "raw", ogbNodeFeatures)
 	if !exists(path) && along != nil && along.dim > 0 {
@@ -184,7 +183,7 @@ func ogbFeatures(k *keeper, o Options, n int64, along *weightedEdges) (graph.Fea
 	return f, err
 }
 
-// ogbEdges are the edges, with their features where there is a table of those.
+// ogbEdges returns the edges, with features if they have a table.
 func ogbEdges(k *keeper, o Options, n, edges int64) (*weightedEdges, error) {
 	path := filepath.Join(o.Src, "raw", "edge.csv.gz")
 	out := newWeightedEdges(k, opOGB, path)
@@ -239,8 +238,8 @@ func wrongEdges(path string, rows, edges int64) error {
 	return fault.New(fault.Data, opOGB, path, "%d rows for %d edges", rows, edges).Then("fetch the file again, it is truncated")
 }
 
-// means are those of the features of the edges into each of n vertices, and with symmetrise
-// of those out of it, too; 0 where there are none. Loops are no edges.
+// means returns the mean features of the edges into each of n vertices, and with symmetrise
+// out of it, too; 0 without edges. Loops do not count.
 func (e *weightedEdges) means(k *keeper, n int, symmetrise bool) (graph.Features, error) {
 	f := graph.Features{Rows: n, Dim: e.dim}
 	sums, count := make([]float64, n*e.dim), make([]float64, n)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// instant is a point in time, as a cell gives it.
+// instant is the point in time of a cell.
 type instant struct {
 	micros      int64 // microseconds since 1970-01-01 00:00 UTC, rounded down
 	clock, zone bool  // the cell has a time of day; and a time zone
@@ -32,8 +32,8 @@ var dateUnits = []struct {
 	{"days", day, 1, 0},
 }
 
-// leastEpoch is the least number that is read as a date without a known unit, if another
-// number of the column is not larger: 1973-03-03 in seconds. Years, ages and amounts are below.
+// leastEpoch is the smallest maximum of a column of numbers that are read as dates without a
+// known unit: 1973-03-03 in seconds. Years, ages and amounts are below.
 const leastEpoch = 1e8
 
 // unitOf returns the unit of numbers up to most, "" for numbers that are no dates.
@@ -82,7 +82,7 @@ func readCompact(cell []byte) (instant, bool) {
 	return dateOf(n/10_000, n/100%100, n%100)
 }
 
-// dateOf is the beginning of a day, if the calendar has it.
+// dateOf returns the start of a day, if the calendar has it.
 func dateOf(year, month, dayOfMonth int) (instant, bool) {
 	t := time.Date(year, time.Month(month), dayOfMonth, 0, 0, 0, 0, time.UTC)
 	return instant{micros: t.UnixMicro()}, year > 0 && int(t.Month()) == month && t.Day() == dayOfMonth
@@ -190,7 +190,7 @@ func digits(text []byte, count int) (n int, ok bool) {
 	return n, true
 }
 
-// floorDiv is a/b rounded down.
+// floorDiv returns a/b rounded down.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
@@ -199,18 +199,18 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// Features of a date: the days since 1970, standardised, then the sine and the cosine of
-// the time of the year, of the day of the week and, where the column has one, of the time
-// of day, so that December is next to January.
+// Features of a date: the standardised days since 1970, then sine and cosine of the time of
+// year, of the day of the week and, if the column has one, of the time of day. Thus December
+// is next to January.
 const (
 	dateFeatures  = 5
 	clockFeatures = 7
 )
 
-// days are the days since 1970.
+// days returns the days since 1970.
 func (at instant) days() float64 { return float64(at.micros) / day }
 
-// phases are the parts of a year, a week and a day that have passed, from 0 to 1.
+// phases returns the elapsed fractions of the year, the week and the day, from 0 to 1.
 func (at instant) phases() [3]float64 {
 	const year = 365.2425 // days, on average
 	whole := floorDiv(at.micros, day)
@@ -219,7 +219,7 @@ func (at instant) phases() [3]float64 {
 	return [3]float64{ofYear, weekday / 7, float64(at.micros-whole*day) / day}
 }
 
-// String is the instant in ISO 8601.
+// String returns the instant in ISO 8601.
 func (at instant) String() string {
 	t := time.UnixMicro(at.micros).UTC()
 	if at.micros%day == 0 {

@@ -10,8 +10,8 @@ import (
 	"siafu/graph"
 )
 
-// Weights of tables, of arrays with PyG's names and of adjacency matrices are stored beside the edges that they
-// belong to, those of the same edge added up, and dropped only where the user says so.
+// Weights of tables, PyG arrays and adjacency matrices are stored with their edges. Weights of
+// repeated edges are added. Weights are dropped only on request.
 func TestWeights(t *testing.T) {
 	const nodes = "id,label,split,x\na,p,train,1\nb,q,train,2\nc,p,test,3\n"
 	const edges = "src,dst,weight\na,b,0.5\na,b,0.25\nb,a,2\nc,b,0\nb,c,1\nc,c,9\n"

@@ -15,8 +15,8 @@ import (
 	"siafu/internal/npy"
 )
 
-// hubs is an undirected graph of communities of 50 vertices, in which every
-// hundredth vertex is a hub. Ids of a community lie apart.
+// hubs is an undirected graph of communities of 50 vertices, in which every hundredth vertex
+// is a hub. Ids of a community are not adjacent.
 func hubs(n int) *graph.Dataset {
 	var edges [][2]uint32
 	group := n / 50
@@ -59,7 +59,7 @@ func TestAssignBalances(t *testing.T) {
 	ds := hubs(10000)
 	for _, c := range []struct {
 		method          string
-		vertices, edges float64 // largest over mean, at most
+		vertices, edges float64 // upper bound of largest over mean
 		cut             float64 // at most
 	}{
 		{"contiguous", 1.2, 1.2, 1},
@@ -91,7 +91,7 @@ func TestHashDependsOnSeed(t *testing.T) {
 	}
 }
 
-// Blocks ascend, and none is empty even where one vertex has all the edges.
+// Blocks ascend, and none is empty even if one vertex has all the edges.
 func TestContiguousLeavesNoBlockEmpty(t *testing.T) {
 	var star [][2]uint32
 	for v := range uint32(20) {
@@ -156,7 +156,7 @@ func TestAssignErrors(t *testing.T) {
 	}
 }
 
-// expect checks the kind of a fault and what its message holds.
+// expect checks the kind and the message of a fault.
 func expect(t *testing.T, err error, kind fault.Kind, want ...string) {
 	t.Helper()
 	if err == nil || fault.KindOf(err) != kind {
@@ -173,7 +173,7 @@ func TestAssignFromFile(t *testing.T) {
 	ds := memory(4, false, false, nil)
 	for name, c := range map[string]struct {
 		text string
-		want []uint32 // nil: an error that holds fault
+		want []uint32 // nil: an error that contains fault
 		bad  string
 	}{
 		"plain":          {"0\n1\n1\n0\n", []uint32{0, 1, 1, 0}, ""},
@@ -223,8 +223,7 @@ func TestAssignFromNpy(t *testing.T) {
 	expect(t, err, fault.Data, "position 0: 1 is not below 1")
 }
 
-// FuzzFile: whatever a file holds, the answer is owners below parts or a Data
-// fault.
+// FuzzFile: any file gives owners below parts or a Data fault.
 func FuzzFile(f *testing.F) {
 	for _, s := range []string{"0\n1\n2\n", "0\r\n\r\n", "9", "\x93NUMPY\x01\x00", "-0\n+1\n0x1\n"} {
 		f.Add([]byte(s))

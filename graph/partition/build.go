@@ -15,8 +15,8 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Run partitions the dataset folder dir: Open, Assign and Build, into --parts-dir where
-// that is named. It waits for another process that does.
+// Run partitions the dataset folder dir: Open, Assign and Build, into --parts-dir if given. It
+// waits for another process that is partitioning it.
 func Run(dir string, o Options) (*Report, error) {
 	defer lock(dir)()
 	root := cmp.Or(o.Root, filepath.Join(dir, "parts"))
@@ -40,17 +40,15 @@ func divide(dir, final string, o Options) (*Report, error) {
 	return build(ds, owner, final, o)
 }
 
-// Build writes the shards of ds for o.Parts ranks, vertex v going to rank
-// owner[v], and meta.json to parts/P of the dataset folder. A rank numbers its
-// vertices in the order that o.Order names, made of the whole graph. They are written
-// to a temporary folder beside it, which then takes its place; an older
-// parts/P is untouched after an error, and steps aside if it was made in another way; one
-// that holds anything but shards is not replaced. What a
-// process that was killed has left half written is removed. A rank may own
-// nothing.
+// Build writes the shards of ds for o.Parts ranks, vertex v going to rank owner[v], and
+// meta.json to parts/P of the dataset folder. A rank numbers its vertices in the order
+// o.Order, computed on the whole graph. Shards are written to a temporary folder, which then
+// replaces parts/P. After an error an older parts/P is unchanged. It is moved to another name
+// if it was made with other options, and never replaced if it has other files. Unfinished
+// folders of killed processes are removed. A rank may own nothing.
 //
-// owner must have an entry below o.Parts for each vertex. Faults have kind
-// Usage or Config for options that can't be, IO else.
+// owner must have an entry below o.Parts for each vertex. Faults have kind Usage or Config for
+// invalid options, else IO.
 func Build(ds *graph.Dataset, owner []uint32, o Options) (*Report, error) {
 	return build(ds, owner, shard.Folder(ds.Dir, o.Parts), o)
 }
@@ -68,7 +66,7 @@ func build(ds *graph.Dataset, owner []uint32, final string, o Options) (*Report,
 	if err != nil {
 		return nil, err
 	}
-	defer tmp.Close() // after a replacement it is the older folder, or nothing
+	defer tmp.Close() // after a replacement it is the older folder, if any
 	m, err := writeShards(ds, owner, o, tmp.Path)
 	if err != nil {
 		return nil, err
@@ -85,13 +83,13 @@ func build(ds *graph.Dataset, owner []uint32, final string, o Options) (*Report,
 	return m.Report, nil
 }
 
-// stepAside gives the shards in the folder final, whose place those of m take, a folder
-// beside it, unless they were made alike or of another dataset: who asks for them finds
-// them there, and whoever trains on them goes on.
+// stepAside moves the shards in the folder final, which those of m replace, to another folder,
+// unless they have the same options or another dataset. Explicit requests find them there, and
+// running trainings continue.
 func stepAside(final string, m *Meta, aside string) error {
 	was, err := find(final, "", m.Parts)
 	if err != nil || was.Fingerprint != m.Fingerprint || was.beside() == m.beside() {
-		return nil // there are none, or none that serve any more
+		return nil // there are no usable shards
 	}
 	side := filepath.Join(filepath.Dir(final), was.beside())
 	if err := replaceable(side); err != nil {
@@ -115,7 +113,7 @@ func checkOwners(owner []uint32, n, parts int) {
 func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Meta, error) {
 	chosen := order.New(o.Order, ds.In)
 	reported := chosen
-	reported.Vertices = nil // as many as the graph has
+	reported.Vertices = nil // the dataset's vertex count
 	m := &Meta{
 		Format: formatVersion, Method: o.Method, Order: o.Order, Seed: o.Seed, Passes: o.Passes, Slack: o.Slack, Parts: o.Parts,
 		Fingerprint: ds.Meta.Fingerprint(), Assignment: assignment(owner, chosen.Vertices),
@@ -138,7 +136,7 @@ func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Met
 	return m, nil
 }
 
-// writeShard cuts and writes the shard of rank p, and forgets it.
+// writeShard cuts, writes and frees the shard of rank p.
 func (m *Meta) writeShard(c *carver, p int, tmp string) error {
 	a := mapped.NewArena()
 	defer a.Free()
@@ -149,7 +147,7 @@ func (m *Meta) writeShard(c *carver, p int, tmp string) error {
 	if err := shard.Write(path, s); err != nil {
 		return err
 	}
-	f, err := arrayfile.Open(path, shard.Kind) // which verifies what was written
+	f, err := arrayfile.Open(path, shard.Kind) // which verifies the file
 	if err != nil {
 		return err
 	}
@@ -157,7 +155,7 @@ func (m *Meta) writeShard(c *carver, p int, tmp string) error {
 	return f.Close()
 }
 
-// assignment is a hash of who owns what and of the order of vertices.
+// assignment returns a hash of the owners and of the order of vertices.
 func assignment(owner, order []uint32) string {
 	h := sha256.New()
 	h.Write(mapped.Bytes(owner))
@@ -165,11 +163,11 @@ func assignment(owner, order []uint32) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// majorityTest is the fraction of test vertices that bear the most frequent
-// label of the training vertices, of equals the lowest; 0 of other tasks.
+// majorityTest returns the fraction of test vertices with the most frequent label of the
+// training vertices, with ties the lowest; 0 for other tasks.
 func majorityTest(ds *graph.Dataset) float64 {
 	if ds.Targets != nil {
-		return 0 // there is no class to guess
+		return 0 // there is no class to predict
 	}
 	train, test := make([]int64, ds.Meta.Classes), make([]int64, ds.Meta.Classes)
 	for v, label := range ds.Labels {

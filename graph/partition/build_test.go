@@ -56,7 +56,7 @@ func ring(n int) *graph.Dataset {
 	return memory(n+1, true, n%2 == 0, edges)
 }
 
-// What Build writes opens, and its report is that of a naive count.
+// Build's shards open, and its report equals a naive count.
 func TestBuild(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -83,7 +83,7 @@ func TestBuild(t *testing.T) {
 			}
 			checkReport(t, ds, owner, c.parts, report)
 			counted := Count(ds, owner, Options{Method: "file:x", Parts: c.parts})
-			counted.Order = report.Order // it isn't asked for one
+			counted.Order = report.Order // it is not given an order
 			if !reflect.DeepEqual(counted, report) {
 				t.Errorf("counted without shards %+v, with them %+v", counted, report)
 			}
@@ -113,8 +113,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// inOrder tells whether own is as far as it goes in the order of all vertices,
-// nil being ascending.
+// inOrder reports whether own is a subsequence of the order of all vertices; nil means
+// ascending.
 func inOrder(own, all []uint32) bool {
 	if all == nil {
 		return slices.IsSorted(own)
@@ -124,8 +124,8 @@ func inOrder(own, all []uint32) bool {
 	})
 }
 
-// Shards serve whoever asks for what they are, by the order's name or by auto,
-// and a new partitioning keeps what is not asked otherwise.
+// Shards serve requests for their options, by the order's name or by auto. A new partitioning
+// keeps options that are not given.
 func TestServes(t *testing.T) {
 	m := &Meta{Method: "ldg", Order: "auto", Seed: 4, Passes: 2, Slack: 1.5, Report: &Report{Order: order.Choice{Name: "lp"}}}
 	for o, want := range map[Options]bool{
@@ -147,9 +147,8 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// A second Build replaces the first as a whole, unless somebody has put
-// something there, and the first then lies beside it; a failed one changes nothing, and
-// neither leaves anything else.
+// A second Build replaces the first as a whole, unless there are other files; the first is
+// then moved to another folder. A failed one changes nothing, and neither leaves other files.
 func TestBuildReplaces(t *testing.T) {
 	ds := onDisk(t, ring(30))
 	build := func(method string) error {
@@ -193,7 +192,7 @@ func TestBuildReplaces(t *testing.T) {
 	}
 }
 
-// A file where the folder should be ends in an IO fault, not in a loss.
+// A file in the folder's place gives an IO fault, and is not lost.
 func TestBuildKeepsWhatItCannotReplace(t *testing.T) {
 	ds := onDisk(t, ring(30))
 	if err := os.WriteFile(filepath.Join(ds.Dir, "parts"), []byte("mine"), 0o644); err != nil {
@@ -248,8 +247,8 @@ func TestBuildIsDeterministic(t *testing.T) {
 	}
 }
 
-// Build holds a few words a vertex and one shard at a time. Here the features
-// are 32 MB and a shard of them 2 MB.
+// Build uses a few words per vertex and one shard at a time. Here the features are 32 MB and a
+// shard of them 2 MB.
 func TestBuildHoldsOneShard(t *testing.T) {
 	if mapped.UnderRace {
 		t.Skip("under the race detector the collector decides how much memory is held")

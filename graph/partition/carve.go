@@ -10,18 +10,18 @@ import (
 	"siafu/internal/mapped"
 )
 
-// carver cuts shards out of a dataset, one after another. It holds three words
-// and a bit a vertex.
+// carver cuts shards out of a dataset, one after another. It uses three words and a bit per
+// vertex.
 type carver struct {
 	ds    *graph.Dataset
 	owner []uint32
 	parts int
-	// vertices[start[p]:start[p+1]] are those of rank p as it numbers them;
-	// slot[v] is where v is in vertices.
+	// vertices[start[p]:start[p+1]] are the vertices of rank p in its order; slot[v] is v's
+	// index in vertices.
 	vertices, slot []uint32
 	start          []int64
-	// local[v] is v's local id in the shard being cut, where v is in it; what
-	// an earlier shard has left elsewhere is never read.
+	// local[v] is v's local id in the shard being cut, if v is in it; other elements are stale
+	// and never read.
 	local []uint32
 	seen  []uint64    // slots of the ghosts of the shard being cut; empty between shards
 	like  shard.Shard // what all shards have in common
@@ -31,8 +31,8 @@ type carver struct {
 	arena                   *mapped.Arena // of the arrays above
 }
 
-// newCarver wants owner to be below parts everywhere. A rank numbers its
-// vertices in the given order of all vertices; nil is ascending.
+// newCarver requires owners below parts. A rank numbers its vertices in the given order of all
+// vertices; nil is ascending.
 func newCarver(ds *graph.Dataset, owner, order []uint32, parts int, like shard.Shard) *carver {
 	n := len(owner)
 	c := &carver{ds: ds, owner: owner, parts: parts, like: like, arena: mapped.NewArena()}
@@ -50,9 +50,9 @@ func newCarver(ds *graph.Dataset, owner, order []uint32, parts int, like shard.S
 	return c
 }
 
-// byOwner fills vertices with those of rank 0 in the given order of all
-// vertices (nil is ascending), then those of rank 1 and so on, and slot, unless
-// it is nil, with their places; those of rank p are start[p]:start[p+1].
+// byOwner fills vertices with the vertices of rank 0 in the given order of all vertices (nil
+// is ascending), then of rank 1 and so on, and slot, unless nil, with their indices. Rank p
+// has start[p]:start[p+1].
 func byOwner(owner, order []uint32, parts int, vertices, slot []uint32) (start []int64) {
 	start = make([]int64, parts+1)
 	for _, p := range owner {
@@ -75,7 +75,7 @@ func byOwner(owner, order []uint32, parts int, vertices, slot []uint32) (start [
 	return start
 }
 
-// accumulate turns counts, of which counts[i+1] is the count of i, into starts.
+// accumulate turns counts into starts; counts[i+1] is the count of i.
 func accumulate(counts []int64) {
 	for i := range counts[1:] {
 		counts[i+1] += counts[i]
@@ -108,7 +108,7 @@ func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
 	return &s
 }
 
-// number gives ids the local ids from first on.
+// number assigns local ids to ids, from first on.
 func (c *carver) number(ids []uint32, first int) {
 	parallel(len(ids), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -117,8 +117,8 @@ func (c *carver) number(ids []uint32, first int) {
 	})
 }
 
-// ghosts finds the sources that other ranks own, in the order of their owners
-// and, of one owner, as it numbers them: the order of slots.
+// ghosts finds the sources that other ranks own, in the order of owners and, within an owner,
+// in its order: the order of slots.
 func (c *carver) ghosts(a *mapped.Arena, s *shard.Shard) {
 	p := uint32(s.Rank)
 	parallel(len(s.Own), func(lo, hi int) {
@@ -140,7 +140,7 @@ func (c *carver) ghosts(a *mapped.Arena, s *shard.Shard) {
 
 func (c *carver) mark(slot uint32) {
 	word, bit := &c.seen[slot/64], uint64(1)<<(slot%64)
-	if atomic.LoadUint64(word)&bit == 0 { // most edges find it set; reading doesn't take the line away from others
+	if atomic.LoadUint64(word)&bit == 0 { // most edges find it set; a read does not invalidate the cache line of others
 		atomic.OrUint64(word, bit)
 	}
 }
@@ -176,8 +176,8 @@ func (c *carver) edges(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// split writes the local ids of sources to row, those that p owns first, both
-// kinds ascending, and returns the number of the first.
+// split writes the local ids of sources to row, p's own ones first, both groups ascending, and
+// returns the number of own ones.
 func (c *carver) split(row, sources []uint32, p uint32) int {
 	own := 0
 	for _, u := range sources {
@@ -192,7 +192,7 @@ func (c *carver) split(row, sources []uint32, p uint32) int {
 			ghosts = append(ghosts, c.local[u])
 		}
 	}
-	slices.Sort(row[:own]) // as they are, in the natural order; that is soon seen
+	slices.Sort(row[:own]) // already sorted in the natural order, which is fast
 	slices.Sort(ghosts)
 	return own
 }

@@ -9,15 +9,14 @@ import (
 	"siafu/internal/workers"
 )
 
-// sends finds the own rows that each other rank holds as ghosts: those with an
-// out-edge into it. They ascend, and the ghosts that a rank has of one owner
-// are in the order in which the owner numbers them; both ends come to the same
-// order without talking.
+// sends finds the own rows that each other rank has as ghosts: rows with an out-edge into it.
+// They ascend, and ghosts of one owner are in the owner's order, so that both ranks get the
+// same order without communication.
 func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
 	chunks := runtime.GOMAXPROCS(0)
 	bound := func(i int) int { return len(s.Own) * i / chunks }
-	// next[i][q] is the number of rows, and later the place of the next row,
-	// that chunk i sends to q.
+	// next[i][q] is the number of rows, and later the index of the next row, that chunk i
+	// sends to q.
 	next := make([][]int64, chunks)
 	workers.Each(chunks, func(i int) {
 		next[i] = make([]int64, c.parts)
@@ -44,7 +43,7 @@ func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
 // eachSend visits each pair of a rank q and an own row in [lo, hi) that q
 // gathers from once, rows ascending.
 func (c *carver) eachSend(s *shard.Shard, lo, hi int, visit func(q uint32, row int)) {
-	last := make([]int, c.parts) // 1 + the row that went to q last
+	last := make([]int, c.parts) // 1 + the last row sent to q
 	for row := lo; row < hi; row++ {
 		for _, u := range c.ds.Out.Row(int(s.Own[row])) {
 			if q := c.owner[u]; q != uint32(s.Rank) && last[q] != row+1 {
@@ -79,7 +78,7 @@ func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
 		s.Features.Sparse = sparseRows(a, f.Sparse, s.Own)
 		return
 	}
-	if lo, hi, ok := run(s.Own); ok { // no copy of what can be large
+	if lo, hi, ok := run(s.Own); ok { // no copy of possibly large data
 		s.Features.Dense = f.Dense[lo*f.Dim : hi*f.Dim]
 		return
 	}
@@ -92,8 +91,8 @@ func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// run reports whether ids are lo, lo+1, …, hi-1, as those of a contiguous part
-// and of the only part are in the natural order.
+// run reports whether ids are consecutive, lo to hi-1, like those of a contiguous part or of a
+// single part in natural order.
 func run(ids []uint32) (lo, hi int, ok bool) {
 	n := len(ids)
 	if n == 0 {

@@ -13,7 +13,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// memory is a small dataset that never was in a folder.
+// memory returns a small dataset without a folder.
 func memory(n int, directed, sparse bool, edges [][2]uint32) *graph.Dataset {
 	in, out := make([][]uint32, n), make([][]uint32, n)
 	add := func(u, v uint32) {
@@ -52,7 +52,7 @@ func memory(n int, directed, sparse bool, edges [][2]uint32) *graph.Dataset {
 	return d
 }
 
-// rows is the CSR of lists that may be unsorted and hold duplicates.
+// rows returns the CSR of lists that may be unsorted and have duplicates.
 func rows(lists [][]uint32) graph.CSR {
 	c := graph.CSR{Offsets: []int64{0}}
 	for _, l := range lists {
@@ -63,8 +63,8 @@ func rows(lists [][]uint32) graph.CSR {
 	return c
 }
 
-// drawDataset draws a graph with isolated vertices and an owner for each
-// vertex; some parts own nothing.
+// drawDataset returns a random graph with isolated vertices, and an owner for each vertex;
+// some parts own nothing.
 func drawDataset(t *rapid.T) (ds *graph.Dataset, owner, order []uint32, parts int) {
 	n := rapid.IntRange(1, 40).Draw(t, "vertices")
 	parts = rapid.IntRange(1, 7).Draw(t, "parts")
@@ -96,13 +96,13 @@ func drawDataset(t *rapid.T) (ds *graph.Dataset, owner, order []uint32, parts in
 	return ds, owner, order, parts
 }
 
-// featuresOf are dim features of an edge.
+// featuresOf returns dim features of an edge.
 func featuresOf(u, v uint32, dim int) []float32 { return []float32{weightOf(u, v), -float32(u)}[:dim] }
 
-// weightOf is the weight of an edge, and of its reverse.
+// weightOf returns the weight of an edge and of its reverse.
 func weightOf(u, v uint32) float32 { return float32(min(u, v)) + 1/float32(2+max(u, v)) }
 
-// cutAll is every shard of ds; free releases them.
+// cutAll returns all shards of ds; free releases them.
 func cutAll(ds *graph.Dataset, owner, order []uint32, parts int) (all []*shard.Shard, free func()) {
 	c := newCarver(ds, owner, order, parts, shard.Shard{Vertices: ds.Meta.Vertices, Directed: ds.Meta.Directed, Weighted: ds.Meta.Weighted, EdgeDim: ds.Meta.EdgeDim})
 	a := mapped.NewArena()
@@ -112,8 +112,8 @@ func cutAll(ds *graph.Dataset, owner, order []uint32, parts int) (all []*shard.S
 	return all, func() { a.Free(); c.arena.Free() }
 }
 
-// The shards together are the graph: every vertex with all it has, and every
-// edge, exactly once, at the rank that owns its destination.
+// The shards together are the graph: every vertex with its data, and every edge exactly once,
+// on the rank that owns its destination.
 func TestShardsAreTheGraph(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ds, owner, order, parts := drawDataset(t)
@@ -213,8 +213,8 @@ func featureRow(f graph.Features, i int) string {
 	return fmt.Sprint(f.Dense[i*f.Dim : (i+1)*f.Dim])
 }
 
-// What q sends to p is what p has of q as ghosts, in the same order; and p has
-// no ghost that it does not gather from.
+// The rows that q sends to p are p's ghosts of q, in the same order. p gathers from all its
+// ghosts.
 func TestSendsMatchGhosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ds, owner, order, parts := drawDataset(t)

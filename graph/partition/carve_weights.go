@@ -8,8 +8,8 @@ import (
 	"siafu/internal/mapped"
 )
 
-// strengths adds up the weights of the edges into and out of every vertex, in the order of
-// the dataset, so that the sums are those of any number of parts.
+// strengths adds up the weights of the edges into and out of every vertex, in the order of the
+// dataset, so that the sums are the same for any number of parts.
 func (c *carver) strengths() {
 	in := c.ds.In
 	n := in.Rows()
@@ -35,11 +35,11 @@ func (c *carver) strengths() {
 	}
 }
 
-// finite is the nearest float32 that is no infinity.
+// finite returns the nearest finite float32.
 func finite(sum float64) float32 { return float32(min(sum, math.MaxFloat32)) }
 
-// alongEdges are the weights and the features of the edges of a shard, whose rows have been
-// cut, and what its vertices have of all of theirs.
+// alongEdges sets the weights and the features of the edges of a shard, whose rows have been
+// cut, and its vertices' sums over all their edges.
 func (c *carver) alongEdges(a *mapped.Arena, s *shard.Shard) {
 	if s.Weighted {
 		s.Weights = mapped.Make[float32](a, len(s.In.Cols))
@@ -61,7 +61,7 @@ func (c *carver) alongEdges(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// eachEdge visits the edges into own vertex i: where they are in the shard, and where in the
+// eachEdge visits the edges into own vertex i, with their indices in the shard and in the
 // dataset.
 func (c *carver) eachEdge(s *shard.Shard, i int, visit func(to, from int)) {
 	from, at := c.ds.In.Offsets[s.Own[i]], s.In.Offsets[i]
@@ -76,7 +76,7 @@ func (c *carver) eachEdge(s *shard.Shard, i int, visit func(to, from int)) {
 	}
 }
 
-// carveStrengths are those of own vertices and ghosts.
+// carveStrengths sets the strengths of own vertices and ghosts.
 func (c *carver) carveStrengths(a *mapped.Arena, s *shard.Shard) {
 	n, local := len(s.Own), len(s.Own)+len(s.Ghosts)
 	s.InStrength, s.OutStrength = mapped.Make[float32](a, local), mapped.Make[float32](a, local)
@@ -87,8 +87,8 @@ func (c *carver) carveStrengths(a *mapped.Arena, s *shard.Shard) {
 	}
 }
 
-// means are those of the features of the edges into every vertex, added up in the order of
-// the dataset, so that they are those of any number of parts.
+// means computes the mean features of the edges into every vertex, summed in the order of the
+// dataset, so that they are the same for any number of parts.
 func (c *carver) means() {
 	in, dim := c.ds.In, c.like.EdgeDim
 	c.edgeMeans = mapped.Make[float32](c.arena, in.Rows()*dim)

@@ -5,9 +5,8 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Count is the report that Build would give of ds cut as owner says, without
-// cutting: the order of vertices is left out. It goes through the edges once
-// and takes two words a vertex.
+// Count returns the report of Build for ds and owner, without cutting shards and without the
+// order of vertices. It visits the edges once and uses two words per vertex.
 //
 // owner must have an entry below o.Parts for each vertex.
 func Count(ds *graph.Dataset, owner []uint32, o Options) *Report {
@@ -27,12 +26,12 @@ func Count(ds *graph.Dataset, owner []uint32, o Options) *Report {
 	return r
 }
 
-// counter counts what each rank has.
+// counter counts each rank's vertices, edges and ghosts.
 type counter struct {
 	ds    *graph.Dataset
 	owner []uint32
 	ranks []RankReport
-	seen  []uint32 // 1 + the last rank that a vertex was found to be a ghost of
+	seen  []uint32 // 1 + the last rank that has the vertex as a ghost
 	arena *mapped.Arena
 }
 
@@ -47,7 +46,7 @@ func (c *counter) count() {
 	}
 }
 
-// vertex counts v, which is rank p's.
+// vertex counts v, which rank p owns.
 func (c *counter) vertex(one *RankReport, p uint32, v int) {
 	row, cut := c.ds.In.Row(v), one.Cut
 	one.Vertices++
@@ -68,7 +67,7 @@ func (c *counter) vertex(one *RankReport, p uint32, v int) {
 	}
 }
 
-// ghost counts u, which is rank q's, once for each rank p that gathers from it.
+// ghost counts u, which rank q owns, once for each rank p that gathers from it.
 func (c *counter) ghost(one *RankReport, p, q, u uint32) {
 	if c.seen[u] == p+1 {
 		return

@@ -16,18 +16,18 @@ import (
 	"siafu/internal/fault"
 )
 
-// Place says where the shards of a dataset are looked for, and made. Each partitioning
-// has a folder of its own: P, the one that siafu partition has made last or else the first,
-// and beside it P-METHOD-ORDER-SEED for the others.
+// Place has the locations where the shards of a dataset are searched and built. Each
+// partitioning has its own folder: P for the last one made by siafu partition, or else the
+// first one, and P-METHOD-ORDER-SEED for the others.
 type Place struct {
 	Data  string // the dataset's folder
 	Root  string // of the folders; "": parts of the dataset's, or Spare
-	Spare string // where the dataset's is not to be written to; "": nowhere
+	Spare string // if the dataset's folder must not be written; "": none
 
-	Fingerprint string // of the dataset: Spare may hold shards of another one
+	Fingerprint string // of the dataset: Spare may have shards of another one
 }
 
-// roots are where shards may be, the first of them where nothing is said.
+// roots returns the possible roots of shards; the first is the default.
 func (p Place) roots() []string {
 	if p.Root != "" {
 		return []string{p.Root}
@@ -39,13 +39,13 @@ func (p Place) roots() []string {
 	return list
 }
 
-// writable is the root that shards are made in.
+// writable returns the root in which shards are built.
 func (p Place) writable() string {
 	list := p.roots()
 	for _, dir := range []string{list[0], filepath.Dir(list[0])} {
 		err := unix.Access(dir, unix.W_OK|unix.X_OK)
 		if errors.Is(err, fs.ErrNotExist) && p.Root == "" {
-			continue // it is made in the one above
+			continue // it is created in its parent
 		}
 		if err != nil && p.Root == "" {
 			return list[len(list)-1]
@@ -55,10 +55,9 @@ func (p Place) writable() string {
 	return list[0]
 }
 
-// Ensure finds the folder of the shards that o asks for, or has them made: Run, but for
-// the place. It then returns the report too. Where another process is dividing the dataset
-// it waits, and uses what that one has made. begins gets the options that are settled on,
-// before the work.
+// Ensure finds the folder of the shards that o requests, or builds them like Run; it then
+// returns the report too. If another process is partitioning the dataset, it waits, and uses
+// the result. begins is called with the final options before the work.
 func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Report, err error) {
 	if folder, _, err = p.serving(o); folder != "" || err != nil {
 		return folder, nil, err
@@ -85,17 +84,17 @@ func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Rep
 // Made returns the Meta of the shards that o requests; nil if there are none that can
 // be used.
 func (p Place) Made(o Options) *Meta {
-	_, m, _ := p.serving(o) // whoever uses them says what is wrong with them
+	_, m, _ := p.serving(o) // their user reports what is wrong
 	return m
 }
 
-// serving is a folder with the shards that o asks for; "": there is none.
+// serving returns a folder with the shards that o requests; "": none.
 func (p Place) serving(o Options) (string, *Meta, error) {
 	for _, root := range p.roots() {
 		first := filepath.Join(root, strconv.Itoa(o.Parts))
 		for _, folder := range append([]string{first}, besides(root, o.Parts)...) {
 			m, err := p.there(folder, o.Parts)
-			if err != nil && folder == first { // a damaged one beside it is made again
+			if err != nil && folder == first { // a damaged other folder is rebuilt
 				return "", nil, err
 			}
 			if err == nil && m != nil && m.Serves(o) {
@@ -106,10 +105,9 @@ func (p Place) serving(o Options) (string, *Meta, error) {
 	return "", nil, nil
 }
 
-// besides are the folders of shards for so many parts that lie beside the plain one, in
-// the order of their names.
+// besides returns the further folders of shards for the given number of parts, sorted by name.
 func besides(root string, parts int) (folders []string) {
-	list, _ := os.ReadDir(root) // what can't be read has none
+	list, _ := os.ReadDir(root) // an unreadable folder has none
 	for _, e := range list {
 		if strings.HasPrefix(e.Name(), strconv.Itoa(parts)+"-") {
 			folders = append(folders, filepath.Join(root, e.Name()))
@@ -118,7 +116,7 @@ func besides(root string, parts int) (folders []string) {
 	return folders
 }
 
-// there is Find in a folder, and nil where nothing is.
+// there is Find in a folder; it returns nil without shards.
 func (p Place) there(folder string, parts int) (*Meta, error) {
 	m, err := find(folder, p.Data, parts)
 	if fault.KindOf(err) == fault.Missing || errors.Is(err, fs.ErrNotExist) {
@@ -130,8 +128,8 @@ func (p Place) there(folder string, parts int) (*Meta, error) {
 	return m, err
 }
 
-// beside is the name of a folder of shards where the plain one is taken. Of a file's
-// partition it has a checksum of the file's name.
+// beside returns the name of a further folder of shards. For a partition from a file it
+// includes a checksum of the file's name.
 func beside(method, order string, parts int, seed uint64) string {
 	if path, ok := strings.CutPrefix(method, filePrefix); ok {
 		method = fmt.Sprintf("file%08x", crc32.ChecksumIEEE([]byte(path)))
@@ -141,14 +139,14 @@ func beside(method, order string, parts int, seed uint64) string {
 
 func (m *Meta) beside() string { return beside(m.Method, m.Order, m.Parts, m.Seed) }
 
-// lock waits until no other process divides the dataset, and keeps others from it. It
-// is a lock on the dataset's folder, which leaves nothing there and ends with the process.
-// File systems that cannot lock a folder (NFS) go without: then both divide it, and the
-// later one replaces what the other has made.
+// lock waits until no other process partitions the dataset, and excludes others. It locks the
+// dataset's folder, creates no file, and ends with the process. On file systems that cannot
+// lock a folder (NFS) there is no lock: then both processes partition, and the later one
+// replaces the other's result.
 func lock(dir string) (unlock func()) {
 	f, err := os.Open(dir)
 	if err != nil {
-		return func() {} // whoever reads the dataset says so
+		return func() {} // the reader of the dataset reports it
 	}
 	for err = unix.EINTR; err == unix.EINTR; {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)

@@ -15,8 +15,8 @@ import (
 	"siafu/graph/shard"
 )
 
-// Of those who need parts of a dataset at once one makes them and the others use these;
-// those who want them made anew, as the command does, all have them made.
+// If several processes need the same parts at once, one builds them and the others use them.
+// Processes that request a rebuild, as the command does, each build them.
 func TestTogether(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	if _, err := generate.Write(data, generate.Options{Vertices: 3000, Edges: 20000, Features: 8, Classes: 3, Seed: 1}, false); err != nil {
@@ -52,8 +52,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// What somebody asks for is made beside what is there, and found again; who asks for
-// nothing gets what was there first.
+// Requested shards are built next to existing ones, and found again. Without a request the
+// first ones are used.
 func TestSideBySide(t *testing.T) {
 	data, root := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "[else]*where")
 	if _, err := generate.Write(data, generate.Options{Vertices: 300, Edges: 2000, Features: 8, Classes: 3, Seed: 1}, false); err != nil {
@@ -98,8 +98,8 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// What the command makes is what those get who ask for nothing, and what was there steps
-// aside, for those who ask for it. Each method is known by its edge cut.
+// Without a request, the shards of the last command are used. Earlier ones are moved to their
+// own folder, for explicit requests. Each method is recognised by its edge cut.
 func commanded(t *testing.T, data, root string) {
 	t.Helper()
 	place := partition.Place{Data: data, Root: root}

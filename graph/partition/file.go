@@ -13,9 +13,8 @@ import (
 
 const opFile = "read assignment"
 
-// fromFile reads the owners of n vertices from a text file of one rank a line
-// (as METIS, KaHIP and Dorylus write them), or from an npy file of whole
-// numbers, which is known by its first bytes.
+// fromFile reads the owners of n vertices. The file is text with one rank per line (the format
+// of METIS, KaHIP and Dorylus), or npy with whole numbers, recognised by its first bytes.
 func fromFile(path string, n, parts int) ([]uint32, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -33,8 +32,7 @@ func bad(path, format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, opFile, path, format, args...)
 }
 
-// fromText reads one rank a line. Blanks round it are allowed, and so are
-// empty lines at the end.
+// fromText reads one rank per line. Blanks around it and empty lines at the end are allowed.
 func fromText(r io.Reader, path string, n, parts int) ([]uint32, error) {
 	owner := make([]uint32, 0, n)
 	lines := bufio.NewScanner(r)

@@ -26,7 +26,7 @@ const metaName = "meta.json"
 type Meta struct {
 	Format      int                       `json:"format"`
 	Method      string                    `json:"method"`
-	Order       string                    `json:"order"` // as asked for; the report has what was chosen
+	Order       string                    `json:"order"` // as requested; the report has the chosen order
 	Seed        uint64                    `json:"seed"`
 	Passes      int                       `json:"passes"`
 	Slack       float64                   `json:"slack"`
@@ -37,9 +37,9 @@ type Meta struct {
 	Files       map[string]graph.FileInfo `json:"files"` // the shards
 }
 
-// Find reads what is known of the shards for parts ranks in the dataset folder
-// dir. Whether they still fit the dataset is told by the fingerprint. Faults
-// have kind Missing where there are none, Data or IO else.
+// Find reads the Meta of the shards for parts ranks in the dataset folder dir. The fingerprint
+// shows whether they still fit the dataset. Faults have kind Missing without shards, else Data
+// or IO.
 func Find(dir string, parts int) (*Meta, error) { return find(shard.Folder(dir, parts), dir, parts) }
 
 func find(folder, dir string, parts int) (*Meta, error) {
@@ -65,15 +65,14 @@ func find(folder, dir string, parts int) (*Meta, error) {
 	return m, nil
 }
 
-// Serves reports whether these are the shards that o asks for; an empty Method or
-// Order asks for none in particular, and auto's choice is as good as auto.
+// Serves reports whether these are the shards that o requests. An empty Method or Order
+// accepts any, and auto accepts the order that auto chose.
 func (m *Meta) Serves(o Options) bool {
 	return (o.Method == "" || o.Method == m.Method) &&
 		(o.Order == "" || o.Order == m.Order || o.Order == m.Report.Order.Name)
 }
 
-// Complete fills what o leaves open with what m was made with, and what is
-// still open with defaults; m may be nil.
+// Complete fills unset options of o with those of m, then with defaults; m may be nil.
 func (m *Meta) Complete(o Options) Options {
 	if m != nil && o.Method == "" {
 		o.Method, o.Seed, o.Passes, o.Slack = m.Method, m.Seed, m.Passes, m.Slack
@@ -84,12 +83,12 @@ func (m *Meta) Complete(o Options) Options {
 	return o.withDefaults()
 }
 
-// again is a fault of kind Data that another partitioning mends.
+// again returns a fault of kind Data whose remedy is to partition again.
 func again(path, format string, args ...any) error {
 	return fault.New(fault.Data, op, path, format, args...).Then(`run "siafu partition" again`)
 }
 
-// write writes m to the folder dir, which nobody else looks at yet.
+// write writes m to the folder dir, which no other process uses yet.
 func (m *Meta) write(dir string) error {
 	path := filepath.Join(dir, metaName)
 	text, err := json.MarshalIndent(m, "", "  ")
@@ -99,7 +98,7 @@ func (m *Meta) write(dir string) error {
 	return durable.WriteFile(op, path, append(text, '\n'), durable.Perm)
 }
 
-// replaceable fails where something in the place of shards is not siafu's.
+// replaceable fails if the folder for shards has files that are not siafu's.
 func replaceable(final string) error {
 	info, err := os.Lstat(final)
 	if errors.Is(err, fs.ErrNotExist) {

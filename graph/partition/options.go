@@ -13,21 +13,21 @@ import (
 
 const op = "partition"
 
-// filePrefix begins the method that reads a file.
+// filePrefix is the prefix of the method that reads a file.
 const filePrefix = "file:"
 
-// methods are those that need nothing but a dataset.
+// methods lists the methods that need only a dataset.
 var methods = []string{"contiguous", "hash", "ldg", "fennel", "multilevel"}
 
-// Methods are the names that Options.Method takes, without file:PATH.
+// Methods returns the names that Options.Method accepts, without file:PATH.
 func Methods() []string { return slices.Clone(methods) }
 
-// Options says how to partition: the flags of "siafu partition". The zero value
-// of Method, Order, Passes and Slack stands for their default.
+// Options are the options of a partitioning: the flags of "siafu partition". The zero value of
+// Method, Order, Passes and Slack means their default.
 //
-// Slack holds for vertices and for edges. One vertex is never divided: a share of
-// edges may be exceeded by its degree. Multilevel also balances training
-// vertices, with twice the slack: 1.10.
+// Slack holds for vertices and for edges. A vertex is never divided: a part may exceed its
+// share of edges by one vertex's degree. Multilevel also balances training vertices, with
+// twice the slack: 1.10.
 type Options struct {
 	Parts  int     `required:"" help:"Number of partitions: ranks without parameter servers."`
 	Method string  `default:"fennel" help:"Partitioner: contiguous, hash, ldg, fennel, multilevel or file:PATH. PATH has one partition number a line."`
@@ -61,9 +61,9 @@ func (o Options) validate(n int64) error {
 	return order.Check(o.Order)
 }
 
-// Assign returns the owner of each vertex of ds, a rank in 0..Parts-1. Faults
-// have kind Usage for options that can't be, Config for more parts than
-// vertices, and Missing, IO or Data for the file of file:PATH.
+// Assign returns the owner of each vertex of ds, a rank in 0..Parts-1. Faults have kind Usage
+// for invalid options, Config for more parts than vertices, and Missing, IO or Data for the
+// file of file:PATH.
 func Assign(ds *graph.Dataset, o Options) ([]uint32, error) {
 	o = o.withDefaults()
 	n := ds.In.Rows()

@@ -2,9 +2,8 @@ package partition
 
 import "sort"
 
-// contiguous cuts 0..n-1 into blocks of about the same number of vertices and
-// in-edges together. offsets are those of the in-edges, [n+1]; parts is at
-// most n, and no block is empty.
+// contiguous cuts 0..n-1 into blocks with about the same number of vertices plus in-edges.
+// offsets [n+1] are the in-edges' offsets; parts is at most n, and no block is empty.
 func contiguous(offsets []int64, parts int) []uint32 {
 	n := len(offsets) - 1
 	weight := func(v int) int64 { return offsets[v] + int64(v) } // of the vertices before v
@@ -30,7 +29,7 @@ func contiguous(offsets []int64, parts int) []uint32 {
 	return owner
 }
 
-// hashed spreads vertices without regard to edges.
+// hashed assigns vertices by a hash, without regard to edges.
 func hashed(n, parts int, seed uint64) []uint32 {
 	owner := make([]uint32, n)
 	for v := range owner {
@@ -39,8 +38,8 @@ func hashed(n, parts int, seed uint64) []uint32 {
 	return owner
 }
 
-// mix is a hash of x keyed by seed: the finaliser of SplitMix64 (Steele, Lea
-// and Flood, OOPSLA 2014) over both.
+// mix returns a hash of x keyed by seed: the finaliser of SplitMix64 (Steele, Lea and Flood,
+// OOPSLA 2014) over both.
 func mix(seed, x uint64) uint64 {
 	return finalise(finalise(seed) + x*0x9e3779b97f4a7c15)
 }

@@ -13,15 +13,15 @@ import (
 // predictedWidth is the hidden width that PredictedBytes assumes.
 const predictedWidth = 128
 
-// Report says what a partitioning costs. Edges are directed, as stored.
+// Report describes the cost of a partitioning. Edges are directed, as stored.
 type Report struct {
 	Method   string       `json:"method"`
-	Order    order.Choice `json:"order"` // in which ranks number their vertices, without these
+	Order    order.Choice `json:"order"` // the vertex order of ranks, without the order itself
 	Parts    int          `json:"parts"`
 	Vertices int64        `json:"vertices"`
 	Edges    int64        `json:"edges"`
-	// CutEdges lead from a vertex of one rank to a vertex of another, Cut is
-	// their fraction of all edges.
+	// CutEdges is the number of edges between vertices of different ranks, Cut their fraction
+	// of all edges.
 	CutEdges int64   `json:"cut_edges"`
 	Cut      float64 `json:"cut"`
 	// Ghosts of all ranks together, and for each vertex of the graph.
@@ -34,15 +34,15 @@ type Report struct {
 	Ranks          []RankReport `json:"ranks"`
 }
 
-// Balance is, of each count, the largest of all ranks over the mean: 1 is
-// perfect, and 1 where there is nothing to balance.
+// Balance is, for each count, the maximum over ranks divided by the mean: 1 is perfect, also
+// if there is nothing to balance.
 type Balance struct {
 	Vertices float64 `json:"vertices"`
 	Edges    float64 `json:"edges"`
 	Train    float64 `json:"train"`
 }
 
-// RankReport counts what one rank has.
+// RankReport has the counts of one rank.
 type RankReport = shard.Counts
 
 // add counts the shard of the next rank.
@@ -56,7 +56,7 @@ func (r *Report) append(one RankReport) {
 	r.Ghosts += one.Ghosts
 }
 
-// CountShard counts what is in a shard.
+// CountShard returns the counts of a shard.
 func CountShard(s *shard.Shard) RankReport {
 	one := RankReport{
 		Vertices: int64(s.NumOwn()), Edges: int64(len(s.In.Cols)),
@@ -80,7 +80,7 @@ func CountShard(s *shard.Shard) RankReport {
 	return one
 }
 
-// finish computes what needs all ranks.
+// finish computes the values that need all ranks.
 func (r *Report) finish() {
 	r.Cut = ratio(r.CutEdges, r.Edges)
 	r.Replication = ratio(r.Ghosts, r.Vertices)
@@ -103,7 +103,7 @@ func (r *Report) balance(count func(RankReport) int64) float64 {
 	return float64(largest) * float64(len(r.Ranks)) / float64(total)
 }
 
-// ratio is a/b, 0 where b is 0.
+// ratio returns a/b, or 0 if b is 0.
 func ratio(a, b int64) float64 {
 	if b == 0 {
 		return 0
@@ -111,7 +111,7 @@ func ratio(a, b int64) float64 {
 	return float64(a) / float64(b)
 }
 
-// String is a table with a line a rank, below what holds for all.
+// String returns the totals, then a table with one line per rank.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d parts of %d vertices and %d edges\n", r.Method, r.Parts, r.Vertices, r.Edges)

@@ -1,10 +1,9 @@
 package partition
 
-// settle mends what the last vertices of the last pass, which had to take the
-// room that was left, have overfilled. Each sweep moves vertices out of
-// overfilled parts where that lowers the excess; the first takes only moves
-// that cost no neighbour, the next ones pay up to a growing share of a vertex's
-// edges.
+// settle repairs parts that the last vertices of the last pass have overfilled. Each sweep
+// moves vertices out of overfilled parts if that lowers the excess. The first sweep allows
+// only moves without loss of neighbours, later ones a loss of up to a growing fraction of a
+// vertex's edges.
 func (s *stream) settle() {
 	for _, price := range []float64{0, 0.125, 0.25, 0.5, 1, 1} {
 		for v, p := range s.owner {
@@ -15,14 +14,12 @@ func (s *stream) settle() {
 	}
 }
 
-// leave moves v out of its part b into the part with the most neighbours among
-// those that lower the excess of both together, if v loses at most price times
-// its degree in neighbours by it.
+// leave moves v out of its part b to the part with the most neighbours, among parts that lower
+// the joint excess. v must lose at most price times its degree in neighbours.
 //
-// Design note: to ask for a part with room for v is not enough. Where hubs have
-// filled some parts with edges and small vertices others with vertices, every
-// part is full in one way, and only moves that overfill a little elsewhere lead
-// out.
+// Design note: requiring a part with room for v is not enough. If hubs have filled some parts
+// with edges and small vertices others with vertices, every part is full in one way, and only
+// moves that slightly overfill another part help.
 func (s *stream) leave(v int, b *part, price float64) {
 	s.count(v)
 	degree := s.degree(v)
@@ -44,7 +41,7 @@ func (s *stream) leave(v int, b *part, price float64) {
 	s.put(v, to)
 }
 
-// excess is the sum of the squares of what a part has too much of, in maxima.
+// excess is the sum of squares of a part's overloads, relative to the maxima.
 func (s *stream) excess(vertices, edges int64) float64 {
 	v := max(float64(vertices)/float64(s.maxVertices)-1, 0)
 	e := max(float64(edges)/float64(s.maxEdges)-1, 0)

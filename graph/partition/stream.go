@@ -6,33 +6,32 @@ import (
 	"siafu/graph"
 )
 
-// nobody owns a vertex that has not been placed yet.
+// nobody is the owner of a vertex that has not been placed yet.
 const nobody = math.MaxUint32
 
-// stream places one vertex after another where many of its neighbours are and
-// few vertices and edges: LDG (Stanton and Kliot, KDD 2012, "linear
-// deterministic greedy") or Fennel (Tsourakakis et al., WSDM 2014). Further
-// passes (restreaming, Nishimura and Ugander, KDD 2013) begin with empty ranks
-// and see the owners that the pass before gave to the vertices yet to come.
+// stream places vertices one by one, on ranks with many of their neighbours and few vertices
+// and edges: LDG (Stanton and Kliot, KDD 2012, "linear deterministic greedy") or Fennel
+// (Tsourakakis et al., WSDM 2014). Further passes (restreaming, Nishimura and Ugander, KDD
+// 2013) start with empty ranks, and use the previous pass's owners for vertices not yet
+// placed.
 //
-// The papers balance vertices only, but a rank of hubs would keep the others
-// waiting. Here a rank has two fills, of vertices and of edges, and a vertex
-// pays for both: one vertex at the price of the first, its degree at the price
-// of the second. Hubs so avoid ranks full of edges, and small vertices fill
-// what hubs leave.
+// The papers balance vertices only, but a rank of hubs would delay the others. Here a rank has
+// two fills, of vertices and of edges, and placing a vertex costs one vertex at the price of
+// the first, and its degree at the price of the second. Thus hubs avoid ranks full of edges,
+// and small vertices fill the rest.
 //
-// Design note: vertices come in the order of ids. A seeded random order cut as
-// much on the graphs of docs/partitioning.md, and reads a mapped graph all
-// over. Keeping the fills between passes instead of beginning with empty ranks
-// cut far more on graphs with hubs: full ranks leave no room to move.
+// Design note: vertices are placed in the order of ids. A seeded random order had the same cut
+// on the graphs of docs/partitioning.md, but reads a mapped graph randomly. Keeping the fills
+// between passes instead of starting with empty ranks cut far more on graphs with hubs: full
+// ranks leave no room to move.
 type stream struct {
-	in, out graph.CSR // out has no rows where it would repeat in
+	in, out graph.CSR // out is empty if it would equal in
 	score   func(neighbours float64, b *part, degree float64) float64
 	passes  int
 
 	owner []uint32
 	parts []part
-	// Fair shares of a rank, and the most that it may get.
+	// Fair shares of a rank, and its limits.
 	fairVertices, fairEdges float64
 	maxVertices, maxEdges   int64
 }
@@ -67,8 +66,8 @@ func newStream(ds *graph.Dataset, o Options) *stream {
 	return s
 }
 
-// ldg weighs neighbours by the room that is left, 1 - fill/slack. The fill is
-// the mean of both fills, that of edges weighing degree/mean.
+// ldg weights neighbours by the remaining capacity, 1 - fill/slack. The fill is the mean of
+// both fills; edges have the weight degree/mean.
 func ldg(mean, slack float64) func(float64, *part, float64) float64 {
 	return func(neighbours float64, b *part, degree float64) float64 {
 		r := degree / mean
@@ -121,7 +120,7 @@ func (s *stream) countRow(row []uint32) {
 
 func (s *stream) degree(v int) int64 { return s.in.Offsets[v+1] - s.in.Offsets[v] }
 
-// put makes v a vertex of part p.
+// put assigns v to part p.
 func (s *stream) put(v, p int) {
 	s.owner[v] = uint32(p)
 	s.load(&s.parts[p], 1, s.degree(v))
@@ -134,9 +133,8 @@ func (s *stream) load(b *part, vertices, edges int64) {
 	b.rootV, b.rootE = math.Sqrt(b.fillV), math.Sqrt(b.fillE)
 }
 
-// best is the part with room for v that has the highest score; of equals the
-// emptiest, then the first. Where none has room it is the one that v overfills
-// least.
+// best returns the part with room for v and the highest score; with ties the emptiest, then
+// the first. If none has room, it returns the part that v overfills least.
 func (s *stream) best(v int) int {
 	degree := s.degree(v)
 	best, least := -1, 0
@@ -161,8 +159,8 @@ func (s *stream) best(v int) int {
 	return best
 }
 
-// overfill is how full b would be with one more vertex and degree more edges:
-// above 1 where that is too much.
+// overfill returns the fill of b with one more vertex and degree more edges: above 1 if too
+// full.
 func (s *stream) overfill(b *part, degree int64) float64 {
 	return max(float64(b.vertices+1)/float64(s.maxVertices), float64(b.edges+degree)/float64(s.maxEdges))
 }

@@ -13,10 +13,9 @@ type Counts struct {
 	Ghosts   int64 `json:"ghosts"`
 	Train    int64 `json:"train"`
 	SendRows int64 `json:"send_rows"` // rows that it sends to all others in one exchange
-	// TrainEdges are those into its training vertices and TrainCut those of them
-	// that come from ghosts, FeatureNNZ the non-zero features of its vertices where
-	// they are sparse, SendTo the rows that it sends to each rank in one exchange
-	// [parts].
+	// TrainEdges is the number of edges into its training vertices, and TrainCut the part of
+	// them from ghosts. FeatureNNZ is the number of non-zero features of its vertices if
+	// sparse. SendTo is the number of rows sent to each rank in one exchange [parts].
 	TrainEdges int64   `json:"train_edges"`
 	TrainCut   int64   `json:"train_cut"`
 	FeatureNNZ int64   `json:"feature_nnz"`

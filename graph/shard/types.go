@@ -39,9 +39,9 @@ type Shard struct {
 	// InOwnEnd[v] (an index into In.Cols).
 	In       graph.CSR
 	InOwnEnd []int64
-	// Where the dataset's edges are Weighted, Weights are those of In.Cols, and InStrength
-	// and OutStrength the sums of those of all edges into and out of own vertices and then
-	// ghosts, in the whole graph, without self loops.
+	// If edges are Weighted, Weights are the weights of In.Cols. InStrength and OutStrength
+	// are the sums of weights of all edges into and out of own vertices and then ghosts, in
+	// the whole graph, without self loops.
 	Weighted                bool
 	Weights                 []float32
 	InStrength, OutStrength []float32

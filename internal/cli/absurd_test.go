@@ -92,7 +92,7 @@ func (c *cage) run(t *testing.T, args ...string) result {
 // itself, with a sentence and what to do, and have taken next to nothing.
 func (c *cage) refuses(t *testing.T, args ...string) {
 	t.Helper()
-	_ = os.WriteFile(c.peak, []byte("0"), 0o644) // begins anew where the kernel lets it
+	_ = os.WriteFile(c.peak, []byte("0"), 0o644) // resets the peak if the kernel allows it
 	r := c.run(t, args...)
 	c.civil(t, r, args)
 	if r.code == 0 {

@@ -64,8 +64,8 @@ type Memory struct {
 	Of    string // whose they are: "this host", or a control group's folder
 }
 
-// AwaitMemory is the memory of this host as soon as so many bytes are there, and
-// after a while in any case. It does not wait for what can never be there.
+// AwaitMemory waits, with a time limit, until the given number of bytes is available, and
+// returns the memory of this host. It does not wait for more than the host has.
 func AwaitMemory(bytes int64) Memory { return await(bytes, func() Memory { return memoryIn("/") }) }
 
 // Others may leave their memory in the next moment: a job that ends, a command

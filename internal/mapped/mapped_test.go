@@ -14,8 +14,8 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Arrays are zeroed, aligned and apart from each other, from many goroutines
-// at once, and an arena that was freed begins anew.
+// Arrays are zeroed, aligned and disjoint, with many goroutines at once. A freed arena can be
+// used again.
 func TestArena(t *testing.T) {
 	a := mapped.NewArena()
 	for range 2 {

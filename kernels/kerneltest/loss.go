@@ -74,9 +74,9 @@ func (c *classified) checkLoss(t *testing.T, want float64, count int64, run func
 	compare(t, 0, got, want, 1e-13*(1+math.Abs(want))+5e-13*float64(count))
 }
 
-// verify computes the loss as the logarithm of one probability and the
-// gradient from all, logits shifted by the label's instead of the maximum and
-// the sum taken in ratios, so that it has nothing but the formula in common.
+// verify computes the loss as the logarithm of one probability, and the gradient from all. It
+// shifts logits by the label's instead of the maximum, and sums ratios, so that it shares only
+// the formula with the kernels.
 func (c *classified) verify(want uint8, scale float64) (loss float64, count int64, grad []float64) {
 	grad = make([]float64, c.rows*c.classes)
 	for r := range c.rows {

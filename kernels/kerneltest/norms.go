@@ -114,9 +114,9 @@ func (s suite) layerNorm(t *testing.T, rows, cols int) {
 	}
 }
 
-// unitRows compares with the formulae, and rows in place. Norms of rows grow from 0, so that
-// some of any size are in the unit ball, where they and their gradients stay, but for those so
-// near to 1 that the order of a sum decides.
+// unitRows compares with the formulae, also in place. Norms of rows grow from 0, so that for
+// any size some rows are in the unit ball, where they and their gradients stay unchanged. Rows
+// whose norm is so near to 1 that the order of a sum decides are excepted.
 func (s suite) unitRows(t *testing.T, rows, cols int) {
 	const near = 1e-9
 	for _, ball := range []bool{false, true} {

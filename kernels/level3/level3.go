@@ -1,9 +1,8 @@
-// Package level3 puts this project's dense product behind gonum's BLAS
-// interface, so that whoever multiplies matrices of float32 through blas32
-// gets the routines that training uses, and training can run on another
-// implementation of the interface instead.
+// Package level3 implements gonum's BLAS interface with this project's dense product. Thus
+// float32 products through blas32 use training's routines, and training can use another
+// implementation of the interface.
 //
-// A call is one goroutine's work: callers cut products for their workers.
+// A call uses one goroutine: callers divide products among workers.
 package level3
 
 import (

@@ -93,7 +93,7 @@ func poweredLayer(b *Builder, l int) Layer {
 	return f
 }
 
-// powered computes [Âᶠ X W⁰, Âᶠ⁺¹ X W¹, … from cached powers.
+// powered computes [Âᶠ X W⁰, Âᶠ⁺¹ X W¹, …] from cached powers.
 type powered struct {
 	h        Hidden // X
 	w        Param  // [in x blocks · width], one block of columns per power

@@ -146,9 +146,9 @@ func (o *Objective) regression(grad, z []float32, t *Truth, r int, scale float64
 	return loss
 }
 
-// Score is what an epoch tells of a task: (correct + part) / total of a split, summed over
-// rows, is the accuracy, with MultiLabel the micro-averaged F1, and with Regression R²,
-// the mean over the columns, for which Rows and Spread must be known.
+// Score is an epoch's metric of a task: (correct + part) / total of a split, summed over rows.
+// It is the accuracy, with MultiLabel the micro-averaged F1, and with Regression R², the mean
+// over columns, which requires Rows and Spread.
 type Score struct {
 	Correct, Total [splits]int64
 	Part           [splits]float64

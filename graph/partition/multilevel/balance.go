@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// relief is a move out of an overfilled part, and what it costs: edges newly
-// cut for each unit of excess that it takes away.
+// relief is a move out of an overfilled part, and its cost: newly cut edges per unit of
+// removed excess.
 type relief struct {
 	v, to uint32
 	price float64
 }
 
-// balanceRounds is how often vertices are priced again at most.
+// balanceRounds is the maximum number of times that vertices are priced again.
 const balanceRounds = 10
 
 // balance moves vertices out of overfilled parts, the cheapest first, until
@@ -25,8 +25,8 @@ func (r *refiner) balance() {
 		})
 		moved := false
 		for _, m := range moves {
-			// Others have moved since it was priced: what has become too
-			// expensive waits for the next round.
+			// Others have moved since it was priced: moves that have become too expensive wait
+			// for the next round.
 			if now, ok := r.relieve(m.v); ok && now.price <= max(2*m.price, 0) {
 				r.move(m.v, now.to)
 				moved = true
@@ -38,7 +38,7 @@ func (r *refiner) balance() {
 	}
 }
 
-// reliefs are the moves of all vertices in overfilled parts.
+// reliefs returns the moves of all vertices in overfilled parts.
 func (r *refiner) reliefs() []relief {
 	var moves []relief
 	for v, p := range r.owner {
@@ -52,12 +52,10 @@ func (r *refiner) reliefs() []relief {
 	return moves
 }
 
-// relieve is the cheapest move of v that lowers the excess of all parts
-// together.
+// relieve returns the cheapest move of v that lowers the total excess of all parts.
 //
-// Design note: to ask for a part with room for v is not enough. Where some
-// parts are full of edges and others of vertices, only moves that overfill a
-// little elsewhere lead out.
+// Design note: requiring a part with room for v is not enough. If some parts are full of edges
+// and others of vertices, only moves that slightly overfill another part help.
 func (r *refiner) relieve(v uint32) (best relief, ok bool) {
 	w, p := r.g.weight[v], r.owner[v]
 	here := excess(r.parts[p], r.limits[p]) - excess(r.parts[p].minus(w), r.limits[p])
@@ -67,7 +65,7 @@ func (r *refiner) relieve(v uint32) (best relief, ok bool) {
 	own := int64(r.gains.to(v, p))
 	for q := range r.parts {
 		there := excess(r.parts[q].plus(w), r.limits[q]) - excess(r.parts[q], r.limits[q])
-		if uint32(q) == p || here-there <= here*1e-9 { // a rounding error is no relief
+		if uint32(q) == p || here-there <= here*1e-9 { // not a rounding error
 			continue
 		}
 		m := relief{v, uint32(q), price(own-int64(r.gains.to(v, uint32(q))), here-there)}
@@ -78,8 +76,7 @@ func (r *refiner) relieve(v uint32) (best relief, ok bool) {
 	return best, ok
 }
 
-// price is the loss for each unit of excess freed. A gain is the better the
-// more it frees.
+// price is the loss per unit of removed excess. A gain is better the more excess it removes.
 func price(loss int64, freed float64) float64 {
 	if loss < 0 {
 		return float64(loss) * freed
@@ -87,7 +84,7 @@ func price(loss int64, freed float64) float64 {
 	return float64(loss) / freed
 }
 
-// excess is the sum of the squares of what a part has too much of, in limits.
+// excess is the sum of squares of a part's overloads, relative to its limits.
 func excess(part, limit weights) float64 {
 	sum := 0.0
 	for i, w := range part {
@@ -99,7 +96,7 @@ func excess(part, limit weights) float64 {
 	return sum
 }
 
-// totalExcess is that of all parts.
+// totalExcess returns the excess of all parts.
 func (r *refiner) totalExcess() float64 {
 	sum := 0.0
 	for p := range r.parts {

@@ -10,11 +10,11 @@ import (
 
 // Of each bisection:
 const (
-	bisections = 4    // how many are made at most, of which the best stays
-	affordable = 1280 // vertices up to which as many are made; fewer of larger graphs
-	smallest   = 40   // vertices of its smallest graph
-	shrinkage  = 4    // by which its levels shrink at most
-	grown      = 4    // how often two sides are grown on the smallest graph
+	bisections = 4    // maximum number of tries; the best is used
+	affordable = 1280 // maximum vertices for that number; larger graphs have fewer tries
+	smallest   = 40   // vertices of its coarsest graph
+	shrinkage  = 4    // maximum ratio between its levels
+	grown      = 4    // tries of growing two sides on the coarsest graph
 )
 
 // divide gives each vertex of g a part below len(limits) by recursive
@@ -35,9 +35,9 @@ func divide(g *level, limits []weights, rng *rand.Rand) []uint32 {
 	return owner
 }
 
-// sides are the limits of the two sides of a bisection, the first for the
-// first half parts. Each bisection may use up only its share of the slack:
-// with a slack of x, the d-th root of x where d follow one another.
+// sides returns the limits of the two sides of a bisection, the first for the first half
+// parts. Each bisection may use only a part of the slack: the d-th root of the slack for d
+// nested bisections.
 func sides(total weights, limits []weights, half int) []weights {
 	var first, all weights
 	for p, l := range limits {
@@ -70,7 +70,7 @@ func bisect(g *level, limits []weights, rng *rand.Rand) []uint32 {
 
 // bisectOnce is a multilevel bisection.
 func bisectOnce(g *level, limits []weights, rng *rand.Rand) *refiner {
-	smaller := *g // bisections of the same graph each have clusters of their own
+	smaller := *g // bisections of the same graph have different clusters
 	if next := smaller.halve(rng); next != nil {
 		r := newRefiner(g, smaller.project(bisectOnce(next, limits, rng).owner), limits)
 		r.run()
@@ -85,7 +85,7 @@ func bisectOnce(g *level, limits []weights, rng *rand.Rand) *refiner {
 	return b.refiner
 }
 
-// halve is the next smaller graph of a bisection, nil if there should be none.
+// halve returns the next coarser graph of a bisection, nil if there is none.
 func (g *level) halve(rng *rand.Rand) *level {
 	if g.n() <= smallest {
 		return nil
@@ -101,7 +101,7 @@ func (g *level) halve(rng *rand.Rand) *level {
 	return next
 }
 
-// induced is the graph of the vertices on one side, and which they are.
+// induced returns the graph of the vertices on one side, and these vertices.
 func (g *level) induced(side []uint32, s uint32) (part *level, vertices []uint32) {
 	number := make([]uint32, g.n())
 	for v := range number {
@@ -123,8 +123,8 @@ func (g *level) induced(side []uint32, s uint32) (part *level, vertices []uint32
 	return part, vertices
 }
 
-// choice is the best of several partitions of a graph: the one with the least
-// excess, of equals with the least cut, of equals the first.
+// choice is the best of several partitions of a graph: least excess, then least cut, then
+// first.
 type choice struct {
 	*refiner
 	excess float64

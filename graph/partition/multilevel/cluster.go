@@ -9,30 +9,28 @@ import (
 const (
 	// passes of label propagation; a third gains nothing.
 	passes = 2
-	// strides is how many groups of vertices change their labels in turn. All
-	// at once, neighbours would swap labels for ever; one by one, nothing
-	// could be done at the same time.
+	// strides is the number of groups of vertices that change labels one after another. In one
+	// group, neighbours could swap labels forever; with single vertices there would be no
+	// parallelism.
 	strides = 8
 	block   = 1024 // vertices that a worker takes at a time
 )
 
-// clustering finds the vertices of the next level: clusters of bounded weight,
-// by label propagation (Meyerhenke, Sanders and Schulz, "Partitioning complex
-// networks via size-constrained clustering", SEA 2014). A vertex joins the
-// cluster that most of its edges lead to, of those with room for it, of equals
-// one at random.
+// clustering finds the vertices of the next level: clusters of bounded weight, by label
+// propagation (Meyerhenke, Sanders and Schulz, "Partitioning complex networks via
+// size-constrained clustering", SEA 2014). A vertex joins the cluster with most of its edges
+// that has room for it; ties are random.
 //
-// Design note: heavy-edge matching, the papers' way, at most halves a graph,
-// and where most vertices are leaves of hubs it does not even come near.
-// Clusters take a social network from 200,000 vertices to 12,000 in one level.
-// To divide the weight by the size of the cluster, or to square it, changes
-// cuts by less than the seed does.
+// Design note: heavy-edge matching, the papers' method, at most halves a graph, and far less
+// if most vertices are leaves of hubs. Clusters take a social network from 200,000 vertices to
+// 12,000 in one level. Dividing the weight by the size of the cluster, or squaring it, changes
+// cuts by less than the seed.
 type clustering struct {
 	g       *level
 	most    weight // of a cluster
 	seed    uint64
-	label   []uint32 // of a vertex; a cluster is named after the vertex that began it
-	next    []uint32 // labels of the stride at work, before they count
+	label   []uint32 // of a vertex; a cluster's label is its first vertex
+	next    []uint32 // new labels of the current stride
 	weight  []weight // of clusters
 	tallies []tally
 }
@@ -67,8 +65,8 @@ func (c *clustering) run() []uint32 {
 	return c.label
 }
 
-// choose finds the next labels of the vertices s, s+strides, …; nothing that
-// it reads changes meanwhile.
+// choose finds the next labels of every strides-th vertex from s on; its input does not change
+// meanwhile.
 func (c *clustering) choose(s int) {
 	workers.Blocks(len(c.tallies), len(c.label), block, func(worker, lo, hi int) {
 		for v := lo + s; v < hi; v += strides {
@@ -77,8 +75,8 @@ func (c *clustering) choose(s int) {
 	})
 }
 
-// best is the label that v should bear, of a cluster that weighs no more than
-// most with v in it, or the one it has.
+// best returns the new label of v: of a cluster that weighs at most most with v, or its
+// current one.
 func (c *clustering) best(v uint32, t *tally, most weight) uint32 {
 	t.count(c.g, v, c.label)
 	own, weight := c.label[v], c.g.weight[v]
@@ -100,8 +98,7 @@ func (c *clustering) best(v uint32, t *tally, most weight) uint32 {
 	return best
 }
 
-// join gives v its next label, if there still is room. A cluster that has been
-// left by all is not begun again.
+// join gives v its next label, if there still is room. An empty cluster is not used again.
 func (c *clustering) join(v int) {
 	from, to := c.label[v], c.next[v]
 	sum := c.weight[to].plus(c.g.weight[v])
@@ -125,11 +122,10 @@ func (c *clustering) clusters() int {
 // alone reports whether v is a cluster of its own.
 func (c *clustering) alone(v int) bool { return c.weight[c.label[v]] == c.g.weight[v] }
 
-// pair puts vertices that are still alone together with others that would
-// rather have joined the same full cluster, and those without neighbours with
-// each other: the two-hop matching of graphs whose leaves outnumber what their
-// hubs can take (LaSalle et al., "Improving graph partitioning for modern
-// graphs and architectures", IA³ 2015).
+// pair joins single vertices that preferred the same full cluster, and single vertices without
+// neighbours: the two-hop matching of graphs whose leaves outnumber what their hubs can take
+// (LaSalle et al., "Improving graph partitioning for modern graphs and architectures", IA³
+// 2015).
 func (c *clustering) pair() {
 	workers.Blocks(len(c.tallies), len(c.label), block, func(worker, lo, hi int) {
 		for v := lo; v < hi; v++ {
@@ -139,7 +135,7 @@ func (c *clustering) pair() {
 		}
 	})
 	const nobody = ^uint32(0)
-	open := slices.Repeat([]uint32{nobody}, len(c.label)+1) // the cluster of those who wanted to join this one
+	open := slices.Repeat([]uint32{nobody}, len(c.label)+1) // the cluster of vertices that preferred this one
 	for v := range c.label {
 		if !c.alone(v) {
 			continue

@@ -2,9 +2,9 @@ package multilevel
 
 import "siafu/internal/workers"
 
-// contract makes the level whose vertices are the clusters of g, one a label,
-// and sets g.cluster. Clusters are numbered in the order of their first
-// vertices. Edges within a cluster vanish, those between two become one.
+// contract makes the level whose vertices are the clusters of g, one per label, and sets
+// g.cluster. Clusters are numbered in the order of their first vertices. Edges within a
+// cluster vanish, those between two become one.
 func (g *level) contract(label []uint32) *level {
 	n := g.number(label)
 	c := &level{weight: make([]weight, n)}
@@ -45,7 +45,7 @@ func (g *level) number(label []uint32) int {
 
 // members lists the vertices of cluster c at start[c]:start[c+1].
 func (g *level) members(n int) (start []int64, members []uint32) {
-	next := make([]int64, n+2) // next[c+1] is where the next vertex of c goes
+	next := make([]int64, n+2) // next[c+1] is the index of the next vertex of c
 	for _, c := range g.cluster {
 		next[c+2]++
 	}
@@ -60,10 +60,10 @@ func (g *level) members(n int) (start []int64, members []uint32) {
 	return next[:n+1], members
 }
 
-// rowsPiece is how many rows of a smaller graph a worker makes at a time.
+// rowsPiece is the number of rows of a coarse graph that a worker makes at a time.
 const rowsPiece = 256
 
-// rows are the edges of some vertices one after another.
+// rows has the concatenated edges of some vertices.
 type rows struct{ cols, edges []uint32 }
 
 // add appends the row of v, and returns its length.
@@ -81,7 +81,7 @@ func (r *rows) add(t *tally, v uint32) int64 {
 	return length
 }
 
-// join puts the pieces together, and makes offsets of the lengths of rows.
+// join concatenates the pieces, and turns row lengths into offsets.
 func (g *level) join(pieces []rows) {
 	for v := range g.n() {
 		g.in.Offsets[v+1] += g.in.Offsets[v]

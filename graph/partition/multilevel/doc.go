@@ -4,19 +4,19 @@
 // Sci. Comput. 1998, and "Multilevel k-way partitioning scheme for irregular
 // graphs", J. Parallel Distrib. Comput. 1998).
 //
-// A graph is made smaller, level by level, until it has a few vertices a rank;
-// the smallest is divided by recursive bisection; on the way back to the
-// graph itself vertices at the border of two parts move where that cuts less.
+// The graph is coarsened level by level until it has a few vertices per rank. The coarsest
+// graph is divided by recursive bisection. During uncoarsening, boundary vertices move to
+// other parts if that reduces the cut.
 //
-// Partition balances three things at once: vertices, edges into them, and
-// training vertices. In a directed graph an edge either way holds two vertices
-// together, and a pair with both counts twice: it is cut twice.
+// Partition balances three things at once: vertices, edges into them, and training vertices.
+// In a directed graph, edges in either direction connect two vertices, and a pair with both
+// counts twice: it is cut twice.
 //
 // All is deterministic in the graph and the options, and independent of the
 // number of processors.
 //
-// Memory: about 60 bytes a vertex, 8 bytes for each pair of a vertex and a
-// part, or an edge where these are fewer, and the smaller graphs, 8 bytes an
-// edge, twice while one is made. Where nothing clusters the second has half of
-// the first one's edges, else a tenth. The graph itself is read where it is.
+// Memory: about 60 bytes per vertex; 8 bytes per pair of a vertex and a part, or per edge if
+// these are fewer; and the coarse graphs with 8 bytes per edge, twice during construction. The
+// second graph has half of the first one's edges if nothing clusters, else a tenth. The graph
+// itself is read in place.
 package multilevel

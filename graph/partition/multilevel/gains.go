@@ -6,14 +6,14 @@ import (
 	"siafu/internal/workers"
 )
 
-// gains says how much each vertex is connected to each part: the weights of
-// its edges there. A row has a slot for each part, in their order, or, where
-// these are fewer, for each neighbour, those in use with the part they are of.
+// gains has the connection of each vertex to each part: the total weight of its edges to the
+// part. A row has a slot per part, in order, or, if these are fewer, one per neighbour,
+// labelled with the part.
 type gains struct {
 	parts  int
 	start  []int64  // of rows
 	part   []uint32 // of slots
-	weight []uint32 // of slots; 0 where a slot is not in use
+	weight []uint32 // of slots; 0 if unused
 }
 
 func newGains(g *level, owner []uint32, parts int) *gains {
@@ -42,13 +42,13 @@ func (t *gains) fill(g *level, v uint32, owner []uint32) {
 	g.each(v, func(u, w uint32) { t.add(v, owner[u], w) })
 }
 
-// row is the slots of v.
+// row returns the slots of v.
 func (t *gains) row(v uint32) (parts, weights []uint32) {
 	lo, hi := t.start[v], t.start[v+1]
 	return t.part[lo:hi], t.weight[lo:hi]
 }
 
-// slot is where row keeps part p, or would: -1 where there is no room.
+// slot returns the used or free slot of part p in row, or -1 without room.
 func (t *gains) slot(parts, weights []uint32, p uint32) int {
 	if len(parts) == t.parts {
 		return int(p)
@@ -64,7 +64,7 @@ func (t *gains) slot(parts, weights []uint32, p uint32) int {
 	return free
 }
 
-// add makes v more connected to part p.
+// add increases v's connection to part p.
 func (t *gains) add(v, p, w uint32) {
 	parts, weights := t.row(v)
 	i := t.slot(parts, weights, p)
@@ -81,7 +81,7 @@ func (t *gains) shift(v, from, to, w uint32) {
 	weights[i] += w
 }
 
-// to is how much v is connected to part p.
+// to returns v's connection to part p.
 func (t *gains) to(v, p uint32) uint32 {
 	parts, weights := t.row(v)
 	if i := t.slot(parts, weights, p); i >= 0 {

@@ -2,22 +2,22 @@ package multilevel
 
 import "math/rand/v2"
 
-// grower grows two sides of a graph from a vertex each: the one that is less
-// full takes the vertex that is connected to it most (greedy graph growing,
-// Karypis and Kumar, SIAM J. Sci. Comput. 1998, section 4.2).
+// grower grows two sides of a graph from a vertex each: the less full side takes the vertex
+// with the largest connection to it (greedy graph growing, Karypis and Kumar, SIAM J. Sci.
+// Comput. 1998, section 4.2).
 type grower struct {
 	g      *level
 	limits []weights
 	owner  []uint32 // undecided at first
 	parts  [2]weights
 	near   [2][]int64 // connection of undecided vertices to a side
-	heaps  [2]heap    // of undecided vertices, by connection; superseded where near is another
+	heaps  [2]heap    // of undecided vertices, by connection; stale if it differs from near
 	random []int      // vertices in random order
 }
 
 const undecided = ^uint32(0)
 
-// grow gives each vertex a side.
+// grow assigns each vertex to a side.
 func grow(g *level, limits []weights, rng *rand.Rand) []uint32 {
 	w := &grower{g: g, limits: limits, owner: make([]uint32, g.n()), random: rng.Perm(g.n())}
 	w.near = [2][]int64{make([]int64, g.n()), make([]int64, g.n())}
@@ -34,7 +34,7 @@ func grow(g *level, limits []weights, rng *rand.Rand) []uint32 {
 	return w.owner
 }
 
-// fill is how full a side is: 1 at its limit.
+// fill returns the fill of a side: 1 at its limit.
 func (w *grower) fill(s int) float64 {
 	fill := 0.0
 	for i, x := range w.parts[s] {
@@ -43,7 +43,7 @@ func (w *grower) fill(s int) float64 {
 	return fill
 }
 
-// next is the vertex that side s takes: a random one where none is connected.
+// next returns the vertex that side s takes: a random one if none is connected.
 func (w *grower) next(s int) uint32 {
 	for h := &w.heaps[s]; len(*h) > 0; {
 		if e := h.pop(); w.owner[e.v] == undecided && e.gain == w.near[s][e.v] {

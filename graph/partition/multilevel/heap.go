@@ -6,7 +6,7 @@ type entry struct {
 	v    uint32
 }
 
-// heap has the highest gain first, of equals the lowest vertex.
+// heap has the highest gain first, with ties the lowest vertex.
 type heap []entry
 
 func (e entry) before(f entry) bool { return e.gain > f.gain || e.gain == f.gain && e.v < f.v }
@@ -37,7 +37,7 @@ func (h *heap) pop() entry {
 	return top
 }
 
-// sink puts e where the top was.
+// sink replaces the top by e.
 func (h heap) sink(e entry) {
 	i := 0
 	for {

@@ -8,17 +8,15 @@ import (
 )
 
 const (
-	batch = 4 // partitions that are tried before they are compared
-	// A batch is the last when its best and its worst cut differ by less than
-	// a part in alike: more of them would be the same.
+	batch = 4 // partitions per batch
+	// A batch is the last one if its best and its worst cut differ by less than 1/alike.
 	alike = 100
 )
 
-// batches is how many of them are tried at most: a bisection of many parts is
-// made of many.
+// batches returns the maximum number of batches; many parts already need many bisections.
 func batches(parts int) int { return max(1, min(2, 16/parts)) }
 
-// initial divides the smallest graph, several times, and returns the best.
+// initial partitions the coarsest graph several times, and returns the best result.
 func initial(g *level, limits []weights, seed uint64) []uint32 {
 	var best choice
 	for b := range batches(len(limits)) {

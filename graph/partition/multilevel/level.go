@@ -14,10 +14,9 @@ type (
 )
 
 const (
-	// maxWeight is the most that vertices of the graph weigh together as a
-	// vertex of a smaller one, so that the weight of an edge between two fits
-	// into 32 bits. In a graph with hubs of 2³¹ neighbours it might not; it
-	// then wraps round, and more is cut.
+	// maxWeight is the maximum weight of a coarse vertex, so that the weight of an edge
+	// between two fits into 32 bits. With hubs of 2³¹ neighbours it may overflow; the cut is
+	// then larger.
 	maxWeight = 1 << 31
 	boundless = math.MaxInt64 / 4
 )
@@ -42,11 +41,11 @@ func (w weights) within(most weights) bool {
 	return w[0] <= most[0] && w[1] <= most[1] && w[2] <= most[2]
 }
 
-// level is one graph of the hierarchy: the dataset's own, or one whose
-// vertices are clusters of the level before. No vertex is its own neighbour:
-// datasets drop such edges, and contract those within a cluster.
+// level is one graph of the hierarchy: the dataset's own, or one whose vertices are clusters
+// of the preceding level. No vertex is its own neighbour: datasets drop such edges, and
+// contract those within a cluster.
 type level struct {
-	in, out graph.CSR // out has no rows where in has every neighbour
+	in, out graph.CSR // out is empty if in has every neighbour
 	edges   []uint32  // weights of the edges of in; nil: 1 each
 	weight  []weight  // [n] of vertices
 	cluster []uint32  // [n] vertices of the next level; nil in the last
@@ -77,8 +76,8 @@ func (g *level) total() weights {
 	return sum
 }
 
-// links are the edges between v and its neighbours: of each of the two lists,
-// a neighbour and a weight an edge, nil for 1 each.
+// links returns the edges between v and its neighbours: two lists, each with a neighbour and a
+// weight per edge; nil weights mean 1.
 func (g *level) links(v uint32) (in, inWeights, out []uint32) {
 	lo, hi := g.in.Offsets[v], g.in.Offsets[v+1]
 	in = g.in.Cols[lo:hi]
@@ -91,7 +90,7 @@ func (g *level) links(v uint32) (in, inWeights, out []uint32) {
 	return in, inWeights, out
 }
 
-// each visits the neighbours of v, one with edges both ways twice.
+// each visits the neighbours of v, twice if edges go in both directions.
 func (g *level) each(v uint32, visit func(u, w uint32)) {
 	in, weights, out := g.links(v)
 	for i, u := range in {
@@ -115,15 +114,15 @@ func (g *level) project(owner []uint32) []uint32 {
 	return fine
 }
 
-// tally sums weights of edges by the labels of neighbours: zero between two
-// vertices, but for labels in used.
+// tally sums edge weights by the labels of neighbours. Between two vertices it is zero, except
+// for labels in used.
 type tally struct {
 	sum  []uint32
 	used []uint32
 }
 
-// tallies gives one a worker. They must not take more memory than the graph,
-// however many processors there are.
+// tallies returns one per worker. They must not use more memory than the graph, for any number
+// of processors.
 func (g *level) tallies(labels int) []tally {
 	t := make([]tally, min(runtime.GOMAXPROCS(0), 1+len(g.in.Cols)/max(g.n(), 1)))
 	for i := range t {

@@ -34,9 +34,8 @@ func cutOf(g *level, owner []uint32) (cut int64) {
 	return cut / 2
 }
 
-// A smaller graph weighs as much as the one that it was made of, its clusters
-// are no heavier than asked for unless they are one vertex, and a division of
-// it cuts as much as its projection.
+// A coarse graph has the weight of its fine graph. Its clusters do not exceed the limit unless
+// they are one vertex. A partition of it cuts as much as its projection.
 func TestContract(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, _, _ := drawnLevel(t)
@@ -64,8 +63,8 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// Leaves of one hub are put together although their cluster is full, and so
-// are vertices without edges.
+// Leaves of one hub are paired although their cluster is full, and so are vertices without
+// edges.
 func TestPairing(t *testing.T) {
 	for name, edges := range map[string]pairs{"star": star(1000), "no edges": nil} {
 		g := finest(dataset(1000, false, edges))
@@ -76,7 +75,7 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// Moves keep the table of gains as it would be made anew, and the loads.
+// After moves, the table of gains and the loads equal recomputed ones.
 func TestMovesKeepGains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, owner, limits := drawnLevel(t)
@@ -102,8 +101,8 @@ func TestMovesKeepGains(t *testing.T) {
 	})
 }
 
-// lowers fails unless rounds lower the cut by what they say, never raise the
-// excess, and end where they say that nothing is to be gained.
+// lowers fails unless rounds lower the cut by the returned amount, never raise the excess, and
+// return 0 at the end.
 func lowers(t rapid.TB, g *level, owner []uint32, limits []weights) {
 	r := newRefiner(g, owner, limits)
 	for {
@@ -128,8 +127,7 @@ func TestRound(t *testing.T) {
 	})
 }
 
-// An edge from a vertex to itself, which is given and dropped, is not counted
-// among those that tie the vertex to its part.
+// A self loop, which is dropped, does not count as connection of a vertex to its part.
 func TestRoundOfSelfLoop(t *testing.T) {
 	g := finest(dataset(6, false, pairs{{0, 0}, {0, 1}, {0, 2}}))
 	lowers(t, g, []uint32{0, 1, 1, 0, 0, 0}, standard.limits(g, 3))

@@ -7,31 +7,29 @@ import (
 	"siafu/graph"
 )
 
-// Options says how to partition.
+// Options are the options of Partition.
 type Options struct {
 	Parts int
 	Seed  uint64
 	Slack Slack
 }
 
-// Slack is the maximum load of a rank as a multiple of its fair share, each at least 1;
-// +Inf leaves that unbalanced. A share is rounded up.
+// Slack is the maximum load of a rank as a multiple of its fair share, each at least 1; +Inf
+// disables that balance. A share is rounded up.
 type Slack struct {
 	Vertices, Edges, Train float64
 }
 
-// coarsest is how many vertices the smallest graph should have: enough that
-// the heaviest, of as many in a part, is less than the slack, and few enough
-// that many divisions of it can be tried.
+// coarsest returns the target size of the coarsest graph: large enough that its heaviest
+// vertex is less than the slack, small enough to try many partitions.
 //
-// Design note: 160 vertices a part instead of 80 for 8 parts, or levels that
-// shrink by at most 4, cost up to 4 times the time and cut the same within the
-// noise of seeds.
+// Design note: 160 vertices per part instead of 80 for 8 parts, or levels that shrink by at
+// most 4, take up to 4 times as long and have the same cut within the noise of seeds.
 func coarsest(parts int) int { return max(640, 30*parts) }
 
-// Partition returns the owner of each vertex, a rank in 0..Parts-1. Slack is
-// kept wherever moves of single vertices lead there; a vertex with more edges
-// than a share is never divided. A rank may get nothing. Parts must be at least 1.
+// Partition returns the owner of each vertex, a rank in 0..Parts-1. Slack is respected if
+// moves of single vertices can achieve it; a vertex with more edges than a share is never
+// divided. A rank may get nothing. Parts must be at least 1.
 func Partition(ds *graph.Dataset, o Options) []uint32 {
 	if o.Parts < 1 {
 		panic("multilevel: no parts")
@@ -50,9 +48,8 @@ func Partition(ds *graph.Dataset, o Options) []uint32 {
 	return owner
 }
 
-// limits are the most that parts may get. Where one vertex alone has more edges
-// than a part may, its part would have to be empty else; so parts may then have
-// as many edges more.
+// limits returns the limits of parts. If one vertex has more edges than a part's limit, the
+// limit is raised by its edges, because no part could have it otherwise.
 func (s Slack) limits(g *level, parts int) []weights {
 	total, hub := g.total(), g.hub()
 	var most weights
@@ -68,7 +65,7 @@ func (s Slack) limits(g *level, parts int) []weights {
 	return slices.Repeat([]weights{most}, parts)
 }
 
-// hub is the most edges into one vertex.
+// hub returns the largest number of edges into one vertex.
 func (g *level) hub() int64 {
 	most := uint32(0)
 	for _, w := range g.weight {
@@ -77,8 +74,8 @@ func (g *level) hub() int64 {
 	return int64(most)
 }
 
-// heaviest is the most that a vertex of the smallest graph may weigh, if that
-// is to have size vertices: as much as the mean.
+// heaviest returns the maximum weight of a vertex of the coarsest graph with size vertices:
+// the mean.
 func heaviest(g *level, limit weights, size int) weight {
 	var most weight
 	total := g.total()
@@ -91,8 +88,8 @@ func heaviest(g *level, limit weights, size int) weight {
 	return most
 }
 
-// coarsen returns g and ever smaller graphs, down to about size vertices or to
-// where no more is to be had.
+// coarsen returns g and coarser graphs, down to about size vertices or until they no longer
+// shrink.
 func coarsen(g *level, size int, most weight, seed uint64) []*level {
 	levels := []*level{g}
 	for g.n() > size {

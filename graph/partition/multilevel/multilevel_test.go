@@ -11,7 +11,7 @@ import (
 	"siafu/graph"
 )
 
-// pairs are edges, in the direction in which they are given.
+// pairs are edges in the given direction.
 type pairs [][2]uint32
 
 // dataset is a graph in memory, without self loops as every dataset; every third
@@ -52,7 +52,7 @@ func csr(rows [][]uint32) graph.CSR {
 
 var standard = Slack{Vertices: 1.05, Edges: 1.05, Train: 1.10}
 
-// result is what the tests look at, counted from the dataset itself.
+// result has the values that tests check, counted from the dataset itself.
 type result struct {
 	parts []weights
 	most  weights // of a part
@@ -86,8 +86,7 @@ func measure(ds *graph.Dataset, owner []uint32, parts int, s Slack) result {
 	return r
 }
 
-// balanced fails where a part has more than its limit, or of edges more than
-// that and those of one vertex besides.
+// balanced fails if a part exceeds its limit, for edges by more than one vertex's edges.
 func (r result) balanced(t interface{ Errorf(string, ...any) }) {
 	for p, w := range r.parts {
 		if w[0] > r.most[0] || w[1] > r.most[1]+r.hub || w[2] > r.most[2] {
@@ -110,8 +109,8 @@ func star(n int) (edges pairs) {
 	return edges
 }
 
-// ring is one of cliques, each with an edge to the next. Vertex v is in clique
-// v mod the number of cliques.
+// ring is a ring of cliques, each with an edge to the next. Vertex v is in clique v mod the
+// number of cliques.
 func ring(cliques, size int) (edges pairs) {
 	at := func(clique, i int) uint32 { return uint32(i*cliques + clique%cliques) }
 	for c := range cliques {
@@ -168,7 +167,7 @@ func TestPartitionOfKnownGraphs(t *testing.T) {
 	}
 }
 
-// drawn is any small graph.
+// drawn returns a random small graph.
 func drawn(t *rapid.T) *graph.Dataset {
 	n := rapid.IntRange(1, 300).Draw(t, "n")
 	vertex := rapid.Custom(func(t *rapid.T) uint32 {
@@ -183,7 +182,7 @@ func drawn(t *rapid.T) *graph.Dataset {
 	return dataset(n, rapid.Bool().Draw(t, "directed"), edges)
 }
 
-// Every vertex gets a part, and limits are kept, of whatever graph.
+// Every vertex gets a part, and limits are respected, for any graph.
 func TestPartitionOfAnyGraph(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ds := drawn(t)
@@ -196,7 +195,7 @@ func TestPartitionOfAnyGraph(t *testing.T) {
 	})
 }
 
-// The result depends on nothing but the graph and the options.
+// The result depends only on the graph and the options.
 func TestPartitionIsDeterministic(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	ds := dataset(64*30, false, append(ring(64, 30), star(1000)...))
@@ -211,8 +210,8 @@ func TestPartitionIsDeterministic(t *testing.T) {
 	}
 }
 
-// A clique and a path of as many vertices fall apart at the edge between them
-// where only vertices count, and nowhere near it where edges do.
+// A clique and a path with the same number of vertices are separated at the edge between them
+// if only vertices are balanced, and far from it if edges are.
 func TestUnboundedSlack(t *testing.T) {
 	edges := ring(1, 100)
 	for v := range uint32(100) {

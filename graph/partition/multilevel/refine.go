@@ -3,13 +3,12 @@ package multilevel
 import "math"
 
 const (
-	// rounds of refinement at most; it ends when one lowers the cut by less
-	// than a part in worthwhile.
+	// Maximum rounds of refinement; it ends if a round lowers the cut by less than
+	// 1/worthwhile.
 	rounds     = 8
 	worthwhile = 500
-	// patience is after how many moves that don't lead below the least cut a
-	// round ends, or after a patientShare of the vertices. Six times as many
-	// gain nothing.
+	// A round ends after patience moves without a new least cut, or after a patientShare of
+	// the vertices. Six times the patience gains nothing.
 	patience     = 50
 	patientShare = 50
 )
@@ -28,7 +27,7 @@ type refiner struct {
 	moves []move
 }
 
-// move is what was done.
+// move records a move.
 type move struct{ v, from uint32 }
 
 const (
@@ -48,8 +47,7 @@ func newRefiner(g *level, owner []uint32, limits []weights) *refiner {
 	return r
 }
 
-// run brings the parts below their limits, where they are not, and then lowers
-// the cut.
+// run balances parts that exceed their limits, and then lowers the cut.
 func (r *refiner) run() {
 	r.balance()
 	cut := r.cut()
@@ -61,10 +59,9 @@ func (r *refiner) run() {
 	}
 }
 
-// round is one of Fiduccia and Mattheyses (DAC 1982) with k parts: each vertex
-// moves at most once, always the one with the highest gain into a part with
-// room for it, even where that is a loss; at the end the moves after the least
-// cut are taken back. It returns by how much the cut fell.
+// round is a pass of Fiduccia and Mattheyses (DAC 1982) with k parts. Each vertex moves at
+// most once, the one with the highest gain first, into a part with room for it, even at a
+// loss. At the end, moves after the least cut are undone. It returns the decrease of the cut.
 func (r *refiner) round() int64 {
 	r.heap, r.moves = r.heap[:0], r.moves[:0]
 	for v := range r.key {
@@ -96,7 +93,7 @@ func (r *refiner) round() int64 {
 	return best
 }
 
-// undo takes back the moves from the given one on.
+// undo undoes the moves from the given one on.
 func (r *refiner) undo(kept int) {
 	for i := len(r.moves) - 1; i >= kept; i-- {
 		r.move(r.moves[i].v, r.moves[i].from)
@@ -112,8 +109,8 @@ func (r *refiner) move(v, to uint32) {
 	r.g.each(v, func(u, w uint32) { r.gains.shift(u, from, to, w) })
 }
 
-// offer tells the heap if v's gain has risen. That one has fallen is seen when
-// its turn comes.
+// offer pushes v to the heap if its gain has risen. A fallen gain is detected when v is
+// popped.
 func (r *refiner) offer(v uint32) {
 	if gain := r.highest(v); gain > r.key[v] {
 		r.key[v] = gain
@@ -121,8 +118,8 @@ func (r *refiner) offer(v uint32) {
 	}
 }
 
-// offerNeighbours tells of those of v, which has moved. In its new part, none
-// has gained.
+// offerNeighbours offers the neighbours of v, which has moved. Neighbours in its new part have
+// not gained.
 func (r *refiner) offerNeighbours(v uint32) {
 	in, _, out := r.g.links(v)
 	for _, list := range [][]uint32{in, out} {
@@ -134,7 +131,7 @@ func (r *refiner) offerNeighbours(v uint32) {
 	}
 }
 
-// lower puts v back with the gain that it has now.
+// lower pushes v again with its current gain.
 func (r *refiner) lower(v uint32, gain int64) {
 	r.key[v] = gain
 	if gain != unmovable {
@@ -142,8 +139,8 @@ func (r *refiner) lower(v uint32, gain int64) {
 	}
 }
 
-// highest is the gain of v's best move to a part of a neighbour, whether there
-// is room or not: unmovable where all neighbours are in its own.
+// highest returns the gain of v's best move to a neighbour's part, with or without room;
+// unmovable if all neighbours are in v's part.
 func (r *refiner) highest(v uint32) int64 {
 	var own, best uint32
 	parts, weights := r.gains.row(v)
@@ -160,8 +157,8 @@ func (r *refiner) highest(v uint32) int64 {
 	return int64(best) - int64(own)
 }
 
-// best is the part with room for v to which it is connected most, of equals
-// the first in its row, and the gain of a move there.
+// best returns the part with room for v and the largest connection, with ties the first in its
+// row, and the gain of that move.
 func (r *refiner) best(v uint32) (to uint32, gain int64) {
 	var own, best uint32
 	parts, weights := r.gains.row(v)
@@ -179,7 +176,7 @@ func (r *refiner) best(v uint32) (to uint32, gain int64) {
 	return to, int64(best) - int64(own)
 }
 
-// cut is the weight of the edges between parts.
+// cut returns the weight of the edges between parts.
 func (r *refiner) cut() int64 {
 	sum := int64(0)
 	for v, p := range r.owner {

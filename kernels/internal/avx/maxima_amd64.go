@@ -16,10 +16,10 @@ var (
 	maximaGrads = [...][]maximaGradFunc{AVX2: {nil, maximaGrad256x1, maximaGrad256x2}, AVX512: {nil, maximaGrad512x1, maximaGrad512x2, maximaGrad512x3, maximaGrad512x4}}
 )
 
-// Maxima raises dst to row c-base of x, whose rows are as wide, for each of the first n ids
-// c of cols, and notes in arg, unless that is nil, which c an element comes from, of equal
-// ones the one with the lowest of ids. cols goes on, to be prefetched by. Elements that are
-// -Inf come from nowhere.
+// Maxima sets dst to the element-wise maximum of dst and the rows c-base of x, of the same
+// width, for each of the first n ids c of cols. Unless arg is nil, it records the source c of
+// each element; with ties, the c with the lowest of ids. cols is longer, for prefetching.
+// Elements that are -Inf have no source.
 func (s Set) Maxima(dst []float32, arg []uint32, x []float32, cols, ids []uint32, base uint32, n int) {
 	f := maxima[s]
 	if arg != nil {

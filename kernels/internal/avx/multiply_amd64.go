@@ -72,8 +72,8 @@ func (s Set) tile(rows int) (height int, f *[3]tileFunc) {
 	return height, &tiles[s][height]
 }
 
-// Cost is what Multiply takes for a row of a transposed A [K x m] and of B [K x n], in half
-// cycles of a processor that starts two multiply-adds or loads in a cycle.
+// Cost returns the time of Multiply for a row of a transposed A [K x m] and of B [K x n]. The
+// unit is half a cycle of a processor that starts two multiply-adds or loads per cycle.
 func (s Set) Cost(m, n int) (cost int) {
 	const (
 		wait = 8 // of a sum for itself
