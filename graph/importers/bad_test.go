@@ -128,8 +128,7 @@ func TestBadInputs(t *testing.T) {
 	}
 }
 
-// TestImport: what was read is what graph.Write stores, and bsnap's partition
-// comes along.
+// TestImport: graph.Write stores the read data, and bsnap's partition is copied.
 func TestImport(t *testing.T) {
 	for _, f := range formats() {
 		t.Run(f.name+" "+f.src, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 
 const opBsnap = "import bsnap"
 
-// Dorylus (Thorpe et al. 2021) keeps a graph in little-endian files:
+// Dorylus (Thorpe et al. 2021) stores a graph in little-endian files:
 //
 //	graph.bsnap     int32 4 (bytes of a vertex id), uint32 vertices,
 //	                uint64 edges, then uint32 source and destination of each
@@ -31,12 +31,12 @@ const opBsnap = "import bsnap"
 // is parts_N/graph.bsnap.edges, often a link.
 const bsnapHeader = 16
 
-// partsName is the file in the dataset folder that keeps Dorylus's partition.
+// partsName is the file of Dorylus's partition in the dataset folder.
 const partsName = graph.PartsFile
 
 func isBsnap(src string) bool { return bsnapGraph(src) != "" }
 
-// bsnapGraph is the path of the edges, "" where there are none.
+// bsnapGraph returns the path of the edges, "" if there is none.
 func bsnapGraph(src string) string {
 	for _, name := range []string{"graph.bsnap", "graph.bsnap.edges"} {
 		if path := filepath.Join(src, name); exists(path) {
@@ -49,7 +49,7 @@ func bsnapGraph(src string) string {
 	return ""
 }
 
-// bsnapParts are the paths of the partition files.
+// bsnapParts returns the paths of the partition files.
 func bsnapParts(src string) []string {
 	var paths []string
 	for _, pattern := range []string{"*.parts", "parts_*/*.parts"} {
@@ -100,7 +100,7 @@ func bsnap(k *keeper, o Options) (*graph.Content, error) {
 	return c, bsnapPartition(o, c.Vertices)
 }
 
-// bsnapLabels takes labels.bsnap apart.
+// bsnapLabels parses labels.bsnap.
 func bsnapLabels(path string, b []byte) ([]int32, int, error) {
 	if len(b) < 4 || len(b)%4 != 0 {
 		return nil, 0, fault.New(fault.Data, opBsnap, path, "%d bytes are not a header followed by 4-byte labels", len(b)).Then("fetch the file again, it is truncated")
@@ -120,7 +120,7 @@ func bsnapLabels(path string, b []byte) ([]int32, int, error) {
 	return labels, int(classes), nil
 }
 
-// bsnapFeatures takes features.bsnap apart; the rows stay where they are.
+// bsnapFeatures parses features.bsnap; the rows stay in place.
 func bsnapFeatures(path string, b []byte, n int64) (graph.Features, error) {
 	f := graph.Features{Rows: int(n)}
 	if len(b) < 4 {
@@ -137,9 +137,8 @@ func bsnapFeatures(path string, b []byte, n int64) (graph.Features, error) {
 	return f, checkFinite(opBsnap, path, f.Dense, max(f.Dim, 1))
 }
 
-// bsnapEdges takes graph.bsnap apart; the pairs stay where they are. twice
-// tells that the header counts each edge twice: the converter does that for an
-// undirected graph, but writes it once.
+// bsnapEdges parses graph.bsnap; the pairs stay in place. twice reports that the header counts
+// each edge twice: the converter does so for an undirected graph, but writes it once.
 func bsnapEdges(path string, b []byte, n int64) (pairs graph.EdgePairs, twice bool, err error) {
 	if len(b) < bsnapHeader {
 		return nil, false, fault.New(fault.Data, opBsnap, path, "%d bytes are too few for a header of %d", len(b), bsnapHeader).Then("fetch the file again, it is truncated")
@@ -177,8 +176,8 @@ func bsnapPartition(o Options, n int64) error {
 	return err
 }
 
-// readParts returns the lines of a partition file that hold a number, as
-// Dorylus reads it; there must be n of them (any number where n is negative).
+// readParts returns the lines of a partition file that have a number, as Dorylus reads it;
+// there must be n of them (any number if n is negative).
 func readParts(path string, n int64) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -205,7 +204,7 @@ func readParts(path string, n int64) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// keepParts puts the partition file into the finished dataset.
+// keepParts copies the partition file to the finished dataset.
 func keepParts(o Options, _ *graph.WriteReport) error {
 	paths := bsnapParts(o.Src)
 	if len(paths) != 1 {

@@ -2,13 +2,13 @@ package importers
 
 import "siafu/internal/mapped"
 
-// chunks are pairs that grow in mapped memory without being copied, for
-// sources that do not say reliably how many they hold.
+// chunks stores a growing list of pairs in mapped memory without copying, for sources of
+// unknown length.
 type chunks[T mapped.Elem] struct {
 	keep     *keeper
 	op, path string
 	list     [][]T
-	free     []T // what is left of the last of list
+	free     []T // the unused rest of the last chunk
 	pairs    int64
 }
 
@@ -62,14 +62,14 @@ func (b edgeBuffer) Each(yield func(src, dst uint32) error) error {
 	return nil
 }
 
-// cursor reads chunks from the beginning.
+// cursor reads chunks from the start.
 type cursor[T mapped.Elem] struct {
 	chunks *chunks[T]
 	next   int // chunk
 	rest   []T
 }
 
-// fill sets dst to what comes next, of which there must be so much.
+// fill sets dst to the next elements, of which there must be enough.
 func (c *cursor[T]) fill(dst []T) {
 	for len(dst) > 0 {
 		if len(c.rest) == 0 {

@@ -30,7 +30,7 @@ func (d *citation) agree() error {
 		}
 		d.vertices = max(d.vertices, v+1)
 	}
-	// A gap takes memory that no file stands for. citeseer's is 15 wide.
+	// A gap takes memory that no file justifies. citeseer has a gap of 15.
 	if gaps := d.vertices - d.allx.rows - d.tx.rows; gaps > d.allx.rows+d.tx.rows {
 		return fault.New(fault.Data, opPlanetoid, d.prefix+".test.index", "vertex %d is the largest, but only %d have features", d.vertices-1, d.allx.rows+d.tx.rows)
 	}
@@ -51,8 +51,7 @@ func (d *citation) testRows() ([]int, error) {
 	return rows, nil
 }
 
-// features are the rows of allx, and after them those of tx in the order of
-// their vertices.
+// features returns the rows of allx, then those of tx in the order of their vertices.
 func (d *citation) features() (*graph.SparseRows, error) {
 	s, err := d.allx.sparseRows()
 	if err != nil {
@@ -76,7 +75,7 @@ func (d *citation) features() (*graph.SparseRows, error) {
 	return s, nil
 }
 
-// labels are the classes that the one-hot rows mark, none for a row of zeros.
+// labels returns the classes of the one-hot rows, none for a row of zeros.
 func (d *citation) labels() ([]int32, error) {
 	rows, err := d.testRows()
 	if err != nil {
@@ -102,7 +101,7 @@ func (d *citation) labels() ([]int32, error) {
 	return labels, nil
 }
 
-// class is the place of the one in a row of zeros.
+// class returns the index of the one in a row.
 func (d *citation) class(ext string, at int, row []int64) (int32, error) {
 	l := graph.Unlabelled
 	for i, v := range row {
@@ -119,7 +118,7 @@ func (d *citation) class(ext string, at int, row []int64) (int32, error) {
 	return l, nil
 }
 
-// split is the public one.
+// split returns the public split.
 func (d *citation) split(o Options) ([]uint8, error) {
 	s := newSplitter(opPlanetoid, int(d.vertices))
 	train := int64(len(d.y))
@@ -159,7 +158,7 @@ func (d *citation) edges(k *keeper) (graph.EdgeSource, error) {
 	out := newEdgeBuffer(k, opPlanetoid, path)
 	of := map[*pickle.List]any{}
 	for i, key := range items.Keys {
-		// A pickle names a list that it holds in two bytes, however long it is.
+		// A pickle can repeat a list of any length in two bytes.
 		if list, ok := items.Values[i].(*pickle.List); ok {
 			if other, shared := of[list]; shared {
 				return nil, fault.New(fault.Data, opPlanetoid, path, "vertices %s and %s share one list object of neighbours", pickle.Describe(other), pickle.Describe(key))

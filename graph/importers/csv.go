@@ -18,7 +18,7 @@ type csvTable[T any] struct {
 // fields as the first one of its block.
 func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block) (csvTable[T], error) {
 	return func(b block) (csvTable[T], error) {
-		// As many numbers as fit between the commas and the ends of lines.
+		// The maximum number of fields, from commas and line ends.
 		most := bytes.Count(b.text, []byte{','}) + bytes.Count(b.text, []byte{'\n'}) + 1
 		t := csvTable[T]{line: b.line, values: make([]T, 0, most)}
 		for line, text := b.line, b.text; len(text) > 0; line++ {
@@ -53,7 +53,7 @@ func (t csvTable[T]) sameCols(op, path string, cols int) error {
 	return nil
 }
 
-// csvColumn reads a file with one whole number a line.
+// csvColumn reads a file with one whole number per line.
 func csvColumn(op, path string) ([]int64, error) {
 	var out []int64
 	err := parseFile(op, path, csvParser(op, path, parseInt), func(t csvTable[int64]) error {

@@ -21,9 +21,9 @@ import (
 // short descriptions, ties in alphabetical order.
 const debVocabulary = 1000
 
-// debian imports the package archive of a Debian-like machine from what
-// "apt-cache dumpavail" prints (Src is a file, gzipped or not, or "-" for
-// standard input): the real graph that every such machine has.
+// debian imports the package archive of a Debian-like machine from the output of "apt-cache
+// dumpavail" (Src is a file, gzipped or not, or "-" for standard input): a real graph that
+// every such machine has.
 //
 // A vertex is a package, numbered by name. A package is the neighbour of every
 // package that one of its Depends, Pre-Depends, Recommends, Suggests and
@@ -66,7 +66,7 @@ func debian(_ *keeper, o Options) (*graph.Content, error) {
 	}, nil
 }
 
-// debPath is the source as messages name it.
+// debPath returns the source's name in messages.
 func debPath(o Options) string {
 	if o.Src == "-" {
 		return "standard input"
@@ -100,14 +100,14 @@ func openDebArchive(o Options) (*debArchive, error) {
 	return readDebArchive(z, debPath(o))
 }
 
-// debCorrupt reports whether a read failed for what the file holds.
+// debCorrupt reports whether a read failed because of the file's contents.
 func debCorrupt(err error) bool {
 	var flateErr flate.CorruptInputError
 	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &flateErr)
 }
 
-// labels are the sections as class numbers, and the sections sorted.
+// labels returns the sections as class numbers, and the sorted sections.
 func (a *debArchive) labels() (labels []int32, classes []string) {
 	for _, p := range a.packages {
 		if p.section != "" {
@@ -126,12 +126,12 @@ func (a *debArchive) labels() (labels []int32, classes []string) {
 	return labels, classes
 }
 
-// debWords are the distinct words of a short description, sorted: lower case,
-// split at everything but letters and digits.
+// debWords returns the distinct words of a short description, sorted: lower case, split at
+// everything but letters and digits.
 //
-// Design note: there is no list of stop words, and words of one letter stay.
-// "c", "r" and "x" tell sections apart, and a word in every section weighs
-// nothing once trained, where a list would be right for one language only.
+// Design note: there is no list of stop words, and words of one letter stay. "c", "r" and "x"
+// distinguish sections. A word in every section gets no weight in training, and a list would
+// suit only one language.
 func debWords(summary string) []string {
 	words := strings.FieldsFunc(strings.ToLower(summary), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -156,7 +156,7 @@ func (a *debArchive) vocabulary() map[string]uint32 {
 	return columns
 }
 
-// mostFrequent are the most frequent words of a count, ties in alphabetical order.
+// mostFrequent returns the most frequent words of a count, ties in alphabetical order.
 func mostFrequent[N int | int64](count map[string]N, most int) []string {
 	words := slices.SortedFunc(maps.Keys(count), func(x, y string) int {
 		return cmp.Or(cmp.Compare(count[y], count[x]), strings.Compare(x, y))
@@ -186,7 +186,7 @@ func (a *debArchive) features() graph.Features {
 	return f
 }
 
-// ids are the names of the packages.
+// ids returns the names of the packages.
 func (a *debArchive) ids() *graph.IDs {
 	d := &graph.IDs{Offsets: make([]int64, 1, len(a.packages)+1)}
 	for _, p := range a.packages {

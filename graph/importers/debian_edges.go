@@ -9,8 +9,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// debColumns are what --edge-features may name, and the bits of a debSays that become
-// columns then.
+// debColumns has the names for --edge-features, and the bits of a debSays that become columns.
 var debColumns = []struct {
 	name string
 	bits debSays
@@ -20,7 +19,7 @@ var debColumns = []struct {
 	{"alternative", debFurther},
 }
 
-// debColumnNames are their names.
+// debColumnNames returns the names of debColumns.
 func debColumnNames() []string {
 	var names []string
 	for _, c := range debColumns {
@@ -29,9 +28,8 @@ func debColumnNames() []string {
 	return names
 }
 
-// edges are the relations between packages of the archive, package→neighbour, and with
-// features of edges both ways. What occurs twice and what relates a package to itself is
-// left to graph.Write.
+// edges returns the relations between packages of the archive, package→neighbour, and with
+// edge features in both directions. graph.Write handles duplicates and self loops.
 func (a *debArchive) edges(o Options) (graph.EdgeSource, error) {
 	index := make(map[string]uint32, len(a.packages))
 	for v, p := range a.packages {
@@ -67,17 +65,16 @@ func (a *debArchive) edges(o Options) (graph.EdgeSource, error) {
 	return newDebEdges(o, pairs, says), nil
 }
 
-// debEdges are edges in both directions, each pair of packages once, with features of 0 and
-// 1 (columns): the first half is what the relations of the edge's source say of its
-// destination, the second one what those of its destination say of its source. Where several
-// relations name the same package, a feature is 1 if it is of one of them.
+// debEdges has edges in both directions, each pair of packages once, with features of 0 and 1
+// (columns). The first half are the relations of the edge's source that name its destination,
+// the second half the reverse. A feature is 1 if any of several relations has it.
 type debEdges struct {
 	graph.EdgePairs
-	says    []uint16 // of each edge: debSays of its source, above these of its destination
+	says    []uint16 // of each edge: debSays of its source, in higher bits of its destination
 	columns []int    // bits of says that are columns
 }
 
-// newDebEdges are those of relations between packages, of which it makes what o names.
+// newDebEdges returns the edges of relations between packages, with the features that o names.
 func newDebEdges(o Options, relations graph.EdgePairs, says []debSays) graph.EdgeSource {
 	type edge struct {
 		src, dst uint32
@@ -100,8 +97,8 @@ func newDebEdges(o Options, relations graph.EdgePairs, says []debSays) graph.Edg
 	return graph.WithFeatures(e.EdgePairs, len(e.columns), e.eachFeatures)
 }
 
-// debChosen are the bits of both directions that become columns, in the order in which o
-// names them, and what it says in the log of them.
+// debChosen returns the bits of both directions that become columns, in the order of o, and
+// logs them.
 func debChosen(o Options) (columns []int) {
 	var names []string
 	for _, name := range o.EdgeFeatures {

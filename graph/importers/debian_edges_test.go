@@ -25,14 +25,14 @@ Recommends: tool
 Description: the newest
 `
 
-// Edges of packages have what their relations say, in the direction of the relation and in
-// the other one, and in the order in which a user asks for it.
+// Edges of packages have the features of their relations, in both directions, in the requested
+// order.
 func TestDebianEdgeFeatures(t *testing.T) {
 	all := []string{"depends", "pre-depends", "recommends", "suggests", "enhances", "version", "alternative"}
 	for _, c := range []struct {
 		name, text string
 		ask, names []string
-		want       map[string]string // what edges say: of the source's relations, and "/" and of the destination's
+		want       map[string]string // features of edges: of the source's relations, then "/" and the destination's
 	}{
 		{"everything", debFixture, []string{"field", "version", "alternative"}, all, map[string]string{
 			"zsh>libc6": "pre-depends recommends version/", "libc6>zsh": "/pre-depends recommends version",

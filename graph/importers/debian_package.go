@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// debPackage is what the importer keeps of a stanza.
+// debPackage is the data that the importer uses of a stanza.
 type debPackage struct {
 	name, version string
 	section       string        // without the archive area, "" where unknown
 	summary       string        // the short description
-	relations     []debRelation // packages in the relation fields, as often as they come
+	relations     []debRelation // packages in the relation fields, with repetitions
 }
 
 // debArchive is a whole archive.
 type debArchive struct {
 	packages []debPackage    // by name, each name once
 	virtual  map[string]bool // names that some package provides
-	dropped  int             // stanzas that gave way to another version
+	dropped  int             // stanzas superseded by another version
 }
 
-// readDebArchive reads every stanza of r; path is for messages. Of several
-// versions of a package the highest is kept, and the first of equal ones (the
-// same version comes once an architecture on multi-arch machines).
+// readDebArchive reads every stanza of r; path is for messages. Of several versions of a
+// package it uses the highest, and the first of equal ones (multi-arch machines list the same
+// version once per architecture).
 //
-// Design note: packages are sorted by name instead of kept in the order of
-// the file, so that the dataset does not depend on the order of apt's lists.
+// Design note: packages are sorted by name, not in the order of the file, so that the dataset
+// does not depend on the order of apt's lists.
 func readDebArchive(r io.Reader, path string) (*debArchive, error) {
 	a := &debArchive{virtual: map[string]bool{}}
 	index := map[string]int{}
@@ -92,11 +92,11 @@ func (c *debCursor) relation(dst []debRelation, field debSays, key string, f deb
 // debSection drops the archive area: "non-free/games" is about games.
 func debSection(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }
 
-// debSummary is the short description: the first line of the description.
+// debSummary returns the short description: the first line of the description.
 func debSummary(fields map[string]debField) string {
 	f, ok := fields["description"]
 	if !ok {
-		f = fields["description-en"] // so named where apt fetches translations
+		f = fields["description-en"] // its name if apt fetches translations
 	}
 	line, _, _ := strings.Cut(f.value, "\n")
 	return line

@@ -13,8 +13,8 @@ import (
 
 const (
 	debOp = "import debian"
-	// debLineLimit bounds what one line may make us allocate. The longest line
-	// of a real archive, a Provides of the Rust packages, has some 40 KB.
+	// debLineLimit bounds the memory of one line. The longest line of a real archive, a
+	// Provides of the Rust packages, has some 40 KB.
 	debLineLimit = 4 << 20
 )
 
@@ -68,7 +68,7 @@ func (c *debCursor) next(fields map[string]debField) (start int, ok bool) {
 		c.line++
 		line := bytes.TrimRight(c.lines.Bytes(), " \t\r")
 		switch {
-		case len(line) == 0 && start == 0: // several empty lines separate as one does
+		case len(line) == 0 && start == 0: // several empty lines are like one
 		case len(line) == 0:
 			f.flush()
 			return start, true
@@ -107,7 +107,7 @@ func (c *debCursor) field(f *debFold, line []byte) {
 	f.value = append(f.value[:0], bytes.TrimLeft(value, " \t")...)
 }
 
-// fold appends a continuation line to the field before it.
+// fold appends a continuation line to the current field.
 func (c *debCursor) fold(f *debFold, line []byte, start int) {
 	if start == 0 {
 		c.fail(c.line, "%s continues a field, but none is before it", debQuoted(line))
@@ -149,8 +149,8 @@ func (f *debFold) flush() {
 	f.name = ""
 }
 
-// debFieldName reports whether name is one: printable ASCII without a blank or a
-// colon (Debian policy 5.1).
+// debFieldName reports whether name is valid: printable ASCII without a blank or a colon
+// (Debian policy 5.1).
 func debFieldName(name []byte) bool {
 	for _, b := range name {
 		if b <= ' ' || b > '~' {
@@ -160,7 +160,7 @@ func debFieldName(name []byte) bool {
 	return len(name) > 0
 }
 
-// debQuoted is a value for an error message: quoted, and cut when long.
+// debQuoted formats a value for an error message: quoted, and shortened if long.
 func debQuoted[T string | []byte](v T) string {
 	const most = 60
 	if len(v) > most {

@@ -55,7 +55,7 @@ Enhances: zsh | vim
 Description:
 `
 
-// debRead imports text and fails the test where that fails.
+// debRead imports text and fails the test on an error.
 func debRead(t *testing.T, src string, stdin string) (*graph.Content, string) {
 	t.Helper()
 	var log strings.Builder
@@ -251,12 +251,12 @@ func TestDebVersionCompare(t *testing.T) {
 	}
 }
 
-// debPause is how long a try to read the machine's archive waits for the next.
+// debPause is the time between attempts to read the machine's archive.
 const debPause = 10 * time.Second
 
-// debMachine is the archive of the machine, as apt-cache prints it and as it is
-// imported. While packages are being installed or lists renewed apt-cache may
-// fail, or print what is no list of packages, so there is a second try.
+// debMachine returns the archive of the machine, as printed by apt-cache and as imported.
+// While packages are installed or lists renewed, apt-cache may fail or print an invalid list,
+// so there is a second attempt.
 func debMachine(t *testing.T) (string, *graph.Content) {
 	t.Helper()
 	out, c, err := debTry(t)
@@ -283,8 +283,8 @@ func debTry(t *testing.T) (string, *graph.Content, error) {
 	return string(out), c, err
 }
 
-// TestDebianThisMachine imports the archive of the machine and counts again
-// by looking at the lines alone.
+// TestDebianThisMachine imports the archive of the machine and compares with counts from the
+// lines alone.
 func TestDebianThisMachine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads some 50 MB")
@@ -312,8 +312,7 @@ func TestDebianThisMachine(t *testing.T) {
 	}
 }
 
-// FuzzDebian: whatever comes in, there is a fault or a dataset whose arrays
-// agree with one another.
+// FuzzDebian: any input gives a fault or a dataset with consistent arrays.
 func FuzzDebian(f *testing.F) {
 	f.Add([]byte(debFixture))
 	f.Add([]byte("Package: a\nDepends: a:any (>= 1) [x] <y>, b | c\n"))

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// debVersionCompare orders two versions "[epoch:]upstream[-revision]" as dpkg
-// does (deb-version(7)): negative when a is older than b. It knows no invalid
-// version; whatever it gets has a place in the order.
+// debVersionCompare orders two versions "[epoch:]upstream[-revision]" as dpkg does
+// (deb-version(7)): negative when a is older than b. No version is invalid: the order is
+// total.
 func debVersionCompare(a, b string) int {
 	aEpoch, aUp, aRev := debVersionParts(a)
 	bEpoch, bUp, bRev := debVersionParts(b)
@@ -29,8 +29,8 @@ func debVersionParts(v string) (epoch, upstream, revision string) {
 	return epoch, v, ""
 }
 
-// debPartCompare takes stretches of non-digits and of digits in turn: the
-// former by debOrder, the latter as numbers of any length.
+// debPartCompare alternates between runs of non-digits, compared by debOrder, and of digits,
+// compared as numbers of any length.
 func debPartCompare(a, b string) int {
 	for a != "" || b != "" {
 		var x, y string
@@ -49,7 +49,7 @@ func debPartCompare(a, b string) int {
 	return 0
 }
 
-// debCut cuts the leading stretch of digits, or of anything else, from s.
+// debCut cuts the leading run of digits, or of non-digits, from s.
 func debCut(s string, digits bool) (head, rest string) {
 	i := 0
 	for i < len(s) && (s[i] >= '0' && s[i] <= '9') == digits {

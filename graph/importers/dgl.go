@@ -37,7 +37,7 @@ func dgl(k *keeper, o Options) (*graph.Content, error) {
 	return dglGraph(k, o, f)
 }
 
-// dglGraph is the dataset of an open file.
+// dglGraph returns the dataset of an open file.
 func dglGraph(k *keeper, o Options, f *dglfile.File) (*graph.Content, error) {
 	number := 0
 	switch {
@@ -62,7 +62,7 @@ func dglGraph(k *keeper, o Options, f *dglfile.File) (*graph.Content, error) {
 		}
 		if i == 0 {
 			d.features = name
-			o.EdgeFeatures = append([]string{"edge_attr"}, o.EdgeFeatures[1:]...) // under which pyg looks for it
+			o.EdgeFeatures = append([]string{"edge_attr"}, o.EdgeFeatures[1:]...) // the name that pyg uses
 		}
 	}
 	c, err := pyg(k, o, opDGL, d)
@@ -76,29 +76,28 @@ func dglGraph(k *keeper, o Options, f *dglfile.File) (*graph.Content, error) {
 	return c, nil
 }
 
-// dglNames are the names in ndata and edata that stand for those of PyTorch Geometric, in
-// the order in which they are looked for.
+// dglNames maps PyTorch Geometric's names to names in ndata and edata, in order of preference.
 var dglNames = map[string][]string{
 	"x": {"feat", "features", "x"}, "y": {"label", "labels", "y"}, "ids": {"ids"},
 	"train_mask": {"train_mask"}, "val_mask": {"val_mask"}, "test_mask": {"test_mask"},
 }
 
-// dglWeights are the names of weights in edata.
+// dglWeights lists the names of weights in edata.
 var dglWeights = []string{"weight", "edge_weight", "w"}
 
-// dglFeatures are those of features of edges.
+// dglFeatures lists the names of edge features in edata.
 var dglFeatures = []string{"feat", "features", "edge_attr"}
 
-// dglArrays are the tensors of a graph under PyTorch Geometric's names.
+// dglArrays gives the tensors of a graph by PyTorch Geometric's names.
 type dglArrays struct {
 	path  string
 	graph *dglfile.Graph
-	got   map[string]bool // where they lie: "ndata[feat]"
-	// features is the tensor of edata that is the features of edges, "" where the user names none.
+	got   map[string]bool // their location: "ndata[feat]"
+	// features is the tensor of edata with edge features, "" if the user names none.
 	features string
 }
 
-// find is the tensor that a name stands for, and where it lies.
+// find returns the tensor of a name, and its location.
 func (d *dglArrays) find(name string) (a *npy.Array, place string) {
 	switch name {
 	case "edge_index":
@@ -115,7 +114,7 @@ func (d *dglArrays) find(name string) (a *npy.Array, place string) {
 		if a, place := among(d.graph.EdgeData, "edata", dglFeatures); a != nil && len(a.Shape) == 2 && a.Shape[1] > 1 {
 			return a, place
 		}
-		return nil, "" // one column may be anything, and is said to be left out
+		return nil, "" // a single column is ambiguous; it is logged as ignored
 	}
 	return among(d.graph.VertexData, "ndata", dglNames[name])
 }
@@ -148,7 +147,7 @@ func (d *dglArrays) get(name string) ndarray {
 
 func (d *dglArrays) words(name string) ([]string, error) { return arrayWords(d.get(name)) }
 
-// rest is where the tensors lie that nobody has asked for.
+// rest returns the locations of unused tensors.
 func (d *dglArrays) rest(labels []dglfile.Tensor) (names []string) {
 	for of, list := range map[string][]dglfile.Tensor{"ndata": d.graph.VertexData, "edata": d.graph.EdgeData, "labels": labels} {
 		for _, t := range list {

@@ -14,8 +14,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// TestDGL: the tiny graph in each of the forms in which DGL keeps edges is the same
-// dataset, and weights go with the edges whose ids they have.
+// TestDGL: the tiny graph in each of DGL's edge formats is the same dataset, and weights
+// belong to edges by id.
 func TestDGL(t *testing.T) {
 	want := mustLoad(t, "raw", Options{Src: files(t, tinyRaw())})
 	second := 1
@@ -51,7 +51,7 @@ func TestDGL(t *testing.T) {
 	}
 }
 
-// TestBadDGL: what is wrong with a file is said with the file, the place and a remedy.
+// TestBadDGL: errors name the file, the position and a remedy.
 func TestBadDGL(t *testing.T) {
 	tiny, weighted := testFile("coo.dgl"), testFile("csr.dgl")
 	swap := func(b, from, to []byte, which int) []byte {

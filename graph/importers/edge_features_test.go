@@ -12,7 +12,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// written is a dataset that has been written, and what was said.
+// written returns a written dataset, and the log.
 func written(t *testing.T, from string, o Options) (*graph.Dataset, string) {
 	t.Helper()
 	var log strings.Builder
@@ -34,8 +34,8 @@ const (
 	trades     = "src,dst,weight,amount,age\na,b,0.5,10,1\nb,a,2,30,-2\nc,b,0,7,7\nb,c,1,50,\nc,c,9,1,1\n"
 )
 
-// Columns of the table of edges that are named become features, as they are or standardised,
-// beside weights or in their place, and are recorded.
+// Named columns of the table of edges become features, raw or standardised, with weights or
+// instead of them, and are recorded.
 func TestEdgeColumns(t *testing.T) {
 	src := files(t, map[string][]byte{"nodes.csv": []byte(namedNodes), "edges.csv": []byte(trades)})
 	for _, c := range []struct {
@@ -117,8 +117,8 @@ func TestBadEdgeColumns(t *testing.T) {
 	}
 }
 
-// An edge_attr of several columns is features of edges, beside an edge_weight, unless the user
-// says otherwise.
+// An edge_attr of several columns is edge features, with an edge_weight, unless flags say
+// otherwise.
 func TestEdgeAttr(t *testing.T) {
 	attr := f4s(4, 2, 1, 2, 3, 4, 5, 6, 7, 8)
 	double := array("<f8", "(4, 2)", little([]float64{1, 2, 3, 4, 5, 6, 7, 8}))
@@ -157,8 +157,8 @@ func TestEdgeAttr(t *testing.T) {
 	}
 }
 
-// OGB's table of edges' features goes with its edges, and stands in for features of vertices
-// where there are none, as in ogbn-proteins.
+// OGB's table of edge features belongs to its edges, and replaces missing vertex features, as
+// in ogbn-proteins.
 func TestOGBEdgeFeatures(t *testing.T) {
 	along := gz("1,0.5\n2,1\n3,-1\n4,0\n")
 	without := with(tinyOGB(), "raw/edge-feat.csv.gz", along)
@@ -186,8 +186,8 @@ func TestOGBEdgeFeatures(t *testing.T) {
 	}
 }
 
-// DGL's edata has features under one of three names, which go with the edges whose ids they
-// have; one column of them is not taken for anything.
+// DGL's edata has features under one of three names, which belong to edges by id; a single
+// column is ignored.
 func TestDGLEdgeFeatures(t *testing.T) {
 	d, _ := written(t, "dgl", Options{Src: filepath.Join("testdata", "features.dgl")})
 	if want := []float32{5, 6, 7, 8, 1, 2, 3, 4}; !slices.Equal(d.EdgeFeatures, want) || d.Meta.Weighted {
@@ -195,7 +195,7 @@ func TestDGLEdgeFeatures(t *testing.T) {
 	}
 }
 
-// An array that is named becomes features of edges, be it one column, and is then no weight.
+// A named array, even of one column, becomes edge features, and is then not a weight.
 func TestNamedEdgeArrays(t *testing.T) {
 	column, attr := f4s(4, 1, 0.5, 2, -3, 4), f4s(4, 2, 1, 2, 3, 4, 5, 6, 7, 8)
 	flat := array("<f8", "(4,)", little([]float64{0.5, 2, -3, 4}))

@@ -21,9 +21,9 @@ type edgeList struct {
 	least, top int64 // of the ids
 }
 
-// readEdgeList reads lines of source, destination and anything, parted by
-// blanks or commas; lines that start with # or % are comments, and so is the
-// first line of a .csv file where it holds words.
+// readEdgeList reads lines of source, destination and other fields, separated by blanks or
+// commas. Lines that start with # or % are comments, and so is the first line of a .csv file
+// if it has words.
 func readEdgeList(k *keeper, op, path string) (*edgeList, error) {
 	l := &edgeList{
 		keep: k, op: op, path: path, least: math.MaxInt64, top: math.MinInt64,
@@ -62,7 +62,7 @@ func parseEdges(op, path string, b block, heading bool) ([]int64, error) {
 	return pairs, nil
 }
 
-// nextWord takes the first word off a line; blanks and commas part words.
+// nextWord splits the first word from a line; blanks and commas separate words.
 func nextWord(line []byte) (word, rest []byte) {
 	start := 0
 	for start < len(line) && parts(line[start]) {
@@ -77,7 +77,7 @@ func nextWord(line []byte) (word, rest []byte) {
 
 func parts(c byte) bool { return c == ' ' || c == '\t' || c == ',' || c == ';' || c == '\r' }
 
-// take appends the pairs of one block, in narrow form while that can hold them.
+// take appends the pairs of one block, in narrow form as long as they fit.
 func (l *edgeList) take(pairs []int64) error {
 	for _, id := range pairs {
 		l.least, l.top = min(l.least, id), max(l.top, id)
@@ -115,7 +115,7 @@ func (l *edgeList) widen() error {
 	return nil
 }
 
-// each calls f for all ids, in the order of the file, several at a time.
+// each calls f for all ids, in the order of the file, concurrently.
 func (l *edgeList) each(f func(id int64)) {
 	if l.wide != nil {
 		for i := range l.wide.list {
@@ -132,8 +132,8 @@ func (l *edgeList) each(f func(id int64)) {
 	}
 }
 
-// ranking maps ids to their place in ascending order. Exactly one of the forms
-// is used: bits of a range that is dense enough, or the sorted ids.
+// ranking maps ids to their rank in ascending order. Exactly one of the forms is used: bits of
+// a range that is dense enough, or the sorted ids.
 type ranking struct {
 	least  int64
 	bits   []uint64
@@ -181,7 +181,7 @@ func (r *ranking) useBits(l *edgeList, words int) (err error) {
 	return nil
 }
 
-// of is the place of an id that is in the list.
+// of returns the rank of an id in the list.
 func (r *ranking) of(id int64) uint32 {
 	if r.bits == nil {
 		at, _ := slices.BinarySearch(r.sorted, id)
@@ -192,7 +192,7 @@ func (r *ranking) of(id int64) uint32 {
 	return r.before[at/64] + uint32(bits.OnesCount64(below))
 }
 
-// ids are the ids in ascending order.
+// ids returns the ids in ascending order.
 func (r *ranking) ids() []int64 {
 	if r.bits == nil {
 		return r.sorted
@@ -206,7 +206,7 @@ func (r *ranking) ids() []int64 {
 	return ids
 }
 
-// renumber is the list with every id mapped by to, as pairs in the arena of k.
+// renumber returns the list with every id mapped by to, as pairs in the arena of k.
 func (l *edgeList) renumber(k *keeper, to func(id int64) uint32) (graph.EdgeSource, error) {
 	if l.wide == nil {
 		for i := range l.narrow.list {

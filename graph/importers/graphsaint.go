@@ -123,8 +123,7 @@ func flagsOf(dec *json.Decoder) (row []float32, err error) {
 	return row, err
 }
 
-// classEntry reads one vertex and its label. A list holds a flag for each of
-// several classes.
+// classEntry reads one vertex and its label. A list has a flag for each of several classes.
 func classEntry(path string, key, value json.Token, n int) (v int, label int64, err error) {
 	v, err = strconv.Atoi(fmt.Sprint(key))
 	if err != nil || v < 0 || v >= n {

@@ -32,7 +32,7 @@ func files(t testing.TB, contents map[string][]byte) string {
 	return dir
 }
 
-// with is m with other contents of some files; nil takes a file away.
+// with returns m with changed contents of some files; nil removes a file.
 func with(m map[string][]byte, changes ...any) map[string][]byte {
 	out := map[string][]byte{}
 	for name, b := range m {
@@ -51,7 +51,7 @@ func with(m map[string][]byte, changes ...any) map[string][]byte {
 	return out
 }
 
-// little is the little-endian bytes of numbers.
+// little returns numbers as little-endian bytes.
 func little(values ...any) []byte {
 	var b bytes.Buffer
 	for _, v := range values {
@@ -70,10 +70,10 @@ func gz(text string) []byte {
 	return b.Bytes()
 }
 
-// array is an npy file.
+// array returns an npy file.
 func array(descr string, shape string, data []byte) []byte {
 	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
-	// Padded as NumPy pads, so that the data is aligned.
+	// Padded like NumPy's files, so that the data is aligned.
 	text += strings.Repeat(" ", 63-(10+len(text))%64) + "\n"
 	b := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(text)))
 	return append(append(b, text...), data...)
@@ -87,7 +87,7 @@ func f4s(rows, cols int, values ...float32) []byte {
 	return array("<f4", fmt.Sprintf("(%d, %d)", rows, cols), little(values))
 }
 
-// bundle is an npz file of name, npy file pairs.
+// bundle returns an npz file of name, npy file pairs.
 func bundle(contents ...any) []byte {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -110,7 +110,7 @@ type loaded struct {
 	log   string
 }
 
-// load runs an importer up to what Write would get.
+// load runs an importer up to the input of graph.Write.
 func load(t testing.TB, from string, o Options) (*loaded, error) {
 	t.Helper()
 	out := &loaded{}
@@ -157,7 +157,7 @@ func mustLoad(t testing.TB, from string, o Options) *loaded {
 	return c
 }
 
-// spread is features as one dense matrix.
+// spread returns features as one dense matrix.
 func spread(f graph.Features) []float32 {
 	if f.Sparse == nil {
 		return slices.Clone(f.Dense)
@@ -191,7 +191,7 @@ func same(t *testing.T, got, want *loaded) {
 	}
 }
 
-// counts are how many vertices a split has of each kind.
+// counts returns the number of vertices per split value.
 func counts(split []uint8) [4]int {
 	var n [4]int
 	for _, s := range split {
@@ -200,9 +200,9 @@ func counts(split []uint8) [4]int {
 	return n
 }
 
-// The fixtures below are one graph of four vertices in every format: the
-// directed edges 0→1, 1→2, 2→0, 3→0, two features, the labels 0 1 1 0, and 0
-// and 1 for training, 2 for validation, 3 for the test where a format says so.
+// The fixtures below are one graph of four vertices in every format: the directed edges 0→1,
+// 1→2, 2→0, 3→0, two features, the labels 0 1 1 0, and 0 and 1 for training, 2 for validation,
+// 3 for the test if the format stores a split.
 var tinyFeatures = []float32{1, 2, 3, 4, 5, 6, 7, 8}
 
 func tinyRaw() map[string][]byte {
@@ -333,7 +333,7 @@ func tinyPyG(extra ...any) []byte {
 		"train_mask", array("|b1", "(4,)", []byte{1, 1, 0, 0}), "val_mask", array("|b1", "(4,)", []byte{0, 0, 1, 0}), "test_mask", array("|b1", "(4,)", []byte{0, 0, 0, 1})}, extra...)...)
 }
 
-// zipped are the parts of a file of torch.save, name after name.
+// zipped returns a file of torch.save with the given names and parts.
 func zipped(parts ...any) []byte {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

@@ -20,8 +20,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// tryImport imports files within the memory that they may take; what is refused
-// is refused as bad data.
+// tryImport imports files within their memory limit; refusals must be Data faults.
 func tryImport(t *testing.T, from, src string, contents map[string][]byte) error {
 	t.Helper()
 	return tryFolder(t, from, filepath.Join(files(t, contents), src), contents)
@@ -44,8 +43,8 @@ func tryFolder(t *testing.T, from, src string, contents map[string][]byte) error
 	return err
 }
 
-// lies are copies of a file with one number replaced by a huge one, inside
-// whatever the file is packed in.
+// lies returns copies of a file with one number replaced by a huge one, also inside compressed
+// files.
 func lies(name string, b []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		switch filepath.Ext(name) {
@@ -55,7 +54,7 @@ func lies(name string, b []byte) iter.Seq[[]byte] {
 			torchLies(b, yield)
 		case ".npy":
 			npyLies(b, yield)
-		case ".dgl": // nothing is read of most of its head
+		case ".dgl": // most of its head is not read
 			const head = 4096
 			for lie := range decodertest.BinaryLies(b[head:]) {
 				if !yield(slices.Concat(b[:head], lie)) {
@@ -85,7 +84,7 @@ func npyLies(b []byte, yield func([]byte) bool) bool {
 			return false
 		}
 	}
-	// No bytes at all prove any number of elements of no width.
+	// Elements of width zero have no bytes that prove their number.
 	for _, descr := range []string{"|S0", "<U0"} {
 		for _, shape := range []string{"(1000000000000,)", "(4, 1000000000000)", "(1000000000000, 0)", "(4, 0)"} {
 			if !yield(array(descr, shape, nil)) {
@@ -160,15 +159,15 @@ func gunzip(b []byte) []byte {
 	return text
 }
 
-// inMemory puts temporary folders where syncing a file costs nothing.
+// inMemory puts temporary folders on a file system where sync is free.
 func inMemory(t *testing.T) {
 	if exists("/dev/shm") {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
 }
 
-// TestLies: whichever number of whichever file is a lie, the import takes no
-// more memory than the files can fill.
+// TestLies: with any number of any file replaced, the import uses no more memory than the
+// files can fill.
 func TestLies(t *testing.T) {
 	inMemory(t)
 	for _, f := range formats() {
@@ -192,7 +191,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestClaims: what several files claim together and none of them proves.
+// TestClaims: sizes that several files claim and none proves.
 func TestClaims(t *testing.T) {
 	const many = "4000000000"
 	empty := array("<f4", "("+many+", 0)", nil)
@@ -290,13 +289,12 @@ func pax(raw io.Writer, body string, records ...string) {
 	block('0', "x", body)
 }
 
-// zeros is an endless reader of them.
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// TestArchiveGrows: a file that the archive does not hold byte for byte, and one
-// that compression makes out of almost nothing, are not written out.
+// TestArchiveGrows: sparse files and decompression bombs in an archive are not written out.
 func TestArchiveGrows(t *testing.T) {
 	for _, c := range []struct {
 		name string

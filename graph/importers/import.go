@@ -29,9 +29,10 @@ type Options struct {
 
 	TableOptions `embed:""`
 
-	drawn *bool // reports that a split was drawn; nil: nobody asks
+	drawn *bool // set if the split is random; nil: not requested
 
-	// Schema is that of TableOptions.Like where it is no dataset folder; nil: it is one.
+	// Schema is the schema of TableOptions.Like if that is not a dataset folder; nil: it is
+	// one.
 	Schema *graph.Schema `kong:"-"`
 
 	Stdin io.Reader                        `kong:"-"`
@@ -41,21 +42,20 @@ type Options struct {
 // importer is one format.
 type importer struct {
 	name string
-	// read turns the source into a dataset, which lies in what k keeps.
+	// read converts the source to a dataset in the memory of k.
 	read func(k *keeper, o Options) (*graph.Content, error)
-	// recognises reports whether src looks like this format; nil: never chosen
-	// by itself.
+	// recognises reports whether src looks like this format; nil: never chosen automatically.
 	recognises func(src string) bool
 	// after, if set, adds to the dataset folder once it is written, or to the log.
 	after    func(o Options, r *graph.WriteReport) error
-	isTable  bool // has columns, which options may be about
-	weights  bool // is read with weights of edges, if it has some
-	features bool // and with features of edges that no flag names
-	// named are what --edge-features may name where there are no columns, nil for nothing, and
-	// an empty list where only the source says what there is.
+	isTable  bool // has columns, which options can name
+	weights  bool // edge weights are read, if any
+	features bool // edge features are read without a flag
+	// named lists the names for --edge-features if there are no columns: nil for none, and an
+	// empty list if they depend on the source.
 	named   []string
-	several bool // may hold several graphs
-	// onlySplit says why --split has nothing to choose from, "" where it has.
+	several bool // may have several graphs
+	// onlySplit is the reason why --split cannot select, "" if it can.
 	onlySplit string
 }
 
@@ -77,7 +77,7 @@ var table = []importer{
 	{name: "parquet", read: parquetFormat.read, recognises: parquetFormat.recognises, after: sayDirection, isTable: true},
 }
 
-// Names are the formats that Import knows, without "auto".
+// Names returns the formats of Import, without "auto".
 func Names() []string {
 	names := make([]string, len(table))
 	for i, f := range table {
@@ -86,9 +86,8 @@ func Names() []string {
 	return names
 }
 
-// Import reads o.Src as the named format, or as the one it looks like where
-// from is "auto", and writes a dataset folder at o.Dst. Where it fails there
-// is no o.Dst, or the one that was there before.
+// Import reads o.Src as the named format, or with "auto" as the recognised one, and writes a
+// dataset folder at o.Dst. If it fails, o.Dst does not exist, or is unchanged.
 func Import(from string, o Options) (*graph.WriteReport, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
@@ -123,7 +122,7 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 		return report, err
 	}
 	if err := f.after(o, report); err != nil {
-		os.RemoveAll(o.Dst) // half of what was asked for
+		os.RemoveAll(o.Dst) // incomplete
 		return nil, err
 	}
 	return report, nil
@@ -141,7 +140,7 @@ func warnOfLabels(c *graph.Content, o Options) {
 	}
 }
 
-// load turns the source into a dataset. release frees the memory that it lies in.
+// load converts the source to a dataset. release frees its memory.
 func (f *importer) load(o Options) (c *graph.Content, release func(), err error) {
 	if f.onlySplit != "" {
 		if err := noChoice("import "+f.name, o, f.onlySplit); err != nil {
@@ -188,7 +187,7 @@ func (f *importer) checkNamed(o Options) error {
 	return nil
 }
 
-// noChoice refuses to choose a split where why says that there is no choice.
+// noChoice refuses --split if why is not "".
 func noChoice(op string, o Options, why string) error {
 	if o.Split == "" {
 		return nil
@@ -196,7 +195,7 @@ func noChoice(op string, o Options, why string) error {
 	return fault.New(fault.Usage, op, o.Src, "split %q: %s", o.Split, why).Then("leave --split out")
 }
 
-// absent refuses early what Write would refuse after all the work.
+// absent refuses early a destination that Write would refuse after all the work.
 func absent(o Options) error {
 	if o.Dst == "" {
 		return fault.New(fault.Usage, "import", o.Src, "no destination folder")
@@ -204,7 +203,7 @@ func absent(o Options) error {
 	return graph.CheckTarget(o.Dst, o.Force)
 }
 
-// find is the format of that name.
+// find returns the format with a name.
 func find(from string, o Options) (*importer, error) {
 	for i := range table {
 		if table[i].name == from {
@@ -231,7 +230,7 @@ func find(from string, o Options) (*importer, error) {
 	return nil, unrecognised(o)
 }
 
-// complete fills in what the options say for every format.
+// complete applies the options common to all formats.
 func complete(c *graph.Content, o Options) {
 	c.Normalize = c.Normalize || o.Normalize
 	c.Symmetrise = c.Symmetrise || o.Symmetrise
@@ -242,7 +241,7 @@ func complete(c *graph.Content, o Options) {
 	c.Name = strings.ToLower(o.Name)
 }
 
-// nameOf is the name of a file or a folder without its extensions.
+// nameOf returns the name of a file or a folder without its extensions.
 func nameOf(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		path = full

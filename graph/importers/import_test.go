@@ -14,12 +14,12 @@ import (
 	"siafu/internal/fault"
 )
 
-// formats are the tiny graph in each format; src is the path in the folder.
+// formats returns the tiny graph in each format; src is the path in the folder.
 func formats() []struct {
 	name  string
 	files map[string][]byte
 	src   string
-	drawn bool // the format holds no split
+	drawn bool // the format has no split
 } {
 	hetero := tinyHetero(1, 1, 0, 0, 0, 0, 1, 1)
 	return []struct {
@@ -148,8 +148,7 @@ func TestDetails(t *testing.T) {
 	})
 }
 
-// TestName: a dataset is named after its own folder, whatever its source is called, or by
-// --name.
+// TestName: a dataset is named after its own folder, for any name of its source, or by --name.
 func TestName(t *testing.T) {
 	src := files(t, tinyRaw()) // whose meta.json has a name, too
 	for name, want := range map[string]string{"": "my-graph", "Other": "other"} {
@@ -163,8 +162,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestDrawn: a drawn split has the sizes it is meant to have, and depends on
-// the seed only.
+// TestDrawn: a random split has the requested sizes, and depends only on the seed.
 func TestDrawn(t *testing.T) {
 	labels := make([]int32, 1000)
 	for v := range labels {
@@ -193,8 +191,8 @@ func TestDrawn(t *testing.T) {
 	}
 }
 
-// TestPlanetoidIsRaw: the pickles of cora and the flat arrays made of them by
-// other software are the same dataset.
+// TestPlanetoidIsRaw: the pickles of cora and the flat arrays converted from them by other
+// software are the same dataset.
 func TestPlanetoidIsRaw(t *testing.T) {
 	want := mustLoad(t, "raw", Options{Src: realdata.Dir(t, "cora")})
 	got := mustLoad(t, "auto", Options{Src: filepath.Dir(realdata.File(t, "originals/planetoid/ind.cora.graph"))})
@@ -230,7 +228,7 @@ func TestBenchmarkCora(t *testing.T) {
 	}
 }
 
-// TestArchive: an archive is what its folder is, and leaves nothing behind.
+// TestArchive: an archive gives the same dataset as its folder, and leaves no temporary files.
 func TestArchive(t *testing.T) {
 	dir, archive := realdata.Dir(t, "cora"), realdata.File(t, "cora.tar.zst")
 	parent := t.TempDir()
@@ -264,7 +262,7 @@ func TestUnlabelled(t *testing.T) {
 	}
 }
 
-// Labels of ogbn-papers100M are floats, nan where there is none.
+// Labels of ogbn-papers100M are floats, nan for none.
 func TestPapersLabels(t *testing.T) {
 	nan := float32(math.NaN())
 	set := func(labels ...float32) map[string][]byte {

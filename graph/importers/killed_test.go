@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childImport holds, for a child, the archive and the dataset to make of it.
+// childImport has, for a child process, the archive and the dataset to write.
 const childImport = "SIAFU_TEST_IMPORT"
 
 func TestMain(m *testing.M) {
@@ -55,7 +55,7 @@ func unpacking(t *testing.T, dst string) *exec.Cmd {
 	return cmd
 }
 
-// temporary are the folders that archives were unpacked into.
+// temporary returns the folders with unpacked archives.
 func temporary(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(escapeGlob(dir), ".siafu-unpack*"))
@@ -65,9 +65,8 @@ func temporary(t *testing.T, dir string) []string {
 	return found
 }
 
-// TestKilled: what an import was unpacking stays while it lives, and is removed
-// by the next import to that place once it was killed, whichever format and name
-// that has.
+// TestKilled: unpacked files stay while their import runs. After it was killed, the next
+// import to the same destination removes them, for any format and name.
 func TestKilled(t *testing.T) {
 	for _, below := range []string{"", "new"} {
 		t.Run("into "+below, func(t *testing.T) {

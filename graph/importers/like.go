@@ -8,9 +8,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// takeOver replaces the options that change what a network sees by those of --like, and
-// refuses flags that contradict these. What an older version did not record stays as the
-// flags say.
+// takeOver replaces the options that change a network's input by those of --like, and refuses
+// contradicting flags. Options that an older version did not record keep the flags' values.
 func (im *tableImport) takeOver() error {
 	like, edges := im.like, im.like.EdgeImport
 	if im.Normalize && !like.Normalized {
@@ -43,7 +42,7 @@ func quoted(column string) string {
 	return `"` + column + `"`
 }
 
-// contradiction is the fault of a flag that contradicts --like.
+// contradiction returns the fault of a flag that contradicts --like.
 func (im *tableImport) contradiction(flag, there, remedy string) error {
 	return fault.New(fault.Usage, im.op(), im.Src, "%s contradicts --like=%s, where %s", flag, im.TableOptions.Like, there).Then("%s", remedy)
 }

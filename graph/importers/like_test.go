@@ -11,7 +11,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// notInput are the options that do not change what a network sees of a graph, and why.
+// notInput lists the options that do not change a network's input, with reasons.
 var notInput = map[string]string{
 	"Src": "names the source", "Dst": "names the dataset", "Name": "names the dataset", "Force": "replaces a folder",
 	"Task": "labels are no input, and Schema.Fits compares the task", "Label": "labels are no input",
@@ -21,7 +21,7 @@ var notInput = map[string]string{
 	"DropEdgeFeatures": "predict compares the number of features of edges",
 }
 
-// inputOptions are those that do, with a value that changes the table of inputTable.
+// inputOptions lists the options that do, with a value that changes the table of inputTable.
 var inputOptions = map[string]func(o *Options){
 	"Normalize":    func(o *Options) { o.Normalize = true },
 	"Symmetrise":   func(o *Options) { o.Symmetrise = true },
@@ -36,10 +36,10 @@ var inputOptions = map[string]func(o *Options){
 	"Hash":         func(o *Options) { o.Hash = []string{"about"} },
 	"Words":        func(o *Options) { o.Words = []string{"about"} },
 	"Dates":        func(o *Options) { o.Dates = []string{"day"} },
-	"SplitByTime":  func(o *Options) { o.SplitByTime = "day" }, // which is then no feature
+	"SplitByTime":  func(o *Options) { o.SplitByTime = "day" }, // which is then not a feature
 }
 
-// everyUse is a network that uses all of a graph.
+// everyUse is the use of a network that needs all of a graph.
 var everyUse = graph.EdgeUse{Edges: true, Weights: true, Features: true}
 
 // inputTable imports a small table.
@@ -53,20 +53,20 @@ func inputTable(t *testing.T, o Options) (*graph.Dataset, string) {
 	return written(t, "csv", o)
 }
 
-// refused tells whether a model of one dataset refuses the other.
+// refused reports whether a model of one dataset refuses the other.
 func refused(model, data *graph.Dataset) bool {
 	return model.Meta.FeatureDim != data.Meta.FeatureDim || model.Meta.EdgeDim != data.Meta.EdgeDim ||
 		model.Meta.Schema().InputsFit("predict", "data", data.Meta, everyUse) != nil
 }
 
-// sameInput compares what a network sees.
+// sameInput compares the inputs of a network.
 func sameInput(a, b *graph.Dataset) bool {
 	return reflect.DeepEqual(a.In, b.In) && slices.Equal(a.Weights, b.Weights) && slices.Equal(a.EdgeFeatures, b.EdgeFeatures) &&
 		slices.Equal(spread(a.Features), spread(b.Features)) && a.Meta.Normalized == b.Meta.Normalized
 }
 
-// TestInputOptions: each option of an import that changes what a network sees is recorded,
-// compared with the model's and taken over by --like. A new option must be classified here.
+// TestInputOptions: each import option that changes a network's input is recorded, compared
+// with the model's and applied by --like. A new option must be classified here.
 func TestInputOptions(t *testing.T) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Options]()) {
 		_, input := inputOptions[f.Name]
@@ -124,8 +124,8 @@ func TestLikeContradicted(t *testing.T) {
 	}
 }
 
-// TestLikeUnrecorded: a model of an older version is no reason to refuse anything, and
-// --like says what it does not know.
+// TestLikeUnrecorded: a model of an older version refuses nothing, and --like reports
+// unrecorded options.
 func TestLikeUnrecorded(t *testing.T) {
 	plain, _ := inputTable(t, Options{TableOptions: TableOptions{Fill: "zero"}})
 	old := plain.Meta.Schema()

@@ -17,8 +17,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// blockSize is how much text one goroutine parses at a time, and maxLine the
-// longest line that is read.
+// blockSize is the number of bytes that one goroutine parses at a time, and maxLine the
+// maximum length of a line.
 const (
 	blockSize = 1 << 20
 	maxLine   = 64 << 20
@@ -69,11 +69,10 @@ type zstdFile struct {
 
 func (z zstdFile) Close() error { z.decoder.Close(); return z.file.Close() }
 
-// deflated is how many bytes deflate makes of one at most: a match of 258 bytes
-// takes two bits.
+// deflated is deflate's maximum expansion: a match of 258 bytes takes two bits.
 const deflated = 1032
 
-// mostText is how long the text of a file may be, unpacked.
+// mostText returns the maximum unpacked length of a file.
 func mostText(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -108,9 +107,8 @@ func textFault(op, path string, err error) error {
 	return (&fault.Error{Op: op, Kind: fault.Data, Path: path, Err: err}).Then("fetch the file again")
 }
 
-// parseFile has the lines of a file parsed by several goroutines, block by
-// block, and hands the results to take in the order of the file. It stops at
-// the first error in that order.
+// parseFile parses the lines of a file in several goroutines, block by block, and passes the
+// results to take in the order of the file. It stops at the first error in that order.
 func parseFile[T any](op, path string, parse func(block) (T, error), take func(T) error) error {
 	r, err := openText(op, path)
 	if err != nil {
@@ -120,13 +118,13 @@ func parseFile[T any](op, path string, parse func(block) (T, error), take func(T
 	return parseText(r, op, path, parse, take)
 }
 
-// parsed is what a block became.
+// parsed is the result of a block.
 type parsed[T any] struct {
 	value T
 	err   error
 }
 
-// job is a block on its way to a parser, and the place for the result.
+// job is a block for a parser, with a channel for the result.
 type job[T any] struct {
 	block
 	done chan parsed[T] // capacity 1: a parser never waits
@@ -165,7 +163,7 @@ func parseText[T any](r io.Reader, op, path string, parse func(block) (T, error)
 	for j := range order {
 		p := <-j.done
 		if err != nil {
-			continue // drain, so that everybody ends
+			continue // drain, so that all goroutines end
 		}
 		if err = p.err; err == nil {
 			err = take(p.value)
@@ -181,8 +179,7 @@ func parseText[T any](r io.Reader, op, path string, parse func(block) (T, error)
 	return err
 }
 
-// cutBlocks cuts a text into blocks that end with a line, until give answers
-// false.
+// cutBlocks cuts a text into blocks that end with a line, until give returns false.
 func cutBlocks(r io.Reader, op, path string, give func(block) bool) error {
 	line := int64(1)
 	var rest []byte // the unfinished line at the end of the last block
@@ -214,8 +211,8 @@ func cutBlocks(r io.Reader, op, path string, give func(block) bool) error {
 	}
 }
 
-// fill reads until b is full. Unlike io.ReadFull it keeps apart a text that
-// ends (io.EOF) and a compression that is truncated (io.ErrUnexpectedEOF).
+// fill reads until b is full. Unlike io.ReadFull it distinguishes the end of the text (io.EOF)
+// from truncated compression (io.ErrUnexpectedEOF).
 func fill(r io.Reader, b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		var m int

@@ -6,8 +6,7 @@ import (
 	"siafu/internal/npy"
 )
 
-// keeper holds what a dataset lies in while it is being written: mapped files
-// and an arena.
+// keeper owns the memory of a dataset while it is being written: mapped files and an arena.
 type keeper struct {
 	arena   *mapped.Arena
 	closers []func() error
@@ -15,8 +14,7 @@ type keeper struct {
 
 func newKeeper() *keeper { return &keeper{arena: mapped.NewArena()} }
 
-// release gives everything back. Nothing was written through it, so that
-// failures to close do not matter.
+// release frees everything. Nothing was written, so that errors of close do not matter.
 func (k *keeper) release() {
 	for _, c := range k.closers {
 		c()
@@ -44,8 +42,8 @@ func (k *keeper) zip(path string) (*npy.Zip, error) {
 	return z, nil
 }
 
-// reserve makes n elements in the keeper's arena. Sizes come from files, so
-// that memory running out is a fault and no programmer's error.
+// reserve makes n elements in the keeper's arena. Sizes come from files, so that lack of
+// memory is a fault, not a panic.
 func reserve[T mapped.Elem](k *keeper, op, path string, n int) (s []T, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -9,15 +9,15 @@ import (
 	"siafu/internal/npy"
 )
 
-// ndarray is an array of a file, or the error for which there is none: whoever asks
-// for its elements gets that. op and path are what faults about it name.
+// ndarray is an array of a file, or the error of reading it, which access to its elements
+// returns. Faults name op and path.
 type ndarray struct {
 	*npy.Array
 	op, path string
 	err      error
 }
 
-// arrayIn is an array of an npz file at path.
+// arrayIn returns an array of an npz file at path.
 func arrayIn(op, path string, z *npy.Zip, name string) ndarray {
 	a, err := z.Get(name)
 	return ndarray{a, op, path + "[" + name + "]", err}
@@ -32,12 +32,12 @@ func arrayAt(op, path string, k *keeper) ndarray {
 	return ndarray{a, op, path, err}
 }
 
-// bad is the fault of an array that is not what it should be.
+// bad returns the fault of an invalid array.
 func (a ndarray) bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, a.op, a.path, format, args...)
 }
 
-// elements are those of an array as read gives them, such as (*npy.Array).Int64s.
+// elements returns the elements of an array, read by a function such as (*npy.Array).Int64s.
 func elements[T any](a ndarray, read func(*npy.Array) ([]T, error)) ([]T, error) {
 	if a.err != nil {
 		return nil, a.err
@@ -45,7 +45,7 @@ func elements[T any](a ndarray, read func(*npy.Array) ([]T, error)) ([]T, error)
 	return read(a.Array)
 }
 
-// flat is the array where it has one dimension.
+// flat returns the array if it has one dimension.
 func (a ndarray) flat() ndarray {
 	if a.err == nil && len(a.Shape) != 1 {
 		a.err = a.bad("shape is %v, expected one dimension", a.Shape)
@@ -53,9 +53,8 @@ func (a ndarray) flat() ndarray {
 	return a
 }
 
-// dense is the features that an array [n x dim] holds. They stay where they
-// are when they are float32 in rows already, and are converted into mapped
-// memory otherwise.
+// dense returns the features of an array [n x dim]: in place if they are float32 rows, else
+// converted, in mapped memory.
 func (a ndarray) dense(k *keeper, n int64) (graph.Features, error) {
 	f := graph.Features{Rows: int(n)}
 	switch {
@@ -64,7 +63,7 @@ func (a ndarray) dense(k *keeper, n int64) (graph.Features, error) {
 	case len(a.Shape) != 2 || int64(a.Shape[0]) != n:
 		return f, a.bad("features have shape %v, expected %d rows", a.Shape, n)
 	case a.Shape[1] < 1:
-		// Rows without columns have no bytes that would prove them.
+		// Rows without columns have no bytes that prove their number.
 		return f, a.bad("features have shape %v, expected one column or more", a.Shape)
 	}
 	f.Dim = a.Shape[1]
@@ -75,8 +74,8 @@ func (a ndarray) dense(k *keeper, n int64) (graph.Features, error) {
 	return f, checkFinite(a.op, a.path, f.Dense, f.Dim)
 }
 
-// float32s are the elements in rows: where they are when they are float32 in rows already,
-// and converted into mapped memory otherwise.
+// float32s returns the elements by rows: in place if they are float32 rows, else converted, in
+// mapped memory.
 func (a ndarray) float32s(k *keeper) ([]float32, error) {
 	if a.Type == "<f4" && !a.Fortran {
 		return a.Float32s()
@@ -88,8 +87,7 @@ func (a ndarray) float32s(k *keeper) ([]float32, error) {
 	return values, err
 }
 
-// integers are the whole numbers of an array of the given shape; a dimension of
-// -1 stands for any.
+// integers returns the whole numbers of an array of the given shape; dimension -1 means any.
 func (a ndarray) integers(shape ...int) ([]int64, error) {
 	if a.err != nil {
 		return nil, a.err
@@ -104,7 +102,7 @@ func (a ndarray) integers(shape ...int) ([]int64, error) {
 	return a.Int64s()
 }
 
-// labels are the labels of an array [n], or [n x 1].
+// labels returns the labels of an array [n] or [n x 1].
 func (a ndarray) labels(n int64) ([]int32, error) {
 	shape := []int{int(n)}
 	if a.err == nil && len(a.Shape) == 2 {
@@ -120,8 +118,8 @@ func (a ndarray) labels(n int64) ([]int32, error) {
 	return checkLabels(a.op, a.path, l)
 }
 
-// sets are an array [n] of the numbers that stand for the sets of a split: those
-// of reddit's node_types are the same as a dataset's.
+// sets returns the split values of an array [n]: reddit's node_types have the values of a
+// dataset.
 func (a ndarray) sets(n int64) ([]uint8, error) {
 	values, err := a.integers(int(n))
 	if err != nil {
@@ -137,7 +135,7 @@ func (a ndarray) sets(n int64) ([]uint8, error) {
 	return split, nil
 }
 
-// edges are the pairs of an array [m x 2].
+// edges returns the pairs of an array [m x 2].
 func (a ndarray) edges(n int64) (graph.EdgeSource, error) {
 	if a.err == nil && (len(a.Shape) != 2 || a.Shape[1] != 2) {
 		return nil, a.bad("shape is %v, expected [edges 2]", a.Shape)

@@ -56,7 +56,7 @@ func unknownKeys(o Options, z *npy.Zip) error {
 		Then("see docs/importing.md for the supported keys")
 }
 
-// benchmarkKeys are what the names of the arrays of each matrix begin with.
+// benchmarkKeys has the name prefixes of the arrays of each matrix.
 type benchmarkKeys struct{ adjacency, attributes, labels string }
 
 // benchmark reads the gnn-benchmark and ppnp styles: adjacency, attributes and
@@ -122,8 +122,8 @@ func labelsOf(o Options, z *npy.Zip, prefix string, c *graph.Content) error {
 	return err
 }
 
-// nameClasses reads class_names, which nothing hangs on: names of a type that is
-// not read (objects are pickled Python) are left out, and so are too few.
+// nameClasses reads class_names, which are optional: names of unsupported types (objects are
+// pickled Python) are ignored, and so are too few names.
 func nameClasses(o Options, z *npy.Zip, c *graph.Content) error {
 	if !z.Has("class_names") {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// nextLine takes the first line off text, without its end.
+// nextLine splits the first line, without its end, from text.
 func nextLine(text []byte) (line, rest []byte) {
 	end := bytes.IndexByte(text, '\n')
 	if end < 0 {
@@ -19,8 +19,8 @@ func nextLine(text []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// nextField takes the first comma-separated field off a line, and says whether
-// there was one.
+// nextField splits the first comma-separated field from a line; ok reports whether there was
+// one.
 func nextField(line []byte) (field, rest []byte, ok bool) {
 	if line == nil {
 		return nil, nil, false
@@ -39,7 +39,7 @@ func parseInt(b []byte) (int64, bool) {
 		digits, negative = b[1:], b[0] == '-'
 	}
 	if len(digits) == 0 || len(digits) > 18 {
-		// Rare: the numbers that may overflow, and what is none.
+		// Rare: numbers that may overflow, and invalid ones.
 		v, err := strconv.ParseInt(string(b), 10, 64)
 		return v, err == nil
 	}
@@ -56,7 +56,7 @@ func parseInt(b []byte) (int64, bool) {
 	return v, true
 }
 
-// tens are the powers of ten that float64 holds exactly.
+// tens has the powers of ten that are exact in float64.
 var tens = [23]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
@@ -86,8 +86,8 @@ func parseFloat(b []byte) (float64, bool) {
 	return v, true
 }
 
-// decimal takes [sign]digits[.digits][e[sign]digits] apart into digits and a
-// power of ten; it gives up on more than 18 digits and on everything else.
+// decimal splits [sign]digits[.digits][e[sign]digits] into digits and a power of ten. It fails
+// for more than 18 digits and for everything else.
 func decimal(b []byte) (mantissa uint64, exponent int, ok bool) {
 	i, digits := 0, 0
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {

@@ -9,10 +9,10 @@ import (
 	"siafu/internal/torchfile"
 )
 
-// csrClasses are the names under which SciPy's versions pickle their class.
+// csrClasses lists the class names in pickles of SciPy's versions.
 var csrClasses = []pickle.Global{"scipy.sparse.csr csr_matrix", "scipy.sparse._csr csr_matrix"}
 
-// pickledCSR is the SciPy matrix that v describes.
+// pickledCSR returns the SciPy matrix that v describes.
 func pickledCSR(op, path string, v any) (*matrix, error) {
 	o, ok := v.(*pickle.Object)
 	if !ok || !slices.Contains(csrClasses, o.Class) {

@@ -9,7 +9,7 @@ import (
 	"siafu/internal/npy"
 )
 
-// Files of a dataset of the Open Graph Benchmark that comes as arrays.
+// Files of an array dataset of the Open Graph Benchmark.
 const (
 	ogbArchive = "data.npz"
 	ogbClasses = "node-label.npz"
@@ -56,7 +56,7 @@ func ogbArrays(k *keeper, o Options) (*graph.Content, error) {
 	return c, err
 }
 
-// ogbClassArray reads one label a vertex; nan stands for none.
+// ogbClassArray reads one label per vertex; nan means none.
 func ogbClassArray(k *keeper, o Options, n int64) ([]int32, error) {
 	path := filepath.Join(o.Src, "raw", ogbClasses)
 	z, err := k.zip(path)

@@ -9,24 +9,24 @@ import (
 	"siafu/internal/fault"
 )
 
-// Link property prediction datasets of the Open Graph Benchmark have pairs in place of labels:
-// split/TYPE/{train,valid,test}.pt, or all three in one split_dict.pt, of which "siafu holdout"
-// takes the held ones. Their graph has the edges to train on.
+// Link property prediction datasets of the Open Graph Benchmark have pairs instead of labels:
+// split/TYPE/{train,valid,test}.pt, or all three in one split_dict.pt, from which "siafu
+// holdout" takes the held-out pairs. Their graph has the training edges.
 
 const (
 	ogbLabelFile   = "node-label.csv.gz"
 	ogbEdgeWeights = "edge_weight.csv.gz"
 )
 
-// ogbPairs are the types of split that have pairs, and for each the files of those for
-// validation and for the test.
+// ogbPairs returns the types of split that have pairs, and for each the files of validation
+// and test pairs.
 func ogbPairs(dir string) (kinds []string, files [][2]string) {
 	found, _ := os.ReadDir(filepath.Join(dir, "split"))
 	for _, e := range found {
 		kind := filepath.Join(dir, "split", e.Name())
 		one, valid := filepath.Join(kind, "split_dict.pt"), filepath.Join(kind, "valid.pt")
 		switch {
-		case exists(one): // the benchmark's loader looks for it first
+		case exists(one): // the benchmark's loader tries it first
 			kinds, files = append(kinds, e.Name()), append(files, [2]string{one, one})
 		case exists(valid):
 			kinds, files = append(kinds, e.Name()), append(files, [2]string{valid, filepath.Join(kind, "test.pt")})
@@ -35,21 +35,22 @@ func ogbPairs(dir string) (kinds []string, files [][2]string) {
 	return kinds, files
 }
 
-// isOGBLinks reports whether a folder is of such a dataset: its vertices have no labels, and a
+// isOGBLinks reports whether a folder has such a dataset: its vertices have no labels, and a
 // split has pairs.
 func isOGBLinks(dir, labels string) bool {
 	kinds, _ := ogbPairs(dir)
 	return len(kinds) > 0 && !exists(filepath.Join(dir, "raw", labels))
 }
 
-// ogbLinks is the graph of such a dataset of n vertices. No vertex has a label or a split.
+// ogbLinks returns the graph of such a dataset of n vertices. No vertex has a label or a
+// split.
 func ogbLinks(k *keeper, o Options, n, edges int64) (c *graph.Content, err error) {
 	c = &graph.Content{Source: "ogb " + nameOf(o.Src), Vertices: n}
 	if path := filepath.Join(o.Src, "raw", ogbNodeFeatures); !exists(path) {
 		return nil, fault.New(fault.Missing, opOGB, path, "vertices have no features, as in ogbl-ddi").
 			Then("write it with a row of numbers for each of the %d vertices, such as random ones; the network does not train them", n)
 	}
-	// Features come first: they prove that n vertices are there.
+	// Features come first: they prove the number of vertices.
 	if c.Features, err = ogbFeatures(k, o, n, nil); err != nil {
 		return nil, err
 	}
@@ -64,8 +65,8 @@ func ogbLinks(k *keeper, o Options, n, edges int64) (c *graph.Content, err error
 	return c, ogbHeld(o, c)
 }
 
-// ogbHeld says which pairs of the dataset are to be held out, and gives its vertices neither a
-// label nor a split.
+// ogbHeld logs which pairs of the dataset to hold out. Its vertices get neither labels nor a
+// split.
 func ogbHeld(o Options, c *graph.Content) error {
 	kinds, files := ogbPairs(o.Src)
 	at := slices.Index(kinds, o.Split)
@@ -101,8 +102,8 @@ func notTyped(o Options) error {
 	return nil
 }
 
-// readWeights reads a table with a number of 0 or more for each of the edges, which have no weights
-// where all are 1.
+// readWeights reads a table with a number >= 0 for each of the edges, which have no weights if
+// all are 1.
 func (e *weightedEdges) readWeights(path string) error {
 	weights, plain, rows := &chunks[float32]{keep: e.keep, op: e.op, path: path}, true, int64(0)
 	err := parseFile(opOGB, path, csvParser(opOGB, path, parseWeight), func(t csvTable[float32]) error {
@@ -122,7 +123,7 @@ func (e *weightedEdges) readWeights(path string) error {
 	return err
 }
 
-// parseWeight reads a number of 0 or more that is finite as float32.
+// parseWeight reads a number >= 0 that is finite as float32.
 func parseWeight(b []byte) (float32, bool) {
 	v, ok := parseFeature(b)
 	return v, ok && v >= 0

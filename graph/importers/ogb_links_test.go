@@ -11,8 +11,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// tinyLinks is the layout of ogbl-collab. Of files of pairs an import only asks whether they
-// are there.
+// tinyLinks is the layout of ogbl-collab. An import only checks that the files of pairs exist.
 func tinyLinks() map[string][]byte {
 	return with(tinyOGB(), "raw/node-label.csv.gz", nil, "mapping/labelidx2x.csv.gz", nil,
 		"split/time/train.csv.gz", nil, "split/time/valid.csv.gz", nil, "split/time/test.csv.gz", nil,
@@ -25,8 +24,8 @@ func tinyVessel() map[string][]byte {
 	return map[string][]byte{"raw/data.npz": tinyPapers()["raw/data.npz"], "split/random/split_dict.pt": nil}
 }
 
-// Graphs of link datasets are read without labels and splits, with weights where they have
-// some, and the log says how their pairs are held out.
+// Graphs of link datasets are read without labels and splits, with weights if any, and the log
+// describes how to hold out their pairs.
 func TestOGBLinks(t *testing.T) {
 	const next = "next: siafu holdout DST DST-links --val SRC/split/time/valid.pt --test SRC/split/time/test.pt --keep-held"
 	const one = "next: siafu holdout DST DST-links --val SRC/split/random/split_dict.pt --test SRC/split/random/split_dict.pt --keep-held"
@@ -62,7 +61,7 @@ func TestOGBLinks(t *testing.T) {
 			}
 		})
 	}
-	// An edge of weight 0 is none, and both directions of an edge have its weight.
+	// An edge of weight 0 is omitted, and both directions of an edge have its weight.
 	src := files(t, with(tinyLinks(), "raw/edge_weight.csv.gz", gz("0.5\n0\n3\n1\n")))
 	d, _ := written(t, "ogb", Options{Src: src, Symmetrise: true})
 	if !slices.Equal(d.In.Cols, []uint32{1, 2, 3, 0, 0, 0}) || !slices.Equal(d.Weights, []float32{0.5, 3, 1, 0.5, 3, 1}) {
@@ -70,7 +69,7 @@ func TestOGBLinks(t *testing.T) {
 	}
 }
 
-// What is wrong with such a folder is said with its file, place, value and remedy.
+// Errors of such a folder name file, position, value and remedy.
 func TestBadOGBLinks(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -11,7 +11,7 @@ import (
 	"siafu/internal/torchfile"
 )
 
-// pickler writes the pickles of tests: protocol 2 as Python 2 and NumPy do.
+// pickler writes the pickles of tests: protocol 2, like Python 2 and NumPy.
 type pickler struct{ b []byte }
 
 func newPickler() *pickler { return &pickler{[]byte("\x80\x02")} }

@@ -20,8 +20,8 @@ const opPlanetoid = "import planetoid"
 // planetoidVal is the number of validation vertices of Kipf & Welling (2017).
 const planetoidVal = 500
 
-// planetoidPrefix is "dir/ind.NAME" for a folder with one dataset (or the one
-// that name says), for that prefix itself, and for any file of it.
+// planetoidPrefix returns "dir/ind.NAME" for a folder with one dataset (or the named one), for
+// that prefix itself, and for any of its files.
 func planetoidPrefix(src, name string) (string, bool) {
 	if info, err := os.Stat(src); err == nil && info.IsDir() {
 		if name != "" && exists(filepath.Join(src, "ind."+name+".graph")) {
@@ -52,7 +52,7 @@ func isPlanetoid(src string) bool {
 	return ok
 }
 
-// citation is the eight files of one planetoid dataset.
+// citation has the eight files of one planetoid dataset.
 type citation struct {
 	prefix       string
 	x, allx, tx  *matrix
@@ -62,11 +62,10 @@ type citation struct {
 	labelClasses int
 }
 
-// planetoid reads the ind.NAME.* files of Yang et al. (2016) with the
-// semantics of Kipf & Welling's loader: row k of tx belongs to vertex
-// test.index[k]; training are the first len(y) vertices, validation the next
-// 500, test those of test.index. Vertices between them that nothing describes
-// have no features and no label (15 in citeseer).
+// planetoid reads the ind.NAME.* files of Yang et al. (2016) with the semantics of Kipf &
+// Welling's loader: row k of tx belongs to vertex test.index[k]; training are the first len(y)
+// vertices, validation the next 500, test those of test.index. Vertices between them without
+// data have no features and no label (15 in citeseer).
 func planetoid(k *keeper, o Options) (*graph.Content, error) {
 	prefix, ok := planetoidPrefix(o.Src, o.Name)
 	if !ok {
@@ -126,7 +125,7 @@ func (d *citation) read() error {
 	return d.agree()
 }
 
-// bad makes a Data fault of an error, unless it is a fault already.
+// bad converts an error to a Data fault, unless it is a fault already.
 func (d *citation) bad(ext string, err error) error {
 	if f, ok := err.(*fault.Error); ok && f.Path != "" {
 		return f
@@ -146,7 +145,7 @@ func (d *citation) pickle(ext string) (any, error) {
 	return v, nil
 }
 
-// oneHot takes an array [rows x classes] apart.
+// oneHot reads an array [rows x classes].
 func (d *citation) oneHot(v any) ([][]int64, error) {
 	a, err := torchfile.NumPy(v)
 	if err != nil {
@@ -167,7 +166,7 @@ func (d *citation) oneHot(v any) ([][]int64, error) {
 	return rows, nil
 }
 
-// readIndex reads one number a line.
+// readIndex reads one number per line.
 func readIndex(path string) ([]int64, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

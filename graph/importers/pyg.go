@@ -8,18 +8,18 @@ import (
 	"siafu/internal/npy"
 )
 
-// namedArrays are the arrays of a file by their names.
+// namedArrays gives the arrays of a file by name.
 type namedArrays interface {
 	has(name string) bool
 	get(name string) ndarray
-	// words are the texts of an array, or numbers as texts.
+	// words returns the texts of an array, or numbers as texts.
 	words(name string) ([]string, error)
 }
 
-// pyg makes a dataset of arrays with the names of PyTorch Geometric's Data: edge_index
-// [2 x edges], x [n x features]; and where they are there edge_weight or edge_attr [edges], edge_attr
-// [edges x features], y [n], train_mask, val_mask and
-// test_mask [n] or [n x splits], num_nodes, ids [n] of any type.
+// pyg makes a dataset of arrays with the names of PyTorch Geometric's Data: edge_index [2 x
+// edges], x [n x features]; and, optionally, edge_weight or edge_attr [edges], edge_attr
+// [edges x features], y [n], train_mask, val_mask and test_mask [n] or [n x splits],
+// num_nodes, ids [n] of any type.
 func pyg(k *keeper, o Options, op string, in namedArrays) (*graph.Content, error) {
 	x := in.get("x")
 	if x.err == nil && len(x.Shape) != 2 {
@@ -87,7 +87,7 @@ func pygEdges(k *keeper, o Options, in namedArrays, c *graph.Content) error {
 	return err
 }
 
-// endRows are edges whose sources and destinations lie apart.
+// endRows has edges with separate lists of sources and destinations.
 type endRows struct{ src, dst []uint32 }
 
 // Each implements graph.EdgeSource.
@@ -100,7 +100,7 @@ func (e endRows) Each(yield func(src, dst uint32) error) error {
 	return nil
 }
 
-// pygLabels reads y, which need not be there.
+// pygLabels reads the optional y.
 func pygLabels(o Options, in namedArrays, c *graph.Content) error {
 	if !in.has("y") {
 		c.Labels = unlabelled(c.Vertices)
@@ -109,8 +109,8 @@ func pygLabels(o Options, in namedArrays, c *graph.Content) error {
 	return in.get("y").setLabels(o, c)
 }
 
-// pygSplit reads the masks, of several splits that which --split names; without any a
-// split is drawn.
+// pygSplit reads the masks, of several splits the one that --split names. Without masks it
+// makes a random split.
 func pygSplit(o Options, op string, in namedArrays, c *graph.Content) (err error) {
 	names := [...]string{graph.SplitTrain: "train_mask", graph.SplitVal: "val_mask", graph.SplitTest: "test_mask"}
 	if !in.has(names[graph.SplitTrain]) {

@@ -7,11 +7,11 @@ import (
 	"siafu/internal/fault"
 )
 
-// pygEdgeArrays are the arrays of numbers of edges, which --edge-features may name.
+// pygEdgeArrays lists the arrays of edges that --edge-features may name.
 var pygEdgeArrays = []string{"edge_weight", "edge_attr"}
 
-// pygEdgeData gives edges what the file has of them: weights, and the features of an edge_attr
-// of several columns, or of the array that --edge-features names.
+// pygEdgeData adds the file's edge data: weights, and the features of an edge_attr of several
+// columns, or of the array that --edge-features names.
 func pygEdgeData(k *keeper, o Options, in namedArrays, ends endRows) (graph.EdgeSource, error) {
 	name, err := pygFeatures(o, in)
 	if err != nil {
@@ -58,8 +58,8 @@ func pygEdgeData(k *keeper, o Options, in namedArrays, ends endRows) (graph.Edge
 	}), nil
 }
 
-// pygFeatures is the array of the features of edges, "" where there is none: the one that
-// --edge-features names, else an edge_attr of several columns.
+// pygFeatures returns the name of the array of edge features, "" if there is none: the one
+// that --edge-features names, else an edge_attr of several columns.
 func pygFeatures(o Options, in namedArrays) (string, error) {
 	switch len(o.EdgeFeatures) {
 	case 0:
@@ -91,8 +91,8 @@ func pygFeatures(o Options, in namedArrays) (string, error) {
 	return "edge_attr", nil
 }
 
-// pygWeights gives edges the weights of edge_weight, else of an edge_attr of one column,
-// unless features are made of these; none where all are 1.
+// pygWeights adds the weights of edge_weight, else of an edge_attr of one column, unless that
+// is the features; none if all are 1.
 func pygWeights(o Options, in namedArrays, edges endRows, features string) (graph.EdgeSource, error) {
 	for _, name := range pygEdgeArrays {
 		if !in.has(name) || name == features {

@@ -15,7 +15,7 @@ import (
 
 const opRaw = "import raw"
 
-// rawMeta is what meta.json says of the raw layout; other keys are ignored.
+// rawMeta is meta.json of the raw layout; other keys are ignored.
 type rawMeta struct {
 	Nodes      *int64 `json:"nodes"`
 	Edges      *int64 `json:"edges"`
@@ -72,8 +72,8 @@ func raw(k *keeper, o Options) (*graph.Content, error) {
 	return c, nil
 }
 
-// rawSplitName takes --split apart: a file of the folder, and after a colon
-// the row of a file that holds several splits (-1: it holds one).
+// rawSplitName parses --split: a file of the folder and, after a colon, the row of a file with
+// several splits (-1: it has one).
 func rawSplitName(o Options) (file string, row int64, err error) {
 	if o.Split == "" {
 		return "split.bin", -1, nil
@@ -120,7 +120,7 @@ func readRawMeta(path string) (*rawMeta, error) {
 	return &m, checkVertices(opRaw, path, *m.Nodes)
 }
 
-// multiLabel is the fault of a dataset whose vertices have several labels.
+// multiLabel returns the fault of a dataset whose vertices have several labels.
 func multiLabel(op, path, format string, args ...any) error {
 	return fault.New(fault.Data, op, path, format, args...).
 		Then("import multi-label data as npz with y [vertices x labels], or as csv with --label A,B,C")
@@ -220,13 +220,11 @@ func rawSplit(k *keeper, path string, row int64, c *graph.Content) error {
 	return checkSplit(opRaw, path, b)
 }
 
-// checkSymmetric refuses edges that claim to be undirected where one of them
-// has no reverse.
+// checkSymmetric refuses edges declared undirected if one of them has no reverse.
 //
-// Design note: sorting the edges would say so as well, at the cost of a copy of
-// them. A sum of hashes over all edges equals the sum over all reversed ones
-// when the two multisets are the same; only a graph that fails is sorted, to
-// name the edge.
+// Design note: sorting the edges would also work, but needs a copy. A sum of hashes over all
+// edges equals the sum over all reversed ones if the two multisets are equal. Only a graph
+// that fails is sorted, to name the edge.
 func checkSymmetric(op, path string, pairs []uint32) error {
 	var forward, backward uint64
 	for i := 0; i < len(pairs); i += 2 {
@@ -247,7 +245,7 @@ func checkSymmetric(op, path string, pairs []uint32) error {
 				Then("import with --symmetrise")
 		}
 	}
-	return nil // duplicates in one direction only: they are dropped anyway
+	return nil // only duplicates in one direction, which are dropped anyway
 }
 
 func edgeKey(src, dst uint32) uint64 { return uint64(src)<<32 | uint64(dst) }

@@ -8,9 +8,9 @@ import (
 
 const opReddit = "import reddit-npz"
 
-// reddit reads the two files in which DGL and PyG carry the posts of Hamilton
-// et al. (2017): reddit_data.npz (feature, label, node_types, node_ids) and
-// reddit_graph.npz (a SciPy matrix).
+// reddit reads the two files of DGL and PyG with the posts of Hamilton et al. (2017):
+// reddit_data.npz (feature, label, node_types, node_ids) and reddit_graph.npz (a SciPy
+// matrix).
 func reddit(k *keeper, o Options) (*graph.Content, error) {
 	path := filepath.Join(o.Src, "reddit_graph.npz")
 	if loops := filepath.Join(o.Src, "reddit_self_loop_graph.npz"); !exists(path) && exists(loops) {
@@ -32,7 +32,7 @@ func reddit(k *keeper, o Options) (*graph.Content, error) {
 	return c, redditData(k, filepath.Join(o.Src, "reddit_data.npz"), c)
 }
 
-// redditData reads what belongs to the vertices.
+// redditData reads the data of vertices.
 func redditData(k *keeper, path string, c *graph.Content) error {
 	z, err := k.zip(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func redditData(k *keeper, path string, c *graph.Content) error {
 	return err
 }
 
-// keepIDs is nil where the ids are 0..n-1 anyway.
+// keepIDs returns nil if the ids are 0..n-1.
 func keepIDs(ids []int64) *graph.IDs {
 	for v, id := range ids {
 		if id != int64(v) {

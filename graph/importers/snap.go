@@ -11,8 +11,7 @@ import (
 
 const opSnap = "import snap"
 
-// edgeExtensions are the names that an edge list may have where it is not
-// called edges.txt.
+// edgeExtensions lists the extensions of edge lists not named edges.txt.
 var edgeExtensions = []string{".txt", ".txt.gz", ".csv", ".csv.gz", ".el", ".el.gz"}
 
 func isSnap(src string) bool {
@@ -20,7 +19,7 @@ func isSnap(src string) bool {
 	return err == nil && exists(filepath.Join(src, "features.npy"))
 }
 
-// snapEdges is the path of the edge list in a folder.
+// snapEdges returns the path of the edge list in a folder.
 func snapEdges(src string) (string, error) {
 	for _, name := range []string{"edges.txt", "edges.txt.gz"} {
 		if path := filepath.Join(src, name); exists(path) {
@@ -46,9 +45,8 @@ func snapEdges(src string) (string, error) {
 		Then("name the edge list edges.txt or edges.txt.gz")
 }
 
-// snap reads an edge list as those of the Stanford collection (Leskovec and
-// Krevl 2014), and NumPy arrays beside it whose row i belongs to the i-th
-// smallest id.
+// snap reads an edge list in the format of the Stanford collection (Leskovec and Krevl 2014),
+// and NumPy arrays in the same folder whose row i belongs to the i-th smallest id.
 func snap(k *keeper, o Options) (*graph.Content, error) {
 	a := arrayAt(opSnap, filepath.Join(o.Src, "features.npy"), k)
 	if a.err != nil {
@@ -99,8 +97,7 @@ func snapGraph(k *keeper, o Options, c *graph.Content) error {
 	case r.n == c.Vertices:
 		c.IDs = keepIDs(r.ids())
 	case r.n < c.Vertices && (r.n == 0 || l.least >= 0 && l.top < c.Vertices):
-		// Vertices without an edge are not in the list; then the ids can only
-		// be the numbers of rows.
+		// Vertices without an edge are not in the list; the ids must then be row numbers.
 		o.Log("ids=rows %d of %d vertices have no edge", c.Vertices-r.n, c.Vertices)
 		to = func(id int64) uint32 { return uint32(id) }
 	default:
@@ -111,7 +108,7 @@ func snapGraph(k *keeper, o Options, c *graph.Content) error {
 	return err
 }
 
-// snapSplit reads split.npy, or the file that --split names, or draws a split.
+// snapSplit reads split.npy, or the file that --split names, or makes a random split.
 func snapSplit(k *keeper, o Options, c *graph.Content) (err error) {
 	name := o.Split
 	if name == "" {

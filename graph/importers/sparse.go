@@ -76,7 +76,7 @@ func (m *matrix) checkForm(z *npy.Zip, name string) error {
 	return nil
 }
 
-// check holds the matrix to what its form promises.
+// check verifies the matrix against its form.
 func (m *matrix) check() error {
 	bad := func(format string, args ...any) error { return fault.New(fault.Data, m.op, m.path, format, args...) }
 	if m.rows < 0 || m.cols < 0 || m.rows > maxVertices || m.cols > maxVertices {
@@ -126,8 +126,7 @@ func (m *matrix) checkStarts() error {
 	return nil
 }
 
-// adjacency is a square matrix as edges row→column, read where it lies. A
-// stored zero is no edge.
+// adjacency is a square matrix as edges row→column, read in place. A stored zero is no edge.
 type adjacency struct{ *matrix }
 
 // weightedAdjacency has other values than 0 and 1, which are weights of edges.
@@ -174,7 +173,7 @@ func (a weightedAdjacency) EachWeight(yield func(src, dst uint32, weight float32
 	})
 }
 
-// each calls yield with the row and the place of each entry.
+// each calls yield with the row and the index of each entry.
 func (m *matrix) each(yield func(row uint32, i int64) error) error {
 	for i, row := range m.coo {
 		if err := yield(row, int64(i)); err != nil {
@@ -194,8 +193,8 @@ func (m *matrix) each(yield func(row uint32, i int64) error) error {
 	return nil
 }
 
-// sparseRows turns a CSR matrix of features into rows with ascending columns;
-// entries of one place are added up, as SciPy does.
+// sparseRows turns a CSR matrix of features into rows with ascending columns; entries of the
+// same element are added, as in SciPy.
 func (m *matrix) sparseRows() (*graph.SparseRows, error) {
 	if m.indptr == nil {
 		return nil, fault.New(fault.Data, m.op, m.path, "features are in COO format").

@@ -13,14 +13,14 @@ type tableFile struct {
 	op, path string
 	unit     string   // of positions: "line" or "row"
 	names    []string // of the columns; "" where one has none
-	units    []string // of columns of dates as numbers, "" for others; nil: the file does not say
-	// each calls yield with every row in the order of the file: its position from
-	// 1 and a cell for each column, empty where the value is missing, which stand
-	// until yield returns. It may be called again.
+	units    []string // of columns of dates as numbers, "" for others; nil: unknown
+	// each calls yield with every row in the order of the file: its position from 1 and a cell
+	// for each column, empty if the value is missing, valid until yield returns. It may be
+	// called again.
 	each func(yield func(at int64, cells [][]byte) error) error
 }
 
-// fault is what is wrong with a cell: its position, its column and its value.
+// fault returns a fault about a cell, with its position, column and value.
 func (t *tableFile) fault(at int64, column int, value []byte, format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, t.op, t.path, "%s %d %s: %.60q "+format,
 		append([]any{t.unit, at, t.called(column), value}, args...)...)
@@ -42,15 +42,15 @@ func (t *tableFile) dateFormat(column int, format string) string {
 	return format
 }
 
-// rowFault is what is wrong with a whole row.
+// rowFault returns a fault about a whole row.
 func (t *tableFile) rowFault(at int64, format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, t.op, t.path, "%s %d "+format, append([]any{t.unit, at}, args...)...)
 }
 
-// column is the place of the column of that name, -1 where there is none.
+// column returns the index of the column with a name, -1 if there is none.
 func (t *tableFile) column(name string) int { return slices.Index(t.names, name) }
 
-// needs is the place of a column that must be there, named by a flag.
+// needs returns the index of a required column, named by a flag.
 func (t *tableFile) needs(name, flag string) (int, error) {
 	if i := t.column(name); i >= 0 {
 		return i, nil
@@ -59,7 +59,7 @@ func (t *tableFile) needs(name, flag string) (int, error) {
 		Then("name the column with %s", flag)
 }
 
-// list is the names of the columns, at most so many that one can read them.
+// list returns the names of the columns, shortened to a readable length.
 func (t *tableFile) list() string {
 	const most = 20
 	names := slices.Clone(t.names)
@@ -74,7 +74,7 @@ func (t *tableFile) list() string {
 	return strings.Join(names, ", ")
 }
 
-// checkNames refuses a name that several columns bear.
+// checkNames refuses duplicate names of columns.
 func (t *tableFile) checkNames() error {
 	first := make(map[string]int, len(t.names))
 	for i, name := range t.names {

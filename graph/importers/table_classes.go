@@ -14,14 +14,14 @@ import (
 // classList gathers labels of any type.
 type classList struct {
 	labels []int32  // of the vertices: numbers of values, later of classes
-	values *idIndex // in the order in which they came
+	values *idIndex // in the order of their first rows
 	first  []int64  // positions of their first rows
 	names  []string // of the classes, once they are numbered
 	// negative is the number of vertices whose label is -1, which means no label.
 	negative int64
 }
 
-// add takes in the label of the next vertex; an empty one is none.
+// add reads the label of the next vertex; an empty one means none.
 func (l *classList) add(at int64, label []byte) {
 	if l.values == nil {
 		l.values = newIDIndex()
@@ -37,7 +37,7 @@ func (l *classList) add(at int64, label []byte) {
 	l.labels = append(l.labels, int32(v))
 }
 
-// numeric reports whether all values are numbers or say that there is none.
+// numeric reports whether all values are numbers or mark a missing one.
 func (l *classList) numeric() bool {
 	for v := range l.values.len() {
 		value := l.values.at(uint32(v))
@@ -49,8 +49,8 @@ func (l *classList) numeric() bool {
 }
 
 // canonical returns the values as names of classes, "" for no label. A number is named by
-// plainNumber, and -1 means no label, as in all formats. known are the classes of --like:
-// they keep their names, be they -1 or numbers without their leading zeros.
+// plainNumber, and -1 means no label, as in all formats. known are the classes of --like: they
+// keep their names, also -1 and numbers without their leading zeros.
 func (l *classList) canonical(t *tableFile, column int, known []string) ([]string, error) {
 	names, numeric := make([]string, l.values.len()), l.numeric()
 	for v := range names {
@@ -103,7 +103,7 @@ func (l *classList) settle(t *tableFile, column int) error {
 	return nil
 }
 
-// fit numbers the classes as a dataset does.
+// fit numbers the classes as in a dataset.
 func (l *classList) fit(t *tableFile, column int, m *graph.Schema) error {
 	for c := range m.Classes {
 		l.names = append(l.names, m.ClassName(int64(c)))
@@ -122,7 +122,7 @@ func (l *classList) fit(t *tableFile, column int, m *graph.Schema) error {
 	return nil
 }
 
-// number replaces values, which bear these names, by classes.
+// number replaces values by the classes with their names.
 func (l *classList) number(names []string) {
 	class := map[string]int32{"": graph.Unlabelled}
 	for c, name := range l.names {
@@ -139,8 +139,7 @@ func (l *classList) number(names []string) {
 	}
 }
 
-// classNames are the names for a dataset: nil where they are the numbers of the
-// classes.
+// classNames returns the names for a dataset: nil if they are the numbers of the classes.
 func (l *classList) classNames() []string {
 	for c, name := range l.names {
 		if name != strconv.Itoa(c) {

@@ -12,8 +12,8 @@ import (
 	"siafu/graph"
 )
 
-// TestLabelsAreNumbers: whole numbers come in their order, however they are
-// written, and number the classes where they can.
+// TestLabelsAreNumbers: whole numbers are ordered by value in any notation, and are the class
+// numbers if possible.
 func TestLabelsAreNumbers(t *testing.T) {
 	for _, c := range []struct {
 		labels string
@@ -109,7 +109,7 @@ func TestLikeKeepsClassNames(t *testing.T) {
 	}
 }
 
-// TestNumbers: a cell is a number only in the notation of tables, and not of Go.
+// TestNumbers: cells are numbers in the notation of tables, not of Go.
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct {
 		cell string

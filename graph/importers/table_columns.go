@@ -7,7 +7,7 @@ import (
 	"siafu/graph"
 )
 
-// encoder turns the cells of one column into features.
+// encoder converts the cells of one column to features.
 type encoder struct {
 	graph.Column
 	at       int // of the column in its table
@@ -17,8 +17,8 @@ type encoder struct {
 	counting moments
 }
 
-// moments are the number, mean and sum of squared deviations of values that come
-// one after another (Welford 1962).
+// moments has the number, mean and sum of squared deviations of a sequence of values (Welford
+// 1962).
 type moments struct{ n, mean, squares float64 }
 
 func (m *moments) add(x float64) {
@@ -28,7 +28,7 @@ func (m *moments) add(x float64) {
 	m.squares += d * (x - m.mean)
 }
 
-// newEncoder is the encoder of a column that stands at the given place of a table.
+// newEncoder returns the encoder of the column at the given index of a table.
 func newEncoder(c graph.Column, at int) *encoder {
 	e := &encoder{Column: c, at: at}
 	if c.Kind == graph.CategoryColumn || c.Kind == graph.WordsColumn {
@@ -40,12 +40,12 @@ func newEncoder(c graph.Column, at int) *encoder {
 	return e
 }
 
-// isMissing reports whether a cell holds no value.
+// isMissing reports whether a cell has no value.
 func (e *encoder) isMissing(cell []byte) bool {
 	return len(cell) == 0 || isAbsent(cell) && (e.Kind == graph.NumberColumn || e.Kind == graph.DateColumn)
 }
 
-// fill is what stands for a missing cell at the given position.
+// fill writes the features of a missing cell at the given position.
 func (e *encoder) fill(t *tableFile, at int64, cell []byte, r *featureRows) error {
 	switch {
 	case e.Kind == graph.WordsColumn:
@@ -60,7 +60,7 @@ func (e *encoder) fill(t *tableFile, at int64, cell []byte, r *featureRows) erro
 	return nil
 }
 
-// encode puts the features of a cell into the last of the rows, in ascending order.
+// encode writes the features of a cell to the last row, in ascending order.
 func (e *encoder) encode(t *tableFile, at int64, cell []byte, r *featureRows) error {
 	if e.isMissing(cell) {
 		return e.fill(t, at, cell, r)
@@ -98,7 +98,7 @@ func (e *encoder) encode(t *tableFile, at int64, cell []byte, r *featureRows) er
 	return nil
 }
 
-// words puts a one at each word that is a feature.
+// words sets the feature of each known word to one.
 func (e *encoder) words(words []string, r *featureRows) {
 	var found []uint32
 	for _, w := range words {
@@ -115,18 +115,18 @@ func (e *encoder) words(words []string, r *featureRows) {
 	}
 }
 
-// featureRows are features that grow by rows: dense, in an array that is there for
-// all of them, or sparse.
+// featureRows has features that grow by rows: dense, in an array allocated for all of them, or
+// sparse.
 type featureRows struct {
 	graph.Features
 	row int
 }
 
-// fewFeatures is how many features a column may have on average for rows to be
-// gathered dense: below, most of a row is not zero.
+// fewFeatures is the limit of features per column, on average, for dense rows: below it, most
+// of a row is not zero.
 const fewFeatures = 4
 
-// newFeatureRows makes room for n rows of what columns become.
+// newFeatureRows allocates n rows of the columns' features.
 func newFeatureRows(k *keeper, t *tableFile, columns []*encoder, n int) (*featureRows, error) {
 	last := columns[len(columns)-1]
 	r := &featureRows{Features: graph.Features{Rows: n, Dim: last.First + last.Width}, row: -1}
@@ -139,14 +139,14 @@ func newFeatureRows(k *keeper, t *tableFile, columns []*encoder, n int) (*featur
 	return r, err
 }
 
-// next ends a row and begins another.
+// next ends a row and starts another.
 func (r *featureRows) next() {
 	if r.row++; r.Sparse != nil && r.row > 0 {
 		r.Sparse.Offsets = append(r.Sparse.Offsets, int64(len(r.Sparse.Cols)))
 	}
 }
 
-// put sets a feature of the row, after those that it has.
+// put sets a feature of the row, after its earlier ones.
 func (r *featureRows) put(column int, x float64) {
 	if r.Sparse == nil {
 		r.Dense[r.row*r.Dim+column] = float32(x)

@@ -11,7 +11,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// notText tells files that are no text by how they begin, and what to do with each.
+// notText lists file types that are not text, by their first bytes, with a remedy for each.
 var notText = []struct{ magic, what, remedy string }{
 	{"\x1f\x8b", "compressed with gzip", "rename it to end in .gz"},
 	{"\x28\xb5\x2f\xfd", "compressed with zstd", "rename it to end in .zst"},
@@ -23,9 +23,8 @@ var notText = []struct{ magic, what, remedy string }{
 	{"\xfe\xff", "UTF-16", "save it as UTF-8"},
 }
 
-// openCSV reads the heading of a table whose cells are parted by commas, tabs,
-// semicolons or bars, whichever the heading has most of, and may be in quotes
-// (RFC 4180).
+// openCSV reads the heading of a table. Cells are separated by commas, tabs, semicolons or
+// bars, whichever is most frequent in the heading, and may be quoted (RFC 4180).
 func openCSV(op, path string) (*tableFile, error) {
 	t := &tableFile{op: op, path: path, unit: "line"}
 	c, err := t.startCSV(0)
@@ -60,8 +59,8 @@ type csvReader struct {
 	line      int64    // last line that was read
 }
 
-// startCSV opens a table and reads its heading into cells; it guesses the
-// delimiter where that is 0.
+// startCSV opens a table and reads its heading into cells; it guesses the delimiter if that is
+// 0.
 func (t *tableFile) startCSV(delimiter byte) (*csvReader, error) {
 	f, err := openText(t.op, t.path)
 	if err != nil {
@@ -76,7 +75,7 @@ func (t *tableFile) startCSV(delimiter byte) (*csvReader, error) {
 }
 
 func (c *csvReader) heading() error {
-	const mark = "\xef\xbb\xbf" // that the text is UTF-8, as some programs put it first
+	const mark = "\xef\xbb\xbf" // byte order mark of UTF-8, which some programs write
 	begin, err := c.in.Peek(len(mark) + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return textFault(c.op, c.path, err)
@@ -101,7 +100,7 @@ func (c *csvReader) heading() error {
 	return c.split()
 }
 
-// guessDelimiter is what a heading has most of, outside quotes.
+// guessDelimiter returns the most frequent delimiter in a heading, outside quotes.
 func guessDelimiter(heading []byte) byte {
 	var count [256]int
 	quoted := false
@@ -141,8 +140,8 @@ func (c *csvReader) rows(yield func(int64, [][]byte) error) error {
 	}
 }
 
-// record reads the text of the next row that is not empty. It goes on over the
-// ends of lines within quotes, of which a whole row has an even number.
+// record reads the text of the next row that is not empty. A row continues over line ends
+// within quotes: it has an even number of quotes.
 func (c *csvReader) record() (more bool, err error) {
 	quotes := 0
 	c.text = c.text[:0]
@@ -191,7 +190,7 @@ func (c *csvReader) split() error {
 			return c.rowFault(c.first, "column %d: %.60q is not UTF-8", len(c.cells)+1, cell).
 				Then("save the table as UTF-8 (iconv -f latin1 -t utf-8)")
 		}
-		if len(cell) > 0 && cell[0] == '\'' { // predictions.csv guards texts so
+		if len(cell) > 0 && cell[0] == '\'' { // predictions.csv escapes texts in this way
 			cell = []byte(graph.UnguardCell(string(cell)))
 		}
 		c.cells = append(c.cells, cell)
@@ -199,8 +198,8 @@ func (c *csvReader) split() error {
 	return nil
 }
 
-// cut takes the first cell off a row, without its quotes and without blanks round
-// it, and says whether another follows. It is not ok with a quote out of place.
+// cut splits the first cell from a row, without its quotes and surrounding blanks; more
+// reports whether another follows. ok is false for a misplaced quote.
 func (c *csvReader) cut(text []byte) (cell, rest []byte, more, ok bool) {
 	begin := bytes.TrimLeft(text, " ")
 	if len(begin) == 0 || begin[0] != '"' {

@@ -11,10 +11,10 @@ import (
 // writeDates is the remedy for dates in notations that are not read.
 const writeDates = "write dates as 2024-05-14 or 2024-05-14T13:22:10Z, and leave missing ones empty"
 
-// dateProfile is what one pass has seen of dates in a column.
+// dateProfile has the statistics of one pass over a column's dates.
 type dateProfile struct {
-	unit         string // of the file, "" where it does not say
-	dates        gap    // cells that are dates, by their notation or that unit
+	unit         string // of the file, "" if unknown
+	dates        gap    // cells that are dates, by notation or unit
 	local, zoned gap    // of them, those with a time of day and without, or with, a time zone
 	clock        bool   // some have a time of day
 	numbers      gap    // cells that are numbers, and dates only on request
@@ -25,7 +25,7 @@ type dateProfile struct {
 	others       gap // all other cells
 }
 
-// add takes in one cell, which may be the number x.
+// add reads one cell, which may be the number x.
 func (d *dateProfile) add(at int64, cell []byte, x float64, isNumber bool) {
 	if isNumber && d.unit == "" {
 		d.addNumber(at, cell, math.Abs(x))
@@ -58,8 +58,8 @@ func (d *dateProfile) addNumber(at int64, cell []byte, x float64) {
 	}
 }
 
-// dateFormat returns the graph.Column.Format of a column of dates, or what keeps its cells
-// from being dates in one notation.
+// dateFormat returns the graph.Column.Format of a column of dates, or the reason why its cells
+// are not dates in one notation.
 func (p *profile) dateFormat(t *tableFile, column int) (format string, bad *fault.Error) {
 	d := &p.dates
 	switch {
@@ -87,8 +87,8 @@ func (p *profile) dateFormat(t *tableFile, column int) (format string, bad *faul
 	return format, nil
 }
 
-// looksLikeDate reports whether a text may be a date in a notation that is not read: three
-// numbers between points, slashes or dashes.
+// looksLikeDate reports whether a text may be a date in an unsupported notation: three numbers
+// between points, slashes or dashes.
 func looksLikeDate(text []byte) bool {
 	if word, _, _ := bytes.Cut(text, []byte{' '}); len(word) >= 6 && len(word) <= 10 {
 		parts := bytes.FieldsFunc(word, func(r rune) bool { return r == '.' || r == '/' || r == '-' })
@@ -110,7 +110,7 @@ func (p *profile) dateWidth(format string) int {
 	return dateFeatures
 }
 
-// putDate puts the features of a date: days, and sine and cosine of its phases.
+// putDate writes the features of a date: days, and sine and cosine of its phases.
 func (e *encoder) putDate(i instant, r *featureRows) {
 	r.put(e.First, (i.days()-e.Mean)/e.Scale)
 	phases := i.phases()
@@ -121,7 +121,7 @@ func (e *encoder) putDate(i instant, r *featureRows) {
 	}
 }
 
-// settleDates takes over mean and deviation of the training rows' days.
+// settleDates sets mean and deviation from the training rows' days.
 func (e *encoder) settleDates(t *tableFile) error {
 	m := e.counting
 	if m.n == 0 {
@@ -135,12 +135,12 @@ func (e *encoder) settleDates(t *tableFile) error {
 	return nil
 }
 
-// dateInstant is the point in time that stands for a number of days since 1970, to a second.
+// dateInstant returns the point in time of a number of days since 1970, to a second.
 func dateInstant(days float64) instant {
 	return instant{micros: int64(math.Round(days*day/1e6)) * 1e6}
 }
 
-// sayCodes warns of numbers that are probably no quantities, or of another unit of time.
+// sayCodes warns of numbers that are probably codes, or in another unit of time.
 func (im *tableImport) sayCodes() {
 	for _, e := range im.columns {
 		if im.like != nil {

@@ -17,8 +17,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// TestReadInstant: dates of ISO 8601 and numbers of each unit are the points in time that
-// package time has, and other texts are none.
+// TestReadInstant: dates of ISO 8601 and numbers of each unit match package time, and other
+// texts are refused.
 func TestReadInstant(t *testing.T) {
 	for _, c := range []struct{ format, cell, want string }{
 		{"", "2024-02-29", "2024-02-29"},
@@ -73,8 +73,8 @@ var dated = []time.Time{
 	time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC),
 }
 
-// wantDate are the features of one of dated, of which the first three are for training, by
-// package time.
+// wantDate returns the features of one of dated, computed with package time; the first three
+// are for training.
 func wantDate(at time.Time, width int) []float32 {
 	days := func(at time.Time) float64 { return float64(at.Unix()) / 86400 }
 	if width == dateFeatures {
@@ -96,7 +96,7 @@ func wantDate(at time.Time, width int) []float32 {
 	return x[:width]
 }
 
-// table is a table of vertices with a column of dates, written by write.
+// datedTable returns a table of vertices with a column of dates, formatted by write.
 func datedTable(write func(time.Time) string) string {
 	text := "id,label,split,when\n"
 	for i, at := range dated {
@@ -161,7 +161,7 @@ func TestDateColumns(t *testing.T) {
 	}
 }
 
-// spark is a timestamp as Spark writes it: nanoseconds of the day, and the Julian day.
+// spark returns a timestamp in Spark's format: nanoseconds of the day, and the Julian day.
 func spark(at time.Time) deprecated.Int96 {
 	midnight := at.Truncate(24 * time.Hour)
 	nanos := uint64(at.Sub(midnight))
@@ -169,7 +169,7 @@ func spark(at time.Time) deprecated.Int96 {
 	return deprecated.Int96{uint32(nanos), uint32(nanos >> 32), uint32(2451545 + int64(days))}
 }
 
-// datedParquet is a folder of tables in Parquet with dated in each of the format's types.
+// datedParquet returns a folder of Parquet tables with dated in each of the format's types.
 func datedParquet(t *testing.T) string {
 	t.Helper()
 	type row struct {
@@ -202,8 +202,8 @@ func datedParquet(t *testing.T) string {
 	return dir
 }
 
-// TestLikeDates: new rows have the features of the earlier import, whatever the notation of
-// their dates; an earlier import of numbers keeps its numbers.
+// TestLikeDates: new rows get the features of the earlier import for any notation of dates. An
+// earlier import as numbers stays numeric.
 func TestLikeDates(t *testing.T) {
 	first := filepath.Join(t.TempDir(), "first")
 	src := files(t, map[string][]byte{"nodes.csv": []byte(datedTable(func(at time.Time) string { return at.Format(time.RFC3339) })), "edges.csv": []byte("src,dst\n")})
@@ -253,8 +253,8 @@ func TestMissingDates(t *testing.T) {
 	}
 }
 
-// TestBadDates: dates that are not in one notation are refused with place, value and remedy
-// where --dates asks for them, and else dropped with the same words.
+// TestBadDates: dates in different notations are refused with position, value and remedy if
+// --dates requests them, else dropped with the same message.
 func TestBadDates(t *testing.T) {
 	table := func(cells ...string) string {
 		text := "id,label,x,when\n"

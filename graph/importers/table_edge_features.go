@@ -8,8 +8,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// chooseFeatures finds the columns that become features of edges, and where they are to be
-// scaled or filled reads the edges once for that.
+// chooseFeatures finds the columns that become edge features. To scale or fill them it reads
+// the edges once.
 func (e *edgeTable) chooseFeatures(im *tableImport) error {
 	list, err := e.edgeColumns(im)
 	if err != nil || len(list) == 0 {
@@ -38,8 +38,8 @@ func (e *edgeTable) chooseFeatures(im *tableImport) error {
 	return nil
 }
 
-// edgeColumns are those that the flags name, or with --like those of the dataset that is
-// taken over.
+// edgeColumns returns the columns that the flags name, or with --like those of the earlier
+// dataset.
 func (e *edgeTable) edgeColumns(im *tableImport) (list []graph.Column, err error) {
 	if im.like != nil {
 		return slices.Clone(im.like.Table.EdgeColumns), nil
@@ -70,7 +70,7 @@ func (e *edgeTable) measure(o Options) error {
 	return err
 }
 
-// settle takes over what has been counted, as the flags ask for.
+// settle sets means and scales from the moments, as the flags request.
 func (e *encoder) settle(o Options) {
 	m := e.counting
 	if o.Fill == "mean" {

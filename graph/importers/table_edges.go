@@ -14,7 +14,7 @@ type edgeTable struct {
 	*tableFile
 	ends              [2]int // columns of source and destination
 	weight            int    // -1: edges have none
-	zeros, unknown    int64  // edges that were left out
+	zeros, unknown    int64  // omitted edges
 	dropWeights, drop bool
 	dropped           bool // weights that are not 1
 	ids               *idIndex
@@ -23,8 +23,8 @@ type edgeTable struct {
 	row               featureRows
 }
 
-// readEdges reads the table of edges, whose ends are ids of vertices. An edge of
-// weight 0 is none, and where all others are 1 edges have no weights.
+// readEdges reads the table of edges, whose ends are ids of vertices. An edge of weight 0 is
+// omitted, and if all others are 1, edges have no weights.
 func (im *tableImport) readEdges() (graph.EdgeSource, error) {
 	path, err := im.file(im.Options, im.Edges, "edges")
 	if err != nil {
@@ -86,12 +86,12 @@ func (e *edgeTable) findColumns(o TableOptions) (err error) {
 		_, err = e.needs(o.Weight, "--weight")
 	}
 	if o.Weight == "" && slices.Contains(o.EdgeFeatures, "weight") {
-		e.weight = -1 // it is a feature, and no weight unless the user says so, too
+		e.weight = -1 // it is a feature, and not a weight unless the user requests that, too
 	}
 	return err
 }
 
-// edge reads the edge of a row, and its weight, which is 0 where there is none.
+// edge reads the edge of a row, and its weight, 0 if there is no edge.
 func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (weight float32, err error) {
 	for i, column := range e.ends {
 		var known bool
@@ -110,7 +110,7 @@ func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (weight floa
 	return e.weigh(at, cells[e.weight])
 }
 
-// stranger is the fault of an end that is no vertex.
+// stranger returns the fault of an end that is not a vertex.
 func (e *edgeTable) stranger(at int64, column int, id []byte) error {
 	if len(id) == 0 {
 		return e.fault(at, column, id, "is not an id").Then("write the id of the vertex, or remove the edge")
@@ -142,7 +142,7 @@ func (e *edgeTable) weigh(at int64, cell []byte) (float32, error) {
 	return float32(w), nil
 }
 
-// say logs what was left out.
+// say logs omitted edges.
 func (e *edgeTable) say(im *tableImport) {
 	var unused []string
 	for i, name := range e.names {

@@ -97,7 +97,7 @@ func (im *tableImport) measure() error {
 	return nil
 }
 
-// again is another pass over the vertices, by their numbers.
+// again makes another pass over the vertices, by their numbers.
 func (im *tableImport) again(yield func(v int, at int64, cells [][]byte) error) error {
 	v, n := 0, im.ids.len()
 	err := im.nodes.each(func(at int64, cells [][]byte) error {
@@ -134,7 +134,7 @@ func (im *tableImport) moments() error {
 	return err
 }
 
-// quantity reads the number that has a mean and a scale: of a date, its days.
+// quantity reads the number that is standardised: of a date, its days.
 func (e *encoder) quantity(t *tableFile, cell []byte) (float64, bool) {
 	switch e.Kind {
 	case graph.NumberColumn:

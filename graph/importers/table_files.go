@@ -31,8 +31,8 @@ func tableFormatOf(name string) *tableFormat {
 	return nil
 }
 
-// file returns the path of a table: the named file, in SRC unless its path is absolute,
-// or the file of SRC that is called nodes or edges.
+// file returns the path of a table: the named file, in SRC unless its path is absolute, or the
+// file of SRC named nodes or edges.
 func (f *tableFormat) file(o Options, named, called string) (string, error) {
 	if filepath.IsAbs(named) {
 		return named, nil
@@ -55,11 +55,10 @@ func (f *tableFormat) file(o Options, named, called string) (string, error) {
 		Then("%s", nameTables(o.Src))
 }
 
-// unreadEndings are those of compressions and formats of tables that are not read.
+// unreadEndings lists the endings of unsupported compressions and table formats.
 var unreadEndings = []string{".bz2", ".xz", ".zip", ".lz4", ".xlsx", ".xls", ".ods", ".feather", ".arrow", ".orc", ".json", ".jsonl"}
 
-// unreadTable returns the fault of a table that has one of unreadEndings; nil where src
-// has none.
+// unreadTable returns the fault of a table with one of unreadEndings; nil if src has none.
 func unreadTable(op, src, called string) error {
 	files, _ := os.ReadDir(src)
 	for _, f := range files {
@@ -83,7 +82,7 @@ func tablesIn(src string) (names []string) {
 	return names
 }
 
-// nameTables says how to name tables that are called neither nodes nor edges.
+// nameTables returns advice on how to name tables that are not called nodes or edges.
 func nameTables(src string) string {
 	const most = 10
 	names := tablesIn(src)

@@ -8,8 +8,8 @@ import (
 	"siafu/graph"
 )
 
-// idIndex numbers texts in the order in which they come: text v is
-// text[offsets[v]:offsets[v+1]]. It takes their bytes, and 12 to 16 more for each.
+// idIndex numbers texts in the order of insertion: text v is text[offsets[v]:offsets[v+1]]. It
+// uses their bytes, and 12 to 16 more for each.
 type idIndex struct {
 	seed    maphash.Seed
 	offsets []int64
@@ -25,7 +25,7 @@ func (x *idIndex) len() int { return len(x.offsets) - 1 }
 
 func (x *idIndex) at(v uint32) []byte { return x.text[x.offsets[v]:x.offsets[v+1]] }
 
-// slot is where id stands, or would stand.
+// slot returns the slot of id, or a free slot for it.
 func (x *idIndex) slot(id []byte) uint64 {
 	mask := uint64(len(x.slots) - 1)
 	i := maphash.Bytes(x.seed, id) & mask
@@ -35,13 +35,13 @@ func (x *idIndex) slot(id []byte) uint64 {
 	return i
 }
 
-// find is the number of id.
+// find returns the number of id.
 func (x *idIndex) find(id []byte) (v uint32, known bool) {
 	s := x.slots[x.slot(id)]
 	return s - 1, s != 0
 }
 
-// add gives id the next number, or says that it has one.
+// add assigns the next number to id, or returns its existing one.
 func (x *idIndex) add(id []byte) (v uint32, fresh bool) {
 	i := x.slot(id)
 	if s := x.slots[i]; s != 0 {
@@ -60,8 +60,8 @@ func (x *idIndex) add(id []byte) (v uint32, fresh bool) {
 	return v, true
 }
 
-// ids are the ids as a dataset keeps them: numbers where all are whole ones that
-// come back as they were written.
+// ids returns the ids for a dataset: as numbers if all are whole numbers whose text can be
+// restored.
 func (x *idIndex) ids() *graph.IDs {
 	ints, buffer := make([]int64, 0, x.len()), make([]byte, 0, 20)
 	for v := range x.len() {

@@ -8,7 +8,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// tableFormat is a kind of file that holds a table.
+// tableFormat is a file format of tables.
 type tableFormat struct {
 	name    string
 	endings []string // of the names of its files
@@ -23,7 +23,7 @@ var (
 	parquetFormat = &tableFormat{"parquet", []string{".parquet"}, openParquet}
 )
 
-// tableImport is an import under way.
+// tableImport is a running import.
 type tableImport struct {
 	Options
 	*tableFormat
@@ -33,7 +33,7 @@ type tableImport struct {
 	ids              *idIndex
 	classes          classList
 	targets          *targetColumns // nil: labels are classes
-	sets             []uint8        // split values, a vertex each
+	sets             []uint8        // split values, one per vertex
 	times            *times         // of the vertices; nil: no split by time
 	profiles         []*profile     // of columns that may become features, else nil
 	like             *graph.Schema
@@ -42,9 +42,9 @@ type tableImport struct {
 	columns          []*encoder
 }
 
-// read makes a dataset of a table of vertices, which it reads two or three times,
-// and one of edges, which it reads once: ids, labels, split and what each column
-// holds; with --standardise and --fill mean the moments of numbers; features.
+// read makes a dataset of a table of vertices, read two or three times, and a table of edges,
+// read once. The passes over vertices read ids, labels, split and column profiles; with
+// --standardise and --fill mean the moments of numbers; and features.
 func (f *tableFormat) read(k *keeper, o Options) (*graph.Content, error) {
 	im := &tableImport{Options: o, tableFormat: f, keep: k, ids: newIDIndex()}
 	for _, step := range []func() error{im.openNodes, im.survey, im.sayClasses, im.chooseSplit, im.chooseColumns, im.measure} {
@@ -104,7 +104,7 @@ func (im *tableImport) openNodes() error {
 	return im.findColumns(defaults)
 }
 
-// findColumns finds ids, labels and the split, and what may be features.
+// findColumns finds ids, labels, the split and possible features.
 func (im *tableImport) findColumns(defaults graph.Table) (err error) {
 	t := im.nodes
 	if im.id, err = t.needs(cmp.Or(im.ID, defaults.ID), "--id"); err != nil {
@@ -141,7 +141,7 @@ func (im *tableImport) findColumns(defaults graph.Table) (err error) {
 	return nil
 }
 
-// isFeature reports whether a column may become one, and notes those that do not.
+// isFeature reports whether a column may become a feature, and records those that do not.
 func (im *tableImport) isFeature(i int) bool {
 	switch name := im.nodes.names[i]; {
 	case i == im.id || i == im.label || im.targets.has(i) || i == im.split || im.like != nil:

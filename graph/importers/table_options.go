@@ -32,7 +32,7 @@ type TableOptions struct {
 	Like             string   `placeholder:"RUN" help:"Run folder or dataset whose table schema is used (csv, parquet). The schema has columns, scaling, classes, edge directions and weights."`
 }
 
-// onlyTables refuses what only tables can be told where the source is none.
+// onlyTables refuses options of tables if the source is not a table.
 func (o *TableOptions) onlyTables(op, src string) error {
 	if reflect.DeepEqual(*o, TableOptions{}) {
 		return nil
@@ -43,7 +43,7 @@ func (o *TableOptions) onlyTables(op, src string) error {
 
 // columnList is a flag that lists columns.
 type columnList struct {
-	flag, kind string // kind: what the columns become, "" for what they hold
+	flag, kind string // kind: the requested kind of the columns, "" by contents
 	names      []string
 }
 
@@ -54,7 +54,7 @@ func (o *TableOptions) lists() []columnList {
 	}
 }
 
-// asked is the kind of column that the user has asked for, "" for none.
+// asked returns the kind of column that the user has requested, "" for none.
 func (o *TableOptions) asked(name string) string {
 	for _, l := range o.lists() {
 		if slices.Contains(l.names, name) {

@@ -10,15 +10,15 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// What a page may hold at most, whatever its size: writers make pages of a megabyte,
-// or of some hundred thousand values.
+// Upper bounds of a page: writers make pages of a megabyte, or of some hundred thousand
+// values.
 const (
 	pageBytes  = 16 << 20
 	pageValues = 1 << 20
 )
 
-// checkPages compares what the headers of all pages claim with the bytes that are
-// there, before the decoder makes room for it.
+// checkPages compares the sizes in all page headers with the actual bytes, before the decoder
+// allocates memory.
 func (p *parquetReader) checkPages() error {
 	for g, group := range p.table.Metadata().RowGroups {
 		for i := range group.Columns {
@@ -78,7 +78,7 @@ func (p *parquetReader) checkPage(codec format.CompressionCodec, at, end int64) 
 	return at + read + packed, nil
 }
 
-// claimed is how long compressed bytes say to be unpacked, by how they begin.
+// claimed returns the unpacked length that compressed bytes announce in their first bytes.
 func claimed(codec format.CompressionCodec, begin []byte) uint64 {
 	switch codec {
 	case format.Snappy:

@@ -17,12 +17,12 @@ import (
 	"siafu/internal/fault"
 )
 
-// rowsAtOnce is how many rows of a Parquet file are decoded together.
+// rowsAtOnce is the number of rows of a Parquet file that are decoded together.
 const rowsAtOnce = 256
 
-// openParquet reads the schema of a table in Apache Parquet, whose columns must be
-// plain values. Their cells are as texts, from which numbers come back exactly: so
-// the rest of an import is that of CSV.
+// openParquet reads the schema of a table in Apache Parquet, whose columns must be plain
+// values. Cells are converted to text from which numbers are restored exactly, so that the
+// rest of an import is the same as for CSV.
 func openParquet(op, path string) (*tableFile, error) {
 	t := &tableFile{op: op, path: path, unit: "row"}
 	p, err := t.startParquet()
@@ -58,8 +58,8 @@ type parquetReader struct {
 	cells  [][]byte                                    // of the row, in text
 }
 
-// decode runs what decodes bytes of the file. The decoder panics at some that are
-// damaged.
+// decode runs a function that decodes bytes of the file. The decoder panics on some damaged
+// files.
 func (t *tableFile) decode(run func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -69,9 +69,9 @@ func (t *tableFile) decode(run func() error) (err error) {
 	return run()
 }
 
-// damaged is the fault of bytes that are no table.
+// damaged returns the fault of bytes that are not a table.
 func (t *tableFile) damaged(err error) error {
-	var failed syscall.Errno // none where the decoder asks for bytes before the first
+	var failed syscall.Errno // none if the decoder reads before the first byte
 	if errors.As(err, &failed) {
 		return fault.System(t.op, t.path, err)
 	}
@@ -104,8 +104,8 @@ func (t *tableFile) startParquet() (*parquetReader, error) {
 	return p, nil
 }
 
-// columns takes the names of the columns, and the units of dates. An index that pandas has
-// stored has no name.
+// columns reads the names of columns and the units of dates. An index stored by pandas has no
+// name.
 func (p *parquetReader) columns() {
 	for _, c := range p.table.Root().Columns() {
 		name := c.Name()
@@ -117,7 +117,7 @@ func (p *parquetReader) columns() {
 	}
 }
 
-// formats says how the values of each column become text.
+// formats sets the conversion of each column's values to text.
 func (p *parquetReader) formats() error {
 	for i, c := range p.table.Root().Columns() {
 		text := valueFormat(c)
@@ -134,8 +134,8 @@ func (p *parquetReader) formats() error {
 	return nil
 }
 
-// valueFormat appends the text of a value of that column; nil where it holds none that
-// could be a cell.
+// valueFormat returns a function that appends the text of a column's value; nil if its type
+// cannot be a cell.
 func valueFormat(c *parquet.Column) func([]byte, parquet.Value) []byte {
 	if !c.Leaf() || c.Repeated() {
 		return nil
@@ -168,9 +168,8 @@ func logicalType(c *parquet.Column) format.LogicalTypeValue {
 	return nil
 }
 
-// intFormat is the format of whole numbers with or without a sign, and of decimals,
-// which are whole numbers of a power of ten. Dates and times are the numbers that
-// stand for them.
+// intFormat returns the format of signed and unsigned whole numbers, and of decimals, which
+// are whole numbers times a power of ten. Dates and times are formatted as their numbers.
 func intFormat(c *parquet.Column, of func(parquet.Value) (int64, uint64)) func([]byte, parquet.Value) []byte {
 	scale := int64(0)
 	switch l := logicalType(c).(type) {
@@ -190,15 +189,15 @@ func intFormat(c *parquet.Column, of func(parquet.Value) (int64, uint64)) func([
 	}
 }
 
-// timestamp96 is the format of timestamps as Spark writes them, nanoseconds of a Julian day:
-// as microseconds since 1970-01-01, which is day 2,440,588.
+// timestamp96 formats Spark's timestamps, nanoseconds of a Julian day, as microseconds since
+// 1970-01-01, which is day 2,440,588.
 func timestamp96(b []byte, v parquet.Value) []byte {
 	x := v.Int96()
 	nanos := int64(x[1])<<32 | int64(x[0])
 	return strconv.AppendInt(b, (int64(x[2])-2_440_588)*day+nanos/1000, 10)
 }
 
-// dateUnit returns the unit of the numbers that stand for dates, "" for other columns.
+// dateUnit returns the unit of dates stored as numbers, "" for other columns.
 func dateUnit(c *parquet.Column) string {
 	if c.Leaf() && c.Type().Kind() == parquet.Int96 {
 		return "us"

@@ -11,30 +11,30 @@ import (
 	"siafu/internal/fault"
 )
 
-// Limits of what columns become unasked and on request.
+// Limits of columns' features, by default and on request.
 const (
-	fewValues     = 100     // different texts that make a column one of categories
-	mostValues    = 1 << 16 // of a column that was asked to be one
+	fewValues     = 100     // maximum different texts of a column of categories
+	mostValues    = 1 << 16 // of a column requested as categories
 	hashedColumns = 64      // features of a hashed column
 	wordColumns   = 1000    // features of a column of words
 )
 
-// profile is what one pass has seen of a column.
+// profile has the statistics of one pass over a column.
 type profile struct {
 	rows, numbers int64
 	empty, absent gap // cells without text; those that say NA and the like
-	odd           gap // cells that are neither
-	commas        gap // of them, those that are numbers with a comma for the point
+	odd           gap // other cells
+	commas        gap // of them, numbers with a decimal comma
 	codes         gap // numbers with leading zeros
 	dates         dateProfile
 	squares       float64
-	most          int // how many values are kept; beyond it nothing is
+	most          int // maximum number of stored values; beyond it none are
 	values        map[string]bool
-	words         map[string]int64 // nil: not asked for
+	words         map[string]int64 // nil: not requested
 }
 
-// newProfile is the profile of a column of which the user has asked this. unit is that of
-// dates, "" where the file does not say.
+// newProfile returns the profile of a column with the user's request. unit is the unit of
+// dates, "" if the file has none.
 func newProfile(asked, unit string) *profile {
 	p := &profile{most: fewValues, values: map[string]bool{}, dates: dateProfile{unit: unit}}
 	if asked == graph.CategoryColumn {
@@ -46,7 +46,7 @@ func newProfile(asked, unit string) *profile {
 	return p
 }
 
-// gap counts cells and keeps where the first of them was.
+// gap counts cells and records the position of the first.
 type gap struct {
 	count, at int64
 	value     []byte
@@ -58,7 +58,7 @@ func (g *gap) add(at int64, value []byte) {
 	}
 }
 
-// isAbsent reports whether a cell of a column of numbers says that it has none.
+// isAbsent reports whether a cell of a column of numbers marks a missing number.
 func isAbsent(cell []byte) bool {
 	switch string(cell) {
 	case "NA", "N/A", "NaN", "nan", "NaT", "NULL", "null", "None", "-", `\N`:
@@ -73,7 +73,7 @@ func number(cell []byte) (float64, bool) {
 	return x, ok && math.Abs(x) <= math.MaxFloat32
 }
 
-// add takes in one cell.
+// add reads one cell.
 func (p *profile) add(at int64, cell []byte) {
 	p.rows++
 	x, isNumber := 0.0, false
@@ -109,8 +109,8 @@ func (p *profile) add(at int64, cell []byte) {
 	}
 }
 
-// kind is what the column becomes; why, if not "", is why it becomes nothing. asked is
-// what the user has asked for, "" for nothing.
+// kind returns the kind of the column's features, or in why the reason for none. asked is the
+// user's request, "" for none.
 func (p *profile) kind(t *tableFile, column int, asked string) (kind, why string, err error) {
 	switch filled := p.filled(); {
 	case asked == graph.CategoryColumn && len(p.values) > p.most:
@@ -146,7 +146,7 @@ func (p *profile) kind(t *tableFile, column int, asked string) (kind, why string
 // filled is the number of cells that hold a value.
 func (p *profile) filled() int64 { return p.rows - p.empty.count - p.absent.count }
 
-// whyText says why a column of text is no feature, and which flags make features of it.
+// whyText explains why a column of text is not a feature, and which flags make it one.
 func (p *profile) whyText(t *tableFile, column int) string {
 	if d := &p.dates; d.dates.count > 0 {
 		return fmt.Sprintf("%d of %d cells are dates, and %.60q in %s %d is not: %s", d.dates.count, p.filled(), d.others.value, t.unit, d.others.at, writeDates)
@@ -162,7 +162,7 @@ func (p *profile) whyText(t *tableFile, column int) string {
 	return fmt.Sprintf("it is text with %s different values, such as %.60q: import it with --words %s, --hash %s or --categories %s", many, p.odd.value, name, name, name)
 }
 
-// names are the values of a category, or the most frequent of words, as features.
+// names returns the values of a category, or the most frequent words, as features.
 func (p *profile) names(kind string, vocabulary int) []string {
 	switch kind {
 	case graph.CategoryColumn:
@@ -177,7 +177,7 @@ func (p *profile) names(kind string, vocabulary int) []string {
 	return nil
 }
 
-// sortedValues are the keys in ascending order: of numbers, where all are.
+// sortedValues returns the keys in ascending order, numeric if all are numbers.
 func sortedValues(values map[string]bool) []string {
 	names := make([]string, 0, len(values))
 	numeric := true

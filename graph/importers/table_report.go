@@ -8,14 +8,13 @@ import (
 	"siafu/graph"
 )
 
-// unlikeScales is how many times larger than others features are before their
-// scales are warned of.
+// unlikeScales is the ratio of features' scales above which there is a warning.
 const unlikeScales = 100
 
-// mostSaid is how many columns have a line of the log each.
+// mostSaid is the maximum number of columns with their own log line.
 const mostSaid = 40
 
-// sayColumns says what became of each column, and what to look at.
+// sayColumns logs the use of each column, and warnings.
 func (im *tableImport) sayColumns() {
 	for i, e := range im.columns {
 		if i == mostSaid {
@@ -37,7 +36,7 @@ func (im *tableImport) sayColumns() {
 	}
 }
 
-// String is a line about the column.
+// String returns a line about the column.
 func (e *encoder) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "column=%s kind=%s features=%d", e.Name, e.Kind, e.Width)
@@ -62,9 +61,9 @@ func (e *encoder) String() string {
 	return b.String()
 }
 
-// compareScales warns where the root mean square of a number is far from that of
-// another, or from the ones that categories, hashes and words set: gradients
-// of their weights differ by the square of that.
+// compareScales warns if the root mean square of a number is far from another's, or from the
+// ones of categories, hashes and words: gradients of their weights differ by the square of the
+// ratio.
 func (im *tableImport) compareScales() {
 	least, most := 1.0, 1.0
 	smallest, largest := "", ""
@@ -88,7 +87,7 @@ func (im *tableImport) compareScales() {
 		most/least, largest, most, smallest, least)
 }
 
-// sayDirection warns of edges that go one way.
+// sayDirection warns of edges in only one direction.
 func sayDirection(o Options, r *graph.WriteReport) error {
 	if r.Directed && !r.Uneven {
 		o.Log("warning: edges are stored in one direction only, and a vertex aggregates only from its in-neighbours; import with --symmetrise to store both directions")

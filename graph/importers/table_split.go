@@ -11,7 +11,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// addSet reads which set the vertex of a row is in.
+// addSet reads the set of a row's vertex.
 func (im *tableImport) addSet(at int64, cells [][]byte) error {
 	set := uint8(graph.SplitNone)
 	if im.split >= 0 {
@@ -32,7 +32,7 @@ func (im *tableImport) addSet(at int64, cells [][]byte) error {
 	return nil
 }
 
-// setOf is the split value that a cell names.
+// setOf returns the split value that a cell names.
 func setOf(cell []byte) (set uint8, known bool) {
 	switch strings.ToLower(string(cell)) {
 	case "", "none":
@@ -68,7 +68,7 @@ func (im *tableImport) findSplit(called string) (err error) {
 	return nil
 }
 
-// chooseSplit splits by time, or draws a split where the table has none.
+// chooseSplit splits by time, or makes a random split if the table has none.
 func (im *tableImport) chooseSplit() (err error) {
 	switch {
 	case im.times != nil:
@@ -87,7 +87,7 @@ func (im *tableImport) chooseSplit() (err error) {
 	return err
 }
 
-// times are those of the vertices, to split them by.
+// times has the times of the vertices, for a split by time.
 type times struct {
 	column  int
 	values  []float64 // of the vertices, NaN for none: numbers, or of dates microseconds since 1970
@@ -103,7 +103,7 @@ type rowOf struct {
 	at     int64
 }
 
-// add takes in the time of the vertex of a row. All times must have one notation.
+// add reads the time of a row's vertex. All times must have the same notation.
 func (l *times) add(t *tableFile, at int64, cells [][]byte) error {
 	if l == nil {
 		return nil
@@ -140,7 +140,7 @@ func (l *times) add(t *tableFile, at int64, cells [][]byte) error {
 	return nil
 }
 
-// print returns a time as the user knows it.
+// print returns a time in the user's notation.
 func (l *times) print(value float64) string {
 	if l.numbers.count > 0 {
 		return fmt.Sprint(value)
@@ -184,9 +184,9 @@ func (im *tableImport) splitByTime() error {
 	return nil
 }
 
-// cut cuts count places into three sets of about these percentages, none of them empty: set
-// k has the places from begins[k] to begins[k+1]. A set begins where mayBegin says that it
-// may. It is not ok where there are fewer than two such places.
+// cut divides count places into three non-empty sets of about these percentages: set k has the
+// places from begins[k] to begins[k+1]. A set starts only where mayBegin is true. ok is false
+// if there are fewer than two such places.
 func (p percentages) cut(count int, mayBegin func(place int) bool) (begins [4]int, ok bool) {
 	var places []int
 	for i := 1; i < count; i++ {

@@ -10,7 +10,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// timed is a table of ten vertices with these times; those at unlabelled have no label.
+// timed returns a table of ten vertices with these times; those at unlabelled have no label.
 func timed(times string, unlabelled ...int) string {
 	text := "id,label,x,when\n"
 	for i, at := range strings.Split(times, " ") {
@@ -104,8 +104,8 @@ func TestBadSplits(t *testing.T) {
 	}
 }
 
-// TestStratified: --stratify gives each class its part of all three sets, in tables and in
-// other formats whose split is drawn; a column "split" is no feature then.
+// TestStratified: --stratify divides each class among all three sets, in tables and in other
+// formats with a random split; a column "split" is then not a feature.
 func TestStratified(t *testing.T) {
 	nodes, split := "id,label,x,split\n", [...]string{"train", "val"}
 	for v := range 200 {

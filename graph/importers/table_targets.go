@@ -9,15 +9,15 @@ import (
 	"siafu/internal/fault"
 )
 
-// targetColumns are the columns of a table that hold targets.
+// targetColumns has the columns of targets in a table.
 type targetColumns struct {
 	at     []int // columns
 	names  []string
 	values []float32 // [rows x columns], NaN for none
 }
 
-// findTargets finds the columns of targets, where --label names several or --task says
-// that one holds them; nil where there is a column of classes. --label's default is given.
+// findTargets finds the columns of targets, if --label names several or --task makes one a
+// target; nil for a column of classes. label is --label's default.
 func (im *tableImport) findTargets(label string) (*targetColumns, error) {
 	task, names := im.Task, []string{label}
 	if im.nodes.column(label) < 0 {
@@ -46,11 +46,11 @@ func (im *tableImport) findTargets(label string) (*targetColumns, error) {
 	return t, nil
 }
 
-// has reports whether a column is one of them.
+// has reports whether a column has targets.
 func (t *targetColumns) has(column int) bool { return t != nil && slices.Contains(t.at, column) }
 
-// add takes in a row: a number in each column, or nothing in all. The label is what
-// graph.TargetLabels would say.
+// add reads a row: a number in each column, or all empty. The label is that of
+// graph.TargetLabels.
 func (t *targetColumns) add(f *tableFile, at int64, cells [][]byte) (label int32, err error) {
 	missing := 0
 	for _, c := range t.at {
@@ -74,12 +74,12 @@ func (t *targetColumns) add(f *tableFile, at int64, cells [][]byte) (label int32
 		Then("write a number in every one of these columns, or in none")
 }
 
-// settle gives a content the targets.
+// settleTargets sets the targets of a content.
 func (im *tableImport) settleTargets(c *graph.Content) error {
 	t := im.targets
 	if !slices.ContainsFunc(c.Labels, func(l int32) bool { return l >= 0 }) {
 		if im.like != nil {
-			return nil // there is nothing but vertices to predict
+			return nil // all vertices are to be predicted
 		}
 		return fault.New(fault.Data, im.op(), im.nodes.path, "columns %s: no vertex has a label", strings.Join(t.names, ", ")).
 			Then("label the training vertices, or name the run to predict with in --like")

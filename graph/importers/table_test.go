@@ -34,8 +34,7 @@ func importTable(t *testing.T, nodes, edges string, o Options) (*loaded, error) 
 	return load(t, "csv", o)
 }
 
-// TestColumns: what the columns of a table become, as the record in the dataset
-// says, and what is said of it.
+// TestColumns: the features of a table's columns, their record in the dataset, and the log.
 func TestColumns(t *testing.T) {
 	const edges = "src,dst,weight\nann,bob,1\nbob,cy,0\ncy,flo,1\n"
 	whole := strings.NewReplacer("NA", "4000", "5000,", "5000,", "ed,gold,val,,", "ed,gold,val,0,").Replace(people)
@@ -85,7 +84,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestHashed: equal values share their one feature of 64.
+// TestHashed: equal values share one feature of 64.
 func TestHashed(t *testing.T) {
 	got, err := importTable(t, people, "src,dst\n", Options{TableOptions: TableOptions{Hash: []string{"city"}, Features: []string{"city"}}})
 	if err != nil || got.Features.Dim != hashedColumns {
@@ -97,8 +96,8 @@ func TestHashed(t *testing.T) {
 	}
 }
 
-// TestLike: another table is read as the first was, whatever its order of columns,
-// its values and its labels.
+// TestLike: another table is read like the first one, with any order of columns, values and
+// labels.
 func TestLike(t *testing.T) {
 	first := filepath.Join(t.TempDir(), "first")
 	o := TableOptions{Standardise: true, Fill: "zero", Words: []string{"about"}}
@@ -217,7 +216,7 @@ func TestBadTables(t *testing.T) {
 	})
 }
 
-// TestParquetCells: what values of each type become, and what is refused.
+// TestParquetCells: the cells of values of each type, and refused types.
 func TestParquetCells(t *testing.T) {
 	type row struct {
 		Flag  bool     `parquet:"flag"`
@@ -258,7 +257,7 @@ func TestParquetCells(t *testing.T) {
 	}
 }
 
-// FuzzParquet: whatever the bytes are, they are rows or a fault.
+// FuzzParquet: any bytes give rows or a fault.
 func FuzzParquet(f *testing.F) {
 	for _, b := range tinyParquet() {
 		f.Add(b)
@@ -281,8 +280,7 @@ func FuzzParquet(f *testing.F) {
 	})
 }
 
-// FuzzTable: whatever the bytes are, they are a dataset or a fault, within memory
-// that they bound.
+// FuzzTable: any bytes give a dataset or a fault, within memory bounded by their length.
 func FuzzTable(f *testing.F) {
 	for _, c := range tinyCSV() {
 		f.Add(c, []byte("src,dst\na,b\n"))
@@ -315,9 +313,8 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// TestCodes: numbers that are codes have a feature each with --categories, with their leading
-// zeros, and whether or not they were written with a point, as pandas does with columns that
-// have missing values.
+// TestCodes: with --categories each code has a feature, with its leading zeros, and with or
+// without the decimal point that pandas writes in columns with missing values.
 func TestCodes(t *testing.T) {
 	zip := func(cells ...string) string {
 		text := "id,label,x,zip\n"

@@ -9,7 +9,7 @@ import (
 )
 
 // setLabels reads the labels of an array. Unless --task says otherwise, whole numbers [n] or
-// [n x 1] are classes, and others targets, as is what has several columns.
+// [n x 1] are classes; other numbers, and several columns, are targets.
 func (a ndarray) setLabels(o Options, c *graph.Content) (err error) {
 	columns := 1
 	if a.err == nil && len(a.Shape) == 2 {
@@ -33,11 +33,11 @@ func (a ndarray) setLabels(o Options, c *graph.Content) (err error) {
 	return setTargets(o, c, values, columns, a.op, a.path)
 }
 
-// isFraction reports whether a number is no whole one.
+// isFraction reports whether a number is not a whole number.
 func isFraction(y float32) bool { return y-y == 0 && y != float32(math.Trunc(float64(y))) }
 
-// setTargets gives a content targets [n x columns], for the task that --task names or
-// that their values are for. What is wrong with them names op and path.
+// setTargets sets a content's targets [n x columns], for the task of --task or of their
+// values. Faults name op and path.
 func setTargets(o Options, c *graph.Content, values []float32, columns int, op, path string) error {
 	c.Targets, c.Classes, c.Task = values, columns, o.Task
 	if c.Task == "" {
@@ -55,7 +55,7 @@ func setTargets(o Options, c *graph.Content, values []float32, columns int, op, 
 	return nil
 }
 
-// warnOfScale warns of columns that a network begins far away from.
+// warnOfScale warns of columns whose values are far from a network's initial output.
 func warnOfScale(o Options, values []float32, columns int, split []uint8) {
 	for c := range columns {
 		var m moments

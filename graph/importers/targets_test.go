@@ -13,8 +13,8 @@ import (
 
 var nan = float32(math.NaN())
 
-// Labels of several columns and numbers come from every format that has room for them,
-// with a task by their values or by --task.
+// Every format that can store several label columns and numbers imports them, with a task by
+// their values or by --task.
 func TestTargets(t *testing.T) {
 	flags, numbers := []float32{0, 1, 1, 1, nan, nan, 0, 0}, []float32{0.5, -1, 2, 3}
 	pyg := func(y []byte) map[string][]byte {

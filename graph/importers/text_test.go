@@ -15,8 +15,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// TestParseFloat: the fast path gives what strconv gives, to the last bit. TestNumbers has
-// the notations of Go that are refused.
+// TestParseFloat: the fast path equals strconv to the bit. TestNumbers has the refused
+// notations of Go.
 func TestParseFloat(t *testing.T) {
 	compare := func(t interface{ Fatalf(string, ...any) }, s string) {
 		got, ok := parseFloat([]byte(s))
@@ -37,7 +37,7 @@ func TestParseFloat(t *testing.T) {
 	})
 }
 
-// TestParseInt: as strconv, which also knows what overflows.
+// TestParseInt: equals strconv, also on overflow.
 func TestParseInt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.OneOf(rapid.StringMatching(`[-+]?[0-9]{0,20}`), rapid.StringMatching(`[0-9x._]{1,5}`)).Draw(t, "text")
@@ -49,8 +49,8 @@ func TestParseInt(t *testing.T) {
 	})
 }
 
-// TestLongText: lines that lie across blocks are parsed once, in order, and
-// an error names the line.
+// TestLongText: lines that cross blocks are parsed once, in order, and an error names the
+// line.
 func TestLongText(t *testing.T) {
 	var text bytes.Buffer
 	var want []int64
@@ -76,7 +76,7 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// TestRanking: both forms number the ids as sorting does, whatever the ids.
+// TestRanking: both forms number any ids like sorting.
 func TestRanking(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.OneOf(rapid.Int64(), rapid.Int64Range(0, 50), rapid.Int64Range(math.MaxUint32-3, math.MaxUint32+3))
@@ -162,7 +162,7 @@ func FuzzBsnap(f *testing.F) {
 	f.Add(m["labels.bsnap"], m["features.bsnap"], m["graph.bsnap"])
 	f.Add(little(uint32(1)), little(uint32(0)), little(int32(4), uint32(0), uint64(0)))
 	f.Fuzz(func(t *testing.T, l, x, e []byte) {
-		// A mapped file starts at a page; so must these.
+		// These must be page-aligned, like a mapped file.
 		l, x, e = slices.Clone(l), slices.Clone(x), slices.Clone(e)
 		labels, classes, err := bsnapLabels("l", l)
 		if err != nil {

@@ -22,8 +22,8 @@ func isTorch(src string) bool {
 	return err == nil && !info.IsDir() && (strings.HasSuffix(src, ".pt") || strings.HasSuffix(src, ".pth"))
 }
 
-// torch reads what torch.save has written of a Data of PyTorch Geometric, of the pair of
-// a Data and its slices that an InMemoryDataset keeps, or of a dict of such tensors.
+// torch reads a file of torch.save with a Data of PyTorch Geometric, the pair of a Data and
+// its slices of an InMemoryDataset, or a dict of such tensors.
 func torch(k *keeper, o Options) (*graph.Content, error) {
 	f, err := torchfile.Open(o.Src)
 	if err != nil {
@@ -33,7 +33,7 @@ func torch(k *keeper, o Options) (*graph.Content, error) {
 	return torchGraph(k, o, f)
 }
 
-// torchGraph is the dataset of an open file.
+// torchGraph returns the dataset of an open file.
 func torchGraph(k *keeper, o Options, f *torchfile.File) (*graph.Content, error) {
 	t := &torchArrays{file: f, path: o.Src, got: map[string]bool{}}
 	var err error
@@ -59,10 +59,10 @@ type torchArrays struct {
 	got  map[string]bool
 }
 
-// nesting is how many lists and tuples may be around a graph. A list may hold itself.
+// nesting is the maximum depth of lists and tuples around a graph. A list may contain itself.
 const nesting = 4
 
-// data finds the dict of tensors in what was saved.
+// data finds the dict of tensors in a saved value.
 func (t *torchArrays) data(v any, nesting int) (*pickle.Dict, error) {
 	if nesting == 0 {
 		return nil, t.unknown(v)
@@ -145,7 +145,7 @@ func (t *torchArrays) oneGraph(slices any) error {
 	return nil
 }
 
-// rest are the names that nobody has asked for, without those that PyG keeps for itself.
+// rest returns the unused names, without PyG's internal ones.
 func (t *torchArrays) rest() (names []string) {
 	for i, k := range t.dict.Keys {
 		if name := pickle.Text(k); t.dict.Values[i] != nil && !t.got[name] && !strings.HasPrefix(name, "_") {
@@ -157,7 +157,7 @@ func (t *torchArrays) rest() (names []string) {
 
 func (t *torchArrays) has(name string) bool { return t.dict.Get(name) != nil }
 
-// get is a tensor, an array of NumPy, or a number.
+// get returns a tensor, an array of NumPy, or a number.
 func (t *torchArrays) get(name string) ndarray {
 	t.got[name] = true
 	a := ndarray{op: opTorch, path: t.path + "[" + name + "]"}
@@ -183,7 +183,7 @@ func (t *torchArrays) get(name string) ndarray {
 	return a
 }
 
-// absent is the fault of a tensor that is not there.
+// absent returns the fault of a missing tensor.
 func (t *torchArrays) absent(name string) error {
 	var names []string
 	for _, k := range t.dict.Keys {
@@ -196,7 +196,7 @@ func (t *torchArrays) absent(name string) error {
 	return f.Then("add a tensor of that name to the Data")
 }
 
-// words are the texts of a list, or numbers.
+// words returns the texts of a list, or numbers as texts.
 func (t *torchArrays) words(name string) ([]string, error) {
 	list, ok := t.dict.Get(name).(*pickle.List)
 	if !ok {
@@ -216,7 +216,7 @@ func (t *torchArrays) words(name string) ([]string, error) {
 	return words, nil
 }
 
-// arrayWords are the texts of an array, or its whole numbers as texts.
+// arrayWords returns the texts of an array, or its whole numbers as texts.
 func arrayWords(a ndarray) ([]string, error) {
 	if a.err != nil {
 		return nil, a.err

@@ -14,8 +14,8 @@ import (
 	"siafu/internal/torchfile"
 )
 
-// TestTorch: the tiny graph as PyTorch writes it, in each of the ways in which PyTorch
-// Geometric keeps a graph, is the same dataset.
+// TestTorch: the tiny graph written by PyTorch, in each of PyTorch Geometric's forms, is the
+// same dataset.
 func TestTorch(t *testing.T) {
 	want := mustLoad(t, "raw", Options{Src: files(t, tinyRaw())})
 	for _, c := range []struct {
@@ -38,8 +38,8 @@ func TestTorch(t *testing.T) {
 	}
 }
 
-// TestPyGArrays: an npz of the same names, with ids of each type and without what a graph
-// to predict on need not have.
+// TestPyGArrays: an npz with the same names, with ids of each type, and without the arrays
+// that prediction does not need.
 func TestPyGArrays(t *testing.T) {
 	want := mustLoad(t, "raw", Options{Src: files(t, tinyRaw())})
 	dir := files(t, map[string][]byte{
@@ -62,7 +62,7 @@ func TestPyGArrays(t *testing.T) {
 	}
 }
 
-// tensorOf is the call that makes a tensor [shape] of the storage called key.
+// tensorOf pickles the call that makes a tensor [shape] of the storage key.
 func (p *pickler) tensorOf(class, key string, elements, offset int, shape, stride []int) *pickler {
 	p.raw("ctorch._utils\n_rebuild_tensor_v2\n((").str("storage").raw("ctorch\n" + class + "\n").str(key).str("cpu").int(elements).raw("tQ").int(offset)
 	for _, list := range [][]int{shape, stride} {
@@ -75,7 +75,7 @@ func (p *pickler) tensorOf(class, key string, elements, offset int, shape, strid
 	return p.raw("\x89ccollections\nOrderedDict\n)RtR")
 }
 
-// TestBadTorch: what is wrong with a file is said with the file, the place and a remedy.
+// TestBadTorch: errors name the file, the position and a remedy.
 func TestBadTorch(t *testing.T) {
 	x, ends := little(tinyFeatures), little([]int64{0, 1, 2, 3, 1, 2, 0, 0})
 	saved := func(pickle *pickler, storages ...any) []byte {
@@ -151,7 +151,7 @@ func TestBadTorch(t *testing.T) {
 	}
 }
 
-// A file of big-endian numbers says so, and is read.
+// A file that declares big-endian numbers is read.
 func TestBigEndianTorch(t *testing.T) {
 	parts := append(unzipped(testFile("pair.pt")), "byteorder", []byte("big"))
 	path := filepath.Join(t.TempDir(), "x.pt")

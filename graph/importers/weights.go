@@ -7,8 +7,7 @@ import (
 	"siafu/internal/npy"
 )
 
-// weightedEdges are edges that have weights from the first one on that is not 1. Edges of
-// weight 0 are none.
+// weightedEdges stores edges, and weights once one is not 1. Edges of weight 0 are omitted.
 type weightedEdges struct {
 	edgeBuffer
 	weights  *chunks[float32] // nil: all are 1
@@ -38,8 +37,8 @@ func (e *weightedEdges) put(pair [2]uint32, weight float32) error {
 	return e.add(pair[:])
 }
 
-// source is the edges, a graph.WeightedSource where they have weights, and one with features
-// where they have some.
+// source returns the edges as a graph.WeightedSource if they have weights, or as a
+// graph.FeaturedSource if they have features.
 func (e *weightedEdges) source() graph.EdgeSource {
 	var edges graph.EdgeSource = e
 	if e.weights == nil {
@@ -86,7 +85,7 @@ func (e *weightedEdges) EachWeight(yield func(src, dst uint32, weight float32) e
 	})
 }
 
-// weightedRows are endRows with weights. Edges of weight 0 are none.
+// weightedRows are endRows with weights. Edges of weight 0 are omitted.
 type weightedRows struct {
 	endRows
 	weights []float32
@@ -110,7 +109,7 @@ func (e weightedRows) EachWeight(yield func(src, dst uint32, weight float32) err
 	return nil
 }
 
-// edgeWeights are those of N edges, nil where all are 1.
+// edgeWeights returns the weights of the given number of edges, nil if all are 1.
 func (a ndarray) edgeWeights(edges int) ([]float32, error) {
 	weights, err := elements(a, (*npy.Array).Float32s)
 	if err != nil {

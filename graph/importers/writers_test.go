@@ -16,7 +16,7 @@ import (
 	"siafu/internal/torchfile"
 )
 
-// imported is a whole import, read back as a user's next command reads it.
+// imported runs a whole import, and reads the result like the user's next command.
 func imported(t *testing.T, from string, o Options) (*graph.Dataset, string) {
 	t.Helper()
 	var log strings.Builder
@@ -33,7 +33,7 @@ func imported(t *testing.T, from string, o Options) (*graph.Dataset, string) {
 	return d, log.String()
 }
 
-// TestPublished: files as their projects publish them go through a whole import.
+// TestPublished: files in the form published by their projects can be imported.
 func TestPublished(t *testing.T) {
 	for _, c := range []struct {
 		file, from string
@@ -53,8 +53,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// object is an array of objects as NumPy 1.24 saves it: the header and a pickle,
-// here of None as in np.savez(…, class_names=None).
+// object returns an array of objects in NumPy 1.24's format: the header and a pickle, here of
+// None as in np.savez(…, class_names=None).
 func object(shape string) []byte {
 	return array("|O", shape, []byte("\x80\x03cnumpy.core.multiarray\n_reconstruct\nq\x00cnumpy\nndarray\nq\x01K\x00\x85q\x02C\x01bq\x03\x87q\x04Rq\x05"+
 		"(K\x01)cnumpy\ndtype\nq\x06X\x02\x00\x00\x00O8q\x07\x89\x88\x87q\x08Rq\t(K\x03X\x01\x00\x00\x00|q\nNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tq\x0bb\x89]q\x0cNatq\rb."))
@@ -71,7 +71,7 @@ func words4(words ...string) []byte {
 	return array("<U4", fmt.Sprintf("(%d,)", len(words)), little(data))
 }
 
-// compressed is bundle as np.savez_compressed and SciPy's save_npz write it.
+// compressed is bundle in the format of np.savez_compressed and SciPy's save_npz.
 func compressed(contents ...any) []byte {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -99,7 +99,7 @@ func dotted(contents []any) []any {
 	return out
 }
 
-// saved is what SciPy's save_npz writes of the tiny graph.
+// saved returns SciPy's save_npz file of the tiny graph.
 func saved(form string, more ...any) []byte {
 	one := array("|b1", "(4,)", []byte{1, 1, 1, 1})
 	places := []any{"indices", array("<i4", "(4,)", little([]int32{1, 2, 0, 0})), "indptr", array("<i4", "(5,)", little([]int32{0, 1, 2, 3, 4}))}
@@ -110,8 +110,8 @@ func saved(form string, more ...any) []byte {
 	return compressed(append(places, more...)...)
 }
 
-// TestWriters: the tiny graph as the projects behind the formats write it, with
-// every array, type and form that they add or may choose, is the same dataset.
+// TestWriters: the tiny graph in the exact format of each project, with every optional array,
+// type and form, is the same dataset.
 func TestWriters(t *testing.T) {
 	want := mustLoad(t, "raw", Options{Src: files(t, tinyRaw())})
 	attributes := []any{"attr_data", array("<f4", "(8,)", little(tinyFeatures)), "attr_indices", array("<i4", "(8,)", little([]int32{0, 1, 0, 1, 0, 1, 0, 1})),
@@ -191,9 +191,9 @@ func TestPandasLabels(t *testing.T) {
 	}
 }
 
-// pickles are the array [[1 0] [0 255]] of int32 as CPython 3.11 and NumPy 1.24
-// write it in each protocol: with the bytes as encoded text, as bytes, and as the
-// buffer that the array is a view of.
+// pickles has the array [[1 0] [0 255]] of int32 as CPython 3.11 and NumPy 1.24 write it in
+// each protocol: with the bytes as encoded text, as bytes, and as the buffer that the array is
+// a view of.
 var pickles = map[string]string{
 	"2": "\x80\x02cnumpy.core.multiarray\n_reconstruct\nq\x00cnumpy\nndarray\nq\x01K\x00\x85q\x02c_codecs\nencode\nq\x03X\x01\x00\x00\x00bq\x04X\x06\x00\x00\x00latin1q\x05\x86q\x06Rq\x07\x87q\x08Rq\t(K\x01K\x02K\x02\x86q\ncnumpy\ndtype\nq\x0bX\x02\x00\x00\x00i4q\x0c\x89\x88\x87q\rRq\x0e(K\x03X\x01\x00\x00\x00<q\x0fNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tq\x10b\x89h\x03X\x11\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xc3\xbf\x00\x00\x00q\x11h\x05\x86q\x12Rq\x13tq\x14b.",
 	"4": "\x80\x04\x95\x9a\x00\x00\x00\x00\x00\x00\x00\x8c\x15numpy.core.multiarray\x94\x8c\x0c_reconstruct\x94\x93\x94\x8c\x05numpy\x94\x8c\x07ndarray\x94\x93\x94K\x00\x85\x94C\x01b\x94\x87\x94R\x94(K\x01K\x02K\x02\x86\x94h\x03\x8c\x05dtype\x94\x93\x94\x8c\x02i4\x94\x89\x88\x87\x94R\x94(K\x03\x8c\x01<\x94NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00t\x94b\x89C\x10\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\x00\x00\x00\x94t\x94b.",
