@@ -86,7 +86,7 @@ func checkFile(path string, report func(line int, text string)) error {
 	return nil
 }
 
-// checkComments checks the comments of a Go file.
+// checkComments checks the comments of a Go file but the output of examples.
 func checkComments(path string, report func(line int, text string)) error {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -94,6 +94,9 @@ func checkComments(path string, report func(line int, text string)) error {
 		return err
 	}
 	for _, group := range file.Comments {
+		if strings.HasPrefix(group.Text(), "Output:") {
+			continue
+		}
 		line := files.Position(group.Pos()).Line
 		checkMarkdown(bufio.NewScanner(strings.NewReader(group.Text())), func(n int, text string) { report(line+n-1, text) })
 	}

@@ -1,4 +1,4 @@
-// Package simulate models epochs of synchronous training (pipe, nopipe) on other
+// Package simulate models epochs of synchronous and of boundedly asynchronous training on other
 // links, workers and numbers of ranks than those of a run that was recorded.
 //
 // A Recording has the durations of all tasks from the timeline of "train --trace", by
