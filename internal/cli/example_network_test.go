@@ -16,7 +16,7 @@ import (
 // networkEdits are the edits of existing files for the example of docs/models.md: the text
 // that the page says to add replaces + in the place, which is in the file without +.
 var networkEdits = []struct{ file, place, text string }{
-	{"kernels/model/kinds.go", "+\n\t}\n}\n\n// Kinds are", `{Name: "residual", Weights: OneProduct, Layer: residualLayer, Coefficients: GCNCoefficients, Order: "apply-first"},`},
+	{"kernels/model/kinds.go", "+\n\t}\n}\n\n// Kinds returns", `{Name: "residual", Weights: OneProduct, Layer: residualLayer, Coefficients: GCNCoefficients, Order: "apply-first"},`},
 	{"ranks/config/options.go", `sgc,sign+" usual:"Network`, `,residual`},
 	{"ranks/config/options.go", `appnp, sgc, sign+; see`, `, residual`},
 	{"docs/commands.md", `appnp, sgc, sign+; see`, `, residual`},
