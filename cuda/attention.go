@@ -28,8 +28,8 @@ func (o *Ops) AttentionGather(a kernels.Attention, dst, stats kernels.Mat, e ker
 		Ptr(p.hubs).Ptr(p.firsts).Int64(int64(p.cut)).Int32(int32(a.Heads)).Int32(int32(a.Width)).Int32(flag(merge)).Int32(int32(size)))
 }
 
-// eachRow runs a kernel for the rows of e but for hubs, and returns their plan, nil
-// where there are no rows.
+// eachRow runs a kernel for the rows of e except hubs, and returns their plan, nil without
+// rows.
 func (o *Ops) eachRow(e kernels.Edges, run func(b rowRange)) *plan {
 	if e.Rows() == 0 {
 		return nil
@@ -39,8 +39,8 @@ func (o *Ops) eachRow(e kernels.Edges, run func(b rowRange)) *plan {
 	return p
 }
 
-// hubSums runs a kernel for the pieces of hubs, which leave rows of N columns,
-// and adds these to dst.
+// hubSums runs a kernel for the pieces of hubs, which gives rows of cols columns, and adds
+// these to dst.
 func (o *Ops) hubSums(p *plan, dst device.Ptr, cols int, add bool, run func(parts device.Ptr, b rowRange, line device.Ptr)) {
 	if p == nil || p.cut == 0 {
 		return
@@ -52,8 +52,8 @@ func (o *Ops) hubSums(p *plan, dst device.Ptr, cols int, add bool, run func(part
 	o.launch("hubSums", launch1D(count), o.newArgs().Ptr(dst).Ptr(parts).Ptr(p.hubs).Ptr(p.firsts).Int64(int64(count)).Int32(int32(cols)).Int32(flag(add)))
 }
 
-// edgeArgs is what the calls of a kernel along edges have in common. Row 0 of e is the
-// local vertex first.
+// edgeArgs has the common arguments of kernels along edges. Row 0 of e is the local vertex
+// first.
 type edgeArgs struct {
 	name string
 	kernels.Attention
@@ -62,14 +62,14 @@ type edgeArgs struct {
 	drop  kernels.Mask
 }
 
-// bounds adds the edges of N rows, or, with line, of pieces of rows.
+// bounds appends the edge ranges of rows or, with line, of pieces of rows.
 func (w *edgeArgs) bounds(args *device.Args, b rowRange, line device.Ptr) *device.Args {
 	return args.Ptr(b.begin).Ptr(b.end).Ptr(vectorPtr(w.e.Cols)).Ptr(b.order).Ptr(line).Int64(int64(b.count)).
 		Uint32(w.e.Base).Int32(flag(w.e.SelfLoops)).Uint32(w.first)
 }
 
-// attend launches a kernel for the heads of rows: after its own arguments are the
-// shape of heads, flags, the size of groups and the mask.
+// attend launches a kernel for the heads of rows. It appends the shape of heads, flags, the
+// size of groups and the mask to args.
 func (o *Ops) attend(w edgeArgs, rows int, args *device.Args, flags ...int32) {
 	size := groupSize(w.Width)
 	args.Int32(int32(w.Heads)).Int32(int32(w.Width)).Float32(w.Slope)
@@ -89,13 +89,13 @@ func checkAttention(a kernels.Attention, e kernels.Edges) {
 // hasElements reports whether m has the elements of rows x cols.
 func hasElements(m kernels.Mat, rows, cols int) bool { return m.Rows*m.Cols >= rows*cols }
 
-// locals is how many local vertices there are, N far rows among them and those
-// of e, of which the first is local vertex first.
+// locals returns the number of local vertices, which includes far rows and the rows of e from
+// local vertex first on.
 func locals(e kernels.Edges, far int, first uint32) int {
 	return max(int(e.Base)+far, int(first)+e.Rows())
 }
 
-// scores adds emitted rows and where their scores lie, how many floats apart.
+// scores appends emitted rows, and the address and stride of their scores.
 func scores(args *device.Args, a kernels.Attention, x kernels.Emitted) *device.Args {
 	args.Ptr(matPtr(x.X))
 	if x.Scores.IsNil() {
@@ -153,7 +153,7 @@ func (o *Ops) AttentionGradSrc(a kernels.Attention, dst kernels.Mat, e kernels.E
 	o.hubSums(p, matPtr(dst), a.Emitted(), false, run)
 }
 
-// PackScores implements kernels.Ops: they lie vertex after vertex.
+// PackScores implements kernels.Ops: scores are stored by vertex.
 func (o *Ops) PackScores(a kernels.Attention, dst kernels.Mat, first int, rows kernels.Mat) {
 	n := rows.Rows * rows.Cols / a.Emitted()
 	mustFit(hasElements(dst, first+n, a.Heads))
@@ -162,7 +162,7 @@ func (o *Ops) PackScores(a kernels.Attention, dst kernels.Mat, first int, rows k
 		Int32(int32(a.Heads)).Int32(int32(a.Width)))
 }
 
-// PackGrad implements kernels.Ops: of each vertex there are r, lse and dots.
+// PackGrad implements kernels.Ops: each vertex has r, lse and dots.
 func (o *Ops) PackGrad(a kernels.Attention, dst kernels.Mat, first int, r, lse, dots kernels.Mat) {
 	n := r.Rows * r.Cols / a.Heads
 	mustFit(hasElements(dst, first+n, 3*a.Heads) && hasElements(lse, n, a.Heads) && hasElements(dots, n, a.Heads))

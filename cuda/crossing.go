@@ -8,17 +8,17 @@ import (
 	"siafu/kernels"
 )
 
-// crossing implements kernels.Crossing on the streams of copies that a rank's Ops
-// share. Copies of one direction are done in the order in which they were begun.
+// crossing implements kernels.Crossing on the streams of copies that a rank's Ops share.
+// Copies of one direction complete in the order of their start.
 type crossing struct {
 	*rank
 	mark, landed device.Event
 	pinned       [][]byte
 	outs         []device.Event // ends of copies out since the last Settle; the rest are spare
-	begun        int            // of outs
+	begun        int            // used elements of outs
 }
 
-// copyStreams are the streams of copies, beside that of kernels.
+// copyStreams has the streams of copies, separate from the kernels' stream.
 type copyStreams struct{ out, in device.Stream }
 
 // Crossing implements kernels.Wire.
@@ -30,8 +30,7 @@ func (o *Ops) Crossing(a *mapped.Arena) kernels.Crossing {
 	return c
 }
 
-// Pin implements kernels.Crossing. Where the system refuses, copies go through the
-// driver's own buffers.
+// Pin implements kernels.Crossing. If the system refuses, copies use the driver's own buffers.
 func (c *crossing) Pin(b []byte) {
 	if len(b) == 0 {
 		return
@@ -43,7 +42,7 @@ func (c *crossing) Pin(b []byte) {
 	c.pinned = append(c.pinned, b)
 }
 
-// openCopyStreams makes the streams of copies when they are first asked for.
+// openCopyStreams makes the streams of copies on first use.
 func (r *rank) openCopyStreams() (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,8 +63,7 @@ func (c *crossing) event() device.Event {
 	return e
 }
 
-// close gives back what the crossing holds once its copies are done. What fails now
-// concerns nobody.
+// close frees the crossing's resources after its copies. It ignores errors.
 func (c *crossing) close() {
 	if len(c.pinned) > 0 {
 		_ = c.device.Synchronize()

@@ -11,8 +11,8 @@ import (
 	"siafu/kernels"
 )
 
-// crossingRig is an Ops on a stand-in, whose streams work when somebody waits for them and
-// not before, with a crossing and memory of both kinds.
+// crossingRig is an Ops on a stand-in device, whose streams run only when awaited, with a
+// crossing, host memory and device memory.
 type crossingRig struct {
 	*cuda.Ops
 	kernels.Crossing
@@ -40,18 +40,18 @@ func newPier(t *testing.T, s ptx.Settings) *crossingRig {
 	return p
 }
 
-// value is the eight floats of v as bytes.
+// value returns eight floats v as bytes.
 func value(v float32) []byte { return mapped.Bytes(slices.Repeat([]float32{v}, 8)) }
 
-// A kernel that is called after a copy has begun does not wait for it, nor the copy
-// for the kernel; the copy has what was called before it.
+// A kernel called after the start of a copy and the copy do not wait for each other; the copy
+// sees earlier calls.
 func TestCopiesGoBesideKernels(t *testing.T) {
 	p := newPier(t, ptx.Settings{})
 	p.Upload(p.x.Address(), value(3))
 	p.Add(p.x, p.x)
 	p.Mark()
 	out := p.Out(p.host, p.x.Address())
-	p.Add(p.y, p.x) // beside it
+	p.Add(p.y, p.x) // concurrent with the copy
 	got := make([]float32, 8)
 	kernels.Read(p, got, p.y)
 	if !bytes.Equal(mapped.Bytes(got), value(6)) {
@@ -67,8 +67,8 @@ func TestCopiesGoBesideKernels(t *testing.T) {
 	}
 }
 
-// A copy in waits for what was called before Mark and not for what was called after,
-// and what is called after Land finds it done.
+// A copy in waits for calls before Mark but not for later ones, and calls after Land see its
+// result.
 func TestCopiesLand(t *testing.T) {
 	p := newPier(t, ptx.Settings{})
 	copy(p.host, value(5))
@@ -84,13 +84,13 @@ func TestCopiesLand(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	p.Settle()
-	copy(p.host, value(9)) // the stand-in looks whether it was free
+	copy(p.host, value(9)) // the stand-in checks that it was free
 	p.Mark()
 	p.In(p.x.Address(), p.host)
 	p.Settle()
 }
 
-// Memory that the system does not page-lock crosses all the same, and is said once.
+// Memory that the system does not page-lock is copied all the same, with one warning.
 func TestPageable(t *testing.T) {
 	p := newPier(t, ptx.Settings{Pageable: true})
 	p.Pin(p.host)

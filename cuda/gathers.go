@@ -28,13 +28,13 @@ func (o *Ops) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool) {
 		Ptr(matPtr(x)).Int32(int32(dst.Cols)).Int32(flag(add)))
 }
 
-// rowRange are N rows of a matrix, by their order and bounds.
+// rowRange has rows of a matrix, by their order and bounds.
 type rowRange struct {
 	order, begin, end device.Ptr
 	count             int
 }
 
-// gather is a call of the kernel for rows.
+// gather calls the kernel for rows.
 func (o *Ops) gather(dst device.Ptr, e kernels.Edges, x kernels.Mat, r rowRange, add bool) {
 	v := vectorWidth(x)
 	size := groupSize(blocks(x.Cols, v))
@@ -43,7 +43,7 @@ func (o *Ops) gather(dst device.Ptr, e kernels.Edges, x kernels.Mat, r rowRange,
 		Int32(flag(e.SelfLoops)).Uint32(e.First).Ptr(matPtr(x)).Int32(int32(x.Cols)).Int32(flag(add)).Int32(int32(size)))
 }
 
-// vectorWidth is how many neighbouring elements of a row of x are loaded as one.
+// vectorWidth returns the number of adjacent elements of a row of x loaded at once.
 func vectorWidth(x kernels.Mat) int {
 	elem := 4
 	if x.Half() {
@@ -57,7 +57,7 @@ func vectorWidth(x kernels.Mat) int {
 	return 1
 }
 
-// kernelFor is the kernel of that name for the elements of m.
+// kernelFor returns the kernel of that name for the elements of m.
 func kernelFor(name string, m kernels.Mat) string {
 	if m.Half() {
 		return name + "Half"

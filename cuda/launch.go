@@ -24,30 +24,30 @@ func (o *Ops) launch(name string, l device.Launch, args *device.Args) {
 	o.check(o.stream.Launch(f, l, args))
 }
 
-// newArgs are no arguments yet.
+// newArgs returns an empty list of arguments.
 func (o *Ops) newArgs() *device.Args { return o.args.Reset() }
 
-// launch1D is a thread for each of n elements.
+// launch1D returns a launch with a thread for each of n elements.
 func launch1D(n int) device.Launch {
 	return device.Launch{Grid: [3]int{blocks(n, blockThreads), 1, 1}, Block: [3]int{blockThreads, 1, 1}}
 }
 
-// launchGroups is a group of N threads for each of n rows.
+// launchGroups returns a launch with a group of size threads for each of n rows.
 func launchGroups(n, size int) device.Launch { return launch1D(n * size) }
 
-// launchWarps is a warp for each of n rows.
+// launchWarps returns a launch with a warp for each of n rows.
 func launchWarps(n int) device.Launch { return launch2D(blocks(n, blockRows), 1) }
 
-// launch2D is blocks of 32 x 8 threads.
+// launch2D returns a launch of blocks of 32 x 8 threads.
 func launch2D(x, y int) device.Launch {
 	return device.Launch{Grid: [3]int{x, y, 1}, Block: [3]int{warp, blockRows, 1}}
 }
 
-// blocks is how many of a size n elements fill.
+// blocks returns the number of blocks of the given size for n elements.
 func blocks(n, size int) int { return (n + size - 1) / size }
 
-// groupSize is how many threads work on a row of N parts: a power of two, a
-// warp at most.
+// groupSize returns the number of threads for a row of the given parts: a power of two, at
+// most a warp.
 func groupSize(parts int) int {
 	size := 1
 	for size < parts && size < warp {
@@ -56,7 +56,7 @@ func groupSize(parts int) int {
 	return size
 }
 
-// flag is b as kernels take it.
+// flag returns b as a kernel argument.
 func flag(b bool) int32 {
 	if b {
 		return 1
@@ -64,7 +64,7 @@ func flag(b bool) int32 {
 	return 0
 }
 
-// mask adds what dropout draws from.
+// mask appends the arguments of a dropout mask.
 func mask(a *device.Args, m kernels.Mask) *device.Args {
 	return a.Ptr(vectorPtr(m.IDs)).Uint32(m.Key[0]).Uint32(m.Key[1]).Uint32(m.Epoch).Uint32(m.Layer).Uint32(m.Last).Float32(m.Scale)
 }

@@ -6,7 +6,7 @@ import (
 	"siafu/kernels"
 )
 
-// lossRows is how many rows a block of crossEntropy and accuracy has.
+// lossRows is the number of rows per block of crossEntropy and accuracy.
 const lossRows = 256
 
 // SoftmaxCrossEntropy implements kernels.Ops.
@@ -32,7 +32,7 @@ func (o *Ops) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernels.Vecto
 	return loss, count
 }
 
-// resized is room for n elements, x where that has it.
+// resized returns a slice of n elements, x if large enough.
 func resized[T any](x []T, n int) []T {
 	if cap(x) < n {
 		return make([]T, n)
@@ -44,7 +44,7 @@ func resized[T any](x []T, n int) []T {
 func (o *Ops) Accuracy(logits kernels.Mat, labels kernels.Vector[int32], split kernels.Vector[uint8]) (correct, total [4]int64) {
 	rows := logits.Rows
 	mustFit(labels.Len() >= rows && split.Len() >= rows)
-	const numbers = 2*len(correct) + 1 // of a block: right ones, all, and those of no split
+	const numbers = 2*len(correct) + 1 // of a block: correct ones, all, and those without split
 	n := blocks(rows, lossRows)
 	counts := o.scratch(8 * n * numbers)
 	defer o.releaseScratch()

@@ -8,17 +8,17 @@ import (
 	"siafu/kernels"
 )
 
-// Memory of a device. An address of it goes through siafu/kernels as an
-// unsafe.Pointer that nobody there follows.
+// Device memory. Its addresses pass through siafu/kernels as unsafe.Pointers that are never
+// dereferenced there.
 
 func pointer(p device.Ptr) unsafe.Pointer { return unsafe.Add(nil, uintptr(p)) }
 
 func address(p unsafe.Pointer) device.Ptr { return device.Ptr(uintptr(p)) }
 
-// matPtr is where m lies, 0 where it is none or has no elements.
+// matPtr returns the address of m, 0 if it is none or has no elements.
 func matPtr(m kernels.Mat) device.Ptr { return devicePtr(m.Remote(), m.Address(), m.Bytes()) }
 
-// vectorPtr is the same of a vector.
+// vectorPtr is matPtr for a vector.
 func vectorPtr[T mapped.Elem](v kernels.Vector[T]) device.Ptr {
 	return devicePtr(v.Remote(), v.Address(), v.Bytes())
 }
@@ -49,7 +49,7 @@ func (o *Ops) Alloc(a *mapped.Arena, bytes int) unsafe.Pointer {
 	return pointer(p)
 }
 
-// free gives memory back. Plans of matrices that lay in it are of no more use.
+// free frees memory, and drops plans of matrices in it.
 func (r *rank) free(p device.Ptr, bytes int) {
 	r.forgetAt(p, bytes)
 	if err := r.device.Free(p); err != nil {
@@ -87,8 +87,8 @@ func (o *Ops) Clear(dst kernels.Mat) {
 	}
 }
 
-// scratch is N bytes of the workspace, of no particular content, for what is queued
-// before leave.
+// scratch returns bytes of the workspace with undefined content, for work queued before
+// releaseScratch.
 func (r *rank) scratch(bytes int) device.Ptr {
 	w := &r.workspace
 	w.mu.Lock()
@@ -96,7 +96,7 @@ func (r *rank) scratch(bytes int) device.Ptr {
 		return w.at
 	}
 	if w.size > 0 {
-		_ = r.device.Free(w.at) // once the work that is queued needs it no more; a device that fails here fails the next call too
+		_ = r.device.Free(w.at) // after the queued work; a device that fails here fails the next call too
 		w.size = 0
 	}
 	p, err := r.device.Alloc(bytes)
@@ -115,8 +115,8 @@ func (r *rank) Workspace() int64 {
 	return int64(r.workspace.size)
 }
 
-// scratchFloats is room for so many.
+// scratchFloats returns scratch memory for n floats.
 func (r *rank) scratchFloats(n int) device.Ptr { return r.scratch(4 * n) }
 
-// releaseScratch gives the workspace to others.
+// releaseScratch releases the workspace.
 func (r *rank) releaseScratch() { r.workspace.mu.Unlock() }

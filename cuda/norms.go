@@ -61,12 +61,12 @@ func (o *Ops) UnitRowsGrad(dst, g, z kernels.Mat, ball bool) {
 	o.launch("unitRowsGrad", launchWarps(dst.Rows), o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(g)).Ptr(matPtr(z)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int32(flag(ball)))
 }
 
-// rounded adds parts of n doubles, stride apart, in order.
+// rounded adds parts of n doubles, stride apart, in order, and rounds the sums.
 func (o *Ops) rounded(dst, parts device.Ptr, n, stride, count int) {
 	o.launch("sumRounded", launch1D(n), o.newArgs().Ptr(dst).Ptr(parts).Int64(int64(n)).Int64(int64(stride)).Int32(int32(count)))
 }
 
-// Elements of a part of the gradient of a slope, and how many parts there are at most.
+// Elements per part of a slope's gradient, and the maximum number of parts.
 const (
 	slopeElements = 4096
 	maxSlopeParts = 1024

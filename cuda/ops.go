@@ -15,10 +15,9 @@ import (
 
 // Ops is a kernels.Ops on a device.
 //
-// Design note: all Ops of a rank queue their work on one stream. What is called
-// later, on any of them, must find done what was called before; with streams of
-// their own each call would first have its stream wait for all others. Copies of rows
-// that cross to other ranks alone have streams beside it (crossing).
+// Design note: all Ops of a rank queue their work on one stream, because every call must see
+// the results of earlier ones on any Ops. With separate streams each call would have to wait
+// for all others. Only copies of rows for other ranks have their own streams (crossing).
 type Ops struct {
 	*rank
 	*lossResults
@@ -28,58 +27,58 @@ type Ops struct {
 
 var _ kernels.Ops = (*Ops)(nil)
 
-// rank is what all Ops of a rank share that queue their work on one stream.
+// rank is the shared state of a rank's Ops, which queue their work on one stream.
 type rank struct {
 	*program
 	stream device.Stream // of kernels
 	ways   copyStreams
-	blas   device.BLAS // nil: dense products are the own kernels'
+	blas   device.BLAS // nil: dense products use siafu's kernels
 
 	mu    sync.Mutex
-	err   *fault.Error // the first of the device; nil: it is well
+	err   *fault.Error // the first error of the device
 	plans map[matrix]*plan
-	users int // Ops that are not closed
+	users int // open Ops
 	say   func(line string)
-	told  bool // that the system pins no memory
+	told  bool // warned that the system pins no memory
 
 	workspace workspace
 }
 
-// program is what is loaded onto a device, for one rank and those beside it.
+// program has the modules loaded on a device, shared by the ranks on it.
 type program struct {
 	device    device.Device
 	modules   []device.Module
 	functions map[string]device.Function
 	users     atomic.Int64 // ranks
 	products  Products
-	sketch    *Sketch // the device, where it is one
+	sketch    *Sketch // the device, if it is a sketch
 }
 
-// workspace is memory that grows as needed and is kept. Kernels that hand something on
-// to each other in it are queued by one Ops at a time.
+// workspace is memory that grows as needed. Only one Ops at a time queues kernels that pass
+// data through it.
 type workspace struct {
 	mu   sync.Mutex
 	at   device.Ptr
 	size int
 }
 
-// lossResults are what came of a loss and of counts, on the host.
+// lossResults has the results of a loss and of counts, on the host.
 type lossResults struct {
 	losses []float64
 	counts []int64
 }
 
-// Products is whose dense products of float32 an Ops takes.
+// Products selects the dense products of float32.
 type Products string
 
 const (
-	Auto   Products = "auto"   // cuBLAS's where the device has it, else the own ones
-	CuBLAS Products = "cublas" // cuBLAS's, or none at all
-	Own    Products = "own"    // those of package cuda/kernels
+	Auto   Products = "auto"   // cuBLAS if available, else siafu's kernels
+	CuBLAS Products = "cublas" // cuBLAS, or an error
+	Own    Products = "own"    // package cuda/kernels
 )
 
-// New is the first Ops of a rank on d; others are its Forks. d stays the caller's,
-// who closes it when all Ops are closed and all their arenas freed.
+// New returns the first Ops of a rank on d; others are its Forks. The caller owns d, and
+// closes it after all Ops are closed and all their arenas freed.
 func New(d device.Device, from Products) (*Ops, error) {
 	p := &program{device: d, products: from, functions: map[string]device.Function{}}
 	p.sketch, _ = d.(*Sketch)
@@ -90,8 +89,8 @@ func New(d device.Device, from Products) (*Ops, error) {
 	return p.begin()
 }
 
-// Lanes are N Ops on d with the same memory and a stream each: what is called on
-// one may run before what was called on another one, until that has waited.
+// Lanes returns n Ops on d with the same memory and separate streams: calls on different ones
+// are not ordered until one waits.
 func Lanes(d device.Device, p Products, n int) (lanes []kernels.Ops, err error) {
 	first, err := New(d, p)
 	for o := first; err == nil; o, err = first.program.begin() {
@@ -105,8 +104,8 @@ func Lanes(d device.Device, p Products, n int) (lanes []kernels.Ops, err error) 
 	return nil, err
 }
 
-// begin is the first Ops of another stream. Where there is none the program is unloaded
-// if it has no other user.
+// begin returns the first Ops of another stream. On an error the program is unloaded if it has
+// no other user.
 func (p *program) begin() (*Ops, error) {
 	p.users.Add(1)
 	stream, err := p.device.NewStream()
@@ -122,7 +121,7 @@ func (p *program) begin() (*Ops, error) {
 	return r.ops(), nil
 }
 
-// open finds the library of dense products that p asks for.
+// open opens the library of dense products that p requests.
 func (r *rank) open(p Products) (err error) {
 	if p == Own {
 		return nil
@@ -150,7 +149,7 @@ func (p *program) end() {
 	}
 }
 
-// load makes the functions.
+// load loads the functions.
 func (p *program) load() error {
 	for _, m := range compiled.Modules() {
 		module, err := p.device.Load(m.Name, m.Text)
@@ -167,14 +166,14 @@ func (p *program) load() error {
 	return nil
 }
 
-// unload gives back what load took. What fails now concerns nobody.
+// unload frees the resources of load. It ignores errors.
 func (p *program) unload() {
 	for _, m := range p.modules {
 		_ = m.Unload()
 	}
 }
 
-// end gives back what the rank took. What fails now concerns nobody.
+// end frees the rank's resources. It ignores errors.
 func (r *rank) end() {
 	for m := range r.plans {
 		r.forget(m)
@@ -193,14 +192,14 @@ func (r *rank) end() {
 	r.program.end()
 }
 
-// Tell has say told, once, what users should know of the rank's device.
+// Tell passes say, once, a notice for users about the rank's device.
 func (o *Ops) Tell(say func(line string)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.say = say
 }
 
-// warnPageable says, once, that memory of the host is not pinned.
+// warnPageable warns, once, that host memory is not pinned.
 func (r *rank) warnPageable(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,17 +9,16 @@ import (
 	"siafu/kernels"
 )
 
-// A row with more edges than two pieces is a hub, which is cut into pieces: of
-// pieceEdges, or of so many that all edges would be maxPieces. Pieces are long enough
-// that their sums are few beside the rows that they add up, and short enough that none
-// is what a launch waits for.
+// A row with more edges than two pieces is a hub. It is cut into pieces of pieceEdges edges,
+// or more if there would be more than maxPieces pieces. Pieces are long enough that adding
+// their sums is cheap, and short enough that no piece delays a launch.
 const (
 	pieceEdges = 512
 	maxPieces  = 1 << 16
 )
 
-// orderRows is how many rows are sorted by degree together: rows that are near each
-// other gather from the same rows, which the second-level cache then has.
+// orderRows is the number of consecutive rows sorted by degree together: nearby rows gather
+// from the same rows, which are then in the second-level cache.
 const orderRows = 1024
 
 // matrix names a sparse matrix: row r has the edges from begin[r] to end[r].
@@ -28,16 +27,15 @@ type matrix struct {
 	rows       int
 }
 
-// plan says how the rows of a matrix are shared out. It is made when the matrix is
-// first multiplied with, which waits for a copy of its bounds, and kept until these
-// are set again or freed.
+// plan divides the rows of a matrix among threads. It is made at the first product with the
+// matrix, which waits for a copy of its bounds, and stored until these are set again or freed.
 //
 //	order        the rows but for hubs, those of a stretch by degree
 //	begin, end   of each piece; line the row that it is of
 //	hubs         the rows that are cut; the pieces of hub h are firsts[h] to firsts[h+1]
 type plan struct {
-	memory           device.Ptr // what the others lie in; 0: none
-	order            device.Ptr // 0: rows in their own order
+	memory           device.Ptr // memory of the fields below; 0: none
+	order            device.Ptr // 0: rows in natural order
 	begin, end, line device.Ptr
 	hubs, firsts     device.Ptr
 
@@ -49,11 +47,11 @@ type hostPlan struct {
 	begin, end   []int64
 	order, line  []uint32
 	hubs, firsts []uint32
-	ordered      bool  // order is that of the rows, none left out
+	ordered      bool  // order is natural and complete
 	piece        int64 // edges of a piece
 }
 
-// planOf is the plan of m, whose edges are among those in cols, made now if there is
+// planOf returns the plan of m, whose edges are among those in cols, and makes it if there is
 // none.
 func (o *Ops) planOf(m matrix, cols kernels.Vector[uint32]) *plan {
 	o.mu.Lock()
@@ -115,7 +113,7 @@ func (s *hostPlan) splitHub(row uint32, begin, end int64) {
 	s.hubs, s.firsts = append(s.hubs, row), append(s.firsts, uint32(len(s.begin)))
 }
 
-// uploadPlan is s on the device.
+// uploadPlan copies s to the device.
 func (o *Ops) uploadPlan(s *hostPlan) *plan {
 	p := &plan{rows: len(s.order), pieces: len(s.begin), cut: len(s.hubs)}
 	if s.ordered {
@@ -139,10 +137,10 @@ func (o *Ops) uploadPlan(s *hostPlan) *plan {
 	return p
 }
 
-// sketchPlan is a plan that takes as much as any for N rows whose edges are among
-// those in cols, and in the workspace. No edge is in two matrices with the same cols, so
-// that the first one is counted with the pieces of all. A hub has two whole pieces at
-// least, and one that is not.
+// sketchPlan makes a plan with the maximum memory, workspace included, of any plan for these
+// rows with edges among cols. No edge is in two matrices with the same cols, so that the first
+// one is counted with the pieces of all. A hub has at least two whole pieces and a partial
+// one.
 func (o *Ops) sketchPlan(m matrix, cols kernels.Vector[uint32]) *plan {
 	pieces := cols.Len() / pieceEdges
 	p := &plan{rows: m.rows, cut: min(pieces, mostPieces) / 2}
@@ -161,11 +159,11 @@ func (o *Ops) sketchPlan(m matrix, cols kernels.Vector[uint32]) *plan {
 	return p
 }
 
-// mostPieces bounds the whole pieces of a matrix: where there would be more than
-// maxPieces they are longer, by whole edges.
+// mostPieces bounds the whole pieces of a matrix: if there would be more than maxPieces,
+// pieces are longer by whole edges.
 const mostPieces = maxPieces + maxPieces/pieceEdges
 
-// forgetAt forgets the plans of matrices whose bounds lie in some memory.
+// forgetAt drops the plans of matrices whose bounds are in the given memory.
 func (r *rank) forgetAt(at device.Ptr, bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,13 +176,13 @@ func (r *rank) forgetAt(at device.Ptr, bytes int) {
 	}
 }
 
-// forget is called with the lock held.
+// forget drops a plan. The lock must be held.
 func (r *rank) forget(m matrix) {
 	r.releasePlan(r.plans[m])
 	delete(r.plans, m)
 }
 
-// releasePlan gives back a plan's memory.
+// releasePlan frees a plan's memory.
 func (r *rank) releasePlan(p *plan) {
 	if p.memory != 0 {
 		_ = r.device.Free(p.memory) // a device that fails here fails the next call too

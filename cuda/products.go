@@ -39,11 +39,11 @@ func (o *Ops) MatMulTransA(dst, a, b kernels.Mat, add bool) {
 	o.sumParts(matPtr(dst), parts, size, splits, add)
 }
 
-// gemm has the library of the rank compute dst (+)= op(a) op(b), sums of k terms, and
-// reports whether it does: not without one, of BF16, or where there is nothing to add.
+// gemm computes dst (+)= op(a) op(b), sums of k terms, with the rank's library, and reports
+// whether it did: not without library, for BF16, or for empty products.
 //
-// A row-major matrix is the transpose of a column-major one in the same place, and
-// dstᵀ = op(b)ᵀ op(a)ᵀ: operands change places and nothing is moved.
+// A row-major matrix is the transpose of a column-major one in the same memory, and dstᵀ =
+// op(b)ᵀ op(a)ᵀ: operands are swapped and no data is moved.
 func (o *Ops) gemm(dst, a, b kernels.Mat, transA, transB bool, k int, add bool) bool {
 	if o.blas == nil || a.Half() || dst.Rows == 0 || dst.Cols == 0 || k == 0 {
 		return false
@@ -55,7 +55,7 @@ func (o *Ops) gemm(dst, a, b kernels.Mat, transA, transB bool, k int, add bool) 
 	return true
 }
 
-// productKernel is the kernel of that name for the elements of m.
+// productKernel returns the kernel of that name for the elements of m.
 func productKernel(name string, m kernels.Mat) string {
 	if m.Half() {
 		return name + "Half"
@@ -63,33 +63,34 @@ func productKernel(name string, m kernels.Mat) string {
 	return name
 }
 
-// Splits of a long sum: enough that a device has work, not so many that their
-// parts, each of the size of the result, outweigh it.
+// Splits of a long sum: enough to fill a device, few enough that adding their parts, each of
+// the size of the result, is cheap.
 const (
 	splitRows      = 512
 	maxSplits      = 64
 	maxPartsFloats = 1 << 22
 )
 
-// splitsOf is how many splits a sum over rows has when each leaves a part.
+// splitsOf returns the number of splits of a sum over rows, if each has a part of the given
+// size.
 func splitsOf(rows, part int) int {
 	return max(1, min(rows/splitRows, maxSplits, maxPartsFloats/max(part, 1)))
 }
 
-// multiply is a product with sums of k terms.
+// multiply runs a product with sums of k terms.
 func (o *Ops) multiply(name string, dst, a, b kernels.Mat, k int, add bool) {
 	o.product(name, matPtr(dst), dst, a, b, k, 1, add)
 }
 
-// product puts a product of dst's shape to an address, in N parts.
+// product writes a product of dst's shape to an address, in splits parts.
 func (o *Ops) product(name string, to device.Ptr, dst, a, b kernels.Mat, k, splits int, add bool) {
 	args := o.newArgs().Ptr(to).Ptr(matPtr(a)).Ptr(matPtr(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(k)).Int32(int32(splits)).Int32(flag(add))
 	suffix, l := tiles(dst, splits)
 	o.launch(name+suffix, l, args)
 }
 
-// tiles is the grid of a product of dst's shape, and the suffix of the kernels with
-// its tile: 64 x 64 elements, or 16 x 16 where dst is narrow.
+// tiles returns the grid of a product of dst's shape, and the suffix of the kernels with its
+// tile: 64 x 64 elements, or 16 x 16 for a narrow dst.
 func tiles(dst kernels.Mat, splits int) (suffix string, l device.Launch) {
 	suffix, side := "4", 64
 	if min(dst.Rows, dst.Cols) <= 32 {
@@ -98,15 +99,14 @@ func tiles(dst kernels.Mat, splits int) (suffix string, l device.Launch) {
 	return suffix, device.Launch{Grid: [3]int{blocks(dst.Rows, side), blocks(dst.Cols, side), splits}, Block: [3]int{blockThreads, 1, 1}}
 }
 
-// sumParts adds parts of a size in order.
+// sumParts adds parts of the given size in order.
 func (o *Ops) sumParts(dst, parts device.Ptr, size, count int, add bool) {
 	o.launch("sumParts", launch1D(size), o.newArgs().Ptr(dst).Ptr(parts).Int64(int64(size)).Int32(int32(count)).Int32(flag(add)))
 }
 
-// apartTerms is from how many terms of a sum on a library's product, with the
-// epilogue in a pass of its own, replaces the kernel that does both: the pass moves 8
-// bytes for an element, in which time a device that does 10 flops a byte does 80, and
-// the own product takes about twice its 2k.
+// From apartTerms terms per sum on, a library's product with a separate epilogue pass replaces
+// the fused kernel. The pass moves 8 bytes per element, the time of 80 flops on a device with
+// 10 flops per byte; the fused product takes about twice its 2k flops.
 const apartTerms = 40
 
 // MatMulBiasReLUDropout implements kernels.Ops. dst must not overlap a or b.
@@ -136,7 +136,7 @@ func (o *Ops) BiasELUDropout(dst, z, bias kernels.Mat, drop *kernels.Dropout) {
 	o.forward("biasELUDropout", dst, z, bias, drop)
 }
 
-// forward is an epilogue.
+// forward runs an epilogue.
 func (o *Ops) forward(name string, dst, z, bias kernels.Mat, drop *kernels.Dropout) {
 	mustFit(isSameShape(dst, z) && (bias.IsNil() || bias.Cols >= dst.Cols))
 	if dst.Cols == 0 {
@@ -178,8 +178,8 @@ func (o *Ops) BiasELUDropoutGrad(dst, bias, g, h kernels.Mat, drop *kernels.Drop
 	o.backward("eluGradient", dst, bias, g, h, drop, func(a *device.Args) { a.Float32(kept) })
 }
 
-// backward is the gradient of an epilogue, and the sums of its columns unless bias is
-// none. more adds the kernel's last arguments.
+// backward computes the gradient of an epilogue, and its column sums unless bias is none. more
+// appends the kernel's last arguments.
 func (o *Ops) backward(name string, dst, bias, g, h kernels.Mat, drop *kernels.Dropout, more func(a *device.Args)) {
 	if dst.Cols == 0 {
 		return
@@ -202,13 +202,13 @@ func (o *Ops) backward(name string, dst, bias, g, h kernels.Mat, drop *kernels.D
 	}
 }
 
-// Rows of a part of the sums of columns, and how many parts there are at most.
+// Rows per part of column sums, and the maximum number of parts.
 const (
 	columnRows     = 32
 	maxColumnParts = 256
 )
 
-// columnParts is into how many parts the rows of g are cut.
+// columnParts returns the number of parts of g's rows.
 func columnParts(g kernels.Mat) int {
 	return max(1, min(g.Rows/columnRows, maxColumnParts, maxPartsFloats/max(g.Cols, 1)))
 }

@@ -35,8 +35,7 @@ func (o *Ops) PutColumns(dst kernels.Mat, from int, x kernels.Mat) {
 	o.copyBlock(dst, from, x, 0, x.Cols)
 }
 
-// copyBlock copies N columns, from column second of x on, to those from column
-// first of dst on.
+// copyBlock copies cols columns, from column second of x on, to dst from column first on.
 func (o *Ops) copyBlock(dst kernels.Mat, first int, x kernels.Mat, second, cols int) {
 	if cols == 0 || dst.Rows == 0 {
 		return
@@ -51,7 +50,7 @@ func (o *Ops) Narrow(dst, x kernels.Mat, scale kernels.Vector[float32]) {
 	o.narrow(dst, 0, x, scale)
 }
 
-// narrow rounds x, each row times its scale, to the columns from first on of dst.
+// narrow rounds x, each row times its scale, to dst from column first on.
 func (o *Ops) narrow(dst kernels.Mat, first int, x kernels.Mat, scale kernels.Vector[float32]) {
 	if x.Cols == 0 || x.Rows == 0 {
 		return

@@ -7,7 +7,7 @@ import (
 
 var _ kernels.Wire = (*Ops)(nil)
 
-// halfBits is the bits of an element of BF16.
+// halfBits is the number of bits of a BF16 element.
 const halfBits = 16
 
 // EncodeRows implements kernels.Wire.
@@ -42,7 +42,7 @@ func (o *Ops) DecodeRows(r kernels.Incoming, bits int, src kernels.Vector[uint8]
 	o.launch("decodeGrid", launchWarps(n), a.Ptr(matPtr(r.Raw)).Int32(flag(r.Add)))
 }
 
-// codedBytes is what n rows take, without slack.
+// codedBytes returns the bytes of n encoded rows, without slack.
 func codedBytes(n, cols, bits int) int {
 	if bits == halfBits {
 		return 2 * n * cols
@@ -51,14 +51,14 @@ func codedBytes(n, cols, bits int) int {
 	return (n+each-1)/each*4 + n*kernels.CodeBytes(cols, bits)
 }
 
-// grids adds where the grids and the codes of n rows lie, and what they are.
+// grids appends the addresses of the grids and codes of n rows, and their shape.
 func grids(a *device.Args, bytes kernels.Vector[uint8], bits, n, cols int) *device.Args {
 	each, p := kernels.GridRows(cols), vectorPtr(bytes)
 	many := device.Ptr((n + each - 1) / each)
 	return a.Ptr(p).Ptr(p + 2*many).Int32(int32(each)).Ptr(p + 4*many).Int32(int32(bits)).Int64(int64(n)).Int32(int32(cols))
 }
 
-// placed adds x and more, and an index of both.
+// placed appends x and more, and an index of both.
 func placed(a *device.Args, x, more kernels.Mat, index kernels.Vector[uint32]) *device.Args {
 	return a.Ptr(matPtr(x)).Int64(int64(x.Rows)).Ptr(matPtr(more)).Ptr(vectorPtr(index))
 }

@@ -5,45 +5,42 @@ import (
 	"unsafe"
 )
 
-// Errors that a caller tells apart, with errors.Is.
+// Errors that callers distinguish with errors.Is.
 var (
-	// ErrMemory says that a device has no room for an allocation.
+	// ErrMemory means that a device has no memory for an allocation.
 	ErrMemory = errors.New("no memory left on the device")
-	// ErrNotFound says that a module has no function or variable of that name.
+	// ErrNotFound means that a module has no function or variable of that name.
 	ErrNotFound = errors.New("not in the module")
 )
 
 // Ptr is an address in the memory of a device. 0 is none.
 type Ptr uint64
 
-// Device is a GPU, or what stands in for one, with a context of its own.
+// Device is a GPU, or a stand-in for one, with its own context.
 type Device interface {
-	// Properties says what it is. They do not change.
+	// Properties returns its properties, which do not change.
 	Properties() Properties
 	// Memory returns its free and its total memory in bytes.
 	Memory() (free, total int64, err error)
-	// Load compiles the text of a PTX module. name stands for it in errors.
+	// Load compiles the text of a PTX module. Errors contain name.
 	Load(name, text string) (Module, error)
-	// Alloc gives N bytes, aligned to 256, of no particular content. Where
-	// there is no room the error is an ErrMemory. 0 bytes are an address that must
-	// not be read.
+	// Alloc returns bytes aligned to 256, with undefined content. Without memory the error is
+	// an ErrMemory. For 0 bytes it returns an address that must not be read.
 	Alloc(bytes int) (Ptr, error)
-	// Free gives back memory that Alloc gave, once the work queued so far is done.
+	// Free frees memory from Alloc after the work queued so far.
 	Free(p Ptr) error
-	// Pin page-locks b, memory outside of Go's heap that no other pinned memory
-	// shares a page with, until Unpin of the same b: BeginIn and BeginOut then go on
-	// beside their caller. Copies of other memory do the same and may hold it up.
-	// The system may refuse.
+	// Pin page-locks b, memory outside of Go's heap that shares no page with other pinned
+	// memory, until Unpin of the same b: BeginIn and BeginOut are then asynchronous. Copies of
+	// other memory are allowed, but may block the caller. The system may refuse.
 	Pin(b []byte) error
 	Unpin(b []byte) error
-	// NewStream makes a stream, which runs beside all others.
+	// NewStream makes a stream, which runs concurrently with all others.
 	NewStream() (Stream, error)
 	// NewEvent makes an event, which has happened until a stream records it.
 	NewEvent() (Event, error)
 	// Synchronize waits for all streams.
 	Synchronize() error
-	// Close ends the device with whatever it still holds. A second Close does
-	// nothing.
+	// Close ends the device and frees its resources. A second Close does nothing.
 	Close() error
 }
 
@@ -64,24 +61,24 @@ type Properties struct {
 	MemoryBus       int // bits; 0: unknown
 	WarpSize        int
 	ThreadsPerBlock int    // largest
-	SharedPerBlock  int    // largest, bytes, static and dynamic together
+	SharedPerBlock  int    // maximum, bytes, static plus dynamic
 	Block           [3]int // largest extents of a block
 	Grid            [3]int // largest extents of a grid, in blocks
 }
 
-// Bandwidth is the bytes that its memory moves a second at most, 0 where that is
-// unknown: both edges of its clock carry the bits of its bus.
+// Bandwidth returns the peak memory bandwidth in bytes per second, 0 if unknown: both clock
+// edges transfer the width of the bus.
 func (p Properties) Bandwidth() float64 {
 	return 2 * float64(p.MemoryClock) * 1000 * float64(p.MemoryBus) / 8
 }
 
 // Module is a loaded PTX module.
 type Module interface {
-	// Function is the entry of that name. No such one is an ErrNotFound.
+	// Function returns the entry of that name, or an ErrNotFound.
 	Function(name string) (Function, error)
-	// Global is the address and size in bytes of a variable of the module.
+	// Global returns the address and size in bytes of a variable of the module.
 	Global(name string) (Ptr, int, error)
-	// Unload ends the module, whose functions must not be launched any more.
+	// Unload ends the module. Its functions must not be launched any more.
 	Unload() error
 }
 
@@ -93,28 +90,27 @@ type Function interface {
 
 // Stream is a queue of work. Work on it runs in order.
 type Stream interface {
-	// CopyIn sets memory of the device to src, which it has read when it returns.
+	// CopyIn sets memory of the device to src. src may change when it returns.
 	CopyIn(dst Ptr, src []byte) error
 	// CopyOut waits for the work queued so far and sets dst to memory of the device.
 	CopyOut(dst []byte, src Ptr) error
-	// BeginIn is CopyIn without the wait: src must stay as it is until the copy is
-	// done, which an event says that is recorded after it.
+	// BeginIn is CopyIn without the wait: src must not change until the copy is done, which an
+	// event recorded after it shows.
 	BeginIn(dst Ptr, src []byte) error
 	// BeginOut is CopyOut without the wait: dst must be neither read nor written
 	// until the copy is done.
 	BeginOut(dst []byte, src Ptr) error
-	// Copy sets bytes of the device to others, which they must not overlap.
+	// Copy copies bytes within the device. They must not overlap.
 	Copy(dst, src Ptr, bytes int) error
-	// Set sets N bytes of the device to b.
+	// Set sets bytes of the device to b.
 	Set(dst Ptr, b byte, bytes int) error
-	// Launch runs a grid of f. args, which it has read when it returns, are the
-	// parameters of f in order.
+	// Launch runs a grid of f with the parameters args. args may change when it returns.
 	Launch(f Function, l Launch, args *Args) error
 	// Record makes e happen when the work queued so far is done.
 	Record(e Event) error
-	// Wait has the stream wait for the last record of e before it goes on.
+	// Wait makes the stream wait for the last record of e.
 	Wait(e Event) error
-	// Synchronize waits for the work queued so far and says what failed.
+	// Synchronize waits for the work queued so far and returns its error.
 	Synchronize() error
 	// Close ends the stream once its work is done.
 	Close() error
@@ -131,9 +127,9 @@ type Launch struct {
 type Event interface {
 	// Done reports whether it has happened.
 	Done() (bool, error)
-	// Synchronize waits until it has.
+	// Synchronize waits until it has happened.
 	Synchronize() error
-	// Since is the milliseconds that lie between start and it. Both have happened.
+	// Since returns the milliseconds from start to this event. Both must have happened.
 	Since(start Event) (float64, error)
 	// Close ends the event.
 	Close() error

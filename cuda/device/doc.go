@@ -1,5 +1,5 @@
-// Package device is what a CUDA backend needs of a driver: memory of a device,
-// modules of PTX text, and streams that copies, fills and launches are queued on.
+// Package device declares a CUDA backend's interface to a driver: memory of a device, modules
+// of PTX text, and streams of copies, fills and launches.
 //
 // An implementation runs the work of one stream in order, and the work of two
 // streams in any order that their events allow. Work may run after the call that

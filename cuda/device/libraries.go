@@ -2,37 +2,36 @@ package device
 
 import "errors"
 
-// ErrLibrary says that a library of products is not there, or is not used.
+// ErrLibrary means that a library of products is absent or not used.
 var ErrLibrary = errors.New("no such library")
 
-// Libraries is a Device that libraries of products may lie beside: NVIDIA's cuBLAS
-// and cuSPARSE, or what stands in for them. Where one is absent the error is an
-// ErrLibrary. What is opened is closed before the stream is.
+// Libraries is a Device with optional libraries of products: NVIDIA's cuBLAS and cuSPARSE, or
+// stand-ins. If one is absent the error is an ErrLibrary. Libraries must be closed before
+// their stream.
 type Libraries interface {
 	Device
-	// BLAS is a library of dense products, whose work is queued on s.
+	// BLAS opens a library of dense products, whose work is queued on s.
 	BLAS(s Stream) (BLAS, error)
-	// Sparse is a library of products with a sparse matrix, on s too.
+	// Sparse opens a library of products with a sparse matrix, on s too.
 	Sparse(s Stream) (Sparse, error)
 }
 
-// BLAS is a library of dense products. Calls of it may be made from any goroutine.
+// BLAS is a library of dense products, safe for concurrent use.
 type BLAS interface {
-	// Name is its name and version, "cuBLAS 12.4.5".
+	// Name returns its name and version, "cuBLAS 12.4.5".
 	Name() string
-	// Gemm queues a product. The same one gives the same bits.
+	// Gemm queues a product. The same product gives the same bits.
 	Gemm(g Gemm) error
 	// Close ends it once its work is done.
 	Close() error
 }
 
-// Gemm is a product of float32 matrices as BLAS has it:
+// Gemm is a product of float32 matrices, as in BLAS:
 //
 //	c [m x n] = op(a) [m x k] op(b) [k x n] + beta c
 //
-// Matrices are column-major: element (i, j) of x is float i + j·ldx from x on. op
-// transposes where it is asked to. With a beta of 0 c is not read. m, n and k are 1
-// or more.
+// Matrices are column-major: element (i, j) of x is float i + j·ldx from x on. op transposes
+// if requested. With beta = 0, c is not read. m, n and k are at least 1.
 type Gemm struct {
 	TransA, TransB bool
 	M, N, K        int
@@ -43,12 +42,12 @@ type Gemm struct {
 
 // Sparse is a library of products with a sparse matrix.
 type Sparse interface {
-	// Name is its name and version.
+	// Name returns its name and version.
 	Name() string
-	// SpMM prepares c = a b for many calls: descriptors, workspace, and what the
-	// algorithm makes of a are kept.
+	// SpMM prepares c = a b for many calls: descriptors, workspace, and the algorithm's
+	// preprocessing of a.
 	SpMM(a CSR, b, c Dense, algorithm Algorithm) (SpMM, error)
-	// Close ends it. All that it prepared is closed before.
+	// Close ends it. All prepared products must be closed before.
 	Close() error
 }
 
@@ -67,27 +66,26 @@ type Dense struct {
 	Half       bool
 }
 
-// Algorithm is how cuSPARSE multiplies (its documentation, cusparseSpMM). Those with
-// numbers are for CSR.
+// Algorithm is an algorithm of cuSPARSE (its documentation, cusparseSpMM). Numbered ones are
+// for CSR.
 type Algorithm int
 
-// RowMajor is the one for row-major matrices, Deterministic the one with the same bits
-// in all runs.
+// RowMajor is for row-major matrices, Deterministic gives the same bits in all runs.
 const (
 	DefaultAlgorithm Algorithm = iota
 	RowMajor                   // CUSPARSE_SPMM_CSR_ALG2
 	Deterministic              // CUSPARSE_SPMM_CSR_ALG3
 )
 
-// String is its name.
+// String returns its name.
 func (a Algorithm) String() string { return [...]string{"default", "ALG2", "ALG3"}[a] }
 
-// SpMM is a product that was prepared.
+// SpMM is a prepared product.
 type SpMM interface {
 	// Run queues it.
 	Run() error
 	// Workspace returns the size of its workspace in bytes.
 	Workspace() int
-	// Close gives back what it keeps.
+	// Close frees its resources.
 	Close() error
 }

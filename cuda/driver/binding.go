@@ -25,7 +25,7 @@ func NoGPU(cause error) error {
 	return e.Then("check nvidia-smi and CUDA_VISIBLE_DEVICES, request a GPU from the batch system (sbatch --gres=gpu:1), or compute on the CPU with --tensor cpu")
 }
 
-// leastMajor is the compute capability that the kernels are made for.
+// leastMajor is the minimum compute capability of the kernels.
 const leastMajor = 7
 
 // Supported returns a Config fault if the kernels do not run on GPU n.

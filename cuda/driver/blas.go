@@ -15,15 +15,15 @@ import (
 	"siafu/cuda/device"
 )
 
-// blasWorkspace is the bytes that cuBLAS's documentation recommends for a handle on
-// the GPUs that want most, those of compute capability 9.0.
+// blasWorkspace is the bytes that cuBLAS's documentation recommends for a handle on GPUs of
+// compute capability 9.0, which need most.
 const blasWorkspace = 32 << 20
 
 // blas implements device.BLAS.
 //
-// Design note: the same bits in two runs, which cuBLAS promises where a handle has a
-// stream and a workspace of its own. In its default mode float32 is multiplied as
-// float32: TF32 is another mode, which nobody asks for.
+// Design note: cuBLAS guarantees the same bits in two runs if a handle has its own stream and
+// workspace. In its default mode float32 is multiplied as float32; TF32 is another mode, which
+// siafu does not use.
 type blas struct {
 	device    *opened
 	library   *blasCalls

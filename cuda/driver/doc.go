@@ -11,18 +11,18 @@
 // drivers keep.
 package driver
 
-// Library is the driver, as the dynamic linker knows it.
+// Library is the file name of the driver for the dynamic linker.
 const Library = "libcuda.so.1"
 
 // GPU describes a GPU that is not open.
 type GPU struct {
 	Name   string
 	ID     string // the same in all processes; parts of one GPU have different ones
-	Driver string // the newest CUDA that the driver knows, such as 12.4
+	Driver string // the newest CUDA version that the driver supports, such as 12.4
 	Memory int64  // bytes
 }
 
-// Found is a library beside the driver, or why there is none that can be used.
+// Found is an additional library, or the reason why it cannot be used.
 type Found struct {
 	Name    string // cublas or cusparse
 	Version string

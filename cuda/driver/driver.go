@@ -16,10 +16,9 @@ import (
 
 // opened is a GPU. It implements device.Device.
 //
-// Design note: the context is the process's own (the primary one), not one of each
-// opened device: ranks of a process that share a GPU then run beside each other, and
-// the driver's memory for a context is taken once. What a device holds is therefore
-// kept in resources, for Close.
+// Design note: the context is the process's primary one, not one per opened device. Ranks of a
+// process that share a GPU then run concurrently, and the driver's memory for a context is
+// used once. A device's resources are therefore recorded, for Close.
 type opened struct {
 	*library
 	at         C.CUdevice
@@ -49,7 +48,7 @@ func (l *library) open(n int) (*opened, error) {
 	return d, nil
 }
 
-// describe asks for all properties.
+// describe queries all properties.
 func (l *library) describe(at C.CUdevice, g GPU) (p device.Properties, err error) {
 	p.Name, p.Driver = g.Name, g.Driver
 	for _, a := range []struct {
@@ -94,7 +93,7 @@ func (d *opened) Alloc(bytes int) (p device.Ptr, err error) {
 	}
 	var at C.CUdeviceptr
 	err = d.resources.Add(func() (any, error) {
-		code := C.siafu_alloc(d.calls, d.context, &at, C.size_t(max(bytes, 1))) // the driver gives no 0 bytes
+		code := C.siafu_alloc(d.calls, d.context, &at, C.size_t(max(bytes, 1))) // the driver refuses 0 bytes
 		if err := d.check("cuMemAlloc", code); err != nil {
 			return nil, fmt.Errorf("%d bytes: %w", bytes, err)
 		}
@@ -119,7 +118,7 @@ func (d *opened) Pin(b []byte) error {
 	}, func() error { return d.check("cuMemHostUnregister", C.siafu_unpin(d.calls, d.context, at)) })
 }
 
-// pinned is the address of memory of the host, as a key of resources.
+// pinned is the address of host memory, as a key of resources.
 type pinned uintptr
 
 // Unpin implements device.Device.
@@ -139,7 +138,7 @@ func (d *opened) Close() error {
 	})
 }
 
-// logBytes is how much of what the compiler of PTX says is kept.
+// logBytes bounds the stored log of the PTX compiler.
 const logBytes = 4096
 
 // Load implements device.Device.

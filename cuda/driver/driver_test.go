@@ -14,7 +14,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// fake is the library without a GPU, and a device of it.
+// fake returns a device of the stand-in library.
 func fake(t *testing.T) *opened {
 	t.Helper()
 	drivertest.StartLog(t)
@@ -97,7 +97,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestErrors checks that errors have the driver's words.
+// TestErrors checks that errors have the driver's messages.
 func TestErrors(t *testing.T) {
 	d := fake(t)
 	s, err := d.NewStream()
@@ -127,7 +127,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// This host says what it is, whatever that is.
+// List works on this host, with or without GPU.
 func TestHere(t *testing.T) {
 	gpus, err := List()
 	if err == nil && len(gpus) > 0 {

@@ -18,8 +18,8 @@ import (
 
 var _ device.Libraries = (*opened)(nil)
 
-// cuBLAS and cuSPARSE are opened like the driver, when they are asked for, and stay.
-// The linker looks for the newest first.
+// cuBLAS and cuSPARSE are opened like the driver, on first use, and stay open. The newest
+// version is tried first.
 var (
 	blasLibrary = sync.OnceValues(func() (*blasCalls, error) {
 		return openBLAS("libcublas.so.13", "libcublas.so.12", "libcublas.so.11")
@@ -29,7 +29,7 @@ var (
 	})
 )
 
-// blasCalls and sparseCalls are a library of this host and its version.
+// blasCalls and sparseCalls have the calls of a library and its version.
 type blasCalls struct {
 	calls   *C.siafu_blas
 	version string
@@ -60,8 +60,8 @@ func openSparse(names ...string) (*sparseCalls, error) {
 	return l, nil
 }
 
-// first opens the first of the named libraries that can be; an ErrLibrary says why
-// none can.
+// first opens the first available one of the named libraries; an ErrLibrary has the reason if
+// there is none.
 func first(names []string, open func(name *C.char) *C.char) error {
 	err := device.ErrLibrary
 	for _, name := range names {
@@ -76,7 +76,7 @@ func first(names []string, open func(name *C.char) *C.char) error {
 	return err
 }
 
-// version is that of a library by its properties.
+// version returns a library's version from its properties.
 func version(property func(which C.int, value *C.int)) string {
 	var v [3]C.int
 	for i := range v {
@@ -85,7 +85,7 @@ func version(property func(which C.int, value *C.int)) string {
 	return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2])
 }
 
-// Libraries are those that this host has beside the driver. Another Binding uses none.
+// Libraries returns the additional libraries of this host. Another Binding uses none.
 func Libraries() []Found {
 	if binding != nil {
 		return nil
@@ -102,7 +102,8 @@ func Libraries() []Found {
 	return found
 }
 
-// status is the error of a library's call, nil if it is 0. Below 0 it is the driver's.
+// status returns the error of a library's call, nil if it is 0. Negative codes are the
+// driver's.
 func (d *opened) status(call string, status C.int, name func(C.int) *C.char, memory ...C.int) error {
 	if status <= 0 {
 		return d.check("cuCtxSetCurrent", C.CUresult(-status))

@@ -13,8 +13,7 @@ import (
 	"siafu/cuda/driver/drivertest"
 )
 
-// withLibraries is a device of a driver that has cuBLAS and cuSPARSE, all of them
-// without a GPU, and a stream.
+// withLibraries returns a device and a stream with stand-ins for driver, cuBLAS and cuSPARSE.
 func withLibraries(t *testing.T) (*opened, *blasCalls, *sparseCalls, *stream) {
 	t.Helper()
 	drivertest.StartLog(t)
@@ -38,8 +37,7 @@ func withLibraries(t *testing.T) (*opened, *blasCalls, *sparseCalls, *stream) {
 	return d, blas, sparse, s.(*stream)
 }
 
-// cuBLAS gets its stream, then a workspace of its own, and products as they are asked
-// for.
+// cuBLAS gets its stream, then its own workspace, and the requested products.
 func TestBLAS(t *testing.T) {
 	d, library, _, s := withLibraries(t)
 	b, err := d.openBLAS(library, s)
@@ -67,7 +65,7 @@ func TestBLAS(t *testing.T) {
 	}
 }
 
-// What cuSPARSE makes for a product is kept over its calls, and given back.
+// Resources of a cuSPARSE product are reused over its calls, and freed.
 func TestSparse(t *testing.T) {
 	d, _, library, s := withLibraries(t)
 	l, err := d.openSparse(library, s)
@@ -102,8 +100,8 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// Errors have the library's words; no memory is told from all else; what was made
-// before is given back.
+// Errors have the library's messages; lack of memory is distinguished; earlier resources are
+// freed.
 func TestLibrariesFail(t *testing.T) {
 	d, blas, sparse, s := withLibraries(t)
 	a := device.CSR{Rows: 1, Cols: 1, Edges: 1}
@@ -157,7 +155,7 @@ func TestLibrariesFail(t *testing.T) {
 	}
 }
 
-// The libraries of this host, where it has some, have all calls.
+// The libraries of this host, if any, have all calls.
 func TestLibrariesHere(t *testing.T) {
 	for _, l := range Libraries() {
 		t.Logf("%+v", l)

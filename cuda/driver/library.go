@@ -18,8 +18,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// library is the driver, started. Its calls are in C's memory, which is never given
-// back: there is one library in a process.
+// library is the initialised driver. Its calls are in C memory that is never freed: there is
+// one library per process.
 type library struct{ calls *C.siafu_driver }
 
 // loaded is the library of this host.
@@ -39,14 +39,14 @@ func load(name string) (*library, error) {
 	return l, nil
 }
 
-// absent is the error of a library that is not there, or lacks a call.
+// absent returns the error of a library that is missing or lacks a call.
 func absent(err error) error {
 	e := fault.New(fault.Config, "cuda", "", "no NVIDIA driver of CUDA 11.4 or later is installed")
 	e.Err = err
 	return e.Then("install the driver of this host's GPU (nvidia-smi then lists it), or compute on the CPU with --tensor cpu")
 }
 
-// dormant is the error of a driver that does not start.
+// dormant returns the error of a driver that does not start.
 func (l *library) dormant(code C.CUresult) error {
 	if code == C.SIAFU_NO_DEVICE {
 		return NoGPU(l.check("cuInit", code))
@@ -56,7 +56,7 @@ func (l *library) dormant(code C.CUresult) error {
 	return e.Then("check nvidia-smi, or compute on the CPU with --tensor cpu")
 }
 
-// check is the error of a call's code, nil if it is 0.
+// check returns the error of a call's code, nil if it is 0.
 func (l *library) check(call string, code C.CUresult) error {
 	if code == 0 {
 		return nil
@@ -74,7 +74,7 @@ func (l *library) check(call string, code C.CUresult) error {
 	return fmt.Errorf("%s: %s: %s", call, name, text)
 }
 
-// count is the number of GPUs, one at least.
+// count returns the number of GPUs, at least one.
 func (l *library) count() (int, error) {
 	var n C.int
 	if code := C.siafu_count(l.calls, &n); code != 0 && code != C.SIAFU_NO_DEVICE {
@@ -86,14 +86,14 @@ func (l *library) count() (int, error) {
 	return int(n), nil
 }
 
-// version is the newest CUDA that the driver knows.
+// version returns the newest CUDA version that the driver supports.
 func (l *library) version() (string, error) {
 	var v C.int
 	err := l.check("cuDriverGetVersion", C.siafu_version(l.calls, &v))
 	return fmt.Sprintf("%d.%d", v/1000, v%1000/10), err
 }
 
-// find is GPU n, and what can be said of it.
+// find returns GPU n and its description.
 func (l *library) find(n int) (at C.CUdevice, g GPU, err error) {
 	if g.Driver, err = l.version(); err != nil {
 		return at, g, err
@@ -117,8 +117,8 @@ func (l *library) find(n int) (at C.CUdevice, g GPU, err error) {
 	return at, g, err
 }
 
-// List is the GPUs of this host that this process may use, at least one, without a
-// context on any.
+// List returns the GPUs of this host that this process may use, at least one, without creating
+// a context.
 func List() ([]GPU, error) {
 	if binding != nil {
 		return binding.List()
@@ -144,8 +144,8 @@ func (l *library) list() ([]GPU, error) {
 	return gpus, nil
 }
 
-// Open is GPU n of List, with the context that a process has on it, which all that
-// are opened in the process share.
+// Open opens GPU n of List, with the process's context on it, which all devices opened in the
+// process share.
 func Open(n int) (device.Device, error) {
 	if binding != nil {
 		return binding.Open(n)

@@ -33,8 +33,8 @@ func (d *opened) NewStream() (device.Stream, error) {
 	return s, nil
 }
 
-// CopyIn implements device.Stream. The driver may read host memory that is not
-// pinned after its call, so that the copy is waited for.
+// CopyIn implements device.Stream. The driver may read host memory that is not pinned after
+// its call, so that the copy must be awaited.
 func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 	if len(src) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
 	return d.check("cuMemcpyDtoHAsync", C.siafu_out(d.calls, d.context, s.at, unsafe.Pointer(unsafe.SliceData(dst)), C.CUdeviceptr(src), C.size_t(len(dst))))
 }
 
-// waited is the error of what was queued, or of the work up to it.
+// waited returns err, or the error of the queued work.
 func (s *stream) waited(err error) error {
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) e
 	return nil
 }
 
-// extents are those of a grid or block as the driver takes them.
+// extents returns the extents of a grid or block for the driver.
 func extents(of [3]int) (e [3]C.uint, ok bool) {
 	for i, n := range of {
 		if n < 0 || n > math.MaxInt32 {

@@ -1,13 +1,11 @@
-// Package kernels is the kernels of the CUDA backend as PTX text, for devices of
-// compute capability 7.0 and all later ones, which their driver compiles it for.
+// Package kernels has the kernels of the CUDA backend as PTX text. The driver compiles it for
+// devices of compute capability 7.0 and later.
 //
-// The text is made from the .cu files beside it by make-ptx, with clang-16 and
-// nothing else; whoever changes one of them runs it again. The head of each file
-// says what its kernels compute and how; the Ops in package cuda are their only
-// caller and know what they take.
+// make-ptx generates the text from the .cu files with clang-16 only; run it after a change.
+// The head of each file documents its kernels; the Ops in package cuda are their only callers.
 //
-// Sums have an order that depends on shapes alone, and there are no atomics: the
-// same launch gives the same bits.
+// The order of sums depends only on shapes, and there are no atomics: the same launch gives
+// the same bits.
 package kernels
 
 import (

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The PTX in the tree is what make-ptx makes of the sources.
+// The PTX in the tree equals make-ptx's output for the sources.
 func TestPTXIsOfTheSources(t *testing.T) {
 	if _, err := exec.LookPath("clang-16"); err != nil {
 		t.Skip("no clang-16, which makes the PTX: apt-get install clang-16")
@@ -37,7 +37,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	}
 }
 
-// producer is the line that names the compiler.
+// producer returns the line that names the compiler.
 func producer(text string) string {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, "clang version") {
@@ -47,9 +47,8 @@ func producer(text string) string {
 	return ""
 }
 
-// Numbers are added by one thread or in a fixed order, never by atomics, and
-// nothing lies in local memory, which would be slow. Products and sums that a
-// device might merge are marked not to be.
+// Numbers are added by one thread or in a fixed order, never by atomics, and local memory,
+// which is slow, is not used. Products and sums that a device might fuse are marked.
 func TestPTXKeepsOrder(t *testing.T) {
 	for _, m := range Modules() {
 		for number, line := range strings.Split(m.Text, "\n") {

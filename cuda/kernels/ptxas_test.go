@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// NVIDIA's assembler takes the PTX for the generations of devices that there are,
-// and has registers enough: nothing is spilled.
+// NVIDIA's assembler accepts the PTX for all generations of devices, without register spills.
 func TestPTXAssembles(t *testing.T) {
 	if _, err := exec.LookPath("ptxas"); err != nil {
 		t.Skip("no ptxas, which is NVIDIA's: Debian has it in nvidia-cuda-toolkit, a package of non-free")

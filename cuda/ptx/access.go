@@ -11,14 +11,14 @@ import (
 type access struct {
 	space  space
 	size   int  // bytes of an element
-	bytes  int  // of all elements, and what the address is a multiple of
-	kind   kind // of an element, which a load extends
+	bytes  int  // of all elements, and the required alignment
+	kind   kind // of an element, extended by a load
 	strong bool // volatile, relaxed, acquire, release: no race with atomics
 	last   *region
 }
 
-// locate is the region, and the offset in its data, of lane l's access at addr. A
-// wrong address ends the launch.
+// locate returns the region, and the offset in its data, of lane l's access at addr. An
+// invalid address ends the launch.
 func (w *warp) locate(in *inst, addr uint64, l uint8, writes bool) (*region, uint64) {
 	m := in.mem
 	if r := m.last; r != nil {
@@ -68,7 +68,7 @@ func (w *warp) search(in *inst, addr uint64, l uint8, writes bool) (*region, uin
 	return r, o + uint64(l)*r.lane
 }
 
-// classify is the space that a generic address leads to, and the address there.
+// classify returns the space of a generic address, and the address in that space.
 func classify(addr uint64) (space, uint64) {
 	place := addr - window
 	switch {
@@ -82,8 +82,8 @@ func classify(addr uint64) (space, uint64) {
 	return global, addr
 }
 
-// noteRead writes lane l's read of n bytes at o of r down, and ends the launch
-// where nobody has written them or somebody does so at the same time.
+// noteRead records lane l's read of n bytes at o of r. It ends the launch if they are
+// unwritten or written concurrently.
 func (w *warp) noteRead(in *inst, r *region, o uint64, n int, l uint8, kept stamp) {
 	now := w.now | stamp(l)<<threadShift | kept
 	cells := r.at(o, n)
@@ -106,17 +106,17 @@ func (w *warp) noteReadOf(c *cell, in *inst, r *region, o uint64, n int, l uint8
 	case w.settled(r, old):
 		c.read = now
 	case old&many != 0 && (old^now)&^(warpMates|many) == 0:
-		// One more lane of those that read it just now.
+		// Another lane of the current read.
 	case old != now:
 		c.read = w.merge(old, now)
 	}
 }
 
-// warpMates are the bits of a stamp in which the lanes of a warp differ.
+// warpMates has the bits of a stamp in which the lanes of a warp differ.
 const warpMates = stamp(lanes-1) << threadShift
 
-// settled reports whether accesses are ordered before those of the block's segment:
-// those of other launches, and the block's own before its last barrier.
+// settled reports whether accesses are ordered before the block's segment: accesses of other
+// launches, and the block's own before its last barrier.
 func (w *warp) settled(r *region, old stamp) bool {
 	b := w.block
 	return old < b.launched || old <= r.floor || old < b.segment && old >= b.began && old&foreign == 0
@@ -141,8 +141,8 @@ func (w *warp) noteWrite(in *inst, r *region, o uint64, n int, l uint8, kept sta
 	}
 }
 
-// contest ends the launch where accesses of other threads, old, are not ordered
-// before that of now, and not both are atomic.
+// contest ends the launch if accesses of other threads, old, are not ordered before now,
+// unless both are atomic.
 func (w *warp) contest(in *inst, r *region, o uint64, n int, l uint8, old, now stamp, verb, other string) {
 	if old&now&atomic != 0 || !w.concurrent(old, now, l) {
 		return
@@ -152,8 +152,8 @@ func (w *warp) contest(in *inst, r *region, o uint64, n int, l uint8, old, now s
 	panic(f)
 }
 
-// concurrent reports whether some access after old is not ordered before lane l's
-// now. Barriers of the block order, and those of the warp its lanes.
+// concurrent reports whether some access after old is not ordered before lane l's now.
+// Barriers order the block, warp synchronisations the warp's lanes.
 func (w *warp) concurrent(old, now stamp, l uint8) bool {
 	b := w.block
 	switch {
@@ -173,7 +173,7 @@ func (w *warp) concurrent(old, now stamp, l uint8) bool {
 	return w.met[l][old.thread()%lanes] <= uint16(old.syncs())
 }
 
-// merge is what remains known of accesses old when one of now follows.
+// merge returns the combined stamp of accesses old followed by now.
 func (w *warp) merge(old, now stamp) stamp {
 	b := w.block
 	kept := now &^ (many | manyWarps | foreign)
@@ -183,7 +183,7 @@ func (w *warp) merge(old, now stamp) stamp {
 	case old < b.began:
 		return kept | foreign
 	case old>>segShift != now>>segShift:
-		// Only the block's own past, which its barriers have ordered.
+		// Only the block's own accesses, which its barriers have ordered.
 		if old&foreign == 0 {
 			kept |= now & atomic
 		}
@@ -243,7 +243,7 @@ func load(w *warp, in *inst) {
 	}
 }
 
-// load4 is load of one element of 4 bytes that needs no sign: that of most kernels.
+// load4 is load of one unsigned element of 4 bytes, the most frequent case.
 func load4(w *warp, in *inst) {
 	a, d := &w.regs[in.a], &w.regs[in.d]
 	var before, value uint64
@@ -251,7 +251,7 @@ func load4(w *warp, in *inst) {
 	for i, l := range w.lanes {
 		addr := a[l&31] + in.imm
 		if i > 0 && addr == before && c != nil {
-			// Lanes beside each other often read the same word.
+			// Adjacent lanes often read the same word.
 			c.read |= many
 			d[l&31] = value
 			continue
@@ -267,7 +267,7 @@ func load4(w *warp, in *inst) {
 		d[l&31] = value
 		before = addr
 		if r.lane != 0 {
-			c = nil // the same address is other memory in each lane
+			c = nil // the same address is different memory in each lane
 		}
 	}
 }
@@ -288,8 +288,8 @@ func store(w *warp, in *inst) {
 	}
 }
 
-// convertAddress is cvta: addresses of shared and local memory have a window
-// among generic ones. imm is what is added.
+// convertAddress is cvta: addresses of shared and local memory have a window among generic
+// ones. imm is the window's offset.
 func convertAddress(w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	for _, l := range w.lanes {
@@ -308,10 +308,10 @@ func isSpace(w *warp, in *inst) {
 	w.assign(in.p, m)
 }
 
-// firstLane is the lowest of those in m.
+// firstLane returns the lowest lane in m.
 func firstLane(m uint32) uint8 { return uint8(bits.TrailingZeros32(m)) }
 
-// finding is one of lane l at in.
+// finding returns a finding of lane l at in.
 func (w *warp) finding(k Kind, in *inst, l uint8, format string, args ...any) *Finding {
 	b := w.block
 	f := &Finding{Kind: k, Kernel: b.kernel.name, Module: b.kernel.mod.name,

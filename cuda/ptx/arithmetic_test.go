@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// operands of floats: ordinary ones, extreme ones, and such whose sums lie in the
-// middle between two float32.
+// awkward returns float operands: ordinary ones, extreme ones, and ones whose sums are
+// midpoints between two float32.
 func awkward(r *rand.Rand) float32 {
 	switch r.IntN(8) {
 	case 0:
@@ -27,15 +27,15 @@ func awkward(r *rand.Rand) float32 {
 	return float32(r.NormFloat64())
 }
 
-// exactly is a b + c of numbers, rounded once to float32, by arithmetic of any
+// exactly returns a b + c of finite numbers, rounded once to float32, with arbitrary
 // precision.
 func exactly(a, b, c float32, mode big.RoundingMode) float32 {
 	p := new(big.Float).SetPrec(2000).Mul(big.NewFloat(float64(a)), big.NewFloat(float64(b)))
 	p.SetPrec(2000).Add(p, big.NewFloat(float64(c)))
 	if p.Sign() == 0 {
-		return float32(float64(a)*float64(b) + float64(c)) // its sign is IEEE's affair
+		return float32(float64(a)*float64(b) + float64(c)) // IEEE 754 defines its sign
 	}
-	// Where the numbers are not normal the last place is 2^-149.
+	// For subnormal numbers the last place is 2^-149.
 	prec := min(24, p.MantExp(nil)+149)
 	if prec <= 0 {
 		return below(p, mode)
@@ -48,8 +48,8 @@ func exactly(a, b, c float32, mode big.RoundingMode) float32 {
 	return float32(x)
 }
 
-// below is a number of less than the smallest float32, and beyond one of more than
-// the largest.
+// below returns the result for numbers below the smallest float32, and beyond for numbers
+// above the largest.
 func below(p *big.Float, mode big.RoundingMode) float32 {
 	tiny := float32(math.SmallestNonzeroFloat32)
 	half := new(big.Float).SetMantExp(big.NewFloat(1), -150)
@@ -68,9 +68,8 @@ func beyond(x float64, mode big.RoundingMode) float32 {
 	return float32(math.Inf(int(math.Copysign(1, x))))
 }
 
-// TestFusedMultiplyAdd compares with arithmetic of any precision: random operands,
-// and products and sums that lie beside the middle between two float32, where a sum
-// in float64 that is rounded again goes wrong.
+// TestFusedMultiplyAdd compares with arbitrary precision: random operands, and sums near the
+// midpoint between two float32, where double rounding through float64 is wrong.
 func TestFusedMultiplyAdd(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	wrong := 0
@@ -91,7 +90,7 @@ func TestFusedMultiplyAdd(t *testing.T) {
 			c *= float32(math.Ldexp(1, shift/2-shift))
 		}
 		if i%4 == 1 {
-			// Almost the middle between two numbers that are not normal.
+			// Near the midpoint between two subnormal numbers.
 			a = float32(math.Ldexp(1+1.0/(1<<23), -75))
 			b = float32(math.Ldexp(float64(2*r.IntN(2)-1)*(1-1.0/(1<<23)), -75))
 			c = float32(math.Ldexp(float64(r.IntN(1<<23)-1<<22), -149))
@@ -142,7 +141,7 @@ func TestDirectedRoundings(t *testing.T) {
 			for k, v := range [4][3]float32{{a, b, c}, {a, 1, c}, {a, b, 0}, {a, 1, -c}} {
 				want := exactly(v[0], v[1], v[2], modes[m])
 				if k == 2 && want == 0 && got[16*i+4*j+k] == 0 {
-					continue // a product plus 0 has another sign than the product
+					continue // a product plus 0 may have another sign than the product
 				}
 				g := got[16*i+4*j+k]
 				if want == 0 && g == 0 && m == "rm" {

@@ -2,8 +2,8 @@ package ptx
 
 import "slices"
 
-// assembly is an instruction that is taken apart: each handler takes the modifiers
-// and operands that it knows, and what remains is an error.
+// assembly is an instruction being compiled: its handler takes the known modifiers and
+// operands; remaining ones are an error.
 type assembly struct {
 	*compiler
 	fr       *frame
@@ -19,7 +19,7 @@ func (a *assembly) unknown() {
 	a.fail("unknown instruction: %s", a.opcode)
 }
 
-// take takes the first modifier that is one of names, or none: "".
+// take takes the first modifier among names, or returns "".
 func (a *assembly) take(names ...string) string {
 	for i, m := range a.mods {
 		if slices.Contains(names, m) {
@@ -46,7 +46,7 @@ func (a *assembly) kind() kind {
 	return k
 }
 
-// finish checks that all has been taken.
+// finish checks that all modifiers and operands have been taken.
 func (a *assembly) finish() {
 	if len(a.mods) > 0 {
 		a.unknown()
@@ -68,10 +68,10 @@ func (a *assembly) operand() *operand {
 // more reports whether there is one more operand.
 func (a *assembly) more() bool { return a.at < len(a.operands) }
 
-// source is the register of an operand that is read with kind k.
+// source returns the register of an operand that is read with kind k.
 func (a *assembly) source(k kind) int32 { return a.read(a.operand(), k, false) }
 
-// wide is source where a register may be larger than k.
+// wide is source for a register that may be larger than k.
 func (a *assembly) wide(k kind) int32 { return a.read(a.operand(), k, true) }
 
 func (a *assembly) read(o *operand, k kind, wide bool) int32 {
@@ -96,7 +96,7 @@ func (a *assembly) read(o *operand, k kind, wide bool) int32 {
 	return 0
 }
 
-// register is that of the warp's values.
+// register returns an operand's index in the warp's values.
 func (a *assembly) register(o *operand, k kind, wide bool) int32 {
 	have := a.fr.f.regs[o.reg]
 	if have == pred || have.size() < k.size() || !wide && have.size() != k.size() {
@@ -105,8 +105,8 @@ func (a *assembly) register(o *operand, k kind, wide bool) int32 {
 	return a.fr.regs[o.reg]
 }
 
-// dest is the register of an operand that is written; room says that it may be
-// larger than k. A sink is -1.
+// dest returns the register of an operand that is written; with room it may be larger than k.
+// A sink is -1.
 func (a *assembly) dest(k kind, room bool) int32 {
 	o := a.operand()
 	if o.kind == sink {
@@ -118,7 +118,7 @@ func (a *assembly) dest(k kind, room bool) int32 {
 	return a.register(o, k, room)
 }
 
-// written is dest of what must be written.
+// written is dest of an operand that must not be a sink.
 func (a *assembly) written(k kind) int32 { return a.sure(a.dest(k, false)) }
 
 func (a *assembly) sure(d int32) int32 {
@@ -128,7 +128,7 @@ func (a *assembly) sure(d int32) int32 {
 	return d
 }
 
-// predicateOf is the mask of an operand, and whether it is negated.
+// predicateOf returns the mask of an operand, and whether it is negated.
 func (a *assembly) predicateOf(o *operand) (int32, bool) {
 	switch {
 	case o.kind == register && a.fr.f.regs[o.reg] == pred && !o.address:
@@ -140,7 +140,7 @@ func (a *assembly) predicateOf(o *operand) (int32, bool) {
 	return 0, false
 }
 
-// never is a predicate that is false.
+// never returns a predicate that is false.
 func (a *assembly) never() int32 {
 	if a.compiler.no == 0 {
 		a.compiler.no = a.mask() + 1
@@ -148,7 +148,7 @@ func (a *assembly) never() int32 {
 	return a.compiler.no - 1
 }
 
-// predicate is the one of the next operand, which is written.
+// predicate returns the predicate of the next operand, which is written.
 func (a *assembly) predicate() int32 {
 	o := a.operand()
 	if o.kind == sink {
@@ -179,8 +179,8 @@ func (a *assembly) float() {
 	a.cut = a.has("sat")
 }
 
-// arithmetic emits an instruction on f32 or another type, with what flushing and
-// saturation add around it.
+// arithmetic emits an instruction on f32 or another type, with instructions for flushing and
+// saturation.
 func (a *assembly) arithmetic(in inst) {
 	if a.flush {
 		for _, r := range []*int32{&in.a, &in.b, &in.c} {
@@ -200,12 +200,12 @@ func (a *assembly) arithmetic(in inst) {
 	}
 }
 
-// rounding takes the modifier that says how a result is rounded.
+// rounding takes the rounding modifier.
 func (a *assembly) rounding() rounding {
 	return map[string]rounding{"": unrounded, "rn": nearest, "rz": zero, "rm": down, "rp": up}[a.take("rn", "rz", "rm", "rp")]
 }
 
-// pick is the run of a type, or an error where there is none.
+// pick returns the run function of a type, or records an error.
 func (a *assembly) pick(k kind, runs map[kind]func(*warp, *inst)) func(*warp, *inst) {
 	if k.integer() && !k.signed() {
 		k = k.unsigned()

@@ -2,8 +2,8 @@ package ptx
 
 import "math"
 
-// atomically is atom and red: memory becomes memory op b, and d what was there.
-// Lanes take their turns from the lowest on.
+// atomically is atom and red: memory becomes memory op b, and d its old value. Lanes run in
+// order from the lowest.
 func atomically(w *warp, in *inst) {
 	m, a := in.mem, &w.regs[in.a]
 	for _, l := range w.lanes {
@@ -22,7 +22,7 @@ func atomically(w *warp, in *inst) {
 	}
 }
 
-// noteAtomic is noteWrite of an access that reads, too.
+// noteAtomic is noteWrite of an access that also reads.
 func (w *warp) noteAtomic(in *inst, r *region, o uint64, n int, l uint8) {
 	if at := r.unwritten(o, n); at >= 0 {
 		f := w.finding(Uninitialised, in, l, "an atomic operation on memory that was never written")
@@ -32,14 +32,13 @@ func (w *warp) noteAtomic(in *inst, r *region, o uint64, n int, l uint8) {
 	w.noteWrite(in, r, o, n, l, atomic)
 }
 
-// updated is what an atomic operation makes of old.
+// updated returns the result of an atomic operation on old.
 func updated(in *inst, r *region, old, b, c uint64) uint64 {
 	k := in.mem.kind
 	switch k {
 	case f32:
 		x, y := uint32(old), uint32(b)
-		// On global memory devices flush numbers that are not normal, on shared they
-		// do not.
+		// Devices flush subnormal numbers in global memory, but not in shared memory.
 		if r.base >= globalBase {
 			x, y = flushed(x), flushed(y)
 		}

@@ -16,7 +16,7 @@ func bitwise(o op) func(*assembly) {
 	}
 }
 
-// straight is a predicate, turned round where it is to be.
+// straight returns a predicate, inverted if negated.
 func (a *assembly) straight(p int32, negated bool) int32 {
 	if !negated {
 		return p
@@ -26,7 +26,7 @@ func (a *assembly) straight(p int32, negated bool) int32 {
 	return to
 }
 
-// bits is k where that is a type without signs.
+// bits returns k if that is an unsigned type.
 func (k kind) bits(a *assembly) kind {
 	if k > b64 {
 		a.unknown()

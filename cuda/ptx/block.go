@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// kernel is an entry as it runs.
+// kernel is a compiled entry.
 type kernel struct {
 	name      string
 	mod       *loaded
@@ -19,9 +19,9 @@ type kernel struct {
 	constants []fixedValue
 	specials  []specialValue
 	shared    []placed
-	dynamic   uint64 // address of dynamic shared memory; 0 where there is none
+	dynamic   uint64 // address of dynamic shared memory; 0 if there is none
 	sharedLen int    // bytes of static shared memory
-	threads   int    // most of a block; 0 where the text does not say
+	threads   int    // maximum per block; 0 if not given
 	locals    []placed
 	room      *block // of the last launch
 }
@@ -32,7 +32,7 @@ type fixedValue struct {
 	bits uint64
 }
 
-// specialValue is a register that a block sets when it begins.
+// specialValue is a register that a block sets at its start.
 type specialValue struct {
 	reg  int32
 	name string
@@ -45,7 +45,7 @@ type placed struct {
 	size int
 }
 
-// block is one that runs, and the room for it, which all blocks of a launch use.
+// block is the running block, and its memory, which all blocks of a launch reuse.
 type block struct {
 	device   *Device
 	kernel   *kernel
@@ -64,8 +64,8 @@ type block struct {
 	firsts   []stamp
 }
 
-// newBlock is room for the blocks of a launch: that of the kernel's last one where
-// it fits.
+// newBlock returns memory for the blocks of a launch: the memory of the kernel's last launch
+// if it fits.
 func newBlock(d *Device, k *kernel, grid, size [3]int, dynamic int, params []byte) *block {
 	threads := size[0] * size[1] * size[2]
 	b := k.room
@@ -91,7 +91,7 @@ func newBlock(d *Device, k *kernel, grid, size [3]int, dynamic int, params []byt
 	return b
 }
 
-// makeRoom makes the memory of a block of N threads.
+// makeRoom allocates the memory of a block.
 func (k *kernel) makeRoom(threads, dynamic int) *block {
 	b := &block{kernel: k, threads: threads, dynamic: dynamic}
 	for _, v := range k.shared {
@@ -110,11 +110,10 @@ func (k *kernel) makeRoom(threads, dynamic int) *block {
 	return b
 }
 
-// run is the launch: a block after the other, in the order of their indices or
-// backwards.
+// run executes the launch block by block, in the order of indices or backwards.
 //
-// Design note: blocks on several processors would need locks, or a second pass, to
-// know what others have accessed. Ranks run in parallel instead.
+// Design note: running blocks in parallel would need locks, or a second pass, to track
+// accesses of others. Ranks run in parallel instead.
 func (b *block) run() {
 	b.segment = b.device.segment + 1<<segShift
 	b.launched = b.segment
@@ -130,7 +129,7 @@ func (b *block) run() {
 	}
 }
 
-// blockAt is the index of the block that runs after i others.
+// blockAt returns the index of the i-th block in execution order.
 func (b *block) blockAt(i int) [3]int {
 	if b.device.settings.Backwards {
 		i = b.grid[0]*b.grid[1]*b.grid[2] - 1 - i
@@ -158,7 +157,7 @@ func (b *block) begin() {
 	}
 }
 
-// advance begins a segment.
+// advance starts a segment.
 func (b *block) advance() {
 	b.segment += 1 << segShift
 	b.device.segment = b.segment
@@ -170,8 +169,7 @@ func (b *block) advance() {
 	}
 }
 
-// finish runs the block to its end. Between two barriers its warps run one after
-// another.
+// finish runs the block to its end. Between two barriers its warps run sequentially.
 func (b *block) finish() {
 	for {
 		waiting := 0
@@ -195,10 +193,10 @@ func (b *block) finish() {
 	}
 }
 
-// barrier lets all threads go on from the barrier where they wait.
+// barrier releases all threads from the barrier at which they wait.
 //
-// A barrier counts as divergent where a thread has ended before it, too. PTX lets
-// the others pass then, but CUDA C++ does not allow it.
+// A barrier also counts as divergent if a thread has exited before it. PTX then lets the
+// others pass, but CUDA C++ does not allow it.
 func (b *block) barrier() {
 	place := int32(-1)
 	for _, w := range b.warps {
@@ -241,10 +239,10 @@ func (w *warp) specials() {
 	}
 }
 
-// axes are the last letters of special registers.
+// axis returns the axis of a special register, by its last letter.
 func axis(name string) int { return int(name[len(name)-1] - 'x') }
 
-// special is a special register of a thread of the block.
+// special returns a special register of a thread of the block.
 func (b *block) special(name string, thread int) uint64 {
 	lane := uint64(thread % lanes)
 	switch name {
@@ -280,8 +278,8 @@ func (b *block) special(name string, thread int) uint64 {
 	return 0
 }
 
-// specialNames are the special registers that there are. A clock stands still, and
-// every block is on multiprocessor 0.
+// specialNames has the supported special registers. Clocks are constant, and every block is on
+// multiprocessor 0.
 var specialNames = func() map[string]bool {
 	names := map[string]bool{}
 	for _, n := range []string{"%tid", "%ntid", "%ctaid", "%nctaid"} {
@@ -297,12 +295,12 @@ var specialNames = func() map[string]bool {
 	return names
 }()
 
-// threadAt is the index of a thread from its number.
+// threadAt returns the index of a thread from its number.
 func (b *block) threadAt(i int) [3]int {
 	return [3]int{i % b.size[0], i / b.size[0] % b.size[1], i / b.size[0] / b.size[1]}
 }
 
-// region is where an address of a space lies, or nil.
+// region returns the region with an address of a space, or nil.
 func (b *block) region(w *warp, s space, addr uint64) *region {
 	switch s {
 	case shared:
@@ -315,7 +313,7 @@ func (b *block) region(w *warp, s space, addr uint64) *region {
 	return b.device.region(addr)
 }
 
-// within is the last of list, in ascending order, that begins at or before addr.
+// within returns the last region of list, in ascending order, that starts at or before addr.
 func within(list []*region, addr uint64) *region {
 	i := sort.Search(len(list), func(i int) bool { return list[i].base > addr }) - 1
 	if i < 0 {
@@ -324,7 +322,7 @@ func within(list []*region, addr uint64) *region {
 	return list[i]
 }
 
-// beside names what lies before an address that is in no allocation.
+// beside names the allocation before an address outside of all allocations.
 func (b *block) beside(w *warp, s space, addr uint64) string {
 	if addr == 0 {
 		return "which is not an address"

@@ -35,7 +35,7 @@ func (p *parser) function(entry bool) {
 	p.mod.order = append(p.mod.order, f)
 }
 
-// limits reads what is said about the threads and registers of a function.
+// limits reads the limits of threads and registers of a function.
 func (p *parser) limits() {
 	for {
 		switch t := p.peek(); t {
@@ -136,7 +136,7 @@ func (p *parser) statement() {
 	}
 }
 
-// label makes the place known to all of its scope.
+// label declares a label in its scope.
 func (p *parser) label() {
 	s, name := p.scope(), p.name()
 	if _, twice := s.labels[name]; twice {
@@ -217,7 +217,7 @@ func (p *parser) instruction() {
 	p.f.body = append(p.f.body, st)
 }
 
-// operands reads those of an instruction that is no call.
+// operands reads the operands of an instruction that is not a call.
 func (p *parser) operands(st *statement) {
 	for !p.accept(";") {
 		o := p.operand()
@@ -264,7 +264,7 @@ func (p *parser) group(end string) []operand {
 	return list
 }
 
-// operand reads one, with an address's brackets, and the second of a pair.
+// operand reads one operand, with an address's brackets and the second of a pair.
 func (p *parser) operand() operand {
 	switch {
 	case p.peek() == "{":
@@ -290,7 +290,7 @@ func (p *parser) operand() operand {
 	return o
 }
 
-// plus reads what is added to an address.
+// plus reads the offset of an address.
 func (p *parser) plus() int64 {
 	if p.accept("+") {
 		return p.number()

@@ -5,7 +5,7 @@ func compare[T number](w *warp, in *inst) {
 	w.judge(in, compared[T](w, in))
 }
 
-// compared is the mask of lanes whose a op b holds.
+// compared returns the mask of lanes in which a op b holds.
 func compared[T number](w *warp, in *inst) (m uint32) {
 	a, b := &w.regs[in.a], &w.regs[in.b]
 	switch in.op {
@@ -42,7 +42,7 @@ func compared[T number](w *warp, in *inst) (m uint32) {
 	return m
 }
 
-// unordered are the comparisons that hold where one of x and y is a NaN.
+// unordered evaluates the comparisons that hold if x or y is a NaN.
 func unordered[T number](o op, x, y T) bool {
 	nan := x != x || y != y
 	switch o {
@@ -71,7 +71,7 @@ func bit(b bool) uint32 {
 	return 0
 }
 
-// judge writes what a comparison came to.
+// judge writes the result of a comparison.
 func (w *warp) judge(in *inst, m uint32) {
 	opposite := ^m
 	if in.join != opNone {
@@ -82,7 +82,7 @@ func (w *warp) judge(in *inst, m uint32) {
 	w.assign(in.q, opposite)
 }
 
-// predicate is r, negated if the instruction specifies it.
+// predicate returns r, negated if the instruction specifies it.
 func (w *warp) predicate(in *inst) uint32 {
 	m := w.preds[in.r]
 	if in.negate {
@@ -91,7 +91,7 @@ func (w *warp) predicate(in *inst) uint32 {
 	return m
 }
 
-// assign sets a predicate for the threads that run.
+// assign sets a predicate for the active threads.
 func (w *warp) assign(p int32, m uint32) {
 	if p >= 0 {
 		w.preds[p] = w.preds[p]&^w.active | m&w.active
@@ -127,7 +127,7 @@ func logicPred(w *warp, in *inst) {
 	w.assign(in.p, logic(in.op, a, b))
 }
 
-// set is compare whose outcome is a number: all ones, or 1 as a float.
+// set is compare with a numeric result: all ones, or 1 as a float.
 func set[T number](w *warp, in *inst) {
 	m := compared[T](w, in)
 	if in.join != opNone {

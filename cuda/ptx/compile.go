@@ -8,7 +8,7 @@ import (
 // Limits of a kernel with the functions that it calls.
 const (
 	maxInstructions = 1 << 19
-	maxCalls        = 32 // within each other
+	maxCalls        = 32 // nested
 	maxLocal        = 512 << 10
 	maxParams       = 4352
 	maxValues       = 1 << 16 // registers of a thread
@@ -22,12 +22,10 @@ type loaded struct {
 	kernels map[string]*kernel
 }
 
-// compiler makes the code of one entry, with the functions that it calls in it at
-// the place of each call.
+// compiler compiles one entry, with its called functions inlined at each call.
 //
-// Design note: with frames, a call would be an instruction that exchanges the
-// registers of some lanes. In place it costs nothing where it is rare, and needs
-// no stack; recursion is an error.
+// Design note: with frames, a call would exchange the registers of some lanes. Inlining is
+// cheap because calls are rare, and needs no stack; recursion is an error.
 type compiler struct {
 	mod    *loaded
 	k      *kernel
@@ -42,12 +40,12 @@ type compiler struct {
 	no     int32 // the predicate that never holds, plus 1
 }
 
-// frame is a function at one place of the code.
+// frame is one inlined instance of a function.
 type frame struct {
 	f      *function
-	regs   []int32 // of the warp's values, or of its masks where they are predicates
+	regs   []int32 // of the warp's values, or of its masks for predicates
 	labels int32   // first label of the compiler's
-	end    int32   // label where a return of a called function goes
+	end    int32   // label of a called function's return
 	called bool
 }
 
@@ -84,7 +82,7 @@ func compile(mod *loaded, f *function) (k *kernel, err error) {
 	return c.k, nil
 }
 
-// value and mask are new registers, of numbers and of predicates.
+// value and mask allocate registers for numbers and for predicates.
 func (c *compiler) value() int32 {
 	c.k.values++
 	if c.k.values > maxValues {
@@ -98,7 +96,7 @@ func (c *compiler) mask() int32 {
 	return int32(c.k.preds - 1)
 }
 
-// constant is the register of a number.
+// constant returns the register of a number.
 func (c *compiler) constant(bits uint64) int32 {
 	r, ok := c.consts[bits]
 	if !ok {
@@ -109,7 +107,7 @@ func (c *compiler) constant(bits uint64) int32 {
 	return r
 }
 
-// special is the register of a special register.
+// special returns the register of a special register.
 func (c *compiler) special(name string) int32 {
 	if !specialNames[name] {
 		c.fail("unknown register %s", name)
@@ -123,7 +121,7 @@ func (c *compiler) special(name string) int32 {
 	return r
 }
 
-// place gives a variable its address, apart from its neighbours but for parameters.
+// place assigns a variable's address, with gaps between variables that are not parameters.
 func (c *compiler) place(v *variable, s space) uint64 {
 	if at, ok := c.vars[v]; ok {
 		return at
@@ -151,7 +149,7 @@ func (c *compiler) place(v *variable, s space) uint64 {
 	return at
 }
 
-// inline adds the code of f.
+// inline appends the code of f.
 func (c *compiler) inline(f *function, called bool) *frame {
 	fr := c.enter(f, called)
 	c.body(fr)
@@ -196,7 +194,7 @@ func (c *compiler) emit(in inst) {
 	c.code = append(c.code, in)
 }
 
-// statement compiles one instruction, with those that it needs around it.
+// statement compiles one instruction, with additional ones if needed.
 func (c *compiler) statement(fr *frame, st *statement) {
 	from := len(c.code)
 	if st.opcode == "call" || strings.HasPrefix(st.opcode, "call.") {
@@ -233,8 +231,8 @@ func (c *compiler) statement(fr *frame, st *statement) {
 	}
 }
 
-// call puts the code of a function here. The parameters that the caller fills in
-// are those that the function reads: variables of local memory.
+// call inlines the code of a function. Caller and function share the parameters: variables of
+// local memory.
 func (c *compiler) call(fr *frame, st *statement) {
 	f := c.mod.functions[st.callee]
 	switch {
@@ -283,8 +281,7 @@ func (c *compiler) call(fr *frame, st *statement) {
 	c.line = line
 }
 
-// address is that of a variable of fr's function or of the module, and its space
-// at this place of the code.
+// address returns the address and the space of a variable of fr's function or of the module.
 func (c *compiler) address(fr *frame, o *operand) (uint64, space) {
 	if o.reg >= 0 {
 		v := fr.f.locals[o.reg]
@@ -302,7 +299,7 @@ func (c *compiler) address(fr *frame, o *operand) (uint64, space) {
 	}
 	if v := c.mod.shared[o.name]; v != nil {
 		if v.extern {
-			// All of them begin at the same place.
+			// All of them start at the same address.
 			c.k.dynamic = dynamicBase
 			return dynamicBase, shared
 		}

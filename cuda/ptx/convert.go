@@ -2,8 +2,7 @@ package ptx
 
 import "math"
 
-// extended is an integer of kind k, in the lower bits of u, with all bits of its
-// sign.
+// extended returns the integer of kind k in the lower bits of u, sign-extended.
 func extended(u uint64, k kind) uint64 {
 	n := 64 - 8*k.size()
 	if k.signed() {
@@ -12,8 +11,7 @@ func extended(u uint64, k kind) uint64 {
 	return u << n >> n
 }
 
-// integerToInteger is cvt between integers: modulo 2^width, or with cut to the
-// nearest number that there is.
+// integerToInteger is cvt between integers: modulo 2^width, or with cut saturated.
 func integerToInteger(w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	switch {
@@ -40,7 +38,7 @@ func integerToInteger(w *warp, in *inst) {
 	}
 }
 
-// saturated is x as the nearest integer of kind k.
+// saturated returns the nearest integer of kind k.
 func saturated(x uint64, signed bool, k kind) uint64 {
 	n := 8 * k.size()
 	switch {
@@ -81,7 +79,7 @@ func fromInteger(x uint64, signed bool, in *inst) uint64 {
 	return narrowed(float64(x), in)
 }
 
-// narrowed is the bits of x, exact in float64, as a float of the instruction's kind.
+// narrowed returns the bits of x, exact in float64, as a float of the instruction's kind.
 func narrowed(x float64, in *inst) uint64 {
 	switch in.kind {
 	case f64:
@@ -112,7 +110,7 @@ func floatToFloat(w *warp, in *inst) {
 	}
 }
 
-// widened is a float of kind k as a float64, which is exact.
+// widened returns a float of kind k as a float64, which is exact.
 func widened(u uint64, k kind) float64 {
 	switch k {
 	case f64:
@@ -125,7 +123,7 @@ func widened(u uint64, k kind) float64 {
 	return half(uint16(u))
 }
 
-// half is the number that 16 bits are in binary16.
+// half returns the value of 16 bits in binary16.
 func half(u uint16) float64 {
 	sign, exp, frac := u>>15, int(u>>10&31), float64(u&1023)
 	x := 0.0
@@ -146,8 +144,8 @@ func half(u uint16) float64 {
 	return x
 }
 
-// roundBits is x in a format of 16 bits with frac bits of fraction and that bias.
-// NaN is the canonical one.
+// roundBits returns x in a 16-bit format with the given fraction bits and bias. NaN is the
+// canonical one.
 func roundBits(x float64, r rounding, frac, bias int) uint16 {
 	if x != x {
 		return 0x7fff
@@ -169,7 +167,7 @@ func roundBits(x float64, r rounding, frac, bias int) uint16 {
 	if math.IsInf(x, 0) {
 		return sign | inf
 	}
-	// In units of the last place of x's binade, or of the numbers that are not normal.
+	// In units of the last place of x's binade, or of the subnormal numbers.
 	_, exp := math.Frexp(x)
 	exp = max(exp-1, 1-bias)
 	scaled := math.Ldexp(x, frac-exp)
@@ -182,7 +180,7 @@ func roundBits(x float64, r rounding, frac, bias int) uint16 {
 	default:
 		n = math.RoundToEven(scaled)
 	}
-	// A carry into the next binade is the right number of it.
+	// A carry into the next binade gives the correct number.
 	u := uint64(n) + uint64(exp-1+bias)<<frac
 	if u >= uint64(inf) {
 		u = uint64(inf)
@@ -206,7 +204,7 @@ func wholeNumber(x float64, r rounding) float64 {
 	return math.RoundToEven(x)
 }
 
-// floatToInteger is cvt to an integer: the nearest one that there is, and 0 for NaN.
+// floatToInteger is cvt to an integer: saturated, and 0 for NaN.
 func floatToInteger(w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	for _, l := range w.lanes {

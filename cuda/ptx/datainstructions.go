@@ -1,7 +1,7 @@
 package ptx
 
-// move is mov: of a register, an address, a predicate, or between a register and
-// the parts of it.
+// move compiles mov: of a register, an address, a predicate, or between a register and its
+// parts.
 func move(a *assembly) {
 	k := a.kind()
 	if k == pred {
@@ -31,7 +31,7 @@ func copied(w *warp, in *inst) {
 	}
 }
 
-// part is the type of one of n parts of k.
+// part returns the type of one of n parts of k.
 func (a *assembly) part(k kind, n int) kind {
 	size := 0
 	if n > 0 {
@@ -55,7 +55,7 @@ func (a *assembly) unpack(k kind) {
 			to[i] = a.register(a.mustRegister(&parts[i]), each, false)
 		}
 	}
-	// All are read before the first is written, which may be the one that is read.
+	// Read all before the first write: source and destination may be the same register.
 	kept := a.value()
 	a.emit(inst{run: copied, d: kept, a: from})
 	for i, d := range to {
@@ -92,7 +92,7 @@ func (a *assembly) pack(k kind) {
 	a.emit(in)
 }
 
-// joined is d = the registers of list beside each other.
+// joined is d = the concatenated registers of list.
 func joined(w *warp, in *inst) {
 	d := &w.regs[in.d]
 	size := 8 * in.kind.size()
@@ -162,7 +162,7 @@ func conversion(a *assembly) {
 	a.narrowFlush(in)
 }
 
-// narrowFlush emits a conversion whose floats of 32 bits are flushed.
+// narrowFlush emits a conversion that flushes its f32 values.
 func (a *assembly) narrowFlush(in inst) {
 	if a.flush && in.from == f32 {
 		to := a.value()
@@ -175,7 +175,7 @@ func (a *assembly) narrowFlush(in inst) {
 	}
 }
 
-// packedHalf reports whether a conversion makes two halves of two f32.
+// packedHalf reports whether a conversion packs two f32 into two halves.
 func packedHalf(a *assembly, in *inst) (kind, bool) {
 	if in.kind != b32 || in.from != f32 || len(a.operands) != 3 {
 		return none, false
@@ -221,7 +221,7 @@ func addressConversion(a *assembly) {
 	a.emit(in)
 }
 
-// space takes the modifier that names one.
+// space takes the modifier of a space.
 func (a *assembly) space() space {
 	return spaces[a.take("global", "const", "shared", "local", "param")]
 }
@@ -261,8 +261,8 @@ func (a *assembly) memory() (m *access, n int) {
 	return m, n
 }
 
-// addressed takes an address: its register and what is added. A variable's name
-// also says in which space of several it lies here.
+// addressed takes an address: its register and the offset. A variable's name also determines
+// its space.
 func (a *assembly) addressed(m *access) (int32, uint64) {
 	o := a.operand()
 	if !o.address {
@@ -290,7 +290,7 @@ func (a *assembly) addressed(m *access) (int32, uint64) {
 	return 0, 0
 }
 
-// elements are the operands of a vector of n, or the one that there is.
+// elements returns the operands of a vector of n, or the single operand.
 func (a *assembly) elements(n int) []operand {
 	o := a.operand()
 	if n == 1 && o.kind != vector {
@@ -329,7 +329,7 @@ func storing(a *assembly) {
 	a.emit(in)
 }
 
-// atomicNames are the operations of atom and red.
+// atomicNames has the operations of atom and red.
 var atomicNames = map[string]op{
 	"add": opAdd, "min": opMin, "max": opMax, "and": opAnd, "or": opOr, "xor": opXor,
 	"exch": opExch, "cas": opCas, "inc": opInc, "dec": opDec,

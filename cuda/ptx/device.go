@@ -11,12 +11,12 @@ import (
 type Settings struct {
 	Memory int64 // bytes of the device; 4 GiB
 	Budget int64 // instructions that a warp may run in a launch and block; 1<<28
-	// Backwards has the last block of a grid, and the last warp of a block, run first.
-	// What a grid computes should not depend on it.
+	// Backwards runs the last block of a grid, and the last warp of a block, first. Results
+	// should not depend on it.
 	Backwards bool
-	// Pageable has Pin refused, as a system does that has a limit.
+	// Pageable makes Pin fail, as on a system with a limit.
 	Pageable bool
-	// Libraries has stand-ins for cuBLAS and cuSPARSE lie beside the device.
+	// Libraries adds stand-ins for cuBLAS and cuSPARSE.
 	Libraries bool
 }
 
@@ -24,14 +24,14 @@ type Settings struct {
 type Device struct {
 	mu       sync.Mutex
 	settings Settings
-	regions  []*region // in ascending order, freed ones among them
+	regions  []*region // in ascending order, including freed ones
 	used     int64
 	nextBase uint64
 	count    int
 	segment  stamp // the last one of all launches
 	streams  []*stream
 	host     hostMemory
-	failed   error // why every call fails
+	failed   error // error that every call returns
 	closed   bool
 	executed int64
 }
@@ -49,8 +49,7 @@ func New(s Settings) *Device {
 	return &Device{settings: s, nextBase: globalBase, segment: host}
 }
 
-// Properties implements device.Device: those of compute capability 7.0 that a
-// kernel can rely on.
+// Properties implements device.Device: the guaranteed properties of compute capability 7.0.
 func (d *Device) Properties() device.Properties {
 	return device.Properties{
 		Name: "PTX interpreter (a checker, no GPU)", Driver: "none",
@@ -60,15 +59,15 @@ func (d *Device) Properties() device.Properties {
 	}
 }
 
-// Instructions is how many instructions of threads have run so far. One that a guard
-// held back counts.
+// Instructions returns the number of thread instructions so far, including ones disabled by a
+// guard.
 func (d *Device) Instructions() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.executed
 }
 
-// usable is the error of a device that is closed or has failed.
+// usable returns the error of a device that is closed or has failed.
 func (d *Device) usable() error {
 	if d.closed {
 		return fmt.Errorf("ptx: the device is closed")
@@ -98,7 +97,7 @@ func (d *Device) Alloc(bytes int) (device.Ptr, error) {
 	return device.Ptr(r.base), nil
 }
 
-// allocate makes a region, with room for guards on both sides.
+// allocate makes a region, with guards on both sides.
 func (d *Device) allocate(name string, bytes int) (*region, error) {
 	if bytes < 0 || int64(bytes) > d.settings.Memory-d.used {
 		return nil, fmt.Errorf("ptx: %d bytes beside %d of %d: %w", bytes, d.used, d.settings.Memory, device.ErrMemory)
@@ -112,10 +111,10 @@ func (d *Device) allocate(name string, bytes int) (*region, error) {
 	return r, nil
 }
 
-// maxFreed is how many freed regions are remembered.
+// maxFreed is the maximum number of remembered freed regions.
 const maxFreed = 1 << 16
 
-// forget drops freed regions once they are many and most.
+// forget drops freed regions once they are many and the majority.
 func (d *Device) forget() {
 	if len(d.regions) < maxFreed {
 		return
@@ -131,7 +130,7 @@ func (d *Device) forget() {
 	}
 }
 
-// region is the one that begins last before addr, or nil.
+// region returns the last region that starts at or before addr, or nil.
 func (d *Device) region(addr uint64) *region { return within(d.regions, addr) }
 
 // Free implements device.Device.
@@ -155,7 +154,7 @@ func (d *Device) release(base uint64) error {
 	return nil
 }
 
-// bytes are n bytes at p, all in one allocation, as its region and the offset.
+// bytes returns the region and the offset of n bytes at p, all in one allocation.
 func (d *Device) bytes(p device.Ptr, n int, verb string) (*region, uint64, error) {
 	r := d.region(uint64(p))
 	if r != nil {
@@ -196,7 +195,7 @@ func (d *Device) Load(name, text string) (m device.Module, err error) {
 	return &loadedModule{device: d, loaded: l}, nil
 }
 
-// link gives the variables of a module memory and compiles its entries.
+// link allocates the variables of a module and compiles its entries.
 func (d *Device) link(l *loaded) error {
 	for _, v := range l.variables {
 		if v.space == shared {
@@ -237,7 +236,7 @@ func (d *Device) link(l *loaded) error {
 	return nil
 }
 
-// unload gives the memory of a module's variables back.
+// unload frees the memory of a module's variables.
 func (d *Device) unload(l *loaded) {
 	for _, r := range l.globals {
 		d.release(r.base)
@@ -252,7 +251,7 @@ func (d *Device) Synchronize() error {
 	return d.drain()
 }
 
-// drain runs the work of all streams, in the order in which those were made.
+// drain runs the work of all streams, in the order of their creation.
 func (d *Device) drain() error {
 	if err := d.usable(); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"siafu/cuda/device"
 )
 
-// TestMemory refuses what there is no room for, and gives back what is freed.
+// TestMemory: allocations beyond the memory fail, and freed memory is available again.
 func TestMemory(t *testing.T) {
 	d := New(Settings{Memory: 1000})
 	defer d.Close()
@@ -46,7 +46,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestCopies moves bytes, and knows of each whether it was written.
+// TestCopies: copies move bytes, and whether each was written.
 func TestCopies(t *testing.T) {
 	l := newLab(t, Settings{})
 	p, q := l.empty(64), l.empty(64)
@@ -106,8 +106,8 @@ func TestCopyInHasReadItsSource(t *testing.T) {
 	}
 }
 
-// TestStreams has one stream wait for another by an event, and finds what reads too
-// early where it does not.
+// TestStreams: a stream waits for another by an event; without the event, reads that are too
+// early are found.
 func TestStreams(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		l := newLab(t, Settings{})
@@ -115,7 +115,7 @@ func TestStreams(t *testing.T) {
 		l.ok(err)
 		e, err := l.d.NewEvent()
 		l.ok(err)
-		l.ok(other.Wait(e)) // it was never recorded
+		l.ok(other.Wait(e)) // the event was never recorded
 		p, q := l.empty(4), l.empty(4)
 		l.ok(l.s.CopyIn(p, []byte{1, 2, 3, 4}))
 		l.ok(l.s.Record(e))
@@ -146,8 +146,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestErrorsStay has a launch that fails end everything that follows on the device,
-// and nothing on another one.
+// TestErrorsStay: after a failed launch every call on the device fails, but not on another
+// one.
 func TestErrorsStay(t *testing.T) {
 	l := newLab(t, Settings{})
 	f := l.function(frameOf("ld.global.u32 %r1, [%rd1];"), "k")
@@ -172,7 +172,7 @@ func TestErrorsStay(t *testing.T) {
 	newLab(t, Settings{}).empty(1)
 }
 
-// TestSameFinding has the same kernel fail at the same place each time.
+// TestSameFinding: the same kernel fails at the same place each time.
 func TestSameFinding(t *testing.T) {
 	texts := map[string]bool{}
 	for range 5 {
@@ -184,7 +184,7 @@ func TestSameFinding(t *testing.T) {
 	}
 }
 
-// TestGoroutines has several of them use one device, each with a stream of its own.
+// TestGoroutines: several goroutines use one device, each with its own stream.
 func TestGoroutines(t *testing.T) {
 	l := newLab(t, Settings{})
 	f := l.file("saxpy.ptx", "saxpy")
@@ -221,8 +221,8 @@ func TestGoroutines(t *testing.T) {
 	all.Wait()
 }
 
-// TestLaunchesDoNotAllocatePerInstruction holds the memory that a launch asks for
-// against a launch of a hundred times as many instructions.
+// TestLaunchesDoNotAllocatePerInstruction compares the allocations of a launch with one of a
+// hundred times as many instructions.
 func TestLaunchesDoNotAllocatePerInstruction(t *testing.T) {
 	l := newLab(t, Settings{})
 	f := l.function(frameOf("ld.param.u32 %r2, [n]; A: add.s32 %r2, %r2, -1; ld.global.u32 %r1, [%rd2]; st.shared.u32 [%rd3], %r1; bar.sync 0; setp.gt.s32 %p1, %r2, 0; @%p1 bra A;"), "k")
@@ -236,7 +236,7 @@ func TestLaunchesDoNotAllocatePerInstruction(t *testing.T) {
 	}
 }
 
-// TestTextsAreThoseOfTheirSources makes the PTX again where clang is.
+// TestTextsAreThoseOfTheirSources generates the PTX again if clang is installed.
 func TestTextsAreThoseOfTheirSources(t *testing.T) {
 	if _, err := exec.LookPath("clang-16"); err != nil {
 		t.Skip("no clang-16, which makes PTX of the sources: ", err)
@@ -261,8 +261,7 @@ func TestTextsAreThoseOfTheirSources(t *testing.T) {
 	}
 }
 
-// TestBackwards has an order of blocks and warps be seen in what atomics return,
-// and in no other result.
+// TestBackwards: the order of blocks and warps affects only the values that atomics return.
 func TestBackwards(t *testing.T) {
 	const n = 256
 	first := func(backwards bool) (order []uint32, finding string) {

@@ -8,9 +8,9 @@ import (
 	"siafu/cuda/device"
 )
 
-// frameOf is a kernel k(p, q, n) with that body. p has 64 words that are written,
-// and q has 64 that are not. r0 is the thread, rd0 and rd1 are p and q, rd2 is
-// p + 4 thread, and rd3 is the same place of s, 32 words of shared memory.
+// frameOf returns a kernel k(p, q, n) with that body. p has 64 written words, q 64 unwritten
+// ones. r0 is the thread, rd0 and rd1 are p and q, rd2 is p + 4 thread, and rd3 the same
+// offset in s, 32 words of shared memory.
 func frameOf(body string) string {
 	return `.version 6.3
 .target sm_70
@@ -40,7 +40,7 @@ func frameOf(body string) string {
 `
 }
 
-// fault is a kernel with one, and the same kernel without it.
+// fault is a kernel with an error, and the same kernel without it.
 type fault struct {
 	name          string
 	broken, right string
@@ -160,8 +160,8 @@ var faults = []fault{
 		broken: "setp.eq.u32 %p0, %r0, 3; @%p0 trap;", right: "setp.eq.u32 %p0, %r0, 64; @%p0 trap;"},
 }
 
-// TestFaults finds what is wrong with each kernel that is broken on purpose, names
-// the place, and finds nothing in the kernel that is not.
+// TestFaults: the error of each broken kernel is found with its position, and the correct
+// kernel has no finding.
 func TestFaults(t *testing.T) {
 	found := map[Kind]bool{}
 	for _, f := range faults {
@@ -189,7 +189,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// run launches a body with 32 threads, or 64 where one barrier orders warps.
+// run launches a body with 32 threads, or with 64 if a barrier orders warps.
 func (f *fault) run(t *testing.T, body string) error {
 	l := newLab(t, Settings{Budget: 10000})
 	threads := 32
@@ -200,7 +200,7 @@ func (f *fault) run(t *testing.T, body string) error {
 	return l.launch(l.function(frameOf(body), "k"), max(f.blocks, 1), threads, 0, args().Ptr(p).Ptr(q).Int32(0))
 }
 
-// TestFreedMemory finds an access to it, and copies of it.
+// TestFreedMemory: accesses to freed memory and copies of it are found.
 func TestFreedMemory(t *testing.T) {
 	l := newLab(t, Settings{})
 	f := l.function(frameOf("ld.global.u32 %r1, [%rd2];"), "k")
@@ -220,7 +220,7 @@ func TestFreedMemory(t *testing.T) {
 	}
 }
 
-// TestLaunchesOrderAccesses has two launches write and read the same memory.
+// TestLaunchesOrderAccesses: two launches may write and read the same memory.
 func TestLaunchesOrderAccesses(t *testing.T) {
 	l := newLab(t, Settings{})
 	f := l.function(frameOf("ld.global.u32 %r1, [%rd0]; bar.sync 0; setp.eq.u32 %p0, %r0, 0; @%p0 st.global.u32 [%rd0], 7;"), "k")
@@ -230,8 +230,7 @@ func TestLaunchesOrderAccesses(t *testing.T) {
 	}
 }
 
-// TestBadLaunches refuses shapes and parameters that the function does not have,
-// and goes on.
+// TestBadLaunches: invalid shapes and parameters are refused, and the device continues.
 func TestBadLaunches(t *testing.T) {
 	l := newLab(t, Settings{})
 	f := l.function(frameOf(""), "k")

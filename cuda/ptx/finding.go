@@ -2,7 +2,7 @@ package ptx
 
 import "fmt"
 
-// Kind says what a kernel did wrong.
+// Kind is the kind of a kernel's error.
 type Kind uint8
 
 const (
@@ -11,15 +11,15 @@ const (
 	OutOfBounds Kind = iota + 1
 	// Misaligned is an access whose address is no multiple of its size.
 	Misaligned
-	// Uninitialised is a read of memory that nobody has written.
+	// Uninitialised is a read of unwritten memory.
 	Uninitialised
-	// Race is an access to a byte that another thread accesses too, one of them a
-	// write, not both of them atomic, with no barrier or launch between them.
+	// Race is a pair of accesses to a byte by different threads, at least one a write, not
+	// both atomic, without a barrier or launch between them.
 	Race
-	// DivergentBarrier is a barrier that not all threads of a block come to.
+	// DivergentBarrier is a barrier that not all threads of a block reach.
 	DivergentBarrier
-	// InactiveLane is an instruction of a warp that names lanes which do not come to
-	// it, or takes the value of one that does not.
+	// InactiveLane is a warp instruction that names lanes which do not reach it, or reads the
+	// value of such a lane.
 	InactiveLane
 	// Endless is a warp that ran more instructions than a launch may.
 	Endless
@@ -28,8 +28,7 @@ const (
 	// BadLaunch is a launch of a shape, or with parameters, that the function or the
 	// device does not have.
 	BadLaunch
-	// HostMemory is memory of the host that was written, copied to or unpinned while a
-	// copy of it was under way.
+	// HostMemory is a write, copy or unpin of host memory during a copy of it.
 	HostMemory
 )
 

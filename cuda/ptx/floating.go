@@ -2,7 +2,7 @@ package ptx
 
 import "math"
 
-// rounding is how a result becomes a number of its type.
+// rounding is the rounding mode of a result.
 type rounding uint8
 
 const (
@@ -13,7 +13,7 @@ const (
 	up                 // towards +∞
 )
 
-// canonical is the NaN that min and max of f32 give.
+// canonical is the NaN result of min and max of f32.
 var canonical = math.Float32frombits(0x7fffffff)
 
 // float2 is d = a op b, rounded to the nearest as IEEE 754 says: Go's arithmetic.
@@ -51,7 +51,7 @@ func float2[T float32 | float64](w *warp, in *inst) {
 	}
 }
 
-// smaller is the smaller one of a and b, -0 below +0, and the other one of a NaN.
+// smaller returns the smaller of a and b, with -0 below +0; if one is a NaN, the other.
 func smaller[T float32 | float64](a, b T) T {
 	switch {
 	case a != a && b != b:
@@ -64,10 +64,9 @@ func smaller[T float32 | float64](a, b T) T {
 	return min(a, b)
 }
 
-// float1 is d = op a. Square roots and reciprocals are correctly rounded: a float64
-// has more than twice the bits of a float32, and two more. The others, which PTX
-// has only as approximations with a bound of some ulp, are those of package math,
-// rounded to float32.
+// float1 is d = op a. Square roots and reciprocals are correctly rounded: float64 has more
+// than twice the bits of float32 plus two. The others, which PTX has only as approximations
+// within some ulp, use package math, rounded to float32.
 func float1[T float32 | float64](w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	for _, l := range w.lanes {
@@ -125,12 +124,10 @@ func fma64(w *warp, in *inst) {
 	}
 }
 
-// fused is a b + c rounded once. The product is exact in float64: 24 bits times 24
-// bits are 48. The sum s is rounded to 53 bits, and a second rounding to 24 is that
-// of the exact sum unless s lies where float32 rounds the other way on either side
-// of it: in the middle between two neighbours, or, below the normal numbers, where
-// middles are wider apart. There oddSum, which remembers on which side the exact
-// sum lies, decides.
+// fused returns a b + c rounded once. The product is exact in float64: 24 bits times 24 bits
+// are 48. The sum s is rounded to 53 bits, and rounding s to 24 bits equals rounding the exact
+// sum, unless s is a midpoint between two float32 neighbours (farther apart below the normal
+// numbers). There oddSum decides, which records the side of the exact sum.
 func fused(a, b, c float32) float32 {
 	p := float64(a) * float64(b)
 	s := p + float64(c)
@@ -141,16 +138,16 @@ func fused(a, b, c float32) float32 {
 	return float32(oddSum(p, float64(c)))
 }
 
-// oddSum is x + y, rounded to odd: the exact sum where it is a float64, and else
-// that of the two neighbours whose last bit is set. Rounding it again, in any
-// direction, to two bits less or fewer is rounding the exact sum (Boldo and
-// Melquiond, Emulation of FMA and correctly rounded sums, 2008).
+// oddSum returns x + y, rounded to odd: the exact sum if it is a float64, else the neighbour
+// whose last bit is set. Rounding it again, in any direction, to at least two bits less equals
+// rounding the exact sum (Boldo and Melquiond, Emulation of FMA and correctly rounded sums,
+// 2008).
 func oddSum(x, y float64) float64 {
 	s := x + y
 	if math.IsInf(s, 0) || s != s {
 		return s
 	}
-	// Knuth's two-sum: err is exactly what s lacks.
+	// Knuth's two-sum: err is the exact error of s.
 	v := s - x
 	err := (x - (s - v)) + (y - v)
 	if err == 0 {
@@ -187,7 +184,7 @@ func directed32(w *warp, in *inst) {
 	}
 }
 
-// signedZero gives the zero that is the sum of x and -x the sign that r wants.
+// signedZero gives the zero sum of x and -x the sign of rounding r.
 func signedZero(s, x, y float64, r rounding) float64 {
 	if s == 0 && r == down && (math.Signbit(x) || math.Signbit(y)) {
 		return math.Copysign(0, -1)
@@ -195,7 +192,7 @@ func signedZero(s, x, y float64, r rounding) float64 {
 	return s
 }
 
-// round32 is x, exact or rounded to odd, as a float32.
+// round32 returns x, exact or rounded to odd, as a float32.
 func round32(x float64, r rounding) float32 {
 	n := float32(x)
 	if r <= nearest || x != x || float64(n) == x {
@@ -216,8 +213,8 @@ func round32(x float64, r rounding) float32 {
 	return below
 }
 
-// flush makes zeros of numbers that are not normal, and keeps their sign; clamp
-// brings numbers to 0..1, and NaN to 0.
+// flush replaces subnormal numbers by zeros of the same sign; clamp limits numbers to 0..1,
+// and NaN becomes 0.
 func flush(w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	for _, l := range w.lanes {

@@ -1,11 +1,11 @@
 package ptx
 
-// nothing takes an instruction that changes nothing that can be seen.
+// nothing compiles an instruction without visible effect.
 func nothing(a *assembly) {
 	a.mods, a.at = nil, len(a.operands)
 }
 
-// fence orders memory for other threads, which accesses here always are.
+// fence compiles to nothing: accesses are always ordered here.
 func fence(a *assembly) {
 	a.take("cta", "gl", "sys", "gpu")
 	a.take("sc", "acq_rel")
@@ -47,8 +47,8 @@ func barrier(a *assembly) {
 	a.emit(in)
 }
 
-// blockBarrier takes the number of a barrier. One of a part of the block is not
-// known.
+// blockBarrier takes the number of a barrier. Barriers of a part of the block are not
+// supported.
 func (a *assembly) blockBarrier() {
 	if o := a.operand(); o.kind != immediate || o.bits > 15 {
 		a.fail("a barrier whose number is not a constant")
@@ -136,7 +136,7 @@ func jumping(a *assembly) {
 	a.emit(inst{flow: jump, target: a.fr.labels + int32(o.reg)})
 }
 
-// returning ends the threads, or in a function that is called goes on after it.
+// returning ends the threads or, in a called function, jumps to its end.
 func returning(a *assembly) {
 	a.take("uni")
 	if a.fr.called {

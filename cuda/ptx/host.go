@@ -9,17 +9,16 @@ import (
 	"siafu/cuda/device"
 )
 
-// hostMemory is what is known of the host's memory: which of it is pinned, and which
-// belongs to copies that have begun and are not done.
+// hostMemory records the pinned host memory, and the memory of unfinished copies.
 type hostMemory struct {
 	pinned []span
 	lent   []span
 }
 
-// span is N bytes of the host from an address on.
+// span is a range of host memory.
 type span struct {
 	at, bytes uintptr
-	written   bool // by the copy that it is lent to
+	written   bool // by the copy that uses it
 }
 
 func spanOf(b []byte) span {
@@ -29,7 +28,7 @@ func spanOf(b []byte) span {
 // meets reports whether spans share a byte.
 func (s span) meets(o span) bool { return s.at < o.at+o.bytes && o.at < s.at+s.bytes }
 
-// without is list without one s.
+// without returns list without one s.
 func without(list []span, s span) ([]span, bool) {
 	for i, o := range list {
 		if o == s {
@@ -76,8 +75,7 @@ func (d *Device) Unpin(b []byte) error {
 	return nil
 }
 
-// free is a Finding where s is lent to a copy that a use of it, which may write, does
-// not go with.
+// free returns a Finding if the use of s conflicts with a copy.
 func (d *Device) free(s span, written bool, why string) error {
 	for _, o := range d.host.lent {
 		if s.meets(o) && (written || o.written) {
@@ -87,8 +85,7 @@ func (d *Device) free(s span, written bool, why string) error {
 	return nil
 }
 
-// borrow queues a copy to which b is lent, to be written or read. When its turn comes
-// before says what is wrong with b then.
+// borrow queues a copy that writes or reads b. When the copy runs, before checks b.
 func (s *stream) borrow(b []byte, written bool, before, do func() error) error {
 	d, lent := s.device, spanOf(b)
 	lent.written = written
@@ -102,13 +99,12 @@ func (s *stream) borrow(b []byte, written bool, before, do func() error) error {
 	})
 }
 
-// changed is the finding of memory that is not what it was when its copy began.
+// changed returns the finding of memory that changed during its copy.
 func changed(b []byte, verb string) error {
 	return &Finding{Kind: HostMemory, Detail: "it was written while " + verb + " was under way", Address: uint64(spanOf(b).at), Bytes: len(b)}
 }
 
-// BeginIn implements device.Stream. A source that has changed when the copy's turn
-// comes is a Finding.
+// BeginIn implements device.Stream. A source that has changed when the copy runs is a Finding.
 func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
 	end, err := s.begin()
 	defer end()
@@ -135,12 +131,11 @@ func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
 	})
 }
 
-// underWay fills memory that a copy has not reached yet: whoever reads it too early
-// reads what nobody has sent.
+// underWay fills the destination of a pending copy, so that an early read gets wrong data.
 const underWay = 0xc5
 
-// BeginOut implements device.Stream. Until the copy's turn comes dst holds bytes that
-// nobody has sent; it is a Finding if they are written over.
+// BeginOut implements device.Stream. Until the copy runs, dst has the filler bytes; it is a
+// Finding if they are overwritten.
 func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
 	end, err := s.begin()
 	defer end()
@@ -167,7 +162,7 @@ func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
 	}, func() error { return r.copyOut(dst, o) })
 }
 
-// copyOut sets dst to the bytes at offset o. One that nobody has written is a Finding.
+// copyOut sets dst to the bytes at offset o. An unwritten byte is a Finding.
 func (r *region) copyOut(dst []byte, o uint64) error {
 	if at := r.unwritten(o, len(dst)); at >= 0 {
 		return &Finding{Kind: Uninitialised, Detail: fmt.Sprintf("a copy from the device, whose byte %d was never written", at-int(o)),

@@ -8,8 +8,7 @@ import (
 	"siafu/cuda/device"
 )
 
-// A copy that is begun is done when its event has happened, and not before; memory of
-// the host is pinned once.
+// A started copy is done when its event has happened, not before. Host memory is pinned once.
 func TestCopiesUnderWay(t *testing.T) {
 	l := newLab(t, Settings{})
 	e, err := l.d.NewEvent()
@@ -44,7 +43,7 @@ func TestCopiesUnderWay(t *testing.T) {
 	}
 }
 
-// Whoever uses memory of the host that a copy has not given back is found out.
+// Use of host memory during a copy is found.
 func TestCopiesDisturbed(t *testing.T) {
 	for name, disturb := range map[string]func(s device.Stream, d *Device, p device.Ptr, b []byte) error{
 		"a source is written": func(s device.Stream, _ *Device, p device.Ptr, b []byte) error {

@@ -5,38 +5,36 @@ import "unsafe"
 // lanes is the number of threads of a warp.
 const lanes = 32
 
-// values holds a register of all threads of a warp. An instruction reads and
-// writes as many bytes of each as its type has; what comes from memory or a
-// conversion fills all eight.
+// values holds a register of all threads of a warp. An instruction reads and writes the bytes
+// of its type; results of loads and conversions fill all eight.
 type values = [lanes]uint64
 
-// number is what registers hold.
+// number has the types of register values.
 type number interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// get is lane l of r. Hosts are little-endian, as devices are.
+// get returns lane l of r. Hosts are little-endian, as devices are.
 func get[T number](r *values, l uint8) T { return *(*T)(unsafe.Pointer(&r[l&(lanes-1)])) }
 
 // put sets lane l of r.
 func put[T number](r *values, l uint8, x T) { *(*T)(unsafe.Pointer(&r[l&(lanes-1)])) = x }
 
-// flow says what follows an instruction.
+// flow is the control flow after an instruction.
 type flow uint8
 
 const (
 	onward    flow = iota // the next one
 	jump                  // target
-	branch                // target where the guard holds, next elsewhere
-	leave                 // nothing: the threads end
+	branch                // target if the guard holds, else next
+	leave                 // exit of the threads
 	meetBlock             // a barrier of all threads of the block
-	meetWarp              // run, once the lanes that it names are there
+	meetWarp              // run once all named lanes have arrived
 	trapped               // the launch fails
 )
 
-// inst is an instruction as it runs. Registers are indices of a warp's values, and
-// predicates of its masks; constants, addresses of variables and special registers
-// have registers of their own.
+// inst is a compiled instruction. Registers are indices into a warp's values, predicates into
+// its masks. Constants, addresses of variables and special registers have their own registers.
 type inst struct {
 	run    func(*warp, *inst)
 	mem    *access
@@ -45,7 +43,7 @@ type inst struct {
 	target int32
 	next   int32
 	line   int32
-	guard  int32 // predicate + 1, below 0 where negated, 0 where there is none
+	guard  int32 // predicate + 1, negative if negated, 0 for none
 	d, a   int32
 	b, c   int32
 	p, q   int32 // predicates written; -1 for none
@@ -61,7 +59,7 @@ type inst struct {
 	cut    bool // saturates
 }
 
-// op tells instructions apart that share a run.
+// op distinguishes instructions with the same run function.
 type op uint8
 
 const (

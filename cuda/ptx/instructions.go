@@ -1,6 +1,6 @@
 package ptx
 
-// runs of the types of integers.
+// runs maps integer types to functions.
 type runs = map[kind]func(*warp, *inst)
 
 // Runs by type. Bits are unsigned.
@@ -18,8 +18,7 @@ var (
 	extracts     runs
 )
 
-// instructions are what a module may hold: the first word of an opcode, and what
-// compiles it.
+// instructions maps the first word of each supported opcode to its compiler.
 var instructions map[string]func(*assembly)
 
 func init() {
@@ -116,7 +115,7 @@ func multiplication(a *assembly) {
 	}
 }
 
-// double is the unsigned type of twice the width.
+// double returns the unsigned type of twice the width.
 func double(k kind) kind {
 	if k.size() == 2 {
 		return u32
@@ -199,7 +198,7 @@ func sign(o op) func(*assembly) {
 	}
 }
 
-// root is sqrt and rcp, which have a rounding or are approximations.
+// root compiles sqrt and rcp, which have a rounding or are approximations.
 func root(o op) func(*assembly) {
 	return func(a *assembly) {
 		if a.take("rn", "approx") == "" {

@@ -11,15 +11,15 @@ import (
 	"siafu/cuda/device"
 )
 
-// word is what an instruction makes of its operands: four words, of which the first
-// two and the last two are also those of 64 bits.
+// word is an instruction and its expected result for operands of four words; the first two and
+// the last two also form operands of 64 bits.
 type word struct {
 	code string // leaves its result in r5 or rd5
 	want func(a, b, c, d uint32) uint64
 	wide bool
 }
 
-// f64s puts the operands of 64 bits into d0 and d1.
+// f64s moves the operands of 64 bits to d0 and d1.
 const f64s = "mov.b64 %d0, %rd6; mov.b64 %d1, %rd7; "
 
 func f64of(a, b uint32) float64 { return math.Float64frombits(u64of(a, b)) }
@@ -32,7 +32,7 @@ func bitsOf(x float32) uint64 { return uint64(math.Float32bits(x)) }
 
 func when(b bool) uint64 { return uint64(bit(b)) }
 
-// words are instructions beside what they are in Go.
+// words lists instructions with their equivalents in Go.
 var words = []word{
 	{code: "add.s32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a + b) }},
 	{code: "sub.s32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a - b) }},
@@ -254,7 +254,7 @@ func quotient(a, b, none uint64) uint64 {
 	return a / b
 }
 
-// lesser is min of PTX, written down a second time.
+// lesser is a second implementation of PTX's min.
 func lesser(x, y float32) float32 {
 	a, b := float64(x), float64(y)
 	switch {
@@ -268,8 +268,8 @@ func lesser(x, y float32) float32 {
 	return float32(math.Min(a, b))
 }
 
-// TestInstructions compares each instruction with Go, on awkward operands, also
-// where only some lanes run. A NaN is a NaN.
+// TestInstructions compares each instruction with Go, on awkward operands, also with only some
+// active lanes. All NaNs are equal.
 func TestInstructions(t *testing.T) {
 	const n = 512
 	r := rand.New(rand.NewPCG(15, 16))
@@ -313,7 +313,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// run is what a body leaves: 8 bytes a thread.
+// run returns the results of a body: 8 bytes per thread.
 func run(l *lab, body string, x device.Ptr, n int) device.Ptr {
 	l.t.Helper()
 	out := l.empty(8 * n)

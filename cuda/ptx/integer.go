@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// whole are the types of integer arithmetic.
+// whole has the types of integer arithmetic.
 type whole interface {
 	int16 | int32 | int64 | uint16 | uint32 | uint64
 }
@@ -13,8 +13,8 @@ type whole interface {
 // width is the bits of a T.
 func width[T number]() int { var x T; return 8 * int(unsafe.Sizeof(x)) }
 
-// integer2 is d = a op b, modulo 2^width. What PTX leaves open is: a division by
-// zero gives all ones, and so does its remainder.
+// integer2 is d = a op b, modulo 2^width. Where PTX is undefined: a division by zero gives all
+// ones, and so does its remainder.
 func integer2[T whole](w *warp, in *inst) {
 	d, a, b := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b]
 	switch in.op {
@@ -83,7 +83,7 @@ func integer2[T whole](w *warp, in *inst) {
 	}
 }
 
-// mulHi is the upper half of a b.
+// mulHi returns the upper half of a b.
 func mulHi[T whole](a, b T) T {
 	if width[T]() < 64 {
 		return T(int64(a) * int64(b) >> width[T]())
@@ -194,8 +194,8 @@ func wideMad[S, D whole](w *warp, in *inst) {
 	}
 }
 
-// extract is bfe: some bits of a from bit b on, with the sign of the highest
-// one where T has signs. c is the register of the length.
+// extract is bfe: some bits of a from bit b on, extended by the highest one's sign if T is
+// signed. c is the register of the length.
 func extract[T int32 | uint32 | int64 | uint64](w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
 	n := width[T]()
@@ -217,8 +217,8 @@ func extract[T int32 | uint32 | int64 | uint64](w *warp, in *inst) {
 	}
 }
 
-// insert is bfi: b with N bits of a, from bit c on. list[0] is the register
-// of their number.
+// insert is bfi: b with some bits of a, from bit c on. list[0] is the register of their
+// number.
 func insert[T uint32 | uint64](w *warp, in *inst) {
 	d, a, b, c, e := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c], &w.regs[in.list[0]]
 	for _, l := range w.lanes {
@@ -228,7 +228,7 @@ func insert[T uint32 | uint64](w *warp, in *inst) {
 	}
 }
 
-// permute is prmt: four bytes of a and b that the nibbles of c choose.
+// permute is prmt: four bytes of a and b, selected by the nibbles of c.
 func permute(w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
 	for _, l := range w.lanes {
@@ -247,8 +247,8 @@ func permute(w *warp, in *inst) {
 	}
 }
 
-// funnel is shf: a double word, b above a, shifted by c. imm says which half is
-// left, and op in which direction; cut, that c is at most 32 rather than modulo 32.
+// funnel is shf: a double word, b above a, shifted by c. imm selects the half of the result,
+// op the direction; with cut, c is clamped to 32 instead of taken modulo 32.
 func funnel(w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
 	for _, l := range w.lanes {

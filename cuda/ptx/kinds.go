@@ -32,7 +32,7 @@ var kinds = map[string]kind{
 	"f16x2": b32, "bf16x2": b32,
 }
 
-// size is how many bytes a value takes.
+// size returns the bytes of a value.
 func (k kind) size() int {
 	switch k {
 	case pred, b8, u8, s8:
@@ -52,7 +52,7 @@ func (k kind) float() bool  { return k >= f16 }
 
 func (k kind) integer() bool { return k >= b8 && k <= s64 }
 
-// unsigned is the kind of k's bits.
+// unsigned returns the unsigned kind of k's width.
 func (k kind) unsigned() kind {
 	switch k.size() {
 	case 1:
@@ -65,7 +65,7 @@ func (k kind) unsigned() kind {
 	return u64
 }
 
-// space is where an address leads.
+// space is an address space.
 type space uint8
 
 const (
@@ -85,10 +85,9 @@ func (s space) String() string {
 	return [...]string{"generic", "global", "constant", "shared", "local", "parameter"}[s]
 }
 
-// Addresses. Those of a space are not those that generic instructions use of the
-// same bytes, as on a device, but for global and constant ones: cvta adds window.
-// No address of one space is one of another, so that an address that went astray
-// is out of bounds wherever it arrives.
+// Addresses. As on a device, addresses in a space differ from the generic addresses of the
+// same bytes, except global and constant ones: cvta adds window. Address ranges of spaces are
+// disjoint, so that an address used in the wrong space is out of bounds.
 const (
 	sharedBase  = 1 << 24
 	dynamicBase = 1 << 26 // of dynamic shared memory
@@ -97,6 +96,6 @@ const (
 	spaceEnd    = 1 << 32
 	window      = 1 << 44
 	globalBase  = 1 << 46
-	// guard lies between two allocations, or variables.
+	// guard is the gap between two allocations or variables.
 	guard = 1 << 16
 )

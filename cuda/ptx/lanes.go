@@ -2,10 +2,9 @@ package ptx
 
 import "math/bits"
 
-// shuffle is shfl.sync: d is register a of the lane that op, b and imm's c choose,
-// and p whether there is one. c, as the instruction has it, holds the last lane of
-// a segment in its lower five bits and the mask of segments above. list[0] is its
-// register.
+// shuffle is shfl.sync: d is register a of the lane that op, b and imm's c choose, and p
+// whether that lane exists. c has the last lane of a segment in its lower five bits, and the
+// mask of segments above. list[0] is its register.
 func shuffle(w *warp, in *inst) {
 	a, b, c := &w.regs[in.a], &w.regs[in.b], &w.regs[in.list[0]]
 	named := &w.regs[in.c]
@@ -104,7 +103,7 @@ func meetLanes(w *warp, in *inst) {
 	}
 }
 
-// activeMask is the lanes that run together.
+// activeMask is activemask: the lanes that run together.
 func activeMask(w *warp, in *inst) {
 	d := &w.regs[in.d]
 	for _, l := range w.lanes {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCalls runs functions that are called with a struct, constants behind a
-// generic address, and a variable whose value is an address.
+// TestCalls runs calls with a struct, constants at a generic address, and a variable whose
+// value is an address.
 func TestCalls(t *testing.T) {
 	l := newLab(t, Settings{})
 	f := l.file("language.ptx", "called")
@@ -45,7 +45,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestLocalArray indexes memory of a thread with what is computed.
+// TestLocalArray indexes thread-local memory with computed values.
 func TestLocalArray(t *testing.T) {
 	l := newLab(t, Settings{})
 	const n = 256
@@ -66,8 +66,7 @@ func TestLocalArray(t *testing.T) {
 	}
 }
 
-// TestDivergentLoops has each lane leave a loop at another time, and all of them
-// vote behind it.
+// TestDivergentLoops: each lane leaves a loop at another time, and all vote after it.
 func TestDivergentLoops(t *testing.T) {
 	l := newLab(t, Settings{})
 	const n = 192
@@ -92,7 +91,7 @@ func TestDivergentLoops(t *testing.T) {
 	}
 }
 
-// TestNarrow rounds as quantisation does, and has a power of two that is close.
+// TestNarrow rounds like quantisation, also near a power of two.
 func TestNarrow(t *testing.T) {
 	l := newLab(t, Settings{})
 	const n = 256
@@ -114,8 +113,8 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// TestSharedVariableOfFunction calls a function twice, whose variable is the same
-// memory each time, while that of the thread is another one.
+// TestSharedVariableOfFunction calls a function twice: its shared variable is the same memory,
+// its local one is not.
 func TestSharedVariableOfFunction(t *testing.T) {
 	l := newLab(t, Settings{})
 	f := l.function(`.version 6.3
@@ -160,8 +159,8 @@ FIRST:
 	}
 }
 
-// TestOrderOfBlocks has a loop before what follows it, and within it whatever
-// others lead to behind them.
+// TestOrderOfBlocks: a loop precedes its successors, and inside it blocks follow their
+// predecessors.
 func TestOrderOfBlocks(t *testing.T) {
 	// Lines are blocks: 1 leads to the loop 2 {3 or 4, 4 {5}} and that to 6.
 	branch := func(line, target int32) inst { return inst{flow: branch, guard: 1, line: line, target: target} }
@@ -188,7 +187,7 @@ func TestOrderOfBlocks(t *testing.T) {
 	}
 }
 
-// warpKernel is a body on r1, the thread's word, which leaves its result in r5.
+// warpKernel returns a kernel whose body computes r5 from r1, the thread's word.
 func warpKernel(body string) string {
 	return elementwise(body+"\ncvt.u64.u32 %rd5, %r5; st.global.u64 [%rd4], %rd5;", 8)
 }
@@ -284,8 +283,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestAtomics compares each atomic operation with one after another, in the order
-// of the threads.
+// TestAtomics compares each atomic operation with a sequential loop in the order of threads.
 func TestAtomics(t *testing.T) {
 	const n = 64
 	l := newLab(t, Settings{})
@@ -323,7 +321,7 @@ func TestAtomics(t *testing.T) {
 	for name, f := range cases {
 		t.Run(name, func(t *testing.T) {
 			const start = 0x3e000007
-			// The word that all update lies behind the results.
+			// The word that all update follows the results.
 			out := upload(l, append(make([]uint32, 2*n), start))
 			text := warpKernel("mul.wide.u32 %rd2, %r0, 8; sub.s64 %rd3, %rd4, %rd2; atom.global." + name + " %r5, [%rd3+512], %r1;")
 			l.ok(l.launch(l.function(text, "k"), 1, n, 0, args().Ptr(px).Ptr(out)))
@@ -360,7 +358,7 @@ func TestHalves(t *testing.T) {
 				t.Fatalf("kind %d: %#x is %v is %#x", f.k, u, x, got)
 			}
 		}
-		// Among positive numbers the order of bits is that of numbers.
+		// The bits of positive numbers have the order of the numbers.
 		for range 20000 {
 			u := uint16(r.IntN((2*f.bias + 1) << f.frac))
 			a, b := widened(uint64(u), f.k), widened(uint64(u)+1, f.k)

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// token is a word, a number, a string or a sign of the text, in some line. The
-// last token of all is empty.
+// token is a word, a number, a string or a sign, with its line. The last token is empty.
 type token struct {
 	text string
 	line int
 }
 
-// Error is a module that cannot be loaded: a line that is not PTX, or holds an
-// instruction that is not known here.
+// Error is an error of loading a module: a line that is not PTX, or has an unknown
+// instruction.
 type Error struct {
 	Module string
 	Line   int
@@ -25,8 +24,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("ptx: %s:%d: %s: %q", e.Module, e.Line, e.Detail, e.Text)
 }
 
-// wordByte reports whether c may stand in a name. Opcodes and special registers have
-// dots; so has a directive.
+// wordByte reports whether c may be in a name. Opcodes, special registers and directives have
+// dots.
 func wordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
 		c == '_' || c == '$' || c == '%' || c == '.'
@@ -69,8 +68,7 @@ func tokens(text string) ([]token, *Error) {
 	return append(list, token{"", line}), nil
 }
 
-// until is the length of s up to end, or up to its last byte, and of keep bytes of
-// end.
+// until returns the length of s up to end, or of all s, plus keep bytes of end.
 func until(s, end string, keep int) int {
 	if i := strings.Index(s, end); i >= 0 {
 		return i + keep

@@ -8,13 +8,13 @@ import (
 	"siafu/cuda/device"
 )
 
-// Stand-ins for cuBLAS and cuSPARSE: plain loops on the memory of a device, in the
-// order of its stream, which find reads out of bounds and of what was never written as
-// copies do. They are what a library does, not how.
+// Stand-ins for cuBLAS and cuSPARSE: plain loops on the memory of a device, in the order of
+// its stream. Like copies, they find reads out of bounds and of unwritten memory. They give a
+// library's results, not its performance.
 
 var _ device.Libraries = (*Device)(nil)
 
-// beside is the stream of a library.
+// beside returns the stream of a library.
 func (d *Device) beside(s device.Stream) (*stream, error) {
 	own, ok := s.(*stream)
 	if !ok || own.device != d {
@@ -44,8 +44,8 @@ func (d *Device) Sparse(s device.Stream) (device.Sparse, error) {
 	return &sparse{own}, nil
 }
 
-// columns is count columns of N elements each, stride elements apart: a
-// column-major matrix, or the rows of a row-major one.
+// columns has count columns of rows elements each, stride elements apart: a column-major
+// matrix, or the rows of a row-major one.
 type columns struct {
 	*region
 	at           uint64
@@ -54,7 +54,7 @@ type columns struct {
 	elem         int // bytes of an element
 }
 
-// columns are those of a matrix at p, all of it in one allocation.
+// columns returns the columns of a matrix at p, all in one allocation.
 func (d *Device) columns(p device.Ptr, rows, count, stride, elem int, verb string) (columns, error) {
 	if rows < 1 || count < 1 || stride < rows {
 		return columns{}, fmt.Errorf("ptx: %s: %d columns of %d elements, %d apart", verb, count, rows, stride)
@@ -63,10 +63,10 @@ func (d *Device) columns(p device.Ptr, rows, count, stride, elem int, verb strin
 	return columns{r, at, rows, stride, count, elem}, err
 }
 
-// offset is where element (i, j) lies.
+// offset returns the offset of element (i, j).
 func (c columns) offset(i, j int) uint64 { return c.at + uint64(c.elem*(j*c.stride+i)) }
 
-// get is element (i, j), a float.
+// get returns element (i, j), a float.
 func (c columns) get(i, j int) float32 {
 	if c.elem == 2 {
 		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(c.data[c.offset(i, j):])) << 16)
@@ -82,7 +82,7 @@ func (c columns) put(i, j int, x float32) {
 	c.written(c.offset(i, j), 4)
 }
 
-// readable is a Finding where an element was never written.
+// readable returns a Finding if an element was never written.
 func (c columns) readable(verb string) error {
 	for j := range c.count {
 		if at := c.unwritten(c.offset(0, j), c.elem*c.rows); at >= 0 {

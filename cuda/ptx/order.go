@@ -1,27 +1,27 @@
 package ptx
 
-// flowGraph is code as blocks, each of which only its last instruction leaves.
+// flowGraph is code as basic blocks.
 type flowGraph struct {
 	code   []inst
 	labels []int32
 	first  []int32 // of the instructions of each block
 	block  []int32 // of an instruction
 	next   [][2]int32
-	// Of Tarjan's search for loops: the number of a block, the lowest one that it
-	// leads back to, in which search it takes part, and whether it is on the stack.
+	// Tarjan's algorithm: the number of a block, its low link, the search that it belongs to,
+	// and whether it is on the stack.
 	number, low, inside []int32
 	open                []bool
 	searches            int32
 	stack               []int32
 }
 
-// maxLoops is how many loops within each other are told apart.
+// maxLoops is the maximum depth of nested loops that are ordered.
 const maxLoops = 64
 
-// arrange lays blocks of instructions out such that those of a loop stand together,
-// before whatever follows the loop, and that otherwise a block stands after all
-// that lead to it. (Bourdoncle, Efficient chaotic iteration strategies with
-// widenings, 1993: a weak topological order.) What is never reached is left out.
+// arrange orders basic blocks so that the blocks of a loop are contiguous, before the blocks
+// after the loop, and otherwise a block follows all its predecessors. (Bourdoncle, Efficient
+// chaotic iteration strategies with widenings, 1993: a weak topological order.) Unreachable
+// blocks are omitted.
 //
 // Targets of code are labels, and those of the result are instructions.
 func arrange(code []inst, labels []int32) []inst {
@@ -58,13 +58,13 @@ func cut(code []inst, labels []int32) *flowGraph {
 	return g
 }
 
-// ends reports whether nothing that follows belongs to the block of in.
+// ends reports whether in is the last instruction of its block.
 func (in *inst) ends() bool {
 	return in.flow == jump || in.flow == branch || (in.flow == leave || in.flow == trapped) && in.guard == 0
 }
 
-// successors are the blocks that b leads to: the one after it, and the target of
-// its branch; -1 where there is none.
+// successors returns the successors of b: the next block and the target of its branch; -1 for
+// none.
 func (g *flowGraph) successors(b int) (next [2]int32) {
 	next = [2]int32{-1, -1}
 	last := &g.code[g.end(b)-1]
@@ -77,7 +77,7 @@ func (g *flowGraph) successors(b int) (next [2]int32) {
 	return next
 }
 
-// end is where the instructions of b end.
+// end returns the end of b's instructions.
 func (g *flowGraph) end(b int) int {
 	if b+1 < len(g.first) {
 		return int(g.first[b+1])
@@ -85,7 +85,7 @@ func (g *flowGraph) end(b int) int {
 	return len(g.code)
 }
 
-// reachable are the blocks that the first one leads to.
+// reachable returns the blocks reachable from the first one.
 func (g *flowGraph) reachable() []int32 {
 	seen := make([]bool, len(g.first))
 	list := []int32{0}
@@ -101,8 +101,7 @@ func (g *flowGraph) reachable() []int32 {
 	return list
 }
 
-// sort appends blocks to order, those of a loop after the one through which the
-// search came to it.
+// sort appends blocks to order, a loop's blocks after its entry block.
 func (g *flowGraph) sort(blocks []int32, depth int, order *[]int32) {
 	g.searches++
 	for _, b := range blocks {
@@ -127,8 +126,8 @@ func (g *flowGraph) sort(blocks []int32, depth int, order *[]int32) {
 	}
 }
 
-// search appends the strongly connected components that b leads to, each after
-// those that it leads to, and each with the block that was found first in front.
+// search appends the strongly connected components reachable from b, each after its
+// successors, and each with its first found block in front.
 func (g *flowGraph) search(b int32, count *int32, sets *[][]int32) {
 	*count++
 	g.number[b], g.low[b], g.open[b] = *count, *count, true
@@ -155,8 +154,7 @@ func (g *flowGraph) search(b int32, count *int32, sets *[][]int32) {
 	*sets = append(*sets, set)
 }
 
-// lay writes the blocks down in order. Each ends in a jump, a branch or the end of
-// its threads.
+// lay emits the blocks in order. Each ends in a jump, a branch or an exit.
 func (g *flowGraph) lay(order []int32) []inst {
 	var code []inst
 	place := make([]int32, len(g.first))

@@ -23,12 +23,12 @@ type parser struct {
 	at   int
 	mod  *module
 	f    *function
-	// Scopes of the function that is read, the innermost last.
+	// Scopes of the current function, the innermost last.
 	scopes []*scope
 	fixes  []labelUse
 }
 
-// scope holds names between two braces.
+// scope has the names declared between two braces.
 type scope struct {
 	parent *scope
 	regs   map[string]int
@@ -44,7 +44,7 @@ type labelUse struct {
 	stmt, op int
 }
 
-// parse takes the text of a module apart.
+// parse parses the text of a module.
 func parse(name, text string) (m *module, err error) {
 	m = &module{name: name, lines: strings.Split(text, "\n"), functions: map[string]*function{}}
 	defer func() {
@@ -92,7 +92,7 @@ func (p *parser) fail(format string, args ...any) {
 	panic(&Error{Line: p.line(), Detail: fmt.Sprintf(format, args...)})
 }
 
-// next takes a token, of which there is always one more.
+// next takes a token; there is always one more.
 func (p *parser) next() string {
 	t := p.list[p.at].text
 	if t == "" {
@@ -102,7 +102,7 @@ func (p *parser) next() string {
 	return t
 }
 
-// accept takes the next token where it is text.
+// accept takes the next token if it is text.
 func (p *parser) accept(text string) bool {
 	if p.peek() != text {
 		return false
@@ -252,7 +252,7 @@ func (p *parser) variables(s space, extern bool) []*variable {
 	return list
 }
 
-// typed reads what stands before the name of a variable.
+// typed reads the part of a declaration before the variable's name.
 func (p *parser) typed() (align int, k kind, lanes int) {
 	lanes = 1
 	for {
@@ -365,7 +365,7 @@ func (p *parser) element(v *variable, k kind) {
 	v.initial = append(v.initial, b[:k.size()]...)
 }
 
-// constant is a number as one of kind k.
+// constant returns a number converted to kind k.
 func (o *operand) constant(k kind) uint64 {
 	switch {
 	case o.kind == immediate && k == f32:

@@ -55,7 +55,7 @@ func TestBadText(t *testing.T) {
 	}
 }
 
-// doubling is a module of functions each of which calls the next one twice.
+// doubling returns a module of functions, each calling the next one twice.
 func doubling(n int) string {
 	var b strings.Builder
 	b.WriteString(".version 6.3\n.func f0() { ret; }\n")
@@ -67,7 +67,7 @@ func doubling(n int) string {
 	return b.String()
 }
 
-// TestManyLoops loads loops within each other, more than are told apart.
+// TestManyLoops loads more nested loops than maxLoops.
 func TestManyLoops(t *testing.T) {
 	var open, close strings.Builder
 	for i := range 500 {
@@ -79,8 +79,7 @@ func TestManyLoops(t *testing.T) {
 	l.ok(l.launch(l.function(frameOf("mov.u32 %r1, 0;\n"+open.String()+close.String()), "k"), 1, 32, 0, args().Ptr(p).Ptr(p).Int32(0)))
 }
 
-// FuzzLoad looks for texts that end the program, take for ever, or cannot be run
-// to an end or an error.
+// FuzzLoad searches for texts that crash the program, or run without ending.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.ptx")
 	if err != nil || len(files) == 0 {
@@ -136,7 +135,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// zeros are parameters for k: addresses where there are 8 bytes.
+// zeros returns parameters for k: addresses for 8 bytes, else zeros.
 func zeros(k *kernel, p device.Ptr) []byte {
 	b := make([]byte, k.paramSize)
 	for i, v := range k.params {
@@ -170,8 +169,8 @@ func TestFunctionsOfModules(t *testing.T) {
 	}
 }
 
-// TestTextWithNotes skips what debuggers and optimisers read, and has a variable of
-// each form.
+// TestTextWithNotes: directives for debuggers and optimisers are skipped; variables have each
+// form.
 func TestTextWithNotes(t *testing.T) {
 	l := newLab(t, Settings{})
 	m, err := l.d.Load("notes.ptx", `/* a comment

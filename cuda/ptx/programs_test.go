@@ -12,7 +12,7 @@ import (
 	"siafu/cuda/device"
 )
 
-// lab is a device with one stream, whose errors end the test.
+// lab is a device with one stream. Errors end the test.
 type lab struct {
 	t testing.TB
 	d *Device
@@ -36,7 +36,7 @@ func (l *lab) ok(err error) {
 	}
 }
 
-// function is one of a module's text.
+// function returns a function of a module's text.
 func (l *lab) function(text, name string) device.Function {
 	l.t.Helper()
 	m, err := l.d.Load(name+".ptx", text)
@@ -46,7 +46,7 @@ func (l *lab) function(text, name string) device.Function {
 	return f
 }
 
-// file is a function of a module in testdata.
+// file returns a function of a module in testdata.
 func (l *lab) file(file, name string) device.Function {
 	l.t.Helper()
 	text, err := os.ReadFile("testdata/" + file)
@@ -54,7 +54,7 @@ func (l *lab) file(file, name string) device.Function {
 	return l.function(string(text), name)
 }
 
-// empty is memory that nobody has written.
+// empty returns unwritten memory.
 func (l *lab) empty(bytes int) device.Ptr {
 	l.t.Helper()
 	p, err := l.d.Alloc(bytes)
@@ -62,7 +62,7 @@ func (l *lab) empty(bytes int) device.Ptr {
 	return p
 }
 
-// upload is memory with those numbers.
+// upload returns memory with the given numbers.
 func upload[T int32 | uint32 | int64 | uint64 | float32 | float64 | uint16 | uint8](l *lab, x []T) device.Ptr {
 	l.t.Helper()
 	b, err := binary.Append(nil, binary.LittleEndian, x)
@@ -97,7 +97,7 @@ func randoms(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// grid is a launch of so many blocks of so many threads.
+// grid returns a launch of bx x by blocks of tx x ty threads.
 func grid(bx, by, tx, ty int) device.Launch {
 	return device.Launch{Grid: [3]int{bx, by}, Block: [3]int{tx, ty}}
 }
@@ -129,8 +129,8 @@ func TestSaxpy(t *testing.T) {
 	px, py := upload(l, x), upload(l, y)
 	l.ok(l.launch(l.file("saxpy.ptx", "saxpy"), 8, 128, 0, args().Int32(1000).Float32(1.5).Ptr(px).Ptr(py)))
 	same(t, "saxpy", read(l, make([]float32, 1000), py), want)
-	// All threads run 7 instructions up to the branch, and ret; those below n run 12
-	// more, and go on from one block to the next.
+	// All threads run 7 instructions up to the branch, and ret; threads below n run 12 more,
+	// and fall through to the next block.
 	if n := l.d.Instructions(); n != 1024*8+1000*13 {
 		t.Errorf("%d instructions", n)
 	}
@@ -163,7 +163,7 @@ func TestMatMul(t *testing.T) {
 	}
 }
 
-// warpTotal adds as a warp does with shuffles.
+// warpTotal adds in the order of a warp with shuffles.
 func warpTotal(x []float32) float32 {
 	v := make([]float32, lanes)
 	copy(v, x)
@@ -229,7 +229,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestSpMM multiplies with a sparse matrix, of which some rows are empty.
+// TestSpMM multiplies with a sparse matrix with some empty rows.
 func TestSpMM(t *testing.T) {
 	l := newLab(t, Settings{})
 	r := rand.New(rand.NewPCG(9, 10))
@@ -257,8 +257,8 @@ func TestSpMM(t *testing.T) {
 	same(t, "spmm", read(l, make([]float32, rows*width), y), want)
 }
 
-// TestMissingBarriers takes each barrier out of kernels that clang made, and has the
-// race be found.
+// TestMissingBarriers removes each barrier from clang's kernels, and expects the race to be
+// found.
 func TestMissingBarriers(t *testing.T) {
 	for _, c := range []struct {
 		file, name string

@@ -2,21 +2,21 @@ package ptx
 
 import "fmt"
 
-// region is an allocation, or a variable, with what is known of each of its bytes.
+// region is an allocation or a variable, with the state of each of its bytes.
 //
-// Invariants: cells has one cell for every 1<<grain bytes of data; len(data) is size
-// rounded up to 8, and as often as that for each lane of a warp in local memory.
+// Invariants: cells has one cell for every 1<<grain bytes of data; len(data) is size rounded
+// up to 8, times the lanes of a warp in local memory.
 type region struct {
 	name  string
 	base  uint64
-	size  uint64 // 0 of freed memory
-	lane  uint64 // bytes of data between the copies of two lanes; 0 where they share one
+	size  uint64 // 0 if freed
+	lane  uint64 // bytes of data between the copies of two lanes; 0 if shared
 	data  []byte
 	cells []cell
-	grain uint8 // 2 until somebody accesses less than 4 bytes, or not at a multiple of 4
+	grain uint8 // 2 until an access of less than 4 bytes, or not at a multiple of 4
 	fixed bool  // must not be written by kernels
-	// floor is the stamp of the last write that does not count any more: shared and
-	// local memory is undefined when a block begins.
+	// floor is the stamp of the last write that is no longer valid: shared and local memory is
+	// undefined at the start of a block.
 	floor stamp
 }
 
@@ -25,8 +25,8 @@ type cell struct {
 	write, read stamp
 }
 
-// stamp says who did an access, and when. Later segments have larger stamps. From
-// the highest bit down:
+// stamp is the thread and the time of an access. Later segments have larger stamps. From the
+// highest bit down:
 //
 //	34 bits  segment: a block's way from one barrier to the next; blocks run one
 //	         after another, so that launches and blocks are ranges of segments
@@ -58,7 +58,7 @@ const (
 func (s stamp) thread() int { return int(s >> threadShift & 1023) }
 func (s stamp) syncs() int  { return int(s >> syncShift & maxSyncs) }
 
-// newRegion makes memory of N bytes.
+// newRegion makes a region of size bytes.
 func newRegion(name string, base uint64, size, copies int) *region {
 	room := (size + 7) &^ 7
 	r := &region{name: name, base: base, size: uint64(size), grain: 2}
@@ -70,7 +70,7 @@ func newRegion(name string, base uint64, size, copies int) *region {
 	return r
 }
 
-// refine makes cells as small as an access of n bytes at offset o needs them.
+// refine makes cells small enough for an access of n bytes at offset o.
 func (r *region) refine(o uint64, n int) {
 	for r.grain > 0 && (o|uint64(n))&(1<<r.grain-1) != 0 {
 		finer := make([]cell, 2*len(r.cells))
@@ -82,7 +82,7 @@ func (r *region) refine(o uint64, n int) {
 	}
 }
 
-// at are the cells of n bytes at offset o.
+// at returns the cells of n bytes at offset o.
 func (r *region) at(o uint64, n int) []cell {
 	if (o|uint64(n))&(1<<r.grain-1) != 0 {
 		r.refine(o, n)
@@ -90,7 +90,7 @@ func (r *region) at(o uint64, n int) []cell {
 	return r.cells[o>>r.grain : (o+uint64(n))>>r.grain]
 }
 
-// written says that the host, or a copy, has set n bytes at offset o.
+// written records that the host, or a copy, has set n bytes at offset o.
 func (r *region) written(o uint64, n int) {
 	cells := r.at(o, n)
 	for i := range cells {
@@ -98,8 +98,7 @@ func (r *region) written(o uint64, n int) {
 	}
 }
 
-// unwritten is the offset of the first of n bytes at o that nobody has written, or
-// -1.
+// unwritten returns the offset of the first unwritten byte of n bytes at o, or -1.
 func (r *region) unwritten(o uint64, n int) int {
 	for i, c := range r.at(o, n) {
 		if c.write <= r.floor {
@@ -109,7 +108,7 @@ func (r *region) unwritten(o uint64, n int) int {
 	return -1
 }
 
-// String is the region as findings name it.
+// String returns the name of the region in findings.
 func (r *region) String() string {
 	return fmt.Sprintf("%s of %d bytes at %#x", r.name, r.size, r.base)
 }

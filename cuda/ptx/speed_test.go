@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkSpMM says how many instructions of threads run in a second.
+// BenchmarkSpMM measures thread instructions per second.
 func BenchmarkSpMM(b *testing.B) {
 	l := newLab(b, Settings{})
 	r := rand.New(rand.NewPCG(17, 18))

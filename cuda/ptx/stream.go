@@ -8,8 +8,8 @@ import (
 	"siafu/cuda/device"
 )
 
-// stream implements device.Stream. Its work runs when somebody waits for it, and
-// not before, which is the latest that a device may do it.
+// stream implements device.Stream. Its work runs when its end is awaited, the latest time that
+// a device may run it.
 type stream struct {
 	device *Device
 	queue  []func() error
@@ -37,7 +37,7 @@ func (d *Device) NewStream() (device.Stream, error) {
 	return s, nil
 }
 
-// begin takes the device's lock for a call of the stream, whose end gives it back.
+// begin takes the device's lock for a call of the stream; end releases it.
 func (s *stream) begin() (end func(), err error) {
 	s.device.mu.Lock()
 	err = s.device.usable()
@@ -47,7 +47,7 @@ func (s *stream) begin() (end func(), err error) {
 	return s.device.mu.Unlock, err
 }
 
-// add queues work that holds N bytes.
+// add queues work that holds the given bytes.
 func (s *stream) add(held int, work func() error) error {
 	s.queue = append(s.queue, work)
 	s.queued++
@@ -58,7 +58,7 @@ func (s *stream) add(held int, work func() error) error {
 	return nil
 }
 
-// run does the work up to the one of that number. What fails ends the device.
+// run runs the work up to number upto. An error makes the device fail.
 func (s *stream) run(upto int64) error {
 	d := s.device
 	for s.done < upto && d.failed == nil {
@@ -94,7 +94,7 @@ func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 	})
 }
 
-// CopyOut implements device.Stream. A byte that nobody has written is a Finding.
+// CopyOut implements device.Stream. An unwritten byte is a Finding.
 func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
 	end, err := s.begin()
 	defer end()
@@ -111,8 +111,7 @@ func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
 	return r.copyOut(dst, o)
 }
 
-// Copy implements device.Stream. What nobody has written at src counts as not
-// written at dst either.
+// Copy implements device.Stream. Bytes unwritten at src count as unwritten at dst.
 func (s *stream) Copy(dst, src device.Ptr, n int) error {
 	end, err := s.begin()
 	defer end()
@@ -137,8 +136,7 @@ func (s *stream) Copy(dst, src device.Ptr, n int) error {
 	})
 }
 
-// duplicate has n bytes at i of a region count as written where those at j of
-// another one do.
+// duplicate copies the written state of n bytes from j of one region to i of another.
 func duplicate(to, from *region, i, j uint64, n int) {
 	to.at(i, n)
 	from.at(j, n)
@@ -204,7 +202,7 @@ func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) e
 	return s.add(len(params), func() error { return s.device.execute(e.kernel, l, params) })
 }
 
-// check says what is wrong with the shape or the parameters of a launch.
+// check returns an error about the shape or the parameters of a launch.
 func (e *entry) check(l device.Launch, args *device.Args) error {
 	k := e.kernel
 	p := e.device.Properties()
@@ -241,7 +239,7 @@ func (e *entry) check(l device.Launch, args *device.Args) error {
 	return nil
 }
 
-// execute runs a grid. What it finds is the error.
+// execute runs a grid, and returns its finding.
 func (d *Device) execute(k *kernel, l device.Launch, params []byte) (err error) {
 	b := newBlock(d, k, l.Grid, l.Block, l.Shared, params)
 	defer func() {
@@ -301,7 +299,7 @@ func (d *Device) NewEvent() (device.Event, error) {
 	return &event{device: d}, d.usable()
 }
 
-// own is e as an event of this device.
+// own returns e as an event of this device.
 func (s *stream) own(e device.Event) (*event, error) {
 	v, ok := e.(*event)
 	if !ok || v.device != s.device {
@@ -340,13 +338,12 @@ func (s *stream) Wait(e device.Event) error {
 		return err
 	}
 	on, upto := v.stream, v.upto
-	// Work waits for work that was queued before it, so that no two wait for each
-	// other.
+	// Work waits only for work queued earlier, so that there is no deadlock.
 	return s.add(0, func() error { return on.run(upto) })
 }
 
-// Done implements device.Event. Who asks first is told that work which nobody has
-// waited for is under way; to ask again lets it go on.
+// Done implements device.Event. The first call reports that unawaited work is still running; a
+// second call runs it.
 func (e *event) Done() (bool, error) {
 	if e.delay() {
 		return false, nil
@@ -355,7 +352,7 @@ func (e *event) Done() (bool, error) {
 	return err == nil, err
 }
 
-// delay reports whether e is asked for the first time since it was recorded, and has not
+// delay reports whether this is the first query of e since it was recorded, and e has not
 // happened.
 func (e *event) delay() bool {
 	e.device.mu.Lock()

@@ -1,8 +1,7 @@
 package ptx
 
-// module is the text of a PTX file, taken apart. Names of registers and of the
-// variables of functions are resolved; those of functions and of the module's
-// variables are not.
+// module is a parsed PTX file. Names of registers and of functions' variables are resolved;
+// names of functions and of the module's variables are not.
 type module struct {
 	name      string
 	lines     []string
@@ -15,7 +14,7 @@ type module struct {
 type variable struct {
 	name    string
 	space   space
-	size    int // bytes; 0 where a launch decides
+	size    int // bytes; 0 if the launch sets it
 	align   int
 	extern  bool
 	initial []byte   // of a module's; nil is zeros
@@ -30,7 +29,7 @@ type symref struct {
 	plus int64
 }
 
-// function is an entry, or what one calls.
+// function is an entry, or a function that one calls.
 type function struct {
 	name    string
 	entry   bool
@@ -41,15 +40,15 @@ type function struct {
 	locals  []*variable // declared in its body, in any space
 	regs    []kind
 	labels  int
-	threads int // most of a block; 0 where nothing is said
+	threads int // maximum per block; 0 if not given
 	body    []statement
 }
 
-// statement is an instruction, or where label is not -1 the place of a label.
+// statement is an instruction or, if label is not -1, a label.
 type statement struct {
 	line     int
 	label    int
-	guard    operand // a predicate, where its kind is a register
+	guard    operand // a predicate, if its kind is register
 	opcode   string
 	operands []operand
 	// Of a call.
@@ -63,16 +62,16 @@ const (
 	noOperand operandKind = iota
 	register
 	immediate
-	floating // bits of a float64, or of a float32 where single is set
-	symbol   // a variable, whose address is meant
+	floating // bits of a float64, or of a float32 if single is set
+	symbol   // the address of a variable
 	labelled // a label
 	special  // a special register
 	vector
 	sink // _
 )
 
-// operand is one of an instruction's. An address in brackets is a register, a
-// symbol or a number, and what is added.
+// operand is an operand of an instruction. An address in brackets is a register, a symbol or a
+// number, plus an offset.
 type operand struct {
 	kind    operandKind
 	address bool

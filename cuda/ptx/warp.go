@@ -4,18 +4,16 @@ import (
 	"math/bits"
 )
 
-// warp is 32 threads that run together while they want the same instruction.
+// warp is 32 threads that run together as long as they execute the same instruction.
 //
-// Design note: a thread at a time, up to the next barrier, needs no masks. But a
-// shuffle is then a barrier of a warp at which 32 threads are put aside and taken
-// up again, and every instruction is looked at 32 times. Here it is looked at once,
-// and its loop over lanes has no calls. Threads of a warp that go different ways
-// are groups. The group whose instruction comes first runs, and groups that want
-// the same instruction become one: compile lays blocks out such that whatever can
-// still come to a place stands before it, so that a group waits for the others
-// where their ways meet. Which group runs first is no part of what PTX promises,
-// and a group that waits at a shuffle or barrier lets the others run, as since
-// sm_70 on a device: no lane waits for one that was put aside.
+// Design note: running one thread at a time, up to the next barrier, needs no masks. But a
+// shuffle is then a barrier that suspends and resumes 32 threads, and every instruction is
+// decoded 32 times. Here it is decoded once, and its loop over lanes has no calls. Divergent
+// threads of a warp form groups. The group with the first instruction runs, and groups at the
+// same instruction merge. compile orders blocks so that all predecessors of an instruction
+// precede it, so that groups reconverge. PTX does not define which group runs first. A group
+// that waits at a shuffle or barrier lets the others run, as on devices since sm_70: no lane
+// waits for a suspended one.
 type warp struct {
 	block  *block
 	index  int
@@ -23,27 +21,27 @@ type warp struct {
 	preds  []uint32
 	local  []*region
 	active uint32  // lanes that run
-	live   uint32  // lanes that have not ended
+	live   uint32  // lanes that have not exited
 	lanes  []uint8 // those of active
 	room   [2][lanes]uint8
-	groups []group // all others that live
+	groups []group // all other live lanes
 	now    stamp   // of an access of lane 0
-	steps  int64   // instructions that it may still run
+	steps  int64   // remaining instruction budget
 
-	// Synchronisations of the warp since the block's last barrier: how many, the
-	// last one of all lanes, and the last one of each two.
+	// Synchronisations of the warp since the block's last barrier: their number, the last one
+	// of all lanes, and the last one of each pair.
 	syncs, whole int
 	met          [lanes][lanes]uint16
 }
 
-// group is lanes that want the same instruction.
+// group has the lanes at the same instruction.
 type group struct {
 	pc      int32
 	mask    uint32
-	waiting flow // meetBlock or meetWarp where it cannot go on
+	waiting flow // meetBlock or meetWarp if it waits
 }
 
-// allLanes are the lanes of a full warp.
+// allLanes lists the lanes of a full warp.
 var allLanes = func() (list [lanes]uint8) {
 	for i := range list {
 		list[i] = uint8(i)
@@ -51,7 +49,7 @@ var allLanes = func() (list [lanes]uint8) {
 	return list
 }()
 
-// use makes the lanes of mask those that run, listed in a room.
+// use makes the lanes of mask active, listed in buffer room.
 func (w *warp) use(mask uint32, room int) {
 	w.active = mask
 	if mask == 1<<lanes-1 {
@@ -65,7 +63,7 @@ func (w *warp) use(mask uint32, room int) {
 	w.lanes = list
 }
 
-// run goes on until no lane can: each has ended or waits.
+// run runs until every lane has exited or waits.
 func (w *warp) run() {
 	for {
 		best := -1
@@ -88,8 +86,8 @@ func (w *warp) drop(i int) {
 	w.groups = w.groups[:len(w.groups)-1]
 }
 
-// add puts a group aside, with those that want the same instruction. A group that
-// waits there for more lanes asks again.
+// add suspends a group, and merges it with a group at the same instruction. If that waits for
+// more lanes, it checks again.
 func (w *warp) add(g group) {
 	for i := range w.groups {
 		if o := &w.groups[i]; o.pc == g.pc {
@@ -103,7 +101,7 @@ func (w *warp) add(g group) {
 	w.groups = append(w.groups, g)
 }
 
-// follow runs g until it ends, waits, or another group is to run first.
+// follow runs g until it exits, waits, or another group must run first.
 func (w *warp) follow(g group) {
 	code := w.block.kernel.code
 	w.use(g.mask, 0)
@@ -170,7 +168,7 @@ func (w *warp) follow(g group) {
 	}
 }
 
-// stop ends the lanes taken, or has them wait at a barrier.
+// stop ends the lanes taken, or makes them wait at a barrier.
 func (w *warp) stop(in *inst, pc int32, taken uint32) {
 	switch in.flow {
 	case leave:
@@ -182,7 +180,7 @@ func (w *warp) stop(in *inst, pc int32, taken uint32) {
 	}
 }
 
-// holds is the mask of lanes whose guard holds.
+// holds returns the mask of lanes whose guard holds.
 func (w *warp) holds(in *inst) uint32 {
 	if in.guard > 0 {
 		return w.preds[in.guard-1]
@@ -209,8 +207,8 @@ func (w *warp) masked(in *inst, mask uint32) {
 	w.active, w.lanes = active, list
 }
 
-// missing are the lanes that instruction in of a warp, of the lanes taken, names
-// and that are not at it.
+// missing returns the lanes that a warp instruction of the lanes taken names, and that are not
+// at it.
 func (w *warp) missing(in *inst, taken uint32) (m uint32) {
 	named := &w.regs[in.c]
 	for t := taken; t != 0; t &= t - 1 {
@@ -227,8 +225,7 @@ func (w *warp) missing(in *inst, taken uint32) (m uint32) {
 	return m
 }
 
-// stuck finds a group that waits at an instruction of the warp for lanes that
-// wait elsewhere.
+// stuck finds a group that waits at a warp instruction for lanes that wait elsewhere.
 func (w *warp) stuck() *Finding {
 	for _, g := range w.groups {
 		if g.waiting != meetWarp {
@@ -245,7 +242,7 @@ func (w *warp) stuck() *Finding {
 	return nil
 }
 
-// whereabouts says at which line a lane waits.
+// whereabouts returns the line at which a lane waits.
 func (w *warp) whereabouts(l uint8) string {
 	for _, g := range w.groups {
 		if g.mask>>l&1 != 0 {
@@ -257,7 +254,7 @@ func (w *warp) whereabouts(l uint8) string {
 
 // meet orders the accesses of the lanes of mask before and after it.
 func (w *warp) meet(mask uint32) {
-	// Stamps have no room for more than maxSyncs: what comes after counts as ordered.
+	// Stamps count at most maxSyncs: later ones are treated as ordered.
 	w.syncs = min(w.syncs+1, maxSyncs)
 	if mask == w.live {
 		w.whole = w.syncs

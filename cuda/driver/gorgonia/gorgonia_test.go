@@ -13,8 +13,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// The program of these tests runs with the stand-in library of drivertest as libcuda.so.1:
-// "make cu-test".
+// These tests run with the stand-in library of drivertest as libcuda.so.1: "make cu-test".
 
 // TestSuite runs the conformance suite of devices through package driver.
 func TestSuite(t *testing.T) { drivertest.Suite(t, driver.Open) }

@@ -49,7 +49,7 @@ func check(call string, err error) error {
 	return fmt.Errorf("%s: %w", call, err)
 }
 
-// code is the error of a call of this package's own.
+// code returns the error of this package's own calls.
 func code(c C.CUresult) error {
 	if c == C.CUDA_SUCCESS {
 		return nil
