@@ -13,16 +13,16 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// AccuracyCase is one line of the accuracy table: a real graph, how it is
-// imported, how it is trained, and what others report for it.
+// AccuracyCase is one line of the accuracy table: a real graph, its import, its training, and
+// the published result.
 type AccuracyCase struct {
 	Graph     string // folder or archive in the data folder
 	Split     string // file of the folder, "" for split.bin
 	Normalize bool
-	Published string  // what the source reports
+	Published string  // the source's result
 	Want      float64 // the mean that siafu must reach
 	AtBestVal bool    // accuracy at the best validation epoch, else of the last weights
-	Seeds     int     // that the published protocol averages, at most
+	Seeds     int     // maximum, as in the published protocol
 	Configure func(*config.Config)
 }
 
@@ -33,7 +33,7 @@ func kipf(c *config.Config) {
 	c.Hidden, c.Epochs, c.Dropout, c.InputDropout = 16, 200, 0.5, 0.5
 	c.WeightDecay, c.WeightDecayOn = 5e-4, "first"
 	c.Initializer = "xavier"
-	c.EvalEvery = 0 // the last weights count
+	c.EvalEvery = 0 // use the last weights
 }
 
 // shchur is the same at the width of Shchur et al. 2018, §3, with the best
@@ -66,7 +66,7 @@ func schools(c *config.Config) {
 	c.Partitioner, c.Initializer = "hash", "xavier"
 }
 
-// AccuracyCases are the lines of the table.
+// AccuracyCases has the lines of the table.
 var AccuracyCases = []AccuracyCase{
 	{Graph: "cora", Normalize: true, Published: "81.5 (Kipf & Welling 2017)", Want: 0.810, Seeds: 10, Configure: kipf},
 	{Graph: "cora", Normalize: true, Published: "83.0 ± 0.7 (Veličković et al. 2018)", Want: 0.820, AtBestVal: true, Seeds: 10, Configure: velickovic},
@@ -78,19 +78,19 @@ var AccuracyCases = []AccuracyCase{
 	{Graph: "fb100-10schools-year", Published: "none; Facebook100 by Traud, Mucha & Porter 2011", Want: 0.720, AtBestVal: true, Seeds: 1, Configure: schools},
 }
 
-// config is what the case trains.
+// config returns the case's configuration.
 func (c AccuracyCase) config() config.Config {
 	cfg := config.Defaults()
 	c.Configure(&cfg)
 	return cfg
 }
 
-// chosen reports whether the options ask for this line.
+// chosen reports whether the options select this line.
 func (o AccuracyOptions) chosen(c AccuracyCase) bool {
 	return (o.Only == "" || o.Only == c.Graph) && (o.Model == "" || o.Model == c.config().Model)
 }
 
-// AccuracyOptions say which lines to run, and how often.
+// AccuracyOptions are the options of bench accuracy.
 type AccuracyOptions struct {
 	Data  string `required:"" placeholder:"DIR" help:"Folder with the raw graphs NAME or NAME.tar.zst."`
 	Work  string `default:"build/accuracy" placeholder:"DIR" help:"Folder for imported datasets and runs."`
@@ -112,14 +112,13 @@ type AccuracyResult struct {
 	PeakRSSBytes int64   // of the process
 }
 
-// Run is Accuracy for its table alone.
+// Run runs Accuracy only for its table.
 func (o AccuracyOptions) Run(ctx context.Context, w io.Writer) error {
 	_, err := Accuracy(ctx, o, w)
 	return err
 }
 
-// Accuracy measures the lines whose graph is there and prints them as they
-// come.
+// Accuracy measures the lines with an available graph and prints each when it is finished.
 func Accuracy(ctx context.Context, o AccuracyOptions, w io.Writer) ([]AccuracyResult, error) {
 	var results []AccuracyResult
 	fmt.Fprintf(w, "%-22s %-5s %5s %5s %-14s %9s %12s %9s  %s\n",
@@ -148,7 +147,7 @@ func Accuracy(ctx context.Context, o AccuracyOptions, w io.Writer) ([]AccuracyRe
 	return results, nil
 }
 
-// load imports the case's graph where that has not been done.
+// load imports the case's graph unless that is done.
 func (c AccuracyCase) load(o AccuracyOptions) (string, error) {
 	dst := filepath.Join(o.Work, c.Graph)
 	if _, err := os.Stat(filepath.Join(dst, "meta.json")); err == nil {

@@ -9,11 +9,10 @@ import (
 	"siafu/ranks/config"
 )
 
-// Training reaches the published accuracies, on one rank and on four. Seeds
-// are fewer where a run is long, and graphs that take long are left to
-// SIAFU_BIG=1; "siafu bench accuracy" runs all of them. GAT
-// stops earlier here, by accuracy alone: its own rule takes four times as long,
-// and on citeseer reaches the same.
+// Training reaches the published accuracies, on one rank and on four. Long runs have fewer
+// seeds, and large graphs need SIAFU_BIG=1; "siafu bench accuracy" runs all. GAT stops earlier
+// here, by accuracy only: its own rule takes four times as long, with the same result on
+// citeseer.
 func TestPublishedAccuracy(t *testing.T) {
 	for _, tc := range []struct {
 		graph, model string

@@ -13,7 +13,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// AsyncOptions say what to train on. The run's own flags are train's.
+// AsyncOptions are the options of bench async. Training flags are train's.
 type AsyncOptions struct {
 	Data      string        `arg:"" help:"Dataset folder."`
 	Staleness []int         `name:"bounds" default:"0,1" help:"Staleness bounds to measure."`
@@ -23,10 +23,9 @@ type AsyncOptions struct {
 	Config    config.Config `embed:""`
 }
 
-// Run compares bounded asynchrony with the synchronous pipeline, as figures 5
-// and 6 of Dorylus (OSDI'21) do: how many epochs each needs to the validation
-// accuracy that the pipeline with the same seed converges to, and how long an epoch
-// takes; with --delay for all of them.
+// Run compares bounded asynchrony with the synchronous pipeline, as figures 5 and 6 of Dorylus
+// (OSDI'21) do: the number of epochs until the validation accuracy to which the pipeline with
+// the same seed converges, and the time of an epoch; with --delay for all of them.
 func (o AsyncOptions) Run(ctx context.Context, w io.Writer) error {
 	refuse := func(flag string, value any, remedy string) error {
 		return fault.New(fault.Usage, "bench async", "", "--%s=%v", flag, value).Then("%s", remedy)
@@ -64,10 +63,11 @@ func (o AsyncOptions) Run(ctx context.Context, w io.Writer) error {
 	return t.Flush()
 }
 
-// mostOfPipe keeps --most times --epochs a number of epochs.
+// mostOfPipe bounds --most, so that --most times --epochs does not overflow.
 const mostOfPipe = 1000
 
-// turn trains once in each mode, the pipeline first, and returns what that converged to.
+// turn trains once in each mode, the pipeline first, and returns the accuracy to which that
+// converged.
 func (o AsyncOptions) turn(ctx context.Context, seed uint64, lines []*asyncLine) (float64, error) {
 	c := o.Config
 	c.Mode, c.Staleness, c.Linger, c.Seed = "pipe", 0, config.Defaults().Linger, seed
@@ -92,7 +92,7 @@ func (o AsyncOptions) turn(ctx context.Context, seed uint64, lines []*asyncLine)
 	return target, nil
 }
 
-// asyncLine is a mode and what its runs have shown, a seed after the other.
+// asyncLine is a mode and the results of its runs by seed.
 type asyncLine struct {
 	name, dataset string
 	config        config.Config
@@ -107,8 +107,8 @@ func (l *asyncLine) add(r *runfolder.Run, m, base targetReached) {
 	l.best += r.Summary.BestValAcc
 }
 
-// print prints means over the seeds. Runs that never came to the accuracy count with the
-// epochs that they had, and R has a > then.
+// print prints means over the seeds. Runs that never reached the accuracy count with their
+// number of epochs, and R is then printed with >.
 func (l *asyncLine) print(w io.Writer, pipe *asyncLine) {
 	m, base, n := meanOf(l.runs), meanOf(pipe.runs), float64(len(l.runs))
 	above := ""
@@ -124,8 +124,8 @@ func (l *asyncLine) print(w io.Writer, pipe *asyncLine) {
 		m.seconds, m.seconds/base.seconds, m.weights, m.gathers, l.best/n)
 }
 
-// converged is the mean validation accuracy of a run's last tenth, less a tenth
-// of a point, so that noise does not decide.
+// converged returns the mean validation accuracy of a run's last tenth, minus a tenth of a
+// point, to reduce the influence of noise.
 func converged(r *runfolder.Run) float64 {
 	last := r.Epochs[len(r.Epochs)*9/10:]
 	sum := 0.0
@@ -135,11 +135,12 @@ func converged(r *runfolder.Run) float64 {
 	return sum/float64(len(last)) - 0.001
 }
 
-// targetReached is when a run first had an accuracy, and what of it was late on the way.
+// targetReached is the time when a run first reached an accuracy, and the staleness until
+// then.
 type targetReached struct {
 	epochs, seconds, perEpoch float64
 	weights, gathers          float64 // runfolder.Late, the mean over all epochs
-	never                     int     // 1: it had not at the end
+	never                     int     // 1: never reached
 }
 
 func firstReached(r *runfolder.Run, target float64) targetReached {
@@ -164,7 +165,8 @@ func firstReached(r *runfolder.Run, target float64) targetReached {
 	return m
 }
 
-// meanOf is the mean of runs, but that never is how many did not come to the accuracy.
+// meanOf returns the mean of runs, with the number of runs that never reached the accuracy in
+// never.
 func meanOf(runs []targetReached) (m targetReached) {
 	for _, r := range runs {
 		m.never += r.never

@@ -22,8 +22,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// BreakdownOptions say what to train on, or which timeline to read. The run's
-// own flags are train's.
+// BreakdownOptions are the options of bench breakdown: a dataset to train on, or a timeline to
+// read. Training flags are train's.
 type BreakdownOptions struct {
 	Data    string        `arg:"" optional:"" help:"Dataset folder."`
 	From    string        `placeholder:"FILE" help:"Timeline of train --trace to read instead of training."`
@@ -68,7 +68,7 @@ func Breakdown(ctx context.Context, o BreakdownOptions, w io.Writer) error {
 	return writeChart(o.Picture, f, o.Epochs)
 }
 
-// writeChart writes the picture of a first and a last epoch.
+// writeChart writes the chart of a first and a last epoch.
 func writeChart(path string, f *trace.File, epochs []int) error {
 	if len(epochs) != 2 {
 		return fault.New(fault.Usage, "bench breakdown", "", "%d epochs for a picture", len(epochs)).Then("name the first and the last, as 3,4")
@@ -84,13 +84,12 @@ func writeChart(path string, f *trace.File, epochs []int) error {
 	})
 }
 
-// pictureMark stands in every picture, so that no other file is overwritten.
+// pictureMark marks our charts, so that no other file is overwritten.
 const pictureMark = "<!-- siafu bench breakdown -->"
 
 func isPicture(head []byte) bool { return bytes.Contains(head, []byte(pictureMark)) }
 
-// tracedRun trains and returns where the timeline is. What the user has not
-// named lies in dir.
+// tracedRun trains and returns the path of the timeline. Unnamed outputs are in dir.
 func tracedRun(ctx context.Context, o BreakdownOptions, dir string) (string, error) {
 	c := o.Config
 	c.Quiet = true
@@ -124,8 +123,7 @@ func (b *breakdown) leftOut() string {
 	return ""
 }
 
-// printTasks prints the means of graph ranks, and those of servers, whose
-// updates run beside them.
+// printTasks prints the means of graph ranks and of servers, whose updates run concurrently.
 func (b *breakdown) printTasks(w io.Writer) {
 	fmt.Fprintln(w, "task\ts/epoch\tshare\tof it waiting\t")
 	room := b.mean(b.graph, (*rankTime).workerTime)
@@ -144,7 +142,7 @@ func (b *breakdown) printTasks(w io.Writer) {
 	}
 }
 
-// printCommunication prints how much communication other work has hidden.
+// printCommunication prints how much communication overlapped with other work.
 func (b *breakdown) printCommunication(w io.Writer) {
 	if len(b.graph) < 2 {
 		return
@@ -162,7 +160,7 @@ func (b *breakdown) printCommunication(w io.Writer) {
 	}
 }
 
-// printRanks prints what each rank did with an epoch.
+// printRanks prints each rank's use of an epoch's time.
 func (b *breakdown) printRanks(w io.Writer) {
 	fmt.Fprintln(w, "\nrank\thost\tworking\twaiting\tbetween tasks\tidle\t")
 	epochs := float64(len(b.epochs))

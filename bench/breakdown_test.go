@@ -17,8 +17,8 @@ import (
 	"siafu/ranks/trace"
 )
 
-// drawn is the timeline of two graph ranks and a server, in seconds: each
-// string of a rank holds its tasks as task, epoch, begin, end and wait.
+// drawn returns the timeline of two graph ranks and a server, in seconds: task, epoch, begin,
+// end and wait.
 //
 //	rank 0   WU SC----GA---SC ∇AV .   in epoch 2, SC sent at 11, asked at 14
 //	rank 1   WU GA-SC------GA-SC ∇AV  sent at 13, asked at 15
@@ -130,8 +130,8 @@ func TestBreakdownWithoutDroppedEpoch(t *testing.T) {
 	}
 }
 
-// Training and reading the timeline of the same run print the same; only with
-// overlap is anything hidden.
+// Training and reading the timeline of the same run print the same; communication is hidden
+// only with overlap.
 func TestBreakdown(t *testing.T) {
 	dir := t.TempDir()
 	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "trace.json")
@@ -170,7 +170,7 @@ func TestBreakdown(t *testing.T) {
 	}
 }
 
-// Where there are ranks of a launcher, it is train that makes the timeline.
+// Under a launcher, train must make the timeline.
 func TestBreakdownUnderLauncher(t *testing.T) {
 	t.Setenv("OMPI_COMM_WORLD_RANK", "0")
 	t.Setenv("OMPI_COMM_WORLD_SIZE", "2")

@@ -13,8 +13,7 @@ import (
 	"siafu/ranks/config"
 )
 
-// CodecsOptions say what to train on, through which codecs. The run's own flags
-// are train's.
+// CodecsOptions are the options of bench codecs. Training flags are train's.
 type CodecsOptions struct {
 	Data   string        `arg:"" help:"Dataset folder."`
 	Codecs []string      `name:"codecs" default:"none,zstd,bf16,int8,int8+zstd,int4,int4+zstd,int4+ef,adaptive,polyline,polyline:2" help:"Codecs to compare."`
@@ -22,8 +21,7 @@ type CodecsOptions struct {
 	Config config.Config `embed:""`
 }
 
-// Run trains through each codec with the same seeds, and sets the bytes that
-// travel beside the accuracy that they leave.
+// Run trains with each codec and the same seeds, and compares bytes sent and accuracy.
 func (o CodecsOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Seeds < 1 {
 		return fault.New(fault.Usage, "bench codecs", "", "--seeds=%d", o.Seeds).Then("set 1 or more")
@@ -51,13 +49,13 @@ func (o CodecsOptions) Run(ctx context.Context, w io.Writer) error {
 	return t.Flush()
 }
 
-// codecLine is the runs through one codec.
+// codecLine has the runs with one codec.
 type codecLine struct {
 	name      string
 	codec     codec.Codec
 	accuracy  []float64
 	seconds   []float64
-	raw, sent float64 // MB an epoch
+	raw, sent float64 // MB per epoch
 }
 
 func (l *codecLine) run(ctx context.Context, o CodecsOptions, seed uint64) error {
@@ -81,8 +79,8 @@ func (l *codecLine) print(w io.Writer, width int, first *codecLine) {
 		l.raw/max(l.sent, 1e-9), 100*mean, 100*std, 100*(mean-base), slices.Min(l.seconds))
 }
 
-// rate is how many times fewer bytes rows of a width take, where that does not
-// depend on what they hold.
+// rate returns the compression ratio of rows of a width, if it does not depend on their
+// contents.
 func (l *codecLine) rate(width int) string {
 	const rows = 1024
 	if bytes, fixed := l.codec.Size(rows, width); fixed {
@@ -91,7 +89,7 @@ func (l *codecLine) rate(width int) string {
 	return "-"
 }
 
-// meanStd are the mean and the standard deviation of x.
+// meanStd returns the mean and the standard deviation of x.
 func meanStd(x []float64) (mean, std float64) {
 	for _, v := range x {
 		mean += v / float64(len(x))

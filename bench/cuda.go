@@ -20,7 +20,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// CUDAOptions say what to measure on the first GPU that the driver shows.
+// CUDAOptions are the options of bench cuda, which uses the driver's first GPU.
 type CUDAOptions struct {
 	Data    string  `arg:"" optional:"" help:"Dataset folder. None: a synthetic graph is generated."`
 	Like    string  `default:"reddit-small" help:"Published graph whose statistics the synthetic graph has."`
@@ -30,18 +30,18 @@ type CUDAOptions struct {
 	Only    string  `default:"" placeholder:"REGEX" help:"Regular expression for the kernels and shapes to measure."`
 }
 
-// gpuEffort is how much is measured, and on what.
+// gpuEffort has the extent of measurements, and the device.
 type gpuEffort struct {
-	copied int // bytes of a copy, at most
+	copied int // maximum bytes of a copy
 	open   func() (device.Device, error)
 	torch  string        // PyTorch's name of the device
 	turn   time.Duration // of PyTorch's epochs
 	train  func(ctx context.Context, data string, c config.Config) (*runfolder.Run, error)
 }
 
-// Run measures gathers, dense products and epochs beside NVIDIA's libraries and
-// PyTorch's, and prints a table of each. Without a GPU or a driver it
-// returns a Config fault before it makes a graph.
+// Run measures gathers, dense products and epochs, and those of NVIDIA's libraries and
+// PyTorch, and prints a table of each. Without a GPU or a driver it returns a Config fault
+// before it makes a graph.
 func (o CUDAOptions) Run(ctx context.Context, w io.Writer) error {
 	if _, err := driver.List(); err != nil {
 		return err
@@ -124,16 +124,16 @@ difference of an element from siafu's, in parts of it.`)
 type gpuRig struct {
 	device     device.Device
 	own        *cuda.Ops
-	blas       *cuda.Ops     // nil where there is no cuBLAS
-	sparse     device.Sparse // nil where there is no cuSPARSE
+	blas       *cuda.Ops     // nil without cuBLAS
+	sparse     device.Sparse // nil without cuSPARSE
 	begin, end device.Event
 	repeats    int
 	copying    float64 // bytes a second, read and written
 	w          io.Writer
-	missing    []string // what was left out, and why
+	missing    []string // omitted measurements, and the reasons
 }
 
-// newRig opens the device, and the libraries that are there.
+// newRig opens the device, and the available libraries.
 func newRig(o CUDAOptions, e gpuEffort, w io.Writer) (*gpuRig, error) {
 	d, err := e.open()
 	if err != nil {
@@ -170,14 +170,14 @@ func (r *gpuRig) open() (err error) {
 	return nil
 }
 
-// miss notes what is left out, once.
+// miss records an omitted measurement, once.
 func (r *gpuRig) miss(what string, why error) {
 	if s := fmt.Sprintf("%s: %v", what, why); !slices.Contains(r.missing, s) {
 		r.missing = append(r.missing, s)
 	}
 }
 
-// close ends all that is open. A device that fails now has failed before.
+// close closes everything. It ignores errors: a failed device has failed before.
 func (r *gpuRig) close() {
 	if r.sparse != nil {
 		_ = r.sparse.Close()
@@ -190,7 +190,7 @@ func (r *gpuRig) close() {
 	_ = r.device.Close()
 }
 
-// header says what the device is, and how fast it copies.
+// header prints the device and its copy rate.
 func (r *gpuRig) header(bytes int) error {
 	p := r.device.Properties()
 	free, total, err := r.device.Memory()
@@ -211,7 +211,7 @@ func (r *gpuRig) header(bytes int) error {
 	return nil
 }
 
-// rate is N bytes a second in GB/s, "unknown" of 0.
+// rate formats bytes per second as GB/s, "unknown" for 0.
 func rate(bytes float64) string {
 	if bytes == 0 {
 		return "unknown"
@@ -219,7 +219,7 @@ func rate(bytes float64) string {
 	return fmt.Sprintf("%.1f", bytes/1e9)
 }
 
-// copyRate is the bytes that a copy on the device reads and writes a second.
+// copyRate returns the bytes per second that a copy on the device reads and writes.
 func (r *gpuRig) copyRate(bytes int) (float64, error) {
 	var at [2]device.Ptr
 	for i := range at {

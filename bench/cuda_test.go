@@ -20,8 +20,8 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// interpreterEffort is an effort on the interpreter of kernels, which is no GPU: its times say
-// nothing. Epochs are the processor's.
+// interpreterEffort is an effort on the interpreter of kernels, which is not a GPU: its times
+// are meaningless. Epochs run on the processor.
 func interpreterEffort(s ptx.Settings) gpuEffort {
 	return gpuEffort{
 		copied: 1 << 12, torch: "cpu", turn: 20 * time.Millisecond,
@@ -42,9 +42,8 @@ func smallGraph(t *testing.T, directed bool) string {
 	return data
 }
 
-// The whole command, with libraries and without: every line is there once, results of
-// sides agree, epochs follow, and what is missing is named. The table says what the
-// device is.
+// The whole command, with and without libraries: every line exists once, results of sides
+// agree, epochs follow, and missing libraries are named. The table names the device.
 func TestCUDA(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // no Python, which would train for seconds
 	for name, libraries := range map[string]bool{"libraries": true, "none": false} {
@@ -77,7 +76,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// Where there is PyTorch, its losses are compared: another training is found out.
+// If PyTorch is installed, its losses are compared: a different training is detected.
 func TestCUDAEpochs(t *testing.T) {
 	e := interpreterEffort(ptx.Settings{})
 	for name, change := range map[string]float64{"the same": 0, "another": 1e-2} {
@@ -107,7 +106,7 @@ func TestCUDAEpochs(t *testing.T) {
 	}
 }
 
-// --only chooses lines; flags that make no sense, and no dataset, are refused.
+// --only selects lines; invalid flags, and a missing dataset, are refused.
 func TestCUDAOptions(t *testing.T) {
 	data := smallGraph(t, true)
 	for name, c := range map[string]struct {
@@ -153,7 +152,8 @@ func (l olderSparse) SpMM(a device.CSR, b, c device.Dense, algorithm device.Algo
 	return l.Sparse.SpMM(a, b, c, algorithm)
 }
 
-// What a library's version cannot do is left out and said; all else is measured.
+// Unsupported features of a library's version are omitted with a message; all else is
+// measured.
 func TestCUDAOlderLibrary(t *testing.T) {
 	e := interpreterEffort(ptx.Settings{})
 	e.open = func() (device.Device, error) { return oldCuSPARSE{ptx.New(ptx.Settings{Libraries: true})}, nil }
@@ -169,7 +169,7 @@ func TestCUDAOlderLibrary(t *testing.T) {
 	}
 }
 
-// A side that computes something else is found out.
+// A side with a different result is detected.
 func TestCUDADisagreement(t *testing.T) {
 	r, err := newRig(CUDAOptions{Repeats: 1}, interpreterEffort(ptx.Settings{Libraries: true}), t.Output())
 	if err != nil {
@@ -198,7 +198,7 @@ func TestCUDADisagreement(t *testing.T) {
 	}
 }
 
-// On a host without a GPU the command says what is missing before it makes a graph.
+// On a host without a GPU the command names what is missing before it makes a graph.
 func TestCUDAWithoutGPU(t *testing.T) {
 	if list, err := driver.List(); err == nil {
 		t.Skipf("this host has GPUs: %+v", list)

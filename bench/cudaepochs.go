@@ -16,8 +16,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// gpuModels are the networks whose epochs are measured: layers, hidden columns and
-// optimiser are the defaults but for these.
+// gpuModels returns the networks whose epochs are measured; other settings are the defaults.
 func gpuModels(epochs int) []config.Config {
 	gcn := config.Defaults()
 	gcn.Ranks, gcn.Servers, gcn.Epochs, gcn.EvalEvery, gcn.CheckpointEvery = 1, 0, epochs, 0, "off"
@@ -27,9 +26,9 @@ func gpuModels(epochs int) []config.Config {
 	return []config.Config{gcn, gat}
 }
 
-// gpuEpochs prints epochs of siafu and, where they can be imported, of PyTorch by
-// hand, PyTorch Geometric and DGL on the same GPU: the same graph, layers and first
-// weights, without dropout, so that losses must agree. One side is there at a time.
+// gpuEpochs prints epochs of siafu and, if installed, of hand-written PyTorch, PyTorch
+// Geometric and DGL on the same GPU: the same graph, layers and initial weights, without
+// dropout, so that losses must agree. Only one side at a time is loaded.
 func gpuEpochs(ctx context.Context, o CUDAOptions, e gpuEffort, d *graph.Dataset, w io.Writer) error {
 	lab, err := yardstick.NewLab()
 	if err != nil {
@@ -62,10 +61,10 @@ type gpuEpoch struct {
 	w     io.Writer
 	model string
 	run   *runfolder.Run
-	turn  time.Duration // how long a rival trains
+	turn  time.Duration // duration of a rival's training
 }
 
-// header says what siafu's epochs take.
+// header prints siafu's epoch times.
 func (b *gpuEpoch) header(dims []int) {
 	var seconds []float64
 	for _, e := range b.run.Epochs[1:] {
@@ -77,8 +76,8 @@ func (b *gpuEpoch) header(dims []int) {
 		b.run.Epochs[len(b.run.Epochs)-1].Loss, len(b.run.Epochs))
 }
 
-// rival trains a variant and prints its least epoch. Where it cannot train, the reason
-// is printed instead; another loss is a fault.
+// rival trains a variant and prints its fastest epoch, or the reason why it cannot train. A
+// different loss is a fault.
 func (b *gpuEpoch) rival(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, t yardstick.Training, v yardstick.Variant) error {
 	seconds, losses, err := b.trained(ctx, lab, d, t, v)
 	if ctx.Err() != nil {
@@ -98,7 +97,7 @@ func (b *gpuEpoch) rival(ctx context.Context, lab *yardstick.Lab, d *graph.Datas
 	return err
 }
 
-// trained is the least seconds of a rival's epochs, and the losses of all.
+// trained returns the least seconds of a rival's epochs, and all losses.
 func (b *gpuEpoch) trained(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, t yardstick.Training, v yardstick.Variant) (seconds float64, losses []float32, err error) {
 	r, err := lab.Epoch(ctx, d, t, v)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"siafu/kernels"
 )
 
-// gpuGraph is a graph on the device, as siafu and as cuSPARSE gather along it.
+// gpuGraph is a graph on the device, in the formats of siafu and cuSPARSE.
 type gpuGraph struct {
 	rows, edges  int
 	name         string
@@ -22,10 +22,10 @@ type gpuGraph struct {
 	values, ones device.Ptr // of each edge: its scales, and 1 in BF16
 }
 
-// gpuWidths are those of Reddit's classes and of hidden layers.
+// gpuWidths returns the widths of Reddit's classes and of hidden layers.
 func gpuWidths() []int { return []int{classWidth, hiddenWidth, 256} }
 
-// gathers are the lines of gathers on a dataset, which done takes off the device.
+// gathers returns the lines of gathers on a dataset; done frees the dataset's device memory.
 func (r *gpuRig) gathers(d *graph.Dataset) (cases []gpuCase, done func(), err error) {
 	a := mapped.NewArena()
 	defer func() {
@@ -47,7 +47,7 @@ func (r *gpuRig) gathers(d *graph.Dataset) (cases []gpuCase, done func(), err er
 	return cases, a.Free, nil
 }
 
-// place takes a graph to the device.
+// place copies a graph to the device.
 func (r *gpuRig) place(a *mapped.Arena, d *graph.Dataset) *gpuGraph {
 	g := &gpuGraph{rows: d.In.Rows(), edges: int(d.In.Offsets[d.In.Rows()]), name: d.Meta.Name}
 	g.degree = func(row int) int { return int(d.In.Offsets[row+1] - d.In.Offsets[row]) }
@@ -71,8 +71,8 @@ func (r *gpuRig) place(a *mapped.Arena, d *graph.Dataset) *gpuGraph {
 	return g
 }
 
-// placeValues makes what cuSPARSE needs beside it: a value of each edge, and offsets
-// of 4 bytes.
+// placeValues makes the additional arrays of cuSPARSE: a value per edge, and offsets of 4
+// bytes.
 func (r *gpuRig) placeValues(a *mapped.Arena, d *graph.Dataset, g *gpuGraph, row, col []float32) {
 	offsets, values, ones := make([]int32, g.rows+1), make([]float32, g.edges), make([]uint16, g.edges)
 	for v := range g.rows {
@@ -86,11 +86,11 @@ func (r *gpuRig) placeValues(a *mapped.Arena, d *graph.Dataset, g *gpuGraph, row
 	g.ones = gpuAddress(kernels.Place(r.own, a, ones).Address())
 }
 
-// gpuAddress is where something lies on a device.
+// gpuAddress returns p as a device address.
 func gpuAddress(p unsafe.Pointer) device.Ptr { return device.Ptr(uintptr(p)) }
 
-// gatherCase is a gather of rows of N columns: of float32 with both scales, as
-// GCN's, or of BF16 without, which Narrow folds into the rows.
+// gatherCase returns a gather of rows of the given width: float32 with both scales, like
+// GCN's, or BF16 without, because Narrow applies them to the rows.
 func (r *gpuRig) gatherCase(g *gpuGraph, width int, half bool) gpuCase {
 	n, e, w := float64(g.rows), float64(g.edges), float64(width)
 	c := gpuCase{kernel: "SpMM", shape: fmt.Sprintf("%s %d", g.name, width), edges: e, flops: 2 * e * w, bytes: e*(8+4*w) + n*(24+4*w)}
@@ -116,8 +116,8 @@ func (r *gpuRig) gatherCase(g *gpuGraph, width int, half bool) gpuCase {
 	return c
 }
 
-// addSparse adds cuSPARSE to a gather, by each algorithm that takes it. Their
-// descriptors and workspaces are kept.
+// addSparse adds cuSPARSE to a gather, with each supported algorithm. Descriptors and
+// workspaces are reused.
 func (r *gpuRig) addSparse(a *mapped.Arena, work *gpuWork, g *gpuGraph, x kernels.Mat, half bool) error {
 	if r.sparse == nil || g.offsets.Len() == 0 || g.edges == 0 {
 		return nil
@@ -143,7 +143,7 @@ func (r *gpuRig) addSparse(a *mapped.Arena, work *gpuWork, g *gpuGraph, x kernel
 		}
 		p, err := r.sparse.SpMM(m, device.Dense{Rows: g.rows, Cols: x.Cols, At: gpuAddress(x.Address()), Half: half},
 			device.Dense{Rows: g.rows, Cols: x.Cols, At: gpuAddress(c.Address())}, algorithm)
-		if err != nil { // the algorithm, or the type, is not this version's; or there is no room
+		if err != nil { // this version lacks the algorithm or the type, or memory is short
 			r.miss(fmt.Sprintf("%s of %d columns, bf16: %t", name, x.Cols, half), err)
 			continue
 		}
@@ -154,7 +154,7 @@ func (r *gpuRig) addSparse(a *mapped.Arena, work *gpuWork, g *gpuGraph, x kernel
 	return nil
 }
 
-// attentionCases are a GAT layer's gathers along edges, forward and backward.
+// attentionCases returns a GAT layer's gathers along edges, forward and backward.
 func (r *gpuRig) attentionCases(g *gpuGraph, at kernels.Attention) []gpuCase {
 	n, e := float64(g.rows), float64(g.edges)
 	h, w := float64(at.Heads), float64(at.Width)
@@ -178,7 +178,7 @@ func (r *gpuRig) attentionCases(g *gpuGraph, at kernels.Attention) []gpuCase {
 	}
 }
 
-// attentionOperands are those of all three.
+// attentionOperands has the operands of all three gathers.
 type attentionOperands struct {
 	emitted                  kernels.Emitted
 	back                     kernels.Attended

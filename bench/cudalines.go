@@ -13,7 +13,7 @@ import (
 	"siafu/kernels"
 )
 
-// gpuCase is a line of a table. Bytes and flops are those of a call.
+// gpuCase is a line of a table. Bytes and flops are per call.
 type gpuCase struct {
 	kernel, shape       string
 	edges, bytes, flops float64
@@ -26,17 +26,17 @@ type gpuWork struct {
 	// results are those of sides, on the device; nil: there is nothing to compare.
 	results []kernels.Mat
 	terms   func(row int) int // of a sum in a row of the results
-	close   func()            // nil: nothing but the arena is to be given back
+	close   func()            // nil: only the arena must be freed
 }
 
 // gpuSide is one way to compute a line.
 type gpuSide struct {
 	name   string
-	stream device.Stream // that its work is queued on
+	stream device.Stream // of its work
 	call   func() error
 }
 
-// table measures the lines of a table that match and prints each, and says how many.
+// table measures and prints the matching lines of a table, and returns their number.
 func (r *gpuRig) table(ctx context.Context, lines func() ([]gpuCase, func(), error), only *regexp.Regexp) (int, error) {
 	cases, done, err := lines()
 	if err != nil {
@@ -105,11 +105,11 @@ func (r *gpuRig) print(c gpuCase, side string, seconds, ours, differ float64) {
 		cell(c.bytes, r.device.Properties().Bandwidth()/100, "%.0f %%"), cell(c.bytes, r.copying/100, "%.0f %%"), ratio, apart)
 }
 
-// warmUps is how often each side runs before it counts: code is compiled and caches
-// are filled then, and clocks rise.
+// warmUps is the number of uncounted runs of each side: code is compiled, caches are filled
+// and clocks rise.
 const warmUps = 3
 
-// medians lets the sides run interleaved and is the median seconds of each.
+// medians runs the sides interleaved and returns the median seconds of each.
 func (r *gpuRig) medians(sides []gpuSide) ([]float64, error) {
 	times := make([][]float64, len(sides))
 	for turn := range warmUps + r.repeats {
@@ -131,7 +131,7 @@ func (r *gpuRig) medians(sides []gpuSide) ([]float64, error) {
 	return middle, nil
 }
 
-// once is the seconds between events before and after a call.
+// once returns the seconds between events before and after a call.
 func (r *gpuRig) once(s gpuSide) (seconds float64, err error) {
 	defer mapped.Catch(&err)
 	for _, step := range []func() error{
@@ -178,14 +178,14 @@ func (r *gpuRig) read(m kernels.Mat) []float32 {
 	return x
 }
 
-// positive is a matrix on the device of values from 1/2 to 1.
+// positive returns a matrix on the device with values from 1/2 to 1.
 func (r *gpuRig) positive(a *mapped.Arena, rows, cols int, seed uint64) kernels.Mat {
 	m := kernels.NewMat(r.own, a, rows, cols)
 	kernels.Write(r.own, m, positives(rows*cols, seed))
 	return m
 }
 
-// positives are n such values, which depend on their position and the seed.
+// positives returns n such values, which depend on their position and the seed.
 func positives(n int, seed uint64) []float32 {
 	x := make([]float32, n)
 	for i := range x {

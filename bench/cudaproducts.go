@@ -7,7 +7,7 @@ import (
 	"siafu/kernels"
 )
 
-// products are the dense products of layers on N vertices, own ones beside
+// products returns the dense products of layers on the given number of vertices, siafu's and
 // cuBLAS's.
 func (r *gpuRig) products(rows int) []gpuCase {
 	var cases []gpuCase
@@ -19,7 +19,7 @@ func (r *gpuRig) products(rows int) []gpuCase {
 	return cases
 }
 
-// product is a product by each Ops that there is.
+// product prepares a product with each available Ops.
 func (r *gpuRig) product(a *mapped.Arena, p product) gpuWork {
 	m, n, k := p.m, p.n, p.k
 	x, y := r.positive(a, m, k, 1), r.positive(a, k, n, 2)

@@ -17,7 +17,7 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// EpochOptions say what to train on. The run's own flags are train's.
+// EpochOptions are the options of bench epoch. Training flags are train's.
 type EpochOptions struct {
 	Data      string        `arg:"" optional:"" help:"Dataset folder; none with --like."`
 	Like      string        `help:"Published graph for a synthetic graph with its statistics. The graph is generated as by siafu generate."`
@@ -26,9 +26,8 @@ type EpochOptions struct {
 	Config    config.Config `embed:""`
 }
 
-// Run trains in an in-process world and prints how long an epoch takes and
-// where the time goes. The first epoch, in which memory is touched for the
-// first time, is left out.
+// Run trains in an in-process world and prints the time of an epoch and its parts. It omits
+// the first epoch, in which memory is touched for the first time.
 func (o EpochOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Config.Epochs < 2 {
 		return fault.New(fault.Usage, "bench epoch", "", "--epochs=%d", o.Config.Epochs).Then("measure 2 or more")
@@ -67,7 +66,7 @@ func generated(like string, scale float64) (*scratch.Folder, error) {
 	return tmp, err
 }
 
-// printEpochs prints minimum and median of the epochs but the first.
+// printEpochs prints minimum and median of the epochs except the first.
 func printEpochs(w io.Writer, run *runfolder.Run) error {
 	epochs := run.Epochs[1:]
 	column := func(f func(runfolder.Epoch) float64) (least, middle float64) {

@@ -7,14 +7,13 @@ import (
 	"siafu/kernels"
 )
 
-// fixture is where a kernel lies while it is measured: its operands' memory and the
-// team it runs on.
+// fixture has the operands' memory and the team of a measured kernel.
 type fixture struct {
 	team  *kernels.Team
 	arena *mapped.Arena
 }
 
-// floats are n values in ±1 that depend on their position and the seed.
+// floats returns n values in ±1 that depend on their position and the seed.
 func (b *fixture) floats(n int, seed uint64) []float32 {
 	v := mapped.Make[float32](b.arena, n)
 	b.team.Run(n, 1<<16, func(lo, hi int) {
@@ -25,7 +24,7 @@ func (b *fixture) floats(n int, seed uint64) []float32 {
 	return v
 }
 
-// mat is a matrix of such values, and room one of zeros.
+// mat returns a matrix of such values, and room one of zeros.
 func (b *fixture) mat(rows, cols int, seed uint64) kernels.Mat {
 	return kernels.HostMat(rows, cols, b.floats(rows*cols, seed))
 }
@@ -34,7 +33,7 @@ func (b *fixture) zeros(rows, cols int) kernels.Mat {
 	return kernels.NewMat(b.team, b.arena, rows, cols)
 }
 
-// ids are n numbers below the given one.
+// ids returns n numbers below the given one.
 func (b *fixture) ids(n, below int, seed uint64) []uint32 {
 	v := mapped.Make[uint32](b.arena, n)
 	b.team.Run(n, 1<<16, func(lo, hi int) {
@@ -45,8 +44,8 @@ func (b *fixture) ids(n, below int, seed uint64) []uint32 {
 	return v
 }
 
-// scramble is the output function of SplitMix64 (Steele, Lea & Flood 2014, §3),
-// with one step of its counter.
+// scramble is the output function of SplitMix64 (Steele, Lea & Flood 2014, §3), with one step
+// of its counter.
 func scramble(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

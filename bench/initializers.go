@@ -11,7 +11,7 @@ import (
 	"siafu/ranks/config"
 )
 
-// InitializersOptions say what to train, and from which first weights.
+// InitializersOptions are the options of bench initializers.
 type InitializersOptions struct {
 	Data         string   `required:"" placeholder:"DIR" help:"Folder with the raw graphs NAME or NAME.tar.zst."`
 	Work         string   `default:"build/initializers" placeholder:"DIR" help:"Folder for imported datasets and runs."`
@@ -22,26 +22,26 @@ type InitializersOptions struct {
 	Seeds        int      `default:"5" help:"Number of seeds to average, from 1."`
 }
 
-// InitializerResult is the runs of one network from one kind of first weights.
+// InitializerResult has the runs of one network with one initialiser.
 type InitializerResult struct {
 	Graph, Model, Initializer string
 	Hidden, Seeds             int
 	Mean, Std                 float64 // of test accuracy at the best validation
-	Stuck                     int     // seeds that have learnt nothing
+	Stuck                     int     // number of seeds that learned nothing
 }
 
-// stuckShare is the share of the loss of guessing by the classes' frequencies
-// that a network must get below to have learnt anything.
+// A network has learned something if its loss is below stuckShare times the loss of guessing
+// by class frequencies.
 const stuckShare = 0.99
 
-// Run is Initializers for its table alone.
+// Run runs Initializers only for its table.
 func (o InitializersOptions) Run(ctx context.Context, w io.Writer) error {
 	_, err := Initializers(ctx, o, w)
 	return err
 }
 
-// Initializers trains every network on every graph, with the defaults of train
-// but for the width, and prints a line for each with all initialisers.
+// Initializers trains every network on every graph, with the defaults of train except the
+// width, and prints a line for each with all initialisers.
 func Initializers(ctx context.Context, o InitializersOptions, w io.Writer) ([]InitializerResult, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func Initializers(ctx context.Context, o InitializersOptions, w io.Writer) ([]In
 	return results, nil
 }
 
-// validate refuses before anything is trained what training would refuse.
+// validate returns, before training, the errors that training would return.
 func (o InitializersOptions) validate() error {
 	for _, kind := range o.Models {
 		for _, name := range o.Initializers {
@@ -91,7 +91,7 @@ func (o InitializersOptions) validate() error {
 	return nil
 }
 
-// line measures what of says, from each kind of first weights, and prints it.
+// line measures a network with each initialiser, and prints the results.
 func (o InitializersOptions) line(ctx context.Context, of InitializerResult, data string, guessing float64, w io.Writer) ([]InitializerResult, error) {
 	var line []InitializerResult
 	fmt.Fprintf(w, "%-22s %-5s %6d", of.Graph, of.Model, of.Hidden)
@@ -136,8 +136,8 @@ func (r InitializerResult) String() string {
 	return text
 }
 
-// guessingLoss is the least loss of a network that looks at nothing: the entropy
-// of the classes among the training vertices.
+// guessingLoss returns the least loss of a network without input: the entropy of the classes
+// of training vertices.
 func guessingLoss(data string) (float64, error) {
 	d, err := graph.Open(data)
 	if err != nil {

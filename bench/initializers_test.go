@@ -12,7 +12,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// Guessing is by the classes of the training vertices alone.
+// Guessing uses only the classes of training vertices.
 func TestGuessingLoss(t *testing.T) {
 	const train, test = uint8(graph.SplitTrain), uint8(graph.SplitTest)
 	dir := filepath.Join(t.TempDir(), "data")
@@ -33,7 +33,7 @@ func TestGuessingLoss(t *testing.T) {
 	}
 }
 
-// A line has a network's accuracy from each kind of first weights.
+// A line has a network's accuracy with each initialiser.
 func TestInitializersOnCora(t *testing.T) {
 	realdata.File(t, "cora.tar.zst")
 	var table strings.Builder

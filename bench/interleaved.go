@@ -18,8 +18,8 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// repetitions is how often siafu and PyTorch take turns, and how long PyTorch trains
-// each time; siafu trains the epochs that it is told to.
+// repetitions is the number of alternations of siafu and PyTorch, and the duration of
+// PyTorch's training each time; siafu trains the requested epochs.
 type repetitions struct {
 	rounds    int
 	rivalTime time.Duration
@@ -68,7 +68,7 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 	return t.print(w, rivals)
 }
 
-// torchTraining is the run that PyTorch repeats, from the same initial weights.
+// torchTraining returns the run that PyTorch repeats, from the same initial weights.
 func torchTraining(c config.Config, d *graph.Dataset) (yardstick.Training, error) {
 	for _, r := range []struct{ flag, got, want string }{
 		{"model", c.Model, "gcn"}, {"optimizer", c.Optimizer, "adam"}, {"init", c.Init, ""},
@@ -81,7 +81,7 @@ func torchTraining(c config.Config, d *graph.Dataset) (yardstick.Training, error
 	return yardstick.TrainingOf(c, d)
 }
 
-// epochRivals starts a PyTorch for each variant, or says why there is none.
+// epochRivals starts a PyTorch for each variant, or returns the reason why it cannot.
 func epochRivals(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, g yardstick.Training) (rivals []*yardstick.Rival, reason string, err error) {
 	for _, v := range g.Variants(d) {
 		r, err := lab.Epoch(ctx, d, g, v)
@@ -96,15 +96,15 @@ func epochRivals(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, g ya
 	return rivals, "", nil
 }
 
-// interleaved is what the sides took.
+// interleaved has the results of both sides.
 type interleaved struct {
-	best   *runfolder.Run // siafu's with the fastest epoch
+	best   *runfolder.Run // siafu's run with the fastest epoch
 	ours   float64        // seconds of that epoch
 	theirs []float64      // of each rival's fastest
 	losses [][]float32    // of each rival's epochs
 }
 
-// runInterleaved lets the sides train one after the other, never at the same time.
+// runInterleaved trains the sides alternately, never at the same time.
 func runInterleaved(ctx context.Context, o EpochOptions, p repetitions, rivals []*yardstick.Rival) (*interleaved, error) {
 	t := &interleaved{ours: math.Inf(1), theirs: make([]float64, len(rivals)), losses: make([][]float32, len(rivals))}
 	for turn := range p.rounds {
@@ -140,14 +140,14 @@ func fastest(epochs []runfolder.Epoch) float64 {
 	}).Seconds
 }
 
-// lastLosses are both sides' losses in the last epoch that both reached.
+// lastLosses returns both sides' losses in the last common epoch.
 func (t *interleaved) lastLosses(rival int) (theirs, ours float64, epoch int) {
 	epoch = min(len(t.losses[rival]), len(t.best.Epochs))
 	return float64(t.losses[rival][epoch-1]), t.best.Epochs[epoch-1].Loss, epoch
 }
 
-// agree finds out a rival that trains something else: without dropout, from
-// the same weights, losses are equal but for rounding.
+// agree detects a rival that trains differently: without dropout, from the same weights,
+// losses are equal up to rounding.
 func (t *interleaved) agree(rivals []*yardstick.Rival) error {
 	for i, r := range rivals {
 		theirs, ours, epoch := t.lastLosses(i)

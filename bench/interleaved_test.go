@@ -74,7 +74,7 @@ func tinyGraph(sparse bool) graph.Content {
 	return c
 }
 
-// What PyTorch's side does not know is refused, not compared.
+// Settings unknown to PyTorch's side are refused, not compared.
 func TestYardstickRefuses(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	if _, err := graph.Write(data, tinyGraph(false), false); err != nil {

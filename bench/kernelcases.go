@@ -10,15 +10,15 @@ import (
 	"siafu/kernels"
 )
 
-// kernelCase is a line of the table of kernels. Bytes are what a call must move
-// at least: every operand and every result once.
+// kernelCase is a line of the table of kernels. Bytes is the minimum traffic of a call: every
+// operand and every result once.
 type kernelCase struct {
 	kernel, shape string
-	vertices      int     // that gather
-	edges         float64 // gathered by a call, 0 where there are none
-	flops         float64 // multiplications and additions, 0 where they don't matter
+	vertices      int     // number of gathering vertices
+	edges         float64 // gathered by a call, 0 if none
+	flops         float64 // multiplications and additions, 0 if irrelevant
 	bytes         float64
-	row           int // bytes of a gathered row, 0 where none is gathered
+	row           int // bytes of a gathered row, 0 without gather
 	prepare       func(b *fixture) (prepared, error)
 	product       product // of dense products
 }
@@ -33,16 +33,15 @@ type product struct {
 type prepared struct {
 	call   func()
 	result []float32
-	// restore brings the result into the order of vertices in which rivals
-	// compute theirs; nil where it is.
+	// restore permutes the result to the rivals' order of vertices; nil if equal.
 	restore func()
 	// gather and x are the operands of a gather.
 	gather kernels.Gather
 	x      []float32
-	// rivals starts those that do the same; nil where there is no yardstick.
+	// rivals starts the rivals; nil without a yardstick.
 	rivals func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error)
-	// terms is how many products an element of the result adds up, for the
-	// tolerance of a comparison.
+	// terms is the number of products in an element of the result, for the tolerance of a
+	// comparison.
 	terms int
 }
 
@@ -55,8 +54,8 @@ const (
 
 func gatherWidths() []int { return []int{16, classWidth, 64, hiddenWidth} }
 
-// kernelCases are the lines of the table at the given number of vertices, and
-// gathers on the given datasets.
+// kernelCases returns the lines of the table at the given number of vertices, and gathers on
+// the given datasets.
 func kernelCases(team *kernels.Team, vertices int, data []*graph.Dataset) []kernelCase {
 	var cases []kernelCase
 	uniform := func(width int) kernelCase {
@@ -101,7 +100,7 @@ func gatherCase(name string, vertices, edges, width int, build func(b *fixture) 
 	}
 }
 
-// singleRival is a list of one rival.
+// singleRival returns a list of one rival.
 func singleRival(r *yardstick.Rival, err error) ([]*yardstick.Rival, error) {
 	if err != nil {
 		return nil, err
@@ -118,8 +117,7 @@ func uniformGraph(b *fixture, vertices, degree int) kernels.Gather {
 	return gatherOf(b, offsets, b.ids(vertices*degree, vertices, 1))
 }
 
-// datasetGraph copies the in-edges of d into memory of the same kind as the
-// other operands'.
+// datasetGraph copies the in-edges of d into the same kind of memory as other operands.
 func datasetGraph(b *fixture, d *graph.Dataset) kernels.Gather {
 	offsets := mapped.Make[int64](b.arena, len(d.In.Offsets))
 	cols := mapped.Make[uint32](b.arena, len(d.In.Cols))
@@ -136,7 +134,7 @@ func gatherOf(b *fixture, offsets []int64, cols []uint32) kernels.Gather {
 	}
 }
 
-// maxDegree is the length of the longest row.
+// maxDegree returns the length of the longest row.
 func maxDegree(g kernels.Gather) int {
 	longest := int64(0)
 	for r, begin := range g.Begin {
@@ -145,8 +143,8 @@ func maxDegree(g kernels.Gather) int {
 	return int(longest)
 }
 
-// productCases are the dense products of a layer H [rows x in] W [in x out] with
-// both of its gradients.
+// productCases returns the dense products of a layer H [rows x in] W [in x out] and its two
+// gradients.
 func productCases(rows int) []kernelCase {
 	var cases []kernelCase
 	for _, s := range [][2]int{{inputWidth, hiddenWidth}, {hiddenWidth, hiddenWidth}, {hiddenWidth, classWidth}} {

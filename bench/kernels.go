@@ -20,7 +20,7 @@ import (
 	"siafu/kernels"
 )
 
-// KernelsOptions say which kernels to measure, and beside what.
+// KernelsOptions are the options of bench kernels.
 type KernelsOptions struct {
 	Threads   int      `default:"0" help:"Worker threads; 0: this machine's processors."`
 	Data      []string `placeholder:"DIR" help:"Dataset folders for gathers, in addition to a uniform random graph."`
@@ -29,18 +29,17 @@ type KernelsOptions struct {
 	Yardstick bool     `help:"Compare with a C loop and OpenBLAS, interleaved. What this machine lacks (gcc, OpenBLAS) is omitted."`
 }
 
-// effort is how large the shapes are and how long a measurement takes.
+// effort has the sizes of shapes and the duration of a measurement.
 type effort struct {
 	vertices  int           // rows of the shapes
 	bandwidth int           // bytes of the array that memory is read from
 	budget    time.Duration // of one side of a line
-	turns     int           // into which the budget is cut where sides alternate
+	turns     int           // parts of the budget if sides alternate
 }
 
-// Run measures every kernel and prints its times beside what the machine
-// can do at most.
+// Run measures every kernel and prints its times and the machine's peak rates.
 func (o KernelsOptions) Run(ctx context.Context, w io.Writer) error {
-	// The array is four times the largest third-level cache there is to share.
+	// The array is four times the largest shared third-level cache.
 	e := effort{vertices: 100_000, bandwidth: 1 << 30, budget: 400 * time.Millisecond, turns: 1}
 	if o.Yardstick {
 		e.budget, e.turns = time.Second, 8
@@ -97,15 +96,15 @@ func closeAll(data []*graph.Dataset) {
 	}
 }
 
-// meter measures one line after the other.
+// meter measures the lines one by one.
 type meter struct {
 	effort
 	team    *kernels.Team
 	lab     *yardstick.Lab // nil without yardsticks
 	w       io.Writer
-	levels  cacheLevels // of caches that gathers are looked at with
+	levels  cacheLevels // of caches for the analysis of gathers
 	from    []gatherLevels
-	skipped []string // why a yardstick was left out, each reason once
+	skipped []string // reasons for omitted yardsticks, each once
 }
 
 // kernelResult is a measured line.
@@ -135,12 +134,12 @@ func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp
 	if len(results) == 0 {
 		return fault.New(fault.Usage, "bench kernels", "", "--only=%q matches no line", only)
 	}
-	// Once more, in case that something else was running the first time.
+	// Measure again, in case there was other load the first time.
 	top = top.atLeast(measureCeiling(m.team, m.bandwidth, m.budget))
 	return m.print(results, top)
 }
 
-// measure measures one line, interleaved with its rivals where it has any.
+// measure measures one line, interleaved with its rivals, if any.
 func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error) {
 	b := &fixture{m.team, mapped.NewArena()}
 	defer b.arena.Free()
@@ -171,7 +170,7 @@ func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error)
 	return m.alternate(c, p, rivals)
 }
 
-// rivals starts those of a line. What this machine lacks is noted and left out.
+// rivals starts the rivals of a line. Missing ones are recorded and omitted.
 func (m *meter) rivals(ctx context.Context, p prepared) ([]*yardstick.Rival, error) {
 	if m.lab == nil || p.rivals == nil {
 		return nil, nil
@@ -190,8 +189,8 @@ func (m *meter) skip(reason string) {
 	}
 }
 
-// alternate lets the sides work alternately, never at the same time, so that a
-// noisy machine is unfair to neither.
+// alternate runs the sides alternately, never at the same time, so that noise affects both
+// alike.
 func (m *meter) alternate(c kernelCase, p prepared, rivals []*yardstick.Rival) (kernelResult, error) {
 	r := kernelResult{kernelCase: c, seconds: math.Inf(1), theirs: math.Inf(1)}
 	turn := m.budget / time.Duration(m.turns)
@@ -210,8 +209,8 @@ func (m *meter) alternate(c kernelCase, p prepared, rivals []*yardstick.Rival) (
 	return r, nil
 }
 
-// agree compares what a rival computed with the kernel's own: sums of n products
-// of numbers in ±1 differ by rounding in their order, far below n/2²⁰.
+// agree compares a rival's result with the kernel's: sums of n products of numbers in ±1 in
+// another order differ by rounding, far below n/2²⁰.
 func agree(p prepared, r *yardstick.Rival) error {
 	theirs, err := r.Result()
 	if err != nil {
@@ -255,8 +254,7 @@ func (m *meter) print(results []kernelResult, top ceiling) error {
 	return nil
 }
 
-// cells are the columns of a line; "-" is a figure that says nothing about its
-// kernel.
+// cells returns the columns of a line; "-" is a figure that is meaningless for its kernel.
 func (r kernelResult) cells(top ceiling) []string {
 	rate := func(work, unit float64, format string) string {
 		if work == 0 {

@@ -14,11 +14,10 @@ import (
 	"siafu/kernels"
 )
 
-// little is an effort for tests.
+// smallEffort is an effort for tests.
 var smallEffort = effort{vertices: 300, bandwidth: 1 << 20, budget: time.Microsecond, turns: 1}
 
-// Every kernel has its line, datasets too, and yardsticks stand beside theirs
-// or are left out for a reason.
+// Every kernel and dataset has its line, with yardsticks or the reason for their absence.
 func TestKernels(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	if _, err := generate.Write(data, generate.Options{Name: "tiny", Vertices: 100, Edges: 400}, false); err != nil {
@@ -76,7 +75,7 @@ func TestKernelsOnly(t *testing.T) {
 	}
 }
 
-// A rival that computes something else is found out.
+// A rival with a different result is detected.
 func TestDisagreementIsAFault(t *testing.T) {
 	lab, err := yardstick.NewLab()
 	if err != nil {
@@ -110,7 +109,7 @@ func TestWork(t *testing.T) {
 		flops float64
 		bytes float64
 	}{
-		// 6 edges; 3 offsets and 2 scales a row; 4 columns of x and dst.
+		// 6 edges; 3 offsets and 2 scales per row; 4 columns of x and dst.
 		{"gather", gatherCase("g", 3, 6, 4, nil), 2 * 6 * 4, 6*4 + 3*8 + 2*3*4 + 2*3*4*4},
 		{"product", productCase("MatMul", yardstick.Plain, 2, 3, 5), 2 * 2 * 3 * 5, 4 * (2*5 + 5*3 + 2*3)},
 		{"epilogue", epilogueCase("", 10, nil), 0, 2 * 4 * 10 * hiddenWidth},

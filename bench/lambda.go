@@ -11,15 +11,15 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// LambdaOptions say what to train on. The run's own flags are train's, those of
-// functions among them.
+// LambdaOptions are the options of bench lambda. Training flags are train's, including those
+// of functions.
 type LambdaOptions struct {
 	Data   string        `arg:"" help:"Dataset folder."`
 	Turns  int           `default:"3" help:"Runs of each row, interleaved. The fastest epoch of all runs counts."`
 	Config config.Config `embed:""`
 }
 
-// variant is a line of a table: a run that differs from the one that was asked for.
+// variant is a line of a table: a variation of the requested run.
 type variant struct {
 	name string
 	set  func(*config.Config)
@@ -28,10 +28,10 @@ type variant struct {
 	last    *runfolder.Run
 }
 
-// Run prints two tables. The first one has the variants of figure 10 and of §7.6 of
-// Dorylus (OSDI'21): tensor work on the CPU and in functions, in the pipeline, one stage
-// after another (no-pipe) and in bounded asynchrony with s=0. The second one leaves out
-// each optimisation of §6 in turn, and has codecs.
+// Run prints two tables. The first one has the variants of figure 10 and of §7.6 of Dorylus
+// (OSDI'21): tensor work on the CPU and in functions, pipelined, without pipelining (no-pipe)
+// and in bounded asynchrony with s=0. The second one omits each optimisation of §6 separately,
+// and has codecs.
 func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Turns < 1 || o.Config.Epochs < 2 {
 		return fault.New(fault.Usage, "bench lambda", "", "--turns=%d --epochs=%d", o.Turns, o.Config.Epochs).Then("measure 1 turn or more of 2 epochs or more")
@@ -76,7 +76,7 @@ func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
 	return o.table(ctx, w, "tasks for functions", forms)
 }
 
-// table trains in each way, interleaved, and prints a line of each.
+// table trains all variants, interleaved, and prints a line for each.
 func (o LambdaOptions) table(ctx context.Context, w io.Writer, title string, ways []variant) error {
 	for range o.Turns {
 		for i := range ways {
@@ -109,8 +109,8 @@ func (l *variant) run(ctx context.Context, o LambdaOptions) error {
 	return nil
 }
 
-// print prints the line. What a run has spent is divided by its epochs: the evaluation
-// at its end is in it.
+// print prints the line. A run's cost, including the final evaluation, is divided by its
+// epochs.
 func (l *variant) print(w io.Writer, first *variant) {
 	s := l.last.Summary
 	n := float64(s.Epochs)
@@ -119,8 +119,8 @@ func (l *variant) print(w io.Writer, first *variant) {
 		s.LambdaGBSeconds/n, s.LambdaUSD/n, s.ServerUSD/n, l.value()/first.value())
 }
 
-// value is 1/(T×C) of an epoch, T being its seconds and C the dollars of functions in
-// it and of servers for so long.
+// value returns 1/(T×C) of an epoch, where T is its time in seconds and C the dollars of its
+// functions and of servers for this time.
 func (l *variant) value() float64 {
 	s := l.last.Summary
 	hosts := s.ServerUSD / s.TotalSeconds * l.seconds

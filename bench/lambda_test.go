@@ -10,7 +10,7 @@ import (
 	"siafu/ranks/config"
 )
 
-// Both tables have all their lines, and functions have done the work of theirs.
+// Both tables have all lines, and functions ran the work of theirs.
 func TestLambdaTables(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "g")
 	if _, err := generate.Write(data, generate.Options{Vertices: 300, Edges: 1500, Features: 8, Classes: 3, Seed: 1}, false); err != nil {

@@ -10,12 +10,12 @@ import (
 	"siafu/kernels"
 )
 
-// cacheLevels are the caches of a worker, by their sizes in KiB, nearest first. Where a counter of
-// the processor can't be read, as on virtual machines, they tell by a model where the rows of a
-// gather come from.
+// cacheLevels are the caches of a worker, by their sizes in KiB, nearest first. If processor
+// counters cannot be read, as on virtual machines, they model which cache the rows of a gather
+// come from.
 type cacheLevels []int
 
-// check refuses sizes that are no hierarchy.
+// check refuses sizes that are not ascending.
 func (l cacheLevels) check() error {
 	for i, size := range l {
 		if size < 1 || i > 0 && size <= l[i-1] {
@@ -34,9 +34,9 @@ func (l cacheLevels) join(between, format string) string {
 	return strings.Join(all, between)
 }
 
-// bytesFrom is how many bytes of gathered rows of the given size come from each level, and last from
-// memory, where one worker goes along all edges and each cache keeps the rows read last. What
-// is prefetched counts where it came from; sums, edges and self loops are left out.
+// bytesFrom returns the bytes of gathered rows of the given size from each level, and last
+// from memory, for one worker and caches with LRU replacement. Prefetched rows count at their
+// source; sums, edges and self loops are ignored.
 func (l cacheLevels) bytesFrom(g kernels.Gather, row int) []float64 {
 	caches := make([]*rowCache, len(l))
 	for i, size := range l {
@@ -57,10 +57,9 @@ func (l cacheLevels) bytesFrom(g kernels.Gather, row int) []float64 {
 	return bytes
 }
 
-// rowCache is a cache of whole rows that keeps those read last: a ring of rows by when they were
-// read, with an entrance.
+// rowCache is an LRU cache of whole rows: a ring of rows by time of reading, with a sentinel.
 type rowCache struct {
-	newer, older []uint32 // by row, and last the entrance
+	newer, older []uint32 // by row, and last the sentinel
 	kept         []bool
 	count, most  int
 }
@@ -71,7 +70,7 @@ func newRecent(rows, most int) *rowCache {
 	return c
 }
 
-// read reports whether the row is there, and makes it the one read last.
+// read reports whether the row is cached, and makes it the most recent.
 func (c *rowCache) read(row uint32) (there bool) {
 	entrance := uint32(len(c.kept))
 	if there = c.kept[row]; there {
@@ -90,12 +89,12 @@ func (c *rowCache) read(row uint32) (there bool) {
 	return there
 }
 
-// leave takes a row out of the ring.
+// leave removes a row from the ring.
 func (c *rowCache) leave(row uint32) {
 	c.newer[c.older[row]], c.older[c.newer[row]] = c.newer[row], c.older[row]
 }
 
-// gatherLevels is where the rows of a measured gather come from.
+// gatherLevels has the bytes per level of a measured gather.
 type gatherLevels struct {
 	kernel, shape string
 	row           int

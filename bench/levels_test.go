@@ -11,8 +11,8 @@ import (
 	"siafu/kernels"
 )
 
-// A row comes from the nearest cache in which fewer other rows have been read since than it
-// has room for.
+// A row comes from the nearest cache if fewer other rows have been read since than fit into
+// it.
 func TestLevels(t *testing.T) {
 	const rows, edges, row = 50, 4000, 512
 	r := rand.New(rand.NewPCG(1, 2))
@@ -25,7 +25,7 @@ func TestLevels(t *testing.T) {
 	}
 	l := cacheLevels{2, 8} // of four rows and of sixteen
 	want := make([]float64, 3)
-	var last []uint32 // rows by when they were read, the newest first
+	var last []uint32 // rows by time of reading, newest first
 	for _, c := range g.Cols {
 		at := slices.Index(last, c)
 		switch {
@@ -51,7 +51,8 @@ func TestKernelsCaches(t *testing.T) {
 	if err := measureKernels(context.Background(), KernelsOptions{Caches: []int{1, 1024}, Only: "uniform.*x 41"}, smallEffort, &out); err != nil {
 		t.Fatal(err)
 	}
-	// 300 rows of 41 numbers fit into the second one, and each is read 25 times on average, first from memory.
+	// 300 rows of 41 numbers fit into the second cache, and each is read 25 times on average,
+	// first from memory.
 	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); !strings.HasPrefix(lines[len(lines)-1], "SpMM    uniform 300 x 41  164  ") ||
 		!strings.HasSuffix(lines[len(lines)-1], " 7") || !strings.Contains(lines[len(lines)-2], "1 KiB  1024 KiB  memory") {
 		t.Errorf("said\n%s", &out)

@@ -19,7 +19,7 @@ import (
 	"siafu/ranks/world/mpi"
 )
 
-// LinksOptions say what to train over which links.
+// LinksOptions are the options of bench links.
 type LinksOptions struct {
 	Data         string   `arg:"" help:"Dataset folder."`
 	Hosts        int      `default:"4" help:"Number of emulated hosts, with one rank each."`
@@ -39,8 +39,8 @@ type LinkRun struct {
 	Partitioner string         `json:"partitioner"`
 	Codec       string         `json:"codec"`
 	Mode        string         `json:"mode"`
-	Epoch       float64        `json:"epoch_seconds"`   // median of all turns' epochs but their first
-	Exposed     float64        `json:"exposed_seconds"` // of it, waiting for rows, of the rank that waits most
+	Epoch       float64        `json:"epoch_seconds"`   // median of all repetitions' epochs except the first
+	Exposed     float64        `json:"exposed_seconds"` // part of it spent waiting for rows, on the rank that waits most
 	Raw         int64          `json:"ghost_bytes_raw"` // an epoch
 	Sent        int64          `json:"ghost_bytes_sent"`
 	Ratio       float64        `json:"ratio"`    // raw to sent
@@ -49,10 +49,9 @@ type LinkRun struct {
 	epochs, exposed []float64
 }
 
-// Links trains under mpirun on hosts of this machine, over each link with each
-// partitioner and codec, and prints what an epoch takes beside one without
-// overlap and compression. All combinations take turns, so that what else the
-// machine does hits all alike.
+// Links trains under mpirun on hosts of this machine, over each link with each partitioner and
+// codec, and compares the time of an epoch with one without overlap and compression. All
+// combinations are interleaved, so that other load on the machine affects all alike.
 func Links(ctx context.Context, o LinksOptions, w io.Writer) error {
 	l, err := newLinkBench(o)
 	if err != nil {
@@ -150,7 +149,7 @@ func (l *linkBench) once(ctx context.Context, r *LinkRun) error {
 	return nil
 }
 
-// take adds a run's epochs but the first.
+// take adds a run's epochs except the first.
 func (r *LinkRun) take(run *runfolder.Run, f *trace.File) {
 	waited := map[[2]int]float64{} // by epoch and rank
 	for _, e := range f.Events {

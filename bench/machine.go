@@ -12,7 +12,7 @@ import (
 	"siafu/ranks"
 )
 
-// Machine prints where a table was made and by which command line.
+// Machine prints the machine and the command line of a table.
 func Machine(w io.Writer) {
 	fmt.Fprintf(w, "machine: %s, %d processors, %s/%s, %s\n", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
@@ -22,7 +22,7 @@ func Machine(w io.Writer) {
 	fmt.Fprintf(w, "command: siafu %s\n", strings.Join(os.Args[1:], " "))
 }
 
-// processor is the processor's name as the system gives it.
+// processor returns the processor's name.
 func processor() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

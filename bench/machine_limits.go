@@ -7,15 +7,15 @@ import (
 	"siafu/kernels"
 )
 
-// ceiling is what this machine can do at most, as far as kernels can tell.
+// ceiling has the machine's peak rates, as measured by kernels.
 type ceiling struct {
 	read   float64 // bytes/s from an array larger than any cache, all threads
 	cached float64 // bytes/s from an array of the size of a layer's operands
 	peak   float64 // float32 multiplications and additions a second, all threads
 }
 
-// cachedShare is how much smaller the array is that a large third-level cache
-// may hold: 64 MiB where the other has 1 GiB.
+// cachedShare is the ratio of the large array to one that a large third-level cache may hold:
+// 64 MiB instead of 1 GiB.
 const cachedShare = 16
 
 // measureCeiling reads an array of the given bytes, which should exceed every
@@ -28,14 +28,13 @@ func measureCeiling(team *kernels.Team, bytes int, budget time.Duration) ceiling
 	}
 }
 
-// atLeast is the better of two measurements.
+// atLeast returns the better of two measurements.
 func (c ceiling) atLeast(d ceiling) ceiling {
 	return ceiling{read: max(c.read, d.read), cached: max(c.cached, d.cached), peak: max(c.peak, d.peak)}
 }
 
-// readBandwidth gathers rows in the order in which they lie, 256 into one: one
-// multiply-add for each vector that comes from memory, and next to nothing is
-// written. ColumnSums, which does not prefetch, reads a quarter less.
+// readBandwidth gathers rows in storage order, 256 into one: one multiply-add per vector from
+// memory, and almost no writes. ColumnSums, which does not prefetch, reads a quarter less.
 func readBandwidth(team *kernels.Team, bytes int, budget time.Duration) float64 {
 	const width, sum = 128, 256
 	b := fixture{team, mapped.NewArena()}
@@ -53,8 +52,8 @@ func readBandwidth(team *kernels.Team, bytes int, budget time.Duration) float64 
 	return float64(x.Bytes()) / seconds
 }
 
-// multiplyAddPeak is the best of a few products whose right operand fits into
-// the first-level cache; the left one streams from the second.
+// multiplyAddPeak returns the best rate of a few products whose right operand fits into the
+// first-level cache; the left one streams from the second.
 func multiplyAddPeak(team *kernels.Team, budget time.Duration) float64 {
 	const rows, maxK, maxN = 96 * 4, 256, 128
 	b := fixture{team, mapped.NewArena()}

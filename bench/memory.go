@@ -6,8 +6,8 @@ import (
 	"siafu/internal/host"
 )
 
-// peakMemory is by how many bytes do raised the memory of this process at
-// most, 0 where the system doesn't tell (it is Linux that does).
+// peakMemory returns the peak increase of this process's memory during do in bytes, 0 if the
+// system does not report it (Linux does).
 func peakMemory(do func()) int64 {
 	debug.FreeOSMemory()
 	told := host.ForgetPeak()

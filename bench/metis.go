@@ -20,17 +20,16 @@ import (
 
 const opMetis = "bench metis"
 
-// metis is gpmetis, the program of METIS (Karypis and Kumar), and a dataset as
-// it reads it.
+// metis is gpmetis, the program of METIS (Karypis and Kumar), with a dataset in its format.
 type metis struct {
 	ds      *graph.Dataset
 	program string
-	missing string // why it is left out
+	missing string // reason why it is omitted
 	tmp     *scratch.Folder
 }
 
-// newMetis writes the dataset to a temporary folder, where there is a gpmetis.
-// close removes it.
+// newMetis writes the dataset to a temporary folder, if gpmetis is installed. close removes
+// it.
 func newMetis(ds *graph.Dataset) (*metis, error) {
 	m := &metis{ds: ds}
 	var err error
@@ -50,8 +49,8 @@ func newMetis(ds *graph.Dataset) (*metis, error) {
 	return m, nil
 }
 
-// Files of the folder: a vertex of the second one has its edges and whether it
-// is trained on for weights, too.
+// Files of the folder: in the second one, a vertex's weights also include its edges and
+// whether it is trained on.
 const (
 	plainGraph    = "plain"
 	weightedGraph = "weighted"
@@ -63,8 +62,8 @@ func (m *metis) close() {
 	}
 }
 
-// partitioners balance vertices only, as METIS does by itself, and all that
-// siafu balances, with the same slack.
+// partitioners returns one that balances only vertices, METIS's default, and one that balances
+// the same as siafu, with the same slack.
 func (m *metis) partitioners() []partitioner {
 	return []partitioner{
 		{"METIS, vertices only", m.divide(plainGraph, "-ufactor=50")},
@@ -72,8 +71,8 @@ func (m *metis) partitioners() []partitioner {
 	}
 }
 
-// write writes the graph as METIS's manual describes. An edge that a directed
-// graph has both ways weighs 2, as it is cut twice.
+// write writes the graph in the format of METIS's manual. An edge in both directions of a
+// directed graph has weight 2, because it is cut twice.
 func (m *metis) write(path string, weighted bool) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -95,7 +94,7 @@ func (m *metis) write(path string, weighted bool) error {
 	return nil
 }
 
-// format says which weights follow, and how many of a vertex.
+// format returns METIS's code of the weights, and their number per vertex.
 func (m *metis) format(weighted bool) string {
 	edge := "0"
 	if m.ds.Meta.Directed {
@@ -107,8 +106,8 @@ func (m *metis) format(weighted bool) string {
 	return "00" + edge
 }
 
-// neighbours are those of v in ascending order, one with edges both ways of a
-// directed graph twice.
+// neighbours returns the neighbours of v in ascending order, twice if a directed graph has
+// edges in both directions.
 func (m *metis) neighbours(v int) []uint32 {
 	row := slices.Clone(m.ds.In.Row(v))
 	if m.ds.Meta.Directed {
@@ -144,7 +143,7 @@ func (m *metis) writeRow(w *bufio.Writer, v int, weighted bool) {
 	w.Write(append(line, '\n'))
 }
 
-// What gpmetis prints of itself.
+// gpmetis's own figures in its output.
 var (
 	metisSeconds = regexp.MustCompile(`Partitioning:\s+([0-9.]+) sec`)
 	metisMemory  = regexp.MustCompile(`Max memory used:\s+([0-9.]+) MB`)
@@ -168,17 +167,17 @@ func (m *metis) divide(file, slack string) func(context.Context, int, uint64) (p
 	}
 }
 
-// firstNumber is what the pattern catches, 0 where it is not there.
+// firstNumber returns the number that the pattern captures, or 0.
 func firstNumber(pattern *regexp.Regexp, text []byte) float64 {
 	found := pattern.FindSubmatch(text)
 	if found == nil {
 		return 0
 	}
-	x, _ := strconv.ParseFloat(string(found[1]), 64) // the pattern has let nothing else through but 1.2.3
+	x, _ := strconv.ParseFloat(string(found[1]), 64) // the pattern also admits 1.2.3
 	return x
 }
 
-// lastLines is the end of what a program said.
+// lastLines returns the end of a program's output.
 func lastLines(out []byte) []byte {
 	return bytes.TrimSpace(out[max(0, len(out)-200):])
 }

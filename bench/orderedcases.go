@@ -11,23 +11,21 @@ import (
 	"siafu/kernels"
 )
 
-// rowFormat is how the rows of a gather lie.
+// rowFormat is the storage format of a gather's rows.
 type rowFormat struct {
 	kernel string
 	half   bool    // bfloat16
-	kept   float64 // share of the values that are no zeros, of rows without them; 0: whole rows
+	kept   float64 // fraction of non-zeros in packed rows; 0: whole rows
 }
 
-// packedForms are rows without their zeros as ReLU leaves them, or a dropout of a half,
-// and as both do.
+// packedForms has packed rows as after ReLU or dropout 0.5, and after both.
 var packedForms = []rowFormat{{kernel: "SpMMPacked", kept: 0.5}, {kernel: "SpMMPacked", kept: 0.25}}
 
-// naturalOrder is an order of vertices that is there.
+// naturalOrder returns the existing order of vertices.
 func naturalOrder() order.Choice { return order.Choice{} }
 
-// orderedCases are gathers on a dataset whose vertices are numbered as
-// partitioning would number them. The yardstick stays what it is without: the
-// same sums in the dataset's own order.
+// orderedCases returns gathers on a dataset whose vertices are numbered as partitioning would
+// number them. The yardstick is unchanged: the same sums in the dataset's own order.
 func orderedCases(team *kernels.Team, d *graph.Dataset) []kernelCase {
 	choose := sync.OnceValue(func() order.Choice { return order.New("auto", d.In) })
 	name := d.Meta.Name + " in order,"
@@ -43,7 +41,7 @@ func orderedCases(team *kernels.Team, d *graph.Dataset) []kernelCase {
 	return append(cases, packedCases(team, gather, choose)...)
 }
 
-// packedCases are gathers of the widest rows without their zeros, where the team has such.
+// packedCases returns gathers of the widest rows, packed, if the team supports them.
 func packedCases(team *kernels.Team, gather func(width int) kernelCase, choose func() order.Choice) []kernelCase {
 	var cases []kernelCase
 	if team.Packs(hiddenWidth) {
@@ -54,7 +52,7 @@ func packedCases(team *kernels.Team, gather func(width int) kernelCase, choose f
 	return cases
 }
 
-// withFormat is the gather c with rows in another form and order.
+// withFormat returns the gather c with rows in another format and order.
 func (c kernelCase) withFormat(f rowFormat, choose func() order.Choice) kernelCase {
 	plain, values := c.prepare, float64(c.vertices*c.row/4)
 	c.kernel = f.kernel
@@ -77,8 +75,8 @@ func (c kernelCase) withFormat(f rowFormat, choose func() order.Choice) kernelCa
 	return c
 }
 
-// withOrder is the gather p with rows in the form f, and with rows and columns renumbered by
-// order, nil for the order that is there. The result that is compared is brought back.
+// withOrder returns the gather p with rows in format f, and rows and columns renumbered by
+// vertices (nil: unchanged). The compared result is restored to the original order.
 func withOrder(b *fixture, p prepared, vertices []uint32, f rowFormat) prepared {
 	g, n := p.gather, len(p.gather.Begin)
 	width := len(p.x) / n
@@ -122,7 +120,7 @@ func withOrder(b *fixture, p prepared, vertices []uint32, f rowFormat) prepared 
 	return prepared{call: call, restore: restore, result: p.result, gather: r, terms: terms, rivals: p.rivals}
 }
 
-// renumbered is g with vertex order[i] as row and column i; columns ascend.
+// renumbered returns g with vertex order[i] as row and column i; columns ascend.
 func renumbered(b *fixture, g kernels.Gather, vertices []uint32) kernels.Gather {
 	place := make([]uint32, len(vertices))
 	for i, v := range vertices {

@@ -14,7 +14,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// PartitionOptions say what to divide, and how.
+// PartitionOptions are the options of bench partition.
 type PartitionOptions struct {
 	Data    []string `arg:"" help:"Dataset folders."`
 	Parts   []int    `default:"4,8" help:"Numbers of partitions."`
@@ -22,11 +22,11 @@ type PartitionOptions struct {
 	Seeds   int      `default:"3" help:"Number of seeds to average, from 1. Times are the minimum."`
 }
 
-// partitionResult is what one run gave and took.
+// partitionResult has the results and the cost of one run.
 type partitionResult struct {
 	owner   []uint32
 	seconds float64
-	bytes   int64 // at most, beside the dataset; 0 where the system doesn't tell
+	bytes   int64 // peak, without the dataset; 0 if the system does not report it
 }
 
 // partitioner divides a dataset.
@@ -88,7 +88,7 @@ func comparePartitioners(ctx context.Context, o PartitionOptions, ds *graph.Data
 	return err
 }
 
-// mebibytes is empty where nothing is known.
+// mebibytes returns "" if unknown.
 func mebibytes(bytes int64) string {
 	if bytes == 0 {
 		return ""
@@ -96,8 +96,8 @@ func mebibytes(bytes int64) string {
 	return fmt.Sprintf("%.1f", float64(bytes)/(1<<20))
 }
 
-// ownPartitioners are siafu's: multilevel twice, for METIS balances nothing but
-// vertices unless it is asked to.
+// ownPartitioners returns siafu's: multilevel twice, because METIS by default balances only
+// vertices.
 func ownPartitioners(o PartitionOptions, ds *graph.Dataset) []partitioner {
 	var list []partitioner
 	for _, method := range o.Methods {

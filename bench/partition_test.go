@@ -62,7 +62,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// A METIS that fails is named with what it said.
+// A failure of METIS is reported with its output.
 func TestPartitionWhereMetisFails(t *testing.T) {
 	bin, data := t.TempDir(), filepath.Join(t.TempDir(), "data")
 	if _, err := generate.Write(data, generate.Options{Vertices: 20, Edges: 50}, false); err != nil {
@@ -76,7 +76,7 @@ func TestPartitionWhereMetisFails(t *testing.T) {
 	}
 }
 
-// The files are those of METIS's manual: a line a vertex, numbered from 1.
+// The files have the format of METIS's manual: one line per vertex, numbered from 1.
 func TestMetisFiles(t *testing.T) {
 	in := graph.CSR{Offsets: []int64{0, 1, 3, 3}, Cols: []uint32{1, 0, 2}} // 1→0, 0→1, 2→1
 	out := graph.CSR{Offsets: []int64{0, 1, 2, 3}, Cols: []uint32{1, 0, 1}}

@@ -19,7 +19,7 @@ import (
 	"siafu/ranks/simulate"
 )
 
-// ReplayOptions say what to train over which links, and to simulate beside it.
+// ReplayOptions are the options of bench replay: trainings over links, and their simulations.
 type ReplayOptions struct {
 	Data   string   `arg:"" help:"Dataset folder."`
 	Ranks  []int    `default:"1,2,4" help:"Numbers of graph ranks, each rank on its own emulated host."`
@@ -32,19 +32,19 @@ type ReplayOptions struct {
 	Train  []string `arg:"" optional:"" help:"Flags of train, after --."`
 }
 
-// Replayed is a run beside its simulation.
+// Replayed is a run and its simulation.
 type Replayed struct {
 	Tensor   string
 	Mode     string
 	Ranks    int
-	Link     string  // none of one rank
-	Recorded float64 // an epoch, in one process
-	Again    float64 // the same, replayed as it was
-	Measured float64 // over the link: median of epochs but the first
+	Link     string  // empty for one rank
+	Recorded float64 // seconds per epoch, in one process
+	Again    float64 // the same, replayed unchanged
+	Measured float64 // over the link: median of epochs except the first
 	Modelled float64 // the recording, replayed over such a link
 }
 
-// Ratio is modelled to measured.
+// Ratio returns modelled divided by measured.
 func (r *Replayed) Ratio() float64 { return r.Modelled / r.Measured }
 
 // Within is the accepted relative error of a model.
@@ -105,7 +105,7 @@ func (o *ReplayOptions) replayAll(ctx context.Context, site *trials.Site) (list 
 	return list, nil
 }
 
-// trial is the recording that belongs to a line.
+// trial returns the recording of a line.
 func (o *ReplayOptions) trial(r *Replayed) trials.Trial {
 	flags := append(slices.Clone(o.Train), "--servers", "0", "--threads", "1", "--epochs", strconv.Itoa(o.Epochs), "--eval-every", "0", "--mode", r.Mode, "--tensor", r.Tensor)
 	if r.Tensor == "lambda" {
@@ -114,7 +114,7 @@ func (o *ReplayOptions) trial(r *Replayed) trials.Trial {
 	return trials.Trial{Data: o.Data, Ranks: r.Ranks, Flags: flags, Record: true}
 }
 
-// replayTrial is a recording and the runs beside it.
+// replayTrial runs a recording and the compared runs.
 func (o *ReplayOptions) replayTrial(ctx context.Context, kept *trials.Archive, r Replayed) (list []*Replayed, err error) {
 	t := o.trial(&r)
 	run, err := kept.Get(ctx, t)
@@ -164,7 +164,7 @@ func (o *ReplayOptions) replayRun(ctx context.Context, kept *trials.Archive, lin
 	return err
 }
 
-// medianEpoch is the median time of a run's epochs but the first.
+// medianEpoch returns the median time of a run's epochs except the first.
 func medianEpoch(run *trials.Result) float64 {
 	var all []float64
 	for _, e := range run.Epochs[min(1, len(run.Epochs)-1):] {
@@ -173,8 +173,8 @@ func medianEpoch(run *trials.Result) float64 {
 	return medianOf(all)
 }
 
-// tcpRate is the rate at which this machine sends and receives through TCP, a processor
-// for each: that of the loopback device for a fifth of a second.
+// tcpRate returns the TCP rate of this machine with one processor each for sending and
+// receiving, measured on the loopback device for a fifth of a second.
 func tcpRate() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -207,7 +207,7 @@ func tcpRate() (string, error) {
 	return fmt.Sprintf("%.0fmbit", max(float64(n)*8/1e6/time.Since(begin).Seconds(), 1)), nil
 }
 
-// printReplayed prints runs beside their simulations.
+// printReplayed prints runs and their simulations.
 func printReplayed(w io.Writer, list []*Replayed) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "tensor\tmode\tranks\tlink\trecorded s/epoch\treplayed\tmeasured\tmodelled\tmodelled to measured\t")

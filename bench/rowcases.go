@@ -8,8 +8,8 @@ import (
 	"siafu/kernels"
 )
 
-// rowCases are the kernels that pass once over the rows of a layer, the
-// optimiser, and the products with sparse features.
+// rowCases returns the kernels with one pass over the rows of a layer, the optimiser, and the
+// products with sparse features.
 func rowCases(rows int) []kernelCase {
 	matrix := 4 * float64(rows) * hiddenWidth
 	shape := fmt.Sprintf("[%d x %d]", rows, hiddenWidth)
@@ -88,13 +88,13 @@ func adamCase(weights int) kernelCase {
 	}
 }
 
-// Bag-of-words features such as coauthor-cs has: 1 % full.
+// Bag-of-words features like coauthor-cs's: 1 % non-zeros.
 const (
 	sparseCols, sparsePerRow = 1400, 14
 	sparseWidth              = 64
 )
 
-// sparseCases are the products with sparse features X, and with Xᵀ.
+// sparseCases returns the products with sparse features X, and with Xᵀ.
 func sparseCases(rows int) []kernelCase {
 	nnz := float64(rows * sparsePerRow)
 	dense := 4 * sparseWidth * float64(rows+sparseCols)

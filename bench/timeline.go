@@ -11,27 +11,26 @@ import (
 	"siafu/ranks/trace"
 )
 
-// communication are the tasks in which rows travel between ranks.
+// communication lists the tasks that exchange rows between ranks.
 var communication = []string{"SC", "∇SC"}
 
-// lastTask is the task that only a whole epoch has: its gradients have come
-// back. One that was only evaluated has none.
+// lastTask is the task that only a complete epoch has: its gradients have been received. An
+// evaluation has none.
 const lastTask = "∇AV"
 
-// breakdown is where the time of some epochs went.
+// breakdown has the times of some epochs by task.
 type breakdown struct {
 	info           map[string]string
-	epochs         []int // whole on every graph rank, ascending
+	epochs         []int // complete on every graph rank, ascending
 	first          bool  // the first epoch is left out
 	tasks          []string
 	graph, servers []*rankTime
 }
 
-// rankTime is what one rank did in those epochs; all numbers are seconds, of
-// all of them together.
+// rankTime has the times of one rank in those epochs; all numbers are total seconds.
 type rankTime struct {
 	process trace.Process
-	events  []trace.Event // in order of their begin, of all epochs
+	events  []trace.Event // in order of their start, of all epochs
 	tasks   map[string]spent
 	hidden  map[string]overlapBounds
 	workers int
@@ -39,17 +38,15 @@ type rankTime struct {
 	between float64 // in no task, of all workers
 }
 
-// workerTime is the time that all workers of a rank have.
+// workerTime returns the total time of all workers of a rank.
 func (r *rankTime) workerTime() float64 { return r.span * float64(max(r.workers, 1)) }
 
-// spent is the time of one kind of task, and how much of it was waiting for
-// other ranks.
+// spent is the time of one kind of task, and the part of it spent waiting for other ranks.
 type spent struct{ seconds, waited float64 }
 
-// overlapBounds is the time that a rank worked on something else while an exchange
-// was under way. Rows can be under way from when a rank has sent its own to
-// when it asks for the others'; they certainly are until the last of the
-// others has sent, so that most counts the whole of it and least that part.
+// overlapBounds bounds the time that a rank did other work during an exchange. Rows may be in
+// transit from the time when a rank has sent its own until it requests the others' (most).
+// They certainly are until the last rank has sent (least).
 type overlapBounds struct{ least, most float64 }
 
 // newBreakdown adds up a timeline. path names it in a fault.
@@ -80,9 +77,8 @@ func newBreakdown(f *trace.File, path string) (*breakdown, error) {
 	return b, nil
 }
 
-// selectEpochs finds the epochs that are whole on every graph rank. The first one,
-// in which memory is touched for the first time, is left out where there are
-// others.
+// selectEpochs finds the epochs that are complete on every graph rank. It omits the first one,
+// in which memory is touched for the first time, if there are others.
 func (b *breakdown) selectEpochs() {
 	count := map[int]int{}
 	for _, r := range b.graph {
@@ -101,7 +97,7 @@ func (b *breakdown) selectEpochs() {
 	}
 }
 
-// completeEpochs are the epochs of which this rank's timeline has everything.
+// completeEpochs returns the epochs that are complete in this rank's timeline.
 func (r *rankTime) completeEpochs() map[int]bool {
 	epochs := map[int]bool{}
 	for _, e := range r.events {
@@ -136,8 +132,7 @@ func (b *breakdown) summarize() {
 	b.tasks = b.taskNames()
 }
 
-// taskNames are the tasks of graph ranks in the order in which they are
-// reported; those that this table does not know come last.
+// taskNames returns the tasks of graph ranks in report order; unknown ones come last.
 func (b *breakdown) taskNames() []string {
 	found := map[string]bool{}
 	for _, r := range b.graph {
@@ -155,7 +150,7 @@ func (b *breakdown) taskNames() []string {
 	return append(names, slices.Sorted(maps.Keys(found))...)
 }
 
-// addTasks adds up tasks, and counts the workers that did them.
+// addTasks adds up tasks, and counts their workers.
 func (r *rankTime) addTasks(chosen map[int]bool) {
 	workers := map[int]bool{}
 	for _, e := range r.events {
@@ -168,7 +163,7 @@ func (r *rankTime) addTasks(chosen map[int]bool) {
 	r.workers = len(workers)
 }
 
-// total is the time in any task.
+// total returns the time in all tasks.
 func (r *rankTime) total() spent {
 	var sum spent
 	for _, s := range r.tasks {
@@ -178,8 +173,8 @@ func (r *rankTime) total() spent {
 	return sum
 }
 
-// spans is how long the chosen epochs lasted: each to the first task of the
-// next one, or where there is none to its own last task.
+// spans returns the duration of the selected epochs: each until the first task of the next
+// one, or else until its own last task.
 func (r *rankTime) spans(chosen map[int]bool) float64 {
 	begin, end := map[int]time.Duration{}, map[int]time.Duration{}
 	for _, e := range r.events {
@@ -205,19 +200,19 @@ type exchange struct {
 	epoch, layer, interval int
 }
 
-// exchangeOf is the exchange that a task is part of, if it is communication.
+// exchangeOf returns the exchange of a communication task.
 func exchangeOf(e *trace.Event) (exchange, bool) {
 	return exchange{e.Task, e.Epoch, e.Layer, e.Interval}, slices.Contains(communication, e.Task)
 }
 
-// window is from when a rank has sent its rows to when it asks for the others';
-// from and to are the places of the two tasks in its events.
+// window is the time from a rank's send of its rows to its request for the others'; from and
+// to are the indices of the two tasks in its events.
 type window struct {
 	from, to   int
 	begin, end time.Duration
 }
 
-// windows are those of a rank's exchanges.
+// windows returns the windows of a rank's exchanges.
 func (r *rankTime) windows() map[exchange]window {
 	all := map[exchange]window{}
 	for i := range r.events {
@@ -236,7 +231,7 @@ func (r *rankTime) windows() map[exchange]window {
 	return all
 }
 
-// lastSent is when the last rank had sent its rows, by exchange.
+// lastSent returns the time when the last rank had sent its rows, by exchange.
 func (b *breakdown) lastSent() map[exchange]time.Duration {
 	last := map[exchange]time.Duration{}
 	for _, r := range b.graph {
@@ -247,7 +242,7 @@ func (b *breakdown) lastSent() map[exchange]time.Duration {
 	return last
 }
 
-// addHidden adds up what a rank worked on in the windows of its exchanges.
+// addHidden adds up a rank's work in the windows of its exchanges.
 func (r *rankTime) addHidden(chosen map[int]bool, sent map[exchange]time.Duration) {
 	for x, w := range r.windows() {
 		if !chosen[x.epoch] {
@@ -262,8 +257,8 @@ func (r *rankTime) addHidden(chosen map[int]bool, sent map[exchange]time.Duratio
 	}
 }
 
-// overlap is how long a task worked between two moments, in seconds. Its waits
-// count in proportion.
+// overlap returns the seconds that a task worked between two times. Its waits are distributed
+// evenly.
 func overlap(e *trace.Event, begin, end time.Duration) float64 {
 	inside := min(e.End(), end) - max(e.Start, begin)
 	if inside <= 0 {
@@ -272,7 +267,7 @@ func overlap(e *trace.Event, begin, end time.Duration) float64 {
 	return inside.Seconds() * (1 - e.Wait.Seconds()/e.Dur.Seconds())
 }
 
-// mean is the mean over ranks of their sums, for one epoch.
+// mean returns the mean over ranks of their sums, for one epoch.
 func (b *breakdown) mean(of []*rankTime, f func(*rankTime) float64) float64 {
 	sum := 0.0
 	for _, r := range of {

@@ -12,8 +12,8 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// trial trains once, says nothing but warnings, and reads the run folder, which is
-// kept only where c names it. op is the command that fails where it does.
+// trial trains once, prints only warnings, and reads the run folder, which is removed unless c
+// names it. op is the command in faults.
 func trial(ctx context.Context, op, data string, c config.Config) (*runfolder.Run, error) {
 	c.Quiet = true
 	if c.Out == "" {

@@ -16,7 +16,7 @@ import (
 
 const op = "bench all"
 
-// Options say how much is done.
+// Options are the options of bench all.
 type Options struct {
 	Data  []string `placeholder:"DIR" help:"Datasets that replace synthetic graphs, as DIR or NAME=DIR. NAME is a graph of Dorylus."`
 	Scale float64  `default:"0" help:"Factor for vertices and edges of synthetic graphs. 0: the default of each benchmark. The minimum for DIGEST is 0.01."`
@@ -28,8 +28,8 @@ type Options struct {
 	Origin string `kong:"-"` // which machine, for the page
 }
 
-// Run makes all parts and writes them to w as they come. A part that this machine cannot
-// make is a line that says so.
+// Run makes all parts and writes each to w when it is finished. A part that this machine
+// cannot make is a line with the reason.
 func (o Options) Run(ctx context.Context, w io.Writer) error {
 	books, err := o.Books()
 	if err != nil {
@@ -65,11 +65,11 @@ func (o *Options) dorylus() dorylus.Options {
 	}
 }
 
-// leastOfReddit is a scale at which DIGEST's synthetic graph of Reddit has as many pairs of
-// vertices as edges need.
+// leastOfReddit is a scale at which DIGEST's synthetic graph of Reddit has enough pairs of
+// vertices for its edges.
 const leastOfReddit = 0.01
 
-// digest's tables take long: these are fewer epochs and one network.
+// digest reduces the time of digest's tables: fewer epochs and one network.
 func (o *Options) digest() digest.Options {
 	scale := max(o.Scale, leastOfReddit)
 	if o.Scale == 0 {

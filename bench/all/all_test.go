@@ -12,15 +12,15 @@ import (
 	"siafu/internal/fault"
 )
 
-// unable is a runner on a machine that can do nothing.
+// unable is a runner on a machine without any backend.
 type unable struct{}
 
 func (unable) Run(context.Context, trials.Trial, string) (*trials.Result, error) {
 	return nil, fault.New(fault.Missing, op, "", "nothing runs here")
 }
 
-// One page has the parts of all papers, also where none can be made, and there is no part
-// of Dorylus's left out.
+// One page has the parts of all papers, also if none can be made, including all parts of
+// Dorylus.
 func TestAll(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "g")
 	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {

@@ -17,8 +17,8 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// fakeRunner is a runner whose trainings gain so many points an epoch up to a limit, and take
-// so long an epoch, by a flag that they have.
+// fakeRunner is a runner whose trainings gain a number of points per epoch up to a limit, and
+// take a time per epoch, selected by their flags.
 type fakeRunner struct {
 	gain, limit, seconds map[string]float64
 	trials               []trials.Trial
@@ -55,7 +55,7 @@ func (m *fakeRunner) Run(_ context.Context, t trials.Trial, _ string) (*trials.R
 	return r, nil
 }
 
-// compare makes one part of two systems over made trainings.
+// compare makes one part of two systems from fake trainings.
 func compare(t *testing.T, m *fakeRunner, part string, change func(*bench)) string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "g")
@@ -80,7 +80,7 @@ func compare(t *testing.T, m *fakeRunner, part string, change func(*bench)) stri
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
-// The page has the table that is printed, and no older page or other file is in its way.
+// The page has the printed table, and replaces an older page or other file.
 func TestPage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.html")
 	compare(t, two(), "table1", func(b *bench) { b.HTML, b.Origin = file, "machine: a <b>" })
@@ -95,8 +95,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// exact training gains 5 points an epoch up to 80, DIGEST 4 up to 79.8, in a quarter of
-// the time.
+// exact training gains 5 points per epoch up to 80, DIGEST 4 up to 79.8, in a quarter of the
+// time.
 func two() *fakeRunner {
 	return &fakeRunner{
 		gain:    map[string]float64{"": 0.05, "every:10": 0.04},
@@ -129,7 +129,7 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
-// A target that is not reached is said, and no such system is the fastest.
+// A target that is not reached is reported, and such a system is never the fastest.
 func TestNever(t *testing.T) {
 	m := two()
 	m.limit["every:10"] = 0.79
@@ -144,8 +144,8 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// Curves are read at shares of the 8 s that exact training takes: after 0.8 s it has had
-// two epochs, DIGEST eight. All points are in the file.
+// Curves are sampled at fractions of the 8 s of exact training: after 0.8 s it has run two
+// epochs, DIGEST eight. All points are in the file.
 func TestCurves(t *testing.T) {
 	var work string
 	text := compare(t, two(), "figure3", func(b *bench) { work = b.Work })
@@ -160,7 +160,7 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-// Memory is that of graph ranks, and ghosts are set beside own vertices.
+// Memory is that of graph ranks, and ghosts are compared with own vertices.
 func TestMemory(t *testing.T) {
 	if text := compare(t, two(), "table4", nil); !strings.Contains(text, "DIGEST 3.0 1.00 2.0") {
 		t.Error(text)
@@ -170,8 +170,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Errors are those of the epochs in which they were measured, and there are none of
-// exact training.
+// Errors belong to the epochs in which they were measured; exact training has none.
 func TestErrors(t *testing.T) {
 	text := compare(t, two(), "figure10", nil)
 	if !strings.Contains(text, "DIGEST 1.000, 0.250 0.250, 0.250 0.100, 0.250 0.053, 0.250 - - -") || strings.Contains(text, "exact-wait") {
@@ -203,7 +202,7 @@ func TestTimely(t *testing.T) {
 	}
 }
 
-// What there was no time for is said, and leaves no number.
+// Trainings beyond the time limit are named, and have no number.
 func TestLate(t *testing.T) {
 	m := two()
 	compare(t, m, "table1", nil)
@@ -217,7 +216,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// Options that make no sense are refused.
+// Invalid options are refused.
 func TestBadInput(t *testing.T) {
 	for _, o := range []Options{{Only: []string{"table9"}}, {Systems: []string{"dgl"}}, {}, {Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"fast"}}} {
 		if _, err := o.Book(); fault.KindOf(err) != fault.Usage {

@@ -10,15 +10,15 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// measuredEvery is how often staleness is measured, in epochs: no divisor of the periods
-// in which rows are refreshed.
+// measuredEvery is the interval of staleness measurements in epochs. It must not divide the
+// periods of refreshes.
 const measuredEvery = 3
 
-// when are the columns of figure 10: epochs in which it is.
+// errorEpochs has the columns of figure 10: epochs with measurements.
 var errorEpochs = []int{1, 4, 10, 19, 40, 58, 97}
 
-// figure10 has the error of the gradient and, after it, the relative staleness of the
-// layer where that is greatest, as training goes on.
+// figure10 has the error of the gradient during training and, after it, the relative staleness
+// of the stalest layer.
 func (b *bench) figure10(ctx context.Context, t *trials.Sheet) error {
 	columns := []string{"graph", "ranks", "system"}
 	for _, e := range errorEpochs {
@@ -43,7 +43,7 @@ func (b *bench) figure10(ctx context.Context, t *trials.Sheet) error {
 	return nil
 }
 
-// errorsIn are those of one epoch of a training.
+// errorsIn returns the errors of one epoch of a training.
 func errorsIn(r *trials.Result, epoch int) string {
 	if r == nil {
 		return "-"

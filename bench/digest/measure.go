@@ -9,7 +9,7 @@ import (
 	"siafu/bench/trials"
 )
 
-// bench is a comparison under way.
+// bench is a running comparison.
 type bench struct {
 	Options
 	systems []System
@@ -18,14 +18,14 @@ type bench struct {
 	archive *trials.Archive
 }
 
-// cell is what systems are compared on.
+// cell is a graph, network and number of ranks to compare systems on.
 type cell struct {
 	graph trials.Graph
 	model string
 	ranks int
 }
 
-// flags are those of all trainings in a cell.
+// flags returns the common flags of all trainings in a cell.
 func (b *bench) flags(c cell, s System, more ...string) []string {
 	list := append([]string{"--model", c.model, "--servers", strconv.Itoa(s.Servers), "--partitioner", b.Partitioner,
 		"--checkpoint-every", "off"}, b.Train...)
@@ -36,24 +36,24 @@ func (b *bench) flags(c cell, s System, more ...string) []string {
 	return append(list, more...)
 }
 
-// unitNetworks are the networks that train takes --norm l2 for.
+// unitNetworks lists the networks for which train accepts --norm l2.
 var unitNetworks = []string{"gcn", "sage", "sage-max", "sage-pool", "gin", "mlp"}
 
-// systemsOf are those of a list that train a network.
+// systemsOf returns the systems of a list that train a network.
 func systemsOf(list []System, model string) []System {
 	return slices.DeleteFunc(slices.Clone(list), func(s System) bool { return len(s.Networks) > 0 && !slices.Contains(s.Networks, model) })
 }
 
-// members is how many ranks a system needs for a cell's graph ranks.
+// members returns the number of ranks that a system needs for a cell's graph ranks.
 func (c cell) members(s System) int { return c.ranks + s.Servers }
 
-// accuracy are the trainings of a system for accuracy, one a seed; fewer where the
-// time was over. Those of a timely system go over the first link.
+// accuracy returns the trainings of a system for accuracy, one per seed; fewer after the time
+// limit. A timely system uses the first link.
 func (b *bench) accuracy(ctx context.Context, c cell, s System) ([]*trials.Result, error) {
 	return b.accuracyOver(ctx, c, s, b.rates[0])
 }
 
-// accuracyOver is the same with another link for timely systems.
+// accuracyOver is accuracy with another link for timely systems.
 func (b *bench) accuracyOver(ctx context.Context, c cell, s System, rate float64) ([]*trials.Result, error) {
 	var list []*trials.Result
 	for seed := range b.Seeds {
@@ -73,8 +73,8 @@ func (b *bench) accuracyOver(ctx context.Context, c cell, s System, rate float64
 	return list, nil
 }
 
-// times are the trainings of systems for time over a link, interleaved, by system; of a
-// timely system those for accuracy.
+// times returns the trainings of systems for time over a link, interleaved, by system; for a
+// timely system the trainings for accuracy.
 func (b *bench) times(ctx context.Context, c cell, systems []System, rate float64, more ...string) (map[string][]*trials.Result, error) {
 	all := map[string][]*trials.Result{}
 	for turn := range b.Turns {
@@ -109,9 +109,9 @@ func tests(list []*trials.Result) []float64 {
 	return x
 }
 
-// reaching is after how many epochs, and seconds, of trainings that take each seconds an
-// epoch the mean of their best validation accuracies has come to a target; +Inf for
-// never, NaN of no trainings. Of a timely system seconds are its own.
+// reaching returns the epochs, and seconds, after which the mean of trainings' best validation
+// accuracies reaches a target; +Inf for never, NaN without trainings. An epoch takes each
+// seconds, except for a timely system, which has its own times.
 func reaching(list []*trials.Result, s System, target, each float64) (epochs, seconds float64) {
 	epochs = trials.Reaching(list, target)
 	switch {

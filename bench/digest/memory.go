@@ -29,7 +29,7 @@ func (b *bench) table4(ctx context.Context, t *trials.Sheet) error {
 	return nil
 }
 
-// memory is the bytes of the largest graph rank, resident and in arrays, at its peak.
+// memory returns the peak bytes of the largest graph rank, resident and in arrays.
 func memory(turns []*trials.Result) (peak, arrays float64) {
 	if len(turns) == 0 {
 		return math.NaN(), math.NaN()

@@ -16,7 +16,7 @@ import (
 
 const op = "bench digest"
 
-// Options say what is compared on what.
+// Options are the options of bench digest.
 type Options struct {
 	Data        []string `placeholder:"DIR" help:"Dataset folders. Empty: synthetic graphs with the statistics of Flickr, Reddit, ogbn-arxiv and ogbn-products, generated at --scale in --work."`
 	Only        []string `help:"Tables and figures to create. Values: table1, figure3, figure4, figure5, figure6, figure7, figure8, table4, figure9, figure10, figure11, accuracy, links. Empty: all but accuracy."`
@@ -38,7 +38,7 @@ type Options struct {
 	Origin string `kong:"-"` // which machine, for the page
 }
 
-// Run makes the chosen parts and writes them to w as they come.
+// Run makes the selected parts and writes each to w when it is finished.
 func (o Options) Run(ctx context.Context, w io.Writer) error {
 	b, err := o.Book()
 	if err != nil {
@@ -47,7 +47,7 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 	return trials.Run(ctx, w, op, o.Origin, o.HTML, b)
 }
 
-// Book has the chosen parts. It makes missing synthetic graphs.
+// Book returns the selected parts. It makes missing synthetic graphs.
 func (o Options) Book() (*trials.Book, error) {
 	return (&bench{Options: o}).book()
 }
@@ -57,7 +57,7 @@ func (b *bench) book() (*trials.Book, error) {
 	return &trials.Book{Name: "DIGEST", Title: "DIGEST's tables and figures", Parts: parts, Archive: b.archive}, err
 }
 
-// open checks the options and makes what is compared.
+// open checks the options and prepares the graphs.
 func (b *bench) open() (parts []trials.Part, err error) {
 	o := b.Options
 	if o.HTML != "" {
@@ -89,10 +89,10 @@ func (b *bench) open() (parts []trials.Part, err error) {
 	return parts, b.findGraphs()
 }
 
-// syntheticGraphs are the graphs of table 3.
+// syntheticGraphs lists the graphs of table 3.
 var syntheticGraphs = []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
 
-// findGraphs names what is trained on, and makes missing synthetic graphs.
+// findGraphs lists the graphs to train on, and makes missing synthetic ones.
 func (b *bench) findGraphs() (err error) {
 	if b.graphs, err = trials.Given(b.Data); len(b.Data) > 0 {
 		return err

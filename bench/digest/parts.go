@@ -14,7 +14,7 @@ import (
 	"siafu/internal/durable"
 )
 
-// allParts are in the order of the paper; accuracy and links are our own.
+// allParts returns the parts in the order of the paper; accuracy and links are our own.
 func (b *bench) allParts() []trials.Part {
 	return []trials.Part{
 		{Name: "table1", Title: "accuracy and speed-up of an epoch", Paper: "up to 21.82 x as fast as DGL (abstract); accuracy above DGL's and LLCG's in all cases but GAT on ogbn-arxiv", Write: b.table1},
@@ -33,7 +33,7 @@ func (b *bench) allParts() []trials.Part {
 	}
 }
 
-// chosenParts are all but accuracy, which is in table1, where none is named.
+// chosenParts returns the named parts; by default all except accuracy, which is in table1.
 func (b *bench) chosenParts() ([]trials.Part, error) {
 	all := b.allParts()
 	if len(b.Only) == 0 {
@@ -42,7 +42,7 @@ func (b *bench) chosenParts() ([]trials.Part, error) {
 	return trials.Choose(op, all, b.Only)
 }
 
-// cells are all combinations of graphs, ranks and the given networks.
+// cells returns all combinations of graphs, ranks and the given networks.
 func (b *bench) cells(models []string) []cell {
 	var list []cell
 	for _, g := range b.graphs {
@@ -83,8 +83,8 @@ func (b *bench) table1(ctx context.Context, t *trials.Sheet) error {
 	return nil
 }
 
-// accuracies has what table 1 knows without links: systems whose accuracy depends on
-// nobody's time.
+// accuracies has the part of table 1 that needs no links: systems whose accuracy does not
+// depend on time.
 func (b *bench) accuracies(ctx context.Context, t *trials.Sheet) error {
 	t.Head("graph", "network", "ranks", "system", "validation F1", "test F1", "MB/epoch")
 	for _, c := range b.cells(b.Models) {
@@ -103,8 +103,8 @@ func (b *bench) accuracies(ctx context.Context, t *trials.Sheet) error {
 	return nil
 }
 
-// target is the validation accuracy that systems are to reach: half a point below the
-// mean of the best ones of exact training.
+// target returns the validation accuracy to reach: half a point below the mean of the best
+// ones of exact training.
 func (b *bench) target(exact []*trials.Result) float64 {
 	mean, _ := trials.MeanStd(trials.Best(exact))
 	return mean - 0.5
@@ -118,11 +118,11 @@ func (b *bench) figure8(ctx context.Context, t *trials.Sheet) error {
 	return b.curves(ctx, t, "figure8", "gat")
 }
 
-// shares of the time that exact training takes are the columns of curves.
+// shares has the columns of curves: fractions of the time of exact training.
 var shares = []float64{0.05, 0.1, 0.2, 0.5, 1}
 
-// curves writes accuracy and loss at shares of exact training's time, and all points
-// to a CSV file in the work folder.
+// curves writes accuracy and loss at fractions of exact training's time, and all points to a
+// CSV file in the work folder.
 func (b *bench) curves(ctx context.Context, t *trials.Sheet, name, model string) error {
 	var csv strings.Builder
 	csv.WriteString("graph,ranks,system,seed,epoch,seconds,loss,validation\n")
@@ -158,7 +158,7 @@ func (b *bench) curves(ctx context.Context, t *trials.Sheet, name, model string)
 	return durable.WriteFile(op, path, []byte(csv.String()), os.FileMode(0o666))
 }
 
-// clock is the seconds after each epoch of a training.
+// clock returns the seconds after each epoch of a training.
 func clock(r *trials.Result, s System, each float64) []float64 {
 	x, sum := make([]float64, len(r.Epochs)), 0.0
 	for k, e := range r.Epochs {
@@ -170,7 +170,7 @@ func clock(r *trials.Result, s System, each float64) []float64 {
 	return x
 }
 
-// at is the mean accuracy and loss of trainings after some seconds.
+// at returns the mean accuracy and loss of trainings after some seconds.
 func at(list []*trials.Result, s System, each, when float64) string {
 	var acc, loss []float64
 	for _, r := range list {

@@ -7,18 +7,18 @@ import (
 	"siafu/internal/fault"
 )
 
-// System is a way of training, by the name of the one who proposed it.
+// System is a training method, by its published name.
 type System struct {
 	Name  string
 	Flags []string // of train, after those of the bench
-	// Timely says that accuracy depends on who is how fast, or time on the epoch, so that
-	// only whole runs over the link show it.
+	// Timely means that accuracy depends on ranks' speeds, or time on the epoch, so that whole
+	// runs over the link are needed.
 	Timely  bool
-	Servers int // that it cannot do without
-	Period  int // epochs in which all that it does comes up once; 0: 10 or fewer
+	Servers int // required servers
+	Period  int // epochs of a complete cycle; 0: at most 10
 	// UnitRows adds --norm l2, for networks that take it.
 	UnitRows bool
-	// Networks are those that it trains; empty: all.
+	// Networks lists the networks that it trains; empty: all.
 	Networks []string
 	Source   string
 }
@@ -27,9 +27,8 @@ func system(name, flags, source string) System {
 	return System{Name: name, Flags: strings.Fields(flags), Source: source}
 }
 
-// Systems are all that can be compared. The first is the one that others are set
-// beside: exact, waiting for every exchange, as DGL's distributed training without
-// sampling is.
+// Systems returns all systems. The first is the reference: exact, waiting for every exchange,
+// like DGL's distributed training without sampling.
 func Systems() []System {
 	async := system("DIGEST-A", "--mode free --refresh every:10", "DIGEST §3.2")
 	async.Timely, async.Servers = true, 1
@@ -62,8 +61,8 @@ func Systems() []System {
 	}
 }
 
-// chosen are the systems of these names, all of them for none, in the order of
-// Systems, the first one always.
+// chosen returns the systems with these names (none: all), in the order of Systems, and always
+// the first one.
 func chosen(names []string) ([]System, error) {
 	all := Systems()
 	if len(names) == 0 {

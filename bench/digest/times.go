@@ -12,7 +12,7 @@ import (
 	"siafu/bench/trials"
 )
 
-// figure4 has the seconds of an epoch, a column a system.
+// figure4 has the seconds of an epoch, one column per system.
 func (b *bench) figure4(ctx context.Context, t *trials.Sheet) error {
 	columns := []string{"graph", "ranks"}
 	for _, s := range b.systems {
@@ -62,7 +62,7 @@ func (b *bench) figure5(ctx context.Context, t *trials.Sheet) error {
 	return nil
 }
 
-// only are the chosen systems of these names.
+// only returns the selected systems with these names.
 func (b *bench) only(names ...string) []System {
 	return slices.DeleteFunc(slices.Clone(b.systems), func(s System) bool { return !slices.Contains(names, s.Name) })
 }
@@ -108,9 +108,9 @@ func (b *bench) printTimes(ctx context.Context, t *trials.Sheet, systems []Syste
 	return nil
 }
 
-// stragglerFlags is the flag of a rank that stands still before each of its gathers for as
-// long as an epoch of exact training takes on the graph where that is longest. The
-// paper's stood still for 8 to 10 s.
+// stragglerFlags returns the flag of a rank that pauses before each of its gathers, for the
+// longest epoch time of exact training over all graphs. The paper's straggler paused for 8 to
+// 10 s.
 func (b *bench) stragglerFlags(ctx context.Context) ([]string, error) {
 	longest := 0.0
 	for _, c := range b.cells(b.Models[:1]) {
@@ -145,8 +145,8 @@ func (b *bench) straggling(ctx context.Context, t *trials.Sheet, names ...string
 	return b.printTimes(ctx, t, b.only(names...), delay...)
 }
 
-// links has, for every link, the seconds that each system takes to the target, and the
-// fastest of those that end no more than half a point below exact training.
+// links has, for every link, the seconds of each system to the target, and the fastest system
+// that ends at most half a point below exact training.
 func (b *bench) links(ctx context.Context, t *trials.Sheet) error {
 	columns := []string{"graph", "ranks", "system", "validation F1"}
 	for _, r := range b.Rates {
@@ -182,7 +182,7 @@ func (b *bench) links(ctx context.Context, t *trials.Sheet) error {
 	return nil
 }
 
-// secondsToTarget is the seconds to a target over a link.
+// secondsToTarget returns the seconds to a target over a link.
 func (b *bench) secondsToTarget(ctx context.Context, c cell, s System, list []*trials.Result, rate, target float64) (float64, error) {
 	times, err := b.times(ctx, c, []System{s}, rate)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"siafu/ranks/report/chart"
 )
 
-// figure5 has the epochs that each way needs to the accuracy of the pipe.
+// figure5 has the epochs that each mode needs to reach the accuracy of the pipe.
 func (b *bench) figure5(ctx context.Context, s *trials.Sheet) error {
 	s.Head("graph", "mode", "validation accuracy, measured", "target", "epochs to it, measured", "R, measured", "R, paper", "accuracy, paper")
 	for _, g := range b.graphs {
 		if g.known && g.accuracy == 0 && !b.isSelected("figure5") {
-			continue // Friendster's labels are drawn by chance in the paper
+			continue // Friendster's labels are random in the paper
 		}
 		curves := &chart.Chart{Name: "figure5-" + g.name, Title: "Figure 5, " + g.name, X: "epoch", Y: "validation accuracy, %", Whole: true}
 		base, to := math.NaN(), math.NaN()
@@ -47,7 +47,7 @@ func (b *bench) isSelected(part string) bool {
 	return len(b.Only) == 1 && b.Only[0] == part
 }
 
-// line is the mean accuracy of trainings, at what x makes of the number of epochs.
+// line returns the mean accuracy of trainings over x(epochs).
 func line(name string, list []*trials.Result, x func(epochs int) float64) chart.Line {
 	l := chart.Line{Group: groupOf(name), Name: name}
 	var courses [][]float64
@@ -69,7 +69,7 @@ func line(name string, list []*trials.Result, x func(epochs int) float64) chart.
 	}
 }
 
-// accuracies are those of the weights after 0, 1, 2 … epochs, in percent.
+// accuracies returns the accuracies of the weights after 0, 1, 2 … epochs, in percent.
 func accuracies(r *trials.Result) (list []float64) {
 	for _, e := range r.Epochs {
 		if e.ValAcc == nil {
@@ -80,7 +80,7 @@ func accuracies(r *trials.Result) (list []float64) {
 	return append(list, 100*r.Summary.FinalValAcc)
 }
 
-// figure6 has the time of an epoch to that of the pipe.
+// figure6 has the time of an epoch relative to the pipe's.
 func (b *bench) figure6(ctx context.Context, s *trials.Sheet) error {
 	s.Head("graph", "tensor work", "pipe s/epoch, measured", "no-pipe to pipe, measured", "async (s=0) to pipe, measured", "async (s=1) to pipe, measured",
 		"no-pipe to pipe, modelled", "no-pipe to pipe, paper", "async (s=0 and 1) to pipe, paper")
@@ -117,7 +117,7 @@ func (b *bench) figure6(ctx context.Context, s *trials.Sheet) error {
 	return b.reasons(s)
 }
 
-// clusterOf is the CPU cluster of a GCN on a graph.
+// clusterOf returns the CPU cluster of a GCN on a graph.
 func (b *bench) clusterOf(g *graphOf) cluster {
 	for _, w := range b.works() {
 		if w.graph == g.name {
@@ -127,7 +127,7 @@ func (b *bench) clusterOf(g *graphOf) cluster {
 	return cluster{}
 }
 
-// notRun marks a row of which nothing was run.
+// notRun marks a row that was not run.
 func notRun(why string) string {
 	if why == "" {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// sparse is the graph of figures 8 and 10: Amazon, or the first where it is not there.
+// sparse returns the graph of figures 8 and 10: Amazon, or else the first one.
 func (b *bench) sparse() *graphOf {
 	if g := b.find("amazon"); g != nil {
 		return g
@@ -58,7 +58,7 @@ func (b *bench) figure10a(ctx context.Context, s *trials.Sheet) error {
 	return b.reasons(s)
 }
 
-// variants are the five of figure 10(b).
+// variants has the five variants of figure 10(b).
 var variants = []struct {
 	name string
 	on   backend
@@ -106,7 +106,7 @@ func (b *bench) figure10b(ctx context.Context, s *trials.Sheet) error {
 	return b.reasons(s)
 }
 
-// basis has the numbers of models, and holds them against runs here.
+// basis has the numbers of models, and compares them with runs on this machine.
 func (b *bench) basis(ctx context.Context, s *trials.Sheet) error {
 	s.Head("model", "graph", "edges larger", "vertices larger", "graph work, processor-s", "tensor work, processor-s", "rows MB of a rank", "functions MB", "invocations",
 		"no-pipe here, modelled to measured", "pipe here, modelled to measured")

@@ -20,8 +20,8 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// fakeRunner is a runner whose trainings gain so many points an epoch up to 80 %, and take so
-// long an epoch, by a flag that they have. There is no GPU, and no sampling.
+// fakeRunner is a runner whose trainings gain a number of points per epoch up to 80 %, and
+// take a time per epoch, selected by their flags. There is no GPU, and no sampling.
 type fakeRunner struct {
 	gain, seconds map[string]float64
 	trials        []trials.Trial
@@ -75,13 +75,13 @@ func recorded(ctx context.Context, t trials.Trial, folder string) (*trials.Resul
 	return &trials.Result{Trial: t}, ranks.Train(ctx, c, t.Data, ranks.IO{Out: io.Discard, Err: io.Discard})
 }
 
-// In step a training gains 5 points an epoch, in bounded asynchrony 4; functions take
-// four times as long as CPUs.
+// A synchronous training gains 5 points per epoch, an asynchronous one 4; functions take four
+// times as long as CPUs.
 func defaultRunner() *fakeRunner {
 	return &fakeRunner{gain: map[string]float64{"": 0.05, "async": 0.04}, seconds: map[string]float64{"": 0.1, "lambda": 0.4, "nopipe": 0.15}}
 }
 
-// reproduce makes parts over made trainings, on a graph that stands for Amazon.
+// reproduce makes parts from fake trainings, on a graph that represents Amazon.
 func reproduce(t *testing.T, m *fakeRunner, change func(*Options), parts ...string) string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "g")
@@ -115,7 +115,7 @@ func has(t *testing.T, text string, lines ...string) {
 	}
 }
 
-// The target is 79.5 %: 16 epochs in step, 20 in bounded asynchrony.
+// The target is 79.5 %: 16 synchronous epochs, 20 in bounded asynchrony.
 func TestFigure5(t *testing.T) {
 	m := defaultRunner()
 	has(t, reproduce(t, m, nil, "figure5"), "amazon pipe 80.00 ± 0.00 79.50 16 1.00 1.00 64.08", "amazon async (s=0) 80.00 ± 0.00 79.50 20 1.25 1.09 64.08",
@@ -128,15 +128,15 @@ func TestFigure5(t *testing.T) {
 	}
 }
 
-// Times are of trainings of a few epochs, to those of the pipe of the same backend.
+// Times are of trainings of a few epochs, relative to the pipe of the same backend.
 func TestFigure6(t *testing.T) {
 	m := defaultRunner()
 	m.seconds = map[string]float64{"": 0.1, "nopipe": 0.15, "async": 0.08}
 	has(t, reproduce(t, m, nil, "figure6"), "amazon Dorylus 0.1000 1.50 0.80 0.80", "amazon CPU only 0.1000 1.50 0.80 0.80", "1.9 (§7.6) about 0.85")
 }
 
-// 20 epochs of 0.4 s with functions are 8 s, at $3.60 an hour $0.008, and functions for
-// $0.01 an epoch; 16 of 0.1 s without. A graph of GPUs is not run, and why is said once.
+// 20 epochs of 0.4 s with functions are 8 s, at $3.60 an hour $0.008, and functions for $0.01
+// an epoch; 16 of 0.1 s without. GPU rows are not run, and the reason is printed once.
 func TestTable4(t *testing.T) {
 	text := reproduce(t, defaultRunner(), nil, "table4")
 	has(t, text, "gcn amazon Dorylus 20 0.4000 8.0 0.208 ", "512.7 0.79", "gcn amazon CPU only 16 0.1000 1.6 0.0016 ", "710.2 0.68",
@@ -146,20 +146,21 @@ func TestTable4(t *testing.T) {
 	}
 }
 
-// The value of the paper's rows is that of its times and costs.
+// The value of the paper's rows follows from its times and costs.
 func TestFigure7(t *testing.T) {
 	has(t, reproduce(t, defaultRunner(), nil, "figure7"), "gat amazon Dorylus", " 2.76 4.83", "gcn amazon GPU only (not run) - - 0.48 1.00")
 }
 
-// Targets are as far below the best as the paper's: 4.01 points on Amazon, 16 epochs in
-// step and 19 in bounded asynchrony. Rivals that are not there are rows that say so.
+// Targets are as far below the best as the paper's: 4.01 points on Amazon, 16 synchronous
+// epochs and 19 in bounded asynchrony. Missing rivals have rows with the reason.
 func TestTable5(t *testing.T) {
 	text := reproduce(t, defaultRunner(), nil, "table5")
 	has(t, text, "amazon Dorylus functions, async (s=0) 75.99 19 7.60 0.198 1 415.23 0.654 1.00", "amazon CPU only --mode pipe 75.99 16 1.60",
 		"DGL (sampling) (not run)", "842.49 5.73 0.06", "no neighbor:25,10 here", "no PyTorch here", "VR-GCN --batch variates:8,2 75.99 16 1.60")
 }
 
-// Curves are read at shares of the 2 s that CPUs take in step; all points are in a file.
+// Curves are sampled at fractions of the 2 s of synchronous training on CPUs; all points are
+// in a file.
 func TestFigure9(t *testing.T) {
 	var work string
 	text := reproduce(t, defaultRunner(), func(o *Options) { work = o.Work; o.HTML = filepath.Join(o.Work, "page.html") }, "figure9")
@@ -175,15 +176,16 @@ func TestFigure9(t *testing.T) {
 	has(t, string(page), "Figure 9, amazon", `class="line g1`, "<h2>figure9: accuracy over time</h2>")
 }
 
-// A worker's tasks are shown as they are, and dollars of servers and functions apart.
+// A worker's tasks are shown unchanged, and dollars of servers and functions separately.
 func TestFigure10(t *testing.T) {
 	has(t, reproduce(t, defaultRunner(), nil, "figure10a"), "GA 0.2000 0.2000 -", "epoch 0.1500 0.1500 -")
 	has(t, reproduce(t, defaultRunner(), nil, "figure10b"), "pipe 0.4000 0.0004 0.01", "CPU only 0.1000 0.0001 0", "GPU only (not run) - - -")
 }
 
-// Performance and value are those to 4 servers: in the model, where work is divided without
-// a rest, four times as many are four times as fast for the same dollars. The timeline of a
-// run here is replayed on as many as 32, with functions and without, to Dorylus on 4.
+// Performance and value are relative to 4 servers. In the model, where work is divided
+// perfectly, four times as many servers are four times as fast for the same dollars. A local
+// run's timeline is replayed on up to 32 servers, with and without functions, relative to
+// Dorylus on 4.
 func TestFigure8(t *testing.T) {
 	text := reproduce(t, defaultRunner(), nil, "figure8")
 	has(t, text, "16 Dorylus 1896.1421 4.00 4.00 ", " 2.82 2.68", "GCN on amazon (given), 2 ranks recorded")
@@ -202,7 +204,7 @@ func TestFigure8(t *testing.T) {
 	}
 }
 
-// Where hours are over there are no numbers, and what is missing is said.
+// After the time limit there are no numbers, and missing trainings are named.
 func TestLate(t *testing.T) {
 	m := defaultRunner()
 	for _, part := range []string{"table2", "table3", "figure5", "figure6", "table4", "figure7", "figure8", "figure9", "table5", "figure10a", "figure10b", "model"} {

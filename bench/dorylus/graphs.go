@@ -14,13 +14,13 @@ import (
 // graphOf is a graph that is trained on.
 type graphOf struct {
 	trials.Graph
-	*paperGraph // that it stands for
+	*paperGraph // that it represents
 	known       bool
 	meta        *graph.Meta
 	scale       float64 // of a synthetic graph; 0: real
 }
 
-// kind says what stands for the paper's graph.
+// kind describes the graph used in place of the paper's.
 func (g *graphOf) kind() string {
 	switch {
 	case g.scale > 0:
@@ -31,12 +31,12 @@ func (g *graphOf) kind() string {
 	return "not the paper's"
 }
 
-// larger is how many times as many edges, and vertices, the paper's graph has.
+// larger returns the ratios of edges and vertices of the paper's graph to this one.
 func (g *graphOf) larger() (edges, vertices float64) {
 	return g.edges / float64(g.meta.Edges), g.vertices / float64(g.meta.Vertices)
 }
 
-// findGraphs names what is trained on, and makes missing synthetic graphs.
+// findGraphs lists the graphs to train on, and makes missing synthetic ones.
 func (b *bench) findGraphs() error {
 	for _, data := range b.Data {
 		if err := b.addData(data); err != nil {
@@ -66,9 +66,9 @@ func (b *bench) findGraphs() error {
 	return nil
 }
 
-// synthetic is the graph at a scale. Its mean degree is at most a 70th of its vertices,
-// which Reddit's are not when scaled down: in a graph nearly all of whose pairs are edges
-// neighbours say nothing of a vertex.
+// synthetic returns the options of the graph at a scale. Its mean degree is limited to 1/70 of
+// its vertices, which a scaled Reddit exceeds: in a nearly complete graph, neighbours carry no
+// information about a vertex.
 func (p *paperGraph) synthetic(scale float64) generate.Options {
 	o := generate.Options{Like: p.name, Name: fmt.Sprintf("%s-%g", p.name, scale), Scale: scale, Seed: 1}
 	if most := p.vertices * p.vertices * scale / 70; p.edges > most {
@@ -77,7 +77,7 @@ func (p *paperGraph) synthetic(scale float64) generate.Options {
 	return o
 }
 
-// addData takes NAME=DIR or DIR.
+// addData parses NAME=DIR or DIR.
 func (b *bench) addData(data string) error {
 	name, dir, named := strings.Cut(data, "=")
 	if !named {
@@ -98,7 +98,7 @@ func (b *bench) addData(data string) error {
 	return b.add(g)
 }
 
-// Folders are the datasets of --data without their names.
+// Folders returns the datasets of --data without their names.
 func Folders(data []string) []string {
 	list := slices.Clone(data)
 	for k, d := range list {
@@ -113,7 +113,7 @@ func (b *bench) add(g *graphOf) (err error) {
 	if g.meta, err = graph.ReadMeta(g.Data); err != nil {
 		return err
 	}
-	if !g.known { // it stands for itself
+	if !g.known { // not in the paper: it represents itself
 		g.vertices, g.edges = float64(g.meta.Vertices), float64(g.meta.Edges)
 		g.degree = g.edges / g.vertices
 	}
@@ -121,7 +121,7 @@ func (b *bench) add(g *graphOf) (err error) {
 	return nil
 }
 
-// find is the graph that stands for the paper's, nil where there is none.
+// find returns the graph that represents the paper's, or nil.
 func (b *bench) find(name string) *graphOf {
 	for _, g := range b.graphs {
 		if g.name == name {
@@ -131,8 +131,8 @@ func (b *bench) find(name string) *graphOf {
 	return nil
 }
 
-// works are the rows of tables 3 and 4 whose graphs there are. A graph that the paper
-// has not gets the clusters of Amazon.
+// works returns the rows of tables 3 and 4 with available graphs. A graph that is not in the
+// paper gets the clusters of Amazon.
 func (b *bench) works() (list []work) {
 	for _, w := range table4 {
 		if b.find(w.graph) != nil {

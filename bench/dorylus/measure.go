@@ -11,13 +11,13 @@ import (
 	"siafu/internal/fault"
 )
 
-// backend is where tensor work runs, by the paper's name.
+// backend is the place of tensor work, by the paper's name.
 type backend struct {
 	name  string
 	flags []string
 }
 
-// order is in which order tasks run.
+// order is the order of tasks.
 type order struct {
 	name  string
 	flags []string
@@ -38,11 +38,11 @@ var (
 
 func text(n int) string { return strconv.Itoa(n) }
 
-// timed is what epochs of a training took.
+// timed is the measured time of a training's epochs.
 type timed struct {
-	each float64        // seconds of an epoch; NaN: not known
+	each float64        // seconds of an epoch; NaN: unknown
 	run  *trials.Result // the fastest; nil: none
-	why  string         // none was run
+	why  string         // reason why none was run
 }
 
 // time trains a few epochs.
@@ -55,7 +55,7 @@ func (b *bench) time(ctx context.Context, g *graphOf, model string, on backend, 
 	return b.fastest(ctx, on, turns, b.archive.Runner)
 }
 
-// fastest is the training of several that takes least.
+// fastest returns the fastest of several trainings.
 func (b *bench) fastest(ctx context.Context, on backend, turns []trials.Trial, by trials.Runner) (timed, error) {
 	t := timed{each: math.NaN()}
 	for _, turn := range turns {
@@ -71,11 +71,11 @@ func (b *bench) fastest(ctx context.Context, on backend, turns []trials.Trial, b
 	return t, nil
 }
 
-// threads are those of a rank in trainings for time.
+// threads returns the threads per rank in trainings for time.
 func (b *bench) threads() int { return max(runtime.NumCPU()/b.Ranks, 1) }
 
-// runTrial is the result of a trial. Where there is none it says why: the hours are over, or
-// this build or machine lacks the backend, of which nothing more is tried.
+// runTrial returns the result of a trial, or the reason for none: the time limit is reached,
+// or this build or machine lacks the backend, which is then not tried again.
 func (b *bench) runTrial(ctx context.Context, on backend, t trials.Trial, by trials.Runner) (*trials.Result, string, error) {
 	if why := b.lacks[on.name]; why != "" {
 		b.without = append(b.without, on.name)
@@ -95,8 +95,8 @@ func (b *bench) runTrial(ctx context.Context, on backend, t trials.Trial, by tri
 	return nil, why, nil
 }
 
-// trainForAccuracy trains for accuracy on CPUs, once a seed: where tensor work runs changes nothing
-// of what is computed.
+// trainForAccuracy trains for accuracy on CPUs, once per seed: the place of tensor work does
+// not change results.
 func (b *bench) trainForAccuracy(ctx context.Context, g *graphOf, model string, w order) ([]*trials.Result, error) {
 	epochs := b.Epochs
 	if w.late {
@@ -118,14 +118,14 @@ func (b *bench) trainWith(ctx context.Context, g *graphOf, model string, as back
 	return list, "", nil
 }
 
-// target is the validation accuracy to reach, in percent: half a point below the mean of
-// the best ones in step. The paper's is where two epochs differ by less than 0.1 points.
+// target returns the validation accuracy to reach, in percent: half a point below the mean of
+// the best synchronous ones. The paper's is where two epochs differ by less than 0.1 points.
 func target(inStep []*trials.Result) float64 {
 	mean, _ := trials.MeanStd(trials.Best(inStep))
 	return mean - 0.5
 }
 
-// epochs are those that each way needs to the target of the pipe.
+// epochs returns the epochs that each mode needs to reach the target of the pipe.
 func (b *bench) epochs(ctx context.Context, g *graphOf, model string, ways ...order) (to float64, counts []float64, err error) {
 	exact, err := b.trainForAccuracy(ctx, g, model, pipe)
 	if err != nil {

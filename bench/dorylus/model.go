@@ -11,12 +11,12 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// What Model takes a function for: Dorylus, §7.2 and §6.
+// Model's assumptions about functions: Dorylus, §7.2 and §6.
 const (
 	functionMemory = 192         // MB
 	functionShare  = 192. / 1769 // of a processor, 0.11
 	functionRate   = 200e6 / 8   // bytes a second, with a hundred of them
-	functionsAtOne = 100         // at once on a server, at most
+	functionsAtOne = 100         // maximum concurrent functions per server
 	tariffOfPaper  = "x86_64-100ms"
 )
 
@@ -37,11 +37,11 @@ type Model struct {
 	Rows          float64 // bytes of ghost rows that one of Ranks sends
 	Ranks         int
 	GhostPower    float64
-	Values        float64 // bytes to functions and back; 0: nothing was measured of them
+	Values        float64 // bytes to functions and back; 0: not measured
 	Invocations   float64
 }
 
-// modelOf measures what a Model is made of. ok is false where something is missing.
+// modelOf measures the inputs of a Model. ok is false if something is missing.
 func (b *bench) modelOf(ctx context.Context, g *graphOf, model string) (m Model, ok bool, err error) {
 	edges, vertices := g.larger()
 	alone, err := b.time(ctx, g, model, cpuOnly, nopipe)
@@ -74,8 +74,8 @@ func (b *bench) modelOf(ctx context.Context, g *graphOf, model string) (m Model,
 	return m, true, nil
 }
 
-// Epoch is the seconds that parts of an epoch take on a cluster's processors, cards, and
-// functions, each by itself.
+// Epoch returns the seconds of an epoch on a cluster's processors, network cards and
+// functions, each separately.
 func (m Model) Epoch(c cluster, functions bool) (processors, cards, remote float64) {
 	on, n := machines[c.instance], float64(c.count)
 	work := m.Graph
@@ -89,10 +89,10 @@ func (m Model) Epoch(c cluster, functions bool) (processors, cards, remote float
 	return work / (n * on.processors), cards, remote
 }
 
-// function is the seconds of all invocations of an epoch.
+// function returns the seconds of all invocations of an epoch.
 func (m Model) function() float64 { return m.Tensor/functionShare + m.Values/functionRate }
 
-// Seconds is an epoch's time.
+// Seconds returns an epoch's time.
 func (m Model) Seconds(c cluster, functions, overlap bool) float64 {
 	processors, cards, remote := m.Epoch(c, functions)
 	if !overlap {
@@ -101,7 +101,7 @@ func (m Model) Seconds(c cluster, functions, overlap bool) float64 {
 	return max(processors, cards, remote)
 }
 
-// Cost is the dollars of servers for some seconds, and of functions for some epochs.
+// Cost returns the dollars of servers for some seconds, and of functions for some epochs.
 func (m Model) Cost(c cluster, seconds, epochs float64, functions bool) (servers, invoked float64, err error) {
 	i, err := bill.ParseInstance(c.instance)
 	if err != nil || math.IsNaN(seconds) || math.IsInf(seconds, 0) {
@@ -121,7 +121,7 @@ func (m Model) Cost(c cluster, seconds, epochs float64, functions bool) (servers
 	return servers, usd * m.Invocations * epochs, nil
 }
 
-// dollars are those of one machine for some seconds.
+// dollars returns the cost of one machine for some seconds.
 func dollars(i bill.Instance, seconds float64) float64 {
 	usd, _ := bill.Server{Instance: i, Time: duration(seconds)}.Cost().Float64()
 	return usd

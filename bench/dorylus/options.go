@@ -14,7 +14,7 @@ import (
 
 const op = "bench dorylus"
 
-// Options say what is trained, and how often.
+// Options are the options of bench dorylus.
 type Options struct {
 	Data        []string  `placeholder:"DIR" help:"Datasets that replace synthetic graphs, as NAME=DIR. NAME: reddit-small, reddit-large, amazon or friendster; DIR alone: a graph that is not in the paper. Other graphs are omitted."`
 	Only        []string  `help:"Tables and figures to create. Values: table1, table2, table3, figure5, figure6, table4, figure7, figure8, figure9, table5, figure10, model. Empty: all."`
@@ -36,18 +36,18 @@ type Options struct {
 	Origin string `kong:"-"` // which machine, for the page
 }
 
-// bench is a reproduction under way.
+// bench is a running reproduction.
 type bench struct {
 	Options
 	graphs  []*graphOf
 	archive *trials.Archive
 	rival   trials.Runner     // of outside programs
 	price   bill.Instance     // of this machine
-	lacks   map[string]string // by backend: why it does not run here
-	without []string          // of these, those that the part under way asked for
+	lacks   map[string]string // by backend: the reason why it does not run here
+	without []string          // of these, the ones that the current part requested
 }
 
-// Run makes the chosen parts and writes them to w as they come.
+// Run makes the selected parts and writes each to w when it is finished.
 func (o Options) Run(ctx context.Context, w io.Writer) error {
 	b, err := o.Book()
 	if err != nil {
@@ -56,7 +56,7 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 	return trials.Run(ctx, w, op, o.Origin, o.HTML, b)
 }
 
-// Book has the chosen parts. It makes missing synthetic graphs.
+// Book returns the selected parts. It makes missing synthetic graphs.
 func (o Options) Book() (*trials.Book, error) { return (&bench{Options: o}).book() }
 
 func (b *bench) book() (*trials.Book, error) {
@@ -64,7 +64,7 @@ func (b *bench) book() (*trials.Book, error) {
 	return &trials.Book{Name: "Dorylus", Title: "Dorylus's tables and figures", Keys: keys(), Parts: parts, Archive: b.archive}, err
 }
 
-// open checks the options and makes what is trained on.
+// open checks the options and prepares the graphs.
 func (b *bench) open() (parts []trials.Part, err error) {
 	if b.HTML != "" {
 		if err := page.Check(op, b.HTML); err != nil {
@@ -91,7 +91,7 @@ func (b *bench) open() (parts []trials.Part, err error) {
 	return parts, b.findGraphs()
 }
 
-// flags are those of all trainings of a network.
+// flags returns the common flags of all trainings of a network.
 func (b *bench) flags(model string, more ...string) []string {
 	list := append(words("--servers 1 --dropout 0 --checkpoint-every off"), "--model", model, "--hidden", text(b.Hidden), "--partitioner", b.Partitioner)
 	return append(append(list, b.Train...), more...)

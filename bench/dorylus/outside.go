@@ -14,10 +14,10 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// timeRivals is the seconds of an epoch of PyTorch, PyTorch Geometric or DGL, whichever of
-// those that are installed is fastest: the same graph and layers, from the same weights,
-// in one process with all processors. Their losses are siafu's (bench epoch --yardstick
-// compares them), and so are their accuracies.
+// timeRivals returns the seconds of an epoch of the fastest installed one of PyTorch, PyTorch
+// Geometric and DGL: with the same graph, layers and initial weights, in one process with all
+// processors. Their losses are siafu's (bench epoch --yardstick compares them), and so are
+// their accuracies.
 func (b *bench) timeRivals(ctx context.Context, g *graphOf, model string) (timed, error) {
 	return b.fastest(ctx, backend{name: "DGL (non-sampling)"}, []trials.Trial{{Data: g.Data, Ranks: 1, Flags: append(b.flags(model), "yardstick")}}, b.rival)
 }
@@ -25,7 +25,7 @@ func (b *bench) timeRivals(ctx context.Context, g *graphOf, model string) (timed
 // pytorch is a runner of the yardstick's rivals.
 type pytorch struct{}
 
-// repeats is how long a rival trains.
+// repeats is the duration of a rival's training.
 const repeats = 5 * time.Second
 
 func (pytorch) Run(ctx context.Context, t trials.Trial, _ string) (*trials.Result, error) {
@@ -66,7 +66,7 @@ func (pytorch) Run(ctx context.Context, t trials.Trial, _ string) (*trials.Resul
 	return r, nil
 }
 
-// parsed is the configuration that flags of train come to.
+// parsed returns the configuration of train's flags.
 func parsed(flags []string) (c config.Config, err error) {
 	err = parse(&c, flags...)
 	return c, err
@@ -84,7 +84,7 @@ func parse(options any, line ...string) error {
 	return nil
 }
 
-// timeRival is what a rival takes for an epoch.
+// timeRival returns a rival's seconds per epoch.
 func timeRival(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, t yardstick.Training, v yardstick.Variant) (string, float64, error) {
 	rival, err := lab.Epoch(ctx, d, t, v)
 	if err != nil {

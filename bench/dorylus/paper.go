@@ -1,13 +1,13 @@
 package dorylus
 
-// paperGraph is a graph as table 1 has it.
+// paperGraph is a graph of table 1.
 type paperGraph struct {
 	name             string
 	vertices, edges  float64
 	features, labels int
 	degree           float64    // as printed
 	scale            float64    // of the synthetic graph
-	accuracy         float64    // figure 5, in percent; 0: none, for Friendster's labels are drawn by chance
+	accuracy         float64    // figure 5, in percent; 0: none, because Friendster's labels are random
 	ratio            [2]float64 // R of s = 0 and s = 1
 }
 
@@ -19,8 +19,8 @@ var table1 = []paperGraph{
 	{"friendster", 65.6e6, 3.6e9, 32, 50, 27.5, 0.002, 0, [2]float64{}},
 }
 
-// machine is an EC2 instance as its maker describes it: virtual processors, memory in
-// GiB, and the rate of its network, in Gbit/s, at most. Prices are in package bill.
+// machine is an EC2 instance by its specification: virtual processors, memory in GiB, and
+// maximum network rate in Gbit/s. Prices are in package bill.
 type machine struct {
 	processors, memory, network float64
 }
@@ -35,7 +35,7 @@ var machines = map[string]machine{
 	"p3.2xlarge":  {8, 61, 10},
 }
 
-// cluster is N machines of a type.
+// cluster is a number of machines of one type.
 type cluster struct {
 	instance string
 	count    int
@@ -46,7 +46,7 @@ type work struct {
 	model, graph string
 	cpu, gpu     cluster
 	printed      [3]timeAndCost // Dorylus, CPU only, GPU only
-	step         bool           // Dorylus in step, since that was its best
+	step         bool           // synchronous Dorylus, which was its best
 }
 
 // timeAndCost is a time in seconds and its dollars.
@@ -66,8 +66,8 @@ var table4 = []work{
 type choice struct {
 	backend, graph string
 	cluster
-	value float64 // as printed, to the row before or to itself
-	first bool    // of the two that are compared
+	value float64 // as printed, relative to the preceding row or to itself
+	first bool    // of the two compared
 }
 
 var table2 = []choice{
@@ -79,7 +79,7 @@ var table2 = []choice{
 	{"GPU", "amazon", cluster{"p3.2xlarge", 8}, 4.93, false},
 }
 
-// tableRow5 is a row of table 5. 0 where the paper has none.
+// tableRow5 is a row of table 5; 0 if the paper has no number.
 type tableRow5 struct {
 	graph, system string
 	timeAndCost

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// near tells whether two numbers are equal but for the digits that the paper prints.
+// near reports whether two numbers agree within the digits that the paper prints.
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got/want-1) <= tolerance) {

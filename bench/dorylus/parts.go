@@ -9,7 +9,7 @@ import (
 	"siafu/ranks/report/page"
 )
 
-// parts are in the order of the paper; model is our own.
+// parts returns the parts in the order of the paper; model is our own.
 func (b *bench) parts() []trials.Part {
 	return []trials.Part{
 		{Name: "table1", Title: "graphs", Write: b.table1,
@@ -65,7 +65,7 @@ func keys() (list []page.Key) {
 	return list
 }
 
-// reasons says why backends that a part asked for were not run.
+// reasons writes why requested backends were not run.
 func (b *bench) reasons(w io.Writer) error {
 	slices.Sort(b.without)
 	for _, name := range slices.Compact(b.without) {

@@ -15,15 +15,15 @@ import (
 
 // system is a line of figure 9 and table 5.
 type system struct {
-	name string // the paper's where it has it
-	here string // what stands for it
+	name string // the paper's, if it has one
+	here string // its substitute here
 	on   backend
 	way  order
 	best map[string]float64 // accuracy at its end, by graph, in percent (§7.5)
-	less bool               // it is no system but a lack: on says of what
+	less bool               // a missing system: on names it
 }
 
-// batches are a system's flags of mini-batches.
+// batches returns a system's flags of mini-batches.
 func batches(name, kind string) (backend, string) {
 	return backend{name, []string{"--batch", kind}}, "--batch " + kind
 }
@@ -33,7 +33,7 @@ func sampling(name, kind string, best map[string]float64) system {
 	return system{name: name, here: here, on: on, way: pipe, best: best}
 }
 
-// systems are those of the paper in its order, and siafu's own.
+// systems returns the paper's systems in its order, and siafu's.
 func systems() []system {
 	return []system{
 		{name: "Dorylus", here: "functions, async (s=0)", on: functions, way: async0, best: map[string]float64{"reddit-small": 95.44, "amazon": 67.01}},
@@ -49,7 +49,7 @@ func systems() []system {
 	}
 }
 
-// raceResult is what a system does on a graph.
+// raceResult is the result of a system on a graph.
 type raceResult struct {
 	system
 	timed
@@ -81,8 +81,8 @@ func (b *bench) raceSystems(ctx context.Context, g *graphOf) (all []raceResult, 
 	return all, nil
 }
 
-// trainings are the trainings of a system for accuracy. Whole graphs have that of their
-// mode wherever their tensor work runs.
+// trainings returns the trainings of a system for accuracy. Full-graph accuracy depends on the
+// mode, not on where tensor work runs.
 func (b *bench) trainings(ctx context.Context, g *graphOf, s system) (list []*trials.Result, err error) {
 	if k := slices.Index(s.on.flags, "--batch"); k >= 0 {
 		list, _, err = b.trainWith(ctx, g, "gcn", s.on, b.Epochs, s.on.flags...)
@@ -91,14 +91,14 @@ func (b *bench) trainings(ctx context.Context, g *graphOf, s system) (list []*tr
 	return b.trainForAccuracy(ctx, g, "gcn", s.way)
 }
 
-// raceGraphs are the graphs of figure 9 and table 5, and those that the paper has not.
+// raceGraphs returns the graphs of figure 9 and table 5, and graphs that are not in the paper.
 func (b *bench) raceGraphs() []*graphOf {
 	return slices.DeleteFunc(slices.Clone(b.graphs), func(g *graphOf) bool {
 		return g.known && g.name != "reddit-small" && g.name != "amazon"
 	})
 }
 
-// shares of the time that training in step on CPUs takes are the columns of figure 9.
+// shares has the columns of figure 9: fractions of the time of synchronous training on CPUs.
 var shares = []float64{0.05, 0.1, 0.2, 0.5, 1}
 
 // figure9 has accuracies over time, and all points in a file.
@@ -150,7 +150,7 @@ func (b *bench) figure9(ctx context.Context, s *trials.Sheet) error {
 	return b.reasons(s)
 }
 
-// at is the height of a line at x, NaN before its first point.
+// at returns the value of a line at x, NaN before its first point.
 func at(l chart.Line, x float64) float64 {
 	y := math.NaN()
 	for _, q := range l.Points {
@@ -162,7 +162,7 @@ func at(l chart.Line, x float64) float64 {
 	return y
 }
 
-// below is how many points the paper's targets of table 5 are below Dorylus's best.
+// below has the difference in points of Dorylus's best and the paper's targets of table 5.
 var below = map[string]float64{"reddit-small": 95.44 - 93.90, "amazon": 67.01 - 63.00}
 
 // table5 has time and cost to a target accuracy.
@@ -201,7 +201,7 @@ func (b *bench) table5(ctx context.Context, s *trials.Sheet) error {
 	return b.reasons(s)
 }
 
-// printed5 is a row of the paper's table 5.
+// printed5 returns a row of the paper's table 5.
 func printed5(graph, system string) timeAndCost {
 	for _, r := range table5 {
 		if r.graph == graph && r.system == system && r.seconds > 0 {

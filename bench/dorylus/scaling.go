@@ -9,8 +9,8 @@ import (
 	"siafu/ranks/simulate"
 )
 
-// printed8 is what §7.4 says of figure 8: performance and value to those of Dorylus on 4
-// servers; NaN where it gives no number.
+// printed8 has the numbers of figure 8 in §7.4: performance and value relative to Dorylus on 4
+// servers; NaN if not given.
 var printed8 = map[string]spentRatio{
 	"4 Dorylus": {1, 1}, "16 Dorylus": {2.82, 2.68},
 	"8 CPU only": {1.1, math.NaN()},
@@ -46,7 +46,7 @@ func (b *bench) figure8(ctx context.Context, s *trials.Sheet) error {
 			if n == 4 && remote {
 				base, first = each, simulated
 			}
-			if n == 4 && on.name == cpuOnly.name && math.IsNaN(base.seconds) { // nothing is known of functions
+			if n == 4 && on.name == cpuOnly.name && math.IsNaN(base.seconds) { // functions were not measured
 				base = each
 			}
 			p, known := printed8[fmt.Sprint(n, " ", on.name)]
@@ -65,14 +65,14 @@ func (b *bench) figure8(ctx context.Context, s *trials.Sheet) error {
 	return b.reasons(s)
 }
 
-// compareWith are an epoch's seconds, and performance and value by those of another.
+// compareWith returns an epoch's seconds, and its performance and value relative to base.
 func (e timeAndCost) compareWith(base timeAndCost) []string {
 	return []string{trials.Number(e.seconds, 4), trials.Number(base.seconds/e.seconds, 2), trials.Number(e.value()/base.value(), 2)}
 }
 
-// simulate is an epoch of a run recorded here, on a cluster and with the work and rows of
-// the paper's graph, in as many intervals as the paper has, with two servers of weights;
-// with functions in bounded asynchrony (s=0), else in step.
+// simulate simulates an epoch of a local run on a cluster, with the work and rows of the
+// paper's graph, the paper's number of intervals, and two weight servers. With functions it
+// uses bounded asynchrony (s=0), else synchronous training.
 func (b *bench) simulate(ctx context.Context, g *graphOf, c cluster, remote bool) (timeAndCost, error) {
 	t := trials.Trial{Data: g.Data, Ranks: b.Ranks, Record: true,
 		Flags: b.flags("gcn", "--servers", "0", "--mode", "pipe", "--eval-every", "0", "--epochs", text(b.Timed), "--threads", "1")}

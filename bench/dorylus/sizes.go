@@ -8,7 +8,7 @@ import (
 	"siafu/lambda/bill"
 )
 
-// table1 has the paper's graphs beside what is trained on.
+// table1 has the paper's graphs and the graphs trained on.
 func (b *bench) table1(_ context.Context, s *trials.Sheet) error {
 	s.Head("graph", "|V| paper", "|E| paper", "# features", "# labels", "avg. degree", "here", "|V|", "|E|", "# features", "# labels", "avg. degree")
 	for _, g := range b.graphs {
@@ -23,7 +23,7 @@ func (b *bench) table1(_ context.Context, s *trials.Sheet) error {
 	return nil
 }
 
-// short writes a count as the paper does.
+// short formats a count like the paper.
 func short(x float64) string {
 	for _, unit := range []struct {
 		size float64
@@ -38,13 +38,13 @@ func short(x float64) string {
 
 func (c cluster) String() string { return fmt.Sprintf("%s (%d)", c.instance, c.count) }
 
-// hour is the dollars of a cluster.
+// hour returns the dollars per hour of a cluster.
 func (c cluster) hour() (float64, error) {
 	i, err := bill.ParseInstance(c.instance)
 	return float64(c.count) * dollars(i, 3600), err
 }
 
-// table2 has the value of instance types to each other.
+// table2 has the relative value of instance types.
 func (b *bench) table2(ctx context.Context, s *trials.Sheet) error {
 	s.Head("backend", "graph", "instance type", "$/h", "relative value, paper", "s/epoch, modelled", "$/epoch, modelled", "relative value, modelled")
 	base := 0.0
@@ -114,13 +114,13 @@ func (b *bench) table3(ctx context.Context, s *trials.Sheet) error {
 	return nil
 }
 
-// bytes are those of the graph's shards at its published size: offsets, neighbours and
+// bytes returns the size of the graph's shards at its published size: offsets, neighbours and
 // dense features.
 func (g *graphOf) bytes() float64 {
 	return 8*g.vertices + 4*g.edges + 4*g.vertices*float64(g.meta.FeatureDim)
 }
 
-// number writes dollars and other numbers of any size.
+// number formats dollars and other numbers of any size.
 func number(x float64) string {
 	if s := trials.Number(x, 0); s == "-" || s == "never" {
 		return s

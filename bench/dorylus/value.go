@@ -9,7 +9,7 @@ import (
 	"siafu/ranks/report/chart"
 )
 
-// outcome is a row of table 4: what training to the target takes.
+// outcome is a row of table 4: the cost of training to the target.
 type outcome struct {
 	work
 	on                 backend
@@ -17,10 +17,10 @@ type outcome struct {
 	epochs             float64
 	each               float64 // seconds of an epoch here
 	measured, modelled timeAndCost
-	why                string // nothing was run
+	why                string // reason why it was not run
 }
 
-// outcomes are the rows of table 4.
+// outcomes returns the rows of table 4.
 func (b *bench) outcomes(ctx context.Context) (list []outcome, err error) {
 	for _, w := range b.works() {
 		g := b.find(w.graph)
@@ -58,7 +58,7 @@ func (b *bench) outcomes(ctx context.Context) (list []outcome, err error) {
 
 var unknown = timeAndCost{math.NaN(), math.NaN()}
 
-// localCost is what epochs like those of a training take on this machine, and cost.
+// localCost returns time and cost on this machine of epochs like a training's.
 func (b *bench) localCost(t timed, epochs float64) timeAndCost {
 	if math.IsInf(epochs, 0) || math.IsNaN(epochs) {
 		return timeAndCost{epochs, epochs}
@@ -68,7 +68,7 @@ func (b *bench) localCost(t timed, epochs float64) timeAndCost {
 	return timeAndCost{seconds, dollars(b.price, seconds) + s.LambdaUSD/float64(max(s.Epochs, 1))*epochs}
 }
 
-// spent is what epochs take on a cluster, and cost.
+// spent returns time and cost of epochs on a cluster.
 func (m Model) spent(c cluster, epochs float64, functions bool) (timeAndCost, error) {
 	if math.IsInf(epochs, 0) || math.IsNaN(epochs) {
 		return timeAndCost{epochs, epochs}, nil
@@ -78,7 +78,7 @@ func (m Model) spent(c cluster, epochs float64, functions bool) (timeAndCost, er
 	return timeAndCost{seconds, servers + invoked}, err
 }
 
-// value is 1/(T × C); NaN of what is not known.
+// value returns 1/(T × C); NaN if unknown.
 func (s timeAndCost) value() float64 { return 1 / (s.seconds * s.usd) }
 
 func (o outcome) mode() string {
@@ -88,7 +88,7 @@ func (o outcome) mode() string {
 	return o.on.name
 }
 
-// paper is what table 4 has of it.
+// paper returns the paper's values in table 4.
 func (o outcome) paper() timeAndCost {
 	for k, on := range backends {
 		if p := o.printed[k]; on.name == o.on.name && p.seconds > 0 {
@@ -116,7 +116,7 @@ func (b *bench) table4(ctx context.Context, s *trials.Sheet) error {
 	return b.reasons(s)
 }
 
-// figure7 has values to those of CPUs.
+// figure7 has values relative to CPUs.
 func (b *bench) figure7(ctx context.Context, s *trials.Sheet) error {
 	list, err := b.outcomes(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (b *bench) figure7(ctx context.Context, s *trials.Sheet) error {
 	return b.reasons(s)
 }
 
-// bar is that of a number in a group's colour, none of what is not known.
+// bar returns the bar of a number in a group's colour, none if unknown.
 func bar(name, group string, x float64) []chart.Bar {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil

@@ -18,8 +18,8 @@ import (
 
 const op = "hosts"
 
-// Hosts are namespaces 1..n behind a bridge. The bridge has a name drawn by
-// chance, and they are named after it: NAME-0, NAME-1, ...
+// Hosts are namespaces 1..n behind a bridge. The bridge has a random name, and hosts are named
+// after it: NAME-0, NAME-1, ...
 type Hosts struct {
 	name   string // of the bridge
 	subnet string // the first three numbers of all addresses
@@ -27,8 +27,8 @@ type Hosts struct {
 	dir    *scratch.Folder // of the record, the agent and MPI's sessions; nil for none
 }
 
-// Open makes n hosts with links that are not shaped yet. Its faults have kind
-// Missing where this machine or its user can make none.
+// Open makes n hosts with links that are not shaped yet. It returns a fault of kind Missing if
+// this machine or its user cannot make any.
 func Open(n int) (*Hosts, error) {
 	if n < 1 || n > 200 {
 		return nil, fault.New(fault.Usage, op, "", "%d hosts", n).Then("set 1 to 200")
@@ -49,20 +49,20 @@ func Open(n int) (*Hosts, error) {
 	return h, nil
 }
 
-// folders is the name beside which hosts have their hidden folders.
+// folders returns the base name of the hosts' hidden folders.
 func folders() string { return filepath.Join(os.TempDir(), "sf") }
 
-// Release takes down the hosts of processes that were killed, and returns their folders.
+// Release removes the hosts of killed processes, and returns their folders.
 func Release() []string { return scratch.Sweep(folders(), takeDown) }
 
-// newName leaves room for -199 in the 15 bytes that a device's name has.
+// newName leaves room for -199 in the 15 bytes of a device's name.
 func newName() string { return "sf" + strings.ToLower(rand.Text()[:8]) }
 
-// recordFile says in a folder of hosts which they are.
+// recordFile is the file with the hosts' names in their folder.
 const recordFile = "hosts"
 
-// record writes down what build will make, so that it can be taken down after
-// this process was killed.
+// record stores the names that build will use, so that they can be removed after this process
+// was killed.
 func (h *Hosts) record() error {
 	path := filepath.Join(h.dir.Path, recordFile)
 	if err := os.WriteFile(path, fmt.Appendf(nil, "%s %d\n", h.name, h.count), 0o600); err != nil {
@@ -71,8 +71,8 @@ func (h *Hosts) record() error {
 	return nil
 }
 
-// takeDown takes down the hosts of a process that has gone, by the record in
-// its folder. Where there is none nothing was made yet.
+// takeDown removes the hosts of an ended process, by the record in its folder. Without a
+// record nothing was made.
 func takeDown(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, recordFile))
 	if err != nil {
@@ -85,7 +85,7 @@ func takeDown(dir string) error {
 	return h.Close()
 }
 
-// possible says why there can be no hosts, if so.
+// possible returns an error if hosts cannot be made.
 func possible() error {
 	if os.Geteuid() != 0 {
 		return fault.New(fault.Missing, op, "", "network namespaces need root").Then("run it as root")
@@ -128,19 +128,19 @@ func (h *Hosts) build() error {
 // device is a host's end of its link.
 const device = "eth0"
 
-// congestion is how the hosts' TCP shares a link, whatever this machine's does: as every
-// kernel can. BBR gives streams that begin together very unequal shares for longer than an
-// exchange of rows takes, and a link into a host is then empty while others are full.
+// congestion is the hosts' TCP congestion control, independent of this machine's; every kernel
+// has it. BBR gives streams that start together very unequal shares for longer than an
+// exchange of rows, so that some links idle while others are full.
 const congestion = "reno"
 
-// Name is the namespace of host i, and its host name.
+// Name returns the namespace of host i, which is also its host name.
 func (h *Hosts) Name(i int) string { return fmt.Sprintf("%s-%d", h.name, i) }
 
 // Address returns the address of host i.
 func (h *Hosts) Address(i int) string { return fmt.Sprintf("%s.%d", h.subnet, i+1) }
 
-// Close takes everything down: what still runs in the hosts, their links and
-// the bridge. A second Close does nothing.
+// Close removes everything: processes in the hosts, their links and the bridge. A second Close
+// does nothing.
 func (h *Hosts) Close() error {
 	var failed error
 	for i := range h.count {
@@ -148,16 +148,16 @@ func (h *Hosts) Close() error {
 	}
 	h.count = 0
 	failed = errors.Join(failed, removeLink(h.name))
-	if h.dir != nil && failed == nil { // the record is needed as long as anything is there
+	if h.dir != nil && failed == nil { // the record is needed as long as anything remains
 		h.dir.Close()
 	}
 	return failed
 }
 
-// namespaces is where the system lists them.
+// namespaces is the system's list of namespaces.
 const namespaces = "/var/run/netns"
 
-// remove ends what runs in a namespace, its link and the namespace.
+// remove ends the processes in a namespace, and removes its link and the namespace.
 func remove(ns string) error {
 	failed := removeLink(ns)
 	if _, err := os.Stat(filepath.Join(namespaces, ns)); err != nil {
@@ -182,7 +182,7 @@ func removeLink(name string) error {
 	return command("ip", "link", "del", name)
 }
 
-// command runs a program that says on standard error what it cannot do.
+// command runs a program that reports errors on standard error.
 func command(words ...string) error {
 	out, err := exec.CommandContext(context.Background(), words[0], words[1:]...).CombinedOutput()
 	if err == nil {

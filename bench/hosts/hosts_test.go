@@ -12,7 +12,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// open makes hosts, or skips the test with the reason why there can be none.
+// open makes hosts, or skips the test with the reason why it cannot.
 func open(t *testing.T, n int) *Hosts {
 	t.Helper()
 	h, err := Open(n)
@@ -30,7 +30,7 @@ func open(t *testing.T, n int) *Hosts {
 	return h
 }
 
-// A link is as fast as it was told to be, in both directions, and is told again.
+// A link has its set rate in both directions, also after a change.
 func TestLinksHaveTheirRates(t *testing.T) {
 	h := open(t, 2)
 	for _, mbit := range []float64{100, 400} {
@@ -58,7 +58,7 @@ func TestLinksHaveTheirRates(t *testing.T) {
 	}
 }
 
-// Closing ends what runs in a host and leaves nothing behind.
+// Close ends processes in hosts and removes everything.
 func TestNothingIsLeft(t *testing.T) {
 	h := open(t, 2)
 	sleeper := exec.Command("ip", "netns", "exec", h.Name(1), "sleep", "60")
@@ -81,7 +81,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 const child = "SIAFU_TEST_HOSTS"
 
-// As a child this program makes a host, says its name, and waits to be killed.
+// As a child process this program makes a host, prints its name, and waits to be killed.
 func TestMain(m *testing.M) {
 	if os.Getenv(child) == "" {
 		os.Exit(m.Run())
@@ -95,8 +95,8 @@ func TestMain(m *testing.M) {
 	time.Sleep(time.Hour) // an empty select would end the process as a deadlock
 }
 
-// Opening takes down the hosts of a process that was killed, and neither those
-// of one that lives nor what somebody else has given a name like ours.
+// Open removes the hosts of a killed process, but not those of a running one, nor foreign
+// devices with similar names.
 func TestKilled(t *testing.T) {
 	open(t, 1).Close()     // or skip
 	foreign := "sf4194303" // no process has this number
@@ -132,7 +132,7 @@ func TestKilled(t *testing.T) {
 	there(t, foreign)
 }
 
-// there fails unless bridge and namespace of each name are there.
+// there fails unless bridge and namespace of each name exist.
 func there(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {

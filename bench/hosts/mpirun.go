@@ -14,8 +14,8 @@ import (
 	"siafu/slurm/launch"
 )
 
-// agent is what mpirun starts a host's daemon with, in the place of ssh: its
-// arguments are the host's address and a command line.
+// agent replaces ssh for mpirun: it starts a host's daemon. Its arguments are the host's
+// address and a command line.
 const agent = `#!/bin/sh
 name=NAME-$((${1##*.} - 1)); shift
 exec ip netns exec "$name" unshare --uts sh -c 'hostname "$1"; exec sh -c "$2"' sh "$name" "$*"
@@ -29,10 +29,9 @@ func (h *Hosts) writeAgent() error {
 	return nil
 }
 
-// Run runs a program with a rank on each host, over TCP and nothing else, and
-// returns when all have ended; what they say goes to out. When ctx ends mpirun is
-// told to end its ranks, and is killed seconds later; when this process ends it is
-// told too.
+// Run runs a program with a rank on each host, only over TCP, and returns when all have ended;
+// their output goes to out. When ctx ends, mpirun is asked to end its ranks, and killed
+// seconds later. It is also asked when this process ends.
 func (h *Hosts) Run(ctx context.Context, out io.Writer, program string, args ...string) error {
 	mpirun, err := exec.LookPath("mpirun")
 	if err != nil {

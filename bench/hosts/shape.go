@@ -2,8 +2,8 @@ package hosts
 
 import "fmt"
 
-// burstTime is how long a link may go on at any speed before its rate holds:
-// long enough for the kernel's timers, short beside an exchange of rows.
+// burstTime is the time for which a link may exceed its rate: long enough for the kernel's
+// timers, short compared with an exchange of rows.
 const burstTime = 1e-3
 
 // leastBurst is a few of the largest packets that the kernel makes.
@@ -22,7 +22,7 @@ func (h *Hosts) Shape(rate float64) error {
 	return nil
 }
 
-// shape sets the rate of what leaves through a device.
+// shape sets the sending rate of a device.
 func shape(tc []string, dev string, rate float64) error {
 	return command(append(tc, "qdisc", "replace", "dev", dev, "root", "tbf",
 		"rate", fmt.Sprintf("%.0fbit", 8*rate), "burst", fmt.Sprintf("%.0f", max(rate*burstTime, leastBurst)), "latency", "50ms")...)

@@ -12,20 +12,20 @@ import (
 	"siafu/internal/fault"
 )
 
-// Archive keeps results, in memory and as a file each, and has missing ones made
-// until a time is over.
+// Archive stores results, in memory and in one file each, and runs missing trials until a time
+// limit.
 type Archive struct {
 	Runner
 	op      string
 	dir     string
 	hours   float64
-	until   time.Time // zero: for ever
+	until   time.Time // zero: no limit
 	results map[string]*Result
-	used    []*Result       // by the part under way
-	left    map[string]bool // trials that there was no time for
+	used    []*Result       // by the current part
+	left    map[string]bool // trials skipped because of the time limit
 }
 
-// NewArchive keeps results in a folder, which it makes, and has none made after so many
+// NewArchive stores results in a folder, which it creates, and runs no trial after the given
 // hours; 0 is no limit. op names the operation in faults.
 func NewArchive(op, dir string, hours float64) (*Archive, error) {
 	a := &Archive{op: op, dir: dir, hours: hours, results: map[string]*Result{}, left: map[string]bool{}}
@@ -38,7 +38,7 @@ func NewArchive(op, dir string, hours float64) (*Archive, error) {
 	return a, nil
 }
 
-// Get is the result of a trial, nil where the time was over.
+// Get returns the result of a trial, nil after the time limit.
 func (a *Archive) Get(ctx context.Context, t Trial) (*Result, error) {
 	return a.GetFrom(ctx, t, a.Runner)
 }
@@ -56,7 +56,7 @@ func (a *Archive) GetFrom(ctx context.Context, t Trial, by Runner) (*Result, err
 	return r, err
 }
 
-// keep reads a result, or has it made.
+// keep reads a result, or runs the trial.
 func (a *Archive) keep(ctx context.Context, t Trial, key string, by Runner) (*Result, error) {
 	path := filepath.Join(a.dir, key+".json")
 	r, err := a.read(path)
@@ -81,7 +81,7 @@ func (a *Archive) Folder(t Trial) string {
 	return filepath.Join(a.dir, t.key())
 }
 
-// read is a result that was kept, nil where there is none.
+// read returns a stored result, nil if there is none.
 func (a *Archive) read(path string) (*Result, error) {
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {

@@ -19,7 +19,7 @@ import (
 // Part is a table or figure.
 type Part struct {
 	Name, Title string
-	Paper       string                              // what the paper reports of it
+	Paper       string                              // the paper's result
 	Why         string                              // ours differs
 	Write       func(context.Context, *Sheet) error // a table
 }
@@ -36,7 +36,7 @@ func (s *Sheet) Head(columns ...string) { s.Row(columns...) }
 // Row writes a line of cells.
 func (s *Sheet) Row(cells ...string) { fmt.Fprintln(s, strings.Join(cells, "\t")+"\t") }
 
-// Choose are the parts of these names, in their order.
+// Choose returns the parts with these names, in their order.
 func Choose(op string, all []Part, names []string) (list []Part, err error) {
 	for _, n := range names {
 		k := slices.IndexFunc(all, func(p Part) bool { return p.Name == n })
@@ -62,13 +62,12 @@ type Book struct {
 	Name, Title string
 	Keys        []page.Key // of the lines of its figures
 	Parts       []Part
-	GoOn        bool // past a part that this machine or build cannot make
+	GoOn        bool // continue after a part that this machine or build cannot make
 	*Archive
 }
 
-// Run prints books over trainings on a site of its own. op names the operation in faults,
-// origin says which machine, commit and command line they are from, html names the page,
-// "" for none.
+// Run prints books with trainings on a new site. op names the operation in faults, origin the
+// machine, commit and command line, html the page, "" for none.
 func Run(ctx context.Context, w io.Writer, op, origin, html string, books ...*Book) error {
 	ctx, stop := UntilInterrupted(ctx)
 	defer stop()
@@ -83,7 +82,7 @@ func Run(ctx context.Context, w io.Writer, op, origin, html string, books ...*Bo
 	return cmp.Or(Print(ctx, w, op, origin, html, books...), site.Close())
 }
 
-// Print writes all parts as they come, and those that there are as a page too.
+// Print writes each part when it is finished, and the finished parts also as a page.
 func Print(ctx context.Context, w io.Writer, op, origin, html string, books ...*Book) error {
 	var titles []string
 	var keys []page.Key
@@ -146,7 +145,7 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
 	return nil
 }
 
-// said is what the paper reports, and why ours differs.
+// said returns the paper's result, and why ours differs.
 func (p Part) said() (lines []string) {
 	if p.Paper != "" {
 		lines = append(lines, "paper: "+p.Paper)
@@ -157,8 +156,7 @@ func (p Part) said() (lines []string) {
 	return lines
 }
 
-// from says which trainings a part has used: how many, at which loads of the minute
-// before, with which versions, on which machines.
+// from describes the trainings of a part: their number, load averages, versions and machines.
 func (b *Book) from() string {
 	if len(b.used) == 0 {
 		return ""
@@ -179,7 +177,7 @@ func (b *Book) from() string {
 	return text + "; siafu " + different(versions) + "; " + different(machines)
 }
 
-// different are the texts that are not equal, without empty ones.
+// different returns the distinct texts, without empty ones.
 func different(list []string) string {
 	slices.Sort(list)
 	list = slices.DeleteFunc(slices.Compact(list), func(s string) bool { return s == "" })

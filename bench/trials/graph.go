@@ -11,7 +11,7 @@ import (
 // Graph is a graph to train on.
 type Graph struct{ Name, Data string }
 
-// Given are the graphs of dataset folders, by the names that they have themselves.
+// Given returns the graphs of dataset folders, by their own names.
 func Given(data []string) (list []Graph, err error) {
 	for _, dir := range data {
 		meta, err := graph.ReadMeta(dir)
@@ -23,7 +23,7 @@ func Given(data []string) (list []Graph, err error) {
 	return list, nil
 }
 
-// Generated is the graph of a name in a work folder, which is made where it is not there.
+// Generated returns the graph with a name in a work folder, and generates it if missing.
 func Generated(work string, o generate.Options) (Graph, error) {
 	g := Graph{o.Name, filepath.Join(work, o.Name)}
 	if _, err := os.Stat(filepath.Join(g.Data, "meta.json")); err == nil {

@@ -8,7 +8,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// Number writes x with N decimals, nothing for one that is not known.
+// Number formats x with the given decimals, "" if unknown.
 func Number(x float64, decimals int) string {
 	switch {
 	case math.IsNaN(x):
@@ -19,7 +19,7 @@ func Number(x float64, decimals int) string {
 	return fmt.Sprintf("%.*f", decimals, x)
 }
 
-// PlusMinus writes mean and standard deviation.
+// PlusMinus formats mean and standard deviation.
 func PlusMinus(x []float64) string {
 	mean, std := MeanStd(x)
 	if math.IsNaN(mean) {
@@ -28,7 +28,7 @@ func PlusMinus(x []float64) string {
 	return fmt.Sprintf("%.2f ± %.2f", mean, std)
 }
 
-// MeanStd are the mean and the standard deviation of x; NaN of none.
+// MeanStd returns the mean and the standard deviation of x; NaN if x is empty.
 func MeanStd(x []float64) (mean, std float64) {
 	n := float64(len(x))
 	for _, v := range x {
@@ -43,8 +43,9 @@ func MeanStd(x []float64) (mean, std float64) {
 	return mean, math.Sqrt(std)
 }
 
-// PerEpoch is the mean of a number over a training's epochs but the first, the least
-// of all turns; NaN of none. A mean, since periodic systems have epochs of two kinds.
+// PerEpoch returns the mean of a number over a training's epochs except the first, the minimum
+// over repetitions; NaN if there are none. It is a mean because periodic systems have two
+// kinds of epochs.
 func PerEpoch(turns []*Result, of func(runfolder.Epoch) float64) float64 {
 	best := math.NaN()
 	for _, r := range turns {
@@ -59,11 +60,11 @@ func PerEpoch(turns []*Result, of func(runfolder.Epoch) float64) float64 {
 	return best
 }
 
-// Seconds and Sent are numbers of an epoch: what it took, and bytes of rows.
+// Seconds and Sent return an epoch's time in seconds and its bytes of rows.
 func Seconds(e runfolder.Epoch) float64 { return e.Seconds }
 func Sent(e runfolder.Epoch) float64    { return float64(e.GhostBytesSent) }
 
-// Best are the best validation accuracies of trainings, in percent.
+// Best returns the best validation accuracies of trainings, in percent.
 func Best(list []*Result) []float64 {
 	x := make([]float64, len(list))
 	for i, r := range list {
@@ -72,8 +73,8 @@ func Best(list []*Result) []float64 {
 	return x
 }
 
-// Rising are the best validation accuracies, in percent, after 0, 1, 2 … epochs of a
-// training. An epoch's line tells of the weights that it starts from.
+// Rising returns the best validation accuracies, in percent, after 0, 1, 2 … epochs of a
+// training. An epoch's line refers to its initial weights.
 func Rising(r *Result) []float64 {
 	x, best := make([]float64, len(r.Epochs)+1), 0.0
 	for k, e := range r.Epochs {
@@ -86,7 +87,7 @@ func Rising(r *Result) []float64 {
 	return x
 }
 
-// MeanRising is the mean of Rising over trainings, as far as all of them went.
+// MeanRising returns the mean of Rising over trainings, up to the shortest one.
 func MeanRising(list []*Result) []float64 {
 	if len(list) == 0 {
 		return nil
@@ -105,8 +106,8 @@ func MeanRising(list []*Result) []float64 {
 	return mean
 }
 
-// Reaching is after how many epochs the mean over trainings of their best validation
-// accuracies has come to a target, in percent; +Inf for never, NaN of no trainings.
+// Reaching returns the number of epochs after which the mean over trainings of their best
+// validation accuracies reaches a target, in percent; +Inf for never, NaN without trainings.
 func Reaching(list []*Result, target float64) float64 {
 	if len(list) == 0 || math.IsNaN(target) {
 		return math.NaN()

@@ -24,15 +24,14 @@ import (
 	"siafu/ranks/world/mpi"
 )
 
-// Site runs trainings. It holds the hosts of one link at a time, and a folder
-// for what is thrown away at its end.
+// Site runs trainings. It has the hosts of one link at a time, and a temporary folder.
 type Site struct {
 	Machine string // for results
 
 	op      string // in errors
 	program string
 	tmp     *scratch.Folder
-	out     string // where the next training's run folder is kept; "": nowhere
+	out     string // destination of the next training's run folder; "": removed
 	views   map[[2]string]string
 
 	hosts    *hosts.Hosts // nil: none
@@ -41,7 +40,7 @@ type Site struct {
 	measured hosts.Measured
 }
 
-// Open makes the site of a command, which is the op of its faults.
+// Open makes the site of a command, which faults name as op.
 func Open(op string) (*Site, error) {
 	s := &Site{op: op, views: map[[2]string]string{}}
 	var err error
@@ -60,7 +59,7 @@ func UntilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
-// Close takes hosts down and removes the folder.
+// Close removes hosts and the folder.
 func (s *Site) Close() error {
 	s.tmp.Close()
 	return s.takeDown()
@@ -78,8 +77,8 @@ func (s *Site) takeDown() error {
 // Path returns the path of a temporary file that is removed with the site.
 func (s *Site) Path(name string) string { return filepath.Join(s.tmp.Path, name) }
 
-// View is a folder with links to a dataset's files and shards of its own, so that
-// the user's stay as they are. Views of different names share no shards.
+// View returns a folder with links to a dataset's files and separate shards, so that the
+// user's stay unchanged. Views with different names share no shards.
 func (s *Site) View(data, name string) (string, error) {
 	at := [2]string{data, name}
 	if view := s.views[at]; view != "" {
@@ -103,9 +102,9 @@ func (s *Site) View(data, name string) (string, error) {
 	return view, nil
 }
 
-// Link makes as many hosts with links of N bytes a second, unless they are
-// there, and says what a link really does. Faults have kind Config where the build has
-// no MPI, Missing where this machine can make no hosts.
+// Link makes count hosts with links of rate bytes per second, unless they exist, and measures
+// a link. Faults have kind Config if the build has no MPI, Missing if this machine cannot make
+// hosts.
 func (s *Site) Link(count int, rate float64) (hosts.Measured, error) {
 	if !mpi.Available() {
 		return hosts.Measured{}, fault.New(fault.Config, s.op, "", "this build has no MPI").
@@ -131,9 +130,8 @@ func (s *Site) Link(count int, rate float64) (hosts.Measured, error) {
 	return s.measured, err
 }
 
-// Over trains a view under mpirun with a rank on each of the hosts that Link has
-// made. Args are flags of train but for --out and --quiet; without --threads the hosts
-// share this machine's processors.
+// Over trains a view under mpirun with a rank on each of Link's hosts. Args are flags of train
+// except --out and --quiet; without --threads the hosts share this machine's processors.
 func (s *Site) Over(ctx context.Context, view string, args ...string) (*runfolder.Run, error) {
 	threads := strconv.Itoa(max(runtime.NumCPU()/s.count, 1))
 	args = append([]string{"train", view, "--threads", threads}, args...)
@@ -142,7 +140,7 @@ func (s *Site) Over(ctx context.Context, view string, args ...string) (*runfolde
 	})
 }
 
-// Here trains a view in one process. Args are those of Over.
+// Here trains a view in one process. Args are as for Over.
 func (s *Site) Here(ctx context.Context, view string, args ...string) (*runfolder.Run, error) {
 	return s.train(ctx, append([]string{"train", view}, args...), func(said *bytes.Buffer, args []string) error {
 		c := exec.CommandContext(ctx, s.program, args...)
@@ -151,9 +149,9 @@ func (s *Site) Here(ctx context.Context, view string, args ...string) (*runfolde
 	})
 }
 
-// train runs a command line, with constants where it says nothing, and reads the run folder, which the next one replaces unless
-// it is kept. A training that its own configuration, or the build, refuses is a fault of
-// kind Usage or Config with what it said.
+// train runs a command line with default flags, and reads the run folder, which the next run
+// replaces unless it has its own. If its configuration or the build refuses the training, it
+// returns a fault of kind Usage or Config with the message.
 func (s *Site) train(ctx context.Context, args []string, run func(said *bytes.Buffer, args []string) error) (*runfolder.Run, error) {
 	out := cmp.Or(s.out, filepath.Join(s.tmp.Path, "run"))
 	var said bytes.Buffer

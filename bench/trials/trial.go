@@ -14,14 +14,14 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// Trial is a training whose result is kept.
+// Trial is a training whose result is stored.
 type Trial struct {
 	Data   string   `json:"data"` // dataset folder
 	Ranks  int      `json:"ranks"`
 	Rate   float64  `json:"rate"`             // of links in bytes a second; 0: in one process
-	Turn   int      `json:"turn"`             // of those that are repeated
+	Turn   int      `json:"turn"`             // number of the repetition
 	Flags  []string `json:"flags"`            // of train
-	Record bool     `json:"record,omitempty"` // its run folder and timeline are kept too
+	Record bool     `json:"record,omitempty"` // its run folder and timeline are stored too
 }
 
 // Result is the result of a trial.
@@ -35,8 +35,8 @@ type Result struct {
 	Epochs  []runfolder.Epoch `json:"epochs"`
 }
 
-// Runner does trials. Folder is where the run folder is to be kept, with the timeline
-// beside it (Timeline), and "" where nothing of it is.
+// Runner runs trials. folder is the destination of the run folder, with the timeline next to
+// it (Timeline), or "" to store neither.
 type Runner interface {
 	Run(ctx context.Context, t Trial, folder string) (*Result, error)
 }
@@ -44,7 +44,7 @@ type Runner interface {
 // Timeline returns the timeline in the run folder of a recorded trial.
 func Timeline(folder string) string { return folder + ".trace.json" }
 
-// Run does a trial on the site.
+// Run runs a trial on the site.
 func (s *Site) Run(ctx context.Context, t Trial, folder string) (*Result, error) {
 	r := &Result{Trial: t, Load: Load(), Machine: s.Machine}
 	view, err := s.View(t.Data, strconv.Itoa(t.Ranks))
@@ -70,14 +70,14 @@ func (s *Site) Run(ctx context.Context, t Trial, folder string) (*Result, error)
 	return r, nil
 }
 
-// Load is that of the machine, as the system has it.
+// Load returns the machine's load average.
 func Load() string {
-	text, _ := os.ReadFile("/proc/loadavg") // elsewhere nobody says
+	text, _ := os.ReadFile("/proc/loadavg") // only on Linux
 	return strings.Join(strings.Fields(string(text))[:min(3, len(strings.Fields(string(text))))], " ")
 }
 
-// Commit is that of the program, with a blank before it, and whether more was changed;
-// "" where the build does not say.
+// Commit returns the program's commit, preceded by a blank, and whether there were uncommitted
+// changes; "" if the build has none.
 func Commit() (text string) {
 	info, known := debug.ReadBuildInfo()
 	if !known {

@@ -39,8 +39,8 @@ func archiveOf(t *testing.T, dir string, hours float64, r Runner) *Archive {
 	return a
 }
 
-// What was trained is not trained again, by this archive or a later one; a failure is
-// kept by nobody, and there is no result once the hours are over.
+// A finished training is not repeated, by this archive or a later one. Failures are not
+// stored, and there is no result after the time limit.
 func TestArchive(t *testing.T) {
 	dir, c, trial := t.TempDir(), &counting{failure: errors.New("no")}, Trial{Data: "g", Flags: []string{"--epochs", "5"}}
 	if _, err := archiveOf(t, dir, 0, c).Get(t.Context(), trial); !errors.Is(err, c.failure) {
@@ -74,7 +74,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// A recorded trial has a folder of its own; others have none.
+// A recorded trial has its own folder; others have none.
 func TestRecord(t *testing.T) {
 	c := &counting{}
 	a := archiveOf(t, t.TempDir(), 0, c)
@@ -88,8 +88,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// A page has the parts of all books: what the paper says, why ours differs, tables,
-// figures, and which trainings they are from.
+// A page has the parts of all books: the paper's results, why ours differ, tables, figures,
+// and the trainings used.
 func TestPage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.html")
 	book := func(title string, c *counting) *Book {
@@ -128,7 +128,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// A part that this machine cannot make ends a bench, or is a line where it is to go on.
+// A part that this machine cannot make ends a bench, or is a line if GoOn is set.
 func TestGoOn(t *testing.T) {
 	lacking := Part{Name: "t1", Write: func(context.Context, *Sheet) error { return fault.New(fault.Missing, "test", "", "no hosts") }}
 	after := Part{Name: "t2", Write: func(_ context.Context, s *Sheet) error { s.Head("made"); return nil }}
@@ -142,7 +142,7 @@ func TestGoOn(t *testing.T) {
 	}
 }
 
-// A part's name that is none is refused, and parts come in the order in which they are named.
+// An unknown part is refused, and parts have the order in which they are named.
 func TestChoose(t *testing.T) {
 	all := []Part{{Name: "a"}, {Name: "b"}}
 	if list, err := Choose("test", all, []string{"b", "a"}); err != nil || len(list) != 2 || list[0].Name != "b" {

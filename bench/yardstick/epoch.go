@@ -14,8 +14,7 @@ import (
 	"siafu/ranks/config"
 )
 
-// Training is a run that PyTorch repeats: full graph, Adam, a network as that of
-// model.Spec.
+// Training is a run that PyTorch repeats: full graph, Adam, the network of a model.Spec.
 type Training struct {
 	Model        string  `json:"model"`        // gcn or gat
 	Device       string  `json:"device"`       // PyTorch's name, cpu or cuda:0
@@ -25,10 +24,10 @@ type Training struct {
 	Dropout      float64 `json:"dropout"`
 	InputDropout float64 `json:"input_dropout"`
 	LR           float64 `json:"lr"`
-	// AttentionDropout is known to siafu alone.
+	// AttentionDropout is used only by siafu.
 	AttentionDropout float64 `json:"-"`
 	WeightDecay      float64 `json:"weight_decay"`
-	DecayAll         bool    `json:"decay_all"` // not the first layer alone
+	DecayAll         bool    `json:"decay_all"` // not only the first layer
 	Threads          int     `json:"threads"`
 	// Weights are the initial ones in siafu's order: for each layer of a GCN its
 	// matrix [in x out], then its bias.
@@ -76,12 +75,12 @@ const (
 	DGL       Variant = "DGL"
 )
 
-// module is the Python package of a library's layers, "" of none.
+// module returns the Python package of a library's layers, "" for none.
 func (v Variant) module() string {
 	return map[Variant]string{PyG: "torch_geometric", DGL: "dgl"}[v]
 }
 
-// Variants are those by hand that dataset and run allow, of a GCN.
+// Variants returns the hand-written variants of a GCN that dataset and run allow.
 func (g Training) Variants(d *graph.Dataset) []Variant {
 	if g.Model != "gcn" {
 		return nil
@@ -96,7 +95,7 @@ func (g Training) Variants(d *graph.Dataset) []Variant {
 	return v
 }
 
-// Libraries are those whose layers do what dataset and run ask for.
+// Libraries returns the libraries whose layers support dataset and run.
 func (g Training) Libraries(d *graph.Dataset) []Variant {
 	if g.Dropout != 0 || g.InputDropout != 0 || g.AttentionDropout != 0 || g.WeightDecay != 0 || d.Features.Sparse != nil {
 		return nil
@@ -104,7 +103,7 @@ func (g Training) Libraries(d *graph.Dataset) []Variant {
 	return []Variant{PyG, DGL}
 }
 
-// handover is what epoch.py reads beside the arrays.
+// handover is the input of epoch.py besides the arrays.
 type handover struct {
 	Training
 	Variant  Variant `json:"variant"`
@@ -148,9 +147,9 @@ func (l *Lab) Epoch(ctx context.Context, d *graph.Dataset, g Training, v Variant
 	return start(ctx, "PyTorch, "+string(v), dir, tuned(g.Threads), python, l.source(script), dir)
 }
 
-// tuned is the environment in which PyTorch is fastest: allocations come from
-// huge pages and stay with the process, where the C library's defaults take
-// fresh pages for every activation, and OpenBLAS uses its best routines.
+// tuned returns the environment in which PyTorch is fastest. Allocations use huge pages and
+// stay with the process, while the C library's defaults map new pages for every activation.
+// OpenBLAS uses its best routines.
 func tuned(threads int) []string {
 	env := []string{
 		"GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296",
@@ -164,14 +163,13 @@ func tuned(threads int) []string {
 	return env
 }
 
-// interpreter is a Python that has the modules.
+// interpreter returns a Python with the modules.
 func (l *Lab) interpreter(ctx context.Context, modules []string) (string, error) {
 	names := strings.Join(modules, ", ")
 	if python := l.pythons[names]; python != "" {
 		return python, nil
 	}
-	// A Python of the user's own often hides the system's, which has PyTorch
-	// from a package.
+	// A user's Python often hides the system's, which has PyTorch from a package.
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		args := append([]string{"-c", `import importlib.util as u, sys; exit(not all(u.find_spec(m) for m in sys.argv[1:]))`}, modules...)
 		if exec.CommandContext(ctx, python, args...).Run() == nil {

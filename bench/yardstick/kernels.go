@@ -10,8 +10,8 @@ import (
 	"siafu/kernels"
 )
 
-// SpMM is the C loop for a whole square matrix (Base 0, Begin and End those of
-// one CSR, both scales given) and x [rows x width].
+// SpMM starts the C loop for a whole square matrix (Base 0, Begin and End of one CSR, both
+// scales given) and x [rows x width].
 func (l *Lab) SpMM(ctx context.Context, g kernels.Gather, x []float32, width, threads int) (*Rival, error) {
 	program, err := l.compile(ctx, "spmm", "-fopenmp")
 	if err != nil {
@@ -30,7 +30,7 @@ func (l *Lab) SpMM(ctx context.Context, g kernels.Gather, x []float32, width, th
 		strconv.Itoa(rows), strconv.Itoa(len(g.Cols)), strconv.Itoa(width), strconv.Itoa(threads))
 }
 
-// Form is which of the operands of a product of matrices is transposed.
+// Form is the transposition of a product's operands.
 type Form string
 
 // The products of MatMul, MatMulTransB and MatMulTransA.
@@ -40,8 +40,8 @@ const (
 	TransA Form = "A"
 )
 
-// coreTypes are the sets of routines that OpenBLAS is tried with: "" is its own
-// choice, which with some versions is older than what the processor can run.
+// coreTypes returns the sets of routines to try OpenBLAS with: "" is its own choice, which in
+// some versions is older than the processor supports.
 func coreTypes() []string {
 	if cpu.X86.HasAVX512F {
 		return []string{"", "SkylakeX"}
@@ -49,8 +49,8 @@ func coreTypes() []string {
 	return []string{""}
 }
 
-// SGEMM is cblas_sgemm of OpenBLAS, once for every set of its routines that is
-// worth a try; the caller takes the best. Shapes are those of package kernels.
+// SGEMM starts cblas_sgemm of OpenBLAS once for every useful set of its routines; the caller
+// takes the best. Shapes are those of package kernels.
 func (l *Lab) SGEMM(ctx context.Context, form Form, m, n, k int, a, b []float32, threads int) ([]*Rival, error) {
 	program, err := l.compile(ctx, "sgemm", "-lopenblas")
 	if err != nil {
@@ -81,7 +81,7 @@ func (l *Lab) sgemm(ctx context.Context, program, core string, form Form, mnk [3
 		strconv.Itoa(mnk[0]), strconv.Itoa(mnk[1]), strconv.Itoa(mnk[2]))
 }
 
-// CloseAll closes rivals; how they end no longer matters.
+// CloseAll closes rivals, and ignores errors.
 func CloseAll(rivals []*Rival) {
 	for _, r := range rivals {
 		r.Close()

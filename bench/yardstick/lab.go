@@ -17,14 +17,13 @@ const opYardstick = "yardstick"
 //go:embed src
 var sources embed.FS
 
-// Lab is a temporary folder, in memory where the system has one, with the
-// compiled yardsticks and the operands of those that run. It is used by one
-// goroutine.
+// Lab is a temporary folder, in memory where the system has one, with the compiled yardsticks
+// and the operands of running ones. It is used by one goroutine.
 type Lab struct {
 	tmp      *scratch.Folder
 	dir      string             // its path
-	programs map[string]program // by name, once asked for
-	pythons  map[string]string  // by what they have, once found
+	programs map[string]program // by name, once requested
+	pythons  map[string]string  // by their modules, once found
 }
 
 // program is the outcome of a compilation.
@@ -51,10 +50,10 @@ func NewLab() (*Lab, error) {
 // Close removes the folder. Rivals must be closed before.
 func (l *Lab) Close() { l.tmp.Close() }
 
-// source is where the source file of a yardstick lies.
+// source returns the path of a yardstick's source file.
 func (l *Lab) source(file string) string { return filepath.Join(l.dir, "src", file) }
 
-// compile makes a program of src/NAME.c, at the first call.
+// compile compiles src/NAME.c at the first call.
 func (l *Lab) compile(ctx context.Context, name string, flags ...string) (string, error) {
 	p, ok := l.programs[name]
 	if !ok {
@@ -79,7 +78,7 @@ func gcc(ctx context.Context, out, source string, flags []string) error {
 	return e
 }
 
-// complaint is the first error in what a compiler or an interpreter said.
+// complaint returns the first error in the output of a compiler or an interpreter.
 func complaint(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	for _, line := range lines {
@@ -90,10 +89,10 @@ func complaint(said string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// operands are flat arrays by the names of their files.
+// operands has flat arrays by the names of their files.
 type operands map[string][]byte
 
-// stage writes operands into a folder of their own.
+// stage writes operands into a new folder.
 func (l *Lab) stage(files operands) (string, error) {
 	dir, err := os.MkdirTemp(l.dir, "operands-")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Rival is a yardstick at work on its operands.
+// Rival is a running yardstick with its operands.
 type Rival struct {
 	Name string // for a table, "OpenBLAS SkylakeX"
 
@@ -28,16 +28,16 @@ type Rival struct {
 	errors bytes.Buffer
 }
 
-// settle is what a rival's threads get to stop spinning after it has answered,
-// so that they take nothing from the other side's turn.
+// settle is the time for a rival's threads to stop spinning after its answer, so that they do
+// not disturb the other side.
 const settle = 3 * time.Millisecond
 
-// brief keeps the idle threads of GNU OpenMP and of OpenBLAS from spinning for
-// longer than settle; their defaults are ten times that.
+// brief limits the spinning of idle threads of GNU OpenMP and of OpenBLAS to settle; their
+// defaults are ten times as long.
 var brief = []string{"GOMP_SPINCOUNT=10000", "OPENBLAS_THREAD_TIMEOUT=20"}
 
-// start runs a program on a folder of operands, which belongs to the rival from
-// now on, and waits until it has read them and worked once.
+// start runs a program on a folder of operands, which then belongs to the rival, and waits
+// until it has read them and run once.
 func start(ctx context.Context, name, dir string, env []string, program string, args ...string) (*Rival, error) {
 	r := &Rival{Name: name, dir: dir, cmd: exec.CommandContext(ctx, program, args...)}
 	r.cmd.Env = append(append(os.Environ(), brief...), env...)
@@ -133,7 +133,7 @@ func (r *Rival) answer() (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// died is the fault of a rival that does not answer; it says why.
+// died returns the fault of a rival that does not answer, with the reason.
 func (r *Rival) died(err error) error {
 	r.to.Close()
 	if end := r.cmd.Wait(); end != nil {

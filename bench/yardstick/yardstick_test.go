@@ -15,7 +15,7 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// newLab is a lab until the test's end.
+// newLab returns a lab that is closed at the test's end.
 func newLab(t *testing.T) *Lab {
 	t.Helper()
 	l, err := NewLab()
@@ -26,7 +26,7 @@ func newLab(t *testing.T) *Lab {
 	return l
 }
 
-// skipMissing skips where this machine lacks a yardstick, and fails otherwise.
+// skipMissing skips the test if this machine lacks a yardstick, and fails on other errors.
 func skipMissing(t *testing.T, err error) {
 	t.Helper()
 	if fault.KindOf(err) == fault.Missing {
@@ -37,7 +37,7 @@ func skipMissing(t *testing.T, err error) {
 	}
 }
 
-// same compares what a rival computes when it is told to run with ours.
+// same compares a rival's result with ours.
 func same(t *testing.T, r *Rival, ours []float32) {
 	t.Helper()
 	if seconds, err := r.Run(time.Microsecond); err != nil || seconds > 60 {
@@ -84,7 +84,7 @@ func TestSpMMAgrees(t *testing.T) {
 	}
 }
 
-// OpenBLAS is asked for the products that the package's kernels compute.
+// OpenBLAS computes the same products as the package's kernels.
 func TestSGEMMAgrees(t *testing.T) {
 	const m, n, k = 37, 21, 50
 	team := kernels.NewTeam(2)
@@ -109,7 +109,7 @@ func TestSGEMMAgrees(t *testing.T) {
 	}
 }
 
-// A rival that fails says why, whenever it fails.
+// A rival that fails at any time reports the reason.
 func TestRivalFails(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip(err)
