@@ -41,7 +41,7 @@ type LinkRun struct {
 	Mode        string         `json:"mode"`
 	Epoch       float64        `json:"epoch_seconds"`   // median of all repetitions' epochs except the first
 	Exposed     float64        `json:"exposed_seconds"` // part of it spent waiting for rows, on the rank that waits most
-	Raw         int64          `json:"ghost_bytes_raw"` // an epoch
+	Raw         int64          `json:"ghost_bytes_raw"` // per epoch
 	Sent        int64          `json:"ghost_bytes_sent"`
 	Ratio       float64        `json:"ratio"`    // raw to sent
 	SpeedUp     float64        `json:"speed_up"` // over codec none in --mode nopipe on the same link and partition

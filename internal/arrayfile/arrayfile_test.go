@@ -76,7 +76,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Whatever is missing or flipped, padding included, is noticed.
+// Any missing or flipped byte, padding included, is detected.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.bin")

@@ -68,8 +68,8 @@ func (f *File) verify(kind string) error {
 	return nil
 }
 
-// Get is the named array, mapped: it stands until Close and must not be
-// written to. An absent array, or one of another type, is a Data fault.
+// Get returns the named array, mapped: it is valid until Close and must not be written to. An
+// absent array, or one of another type, is a Data fault.
 func Get[T mapped.Elem](f *File, name string) ([]T, error) {
 	for _, e := range f.head.entries {
 		if e.name != name {
@@ -88,11 +88,11 @@ func (f *File) Has(name string) bool {
 	return slices.ContainsFunc(f.head.entries, func(e entry) bool { return e.name == name })
 }
 
-// Len is the length of the file in bytes.
+// Len returns the length of the file in bytes.
 func (f *File) Len() int64 { return f.head.length }
 
-// CRC32C is the checksum of the header page, which holds those of all arrays:
-// two files with the same one have the same content. 8 hex digits.
+// CRC32C returns the checksum of the header page, 8 hex digits. The page has the checksums of
+// all arrays: two files with the same one have the same content.
 func (f *File) CRC32C() string { return fmt.Sprintf("%08x", f.crc) }
 
 // Close unmaps the file. Its arrays must not be used afterwards.

@@ -21,7 +21,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// elemType is how an element type is written down.
+// elemType is the encoding of an element type.
 type elemType uint32
 
 // elemTypes is indexed by elemType; 0 is none.

@@ -151,8 +151,7 @@ func (w *Writer) Commit() error {
 	return nil
 }
 
-// Sum is the length of a committed file and its checksum as File.CRC32C gives
-// it.
+// Sum returns the length of a committed file and its File.CRC32C.
 func (w *Writer) Sum() (length int64, crc string) {
 	return w.head.length, fmt.Sprintf("%08x", w.crc)
 }

@@ -88,8 +88,8 @@ func (c *cage) run(t *testing.T, args ...string) result {
 	return child(t, []string{"sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, c.dir}, args...)
 }
 
-// refuses runs a command that asks for what cannot be had: it must end by
-// itself, with a sentence and what to do, and have taken next to nothing.
+// refuses runs a command with an impossible request: it must end on its own, with an error and
+// a remedy, and use almost no resources.
 func (c *cage) refuses(t *testing.T, args ...string) {
 	t.Helper()
 	_ = os.WriteFile(c.peak, []byte("0"), 0o644) // resets the peak if the kernel allows it
@@ -104,7 +104,7 @@ func (c *cage) refuses(t *testing.T, args ...string) {
 	}
 }
 
-// civil is how every command ends.
+// civil checks that a command ended properly.
 func (c *cage) civil(t *testing.T, r result, args []string) {
 	t.Helper()
 	known := map[int]bool{0: true, 1: true, 64: true, 78: true}
@@ -114,8 +114,8 @@ func (c *cage) civil(t *testing.T, r result, args []string) {
 	}
 }
 
-// What cannot be had is refused before it is taken, in every mode and role: in a
-// group that would end the process, whoever takes first does not live to refuse.
+// Impossible requests are refused before allocation, in every mode and role: a control group
+// would kill the process that allocates first.
 func TestMemoryIsAskedForFirst(t *testing.T) {
 	c, data, wide := newCage(t, 300<<20), small(t), manyClasses(t)
 	run := filepath.Join(t.TempDir(), "run")
@@ -210,8 +210,8 @@ func TestAbsurdNumbers(t *testing.T) {
 	}
 }
 
-// A run that the system gives no memory, though there is some, ends on all ranks
-// with what was asked for.
+// A run whose allocation fails although memory is available ends on all ranks with the
+// requested size.
 func TestSystemGivesNoMemory(t *testing.T) {
 	data := small(t)
 	if _, err := exec.LookPath("prlimit"); err != nil || mapped.UnderRace {

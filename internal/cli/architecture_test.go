@@ -19,9 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/packages.md")
 
-// packageInfo is what the sources of a package say: the first sentence of its comment and
-// the packages of the program that it imports, whatever the build tags. Tests may import
-// what they need.
+// packageInfo has the first sentence of a package's comment and its imports from this program,
+// for any build tags. Tests may import what they need.
 type packageInfo struct {
 	synopsis string
 	imports  []string
@@ -102,8 +101,7 @@ func TestPackagesAreListed(t *testing.T) {
 	}
 }
 
-// below are the folders at the top of the tree whose packages a package may import, beside
-// those of its own folder.
+// below lists the top-level folders from which a package may import, besides its own folder.
 var below = map[string][]string{
 	"siafu":        {"internal/cli"},
 	"internal/cli": {"bench", "cuda", "graph", "internal", "lambda", "ranks", "slurm"},
@@ -118,7 +116,7 @@ var below = map[string][]string{
 	"internal":     {},
 }
 
-// wing is the folder of a package in below.
+// wing returns the folder of a package in below.
 func wing(path string) string {
 	if path == "internal/cli" {
 		return path

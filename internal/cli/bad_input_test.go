@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// scene is what a case of bad input works on: a dataset partitioned for two
-// ranks, a run folder, the same graph in the raw layout, and an empty folder
-// for what the command would write.
+// scene is the fixture of bad-input cases: a dataset partitioned for two ranks, a run folder,
+// the same graph in the raw layout, and an empty folder for the command's output.
 type scene struct {
 	t                    *testing.T
 	dir                  string

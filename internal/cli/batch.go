@@ -119,8 +119,8 @@ func (c *submitCmd) askGPUs(runs []*config.Config) error {
 	return c.Options.AskGPUs(most)
 }
 
-// partitionArgs are those of the partition command that makes what training on
-// N ranks asks for.
+// partitionArgs returns the arguments of the partition command for training on the given
+// number of ranks.
 func partitionArgs(c *config.Config, data string, size int) ([]string, error) {
 	v, err := c.View(size)
 	if err != nil {

@@ -79,9 +79,8 @@ func TestSubmitGPUs(t *testing.T) {
 	}
 }
 
-// --force holds for the first start of a script: all starts have one id, by
-// which those that follow know the run folder, and no script has that of
-// another. Without it every start goes on with what is there.
+// --force applies to the first start of a script: all its starts share one unique id, by which
+// later ones recognise the run folder. Without it every start continues the existing run.
 func TestSubmitForce(t *testing.T) {
 	inFolderWith(t, "data")
 	id := regexp.MustCompile(`(?m)^export SIAFU_LAUNCH=([0-9a-f]{32})$`)
@@ -137,8 +136,8 @@ func TestSubmitUsage(t *testing.T) {
 	}
 }
 
-// What submit hands on to sbatch stands in the script, what its ranks do is said, and a
-// script that somebody has edited stays.
+// The script has submit's options for sbatch, the command of ranks is printed, and an edited
+// script is not replaced.
 func TestSubmitEdited(t *testing.T) {
 	inFolderWith(t, "data")
 	args := []string{"submit", "data", "--ntasks-per-node", "3", "--dry-run", "--sbatch", "--gres=gpu:1 --mail-type=END", "--array", "seed=1..5%2", "--", "--out", "r"}
@@ -225,8 +224,8 @@ func TestLaunchUsage(t *testing.T) {
 	}
 }
 
-// Paths that a script can hold are held, whatever they look like; others are
-// refused before anything is written.
+// All paths that a script can contain are accepted; others are refused before anything is
+// written.
 func TestSubmitNames(t *testing.T) {
 	inFolderWith(t, "data", "my graph", "a\nb")
 	for _, tc := range []struct {

@@ -10,8 +10,8 @@ import (
 	"siafu/slurm"
 )
 
-// checkJob warns, on rank 0, where Slurm has given more than the world uses.
-// inside is the size of the world where nobody launched ranks.
+// checkJob warns, on rank 0, if Slurm has allocated more than the world uses. inside is the
+// size of an in-process world.
 func checkJob(w io.Writer, inside int) {
 	l, launched := world.Launched()
 	if !launched {

@@ -76,10 +76,9 @@ func TestOneOfManyTrains(t *testing.T) {
 	}
 }
 
-// An attempt that dies, at whatever moment, is followed by one that does what
-// was asked for exactly once: --force replaces the run that was there before,
-// and never what an attempt has trained; --resume goes on from what it names,
-// and after that from the attempt.
+// After an attempt dies at any time, the next one applies the requested flags exactly once:
+// --force replaces the earlier run, but never an attempt's training; --resume continues from
+// the named run, and later from the attempt.
 func TestRestartKnowsItsFolder(t *testing.T) {
 	data := small(t)
 	model := func(run string) []byte {

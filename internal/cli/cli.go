@@ -18,15 +18,14 @@ import (
 	"siafu/slurm/launch"
 )
 
-// console is what a command reads and writes.
+// console has the input and output of a command.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
 	last     func(error) // hears of an error that ends all ranks at once
 }
 
-// exit is what kong's own exits (help) panic with, to end run and not the
-// process.
+// exit is the panic value of kong's own exits (help), to end run and not the process.
 type exit int
 
 // run is one call of the program: parse, do one thing, map the error to an
@@ -56,9 +55,8 @@ func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
 	return fault.ExitCode(err)
 }
 
-// silent reports whether an error needs no word from this process: it has been
-// printed, nobody reads any more, or every rank has the same command line and
-// rank 0 says what is wrong with it.
+// silent reports whether this process need not print an error: it has been printed, the output
+// is closed, or rank 0 reports it for all ranks.
 func silent(err error) bool {
 	var reported interface{ Reported() bool }
 	if errors.As(err, &reported) || errors.Is(err, syscall.EPIPE) {
@@ -75,8 +73,8 @@ func silent(err error) bool {
 // trainFlags are the flags of train on the command line of another command.
 type trainFlags []string
 
-// cutFlags takes what stands after -- from a command line of submit or sweep. kong
-// would take it for arguments in the wrong place.
+// cutFlags removes the part after -- from a command line of submit or sweep, which kong would
+// treat as misplaced arguments.
 func cutFlags(args []string) ([]string, trainFlags) {
 	if len(args) > 0 && args[0] == "submit" {
 		args = joinValue(args, "--sbatch")
@@ -90,8 +88,8 @@ func cutFlags(args []string) ([]string, trainFlags) {
 	return args, nil
 }
 
-// joinValue writes FLAG VALUE as FLAG=VALUE, since kong takes no value that looks like a
-// flag. What stands after -- is left alone.
+// joinValue rewrites FLAG VALUE as FLAG=VALUE, because kong accepts no value that looks like a
+// flag. The part after -- is unchanged.
 func joinValue(args []string, flag string) (joined []string) {
 	for k := 0; k < len(args); k++ {
 		if args[k] == "--" {
@@ -155,7 +153,7 @@ func dispatch(args []string, io console) (err error) {
 		if f := (*fault.Error)(nil); errors.As(err, &f) {
 			return f
 		}
-		if errors.Is(err, syscall.EPIPE) { // of help that nobody reads
+		if errors.Is(err, syscall.EPIPE) { // of help whose reader has gone
 			return err
 		}
 		return fault.New(fault.Usage, "", "", "%v", err).Then("%s", remedy(parser.Model.Node, args, err))

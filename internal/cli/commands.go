@@ -190,7 +190,7 @@ func (c *trainCmd) check() error {
 	return nil
 }
 
-// data is the dataset folder of arguments that were checked.
+// data returns the dataset folder of checked arguments.
 func (c *trainCmd) data() string { return c.Args[len(c.Args)-1] }
 
 func (c *trainCmd) Run(ctx context.Context, io console, line *kong.Context) error {
@@ -335,7 +335,7 @@ func (c *doctorCmd) Run(io console) error {
 
 type versionCmd struct{}
 
-// toldOfBuild are what version says of a build, as Go's settings and siafu call it.
+// toldOfBuild lists the build settings that version prints, by Go's and siafu's names.
 var toldOfBuild = map[string]string{"-tags": "tags", "GOARCH": "arch", "vcs.revision": "commit", "vcs.time": "date", "vcs.modified": "modified"}
 
 func (c *versionCmd) Run(io console) error {

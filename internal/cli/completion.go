@@ -25,8 +25,8 @@ func (c *completionCmd) Run(io console, ctx *kong.Context) error {
 	return err
 }
 
-// words are what can follow a command of a path, as " bench epoch"; the path of siafu
-// itself is empty.
+// words returns the possible words after a command path such as " bench epoch"; the path of
+// siafu itself is empty.
 type words struct {
 	path string
 	list []word
@@ -38,7 +38,7 @@ type word struct {
 	values     []string
 }
 
-// valuesOf are those of a flag that has a list of them, as recipes do.
+// valuesOf returns the values of a flag with a list of them, such as recipes.
 func valuesOf(f *kong.Flag) (list []string) {
 	if f.Name == "recipe" {
 		for _, r := range config.Recipes() {
@@ -67,7 +67,7 @@ func valued(all []words) (list []words) {
 	return list
 }
 
-// wordsOf are those of a command and of all below it.
+// wordsOf returns the words of a command and all its subcommands.
 func wordsOf(n *kong.Node, path string) []words {
 	here := words{path: path}
 	var below []words
@@ -154,6 +154,6 @@ func fish(all []words) string {
 	return b.String()
 }
 
-// quoted is a text that a shell takes as it is: between single quotes, those of its
-// own between double ones. It is the same in all three shells.
+// quoted quotes a text for a shell: in single quotes, its own single quotes in double ones.
+// All three shells accept this.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" }

@@ -70,7 +70,7 @@ func TestHelpOfFlags(t *testing.T) {
 	}
 }
 
-// Where nobody reads on, as in "siafu report … | head", siafu ends without a word.
+// If the reader closes the pipe, as in "siafu report | head", siafu ends silently.
 func TestNobodyReads(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "run")
 	must(t, "train", small(t), "--epochs", "1", "--out", run, "--quiet")
@@ -83,7 +83,7 @@ func TestNobodyReads(t *testing.T) {
 		cmd := process(nil, args...)
 		var said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = writer, &said
-		_ = cmd.Run() // the code is that of a closed pipe
+		_ = cmd.Run() // the exit code is that of a closed pipe
 		writer.Close()
 		if said.Len() > 0 {
 			t.Errorf("%s: %s", args[0], &said)

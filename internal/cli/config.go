@@ -20,8 +20,8 @@ import (
 	"siafu/slurm/launch"
 )
 
-// envPrefix begins the environment variables that stand for flags of train:
-// SIAFU_WEIGHT_DECAY is --weight-decay.
+// envPrefix is the prefix of environment variables for flags of train: SIAFU_WEIGHT_DECAY is
+// --weight-decay.
 const envPrefix = "SIAFU_"
 
 // notFlags are variables with that prefix that are for others: the tests, and
@@ -64,7 +64,7 @@ func loadConfig(args []string) (*settings, error) {
 	return s, nil
 }
 
-// named is the value of a flag on a command line, else that of the file, else of the
+// named returns the value of a flag on the command line, else in the file, else in the
 // environment.
 func (s *settings) named(flag string, args []string) (value string) {
 	if v, ok := s.env[flag]; ok {
@@ -167,7 +167,7 @@ func (s *settings) warn(w io.Writer) error {
 	return nil
 }
 
-// nearest is the word of a list with the smallest edit distance to s.
+// nearest returns the word of a list with the smallest edit distance to s.
 func nearest(s string, list []string) string {
 	best, least := "", 1<<30
 	for _, w := range list {

@@ -93,8 +93,8 @@ func (c *submitCmd) foreseeMemory(io console, data string, meta *graph.Meta, r *
 	return nil
 }
 
-// remedy is that of a command line that was not understood. A flag of train in front of
-// the -- of submit or sweep is named.
+// remedy returns the remedy for an invalid command line. It names a flag of train before the
+// -- of submit or sweep.
 func remedy(root *kong.Node, args []string, err error) string {
 	flag, unknown := strings.CutPrefix(err.Error(), "unknown flag ")
 	flag, _, _ = strings.Cut(flag, ",")

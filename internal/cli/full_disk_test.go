@@ -11,8 +11,8 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// A full disk ends a command with exit code 74 and the path, whatever was
-// being written, and leaves no file that could be taken for a whole one.
+// A full disk ends any command with exit code 74 and the path, and leaves no incomplete file
+// that looks complete.
 func TestFullDisk(t *testing.T) {
 	generateArgs := []string{"--vertices", "3000", "--edges", "30000", "--features", "16", "--classes", "3"}
 	fails := func(t *testing.T, disk string, args ...string) {
@@ -68,8 +68,8 @@ func empty(t *testing.T, dir string) {
 	}
 }
 
-// A dataset that nobody may write to is trained and predicted on: its shards are the run
-// folder's, or where --parts-dir says.
+// A read-only dataset can be used for training and prediction: its shards are in the run
+// folder, or in --parts-dir.
 func TestReadOnlyDataset(t *testing.T) {
 	disk := hosttest.SmallDisk(t, "4m")
 	data, run, parts := filepath.Join(disk, "data"), filepath.Join(t.TempDir(), "run"), t.TempDir()

@@ -9,9 +9,9 @@ import (
 	"siafu/cuda/driver"
 )
 
-// TestNoGPU checks that a host without a GPU refuses a run that asks for one before
-// anything is written, and that the doctor prints the reason. Graph work on GPUs with
-// tensor work elsewhere is refused on every host.
+// TestNoGPU checks that a host without a GPU refuses a run that asks for one before anything
+// is written, and that the doctor prints the reason. Graph work on GPUs with tensor work
+// elsewhere is refused on every host.
 func TestNoGPU(t *testing.T) {
 	data := small(t)
 	out := filepath.Join(t.TempDir(), "run")

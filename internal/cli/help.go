@@ -44,7 +44,7 @@ func cutHelpAll(args []string) (cut []string, all bool) {
 
 func isUsual(f *kong.Flag) bool { return f.Tag.Has("usual") }
 
-// firstSentence is the part of a help text that fits beside a flag.
+// firstSentence returns the part of a help text that fits next to a flag.
 func firstSentence(help string) string {
 	first, _, _ := strings.Cut(help, ". ")
 	return strings.TrimSuffix(first, ".")

@@ -52,7 +52,7 @@ func (c *launchCmd) Run(io console) error {
 	return launch.Run(o)
 }
 
-// program is what the ranks run.
+// program is the program of the ranks.
 func (c *launchCmd) program(self string) string {
 	switch {
 	case c.Program != "":
@@ -63,15 +63,13 @@ func (c *launchCmd) program(self string) string {
 	return self
 }
 
-// launchID tells this launch from all others. A batch script has one of its
-// own, for all of its starts.
+// launchID identifies this launch. A batch script has one id for all its starts.
 func launchID() string { return cmp.Or(os.Getenv(runfolder.LaunchVariable), inventory.NewID()) }
 
-// command is the command line of the ranks, the same for every attempt: what an
-// attempt finds of those before it, it knows by the id of the launch. Training
-// gets a run folder, so that all attempts have the same. If ranks run this very
-// program it is parsed here, so that what is wrong with it is said before any
-// rank starts.
+// command returns the command line of the ranks, the same for every attempt: an attempt
+// recognises the files of earlier ones by the id of the launch. Training gets a run folder, so
+// that all attempts share it. If ranks run this program, the command line is parsed here, so
+// that errors are reported before any rank starts.
 func command(args []string, same bool) ([]string, error) {
 	if args[0] == "--" {
 		args = args[1:]
@@ -137,8 +135,8 @@ func freshRun(data string) string {
 	return filepath.Join("runs", filepath.Base(filepath.Clean(data))+"-"+time.Now().Format("20060102-150405"))
 }
 
-// resumeFlags let training go on from the newest checkpoint of its run folder,
-// where nothing else was asked for.
+// resumeFlags resume training from the newest checkpoint of its run folder, unless requested
+// otherwise.
 func resumeFlags(args []string) []string {
 	given := slices.ContainsFunc(args, func(s string) bool { return s == "--resume" || strings.HasPrefix(s, "--resume=") })
 	if given {

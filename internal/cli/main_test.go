@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// result is what a call of the program gave.
+// result is the result of a call of the program.
 type result struct {
 	code     int
 	out, err string

@@ -9,7 +9,7 @@ import (
 	"siafu/kernels/model"
 )
 
-// Every network and every initialiser can be asked for by its name, and no other.
+// Every network and every initialiser can be selected by its name; other names are refused.
 func TestNamesOfTheCommandLine(t *testing.T) {
 	var g grammar
 	parser, err := kong.New(&g)

@@ -97,7 +97,7 @@ func (s *scene) inTraining(victim, signal string) string {
 		`(until [ -s "` + filepath.Join(s.free, "run", "metrics.jsonl") + `" ]; do sleep 0.1; done; kill -` + signal + ` $$) & fi; exec "$@"`
 }
 
-// A rank that is killed ends the job within seconds, whatever its role.
+// A killed rank of any role ends the job within seconds.
 func TestDeadRank(t *testing.T) {
 	siafu := program(t, "mpi")
 	for _, victim := range []string{"0", "1", "3"} {

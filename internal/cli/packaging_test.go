@@ -12,8 +12,8 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// The container files are what their builders read, as far as that can be told without
-// one: instructions and sections that there are, files of this tree, targets of its Makefile.
+// The container files are valid, as far as can be checked without a builder: existing
+// instructions and sections, files of this tree, targets of its Makefile.
 func TestContainerFiles(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	if err != nil {
@@ -100,7 +100,7 @@ func definition(t *testing.T, lines []string) (commands, files []string) {
 	return commands, files
 }
 
-// The same tree makes the same bytes, wherever it lies, and what is in the packages runs.
+// The same tree at any path makes the same bytes, and the packaged program runs.
 func TestDist(t *testing.T) {
 	if !hosttest.Big() {
 		t.Skip("takes minutes: make test-long")

@@ -51,9 +51,9 @@ func trainInto(t *testing.T, data string, flags ...string) (*runfolder.Run, stri
 	return r, out
 }
 
-// Features that are an eighth, trained as eight times of that, go the way of the whole
-// ones: with steps that are linear to the bit, as powers of two are exact, and with Adam's
-// but for its ε of 1e-8 beside gradients of 1e-4.
+// Features divided by eight, trained with a scale of eight, give the same training as the
+// original ones: to the bit with linear steps, because powers of two are exact; with Adam up
+// to its ε of 1e-8 relative to gradients of 1e-4.
 func TestInputScale(t *testing.T) {
 	whole, eighth := ring(t, 1), ring(t, 8)
 	for k, kind := range []string{"gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"} {
@@ -101,7 +101,7 @@ func TestChosenSettings(t *testing.T) {
 	}
 }
 
-// A recipe's flags are a run's, but for those that are given in whatever way.
+// A recipe's flags apply to a run, except flags that are given in any other way.
 func TestRecipeFlags(t *testing.T) {
 	data := ring(t, 1)
 	t.Setenv("SIAFU_DROPOUT", "0.1")

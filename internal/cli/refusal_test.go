@@ -9,9 +9,8 @@ import (
 	"siafu/internal/owner"
 )
 
-// gallery is what cases of refusals work on: a run of six epochs with a
-// checkpoint of each, its dataset, datasets that differ from that in one thing,
-// and folders and files of the user's.
+// gallery is the fixture of refusal cases: a run of six epochs with a checkpoint of each, its
+// dataset, datasets that differ from it in one property, and the user's own folders and files.
 //
 //	raw-*, data, features, labels, split, graph, wide   raw layouts and datasets
 //	run, trace.json                                     a run on data, and its timeline
@@ -52,8 +51,8 @@ func gallery(t *testing.T) *scene {
 	return s
 }
 
-// refusal is a command that must not be obeyed: what was done before, its
-// arguments below the gallery ("@" stands for it), and what comes of it.
+// refusal is a command that must be refused: its preparation, its arguments with "@" for the
+// gallery, and the expected result.
 type refusal struct {
 	name string
 	harm func(*scene)
@@ -169,8 +168,7 @@ func remove(s *scene, path ...string) {
 	}
 }
 
-// A command that is refused has changed nothing, to the byte, whatever it is
-// and whatever it was about to replace.
+// A refused command has not changed a byte, for any command and any target.
 func TestRefusalChangesNothing(t *testing.T) {
 	model := gallery(t)
 	for _, tc := range refusals {

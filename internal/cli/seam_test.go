@@ -11,18 +11,18 @@ import (
 	"testing"
 )
 
-// hostReaders are the files that may take a matrix for memory of the host's
-// (Mat.Host), because they have asked whether it is, or run only where it is: the two
-// sides of tensor work on GPUs beside graph work here, samples of mini-batches, and timings.
+// hostReaders lists the files that may treat a matrix as host memory (Mat.Host), because they
+// check it, or run only with host memory: the two sides of tensor work on GPUs with graph work
+// on the host, samples of mini-batches, and timings.
 var hostReaders = []string{
 	"halo/exchange.go", "halo/batch.go", "halo/refresh/series.go", "halo/staged.go",
 	"kernels/model/device_copy.go", "ranks/tensor/device.go", "halo/history/variates.go", "halo/sample/clusters.go", "halo/sample/fetch.go",
 	"ranks/plan/calibrate.go",
 }
 
-// Layers, gathers, exchanges and all else of a run compute with kernels.Ops and
-// read matrices through it. Kernels are methods of Team, which is one: none is a
-// function that could be called beside it, and nobody takes a matrix's Host.
+// Layers, gathers, exchanges and all else of a run compute with kernels.Ops and read matrices
+// through it. Kernels are methods of Team, which is an Ops: none is a separate function, and
+// no other code uses a matrix's Host.
 func TestArithmeticGoesThroughOps(t *testing.T) {
 	methods := 0
 	eachFile(t, "kernels", func(path string, file *ast.File, at func(ast.Node) token.Position) {

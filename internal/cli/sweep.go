@@ -163,7 +163,7 @@ func (c *sweepCmd) conclude(io console, s *sweep.Sweep, failed []sweep.Failure) 
 	return err
 }
 
-// failure is that of the trainings that have failed, with the kind of the first.
+// failure returns the fault of failed trainings, with the kind of the first.
 func failure(s *sweep.Sweep, failed []sweep.Failure) error {
 	if len(failed) == 0 {
 		return nil

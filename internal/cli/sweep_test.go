@@ -47,7 +47,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// An interrupted sweep saves what it was at, and the same command goes on from there.
+// An interrupted sweep saves its state, and the same command continues from it.
 func TestSweepInterrupted(t *testing.T) {
 	data, dir := small(t), filepath.Join(t.TempDir(), "grid")
 	args := []string{"sweep", "--out", dir, data, "--seed", "1,2", "--", "--epochs", "1500", "--hidden", "4", "--threads", "1"}

@@ -45,9 +45,8 @@ func terminal(t *testing.T) (user, process *os.File) {
 	return user, process
 }
 
-// Who closes the terminal, or loses the connection, finds a checkpoint from
-// which the run goes on; with nohup the run does not even notice. What it says
-// meanwhile goes to a terminal that is no more.
+// After the terminal or the connection is closed, there is a checkpoint to resume from; with
+// nohup the run continues. Its output goes to a closed terminal.
 func TestClosedTerminal(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -82,8 +81,8 @@ func checkSaved(t *testing.T, out string) {
 	}
 }
 
-// hangUp starts a command on a terminal of its own, closes the terminal when
-// some epochs are trained, and waits for the end.
+// hangUp starts a command on a new terminal, closes the terminal after some epochs, and waits
+// for the end.
 func hangUp(t *testing.T, cmd *exec.Cmd, metrics string) {
 	t.Helper()
 	user, process := terminal(t)
@@ -111,8 +110,8 @@ func hangUp(t *testing.T, cmd *exec.Cmd, metrics string) {
 	}
 }
 
-// On a terminal a run is one line that fits, and what else is said stands on lines of
-// its own; the log has every epoch.
+// On a terminal a run is one line that fits, other messages have their own lines, and the log
+// has every epoch.
 func TestLiveLine(t *testing.T) { checkLiveLine(t, os.Args[0]) }
 
 // checkLiveLine has a command train, which is a program and perhaps what starts ranks.
@@ -179,8 +178,8 @@ func interrupt(t *testing.T, cmd *exec.Cmd, columns uint16, metrics string) stri
 	return said.String()
 }
 
-// on starts a command whose terminal process is. What the other end gets is complete
-// when drained is closed, which is when either end is.
+// on starts a command with process as its terminal. The output at the other end is complete
+// when drained is closed, after either end is closed.
 func on(t *testing.T, cmd *exec.Cmd, user, process *os.File) (said *bytes.Buffer, drained chan struct{}) {
 	t.Helper()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = process, process, process

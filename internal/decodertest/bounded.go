@@ -17,9 +17,8 @@ const (
 	Factor   = 256
 )
 
-// address is how much more address space than memory a decoder may ask for:
-// Go reserves it in large pieces, and mapped arrays take memory as they are
-// written.
+// address is the allowed address space beyond a decoder's memory: Go reserves it in large
+// pieces, and mapped arrays use memory only when written.
 const address = 2 << 30
 
 // Bounded runs decode, which is given N bytes, and fails where it takes
@@ -52,7 +51,7 @@ func Heap(t testing.TB, given int64, decode func()) {
 	}
 }
 
-// allocated is what has been allocated on the Go heap since the start.
+// allocated returns the bytes allocated on the Go heap since the start.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
@@ -78,7 +77,7 @@ func limit(t testing.TB, more uint64) (restore func()) {
 	}
 }
 
-// status is a line of /proc/self/status in bytes, 0 where there is none.
+// status returns a line of /proc/self/status in bytes, 0 if there is none.
 func status(name string) uint64 {
 	text, _ := os.ReadFile("/proc/self/status")
 	_, rest, _ := bytes.Cut(text, []byte(name))

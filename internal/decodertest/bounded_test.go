@@ -13,8 +13,8 @@ import (
 // sink keeps what a decoder makes from being optimised away.
 var sink []byte
 
-// gluttons are decoders that take what a header claims: on the heap, in mapped
-// memory, and more than there is.
+// gluttons are decoders that allocate the size in a header: on the heap, in mapped memory, and
+// beyond the available memory.
 var gluttons = map[string]struct {
 	decode func()
 	says   string

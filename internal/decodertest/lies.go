@@ -9,9 +9,8 @@ import (
 	"strconv"
 )
 
-// claims are the numbers that stand in for honest ones: about the largest of 31
-// bits, one that nobody has the memory for, and one that overflows a size when it
-// is multiplied.
+// claims lists the false numbers: about the largest of 31 bits, one beyond any memory, and one
+// that overflows a size when multiplied.
 var claims = [...]uint64{math.MaxInt32 - 1, 1_000_000_000_000, 1 << 62}
 
 // Lies are copies of a text in which one number after the other is each of
@@ -56,7 +55,7 @@ func BinaryLies(b []byte) iter.Seq[[]byte] {
 	}
 }
 
-// digits is how many digits b starts with.
+// digits returns the number of digits at the start of b.
 func digits(b []byte) int {
 	n := 0
 	for n < len(b) && b[n] >= '0' && b[n] <= '9' {

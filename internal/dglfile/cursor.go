@@ -117,8 +117,7 @@ func (c *cursor) array(name string) *npy.Array {
 	return a.Called(c.file.path + "[" + name + "]")
 }
 
-// elementOf is the type of elements as NumPy calls it, and their bytes; "" where they are not
-// read.
+// elementOf returns NumPy's name of the element type, and its bytes; "" if unsupported.
 func elementOf(kind, bits uint8, lanes uint16) (string, uint64) {
 	letter, known := map[uint8]string{signed: "i", unsigned: "u", float: "f", boolean: "b"}[kind]
 	size := uint64(bits) / 8

@@ -8,7 +8,7 @@ import (
 // Formats in which edges are saved, one or several.
 const coo, csr, csc = 1, 2, 4
 
-// edges are those of one type in one format: rows are sources, of csc destinations.
+// edges has the edges of one type in one format: rows are sources, or destinations in csc.
 type edges struct {
 	file       *File
 	format     int64
@@ -96,7 +96,7 @@ func (e *edges) ends(vertices int64) (*npy.Array, error) {
 	return (&npy.Array{Type: "<u4", Shape: []int{2, m}, Data: mapped.Bytes(all)}).Called(e.file.path + "[edges]"), nil
 }
 
-// rowOfEach is the row of each edge.
+// rowOfEach returns the row of each edge.
 func (e *edges) rowOfEach() ([]uint32, error) {
 	if e.format == coo {
 		return e.starts.Uint32s()

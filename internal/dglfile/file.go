@@ -22,13 +22,13 @@ const (
 	arrayMagic  = 0xDD5E40F096B4A13F
 )
 
-// head is where what follows the first numbers begins.
+// head is the offset of the data after the first numbers.
 const head = 4096
 
 // File is an open file.
 type File struct {
 	Graphs int      // how many it holds
-	Labels []Tensor // of the file, beside the graphs
+	Labels []Tensor // of the file, in addition to the graphs
 
 	path   string
 	bytes  []byte
@@ -57,7 +57,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// New is Open of the bytes of a file, which path stands for in messages.
+// New is Open for the bytes of a file; messages name path.
 func New(b []byte, path string) (*File, error) {
 	f := &File{path: path, bytes: b, close: func() error { return nil }}
 	return f, f.read()
@@ -76,8 +76,8 @@ func (f *File) Bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, op, f.path, format, args...)
 }
 
-// read reads all but the graphs. The places of these stand at the end of the file, after
-// which is how many bytes they take.
+// read reads all except the graphs. The graphs' offsets are stored at the end of the file,
+// followed by their size in bytes.
 func (f *File) read() error {
 	c := &cursor{file: f}
 	c.magic(fileMagic, "a file of dgl.save_graphs")

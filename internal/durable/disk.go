@@ -10,7 +10,7 @@ import (
 	"siafu/internal/scratch"
 )
 
-// disk is what must happen in the right order. A test stands between.
+// disk has the operations whose order matters. Tests replace them.
 type disk interface {
 	sync(f *os.File) error // waits for what was written, or for a folder's names
 	mkdir(path string) error

@@ -144,10 +144,9 @@ func content(kind, dir string) string {
 	return string(b)
 }
 
-// What is written is synced, then renamed, and then the folder is synced. A
-// failure of any step is a fault, leaves what was there or what is new, whole,
-// and nothing beside it: but for an older folder that made room, as long as it
-// is not known that the new one lasts.
+// Written data is synced, then renamed, and then the folder is synced. A failure of any step
+// is a fault, and leaves the complete old or new content and nothing else, except an older
+// folder that was moved, until the new one is known to be durable.
 func TestOrder(t *testing.T) {
 	for _, kind := range []string{"file", "folder"} {
 		for _, w := range waysOf(kind) {
@@ -225,7 +224,7 @@ func TestFillFails(t *testing.T) {
 	}
 }
 
-// Permissions are those that the umask leaves.
+// Permissions respect the umask.
 func TestPermissions(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o027))
 	dir := filepath.Join(t.TempDir(), "made")

@@ -9,10 +9,10 @@ import (
 	"siafu/internal/scratch"
 )
 
-// Perm are the permissions of a file that nobody executes, before the umask.
+// Perm is the mode of a file that is not executable, before the umask.
 const Perm = 0o666
 
-// bufferBytes is how much Write collects before it writes.
+// bufferBytes is the size of Write's buffer.
 const bufferBytes = 256 << 10
 
 // Write writes a file. What fill gets is buffered, and its first error sticks to

@@ -47,7 +47,7 @@ func replace(d disk, op, tmp, final, aside string) error {
 			return about(op, final, err)
 		}
 	}
-	_ = os.RemoveAll(aside) // whoever made tmp knows it for abandoned
+	_ = os.RemoveAll(aside) // the maker of tmp recognises it as abandoned
 	return nil
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Of those who put a folder into a place that was empty when they looked, none fails,
-// and what is there is whole.
+// Several processes that create the same folder concurrently all succeed, and the result is
+// complete.
 func TestTogether(t *testing.T) {
 	dir := t.TempDir()
 	for range 25 {

@@ -11,8 +11,7 @@ import (
 // Kind classifies a fault. The zero value is Runtime.
 type Kind uint8
 
-// The kinds and, beside each, the exit code it maps to (sysexits.h where that
-// has one).
+// The kinds with their exit codes (from sysexits.h if it has one).
 const (
 	Runtime  Kind = iota // 1: failed while running
 	Usage                // 64: the command line is wrong
@@ -24,7 +23,7 @@ const (
 	Config               // 78: the configuration contradicts itself or the machine
 )
 
-// ExitCode is the exit status of a process that ends with a fault of kind k.
+// ExitCode returns the exit status of a process that ends with a fault of kind k.
 func (k Kind) ExitCode() int {
 	switch k {
 	case Usage:
@@ -107,8 +106,8 @@ func System(op, path string, err error) *Error {
 	return e
 }
 
-// Lasting reports whether the same command would end the same way again, unless somebody
-// changes something: by its kind, or since there is no room or no permission.
+// Lasting reports whether the same command would fail again without a change: by its kind, or
+// for lack of space or permission.
 func Lasting(err error) bool {
 	switch KindOf(err) {
 	case Usage, Data, Missing, Stopped, Diverged, Config:
@@ -125,8 +124,7 @@ func forbidden(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
-// KindOf is the kind of the outermost fault in err's chain, Runtime where
-// there is none.
+// KindOf returns the kind of the outermost fault in err's chain, Runtime if there is none.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {
@@ -135,7 +133,7 @@ func KindOf(err error) Kind {
 	return Runtime
 }
 
-// KindOfCode is the kind that an exit code stands for; Runtime where it is none's.
+// KindOfCode returns the kind of an exit code; Runtime if unknown.
 func KindOfCode(code int) Kind {
 	for k := Runtime; k <= Config; k++ {
 		if k.ExitCode() == code {

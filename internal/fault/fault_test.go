@@ -48,7 +48,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// What nobody has changed goes wrong again, a crash or a read error may not.
+// Errors of unchanged input recur; a crash or a read error may not.
 func TestLasting(t *testing.T) {
 	system := func(cause error) error { return fmt.Errorf("wrapped: %w", System("write", "f", cause)) }
 	for _, c := range []struct {

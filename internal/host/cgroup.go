@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// groupMemory is what the control groups of this process still allow it to
-// take: a batch system gives a job less than its host has. A group that is full
-// allows 0. root is "/" but in tests.
+// groupMemory returns the memory that the control groups of this process still allow: a batch
+// system gives a job less than the host has. A full group allows 0. root is "/" except in
+// tests.
 func groupMemory(root string) Memory {
 	least := Memory{Unlimited, Unlimited, "this host"}
 	text, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
@@ -34,9 +34,9 @@ func groupMemory(root string) Memory {
 	return least
 }
 
-// narrow brings m down to what a group and those above it leave: the limit less
-// what is used, pages of files not counted, which leave when they must. all is
-// what memory.stat calls the numbers of a group with those below it by.
+// narrow limits m to the free memory of a group and its ancestors: the limit minus usage,
+// without reclaimable file pages. all is the prefix in memory.stat of numbers that include
+// descendants.
 func (m *Memory) narrow(mount, group, limit, usage, all string) {
 	for dir := filepath.Join(mount, group); strings.HasPrefix(dir, mount); dir = filepath.Dir(dir) {
 		most, ok := readNumber(filepath.Join(dir, limit))

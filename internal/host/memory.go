@@ -25,7 +25,7 @@ func PeakRSS() int64 {
 	return u.Maxrss << 10
 }
 
-// Peaks is PeakRSS for who asks often: the kernel is asked once a second.
+// Peaks is PeakRSS for frequent callers: it queries the kernel once a second.
 type Peaks struct {
 	asked time.Time
 	bytes int64
@@ -48,19 +48,19 @@ func ForgetPeak() bool {
 	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200) == nil
 }
 
-// Unlimited is the memory of a host that does not say what it has: more than
-// any has, and less than what a forecast cannot count.
+// Unlimited is the memory of a host that does not report it: more than any host has, and less
+// than size.Most.
 const Unlimited = math.MaxInt64 / 2
 
-// AvailableMemory is what this host, and the control groups of this process,
-// can give without swapping, in bytes: 0 where a group is full.
+// AvailableMemory returns the bytes that this host and the control groups of this process can
+// give without swapping: 0 if a group is full.
 func AvailableMemory() int64 { return memoryIn("/").There }
 
-// Memory is what a host, or the control group of this process that has least,
-// can give to a process.
+// Memory is the memory available to a process from the host, or from its most restrictive
+// control group.
 type Memory struct {
 	There int64  // bytes that are available now
-	Most  int64  // bytes that would be if nobody used any, Unlimited where it is not said
+	Most  int64  // total bytes, Unlimited if unknown
 	Of    string // whose they are: "this host", or a control group's folder
 }
 
@@ -83,7 +83,7 @@ func await(bytes int64, look func() Memory) Memory {
 	return m
 }
 
-// memoryIn is the memory of the host whose root is "/" but in tests.
+// memoryIn returns the memory of the host. root is "/" except in tests.
 func memoryIn(root string) Memory {
 	m := groupMemory(root)
 	info := filepath.Join(root, "proc/meminfo")
@@ -96,7 +96,7 @@ func memoryIn(root string) Memory {
 	return m
 }
 
-// procField is readField, 0 where there is no such line.
+// procField is readField; it returns 0 if there is no such line.
 func procField(path, name string) int64 {
 	n, _ := readField(path, name)
 	return n

@@ -38,16 +38,15 @@ func Files(names ...string) Folder {
 // Pattern is a regular expression for a whole name.
 func Pattern(expr string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + expr + `)$`) }
 
-// Foreign is the path of something in the folder dir that siafu has not written
-// there, the first by name; empty where there is none, or no folder.
+// Foreign returns the path of an entry in the folder dir that siafu has not written, the first
+// by name; empty if there is none, or no folder.
 func (f Folder) Foreign(dir string) (string, error) {
 	_, foreign, err := f.list(dir)
 	return foreign, err
 }
 
-// Clear removes what siafu has written into the folder dir, but for the names to
-// keep, and leaves the folder. Where there is anything else, nothing is removed
-// and the fault, of kind Usage, names it.
+// Clear removes siafu's files from the folder dir, except the names to keep, and leaves the
+// folder. If there is anything else, nothing is removed, and a fault of kind Usage names it.
 func (f Folder) Clear(op, dir string, keep ...string) error {
 	own, foreign, err := f.list(dir)
 	if err != nil {
@@ -104,7 +103,7 @@ func (f Folder) list(dir string) (own []string, foreign string, err error) {
 	return own, "", nil
 }
 
-// find is the entry that stands for a file or folder, nil for none.
+// find returns the entry of a file or folder, nil for none.
 func (f Folder) find(e fs.DirEntry, path string) *Entry {
 	for i := range f {
 		x := &f[i]
@@ -119,17 +118,16 @@ func (f Folder) find(e fs.DirEntry, path string) *Entry {
 	return nil
 }
 
-// head is how much of a file Head reads.
+// head is the number of bytes that Head reads.
 const head = 4096
 
-// Head is the beginning of a file, empty where it cannot be read or is no
-// regular file.
+// Head returns the start of a file, empty if it is unreadable or not a regular file.
 func Head(path string) []byte {
 	b, _ := begin(path, head) // what could not be read proves nothing
 	return b
 }
 
-// begin is what a regular file begins with, at most N bytes.
+// begin returns the first bytes of a regular file, at most n.
 func begin(path string, most int64) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -143,9 +141,8 @@ func begin(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// Overwrite is nil where a file may be written to path: there is nothing, or a
-// file that is ours as its first 4096 bytes tell. Else it is a fault of kind
-// Usage.
+// Overwrite returns nil if a file may be written to path: path does not exist, or is siafu's
+// by its first 4096 bytes. Otherwise it returns a fault of kind Usage.
 func Overwrite(op, path string, ours func(head []byte) bool) error {
 	info, err := os.Lstat(path)
 	switch {

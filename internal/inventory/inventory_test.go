@@ -28,8 +28,8 @@ func fill(t *testing.T, dir string, paths ...string) {
 	}
 }
 
-// What is named in the inventory, at its place and of its kind, is siafu's, and
-// is removed; where there is anything else nothing is.
+// Entries of the inventory, with matching path and kind, are siafu's, and are removed; if
+// there is anything else, nothing is.
 func TestClear(t *testing.T) {
 	own := []string{"book", "list.txt", "list.txt.tmp-aaaaaaaaaaaaaaaa", "box-1/sheet", "box-22/sheet", "box-22/sheet.tmp-aaaaaaaaaaaaaaaa"}
 	for _, foreign := range []string{
@@ -90,8 +90,8 @@ func TestOverwrite(t *testing.T) {
 	}
 }
 
-// A marker is read back if and only if its bytes are those that were written,
-// and of the kind that is asked for.
+// A marker is read back if and only if its bytes are unchanged and its kind is the requested
+// one.
 func FuzzMarker(f *testing.F) {
 	m := NewMarker("shelf")
 	m.Launch, m.Of = NewID(), map[string]string{"seed": "1", "model": "gcn"}

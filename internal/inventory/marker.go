@@ -9,8 +9,8 @@ import (
 	"hash/crc32"
 )
 
-// Marker is the file by which siafu knows a folder again that it has made. Its
-// bytes are those that Encode gives and no others.
+// Marker is the file by which siafu recognises its own folders. Its bytes are exactly those of
+// Encode.
 type Marker struct {
 	Siafu  string            `json:"siafu"`            // what the folder is
 	ID     string            `json:"id"`               // 32 random hex digits
@@ -19,7 +19,7 @@ type Marker struct {
 	CRC32C string            `json:"crc32c"`           // of the other fields, in 8 hex digits
 }
 
-// NewMarker is a marker with an id of its own.
+// NewMarker returns a marker with a new id.
 func NewMarker(kind string) Marker { return Marker{Siafu: kind, ID: NewID()} }
 
 // NewID is 32 random hex digits.

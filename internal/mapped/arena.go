@@ -27,7 +27,7 @@ type Arena struct {
 	purpose string // of the arrays that are made through it
 }
 
-// store is what all arenas share that are For a purpose of one.
+// store is the shared state of an arena and all arenas that its For returns.
 type store struct {
 	sketch bool
 	mu     sync.Mutex
@@ -35,7 +35,7 @@ type store struct {
 	rest   []byte // unused end of the newest slab
 	total  int64
 	shares []Share
-	freed  []func() // what Free does besides
+	freed  []func() // additional actions of Free
 }
 
 // Share is the memory of the arrays of one purpose, each rounded up to 64 bytes.
@@ -47,10 +47,9 @@ type Share struct {
 // NewArena returns an arena without memory.
 func NewArena() *Arena { return &Arena{store: new(store)} }
 
-// NewSketch returns an arena that counts what arrays would take. They have
-// lengths and no memory: whoever reads or writes an element faults. A thing that
-// is made of a sketch's arrays says what it takes and can do nothing else; what
-// it is filled with at first is in the functions that it gives to Fill.
+// NewSketch returns an arena that counts the memory of arrays. They have lengths but no
+// memory: reading or writing an element faults. A structure made of a sketch's arrays only
+// measures its memory; its initialisation must be in functions passed to Fill.
 func NewSketch() *Arena { return &Arena{store: &store{sketch: true}} }
 
 // For returns the same arena with a purpose, under which Shares counts its arrays.
@@ -64,8 +63,7 @@ func (a *Arena) Fill(write func()) {
 	}
 }
 
-// failure is what Fail panics with. It says itself what failed where nothing catches
-// it.
+// failure is the panic value of Fail. If it is not caught, it prints the failure.
 type failure struct{ cause *fault.Error }
 
 func (f failure) Error() string { return f.cause.Error() }
@@ -143,10 +141,10 @@ func (a *Arena) array(size, unit int) []byte {
 	return b
 }
 
-// nowhere is after where all arrays of a sketch lie, and about how long one may be:
-// neither amd64 nor arm64 gives a process memory from there to twice as far unless it is
-// asked for by address. The first elements of two arrays are not at one address, by which
-// some tell arrays from each other, until the arrays made so far are apart bytes.
+// nowhere is the upper bound of addresses of a sketch's arrays, and about their maximum
+// length: amd64 and arm64 give a process no memory between nowhere and twice that address
+// unless requested by address. The first elements of arrays have different addresses, which
+// some code compares, until the arrays made so far have apart bytes.
 const (
 	nowhere = 1 << 52
 	apart   = 1 << 40
@@ -177,7 +175,7 @@ func (a *Arena) take(size int) []byte {
 	return b
 }
 
-// exhausted says what was asked for in vain.
+// exhausted returns the error of a failed request for memory.
 func (a *Arena) exhausted(size int, err error) *fault.Error {
 	e := fault.New(fault.Config, "memory", "", "cannot allocate an array of %.1f MB in addition to the %.1f MB in use", float64(size)/1e6, float64(a.total)/1e6).
 		Then(`estimate the memory of a run with "siafu plan", use more ranks on more hosts, or raise the limits of this process ("ulimit -v", vm.overcommit_memory)`)

@@ -39,7 +39,7 @@ func OpenFile(path string) (*File, error) {
 	return &File{data: b}, nil
 }
 
-// Bytes is the content of the file, until Close.
+// Bytes returns the content of the file, valid until Close.
 func (f *File) Bytes() []byte { return f.data }
 
 // Close unmaps the file; a second call does nothing.

@@ -131,8 +131,7 @@ func TestExhausted(t *testing.T) {
 	t.Errorf("%v", take(-1))
 }
 
-// What fails otherwise is an error where somebody catches it, and says what it is
-// where nobody does.
+// Other failures are errors if caught, and descriptive panics if not.
 func TestFail(t *testing.T) {
 	cause := fault.New(fault.Runtime, "cuda", "", "an illegal address")
 	work := func() (err error) {
@@ -151,8 +150,7 @@ func TestFail(t *testing.T) {
 	mapped.Fail(cause)
 }
 
-// A sketch counts arrays as an arena does, and has more than there is, but no
-// memory.
+// A sketch counts arrays like an arena, beyond the available memory, without using any.
 func TestSketch(t *testing.T) {
 	a := mapped.NewSketch()
 	defer a.Free()

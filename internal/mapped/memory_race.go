@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// most is more than any machine has. The heap panics where it is asked for what
-// it cannot count, or ends the process.
+// most is more than any machine has. The heap panics on, or ends the process for, larger
+// requests.
 const most = 1 << 40
 
 // UnderRace tells that the race detector is on: arrays are on the garbage-collected
@@ -27,8 +27,8 @@ func reserve(size int) ([]byte, error) {
 	return b[skip : int(skip)+size : int(skip)+size], nil
 }
 
-// release leaves the memory to the garbage collector. It is written to, so that
-// whoever uses it meanwhile has a race, and whoever does afterwards reads NaN.
+// release leaves the memory to the garbage collector. It is overwritten, so that concurrent
+// use is a race, and later use reads NaN.
 func release(b []byte) {
 	b[0] = 0xff
 	for n := 1; n < len(b); n *= 2 {

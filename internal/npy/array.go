@@ -8,7 +8,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// Array is one array as it lies on disk.
+// Array is one array in its format on disk.
 type Array struct {
 	Shape   []int
 	Fortran bool   // column-major
@@ -21,7 +21,7 @@ type Array struct {
 // Called is the array under the name that messages say.
 func (a Array) Called(name string) *Array { a.name = name; return &a }
 
-// Len is the number of elements: the product of the shape, 1 for a scalar.
+// Len returns the number of elements: the product of the shape, 1 for a scalar.
 func (a *Array) Len() int {
 	n := 1
 	for _, s := range a.Shape {
@@ -179,8 +179,8 @@ func (a *Array) Strings() ([]string, error) {
 	return out, nil
 }
 
-// rowMajor reports whether elements lie in row-major order: with at most one
-// dimension both orders are the same.
+// rowMajor reports whether elements are in row-major order: with at most one dimension both
+// orders are the same.
 func (a *Array) rowMajor() bool { return !a.Fortran || len(a.Shape) < 2 }
 
 // each calls f for every element with its position on disk and its row-major
@@ -192,8 +192,8 @@ func (a *Array) each(n int, f func(from, to int)) {
 		}
 		return
 	}
-	// The first index moves fastest on disk. stride is what a step along each
-	// dimension means in row-major order.
+	// The first index moves fastest on disk. stride is the step of each dimension in row-major
+	// order.
 	stride := make([]int, len(a.Shape))
 	step := 1
 	for d := len(a.Shape) - 1; d >= 0; d-- {
@@ -224,7 +224,7 @@ func aligned(b []byte, size uintptr) bool {
 // nativeLittle reports whether this machine is little endian.
 var nativeLittle = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Float16 is the value of an IEEE 754 half.
+// Float16 returns the value of an IEEE 754 half.
 func Float16(h uint16) float64 {
 	sign := 1.0
 	if h>>15 == 1 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// order is the byte order of e.
+// order returns the byte order of e.
 func (e element) order() binary.ByteOrder {
 	if e.big {
 		return binary.BigEndian

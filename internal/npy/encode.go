@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Header returns the header of a row-major array in a file: version 1
-// of the format, padded so that the data start at a multiple of 64. descr is the
-// type of an element as numpy calls it: <f4 is a float32, <i8 an int64. Several
-// ranks can write rows of one array side by side, each at its place after it.
+// Header returns the header of a row-major array in a file: version 1 of the format, padded so
+// that the data start at a multiple of 64. descr is NumPy's name of the element type: <f4 is a
+// float32, <i8 an int64. Several ranks can write rows of one array in parallel, each at its
+// offset after the header.
 func Header(descr string, shape ...int) []byte {
 	var dims strings.Builder
 	for i, n := range shape {

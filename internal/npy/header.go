@@ -17,13 +17,12 @@ const magic = "\x93NUMPY"
 // longer ones only for structured types, which are refused anyway.
 const maxHeader = 1 << 16
 
-// maxEmpty bounds the elements of a type without bytes, such as "<U0". NumPy
-// itself gives empty words one character, but for a field of a structured array.
+// maxEmpty bounds the elements of a type without bytes, such as "<U0". NumPy itself gives
+// empty words one character, except for a field of a structured array.
 const maxEmpty = 1 << 16
 
-// ErrType is in the chain of faults about arrays of a type that is not read:
-// objects, structured types, those that this package does not know, and numbers
-// where words are asked for.
+// ErrType is in the chain of faults about unsupported types: objects, structured types,
+// unknown types, and numbers if words are requested.
 var ErrType = errors.New("type is not supported")
 
 // header is what precedes an array's bytes.
@@ -231,9 +230,8 @@ func parseType(descr string) (element, error) {
 	return e, nil
 }
 
-// count is the number of elements of shape and of their bytes; it fails where
-// they overflow, and where more than maxEmpty elements have no bytes: nothing in
-// the file proves that they are there.
+// count returns the number of elements of shape and of their bytes. It fails on overflow, and
+// if more than maxEmpty elements have no bytes, because the file does not prove their number.
 func count(shape []int, elemBytes int) (elems, size int, err error) {
 	elems = 1
 	for _, n := range shape {

@@ -15,8 +15,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// file puts an npy file together by hand, as NumPy does: this is what the
-// package's own encoder is compared with.
+// file builds an npy file by hand, in NumPy's format, for comparison with the package's
+// encoder.
 func file(version byte, dict string, data ...byte) []byte {
 	b := []byte("\x93NUMPY" + string(version) + "\x00")
 	if version == 1 {
@@ -234,7 +234,7 @@ func written(t *rapid.T, path, descr string, shape []int, values any) {
 	}
 }
 
-// TestRoundTrip: what is written is what is read, for any shape and values.
+// TestRoundTrip: writing and reading are inverse, for any shape and values.
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npy")
 	rapid.Check(t, func(t *rapid.T) {

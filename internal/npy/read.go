@@ -10,7 +10,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Read reads one array and nothing after it. name stands for r in messages.
+// Read reads one array and nothing after it. Messages use name for r.
 func Read(r io.Reader, name string) (*Array, error) {
 	a, size, err := readHeader(r, name)
 	if err != nil {
@@ -23,7 +23,7 @@ func Read(r io.Reader, name string) (*Array, error) {
 	return a, nil
 }
 
-// truncated is the fault of an array of which only some bytes could be read.
+// truncated returns the fault of an incomplete array.
 func truncated(a *Array, size, read int, err error) error {
 	return readFault(a.name, err, "truncated: shape %v of type %s needs %d bytes, but there are %d", a.Shape, a.Type, size, read)
 }
@@ -104,8 +104,8 @@ func ReadFile(path string) (*Array, error) {
 	return a, done()
 }
 
-// Map is ReadFile without a copy: the array's bytes are those of the mapped
-// file and end when done is called.
+// Map is ReadFile without a copy: the array refers to the mapped file, and is valid until done
+// is called.
 func Map(path string) (a *Array, done func() error, err error) {
 	f, err := mapped.OpenFile(path)
 	if err != nil {
@@ -119,7 +119,7 @@ func Map(path string) (a *Array, done func() error, err error) {
 	return a, f.Close, nil
 }
 
-// view is the array that b holds and nothing else; its data lies inside b.
+// view returns the array that b consists of; its data refers to b.
 func view(b []byte, name string) (*Array, error) {
 	preamble, length, err := headerSize(b)
 	if err != nil {

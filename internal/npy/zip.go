@@ -20,7 +20,7 @@ type Zip struct {
 	bytes []byte
 	files map[string]*zip.File // by name without ".npy"
 	names []string
-	got   map[string]bool // that Get was asked for
+	got   map[string]bool // names passed to Get
 	arena *mapped.Arena   // of unpacked arrays
 	close func() error
 }
@@ -67,10 +67,10 @@ func newZip(b []byte, path string) (*Zip, error) {
 // Names are the arrays' names, in the order of the file.
 func (z *Zip) Names() []string { return slices.Clone(z.names) }
 
-// Has reports whether there is an array of that name.
+// Has reports whether there is an array with that name.
 func (z *Zip) Has(name string) bool { return z.files[name] != nil }
 
-// Rest are the names of the arrays that nobody has asked for yet.
+// Rest returns the names of arrays that have not been read.
 func (z *Zip) Rest() []string {
 	return slices.DeleteFunc(z.Names(), func(name string) bool { return z.got[name] })
 }
@@ -113,7 +113,7 @@ func (z *Zip) Get(name string) (*Array, error) {
 	return a, nil
 }
 
-// deflated is the largest ratio of deflate: two bits stand for 258 bytes.
+// deflated is the maximum ratio of deflate: two bits encode 258 bytes.
 const deflated = 1032
 
 // unpack reads one array of at most limit bytes. It reserves the memory for exactly its
@@ -146,8 +146,8 @@ func (z *Zip) reserve(size int, where string) (b []byte, err error) {
 	return mapped.Make[byte](z.arena, size), nil
 }
 
-// Stored is the bytes of a file of an archive that is not compressed, where they lie, with
-// their checksum verified.
+// Stored returns the bytes, in place, of an uncompressed file of an archive, after verifying
+// their checksum.
 func Stored(archive []byte, f *zip.File) ([]byte, error) {
 	start, err := f.DataOffset()
 	if err != nil {

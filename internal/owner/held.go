@@ -36,11 +36,11 @@ func Held(run string) (held, known bool) {
 	return held, known
 }
 
-// alive reports whether a process runs. One that was killed, and whose parent has not asked
-// for its end (in containers nobody may), does not.
+// alive reports whether a process runs. A zombie, which its parent has not reaped (common in
+// containers), does not.
 func alive(pid int) bool {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, state, _ := bytes.Cut(stat, []byte(") ")) // behind the name
+	_, state, _ := bytes.Cut(stat, []byte(") ")) // after the name
 	return !bytes.HasPrefix(state, []byte("Z")) && !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 

@@ -22,10 +22,10 @@ const opLock = "run folder"
 const LockFile = "lock"
 
 const (
-	// poll is how often a held lock is tried again.
+	// poll is the interval of attempts to take a held lock.
 	poll = 50 * time.Millisecond
-	// kinWait is how long a process of the same launch is waited for: it is
-	// being ended, or there would be no second one.
+	// kinWait is the time to wait for a process of the same launch, which must be ending if
+	// there is a second one.
 	kinWait = 10 * time.Second
 	// maxHolder bounds what is read of a lock file.
 	maxHolder = 4096
@@ -43,7 +43,7 @@ type Lock struct {
 	Warning string
 }
 
-// holder is what the lock file says of the process that holds it.
+// holder is the lock file's description of the holding process.
 type holder struct {
 	PID    int       `json:"pid"`
 	Host   string    `json:"host"`
@@ -84,7 +84,7 @@ func Acquire(run, launch string, wait time.Duration) (*Lock, error) {
 	}
 }
 
-// try takes the lock if nobody has it; else the error is errHeld or errStale.
+// try takes the lock if it is free; else the error is errHeld or errStale.
 func try(path, launch string) (*Lock, error) {
 	l, err := open(path)
 	if err != nil {
@@ -101,7 +101,7 @@ func try(path, launch string) (*Lock, error) {
 	return l, nil
 }
 
-// open opens the lock file, and makes it where there is none.
+// open opens the lock file, and creates it if missing.
 func open(path string) (*Lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
@@ -179,7 +179,7 @@ func IsLock(path string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && ours(text)
 }
 
-// ours reports whether this is what sign writes, or nothing.
+// ours reports whether the content is sign's or empty.
 func ours(text []byte) bool {
 	return len(text) == 0 || parse(text) != nil
 }

@@ -45,7 +45,7 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A lock of a folder that was replaced keeps nobody out of the new one.
+	// A lock of a replaced folder does not lock the new one.
 	if err := os.Remove(filepath.Join(run, LockFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestLock(t *testing.T) {
 	wantFault(t, err, fault.Missing)
 }
 
-// A full disk keeps nobody from locking, as a run needs to free some space.
+// A full disk does not prevent locking, which a run needs to free space.
 func TestLockOnFullDisk(t *testing.T) {
 	dir := hosttest.SmallDisk(t, "16k")
 	if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 64<<10), 0o644); err == nil {
@@ -163,8 +163,8 @@ func TestLockBesideAChild(t *testing.T) {
 	}
 }
 
-// A holder that gives its lock back removes it, and who read its name before must not take
-// it for somebody else's file.
+// A holder removes its lock on release; a process that opened it before must not treat it as a
+// foreign file.
 func TestLockThatIsGone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), LockFile)
 	if !IsLock(path) {

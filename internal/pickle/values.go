@@ -18,14 +18,14 @@ type (
 		State any
 		Items Dict
 	}
-	// Persistent stands for what lies outside of the pickle, under this id.
+	// Persistent is a reference to an object outside of the pickle, by id.
 	Persistent struct{ ID any }
 )
 
 // mark is on the stack where an instruction MARK was.
 type mark struct{}
 
-// Get is the value of a word, the last one where it comes several times.
+// Get returns the value of a word, the last one if it is repeated.
 func (d *Dict) Get(key string) any {
 	for i := len(d.Keys) - 1; i >= 0; i-- {
 		if k, ok := d.Keys[i].(string); ok && k == key {

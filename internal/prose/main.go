@@ -22,7 +22,7 @@ import (
 // longest is the number of words that a sentence may have.
 const longest = 35
 
-// better maps expressions to what should stand in their place.
+// better maps expressions to their replacements.
 var better = []struct {
 	bad  *regexp.Regexp
 	good string

@@ -32,7 +32,7 @@ type entry struct {
 
 const metadataKey = "__metadata__"
 
-// maxHeader is what the format allows a header to have.
+// maxHeader is the format's maximum header length.
 const maxHeader = 100_000_000
 
 // Stream writes to w the file of tensors, in the given order, and metadata, with
@@ -168,7 +168,7 @@ func decodeTensors(head map[string]json.RawMessage, metadata map[string]string, 
 	return tensors, metadata, nil
 }
 
-// size is the number of elements of a shape, -1 where it makes no sense.
+// size returns the number of elements of a shape, -1 if invalid.
 func size(shape []int) int64 {
 	n := int64(1)
 	for _, d := range shape {

@@ -56,7 +56,7 @@ func file(header string, data ...byte) []byte {
 	return append(append(b, header...), data...)
 }
 
-// What other programs write: other types, any order, blanks behind the header.
+// Files of other programs: other types, any order, blanks after the header.
 func TestDecodeOthers(t *testing.T) {
 	half := []byte{0x00, 0x3c, 0x00, 0xc0, 0x01, 0x00, 0x00, 0x7c} // 1, -2, 2^-24, inf
 	brain := []byte{0x80, 0x3f}                                    // 1
@@ -134,7 +134,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// encode is the file of tensors.
+// encode returns the file of tensors.
 func encode(tensors []Tensor, metadata map[string]string) []byte {
 	var b bytes.Buffer
 	_ = Stream(&b, tensors, metadata) // memory takes everything

@@ -8,19 +8,18 @@ import (
 	"strings"
 )
 
-// infix stands between the name that something is for and its id.
+// infix separates the final name from the id.
 const infix = ".tmp-"
 
-// Suffix is a regular expression for what stands after the name that something
-// is for: for packages that list the names in a folder of theirs.
+// Suffix is a regular expression for the part after the final name, for packages that list the
+// names in their folder.
 const Suffix = `\.tmp-[a-z2-7]{16}`
 
 // aside is after the id of a folder that has made room for a new one.
 const aside = ".old"
 
-// An id is a host, a number drawn by chance, and the checksum of both and of
-// the name that they stand after. It is short, since sockets may lie in a
-// folder and a path to one has 108 bytes at most.
+// An id is a host, a random number, and a checksum of both and of the final name. It is short,
+// because a folder may contain sockets, whose path has at most 108 bytes.
 const (
 	hostBytes   = 2
 	chanceBytes = 5
@@ -29,7 +28,7 @@ const (
 
 var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// newName is a name that nobody has drawn yet, after the given prefix.
+// newName returns an unused random name with the given prefix.
 func newName(prefix string) string {
 	id := append(make([]byte, 0, hostBytes+chanceBytes+sumBytes), thisHost()...)
 	id = id[:hostBytes+chanceBytes]
@@ -54,7 +53,7 @@ func checksum(prefix string, number []byte) []byte {
 	return sum[:sumBytes]
 }
 
-// thisHost stands for the name of this host, or for none if it has none.
+// thisHost is an encoding of the name of this host, or of none.
 func thisHost() []byte {
 	name, _ := os.Hostname()
 	sum := sha256.Sum256([]byte(name))

@@ -16,20 +16,20 @@ type Folder struct {
 	lock *os.File
 }
 
-// Make makes a folder that only its owner can read beside final, whose parent
-// exists, and removes those for the same name that dead processes have left.
+// Make makes a folder next to final, readable only by its owner, and removes folders for the
+// same name left by dead processes. The parent of final must exist.
 func Make(final string) (*Folder, error) { return New(final, 0o700, nil) }
 
 // inMemory is a folder whose files are in memory.
 const inMemory = "/dev/shm"
 
-// temporary is the name that folders are for which nothing is to take the place of.
+// temporary is the final name of folders that never replace anything.
 const temporary = "siafu-tmp"
 
 // Temp is Make in the folder for temporary files.
 func Temp() (*Folder, error) { return Make(filepath.Join(os.TempDir(), temporary)) }
 
-// TempInMemory is Temp in memory, where there is such a folder.
+// TempInMemory is Temp in memory, if there is such a folder.
 func TempInMemory() (*Folder, error) {
 	if f, err := Make(filepath.Join(inMemory, temporary)); err == nil {
 		return f, nil
@@ -45,8 +45,8 @@ func SweepTemp(undo func(path string) error) (removed []string) {
 	return removed
 }
 
-// New is Make with permissions, from which the umask takes, and with what must
-// be undone before a folder that was left behind may go (see Sweep).
+// New is Make with permissions, subject to the umask, and with an undo function for abandoned
+// folders (see Sweep).
 func New(final string, perm os.FileMode, undo func(path string) error) (*Folder, error) {
 	Sweep(final, undo)
 	var lock *os.File
@@ -92,8 +92,8 @@ func Create(final string, perm os.FileMode) (*os.File, error) {
 	return file, err
 }
 
-// fresh makes something under a name that nobody has, beside final. Errors
-// are about final: the user knows no other name.
+// fresh makes something under an unused name next to final. Errors name final, the only name
+// that the user knows.
 func fresh(final, prefix string, make func(path string) error) (string, error) {
 	for {
 		path := filepath.Join(filepath.Dir(final), newName(prefix))

@@ -154,8 +154,8 @@ func TestOtherHost(t *testing.T) {
 	}
 }
 
-// A folder belongs to a command that shares it until that has ended, whatever
-// becomes of its maker.
+// A folder belongs to a command that shares it until that has ended, even if its maker ends
+// first.
 func TestShare(t *testing.T) {
 	final := filepath.Join(t.TempDir(), "session")
 	f, err := Make(final)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// abandoned is how long something must not have changed where nobody can be
-// asked for it.
+// abandoned is the time without changes after which an entry of unknown owner is considered
+// abandoned.
 const abandoned = 24 * time.Hour
 
-// Sweep removes the folders that dead processes have left for the name final,
-// and returns their paths. Each is locked while undo, which may be nil, undoes
-// what else its maker has left; where that fails the folder stays for the next
-// one to try. What cannot be removed stays, too: it is in nobody's way.
+// Sweep removes the folders that dead processes have left for the name final, and returns
+// their paths. Each is locked while undo, which may be nil, undoes what else its maker has
+// left; if that fails the folder stays for the next attempt. Folders that cannot be removed
+// stay too; they are harmless.
 func Sweep(final string, undo func(path string) error) (removed []string) {
 	return sweep(final, folderPrefix(final), undo)
 }
@@ -30,7 +30,7 @@ func sweep(final, prefix string, undo func(path string) error) (removed []string
 	for _, name := range names {
 		id, stepped := strings.CutSuffix(name, aside)
 		ours, here := parse(prefix, id)
-		// One that has stepped aside for a new folder may be the only one there is.
+		// A folder that was moved for a new one may be the only copy.
 		if !ours || stepped && !exists(final) {
 			continue
 		}

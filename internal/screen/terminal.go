@@ -39,7 +39,7 @@ func Streams(out, err io.Writer) (io.Writer, io.Writer) {
 	return &stream{t, f}, &stream{t, err}
 }
 
-// Behind is the stream of which Streams made w, or w.
+// Behind returns the stream from which Streams made w, or w.
 func Behind(w io.Writer) io.Writer {
 	if s, ok := w.(*stream); ok {
 		return s.to
@@ -47,8 +47,8 @@ func Behind(w io.Writer) io.Writer {
 	return w
 }
 
-// Width is the number of columns of the terminal that w goes to, 0 where it is none.
-// hosted says that a launcher has started this process, whose own terminal is nobody's.
+// Width returns the number of columns of w's terminal, 0 if it is not a terminal. hosted means
+// that a launcher started this process, whose own terminal is not the user's.
 func Width(w io.Writer, hosted bool) int {
 	if told, err := strconv.Atoi(os.Getenv(Variable)); err == nil && told > 0 && hosted {
 		return told
@@ -60,7 +60,7 @@ func Width(w io.Writer, hosted bool) int {
 	return columns(s.of.file)
 }
 
-// usual is how wide a terminal is that does not say so.
+// usual is the default width of a terminal.
 const usual = 80
 
 func columns(f *os.File) int {

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Request is what is asked of a run at the end of an epoch. A greater one
-// includes the smaller.
+// Request is a request to a run at the end of an epoch. A greater one includes the smaller.
 type Request uint8
 
 // The requests, in their order.
@@ -39,7 +38,7 @@ const CodeNow = 130
 // launcher.
 const echo = 500 * time.Millisecond
 
-// Options are what a Watcher needs to know.
+// Options are the options of a Watcher.
 type Options struct {
 	Grace time.Duration // from a SIGTERM to the kill; 0: not known
 	Log   func(string)  // a line for the user, nil on ranks that are silent
@@ -174,8 +173,7 @@ func (w *Watcher) Took(epoch time.Duration) {
 	w.epoch = epoch
 }
 
-// Pending is what was asked for and has not been Served. A nil Watcher hears
-// nothing.
+// Pending returns the request that has not been Served. A nil Watcher has none.
 func (w *Watcher) Pending() Request {
 	if w == nil {
 		return None
@@ -198,7 +196,7 @@ func (w *Watcher) Served() {
 	}
 }
 
-// Stopping is the signal that asked for Stop and when it came; nil before.
+// Stopping returns the signal that requested Stop and its time; nil before.
 func (w *Watcher) Stopping() (os.Signal, time.Time) {
 	if w == nil {
 		return nil, time.Time{}

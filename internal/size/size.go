@@ -1,11 +1,10 @@
-// Package size multiplies and adds sizes that a user has asked for. A result
-// that no number holds is the largest one there is, Most, and so does not fit
-// into any memory: it never comes out small or negative.
+// Package size multiplies and adds user-requested sizes. On overflow the result is the largest
+// number, Most, which exceeds any memory: results are never small or negative.
 package size
 
 import "math"
 
-// Most is the size of what cannot be counted.
+// Most is the size in case of overflow.
 const Most = math.MaxInt64
 
 // Number is the constraint on counts of bytes, rows and columns. Sizes are 0 or more.
@@ -20,7 +19,7 @@ func Product[T Number](factors ...T) T {
 	return T(product)
 }
 
-// times is a product of two. A zero makes it zero, whatever the other is.
+// times returns a product of two. If one is zero, the product is zero.
 func times(x, y int64) int64 {
 	if x == 0 || y == 0 {
 		return 0
@@ -43,7 +42,7 @@ func Sum[T Number](terms ...T) T {
 	return T(sum)
 }
 
-// RoundUp is the next multiple of unit.
+// RoundUp returns the next multiple of unit.
 func RoundUp[T Number](x, unit T) T {
 	if int64(x) > Most-int64(unit) {
 		return T(Most)

@@ -33,7 +33,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Products and sums are those of numbers without bounds, up to the bound.
+// Products and sums equal unbounded ones, up to the bound.
 func FuzzSizes(f *testing.F) {
 	f.Add(int64(2e9), int64(2e9), int64(4))
 	f.Add(int64(0), int64(math.MaxInt64), int64(1))

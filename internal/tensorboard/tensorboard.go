@@ -52,7 +52,7 @@ const (
 const (
 	varint  = 0
 	eight   = 1 // bytes
-	counted = 2 // bytes behind their number
+	counted = 2 // bytes preceded by their number
 	four    = 5 // bytes
 )
 

@@ -37,13 +37,13 @@ func crc32c(b []byte) uint32 {
 	return ^sum
 }
 
-// unmasked is the checksum of a masked one.
+// unmasked returns the checksum of a masked one.
 func unmasked(x uint32) uint32 {
 	x -= 0xa282ead8
 	return x>>17 | x<<15
 }
 
-// records are those of a file.
+// records returns the records of a file.
 func records(b []byte) ([][]byte, error) {
 	var list [][]byte
 	for len(b) > 0 {
@@ -73,7 +73,7 @@ type field struct {
 	bytes  []byte
 }
 
-// fields are those of a message.
+// fields returns the fields of a message.
 func fields(t *testing.T, b []byte) (list []field) {
 	t.Helper()
 	number := func() uint64 {
@@ -179,8 +179,8 @@ func configured(t *testing.T, flags ...string) ranks.Config {
 	return g.Config
 }
 
-// A run leaves the numbers of metrics.jsonl with their times, and one that goes on has
-// each epoch once.
+// A run writes the numbers of metrics.jsonl with their times, and a resumed run has each epoch
+// once.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	data, out := filepath.Join(dir, "data"), filepath.Join(dir, "run")

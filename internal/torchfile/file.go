@@ -39,7 +39,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// New is Open of the bytes of a file, which path stands for in messages.
+// New is Open for the bytes of a file; messages name path.
 func New(b []byte, path string) (*File, error) {
 	f := &File{path: path, bytes: b, storages: map[string]*zip.File{}, close: func() error { return nil }}
 	return f, f.read()
@@ -68,7 +68,7 @@ func (f *File) read() error {
 	}
 	var script *zip.File
 	for _, z := range r.File {
-		_, name, _ := strings.Cut(z.Name, "/") // behind the archive's own
+		_, name, _ := strings.Cut(z.Name, "/") // after the archive's own name
 		switch key, isStorage := strings.CutPrefix(name, "data/"); {
 		case isStorage:
 			f.storages[key] = z
@@ -97,7 +97,7 @@ func (f *File) read() error {
 	return nil
 }
 
-// stored is the bytes of a part of the archive.
+// stored returns the bytes of a part of the archive.
 func (f *File) stored(z *zip.File) ([]byte, error) {
 	if z.Method != zip.Store {
 		return nil, f.Bad("%s is compressed, but torch.save compresses nothing", z.Name).Then("save it again")
@@ -129,8 +129,8 @@ func known(name pickle.Global) bool {
 	return module == "torch_geometric.data" || strings.HasPrefix(module, "torch_geometric.") || strings.HasPrefix(module, "torch_sparse.")
 }
 
-// types are those of the elements that are read, as NumPy calls them without their byte
-// order, by PyTorch's names. bf2 is bfloat16, which NumPy does not know.
+// types maps PyTorch's names of supported element types to NumPy's, without byte order. bf2 is
+// bfloat16, which NumPy does not have.
 var types = map[string]string{
 	"float64": "f8", "float32": "f4", "float16": "f2", "bfloat16": "bf2", "int64": "i8", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1", "bool": "b1",
 }

@@ -14,8 +14,8 @@ var (
 	viewMakers  = []pickle.Global{"numpy.core.numeric _frombuffer", "numpy._core.numeric _frombuffer"} // from protocol 5 on
 )
 
-// NumPy is the NumPy array that v describes: a value of any pickle, whether torch.save has
-// written it or not.
+// NumPy returns the NumPy array that v describes: a value of any pickle, from torch.save or
+// not.
 func NumPy(v any) (*npy.Array, error) {
 	o, ok := v.(*pickle.Object)
 	switch {
@@ -82,8 +82,8 @@ func pickledBytes(v any) ([]byte, bool) {
 	return b, ok
 }
 
-// pickledType is the descriptor of a NumPy type, made by dtype("i4", …) with
-// the byte order as second entry of its state.
+// pickledType returns the descriptor of a NumPy type, made by dtype("i4", …) with the byte
+// order as second entry of its state.
 func pickledType(v any) (string, error) {
 	o, ok := v.(*pickle.Object)
 	if ok && o.Class == "numpy dtype" && len(o.Args) > 0 {

@@ -7,7 +7,7 @@ import (
 	"siafu/internal/pickle"
 )
 
-// tensorMakers are the functions whose calls stand for tensors.
+// tensorMakers lists the functions whose calls represent tensors.
 const (
 	tensorMaker    = "torch._utils _rebuild_tensor_v2"
 	parameterMaker = "torch._utils _rebuild_parameter"
@@ -48,7 +48,8 @@ func (f *File) Tensor(v any, name string) (*npy.Array, error) {
 	return f.view(s, offset, shape, stride, name)
 }
 
-// storage is what lies outside of the pickle under (storage, class, key, device, elements).
+// storage is the data outside of the pickle with the id (storage, class, key, device,
+// elements).
 func (f *File) storage(v any, name string) (storage, error) {
 	p, _ := v.(*pickle.Persistent)
 	if p == nil {
@@ -88,9 +89,9 @@ func ints(v any) ([]int64, bool) {
 	return list, ok
 }
 
-// view is the part of a storage that a tensor shows: where it lies if that is in rows or
-// in columns, else a copy. A tensor of more elements than its storage has, as expand makes
-// them, is refused: its bytes do not prove its size.
+// view returns the part of a storage that a tensor refers to: in place if row-major or
+// column-major, else a copy. A tensor with more elements than its storage, as made by expand,
+// is refused: its bytes do not prove its size.
 func (f *File) view(s storage, offset int64, shape, stride []int64, name string) (*npy.Array, error) {
 	held := int64(len(s.bytes) / s.size)
 	count, last := int64(1), offset
@@ -141,7 +142,7 @@ func (f *File) typeOf(kind string) string {
 	return "<" + kind
 }
 
-// contiguous reports whether elements lie in rows.
+// contiguous reports whether elements are row-major.
 func contiguous(shape, stride []int64) bool {
 	step := int64(1)
 	for i := len(shape) - 1; i >= 0; i-- {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Every index is in one piece, pieces are no larger than asked for, and
-// workers are numbered below their number.
+// Every index is in one piece, pieces have at most the requested size, and worker numbers are
+// below their count.
 func TestBlocks(t *testing.T) {
 	for _, c := range []struct{ workers, n, size int }{{1, 0, 4}, {3, 0, 4}, {1, 10, 4}, {3, 8, 4}, {8, 1000, 7}, {100, 5, 1}} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {

@@ -16,9 +16,9 @@ var (
 	made = map[string]bool{}
 )
 
-// Build is the path of a program that how makes. All tests of a checkout share it, in
-// build/test; none changes it, and it is replaced only by another one, because go test
-// keeps results only as long as files have their times.
+// Build returns the path of a program that how builds. All tests of a checkout share it, in
+// build/test. It is replaced only if it differs, because go test caches results only while
+// file times are unchanged.
 func Build(t testing.TB, name string, how func(root, path string) *exec.Cmd) string {
 	t.Helper()
 	mu.Lock()
@@ -37,7 +37,7 @@ func Build(t testing.TB, name string, how func(root, path string) *exec.Cmd) str
 		t.Fatal(err)
 	}
 	if !made[path] {
-		fresh := filepath.Join(root, "build", "fresh", name) // a file beside path would change its folder's time
+		fresh := filepath.Join(root, "build", "fresh", name) // a file next to path would change its folder's time
 		_ = unix.Mkdir(filepath.Dir(fresh), 0o755)           // where it is there, it is; go test does not hear of it
 		_ = exec.Command("cp", path, fresh).Run()            // what go build finds there, and would make again, it does not link
 		if out, err := how(root, fresh).CombinedOutput(); err != nil {

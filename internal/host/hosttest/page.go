@@ -15,10 +15,8 @@ type step struct {
 	prints  []string
 }
 
-// Follow runs the commands of a Markdown page in the working directory, one after the
-// other, where program is siafu. Commands are lines of code that begin with
-// "$ ", and continue behind a backslash. Each must succeed, and print the lines below it, in any
-// order and with any numbers; "…" stands for anything.
+// Follow runs the commands of a Markdown page in the working directory, in order, where
+// program is siafu. Commands are lines of code that begin with "…" matches anything.
 func Follow(t *testing.T, page, program string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
