@@ -55,7 +55,7 @@ type Watcher struct {
 
 	mu        sync.Mutex
 	pending   Request
-	first     arrival   // that asked for Stop
+	first     arrival   // that requested Stop
 	interrupt time.Time // the first SIGINT
 	epoch     time.Duration
 }
