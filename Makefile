@@ -1,7 +1,7 @@
 # make run     install what is missing, build, train on this machine's package graph
 # make run-lambda  the same graph with tensor work in local functions, to the CPU's model
 # make test    install what is missing, run every test, also under mpirun
-# make test-long  the same with all cases and long variants: about an hour and up to 16 GB
+# make test-long  the same with all cases and long variants: about 15 minutes and up to 16 GB
 # make race    every test under the race detector, which takes some ten times as long
 # make build   ./siafu, with MPI where an MPI library is installed, and the function
 # make install  siafu and the function, to /usr/local or PREFIX=DIR
