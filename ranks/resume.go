@@ -261,6 +261,9 @@ func (r *run) beginFolder() error {
 	}
 	if o.from != "" {
 		v.log("resume epoch=%d from=%s", o.epoch, o.from)
+		if v != nil && v.text && !v.cfg.Quiet {
+			v.print("resumed", "after epoch %d, from %s", o.epoch, o.from)
+		}
 	}
 	r.opening = opening{}
 	r.fault.At(inject.Opened, 0)

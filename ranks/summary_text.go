@@ -28,6 +28,9 @@ func (p *reporter) printHeader(r *run) {
 	if r.task == graph.MultiClass {
 		p.print("", "%d classes; %s training, %s validation, %s test vertices", m.Classes, grouped(m.Train), grouped(m.Val), grouped(m.Test))
 	}
+	if m.Synthetic {
+		p.print("", "synthetic: accuracies do not predict those on the real graph")
+	}
 	p.print("network", "%s %s, %s weights, dropout %g, %s, learning rate %g, seed %d",
 		c.Model, dashed(r.net.Dims), grouped(int64(r.net.NumWeights())), c.Dropout, c.Optimizer, c.LR, c.Seed)
 	p.print("ranks", "%s, %s, %s each, %s; %s world",

@@ -1,5 +1,5 @@
 // Package account finds the AWS account that a command works in: region and
-// credentials of the SDK's chain, with a fault in words where one of them is missing.
+// credentials of the SDK's chain. Its fault names what is missing.
 package account
 
 import (

@@ -108,7 +108,11 @@ func TestColumns(t *testing.T) {
 	if !strings.Contains(text, "\nrun test acc lr\nlonglonglonglonglong…") || !strings.Contains(text, "\nlr-2 0.5000 lr-2\n") {
 		t.Error(text)
 	}
-	err := Options{Runs: []string{dir}, Columns: []string{"colour"}}.Run(new(bytes.Buffer))
+	err := Options{Runs: []string{dir}, Columns: []string{"lr"}, CSV: true}.Run(new(bytes.Buffer))
+	if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "--columns with --csv") {
+		t.Error(err)
+	}
+	err = Options{Runs: []string{dir}, Columns: []string{"colour"}}.Run(new(bytes.Buffer))
 	if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "choose from dataset, model") {
 		t.Error(err)
 	}

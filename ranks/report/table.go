@@ -39,6 +39,9 @@ func (o Options) Run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if len(o.Columns) > 0 && (o.CSV || o.JSON) {
+		return fault.New(fault.Usage, op, "", "--columns with --csv or --json").Then("leave --columns out: these forms have every column")
+	}
 	if err := t.checkColumns(o.Columns); err != nil {
 		return err
 	}

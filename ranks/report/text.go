@@ -29,7 +29,7 @@ const allColumns = "all"
 // checkColumns refuses names of columns that the table does not have.
 func (t *table) checkColumns(wanted []string) error {
 	for _, name := range wanted {
-		if name != allColumns && !slices.Contains(t.head(), name) {
+		if name != allColumns && !slices.Contains(t.head()[1:], name) {
 			return fault.New(fault.Usage, op, "", "--columns=%s: the table has no such column", name).
 				Then("choose from %s; or all", strings.Join(t.head()[1:], ", "))
 		}
