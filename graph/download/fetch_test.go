@@ -26,6 +26,10 @@ func quick(t *testing.T) *fetcher {
 	return f
 }
 
+// slowStall is the stall time of a slow download: a busy machine may delay each of its pieces
+// by most of it.
+const slowStall = 3 * time.Second
+
 // content is a file of 3 MiB that differs everywhere.
 func content() []byte {
 	b := make([]byte, 3<<20)
@@ -130,10 +134,10 @@ func TestFetch(t *testing.T) {
 			}},
 		{name: "slow", want: unknown, requests: 1,
 			odd: func(n int32, w http.ResponseWriter, r *http.Request) bool {
-				for i := range 8 { // slower in all than a stall may take
+				for i := range 8 { // takes longer than slowStall in all
 					w.Write(data[i*len(data)/8 : (i+1)*len(data)/8])
 					w.(http.Flusher).Flush()
-					time.Sleep(80 * time.Millisecond)
+					time.Sleep(slowStall / 7)
 				}
 				return true
 			}},
@@ -158,7 +162,11 @@ func TestFetch(t *testing.T) {
 					}
 				}
 			}
-			err := quick(t).fetch(context.Background(), url, path, tt.want)
+			f := quick(t)
+			if tt.name == "slow" {
+				f.stall = slowStall
+			}
+			err := f.fetch(context.Background(), url, path, tt.want)
 			if got := requests.Load(); got != tt.requests {
 				t.Errorf("%d requests, want %d", got, tt.requests)
 			}
