@@ -95,7 +95,7 @@ func TestInvocationsAhead(t *testing.T) {
 				var other *process
 				c := c
 				c.Out += "-ahead"
-				got := trainOn(t, c, data, func(r *run) tensor.Backend {
+				got := trainOn(t, c, data, func(r *joined) tensor.Backend {
 					mu.Lock()
 					defer mu.Unlock()
 					w := &early{chaos: newChaos(uint64(len(ways)), nil), moody: moody, kept: c.Dropout == 0, begun: map[task.Name]bool{}, ahead: map[task.Name]int{}, sudden: map[task.Name]int{}}
@@ -153,7 +153,7 @@ func TestNothingIsInvokedAhead(t *testing.T) {
 	c := quick(t)
 	c.Epochs, c.Ranks, c.Servers, c.Intervals = 2, 1, 0, 3
 	var w *early
-	trainOn(t, c, data, func(r *run) tensor.Backend {
+	trainOn(t, c, data, func(r *joined) tensor.Backend {
 		var start sync.Once
 		var other *process
 		w = &early{chaos: newChaos(1, nil), begun: map[task.Name]bool{}, ahead: map[task.Name]int{}, sudden: map[task.Name]int{}}

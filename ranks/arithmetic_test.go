@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"siafu/internal/host/hosttest"
-	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 	"siafu/kernels/model"
@@ -19,7 +18,7 @@ import (
 )
 
 // guarded makes the workers of a rank compute in memory that Go code cannot read.
-func guarded(r *run) {
+func guarded(r *member) {
 	var first *kerneltest.Guarded
 	r.ops = func() (kernels.Ops, error) {
 		if first != nil {
@@ -41,26 +40,39 @@ func trainGuarded(t testing.TB, c Config, data string) trained {
 }
 
 // trainWith is train with each rank's arithmetic set by place.
-func trainWith(t testing.TB, c Config, data string, place func(*run)) trained {
+func trainWith(t testing.TB, c Config, data string, place func(*member)) trained {
 	t.Helper()
 	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer) // as Train does
-	inWorld(t, c, data, place, func(r *run, out IO) error { return r.runToEnd(out) })
+	inWorld(t, c, data, place, (*member).train)
 	return readRun(t, c.Out)
 }
 
-// inWorld runs a rank with the arithmetic set by place.
-func inWorld(t testing.TB, c Config, data string, place func(*run), life func(*run, IO) error) {
+// inWorld runs body on the members of an in-process world, with the arithmetic set by place.
+func inWorld(t testing.TB, c Config, data string, place func(*member), body func(*member) error) {
 	t.Helper()
-	out := IO{Out: io.Discard, Err: os.Stderr}
-	err := launch(max(c.Ranks, 1), world.Limits{}, out, func(w world.Comm, kind string) error {
-		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
-		place(r)
-		defer r.close()
-		return life(r, out)
-	})
-	if err != nil {
+	if err := runMembers(c, data, IO{Out: io.Discard, Err: os.Stderr}, place, body); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// runMembers runs body on the members of an in-process world. place changes each of them first.
+func runMembers(c Config, data string, out IO, place func(*member), body func(*member) error) error {
+	return launch(max(c.Ranks, 1), world.Limits{}, out, func(w world.Comm, kind string) error {
+		r := newMember(c, data, world.View{}, w, kind, out)
+		defer r.views.close()
+		defer r.close()
+		place(r)
+		return body(r)
+	})
+}
+
+// trainMember trains as a member of the world w of a view.
+func trainMember(c Config, data string, v world.View, w world.Comm, kind string) error {
+	r := newMember(c, data, v, w, kind, IO{Out: io.Discard, Err: os.Stderr})
+	r.limits = limitsOf(v, world.Limits{})
+	defer r.views.close()
+	defer r.close()
+	return r.train()
 }
 
 // A run accesses matrices only through kernels.Ops: if Go code cannot read them, every network
@@ -196,7 +208,10 @@ func predictElsewhere(t *testing.T, dir, data string) {
 	p := PredictConfig{Ranks: 2, Weights: modelFile(dir), Out: got, Embeddings: true, CSV: true, ByClass: true, Parquet: true}
 	var c Config
 	c.Ranks, c.Mode, c.Codec, c.Kernel = 2, "pipe", "none", "auto"
-	inWorld(t, c, data, guarded, func(r *run, out IO) error { return r.predict(p, memoryGate{"predict", false, out.Err}, out) })
+	inWorld(t, c, data, guarded, func(r *member) error {
+		_, err := r.predict(p, memoryGate{"predict", false, r.out.Err})
+		return err
+	})
 	files, err := os.ReadDir(want)
 	if err != nil {
 		t.Fatal(err)

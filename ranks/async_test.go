@@ -189,7 +189,7 @@ func TestAsyncUnderHostileDelivery(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d %s s=%d intervals=%d ranks=%d servers=%d", seed, c.Model, c.Staleness, c.Intervals, graphRanks, c.Servers), func(t *testing.T) {
 			err := launch(graphRanks+c.Servers, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
 				h := &hostile{Comm: w, rng: rand.New(rand.NewPCG(seed, uint64(w.Rank())))}
-				return trainRank(c, data, world.View{}, h, kind, world.Limits{}, nil, IO{Out: io.Discard, Err: os.Stderr})
+				return trainMember(c, data, world.View{}, h, kind)
 			})
 			if err != nil {
 				t.Fatal(err)

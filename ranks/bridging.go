@@ -15,8 +15,7 @@ import (
 // ranks and bridges, and the world without bridges, which is run.world.
 
 // enter divides the members into bridges and others. Collective over the run's world.
-func (r *run) enter() (err error) {
-	r.everyone = r.world
+func (r *member) enter() (err error) {
 	if r.view.Parts == 0 { // every rank of the world has one part
 		if r.view, err = r.cfg.View(r.world.Size()); err != nil {
 			return err
@@ -34,12 +33,12 @@ func (r *run) enter() (err error) {
 	return nil
 }
 
-// bridges reports whether this member is a bridge.
-func (r *run) bridges() bool { return r.everyone.Rank() >= r.view.CoreMembers() }
+// isBridge reports whether this member is a bridge.
+func (r *member) isBridge() bool { return r.everyone.Rank() >= r.view.CoreMembers() }
 
 // leaveBridge ends the bridge, if there is one, with the error that all members end with. Any
 // other failure ends the bridge with the world.
-func (r *run) leaveBridge(end error) error {
+func (r *member) leaveBridge(end error) error {
 	if r.client == nil {
 		return end
 	}
@@ -54,7 +53,7 @@ func (r *run) leaveBridge(end error) error {
 }
 
 // bridge runs a bridge rank.
-func (r *run) bridge() error {
+func (r *member) bridge() error {
 	me := r.everyone.Rank()
 	struck, err := inject.New(os.Getenv, me)
 	if err != nil {
@@ -77,14 +76,14 @@ func (r *run) bridge() error {
 }
 
 // bridgeReport returns the report of a bridge.
-func (r *run) bridgeReport() runfolder.RankReport {
+func (r *member) bridgeReport() runfolder.RankReport {
 	me := r.everyone.Rank()
 	return runfolder.RankReport{Rank: r.view.Rank(me), Role: "bridge", Host: r.everyone.Hosts()[me], PeakRSSBytes: host.PeakRSS()}
 }
 
 // bridgeReports returns the reports of all bridges, on the first member. Collective over the
 // world without bridges.
-func (r *run) bridgeReports() (reports []runfolder.RankReport, err error) {
+func (r *member) bridgeReports() (reports []runfolder.RankReport, err error) {
 	if r.view.Bridges == 0 {
 		return nil, nil
 	}

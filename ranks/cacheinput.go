@@ -10,7 +10,7 @@ import (
 // cached. If free memory decided the latter, the configuration then records the choice: the
 // last bits of the numbers depend on it, so a resumed or repeated run must not choose again.
 // Collective over the world.
-func (r *run) chooseOrders() error {
+func (r *joined) chooseOrders() (orders string, err error) {
 	votes := []int64{1, 1, 1} // ÂX fits; the resumed run has not cached it; has not run without it
 	if !r.isServer() {
 		votes[0] = r.cacheFits()
@@ -21,15 +21,15 @@ func (r *run) chooseOrders() error {
 		votes[2] = 0
 	}
 	if err := world.MinInt64s(r.world, votes); err != nil {
-		return err
+		return "", err
 	}
 	fits := votes[0] == 1
 	if r.cfg.CacheInput == "auto" {
 		r.cfg.CacheInput = chooseCache(r.cfg, r.net, r.meta, fits, votes[1] == 0, votes[2] == 0)
 	}
-	r.choice = r.cfg.Orders(&r.net, r.meta, fits)
+	orders = r.cfg.Orders(&r.net, r.meta, fits)
 	r.printOrders(fits)
-	return nil
+	return orders, nil
 }
 
 // chooseCache resolves auto: on or off if a resumed run or the free memory decides,
@@ -51,7 +51,7 @@ func chooseCache(c Config, net model.Spec, meta *graph.Meta, fits, with, without
 }
 
 // printOrders warns about changes of the cached ÂX in a resumed run, on rank 0.
-func (r *run) printOrders(fits bool) {
+func (r *joined) printOrders(fits bool) {
 	s := r.state
 	switch {
 	case s == nil:

@@ -25,7 +25,7 @@ type account struct {
 }
 
 // accountOf returns the account of a new run.
-func accountOf(r *run) account {
+func accountOf(r *member) account {
 	a := account{hosts: slices.Clone(r.everyone.Hosts())}
 	slices.Sort(a.hosts)
 	a.hosts = slices.Compact(a.hosts)

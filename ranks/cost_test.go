@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"siafu/internal/fault"
-	"siafu/internal/mapped"
 	"siafu/kernels/task"
 	"siafu/lambda/bill"
 	"siafu/lambda/pool"
@@ -23,7 +22,6 @@ import (
 	"siafu/ranks/runfolder"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
-	"siafu/ranks/world"
 )
 
 // tookInit and tookWork are the times of each invocation of metered, to start and to work.
@@ -35,7 +33,7 @@ func metered(t *testing.T, c Config, data string) (all []*tensor.Remote, err err
 	t.Helper()
 	c.Tensor, c.Lambda = config.TensorLambda, config.LambdaLocal
 	var mu sync.Mutex
-	backend := func(r *run) tensor.Backend {
+	backend := func(r *joined) tensor.Backend {
 		mu.Lock()
 		defer mu.Unlock()
 		var start sync.Once
@@ -59,12 +57,7 @@ func metered(t *testing.T, c Config, data string) (all []*tensor.Remote, err err
 		all = append(all, b)
 		return b
 	}
-	return all, launch(c.Ranks, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
-		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
-		r.tensor = backend(r)
-		defer r.close()
-		return r.runToEnd(IO{Out: io.Discard, Err: io.Discard})
-	})
+	return all, runMembers(c, data, IO{Out: io.Discard, Err: io.Discard}, func(r *member) { r.backend = backend }, (*member).train)
 }
 
 // A run reports the bill of all attempts, with any result, also of its parts before a

@@ -13,15 +13,13 @@ import (
 	"siafu/cuda"
 	"siafu/cuda/device"
 	"siafu/cuda/ptx"
-	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/ranks/world"
 )
 
 // onDevice makes a rank compute on the device returned by open, with cuBLAS if available.
-func onDevice(t testing.TB, open func() device.Device) func(r *run) {
-	return func(r *run) {
+func onDevice(t testing.TB, open func() device.Device) func(r *member) {
+	return func(r *member) {
 		var first *cuda.Ops
 		r.ops = func() (kernels.Ops, error) {
 			if first != nil {
@@ -138,12 +136,7 @@ func deviceFails(t *testing.T, ranks int, open func() device.Device, says string
 	c, data := quick(t), generated(t, false)
 	c.Ranks = ranks
 	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer)
-	err := launch(ranks, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
-		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
-		onDevice(t, open)(r)
-		defer r.close()
-		return r.runToEnd(IO{Out: io.Discard, Err: io.Discard})
-	})
+	err := runMembers(c, data, IO{Out: io.Discard, Err: io.Discard}, onDevice(t, open), (*member).train)
 	if err == nil || !strings.Contains(err.Error(), says) {
 		t.Errorf("%v", err)
 	}

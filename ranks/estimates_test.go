@@ -85,7 +85,7 @@ func runElsewhere(t *testing.T, c Config, data string) (ways []*counting, said r
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := trainOn(t, c, data, func(r *run) tensor.Backend {
+	got := trainOn(t, c, data, func(r *joined) tensor.Backend {
 		mu.Lock()
 		defer mu.Unlock()
 		w := &counting{chaos: newChaos(1, func(message []byte) []byte {

@@ -74,7 +74,7 @@ func TestTasksFallBackToTheCPU(t *testing.T) {
 			var said []string
 			var b *tensor.Remote
 			way := &poor{from: p.from, to: p.to, refuses: p.refuses}
-			got := trainOn(t, c, data, func(r *run) tensor.Backend {
+			got := trainOn(t, c, data, func(r *joined) tensor.Backend {
 				var start sync.Once
 				var other *process
 				way.chaos.work = func(message []byte) []byte {

@@ -16,7 +16,7 @@ import (
 const Version = "0.1.0"
 
 // finish gathers the reports of all ranks and ends the run. Collective over the world.
-func (r *run) finish() error {
+func (r *begun) finish() error {
 	r.fault.At(inject.Finish, 0)
 	mine := runfolder.RankReport{
 		Rank: r.view.Rank(r.rank), Part: r.part(), Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(),
@@ -55,7 +55,7 @@ func (r *run) finish() error {
 }
 
 // part returns the number of this part, nil with one part per rank and on a server.
-func (r *run) part() *int {
+func (r *member) part() *int {
 	if r.view.Flat() || r.isServer() {
 		return nil
 	}

@@ -88,7 +88,7 @@ func TestFreeUnderHostileDelivery(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d %s %s bound=%d ranks=%d servers=%d", seed, c.Model, c.Refresh, c.DelayBound, graphRanks, c.Servers), func(t *testing.T) {
 			err := launch(c.Ranks, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
 				h := &hostile{Comm: w, rng: rand.New(rand.NewPCG(seed, uint64(w.Rank())))}
-				return trainRank(c, data, world.View{}, h, kind, world.Limits{}, nil, IO{Out: io.Discard, Err: os.Stderr})
+				return trainMember(c, data, world.View{}, h, kind)
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -158,7 +158,7 @@ func TestFreeWaitsForNoStraggler(t *testing.T) {
 			slow = &standstill{Comm: w, lines: filepath.Join(c.Out, "metrics.jsonl"), epochs: 25}
 			w = slow
 		}
-		return trainRank(c, data, world.View{}, w, kind, world.Limits{}, nil, IO{Out: io.Discard, Err: os.Stderr})
+		return trainMember(c, data, world.View{}, w, kind)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -62,17 +62,15 @@ func (g *gpu) shareWithMPI(w world.Comm, lent bool) {
 	user.UseDevice(d.Thread())
 }
 
-// Close ends the device. A nil gpu has none.
+// Close ends the device.
 func (g *gpu) Close() {
-	if g != nil {
-		g.shareWithMPI(g.world, false)
-		_ = g.Device.Close() // the run has ended, one way or the other
-	}
+	g.shareWithMPI(g.world, false)
+	_ = g.Device.Close() // the run has ended, one way or the other
 }
 
 // openGPU opens the GPU of a member with a part of the graph, and sets the work that the
 // configuration assigns to it.
-func (r *run) openGPU() error {
+func (r *member) openGPU() error {
 	if r.cfg.Tensor != config.TensorCUDA || r.isServer() {
 		return nil
 	}
@@ -87,6 +85,7 @@ func (r *run) openGPU() error {
 		return err
 	}
 	r.gpu = &gpu{Device: d, world: r.world, number: n, id: hosts[r.rank] + " " + list[n].ID}
+	r.closes(r.gpu.Close, true)
 	if r.cfg.GPUsApply() {
 		return nil
 	}
@@ -108,16 +107,14 @@ func (r *run) openGPU() error {
 	return nil
 }
 
-// applyOnGPU assigns only the tensor work of a graph rank to its GPU, not its graph work.
-func (r *run) applyOnGPU() error {
-	if r.gpu == nil || !r.cfg.GPUsApply() {
-		return nil
-	}
+// applyOnGPU makes the backend for the tensor work, but not the graph work, of a graph rank on
+// its GPU.
+func (r *joined) applyOnGPU() (tensor.Backend, error) {
 	lanes, err := cuda.Lanes(r.gpu.Device, cuda.Products(r.cfg.CUDABLAS), tensor.Lanes)
-	if err == nil {
-		r.tensor = tensor.NewDevice(lanes)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return tensor.NewDevice(lanes), nil
 }
 
 // localRank counts the graph ranks on a part's host before the rank of the part. hosts are
@@ -133,7 +130,7 @@ func localRank(v world.View, hosts []string, part int) int {
 }
 
 // agreeOnGPUs finds the members that share a GPU. Collective over the world.
-func (r *run) agreeOnGPUs() error {
+func (r *member) agreeOnGPUs() error {
 	if r.cfg.Tensor != config.TensorCUDA {
 		return nil
 	}
@@ -167,7 +164,7 @@ func (g *gpu) cacheFits(bytes int64) bool {
 
 // onGPUs refuses a run whose arrays do not fit into the GPUs' memory. Collective over
 // the world.
-func (g memoryGate) onGPUs(r *run, f *forecast.Forecast) error {
+func (g memoryGate) onGPUs(r *joined, f *forecast.Forecast) error {
 	if r.cfg.Tensor != config.TensorCUDA {
 		return nil
 	}
@@ -183,12 +180,12 @@ func (g memoryGate) onGPUs(r *run, f *forecast.Forecast) error {
 }
 
 // deviceBytes returns the bytes of this member's arrays on its GPU.
-func (r *run) deviceBytes(f *forecast.Forecast) int64 {
+func (r *joined) deviceBytes(f *forecast.Forecast) int64 {
 	return r.partEstimate(f, r.rank, partition.CountShard(r.shard)).Of(forecast.Device)
 }
 
 // onGPU is onGPUs for one GPU, given the needs of all members.
-func (g memoryGate) onGPU(r *run, needs []int64) error {
+func (g memoryGate) onGPU(r *joined, needs []int64) error {
 	need, here := int64(0), int64(0)
 	for q, user := range r.gpu.users {
 		need, here = size.Sum(need, size.Product(user, needs[q])), here+user

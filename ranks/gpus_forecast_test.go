@@ -100,19 +100,20 @@ func TestGPUForecast(t *testing.T) {
 
 func checkGPUEstimate(t *testing.T, c Config, data string) {
 	taken := make([]int64, c.Ranks)
-	inWorld(t, c, data, func(r *run) { r.gpus = weighed(racked(1, 0), &taken[r.world.Rank()]) }, func(r *run, out IO) error {
+	inWorld(t, c, data, func(r *member) { r.gpus = weighed(racked(1, 0), &taken[r.world.Rank()]) }, func(r *member) error {
 		r.cfg.Initializer = model.Spec{Kind: c.Model}.Initializer("")
-		if err := r.runToEnd(out); err != nil {
+		b, err := r.stages()
+		if err != nil {
 			return err
 		}
-		f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
-		compareGPU(t, r, f, taken[r.rank])
+		f, _, err := forecast.Of(b.cfg, b.meta, b.Graph, b.Servers, b.net.CacheInput)
+		compareGPU(t, b.joined, f, taken[b.rank])
 		return err
 	})
 }
 
 // compareGPU compares a rank's peak with a forecast.
-func compareGPU(t *testing.T, r *run, f *forecast.Forecast, taken int64) {
+func compareGPU(t *testing.T, r *joined, f *forecast.Forecast, taken int64) {
 	estimated := r.deviceBytes(f)
 	t.Logf("rank %d: estimated %d bytes, taken %d, %+.1f %%", r.rank, estimated, taken, 100*float64(estimated)/float64(taken)-100)
 	if taken == 0 || estimated < taken || estimated > taken*4/3 {

@@ -16,7 +16,6 @@ import (
 	"siafu/cuda/ptx"
 	"siafu/internal/fault"
 	"siafu/internal/host/hosttest"
-	"siafu/internal/mapped"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/world"
@@ -75,7 +74,7 @@ func (k *rack) gpus() gpus {
 }
 
 // with makes a rank use the GPUs of a rack.
-func (k *rack) with(r *run) { r.gpus = k.gpus() }
+func (k *rack) with(r *member) { r.gpus = k.gpus() }
 
 // onGPUs is a short run with --tensor cuda.
 func onGPUs(t testing.TB, ranks, servers int) Config {
@@ -86,14 +85,9 @@ func onGPUs(t testing.TB, ranks, servers int) Config {
 }
 
 // refused returns the error of a run on GPUs.
-func refused(c Config, data string, warn io.Writer, place func(*run)) error {
+func refused(c Config, data string, warn io.Writer, place func(*member)) error {
 	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer)
-	return launch(c.Ranks, world.Limits{}, IO{Out: io.Discard, Err: warn}, func(w world.Comm, kind string) error {
-		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
-		place(r)
-		defer r.close()
-		return r.runToEnd(IO{Out: io.Discard, Err: warn})
-	})
+	return runMembers(c, data, IO{Out: io.Discard, Err: warn}, place, (*member).train)
 }
 
 // With --tensor cuda each graph rank computes on its own or a shared GPU, servers on none, and
@@ -231,10 +225,11 @@ func partsOnGPUs(t *testing.T, data, graphWork string) {
 	}
 	k, out := racked(2, 0), IO{Out: io.Discard, Err: io.Discard}
 	err = launchParts(2, v, world.Limits{}, out, func(w world.Comm, kind string, limits world.Limits) error {
-		r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, arena: mapped.NewArena(), gpus: k.gpus()}
-		r.view = v
+		r := newMember(c, data, v, w, kind, out)
+		r.limits, r.gpus = limits, k.gpus()
+		defer r.views.close()
 		defer r.close()
-		return r.runToEnd(out)
+		return r.train()
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +256,8 @@ func TestGPUsOfHosts(t *testing.T) {
 	users := map[int][]int64{}
 	err := launch(4, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
 		c := onGPUs(t, 4, 1)
-		r := &run{cfg: c, kind: kind, world: hosted{w, hosts}, arena: mapped.NewArena(), gpus: k.gpus()}
+		r := newMember(c, "", world.View{}, hosted{w, hosts}, kind, IO{})
+		r.gpus = k.gpus()
 		defer r.close()
 		if err := errors.Join(r.assign(), r.agreeOnGPUs()); err != nil {
 			return err
@@ -289,7 +285,7 @@ func TestNoGPUs(t *testing.T) {
 	data := generated(t, true)
 	c := onGPUs(t, 3, 1)
 	none := fault.New(fault.Config, "cuda", "", "no GPU here")
-	err := refused(c, data, io.Discard, func(r *run) {
+	err := refused(c, data, io.Discard, func(r *member) {
 		r.gpus = racked(1, 0).gpus()
 		if r.world.Rank() == 1 { // one host of several
 			r.gpus.list = func() ([]driver.GPU, error) { return nil, none }

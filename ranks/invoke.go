@@ -44,7 +44,7 @@ const sandboxes = 2
 // functionSettings returns a run's initial settings, for a rank with the given workers and
 // concurrent intervals. With more functions than intervals some are idle (Dorylus, OSDI'21,
 // §6).
-func (r *run) functionSettings(workers, intervals int) *functions {
+func (r *member) functionSettings(workers, intervals int) *functions {
 	f := &functions{attemptTimeout: time.Minute, repeatAfter: pool.Defaults().Timeout.Floor, attempts: 12, concurrency: intervals, fallsBack: true}
 	if r.cfg.Lambda == config.LambdaLocal {
 		f.concurrency = min(intervals, sandboxes*workers)
@@ -65,29 +65,26 @@ const spareConnections = 64
 
 // invoke makes the backend of a graph rank with tensor work in functions. The engine closes
 // it.
-func (r *run) invoke() error {
-	if r.tensor != nil {
-		return nil
-	}
+func (r *joined) invoke() (tensor.Backend, error) {
 	kernel := r.cfg.Kernel
 	if kernel == "auto" {
 		kernel, _ = kernels.Fastest()
 	}
 	if kernel == "openblas" {
-		return fault.New(fault.Config, "train", "", "--tensor lambda: --kernel auto selected the kernels openblas").
+		return nil, fault.New(fault.Config, "train", "", "--tensor lambda: --kernel auto selected the kernels openblas").
 			Then("set --kernel, for example --kernel %s: the function is built without OpenBLAS", kernels.Variants()[0])
 	}
-	wishes, err := engine.RequestOptions(&r.cfg)
+	options, err := engine.RequestOptions(&r.cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f := r.functionSettings(r.threads, r.cfg.IntervalsOf(r.net, r.shard.NumOwn(), int64(len(r.shard.In.Cols))))
 	n := lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel}
 	t, err := r.transport(f, n)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	b := tensor.NewRemote(t, wishes, f.settings(), func(line string) {
+	b := tensor.NewRemote(t, options, f.settings(), func(line string) {
 		fmt.Fprintf(os.Stderr, "siafu: train: %s: %s\n", r.name(), line)
 	})
 	b.Charge(r.cfg.Tariff(), f.attemptTimeout)
@@ -97,13 +94,12 @@ func (r *run) invoke() error {
 	if r.cfg.LambdaAtOnce == 0 {
 		b.Tune(pool.NewTuner(f.concurrency))
 	}
-	r.tensor = b
-	return nil
+	return b, nil
 }
 
 // transport returns the transport of a graph rank's tasks: through its bridge, if there is
 // one.
-func (r *run) transport(f *functions, n lambda.Network) (tensor.Transport, error) {
+func (r *member) transport(f *functions, n lambda.Network) (tensor.Transport, error) {
 	if r.client != nil {
 		return r.client, r.client.Begin(n)
 	}
@@ -112,7 +108,7 @@ func (r *run) transport(f *functions, n lambda.Network) (tensor.Transport, error
 
 // transportOpener returns a function that opens a bridge rank's transports for its parts,
 // until close.
-func (r *run) transportOpener() (open func(int, lambda.Network) (tensor.Transport, error), close func() error) {
+func (r *member) transportOpener() (open func(int, lambda.Network) (tensor.Transport, error), close func() error) {
 	f := r.functionSettings(runtime.NumCPU(), max(r.cfg.Intervals, config.MostIntervals))
 	f.local.Concurrency *= len(r.view.Bridged(r.everyone.Rank())) // each part bounds its own
 	return func(_ int, n lambda.Network) (tensor.Transport, error) { return f.open(&r.cfg, n, nil) }, f.close

@@ -11,14 +11,12 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/fault"
-	"siafu/internal/mapped"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
 	"siafu/lambda/function/functiontest"
 	"siafu/lambda/local"
 	"siafu/ranks/config"
 	"siafu/ranks/tensor"
-	"siafu/ranks/world"
 )
 
 // invoked trains with every tensor task in invocations of the function, through the real
@@ -27,12 +25,9 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 	t.Helper()
 	c.Tensor, c.Lambda, c.LambdaFunction = config.TensorLambda, config.LambdaLocal, path
 	var mu sync.Mutex
-	var runs []*run
+	var backends []tensor.Backend
 	var all []*functions
-	got = trainOn(t, c, data, func(r *run) tensor.Backend {
-		mu.Lock()
-		defer mu.Unlock()
-		runs = append(runs, r)
+	inWorld(t, c, data, func(r *member) {
 		r.functions = func(f *functions) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -42,8 +37,18 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 			}
 			all = append(all, f)
 		}
-		return nil
-	})
+		r.backend = func(r *joined) tensor.Backend {
+			b, err := r.invoke()
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			backends = append(backends, b)
+			return b
+		}
+	}, (*member).train)
+	got = readRun(t, c.Out)
 	for _, f := range all {
 		if f.service == nil { // its tasks go through a bridge
 			continue
@@ -54,8 +59,8 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 			stats.Struck[k] += n.Struck[k]
 		}
 	}
-	for _, r := range runs {
-		if b, ok := r.tensor.(*tensor.Remote); ok {
+	for _, backend := range backends {
+		if b, ok := backend.(*tensor.Remote); ok {
 			n := b.Counts()
 			counts = tensor.Counts{Sent: counts.Sent + n.Sent, Again: counts.Again + n.Again, Failed: counts.Failed + n.Failed, Dropped: counts.Dropped + n.Dropped, Damaged: counts.Damaged + n.Damaged, Bytes: counts.Bytes + n.Bytes, Pool: counts.Pool}
 			counts.Pool.Submitted += n.Pool.Submitted
@@ -268,11 +273,7 @@ func TestLambdaAtOnce(t *testing.T) {
 // lambdaError returns the error of a run in functions.
 func lambdaError(t *testing.T, c Config, data string, change func(*functions)) error {
 	t.Helper()
-	return launch(1, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
-		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena(), functions: change}
-		defer r.close()
-		return r.runToEnd(IO{Out: io.Discard, Err: io.Discard})
-	})
+	return runMembers(c, data, IO{Out: io.Discard, Err: io.Discard}, func(r *member) { r.functions = change }, (*member).train)
 }
 
 // A task or a result too large for a payload ends the run with the remedy. A function that

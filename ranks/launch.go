@@ -55,50 +55,57 @@ func launch(n int, limits world.Limits, out IO, body func(w world.Comm, kind str
 
 // launchParts is launch of a world whose ranks have the parts of a view: body runs for each
 // part and each server, with limits that name them.
-func launchParts(n int, v world.View, limits world.Limits, out IO, unguarded func(w world.Comm, kind string, limits world.Limits) error) error {
-	named := limits
+func launchParts(n int, v world.View, limits world.Limits, out IO, body func(w world.Comm, kind string, limits world.Limits) error) error {
+	return launchProcess(n, limits, out, func(process world.Comm) error {
+		return runParts(process, v, func(w world.Comm) (err error) {
+			defer mapped.Catch(&err) // of this rank: for the others it is as any error
+			named := limitsOf(v, limits)
+			w.SetLimits(named)
+			return body(w, kindOf(process), named)
+		})
+	})
+}
+
+// runParts runs body for each part and each server of a view that this process carries. w is
+// nil without a launcher.
+func runParts(w world.Comm, v world.View, body func(w world.Comm) error) error {
+	switch {
+	case w == nil:
+		return parts.InProcess(v, body)
+	case v.Flat():
+		return body(w)
+	}
+	return parts.RunParts(w, v, body)
+}
+
+// kindOf returns the kind of a world of processes; nil means one process.
+func kindOf(w world.Comm) string {
+	if w == nil {
+		return "in-process"
+	}
+	return "mpi"
+}
+
+// limitsOf returns limits that name the parts of a view.
+func limitsOf(v world.View, l world.Limits) world.Limits {
 	if !v.Flat() {
-		named.Name = v.Name
+		l.Name = v.Name
 	}
-	body := func(w world.Comm, kind string) (err error) {
-		defer mapped.Catch(&err) // of this rank: for the others it is as any error
-		w.SetLimits(named)
-		return unguarded(w, kind, named)
-	}
-	return launchOver(n, limits, out, func() error {
-		return parts.InProcess(v, func(w world.Comm) error { return body(w, "in-process") })
-	}, func(w world.Comm) error {
-		if v.Flat() {
-			return body(w, "mpi")
-		}
-		return parts.RunParts(w, v, func(w world.Comm) error { return body(w, "mpi") })
-	})
+	return l
 }
 
-// launchElastic is launchParts of a run with several views.
-func launchElastic(v world.View, c *elasticRun) error {
-	defer c.close()
-	return launchOver(c.cfg.Ranks, c.limits, c.out, func() error {
-		c.kind = "in-process"
-		return parts.RunViews(nil, v, c)
-	}, func(w world.Comm) error {
-		c.kind = "mpi"
-		return parts.RunViews(w, v, c)
-	})
-}
-
-// launchOver runs rank on this process's rank of the launcher's world, or alone without a
+// launchProcess runs body on this process's rank of the launcher's world, or with nil without a
 // launcher.
-func launchOver(n int, limits world.Limits, out IO, alone func() error, rank func(w world.Comm) error) error {
+func launchProcess(n int, limits world.Limits, out IO, body func(w world.Comm) error) error {
 	l, launched := world.Launched()
 	if !launched {
-		return alone()
+		return body(nil)
 	}
 	if n != 0 {
 		return failOnRank0(l, fault.New(fault.Usage, "launch", "", "--ranks=%d under %s, which started %d ranks", n, l.Name, l.Size).
 			Then("leave --ranks out, or run siafu without %s", l.Name))
 	}
-	return launchMPI(l, limits, out, rank)
+	return launchMPI(l, limits, out, body)
 }
 
 // failOnRank0 makes only rank 0 print the error.

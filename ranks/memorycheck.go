@@ -27,6 +27,8 @@ type memoryGate struct {
 // trainGate is the gate of a training run.
 func trainGate(c *Config, out IO) memoryGate { return memoryGate{"train", c.ForceMemory, out.Err} }
 
+func (r *member) trainGate() memoryGate { return trainGate(&r.cfg, r.out) }
+
 // need is the memory of some ranks: at their peak, and the part that the system cannot
 // reclaim.
 type need struct{ peak, certain int64 }
@@ -67,7 +69,7 @@ func (g memoryGate) world(ranks, threads int) error {
 
 // weights refuses, on one rank, a run whose weights and arrays of the same size do not fit on
 // this host, for any partition of the graph.
-func (g memoryGate) weights(r *run, meta *graph.Meta) error {
+func (g memoryGate) weights(r *member, meta *graph.Meta) error {
 	f, _, err := forecast.Of(r.cfg, meta, r.Graph, r.Servers, false)
 	if err != nil || g.force {
 		return err
@@ -88,7 +90,7 @@ func (g memoryGate) weights(r *run, meta *graph.Meta) error {
 // all estimates the memory of all ranks on this host. It warns if the peak exceeds the
 // available memory. It refuses the run if the arrays alone exceed it, because the system
 // cannot reclaim them. Collective over the world.
-func (g memoryGate) all(r *run, f *forecast.Forecast) error {
+func (g memoryGate) all(r *joined, f *forecast.Forecast) error {
 	n, err := r.hostNeed(f)
 	if err != nil {
 		return err
@@ -97,20 +99,21 @@ func (g memoryGate) all(r *run, f *forecast.Forecast) error {
 	switch compareMemory(n.peak, n.certain, m.There) {
 	case refuse:
 		if !g.force {
-			err = g.refusal(r, n, m)
+			err = g.refusal(r.member, n, m)
 			break
 		}
 		fallthrough
 	case doubts:
 		if r.isFirstOnHost() {
-			fmt.Fprintf(g.warn, "siafu: warning: %s\n", n.text(r, m))
+			fmt.Fprintf(g.warn, "siafu: warning: %s\n", n.text(r.member, m))
 		}
 	}
 	return agree(r.world, err)
 }
 
 // checkMemory checks the memory of the run, before any allocation. Collective over the world.
-func (r *run) checkMemory(g memoryGate) error {
+func (r *joined) checkMemory() error {
+	g := r.trainGate()
 	f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
 	if err != nil {
 		return err
@@ -121,13 +124,13 @@ func (r *run) checkMemory(g memoryGate) error {
 	return g.onGPUs(r, f)
 }
 
-func (g memoryGate) refusal(r *run, n need, m host.Memory) error {
+func (g memoryGate) refusal(r *member, n need, m host.Memory) error {
 	return fault.New(fault.Config, g.op, r.data, "%s", n.text(r, m)).
 		Then(`run "siafu plan" to see what fits, or %s anyway with --force-memory`, g.op)
 }
 
 // text compares a need with the available memory.
-func (n need) text(r *run, m host.Memory) string {
+func (n need) text(r *member, m host.Memory) string {
 	return fmt.Sprintf("the ranks on %s need about %s at the peak and %s permanently, but %s has %s",
 		r.world.Hosts()[r.rank], megabytes(n.peak), megabytes(n.certain), m.Of, megabytes(m.There))
 }
@@ -139,7 +142,7 @@ func megabytes(bytes int64) string {
 
 // hostNeed sums the ranks on this host, and the program once per process. Collective over the
 // world.
-func (r *run) hostNeed(f *forecast.Forecast) (need, error) {
+func (r *joined) hostNeed(f *forecast.Forecast) (need, error) {
 	report := partition.RankReport{}
 	if r.shard != nil {
 		report = partition.CountShard(r.shard)
@@ -164,7 +167,7 @@ func (r *run) hostNeed(f *forecast.Forecast) (need, error) {
 }
 
 // speaksForProcess reports whether the memory of member q's process is counted with q.
-func (r *run) speaksForProcess(q int) bool {
+func (r *member) speaksForProcess(q int) bool {
 	if r.kind != "mpi" { // a single process
 		return q == r.rank
 	}
@@ -173,7 +176,7 @@ func (r *run) speaksForProcess(q int) bool {
 
 // cacheFits returns 1 if ÂX fits into half of the free memory of this host or GPU, shared by
 // its ranks; into both if it is on both.
-func (r *run) cacheFits() int64 {
+func (r *joined) cacheFits() int64 {
 	bytes := forecast.CachedInputBytes(r.cfg, r.net, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()))
 	if r.gpu != nil && (r.cfg.GPUsGather() || !r.gpu.cacheFits(bytes)) {
 		return vote(r.gpu.cacheFits(bytes))
@@ -215,7 +218,7 @@ func compareMemory(peak, certain, there int64) memoryVerdict {
 }
 
 // isFirstOnHost reports whether this is the first rank of its host.
-func (r *run) isFirstOnHost() bool {
+func (r *member) isFirstOnHost() bool {
 	hosts := r.world.Hosts()
 	for q := range r.rank {
 		if hosts[q] == hosts[r.rank] {
@@ -226,7 +229,7 @@ func (r *run) isFirstOnHost() bool {
 }
 
 // partEstimate estimates the memory of rank q, a graph rank with the given partition.
-func (r *run) partEstimate(f *forecast.Forecast, q int, p partition.RankReport) forecast.Memory {
+func (r *member) partEstimate(f *forecast.Forecast, q int, p partition.RankReport) forecast.Memory {
 	if q >= r.Graph {
 		return f.ServerRank(r.clients(q - r.Graph))
 	}

@@ -28,7 +28,7 @@ func readPairs(path, data string) (p graph.Pairs, names [][2]string, err error) 
 }
 
 // scorePairs writes the scores of the pairs of --pairs. Collective over the world.
-func (r *run) scorePairs(p PredictConfig, found *engine.Inference) error {
+func (r *member) scorePairs(p PredictConfig, found *engine.Inference) error {
 	if p.Pairs == "" {
 		return nil
 	}

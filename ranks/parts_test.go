@@ -27,7 +27,7 @@ func trainSpread(t testing.TB, c Config, v world.View, data string) trained {
 	t.Helper()
 	err := inproc.Run(v.Started(), func(rank world.Comm) error {
 		return parts.RunParts(rank, v, func(w world.Comm) error {
-			return trainRank(c, data, v, w, "in-process", world.Limits{Name: v.Name}, nil, IO{Out: io.Discard, Err: os.Stderr})
+			return trainMember(c, data, v, w, "in-process")
 		})
 	})
 	if err != nil {

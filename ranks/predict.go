@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
-	"siafu/graph/shard"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
 	"siafu/internal/safetensors"
@@ -74,10 +73,10 @@ func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) er
 		return err
 	}
 	return launchParts(c.Ranks, v, limits, out, func(w world.Comm, kind string, _ world.Limits) error {
-		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena(), gpus: gpusHere()}
-		r.view = v
+		r := newMember(c, data, v, w, kind, out)
 		defer r.close()
-		return r.predict(p, g, out)
+		_, err := r.predict(p, g)
+		return err
 	})
 }
 
@@ -101,64 +100,71 @@ func (p *PredictConfig) config() Config {
 	}
 }
 
-// predict is the whole run of one rank. Collective over the world.
-func (r *run) predict(p PredictConfig, g memoryGate, out IO) error {
-	weights, err := r.openModel(p, g)
+// predict runs a member of a prediction. Collective over the world.
+func (r *member) predict(p PredictConfig, g memoryGate) (*prepared, error) {
+	m, err := r.openModel(p, g)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	of, err := r.selectedVertices(p)
+	of, err := m.selectedVertices(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := r.startEngine(); err != nil {
-		return err
-	}
-	found, err := r.engine.Infer(weights)
+	ready, err := m.startEngine("")
 	if err != nil {
-		return err
+		return nil, err
+	}
+	found, err := ready.engine.Infer(m.weights)
+	if err != nil {
+		return nil, err
 	}
 	all, err := found.Metrics()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o := p.files(r.net, r.task)
-	o.Of, o.Schema, o.Task = of, r.schema, r.task
+	o := p.files(m.net, m.task)
+	o.Of, o.Schema, o.Task = of, m.schema, m.task
 	var scores *runfolder.Scores
 	if r.rank == 0 {
-		scores = runfolder.NewScores(all, r.schema.ClassName)
+		scores = runfolder.NewScores(all, m.schema.ClassName)
 		o.Metrics, err = runfolder.JSON(scores)
 	}
 	if err := agree(r.world, err); err != nil {
-		return err
+		return nil, err
 	}
-	if err := r.writePredictions(o, found); err != nil {
-		return err
+	if err := m.writePredictions(o, found); err != nil {
+		return nil, err
 	}
 	if err := r.scorePairs(p, found); err != nil {
-		return err
+		return nil, err
 	}
 	if r.rank == 0 {
-		fmt.Fprintf(out.Out, "predicted dataset=%s vertices=%d", r.meta.Name, r.meta.Vertices)
-		if p.New {
-			fmt.Fprintf(out.Out, " new=%d", len(of))
-		}
-		if r.meta.Train+r.meta.Val+r.meta.Test > 0 && (r.task == graph.Links) == (r.meta.Task == graph.Links) {
-			train, val, test := found.Accuracies()
-			m := metricLabel(metricOf(r.task))
-			fmt.Fprintf(out.Out, " train_%s=%.4f val_%s=%.4f test_%s=%.4f", m, train, m, val, m, test)
-		}
-		fmt.Fprintln(out.Out)
-		printMetrics(func(format string, args ...any) { fmt.Fprintf(out.Out, format+"\n", args...) }, scores)
-		scores.WriteClasses(out.Out)
-		fmt.Fprintf(out.Out, "wrote predictions=%s\n", p.Out)
+		m.report(p, found, len(of), scores)
 	}
-	return nil
+	return ready, nil
+}
+
+// report prints the results of a prediction.
+func (r *joined) report(p PredictConfig, found *engine.Inference, selected int, scores *runfolder.Scores) {
+	out := r.out
+	fmt.Fprintf(out.Out, "predicted dataset=%s vertices=%d", r.meta.Name, r.meta.Vertices)
+	if p.New {
+		fmt.Fprintf(out.Out, " new=%d", selected)
+	}
+	if r.meta.Train+r.meta.Val+r.meta.Test > 0 && (r.task == graph.Links) == (r.meta.Task == graph.Links) {
+		train, val, test := found.Accuracies()
+		m := metricLabel(metricOf(r.task))
+		fmt.Fprintf(out.Out, " train_%s=%.4f val_%s=%.4f test_%s=%.4f", m, train, m, val, m, test)
+	}
+	fmt.Fprintln(out.Out)
+	printMetrics(func(format string, args ...any) { fmt.Fprintf(out.Out, format+"\n", args...) }, scores)
+	scores.WriteClasses(out.Out)
+	fmt.Fprintf(out.Out, "wrote predictions=%s\n", p.Out)
 }
 
 // selectedVertices returns the vertices to write, in ascending order; nil: all. Collective
 // over the world.
-func (r *run) selectedVertices(p PredictConfig) ([]uint32, error) {
+func (r *joined) selectedVertices(p PredictConfig) ([]uint32, error) {
 	if !p.New {
 		return nil, nil
 	}
@@ -178,7 +184,7 @@ func (r *run) selectedVertices(p PredictConfig) ([]uint32, error) {
 }
 
 // writePredictions writes the files of a prediction. Collective over the world.
-func (r *run) writePredictions(o predictions.Options, found *engine.Inference) error {
+func (r *joined) writePredictions(o predictions.Options, found *engine.Inference) error {
 	files, err := predictions.Create(r.world, o, int(r.meta.Vertices), r.net.Dims[r.net.Layers()])
 	defer files.Abort()
 	if err := agree(r.world, err); err != nil {
@@ -219,14 +225,22 @@ func (p *PredictConfig) files(net model.Spec, task string) predictions.Options {
 	return o
 }
 
+// predicting is a member with a trained network.
+type predicting struct {
+	*joined
+	schema  *graph.Schema // of the training dataset, on rank 0
+	weights []float32
+}
+
 // openModel reads the weights on rank 0 and gives all ranks the network, its weights and the
 // shards. Collective over the world.
-func (r *run) openModel(p PredictConfig, g memoryGate) ([]float32, error) {
+func (r *member) openModel(p PredictConfig, g memoryGate) (*predicting, error) {
+	m := &predicting{joined: &joined{opened: &opened{member: r}}}
 	var blob []byte
 	var found []safetensors.Tensor
 	err := r.assign()
 	if err == nil && r.world.Rank() == 0 {
-		blob, found, err = r.readModel(p)
+		blob, found, err = m.readModel(p)
 	}
 	if err := agree(r.world, err); err != nil {
 		return nil, err
@@ -234,39 +248,42 @@ func (r *run) openModel(p PredictConfig, g memoryGate) ([]float32, error) {
 	if blob, err = world.BcastBlob(r.world, blob, 0); err != nil {
 		return nil, err
 	}
-	var m loadedModel
-	if err := json.Unmarshal(blob, &m); err != nil {
+	var loaded loadedModel
+	if err := json.Unmarshal(blob, &loaded); err != nil {
 		return nil, err
 	}
-	r.net, r.task = m.spec(), m.Task
-	if err := r.printShards(); err != nil {
+	m.net, m.task = loaded.spec(), loaded.Task
+	if err := m.shareShards(); err != nil {
 		return nil, err
 	}
-	if err := agree(r.world, r.openShard()); err != nil {
+	if m.meta, err = graph.ReadMeta(r.data); err == nil {
+		err = m.openShard()
+	}
+	if err := agree(r.world, err); err != nil {
 		return nil, err
 	}
-	if err := r.sameAssignment(); err != nil {
+	if err := m.sameAssignment(); err != nil {
 		return nil, err
 	}
 	if err := r.agreeOnGPUs(); err != nil {
 		return nil, err
 	}
-	Config{ComputeOptions: config.ComputeOptions{Order: "auto", CacheInput: "off"}}.Orders(&r.net, r.meta, false)
-	f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)
+	Config{ComputeOptions: config.ComputeOptions{Order: "auto", CacheInput: "off"}}.Orders(&m.net, m.meta, false)
+	f, err := forecast.OfPrediction(r.cfg, m.net, m.meta, r.Graph)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.all(r, f); err != nil {
+	if err := g.all(m.joined, f); err != nil {
 		return nil, err
 	}
-	if err := g.onGPUs(r, f); err != nil {
+	if err := g.onGPUs(m.joined, f); err != nil {
 		return nil, err
 	}
-	weights := mapped.Make[float32](r.arena, r.net.NumWeights())
+	m.weights = mapped.Make[float32](r.arena, m.net.NumWeights())
 	if r.world.Rank() == 0 {
-		fillWeights(r.net, found, weights)
+		fillWeights(m.net, found, m.weights)
 	}
-	return weights, r.world.Bcast(mapped.Bytes(weights), 0)
+	return m, r.world.Bcast(mapped.Bytes(m.weights), 0)
 }
 
 // loadedModel is the description of a network in a model file.
@@ -292,7 +309,7 @@ func (m *loadedModel) describes() bool {
 // readModel reads the network's description and its weights. It checks that the dataset
 // fits and is partitioned for this world. The result has been compared with the tensors of
 // the file, so that no rank allocates memory for an invalid description.
-func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
+func (r *predicting) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	list, md, m, err := p.weights()
 	if err != nil {
 		return nil, nil, err
@@ -370,17 +387,4 @@ func describedBy(path string, md map[string]string) (*loadedModel, error) {
 			Then("use the model.safetensors of a run folder")
 	}
 	return m, nil
-}
-
-// openShard reads every rank's part of the dataset.
-func (r *run) openShard() error {
-	var err error
-	if r.meta, err = graph.ReadMeta(r.data); err != nil {
-		return err
-	}
-	if err := r.openHeldOut(); err != nil {
-		return err
-	}
-	r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank)
-	return err
 }

@@ -11,24 +11,19 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
-	"siafu/internal/mapped"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 	"siafu/ranks/predictions"
-	"siafu/ranks/world"
 )
 
 // predictOn is Predict on a host's GPUs, which after inspects.
-func predictOn(p PredictConfig, dir, data string, place func(*run), after func(*run)) error {
+func predictOn(p PredictConfig, dir, data string, place func(*member), after func(*prepared)) error {
 	out := IO{Out: io.Discard, Err: os.Stderr}
 	p.Weights = modelFile(dir)
-	return launch(p.Ranks, world.Limits{}, out, func(w world.Comm, kind string) error {
-		r := &run{cfg: p.config(), data: data, kind: kind, world: w, arena: mapped.NewArena()}
-		place(r)
-		defer r.close()
-		err := r.predict(p, memoryGate{"predict", p.Force, out.Err}, out)
+	return runMembers(p.config(), data, out, place, func(r *member) error {
+		ready, err := r.predict(p, memoryGate{"predict", p.Force, out.Err})
 		if err == nil {
-			after(r)
+			after(ready)
 		}
 		return err
 	})
@@ -49,13 +44,13 @@ func TestPredictionsOnGPUs(t *testing.T) {
 				t.Run(fmt.Sprint(kind, " ranks=", ranks, " ", graphWork), func(t *testing.T) {
 					p := PredictConfig{Ranks: ranks, Tensor: config.TensorCUDA, GraphWork: graphWork, Out: filepath.Join(t.TempDir(), "gpus"), Embeddings: true, CSV: true}
 					taken := make([]int64, ranks)
-					err := predictOn(p, c.Out, data, func(r *run) { r.gpus = weighed(racked(1, 0), &taken[r.world.Rank()]) }, func(r *run) {
+					err := predictOn(p, c.Out, data, func(r *member) { r.gpus = weighed(racked(1, 0), &taken[r.world.Rank()]) }, func(r *prepared) {
 						f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)
 						if err != nil {
 							t.Error(err)
 							return
 						}
-						compareGPU(t, r, f, taken[r.rank])
+						compareGPU(t, r.joined, f, taken[r.rank])
 					})
 					if err != nil {
 						t.Fatal(err)
@@ -99,7 +94,7 @@ func TestPredictionsOnGPUsRefused(t *testing.T) {
 	train(t, c, data)
 	p := PredictConfig{Ranks: 1, Tensor: config.TensorCUDA, Out: filepath.Join(t.TempDir(), "gpus"), StallWarn: "1m", StallAbort: "1m"}
 	k := racked(1, 20<<10)
-	err := predictOn(p, c.Out, data, k.with, func(*run) {})
+	err := predictOn(p, c.Out, data, k.with, func(*prepared) {})
 	if fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "predict anyway with --force-memory") || k.made[0].memory {
 		t.Errorf("exit %d, %v, memory taken: %t", fault.ExitCode(err), err, k.made[0].memory)
 	}

@@ -13,7 +13,6 @@ import (
 	"siafu/graph/partition"
 	"siafu/internal/fault"
 	"siafu/internal/host"
-	"siafu/internal/mapped"
 	"siafu/internal/safetensors"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
@@ -36,16 +35,17 @@ func TestPredictionIsForeseen(t *testing.T) {
 			err := launch(2, world.Limits{}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
 				var c Config
 				c.Mode, c.Codec, c.Kernel = "pipe", "none", "auto"
-				r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
-				defer r.close()
-				weights, err := r.openModel(p, memoryGate{"predict", false, os.Stderr})
+				member := newMember(c, data, world.View{}, w, kind, IO{})
+				defer member.close()
+				r, err := member.openModel(p, memoryGate{"predict", false, os.Stderr})
 				if err != nil {
 					return err
 				}
-				if err := r.startEngine(); err != nil {
+				ready, err := r.startEngine("")
+				if err != nil {
 					return err
 				}
-				if _, err := r.engine.Infer(weights); err != nil {
+				if _, err := ready.engine.Infer(r.weights); err != nil {
 					return err
 				}
 				f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)

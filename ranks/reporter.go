@@ -103,13 +103,13 @@ func (p *reporter) note(format string, args ...any) {
 }
 
 // header prints the description of the run.
-func (p *reporter) header(r *run) error {
+func (p *reporter) header(r *prepared) error {
 	if p == nil || p.headed {
 		return nil
 	}
 	p.headed = true
 	p.metric = metricOf(r.task)
-	p.account = accountOf(r)
+	p.account = accountOf(r.member)
 	m, c := r.meta, r.cfg
 	if r.task != graph.MultiClass {
 		p.log("task name=%s metric=%s", r.task, p.metric)
@@ -128,7 +128,7 @@ func (p *reporter) header(r *run) error {
 	p.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) initializer=%s seed=%d",
 		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
 	p.settings(r)
-	p.log("plan %s", r.choice)
+	p.log("plan %s", r.orders)
 	if p.text && !c.Quiet {
 		p.printHeader(r)
 	}
@@ -137,7 +137,7 @@ func (p *reporter) header(r *run) error {
 
 // settings prints the settings chosen for the graph or from a recipe, and those without
 // effect.
-func (p *reporter) settings(r *run) {
+func (p *reporter) settings(r *prepared) {
 	c, line := &r.cfg, ""
 	for _, s := range c.Chosen {
 		line += fmt.Sprintf(" --%s %s (%s)", s.Flag, s.Value, s.Why)
@@ -190,13 +190,13 @@ func (p *reporter) result(h *stopping.History) {
 }
 
 // finish writes model and summary and prints the final lines.
-func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
+func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
 	s, h := p.summary(r, ranks), p.history
 	if h.Best != nil {
 		if err := predictions.WriteKnown(p.folder.Dir(), r.data); err != nil {
 			return err
 		}
-		if err := p.folder.WriteModel(tensors(r.net, h.Best), modelMetadata(r, s)); err != nil {
+		if err := p.folder.WriteModel(tensors(r.net, h.Best), modelMetadata(r.joined, s)); err != nil {
 			return err
 		}
 	}
@@ -237,7 +237,7 @@ func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
 	return nil
 }
 
-func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summary {
+func (p *reporter) summary(r *begun, ranks []runfolder.RankReport) runfolder.Summary {
 	c, h := p.cfg, p.history
 	s := runfolder.Summary{
 		Version: Version, Dataset: r.meta.Name, Synthetic: r.meta.Synthetic,

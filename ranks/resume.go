@@ -83,8 +83,8 @@ func identity(c *Config, meta *graph.Meta) map[string]string {
 // may be about to end.
 const lockWait = 10 * time.Second
 
-// opening has the data with which rank 0 begins to write the run folder, after all checks.
-type opening struct {
+// beginning has the data with which rank 0 begins to write the run folder, after all checks.
+type beginning struct {
 	inPlace bool   // the run continues in the folder of its checkpoint
 	from    string // the checkpoint; empty: none
 	epoch   int    // of the checkpoint
@@ -96,7 +96,7 @@ type opening struct {
 
 // admit claims the run folder, reads the checkpoint to resume from, and makes all checks
 // that rank 0 can make alone. It changes nothing. On rank 0.
-func (r *run) admit(out IO) error {
+func (r *opener) admit() error {
 	c := r.cfg
 	claim := runfolder.Claim{
 		Out: c.Out, Name: r.meta.Name, Launch: os.Getenv(runfolder.LaunchVariable),
@@ -109,7 +109,7 @@ func (r *run) admit(out IO) error {
 	if err != nil {
 		return err
 	}
-	r.reporter = newReporter(c, folder, r.kind, out)
+	r.reporter = newReporter(c, folder, r.kind, r.out)
 	if text := folder.Warning(); text != "" {
 		r.reporter.warn("%s", text)
 	}
@@ -123,7 +123,7 @@ func (r *run) admit(out IO) error {
 }
 
 // findCheckpoint reads the checkpoint to resume from, nil for none.
-func (r *run) findCheckpoint(folder *runfolder.Folder) (*checkpoint.State, error) {
+func (r *opener) findCheckpoint(folder *runfolder.Folder) (*checkpoint.State, error) {
 	c, m := r.cfg, folder.Marker()
 	if m != nil && (c.Resume == "auto" || sameLaunch(m)) {
 		state, problems, err := checkpoint.Latest(filepath.Join(c.Out, checkpoint.Dir))
@@ -144,14 +144,14 @@ func (r *run) findCheckpoint(folder *runfolder.Folder) (*checkpoint.State, error
 	return state, err
 }
 
-func (r *run) warnSkipped(problems []checkpoint.Problem) {
+func (r *opener) warnSkipped(problems []checkpoint.Problem) {
 	for _, p := range problems {
 		r.reporter.warn("skipping checkpoint %s: %v", p.Path, p.Err)
 	}
 }
 
 // vetBeginning checks the requirements of a new run.
-func (r *run) vetBeginning(folder *runfolder.Folder) error {
+func (r *opener) vetBeginning(folder *runfolder.Folder) error {
 	if err := r.vetFolder(folder); err != nil || r.cfg.Init == "" {
 		return err
 	}
@@ -164,7 +164,7 @@ func (r *run) vetBeginning(folder *runfolder.Folder) error {
 
 // vetFolder fails if the run folder contains another run that must be kept, or foreign
 // files. A run that has saved nothing starts again.
-func (r *run) vetFolder(folder *runfolder.Folder) error {
+func (r *opener) vetFolder(folder *runfolder.Folder) error {
 	c, m := r.cfg, folder.Marker()
 	if m == nil {
 		return nil
@@ -178,7 +178,7 @@ func (r *run) vetFolder(folder *runfolder.Folder) error {
 // vetResumption checks that the run can resume from the loaded state: the dataset, the
 // settings and the network are the same, its metrics exist, and no foreign files are in the
 // way.
-func (r *run) vetResumption(folder *runfolder.Folder) error {
+func (r *opener) vetResumption(folder *runfolder.Folder) error {
 	s := r.state
 	if err := r.inputsSuit("resume", s.Path, s.Metadata); err != nil {
 		return err
@@ -194,18 +194,18 @@ func (r *run) vetResumption(folder *runfolder.Folder) error {
 		return err
 	}
 	source := filepath.Dir(filepath.Dir(s.Path))
-	r.opening = opening{from: s.Path, epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent, inPlace: folder.Marker() != nil && sameFolder(source, folder.Dir())}
-	if err := r.opening.read(r.reporter, s.Metrics, filepath.Join(source, runfolder.Metrics)); err != nil {
+	r.beginning = beginning{from: s.Path, epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent, inPlace: folder.Marker() != nil && sameFolder(source, folder.Dir())}
+	if err := r.beginning.read(r.reporter, s.Metrics, filepath.Join(source, runfolder.Metrics)); err != nil {
 		return err
 	}
-	if r.opening.inPlace {
+	if r.beginning.inPlace {
 		return checkpoint.Rewindable(filepath.Join(source, checkpoint.Dir), s.Epoch)
 	}
 	return r.vetFolder(folder)
 }
 
 // read loads the metrics of earlier epochs from metrics.jsonl.
-func (o *opening) read(v *reporter, m checkpoint.Metrics, path string) error {
+func (o *beginning) read(v *reporter, m checkpoint.Metrics, path string) error {
 	var err error
 	o.metrics, err = m.Read(path)
 	if fault.KindOf(err) == fault.Missing {
@@ -225,8 +225,8 @@ func sameFolder(a, b string) bool {
 }
 
 // beginFolder starts to write the run folder, after all checks. On rank 0; others do nothing.
-func (r *run) beginFolder() error {
-	v, o := r.reporter, r.opening
+func (r *joined) beginFolder() error {
+	v, o := r.reporter, r.beginning
 	if v == nil || v.begun {
 		return nil
 	}
@@ -265,14 +265,14 @@ func (r *run) beginFolder() error {
 			v.print("resumed", "after epoch %d, from %s", o.epoch, o.from)
 		}
 	}
-	r.opening = opening{}
+	r.beginning = beginning{}
 	r.fault.At(inject.Opened, 0)
 	return nil
 }
 
 // restore adds the totals of the run before the checkpoint, and fails if the budget is used
 // up.
-func (p *reporter) restore(o opening) error {
+func (p *reporter) restore(o beginning) error {
 	for _, e := range o.lines {
 		p.count(e)
 	}
@@ -283,7 +283,7 @@ func (p *reporter) restore(o opening) error {
 
 // restore gives all ranks the state of the resumed run, and its weights. Collective over the
 // world.
-func (r *run) restore(weights []float32) error {
+func (r *begun) restore() error {
 	var blob []byte
 	var err error
 	if r.state != nil {
@@ -300,7 +300,7 @@ func (r *run) restore(weights []float32) error {
 		return err
 	}
 	if r.rank != 0 {
-		room := func() []float32 { return make([]float32, len(weights)) }
+		room := func() []float32 { return make([]float32, len(r.weights)) }
 		r.from.weights = room()
 		for range m.Slots {
 			r.from.slots = append(r.from.slots, room())
@@ -317,7 +317,7 @@ func (r *run) restore(weights []float32) error {
 			return err
 		}
 	}
-	copy(weights, r.from.weights)
+	copy(r.weights, r.from.weights)
 	err = r.restorePart()
 	r.state = nil
 	return err
@@ -325,7 +325,7 @@ func (r *run) restore(weights []float32) error {
 
 // restorePart restores the state that only each part has, if the run had the same number of
 // parts. Collective over the world.
-func (r *run) restorePart() error {
+func (r *begun) restorePart() error {
 	if r.from.Parts != r.view.Parts {
 		if r.from.Parts > 0 {
 			r.reporter.log("refresh: reset the cached ghost rows: the checkpoint has %d parts, this run has %d", r.from.Parts, r.view.Parts)
@@ -345,7 +345,7 @@ func (r *run) restorePart() error {
 }
 
 // broadcastResume broadcasts the state of rank 0.
-func (r *run) broadcastResume() ([]byte, error) {
+func (r *begun) broadcastResume() ([]byte, error) {
 	s := r.state
 	r.from.rows = s.History
 	m := resumption{Epoch: s.Epoch, Switched: s.Switched, Slots: len(s.Slots), Parts: len(s.Parts)}

@@ -19,134 +19,144 @@ import (
 	"siafu/ranks/world"
 )
 
-// run is a member of the run's world, a part of the graph or a server, from open to finish.
-// close closes everything opened. Fields are set in this order:
+// A run of one member of the world is a pipeline of values. Each stage embeds the stage before
+// it, and a method belongs to the first stage that has all that it needs:
 //
-//	by Train    cfg, view, data, kind, world, limits, watcher, arena, gpus, elastic, end
-//	by enter    everyone, client
-//	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state, opening and shards, which printShards tells the others
-//	by join     meta, net, task and timeline; on graph ranks also shard
-//	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
-//	by restore  from, where the run continues from a checkpoint
-//	by agreeOnState, restoreState  state and partState, in a later view
-type run struct {
+//	member    a part of the graph, a server or a bridge: its role and its devices
+//	opened    rank 0 has checked the dataset and claimed the run folder; shards exist
+//	joined    the dataset, the network, and on graph ranks the shard
+//	prepared  the orders of products, and on graph ranks the engine
+//	begun     the state to continue from
+
+// member is a member of the world of a command: a part of the graph, a server or a bridge.
+type member struct {
 	roles
-	cfg     Config
-	data    string        // the dataset folder
-	schema  *graph.Schema // of the training dataset of the predicting model; on rank 0
-	kind    string        // of world: mpi or in-process
-	world   world.Comm    // without bridges
-	limits  world.Limits
-	watcher *signals.Watcher // of this process, shared by in-process ranks; nil without signal handling
-	arena   *mapped.Arena    // memory for the whole run
-
-	everyone world.Comm     // world and bridges
+	resources
+	cfg      Config
+	data     string // the dataset folder
+	kind     string // of world: mpi or in-process
+	world    world.Comm
+	everyone world.Comm // world and bridges
+	limits   world.Limits
+	watcher  *signals.Watcher // of this process, shared by in-process ranks; nil without signal handling
+	arena    *mapped.Arena    // memory for the whole run
+	out      IO
+	views    *viewSequence  // of a training run, empty in other commands
 	client   *bridge.Client // of this part's bridge; nil without one
+	fault    *inject.Fault  // nil but in tests
+	codecs   []codec.Codec  // the given codec, or the candidates
+	gpus     gpus           // of this host
+	gpu      *gpu           // of this member, or nil
+	ops      func() (kernels.Ops, error)
+	// backend makes the backend of tensor tasks, and functions changes the settings of
+	// invocations; nil except in tests.
+	backend   func(*joined) tensor.Backend
+	functions func(*functions)
+}
 
-	fault     *inject.Fault // nil but in tests
-	tensor    tensor.Backend
-	functions func(*functions)            // changes the settings of invocations; nil except in tests
-	ops       func() (kernels.Ops, error) // engine.Rank's
-	gpus      gpus                        // of this host
-	gpu       *gpu                        // of this member, or nil
-	codecs    []codec.Codec               // the given codec, or the candidates
-	reporter  *reporter                   // rank 0's, else nil
-	state     *checkpoint.State           // read by rank 0; nil in a new run, and after restore
-	opening   opening                     // of the run folder, on rank 0
-	meta      *graph.Meta
-	net       model.Spec
-	task      string // of the training
-	shards    string // their folder
-	timeline  timeline
-	shard     *shard.Shard   // nil on servers
-	heldOut   *graph.HeldOut // of link prediction, until letGo
-	letGo     func() error   // nil without
-	choice    string         // of orders, for the header
-	engine    *engine.Engine // nil on servers
-	from      resumed
-	elastic   *elasticRun      // of the run's views, nil with a single view
+// newMember makes a member of the world w, which belongs to a view. An empty view means one
+// part per graph rank.
+func newMember(c Config, data string, v world.View, w world.Comm, kind string, out IO) *member {
+	m := &member{cfg: c, data: data, world: w, everyone: w, kind: kind, out: out, arena: mapped.NewArena(), gpus: gpusHere(), views: &viewSequence{}}
+	m.view = v
+	return m
+}
+
+// opened is a member of an opened run. It has the files of rank 0.
+type opened struct {
+	*member
+	files
 	partState engine.PartState // state to continue from in a later view
-	end       func()           // ends the members of this rank; nil without elastic
-
-	torn  bool  // it has failed, and other ranks are not notified yet
-	stop  error // on rank 0 of a stopped run: its error
-	stash int64 // bytes of a server in bounded asynchrony, at their peak
 }
 
-// trainRank runs one member of a run's world. An empty view means a world with one part per
-// graph rank. Collective over the world.
-func trainRank(c Config, data string, v world.View, w world.Comm, kind string, limits world.Limits, watcher *signals.Watcher, out IO) error {
-	r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, watcher: watcher, arena: mapped.NewArena(), gpus: gpusHere()}
-	r.view = v
-	defer r.close()
-	return r.runToEnd(out)
+// files are the files of a run. A later view of the run continues with them.
+type files struct {
+	reporter  *reporter         // nil on other ranks than 0
+	state     *checkpoint.State // read by rank 0 to resume from; nil in a new run
+	beginning beginning
+	shards    string // folder of the shards, on all ranks
 }
 
-// runToEnd executes the run. Collective over the world.
-func (r *run) runToEnd(out IO) (err error) {
+// joined is a member that has read its part of the dataset.
+type joined struct {
+	*opened
+	meta     *graph.Meta
+	net      model.Spec
+	task     string // of the training
+	timeline timeline
+	shard    *shard.Shard   // nil on servers
+	heldOut  *graph.HeldOut // of link prediction, else nil
+}
+
+// prepared is a member that is ready to compute.
+type prepared struct {
+	*joined
+	orders string         // chosen orders of products
+	tensor tensor.Backend // nil on servers
+	engine *engine.Engine // nil on servers
+}
+
+// begun is a member whose training has begun.
+type begun struct {
+	*prepared
+	from    resumed
+	weights []float32 // the first ones
+	stop    error     // on rank 0 of a stopped run: its error
+	stash   int64     // bytes of a server in bounded asynchrony, at their peak
+}
+
+// train runs a member of a training run. Collective over the world.
+func (r *member) train() (err error) {
 	defer func() { r.torn = tears(err) }()
 	if err := r.enter(); err != nil {
 		return err
 	}
-	if r.bridges() {
+	if r.isBridge() {
 		return r.bridge()
 	}
-	return r.leaveBridge(r.lifecycle(out))
+	_, err = r.stages()
+	return r.leaveBridge(err)
 }
 
-// lifecycle runs a member that is not a bridge. Collective over the world.
-func (r *run) lifecycle(out IO) error {
-	if err := agree(r.world, r.open(out)); err != nil {
-		return err
+// stages trains as a graph rank or a server, and returns the last stage. Collective over the
+// world.
+func (r *member) stages() (*begun, error) {
+	o, err := r.open()
+	if err := agree(r.world, err); err != nil {
+		return nil, err
 	}
-	if err := r.agreeOnState(); err != nil {
-		return err
+	if err := o.agreeOnState(); err != nil {
+		return nil, err
 	}
-	if err := r.printShards(); err != nil {
-		return err
-	}
-	if err := agree(r.world, r.join()); err != nil {
-		return err
-	}
-	if err := r.beginTimeline(); err != nil {
-		return err
-	}
-	if err := r.arrange(); err != nil {
-		return err
-	}
-	if err := r.reporter.header(r); err != nil {
-		return err
-	}
-	if err := r.checkMemory(trainGate(&r.cfg, out)); err != nil {
-		return err
-	}
-	weights, err := r.initialWeights()
+	j, err := o.join()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	// All checks are done, and nothing has been written yet.
-	if err := agree(r.world, r.beginFolder()); err != nil {
-		return err
+	if err := j.beginTimeline(); err != nil {
+		return nil, err
 	}
-	if r.isServer() {
-		err = r.serve(weights)
-	} else {
-		err = r.train(weights)
-	}
+	p, err := j.prepare()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if left, err := r.viewEnds(); left || err != nil {
-		return err
+	b, err := p.begin()
+	if err != nil {
+		return nil, err
 	}
-	if err := agree(r.world, r.stop); err != nil {
-		return err
+	if err := b.run(); err != nil {
+		return nil, err
 	}
-	end := r.finish()
+	if left, err := b.viewEnds(); left || err != nil {
+		return b, err
+	}
+	if err := agree(r.world, b.stop); err != nil {
+		return nil, err
+	}
+	end := b.finish()
 	if end != nil && fault.KindOf(end) != fault.Diverged {
-		return end
+		return b, end
 	}
-	return errors.Join(end, r.saveTimeline())
+	return b, errors.Join(end, b.saveTimeline())
 }
 
 // tears reports whether a member that ends with an error interrupts others: not if all have
@@ -156,23 +166,32 @@ func tears(err error) bool {
 	return err != nil && !errors.As(err, &agreed{}) && !errors.As(err, &ended)
 }
 
-// close frees the rank's resources. If the run is torn, other ranks in this process may still
-// copy rows from this one's arrays before they are notified: these remain until the process
-// ends, soon after.
-func (r *run) close() {
-	r.engine.Close()
-	if r.elastic == nil || r.elastic.reporter != r.reporter { // else it continues
-		r.reporter.close()
+// resources are what a member has opened.
+type resources struct {
+	list []resource
+	// torn means that the member has failed, and that other ranks are not notified yet.
+	// Those in this process may still copy rows from its arrays.
+	torn bool
+}
+
+// resource is an opened resource. Memory that other ranks copy from is shared.
+type resource struct {
+	close  func()
+	shared bool
+}
+
+// closes adds a resource.
+func (r *resources) closes(close func(), shared bool) {
+	r.list = append(r.list, resource{close, shared})
+}
+
+// close closes all resources, the last one first. Shared resources of a torn run remain until
+// the process ends, soon after.
+func (r *resources) close() {
+	for k := len(r.list) - 1; k >= 0; k-- {
+		if !r.torn || !r.list[k].shared {
+			r.list[k].close()
+		}
 	}
-	if r.torn {
-		return
-	}
-	if r.shard != nil {
-		r.shard.Close()
-	}
-	if r.letGo != nil {
-		r.letGo()
-	}
-	r.arena.Free()
-	r.gpu.Close()
+	r.list = nil
 }

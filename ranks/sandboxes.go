@@ -14,7 +14,7 @@ const lossTimeout = 3 * time.Second
 
 // addSandboxFaults sets the limits and faults of local sandboxes. Each rank has its own random
 // times of faults.
-func (r *run) addSandboxFaults(o *local.Options) {
+func (r *member) addSandboxFaults(o *local.Options) {
 	o.Memory = r.cfg.LambdaMemory
 	switch r.cfg.LambdaLimits {
 	case config.LimitsMemory:

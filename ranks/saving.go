@@ -20,14 +20,14 @@ import (
 
 // saver decides, equally on all graph ranks, when a run saves and stops. Rank 0 saves.
 type saver struct {
-	run     *run
+	run     *begun
 	every   checkpoint.Interval
 	keep    int
 	watcher *signals.Watcher // of this process
 	began   time.Time        // start of the last checkpoint, or of the run
 }
 
-func (r *run) newSaver() *saver {
+func (r *begun) newSaver() *saver {
 	every, _ := checkpoint.ParseInterval(r.cfg.CheckpointEvery) // checked by Validate
 	return &saver{run: r, every: every, keep: r.cfg.Keep, watcher: r.watcher, began: time.Now()}
 }
@@ -112,7 +112,7 @@ func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 }
 
 // stateOf returns the state to resume from after an epoch. Its arrays are the snapshot's.
-func (r *run) stateOf(snap engine.Snapshot) checkpoint.State {
+func (r *joined) stateOf(snap engine.Snapshot) checkpoint.State {
 	state := checkpoint.State{
 		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),
 		History: snap.Rows, Cached: r.net.CacheInput, Metadata: r.networkMetadata(),
@@ -188,7 +188,7 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 }
 
 // networkMetadata returns the description of the network for weights files.
-func (r *run) networkMetadata() map[string]string {
+func (r *joined) networkMetadata() map[string]string {
 	dims, _ := json.Marshal(r.net.Dims)
 	m := map[string]string{
 		"siafu": Version, "model": r.net.Kind, "dims": string(dims), "dataset": r.meta.Name,
@@ -211,7 +211,7 @@ func (r *run) networkMetadata() map[string]string {
 
 // modelMetadata returns the metadata of model.safetensors. It is the same for two runs of the
 // same command.
-func modelMetadata(r *run, s runfolder.Summary) map[string]string {
+func modelMetadata(r *joined, s runfolder.Summary) map[string]string {
 	m := r.networkMetadata()
 	m["epoch"] = strconv.Itoa(s.BestEpoch)
 	m["val_acc"] = strconv.FormatFloat(s.BestValAcc, 'g', -1, 64)
@@ -220,7 +220,7 @@ func modelMetadata(r *run, s runfolder.Summary) map[string]string {
 }
 
 // flat copies tensors into a vector of weights.
-func (r *run) flat(list []safetensors.Tensor) []float32 {
+func (r *joined) flat(list []safetensors.Tensor) []float32 {
 	out := make([]float32, r.net.NumWeights())
 	fillWeights(r.net, list, out)
 	return out

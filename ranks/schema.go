@@ -68,7 +68,7 @@ func suits(data string, meta *graph.Meta, m *loadedModel, s *graph.Schema) error
 // inputsSuit fails if the import gave the dataset other features or edges than those that
 // the weights at path were trained on, whose metadata is md. Files of other programs record
 // neither and pass.
-func (r *run) inputsSuit(op, path string, md map[string]string) error {
+func (r *opener) inputsSuit(op, path string, md map[string]string) error {
 	if md["model"] == "" {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // serve runs a parameter server.
-func (r *run) serve(weights []float32) error {
+func (r *begun) serve() error {
 	defer r.world.SetLimits(r.limits)
 	if r.cfg.LocalEpochs > 0 {
 		return r.serveMeans()
@@ -27,18 +27,18 @@ func (r *run) serve(weights []float32) error {
 		timed = timedUpdater{u, r.timeline.recorders[0]}
 	}
 	if r.asynchronous() {
-		return r.serveAsync(weights, timed)
+		return r.serveAsync(r.weights, timed)
 	}
-	return r.serveFrom(r.from.Epoch, weights, timed)
+	return r.serveFrom(r.from.Epoch, r.weights, timed)
 }
 
 // serveFrom serves a synchronous run after an epoch.
-func (r *run) serveFrom(epoch int, weights []float32, u protocol.Updater) error {
+func (r *begun) serveFrom(epoch int, weights []float32, u protocol.Updater) error {
 	return r.serveLayers(r.cfg.Steps(epoch), params.Layers(r.net), weights, u)
 }
 
 // serveLayers serves layers of weights after the given number of steps.
-func (r *run) serveLayers(steps int, layers []protocol.Range, weights []float32, u protocol.Updater) error {
+func (r *begun) serveLayers(steps int, layers []protocol.Range, weights []float32, u protocol.Updater) error {
 	setting := params.Setting(r.Graph, r.Servers, steps)
 	s := protocol.New(setting, r.rank-r.Graph, layers, weights, u)
 	r.world.SetLimits(r.waitLimits(s.Version, s.AwaitedRanks))
@@ -46,7 +46,7 @@ func (r *run) serveLayers(steps int, layers []protocol.Range, weights []float32,
 }
 
 // serveMeans serves the sums of averaging ranks.
-func (r *run) serveMeans() error {
+func (r *begun) serveMeans() error {
 	o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (r *run) serveMeans() error {
 }
 
 // serveAsync runs a server in a run that begins in bounded asynchrony.
-func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
+func (r *begun) serveAsync(weights []float32, u protocol.Updater) error {
 	for trained := r.from.Epoch; ; {
 		setting, err := params.AsyncSetting(r.world, r.Graph, 0, engine.StalenessBound(r.cfg), trained)
 		if err != nil {
@@ -91,7 +91,7 @@ func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
 
 // settle receives sums of other servers that may still be in transit, and sends the
 // optimiser's state if it is to be saved.
-func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) error {
+func (r *begun) settle(s *params.Server, v engine.Verdict, u protocol.Updater) error {
 	if err := s.ServeUntil(v.Epoch + 1); err != nil || !v.Save {
 		return err
 	}
@@ -104,11 +104,11 @@ func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) err
 }
 
 // asynchronous reports whether the run begins, or continues, in bounded asynchrony.
-func (r *run) asynchronous() bool { return r.cfg.Asynchronous() && !r.from.Switched }
+func (r *begun) asynchronous() bool { return r.cfg.Asynchronous() && !r.from.Switched }
 
 // waitLimits returns the limits of a server. A graph rank knows better which rank it waits
 // for, so its report comes first.
-func (r *run) waitLimits(epoch func() int, owing func() []int) world.Limits {
+func (r *member) waitLimits(epoch func() int, owing func() []int) world.Limits {
 	l := r.limits
 	l.During, l.Awaited = func() string { return fmt.Sprintf("gradients of epoch %d", epoch()) }, owing
 	l.Warn, l.Abort = l.Warn*5/4, l.Abort*5/4

@@ -58,7 +58,7 @@ func TestTensorWorkOnGPUs(t *testing.T) {
 				k := racked(1, 0)
 				place := k.with
 				if name == "cuBLAS" {
-					place = func(r *run) {
+					place = func(r *member) {
 						r.gpus = k.gpus()
 						r.gpus.open = func(int) (device.Device, error) { return ptx.New(ptx.Settings{Libraries: true}), nil }
 					}
@@ -98,7 +98,7 @@ func TestTensorWorkFails(t *testing.T) {
 				t.Run(fmt.Sprint(name, " ", mode, " ranks=", ranks), func(t *testing.T) {
 					c := split(t, ranks, 0)
 					c.Mode, c.Intervals, c.ForceMemory = mode, 5, true
-					err := refused(c, data, io.Discard, func(r *run) {
+					err := refused(c, data, io.Discard, func(r *member) {
 						r.gpus = racked(1, 0).gpus()
 						r.gpus.open = func(int) (device.Device, error) { return f.open(), nil }
 					})

@@ -12,6 +12,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/host"
 	"siafu/internal/mapped"
+	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/inject"
@@ -19,57 +20,71 @@ import (
 	"siafu/ranks/world"
 )
 
-// open runs on rank 0: it checks the dataset and that the network's weights fit, claims the
-// run folder, and partitions if that has not been done.
-func (r *run) open(out IO) error {
+// open opens the run. On rank 0 it checks the dataset and that the network's weights fit,
+// claims the run folder, and partitions if that has not been done. A later view continues with
+// the files of the first one.
+func (r *member) open() (*opened, error) {
 	if err := r.assign(); err != nil {
-		return err
+		return nil, err
 	}
-	if err := r.elastic.attach(r); err != nil {
-		return err
+	if err := r.attachViews(); err != nil {
+		return nil, err
 	}
 	r.fault.At(inject.Start, 0)
-	if r.rank != 0 || r.elastic.restoreOpened(r) {
-		return nil
+	o := &opened{member: r}
+	if r.rank != 0 {
+		return o, nil
 	}
-	meta, err := graph.ReadMeta(r.data)
-	if err != nil {
+	if o.files = r.views.files; o.reporter != nil {
+		return o, nil
+	}
+	err := (&opener{opened: o}).open()
+	r.views.files = o.files
+	return o, err
+}
+
+// opener is rank 0 while it opens a run.
+type opener struct {
+	*opened
+	meta *graph.Meta
+	net  model.Spec
+}
+
+func (r *opener) open() (err error) {
+	if r.meta, err = graph.ReadMeta(r.data); err != nil {
 		return err
 	}
-	if err := meta.Trains("train", r.data); err != nil {
+	if err := r.meta.Trains("train", r.data); err != nil {
 		return err
 	}
-	if meta.Train == 0 {
+	if r.meta.Train == 0 {
 		return fault.New(fault.Data, "train", r.data, "no vertex is in the training split").
 			Then("import the dataset with a split")
 	}
-	if err := trainGate(&r.cfg, out).weights(r, meta); err != nil {
+	if err := r.trainGate().weights(r.member, r.meta); err != nil {
 		return err
 	}
-	if _, err := r.cfg.TaskOf(meta); err != nil {
+	if _, err := r.cfg.TaskOf(r.meta); err != nil {
 		return err
 	}
-	r.meta, r.net = meta, r.cfg.NetworkOf(meta)
-	if err := r.cfg.CheckGathers(meta, r.net); err != nil {
+	r.net = r.cfg.NetworkOf(r.meta)
+	if err := r.cfg.CheckGathers(r.meta, r.net); err != nil {
 		return err
 	}
-	if text := config.IgnoredWeights(meta, r.net); text != "" {
-		fmt.Fprintf(out.Err, "siafu: warning: %s\n", text)
+	if text := config.IgnoredWeights(r.meta, r.net); text != "" {
+		fmt.Fprintf(r.out.Err, "siafu: warning: %s\n", text)
 	}
 	if err := r.checkTimeline(); err != nil {
 		return err
 	}
-	if err := r.admit(out); err != nil {
+	if err := r.admit(); err != nil {
 		return err
 	}
-	r.elastic.saveOpened(r)
-	err = r.partition(meta, r.reporter.folder.Dir())
-	r.elastic.saveOpened(r)
-	return err
+	return r.partition(r.meta, r.reporter.folder.Dir())
 }
 
 // assign sets the fields that depend only on the configuration and the world.
-func (r *run) assign() error {
+func (r *member) assign() error {
 	var err error
 	if r.roles, err = assign(r.cfg, r.view, r.world); err != nil {
 		return err
@@ -80,18 +95,19 @@ func (r *run) assign() error {
 	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}
-	if r.tensor == nil && r.cfg.Tensor != config.TensorLambda { // tests set their own
-		r.tensor = tensor.CPU{}
-	}
 	if r.codecs, err = r.cfg.Codecs(); err != nil {
 		return err
 	}
-	return r.openGPU()
+	if err := r.openGPU(); err != nil {
+		return err
+	}
+	r.closes(r.arena.Free, true) // before its GPU
+	return nil
 }
 
 // partition makes the requested shards if they are missing. If the dataset's folder is not
 // writable, it uses the run folder.
-func (r *run) partition(meta *graph.Meta, folder string) (err error) {
+func (r *opened) partition(meta *graph.Meta, folder string) (err error) {
 	o := partition.Options{Method: r.cfg.Partitioner, Order: r.cfg.VertexOrder, Parts: r.Graph, Seed: 1}
 	place := partition.Place{Data: r.data, Root: r.cfg.PartsDir, Spare: filepath.Join(folder, "parts"), Fingerprint: meta.Fingerprint()}
 	var report *partition.Report
@@ -107,16 +123,23 @@ func (r *run) partition(meta *graph.Meta, folder string) (err error) {
 	return nil
 }
 
-// printShards shares the location of the shards with all ranks. Collective over the world.
-func (r *run) printShards() error {
+// shareShards shares the location of the shards with all ranks. Collective over the world.
+func (r *opened) shareShards() error {
 	folder, err := world.BcastBlob(r.world, []byte(r.shards), 0)
 	r.shards = string(folder)
 	return err
 }
 
-// join runs on every rank after rank 0 has opened the run: it reads meta.json, and on graph
-// ranks the shard.
-func (r *run) join() error {
+// join reads meta.json, and on graph ranks the shard. Collective over the world.
+func (r *opened) join() (*joined, error) {
+	if err := r.shareShards(); err != nil {
+		return nil, err
+	}
+	j := &joined{opened: r}
+	return j, agree(r.world, j.read())
+}
+
+func (r *joined) read() error {
 	var err error
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
 		return err
@@ -132,92 +155,120 @@ func (r *run) join() error {
 	if r.isServer() {
 		return nil
 	}
-	if err := r.openHeldOut(); err != nil {
-		return err
-	}
-	r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank)
-	return err
+	return r.openShard()
 }
 
-// openHeldOut opens the held-out edges of a dataset, if any, for link prediction.
-func (r *run) openHeldOut() (err error) {
+// openShard opens the shard of a graph rank, and for link prediction the held-out edges of the
+// dataset, if any.
+func (r *joined) openShard() (err error) {
 	if r.meta.Task == graph.Links && r.task == graph.Links {
-		r.heldOut, r.letGo, err = graph.OpenHeldOut(r.data)
+		var release func() error
+		if r.heldOut, release, err = graph.OpenHeldOut(r.data); err != nil {
+			return err
+		}
+		r.closes(func() { _ = release() }, true)
+	}
+	if r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank); err == nil {
+		r.closes(func() { _ = r.shard.Close() }, true)
 	}
 	return err
 }
 
 // startEngine starts the engine of a graph rank, after all settings are resolved. Collective
 // over the world.
-func (r *run) startEngine() error {
+func (r *joined) startEngine(orders string) (*prepared, error) {
+	p := &prepared{joined: r, orders: orders}
 	peers, err := r.world.Sub(r.graphRanks())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !r.isServer() {
-		err = r.applyOnGPU()
-	}
-	if !r.isServer() && err == nil {
-		err = r.invoke()
+		p.tensor, err = r.newBackend()
 	}
 	if !r.isServer() && err == nil {
 		rank := engine.Rank{
 			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Task: r.task, Meta: r.meta, HeldOut: r.heldOut, Codecs: r.codecs,
-			Tensor: r.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
+			Tensor: p.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
 		}
-		if r.elastic != nil {
+		if r.views.replaceable {
 			rank.Views = r
 		}
-		if r.engine, err = engine.New(rank); err != nil {
-			r.tensor.Close()
+		if p.engine, err = engine.New(rank); err != nil {
+			p.tensor.Close()
+		} else {
+			r.closes(p.engine.Close, false)
 		}
 	}
 	if err := agree(r.world, err); err != nil || r.isServer() {
-		return err
+		return p, err
 	}
-	return r.engine.PrepareTargets()
+	return p, p.engine.PrepareTargets()
 }
 
-// arrange agrees on the partition and on the order of products, and starts the
-// engines. Collective over the world.
-func (r *run) arrange() error {
+// newBackend makes the backend of a graph rank's tensor tasks. The engine closes it.
+func (r *joined) newBackend() (tensor.Backend, error) {
+	switch {
+	case r.backend != nil:
+		return r.backend(r), nil
+	case r.cfg.Tensor == config.TensorLambda:
+		return r.invoke()
+	case r.gpu != nil && r.cfg.GPUsApply():
+		return r.applyOnGPU()
+	}
+	return tensor.CPU{}, nil
+}
+
+// prepare agrees on the partition and on the order of products, checks the memory, and starts
+// the engines. Collective over the world.
+func (r *joined) prepare() (*prepared, error) {
 	if err := r.sameAssignment(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.agreeOnGPUs(); err != nil {
-		return err
+		return nil, err
 	}
-	if err := r.chooseOrders(); err != nil {
-		return err
+	orders, err := r.chooseOrders()
+	if err != nil {
+		return nil, err
 	}
-	return r.startEngine()
+	p, err := r.startEngine(orders)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.reporter.header(p); err != nil {
+		return nil, err
+	}
+	return p, r.checkMemory()
 }
 
-// initialWeights agrees on the first weights: random, or from a file that rank 0 reads.
-// Collective over the world.
-func (r *run) initialWeights() ([]float32, error) {
-	weights := mapped.Make[float32](r.arena, r.net.NumWeights())
-	r.net.Initialize(weights, r.cfg.Initializer, r.cfg.Seed)
-	r.net.ScaleInput(weights, r.cfg.InputScale)
-	if err := r.restore(weights); err != nil {
+// begin agrees on the first weights: random, from a file that rank 0 reads, or those of a
+// checkpoint. Then rank 0 begins to write the run folder. Collective over the world.
+func (r *prepared) begin() (*begun, error) {
+	b := &begun{prepared: r, weights: mapped.Make[float32](r.arena, r.net.NumWeights())}
+	r.net.Initialize(b.weights, r.cfg.Initializer, r.cfg.Seed)
+	r.net.ScaleInput(b.weights, r.cfg.InputScale)
+	if err := b.restore(); err != nil {
 		return nil, err
 	}
-	if r.cfg.Init == "" || r.from.Epoch > 0 {
-		return weights, nil
+	if r.cfg.Init != "" && b.from.Epoch == 0 {
+		var err error
+		if r.world.Rank() == 0 {
+			err = loadWeights(r.cfg.Init, r.net, b.weights)
+		}
+		if err := agree(r.world, err); err != nil {
+			return nil, err
+		}
+		if err := r.world.Bcast(mapped.Bytes(b.weights), 0); err != nil {
+			return nil, err
+		}
 	}
-	var err error
-	if r.world.Rank() == 0 {
-		err = loadWeights(r.cfg.Init, r.net, weights)
-	}
-	if err := agree(r.world, err); err != nil {
-		return nil, err
-	}
-	return weights, r.world.Bcast(mapped.Bytes(weights), 0)
+	// All checks are done, and nothing has been written yet.
+	return b, agree(r.world, r.beginFolder())
 }
 
 // sameAssignment fails if the shards come from two partitionings of the same dataset, for
 // example if it is partitioned again while a run starts. Collective over the world.
-func (r *run) sameAssignment() error {
+func (r *joined) sameAssignment() error {
 	mine := ""
 	if r.shard != nil {
 		mine = r.shard.Assignment

@@ -21,7 +21,7 @@ func (p *reporter) print(label, format string, args ...any) {
 }
 
 // printHeader prints what is going to run.
-func (p *reporter) printHeader(r *run) {
+func (p *reporter) printHeader(r *prepared) {
 	m, c := r.meta, &r.cfg
 	p.print("run", "%s, siafu %s", p.folder.Dir(), Version)
 	p.print("graph", "%s: %s vertices, %s edges, %s features", m.Name, grouped(m.Vertices), grouped(m.Edges), grouped(int64(m.FeatureDim)))

@@ -17,13 +17,11 @@ import (
 	"time"
 
 	"siafu/internal/host/hosttest"
-	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
 	"siafu/lambda/pool"
 	"siafu/ranks/tensor"
-	"siafu/ranks/world"
 )
 
 // chaos is a transport of tasks and results: late, out of order, and sometimes duplicated,
@@ -194,34 +192,26 @@ func readFrame(r io.Reader) ([]byte, error) {
 }
 
 // trainOn is train with the tensor tasks of each rank on a backend.
-func trainOn(t testing.TB, c Config, data string, backend func(*run) tensor.Backend) trained {
+func trainOn(t testing.TB, c Config, data string, backend func(*joined) tensor.Backend) trained {
 	t.Helper()
-	err := launch(max(c.Ranks, 1), world.Limits{}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
-		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
-		r.tensor = backend(r)
-		defer r.close()
-		return r.runToEnd(IO{Out: io.Discard, Err: os.Stderr})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	inWorld(t, c, data, func(r *member) { r.backend = backend }, (*member).train)
 	return readRun(t, c.Out)
 }
 
 // sentOf returns the network of a run, as configured for remote tasks.
-func sentOf(r *run) sent {
+func sentOf(r *joined) sent {
 	net := r.net
 	net.InPlace, net.Listed = false, false
 	return sent{net, r.shard.Features.Sparse != nil}
 }
 
 // elsewhere trains with every tensor task in another process.
-func elsewhere(t testing.TB, c Config, data string, w tensor.RequestOptions, do func(*run) func([]byte) []byte) (trained, tensor.Counts) {
+func elsewhere(t testing.TB, c Config, data string, w tensor.RequestOptions, do func(*joined) func([]byte) []byte) (trained, tensor.Counts) {
 	t.Helper()
 	var all []*tensor.Remote
 	var mu sync.Mutex
 	c.Out += "-elsewhere"
-	got := trainOn(t, c, data, func(r *run) tensor.Backend {
+	got := trainOn(t, c, data, func(r *joined) tensor.Backend {
 		mu.Lock()
 		defer mu.Unlock()
 		b := tensor.NewRemote(newChaos(uint64(len(all)), do(r)), w, patient(patience, 100), silence)
@@ -294,7 +284,7 @@ func TestTasksInAnotherProcess(t *testing.T) {
 			c.Ranks, c.Servers, c.Intervals, c.EvalEvery = 2, 0, 3, 2
 			var start sync.Once
 			var other *process
-			do := func(r *run) func([]byte) []byte {
+			do := func(r *joined) func([]byte) []byte {
 				return func(message []byte) []byte {
 					start.Do(func() { other = startProcess(t, sentOf(r)) })
 					return other.work(message)
@@ -340,7 +330,7 @@ func TestStaleTasksElsewhere(t *testing.T) {
 	c = asynchronous(c, 1, 3)
 	var start sync.Once
 	var other *process
-	got, _ := elsewhere(t, c, generated(t, true), wishes()[0], func(r *run) func([]byte) []byte {
+	got, _ := elsewhere(t, c, generated(t, true), wishes()[0], func(r *joined) func([]byte) []byte {
 		return func(message []byte) []byte {
 			start.Do(func() { other = startProcess(t, sentOf(r)) })
 			return other.work(message)
@@ -359,12 +349,10 @@ func TestTaskWithoutResult(t *testing.T) {
 	c := quick(t)
 	c.Epochs = 2
 	silent := func([]byte) []byte { return nil }
-	err := launch(1, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
-		r := &run{cfg: c, data: generated(t, true), kind: kind, world: w, arena: mapped.NewArena()}
-		r.tensor = tensor.NewRemote(newChaos(1, silent), tensor.RequestOptions{}, patient(10*time.Millisecond, 3), silence)
-		defer r.close()
-		return r.runToEnd(IO{Out: io.Discard, Err: io.Discard})
-	})
+	backend := func(*joined) tensor.Backend {
+		return tensor.NewRemote(newChaos(1, silent), tensor.RequestOptions{}, patient(10*time.Millisecond, 3), silence)
+	}
+	err := runMembers(c, generated(t, true), IO{Out: io.Discard, Err: io.Discard}, func(r *member) { r.backend = backend }, (*member).train)
 	if err == nil || !strings.Contains(err.Error(), "attempt 3") || !strings.Contains(err.Error(), "no result") {
 		t.Errorf("error %v", err)
 	}

@@ -20,7 +20,7 @@ type timeline struct {
 }
 
 // checkTimeline fails if the timeline could not be written at the end.
-func (r *run) checkTimeline() error {
+func (r *member) checkTimeline() error {
 	if r.cfg.Trace == "" {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (r *run) checkTimeline() error {
 }
 
 // record starts the recording of this rank's tasks and waits.
-func (r *run) record() {
+func (r *joined) record() {
 	if r.cfg.Trace != "" {
 		workers := r.threads
 		if r.isServer() {
@@ -43,7 +43,7 @@ func (r *run) record() {
 
 // beginTimeline compares clocks, and shares the start of the timeline. Collective over the
 // world.
-func (r *run) beginTimeline() error {
+func (r *joined) beginTimeline() error {
 	if r.timeline.recorders == nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (r *run) beginTimeline() error {
 
 // saveTimeline gathers all ranks' recordings and writes the file. The run folder is complete
 // before that. Collective over the world.
-func (r *run) saveTimeline() error {
+func (r *prepared) saveTimeline() error {
 	if r.timeline.recorders == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (r *run) saveTimeline() error {
 
 // counts returns the samples of the queue of tasks that wait for a CPU, and of the limit of
 // concurrent invocations.
-func (r *run) counts() (list []trace.Count) {
+func (r *prepared) counts() (list []trace.Count) {
 	t := tensor.TuningOf(r.tensor)
 	if t == nil {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"siafu/internal/signals"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
-	"siafu/ranks/inject"
 	"siafu/ranks/world"
 )
 
@@ -48,12 +47,9 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	}
 	watcher := watch(&c, out)
 	defer watcher.Close()
-	if inject.Replaces(os.Getenv) {
-		return launchElastic(v, &elasticRun{cfg: c, data: data, limits: limits, watcher: watcher, out: out, states: map[int][]partMemory{}})
-	}
-	return launchParts(c.Ranks, v, limits, out, func(w world.Comm, kind string, limits world.Limits) error {
-		return trainRank(c, data, v, w, kind, limits, watcher, out)
-	})
+	s := newViewSequence(c, data, limits, watcher, out)
+	defer s.close()
+	return launchProcess(c.Ranks, limits, out, func(w world.Comm) error { return s.run(w, v) })
 }
 
 // viewOf returns the view of the launcher's world, else of the configured world. An error is

@@ -10,12 +10,15 @@ import (
 	"siafu/ranks/stopping"
 )
 
-// train runs a graph rank.
-func (r *run) train(weights []float32) error {
-	if r.asynchronous() {
-		return r.trainAsync(weights)
+// run trains a graph rank, or serves as a parameter server. Collective over the world.
+func (r *begun) run() error {
+	if r.isServer() {
+		return r.serve()
 	}
-	source, err := r.source(r.from.Epoch, weights)
+	if r.asynchronous() {
+		return r.trainAsync()
+	}
+	source, err := r.source(r.from.Epoch, r.weights)
 	if err != nil {
 		return err
 	}
@@ -24,7 +27,7 @@ func (r *run) train(weights []float32) error {
 
 // trainFrom trains synchronously from an epoch on. Collective over the graph
 // ranks.
-func (r *run) trainFrom(epoch int, source params.Source, h *stopping.History) error {
+func (r *begun) trainFrom(epoch int, source params.Source, h *stopping.History) error {
 	r.engine.PartState, r.engine.Exact = r.partState, r.from.Switched
 	r.engine.HistoryRows, r.from.rows = r.from.rows, nil
 	if err := r.engine.Train(epoch, source, h, r.newSaver()); err != nil {
@@ -36,7 +39,7 @@ func (r *run) trainFrom(epoch int, source params.Source, h *stopping.History) er
 
 // trainAsync trains in bounded asynchrony, and may continue synchronously. Collective over
 // the world.
-func (r *run) trainAsync(weights []float32) error {
+func (r *begun) trainAsync() error {
 	h := r.history()
 	var u *params.Updater
 	var err error
@@ -45,7 +48,7 @@ func (r *run) trainAsync(weights []float32) error {
 			return err
 		}
 	}
-	last, v, err := r.engine.TrainAsync(r.from.Epoch, weights, u, h, r.newSaver())
+	last, v, err := r.engine.TrainAsync(r.from.Epoch, r.weights, u, h, r.newSaver())
 	if err != nil {
 		return err
 	}
@@ -58,7 +61,7 @@ func (r *run) trainAsync(weights []float32) error {
 
 // trainAfter continues synchronously. Without servers every rank receives the optimiser's
 // state from rank 0. Collective over the graph ranks.
-func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *stopping.History) error {
+func (r *begun) trainAfter(epoch int, weights []float32, u *params.Updater, h *stopping.History) error {
 	r.reporter.log("switch_to_sync after_epoch=%d", epoch)
 	r.from.Switched = true
 	source, err := r.source(epoch, weights)
@@ -81,7 +84,7 @@ func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *sto
 }
 
 // history returns the history of earlier epochs.
-func (r *run) history() *stopping.History {
+func (r *begun) history() *stopping.History {
 	c := r.cfg
 	rule := stopping.Rule{Patience: c.Patience, Monitor: c.Monitor, Target: c.TargetAcc, Validated: r.meta.Val > 0}
 	if r.asynchronous() {
@@ -99,7 +102,7 @@ func (r *run) history() *stopping.History {
 
 // source returns the source of weights after an epoch. Without servers every rank updates them
 // with its own updater.
-func (r *run) source(epoch int, weights []float32) (params.Source, error) {
+func (r *begun) source(epoch int, weights []float32) (params.Source, error) {
 	if r.Servers > 0 && r.cfg.LocalEpochs == 0 {
 		o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
 		if err != nil {
@@ -120,7 +123,7 @@ func (r *run) source(epoch int, weights []float32) (params.Source, error) {
 }
 
 // adder returns the servers that sum the averaged weights, or nil if the ranks sum them.
-func (r *run) adder(own *params.Replicated) params.Adder {
+func (r *begun) adder(own *params.Replicated) params.Adder {
 	if r.Servers == 0 {
 		return nil
 	}
@@ -130,7 +133,7 @@ func (r *run) adder(own *params.Replicated) params.Adder {
 
 // newUpdater makes an updater that computes with ops, with the restored state in a resumed
 // run.
-func (r *run) newUpdater(ops kernels.Ops) (*params.Updater, error) {
+func (r *begun) newUpdater(ops kernels.Ops) (*params.Updater, error) {
 	var state [][]float32
 	if r.from.Epoch > 0 {
 		state = r.from.slots

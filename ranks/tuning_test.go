@@ -2,7 +2,6 @@ package ranks
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +27,7 @@ func trainOver(t testing.TB, n *slow.Network, c Config, data string) trained {
 		if err != nil {
 			return err
 		}
-		return trainRank(c, data, world.View{}, s, "in-process", world.Limits{}, nil, IO{Out: io.Discard, Err: os.Stderr})
+		return trainMember(c, data, world.View{}, s, "in-process")
 	})
 	if err != nil {
 		t.Fatal(err)

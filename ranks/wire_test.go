@@ -20,8 +20,8 @@ func (o hostCoded) Fork() kernels.Ops        { return hostCoded{o.Ops.Fork()} }
 func (o hostCoded) Borrow(owner kernels.Ops) { o.Ops.Borrow(owner.(hostCoded).Ops) }
 
 // leftToHost makes the selected ranks leave codecs to the host.
-func leftToHost(with func(r *run), which func(rank int) bool) func(r *run) {
-	return func(r *run) {
+func leftToHost(with func(r *member), which func(rank int) bool) func(r *member) {
+	return func(r *member) {
 		with(r)
 		if make := r.ops; which(r.world.Rank()) {
 			r.ops = func() (kernels.Ops, error) {
@@ -71,10 +71,10 @@ func TestCodecsOnADevice(t *testing.T) {
 			c.Ranks, c.Hidden, c.Epochs, c.Threads, c.Dropout, c.CheckpointEvery = 3, 16, 2, 2, 0.3, "off"
 			set(&c)
 			var plain, out atomic.Int64
-			weighed := func(sum *atomic.Int64) func(r *run) {
+			weighed := func(sum *atomic.Int64) func(r *member) {
 				return onDevice(t, func() device.Device { return scale{standIn(), sum} })
 			}
-			train := func(suffix string, with func(r *run)) trained {
+			train := func(suffix string, with func(r *member)) trained {
 				c := c
 				c.Out += suffix
 				return trainWith(t, c, directed, with)
@@ -108,7 +108,7 @@ func TestPageableMemory(t *testing.T) {
 	train := func(suffix string, s ptx.Settings) trained {
 		c := c
 		c.Out += suffix
-		return trainWith(t, c, data, func(r *run) {
+		return trainWith(t, c, data, func(r *member) {
 			r.limits.Log = func(line string) {
 				mu.Lock()
 				defer mu.Unlock()

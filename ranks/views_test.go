@@ -25,14 +25,21 @@ import (
 func trainThrough(t testing.TB, c Config, v world.View, data string) trained {
 	t.Helper()
 	err := inproc.Run(v.Started(), func(rank world.Comm) error {
-		course := &elasticRun{cfg: c, data: data, kind: "in-process", out: IO{Out: io.Discard, Err: os.Stderr}, states: map[int][]partMemory{}}
-		defer course.close()
-		return parts.RunViews(rank, v, course)
+		s := replaceableRun(c, data, os.Stderr)
+		defer s.close()
+		return parts.RunViews(rank, v, s)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return readRun(t, c.Out)
+}
+
+// replaceableRun is one rank of a run whose view may be replaced.
+func replaceableRun(c Config, data string, warn io.Writer) *viewSequence {
+	s := newViewSequence(c, data, world.Limits{}, nil, IO{Out: io.Discard, Err: warn})
+	s.kind, s.replaceable = "in-process", true
+	return s
 }
 
 // strikes injects a fault into a run.
@@ -188,7 +195,7 @@ func TestViewsOtherwise(t *testing.T) {
 
 // restless is an ElasticJob whose first views each end one member's rank at a random time.
 type restless struct {
-	*elasticRun
+	*viewSequence
 	victims []victim // by the number of the view
 }
 
@@ -208,7 +215,7 @@ func (r *restless) RunMember(w world.Comm, v world.View) error {
 		})
 		defer end.Stop()
 	}
-	return r.elasticRun.RunMember(w, v)
+	return r.viewSequence.RunMember(w, v)
 }
 
 // A run leaves the same bytes whenever and however often members are ended: while it opens,
@@ -234,9 +241,9 @@ func TestEndedAtAnyTime(t *testing.T) {
 			victims = append(victims, victim{rng.IntN(6), time.Duration(rng.IntN(60)) * time.Millisecond, func(v world.View) world.View { return v.Move(part, rank) }})
 		}
 		err := inproc.Run(v.Started(), func(rank world.Comm) error {
-			course := &restless{&elasticRun{cfg: c, data: data, kind: "in-process", out: IO{Out: io.Discard, Err: os.Stderr}, states: map[int][]partMemory{}}, victims}
-			defer course.close()
-			return parts.RunViews(rank, v, course)
+			s := replaceableRun(c, data, os.Stderr)
+			defer s.close()
+			return parts.RunViews(rank, v, &restless{s, victims})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -297,12 +304,12 @@ func TestNoOtherView(t *testing.T) {
 	err := inproc.Run(2, func(rank world.Comm) error {
 		c := quick(t)
 		c.Ranks, c.Servers = 2, 0
-		course := &restless{
-			&elasticRun{cfg: c, data: data, kind: "in-process", out: IO{Out: io.Discard, Err: io.Discard}, states: map[int][]partMemory{}},
+		job := &restless{
+			replaceableRun(c, data, io.Discard),
 			[]victim{{0, time.Microsecond, func(v world.View) world.View { return v.Move(0, 1) }}},
 		}
-		defer course.close()
-		return parts.RunViews(rank, world.Flat(2), course)
+		defer job.close()
+		return parts.RunViews(rank, world.Flat(2), job)
 	})
 	if err == nil || !strings.Contains(err.Error(), "view 1 has part 0 on rank 1, but rank 0 must carry it") {
 		t.Errorf("part 0 moves: %v", err)

@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"sync"
 
@@ -13,14 +14,15 @@ import (
 	"siafu/internal/signals"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/engine"
+	"siafu/ranks/inject"
 	"siafu/ranks/world"
 	"siafu/ranks/world/parts"
 )
 
-// elasticRun is a rank's part of a run whose view may be replaced. It implements
-// parts.ElasticJob. Each member runs as if resumed from a checkpoint that is in memory: after
-// each epoch rank 0 stores the state of the run, and each part its own state. A run uses
-// several views, one after another, and leaves a view
+// viewSequence is a training run on one rank, through its views. It implements
+// parts.ElasticJob. If views are replaceable, each member runs as if resumed from a checkpoint
+// that is in memory: after each epoch rank 0 stores the state of the run, and each part its own
+// state. The run leaves a view
 //
 //   - after an epoch, where a rank wanted another view and all parts have agreed
 //     (engine.Views), or
@@ -30,22 +32,19 @@ import (
 //
 // Design note: a server stores nothing. Rank 0 requests its state at the beginning of an
 // epoch, as for a checkpoint. So there is one state to continue from, and one way to do so.
-type elasticRun struct {
-	cfg     Config
-	data    string
-	kind    string // of world: mpi or in-process
-	limits  world.Limits
-	watcher *signals.Watcher
-	out     IO
+type viewSequence struct {
+	cfg         Config
+	data        string
+	kind        string // of world: mpi or in-process
+	limits      world.Limits
+	watcher     *signals.Watcher
+	out         IO
+	replaceable bool
 
-	// Opened by rank 0, once for all views; nil on other ranks.
-	reporter *reporter
-	opening  opening
-	state    *checkpoint.State // that the run began from, nil for a new run
-	shards   string            // the folder of
+	files files // opened by rank 0, once for all views; zero on other ranks
 
 	mu       sync.Mutex
-	runs     []*run               // of members in the current view
+	members  []*member            // in the current view
 	ended    bool                 // the current view ends before the run
 	nextView *world.View          // proposed by this rank
 	states   map[int][]partMemory // of the parts here, by member: states of the last two epochs, the newer one last
@@ -60,20 +59,34 @@ type partMemory struct {
 	state *checkpoint.State // the run's, on rank 0; never sent
 }
 
-// RunMember implements parts.ElasticJob.
-func (c *elasticRun) RunMember(w world.Comm, v world.View) (err error) {
-	defer mapped.Catch(&err)
-	limits := c.limits
-	if !v.Flat() {
-		limits.Name = v.Name
+// newViewSequence makes a run. Only injected faults replace a view.
+func newViewSequence(c Config, data string, limits world.Limits, watcher *signals.Watcher, out IO) *viewSequence {
+	return &viewSequence{
+		cfg: c, data: data, limits: limits, watcher: watcher, out: out,
+		replaceable: inject.Replaces(os.Getenv), states: map[int][]partMemory{},
 	}
-	w.SetLimits(limits)
-	r := &run{cfg: c.cfg, data: c.data, kind: c.kind, world: w, limits: limits, watcher: c.watcher, arena: mapped.NewArena(), gpus: gpusHere(), elastic: c}
-	r.view, r.end = v, func() { parts.End(w) }
+}
+
+// run trains in the view v, and in the views that replace it. w is nil without a launcher.
+func (c *viewSequence) run(w world.Comm, v world.View) error {
+	c.kind = kindOf(w)
+	if c.replaceable {
+		return parts.RunViews(w, v, c)
+	}
+	defer c.Ended(v)
+	return runParts(w, v, func(w world.Comm) error { return c.RunMember(w, v) })
+}
+
+// RunMember implements parts.ElasticJob.
+func (c *viewSequence) RunMember(w world.Comm, v world.View) (err error) {
+	defer mapped.Catch(&err)
+	r := newMember(c.cfg, c.data, v, w, c.kind, c.out)
+	r.limits, r.watcher, r.views = limitsOf(v, c.limits), c.watcher, c
+	w.SetLimits(r.limits)
 	c.mu.Lock()
-	c.runs = append(c.runs, r)
+	c.members = append(c.members, r)
 	c.mu.Unlock()
-	err = r.runToEnd(c.out)
+	err = r.train()
 	if ended := (*world.EndedError)(nil); errors.As(err, &ended) {
 		c.markEnded()
 	}
@@ -81,34 +94,34 @@ func (c *elasticRun) RunMember(w world.Comm, v world.View) (err error) {
 }
 
 // markEnded records that the view ends before the run.
-func (c *elasticRun) markEnded() {
+func (c *viewSequence) markEnded() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
 }
 
 // requestView requests the next view.
-func (c *elasticRun) requestView(v world.View) {
+func (c *viewSequence) requestView(v world.View) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextView = &v
 }
 
 // Ended implements parts.ElasticJob.
-func (c *elasticRun) Ended(world.View) *world.View {
-	for _, r := range c.runs {
+func (c *viewSequence) Ended(world.View) *world.View {
+	for _, r := range c.members {
 		r.close()
 	}
 	next := c.nextView
 	if !c.ended {
 		next = nil // the run ended before the view could be replaced
 	}
-	c.runs, c.ended, c.nextView = nil, false, nil
+	c.members, c.ended, c.nextView = nil, false, nil
 	return next
 }
 
 // Pack implements parts.ElasticJob.
-func (c *elasticRun) Pack(part int) []byte {
+func (c *viewSequence) Pack(part int) []byte {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(c.states[part]); err != nil {
 		panic("ranks: cannot encode a part's state: " + err.Error())
@@ -118,18 +131,18 @@ func (c *elasticRun) Pack(part int) []byte {
 }
 
 // Unpack implements parts.ElasticJob.
-func (c *elasticRun) Unpack(part int, luggage []byte) error {
+func (c *viewSequence) Unpack(part int, state []byte) error {
 	var list []partMemory
-	err := gob.NewDecoder(bytes.NewReader(luggage)).Decode(&list)
+	err := gob.NewDecoder(bytes.NewReader(state)).Decode(&list)
 	c.states[part] = list
 	return err
 }
 
 // close closes everything that outlives the views.
-func (c *elasticRun) close() { c.reporter.close() }
+func (c *viewSequence) close() { c.files.reporter.close() }
 
 // storeState stores the state of a part.
-func (c *elasticRun) storeState(part int, m partMemory) {
+func (c *viewSequence) storeState(part int, m partMemory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := append(c.states[part], m)
@@ -138,7 +151,7 @@ func (c *elasticRun) storeState(part int, m partMemory) {
 
 // storedState returns the state of a part after an epoch, or its newest one if epoch is later;
 // nil if it has none.
-func (c *elasticRun) storedState(part, epoch int) *partMemory {
+func (c *viewSequence) storedState(part, epoch int) *partMemory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range slices.Backward(c.states[part]) {
@@ -149,20 +162,19 @@ func (c *elasticRun) storedState(part, epoch int) *partMemory {
 	return nil
 }
 
-// attach connects a run, after assign, to its elasticRun, if it has one.
-func (c *elasticRun) attach(r *run) error {
-	if c == nil {
-		return nil
-	}
+// attachViews connects a member to what replaces its view.
+func (r *member) attachViews() error {
 	r.fault.Views(
-		func() { c.requestView(r.viewWithoutRank()); r.end() },
-		func() { c.requestView(r.viewWithPartMoved()) },
+		func() { r.views.requestView(r.viewWithoutRank()); parts.End(r.everyone) },
+		func() { r.views.requestView(r.viewWithPartMoved()) },
 	)
 	if r.rank == 0 && r.view.Rank(0) != 0 {
 		return fault.New(fault.Runtime, "view", "", "view %d has part 0 on rank %d, but rank 0 must carry it, because rank 0 writes the run folder", r.view.Number, r.view.Rank(0))
 	}
 	flag := ""
 	switch {
+	case !r.views.replaceable:
+		return nil
 	case r.cfg.Asynchronous():
 		flag = "--mode=" + r.cfg.Mode
 	case r.cfg.Trace != "":
@@ -173,26 +185,9 @@ func (c *elasticRun) attach(r *run) error {
 	return fault.New(fault.Usage, "train", "", "%s in a run that changes its view", flag).Then("leave it out")
 }
 
-// restoreOpened restores on rank 0 the files opened in a previous view, and reports whether
-// there was one.
-func (c *elasticRun) restoreOpened(r *run) bool {
-	if c == nil || c.reporter == nil {
-		return false
-	}
-	r.reporter, r.opening, r.state, r.shards = c.reporter, c.opening, c.state, c.shards
-	return true
-}
-
-// saveOpened stores the files that rank 0 has opened.
-func (c *elasticRun) saveOpened(r *run) {
-	if c != nil {
-		c.reporter, c.opening, c.state, c.shards = r.reporter, r.opening, r.state, r.shards
-	}
-}
-
 // viewWithoutRank returns the next view after the members of this rank were ended: its parts
 // move to other ranks. Rank 0 and servers restart in place.
-func (r *run) viewWithoutRank() world.View {
+func (r *member) viewWithoutRank() world.View {
 	if at := r.view.Rank(r.rank); at > 0 && !r.isServer() {
 		return r.view.WithoutRank(at)
 	}
@@ -201,7 +196,7 @@ func (r *run) viewWithoutRank() world.View {
 
 // viewWithPartMoved returns the view with this part on the next graph rank, or in place if it
 // cannot move.
-func (r *run) viewWithPartMoved() world.View {
+func (r *member) viewWithPartMoved() world.View {
 	if r.rank == 0 || r.isServer() {
 		return r.view.Restart()
 	}
@@ -210,14 +205,14 @@ func (r *run) viewWithPartMoved() world.View {
 
 // agreeOnState finds the state to continue from in a new view: the newest epoch that all parts
 // have stored, or the state that the run began from. Collective over the world.
-func (r *run) agreeOnState() error {
+func (r *opened) agreeOnState() error {
 	if r.view.Number == 0 {
 		return nil
 	}
 	newest := []int64{math.MaxInt64}
 	if !r.isServer() {
 		newest[0] = -1
-		if m := r.elastic.storedState(r.rank, math.MaxInt); m != nil {
+		if m := r.views.storedState(r.rank, math.MaxInt); m != nil {
 			newest[0] = int64(m.Epoch)
 		}
 	}
@@ -233,11 +228,11 @@ func (r *run) agreeOnState() error {
 
 // restoreState restores the state of this part after an epoch. Before the first stored epoch,
 // and on servers, there is none.
-func (r *run) restoreState(epoch int) error {
+func (r *opened) restoreState(epoch int) error {
 	if epoch < 0 || r.isServer() {
 		return nil
 	}
-	m := r.elastic.storedState(r.rank, epoch)
+	m := r.views.storedState(r.rank, epoch)
 	if m == nil || m.Epoch != epoch {
 		return fault.New(fault.Runtime, "train", "", "view %d cannot continue: no state is stored for epoch %d", r.view.Number, epoch)
 	}
@@ -249,14 +244,14 @@ func (r *run) restoreState(epoch int) error {
 }
 
 // ViewRequested implements engine.Views.
-func (r *run) ViewRequested() bool {
-	r.elastic.mu.Lock()
-	defer r.elastic.mu.Unlock()
-	return r.elastic.nextView != nil
+func (r *member) ViewRequested() bool {
+	r.views.mu.Lock()
+	defer r.views.mu.Unlock()
+	return r.views.nextView != nil
 }
 
 // StoreState implements engine.Views.
-func (r *run) StoreState(s engine.Snapshot, own engine.PartState) {
+func (r *joined) StoreState(s engine.Snapshot, own engine.PartState) {
 	m := partMemory{Epoch: s.Epoch, Own: own}
 	if r.rank == 0 {
 		s.Weights = slices.Clone(s.Weights)
@@ -269,24 +264,24 @@ func (r *run) StoreState(s engine.Snapshot, own engine.PartState) {
 		state := r.stateOf(s)
 		m.state = &state
 	}
-	r.elastic.storeState(r.rank, m)
+	r.views.storeState(r.rank, m)
 }
 
 // Replaced implements engine.Views.
-func (r *run) Replaced() { r.elastic.markEnded() }
+func (r *member) Replaced() { r.views.markEnded() }
 
 // viewEnds reports whether the view, but not the run, ends here. Collective over the world.
-func (r *run) viewEnds() (bool, error) {
-	if r.elastic == nil {
+func (r *member) viewEnds() (bool, error) {
+	if !r.views.replaceable {
 		return false, nil
 	}
 	ended := []int64{0}
 	if !r.isServer() {
-		r.elastic.mu.Lock()
-		if r.elastic.ended {
+		r.views.mu.Lock()
+		if r.views.ended {
 			ended[0] = 1
 		}
-		r.elastic.mu.Unlock()
+		r.views.mu.Unlock()
 	}
 	err := world.SumInt64s(r.world, ended)
 	return ended[0] > 0, err
