@@ -119,21 +119,26 @@ func TestEpochAllocatesNothing(t *testing.T) {
 	}
 }
 
-// countAllocations trains epochs as trainer.train does, without its metrics.
+// countAllocations trains epochs without metrics.
 func countAllocations(t *testing.T, e *Engine, source params.Source) error {
 	tr, err := e.trainer(source, nil, Memory(e.Config))
 	if err != nil {
 		return err
 	}
-	line := runfolder.Epoch{}
+	last, ended := 1, 0
+	tr.before = hooks{func(e *epochState) (bool, error) { return e.line.Epoch > last, nil }}
+	tr.after = hooks{tr.sumLoss, func(*epochState) (bool, error) { ended++; return false, nil }}
 	epoch := func() {
-		line.Epoch++
-		err = errors.Join(err, tr.pull(line.Epoch), tr.trainEpoch(&line, false))
+		err = errors.Join(err, tr.loop(last))
+		last++
 	}
 	epoch()
 	runtime.GC()
 	if n := kerneltest.Allocs(epoch); n != 0 {
 		t.Errorf("%v allocations per epoch, want 0", n)
+	}
+	if ended != last-1 {
+		t.Errorf("%d epochs, want %d", ended, last-1)
 	}
 	return err
 }

@@ -15,8 +15,6 @@ import (
 	"siafu/kernels/task"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
-	"siafu/ranks/runfolder"
-	"siafu/ranks/schedule"
 	"siafu/ranks/world"
 )
 
@@ -268,41 +266,6 @@ func (b *batches) beginStep(epoch, k, step, rank int) error {
 		i.loss.Scale = float32(1 / float64(max(total, 1)))
 	}
 	return nil
-}
-
-// trainBatches trains an epoch in mini-batches, after its first weights have arrived. The
-// line's loss is the mean over all training vertices, each with the weights of its step.
-// Collective over the graph ranks.
-func (t *trainer) trainBatches(line *runfolder.Epoch) error {
-	b, first := t.batches, t.cfg.Steps(line.Epoch-1)+1
-	b.shuffle(line.Epoch)
-	var found findings
-	for k := range b.count {
-		if k > 0 {
-			if err := t.pullStep(line.Epoch, first+k); err != nil {
-				return err
-			}
-		}
-		err := t.timed(schedule.Receive, line.Epoch, func() error { return b.beginStep(line.Epoch, k, first+k, t.comm.Rank()) })
-		if err != nil {
-			return err
-		}
-		if err := t.source.Begin(); err != nil {
-			return err
-		}
-		if err := b.current.epoch(model.Pass{Epoch: first + k, Train: true}); err != nil {
-			return err
-		}
-		found[trainLoss] += t.localFindings(b.current.intervals)[trainLoss]
-		err = t.timed(schedule.Update, line.Epoch, func() error { return t.source.Flush(first+k, t.grad) })
-		if err != nil {
-			return err
-		}
-	}
-	t.pass = model.Pass{Epoch: line.Epoch, Train: true}
-	all, err := t.sumFindings(found, true)
-	line.Loss = all[trainLoss]
-	return err
 }
 
 // activity describes the current lockstep.

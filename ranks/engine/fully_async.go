@@ -8,11 +8,9 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
 	"siafu/internal/signals"
-	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
-	"siafu/ranks/schedule"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
@@ -55,12 +53,42 @@ type queuedTally struct {
 	weights []float32 // of the pass, rank 0's
 }
 
-// pushDiscarder is the source of weights of a trainer that sends its gradients at the end of
-// an epoch.
-type pushDiscarder struct{ params.Source }
+// newestWeights is the params.Source of a free rank: the newest weights of the server, to which
+// it sends its gradients at the end of an epoch.
+type newestWeights struct {
+	params.Source // nil: a free rank needs only the methods below
+	f             *freeRank
+}
+
+// Pull implements params.Source.
+func (s *newestWeights) Pull(int, []float32) error {
+	f := s.f
+	f.awaitsWeights = true
+	fetch := []protocol.Message{f.runner.Fetch()}
+	if _, err := f.poll(); err != nil { // a rank without ghosts has not polled since its last epoch
+		return err
+	}
+	if err := f.deliver(fetch); err != nil {
+		return err
+	}
+	return f.dispatchUntil(func() bool { return !f.awaitsWeights })
+}
+
+// Begin implements params.Source.
+func (s *newestWeights) Begin() error { return nil }
 
 // Push implements params.Source.
-func (pushDiscarder) Push(int, int, []float32) error { return nil }
+func (s *newestWeights) Push(int, int, []float32) error { return nil }
+
+// Flush implements params.Source.
+func (s *newestWeights) Flush(_ int, grad []float32) error {
+	for l, at := range slices.Backward(s.f.layers) {
+		if err := s.f.deliver([]protocol.Message{s.f.runner.Gradient(l, grad[at.Lo:at.Hi])}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // connectFree makes the single route of fully asynchronous ranks.
 func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
@@ -86,11 +114,14 @@ func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *map
 	if f == nil {
 		part := *e
 		part.Arena = a
-		t, err := part.trainer(pushDiscarder{}, nil, syncMemory(e.Config))
+		source := &newestWeights{}
+		t, err := part.trainer(source, nil, syncMemory(e.Config))
 		if err != nil {
 			return nil, err
 		}
 		f = &freeRank{trainer: t, all: e.Config.Epochs}
+		source.f, t.countsTraining = f, true
+		t.before, t.after = hooks{f.endStretch}, hooks{f.sendTally}
 		f.pushed, _ = t.training.ghosts.(*refresh.Pushed)
 		if f.pushed != nil {
 			f.pushed.Connect(freeMail{f})
@@ -125,50 +156,17 @@ func (e *Engine) releaseFreeRank() {
 // train implements stretcher.
 func (f *freeRank) train() ([]float32, error) {
 	f.results.start = time.Now()
-	for {
-		if err := f.pullNewest(); err != nil {
-			return nil, err
-		}
-		if !f.continues {
-			return f.finalWeights()
-		}
-		if err := f.epoch(); err != nil {
-			return nil, err
-		}
+	if err := f.loop(f.runner.Epoch() + 1); err != nil {
+		return nil, err
 	}
+	return f.finalWeights()
 }
 
-// pullNewest fetches the newest weights.
-func (f *freeRank) pullNewest() error {
-	f.awaitsWeights = true
-	fetch := []protocol.Message{f.runner.Fetch()}
-	return f.timed(schedule.Update, f.runner.Epoch(), func() error {
-		if _, err := f.poll(); err != nil { // a rank without ghosts has not polled since its last epoch
-			return err
-		}
-		if err := f.deliver(fetch); err != nil {
-			return err
-		}
-		return f.dispatchUntil(func() bool { return !f.awaitsWeights })
-	})
-}
+// endStretch is a hook that ends the stretch when the server says so.
+func (f *freeRank) endStretch(*epochState) (leave bool, err error) { return !f.continues, nil }
 
-// epoch trains one local epoch with the received weights.
-func (f *freeRank) epoch() error {
-	p := model.Pass{Epoch: f.runner.Epoch(), Train: true}
-	if err := f.run(f.training, f.training.epochWalk, p, true); err != nil {
-		return err
-	}
-	for l, at := range slices.Backward(f.layers) {
-		if err := f.deliver([]protocol.Message{f.runner.Gradient(l, f.grad[at.Lo:at.Hi])}); err != nil {
-			return err
-		}
-	}
-	return f.sendTally()
-}
-
-// sendTally sends the results of this rank's epoch to rank 0.
-func (f *freeRank) sendTally() error {
+// sendTally is a hook that sends the results of this rank's epoch to rank 0.
+func (f *freeRank) sendTally(*epochState) (leave bool, err error) {
 	numbers := newTally()
 	for _, i := range f.intervals {
 		(*findings)(numbers).add(&i.loss, f.results.training)
@@ -183,10 +181,10 @@ func (f *freeRank) sendTally() error {
 	f.results.serverRequest = signals.None
 	if f.world.Rank() == 0 {
 		numbers[len(numbers)-1] = float64(ask)
-		return f.takeTally(queuedTally{numbers: numbers, weights: slices.Clone(f.flat)})
+		return false, f.takeTally(queuedTally{numbers: numbers, weights: slices.Clone(f.flat)})
 	}
 	numbers[len(numbers)-1] = float64(max(ask, f.results.saver.Pending(epoch, true)))
-	return f.send(0, wireMessage{kind: wireTally, epoch: epoch, numbers: numbers})
+	return false, f.send(0, wireMessage{kind: wireTally, epoch: epoch, numbers: numbers})
 }
 
 // takeTally processes the tally of one rank, on rank 0.
@@ -320,7 +318,6 @@ func (f *freeRank) handleProtocol(m protocol.Message) error {
 		return err
 	}
 	copy(f.flat, m.Values)
-	f.loadWeights()
 	f.continues, f.awaitsWeights = trains, false
 	return nil
 }

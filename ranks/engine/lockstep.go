@@ -39,6 +39,8 @@ type lockstep struct {
 	totals     *allSums // of layers that need sums over all vertices, else nil
 	endsInLoss bool     // the forward pass ends in the loss
 	steps      int      // training passes in an epoch, 0: one
+	// countsTraining makes training passes count hits, for ranks that never evaluate.
+	countsTraining bool
 
 	pass        model.Pass
 	count       bool  // the pass is an evaluation
@@ -80,12 +82,6 @@ func (s *lockstep) forward(p model.Pass, count bool) error {
 	return s.run(s.exact, s.exact.forwardWalk, p, count)
 }
 
-// backward propagates the gradient of the logits through the network, and updates each layer
-// as soon as its gradients are complete. Collective over the graph ranks.
-func (s *lockstep) backward(p model.Pass) error {
-	return s.run(s.training, s.training.backwardWalk, p, false)
-}
-
 // refreshAhead runs a pass that only refreshes ghosts, if the source of a pass needs one
 // before it. Collective over the graph ranks.
 func (s *lockstep) refreshAhead(p model.Pass) error {
@@ -96,11 +92,6 @@ func (s *lockstep) refreshAhead(p model.Pass) error {
 	s.refreshOnly = true
 	defer func() { s.refreshOnly = false }()
 	return s.run(s.training, s.training.forwardWalk, p, false)
-}
-
-// epoch is forward and backward at once. Collective over the graph ranks.
-func (s *lockstep) epoch(p model.Pass) error {
-	return s.run(s.training, s.training.epochWalk, p, false)
 }
 
 func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {

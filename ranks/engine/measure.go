@@ -8,6 +8,7 @@ import (
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/params"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/world"
 )
@@ -116,7 +117,7 @@ func (m *staleness) ended() {
 
 // recordGradient records the rank's gradient of the epoch, before the sum over ranks.
 func (m *staleness) recordGradient(epoch int, grad []float32) {
-	if m != nil && m.epoch == epoch {
+	if m.epoch == epoch {
 		copy(m.trained, grad)
 	}
 }
@@ -184,10 +185,10 @@ func relative(difference, norm float64) float64 {
 
 // measure runs the exact route for the epoch of a line, if it is due. It changes nothing that
 // training reads. Collective over the graph ranks.
-func (t *trainer) measure(line *runfolder.Epoch) error {
-	m := t.stale
-	if m == nil || (line.Epoch-1)%m.every != 0 {
-		return nil
+func (t *trainer) measure(e *epochState) (leave bool, err error) {
+	m, line := t.stale, &e.line
+	if (line.Epoch-1)%m.every != 0 {
+		return false, nil
 	}
 	start, goOn, update := time.Now(), t.workers.pauseClocks(), t.update
 	m.begin(line.Epoch)
@@ -195,7 +196,7 @@ func (t *trainer) measure(line *runfolder.Epoch) error {
 		t.gradient(t.intervals, layer, m.exact)
 		return nil
 	}
-	err := t.run(m.route, m.route.epochWalk, model.Pass{Epoch: line.Epoch, Train: true}, false)
+	err = t.run(m.route, m.route.epochWalk, model.Pass{Epoch: line.Epoch, Train: true}, false)
 	t.update = update
 	m.ended()
 	t.exchange.TakeStats()
@@ -203,5 +204,18 @@ func (t *trainer) measure(line *runfolder.Epoch) error {
 	now := time.Now()
 	t.workers.clocks[0].record(evaluation, start, now)
 	line.EvalSeconds += now.Sub(start).Seconds()
-	return err
+	return false, err
+}
+
+// gradientRecorder is a source of weights that records a rank's gradient before the sum over
+// ranks.
+type gradientRecorder struct {
+	params.Source
+	stale *staleness
+}
+
+// Flush implements params.Source.
+func (r gradientRecorder) Flush(epoch int, grad []float32) error {
+	r.stale.recordGradient(epoch, grad)
+	return r.Source.Flush(epoch, grad)
 }

@@ -17,11 +17,13 @@ func (t *trainer) beginPhases(e *Engine, first int) {
 	}
 }
 
-// chooseRoute sets the route of the next epoch and its evaluation.
-func (t *trainer) chooseRoute() {
-	if t.phases == nil {
-		return
-	}
+// chooseRoute sets the route of an epoch and its evaluation.
+func (t *trainer) chooseRoute(*epochState) (leave bool, err error) {
+	t.setRoute()
+	return false, nil
+}
+
+func (t *trainer) setRoute() {
 	if t.training = t.exact; t.phases.Alone() {
 		t.training = t.inexactRoute
 	}
@@ -32,7 +34,7 @@ func (t *trainer) chooseRoute() {
 func (t *trainer) observeEvaluation(line *runfolder.Epoch) {
 	if t.phases != nil {
 		t.phases.Evaluated(line.Loss, line.EvalSeconds)
-		t.chooseRoute()
+		t.setRoute()
 	}
 }
 
@@ -51,17 +53,14 @@ func (t *trainer) phase() string {
 }
 
 // observeEpoch processes the line of an epoch that has ended. Collective over the graph ranks.
-func (t *trainer) observeEpoch(line *runfolder.Epoch) error {
-	if t.phases == nil {
-		return nil
-	}
-	report, due := t.phases.Ended(line.Seconds, line.Loss)
+func (t *trainer) observeEpoch(e *epochState) (leave bool, err error) {
+	report, due := t.phases.Ended(e.line.Seconds, e.line.Loss)
 	if !due {
-		return nil
+		return false, nil
 	}
 	if err := world.MaxFloat64s(t.comm, report[:]); err != nil {
-		return err
+		return false, err
 	}
 	t.reporter.Note(t.phases.Agreed(report) + "\n")
-	return nil
+	return false, nil
 }

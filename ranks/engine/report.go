@@ -3,12 +3,20 @@ package engine
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"siafu/halo"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
+
+// reportEpoch is a hook that reports the epoch.
+func (t *trainer) reportEpoch(e *epochState) (leave bool, err error) {
+	line := &e.line
+	line.Seconds, line.Codec, line.Refresh = time.Since(e.started).Seconds()-line.EvalSeconds, t.tuning.name(), t.phase()
+	return false, t.report(*line)
+}
 
 // report completes an epoch's line with the measurements of all ranks, and passes it to rank
 // 0's reporter. Collective over the graph ranks.

@@ -55,10 +55,10 @@ func (e *Engine) correctionBatch(ops kernels.Ops, a *mapped.Arena) ([]uint8, ker
 
 // correct runs the corrections that are due after an epoch, from the weights that all ranks
 // then have. Collective over the graph ranks.
-func (t *trainer) correct(epoch int) error {
-	c := t.correction
-	if c == nil || !t.cfg.Shared(epoch+1) {
-		return nil
+func (t *trainer) correct(e *epochState) (leave bool, err error) {
+	c, epoch := t.correction, e.line.Epoch
+	if !t.cfg.Shared(epoch + 1) {
+		return false, nil
 	}
 	for n, i := range t.intervals {
 		c.savedLosses[n] = i.loss
@@ -70,18 +70,18 @@ func (t *trainer) correct(epoch int) error {
 		}
 	}()
 	for k := range t.cfg.ServerCorrection {
-		if err := t.pull(epoch + 1); err != nil {
-			return err
+		if err := t.pull(epoch+1, epoch+1); err != nil {
+			return false, err
 		}
 		c.draw(t, kernels.Batch{Seed: t.cfg.Seed, Epoch: epoch, Draw: k, Share: c.share})
 		if err := t.run(t.exact, t.exact.epochWalk, model.Pass{Epoch: epoch, Train: true}, false); err != nil {
-			return err
+			return false, err
 		}
 		if err := c.source.Correct(epoch, k+1, t.grad); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // draw removes the training vertices outside of a batch from the training split.

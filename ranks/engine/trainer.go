@@ -51,6 +51,8 @@ type trainer struct {
 	batches        *batches        // nil in full-batch training
 	correction     *correction     // nil without corrections
 	engine         *Engine
+	before, after  hooks // of an epoch's steps
+	now            epochState
 	viewRequested  bool // a rank wants another view after the current epoch: the same on all graph ranks
 }
 
@@ -77,7 +79,11 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	if err := t.unpack(e.PartState); err != nil {
 		return err
 	}
-	if err := t.train(first); err != nil {
+	if t.stale != nil {
+		t.source = gradientRecorder{t.source, t.stale}
+	}
+	t.addHooks()
+	if err := t.loop(first); err != nil {
 		return err
 	}
 	if err := t.evaluateBest(); err != nil {
@@ -143,59 +149,74 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	return t, nil
 }
 
-// train is the training loop, from an epoch on. An epoch's line has the loss and accuracy of
-// the weights that the epoch starts from. After the last epoch the final weights are evaluated
-// once more. An epoch that has diverged has no line; the next one begins but does not finish.
-// Collective over the graph ranks.
-func (t *trainer) train(first int) error {
-	for epoch := first; ; epoch++ {
-		start := time.Now()
-		if err := t.pull(epoch); err != nil {
-			return err
-		}
-		if t.history.Divergence != nil || t.savesBefore(epoch) && !t.history.Sound(epoch, t.flat) {
-			return t.source.Leave()
-		}
-		if err := t.save(epoch); err != nil || t.stopped {
-			return err
-		}
-		if err := t.storeView(epoch); err != nil || t.stopped {
-			return err
-		}
-		line := runfolder.Epoch{Epoch: epoch}
-		closing := epoch > t.cfg.Epochs
-		t.chooseRoute()
-		ready := false // the training pass has already run
-		if closing || t.cfg.Evaluates(epoch) {
-			var err error
-			if ready, err = t.evaluate(&line, closing); err != nil {
-				return err
-			}
-			if t.shouldEnd(line, closing) {
-				return t.source.Leave()
-			}
-			t.observeEvaluation(&line)
-		}
-		if err := t.measure(&line); err != nil {
-			return err
-		}
-		if err := t.trainEpoch(&line, ready); err != nil {
-			return err
-		}
-		if t.history.Diverges(&line, t.flat, false) {
-			continue
-		}
-		line.Seconds, line.Codec, line.Refresh = time.Since(start).Seconds()-line.EvalSeconds, t.tuning.name(), t.phase()
-		if err := t.report(line); err != nil {
-			return err
-		}
-		if err := t.tuning.endEpoch(line.Seconds); err != nil {
-			return err
-		}
-		if err := t.observeEpoch(&line); err != nil {
-			return err
-		}
+// addHooks adds the parts of an epoch in the synchronous modes. An epoch's line has the loss and
+// accuracy of the weights that the epoch starts from. After the last epoch the final weights are
+// evaluated once more. An epoch that has diverged has no line; the next one begins but does not
+// train.
+func (t *trainer) addHooks() {
+	t.before = hooks{t.endDiverged, t.save}
+	if t.views != nil {
+		t.before = append(t.before, t.storeView)
 	}
+	if t.phases != nil {
+		t.before = append(t.before, t.chooseRoute)
+	}
+	t.before = append(t.before, t.evaluateDue)
+	if t.stale != nil {
+		t.before = append(t.before, t.measure)
+	}
+	t.after = hooks{t.sumLoss}
+	if t.correction != nil {
+		t.after = append(t.after, t.correct)
+	}
+	t.after = append(t.after, t.skipDiverged, t.reportEpoch)
+	if t.tuning != nil {
+		t.after = append(t.after, t.tuning.endEpoch)
+	}
+	if t.phases != nil {
+		t.after = append(t.after, t.observeEpoch)
+	}
+}
+
+// endDiverged ends a run whose weights have diverged.
+func (t *trainer) endDiverged(e *epochState) (leave bool, err error) {
+	epoch := e.line.Epoch
+	if t.history.Divergence != nil || t.savesBefore(epoch) && !t.history.Sound(epoch, t.flat) {
+		return true, t.source.Leave()
+	}
+	return false, nil
+}
+
+// skipDiverged leaves out the line of an epoch that has diverged.
+func (t *trainer) skipDiverged(e *epochState) (leave bool, err error) {
+	return t.history.Diverges(&e.line, t.flat, false), nil
+}
+
+// sumLoss sums the loss of the epoch's steps over all ranks, unless the evaluation has done so.
+func (t *trainer) sumLoss(e *epochState) (leave bool, err error) {
+	if e.ready {
+		return false, nil
+	}
+	found, err := t.sumFindings(findings{trainLoss: e.loss}, true)
+	e.line.Loss = found[trainLoss]
+	return false, err
+}
+
+// evaluateDue evaluates the weights that the epoch starts from, if it is due, and ends the run
+// if a rule says so.
+func (t *trainer) evaluateDue(e *epochState) (leave bool, err error) {
+	closing := e.line.Epoch > t.cfg.Epochs
+	if !closing && !t.cfg.Evaluates(e.line.Epoch) {
+		return false, nil
+	}
+	if e.ready, err = t.evaluate(&e.line, closing); err != nil {
+		return false, err
+	}
+	if t.shouldEnd(e.line, closing) {
+		return true, t.source.Leave()
+	}
+	t.observeEvaluation(&e.line)
+	return false, nil
 }
 
 // shouldEnd reports whether the run is over before the epoch of a line is trained.
@@ -229,25 +250,26 @@ func (t *trainer) savesBefore(epoch int) bool {
 
 // save executes the request of the previous epoch: its weights and the optimiser's state are
 // those that the next epoch starts from. Collective over the graph ranks, which have agreed.
-func (t *trainer) save(epoch int) error {
+func (t *trainer) save(e *epochState) (leave bool, err error) {
+	epoch := e.line.Epoch
 	if !t.savesBefore(epoch) {
-		return nil
+		return false, nil
 	}
 	stop := t.request(epoch) == signals.Stop
 	t.workers.fault.At(inject.Save, epoch-1)
 	began := time.Now()
 	rows, err := t.packHistory()
 	if err != nil {
-		return err
+		return false, err
 	}
 	parts, err := t.gatherParts()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if t.comm.Rank() == 0 {
 		slots, err := t.source.State()
 		if err != nil {
-			return err
+			return false, err
 		}
 		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, parts, t.cfg.Mode == "async" || t.phases.Over(), rows}, stop)
 	}
@@ -257,9 +279,9 @@ func (t *trainer) save(epoch int) error {
 	t.workers.takeSeconds()
 	if stop {
 		t.stopped = true
-		return t.source.Leave()
+		return true, t.source.Leave()
 	}
-	return nil
+	return false, nil
 }
 
 // gatherParts gathers the parts' own states on rank 0. Collective over the graph ranks.
@@ -287,59 +309,8 @@ func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) erro
 	return step()
 }
 
-// pull fetches the weights that an epoch starts from.
-func (t *trainer) pull(epoch int) error { return t.pullStep(epoch, t.cfg.Steps(epoch-1)+1) }
-
-// pullStep fetches the weights of a step of the run, counted from 1.
-func (t *trainer) pullStep(epoch, step int) error {
-	return t.timed(schedule.Update, epoch, func() error {
-		err := t.source.Pull(step, t.flat)
-		t.loadWeights()
-		return err
-	})
-}
-
 // loadWeights copies the weights to the intervals' memory.
 func (t *trainer) loadWeights() { kernels.Write(t.adder, t.sharedWeights, t.flat) }
-
-// trainEpoch trains one epoch with its fetched weights: the forward pass and its loss, unless
-// the evaluation has already run them, and the backward pass. No rank waits for others between
-// the two.
-func (t *trainer) trainEpoch(line *runfolder.Epoch, ready bool) error {
-	if t.batches != nil {
-		return t.trainBatches(line)
-	}
-	p := model.Pass{Epoch: line.Epoch, Train: true}
-	if err := t.source.Begin(); err != nil {
-		return err
-	}
-	if err := t.runEpochTasks(p, ready); err != nil {
-		return err
-	}
-	t.stale.recordGradient(p.Epoch, t.grad)
-	if !ready {
-		found, err := t.score(true)
-		if err != nil {
-			return err
-		}
-		line.Loss = found[trainLoss]
-	}
-	if err := t.timed(schedule.Update, p.Epoch, func() error { return t.source.Flush(p.Epoch, t.grad) }); err != nil {
-		return err
-	}
-	return t.correct(p.Epoch)
-}
-
-// runEpochTasks runs an epoch's tasks: all of them, or those of the backward pass.
-func (t *trainer) runEpochTasks(p model.Pass, ready bool) error {
-	if ready {
-		return t.backward(p)
-	}
-	if err := t.refreshAhead(p); err != nil {
-		return err
-	}
-	return t.epoch(p)
-}
 
 // pushLayer sums a layer's gradients in the order of intervals and pushes them.
 func (t *trainer) pushLayer(layer int) error {

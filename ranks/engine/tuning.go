@@ -90,21 +90,18 @@ func (t *tuning) Arrived(k halo.Key, travel, waited time.Duration) {
 	}
 }
 
-// endEpoch records the seconds of an epoch and sets the codec of the next. Collective over the
+// endEpoch is a hook: it records the seconds of an epoch and sets the codec of the next. Collective over the
 // graph ranks.
-func (t *tuning) endEpoch(seconds float64) error {
-	if t == nil {
-		return nil
-	}
+func (t *tuning) endEpoch(e *epochState) (leave bool, err error) {
 	gauged := t.chooser.Gauging()
-	report, due := t.chooser.Ended(seconds)
+	report, due := t.chooser.Ended(e.line.Seconds)
 	if !due {
-		return nil
+		return false, nil
 	}
 	agreed := []float64{report}
 	if gauged {
 		if err := t.Peers.Barrier(); err != nil { // ranks encode at the same time
-			return err
+			return false, err
 		}
 		for _, c := range t.Codecs {
 			agreed = append(agreed, t.exchangeSeconds(c))
@@ -112,13 +109,13 @@ func (t *tuning) endEpoch(seconds float64) error {
 		clear(t.seen)
 	}
 	if err := world.MaxFloat64s(t.Peers, agreed); err != nil {
-		return err
+		return false, err
 	}
 	if said := t.chooser.Agreed(agreed[0], agreed[1:]); said != "" {
 		t.Reporter.Note(said + "\n")
 	}
 	t.exchange.Use(t.Codecs[t.chooser.Current()])
-	return nil
+	return false, nil
 }
 
 // exchangeSeconds estimates this rank's seconds for the exchanges of the measuring epoch with

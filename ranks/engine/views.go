@@ -31,28 +31,28 @@ type PartState []byte
 
 // storeView stores the state to continue from in another view, and ends this view if all ranks
 // have agreed on that. Collective over the graph ranks, which have agreed.
-func (t *trainer) storeView(epoch int) error {
-	if t.views == nil || epoch > t.cfg.Epochs || !t.cfg.Shared(epoch) {
-		return nil
+func (t *trainer) storeView(e *epochState) (leave bool, err error) {
+	epoch := e.line.Epoch
+	if epoch > t.cfg.Epochs || !t.cfg.Shared(epoch) {
+		return false, nil
 	}
 	s := Snapshot{Epoch: epoch - 1, Weights: t.flat, History: t.history, Switched: t.cfg.Mode == "async" || t.phases.Over()}
 	if t.comm.Rank() == 0 {
-		var err error
 		if s.Slots, err = t.source.State(); err != nil {
-			return err
+			return false, err
 		}
 	}
 	own, err := t.pack()
 	if err != nil {
-		return err
+		return false, err
 	}
 	t.views.StoreState(s, own)
 	if !t.viewRequested {
-		return nil
+		return false, nil
 	}
 	t.views.Replaced()
 	t.stopped = true
-	return t.source.Leave()
+	return true, t.source.Leave()
 }
 
 // addViewRequest adds to the sums of score that this rank wants another view.

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"time"
+
+	"siafu/kernels/model"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/schedule"
+)
+
+// loop trains from epoch first on, until a hook ends it. A step is one update of the weights:
+// an epoch has one, or one for each mini-batch. The tasks of the forward and the backward pass
+// overlap: a layer's gradient is pushed as soon as it is complete. Full graphs, mini-batches
+// and fully asynchronous ranks train in this loop, with sources of weights and hooks of their
+// own. Collective over the graph ranks, unless they are fully asynchronous.
+func (t *trainer) loop(first int) error {
+	for epoch := first; ; epoch++ {
+		t.now = epochState{started: time.Now(), line: runfolder.Epoch{Epoch: epoch}}
+		if err := t.pull(epoch, t.cfg.Steps(epoch-1)+1); err != nil {
+			return err
+		}
+		if leave, err := t.before.run(&t.now); leave || err != nil {
+			return err
+		}
+		for k := range max(t.cfg.Batches(), 1) {
+			step := t.cfg.Steps(epoch-1) + 1 + k
+			if k > 0 {
+				if err := t.pull(epoch, step); err != nil {
+					return err
+				}
+			}
+			pass, err := t.beginStep(epoch, k, step)
+			if err != nil {
+				return err
+			}
+			if err := t.source.Begin(); err != nil {
+				return err
+			}
+			if err := pass.train(model.Pass{Epoch: step, Train: true}, t.now.ready); err != nil {
+				return err
+			}
+			t.now.loss += t.localFindings(pass.intervals)[trainLoss]
+			if err := t.timed(schedule.Update, epoch, func() error { return t.source.Flush(step, t.grad) }); err != nil {
+				return err
+			}
+		}
+		if _, err := t.after.run(&t.now); err != nil {
+			return err
+		}
+	}
+}
+
+// epochState is the epoch under way.
+type epochState struct {
+	line    runfolder.Epoch
+	started time.Time
+	ready   bool    // the evaluation was the forward pass of training, with its loss
+	loss    float64 // of this rank
+}
+
+// hook is a part of an epoch before or after its steps, on every graph rank. leave skips the
+// hooks after it. Before the steps it also ends the loop.
+type hook func(e *epochState) (leave bool, err error)
+
+// hooks run in order.
+type hooks []hook
+
+func (list hooks) run(e *epochState) (leave bool, err error) {
+	for _, h := range list {
+		if leave, err = h(e); leave || err != nil {
+			return leave, err
+		}
+	}
+	return false, nil
+}
+
+// pull fetches the weights that a step starts from, counted from 1 over the run.
+func (t *trainer) pull(epoch, step int) error {
+	return t.timed(schedule.Update, epoch, func() error {
+		err := t.source.Pull(step, t.flat)
+		t.loadWeights()
+		return err
+	})
+}
+
+// beginStep returns the passes of the k-th step of an epoch. Collective over the graph ranks.
+func (t *trainer) beginStep(epoch, k, step int) (*lockstep, error) {
+	b := t.batches
+	if b == nil {
+		return t.lockstep, nil
+	}
+	if k == 0 {
+		b.shuffle(epoch)
+	}
+	t.pass = model.Pass{Epoch: epoch, Train: true}
+	err := t.timed(schedule.Receive, epoch, func() error { return b.beginStep(epoch, k, step, t.comm.Rank()) })
+	return b.current, err
+}
+
+// train runs the forward pass, unless it has already run, and the backward pass. Collective
+// over the graph ranks.
+func (s *lockstep) train(p model.Pass, ready bool) error {
+	if ready {
+		return s.run(s.training, s.training.backwardWalk, p, false)
+	}
+	if err := s.refreshAhead(p); err != nil {
+		return err
+	}
+	return s.run(s.training, s.training.epochWalk, p, s.countsTraining)
+}
