@@ -164,7 +164,7 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	if net.Design.Norm != "" {
 		set["norm"] = c.Norm
 	}
-	if c.Model == "sage-pool" {
+	if model.KindOf(c.Model).Takes(model.OptionPoolHidden) {
 		set["pool-hidden"] = fmt.Sprint(c.PoolHidden)
 	}
 	if net.Design.ScoreLayers > 0 {
@@ -177,7 +177,7 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	if c.LabelSmoothing > 0 || c.Weighs() || c.Task != "" {
 		set["task"], set["label-smoothing"], set["class-weights"] = c.Task, fmt.Sprint(c.LabelSmoothing), c.ClassWeights
 	}
-	if c.Model == "gcnii" {
+	if model.KindOf(c.Model).Takes(model.OptionInnerDecay) {
 		set["inner-decay"] = fmt.Sprint(c.InnerDecay)
 	}
 	if net.Attends() {

@@ -74,7 +74,7 @@ func parsed(flags []string) (c config.Config, err error) {
 
 // parse takes a command line into the struct that drives its flags.
 func parse(options any, line ...string) error {
-	parser, err := kong.New(options)
+	parser, err := kong.New(options, config.Variables())
 	if err == nil {
 		_, err = parser.Parse(line)
 	}

@@ -14,6 +14,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
 	"siafu/internal/screen"
+	"siafu/ranks/config"
 	"siafu/ranks/world"
 	"siafu/slurm/launch"
 )
@@ -110,6 +111,11 @@ func isCommand(root *kong.Node, name string) bool {
 	return name == "--help" || slices.ContainsFunc(root.Children, func(n *kong.Node) bool { return n.Name == name })
 }
 
+// newParser returns the parser of a grammar.
+func newParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(grammar, append(options, kong.Name("siafu"), config.Variables())...)
+}
+
 // dispatch parses the command line and runs the command.
 func dispatch(args []string, io console) (err error) {
 	defer mapped.Catch(&err)
@@ -119,8 +125,7 @@ func dispatch(args []string, io console) (err error) {
 	if err != nil {
 		return err
 	}
-	parser, err := kong.New(commandLine(args),
-		kong.Name("siafu"),
+	parser, err := newParser(commandLine(args),
 		kong.Description("Train graph neural networks on whole graphs, on the machines you have."),
 		kong.Writers(io.out, io.err),
 		kong.Exit(func(code int) { panic(exit(code)) }),

@@ -12,7 +12,7 @@ import (
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	model := func(args ...string) *kong.Node {
-		parser, err := kong.New(commandLine(args), kong.Name("siafu"))
+		parser, err := newParser(commandLine(args))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/alecthomas/kong"
 )
 
 // flagTables are the tables of flags that docs/commands.md must hold, by
@@ -16,7 +14,7 @@ import (
 func flagTables(t *testing.T) map[string]string {
 	t.Helper()
 	var g grammar
-	parser, err := kong.New(&g)
+	parser, err := newParser(&g)
 	if err != nil {
 		t.Fatal(err)
 	}

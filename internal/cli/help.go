@@ -87,13 +87,17 @@ func printUsual(w io.Writer, node *kong.Node) error {
 			group = f.Group.Title
 			fmt.Fprintf(&b, "\n%s\n", group)
 		}
-		fmt.Fprintf(&b, "  %-23s %s\n", usualName(f), cmp.Or(f.Tag.Get("usual"), firstSentence(f.Help)))
+		text := wrapped(cmp.Or(config.Expand(f.Tag.Get("usual")), firstSentence(f.Help)), usualColumn)
+		fmt.Fprintf(&b, "  %-23s %s\n", usualName(f), strings.TrimSpace(text))
 	}
 	fmt.Fprintf(&b, "\n%d more flags: siafu %s %s, or by topic: siafu help TOPIC.\n", more, node.Path(), helpAll)
 	fmt.Fprintf(&b, "Topics: %s.\nsiafu help FLAG explains one flag.\n", strings.ToLower(strings.Join(groups(node), " ")))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// usualColumn is the column of the texts beside usual flags.
+const usualColumn = 26
 
 // usualName is a flag with its default, or a placeholder if that is empty.
 func usualName(f *kong.Flag) string {
@@ -113,12 +117,15 @@ func groups(node *kong.Node) (titles []string) {
 	return titles
 }
 
-// topic explains what "siafu help" names if that is no command: the table of recipes, a
+// topic explains what "siafu help" names if that is no command: the recipes, the networks, a
 // group of the flags of train, or a flag, with an entry for each command that has it. Where
 // a group and a flag have one name, the flag is written with its dashes.
 func topic(root *kong.Node, name string) (string, error) {
-	if name == "recipes" {
+	switch name {
+	case "recipes":
 		return config.RecipeTable(), nil
+	case "networks":
+		return config.NetworkTable(), nil
 	}
 	var b strings.Builder
 	isGroup := slices.ContainsFunc(root.Children, func(n *kong.Node) bool {
@@ -128,9 +135,9 @@ func topic(root *kong.Node, name string) (string, error) {
 		for _, f := range n.Flags {
 			switch {
 			case !isGroup && f.Name == strings.TrimPrefix(name, "--"):
-				fmt.Fprintf(&b, "siafu %s %s\n%s", n.Path(), f.Summary(), indented(f.Help))
+				fmt.Fprintf(&b, "siafu %s %s\n%s", n.Path(), f.Summary(), wrapped(f.Help, 4))
 			case n.Name == "train" && f.Group != nil && strings.EqualFold(f.Group.Title, name):
-				fmt.Fprintf(&b, "%s\n%s", f.Summary(), indented(f.Help))
+				fmt.Fprintf(&b, "%s\n%s", f.Summary(), wrapped(f.Help, 4))
 			}
 		}
 	}
@@ -140,19 +147,20 @@ func topic(root *kong.Node, name string) (string, error) {
 	return b.String(), nil
 }
 
-// indented wraps a text at 80 columns and indents it by four spaces.
-func indented(text string) string {
+// wrapped wraps a text at 80 columns and indents it.
+func wrapped(text string, indent int) string {
 	var b strings.Builder
+	margin := strings.Repeat(" ", indent)
 	column := 0
 	for _, word := range strings.Fields(text) {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case column == 0:
-			b.WriteString("    ")
-			column = 4
+			b.WriteString(margin)
+			column = indent
 		case column+1+n > 80:
-			b.WriteString("\n    ")
-			column = 4
+			b.WriteString("\n" + margin)
+			column = indent
 		default:
 			b.WriteString(" ")
 			column++

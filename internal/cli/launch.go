@@ -92,7 +92,7 @@ func command(args []string, same bool) ([]string, error) {
 
 // takes reports whether the command of a command line has a flag.
 func takes(args []string, flag string) bool {
-	parser, err := kong.New(new(grammar), kong.Name("siafu"))
+	parser, err := newParser(new(grammar))
 	if err != nil {
 		return false
 	}
@@ -117,7 +117,7 @@ func parseTrain(args []string) (*trainCmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	parser, err := kong.New(&g, kong.Name("siafu"), kong.Resolvers(config))
+	parser, err := newParser(&g, kong.Resolvers(config))
 	if err != nil {
 		return nil, err
 	}

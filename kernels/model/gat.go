@@ -18,6 +18,17 @@ import (
 // a_source gives the whole row. Its gradient is then split into those of W and a_source. The
 // caller, who owns the edges, computes the attention itself.
 
+var gatKind = Kind{
+	Name: "gat", Help: "graph attention network", Paper: "Veličković et al. 2018",
+	Weights: gatWeights, Layer: gatLayer, Coefficients: SumCoefficients,
+	Attends: true, Order: "apply-first", Activation: "elu",
+	StateDict: StateDict{
+		"lin.weight": {Weight: "weight", Transpose: true}, "bias": {Weight: "bias"},
+		"lin_src.weight": {Weight: "weight", Transpose: true}, "att_src": {Weight: "source", Flat: true}, "att_dst": {Weight: "target", Flat: true},
+		"lin_l.weight": {Weight: "weight", Transpose: true}, "att_l": {Weight: "source", Flat: true}, "att_r": {Weight: "target", Flat: true},
+	},
+}
+
 // slope is LeakyReLU's below zero (§3.3 of the paper).
 const slope = 0.2
 

@@ -18,6 +18,19 @@ import (
 // Design note: other implementations have biases in W and in W_target. One is enough, because
 // scores depend only on their sum, and a bias of W only shifts gathered rows by itself.
 
+var gatv2Kind = Kind{
+	Name: "gatv2", Help: "graph attention with dynamic scores", Paper: "Brody et al. 2022",
+	Weights: gatv2Weights, Layer: gatv2Layer, Coefficients: SumCoefficients,
+	Attends: true, Dynamic: true, Order: "apply-first", Activation: "elu",
+	// A bias of gathered rows moves the scores, and the sum by itself.
+	StateDict: StateDict{
+		"lin_l.weight": {Weight: "weight", Transpose: true}, "lin_l.bias": {Weight: "target.bias", Also: "bias"},
+		"lin_r.weight": {Weight: "target.weight", Transpose: true}, "lin_r.bias": {Weight: "target.bias"},
+		"lin_edge.weight": {Weight: "edge.weight", Transpose: true},
+		"att":             {Weight: "attention", Flat: true}, "bias": {Weight: "bias"},
+	},
+}
+
 func gatv2Weights(s Spec, l int) []Shape {
 	gat := gatWeights(s, l)
 	weight, attention, bias := gat[0], gat[1], gat[3]

@@ -18,6 +18,18 @@ import (
 //
 // A layer comes in two variants: gatherFirst computes (ÂH)W, applyFirst Â(HW).
 
+var gcnKind = Kind{
+	Name: "gcn", Help: "graph convolutions with symmetric normalisation", Paper: "Kipf & Welling 2017",
+	Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Rectifies: true, Variates: true,
+	StateDict: StateDict{"lin.weight": {Weight: "weight", Transpose: true}, "weight": {Weight: "weight"}, "bias": {Weight: "bias"}},
+}
+
+var mlpKind = Kind{
+	Name: "mlp", Help: "multi-layer perceptron, which ignores the edges",
+	Weights: OneProduct, Layer: gcnLayer, Rectifies: true,
+	StateDict: LinearTensors(""),
+}
+
 // GCNCoefficients computes the coefficients of Â above.
 func GCNCoefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	c := Coefficients{

@@ -14,6 +14,15 @@ import (
 // and a last product. Dropout of H⁰ applies only to the first H. The initial rows reach any
 // depth, and each layer is near the identity, so that 64 layers learn.
 
+var gcniiKind = Kind{
+	Name: "gcnii", Help: "deep GCN with initial residuals and identity mappings", Paper: "Chen et al. 2020",
+	Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Options: []Option{OptionAlpha, OptionTheta, OptionInnerDecay},
+	StateDict: StateDict{ // Linear and GCN2Conv
+		"weight": {Weight: "weight", Transpose: true, Part: "mlp"}, "bias": {Weight: "bias", Part: "mlp"},
+		"weight1": {Weight: "weight", Part: "initial"},
+	},
+}
+
 func gcniiWidths(_ Design, layers, in, hidden, out int) []int {
 	dims := []int{in}
 	for range 2 + layers { // H⁰, with dropout, and the layers

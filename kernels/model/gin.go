@@ -14,6 +14,19 @@ import (
 // perceptron may precede the gather: ((A + I) H) W1 or (A + I) (H W1). A includes edge
 // weights, if any.
 
+var ginKind = Kind{
+	Name: "gin", Help: "graph isomorphism network: a sum, then a perceptron", Paper: "Xu et al. 2019",
+	Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Rectifies: true,
+	PlainSum: true, Recommended: Design{Norm: "batch", Jumping: "cat"}, // §4.2 and §7 of the paper
+	StateDict: StateDict{
+		"nn.0.weight": {Weight: "weight", Transpose: true}, "nn.0.bias": {Weight: "bias"},
+		"nn.2.weight": {Weight: "mlp.weight", Transpose: true}, "nn.2.bias": {Weight: "mlp.bias"},
+		"nn.lins.0.weight": {Weight: "weight", Transpose: true}, "nn.lins.0.bias": {Weight: "bias"},
+		"nn.lins.1.weight": {Weight: "mlp.weight", Transpose: true}, "nn.lins.1.bias": {Weight: "mlp.bias"},
+		"eps": {},
+	},
+}
+
 // SumCoefficients returns ones, with self loops. Attention uses only the self loop from them.
 func SumCoefficients(_ Degrees, _ int, _ *mapped.Arena) Coefficients {
 	return Coefficients{SelfLoops: true}

@@ -26,7 +26,7 @@ func Initializers() []string { return []string{"xavier", "he", "torch", "small-l
 // Initializer returns the name of an initialiser; for Auto, that of the kind of network.
 func (s Spec) Initializer(name string) string {
 	if name == Auto {
-		return cmp.Or(s.kind().Initializer, "xavier")
+		return cmp.Or(s.kind().Initializer, "small-logits")
 	}
 	return name
 }
@@ -60,7 +60,7 @@ type initialWeight struct {
 func (s Spec) allInitialWeights() []initialWeight {
 	var all []initialWeight
 	inputs, logits := 0, 0 // of the current product, and its start
-	parts := append(s.parts(), Part{kind: Kind{Weights: func(s Spec, _ int) []Shape { return s.headShapes() }}})
+	parts := append(s.parts(), Part{kind: &Kind{Weights: func(s Spec, _ int) []Shape { return s.headShapes() }}})
 	for l, part := range parts {
 		matrices := 0
 		for _, product := range products(part.kind.Weights(s, l)) {

@@ -1,11 +1,18 @@
 package model
 
-import "siafu/internal/mapped"
+import (
+	"slices"
 
-// Kind describes a kind of network: the weights of its layers, the layers, and the
-// coefficients that edges carry. Each has its own file.
+	"siafu/internal/mapped"
+)
+
+// Kind describes a kind of network: the weights of its layers, the layers, the coefficients
+// that edges carry, and what the rest of the program must know of it. Each network has its
+// own file.
 type Kind struct {
 	Name string
+	// Help is one line for users, without a full stop; Paper is the source of the network.
+	Help, Paper string
 	// Weights returns the weights of layer l, in the order of Builder.Weight. Their names in
 	// files are "layers.L." and the shape's name.
 	Weights func(s Spec, l int) []Shape
@@ -41,8 +48,64 @@ type Kind struct {
 	// that are running means of their gradients and take no optimiser steps.
 	Starts  map[string]float32
 	Running []string
-	// Initializer is the default initialiser of the first weights; empty: xavier.
+	// Initializer is the default initialiser of the first weights; empty: small-logits.
 	Initializer string
+	// Options are the options that the network takes besides those of most networks.
+	Options []Option
+	// Activation is the default activation of hidden layers; empty: relu.
+	Activation string
+	// MinLayers is the smallest number of layers, in users' numbering; 0: one.
+	MinLayers int
+	// PlainSum means that rows are sums of neighbours' rows that no coefficient scales, so that
+	// their norms grow with degrees.
+	PlainSum bool
+	// Recommended has the Norm and Jumping for graphs with enough labels; empty: none.
+	Recommended Design
+	// Variates means that its sums can be those of a sample and a history, with control
+	// variates (Chen et al. 2018).
+	Variates bool
+	// StateDict describes the layers of PyTorch Geometric with the same weights; nil: none.
+	StateDict StateDict
+}
+
+// Option is an option that only some networks take, by the name of its flag.
+type Option string
+
+// The options. Powers sets Design.Hops too; InnerDecay is an option of the optimiser.
+const (
+	OptionAlpha      Option = "alpha"
+	OptionTheta      Option = "theta"
+	OptionHops       Option = "hops"
+	OptionPowers     Option = "steps"
+	OptionPoolHidden Option = "pool-hidden"
+	OptionInnerDecay Option = "inner-decay"
+)
+
+// Options returns all options.
+func Options() []Option {
+	return []Option{OptionAlpha, OptionTheta, OptionHops, OptionPowers, OptionPoolHidden, OptionInnerDecay}
+}
+
+// Takes reports whether the network takes an option.
+func (k *Kind) Takes(o Option) bool { return slices.Contains(k.Options, o) }
+
+// FixedDesign reports whether the network determines all of its layers. It then takes no
+// activation, normalisation, residual connections or jumping knowledge.
+func (k *Kind) FixedDesign() bool { return k.Part != nil }
+
+// Propagates reports whether the network uses the graph at all.
+func (k *Kind) Propagates() bool { return k.Coefficients != nil }
+
+// Adds reports whether vertices gather sums of rows with coefficients: neither maxima nor
+// attention.
+func (k *Kind) Adds() bool { return k.Propagates() && !k.Attends && !k.Maximum }
+
+// Averages reports whether rows are weighted means of neighbours' rows, or contain such means.
+func (k *Kind) Averages() bool { return k.Propagates() && !k.Maximum && !k.PlainSum }
+
+// SelfLoops reports whether a vertex is one of the neighbours that it adds up.
+func (k *Kind) SelfLoops() bool {
+	return k.Adds() && k.Coefficients(Degrees{}, 0, mapped.NewSketch()).SelfLoops
 }
 
 // Shape is a weight matrix [Rows x Cols] or, with one row, a bias, which is initially zero and
@@ -53,45 +116,58 @@ type Shape struct {
 	Bias       bool
 }
 
-// kinds returns all named networks; add new ones here.
-func kinds() []Kind {
-	return []Kind{
-		{Name: "gcn", Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Rectifies: true, Initializer: "small-logits"},
-		{Name: "sage", Weights: sageWeights, Layer: sageLayer, Coefficients: MeanCoefficients, Rectifies: true, Initializer: "small-logits"},
-		{Name: "sage-max", Weights: sageWeights, Layer: sageLayer, Coefficients: OtherCoefficients, Maximum: true, Order: "gather-first", Rectifies: true, Initializer: "small-logits"},
-		{Name: "sage-pool", Weights: poolWeights, Layer: poolLayer, Coefficients: OtherCoefficients, Maximum: true, Order: "apply-first", Rectifies: true, Initializer: "small-logits"},
-		{Name: "gin", Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Rectifies: true, Initializer: "small-logits"},
-		{Name: "gat", Weights: gatWeights, Layer: gatLayer, Coefficients: SumCoefficients, Attends: true, Order: "apply-first", Initializer: "small-logits"},
-		{Name: "gatv2", Weights: gatv2Weights, Layer: gatv2Layer, Coefficients: SumCoefficients, Attends: true, Dynamic: true, Order: "apply-first", Initializer: "small-logits"},
-		{Name: "mlp", Weights: OneProduct, Layer: gcnLayer, Rectifies: true, Initializer: "small-logits"},
-		{Name: "gcnii", Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Initializer: "small-logits"},
-		{Name: "appnp", Coefficients: GCNCoefficients, Part: appnpPart, Widths: appnpWidths, Initializer: "small-logits"},
-		{Name: "sgc", Coefficients: GCNCoefficients, Part: sgcPart, Widths: sgcWidths, Powers: sgcPowers, Initializer: "small-logits"},
-		{Name: "sign", Coefficients: GCNCoefficients, Part: signPart, Widths: signWidths, Powers: signPowers, Initializer: "small-logits"},
+// kinds are all named networks, in the order of the help. A new one is a line here.
+//
+// Design note: init fills the table, so that the functions of a network may use it.
+var kinds []Kind
+
+func init() {
+	kinds = []Kind{
+		gcnKind,
+		sageKind,
+		sageMaxKind,
+		sagePoolKind,
+		ginKind,
+		gatKind,
+		gatv2Kind,
+		mlpKind,
+		gcniiKind,
+		appnpKind,
+		sgcKind,
+		signKind,
 	}
 }
 
 // Kinds returns the names that Spec.Kind accepts.
-func Kinds() []string {
-	var names []string
-	for _, k := range kinds() {
-		names = append(names, k.Name)
+func Kinds() []string { return KindsWith(func(*Kind) bool { return true }) }
+
+// KindsWith returns the names of the networks with a property.
+func KindsWith(property func(*Kind) bool) (names []string) {
+	for i := range kinds {
+		if property(&kinds[i]) {
+			names = append(names, kinds[i].Name)
+		}
 	}
 	return names
 }
 
+// KindOf returns the description of a network by its name, which must be one of Kinds.
+func KindOf(name string) *Kind { return named(name, kinds) }
+
 // kind returns the custom description, else the one that Kind names.
-func (s Spec) kind() Kind {
+func (s Spec) kind() *Kind {
 	if s.Custom != nil {
-		return *s.Custom
+		return s.Custom
 	}
-	return named(s.Kind, kinds())
+	return KindOf(s.Kind)
 }
 
-func named(name string, list []Kind) Kind {
-	for _, k := range list {
-		if k.Name == name {
-			return k
+func named(name string, lists ...[]Kind) *Kind {
+	for _, list := range lists {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
 		}
 	}
 	panic("model: unknown kind of network")

@@ -158,7 +158,7 @@ func (s Spec) Dynamic() bool { return s.kind().Dynamic }
 
 // Adds reports whether vertices gather sums of rows with coefficients: neither maxima nor
 // attention.
-func (s Spec) Adds() bool { return s.Propagates() && !s.kind().Attends && !s.kind().Maximum }
+func (s Spec) Adds() bool { return s.kind().Adds() }
 
 // Gathering describes the graph operation that a layer needs.
 type Gathering struct {

@@ -23,24 +23,26 @@ type Part struct {
 	// From lists earlier layers whose outputs it also reads.
 	From []int
 
-	kind Kind
+	kind *Kind
 }
 
-// partKinds returns layers that exist only as parts of networks.
-func partKinds() []Kind {
-	return append(kinds(),
-		Kind{Name: "linear", Weights: linearWeights, Layer: linearLayer},
-		Kind{Name: "initial", Square: true, Inner: true, Weights: initialWeights, Layer: initialLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
-		Kind{Name: "propagate", Square: true, Weights: noWeights, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
-		Kind{Name: "propagate with bias", Square: true, Weights: oneBias, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
-		Kind{Name: "power", Square: true, Weights: noWeights, Layer: powerLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
-		Kind{Name: "last power", Square: true, Weights: oneBias, Layer: powerLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
-		Kind{Name: "jump cat", Weights: catWeights, Layer: catLayer},
-		Kind{Name: "jump max", Square: true, Weights: noWeights, Layer: largestLayer},
-		Kind{Name: "drop", Square: true, Weights: noWeights, Layer: dropLayer},
-		Kind{Name: "norm", Square: true, Weights: normWeights, Layer: normLayer, Starts: normStarts, Running: []string{"norm.running_mean", "norm.running_var"}},
-		Kind{Name: "tail", Square: true, Weights: tailWeights, Layer: tailLayer, Starts: map[string]float32{slopeName: 0.25}},
-	)
+// partKinds are layers that exist only as parts of networks.
+var partKinds []Kind
+
+func init() {
+	partKinds = []Kind{
+		{Name: "linear", Weights: linearWeights, Layer: linearLayer},
+		{Name: "initial", Square: true, Inner: true, Weights: initialWeights, Layer: initialLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		{Name: "propagate", Square: true, Weights: noWeights, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		{Name: "propagate with bias", Square: true, Weights: oneBias, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		{Name: "power", Square: true, Weights: noWeights, Layer: powerLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		{Name: "last power", Square: true, Weights: oneBias, Layer: powerLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		{Name: "jump cat", Weights: catWeights, Layer: catLayer},
+		{Name: "jump max", Square: true, Weights: noWeights, Layer: largestLayer},
+		{Name: "drop", Square: true, Weights: noWeights, Layer: dropLayer},
+		{Name: "norm", Square: true, Weights: normWeights, Layer: normLayer, Starts: normStarts, Running: []string{"norm.running_mean", "norm.running_var"}},
+		{Name: "tail", Square: true, Weights: tailWeights, Layer: tailLayer, Starts: map[string]float32{slopeName: 0.25}},
+	}
 }
 
 func noWeights(Spec, int) []Shape { return nil }
@@ -49,7 +51,7 @@ func oneBias(s Spec, l int) []Shape { return []Shape{{"bias", 1, s.Dims[l+1], tr
 
 // parts returns the description of each layer.
 func (s Spec) parts() []Part {
-	list, kind, all := make([]Part, s.Layers()), s.kind(), partKinds()
+	list, kind := make([]Part, s.Layers()), s.kind()
 	for l := range list {
 		list[l] = s.part(kind, l)
 		p := &list[l]
@@ -60,7 +62,7 @@ func (s Spec) parts() []Part {
 		if p.Kind == kind.Name && kind.Part == nil {
 			p.kind = kind
 		} else {
-			p.kind = named(p.Kind, all)
+			p.kind = named(p.Kind, kinds, partKinds)
 		}
 	}
 	return list
@@ -70,7 +72,7 @@ func (s Spec) parts() []Part {
 func layerName(l int) string { return fmt.Sprintf("layers.%d", l) }
 
 // part returns the description of layer l.
-func (s Spec) part(kind Kind, l int) Part {
+func (s Spec) part(kind *Kind, l int) Part {
 	if kind.Part != nil {
 		return kind.Part(s, l)
 	}
@@ -136,6 +138,12 @@ func (s Spec) Widths(layers, in, hidden, out int) []int {
 	return append(dims, out)
 }
 
+// HasHidden reports whether a network with the given number of layers, in users' numbering, has
+// layers whose width is free.
+func (s Spec) HasHidden(layers int) bool {
+	return !slices.Equal(s.Widths(layers, 1, 1, 1), s.Widths(layers, 1, 2, 1))
+}
+
 // Parts returns the description of each layer of the network.
 func (s Spec) Parts() []Part { return s.parts() }
 
@@ -158,7 +166,7 @@ func (s Spec) Check() error {
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
 	case DividesRows(d.Norm) && (s.kind().Attends || s.kind().Part != nil):
 		return fmt.Errorf("a network of kind %q whose rows are divided by their norms", s.Kind)
-	case d.PoolHidden < 0 || d.PoolHidden > 0 && s.Kind != "sage-pool":
+	case d.PoolHidden < 0 || d.PoolHidden > 0 && !s.kind().Takes(OptionPoolHidden):
 		return fmt.Errorf("a perceptron of %d columns before the maxima of %s", d.PoolHidden, s.Kind)
 	case d.ScoreLayers < 0 || d.ScoreLayers > mostScoreLayers || d.ScoreLayers > 1 && d.ScoreHidden < 1:
 		return fmt.Errorf("a network whose pairs are scored by %d layers of width %d", d.ScoreLayers, d.ScoreHidden)

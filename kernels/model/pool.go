@@ -11,6 +11,17 @@ import "cmp"
 // (SAGEConv with aggr="max" and project=True of PyTorch Geometric, aggregator "pool" of DGL),
 // or Design.PoolHidden columns.
 
+var sagePoolKind = Kind{
+	Name: "sage-pool", Help: "GraphSAGE with max pooling", Paper: "Hamilton et al. 2017",
+	Weights: poolWeights, Layer: poolLayer, Coefficients: OtherCoefficients, Rectifies: true,
+	Maximum: true, Order: "apply-first", Options: []Option{OptionPoolHidden},
+	StateDict: StateDict{
+		"lin.weight": {Weight: "pool.weight", Transpose: true}, "lin.bias": {Weight: "pool.bias"},
+		"lin_l.weight": {Weight: "weight", Transpose: true}, "lin_l.bias": {Weight: "bias"},
+		"lin_r.weight": {Weight: selfWeight, Transpose: true},
+	},
+}
+
 // poolWidth returns the width of P in layer l.
 func (s Spec) poolWidth(l int) int { return cmp.Or(s.Design.PoolHidden, s.Dims[l]) }
 

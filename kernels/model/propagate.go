@@ -16,6 +16,21 @@ package model
 // as the number of classes, sparse features are multiplied directly and may have dropout, and
 // nothing is cached.
 
+var appnpKind = Kind{
+	Name: "appnp", Help: "perceptron, then propagation of its rows with restarts", Paper: "Gasteiger et al. 2019",
+	Coefficients: GCNCoefficients, Part: appnpPart, Widths: appnpWidths, Options: []Option{OptionAlpha, OptionHops},
+	StateDict: LinearTensors("mlp"),
+}
+
+var sgcKind = Kind{
+	Name: "sgc", Help: "simple graph convolution: one product after propagation", Paper: "Wu et al. 2019",
+	Coefficients: GCNCoefficients, Part: sgcPart, Widths: sgcWidths, Powers: sgcPowers,
+	StateDict: StateDict{
+		"lin.weight": {Weight: "weight", Transpose: true, Part: "linear"},
+		"lin.bias":   {Weight: "bias", Part: "propagate with bias"},
+	},
+}
+
 func appnpWidths(d Design, layers, in, hidden, out int) []int {
 	dims := []int{in}
 	for range layers - 1 {

@@ -15,6 +15,24 @@ import "siafu/internal/mapped"
 //
 //	H' = dropout(relu(M(H) W + H W_self + b))
 
+var sageKind = Kind{
+	Name: "sage", Help: "GraphSAGE with the mean of the neighbours", Paper: "Hamilton et al. 2017",
+	Weights: sageWeights, Layer: sageLayer, Coefficients: MeanCoefficients, Rectifies: true,
+	StateDict: sageStateDict,
+}
+
+var sageMaxKind = Kind{
+	Name: "sage-max", Help: "GraphSAGE with the maximum of each column", Paper: "PyTorch Geometric",
+	Weights: sageWeights, Layer: sageLayer, Coefficients: OtherCoefficients, Rectifies: true,
+	Maximum: true, Order: "gather-first", Recommended: Design{Norm: "batch"},
+	StateDict: sageStateDict,
+}
+
+var sageStateDict = StateDict{
+	"lin_l.weight": {Weight: "weight", Transpose: true}, "lin_l.bias": {Weight: "bias"},
+	"lin_r.weight": {Weight: selfWeight, Transpose: true},
+}
+
 // OtherCoefficients returns ones, without self loops.
 func OtherCoefficients(_ Degrees, _ int, _ *mapped.Arena) Coefficients { return Coefficients{} }
 

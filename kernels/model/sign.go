@@ -11,6 +11,12 @@ package model
 // nothing is cached, sparse features are multiplied directly and may have dropout, and an
 // epoch gathers r (r+1) / 2 blocks in each direction.
 
+var signKind = Kind{
+	Name: "sign", Help: "perceptron over propagated features, one block per step", Paper: "Frasca et al. 2020",
+	Coefficients: GCNCoefficients, Part: signPart, Widths: signWidths, Powers: signPowers, Options: []Option{OptionPowers},
+	MinLayers: 2, // the powers' products, and the perceptron after them
+}
+
 func signWidths(d Design, layers, in, hidden, out int) []int {
 	dims := []int{in}
 	for range 1 + d.Hops {

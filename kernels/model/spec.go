@@ -91,7 +91,7 @@ func (s Spec) EdgeDim() int {
 }
 
 // Propagates reports whether the network uses the graph at all.
-func (s Spec) Propagates() bool { return s.kind().Coefficients != nil }
+func (s Spec) Propagates() bool { return s.kind().Propagates() }
 
 // Drops reports whether a training pass differs from an evaluation.
 func (s Spec) Drops() bool {
@@ -201,7 +201,7 @@ func (s Spec) KnowsGhosts() bool {
 }
 
 // keepsInput decides whether ÂX, or the kind's Powers, are cached, and returns the reason.
-func (s *Spec) keepsInput(load Load, c Choices, first Kind) (keeps bool, why string) {
+func (s *Spec) keepsInput(load Load, c Choices, first *Kind) (keeps bool, why string) {
 	p := s.Powers()
 	switch {
 	case first.Coefficients == nil && s.kind().Powers == nil, p.Cached() == 0:

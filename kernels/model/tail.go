@@ -14,8 +14,8 @@ import (
 //	none               H' = dropout(f(Z))
 //
 // H is the output of the hidden layer before, and H⁰ that of the first one, neither of which
-// exists in the first one. f is the requested activation, by default ReLU, or ELU after
-// attention.
+// exists in the first one. f is the requested activation, by default
+// Kind.Activation.
 
 // Activations returns the names of activations.
 func Activations() []string { return []string{"relu", "elu", "gelu", "leaky", prelu} }
@@ -36,12 +36,8 @@ func tailWeights(s Spec, _ int) []Shape {
 
 // activation returns the activation of hidden layers.
 func (s Spec) activation() kernels.Activation {
-	own := "relu"
-	if s.kind().Attends {
-		own = "elu"
-	}
 	list := []kernels.Activation{kernels.ReLU, kernels.ELU, kernels.GELU, kernels.LeakyReLU, kernels.Identity}
-	return list[slices.Index(Activations(), cmp.Or(s.Design.Activation, own))]
+	return list[slices.Index(Activations(), cmp.Or(s.Design.Activation, s.kind().Activation, "relu"))]
 }
 
 func tailLayer(b *Builder, l int) Layer {

@@ -128,11 +128,11 @@ func (c *Config) checkBatch() error {
 		return refuse("mode", c.Mode, "choose --mode pipe: ranks must run their batches synchronously")
 	case !c.Exact():
 		return refuse("refresh", c.Refresh, "leave --refresh out: rows outside a batch come from the history")
-	case b.Samples > 0 && (c.Model != "gcn" || c.Layers < 2):
+	case b.Samples > 0 && (!c.kind().Variates || c.Layers < 2):
 		return refuse("model", fmt.Sprintf("%s --layers=%d", c.Model, c.Layers), "choose gcn of two layers or more, or history:N")
 	case b.Samples > 0 && (c.HistoryFormat != "float32" || c.Features == "bf16"):
 		return refuse("history-format", fmt.Sprintf("%s --features=%s", c.HistoryFormat, c.Features), "leave both at float32, or choose history:N")
-	case !c.kind().Adds():
+	case !c.kind().Adds() || c.kind().Order == "apply-first":
 		return refuse("model", c.Model, "choose gcn, sage or gin, which gather the unchanged rows of the layer before, or neighbor:D,D")
 	case c.InputDropout > 0:
 		return refuse("input-dropout", c.InputDropout, "leave it out: the input layer's ÂX is computed once, for all batches")
@@ -163,9 +163,9 @@ func (c *Config) checkDrawn() error {
 		return refuse("refresh", c.Refresh, "leave --refresh out: a batch uses only the rows of its own step")
 	case c.LocalEpochs > 0:
 		return refuse("local-epochs", c.LocalEpochs, "leave --local-epochs out: ranks synchronise in every step")
-	case c.Model == "mlp":
-		return refuse("model", c.Model, "choose gcn, sage, gin or gat: mlp has no neighbours to sample")
-	case c.kind().Takes():
+	case !c.kind().Propagates():
+		return refuse("model", c.Model, "choose gcn, sage, gin or gat: this network has no neighbours to sample")
+	case c.kind().Maximum:
 		return refuse("model", c.Model, "choose sage: mini-batches support only sums along edges")
 	case c.HistoryFormat != "float32":
 		return refuse("history-format", c.HistoryFormat, "leave --history-format out: there is no history")

@@ -45,13 +45,13 @@ func (c *Config) OptimizerConfig() kernels.OptimizerConfig {
 	}
 }
 
-// kind is the kind of network alone.
-func (c *Config) kind() model.Spec { return model.Spec{Kind: c.Model} }
+// kind returns the description of the network.
+func (c *Config) kind() *model.Kind { return model.KindOf(c.Model) }
 
 // Network returns the network that the options describe.
 func (c *Config) Network(features, classes int) model.Spec {
 	hidden := c.Hidden
-	if c.kind().Attends() {
+	if c.kind().Attends {
 		hidden = size.Product(hidden, c.Heads)
 	}
 	input := c.InputDropout
@@ -65,7 +65,7 @@ func (c *Config) Network(features, classes int) model.Spec {
 		Kind: c.Model, Design: c.design(), Dropout: c.Dropout,
 		InputDropout: input, Seed: c.Seed,
 	}
-	if c.kind().Attends() {
+	if c.kind().Attends {
 		s.Heads, s.OutputHeads, s.AttentionDropout = c.Heads, c.OutputHeads, c.AttentionDropout
 		if c.AttentionDropout < 0 {
 			s.AttentionDropout = c.Dropout
@@ -80,7 +80,7 @@ func Defaults() Config { return defaults() }
 
 var defaults = sync.OnceValue(func() Config {
 	var c Config
-	if err := kong.ApplyDefaults(&c); err != nil {
+	if err := kong.ApplyDefaults(&c, Variables()); err != nil {
 		panic("config: a default does not fit its field")
 	}
 	c.Gather, c.Features = "", "" // kong has validated them, and --precision is resolved later

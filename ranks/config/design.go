@@ -1,30 +1,36 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
+	"strings"
 
 	"siafu/internal/fault"
 	"siafu/kernels/model"
 )
 
-// design is what the configuration asks for beside the kind of network and its widths.
+// design returns the network's options besides its kind and widths: those that its kind takes.
 func (c *Config) design() (d model.Design) {
-	switch c.Model {
-	case "gcnii":
-		return model.Design{Alpha: c.Alpha, Theta: c.Theta}
-	case "appnp":
-		return model.Design{Alpha: c.Alpha, Hops: c.Hops}
-	case "sign":
-		return model.Design{Hops: c.Powers}
-	case "sgc":
+	kind := c.kind()
+	for _, option := range kind.Options {
+		switch option {
+		case model.OptionAlpha:
+			d.Alpha = c.Alpha
+		case model.OptionTheta:
+			d.Theta = c.Theta
+		case model.OptionHops:
+			d.Hops = c.Hops
+		case model.OptionPowers:
+			d.Hops = c.Powers
+		case model.OptionPoolHidden:
+			d.PoolHidden = c.PoolHidden
+		}
+	}
+	if kind.FixedDesign() {
 		return d
 	}
-	if own := c.Activation == "elu" && c.kind().Attends() || c.Activation == "relu" && !c.kind().Attends(); !own && c.Activation != "auto" {
+	if c.Activation != "auto" && c.Activation != cmp.Or(kind.Activation, "relu") {
 		d.Activation = c.Activation
-	}
-	if c.Model == "sage-pool" {
-		d.PoolHidden = c.PoolHidden
 	}
 	if c.Norm != "off" {
 		d.Norm = c.Norm
@@ -52,20 +58,21 @@ func (c *Config) checkDesign() error {
 	refuse := func(flag string, value any, what, remedy string, args ...any) error {
 		return fault.New(fault.Usage, "train", "", "--%s=%v with %s", flag, value, what).Then(remedy, args...)
 	}
-	own := slices.Contains([]string{"gcnii", "appnp", "sgc", "sign"}, c.Model)
+	kind := c.kind()
+	fixed := kind.FixedDesign()
 	switch n := c.Network(1, 1); {
-	case c.Residual != "none" && own:
+	case c.Residual != "none" && fixed:
 		return refuse("residual", c.Residual, "--model="+c.Model, "leave --residual out: the network has its own residual connections, or none between layers")
-	case c.Activation != "auto" && own:
+	case c.Activation != "auto" && fixed:
 		return refuse("activation", c.Activation, "--model="+c.Model, "leave --activation out: this network has a fixed activation")
-	case c.Norm != "off" && own:
+	case c.Norm != "off" && fixed:
 		return refuse("norm", c.Norm, "--model="+c.Model, "leave --norm out: this network has no normalisation between its layers")
-	case c.Jumping != "off" && own:
+	case c.Jumping != "off" && fixed:
 		return refuse("jumping", c.Jumping, "--model="+c.Model, "leave --jumping out: this network's last product has its own input")
-	case model.DividesRows(c.Norm) && c.kind().Attends():
+	case model.DividesRows(c.Norm) && kind.Attends:
 		return refuse("norm", c.Norm, "--model="+c.Model, "choose --norm layer: this normalisation follows sums and maxima of neighbours, not attention")
-	case c.PoolHidden != 0 && c.Model != "sage-pool":
-		return refuse("pool-hidden", c.PoolHidden, "--model="+c.Model, "leave --pool-hidden out, or choose --model sage-pool: only sage-pool has a perceptron before its maxima")
+	case c.PoolHidden != 0 && !kind.Takes(model.OptionPoolHidden):
+		return refuse("pool-hidden", c.PoolHidden, "--model="+c.Model, "leave --pool-hidden out, or choose --model %s: the network has no perceptron before its maxima", strings.Join(taking(model.OptionPoolHidden), ", "))
 	case c.Norm != "off" && !model.DividesRows(c.Norm) && c.Layers < 2 && c.Jumping == "off":
 		return refuse("norm", c.Norm, fmt.Sprintf("--layers=%d", c.Layers), "use 2 layers or more: hidden layers are normalised")
 	case c.sums() && c.Asynchronous():
@@ -79,14 +86,14 @@ func (c *Config) checkDesign() error {
 	case c.Residual != "none" && c.Layers < 3:
 		return fault.New(fault.Usage, "train", "", "--residual=%s with --layers=%d", c.Residual, c.Layers).
 			Then("use 3 layers or more: residuals connect hidden layers only")
-	case c.Model == "sign" && c.Layers < 2:
-		return refuse("layers", c.Layers, "--model=sign", "use 2 layers or more: the first makes the powers' rows, and the others are the perceptron after them")
+	case c.Layers < kind.MinLayers:
+		return refuse("layers", c.Layers, "--model="+c.Model, "use %d layers or more", kind.MinLayers)
 	case n.Layers() > mostLayers:
 		return fault.New(fault.Usage, "train", "", "--model=%s with --layers=%d makes a network of %d steps", c.Model, c.Layers, n.Layers()).
 			Then("use fewer --layers, --hops or --steps: the maximum is %d steps", mostLayers)
 	case n.Composed() && c.Batch != "" && c.Batch != Full:
 		what := "--model=" + c.Model
-		if !own {
+		if !fixed {
 			what = fmt.Sprintf("--norm=%s --jumping=%s --residual=%s --activation=%s", c.Norm, c.Jumping, c.Residual, c.Activation)
 		}
 		return refuse("batch", c.Batch, what, "leave --batch out: mini-batches need layers of one kind")

@@ -79,7 +79,7 @@ func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 // checkDynamic refuses ghosts that are not there, with attention whose scores are made of whole
 // rows: there is no score by which one is left out, and zeros would be attended to.
 func (c *Config) checkDynamic() error {
-	if !c.kind().Dynamic() || !c.Ghosts().Samples() {
+	if !c.kind().Dynamic || !c.Ghosts().Samples() {
 		return nil
 	}
 	return fault.New(fault.Usage, "train", "", "--model=%s with --refresh=%s", c.Model, c.Refresh).

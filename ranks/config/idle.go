@@ -2,9 +2,9 @@ package config
 
 import (
 	"fmt"
-	"slices"
 
 	"siafu/graph"
+	"siafu/kernels/model"
 )
 
 // Idle returns, for each flag with a non-default value and no effect on this run, one
@@ -13,9 +13,8 @@ import (
 func (c *Config) Idle(m *graph.Meta) []string {
 	net, usual := c.NetworkOf(m), Defaults()
 	with := func(flag, value string) string { return fmt.Sprintf("with --%s=%s", flag, value) }
-	model := func(names ...string) (bool, string) {
-		return slices.Contains(names, c.Model), with("model", c.Model)
-	}
+	option := func(o model.Option) (bool, string) { return c.kind().Takes(o), with("model", c.Model) }
+	hides := net.HasHidden(c.Layers)
 	attends := func() (bool, string) { return net.Attends(), with("model", c.Model) }
 	links := func() (bool, string) { return m.Task == graph.Links, "with the task " + m.Task }
 	perceptron := func() (bool, string) {
@@ -31,24 +30,21 @@ func (c *Config) Idle(m *graph.Meta) []string {
 	}{
 		{"heads", func() (bool, string) {
 			if net.Attends() {
-				return c.hides(), with("layers", "1")
+				return hides, with("layers", "1")
 			}
 			return attends()
 		}},
 		{"output-heads", attends},
 		{"attention-dropout", attends},
-		{"hops", func() (bool, string) { return model("appnp") }},
-		{"steps", func() (bool, string) { return model("sign") }},
-		{"theta", func() (bool, string) { return model("gcnii") }},
-		{"inner-decay", func() (bool, string) { return model("gcnii") }},
+		{"hops", func() (bool, string) { return option(model.OptionHops) }},
+		{"steps", func() (bool, string) { return option(model.OptionPowers) }},
+		{"theta", func() (bool, string) { return option(model.OptionTheta) }},
+		{"inner-decay", func() (bool, string) { return option(model.OptionInnerDecay) }},
 		{"alpha", func() (bool, string) {
-			if is, _ := model("gcnii", "appnp"); is {
-				return true, ""
-			}
-			return c.Residual == "initial", with("model", c.Model) + " --residual=" + c.Residual
+			return c.kind().Takes(model.OptionAlpha) || c.Residual == "initial", with("model", c.Model) + " --residual=" + c.Residual
 		}},
 		{"hidden", func() (bool, string) {
-			return c.hides(), with("model", c.Model) + fmt.Sprintf(" --layers=%d", c.Layers)
+			return hides, with("model", c.Model) + fmt.Sprintf(" --layers=%d", c.Layers)
 		}},
 		{"momentum", func() (bool, string) { return c.Optimizer == "sgd", with("optimizer", c.Optimizer) }},
 		{"embedding", links},
@@ -67,9 +63,4 @@ func (c *Config) Idle(m *graph.Meta) []string {
 		}
 	}
 	return list
-}
-
-// hides reports whether the network has hidden layers, whose width is --hidden.
-func (c *Config) hides() bool {
-	return c.Model != "sgc" && (c.Layers > 1 || c.Jumping != "off" || c.Model == "gcnii")
 }

@@ -61,7 +61,7 @@ func TestRecipesAreNotIdle(t *testing.T) {
 	for _, r := range recipes {
 		c := Defaults()
 		c.Recipe = r.Name
-		parser, err := kong.New(&c)
+		parser, err := kong.New(&c, Variables())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"siafu/graph"
+	"siafu/kernels/model"
 )
 
 // Choice is a setting that a run has selected for its graph in place of a default.
@@ -50,11 +51,11 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 	take := func(flag string, value any, why string, args ...any) {
 		c.Chosen = append(c.Chosen, Choice{flag, fmt.Sprint(value), fmt.Sprintf(why, args...)})
 	}
-	if !given("hidden") && !given("heads") && m.Train >= manyTrain && c.Model != "sgc" && (c.Layers > 1 || c.Model == "gcnii") {
+	if !given("hidden") && !given("heads") && m.Train >= manyTrain && (model.Spec{Kind: c.Model}).HasHidden(c.Layers) {
 		c.Hidden = wide
 		take("hidden", c.Hidden, "%d training vertices", m.Train)
 	}
-	if !given("pool-hidden") && c.Model == "sage-pool" && m.FeatureDim > manyColumns {
+	if !given("pool-hidden") && c.kind().Takes(model.OptionPoolHidden) && m.FeatureDim > manyColumns {
 		c.PoolHidden = wide
 		take("pool-hidden", c.PoolHidden, "features of %d columns; a perceptron of this width has its square in weights", m.FeatureDim)
 	}
@@ -62,12 +63,12 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 		c.InputDropout = 0
 		take("input-dropout", 0, "rows of features have %.1f non-zeros", row)
 	}
-	if large := c.Model == "gin" || c.Model == "sage-max"; large && !few(m) && !given("norm") && !given("jumping") && c.canJump() {
-		if c.Model == "gin" {
-			c.Jumping = "cat"
-			take("jumping", c.Jumping, "gin's last perceptron is as narrow as %d classes", m.Classes)
+	if d := c.kind().Recommended; d.Norm != "" && !few(m) && !given("norm") && !given("jumping") && c.allows(d) {
+		if d.Jumping != "" {
+			c.Jumping = d.Jumping
+			take("jumping", c.Jumping, "%s's last perceptron is as narrow as %d classes", c.Model, m.Classes)
 		}
-		c.Norm = "batch"
+		c.Norm = d.Norm
 		take("norm", c.Norm, "sums or maxima of %.0f neighbours", float64(m.Edges)/float64(m.Vertices))
 	}
 	if k := c.inputScale(m); !given("input-scale") && k != 1 {
@@ -108,14 +109,10 @@ func largestShare(m *graph.Meta) float64 {
 // few reports whether a class has few training vertices.
 func few(m *graph.Meta) bool { return m.Train <= int64(fewPerClass*m.Classes) }
 
-// canJump reports whether the run can have gin as its paper does: with normalisation of
-// batches, and logits made from all layers (Xu et al. 2019, §4.2 and §7).
-func (c *Config) canJump() bool {
+// allows reports whether the run can have the recommended design of its network.
+func (c *Config) allows(d model.Design) bool {
 	with := *c
-	with.Norm = "batch"
-	if c.Model == "gin" {
-		with.Jumping = "cat"
-	}
+	with.Norm, with.Jumping = d.Norm, cmp.Or(d.Jumping, c.Jumping)
 	return with.checkDesign() == nil
 }
 
@@ -139,7 +136,7 @@ func (c *Config) suitLinks(given func(flag string) bool) []Choice {
 // inputScale is what features are to be trained as so many times of.
 func (c *Config) inputScale(m *graph.Meta) float64 {
 	norm, few := m.FeatureNorm, few(m)
-	if c.Model == "gin" { // it adds neighbours up
+	if c.kind().PlainSum {
 		if sum := norm * (1 + float64(m.Edges)/float64(m.Vertices)); sum > huge {
 			return rounded(steady / sum)
 		}
@@ -150,15 +147,10 @@ func (c *Config) inputScale(m *graph.Meta) float64 {
 		return rounded(1 / norm)
 	case !few && norm < tinyMany:
 		return rounded(well / norm)
-	case !few && c.averages() && norm < tinyMany*spread(m):
+	case !few && c.kind().Averages() && norm < tinyMany*spread(m):
 		return rounded(spread(m))
 	}
 	return 1
-}
-
-// averages reports whether rows are means of neighbours', or have such beside them.
-func (c *Config) averages() bool {
-	return slices.Contains([]string{"gcn", "sage", "gat", "gatv2", "gcnii", "appnp", "sgc", "sign"}, c.Model)
 }
 
 // spread is how many times smaller than rows their means over neighbours differ, were

@@ -94,7 +94,7 @@ func (c *Config) validateNames() error {
 	}
 	for f, value := range c.Options() {
 		if list, ok := f.Tag.Lookup("enum"); ok {
-			if err := oneOf(f.Tag.Get("toml"), value.String(), strings.Split(list, ",")); err != nil {
+			if err := oneOf(f.Tag.Get("toml"), value.String(), strings.Split(strings.ReplaceAll(Expand(list), ", ", ","), ",")); err != nil {
 				return err
 			}
 		}

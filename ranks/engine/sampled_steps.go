@@ -49,7 +49,7 @@ func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) er
 func (e *Engine) sampling() sample.Options {
 	return sample.Options{
 		Comm: e.Peers, Shard: e.Shard, Seed: e.Config.Seed, Fanouts: e.Config.Batching().Fanouts, Team: e.packers,
-		Self: samplesSelf(e.Config.Model), EdgeData: e.edgeData(),
+		Self: model.KindOf(e.Config.Model).SelfLoops(), EdgeData: e.edgeData(),
 	}
 }
 
@@ -98,7 +98,7 @@ func SampledEdges(c config.Config, have shard.Counts, most []int) []SampledBlock
 	blocks := make([]SampledBlock, len(b.Fanouts))
 	for k, more := range most[1:] {
 		l, edges := len(blocks)-1-k, of(rows, have.Edges)
-		if samplesSelf(c.Model) {
+		if model.KindOf(c.Model).SelfLoops() {
 			edges += rows
 		}
 		edges = min(edges, rows*int64(b.Fanouts[l]))
@@ -107,9 +107,6 @@ func SampledEdges(c config.Config, have shard.Counts, most []int) []SampledBlock
 	}
 	return blocks
 }
-
-// samplesSelf reports whether a vertex is one of its own neighbours.
-func samplesSelf(network string) bool { return network == "gcn" || network == "gin" }
 
 // clusterSlack is the maximal size of a cluster relative to the mean.
 const clusterSlack = 1.05

@@ -42,7 +42,7 @@ func (f *state) bad(format string, args ...any) *fault.Error {
 }
 
 // put makes a tensor one of a module that becomes a part of a kind.
-func (f *state) put(kind, module string, p part, t safetensors.Tensor) error {
+func (f *state) put(kind, module string, p model.TorchTensor, t safetensors.Tensor) error {
 	m := f.modules[kind]
 	if m == nil {
 		m = &modules{found: map[string][]safetensors.Tensor{}}
@@ -51,7 +51,7 @@ func (f *state) put(kind, module string, p part, t safetensors.Tensor) error {
 	if _, ok := m.found[module]; !ok {
 		m.order = append(m.order, module)
 	}
-	of, err := p.convert(t)
+	of, err := convert(p, t)
 	if err != nil {
 		return f.bad("%v", err)
 	}
@@ -63,20 +63,21 @@ func (f *state) put(kind, module string, p part, t safetensors.Tensor) error {
 // row as weight and a bias are those of a normalisation, one number as weight is a PReLU's.
 // The product of jumping knowledge is the last matrix with a bias.
 var (
-	normTensors = map[string]part{"weight": {name: "norm.weight"}, "bias": {name: "norm.bias"},
-		"running_mean": {name: "norm.running_mean"}, "running_var": {name: "norm.running_var"}}
-	preluTensors = map[string]part{"weight": {name: "activation.weight"}}
+	normTensors = model.StateDict{"weight": {Weight: "norm.weight"}, "bias": {Weight: "norm.bias"},
+		"running_mean": {Weight: "norm.running_mean"}, "running_var": {Weight: "norm.running_var"}}
+	preluTensors = model.StateDict{"weight": {Weight: "activation.weight"}}
+	jumpTensors  = model.LinearTensors("")
 )
 
 // behind says of a tensor of what stands behind convolutions which module it is of, and of
 // which kind of part this becomes, "" of none.
-func (f *state) behind(t safetensors.Tensor) (kind, module string, p part) {
+func (f *state) behind(t safetensors.Tensor) (kind, module string, p model.TorchTensor) {
 	module, name := cutName(t.Name)
 	weight, bias := f.shapes[join(module, "weight")], f.shapes[join(module, "bias")]
 	switch row := len(weight) == 1; {
-	case module == f.jump && linear("")[name].name != "" && module != "":
-		return f.jumpKind(), module, linear("")[name]
-	case row && len(bias) == 1 && normTensors[name].name != "":
+	case module == f.jump && jumpTensors[name].Weight != "" && module != "":
+		return f.jumpKind(), module, jumpTensors[name]
+	case row && len(bias) == 1 && normTensors[name].Weight != "":
 		return "norm", module, normTensors[name]
 	case row && bias == nil && weight[0] == 1 && name == "weight":
 		return "tail", module, preluTensors[name]

@@ -68,52 +68,6 @@ func readStateDict(path string) ([]safetensors.Tensor, error) {
 	return list, nil
 }
 
-// part says which of siafu's weights a tensor of a layer of PyTorch Geometric is.
-type part struct {
-	name      string // of siafu's; "" is a number that has to be 0
-	also      string // another of siafu's that it is, too; of the same name tensors are added
-	transpose bool   // [out x in] there, [in x out] here
-	flat      bool   // a matrix under a leading dimension of 1
-	of        string // the kind of the part (model.Part); "": that of the network
-}
-
-// linear are the names of the tensors of a Linear, those of a part of kind of.
-func linear(of string) map[string]part {
-	return map[string]part{"weight": {name: "weight", transpose: true, of: of}, "bias": {name: "bias", of: of}}
-}
-
-var sage = map[string]part{"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "self.weight", transpose: true}, "lin_l.bias": {name: "bias"}}
-
-// pool is sage behind SAGEConv's project=True.
-var pool = func() map[string]part {
-	all := maps.Clone(sage)
-	all["lin.weight"], all["lin.bias"] = part{name: "pool.weight", transpose: true}, part{name: "pool.bias"}
-	return all
-}()
-
-// layers are the names of the tensors of GCNConv, SAGEConv, GINConv around
-// Sequential(Linear, ReLU, Linear) or MLP, GATConv, GATv2Conv and Linear, of versions 1 and 2;
-// and of Linear and GCN2Conv, of Linear with APPNP behind, and of SGConv. A bias of what
-// GATv2Conv gathers moves the scores, and moves the sum by itself.
-var layers = map[string]map[string]part{
-	"gcn":       {"lin.weight": {name: "weight", transpose: true}, "weight": {name: "weight"}, "bias": {name: "bias"}},
-	"sage":      sage,
-	"sage-max":  sage,
-	"sage-pool": pool,
-	"gin": {"nn.0.weight": {name: "weight", transpose: true}, "nn.0.bias": {name: "bias"}, "nn.2.weight": {name: "mlp.weight", transpose: true},
-		"nn.2.bias": {name: "mlp.bias"}, "nn.lins.0.weight": {name: "weight", transpose: true}, "nn.lins.0.bias": {name: "bias"},
-		"nn.lins.1.weight": {name: "mlp.weight", transpose: true}, "nn.lins.1.bias": {name: "mlp.bias"}, "eps": {}},
-	"gat": {"lin.weight": {name: "weight", transpose: true}, "lin_src.weight": {name: "weight", transpose: true}, "lin_l.weight": {name: "weight", transpose: true},
-		"att_src": {name: "source", flat: true}, "att_dst": {name: "target", flat: true}, "att_l": {name: "source", flat: true}, "att_r": {name: "target", flat: true},
-		"bias": {name: "bias"}},
-	"gatv2": {"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "target.weight", transpose: true}, "lin_edge.weight": {name: "edge.weight", transpose: true},
-		"lin_l.bias": {name: "target.bias", also: "bias"}, "lin_r.bias": {name: "target.bias"}, "att": {name: "attention", flat: true}, "bias": {name: "bias"}},
-	"mlp":   linear(""),
-	"gcnii": {"weight": {name: "weight", transpose: true, of: "mlp"}, "bias": {name: "bias", of: "mlp"}, "weight1": {name: "weight", of: "initial"}},
-	"appnp": linear("mlp"),
-	"sgc":   {"lin.weight": {name: "weight", transpose: true, of: "linear"}, "lin.bias": {name: "bias", of: "propagate with bias"}},
-}
-
 // Weights are the tensors of a file under siafu's names: those of PyTorch Geometric's
 // layers, each of which becomes the next layer of its sort of s, in the order of the file if
 // inOrder, else by their names, numbers by their value. Tensors under siafu's own names stay,
@@ -122,8 +76,8 @@ func Weights(path string, list []safetensors.Tensor, s model.Spec, inOrder bool)
 	if renamed, ok, err := exported(path, list, s); ok {
 		return renamed, err
 	}
-	known, ok := layers[s.Kind]
-	if own(list, s) || !ok {
+	known := model.KindOf(s.Kind).StateDict
+	if own(list, s) || known == nil {
 		return list, nil
 	}
 	f := newState(path, list, s, inOrder)
@@ -133,11 +87,12 @@ func Weights(path string, list []safetensors.Tensor, s model.Spec, inOrder bool)
 		}
 		kind, module, p := f.behind(t)
 		if kind == "" {
+			var ok bool
 			if module, p, ok = split(t.Name, known); !ok {
 				return nil, f.bad("tensor %q does not belong to a layer of %s", t.Name, s.Kind).
-					Then("expected after the name of a layer: %s", strings.Join(sorted(known), ", "))
+					Then("expected after the name of a layer: %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 			}
-			kind = cmp.Or(p.of, s.Kind)
+			kind = cmp.Or(p.Part, s.Kind)
 		}
 		if err := f.put(kind, module, p, t); err != nil {
 			return nil, err
@@ -161,7 +116,7 @@ func own(list []safetensors.Tensor, s model.Spec) bool {
 }
 
 // split takes the name of a tensor apart: of the layer, and what the tensor is in it.
-func split(name string, known map[string]part) (layer string, p part, ok bool) {
+func split(name string, known model.StateDict) (layer string, p model.TorchTensor, ok bool) {
 	longest := -1
 	for end, of := range known {
 		if head, is := strings.CutSuffix("."+name, "."+end); is && len(end) > longest {
@@ -171,16 +126,17 @@ func split(name string, known map[string]part) (layer string, p part, ok bool) {
 	return layer, p, ok
 }
 
-// convert is the tensor in siafu's shape, or none for a number that is 0.
-func (p part) convert(t safetensors.Tensor) ([]safetensors.Tensor, error) {
+// convert returns the weights of a tensor: two if it has another one too, none for a number
+// that is 0.
+func convert(p model.TorchTensor, t safetensors.Tensor) ([]safetensors.Tensor, error) {
 	switch {
-	case p.name == "" && (len(t.Data) != 1 || t.Data[0] != 0):
+	case p.Weight == "" && (len(t.Data) != 1 || t.Data[0] != 0):
 		return nil, fmt.Errorf("%q is %v, but siafu needs 0", t.Name, t.Data[:min(len(t.Data), 3)])
-	case p.name == "":
+	case p.Weight == "":
 		return nil, nil
-	case p.flat && len(t.Shape) == 3 && t.Shape[0] == 1:
+	case p.Flat && len(t.Shape) == 3 && t.Shape[0] == 1:
 		t.Shape = t.Shape[1:]
-	case p.transpose && len(t.Shape) == 2:
+	case p.Transpose && len(t.Shape) == 2:
 		rows, cols := t.Shape[0], t.Shape[1]
 		turned := make([]float32, len(t.Data))
 		for r := range rows {
@@ -189,13 +145,13 @@ func (p part) convert(t safetensors.Tensor) ([]safetensors.Tensor, error) {
 			}
 		}
 		t.Shape, t.Data = []int{cols, rows}, turned
-	case p.flat || p.transpose:
+	case p.Flat || p.Transpose:
 		return nil, fmt.Errorf("tensor %q has shape %v", t.Name, t.Shape)
 	}
-	t.Name = p.name
+	t.Name = p.Weight
 	list := []safetensors.Tensor{t}
-	if p.also != "" {
-		t.Name = p.also
+	if p.Also != "" {
+		t.Name = p.Also
 		list = append(list, t)
 	}
 	return list, nil
@@ -222,14 +178,6 @@ func merged(list []safetensors.Tensor) (out []safetensors.Tensor) {
 		out[i] = sum
 	}
 	return out
-}
-
-func sorted(known map[string]part) (names []string) {
-	for name := range known {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // natural compares names by their parts between points, numbers at the end of a part by

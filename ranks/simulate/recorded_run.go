@@ -205,10 +205,7 @@ func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, e
 	if m := runfolder.ReadMarker(run.Dir); m != nil {
 		of = m.Of
 	}
-	hidden := float64(run.Summary.Hidden)
-	if strings.HasPrefix(run.Summary.Model, "gat") {
-		hidden *= max(number(set["heads"]), 1)
-	}
+	hidden := float64(run.Summary.Hidden) * max(number(set["heads"]), 1)
 	dims := []float64{number(of["features"])}
 	for range layers - 1 {
 		dims = append(dims, hidden)
