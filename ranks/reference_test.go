@@ -68,6 +68,9 @@ func newReference(c graph.Content, s model.Spec) *reference {
 	return r
 }
 
+// referenceKinds are the networks of this reference. Others have TestGradient of kernels/model.
+var referenceKinds = []string{"gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"}
+
 // coefficient returns the entry of Â for an edge (1, or its weight) or no edge (0) between
 // vertices of the given degrees, or sums of weights.
 func coefficient(kind string, edge float64, self bool, in, out float64) float64 {

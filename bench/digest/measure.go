@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"siafu/bench/trials"
+	"siafu/kernels/model"
 )
 
 // bench is a running comparison.
@@ -30,14 +31,11 @@ func (b *bench) flags(c cell, s System, more ...string) []string {
 	list := append([]string{"--model", c.model, "--servers", strconv.Itoa(s.Servers), "--partitioner", b.Partitioner,
 		"--checkpoint-every", "off"}, b.Train...)
 	list = append(list, s.Flags...)
-	if s.UnitRows && slices.Contains(unitNetworks, c.model) {
+	if s.UnitRows && model.KindOf(c.model).TakesRowNorms() {
 		list = append(list, "--norm", "l2")
 	}
 	return append(list, more...)
 }
-
-// unitNetworks lists the networks for which train accepts --norm l2.
-var unitNetworks = []string{"gcn", "sage", "sage-max", "sage-pool", "gin", "mlp"}
 
 // systemsOf returns the systems of a list that train a network.
 func systemsOf(list []System, model string) []System {

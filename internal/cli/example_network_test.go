@@ -13,19 +13,6 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// networkEdits are the edits of existing files for the example of docs/models.md: the text
-// that the page says to add replaces + in the place, which is in the file without +.
-var networkEdits = []struct{ file, place, text string }{
-	{"kernels/model/kinds.go", "+\n\t}\n}\n\n// Kinds returns", `{Name: "residual", Weights: OneProduct, Layer: residualLayer, Coefficients: GCNCoefficients, Order: "apply-first"},`},
-	{"ranks/config/options.go", `sgc,sign+" usual:"Network`, `,residual`},
-	{"ranks/config/options.go", `appnp, sgc, sign+; see`, `, residual`},
-	{"docs/commands.md", `appnp, sgc, sign+; see`, `, residual`},
-	{"kernels/model/gradient_test.go", `{Kind: "mlp"}, +{Custom`, `{Kind: "residual"},`},
-	{"ranks/reference_test.go", `case "gcn",+ "gcnii", "appnp"`, ` "residual",`},
-	{"ranks/reference_test.go", "\tswitch r.spec.Kind {\n+\tcase \"sage-pool\":\n\t\tpooled", "\tcase \"residual\":\n"},
-	{"ranks/gradient_test.go", "\t\t+\n\t\t{name: \"perceptron\", ", `{name: "residual", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "residual", 4, 3 }},`},
-}
-
 // modelsPage is docs/models.md.
 func modelsPage(t *testing.T) string {
 	t.Helper()
@@ -48,36 +35,23 @@ func codeBlock(t *testing.T, page, text string) string {
 	return ""
 }
 
-// withNetwork returns the contents of the files that the page says to write or to edit.
+// withNetwork returns the contents of the two files that the page says to write and to edit.
 func withNetwork(t *testing.T) map[string]string {
 	t.Helper()
+	const table, last = "kernels/model/kinds.go", "\t\tsignKind,\n"
 	page := modelsPage(t)
+	if !strings.Contains(page, "`"+table+"`: the line `residual,`") {
+		t.Fatalf("docs/models.md does not say what to add to %s", table)
+	}
+	text, err := os.ReadFile(table)
+	if err != nil || !strings.Contains(string(text), last) {
+		t.Fatalf("%s does not end its table with %q: %v", table, last, err)
+	}
 	code := strings.ReplaceAll(codeBlock(t, page, "package model_test"), "model.", "")
-	changed := map[string]string{
+	return map[string]string{
+		table:                       strings.Replace(string(text), last, last+"\t\tresidual,\n", 1),
 		"kernels/model/residual.go": strings.Replace(code, "package model_test\n\nimport \"siafu/kernels/model\"\n", "package model\n", 1),
 	}
-	for _, e := range networkEdits {
-		if !strings.Contains(page, e.text) {
-			t.Fatalf("docs/models.md does not say to add %q to %s", e.text, e.file)
-		}
-		if strings.HasSuffix(e.text, ":\n") {
-			e.text = codeBlock(t, page, e.text)
-		}
-		if changed[e.file] == "" {
-			text, err := os.ReadFile(e.file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			changed[e.file] = string(text)
-		}
-		before, after, _ := strings.Cut(e.place, "+")
-		place := strings.TrimSuffix(before, "\t\t") + strings.TrimPrefix(after, "\n")
-		if strings.Count(changed[e.file], place) != 1 {
-			t.Fatalf("%s has the text %q %d times", e.file, place, strings.Count(changed[e.file], place))
-		}
-		changed[e.file] = strings.Replace(changed[e.file], place, before+e.text+after, 1)
-	}
-	return changed
 }
 
 // TestAddedNetwork: kernels/model passes its tests with the network of docs/models.md added
@@ -89,9 +63,6 @@ func TestAddedNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range withNetwork(t) {
-		if !strings.HasPrefix(name, "kernels/model/") {
-			continue
-		}
 		replace[filepath.Join(root, name)] = filepath.Join(dir, filepath.Base(name))
 		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -104,18 +75,19 @@ func TestAddedNetwork(t *testing.T) {
 	goTest(t, root, "test", "-short", "-overlay", filepath.Join(dir, "overlay.json"), "-run", "Initial|SmallLogits|TestGradient/.*residual|Plan", "./kernels/model")
 }
 
-// goTest runs a command of Go.
+// goTest runs a command of Go, with tests of their usual length.
 func goTest(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", args...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "SIAFU_BIG=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 
 // TestAddedNetworkInACopy: a copy of the tree with the network of docs/models.md passes the
-// tests that the page lists, and trains and predicts with it.
+// tests that the page lists. The program names the network, trains and predicts with it, and
+// refuses to export it.
 func TestAddedNetworkInACopy(t *testing.T) {
 	if !hosttest.Big() {
 		t.Skip("compiles the program: only with SIAFU_BIG=1")
@@ -127,11 +99,29 @@ func TestAddedNetworkInACopy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	goTest(t, dir, "test", "-trimpath", "./internal/cli", "-run", "TestCommandsAreDocumented", "-update")
 	for _, line := range strings.Split(strings.TrimSpace(codeBlock(t, modelsPage(t), "go test ./kernels/model")), "\n") {
 		goTest(t, dir, append([]string{"test", "-trimpath"}, strings.Fields(strings.ReplaceAll(strings.TrimPrefix(line, "go test "), "'", ""))...)...)
 	}
-	for _, args := range []string{"generate data --vertices 200 --edges 800", "train data --model residual --epochs 2 --ranks 2 --out run", "predict run data"} {
-		goTest(t, dir, append([]string{"run", "-trimpath", "."}, strings.Fields(args)...)...)
+	goTest(t, dir, "build", "-trimpath", "-o", "siafu-residual", ".")
+	for _, c := range []struct {
+		args, want string
+		code       int
+	}{
+		{"train --help", "residual", 0},
+		{"help networks", "residual   GCN in residual blocks (He et al. 2016)", 0},
+		{"completion bash", "sign residual", 0},
+		{"generate data --vertices 200 --edges 800", "", 0},
+		{"train data --model residual --epochs 2 --ranks 2 --out run", "", 0},
+		{"predict run data", "", 0},
+		{"export run --pytorch", "model.py does not implement the network residual", 78},
+	} {
+		cmd := exec.Command(filepath.Join(dir, "siafu-residual"), strings.Fields(c.args)...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != c.code || !strings.Contains(string(out), c.want) {
+			t.Errorf("siafu %s: %v, want exit code %d and %q\n%s", c.args, err, c.code, c.want, out)
+		}
 	}
 }
 

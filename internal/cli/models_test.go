@@ -8,6 +8,7 @@ import (
 )
 
 // Every network and every initialiser can be selected by its name; other names are refused.
+// siafu help networks has a line for each network.
 func TestNamesOfTheCommandLine(t *testing.T) {
 	var g grammar
 	parser, err := newParser(&g)
@@ -31,6 +32,12 @@ func TestNamesOfTheCommandLine(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("no command has a flag --%s", flag)
+		}
+	}
+	lines := strings.Split(must(t, "help", "networks"), "\n")
+	for i, kind := range model.Kinds() {
+		if k := model.KindOf(kind); k.Help == "" || !strings.HasPrefix(lines[i], kind+" ") || !strings.Contains(lines[i], k.Help) || !strings.Contains(lines[i], k.Paper) {
+			t.Errorf("help networks has %q for %s", lines[i], kind)
 		}
 	}
 }

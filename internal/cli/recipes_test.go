@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"siafu/internal/host/hosttest"
+	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
@@ -56,7 +57,7 @@ func trainInto(t *testing.T, data string, flags ...string) (*runfolder.Run, stri
 // to its ε of 1e-8 relative to gradients of 1e-4.
 func TestInputScale(t *testing.T) {
 	whole, eighth := ring(t, 1), ring(t, 8)
-	for k, kind := range []string{"gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"} {
+	for k, kind := range model.Kinds() {
 		for o, optimizer := range []string{"sgd", "adam", "adamw"} {
 			if !hosttest.Sampled(3, k, o) {
 				continue

@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"siafu/kernels/model"
 )
 
 // hostReaders lists the files that may treat a matrix as host memory (Mat.Host), because they
@@ -56,6 +59,23 @@ func TestArithmeticGoesThroughOps(t *testing.T) {
 				}
 				if (s.Sel.Name == "Host" && len(call.Args) == 0 || s.Sel.Name == "HostHalf") && !slices.Contains(hostReaders, path) {
 					t.Errorf("%v: a matrix is read where it may not lie; use kernels.Read or kernels.Fetch", at(n))
+				}
+				return true
+			})
+		})
+	}
+}
+
+// Only kernels/model knows networks by their names; others ask model.Kind. The score of pairs
+// has a name of its own, and benchmarks repeat published runs.
+func TestNetworksAreNotNamed(t *testing.T) {
+	for _, dir := range []string{"cuda", "halo", "internal", "lambda", "ranks", "slurm"} {
+		eachFile(t, dir, func(path string, file *ast.File, at func(ast.Node) token.Position) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				if text, ok := n.(*ast.BasicLit); ok && path != "ranks/config/task.go" {
+					if name, err := strconv.Unquote(text.Value); err == nil && slices.Contains(model.Kinds(), name) {
+						t.Errorf("%v: the network %s is named; add a field to model.Kind", at(n), name)
+					}
 				}
 				return true
 			})

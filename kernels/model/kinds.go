@@ -93,6 +93,9 @@ func (k *Kind) Takes(o Option) bool { return slices.Contains(k.Options, o) }
 // activation, normalisation, residual connections or jumping knowledge.
 func (k *Kind) FixedDesign() bool { return k.Part != nil }
 
+// TakesRowNorms reports whether rows may be divided by their norms (DividesRows).
+func (k *Kind) TakesRowNorms() bool { return !k.FixedDesign() && !k.Attends }
+
 // Propagates reports whether the network uses the graph at all.
 func (k *Kind) Propagates() bool { return k.Coefficients != nil }
 

@@ -148,9 +148,7 @@ func (s Spec) Coefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 // Weighs reports whether the network depends on edge weights.
 func (s Spec) Weighs() bool { return s.Adds() || s.Design.EdgeFeatures }
 
-// Takes reports whether vertices gather maxima, and Attends whether they gather with
-// attention.
-func (s Spec) Takes() bool   { return s.kind().Maximum }
+// Attends reports whether vertices gather with attention.
 func (s Spec) Attends() bool { return s.kind().Attends }
 
 // Dynamic reports whether attention is that of GATv2.

@@ -164,7 +164,7 @@ func (s Spec) Check() error {
 		return errors.New("the number of heads is negative")
 	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || n < d.layersAfterHidden() || (n-d.layersAfterHidden())%(1+d.layersPerHidden()) > 0 || d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.layersAfterHidden() || s.kind().Part != nil) || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
-	case DividesRows(d.Norm) && (s.kind().Attends || s.kind().Part != nil):
+	case DividesRows(d.Norm) && !s.kind().TakesRowNorms():
 		return fmt.Errorf("a network of kind %q whose rows are divided by their norms", s.Kind)
 	case d.PoolHidden < 0 || d.PoolHidden > 0 && !s.kind().Takes(OptionPoolHidden):
 		return fmt.Errorf("a perceptron of %d columns before the maxima of %s", d.PoolHidden, s.Kind)

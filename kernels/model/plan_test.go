@@ -8,7 +8,7 @@ import (
 
 // compose sets the widths of a network whose layers differ.
 func (s *Spec) compose() {
-	if s.Design.Hops, s.Design.Alpha, s.Design.Theta = 0, 0.2, 0.5; s.Kind == "appnp" || s.Kind == "sign" {
+	if s.Design.Hops, s.Design.Alpha, s.Design.Theta = 0, 0.2, 0.5; s.kind().Takes(OptionHops) || s.kind().Takes(OptionPowers) {
 		s.Design.Hops = 3
 	}
 	if s.Composed() {

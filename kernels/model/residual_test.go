@@ -5,7 +5,7 @@ import "siafu/kernels/model"
 // GCN in residual blocks (He et al. 2016, §3.2) where a layer keeps the width:
 // H' = dropout(relu(Â H W + b + H)), without relu and dropout in the last layer.
 var residual = model.Kind{Name: "residual", Weights: model.OneProduct, Layer: residualLayer,
-	Coefficients: model.GCNCoefficients, Order: "apply-first"}
+	Coefficients: model.GCNCoefficients, Order: "apply-first", Help: "GCN in residual blocks", Paper: "He et al. 2016"}
 
 type block struct {
 	h              model.Hidden
@@ -22,7 +22,7 @@ func residualLayer(b *model.Builder, l int) model.Layer {
 	b.ShareStorage(model.GatheredGrad, model.OutputGrad) // likewise in the backward pass
 	b.AllocGrad(model.InputGrad)
 	return &block{h: b.Hidden(), weight: b.Weight(l, 0), bias: b.Weight(l, 1), drop: b.Dropout(l),
-		out: out, relu: !b.Last(l), shortcut: l > 0 && in == out}
+		out: out, relu: !b.Plain(), shortcut: l > 0 && in == out}
 }
 
 func (r *block) GatherWidth() int      { return r.out }

@@ -44,7 +44,7 @@ func newBench(t testing.TB, kind string, vertices int) *bench {
 // composed sets the design and the widths of a network whose layers differ.
 func composed(s model.Spec) model.Spec {
 	s.Design = model.Design{Alpha: 0.2, Theta: 0.5}
-	if s.Kind == "appnp" {
+	if model.KindOf(s.Kind).Takes(model.OptionHops) {
 		s.Design.Hops = 2
 	}
 	if s.Composed() {

@@ -69,7 +69,7 @@ func (c *Config) checkDesign() error {
 		return refuse("norm", c.Norm, "--model="+c.Model, "leave --norm out: this network has no normalisation between its layers")
 	case c.Jumping != "off" && fixed:
 		return refuse("jumping", c.Jumping, "--model="+c.Model, "leave --jumping out: this network's last product has its own input")
-	case model.DividesRows(c.Norm) && kind.Attends:
+	case model.DividesRows(c.Norm) && !kind.TakesRowNorms():
 		return refuse("norm", c.Norm, "--model="+c.Model, "choose --norm layer: this normalisation follows sums and maxima of neighbours, not attention")
 	case c.PoolHidden != 0 && !kind.Takes(model.OptionPoolHidden):
 		return refuse("pool-hidden", c.PoolHidden, "--model="+c.Model, "leave --pool-hidden out, or choose --model %s: the network has no perceptron before its maxima", strings.Join(taking(model.OptionPoolHidden), ", "))

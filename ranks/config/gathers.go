@@ -11,7 +11,7 @@ import (
 // CheckGathers returns an error if options do not work with the maxima that a network
 // gathers, or with edge weights that the network uses.
 func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
-	if c.GPUsGather() && net.Takes() {
+	if c.GPUsGather() && model.KindOf(net.Kind).Maximum {
 		return fault.New(fault.Usage, "train", "", "--tensor=%s --graph=%s with %s", c.Tensor, c.GraphWork, net.Kind).
 			Then("choose --graph cpu: GPUs gather sums and attention, but not maxima")
 	}
