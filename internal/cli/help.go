@@ -117,8 +117,8 @@ func groups(node *kong.Node) (titles []string) {
 	return titles
 }
 
-// topic explains what "siafu help" names if that is no command: the recipes, the networks, a
-// group of the flags of train, or a flag, with an entry for each command that has it. Where
+// topic explains what "siafu help" names if that is no command: the recipes, the networks,
+// the conflicts, a group of the flags of train, or a flag, with an entry for each command that has it. Where
 // a group and a flag have one name, the flag is written with its dashes.
 func topic(root *kong.Node, name string) (string, error) {
 	switch name {
@@ -126,6 +126,8 @@ func topic(root *kong.Node, name string) (string, error) {
 		return config.RecipeTable(), nil
 	case "networks":
 		return config.NetworkTable(), nil
+	case "conflicts":
+		return "Options and properties of a run that do not work together:\n\n" + wrappedLines(config.ConflictTable("")), nil
 	}
 	var b strings.Builder
 	isGroup := slices.ContainsFunc(root.Children, func(n *kong.Node) bool {
@@ -136,6 +138,9 @@ func topic(root *kong.Node, name string) (string, error) {
 			switch {
 			case !isGroup && f.Name == strings.TrimPrefix(name, "--"):
 				fmt.Fprintf(&b, "siafu %s %s\n%s", n.Path(), f.Summary(), wrapped(f.Help, 4))
+				if n.Name == "train" {
+					b.WriteString(wrappedLines(config.ConflictTable(f.Name)))
+				}
 			case n.Name == "train" && f.Group != nil && strings.EqualFold(f.Group.Title, name):
 				fmt.Fprintf(&b, "%s\n%s", f.Summary(), wrapped(f.Help, 4))
 			}
@@ -145,6 +150,15 @@ func topic(root *kong.Node, name string) (string, error) {
 		return "", fault.New(fault.Usage, "help", "", "there is no command, topic or flag %q", name).Then(`see "siafu help"`)
 	}
 	return b.String(), nil
+}
+
+// wrappedLines wraps each line of a text and indents it.
+func wrappedLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(wrapped(strings.TrimSuffix(line, "\n"), 4))
+	}
+	return b.String()
 }
 
 // wrapped wraps a text at 80 columns and indents it.

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"siafu/halo/history"
 	"siafu/internal/fault"
 	"siafu/kernels/model"
-	"siafu/ranks/tune"
 )
 
 // What an epoch is cut into; empty is Full.
@@ -106,7 +104,7 @@ func (c *Config) HistoryRows() history.Format {
 // mostBatches keeps what ranks agree on within messages, and updates within 32 bits.
 const mostBatches = 1 << 16
 
-// checkBatch refuses what does not go together with mini-batches.
+// checkBatch refuses a --batch that cannot be parsed, and too many mini-batches.
 func (c *Config) checkBatch() error {
 	b := c.Batching()
 	switch {
@@ -118,63 +116,6 @@ func (c *Config) checkBatch() error {
 				"cluster:N or cluster:N,Q with Q of N clusters in a mini-batch; N is from 1 to %d", mostBatches)
 	case c.Steps(c.Epochs) > mostEpochs:
 		return fault.New(fault.Usage, "train", "", "--batch=%s with --epochs=%d", c.Batch, c.Epochs).Then("use at most %d updates in total", mostEpochs)
-	case b.Draws():
-		return c.checkDrawn()
-	}
-	refuse := c.refuseBatch
-	list, _ := tune.Candidates(c.Codec)
-	switch {
-	case c.Mode == "async":
-		return refuse("mode", c.Mode, "choose --mode pipe: ranks must run their batches synchronously")
-	case !c.Exact():
-		return refuse("refresh", c.Refresh, "leave --refresh out: rows outside a batch come from the history")
-	case b.Samples > 0 && (!c.kind().Variates || c.Layers < 2):
-		return refuse("model", fmt.Sprintf("%s --layers=%d", c.Model, c.Layers), "choose gcn of two layers or more, or history:N")
-	case b.Samples > 0 && (c.HistoryFormat != "float32" || c.Features == "bf16"):
-		return refuse("history-format", fmt.Sprintf("%s --features=%s", c.HistoryFormat, c.Features), "leave both at float32, or choose history:N")
-	case !c.kind().Adds() || c.kind().Order == "apply-first":
-		return refuse("model", c.Model, "choose gcn, sage or gin, which gather the unchanged rows of the layer before, or neighbor:D,D")
-	case c.InputDropout > 0:
-		return refuse("input-dropout", c.InputDropout, "leave it out: the input layer's ÂX is computed once, for all batches")
-	case c.CacheInput == "off":
-		return refuse("cache-input", c.CacheInput, "leave --cache-input out: batches share the input layer's ÂX")
-	case c.Order == "apply-first":
-		return refuse("order", c.Order, "leave --order out: the history stores rows before the product with the weights")
-	case c.Tensor != "cpu":
-		return refuse("tensor", c.Tensor, "leave --tensor out")
-	case list != nil:
-		return refuse("codec", c.Codec, "name one codec, which evaluations use, or leave --codec out")
-	}
-	return nil
-}
-
-func (c *Config) refuseBatch(flag string, value any, remedy string) error {
-	return fault.New(fault.Usage, "train", "", "--batch=%s with --%s=%v", c.Batch, flag, value).Then("%s", remedy)
-}
-
-// checkDrawn refuses what does not go together with mini-batches that are drawn.
-func (c *Config) checkDrawn() error {
-	refuse := c.refuseBatch
-	list, _ := tune.Candidates(c.Codec)
-	switch {
-	case c.Mode != "pipe" && c.Mode != "nopipe":
-		return refuse("mode", c.Mode, "choose --mode pipe: ranks must run their batches synchronously")
-	case !c.Exact():
-		return refuse("refresh", c.Refresh, "leave --refresh out: a batch uses only the rows of its own step")
-	case c.LocalEpochs > 0:
-		return refuse("local-epochs", c.LocalEpochs, "leave --local-epochs out: ranks synchronise in every step")
-	case !c.kind().Propagates():
-		return refuse("model", c.Model, "choose gcn, sage, gin or gat: this network has no neighbours to sample")
-	case c.kind().Maximum:
-		return refuse("model", c.Model, "choose sage: mini-batches support only sums along edges")
-	case c.HistoryFormat != "float32":
-		return refuse("history-format", c.HistoryFormat, "leave --history-format out: there is no history")
-	case c.Recompute:
-		return refuse("recompute", c.Recompute, "leave --recompute out, and use smaller batches")
-	case c.Tensor != "cpu":
-		return refuse("tensor", c.Tensor, "leave --tensor out")
-	case list != nil:
-		return refuse("codec", c.Codec, "name one codec, which evaluations use, or leave --codec out")
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func TestValidate(t *testing.T) {
 		"bridge-address":        func(c *Config) { c.Tensor, c.Lambda, c.BridgeAddress = "lambda", "local", "here" },
 		"bridge-address ":       func(c *Config) { c.Tensor, c.Lambda, c.BridgeAddress = "lambda", "aws", ":0,a:1,b:2" },
 		"lambda-arch":           func(c *Config) { c.Tensor, c.Lambda, c.LambdaArch = "lambda", "aws", "mips" },
-		"tensor arch":           func(c *Config) { c.Tensor, c.Lambda, c.LambdaArch = "lambda", "local", "arm64" },
+		"lambda-arch local":     func(c *Config) { c.Tensor, c.Lambda, c.LambdaArch = "lambda", "local", "arm64" },
 		"budget":                func(c *Config) { c.Instance, c.Budget = "1", "0" },
 		"budget negative":       func(c *Config) { c.Instance, c.Budget = "1", "-2" },
 		"budget of what":        func(c *Config) { c.Budget = "2" },

@@ -62,11 +62,6 @@ func (c *Config) checkLambda() error {
 	case c.LambdaMemory < leastMemory || c.LambdaMemory > mostMemory:
 		return fault.New(fault.Usage, "train", "", "--lambda-memory=%d", c.LambdaMemory).
 			Then("set --lambda-memory from %d to %d MB, the range of AWS Lambda", leastMemory, mostMemory)
-	case c.Lambda == LambdaLocal && c.LambdaArch != "":
-		return refuse("leave --lambda-arch out: local functions run on this machine's architecture")
-	case c.Kernel == "openblas":
-		return fault.New(fault.Usage, "train", "", "--tensor=lambda with --kernel=openblas").
-			Then("choose another --kernel: the function is built without OpenBLAS")
 	}
 	for what := range strings.SplitSeq(c.LambdaWithout, ",") {
 		if all := []string{Fusion, Rematerialisation, Streaming}; c.LambdaWithout != "" && !slices.Contains(all, what) {
@@ -141,10 +136,6 @@ func (c *Config) checkSandboxes() error {
 	case LimitsNone, LimitsMemory, LimitsAWS:
 	default:
 		return fault.New(fault.Usage, "train", "", "--lambda-limits=%s", c.LambdaLimits).Then("it must be none, memory or aws")
-	}
-	if c.Lambda != LambdaLocal && (c.LambdaLimits != LimitsNone || c.LambdaFaults != "") {
-		return fault.New(fault.Usage, "train", "", "--lambda-limits=%s and --lambda-faults=%q with --lambda=%q", c.LambdaLimits, c.LambdaFaults, c.Lambda).
-			Then("set --lambda local: AWS Lambda has its own limits")
 	}
 	_, err := lambda.ParseFaults(c.LambdaFaults)
 	return err

@@ -7,19 +7,19 @@ import (
 
 // RankOptions describe the ranks, the partitions of the graph and the schedule of an epoch.
 type RankOptions struct {
-	Ranks        int     `default:"0" usual:"Ranks of an in-process world, servers included" help:"Number of ranks of an in-process world, servers included; 0: 1. Omit it under mpirun or srun, where the launcher sets it." toml:"ranks"`
-	Servers      int     `default:"-1" help:"Number of parameter-server ranks. -1: one with three or more ranks, or with two in mode async or free. 0: every rank stores the weights, and gradients are summed over all ranks." toml:"servers"`
-	Parts        int     `default:"0" usual:"Number of partitions; 0: one for each graph rank" help:"Number of graph partitions, at least the number of graph ranks. The same partitions give the same bytes on any number of ranks. 0: one for each graph rank." toml:"parts"`
-	Threads      int     `default:"0" help:"Worker threads of each rank, shared by its partitions. 0: the machine's processors divided by the ranks on it." toml:"threads"`
+	Ranks        int     `default:"0" usual:"Ranks of an in-process world, servers included" help:"Number of ranks of an in-process world, servers included; 0: 1. Omit it under mpirun or srun, where the launcher sets it." range:"0.." toml:"ranks"`
+	Servers      int     `default:"-1" help:"Number of parameter-server ranks. -1: one with three or more ranks, or with two in mode async or free. 0: every rank stores the weights, and gradients are summed over all ranks." range:"-1.." toml:"servers"`
+	Parts        int     `default:"0" usual:"Number of partitions; 0: one for each graph rank" help:"Number of graph partitions, at least the number of graph ranks. The same partitions give the same bytes on any number of ranks. 0: one for each graph rank." range:"0..2147483647" toml:"parts"`
+	Threads      int     `default:"0" help:"Worker threads of each rank, shared by its partitions. 0: the machine's processors divided by the ranks on it." range:"0.." toml:"threads"`
 	Partitioner  string  `default:"" usual:"contiguous, hash, ldg, fennel, multilevel, file:PATH" help:"Partitioner: contiguous, hash, ldg, fennel, multilevel or file:PATH. Empty: the partitioner that the dataset was partitioned with, else fennel." toml:"partitioner"`
 	VertexOrder  string  `default:"" help:"Vertex order within a rank: auto, natural, rcm, lp or rabbit. Empty: the order that the dataset was partitioned with, else auto." toml:"vertex-order"`
 	PartsDir     string  `name:"parts-dir" default:"" placeholder:"DIR" help:"Folder in which shards are found or created. Empty: parts in the dataset folder, or in the run folder if the dataset folder is read-only." toml:"parts-dir"`
 	Mode         string  `default:"pipe" enum:"pipe,nopipe,async,free" usual:"Schedule: pipe, nopipe, async or free" help:"Schedule: pipe, nopipe, async or free. pipe: synchronous with overlap; nopipe: one stage after another; async: bounded staleness (--staleness); free: each rank asynchronous, with the newest received ghost rows (DIGEST-A)." toml:"mode"`
-	Staleness    int     `default:"0" help:"Epochs that an interval may be ahead of the slowest one (async). The slowest interval is that of all ranks." toml:"staleness"`
-	DelayBound   int     `name:"delay-bound" default:"0" help:"Server updates allowed between two updates of one rank (free). At least the number of other graph ranks. 0: unlimited; no rank waits for a slow rank." toml:"delay-bound"`
-	Linger       float64 `default:"1" help:"Total wait of a rank for new rows and weights in an epoch (async). Unit: the usual time of an epoch. Afterwards the rank uses older rows and weights; 0: no wait." toml:"linger"`
-	SwitchToSync float64 `default:"0" help:"Switch to synchronous training near --target-acc (async); 0: never. Value: distance of validation accuracy from --target-acc, as a fraction." toml:"switch-to-sync"`
-	Intervals    int     `default:"0" help:"Intervals of each rank's vertices, on which tasks work. 0: chosen from the number of vertices." toml:"intervals"`
+	Staleness    int     `default:"0" help:"Epochs that an interval may be ahead of the slowest one (async). The slowest interval is that of all ranks." range:"0.." toml:"staleness"`
+	DelayBound   int     `name:"delay-bound" default:"0" help:"Server updates allowed between two updates of one rank (free). At least the number of other graph ranks. 0: unlimited; no rank waits for a slow rank." range:"0.." toml:"delay-bound"`
+	Linger       float64 `default:"1" help:"Total wait of a rank for new rows and weights in an epoch (async). Unit: the usual time of an epoch. Afterwards the rank uses older rows and weights; 0: no wait." range:"0.." toml:"linger"`
+	SwitchToSync float64 `default:"0" help:"Switch to synchronous training near --target-acc (async); 0: never. Value: distance of validation accuracy from --target-acc, as a fraction." range:"0..1" toml:"switch-to-sync"`
+	Intervals    int     `default:"0" help:"Intervals of each rank's vertices, on which tasks work. 0: chosen from the number of vertices." range:"0.." toml:"intervals"`
 	Delay        string  `default:"" help:"Artificial stragglers for experiments, as RANK:DURATION:SHARE. The rank (* is every rank; a partition with --parts) sleeps for DURATION before a fraction SHARE of its gathers." toml:"delay"`
 	StallWarn    string  `default:"60s" help:"Wait of a rank for others after which it prints a warning." toml:"stall-warn"`
 	StallAbort   string  `default:"10m" help:"Wait of a rank for others after which the job ends." toml:"stall-abort"`
@@ -32,7 +32,7 @@ type ExchangeOptions struct {
 	Codec            string `default:"none" usual:"Codec of ghost rows: none, int8, int4, bf16, auto, …" help:"Codec of ghost rows. none, zeros, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS] with +s2 or +zstd and +ef. auto, auto:int8, auto:bf16, auto:lossless: the fastest one, by measurement." toml:"codec"`
 	PreAggregate     string `default:"auto" enum:"auto,on,off" help:"Sum ghost rows before sending: auto, on or off. auto: where this saves 5 % of the rows between two ranks and the cost of the sums. Not with attention or async." toml:"pre-aggregate"`
 	GhostFeatures    string `default:"auto" enum:"auto,kept,sent" help:"Features of ghost vertices: auto, kept or sent. kept: stored, so the first layer exchanges nothing; sent: rows are exchanged in every epoch. auto: kept if that layer gathers first or features have few non-zeros." toml:"ghost-features"`
-	MeasureStaleness int    `name:"measure-staleness" default:"0" help:"Epochs between two measurements of staleness; 0: never. Measures age and error of ghost rows, and the gradient error, in one extra forward and backward pass. Training is unchanged." toml:"measure-staleness"`
+	MeasureStaleness int    `name:"measure-staleness" default:"0" help:"Epochs between two measurements of staleness; 0: never. Measures age and error of ghost rows, and the gradient error, in one extra forward and backward pass. Training is unchanged." range:"0.." toml:"measure-staleness"`
 }
 
 // ComputeOptions describe where and in which number format a rank computes.
@@ -51,13 +51,13 @@ type ComputeOptions struct {
 
 // FunctionOptions describe functions that do tensor tasks, with --tensor lambda.
 type FunctionOptions struct {
-	Bridges        int    `default:"0" help:"Bridge ranks, which invoke functions (--tensor lambda). They follow the servers in rank order. 0: every graph rank invokes functions directly." toml:"bridges"`
+	Bridges        int    `default:"0" help:"Bridge ranks, which invoke functions (--tensor lambda). They follow the servers in rank order. 0: every graph rank invokes functions directly." range:"0.." toml:"bridges"`
 	BridgeAddress  string `name:"bridge-address" default:"" help:"Address for invoked functions: LISTEN[,ADVERTISED], each host:port. Without a host: all addresses, and the machine's own is advertised; port 0: a free port. Required with --lambda aws; empty with local: 127.0.0.1:0." toml:"bridge-address"`
 	Lambda         string `default:"" enum:",local,aws" help:"Provider of functions for --tensor lambda: local or aws. local: processes on this machine behind an implementation of AWS Lambda; aws: AWS Lambda, which costs money." toml:"lambda"`
 	LambdaFunction string `name:"lambda-function" default:"" help:"Function: name or ARN with --lambda aws, executable with local. Empty: siafu; or the executable that was built or installed with siafu." toml:"lambda-function"`
 	LambdaMemory   int    `name:"lambda-memory" default:"192" help:"Memory of an invocation in MB, 128 to 10240. AWS charges for it, and assigns processors in proportion: one at 1,769 MB." toml:"lambda-memory"`
 	LambdaArch     string `name:"lambda-arch" default:"" enum:",x86_64,arm64" help:"Architecture of the AWS function, and its price: x86_64 or arm64. Empty: architecture of this machine." toml:"lambda-arch"`
-	LambdaAtOnce   int    `name:"lambda-at-once" default:"0" help:"Concurrency of a graph rank's invocations. 0: follows the queue of graph tasks, from one for each interval, at most 100; with --lambda local at most two for each worker." toml:"lambda-at-once"`
+	LambdaAtOnce   int    `name:"lambda-at-once" default:"0" help:"Concurrency of a graph rank's invocations. 0: follows the queue of graph tasks, from one for each interval, at most 100; with --lambda local at most two for each worker." range:"0.." toml:"lambda-at-once"`
 	LambdaLimits   string `name:"lambda-limits" default:"none" enum:"none,memory,aws" help:"Limits of local function sandboxes: none, memory or aws. memory: --lambda-memory; aws: also processor share, bandwidth, cold starts and rate of new sandboxes, as AWS has them." toml:"lambda-limits"`
 	LambdaFaults   string `name:"lambda-faults" default:"" help:"Random faults of local functions, as fractions of invocations. Example: seed=1,crash=0.1,late=0.05,delay=1s,lose=0.05,throttle=0.1,duplicate=0.05,corrupt=0.05,straggle=0.05,start=0.05." toml:"lambda-faults"`
 	LambdaCodec    string `name:"lambda-codec" default:"float32" help:"Codec of values and dense features between ranks and functions. float32, zeros, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS] with +s2 or +zstd. Weights and their gradients stay float32." toml:"lambda-codec"`
@@ -67,28 +67,28 @@ type FunctionOptions struct {
 // ModelOptions describe the network and its initial weights.
 type ModelOptions struct {
 	Model            string  `default:"gcn" enum:"${all_networks}" usual:"Network: ${all_networks}" help:"Network. Values: ${all_networks}; siafu help networks describes them." toml:"model"`
-	Layers           int     `default:"2" usual:"" help:"Number of layers." toml:"layers"`
-	Hidden           int     `default:"16" usual:"" help:"Width of the hidden layers." toml:"hidden"`
-	Heads            int     `default:"1" help:"Attention heads of hidden layers, each --hidden wide (${attention_networks})." toml:"heads"`
-	OutputHeads      int     `name:"output-heads" default:"1" help:"Attention heads of the last layer, averaged (${attention_networks})." toml:"output-heads"`
+	Layers           int     `default:"2" usual:"" help:"Number of layers." range:"1..65000" toml:"layers"`
+	Hidden           int     `default:"16" usual:"" help:"Width of the hidden layers." range:"1.." toml:"hidden"`
+	Heads            int     `default:"1" help:"Attention heads of hidden layers, each --hidden wide (${attention_networks})." range:"1.." toml:"heads"`
+	OutputHeads      int     `name:"output-heads" default:"1" help:"Attention heads of the last layer, averaged (${attention_networks})." range:"1.." toml:"output-heads"`
 	Activation       string  `default:"auto" enum:"auto,relu,elu,gelu,leaky,prelu" help:"Activation of hidden layers: auto, relu, elu, gelu, leaky or prelu. auto: elu with ${elu_networks}, else relu. Not with ${fixed_networks}." toml:"activation"`
 	Norm             string  `default:"off" enum:"off,layer,batch,pair,l2,ball" help:"Normalisation before activations: off, layer, batch, pair, l2, ball. batch and pair need exact synchronous training. Not with ${fixed_networks}; l2 and ball not with ${attention_networks}. See docs/training.md." toml:"norm"`
 	Residual         string  `default:"none" enum:"none,add,initial" help:"Residual connections of hidden layers: none, add or initial. add: the previous layer's output; initial: a fraction --alpha of the first layer's output. Not with ${fixed_networks}." toml:"residual"`
 	Jumping          string  `default:"off" enum:"off,cat,max" help:"Jumping knowledge: off, cat or max. All --layers layers are hidden; a last product takes their outputs, concatenated or by maximum. Not with ${fixed_networks}." toml:"jumping"`
-	Dropout          float64 `default:"0.5" usual:"" help:"Dropout probability of a layer's inputs in training." toml:"dropout"`
-	InputDropout     float64 `default:"-1" help:"Dropout probability of the features, the first layer's input. -1: as --dropout, and 0 with mini-batches. With 0, the product of graph and features is computed only once." toml:"input-dropout"`
-	AttentionDropout float64 `default:"-1" help:"Dropout probability of edges in an attention head (${attention_networks}). Applies in training only. -1: as --dropout." toml:"attention-dropout"`
-	InputScale       float64 `name:"input-scale" default:"1" help:"Virtual scale factor of the features, if they are far from 1. First-layer weights start larger, learn faster and are penalised less, each by this factor. Files are unchanged." toml:"input-scale"`
-	PoolHidden       int     `name:"pool-hidden" default:"0" help:"Width of the perceptron before the maximum (${pool_hidden_networks}). 0: width of the layer's input, as in PyTorch Geometric and DGL." toml:"pool-hidden"`
-	Alpha            float64 `default:"0.1" help:"Fraction of the first layer's rows in each layer or step. Used by ${alpha_networks} and --residual initial." toml:"alpha"`
-	Theta            float64 `default:"0.5" help:"Depth decay (${theta_networks}): layer L weighs W by ln(theta/L + 1)." toml:"theta"`
-	Hops             int     `default:"10" help:"Propagation steps after the layers (${hops_networks})." toml:"hops"`
-	Powers           int     `default:"3" name:"steps" help:"Powers of the adjacency matrix in addition to the features (${steps_networks})." toml:"steps"`
-	Embedding        int     `default:"16" help:"Width of the last layer, the vertex embeddings (--task links)." toml:"embedding"`
+	Dropout          float64 `default:"0.5" usual:"" help:"Dropout probability of a layer's inputs in training." range:"0..<1" toml:"dropout"`
+	InputDropout     float64 `default:"-1" help:"Dropout probability of the features, the first layer's input. -1: as --dropout, and 0 with mini-batches. With 0, the product of graph and features is computed only once." range:"-1|0..<1" toml:"input-dropout"`
+	AttentionDropout float64 `default:"-1" help:"Dropout probability of edges in an attention head (${attention_networks}). Applies in training only. -1: as --dropout." range:"-1|0..<1" toml:"attention-dropout"`
+	InputScale       float64 `name:"input-scale" default:"1" help:"Virtual scale factor of the features, if they are far from 1. First-layer weights start larger, learn faster and are penalised less, each by this factor. Files are unchanged." range:">0.." toml:"input-scale"`
+	PoolHidden       int     `name:"pool-hidden" default:"0" help:"Width of the perceptron before the maximum (${pool_hidden_networks}). 0: width of the layer's input, as in PyTorch Geometric and DGL." range:"0.." toml:"pool-hidden"`
+	Alpha            float64 `default:"0.1" help:"Fraction of the first layer's rows in each layer or step. Used by ${alpha_networks} and --residual initial." range:">0..1" toml:"alpha"`
+	Theta            float64 `default:"0.5" help:"Depth decay (${theta_networks}): layer L weighs W by ln(theta/L + 1)." range:"0.." toml:"theta"`
+	Hops             int     `default:"10" help:"Propagation steps after the layers (${hops_networks})." range:"1..65000" toml:"hops"`
+	Powers           int     `default:"3" name:"steps" help:"Powers of the adjacency matrix in addition to the features (${steps_networks})." range:"1..65000" toml:"steps"`
+	Embedding        int     `default:"16" help:"Width of the last layer, the vertex embeddings (--task links)." range:"1.." toml:"embedding"`
 	LinkScore        string  `name:"link-score" default:"dot" enum:"dot,mlp" help:"Score of an edge from two embeddings: dot or mlp (--task links). dot: dot product; mlp: perceptron on the element-wise product, as LinkPredictor of OGB's examples." toml:"link-score"`
-	LinkLayers       int     `name:"link-layers" default:"3" help:"Layers of the perceptron of --link-score mlp." toml:"link-layers"`
-	LinkHidden       int     `name:"link-hidden" default:"64" help:"Width of the hidden layers of the --link-score mlp perceptron." toml:"link-hidden"`
-	LinkDropout      float64 `name:"link-dropout" default:"-1" help:"Dropout probability in the --link-score mlp perceptron. Applies to outputs of its hidden layers in training. -1: as --dropout." toml:"link-dropout"`
+	LinkLayers       int     `name:"link-layers" default:"3" help:"Layers of the perceptron of --link-score mlp." range:"1..64" toml:"link-layers"`
+	LinkHidden       int     `name:"link-hidden" default:"64" help:"Width of the hidden layers of the --link-score mlp perceptron." range:"1..65536" toml:"link-hidden"`
+	LinkDropout      float64 `name:"link-dropout" default:"-1" help:"Dropout probability in the --link-score mlp perceptron. Applies to outputs of its hidden layers in training. -1: as --dropout." range:"-1|0..<1" toml:"link-dropout"`
 	Init             string  `default:"" placeholder:"FILE" help:"File of the initial weights: safetensors or a PyTorch state dict. Names are those of the network that siafu export writes, or of PyTorch Geometric's layers." toml:"init"`
 	Initializer      string  `default:"auto" enum:"auto,xavier,he,torch,small-logits" help:"Random initial weights: auto, xavier, he, torch or small-logits. torch: as PyTorch's Linear; small-logits: torch with logits near zero; auto: the best measured one for the network." toml:"initializer"`
 }
@@ -102,29 +102,29 @@ type TrainingOptions struct {
 	Batch            string   `name:"batch" default:"full" help:"Vertices of a weight update: full or a mini-batch method. history:N (GNNAutoScale), variates:N,D (VR-GCN), neighbor:D1,D2[,SIZE] (GraphSAGE), cluster:N[,Q] (Cluster-GCN); see docs/minibatches.md." toml:"batch"`
 	DrawnSteps       int      `kong:"-" toml:"-"` // Divide
 	HistoryFormat    string   `name:"history-format" default:"float32" enum:"float32,bf16,int8" help:"Storage and transfer format of history rows: float32, bf16 or int8. int8 has a scale for each row." toml:"history-format"`
-	Epochs           int      `default:"200" usual:"" help:"Number of epochs." toml:"epochs"`
-	LR               float64  `name:"lr" default:"0.01" usual:"" help:"Learning rate." toml:"lr"`
+	Epochs           int      `default:"200" usual:"" help:"Number of epochs." range:"0..2147483647" toml:"epochs"`
+	LR               float64  `name:"lr" default:"0.01" usual:"" help:"Learning rate." range:">0.." toml:"lr"`
 	Optimizer        string   `default:"adam" enum:"sgd,adam,adamw" help:"Optimiser: sgd, adam or adamw." toml:"optimizer"`
-	Momentum         float64  `default:"0.9" help:"Momentum of sgd." toml:"momentum"`
-	WeightDecay      float64  `default:"5e-4" usual:"L2 penalty on weight matrices" help:"L2 penalty on weight matrices; with adamw decoupled decay." toml:"weight-decay"`
-	InnerDecay       float64  `name:"inner-decay" default:"0.01" help:"L2 penalty on the inner layers' matrices (${inner_decay_networks}). It replaces --weight-decay between the first and the last layer." toml:"inner-decay"`
+	Momentum         float64  `default:"0.9" help:"Momentum of sgd." range:"0..<1" toml:"momentum"`
+	WeightDecay      float64  `default:"5e-4" usual:"L2 penalty on weight matrices" help:"L2 penalty on weight matrices; with adamw decoupled decay." range:"0.." toml:"weight-decay"`
+	InnerDecay       float64  `name:"inner-decay" default:"0.01" help:"L2 penalty on the inner layers' matrices (${inner_decay_networks}). It replaces --weight-decay between the first and the last layer." range:"0.." toml:"inner-decay"`
 	WeightDecayOn    string   `default:"first" enum:"first,all" help:"Layers with the L2 penalty: first (Kipf & Welling 2017) or all." toml:"weight-decay-on"`
 	Seed             uint64   `default:"1" usual:"" help:"Seed of initial weights and dropout." toml:"seed"`
-	LabelSmoothing   float64  `name:"label-smoothing" default:"0" help:"Label smoothing: fraction of the target spread over all classes." toml:"label-smoothing"`
+	LabelSmoothing   float64  `name:"label-smoothing" default:"0" help:"Label smoothing: fraction of the target spread over all classes." range:"0..<1" toml:"label-smoothing"`
 	ClassWeights     string   `name:"class-weights" default:"" placeholder:"balanced|root|off|NAME=W,…|W,W,…" help:"Class weights in the loss: balanced, root, by name, a list or off. root: square root of balanced; fraud=10,legit=1: by name, others weigh 1; a list has a number for each class. Empty: off." toml:"class-weights"`
-	EvalEvery        int      `default:"1" usual:"" help:"Epochs between two evaluations; 0: only at the end." toml:"eval-every"`
-	Patience         int      `default:"0" usual:"Epochs without improvement before a stop; 0: never" help:"Epochs without improvement of --monitor before a stop; 0: never." toml:"patience"`
+	EvalEvery        int      `default:"1" usual:"" help:"Epochs between two evaluations; 0: only at the end." range:"0.." toml:"eval-every"`
+	Patience         int      `default:"0" usual:"Epochs without improvement before a stop; 0: never" help:"Epochs without improvement of --monitor before a stop; 0: never." range:"0.." toml:"patience"`
 	Monitor          string   `aliases:"patience-on" default:"accuracy" enum:"accuracy,loss,both,penalised,balanced_accuracy,micro_f1,macro_f1,weighted_f1,roc_auc,mse,mae,r2,average_precision,mrr,hits@10,hits@20,hits@50,hits@100,f1_micro,f1_macro,f1_weighted,auc" placeholder:"METRIC" usual:"Validation value that selects the best weights" help:"Validation value that selects the best weights, also for --patience. accuracy (or the task's score), loss, both, penalised, or a metric of summary.json, such as macro_f1 or roc_auc. --patience-on is an alias." toml:"monitor"`
-	TargetAcc        float64  `default:"0" help:"Validation accuracy at which training stops, a fraction; 0: never." toml:"target-acc"`
-	LocalEpochs      int      `name:"local-epochs" default:"0" help:"Epochs of local training between two averagings; 0: none. Each rank updates its own weights; then weights and optimiser state are averaged. 0: gradients are summed in every epoch, and weights are equal." toml:"local-epochs"`
-	ServerCorrection int      `name:"server-correction" default:"0" help:"Joint steps after each averaging of --local-epochs (LLCG); 0: none. Each step uses the exact gradient of a mini-batch of training vertices with all neighbours." toml:"server-correction"`
-	CorrectionBatch  int      `name:"correction-batch" default:"0" help:"Mean number of training vertices in a --server-correction step. 0: all." toml:"correction-batch"`
+	TargetAcc        float64  `default:"0" help:"Validation accuracy at which training stops, a fraction; 0: never." range:"0..1" toml:"target-acc"`
+	LocalEpochs      int      `name:"local-epochs" default:"0" help:"Epochs of local training between two averagings; 0: none. Each rank updates its own weights; then weights and optimiser state are averaged. 0: gradients are summed in every epoch, and weights are equal." range:"0.." toml:"local-epochs"`
+	ServerCorrection int      `name:"server-correction" default:"0" help:"Joint steps after each averaging of --local-epochs (LLCG); 0: none. Each step uses the exact gradient of a mini-batch of training vertices with all neighbours." range:"0.." toml:"server-correction"`
+	CorrectionBatch  int      `name:"correction-batch" default:"0" help:"Mean number of training vertices in a --server-correction step. 0: all." range:"0.." toml:"correction-batch"`
 }
 
 // CheckpointOptions describe when a run saves its state and what it resumes from.
 type CheckpointOptions struct {
 	CheckpointEvery string `default:"10m" usual:"Interval: epochs (20e), time (10m, 90s) or off" help:"Interval between checkpoints: epochs (20e), time (10m, 90s) or off. The run also saves at its end." toml:"checkpoint-every"`
-	Keep            int    `default:"3" help:"Number of checkpoints to retain; 0: all." toml:"keep"`
+	Keep            int    `default:"3" help:"Number of checkpoints to retain; 0: all." range:"0.." toml:"keep"`
 	Resume          string `default:"" placeholder:"auto|PATH" usual:"" help:"Checkpoint to resume from: auto or PATH. auto: the newest in --out, if any; PATH: a checkpoint or a run folder." toml:"resume"`
 	Grace           string `default:"0s" help:"Time from SIGTERM to SIGKILL. siafu warns if an epoch takes longer. 0s: as the batch system reports." toml:"grace"`
 }

@@ -1,11 +1,5 @@
 package config
 
-import (
-	"fmt"
-
-	"siafu/internal/fault"
-)
-
 // With --local-epochs N training is divided into rounds of N epochs. Ranks have the same
 // weights between two rounds, and their own weights within a round.
 
@@ -54,27 +48,4 @@ func (c *Config) LossShare(ranks int) int {
 		return ranks
 	}
 	return 1
-}
-
-// checkRounds refuses what does not go together with weights of a rank's own, and with
-// corrections.
-func (c *Config) checkRounds() error {
-	refuse := func(flag string, value any, what, remedy string) error {
-		return fault.New(fault.Usage, "train", "", "--%s=%v %s", flag, value, what).Then("%s", remedy)
-	}
-	switch {
-	case c.LocalEpochs > 0 && c.Asynchronous():
-		return refuse("local-epochs", c.LocalEpochs, "with --mode="+c.Mode, "choose one of the two: asynchronous ranks have no common end of a round")
-	case c.ServerCorrection > 0 && c.LocalEpochs == 0:
-		return refuse("server-correction", c.ServerCorrection, "without --local-epochs", "set --local-epochs to the number of epochs between two corrections")
-	case c.ServerCorrection > 0 && c.Exact():
-		return refuse("server-correction", c.ServerCorrection, "with exact training", "choose --refresh never, or another policy with inexact gradients")
-	case c.ServerCorrection > 0 && c.Tensor == TensorLambda:
-		return refuse("server-correction", c.ServerCorrection, "with --tensor=lambda", "leave one of the two out: a task is identified by its epoch, and a correction has the epoch of its round")
-	case c.LocalEpochs > 0 && c.MeasureStaleness%c.LocalEpochs > 0:
-		return refuse("measure-staleness", c.MeasureStaleness, fmt.Sprintf("with --local-epochs=%d", c.LocalEpochs), "use a multiple of --local-epochs: within a round each rank has its own weights, and there is no exact gradient")
-	case c.CorrectionBatch > 0 && c.ServerCorrection == 0:
-		return refuse("correction-batch", c.CorrectionBatch, "without --server-correction", "set --server-correction to the number of steps")
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -113,7 +114,7 @@ func few(m *graph.Meta) bool { return m.Train <= int64(fewPerClass*m.Classes) }
 func (c *Config) allows(d model.Design) bool {
 	with := *c
 	with.Norm, with.Jumping = d.Norm, cmp.Or(d.Jumping, c.Jumping)
-	return with.checkDesign() == nil
+	return errors.Join(with.checkLayers(), situation{Config: &with}.refuse("train", conflicts)) == nil
 }
 
 // suitLinks takes what link prediction is trained with (Kipf & Welling, "Variational graph

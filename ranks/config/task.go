@@ -122,38 +122,8 @@ func someNames(m *graph.Meta) string {
 // Weighs reports whether classes have weights.
 func (c *Config) Weighs() bool { return c.ClassWeights != "" && c.ClassWeights != weightsOff }
 
-// checkTask refuses what flags alone say to be wrong about the task.
-func (c *Config) checkTask() error {
-	if _, _, err := c.Weights(nil); err != nil {
-		return err
-	}
-	return c.checkMonitor()
-}
-
 // otherNames are those of scikit-learn for metrics.
 var otherNames = map[string]string{"f1_micro": "micro_f1", "f1_macro": "macro_f1", "f1_weighted": "weighted_f1", "auc": "roc_auc"}
-
-// checkMonitor settles the name of the metric that is monitored, and refuses it where no
-// evaluation has the logits of the validation vertices.
-func (c *Config) checkMonitor() error {
-	c.Monitor = cmp.Or(otherNames[c.Monitor], c.Monitor)
-	if !stopping.IsMetric(c.Monitor) {
-		return nil
-	}
-	const remedy = "use --monitor accuracy, loss, both or penalised"
-	refuse := func(format string, args ...any) error {
-		return fault.New(fault.Usage, "train", "", "--monitor=%s with "+format, slices.Concat([]any{c.Monitor}, args)...).Then(remedy)
-	}
-	switch {
-	case c.Asynchronous():
-		return refuse("--mode=%s, which computes the scores during training passes", c.Mode)
-	case c.Tensor == TensorLambda:
-		return refuse("--tensor=%s: logits are not on the ranks", c.Tensor)
-	case c.GPUsApply():
-		return refuse("--tensor=cuda --graph=cpu: logits are not on the ranks")
-	}
-	return nil
-}
 
 // monitors refuses a metric that the task does not have.
 func (c *Config) monitors(task string, m *graph.Meta) error {
@@ -187,7 +157,7 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 	case m.Task == graph.Links && task != graph.Links:
 		return refuse("leave --task out, or train on the input dataset of siafu holdout", "--task=%s on a dataset with held-out edges, which has no labels", task)
 	case task == graph.Links:
-		return task, c.checkLinks()
+		return task, situation{Config: c, task: task}.refuse("train", linkConflicts)
 	case c.LinkScore == linkPerceptron:
 		return refuse("leave --link-score out: there are no pairs to score", "--link-score=%s with the task %s", c.LinkScore, cmp.Or(task, m.Task))
 	case m.Task == graph.MultiClass && task == graph.Regression:
@@ -203,29 +173,6 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 
 // linkPerceptron is what --link-score calls model.Head.
 const linkPerceptron = "mlp"
-
-// checkLinks refuses what does not go together with link prediction.
-func (c *Config) checkLinks() error {
-	refuse := func(remedy, format string, args ...any) error {
-		return fault.New(fault.Usage, "train", "", format+" with the task links", args...).Then("%s", remedy)
-	}
-	const together = ": scores of pairs need the embeddings of the whole graph"
-	switch {
-	case c.Asynchronous():
-		return refuse("leave --mode out"+together, "--mode=%s", c.Mode)
-	case c.Batches() > 0:
-		return refuse("leave --batch out"+together, "--batch=%s", c.Batch)
-	case c.LocalEpochs > 0:
-		return refuse("leave --local-epochs out: the two ends of a pair may be on different ranks", "--local-epochs=%d", c.LocalEpochs)
-	case c.Tensor == TensorLambda:
-		return refuse("use --tensor cpu or cuda"+together, "--tensor=%s", c.Tensor)
-	case c.GPUsApply():
-		return refuse("leave --graph out"+together, "--tensor=cuda --graph=cpu")
-	case c.LabelSmoothing > 0 || c.Weighs():
-		return refuse("leave both out: there are no classes", "--label-smoothing=%g --class-weights=%s", c.LabelSmoothing, cmp.Or(c.ClassWeights, weightsOff))
-	}
-	return nil
-}
 
 // Outputs returns the width of the last layer on a dataset.
 func (c *Config) Outputs(m *graph.Meta) int {

@@ -1,0 +1,309 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"siafu/graph"
+	"siafu/halo/codec"
+	"siafu/internal/fault"
+	"siafu/kernels/model"
+	"siafu/ranks/stopping"
+	"siafu/ranks/tune"
+)
+
+// situation is what is known about a run: its options and, once they are read, its dataset,
+// network and task.
+type situation struct {
+	*Config
+	meta *graph.Meta // nil: not read
+	net  model.Spec
+	task string // "": unknown
+}
+
+// kind returns the description of the network.
+func (s situation) kind() *model.Kind {
+	if s.net.Kind != "" { // in predictions the options name none
+		return model.KindOf(s.net.Kind)
+	}
+	return s.Config.kind()
+}
+
+// fact is a property of a run that excludes others.
+type fact struct {
+	name  string // in documents
+	flags string // whose values show it in messages, separated by spaces; empty: name shows it
+	holds func(s situation) bool
+}
+
+// conflict is a pair of facts that siafu does not support together.
+type conflict struct {
+	a, b   fact
+	remedy string
+}
+
+// Facts about the schedule.
+var (
+	asynchronous = fact{"--mode async or free", "mode", func(s situation) bool { return s.Asynchronous() }}
+	bounded      = fact{"--mode async", "mode", func(s situation) bool { return s.Mode == "async" }}
+	fully        = fact{"--mode free", "mode", func(s situation) bool { return s.Mode == Free }}
+	notBounded   = fact{"a mode other than async", "mode", func(s situation) bool { return s.Mode != "async" }}
+	notFree      = fact{"a mode other than free", "mode", func(s situation) bool { return s.Mode != Free }}
+	staleness    = fact{"--staleness or --switch-to-sync", "staleness switch-to-sync", func(s situation) bool { return s.Staleness != 0 || s.SwitchToSync != 0 }}
+	lingers      = fact{"--linger other than 1", "linger", func(s situation) bool { return s.Linger != 1 }}
+	delayBound   = fact{"--delay-bound", "delay-bound", func(s situation) bool { return s.DelayBound != 0 }}
+	servers      = fact{"--servers 2 or more", "servers", func(s situation) bool { return s.Servers > 1 }}
+	localEpochs  = fact{"--local-epochs", "local-epochs", func(s situation) bool { return s.LocalEpochs > 0 }}
+	noRounds     = fact{"no --local-epochs", "local-epochs", func(s situation) bool { return s.LocalEpochs == 0 }}
+	corrects     = fact{"--server-correction", "server-correction", func(s situation) bool { return s.ServerCorrection > 0 }}
+	noCorrection = fact{"no --server-correction", "server-correction", func(s situation) bool { return s.ServerCorrection == 0 }}
+	correctBatch = fact{"--correction-batch", "correction-batch", func(s situation) bool { return s.CorrectionBatch > 0 }}
+)
+
+// Facts about the exchange of ghost rows.
+var (
+	inexact      = fact{"ghost rows or gradients of other epochs", "refresh ghost-gradients", func(s situation) bool { return !s.Exact() }}
+	exact        = fact{"exact training", "refresh ghost-gradients", func(s situation) bool { return s.Exact() }}
+	samplesRows  = fact{"a --refresh that samples vertices", "refresh", func(s situation) bool { return s.Ghosts().Samples() }}
+	alternates   = fact{"--refresh auto", "refresh", func(s situation) bool { return s.Ghosts().Alternates() }}
+	alone        = fact{"a --refresh without ghost rows", "refresh", func(s situation) bool { return s.Alone() }}
+	cannotPush   = fact{"a --refresh that ranks cannot push by", "refresh", func(s situation) bool { return !s.Ghosts().Pushes() }}
+	noGradients  = fact{"--ghost-gradients no", "ghost-gradients", func(s situation) bool { return !s.Returns() }}
+	preAggregate = fact{"--pre-aggregate on", "pre-aggregate", func(s situation) bool { return s.PreAggregate == "on" }}
+	keepsGhosts  = fact{"--ghost-features kept", "ghost-features", func(s situation) bool { return s.GhostFeatures == "kept" }}
+	sendsGhosts  = fact{"ghost features that are sent in each epoch", "mode refresh ghost-gradients batch", func(s situation) bool { return s.ghostFeatures() != s.GhostFeatures }}
+	measures     = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
+	unmeasurable = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
+		return s.Exact() || s.Ghosts().Alternates() || s.Tensor == TensorLambda
+	}}
+	measuresWithin = fact{"--measure-staleness within a round", "measure-staleness", func(s situation) bool {
+		return s.LocalEpochs > 0 && s.MeasureStaleness%s.LocalEpochs > 0
+	}}
+	autoCodec = fact{"--codec auto", "codec", func(s situation) bool {
+		list, _ := tune.Candidates(s.Codec)
+		return list != nil
+	}}
+	feedback = fact{"a --codec with +ef", "codec", func(s situation) bool {
+		c, _ := codec.ByName(s.Codec)
+		_, is := c.(codec.Corrected)
+		return is
+	}}
+)
+
+// Facts about where and how a rank computes.
+var (
+	inFunctions = fact{"--tensor lambda", "tensor", func(s situation) bool { return s.Tensor == TensorLambda }}
+	onGPUs      = fact{"--tensor cuda with graph work", "tensor graph", func(s situation) bool { return s.GPUsGather() }}
+	appliesGPUs = fact{"--tensor cuda --graph cpu", "tensor graph", func(s situation) bool { return s.GPUsApply() }}
+	notCPU      = fact{"--tensor cuda or lambda", "tensor", func(s situation) bool { return s.Tensor != "cpu" }}
+	notCUDA     = fact{"--tensor other than cuda", "tensor", func(s situation) bool { return s.Tensor != TensorCUDA }}
+	graphCUDA   = fact{"--graph cuda", "graph", func(s situation) bool { return s.GraphWork == GraphCUDA }}
+	namedBLAS   = fact{"--cuda-blas", "cuda-blas", func(s situation) bool { return s.CUDABLAS != "" && s.CUDABLAS != "auto" }}
+	recomputes  = fact{"--recompute", "recompute", func(s situation) bool { return s.Recompute }}
+	cachesInput = fact{"--cache-input on", "cache-input", func(s situation) bool { return s.CacheInput == "on" }}
+	cachesNone  = fact{"--cache-input off", "cache-input", func(s situation) bool { return s.CacheInput == "off" }}
+	appliesIn   = fact{"--order apply-first", "order", func(s situation) bool { return s.Order == "apply-first" }}
+	openBLAS    = fact{"--kernel openblas", "kernel", func(s situation) bool { return s.Kernel == "openblas" }}
+	lambdaArch  = fact{"--lambda-arch", "lambda-arch", func(s situation) bool { return s.LambdaArch != "" }}
+	lambdaLocal = fact{"--lambda local", "lambda", func(s situation) bool { return s.Lambda == LambdaLocal }}
+	notLocal    = fact{"--lambda other than local", "lambda", func(s situation) bool { return s.Lambda != LambdaLocal }}
+	sandboxed   = fact{"--lambda-limits or --lambda-faults", "lambda-limits lambda-faults", func(s situation) bool {
+		return s.LambdaLimits != LimitsNone || s.LambdaFaults != ""
+	}}
+)
+
+// Facts about the network.
+var (
+	fixedDesign = fact{"a --model with a fixed design", "model", func(s situation) bool { return s.kind().FixedDesign() }}
+	noGathers   = fact{"a --model without the graph", "model", func(s situation) bool { return !s.kind().Propagates() }}
+	noSums      = fact{"a --model of attention or maxima", "model", func(s situation) bool { return !s.kind().Adds() }}
+	noHistory   = fact{"a --model that does not gather sums of unchanged rows", "model", func(s situation) bool {
+		return !s.kind().Adds() || s.kind().Order == "apply-first"
+	}}
+	maxima       = fact{"a --model of maxima", "model", func(s situation) bool { return s.kind().Maximum }}
+	dynamic      = fact{"a --model with scores of both ends of an edge", "model", func(s situation) bool { return s.kind().Dynamic }}
+	noRowNorms   = fact{"a --model without row norms", "model", func(s situation) bool { return !s.kind().TakesRowNorms() }}
+	noVariates   = fact{"a network other than gcn of two layers or more", "model layers", func(s situation) bool { return !s.kind().Variates || s.Layers < 2 }}
+	noPool       = fact{"a --model without a perceptron before maxima", "model", func(s situation) bool { return !s.kind().Takes(model.OptionPoolHidden) }}
+	poolWidth    = fact{"--pool-hidden", "pool-hidden", func(s situation) bool { return s.PoolHidden != 0 }}
+	residual     = fact{"--residual", "residual", func(s situation) bool { return s.Residual != "none" }}
+	activation   = fact{"--activation", "activation", func(s situation) bool { return s.Activation != "auto" }}
+	jumping      = fact{"--jumping", "jumping", func(s situation) bool { return s.Jumping != "off" }}
+	norm         = fact{"--norm", "norm", func(s situation) bool { return s.Norm != "off" }}
+	rowNorm      = fact{"--norm l2 or ball", "norm", func(s situation) bool { return model.DividesRows(s.Norm) }}
+	hiddenNorm   = fact{"--norm layer, batch or pair", "norm", func(s situation) bool { return s.Norm != "off" && !model.DividesRows(s.Norm) }}
+	columnNorm   = fact{"--norm batch or pair", "norm", func(s situation) bool { return s.sums() }}
+	oneLayer     = fact{"one layer", "layers", func(s situation) bool { return s.Layers < 2 && s.Jumping == "off" }}
+	twoLayers    = fact{"fewer than three layers", "layers", func(s situation) bool { return s.Layers < 3 }}
+	composed     = fact{"a network of different layers", "model norm jumping residual activation", func(s situation) bool { return s.Network(1, 1).Composed() }}
+	inputDropout = fact{"--input-dropout", "input-dropout", func(s situation) bool { return s.InputDropout > 0 }}
+	someRounds   = fact{"inexact training or --local-epochs", "refresh local-epochs", func(s situation) bool { return !s.Exact() || s.LocalEpochs > 0 }}
+)
+
+// Facts about mini-batches, the task and its metrics.
+var (
+	batches   = fact{"mini-batches", "batch", func(s situation) bool { return s.Batches() > 0 }}
+	histories = fact{"--batch history or variates", "batch", func(s situation) bool { return s.Batches() > 0 && !s.Batching().Draws() }}
+	variates  = fact{"--batch variates", "batch", func(s situation) bool { return s.Batching().Samples > 0 }}
+	sampled   = fact{"--batch neighbor or cluster", "batch", func(s situation) bool { return s.Batching().Draws() }}
+	formats   = fact{"--history-format or --features other than float32", "history-format features", func(s situation) bool { return s.HistoryFormat != "float32" || s.Features == "bf16" }}
+	format    = fact{"--history-format other than float32", "history-format", func(s situation) bool { return s.HistoryFormat != "float32" }}
+	monitors  = fact{"a --monitor of logits", "monitor", func(s situation) bool { return stopping.IsMetric(s.Monitor) }}
+	links     = fact{"the task links", "", func(s situation) bool { return s.task == graph.Links }}
+	smoothed  = fact{"--label-smoothing or --class-weights", "label-smoothing class-weights", func(s situation) bool { return s.LabelSmoothing > 0 || s.Weighs() }}
+	weighted  = fact{"edge weights that the network uses", "", func(s situation) bool { return s.meta != nil && s.meta.Weighted && s.net.Weighs() }}
+)
+
+// Parts of remedies.
+const (
+	orRowNorm    = ", or use --norm layer, which works per row: column means need all vertices of the epoch, and run where graph work runs"
+	namedCodec   = "name the codec: no rank waits for rows, so epoch times do not show the fastest codec"
+	batchCodec   = "name one codec, which evaluations use, or leave --codec out"
+	pipeBatches  = "choose --mode pipe: ranks must run their batches synchronously"
+	wholeGraph   = ": scores of pairs need the embeddings of the whole graph"
+	otherMonitor = ": use --monitor accuracy, loss, both or penalised"
+	orUnweighted = ", or import the dataset with --drop-weights"
+)
+
+// gpuConflicts also apply to predictions.
+var gpuConflicts = []conflict{
+	{namedBLAS, notCUDA, "set --tensor cuda: this flag applies to products on GPUs"},
+	{graphCUDA, notCUDA, "set --tensor cuda: graph work on GPUs needs it"},
+}
+
+// linkConflicts need the task of the dataset.
+var linkConflicts = []conflict{
+	{links, asynchronous, "leave --mode out" + wholeGraph},
+	{links, batches, "leave --batch out" + wholeGraph},
+	{links, localEpochs, "leave --local-epochs out: the two ends of a pair may be on different ranks"},
+	{links, inFunctions, "use --tensor cpu or cuda" + wholeGraph},
+	{links, appliesGPUs, "leave --graph out" + wholeGraph},
+	{links, smoothed, "leave both out: there are no classes"},
+}
+
+// edgeConflicts need the dataset's edges and the network.
+var edgeConflicts = []conflict{
+	{onGPUs, maxima, "choose --graph cpu: GPUs gather sums and attention, but not maxima"},
+	{onGPUs, dynamic, "choose --graph cpu, or --model gat: GPUs have no kernel for scores that depend on both ends of an edge"},
+	{weighted, preAggregate, "leave --pre-aggregate out: sums of rows work only for edges without weights" + orUnweighted},
+	{weighted, onGPUs, "choose --graph cpu: GPUs gather only along edges without weights" + orUnweighted},
+}
+
+// conflicts are all pairs of facts that siafu does not support together. The first one that
+// holds is reported.
+var conflicts = slices.Concat([]conflict{
+	{recomputes, bounded, "leave --recompute out: asynchronous intervals need their stored activations"},
+	{preAggregate, noGathers, "leave --pre-aggregate out: this model does not aggregate"},
+	{preAggregate, noSums, "leave --pre-aggregate out: attention and maxima are not plain sums of rows"},
+	{preAggregate, bounded, "leave --pre-aggregate out: each interval sends its own rows, but a sum has rows of several intervals"},
+
+	{residual, fixedDesign, "leave --residual out: the network has its own residual connections, or none between layers"},
+	{activation, fixedDesign, "leave --activation out: this network has a fixed activation"},
+	{norm, fixedDesign, "leave --norm out: this network has no normalisation between its layers"},
+	{jumping, fixedDesign, "leave --jumping out: this network's last product has its own input"},
+	{rowNorm, noRowNorms, "choose --norm layer: this normalisation follows sums and maxima of neighbours, not attention"},
+	{poolWidth, noPool, "leave --pool-hidden out, or choose --model ${pool_hidden_networks}: the network has no perceptron before its maxima"},
+	{hiddenNorm, oneLayer, "use 2 layers or more: hidden layers are normalised"},
+	{columnNorm, asynchronous, "leave --mode out" + orRowNorm},
+	{columnNorm, someRounds, "leave both out" + orRowNorm},
+	{columnNorm, inFunctions, "leave --tensor out" + orRowNorm},
+	{columnNorm, appliesGPUs, "leave --graph out" + orRowNorm},
+	{residual, twoLayers, "use 3 layers or more: residuals connect hidden layers only"},
+	{batches, composed, "leave --batch out: mini-batches need layers of one kind"},
+
+	{monitors, asynchronous, "the scores are computed during training passes" + otherMonitor},
+	{monitors, inFunctions, "logits are not on the ranks" + otherMonitor},
+	{monitors, appliesGPUs, "logits are not on the ranks" + otherMonitor},
+
+	{measures, unmeasurable, "leave --measure-staleness out: it needs ghosts that may be stale, and tensor tasks on the ranks"},
+	{fully, cannotPush, "choose every:N to push rows every N epochs, or always to push them in each epoch"},
+	{fully, servers, "use one server: updates are applied in their order of arrival, which differs between servers"},
+	{fully, autoCodec, namedCodec},
+	{fully, feedback, "leave +ef out: error feedback needs rows in every epoch"},
+	{fully, inFunctions, "choose cpu or cuda: functions need synchronous ranks or bounded asynchrony"},
+	{fully, measures, "leave it out: an exact pass needs all ranks synchronously"},
+	{fully, preAggregate, "leave it out: this mode stores rows of vertices, not sums"},
+	{inexact, bounded, "choose one of the two: intervals in bounded asynchrony use the newest received rows"},
+	{samplesRows, preAggregate, "leave --pre-aggregate out: vertices are sampled one by one, but a sum has several"},
+	{samplesRows, dynamic, "choose gat or another policy: this attention has no score that masks ghosts outside the sample"},
+	{alternates, localEpochs, "choose one of the two: both decide when ranks train alone"},
+	{alternates, noGradients, "leave --ghost-gradients out: epochs with ghosts are exact"},
+	{keepsGhosts, sendsGhosts, "leave --ghost-features out: cached ghost features need synchronous ranks with rows and gradients in each epoch"},
+	{sampled, asynchronous, pipeBatches},
+	{sampled, inexact, "leave --refresh out: a batch uses only the rows of its own step"},
+	{sampled, localEpochs, "leave --local-epochs out: ranks synchronise in every step"},
+	{sampled, noGathers, "choose gcn, sage, gin or gat: this network has no neighbours to sample"},
+	{sampled, maxima, "choose sage: mini-batches support only sums along edges"},
+	{sampled, format, "leave --history-format out: there is no history"},
+	{sampled, recomputes, "leave --recompute out, and use smaller batches"},
+	{sampled, notCPU, "leave --tensor out"},
+	{sampled, autoCodec, batchCodec},
+	{histories, bounded, pipeBatches},
+	{histories, inexact, "leave --refresh out: rows outside a batch come from the history"},
+	{variates, noVariates, "choose gcn of two layers or more, or history:N"},
+	{variates, formats, "leave both at float32, or choose history:N"},
+	{histories, noHistory, "choose gcn, sage or gin, which gather the unchanged rows of the layer before, or neighbor:D,D"},
+	{histories, inputDropout, "leave it out: the input layer's ÂX is computed once, for all batches"},
+	{histories, cachesNone, "leave --cache-input out: batches share the input layer's ÂX"},
+	{histories, appliesIn, "leave --order out: the history stores rows before the product with the weights"},
+	{histories, notCPU, "leave --tensor out"},
+	{histories, autoCodec, batchCodec},
+	{inexact, autoCodec, namedCodec},
+	{alone, cachesInput, "leave --cache-input out: evaluations gather along more edges than training does"},
+
+	{localEpochs, asynchronous, "choose one of the two: asynchronous ranks have no common end of a round"},
+	{corrects, noRounds, "set --local-epochs to the number of epochs between two corrections"},
+	{corrects, exact, "choose --refresh never, or another policy with inexact gradients"},
+	{corrects, inFunctions, "leave one of the two out: a task is identified by its epoch, and a correction has the epoch of its round"},
+	{measuresWithin, localEpochs, "use a multiple of --local-epochs: within a round each rank has its own weights, and there is no exact gradient"},
+	{correctBatch, noCorrection, "set --server-correction to the number of steps"},
+
+	{sandboxed, notLocal, "set --lambda local: AWS Lambda has its own limits"},
+	{lambdaArch, lambdaLocal, "leave --lambda-arch out: local functions run on this machine's architecture"},
+	{inFunctions, openBLAS, "choose another --kernel: the function is built without OpenBLAS"},
+
+	{delayBound, notFree, "set --mode free"},
+	{staleness, notBounded, "set --mode async"},
+	{lingers, notBounded, "set --mode async: in other modes a rank waits for all rows that it needs"},
+	{bounded, autoCodec, "name the codec: the epoch times of single intervals do not show the fastest codec"},
+	{bounded, feedback, "leave +ef out: an interval may send its rows again before the next epoch"},
+}, gpuConflicts, linkConflicts, edgeConflicts)
+
+// ConflictTable returns a line for each pair of facts that a run cannot have together: all, or
+// those with a flag.
+func ConflictTable(flag string) string {
+	var b strings.Builder
+	shows := func(f fact) bool { return slices.Contains(strings.Fields(f.flags), flag) }
+	for _, c := range conflicts {
+		switch {
+		case flag == "" || shows(c.a):
+			fmt.Fprintf(&b, "%s, not with %s: %s.\n", c.a.name, c.b.name, Expand(c.remedy))
+		case shows(c.b):
+			fmt.Fprintf(&b, "%s, not with %s: %s.\n", c.b.name, c.a.name, Expand(c.remedy))
+		}
+	}
+	return b.String()
+}
+
+// refuse returns an error for the first conflict of a list that holds.
+func (s situation) refuse(op string, list []conflict) error {
+	for _, c := range list {
+		if c.a.holds(s) && c.b.holds(s) {
+			return fault.New(fault.Usage, op, "", "%s with %s", c.a.show(s), c.b.show(s)).Then("%s", Expand(c.remedy))
+		}
+	}
+	return nil
+}
+
+// show returns the flags of a fact with their values.
+func (f fact) show(s situation) string {
+	var list []string
+	for flag := range strings.FieldsSeq(f.flags) {
+		list = append(list, "--"+flag+"="+s.value(flag))
+	}
+	if list == nil {
+		return f.name
+	}
+	return strings.Join(list, " ")
+}
