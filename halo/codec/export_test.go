@@ -1,15 +1,6 @@
 package codec
 
-import (
-	"maps"
-	"slices"
-)
+import "siafu/internal/catalog"
 
-// Bases are the names of all codecs that ByName knows, without suffixes.
-func Bases() []string {
-	list := slices.Sorted(maps.Keys(parametric))
-	for _, c := range simple {
-		list = append(list, c.Name())
-	}
-	return list
-}
+// Bases returns the names of all codecs that ByName knows, without suffixes.
+func Bases() []string { return catalog.Names(catalog.Entries(kinds, nil)) }

@@ -4,48 +4,108 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
-// Codec numbers in block headers.
-const (
-	idNone = iota
-	idBF16
-	idInt2
-	idInt4
-	idInt8
-	idAdaptive
-	idPolyline
-	idZeros
-)
+// kind describes a codec. A new codec is one kind in the file of the codec and a line in
+// kinds.
+type kind struct {
+	catalog.Entry
+	// make returns the codec; nil for compressor, which then follows none.
+	make       func(param int) Codec
+	param      *parameter  // nil: none
+	compressor *compressor // set: +NAME may follow other codecs
+	bytes      int         // of a number, by which compressors split payloads; 0: 1
+	class      string      // of classes; empty: its error has no limit relative to a row
+	// auto lists the suffixes of the forms that --codec auto may choose, such as "" and "+s2".
+	auto   []string
+	hidden bool // help does not list it
+}
+
+// parameter is the number after a codec's name.
+type parameter struct{ def, least, most int }
+
+// kinds lists the codecs, the most exact first.
+var kinds = []*kind{
+	&noneKind,
+	&zerosKind,
+	&s2Kind,
+	&zstdKind,
+	&bf16Kind,
+	&int8Kind,
+	&adaptiveKind,
+	&int4Kind,
+	&int2Kind,
+	&polylineKind,
+}
+
+// lossless is the class of codecs that change no bit.
+const lossless = "lossless"
+
+// classes lists the classes of errors, the smallest first.
+var classes = []string{lossless, "bf16", "int8", "int4"}
+
+// Classes returns the limits of Automatic, the smallest error first.
+func Classes() []string { return slices.Clone(classes) }
+
+// Automatic returns the names of the codecs among which --codec auto chooses, the most exact
+// first. Their errors are at most those of a class of Classes.
+func Automatic(class string) (names []string) {
+	for _, allowed := range classes[:slices.Index(classes, class)+1] {
+		for _, k := range kinds {
+			if k.class != allowed {
+				continue
+			}
+			for _, suffix := range k.auto {
+				names = append(names, k.Name+suffix)
+			}
+		}
+	}
+	return names
+}
+
+// Choices describes the codecs that help lists.
+func Choices() []catalog.Entry {
+	return catalog.Entries(kinds, func(k *kind) bool { return !k.hidden })
+}
+
+// Kinds returns one name for each kind of codec, in the form that ByName accepts.
+func Kinds() []string { return catalog.Names(Choices()) }
 
 // Names lists the names that ByName accepts.
-const Names = "none, s2, zstd, zeros, bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], " +
-	"those after zstd also with the suffix +s2 or +zstd, and the last five with the suffix +ef"
+func Names() string { return withoutFeedback() + " and, unless exact, +ef" }
+
+// withoutFeedback lists the names without +ef.
+func withoutFeedback() string {
+	listed := func(exact bool) string {
+		list := catalog.Entries(kinds, func(k *kind) bool { return !k.hidden && exact == (k.class == lossless) })
+		return strings.Join(catalog.Forms(list), ", ")
+	}
+	var suffixes []string
+	for _, e := range catalog.Entries(kinds, func(k *kind) bool { return k.compressor != nil }) {
+		suffixes = append(suffixes, "+"+e.Name)
+	}
+	return listed(true) + " (exact), " + listed(false) + ", with " + catalog.List(suffixes, "or")
+}
 
 // ByName returns the codec with a name of the form NAME[:PARAMETER][+s2|+zstd][+ef]. With
 // +ef it returns a Corrected. Its faults have kind Usage.
 func ByName(name string) (Codec, error) {
 	rest, corrected := strings.CutSuffix(name, "+ef")
-	rest, pack, isPacked := strings.Cut(rest, "+")
-	c, ok := byBase(rest)
+	rest, suffix, isPacked := strings.Cut(rest, "+")
+	c, bytes, ok := byBase(rest)
 	if isPacked && ok {
-		c, ok = byPack(c, pack)
+		c, ok = compress(c, bytes, suffix)
 	}
 	if !ok || corrected && c.Lossless() {
-		return nil, fault.New(fault.Usage, "codec", "", "unknown codec %q", name).Then("use one of %s", Names)
+		return nil, fault.New(fault.Usage, "codec", "", "unknown codec %q", name).Then("use one of %s", Names())
 	}
 	if corrected {
 		return Corrected{c}, nil
 	}
 	return c, nil
-}
-
-// Kinds returns one name for each kind of codec, in the form that ByName accepts.
-func Kinds() []string {
-	return []string{"none", "s2", "zstd", "zeros", "bf16", "int8", "int4", "adaptive", "polyline"}
 }
 
 // Exact returns c if it is lossless, otherwise none. Use it for rows that are sent once and
@@ -57,55 +117,38 @@ func Exact(c Codec) Codec {
 	return none{}
 }
 
-// byBase is the codec of a name without suffixes.
-func byBase(name string) (Codec, bool) {
-	name, param, hasParam := strings.Cut(name, ":")
-	if p, ok := parametric[name]; ok {
-		value := p.def
-		if hasParam {
-			var err error
-			if value, err = strconv.Atoi(param); err != nil || value < p.least || value > p.most {
-				return nil, false
-			}
-		}
-		return p.make(value), true
+// byBase returns the codec of a name without suffixes, and the bytes of a number in its
+// payloads.
+func byBase(name string) (c Codec, bytes int, ok bool) {
+	name, text, hasParam := strings.Cut(name, ":")
+	k, ok := catalog.Find(kinds, name)
+	if !ok || hasParam && k.param == nil {
+		return nil, 0, false
+	}
+	if k.compressor != nil {
+		return newPacked(none{}, k.compressor, noneKind.bytes), noneKind.bytes, true
+	}
+	value := 0
+	if k.param != nil {
+		value = k.param.def
 	}
 	if hasParam {
+		var err error
+		if value, err = strconv.Atoi(text); err != nil || value < k.param.least || value > k.param.most {
+			return nil, 0, false
+		}
+	}
+	return k.make(value), max(k.bytes, 1), true
+}
+
+// compress returns c, which has numbers of some bytes, followed by a compressor.
+func compress(c Codec, bytes int, name string) (Codec, bool) {
+	k, ok := catalog.Find(kinds, name)
+	if !ok || k.compressor == nil {
 		return nil, false
 	}
-	switch name {
-	case "s2", "zstd":
-		return byPack(none{}, name)
-	}
-	i := slices.IndexFunc(simple, func(c Codec) bool { return c.Name() == name })
-	if i < 0 {
-		return nil, false
-	}
-	return simple[i], true
+	return newPacked(c, k.compressor, bytes), true
 }
 
-// byPack returns c followed by a general compressor.
-func byPack(c Codec, name string) (Codec, bool) {
-	switch name {
-	case "s2":
-		return newPacked(c, s2Pack{}, name, 1), true
-	case "zstd":
-		return newPacked(c, zstdPacker(), name, 2), true
-	}
-	return nil, false
-}
-
-// zstdPacker is made on first use.
-var zstdPacker = sync.OnceValue(newZstdPack)
-
-// simple lists the codecs without a parameter.
-var simple = []Codec{none{}, zeros{}, bfloat16{}, &uniform{idInt2, "int2", 2}, &uniform{idInt4, "int4", 4}, &uniform{idInt8, "int8", 8}}
-
-// parametric lists the codecs with a parameter.
-var parametric = map[string]struct {
-	def, least, most int
-	make             func(int) Codec
-}{
-	"adaptive": {defaultBudget, leastBudget, mostBudget, newAdaptive},
-	"polyline": {defaultDecimals, 0, mostDecimals, newPolyline},
-}
+// always makes one codec for any parameter.
+func always(c Codec) func(int) Codec { return func(int) Codec { return c } }

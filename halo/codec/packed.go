@@ -8,7 +8,29 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+
+	"siafu/internal/catalog"
 )
+
+var s2Kind = kind{
+	Entry:      catalog.Entry{Name: "s2", Help: "numbers unchanged, compressed with S2 by byte planes"},
+	compressor: &compressor{"s2", 1, func() packer { return s2Pack{} }},
+	class:      lossless, auto: []string{""},
+}
+
+var zstdKind = kind{
+	Entry:      catalog.Entry{Name: "zstd", Help: "numbers unchanged, compressed with Zstandard by byte planes: denser and slower than `s2`"},
+	compressor: &compressor{"zstd", 2, sync.OnceValue(func() packer { return newZstdPack() })},
+	class:      lossless, auto: []string{""},
+}
+
+// compressor is a general compressor: its name, its number in block headers, and how it is
+// made.
+type compressor struct {
+	name string
+	id   byte
+	make func() packer
+}
 
 // packed compresses a codec's payloads with a general compressor. Payloads of multi-byte
 // numbers are split first: all first bytes, then all second bytes, and so on, so that the
@@ -16,9 +38,8 @@ import (
 // or, where that would be longer, stored.
 type packed struct {
 	Codec
+	*compressor
 	pack    packer
-	suffix  string
-	id      byte
 	bytes   int       // of a number
 	scratch sync.Pool // of *[]byte
 }
@@ -35,22 +56,15 @@ const (
 	compressed = 1
 )
 
-func newPacked(c Codec, pack packer, suffix string, id byte) Codec {
-	p := &packed{Codec: c, pack: pack, suffix: suffix, id: id, bytes: 1}
-	switch c.ID().Codec {
-	case idNone:
-		p.bytes = 4
-	case idBF16:
-		p.bytes = 2
-	}
-	return p
+func newPacked(c Codec, by *compressor, bytes int) Codec {
+	return &packed{Codec: c, compressor: by, pack: by.make(), bytes: bytes}
 }
 
 func (c *packed) Name() string {
 	if c.Codec.ID().Codec == idNone {
-		return c.suffix
+		return c.name
 	}
-	return c.Codec.Name() + "+" + c.suffix
+	return c.Codec.Name() + "+" + c.name
 }
 
 func (c *packed) ID() ID {

@@ -20,6 +20,9 @@ func TaskCodec(name string) (task.Codec, error) {
 	return taskCodec{c}, nil
 }
 
+// TaskNames lists the names that TaskCodec accepts.
+func TaskNames() string { return withoutFeedback() }
+
 // taskCodec encodes values of a task.
 type taskCodec struct{ Codec }
 

@@ -39,8 +39,8 @@ func TestValuesOfTasks(t *testing.T) {
 		}
 		for i, v := range got {
 			row := x[i/cols*cols:][:cols]
-			if d := math.Abs(float64(v) - float64(x[i])); finite(row) && !(d <= bound(name, row, x[i])) {
-				t.Fatalf("%s: %v becomes %v, bound %v", name, x[i], v, bound(name, row, x[i]))
+			if d := math.Abs(float64(v) - float64(x[i])); finite(row) && !(d <= bound(named(t, name), row, x[i])) {
+				t.Fatalf("%s: %v becomes %v, bound %v", name, x[i], v, bound(named(t, name), row, x[i]))
 			}
 		}
 		if lossless := named(t, name).Lossless(); lossless && !slices.Equal(mapped.Bytes(got), mapped.Bytes(x)) {

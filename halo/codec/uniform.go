@@ -4,8 +4,25 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"siafu/internal/catalog"
 	"siafu/kernels"
 )
+
+var int8Kind = kind{
+	Entry: catalog.Entry{Name: "int8", Help: "numbers rounded at random to one of 255 steps s from a row's minimum to its maximum: " +
+		"an error of at most s with mean 0 (Gupta et al., ICML'15, section 3)"},
+	make: always(&uniform{4, "int8", 8}), class: "int8", auto: []string{"", "+s2"},
+}
+
+var int4Kind = kind{
+	Entry: catalog.Entry{Name: "int4", Help: "as `int8`, with 15 steps"},
+	make:  always(&uniform{3, "int4", 4}), class: "int4", auto: []string{"", "+s2", "+zstd"},
+}
+
+var int2Kind = kind{
+	Entry: catalog.Entry{Name: "int2", Help: "as `int8`, with 3 steps"},
+	make:  always(&uniform{2, "int2", 2}), hidden: true,
+}
 
 // uniform rounds rows to grids, stochastically, in some bits an element (kernels.Grid). A row
 // of more than 32 columns has its own grid; kernels.GridRows consecutive narrower rows of a
@@ -20,7 +37,7 @@ import (
 // Rows of a grid are sent raw, unchanged, if one of them has a NaN, an infinity or numbers
 // beyond about 10³⁸.
 type uniform struct {
-	id   byte
+	id   byte // in block headers
 	name string
 	bits int
 }

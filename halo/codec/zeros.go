@@ -5,7 +5,16 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"siafu/internal/catalog"
 )
+
+const idZeros = 7 // in block headers
+
+var zerosKind = kind{
+	Entry: catalog.Entry{Name: "zeros", Help: "numbers other than 0, and a bit for each column"},
+	make:  always(zeros{}), class: lossless, auto: []string{""},
+}
 
 // zeros omits the zeros of each row, three of four numbers after ReLU and dropout:
 //

@@ -71,7 +71,7 @@ func (c *Config) checkLambda() error {
 	}
 	if _, err := c.TaskCodec(); err != nil {
 		return fault.New(fault.Usage, "train", "", "--lambda-codec=%q", c.LambdaCodec).
-			Then("it must be float32, or one of %s, without +ef; +ef and auto need state from earlier messages", codec.Names)
+			Then("it must be float32, or one of %s; +ef and auto need state from earlier messages", codec.TaskNames())
 	}
 	return c.checkBridge()
 }

@@ -73,7 +73,7 @@ func (c *Config) checkNames() error {
 // checkCodec refuses an unknown codec.
 func (c *Config) checkCodec() error {
 	if _, err := c.Codecs(); err != nil {
-		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be %s; or one of %s", tune.Names, codec.Names)
+		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be %s; or one of %s", tune.Names(), codec.Names())
 	}
 	return nil
 }

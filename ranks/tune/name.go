@@ -1,22 +1,34 @@
 package tune
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
+	"siafu/halo/codec"
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
 // Names lists the names that Candidates accepts.
-const Names = "auto, auto:lossless, auto:bf16, auto:int8 or auto:int4"
+func Names() string {
+	names := []string{"auto"}
+	for _, class := range codec.Classes() {
+		names = append(names, "auto:"+class)
+	}
+	return catalog.List(names, "or")
+}
 
-// candidates are the codecs to choose from, the most exact first. Those that
-// differ in what they lose of a number differ in class.
-var candidates = []struct{ name, class string }{
-	{"none", "lossless"}, {"zeros", "lossless"}, {"s2", "lossless"}, {"zstd", "lossless"},
-	{"bf16", "bf16"}, {"bf16+s2", "bf16"},
-	{"int8", "int8"}, {"int8+s2", "int8"},
-	{"adaptive", "int4"}, {"adaptive+s2", "int4"},
-	{"int4", "int4"}, {"int4+s2", "int4"}, {"int4+zstd", "int4"},
+// Choices describes the values of --codec.
+func Choices() []catalog.Entry {
+	help := "the fastest codec by measurement, with at most the error of CLASS"
+	before := 0
+	for _, class := range codec.Classes() {
+		names := codec.Automatic(class)
+		help += fmt.Sprintf("; CLASS %s adds `%s`", class, strings.Join(names[before:], "`, `"))
+		before = len(names)
+	}
+	return append(codec.Choices(), catalog.Entry{Name: "auto", Form: "auto[:CLASS]", Help: help + " and is the default"})
 }
 
 // Candidates returns the codecs of an automatic choice, the most exact first. name is auto
@@ -24,22 +36,15 @@ var candidates = []struct{ name, class string }{
 // (the default). The result is empty if name requests no automatic choice; a fault has kind
 // Usage.
 func Candidates(name string) ([]string, error) {
-	if name == "auto" {
-		name = "auto:int4"
-	}
-	most, limited := strings.CutPrefix(name, "auto:")
-	if !limited {
+	classes := codec.Classes()
+	class, limited := strings.CutPrefix(name, "auto:")
+	switch {
+	case name == "auto":
+		class = classes[len(classes)-1]
+	case !limited:
 		return nil, nil
+	case !slices.Contains(classes, class):
+		return nil, fault.New(fault.Usage, "codec", "", "unknown automatic codec %q", name).Then("use %s", Names())
 	}
-	var names, allowed []string
-	for _, c := range candidates {
-		names = append(names, c.name)
-		if c.class == most {
-			allowed = names
-		}
-	}
-	if allowed == nil {
-		return nil, fault.New(fault.Usage, "codec", "", "unknown automatic codec %q", name).Then("use %s", Names)
-	}
-	return allowed, nil
+	return codec.Automatic(class), nil
 }
