@@ -1,6 +1,19 @@
 package refresh
 
-import "siafu/halo"
+import (
+	"siafu/halo"
+	"siafu/internal/catalog"
+)
+
+var ageKind = kind{
+	Entry: catalog.Entry{Name: "age", Form: "age:N[,DECAY]", Help: "ghost rows from a forward pass without update before epochs 1, N+1, …; weighted by DECAY (1) for each epoch of age; " +
+		"gradients are sent in epochs N·i+1 (REST, arXiv 2410.05416; VISAGNN, arXiv 2511.12434)"},
+	timetable: aged, needsStoredRows: true, passes: true, share: shareOfRefreshes,
+	least: 1, defaults: Policy{Value: 1}, params: []parameter{
+		epochs("N a number of epochs, 1 or more", 1, mostEpochs),
+		value("DECAY a weight above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 1),
+	},
+}
 
 // aged refreshes ghosts in a pass of their own before epochs 1, N+1, 2N+1 and so on: a forward
 // pass without an update after it (REST, arXiv 2410.05416). Training passes use these rows,

@@ -1,6 +1,20 @@
 package refresh
 
-import "siafu/halo"
+import (
+	"fmt"
+
+	"siafu/halo"
+	"siafu/internal/catalog"
+)
+
+var delayKind = kind{
+	Entry: catalog.Entry{Name: "delay", Form: "delay:R", Help: "one of R groups (at most 64; vertex id modulo R) is sent in each epoch and used R epochs later: " +
+		"R to 2R-1 epochs old (DistGNN's cd-R, SC'21)"},
+	timetable: delayed, needsStoredRows: true,
+	share:  func(p Policy, _ int) (float64, bool) { return 1 / float64(max(p.Epochs, 1)), p.Epochs <= 1 },
+	copies: func(p Policy) int64 { return 2 * int64(min(p.Epochs, 1)) },
+	least:  1, params: []parameter{epochs(fmt.Sprint("R a number of epochs from 0 to ", mostGroups), 0, mostGroups)},
+}
 
 // delayed is DistGNN's cd-r (Md et al., SC'21): ghosts are in R groups by their ids. Each
 // epoch sends one group's rows and gradients, in rotation; they are used R epochs later. Until

@@ -6,8 +6,20 @@ import (
 
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/catalog"
 	"siafu/internal/mapped"
 )
+
+var driftKind = kind{
+	Entry: catalog.Entry{Name: "drift", Form: "drift:THETA[,K]", Help: "the rows, or gradients, of one layer for one rank are sent when ‖H − S‖ ≥ THETA·‖S‖, S: last sent, " +
+		"and after K (10) epochs (SANCUS, VLDB'22)"},
+	timetable: drifting, needsStoredRows: true, frames: true, share: atMostAll,
+	least: 1, defaults: Policy{Epochs: 10}, params: []parameter{
+		value("THETA a fraction of a block's norm, 0 or more", func(x float64) bool { return x >= 0 }, -1),
+		{"K a number of epochs, 1 or more", func(p *Policy, text string) bool { return count(&p.Epochs, text, 1, mostEpochs) },
+			func(p *Policy) string { return unless(p.Epochs, 10) }},
+	},
+}
 
 // drift is SANCUS (Peng et al., "SANCUS: Staleness-aware communication-avoiding full-graph
 // decentralized training in large-scale graph neural networks", VLDB'22): a rank sends a

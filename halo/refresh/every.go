@@ -1,6 +1,21 @@
 package refresh
 
-import "siafu/halo"
+import (
+	"siafu/halo"
+	"siafu/internal/catalog"
+)
+
+var everyKind = kind{
+	Entry: catalog.Entry{Name: "every", Form: "every:N[,LAG]", Help: "ghost rows are sent in epochs 1, N+1, 2N+1, … and used from LAG (0 to N) epochs later: at most N-1+LAG epochs old; " +
+		"gradients are sent in the same epochs and added once (DIGEST, §3 and algorithm 1)"},
+	timetable: every, needsStoredRows: true, pushes: true, share: shareOfRefreshes,
+	copies: func(p Policy) int64 { return 2 * int64(min(p.Lag, 1)) },
+	least:  1, params: []parameter{
+		epochs("N a number of epochs, 1 or more", 1, mostEpochs),
+		{"LAG a number of epochs from 0 to N", func(p *Policy, text string) bool { return count(&p.Lag, text, 0, p.Epochs) },
+			func(p *Policy) string { return unless(p.Lag, 0) }},
+	},
+}
 
 // every is DIGEST's periodic synchronisation ("Distributed graph neural network training with
 // periodic stale representation synchronization", §3 and algorithm 1): the rows of all layers

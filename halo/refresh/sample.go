@@ -1,6 +1,19 @@
 package refresh
 
-import "siafu/halo"
+import (
+	"siafu/halo"
+	"siafu/internal/catalog"
+)
+
+var sampleKind = kind{
+	Entry: catalog.Entry{Name: "sample", Form: "sample:P", Help: "each vertex is a ghost with probability P in an epoch, for all layers and ranks; " +
+		"rows and gradients are multiplied by 1/P, except in attention (BNS-GCN, MLSys'22, algorithm 1)"},
+	timetable: sample, samples: true,
+	share: func(p Policy, _ int) (float64, bool) { return p.Value, p.Value == 1 },
+	least: 1, params: []parameter{
+		value("P a probability above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 0),
+	},
+}
 
 // sample is BNS-GCN (Wan et al., "BNS-GCN: Efficient full-graph training of graph
 // convolutional networks with partition-parallelism and random boundary node sampling",

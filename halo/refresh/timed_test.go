@@ -103,7 +103,7 @@ func (m *member) timed(t *testing.T, name string, shapes []halo.Shape) *refresh.
 func TestTimed(t *testing.T) {
 	data := planted(t)
 	tested := map[string]bool{
-		refresh.NameAlways: true, refresh.NamePrevious: true, // TestSources
+		refresh.NameAlways: true, "previous": true, // TestSources
 		refresh.NameNever: true, refresh.NameAuto: true, // in package ranks
 	}
 	for name, d := range policies {
