@@ -2,12 +2,11 @@ package partition
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"siafu/graph"
 	"siafu/graph/order"
-	"siafu/graph/partition/multilevel"
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
@@ -16,11 +15,53 @@ const op = "partition"
 // filePrefix is the prefix of the method that reads a file.
 const filePrefix = "file:"
 
-// methods lists the methods that need only a dataset.
-var methods = []string{"contiguous", "hash", "ldg", "fennel", "multilevel"}
+// Default is the default method.
+const Default = "fennel"
+
+// method describes a partitioner that needs only a dataset. A new one is one method in the
+// file of its algorithm and a line in methods.
+type method struct {
+	catalog.Entry
+	// assign returns the owner of each vertex. The options have their defaults.
+	assign func(*graph.Dataset, Options) []uint32
+	// The options that it uses besides Parts.
+	seed, passes, slack bool
+}
+
+// methods lists the partitioners.
+var methods = []*method{
+	&contiguousMethod,
+	&hashMethod,
+	&ldgMethod,
+	&fennelMethod,
+	&multilevelMethod,
+}
+
+// Choices describes the names that Options.Method accepts.
+func Choices() []catalog.Entry {
+	return append(catalog.Entries(methods, nil), catalog.Entry{Name: "file", Form: filePrefix + "PATH",
+		Help: "the rank of vertex v in line v, or an `.npy` of integers; ranks may be empty. For METIS, KaHIP, Dorylus's `.parts` or your own"})
+}
+
+// Usage lists the names that Options.Method accepts.
+func Usage() string { return catalog.List(catalog.Forms(Choices()), "or") }
 
 // Methods returns the names that Options.Method accepts, without file:PATH.
-func Methods() []string { return slices.Clone(methods) }
+func Methods() []string { return catalog.Names(catalog.Entries(methods, nil)) }
+
+// HelpLists returns the lists that the help of Options has as ${…}, by name.
+func HelpLists() map[string]string {
+	using := func(uses func(*method) bool) string {
+		return catalog.List(catalog.Names(catalog.Entries(methods, uses)), "and")
+	}
+	return map[string]string{
+		"partitioners": Usage(),
+		"partitioner":  Default,
+		"seeded":       using(func(m *method) bool { return m.seed }),
+		"passing":      using(func(m *method) bool { return m.passes }),
+		"balancing":    using(func(m *method) bool { return m.slack }),
+	}
+}
 
 // Options are the options of a partitioning: the flags of "siafu partition". The zero value of
 // Method, Order, Passes and Slack means their default.
@@ -30,16 +71,16 @@ func Methods() []string { return slices.Clone(methods) }
 // twice the slack: 1.10.
 type Options struct {
 	Parts  int     `required:"" help:"Number of partitions: ranks without parameter servers."`
-	Method string  `default:"fennel" help:"Partitioner: contiguous, hash, ldg, fennel, multilevel or file:PATH. PATH has one partition number a line."`
+	Method string  `default:"fennel" values:"partitioners" help:"Partitioner: ${partitioners=}. PATH has one partition number a line."`
 	Order  string  `name:"vertex-order" default:"auto" help:"Vertex order within a rank: auto, natural, rcm, lp or rabbit."`
-	Seed   uint64  `default:"1" help:"Seed of hash and multilevel."`
-	Passes int     `default:"3" help:"Passes over the vertices of ldg and fennel."`
-	Slack  float64 `default:"1.05" help:"Maximum size of a partition, relative to the mean. Applies to ldg, fennel and multilevel."`
+	Seed   uint64  `default:"1" help:"Seed of ${seeded=}."`
+	Passes int     `default:"3" help:"Passes over the vertices of ${passing=}."`
+	Slack  float64 `default:"1.05" help:"Maximum size of a partition, relative to the mean. Applies to ${balancing=}."`
 	Root   string  `name:"parts-dir" placeholder:"DIR" help:"Folder of the shards, in a subfolder named after their number. Empty: parts in the dataset folder."`
 }
 
 func (o Options) withDefaults() Options {
-	o.Method, o.Order = cmp.Or(o.Method, "fennel"), cmp.Or(o.Order, "auto")
+	o.Method, o.Order = cmp.Or(o.Method, Default), cmp.Or(o.Order, "auto")
 	o.Passes, o.Slack = cmp.Or(o.Passes, 3), cmp.Or(o.Slack, 1.05)
 	return o
 }
@@ -73,19 +114,9 @@ func Assign(ds *graph.Dataset, o Options) ([]uint32, error) {
 	if path, ok := strings.CutPrefix(o.Method, filePrefix); ok {
 		return fromFile(path, n, o.Parts)
 	}
-	switch o.Method {
-	case "contiguous":
-		return contiguous(ds.In.Offsets, o.Parts), nil
-	case "hash":
-		return hashed(n, o.Parts, o.Seed), nil
-	case "ldg", "fennel":
-		return newStream(ds, o).run(), nil
-	case "multilevel":
-		return multilevel.Partition(ds, multilevel.Options{
-			Parts: o.Parts, Seed: o.Seed,
-			Slack: multilevel.Slack{Vertices: o.Slack, Edges: o.Slack, Train: 2*o.Slack - 1},
-		}), nil
+	m, ok := catalog.Find(methods, o.Method)
+	if !ok {
+		return nil, fault.New(fault.Usage, op, "", "unknown method %q", o.Method).Then("use %s", Usage())
 	}
-	return nil, fault.New(fault.Usage, op, "", "unknown method %q", o.Method).
-		Then("use %s or file:PATH", strings.Join(methods, ", "))
+	return m.assign(ds, o), nil
 }

@@ -1,6 +1,23 @@
 package partition
 
-import "sort"
+import (
+	"sort"
+
+	"siafu/graph"
+	"siafu/internal/catalog"
+)
+
+var contiguousMethod = method{
+	Entry: catalog.Entry{Name: "contiguous", Help: "blocks of consecutive ids, balanced by vertices and edges. " +
+		"For ids that carry locality (crawls, several graphs in one file, another program's order)"},
+	assign: func(ds *graph.Dataset, o Options) []uint32 { return contiguous(ds.In.Offsets, o.Parts) },
+}
+
+var hashMethod = method{
+	Entry:  catalog.Entry{Name: "hash", Help: "random, keyed by `--seed`. A baseline"},
+	assign: func(ds *graph.Dataset, o Options) []uint32 { return hashed(ds.In.Rows(), o.Parts, o.Seed) },
+	seed:   true,
+}
 
 // contiguous cuts 0..n-1 into blocks with about the same number of vertices plus in-edges.
 // offsets [n+1] are the in-edges' offsets; parts is at most n, and no block is empty.

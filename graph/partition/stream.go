@@ -4,7 +4,22 @@ import (
 	"math"
 
 	"siafu/graph"
+	"siafu/internal/catalog"
 )
+
+var ldgMethod = method{
+	Entry: catalog.Entry{Name: "ldg", Help: "as `fennel`, weighting neighbours by the free capacity. Compare with `fennel` and use the one that cuts less"},
+	assign: func(ds *graph.Dataset, o Options) []uint32 {
+		return newStream(ds, o, func(mean, _ float64) score { return ldg(mean, o.Slack) }).run()
+	},
+	passes: true, slack: true,
+}
+
+var fennelMethod = method{
+	Entry:  catalog.Entry{Name: "fennel", Help: "streams over vertices; places each where its neighbours are, minus a penalty for full ranks. The default"},
+	assign: func(ds *graph.Dataset, o Options) []uint32 { return newStream(ds, o, fennel).run() },
+	passes: true, slack: true,
+}
 
 // nobody is the owner of a vertex that has not been placed yet.
 const nobody = math.MaxUint32
@@ -26,7 +41,7 @@ const nobody = math.MaxUint32
 // ranks leave no room to move.
 type stream struct {
 	in, out graph.CSR // out is empty if it would equal in
-	score   func(neighbours float64, b *part, degree float64) float64
+	score   score
 	passes  int
 
 	owner []uint32
@@ -44,7 +59,11 @@ type part struct {
 	neighbours                 int64 // of the vertex being placed
 }
 
-func newStream(ds *graph.Dataset, o Options) *stream {
+// score rates a part for a vertex.
+type score func(neighbours float64, b *part, degree float64) float64
+
+// newStream makes a stream with the score for a mean number of in-edges and of neighbours.
+func newStream(ds *graph.Dataset, o Options, scoring func(mean, meanNeighbours float64) score) *stream {
 	n, m := ds.In.Rows(), int64(len(ds.In.Cols))
 	s := &stream{in: ds.In, passes: o.Passes, owner: make([]uint32, n), parts: make([]part, o.Parts)}
 	neighbours := float64(m)
@@ -56,10 +75,7 @@ func newStream(ds *graph.Dataset, o Options) *stream {
 	s.maxVertices = int64(math.Ceil(o.Slack * s.fairVertices))
 	s.maxEdges = int64(math.Ceil(o.Slack * s.fairEdges))
 	mean := max(float64(m)/float64(n), 1e-9)
-	s.score = ldg(mean, o.Slack)
-	if o.Method == "fennel" {
-		s.score = fennel(mean, neighbours/float64(n))
-	}
+	s.score = scoring(mean, neighbours/float64(n))
 	for v := range s.owner {
 		s.owner[v] = nobody
 	}
@@ -68,7 +84,7 @@ func newStream(ds *graph.Dataset, o Options) *stream {
 
 // ldg weights neighbours by the remaining capacity, 1 - fill/slack. The fill is the mean of
 // both fills; edges have the weight degree/mean.
-func ldg(mean, slack float64) func(float64, *part, float64) float64 {
+func ldg(mean, slack float64) score {
 	return func(neighbours float64, b *part, degree float64) float64 {
 		r := degree / mean
 		return neighbours * (1 - (b.fillV+r*b.fillE)/((1+r)*slack))
@@ -79,7 +95,7 @@ func ldg(mean, slack float64) func(float64, *part, float64) float64 {
 // the paper's γ = 3/2 and α = m k^(γ-1) / n^γ for m undirected edges. With
 // x = fill n/k that is 3/2 m/n √fill, and 2m/n is the mean number of
 // neighbours. Half of the cost is on vertices and half on edges.
-func fennel(mean, meanNeighbours float64) func(float64, *part, float64) float64 {
+func fennel(mean, meanNeighbours float64) score {
 	half := 0.75 * meanNeighbours / 2
 	return func(neighbours float64, b *part, degree float64) float64 {
 		return neighbours - half*(b.rootV+b.rootE*degree/mean)

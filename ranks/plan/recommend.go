@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"siafu/graph"
+	"siafu/graph/partition"
 	"siafu/internal/fault"
 	"siafu/lambda/bill"
 	"siafu/lambda/local"
@@ -45,9 +46,6 @@ func (a *Advice) String() string {
 // seconds. It is assumed, as bench simulate assumes it.
 const invocation = 0.01
 
-// usual is the partitioner of train.
-const usual = "fennel"
-
 // advise finds the fastest and the cheapest way among numbers of graph ranks: those of
 // the plan with all of its candidates, others with its best partitioner.
 func (q *request) advise(ds *graph.Dataset, p *Plan, c *calibration) error {
@@ -62,7 +60,7 @@ func (q *request) advise(ds *graph.Dataset, p *Plan, c *calibration) error {
 	slices.Sort(counts)
 	method := p.Candidates[p.Best].Method
 	if q.view.Ranks == 1 { // all of them are alike
-		method = q.methods[max(slices.Index(q.methods, usual), 0)]
+		method = q.methods[max(slices.Index(q.methods, partition.Default), 0)]
 	}
 	for _, ranks := range slices.Compact(counts) {
 		other, at := q, p
