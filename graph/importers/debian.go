@@ -14,8 +14,14 @@ import (
 	"unicode"
 
 	"siafu/graph"
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
+
+var debianFormat = importer{
+	Entry: catalog.Entry{Name: "debian", Help: "package graph of a Debian machine"},
+	read:  debian, recognises: isStandardInput, named: debColumnNames(),
+}
 
 // debVocabulary is the number of words that become features: those in the most
 // short descriptions, ties in alphabetical order.

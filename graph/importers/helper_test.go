@@ -128,7 +128,7 @@ func load(t testing.TB, from string, o Options) (*loaded, error) {
 	}
 	defer release()
 	complete(c, o)
-	if err := checkContent("import "+f.name, o.Src, c); err != nil {
+	if err := checkContent("import "+f.Name, o.Src, c); err != nil {
 		return nil, err
 	}
 	out.Content = *c

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"siafu/graph"
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
@@ -21,7 +22,7 @@ type Options struct {
 	Symmetrise bool   `help:"Store every edge in both directions."`
 	Task       string `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. Empty: chosen from the label columns and their values."`
 	Split      string `help:"Split to use if the source has several. A file of the folder, the number of a mask, or a column of a table."`
-	Graph      *int   `help:"Index of the graph in a file with several graphs, from 0 (dgl)."`
+	Graph      *int   `help:"Index of the graph in a file with several graphs, from 0 (${several=})."`
 	Stratify   bool   `help:"Stratify a random split. Each set has the same fraction of every class."`
 	SplitSizes string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a random or time-ordered split, in percent. Percentages are of the labelled vertices. Empty: 60/20/20, or the sizes that the authors of the format use."`
 	Seed       uint64 `default:"1" help:"Seed of a random split."`
@@ -39,9 +40,10 @@ type Options struct {
 	Log   func(format string, args ...any) `kong:"-"` // nil: silent
 }
 
-// importer is one format.
+// importer is one format. A new format is one importer in a file of its own and a line in
+// importFormats.
 type importer struct {
-	name string
+	catalog.Entry
 	// read converts the source to a dataset in the memory of k.
 	read func(k *keeper, o Options) (*graph.Content, error)
 	// recognises reports whether src looks like this format; nil: never chosen automatically.
@@ -59,31 +61,47 @@ type importer struct {
 	onlySplit string
 }
 
-// table lists the formats; "auto" takes the first that recognises the source.
-var table = []importer{
-	{name: "raw", read: raw, recognises: isRaw},
-	{name: "npz", read: npz, recognises: isNpz, weights: true, features: true, named: pygEdgeArrays},
-	{name: "torch", read: torch, recognises: isTorch, after: sayDirection, weights: true, features: true, named: pygEdgeArrays},
-	{name: "dgl", read: dgl, recognises: isDGL, after: sayDirection, weights: true, features: true, named: []string{}, several: true},
-	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "the public split is the only one"},
-	{name: "ogb", read: ogb, recognises: isOGB, weights: true, features: true},
-	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), weights: true, onlySplit: "role.json has the only split"},
-	{name: "reddit-npz", read: reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only split"},
-	{name: "bsnap", read: bsnap, recognises: isBsnap, after: keepParts,
-		onlySplit: "the files have no splits; --seed selects a random split"},
-	{name: "snap", read: snap, recognises: isSnap},
-	{name: "debian", read: debian, recognises: isStandardInput, named: debColumnNames()},
-	{name: "csv", read: csvFormat.read, recognises: csvFormat.recognises, after: sayDirection, isTable: true},
-	{name: "parquet", read: parquetFormat.read, recognises: parquetFormat.recognises, after: sayDirection, isTable: true},
+// importFormats lists the formats; "auto" takes the first that recognises the source. Those of
+// tableFormats follow.
+var importFormats = withTables([]*importer{
+	&rawFormat,
+	&npzFormat,
+	&torchFormat,
+	&dglFormat,
+	&planetoidFormat,
+	&ogbFormat,
+	&graphsaintFormat,
+	&redditFormat,
+	&bsnapFormat,
+	&snapFormat,
+	&debianFormat,
+})
+
+func withTables(list []*importer) []*importer {
+	for _, f := range tableFormats {
+		list = append(list, &importer{Entry: f.Entry, read: f.read, recognises: f.recognises, after: sayDirection, isTable: true, weights: true})
+	}
+	return list
 }
 
+// Choices describes the formats of Import, without "auto".
+func Choices() []catalog.Entry { return catalog.Entries(importFormats, nil) }
+
 // Names returns the formats of Import, without "auto".
-func Names() []string {
-	names := make([]string, len(table))
-	for i, f := range table {
-		names[i] = f.name
+func Names() []string { return catalog.Names(Choices()) }
+
+// HelpLists returns the lists that the help of Options has as ${…}, by name.
+func HelpLists() map[string]string {
+	where := func(keep func(*importer) bool) string {
+		return strings.Join(catalog.Names(catalog.Entries(importFormats, keep)), ", ")
 	}
-	return names
+	return map[string]string{
+		"formats":  strings.Join(Names(), ", "),
+		"tables":   where(func(f *importer) bool { return f.isTable }),
+		"weighted": where(func(f *importer) bool { return f.weights }),
+		"featured": where(func(f *importer) bool { return f.features }),
+		"several":  where(func(f *importer) bool { return f.several }),
+	}
 }
 
 // Import reads o.Src as the named format, or with "auto" as the recognised one, and writes a
@@ -109,11 +127,11 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 	}
 	defer release()
 	complete(c, o)
-	if err := checkContent("import "+f.name, o.Src, c); err != nil {
+	if err := checkContent("import "+f.Name, o.Src, c); err != nil {
 		return nil, err
 	}
 	if o.Task != "" && o.Task != cmp.Or(c.Task, graph.MultiClass) && c.Classes+len(c.Labels) > 0 && slices.ContainsFunc(c.Labels, func(l int32) bool { return l >= 0 }) {
-		return nil, fault.New(fault.Usage, "import "+f.name, o.Src, "--task=%s, but its labels are for %s", o.Task, cmp.Or(c.Task, graph.MultiClass)).
+		return nil, fault.New(fault.Usage, "import "+f.Name, o.Src, "--task=%s, but its labels are for %s", o.Task, cmp.Or(c.Task, graph.MultiClass)).
 			Then("import such labels as npz or csv")
 	}
 	warnOfLabels(c, o)
@@ -143,12 +161,12 @@ func warnOfLabels(c *graph.Content, o Options) {
 // load converts the source to a dataset. release frees its memory.
 func (f *importer) load(o Options) (c *graph.Content, release func(), err error) {
 	if f.onlySplit != "" {
-		if err := noChoice("import "+f.name, o, f.onlySplit); err != nil {
+		if err := noChoice("import "+f.Name, o, f.onlySplit); err != nil {
 			return nil, nil, err
 		}
 	}
 	if o.Graph != nil && !f.several {
-		return nil, nil, fault.New(fault.Usage, "import "+f.name, o.Src, "--graph=%d, but the format holds one graph", *o.Graph).Then("leave --graph out")
+		return nil, nil, fault.New(fault.Usage, "import "+f.Name, o.Src, "--graph=%d, but the format holds one graph", *o.Graph).Then("leave --graph out")
 	}
 	if !f.isTable {
 		columns := o.TableOptions
@@ -160,14 +178,14 @@ func (f *importer) load(o Options) (c *graph.Content, release func(), err error)
 			}
 			columns.EdgeFeatures = nil
 		}
-		if err := columns.onlyTables("import "+f.name, o.Src); err != nil {
+		if err := columns.onlyTables("import "+f.Name, o.Src); err != nil {
 			return nil, nil, err
 		}
 	}
 	k := newKeeper()
 	o.drawn = new(bool)
 	if c, err = f.read(k, o); err == nil {
-		err = o.checkDrawn("import "+f.name, c)
+		err = o.checkDrawn("import "+f.Name, c)
 	}
 	if err != nil {
 		k.release()
@@ -180,7 +198,7 @@ func (f *importer) load(o Options) (c *graph.Content, release func(), err error)
 func (f *importer) checkNamed(o Options) error {
 	for i, name := range o.EdgeFeatures {
 		if len(f.named) > 0 && (slices.Contains(o.EdgeFeatures[:i], name) || !slices.Contains(f.named, name)) {
-			return fault.New(fault.Usage, "import "+f.name, o.Src, "--edge-features names %q, which is not an edge feature of this format or is named twice", name).
+			return fault.New(fault.Usage, "import "+f.Name, o.Src, "--edge-features names %q, which is not an edge feature of this format or is named twice", name).
 				Then("name some of %s, each once", strings.Join(f.named, ", "))
 		}
 	}
@@ -205,10 +223,8 @@ func absent(o Options) error {
 
 // find returns the format with a name.
 func find(from string, o Options) (*importer, error) {
-	for i := range table {
-		if table[i].name == from {
-			return &table[i], nil
-		}
+	if f, ok := catalog.Find(importFormats, from); ok {
+		return f, nil
 	}
 	if from != "auto" && from != "" {
 		return nil, fault.New(fault.Usage, "import", o.Src, "unknown format %q", from).
@@ -218,13 +234,13 @@ func find(from string, o Options) (*importer, error) {
 		return nil, fault.System("import", o.Src, err)
 	}
 	if f := tableFormatOf(o.Nodes); f != nil {
-		o.Log("format=%s", f.name)
-		return find(f.name, o)
+		o.Log("format=%s", f.Name)
+		return find(f.Name, o)
 	}
-	for i := range table {
-		if r := table[i].recognises; r != nil && r(o.Src) {
-			o.Log("format=%s", table[i].name)
-			return &table[i], nil
+	for _, f := range importFormats {
+		if f.recognises != nil && f.recognises(o.Src) {
+			o.Log("format=%s", f.Name)
+			return f, nil
 		}
 	}
 	return nil, unrecognised(o)

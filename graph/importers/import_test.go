@@ -14,20 +14,21 @@ import (
 	"siafu/internal/fault"
 )
 
-// formats returns the tiny graph in each format; src is the path in the folder.
-func formats() []struct {
+// fixture is the tiny graph in a format; src is the path in the folder.
+type fixture struct {
 	name  string
 	files map[string][]byte
 	src   string
 	drawn bool // the format has no split
-} {
+}
+
+// moreFixtures are fixtures of formats whose tests are in a file of their own.
+var moreFixtures []fixture
+
+// formats returns the fixtures of all formats.
+func formats() []fixture {
 	hetero := tinyHetero(1, 1, 0, 0, 0, 0, 1, 1)
-	return []struct {
-		name  string
-		files map[string][]byte
-		src   string
-		drawn bool
-	}{
+	return append([]fixture{
 		{"raw", tinyRaw(), "", false},
 		{"npz", map[string][]byte{"tiny.npz": tinyNpz()}, "tiny.npz", true},
 		{"npz", map[string][]byte{"h.npz": hetero}, "h.npz", false},
@@ -43,12 +44,17 @@ func formats() []struct {
 		{"snap", tinySnap(), "", false},
 		{"csv", tinyCSV(), "", false},
 		{"parquet", tinyParquet(), "", false},
-	}
+	}, moreFixtures...)
 }
 
 // TestEveryFormat: one graph in every format is one dataset, and auto knows
 // each of them.
 func TestEveryFormat(t *testing.T) {
+	for _, name := range Names() {
+		if name != "debian" && !slices.ContainsFunc(formats(), func(f fixture) bool { return f.name == name }) {
+			t.Errorf("there is no fixture in format %s", name)
+		}
+	}
 	for _, symmetrise := range []bool{false, true} {
 		want := mustLoad(t, "raw", Options{Src: files(t, tinyRaw()), Symmetrise: symmetrise})
 		for _, f := range formats() {

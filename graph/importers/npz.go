@@ -7,9 +7,15 @@ import (
 	"strings"
 
 	"siafu/graph"
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 	"siafu/internal/npy"
 )
+
+var npzFormat = importer{
+	Entry: catalog.Entry{Name: "npz", Help: "`.npz` of gnn-benchmark, ppnp, heterophilous-graphs or PyTorch Geometric"},
+	read:  npz, recognises: isNpz, weights: true, features: true, named: pygEdgeArrays,
+}
 
 const opNpz = "import npz"
 

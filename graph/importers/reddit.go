@@ -4,7 +4,13 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
+	"siafu/internal/catalog"
 )
+
+var redditFormat = importer{
+	Entry: catalog.Entry{Name: "reddit-npz", Help: "folder with `reddit_data.npz`"},
+	read:  reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only split",
+}
 
 const opReddit = "import reddit-npz"
 

@@ -8,8 +8,14 @@ import (
 	"unicode/utf8"
 
 	"siafu/graph"
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
+
+var csvFormat = &tableFormat{
+	Entry:   catalog.Entry{Name: "csv", Help: "tables of vertices and edges, as `.csv` or `.tsv`"},
+	endings: []string{".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"}, open: openCSV,
+}
 
 // notText lists file types that are not text, by their first bytes, with a remedy for each.
 var notText = []struct{ magic, what, remedy string }{

@@ -23,7 +23,7 @@ func (f *tableFormat) hasEnding(name string) bool {
 
 // tableFormatOf returns the format of a file by its name, nil for the name of no table.
 func tableFormatOf(name string) *tableFormat {
-	for _, f := range []*tableFormat{csvFormat, parquetFormat} {
+	for _, f := range tableFormats {
 		if f.hasEnding(name) {
 			return f
 		}

@@ -5,23 +5,25 @@ import (
 	"slices"
 
 	"siafu/graph"
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
-// tableFormat is a file format of tables.
+// tableFormat is a file format of tables. A new one is a tableFormat in a file of its own and a
+// line in tableFormats.
 type tableFormat struct {
-	name    string
+	catalog.Entry
 	endings []string // of the names of its files
 	open    func(op, path string) (*tableFile, error)
 }
 
-func (f *tableFormat) op() string { return "import " + f.name }
+func (f *tableFormat) op() string { return "import " + f.Entry.Name }
 
-// formats of tables.
-var (
-	csvFormat     = &tableFormat{"csv", []string{".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"}, openCSV}
-	parquetFormat = &tableFormat{"parquet", []string{".parquet"}, openParquet}
-)
+// tableFormats lists the formats of tables.
+var tableFormats = []*tableFormat{
+	csvFormat,
+	parquetFormat,
+}
 
 // tableImport is a running import.
 type tableImport struct {
@@ -53,7 +55,7 @@ func (f *tableFormat) read(k *keeper, o Options) (*graph.Content, error) {
 		}
 	}
 	c := &graph.Content{
-		Source: f.name + " " + nameOf(o.Src), Vertices: int64(im.ids.len()), IDs: im.ids.ids(), Table: &im.table,
+		Source: f.Entry.Name + " " + nameOf(o.Src), Vertices: int64(im.ids.len()), IDs: im.ids.ids(), Table: &im.table,
 		Labels: im.classes.labels, Split: im.sets, Classes: len(im.classes.names), ClassNames: im.classes.classNames(),
 	}
 	var err error

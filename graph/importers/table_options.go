@@ -11,25 +11,25 @@ import (
 // TableOptions are the additional options of an import of tables: the meaning of columns
 // and their conversion to features.
 type TableOptions struct {
-	Nodes            string   `placeholder:"FILE" help:"Vertex table in SRC (csv, parquet). Empty: nodes.csv, .tsv or .parquet."`
-	Edges            string   `placeholder:"FILE" help:"Edge table in SRC (csv, parquet). Empty: edges.csv, .tsv or .parquet."`
-	ID               string   `placeholder:"COLUMN" help:"Column of the vertex ids (csv, parquet). Empty: id."`
-	Label            string   `placeholder:"COLUMN" help:"Column of the labels (csv, parquet). A,B,C: several columns with a number in each. Empty: label."`
-	Features         []string `placeholder:"A,B" help:"Feature columns (csv, parquet). Empty: all other columns."`
-	Ends             []string `placeholder:"A,B" help:"Columns of an edge's source and destination (csv, parquet). Empty: src,dst."`
-	Weight           string   `placeholder:"COLUMN" help:"Column of the edge weights (csv, parquet). Empty: weight, if it exists."`
-	EdgeFeatures     []string `name:"edge-features" placeholder:"A,B" help:"Source of edge features. Numeric columns (csv, parquet), an array (npz, torch, dgl), or some of field,version,alternative (debian)."`
-	DropEdgeFeatures bool     `name:"drop-edge-features" help:"Ignore edge features (npz, torch, dgl, ogb)."`
-	DropWeights      bool     `help:"Ignore edge weights. Formats: csv, parquet, npz, graphsaint, torch, dgl, ogb."`
-	DropUnknown      bool     `help:"Drop edges whose ends are not in the vertex table (csv, parquet)."`
-	Standardise      bool     `help:"Scale numbers to mean 0 and standard deviation 1 (csv, parquet). Statistics are over the training rows; for edge features over all edges."`
-	Fill             string   `enum:",mean,zero" default:"" help:"Value for missing numbers: mean or zero (csv, parquet). mean: over the training rows, or over all edges. Empty: missing cells are an error."`
-	Categories       []string `placeholder:"A,B" help:"Columns to one-hot encode, also numeric ones (csv, parquet)."`
-	Hash             []string `placeholder:"A,B" help:"Columns to hash into 64 features each (csv, parquet)."`
-	Words            []string `placeholder:"A,B" help:"Text columns to encode by words (csv, parquet). Each of the 1,000 most frequent words is one feature."`
-	Dates            []string `placeholder:"A,B" help:"Date columns, also numeric ones (csv, parquet). Numbers: 20240514, or s, ms, µs or ns since 1970. Dates such as 2024-05-14 are detected without the flag."`
-	SplitByTime      string   `name:"split-by-time" placeholder:"COLUMN" help:"Column of dates or numbers that orders the split (csv, parquet). The oldest labelled vertices are for training, the next for validation, the newest for the test. Sizes: --split-sizes."`
-	Like             string   `placeholder:"RUN" help:"Run folder or dataset whose table schema is used (csv, parquet). The schema has columns, scaling, classes, edge directions and weights."`
+	Nodes            string   `placeholder:"FILE" help:"Vertex table in SRC (${tables=}). Empty: nodes.csv, .tsv or .parquet."`
+	Edges            string   `placeholder:"FILE" help:"Edge table in SRC (${tables=}). Empty: edges.csv, .tsv or .parquet."`
+	ID               string   `placeholder:"COLUMN" help:"Column of the vertex ids (${tables=}). Empty: id."`
+	Label            string   `placeholder:"COLUMN" help:"Column of the labels (${tables=}). A,B,C: several columns with a number in each. Empty: label."`
+	Features         []string `placeholder:"A,B" help:"Feature columns (${tables=}). Empty: all other columns."`
+	Ends             []string `placeholder:"A,B" help:"Columns of an edge's source and destination (${tables=}). Empty: src,dst."`
+	Weight           string   `placeholder:"COLUMN" help:"Column of the edge weights (${tables=}). Empty: weight, if it exists."`
+	EdgeFeatures     []string `name:"edge-features" placeholder:"A,B" help:"Source of edge features. Numeric columns (${tables=}), an array (npz, torch, dgl), or some of field,version,alternative (debian)."`
+	DropEdgeFeatures bool     `name:"drop-edge-features" help:"Ignore edge features (${featured=})."`
+	DropWeights      bool     `help:"Ignore edge weights. Formats: ${weighted=}."`
+	DropUnknown      bool     `help:"Drop edges whose ends are not in the vertex table (${tables=})."`
+	Standardise      bool     `help:"Scale numbers to mean 0 and standard deviation 1 (${tables=}). Statistics are over the training rows; for edge features over all edges."`
+	Fill             string   `enum:",mean,zero" default:"" help:"Value for missing numbers: mean or zero (${tables=}). mean: over the training rows, or over all edges. Empty: missing cells are an error."`
+	Categories       []string `placeholder:"A,B" help:"Columns to one-hot encode, also numeric ones (${tables=})."`
+	Hash             []string `placeholder:"A,B" help:"Columns to hash into 64 features each (${tables=})."`
+	Words            []string `placeholder:"A,B" help:"Text columns to encode by words (${tables=}). Each of the 1,000 most frequent words is one feature."`
+	Dates            []string `placeholder:"A,B" help:"Date columns, also numeric ones (${tables=}). Numbers: 20240514, or s, ms, µs or ns since 1970. Dates such as 2024-05-14 are detected without the flag."`
+	SplitByTime      string   `name:"split-by-time" placeholder:"COLUMN" help:"Column of dates or numbers that orders the split (${tables=}). The oldest labelled vertices are for training, the next for validation, the newest for the test. Sizes: --split-sizes."`
+	Like             string   `placeholder:"RUN" help:"Run folder or dataset whose table schema is used (${tables=}). The schema has columns, scaling, classes, edge directions and weights."`
 }
 
 // onlyTables refuses options of tables if the source is not a table.

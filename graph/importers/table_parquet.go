@@ -14,8 +14,14 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
+
+var parquetFormat = &tableFormat{
+	Entry:   catalog.Entry{Name: "parquet", Help: "tables of vertices and edges, as `.parquet`"},
+	endings: []string{".parquet"}, open: openParquet,
+}
 
 // rowsAtOnce is the number of rows of a Parquet file that are decoded together.
 const rowsAtOnce = 256

@@ -9,11 +9,17 @@ import (
 	"strings"
 
 	"siafu/graph"
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 	"siafu/internal/npy"
 	"siafu/internal/pickle"
 	"siafu/internal/torchfile"
 )
+
+var torchFormat = importer{
+	Entry: catalog.Entry{Name: "torch", Help: "`.pt` with a `Data` of PyTorch Geometric"},
+	read:  torch, recognises: isTorch, after: sayDirection, weights: true, features: true, named: pygEdgeArrays,
+}
 
 const opTorch = "import torch"
 
