@@ -132,6 +132,7 @@ func dispatch(args []string, io console) (err error) {
 		kong.Help(printHelp(all)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Resolvers(config),
+		helpLists(),
 		kong.Bind(io, behind),
 		kong.BindTo(context.Background(), (*context.Context)(nil)),
 	)

@@ -58,7 +58,7 @@ type grammar struct {
 }
 
 type importCmd struct {
-	From    string            `default:"auto" help:"Source format. Values: auto, raw, npz, torch, dgl, planetoid, ogb, graphsaint, reddit-npz, bsnap, snap, debian, csv, parquet."`
+	From    string            `default:"auto" values:"formats" help:"Source format: auto, ${formats=}."`
 	Options importers.Options `embed:""`
 }
 

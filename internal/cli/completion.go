@@ -6,6 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 	"siafu/ranks/config"
 )
@@ -46,6 +47,7 @@ func valuesOf(f *kong.Flag) (list []string) {
 		}
 		return list
 	}
+	list = catalog.Names(choicesOf(f))
 	for _, v := range f.EnumSlice() {
 		if v != "" {
 			list = append(list, v)

@@ -7,6 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"siafu/graph/importers"
+	"siafu/graph/partition"
+	"siafu/halo/refresh"
+	"siafu/internal/catalog"
+	"siafu/ranks/tune"
 )
 
 // flagTables are the tables of flags that docs/commands.md must hold, by
@@ -14,7 +20,7 @@ import (
 func flagTables(t *testing.T) map[string]string {
 	t.Helper()
 	var g grammar
-	parser, err := newParser(&g)
+	parser, err := newParser(&g, helpLists())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +131,47 @@ func TestCommandsAreDocumented(t *testing.T) {
 	for command, table := range tables {
 		if !strings.Contains(string(text), table) {
 			t.Errorf("docs/commands.md: the table of %s lacks:\n%s", command, missing(string(text), table))
+		}
+	}
+}
+
+// choiceTables are the tables of choices in documents: the page, the heading of the table, and
+// its rows. A choice with a section of its name has a link to it.
+var choiceTables = []struct {
+	page, heading string
+	choices       func() []catalog.Entry
+}{
+	{"docs/halo.md", "| codec | sent rows |", tune.Choices},
+	{"docs/training.md", "| policy | ghost rows and their gradients |", refresh.Choices},
+	{"docs/partitioning.md", "| method | algorithm and use |", partition.Choices},
+	{"docs/importing.md", "| format | source |", importers.Choices},
+}
+
+// TestChoicesAreDocumented: documents have a table of the codecs, policies, partitioners and
+// formats, as their packages describe them. With -update it writes the tables.
+func TestChoicesAreDocumented(t *testing.T) {
+	for _, d := range choiceTables {
+		page, err := os.ReadFile(d.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, rest, ok := strings.Cut(string(page), d.heading+"\n|---|---|\n")
+		old, after, _ := strings.Cut(rest, "\n\n")
+		var rows []string
+		for _, c := range d.choices() {
+			name := "`" + c.Form + "`"
+			if strings.Contains(string(page), "\n## "+c.Name+"\n") {
+				name = "[" + c.Name + "](#" + c.Name + ")"
+			}
+			rows = append(rows, "| "+name+" | "+c.Help+" |")
+		}
+		if want := strings.Join(rows, "\n"); !ok || old != want {
+			t.Errorf("%s: the table %q is not that of the package; run go test ./internal/cli -run %s -update", d.page, d.heading, t.Name())
+			if ok && *update {
+				if err := os.WriteFile(d.page, []byte(before+d.heading+"\n|---|---|\n"+want+"\n\n"+after), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 	}
 }

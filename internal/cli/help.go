@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 	"siafu/ranks/config"
 )
@@ -118,7 +119,8 @@ func groups(node *kong.Node) (titles []string) {
 }
 
 // topic explains what "siafu help" names if that is no command: the recipes, the networks,
-// the conflicts, a group of the flags of train, or a flag, with an entry for each command that has it. Where
+// the conflicts, a group of the flags of train, or a flag, with its values, what it does not
+// work with, and an entry for each command that has it. Where
 // a group and a flag have one name, the flag is written with its dashes.
 func topic(root *kong.Node, name string) (string, error) {
 	switch name {
@@ -130,6 +132,7 @@ func topic(root *kong.Node, name string) (string, error) {
 		return "Options and properties of a run that do not work together:\n\n" + wrappedLines(config.ConflictTable("")), nil
 	}
 	var b strings.Builder
+	var values []catalog.Entry
 	isGroup := slices.ContainsFunc(root.Children, func(n *kong.Node) bool {
 		return n.Name == "train" && slices.ContainsFunc(groups(n), func(title string) bool { return strings.EqualFold(title, name) })
 	})
@@ -141,10 +144,16 @@ func topic(root *kong.Node, name string) (string, error) {
 				if n.Name == "train" {
 					b.WriteString(wrappedLines(config.ConflictTable(f.Name)))
 				}
+				if list := choicesOf(f); list != nil {
+					values = list
+				}
 			case n.Name == "train" && f.Group != nil && strings.EqualFold(f.Group.Title, name):
 				fmt.Fprintf(&b, "%s\n%s", f.Summary(), wrapped(f.Help, 4))
 			}
 		}
+	}
+	for _, c := range values {
+		b.WriteString(wrapped(c.Form + ": " + strings.ReplaceAll(c.Help, "`", "") + ".", 4))
 	}
 	if b.Len() == 0 {
 		return "", fault.New(fault.Usage, "help", "", "there is no command, topic or flag %q", name).Then(`see "siafu help"`)

@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"maps"
+
+	"github.com/alecthomas/kong"
+
+	"siafu/graph/importers"
+	"siafu/internal/catalog"
+	"siafu/ranks/config"
+)
+
+// choicesOf returns the table that a flag names in its tag values, nil without one.
+func choicesOf(f *kong.Flag) []catalog.Entry {
+	switch table := f.Tag.Get("values"); table {
+	case "":
+		return nil
+	case "formats":
+		return importers.Choices()
+	default:
+		return config.Choices()[table]
+	}
+}
+
+// helpLists are the lists of values that help texts have as ${…}. A parser without them leaves
+// the lists out.
+func helpLists() kong.Vars {
+	lists := kong.Vars(config.HelpLists())
+	maps.Copy(lists, importers.HelpLists())
+	return lists
+}
