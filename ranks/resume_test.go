@@ -81,27 +81,41 @@ func TestResumedIsNeverStopped(t *testing.T) {
 			set(&c)
 			policy, _, _ := strings.Cut(c.Refresh, ":")
 			tested[policy] = true
-			want := train(t, c, data)
-			c.CheckpointEvery, c.Out = "5e", c.Out+"-resumed"
-			for _, epochs := range []int{13, 14, 40} {
-				c.Epochs = epochs
-				train(t, c, data)
-				c.Resume = "auto"
-			}
-			got := readRun(t, c.Out)
-			sameLosses(t, name, got.losses(), want.losses(), 0)
-			if !bytes.Equal(got.model, want.model) {
-				t.Error("the models differ")
-			}
-			if g, w := got.Summary, want.Summary; g.BestEpoch != w.BestEpoch || g.StoppedBy != w.StoppedBy || g.Epochs != w.Epochs || g.GhostBytesRaw != w.GhostBytesRaw {
-				t.Errorf("summary %+v, want %+v", g, w)
-			}
+			stopAndResume(t, c, data)
 		})
 	}
 	for _, kind := range refresh.Kinds() {
-		if !tested[kind] {
-			t.Errorf("no run with --refresh %s goes on in this test", kind)
+		if tested[kind] {
+			continue
 		}
+		t.Run(kind, func(t *testing.T) {
+			c := saving(t, "off")
+			c.Ranks, c.Refresh = 4, kind
+			if _, err := refresh.Parse(kind); err != nil {
+				t.Fatalf("no run with --refresh %s goes on in this test: %v", kind, err)
+			}
+			stopAndResume(t, c, data)
+		})
+	}
+}
+
+// stopAndResume compares a run that is stopped and resumed twice with one that never stops.
+func stopAndResume(t *testing.T, c Config, data string) {
+	t.Helper()
+	want := train(t, c, data)
+	c.CheckpointEvery, c.Out = "5e", c.Out+"-resumed"
+	for _, epochs := range []int{13, 14, 40} {
+		c.Epochs = epochs
+		train(t, c, data)
+		c.Resume = "auto"
+	}
+	got := readRun(t, c.Out)
+	sameLosses(t, "resumed", got.losses(), want.losses(), 0)
+	if !bytes.Equal(got.model, want.model) {
+		t.Error("the models differ")
+	}
+	if g, w := got.Summary, want.Summary; g.BestEpoch != w.BestEpoch || g.StoppedBy != w.StoppedBy || g.Epochs != w.Epochs || g.GhostBytesRaw != w.GhostBytesRaw {
+		t.Errorf("summary %+v, want %+v", g, w)
 	}
 }
 

@@ -160,9 +160,13 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// TestNames: auto recognises the formats in this order.
 func TestNames(t *testing.T) {
 	want := []string{"raw", "npz", "torch", "dgl", "planetoid", "ogb", "graphsaint", "reddit-npz", "bsnap", "snap", "debian", "csv", "parquet"}
-	if got := Names(); !slices.Equal(got, want) {
+	got := slices.DeleteFunc(Names(), func(name string) bool {
+		return slices.ContainsFunc(moreFixtures, func(f fixture) bool { return f.name == name })
+	})
+	if !slices.Equal(got, want) {
 		t.Errorf("names are %v, want %v", got, want)
 	}
 }

@@ -11,14 +11,13 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/durable"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
 )
 
 var bsnapFormat = importer{
-	Entry: catalog.Entry{Name: "bsnap", Help: "folder of Dorylus"},
+	entry: entry{Name: "bsnap", Help: "folder of Dorylus"},
 	read:  bsnap, recognises: isBsnap, after: keepParts,
 	onlySplit: "the files have no splits; --seed selects a random split",
 }

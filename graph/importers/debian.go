@@ -14,12 +14,11 @@ import (
 	"unicode"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
 var debianFormat = importer{
-	Entry: catalog.Entry{Name: "debian", Help: "package graph of a Debian machine"},
+	entry: entry{Name: "debian", Help: "package graph of a Debian machine"},
 	read:  debian, recognises: isStandardInput, named: debColumnNames(),
 }
 

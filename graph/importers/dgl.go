@@ -9,14 +9,13 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/dglfile"
 	"siafu/internal/fault"
 	"siafu/internal/npy"
 )
 
 var dglFormat = importer{
-	Entry: catalog.Entry{Name: "dgl", Help: "file of `dgl.save_graphs`"},
+	entry: entry{Name: "dgl", Help: "file of `dgl.save_graphs`"},
 	read:  dgl, recognises: isDGL, after: sayDirection, weights: true, features: true, named: []string{}, several: true,
 }
 

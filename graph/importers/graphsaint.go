@@ -11,12 +11,11 @@ import (
 	"strconv"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
 var graphsaintFormat = importer{
-	Entry: catalog.Entry{Name: "graphsaint", Help: "folder with `adj_full.npz`"},
+	entry: entry{Name: "graphsaint", Help: "folder with `adj_full.npz`"},
 	read:  graphsaint, recognises: holds("adj_full.npz"), weights: true, onlySplit: "role.json has the only split",
 }
 

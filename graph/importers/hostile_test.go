@@ -249,8 +249,8 @@ func packedTar(t *testing.T, fill func(w *tar.Writer, raw io.Writer)) []byte {
 	return b.Bytes()
 }
 
-// entry writes one plain file.
-func entry(w *tar.Writer, name string, size int64, r io.Reader) {
+// tarEntry writes one plain file.
+func tarEntry(w *tar.Writer, name string, size int64, r io.Reader) {
 	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, Typeflag: tar.TypeReg}); err != nil {
 		panic(err)
 	}
@@ -306,7 +306,7 @@ func TestArchiveGrows(t *testing.T) {
 				"GNU.sparse.name=features.bin", "GNU.sparse.realsize=4294967296")
 		}, "features.bin"},
 		{"zeros", func(w *tar.Writer, _ io.Writer) {
-			entry(w, "features.bin", 256<<20, io.LimitReader(zeros{}, 256<<20))
+			tarEntry(w, "features.bin", 256<<20, io.LimitReader(zeros{}, 256<<20))
 		}, "unpack it yourself"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

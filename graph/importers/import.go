@@ -40,10 +40,13 @@ type Options struct {
 	Log   func(format string, args ...any) `kong:"-"` // nil: silent
 }
 
+// entry names and describes a choice.
+type entry = catalog.Entry
+
 // importer is one format. A new format is one importer in a file of its own and a line in
 // importFormats.
 type importer struct {
-	catalog.Entry
+	entry
 	// read converts the source to a dataset in the memory of k.
 	read func(k *keeper, o Options) (*graph.Content, error)
 	// recognises reports whether src looks like this format; nil: never chosen automatically.
@@ -79,7 +82,7 @@ var importFormats = withTables([]*importer{
 
 func withTables(list []*importer) []*importer {
 	for _, f := range tableFormats {
-		list = append(list, &importer{Entry: f.Entry, read: f.read, recognises: f.recognises, after: sayDirection, isTable: true, weights: true})
+		list = append(list, &importer{entry: f.entry, read: f.read, recognises: f.recognises, after: sayDirection, isTable: true, weights: true})
 	}
 	return list
 }

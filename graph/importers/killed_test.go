@@ -48,7 +48,7 @@ func unpacking(t *testing.T, dst string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	w := tar.NewWriter(z)
-	entry(w, "labels.bin", 16, strings.NewReader(strings.Repeat("x", 16)))
+	tarEntry(w, "labels.bin", 16, strings.NewReader(strings.Repeat("x", 16)))
 	if w.Flush() != nil || z.Flush() != nil {
 		t.Fatal("the archive cannot be written")
 	}

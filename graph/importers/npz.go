@@ -7,13 +7,12 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 	"siafu/internal/npy"
 )
 
 var npzFormat = importer{
-	Entry: catalog.Entry{Name: "npz", Help: "`.npz` of gnn-benchmark, ppnp, heterophilous-graphs or PyTorch Geometric"},
+	entry: entry{Name: "npz", Help: "`.npz` of gnn-benchmark, ppnp, heterophilous-graphs or PyTorch Geometric"},
 	read:  npz, recognises: isNpz, weights: true, features: true, named: pygEdgeArrays,
 }
 

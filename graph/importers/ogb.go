@@ -7,12 +7,11 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
 var ogbFormat = importer{
-	Entry: catalog.Entry{Name: "ogb", Help: "folder of an `ogbn-` or `ogbl-` dataset"},
+	entry: entry{Name: "ogb", Help: "folder of an `ogbn-` or `ogbl-` dataset"},
 	read:  ogb, recognises: isOGB, weights: true, features: true,
 }
 

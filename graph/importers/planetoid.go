@@ -10,14 +10,13 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 	"siafu/internal/pickle"
 	"siafu/internal/torchfile"
 )
 
 var planetoidFormat = importer{
-	Entry: catalog.Entry{Name: "planetoid", Help: "`ind.NAME.*` (cora, citeseer, pubmed): a folder or `DIR/ind.NAME`"},
+	entry: entry{Name: "planetoid", Help: "`ind.NAME.*` (cora, citeseer, pubmed): a folder or `DIR/ind.NAME`"},
 	read:  planetoid, recognises: isPlanetoid, onlySplit: "the public split is the only one",
 }
 

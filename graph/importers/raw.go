@@ -9,13 +9,12 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
 )
 
 var rawFormat = importer{
-	Entry: catalog.Entry{Name: "raw", Help: "flat binary arrays, as a folder or `.tar.zst`"},
+	entry: entry{Name: "raw", Help: "flat binary arrays, as a folder or `.tar.zst`"},
 	read:  raw, recognises: isRaw,
 }
 

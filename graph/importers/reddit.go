@@ -4,11 +4,10 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 )
 
 var redditFormat = importer{
-	Entry: catalog.Entry{Name: "reddit-npz", Help: "folder with `reddit_data.npz`"},
+	entry: entry{Name: "reddit-npz", Help: "folder with `reddit_data.npz`"},
 	read:  reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only split",
 }
 

@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
 var snapFormat = importer{
-	Entry: catalog.Entry{Name: "snap", Help: "folder with an edge list and NumPy arrays"},
+	entry: entry{Name: "snap", Help: "folder with an edge list and NumPy arrays"},
 	read:  snap, recognises: isSnap,
 }
 

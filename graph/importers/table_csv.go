@@ -8,12 +8,11 @@ import (
 	"unicode/utf8"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
 var csvFormat = &tableFormat{
-	Entry:   catalog.Entry{Name: "csv", Help: "tables of vertices and edges, as `.csv` or `.tsv`"},
+	entry:   entry{Name: "csv", Help: "tables of vertices and edges, as `.csv` or `.tsv`"},
 	endings: []string{".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"}, open: openCSV,
 }
 

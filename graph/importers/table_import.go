@@ -5,19 +5,18 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
 // tableFormat is a file format of tables. A new one is a tableFormat in a file of its own and a
 // line in tableFormats.
 type tableFormat struct {
-	catalog.Entry
+	entry
 	endings []string // of the names of its files
 	open    func(op, path string) (*tableFile, error)
 }
 
-func (f *tableFormat) op() string { return "import " + f.Entry.Name }
+func (f *tableFormat) op() string { return "import " + f.entry.Name }
 
 // tableFormats lists the formats of tables.
 var tableFormats = []*tableFormat{
@@ -55,7 +54,7 @@ func (f *tableFormat) read(k *keeper, o Options) (*graph.Content, error) {
 		}
 	}
 	c := &graph.Content{
-		Source: f.Entry.Name + " " + nameOf(o.Src), Vertices: int64(im.ids.len()), IDs: im.ids.ids(), Table: &im.table,
+		Source: f.entry.Name + " " + nameOf(o.Src), Vertices: int64(im.ids.len()), IDs: im.ids.ids(), Table: &im.table,
 		Labels: im.classes.labels, Split: im.sets, Classes: len(im.classes.names), ClassNames: im.classes.classNames(),
 	}
 	var err error

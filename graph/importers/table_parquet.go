@@ -14,12 +14,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 )
 
 var parquetFormat = &tableFormat{
-	Entry:   catalog.Entry{Name: "parquet", Help: "tables of vertices and edges, as `.parquet`"},
+	entry:   entry{Name: "parquet", Help: "tables of vertices and edges, as `.parquet`"},
 	endings: []string{".parquet"}, open: openParquet,
 }
 

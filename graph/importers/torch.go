@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 	"siafu/internal/npy"
 	"siafu/internal/pickle"
@@ -17,7 +16,7 @@ import (
 )
 
 var torchFormat = importer{
-	Entry: catalog.Entry{Name: "torch", Help: "`.pt` with a `Data` of PyTorch Geometric"},
+	entry: entry{Name: "torch", Help: "`.pt` with a `Data` of PyTorch Geometric"},
 	read:  torch, recognises: isTorch, after: sayDirection, weights: true, features: true, named: pygEdgeArrays,
 }
 

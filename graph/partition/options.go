@@ -18,10 +18,13 @@ const filePrefix = "file:"
 // Default is the default method.
 const Default = "fennel"
 
+// entry names and describes a choice.
+type entry = catalog.Entry
+
 // method describes a partitioner that needs only a dataset. A new one is one method in the
 // file of its algorithm and a line in methods.
 type method struct {
-	catalog.Entry
+	entry
 	// assign returns the owner of each vertex. The options have their defaults.
 	assign func(*graph.Dataset, Options) []uint32
 	// The options that it uses besides Parts.
@@ -39,7 +42,7 @@ var methods = []*method{
 
 // Choices describes the names that Options.Method accepts.
 func Choices() []catalog.Entry {
-	return append(catalog.Entries(methods, nil), catalog.Entry{Name: "file", Form: filePrefix + "PATH",
+	return append(catalog.Entries(methods, nil), entry{Name: "file", Form: filePrefix + "PATH",
 		Help: "the rank of vertex v in line v, or an `.npy` of integers; ranks may be empty. For METIS, KaHIP, Dorylus's `.parts` or your own"})
 }
 

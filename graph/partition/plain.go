@@ -4,17 +4,16 @@ import (
 	"sort"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 )
 
 var contiguousMethod = method{
-	Entry: catalog.Entry{Name: "contiguous", Help: "blocks of consecutive ids, balanced by vertices and edges. " +
+	entry: entry{Name: "contiguous", Help: "blocks of consecutive ids, balanced by vertices and edges. " +
 		"For ids that carry locality (crawls, several graphs in one file, another program's order)"},
 	assign: func(ds *graph.Dataset, o Options) []uint32 { return contiguous(ds.In.Offsets, o.Parts) },
 }
 
 var hashMethod = method{
-	Entry:  catalog.Entry{Name: "hash", Help: "random, keyed by `--seed`. A baseline"},
+	entry:  entry{Name: "hash", Help: "random, keyed by `--seed`. A baseline"},
 	assign: func(ds *graph.Dataset, o Options) []uint32 { return hashed(ds.In.Rows(), o.Parts, o.Seed) },
 	seed:   true,
 }

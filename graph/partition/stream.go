@@ -4,11 +4,10 @@ import (
 	"math"
 
 	"siafu/graph"
-	"siafu/internal/catalog"
 )
 
 var ldgMethod = method{
-	Entry: catalog.Entry{Name: "ldg", Help: "as `fennel`, weighting neighbours by the free capacity. Compare with `fennel` and use the one that cuts less"},
+	entry: entry{Name: "ldg", Help: "as `fennel`, weighting neighbours by the free capacity. Compare with `fennel` and use the one that cuts less"},
 	assign: func(ds *graph.Dataset, o Options) []uint32 {
 		return newStream(ds, o, func(mean, _ float64) score { return ldg(mean, o.Slack) }).run()
 	},
@@ -16,7 +15,7 @@ var ldgMethod = method{
 }
 
 var fennelMethod = method{
-	Entry:  catalog.Entry{Name: "fennel", Help: "streams over vertices; places each where its neighbours are, minus a penalty for full ranks. The default"},
+	entry:  entry{Name: "fennel", Help: "streams over vertices; places each where its neighbours are, minus a penalty for full ranks. The default"},
 	assign: func(ds *graph.Dataset, o Options) []uint32 { return newStream(ds, o, fennel).run() },
 	passes: true, slack: true,
 }

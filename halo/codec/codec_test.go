@@ -136,10 +136,13 @@ func bound(c codec.Codec, row []float32, x float32) float64 {
 		}
 		return 0.5*math.Pow10(-decimals)*(1+1e-9) + size/(1<<24)
 	}
-	if c.Lossless() {
-		return 0
+	largest := 0.0
+	for _, v := range row {
+		if size := math.Abs(float64(v)); !c.Lossless() && size <= math.MaxFloat32 {
+			largest = max(largest, size)
+		}
 	}
-	return math.Max(math.Abs(float64(slices.Max(row))), math.Abs(float64(slices.Min(row))))
+	return largest
 }
 
 // sharing returns the elements that share row i's grid. Narrow rows share it with adjacent

@@ -1,8 +1,6 @@
 package codec
 
-import (
-	"siafu/kernels"
-)
+import "siafu/kernels"
 
 // Coded is a codec that a kernels.Wire can also encode and decode, except for rows that are
 // sent raw, which follow the output of the kernels.

@@ -9,10 +9,13 @@ import (
 	"siafu/internal/fault"
 )
 
+// entry names and describes a choice.
+type entry = catalog.Entry
+
 // kind describes a codec. A new codec is one kind in the file of the codec and a line in
 // kinds.
 type kind struct {
-	catalog.Entry
+	entry
 	// make returns the codec; nil for compressor, which then follows none.
 	make       func(param int) Codec
 	param      *parameter  // nil: none

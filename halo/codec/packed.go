@@ -8,18 +8,16 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
-
-	"siafu/internal/catalog"
 )
 
 var s2Kind = kind{
-	Entry:      catalog.Entry{Name: "s2", Help: "numbers unchanged, compressed with S2 by byte planes"},
+	entry:      entry{Name: "s2", Help: "numbers unchanged, compressed with S2 by byte planes"},
 	compressor: &compressor{"s2", 1, func() packer { return s2Pack{} }},
 	class:      lossless, auto: []string{""},
 }
 
 var zstdKind = kind{
-	Entry:      catalog.Entry{Name: "zstd", Help: "numbers unchanged, compressed with Zstandard by byte planes: denser and slower than `s2`"},
+	entry:      entry{Name: "zstd", Help: "numbers unchanged, compressed with Zstandard by byte planes: denser and slower than `s2`"},
 	compressor: &compressor{"zstd", 2, sync.OnceValue(func() packer { return newZstdPack() })},
 	class:      lossless, auto: []string{""},
 }

@@ -4,14 +4,13 @@ import (
 	"slices"
 	"unsafe"
 
-	"siafu/internal/catalog"
 	"siafu/kernels"
 )
 
 const idNone = 0 // in block headers
 
 var noneKind = kind{
-	Entry: catalog.Entry{Name: "none", Help: "numbers unchanged"},
+	entry: entry{Name: "none", Help: "numbers unchanged"},
 	make:  always(none{}), bytes: 4, class: lossless, auto: []string{""},
 }
 
@@ -45,7 +44,7 @@ func (none) Decode(dst Rows, payload []byte, add bool) error {
 const idBF16 = 1 // in block headers
 
 var bf16Kind = kind{
-	Entry: catalog.Entry{Name: "bf16", Help: "numbers rounded to 8 bits of mantissa, nearest even: a relative error of at most 2⁻⁸"},
+	entry: entry{Name: "bf16", Help: "numbers rounded to 8 bits of mantissa, nearest even: a relative error of at most 2⁻⁸"},
 	make:  always(bfloat16{}), bytes: 2, class: "bf16", auto: []string{"", "+s2"},
 }
 

@@ -7,14 +7,12 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
-
-	"siafu/internal/catalog"
 )
 
 const idPolyline = 6 // in block headers
 
 var polylineKind = kind{
-	Entry: catalog.Entry{Name: "polyline", Form: "polyline[:DECIMALS]", Help: "numbers in units of 10 to the power of -DECIMALS (0 to 9, default 4), " +
+	entry: entry{Name: "polyline", Form: "polyline[:DECIMALS]", Help: "numbers in units of 10 to the power of -DECIMALS (0 to 9, default 4), " +
 		"as differences in groups of 5 + 1 bits: an error of at most half a unit (SAT, section V-D)"},
 	make: newPolyline, param: &parameter{defaultDecimals, 0, mostDecimals},
 }

@@ -4,23 +4,22 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"siafu/internal/catalog"
 	"siafu/kernels"
 )
 
 var int8Kind = kind{
-	Entry: catalog.Entry{Name: "int8", Help: "numbers rounded at random to one of 255 steps s from a row's minimum to its maximum: " +
+	entry: entry{Name: "int8", Help: "numbers rounded at random to one of 255 steps s from a row's minimum to its maximum: " +
 		"an error of at most s with mean 0 (Gupta et al., ICML'15, section 3)"},
 	make: always(&uniform{4, "int8", 8}), class: "int8", auto: []string{"", "+s2"},
 }
 
 var int4Kind = kind{
-	Entry: catalog.Entry{Name: "int4", Help: "as `int8`, with 15 steps"},
+	entry: entry{Name: "int4", Help: "as `int8`, with 15 steps"},
 	make:  always(&uniform{3, "int4", 4}), class: "int4", auto: []string{"", "+s2", "+zstd"},
 }
 
 var int2Kind = kind{
-	Entry: catalog.Entry{Name: "int2", Help: "as `int8`, with 3 steps"},
+	entry: entry{Name: "int2", Help: "as `int8`, with 3 steps"},
 	make:  always(&uniform{2, "int2", 2}), hidden: true,
 }
 

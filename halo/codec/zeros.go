@@ -5,14 +5,12 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-
-	"siafu/internal/catalog"
 )
 
 const idZeros = 7 // in block headers
 
 var zerosKind = kind{
-	Entry: catalog.Entry{Name: "zeros", Help: "numbers other than 0, and a bit for each column"},
+	entry: entry{Name: "zeros", Help: "numbers other than 0, and a bit for each column"},
 	make:  always(zeros{}), class: lossless, auto: []string{""},
 }
 

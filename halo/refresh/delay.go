@@ -4,11 +4,10 @@ import (
 	"fmt"
 
 	"siafu/halo"
-	"siafu/internal/catalog"
 )
 
 var delayKind = kind{
-	Entry: catalog.Entry{Name: "delay", Form: "delay:R", Help: "one of R groups (at most 64; vertex id modulo R) is sent in each epoch and used R epochs later: " +
+	entry: entry{Name: "delay", Form: "delay:R", Help: "one of R groups (at most 64; vertex id modulo R) is sent in each epoch and used R epochs later: " +
 		"R to 2R-1 epochs old (DistGNN's cd-R, SC'21)"},
 	timetable: delayed, needsStoredRows: true,
 	share:  func(p Policy, _ int) (float64, bool) { return 1 / float64(max(p.Epochs, 1)), p.Epochs <= 1 },

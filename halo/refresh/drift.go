@@ -6,12 +6,11 @@ import (
 
 	"siafu/halo"
 	"siafu/halo/codec"
-	"siafu/internal/catalog"
 	"siafu/internal/mapped"
 )
 
 var driftKind = kind{
-	Entry: catalog.Entry{Name: "drift", Form: "drift:THETA[,K]", Help: "the rows, or gradients, of one layer for one rank are sent when ‖H − S‖ ≥ THETA·‖S‖, S: last sent, " +
+	entry: entry{Name: "drift", Form: "drift:THETA[,K]", Help: "the rows, or gradients, of one layer for one rank are sent when ‖H − S‖ ≥ THETA·‖S‖, S: last sent, " +
 		"and after K (10) epochs (SANCUS, VLDB'22)"},
 	timetable: drifting, needsStoredRows: true, frames: true, share: atMostAll,
 	least: 1, defaults: Policy{Epochs: 10}, params: []parameter{

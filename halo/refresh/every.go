@@ -1,12 +1,9 @@
 package refresh
 
-import (
-	"siafu/halo"
-	"siafu/internal/catalog"
-)
+import "siafu/halo"
 
 var everyKind = kind{
-	Entry: catalog.Entry{Name: "every", Form: "every:N[,LAG]", Help: "ghost rows are sent in epochs 1, N+1, 2N+1, … and used from LAG (0 to N) epochs later: at most N-1+LAG epochs old; " +
+	entry: entry{Name: "every", Form: "every:N[,LAG]", Help: "ghost rows are sent in epochs 1, N+1, 2N+1, … and used from LAG (0 to N) epochs later: at most N-1+LAG epochs old; " +
 		"gradients are sent in the same epochs and added once (DIGEST, §3 and algorithm 1)"},
 	timetable: every, needsStoredRows: true, pushes: true, share: shareOfRefreshes,
 	copies: func(p Policy) int64 { return 2 * int64(min(p.Lag, 1)) },

@@ -8,11 +8,14 @@ import (
 	"siafu/internal/catalog"
 )
 
+// entry names and describes a choice.
+type entry = catalog.Entry
+
 // kind describes a policy: its name and parameters, of which the first least must be given,
 // and what the rest of the program needs to know of it. A new policy is one kind in the file of
 // its timetable and a line in kinds.
 type kind struct {
-	catalog.Entry
+	entry
 	least    int
 	defaults Policy // values of parameters that are not given
 	params   []parameter
@@ -58,16 +61,16 @@ var kinds = []*kind{
 
 var (
 	alwaysKind = kind{
-		Entry: catalog.Entry{Name: NameAlways, Help: "ghost rows of the same epoch: exact"},
+		entry: entry{Name: NameAlways, Help: "ghost rows of the same epoch: exact"},
 		uses:  usesExact, pushes: true,
 	}
 	neverKind = kind{
-		Entry: catalog.Entry{Name: NameNever, Help: "no ghost rows: each rank trains on the edges between its own vertices and their degrees; ranks share weight gradients only"},
+		entry: entry{Name: NameNever, Help: "no ghost rows: each rank trains on the edges between its own vertices and their degrees; ranks share weight gradients only"},
 		uses:  usesNone, share: func(Policy, int) (float64, bool) { return 0, true },
 	}
 	// Each epoch of auto is one of always or of never, chosen outside this package.
 	autoKind = kind{
-		Entry: catalog.Entry{Name: NameAuto, Help: "`never` first, `always` at the end"},
+		entry: entry{Name: NameAuto, Help: "`never` first, `always` at the end"},
 		uses:  usesEither, share: atMostAll,
 	}
 )

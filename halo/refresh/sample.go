@@ -1,12 +1,9 @@
 package refresh
 
-import (
-	"siafu/halo"
-	"siafu/internal/catalog"
-)
+import "siafu/halo"
 
 var sampleKind = kind{
-	Entry: catalog.Entry{Name: "sample", Form: "sample:P", Help: "each vertex is a ghost with probability P in an epoch, for all layers and ranks; " +
+	entry: entry{Name: "sample", Form: "sample:P", Help: "each vertex is a ghost with probability P in an epoch, for all layers and ranks; " +
 		"rows and gradients are multiplied by 1/P, except in attention (BNS-GCN, MLSys'22, algorithm 1)"},
 	timetable: sample, samples: true,
 	share: func(p Policy, _ int) (float64, bool) { return p.Value, p.Value == 1 },

@@ -6,11 +6,10 @@ import (
 	"strings"
 
 	"siafu/halo"
-	"siafu/internal/catalog"
 )
 
 var previousKind = kind{
-	Entry: catalog.Entry{Name: "previous", Form: "previous[:SMOOTHING]", Help: "ghost rows of the previous epoch, zeros in the first; rows have a whole epoch to arrive. " +
+	entry: entry{Name: "previous", Form: "previous[:SMOOTHING]", Help: "ghost rows of the previous epoch, zeros in the first; rows have a whole epoch to arrive. " +
 		"SMOOTHING: `none`, or a moving average of rows (`F0.95`), of gradients (`G0.95`) or of both (`GF0.95`, the default): " +
 		"0.95 · average + 0.05 · new, initially 0 (PipeGCN, ICLR'22, algorithm 1 and §3.4)"},
 	timetable: smoothed, needsStoredRows: true, awaitsLast: true,

@@ -153,7 +153,7 @@ func topic(root *kong.Node, name string) (string, error) {
 		}
 	}
 	for _, c := range values {
-		b.WriteString(wrapped(c.Form + ": " + strings.ReplaceAll(c.Help, "`", "") + ".", 4))
+		b.WriteString(wrapped(c.Form+": "+strings.ReplaceAll(c.Help, "`", "")+".", 4))
 	}
 	if b.Len() == 0 {
 		return "", fault.New(fault.Usage, "help", "", "there is no command, topic or flag %q", name).Then(`see "siafu help"`)
