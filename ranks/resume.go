@@ -75,7 +75,7 @@ func ended(c *Config, data string) (yes bool, err error) {
 // identity returns a run's dataset and the settings that its numbers depend on.
 func identity(c *Config, meta *graph.Meta) map[string]string {
 	of := meta.Identity()
-	maps.Copy(of, settings(c, c.NetworkOf(meta)))
+	maps.Copy(of, c.Identity(c.NetworkOf(meta)))
 	return of
 }
 
@@ -183,7 +183,7 @@ func (r *opener) vetResumption(folder *runfolder.Folder) error {
 	if err := r.inputsSuit("resume", s.Path, s.Metadata); err != nil {
 		return err
 	}
-	if err := s.Agree(r.meta.Identity(), settings(&r.cfg, r.net)); err != nil {
+	if err := s.Agree(r.meta.Identity(), r.cfg.Identity(r.net)); err != nil {
 		return err
 	}
 	o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())

@@ -114,7 +114,7 @@ func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 // stateOf returns the state to resume from after an epoch. Its arrays are the snapshot's.
 func (r *joined) stateOf(snap engine.Snapshot) checkpoint.State {
 	state := checkpoint.State{
-		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),
+		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: r.cfg.Identity(r.net),
 		History: snap.Rows, Cached: r.net.CacheInput, Metadata: r.networkMetadata(),
 		Switched: snap.Switched, Seconds: r.reporter.seconds(), Spent: r.reporter.account.invocations(), Weights: tensors(r.net, snap.Weights),
 	}
@@ -134,57 +134,6 @@ func (r *joined) stateOf(snap engine.Snapshot) checkpoint.State {
 		}
 	}
 	return state
-}
-
-// settings returns the settings that a run's numbers depend on, in addition to its dataset and
-// ranks.
-func settings(c *Config, net model.Spec) checkpoint.Settings {
-	set := checkpoint.Settings{}
-	for flag, value := range map[string]any{
-		"model": c.Model, "layers": c.Layers, "hidden": c.Hidden, "dropout": c.Dropout, "input-dropout": net.InputDropout,
-		"optimizer": c.Optimizer, "lr": c.LR, "weight-decay": c.WeightDecay, "weight-decay-on": c.WeightDecayOn, "seed": c.Seed,
-	} {
-		set[flag] = fmt.Sprint(value)
-	}
-	if c.Init == "" {
-		set["initializer"] = c.Initializer
-	}
-	if c.Optimizer == "sgd" {
-		set["momentum"] = fmt.Sprint(c.Momentum)
-	}
-	if c.Batches() > 0 {
-		set["batch"], set["history-format"] = c.Batch, c.HistoryFormat
-	}
-	if d := net.Design; d != (model.Design{}) {
-		set["residual"], set["activation"], set["alpha"], set["theta"], set["hops"] = c.Residual, c.Activation, fmt.Sprint(d.Alpha), fmt.Sprint(d.Theta), fmt.Sprint(d.Hops)
-	}
-	if c.InputScale != 1 {
-		set["input-scale"] = fmt.Sprint(c.InputScale)
-	}
-	if net.Design.Norm != "" {
-		set["norm"] = c.Norm
-	}
-	if model.KindOf(c.Model).Takes(model.OptionPoolHidden) {
-		set["pool-hidden"] = fmt.Sprint(c.PoolHidden)
-	}
-	if net.Design.ScoreLayers > 0 {
-		set["link-score"], set["link-layers"], set["link-hidden"] = c.LinkScore, fmt.Sprint(c.LinkLayers), fmt.Sprint(c.LinkHidden)
-		set["link-dropout"] = fmt.Sprint(net.ScoreDropout)
-	}
-	if net.Design.Jumping != "" {
-		set["jumping"] = c.Jumping
-	}
-	if c.LabelSmoothing > 0 || c.Weighs() || c.Task != "" {
-		set["task"], set["label-smoothing"], set["class-weights"] = c.Task, fmt.Sprint(c.LabelSmoothing), c.ClassWeights
-	}
-	if model.KindOf(c.Model).Takes(model.OptionInnerDecay) {
-		set["inner-decay"] = fmt.Sprint(c.InnerDecay)
-	}
-	if net.Attends() {
-		set["heads"], set["output-heads"] = fmt.Sprint(c.Heads), fmt.Sprint(c.OutputHeads)
-		set["attention-dropout"] = fmt.Sprint(net.AttentionDropout)
-	}
-	return set
 }
 
 // networkMetadata returns the description of the network for weights files.

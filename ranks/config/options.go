@@ -66,31 +66,31 @@ type FunctionOptions struct {
 
 // ModelOptions describe the network and its initial weights.
 type ModelOptions struct {
-	Model            string  `default:"gcn" enum:"${all_networks}" usual:"Network: ${all_networks}" help:"Network. Values: ${all_networks}; siafu help networks describes them." toml:"model"`
-	Layers           int     `default:"2" usual:"" help:"Number of layers." range:"1..65000" toml:"layers"`
-	Hidden           int     `default:"16" usual:"" help:"Width of the hidden layers." range:"1.." toml:"hidden"`
-	Heads            int     `default:"1" help:"Attention heads of hidden layers, each --hidden wide (${attention_networks})." range:"1.." toml:"heads"`
-	OutputHeads      int     `name:"output-heads" default:"1" help:"Attention heads of the last layer, averaged (${attention_networks})." range:"1.." toml:"output-heads"`
-	Activation       string  `default:"auto" enum:"auto,relu,elu,gelu,leaky,prelu" help:"Activation of hidden layers: auto, relu, elu, gelu, leaky or prelu. auto: elu with ${elu_networks}, else relu. Not with ${fixed_networks}." toml:"activation"`
-	Norm             string  `default:"off" enum:"off,layer,batch,pair,l2,ball" help:"Normalisation before activations: off, layer, batch, pair, l2, ball. batch and pair need exact synchronous training. Not with ${fixed_networks}; l2 and ball not with ${attention_networks}. See docs/training.md." toml:"norm"`
-	Residual         string  `default:"none" enum:"none,add,initial" help:"Residual connections of hidden layers: none, add or initial. add: the previous layer's output; initial: a fraction --alpha of the first layer's output. Not with ${fixed_networks}." toml:"residual"`
-	Jumping          string  `default:"off" enum:"off,cat,max" help:"Jumping knowledge: off, cat or max. All --layers layers are hidden; a last product takes their outputs, concatenated or by maximum. Not with ${fixed_networks}." toml:"jumping"`
-	Dropout          float64 `default:"0.5" usual:"" help:"Dropout probability of a layer's inputs in training." range:"0..<1" toml:"dropout"`
-	InputDropout     float64 `default:"-1" help:"Dropout probability of the features, the first layer's input. -1: as --dropout, and 0 with mini-batches. With 0, the product of graph and features is computed only once." range:"-1|0..<1" toml:"input-dropout"`
-	AttentionDropout float64 `default:"-1" help:"Dropout probability of edges in an attention head (${attention_networks}). Applies in training only. -1: as --dropout." range:"-1|0..<1" toml:"attention-dropout"`
-	InputScale       float64 `name:"input-scale" default:"1" help:"Virtual scale factor of the features, if they are far from 1. First-layer weights start larger, learn faster and are penalised less, each by this factor. Files are unchanged." range:">0.." toml:"input-scale"`
-	PoolHidden       int     `name:"pool-hidden" default:"0" help:"Width of the perceptron before the maximum (${pool_hidden_networks}). 0: width of the layer's input, as in PyTorch Geometric and DGL." range:"0.." toml:"pool-hidden"`
-	Alpha            float64 `default:"0.1" help:"Fraction of the first layer's rows in each layer or step. Used by ${alpha_networks} and --residual initial." range:">0..1" toml:"alpha"`
-	Theta            float64 `default:"0.5" help:"Depth decay (${theta_networks}): layer L weighs W by ln(theta/L + 1)." range:"0.." toml:"theta"`
-	Hops             int     `default:"10" help:"Propagation steps after the layers (${hops_networks})." range:"1..65000" toml:"hops"`
+	Model            string  `default:"gcn" enum:"${all_networks}" usual:"Network: ${all_networks}" help:"Network. Values: ${all_networks}; siafu help networks describes them." identity:"always" toml:"model"`
+	Layers           int     `default:"2" usual:"" help:"Number of layers." range:"1..65000" identity:"always" toml:"layers"`
+	Hidden           int     `default:"16" usual:"" help:"Width of the hidden layers." range:"1.." identity:"always" toml:"hidden"`
+	Heads            int     `default:"1" help:"Attention heads of hidden layers, each --hidden wide (${attention_networks})." range:"1.." identity:"attention" toml:"heads"`
+	OutputHeads      int     `name:"output-heads" default:"1" help:"Attention heads of the last layer, averaged (${attention_networks})." range:"1.." identity:"attention" toml:"output-heads"`
+	Activation       string  `default:"auto" enum:"auto,relu,elu,gelu,leaky,prelu" help:"Activation of hidden layers: auto, relu, elu, gelu, leaky or prelu. auto: elu with ${elu_networks}, else relu. Not with ${fixed_networks}." identity:"design" toml:"activation"`
+	Norm             string  `default:"off" enum:"off,layer,batch,pair,l2,ball" help:"Normalisation before activations: off, layer, batch, pair, l2, ball. batch and pair need exact synchronous training. Not with ${fixed_networks}; l2 and ball not with ${attention_networks}. See docs/training.md." identity:"norm" toml:"norm"`
+	Residual         string  `default:"none" enum:"none,add,initial" help:"Residual connections of hidden layers: none, add or initial. add: the previous layer's output; initial: a fraction --alpha of the first layer's output. Not with ${fixed_networks}." identity:"design" toml:"residual"`
+	Jumping          string  `default:"off" enum:"off,cat,max" help:"Jumping knowledge: off, cat or max. All --layers layers are hidden; a last product takes their outputs, concatenated or by maximum. Not with ${fixed_networks}." identity:"jumping" toml:"jumping"`
+	Dropout          float64 `default:"0.5" usual:"" help:"Dropout probability of a layer's inputs in training." range:"0..<1" identity:"always" toml:"dropout"`
+	InputDropout     float64 `default:"-1" help:"Dropout probability of the features, the first layer's input. -1: as --dropout, and 0 with mini-batches. With 0, the product of graph and features is computed only once." range:"-1|0..<1" identity:"always" toml:"input-dropout"`
+	AttentionDropout float64 `default:"-1" help:"Dropout probability of edges in an attention head (${attention_networks}). Applies in training only. -1: as --dropout." range:"-1|0..<1" identity:"attention" toml:"attention-dropout"`
+	InputScale       float64 `name:"input-scale" default:"1" help:"Virtual scale factor of the features, if they are far from 1. First-layer weights start larger, learn faster and are penalised less, each by this factor. Files are unchanged." range:">0.." identity:"scaled" toml:"input-scale"`
+	PoolHidden       int     `name:"pool-hidden" default:"0" help:"Width of the perceptron before the maximum (${pool_hidden_networks}). 0: width of the layer's input, as in PyTorch Geometric and DGL." range:"0.." identity:"pool" toml:"pool-hidden"`
+	Alpha            float64 `default:"0.1" help:"Fraction of the first layer's rows in each layer or step. Used by ${alpha_networks} and --residual initial." range:">0..1" identity:"design" toml:"alpha"`
+	Theta            float64 `default:"0.5" help:"Depth decay (${theta_networks}): layer L weighs W by ln(theta/L + 1)." range:"0.." identity:"design" toml:"theta"`
+	Hops             int     `default:"10" help:"Propagation steps after the layers (${hops_networks})." range:"1..65000" identity:"design" toml:"hops"`
 	Powers           int     `default:"3" name:"steps" help:"Powers of the adjacency matrix in addition to the features (${steps_networks})." range:"1..65000" toml:"steps"`
 	Embedding        int     `default:"16" help:"Width of the last layer, the vertex embeddings (--task links)." range:"1.." toml:"embedding"`
-	LinkScore        string  `name:"link-score" default:"dot" enum:"dot,mlp" help:"Score of an edge from two embeddings: dot or mlp (--task links). dot: dot product; mlp: perceptron on the element-wise product, as LinkPredictor of OGB's examples." toml:"link-score"`
-	LinkLayers       int     `name:"link-layers" default:"3" help:"Layers of the perceptron of --link-score mlp." range:"1..64" toml:"link-layers"`
-	LinkHidden       int     `name:"link-hidden" default:"64" help:"Width of the hidden layers of the --link-score mlp perceptron." range:"1..65536" toml:"link-hidden"`
-	LinkDropout      float64 `name:"link-dropout" default:"-1" help:"Dropout probability in the --link-score mlp perceptron. Applies to outputs of its hidden layers in training. -1: as --dropout." range:"-1|0..<1" toml:"link-dropout"`
+	LinkScore        string  `name:"link-score" default:"dot" enum:"dot,mlp" help:"Score of an edge from two embeddings: dot or mlp (--task links). dot: dot product; mlp: perceptron on the element-wise product, as LinkPredictor of OGB's examples." identity:"scores" toml:"link-score"`
+	LinkLayers       int     `name:"link-layers" default:"3" help:"Layers of the perceptron of --link-score mlp." range:"1..64" identity:"scores" toml:"link-layers"`
+	LinkHidden       int     `name:"link-hidden" default:"64" help:"Width of the hidden layers of the --link-score mlp perceptron." range:"1..65536" identity:"scores" toml:"link-hidden"`
+	LinkDropout      float64 `name:"link-dropout" default:"-1" help:"Dropout probability in the --link-score mlp perceptron. Applies to outputs of its hidden layers in training. -1: as --dropout." range:"-1|0..<1" identity:"scores" toml:"link-dropout"`
 	Init             string  `default:"" placeholder:"FILE" help:"File of the initial weights: safetensors or a PyTorch state dict. Names are those of the network that siafu export writes, or of PyTorch Geometric's layers." toml:"init"`
-	Initializer      string  `default:"auto" enum:"auto,xavier,he,torch,small-logits" help:"Random initial weights: auto, xavier, he, torch or small-logits. torch: as PyTorch's Linear; small-logits: torch with logits near zero; auto: the best measured one for the network." toml:"initializer"`
+	Initializer      string  `default:"auto" enum:"auto,xavier,he,torch,small-logits" help:"Random initial weights: auto, xavier, he, torch or small-logits. torch: as PyTorch's Linear; small-logits: torch with logits near zero; auto: the best measured one for the network." identity:"random" toml:"initializer"`
 }
 
 // TrainingOptions describe the task, the optimiser and when training stops.
@@ -98,20 +98,20 @@ type TrainingOptions struct {
 	Recipe           string   `default:"" placeholder:"NAME" usual:"" help:"Settings of a published run. siafu help recipes lists them with their results. Explicit flags take precedence." toml:"recipe"`
 	Defaults         string   `default:"auto" enum:"auto,fixed" help:"Defaults of other flags: auto or fixed. auto: some follow the graph's size, split and feature scale; the log and summary.json list them. fixed: as in docs/commands.md." toml:"defaults"`
 	Chosen           []Choice `kong:"-" toml:"-"` // Suit
-	Task             string   `default:"" enum:",multiclass,multilabel,regression,links" usual:"" help:"Task: multiclass, multilabel, regression or links. Losses: cross entropy, sigmoid cross entropy, squared error, cross entropy of vertex pairs (siafu holdout). Empty: the task of the dataset." toml:"task"`
-	Batch            string   `name:"batch" default:"full" help:"Vertices of a weight update: full or a mini-batch method. history:N (GNNAutoScale), variates:N,D (VR-GCN), neighbor:D1,D2[,SIZE] (GraphSAGE), cluster:N[,Q] (Cluster-GCN); see docs/minibatches.md." toml:"batch"`
+	Task             string   `default:"" enum:",multiclass,multilabel,regression,links" usual:"" help:"Task: multiclass, multilabel, regression or links. Losses: cross entropy, sigmoid cross entropy, squared error, cross entropy of vertex pairs (siafu holdout). Empty: the task of the dataset." identity:"loss" toml:"task"`
+	Batch            string   `name:"batch" default:"full" help:"Vertices of a weight update: full or a mini-batch method. history:N (GNNAutoScale), variates:N,D (VR-GCN), neighbor:D1,D2[,SIZE] (GraphSAGE), cluster:N[,Q] (Cluster-GCN); see docs/minibatches.md." identity:"batches" toml:"batch"`
 	DrawnSteps       int      `kong:"-" toml:"-"` // Divide
-	HistoryFormat    string   `name:"history-format" default:"float32" enum:"float32,bf16,int8" help:"Storage and transfer format of history rows: float32, bf16 or int8. int8 has a scale for each row." toml:"history-format"`
+	HistoryFormat    string   `name:"history-format" default:"float32" enum:"float32,bf16,int8" help:"Storage and transfer format of history rows: float32, bf16 or int8. int8 has a scale for each row." identity:"batches" toml:"history-format"`
 	Epochs           int      `default:"200" usual:"" help:"Number of epochs." range:"0..2147483647" toml:"epochs"`
-	LR               float64  `name:"lr" default:"0.01" usual:"" help:"Learning rate." range:">0.." toml:"lr"`
-	Optimizer        string   `default:"adam" enum:"sgd,adam,adamw" help:"Optimiser: sgd, adam or adamw." toml:"optimizer"`
-	Momentum         float64  `default:"0.9" help:"Momentum of sgd." range:"0..<1" toml:"momentum"`
-	WeightDecay      float64  `default:"5e-4" usual:"L2 penalty on weight matrices" help:"L2 penalty on weight matrices; with adamw decoupled decay." range:"0.." toml:"weight-decay"`
-	InnerDecay       float64  `name:"inner-decay" default:"0.01" help:"L2 penalty on the inner layers' matrices (${inner_decay_networks}). It replaces --weight-decay between the first and the last layer." range:"0.." toml:"inner-decay"`
-	WeightDecayOn    string   `default:"first" enum:"first,all" help:"Layers with the L2 penalty: first (Kipf & Welling 2017) or all." toml:"weight-decay-on"`
-	Seed             uint64   `default:"1" usual:"" help:"Seed of initial weights and dropout." toml:"seed"`
-	LabelSmoothing   float64  `name:"label-smoothing" default:"0" help:"Label smoothing: fraction of the target spread over all classes." range:"0..<1" toml:"label-smoothing"`
-	ClassWeights     string   `name:"class-weights" default:"" placeholder:"balanced|root|off|NAME=W,…|W,W,…" help:"Class weights in the loss: balanced, root, by name, a list or off. root: square root of balanced; fraud=10,legit=1: by name, others weigh 1; a list has a number for each class. Empty: off." toml:"class-weights"`
+	LR               float64  `name:"lr" default:"0.01" usual:"" help:"Learning rate." range:">0.." identity:"always" toml:"lr"`
+	Optimizer        string   `default:"adam" enum:"sgd,adam,adamw" help:"Optimiser: sgd, adam or adamw." identity:"always" toml:"optimizer"`
+	Momentum         float64  `default:"0.9" help:"Momentum of sgd." range:"0..<1" identity:"momentum" toml:"momentum"`
+	WeightDecay      float64  `default:"5e-4" usual:"L2 penalty on weight matrices" help:"L2 penalty on weight matrices; with adamw decoupled decay." range:"0.." identity:"always" toml:"weight-decay"`
+	InnerDecay       float64  `name:"inner-decay" default:"0.01" help:"L2 penalty on the inner layers' matrices (${inner_decay_networks}). It replaces --weight-decay between the first and the last layer." range:"0.." identity:"inner" toml:"inner-decay"`
+	WeightDecayOn    string   `default:"first" enum:"first,all" help:"Layers with the L2 penalty: first (Kipf & Welling 2017) or all." identity:"always" toml:"weight-decay-on"`
+	Seed             uint64   `default:"1" usual:"" help:"Seed of initial weights and dropout." identity:"always" toml:"seed"`
+	LabelSmoothing   float64  `name:"label-smoothing" default:"0" help:"Label smoothing: fraction of the target spread over all classes." range:"0..<1" identity:"loss" toml:"label-smoothing"`
+	ClassWeights     string   `name:"class-weights" default:"" placeholder:"balanced|root|off|NAME=W,…|W,W,…" help:"Class weights in the loss: balanced, root, by name, a list or off. root: square root of balanced; fraud=10,legit=1: by name, others weigh 1; a list has a number for each class. Empty: off." identity:"loss" toml:"class-weights"`
 	EvalEvery        int      `default:"1" usual:"" help:"Epochs between two evaluations; 0: only at the end." range:"0.." toml:"eval-every"`
 	Patience         int      `default:"0" usual:"Epochs without improvement before a stop; 0: never" help:"Epochs without improvement of --monitor before a stop; 0: never." range:"0.." toml:"patience"`
 	Monitor          string   `aliases:"patience-on" default:"accuracy" enum:"accuracy,loss,both,penalised,balanced_accuracy,micro_f1,macro_f1,weighted_f1,roc_auc,mse,mae,r2,average_precision,mrr,hits@10,hits@20,hits@50,hits@100,f1_micro,f1_macro,f1_weighted,auc" placeholder:"METRIC" usual:"Validation value that selects the best weights" help:"Validation value that selects the best weights, also for --patience. accuracy (or the task's score), loss, both, penalised, or a metric of summary.json, such as macro_f1 or roc_auc. --patience-on is an alias." toml:"monitor"`

@@ -1,0 +1,46 @@
+package config
+
+import (
+	"fmt"
+
+	"siafu/kernels/model"
+)
+
+// identities has the conditions that the tag identity of an option names: a resumed run must have
+// the value of the option if the condition holds.
+var identities = map[string]func(c *Config, net model.Spec) bool{
+	"always":    func(*Config, model.Spec) bool { return true },
+	"random":    func(c *Config, _ model.Spec) bool { return c.Init == "" },
+	"momentum":  func(c *Config, _ model.Spec) bool { return c.Optimizer == "sgd" },
+	"batches":   func(c *Config, _ model.Spec) bool { return c.Batches() > 0 },
+	"scaled":    func(c *Config, _ model.Spec) bool { return c.InputScale != 1 },
+	"loss":      func(c *Config, _ model.Spec) bool { return c.LabelSmoothing > 0 || c.Weighs() || c.Task != "" },
+	"pool":      func(c *Config, _ model.Spec) bool { return c.kind().Takes(model.OptionPoolHidden) },
+	"inner":     func(c *Config, _ model.Spec) bool { return c.kind().Takes(model.OptionInnerDecay) },
+	"design":    func(_ *Config, net model.Spec) bool { return net.Design != (model.Design{}) },
+	"norm":      func(_ *Config, net model.Spec) bool { return net.Design.Norm != "" },
+	"jumping":   func(_ *Config, net model.Spec) bool { return net.Design.Jumping != "" },
+	"scores":    func(_ *Config, net model.Spec) bool { return net.Design.ScoreLayers > 0 },
+	"attention": func(_ *Config, net model.Spec) bool { return net.Attends() },
+}
+
+// Identity returns the options that the numbers of a run depend on, besides its dataset and
+// ranks, by flag. A checkpoint has them, and a resumed run must have the same. net is the
+// network for the dataset.
+func (c *Config) Identity(net model.Spec) map[string]string {
+	d := net.Design
+	resolved := map[string]any{
+		"input-dropout": net.InputDropout, "attention-dropout": net.AttentionDropout, "link-dropout": net.ScoreDropout,
+		"alpha": d.Alpha, "theta": d.Theta, "hops": d.Hops,
+	}
+	of := map[string]string{}
+	for f, value := range c.Options() {
+		if holds, ok := identities[f.Tag.Get("identity")]; ok && holds(c, net) {
+			flag := f.Tag.Get("toml")
+			if of[flag] = fmt.Sprint(value); resolved[flag] != nil {
+				of[flag] = fmt.Sprint(resolved[flag])
+			}
+		}
+	}
+	return of
+}
