@@ -4,26 +4,11 @@ import (
 	"slices"
 	"time"
 
+	"siafu/halo"
 	"siafu/internal/fault"
 	"siafu/internal/signals"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/stopping"
-	"siafu/ranks/tensor"
-)
-
-// Positions in a tally, after the findings of the passes: bytes of rows as float32 and as
-// sent, and the cost of invocations. These are summed over ranks. For the following positions
-// the maximum counts: the seconds of each kind of task, the idle seconds, and the rank's
-// request.
-const (
-	tallyRaw = findingsSize + iota
-	tallySent
-	tallyStarts     // starts of intervals
-	tallyLateStarts // starts with weights of an earlier epoch
-	tallyGathers
-	tallyOldGathers // gathers that read a row, or a gradient, of an earlier epoch
-	tallySpent
-	tallyTasks = tallySpent + tensor.NumSpent
 )
 
 // byRequest is the reason of a stretch that ends with a request to save or stop.
@@ -37,14 +22,14 @@ const byRequest = "asked"
 // that train: with several versions of the weights, and with dropout where there
 // is any.
 type tallies struct {
-	ownTallies map[int][]float64 // by epoch: this rank's tally
-	finished   map[int]int       // by epoch: number of this rank's intervals that have finished it
+	ownTallies map[int]tally // by epoch: this rank's tally
+	finished   map[int]int   // by epoch: number of this rank's intervals that have finished it
 
-	ranks           int               // graph ranks, on rank 0
-	sums            map[int][]float64 // by unreported epoch: the sum of received tallies
-	receivedTallies map[int]int       // by unreported epoch: the number of received tallies, below ranks
-	reportedEpoch   int               // the last reported epoch
-	start           time.Time         // of the next reported epoch
+	ranks           int           // graph ranks, on rank 0
+	sums            map[int]tally // by unreported epoch: the sum of received tallies
+	receivedTallies map[int]int   // by unreported epoch: the number of received tallies, below ranks
+	reportedEpoch   int           // the last reported epoch
+	start           time.Time     // of the next reported epoch
 
 	reporter   Reporter
 	training   int64 // vertices of all ranks
@@ -58,12 +43,9 @@ type tallies struct {
 	versions map[int][]float32
 }
 
-// newTally returns an empty tally.
-func newTally() []float64 { return make([]float64, tallyTasks+len(kinds)+2) }
-
 // add adds the results of an interval's loss.
 func (t *tallies) add(i *interval) {
-	(*findings)(t.tallyOf(i.epoch)).add(&i.loss, t.training)
+	t.tallyOf(i.epoch).findings().add(&i.loss, t.training)
 }
 
 // saveVersion stores the weights of an epoch until their metrics are known.
@@ -88,7 +70,7 @@ func (t *tallies) count(place, epoch, of int) {
 }
 
 // tallyOf returns this rank's tally of an epoch.
-func (t *tallies) tallyOf(epoch int) []float64 {
+func (t *tallies) tallyOf(epoch int) tally {
 	if t.ownTallies[epoch] == nil {
 		t.ownTallies[epoch] = newTally()
 	}
@@ -107,13 +89,12 @@ func (f *asyncRank) finishInterval(epoch int) error {
 	}
 	f.EndEpoch()
 	own := t.tallyOf(epoch)
+	var rows halo.Stats
 	if f.ghosts != nil {
-		s := f.ghosts.TakeStats()
-		own[tallyRaw], own[tallySent] = float64(s.RawBytes), float64(s.SentBytes)
+		rows = f.ghosts.TakeStats()
 	}
-	copy(own[tallySpent:], tensor.TakeSpent(f.tensor).Numbers())
-	copy(own[tallyTasks:], f.workers.takeSeconds())
-	own[len(own)-1] = float64(max(t.saver.Pending(epoch, true), t.serverRequest))
+	own.measure(rows, f.tensor, f.workers)
+	own.addRequest(max(t.saver.Pending(epoch, true), t.serverRequest))
 	t.serverRequest = signals.None
 	delete(t.ownTallies, epoch)
 	delete(t.finished, epoch)
@@ -124,17 +105,17 @@ func (f *asyncRank) finishInterval(epoch int) error {
 }
 
 // takeTally processes the tally of one rank, on rank 0.
-func (f *asyncRank) takeTally(epoch int, numbers []float64) error {
+func (f *asyncRank) takeTally(epoch int, numbers tally) error {
 	t := &f.tallies
 	if t.ranks == 0 || len(numbers) != len(newTally()) {
 		return fault.New(fault.Runtime, "train", "", "malformed metrics message of epoch %d (%d values)", epoch, len(numbers)).
 			Then("run the same siafu on all ranks")
 	}
 	if t.sums[epoch] == nil {
-		t.sums[epoch] = make([]float64, len(numbers))
+		t.sums[epoch] = newTally()
 	}
 	sum := t.sums[epoch]
-	mergeTally(sum, numbers)
+	sum.merge(numbers)
 	if t.receivedTallies[epoch]++; t.receivedTallies[epoch] < t.ranks {
 		return nil
 	}
@@ -144,22 +125,11 @@ func (f *asyncRank) takeTally(epoch int, numbers []float64) error {
 	return t.reportEpoch(epoch, sum, f.stop)
 }
 
-// mergeTally adds a tally to the sum of others.
-func mergeTally(sum, numbers []float64) {
-	for i, v := range numbers {
-		if i < tallyTasks {
-			sum[i] += v
-		} else {
-			sum[i] = max(sum[i], v)
-		}
-	}
-}
-
 // reportEpoch reports an epoch, and ends the run or the stretch if that is due. An epoch that
 // has diverged, and later epochs, have no line.
-func (t *tallies) reportEpoch(epoch int, sum []float64, stop func() error) error {
+func (t *tallies) reportEpoch(epoch int, sum tally, stop func() error) error {
 	line := t.epochLine(epoch, sum)
-	t.anyRequest = max(t.anyRequest, signals.Request(sum[len(sum)-1]))
+	t.anyRequest = max(t.anyRequest, sum.request())
 	before := t.stopped
 	t.decideStop(line)
 	if before == stopping.GoesOn && t.stopped != stopping.GoesOn {
@@ -170,24 +140,15 @@ func (t *tallies) reportEpoch(epoch int, sum []float64, stop func() error) error
 	if t.stopped == stopping.ByDivergence {
 		return nil
 	}
-	return t.reporter.Epoch(line, tensor.SpentOf(sum[tallySpent:]))
+	return t.reporter.Epoch(line, sum.spent())
 }
 
 // epochLine returns the line of an epoch that all ranks have finished.
-func (t *tallies) epochLine(epoch int, sum []float64) runfolder.Epoch {
-	line := runfolder.Epoch{
-		Epoch: epoch, Seconds: time.Since(t.start).Seconds(), TaskSeconds: map[string]float64{},
-		GhostBytesRaw: int64(sum[tallyRaw]), GhostBytesSent: int64(sum[tallySent]),
-	}
+func (t *tallies) epochLine(epoch int, sum tally) runfolder.Epoch {
+	line := runfolder.Epoch{Epoch: epoch, Seconds: time.Since(t.start).Seconds()}
 	t.start = time.Now()
-	if n := sum[tallyStarts]; n > 0 {
-		line.Late = &runfolder.Late{Weights: sum[tallyLateStarts] / n, Gathers: sum[tallyOldGathers] / max(sum[tallyGathers], 1)}
-	}
-	(*findings)(sum).fill(&line)
-	for i, name := range kinds {
-		line.TaskSeconds[name] = sum[tallyTasks+i]
-	}
-	line.WaitSeconds = sum[tallyTasks+len(kinds)]
+	sum.findings().fill(&line)
+	sum.fill(&line)
 	return line
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"siafu/halo"
 	"siafu/halo/refresh"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
@@ -11,7 +12,6 @@ import (
 	"siafu/ranks/graphwork"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
-	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
@@ -40,7 +40,7 @@ type freeRank struct {
 type rankResults struct {
 	tallies
 	newest          [][]float64   // findings by rank, nil before its first tally
-	sum             []float64     // the sums of the other numbers in tallies
+	sum             tally         // the sums of the other numbers in tallies
 	receivedTallies int           // tallies since the last line
 	weights         []float32     // of this rank's newest pass
 	queued          []queuedTally // received after the end of the stretch
@@ -49,7 +49,7 @@ type rankResults struct {
 
 type queuedTally struct {
 	from    int
-	numbers []float64
+	numbers tally
 	weights []float32 // of the pass, rank 0's
 }
 
@@ -169,21 +169,20 @@ func (f *freeRank) endStretch(*epochState) (leave bool, err error) { return !f.c
 func (f *freeRank) sendTally(*epochState) (leave bool, err error) {
 	numbers := newTally()
 	for _, i := range f.intervals {
-		(*findings)(numbers).add(&i.loss, f.results.training)
+		numbers.findings().add(&i.loss, f.results.training)
 	}
+	var rows halo.Stats
 	if f.pushed != nil {
-		s := f.pushed.TakeStats()
-		numbers[tallyRaw], numbers[tallySent] = float64(s.RawBytes), float64(s.SentBytes)
+		rows = f.pushed.TakeStats()
 	}
-	copy(numbers[tallySpent:], tensor.TakeSpent(f.tensor).Numbers())
-	copy(numbers[tallyTasks:], f.workers.takeSeconds())
+	numbers.measure(rows, f.tensor, f.workers)
 	epoch, ask := f.runner.Epoch(), f.results.serverRequest
 	f.results.serverRequest = signals.None
 	if f.world.Rank() == 0 {
-		numbers[len(numbers)-1] = float64(ask)
+		numbers.addRequest(ask)
 		return false, f.takeTally(queuedTally{numbers: numbers, weights: slices.Clone(f.flat)})
 	}
-	numbers[len(numbers)-1] = float64(max(ask, f.results.saver.Pending(epoch, true)))
+	numbers.addRequest(max(ask, f.results.saver.Pending(epoch, true)))
 	return false, f.send(0, wireMessage{kind: wireTally, epoch: epoch, numbers: numbers})
 }
 
@@ -211,13 +210,13 @@ func (f *freeRank) report() error {
 			}
 		}
 		clear(next.numbers[:findingsSize])
-		mergeTally(s.sum, next.numbers)
+		s.sum.merge(next.numbers)
 		if s.receivedTallies++; s.receivedTallies < s.ranks {
 			continue
 		}
 		s.receivedTallies = 0
 		s.reportedEpoch++
-		s.sum[len(s.sum)-1] = max(s.sum[len(s.sum)-1], float64(s.saver.Pending(s.reportedEpoch, true)))
+		s.sum.addRequest(s.saver.Pending(s.reportedEpoch, true))
 		if s.weights == nil { // this rank is still in its first epoch
 			s.weights = slices.Clone(f.flat)
 		}
@@ -231,7 +230,7 @@ func (f *freeRank) report() error {
 
 // combinedTally returns the sum of tallies with the results of the newest pass of each rank
 // that has finished one. The next sum begins from zero.
-func (s *rankResults) combinedTally() []float64 {
+func (s *rankResults) combinedTally() tally {
 	sum := s.sum
 	s.sum = newTally()
 	for _, found := range s.newest {

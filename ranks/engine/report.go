@@ -1,13 +1,10 @@
 package engine
 
 import (
-	"encoding/json"
-	"slices"
 	"time"
 
 	"siafu/halo"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
@@ -21,35 +18,27 @@ func (t *trainer) reportEpoch(e *epochState) (leave bool, err error) {
 // report completes an epoch's line with the measurements of all ranks, and passes it to rank
 // 0's reporter. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
-	stats := slices.Concat(t.workers.takeSeconds(), tensor.TakeSpent(t.tensor).Numbers())
 	var rows halo.Stats
 	for _, source := range t.sourcesOfGhosts() {
 		rows.Add(source.TakeStats())
 	}
-	stats = append(stats, float64(rows.RawBytes), float64(rows.SentBytes), float64(t.peaks.RSS()), float64(t.pairing.takeMoved()))
+	own := newTally()
+	own.measure(rows, t.tensor, t.workers)
+	own[tallyPeakRSS], own[tallyPairs] = float64(t.peaks.RSS()), float64(t.pairing.takeMoved())
 	var err error
 	if line.Staleness, err = t.stale.summarize(t.comm, line.Epoch); err != nil {
 		return err
 	}
-	all, err := gatherFloats(t.comm, stats)
+	all, err := world.GatherValues(t.comm, 0, own)
 	if err != nil || t.comm.Rank() != 0 {
 		return err
 	}
-	line.TaskSeconds = map[string]float64{}
-	var spent tensor.Spent
-	for _, s := range all {
-		for i, kind := range kinds {
-			line.TaskSeconds[kind] = max(line.TaskSeconds[kind], s[i])
-		}
-		line.WaitSeconds = max(line.WaitSeconds, s[len(kinds)])
-		spent.Add(tensor.SpentOf(s[len(kinds)+1:]))
-		bytes := s[len(kinds)+1+tensor.NumSpent:]
-		line.GhostBytesRaw += int64(bytes[0])
-		line.GhostBytesSent += int64(bytes[1])
-		line.PeakRSSBytes = max(line.PeakRSSBytes, int64(bytes[2]))
-		line.PairBytes += int64(bytes[3])
+	sum := newTally()
+	for _, of := range all {
+		sum.merge(of)
 	}
-	return t.reporter.Epoch(line, spent)
+	sum.fill(&line)
+	return t.reporter.Epoch(line, sum.spent())
 }
 
 // statsSource counts its transfers to other ranks.
@@ -67,23 +56,4 @@ func (t *trainer) sourcesOfGhosts() (list []statsSource) {
 		}
 	}
 	return list
-}
-
-// gatherFloats gathers all ranks' x on rank 0. Collective.
-func gatherFloats(c world.Comm, x []float64) ([][]float64, error) {
-	block, err := json.Marshal(x)
-	if err != nil {
-		return nil, err
-	}
-	blocks, err := world.Gather(c, 0, block)
-	if err != nil || c.Rank() != 0 {
-		return nil, err
-	}
-	all := make([][]float64, len(blocks))
-	for i, b := range blocks {
-		if err := json.Unmarshal(b, &all[i]); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }

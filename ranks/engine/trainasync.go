@@ -83,7 +83,7 @@ func (e *Engine) trainStretch(trained int, weights []float32, u *params.Updater,
 // newStretcher makes a graph rank for a stretch after an epoch. Collective over the world.
 func (e *Engine) newStretcher(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver, a *mapped.Arena) (stretcher, error) {
 	t := tallies{
-		ownTallies: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, receivedTallies: map[int]int{},
+		ownTallies: map[int]tally{}, finished: map[int]int{}, sums: map[int]tally{}, receivedTallies: map[int]int{},
 		reporter: e.Reporter, training: e.Shard.TrainTotal, reportedEpoch: trained, versions: map[int][]float32{}, history: h, saver: s,
 	}
 	c, intervals, epochs := e.Config, 1, LastEpoch(s.Every(), trained, e.Config.Epochs)

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"siafu/halo"
+	"siafu/internal/signals"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/tensor"
+)
+
+// tally has the numbers of a rank's epoch, and the sum of those of several ranks.
+type tally []float64
+
+// Positions in a tally, after the findings of the passes. These are summed over ranks.
+const (
+	tallyRaw        = findingsSize + iota // bytes of ghost rows as float32
+	tallySent                             // and as sent
+	tallyPairs                            // bytes of rows for scores of pairs
+	tallyStarts                           // starts of intervals
+	tallyLateStarts                       // starts with weights of an earlier epoch
+	tallyGathers
+	tallyOldGathers // gathers that read a row, or a gradient, of an earlier epoch
+	tallySpent      // cost of invocations
+	tallyMaxima     = tallySpent + tensor.NumSpent
+)
+
+// Of the following positions the maximum over ranks counts.
+const (
+	tallyRequest = tallyMaxima + iota // of the rank
+	tallyPeakRSS                      // bytes
+	tallyTasks                        // seconds of each kind of task, and idle seconds
+)
+
+func newTally() tally { return make(tally, tallyTasks+len(kinds)+1) }
+
+// measure adds what a rank has sent, invoked and spent since the last call.
+func (t tally) measure(rows halo.Stats, b tensor.Backend, w *workers) {
+	t[tallyRaw], t[tallySent] = float64(rows.RawBytes), float64(rows.SentBytes)
+	copy(t[tallySpent:], tensor.TakeSpent(b).Numbers())
+	copy(t[tallyTasks:], w.takeSeconds())
+}
+
+// merge adds the tally of another rank.
+func (t tally) merge(o tally) {
+	for i, v := range o {
+		if i < tallyMaxima {
+			t[i] += v
+		} else {
+			t[i] = max(t[i], v)
+		}
+	}
+}
+
+func (t tally) findings() *findings { return (*findings)(t) }
+
+func (t tally) spent() tensor.Spent { return tensor.SpentOf(t[tallySpent:]) }
+
+func (t tally) request() signals.Request { return signals.Request(t[tallyRequest]) }
+
+func (t tally) addRequest(r signals.Request) { t[tallyRequest] = max(t[tallyRequest], float64(r)) }
+
+// fill fills in the measurements of all ranks.
+func (t tally) fill(line *runfolder.Epoch) {
+	line.GhostBytesRaw, line.GhostBytesSent, line.PairBytes = int64(t[tallyRaw]), int64(t[tallySent]), int64(t[tallyPairs])
+	line.PeakRSSBytes = int64(t[tallyPeakRSS])
+	if n := t[tallyStarts]; n > 0 {
+		line.Late = &runfolder.Late{Weights: t[tallyLateStarts] / n, Gathers: t[tallyOldGathers] / max(t[tallyGathers], 1)}
+	}
+	line.TaskSeconds = map[string]float64{}
+	for i, kind := range kinds {
+		line.TaskSeconds[kind] = t[tallyTasks+i]
+	}
+	line.WaitSeconds = t[tallyTasks+len(kinds)]
+}
