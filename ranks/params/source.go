@@ -9,31 +9,31 @@ import (
 	"siafu/ranks/world"
 )
 
-// Source is where a graph rank's weights come from and its gradients go, in a
-// synchronous run. Epochs count from 1.
+// Source provides the weights of a graph rank and receives its gradients. A step is one update
+// of the weights; steps count from 1 over the run.
 type Source interface {
-	// Pull fills dst with the weights that epoch starts from.
-	Pull(epoch int, dst []float32) error
-	// Begin says that the epoch whose weights were pulled is going to be trained:
-	// a Push of each layer follows.
+	// Pull fills dst with the weights that a step starts from.
+	Pull(step int, dst []float32) error
+	// Begin announces that the step of the last Pull will be trained. A Push of each layer
+	// follows.
 	Begin() error
 	// Push passes a layer's gradient, which must stay valid until Flush.
-	Push(epoch, layer int, grad []float32) error
-	// Flush ends an epoch, all layers of which have been pushed; grad is the flat
-	// vector of all gradients.
-	Flush(epoch int, grad []float32) error
-	// State is the optimiser's state that the epoch which was pulled starts from,
-	// slot after slot.
+	Push(step, layer int, grad []float32) error
+	// Flush ends a step after the Push of all layers. grad is the flat vector of all
+	// gradients.
+	Flush(step int, grad []float32) error
+	// State returns the optimiser's state that the last pulled step starts from, slot after
+	// slot.
 	State() ([][]float32, error)
-	// Asked is what a process that is no graph rank has been asked for, and Saved
-	// says that it has been done.
+	// Asked returns a request that a server's process has received. Saved confirms that the
+	// request has been served.
 	Asked() signals.Request
 	Saved()
-	// Leave says that nothing more will come.
+	// Leave ends the use of the source.
 	Leave() error
 }
 
-// Layers are the parts of the flat weights that the layers of a network have.
+// Layers returns the range of each layer in the flat weights of a network.
 func Layers(s model.Spec) []protocol.Range {
 	var layers []protocol.Range
 	for _, r := range s.LayerRanges() {
@@ -42,18 +42,18 @@ func Layers(s model.Spec) []protocol.Range {
 	return layers
 }
 
-// Replicated keeps the weights on every graph rank: gradients are summed over
-// all of them in ascending order, and everybody takes the same step.
+// Replicated stores the weights on every graph rank. Gradients are summed over the ranks in
+// ascending order, and every rank makes the same optimiser step.
 type Replicated struct {
 	comm    world.Comm  // of the graph ranks
-	weights kernels.Mat // [weights x 1], where updater computes
-	grad    kernels.Mat // the same of their gradient, none where that is the host's memory
+	weights kernels.Mat // [weights x 1], in the updater's memory
+	grad    kernels.Mat // [weights x 1], their gradient there; empty if that is host memory
 	layers  []protocol.Range
 	updater *Updater
 }
 
-// NewReplicated takes over the weights that all ranks begin with, and an updater
-// in the same state on all of them. What it needs beside them lives as long as a.
+// NewReplicated takes ownership of the initial weights, which are equal on all ranks, and of an
+// updater, whose state is equal on all ranks. It allocates in a.
 func NewReplicated(c world.Comm, s model.Spec, weights []float32, u *Updater, a *mapped.Arena) *Replicated {
 	r := &Replicated{comm: c, weights: kernels.PlaceMat(u.ops, a, len(weights), 1, weights), layers: Layers(s), updater: u}
 	if u.ops.Remote() {
@@ -77,8 +77,8 @@ func (r *Replicated) Begin() error { return nil }
 // Push implements Source.
 func (r *Replicated) Push(int, int, []float32) error { return nil }
 
-// Flush implements Source: it sums up the gradients and steps. Collective over
-// the graph ranks.
+// Flush implements Source: it sums the gradients and makes a step. Collective over the graph
+// ranks.
 func (r *Replicated) Flush(epoch int, grad []float32) error {
 	if err := world.SumFloat32s(r.comm, grad); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (r *Replicated) Flush(epoch int, grad []float32) error {
 	return nil
 }
 
-// step is one of all layers.
+// step makes an optimiser step of all layers.
 func (r *Replicated) step(number int, grad []float32) {
 	sums := kernels.HostMat(len(grad), 1, grad)
 	if !r.grad.IsNil() {

@@ -15,13 +15,13 @@ type Updater struct {
 	input     kernels.Optimizer // the same for weights that multiply features
 	params    []model.Param
 	state     []kernels.Mat // flat [weights x 1], one a slot
-	part      []kernels.Mat // that of the parameter in hand
+	part      []kernels.Mat // state of the current parameter
 	decayAll  bool
 }
 
-// NewUpdater makes the updater of a network, in the given state of a run that
-// continues, or nil. decayAll has weight decay cover all layers, not the first
-// alone. It computes with ops, and its memory lives as long as a.
+// NewUpdater makes the updater of a network. state is that of a resumed run, nil in a new one.
+// With decayAll, weight decay applies to all layers, otherwise to the first. The updater computes
+// with ops and allocates in a.
 func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state [][]float32, ops kernels.Ops, a *mapped.Arena) (*Updater, error) {
 	o, err := kernels.NewOptimizer(c)
 	if err != nil {
@@ -48,7 +48,7 @@ func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state []
 	return u, nil
 }
 
-// Slots is how many values the optimiser remembers of each weight.
+// Slots returns the number of state values of each weight.
 func (u *Updater) Slots() int { return len(u.state) }
 
 // State returns the optimiser's state, slot after slot.
@@ -67,8 +67,8 @@ func (u *Updater) Restore(state [][]float32) {
 	}
 }
 
-// Update implements protocol.Updater, on weights and a gradient of the host's,
-// where the updater must compute too.
+// Update implements protocol.Updater. weights and grad are in host memory, and so must be the
+// updater's.
 func (u *Updater) Update(step, layer int, weights, grad []float32) {
 	u.step(step, layer, kernels.HostMat(len(weights), 1, weights), kernels.HostMat(len(grad), 1, grad))
 }
@@ -106,8 +106,7 @@ func (u *Updater) step(step, layer int, weights, grad kernels.Mat) {
 	}
 }
 
-// decays reports whether weight decay applies to a parameter, where all says that it covers all
-// layers, not the first alone.
+// decays reports whether weight decay applies to a parameter: of all layers, or of the first.
 func decays(p model.Param, all bool) bool {
 	return p.Inner || !p.Bias && !p.Fixed && !p.Running && (all || p.Layer == 0)
 }
