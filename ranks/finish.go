@@ -8,7 +8,6 @@ import (
 	"siafu/ranks/inject"
 	"siafu/ranks/pytorch"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
@@ -21,10 +20,10 @@ func (r *begun) finish() error {
 	mine := runfolder.RankReport{
 		Rank: r.view.Rank(r.rank), Part: r.part(), Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(),
 		ArrayBytes: max(r.engine.ArrayBytes(), r.arena.Used()), StashBytes: r.stash,
-		LambdaInvocations: tensor.Invocations(r.tensor),
+		LambdaInvocations: r.tensor.Invocations(),
 		ActivationBytes:   r.engine.Values().Bytes, ActivationBytesKept: r.engine.Values().KeptBytes,
 	}
-	if t := tensor.TuningOf(r.tensor); t != nil {
+	if t := r.tensor.Tuning(); t != nil {
 		mine.LambdaAtOnce = &runfolder.AtOnce{First: t.First, Last: t.Last, Least: t.Least, Most: t.Most, Changes: t.Changes}
 	}
 	if r.shard != nil {
@@ -35,8 +34,8 @@ func (r *begun) finish() error {
 	if err != nil {
 		return err
 	}
-	tensor.Settle(r.tensor)
-	spent, err := world.GatherValues(r.world, 0, tensor.TakeSpent(r.tensor))
+	r.tensor.Settle()
+	spent, err := world.GatherValues(r.world, 0, r.tensor.TakeSpent())
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ type joined struct {
 type prepared struct {
 	*joined
 	orders string         // chosen orders of products
-	tensor tensor.Backend // nil on servers
+	tensor tensor.Backend // unused on servers
 	engine *engine.Engine // nil on servers
 }
 

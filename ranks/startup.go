@@ -177,7 +177,7 @@ func (r *joined) openShard() (err error) {
 // startEngine starts the engine of a graph rank, after all settings are resolved. Collective
 // over the world.
 func (r *joined) startEngine(orders string) (*prepared, error) {
-	p := &prepared{joined: r, orders: orders}
+	p := &prepared{joined: r, orders: orders, tensor: tensor.CPU{}}
 	peers, err := r.world.Sub(r.graphRanks())
 	if err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"siafu/internal/mapped"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
-	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
 )
 
@@ -90,7 +89,7 @@ func (r *prepared) saveTimeline() error {
 // counts returns the samples of the queue of tasks that wait for a CPU, and of the limit of
 // concurrent invocations.
 func (r *prepared) counts() (list []trace.Count) {
-	t := tensor.TuningOf(r.tensor)
+	t := r.tensor.Tuning()
 	if t == nil {
 		return nil
 	}

@@ -7,13 +7,12 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
-	"siafu/ranks/tensor"
 )
 
 // lockstep returns a lockstep over intervals. prepare completes it.
 func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
 	return &lockstep{
-		workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), store: store, intervals: intervals,
+		workers: e.workers, tensor: e.Tensor, announces: e.Tensor.RequestOptions().Ahead, store: store, intervals: intervals,
 		part: e.Peers.Rank(), adder: e.workers.newOps(),
 	}
 }

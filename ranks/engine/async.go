@@ -26,11 +26,11 @@ type asyncRank struct {
 	cfg          config.Config
 	workers      *workers
 	tensor       tensor.Backend
-	expects      tensor.Expecting // the same backend, nil if it cannot be announced future tasks
-	delay        *delay           // nil except in experiments
-	waitDeadline time.Time        // end of the rank's wait budget; zero: not waiting, or no limit
-	graph        *graphwork.Work  // nil without propagation
-	ghosts       halo.Receiver    // nil without propagation
+	announces    bool            // future tasks to tensor
+	delay        *delay          // nil except in experiments
+	waitDeadline time.Time       // end of the rank's wait budget; zero: not waiting, or no limit
+	graph        *graphwork.Work // nil without propagation
+	ghosts       halo.Receiver   // nil without propagation
 
 	intervals      []*interval
 	layers         []*graphwork.Layer // nil for a layer that does not gather
@@ -72,8 +72,8 @@ func (f *asyncRank) Run(worker int, t schedule.Task) (done bool, err error) {
 	}
 	i := f.intervals[t.Interval]
 	i.ops.Borrow(f.workers.teams[worker])
-	if f.expects != nil && isGather(t.Stage) {
-		f.expects.Expect(nameOf(f.successor(t), f.world.Rank(), i.pass()))
+	if f.announces && isGather(t.Stage) {
+		f.tensor.Expect(nameOf(f.successor(t), f.world.Rank(), i.pass()))
 	}
 	switch t.Stage {
 	case schedule.Send:

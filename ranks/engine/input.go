@@ -45,7 +45,7 @@ func (e *Engine) columnCaches(store *model.Store, reduction *halo.Reduction, fro
 	width, cached := min(CachedColumns, e.Network.Dims[0]), store.CacheInput(e.Config.Features == "bf16", a.For(CachedInput))
 	columns := e.store(model.InputColumns(e.Network, store.Network.Sparse, width, from, cached), model.Forward, scratch)
 	once := e.lockstep(columns, e.newIntervals(columns, kernels.Mat{}, scratch))
-	once.tensor, once.expects = tensor.CPU{}, nil // there is nothing to compute
+	once.tensor, once.announces = tensor.CPU{}, false // there is nothing to compute
 	o := graphwork.Options{Reduction: reduction, Forward: true}
 	once.prepare(e, o, codec.Exact(e.Codecs[0]), scratch) // exact, because it costs time only once
 	return once

@@ -121,8 +121,7 @@ func (e *Engine) network() *model.Network {
 
 // reserveBackend reserves memory for the tasks of intervals in a backend that stores values.
 func (e *Engine) reserveBackend(store *model.Store, list []*interval, a *mapped.Arena) {
-	h, ok := e.Tensor.(tensor.StatefulBackend)
-	if !ok {
+	if !e.Tensor.StoresValues() {
 		return
 	}
 	var frames []*model.Frame
@@ -130,7 +129,7 @@ func (e *Engine) reserveBackend(store *model.Store, list []*interval, a *mapped.
 	for _, i := range list {
 		frames, losses = append(frames, i.frame), append(losses, &i.loss)
 	}
-	h.Reserve(store, frames, losses, a)
+	e.Tensor.Reserve(store, frames, losses, a)
 }
 
 // newIntervals divides the own vertices of a shard into intervals of equal size along the

@@ -19,9 +19,9 @@ import (
 type lockstep struct {
 	workers      *workers
 	tensor       tensor.Backend
-	expects      tensor.Expecting // the same backend, nil if it cannot be announced future tasks
-	store        *model.Store     // values of all intervals
-	*route                        // of the pass under way
+	announces    bool         // future tasks to tensor
+	store        *model.Store // values of all intervals
+	*route                    // of the pass under way
 	training     *route
 	inexactRoute *route         // of training that is not exact; nil: training is always exact
 	alternates   bool           // some epochs use inexactRoute, others are exact
@@ -155,7 +155,7 @@ func OfGhosts(s schedule.Stage) bool {
 // announceNext announces to the backend the tensor tasks after a task of graph work that
 // starts and no longer waits (Dorylus, OSDI'21, §6).
 func (s *lockstep) announceNext(t schedule.Task) {
-	if s.expects == nil {
+	if !s.announces {
 		return
 	}
 	next := t
@@ -178,7 +178,7 @@ func (s *lockstep) announceNext(t schedule.Task) {
 	for k := range s.intervals {
 		if t.Interval == k || t.Interval == schedule.Whole {
 			next.Interval = k
-			s.expects.Expect(nameOf(next, s.part, s.pass))
+			s.tensor.Expect(nameOf(next, s.part, s.pass))
 		}
 	}
 }

@@ -91,6 +91,7 @@ func (s *lockstep) runTasks(r *measuringBackend, tasks tensorWorkTable, p model.
 // measuringBackend is a backend that runs a task as the receiver of its message would, and
 // records its sizes and time.
 type measuringBackend struct {
+	tensor.Plain
 	tensor.CPU
 	options tensor.RequestOptions
 	seen    Messages

@@ -120,7 +120,7 @@ func New(r Rank) (*Engine, error) {
 	if r.Config.Mode == config.Free {
 		e.freeArena = mapped.NewArena()
 	}
-	tensor.Follow(e.Tensor, e.workers.pool.Queue)
+	e.Tensor.Follow(e.workers.pool.Queue)
 	return e, nil
 }
 
@@ -140,8 +140,8 @@ func (e *Engine) Fork() kernels.Ops { return e.workers.newOps() }
 // Kernel returns the variant of the kernels, and that of tensor work if it differs.
 func (e *Engine) Kernel() string {
 	name := e.workers.teams[0].Kernel()
-	if h, ok := e.Tensor.(tensor.StatefulBackend); ok {
-		name += " and " + h.Kernel()
+	if other := e.Tensor.Kernel(); other != "" {
+		name += " and " + other
 	}
 	return name
 }

@@ -106,7 +106,7 @@ func (e *Engine) sketchWeights(m model.Memory, a *mapped.Arena) kernels.Mat {
 // sketchTasks makes a backend that stores values hold and run the tasks of intervals; asked is
 // the requested number of intervals. Memory of this process is not counted again.
 func (e *Engine) sketchTasks(m model.Memory, asked int) {
-	if _, ok := e.Tensor.(tensor.StatefulBackend); !ok {
+	if !e.Tensor.StoresValues() {
 		return
 	}
 	if e.Shard.Features.Sparse == nil {

@@ -35,7 +35,7 @@ func newTally() tally { return make(tally, tallyTasks+len(kinds)+1) }
 // measure adds what a rank has sent, invoked and spent since the last call.
 func (t tally) measure(rows halo.Stats, b tensor.Backend, w *workers) {
 	t[tallyRaw], t[tallySent] = float64(rows.RawBytes), float64(rows.SentBytes)
-	copy(t[tallySpent:], tensor.TakeSpent(b).Numbers())
+	copy(t[tallySpent:], b.TakeSpent().Numbers())
 	copy(t[tallyTasks:], w.takeSeconds())
 }
 

@@ -16,7 +16,6 @@ import (
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/stopping"
-	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
@@ -238,7 +237,7 @@ type sharedHistory struct {
 func (e *Engine) newAsyncRank(trained, epochs int, m transport, t tallies, a *mapped.Arena) (*asyncRank, error) {
 	c, net, rank := e.Config, e.Network, e.World.Rank()
 	f := &asyncRank{
-		cfg: c, transport: m, workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), delay: newDelay(c, rank),
+		cfg: c, transport: m, workers: e.workers, tensor: e.Tensor, announces: e.Tensor.RequestOptions().Ahead, delay: newDelay(c, rank),
 		tallies: t, layers: make([]*graphwork.Layer, net.Layers()),
 	}
 	f.handler = f

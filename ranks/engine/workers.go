@@ -72,8 +72,8 @@ func (c *workers) run(f flow, b tensor.Backend) error {
 		}
 	}()
 	err := c.pool.Run(f)
-	if h, ok := b.(tensor.StatefulBackend); ok && err != nil {
-		h.Drain() // buffers of tasks may be freed now
+	if err != nil {
+		b.Drain() // buffers of tasks may be freed now
 	}
 	close(over)
 	<-heard

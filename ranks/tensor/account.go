@@ -37,30 +37,6 @@ func (s *Spent) Add(o Spent) {
 	s.Usage.Add(o.Usage)
 }
 
-// Charging is a backend whose invocations are charged for.
-type Charging interface {
-	// TakeSpent returns the cost since the last call.
-	TakeSpent() Spent
-	// Settle charges outstanding invocations for their maximal remaining time, because
-	// their results will be ignored.
-	Settle()
-}
-
-// TakeSpent returns the cost of a backend since the last call.
-func TakeSpent(b Backend) Spent {
-	if c, ok := b.(Charging); ok {
-		return c.TakeSpent()
-	}
-	return Spent{}
-}
-
-// Settle charges the outstanding invocations of a backend.
-func Settle(b Backend) {
-	if c, ok := b.(Charging); ok {
-		c.Settle()
-	}
-}
-
 // account charges each sent attempt at a task once: when its outcome and time are known, or
 // when no more messages about it are possible.
 type account struct {

@@ -14,18 +14,6 @@ import (
 // computed, while results of a third are copied back.
 const Lanes = 3
 
-// StatefulBackend is a backend that stores values of tasks in its own memory.
-type StatefulBackend interface {
-	// Reserve allocates memory, which lives as long as a, for the tasks of some frames of a
-	// store and their losses. Only tasks of these frames may be started. It must not be called
-	// while tasks run.
-	Reserve(store *model.Store, frames []*model.Frame, losses []*task.Loss, a *mapped.Arena)
-	// Kernel names the arithmetic of tasks.
-	Kernel() string
-	// Drain waits until no task runs.
-	Drain()
-}
-
 // Device runs tasks on a device, in parallel to the workers. It has a copy of the store:
 // values that only tensor work needs stay there, with the weights of a version. Gathered
 // values are copied there with the task that needs them, and the input of gathers is copied
@@ -33,6 +21,7 @@ type StatefulBackend interface {
 //
 // The tasks of an interval are all on one lane, which runs them one after another.
 type Device struct {
+	Plain
 	queues   []*deviceQueue
 	frames   map[*model.Frame]*deviceFrame
 	finished chan Finished
@@ -79,7 +68,7 @@ func NewDevice(ops []kernels.Ops) *Device {
 	return d
 }
 
-// Reserve implements StatefulBackend.
+// Reserve implements Backend.
 func (d *Device) Reserve(store *model.Store, frames []*model.Frame, losses []*task.Loss, a *mapped.Arena) {
 	type shared struct {
 		lane *deviceQueue
@@ -168,10 +157,13 @@ func (d *Device) Finished() <-chan Finished { return d.finished }
 // RequestOptions implements Backend.
 func (d *Device) RequestOptions() RequestOptions { return RequestOptions{Fused: true} }
 
-// Kernel implements StatefulBackend.
+// StoresValues implements Backend.
+func (d *Device) StoresValues() bool { return true }
+
+// Kernel implements Backend.
 func (d *Device) Kernel() string { return d.queues[0].ops.Kernel() }
 
-// Drain implements StatefulBackend.
+// Drain implements Backend.
 func (d *Device) Drain() { d.running.Wait() }
 
 // Close implements Backend.

@@ -7,24 +7,13 @@ import (
 	"siafu/lambda/pool"
 )
 
-// Expecting is a backend that accepts announcements of future tasks.
-type Expecting interface {
-	// Expect announces a task that will start after the one that begins now (Dorylus, OSDI'21,
-	// §6). The name has no attempt number.
-	Expect(name task.Name)
-}
-
-// Expects returns b as an Expecting, nil if it does not implement it.
-func Expects(b Backend) Expecting {
-	e, _ := b.(Expecting)
-	return e
-}
-
 // InvokeAhead enables early invocations for announced tasks, if the transport supports them.
 // It is called before Start.
-func (r *Remote) InvokeAhead() { r.early, _ = r.transport.(EarlyInvoker) }
+func (r *Remote) InvokeAhead() {
+	r.early, r.options.Ahead = r.transport.(EarlyInvoker)
+}
 
-// Expect implements Expecting.
+// Expect implements Backend.
 func (r *Remote) Expect(name task.Name) {
 	if r.early == nil {
 		return

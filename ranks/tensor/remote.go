@@ -39,6 +39,7 @@ type EarlyInvoker interface {
 // is off, the run ends instead, as after a permanent failure. The first valid result
 // counts; later ones are dropped.
 type Remote struct {
+	Plain
 	transport Transport
 	options   RequestOptions
 	fallsBack bool         // falls back to the CPU

@@ -3,7 +3,9 @@
 package tensor
 
 import (
+	"siafu/internal/mapped"
 	"siafu/kernels"
+	"siafu/kernels/model"
 	"siafu/kernels/task"
 )
 
@@ -21,21 +23,67 @@ type Backend interface {
 	RequestOptions() RequestOptions
 	// Close ends the backend. After it no task's data is written.
 	Close()
-}
 
-// Invoking is a backend whose tasks are invocations of a function.
-type Invoking interface {
+	// Reserve allocates memory in a for the values of the tasks of some frames of a store and
+	// their losses, if the backend stores values. Only tasks of these frames may then be
+	// started. It must not be called while tasks run.
+	Reserve(store *model.Store, frames []*model.Frame, losses []*task.Loss, a *mapped.Arena)
+	// StoresValues reports whether Reserve allocates anything.
+	StoresValues() bool
+	// Drain waits until no task accesses reserved memory.
+	Drain()
+	// Kernel names the arithmetic of tasks; empty: that of the workers.
+	Kernel() string
+
+	// Expect announces a task that will start after the one that begins now (Dorylus, OSDI'21,
+	// §6). The name has no attempt number. Only backends with RequestOptions.Ahead use it.
+	Expect(name task.Name)
+	// Follow lets the number of concurrent invocations follow the queue of tasks that wait for
+	// a CPU (Dorylus, §6), until Close. Call it once.
+	Follow(q Queue)
+	// Tuning returns the history of that number, nil without invocations.
+	Tuning() *Tuning
 	// Invocations returns the number of invocations so far. All of them are billed.
 	Invocations() int64
+	// TakeSpent returns the cost of invocations since the last call.
+	TakeSpent() Spent
+	// Settle charges outstanding invocations for their maximal remaining time, because
+	// their results will be ignored.
+	Settle()
 }
 
-// Invocations returns the number of invocations of a backend, 0 for a backend without any.
-func Invocations(b Backend) int64 {
-	if i, ok := b.(Invoking); ok {
-		return i.Invocations()
-	}
-	return 0
-}
+// Plain implements the methods of a Backend that neither stores values nor invokes functions.
+type Plain struct{}
+
+// Reserve implements Backend.
+func (Plain) Reserve(*model.Store, []*model.Frame, []*task.Loss, *mapped.Arena) {}
+
+// StoresValues implements Backend.
+func (Plain) StoresValues() bool { return false }
+
+// Drain implements Backend.
+func (Plain) Drain() {}
+
+// Kernel implements Backend.
+func (Plain) Kernel() string { return "" }
+
+// Expect implements Backend.
+func (Plain) Expect(task.Name) {}
+
+// Follow implements Backend.
+func (Plain) Follow(Queue) {}
+
+// Tuning implements Backend.
+func (Plain) Tuning() *Tuning { return nil }
+
+// Invocations implements Backend.
+func (Plain) Invocations() int64 { return 0 }
+
+// TakeSpent implements Backend.
+func (Plain) TakeSpent() Spent { return Spent{} }
+
+// Settle implements Backend.
+func (Plain) Settle() {}
 
 // Finished is a task that has ended or failed.
 type Finished struct {
@@ -53,10 +101,12 @@ type RequestOptions struct {
 	Thin bool
 	// Form is the wire format of tasks.
 	Form task.Form
+	// Ahead means that announced tasks are invoked ahead (Backend.Expect).
+	Ahead bool
 }
 
 // CPU runs tasks on the calling worker.
-type CPU struct{}
+type CPU struct{ Plain }
 
 // Start implements Backend.
 func (CPU) Start(own kernels.Ops, t *task.Task) (bool, error) {

@@ -10,32 +10,6 @@ import (
 // Queue returns the number of tasks that wait for a CPU, and whether any tasks run.
 type Queue func() (waiting int, working bool)
 
-// Tuned is a backend whose number of concurrent invocations may follow the queue of tasks that
-// wait for a CPU (Dorylus, OSDI'21, §6).
-type Tuned interface {
-	// Follow samples the queue until Close. Call it once.
-	Follow(q Queue)
-	// Tuning returns the history of the tuned number.
-	Tuning() Tuning
-}
-
-// Follow makes a backend follow a queue, if it can.
-func Follow(b Backend, q Queue) {
-	if t, ok := b.(Tuned); ok {
-		t.Follow(q)
-	}
-}
-
-// TuningOf returns the tuning of a backend, nil if it has no invocations.
-func TuningOf(b Backend) *Tuning {
-	t, ok := b.(Tuned)
-	if !ok {
-		return nil
-	}
-	all := t.Tuning()
-	return &all
-}
-
 // Tuning is the history of the number of concurrent invocations.
 //
 //	1 <= Least <= First, Last <= Most
@@ -81,7 +55,7 @@ func (r *Remote) begin(n int) {
 	r.tuning.seen = Tuning{First: n, Last: n, Least: n, Most: n}
 }
 
-// Follow implements Tuned.
+// Follow implements Backend.
 func (r *Remote) Follow(q Queue) {
 	if r.tuning.tuner == nil {
 		return
@@ -129,8 +103,8 @@ func (r *Remote) check(waiting int) {
 	r.applyOrders(nil, r.pool.SetLimit(r.now(), number))
 }
 
-// Tuning implements Tuned.
-func (r *Remote) Tuning() Tuning {
+// Tuning implements Backend.
+func (r *Remote) Tuning() *Tuning {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all, oldest := r.tuning.seen, 0
@@ -138,5 +112,5 @@ func (r *Remote) Tuning() Tuning {
 		oldest = r.tuning.count % mostChecks
 	}
 	all.Checks = append(append([]Check{}, all.Checks[oldest:]...), all.Checks[:oldest]...)
-	return all
+	return &all
 }

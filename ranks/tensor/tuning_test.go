@@ -23,7 +23,7 @@ func TestNumberFollowsTheQueue(t *testing.T) {
 		for _, n := range sizes {
 			r.follow(func() (int, bool) { return n, working })
 		}
-		return r.Tuning()
+		return *r.Tuning()
 	}
 	if got := look(true); got.First != 40 || got.Last != 40 || got.Changes != 0 {
 		t.Errorf("it begins with %+v", got)
