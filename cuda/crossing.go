@@ -21,7 +21,7 @@ type crossing struct {
 // copyStreams has the streams of copies, separate from the kernels' stream.
 type copyStreams struct{ out, in device.Stream }
 
-// Crossing implements kernels.Wire.
+// Crossing implements kernels.Ops.
 func (o *Ops) Crossing(a *mapped.Arena) kernels.Crossing {
 	c := &crossing{rank: o.rank}
 	o.check(o.openCopyStreams())

@@ -11,11 +11,14 @@ import (
 	"siafu/kernels"
 )
 
+// crossing is embedded beside an Ops, which has a method Crossing.
+type crossing interface{ kernels.Crossing }
+
 // crossingRig is an Ops on a stand-in device, whose streams run only when awaited, with a
 // crossing, host memory and device memory.
 type crossingRig struct {
 	*cuda.Ops
-	kernels.Crossing
+	crossing
 	host []byte
 	x, y kernels.Mat
 	said []string
@@ -29,7 +32,7 @@ func newPier(t *testing.T, s ptx.Settings) *crossingRig {
 	}
 	p := &crossingRig{Ops: o, host: mapped.MakeApart(arena, 4*8)}
 	o.Tell(func(line string) { p.said = append(p.said, line) })
-	p.Crossing = o.Crossing(arena)
+	p.crossing = o.Crossing(arena)
 	p.x, p.y = kernels.NewMat(o, arena, 2, 4), kernels.NewMat(o, arena, 2, 4)
 	p.Pin(p.host)
 	t.Cleanup(func() {

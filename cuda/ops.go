@@ -21,6 +21,7 @@ import (
 type Ops struct {
 	*rank
 	*lossResults
+	kernels.Generic
 	args   device.Args // of a launch
 	closed bool
 }
@@ -217,7 +218,14 @@ func (o *Ops) Fork() kernels.Ops {
 	return o.rank.ops()
 }
 
-func (r *rank) ops() *Ops { return &Ops{rank: r, lossResults: new(lossResults)} }
+func (r *rank) ops() *Ops {
+	o := &Ops{rank: r, lossResults: new(lossResults)}
+	o.Generic = kernels.NewGeneric(o)
+	return o
+}
+
+// Has implements kernels.Ops.
+func (o *Ops) Has(f kernels.Feature) bool { return kernels.RowCoding.Includes(f) }
 
 // Borrow implements kernels.Ops.
 func (o *Ops) Borrow(owner kernels.Ops) {

@@ -5,12 +5,10 @@ import (
 	"siafu/kernels"
 )
 
-var _ kernels.Wire = (*Ops)(nil)
-
 // halfBits is the number of bits of a BF16 element.
 const halfBits = 16
 
-// EncodeRows implements kernels.Wire.
+// EncodeRows implements kernels.Ops.
 func (o *Ops) EncodeRows(dst kernels.Vector[uint8], bits int, r kernels.Outgoing) {
 	n, cols := r.Raw.Rows, r.X.Cols
 	mustFit(r.Raw.Cols == cols && dst.Len() >= codedBytes(n, cols, bits) && (r.Index.Len() == n || r.Index.Len() == 0 && n <= r.X.Rows) &&
@@ -28,7 +26,7 @@ func (o *Ops) EncodeRows(dst kernels.Vector[uint8], bits int, r kernels.Outgoing
 		Uint32(key[0]).Uint32(key[1]).Uint32(epoch).Uint32(layer).Uint32(sums[1]).Uint32(sumsLayer))
 }
 
-// DecodeRows implements kernels.Wire.
+// DecodeRows implements kernels.Ops.
 func (o *Ops) DecodeRows(r kernels.Incoming, bits int, src kernels.Vector[uint8]) {
 	n, cols := r.Len, r.X.Cols
 	mustFit(src.Len() >= codedBytes(n, cols, bits) && (r.Index.Len() == n || r.Index.Len() == 0 && n <= r.X.Rows) &&

@@ -11,7 +11,7 @@ import (
 // Coder encodes and decodes blocks of rows in the memory of an Ops, with its kernels, for
 // sources whose messages are blocks. Only one method may run at a time.
 type Coder struct {
-	wire     kernels.Wire
+	ops      kernels.Ops
 	crossing kernels.Crossing
 	codec    codec.Coded
 	slotBuffer
@@ -20,16 +20,15 @@ type Coder struct {
 }
 
 // NewCoder allocates buffers from a for blocks of up to the given rows and columns. It
-// returns nil if o is no Wire or has no kernels for the codec.
+// returns nil if o has no kernels for the codec.
 func NewCoder(o kernels.Ops, c codec.Codec, rows, cols int, a *mapped.Arena) *Coder {
-	wire, isWire := o.(kernels.Wire)
 	coded, isCoded := c.(codec.Coded)
-	if !isWire || !isCoded {
+	if !isCoded || !o.Has(kernels.RowCoding) {
 		return nil
 	}
 	size, _ := c.Size(rows, cols)
 	k := &Coder{
-		wire: wire, crossing: wire.Crossing(a), codec: coded,
+		ops: o, crossing: o.Crossing(a), codec: coded,
 		slotBuffer: slotBuffer{mapped.MakeApart(a, size), kernels.NewVector[uint8](o, a, size)},
 		raw:        kernels.NewMat(o, a, rows, cols), row: make([]float32, cols),
 	}
@@ -44,13 +43,13 @@ func (k *Coder) Append(dst []byte, rows kernels.Outgoing, n, first int, key Key)
 	rows.Raw = k.raw.Reshape(n, rows.X.Cols)
 	rows.Rows, rows.Sums = codec.Draws(key)
 	k.crossing.Settle()
-	k.wire.EncodeRows(k.device.Part(0, size), k.codec.Bits(), rows)
+	k.ops.EncodeRows(k.device.Part(0, size), k.codec.Bits(), rows)
 	k.crossing.Mark()
 	k.crossing.Wait(k.crossing.Out(k.host[:size-k.codec.Slack()], k.device.Address()))
 	clear(k.host[size-k.codec.Slack() : size])
 	at := len(dst)
 	dst = append(slices.Grow(dst, codec.BlockHeader+size)[:at+codec.BlockHeader], k.host[:size]...)
-	dst = appendRaw(dst, k.host[:size], k.codec, k.wire, rows.Raw, k.row)
+	dst = appendRaw(dst, k.host[:size], k.codec, k.ops, rows.Raw, k.row)
 	codec.Seal(dst[at:], k.codec, n, rows.X.Cols, first)
 	return dst
 }
@@ -60,7 +59,7 @@ func (k *Coder) Decode(rows kernels.Mat, b codec.Block) error {
 	if err := sameShape(b, rows.Rows, rows.Cols); err != nil {
 		return err
 	}
-	payload, err := b.Coded(k.codec, putRaw(k.wire, rows, k.row))
+	payload, err := b.Coded(k.codec, putRaw(k.ops, rows, k.row))
 	if err != nil {
 		return err
 	}
@@ -69,7 +68,7 @@ func (k *Coder) Decode(rows kernels.Mat, b codec.Block) error {
 	copy(k.host, payload)
 	k.crossing.In(k.device.Address(), k.host[:len(payload)])
 	k.crossing.Land()
-	k.wire.DecodeRows(kernels.Incoming{X: rows, Len: rows.Rows}, k.codec.Bits(), k.device.Part(0, len(payload)))
+	k.ops.DecodeRows(kernels.Incoming{X: rows, Len: rows.Rows}, k.codec.Bits(), k.device.Part(0, len(payload)))
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 //
 // The few rows that a codec sends raw are copied one by one.
 type deviceCodec struct {
-	wire kernels.Wire
+	ops kernels.Ops
 	*staged
 	codec       codec.Coded
 	sends, gets slotBuffer             // of rows of own vertices, and of ghosts
@@ -60,18 +60,17 @@ func slots(c codec.Codec, start []int64, cols int) (bytes int) {
 	return bytes
 }
 
-// useDeviceCodec prepares encoding on the device if the rank's Ops are a Wire with kernels for
-// the current codec. It reports whether they are.
+// useDeviceCodec prepares encoding on the device if the rank's Ops have kernels for the current
+// codec. It reports whether they are.
 func (e *Exchange) useDeviceCodec() bool {
 	h := e.chunked
-	wire, isWire := e.ops.(kernels.Wire)
 	c, isCoded := h.codec.(codec.Coded)
-	if !isWire || !isCoded {
+	if !isCoded || !e.ops.Has(kernels.RowCoding) {
 		h.deviceCodec = nil
 		return false
 	}
 	if e.deviceCodec == nil {
-		e.deviceCodec = e.newDeviceCodec(wire)
+		e.deviceCodec = e.newDeviceCodec()
 	}
 	e.deviceCodec.codec, h.deviceCodec = c, e.deviceCodec
 	e.deviceCodec.sends.grow(e, slots(c, e.plan.SendStart, e.maxCols))
@@ -79,11 +78,11 @@ func (e *Exchange) useDeviceCodec() bool {
 	return true
 }
 
-func (e *Exchange) newDeviceCodec(wire kernels.Wire) *deviceCodec {
+func (e *Exchange) newDeviceCodec() *deviceCodec {
 	a, parts := e.arena.For(Buffers), e.plan.Parts
 	return &deviceCodec{
-		wire: wire, staged: &e.staged, raw: make([]float32, e.maxCols),
-		ids: kernels.Place(wire, a, e.sendIDs), ghostIDs: kernels.Place(wire, a, e.plan.GhostIDs),
+		ops: e.ops, staged: &e.staged, raw: make([]float32, e.maxCols),
+		ids: kernels.Place(e.ops, a, e.sendIDs), ghostIDs: kernels.Place(e.ops, a, e.plan.GhostIDs),
 		outBase: make([]int, parts), inBase: make([]int, parts),
 	}
 }
@@ -156,7 +155,7 @@ func (h *chunked) encodeOnDevice() {
 		at := f.outBase[o.to] + o.first/h.rows*slot(f.codec, h.rows, h.direction.out.Cols)
 		o.block = f.out.host[at : at+codec.BlockHeader+size : at+codec.BlockHeader+size]
 		payload := f.out.device.Part(at+codec.BlockHeader, at+codec.BlockHeader+size)
-		f.wire.EncodeRows(payload, f.codec.Bits(), rows.Part(o.from, o.end))
+		f.ops.EncodeRows(payload, f.codec.Bits(), rows.Part(o.from, o.end))
 		f.crossing.Mark()
 		o.copy = f.crossing.Out(o.block[codec.BlockHeader:len(o.block)-slack], payload.Address())
 	}
@@ -188,7 +187,7 @@ func (h *chunked) sendEncoded(wait bool) (err error) {
 func (h *chunked) seal(o *outgoing) {
 	f, rows, cols := h.deviceCodec, o.end-o.from, h.direction.out.Cols
 	clear(o.block[len(o.block)-f.codec.Slack():])
-	o.block = appendRaw(o.block, o.block[codec.BlockHeader:], f.codec, f.wire, h.direction.deviceOut.Raw.Part(o.from, o.end), f.raw)
+	o.block = appendRaw(o.block, o.block[codec.BlockHeader:], f.codec, f.ops, h.direction.deviceOut.Raw.Part(o.from, o.end), f.raw)
 	codec.Seal(o.block, f.codec, rows, cols, o.first)
 }
 
@@ -222,7 +221,7 @@ func (h *chunked) copyToDevice(c *incoming) error {
 	if !h.direction.add {
 		raw = h.direction.deviceIn.X // which kernels do not change
 	}
-	payload, err := b.Coded(f.codec, putRaw(f.wire, raw.Part(from, from+b.Rows), f.raw))
+	payload, err := b.Coded(f.codec, putRaw(f.ops, raw.Part(from, from+b.Rows), f.raw))
 	if err != nil {
 		return err
 	}
@@ -239,13 +238,13 @@ func (h *chunked) copyToDevice(c *incoming) error {
 func (h *chunked) fetchMessage(c incoming) []byte {
 	f := h.deviceCodec
 	f.crossing.Land()
-	payload := kernels.FetchVector(f.wire, c.payload)
+	payload := kernels.FetchVector(f.ops, c.payload)
 	b := append(make([]byte, codec.BlockHeader), payload...)
 	raw := h.direction.deviceIn.Raw
 	if !h.direction.add {
 		raw = h.direction.deviceIn.X
 	}
-	b = appendRaw(b, payload, f.codec, f.wire, raw.Part(c.first, c.first+c.rows), f.raw)
+	b = appendRaw(b, payload, f.codec, f.ops, raw.Part(c.first, c.first+c.rows), f.raw)
 	codec.Seal(b, f.codec, c.rows, h.direction.in.Cols, c.first-int(h.direction.inStart[c.from]))
 	return b
 }
@@ -264,7 +263,7 @@ func (h *chunked) decodeOnDevice() {
 	f.crossing.Land()
 	for _, c := range h.ready {
 		if c.err == nil {
-			f.wire.DecodeRows(h.direction.deviceIn.Part(c.first, c.first+c.rows), f.codec.Bits(), c.payload)
+			f.ops.DecodeRows(h.direction.deviceIn.Part(c.first, c.first+c.rows), f.codec.Bits(), c.payload)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (e *Exchange) allocStaging() {
 	e.ghosts = kernels.NewMat(e.ops, ghosts, p.Ghosts, e.maxCols)
 	s.deviceRows = kernels.NewMat(e.ops, buffers, len(p.SendRows), e.maxCols)
 	s.sendRows = kernels.Place(e.ops, buffers, p.SendRows)
-	s.crossing = kernels.CrossingOf(e.ops, e.arena)
+	s.crossing = e.ops.Crossing(e.arena)
 }
 
 // hostStaging allocates the host memory on first use.

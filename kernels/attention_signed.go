@@ -21,32 +21,19 @@ import (
 // Variant: weights carry σ as their sign. B and Q are scaled with the output when the largest
 // score grows.
 
-// SignedAttention is an Ops that gathers B and Q with the output.
-type SignedAttention interface {
-	Ops
-	// AttentionGatherSigned is AttentionGather; signed [e.Rows() x Emitted()] gets B, and
-	// after it Q.
-	AttentionGatherSigned(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool)
-	// AttentionFinishSigned is AttentionFinish, of signed too.
-	AttentionFinishSigned(a Attention, dst, signed, lse, stats Mat)
-	// AttentionGradSigned sets dr [n x Heads], given the gradient of the output [n x
-	// Columns()] and its dots D [n x Heads].
-	AttentionGradSigned(a Attention, dr, signed, grad, dots Mat)
-}
-
-// AttentionGatherSigned implements SignedAttention.
+// AttentionGatherSigned implements Ops.
 func (t *Team) AttentionGatherSigned(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool) {
 	k := newAttention(a, dst, stats, e, x, r, merge)
 	k.signed = floatsOf(signed, e.Rows(), a.Emitted())
 	runAttention(t, k)
 }
 
-// AttentionFinishSigned implements SignedAttention.
+// AttentionFinishSigned implements Ops.
 func (t *Team) AttentionFinishSigned(a Attention, dst, signed, lse, stats Mat) {
 	t.finishAttention(a, dst, lse, stats, floatsOf(signed, dst.Rows, a.Emitted()))
 }
 
-// AttentionGradSigned implements SignedAttention.
+// AttentionGradSigned implements Ops.
 func (t *Team) AttentionGradSigned(a Attention, dr, signed, grad, dots Mat) {
 	n := dr.Rows
 	args := attentionSignedTask{a, floatsOf(dr, n, a.Heads), floatsOf(signed, n, a.Emitted()), floatsOf(grad, n, a.Columns()), floatsOf(dots, n, a.Heads), t.set}

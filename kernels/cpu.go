@@ -30,6 +30,11 @@ func (t *Team) Fork() Ops {
 	return f
 }
 
+// Has implements Ops.
+func (t *Team) Has(f Feature) bool {
+	return (FusedInputGrad | ListedRows | SignedAttention).Includes(f)
+}
+
 // Intervals implements Ops.
 func (t *Team) Intervals(cached int) int { return cached }
 

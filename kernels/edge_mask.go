@@ -6,15 +6,6 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// EdgeMasker is an Ops that can omit edges in a call, as Edges.ColumnMask and Edges.RowMask
-// request too.
-type EdgeMasker interface {
-	Ops
-	// Into returns e without the edges into unselected rows, except their self loops; row 0 is
-	// the vertex first. The result is valid until the next call of Into.
-	Into(e Edges, c VertexMask, first int) Edges
-}
-
 // VertexMask has a bit for each local id below a bound.
 type VertexMask []uint32
 
@@ -39,15 +30,18 @@ type maskedEdges struct {
 	weights    []float32
 }
 
-// Into implements EdgeMasker.
-func (t *Team) Into(e Edges, c VertexMask, first int) Edges {
-	begin, end := e.Begin.Host(), e.End.Host()
-	left := scratch(&t.into, e.Rows())
-	for r := range left {
-		left[r] = begin[r] + (end[r]-begin[r])*int64(c.has(uint32(first+r)))
+// edgesOf returns e without the edges into rows that are not selected. The result is valid
+// until the next call.
+func (t *Team) edgesOf(e Edges) Gather {
+	g := e.gather()
+	if e.RowMask != nil {
+		left := scratch(&t.into, g.Rows())
+		for r := range left {
+			left[r] = g.Begin[r] + (g.End[r]-g.Begin[r])*int64(e.RowMask.has(g.First+uint32(r)))
+		}
+		g.End = left
 	}
-	e.End = HostVector(left)
-	return e
+	return g
 }
 
 // maskedPool has memory for the remaining edges of a worker.

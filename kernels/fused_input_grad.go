@@ -11,17 +11,7 @@ import "siafu/kernels/internal/avx"
 // Only the result matrix is written. The bits equal those of MatMulTransB and
 // BiasReLUDropoutGrad.
 
-// FusedInputGrad is an Ops that computes, in one pass, the gradient of the preceding layer's
-// sum before activation from the gradient of a layer's output.
-type FusedInputGrad interface {
-	Ops
-	// GradThrough replaces h [n x m], the output of the preceding layer, by the gradient of
-	// its activation's input. The gradient of h is a bᵀ + a2 b2ᵀ, a [n x k] and b [m x k]; a2
-	// and b2 may be none. drop is the dropout of h.
-	GradThrough(h, a, b, a2, b2 Mat, drop *Dropout)
-}
-
-// GradThrough implements FusedInputGrad.
+// GradThrough implements Ops.
 func (t *Team) GradThrough(h, a, b, a2, b2 Mat, drop *Dropout) {
 	mustFit(h.Rows == a.Rows && a.Cols == b.Cols && h.Cols == b.Rows && a2.IsNil() == b2.IsNil())
 	args := fusedGradTask{h: h.Host(), cols: h.Cols, scale: 1, set: t.set}

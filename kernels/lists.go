@@ -23,16 +23,6 @@ type Lists struct {
 	rows, cols int
 }
 
-// ListOps is an Ops that gathers rows in lists.
-type ListOps interface {
-	Ops
-	// List sets the rows of l from lo on to the rows of xs, with dropout of their non-zeros.
-	// xs is a part of the matrix that l has room for.
-	List(l Lists, lo int, xs Sparse, drop *Dropout)
-	// SpMMLists is SpMM of the rows of l along edges without weights.
-	SpMMLists(dst Mat, e Edges, l Lists, add bool)
-}
-
 const (
 	recordWords  = avx.RecordWords
 	recordValues = 4
@@ -53,7 +43,7 @@ func NewLists(rows, cols int, words []uint64) Lists {
 // IsNil reports whether l is the zero value.
 func (l Lists) IsNil() bool { return l.words == nil }
 
-// List implements ListOps.
+// List implements Ops.
 func (t *Team) List(l Lists, lo int, xs Sparse, drop *Dropout) {
 	rows, x := xs.Rows(), xs.rows()
 	mustFit(lo+rows <= l.rows)
@@ -106,10 +96,10 @@ func (w *lister) put(cols []uint32, vals []float32) {
 	}
 }
 
-// SpMMLists implements ListOps.
+// SpMMLists implements Ops.
 func (t *Team) SpMMLists(dst Mat, e Edges, l Lists, add bool) {
 	mustFit(dst.Rows == e.Rows() && dst.Cols == l.cols && e.Weights.Len() == 0)
-	t.gather(spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add, chosen: e.ColumnMask, lists: l.words})
+	t.gather(spmmTask{dst: dst.Host(), Gather: t.edgesOf(e), width: dst.Cols, add: add, chosen: e.ColumnMask, lists: l.words})
 }
 
 // listSums has buffers for the sums of a row.

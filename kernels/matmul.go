@@ -24,14 +24,9 @@ import (
 // product is an implementation, and the size of its calls.
 type product struct {
 	blas.Float32Level3
-	rows, cols int // of dst in MatMul
-	tall       int // rows of dst in MatMulTransA
-}
-
-// isBuiltin reports whether package avx computes the product.
-func (p product) isBuiltin() bool {
-	_, ours := p.Float32Level3.(interface{ SkipsZeros() })
-	return ours
+	rows, cols int  // of dst in MatMul
+	tall       int  // rows of dst in MatMulTransA
+	builtin    bool // by package avx, which can skip the zeros of an operand with the same bits
 }
 
 // A call of package level3 gets a multiple of the 12 and 6 rows that its routines take at a
@@ -203,7 +198,7 @@ func (g *transATask) choose(t *Team) (turn, skips bool) {
 // narrow returns the time that bᵀ a with all zeros saves, in the units of gain; 0 if less than
 // a tenth. It saves time if b has a few columns more than a multiple of the tile width.
 func (g *transATask) narrow() float64 {
-	if !g.product.isBuiltin() || g.add || g.n < 2 || g.k < minBlockRows {
+	if !g.product.builtin || g.add || g.n < 2 || g.k < minBlockRows {
 		return 0
 	}
 	share := 1 - float64(g.set.Cost(g.n, g.m))/float64(g.set.Cost(g.m, g.n))

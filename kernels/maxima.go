@@ -20,18 +20,7 @@ import (
 // Therefore any partition of the edges gives the same maxima, and each gradient the same
 // source. NaN is no maximum.
 
-// Maxima is an Ops that can gather maxima. Elements of arg are local ids, stored as uint32.
-type Maxima interface {
-	// MaxGather starts a gather of x along e or, with merge, completes it; dst and arg then
-	// have the maxima. Without arg, sources are not recorded. ids maps local ids to dataset
-	// ids. e must have no scales, weights or self loops.
-	MaxGather(dst, arg Mat, e Edges, x Mat, ids Vector[uint32], merge bool)
-	// MaxGatherGrad sets dst to the gradient of the rows from local id first on, along edges
-	// by source.
-	MaxGatherGrad(dst Mat, e Edges, arg, g Mat, first int)
-}
-
-// MaxGather implements Maxima. dst must not overlap x.
+// MaxGather implements Ops.
 func (t *Team) MaxGather(dst, arg Mat, e Edges, x Mat, ids Vector[uint32], merge bool) {
 	rows := e.Rows()
 	mustFit(dst.Rows == rows && dst.Cols == x.Cols && e.End.Len() >= rows && (arg.IsNil() || isSameShape(dst, arg)))
@@ -45,7 +34,7 @@ func (t *Team) MaxGather(dst, arg Mat, e Edges, x Mat, ids Vector[uint32], merge
 	doWeighted(t, &t.slots.max, k, k.Begin, k.End[rows-1])
 }
 
-// MaxGatherGrad implements Maxima. dst must not overlap g.
+// MaxGatherGrad implements Ops.
 func (t *Team) MaxGatherGrad(dst Mat, e Edges, arg, g Mat, first int) {
 	rows := e.Rows()
 	mustFit(dst.Rows == rows && dst.Cols == g.Cols && e.End.Len() >= rows && isSameShape(arg, g))

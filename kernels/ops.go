@@ -9,7 +9,8 @@ import (
 
 // Ops is the arithmetic of training on matrices in its memory. Layers, gathers, the loss,
 // optimisers and the packing of rows for other ranks use only an Ops. A Team is the Ops of
-// this machine's processors. Sub-package kerneltest is its conformance suite.
+// this machine's processors. An Ops of a device may embed Generic for kernels that it lacks.
+// Sub-package kerneltest is the conformance suite.
 //
 // An Ops serves one caller at a time. A rank has many: one per worker, and a Fork per interval
 // of vertices, which borrows the workspace of the worker that runs it. All use the same
@@ -25,6 +26,7 @@ import (
 // computes the same masks, and none stores one.
 type Ops interface {
 	Memory
+	Wire
 	Products
 	Features
 	Gathers
@@ -43,9 +45,24 @@ type Ops interface {
 	Intervals(cached int) int
 	// Kernel returns the name of the arithmetic.
 	Kernel() string
+	// Has reports whether it has its own kernels for all of f.
+	Has(f Feature) bool
 	// Close ends an Ops that is idle; a second Close does nothing.
 	Close()
 }
+
+// Feature is a set of kernels that an Ops may lack. Callers then choose other ones.
+type Feature uint8
+
+const (
+	FusedInputGrad  Feature = 1 << iota // GradThrough
+	ListedRows                          // List, SpMMLists
+	SignedAttention                     // AttentionGatherSigned, AttentionFinishSigned, AttentionGradSigned
+	RowCoding                           // EncodeRows, DecodeRows; package halo/codec works on the host
+)
+
+// Includes reports whether f has all of the features.
+func (f Feature) Includes(all Feature) bool { return f&all == all }
 
 // Memory is the memory of an Ops. NewMat, NewVector and Place allocate it; Read and Write copy
 // between it and host memory.
@@ -108,6 +125,10 @@ type Products interface {
 	// plus bias [1 x width]; MeanHeadsGrad its gradient [n x heads·width] from g.
 	MeanHeads(dst Mat, heads int, x, bias Mat)
 	MeanHeadsGrad(dst Mat, heads int, g Mat)
+	// GradThrough replaces h [n x m], the output of the preceding layer, by the gradient of
+	// its activation's input. The gradient of h is a bᵀ + a2 b2ᵀ, a [n x k] and b [m x k]; a2
+	// and b2 may be none. drop is the dropout of h.
+	GradThrough(h, a, b, a2, b2 Mat, drop *Dropout)
 	// Step is a step of o, counted from 1, of a parameter w with its gradient and
 	// o's state of it, all of one shape.
 	Step(o Optimizer, step int, w, grad Mat, state []Mat, decay bool)
@@ -130,6 +151,9 @@ type Features interface {
 	// SparseMatMulTransA is dst [cols x m] = dropout(xs)ᵀ g, with xt the transpose
 	// of xs.
 	SparseMatMulTransA(dst Mat, xt *Transposed, g Mat, drop *Dropout)
+	// List sets the rows of l from lo on to the rows of xs, with dropout of their non-zeros.
+	// xs is a part of the matrix that l has room for.
+	List(l Lists, lo int, xs Sparse, drop *Dropout)
 }
 
 // Gathers are the products with the adjacency matrix.
@@ -141,6 +165,24 @@ type Gathers interface {
 	// Narrow rounds x, each row times its scale, to dst, of BF16 and of the same
 	// shape. No scale is 1.
 	Narrow(dst, x Mat, scale Vector[float32])
+	// SpMMLists is SpMM of the rows of l along edges without weights.
+	SpMMLists(dst Mat, e Edges, l Lists, add bool)
+	// Packs reports whether packing rows of this width may save time.
+	Packs(width int) bool
+	// Pack packs x as the rows of p from lo on, and returns the number of values. x may be the
+	// same rows, which it then overwrites.
+	Pack(p Packed, lo int, x Mat) (kept int)
+	// SpMMPacked is SpMM of the packed rows of p, which have about kept values in total. It
+	// gives the same bits if no scale is negative.
+	SpMMPacked(dst Mat, e Edges, p Packed, kept int64, add bool)
+	// MaxGather starts a gather of the maxima of x along e or, with merge, completes it; dst
+	// and arg then have the maxima and their sources: local ids, stored as uint32. Without
+	// arg, sources are not recorded. ids maps local ids to dataset ids. e must have no scales,
+	// weights or self loops. dst must not overlap x.
+	MaxGather(dst, arg Mat, e Edges, x Mat, ids Vector[uint32], merge bool)
+	// MaxGatherGrad sets dst to the gradient of the rows from local id first on, along edges
+	// by source. dst must not overlap g.
+	MaxGatherGrad(dst Mat, e Edges, arg, g Mat, first int)
 }
 
 // Attentions are the gathers of layers with attention. Formulae and shapes are documented at
@@ -150,6 +192,14 @@ type Attentions interface {
 	AttentionGather(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge bool)
 	// AttentionFinish divides dst by the sums in stats and sets lse.
 	AttentionFinish(a Attention, dst, lse, stats Mat)
+	// AttentionGatherSigned is AttentionGather; signed [e.Rows() x Emitted()] gets the sums B
+	// of the gradient of r without edges, and after them Q.
+	AttentionGatherSigned(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool)
+	// AttentionFinishSigned is AttentionFinish, of signed too.
+	AttentionFinishSigned(a Attention, dst, signed, lse, stats Mat)
+	// AttentionGradSigned sets dr [n x Heads], the gradient of r, given that of the output [n x
+	// Columns()] and its dots [n x Heads].
+	AttentionGradSigned(a Attention, dr, signed, grad, dots Mat)
 	// AttentionGradDst is dr (+)= the gradient of r along the edges e, and along (+)= their
 	// gradients of the scores' weights.
 	AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, back Attended, add bool)
@@ -228,11 +278,10 @@ type Edges struct {
 	Features, Self     Vector[float32]
 	At                 Vector[int64]
 	// ColumnMask selects columns. The rows of other columns, or their gradients and dots, must
-	// be zeros, and SpMM and AttentionGradSrc may skip them. It is for an EdgeMasker, with
-	// Base 0.
+	// be zeros, and SpMM and AttentionGradSrc may skip them. Base must be 0.
 	ColumnMask VertexMask
-	// RowMask selects the vertices, First being row 0's, whose rows are read: AttentionGather
-	// may skip the edges of others. It is for an EdgeMasker.
+	// RowMask selects the vertices, First being row 0's, whose rows are read: SpMM and
+	// AttentionGather may skip the edges into others, except self loops.
 	RowMask VertexMask
 }
 

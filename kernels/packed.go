@@ -25,19 +25,6 @@ type Packed struct {
 // PackedWords is the size of a row's bits in words.
 const PackedWords = avx.BitsWords
 
-// Packing is an Ops that gathers packed rows.
-type Packing interface {
-	Ops
-	// Packs reports whether it packs rows of this width.
-	Packs(width int) bool
-	// Pack packs x as the rows from lo on, and returns the number of non-zeros. x may be the
-	// same rows, which it then overwrites.
-	Pack(p Packed, lo int, x Mat) (kept int)
-	// SpMMPacked is SpMM of the packed rows of p, which have about kept non-zeros in total. It
-	// gives the same bits if no scale is negative.
-	SpMMPacked(dst Mat, e Edges, p Packed, kept int64, add bool)
-}
-
 const floatsOfLine = avx.LineBytes / bytesOfFloat
 
 // NewPacked uses rows, and PackedWords of bits for each, as memory for packed rows. Others may
@@ -62,20 +49,20 @@ func (p Packed) lines(kept int64) int {
 	return (floats + floatsOfLine - 1) / floatsOfLine
 }
 
-// Packs implements Packing. Narrow rows would save little.
+// Packs implements Ops. Narrow rows would save little.
 func (t *Team) Packs(width int) bool {
 	const narrow = 3 * floatsOfLine
 	return width >= narrow && width <= t.set.MostPacked()
 }
 
-// Pack implements Packing. It runs on the calling worker.
+// Pack implements Ops. It runs on the calling worker.
 func (t *Team) Pack(p Packed, lo int, x Mat) (kept int) {
 	mustFit(x.Cols == p.rows.Cols && t.Packs(x.Cols))
 	dst := p.rows.Part(lo, lo+x.Rows)
 	return t.set.Pack(dst.Host(), p.bits[PackedWords*lo:PackedWords*(lo+x.Rows)], x.Host(), x.Cols)
 }
 
-// SpMMPacked implements Packing.
+// SpMMPacked implements Ops.
 func (t *Team) SpMMPacked(dst Mat, e Edges, p Packed, kept int64, add bool) {
 	mustFit(t.Packs(p.rows.Cols))
 	k := t.newSpMM(dst, e, p.rows, add)

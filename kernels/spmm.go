@@ -56,7 +56,7 @@ func (t *Team) SpMM(dst Mat, e Edges, x Mat, add bool) { t.gather(t.newSpMM(dst,
 
 func (t *Team) newSpMM(dst Mat, e Edges, x Mat, add bool) spmmTask {
 	mustFit(dst.Rows == e.Rows() && dst.Cols == x.Cols)
-	k := spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add, sources: x.Rows}
+	k := spmmTask{dst: dst.Host(), Gather: t.edgesOf(e), width: dst.Cols, add: add, sources: x.Rows}
 	if e.Weights.Len() == 0 { // they are indexed by column
 		k.chosen = e.ColumnMask
 	}

@@ -6,15 +6,14 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Wire is an optional interface of an Ops with device memory: rows for other ranks cross to
-// the host during computation, and are encoded and decoded on the device.
+// Wire has the operations on rows for other ranks: an Ops with device memory copies
+// them to the host during computation, and may encode and decode them on the device.
 //
 // Encoded rows are payloads of package halo/codec. With 16 bits an element they are BF16, row
 // by row. With 8, 4 or 2 bits they are the offsets of Grids, one per GridRows rows, their
 // steps, and the codes of each row, rounded up to bytes. The slack after codes is not written.
 // Payloads start at a multiple of 2.
 type Wire interface {
-	Ops
 	// Crossing makes a Crossing, which is valid as long as a.
 	Crossing(a *mapped.Arena) Crossing
 	// EncodeRows sets dst to the payload of rows.
@@ -98,19 +97,20 @@ type Crossing interface {
 	Settle()
 }
 
-// CrossingOf returns the Crossing of a Wire, or a SyncCrossing for another Ops.
-func CrossingOf(o Ops, a *mapped.Arena) Crossing {
-	if w, ok := o.(Wire); ok {
-		return w.Crossing(a)
-	}
-	return SyncCrossing(o)
-}
+// Crossing implements Ops.
+func (t *Team) Crossing(*mapped.Arena) Crossing { return SyncCrossing(t) }
+
+const noCoding = "kernels: this Ops has no RowCoding"
+
+// EncodeRows and DecodeRows panic: package halo/codec encodes rows in host memory.
+func (t *Team) EncodeRows(Vector[uint8], int, Outgoing) { panic(noCoding) }
+func (t *Team) DecodeRows(Incoming, int, Vector[uint8]) { panic(noCoding) }
 
 // SyncCrossing returns a Crossing whose copies are Uploads and Downloads.
-func SyncCrossing(o Ops) Crossing { return syncCrossing{o} }
+func SyncCrossing(m Memory) Crossing { return syncCrossing{m} }
 
 // syncCrossing copies synchronously.
-type syncCrossing struct{ Ops }
+type syncCrossing struct{ Memory }
 
 func (c syncCrossing) Pin([]byte)    {}
 func (c syncCrossing) Mark()         {}

@@ -55,7 +55,7 @@ const (
 // cols] saves in a product with rows of the given width, of which again are reused. It is at
 // most 0 if it saves none.
 func (t *Team) gain(x []float32, rows, cols, width, again int) float64 {
-	if !t.product.isBuiltin() || rows*cols < fewElements || cols < floatsOfLine {
+	if !t.product.builtin || rows*cols < fewElements || cols < floatsOfLine {
 		return 0
 	}
 	left := float64((width + floatsOfLine - 1) / floatsOfLine)

@@ -18,6 +18,7 @@ import (
 // method that is given a matrix of the host's. An array ends at the end of its
 // pages, after which lies one that is never opened.
 type Guarded struct {
+	kernels.Generic
 	team  *kernels.Team
 	vault *vault
 	held  []*region // by the call under way
@@ -27,7 +28,13 @@ var _ kernels.Ops = (*Guarded)(nil)
 
 // NewGuarded is a Guarded that computes with a team. Those of one rank are Forks
 // of one another.
-func NewGuarded(team *kernels.Team) *Guarded { return &Guarded{team: team, vault: new(vault)} }
+func NewGuarded(team *kernels.Team) *Guarded { return newGuarded(team, new(vault)) }
+
+func newGuarded(team *kernels.Team, v *vault) *Guarded {
+	d := &Guarded{team: team, vault: v}
+	d.Generic = kernels.NewGeneric(d)
+	return d
+}
 
 // vault is the memory of a rank. It is safe for concurrent use.
 type vault struct {

@@ -8,7 +8,7 @@ import (
 
 // Fork implements kernels.Ops.
 func (d *Guarded) Fork() kernels.Ops {
-	return &Guarded{team: d.team.Fork().(*kernels.Team), vault: d.vault}
+	return newGuarded(d.team.Fork().(*kernels.Team), d.vault)
 }
 
 // Borrow implements kernels.Ops.
@@ -19,6 +19,9 @@ func (d *Guarded) Intervals(cached int) int { return d.team.Intervals(cached) }
 
 // Kernel implements kernels.Ops.
 func (d *Guarded) Kernel() string { return "guarded " + d.team.Kernel() }
+
+// Has implements kernels.Ops.
+func (d *Guarded) Has(f kernels.Feature) bool { return d.team.Has(f) }
 
 // Close implements kernels.Ops.
 func (d *Guarded) Close() { d.team.Close() }
@@ -241,18 +244,6 @@ func (d *Guarded) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool
 	d.team.SpMM(d.mat(dst), d.edges(e), d.mat(x), add)
 }
 
-// MaxGather implements kernels.Maxima.
-func (d *Guarded) MaxGather(dst, arg kernels.Mat, e kernels.Edges, x kernels.Mat, ids kernels.Vector[uint32], merge bool) {
-	defer d.shut()
-	d.team.MaxGather(d.mat(dst), d.mat(arg), d.edges(e), d.mat(x), vector(d, ids), merge)
-}
-
-// MaxGatherGrad implements kernels.Maxima.
-func (d *Guarded) MaxGatherGrad(dst kernels.Mat, e kernels.Edges, arg, g kernels.Mat, first int) {
-	defer d.shut()
-	d.team.MaxGatherGrad(d.mat(dst), d.edges(e), d.mat(arg), d.mat(g), first)
-}
-
 // Narrow implements kernels.Ops.
 func (d *Guarded) Narrow(dst, x kernels.Mat, scale kernels.Vector[float32]) {
 	defer d.shut()
@@ -269,24 +260,6 @@ func (d *Guarded) AttentionGather(a kernels.Attention, dst, stats kernels.Mat, e
 func (d *Guarded) AttentionFinish(a kernels.Attention, dst, lse, stats kernels.Mat) {
 	defer d.shut()
 	d.team.AttentionFinish(d.attention(a), d.mat(dst), d.mat(lse), d.mat(stats))
-}
-
-// AttentionGatherSigned implements kernels.SignedAttention.
-func (d *Guarded) AttentionGatherSigned(a kernels.Attention, dst, signed, stats kernels.Mat, e kernels.Edges, x kernels.Emitted, r kernels.Mat, merge bool) {
-	defer d.shut()
-	d.team.AttentionGatherSigned(d.attention(a), d.mat(dst), d.mat(signed), d.mat(stats), d.edges(e), d.emitted(x), d.mat(r), merge)
-}
-
-// AttentionFinishSigned implements kernels.SignedAttention.
-func (d *Guarded) AttentionFinishSigned(a kernels.Attention, dst, signed, lse, stats kernels.Mat) {
-	defer d.shut()
-	d.team.AttentionFinishSigned(d.attention(a), d.mat(dst), d.mat(signed), d.mat(lse), d.mat(stats))
-}
-
-// AttentionGradSigned implements kernels.SignedAttention.
-func (d *Guarded) AttentionGradSigned(a kernels.Attention, dr, signed, grad, dots kernels.Mat) {
-	defer d.shut()
-	d.team.AttentionGradSigned(d.attention(a), d.mat(dr), d.mat(signed), d.mat(grad), d.mat(dots))
 }
 
 // AttentionGradDst implements kernels.Ops.

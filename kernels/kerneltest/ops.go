@@ -16,7 +16,7 @@ func Ops(t *testing.T, open func(team *kernels.Team) kernels.Ops) {
 	for name, run := range map[string]func(*testing.T){
 		"products": s.products, "elements": s.elements, "norms": s.norms, "slopes": s.slopes, "largers": s.largers, "features": s.features, "gathers": s.gathers, "losses": s.losses,
 		"attention": func(t *testing.T) { attention(t, func(*kernels.Team) {}, elsewhere(s)) },
-		"memory":    s.memory, "rows": s.rows, "columns": s.columns, "halves": s.halves, "scores": s.scores, "steps": s.steps,
+		"memory":    s.memory, "rows": s.rows, "columns": s.columns, "optional": s.optional, "halves": s.halves, "scores": s.scores, "steps": s.steps,
 	} {
 		t.Run(name, run)
 	}

@@ -20,10 +20,6 @@ type Level3 struct {
 	set avx.Set
 }
 
-// SkipsZeros marks the implementation whose products package avx makes without the zeros
-// of an operand, too, with the same bits.
-func (Level3) SkipsZeros() {}
-
 // New returns the implementation for an instruction set that this machine has;
 // for avx.None that is gonum's own.
 func New(set avx.Set) blas.Float32Level3 {

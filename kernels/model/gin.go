@@ -121,7 +121,7 @@ func (g *gin) applyBackward(x *Step) {
 	g.activateGrad(x, g.bias)
 	x.Ops.MatMulTransA(x.Grad(g.second), x.At(inner), grad, false)
 	if g.inPlace {
-		x.Ops.(kernels.FusedInputGrad).GradThrough(within, grad, x.W(g.second), kernels.Mat{}, kernels.Mat{}, nil)
+		x.Ops.GradThrough(within, grad, x.W(g.second), kernels.Mat{}, kernels.Mat{}, nil)
 		x.Ops.ColumnSums(x.Grad(g.b), within, false)
 	} else {
 		x.Ops.MatMulTransB(within, grad, x.W(g.second), false)

@@ -50,7 +50,7 @@ func (h Hidden) InputGrad(x *Step, dst, grad, w kernels.Mat, add bool) {
 // InputGrads is InputGrad with dst = grad wᵀ + grad2 w2ᵀ.
 func (h Hidden) InputGrads(x *Step, dst, grad, w, grad2, w2 kernels.Mat) {
 	if h.through {
-		x.Ops.(kernels.FusedInputGrad).GradThrough(dst, grad, w, grad2, w2, x.Mask(h.drop))
+		x.Ops.GradThrough(dst, grad, w, grad2, w2, x.Mask(h.drop))
 		return
 	}
 	h.InputGrad(x, dst, grad, w, false)

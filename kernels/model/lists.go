@@ -19,5 +19,5 @@ func (s *Store) Lists(a *mapped.Arena) kernels.Lists {
 // List sets the frame's rows of the lists to its features, with the dropout of a pass.
 func (f *Frame) List(l kernels.Lists, p Pass, ops kernels.Ops) {
 	f.step.Pass = p
-	ops.(kernels.ListOps).List(l, f.lo, *f.input.Features.Sparse, f.step.Mask(f.input.drop))
+	ops.List(l, f.lo, *f.input.Features.Sparse, f.step.Mask(f.input.drop))
 }

@@ -40,7 +40,7 @@ type Spec struct {
 	Orders             []Order // one per layer
 	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
 	KnownGhosts        bool    // a rank has the features of its ghosts, and computes their emitted rows of the first layer itself
-	InPlace            bool    // gradients of hidden rows may replace the rows (kernels.FusedInputGrad)
+	InPlace            bool    // gradients of hidden rows may replace the rows (GradThrough of kernels.Ops)
 	Listed             bool    // sparse features are gathered as lists of their non-zeros, never expanded
 	Seed               uint64  // of dropout
 }

@@ -113,9 +113,9 @@ func (e *Engine) store(net *model.Network, m model.Memory, a *mapped.Arena) *mod
 func (e *Engine) network() *model.Network {
 	spec := e.Network
 	_, here := e.Tensor.(tensor.CPU)
-	_, through := e.workers.teams[0].(kernels.FusedInputGrad)
-	_, lists := e.workers.teams[0].(kernels.ListOps)
-	spec.InPlace, spec.Listed = spec.InPlace && here && through, spec.Listed && here && lists
+	ops := e.workers.teams[0]
+	spec.InPlace = spec.InPlace && here && ops.Has(kernels.FusedInputGrad)
+	spec.Listed = spec.Listed && here && ops.Has(kernels.ListedRows)
 	return model.New(spec, e.Shard.Features.Sparse != nil)
 }
 

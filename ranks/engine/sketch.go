@@ -29,13 +29,6 @@ import (
 // Design note: one interval stands for all intervals in host memory, because the matrices
 // cover all own vertices, for any number of intervals.
 func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, counts shard.Counts, ops kernels.Ops, b tensor.Backend, kept, scratch *mapped.Arena) {
-	var idle kernels.Ops = sketchOps{ops}
-	switch o := ops.(type) {
-	case *kernels.Team:
-		idle = sketchTeam{o}
-	case kernels.Wire:
-		idle = sketchWire{o}
-	}
 	far, asked := ops.Remote(), c.Intervals
 	if !far || s.Features.Sparse != nil {
 		c.Intervals = 1
@@ -44,7 +37,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 		Rank: Rank{
 			Config: c, Peers: absentRanks{rank: s.Rank, size: s.Parts}, Shard: s, Network: net, Codecs: codecs, Arena: kept, Tensor: b,
 		},
-		workers: &workers{teams: []kernels.Ops{idle}},
+		workers: &workers{teams: []kernels.Ops{sketchOps{ops}}},
 	}
 	store := e.store(e.network(), m, kept)
 	if net.CacheInput {
@@ -177,16 +170,6 @@ func (i *interval) gather(w *graphwork.Work, store *model.Store, l int, p model.
 type sketchOps struct{ kernels.Ops }
 
 func (o sketchOps) Fork() kernels.Ops { return o }
-
-// sketchTeam is sketchOps for a Team, which has more methods than Ops.
-type sketchTeam struct{ *kernels.Team }
-
-func (o sketchTeam) Fork() kernels.Ops { return o }
-
-// sketchWire is sketchOps for an Ops that is a Wire.
-type sketchWire struct{ kernels.Wire }
-
-func (o sketchWire) Fork() kernels.Ops { return o }
 
 // absentRanks are the graph ranks of a sketch. Only their number is known.
 type absentRanks struct {

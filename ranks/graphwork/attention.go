@@ -45,7 +45,7 @@ func (w *Work) allocAttention(l *Layer, at int, layer model.Attended, o Options)
 	}
 	l.back.packed = room(3 * l.heads)
 	l.lse, l.stats = room(l.heads), room(2*l.heads)
-	if _, ok := w.ops.(kernels.SignedAttention); !ok || w.store.Backward(at, model.Signed).IsNil() {
+	if !w.ops.Has(kernels.SignedAttention) || w.store.Backward(at, model.Signed).IsNil() {
 		l.back.r, l.back.lse, l.back.dots = room(l.shape.Near()), room(l.heads), room(l.heads)
 	}
 	if l.shape.Dynamic && o.Apart {
@@ -81,10 +81,10 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 
 // attendOwn is GatherOwn with attention.
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
-	edges := l.maskTargets(i, p, l.withSelfLoops(i, l.ownEdges(i)))
+	edges := l.maskTargets(p, l.withSelfLoops(i, l.ownEdges(i)))
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
-	if o, signed, ok := i.signedOps(i.forward); ok {
-		o.AttentionGatherSigned(at, dst, signed, stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
+	if signed := i.signed(i.forward); !signed.IsNil() {
+		i.Ops.AttentionGatherSigned(at, dst, signed, stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
 		return
 	}
 	i.Ops.AttentionGather(at, dst, stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
@@ -98,34 +98,34 @@ func (l *Layer) withSelfLoops(i Interval, e kernels.Edges) kernels.Edges {
 
 // attendGhosts is GatherGhosts with attention.
 func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
-	edges := l.maskTargets(i, p, l.ghostEdges(i))
+	edges := l.maskTargets(p, l.ghostEdges(i))
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
-	if o, signed, ok := i.signedOps(i.forward); ok {
-		o.AttentionGatherSigned(at, dst, signed, stats, edges, l.ghostEmitted(), i.forward(model.Scores), true)
-		o.AttentionFinishSigned(at, dst, signed, i.rows(l.lse), stats)
+	if signed := i.signed(i.forward); !signed.IsNil() {
+		i.Ops.AttentionGatherSigned(at, dst, signed, stats, edges, l.ghostEmitted(), i.forward(model.Scores), true)
+		i.Ops.AttentionFinishSigned(at, dst, signed, i.rows(l.lse), stats)
 		return
 	}
 	i.Ops.AttentionGather(at, dst, stats, edges, l.ghostEmitted(), i.forward(model.Scores), true)
 	i.Ops.AttentionFinish(at, dst, i.rows(l.lse), stats)
 }
 
-// signedOps is the interval's Ops where it makes the gradient of targets' scores without edges,
-// and the rows for that, which passes without a backward pass have not.
-func (i Interval) signedOps(value func(model.Value) kernels.Mat) (o kernels.SignedAttention, rows kernels.Mat, ok bool) {
-	if o, ok = i.Ops.(kernels.SignedAttention); ok {
+// signed returns the rows for the gradient of targets' scores without edges; none if the
+// interval's Ops has no kernels for it, or in passes without a backward pass.
+func (i Interval) signed(value func(model.Value) kernels.Mat) (rows kernels.Mat) {
+	if i.Ops.Has(kernels.SignedAttention) {
 		rows = value(model.Signed)
 	}
-	return o, rows, !rows.IsNil()
+	return rows
 }
 
 // publishBackward is PublishGrads with attention.
 func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 	b := &l.back
-	if o, signed, ok := i.signedOps(i.backward); ok {
+	if signed := i.signed(i.backward); !signed.IsNil() {
 		dots := i.rows(l.stats).Reshape(i.Hi-i.Lo, l.heads) // no longer needed
-		o.RowDots(dots, grads, i.rows(l.gathered))
-		o.AttentionGradSigned(l.shape, i.backward(model.ScoresGrad), signed, grads, dots)
-		o.PackGrad(l.shape, b.packed, i.Lo, i.backward(model.Scores), i.rows(l.lse), dots)
+		i.Ops.RowDots(dots, grads, i.rows(l.gathered))
+		i.Ops.AttentionGradSigned(l.shape, i.backward(model.ScoresGrad), signed, grads, dots)
+		i.Ops.PackGrad(l.shape, b.packed, i.Lo, i.backward(model.Scores), i.rows(l.lse), dots)
 		return
 	}
 	l.published.publish(i, l.layer.Attention(i.Frame.Weights))
@@ -151,7 +151,7 @@ func (l *Layer) attended() kernels.Attended {
 // attendGhostGrads is GhostGrads with attention.
 func (w *Work) attendGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat, edges kernels.Edges) {
 	n := l.mesh.shard.NumOwn()
-	o.AttentionGradSrc(l.whole, dst, l.maskSources(o, edges), n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.attended())
+	o.AttentionGradSrc(l.whole, dst, l.maskSources(edges), n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.attended())
 }
 
 // attendBackward is GatherBackward with attention; it makes the gradient of the
@@ -161,7 +161,7 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 	if !i.Sources {
 		edges = l.withSelfLoops(i, edges)
 	}
-	i.Ops.AttentionGradSrc(l.published.attach(at), dst, l.maskSources(i.Ops, edges), i.Lo, l.mesh.shard.NumOwn(), i.rows(l.Recomputed), l.attended())
+	i.Ops.AttentionGradSrc(l.published.attach(at), dst, l.maskSources(edges), i.Lo, l.mesh.shard.NumOwn(), i.rows(l.Recomputed), l.attended())
 	if i.Sources { // sources only: they gathered nothing
 		i.Ops.Clear(scores)
 		if !along.IsNil() {
@@ -169,7 +169,7 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 		}
 		return
 	}
-	if _, _, ok := i.signedOps(i.backward); ok {
+	if !i.signed(i.backward).IsNil() {
 		return // publishBackward has made them
 	}
 	mine := kernels.Attended{

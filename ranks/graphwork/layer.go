@@ -159,7 +159,7 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 		w.maxOwn(l, i)
 		return
 	}
-	m := l.selectTargets(i, p, l.ownEdges(i))
+	m := l.maskTargets(p, l.ownEdges(i))
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.mesh.row), l.mesh.col, l.mesh.coef.SelfLoops
 	if l.lists.on {
 		l.lists.gather(i.Ops, i.rows(l.gathered), m, l.lists.own, false)
@@ -176,7 +176,7 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 	case l.maxima.on:
 		w.maxGhosts(l, i)
 	case l.mesh.Plan.Ghosts > 0:
-		m := l.selectTargets(i, p, l.ghostEdges(i))
+		m := l.maskTargets(p, l.ghostEdges(i))
 		m.RowScale, m.ColScale = i.scale(l.mesh.row), l.mesh.col
 		if l.lists.on {
 			l.lists.gather(i.Ops, i.rows(l.gathered), m, l.lists.ghosts, true)
@@ -195,10 +195,10 @@ func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 		return
 	}
 	if l.maxima.on {
-		o.(kernels.Maxima).MaxGatherGrad(dst, m, l.maxima.back, l.Grads, l.mesh.shard.NumOwn()+first)
+		o.MaxGatherGrad(dst, m, l.maxima.back, l.Grads, l.mesh.shard.NumOwn()+first)
 		return
 	}
-	m = l.maskSources(o, m)
+	m = l.maskSources(m)
 	m.RowScale, m.ColScale = l.mesh.col.From(l.mesh.shard.NumOwn()+first), l.mesh.row
 	spmm(o, dst, m, l.Grads, l.halves.grads, false)
 }
@@ -212,10 +212,10 @@ func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
 		return
 	}
 	if l.maxima.on {
-		i.Ops.(kernels.Maxima).MaxGatherGrad(dst, m, l.maxima.back, l.Grads, i.Lo)
+		i.Ops.MaxGatherGrad(dst, m, l.maxima.back, l.Grads, i.Lo)
 		return
 	}
-	m = l.maskSources(i.Ops, m)
+	m = l.maskSources(m)
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.mesh.col), l.mesh.row, l.mesh.coef.SelfLoops && !i.Sources
 	l.packed.grads.gatherOwn(i.Ops, dst, m, l.Grads, l.halves.grads)
 }

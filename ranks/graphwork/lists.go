@@ -38,5 +38,5 @@ func (k *lists) gather(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows ker
 	if rows.IsNil() { // of no vertices
 		return
 	}
-	o.(kernels.ListOps).SpMMLists(dst, m, rows, add)
+	o.SpMMLists(dst, m, rows, add)
 }

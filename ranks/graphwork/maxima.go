@@ -34,14 +34,14 @@ func (i Interval) argRows(arg kernels.Mat) kernels.Mat {
 
 // maxOwn and maxGhosts are GatherOwn and GatherGhosts of maxima.
 func (w *Work) maxOwn(l *Layer, i Interval) {
-	i.Ops.(kernels.Maxima).MaxGather(i.rows(l.gathered), i.argRows(l.maxima.arg), l.ownEdges(i), l.Rows, w.store.LocalIDs(), false)
+	i.Ops.MaxGather(i.rows(l.gathered), i.argRows(l.maxima.arg), l.ownEdges(i), l.Rows, w.store.LocalIDs(), false)
 }
 func (w *Work) maxGhosts(l *Layer, i Interval) {
 	rows := l.Ghosts
 	if l.mesh.Plan.Ghosts == 0 { // there are no edges either
 		rows = l.Rows
 	}
-	i.Ops.(kernels.Maxima).MaxGather(i.rows(l.gathered), i.argRows(l.maxima.arg), l.ghostEdges(i), rows, w.store.LocalIDs(), true)
+	i.Ops.MaxGather(i.rows(l.gathered), i.argRows(l.maxima.arg), l.ghostEdges(i), rows, w.store.LocalIDs(), true)
 }
 
 // publishMaxima is PublishGrads of maxima.

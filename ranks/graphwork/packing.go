@@ -46,15 +46,14 @@ const (
 // allocPacking gives k room for the rows that a stage of layer l shows others, where there is any and
 // packing may pay.
 func (w *Work) allocPacking(k *packing, l int, stage model.Stage, o Options) {
-	ops, ok := w.ops.(kernels.Packing)
-	if !ok || w.half || w.own.Weights.Len() > 0 {
+	if w.half || w.own.Weights.Len() > 0 {
 		return
 	}
 	room, s := w.store.Idle(l, stage), w.shard
 	if room.IsNil() && w.noGhostReaders() && !o.OneWay {
 		room, k.alone = w.store.Spent(l, stage), true
 	}
-	if room.IsNil() || !ops.Packs(room.Cols) || room.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
+	if room.IsNil() || !w.ops.Packs(room.Cols) || room.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
 		return
 	}
 	bits := mapped.Make[uint64](w.arena.For(PackedRows), kernels.PackedWords*room.Rows)
@@ -122,7 +121,7 @@ func (k *packing) publish(i Interval, rows kernels.Mat) {
 		return
 	}
 	began := time.Now()
-	k.values.Add(int64(i.Ops.(kernels.Packing).Pack(k.rows, i.Lo, rows)))
+	k.values.Add(int64(i.Ops.Pack(k.rows, i.Lo, rows)))
 	k.ready.Add(int64(rows.Rows))
 	k.spent.Add(int64(time.Since(began)))
 }
@@ -132,7 +131,7 @@ func (k *packing) gatherOwn(o kernels.Ops, dst kernels.Mat, m kernels.Edges, row
 	began := time.Now()
 	switch {
 	case k.packs && k.complete():
-		o.(kernels.Packing).SpMMPacked(dst, m, k.rows, k.values.Load(), false)
+		o.SpMMPacked(dst, m, k.rows, k.values.Load(), false)
 	case k.packs && k.alone:
 		panic("graphwork: rows packed in place, of some intervals alone")
 	default:

@@ -25,26 +25,17 @@ func (t *targets) choose(s *shard.Shard) {
 	}
 }
 
-// selectTargets is e, edges into an interval's vertices, for a pass.
-func (t *targets) selectTargets(i Interval, p model.Pass, e kernels.Edges) kernels.Edges {
-	ops, ok := i.Ops.(kernels.EdgeMasker)
-	if !ok || !p.Targets || t.vertexMask == nil {
-		return e
-	}
-	return ops.Into(e, t.vertexMask, i.Lo)
-}
-
-// maskTargets is e, edges into an interval's vertices with attention, for a pass.
-func (t *targets) maskTargets(i Interval, p model.Pass, e kernels.Edges) kernels.Edges {
-	if _, ok := i.Ops.(kernels.EdgeMasker); ok && p.Targets {
+// maskTargets is e, edges into an interval's vertices, for a pass.
+func (t *targets) maskTargets(p model.Pass, e kernels.Edges) kernels.Edges {
+	if p.Targets {
 		e.RowMask = t.vertexMask
 	}
 	return e
 }
 
 // maskSources is e, edges by their source, for the backward pass.
-func (t *targets) maskSources(o kernels.Ops, e kernels.Edges) kernels.Edges {
-	if _, ok := o.(kernels.EdgeMasker); ok && !t.apart {
+func (t *targets) maskSources(e kernels.Edges) kernels.Edges {
+	if !t.apart {
 		e.ColumnMask = t.vertexMask
 	}
 	return e

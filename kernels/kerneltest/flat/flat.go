@@ -188,7 +188,7 @@ func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr, along []float32,
 	t.AttentionGradDst(a, wide(a.Near(), dr), wide(a.Along(), along), g.Edges(), x.emitted(a), back.attended(a), add)
 }
 
-// Signed is what kernels.SignedAttention writes, on slices.
+// Signed is what AttentionGatherSigned and the methods after it write, on slices.
 type Signed struct{ Out, Rows, LSE, Stats, Dots, DR []float32 }
 
 // AttentionSigned is the forward pass along two lots of edges, and the gradient of r.
