@@ -167,7 +167,7 @@ func (r *gpuRig) attentionCases(g *gpuGraph, at kernels.Attention) []gpuCase {
 	}
 	return []gpuCase{
 		line("AttentionGather", e*(4+4*h*(w+1))+8*n*h*w, 2*e*h*w+25*e*h, func(o attentionOperands) {
-			r.own.AttentionGather(at, o.out, o.stats, g.in, o.emitted, o.back.R, false)
+			r.own.AttentionGather(at, o.out, kernels.Mat{}, o.stats, g.in, o.emitted, o.back.R, false)
 		}),
 		line("AttentionGradDst", e*(4+4*h*(w+1))+4*n*h*w, 2*e*h*w+25*e*h, func(o attentionOperands) {
 			r.own.AttentionGradDst(at, o.grad, kernels.Mat{}, g.in, o.emitted, o.back, false)

@@ -6,7 +6,11 @@ import (
 )
 
 // AttentionGather implements kernels.Ops.
-func (o *Ops) AttentionGather(a kernels.Attention, dst, stats kernels.Mat, e kernels.Edges, x kernels.Emitted, r kernels.Mat, merge bool) {
+func (o *Ops) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Mat, e kernels.Edges, x kernels.Emitted, r kernels.Mat, merge bool) {
+	if !signed.IsNil() {
+		o.Generic.AttentionGather(a, dst, signed, stats, e, x, r, merge)
+		return
+	}
 	rows := e.Rows()
 	checkAttention(a, e)
 	mustFit(hasElements(dst, rows, a.Columns()) && hasElements(stats, rows, 2*a.Heads) && hasElements(r, rows, a.Heads))
@@ -105,7 +109,11 @@ func scores(args *device.Args, a kernels.Attention, x kernels.Emitted) *device.A
 }
 
 // AttentionFinish implements kernels.Ops.
-func (o *Ops) AttentionFinish(a kernels.Attention, dst, lse, stats kernels.Mat) {
+func (o *Ops) AttentionFinish(a kernels.Attention, dst, signed, lse, stats kernels.Mat) {
+	if !signed.IsNil() {
+		o.Generic.AttentionFinish(a, dst, signed, lse, stats)
+		return
+	}
 	rows := dst.Rows
 	mustFit(hasElements(dst, rows, a.Columns()) && hasElements(lse, rows, a.Heads) && hasElements(stats, rows, 2*a.Heads))
 	count := rows * a.Columns()

@@ -197,7 +197,7 @@ func TestCallsDoNotAllocate(t *testing.T) {
 		"BiasELUDropoutGrad":  func() { o.BiasELUDropoutGrad(square, bias, square, square, a.Drop) },
 		"SpMM":                func() { o.SpMM(square, e, square, false) },
 		"SpMM of halves":      func() { o.SpMM(square, e, half, false) },
-		"AttentionGather":     func() { o.AttentionGather(a, out, stats, e, emitted, each, false) },
+		"AttentionGather":     func() { o.AttentionGather(a, out, kernels.Mat{}, stats, e, emitted, each, false) },
 		"AttentionGradDst":    func() { o.AttentionGradDst(a, each, kernels.Mat{}, e, emitted, back, false) },
 		"AttentionGradSrc":    func() { o.AttentionGradSrc(a, emitted.X, e, 0, n, emitted.X, back) },
 		"SoftmaxCrossEntropy": func() { o.SoftmaxCrossEntropy(kernels.Mat{}, square, labels, split, 0, 1) },

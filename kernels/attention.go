@@ -105,18 +105,22 @@ func (a Attention) Mask(locals int) Mask {
 // x 2·Heads], which AttentionFinish makes into the output; x is [local ids from
 // e.Base on x Emitted()] and r [e.Rows() x Heads]. e has no scales. dst must not
 // overlap x.
-func (t *Team) AttentionGather(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge bool) {
-	runAttention(t, newAttention(a, dst, stats, e, x, r, merge))
-}
-
-func newAttention(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge bool) attentionTask {
+func (t *Team) AttentionGather(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool) {
 	rows := e.Rows()
-	return attentionTask{
+	runAttention(t, attentionTask{
 		Attention: a, Gather: e.gather(), way: attend, dst: floatsOf(dst, rows, a.Columns()), dstWidth: a.Columns(),
-		stats: floatsOf(stats, rows, 2*a.Heads), merge: merge,
+		stats: floatsOf(stats, rows, 2*a.Heads), signed: signedOf(a, signed, rows), merge: merge,
 		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: floatsOf(r, rows, a.Near()), first: int(e.First),
 		wanted: e.RowMask,
+	})
+}
+
+// signedOf returns the signed sums of rows; nil if they are not requested.
+func signedOf(a Attention, signed Mat, rows int) []float32 {
+	if signed.IsNil() {
+		return nil
 	}
+	return floatsOf(signed, rows, a.Emitted())
 }
 
 // floatsOf returns the elements of m, which must be rows x cols or more.
@@ -127,13 +131,9 @@ func floatsOf(m Mat, rows, cols int) []float32 {
 
 // AttentionFinish implements Ops: it divides dst [rows x Columns()] by the sums in
 // stats [rows x 2·Heads] and sets lse [rows x Heads] to the logarithm of Σ_u e^s.
-func (t *Team) AttentionFinish(a Attention, dst, lse, stats Mat) {
-	t.finishAttention(a, dst, lse, stats, nil)
-}
-
-func (t *Team) finishAttention(a Attention, dst, lse, stats Mat, signed []float32) {
+func (t *Team) AttentionFinish(a Attention, dst, signed, lse, stats Mat) {
 	rows := dst.Rows
-	args := attentionFinishTask{a, floatsOf(dst, rows, a.Columns()), floatsOf(lse, rows, a.Heads), floatsOf(stats, rows, 2*a.Heads), signed, t.set}
+	args := attentionFinishTask{a, floatsOf(dst, rows, a.Columns()), floatsOf(lse, rows, a.Heads), floatsOf(stats, rows, 2*a.Heads), signedOf(a, signed, rows), t.set}
 	do(t, &t.slots.attentionFinish, args, rows, rowGrain(a.Columns()))
 }
 

@@ -50,8 +50,8 @@ func (c *chosenAttention) forward(team *kernels.Team, wanted kernels.VertexMask)
 	e, stats := c.edges, c.room(2*c.Heads)
 	e.RowMask = wanted
 	out, lse = c.room(c.Columns()), c.room(c.Heads)
-	team.AttentionGather(c.Attention, out, stats, e, kernels.Emitted{X: c.x}, c.r, false)
-	team.AttentionFinish(c.Attention, out, lse, stats)
+	team.AttentionGather(c.Attention, out, kernels.Mat{}, stats, e, kernels.Emitted{X: c.x}, c.r, false)
+	team.AttentionFinish(c.Attention, out, kernels.Mat{}, lse, stats)
 	return out, lse
 }
 
@@ -60,8 +60,8 @@ func (c *chosenAttention) signed(team *kernels.Team, wanted kernels.VertexMask) 
 	e, stats, out, lse := c.edges, c.room(2*c.Heads), c.room(c.Columns()), c.room(c.Heads)
 	e.RowMask = wanted
 	signed, dots := c.room(c.Emitted()), c.room(c.Heads)
-	team.AttentionGatherSigned(c.Attention, out, signed, stats, e, kernels.Emitted{X: c.x}, c.r, false)
-	team.AttentionFinishSigned(c.Attention, out, signed, lse, stats)
+	team.AttentionGather(c.Attention, out, signed, stats, e, kernels.Emitted{X: c.x}, c.r, false)
+	team.AttentionFinish(c.Attention, out, signed, lse, stats)
 	team.RowDots(dots, c.grad, out)
 	dr = c.room(c.Heads)
 	team.AttentionGradSigned(c.Attention, dr, signed, c.grad, dots)

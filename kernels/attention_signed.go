@@ -21,18 +21,6 @@ import (
 // Variant: weights carry σ as their sign. B and Q are scaled with the output when the largest
 // score grows.
 
-// AttentionGatherSigned implements Ops.
-func (t *Team) AttentionGatherSigned(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool) {
-	k := newAttention(a, dst, stats, e, x, r, merge)
-	k.signed = floatsOf(signed, e.Rows(), a.Emitted())
-	runAttention(t, k)
-}
-
-// AttentionFinishSigned implements Ops.
-func (t *Team) AttentionFinishSigned(a Attention, dst, signed, lse, stats Mat) {
-	t.finishAttention(a, dst, lse, stats, floatsOf(signed, dst.Rows, a.Emitted()))
-}
-
 // AttentionGradSigned implements Ops.
 func (t *Team) AttentionGradSigned(a Attention, dr, signed, grad, dots Mat) {
 	n := dr.Rows

@@ -75,17 +75,17 @@ func (g *Generic) MaxGatherGrad(dst Mat, e Edges, arg, grad Mat, first int) {
 	g.host().MaxGatherGrad(g.out(dst), g.edges(e), g.in(arg), g.in(grad), first)
 }
 
-// AttentionGatherSigned implements Ops on the host.
-func (g *Generic) AttentionGatherSigned(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool) {
+// AttentionGather implements Ops on the host.
+func (g *Generic) AttentionGather(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool) {
 	defer g.done()
 	x = Emitted{X: g.in(x.X), Scores: g.in(x.Scores)}
-	g.host().AttentionGatherSigned(g.attention(a), g.out(dst), g.out(signed), g.out(stats), g.edges(e), x, g.in(r), merge)
+	g.host().AttentionGather(g.attention(a), g.out(dst), g.out(signed), g.out(stats), g.edges(e), x, g.in(r), merge)
 }
 
-// AttentionFinishSigned implements Ops on the host.
-func (g *Generic) AttentionFinishSigned(a Attention, dst, signed, lse, stats Mat) {
+// AttentionFinish implements Ops on the host.
+func (g *Generic) AttentionFinish(a Attention, dst, signed, lse, stats Mat) {
 	defer g.done()
-	g.host().AttentionFinishSigned(g.attention(a), g.out(dst), g.out(signed), g.out(lse), g.out(stats))
+	g.host().AttentionFinish(g.attention(a), g.out(dst), g.out(signed), g.out(lse), g.out(stats))
 }
 
 // AttentionGradSigned implements Ops on the host.

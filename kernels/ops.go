@@ -57,7 +57,7 @@ type Feature uint8
 const (
 	FusedInputGrad  Feature = 1 << iota // GradThrough
 	ListedRows                          // List, SpMMLists
-	SignedAttention                     // AttentionGatherSigned, AttentionFinishSigned, AttentionGradSigned
+	SignedAttention                     // AttentionGradSigned, and signed sums
 	RowCoding                           // EncodeRows, DecodeRows; package halo/codec works on the host
 )
 
@@ -188,15 +188,11 @@ type Gathers interface {
 // Attentions are the gathers of layers with attention. Formulae and shapes are documented at
 // the methods of Team.
 type Attentions interface {
-	// AttentionGather starts or, with merge, continues a gather of x.
-	AttentionGather(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge bool)
-	// AttentionFinish divides dst by the sums in stats and sets lse.
-	AttentionFinish(a Attention, dst, lse, stats Mat)
-	// AttentionGatherSigned is AttentionGather; signed [e.Rows() x Emitted()] gets the sums B
-	// of the gradient of r without edges, and after them Q.
-	AttentionGatherSigned(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool)
-	// AttentionFinishSigned is AttentionFinish, of signed too.
-	AttentionFinishSigned(a Attention, dst, signed, lse, stats Mat)
+	// AttentionGather starts or, with merge, continues a gather of x. signed [e.Rows() x
+	// Emitted()], unless it is none, gets the sums for AttentionGradSigned.
+	AttentionGather(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool)
+	// AttentionFinish divides dst and signed by the sums in stats and sets lse.
+	AttentionFinish(a Attention, dst, signed, lse, stats Mat)
 	// AttentionGradSigned sets dr [n x Heads], the gradient of r, given that of the output [n x
 	// Columns()] and its dots [n x Heads].
 	AttentionGradSigned(a Attention, dr, signed, grad, dots Mat)

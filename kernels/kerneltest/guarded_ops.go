@@ -251,15 +251,15 @@ func (d *Guarded) Narrow(dst, x kernels.Mat, scale kernels.Vector[float32]) {
 }
 
 // AttentionGather implements kernels.Ops.
-func (d *Guarded) AttentionGather(a kernels.Attention, dst, stats kernels.Mat, e kernels.Edges, x kernels.Emitted, r kernels.Mat, merge bool) {
+func (d *Guarded) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Mat, e kernels.Edges, x kernels.Emitted, r kernels.Mat, merge bool) {
 	defer d.shut()
-	d.team.AttentionGather(d.attention(a), d.mat(dst), d.mat(stats), d.edges(e), d.emitted(x), d.mat(r), merge)
+	d.team.AttentionGather(d.attention(a), d.mat(dst), d.mat(signed), d.mat(stats), d.edges(e), d.emitted(x), d.mat(r), merge)
 }
 
 // AttentionFinish implements kernels.Ops.
-func (d *Guarded) AttentionFinish(a kernels.Attention, dst, lse, stats kernels.Mat) {
+func (d *Guarded) AttentionFinish(a kernels.Attention, dst, signed, lse, stats kernels.Mat) {
 	defer d.shut()
-	d.team.AttentionFinish(d.attention(a), d.mat(dst), d.mat(lse), d.mat(stats))
+	d.team.AttentionFinish(d.attention(a), d.mat(dst), d.mat(signed), d.mat(lse), d.mat(stats))
 }
 
 // AttentionGradDst implements kernels.Ops.

@@ -18,12 +18,12 @@ func elsewhere(s suite) attentionKernels {
 		gather: func(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x flat.AttentionRows, r []float32, merge bool) {
 			l, n := s.lab(team), g.Rows()
 			defer l.done()
-			l.AttentionGather(l.attention(a), l.out(n, a.Columns(), dst), l.out(n, 2*a.Heads, stats), l.edges(g), l.emitted(a, x), l.in(n, a.Near(), r), merge)
+			l.AttentionGather(l.attention(a), l.out(n, a.Columns(), dst), kernels.Mat{}, l.out(n, 2*a.Heads, stats), l.edges(g), l.emitted(a, x), l.in(n, a.Near(), r), merge)
 		},
 		finish: func(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32) {
 			l := s.lab(team)
 			defer l.done()
-			l.AttentionFinish(l.attention(a), l.out(rows, a.Columns(), dst), l.out(rows, a.Heads, lse), l.in(rows, 2*a.Heads, stats))
+			l.AttentionFinish(l.attention(a), l.out(rows, a.Columns(), dst), kernels.Mat{}, l.out(rows, a.Heads, lse), l.in(rows, 2*a.Heads, stats))
 		},
 		dots: func(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32) {
 			l := s.lab(team)

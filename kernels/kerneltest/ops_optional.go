@@ -94,8 +94,8 @@ func (l *lab) signed(g kernels.Gather) []kernels.Mat {
 	g.SelfLoops = true
 	mat := func(cols int, seed uint64) kernels.Mat { return l.values(optionalRows, cols, seed) }
 	dst, signed, stats, lse, dr := mat(a.Columns(), 1), mat(a.Emitted(), 1), mat(2*a.Heads, 1), mat(a.Heads, 1), mat(a.Heads, 1)
-	l.AttentionGatherSigned(a, dst, signed, stats, l.edges(g), kernels.Emitted{X: mat(a.Emitted(), 2)}, mat(a.Heads, 3), false)
-	l.AttentionFinishSigned(a, dst, signed, lse, stats)
+	l.AttentionGather(a, dst, signed, stats, l.edges(g), kernels.Emitted{X: mat(a.Emitted(), 2)}, mat(a.Heads, 3), false)
+	l.AttentionFinish(a, dst, signed, lse, stats)
 	l.AttentionGradSigned(a, dr, signed, mat(a.Columns(), 4), mat(a.Heads, 5))
 	return []kernels.Mat{dst, signed, lse, dr}
 }

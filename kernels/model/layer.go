@@ -47,7 +47,7 @@ const (
 	OutputGrad                // [n x out]
 	GatheredGrad              // that of Gathered
 	EmittedGrad               // [n x GatherWidth]
-	Signed                    // of attention: additional gather of AttentionGatherSigned [n x GatherWidth]
+	Signed                    // of attention: sums of AttentionGather for AttentionGradSigned [n x GatherWidth]
 	ScoresGrad                // that of Scores
 	AlongGrad                 // of attention: sums over a vertex's edges for the gradients of weights along edges [n x Attention.Along()]
 	InputGrad                 // [n x in]; none in the first layer

@@ -83,11 +83,7 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
 	edges := l.maskTargets(p, l.withSelfLoops(i, l.ownEdges(i)))
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
-	if signed := i.signed(i.forward); !signed.IsNil() {
-		i.Ops.AttentionGatherSigned(at, dst, signed, stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
-		return
-	}
-	i.Ops.AttentionGather(at, dst, stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
+	i.Ops.AttentionGather(at, dst, i.signed(i.forward), stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
 }
 
 // withSelfLoops are edges e of an interval's vertices with their self loops.
@@ -100,13 +96,9 @@ func (l *Layer) withSelfLoops(i Interval, e kernels.Edges) kernels.Edges {
 func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
 	edges := l.maskTargets(p, l.ghostEdges(i))
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
-	if signed := i.signed(i.forward); !signed.IsNil() {
-		i.Ops.AttentionGatherSigned(at, dst, signed, stats, edges, l.ghostEmitted(), i.forward(model.Scores), true)
-		i.Ops.AttentionFinishSigned(at, dst, signed, i.rows(l.lse), stats)
-		return
-	}
-	i.Ops.AttentionGather(at, dst, stats, edges, l.ghostEmitted(), i.forward(model.Scores), true)
-	i.Ops.AttentionFinish(at, dst, i.rows(l.lse), stats)
+	signed := i.signed(i.forward)
+	i.Ops.AttentionGather(at, dst, signed, stats, edges, l.ghostEmitted(), i.forward(model.Scores), true)
+	i.Ops.AttentionFinish(at, dst, signed, i.rows(l.lse), stats)
 }
 
 // signed returns the rows for the gradient of targets' scores without edges; none if the

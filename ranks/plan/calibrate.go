@@ -214,8 +214,8 @@ func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (t
 	}
 	along := room(n, at.Along())
 	there = quickest(func() {
-		c.team.AttentionGather(at, dst.Reshape(n, l.Columns), stats, e, kernels.Emitted{X: x}, r, false)
-		c.team.AttentionFinish(at, dst.Reshape(n, l.Columns), heads, stats)
+		c.team.AttentionGather(at, dst.Reshape(n, l.Columns), kernels.Mat{}, stats, e, kernels.Emitted{X: x}, r, false)
+		c.team.AttentionFinish(at, dst.Reshape(n, l.Columns), kernels.Mat{}, heads, stats)
 	})
 	c.team.Clear(heads)
 	own := kernels.Attended{R: r, LSE: heads, Grad: grads, Dots: heads}

@@ -165,11 +165,11 @@ func (b AttentionGrad) attended(a kernels.Attention) kernels.Attended {
 }
 
 func AttentionGather(t *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x AttentionRows, r []float32, merge bool) {
-	t.AttentionGather(a, wide(a.Columns(), dst), wide(2*a.Heads, stats), g.Edges(), x.emitted(a), wide(a.Near(), r), merge)
+	t.AttentionGather(a, wide(a.Columns(), dst), kernels.Mat{}, wide(2*a.Heads, stats), g.Edges(), x.emitted(a), wide(a.Near(), r), merge)
 }
 
 func AttentionFinish(t *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32) {
-	t.AttentionFinish(a, mat(rows, a.Columns(), dst), mat(rows, a.Heads, lse), mat(rows, 2*a.Heads, stats))
+	t.AttentionFinish(a, mat(rows, a.Columns(), dst), kernels.Mat{}, mat(rows, a.Heads, lse), mat(rows, 2*a.Heads, stats))
 }
 
 func RowDots(t *kernels.Team, dst []float32, rows, heads, width int, x, y []float32) {
@@ -188,16 +188,16 @@ func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr, along []float32,
 	t.AttentionGradDst(a, wide(a.Near(), dr), wide(a.Along(), along), g.Edges(), x.emitted(a), back.attended(a), add)
 }
 
-// Signed is what AttentionGatherSigned and the methods after it write, on slices.
+// Signed is what attention with signed sums writes, on slices.
 type Signed struct{ Out, Rows, LSE, Stats, Dots, DR []float32 }
 
 // AttentionSigned is the forward pass along two lots of edges, and the gradient of r.
 func AttentionSigned(t *kernels.Team, a kernels.Attention, s Signed, g [2]kernels.Gather, x [2]AttentionRows, r, grad []float32) {
 	out, rows, stats := wide(a.Columns(), s.Out), wide(a.Emitted(), s.Rows), wide(2*a.Heads, s.Stats)
 	for i := range g {
-		t.AttentionGatherSigned(a, out, rows, stats, g[i].Edges(), x[i].emitted(a), wide(a.Heads, r), i > 0)
+		t.AttentionGather(a, out, rows, stats, g[i].Edges(), x[i].emitted(a), wide(a.Heads, r), i > 0)
 	}
-	t.AttentionFinishSigned(a, out, rows, wide(a.Heads, s.LSE), stats)
+	t.AttentionFinish(a, out, rows, wide(a.Heads, s.LSE), stats)
 	dots, up := wide(a.Heads, s.Dots), wide(a.Columns(), grad)
 	t.RowDots(dots, up, out)
 	t.AttentionGradSigned(a, wide(a.Heads, s.DR), rows, up, dots)
