@@ -71,10 +71,8 @@ type Task struct {
 func (t *Task) Pass() model.Pass { return model.Pass{Epoch: t.Epoch, Train: t.Train} }
 
 // Run runs the task on the kernels of o.
-func (t *Task) Run(o kernels.Ops) { t.run(t.Do, o) }
-
-func (t *Task) run(list []model.Do, o kernels.Ops) {
-	for _, d := range list {
+func (t *Task) Run(o kernels.Ops) {
+	for _, d := range t.Do {
 		if d.Stage == model.Loss {
 			t.loss(o, d)
 		} else {

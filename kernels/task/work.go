@@ -277,7 +277,7 @@ func (j *workItem) run(lo, hi int) {
 
 // finish reads the last rows, completes the task, and appends the result.
 func (j *workItem) finish(last *reader, reply []byte) ([]byte, error) {
-	t, list, before := &j.task, j.task.Do, 0
+	t, before := &j.task, 0
 	if j.first < j.rows {
 		before = j.first
 	}
@@ -286,13 +286,16 @@ func (j *workItem) finish(last *reader, reply []byte) ([]byte, error) {
 	}
 	if before > 0 {
 		j.run(before, j.rows)
-		list = list[j.early:]
 	}
 	t.Frame = j.frame(0, j.rows)
 	t.Frame.Enter(t.Do, t.Pass())
 	if t.Loss != nil {
 		t.Loss.Labels, t.Loss.Split = kernels.Place(j.ops, j.arena, j.labels), kernels.Place(j.ops, j.arena, j.split)
 	}
-	t.run(list, j.ops)
+	late := *t
+	if before > 0 {
+		late.Do = t.Do[j.early:]
+	}
+	late.Run(j.ops)
 	return t.result(j.net.Cut(t.Do[:j.only], t.Do[j.only:], t.Pass()), reply, j.ops), nil
 }
