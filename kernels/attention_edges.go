@@ -233,10 +233,15 @@ func foldSum(dst []float32, sum *avx.Near, step int) {
 	}
 }
 
-// weights turns scores into keep·e^(score-top), and adds the sums without keep to sum.
+// weights turns scores into keep·e^(score-top), and adds the sums without keep to sum. With
+// signed sums, weights get the signs of scores, and their sums are added to signed.
 func (b *edgeBatch) weights(k *attentionTask, s *segment) {
 	n, keep, scores := s.n*k.step, b.keepFactors(k, s), b.scores[s.value:]
-	if k.set != avx.None {
+	switch {
+	case k.set != avx.None && k.signed != nil:
+		k.set.SignedWeights(scores, n, keep, &b.top, &b.sum, &b.signed)
+		return
+	case k.set != avx.None:
 		k.set.Weights(scores, n, keep, &b.top, &b.sum)
 		return
 	}
@@ -244,6 +249,10 @@ func (b *edgeBatch) weights(k *attentionTask, s *segment) {
 		lane := i % avx.Heads
 		e := float32(math.Exp(float64(v - b.top[lane])))
 		b.sum[lane] += e
+		if k.signed != nil && !(v > 0) {
+			e = -e
+		}
+		b.signed[lane] += e
 		scores[i] = e * keep.At(i)
 	}
 }
@@ -312,8 +321,9 @@ func dot(x, y []float32) (sum float32) {
 	return sum
 }
 
-// weigh adds the weighted rows of far vertices to dst.
-func (b *edgeBatch) weigh(k *attentionTask, dst []float32, s *segment) {
+// weigh adds the rows of far vertices to dst, times the weights. With signed, it adds them to
+// signed, and times the absolute weights to dst.
+func (b *edgeBatch) weigh(k *attentionTask, dst, signed []float32, s *segment) {
 	if s.n == 0 {
 		return
 	}
@@ -323,20 +333,32 @@ func (b *edgeBatch) weigh(k *attentionTask, dst []float32, s *segment) {
 	}
 	switch {
 	case k.set == avx.None:
-		weighGo(k, dst, x, ids[:s.n], weights)
+		weighGo(k, dst, signed, x, ids[:s.n], weights)
+	case k.mixesHeads() && signed != nil:
+		k.set.WeighSigned(dst, signed, x, k.farWidth, ids, weights, k.step, s.n, k.heads[:])
 	case k.mixesHeads():
 		k.set.Weigh(dst, x, k.farWidth, ids, weights, k.step, s.n, k.heads[:])
 	default:
 		for h := range k.size {
-			k.set.Weigh(rowOf(dst, h, k.Width), x[h*k.Width:], k.farWidth, ids, weights[h:], k.step, s.n, nil)
+			of, row := rowOf(dst, h, k.Width), x[h*k.Width:]
+			if signed != nil {
+				k.set.WeighSigned(of, rowOf(signed, h, k.Width), row, k.farWidth, ids, weights[h:], k.step, s.n, nil)
+			} else {
+				k.set.Weigh(of, row, k.farWidth, ids, weights[h:], k.step, s.n, nil)
+			}
 		}
 	}
 }
 
-func weighGo(k *attentionTask, dst, x []float32, ids []uint32, weights []float32) {
+func weighGo(k *attentionTask, dst, signed, x []float32, ids []uint32, weights []float32) {
 	for e, id := range ids {
 		for h := range k.size {
-			axpy1(rowOf(dst, h, k.Width), x[int(id)*k.farWidth+h*k.Width:], weights[e*k.step+h])
+			row, w := x[int(id)*k.farWidth+h*k.Width:], weights[e*k.step+h]
+			if signed != nil {
+				axpy1(rowOf(signed, h, k.Width), row, w)
+				w = float32(math.Abs(float64(w)))
+			}
+			axpy1(rowOf(dst, h, k.Width), row, w)
 		}
 	}
 }

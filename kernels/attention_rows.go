@@ -244,11 +244,9 @@ func (k *attentionTask) attend(b *edgeBatch, s *segment) {
 	}
 	b.draw(k, s)
 	b.sum, b.signed = avx.Near{}, avx.Near{}
+	b.weights(k, s)
 	if k.signed != nil {
-		b.signedWeights(k, s)
 		foldSum(signs, &b.signed, k.step)
-	} else {
-		b.weights(k, s)
 	}
 	foldSum(sums, &b.sum, k.step)
 }
@@ -258,11 +256,8 @@ func (k *attentionTask) rows(b *edgeBatch, s *segment) {
 	switch k.way {
 	case attend:
 		dst := k.columns(k.dst, k.dstWidth, s.row)
-		if signed, _ := k.signedRow(s.row); signed != nil {
-			b.weighSigned(k, dst, signed, s)
-			return
-		}
-		b.weigh(k, dst, s)
+		signed, _ := k.signedRow(s.row)
+		b.weigh(k, dst, signed, s)
 	case backToTargets:
 		k.backToTarget(b, s)
 	default:
@@ -305,7 +300,7 @@ func (k *attentionTask) backToSource(b *edgeBatch, s *segment) {
 	for at := 0; at < s.n; at += blockEdges {
 		block := s.block(at, k.step)
 		b.slopes(k, row, &block)
-		b.weigh(k, dst, &block)
+		b.weigh(k, dst, nil, &block)
 		if k.Dynamic {
 			b.bend(k, dst, &block)
 		}

@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"math"
-
-	"siafu/kernels/internal/avx"
-)
+import "siafu/kernels/internal/avx"
 
 // The gradient of r without edges. Since the weights of a target's edges sum up to 1,
 //
@@ -54,52 +50,4 @@ func (k *attentionTask) signedRow(r int) (b, q []float32) {
 	}
 	row := rowOf(k.signed, r, k.Emitted())
 	return row[k.group*k.Width:][:k.size*k.Width], row[k.Columns()+k.group:][:k.size]
-}
-
-// signedWeights computes weights with the score's sign, and both sums.
-func (b *edgeBatch) signedWeights(k *attentionTask, s *segment) {
-	n, keep, scores := s.n*k.step, b.keepFactors(k, s), b.scores[s.value:]
-	if k.set != avx.None {
-		k.set.SignedWeights(scores, n, keep, &b.top, &b.sum, &b.signed)
-		return
-	}
-	for i, v := range scores[:n] {
-		lane := i % avx.Heads
-		e := float32(math.Exp(float64(v - b.top[lane])))
-		b.sum[lane] += e
-		if !(v > 0) {
-			e = -e
-		}
-		b.signed[lane] += e
-		scores[i] = e * keep.At(i)
-	}
-}
-
-// weighSigned adds the rows of far vertices to dst, times the absolute weights, and to signed,
-// times the weights.
-func (b *edgeBatch) weighSigned(k *attentionTask, dst, signed []float32, s *segment) {
-	if s.n == 0 {
-		return
-	}
-	ids, weights, x := b.ids[s.id:b.known], b.scores[s.value:], k.far[k.group*k.Width:]
-	switch {
-	case k.set == avx.None:
-		weighSignedGo(k, dst, signed, x, ids[:s.n], weights)
-	case k.mixesHeads():
-		k.set.WeighSigned(dst, signed, x, k.farWidth, ids, weights, k.step, s.n, k.heads[:])
-	default:
-		for h := range k.size {
-			k.set.WeighSigned(rowOf(dst, h, k.Width), rowOf(signed, h, k.Width), x[h*k.Width:], k.farWidth, ids, weights[h:], k.step, s.n, nil)
-		}
-	}
-}
-
-func weighSignedGo(k *attentionTask, dst, signed, x []float32, ids []uint32, weights []float32) {
-	for e, id := range ids {
-		for h := range k.size {
-			row, w := x[int(id)*k.farWidth+h*k.Width:], weights[e*k.step+h]
-			axpy1(rowOf(dst, h, k.Width), row, float32(math.Abs(float64(w))))
-			axpy1(rowOf(signed, h, k.Width), row, w)
-		}
-	}
 }

@@ -47,28 +47,6 @@ func (t *Team) edgesOf(e Edges) Gather {
 // maskedPool has memory for the remaining edges of a worker.
 var maskedPool = sync.Pool{New: func() any { return new(maskedEdges) }}
 
-// gatherMasked computes rows [lo, hi) except hubs, with only the edges of a block or from
-// selected columns. It stores these edges contiguously, so that rows of x are prefetched
-// beyond the end of a row. Hubs use all edges, because the remaining ones would be cut into
-// other pieces.
-func (k *spmmTask) gatherMasked(lo, hi int) {
-	room := maskedPool.Get().(*maskedEdges)
-	defer maskedPool.Put(room)
-	for from := lo; from < hi; from++ {
-		to := from
-		for to < hi && !k.isHub(to) {
-			to++
-		}
-		if from < to {
-			k.maskEdges(room, from, to)
-		}
-		if to < hi {
-			k.hubs.leave(to)
-		}
-		from = to
-	}
-}
-
 // part returns the task of rows [lo, hi).
 func (k *spmmTask) part(lo, hi int) spmmTask {
 	p := *k
@@ -80,7 +58,9 @@ func (k *spmmTask) part(lo, hi int) spmmTask {
 	return p
 }
 
-// maskEdges computes rows [lo, hi) along their remaining edges.
+// maskEdges computes rows [lo, hi) along only their edges of a block or from selected columns.
+// It stores these edges contiguously, so that rows of x are prefetched beyond the end of a row.
+// Hubs use all edges, because the remaining ones would be cut into other pieces.
 func (k *spmmTask) maskEdges(room *maskedEdges, lo, hi int) {
 	edges := 0
 	for r := lo; r < hi; r++ {

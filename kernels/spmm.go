@@ -134,23 +134,26 @@ type spmmTask struct {
 
 // chunk computes rows [lo, hi) except hubs.
 func (k *spmmTask) chunk(lo, hi int) {
+	var room *maskedEdges // nil: along all edges
 	if k.chosen != nil || k.last != nil {
-		k.gatherMasked(lo, hi)
-		return
+		room = maskedPool.Get().(*maskedEdges)
+		defer maskedPool.Put(room)
 	}
-	k.gatherAll(lo, hi)
-}
-
-// gatherAll is chunk along all edges.
-func (k *spmmTask) gatherAll(lo, hi int) {
-	for r := lo; r < hi; r++ {
-		if k.End[r]-k.Begin[r] > hubEdges {
-			k.rows(lo, r)
-			k.hubs.leave(r)
-			lo = r + 1
+	for from := lo; from < hi; from++ {
+		to := from
+		for to < hi && !k.isHub(to) {
+			to++
 		}
+		if room == nil {
+			k.rows(from, to)
+		} else if from < to {
+			k.maskEdges(room, from, to)
+		}
+		if to < hi {
+			k.hubs.leave(to)
+		}
+		from = to
 	}
-	k.rows(lo, hi)
 }
 
 // rows computes rows [lo, hi). Package avx multiplies by a row's scale after the sum, plain Go
