@@ -15,7 +15,7 @@ func (s Set) Scale(x []float32, factor float32) {
 	scaleRow256(&x[0], factor, full, lanes)
 }
 
-// Less sets ids, as long as cols, to cols less base.
+// Less sets ids[i] to cols[i]-base. Both have the same length.
 func (s Set) Less(ids, cols []uint32, base uint32) {
 	if len(cols) == 0 {
 		return
@@ -24,9 +24,9 @@ func (s Set) Less(ids, cols []uint32, base uint32) {
 	less256(&ids[0], &cols[0], base, full, lanes)
 }
 
-// Scores sets the scores of a block to near + far[id], times slope where that
-// is negative, and raises top to them, NaNs left out. slope is in [0, 1]. Of far
-// heads floats are read every stride. ScoresAhead elements after ids are prefetched by.
+// Scores sets the scores of a block to near + far[id], times slope if that is negative, and raises
+// top to them, except NaNs. slope is in [0, 1]. far has heads floats every stride floats. The
+// ScoresAhead elements after ids are read for prefetching.
 func (s Set) Scores(scores []float32, step, heads int, near *Near, far []float32, stride int, ids []uint32, slope float32, top *Near) {
 	if len(ids) == 0 {
 		return
@@ -39,9 +39,9 @@ func (s Set) Scores(scores []float32, step, heads int, near *Near, far []float32
 	scores256(&scores[0], 4*step, &near[0], &far[0], 4*stride, &ids[0], len(ids), heads, slope, &top[0])
 }
 
-// Ends sets the scores of a block to near + far[id], times slope where that is negative, and
-// lse and dots to what lies heads and 2·heads floats after; slope is in [0, 1]. ScoresAhead
-// elements after ids are prefetched by.
+// Ends sets the scores of a block to near + far[id], times slope if that is negative, and lse and
+// dots to the values heads and 2·heads floats after far[id]. slope is in [0, 1]. The ScoresAhead
+// elements after ids are read for prefetching.
 func (s Set) Ends(scores, lse, dots []float32, step, heads int, near *Near, far []float32, ids []uint32, slope float32) {
 	if len(ids) == 0 {
 		return
@@ -54,7 +54,7 @@ func (s Set) Ends(scores, lse, dots []float32, step, heads int, near *Near, far 
 	ends256(&scores[0], &lse[0], &dots[0], 4*step, &near[0], &far[0], 12*heads, &ids[0], len(ids), heads, slope)
 }
 
-// Look sets dst, as long as ids, to those of table.
+// Look sets dst[i] to table[ids[i]].
 func (s Set) Look(dst, ids, table []uint32) {
 	if len(ids) == 0 {
 		return
@@ -62,8 +62,8 @@ func (s Set) Look(dst, ids, table []uint32) {
 	look(&dst[0], &ids[0], &table[0], len(ids))
 }
 
-// Weights replaces the n scores by keep·e^(score-top), and adds the
-// exponentials to sum. These are within 2e-7 of their size, and 0 below e^-86.
+// Weights replaces the n scores by keep·e^(score-top), and adds the exponentials to sum. The
+// relative error of an exponential is at most 2e-7; below e^-86 it is 0.
 func (s Set) Weights(scores []float32, n int, keep PerEdge, top, sum *Near) {
 	if n == 0 {
 		return
@@ -72,8 +72,8 @@ func (s Set) Weights(scores []float32, n int, keep PerEdge, top, sum *Near) {
 	weights256(&scores[0], &keep.Vals[0], 4*keep.Step, &top[0], &sum[0], full, lanes)
 }
 
-// SignedWeights is Weights whose scores get the sign bit unless they were positive, and that adds
-// the exponentials with these signs to signed.
+// SignedWeights is Weights that also sets the sign bit of each weight unless its score was
+// positive, and adds the exponentials with these signs to signed.
 func (s Set) SignedWeights(scores []float32, n int, keep PerEdge, top, sum, signed *Near) {
 	if n == 0 {
 		return
@@ -93,9 +93,9 @@ func (s Set) Slopes(scores, dq []float32, n int, keep, lse, dots PerEdge, slope 
 	slopes256(&scores[0], &dq[0], &keep.Vals[0], 4*keep.Step, &lse.Vals[0], &dots.Vals[0], 4*lse.Step, slope, &sum[0], full, lanes)
 }
 
-// EdgeMask sets four heads of n edges to Scale or 0, as the words of source and
-// target say. Of either, whichever is as short as Heads has one id for all
-// edges; the other has ids up to a multiple of Heads.
+// EdgeMask sets four heads of n edges to Scale or 0, by the random words of source and target. The
+// one of length Heads has the same id for all edges. The other one has ids up to a multiple of
+// Heads.
 func (s Set) EdgeMask(d *Draw, dst []float32, step int, sources, targets []uint32, n int) {
 	if n == 0 {
 		return
@@ -116,9 +116,8 @@ func (s Set) EdgeMask(d *Draw, dst []float32, step int, sources, targets []uint3
 	edgeMask256(&d.Keys[0][0], &dst[0], 4*step, &sources[0], sourceStep, &targets[0], targetStep, turns)
 }
 
-// Dots sets the scores of the first n edges to the products of row and the row
-// of x, of which stride floats on is the next, for each of heads heads. ids may
-// go on: it is prefetched by.
+// Dots sets the scores of the first n edges to the dot products of row and the edge's row of x, for
+// each of heads heads. Rows of x are stride floats apart. Further ids are read for prefetching.
 func (s Set) Dots(dst []float32, step, heads int, row, x []float32, stride int, ids []uint32, n int) {
 	if n == 0 || len(row) == 0 {
 		return
@@ -138,9 +137,9 @@ func (s Set) Dots(dst []float32, step, heads int, row, x []float32, stride int, 
 	dots256(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing, heads, full, min(last, 8), max(last-8, 0), 4*last)
 }
 
-// Weigh adds to dst, as wide as the rows are used, the rows of x of the first n
-// edges, times the first weight of the edge, or with heads, column j times
-// weight heads[j]. ids may go on: it is prefetched by.
+// Weigh adds to dst the rows of x of the first n edges, times the first weight of the edge. With
+// heads, column j is multiplied by weight heads[j]. The width is that of dst. Further ids are read
+// for prefetching.
 func (s Set) Weigh(dst, x []float32, stride int, ids []uint32, weights []float32, step, n int, heads []uint32) {
 	if n == 0 {
 		return
@@ -165,8 +164,8 @@ func (s Set) Weigh(dst, x []float32, stride int, ids []uint32, weights []float32
 	}
 }
 
-// WeighSigned is Weigh of the sizes of weights; signed, as long as dst, gets the same rows times
-// the weights with their signs.
+// WeighSigned is Weigh with the absolute weights. It adds the same rows times the weights with
+// their signs to signed, which is as long as dst.
 func (s Set) WeighSigned(dst, signed, x []float32, stride int, ids []uint32, weights []float32, step, n int, heads []uint32) {
 	if n == 0 {
 		return
@@ -194,7 +193,7 @@ func (s Set) WeighSigned(dst, signed, x []float32, stride int, ids []uint32, wei
 	}
 }
 
-// SlopesOfEdges is Slopes where what Slopes adds up takes the place of dq.
+// SlopesOfEdges is Slopes that stores the addends in dq instead of adding them up.
 func (s Set) SlopesOfEdges(scores, dq []float32, n int, keep, lse, dots PerEdge, slope float32) {
 	if n == 0 {
 		return
@@ -204,7 +203,7 @@ func (s Set) SlopesOfEdges(scores, dq []float32, n int, keep, lse, dots PerEdge,
 	slopesOfEdges256(&scores[0], &dq[0], &keep.Vals[0], 4*keep.Step, &lse.Vals[0], &dots.Vals[0], 4*lse.Step, slope, &none[0], full, lanes)
 }
 
-// Tops raises top to the n scores, NaNs left out.
+// Tops raises top to the n scores, except NaNs.
 func (s Set) Tops(scores []float32, n int, top *Near) {
 	if n == 0 {
 		return
@@ -232,13 +231,13 @@ func (s Set) BentDots(dst []float32, step, heads int, row, vector, x []float32, 
 	}
 }
 
-// firstHead are the heads of columns of one.
+// firstHead is the list of heads if there is one head.
 var firstHead [64]uint32
 
-// Bend adds to dst the columns of vector times the sums over n edges of ds, times slope
-// where t, the sum of near and the edge's row of x, is not positive; and to along, unless
-// it is none, the sums of that times t. Column j has ds of heads[j], or without heads the first,
-// step floats on for each edge.
+// Bend adds to dst the columns of vector times the sum over n edges of ds·s. s is slope if t, the
+// sum of near and the edge's row of x, is not positive, else 1. It adds the sums of ds·s·t to along,
+// unless along is nil. Column j uses ds of head heads[j], or of the first head without heads; ds of
+// two edges are step floats apart.
 func (s Set) Bend(dst, along, near, vector, x []float32, stride int, ids []uint32, ds []float32, step, n int, slope float32, heads []uint32) {
 	if n == 0 {
 		return

@@ -4,7 +4,7 @@ package avx
 //
 //	Σ_i vals[i] · x[cols[i]],  x being rows of len(dst)
 //
-// in the order of i. cols may go on past the end of vals: it is prefetched by.
+// in the order of i. cols may be longer than vals: further ones are read for prefetching.
 func (s Set) GatherValues(dst, x []float32, cols []uint32, vals []float32) {
 	n := len(vals)
 	if n == 0 {

@@ -1,7 +1,6 @@
 package avx
 
-// Choose copies those ids to dst whose bit is set and returns their number; dst is as
-// long as ids.
+// Choose copies the ids whose bit is set to dst and returns their number. dst is as long as ids.
 func (s Set) Choose(dst, ids, bits []uint32) int {
 	if len(ids) == 0 {
 		return 0
@@ -9,8 +8,8 @@ func (s Set) Choose(dst, ids, bits []uint32) int {
 	return choose(&dst[0], &ids[0], len(ids), &bits[0])
 }
 
-// Below copies those of ascending ids that are below bound to dst, which is as long as ids,
-// and returns their number. What lies at next is prefetched.
+// Below copies the ids below bound to dst and returns their number. ids are ascending, and dst is
+// as long. The memory at next is prefetched.
 func (s Set) Below(dst, ids []uint32, bound uint32, next *uint32) int {
 	if len(ids) == 0 {
 		return 0

@@ -1,15 +1,14 @@
 // Package avx holds the inner loops of package kernels in assembly, for
-// AVX-512 and for AVX2 with FMA, and the loops around them that cut rows and
-// columns into what a routine takes.
+// AVX-512 and for AVX2 with FMA, and the loops around them that divide rows and
+// columns into blocks for a routine.
 //
 // Both instruction sets do the same operations on an element in the same
-// order, so their results are the same bits. Products differ from plain Go by
+// order, so their results have the same bits. Products differ from plain Go by
 // rounding: a multiplication and the addition after it are rounded once.
 // Maxima, dropout, the steps of optimisers and rounding to a few bits give the same
 // bits as plain Go.
 //
-// The assembly is written by gen, with avo. Nothing here checks a length:
-// callers do. On a machine or an architecture without these instructions, and
+// Package gen generates the assembly with avo. Callers must check all lengths. On a machine or an architecture without these instructions, and
 // under the race detector, Best is None, and no method may be called.
 package avx
 

@@ -34,7 +34,7 @@ func (s Set) lanes() int {
 	return 8
 }
 
-// ahead is how many edges before its use the assembly prefetches a row.
+// ahead is the number of edges by which the assembly prefetches a row before its use.
 const ahead = 8
 
 // Gather sets the rows [lo, hi) of dst [rows x Stride] to, or adds to them,
@@ -50,8 +50,8 @@ func (s Set) Gather(dst []float32, r *Rows[float32], lo, hi int, add bool) {
 	gather(s.lanes(), f, 4, dst, r, lo, hi, add)
 }
 
-// GatherHalf is Gather of bfloat16 rows. X has HalfSlack elements more than its
-// rows, which are read and have no effect.
+// GatherHalf is Gather of bfloat16 rows. X has HalfSlack further elements after its rows, which are
+// read without effect.
 func (s Set) GatherHalf(dst []float32, r *Rows[uint16], lo, hi int, add bool) {
 	f := &halfGathers[s]
 	if r.Weights != nil {
@@ -88,8 +88,8 @@ func gather[E float32 | uint16](lanes int, f *[9]gatherFunc[E], size int, dst []
 	}
 }
 
-// Narrow sets dst to scale times x in bfloat16, rounded to the nearest, and
-// returns how many elements, from the first on, it has written: whole vectors.
+// Narrow sets dst to scale times x in bfloat16, rounded to nearest. It writes whole vectors and
+// returns the number of written elements.
 func (s Set) Narrow(dst []uint16, x []float32, scale float32) int {
 	vectors := len(x) / s.lanes()
 	if vectors == 0 {
@@ -103,8 +103,8 @@ func (s Set) Narrow(dst []uint16, x []float32, scale float32) int {
 	return vectors * s.lanes()
 }
 
-// Widen sets dst to x, which is bfloat16, and returns how many elements, from
-// the first on, it has written: whole vectors.
+// Widen sets dst to x, which is bfloat16. It writes whole vectors and returns the number of written
+// elements.
 func (s Set) Widen(dst []float32, x []uint16) int {
 	vectors := len(x) / s.lanes()
 	if vectors == 0 {

@@ -2,11 +2,11 @@ package avx
 
 import "unsafe"
 
-// aheadLists is how many edges before its use the assembly prefetches a record.
+// aheadLists is the number of edges by which the assembly prefetches a record before its use.
 const aheadLists = 16
 
-// GatherLists is Gather of rows in lists, whose records are RecordWords of r.X each, and the
-// first ones numbered like rows. room [Stride] is for its sums. Edges have no weights.
+// GatherLists is Gather of rows in lists. A record has RecordWords elements of r.X. The first record
+// of row i is record i. room [Stride] is a buffer for sums. Edges have no weights.
 func (s Set) GatherLists(dst []float32, r *Rows[uint64], room []float32, lo, hi int, add bool) {
 	full, lanes := s.split(r.Stride)
 	f := gatherLists256

@@ -2,7 +2,7 @@ package avx
 
 type tileFunc func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)
 
-// tiles are the routines by instruction set, number of rows, and one or two vectors.
+// tiles has the routines by instruction set, number of rows, and one or two vectors.
 var tiles = [...][][3]tileFunc{
 	AVX2: {
 		1: {nil, tile256x1x1, tile256x1x2},
@@ -28,23 +28,23 @@ var tiles = [...][][3]tileFunc{
 	},
 }
 
-// How much of K a tile takes at a time: what A's rows of a tile take of the
-// first-level cache, and what of B lies in the second while all rows of A meet
-// it. A transposed A is packed first.
+// Block sizes of K. The rows of A of a tile must fit into the first-level cache, and the rows of B
+// into the second-level cache, while all rows of A are multiplied with them. A transposed A is
+// packed first.
 const (
 	blockK     = 768
 	packedK    = 256
-	packedRows = 12 // of the highest tile
+	packedRows = 12 // of the tallest tile
 )
 
-// PackSize is the length of Product.Pack.
+// PackSize returns the length of Product.Pack.
 const PackSize = packedRows * packedK
 
-// Multiply computes p. An element of C is the sum over K in ascending order in
-// blocks of K, wherever it lies in a tile. K must be at least 1.
+// Multiply computes p. An element of C is the sum over blocks of K, each in ascending order,
+// independent of its position in a tile. K must be at least 1.
 //
-// A tile of rows of A, which the first-level cache holds, meets all of B
-// before the next tile, whose rows are prefetched meanwhile.
+// A tile of rows of A, which is in the first-level cache, is multiplied with all of B before the
+// next tile, whose rows are prefetched meanwhile.
 func (s Set) Multiply(p Product) {
 	block := blockK
 	if p.ColStride != 1 {
@@ -63,8 +63,8 @@ func (s Set) Multiply(p Product) {
 	}
 }
 
-// tile is the number of rows and the routines for the next rows of M, which are divided
-// evenly: with few sums an addition waits for the one before.
+// tile returns the number of rows and the routines for the next rows of M. Rows are divided evenly,
+// because in a tile with few sums each addition waits for the one before.
 func (s Set) tile(rows int) (height int, f *[3]tileFunc) {
 	highest := len(tiles[s]) - 1
 	count := (rows + highest - 1) / highest
@@ -76,7 +76,7 @@ func (s Set) tile(rows int) (height int, f *[3]tileFunc) {
 // unit is half a cycle of a processor that starts two multiply-adds or loads per cycle.
 func (s Set) Cost(m, n int) (cost int) {
 	const (
-		wait = 8 // of a sum for itself
+		wait = 8 // of an addition for the one before
 		pack = 7
 	)
 	for lanes := s.lanes(); m > 0; {
@@ -91,7 +91,7 @@ func (s Set) Cost(m, n int) (cost int) {
 	return cost
 }
 
-// multiply prefetches the next rows of A meanwhile.
+// multiply computes p and prefetches the next rows of A.
 func (s Set) multiply(p *Product) {
 	for i := 0; i < p.M; {
 		h, f := s.tile(p.M - i)
@@ -101,8 +101,8 @@ func (s Set) multiply(p *Product) {
 	}
 }
 
-// multiplyPacked prefetches the next block of K meanwhile: A where it packs,
-// since A's rows are far apart, and B line by line.
+// multiplyPacked packs A and computes p. It prefetches the next block of K: A while it packs,
+// because A's rows are far apart, and B line by line.
 func (s Set) multiplyPacked(p *Product) {
 	ahead := p.K * p.ColStride
 	if 2*ahead > len(p.A) {
@@ -120,8 +120,8 @@ func (s Set) multiplyPacked(p *Product) {
 // line is the size of a cache line in bytes.
 const line = 64
 
-// multiplyRows computes one tile of rows of C, from i on, for all columns. It
-// prefetches what it finds time for of next and returns the rest.
+// multiplyRows computes one tile of rows of C, from i on, for all columns. It prefetches a part of
+// next and returns the rest.
 func (s Set) multiplyRows(p *Product, f *[3]tileFunc, i int, a *float32, rowStride, colStride int, next []float32) []float32 {
 	lanes := s.lanes()
 	for j := 0; j < p.N; j += 2 * lanes {

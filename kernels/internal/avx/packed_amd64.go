@@ -2,17 +2,17 @@ package avx
 
 import "unsafe"
 
-// packedGathers are the routines for 1 to 8 vectors.
+// packedGathers has the routines for 1 to 8 vectors.
 var packedGathers = [...]func(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin, end *int64,
 	rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int){
 	nil, gatherPacked512x1, gatherPacked512x2, gatherPacked512x3, gatherPacked512x4,
 	gatherPacked512x5, gatherPacked512x6, gatherPacked512x7, gatherPacked512x8,
 }
 
-// aheadPacked is how many edges before its use the assembly prefetches a packed row.
+// aheadPacked is the number of edges by which the assembly prefetches a packed row before its use.
 const aheadPacked = 32
 
-// MostPacked is the widest row that Pack packs, 0 where it packs none.
+// MostPacked is the width of the widest row that Pack packs; 0: it packs none.
 func (s Set) MostPacked() int {
 	if s == AVX512 {
 		return 64 * BitsWords
@@ -21,7 +21,7 @@ func (s Set) MostPacked() int {
 }
 
 // Pack packs the rows of x [len(bits)/BitsWords x width], whose width is at most MostPacked,
-// to those of dst, which may be x, and returns how many values are no zeros.
+// into the rows of dst, which may be x, and returns the number of non-zeros.
 func (s Set) Pack(dst []float32, bits []uint64, x []float32, width int) (kept int) {
 	if len(bits) == 0 {
 		return 0
@@ -30,8 +30,8 @@ func (s Set) Pack(dst []float32, bits []uint64, x []float32, width int) (kept in
 	return packRows512(&dst[0], &bits[0], &x[0], len(bits)/BitsWords, full, lanes)
 }
 
-// GatherPacked is Gather of rows that Pack has packed, with their bits. It prefetches that many
-// lines of each.
+// GatherPacked is Gather of packed rows and their bits. It prefetches the given number of lines of
+// each row.
 func (s Set) GatherPacked(dst []float32, r *Rows[float32], bits []uint64, lines, lo, hi int, add bool) {
 	if lo == hi {
 		return

@@ -1,7 +1,7 @@
 package avx
 
-// Extent is the least and the largest element of x, which is not empty, and
-// whether all are finite; lo and hi mean nothing where not.
+// Extent returns the least and the largest element of x and whether all elements are finite. If not,
+// lo and hi are undefined. x must not be empty.
 func (s Set) Extent(x []float32) (lo, hi float32, finite bool) {
 	full, lanes := s.split(len(x))
 	var poison float32
@@ -36,14 +36,14 @@ func (s Set) Codes(d *Draw, dst []byte, x []float32, offset, inverse float32, bi
 	}
 }
 
-// values are the routines that set and that add, for 2, 4 and 8 bits.
+// values has the routines that set and that add, for 2, 4 and 8 bits.
 var values = [...][3][2]func(dst *float32, codes *byte, offset, step float32, full, lanes int){
 	AVX2:   {{values256x2, addValues256x2}, {values256x4, addValues256x4}, {values256x8, addValues256x8}},
 	AVX512: {{values512x2, addValues512x2}, {values512x4, addValues512x4}, {values512x8, addValues512x8}},
 }
 
-// Values sets dst to what codes stand for or, with add, adds it; CodeSlack
-// bytes after the codes may be read.
+// Values sets dst to the values of codes or, with add, adds them to dst. CodeSlack bytes after the
+// codes may be read.
 func (s Set) Values(dst []float32, codes []byte, offset, step float32, bits int, add bool) {
 	if len(dst) == 0 {
 		return
@@ -56,8 +56,8 @@ func (s Set) Values(dst []float32, codes []byte, offset, step float32, bits int,
 	values[s][bits/4][which](&dst[0], &codes[0], offset, step, full, lanes)
 }
 
-// WidenAdd adds x, which is bfloat16, to dst and returns how many elements,
-// from the first on, it has added: whole vectors.
+// WidenAdd adds x, which is bfloat16, to dst. It adds whole vectors and returns the number of added
+// elements.
 func (s Set) WidenAdd(dst []float32, x []uint16) int {
 	vectors := len(x) / s.lanes()
 	if vectors == 0 {

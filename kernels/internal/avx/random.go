@@ -1,8 +1,7 @@
 package avx
 
-// Draw is what the words of Philox4x32-10 depend on beside the first two words
-// of the counter, the id and the block of four columns. The assembly knows the
-// order of the fields.
+// Draw has the inputs of Philox4x32-10 except the first two words of the counter, which are the id
+// and the block of four columns. The assembly depends on the order of the fields.
 type Draw struct {
 	Keys  [10][2]uint32 // of the rounds
 	First uint32        // hi(M1·c2) ^ Keys[0][0], c2 being the third word of the counter

@@ -2,14 +2,14 @@ package avx
 
 import "unsafe"
 
-// Dropout sets dst to what is kept of x, a row of that id; dst and x have one
-// length and may be one. The row is computed as two halves.
+// Dropout sets dst to the row x after dropout, with the masks of the id. dst and x have the same
+// length and may be the same slice. The row is computed as two halves.
 func (s Set) Dropout(d *Draw, dst, x []float32, id uint32) {
 	if len(dst) == 0 {
 		return
 	}
 	full, lanes := s.split(len(dst))
-	// The first half has an empty last vector where the number of vectors is odd.
+	// The last vector of the first half is empty if the number of vectors is odd.
 	second, lanesA := (full+1)/2, s.lanes()
 	if full%2 == 0 {
 		second, lanesA = full/2, 0
@@ -17,8 +17,7 @@ func (s Set) Dropout(d *Draw, dst, x []float32, id uint32) {
 	s.dropout(d, dst, x, second*s.lanes(), id, id, second*s.lanes()/4, full/2, lanesA, lanes)
 }
 
-// DropoutPair is Dropout of two rows that follow each other, which together
-// are dst and x.
+// DropoutPair is Dropout of two consecutive rows, which dst and x contain.
 func (s Set) DropoutPair(d *Draw, dst, x []float32, idA, idB uint32) {
 	if len(dst) == 0 {
 		return
@@ -35,10 +34,9 @@ func (s Set) dropout(d *Draw, dst, x []float32, second int, idA, idB uint32, blo
 	dropout256(&d.Keys[0][0], &dst[0], &x[0], 4*second, idA, idB, uint32(blockB), full, lanesA, lanesB)
 }
 
-// Sift moves the non-zeros that dropout keeps to the front of keptIndex and
-// keptVals and sets a bit of bits for each; i is kept when word cols[i]%4 of
-// the block cols[i]/4 of ids[i] says so. The results have room for as many as
-// there are and for a vector.
+// Sift moves the non-zeros that dropout retains to the front of keptIndex and keptVals and sets a
+// bit of bits for each. Word cols[i]%4 of block cols[i]/4 of ids[i] decides about non-zero i. The
+// results must have space for all non-zeros and one more vector.
 func (s Set) Sift(d *Draw, keptIndex []uint32, keptVals []float32, bits []uint64, ids, cols, index []uint32, vals []float32) {
 	if len(vals) == 0 {
 		return

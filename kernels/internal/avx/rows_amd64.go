@@ -5,15 +5,15 @@ import (
 	"unsafe"
 )
 
-// split is the number of full vectors before the last one of a row of n, and
-// how many lanes that has.
+// split returns the number of full vectors before the last one of a row of n elements, and the lanes
+// of the last one.
 func (s Set) split(n int) (full, lanes int) {
 	full = (n - 1) / s.lanes()
 	return full, n - full*s.lanes()
 }
 
-// Activate sets dst to z + bias, all of the same length, with ReLU to
-// max(z + bias, 0); a NaN stays one.
+// Activate sets dst to z + bias, with ReLU to max(z + bias, 0). NaNs remain. All slices have the same
+// length.
 func (s Set) Activate(dst, z, bias []float32, relu bool) {
 	if len(dst) == 0 {
 		return
@@ -30,7 +30,7 @@ func (s Set) Activate(dst, z, bias []float32, relu bool) {
 	activate256(&dst[0], &z[0], &bias[0], floor, full, lanes)
 }
 
-// Gradient sets dst to scale·g where h is positive and to 0 elsewhere.
+// Gradient sets dst to scale·g if h is positive, else to 0.
 func (s Set) Gradient(dst, g, h []float32, scale float32) {
 	if len(dst) == 0 {
 		return
@@ -57,7 +57,7 @@ func (s Set) AddRow(dst, x []float32) {
 }
 
 // Softmax sets dst, unless it is nil, to scale times the softmax of z, and
-// returns the largest element, NaNs left out, and the sum of e^(z-top). dst
+// returns the largest element, except NaNs, and the sum of e^(z-top). dst
 // may be z. z must not be empty.
 func (s Set) Softmax(dst, z []float32, scale float64) (top float32, sum float64) {
 	full := (len(z) - 1) / 4

@@ -1,13 +1,13 @@
 package avx
 
-// SGD is the constants of a step of SGD:
+// SGD has the constants of a step of SGD:
 //
 //	b = Momentum·b + (g + Decay·w);  w -= LR·b    (without Momentum: w -= LR·(g + Decay·w))
 //
-// The assembly knows the order of the fields, as it does of Adam's.
+// The assembly depends on the order of the fields, also of Adam's.
 type SGD struct{ LR, Momentum, Decay float32 }
 
-// Adam is the constants of one step of Adam or AdamW:
+// Adam has the constants of one step of Adam or AdamW:
 //
 //	w = Shrink·w;  g += L2·w
 //	m = B1·m + C1·g;  v = B2·v + C2·g·g

@@ -1,7 +1,7 @@
 package avx
 
-// SGD does one step on param; buf nil is no momentum. All slices have one
-// length. The result is that of plain Go to the last bit, as that of Adam is.
+// SGD makes one step of param. If buf is nil, there is no momentum. All slices have the same length.
+// The bits of SGD and Adam are those of plain Go.
 func (s Set) SGD(k *SGD, param, grad, buf []float32) {
 	if len(param) == 0 {
 		return
@@ -19,7 +19,7 @@ func (s Set) SGD(k *SGD, param, grad, buf []float32) {
 	}
 }
 
-// Adam does one step on param, with the state m and v.
+// Adam makes one step of param, with the state m and v.
 func (s Set) Adam(k *Adam, param, grad, m, v []float32) {
 	if len(param) == 0 {
 		return

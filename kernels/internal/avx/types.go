@@ -1,10 +1,9 @@
 package avx
 
-// Rows are the sparse rows that Gather sums, and what they index: row c-Base
-// of X [rows x Stride] for a column id c. ColScale is indexed by c, RowScale by
-// row, Weights by edge; nil is 1. With SelfLoops row r has the column First+r too. Of Cols the edges
-// after those that are summed are prefetched by: they must be column ids too,
-// of whatever matrix.
+// Rows are the sparse rows that Gather sums. Column id c refers to row c-Base of X [rows x Stride].
+// ColScale is indexed by c, RowScale by row and Weights by edge; nil means 1. With SelfLoops row r
+// also has column First+r. Elements of Cols after the summed edges are read for prefetching, so they
+// must be column ids of some matrix.
 type Rows[E float32 | uint16 | uint64] struct {
 	Begin, End         []int64
 	Cols               []uint32
@@ -17,23 +16,22 @@ type Rows[E float32 | uint16 | uint64] struct {
 	Stride             int
 }
 
-// LineBytes is a line of the cache.
+// LineBytes is the size of a cache line.
 const LineBytes = 64
 
-// RecordWords is how many words a record of a list has: the bits of four values, their four
+// RecordWords is the number of words of a record of a list: the bits of four values, their four
 // columns of 16 bits, and the number of the next record, 0 for none.
 const RecordWords = 4
 
-// BitsWords is how many words have the bits of a packed row.
+// BitsWords is the number of words for the bits of a packed row.
 const BitsWords = 2
 
-// HalfSlack is how many elements of bfloat16 lie after the last row: what a
-// vector reads past it.
+// HalfSlack is the number of bfloat16 elements after the last row that a vector may read.
 const HalfSlack = 16
 
 // Product is C[M x N] (+)= A B, with strides in elements: element (i, p) of A
-// is A[i*RowStride+p*ColStride], rows of B and C are LDB and LDC apart. Where
-// ColStride is not 1, RowStride must be, and Pack have PackSize elements.
+// is A[i*RowStride+p*ColStride], and rows of B and C are LDB and LDC apart. If
+// ColStride is not 1, RowStride must be 1 and Pack must have PackSize elements.
 type Product struct {
 	C                    []float32
 	LDC                  int
@@ -46,15 +44,15 @@ type Product struct {
 	Pack                 []float32 // scratch
 }
 
-// What MultiplySparse takes at a time: MostSparse columns are all that a transposed A may
-// have, and are met by RowsOfBits rows of B and MostSummed columns of it at most.
+// Block sizes of MultiplySparse: a transposed A has at most MostSparse columns, which are multiplied
+// with at most RowsOfBits rows and MostSummed columns of B.
 const (
 	MostSparse = 192
 	RowsOfBits = 64
 	MostSummed = 128
 )
 
-// Scratch is what MultiplySparse needs: bits of some rows of A, those of a block by
+// Scratch is the scratch memory of MultiplySparse: bits of some rows of A, the bits of a block by
 // column, and the sums of a block.
 type Scratch struct {
 	rows [RowsOfBits * MostSparse / 64]uint64

@@ -6,7 +6,7 @@ type (
 	nonzeros      func(bits *uint64, stride int, x *float32, ldx, rows, full, lanes int)
 )
 
-// skipping are the routines of a set for 1 to 8 vectors.
+// skipping has the routines of an instruction set for 1 to 8 vectors.
 var skipping = [...]struct {
 	nonzeros nonzeros
 	rows     [9]sparseRows
@@ -24,16 +24,16 @@ var skipping = [...]struct {
 			sparseColumns512x5, sparseColumns512x6, sparseColumns512x7, sparseColumns512x8}},
 }
 
-// wordBits is how many elements a word has a bit for.
+// wordBits is the number of elements for which a word has a bit.
 const wordBits = RowsOfBits
 
-// rowsAtOnce is how many rows of A get their bits before they are multiplied: few enough
-// to stay in the first-level cache.
+// rowsAtOnce is the number of rows of A whose bits are computed before they are multiplied. They
+// must stay in the first-level cache.
 const rowsAtOnce = 32
 
-// MultiplySparse is Multiply for an A with many zeros, which it leaves out: the same
-// bits, but for a NaN or an infinity in B that meets a zero. A transposed A has at most
-// MostSparse columns; Pack is not used.
+// MultiplySparse is Multiply that skips the zeros of A. The bits are the same, except that a zero
+// times a NaN or an infinity in B is skipped too. A transposed A has at most MostSparse columns.
+// Pack is not used.
 func (s Set) MultiplySparse(p Product, scratch *Scratch) {
 	block := blockK
 	if p.ColStride != 1 {
@@ -52,7 +52,7 @@ func (s Set) MultiplySparse(p Product, scratch *Scratch) {
 	}
 }
 
-// bitsOf sets the bits of rows of x, words apart.
+// bitsOf sets the bits of rows of x; words is the distance of two rows of bits.
 func (s Set) bitsOf(bits []uint64, x []float32, stride, rows, cols int) (words int) {
 	words = (cols + wordBits - 1) / wordBits
 	clear(bits[:rows*words])
@@ -61,7 +61,7 @@ func (s Set) bitsOf(bits []uint64, x []float32, stride, rows, cols int) (words i
 	return words
 }
 
-// panel is the next columns of N, from j on: the given number of vectors, the last of the given number of lanes.
+// panel returns the next columns of N from j on: the number of vectors, and the lanes of the last.
 func (s Set) panel(n, j int) (vectors, lanes int) {
 	w := min(8*s.lanes(), n-j)
 	full, lanes := s.split(w)
@@ -81,7 +81,7 @@ func (s Set) multiplyRowsOf(p *Product, scratch *Scratch) {
 	}
 }
 
-// sumColumns is a block of K: a sum of its own, which is then added where Multiply adds it.
+// sumColumns computes the sum of a block of K separately and then adds it, as Multiply does.
 func (s Set) sumColumns(p *Product, scratch *Scratch) {
 	words := s.columnBits(p, scratch)
 	for j := 0; j < p.N; j += 8 * s.lanes() {
@@ -106,8 +106,8 @@ func (s Set) sumColumns(p *Product, scratch *Scratch) {
 	}
 }
 
-// columnBits sets the bits of A, at most 256 rows of it as they lie in memory: squares
-// of 64 rows and 64 columns, row by row, each a word for a column.
+// columnBits sets the bits of at most 256 rows of A, in their order in memory: blocks of 64 rows and
+// 64 columns, with a word for each column.
 func (s Set) columnBits(p *Product, scratch *Scratch) (words int) {
 	for k := 0; k < p.K; k += wordBits {
 		rows := min(wordBits, p.K-k)
