@@ -8,7 +8,6 @@ import (
 
 	"siafu/internal/catalog"
 	"siafu/internal/fault"
-	"siafu/ranks/config"
 )
 
 // completionCmd writes what a shell is to know of the command line.
@@ -39,14 +38,8 @@ type word struct {
 	values     []string
 }
 
-// valuesOf returns the values of a flag with a list of them, such as recipes.
+// valuesOf returns the values of a flag with a list of them.
 func valuesOf(f *kong.Flag) (list []string) {
-	if f.Name == "recipe" {
-		for _, r := range config.Recipes() {
-			list = append(list, r.Name)
-		}
-		return list
-	}
 	list = catalog.Names(choicesOf(f))
 	for _, v := range f.EnumSlice() {
 		if v != "" {

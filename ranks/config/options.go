@@ -95,7 +95,7 @@ type ModelOptions struct {
 
 // TrainingOptions describe the task, the optimiser and when training stops.
 type TrainingOptions struct {
-	Recipe           string   `default:"" placeholder:"NAME" usual:"" help:"Settings of a published run. siafu help recipes lists them with their results. Explicit flags take precedence." toml:"recipe"`
+	Recipe           string   `default:"" enum:",${recipes}" placeholder:"NAME" usual:"" help:"Settings of a published run. siafu help recipes lists them with their results. Explicit flags take precedence." toml:"recipe"`
 	Defaults         string   `default:"auto" enum:"auto,fixed" help:"Defaults of other flags: auto or fixed. auto: some follow the graph's size, split and feature scale; the log and summary.json list them. fixed: as in docs/commands.md." toml:"defaults"`
 	Chosen           []Choice `kong:"-" toml:"-"` // Suit
 	Task             string   `default:"" enum:",multiclass,multilabel,regression,links" usual:"" help:"Task: multiclass, multilabel, regression or links. Losses: cross entropy, sigmoid cross entropy, squared error, cross entropy of vertex pairs (siafu holdout). Empty: the task of the dataset." identity:"loss" toml:"task"`

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 )
 
 // Recipe has the settings of a published run, and their accuracy.
@@ -147,16 +146,4 @@ func (c *Config) Doubts(m *graph.Meta) string {
 		return fmt.Sprintf("recipe %s needs feature rows divided by their sums: import %s with %s", r.Name, r.Dataset, divided)
 	}
 	return ""
-}
-
-// checkRecipe refuses a name that no recipe has.
-func (c *Config) checkRecipe() error {
-	if c.Recipe == "" || recipeNamed(c.Recipe) != nil {
-		return nil
-	}
-	var names []string
-	for _, r := range recipes {
-		names = append(names, r.Name)
-	}
-	return fault.New(fault.Usage, "train", "", "--recipe=%q", c.Recipe).Then("it must be one of %s", strings.Join(names, ", "))
 }

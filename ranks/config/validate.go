@@ -18,7 +18,7 @@ import (
 // --precision. Its faults have kind Usage and name the flag.
 func (c *Config) Validate() error {
 	for _, check := range []func() error{
-		c.checkRanges, c.checkEvaluations, c.checkRecipe, c.checkNames, c.settlePrecision, c.checkCodec, c.checkTimes, c.checkCost,
+		c.checkRanges, c.checkEvaluations, c.checkNames, c.settlePrecision, c.checkCodec, c.checkTimes, c.checkCost,
 		c.checkView, c.checkClassWeights, c.checkLayers, c.checkPolicy, c.checkBatch, c.checkConflicts, c.checkSandboxes, c.checkLambda,
 	} {
 		if err := check(); err != nil {

@@ -10,10 +10,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Variables returns the variables in the tags of Config: lists of networks. Every parser of a
-// Config needs them.
+// Variables returns the variables in the tags of Config: lists of recipes and of networks. Every
+// parser of a Config needs them.
 func Variables() kong.Vars {
-	vars := kong.Vars{}
+	var names []string
+	for _, r := range recipes {
+		names = append(names, r.Name)
+	}
+	vars := kong.Vars{"recipes": strings.Join(names, ",")}
 	set := func(name string, names []string) { vars[name+"_networks"] = strings.Join(names, ", ") }
 	set("all", model.Kinds())
 	set("attention", model.KindsWith(func(k *model.Kind) bool { return k.Attends }))
