@@ -1,6 +1,6 @@
 package schedule
 
-// ID is a place in a Graph.
+// ID identifies a node of a Graph.
 type ID int32
 
 // Graph has the tasks of a pass and their dependencies. It is built once.
@@ -8,11 +8,11 @@ type Graph struct {
 	nodes []node
 }
 
-// node is a task, an event, or a joint where many meet.
+// node is a task, an event, or a join of several nodes.
 type node struct {
 	task  Task
 	kind  nodeKind
-	needs int32 // places that must be done before
+	needs int32 // nodes that must be done before
 	after []int32
 }
 
@@ -24,15 +24,15 @@ const (
 	joint
 )
 
-// Task adds a task that may run when all of after are done.
+// Task adds a task that may run when all nodes of after are done.
 func (g *Graph) Task(t Task, after ...ID) ID { return g.add(t, work, after) }
 
-// Event adds an event that other ranks trigger after all tasks of after are done. A Walk
-// returns it from Awaited until it is notified that the event has happened.
+// Event adds an event that other ranks trigger after all nodes of after are done. A Walk returns it
+// from Awaited until Done reports the event.
 func (g *Graph) Event(t Task, after ...ID) ID { return g.add(t, event, after) }
 
-// Join adds a place that is done when all of after are, so that many tasks that
-// wait for many others need not name them one by one.
+// Join adds a node that is done when all nodes of after are. With it, many tasks can depend on many
+// others without one edge for each pair.
 func (g *Graph) Join(after ...ID) ID { return g.add(Task{}, joint, after) }
 
 func (g *Graph) add(t Task, kind nodeKind, after []ID) ID {
@@ -59,22 +59,22 @@ func (g *Graph) Tasks() (list []Task) {
 	return list
 }
 
-// Walk goes through a Graph. The newest task that has become ready comes first,
-// so that a worker continues with the interval that it has in its cache; of those
-// that become ready together, the one that was added first.
+// Walk visits the tasks of a Graph. The task that became ready last comes first, so that a worker
+// continues with the interval in its cache. Of tasks that become ready together, the one that was
+// added first comes first.
 type Walk struct {
 	graph   *Graph
 	epoch   int
-	left    []int32 // of what each waits for
-	ready   []int32 // the next one last
-	awaited []int32 // events that may come
+	left    []int32 // of the nodes that each node waits for
+	ready   []int32 // the last one is next
+	awaited []int32 // events that may happen
 	open    int     // tasks and events that are not done
 }
 
-// NewWalk makes a walk through g, which must not change any more. Start begins it.
+// NewWalk makes a walk through g, which must not change afterwards. Start begins the walk.
 func NewWalk(g *Graph) *Walk { return &Walk{graph: g, left: make([]int32, len(g.nodes))} }
 
-// Start begins a walk from the first tasks, which are then of the given epoch.
+// Start begins a walk from the first tasks. Its tasks have the given epoch.
 func (w *Walk) Start(epoch int) {
 	w.epoch, w.open = epoch, len(w.graph.nodes)
 	w.ready, w.awaited = w.ready[:0], w.awaited[:0]
@@ -88,7 +88,7 @@ func (w *Walk) Start(epoch int) {
 	}
 }
 
-// release is for a place that waits for nothing more.
+// release makes a node ready that waits for no other node.
 func (w *Walk) release(i int32) {
 	switch w.graph.nodes[i].kind {
 	case work:
@@ -110,7 +110,7 @@ func (w *Walk) finish(i int32) {
 	}
 }
 
-// Next takes a task that may run.
+// Next returns a task that may run, once.
 func (w *Walk) Next() (Task, bool) {
 	n := len(w.ready)
 	if n == 0 {
@@ -122,10 +122,10 @@ func (w *Walk) Next() (Task, bool) {
 	return t, true
 }
 
-// Waiting is how many tasks may run that Next has not given.
+// Waiting returns the number of ready tasks that Next has not returned.
 func (w *Walk) Waiting() int { return len(w.ready) }
 
-// Done says that a task has run, or an event has come.
+// Done records that a task has run, or that an event has happened.
 func (w *Walk) Done(t Task) {
 	for k, i := range w.awaited {
 		if i == t.Ref {
@@ -136,7 +136,7 @@ func (w *Walk) Done(t Task) {
 	w.finish(t.Ref)
 }
 
-// Awaited is an event that may come now.
+// Awaited returns an event that may happen now.
 func (w *Walk) Awaited() (Task, bool) {
 	if len(w.awaited) == 0 {
 		return Task{}, false
@@ -146,5 +146,5 @@ func (w *Walk) Awaited() (Task, bool) {
 	return t, true
 }
 
-// Finished reports whether everything is done.
+// Finished reports whether all nodes are done.
 func (w *Walk) Finished() bool { return w.open == 0 }

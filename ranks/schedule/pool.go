@@ -11,51 +11,50 @@ import (
 
 // Flow decides what a Pool runs. One worker at a time calls its methods, except Run.
 type Flow interface {
-	// Next takes a task that may run now.
+	// Next returns a task that may run now, once.
 	Next() (Task, bool)
-	// Run runs a task on a worker, beside others. Where done is false somebody
-	// else will, and calls the Pool's Complete when it has ended.
+	// Run runs a task on a worker, concurrently with other tasks. If done is false, the task
+	// runs elsewhere, and the caller of Pool.Complete reports its end.
 	Run(worker int, t Task) (done bool, err error)
-	// Done takes note that a task has run.
+	// Done records that a task has run.
 	Done(t Task) error
 	// Poll processes messages of other ranks without waiting, and reports whether there
 	// were any.
 	Poll() (bool, error)
-	// Wait returns when Poll will find something, or with an error when other ranks
-	// take too long. It is called while nothing runs, here or elsewhere, and nothing
-	// may; it is not excluded by other methods, and changes nothing that they look at.
+	// Wait returns when Poll will find a message, or with an error when other ranks take too
+	// long. It is called while no task runs or may run, without the lock of other methods, and
+	// changes nothing that they read.
 	Wait() error
 	// Listens reports whether other ranks may send something now.
 	Listens() bool
 	// Awaited returns the next event that other ranks must trigger, if any.
 	Awaited() (Task, bool)
-	// Waiting is how many tasks wait for a worker.
+	// Waiting returns the number of tasks that wait for a worker.
 	Waiting() int
-	// Idle takes note that a worker has had nothing to run while t was awaited.
+	// Idle records that a worker had no task to run while t was awaited.
 	Idle(worker int, t Task, began, ended time.Time)
-	// Finished reports whether there will be nothing more to run.
+	// Finished reports whether no further task will run.
 	Finished() bool
 }
 
-// Pool is the workers of a rank. They sleep between two calls of Run.
+// Pool has the workers of a rank. They sleep between two calls of Run.
 type Pool struct {
 	workers int
 	wake    chan Flow // nil ends a worker
 	done    sync.WaitGroup
 
 	mu      sync.Mutex
-	flow    Flow       // that runs
-	idle    *sync.Cond // workers that nobody has work for
+	flow    Flow       // the running one
+	idle    *sync.Cond // signals workers without a task
 	asleep  int
 	running int  // tasks
-	handed  int  // tasks that somebody else runs
-	polling bool // somebody asks for messages
+	handed  int  // tasks that run elsewhere
+	polling bool // a worker polls for messages
 	err     error
-	waited  []atomic.Int64 // by worker: nanoseconds with nothing to run
+	waited  []atomic.Int64 // by worker: idle nanoseconds
 }
 
-// NewPool starts workers-1 goroutines, the caller of Run being a worker too.
-// Close ends them.
+// NewPool starts workers-1 goroutines, because the caller of Run is a worker too. Close ends them.
 func NewPool(workers int) *Pool {
 	p := &Pool{workers: max(workers, 1), wake: make(chan Flow)}
 	p.idle = sync.NewCond(&p.mu)
@@ -66,14 +65,14 @@ func NewPool(workers int) *Pool {
 	return p
 }
 
-// Workers is the number of workers, the caller included.
+// Workers returns the number of workers, the caller included.
 func (p *Pool) Workers() int { return p.workers }
 
 // Close ends the workers. The Pool must not be used again.
 func (p *Pool) Close() { close(p.wake) }
 
-// TakeWaited is how long the workers, on average, have had nothing to run since
-// the last call, while the flow had not finished.
+// TakeWaited returns the mean idle time of the workers since the last call, before the end of a
+// flow.
 func (p *Pool) TakeWaited() time.Duration {
 	sum := int64(0)
 	for w := range p.waited {
@@ -82,7 +81,7 @@ func (p *Pool) TakeWaited() time.Duration {
 	return time.Duration(sum / int64(p.workers))
 }
 
-// AddWaited returns time that TakeWaited took.
+// AddWaited adds idle time that TakeWaited has returned.
 func (p *Pool) AddWaited(d time.Duration) { p.waited[0].Add(int64(d) * int64(p.workers)) }
 
 func (p *Pool) serve(worker int) {
@@ -92,8 +91,8 @@ func (p *Pool) serve(worker int) {
 	}
 }
 
-// Run runs the tasks of f until it has finished, or until a task fails; then
-// it returns that error as soon as the tasks that run have ended.
+// Run runs the tasks of f until it has finished. If a task fails, Run returns its error when the
+// running tasks have ended.
 func (p *Pool) Run(f Flow) error {
 	p.setFlow(f)
 	defer p.setFlow(nil)
@@ -107,14 +106,14 @@ func (p *Pool) Run(f Flow) error {
 	return p.err
 }
 
-// setFlow takes the flow that runs, nil for none.
+// setFlow sets the running flow, nil for none.
 func (p *Pool) setFlow(f Flow) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.flow = f
 }
 
-// Queue is how many tasks wait for a worker, and whether a flow runs at all. It may be
+// Queue returns the number of tasks that wait for a worker, and whether a flow runs. It may be
 // called at any time.
 func (p *Pool) Queue() (waiting int, runs bool) {
 	p.mu.Lock()
@@ -139,7 +138,7 @@ func (p *Pool) Complete(f Flow, finish func() (Task, error)) {
 	p.idle.Broadcast()
 }
 
-// work is a worker's part of Run.
+// work is Run on one worker.
 func (p *Pool) work(worker int, f Flow) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,13 +160,13 @@ func (p *Pool) work(worker int, f Flow) {
 	p.idle.Broadcast()
 }
 
-// idleSpan is a stretch of time in which a worker has nothing to run.
+// idleSpan is a time span in which a worker has no task to run.
 type idleSpan struct {
 	worker int
-	began  time.Time // zero outside
-	polls  int       // that have found nothing
+	began  time.Time // zero outside of a span
+	polls  int       // that found no message
 	task   Task
-	known  bool // task is what was awaited
+	known  bool // task is the awaited one
 }
 
 func (i *idleSpan) begin(f Flow) {
@@ -179,7 +178,7 @@ func (i *idleSpan) begin(f Flow) {
 	}
 }
 
-// endIdle counts the stretch, if there is one.
+// endIdle counts the span, if there is one.
 func (p *Pool) endIdle(i *idleSpan, f Flow) {
 	if i.began.IsZero() {
 		return
@@ -192,10 +191,10 @@ func (p *Pool) endIdle(i *idleSpan, f Flow) {
 	*i = idleSpan{worker: i.worker}
 }
 
-// run runs a task without the lock, and has the flow look for messages after it.
+// run runs a task without the lock, and polls for messages after it.
 func (p *Pool) run(f Flow, worker int, t Task) {
 	if p.asleep > 0 {
-		p.idle.Signal() // there may be another one
+		p.idle.Signal() // another task may be ready
 	}
 	p.running++
 	done, err := p.runUnlocked(f, worker, t)
@@ -213,8 +212,8 @@ func (p *Pool) run(f Flow, worker int, t Task) {
 	p.fail(err)
 }
 
-// runUnlocked runs a task without the lock, which a panic finds taken again. Memory
-// that the system does not give a task is its error.
+// runUnlocked runs a task without the lock, and takes the lock again even after a panic. If the
+// system refuses memory, that is the task's error.
 func (p *Pool) runUnlocked(f Flow, worker int, t Task) (done bool, err error) {
 	p.mu.Unlock()
 	defer p.mu.Lock()
@@ -222,7 +221,7 @@ func (p *Pool) runUnlocked(f Flow, worker int, t Task) (done bool, err error) {
 	return f.Run(worker, t)
 }
 
-// fail keeps the first error.
+// fail stores the first error.
 func (p *Pool) fail(err error) {
 	if p.err == nil {
 		p.err = err
@@ -235,16 +234,15 @@ func (p *Pool) sleep() {
 	p.asleep--
 }
 
-// A worker without work asks eagerPolls times as fast as it can, and then
-// rests between two questions. While nothing runs at all, the flow waits by
-// itself, as long and as patiently as its world does.
+// A worker without a task polls eagerPolls times at full speed, and then pauses between two polls.
+// While no task runs at all, Flow.Wait waits instead.
 const (
 	eagerPolls = 400
 	rest       = 20 * time.Microsecond
 )
 
-// poll asks for messages once. Where all that is missing runs elsewhere, Complete
-// wakes whoever waits for it.
+// poll polls for messages once. If only tasks elsewhere are missing, Complete wakes the waiting
+// worker.
 func (p *Pool) poll(f Flow, i *idleSpan) {
 	found, err := f.Poll()
 	if err == nil && !found && p.running == 0 {
@@ -265,7 +263,7 @@ func (p *Pool) poll(f Flow, i *idleSpan) {
 	p.pollUnlocked(func() { pause(i.polls) })
 }
 
-// pause is between two questions.
+// pause sleeps between two polls.
 func pause(polls int) {
 	if polls < eagerPolls {
 		runtime.Gosched()
@@ -274,7 +272,7 @@ func pause(polls int) {
 	}
 }
 
-// pollUnlocked does something without the lock, while nobody else asks for messages.
+// pollUnlocked runs do without the lock, while no other worker polls.
 func (p *Pool) pollUnlocked(do func()) {
 	p.polling = true
 	p.mu.Unlock()

@@ -5,14 +5,14 @@ import "fmt"
 // Stage is the kind of a task.
 type Stage uint8
 
-// The stages in the order in which an interval goes through them: those up to
-// Apply once a layer, and those from ApplyBackward on once a layer backward.
+// The stages in the order in which an interval passes them: each stage up to Apply once per layer,
+// and each stage from ApplyBackward on once per layer of the backward pass.
 const (
 	Emit               Stage = iota // AV: the rows that neighbours gather
-	Send                            // SC: rows leave for other ranks
-	Receive                         // SC: rows of ghosts have come
-	Sum                             // GA: rows are added up for other ranks, before Send
-	EmitGhosts                      // AV: the rows of ghosts whose features are known
+	Send                            // SC: rows are sent to other ranks
+	Receive                         // SC: ghost rows have arrived
+	Sum                             // GA: partial sums for other ranks, before Send
+	EmitGhosts                      // AV: rows of ghosts with cached features
 	GatherOwn                       // GA along edges from own vertices
 	GatherGhosts                    // GA along edges from ghosts
 	Total                           // SC: sums over the vertices of all ranks
@@ -20,9 +20,9 @@ const (
 	Loss                            // loss and its gradient
 	ApplyBackward                   // ∇AV
 	GhostGrads                      // ∇GA towards ghosts
-	EmitGhostsBackward              // ∇AV of ghosts whose features are known
-	SendBackward                    // ∇SC: gradients of ghosts leave for their owners
-	ReceiveBackward                 // ∇SC: gradients of own vertices have come
+	EmitGhostsBackward              // ∇AV of ghosts with cached features
+	SendBackward                    // ∇SC: gradients of ghosts are sent to their owners
+	ReceiveBackward                 // ∇SC: gradients of own vertices have arrived
 	GatherBackward                  // ∇GA towards own vertices
 	AddSums                         // ∇GA: gradients of sums, towards own vertices
 	TotalBackward                   // ∇SC: the same on the backward pass
@@ -31,28 +31,28 @@ const (
 	stages
 )
 
-// names are the kinds of task as reports have them.
+// names has the names of the kinds of task in reports.
 var names = [stages]string{"AV", "SC", "SC", "GA", "AV", "GA", "GA", "SC", "AV", "loss", "∇AV", "∇GA", "∇AV", "∇SC", "∇SC", "∇GA", "∇GA", "∇SC", "∇AV", "WU"}
 
-// Kinds are the kinds of task in the order in which they are reported: gather,
+// Kinds returns the kinds of task in the order in which they are reported: gather,
 // apply vertex and scatter with their gradients, loss, weight update (Dorylus,
 // OSDI'21, §3).
 func Kinds() []string { return []string{"GA", "AV", "SC", "loss", "∇AV", "∇GA", "∇SC", "WU"} }
 
-// Kind is the name of Dorylus's kind of task that s is, or is a part of.
+// Kind returns the name of Dorylus's kind of task that s belongs to.
 func (s Stage) Kind() string { return names[s] }
 
-// Task is one stage on one interval, or on all of them where Interval is Whole.
+// Task is one stage on one interval, or on all intervals if Interval is Whole.
 type Task struct {
 	Stage    Stage
 	Epoch    int
 	Layer    int
 	Interval int
 
-	Ref int32 // for the Flow that it is of
+	Ref int32 // for use by its Flow
 }
 
-// Whole is the interval of a task on all of a rank's.
+// Whole is the Interval of a task on all intervals of a rank.
 const Whole = -1
 
 func (t Task) String() string {
