@@ -3,8 +3,8 @@
 # make test    install what is missing, run every test, also under mpirun
 # make test-long  the same with all cases and long variants: about 15 minutes and up to 16 GB
 # make race    every test under the race detector, which takes some ten times as long
-# make build   ./siafu, with MPI where an MPI library is installed, and the function
-# make install  siafu and the function, to /usr/local or PREFIX=DIR
+# make build   ./siafu and ./siafu-bench, with MPI where an MPI library is installed, and the function
+# make install  both programs and the function, to /usr/local or PREFIX=DIR
 # make function  build/lambda/bootstrap, the function of --tensor lambda, one static file;
 #              LAMBDA_ARCH=arm64 builds build/lambda/arm64/bootstrap, for that architecture
 # make bench   time kernels and exchanges on this machine
@@ -43,6 +43,7 @@ LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)
 
 build: go function $(if $(CU),cu-headers)
 	$(GO) build $(TAGS) -o siafu .
+	$(GO) build $(TAGS) -o siafu-bench ./bench/siafu-bench
 
 # The function of this machine's architecture has no folder of its own.
 FUNCTION = $(BUILD)/lambda/$(addsuffix /,$(filter-out $(shell $(GO) env GOHOSTARCH),$(LAMBDA_ARCH)))bootstrap
@@ -52,7 +53,7 @@ function: go
 
 PREFIX ?= /usr/local
 install: build
-	install -D siafu $(DESTDIR)$(PREFIX)/bin/siafu
+	install -D -t $(DESTDIR)$(PREFIX)/bin siafu siafu-bench
 	install -D $(FUNCTION) $(DESTDIR)$(PREFIX)/lib/siafu/bootstrap
 
 # The second make sees the compiler that the first one may have installed.
@@ -114,12 +115,14 @@ unit: go
 # with new ones those tests are run again, instead of what is kept of the last time.
 .PHONY: test-programs
 test-programs:
-	@mkdir -p $(BUILD)/test $(BUILD)/fresh
-	@set -e; for tags in mpi ""; do \
-	  to=$(BUILD)/test/siafu$${tags:+-$$tags} new=$(BUILD)/fresh/siafu$${tags:+-$$tags}; \
-	  echo "$(GO) build -buildvcs=false $(LEAN) -tags '$$tags' -o $$to"; \
+	@mkdir -p $(BUILD)/test/mpi $(BUILD)/fresh/mpi
+	@set -e; for program in mpi/siafu mpi/siafu-bench siafu; do \
+	  to=$(BUILD)/test/$$program new=$(BUILD)/fresh/$$program tags=; package=.; \
+	  case $$program in mpi/*) tags=mpi ;; esac; \
+	  case $$program in *-bench) package=./bench/siafu-bench ;; esac; \
+	  echo "$(GO) build -buildvcs=false $(LEAN) -tags '$$tags' -o $$to $$package"; \
 	  cp $$to $$new 2>/dev/null || true; \
-	  $(GO) build -buildvcs=false $(LEAN) -tags "$$tags" -o $$new .; \
+	  $(GO) build -buildvcs=false $(LEAN) -tags "$$tags" -o $$new $$package; \
 	  if cmp -s $$new $$to; then rm $$new; else mv $$new $$to; fi; \
 	done
 
@@ -181,7 +184,7 @@ bench: build
 # Without MPI, which the other host may lack; the graph is generated there.
 bench-cuda: go
 	@mkdir -p $(BUILD)/bench-cuda
-	CGO_ENABLED=1 CGO_CFLAGS="-O2 -g" CGO_LDFLAGS="-O2 -g" $(GO) build -trimpath -o $(BUILD)/bench-cuda/siafu .
+	CGO_ENABLED=1 CGO_CFLAGS="-O2 -g" CGO_LDFLAGS="-O2 -g" $(GO) build -trimpath -o $(BUILD)/bench-cuda/ . ./bench/siafu-bench
 	cp bench/cuda/run bench/cuda/README.md $(BUILD)/bench-cuda
 	@echo "copy $(BUILD)/bench-cuda to a host with a GPU and start run there"
 
@@ -239,4 +242,4 @@ dist: go
 	scripts/dist
 
 clean:
-	rm -rf siafu $(BUILD)
+	rm -rf siafu siafu-bench $(BUILD)

@@ -10,13 +10,13 @@ import (
 	"strconv"
 	"text/tabwriter"
 
-	"siafu/bench/hosts"
 	"siafu/bench/trials"
 	"siafu/internal/fault"
 	"siafu/ranks/plan"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/trace"
 	"siafu/ranks/world/mpi"
+	"siafu/slurm/hosts"
 )
 
 // LinksOptions are the options of bench links.

@@ -19,7 +19,7 @@ func Machine(w io.Writer) {
 		fmt.Fprintf(w, "load: %s\n", strings.Join(strings.Fields(string(load))[:3], " "))
 	}
 	fmt.Fprintf(w, "siafu: %s%s\n", ranks.Version, trials.Commit())
-	fmt.Fprintf(w, "command: siafu %s\n", strings.Join(os.Args[1:], " "))
+	fmt.Fprintf(w, "command: siafu bench %s\n", strings.Join(os.Args[1:], " "))
 }
 
 // processor returns the processor's name.

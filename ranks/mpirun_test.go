@@ -19,7 +19,7 @@ import (
 // program returns the path of siafu, built with MPI.
 func program(t *testing.T) string {
 	t.Helper()
-	return hosttest.Go(t, "siafu-mpi", "siafu", "mpi")
+	return hosttest.Go(t, "mpi/siafu", "siafu", "mpi")
 }
 
 // Ranks as processes and ranks as goroutines compute the same bits, for every size of the

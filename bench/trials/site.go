@@ -16,12 +16,13 @@ import (
 	"strings"
 	"syscall"
 
-	"siafu/bench/hosts"
 	"siafu/graph"
+	"siafu/internal/cli/commandline"
 	"siafu/internal/fault"
 	"siafu/internal/scratch"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/world/mpi"
+	"siafu/slurm/hosts"
 )
 
 // Site runs trainings. It has the hosts of one link at a time, and a temporary folder.
@@ -44,8 +45,8 @@ type Site struct {
 func Open(op string) (*Site, error) {
 	s := &Site{op: op, views: map[[2]string]string{}}
 	var err error
-	if s.program, err = os.Executable(); err != nil {
-		return nil, fault.System(op, "", err)
+	if s.program, err = commandline.Sibling(op, "siafu"); err != nil {
+		return nil, err
 	}
 	if s.tmp, err = scratch.Temp(); err != nil {
 		return nil, fault.System(op, "", err)

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"siafu/bench/hosts"
 	"siafu/ranks/runfolder"
+	"siafu/slurm/hosts"
 )
 
 // Trial is a training whose result is stored.

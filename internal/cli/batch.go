@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"siafu/internal/cli/commandline"
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
 	"siafu/internal/screen"
@@ -24,7 +25,7 @@ type submitCmd struct {
 	Args    []string      `arg:"" name:"data" help:"[CONFIG.toml] DATA, then -- and flags of train."`
 }
 
-func (c *submitCmd) Run(io console, flags trainFlags) error {
+func (c *submitCmd) Run(io commandline.Console, flags trainFlags) error {
 	if err := c.Options.Validate(); err != nil {
 		return err
 	}
@@ -41,20 +42,20 @@ func (c *submitCmd) Run(io console, flags trainFlags) error {
 		if job.PartitionJob {
 			text = job.PartitionScript() + "\n" + text
 		}
-		_, err = fmt.Fprintf(io.out, "%swrote script=%s run=%s\n", text, record.Script, job.Run)
+		_, err = fmt.Fprintf(io.Out, "%swrote script=%s run=%s\n", text, record.Script, job.Run)
 		return err
 	}
 	if record.PartitionJob != "" {
-		fmt.Fprintf(io.out, "submitted partition_job=%s\n", record.PartitionJob)
+		fmt.Fprintf(io.Out, "submitted partition_job=%s\n", record.PartitionJob)
 	}
-	_, err = fmt.Fprintf(io.out, "submitted job=%s script=%s run=%s log=%s\n", record.Job, record.Script, job.Run, job.Log(record.Job))
+	_, err = fmt.Fprintf(io.Out, "submitted job=%s script=%s run=%s log=%s\n", record.Job, record.Script, job.Run, job.Log(record.Job))
 	return err
 }
 
 // job puts the job together, after the command line of train was parsed here
 // for each setting of a sweep: a mistake is said now and not when the job
 // starts.
-func (c *submitCmd) job(io console, line []string) (*slurm.Job, error) {
+func (c *submitCmd) job(io commandline.Console, line []string) (*slurm.Job, error) {
 	settings, err := c.Options.Settings()
 	if err != nil {
 		return nil, err
@@ -168,7 +169,7 @@ type statusCmd struct {
 	JSON  bool          `name:"json" help:"Print a JSON array with one element for each run."`
 }
 
-func (c *statusCmd) Run(ctx context.Context, io console) error {
+func (c *statusCmd) Run(ctx context.Context, io commandline.Console) error {
 	if !c.Watch {
 		_, err := c.look(io)
 		return err
@@ -179,8 +180,8 @@ func (c *statusCmd) Run(ctx context.Context, io console) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	for {
-		if screen.Width(io.out, false) > 0 {
-			fmt.Fprint(io.out, screen.Clear)
+		if screen.Width(io.Out, false) > 0 {
+			fmt.Fprint(io.Out, screen.Clear)
 		}
 		over, err := c.look(io)
 		if over {
@@ -196,7 +197,7 @@ func (c *statusCmd) Run(ctx context.Context, io console) error {
 
 // look prints the table once. over tells that nothing in it will change. What cannot be
 // read is said in its line, and once.
-func (c *statusCmd) look(io console) (over bool, err error) {
+func (c *statusCmd) look(io commandline.Console) (over bool, err error) {
 	list, damaged := slurm.Watch{Queue: slurm.Queue, Now: time.Now()}.All(c.Runs)
 	over = !slices.ContainsFunc(list, func(s slurm.Status) bool { return !s.Over() })
 	if len(list) == 1 && damaged != nil {
@@ -206,7 +207,7 @@ func (c *statusCmd) look(io console) (over bool, err error) {
 	if c.JSON {
 		write = slurm.PrintJSON
 	}
-	if err := write(io.out, list); err != nil {
+	if err := write(io.Out, list); err != nil {
 		return true, err
 	}
 	if damaged != nil {

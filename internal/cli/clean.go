@@ -7,9 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"siafu/bench/hosts"
+	"siafu/internal/cli/commandline"
 	"siafu/internal/fault"
 	"siafu/internal/scratch"
+	"siafu/slurm/hosts"
 	"siafu/slurm/launch"
 )
 
@@ -18,18 +19,18 @@ type cleanCmd struct {
 	DryRun bool     `name:"dry-run" help:"Print what would be removed without removing it."`
 }
 
-func (c *cleanCmd) Run(io console) error {
+func (c *cleanCmd) Run(io commandline.Console) error {
 	stay := errors.New("it stays")
 	ask := func(path string) error {
 		if c.DryRun {
-			fmt.Fprintf(io.out, "left path=%s\n", path)
+			fmt.Fprintf(io.Out, "left path=%s\n", path)
 			return stay
 		}
 		return nil
 	}
 	say := func(paths []string) {
 		for _, path := range paths {
-			fmt.Fprintf(io.out, "removed path=%s\n", path)
+			fmt.Fprintf(io.Out, "removed path=%s\n", path)
 		}
 	}
 	if len(c.Dirs) == 0 {
@@ -49,7 +50,7 @@ func (c *cleanCmd) Run(io console) error {
 	say(scratch.SweepTemp(ask))
 	if !c.DryRun {
 		say(hosts.Release())
-		launch.Release(func(line string) { fmt.Fprintln(io.out, line) })
+		launch.Release(func(line string) { fmt.Fprintln(io.Out, line) })
 	}
 	return nil
 }

@@ -4,10 +4,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-)
 
-// readOthers are the commands that read the grammar of other commands.
-var readOthers = []string{"submit", "sweep", "completion", "man"}
+	"siafu/internal/cli/commandline"
+)
 
 // commandLine returns a pointer to the grammar of args: of one command, if args begin with
 // its name, else of all commands.
@@ -16,7 +15,7 @@ var readOthers = []string{"submit", "sweep", "completion", "man"}
 // of a run parses its command line.
 func commandLine(args []string) any {
 	whole := reflect.TypeFor[grammar]()
-	if len(args) == 0 || slices.Contains(readOthers, args[0]) || slices.Contains(args, "--help") || slices.Contains(args, "-h") {
+	if len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") || slices.Contains(args, commandline.HelpAll) {
 		return new(grammar)
 	}
 	for i := range whole.NumField() {

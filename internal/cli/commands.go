@@ -3,29 +3,24 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
-	"siafu/bench"
-	"siafu/bench/all"
-	"siafu/bench/digest"
-	"siafu/bench/dorylus"
 	"siafu/graph"
 	"siafu/graph/download"
 	"siafu/graph/generate"
 	"siafu/graph/holdout"
 	"siafu/graph/importers"
 	"siafu/graph/partition"
+	"siafu/internal/cli/commandline"
 	"siafu/internal/fault"
 	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/plan"
 	"siafu/ranks/report"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/simulate"
 	"siafu/ranks/world/mpi"
 	"siafu/slurm/launch"
 )
@@ -62,9 +57,9 @@ type importCmd struct {
 	Options importers.Options `embed:""`
 }
 
-func (c *importCmd) Run(io console) error {
-	c.Options.Stdin = io.in
-	c.Options.Log = func(format string, args ...any) { fmt.Fprintf(io.out, "import "+format+"\n", args...) }
+func (c *importCmd) Run(io commandline.Console) error {
+	c.Options.Stdin = io.In
+	c.Options.Log = func(format string, args ...any) { fmt.Fprintf(io.Out, "import "+format+"\n", args...) }
 	if like := c.Options.TableOptions.Like; like != "" && runfolder.ReadMarker(like) != nil {
 		var err error
 		if c.Options.Schema, err = ranks.Schema(like); err != nil {
@@ -75,7 +70,7 @@ func (c *importCmd) Run(io console) error {
 	if err != nil {
 		return err
 	}
-	return printWritten(io.out, c.Options.Dst, report)
+	return printWritten(io.Out, c.Options.Dst, report)
 }
 
 type downloadCmd struct {
@@ -83,16 +78,16 @@ type downloadCmd struct {
 	Options download.Options `embed:""`
 }
 
-func (c *downloadCmd) Run(ctx context.Context, io console) error {
+func (c *downloadCmd) Run(ctx context.Context, io commandline.Console) error {
 	if c.Options.Dst == "" {
 		c.Options.Dst = "data/" + c.Name
 	}
-	c.Options.Log = func(format string, args ...any) { fmt.Fprintf(io.out, "download "+format+"\n", args...) }
+	c.Options.Log = func(format string, args ...any) { fmt.Fprintf(io.Out, "download "+format+"\n", args...) }
 	report, err := download.Get(ctx, c.Name, c.Options)
 	if err != nil {
 		return err
 	}
-	return printWritten(io.out, c.Options.Dst, report)
+	return printWritten(io.Out, c.Options.Dst, report)
 }
 
 type generateCmd struct {
@@ -101,12 +96,12 @@ type generateCmd struct {
 	Force   bool             `help:"Replace an existing dataset folder."`
 }
 
-func (c *generateCmd) Run(io console) error {
+func (c *generateCmd) Run(io commandline.Console) error {
 	report, err := generate.Write(c.Dst, c.Options, c.Force)
 	if err != nil {
 		return err
 	}
-	return printWritten(io.out, c.Dst, report)
+	return printWritten(io.Out, c.Dst, report)
 }
 
 type holdoutCmd struct {
@@ -116,12 +111,12 @@ type holdoutCmd struct {
 	Force   bool            `help:"Replace an existing dataset folder."`
 }
 
-func (c *holdoutCmd) Run(io console) error {
+func (c *holdoutCmd) Run(io commandline.Console) error {
 	report, err := holdout.Write(c.Data, c.Dst, c.Options, c.Force)
 	if err != nil {
 		return err
 	}
-	return printWritten(io.out, c.Dst, report)
+	return printWritten(io.Out, c.Dst, report)
 }
 
 type infoCmd struct {
@@ -129,11 +124,11 @@ type infoCmd struct {
 	JSON bool   `name:"json" help:"Print meta.json, the fingerprint and the partitionings as JSON."`
 }
 
-func (c *infoCmd) Run(io console) error {
+func (c *infoCmd) Run(io commandline.Console) error {
 	if c.JSON {
-		return printInfoJSON(io.out, c.Data)
+		return printInfoJSON(io.Out, c.Data)
 	}
-	return printInfo(io.out, c.Data)
+	return printInfo(io.Out, c.Data)
 }
 
 type partitionCmd struct {
@@ -141,12 +136,12 @@ type partitionCmd struct {
 	Options partition.Options `embed:""`
 }
 
-func (c *partitionCmd) Run(io console) error {
+func (c *partitionCmd) Run(io commandline.Console) error {
 	report, err := partition.Run(c.Data, c.Options)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(io.out, report)
+	_, err = fmt.Fprint(io.Out, report)
 	return err
 }
 
@@ -154,9 +149,9 @@ type planCmd struct {
 	Options plan.Options `embed:""`
 }
 
-func (c *planCmd) Run(io console, line *kong.Context) error {
+func (c *planCmd) Run(io commandline.Console, line *kong.Context) error {
 	suit((*config.Config)(&c.Options.Config), c.Options.Data, line)
-	return plan.Run(c.Options, io.out)
+	return plan.Run(c.Options, io.Out)
 }
 
 // suit takes settings for a dataset where the command line does not say otherwise. Where
@@ -193,13 +188,13 @@ func (c *trainCmd) check() error {
 // data returns the dataset folder of checked arguments.
 func (c *trainCmd) data() string { return c.Args[len(c.Args)-1] }
 
-func (c *trainCmd) Run(ctx context.Context, io console, line *kong.Context) error {
+func (c *trainCmd) Run(ctx context.Context, io commandline.Console, line *kong.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
 	suit(&c.Config, c.data(), line)
-	checkJob(io.err, c.Config.Ranks)
-	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.out, Err: io.err, Last: io.last})
+	checkJob(io.Err, c.Config.Ranks)
+	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.Out, Err: io.Err, Last: io.Last})
 }
 
 type predictCmd struct {
@@ -208,129 +203,34 @@ type predictCmd struct {
 	Config ranks.PredictConfig `embed:""`
 }
 
-func (c *predictCmd) Run(ctx context.Context, io console) error {
-	return ranks.Predict(ctx, c.Config, c.RunDir, c.Data, ranks.IO{Out: io.out, Err: io.err, Last: io.last})
+func (c *predictCmd) Run(ctx context.Context, io commandline.Console) error {
+	return ranks.Predict(ctx, c.Config, c.RunDir, c.Data, ranks.IO{Out: io.Out, Err: io.Err, Last: io.Last})
 }
 
 type exportCmd struct {
 	Options ranks.ExportOptions `embed:""`
 }
 
-func (c *exportCmd) Run(io console) error { return ranks.Export(c.Options, io.out) }
+func (c *exportCmd) Run(io commandline.Console) error { return ranks.Export(c.Options, io.Out) }
 
 type reportCmd struct {
 	Options report.Options `embed:""`
 }
 
-func (c *reportCmd) Run(io console) error { return c.Options.Run(io.out) }
-
-type benchCmd struct {
-	Accuracy  measurement[bench.AccuracyOptions]  `cmd:"" help:"Compare test accuracy on real graphs with published figures."`
-	All       allCmd                              `cmd:"" help:"Create one page with the tables and figures of all papers."`
-	Async     measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
-	Breakdown breakdownCmd                        `cmd:"" help:"Break down the time of an epoch. Prints tasks, hidden communication and idle time of ranks."`
-	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows by traffic and accuracy."`
-	CUDA      measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU. Compares with cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
-	Digest    digestCmd                           `cmd:"" help:"Compare ways of training with stale ghost rows. Reproduces the tables and figures of DIGEST."`
-	Dorylus   dorylusCmd                          `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs. Synchronous and with bounded asynchrony: the tables and figures of Dorylus."`
-	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
-	Links     linksCmd                            `cmd:"" help:"Train over emulated links with given rates between hosts."`
-	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel and compare with this machine's limits."`
-	Lambda    measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU. Measures functions also without each task optimisation."`
-	Partition measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
-	Replay    measurement[bench.ReplayOptions]    `cmd:"" help:"Compare simulated epoch times with measured ones. Measures over emulated links with given rates between hosts."`
-	Simulate  simulateCmd                         `cmd:"" help:"Simulate a recorded run on other links, workers and numbers of ranks."`
-
-	Initializers measurement[bench.InitializersOptions] `cmd:"" help:"Compare random initialisers by test accuracy. Trains every network on real graphs."`
-}
-
-// measurement is a command that measures this machine, and names it first.
-type measurement[O interface {
-	Run(ctx context.Context, w io.Writer) error
-}] struct {
-	Options O `embed:""`
-}
-
-func (c *measurement[O]) Run(ctx context.Context, io console) error {
-	bench.Machine(io.out)
-	return c.Options.Run(ctx, io.out)
-}
-
-type breakdownCmd struct {
-	Options bench.BreakdownOptions `embed:""`
-}
-
-func (c *breakdownCmd) Run(ctx context.Context, io console) error {
-	if c.Options.From == "" { // else it was another machine
-		bench.Machine(io.out)
-	}
-	return bench.Breakdown(ctx, c.Options, io.out)
-}
-
-type simulateCmd struct {
-	Options simulate.Options `embed:""`
-}
-
-func (c *simulateCmd) Run(io console) error { return c.Options.Print(io.out) }
-
-type digestCmd struct {
-	Options digest.Options `embed:""`
-}
-
-func (c *digestCmd) Run(ctx context.Context, io console) error {
-	c.Options.Origin = origin(io)
-	return c.Options.Run(ctx, io.out)
-}
-
-type dorylusCmd struct {
-	Options dorylus.Options `embed:""`
-}
-
-func (c *dorylusCmd) Run(ctx context.Context, io console) error {
-	c.Options.Origin = origin(io)
-	return c.Options.Run(ctx, io.out)
-}
-
-type allCmd struct {
-	Options all.Options `embed:""`
-}
-
-func (c *allCmd) Run(ctx context.Context, io console) error {
-	c.Options.Origin = origin(io)
-	return c.Options.Run(ctx, io.out)
-}
-
-// origin prints which machine and command line tables are from, and is the same for a page.
-func origin(io console) string {
-	var text strings.Builder
-	bench.Machine(&text)
-	fmt.Fprint(io.out, text.String())
-	return text.String()
-}
-
-type linksCmd struct {
-	Options bench.LinksOptions `embed:""`
-}
-
-func (c *linksCmd) Run(ctx context.Context, io console) error {
-	if !c.Options.JSON {
-		bench.Machine(io.out)
-	}
-	return bench.Links(ctx, c.Options, io.out)
-}
+func (c *reportCmd) Run(io commandline.Console) error { return c.Options.Run(io.Out) }
 
 type doctorCmd struct {
 	JSON bool `name:"json" help:"Print a JSON object with a list for each kind of line."`
 }
 
-func (c *doctorCmd) Run(io console) error {
-	checkJob(io.err, 1)
-	left := io.out
+func (c *doctorCmd) Run(io commandline.Console) error {
+	checkJob(io.Err, 1)
+	left := io.Out
 	if c.JSON {
-		left = io.err
+		left = io.Err
 	}
 	launch.Release(func(line string) { fmt.Fprintln(left, line) })
-	return ranks.Doctor(c.JSON, ranks.IO{Out: io.out, Err: io.err, Last: io.last})
+	return ranks.Doctor(c.JSON, ranks.IO{Out: io.Out, Err: io.Err, Last: io.Last})
 }
 
 type versionCmd struct{}
@@ -338,7 +238,7 @@ type versionCmd struct{}
 // toldOfBuild lists the build settings that version prints, by Go's and siafu's names.
 var toldOfBuild = map[string]string{"-tags": "tags", "GOARCH": "arch", "vcs.revision": "commit", "vcs.time": "date", "vcs.modified": "modified"}
 
-func (c *versionCmd) Run(io console) error {
+func (c *versionCmd) Run(io commandline.Console) error {
 	line := "siafu " + ranks.Version
 	if info, ok := debug.ReadBuildInfo(); ok {
 		line += " " + info.GoVersion
@@ -348,6 +248,6 @@ func (c *versionCmd) Run(io console) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(io.out, "%s mpi=%t\n", line, mpi.Available())
+	_, err := fmt.Fprintf(io.Out, "%s mpi=%t\n", line, mpi.Available())
 	return err
 }

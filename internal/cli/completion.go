@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
-	"siafu/internal/catalog"
+	"siafu/internal/cli/commandline"
 	"siafu/internal/fault"
 )
 
@@ -15,13 +13,12 @@ type completionCmd struct {
 	Shell string `arg:"" help:"Shell: bash, zsh or fish."`
 }
 
-// Run finds the grammar in kong's own context.
-func (c *completionCmd) Run(io console, ctx *kong.Context) error {
+func (c *completionCmd) Run(io commandline.Console) error {
 	write, ok := map[string]func([]words) string{"bash": bash, "zsh": zsh, "fish": fish}[c.Shell]
 	if !ok {
 		return fault.New(fault.Usage, "completion", "", "unknown shell %q", c.Shell).Then("use bash, zsh or fish")
 	}
-	_, err := fmt.Fprint(io.out, write(wordsOf(ctx.Model.Node, "")))
+	_, err := fmt.Fprint(io.Out, write(wordsOf(describe(), "")))
 	return err
 }
 
@@ -38,17 +35,6 @@ type word struct {
 	values     []string
 }
 
-// valuesOf returns the values of a flag with a list of them.
-func valuesOf(f *kong.Flag) (list []string) {
-	list = catalog.Names(choicesOf(f))
-	for _, v := range f.EnumSlice() {
-		if v != "" {
-			list = append(list, v)
-		}
-	}
-	return list
-}
-
 // valued are the flags of all commands that have lists of values, after their commands'
 // paths.
 func valued(all []words) (list []words) {
@@ -63,17 +49,15 @@ func valued(all []words) (list []words) {
 }
 
 // wordsOf returns the words of a command and all its subcommands.
-func wordsOf(n *kong.Node, path string) []words {
+func wordsOf(n *commandline.Node, path string) []words {
 	here := words{path: path}
 	var below []words
-	for _, child := range n.Children {
-		if !child.Hidden {
-			here.list = append(here.list, word{child.Name, child.Help, nil})
-			below = append(below, wordsOf(child, path+" "+child.Name)...)
-		}
+	for _, child := range n.Commands {
+		here.list = append(here.list, word{child.Name, child.Help, nil})
+		below = append(below, wordsOf(child, path+" "+child.Name)...)
 	}
 	for _, f := range n.Flags {
-		here.list = append(here.list, word{"--" + f.Name, f.Help, valuesOf(f)})
+		here.list = append(here.list, word{"--" + f.Name, f.Help, f.Values})
 	}
 	if path == "" {
 		here.list = append(here.list, word{"help", "Show help for a command or a flag.", nil})

@@ -156,7 +156,7 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 }
 
 // warn tells of variables that look like flags and are none.
-func (s *settings) warn(w io.Writer) error {
+func (s *settings) warn(w io.Writer) {
 	keys := configKeys()
 	for name := range s.env {
 		if !slices.Contains(keys, name) && !slices.Contains(notFlags, name) {
@@ -164,7 +164,6 @@ func (s *settings) warn(w io.Writer) error {
 			fmt.Fprintf(w, "siafu: warning: the environment variable %s matches no flag of train\n", variable)
 		}
 	}
-	return nil
 }
 
 // nearest returns the word of a list with the smallest edit distance to s.

@@ -19,19 +19,14 @@ import (
 // command.
 func flagTables(t *testing.T) map[string]string {
 	t.Helper()
-	var g grammar
-	parser, err := newParser(&g, helpLists())
-	if err != nil {
-		t.Fatal(err)
-	}
 	tables := map[string]string{}
-	for _, command := range parser.Model.Leaves(true) {
+	for _, command := range describe().Leaves() {
 		table := "| flag | default | |\n|---|---|---|\n"
 		count := 0
 		for _, f := range command.Flags {
 			// What these share with train is described there.
-			shares := slices.Contains([]string{"bench async", "bench breakdown", "bench codecs", "bench epoch", "bench lambda", "plan"}, command.Path())
-			if f.Name == "help" || shares && f.Group != nil {
+			shares := slices.Contains([]string{"bench async", "bench breakdown", "bench codecs", "bench epoch", "bench lambda", "plan"}, command.Path)
+			if f.Name == "help" || shares && f.Group != "" {
 				continue
 			}
 			count++
@@ -42,7 +37,7 @@ func flagTables(t *testing.T) map[string]string {
 			table += fmt.Sprintf("| `--%s` | %s | %s |\n", f.Name, value, f.Help)
 		}
 		if count > 0 {
-			tables[command.Path()] = table
+			tables[command.Path] = table
 		}
 	}
 	return tables

@@ -3,12 +3,10 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/alecthomas/kong"
 
 	"siafu/graph"
 	"siafu/graph/partition"
+	"siafu/internal/cli/commandline"
 	"siafu/internal/fault"
 	"siafu/internal/size"
 	"siafu/ranks/config"
@@ -20,7 +18,7 @@ import (
 
 // foresee refuses runs that cannot begin: without their dataset, with ranks of their own,
 // in less memory than they take for good. It says what the ranks of the job are.
-func (c *submitCmd) foresee(io console, data string, runs []*config.Config) error {
+func (c *submitCmd) foresee(io commandline.Console, data string, runs []*config.Config) error {
 	meta, err := graph.ReadMeta(data)
 	if err != nil {
 		return err
@@ -40,7 +38,7 @@ func (c *submitCmd) foresee(io console, data string, runs []*config.Config) erro
 	}
 	v, err := runs[0].View(c.Options.Ranks())
 	if err == nil && v.Servers > 0 && c.Options.Ranks() <= fewRanks {
-		fmt.Fprintf(io.err, "siafu: %d tasks: %s, %s, which has no part of the graph; add --servers 0 after -- to train on all of them\n",
+		fmt.Fprintf(io.Err, "siafu: %d tasks: %s, %s, which has no part of the graph; add --servers 0 after -- to train on all of them\n",
 			c.Options.Ranks(), counted(v.Ranks, "graph rank"), counted(v.Servers, "server"))
 	}
 	return err
@@ -58,7 +56,7 @@ func counted(n int, what string) string {
 
 // foreseeMemory compares what the first node's ranks take with --mem. Shards that do not
 // exist yet count as equal shares of the graph without ghosts, which is too little.
-func (c *submitCmd) foreseeMemory(io console, data string, meta *graph.Meta, r *config.Config, v world.View) error {
+func (c *submitCmd) foreseeMemory(io commandline.Console, data string, meta *graph.Meta, r *config.Config, v world.View) error {
 	has, err := c.Options.Memory()
 	if has == 0 || err != nil {
 		return err
@@ -88,23 +86,7 @@ func (c *submitCmd) foreseeMemory(io console, data string, meta *graph.Meta, r *
 			Then(`increase --mem or --nodes; "siafu plan" prints the memory needed`)
 	}
 	if peak > has {
-		fmt.Fprintf(io.err, "siafu: warning: %s\n", said)
+		fmt.Fprintf(io.Err, "siafu: warning: %s\n", said)
 	}
 	return nil
-}
-
-// remedy returns the remedy for an invalid command line. It names a flag of train before the
-// -- of submit or sweep.
-func remedy(root *kong.Node, args []string, err error) string {
-	flag, unknown := strings.CutPrefix(err.Error(), "unknown flag ")
-	flag, _, _ = strings.Cut(flag, ",")
-	for _, n := range root.Children {
-		if !unknown || n.Name != "train" || (args[0] != "submit" && args[0] != "sweep") {
-			continue
-		}
-		if slices.ContainsFunc(n.Flags, func(f *kong.Flag) bool { return "--"+f.Name == flag }) {
-			return "put " + flag + " after --, with the flags of train"
-		}
-	}
-	return `see "siafu help"`
 }

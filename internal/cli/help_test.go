@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"siafu/internal/cli/commandline"
 	"siafu/ranks/config"
 )
 
@@ -13,7 +14,7 @@ import (
 // and --help-all shows all.
 func TestShortHelp(t *testing.T) {
 	t.Parallel()
-	usual, whole := must(t, "train", "--help"), must(t, "train", helpAll)
+	usual, whole := must(t, "train", "--help"), must(t, "train", commandline.HelpAll)
 	for name, c := range map[string]struct {
 		text  string
 		lines int
@@ -43,10 +44,10 @@ func TestShortHelp(t *testing.T) {
 	}
 	for _, f := range short {
 		if !slices.Contains(all, f) {
-			t.Errorf("%s lacks %s", helpAll, f)
+			t.Errorf("%s lacks %s", commandline.HelpAll, f)
 		}
 	}
-	if must(t, "help", "train") != usual || !strings.Contains(usual, helpAll) {
+	if must(t, "help", "train") != usual || !strings.Contains(usual, commandline.HelpAll) {
 		t.Error("siafu help train differs from train --help, or does not name the rest")
 	}
 }

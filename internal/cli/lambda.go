@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"siafu/internal/cli/commandline"
 	"siafu/lambda/deploy"
 )
 
@@ -19,30 +20,30 @@ type lambdaDeployCmd struct {
 	Options deploy.Options `embed:""`
 }
 
-func (c *lambdaDeployCmd) Run(ctx context.Context, io console) error {
+func (c *lambdaDeployCmd) Run(ctx context.Context, io commandline.Console) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	return deploy.Deploy(ctx, c.Options, io.out)
+	return deploy.Deploy(ctx, c.Options, io.Out)
 }
 
 type lambdaStatusCmd struct {
 	Options deploy.StatusOptions `embed:""`
 }
 
-func (c *lambdaStatusCmd) Run(ctx context.Context, io console) error {
+func (c *lambdaStatusCmd) Run(ctx context.Context, io commandline.Console) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	return deploy.Status(ctx, c.Options, io.out)
+	return deploy.Status(ctx, c.Options, io.Out)
 }
 
 type lambdaRemoveCmd struct {
 	Options deploy.RemoveOptions `embed:""`
 }
 
-func (c *lambdaRemoveCmd) Run(ctx context.Context, io console) error {
+func (c *lambdaRemoveCmd) Run(ctx context.Context, io commandline.Console) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	return deploy.Remove(ctx, c.Options, io.out)
+	return deploy.Remove(ctx, c.Options, io.Out)
 }
 
 // untilInterrupted ends a context at the first signal, so that what has been begun is

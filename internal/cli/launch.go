@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"siafu/internal/cli/commandline"
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
 	"siafu/ranks/runfolder"
@@ -25,15 +26,15 @@ type launchCmd struct {
 	Args      []string       `arg:"" name:"command" passthrough:"" help:"Command to run: train, predict, doctor or bench, with its arguments."`
 }
 
-func (c *launchCmd) Run(io console) error {
+func (c *launchCmd) Run(io commandline.Console) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fault.System("launch", "", err)
 	}
 	o := c.Options
 	o.Wrap, o.Program, o.Self = strings.Fields(c.Container), c.program(self), self
-	o.Out, o.Err = io.out, io.err
-	o.Log = func(format string, args ...any) { fmt.Fprintf(io.err, "siafu: launch: "+format+"\n", args...) }
+	o.Out, o.Err = io.Out, io.Err
+	o.Log = func(format string, args ...any) { fmt.Fprintf(io.Err, "siafu: launch: "+format+"\n", args...) }
 	if c.InProcess {
 		o.Launcher = launch.InProcess
 	}
@@ -91,21 +92,7 @@ func command(args []string, same bool) ([]string, error) {
 }
 
 // takes reports whether the command of a command line has a flag.
-func takes(args []string, flag string) bool {
-	parser, err := newParser(new(grammar))
-	if err != nil {
-		return false
-	}
-	node := parser.Model.Node
-	for _, word := range args {
-		i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
-		if i < 0 {
-			break
-		}
-		node = node.Children[i]
-	}
-	return slices.ContainsFunc(node.Flags, func(f *kong.Flag) bool { return f.Name == flag })
-}
+func takes(args []string, flag string) bool { return describe().Find(args...).Flag(flag) != nil }
 
 // parseTrain parses a command line of train, its TOML file and the
 // environment, as the ranks will.
@@ -117,7 +104,7 @@ func parseTrain(args []string) (*trainCmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	parser, err := newParser(&g, kong.Resolvers(config))
+	parser, err := commandline.NewParser(&g, kong.Resolvers(config))
 	if err != nil {
 		return nil, err
 	}

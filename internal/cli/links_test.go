@@ -16,12 +16,20 @@ import (
 	"time"
 
 	"siafu/bench"
+	"siafu/internal/host/hosttest"
 )
+
+// programs is siafu with MPI, with siafu-bench beside it.
+func programs(t *testing.T) string {
+	t.Helper()
+	hosttest.Go(t, "mpi/siafu-bench", "siafu/bench/siafu-bench", "mpi")
+	return program(t, "mpi")
+}
 
 // Training over links of our own: every combination is there, bytes are those
 // of the codec, and an epoch takes as long as its bytes over the slow link.
 func TestBenchLinks(t *testing.T) {
-	siafu, data := program(t, "mpi"), small(t, "--vertices", "4000", "--edges", "40000")
+	siafu, data := programs(t), small(t, "--vertices", "4000", "--edges", "40000")
 	args := []string{"bench", "links", data, "--hosts", "2", "--rates", "50mbit", "--codecs", "none,s2",
 		"--partitioners", "hash", "--epochs", "20", "--turns", "1", "--json", "--",
 		// Rows of both layers, more than the burst that passes at once.
@@ -53,7 +61,7 @@ func TestBenchLinks(t *testing.T) {
 
 // An interrupt takes hosts down too.
 func TestBenchLinksInterrupted(t *testing.T) {
-	siafu, data := program(t, "mpi"), small(t)
+	siafu, data := programs(t), small(t)
 	var said bytes.Buffer
 	cmd := exec.Command(siafu, "bench", "links", data, "--hosts", "2", "--rates", "50mbit", "--epochs", "1000000", "--", "--servers", "0")
 	cmd.Stderr = &said
@@ -80,7 +88,7 @@ func TestBenchLinksInterrupted(t *testing.T) {
 
 // When a bench is killed mpirun ends, and the next bench takes down the hosts.
 func TestBenchLinksKilled(t *testing.T) {
-	siafu, data := program(t, "mpi"), small(t)
+	siafu, data := programs(t), small(t)
 	bench := func(epochs string) *exec.Cmd {
 		return exec.Command(siafu, "bench", "links", data, "--hosts", "2", "--rates", "50mbit", "--codecs", "none",
 			"--partitioners", "hash", "--turns", "1", "--epochs", epochs, "--", "--servers", "0")

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"siafu/bench/commands"
+	"siafu/internal/cli/commandline"
 )
 
 // result is the result of a call of the program.
@@ -15,10 +18,14 @@ type result struct {
 	out, err string
 }
 
-// siafu calls the program in this process.
+// siafu calls the program in this process, for bench the program siafu-bench.
 func siafu(args ...string) result {
 	var out, errOut bytes.Buffer
-	code := run(args, strings.NewReader(""), &out, &errOut)
+	do := dispatch
+	if len(args) > 0 && args[0] == "bench" {
+		do = commands.Run
+	}
+	code := commandline.Run(args, strings.NewReader(""), &out, &errOut, do)
 	return result{code, out.String(), errOut.String()}
 }
 
@@ -52,7 +59,7 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	if out := must(t, "train", helpAll); !strings.Contains(out, "--weight-decay-on") || !strings.Contains(out, "Model") {
+	if out := must(t, "train", commandline.HelpAll); !strings.Contains(out, "--weight-decay-on") || !strings.Contains(out, "Model") {
 		t.Errorf("help train:\n%s", out)
 	}
 	if out := must(t, "version"); !strings.HasPrefix(out, "siafu ") || !strings.Contains(out, "mpi=") {

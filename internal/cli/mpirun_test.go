@@ -19,11 +19,7 @@ import (
 // program is siafu with the given tags.
 func program(t *testing.T, tags string) string {
 	t.Helper()
-	name := "siafu"
-	if tags != "" {
-		name += "-" + tags
-	}
-	return hosttest.Go(t, name, "siafu", tags)
+	return hosttest.Go(t, filepath.Join(tags, "siafu"), "siafu", tags)
 }
 
 // finish runs a command and returns its exit code and what it printed.

@@ -3,14 +3,21 @@ package cli
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
+
+	"siafu/bench/commands"
 )
 
-// asProgram makes this test binary siafu itself, for tests with processes.
+// asProgram makes this test binary siafu itself, for tests with processes. By the name of
+// siafu-bench it is that program.
 const asProgram = "RUN_AS_SIAFU"
 
 func init() {
-	if os.Getenv(asProgram) != "" {
+	switch {
+	case filepath.Base(os.Args[0]) == benchProgram:
+		commands.Main()
+	case os.Getenv(asProgram) != "":
 		Main()
 	}
 }
@@ -23,10 +30,27 @@ func process(env []string, args ...string) *exec.Cmd {
 }
 
 // TestMain runs the tests in the repository's root: they read its documents, scripts and
-// sources.
+// sources. siafu-bench is in PATH.
 func TestMain(m *testing.M) {
-	if err := os.Chdir("../.."); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
+	os.Exit(func() int {
+		bin, err := os.MkdirTemp("", "siafu-bin")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(bin)
+		self, err := os.Executable()
+		if err == nil {
+			err = os.Symlink(self, filepath.Join(bin, benchProgram))
+		}
+		if err == nil {
+			err = os.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+		}
+		if err == nil {
+			err = os.Chdir("../..")
+		}
+		if err != nil {
+			panic(err)
+		}
+		return m.Run()
+	}())
 }

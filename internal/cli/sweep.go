@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"siafu/internal/cli/commandline"
 	"siafu/internal/fault"
 	"siafu/ranks/report"
 	"siafu/ranks/runfolder"
@@ -27,7 +28,7 @@ type sweepCmd struct {
 	Args   []string `arg:"" name:"data" passthrough:"" help:"[CONFIG.toml] DATA, then flags of train with lists of values. Example: --seed 1..10 --codec none,int4. Other flags of train follow --."`
 }
 
-func (c *sweepCmd) Run(ctx context.Context, io console, flags trainFlags) error {
+func (c *sweepCmd) Run(ctx context.Context, io commandline.Console, flags trainFlags) error {
 	data, axes, err := gridOf(c.Args)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (c *sweepCmd) Run(ctx context.Context, io console, flags trainFlags) error 
 	if c.Slurm != nil {
 		return c.submit(io, data, axes, flags)
 	}
-	s := &sweep.Sweep{Dir: c.Out, Out: io.out, Err: io.err}
+	s := &sweep.Sweep{Dir: c.Out, Out: io.Out, Err: io.Err}
 	if s.Settings, err = sweep.Grid("sweep", axes); err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (c *sweepCmd) Run(ctx context.Context, io console, flags trainFlags) error 
 	}
 	if c.DryRun {
 		for _, setting := range s.Settings {
-			fmt.Fprintln(io.out, slurm.Quote(s.Command(setting, filepath.Join(c.Out, setting.Folder()))...))
+			fmt.Fprintln(io.Out, slurm.Quote(s.Command(setting, filepath.Join(c.Out, setting.Folder()))...))
 		}
 		return nil
 	}
@@ -131,7 +132,7 @@ func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
 }
 
 // submit has Slurm run the grid.
-func (c *sweepCmd) submit(io console, data []string, axes []sweep.Axis, flags trainFlags) error {
+func (c *sweepCmd) submit(io commandline.Console, data []string, axes []sweep.Axis, flags trainFlags) error {
 	args := append([]string{"submit"}, strings.Fields(*c.Slurm)...)
 	for _, a := range axes {
 		args = append(args, "--array="+a.Flag+"="+strings.Join(a.Values, ","))
@@ -140,7 +141,7 @@ func (c *sweepCmd) submit(io console, data []string, axes []sweep.Axis, flags tr
 }
 
 // conclude compares the runs that there are.
-func (c *sweepCmd) conclude(io console, s *sweep.Sweep, failed []sweep.Failure) error {
+func (c *sweepCmd) conclude(io commandline.Console, s *sweep.Sweep, failed []sweep.Failure) error {
 	o := report.Options{HTML: c.HTML}
 	for _, setting := range s.Settings {
 		if dir := filepath.Join(c.Out, setting.Folder()); runfolder.IsRun(dir) {
@@ -154,11 +155,11 @@ func (c *sweepCmd) conclude(io console, s *sweep.Sweep, failed []sweep.Failure) 
 	}
 	var err error
 	if len(o.Runs) > 0 {
-		fmt.Fprintln(io.out)
-		err = o.Run(io.out)
+		fmt.Fprintln(io.Out)
+		err = o.Run(io.Out)
 	}
 	for _, f := range failed {
-		fmt.Fprintf(io.out, "failed %s: %s\n", f.Setting, f.Detail)
+		fmt.Fprintf(io.Out, "failed %s: %s\n", f.Setting, f.Detail)
 	}
 	return err
 }

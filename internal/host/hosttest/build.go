@@ -38,7 +38,7 @@ func Build(t testing.TB, name string, how func(root, path string) *exec.Cmd) str
 	}
 	if !made[path] {
 		fresh := filepath.Join(root, "build", "fresh", name) // a file next to path would change its folder's time
-		_ = unix.Mkdir(filepath.Dir(fresh), 0o755)           // where it is there, it is; go test does not hear of it
+		_ = os.MkdirAll(filepath.Dir(fresh), 0o755)          // where it is there, it is; go test does not hear of it
 		_ = exec.Command("cp", path, fresh).Run()            // what go build finds there, and would make again, it does not link
 		if out, err := how(root, fresh).CombinedOutput(); err != nil {
 			t.Fatalf("building %s: %v\n%s", name, err, out)

@@ -5,5 +5,5 @@ import "testing"
 // Programs builds siafu with MPI, and a stand-in for its training whose epochs are naps.
 func Programs(t testing.TB) (siafu, standin string) {
 	t.Helper()
-	return Go(t, "siafu-mpi", "siafu", "mpi"), Go(t, "standin", "siafu/slurm/testdata/standin", "mpi")
+	return Go(t, "mpi/siafu", "siafu", "mpi"), Go(t, "standin", "siafu/slurm/testdata/standin", "mpi")
 }

@@ -1,5 +1,5 @@
 //go:build cu
 
-package cli
+package commandline
 
 import _ "siafu/cuda/driver/gorgonia" // replaces the calls of package driver

@@ -1,0 +1,137 @@
+// Package commands is the command line of siafu-bench: the commands of "siafu bench". Each
+// parses its flags into the options of the package that measures, and calls that package.
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"siafu/bench"
+	"siafu/bench/all"
+	"siafu/bench/digest"
+	"siafu/bench/dorylus"
+	"siafu/internal/cli/commandline"
+	"siafu/ranks/simulate"
+)
+
+// Main runs siafu-bench with the arguments of this process, and ends the process.
+func Main() { commandline.Main(append([]string{"bench"}, os.Args[1:]...), Run) }
+
+// Run runs a command line of siafu that begins with "bench".
+func Run(args []string, io commandline.Console) error {
+	return commandline.Parse(args, io, new(grammar))
+}
+
+type grammar struct {
+	Bench benchCmd `cmd:"" group:"Benchmarks" help:"Run benchmarks and reproduce published tables."`
+}
+
+// benchCmd lists the commands.
+type benchCmd struct {
+	Accuracy  measurement[bench.AccuracyOptions]  `cmd:"" help:"Compare test accuracy on real graphs with published figures."`
+	All       allCmd                              `cmd:"" help:"Create one page with the tables and figures of all papers."`
+	Async     measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
+	Breakdown breakdownCmd                        `cmd:"" help:"Break down the time of an epoch. Prints tasks, hidden communication and idle time of ranks."`
+	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows by traffic and accuracy."`
+	CUDA      measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU. Compares with cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
+	Digest    digestCmd                           `cmd:"" help:"Compare ways of training with stale ghost rows. Reproduces the tables and figures of DIGEST."`
+	Dorylus   dorylusCmd                          `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs. Synchronous and with bounded asynchrony: the tables and figures of Dorylus."`
+	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
+	Links     linksCmd                            `cmd:"" help:"Train over emulated links with given rates between hosts."`
+	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel and compare with this machine's limits."`
+	Lambda    measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU. Measures functions also without each task optimisation."`
+	Partition measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
+	Replay    measurement[bench.ReplayOptions]    `cmd:"" help:"Compare simulated epoch times with measured ones. Measures over emulated links with given rates between hosts."`
+	Simulate  simulateCmd                         `cmd:"" help:"Simulate a recorded run on other links, workers and numbers of ranks."`
+
+	Initializers measurement[bench.InitializersOptions] `cmd:"" help:"Compare random initialisers by test accuracy. Trains every network on real graphs."`
+	Describe     describeCmd                            `cmd:"" hidden:"" help:"Print the commands and their flags as JSON."`
+}
+
+// measurement is a command that measures this machine, and names it first.
+type measurement[O interface {
+	Run(ctx context.Context, w io.Writer) error
+}] struct {
+	Options O `embed:""`
+}
+
+func (c *measurement[O]) Run(ctx context.Context, io commandline.Console) error {
+	bench.Machine(io.Out)
+	return c.Options.Run(ctx, io.Out)
+}
+
+type breakdownCmd struct {
+	Options bench.BreakdownOptions `embed:""`
+}
+
+func (c *breakdownCmd) Run(ctx context.Context, io commandline.Console) error {
+	if c.Options.From == "" { // else it was another machine
+		bench.Machine(io.Out)
+	}
+	return bench.Breakdown(ctx, c.Options, io.Out)
+}
+
+type simulateCmd struct {
+	Options simulate.Options `embed:""`
+}
+
+func (c *simulateCmd) Run(io commandline.Console) error { return c.Options.Print(io.Out) }
+
+type digestCmd struct {
+	Options digest.Options `embed:""`
+}
+
+func (c *digestCmd) Run(ctx context.Context, io commandline.Console) error {
+	c.Options.Origin = origin(io)
+	return c.Options.Run(ctx, io.Out)
+}
+
+type dorylusCmd struct {
+	Options dorylus.Options `embed:""`
+}
+
+func (c *dorylusCmd) Run(ctx context.Context, io commandline.Console) error {
+	c.Options.Origin = origin(io)
+	return c.Options.Run(ctx, io.Out)
+}
+
+type allCmd struct {
+	Options all.Options `embed:""`
+}
+
+func (c *allCmd) Run(ctx context.Context, io commandline.Console) error {
+	c.Options.Origin = origin(io)
+	return c.Options.Run(ctx, io.Out)
+}
+
+// origin prints which machine and command line tables are from, and is the same for a page.
+func origin(io commandline.Console) string {
+	var text strings.Builder
+	bench.Machine(&text)
+	fmt.Fprint(io.Out, text.String())
+	return text.String()
+}
+
+type linksCmd struct {
+	Options bench.LinksOptions `embed:""`
+}
+
+func (c *linksCmd) Run(ctx context.Context, io commandline.Console) error {
+	if !c.Options.JSON {
+		bench.Machine(io.Out)
+	}
+	return bench.Links(ctx, c.Options, io.Out)
+}
+
+// describeCmd tells siafu what siafu-bench has, for help, completion and the manual page.
+type describeCmd struct{}
+
+func (c *describeCmd) Run(io commandline.Console, ctx *kong.Context) error {
+	return json.NewEncoder(io.Out).Encode(commandline.Describe(ctx.Model.Node))
+}

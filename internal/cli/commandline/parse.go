@@ -1,0 +1,56 @@
+package commandline
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"siafu/internal/fault"
+	"siafu/ranks/config"
+)
+
+// Description says in one sentence what siafu is for.
+const Description = "Train graph neural networks on whole graphs, on the machines you have."
+
+// NewParser returns a parser with the variables in the tags of options.
+func NewParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(grammar, append(options, kong.Name("siafu"), config.Variables(), helpLists())...)
+}
+
+// Parse parses a command line and runs its command. It shows help for no arguments, --help,
+// and help in front of a command. grammar is a pointer to the struct of the commands.
+func Parse(args []string, c Console, grammar any, options ...kong.Option) error {
+	args, all := cutHelpAll(args)
+	parser, err := NewParser(grammar, append(options,
+		kong.Description(Description),
+		kong.Writers(c.Out, c.Err),
+		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.Help(printHelp(all)),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Bind(c),
+		kong.BindTo(context.Background(), (*context.Context)(nil)),
+	)...)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	if args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
+	}
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		if f := (*fault.Error)(nil); errors.As(err, &f) {
+			return f
+		}
+		if errors.Is(err, syscall.EPIPE) { // of help whose reader has gone
+			return err
+		}
+		return fault.New(fault.Usage, "", "", "%v", err).Then(`see "siafu help"`)
+	}
+	return ctx.Run()
+}
