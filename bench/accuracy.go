@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"siafu/bench/trials"
 	"siafu/graph/importers"
 	"siafu/internal/fault"
 	"siafu/ranks/config"
@@ -93,7 +94,7 @@ func (o AccuracyOptions) chosen(c AccuracyCase) bool {
 // AccuracyOptions are the options of bench accuracy.
 type AccuracyOptions struct {
 	Data  string `required:"" placeholder:"DIR" help:"Folder with the raw graphs NAME or NAME.tar.zst."`
-	Work  string `default:"build/accuracy" placeholder:"DIR" help:"Folder for imported datasets and runs."`
+	Work  string `default:"build/accuracy" placeholder:"DIR" help:"Folder for imported datasets."`
 	Only  string `default:"" placeholder:"NAME" help:"Measure one graph instead of all available graphs."`
 	Model string `default:"" placeholder:"KIND" help:"Measure one network instead of all."`
 	Seeds int    `default:"10" help:"Number of seeds to average, from 1. A row may use fewer seeds."`
@@ -107,9 +108,6 @@ type AccuracyResult struct {
 	Case         AccuracyCase
 	Ranks, Seeds int
 	Mean, Std    float64
-	EpochSeconds float64 // median over the last seed's epochs
-	GhostBytes   int64   // an epoch's, raw
-	PeakRSSBytes int64   // of the process
 }
 
 // Run runs Accuracy only for its table.
@@ -127,18 +125,16 @@ func Accuracy(ctx context.Context, o AccuracyOptions, w io.Writer) ([]AccuracyRe
 		if !o.chosen(c) {
 			continue
 		}
-		data, err := c.load(o)
+		data, err := importRaw("bench accuracy", o.Data, o.Work, c)
 		if err != nil {
 			return results, err
 		}
 		for _, n := range o.Ranks {
-			r, err := c.measure(ctx, data, n, o)
+			r, err := c.measure(ctx, data, n, o, w)
 			if err != nil {
 				return results, err
 			}
 			results = append(results, r)
-			fmt.Fprintf(w, "%-22s %-5s %5d %5d %5.2f ± %-5.2f  %9.4f %12d %9d  %s\n", c.Graph, c.config().Model, n, r.Seeds,
-				100*r.Mean, 100*r.Std, r.EpochSeconds, r.GhostBytes, r.PeakRSSBytes>>20, c.Published)
 		}
 	}
 	if len(results) == 0 {
@@ -147,18 +143,18 @@ func Accuracy(ctx context.Context, o AccuracyOptions, w io.Writer) ([]AccuracyRe
 	return results, nil
 }
 
-// load imports the case's graph unless that is done.
-func (c AccuracyCase) load(o AccuracyOptions) (string, error) {
-	dst := filepath.Join(o.Work, c.Graph)
+// importRaw imports the raw graph of a case into a work folder, unless that is done.
+func importRaw(op, data, work string, c AccuracyCase) (string, error) {
+	dst := filepath.Join(work, c.Graph)
 	if _, err := os.Stat(filepath.Join(dst, "meta.json")); err == nil {
 		return dst, nil
 	}
-	src := filepath.Join(o.Data, c.Graph)
+	src := filepath.Join(data, c.Graph)
 	if _, err := os.Stat(src); err != nil {
 		src += ".tar.zst"
 	}
-	if err := os.MkdirAll(o.Work, 0o755); err != nil {
-		return "", fault.System("bench accuracy", o.Work, err)
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return "", fault.System(op, work, err)
 	}
 	_, err := importers.Import("raw", importers.Options{
 		Src: src, Dst: dst, Split: c.Split, Normalize: c.Normalize,
@@ -167,42 +163,24 @@ func (c AccuracyCase) load(o AccuracyOptions) (string, error) {
 	return dst, err
 }
 
-// measure trains with seeds 1, 2, … and averages.
-func (c AccuracyCase) measure(ctx context.Context, data string, n int, o AccuracyOptions) (AccuracyResult, error) {
-	seeds := min(o.Seeds, c.Seeds)
-	r := AccuracyResult{Case: c, Ranks: n, Seeds: seeds}
-	var accuracies []float64
-	for seed := range seeds {
-		s, err := c.train(ctx, data, n, uint64(seed+1), o)
-		if err != nil {
-			return r, err
-		}
-		acc := s.FinalTestAcc
-		if c.AtBestVal {
-			acc = s.TestAccAtBestVal
-		}
-		accuracies = append(accuracies, acc)
-		r.EpochSeconds, r.PeakRSSBytes = s.EpochSecondsMedian, s.PeakRSSBytes
-		r.GhostBytes = s.GhostBytesRaw / int64(max(s.Epochs, 1))
-	}
-	r.Mean, r.Std = meanStd(accuracies)
-	return r, nil
-}
-
-func (c AccuracyCase) train(ctx context.Context, data string, n int, seed uint64, o AccuracyOptions) (*runfolder.Summary, error) {
-	cfg := c.config()
+// measure trains with seeds 1, 2, … and prints means: of the epochs the last seed's.
+func (c AccuracyCase) measure(ctx context.Context, data string, n int, o AccuracyOptions, w io.Writer) (AccuracyResult, error) {
+	r := AccuracyResult{Case: c, Ranks: n, Seeds: min(o.Seeds, c.Seeds)}
+	e := &experiment{op: "bench accuracy", data: data, config: c.config()}
 	if o.adjust != nil {
-		o.adjust(&cfg)
+		o.adjust(&e.config)
 	}
-	cfg.Ranks, cfg.Seed, cfg.Force = n, seed, true
-	var err error
-	if cfg.Out, err = os.MkdirTemp(o.Work, fmt.Sprintf("run-%s-%d-", c.Graph, n)); err != nil {
-		return nil, fault.System("bench accuracy", o.Work, err)
+	s := e.add(c.Graph, func(c *config.Config, turn int) { c.Ranks, c.Seed = n, uint64(turn+1) })
+	if err := e.train(ctx, "seeds", r.Seeds); err != nil {
+		return r, err
 	}
-	defer os.RemoveAll(cfg.Out)
-	run, err := trial(ctx, "bench accuracy", data, cfg)
-	if err != nil {
-		return nil, err
+	accuracy := testAccuracy
+	if !c.AtBestVal {
+		accuracy = func(s runfolder.Summary) float64 { return s.FinalTestAcc }
 	}
-	return &run.Summary, nil
+	r.Mean, r.Std = trials.MeanStd(s.each(accuracy))
+	last := s.last()
+	_, err := fmt.Fprintf(w, "%-22s %-5s %5d %5d %5.2f ± %-5.2f  %9.4f %12d %9d  %s\n", c.Graph, e.config.Model, n, r.Seeds,
+		100*r.Mean, 100*r.Std, last.EpochSecondsMedian, last.GhostBytesRaw/int64(max(last.Epochs, 1)), last.PeakRSSBytes>>20, c.Published)
+	return r, err
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"text/tabwriter"
 
 	"siafu/internal/fault"
 	"siafu/ranks/config"
@@ -33,95 +32,58 @@ func (o AsyncOptions) Run(ctx context.Context, w io.Writer) error {
 	switch {
 	case o.Config.Dropout != 0 || o.Config.InputDropout > 0:
 		return refuse("dropout", o.Config.Dropout, "set 0, because accuracies are measured in the training passes")
-	case o.Seeds < 1:
-		return refuse("seeds", o.Seeds, "set 1 or more")
 	case !(o.Most >= 1 && o.Most <= mostOfPipe):
 		return refuse("most", o.Most, fmt.Sprintf("set 1 to %d", mostOfPipe))
 	}
-	lines := []*asyncLine{{name: "pipe"}}
+	e := &experiment{op: "bench async", data: o.Data, config: o.Config,
+		head: "mode\tepochs to it\tR\tfrom\tto\ts/epoch\tto pipe\tseconds to it\tto pipe\told weights\told gathers\tbest", row: asyncRow}
+	e.config.Out, e.config.EvalEvery, e.config.CheckpointEvery = "", 1, "off"
+	pipe := e.add("pipe", func(c *config.Config, turn int) {
+		c.Mode, c.Staleness, c.Linger = "pipe", 0, config.Defaults().Linger
+		c.Seed += uint64(turn)
+	})
 	for _, s := range o.Staleness {
 		for _, l := range o.Lingers {
-			c := o.Config
-			c.Mode, c.Staleness, c.Linger = "async", s, l
-			lines = append(lines, &asyncLine{name: fmt.Sprintf("async s=%d linger=%g", s, l), config: c})
+			e.add(fmt.Sprintf("async s=%d linger=%g", s, l), func(c *config.Config, turn int) {
+				c.Mode, c.Staleness, c.Linger = "async", s, l
+				c.Seed += uint64(turn)
+				c.Epochs, c.TargetAcc = int(math.Ceil(o.Most*float64(c.Epochs))), min(converged(pipe.runs[turn]), 1)
+			})
 		}
+	}
+	if err := e.train(ctx, "seeds", o.Seeds); err != nil {
+		return err
 	}
 	targets := 0.0
-	for seed := range uint64(o.Seeds) {
-		target, err := o.turn(ctx, o.Config.Seed+seed, lines)
-		if err != nil {
-			return err
-		}
-		targets += target
+	for _, r := range pipe.runs {
+		targets += converged(r)
 	}
-	fmt.Fprintf(w, "%s: the pipeline converges to %.2f %% on validation vertices\n", lines[0].dataset, 100*targets/float64(o.Seeds))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "mode\tepochs to it\tR\tfrom\tto\ts/epoch\tto pipe\tseconds to it\tto pipe\told weights\told gathers\tbest\t")
-	for _, l := range lines {
-		l.print(t, lines[0])
-	}
-	return t.Flush()
+	fmt.Fprintf(w, "%s: the pipeline converges to %.2f %% on validation vertices\n", pipe.last().Dataset, 100*targets/float64(o.Seeds))
+	return e.print(w)
 }
 
 // mostOfPipe bounds --most, so that --most times --epochs does not overflow.
 const mostOfPipe = 1000
 
-// turn trains once in each mode, the pipeline first, and returns the accuracy to which that
-// converged.
-func (o AsyncOptions) turn(ctx context.Context, seed uint64, lines []*asyncLine) (float64, error) {
-	c := o.Config
-	c.Mode, c.Staleness, c.Linger, c.Seed = "pipe", 0, config.Defaults().Linger, seed
-	c.Out, c.EvalEvery, c.CheckpointEvery = "", 1, "off"
-	pipe, err := trial(ctx, "bench async", o.Data, c)
-	if err != nil {
-		return 0, err
-	}
-	target := converged(pipe)
-	base := firstReached(pipe, target)
-	lines[0].add(pipe, base, base)
-	for _, l := range lines[1:] {
-		c := l.config
-		c.Seed, c.Out, c.EvalEvery, c.CheckpointEvery = seed, "", 1, "off"
-		c.Epochs, c.TargetAcc = int(math.Ceil(o.Most*float64(c.Epochs))), min(target, 1)
-		r, err := trial(ctx, "bench async", o.Data, c)
-		if err != nil {
-			return 0, err
-		}
-		l.add(r, firstReached(r, target), base)
-	}
-	return target, nil
-}
-
-// asyncLine is a mode and the results of its runs by seed.
-type asyncLine struct {
-	name, dataset string
-	config        config.Config
-	runs          []targetReached
-	ratios        []float64 // R
-	best          float64   // sum of best validation accuracies
-}
-
-func (l *asyncLine) add(r *runfolder.Run, m, base targetReached) {
-	l.dataset = r.Summary.Dataset
-	l.runs, l.ratios = append(l.runs, m), append(l.ratios, m.epochs/base.epochs)
-	l.best += r.Summary.BestValAcc
-}
-
-// print prints means over the seeds. Runs that never reached the accuracy count with their
+// asyncRow returns means over the seeds. Runs that never reached the accuracy count with their
 // number of epochs, and R is then printed with >.
-func (l *asyncLine) print(w io.Writer, pipe *asyncLine) {
-	m, base, n := meanOf(l.runs), meanOf(pipe.runs), float64(len(l.runs))
-	above := ""
+func asyncRow(s, pipe *setting) string {
+	var runs, bases []targetReached
+	var ratios []float64
+	sum, best, n := 0.0, 0.0, float64(len(s.runs))
+	for k, r := range s.runs {
+		target := converged(pipe.runs[k])
+		m, base := firstReached(r, target), firstReached(pipe.runs[k], target)
+		runs, bases, ratios = append(runs, m), append(bases, base), append(ratios, m.epochs/base.epochs)
+		sum, best = sum+ratios[k], best+r.Summary.BestValAcc
+	}
+	m, base, above := meanOf(runs), meanOf(bases), ""
 	if m.never > 0 {
 		above = "> "
 	}
-	sum := 0.0
-	for _, r := range l.ratios {
-		sum += r
-	}
-	fmt.Fprintf(w, "%s\t%s\t%s%.2f\t%.2f\t%.2f\t%.4f\t%.2f\t%.3f\t%.2f\t%.2f\t%.2f\t%.4f\t\n", l.name, m.name(len(l.runs)),
-		above, sum/n, slices.Min(l.ratios), slices.Max(l.ratios), m.perEpoch, m.perEpoch/base.perEpoch,
-		m.seconds, m.seconds/base.seconds, m.weights, m.gathers, l.best/n)
+	return fmt.Sprintf("%s\t%s\t%s%.2f\t%.2f\t%.2f\t%.4f\t%.2f\t%.3f\t%.2f\t%.2f\t%.2f\t%.4f", s.name, m.name(len(runs)),
+		above, sum/n, slices.Min(ratios), slices.Max(ratios), m.perEpoch, m.perEpoch/base.perEpoch,
+		m.seconds, m.seconds/base.seconds, m.weights, m.gathers, best/n)
 }
 
 // converged returns the mean validation accuracy of a run's last tenth, minus a tenth of a

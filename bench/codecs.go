@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"text/tabwriter"
 
+	"siafu/bench/trials"
 	"siafu/halo/codec"
-	"siafu/internal/fault"
 	"siafu/ranks/config"
+	"siafu/ranks/runfolder"
 )
 
 // CodecsOptions are the options of bench codecs. Training flags are train's.
@@ -23,79 +22,41 @@ type CodecsOptions struct {
 
 // Run trains with each codec and the same seeds, and compares bytes sent and accuracy.
 func (o CodecsOptions) Run(ctx context.Context, w io.Writer) error {
-	if o.Seeds < 1 {
-		return fault.New(fault.Usage, "bench codecs", "", "--seeds=%d", o.Seeds).Then("set 1 or more")
-	}
-	var lines []codecLine
+	e := &experiment{op: "bench codecs", data: o.Data, config: o.Config, row: func(s, first *setting) string {
+		mean, std := trials.MeanStd(s.each(testAccuracy))
+		base, _ := trials.MeanStd(first.each(testAccuracy))
+		n := 1e6 * float64(max(s.last().Epochs, 1))
+		raw, sent := float64(s.last().GhostBytesRaw)/n, float64(s.last().GhostBytesSent)/n
+		return fmt.Sprintf("%s\t%s\t%.3f\t%.3f\t%.2f\t%.2f ± %.2f\t%+.2f\t%.4f", s.name, codecRatio(s.name, o.Config.Hidden), raw, sent,
+			raw/max(sent, 1e-9), 100*mean, 100*std, 100*(mean-base), slices.Min(s.each(medianSeconds)))
+	}}
+	e.config.Out, e.config.CheckpointEvery = "", "off"
 	for _, name := range o.Codecs {
-		rows, err := codec.ByName(name)
-		if err != nil {
+		if _, err := codec.ByName(name); err != nil {
 			return err
 		}
-		lines = append(lines, codecLine{name: name, codec: rows})
+		e.add(name, func(c *config.Config, turn int) { c.Codec, c.Seed = name, uint64(turn+1) })
 	}
-	for seed := range o.Seeds { // interleaved, so that load hits all codecs alike
-		for i := range lines {
-			if err := lines[i].run(ctx, o, uint64(seed+1)); err != nil {
-				return err
-			}
-		}
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "codec\tratio at width %d\traw MB/epoch\tsent MB/epoch\tratio\ttest accuracy\tto %s\ts/epoch\t\n", o.Config.Hidden, lines[0].name)
-	for _, l := range lines {
-		l.print(t, o.Config.Hidden, &lines[0])
-	}
-	return t.Flush()
-}
-
-// codecLine has the runs with one codec.
-type codecLine struct {
-	name      string
-	codec     codec.Codec
-	accuracy  []float64
-	seconds   []float64
-	raw, sent float64 // MB per epoch
-}
-
-func (l *codecLine) run(ctx context.Context, o CodecsOptions, seed uint64) error {
-	c := o.Config
-	c.Codec, c.Seed, c.Out, c.CheckpointEvery = l.name, seed, "", "off"
-	r, err := trial(ctx, "bench codecs", o.Data, c)
-	if err != nil {
+	if err := e.train(ctx, "seeds", o.Seeds); err != nil {
 		return err
 	}
-	s, epochs := r.Summary, float64(max(r.Summary.Epochs, 1))
-	l.accuracy = append(l.accuracy, s.TestAccAtBestVal)
-	l.seconds = append(l.seconds, s.EpochSecondsMedian)
-	l.raw, l.sent = float64(s.GhostBytesRaw)/1e6/epochs, float64(s.GhostBytesSent)/1e6/epochs
-	return nil
+	e.head = fmt.Sprintf("codec\tratio at width %d\traw MB/epoch\tsent MB/epoch\tratio\ttest accuracy\tto %s\ts/epoch", o.Config.Hidden, o.Codecs[0])
+	return e.print(w)
 }
 
-func (l *codecLine) print(w io.Writer, width int, first *codecLine) {
-	mean, std := meanStd(l.accuracy)
-	base, _ := meanStd(first.accuracy)
-	fmt.Fprintf(w, "%s\t%s\t%.3f\t%.3f\t%.2f\t%.2f ± %.2f\t%+.2f\t%.4f\t\n", l.name, l.rate(width), l.raw, l.sent,
-		l.raw/max(l.sent, 1e-9), 100*mean, 100*std, 100*(mean-base), slices.Min(l.seconds))
-}
+func testAccuracy(s runfolder.Summary) float64  { return s.TestAccAtBestVal }
+func medianSeconds(s runfolder.Summary) float64 { return s.EpochSecondsMedian }
 
-// rate returns the compression ratio of rows of a width, if it does not depend on their
+// codecRatio returns the compression ratio of rows of a width, if it does not depend on their
 // contents.
-func (l *codecLine) rate(width int) string {
+func codecRatio(name string, width int) string {
 	const rows = 1024
-	if bytes, fixed := l.codec.Size(rows, width); fixed {
+	c, err := codec.ByName(name)
+	if err != nil {
+		return "-"
+	}
+	if bytes, fixed := c.Size(rows, width); fixed {
 		return fmt.Sprintf("%.2f", float64(4*rows*width)/float64(bytes))
 	}
 	return "-"
-}
-
-// meanStd returns the mean and the standard deviation of x.
-func meanStd(x []float64) (mean, std float64) {
-	for _, v := range x {
-		mean += v / float64(len(x))
-	}
-	for _, v := range x {
-		std += (v - mean) * (v - mean) / float64(len(x))
-	}
-	return mean, math.Sqrt(std)
 }

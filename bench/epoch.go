@@ -6,7 +6,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"siafu/graph/generate"
@@ -69,30 +68,24 @@ func generated(like string, scale float64) (*scratch.Folder, error) {
 // printEpochs prints minimum and median of the epochs except the first.
 func printEpochs(w io.Writer, run *runfolder.Run) error {
 	epochs := run.Epochs[1:]
-	column := func(f func(runfolder.Epoch) float64) (least, middle float64) {
-		var x []float64
-		for _, e := range epochs {
-			x = append(x, f(e))
-		}
-		slices.Sort(x)
-		return x[0], x[len(x)/2]
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s, %d ranks (%d servers) x %d threads, %d epochs\n",
 		run.Summary.Dataset, run.Summary.Ranks, run.Summary.Servers, run.Summary.Threads, len(epochs))
-	fmt.Fprintln(t, "\tmin s\tmedian s\t")
-	line := func(name string, f func(runfolder.Epoch) float64) {
-		least, middle := column(f)
-		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t\n", name, least, middle)
-	}
-	line("epoch", func(e runfolder.Epoch) float64 { return e.Seconds })
-	for _, task := range schedule.Kinds() {
-		line(task, func(e runfolder.Epoch) float64 { return e.TaskSeconds[task] })
-	}
-	if err := t.Flush(); err != nil {
+	err := printTable(w, "\tmin s\tmedian s", append([]string{"epoch"}, schedule.Kinds()...), func(task string) string {
+		var x []float64
+		for _, e := range epochs {
+			if task == "epoch" {
+				x = append(x, e.Seconds)
+			} else {
+				x = append(x, e.TaskSeconds[task])
+			}
+		}
+		slices.Sort(x)
+		return fmt.Sprintf("%s\t%.4f\t%.4f", task, x[0], x[len(x)/2])
+	})
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "peak memory %d MiB, ghosts %.1f MiB an epoch\n", run.Summary.PeakRSSBytes>>20,
+	_, err = fmt.Fprintf(w, "peak memory %d MiB, ghosts %.1f MiB an epoch\n", run.Summary.PeakRSSBytes>>20,
 		float64(epochs[0].GhostBytesSent)/(1<<20))
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"siafu/bench/trials"
 	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/ranks/config"
@@ -14,7 +15,7 @@ import (
 // InitializersOptions are the options of bench initializers.
 type InitializersOptions struct {
 	Data         string   `required:"" placeholder:"DIR" help:"Folder with the raw graphs NAME or NAME.tar.zst."`
-	Work         string   `default:"build/initializers" placeholder:"DIR" help:"Folder for imported datasets and runs."`
+	Work         string   `default:"build/initializers" placeholder:"DIR" help:"Folder for imported datasets."`
 	Graphs       []string `default:"cora,citeseer,amazon-photo,coauthor-cs,tolokers,fb100-berkeley13-year" help:"Graphs to train on, with unscaled features."`
 	Models       []string `default:"gcn,sage,gin,gat,mlp" help:"Networks to train."`
 	Initializers []string `default:"xavier,he,torch,small-logits" help:"Random initialisers to compare."`
@@ -53,7 +54,7 @@ func Initializers(ctx context.Context, o InitializersOptions, w io.Writer) ([]In
 	fmt.Fprintln(w)
 	var results []InitializerResult
 	for _, name := range o.Graphs {
-		data, err := AccuracyCase{Graph: name}.load(AccuracyOptions{Data: o.Data, Work: o.Work})
+		data, err := importRaw("bench initializers", o.Data, o.Work, AccuracyCase{Graph: name})
 		if err != nil {
 			return results, err
 		}
@@ -63,11 +64,16 @@ func Initializers(ctx context.Context, o InitializersOptions, w io.Writer) ([]In
 		}
 		for _, kind := range o.Models {
 			for _, hidden := range o.Hidden {
-				line, err := o.line(ctx, InitializerResult{Graph: name, Model: kind, Hidden: hidden, Seeds: o.Seeds}, data, guessing, w)
-				results = append(results, line...)
+				line, err := o.line(ctx, InitializerResult{Graph: name, Model: kind, Hidden: hidden, Seeds: o.Seeds}, data, guessing)
 				if err != nil {
 					return results, err
 				}
+				fmt.Fprintf(w, "%-22s %-5s %6d", name, kind, hidden)
+				for _, r := range line {
+					fmt.Fprintf(w, "  %-22s", r)
+				}
+				fmt.Fprintln(w)
+				results = append(results, line...)
 			}
 		}
 	}
@@ -91,41 +97,28 @@ func (o InitializersOptions) validate() error {
 	return nil
 }
 
-// line measures a network with each initialiser, and prints the results.
-func (o InitializersOptions) line(ctx context.Context, of InitializerResult, data string, guessing float64, w io.Writer) ([]InitializerResult, error) {
-	var line []InitializerResult
-	fmt.Fprintf(w, "%-22s %-5s %6d", of.Graph, of.Model, of.Hidden)
-	defer fmt.Fprintln(w)
+// line measures a network with each initialiser.
+func (o InitializersOptions) line(ctx context.Context, of InitializerResult, data string, guessing float64) (line []InitializerResult, err error) {
+	e := &experiment{op: "bench initializers", data: data, config: config.Defaults()}
+	e.config.Ranks, e.config.Model, e.config.Hidden, e.config.CheckpointEvery = 1, of.Model, of.Hidden, "off"
 	for _, name := range o.Initializers {
+		e.add(name, func(c *config.Config, turn int) { c.Initializer, c.Seed = name, uint64(turn+1) })
+	}
+	if err := e.train(ctx, "seeds", o.Seeds); err != nil {
+		return nil, err
+	}
+	for _, s := range e.settings {
 		r := of
-		r.Initializer = name
-		if err := r.measure(ctx, data, guessing, o.Work); err != nil {
-			return line, err
+		r.Initializer = s.name
+		r.Mean, r.Std = trials.MeanStd(s.each(testAccuracy))
+		for _, run := range s.runs {
+			if run.Summary.FinalLoss >= stuckShare*guessing {
+				r.Stuck++
+			}
 		}
 		line = append(line, r)
-		fmt.Fprintf(w, "  %-22s", r)
 	}
 	return line, nil
-}
-
-// measure trains with seeds 1, 2, … and averages.
-func (r *InitializerResult) measure(ctx context.Context, data string, guessing float64, work string) error {
-	c := AccuracyCase{Graph: r.Graph, Configure: func(c *config.Config) {
-		c.Model, c.Hidden, c.Initializer, c.CheckpointEvery = r.Model, r.Hidden, r.Initializer, "off"
-	}}
-	var accuracies []float64
-	for seed := range r.Seeds {
-		s, err := c.train(ctx, data, 1, uint64(seed+1), AccuracyOptions{Work: work})
-		if err != nil {
-			return err
-		}
-		accuracies = append(accuracies, s.TestAccAtBestVal)
-		if s.FinalLoss >= stuckShare*guessing {
-			r.Stuck++
-		}
-	}
-	r.Mean, r.Std = meanStd(accuracies)
-	return nil
 }
 
 func (r InitializerResult) String() string {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"math"
 
 	"siafu/internal/fault"
 	"siafu/ranks/config"
@@ -19,22 +19,13 @@ type LambdaOptions struct {
 	Config config.Config `embed:""`
 }
 
-// variant is a line of a table: a variation of the requested run.
-type variant struct {
-	name string
-	set  func(*config.Config)
-
-	seconds float64 // of the fastest epoch
-	last    *runfolder.Run
-}
-
 // Run prints two tables. The first one has the variants of figure 10 and of §7.6 of Dorylus
 // (OSDI'21): tensor work on the CPU and in functions, pipelined, without pipelining (no-pipe)
 // and in bounded asynchrony with s=0. The second one omits each optimisation of §6 separately,
 // and has codecs.
 func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
-	if o.Turns < 1 || o.Config.Epochs < 2 {
-		return fault.New(fault.Usage, "bench lambda", "", "--turns=%d --epochs=%d", o.Turns, o.Config.Epochs).Then("measure 1 turn or more of 2 epochs or more")
+	if o.Config.Epochs < 2 {
+		return fault.New(fault.Usage, "bench lambda", "", "--epochs=%d", o.Config.Epochs).Then("measure 2 or more")
 	}
 	if o.Config.Instance == "" {
 		return fault.New(fault.Usage, "bench lambda", "", "the price of servers is unknown").Then("give --instance TYPE or dollars per hour")
@@ -43,86 +34,75 @@ func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Config.Lambda == "" {
 		o.Config.Lambda = config.LambdaLocal
 	}
-	cpu := func(mode string) func(*config.Config) {
-		return func(c *config.Config) {
-			*c = c.OnCPU()
+	at := o.experiment("tensor work on")
+	mode := func(mode string, cpu bool) func(*config.Config, int) {
+		return func(c *config.Config, _ int) {
+			if cpu {
+				*c = c.OnCPU()
+			}
 			c.Mode = mode
 		}
 	}
-	mode := func(mode string) func(*config.Config) { return func(c *config.Config) { c.Mode = mode } }
-	variants := []variant{
-		{name: "CPU, pipe", set: cpu("pipe")},
-		{name: "CPU, no-pipe", set: cpu("nopipe")},
-		{name: "functions, pipe", set: mode("pipe")},
-		{name: "functions, no-pipe", set: mode("nopipe")},
-		{name: "functions, async s=0", set: mode("async")},
+	at.add("CPU, pipe", mode("pipe", true))
+	at.add("CPU, no-pipe", mode("nopipe", true))
+	at.add("functions, pipe", mode("pipe", false))
+	at.add("functions, no-pipe", mode("nopipe", false))
+	at.add("functions, async s=0", mode("async", false))
+	tasks := o.experiment("tasks for functions")
+	tasks.add("as they are", func(*config.Config, int) {})
+	for _, what := range []string{config.Fusion, config.Rematerialisation, config.Streaming, config.Fusion + "," + config.Rematerialisation + "," + config.Streaming} {
+		tasks.add("without "+what, func(c *config.Config, _ int) { c.LambdaWithout = what })
 	}
-	without := func(what string) variant {
-		return variant{name: "without " + what, set: func(c *config.Config) { c.LambdaWithout = what }}
+	for _, codec := range []string{"s2", "bf16", "int8"} {
+		tasks.add("codec "+codec, func(c *config.Config, _ int) { c.LambdaCodec = codec })
 	}
-	through := func(codec string) variant {
-		return variant{name: "codec " + codec, set: func(c *config.Config) { c.LambdaCodec = codec }}
-	}
-	forms := []variant{
-		{name: "as they are", set: func(*config.Config) {}},
-		without(config.Fusion), without(config.Rematerialisation), without(config.Streaming),
-		without(config.Fusion + "," + config.Rematerialisation + "," + config.Streaming),
-		through("s2"), through("bf16"), through("int8"),
-	}
-	if err := o.table(ctx, w, "tensor work on", variants); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	return o.table(ctx, w, "tasks for functions", forms)
-}
-
-// table trains all variants, interleaved, and prints a line for each.
-func (o LambdaOptions) table(ctx context.Context, w io.Writer, title string, ways []variant) error {
-	for range o.Turns {
-		for i := range ways {
-			if err := ways[i].run(ctx, o); err != nil {
-				return err
-			}
+	for _, e := range []*experiment{at, tasks} {
+		if e == tasks {
+			fmt.Fprintln(w)
 		}
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "%s\ts/epoch\tto the first\tinvocations/epoch\tMB to them\tMB back\tGB-s/epoch\tfunctions $/epoch\tservers $/epoch\tvalue\t\n", title)
-	for i := range ways {
-		ways[i].print(t, &ways[0])
-	}
-	return t.Flush()
-}
-
-func (l *variant) run(ctx context.Context, o LambdaOptions) error {
-	c := o.Config
-	l.set(&c)
-	c.Out, c.CheckpointEvery, c.EvalEvery = "", "off", 0
-	r, err := trial(ctx, "bench lambda", o.Data, c)
-	if err != nil {
-		return err
-	}
-	for _, e := range r.Epochs[1:] { // memory is touched, and functions are started, in the first one
-		if l.last == nil || e.Seconds < l.seconds {
-			l.seconds, l.last = e.Seconds, r
+		if err := e.train(ctx, "turns", o.Turns); err != nil {
+			return err
+		}
+		if err := e.print(w); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// print prints the line. A run's cost, including the final evaluation, is divided by its
-// epochs.
-func (l *variant) print(w io.Writer, first *variant) {
-	s := l.last.Summary
-	n := float64(s.Epochs)
-	fmt.Fprintf(w, "%s\t%.4f\t%.2f\t%.0f\t%.2f\t%.2f\t%.3f\t%.3g\t%.3g\t%.3g\t\n", l.name, l.seconds, l.seconds/first.seconds,
-		float64(s.LambdaInvocations)/n, float64(s.LambdaBytesSent)/1e6/n, float64(s.LambdaBytesReceived)/1e6/n,
-		s.LambdaGBSeconds/n, s.LambdaUSD/n, s.ServerUSD/n, l.value()/first.value())
+// experiment returns a table of epochs. A run's cost, including the final evaluation, is
+// divided by its epochs.
+func (o LambdaOptions) experiment(title string) *experiment {
+	e := &experiment{op: "bench lambda", data: o.Data, config: o.Config,
+		head: title + "\ts/epoch\tto the first\tinvocations/epoch\tMB to them\tMB back\tGB-s/epoch\tfunctions $/epoch\tservers $/epoch\tvalue",
+		row: func(s, first *setting) string {
+			seconds, run := s.fastest()
+			base, _ := first.fastest()
+			n := float64(run.Epochs)
+			return fmt.Sprintf("%s\t%.4f\t%.2f\t%.0f\t%.2f\t%.2f\t%.3f\t%.3g\t%.3g\t%.3g", s.name, seconds, seconds/base,
+				float64(run.LambdaInvocations)/n, float64(run.LambdaBytesSent)/1e6/n, float64(run.LambdaBytesReceived)/1e6/n,
+				run.LambdaGBSeconds/n, run.LambdaUSD/n, run.ServerUSD/n, s.value()/first.value())
+		}}
+	e.config.Out, e.config.CheckpointEvery, e.config.EvalEvery = "", "off", 0
+	return e
+}
+
+// fastest returns the seconds of the fastest epoch of all runs, and the summary of its run. It
+// omits the first epochs, in which memory is touched and functions are started.
+func (s *setting) fastest() (seconds float64, run runfolder.Summary) {
+	seconds = math.Inf(1)
+	for _, r := range s.runs {
+		if x := fastest(r.Epochs[1:]); x < seconds {
+			seconds, run = x, r.Summary
+		}
+	}
+	return seconds, run
 }
 
 // value returns 1/(T×C) of an epoch, where T is its time in seconds and C the dollars of its
 // functions and of servers for this time.
-func (l *variant) value() float64 {
-	s := l.last.Summary
-	hosts := s.ServerUSD / s.TotalSeconds * l.seconds
-	return 1 / (l.seconds * (hosts + s.LambdaUSD/float64(s.Epochs)))
+func (s *setting) value() float64 {
+	seconds, run := s.fastest()
+	hosts := run.ServerUSD / run.TotalSeconds * seconds
+	return 1 / (seconds * (hosts + run.LambdaUSD/float64(run.Epochs)))
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"text/tabwriter"
 
 	"siafu/bench/trials"
 	"siafu/internal/fault"
@@ -187,12 +186,10 @@ func medianOf(x []float64) float64 {
 }
 
 func (l *linkBench) print(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "link\tmeasured Mbit/s\tlatency µs\tpartitioner\tcodec\tmode\ts/epoch\texposed s\traw MB\tsent MB\tratio\tspeed-up\t")
-	for _, r := range l.runs {
-		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%s\t%s\t%s\t%.4f\t%.4f\t%.2f\t%.2f\t%.2f\t%.2f\t\n",
+	const head = "link\tmeasured Mbit/s\tlatency µs\tpartitioner\tcodec\tmode\ts/epoch\texposed s\traw MB\tsent MB\tratio\tspeed-up"
+	return printTable(w, head, l.runs, func(r *LinkRun) string {
+		return fmt.Sprintf("%s\t%.0f\t%.0f\t%s\t%s\t%s\t%.4f\t%.4f\t%.2f\t%.2f\t%.2f\t%.2f",
 			r.Link, r.Measured.Bandwidth*8/1e6, r.Measured.Latency*1e6, r.Partitioner, r.Codec, r.Mode,
 			r.Epoch, r.Exposed, float64(r.Raw)/1e6, float64(r.Sent)/1e6, r.Ratio, r.SpeedUp)
-	}
-	return t.Flush()
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"siafu/bench/trials"
@@ -209,18 +208,16 @@ func tcpRate() (string, error) {
 
 // printReplayed prints runs and their simulations.
 func printReplayed(w io.Writer, list []*Replayed) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "tensor\tmode\tranks\tlink\trecorded s/epoch\treplayed\tmeasured\tmodelled\tmodelled to measured\t")
 	good := 0
-	for _, r := range list {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.3f\t\n", r.Tensor, r.Mode, r.Ranks, r.Link, r.Recorded, r.Again, r.Measured, r.Modelled, r.Ratio())
+	err := printTable(w, "tensor\tmode\tranks\tlink\trecorded s/epoch\treplayed\tmeasured\tmodelled\tmodelled to measured", list, func(r *Replayed) string {
 		if math.Abs(r.Ratio()-1) <= Within {
 			good++
 		}
-	}
-	if err := t.Flush(); err != nil {
+		return fmt.Sprintf("%s\t%s\t%d\t%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.3f", r.Tensor, r.Mode, r.Ranks, r.Link, r.Recorded, r.Again, r.Measured, r.Modelled, r.Ratio())
+	})
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d of %d are within %.0f %%\n", good, len(list), 100*Within)
+	_, err = fmt.Fprintf(w, "%d of %d are within %.0f %%\n", good, len(list), 100*Within)
 	return err
 }
