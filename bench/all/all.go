@@ -54,14 +54,17 @@ func (o *Options) Books() ([]*trials.Book, error) {
 		return nil, err
 	}
 	second, err := o.digest().Book()
+	if err != nil {
+		return nil, err
+	}
 	first.GoOn, second.GoOn = true, true
-	return []*trials.Book{first, second}, err
+	return []*trials.Book{first, second}, nil
 }
 
 func (o *Options) dorylus() dorylus.Options {
 	return dorylus.Options{
-		Data: o.Data, Scale: []float64{o.Scale}, Ranks: 2, Hidden: 64, Partitioner: "multilevel", Seeds: o.Seeds, Epochs: 100, Timed: 4, Turns: 1,
-		Instance: "c5n.large", GhostPower: 0.5, Work: filepath.Join(o.Work, "dorylus"), Hours: o.Hours / 2,
+		Data: o.Data, Scale: []float64{o.Scale}, Ranks: 2, Hidden: 64, Instance: "c5n.large", GhostPower: 0.5,
+		Options: o.common("dorylus", trials.Options{Epochs: 100, Timed: 4, Hours: o.Hours / 2}),
 	}
 }
 
@@ -76,7 +79,13 @@ func (o *Options) digest() digest.Options {
 		scale = 0.05
 	}
 	return digest.Options{
-		Data: dorylus.Folders(o.Data), Scale: scale, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"}, Partitioner: "multilevel",
-		Seeds: o.Seeds, Epochs: 60, Timed: 11, Turns: 1, Work: filepath.Join(o.Work, "digest"), Hours: o.Hours, Train: []string{"--hidden", "64"},
+		Data: dorylus.Folders(o.Data), Scale: scale, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
+		Options: o.common("digest", trials.Options{Epochs: 60, Timed: 11, Hours: o.Hours, Train: []string{"--hidden", "64"}}),
 	}
+}
+
+// common completes the options of one book.
+func (o *Options) common(name string, with trials.Options) trials.Options {
+	with.Partitioner, with.Seeds, with.Turns, with.Work = "multilevel", o.Seeds, 1, filepath.Join(o.Work, name)
+	return with
 }

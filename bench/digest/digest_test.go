@@ -62,8 +62,8 @@ func compare(t *testing.T, m *fakeRunner, part string, change func(*bench)) stri
 	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Data: []string{data}, Only: []string{part}, Systems: []string{"DIGEST"}, Ranks: []int{4}, Models: []string{"gcn"},
-		Rates: []string{"200mbit", "10gbit"}, Partitioner: "hash", Seeds: 2, Epochs: 20, Timed: 5, Turns: 1, Work: t.TempDir()}
+	o := Options{Data: []string{data}, Systems: []string{"DIGEST"}, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit", "10gbit"},
+		Options: trials.Options{Only: []string{part}, Partitioner: "hash", Seeds: 2, Epochs: 20, Timed: 5, Turns: 1, Work: t.TempDir()}}
 	b := &bench{Options: o}
 	if change != nil {
 		change(b)
@@ -218,9 +218,19 @@ func TestLate(t *testing.T) {
 
 // Invalid options are refused.
 func TestBadInput(t *testing.T) {
-	for _, o := range []Options{{Only: []string{"table9"}}, {Systems: []string{"dgl"}}, {}, {Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"fast"}}} {
+	good := Options{Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"1gbit"}, Scale: 0.01,
+		Options: trials.Options{Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Work: t.TempDir()}}
+	for name, change := range map[string]func(*Options){
+		"a part":   func(o *Options) { o.Only = []string{"table9"} },
+		"a system": func(o *Options) { o.Systems = []string{"dgl"} },
+		"ranks":    func(o *Options) { o.Ranks = nil },
+		"seeds":    func(o *Options) { o.Seeds = 0 },
+		"a rate":   func(o *Options) { o.Rates = []string{"fast"} },
+	} {
+		o := good
+		change(&o)
 		if _, err := o.Book(); fault.KindOf(err) != fault.Usage {
-			t.Errorf("%+v: %v", o, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

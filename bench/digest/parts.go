@@ -7,15 +7,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"siafu/bench/trials"
 	"siafu/internal/durable"
 )
 
-// allParts returns the parts in the order of the paper; accuracy and links are our own.
-func (b *bench) allParts() []trials.Part {
+// parts returns the parts in the order of the paper; accuracy and links are our own.
+func (b *bench) parts() []trials.Part {
 	return []trials.Part{
 		{Name: "table1", Title: "accuracy and speed-up of an epoch", Paper: "up to 21.82 x as fast as DGL (abstract); accuracy above DGL's and LLCG's in all cases but GAT on ogbn-arxiv", Write: b.table1},
 		{Name: "figure3", Title: "accuracy and loss over time", Paper: "DIGEST reaches more in the same time than LLCG and DGL on all four graphs", Write: b.figure3},
@@ -28,18 +27,9 @@ func (b *bench) allParts() []trials.Part {
 		{Name: "figure9", Title: "ghosts to own vertices", Paper: "58.43 % on ogbn-products, more on flickr and reddit", Write: b.figure9},
 		{Name: "figure10", Title: "error of the gradient", Paper: "after fewer than 10 to 20 epochs close to the exact one", Write: b.figure10},
 		{Name: "figure11", Title: "beside PipeGCN and GNNAutoScale, with a straggler", Paper: "DIGEST takes 24.13 % less time an epoch than PipeGCN; DIGEST-A 48.98 % less time to the target than PipeGCN and 19.12 % less than GNNAutoScale", Write: b.figure11},
-		{Name: "accuracy", Title: "accuracy alone, without hosts of this machine", Write: b.accuracies},
+		{Name: "accuracy", Title: "accuracy alone, without hosts of this machine", Write: b.accuracies, Extra: true},
 		{Name: "links", Title: "which system over which link", Write: b.links},
 	}
-}
-
-// chosenParts returns the named parts; by default all except accuracy, which is in table1.
-func (b *bench) chosenParts() ([]trials.Part, error) {
-	all := b.allParts()
-	if len(b.Only) == 0 {
-		return slices.DeleteFunc(all, func(p trials.Part) bool { return p.Name == "accuracy" }), nil
-	}
-	return trials.Choose(op, all, b.Only)
 }
 
 // cells returns all combinations of graphs, ranks and the given networks.

@@ -88,8 +88,8 @@ func reproduce(t *testing.T, m *fakeRunner, change func(*Options), parts ...stri
 	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Data: []string{"amazon=" + data}, Only: parts, Ranks: 2, Hidden: 16, Partitioner: "hash", Seeds: 2, Epochs: 20, Timed: 3, Turns: 1,
-		Instance: "3.6", GhostPower: 0.5, Work: t.TempDir()}
+	o := Options{Data: []string{"amazon=" + data}, Ranks: 2, Hidden: 16, Instance: "3.6", GhostPower: 0.5,
+		Options: trials.Options{Only: parts, Partitioner: "hash", Seeds: 2, Epochs: 20, Timed: 3, Turns: 1, Work: t.TempDir()}}
 	if change != nil {
 		change(&o)
 	}
@@ -236,7 +236,8 @@ func TestTable3(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
-	good := Options{Ranks: 2, Hidden: 16, Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Instance: "1", Scale: []float64{0.0001}, Work: t.TempDir()}
+	good := Options{Ranks: 2, Hidden: 16, Instance: "1", Scale: []float64{0.0001},
+		Options: trials.Options{Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Work: t.TempDir()}}
 	for name, change := range map[string]func(*Options){
 		"a part":     func(o *Options) { o.Only = []string{"table9"} },
 		"ranks":      func(o *Options) { o.Ranks = 1 },

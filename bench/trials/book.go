@@ -22,6 +22,7 @@ type Part struct {
 	Paper       string                              // the paper's result
 	Why         string                              // ours differs
 	Write       func(context.Context, *Sheet) error // a table
+	Extra       bool                                // made only if it is named
 }
 
 // Sheet takes a part's table, cells that end with tabs, and its figures.
@@ -36,8 +37,11 @@ func (s *Sheet) Head(columns ...string) { s.Row(columns...) }
 // Row writes a line of cells.
 func (s *Sheet) Row(cells ...string) { fmt.Fprintln(s, strings.Join(cells, "\t")+"\t") }
 
-// Choose returns the parts with these names, in their order.
+// Choose returns the parts with these names, in their order; without names all but extra ones.
 func Choose(op string, all []Part, names []string) (list []Part, err error) {
+	if len(names) == 0 {
+		return slices.DeleteFunc(all, func(p Part) bool { return p.Extra }), nil
+	}
 	for _, n := range names {
 		k := slices.IndexFunc(all, func(p Part) bool { return p.Name == n })
 		if k < 0 {

@@ -1,0 +1,54 @@
+package trials
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+
+	"siafu/internal/fault"
+	"siafu/ranks/report/page"
+)
+
+// Options are the common options of books. Defaults are variables that the command sets.
+type Options struct {
+	Partitioner string   `default:"multilevel" help:"Partitioner of all trainings."`
+	Seeds       int      `default:"${seeds}" help:"Number of seeds to average, from 1."`
+	Epochs      int      `default:"100" help:"Epochs of accuracy runs. ${epochs}"`
+	Timed       int      `default:"${timed}" help:"Epochs of timed runs. The mean excludes the first epoch."`
+	Turns       int      `default:"1" help:"Repetitions of each timed run."`
+	Work        string   `default:"${work}" placeholder:"DIR" help:"Folder for results and synthetic graphs. Existing results are reused."`
+	Hours       float64  `default:"0" help:"Hours after which no further training starts; 0: no limit."`
+	HTML        string   `name:"html" placeholder:"FILE" help:"HTML file for the tables and charts, self-contained."`
+	Only        []string `help:"Tables and figures to create. Values: ${parts}. Empty: ${all}."`
+	Train       []string `arg:"" optional:"" help:"Flags of train, after --."`
+
+	Origin string `kong:"-"` // which machine, for the page
+}
+
+// Open checks the options, and returns the selected parts and the archive of their results. op
+// names the command in faults.
+func (o *Options) Open(op string, all []Part) (parts []Part, results *Archive, err error) {
+	if o.HTML != "" {
+		if err := page.Check(op, o.HTML); err != nil {
+			return nil, nil, err
+		}
+	}
+	if parts, err = Choose(op, all, o.Only); err != nil {
+		return nil, nil, err
+	}
+	if o.Seeds < 1 || o.Epochs < 2 || o.Timed < 2 || o.Turns < 1 {
+		return nil, nil, fault.New(fault.Usage, op, "", "--seeds=%d --epochs=%d --timed=%d --turns=%d", o.Seeds, o.Epochs, o.Timed, o.Turns).
+			Then("set at least 1 seed and turn, and 2 epochs")
+	}
+	results, err = NewArchive(op, filepath.Join(o.Work, "results"), o.Hours)
+	return parts, results, err
+}
+
+// Print makes a book with trainings on a new site, and writes each part when it is finished.
+func (o *Options) Print(ctx context.Context, w io.Writer, op string, book func() (*Book, error)) error {
+	b, err := book()
+	if err != nil {
+		return err
+	}
+	return Run(ctx, w, op, o.Origin, o.HTML, b)
+}
