@@ -85,7 +85,7 @@ func (b *bench) figure6(ctx context.Context, s *trials.Sheet) error {
 	s.Head("graph", "tensor work", "pipe s/epoch, measured", "no-pipe to pipe, measured", "async (s=0) to pipe, measured", "async (s=1) to pipe, measured",
 		"no-pipe to pipe, modelled", "no-pipe to pipe, paper", "async (s=0 and 1) to pipe, paper")
 	for _, g := range b.graphs {
-		m, ok, err := b.modelOf(ctx, g, "gcn")
+		m, err := b.modelOf(ctx, g, "gcn")
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (b *bench) figure6(ctx context.Context, s *trials.Sheet) error {
 			}
 			remote := on.name == functions.name
 			modelled, printed := math.NaN(), "-"
-			if ok && (!remote || m.Invocations > 0) {
+			if m.covers(on) {
 				c := b.clusterOf(g)
 				modelled = m.Seconds(c, remote, false) / m.Seconds(c, remote, true)
 			}

@@ -71,7 +71,7 @@ var variants = []struct {
 // figure10b has the dollars of servers and of functions for an epoch.
 func (b *bench) figure10b(ctx context.Context, s *trials.Sheet) error {
 	g := b.sparse()
-	m, ok, err := b.modelOf(ctx, g, "gcn")
+	m, err := b.modelOf(ctx, g, "gcn")
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (b *bench) figure10b(ctx context.Context, s *trials.Sheet) error {
 			servers, invoked = dollars(b.price, t.each), sum.LambdaUSD/float64(max(sum.Epochs, 1))
 		}
 		each, hosts, calls := math.NaN(), math.NaN(), math.NaN()
-		if ok && v.on.name != gpuOnly.name && (!remote || m.Invocations > 0) {
+		if m.covers(v.on) {
 			each = m.Seconds(c, remote, v.way.name != nopipe.name)
 			if hosts, calls, err = m.Cost(c, each, 1, remote); err != nil {
 				return err
@@ -112,11 +112,11 @@ func (b *bench) basis(ctx context.Context, s *trials.Sheet) error {
 		"no-pipe here, modelled to measured", "pipe here, modelled to measured")
 	for _, w := range b.works() {
 		g := b.find(w.graph)
-		m, ok, err := b.modelOf(ctx, g, w.model)
+		m, err := b.modelOf(ctx, g, w.model)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if !m.covers(cpuOnly) {
 			s.Row(w.model, w.graph, "-", "-", "-", "-", "-", "-", "-", "-", "-")
 			continue
 		}

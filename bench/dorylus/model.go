@@ -41,12 +41,17 @@ type Model struct {
 	Invocations   float64
 }
 
-// modelOf measures the inputs of a Model. ok is false if something is missing.
-func (b *bench) modelOf(ctx context.Context, g *graphOf, model string) (m Model, ok bool, err error) {
+// covers reports whether the inputs for a backend were measured.
+func (m Model) covers(on backend) bool {
+	return m.Ranks > 0 && on.name != gpuOnly.name && (on.name != functions.name || m.Invocations > 0)
+}
+
+// modelOf measures the inputs of a Model; those that were not measured are 0.
+func (b *bench) modelOf(ctx context.Context, g *graphOf, model string) (m Model, err error) {
 	edges, vertices := g.larger()
 	alone, err := b.time(ctx, g, model, cpuOnly, nopipe)
 	if err != nil || alone.run == nil {
-		return m, false, err
+		return m, err
 	}
 	m = Model{Ranks: b.Ranks, GhostPower: b.GhostPower}
 	all := float64(b.Ranks * b.threads())
@@ -65,13 +70,13 @@ func (b *bench) modelOf(ctx context.Context, g *graphOf, model string) (m Model,
 	m.Rows = vertices * each(trials.Sent) / float64(b.Ranks)
 	with, err := b.time(ctx, g, model, functions, pipe)
 	if err != nil || with.run == nil {
-		return m, true, err
+		return m, err
 	}
 	s := with.run.Summary
 	n := float64(max(s.Epochs, 1))
 	m.Values = vertices * float64(s.LambdaBytesSent+s.LambdaBytesReceived) / n
 	m.Invocations = vertices * float64(s.LambdaInvocations) / n
-	return m, true, nil
+	return m, nil
 }
 
 // Epoch returns the seconds of an epoch on a cluster's processors, network cards and

@@ -21,7 +21,7 @@ type spentRatio struct{ performance, value float64 }
 // figure8 has clusters of c5n.4xlarge by their size.
 func (b *bench) figure8(ctx context.Context, s *trials.Sheet) error {
 	g := b.sparse()
-	m, ok, err := b.modelOf(ctx, g, "gcn")
+	m, err := b.modelOf(ctx, g, "gcn")
 	if err != nil {
 		return err
 	}
@@ -31,12 +31,10 @@ func (b *bench) figure8(ctx context.Context, s *trials.Sheet) error {
 	for _, n := range []int{4, 8, 16, 32} {
 		c := cluster{"c5n.4xlarge", n}
 		for _, on := range backends {
-			each, simulated := unknown, unknown
-			remote := on.name == functions.name
-			if ok && on.name != gpuOnly.name && (!remote || m.Invocations > 0) {
-				if each, err = m.spent(c, 1, remote); err != nil {
-					return err
-				}
+			simulated, remote := unknown, on.name == functions.name
+			each, err := m.spent(c, 1, on)
+			if err != nil {
+				return err
 			}
 			if on.name != gpuOnly.name {
 				if simulated, err = b.simulate(ctx, g, c, remote); err != nil {

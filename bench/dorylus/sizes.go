@@ -59,11 +59,11 @@ func (b *bench) table2(ctx context.Context, s *trials.Sheet) error {
 			s.Row(append(cells, "not run", "not run", "not run")...)
 			continue
 		}
-		m, ok, err := b.modelOf(ctx, g, "gcn")
+		m, err := b.modelOf(ctx, g, "gcn")
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if !m.covers(cpuOnly) {
 			s.Row(append(cells, "-", "-", "-")...)
 			continue
 		}

@@ -24,7 +24,7 @@ type outcome struct {
 func (b *bench) outcomes(ctx context.Context) (list []outcome, err error) {
 	for _, w := range b.works() {
 		g := b.find(w.graph)
-		m, ok, err := b.modelOf(ctx, g, w.model)
+		m, err := b.modelOf(ctx, g, w.model)
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +37,7 @@ func (b *bench) outcomes(ctx context.Context) (list []outcome, err error) {
 			return nil, err
 		}
 		for k, on := range backends {
-			o := outcome{work: w, on: on, way: ways[k], epochs: epochs[k], each: math.NaN(), measured: unknown, modelled: unknown}
+			o := outcome{work: w, on: on, way: ways[k], epochs: epochs[k], each: math.NaN(), measured: unknown}
 			t, err := b.time(ctx, g, w.model, on, o.way)
 			if err != nil {
 				return nil, err
@@ -45,10 +45,8 @@ func (b *bench) outcomes(ctx context.Context) (list []outcome, err error) {
 			if o.why = t.why; t.run != nil {
 				o.each, o.measured = t.each, b.localCost(t, o.epochs)
 			}
-			if remote := on.name == functions.name; ok && on.name != gpuOnly.name && (!remote || m.Invocations > 0) {
-				if o.modelled, err = m.spent(w.cpu, o.epochs, remote); err != nil {
-					return nil, err
-				}
+			if o.modelled, err = m.spent(w.cpu, o.epochs, on); err != nil {
+				return nil, err
 			}
 			list = append(list, o)
 		}
@@ -68,13 +66,17 @@ func (b *bench) localCost(t timed, epochs float64) timeAndCost {
 	return timeAndCost{seconds, dollars(b.price, seconds) + s.LambdaUSD/float64(max(s.Epochs, 1))*epochs}
 }
 
-// spent returns time and cost of epochs on a cluster.
-func (m Model) spent(c cluster, epochs float64, functions bool) (timeAndCost, error) {
+// spent returns time and cost of epochs on a cluster, unknown for a backend without inputs.
+func (m Model) spent(c cluster, epochs float64, on backend) (timeAndCost, error) {
+	if !m.covers(on) {
+		return unknown, nil
+	}
+	remote := on.name == functions.name
 	if math.IsInf(epochs, 0) || math.IsNaN(epochs) {
 		return timeAndCost{epochs, epochs}, nil
 	}
-	seconds := m.Seconds(c, functions, true) * epochs
-	servers, invoked, err := m.Cost(c, seconds, epochs, functions)
+	seconds := m.Seconds(c, remote, true) * epochs
+	servers, invoked, err := m.Cost(c, seconds, epochs, remote)
 	return timeAndCost{seconds, servers + invoked}, err
 }
 
