@@ -6,16 +6,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
 
+	"siafu/bench/trials"
 	"siafu/internal/durable"
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
 	"siafu/internal/scratch"
-	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/report/chart"
 	"siafu/ranks/trace"
@@ -30,6 +29,14 @@ type BreakdownOptions struct {
 	Picture string        `placeholder:"FILE" help:"SVG file for a chart of the tasks of all ranks."`
 	Epochs  []int         `name:"picture-epochs" default:"3,4" help:"First and last epoch of the chart."`
 	Config  config.Config `embed:""`
+}
+
+// Run runs Breakdown, and prints this machine first unless it reads a timeline.
+func (o BreakdownOptions) Run(ctx context.Context, w io.Writer) error {
+	if o.From == "" { // else it was another machine
+		trials.Machine(w)
+	}
+	return Breakdown(ctx, o, w)
 }
 
 // Breakdown prints the seconds of each kind of task in an epoch, as in figure 10(a) of Dorylus
@@ -50,9 +57,12 @@ func Breakdown(ctx context.Context, o BreakdownOptions, w io.Writer) error {
 			return fault.System("bench breakdown", "", err)
 		}
 		defer tmp.Close()
-		if path, err = tracedRun(ctx, o, tmp.Path); err != nil {
+		c := o.Config
+		c.Trace = cmp.Or(c.Trace, filepath.Join(tmp.Path, "trace.json"))
+		if _, err := trial(ctx, "bench breakdown", o.Data, c); err != nil {
 			return err
 		}
+		path = c.Trace
 	}
 	f, err := trace.Read(path)
 	if err != nil {
@@ -88,14 +98,6 @@ func writeChart(path string, f *trace.File, epochs []int) error {
 const pictureMark = "<!-- siafu bench breakdown -->"
 
 func isPicture(head []byte) bool { return bytes.Contains(head, []byte(pictureMark)) }
-
-// tracedRun trains and returns the path of the timeline. Unnamed outputs are in dir.
-func tracedRun(ctx context.Context, o BreakdownOptions, dir string) (string, error) {
-	c := o.Config
-	c.Quiet = true
-	c.Trace, c.Out = cmp.Or(c.Trace, filepath.Join(dir, "trace.json")), cmp.Or(c.Out, filepath.Join(dir, "run"))
-	return c.Trace, ranks.Train(ctx, c, o.Data, ranks.IO{Out: io.Discard, Err: os.Stderr})
-}
 
 // print prints the three tables.
 func (b *breakdown) print(w io.Writer) error {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"siafu/bench/yardstick"
 	"siafu/graph"
-	"siafu/internal/fault"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
@@ -79,7 +77,7 @@ func (b *gpuEpoch) header(dims []int) {
 // rival trains a variant and prints its fastest epoch, or the reason why it cannot train. A
 // different loss is a fault.
 func (b *gpuEpoch) rival(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, t yardstick.Training, v yardstick.Variant) error {
-	seconds, losses, err := b.trained(ctx, lab, d, t, v)
+	_, seconds, losses, err := lab.Train(ctx, d, t, v, b.turn)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -89,24 +87,10 @@ func (b *gpuEpoch) rival(ctx context.Context, lab *yardstick.Lab, d *graph.Datas
 	}
 	epoch := min(len(losses), len(b.run.Epochs))
 	theirs, ours := float64(losses[epoch-1]), b.run.Epochs[epoch-1].Loss
-	if !(math.Abs(theirs-ours) <= 1e-3*math.Max(1, ours)) {
-		return fault.New(fault.Runtime, "bench cuda", string(v), "the loss of a %s in epoch %d is %v instead of %v", b.model, epoch, theirs, ours)
+	if err := yardstick.SameLoss("bench cuda", string(v)+", "+b.model, epoch, theirs, ours); err != nil {
+		return err
 	}
 	_, err = fmt.Fprintf(b.w, "  %s: epochs of %.4f s at least, siafu's/its %.2f, loss in epoch %d %.5f and %.5f\n",
 		v, seconds, fastest(b.run.Epochs[1:])/seconds, epoch, theirs, ours)
 	return err
-}
-
-// trained returns the least seconds of a rival's epochs, and all losses.
-func (b *gpuEpoch) trained(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, t yardstick.Training, v yardstick.Variant) (seconds float64, losses []float32, err error) {
-	r, err := lab.Epoch(ctx, d, t, v)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer r.Close()
-	if seconds, err = r.Run(b.turn); err != nil {
-		return 0, nil, err
-	}
-	losses, err = r.Result()
-	return seconds, losses, err
 }

@@ -48,6 +48,14 @@ type LinkRun struct {
 	epochs, exposed []float64
 }
 
+// Run runs Links, and prints this machine above a table.
+func (o LinksOptions) Run(ctx context.Context, w io.Writer) error {
+	if !o.JSON {
+		trials.Machine(w)
+	}
+	return Links(ctx, o, w)
+}
+
 // Links trains under mpirun on hosts of this machine, over each link with each partitioner and
 // codec, and compares the time of an epoch with one without overlap and compression. All
 // combinations are interleaved, so that other load on the machine affects all alike.

@@ -14,60 +14,56 @@ func rowCases(rows int) []kernelCase {
 	matrix := 4 * float64(rows) * hiddenWidth
 	shape := fmt.Sprintf("[%d x %d]", rows, hiddenWidth)
 	drop := &kernels.Dropout{Seed: 1, P: 0.5}
-	return append([]kernelCase{
+	cases := []kernelCase{
 		epilogueCase(shape, rows, nil),
 		epilogueCase(shape+" dropout", rows, drop),
 		epilogueGradCase(shape, rows, nil),
 		epilogueGradCase(shape+" dropout", rows, drop),
-		{
-			kernel: "ColumnSums", shape: shape, bytes: matrix,
-			prepare: func(b *fixture) (prepared, error) {
-				g, dst := b.mat(rows, hiddenWidth, 1), b.zeros(1, hiddenWidth)
-				return prepared{call: func() { b.team.ColumnSums(dst, g, false) }}, nil
-			},
-		},
+		pass("ColumnSums", shape, matrix, func(b *fixture) func() {
+			g, dst := b.mat(rows, hiddenWidth, 1), b.zeros(1, hiddenWidth)
+			return func() { b.team.ColumnSums(dst, g, false) }
+		}),
 		lossCase(rows),
 		adamCase(inputWidth * hiddenWidth),
-	}, sparseCases(rows)...)
+	}
+	return append(cases, sparseCases(rows)...)
+}
+
+// pass is a kernel without gathers and yardsticks. prepare makes its operands and returns a
+// call.
+func pass(kernel, shape string, bytes float64, prepare func(b *fixture) func()) kernelCase {
+	return kernelCase{kernel: kernel, shape: shape, bytes: bytes, prepare: func(b *fixture) (prepared, error) {
+		return prepared{call: prepare(b)}, nil
+	}}
 }
 
 func epilogueCase(shape string, rows int, drop *kernels.Dropout) kernelCase {
-	return kernelCase{
-		kernel: "BiasReLUDropout", shape: shape, bytes: 2 * 4 * float64(rows) * hiddenWidth,
-		prepare: func(b *fixture) (prepared, error) {
-			z, bias, dst := b.mat(rows, hiddenWidth, 1), b.mat(1, hiddenWidth, 2), b.zeros(rows, hiddenWidth)
-			return prepared{call: func() { b.team.BiasReLUDropout(dst, z, bias, true, drop) }}, nil
-		},
-	}
+	return pass("BiasReLUDropout", shape, 2*4*float64(rows)*hiddenWidth, func(b *fixture) func() {
+		z, bias, dst := b.mat(rows, hiddenWidth, 1), b.mat(1, hiddenWidth, 2), b.zeros(rows, hiddenWidth)
+		return func() { b.team.BiasReLUDropout(dst, z, bias, true, drop) }
+	})
 }
 
 func epilogueGradCase(shape string, rows int, drop *kernels.Dropout) kernelCase {
-	return kernelCase{
-		kernel: "BiasReLUDropoutGrad", shape: shape, bytes: 3 * 4 * float64(rows) * hiddenWidth,
-		prepare: func(b *fixture) (prepared, error) {
-			g, h := b.mat(rows, hiddenWidth, 1), b.mat(rows, hiddenWidth, 2)
-			dst, bias := b.zeros(rows, hiddenWidth), b.zeros(1, hiddenWidth)
-			return prepared{call: func() { b.team.BiasReLUDropoutGrad(dst, bias, g, h, true, drop) }}, nil
-		},
-	}
+	return pass("BiasReLUDropoutGrad", shape, 3*4*float64(rows)*hiddenWidth, func(b *fixture) func() {
+		g, h := b.mat(rows, hiddenWidth, 1), b.mat(rows, hiddenWidth, 2)
+		dst, bias := b.zeros(rows, hiddenWidth), b.zeros(1, hiddenWidth)
+		return func() { b.team.BiasReLUDropoutGrad(dst, bias, g, h, true, drop) }
+	})
 }
 
 // lossCase is the loss over all rows with its gradient.
 func lossCase(rows int) kernelCase {
-	return kernelCase{
-		kernel: "SoftmaxCrossEntropy", shape: fmt.Sprintf("[%d x %d]", rows, classWidth),
-		bytes: float64(rows) * (2*4*classWidth + 4 + 1),
-		prepare: func(b *fixture) (prepared, error) {
-			logits, grad := b.mat(rows, classWidth, 1), b.zeros(rows, classWidth)
-			labels, split := mapped.Make[int32](b.arena, rows), mapped.Make[uint8](b.arena, rows)
-			for i := range labels {
-				labels[i], split[i] = int32(i%classWidth), graph.SplitTrain
-			}
-			return prepared{call: func() {
-				b.team.SoftmaxCrossEntropy(grad, logits, kernels.HostVector(labels), kernels.HostVector(split), graph.SplitTrain, 1/float32(rows))
-			}}, nil
-		},
-	}
+	return pass("SoftmaxCrossEntropy", fmt.Sprintf("[%d x %d]", rows, classWidth), float64(rows)*(2*4*classWidth+4+1), func(b *fixture) func() {
+		logits, grad := b.mat(rows, classWidth, 1), b.zeros(rows, classWidth)
+		labels, split := mapped.Make[int32](b.arena, rows), mapped.Make[uint8](b.arena, rows)
+		for i := range labels {
+			labels[i], split[i] = int32(i%classWidth), graph.SplitTrain
+		}
+		return func() {
+			b.team.SoftmaxCrossEntropy(grad, logits, kernels.HostVector(labels), kernels.HostVector(split), graph.SplitTrain, 1/float32(rows))
+		}
+	})
 }
 
 // adamCase reads parameter, gradient and two moments and writes all but the
@@ -98,26 +94,25 @@ const (
 func sparseCases(rows int) []kernelCase {
 	nnz := float64(rows * sparsePerRow)
 	dense := 4 * sparseWidth * float64(rows+sparseCols)
-	line := kernelCase{
-		shape: fmt.Sprintf("[%d x %d] 1 %% full, %d", rows, sparseCols, sparseWidth),
-		edges: nnz, flops: 2 * nnz * sparseWidth,
+	shape := fmt.Sprintf("[%d x %d] 1 %% full, %d", rows, sparseCols, sparseWidth)
+	cases := []kernelCase{
+		pass("SparseMatMul", shape, 8*nnz+8*float64(rows)+dense, func(b *fixture) func() {
+			x := sparseFeatures(b, rows)
+			w, dst := b.mat(sparseCols, sparseWidth, 2), b.zeros(rows, sparseWidth)
+			return func() { b.team.SparseMatMul(dst, x, w, nil) }
+		}),
+		pass("SparseMatMulTransA", shape, 8*nnz+8*sparseCols+dense, func(b *fixture) func() {
+			x := sparseFeatures(b, rows)
+			xt := kernels.NewTransposed(b.team, b.arena, x, sparseCols)
+			xt.Fill(b.team, x)
+			g, dst := b.mat(rows, sparseWidth, 2), b.zeros(sparseCols, sparseWidth)
+			return func() { b.team.SparseMatMulTransA(dst, xt, g, nil) }
+		}),
 	}
-	product, gradient := line, line
-	product.kernel, product.bytes = "SparseMatMul", 8*nnz+8*float64(rows)+dense
-	product.prepare = func(b *fixture) (prepared, error) {
-		x := sparseFeatures(b, rows)
-		w, dst := b.mat(sparseCols, sparseWidth, 2), b.zeros(rows, sparseWidth)
-		return prepared{call: func() { b.team.SparseMatMul(dst, x, w, nil) }}, nil
+	for i := range cases {
+		cases[i].edges, cases[i].flops = nnz, 2*nnz*sparseWidth
 	}
-	gradient.kernel, gradient.bytes = "SparseMatMulTransA", 8*nnz+8*sparseCols+dense
-	gradient.prepare = func(b *fixture) (prepared, error) {
-		x := sparseFeatures(b, rows)
-		xt := kernels.NewTransposed(b.team, b.arena, x, sparseCols)
-		xt.Fill(b.team, x)
-		g, dst := b.mat(rows, sparseWidth, 2), b.zeros(sparseCols, sparseWidth)
-		return prepared{call: func() { b.team.SparseMatMulTransA(dst, xt, g, nil) }}, nil
-	}
-	return []kernelCase{product, gradient}
+	return cases
 }
 
 func sparseFeatures(b *fixture, rows int) kernels.Sparse {

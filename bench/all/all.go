@@ -24,8 +24,6 @@ type Options struct {
 	Hours float64  `default:"1" help:"Hours after which no further training starts; 0: no limit. The limit for trainings of Dorylus is half of this."`
 	Work  string   `default:"build/all" placeholder:"DIR" help:"Folder for results and synthetic graphs. Existing results are reused."`
 	HTML  string   `name:"html" placeholder:"FILE" help:"HTML file. Empty: all.html in --work."`
-
-	Origin string `kong:"-"` // which machine, for the page
 }
 
 // Run makes all parts and writes each to w when it is finished. A part that this machine
@@ -35,7 +33,7 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return trials.Run(ctx, w, op, o.Origin, o.HTML, books...)
+	return trials.Run(ctx, w, op, o.HTML, books...)
 }
 
 // Books returns the completed books of all papers, and the path of the page.

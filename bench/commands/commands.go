@@ -5,10 +5,8 @@ package commands
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -16,6 +14,7 @@ import (
 	"siafu/bench/all"
 	"siafu/bench/digest"
 	"siafu/bench/dorylus"
+	"siafu/bench/trials"
 	"siafu/internal/cli/commandline"
 	"siafu/ranks/simulate"
 )
@@ -35,15 +34,15 @@ type grammar struct {
 // benchCmd lists the commands.
 type benchCmd struct {
 	Accuracy  measurement[bench.AccuracyOptions]  `cmd:"" help:"Compare test accuracy on real graphs with published figures."`
-	All       allCmd                              `cmd:"" help:"Create one page with the tables and figures of all papers."`
+	All       command[all.Options]                `cmd:"" help:"Create one page with the tables and figures of all papers."`
 	Async     measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
-	Breakdown breakdownCmd                        `cmd:"" help:"Break down the time of an epoch. Prints tasks, hidden communication and idle time of ranks."`
+	Breakdown command[bench.BreakdownOptions]     `cmd:"" help:"Break down the time of an epoch. Prints tasks, hidden communication and idle time of ranks."`
 	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows by traffic and accuracy."`
 	CUDA      measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU. Compares with cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
-	Digest    digestCmd                           `cmd:"" help:"Compare ways of training with stale ghost rows. Reproduces the tables and figures of DIGEST."`
-	Dorylus   dorylusCmd                          `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs. Synchronous and with bounded asynchrony: the tables and figures of Dorylus."`
+	Digest    command[digest.Options]             `cmd:"" help:"Compare ways of training with stale ghost rows. Reproduces the tables and figures of DIGEST."`
+	Dorylus   command[dorylus.Options]            `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs. Synchronous and with bounded asynchrony: the tables and figures of Dorylus."`
 	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
-	Links     linksCmd                            `cmd:"" help:"Train over emulated links with given rates between hosts."`
+	Links     command[bench.LinksOptions]         `cmd:"" help:"Train over emulated links with given rates between hosts."`
 	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel and compare with this machine's limits."`
 	Lambda    measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU. Measures functions also without each task optimisation."`
 	Partition measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
@@ -54,27 +53,27 @@ type benchCmd struct {
 	Describe     describeCmd                            `cmd:"" hidden:"" help:"Print the commands and their flags as JSON."`
 }
 
-// measurement is a command that measures this machine, and names it first.
-type measurement[O interface {
+// command is a command whose options are those of the package that measures.
+type command[O interface {
 	Run(ctx context.Context, w io.Writer) error
 }] struct {
 	Options O `embed:""`
 }
 
-func (c *measurement[O]) Run(ctx context.Context, io commandline.Console) error {
-	bench.Machine(io.Out)
+func (c *command[O]) Run(ctx context.Context, io commandline.Console) error {
 	return c.Options.Run(ctx, io.Out)
 }
 
-type breakdownCmd struct {
-	Options bench.BreakdownOptions `embed:""`
+// measurement is a command that prints this machine first.
+type measurement[O interface {
+	Run(ctx context.Context, w io.Writer) error
+}] struct {
+	command[O] `embed:""`
 }
 
-func (c *breakdownCmd) Run(ctx context.Context, io commandline.Console) error {
-	if c.Options.From == "" { // else it was another machine
-		bench.Machine(io.Out)
-	}
-	return bench.Breakdown(ctx, c.Options, io.Out)
+func (c *measurement[O]) Run(ctx context.Context, io commandline.Console) error {
+	trials.Machine(io.Out)
+	return c.command.Run(ctx, io)
 }
 
 type simulateCmd struct {
@@ -82,52 +81,6 @@ type simulateCmd struct {
 }
 
 func (c *simulateCmd) Run(io commandline.Console) error { return c.Options.Print(io.Out) }
-
-type digestCmd struct {
-	Options digest.Options `embed:""`
-}
-
-func (c *digestCmd) Run(ctx context.Context, io commandline.Console) error {
-	c.Options.Origin = origin(io)
-	return c.Options.Run(ctx, io.Out)
-}
-
-type dorylusCmd struct {
-	Options dorylus.Options `embed:""`
-}
-
-func (c *dorylusCmd) Run(ctx context.Context, io commandline.Console) error {
-	c.Options.Origin = origin(io)
-	return c.Options.Run(ctx, io.Out)
-}
-
-type allCmd struct {
-	Options all.Options `embed:""`
-}
-
-func (c *allCmd) Run(ctx context.Context, io commandline.Console) error {
-	c.Options.Origin = origin(io)
-	return c.Options.Run(ctx, io.Out)
-}
-
-// origin prints which machine and command line tables are from, and is the same for a page.
-func origin(io commandline.Console) string {
-	var text strings.Builder
-	bench.Machine(&text)
-	fmt.Fprint(io.Out, text.String())
-	return text.String()
-}
-
-type linksCmd struct {
-	Options bench.LinksOptions `embed:""`
-}
-
-func (c *linksCmd) Run(ctx context.Context, io commandline.Console) error {
-	if !c.Options.JSON {
-		bench.Machine(io.Out)
-	}
-	return bench.Links(ctx, c.Options, io.Out)
-}
 
 // describeCmd tells siafu what siafu-bench has, for help, completion and the manual page.
 type describeCmd struct{}

@@ -100,7 +100,7 @@ func reproduce(t *testing.T, m *fakeRunner, change func(*Options), parts ...stri
 	}
 	b.archive.Runner, b.rival = m, m
 	var out bytes.Buffer
-	if err := trials.Print(t.Context(), &out, op, o.Origin, o.HTML, book); err != nil {
+	if err := trials.Print(t.Context(), &out, op, "machine: m", o.HTML, book); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(out.String()), " ")

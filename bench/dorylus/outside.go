@@ -50,7 +50,7 @@ func (pytorch) Run(ctx context.Context, t trials.Trial, _ string) (*trials.Resul
 	r := &trials.Result{Trial: t, Load: trials.Load()}
 	var lacking error
 	for _, v := range append(training.Variants(d), training.Libraries(d)...) {
-		name, seconds, err := timeRival(ctx, lab, d, training, v)
+		name, seconds, _, err := lab.Train(ctx, d, training, v, repeats)
 		switch {
 		case fault.KindOf(err) == fault.Missing && err != nil:
 			lacking = err
@@ -82,17 +82,4 @@ func parse(options any, line ...string) error {
 		return fault.New(fault.Usage, op, "", "%v", err)
 	}
 	return nil
-}
-
-// timeRival returns a rival's seconds per epoch.
-func timeRival(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, t yardstick.Training, v yardstick.Variant) (string, float64, error) {
-	rival, err := lab.Epoch(ctx, d, t, v)
-	if err != nil {
-		return "", 0, err
-	}
-	seconds, err := rival.Run(repeats)
-	if end := rival.Close(); err == nil {
-		err = end
-	}
-	return rival.Name, seconds, err
 }

@@ -70,9 +70,13 @@ type Book struct {
 	*Archive
 }
 
-// Run prints books with trainings on a new site. op names the operation in faults, origin the
-// machine, commit and command line, html the page, "" for none.
-func Run(ctx context.Context, w io.Writer, op, origin, html string, books ...*Book) error {
+// Run prints the machine, and books with trainings on a new site. op names the operation in
+// faults, html the page, "" for none.
+func Run(ctx context.Context, w io.Writer, op, html string, books ...*Book) error {
+	var text strings.Builder
+	Machine(&text)
+	origin := text.String()
+	fmt.Fprint(w, origin)
 	ctx, stop := UntilInterrupted(ctx)
 	defer stop()
 	site, err := Open(op)
@@ -86,7 +90,8 @@ func Run(ctx context.Context, w io.Writer, op, origin, html string, books ...*Bo
 	return cmp.Or(Print(ctx, w, op, origin, html, books...), site.Close())
 }
 
-// Print writes each part when it is finished, and the finished parts also as a page.
+// Print writes each part when it is finished, and the finished parts also as a page, which
+// names their origin: machine, commit and command line.
 func Print(ctx context.Context, w io.Writer, op, origin, html string, books ...*Book) error {
 	var titles []string
 	var keys []page.Key

@@ -21,8 +21,6 @@ type Options struct {
 	HTML        string   `name:"html" placeholder:"FILE" help:"HTML file for the tables and charts, self-contained."`
 	Only        []string `help:"Tables and figures to create. Values: ${parts}. Empty: ${all}."`
 	Train       []string `arg:"" optional:"" help:"Flags of train, after --."`
-
-	Origin string `kong:"-"` // which machine, for the page
 }
 
 // Open checks the options, and returns the selected parts and the archive of their results. op
@@ -50,5 +48,5 @@ func (o *Options) Print(ctx context.Context, w io.Writer, op string, book func()
 	if err != nil {
 		return err
 	}
-	return Run(ctx, w, op, o.Origin, o.HTML, b)
+	return Run(ctx, w, op, o.HTML, b)
 }

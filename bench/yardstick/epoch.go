@@ -3,10 +3,12 @@ package yardstick
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"siafu/graph"
 	"siafu/internal/fault"
@@ -145,6 +147,29 @@ func (l *Lab) Epoch(ctx context.Context, d *graph.Dataset, g Training, v Variant
 		return nil, err
 	}
 	return start(ctx, "PyTorch, "+string(v), dir, tuned(g.Threads), python, l.source(script), dir)
+}
+
+// Train lets PyTorch train for about the given time, and returns its name, the least seconds
+// of an epoch and all losses.
+func (l *Lab) Train(ctx context.Context, d *graph.Dataset, g Training, v Variant, budget time.Duration) (name string, seconds float64, losses []float32, err error) {
+	r, err := l.Epoch(ctx, d, g, v)
+	if err != nil {
+		return "", 0, nil, err
+	}
+	defer r.Close()
+	if seconds, err = r.Run(budget); err == nil {
+		losses, err = r.Result()
+	}
+	return r.Name, seconds, losses, err
+}
+
+// SameLoss returns a fault if a rival's loss after some epochs differs from siafu's by more
+// than rounding: without dropout, and from the same weights, they are equal.
+func SameLoss(op, rival string, epoch int, theirs, ours float64) error {
+	if math.Abs(theirs-ours) <= 1e-3*math.Max(1, ours) {
+		return nil
+	}
+	return fault.New(fault.Runtime, op, rival, "its loss in epoch %d is %v instead of %v", epoch, theirs, ours)
 }
 
 // tuned returns the environment in which PyTorch is fastest. Allocations use huge pages and

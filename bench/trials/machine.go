@@ -1,4 +1,4 @@
-package bench
+package trials
 
 import (
 	"bufio"
@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 
-	"siafu/bench/trials"
 	"siafu/ranks"
 )
 
@@ -18,7 +17,7 @@ func Machine(w io.Writer) {
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		fmt.Fprintf(w, "load: %s\n", strings.Join(strings.Fields(string(load))[:3], " "))
 	}
-	fmt.Fprintf(w, "siafu: %s%s\n", ranks.Version, trials.Commit())
+	fmt.Fprintf(w, "siafu: %s%s\n", ranks.Version, Commit())
 	fmt.Fprintf(w, "command: siafu bench %s\n", strings.Join(os.Args[1:], " "))
 }
 
