@@ -23,7 +23,7 @@ type Options struct {
 	Rates   []string `default:"200mbit,1gbit,10gbit" help:"Link rates of the hosts. Tables use the first one."`
 	Scale   float64  `default:"0.05" help:"Factor for vertices and edges of synthetic graphs."`
 
-	trials.Options `embed:"" set:"parts=table1, figure3, figure4, figure5, figure6, figure7, figure8, table4, figure9, figure10, figure11, accuracy, links" set:"all=all but accuracy" set:"seeds=5" set:"epochs=" set:"timed=21" set:"work=build/digest"`
+	trials.Options `kong:"embed,set='parts=table1, figure3, figure4, figure5, figure6, figure7, figure8, table4, figure9, figure10, figure11, accuracy, links',set='all=all but accuracy',set='seeds=5',set='epochs=',set='timed=21',set='work=build/digest'"`
 }
 
 // Run makes the selected parts and writes each to w when it is finished.
