@@ -42,7 +42,7 @@ func becomeBench(args []string) error {
 // describe returns the description of all commands, without those of siafu-bench if it is
 // not installed.
 func describe() *commandline.Node {
-	parser, err := commandline.NewParser(new(grammar))
+	parser, err := commandline.NewParser(new(grammar), commandline.HelpLists())
 	if err != nil {
 		panic(err) // every command line would fail
 	}

@@ -66,24 +66,24 @@ type FunctionOptions struct {
 
 // ModelOptions describe the network and its initial weights.
 type ModelOptions struct {
-	Model            string  `default:"gcn" enum:"${all_networks}" usual:"Network: ${all_networks}" help:"Network. Values: ${all_networks}; siafu help networks describes them." identity:"always" toml:"model"`
+	Model            string  `default:"gcn" enum:"${all_networks}" usual:"Network: ${all_networks}" help:"Network. Values: ${all_networks=}; siafu help networks describes them." identity:"always" toml:"model"`
 	Layers           int     `default:"2" usual:"" help:"Number of layers." range:"1..65000" identity:"always" toml:"layers"`
 	Hidden           int     `default:"16" usual:"" help:"Width of the hidden layers." range:"1.." identity:"always" toml:"hidden"`
-	Heads            int     `default:"1" help:"Attention heads of hidden layers, each --hidden wide (${attention_networks})." range:"1.." identity:"attention" toml:"heads"`
-	OutputHeads      int     `name:"output-heads" default:"1" help:"Attention heads of the last layer, averaged (${attention_networks})." range:"1.." identity:"attention" toml:"output-heads"`
-	Activation       string  `default:"auto" enum:"auto,relu,elu,gelu,leaky,prelu" help:"Activation of hidden layers: auto, relu, elu, gelu, leaky or prelu. auto: elu with ${elu_networks}, else relu. Not with ${fixed_networks}." identity:"design" toml:"activation"`
-	Norm             string  `default:"off" enum:"off,layer,batch,pair,l2,ball" help:"Normalisation before activations: off, layer, batch, pair, l2, ball. batch and pair need exact synchronous training. Not with ${fixed_networks}; l2 and ball not with ${attention_networks}. See docs/training.md." identity:"norm" toml:"norm"`
-	Residual         string  `default:"none" enum:"none,add,initial" help:"Residual connections of hidden layers: none, add or initial. add: the previous layer's output; initial: a fraction --alpha of the first layer's output. Not with ${fixed_networks}." identity:"design" toml:"residual"`
-	Jumping          string  `default:"off" enum:"off,cat,max" help:"Jumping knowledge: off, cat or max. All --layers layers are hidden; a last product takes their outputs, concatenated or by maximum. Not with ${fixed_networks}." identity:"jumping" toml:"jumping"`
+	Heads            int     `default:"1" help:"Attention heads of hidden layers, each --hidden wide (${attention_networks=})." range:"1.." identity:"attention" toml:"heads"`
+	OutputHeads      int     `name:"output-heads" default:"1" help:"Attention heads of the last layer, averaged (${attention_networks=})." range:"1.." identity:"attention" toml:"output-heads"`
+	Activation       string  `default:"auto" enum:"auto,relu,elu,gelu,leaky,prelu" help:"Activation of hidden layers: auto, relu, elu, gelu, leaky or prelu. auto: elu with ${elu_networks=}, else relu. Not with ${fixed_networks=}." identity:"design" toml:"activation"`
+	Norm             string  `default:"off" enum:"off,layer,batch,pair,l2,ball" help:"Normalisation before activations: off, layer, batch, pair, l2, ball. batch and pair need exact synchronous training. Not with ${fixed_networks=}; l2 and ball not with ${attention_networks=}. See docs/training.md." identity:"norm" toml:"norm"`
+	Residual         string  `default:"none" enum:"none,add,initial" help:"Residual connections of hidden layers: none, add or initial. add: the previous layer's output; initial: a fraction --alpha of the first layer's output. Not with ${fixed_networks=}." identity:"design" toml:"residual"`
+	Jumping          string  `default:"off" enum:"off,cat,max" help:"Jumping knowledge: off, cat or max. All --layers layers are hidden; a last product takes their outputs, concatenated or by maximum. Not with ${fixed_networks=}." identity:"jumping" toml:"jumping"`
 	Dropout          float64 `default:"0.5" usual:"" help:"Dropout probability of a layer's inputs in training." range:"0..<1" identity:"always" toml:"dropout"`
 	InputDropout     float64 `default:"-1" help:"Dropout probability of the features, the first layer's input. -1: as --dropout, and 0 with mini-batches. With 0, the product of graph and features is computed only once." range:"-1|0..<1" identity:"always" toml:"input-dropout"`
-	AttentionDropout float64 `default:"-1" help:"Dropout probability of edges in an attention head (${attention_networks}). Applies in training only. -1: as --dropout." range:"-1|0..<1" identity:"attention" toml:"attention-dropout"`
+	AttentionDropout float64 `default:"-1" help:"Dropout probability of edges in an attention head (${attention_networks=}). Applies in training only. -1: as --dropout." range:"-1|0..<1" identity:"attention" toml:"attention-dropout"`
 	InputScale       float64 `name:"input-scale" default:"1" help:"Virtual scale factor of the features, if they are far from 1. First-layer weights start larger, learn faster and are penalised less, each by this factor. Files are unchanged." range:">0.." identity:"scaled" toml:"input-scale"`
-	PoolHidden       int     `name:"pool-hidden" default:"0" help:"Width of the perceptron before the maximum (${pool_hidden_networks}). 0: width of the layer's input, as in PyTorch Geometric and DGL." range:"0.." identity:"pool" toml:"pool-hidden"`
-	Alpha            float64 `default:"0.1" help:"Fraction of the first layer's rows in each layer or step. Used by ${alpha_networks} and --residual initial." range:">0..1" identity:"design" toml:"alpha"`
-	Theta            float64 `default:"0.5" help:"Depth decay (${theta_networks}): layer L weighs W by ln(theta/L + 1)." range:"0.." identity:"design" toml:"theta"`
-	Hops             int     `default:"10" help:"Propagation steps after the layers (${hops_networks})." range:"1..65000" identity:"design" toml:"hops"`
-	Powers           int     `default:"3" name:"steps" help:"Powers of the adjacency matrix in addition to the features (${steps_networks})." range:"1..65000" toml:"steps"`
+	PoolHidden       int     `name:"pool-hidden" default:"0" help:"Width of the perceptron before the maximum (${pool_hidden_networks=}). 0: width of the layer's input, as in PyTorch Geometric and DGL." range:"0.." identity:"pool" toml:"pool-hidden"`
+	Alpha            float64 `default:"0.1" help:"Fraction of the first layer's rows in each layer or step. Used by ${alpha_networks=} and --residual initial." range:">0..1" identity:"design" toml:"alpha"`
+	Theta            float64 `default:"0.5" help:"Depth decay (${theta_networks=}): layer L weighs W by ln(theta/L + 1)." range:"0.." identity:"design" toml:"theta"`
+	Hops             int     `default:"10" help:"Propagation steps after the layers (${hops_networks=})." range:"1..65000" identity:"design" toml:"hops"`
+	Powers           int     `default:"3" name:"steps" help:"Powers of the adjacency matrix in addition to the features (${steps_networks=})." range:"1..65000" toml:"steps"`
 	Embedding        int     `default:"16" help:"Width of the last layer, the vertex embeddings (--task links)." range:"1.." toml:"embedding"`
 	LinkScore        string  `name:"link-score" default:"dot" enum:"dot,mlp" help:"Score of an edge from two embeddings: dot or mlp (--task links). dot: dot product; mlp: perceptron on the element-wise product, as LinkPredictor of OGB's examples." identity:"scores" toml:"link-score"`
 	LinkLayers       int     `name:"link-layers" default:"3" help:"Layers of the perceptron of --link-score mlp." range:"1..64" identity:"scores" toml:"link-layers"`
@@ -107,7 +107,7 @@ type TrainingOptions struct {
 	Optimizer        string   `default:"adam" enum:"sgd,adam,adamw" help:"Optimiser: sgd, adam or adamw." identity:"always" toml:"optimizer"`
 	Momentum         float64  `default:"0.9" help:"Momentum of sgd." range:"0..<1" identity:"momentum" toml:"momentum"`
 	WeightDecay      float64  `default:"5e-4" usual:"L2 penalty on weight matrices" help:"L2 penalty on weight matrices; with adamw decoupled decay." range:"0.." identity:"always" toml:"weight-decay"`
-	InnerDecay       float64  `name:"inner-decay" default:"0.01" help:"L2 penalty on the inner layers' matrices (${inner_decay_networks}). It replaces --weight-decay between the first and the last layer." range:"0.." identity:"inner" toml:"inner-decay"`
+	InnerDecay       float64  `name:"inner-decay" default:"0.01" help:"L2 penalty on the inner layers' matrices (${inner_decay_networks=}). It replaces --weight-decay between the first and the last layer." range:"0.." identity:"inner" toml:"inner-decay"`
 	WeightDecayOn    string   `default:"first" enum:"first,all" help:"Layers with the L2 penalty: first (Kipf & Welling 2017) or all." identity:"always" toml:"weight-decay-on"`
 	Seed             uint64   `default:"1" usual:"" help:"Seed of initial weights and dropout." identity:"always" toml:"seed"`
 	LabelSmoothing   float64  `name:"label-smoothing" default:"0" help:"Label smoothing: fraction of the target spread over all classes." range:"0..<1" identity:"loss" toml:"label-smoothing"`

@@ -10,15 +10,20 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Variables returns the variables in the tags of Config: lists of recipes and of networks. Every
+// Variables returns the variables in enum tags of Config: the names of recipes and networks. Every
 // parser of a Config needs them.
 func Variables() kong.Vars {
 	var names []string
 	for _, r := range recipes {
 		names = append(names, r.Name)
 	}
-	vars := kong.Vars{"recipes": strings.Join(names, ",")}
-	set := func(name string, names []string) { vars[name+"_networks"] = strings.Join(names, ", ") }
+	return kong.Vars{"recipes": strings.Join(names, ","), "all_networks": strings.Join(model.Kinds(), ", ")}
+}
+
+// networkLists returns lists of networks for help, by name.
+func networkLists() map[string]string {
+	lists := map[string]string{}
+	set := func(name string, names []string) { lists[name+"_networks"] = strings.Join(names, ", ") }
 	set("all", model.Kinds())
 	set("attention", model.KindsWith(func(k *model.Kind) bool { return k.Attends }))
 	set("elu", model.KindsWith(func(k *model.Kind) bool { return k.Activation == "elu" }))
@@ -26,7 +31,7 @@ func Variables() kong.Vars {
 	for _, o := range model.Options() {
 		set(strings.ReplaceAll(string(o), "-", "_"), taking(o))
 	}
-	return vars
+	return lists
 }
 
 // taking returns the names of the networks that take an option.
@@ -34,9 +39,9 @@ func taking(o model.Option) []string {
 	return model.KindsWith(func(k *model.Kind) bool { return k.Takes(o) })
 }
 
-// Expand replaces the variables in a tag.
+// Expand replaces the lists of networks in a text.
 func Expand(tag string) string {
-	vars := Variables()
+	vars := networkLists()
 	return os.Expand(tag, func(name string) string { return vars[name] })
 }
 

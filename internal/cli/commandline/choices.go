@@ -22,9 +22,9 @@ func choicesOf(f *kong.Flag) []catalog.Entry {
 	}
 }
 
-// helpLists are the lists of values that help texts have as ${…}. A parser without them leaves
+// HelpLists are the lists of values that help texts have as ${…}. A parser without them leaves
 // the lists out.
-func helpLists() kong.Vars {
+func HelpLists() kong.Vars {
 	lists := kong.Vars(config.HelpLists())
 	maps.Copy(lists, importers.HelpLists())
 	return lists

@@ -15,15 +15,19 @@ import (
 // Description says in one sentence what siafu is for.
 const Description = "Train graph neural networks on whole graphs, on the machines you have."
 
-// NewParser returns a parser with the variables in the tags of options.
+// NewParser returns a parser. Its help has no lists of values, unless HelpLists is an option.
 func NewParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(grammar, append(options, kong.Name("siafu"), config.Variables(), helpLists())...)
+	return kong.New(grammar, append(options, kong.Name("siafu"), config.Variables())...)
 }
 
 // Parse parses a command line and runs its command. It shows help for no arguments, --help,
 // and help in front of a command. grammar is a pointer to the struct of the commands.
 func Parse(args []string, c Console, grammar any, options ...kong.Option) error {
 	args, all := cutHelpAll(args)
+	showsHelp := func(arg string) bool { return slices.Contains([]string{"help", "--help", "-h", "describe"}, arg) }
+	if len(args) == 0 || slices.ContainsFunc(args, showsHelp) {
+		options = append(options, HelpLists())
+	}
 	parser, err := NewParser(grammar, append(options,
 		kong.Description(Description),
 		kong.Writers(c.Out, c.Err),
