@@ -32,12 +32,12 @@ type Options struct {
 	Features     int     `help:"Number of features of a vertex; 64 without --like."`
 	EdgeFeatures int     `name:"edge-features" help:"Number of features of an edge; 0: none. They encode whether both ends have the same class, with noise --noise."`
 	Classes      int     `help:"Number of classes; 8 without --like."`
-	Homophily    float64 `help:"Fraction of edges within a class. 0: 0.6; negative: none."`
-	Skew         float64 `help:"Skew of the degree distribution, 0 to 1. 0: 0.6; negative: none."`
+	Homophily    float64 `help:"Fraction of edges within a class. 0 selects 0.6; a negative value means 0."`
+	Skew         float64 `help:"Skew of the degree distribution, 0 to 1. 0 selects 0.6; a negative value means 0."`
 	Noise        float64 `help:"Feature noise, relative to the distance between classes. 0: the value of --like, else 1; negative: none."`
 	Strays       float64 `help:"Fraction of vertices with label noise. Edges and features of such a vertex follow a class other than its label. 0: the value of --like, else none; negative: none."`
 	Communities  int     `help:"Communities of each class, with their own edges and features. The last of several communities is in the test set only. 0: the value of --like, else 1."`
-	Task         string  `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. multilabel: labels depend on the class; regression: numbers are distributed around those of the class. Empty: multiclass."`
+	Task         string  `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. multilabel: labels depend on the class; regression: targets are the values of the class plus noise. Empty: multiclass."`
 	Labels       int     `help:"Labels (multilabel) or numeric columns (regression) of a vertex. 0: 8 labels or 1 column."`
 	Directed     bool    `help:"Store each edge in one direction only."`
 	Seed         uint64  `default:"1" help:"Random seed. Equal seeds generate equal graphs."`

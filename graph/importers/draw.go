@@ -85,10 +85,10 @@ func (o *Options) draw(labels []int32, otherwise percentages) ([]uint8, error) {
 		*o.drawn = true
 	}
 	if !o.Stratify {
-		o.Log("split=drawn %s seed=%d", p, o.Seed)
+		o.Log("split=random %s seed=%d", p, o.Seed)
 		return drawPercent(labels, p, o.Seed), nil
 	}
-	o.Log("split=drawn %s seed=%d within each class", p, o.Seed)
+	o.Log("split=random %s seed=%d within each class", p, o.Seed)
 	split, few := drawStratified(labels, p, o.Seed)
 	if few > 0 {
 		o.Log("warning: %d classes have too few labelled vertices for all three sets", few)

@@ -65,7 +65,7 @@ func TestEveryFormat(t *testing.T) {
 					t.Errorf("auto took it for %s", got.log)
 				}
 				if f.drawn {
-					if !strings.Contains(got.log, "split=drawn") {
+					if !strings.Contains(got.log, "split=random") {
 						t.Errorf("log does not tell of the drawn split: %s", got.log)
 					}
 					got.Split = want.Split

@@ -93,7 +93,7 @@ func benchmark(k *keeper, o Options, z *npy.Zip, keys benchmarkKeys) (*graph.Con
 		return c, err
 	}
 	c.Split = drawPerClass(c.Labels, 20, 30, o.Seed)
-	o.Log("split=drawn train=20 val=30 per=class test=rest seed=%d", o.Seed)
+	o.Log("split=random train=20 val=30 per=class test=rest seed=%d", o.Seed)
 	return c, nil
 }
 

@@ -73,11 +73,11 @@ func HelpLists() map[string]string {
 // share of edges by one vertex's degree. Multilevel also balances training vertices, with
 // twice the slack: 1.10.
 type Options struct {
-	Parts  int     `required:"" help:"Number of partitions: ranks without parameter servers."`
+	Parts  int     `required:"" help:"Number of parts: the number of graph ranks."`
 	Method string  `default:"fennel" values:"partitioners" help:"Partitioner: ${partitioners=}. PATH has one partition number a line."`
 	Order  string  `name:"vertex-order" default:"auto" help:"Vertex order within a rank: auto, natural, rcm, lp or rabbit."`
 	Seed   uint64  `default:"1" help:"Seed of ${seeded=}."`
-	Passes int     `default:"3" help:"Passes over the vertices of ${passing=}."`
+	Passes int     `default:"3" help:"Number of passes over the vertices of ${passing=}."`
 	Slack  float64 `default:"1.05" help:"Maximum size of a partition, relative to the mean. Applies to ${balancing=}."`
 	Root   string  `name:"parts-dir" placeholder:"DIR" help:"Folder of the shards, in a subfolder named after their number. Empty: parts in the dataset folder."`
 }

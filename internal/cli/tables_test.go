@@ -174,7 +174,7 @@ func TestTableOfCustomers(t *testing.T) {
 
 	plain := filepath.Join(dir, "plain")
 	out := must(t, "import", tables, plain)
-	for _, want := range []string{"warning: scales of features differ by a factor of", "(income about", "--standardise", "warning: edges are stored in one direction only", "--symmetrise", "dropped column=name", "split=drawn", "classes=4: fraud, lapsed, loyal, new"} {
+	for _, want := range []string{"warning: scales of features differ by a factor of", "(income about", "--standardise", "warning: edges are stored in one direction only", "--symmetrise", "dropped column=name", "split=random", "classes=4: fraud, lapsed, loyal, new"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("import does not say %q:\n%s", want, out)
 		}
