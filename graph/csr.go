@@ -23,7 +23,7 @@ func (c CSR) equal(d CSR) bool {
 // EachFeatures is FeaturedSource.EachFeatures.
 type EachFeatures = func(yield func(src, dst uint32, weight float32, features []float32) error) error
 
-// WithFeatures is a source whose edges have dim features as each gives them, beside what they
+// WithFeatures returns a source whose edges have dim features as each gives them, beside what they
 // have: a WeightedSource where edges is one. each yields the edges of edges in their order.
 func WithFeatures(edges EdgeSource, dim int, each EachFeatures) EdgeSource {
 	f := featured{edges, dim, each}

@@ -94,14 +94,14 @@ func ReadMeta(dir string) (*Meta, error) {
 // again is the remedy for every damaged dataset.
 const again = "import the dataset again"
 
-// sum is the checksum of every field but Checksum.
+// sum returns the checksum of every field but Checksum.
 func (m Meta) sum() (string, error) {
 	m.Checksum = ""
 	text, err := json.Marshal(m)
 	return fmt.Sprintf("%08x", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))), err
 }
 
-// version is the format of such a dataset.
+// version returns the format of such a dataset.
 func (m *Meta) version() int {
 	if m.EdgeDim > 0 {
 		return EdgeFormat
@@ -217,7 +217,7 @@ func (p part) bad(format string, args ...any) {
 	p.fail(fault.New(fault.Data, opOpen, filepath.Join(p.Dir, p.name), format, args...).Then(again))
 }
 
-// array is a named array that must have n elements.
+// array returns a named array that must have n elements.
 func array[T mapped.Elem](p part, name string, n int64) []T {
 	if p.err != nil {
 		return nil
@@ -238,7 +238,7 @@ func (p part) ascend(of string, offsets []int64, total int64) {
 	}
 }
 
-// badOffset is the first index at which offsets do not ascend from 0 to total,
+// badOffset returns the first index at which offsets do not ascend from 0 to total,
 // -1 where there is none.
 func badOffset(offsets []int64, total int64) int {
 	before := int64(0)

@@ -35,7 +35,7 @@ func (l *loader) edgeFeatures() {
 	}
 }
 
-// BadWeight is the first of weights that is no finite number above 0, -1 where there is none.
+// BadWeight returns the first of weights that is no finite number above 0, -1 where there is none.
 func BadWeight(weights []float32) int {
 	return slices.IndexFunc(weights, func(w float32) bool { return !goodWeight(w) })
 }

@@ -17,7 +17,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// five is a small content that is right.
+// five returns a small content that is right.
 func five() Content {
 	return Content{
 		Name: "five", Vertices: 5, Edges: EdgePairs{0, 1, 1, 2, 2, 1, 3, 3, 0, 1},

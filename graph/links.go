@@ -51,7 +51,7 @@ const (
 	linkKind = "siafu.links"
 )
 
-// linkArrays are the arrays of links.bin of a split, in this order.
+// linkArrays returns the arrays of links.bin of a split, in this order.
 func linkArrays(split int) [5]string {
 	p := map[int]string{SplitVal: "val_", SplitTest: "test_"}[split]
 	return [5]string{p + "src", p + "dst", p + "not_src", p + "not_dst", p + "each"}

@@ -41,7 +41,7 @@ func (m *Meta) Schema() *Schema {
 // TaskName returns the task of the labels, never empty.
 func (s *Schema) TaskName() string { return cmp.Or(s.Task, MultiClass) }
 
-// Trains is the fault that nothing can be trained on the dataset, whose folder is dir,
+// Trains returns the fault that nothing can be trained on the dataset, whose folder is dir,
 // where no vertex has a label.
 func (m *Meta) Trains(op, dir string) error {
 	if m.Classes > 0 || m.Task == Links {
@@ -56,7 +56,7 @@ func (s *Schema) IsPlain() bool {
 	return s.Task == "" && s.ClassNames == nil && !s.Normalized && s.Table == nil && s.EdgeImport == nil
 }
 
-// ClassName is the name of a class, as Meta.ClassName.
+// ClassName returns the name of a class, as Meta.ClassName.
 func (s *Schema) ClassName(class int64) string {
 	m := Meta{ClassNames: s.ClassNames}
 	return m.ClassName(class)
@@ -119,7 +119,7 @@ func (s *Schema) labelsFit(op, dir string, m *Meta) error {
 	return nil
 }
 
-// otherClass is a class that m has under another name than s, -1 where there is none.
+// otherClass returns a class that m has under another name than s, -1 where there is none.
 // Numbers are no names.
 func (s *Schema) otherClass(m *Meta) int {
 	if s.ClassNames == nil || m.ClassNames == nil {

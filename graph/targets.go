@@ -24,7 +24,7 @@ func (c *Content) targetLabels() error {
 	return nil
 }
 
-// TargetLabels are the labels of vertices with targets in N columns: 0 for a row of
+// TargetLabels returns the labels of vertices with targets in N columns: 0 for a row of
 // numbers, Unlabelled for one of NaN.
 func TargetLabels(targets []float32, columns int) []int32 {
 	labels := make([]int32, len(targets)/columns)
@@ -50,7 +50,7 @@ func TargetTask(targets []float32, columns int) string {
 	return MultiLabel
 }
 
-// BadTarget is the first element of targets [len(labels) x columns] that no vertex with
+// BadTarget returns the first element of targets [len(labels) x columns] that no vertex with
 // such a label may have, and why; "" where all are good.
 func BadTarget(task string, targets []float32, columns int, labels []int32) (at int, why string) {
 	for i, y := range targets {

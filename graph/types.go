@@ -9,10 +9,10 @@ type CSR struct {
 	Cols    []uint32 // edges
 }
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (c CSR) Rows() int { return max(len(c.Offsets)-1, 0) }
 
-// Row is the columns of row r.
+// Row returns the columns of row r.
 func (c CSR) Row(r int) []uint32 { return c.Cols[c.Offsets[r]:c.Offsets[r+1]] }
 
 // SparseRows is a sparse matrix with values: row r holds
@@ -62,7 +62,7 @@ type IDs struct {
 	Text    []byte
 }
 
-// At is the user's id of vertex v.
+// At returns the user's id of vertex v.
 func (d *IDs) At(v int) string {
 	switch {
 	case d != nil && d.Ints != nil:
@@ -178,7 +178,7 @@ type Meta struct {
 	Checksum string `json:"checksum"`
 }
 
-// ClassName is the name of a class, its number where it has none, and empty for
+// ClassName returns the name of a class, its number where it has none, and empty for
 // that of a vertex without a label.
 func (m *Meta) ClassName(class int64) string {
 	switch {

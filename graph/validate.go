@@ -18,7 +18,7 @@ const MaxEdgeDim = 1 << 12
 
 const opWrite = "write dataset"
 
-// invalid is a fault in what an importer handed over.
+// invalid returns a fault in what an importer handed over.
 func invalid(remedy, format string, args ...any) error {
 	return fault.New(fault.Data, opWrite, "", format, args...).Then("%s", remedy)
 }

@@ -92,7 +92,7 @@ func (d *direction) merge() error {
 	return nil
 }
 
-// of are the weights and the features of edges from to to of the window, none where they
+// of returns the weights and the features of edges from to to of the window, none where they
 // have none.
 func (d *direction) of(from, to int64) (weights, features []float32) {
 	if d.weights != nil {
@@ -137,7 +137,7 @@ func (m *rowMerger) merge(cols []uint32, weights, features []float32) (kept int)
 	return kept
 }
 
-// weight is the sum of the weights at the places of keys.
+// weight returns the sum of the weights at the places of keys.
 func (m *rowMerger) weight(keys []uint64) float32 {
 	sum := 0.0
 	for _, k := range keys {

@@ -211,7 +211,7 @@ func (w *writer) writeMeta() error {
 	return durable.WriteFile(opWrite, filepath.Join(w.dir, metaFile), append(text, '\n'), durable.Perm)
 }
 
-// folderName is the name of a dataset that nobody has named.
+// folderName returns the name of a dataset that nobody has named.
 func folderName(dir string) string {
 	if full, err := filepath.Abs(dir); err == nil {
 		dir = full

@@ -200,7 +200,7 @@ func (f *fetcher) save(r *http.Response, from, part string, start int64, want fi
 	return true, err
 }
 
-// total is the size of the whole file, 0 where nobody says.
+// total returns the size of the whole file, 0 where nobody says.
 func total(r *http.Response, start int64, want file) int64 {
 	if r.ContentLength >= 0 {
 		return start + r.ContentLength

@@ -18,7 +18,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// quick is a fetcher that waits for nothing longer than a test may.
+// quick returns a fetcher that waits for nothing longer than a test may.
 func quick(t *testing.T) *fetcher {
 	f := newFetcher()
 	f.attempts, f.pause, f.most, f.stall, f.every = 3, time.Millisecond, 4*time.Millisecond, 500*time.Millisecond, 0
@@ -30,7 +30,7 @@ func quick(t *testing.T) *fetcher {
 // by most of it.
 const slowStall = 3 * time.Second
 
-// content is a file of 3 MiB that differs everywhere.
+// content returns a file of 3 MiB that differs everywhere.
 func content() []byte {
 	b := make([]byte, 3<<20)
 	x := uint32(1)

@@ -40,7 +40,7 @@ func manifest() []dataset {
 	return m.Dataset
 }
 
-// Names are the datasets that Get knows.
+// Names returns the datasets that Get knows.
 func Names() []string {
 	var names []string
 	for _, d := range manifest() {

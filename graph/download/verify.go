@@ -58,7 +58,7 @@ func (f *fetcher) trust(url, final, sum string) error {
 	return durable.WriteFile(op, final+".sha256", []byte(note), durable.Perm)
 }
 
-// hash is the SHA-256 of a file, in hexadecimal, and its size.
+// hash returns the SHA-256 of a file, in hexadecimal, and its size.
 func hash(path string) (sum string, size int64, err error) {
 	in, err := os.Open(path)
 	if err != nil {

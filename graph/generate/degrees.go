@@ -46,12 +46,12 @@ func (r *ranks) integral(x float64) float64 {
 	return (math.Pow(x+r.shift, e) - math.Pow(r.shift, e)) / e
 }
 
-// mass is the probability of the ranks from a to b, b excluded.
+// mass returns the probability of the ranks from a to b, b excluded.
 func (r *ranks) mass(a, b float64) float64 {
 	return (r.integral(b) - r.integral(a)) / r.integral(float64(r.size))
 }
 
-// inverse is the x with mass(0, x) = u.
+// inverse returns the x with mass(0, x) = u.
 func (r *ranks) inverse(u float64) float64 {
 	e := 1 - r.skew
 	x := math.Pow(u*e*r.integral(float64(r.size))+math.Pow(r.shift, e), 1/e) - r.shift

@@ -42,7 +42,7 @@ func pairs(bs []bin, rate float64, same bool) float64 {
 	return sum
 }
 
-// within is the expected number of distinct directed edges after m draws
+// within returns the expected number of distinct directed edges after m draws
 // inside c classes.
 func within(bs []bin, c, m float64, directed bool) float64 {
 	if directed {
@@ -52,7 +52,7 @@ func within(bs []bin, c, m float64, directed bool) float64 {
 	return c * pairs(bs, 2*m/c, true)
 }
 
-// across is the same for m draws between different ones of c classes.
+// across returns the same for m draws between different ones of c classes.
 func across(bs []bin, c, m float64, directed bool) float64 {
 	ordered := c * (c - 1)
 	if directed {
@@ -61,7 +61,7 @@ func across(bs []bin, c, m float64, directed bool) float64 {
 	return ordered * pairs(bs, 2*m/ordered, false)
 }
 
-// drawsFor is the m with expected(m) = edges, to 12 bits; expected grows. It
+// drawsFor returns the m with expected(m) = edges, to 12 bits; expected grows. It
 // fails where 1,000 draws an edge do not suffice.
 func drawsFor(edges float64, expected func(m float64) float64) (m uint64, ok bool) {
 	if edges < 0.5 {

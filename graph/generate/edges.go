@@ -16,7 +16,7 @@ type edges struct {
 	draws    uint64
 }
 
-// block is the community of a vertex.
+// block returns the community of a vertex.
 func (e *edges) block(v uint64) uint64 { return e.ids.inverse(v) % e.blocks }
 
 // draw is draw i, as slots.

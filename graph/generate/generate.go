@@ -38,7 +38,7 @@ func Write(dir string, o Options, force bool) (*graph.WriteReport, error) {
 	return graph.Write(dir, *c, force)
 }
 
-// content is the dataset; its features are drawn while they are written.
+// content returns the dataset; its features are drawn while they are written.
 func content(asked Options) (*graph.Content, error) {
 	o, fitted, err := asked.resolve()
 	if err != nil {
@@ -123,7 +123,7 @@ func newEdges(o Options) (*edges, error) {
 	return e, nil
 }
 
-// labels are the classes of the vertices' communities, apart from label noise.
+// labels returns the classes of the vertices' communities, apart from label noise.
 func labels(e *edges, o Options) []int32 {
 	random := newStream(o.Seed, purposeStrays)
 	out := make([]int32, o.Vertices)
@@ -162,5 +162,5 @@ func split(e *edges, o Options) []uint8 {
 	return out
 }
 
-// unit is a number from 0 to 1, 1 excluded, of 64 random bits.
+// unit returns a number from 0 to 1, 1 excluded, of 64 random bits.
 func unit(x uint64) float64 { return float64(x>>11) / (1 << 53) }

@@ -39,7 +39,7 @@ func distinct(t rapid.TB, c *graph.Content) [][2]uint32 {
 	return slices.Compact(out)
 }
 
-// generated is the content for o, with its features drawn.
+// generated returns the content for o, with its features drawn.
 func generated(t testing.TB, o Options) *graph.Content {
 	t.Helper()
 	c, err := content(o)
@@ -151,7 +151,7 @@ func TestFeaturesInform(t *testing.T) {
 	}
 }
 
-// nearest is the class whose centroid is nearest to row.
+// nearest returns the class whose centroid is nearest to row.
 func nearest(row []float32, centroid []float64, classes int) int {
 	best, least := 0, math.Inf(1)
 	for k := range classes {
@@ -180,7 +180,7 @@ func TestSplitShares(t *testing.T) {
 	}
 }
 
-// digest is a hash over everything that options generate.
+// digest returns a hash over everything that options generate.
 func digest(t testing.TB, o Options) [32]byte {
 	c := generated(t, o)
 	h := sha256.New()

@@ -151,10 +151,10 @@ func (o *Options) check() error {
 // nearly used up, and hubs run out of partners long before the others.
 const roomy = 0.5
 
-// blocks is the number of communities of all classes.
+// blocks returns the number of communities of all classes.
 func (o *Options) blocks() int { return o.Classes * o.Communities }
 
-// seen is the share of the vertices that are in communities of which not all are in
+// seen returns the share of the vertices that are in communities of which not all are in
 // the test set.
 func (o *Options) seen() float64 {
 	if o.Communities <= 1 {
@@ -163,22 +163,22 @@ func (o *Options) seen() float64 {
 	return float64(o.Communities-1) / float64(o.Communities)
 }
 
-// classRoom is the number of directed edges that fit into the classes.
+// classRoom returns the number of directed edges that fit into the classes.
 func (o *Options) classRoom() float64 { return roomy * o.classPairs() }
 
-// classPairs is the number of ordered pairs within classes.
+// classPairs returns the number of ordered pairs within classes.
 func (o *Options) classPairs() float64 {
 	size := float64(o.Vertices) / float64(o.blocks())
 	return float64(o.Vertices) * (size - 1)
 }
 
-// otherPairs is the number of ordered pairs across classes.
+// otherPairs returns the number of ordered pairs across classes.
 func (o *Options) otherPairs() float64 {
 	n := float64(o.Vertices)
 	return n*(n-1) - o.classPairs()
 }
 
-// mostHomophily is the largest homophily for which the edges within classes
+// mostHomophily returns the largest homophily for which the edges within classes
 // can be drawn.
 func (o *Options) mostHomophily() float64 {
 	if o.Edges == 0 {
@@ -189,7 +189,7 @@ func (o *Options) mostHomophily() float64 {
 	return class*same + (1-class)*other
 }
 
-// ofClass is the share of edges to draw within classes, for the homophily that labels
+// ofClass returns the share of edges to draw within classes, for the homophily that labels
 // are to have.
 func (o *Options) ofClass() float64 {
 	same, other := o.agreement()

@@ -128,7 +128,7 @@ func TestLookAlikes(t *testing.T) {
 // labels; a list of reddit-small's edges alone would be 8 more, of reddit-large's 38.
 const heapOfAll = 14 << 20
 
-// inside is the share of edges in a class.
+// inside returns the share of edges in a class.
 func inside(t *testing.T, dir string) float64 {
 	t.Helper()
 	d, err := graph.Open(dir)

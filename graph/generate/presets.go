@@ -50,7 +50,7 @@ var presets = []preset{
 	{"yelp", 716_847, 13_954_820, 300, 100, 0.5, 1, 0, 0.75, 0.1, 0},
 }
 
-// Presets are the names that Options.Like knows.
+// Presets returns the names that Options.Like knows.
 func Presets() []string {
 	names := make([]string, len(presets))
 	for i, p := range presets {

@@ -8,7 +8,7 @@ import (
 // golden is 2⁶⁴ divided by the golden ratio, odd.
 const golden = 0x9e3779b97f4a7c15
 
-// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection
+// mix applies the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection
 // whose output bits each depend on all input bits.
 func mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -20,7 +20,7 @@ func mix(z uint64) uint64 {
 // i of SplitMix64 seeded with the stream.
 type stream uint64
 
-// newStream is the stream of a seed for one purpose.
+// newStream returns the stream of a seed for one purpose.
 func newStream(seed, purpose uint64) stream { return stream(mix(mix(seed+golden) + purpose*golden)) }
 
 func (s stream) at(i uint64) uint64 { return mix(uint64(s) + (i+1)*golden) }
@@ -56,7 +56,7 @@ func newShuffle(n uint64, s stream) shuffle {
 	return p
 }
 
-// at is the image of x, which is below n.
+// at returns the image of x, which is below n.
 func (p *shuffle) at(x uint64) uint64 {
 	for x = p.step(x); x >= p.n; {
 		x = p.step(x)
@@ -64,7 +64,7 @@ func (p *shuffle) at(x uint64) uint64 {
 	return x
 }
 
-// step is the image of x in the network.
+// step returns the image of x in the network.
 func (p *shuffle) step(x uint64) uint64 {
 	l, h := x&p.lowM, x>>(p.low&63)
 	l ^= mix(h^p.keys[0]) & p.lowM
@@ -74,7 +74,7 @@ func (p *shuffle) step(x uint64) uint64 {
 	return h<<(p.low&63) | l
 }
 
-// inverse is the x with at(x) = y.
+// inverse returns the x with at(x) = y.
 func (p *shuffle) inverse(y uint64) uint64 {
 	for {
 		l, h := y&p.lowM, y>>p.low

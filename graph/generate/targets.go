@@ -10,48 +10,47 @@ import (
 	"siafu/internal/workers"
 )
 
-// fillTask fills in what goes with the task.
+// fillTask sets the defaults that depend on the task.
 func (o *Options) fillTask() {
 	o.Task = cmp.Or(o.Task, graph.MultiClass)
 	if o.Task == graph.MultiClass {
 		return
 	}
-	o.flips, o.Strays = o.Strays, 0
+	o.flips, o.Strays = o.Strays, 0 // --strays is label noise here
 	if o.Labels == 0 {
 		o.Labels = map[string]int{graph.MultiLabel: 8}[o.Task] + map[string]int{graph.Regression: 1}[o.Task]
 	}
 }
 
-// targets are those of the vertices [Vertices x Labels], and the best that a network can
-// do which knows the class of each vertex, to end the dataset's source.
+// targets returns the targets [Vertices x Labels] and, for the dataset's source, a text with the
+// best possible score of a network that knows the classes.
 //
-// Of MultiLabel each class has labels, of which a vertex bears each unless it is flipped,
-// with probability s = Strays: whoever says what the class has is best. Of Regression a
-// vertex has the number of its class, by √(1-s), and noise by √s: their squares have the
-// mean 1 and the best R² is 1-s.
+// MultiLabel: each class has a set of labels. A vertex gets them, each flipped with probability s =
+// Strays. The best predictor outputs the labels of the class. Regression: a target is √(1-s) times
+// the value of the class plus √s times noise. Its variance is 1, and the best R² is 1-s.
 func targets(e *edges, o Options) (values []float32, best string) {
 	random, width := newStream(o.Seed, purposeTargets), o.Labels
-	of := make([]float64, o.Classes*width)
-	for i := range of {
+	classTargets := make([]float64, o.Classes*width)
+	for i := range classTargets {
 		class, column := i/width, i%width
 		switch {
 		case o.Task == graph.Regression:
-			of[i] = float64(normal(random.at(uint64(i))))
+			classTargets[i] = float64(normal(random.at(uint64(i))))
 		case class%width == column%o.Classes || unit(random.at(uint64(i))) < 0.25:
-			of[i] = 1
+			classTargets[i] = 1
 		}
 	}
 	if o.Task == graph.Regression {
-		standardise(of, width)
+		standardise(classTargets, width)
 	}
 	values = make([]float32, int(o.Vertices)*width)
-	first := uint64(len(of))
+	first := uint64(len(classTargets))
 	workers.Blocks(runtime.GOMAXPROCS(0), int(o.Vertices), block, func(_, from, to int) {
 		for v := from; v < to; v++ {
 			class := int(e.block(uint64(v)) % uint64(o.Classes))
 			for c := range width {
 				i := first + uint64(v*width+c)
-				y := of[class*width+c]
+				y := classTargets[class*width+c]
 				switch {
 				case o.Task == graph.Regression:
 					y = math.Sqrt(1-o.flips)*y + math.Sqrt(o.flips)*float64(normal(random.at(i)))
@@ -62,23 +61,23 @@ func targets(e *edges, o Options) (values []float32, best string) {
 			}
 		}
 	})
-	return values, fmt.Sprintf(", %s of %d columns, where a network that knows the classes reaches %s", o.Task, width, o.best(of))
+	return values, fmt.Sprintf(", %s with %d columns, best possible score %s", o.Task, width, o.best(classTargets))
 }
 
-// best is what is known to be the best score.
-func (o *Options) best(of []float64) string {
+// best formats the best possible score.
+func (o *Options) best(classTargets []float64) string {
 	if o.Task == graph.Regression {
 		return fmt.Sprintf("r2=%.4f", 1-o.flips)
 	}
 	ones := 0.0
-	for _, y := range of {
+	for _, y := range classTargets {
 		ones += y
 	}
-	others, s := float64(len(of))-ones, o.flips
-	return fmt.Sprintf("micro_f1=%.4f", 2*ones*(1-s)/(ones+ones*(1-s)+others*s))
+	zeros, s := float64(len(classTargets))-ones, o.flips
+	return fmt.Sprintf("micro_f1=%.4f", 2*ones*(1-s)/(ones+ones*(1-s)+zeros*s))
 }
 
-// standardise gives each column mean 0 and deviation 1, where it varies.
+// standardise gives each column that varies mean 0 and standard deviation 1.
 func standardise(x []float64, width int) {
 	rows := float64(len(x) / width)
 	for c := range width {

@@ -23,7 +23,7 @@ func write(t *testing.T, texts ...string) (paths []string) {
 	return paths
 }
 
-// ring is a dataset of the edges v–v+1 of a hundred vertices in a circle, both ways.
+// ring returns a dataset of the edges v–v+1 of a hundred vertices in a circle, both ways.
 func ring(t *testing.T) string {
 	const n = 100
 	c := graph.Content{

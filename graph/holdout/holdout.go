@@ -88,7 +88,7 @@ func Write(dir, dst string, o Options, force bool) (*graph.WriteReport, error) {
 	return graph.Write(dst, d.content(held, o), force)
 }
 
-// content is the dataset without what is held out. It has no labels, and all of its
+// content returns the dataset without what is held out. It has no labels, and all of its
 // vertices are trained.
 func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 	m, n := d.ds.Meta, int(d.ds.Meta.Vertices)
@@ -119,7 +119,7 @@ func (o *Options) source() string {
 	return fmt.Sprintf("of whose edges %s are held out by seed %d", o.Split, o.Seed)
 }
 
-// pair is the number of a pair of vertices, whichever comes first.
+// pair returns the number of a pair of vertices, whichever comes first.
 func pair(u, v uint32) uint64 { return uint64(min(u, v))<<32 | uint64(max(u, v)) }
 
 // rest is the edges of a dataset but for those of pairs that are taken.

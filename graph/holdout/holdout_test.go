@@ -11,7 +11,7 @@ import (
 	"siafu/graph/holdout"
 )
 
-// random is a dataset folder of a graph whose edges are drawn.
+// random returns a dataset folder of a graph whose edges are drawn.
 func random(t *testing.T, n, edges int, directed bool) string {
 	rng := rand.New(rand.NewPCG(1, 1))
 	c := graph.Content{
@@ -39,7 +39,7 @@ func open(t *testing.T, dir string) *graph.Dataset {
 	return ds
 }
 
-// pairsOf are the pairs of vertices with an edge, the lower first.
+// pairsOf returns the pairs of vertices with an edge, the lower first.
 func pairsOf(ds *graph.Dataset) map[[2]uint32]bool {
 	pairs := map[[2]uint32]bool{}
 	for v := range uint32(ds.In.Rows()) {

@@ -29,7 +29,7 @@ func checkPairs(op, path string, pairs []uint32, n int64) error {
 	return nil
 }
 
-// badEdge is the fault of an edge whose source (end 0) or destination (end 1)
+// badEdge returns the fault of an edge whose source (end 0) or destination (end 1)
 // is no vertex.
 func badEdge(op, path string, edge int64, end int, v, n int64) error {
 	return fault.New(fault.Data, op, path, "edge %d: %s %d is outside the vertices 0..%d", edge, [2]string{"source", "destination"}[end], v, n-1)
@@ -48,7 +48,7 @@ func checkFinite(op, path string, x []float32, dim int) error {
 	return nil
 }
 
-// mostLabel is the largest label that n vertices may have: the last of the
+// mostLabel returns the largest label that n vertices may have: the last of the
 // classes where they are known, else the last that a dataset can number.
 func mostLabel(classes, n int) int64 {
 	if classes <= 0 {
@@ -71,7 +71,7 @@ func checkLabels(op, path string, labels []int64) ([]int32, error) {
 	return out, nil
 }
 
-// unlabelled are the labels of n vertices that have none.
+// unlabelled returns the labels of n vertices that have none.
 func unlabelled(n int64) []int32 { return slices.Repeat([]int32{graph.Unlabelled}, int(n)) }
 
 func badLabel(op, path string, v int, l, most int64) error {

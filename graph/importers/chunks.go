@@ -35,7 +35,7 @@ func (c *chunks[T]) add(pairs []T) error {
 	return nil
 }
 
-// filled is the used part of chunk i.
+// filled returns the used part of chunk i.
 func (c *chunks[T]) filled(i int) []T {
 	if i == len(c.list)-1 {
 		return c.list[i][:len(c.list[i])-len(c.free)]

@@ -37,7 +37,7 @@ func (d *citation) agree() error {
 	return checkVertices(opPlanetoid, d.prefix+".test.index", d.vertices)
 }
 
-// testRows is the row of tx and ty of each vertex after those of allx, -1 for
+// testRows returns the row of tx and ty of each vertex after those of allx, -1 for
 // a gap.
 func (d *citation) testRows() ([]int, error) {
 	rows := slices.Repeat([]int{-1}, int(d.vertices-d.allx.rows))

@@ -37,7 +37,7 @@ type percentages struct{ train, val float64 }
 // usual are the percentages of a split that nothing else decides.
 var usual = percentages{60, 20}
 
-// set is the set of the labelled vertex at a place among count of them.
+// set returns the set of the labelled vertex at a place among count of them.
 func (p percentages) set(place, count int) uint8 {
 	switch at, n := 100*float64(place), float64(count); {
 	case at < p.train*n:
@@ -143,7 +143,7 @@ func drawStratified(labels []int32, p percentages, seed uint64) (split []uint8, 
 	return split, few
 }
 
-// shuffled is the labelled vertices in an order that depends on the seed only.
+// shuffled returns the labelled vertices in an order that depends on the seed only.
 func shuffled(labels []int32, seed uint64) []int {
 	order := labelled(labels)
 	r := rand.New(rand.NewPCG(seed, 0x73706c6974)) // "split"

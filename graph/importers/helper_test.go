@@ -248,7 +248,7 @@ func tinyOGB() map[string][]byte {
 	}
 }
 
-// tinyPapers is the layout of ogbn-papers100M.
+// tinyPapers returns the layout of ogbn-papers100M.
 func tinyPapers() map[string][]byte {
 	m := map[string][]byte{
 		"raw/data.npz": bundle("edge_index", array("<i8", "(2, 4)", little([]int64{0, 1, 2, 3, 1, 2, 0, 0})), "node_feat", f4s(4, 2, tinyFeatures...),
@@ -318,7 +318,7 @@ func tinyParquet() map[string][]byte {
 	return m
 }
 
-// testFile is a file of testdata.
+// testFile returns a file of testdata.
 func testFile(name string) []byte {
 	b, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
@@ -327,7 +327,7 @@ func testFile(name string) []byte {
 	return b
 }
 
-// tinyPyG is the tiny graph under the names of PyTorch Geometric's Data.
+// tinyPyG returns the tiny graph under the names of PyTorch Geometric's Data.
 func tinyPyG(extra ...any) []byte {
 	return bundle(append([]any{"x", f4s(4, 2, tinyFeatures...), "edge_index", array("<i8", "(2, 4)", little([]int64{0, 1, 2, 3, 1, 2, 0, 0})), "y", i8s(0, 1, 1, 0),
 		"train_mask", array("|b1", "(4,)", []byte{1, 1, 0, 0}), "val_mask", array("|b1", "(4,)", []byte{0, 0, 1, 0}), "test_mask", array("|b1", "(4,)", []byte{0, 0, 0, 1})}, extra...)...)
@@ -348,7 +348,7 @@ func zipped(parts ...any) []byte {
 	return b.Bytes()
 }
 
-// unzipped is the reverse of zipped.
+// unzipped returns the reverse of zipped.
 func unzipped(b []byte) (parts []any) {
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 	if err != nil {

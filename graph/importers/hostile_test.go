@@ -230,7 +230,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// packedTar is a .tar.zst of entries.
+// packedTar returns a .tar.zst of entries.
 func packedTar(t *testing.T, fill func(w *tar.Writer, raw io.Writer)) []byte {
 	t.Helper()
 	var b bytes.Buffer

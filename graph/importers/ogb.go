@@ -79,7 +79,7 @@ func ogbCount(o Options, file string) (int64, error) {
 	return list[0], checkVertices(opOGB, path, min(list[0], maxVertices))
 }
 
-// wrongRows is the fault of a file that does not have a row for each vertex.
+// wrongRows returns the fault of a file that does not have a row for each vertex.
 func wrongRows(path string, rows, n int64) error {
 	return fault.New(fault.Data, opOGB, path, "%d rows, expected %d as in num-node-list.csv.gz", rows, n).
 		Then("fetch the file again, it is truncated")
@@ -238,7 +238,7 @@ func (e *weightedEdges) readFeatures(path string) error {
 	return err
 }
 
-// wrongEdges is the fault of a file that does not have a row for each edge.
+// wrongEdges returns the fault of a file that does not have a row for each edge.
 func wrongEdges(path string, rows, edges int64) error {
 	return fault.New(fault.Data, opOGB, path, "%d rows for %d edges", rows, edges).Then("fetch the file again, it is truncated")
 }

@@ -11,7 +11,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// tinyLinks is the layout of ogbl-collab. An import only checks that the files of pairs exist.
+// tinyLinks returns the layout of ogbl-collab. An import only checks that the files of pairs exist.
 func tinyLinks() map[string][]byte {
 	return with(tinyOGB(), "raw/node-label.csv.gz", nil, "mapping/labelidx2x.csv.gz", nil,
 		"split/time/train.csv.gz", nil, "split/time/valid.csv.gz", nil, "split/time/test.csv.gz", nil,
@@ -19,7 +19,7 @@ func tinyLinks() map[string][]byte {
 		"raw/edge_weight.csv.gz", gz("0.5\n2\n3\n1\n"), "raw/edge_year.csv.gz", gz("1999\n1999\n2001\n2002\n"))
 }
 
-// tinyVessel is the layout of ogbl-vessel.
+// tinyVessel returns the layout of ogbl-vessel.
 func tinyVessel() map[string][]byte {
 	return map[string][]byte{"raw/data.npz": tinyPapers()["raw/data.npz"], "split/random/split_dict.pt": nil}
 }

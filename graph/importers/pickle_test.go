@@ -49,7 +49,7 @@ func (p *pickler) csr(rows, cols int, indptr, indices []int32, data []float32) *
 
 func (p *pickler) done() []byte { return append(p.b, '.') }
 
-// rows is a dense csr_matrix of 2 columns.
+// rows returns a dense csr_matrix of 2 columns.
 func rows(values ...float32) []byte {
 	var indptr, indices []int32
 	for i := 0; i <= len(values)/2; i++ {

@@ -255,7 +255,7 @@ func checkSymmetric(op, path string, pairs []uint32) error {
 
 func edgeKey(src, dst uint32) uint64 { return uint64(src)<<32 | uint64(dst) }
 
-// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+// mix applies the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

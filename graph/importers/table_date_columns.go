@@ -102,7 +102,7 @@ func looksLikeDate(text []byte) bool {
 	return false
 }
 
-// dateWidth is the number of features of a column of dates in a format.
+// dateWidth returns the number of features of a column of dates in a format.
 func (p *profile) dateWidth(format string) int {
 	if p.dates.clock || p.dates.numbers.count > 0 && format != compactDate {
 		return clockFeatures

@@ -143,7 +143,7 @@ func (p *profile) kind(t *tableFile, column int, asked string) (kind, why string
 	return "", p.whyText(t, column), nil
 }
 
-// filled is the number of cells that hold a value.
+// filled returns the number of cells that hold a value.
 func (p *profile) filled() int64 { return p.rows - p.empty.count - p.absent.count }
 
 // whyText explains why a column of text is not a feature, and which flags make it one.

@@ -87,7 +87,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// damaged is the fault of an archive that cannot be read.
+// damaged returns the fault of an archive that cannot be read.
 func damaged(op, archive, detail string, err error) error {
 	f := &fault.Error{Op: op, Kind: fault.Data, Path: archive, Detail: detail, Err: err}
 	if errors.Is(err, errSwollen) {

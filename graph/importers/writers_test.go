@@ -60,7 +60,7 @@ func object(shape string) []byte {
 		"(K\x01)cnumpy\ndtype\nq\x06X\x02\x00\x00\x00O8q\x07\x89\x88\x87q\x08Rq\t(K\x03X\x01\x00\x00\x00|q\nNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tq\x0bb\x89]q\x0cNatq\rb."))
 }
 
-// words4 is an array of words of at most four characters.
+// words4 returns an array of words of at most four characters.
 func words4(words ...string) []byte {
 	data := make([]int32, 4*len(words))
 	for i, w := range words {
@@ -86,7 +86,7 @@ func compressed(contents ...any) []byte {
 	return b.Bytes()
 }
 
-// dotted is the ppnp style of keys: "adj_matrix.data" for "adj_data".
+// dotted returns the ppnp style of keys: "adj_matrix.data" for "adj_data".
 func dotted(contents []any) []any {
 	out := slices.Clone(contents)
 	for i := 0; i < len(out); i += 2 {

@@ -2,7 +2,7 @@ package order
 
 import "siafu/graph"
 
-// byDegree is the vertices by ascending in-degree, of equals by id: a counting
+// byDegree returns the vertices by ascending in-degree, of equals by id: a counting
 // sort.
 func byDegree(g graph.CSR) []uint32 {
 	n, largest := g.Rows(), 0

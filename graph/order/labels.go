@@ -8,54 +8,52 @@ import (
 	"siafu/internal/workers"
 )
 
-// Sizes of the communities that lp looks for, one inside the other, in
-// vertices: from a few times what a core's cache holds of feature rows down to
-// a small part of it. Others between 64 and 32768 do as well to 3 %.
+// communitySizes are the sizes of nested communities in vertices: from several times to a
+// fraction of the feature rows that fit into a core's cache. Other sizes from 64 to 32768 change
+// the misses by less than 3 %.
 var communitySizes = []int{1 << 13, 1 << 10, 1 << 7}
 
 const (
-	// labelPasses over the vertices for each size. Two more gain 2 % of the
-	// misses on a social network and take half as long again.
+	// labelPasses is the number of passes per size. Two more save 2 % of the misses on a social
+	// network and take 50 % longer.
 	labelPasses = 3
-	// strides is how many groups of vertices change their labels in turn. All
-	// at once, neighbours would swap labels for ever; one by one, nothing
-	// could be done at the same time.
+	// strides is the number of groups of vertices that are updated one after another. With one
+	// group, neighbours would swap labels forever. With one vertex per group, there would be no
+	// parallelism.
 	strides = 8
-	block   = 1024 // vertices that a worker takes at a time
+	block   = 1024 // vertices of a worker's task
 )
 
-// labels is label propagation with a price on large communities (Raghavan,
+// labels is label propagation with a penalty on community size (Raghavan,
 // Albert and Kumara, Phys. Rev. E 2007; for orders, layered: Boldi, Rosa,
 // Santini and Vigna, WWW 2011). A vertex of degree d takes the label l that
 // maximises
 //
 //	neighbours labelled l − d · vertices labelled l / 2·size
 //
-// so that it pays half of its neighbours to join a community of the wanted
-// size, whatever its degree.
+// so that the penalty of a community of the wanted size is half of the vertex's degree.
 //
-// Design note: the layered form of the paper prices vertices without regard to
-// degree; those of low degree then can't afford any large community, and the
-// estimated misses are 4 to 8 % higher. A hard limit on sizes gives 7 to 12 % more.
+// Design note: the penalty of the paper's layered form ignores the degree. Vertices of low degree
+// then never join large communities, and the estimated misses are 4 to 8 % higher. A hard limit on
+// sizes causes 7 to 12 % more misses.
 type labels struct {
 	g      graph.CSR
 	outer  []uint32 // the larger community, within which labels are taken
 	label  []uint32
-	next   []uint32 // labels of the stride at work, before they count
-	count  []int32  // vertices that bear a label
+	next   []uint32 // new labels of the current stride, not yet applied
+	count  []int32  // vertices per label
 	price  float64  // 1 / 2·size
-	worker []tally  // one a worker
+	worker []tally  // one per worker
 }
 
-// tally counts labels: zero between two vertices, but for those in used.
+// tally counts labels. All counts are zero between two vertices; used lists the non-zero ones.
 type tally struct {
 	count []int32
 	used  []uint32
 }
 
-// byLabels lays the vertices of a community side by side, those of a community
-// inside it too, and so on. Communities come in the order of their first
-// vertices, and so do the vertices of the innermost.
+// byLabels numbers the vertices of each community consecutively, at every level of nesting.
+// Communities, and the vertices of the innermost ones, are in the order of their first vertices.
 func byLabels(g graph.CSR) []uint32 {
 	n := g.Rows()
 	l := &labels{
@@ -104,8 +102,8 @@ func (l *labels) choose(s int) {
 	})
 }
 
-// best is the label that v should bear; of equals the lowest, but rather its
-// own.
+// best returns the label with the highest score for v. Of equal ones it returns v's own label,
+// else the lowest.
 func (l *labels) best(v int, t *tally) uint32 {
 	row := l.g.Row(v)
 	l.tally(t, row, l.outer[v])
@@ -137,13 +135,13 @@ func (l *labels) tally(t *tally, vertices []uint32, outer uint32) {
 	}
 }
 
-// refine sorts p, in which the vertices of an outer community are side by
-// side, by label, and makes the labels the outer communities. Labels are taken
-// in the order in which they come in p.
+// refine sorts p by label within each outer community, and makes the labels the new outer
+// communities. The vertices of an outer community must be consecutive in p. Labels are in the order
+// of their first occurrence.
 func (l *labels) refine(p []uint32) []uint32 {
 	const unseen = math.MaxUint32
 	n := len(p)
-	number := l.next // of a label
+	number := l.next // reused: the new number of each label
 	for i := range number {
 		number[i] = unseen
 	}

@@ -17,7 +17,7 @@ import (
 // made are the orders that are not the natural one.
 var made = []string{"rcm", "lp", "rabbit"}
 
-// rows is the CSR of n vertices with the given edges src, dst.
+// rows returns the CSR of n vertices with the given edges src, dst.
 func rows(n int, directed bool, edges ...[2]int) graph.CSR {
 	lists := make([][]uint32, n)
 	for _, e := range edges {
@@ -124,7 +124,7 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// communities is a graph of k communities of size vertices, each vertex with 12
+// communities returns a graph of k communities of size vertices, each vertex with 12
 // edges inside and 2 to anywhere, numbered by number.
 func communities(k, size int, number []int) graph.CSR {
 	rng := rand.New(rand.NewPCG(3, 4))

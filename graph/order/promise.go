@@ -33,7 +33,7 @@ func Promising(g graph.CSR) bool {
 	return len(g.Cols) < costly || promise(g, sampleEdges) < hope
 }
 
-// promise is the misses of grown neighbourhoods of N edges, divided by those of
+// promise returns the misses of grown neighbourhoods of N edges, divided by those of
 // runs of vertices as they are numbered, from the same vertices on.
 func promise(g graph.CSR, edges int) float64 {
 	var grown, natural float64
@@ -46,7 +46,7 @@ func promise(g graph.CSR, edges int) float64 {
 	return grown / max(natural, 1e-9)
 }
 
-// share is the fraction of misses among the edges of some rows.
+// share returns the fraction of misses among the edges of some rows.
 func share(g graph.CSR, vertices []uint32) float64 {
 	entered := make(map[uint32]int64, sampleEdges)
 	misses, now, edges := 0, int64(cacheRows), 0
@@ -76,7 +76,7 @@ func along(g graph.CSR, first, edges int) []uint32 {
 	return out
 }
 
-// grow is a neighbourhood with at least N edges, or all that seed is joined to,
+// grow returns a neighbourhood with at least N edges, or all that seed is joined to,
 // in the order in which it grew.
 func grow(g graph.CSR, seed uint32, edges int) []uint32 {
 	var out []uint32

@@ -6,7 +6,7 @@ import (
 	"siafu/graph"
 )
 
-// byModularity is the order of Rabbit (Arai et al., IPDPS 2016): communities
+// byModularity returns the order of Rabbit (Arai et al., IPDPS 2016): communities
 // are merged by rising modularity, which makes a tree, and vertices come in
 // the order in which the tree is visited depth-first. A community small enough
 // for each cache is then somewhere on the way.
@@ -98,7 +98,7 @@ func (m *merging) root(v uint32) uint32 {
 	return v
 }
 
-// best is the neighbour with the largest gain of modularity, or nobody where
+// best returns the neighbour with the largest gain of modularity, or nobody where
 // none is positive. The gain is, up to a factor, the weight between the two
 // less what chance would have put there.
 func (m *merging) best(v uint32) uint32 {
@@ -123,7 +123,7 @@ func (m *merging) join(v, to uint32) {
 	m.sibling[v], m.child[to] = m.child[to], v
 }
 
-// visit is the vertices of all trees, depth-first, the last children of a
+// visit returns the vertices of all trees, depth-first, the last children of a
 // vertex, which merged first, before the others.
 func (m *merging) visit() []uint32 {
 	p := make([]uint32, 0, len(m.into))

@@ -24,7 +24,7 @@ type saved struct {
 
 func (s saved) Has(name string) bool { return s.dict.Get(name) != nil }
 
-// Get is a tensor, or an array of NumPy, which the benchmark's files have.
+// Get returns a tensor, or an array of NumPy, which the benchmark's files have.
 func (s saved) Get(name string) (*npy.Array, error) {
 	v := s.dict.Get(name)
 	if torchfile.IsTensor(v) {
@@ -118,7 +118,7 @@ func arrayRows(r reader) ([]uint32, int, error) {
 	return r.rows(a, "array")
 }
 
-// rows are the vertices of a matrix, and its columns.
+// rows returns the vertices of a matrix, and its columns.
 func (r reader) rows(a *npy.Array, name string) ([]uint32, int, error) {
 	if len(a.Shape) != 2 {
 		return nil, 0, r.bad("%s has shape %v, expected [edges vertices]", name, a.Shape).Then("give the same number of vertices for each edge")

@@ -31,7 +31,7 @@ func NewNames(ids *graph.IDs, n int64) *Names {
 	return names
 }
 
-// word is the vertex with an id.
+// word returns the vertex with an id.
 func (n *Names) word(id string) (v uint32, ok bool) {
 	if n.words != nil {
 		v, ok = n.words[id]
@@ -44,7 +44,7 @@ func (n *Names) word(id string) (v uint32, ok bool) {
 	return n.number(number)
 }
 
-// number is the vertex with an id that is a number.
+// number returns the vertex with an id that is a number.
 func (n *Names) number(id int64) (v uint32, ok bool) {
 	switch {
 	case n.words != nil:

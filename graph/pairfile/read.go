@@ -85,7 +85,7 @@ func (r reader) bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, r.op, r.path, format, args...)
 }
 
-// unknown is the fault of an id at a place that no vertex has.
+// unknown returns the fault of an id at a place that no vertex has.
 func (r reader) unknown(place string, id any) error {
 	return r.bad("%s names %q, but no vertex has that id", place, id).Then("give ids of the dataset; siafu info prints its number of vertices")
 }

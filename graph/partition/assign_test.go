@@ -15,7 +15,7 @@ import (
 	"siafu/internal/npy"
 )
 
-// hubs is an undirected graph of communities of 50 vertices, in which every hundredth vertex
+// hubs returns an undirected graph of communities of 50 vertices, in which every hundredth vertex
 // is a hub. Ids of a community are not adjacent.
 func hubs(n int) *graph.Dataset {
 	var edges [][2]uint32

@@ -46,7 +46,7 @@ func onDisk(t testing.TB, ds *graph.Dataset) *graph.Dataset {
 	return opened
 }
 
-// ring is a directed cycle of n vertices with a few chords, and one isolated
+// ring returns a directed cycle of n vertices with a few chords, and one isolated
 // vertex after them.
 func ring(n int) *graph.Dataset {
 	var edges [][2]uint32

@@ -147,7 +147,7 @@ func TestShardsAreTheGraph(t *testing.T) {
 	})
 }
 
-// strengthOf is the sum of the weights between v and others, in their order.
+// strengthOf returns the sum of the weights between v and others, in their order.
 func strengthOf(others []uint32, v uint32) float32 {
 	sum := 0.0
 	for _, u := range others {

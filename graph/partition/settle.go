@@ -41,7 +41,7 @@ func (s *stream) leave(v int, b *part, price float64) {
 	s.put(v, to)
 }
 
-// excess is the sum of squares of a part's overloads, relative to the maxima.
+// excess returns the sum of squares of a part's overloads, relative to the maxima.
 func (s *stream) excess(vertices, edges int64) float64 {
 	v := max(float64(vertices)/float64(s.maxVertices)-1, 0)
 	e := max(float64(edges)/float64(s.maxEdges)-1, 0)

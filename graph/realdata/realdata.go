@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Root is the data folder, or "" where there is none.
+// Root returns the data folder, or "" where there is none.
 func Root() string {
 	if dir := os.Getenv("SIAFU_TESTDATA"); dir != "" {
 		return dir
@@ -28,7 +28,7 @@ func Root() string {
 	return filepath.Dir(found[0])
 }
 
-// File is the path of a file below the data folder. It skips the test where
+// File returns the path of a file below the data folder. It skips the test where
 // the file is absent.
 func File(t testing.TB, rel string) string {
 	t.Helper()
@@ -43,7 +43,7 @@ func File(t testing.TB, rel string) string {
 	return path
 }
 
-// Dir is the folder of the named graph, unpacked into a temporary folder of
+// Dir returns the folder of the named graph, unpacked into a temporary folder of
 // the test where the data folder holds an archive. It skips the test where the
 // graph is absent.
 func Dir(t testing.TB, name string) string {

@@ -55,7 +55,7 @@ func dataset(t testing.TB, n int, directed, sparse bool, edges graph.EdgePairs, 
 	return dir
 }
 
-// chords is a cycle of n vertices with a chord from each.
+// chords returns a cycle of n vertices with a chord from each.
 func chords(n uint32) (edges graph.EdgePairs) {
 	for v := range n {
 		edges = append(edges, v, (v+1)%n, v, (v*v+3)%n)
@@ -254,7 +254,7 @@ func TestOpenRefusesBrokenPromises(t *testing.T) {
 	open(t, dir, 3, 1)
 }
 
-// heapCopy is a shard that can be written to and outlives its file.
+// heapCopy returns a shard that can be written to and outlives its file.
 func heapCopy(s *shard.Shard) *shard.Shard {
 	c := &shard.Shard{
 		Parts: s.Parts, Rank: s.Rank, Vertices: s.Vertices, Fingerprint: s.Fingerprint, Assignment: s.Assignment,

@@ -22,7 +22,7 @@ type Counts struct {
 	SendTo     []int64 `json:"send_to"`
 }
 
-// Sketch is the shard that head begins, with its number of parts, classes and
+// Sketch returns the shard that head begins, with its number of parts, classes and
 // features, as far as counts say; its edges have the weights and the features that head says. Its arrays have lengths and, in a, which is a
 // sketch, no memory, by what they are in the shard's file for; what is made of it
 // can be counted and not used.

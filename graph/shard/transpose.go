@@ -34,7 +34,7 @@ type Edges struct {
 	counted int // edges of a sketch, whose arrays do not say
 }
 
-// OwnEdges are the edges between own vertices.
+// OwnEdges returns the edges between own vertices.
 func (s *Shard) OwnEdges() Edges {
 	e := Edges{Begin: s.In.Offsets[:s.NumOwn()], End: s.InOwnEnd, Cols: s.In.Cols, Weights: s.Weights, Sources: s.NumOwn(), Featured: s.EdgeDim > 0}
 	if s.counts != nil {
@@ -43,7 +43,7 @@ func (s *Shard) OwnEdges() Edges {
 	return e
 }
 
-// GhostEdges are the edges from ghosts to own vertices.
+// GhostEdges returns the edges from ghosts to own vertices.
 func (s *Shard) GhostEdges() Edges {
 	e := Edges{Begin: s.InOwnEnd, End: s.In.Offsets[1:], Cols: s.In.Cols, Weights: s.Weights, Base: s.NumOwn(), Sources: s.NumGhosts(), Featured: s.EdgeDim > 0}
 	if s.counts != nil {

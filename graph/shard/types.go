@@ -63,13 +63,13 @@ type Shard struct {
 	close  func() error
 }
 
-// NumOwn is the number of own vertices.
+// NumOwn returns the number of own vertices.
 func (s *Shard) NumOwn() int { return len(s.Own) }
 
-// NumGhosts is the number of ghosts.
+// NumGhosts returns the number of ghosts.
 func (s *Shard) NumGhosts() int { return len(s.Ghosts) }
 
-// OwnDegrees are the numbers of edges between own vertices into and out of each
+// OwnDegrees returns the numbers of edges between own vertices into and out of each
 // [NumOwn]. They are not kept.
 func (s *Shard) OwnDegrees() (in, out []uint32) {
 	if s.counts != nil {
@@ -86,7 +86,7 @@ func (s *Shard) OwnDegrees() (in, out []uint32) {
 	return in, out
 }
 
-// OwnStrengths are the sums of the weights of these edges, nil where they have none.
+// OwnStrengths returns the sums of the weights of these edges, nil where they have none.
 func (s *Shard) OwnStrengths() (in, out []float32) {
 	if !s.Weighted || s.counts != nil {
 		return s.InStrength[:min(len(s.InStrength), s.NumOwn())], s.OutStrength[:min(len(s.OutStrength), s.NumOwn())]
@@ -101,7 +101,7 @@ func (s *Shard) OwnStrengths() (in, out []float32) {
 	return in, out
 }
 
-// WithoutEdgeFeatures is the shard for whom features of edges make no difference: they have no
+// WithoutEdgeFeatures returns the shard for whom features of edges make no difference: they have no
 // place in what is made of it. It ends with s.
 func (s *Shard) WithoutEdgeFeatures() *Shard {
 	plain := *s

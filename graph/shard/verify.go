@@ -31,7 +31,7 @@ func (v *verifier) open(f *arrayfile.File, meta *graph.Meta, parts, rank int) (*
 	return s, v.check(meta, parts, rank)
 }
 
-// bad is a fault of kind Data about the file.
+// bad returns a fault of kind Data about the file.
 func (v *verifier) bad(format string, args ...any) error {
 	return fault.New(fault.Data, opOpen, v.path, format, args...).Then(`run "siafu partition" again`)
 }

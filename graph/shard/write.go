@@ -58,7 +58,7 @@ const (
 // Folder returns the default folder of a dataset's shards for parts ranks.
 func Folder(dir string, parts int) string { return filepath.Join(dir, "parts", strconv.Itoa(parts)) }
 
-// Path is the file of a rank's shard there.
+// Path returns the file of a rank's shard there.
 func Path(dir string, parts, rank int) string { return filepath.Join(Folder(dir, parts), name(rank)) }
 
 func name(rank int) string { return strconv.Itoa(rank) + ".part" }

@@ -82,7 +82,7 @@ func ownGroup(controller string) string {
 	return ""
 }
 
-// run is the program in the cage.
+// run returns the program in the cage.
 func (c *cage) run(t *testing.T, args ...string) result {
 	t.Helper()
 	return child(t, []string{"sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, c.dir}, args...)
@@ -172,7 +172,7 @@ func TestPlanBeyondAddresses(t *testing.T) {
 	}
 }
 
-// manyClasses is a dataset of 70000 classes, most of them without a vertex.
+// manyClasses returns a dataset of 70000 classes, most of them without a vertex.
 func manyClasses(t *testing.T) string {
 	t.Helper()
 	s := &scene{t: t, dir: t.TempDir()}

@@ -136,7 +136,7 @@ func treeOf(t testing.TB, dir string) map[string]string {
 	return found
 }
 
-// changes are the paths at which two trees differ.
+// changes returns the paths at which two trees differ.
 func changes(before, after map[string]string) []string {
 	var list []string
 	for path := range before {

@@ -35,7 +35,7 @@ type word struct {
 	values     []string
 }
 
-// valued are the flags of all commands that have lists of values, after their commands'
+// valued returns the flags of all commands that have lists of values, after their commands'
 // paths.
 func valued(all []words) (list []words) {
 	for _, w := range all {
@@ -65,7 +65,7 @@ func wordsOf(n *commandline.Node, path string) []words {
 	return append([]words{here}, below...)
 }
 
-// cases are the branches of a shell's case statement: of each path but siafu's own, and
+// cases returns the branches of a shell's case statement: of each path but siafu's own, and
 // what all have.
 func cases(all []words, branch func(w words) string) string {
 	var b strings.Builder

@@ -117,7 +117,7 @@ func (s *settings) read(path string) error {
 	return err
 }
 
-// lineOf is the line on which key is set, 0 where it can't be found.
+// lineOf returns the line on which key is set, 0 where it can't be found.
 func lineOf(text, key string) int {
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimLeft(line, " \t[\"")
@@ -128,7 +128,7 @@ func lineOf(text, key string) int {
 	return 0
 }
 
-// configKeys are the keys of config.Config.
+// configKeys returns the keys of config.Config.
 func configKeys() []string {
 	var keys []string
 	for f := range new(config.Config).Options() {

@@ -15,7 +15,7 @@ import (
 	"siafu/ranks/tune"
 )
 
-// flagTables are the tables of flags that docs/commands.md must hold, by
+// flagTables returns the tables of flags that docs/commands.md must hold, by
 // command.
 func flagTables(t *testing.T) map[string]string {
 	t.Helper()
@@ -43,7 +43,7 @@ func flagTables(t *testing.T) map[string]string {
 	return tables
 }
 
-// missing are the lines of a table that a text has nowhere, each with the text's line of
+// missing returns the lines of a table that a text has nowhere, each with the text's line of
 // the same flag.
 func missing(text, table string) string {
 	list := ""

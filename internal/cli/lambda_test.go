@@ -71,7 +71,7 @@ func TestLambda(t *testing.T) {
 	}
 }
 
-// account is a stand-in for AWS, which the SDK finds by the environment.
+// account returns a stand-in for AWS, which the SDK finds by the environment.
 func account(t *testing.T) *deploytest.Fake {
 	f := deploytest.New(t)
 	for name, value := range map[string]string{

@@ -53,7 +53,7 @@ func (c *launchCmd) Run(io commandline.Console) error {
 	return launch.Run(o)
 }
 
-// program is the program of the ranks.
+// program returns the program of the ranks.
 func (c *launchCmd) program(self string) string {
 	switch {
 	case c.Program != "":

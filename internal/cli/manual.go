@@ -35,7 +35,7 @@ func page(root *commandline.Node) string {
 	return b.String()
 }
 
-// roff is a text without what troff would take for requests and escapes.
+// roff returns a text without what troff would take for requests and escapes.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {

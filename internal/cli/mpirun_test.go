@@ -86,7 +86,7 @@ func TestDoctorUnderMpirun(t *testing.T) {
 	}
 }
 
-// inTraining is a shell script through which ranks start the program of their arguments. One
+// inTraining returns a shell script through which ranks start the program of their arguments. One
 // of them gets a signal once the run has trained epochs, however long that takes.
 func (s *scene) inTraining(victim, signal string) string {
 	return `if [ "$OMPI_COMM_WORLD_RANK" = ` + victim + ` ]; then ` +

@@ -129,7 +129,7 @@ func printFiles(w io.Writer, d *graph.Dataset) error {
 	return err
 }
 
-// partitionings are the names of a dataset's folders of shards.
+// partitionings returns the names of a dataset's folders of shards.
 func partitionings(dir string) (names []string, err error) {
 	parts, err := os.ReadDir(filepath.Join(dir, "parts"))
 	if err != nil && !os.IsNotExist(err) {

@@ -9,7 +9,7 @@ import (
 	"siafu/internal/owner"
 )
 
-// gallery is the fixture of refusal cases: a run of six epochs with a checkpoint of each, its
+// gallery returns the fixture of refusal cases: a run of six epochs with a checkpoint of each, its
 // dataset, datasets that differ from it in one property, and the user's own folders and files.
 //
 //	raw-*, data, features, labels, split, graph, wide   raw layouts and datasets

@@ -12,7 +12,7 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// script is a command of the folder scripts that finds these programs first.
+// script returns a command of the folder scripts that finds these programs first.
 func script(t *testing.T, programs map[string]string, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {

@@ -94,7 +94,7 @@ func (s *shop) write(t *testing.T, dir string, n, known, labelled int) {
 	})
 }
 
-// right is the share of the customers without a label, in a table of predictions on those
+// right returns the share of the customers without a label, in a table of predictions on those
 // from a number on, to whom it gives their class.
 func (s *shop) right(t *testing.T, path string, from, wanted int) float64 {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a pseudo terminal; a process that has it for its own is told when
+// terminal returns a pseudo terminal; a process that has it for its own is told when
 // the other end is closed.
 func terminal(t *testing.T) (user, process *os.File) {
 	t.Helper()

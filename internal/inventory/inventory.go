@@ -35,7 +35,7 @@ func Files(names ...string) Folder {
 	return list
 }
 
-// Pattern is a regular expression for a whole name.
+// Pattern returns a regular expression for a whole name.
 func Pattern(expr string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + expr + `)$`) }
 
 // Foreign returns the path of an entry in the folder dir that siafu has not written, the first
@@ -66,13 +66,13 @@ func (f Folder) Clear(op, dir string, keep ...string) error {
 	return nil
 }
 
-// Refusal is the fault about something that is in the way and not siafu's.
+// Refusal returns the fault about something that is in the way and not siafu's.
 func Refusal(op, path string) error {
 	return fault.New(fault.Usage, op, path, "siafu did not write it, so nothing is removed").
 		Then("move it away, or choose another folder")
 }
 
-// list are the paths of all that is siafu's in a folder, each folder after what
+// list returns the paths of all that is siafu's in a folder, each folder after what
 // it holds, up to the first thing that is not.
 func (f Folder) list(dir string) (own []string, foreign string, err error) {
 	entries, err := os.ReadDir(dir)

@@ -31,7 +31,7 @@ func NewID() string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Encode is the marker as a file.
+// Encode returns the marker as a file.
 func (m Marker) Encode() []byte {
 	m.CRC32C = ""
 	m.CRC32C = fmt.Sprintf("%08x", crc32.Checksum(m.text(), castagnoli))

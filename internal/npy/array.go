@@ -18,7 +18,7 @@ type Array struct {
 	name string // where it came from, for messages
 }
 
-// Called is the array under the name that messages say.
+// Called returns the array under the name that messages say.
 func (a Array) Called(name string) *Array { a.name = name; return &a }
 
 // Len returns the number of elements: the product of the shape, 1 for a scalar.
@@ -30,7 +30,7 @@ func (a *Array) Len() int {
 	return n
 }
 
-// bad is a Data fault about a.
+// bad returns a Data fault about a.
 func (a *Array) bad(format string, args ...any) error {
 	return fault.New(fault.Data, "read npy", a.name, format, args...)
 }
@@ -162,7 +162,7 @@ func (a *Array) noNegative(v []uint32) error {
 	return nil
 }
 
-// Strings are the words of an array of type U or S, row-major, without the
+// Strings returns the words of an array of type U or S, row-major, without the
 // zeros that pad them.
 func (a *Array) Strings() ([]string, error) {
 	e, n, err := a.layout()

@@ -107,7 +107,7 @@ func (p *literal) fail(format string, args ...any) {
 	}
 }
 
-// peek is the next byte that is no blank, 0 at the end.
+// peek returns the next byte that is no blank, 0 at the end.
 func (p *literal) peek() byte {
 	for p.at < len(p.text) && p.text[p.at] == ' ' {
 		p.at++

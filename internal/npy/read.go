@@ -51,7 +51,7 @@ func readHeader(r io.Reader, name string) (*Array, int, error) {
 	return newArray(text[:min(length, len(text))], name)
 }
 
-// newArray is an array without its bytes, and how many those are.
+// newArray returns an array without its bytes, and how many those are.
 func newArray(text []byte, name string) (*Array, int, error) {
 	bad := func(err error) error { return &fault.Error{Op: "read npy", Kind: fault.Data, Path: name, Err: err} }
 	h, err := parseHeader(text)
@@ -81,7 +81,7 @@ func readUpTo(r io.Reader, size int) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// readFault is a Data fault where the bytes ended, otherwise what the reader
+// readFault returns a Data fault where the bytes ended, otherwise what the reader
 // failed with (a broken deflate stream is bad data too).
 func readFault(name string, err error, format string, args ...any) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

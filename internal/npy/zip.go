@@ -64,7 +64,7 @@ func newZip(b []byte, path string) (*Zip, error) {
 	return z, nil
 }
 
-// Names are the arrays' names, in the order of the file.
+// Names returns the arrays' names, in the order of the file.
 func (z *Zip) Names() []string { return slices.Clone(z.names) }
 
 // Has reports whether there is an array with that name.
@@ -164,7 +164,7 @@ func Stored(archive []byte, f *zip.File) ([]byte, error) {
 	return b, nil
 }
 
-// list is the names for a message, cut where there are many.
+// list returns the names for a message, cut where there are many.
 func (z *Zip) list() string {
 	const most = 20
 	if len(z.names) == 0 {

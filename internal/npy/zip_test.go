@@ -19,7 +19,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// packed is a zip of arrays; odd ones are compressed.
+// packed returns a zip of arrays; odd ones are compressed.
 func packed(t testing.TB, files ...string) []byte {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -193,7 +193,7 @@ func FuzzZip(f *testing.F) {
 	})
 }
 
-// claiming is a zip with one deflated array, whose directory claims these sizes.
+// claiming returns a zip with one deflated array, whose directory claims these sizes.
 func claiming(t *testing.T, text string, packed, unpacked uint64) []byte {
 	t.Helper()
 	var deflatedText, b bytes.Buffer

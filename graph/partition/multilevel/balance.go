@@ -76,7 +76,7 @@ func (r *refiner) relieve(v uint32) (best relief, ok bool) {
 	return best, ok
 }
 
-// price is the loss per unit of removed excess. A gain is better the more excess it removes.
+// price returns the loss per unit of removed excess. A gain is better the more excess it removes.
 func price(loss int64, freed float64) float64 {
 	if loss < 0 {
 		return float64(loss) * freed
@@ -84,7 +84,7 @@ func price(loss int64, freed float64) float64 {
 	return float64(loss) / freed
 }
 
-// excess is the sum of squares of a part's overloads, relative to its limits.
+// excess returns the sum of squares of a part's overloads, relative to its limits.
 func excess(part, limit weights) float64 {
 	sum := 0.0
 	for i, w := range part {

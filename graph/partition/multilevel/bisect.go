@@ -68,7 +68,7 @@ func bisect(g *level, limits []weights, rng *rand.Rand) []uint32 {
 	return b.owner
 }
 
-// bisectOnce is a multilevel bisection.
+// bisectOnce returns a multilevel bisection.
 func bisectOnce(g *level, limits []weights, rng *rand.Rand) *refiner {
 	smaller := *g // bisections of the same graph have different clusters
 	if next := smaller.halve(rng); next != nil {

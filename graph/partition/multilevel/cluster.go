@@ -154,7 +154,7 @@ func (c *clustering) pair() {
 	}
 }
 
-// mix is a hash of x keyed by seed: the finaliser of SplitMix64 (Steele, Lea
+// mix returns a hash of x keyed by seed: the finaliser of SplitMix64 (Steele, Lea
 // and Flood, OOPSLA 2014).
 func mix(seed, x uint64) uint64 {
 	z := x + (seed+1)*0x9e3779b97f4a7c15

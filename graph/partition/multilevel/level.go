@@ -51,7 +51,7 @@ type level struct {
 	cluster []uint32  // [n] vertices of the next level; nil in the last
 }
 
-// finest is the level of the dataset itself.
+// finest returns the level of the dataset itself.
 func finest(ds *graph.Dataset) *level {
 	g := &level{in: ds.In, weight: make([]weight, ds.In.Rows())}
 	if ds.Meta.Directed {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawnLevel is the first or the second level of any small graph, and owners
+// drawnLevel returns the first or the second level of any small graph, and owners
 // of its vertices.
 func drawnLevel(t *rapid.T) (g *level, owner []uint32, limits []weights) {
 	g = finest(drawn(t))

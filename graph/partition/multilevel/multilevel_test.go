@@ -14,7 +14,7 @@ import (
 // pairs are edges in the given direction.
 type pairs [][2]uint32
 
-// dataset is a graph in memory, without self loops as every dataset; every third
+// dataset returns a graph in memory, without self loops as every dataset; every third
 // vertex is trained on.
 func dataset(n int, directed bool, edges pairs) *graph.Dataset {
 	edges = slices.DeleteFunc(slices.Clone(edges), func(e [2]uint32) bool { return e[0] == e[1] })
@@ -109,7 +109,7 @@ func star(n int) (edges pairs) {
 	return edges
 }
 
-// ring is a ring of cliques, each with an edge to the next. Vertex v is in clique v mod the
+// ring returns a ring of cliques, each with an edge to the next. Vertex v is in clique v mod the
 // number of cliques.
 func ring(cliques, size int) (edges pairs) {
 	at := func(clique, i int) uint32 { return uint32(i*cliques + clique%cliques) }

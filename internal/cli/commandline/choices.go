@@ -22,7 +22,7 @@ func choicesOf(f *kong.Flag) []catalog.Entry {
 	}
 }
 
-// HelpLists are the lists of values that help texts have as ${…}. A parser without them leaves
+// HelpLists returns the lists of values that help texts have as ${…}. A parser without them leaves
 // the lists out.
 func HelpLists() kong.Vars {
 	lists := kong.Vars(config.HelpLists())

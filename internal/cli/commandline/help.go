@@ -98,7 +98,7 @@ func printUsual(w io.Writer, node *kong.Node) error {
 // usualColumn is the column of the texts beside usual flags.
 const usualColumn = 26
 
-// usualName is a flag with its default, or a placeholder if that is empty.
+// usualName returns a flag with its default, or a placeholder if that is empty.
 func usualName(f *kong.Flag) string {
 	if f.IsBool() {
 		return "--" + f.Name
@@ -106,7 +106,7 @@ func usualName(f *kong.Flag) string {
 	return "--" + f.Name + "=" + cmp.Or(f.Default, f.PlaceHolder, "NAME")
 }
 
-// groups are the titles of the groups of a command's flags.
+// groups returns the titles of the groups of a command's flags.
 func groups(node *kong.Node) (titles []string) {
 	for _, f := range node.Flags {
 		if f.Group != nil && !slices.Contains(titles, f.Group.Title) {
