@@ -14,6 +14,7 @@ import (
 
 	"siafu/graph/generate"
 	"siafu/ranks"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
 
@@ -169,7 +170,7 @@ func configured(t *testing.T, flags ...string) ranks.Config {
 	var g struct {
 		Config ranks.Config `embed:""`
 	}
-	p, err := kong.New(&g)
+	p, err := kong.New(&g, config.Variables())
 	if err == nil {
 		_, err = p.Parse(flags)
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 
@@ -39,9 +40,10 @@ func taking(o model.Option) []string {
 	return model.KindsWith(func(k *model.Kind) bool { return k.Takes(o) })
 }
 
-// Expand replaces the lists of networks in a text.
+// Expand replaces the variables and the lists of networks in a text.
 func Expand(tag string) string {
 	vars := networkLists()
+	maps.Copy(vars, Variables())
 	return os.Expand(tag, func(name string) string { return vars[name] })
 }
 
