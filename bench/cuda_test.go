@@ -20,7 +20,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// interpreterEffort is an effort on the interpreter of kernels, which is not a GPU: its times
+// interpreterEffort returns an effort on the interpreter of kernels, which is not a GPU: its times
 // are meaningless. Epochs run on the processor.
 func interpreterEffort(s ptx.Settings) gpuEffort {
 	return gpuEffort{
@@ -32,7 +32,7 @@ func interpreterEffort(s ptx.Settings) gpuEffort {
 	}
 }
 
-// smallGraph is a graph of few vertices, directed or not.
+// smallGraph returns a graph of few vertices, directed or not.
 func smallGraph(t *testing.T, directed bool) string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")

@@ -44,7 +44,7 @@ func (b *fixture) ids(n, below int, seed uint64) []uint32 {
 	return v
 }
 
-// scramble is the output function of SplitMix64 (Steele, Lea & Flood 2014, §3), with one step
+// scramble returns the output function of SplitMix64 (Steele, Lea & Flood 2014, §3), with one step
 // of its counter.
 func scramble(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15

@@ -79,7 +79,7 @@ func kernelCases(team *kernels.Team, vertices int, data []*graph.Dataset) []kern
 	return append(cases, rowCases(vertices)...)
 }
 
-// gatherCase is a gather with a scale for every row and column, as GCN's.
+// gatherCase returns a gather with a scale for every row and column, as GCN's.
 func gatherCase(name string, vertices, edges, width int, build func(b *fixture) kernels.Gather) kernelCase {
 	return kernelCase{
 		kernel: "SpMM", shape: fmt.Sprintf("%s %d x %d", name, vertices, width),
@@ -108,7 +108,7 @@ func singleRival(r *yardstick.Rival, err error) ([]*yardstick.Rival, error) {
 	return []*yardstick.Rival{r}, nil
 }
 
-// uniformGraph is a graph in which every vertex gathers from degree random ones.
+// uniformGraph returns a graph in which every vertex gathers from degree random ones.
 func uniformGraph(b *fixture, vertices, degree int) kernels.Gather {
 	offsets := mapped.Make[int64](b.arena, vertices+1)
 	for v := range offsets {

@@ -29,7 +29,7 @@ func rowCases(rows int) []kernelCase {
 	return append(cases, sparseCases(rows)...)
 }
 
-// pass is a kernel without gathers and yardsticks. prepare makes its operands and returns a
+// pass returns a kernel without gathers and yardsticks. prepare makes its operands and returns a
 // call.
 func pass(kernel, shape string, bytes float64, prepare func(b *fixture) func()) kernelCase {
 	return kernelCase{kernel: kernel, shape: shape, bytes: bytes, prepare: func(b *fixture) (prepared, error) {
@@ -52,7 +52,7 @@ func epilogueGradCase(shape string, rows int, drop *kernels.Dropout) kernelCase 
 	})
 }
 
-// lossCase is the loss over all rows with its gradient.
+// lossCase returns the loss over all rows with its gradient.
 func lossCase(rows int) kernelCase {
 	return pass("SoftmaxCrossEntropy", fmt.Sprintf("[%d x %d]", rows, classWidth), float64(rows)*(2*4*classWidth+4+1), func(b *fixture) func() {
 		logits, grad := b.mat(rows, classWidth, 1), b.zeros(rows, classWidth)

@@ -29,7 +29,7 @@ func TestOps(t *testing.T) {
 	})
 }
 
-// opsOn is an Ops on a stand-in for a device, until the test's end.
+// opsOn returns an Ops on a stand-in for a device, until the test's end.
 func opsOn(t *testing.T, s ptx.Settings, p cuda.Products) *cuda.Ops {
 	t.Helper()
 	d := ptx.New(s)

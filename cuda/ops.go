@@ -249,7 +249,7 @@ func (o *Ops) Kernel() string {
 	return name
 }
 
-// Stream is the stream that the rank's work is queued on, for those who measure it.
+// Stream returns the stream that the rank's work is queued on, for those who measure it.
 func (o *Ops) Stream() device.Stream { return o.stream }
 
 // Close implements kernels.Ops.
@@ -272,7 +272,7 @@ func (r *rank) check(err error) {
 	}
 }
 
-// first is the first error of the device, which may be err.
+// first returns the first error of the device, which may be err.
 func (r *rank) first(err error) *fault.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,7 +19,7 @@ type Sketch struct {
 
 var _ device.Device = (*Sketch)(nil)
 
-// NewSketch is a device without anything on it.
+// NewSketch returns a device without anything on it.
 func NewSketch() *Sketch {
 	return &Sketch{next: sketchFrom, sizes: map[device.Ptr]int64{}, counted: map[device.Ptr]bool{}}
 }

@@ -72,7 +72,7 @@ func TestDamagedBlock(t *testing.T) {
 	}
 }
 
-// star is a plan in which every rank holds all rows of every other, n each.
+// star returns a plan in which every rank holds all rows of every other, n each.
 func star(rank, ranks, n int) *halo.Plan {
 	p := &halo.Plan{Parts: ranks, Own: n, Ghosts: (ranks - 1) * n, SendStart: []int64{0}, RecvStart: []int64{0}}
 	for q := range ranks {

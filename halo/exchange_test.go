@@ -159,7 +159,7 @@ func exchangeBothWays(c world.Comm, s *shard.Shard, codecs []codec.Codec, cols i
 	return nil
 }
 
-// twoRanks is a plan in which each of two ranks holds rows 0 and 2 of the
+// twoRanks returns a plan in which each of two ranks holds rows 0 and 2 of the
 // other's three.
 func twoRanks(rank int) *halo.Plan {
 	start := []int64{0, 2, 2}

@@ -153,13 +153,13 @@ func (h *Histories) TakeStats() Stats {
 	return all
 }
 
-// Gradients is the matrix for gradients of ghosts that are returned to their owners [Ghosts
+// Gradients returns the matrix for gradients of ghosts that are returned to their owners [Ghosts
 // x width].
 func (r *History) Gradients() kernels.Mat {
 	return r.gradBuffer.Reshape(r.o.Plan.Ghosts, r.shape.Width)
 }
 
-// Sums is the matrix of the plan's sums, and backward of their gradients [Sums x width].
+// Sums returns the matrix of the plan's sums, and backward of their gradients [Sums x width].
 func (r *History) Sums() kernels.Mat { return r.sums.Reshape(r.o.Plan.Sums, r.shape.Width) }
 
 // View returns the stored rows and their epochs.

@@ -11,7 +11,7 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// funnel is a plan in which each rank but the last sends an own row and a sum to the last
+// funnel returns a plan in which each rank but the last sends an own row and a sum to the last
 // rank, all sums for the same vertex.
 func funnel(rank, ranks int) *halo.Plan {
 	const vertex = 77

@@ -90,7 +90,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// ring is a graph in which vertex v gathers from degree vertices spread over the whole graph.
+// ring returns a graph in which vertex v gathers from degree vertices spread over the whole graph.
 func ring(vertices, degree int) kernels.Gather {
 	var g kernels.Gather
 	for v := range vertices {

@@ -42,10 +42,10 @@ type Attention struct {
 	Vector, Edge Mat
 }
 
-// Columns is the width of an output row.
+// Columns returns the width of an output row.
 func (a Attention) Columns() int { return a.Heads * a.Width }
 
-// Emitted is the width of the row that a vertex emits: z [Heads x Width], then l [Heads],
+// Emitted returns the width of the row that a vertex emits: z [Heads x Width], then l [Heads],
 // absent if scores are dynamic.
 func (a Attention) Emitted() int {
 	if a.Dynamic {
@@ -54,7 +54,7 @@ func (a Attention) Emitted() int {
 	return a.Heads * (a.Width + 1)
 }
 
-// Near is the width of r, the part of the scores that depends on the attending vertex.
+// Near returns the width of r, the part of the scores that depends on the attending vertex.
 func (a Attention) Near() int {
 	if a.Dynamic {
 		return a.Columns()
@@ -70,7 +70,7 @@ func (a Attention) Along() int {
 	return (1 + a.Edge.Rows) * a.Columns()
 }
 
-// parts is the number of values per head that PackGrad packs: r, lse and dots, or without r.
+// parts returns the number of values per head that PackGrad packs: r, lse and dots, or without r.
 func (a Attention) parts() int {
 	if a.Dynamic {
 		return farParts - 1

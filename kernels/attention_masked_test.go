@@ -40,7 +40,7 @@ func newChosenAttention(rows int, a kernels.Attention) *chosenAttention {
 // chosenVertex chooses the hub of packedEdges too.
 func chosenVertex(v int) bool { return v%3 == 0 || v == 77 }
 
-// room is a matrix of NaNs.
+// room returns a matrix of NaNs.
 func (c *chosenAttention) room(cols int) kernels.Mat {
 	return kernels.HostMat(c.rows, cols, slices.Repeat([]float32{float32(math.NaN())}, c.rows*cols))
 }

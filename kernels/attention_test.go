@@ -104,7 +104,7 @@ func (l *layer) run(team *kernels.Team, stats []float32) {
 	flat.AttentionGradSrc(team, l.Attention, l.dx[n:], l.ghostsOut, l.own, l.own, l.x[n:], back)
 }
 
-// symmetric is a random graph with every edge in both directions.
+// symmetric returns a random graph with every edge in both directions.
 func symmetric(vertices, degree int) [][]uint32 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	edges := make([][]uint32, vertices)

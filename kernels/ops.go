@@ -281,7 +281,7 @@ type Edges struct {
 	RowMask VertexMask
 }
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (e *Edges) Rows() int { return e.Begin.Len() }
 
 // gather returns e in this process's memory.
@@ -318,10 +318,10 @@ func PlaceSparse(o Ops, a *mapped.Arena, rows graph.SparseRows) Sparse {
 	return Sparse{Place(o, a, rows.Offsets), Place(o, a, rows.Cols), Place(o, a, rows.Vals), rows}
 }
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (s *Sparse) Rows() int { return sparseRows(s.Source) }
 
-// Part is the rows [lo, hi).
+// Part returns the rows [lo, hi).
 func (s Sparse) Part(lo, hi int) Sparse {
 	s.Offsets, s.Source.Offsets = s.Offsets.Part(lo, hi+1), s.Source.Offsets[lo:hi+1]
 	return s

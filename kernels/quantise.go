@@ -180,7 +180,7 @@ func (r *Rounding) codes(dst []byte, x []float32, offset, inverse float32, bits 
 // roundGroup is the number of columns whose random numbers are drawn together.
 const roundGroup = 32
 
-// words are the random words of the 32 columns from 8·block on: the low half
+// words returns the random words of the 32 columns from 8·block on: the low half
 // of word i is that of column i, the high half that of column 16+i.
 //
 // Design note: pairs of words have the layout of vectors, so that none has to be moved to its

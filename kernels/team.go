@@ -266,7 +266,7 @@ func (t *Team) runWeighted(begin []int64, last int64, work task) {
 // chunkElements is the size of a chunk of a kernel that streams over a matrix.
 const chunkElements = 1 << 14
 
-// rowGrain is the number of rows of the given width in a chunk.
+// rowGrain returns the number of rows of the given width in a chunk.
 func rowGrain(width int) int { return max(chunkElements/max(width, 1), 1) }
 
 // scratch returns n elements of *buf, which grows as needed.

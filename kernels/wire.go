@@ -37,7 +37,7 @@ type Outgoing struct {
 	Raw Mat
 }
 
-// Part is the rows from..to-1.
+// Part returns the rows from..to-1.
 func (r Outgoing) Part(from, to int) Outgoing {
 	if r.Index.Len() == 0 {
 		r.X = r.X.Part(from, to)
@@ -59,7 +59,7 @@ type Incoming struct {
 	Add     bool
 }
 
-// Part is the rows from..to-1.
+// Part returns the rows from..to-1.
 func (r Incoming) Part(from, to int) Incoming {
 	if r.Index.Len() == 0 {
 		r.X = r.X.Part(from, to)

@@ -84,7 +84,7 @@ func (s *Spent) Add(o Spent) {
 // around is a bound of what a payload has besides its base64.
 const around = 64
 
-// PayloadSize is a bound of the size of a payload with n bytes of a task, or of a
+// PayloadSize returns a bound of the size of a payload with n bytes of a task, or of a
 // result, beside other bytes.
 func PayloadSize(n, beside int) int { return base64.StdEncoding.EncodedLen(n) + beside + around }
 
@@ -96,7 +96,7 @@ func CheckSize(what string, n, beside int) error {
 	return nil
 }
 
-// TooLarge is the fault of a task or a result of n bytes where somebody takes fewer.
+// TooLarge returns the fault of a task or a result of n bytes where somebody takes fewer.
 func TooLarge(what string, n int64, who string, most int64) error {
 	return fault.New(fault.Config, "lambda", "", "%s has %d bytes, but %s accepts at most %d", what, n, who, most).
 		Then("set a larger --intervals: a task has the rows of one interval and the weights of its layers")

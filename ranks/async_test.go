@@ -21,7 +21,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// asynchronous is a configuration of bounded asynchrony.
+// asynchronous returns a configuration of bounded asynchrony.
 func asynchronous(c Config, s, intervals int) Config {
 	c.Mode, c.Staleness, c.Intervals = "async", s, intervals
 	return c

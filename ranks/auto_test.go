@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// phased is a run of --refresh auto with slow exchanges.
+// phased returns a run of --refresh auto with slow exchanges.
 func phased(t *testing.T, model string) Config {
 	c := saving(t, "off")
 	c.Model, c.Ranks, c.Servers, c.Refresh, c.Delay, c.Epochs = model, 3, 0, "auto", "*:6ms:1", 25

@@ -34,7 +34,7 @@ func onDevice(t testing.TB, open func() device.Device) func(r *member) {
 	}
 }
 
-// standIn is an interpreter of the shipped kernels.
+// standIn returns an interpreter of the shipped kernels.
 func standIn() device.Device { return ptx.New(ptx.Settings{}) }
 
 // On a device with the shipped kernels, networks train as on the processor: losses differ only

@@ -21,7 +21,7 @@ import (
 	"siafu/ranks/stopping"
 )
 
-// exploding is a configuration with unbounded growth of weights.
+// exploding returns a configuration with unbounded growth of weights.
 func exploding(t testing.TB, lr float64) Config {
 	c := quick(t)
 	c.Optimizer, c.Momentum, c.LR, c.Epochs = "sgd", 0, lr, 40

@@ -75,7 +75,7 @@ func meanFeatures(c graph.Content) [][][]float64 {
 	return sums
 }
 
-// describedGraph is a small graph with features on edges.
+// describedGraph returns a small graph with features on edges.
 func describedGraph(t testing.TB, directed bool, dim int) string {
 	c := smallGraph(directed, false, 3)
 	c.Edges = described{c.Edges.(graph.EdgePairs), dim}

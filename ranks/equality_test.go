@@ -16,7 +16,7 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// compared is a run whose losses are compared epoch by epoch: a difference persists in all
+// compared returns a run whose losses are compared epoch by epoch: a difference persists in all
 // later epochs.
 func compared(t testing.TB, dropout float64) Config {
 	c := quick(t)

@@ -218,7 +218,7 @@ func TestMemoryIsChecked(t *testing.T) {
 // peakChild names the dataset that a child of a test trains on.
 const peakChild = "PEAK_CHILD_DATA"
 
-// bigRun is a run with more data than program memory.
+// bigRun returns a run with more data than program memory.
 func bigRun(t *testing.T, model string) Config {
 	c := quick(t)
 	c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.Hidden, c.Model = 1, 0, 1, 2, 0, 144, model
@@ -259,7 +259,7 @@ func TestPeakMemoryIsEstimated(t *testing.T) {
 	}
 }
 
-// planted is a generated graph with 12 features and 4 classes.
+// planted returns a generated graph with 12 features and 4 classes.
 func planted(t *testing.T, o generate.Options) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "planted")
@@ -270,7 +270,7 @@ func planted(t *testing.T, o generate.Options) string {
 	return dir
 }
 
-// bag is a graph with one to three sparse features per vertex.
+// bag returns a graph with one to three sparse features per vertex.
 func bag(t *testing.T) string {
 	t.Helper()
 	const n = 3300

@@ -20,7 +20,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// freely is a fully asynchronous configuration.
+// freely returns a fully asynchronous configuration.
 func freely(c Config, ranks, servers int, policy string) Config {
 	c.Mode, c.Ranks, c.Servers, c.Refresh = "free", ranks+servers, servers, policy
 	return c

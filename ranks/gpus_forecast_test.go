@@ -132,7 +132,7 @@ func weighed(k *rack, most *int64) gpus {
 	return g
 }
 
-// stars is a graph of 2,000 vertices with three hubs, each of which has an edge from and
+// stars returns a graph of 2,000 vertices with three hubs, each of which has an edge from and
 // to most of the others.
 func stars(t *testing.T) string {
 	t.Helper()

@@ -76,7 +76,7 @@ func (k *rack) gpus() gpus {
 // with makes a rank use the GPUs of a rack.
 func (k *rack) with(r *member) { r.gpus = k.gpus() }
 
-// onGPUs is a short run with --tensor cuda.
+// onGPUs returns a short run with --tensor cuda.
 func onGPUs(t testing.TB, ranks, servers int) Config {
 	c := quick(t)
 	c.Tensor, c.Ranks, c.Servers = config.TensorCUDA, ranks, servers

@@ -10,7 +10,7 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// smallGraph is a random graph with two isolated vertices.
+// smallGraph returns a random graph with two isolated vertices.
 func smallGraph(directed, sparse bool, seed uint64) graph.Content {
 	const n, dim, classes = 18, 5, 3
 	rng := rand.New(rand.NewPCG(seed, 2))

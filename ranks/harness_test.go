@@ -21,7 +21,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// quick is a configuration for tests: the defaults, quiet, with a folder of the test.
+// quick returns a configuration for tests: the defaults, quiet, with a folder of the test.
 func quick(t testing.TB) Config {
 	c := config.Defaults()
 	c.Quiet, c.Force = true, true
@@ -150,7 +150,7 @@ func (r trained) weights(t testing.TB, s model.Spec) []float32 {
 	return flat
 }
 
-// randomContent is a graph with independent random edges, features and labels. A third of the
+// randomContent returns a graph with independent random edges, features and labels. A third of the
 // vertices is in each split.
 func randomContent(n, classes int) graph.Content {
 	const dim = 8

@@ -17,7 +17,7 @@ import (
 
 const basketClasses = 6
 
-// baskets is a graph like one of products bought together: four of five
+// baskets returns a graph like one of products bought together: four of five
 // neighbours of the same class, and binary features of which a third is set in
 // every row.
 func baskets() graph.Content {

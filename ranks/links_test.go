@@ -20,7 +20,7 @@ import (
 	"siafu/ranks/predictions"
 )
 
-// linked is a generated dataset with held-out edges.
+// linked returns a generated dataset with held-out edges.
 func linked(t testing.TB, directed bool) string {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), "links")

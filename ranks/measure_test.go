@@ -14,7 +14,7 @@ import (
 	"siafu/kernels/model"
 )
 
-// measured is a run of three ranks whose staleness is measured.
+// measured returns a run of three ranks whose staleness is measured.
 func measured(t *testing.T, change func(c *Config)) Config {
 	c := quick(t)
 	c.Ranks, c.Servers, c.Threads, c.Epochs, c.Refresh, c.MeasureStaleness = 3, 0, 1, 6, "previous:none", 2

@@ -24,7 +24,7 @@ type memoryGate struct {
 	warn  io.Writer // for warnings
 }
 
-// trainGate is the gate of a training run.
+// trainGate returns the gate of a training run.
 func trainGate(c *Config, out IO) memoryGate { return memoryGate{"train", c.ForceMemory, out.Err} }
 
 func (r *member) trainGate() memoryGate { return trainGate(&r.cfg, r.out) }

@@ -17,7 +17,7 @@ import (
 	"siafu/ranks/forecast"
 )
 
-// inBatches is a run in mini-batches.
+// inBatches returns a run in mini-batches.
 func inBatches(t *testing.T, ranks, batches int) Config {
 	c := quick(t)
 	c.Ranks, c.Servers, c.Threads, c.Epochs = ranks, 0, 1, 8

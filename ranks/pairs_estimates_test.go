@@ -10,7 +10,7 @@ import (
 	"siafu/graph/holdout"
 )
 
-// heldOut is a generated graph of 4200 vertices with held-out edges.
+// heldOut returns a generated graph of 4200 vertices with held-out edges.
 func heldOut(t *testing.T, directed bool) string {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), "links")

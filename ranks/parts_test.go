@@ -36,7 +36,7 @@ func trainSpread(t testing.TB, c Config, v world.View, data string) trained {
 	return readRun(t, c.Out)
 }
 
-// eight is a run of eight parts.
+// eight returns a run of eight parts.
 func eight(t testing.TB, servers int) Config {
 	c := quick(t)
 	c.Epochs, c.Parts, c.Servers, c.Dropout, c.Layers, c.Intervals = 8, 8, servers, 0.5, 3, 3

@@ -8,7 +8,7 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// kept is a run of a network with powers of the graph computed before training.
+// kept returns a run of a network with powers of the graph computed before training.
 func kept(t *testing.T, kind string) Config {
 	c := compared(t, 0)
 	c.Model, c.Layers, c.LR, c.InputDropout, c.CacheInput = kind, 3, 0.005, 0, "on"

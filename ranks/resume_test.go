@@ -19,7 +19,7 @@ import (
 	"siafu/ranks/checkpoint"
 )
 
-// saving is a configuration that saves often.
+// saving returns a configuration that saves often.
 func saving(t testing.TB, every string) Config {
 	c := quick(t)
 	c.Epochs, c.EvalEvery, c.CheckpointEvery = 40, 1, every

@@ -11,7 +11,7 @@ import (
 	"siafu/kernels/model"
 )
 
-// sgd is a configuration with steps proportional to gradients.
+// sgd returns a configuration with steps proportional to gradients.
 func sgd(t testing.TB, ranks, servers, epochs int) Config {
 	c := quick(t)
 	c.Ranks, c.Servers, c.Epochs, c.Optimizer, c.Momentum, c.LR = ranks+servers, servers, epochs, "sgd", 0, 0.2

@@ -7,7 +7,7 @@ import (
 	"siafu/ranks/forecast"
 )
 
-// brought is a graph of n training vertices, with about 16 neighbours each and dim features
+// brought returns a graph of n training vertices, with about 16 neighbours each and dim features
 // per edge, or none.
 func brought(t *testing.T, n, dim int) string {
 	c := randomContent(n, 4)

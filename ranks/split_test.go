@@ -13,7 +13,7 @@ import (
 	"siafu/ranks/config"
 )
 
-// split is a short run with tensor work on GPUs and graph work on processors.
+// split returns a short run with tensor work on GPUs and graph work on processors.
 func split(t testing.TB, ranks, servers int) Config {
 	c := onGPUs(t, ranks, servers)
 	c.GraphWork = config.GraphCPU

@@ -61,7 +61,7 @@ func (p *reporter) printSummary(s *runfolder.Summary) {
 	p.print("", "%s/summary.json", p.folder.Dir())
 }
 
-// grouped is a number with commas between thousands.
+// grouped returns a number with commas between thousands.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for at := len(digits) - 3; at > 0; at -= 3 {
@@ -70,7 +70,7 @@ func grouped(n int64) string {
 	return digits
 }
 
-// dashed is a list of widths, as 1433-16-7.
+// dashed returns a list of widths, as 1433-16-7.
 func dashed(list []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", "-")
 }

@@ -25,7 +25,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// taskGraph is a generated graph of a task, and the best score on it.
+// taskGraph returns a generated graph of a task, and the best score on it.
 func taskGraph(t testing.TB, task string) (data string, best float64) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), task)

@@ -35,7 +35,7 @@ func trainOver(t testing.TB, n *slow.Network, c Config, data string) trained {
 	return readRun(t, c.Out)
 }
 
-// wide is a graph with long rows.
+// wide returns a graph with long rows.
 func wide(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "wide")

@@ -25,7 +25,7 @@ func (h heavy) EachWeight(yield func(src, dst uint32, weight float32) error) err
 	})
 }
 
-// weightedGraph is a small graph with edge weights.
+// weightedGraph returns a small graph with edge weights.
 func weightedGraph(t testing.TB, directed bool) string {
 	c := smallGraph(directed, false, 3)
 	c.Edges = heavy{c.Edges.(graph.EdgePairs)}

@@ -57,7 +57,7 @@ func cluster(t *testing.T) {
 	}
 }
 
-// freePort is the first of three ports that are free, and that the system does
+// freePort returns the first of three ports that are free, and that the system does
 // not give to connections meanwhile: those begin at 32768.
 func freePort(t *testing.T) int {
 	t.Helper()

@@ -55,7 +55,7 @@ func parseQueue(text string) []Entry {
 	return list
 }
 
-// entryOf is the entry of a task of an array, or the only one.
+// entryOf returns the entry of a task of an array, or the only one.
 func entryOf(list []Entry, task int) (Entry, bool) {
 	for _, want := range []int{task, -1} {
 		for _, e := range list {

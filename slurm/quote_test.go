@@ -50,7 +50,7 @@ func TestRefusedNames(t *testing.T) {
 	}
 }
 
-// directives are the options of a script as sbatch takes them apart.
+// directives returns the options of a script as sbatch takes them apart.
 func directives(t *testing.T, script string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -131,7 +131,7 @@ func evaluate(t *testing.T, script string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// printer is a program that prints its arguments, each followed by a NUL.
+// printer returns a program that prints its arguments, each followed by a NUL.
 func printer(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "it's a printer")
@@ -181,7 +181,7 @@ func holds(t *testing.T, j *Job) {
 	}
 }
 
-// named is a job in which everything that a user names is named so.
+// named returns a job in which everything that a user names is named so.
 func named(self, name, run, data, container string) *Job {
 	j := plainJob()
 	j.Self, j.JobName, j.Run, j.Container = self, name, run, container

@@ -22,10 +22,10 @@ type Job struct {
 	Parts    []string // arguments of "siafu partition"
 }
 
-// Script is the batch script of the training job.
+// Script returns the batch script of the training job.
 func (j *Job) Script() string { return fill(trainScript, j) }
 
-// PartitionScript is the batch script of the job that divides the dataset.
+// PartitionScript returns the batch script of the job that divides the dataset.
 func (j *Job) PartitionScript() string { return fill(partitionScript, j) }
 
 func fill(t *template.Template, j *Job) string {
@@ -71,7 +71,7 @@ func (j *Job) LogPattern() string {
 	return filename(j.Run) + "-%j.out"
 }
 
-// PartitionLogPattern is the log of the job that divides the dataset.
+// PartitionLogPattern returns the log of the job that divides the dataset.
 func (j *Job) PartitionLogPattern() string { return filename(j.Run) + "-partition-%j.out" }
 
 // PartitionName returns the name of that job.
@@ -105,7 +105,7 @@ func (j *Job) Arguments() string {
 	return line
 }
 
-// Partitioning is the command line of the job that divides the dataset.
+// Partitioning returns the command line of the job that divides the dataset.
 func (j *Job) Partitioning() string {
 	program := cmp.Or(j.Program, j.Self)
 	if j.Container != "" {

@@ -55,7 +55,7 @@ type job struct {
 	task   int
 }
 
-// All is the status of the runs that the names mean: run folders, folders of
+// All returns the status of the runs that the names mean: run folders, folders of
 // runs, numbers of jobs. No name means all below runs/. What can't be read is in
 // the list too, with its fault; the error, then, has the kind of the first one.
 func (w Watch) All(names []string) ([]Status, error) {
@@ -69,7 +69,7 @@ func (w Watch) All(names []string) ([]Status, error) {
 	return list, firstFault(list)
 }
 
-// firstFault is the error of a list that holds what can't be read.
+// firstFault returns the error of a list that holds what can't be read.
 func firstFault(list []Status) error {
 	var first error
 	damaged := 0
@@ -85,7 +85,7 @@ func firstFault(list []Status) error {
 	return &fault.Error{Op: "status", Kind: fault.KindOf(first), Detail: fmt.Sprintf("%d of %d can't be read, the first", damaged, len(list)), Err: first}
 }
 
-// named is the status of the runs that one name means.
+// named returns the status of the runs that one name means.
 func (w Watch) named(name string) []Status {
 	jobs := records(name)
 	folders, list := find(name, jobs)
@@ -96,7 +96,7 @@ func (w Watch) named(name string) []Status {
 	return list
 }
 
-// one is the status of a run, whose job is looked for among jobs.
+// one returns the status of a run, whose job is looked for among jobs.
 func (w Watch) one(dir string, jobs map[string]job) Status {
 	s := Status{Run: dir, Phase: Queued}
 	if runfolder.IsRun(dir) {
@@ -184,7 +184,7 @@ func (w Watch) alone(dir string, p runfolder.Progress) string {
 	return Running
 }
 
-// records are the jobs of the runs at, below and beside a path, or of the job
+// records returns the jobs of the runs at, below and beside a path, or of the job
 // with that number.
 func records(name string) map[string]job {
 	paths, _ := filepath.Glob(filepath.Join(escape(name), "*"+recordSuffix))
@@ -217,7 +217,7 @@ func escape(path string) string {
 	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(path)
 }
 
-// find is the run folders that a name means, those that do not exist yet
+// find returns the run folders that a name means, those that do not exist yet
 // included; and what could not be looked into.
 func find(name string, jobs map[string]job) (folders []string, damaged []Status) {
 	dir := filepath.Clean(name)
@@ -253,7 +253,7 @@ func find(name string, jobs map[string]job) (folders []string, damaged []Status)
 	return folders, damaged
 }
 
-// unread is the line of what can't be looked into.
+// unread returns the line of what can't be looked into.
 func unread(path string, err *fault.Error) Status {
 	if err.Kind == fault.Missing {
 		return Status{Run: path, Phase: Absent, Err: err}
@@ -271,7 +271,7 @@ func Print(w io.Writer, list []Status) error {
 	return t.Flush()
 }
 
-// cells are a line of the table.
+// cells returns a line of the table.
 func (s Status) cells() []string {
 	epoch, loss, acc, left := "-", "-", "-", "-"
 	if s.Begun {

@@ -24,7 +24,7 @@ func lay(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// record is a RUN.job.
+// record returns a RUN.job.
 func record(t *testing.T, id string, array bool, runs ...string) string {
 	t.Helper()
 	text, err := json.Marshal(Record{Job: id, Runs: runs, Array: array})

@@ -138,13 +138,13 @@ func (j *Job) alive(queue func(job string) ([]Entry, error)) error {
 	return nil
 }
 
-// noSlurm is the fault of a machine without one of Slurm's commands.
+// noSlurm returns the fault of a machine without one of Slurm's commands.
 func noSlurm(name string) error {
 	return fault.New(fault.Missing, name, "", "this machine has no Slurm").
 		Then("submit from a login node of the cluster, or write only the script with --dry-run")
 }
 
-// runs are the run folders that the script makes.
+// runs returns the run folders that the script makes.
 func (j *Job) runs() []string {
 	if j.Settings == nil {
 		return []string{j.Run}

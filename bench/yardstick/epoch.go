@@ -36,7 +36,7 @@ type Training struct {
 	Weights []float32 `json:"-"`
 }
 
-// TrainingOf is the run of c as PyTorch's side has it, from the same weights.
+// TrainingOf returns the run of c as PyTorch's side has it, from the same weights.
 func TrainingOf(c config.Config, d *graph.Dataset) (Training, error) {
 	if err := c.Validate(); err != nil {
 		return Training{}, err

@@ -19,7 +19,7 @@ func (a *Args) Reset() *Args {
 	return a
 }
 
-// Bytes are the parameters, little-endian, with zeros between them.
+// Bytes returns the parameters, little-endian, with zeros between them.
 func (a *Args) Bytes() []byte { return a.bytes }
 
 // Offsets returns the offset of each parameter in Bytes.

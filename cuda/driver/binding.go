@@ -18,7 +18,7 @@ var binding *Binding
 // function may call it.
 func Use(b Binding) { binding = &b }
 
-// NoGPU is the fault of a driver that finds no GPU. cause may be nil.
+// NoGPU returns the fault of a driver that finds no GPU. cause may be nil.
 func NoGPU(cause error) error {
 	e := fault.New(fault.Config, "cuda", "", "the NVIDIA driver finds no GPU on this host")
 	e.Err = cause

@@ -7,7 +7,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// noCgo is the error of a build that cannot open the driver's library.
+// noCgo returns the error of a build that cannot open the driver's library.
 func noCgo() error {
 	return fault.New(fault.Config, "cuda", "", "this siafu was built without cgo and cannot open the NVIDIA driver").
 		Then(`install a C compiler and build siafu with "make build"`)

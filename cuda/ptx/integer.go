@@ -10,7 +10,7 @@ type whole interface {
 	int16 | int32 | int64 | uint16 | uint32 | uint64
 }
 
-// width is the bits of a T.
+// width returns the bits of a T.
 func width[T number]() int { var x T; return 8 * int(unsafe.Sizeof(x)) }
 
 // integer2 is d = a op b, modulo 2^width. Where PTX is undefined: a division by zero gives all

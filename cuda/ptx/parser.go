@@ -76,7 +76,7 @@ func (m *module) located(e *Error) *Error {
 	return e
 }
 
-// text is a line of the module.
+// text returns a line of the module.
 func (m *module) text(line int) string {
 	if line < 1 || line > len(m.lines) {
 		return ""

@@ -114,7 +114,7 @@ func same(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// fma is a b + c with one rounding.
+// fma returns a b + c with one rounding.
 func fma(a, b, c float32) float32 { return fused(a, b, c) }
 
 // TestSaxpy adds vectors whose length is no multiple of a block's.

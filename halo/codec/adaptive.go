@@ -175,7 +175,7 @@ func (s *bitBudget) measure(src *Rows) {
 	}
 }
 
-// grid is the grid of row i in its bits.
+// grid returns the grid of row i in its bits.
 func (s *bitBudget) grid(i int) kernels.Grid {
 	if s.raw[i] {
 		return kernels.Grid{Step: rawStep}
@@ -191,7 +191,7 @@ var upgradeGain = [...]float32{
 	2: float32(math.Sqrt((1.0/(15*15) - 1.0/(255*255)) / 4)),
 }
 
-// level is the level of gain of row i's upgrade from which.
+// level returns the level of gain of row i's upgrade from which.
 func (s *bitBudget) level(i int, which byte) int {
 	return int(math.Float32bits((s.hi[i]-s.lo[i])*upgradeGain[which]) >> gainShift)
 }

@@ -114,7 +114,7 @@ func kinds(cols int) []float32 {
 	return x
 }
 
-// bound is the largest error of an element of row: of a codec that this function does not know
+// bound returns the largest error of an element of row: of a codec that this function does not know
 // the largest magnitude in the row.
 func bound(c codec.Codec, row []float32, x float32) float64 {
 	name, size := c.Name(), math.Abs(float64(x))

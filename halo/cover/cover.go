@@ -8,7 +8,7 @@ type Block struct {
 	Cols    []uint32
 }
 
-// Sources is the number of sources.
+// Sources returns the number of sources.
 func (b *Block) Sources() int { return len(b.Offsets) - 1 }
 
 // Cover is a set of vertices that touches every edge of a block.
@@ -41,7 +41,7 @@ func Find(b Block, phases, most int) Cover {
 	return m.cover()
 }
 
-// all is the cover of all sources.
+// all returns the cover of all sources.
 func (m *matcher) all() Cover {
 	for u := range m.level {
 		m.level[u] = none

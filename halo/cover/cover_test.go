@@ -14,7 +14,7 @@ import (
 	"siafu/halo/cover"
 )
 
-// random is a block with random edges; with skew, low numbers are more frequent.
+// random returns a block with random edges; with skew, low numbers are more frequent.
 func random(rng *rand.Rand, sources, dests, edges int, skew bool) cover.Block {
 	draw := func(n int) int {
 		if skew {
@@ -35,7 +35,7 @@ func random(rng *rand.Rand, sources, dests, edges int, skew bool) cover.Block {
 	return b
 }
 
-// least is the size of a minimum cover, by trying every set of sources.
+// least returns the size of a minimum cover, by trying every set of sources.
 func least(b cover.Block) int {
 	best := b.Dests + b.Sources()
 	for set := range 1 << b.Sources() {

@@ -66,7 +66,7 @@ func together(t *testing.T, f history.Format, part func(m *member) error) {
 	}
 }
 
-// row is the row of a vertex in an epoch: a function of its dataset id.
+// row returns the row of a vertex in an epoch: a function of its dataset id.
 func row(id uint32, epoch, layer, width int) []float32 {
 	x := make([]float32, width)
 	for k := range x {

@@ -60,7 +60,7 @@ func New(o Options, a *mapped.Arena) *Store {
 	return s
 }
 
-// slack is the number of bytes read after the last row.
+// slack returns the number of bytes read after the last row.
 func (f Format) slack() int {
 	if f == Int8 {
 		return kernels.CodeSlack

@@ -32,7 +32,7 @@ func (d *drawer) Post(b []byte, _, _ int) error {
 	return nil
 }
 
-// mirrored is the plan of the first of two ranks, each with six vertices that all are ghosts
+// mirrored returns the plan of the first of two ranks, each with six vertices that all are ghosts
 // on the other. A source with this plan can receive its own messages as the other's.
 func mirrored() *halo.Plan {
 	return &halo.Plan{
@@ -41,7 +41,7 @@ func mirrored() *halo.Plan {
 	}
 }
 
-// single is a source with that plan, staleness 1, and rows after epoch 2.
+// single returns a source with that plan, staleness 1, and rows after epoch 2.
 func single(t testing.TB, out comm.Outbox) (*refresh.Bounded, *kernels.Team) {
 	t.Helper()
 	none, err := codec.ByName("none")

@@ -86,7 +86,7 @@ func Usage() string { return catalog.List(catalog.Forms(Choices()), "or") }
 
 func atMostAll(Policy, int) (float64, bool) { return 1, false }
 
-// shareOfRefreshes is the share of a policy that sends all rows every p.Epochs epochs.
+// shareOfRefreshes returns the share of a policy that sends all rows every p.Epochs epochs.
 func shareOfRefreshes(p Policy, epochs int) (float64, bool) {
 	return float64(refreshes(p, epochs)) / float64(max(epochs, 1)), true
 }

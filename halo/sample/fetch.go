@@ -19,7 +19,7 @@ func floats(x []uint32) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
-// headerLength is the number of values before a row in a message: dataset id, in- and
+// headerLength returns the number of values before a row in a message: dataset id, in- and
 // out-degree, and with weights their sums into and out of the vertex.
 func (n *Neighbours) headerLength() int {
 	if n.o.Weighted {

@@ -21,7 +21,7 @@ func (c *cursor) fail(format string, args ...any) {
 	}
 }
 
-// take is the next n bytes, nil where there are not so many.
+// take returns the next n bytes, nil where there are not so many.
 func (c *cursor) take(n uint64) []byte {
 	if left := uint64(len(c.file.bytes) - c.at); c.err == nil && n > left {
 		c.fail("%d bytes expected, %d left", n, left)
@@ -59,10 +59,10 @@ func (c *cursor) magic(want uint64, what string) {
 	}
 }
 
-// text is a length and its bytes.
+// text returns a length and its bytes.
 func (c *cursor) text() string { return string(c.take(c.u64())) }
 
-// tensors are a number of pairs of a name and an array. what is said of an array that has
+// tensors returns a number of pairs of a name and an array. what is said of an array that has
 // no name yet.
 func (c *cursor) tensors(what string) (list []Tensor) {
 	n := c.u64()

@@ -69,7 +69,7 @@ func (c *cursor) matrix(format int64) edges {
 	return e
 }
 
-// ends are the edges of a graph with N vertices, in the order of their ids.
+// ends returns the edges of a graph with N vertices, in the order of their ids.
 func (e *edges) ends(vertices int64) (*npy.Array, error) {
 	if e.rows != vertices || e.cols != vertices {
 		return nil, e.file.Bad("its edges are a matrix of %d x %d for %d vertices", e.rows, e.cols, vertices).Then(truncated)

@@ -65,7 +65,7 @@ func create(d disk, op, path string, perm os.FileMode) (*File, error) {
 	return &File{disk: d, op: op, path: path, file: file}, nil
 }
 
-// Temporary is the path that the file has until it is committed, for other
+// Temporary returns the path that the file has until it is committed, for other
 // processes that write to it.
 func (f *File) Temporary() string { return f.file.Name() }
 

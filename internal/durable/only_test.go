@@ -73,7 +73,7 @@ type call struct {
 	line int
 }
 
-// writing are the calls in a source file that make or rename something.
+// writing returns the calls in a source file that make or rename something.
 func writing(path string) (calls []call, err error) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)

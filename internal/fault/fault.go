@@ -143,7 +143,7 @@ func KindOfCode(code int) Kind {
 	return Runtime
 }
 
-// ExitCode is the exit status for err, 0 for nil.
+// ExitCode returns the exit status for err, 0 for nil.
 func ExitCode(err error) int {
 	if err == nil {
 		return 0

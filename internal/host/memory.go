@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PeakRSS is the largest resident memory that this process has had, in bytes,
+// PeakRSS returns the largest resident memory that this process has had, in bytes,
 // mapped files included.
 func PeakRSS() int64 {
 	if kib := procField("/proc/self/status", "VmHWM:"); kib > 0 {

@@ -207,7 +207,7 @@ func parse(text []byte) *holder {
 	return h
 }
 
-// describe is the holder in words; nil is one that is not known.
+// describe returns the holder in words; nil is one that is not known.
 func (h *holder) describe() string {
 	if h == nil {
 		return "another process is writing it"

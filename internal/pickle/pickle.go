@@ -224,7 +224,7 @@ func (u *unpickler) setItems(items []any) {
 
 func (u *unpickler) push(v any) { u.stack = append(u.stack, v) }
 
-// top is the last value; a mark does not count as one.
+// top returns the last value; a mark does not count as one.
 func (u *unpickler) top() any {
 	if len(u.stack) > 0 {
 		v := u.stack[len(u.stack)-1]
@@ -257,7 +257,7 @@ func (u *unpickler) toMark() []any {
 	return nil
 }
 
-// take is the next n bytes, nil where there are fewer.
+// take returns the next n bytes, nil where there are fewer.
 func (u *unpickler) take(n int) []byte {
 	if n < 0 || n > len(u.b)-u.at {
 		u.fail("truncated: %d bytes expected, %d left", n, len(u.b)-u.at)
@@ -276,7 +276,7 @@ func (u *unpickler) byte() byte {
 	return 0
 }
 
-// number is an unsigned little-endian number of that many bytes; what an int
+// number returns an unsigned little-endian number of that many bytes; what an int
 // cannot hold fails.
 func (u *unpickler) number(size int) int {
 	var full [8]byte
@@ -289,7 +289,7 @@ func (u *unpickler) number(size int) int {
 	return int(v)
 }
 
-// long is a two's complement little-endian number.
+// long returns a two's complement little-endian number.
 func (u *unpickler) long(size int) int64 {
 	b := u.take(size)
 	if len(b) > 8 {
@@ -307,7 +307,7 @@ func (u *unpickler) long(size int) int64 {
 	return v
 }
 
-// line is the text up to the next newline, which is taken too.
+// line returns the text up to the next newline, which is taken too.
 func (u *unpickler) line() string {
 	end := bytes.IndexByte(u.b[u.at:], '\n')
 	if end < 0 {

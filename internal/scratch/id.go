@@ -53,7 +53,7 @@ func checksum(prefix string, number []byte) []byte {
 	return sum[:sumBytes]
 }
 
-// thisHost is an encoding of the name of this host, or of none.
+// thisHost returns an encoding of the name of this host, or of none.
 func thisHost() []byte {
 	name, _ := os.Hostname()
 	sum := sha256.Sum256([]byte(name))

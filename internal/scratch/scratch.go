@@ -109,7 +109,7 @@ func fresh(final, prefix string, make func(path string) error) (string, error) {
 	}
 }
 
-// Named is an error of the operating system about a file under the name that
+// Named returns an error of the operating system about a file under the name that
 // the user knows.
 func Named(path string, err error) error {
 	var pe *fs.PathError

@@ -63,7 +63,7 @@ func (s *Screen) End() {
 	s.line, s.last = "", ""
 }
 
-// Bar is a share of 0 to 1 in so many columns.
+// Bar returns a share of 0 to 1 in so many columns.
 func Bar(share float64, columns int) string {
 	if columns < 3 {
 		return ""

@@ -80,7 +80,7 @@ func Watch(o Options) *Watcher {
 	return w
 }
 
-// Signals are the signals to catch. A terminal that is closed sends SIGHUP; one
+// Signals returns the signals to catch. A terminal that is closed sends SIGHUP; one
 // that was ignored when we started, as nohup has it, stays so.
 func Signals() []os.Signal {
 	list := []os.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT}
@@ -142,7 +142,7 @@ func short(s os.Signal) string {
 	return "TERM"
 }
 
-// doubt is a clause that says so where an epoch does not fit into the grace
+// doubt returns a clause that says so where an epoch does not fit into the grace
 // period of a SIGTERM. The lock is held.
 func (w *Watcher) doubt() string {
 	switch grace := w.options.Grace; {
@@ -210,7 +210,7 @@ func (w *Watcher) Stopping() (os.Signal, time.Time) {
 // administrator may have changed.
 const slurmKillWait = 30 * time.Second
 
-// Grace is the time from a SIGTERM to the kill: what the user says, else
+// Grace returns the time from a SIGTERM to the kill: what the user says, else
 // SIAFU_GRACE in seconds, which a batch script sets that asks for an early
 // signal, else Slurm's KillWait in a Slurm job, else 0.
 func Grace(flag time.Duration, getenv func(string) string) time.Duration {

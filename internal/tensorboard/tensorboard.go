@@ -101,7 +101,7 @@ func str(b []byte, field uint64, s string) []byte {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked is a checksum that is no checksum of data that holds it: turned by 15 bits, and
+// masked returns a checksum that is no checksum of data that holds it: turned by 15 bits, and
 // a constant added (TensorFlow, lib/hash/crc32c.h).
 func masked(b []byte) uint32 {
 	sum := crc32.Checksum(b, castagnoli)

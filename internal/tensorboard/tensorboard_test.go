@@ -22,7 +22,7 @@ import (
 // the TFRecord format, of CRC-32C (RFC 3720, appendix B.4) and of protobuf's wire format.
 // TensorBoard's own reader is no Go.
 
-// crc32c is the checksum bit by bit.
+// crc32c returns the checksum bit by bit.
 func crc32c(b []byte) uint32 {
 	sum := ^uint32(0)
 	for _, x := range b {

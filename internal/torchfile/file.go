@@ -51,7 +51,7 @@ func Is(begin []byte) bool { return bytes.HasPrefix(begin, []byte("PK\x03\x04"))
 // Close ends the file, and all arrays of it.
 func (f *File) Close() error { return f.close() }
 
-// Bad is a Data fault about the file.
+// Bad returns a Data fault about the file.
 func (f *File) Bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, op, f.path, format, args...)
 }

@@ -57,7 +57,7 @@ func arrayOf(shape, descr any, fortran bool, content any) (*npy.Array, error) {
 	return a, err
 }
 
-// pickledBytes is a string of bytes. Protocol 2 has none of Python 3: that writes
+// pickledBytes returns a string of bytes. Protocol 2 has none of Python 3: that writes
 // a call which encodes a text of the code points 0 to 255, or makes no bytes.
 func pickledBytes(v any) ([]byte, bool) {
 	o, ok := v.(*pickle.Object)

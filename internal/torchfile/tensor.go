@@ -26,7 +26,7 @@ type storage struct {
 	bytes []byte
 }
 
-// Tensor is the array that v describes, called name in messages. It is valid until Close.
+// Tensor returns the array that v describes, called name in messages. It is valid until Close.
 func (f *File) Tensor(v any, name string) (*npy.Array, error) {
 	o, ok := v.(*pickle.Object)
 	if ok && o.Class == parameterMaker && len(o.Args) > 0 {
@@ -48,7 +48,7 @@ func (f *File) Tensor(v any, name string) (*npy.Array, error) {
 	return f.view(s, offset, shape, stride, name)
 }
 
-// storage is the data outside of the pickle with the id (storage, class, key, device,
+// storage returns the data outside of the pickle with the id (storage, class, key, device,
 // elements).
 func (f *File) storage(v any, name string) (storage, error) {
 	p, _ := v.(*pickle.Persistent)
@@ -74,7 +74,7 @@ func (f *File) storage(v any, name string) (storage, error) {
 	return storage{kind, int(kind[len(kind)-1] - '0'), b}, err
 }
 
-// ints are the whole numbers of a tuple, or of a torch.Size.
+// ints returns the whole numbers of a tuple, or of a torch.Size.
 func ints(v any) ([]int64, bool) {
 	if o, ok := v.(*pickle.Object); ok && o.Class == "torch Size" && len(o.Args) == 1 {
 		v = o.Args[0]
@@ -129,7 +129,7 @@ func (f *File) view(s storage, offset int64, shape, stride []int64, name string)
 	return a.Called(f.path + "[" + name + "]"), nil
 }
 
-// typeOf is the type as NumPy calls it.
+// typeOf returns the type as NumPy calls it.
 func (f *File) typeOf(kind string) string {
 	switch {
 	case kind == "bf2":
@@ -154,7 +154,7 @@ func contiguous(shape, stride []int64) bool {
 	return true
 }
 
-// gathered are the elements of a view in rows.
+// gathered returns the elements of a view in rows.
 func gathered(s storage, offset, count int64, shape, stride []int64) []byte {
 	out := make([]byte, 0, count*int64(s.size))
 	index := make([]int64, len(shape))

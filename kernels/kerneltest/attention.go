@@ -127,7 +127,7 @@ func (c *attentionCase) list() {
 
 func (c *attentionCase) locals() int { return c.own + c.ghosts }
 
-// parts are the edges from own vertices and those from ghosts, and what either
+// parts returns the edges from own vertices and those from ghosts, and what either
 // emit.
 func (c *attentionCase) parts() (own, ghost kernels.Gather, ownRows, ghostRows []float32) {
 	own = c.targets(kernels.Gather{Begin: c.begin, End: c.middle, Cols: c.cols, SelfLoops: true})
@@ -238,7 +238,7 @@ func (c *attentionCase) gradSources(team *kernels.Team, dx []float32) {
 	}
 }
 
-// transposed is the edges by source, without self loops.
+// transposed returns the edges by source, without self loops.
 func (c *attentionCase) transposed(from, to int) kernels.Gather {
 	var g kernels.Gather
 	for u := from; u < to; u++ {

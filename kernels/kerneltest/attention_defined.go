@@ -81,7 +81,7 @@ func (c *attentionCase) leaky(s float64) float64 {
 	return s
 }
 
-// keeps is the definition of dropout of edges: the word of head is that of
+// keeps reports whether dropout of edges retains an edge, by its definition: the word of head is that of
 // (source, target, epoch, layer and block of four heads in stream 2).
 func (c *attentionCase) keeps(e attentionEdge, head int) float64 {
 	d := c.Drop

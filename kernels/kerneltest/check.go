@@ -34,7 +34,7 @@ const (
 	guardLen  = 33 // odd, so that nothing is aligned to more than 4 bytes
 )
 
-// guarded is a copy of v between guards.
+// guarded returns a copy of v between guards.
 func guarded(v []float32) []float32 {
 	all := make([]float32, len(v)+2*guardLen)
 	for i := range all {
@@ -104,7 +104,7 @@ func (s *sum) add(term float64) {
 // unit is half the distance from 1 to the next float32.
 const unit = 1.0 / (1 << 24)
 
-// bound is the error that the sum may have in float32: each term comes from up
+// bound returns the error that the sum may have in float32: each term comes from up
 // to three roundings, and each addition adds one. The last part is for
 // subnormal terms.
 func (s *sum) bound() float64 {

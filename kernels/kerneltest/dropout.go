@@ -7,7 +7,7 @@ import (
 	"siafu/kernels"
 )
 
-// keeps is the definition of dropout: the word of (id, column) is below
+// keeps reports whether dropout retains an element, by its definition: the word of (id, column) is below
 // (1-P)·2³².
 func keeps(d *kernels.Dropout, row, col int) bool {
 	id := uint32(row)
@@ -31,7 +31,7 @@ func drop(d *kernels.Dropout, x float32, row, col int) float32 {
 	return 0
 }
 
-// dropouts are the dropouts that kernels are run with, for rows rows.
+// dropouts returns the dropouts that kernels are run with, for rows rows.
 func dropouts(rows int) []*kernels.Dropout {
 	ids := make([]uint32, rows)
 	for r := range ids {

@@ -160,7 +160,7 @@ func (c *attentionCase) defineDynamic(d *defined, edge attentionEdge, h int, x, 
 	}
 }
 
-// summed are the sums of columns of along, in the order of weights.
+// summed returns the sums of columns of along, in the order of weights.
 func (c *attentionCase) summed(along []float32) []float32 {
 	sum := make([]float32, len(c.weights))
 	for i, v := range along {

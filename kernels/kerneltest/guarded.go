@@ -26,7 +26,7 @@ type Guarded struct {
 
 var _ kernels.Ops = (*Guarded)(nil)
 
-// NewGuarded is a Guarded that computes with a team. Those of one rank are Forks
+// NewGuarded returns a Guarded that computes with a team. Those of one rank are Forks
 // of one another.
 func NewGuarded(team *kernels.Team) *Guarded { return newGuarded(team, new(vault)) }
 
@@ -153,13 +153,13 @@ func (d *Guarded) open(remote bool, at unsafe.Pointer, bytes int) {
 	d.held = append(d.held, d.vault.enter(uintptr(at), bytes))
 }
 
-// mat is an operand of the call under way.
+// mat returns an operand of the call under way.
 func (d *Guarded) mat(m kernels.Mat) kernels.Mat {
 	d.open(m.Remote(), m.Address(), m.Bytes())
 	return m.AsHost()
 }
 
-// vector is the same of a vector.
+// vector returns the same of a vector.
 func vector[T mapped.Elem](d *Guarded, v kernels.Vector[T]) kernels.Vector[T] {
 	d.open(v.Remote(), v.Address(), v.Bytes())
 	return v.AsHost()
@@ -181,7 +181,7 @@ func (d *Guarded) edges(e kernels.Edges) kernels.Edges {
 	return e
 }
 
-// sparse is an operand without the host's copy, which is none of a kernel's
+// sparse returns an operand without the host's copy, which is none of a kernel's
 // business but for the number of its rows.
 func (d *Guarded) sparse(x kernels.Sparse) kernels.Sparse {
 	x.Offsets, x.Cols, x.Vals = vector(d, x.Offsets), vector(d, x.Cols), vector(d, x.Vals)

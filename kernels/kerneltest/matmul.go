@@ -7,7 +7,7 @@ import (
 	"siafu/kernels"
 )
 
-// products are the shapes m, n, k of dense products: empty ones, vectors, odd
+// products returns the shapes m, n, k of dense products: empty ones, vectors, odd
 // ones on both sides of a tile, and a long k.
 func products() [][3]int {
 	return [][3]int{
@@ -78,7 +78,7 @@ func (p product) compare(start []float32, add bool, mul func(*kernels.Team, []fl
 	}), p.verify(start, add))
 }
 
-// verify is the definition: three loops, the sum innermost.
+// verify computes the product by its definition: three loops, the sum innermost.
 func (p product) verify(start []float32, add bool) []sum {
 	dst := make([]sum, p.m*p.n)
 	for i := range p.m {

@@ -11,7 +11,7 @@ import (
 
 // What only Ops have: memory, rows that cross a partition, columns, and steps.
 
-// one is a lab for a test of its own.
+// one returns a lab for a test of its own.
 func (s suite) one() *lab { return s.lab(kernels.NewTeam(1)) }
 
 // read is m on the host.

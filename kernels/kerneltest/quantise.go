@@ -40,7 +40,7 @@ type Draws struct {
 	Backward     bool
 }
 
-// chance is the random number of a column: 16 bits of a word of Philox.
+// chance returns the random number of a column: 16 bits of a word of Philox.
 func (d Draws) chance(id uint32, col int) float64 {
 	last := uint32(3<<24 | d.Layer)
 	if d.Backward {
@@ -52,7 +52,7 @@ func (d Draws) chance(id uint32, col int) float64 {
 	return float64(word>>(col%32/16*16)&0xffff) / (1 << 16)
 }
 
-// code is the code of v, its place on the grid being rounded to 16 bits after
+// code returns the code of v, its place on the grid being rounded to 16 bits after
 // the point.
 func code(v float32, g kernels.Grid, bits int, u float64) byte {
 	place := 0.0

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/netlib/blas/netlib"
 )
 
-// OpenBLAS is the machine's OpenBLAS with one thread, since callers have
+// OpenBLAS returns the machine's OpenBLAS with one thread, since callers have
 // workers of their own; false in a build without it.
 func OpenBLAS() (blas.Float32Level3, bool) {
 	C.openblas_set_num_threads(1)

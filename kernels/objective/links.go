@@ -9,7 +9,7 @@ import (
 // powers of two for.
 const mostFactors = 256
 
-// PairLosses is the sum of the binary cross entropies of scores of pairs, which are the logits
+// PairLosses returns the sum of the binary cross entropies of scores of pairs, which are the logits
 // of edges: -log σ(s) of an edge and -log σ(-s) of none (Kipf & Welling, "Variational graph
 // auto-encoders", 2016, section 2). It replaces the scores by its derivatives times scale.
 //
@@ -45,7 +45,7 @@ type Histogram [2 * classes]int64
 // classes of scores: sign, exponent and five bits more.
 const classes = 1 << 14
 
-// ordered is a number that grows with the score.
+// ordered returns a number that grows with the score.
 func ordered(score float32) uint32 {
 	bits := math.Float32bits(score)
 	if bits>>31 == 1 {
@@ -93,7 +93,7 @@ func Reciprocal(score float32, others []float32) float64 {
 // hitsAt are the K of Hits@K.
 var hitsAt = [...]int{10, 20, 50, 100}
 
-// Links are the metrics of edges by their scores, beside pairs without an edge: AUC as
+// Links returns the metrics of edges by their scores, beside pairs without an edge: AUC as
 // ROCAUC; average precision as scikit-learn's average_precision_score; Hits@K as OGB's
 // evaluators of ogbl-collab, ogbl-ddi and ogbl-ppa, the share of edges with a higher score
 // than the K-th highest without, and 1 where there are fewer than K. It sorts both lists.

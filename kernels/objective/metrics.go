@@ -105,7 +105,7 @@ type Named struct {
 	Value *float64 // nil where the task has no such metric, or the rows do not define it
 }
 
-// All are the metrics that are single numbers.
+// All returns the metrics that are single numbers.
 func (m *Metrics) All() []Named {
 	return []Named{
 		{"accuracy", m.Accuracy}, {"balanced_accuracy", m.BalancedAccuracy},
@@ -115,7 +115,7 @@ func (m *Metrics) All() []Named {
 	}
 }
 
-// Value is the metric of a name, nil where there is none.
+// Value returns the metric of a name, nil where there is none.
 func (m *Metrics) Value(name string) *float64 {
 	for _, x := range m.All() {
 		if x.Name == name {
@@ -125,7 +125,7 @@ func (m *Metrics) Value(name string) *float64 {
 	return nil
 }
 
-// MetricsOf are the names of the metrics that a task has with a number of outputs.
+// MetricsOf returns the names of the metrics that a task has with a number of outputs.
 func MetricsOf(task string, outputs int) []string {
 	switch {
 	case task == graph.Regression:
@@ -181,7 +181,7 @@ type Scored struct {
 	Is    bool
 }
 
-// ROCAUC is the probability that a row that is has a higher score than one that is not,
+// ROCAUC returns the probability that a row that is has a higher score than one that is not,
 // where equal scores count half (Hanley & McNeil 1982). ok is false where all are or none
 // is. It sorts the rows.
 func ROCAUC(rows []Scored) (auc float64, ok bool) {

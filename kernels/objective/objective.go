@@ -31,7 +31,7 @@ type Truth struct {
 	Split  []uint8   // [rows]
 }
 
-// Part is the rows [lo, hi).
+// Part returns the rows [lo, hi).
 func (t Truth) Part(lo, hi int) Truth {
 	p := Truth{Labels: t.Labels[lo:hi], Split: t.Split[lo:hi]}
 	if n := len(t.Labels); t.Values != nil && n > 0 {
@@ -44,7 +44,7 @@ func (t Truth) Part(lo, hi int) Truth {
 // counts reports whether row r is in a split, and has a label.
 func (t *Truth) counts(r int, split uint8) bool { return t.Split[r] == split && t.Labels[r] >= 0 }
 
-// Loss is the sum of the losses of the rows of a split; it sets grad, unless that is nil,
+// Loss returns the sum of the losses of the rows of a split; it sets grad, unless that is nil,
 // to scale times their gradient, and to 0 in other rows. grad may be logits [rows x
 // Outputs].
 //
@@ -186,7 +186,7 @@ func (o *Objective) Score(logits []float32, t Truth) (s Score) {
 	return s
 }
 
-// unexplained is the share of a row in 1 - R², times the rows of its split.
+// unexplained returns the share of a row in 1 - R², times the rows of its split.
 func (o *Objective) unexplained(z, y []float32, split uint8) (sum float64) {
 	for c, v := range z {
 		d := float64(v) - float64(y[c])
@@ -209,7 +209,7 @@ func number(b bool) int64 {
 	return 0
 }
 
-// Likeliest is the first of the largest logits, as kernels.Ops.Argmax takes it.
+// Likeliest returns the first of the largest logits, as kernels.Ops.Argmax takes it.
 func Likeliest(z []float32) int32 {
 	top, at := float32(math.Inf(-1)), 0
 	for c, x := range z {

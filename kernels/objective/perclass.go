@@ -28,7 +28,7 @@ type Average struct {
 	F1        float64 `json:"f1"`
 }
 
-// outcome are the counts of a class: rows of the class that are predicted as such, rows
+// outcome returns the counts of a class: rows of the class that are predicted as such, rows
 // predicted as such, and rows of the class.
 func (t Tally) outcome(class int) (correct, predicted, actual int64) {
 	of := t.Counts[1+3*class:]
@@ -40,7 +40,7 @@ func (o *Objective) hasConfusion() bool {
 	return o.Task == graph.MultiClass && o.Outputs <= MostConfusion
 }
 
-// confusion is the matrix of a tally [Outputs x Outputs], nil without one.
+// confusion returns the matrix of a tally [Outputs x Outputs], nil without one.
 func (o *Objective) confusion(t Tally) []int64 { return t.Counts[1+3*o.Outputs:] }
 
 // perClass computes the metrics of each class, and the mean recall of the classes that
@@ -94,7 +94,7 @@ func (a *Average) divide(by float64) {
 // ratio is 0 where the denominator is.
 func ratio(part, whole int64) float64 { return float64(part) / float64(max(whole, 1)) }
 
-// Of are the metrics of some classes, with the averages over all. It has no confusion
+// Of returns the metrics of some classes, with the averages over all. It has no confusion
 // matrix.
 func (p *PerClass) Of(classes []int) *PerClass {
 	some := &PerClass{MicroAvg: p.MicroAvg, MacroAvg: p.MacroAvg, WeightedAvg: p.WeightedAvg}

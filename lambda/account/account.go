@@ -15,7 +15,7 @@ import (
 // patience is how long the search for credentials may take.
 const patience = 20 * time.Second
 
-// Load is the configuration of clients of AWS: region and credentials of the SDK's
+// Load returns the configuration of clients of AWS: region and credentials of the SDK's
 // chain (environment, shared files, the role of the machine), and the options. A fault
 // of kind Config says which of the two is missing.
 func Load(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {

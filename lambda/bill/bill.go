@@ -14,7 +14,7 @@ type Server struct {
 	Time time.Duration
 }
 
-// Servers are the machines of a run, in the order of their first ranks: hosts are
+// Servers returns the machines of a run, in the order of their first ranks: hosts are
 // those of all ranks, and a host of several ranks is paid once.
 func Servers(hosts []string, i Instance, d time.Duration) []Server {
 	var list []Server
@@ -74,7 +74,7 @@ func (u Usage) Numbers() []float64 {
 // NumUsage is the number of Numbers.
 const NumUsage = 2 * int(numClasses)
 
-// UsageOf is the inverse of Numbers, for NumUsage numbers.
+// UsageOf returns the inverse of Numbers, for NumUsage numbers.
 func UsageOf(numbers []float64) (u Usage) {
 	for c := range u {
 		u[c] = Used{int64(numbers[2*c]), time.Duration(numbers[2*c+1] * float64(time.Millisecond))}
@@ -108,14 +108,14 @@ func (f *Functions) Add(c Class, initialised, worked time.Duration) {
 	f.Usage.Take(f.Tariff, c, initialised, worked)
 }
 
-// GBSeconds is the memory of a class by the time for which it is charged. A GB is
+// GBSeconds returns the memory of a class by the time for which it is charged. A GB is
 // 1024 MB.
 func (f *Functions) GBSeconds(c Class) *big.Rat {
 	gb := big.NewRat(int64(f.Memory), 1024)
 	return gb.Mul(gb, big.NewRat(int64(f.Usage[c].Billed), int64(time.Second)))
 }
 
-// Cost is the dollars of a class.
+// Cost returns the dollars of a class.
 func (f *Functions) Cost(c Class) *big.Rat {
 	sum := f.GBSeconds(c)
 	sum.Mul(sum, f.Tariff.GBSecond.USD)
@@ -123,7 +123,7 @@ func (f *Functions) Cost(c Class) *big.Rat {
 	return sum.Add(sum, requests.Mul(requests, f.Tariff.Request.USD))
 }
 
-// Total is the dollars of all invocations.
+// Total returns the dollars of all invocations.
 func (f *Functions) Total() *big.Rat {
 	sum := new(big.Rat)
 	for c := range numClasses {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cluster is the cost of so many machines for a time.
+// cluster returns the cost of so many machines for a time.
 func cluster(t *testing.T, name string, n int, seconds float64) *big.Rat {
 	t.Helper()
 	i, err := ParseInstance(name)

@@ -94,7 +94,7 @@ func (t *table) row(cells []string) error {
 	return fmt.Errorf("no such service and unit, or a second price")
 }
 
-// published is the program's own file.
+// published returns the program's own file.
 func published() table {
 	t, err := read(prices)
 	if err != nil {
@@ -103,7 +103,7 @@ func published() table {
 	return t
 }
 
-// ParseInstance is the instance type of a name, or a machine of N dollars an
+// ParseInstance returns the instance type of a name, or a machine of N dollars an
 // hour. It fails with a fault of kind Usage.
 func ParseInstance(text string) (Instance, error) {
 	t := published()
@@ -126,7 +126,7 @@ func Dollars(text string) (*big.Rat, bool) {
 	return usd, ok && usd.Sign() > 0
 }
 
-// Architecture is the tariff of a name: x86_64, arm64, or x86_64-100ms, as it was
+// Architecture returns the tariff of a name: x86_64, arm64, or x86_64-100ms, as it was
 // in the time of Dorylus. It fails with a fault of kind Usage.
 func Architecture(name string) (Tariff, error) {
 	t := published()

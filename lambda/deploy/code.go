@@ -83,7 +83,7 @@ func unfit(text []byte, arch string) string {
 	return ""
 }
 
-// archive is the zip of an executable.
+// archive returns the zip of an executable.
 func archive(text []byte) ([]byte, error) {
 	h := &zip.FileHeader{Name: "bootstrap", Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
 	h.SetMode(0o755)

@@ -48,7 +48,7 @@ func options(t *testing.T) Options {
 	return Options{Target: Target{"f"}, Arch: "amd64", File: executableOf(t, "amd64", "one"), Memory: 512, Timeout: time.Minute, CreateRole: true}
 }
 
-// client is a genuine client of an account, which waits as shortly as it can.
+// client returns a genuine client of an account, which waits as shortly as it can.
 func client(f *deploytest.Fake, out *bytes.Buffer, dry bool) *control {
 	c := newControl(aws.Config{
 		BaseEndpoint: &f.URL, Region: region, Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
@@ -67,7 +67,7 @@ type result struct {
 	calls []string
 }
 
-// changing are the calls that change something.
+// changing returns the calls that change something.
 func (r result) changing() []string {
 	return slices.DeleteFunc(slices.Clone(r.calls), func(c string) bool {
 		_, operation, _ := strings.Cut(c, ":")
@@ -106,7 +106,7 @@ func expect(t *testing.T, r result, calls ...string) {
 	}
 }
 
-// printed are the calls that a dry run prints.
+// printed returns the calls that a dry run prints.
 func printed(r result) []string {
 	var list []string
 	for line := range strings.Lines(r.out) {

@@ -126,12 +126,12 @@ func (d *deployment) memory() *int32 { return aws.Int32(int32(d.o.Memory)) }
 
 func (d *deployment) timeout() *int32 { return aws.Int32(int32(d.o.Timeout / time.Second)) }
 
-// network is the function's VPC. Empty lists take a function out of the one it is in.
+// network returns the function's VPC. Empty lists take a function out of the one it is in.
 func (d *deployment) network() *types.VpcConfig {
 	return &types.VpcConfig{SubnetIds: append([]string{}, d.o.Subnets...), SecurityGroupIds: append([]string{}, d.o.SecurityGroups...)}
 }
 
-// roleARN is the role of the function, made if it is to be siafu's. A function that is
+// roleARN returns the role of the function, made if it is to be siafu's. A function that is
 // there keeps its role where no other one is asked for.
 func (d *deployment) roleARN(ctx context.Context, there *types.FunctionConfiguration) (string, error) {
 	switch {
@@ -270,7 +270,7 @@ func (d *deployment) reserve(ctx context.Context, there *lambda.GetFunctionOutpu
 	return err
 }
 
-// reserved is a function's reserved concurrency, nil where there is none.
+// reserved returns a function's reserved concurrency, nil where there is none.
 func reserved(there *lambda.GetFunctionOutput) *int32 {
 	if there.Concurrency == nil {
 		return nil

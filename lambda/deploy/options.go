@@ -57,7 +57,7 @@ var (
 	groupIDs      = regexp.MustCompile(`^sg-[0-9a-f]+$`)
 )
 
-// refuse is a fault of kind Usage about a flag.
+// refuse returns a fault of kind Usage about a flag.
 func refuse(remedy, format string, args ...any) error {
 	return fault.New(fault.Usage, "lambda", "", format, args...).Then("%s", remedy)
 }

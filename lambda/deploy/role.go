@@ -26,7 +26,7 @@ func policies(region string, vpc bool) []string {
 
 func vpcPolicy(region string) string { return policy(region, "AWSLambdaVPCAccessExecutionRole") }
 
-// policy is the ARN of one of AWS's own.
+// policy returns the ARN of one of AWS's own.
 func policy(region, name string) string {
 	return "arn:" + partition(region) + ":iam::aws:policy/service-role/" + name
 }
@@ -50,7 +50,7 @@ func ownRole(r *types.Role, function string) bool {
 	})
 }
 
-// attached are the ARNs of the policies of a role.
+// attached returns the ARNs of the policies of a role.
 func (c *control) attached(ctx context.Context, role string) ([]string, error) {
 	there, err := read(ctx, "iam:ListAttachedRolePolicies", &iam.ListAttachedRolePoliciesInput{RoleName: &role}, c.iam.ListAttachedRolePolicies)
 	if err != nil {
@@ -115,7 +115,7 @@ func (d *deployment) makeRole(ctx context.Context, name string) (*types.Role, er
 	return out.Role, nil
 }
 
-// madeFor is the role that siafu has made for a function, nil where there is none.
+// madeFor returns the role that siafu has made for a function, nil where there is none.
 func (c *control) madeFor(ctx context.Context, function string) (*types.Role, error) {
 	name, err := roleName(c.region, function)
 	if err != nil {

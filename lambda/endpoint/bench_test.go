@@ -112,7 +112,7 @@ func (b bench) answer(token string, result []byte) int {
 	return status
 }
 
-// result is the next one that comes.
+// result returns the next one that comes.
 func (b bench) result() []byte {
 	b.t.Helper()
 	select {

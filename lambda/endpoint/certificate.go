@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// newIdentity is a key pair that lives as long as its process, and the fingerprint of
+// newIdentity returns a key pair that lives as long as its process, and the fingerprint of
 // its certificate. Nobody looks at the certificate's name or its dates: whoever knows
 // the fingerprint knows the key.
 func newIdentity() (*tls.Config, string, error) {

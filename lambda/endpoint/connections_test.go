@@ -17,7 +17,7 @@ import (
 	"siafu/lambda"
 )
 
-// raw is a connection with TLS of one's own.
+// raw returns a connection with TLS of one's own.
 func (b bench) raw() net.Conn {
 	b.t.Helper()
 	c, err := tls.Dial("tcp", b.Address(), &tls.Config{InsecureSkipVerify: true})

@@ -115,7 +115,7 @@ func advertised(listens, advertise string, own func() (string, error)) (string, 
 	return net.JoinHostPort(host, port), nil
 }
 
-// outward is the address from which this machine would send to others. Nothing is sent.
+// outward returns the address from which this machine would send to others. Nothing is sent.
 func outward() (string, error) {
 	c, err := net.Dial("udp4", "203.0.113.1:9") // a documentation address (RFC 5737)
 	if err != nil {

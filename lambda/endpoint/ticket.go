@@ -103,7 +103,7 @@ func (e *Endpoint) Deliver(ctx context.Context, name task.Name, message []byte) 
 	return nil
 }
 
-// expecting is the ticket of an attempt whose task has not come.
+// expecting returns the ticket of an attempt whose task has not come.
 func (e *Endpoint) expecting(name task.Name) (*ticket, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

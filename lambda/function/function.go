@@ -29,7 +29,7 @@ type Function struct {
 	line    *line    // to the endpoint of the last task that was pulled
 }
 
-// New is a function that knows no network yet.
+// New returns a function that knows no network yet.
 //
 // Where the environment has SIAFU_RELAY, host:port, connections to endpoints go through
 // an HTTP proxy there, so that a local service can limit their bandwidth.

@@ -10,7 +10,7 @@ import (
 	"siafu/lambda"
 )
 
-// network is a specification as it is sent.
+// network returns a specification as it is sent.
 func network(t testing.TB, change func(*lambda.Network)) json.RawMessage {
 	t.Helper()
 	n := lambda.Network{Spec: model.Spec{Kind: "gcn", Dims: []int{4, 3, 2}, Orders: make([]model.Order, 2)}, Kernel: "go"}

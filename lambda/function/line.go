@@ -29,7 +29,7 @@ type line struct {
 // gone does not cost what an invocation may cost.
 const dialTime = 10 * time.Second
 
-// dial is the line to where a task is: the last one, if it leads there.
+// dial returns the line to where a task is: the last one, if it leads there.
 func (f *Function) dial(p lambda.Pull) *line {
 	if l := f.line; l != nil && l.address == p.Address && l.fingerprint == p.Fingerprint {
 		return l
@@ -56,7 +56,7 @@ func (l *line) close() {
 	}
 }
 
-// trusting is the TLS of a client that takes exactly the certificate with a
+// trusting returns the TLS of a client that takes exactly the certificate with a
 // fingerprint, and asks no authority.
 func trusting(fingerprint string) *tls.Config {
 	return &tls.Config{

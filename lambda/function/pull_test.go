@@ -23,7 +23,7 @@ import (
 	"siafu/lambda/endpoint"
 )
 
-// job is a task of a network, as it is sent.
+// job returns a task of a network, as it is sent.
 func job(t *testing.T, attempt int) (json.RawMessage, task.Name, []byte) {
 	t.Helper()
 	s := model.Spec{Kind: "mlp", Dims: []int{8, 3}, Seed: 1}
@@ -65,7 +65,7 @@ func start(t *testing.T, o endpoint.Options) side {
 	return side{e, make(chan []byte, 10)} // more than any test brings
 }
 
-// open is the request for a task that is there.
+// open returns the request for a task that is there.
 func open(t *testing.T, e side, attempt int, most int64) lambda.Request {
 	t.Helper()
 	network, name, m := job(t, attempt)

@@ -16,7 +16,7 @@ import (
 	"siafu/lambda/local"
 )
 
-// Local is the SDK's client for a service of package local.
+// Local returns the SDK's client for a service of package local.
 func Local(s *local.Service, atOnce int) *service.Client {
 	return service.New(service.Options{
 		BaseEndpoint: aws.String(s.URL()), Region: local.Region, Retryer: aws.NopRetryer{},
@@ -25,7 +25,7 @@ func Local(s *local.Service, atOnce int) *service.Client {
 	})
 }
 
-// AWS is the SDK's client for AWS itself, in the account of account.Load. A fault of
+// AWS returns the SDK's client for AWS itself, in the account of account.Load. A fault of
 // kind Config says what is missing.
 func AWS(ctx context.Context, atOnce int) (*service.Client, error) {
 	c, err := account.Load(ctx, config.WithHTTPClient(connections(atOnce)), config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))

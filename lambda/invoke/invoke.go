@@ -55,7 +55,7 @@ type Transport struct {
 	spent lambda.Spent
 }
 
-// New is a transport of the tasks of one network.
+// New returns a transport of the tasks of one network.
 func New(o Options) (*Transport, error) {
 	//lint:ignore SA1026 Custom is nil in what is sent
 	network, err := json.Marshal(o.Network)

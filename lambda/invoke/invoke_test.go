@@ -51,7 +51,7 @@ func messageOf(t testing.TB, vertices, attempt int) (lambda.Network, []byte) {
 	return lambda.Network{Spec: s, Kernel: "go"}, work.Encode(nil, ops)
 }
 
-// answering is a genuine client of a service that answers so, and counts.
+// answering returns a genuine client of a service that answers so, and counts.
 func answering(t *testing.T, answer http.HandlerFunc) (*service.Client, *atomic.Int64) {
 	var n atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

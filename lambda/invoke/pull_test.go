@@ -19,7 +19,7 @@ import (
 	"siafu/lambda/invoke"
 )
 
-// pulling is a transport whose invocations are answered so, by functions that pull.
+// pulling returns a transport whose invocations are answered so, by functions that pull.
 func pulling(t *testing.T, o endpoint.Options, answer func(*function.Function, http.ResponseWriter, *http.Request)) (*invoke.Transport, *endpoint.Endpoint, []byte, *atomic.Int64) {
 	t.Helper()
 	net, m := message(t, 10)

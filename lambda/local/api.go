@@ -22,7 +22,7 @@ type answer struct {
 	usage   usage
 }
 
-// failure is the answer of a function that has failed.
+// failure returns the answer of a function that has failed.
 func failure(kind, message string) answer {
 	payload, err := json.Marshal(lambda.Failed{Type: kind, Message: message})
 	if err != nil {

@@ -33,7 +33,7 @@ func (f *faults) next() (lambda.Fault, *rand.Rand) {
 // still JSON.
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// corrupt is an answer in which one letter is another one, if it has any.
+// corrupt returns an answer in which one letter is another one, if it has any.
 func corrupt(payload []byte, r *rand.Rand) []byte {
 	payload = bytes.Clone(payload)
 	for from, k := r.IntN(max(len(payload), 1)), 0; k < len(payload); k++ {

@@ -117,7 +117,7 @@ func host() {
 	}
 }
 
-// state is the letter of a process's state, X of none.
+// state returns the letter of a process's state, X of none.
 func state(pid int) byte {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := bytes.Cut(text, []byte(") "))

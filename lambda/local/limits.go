@@ -92,7 +92,7 @@ func (b *bucket) has(now time.Time) bool {
 	return true
 }
 
-// newBurst is the bucket of new sandboxes, nil where any number may start.
+// newBurst returns the bucket of new sandboxes, nil where any number may start.
 func (l Limits) newBurst() *bucket {
 	if l.Burst <= 0 {
 		return nil

@@ -36,7 +36,7 @@ func TestMemoryLimit(t *testing.T) {
 // line is a line of the log as the service words it.
 var line = regexp.MustCompile(`REPORT RequestId: (\S+)\tDuration: ([0-9.]+) ms\tBilled Duration: (\d+) ms\tMemory Size: (\d+) MB\tMax Memory Used: (\d+) MB\t(?:Init Duration: ([0-9.]+) ms\t)?\n$`)
 
-// reported are the numbers of the line of an answer: duration, billed, size, used, init.
+// reported returns the numbers of the line of an answer: duration, billed, size, used, init.
 func reported(t *testing.T, out *service.InvokeOutput) (n [5]float64) {
 	t.Helper()
 	text, err := base64.StdEncoding.DecodeString(aws.ToString(out.LogResult))

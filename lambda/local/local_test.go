@@ -45,7 +45,7 @@ type wish struct {
 	Target string // a file, or an address
 }
 
-// standIn is a function that does what it is asked to, and tells which process it is.
+// standIn returns a function that does what it is asked to, and tells which process it is.
 func standIn(w wish) (any, error) {
 	time.Sleep(w.Sleep)
 	switch w.Do {
@@ -99,7 +99,7 @@ func (b bench) invoke(w wish) (*service.InvokeOutput, error) {
 	return b.client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String("f"), Payload: payload, LogType: types.LogTypeTail})
 }
 
-// pid is the process that does a wish.
+// pid returns the process that does a wish.
 func (b bench) pid(t *testing.T, w wish) int {
 	t.Helper()
 	out, err := b.invoke(w)

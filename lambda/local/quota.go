@@ -45,10 +45,10 @@ func (q *quota) begin(now time.Time, used time.Duration, share float64) {
 	q.at, q.used, q.credit = now, used, most(share)
 }
 
-// most is the most that is kept of a share.
+// most returns the most that is kept of a share.
 func most(share float64) time.Duration { return time.Duration(share * float64(period)) }
 
-// look is a look at a process that has used so much CPU time. It says when the next one
+// look returns a look at a process that has used so much CPU time. It says when the next one
 // is due; q.stopped then says whether the process is to stand still until there.
 func (q *quota) look(now time.Time, used time.Duration, share float64) time.Duration {
 	q.credit += time.Duration(share*float64(now.Sub(q.at))) - (used - q.used)
@@ -74,7 +74,7 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// peakMemory is the most memory that a process has had, in bytes; 0 once it has ended.
+// peakMemory returns the most memory that a process has had, in bytes; 0 once it has ended.
 func peakMemory(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -87,7 +87,7 @@ func ours(from, to string) bool {
 	return found && len(columns) > uid && string(columns[uid]) == strconv.Itoa(os.Getuid())
 }
 
-// inTable is an IPv4 address as the kernel's table has it.
+// inTable returns an IPv4 address as the kernel's table has it.
 func inTable(address string) string {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil || !a.Addr().Is4() {

@@ -23,7 +23,7 @@ func (b *sandbox) usage(inv *invocation) usage {
 	return u
 }
 
-// report is the end of the log of an invocation, as AWS words it. What is billed is the
+// report returns the end of the log of an invocation, as AWS words it. What is billed is the
 // beginning of the sandbox too, as for all runtimes that a function brings along.
 func (u usage) report(id string, memory int) string {
 	text := fmt.Sprintf("START RequestId: %s Version: $LATEST\nEND RequestId: %s\n", id, id)

@@ -123,7 +123,7 @@ func (s *Service) thread() {
 	}
 }
 
-// orNone is the error of a process that ended, though none was asked to.
+// orNone returns the error of a process that ended, though none was asked to.
 func orNone(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")
@@ -152,7 +152,7 @@ func (b *sandbox) stand(still bool) {
 	_ = b.process.Signal(signal) // it may have ended
 }
 
-// taken is the invocation that a sandbox has taken and not finished, with the lock.
+// taken returns the invocation that a sandbox has taken and not finished, with the lock.
 func (b *sandbox) taken() *invocation {
 	if b.current == nil || !b.current.taken {
 		return nil
@@ -163,7 +163,7 @@ func (b *sandbox) taken() *invocation {
 // outOfMemory is the type of the error of an invocation whose sandbox has had too much.
 const outOfMemory = "Runtime.OutOfMemory"
 
-// verdict is the type of the error of an invocation whose sandbox has ended.
+// verdict returns the type of the error of an invocation whose sandbox has ended.
 func (b *sandbox) verdict() string { return cmp.Or(b.why, "Runtime.ExitError") }
 
 // log keeps the end of what a process says.

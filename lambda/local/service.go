@@ -97,7 +97,7 @@ func Start(o Options) (*Service, error) {
 // URL returns the URL of the Invoke API.
 func (s *Service) URL() string { return s.url }
 
-// Key is the access key that invocations must be signed with; the secret may be any.
+// Key returns the access key that invocations must be signed with; the secret may be any.
 func (s *Service) Key() string { return s.key }
 
 // Stats returns the current statistics.

@@ -125,7 +125,7 @@ func (v *service) fail(k [2]int, why Failure) []Order[int] {
 	return v.obey(v.pool.Failed(v.now, k[0], k[1], why, "on purpose"))
 }
 
-// runs are the invocations that run, in order.
+// runs returns the invocations that run, in order.
 func (v *service) runs() [][2]int {
 	var list [][2]int
 	for k := range v.running {

@@ -23,7 +23,7 @@ type Client struct {
 	hearing sync.WaitGroup
 }
 
-// NewClient is the side that this member of comm has of the bridge at another member.
+// NewClient returns the side that this member of comm has of the bridge at another member.
 func NewClient(comm world.Comm, bridge int) *Client {
 	return &Client{
 		comm: comm, bridge: bridge, outbox: world.NewOutbox(comm),

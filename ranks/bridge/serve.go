@@ -89,7 +89,7 @@ func (b *Bridge) serve() (end, err error) {
 	return end, nil
 }
 
-// leftWith is the error that a part leaves with.
+// leftWith returns the error that a part leaves with.
 func leftWith(body []byte) error {
 	var r refusal
 	if err := json.Unmarshal(body, &r); err != nil {

@@ -80,7 +80,7 @@ func refuse(err error) refusal {
 	return r
 }
 
-// err is the error as it arrives.
+// err returns the error as it arrives.
 func (r refusal) err() error {
 	if r.Text == "" {
 		return nil
@@ -108,7 +108,7 @@ type failing struct {
 	Err   refusal
 }
 
-// messagesOf is an answer as messages.
+// messagesOf returns an answer as messages.
 func messagesOf(a task.Answer) (list [][]byte) {
 	if a.Spent != nil { // before what ends the attempt
 		list = append(list, spent.message(a.Spent))
@@ -122,7 +122,7 @@ func messagesOf(a task.Answer) (list [][]byte) {
 	return list
 }
 
-// answerOf is the answer that a message is.
+// answerOf returns the answer that a message is.
 func answerOf(k kind, body []byte) (task.Answer, error) {
 	var err error
 	switch k {

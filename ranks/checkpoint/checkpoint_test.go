@@ -124,7 +124,7 @@ func TestEveryByte(t *testing.T) {
 	wantLatest(t, dir, young)
 }
 
-// forged is a manifest that has been given its checksum again.
+// forged returns a manifest that has been given its checksum again.
 func forged(change func(*manifest)) func([]byte) []byte {
 	return func(b []byte) []byte {
 		m, err := decodeManifest(b)

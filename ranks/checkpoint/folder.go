@@ -24,7 +24,7 @@ const prefix = "epoch-"
 // folderName is that of an epoch's checkpoint.
 func folderName(epoch int) string { return fmt.Sprintf("%s%06d", prefix, epoch) }
 
-// epochOf is the epoch that a name stands for, -1 where it stands for none.
+// epochOf returns the epoch that a name stands for, -1 where it stands for none.
 func epochOf(name string) int {
 	epoch, err := strconv.Atoi(strings.TrimPrefix(name, prefix))
 	if err != nil || epoch < 0 || folderName(epoch) != name {
@@ -39,7 +39,7 @@ type entry struct {
 	path  string
 }
 
-// list are the checkpoints in a folder, the newest first; none where there is
+// list returns the checkpoints in a folder, the newest first; none where there is
 // no folder.
 func list(dir string) ([]entry, error) {
 	names, err := os.ReadDir(dir)

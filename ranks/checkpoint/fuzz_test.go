@@ -9,7 +9,7 @@ import (
 	"siafu/internal/decodertest"
 )
 
-// sample is a file of a checkpoint.
+// sample returns a file of a checkpoint.
 func sample(f *testing.F, name string) []byte {
 	path := mustSave(f, f.TempDir(), stateOf(3, 2)).Path
 	b, err := os.ReadFile(filepath.Join(path, name))

@@ -17,7 +17,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// stateOf is a state that differs between epochs in every part: a network of
+// stateOf returns a state that differs between epochs in every part: a network of
 // two layers with the given width.
 func stateOf(epoch, width int) State {
 	half, third := 0.5, 1.0/3+float64(epoch)

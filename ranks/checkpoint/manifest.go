@@ -95,7 +95,7 @@ func (m manifest) complete() error {
 	return nil
 }
 
-// find is the entry of a file, nil where there is none.
+// find returns the entry of a file, nil where there is none.
 func (m manifest) find(name string) *file {
 	for i := range m.Files {
 		if m.Files[i].Name == name {

@@ -144,7 +144,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// leftBehind is the name of a hidden folder that nobody holds any more.
+// leftBehind returns the name of a hidden folder that nobody holds any more.
 func leftBehind(t *testing.T, final string) string {
 	t.Helper()
 	f, err := scratch.Make(final)

@@ -78,7 +78,7 @@ func holds(dir, name string) bool {
 	return err == nil
 }
 
-// damaged is a fault about a file of a checkpoint.
+// damaged returns a fault about a file of a checkpoint.
 func damaged(path, format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, opResume, path, format, args...).
 		Then("resume from an older checkpoint")

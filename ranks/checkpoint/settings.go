@@ -43,7 +43,7 @@ func (s *State) Agree(data, settings Settings) error {
 	return nil
 }
 
-// differences are the keys with other values, as sentences.
+// differences returns the keys with other values, as sentences.
 func (s Settings) differences(given Settings) (differ []string) {
 	all := Settings{}
 	maps.Copy(all, s)
@@ -80,7 +80,7 @@ func (s *State) Fits(want []safetensors.Tensor, slots []string) error {
 	return nil
 }
 
-// shapeOf is a tensor of a list in words.
+// shapeOf returns a tensor of a list in words.
 func shapeOf(list []safetensors.Tensor, i int) string {
 	if i >= len(list) {
 		return "no more tensors"
@@ -88,7 +88,7 @@ func shapeOf(list []safetensors.Tensor, i int) string {
 	return fmt.Sprintf("%s %v", list[i].Name, list[i].Shape)
 }
 
-// get is a value as it is shown; none is a value of its own.
+// get returns a value as it is shown; none is a value of its own.
 func (s Settings) get(key string) string {
 	if v, ok := s[key]; ok {
 		return fmt.Sprintf("%q", v)

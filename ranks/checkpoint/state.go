@@ -98,7 +98,7 @@ func decodeState(text []byte) (State, error) {
 	return s, nil
 }
 
-// flatSlots are the tensors of optimizer.safetensors.
+// flatSlots returns the tensors of optimizer.safetensors.
 func (s *State) flatSlots() []safetensors.Tensor {
 	var list []safetensors.Tensor
 	for _, slot := range s.Slots {

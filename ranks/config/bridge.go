@@ -20,7 +20,7 @@ func (c *Config) checkBridge() error {
 	return nil
 }
 
-// bridge are the one or two addresses of --bridge-address, none without it.
+// bridge returns the one or two addresses of --bridge-address, none without it.
 func (c *Config) bridge() []string {
 	if c.BridgeAddress == "" {
 		return nil

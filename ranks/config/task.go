@@ -105,7 +105,7 @@ func (c *Config) namedWeights(m *graph.Meta) ([]float64, error) {
 	return list, nil
 }
 
-// someNames are the names of classes, the first of them where there are many.
+// someNames returns the names of classes, the first of them where there are many.
 func someNames(m *graph.Meta) string {
 	const most = 20
 	var names []string

@@ -21,7 +21,7 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// dataset is a small directed graph in one part.
+// dataset returns a small directed graph in one part.
 func dataset(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "planted")

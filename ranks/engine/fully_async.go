@@ -162,10 +162,10 @@ func (f *freeRank) train() ([]float32, error) {
 	return f.finalWeights()
 }
 
-// endStretch is a hook that ends the stretch when the server says so.
+// endStretch returns a hook that ends the stretch when the server says so.
 func (f *freeRank) endStretch(*epochState) (leave bool, err error) { return !f.continues, nil }
 
-// sendTally is a hook that sends the results of this rank's epoch to rank 0.
+// sendTally returns a hook that sends the results of this rank's epoch to rank 0.
 func (f *freeRank) sendTally(*epochState) (leave bool, err error) {
 	numbers := newTally()
 	for _, i := range f.intervals {

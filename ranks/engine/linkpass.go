@@ -123,7 +123,7 @@ func (p *pairing) addPairLoss(l pairList, train bool) {
 	}
 }
 
-// pieceLoss is the loss of the pairs of vertices lo..hi-1, not divided by their number. In
+// pieceLoss returns the loss of the pairs of vertices lo..hi-1, not divided by their number. In
 // training it adds to the gradients of these vertices, and stores the slopes of pairs for
 // addOtherGrads unless they are mirrored.
 func (p *pairing) pieceLoss(l *pairList, lo, hi int, train bool) (loss float64) {

@@ -8,7 +8,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// autoTerms are the costs for automatic pre-aggregation. A sum is written and gathered once
+// autoTerms returns the costs for automatic pre-aggregation. A sum is written and gathered once
 // more than a sent row. An edge costs the same as without sums, but rows are sent only after
 // their sums, and nothing overlaps that. Costs are in rows of a network with 1 GB/s, on a rank
 // with a few processors.

@@ -90,7 +90,7 @@ func (t *tuning) Arrived(k halo.Key, travel, waited time.Duration) {
 	}
 }
 
-// endEpoch is a hook: it records the seconds of an epoch and sets the codec of the next. Collective over the
+// endEpoch returns a hook: it records the seconds of an epoch and sets the codec of the next. Collective over the
 // graph ranks.
 func (t *tuning) endEpoch(e *epochState) (leave bool, err error) {
 	gauged := t.chooser.Gauging()

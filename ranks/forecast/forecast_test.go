@@ -13,7 +13,7 @@ import (
 	"siafu/ranks/engine"
 )
 
-// run is a network of 8 features, hidden layers of 4 and 2 classes.
+// run returns a network of 8 features, hidden layers of 4 and 2 classes.
 func run(t *testing.T, layers, graph, servers int, name string) Run {
 	t.Helper()
 	c, err := codec.ByName(name)

@@ -52,7 +52,7 @@ const (
 	intervalLayerBytes = 2 << 10
 )
 
-// GraphRank is the memory of a graph rank with the given partition. In bounded
+// GraphRank returns the memory of a graph rank with the given partition. In bounded
 // asynchrony without servers rank 0 hosts one, and at the end, when the arrays of
 // that have gone, all ranks evaluate synchronously or continue so: whichever takes more.
 func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
@@ -236,7 +236,7 @@ func (f *Forecast) intervalOnGPU(c config.Config, weights int64) int64 {
 	return size.Sum(own, floats(int64(f.Net.Dims[0]), 1), sketched)
 }
 
-// embedded is the width of embeddings that are made for themselves.
+// embedded returns the width of embeddings that are made for themselves.
 func (f *Forecast) embedded() int64 {
 	if f.Net.Layers() > 1 {
 		return 0

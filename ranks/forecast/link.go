@@ -89,7 +89,7 @@ func (f *Forecast) rows(e Exchange, parts []partition.RankReport, l Link) float6
 	return move.seconds()
 }
 
-// weightSeconds is the exchange of weights and gradients in an epoch.
+// weightSeconds returns the exchange of weights and gradients in an epoch.
 func (f *Forecast) weightSeconds(l Link) float64 {
 	down, up := newFlow(l, f.Graph+f.Servers), newFlow(l, f.Graph+f.Servers)
 	bytes := floats(int64(f.Net.NumWeights()))

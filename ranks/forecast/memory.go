@@ -51,7 +51,7 @@ func (m *Memory) shares(kind Kind, a *mapped.Arena) {
 // floats returns the bytes of a float32 array with the given extents.
 func floats(extent ...int64) int64 { return size.Product(4, size.Product(extent...)) }
 
-// Of is the memory of one kind.
+// Of returns the memory of one kind.
 func (m Memory) Of(k Kind) (bytes int64) {
 	for _, t := range m {
 		if t.Kind == k {
@@ -61,7 +61,7 @@ func (m Memory) Of(k Kind) (bytes int64) {
 	return bytes
 }
 
-// And is the memory of two parts that one rank carries.
+// And returns the memory of two parts that one rank carries.
 func (m Memory) And(other Memory) Memory {
 	sum := slices.Clone(m)
 	for _, t := range other {

@@ -46,7 +46,7 @@ func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph
 	m.add("scores of pairs", Heap, scores, size.Product(12, min(share(size.Product(held.Test, held.Ranked)), scored)))
 }
 
-// metOf is the mean of how many of some vertices, among n, so many draws meet.
+// metOf returns the mean of how many of some vertices, among n, so many draws meet.
 func metOf(draws, n, of int64) int64 {
 	mean, _ := met(draws, n, of)
 	return int64(mean)

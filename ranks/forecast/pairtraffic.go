@@ -39,7 +39,7 @@ func (f *Forecast) PairTraffic(parts []partition.RankReport) *PairTraffic {
 // pairWidth is that of embeddings.
 func (f *Forecast) pairWidth() int64 { return int64(f.Net.Dims[f.Net.Layers()]) }
 
-// drawnColumns are the numbers that travel for a row of an end that is drawn: what it is asked
+// drawnColumns returns the numbers that travel for a row of an end that is drawn: what it is asked
 // for by, the row and its gradient.
 func (f *Forecast) drawnColumns() int64 { return 1 + 2*f.pairWidth() }
 

@@ -2,7 +2,7 @@ package forecast
 
 import "siafu/graph"
 
-// Import is the memory of writing a dataset, beside that of the source's own
+// Import returns the memory of writing a dataset, beside that of the source's own
 // format, which importers map where they can.
 func Import(m *graph.Meta) Memory {
 	list := new(Memory)
@@ -13,7 +13,7 @@ func Import(m *graph.Meta) Memory {
 	return *list
 }
 
-// Partitioning is the memory of rank 0, or of "siafu partition", while it cuts
+// Partitioning returns the memory of rank 0, or of "siafu partition", while it cuts
 // a dataset into shards of about equal size. ordered says that orders of vertices are
 // made, whose memory is given back before shards are cut.
 func Partitioning(m *graph.Meta, parts int, ordered bool) Memory {
@@ -34,7 +34,7 @@ func Partitioning(m *graph.Meta, parts int, ordered bool) Memory {
 	return *list
 }
 
-// files is the size of a dataset's folder.
+// files returns the size of a dataset's folder.
 func files(m *graph.Meta) (bytes int64) {
 	for _, f := range m.Files {
 		bytes += f.Bytes

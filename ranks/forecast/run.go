@@ -98,7 +98,7 @@ func (f *Forecast) Gathers() []model.Gathering { return f.foot.Gathers }
 // Footprint returns the memory of the network beside the graph.
 func (f *Forecast) Footprint() model.Footprint { return f.foot }
 
-// maxWidth is the width of the widest rows that an epoch exchanges.
+// maxWidth returns the width of the widest rows that an epoch exchanges.
 func (f *Forecast) maxWidth() int64 {
 	width := 0
 	for _, g := range f.foot.Gathers {

@@ -7,7 +7,7 @@ import (
 	"siafu/ranks/config"
 )
 
-// ServerRank is the memory of a parameter server that the given number of graph
+// ServerRank returns the memory of a parameter server that the given number of graph
 // ranks talk to.
 func (f *Forecast) ServerRank(ranks int) Memory {
 	m, n := new(Memory), floats(int64(f.Net.NumWeights()))
@@ -17,7 +17,7 @@ func (f *Forecast) ServerRank(ranks int) Memory {
 	return *m
 }
 
-// summed is the bytes of what ranks add up: gradients, or where they step weights of
+// summed returns the bytes of what ranks add up: gradients, or where they step weights of
 // their own these and the optimiser's state.
 func (f *Forecast) summed() int64 {
 	n := int64(f.Net.NumWeights())

@@ -16,7 +16,7 @@ func framed(c codec.Codec) bool { return c.ID() != codec.ID{} }
 // for more.
 const codable = size.Most >> 16
 
-// payload is the length of what goes to one rank of rows x cols floats, whether
+// payload returns the length of what goes to one rank of rows x cols floats, whether
 // it is that exactly or at most, and in how many messages.
 func payload(c codec.Codec, rows, cols int64) (bytes int64, exact bool, messages int64) {
 	raw := floats(rows, cols)

@@ -172,7 +172,7 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 	i.Ops.AttentionGradDst(at, scores, along, l.ghostEdges(i), l.ghostEmitted(), mine, true)
 }
 
-// selfLoopFeatures are the features of the interval's self loops.
+// selfLoopFeatures returns the features of the interval's self loops.
 func (i Interval) selfLoopFeatures(l *Layer) kernels.Vector[float32] {
 	dim := l.self.Len() / max(l.lse.Rows, 1)
 	return l.self.Part(i.Lo*dim, i.Hi*dim)

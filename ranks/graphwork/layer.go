@@ -46,13 +46,13 @@ type Interval struct {
 // Returns reports whether gradients can go back along the layer's edges.
 func (l *Layer) Returns() bool { return l.edges != nil }
 
-// rows is the interval's part of a matrix of all own vertices.
+// rows returns the interval's part of a matrix of all own vertices.
 func (i Interval) rows(x kernels.Mat) kernels.Mat { return x.Part(i.Lo, i.Hi) }
 
-// scale is the interval's part of a scale, none of none.
+// scale returns the interval's part of a scale, none of none.
 func (i Interval) scale(x kernels.Vector[float32]) kernels.Vector[float32] { return x.Part(i.Lo, i.Hi) }
 
-// newZeros is a matrix of zeros.
+// newZeros returns a matrix of zeros.
 func (w *Work) newZeros(purpose string, rows, cols int) kernels.Mat {
 	return kernels.NewMat(w.ops, w.arena.For(purpose), rows, cols)
 }
@@ -240,7 +240,7 @@ func spmm(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows, half kernels.Ma
 	o.SpMM(dst, m, rows, add)
 }
 
-// ownEdges are the interval's in-edges from own vertices.
+// ownEdges returns the interval's in-edges from own vertices.
 func (l *Layer) ownEdges(i Interval) kernels.Edges { return i.edges(l.mesh.own) }
 
 // ghostEdges are those from ghosts.

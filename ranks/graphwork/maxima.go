@@ -24,7 +24,7 @@ func (w *Work) allocMaxima(l *Layer, o Options) {
 	}
 }
 
-// argRows is the interval's part of arg, none where there is none.
+// argRows returns the interval's part of arg, none where there is none.
 func (i Interval) argRows(arg kernels.Mat) kernels.Mat {
 	if arg.IsNil() {
 		return arg

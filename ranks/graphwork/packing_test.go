@@ -119,7 +119,7 @@ func TestPackedInPlace(t *testing.T) {
 	}
 }
 
-// ringShard is the whole of such a graph.
+// ringShard returns the whole of such a graph.
 func ringShard(n int) *shard.Shard {
 	e := ring(n)
 	s := &shard.Shard{

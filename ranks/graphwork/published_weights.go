@@ -32,7 +32,7 @@ func (s *publishedWeights) publish(i Interval, a kernels.Attention) {
 	}
 }
 
-// attach is an attention with them, if there are any.
+// attach returns an attention with them, if there are any.
 func (s *publishedWeights) attach(a kernels.Attention) kernels.Attention {
 	if !s.vector.IsNil() {
 		a.Vector, a.Edge = s.vector, s.edge

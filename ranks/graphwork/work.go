@@ -176,7 +176,7 @@ func (w *Work) SumPieces(edges int) []int {
 // Layer is layer l, nil for one that does not gather.
 func (w *Work) Layer(l int) *Layer { return w.layers[l] }
 
-// MaxWidth is the width of the widest rows.
+// MaxWidth returns the width of the widest rows.
 func (w *Work) MaxWidth() int {
 	width := 0
 	for _, l := range w.layers {
@@ -187,7 +187,7 @@ func (w *Work) MaxWidth() int {
 	return width
 }
 
-// Shapes are the layers that gather.
+// Shapes returns the layers that gather.
 func (w *Work) Shapes() []halo.Shape {
 	var list []halo.Shape
 	for l, at := range w.layers {

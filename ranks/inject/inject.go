@@ -42,7 +42,7 @@ type Fault struct {
 // poll is how often a rank that stands still looks whether it may continue.
 const poll = 2 * time.Millisecond
 
-// New is the fault that the environment has for a rank of the world; nil if it
+// New returns the fault that the environment has for a rank of the world; nil if it
 // has none. What it cannot read is a Usage fault.
 func New(getenv func(string) string, rank int) (*Fault, error) {
 	text := getenv(Variable)

@@ -43,7 +43,7 @@ type calibration struct {
 	copies float64 // bytes a second, 0 before they are measured
 }
 
-// takes is the most memory that the measurements of a plan take at a time, and
+// takes returns the most memory that the measurements of a plan take at a time, and
 // settles what the plan says of its network.
 func (c *calibration) takes(p *Plan) (most int64) {
 	for _, one := range p.Candidates {
@@ -100,7 +100,7 @@ func (c *calibration) close() {
 	c.arena.Free()
 }
 
-// quickest is the least seconds of a few calls.
+// quickest returns the least seconds of a few calls.
 func quickest(call func()) float64 {
 	call() // touches the memory
 	best, begin := time.Hour, time.Now()
@@ -137,7 +137,7 @@ func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
 	return r
 }
 
-// layer is the seconds of one layer's gather for an edge, there and back.
+// layer returns the seconds of one layer's gather for an edge, there and back.
 func (c *calibration) layer(s *sample, g model.Gathering, f *forecast.Forecast) (there, back float64) {
 	if g.Heads > 0 {
 		return c.attention(s, g, f.Net)
@@ -146,7 +146,7 @@ func (c *calibration) layer(s *sample, g model.Gathering, f *forecast.Forecast) 
 	return there, there
 }
 
-// row is the seconds of an epoch's tensor work, the loss included, for a
+// row returns the seconds of an epoch's tensor work, the loss included, for a
 // vertex: that of a network on the first vertices of the dataset.
 func (c *calibration) row(f *forecast.Forecast) float64 {
 	a, net := mapped.NewArena(), f.Net
@@ -173,7 +173,7 @@ func (c *calibration) row(f *forecast.Forecast) float64 {
 	return quickest(func() { r.Epoch(loss) }) / float64(n)
 }
 
-// gather is the seconds of a gather for an edge, along edges of the sample.
+// gather returns the seconds of a gather for an edge, along edges of the sample.
 func (c *calibration) gather(s *sample, width int, half bool) float64 {
 	a := mapped.NewArena()
 	defer a.Free()
@@ -195,7 +195,7 @@ func (c *calibration) gather(s *sample, width int, half bool) float64 {
 	}) / s.edges()
 }
 
-// attention is the seconds of a layer with attention for an edge, there and
+// attention returns the seconds of a layer with attention for an edge, there and
 // back.
 func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (there, back float64) {
 	a := mapped.NewArena()
@@ -238,7 +238,7 @@ func (c *calibration) codec(rows codec.Codec, width int) codec.Cost {
 	return codec.Measure(c.team, rows, codec.Rows{X: x, Cols: width, Len: codedRows}, false)
 }
 
-// copies is the bytes a second that one goroutine copies.
+// copies returns the bytes a second that one goroutine copies.
 func copies() float64 {
 	const size = 32 << 20
 	a := mapped.NewArena()

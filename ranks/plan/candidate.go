@@ -130,7 +130,7 @@ func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
 	return true
 }
 
-// largest is the rank that takes the most memory.
+// largest returns the rank that takes the most memory.
 func (c *Candidate) largest(f *forecast.Forecast, v world.View) (rank int, most forecast.Memory) {
 	for r := range v.Ranks {
 		m := carried(f, v, r, func(part int) partition.RankReport { return c.report.Ranks[part] })
@@ -151,7 +151,7 @@ func (c *Candidate) activations(f *forecast.Forecast, parts []int) (kept, again 
 	return f.Activations(vertices)
 }
 
-// carried is the memory of the parts that a rank carries.
+// carried returns the memory of the parts that a rank carries.
 func carried(f *forecast.Forecast, v world.View, rank int, of func(part int) partition.RankReport) forecast.Memory {
 	parts := v.Carried(rank)
 	m := f.GraphRank(parts[0], of(parts[0]))

@@ -17,7 +17,7 @@ func (p *Plan) at(c choice) (*Candidate, Coded) {
 	return one, one.Codecs[c.codec]
 }
 
-// best is the shortest epoch among those that allowed lets pass, of what fits
+// best returns the shortest epoch among those that allowed lets pass, of what fits
 // into memory if anything does. Of equals the first, within the tenth by which
 // a forecast errs at the least.
 func (p *Plan) best(allowed func(*Candidate, Coded) bool) choice {

@@ -104,7 +104,7 @@ func (q *request) available() (int64, error) {
 	return host.AvailableMemory() / int64(q.link.RanksPerHost), nil
 }
 
-// list is the words between commas.
+// list returns the words between commas.
 func list(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 }

@@ -219,7 +219,7 @@ func widest(list []model.Gathering) int {
 	return w
 }
 
-// seconds is an epoch in the mode that was asked for.
+// seconds returns an epoch in the mode that was asked for.
 func (p *Plan) seconds(e forecast.Epoch) float64 {
 	if p.Mode == "nopipe" {
 		return e.Sequential
@@ -227,7 +227,7 @@ func (p *Plan) seconds(e forecast.Epoch) float64 {
 	return e.Overlapping
 }
 
-// fits is a fault where nothing fits into memory.
+// fits returns a fault where nothing fits into memory.
 func (p *Plan) fits() error {
 	least, need := p.Candidates[0], p.Candidates[0].Codecs[0].Peak
 	for _, one := range p.Candidates {
@@ -271,7 +271,7 @@ func (p *Plan) thrift(c *Candidate) string {
 	return ", or a narrower --hidden than those of " + p.shape()
 }
 
-// shape is the widths of the network, without the middle of a deep one.
+// shape returns the widths of the network, without the middle of a deep one.
 func (p *Plan) shape() string {
 	if n := len(p.Dims); n > 12 {
 		return strings.TrimSuffix(fmt.Sprint(p.Dims[:4]), "]") + " … " + strings.TrimPrefix(fmt.Sprint(p.Dims[n-2:]), "[")

@@ -30,7 +30,7 @@ type Advice struct {
 	USD         float64 `json:"usd"`     // likewise
 }
 
-// String is the advice as flags of train.
+// String returns the advice as flags of train.
 func (a *Advice) String() string {
 	flags := fmt.Sprintf("--ranks %d --servers %d", a.GraphRanks+a.Servers, a.Servers)
 	if a.GraphRanks > 1 {
@@ -81,7 +81,7 @@ func (q *request) advise(ds *graph.Dataset, p *Plan, c *calibration) error {
 	return nil
 }
 
-// with is the plan of another number of graph ranks, with as many servers as there are,
+// with returns the plan of another number of graph ranks, with as many servers as there are,
 // or as such a run has by itself; none where there can be no such run.
 func (q *request) with(ds *graph.Dataset, c *calibration, ranks int, method string) (*request, *Plan, error) {
 	o := *q
@@ -105,7 +105,7 @@ func (q *request) with(ds *graph.Dataset, c *calibration, ranks int, method stri
 	return &o, p, c.epochs(&o, p)
 }
 
-// ways are the candidates of a plan that fit, and tensor work in functions with one of
+// ways returns the candidates of a plan that fit, and tensor work in functions with one of
 // them.
 func (q *request) ways(p *Plan, method string) (list []*Advice) {
 	hosts := (q.view.Ranks + q.view.Servers + q.link.RanksPerHost - 1) / q.link.RanksPerHost
@@ -163,7 +163,7 @@ func (q *request) inFunctions(one *Candidate, a Advice, tensor float64) (*Advice
 	return &a, nil
 }
 
-// least is the least by a measure; of equals the first, within the tenth by which a
+// least returns the least by a measure; of equals the first, within the tenth by which a
 // forecast errs at the least.
 func least(list []*Advice, by func(*Advice) float64) (best *Advice) {
 	for _, a := range list {
@@ -195,7 +195,7 @@ func (q *request) price() bill.Instance {
 	return i
 }
 
-// hour is the dollars of N hosts an hour.
+// hour returns the dollars of N hosts an hour.
 func (q *request) hour(hosts int) float64 {
 	usd, _ := q.price().Hour.USD.Float64()
 	return float64(hosts) * usd

@@ -56,10 +56,10 @@ func newSample(g graph.CSR, width int, ordered bool) *sample {
 	return s
 }
 
-// edges is the number of edges, self loops included, and never 0.
+// edges returns the number of edges, self loops included, and never 0.
 func (s *sample) edges() float64 { return float64(max(len(s.Cols)+s.Rows(), 1)) }
 
-// gather is the sample as an operand, and the number of rows that it reads: all
+// gather returns the sample as an operand, and the number of rows that it reads: all
 // of the graph, or as many as are allowed of the given width, which are then
 // read in the place of all others.
 func (s *sample) gather(width int) (kernels.Gather, int) {

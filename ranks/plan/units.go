@@ -22,7 +22,7 @@ func number(s string) (float64, string, bool) {
 	return v, strings.ToLower(strings.TrimSpace(s[end:])), err == nil && v > 0 && !math.IsInf(v, 0)
 }
 
-// Bandwidth is the bytes a second that a text such as 10gbit or 200Mbit/s says.
+// Bandwidth returns the bytes a second that a text such as 10gbit or 200Mbit/s says.
 func Bandwidth(text string) (float64, error) {
 	v, unit, ok := number(text)
 	scale, known := map[string]float64{"kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}[strings.TrimSuffix(unit, "/s")]
@@ -45,7 +45,7 @@ func Bytes(text string) (int64, error) {
 	return int64(v * scale), nil
 }
 
-// latency is a duration from 0 on.
+// latency returns a duration from 0 on.
 func latency(text string) (float64, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {

@@ -25,7 +25,7 @@ const markKind = "predictions folder"
 // allFiles are all that siafu writes into a predictions folder.
 var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, LogitFile, EmbeddingFile, IDFile, CSVFile, ParquetFile, PairsFile, MetricsFile)
 
-// Folders are the predictions folders in a run folder.
+// Folders returns the predictions folders in a run folder.
 func Folders() inventory.Folder {
 	return inventory.Folder{{Name: inventory.Pattern(`.*`), In: allFiles, Proof: func(dir string) bool { return marker(dir) != nil }}}
 }

@@ -9,7 +9,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// dataset is a folder of vertices with these ids, nil for 0..n-1.
+// dataset returns a folder of vertices with these ids, nil for 0..n-1.
 func dataset(t *testing.T, n int, ids *graph.IDs) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")

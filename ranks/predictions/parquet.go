@@ -90,7 +90,7 @@ func distinct(names []string) []string {
 // numbered reports whether ids are numbers.
 func (t *table) numbered() bool { return t.ds.IDs == nil || t.ds.IDs.Ints != nil }
 
-// parquetRow is a row of the table.
+// parquetRow returns a row of the table.
 func (t *table) parquetRow(i int) parquet.Row {
 	v, of := t.vertex(i), t.of(i)
 	row := make(parquet.Row, 0, 5+2*t.classes)

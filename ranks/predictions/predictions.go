@@ -113,7 +113,7 @@ func (p *Files) share(w world.Comm, vertices int) error {
 	return p.open(strings.Split(string(paths), "\x00"))
 }
 
-// temporary are the paths that the files have on rank 0.
+// temporary returns the paths that the files have on rank 0.
 func (p *Files) temporary() (paths []string) {
 	for _, m := range p.files {
 		if m.whole != nil {
@@ -219,7 +219,7 @@ func (p *Files) Write(r Rows) error {
 	return nil
 }
 
-// places are the rows of the files for these vertices [own], and the positions in ids of
+// places returns the rows of the files for these vertices [own], and the positions in ids of
 // those that are written, by their rows.
 func (p *Files) places(ids []uint32) (rows, order []uint32) {
 	order = ascending(ids)
@@ -236,7 +236,7 @@ func (p *Files) places(ids []uint32) (rows, order []uint32) {
 	return rows, written
 }
 
-// ascending is the positions in ids by the ids that are there.
+// ascending returns the positions in ids by the ids that are there.
 func ascending(ids []uint32) []uint32 {
 	order := make([]uint32, len(ids))
 	for i := range order {
@@ -327,7 +327,7 @@ func (p *Files) Abort() {
 	p.unmark()
 }
 
-// vertex is the vertex of a row.
+// vertex returns the vertex of a row.
 func (o *Options) vertex(row int) int {
 	if o.Of != nil {
 		return int(o.Of[row])
@@ -345,7 +345,7 @@ func (p *Files) writeIDs(w io.Writer, ds *graph.Dataset) error {
 	return nil
 }
 
-// decimals is a probability as predictions.csv has it.
+// decimals returns a probability as predictions.csv has it.
 func decimals(x float32) string { return strconv.FormatFloat(float64(x), 'f', 4, 32) }
 
 // splitNames are the names of the Split… values.

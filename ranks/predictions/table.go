@@ -73,7 +73,7 @@ func (t *table) close() {
 	}
 }
 
-// of are the numbers of a row.
+// of returns the numbers of a row.
 func (t *table) of(row int) []float32 {
 	return t.probs[row*t.classes : (row+1)*t.classes]
 }
@@ -112,7 +112,7 @@ func (t *table) writeCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// label is the class of a vertex, or its labels.
+// label returns the class of a vertex, or its labels.
 func (t *table) label(v int) string {
 	if t.Task != graph.MultiLabel {
 		return t.Schema.ClassName(int64(t.ds.Labels[v]))
@@ -128,7 +128,7 @@ func (t *table) label(v int) string {
 	})
 }
 
-// prediction is the same of what the network says of a row.
+// prediction returns the same of what the network says of a row.
 func (t *table) prediction(row int) string {
 	if t.Task != graph.MultiLabel {
 		return t.Schema.ClassName(t.picks[row])
@@ -147,7 +147,7 @@ func (t *table) names(has func(c int) bool) string {
 	return strings.Join(list, ";")
 }
 
-// truth is the number that a column of a vertex holds, empty where there is none.
+// truth returns the number that a column of a vertex holds, empty where there is none.
 func (t *table) truth(v, c int) string {
 	if t.ds.Targets == nil || t.ds.Labels[v] < 0 {
 		return ""
@@ -155,7 +155,7 @@ func (t *table) truth(v, c int) string {
 	return strconv.FormatFloat(float64(t.ds.Targets[v*t.classes+c]), 'g', -1, 32)
 }
 
-// heading is the names of the columns of a table of predictions.
+// heading returns the names of the columns of a table of predictions.
 func (p *Files) heading(byClass bool) []string {
 	names := []string{"id", "split"}
 	switch {

@@ -85,7 +85,7 @@ func (f *state) behind(t safetensors.Tensor) (kind, module string, p model.Torch
 	return "", module, p
 }
 
-// jumpKind is the kind of part that the product of jumping knowledge is.
+// jumpKind returns the kind of part that the product of jumping knowledge is.
 func (f *state) jumpKind() string { return f.spec.Parts()[f.spec.Layers()-1].Kind }
 
 // findJump finds the module that this product is.

@@ -68,7 +68,7 @@ func readStateDict(path string) ([]safetensors.Tensor, error) {
 	return list, nil
 }
 
-// Weights are the tensors of a file under siafu's names: those of PyTorch Geometric's
+// Weights returns the tensors of a file under siafu's names: those of PyTorch Geometric's
 // layers, each of which becomes the next layer of its sort of s, in the order of the file if
 // inOrder, else by their names, numbers by their value. Tensors under siafu's own names stay,
 // and those of the network that WriteScript exports get theirs back.

@@ -122,7 +122,7 @@ func (b *browser) call(method string, params map[string]any, result any) {
 	}
 }
 
-// hear is the next message; events are noted.
+// hear returns the next message; events are noted.
 func (b *browser) hear() message {
 	b.t.Helper()
 	text, err := b.from.ReadBytes(0)

@@ -11,7 +11,7 @@ import (
 // classedRuns is the number of runs up to which each has tables of its classes.
 const classedRuns = 12
 
-// classParts are the tables of the classes of each run: those of its last split, which is
+// classParts returns the tables of the classes of each run: those of its last split, which is
 // test unless that is empty. They are folded where there are several runs.
 func classParts(runs []*Run) (parts []page.Part) {
 	tables := 0

@@ -17,13 +17,13 @@ type column struct {
 	title, axis string // of its bars; empty: it has none
 }
 
-// drawn is the column, with bars.
+// drawn returns the column, with bars.
 func (c column) drawn(title, axis string) column {
 	c.title, c.axis = title, axis
 	return c
 }
 
-// ended is a number that a run has once it has ended.
+// ended returns a number that a run has once it has ended.
 func ended(name string, decimals int, scale float64, of func(*runfolder.Summary) float64) column {
 	return column{name: name, decimals: decimals, scale: scale, of: func(r *Run) float64 {
 		if r.Summary == nil {
@@ -35,7 +35,7 @@ func ended(name string, decimals int, scale float64, of func(*runfolder.Summary)
 
 const mib = 1.0 / (1 << 20)
 
-// columns are the numbers of a table. Those of costs are there where a run has some.
+// columns returns the numbers of a table. Those of costs are there where a run has some.
 func columns(runs []*Run) []column {
 	score, axis := scoreOf(runs)
 	list := []column{
@@ -69,7 +69,7 @@ var costs = []column{
 	ended("value", 6, 1, func(s *runfolder.Summary) float64 { return s.Value }),
 }
 
-// optimised are the metrics that tell more than the score about what runs were trained
+// optimised returns the metrics that tell more than the score about what runs were trained
 // for: the one that chose their weights, and balanced accuracy where the loss did or
 // classes had weights.
 func optimised(runs []*Run) (names []string) {
@@ -98,7 +98,7 @@ func choosesByScore(s *runfolder.Summary) bool {
 // weighs reports whether classes had weights in a run's loss.
 func weighs(s *runfolder.Summary) bool { return s.ClassWeights != "" && s.ClassWeights != "off" }
 
-// testMetric is the column of a metric of the test vertices.
+// testMetric returns the column of a metric of the test vertices.
 func testMetric(name string) column {
 	return ended("test "+name, 4, 1, func(s *runfolder.Summary) float64 {
 		if s.Metrics == nil || s.Metrics.Test == nil || s.Metrics.Test.Value(name) == nil {
@@ -108,7 +108,7 @@ func testMetric(name string) column {
 	})
 }
 
-// scoreOf is the metric that runs are compared by, in short, and what its axis is called:
+// scoreOf returns the metric that runs are compared by, in short, and what its axis is called:
 // accuracies unless runs were trained for other tasks.
 func scoreOf(runs []*Run) (name, axis string) {
 	for _, r := range runs {
@@ -127,7 +127,7 @@ func scoreOf(runs []*Run) (name, axis string) {
 	return name, name
 }
 
-// long is the name of a metric in titles.
+// long returns the name of a metric in titles.
 func long(score string) string {
 	if score == "acc" {
 		return "accuracy"
@@ -135,7 +135,7 @@ func long(score string) string {
 	return score
 }
 
-// validation is the validation score of the epoch that the row's test score is of: the
+// validation returns the validation score of the epoch that the row's test score is of: the
 // epoch of the saved weights. Of a run that has not ended it is the newest one.
 func validation(r *Run) float64 {
 	if r.Summary != nil {
@@ -149,7 +149,7 @@ func validation(r *Run) float64 {
 	return math.NaN()
 }
 
-// perEpoch is the median of the seconds of an epoch.
+// perEpoch returns the median of the seconds of an epoch.
 func perEpoch(r *Run) float64 {
 	if r.Summary != nil {
 		return r.Summary.EpochSecondsMedian

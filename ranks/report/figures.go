@@ -32,7 +32,7 @@ var metrics = []metric{
 	{"test-acc", "Test accuracy", "fraction right", func(e *runfolder.Epoch) *float64 { return e.TestAcc }},
 }
 
-// figures are the charts of the groups, without those for which no run has a number.
+// figures returns the charts of the groups, without those for which no run has a number.
 func (t *table) figures() (curves, bars []chart.Chart) {
 	names := t.names()
 	for _, m := range metrics {
@@ -56,7 +56,7 @@ func (t *table) figures() (curves, bars []chart.Chart) {
 	return curves, bars
 }
 
-// course is the mean of a group's metric, and its deviation, by epochs and by the mean
+// course returns the mean of a group's metric, and its deviation, by epochs and by the mean
 // of the seconds that had elapsed. It ends with the last epoch that half of the runs
 // with any have, since the mean of a few that continued longer is no course of the group.
 func course(group []*Run, of func(*runfolder.Epoch) *float64) (epochs, seconds []chart.Point) {
@@ -92,7 +92,7 @@ func course(group []*Run, of func(*runfolder.Epoch) *float64) (epochs, seconds [
 	return epochs, seconds
 }
 
-// bars are a column's numbers.
+// bars returns a column's numbers.
 func (t *table) bars(c column, names []string) chart.Chart {
 	b := chart.Chart{Name: strings.NewReplacer(" ", "-", "/", "-").Replace(c.name), Title: c.title, X: c.axis}
 	for k, g := range t.groups {

@@ -15,7 +15,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// losses is a run whose epochs had these losses and ended at these seconds.
+// losses returns a run whose epochs had these losses and ended at these seconds.
 func losses(loss, elapsed []float64) *Run {
 	r := &Run{}
 	for i, l := range loss {

@@ -87,7 +87,7 @@ func datasets(runs []*Run) []string {
 	return names
 }
 
-// lines are the rows of the table, with numbers as they are printed.
+// lines returns the rows of the table, with numbers as they are printed.
 func (t *table) lines() [][]string {
 	rows := make([][]string, len(t.groups))
 	for k, g := range t.groups {
@@ -96,7 +96,7 @@ func (t *table) lines() [][]string {
 	return rows
 }
 
-// problems are the errors that were joined.
+// problems returns the errors that were joined.
 func problems(failed error) []string {
 	if failed == nil {
 		return nil
@@ -112,7 +112,7 @@ func problems(failed error) []string {
 	return lines
 }
 
-// unfinished are the runs without a summary, and how far they are.
+// unfinished returns the runs without a summary, and how far they are.
 func unfinished(runs []*Run) *page.Table {
 	t := &page.Table{Head: []string{"run", "epochs", "of", "val acc", "last written"}}
 	for _, r := range runs {
@@ -158,7 +158,7 @@ func timelines(runs []*Run) []page.Figure {
 	return list
 }
 
-// timeline is the path of the run's, where its configuration says, or in its folder;
+// timeline returns the path of the run's, where its configuration says, or in its folder;
 // empty where it has none.
 func (r *Run) timeline() string {
 	var paths []string
@@ -179,7 +179,7 @@ func (r *Run) timeline() string {
 	return ""
 }
 
-// settingsTable are the settings in which runs differ.
+// settingsTable returns the settings in which runs differ.
 func settingsTable(runs []*Run) *page.Table {
 	names := Differing(runs)
 	t := &page.Table{Head: slices.Concat([]string{"run"}, names, []string{"state"})}
@@ -193,7 +193,7 @@ func settingsTable(runs []*Run) *page.Table {
 	return t
 }
 
-// shared are the settings that are the same in all runs.
+// shared returns the settings that are the same in all runs.
 func shared(runs []*Run) *page.Table {
 	differing := Differing(runs)
 	t := &page.Table{Head: []string{"setting", "value"}}

@@ -19,7 +19,7 @@ const (
 
 var plotsContents = inventory.Folder{{Name: inventory.Pattern(`plots\.json|[A-Za-z0-9-]+\.(png|svg|csv|md)`)}}
 
-// plots are the files of a folder of plots, by name.
+// plots returns the files of a folder of plots, by name.
 func (t *table) plots(runs []*Run) map[string]func(io.Writer) error {
 	files := map[string]func(io.Writer) error{
 		"report.md": t.markdown, "report.csv": t.csv,

@@ -61,7 +61,7 @@ func said(t *testing.T, o Options) string {
 	return w.String()
 }
 
-// words are the lines of a table, with single spaces.
+// words returns the lines of a table, with single spaces.
 func words(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {

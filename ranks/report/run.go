@@ -31,7 +31,7 @@ type Run struct {
 	Trace    string             // the timeline that its configuration names; empty: none
 }
 
-// Find is the runs in folders: each is a run folder, or has run folders below it, at any
+// Find returns the runs in folders: each is a run folder, or has run folders below it, at any
 // depth. A run that cannot be read is in the error, and the others are returned with
 // it. Faults are those of runfolder.Read.
 func Find(dirs []string) ([]*Run, error) {
@@ -54,7 +54,7 @@ func Find(dirs []string) ([]*Run, error) {
 	return runs, errors.Join(failed...)
 }
 
-// below is the run folders in a folder, itself if it is one, in the order of names.
+// below returns the run folders in a folder, itself if it is one, in the order of names.
 func below(dir string) ([]string, error) {
 	if runfolder.IsRun(dir) {
 		return []string{dir}, nil
@@ -98,7 +98,7 @@ func compareNatural(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits is the number of digits that a text begins with.
+// digits returns the number of digits that a text begins with.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // read reads a run folder.
@@ -136,7 +136,7 @@ var (
 	worldLine   = regexp.MustCompile(`(?m)^world .* ranks=(\d+) .*servers=(\d+)`)
 )
 
-// told are the settings that a run that has not ended knew when it began, as its log says.
+// told returns the settings that a run that has not ended knew when it began, as its log says.
 func told(log string) map[string]string {
 	text, _ := os.ReadFile(log)
 	known := map[string]string{}
@@ -181,7 +181,7 @@ func settings(path string) (s map[string]string, trace string, err error) {
 	return s, trace, nil
 }
 
-// Differing are the names of settings in which runs differ, in order, but for those that
+// Differing returns the names of settings in which runs differ, in order, but for those that
 // every table has.
 func Differing(runs []*Run) []string {
 	values := map[string]map[string]bool{}

@@ -127,7 +127,7 @@ func (t *table) group(runs []*Run) {
 	}
 }
 
-// values are a run's settings.
+// values returns a run's settings.
 func (t *table) values(r *Run) []string {
 	list := make([]string, len(t.settings))
 	for i, name := range t.settings {
@@ -138,7 +138,7 @@ func (t *table) values(r *Run) []string {
 	return list
 }
 
-// head is the names of columns. A setting that is called as a number is, epochs, is what that
+// head returns the names of columns. A setting that is called as a number is, epochs, is what that
 // was to be.
 func (t *table) head() []string {
 	list := []string{"run"}
@@ -157,7 +157,7 @@ func (t *table) head() []string {
 	return append(list, "state")
 }
 
-// line is the cells of a group, with numbers as show writes them.
+// line returns the cells of a group, with numbers as show writes them.
 func (t *table) line(group []*Run, show func(column, []float64) string) []string {
 	list := []string{group[0].Dir}
 	if t.grouped {
@@ -228,7 +228,7 @@ func plusMinus(c column, x []float64) string {
 	return fmt.Sprintf("%.*f ± %.*f", c.decimals, mean, max(c.decimals, 1), deviation)
 }
 
-// MeanDeviation are the mean of x and its standard deviation, with n - 1 degrees of
+// MeanDeviation returns the mean of x and its standard deviation, with n - 1 degrees of
 // freedom; 0 of fewer than two.
 func MeanDeviation(x []float64) (mean, deviation float64) {
 	for _, v := range x {

@@ -136,7 +136,7 @@ func (t *table) fit(lines [][]string) (fitting [][]string, left []string) {
 	return lines, left
 }
 
-// tableWidth is the number of columns of a terminal that a table takes.
+// tableWidth returns the number of columns of a terminal that a table takes.
 func tableWidth(lines [][]string) int {
 	width := -gap
 	for k := range lines[0] {

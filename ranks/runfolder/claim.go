@@ -182,7 +182,7 @@ func (f *Folder) recognise() error {
 		Then("choose another --out")
 }
 
-// ReadMarker is the marker of the run folder dir, nil where siafu has not made
+// ReadMarker returns the marker of the run folder dir, nil where siafu has not made
 // the folder.
 func ReadMarker(dir string) *inventory.Marker {
 	return inventory.ReadMarker(filepath.Join(dir, markerFile), kind)

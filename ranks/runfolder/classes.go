@@ -22,7 +22,7 @@ const digits = 4
 // ClassHead is the head of a ClassTable.
 var ClassHead = []string{"", "precision", "recall", "f1-score", "support"}
 
-// ClassTable are the rows of scikit-learn's classification_report for metrics of s: a row
+// ClassTable returns the rows of scikit-learn's classification_report for metrics of s: a row
 // for each class that occurs among labels or predictions, at most most, and the averages
 // over all classes. shown and all count the classes.
 func (s *Scores) ClassTable(m *objective.Metrics, most int) (classes, averages [][]string, shown, all int) {
@@ -131,7 +131,7 @@ func aligned(blocks ...[][]string) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// printable is a name without control characters, cut to a number of characters.
+// printable returns a name without control characters, cut to a number of characters.
 func printable(name string, most int) string {
 	name = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -49,7 +49,7 @@ func (f *Folder) appendEvent(e *Epoch) error {
 	return nil
 }
 
-// scalars are the numbers of an epoch that it has.
+// scalars returns the numbers of an epoch that it has.
 func scalars(e *Epoch) []tensorboard.Scalar {
 	list := []tensorboard.Scalar{
 		{Name: "loss/train", Value: e.Loss},

@@ -24,7 +24,7 @@ type Progress struct {
 	Summary *Summary  // of a run that has ended, else nil
 }
 
-// Left is the time that the epochs left will take.
+// Left returns the time that the epochs left will take.
 func (p *Progress) Left() time.Duration {
 	return time.Duration(float64(max(p.Planned-p.Done, 0)) * p.Seconds * float64(time.Second))
 }

@@ -24,7 +24,7 @@ type Scores struct {
 	Test  *objective.Metrics `json:"test"`
 }
 
-// NewScores are the metrics by split value, nil where there are none. name is the name of
+// NewScores returns the metrics by split value, nil where there are none. name is the name of
 // a class.
 func NewScores(of []objective.Metrics, name func(class int64) string) *Scores {
 	if of == nil {
@@ -79,7 +79,7 @@ func (s *Scores) isConsistent() bool {
 	return true
 }
 
-// largest are the classes with the most vertices in all splits, at most MostClasses, in
+// largest returns the classes with the most vertices in all splits, at most MostClasses, in
 // ascending order.
 func (s *Scores) largest() []int {
 	var support []int64
@@ -95,7 +95,7 @@ func (s *Scores) largest() []int {
 	return mostFrequent(support, MostClasses)
 }
 
-// mostFrequent are the places of the largest counts, at most most, in ascending order.
+// mostFrequent returns the places of the largest counts, at most most, in ascending order.
 func mostFrequent(counts []int64, most int) []int {
 	places := make([]int, len(counts))
 	for i := range places {

@@ -60,7 +60,7 @@ type LayerStaleness struct {
 	MaxAge     int     `json:"max_age"`
 }
 
-// Most is the relative staleness of the layer where it is greatest.
+// Most returns the relative staleness of the layer where it is greatest.
 func (s *Staleness) Most() (relative float64) {
 	for _, l := range s.Layers {
 		relative = max(relative, l.Relative)

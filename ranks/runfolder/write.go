@@ -44,7 +44,7 @@ func isTemporary(name string) bool {
 	return temporary.MatchString(name) && slices.ContainsFunc(own, func(e inventory.Entry) bool { return e.Name.MatchString(name) })
 }
 
-// Ended is the summary of the run in a folder, nil where there is none that has
+// Ended returns the summary of the run in a folder, nil where there is none that has
 // ended.
 func Ended(dir string) *Summary {
 	s, err := readSummary(dir)
@@ -77,7 +77,7 @@ func taken(dir string) bool {
 	return err == nil
 }
 
-// Dir is the folder's path.
+// Dir returns the folder's path.
 func (f *Folder) Dir() string { return f.dir }
 
 // Log is log.txt. What is written before the folder is, is kept for it.
@@ -102,7 +102,7 @@ func (f *Folder) WriteSummary(s Summary) error {
 	return f.whole(summaryFile, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
-// JSON is a value as indented JSON, with each list of numbers on one line.
+// JSON returns a value as indented JSON, with each list of numbers on one line.
 func JSON(v any) ([]byte, error) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -168,7 +168,7 @@ func TestNewestFirst(t *testing.T) {
 	}
 }
 
-// order is the tasks of a walk as one worker runs them.
+// order returns the tasks of a walk as one worker runs them.
 func order(g *schedule.Graph) string {
 	w := schedule.NewWalk(g)
 	w.Start(1)

@@ -9,7 +9,7 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// drawn is a rank with two intervals of one layer whose tasks take a second each, those
+// drawn returns a rank with two intervals of one layer whose tasks take a second each, those
 // that gather from own vertices two.
 //
 //	pull | 2 AV, SC, (2 GA own), SC, 2 GA, 2 AV, 2 loss, 2 ∇AV, 2 ∇AV, WU | loss | WU

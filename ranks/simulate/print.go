@@ -123,7 +123,7 @@ func line(w io.Writer, name string, of []Use) {
 	fmt.Fprintf(w, "%s\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", name, u.Span, u.Rows, u.Sums, 100*u.Idle())
 }
 
-// mean is the mean over ranks.
+// mean returns the mean over ranks.
 func mean(of []Use) (sum Use) {
 	for _, u := range of {
 		sum.add(u, 1/float64(len(of)))

@@ -13,7 +13,7 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// drawnFrom is a rank of two layers whose tasks take a random time each.
+// drawnFrom returns a rank of two layers whose tasks take a random time each.
 func drawnFrom(rng *rand.Rand, intervals int) *Rank {
 	r := &Rank{Workers: 1, Outline: engine.Outline{
 		Layers:    []engine.LayerOutline{{Gathers: true}, {Gathers: true, GathersBackward: true}},
@@ -29,7 +29,7 @@ func drawnFrom(rng *rand.Rand, intervals int) *Rank {
 	return r
 }
 
-// random is a cluster of some ranks like that.
+// random returns a cluster of some ranks like that.
 func random(rng *rand.Rand) *Cluster {
 	c := &Cluster{Workers: 1 + rng.IntN(3), Bytes: []float64{40, 10}, Weights: 100, Staleness: -1 + rng.IntN(2)}
 	c.Link = Link{Rate: math.Pow(10, 1+3*rng.Float64()), Latency: 0.1 * rng.Float64()}

@@ -126,7 +126,7 @@ func (p *recordedRun) readInvocations(run *runfolder.Run, set map[string]string)
 	}
 }
 
-// number is the one that a setting begins with.
+// number returns the one that a setting begins with.
 func number(text string) float64 {
 	text, _, _ = strings.Cut(text, " ")
 	n, _ := strconv.ParseFloat(text, 64)
@@ -160,7 +160,7 @@ func (p *recordedRun) measure(run *runfolder.Run, set map[string]string) error {
 	return nil
 }
 
-// share is the bytes of a row by layer, so that all exchanges of an epoch come to
+// share returns the bytes of a row by layer, so that all exchanges of an epoch come to
 // what was sent: in proportion to widths.
 func (p *recordedRun) share(widths []float64) []float64 {
 	rows, floats, o := 0.0, 0.0, p.Ranks[0].Outline
@@ -197,7 +197,7 @@ func floats(list []int64) (x []float64) {
 	return x
 }
 
-// dimsOf are the widths of features, hidden layers and classes. Rows of a layer are taken
+// dimsOf returns the widths of features, hidden layers and classes. Rows of a layer are taken
 // for as wide as the narrower of what goes into it and what comes out, as the order of
 // products with the least work has it.
 func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, error) {
@@ -219,7 +219,7 @@ func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, e
 	return dims, nil
 }
 
-// recutIntervals is the run as if its ranks had had N intervals.
+// recutIntervals returns the run as if its ranks had had N intervals.
 func (p *recordedRun) recutIntervals(intervals int) *recordedRun {
 	r, other := *p.Recording, *p
 	r.Ranks = nil

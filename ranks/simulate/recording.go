@@ -53,7 +53,7 @@ type Use struct {
 	Sums float64 // waiting for weights, losses and gradients of others, between the tasks of layers
 }
 
-// Idle is the share of an epoch in which a worker had no task.
+// Idle returns the share of an epoch in which a worker had no task.
 func (u Use) Idle() float64 {
 	if u.Span <= 0 {
 		return 0
@@ -61,7 +61,7 @@ func (u Use) Idle() float64 {
 	return max(0, 1-u.Busy/u.Span)
 }
 
-// Graphs are the passes of tasks that the rank walks in an epoch, in their order.
+// Graphs returns the passes of tasks that the rank walks in an epoch, in their order.
 func (r *Rank) Graphs() []engine.PassGraph {
 	if r.Split {
 		return []engine.PassGraph{r.Outline.Forward(), r.Outline.Backward()}
@@ -144,7 +144,7 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 // paced reports whether the run was one of bounded asynchrony.
 func (r *Recording) paced() bool { return r.Info["mode"] == async }
 
-// eventsOf are the events of each rank in the order of their begin. Where older ones
+// eventsOf returns the events of each rank in the order of their begin. Where older ones
 // were dropped, the first epoch that is left lacks some, and is left out.
 func eventsOf(f *trace.File) (graph, servers [][]trace.Event) {
 	byRank := map[int][]trace.Event{}

@@ -5,7 +5,7 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// recut is the rank with tasks cut otherwise: stages between which nothing is gathered as
+// recut returns the rank with tasks cut otherwise: stages between which nothing is gathered as
 // one task (Dorylus, §6), where fused, and N intervals, each of which takes its
 // share of the recorded interval that it lies in.
 func (k *Rank) recut(fused bool, intervals int) *Rank {
@@ -23,7 +23,7 @@ func (k *Rank) recut(fused bool, intervals int) *Rank {
 	return &other
 }
 
-// stages are the seconds of an epoch's tasks.
+// stages returns the seconds of an epoch's tasks.
 func (k *Rank) stages(e *Epoch) map[taskKey]float64 {
 	times := map[taskKey]float64{}
 	for _, track := range k.tracks() {
@@ -34,7 +34,7 @@ func (k *Rank) stages(e *Epoch) map[taskKey]float64 {
 	return times
 }
 
-// divided are the same of N intervals. What is no interval's stays as it is.
+// divided returns the same of N intervals. What is no interval's stays as it is.
 func (k *Rank) divided(times map[taskKey]float64, intervals int) map[taskKey]float64 {
 	was := k.Outline.Intervals
 	if intervals == was {
@@ -57,7 +57,7 @@ func (k *Rank) divided(times map[taskKey]float64, intervals int) map[taskKey]flo
 	return list
 }
 
-// tasks are an epoch's tasks of which the stages take so long.
+// tasks returns an epoch's tasks of which the stages take so long.
 func (k *Rank) tasks(times map[taskKey]float64) (list []float64) {
 	for _, track := range k.tracks() {
 		for _, t := range track.Tasks() {

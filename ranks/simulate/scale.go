@@ -11,7 +11,7 @@ type Counts struct{ Vertices, Edges, Ghosts float64 }
 
 func (c Counts) times(x float64) Counts { return Counts{x * c.Vertices, x * c.Edges, x * c.Ghosts} }
 
-// Shares are the counts of n ranks where no partition is given: those of the recorded
+// Shares returns the counts of n ranks where no partition is given: those of the recorded
 // ranks interleaved, with work divided by the number of ranks, and ghosts by that number
 // to a power: 1 where they become fewer as vertices do, 0 where each rank keeps as many.
 func Shares(recorded []Counts, n int, power float64) []Counts {
@@ -28,7 +28,7 @@ func Shares(recorded []Counts, n int, power float64) []Counts {
 // in proportion to its vertices, edges or ghosts.
 type Factors Counts
 
-// Scaled are the ranks of a recording as they would be with other counts: the outline
+// Scaled returns the ranks of a recording as they would be with other counts: the outline
 // of the recorded ranks interleaved, each task's time in proportion to the vertices, edges
 // or ghosts that it works on. Steps of weights and losses take as long as recorded.
 func (r *Recording) Scaled(recorded, counts []Counts) []*Rank {

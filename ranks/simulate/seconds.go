@@ -19,7 +19,7 @@ func (o *Options) Epoch() (seconds, usd float64, err error) {
 	return m.Epoch, m.Epoch/3600*o.hostCost(c) + m.USD, nil
 }
 
-// MedianEpoch is the median of the modelled epochs in seconds.
+// MedianEpoch returns the median of the modelled epochs in seconds.
 func (o *Options) MedianEpoch() (seconds float64, err error) {
 	past, err := o.read()
 	if err != nil {

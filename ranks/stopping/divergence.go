@@ -33,7 +33,7 @@ func numbers(x []float32) bool {
 	return a+b+c+d == 0
 }
 
-// absurd is the loss of a line that is not a number, or empty.
+// absurd returns the loss of a line that is not a number, or empty.
 func absurd(line *runfolder.Epoch) string {
 	switch {
 	case !number(line.Loss):
@@ -61,7 +61,7 @@ func suspect(params []model.Param, weights []float32) string {
 	return fmt.Sprintf("the largest weight is %.3g, in %s", largest, where.Name)
 }
 
-// Fault is the error that a run with this folder and learning rate ends with.
+// Fault returns the error that a run with this folder and learning rate ends with.
 // best is the epoch of the weights that are kept, 0 where there are none.
 func (d *Divergence) Fault(dir string, rate float64, best int) error {
 	kept := "no model was saved, because no epoch had been evaluated"

@@ -77,7 +77,7 @@ func IsMetric(monitor string) bool {
 	return !slices.Contains([]string{"", OnAccuracy, OnLoss, OnBoth, OnPenalty}, monitor)
 }
 
-// New is the history of a network's weights before its first line.
+// New returns the history of a network's weights before its first line.
 func New(rule Rule, params []model.Param) *History {
 	return &History{Rule: rule, Record: unset, params: params}
 }
@@ -100,7 +100,7 @@ func (r *Rule) recordOf(line runfolder.Epoch) Record {
 	return Record{*line.ValAcc, lossOf(line), r.metricOf(line), line.Epoch}
 }
 
-// metricOf is the monitored metric of a line; below all others where the line does not have
+// metricOf returns the monitored metric of a line; below all others where the line does not have
 // it, as one of a run that monitored something else before it was resumed.
 func (r *Rule) metricOf(line runfolder.Epoch) float64 {
 	value, ok := line.ValMetrics[r.Monitor]
@@ -113,7 +113,7 @@ func (r *Rule) metricOf(line runfolder.Epoch) float64 {
 	return value
 }
 
-// lossOf is the validation loss of a line, infinite where it is not known.
+// lossOf returns the validation loss of a line, infinite where it is not known.
 func lossOf(line runfolder.Epoch) float64 {
 	if line.ValLoss == nil {
 		return math.Inf(1)
@@ -217,7 +217,7 @@ func (h *History) diverge(epoch int, found string) {
 	h.StoppedBy = ByDivergence
 }
 
-// Trained is the number of epochs of a run that has ended.
+// Trained returns the number of epochs of a run that has ended.
 func (h *History) Trained() int {
 	if h.Divergence != nil {
 		return h.Divergence.Epoch - 1
@@ -228,7 +228,7 @@ func (h *History) Trained() int {
 // Forget lets the next line be the best.
 func (h *History) Forget() { h.Best, h.BestLine, h.Record = nil, runfolder.Epoch{}, unset }
 
-// Saved is the record as a checkpoint has it.
+// Saved returns the record as a checkpoint has it.
 func (r Record) Saved() *checkpoint.Record {
 	s := &checkpoint.Record{ValAcc: r.acc, Epoch: r.epoch}
 	if number(r.loss) {
@@ -237,7 +237,7 @@ func (r Record) Saved() *checkpoint.Record {
 	return s
 }
 
-// recalled is the record that was saved. A checkpoint without one is older than records, and
+// recalled returns the record that was saved. A checkpoint without one is older than records, and
 // has the best line only. The best line also has the best metric.
 func (r *Rule) recalled(s *checkpoint.Record, best runfolder.Epoch) Record {
 	if s == nil {

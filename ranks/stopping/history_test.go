@@ -11,13 +11,13 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// evaluated is the line of an epoch.
+// evaluated returns the line of an epoch.
 func evaluated(epoch int, acc, loss float64) runfolder.Epoch {
 	zero := 0.0
 	return runfolder.Epoch{Epoch: epoch, Loss: 1, ValLoss: &loss, TrainAcc: &zero, ValAcc: &acc, TestAcc: &zero}
 }
 
-// begun is a history before its first line. Its weights are a single number, the
+// begun returns a history before its first line. Its weights are a single number, the
 // epoch's.
 func begun(r Rule) *History {
 	return New(r, []model.Param{{Name: "w", Rows: 1, Cols: 1}})

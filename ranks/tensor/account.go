@@ -23,7 +23,7 @@ func (s Spent) Numbers() []float64 {
 	return append([]float64{float64(s.Invocations), float64(s.Again), float64(s.Out), float64(s.Back)}, s.Usage.Numbers()...)
 }
 
-// SpentOf is the inverse of Numbers.
+// SpentOf returns the inverse of Numbers.
 func SpentOf(numbers []float64) Spent {
 	return Spent{int64(numbers[0]), int64(numbers[1]), int64(numbers[2]), int64(numbers[3]), bill.UsageOf(numbers[4:])}
 }

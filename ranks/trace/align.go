@@ -89,7 +89,7 @@ func ask(c world.Comm, now func() int64) (Offset, error) {
 	return best, nil
 }
 
-// Better is the offset that was told by the shorter trip, of one measured
+// Better returns the offset that was told by the shorter trip, of one measured
 // before and one after training, with the nanoseconds by which it may be wrong:
 // half of the trip, and what the clocks have drifted apart meanwhile.
 func Better(first, last Offset) (nanos, wrong int64) {

@@ -48,7 +48,7 @@ func NewRecorder(worker, capacity int) *Recorder {
 	return r
 }
 
-// moment is the present for Go and on the clock of the host, which counts from
+// moment returns the present for Go and on the clock of the host, which counts from
 // its start. A thread may lose its processor between the two readings: of
 // several the closest count.
 func moment() (zero time.Time, boot int64) {
@@ -66,10 +66,10 @@ func moment() (zero time.Time, boot int64) {
 	return zero, boot
 }
 
-// stamp is a time on the host's clock.
+// stamp returns a time on the host's clock.
 func (r *Recorder) stamp(t time.Time) int64 { return r.boot + int64(t.Sub(r.zero)) }
 
-// Now is the present on the host's clock, in nanoseconds.
+// Now returns the present on the host's clock, in nanoseconds.
 func (r *Recorder) Now() int64 { return r.stamp(time.Now()) }
 
 // Begin says that a task begins here: waits so far are not its own.
@@ -105,7 +105,7 @@ func (r *Recorder) add(task string, at Place, begin, end time.Time, waited int64
 	r.count++
 }
 
-// name is the number of a kind of task. There are few, so that a search is as
+// name returns the number of a kind of task. There are few, so that a search is as
 // quick as a map.
 func (r *Recorder) name(task string) int32 {
 	i := slices.Index(r.names, task)

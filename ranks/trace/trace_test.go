@@ -26,7 +26,7 @@ func record(r *Recorder, n int) {
 	}
 }
 
-// saved is the file of a world in which rank q recorded q tasks more than 2
+// saved returns the file of a world in which rank q recorded q tasks more than 2
 // in rings of 4.
 func saved(t testing.TB, size int) string {
 	t.Helper()

@@ -62,7 +62,7 @@ func NewChooser(names []string, first, last int) *Chooser {
 	return &Chooser{names: names, epoch: first - 1, last: last, window: firstWindow}
 }
 
-// Current is the number of the candidate for the next epoch, or for the one that
+// Current returns the number of the candidate for the next epoch, or for the one that
 // runs.
 func (c *Chooser) Current() int { return c.current }
 
@@ -216,7 +216,7 @@ func (c *Chooser) list(seconds []float64) string {
 	return strings.Join(words, ", ")
 }
 
-// best is the most exact candidate of those that are as fast as the fastest.
+// best returns the most exact candidate of those that are as fast as the fastest.
 func best(seconds []float64) int {
 	least := slices.Min(seconds)
 	return slices.IndexFunc(seconds, func(s float64) bool { return s <= alike*least })

@@ -139,7 +139,7 @@ func (p *Phases) Finish() bool {
 	return was
 }
 
-// steady is the median of seconds but the first, 0 where there are no others.
+// steady returns the median of seconds but the first, 0 where there are no others.
 func steady(seconds []float64) float64 {
 	if len(seconds) < 2 {
 		return 0

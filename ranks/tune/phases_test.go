@@ -15,7 +15,7 @@ type course struct {
 
 func falling(e int) float64 { return 1 / float64(e) }
 
-// run is the epochs of a run that train alone.
+// run returns the epochs of a run that train alone.
 func (c course) run(p *Phases, first, last int) (epochs []int) {
 	for e := first; e <= last; e++ {
 		if !c.unseen {
@@ -33,7 +33,7 @@ func (c course) run(p *Phases, first, last int) (epochs []int) {
 	return epochs
 }
 
-// span is the numbers from a to b, both included.
+// span returns the numbers from a to b, both included.
 func span(a, b int) (list []int) {
 	for ; a <= b; a++ {
 		list = append(list, a)

@@ -34,7 +34,7 @@ func MaxFloat64s(c Comm, x []float64) error {
 	})
 }
 
-// MinInt64s is the same for the minimum of int64. Collective.
+// MinInt64s does the same with the minimum of int64. Collective.
 func MinInt64s(c Comm, x []int64) error {
 	return reduce(c, x, func(dst, src []int64) {
 		for i, v := range src {
@@ -106,7 +106,7 @@ func fold[T number](dst, all []T, size int, into func(dst, src []T)) {
 	}
 }
 
-// shareStart is the first of n elements that belongs to part q of parts. The
+// shareStart returns the first of n elements that belongs to part q of parts. The
 // first n%parts parts have one element more than the others.
 func shareStart(n, q, parts int) int { return q*(n/parts) + min(q, n%parts) }
 

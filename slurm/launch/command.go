@@ -43,7 +43,7 @@ func (o *Options) find() error {
 		Then("install Open MPI (apt-get install openmpi-bin) or load its module; --in-process runs the ranks in one process")
 }
 
-// command is the whole command line of one attempt.
+// command returns the whole command line of one attempt.
 func (o *Options) command(p place, args []string) []string {
 	switch o.Launcher {
 	case InProcess:
@@ -108,7 +108,7 @@ func (o *Options) srun(p place) []string {
 	return line
 }
 
-// here is the place that the environment describes.
+// here returns the place that the environment describes.
 func (o *Options) here(sessions string) place {
 	nodes := os.Getenv("SLURM_JOB_NUM_NODES")
 	return place{
@@ -119,7 +119,7 @@ func (o *Options) here(sessions string) place {
 	}
 }
 
-// carried are the names of the variables that ranks on other hosts need: what
+// carried returns the names of the variables that ranks on other hosts need: what
 // configures siafu, its threads and the search for its libraries.
 func carried(environ []string) []string {
 	var names []string

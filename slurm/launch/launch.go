@@ -83,7 +83,7 @@ func Run(o Options) error {
 	return o.supervise(dir, caught)
 }
 
-// sessions is the name beside which launchers keep their hidden folders (see
+// sessions returns the name beside which launchers keep their hidden folders (see
 // package scratch), each with a status file an attempt and the session of Open
 // MPI.
 func sessions() string { return filepath.Join(os.TempDir(), "siafu") }
@@ -184,7 +184,7 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	return end, nil
 }
 
-// process is the command of an attempt. If this process is killed the launcher
+// process returns the command of an attempt. If this process is killed the launcher
 // ends its ranks.
 func (o *Options) process(p place, status string) *exec.Cmd {
 	line := o.command(p, o.Args)
@@ -204,7 +204,7 @@ func (o *Options) process(p place, status string) *exec.Cmd {
 	return cmd
 }
 
-// environ is the environment of the ranks.
+// environ returns the environment of the ranks.
 func (o *Options) environ() []string { return append(os.Environ(), o.Env...) }
 
 // exitCode is what a shell would say.
@@ -215,7 +215,7 @@ func exitCode(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// describe is an end in words, with what is known of its cause.
+// describe returns an end in words, with what is known of its cause.
 func (end outcome) describe() string {
 	if end.cause == "" {
 		return describe(end.code)
@@ -223,7 +223,7 @@ func (end outcome) describe() string {
 	return describe(end.code) + ": " + end.cause
 }
 
-// describe is a code in words.
+// describe returns a code in words.
 func describe(code int) string {
 	if code > 128 && code < 128+65 {
 		return fmt.Sprintf("signal %d (%v)", code-128, syscall.Signal(code-128))

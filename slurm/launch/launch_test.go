@@ -126,7 +126,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// script is a program that a shell runs, for the supervisor alone: what the
+// script returns a program that a shell runs, for the supervisor alone: what the
 // ranks of siafu do is in the script, their launcher is left out.
 func script(t *testing.T, text string) (Options, *said) {
 	t.Helper()

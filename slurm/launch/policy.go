@@ -42,7 +42,7 @@ func (o *Options) again(end outcome, n int) (wait time.Duration, yes bool) {
 	return wait, true
 }
 
-// exitCode is the code of the whole run. A run that was asked to stop and was
+// exitCode returns the code of the whole run. A run that was asked to stop and was
 // killed before it could save has nothing new to show, and has lost nothing
 // that was saved: to run it again is right.
 func (end outcome) exitCode() int {

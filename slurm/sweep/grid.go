@@ -47,7 +47,7 @@ func NewAxis(op, name, values string) (Axis, error) {
 	return a, nil
 }
 
-// between are the whole numbers from one to another; none where there are none, or more
+// between returns the whole numbers from one to another; none where there are none, or more
 // than a grid may have.
 func between(from, to string) (list []string) {
 	a, _ := strconv.Atoi(from)
@@ -64,10 +64,10 @@ func between(from, to string) (list []string) {
 // Setting is a combination: FLAG=VALUE of each axis.
 type Setting []string
 
-// String is the setting as "seed=1 hidden=64".
+// String returns the setting as "seed=1 hidden=64".
 func (s Setting) String() string { return strings.Join(s, " ") }
 
-// Folder is the name of its run folder, "seed=1,hidden=64".
+// Folder returns the name of its run folder, "seed=1,hidden=64".
 func (s Setting) Folder() string { return strings.Join(s, ",") }
 
 // Flags returns the flags of train.

@@ -113,7 +113,7 @@ func (s *said) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// last is the last line.
+// last returns the last line.
 func (s *said) last() string {
 	lines := strings.Split(strings.TrimSpace(string(s.end)), "\n")
 	return strings.TrimPrefix(lines[len(lines)-1], "siafu: ")

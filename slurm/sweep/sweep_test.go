@@ -51,7 +51,7 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// shell is a sweep of three shell commands, by their number.
+// shell returns a sweep of three shell commands, by their number.
 func shell(t *testing.T, commands map[string]string) (*Sweep, *bytes.Buffer) {
 	var heard bytes.Buffer
 	a, err := NewAxis("test", "k", "1..3")

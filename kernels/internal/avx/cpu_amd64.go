@@ -4,7 +4,7 @@ package avx
 
 import "golang.org/x/sys/cpu"
 
-// Best is the best instruction set of this machine.
+// Best returns the best instruction set of this machine.
 func Best() Set {
 	switch {
 	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasFMA && cpu.X86.HasBMI1 && cpu.X86.HasBMI2:

@@ -26,7 +26,7 @@ var (
 	}
 )
 
-// lanes is the number of floats in a vector of s.
+// lanes returns the number of floats in a vector of s.
 func (s Set) lanes() int {
 	if s == AVX512 {
 		return 16

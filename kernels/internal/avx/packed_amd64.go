@@ -12,7 +12,7 @@ var packedGathers = [...]func(dst *float32, dstStride int, x *float32, stride in
 // aheadPacked is the number of edges by which the assembly prefetches a packed row before its use.
 const aheadPacked = 32
 
-// MostPacked is the width of the widest row that Pack packs; 0: it packs none.
+// MostPacked returns the width of the widest row that Pack packs; 0: it packs none.
 func (s Set) MostPacked() int {
 	if s == AVX512 {
 		return 64 * BitsWords

@@ -108,7 +108,7 @@ func SparseToDense(t *kernels.Team, dst []float32, cols int, xs graph.SparseRows
 	t.SparseToDense(mat(rowsOf(xs), cols, dst), sparse(xs), d)
 }
 
-// TransposeSparse is the transpose of xs in memory of a.
+// TransposeSparse returns the transpose of xs in memory of a.
 func TransposeSparse(xs graph.SparseRows, cols int, a *mapped.Arena) *kernels.Transposed {
 	team := kernels.NewTeam(1)
 	defer team.Close()

@@ -63,7 +63,7 @@ func New(t testing.TB) *Fake {
 	return f
 }
 
-// Taken are the calls up to now, and forgets them.
+// Taken returns the calls up to now, and forgets them.
 func (f *Fake) Taken() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

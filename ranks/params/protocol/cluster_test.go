@@ -262,7 +262,7 @@ func (w *cluster) number(r, n int) int {
 	return n
 }
 
-// total is the number of intervals.
+// total returns the number of intervals.
 func (w *cluster) total() int { return w.number(len(w.setting.Intervals), 0) }
 
 // leave lets all graph ranks pull the last weights and leave.

@@ -313,10 +313,10 @@ func NewRunner(c Setting, rank, trained, layers, weights int) *Runner {
 	return &Runner{setting: c, rank: rank, layers: layers, weights: weights, epoch: trained}
 }
 
-// Epoch is the rank's own epoch.
+// Epoch returns the rank's own epoch.
 func (r *Runner) Epoch() int { return r.epoch }
 
-// Version is the version of the last received weights: one more than the updates in them.
+// Version returns the version of the last received weights: one more than the updates in them.
 func (r *Runner) Version() int { return r.version }
 
 // Fetch requests the weights of the next epoch.

@@ -100,7 +100,7 @@ func Decode(b []byte, from, to int, room []float32) (Message, error) {
 	return m, nil
 }
 
-// broken is the error that the sender of m broke the protocol.
+// broken returns the error that the sender of m broke the protocol.
 func broken(op string, m Message, format string, args ...any) error {
 	return fault.New(fault.Runtime, op, "", "rank %d: %v, interval %d, epoch %d, layer %d: %s",
 		m.From, m.Type, m.Interval, m.Epoch, m.Layer, fmt.Sprintf(format, args...)).

@@ -38,7 +38,7 @@ func (u *stepper) Update(step, layer int, w, g []float32) {
 
 func (*stepper) State() [][]float32 { return nil }
 
-// rounded is a gradient whose sums depend on their order.
+// rounded returns a gradient whose sums depend on their order.
 func rounded(interval, epoch, layer int, weights []float32) []float32 {
 	r := twoLayers[layer]
 	g := make([]float32, r.Hi-r.Lo)

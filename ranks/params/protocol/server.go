@@ -59,14 +59,14 @@ func New(c Setting, index int, layers []Range, weights []float32, u Updater) *Se
 	return s
 }
 
-// Version is the number of the latest version, from 1.
+// Version returns the number of the latest version, from 1.
 func (s *Server) Version() int { return s.stash.latest.number }
 
 // Weights returns the weights of the latest version. They belong to the server and are
 // valid until the next Step.
 func (s *Server) Weights() []float32 { return s.stash.latest.weights }
 
-// Load is the number of intervals whose gradients the server waits for.
+// Load returns the number of intervals whose gradients the server waits for.
 func (s *Server) Load() int { return s.stash.load }
 
 // Memory returns the memory of the server without the weights.
@@ -159,7 +159,7 @@ func (s *Server) sender(m Message) error {
 	return nil
 }
 
-// interval is the number of m's interval among those of all ranks.
+// interval returns the number of m's interval among those of all ranks.
 func (s *Server) interval(m Message) (int, error) {
 	if err := s.sender(m); err != nil {
 		return 0, err

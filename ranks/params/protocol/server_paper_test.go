@@ -21,7 +21,7 @@ func (*sgd) State() [][]float32 { return nil }
 
 var twoLayers = []Range{{Lo: 0, Hi: 2}, {Lo: 2, Hi: 5}}
 
-// whole is an interval's gradient: small whole numbers, whose sums are exact
+// whole returns an interval's gradient: small whole numbers, whose sums are exact
 // and differ for every set of intervals and epochs.
 func whole(interval, epoch, layer int, _ []float32) []float32 {
 	r := twoLayers[layer]
@@ -32,7 +32,7 @@ func whole(interval, epoch, layer int, _ []float32) []float32 {
 	return g
 }
 
-// wholeVersion is the version's weights: all gradients of all epochs before,
+// wholeVersion returns the version's weights: all gradients of all epochs before,
 // once each.
 func wholeVersion(intervals, trained, version int) []float32 {
 	w := make([]float32, 5)

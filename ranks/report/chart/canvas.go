@@ -37,7 +37,7 @@ func (c *canvas) raw(s string) {
 // escape makes a text fit for an element or a quoted attribute.
 func escape(s string) string { return html.EscapeString(Printable(s)) }
 
-// Printable is a text without control characters, which XML has no way to write.
+// Printable returns a text without control characters, which XML has no way to write.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

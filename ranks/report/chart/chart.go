@@ -62,7 +62,7 @@ func (s *span) add(x float64) {
 // bounded is x, or a number so large that lengths of spans are numbers too.
 func bounded(x float64) float64 { return min(max(x, -1e300), 1e300) }
 
-// wide is a span in which ticks can be told apart: values that are all but equal get some
+// wide returns a span in which ticks can be told apart: values that are all but equal get some
 // room on either side.
 func (s span) wide() span {
 	if s.from > s.to {
@@ -96,7 +96,7 @@ func (s span) ticks(n int) (at []float64, text []string) {
 	return at, text
 }
 
-// number is a tick's text, short where it is very large or very small.
+// number returns a tick's text, short where it is very large or very small.
 func number(x float64, decimals int) string {
 	switch size := math.Abs(x); {
 	case size == 0:

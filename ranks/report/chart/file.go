@@ -13,7 +13,7 @@ const (
 	keyHeight   = 17
 )
 
-// whole is the height of the chart with its title and its legend.
+// whole returns the height of the chart with its title and its legend.
 func (c *Chart) whole() float64 {
 	return titleHeight + c.height() + float64(len(c.Lines))*keyHeight + above
 }
@@ -69,7 +69,7 @@ func (c *Chart) WritePNG(w io.Writer) error {
 	return s.write(w)
 }
 
-// plainRules are the rules with colours in the place of variables, which most viewers of
+// plainRules returns the rules with colours in the place of variables, which most viewers of
 // SVG files do not know.
 func plainRules() string {
 	text := func(c color.NRGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }

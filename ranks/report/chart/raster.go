@@ -24,7 +24,7 @@ type raster struct {
 // density is the pixels of a unit, so that print is sharp.
 const density = 3
 
-// newRaster is a white one.
+// newRaster returns a white one.
 func newRaster(width, height float64) (*raster, error) {
 	f, err := opentype.Parse(goregular.TTF)
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *raster) write(w io.Writer) error { return r.EncodePNG(w) }
 // sizes of texts.
 var sizes = map[role]float64{tick: 10.5, name: 11.5, label: 11.5, title: 13}
 
-// pen are the colour and the width of a role's lines.
+// pen returns the colour and the width of a role's lines.
 func pen(ro role, group int) (color.NRGBA, float64) {
 	switch ro {
 	case line:

@@ -74,7 +74,7 @@ var dashes = [][]float64{nil, {6, 3}, {2, 3}, {8, 3, 2, 3}}
 
 func dashesOf(group int) []float64 { return dashes[group/len(palette)%len(dashes)] }
 
-// Style is the style sheet of charts, with the colours as variables: those of a dark page
+// Style returns the style sheet of charts, with the colours as variables: those of a dark page
 // if it is one.
 func Style(dark bool) string {
 	var b strings.Builder
@@ -95,7 +95,7 @@ func Style(dark bool) string {
 	return b.String()
 }
 
-// Rules are the rules of the style sheet.
+// Rules returns the rules of the style sheet.
 func Rules() string {
 	var b strings.Builder
 	for k := range palette {

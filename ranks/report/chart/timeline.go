@@ -115,7 +115,7 @@ func atWork(f *trace.File, from, to int) (begin, end time.Duration) {
 	return begin, end
 }
 
-// Epochs are the third and the fourth of a timeline, in which a run has found its pace;
+// Epochs returns the third and the fourth of a timeline, in which a run has found its pace;
 // the last where it has fewer.
 func Epochs(f *trace.File) (from, to int) {
 	first, last := 1<<30, 0

@@ -44,7 +44,7 @@ type Figure struct {
 	Draw  func(io.Writer) error // writes an SVG element, its texts escaped
 }
 
-// SVG is the element.
+// SVG returns the element.
 func (f Figure) SVG() (template.HTML, error) {
 	var b bytes.Buffer
 	err := f.Draw(&b)
@@ -98,7 +98,7 @@ func Check(op, path string) error {
 	return inventory.Overwrite(op, path, func(head []byte) bool { return bytes.Contains(head, []byte(mark)) })
 }
 
-// Swatch is the line of a key.
+// Swatch returns the line of a key.
 func (k Key) Swatch() (template.HTML, error) {
 	return Figure{Draw: func(w io.Writer) error { return chart.Swatch(w, k.Group) }}.SVG()
 }

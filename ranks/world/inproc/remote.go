@@ -205,7 +205,7 @@ func (c *comm) countOwed(p *part) int {
 	return n
 }
 
-// signature is a hash of the operation and of Sub's list, which must be the same on all ranks.
+// signature returns a hash of the operation and of Sub's list, which must be the same on all ranks.
 func (p *part) signature() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(p.op)) // never fails

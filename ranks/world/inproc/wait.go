@@ -34,7 +34,7 @@ func (c *comm) wait(op string, missing func() []int) *wait {
 	return &wait{c: c, op: op, missing: missing}
 }
 
-// peerLeft is the error of a wait for a rank that has left, else nil. Call it before each
+// peerLeft returns the error of a wait for a rank that has left, else nil. Call it before each
 // until, and before the last test of the awaited event: a rank that left may have done its
 // part first.
 func (w *wait) peerLeft() error {

@@ -171,7 +171,7 @@ func (c *comm) compare(ranks []int) error {
 	return nil
 }
 
-// hash is a number that stands for some numbers.
+// hash returns a number that stands for some numbers.
 func hash(numbers ...uint64) uint64 {
 	h := fnv.New64a()
 	for _, n := range numbers {

@@ -24,7 +24,7 @@ import (
 // handle is a communicator of MPI.
 type handle struct{ comm C.MPI_Comm }
 
-// failure is the error of an MPI call with return code rc, nil for success.
+// failure returns the error of an MPI call with return code rc, nil for success.
 func failure(call string, rc C.int) error {
 	if rc == C.MPI_SUCCESS {
 		return nil

@@ -31,7 +31,7 @@ func Release(say func(line string)) {
 	})
 }
 
-// heldIn is the size of the files in a folder.
+// heldIn returns the size of the files in a folder.
 func heldIn(dir string) (bytes int64) {
 	entries, _ := os.ReadDir(dir) // another rank may be removing it
 	for _, e := range entries {

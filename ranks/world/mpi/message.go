@@ -147,7 +147,7 @@ func (in *incoming) progress() error {
 	return nil
 }
 
-// join is the message in one slice: its only piece, or all of them copied
+// join returns the message in one slice: its only piece, or all of them copied
 // together.
 func (in *incoming) join() []byte {
 	if len(in.pieces) == 1 {

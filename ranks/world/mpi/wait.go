@@ -97,7 +97,7 @@ func (w *watch) tick(now time.Time) error {
 	return nil
 }
 
-// first is the first deadline, a day if there is none.
+// first returns the first deadline, a day if there is none.
 func (w *watch) first() time.Duration {
 	first := 24 * time.Hour
 	for _, limit := range []time.Duration{w.limits.Warn, w.limits.Abort} {

@@ -82,7 +82,7 @@ func (p *process) askedFor(comm, seq uint64) bool {
 	return false
 }
 
-// silent is the ranks of the world, ascending, that have not said that they
+// silent returns the ranks of the world, ascending, that have not said that they
 // reached the collective.
 func (p *process) silent(c *comm, seq uint64) []int {
 	p.mu.Lock()

@@ -64,7 +64,7 @@ func runView(c world.Comm, v world.View, body func(part world.Comm) error) error
 	return RunParts(c, v, body)
 }
 
-// agreeOnView is the view that all agree on.
+// agreeOnView returns the view that all agree on.
 func agreeOnView(c world.Comm, v world.View, proposed *world.View) (*world.View, error) {
 	if c == nil {
 		return proposed, nil

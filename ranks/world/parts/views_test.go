@@ -241,7 +241,7 @@ func (s *subs) Sub(ranks []int) (world.Comm, error) {
 	return c, err
 }
 
-// left is an error where something that was sent on one of them has not been received.
+// left returns an error where something that was sent on one of them has not been received.
 func (s *subs) left() error {
 	for i, c := range s.made {
 		if m, ok, err := c.TryRecv(world.Any, world.Any); ok || err != nil {

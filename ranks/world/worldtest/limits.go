@@ -117,7 +117,7 @@ func recvDeadline(c world.Comm, src int) error {
 	return c.Barrier() // c itself is as good as new
 }
 
-// stalled is an error unless err says, in time, that missing did not come.
+// stalled returns an error unless err says, in time, that missing did not come.
 func stalled(err error, op string, missing int, patience time.Duration, began time.Time) error {
 	took := time.Since(began)
 	var stall *world.StallError

@@ -87,7 +87,7 @@ func guarded(length int) (buf []byte, intact func() error) {
 	}
 }
 
-// same is an error if got is not want.
+// same returns an error if got is not want.
 func same(what string, got, want []byte) error {
 	if bytes.Equal(got, want) {
 		return nil
@@ -111,7 +111,7 @@ func finish(r world.Request, err error) error {
 	return r.Wait()
 }
 
-// all is the numbers 0..n-1.
+// all returns the numbers 0..n-1.
 func all(n int) []int {
 	ranks := make([]int, n)
 	for i := range ranks {

@@ -67,7 +67,7 @@ func awaitStopped(t *testing.T, pid int) {
 	t.Fatalf("process %d does not stop", pid)
 }
 
-// find is the process of the job that executes a program.
+// find returns the process of the job that executes a program.
 func (j *job) find(t *testing.T, program string) int {
 	t.Helper()
 	for _, pid := range j.processes() {
@@ -116,7 +116,7 @@ func TestKilledWhilePartitioning(t *testing.T) {
 	}
 }
 
-// rank is the process of a rank.
+// rank returns the process of a rank.
 func (j *job) rank(t *testing.T, rank int) int {
 	t.Helper()
 	for _, pid := range j.processes() {

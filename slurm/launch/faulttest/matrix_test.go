@@ -85,7 +85,7 @@ var words = map[string][]string{
 	"async server":     {"start", "fetch", "sum", "gradient", "eval", "save"},
 }
 
-// scene is the point as a run: the fault strikes in the third stretch between
+// scene returns the point as a run: the fault strikes in the third stretch between
 // two checkpoints.
 func (p point) scene() scene {
 	s := scene{kind: kinds[p[0]], rank: p[1], mode: modes[p[2]], epoch: 8}

@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newStage is a copy of the stage. Tests that call it do not run in parallel.
+// newStage returns a copy of the stage. Tests that call it do not run in parallel.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	if _, err := exec.LookPath("mpirun"); err != nil {
@@ -99,7 +99,7 @@ func (s *stage) must(t *testing.T, args ...string) {
 	}
 }
 
-// train is the command line of every run.
+// train returns the command line of every run.
 func (s *stage) train(mode, run string) []string {
 	return append([]string{"train", s.data, "--epochs", fmt.Sprint(epochs), "--hidden", "8", "--threads", "1", "--servers", fmt.Sprint(servers),
 		"--mode", mode, "--checkpoint-every", "3e", "--stall-warn", "1s", "--stall-abort", stallAbort.String(), "--out", run}, s.flags...)
@@ -205,7 +205,7 @@ func start(t *testing.T, mark string, cmd *exec.Cmd, env string) *job {
 	return j
 }
 
-// short is a folder for what a launcher that is killed leaves behind. Its path
+// short returns a folder for what a launcher that is killed leaves behind. Its path
 // is short, for the sake of sockets.
 func short(t *testing.T) string {
 	t.Helper()

@@ -39,7 +39,7 @@ func attention(s isa) {
 	dynamic(s)
 }
 
-// single is a float32 in each lane of read-only memory.
+// single returns a float32 in each lane of read-only memory.
 func single(name string, v float64) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	for lane := range 8 {
@@ -374,7 +374,7 @@ func edgeMask(s isa) {
 	RET()
 }
 
-// factor is the scale where the word keeps, else 0.
+// factor returns the scale where the word keeps, else 0.
 func (p *philox) factor(word VecVirtual) VecVirtual {
 	keep, v := p.keeps(word, nil), p.scale()
 	if p.s.wide {

@@ -279,7 +279,7 @@ func (w *weighing) tile(vectors int) {
 	RET()
 }
 
-// sums are the vectors of a tile at that place, and put writes them back.
+// sums returns the vectors of a tile at that place, and put writes them back.
 func (w *weighing) sums(at Register, vectors int) (acc []VecVirtual) {
 	for i := range vectors {
 		v := w.vec()

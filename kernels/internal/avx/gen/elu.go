@@ -16,7 +16,7 @@ func elu(s isa) {
 	spread(s)
 }
 
-// single32 is a float32, broadcast to all lanes of a register.
+// single32 returns a float32, broadcast to all lanes of a register.
 func (s isa) single32(name string, v float64) VecVirtual {
 	m, r := GLOBL(name+s.name, RODATA|NOPTR), s.vec()
 	DATA(0, U32(math.Float32bits(float32(v))))

@@ -45,7 +45,7 @@ func (s isa) mask(name string) Register {
 	return s.maskOf(Load(Param(name), GP64()).(GPVirtual))
 }
 
-// maskOf is a mask of the first lanes, whose number it overwrites. For AVX2 it
+// maskOf returns a mask of the first lanes, whose number it overwrites. For AVX2 it
 // is a window into eight words of ones followed by eight of zeros.
 func (s isa) maskOf(lanes GPVirtual) Register {
 	if s.wide {

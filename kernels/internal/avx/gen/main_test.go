@@ -45,7 +45,7 @@ func TestAssemblyIsGenerated(t *testing.T) {
 	}
 }
 
-// body is a generated file without its first line, which has the command.
+// body returns a generated file without its first line, which has the command.
 func body(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -151,14 +151,14 @@ func newQuantiser(s isa, bits int) *quantiser {
 	return q
 }
 
-// parameter is the float parameter of that name in all lanes.
+// parameter returns the float parameter of that name in all lanes.
 func (s isa) parameter(name string) VecVirtual {
 	v := s.vec()
 	VBROADCASTSS(place(Param(name)), v)
 	return v
 }
 
-// numbers are the random numbers of a batch, 16 bits in the lower half of each
+// numbers returns the random numbers of a batch, 16 bits in the lower half of each
 // lane, a vector for each vector of columns.
 func (q *quantiser) numbers(block VecVirtual) [4]VecVirtual {
 	s, w := q.s, q.words(block)
@@ -295,7 +295,7 @@ func newSplitter(s isa, name string, bits int) splitter {
 	return p
 }
 
-// vector is a vector of codes, one a lane.
+// vector returns a vector of codes, one a lane.
 func (p splitter) vector(m Mem) VecVirtual {
 	v := p.s.vec()
 	switch p.bits {

@@ -54,7 +54,7 @@ func (p *philox) multiply(a, b VecVirtual) VecVirtual {
 	return product
 }
 
-// high is the high half of each product, moved to the low one.
+// high returns the high half of each product, moved to the low one.
 func (p *philox) high(product VecVirtual) VecVirtual {
 	h := p.s.vec()
 	VPSRLQ(U8(32), product, h)
@@ -99,7 +99,7 @@ func (p *philox) xorBoth(disp int, w, v VecVirtual) {
 	p.xorKey(disp, v, v)
 }
 
-// key is the place of key k of a round.
+// key returns the place of key k of a round.
 func key(round, k int) int { return 8*round + 4*k }
 
 // row prepares rounds 1 to 3 for the ids, one a lane.
@@ -119,7 +119,7 @@ func (p *philox) row(id VecVirtual) {
 	p.xorKey(key(2, 1), p.x, p.x)
 }
 
-// words are the four words of the block of each lane, in the low halves.
+// words returns the four words of the block of each lane, in the low halves.
 func (p *philox) words(block VecVirtual) [4]VecVirtual {
 	start := p.s.vec()
 	p.xorKey(drawFirst, block, start)
@@ -141,7 +141,7 @@ func (p *philox) words(block VecVirtual) [4]VecVirtual {
 	return c
 }
 
-// lanes64 is a vector from memory with the value of each 64-bit lane.
+// lanes64 returns a vector from memory with the value of each 64-bit lane.
 func (s isa) lanes64(name string, value func(lane int) int) VecVirtual {
 	m := GLOBL(name+s.name, RODATA|NOPTR)
 	for lane := range s.bytes / 8 {
@@ -271,7 +271,7 @@ func (p *philox) keeps(word VecVirtual, mask Register) Register {
 	return keep
 }
 
-// scale is the factor of what is kept.
+// scale returns the factor of what is kept.
 func (p *philox) scale() VecVirtual {
 	v := p.s.vec()
 	VBROADCASTSS(Mem{Base: p.draw, Disp: drawScale}, v)
@@ -292,7 +292,7 @@ func (p *philox) apply(word VecVirtual, x, dst Mem, mask Register) {
 	s.store(v, mask, dst)
 }
 
-// word is the word of the id and the column in the low half of each lane.
+// word returns the word of the id and the column in the low half of each lane.
 func (p *philox) word(id, col VecVirtual) VecVirtual {
 	p.row(id)
 	block := p.s.vec()

@@ -42,7 +42,7 @@ func sift(s isa) {
 	})
 }
 
-// compressions is the address of a table for AVX2: of each byte of bits, where
+// compressions returns the address of a table for AVX2: of each byte of bits, where
 // the lanes come from that it moves together.
 func compressions(s isa) Register {
 	if s.wide {

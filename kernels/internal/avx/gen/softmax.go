@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// constant is a float64 in read-only memory, to be broadcast.
+// constant returns a float64 in read-only memory, to be broadcast.
 func constant(name string, v float64) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	DATA(0, U64(math.Float64bits(v)))

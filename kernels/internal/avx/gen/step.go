@@ -9,7 +9,7 @@ import (
 // The steps of the optimisers round where plain Go rounds: no multiplication is
 // fused with the addition after it.
 
-// constants are the fields of the struct that the parameter k points to, one
+// constants returns the fields of the struct that the parameter k points to, one
 // vector each.
 func constants(s isa, n int) []VecVirtual {
 	k := Load(Param("k"), GP64())

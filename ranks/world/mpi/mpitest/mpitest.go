@@ -59,7 +59,7 @@ func MpirunContext(ctx context.Context, t testing.TB, n int, binary string, args
 	return cmd
 }
 
-// sessions is a folder for what Open MPI keeps while a job runs. The usual one
+// sessions returns a folder for what Open MPI keeps while a job runs. The usual one
 // is shared by all jobs of a user, and a job that starts while another one
 // tidies up finds it half gone. Its path is short, for the sake of sockets.
 func sessions(t testing.TB) string {
@@ -90,7 +90,7 @@ func end(mpirun int) error {
 	return nil
 }
 
-// descendants is the processes below pid.
+// descendants returns the processes below pid.
 func descendants(pid int) []int {
 	children := map[int][]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -123,7 +123,7 @@ func anyAlive(pids []int) bool {
 	return false
 }
 
-// statField is the i-th field behind the name in a stat file of a process,
+// statField returns the i-th field behind the name in a stat file of a process,
 // the state being 0 and the parent 1; empty for a process that has ended.
 func statField(path string, i int) string {
 	text, err := os.ReadFile(path)

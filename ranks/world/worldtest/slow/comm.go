@@ -92,7 +92,7 @@ func (c *comm) put(m world.Message) {
 	c.early = append(c.early, m)
 }
 
-// take is the first early message of src and tag, without its stamp, if it is
+// take returns the first early message of src and tag, without its stamp, if it is
 // due by now; a zero now takes it as it is, with its stamp.
 func (c *comm) take(src, tag int, now time.Time) (world.Message, bool) {
 	c.mu.Lock()
@@ -179,7 +179,7 @@ func (c *comm) announce(length func(to int) int) error {
 	return nil
 }
 
-// expected are the others that send something.
+// expected returns the others that send something.
 func (c *comm) expected(length func(from int) int) []int {
 	var from []int
 	for q := range c.hosts {

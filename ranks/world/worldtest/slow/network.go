@@ -30,7 +30,7 @@ func (n *Network) SetRate(rate float64) {
 	n.rate = rate
 }
 
-// host is the state of a host's link; the caller holds the lock.
+// host returns the state of a host's link; the caller holds the lock.
 func (n *Network) host(name string) *host {
 	h := n.hosts[name]
 	if h == nil {
