@@ -10,9 +10,8 @@ import (
 	"siafu/kernels"
 )
 
-// cacheLevels are the caches of a worker, by their sizes in KiB, nearest first. If processor
-// counters cannot be read, as on virtual machines, they model which cache the rows of a gather
-// come from.
+// cacheLevels are the cache sizes of one worker in KiB, L1 first. If hardware counters are
+// unavailable, as on virtual machines, they simulate from which cache each row is read.
 type cacheLevels []int
 
 // check refuses sizes that are not ascending.
@@ -34,13 +33,13 @@ func (l cacheLevels) join(between, format string) string {
 	return strings.Join(all, between)
 }
 
-// bytesFrom returns the bytes of gathered rows of the given size from each level, and last
-// from memory, for one worker and caches with LRU replacement. Prefetched rows count at their
-// source; sums, edges and self loops are ignored.
+// bytesFrom returns the bytes of gathered rows that are read from each cache level and, last, from
+// memory. It assumes one worker and LRU caches. A prefetched row counts at the level that held it.
+// Sums, edges and self loops are ignored.
 func (l cacheLevels) bytesFrom(g kernels.Gather, row int) []float64 {
 	caches := make([]*rowCache, len(l))
 	for i, size := range l {
-		caches[i] = newRecent(g.Rows(), max(size<<10/row, 1))
+		caches[i] = newRowCache(g.Rows(), max(size<<10/row, 1))
 	}
 	bytes := make([]float64, len(l)+1)
 	for r := range g.Rows() {
@@ -57,14 +56,15 @@ func (l cacheLevels) bytesFrom(g kernels.Gather, row int) []float64 {
 	return bytes
 }
 
-// rowCache is an LRU cache of whole rows: a ring of rows by time of reading, with a sentinel.
+// rowCache is an LRU cache of whole rows: a ring of rows in the order of their last read, with a
+// sentinel.
 type rowCache struct {
-	newer, older []uint32 // by row, and last the sentinel
+	newer, older []uint32 // by row; the last entry is the sentinel
 	kept         []bool
 	count, most  int
 }
 
-func newRecent(rows, most int) *rowCache {
+func newRowCache(rows, most int) *rowCache {
 	c := &rowCache{newer: make([]uint32, rows+1), older: make([]uint32, rows+1), kept: make([]bool, rows), most: most}
 	c.newer[rows], c.older[rows] = uint32(rows), uint32(rows)
 	return c
@@ -72,20 +72,20 @@ func newRecent(rows, most int) *rowCache {
 
 // read reports whether the row is cached, and makes it the most recent.
 func (c *rowCache) read(row uint32) (there bool) {
-	entrance := uint32(len(c.kept))
+	sentinel := uint32(len(c.kept))
 	if there = c.kept[row]; there {
 		c.leave(row)
 	} else if c.count == c.most {
-		oldest := c.newer[entrance]
+		oldest := c.newer[sentinel]
 		c.leave(oldest)
 		c.kept[oldest] = false
 	} else {
 		c.count++
 	}
 	c.kept[row] = true
-	newest := c.older[entrance]
+	newest := c.older[sentinel]
 	c.newer[newest], c.older[row] = row, newest
-	c.newer[row], c.older[entrance] = entrance, row
+	c.newer[row], c.older[sentinel] = sentinel, row
 	return there
 }
 
@@ -104,7 +104,7 @@ type gatherLevels struct {
 
 // print prints a line for each gather.
 func (l cacheLevels) print(w io.Writer, gathers []gatherLevels) error {
-	fmt.Fprintln(w, "\nBytes of a row that come from where, an edge, by a model: caches of one worker that keep the rows read last")
+	fmt.Fprintln(w, "\nBytes per edge read from each cache level (simulated: LRU caches of one worker)")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "kernel\tshape\trow\t%s\tmemory\n", l.join("\t", "%d KiB"))
 	for _, g := range gathers {

@@ -32,8 +32,7 @@ func (o *Ops) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Ma
 		Ptr(p.hubs).Ptr(p.firsts).Int64(int64(p.cut)).Int32(int32(a.Heads)).Int32(int32(a.Width)).Int32(flag(merge)).Int32(int32(size)))
 }
 
-// eachRow runs a kernel for the rows of e except hubs, and returns their plan, nil without
-// rows.
+// eachRow runs a kernel on all rows of e except hubs. It returns the plan of e, nil without rows.
 func (o *Ops) eachRow(e kernels.Edges, run func(b rowRange)) *plan {
 	if e.Rows() == 0 {
 		return nil
@@ -43,8 +42,7 @@ func (o *Ops) eachRow(e kernels.Edges, run func(b rowRange)) *plan {
 	return p
 }
 
-// hubSums runs a kernel for the pieces of hubs, which gives rows of cols columns, and adds
-// these to dst.
+// hubSums runs a kernel on the pieces of hubs and adds the partial rows [pieces x cols] to dst.
 func (o *Ops) hubSums(p *plan, dst device.Ptr, cols int, add bool, run func(parts device.Ptr, b rowRange, line device.Ptr)) {
 	if p == nil || p.cut == 0 {
 		return
@@ -56,8 +54,8 @@ func (o *Ops) hubSums(p *plan, dst device.Ptr, cols int, add bool, run func(part
 	o.launch("hubSums", launch1D(count), o.newArgs().Ptr(dst).Ptr(parts).Ptr(p.hubs).Ptr(p.firsts).Int64(int64(count)).Int32(int32(cols)).Int32(flag(add)))
 }
 
-// edgeArgs has the common arguments of kernels along edges. Row 0 of e is the local vertex
-// first.
+// edgeArgs returns the common arguments of kernels along edges. Row 0 of e is the local vertex with
+// number first.
 type edgeArgs struct {
 	name string
 	kernels.Attention
@@ -66,13 +64,13 @@ type edgeArgs struct {
 	drop  kernels.Mask
 }
 
-// bounds appends the edge ranges of rows or, with line, of pieces of rows.
+// bounds appends the edge ranges of rows. If line is set, they are ranges of pieces of rows.
 func (w *edgeArgs) bounds(args *device.Args, b rowRange, line device.Ptr) *device.Args {
 	return args.Ptr(b.begin).Ptr(b.end).Ptr(vectorPtr(w.e.Cols)).Ptr(b.order).Ptr(line).Int64(int64(b.count)).
 		Uint32(w.e.Base).Int32(flag(w.e.SelfLoops)).Uint32(w.first)
 }
 
-// attend launches a kernel for the heads of rows. It appends the shape of heads, flags, the
+// attend launches an attention kernel for the heads of rows. It appends the shape of heads, flags, the
 // size of groups and the mask to args.
 func (o *Ops) attend(w edgeArgs, rows int, args *device.Args, flags ...int32) {
 	size := groupSize(w.Width)
@@ -90,11 +88,11 @@ func checkAttention(a kernels.Attention, e kernels.Edges) {
 	mustFit(e.End.Len() >= e.Rows())
 }
 
-// hasElements reports whether m has the elements of rows x cols.
+// hasElements reports whether m has at least rows x cols elements.
 func hasElements(m kernels.Mat, rows, cols int) bool { return m.Rows*m.Cols >= rows*cols }
 
-// locals returns the number of local vertices, which includes far rows and the rows of e from
-// local vertex first on.
+// locals returns the number of local vertices that the kernel may address: the ghosts after Base, and
+// the rows of e, which start at local vertex first.
 func locals(e kernels.Edges, far int, first uint32) int {
 	return max(int(e.Base)+far, int(first)+e.Rows())
 }

@@ -37,12 +37,12 @@ type HistoryOptions struct {
 	Team   Parallel
 	Ops    kernels.Ops // each history gets a fork
 	Arena  *mapped.Arena
-	// Parts are sent separately. At most all of them are in transit at a time.
+	// Parts are sent separately. All of them may be in transit at once.
 	Parts []*Part
 	// Apart gives each history its own batches, so that several histories can be in transit
 	// at once.
 	Apart bool
-	// Framed puts rows into frames even without a codec, so that ranks can omit their rows.
+	// Framed puts rows into frames even without a codec, so that a rank can send a message without rows.
 	Framed bool
 }
 
@@ -166,7 +166,7 @@ func (r *History) Sums() kernels.Mat { return r.sums.Reshape(r.o.Plan.Sums, r.sh
 func (r *History) View() View { return View{Rows: r.deviceRows, Epochs: r.epochs} }
 
 // Scale scales the stored rows, and their attention scores only if scores is true. Factor 0
-// makes them absent rows: zeros that attention gives no weight.
+// sets rows to zero and their scores to absent, so that attention gives them weight 0.
 func (r *History) Scale(factor float32, scores bool) {
 	switch {
 	case factor == 1 || len(r.epochs) == 0:
@@ -181,8 +181,8 @@ func (r *History) Scale(factor float32, scores bool) {
 	r.o.Team.Run(len(r.epochs), rowGrain, r.scale.run)
 }
 
-// absent is the attention score of an absent vertex. Its exponential is 0 beside any other,
-// also when scaled by the slope of a LeakyReLU, and all results are finite.
+// absent is the attention score of an absent vertex. Its softmax weight next to any other score is
+// 0, also after multiplication by the slope of LeakyReLU, and all results are finite.
 const absent = -1e30
 
 func (r *History) scaleRows(lo, hi int) {
@@ -203,7 +203,7 @@ func (r *History) scaleRows(lo, hi int) {
 // Publish copies the rows to the memory that kernels read.
 func (r *History) Publish() { kernels.Write(r.ops, r.deviceRows, r.rows) }
 
-// Forget resets all rows to zeros that have never arrived.
+// Forget sets all rows to zero and marks them as never received.
 func (r *History) Forget() {
 	clear(r.rows)
 	clear(r.epochs)

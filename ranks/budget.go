@@ -15,7 +15,7 @@ import (
 // previous epoch. It includes the evaluation and the checkpoint of the epoch.
 type budget struct {
 	usd    float64   // 0: no limit
-	few    int       // epochs whose maximum counts
+	few    int       // number of recent epochs whose maximum estimates the next one
 	ahead  int       // epochs trained after the one with the stop request
 	began  float64   // cost of the run before this process's first epoch
 	last   float64   // cost of the run after the newest epoch
@@ -23,19 +23,18 @@ type budget struct {
 	over   bool      // a stop was requested
 }
 
-// fewEpochs is the number of past epochs that estimate future ones, if every epoch is
+// fewEpochs is the default number of recent epochs that estimate the next one, if every epoch is
 // evaluated.
 const fewEpochs = 8
 
-// forwardShare is the ratio of the maximal cost of a first epoch to that of the first
-// forward pass: an evaluation, a forward pass in training, and a backward pass at twice its
-// price.
+// forwardShare bounds the cost of the first epoch in units of its first forward pass: 1 for the
+// evaluation, 1 for the forward pass of training, 2 for the backward pass.
 const forwardShare = 4
 
 func newBudget(c *Config) budget {
 	b := budget{usd: c.BudgetUSD(), few: max(fewEpochs, c.EvalEvery+c.LocalEpochs+1)}
 	if c.Asynchronous() {
-		b.ahead = c.MostStaleness() + 1 // no rank can be further ahead of rank 0; fully asynchronous: epochs are the server's
+		b.ahead = c.MostStaleness() + 1 // the most epochs that ranks are ahead of rank 0; in mode free the server counts epochs
 	}
 	return b
 }
@@ -52,8 +51,8 @@ func (b *budget) add(cost float64) {
 	b.epochs = b.epochs[max(len(b.epochs)-b.few, 0):]
 }
 
-// begin sets the cost of the run before its first epoch here, and fails if another epoch might
-// exceed the budget.
+// begin sets the cost of the run before the first epoch of this process. It fails if another epoch
+// might exceed the budget.
 func (b *budget) begin(now float64) error {
 	b.began, b.last = now, now
 	if b.usd == 0 || now+b.maxCost(0) < b.usd {

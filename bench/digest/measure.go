@@ -19,7 +19,7 @@ type bench struct {
 	archive *trials.Archive
 }
 
-// cell is a graph, network and number of ranks to compare systems on.
+// cell is one setting of the comparison: a graph, a network and a number of graph ranks.
 type cell struct {
 	graph trials.Graph
 	model string
@@ -42,16 +42,16 @@ func systemsOf(list []System, model string) []System {
 	return slices.DeleteFunc(slices.Clone(list), func(s System) bool { return len(s.Networks) > 0 && !slices.Contains(s.Networks, model) })
 }
 
-// members returns the number of ranks that a system needs for a cell's graph ranks.
+// members returns the number of ranks of a run: the graph ranks and the system's parameter servers.
 func (c cell) members(s System) int { return c.ranks + s.Servers }
 
-// accuracy returns the trainings of a system for accuracy, one per seed; fewer after the time
-// limit. A timely system uses the first link.
+// accuracy trains a system once per seed and returns the results, fewer if the time limit is
+// reached. A system whose results depend on timing uses the first link.
 func (b *bench) accuracy(ctx context.Context, c cell, s System) ([]*trials.Result, error) {
 	return b.accuracyOver(ctx, c, s, b.rates[0])
 }
 
-// accuracyOver is accuracy with another link for timely systems.
+// accuracyOver does the same with another link for systems whose results depend on timing.
 func (b *bench) accuracyOver(ctx context.Context, c cell, s System, rate float64) ([]*trials.Result, error) {
 	var list []*trials.Result
 	for seed := range b.Seeds {
@@ -71,8 +71,8 @@ func (b *bench) accuracyOver(ctx context.Context, c cell, s System, rate float64
 	return list, nil
 }
 
-// times returns the trainings of systems for time over a link, interleaved, by system; for a
-// timely system the trainings for accuracy.
+// times returns the timing runs of each system over a link, by system. Runs of different systems are
+// interleaved. For a system whose results depend on timing it returns the accuracy runs.
 func (b *bench) times(ctx context.Context, c cell, systems []System, rate float64, more ...string) (map[string][]*trials.Result, error) {
 	all := map[string][]*trials.Result{}
 	for turn := range b.Turns {
@@ -107,9 +107,9 @@ func tests(list []*trials.Result) []float64 {
 	return x
 }
 
-// reaching returns the epochs, and seconds, after which the mean of trainings' best validation
-// accuracies reaches a target; +Inf for never, NaN without trainings. An epoch takes each
-// seconds, except for a timely system, which has its own times.
+// reaching returns the epochs and the seconds after which the mean best validation accuracy reaches a
+// target: +Inf if never, NaN without runs. The argument each is the seconds of an epoch; a system
+// whose results depend on timing uses its measured times.
 func reaching(list []*trials.Result, s System, target, each float64) (epochs, seconds float64) {
 	epochs = trials.Reaching(list, target)
 	switch {

@@ -11,16 +11,16 @@ import (
 // Kind classifies a fault. The zero value is Runtime.
 type Kind uint8
 
-// The kinds with their exit codes (from sysexits.h if it has one).
+// The kinds. Exit codes are those of sysexits.h where defined.
 const (
 	Runtime  Kind = iota // 1: failed while running
 	Usage                // 64: the command line is wrong
-	Data                 // 65: a file holds something it must not hold
+	Data                 // 65: invalid contents of a file
 	Missing              // 66: an input does not exist
 	IO                   // 74: reading or writing failed
 	Stopped              // 75: stopped by a signal or a budget, state saved; run again
-	Diverged             // 76: numbers have grown beyond all bounds; the same again would end the same way
-	Config               // 78: the configuration contradicts itself or the machine
+	Diverged             // 76: training diverged; a retry would diverge again
+	Config               // 78: settings contradict each other or do not fit this machine
 )
 
 // ExitCode returns the exit status of a process that ends with a fault of kind k.
@@ -106,8 +106,8 @@ func System(op, path string, err error) *Error {
 	return e
 }
 
-// Lasting reports whether the same command would fail again without a change: by its kind, or
-// for lack of space or permission.
+// Lasting reports whether a retry of the command without changes would fail again: because of the
+// kind of err, or for lack of space or permission.
 func Lasting(err error) bool {
 	switch KindOf(err) {
 	case Usage, Data, Missing, Stopped, Diverged, Config:

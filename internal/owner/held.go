@@ -12,16 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Held reports whether a process writes a run folder, if that can be known without
-// touching the lock, which would refuse a run that starts meanwhile: where it says nothing,
-// as one that was given back, or that a process of this host took it last.
+// Held reports whether a process holds the lock of a run folder. It does not take the lock, because
+// that could make a starting run fail. known is false if the last holder that the lock file names
+// ran on another host, or if the kernel's table of locks cannot tell. An empty lock file was
+// released.
 func Held(run string) (held, known bool) {
 	path := filepath.Join(run, LockFile)
 	text, err := readNamed(path)
 	if err != nil || !ours(text) {
 		return false, false
 	}
-	h := parse(text) // nil where it says nothing
+	h := parse(text) // nil if the file is empty
 	if host, _ := os.Hostname(); h != nil && h.Host != host {
 		return false, false
 	}
@@ -31,7 +32,7 @@ func Held(run string) (held, known bool) {
 	}
 	held, known = listed("/proc/locks", fmt.Sprintf("%02x:%02x:%d", unix.Major(info.Dev), unix.Minor(info.Dev), info.Ino))
 	if !held && h != nil && alive(h.PID) {
-		return false, false // some file systems have another number there than in stat
+		return false, false // on some file systems /proc/locks shows another device number than stat
 	}
 	return held, known
 }
@@ -44,8 +45,8 @@ func alive(pid int) bool {
 	return !bytes.HasPrefix(state, []byte("Z")) && !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
-// listed reports whether a file has a lock of flock, as the kernel lists them: "1: FLOCK
-// ADVISORY WRITE 4711 08:01:1234 0 EOF".
+// listed reports whether the kernel's table lists an flock lock on the file, in a line such as
+// "1: FLOCK ADVISORY WRITE 4711 08:01:1234 0 EOF".
 func listed(table, file string) (held, known bool) {
 	f, err := os.Open(table)
 	if err != nil {

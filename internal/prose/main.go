@@ -1,5 +1,5 @@
-// Prose checks the language of documents and Go comments: no word of a list that has a
-// better one in the field, no sentence of more than 35 words, no line twice in a row.
+// Prose checks the language of documents and Go comments: no expression of a list for which
+// the field has a better term, no sentence of more than 35 words, no line twice in a row.
 //
 //	prose PATH...
 //
@@ -86,7 +86,7 @@ func checkFile(path string, report func(line int, text string)) error {
 	return nil
 }
 
-// checkComments checks the comments of a Go file but the output of examples.
+// checkComments checks the comments of a Go file except the output of examples.
 func checkComments(path string, report func(line int, text string)) error {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -136,7 +136,7 @@ func checkMarkdown(lines *bufio.Scanner, report func(line int, text string)) {
 			}
 		default:
 			if text == last {
-				report(n, "the line stands twice: "+text)
+				report(n, "repeated line: "+text)
 			}
 			if item.MatchString(text) {
 				end()

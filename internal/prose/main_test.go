@@ -19,7 +19,7 @@ func TestCheckMarkdown(t *testing.T) {
 		"code":            {"`anew` is code.\n\n```\nanew\n```\n\n    anew\n", nil},
 		"a long one":      {long, []string{"1: a sentence of 36 words: word word word word word word word word …"}},
 		"two, each short": {strings.TrimSuffix(long, " end.") + ". End.", nil},
-		"twice":           {"A line.\nA line.\n", []string{"2: the line stands twice: A line."}},
+		"twice":           {"A line.\nA line.\n", []string{"2: repeated line: A line."}},
 		"a table":         {"| a | anew |\n|---|---|\n| " + strings.TrimSuffix(long, " end.") + " | b |\n", []string{`1: "anew": write again`}},
 		"items":           {"- " + strings.Repeat("word ", 20) + "\n- " + strings.Repeat("other ", 20) + "\n", nil},
 	} {

@@ -23,10 +23,10 @@ type Kind struct {
 	// a.Fill, because a forecast calls it too. nil: the network does not use the graph.
 	Coefficients func(d Degrees, own int, a *mapped.Arena) Coefficients
 	// Maximum means that layers gather maxima of rows, column by column, instead of sums; 0
-	// without edges. Attends means that all layers are Attended, Dynamic that there are
-	// weights along edges. Coefficients are then SumCoefficients or OtherCoefficients.
+	// without edges. Attends means that all layers are Attended. Dynamic means that scores
+	// depend jointly on both ends of an edge (GATv2). Coefficients are then SumCoefficients or OtherCoefficients.
 	Maximum, Attends, Dynamic bool
-	// Order is "gather-first" or "apply-first" for layers that know only one, empty for layers
+	// Order is "gather-first" or "apply-first" for layers that support only one order, empty for layers
 	// that use Spec.Orders.
 	Order string
 	// Part describes layer l, and Widths returns the widths between layers (Spec.Widths): nil
@@ -34,18 +34,19 @@ type Kind struct {
 	Part   func(s Spec, l int) Part
 	Widths func(d Design, layers, in, hidden, out int) []int
 	// Rectifies means that hidden layers end in ReLU and dropout, and their backward pass
-	// starts with activateGrad. If such a layer multiplies first, only products compute its
-	// input's gradient, which can then replace the input (Spec.InPlace).
+	// starts with activateGrad. If such a layer multiplies first, its input gradient is a plain
+	// matrix product and may overwrite the input (Spec.InPlace).
 	Rectifies bool
 	// Powers returns the cached powers of Â times the features that the first layer uses;
 	// later layers then gather nothing. nil: every layer gathers, and the cached input of the
 	// first one is ÂX.
 	Powers func(s Spec) Powers
-	// Inner layers have their own weight decay, and Square layers keep the width of their
-	// input.
+	// Inner means that the layer uses --inner-decay, and Square that its output is as wide as
+	// its input.
 	Inner, Square bool
-	// Starts has the initial values of weights that are not random, and Running the weights
-	// that are running means of their gradients and take no optimiser steps.
+	// Starts has the initial values of weights that are not random. Running lists the weights
+	// that are running means of their gradient values (batch-norm statistics) and make no
+	// optimiser steps.
 	Starts  map[string]float32
 	Running []string
 	// Initializer is the default initialiser of the first weights; empty: small-logits.
@@ -61,8 +62,8 @@ type Kind struct {
 	PlainSum bool
 	// Recommended has the Norm and Jumping for graphs with enough labels; empty: none.
 	Recommended Design
-	// Variates means that its sums can be those of a sample and a history, with control
-	// variates (Chen et al. 2018).
+	// Variates means that --batch variates is supported: sums are estimated from sampled
+	// neighbours and historical rows as control variates (Chen et al. 2018).
 	Variates bool
 	// StateDict describes the layers of PyTorch Geometric with the same weights; nil: none.
 	StateDict StateDict

@@ -11,11 +11,11 @@ import (
 	"siafu/internal/fault"
 )
 
-// trust lets Lambda alone take a role on.
+// trust is the policy that lets only the Lambda service assume the role.
 const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"lambda.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
 
-// policies are what the role of a function may do: write logs, and in a VPC make the
-// network interfaces that it reaches others by.
+// policies returns the managed policies of a function's role: to write logs and, in a VPC, to
+// create network interfaces.
 func policies(region string, vpc bool) []string {
 	list := []string{policy(region, "AWSLambdaBasicExecutionRole")}
 	if vpc {
@@ -26,46 +26,46 @@ func policies(region string, vpc bool) []string {
 
 func vpcPolicy(region string) string { return policy(region, "AWSLambdaVPCAccessExecutionRole") }
 
-// policy returns the ARN of one of AWS's own.
+// policy returns the ARN of an AWS managed policy.
 func policy(region, name string) string {
 	return "arn:" + partition(region) + ":iam::aws:policy/service-role/" + name
 }
 
-// lookRole is what there is of a role, nil where there is none.
+// lookRole returns a role, or nil if it does not exist.
 func (c *control) lookRole(ctx context.Context, name string) (*types.Role, error) {
-	there, err := read(ctx, "iam:GetRole", &iam.GetRoleInput{RoleName: &name}, c.iam.GetRole)
+	out, err := read(ctx, "iam:GetRole", &iam.GetRoleInput{RoleName: &name}, c.iam.GetRole)
 	switch {
 	case code(err) == "NoSuchEntity":
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	return there.Role, nil
+	return out.Role, nil
 }
 
-// ownRole reports whether siafu has made a role, for a function.
+// ownRole reports whether siafu created the role for this function, by its tag.
 func ownRole(r *types.Role, function string) bool {
 	return slices.ContainsFunc(r.Tags, func(t types.Tag) bool {
 		return aws.ToString(t.Key) == tag && aws.ToString(t.Value) == function
 	})
 }
 
-// attached returns the ARNs of the policies of a role.
+// attached returns the ARNs of the policies that are attached to a role.
 func (c *control) attached(ctx context.Context, role string) ([]string, error) {
-	there, err := read(ctx, "iam:ListAttachedRolePolicies", &iam.ListAttachedRolePoliciesInput{RoleName: &role}, c.iam.ListAttachedRolePolicies)
+	out, err := read(ctx, "iam:ListAttachedRolePolicies", &iam.ListAttachedRolePoliciesInput{RoleName: &role}, c.iam.ListAttachedRolePolicies)
 	if err != nil {
 		return nil, err
 	}
 	var list []string
-	for _, p := range there.AttachedPolicies {
+	for _, p := range out.AttachedPolicies {
 		list = append(list, aws.ToString(p.PolicyArn))
 	}
 	return list, nil
 }
 
-// role makes siafu's role for the function, unless it is there, with the policies that
-// it needs, and returns its ARN. Policies that it no longer needs stay until it is
-// removed: network interfaces are taken down by them.
+// role creates siafu's role for the function if it does not exist, attaches missing policies and
+// returns the ARN. Policies that are no longer needed stay attached until the role is removed,
+// because AWS uses them to delete the network interfaces.
 func (d *deployment) role(ctx context.Context) (string, error) {
 	name, err := roleName(d.region, d.o.Name)
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *deployment) role(ctx context.Context) (string, error) {
 	case there == nil:
 		there, err = d.makeRole(ctx, name)
 	case !ownRole(there, d.o.Name):
-		err = fault.New(fault.Config, "lambda", "", "siafu did not create the role %s: it lacks the tag %s=%s", name, tag, d.o.Name).Then("give the --role, or choose another --name")
+		err = fault.New(fault.Config, "lambda", "", "siafu did not create the role %s: it lacks the tag %s=%s", name, tag, d.o.Name).Then("pass an existing role with --role, or choose another --name")
 	default:
 		has, err = d.attached(ctx, name)
 	}
@@ -99,7 +99,7 @@ func (d *deployment) role(ctx context.Context) (string, error) {
 	return aws.ToString(there.Arn), nil
 }
 
-// makeRole makes the role. In a dry run its ARN has a blank for the account's number.
+// makeRole creates the role. In a dry run its ARN has ACCOUNT in place of the account number.
 func (d *deployment) makeRole(ctx context.Context, name string) (*types.Role, error) {
 	out, err := change(ctx, d.control, "iam:CreateRole", &iam.CreateRoleInput{
 		RoleName: &name, AssumeRolePolicyDocument: aws.String(trust), Description: aws.String("siafu's function " + d.o.Name),
@@ -115,7 +115,7 @@ func (d *deployment) makeRole(ctx context.Context, name string) (*types.Role, er
 	return out.Role, nil
 }
 
-// madeFor returns the role that siafu has made for a function, nil where there is none.
+// madeFor returns the role that siafu created for a function, or nil.
 func (c *control) madeFor(ctx context.Context, function string) (*types.Role, error) {
 	name, err := roleName(c.region, function)
 	if err != nil {
@@ -129,18 +129,17 @@ func (c *control) madeFor(ctx context.Context, function string) (*types.Role, er
 	return nil, nil
 }
 
-// dropRole deletes the role that siafu has made for a function, if there is one. A role
-// that cannot be looked for is none that siafu has made with these rights.
+// dropRole deletes the role that siafu created for a function, if there is one. Without permission
+// to read the role it is kept: these credentials cannot have created it.
 //
-// The network interfaces of a function in a VPC go within some twenty minutes of its end,
-// by the rights of its role; without it they would stay for ever, and with them the
-// security group. A role with these rights is therefore not deleted together with the
-// function.
+// After a VPC function is deleted, AWS removes its network interfaces within about 20 minutes, using
+// the function's role. Without the role the interfaces and the security group would remain.
+// Therefore a role with the VPC policy is not deleted in the same run as the function.
 func (c *control) dropRole(ctx context.Context, function string, deleted bool) error {
 	r, err := c.madeFor(ctx, function)
 	switch {
 	case denied(err):
-		c.say("keeps the role of the function: %v", err)
+		c.say("the role of the function is kept: %v", err)
 		return nil
 	case err != nil || r == nil:
 		return err

@@ -9,9 +9,9 @@ import (
 	"siafu/ranks/world"
 )
 
-// scores passes the scores of n pairs of this rank (an own row and any vertex) to sink in
-// whole groups of pairs, as many groups at a time as the buffers hold. Collective over the
-// graph ranks.
+// scores computes the scores of n pairs of this rank and passes them to sink in chunks of whole
+// groups of pairs, as large as the buffers allow. A pair is an own row and any vertex. Collective
+// over the graph ranks.
 func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func(first int, scores []float32)) error {
 	most := max(PairsPerChunk/group, 1) * group
 	score := p.scoreRuns
@@ -43,8 +43,8 @@ func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func
 	return nil
 }
 
-// scoreRuns scores pairs from first to the last of scores, and consecutive pairs of one row at
-// once.
+// scoreRuns computes the scores of the pairs from first on. Consecutive pairs with the same row are
+// scored in one call.
 func (p *pairing) scoreRuns(scores []float32, rows, others []uint32, first int) {
 	for lo, hi := first, first; lo < len(scores); lo = hi {
 		for hi < len(scores) && rows[hi] == rows[lo] {
@@ -54,7 +54,8 @@ func (p *pairing) scoreRuns(scores []float32, rows, others []uint32, first int) 
 	}
 }
 
-// ownPairs returns the pairs of a list whose first vertex this rank owns, and its rows.
+// ownPairs returns the positions of the pairs whose first vertex this rank owns, and the rows of
+// these vertices.
 func (p *pairing) ownPairs(list graph.Pairs) (at []int, rows []uint32) {
 	for i, v := range list.Src {
 		if row, ok := p.places.Row(v); ok {
@@ -134,7 +135,7 @@ func (p *pairing) heldOutMetrics(h *graph.Held) (m objective.Metrics, loss float
 	return m, loss, nil
 }
 
-// mrr returns the mean reciprocal rank of held-out edges among the vertices of Each.
+// mrr returns the mean reciprocal rank of held-out edges among their candidate vertices.
 // Collective over the graph ranks.
 func (p *pairing) mrr(h *graph.Held) (float64, error) {
 	each := p.held.Ranked
@@ -162,7 +163,7 @@ func (p *pairing) mrr(h *graph.Held) (float64, error) {
 	return sum[0] / float64(h.Edges.Len()), err
 }
 
-// computeMetrics is trainer.computeMetrics of the task Links.
+// computeMetrics implements trainer.computeMetrics for the task Links.
 func (p *pairing) computeMetrics(metric string, wanted []uint8) ([]objective.Metrics, error) {
 	all := make([]objective.Metrics, graph.SplitTest+1)
 	for split := graph.SplitVal; split <= graph.SplitTest; split++ {
@@ -186,7 +187,7 @@ func (p *pairing) computeMetrics(metric string, wanted []uint8) ([]objective.Met
 	return all, nil
 }
 
-// addFindings adds the last pass's results of links. A nil pairing has none.
+// addFindings adds the link results of the last pass. A nil pairing adds nothing.
 func (p *pairing) addFindings(f *findings) {
 	if p == nil {
 		return

@@ -7,7 +7,7 @@ import (
 	"siafu/kernels/model"
 )
 
-// attention is the state of a layer with attention (AE) in addition to its rows; heads is 0
+// attention is the state of a layer with attention (Dorylus's ApplyEdge) in addition to its rows; heads is 0
 // for a layer without.
 type attention struct {
 	heads int
@@ -18,14 +18,15 @@ type attention struct {
 	// Of the emitted rows, published with them [own or ghosts x heads]; none where scores
 	// are dynamic.
 	scores, ghostScores kernels.Mat
-	// Published with the gradients: the state of targets that sources need, packed, and [own x
-	// heads] for an Ops whose backward pass also uses the edges of targets.
+	// Published with the gradients: the state of destinations that the gradients of sources need.
+	// packed is [own x 3·heads]. r, lse and dots [own x heads] exist only if the Ops computes the
+	// gradients of destinations along edges.
 	back      struct{ r, lse, dots, packed kernels.Mat }
 	shape     kernels.Attention // without dropout and weights
 	published publishedWeights
 	self      kernels.Vector[float32] // features of self loops [own x EdgeDim], where the layer takes some
 	drop      *model.Dropout
-	// For gradients of ghosts, which belong to no interval.
+	// The attention of ghost gradients, which belong to no interval.
 	whole kernels.Attention
 	mask  kernels.Dropout
 }
@@ -54,8 +55,8 @@ func (w *Work) allocAttention(l *Layer, at int, layer model.Attended, o Options)
 	l.self = w.meanEdgeFeatures()
 }
 
-// Enter sets the pass of the following calls of GhostGrads, and its weights, which are not
-// read if intervals have published theirs.
+// Enter sets the pass and the weights of later calls of GhostGrads. The weights are ignored if
+// intervals have published their own.
 func (w *Work) Enter(l *Layer, p model.Pass, weights kernels.Mat) {
 	if l.heads == 0 {
 		return
@@ -64,14 +65,14 @@ func (w *Work) Enter(l *Layer, p model.Pass, weights kernels.Mat) {
 	l.whole.Drop = l.drop.Mask(p, w.store.LocalIDs(), &l.mask)
 }
 
-// attention is that of the interval's edges in a pass.
+// attention returns the parameters and the dropout mask of the interval's edges in a pass.
 func (w *Work) attention(l *Layer, i Interval, p model.Pass) kernels.Attention {
 	a := l.layer.Attention(i.Frame.Weights)
 	a.Drop = l.drop.Mask(p, w.store.LocalIDs(), i.Mask)
 	return a
 }
 
-// forward and backward are the interval's rows of a value of its layer.
+// forward (backward) returns the interval's rows of a value in the Apply (ApplyBackward) stage.
 func (i Interval) forward(v model.Value) kernels.Mat {
 	return i.Frame.At(model.Do{Layer: i.Layer, Stage: model.Apply}, v)
 }
@@ -86,7 +87,7 @@ func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
 	i.Ops.AttentionGather(at, dst, i.signed(i.forward), stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
 }
 
-// withSelfLoops are edges e of an interval's vertices with their self loops.
+// withSelfLoops adds the self loops of an interval's vertices to e.
 func (l *Layer) withSelfLoops(i Interval, e kernels.Edges) kernels.Edges {
 	e.SelfLoops, e.Self = true, i.selfLoopFeatures(l)
 	return e
@@ -101,8 +102,9 @@ func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
 	i.Ops.AttentionFinish(at, dst, signed, i.rows(l.lse), stats)
 }
 
-// signed returns the rows for the gradient of targets' scores without edges; none if the
-// interval's Ops has no kernels for it, or in passes without a backward pass.
+// signed returns the matrix of signed sums, from which the gradients of destination scores are
+// computed without edges. It is empty if the interval's Ops has no kernels for it, and in passes
+// without a backward pass.
 func (i Interval) signed(value func(model.Value) kernels.Mat) (rows kernels.Mat) {
 	if i.Ops.Has(kernels.SignedAttention) {
 		rows = value(model.Signed)
@@ -114,7 +116,7 @@ func (i Interval) signed(value func(model.Value) kernels.Mat) (rows kernels.Mat)
 func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 	b := &l.back
 	if signed := i.signed(i.backward); !signed.IsNil() {
-		dots := i.rows(l.stats).Reshape(i.Hi-i.Lo, l.heads) // no longer needed
+		dots := i.rows(l.stats).Reshape(i.Hi-i.Lo, l.heads) // reuses stats, which are no longer needed
 		i.Ops.RowDots(dots, grads, i.rows(l.gathered))
 		i.Ops.AttentionGradSigned(l.shape, i.backward(model.ScoresGrad), signed, grads, dots)
 		i.Ops.PackGrad(l.shape, b.packed, i.Lo, i.backward(model.Scores), i.rows(l.lse), dots)
@@ -127,7 +129,8 @@ func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 	i.Ops.PackGrad(l.shape, b.packed, i.Lo, i.rows(b.r), i.rows(b.lse), i.rows(b.dots))
 }
 
-// ownEmitted and theirs are the rows of own vertices and of ghosts, with their scores.
+// ownEmitted and ghostEmitted return the emitted rows of own vertices and of ghosts, with their
+// scores.
 func (l *Layer) ownEmitted(rows kernels.Mat) kernels.Emitted {
 	return kernels.Emitted{X: rows.Part(0, l.lse.Rows), Scores: l.scores}
 }
@@ -154,7 +157,7 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 		edges = l.withSelfLoops(i, edges)
 	}
 	i.Ops.AttentionGradSrc(l.published.attach(at), dst, l.maskSources(edges), i.Lo, l.mesh.shard.NumOwn(), i.rows(l.Recomputed), l.attended())
-	if i.Sources { // sources only: they gathered nothing
+	if i.Sources { // these vertices are sources only and gathered nothing
 		i.Ops.Clear(scores)
 		if !along.IsNil() {
 			i.Ops.Clear(along)
@@ -162,14 +165,14 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 		return
 	}
 	if !i.signed(i.backward).IsNil() {
-		return // publishBackward has made them
+		return // publishBackward has already computed these gradients
 	}
-	mine := kernels.Attended{
+	state := kernels.Attended{
 		R: i.rows(l.back.r), LSE: i.rows(l.back.lse),
 		Grad: i.rows(l.Grads), Dots: i.rows(l.back.dots),
 	}
-	i.Ops.AttentionGradDst(at, scores, along, own, l.ownEmitted(l.Recomputed), mine, false)
-	i.Ops.AttentionGradDst(at, scores, along, l.ghostEdges(i), l.ghostEmitted(), mine, true)
+	i.Ops.AttentionGradDst(at, scores, along, own, l.ownEmitted(l.Recomputed), state, false)
+	i.Ops.AttentionGradDst(at, scores, along, l.ghostEdges(i), l.ghostEmitted(), state, true)
 }
 
 // selfLoopFeatures returns the features of the interval's self loops.
@@ -178,8 +181,8 @@ func (i Interval) selfLoopFeatures(l *Layer) kernels.Vector[float32] {
 	return l.self.Part(i.Lo*dim, i.Hi*dim)
 }
 
-// meanEdgeFeatures are those of vertices' edges to themselves [own x EdgeDim]: the means of those
-// of the edges into them. None where the network takes none.
+// meanEdgeFeatures returns the features of self loops [own x EdgeDim]: the mean over each vertex's
+// incoming edges. It is empty if the network uses no edge features.
 func (w *Work) meanEdgeFeatures() kernels.Vector[float32] {
 	switch d := w.store.Network.Spec.Design; {
 	case d.EdgeDim > 0:
@@ -190,8 +193,7 @@ func (w *Work) meanEdgeFeatures() kernels.Vector[float32] {
 	return kernels.Vector[float32]{}
 }
 
-// meanEdgeWeights are what vertices' edges to themselves weigh [own]: the mean of the weights
-// of the edges into them.
+// meanEdgeWeights returns the weights of self loops [own]: the mean weight of incoming edges.
 func (w *Work) meanEdgeWeights() kernels.Vector[float32] {
 	self := mapped.Make[float32](w.arena.For(Coefficients), w.shard.NumOwn())
 	w.arena.Fill(func() {

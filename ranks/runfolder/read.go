@@ -20,8 +20,8 @@ type Run struct {
 	Model   string // path of model.safetensors
 }
 
-// Read reads the folder of a run that has ended. Faults have kind Missing for
-// a file that is not there, Data for one that is damaged.
+// Read reads the folder of a run that has ended. Faults have kind Missing for a missing file and Data
+// for a damaged one.
 func Read(dir string) (*Run, error) {
 	r := &Run{Dir: dir, Model: filepath.Join(dir, modelFile)}
 	summary, err := readSummary(dir)
@@ -41,14 +41,14 @@ func Read(dir string) (*Run, error) {
 	return r, err
 }
 
-// ReadEpochs reads the epochs of a run folder, which may be being written.
+// ReadEpochs reads the epochs of a run folder, which a run may still be writing.
 func ReadEpochs(dir string) ([]Epoch, error) {
 	path := filepath.Join(dir, metricsFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fault.System(op, path, err)
 	}
-	// What follows the last newline is a line that is being written.
+	// The text after the last newline is a line that is being written.
 	return ParseEpochs(path, text[:bytes.LastIndexByte(text, '\n')+1])
 }
 
@@ -60,8 +60,7 @@ func readEpochs(path string) ([]Epoch, error) {
 	return ParseEpochs(path, text)
 }
 
-// ParseEpochs reads the text of metrics.jsonl. A line that is no epoch is a
-// Data fault that names it.
+// ParseEpochs reads the text of metrics.jsonl. An invalid line is a Data fault with its number.
 func ParseEpochs(path string, text []byte) ([]Epoch, error) {
 	var epochs []Epoch
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -82,5 +81,5 @@ func ParseEpochs(path string, text []byte) ([]Epoch, error) {
 // Predictions is the default folder of predictions below a run folder.
 const Predictions = "predictions"
 
-// HasPredictions reports whether they are there.
+// HasPredictions reports whether the run has a folder of predictions.
 func HasPredictions(run string) bool { return taken(filepath.Join(run, Predictions)) }

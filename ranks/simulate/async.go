@@ -21,10 +21,10 @@ type asyncRank struct {
 	*engine.AsyncScheduler
 	world  *asyncCluster
 	inbox  []message
-	stored map[epochRows]int // number of stored messages of rows
+	stored map[epochRows]int // messages stored so far, by rows and epoch
 	oldest map[taskKey]int   // the last epoch with all rows stored
 	until  time.Time         // end of its wait budget
-	nodes  int               // ranks that send it rows
+	nodes  int               // number of ranks that send it rows
 	ranges int               // messages of a layer's rows received per epoch
 	ended  map[int]int       // by epoch: intervals that have finished it
 }
@@ -35,7 +35,7 @@ type epochRows struct {
 	epoch int
 }
 
-// message is a message: of package protocol, or of rows where rows is.
+// message is a message of package protocol or, if rows is set, a message with ghost rows.
 type message struct {
 	protocol.Message
 	rows, backward bool
@@ -45,7 +45,7 @@ type message struct {
 type asyncCluster struct {
 	ranks   []*asyncRank
 	servers []*protocol.Server
-	busy    []float64 // by server on a host of its own: until then
+	busy    []float64 // by server with its own host: time until which it is busy
 }
 
 // unweighted is an Updater that updates no weights.
@@ -54,8 +54,8 @@ type unweighted struct{}
 func (unweighted) Update(int, int, []float32, []float32) {}
 func (unweighted) State() [][]float32                    { return nil }
 
-// startAsync begins the epochs of ranks in bounded asynchrony. Messages are those of a run,
-// without values.
+// startAsync begins the epochs of ranks in bounded asynchrony. The messages equal those of a run, but
+// have no values.
 func (s *simulation) startAsync() {
 	set := protocol.Setting{Servers: max(s.Servers, 1), Staleness: s.Staleness}
 	for _, r := range s.Ranks {
@@ -276,8 +276,8 @@ func (p *asyncRank) Deliver(ms []protocol.Message) error {
 	return nil
 }
 
-// deliver handles a message to a rank. A server on its own host processes one after another,
-// each with its part of the server's work.
+// deliver handles a message to a rank. A server on its own host processes one message at a time. Each
+// gradient takes an equal share of the server's time per epoch.
 func (w *asyncCluster) deliver(s *simulation, m protocol.Message, to int) {
 	if to < len(w.ranks) {
 		w.ranks[to].receive(message{Message: m})
@@ -304,8 +304,8 @@ func (w *asyncCluster) gradients() (n int) {
 }
 
 // asyncTimes returns the seconds of the rank's tasks in bounded asynchrony, by epoch: as
-// recorded, or derived from a synchronous recording. The time to receive other ranks' rows is
-// the total of an epoch.
+// recorded, or derived from a synchronous recording. The times to receive ghost rows are totals of
+// an epoch.
 func (k *Rank) asyncTimes() []map[taskKey]float64 {
 	if k.pace != nil {
 		return k.pace
@@ -318,7 +318,7 @@ func (k *Rank) asyncTimes() []map[taskKey]float64 {
 
 // splitTimes returns an epoch's times in bounded asynchrony. An interval gathers once instead
 // of before and after the exchange, and sends its own rows. Gradients of ghosts are computed
-// and sent as one.
+// and sent in one task.
 func (k *Rank) splitTimes(e *Epoch) map[taskKey]float64 {
 	times := map[taskKey]float64{}
 	for _, track := range k.tracks() {

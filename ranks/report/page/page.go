@@ -13,7 +13,7 @@ import (
 	"siafu/ranks/report/chart"
 )
 
-// Page is what is shown.
+// Page is the content of an HTML page.
 type Page struct {
 	Title string
 	Lead  string // a sentence below the title
@@ -21,13 +21,13 @@ type Page struct {
 	Parts []Part
 }
 
-// Key is a group in the legend.
+// Key is a legend entry of a group.
 type Key struct {
 	Group int
 	Name  string
 }
 
-// Part is a piece below a heading. What is empty is left out.
+// Part is a section. Empty fields are omitted.
 type Part struct {
 	Title   string
 	Text    string
@@ -35,7 +35,7 @@ type Part struct {
 	Wide    []Figure // each as wide as the page
 	Table   *Table
 	Lines   []string // verbatim
-	Folded  bool     // shown when it is asked for
+	Folded  bool     // initially collapsed
 }
 
 // Figure is a chart below its title.
@@ -44,7 +44,7 @@ type Figure struct {
 	Draw  func(io.Writer) error // writes an SVG element, its texts escaped
 }
 
-// SVG returns the element.
+// SVG returns the figure as an SVG element.
 func (f Figure) SVG() (template.HTML, error) {
 	var b bytes.Buffer
 	err := f.Draw(&b)
@@ -65,17 +65,17 @@ var (
 	//go:embed page.js
 	script string
 
-	whole = template.Must(template.New("page").Parse(frame))
+	pageTemplate = template.Must(template.New("page").Parse(frame))
 )
 
-// mark stands at the beginning of every page.
+// mark identifies siafu's pages. It is in the head of every page.
 const mark = `<meta name="generator" content="siafu">`
 
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	css := chart.Style(false) + "@media (prefers-color-scheme: dark) { " + chart.Style(true) + "}\n" + chart.Rules() + style
 	sum := sha256.Sum256([]byte(script))
-	return whole.Execute(w, struct {
+	return pageTemplate.Execute(w, struct {
 		*Page
 		Mark   template.HTML
 		Style  template.CSS
@@ -93,12 +93,12 @@ func (p *Page) Save(op, path string) error {
 	return durable.Write(op, path, p.Write)
 }
 
-// Check fails where there is something at path that is no page of siafu's.
+// Check returns a fault if path exists and is not a page that siafu has written.
 func Check(op, path string) error {
 	return inventory.Overwrite(op, path, func(head []byte) bool { return bytes.Contains(head, []byte(mark)) })
 }
 
-// Swatch returns the line of a key.
+// Swatch returns the legend line of k as SVG.
 func (k Key) Swatch() (template.HTML, error) {
 	return Figure{Draw: func(w io.Writer) error { return chart.Swatch(w, k.Group) }}.SVG()
 }
