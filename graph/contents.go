@@ -10,7 +10,7 @@ import (
 	"siafu/internal/scratch"
 )
 
-// PartsFile keeps a partition that came with the source of a dataset.
+// PartsFile is the file of a partition that was imported with the dataset.
 const PartsFile = "dorylus.parts"
 
 // Shards returns the files that siafu writes into the folder of a dataset's shards for one
@@ -19,17 +19,17 @@ func Shards() inventory.Folder {
 	return inventory.Folder{{Name: inventory.Pattern(`(\d+\.part|meta\.json)(` + scratch.Suffix + `)?`)}}
 }
 
-// Partitionings returns the entries that siafu writes into a folder of partitionings: shards for a number
-// of ranks, and for the same number made in another way.
+// Partitionings returns the entries that siafu writes into a folder of partitionings: the
+// shards for each number of ranks, and shards for the same number from other partition
+// settings.
 func Partitionings() inventory.Folder {
 	return inventory.Folder{{Name: inventory.Pattern(partsName + `|\.` + partsName + scratch.Suffix + `(\.old)?`), In: Shards()}}
 }
 
 const partsName = `\d+(-[0-9a-z]+-[a-z]+-\d+)?`
 
-// contents are what siafu writes into the folder of this dataset. That siafu
-// has made the folder is proved by meta.json, whose checksum no other program
-// knows to make.
+// contents returns the entries that siafu writes into the folder of this dataset. A valid
+// checksum in meta.json proves that siafu made the folder.
 func (m *Meta) contents() inventory.Folder {
 	names := append(slices.Sorted(maps.Keys(m.Files)), metaFile, PartsFile)
 	return append(inventory.Files(names...), inventory.Entry{
@@ -38,9 +38,9 @@ func (m *Meta) contents() inventory.Folder {
 	})
 }
 
-// CheckTarget fails where Write may not write a dataset folder: with force only
-// a dataset is replaced that holds nothing but what siafu has written, else
-// nothing at all.
+// CheckTarget returns a fault if Write may not write a dataset folder to dir. The folder must
+// be missing or empty. With force, it may also be a dataset folder with no files except those
+// that siafu wrote.
 func CheckTarget(dir string, force bool) error {
 	entries, err := os.ReadDir(dir)
 	switch {

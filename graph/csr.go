@@ -23,8 +23,8 @@ func (c CSR) equal(d CSR) bool {
 // EachFeatures is FeaturedSource.EachFeatures.
 type EachFeatures = func(yield func(src, dst uint32, weight float32, features []float32) error) error
 
-// WithFeatures returns a source whose edges have dim features as each gives them, beside what they
-// have: a WeightedSource where edges is one. each yields the edges of edges in their order.
+// WithFeatures returns a source that yields edges with dim features per edge. each must yield
+// the edges in the order of edges. The result is a WeightedSource if edges is one.
 func WithFeatures(edges EdgeSource, dim int, each EachFeatures) EdgeSource {
 	f := featured{edges, dim, each}
 	if w, ok := edges.(WeightedSource); ok {
@@ -47,7 +47,7 @@ func (f featured) EachFeatures(yield func(src, dst uint32, weight float32, featu
 	return f.each(yield)
 }
 
-// weightedFeatured are edges with both.
+// weightedFeatured is a source of edges with weights and features.
 type weightedFeatured struct {
 	featured
 	weights WeightedSource

@@ -18,10 +18,9 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Files of a dataset folder. Which of the two feature files is there is told
-// by Meta.FeatureKind; weights.bin exists if Meta.Weighted is set,
-// edge_features.bin where Meta.EdgeDim is not 0, and ids.bin is
-// absent where ids are 0..n-1.
+// Files of a dataset folder. Meta.FeatureKind selects the feature file. weights.bin exists if
+// Meta.Weighted is set, edge_features.bin if Meta.EdgeDim is not 0. ids.bin does not exist if
+// the ids are 0..n-1.
 const (
 	metaFile   = "meta.json"
 	csrFile    = "graph.csr"
@@ -31,7 +30,7 @@ const (
 	sparseFile = "features.csr"
 	labelFile  = "labels.bin"
 	splitFile  = "split.bin"
-	targetFile = "targets.bin" // of tasks that have targets
+	targetFile = "targets.bin" // only for tasks with targets
 	idFile     = "ids.bin"
 )
 
@@ -49,26 +48,27 @@ const (
 
 const opOpen = "open dataset"
 
-// Dataset is an open dataset folder. Its arrays are mapped: they stand until
-// Close and must not be written to.
+// Dataset is an open dataset folder. Its arrays are memory-mapped and read-only. They are valid
+// until Close.
 type Dataset struct {
 	Dir     string
 	Meta    *Meta
 	In, Out CSR       // in-edges and out-edges; the same for an undirected graph
-	Weights []float32 // of In.Cols, finite and above 0; nil where edges have none
-	// EdgeFeatures are those of In.Cols [edges x Meta.EdgeDim], finite; nil where edges have none.
+	Weights []float32 // weights of In.Cols, finite and above 0; nil if the edges have no weights
+	// EdgeFeatures [edges x Meta.EdgeDim] are the finite features of In.Cols, or nil if the
+	// edges have no features.
 	EdgeFeatures []float32
 
 	Features Features
 	Labels   []int32
-	Targets  []float32 // as Content.Targets; with them Labels are 0, or Unlabelled
+	Targets  []float32 // as in Content.Targets; if set, each label is 0 or Unlabelled
 	Split    []uint8
 	IDs      *IDs
 
 	files []*arrayfile.File
 }
 
-// ReadMeta reads meta.json alone.
+// ReadMeta reads meta.json and no other file of the folder.
 func ReadMeta(dir string) (*Meta, error) {
 	path := filepath.Join(dir, metaFile)
 	text, err := os.ReadFile(path)
@@ -91,17 +91,17 @@ func ReadMeta(dir string) (*Meta, error) {
 	return &m, nil
 }
 
-// again is the remedy for every damaged dataset.
+// again is the remedy for a damaged dataset.
 const again = "import the dataset again"
 
-// sum returns the checksum of every field but Checksum.
+// sum returns the checksum of all fields except Checksum.
 func (m Meta) sum() (string, error) {
 	m.Checksum = ""
 	text, err := json.Marshal(m)
 	return fmt.Sprintf("%08x", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))), err
 }
 
-// version returns the format of such a dataset.
+// version returns the format version that a folder with this content needs.
 func (m *Meta) version() int {
 	if m.EdgeDim > 0 {
 		return EdgeFormat
@@ -140,7 +140,8 @@ func (m *Meta) check() error {
 	return nil
 }
 
-// Fingerprint tells datasets apart: a hash over the checksums of their files.
+// Fingerprint returns a hash over the checksums of the dataset's files. It identifies the
+// dataset.
 func (m *Meta) Fingerprint() string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
@@ -149,8 +150,8 @@ func (m *Meta) Fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// Open maps a dataset folder and verifies every checksum and every length in
-// it. Faults have kind Missing, Data or IO.
+// Open maps a dataset folder and verifies all checksums and array lengths. Faults have kind
+// Missing, Data or IO.
 func Open(dir string) (*Dataset, error) {
 	m, err := ReadMeta(dir)
 	if err != nil {
@@ -174,7 +175,7 @@ func (d *Dataset) load() error {
 	return nil
 }
 
-// loader fills a dataset. Its first error sticks; what is read after it is nil.
+// loader fills a dataset. It keeps the first error; later reads return nil.
 type loader struct {
 	*Dataset
 	err error
@@ -184,14 +185,14 @@ func (l *loader) fail(err error) {
 	l.err = cmp.Or(l.err, err)
 }
 
-// part is a file of the folder; f is nil after an error.
+// part is a file of the folder. f is nil after an error.
 type part struct {
 	*loader
 	name string
 	f    *arrayfile.File
 }
 
-// open opens a file and compares it with meta.json.
+// open opens a file and compares its length and checksum with meta.json.
 func (l *loader) open(name, kind string) part {
 	path := filepath.Join(l.Dir, name)
 	info, ok := l.Meta.Files[name]
@@ -212,12 +213,12 @@ func (l *loader) open(name, kind string) part {
 	return p
 }
 
-// bad is a fault of the file's content.
+// bad records a fault in the content of the file.
 func (p part) bad(format string, args ...any) {
 	p.fail(fault.New(fault.Data, opOpen, filepath.Join(p.Dir, p.name), format, args...).Then(again))
 }
 
-// array returns a named array that must have n elements.
+// array returns the named array, which must have n elements.
 func array[T mapped.Elem](p part, name string, n int64) []T {
 	if p.err != nil {
 		return nil
@@ -231,15 +232,15 @@ func array[T mapped.Elem](p part, name string, n int64) []T {
 	return v
 }
 
-// ascend checks that offsets do, from 0 to total; of says whose they are.
+// ascend checks that offsets ascend from 0 to total. of names the offsets in the fault.
 func (p part) ascend(of string, offsets []int64, total int64) {
 	if v := badOffset(offsets, total); v >= 0 {
 		p.bad("%s of vertex %d is %d", of, v, offsets[v])
 	}
 }
 
-// badOffset returns the first index at which offsets do not ascend from 0 to total,
-// -1 where there is none.
+// badOffset returns the first index at which offsets do not ascend from 0 to total, or -1 if
+// there is no such index.
 func badOffset(offsets []int64, total int64) int {
 	before := int64(0)
 	for i, o := range offsets {
@@ -327,8 +328,8 @@ func (l *loader) ids() {
 	}
 }
 
-// OpenIDs maps the ids of a dataset folder's vertices alone, nil where they are 0..n-1,
-// until done is called. Faults are those of Open.
+// OpenIDs maps only the vertex ids of a dataset folder; ids is nil if they are 0..n-1. They are
+// valid until done is called. It returns the same faults as Open.
 func OpenIDs(dir string) (ids *IDs, n int64, done func() error, err error) {
 	m, err := ReadMeta(dir)
 	if err != nil {

@@ -35,7 +35,8 @@ func (l *loader) edgeFeatures() {
 	}
 }
 
-// BadWeight returns the first of weights that is no finite number above 0, -1 where there is none.
+// BadWeight returns the index of the first weight that is not finite or not above 0, or -1 if
+// all weights are valid.
 func BadWeight(weights []float32) int {
 	return slices.IndexFunc(weights, func(w float32) bool { return !goodWeight(w) })
 }

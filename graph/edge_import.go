@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// EdgeImport records the import options that decide which edges a network sees, and what
-// these edges carry.
+// EdgeImport records the import options that select the edges, their weights and their
+// features.
 type EdgeImport struct {
 	Symmetrised    bool     `json:"symmetrised,omitempty"`     // every edge is stored in both directions
 	WeightsDropped bool     `json:"weights_dropped,omitempty"` // the import ignored weights
-	Ends           []string `json:"ends,omitempty"`            // of a table: columns of source and destination
-	Weight         string   `json:"weight,omitempty"`          // of a table: column of the weights, "" for none
-	Features       []string `json:"features,omitempty"`        // of other formats: what --edge-features names
+	Ends           []string `json:"ends,omitempty"`            // columns of source and destination, if imported from a table
+	Weight         string   `json:"weight,omitempty"`          // column of the weights, if imported from a table; "" for none
+	Features       []string `json:"features,omitempty"`        // of other formats: the value of --edge-features
 }
 
-// EdgeUse says what a network uses of a graph.
+// EdgeUse records which edge data a network uses.
 type EdgeUse struct{ Edges, Weights, Features bool }
 
-// otherEdges compares the edges of m with those that the model was trained on. It returns
-// the difference and its remedy, or "" if a network of that use sees edges of the same
-// kind or if the model does not record its import.
+// otherEdges compares the edges of m with the edges of the training data. It returns the
+// difference and its remedy. It returns "" if the data that the network uses is of the same
+// kind, or if the model does not record its import.
 func (s *Schema) otherEdges(m *Meta, use EdgeUse) (why, remedy string) {
 	model, data := s.EdgeImport, m.EdgeImport
 	switch {
@@ -49,8 +49,8 @@ func (s *Schema) otherEdges(m *Meta, use EdgeUse) (why, remedy string) {
 	return "", ""
 }
 
-// sameEnds compares the columns of edges' ends. Their order is irrelevant if all edges are
-// stored in both directions.
+// sameEnds reports whether the endpoints came from the same columns. The order of the columns
+// is irrelevant if all edges are stored in both directions.
 func (s *Schema) sameEnds(m *Meta) bool {
 	model, data := s.EdgeImport.Ends, slices.Clone(m.EdgeImport.Ends)
 	if model == nil || data == nil || slices.Equal(model, data) {
@@ -60,7 +60,7 @@ func (s *Schema) sameEnds(m *Meta) bool {
 	return !s.Directed && !m.Directed && slices.Equal(model, data)
 }
 
-// otherWeights is otherEdges for the weights of edges.
+// otherWeights compares the edge weights, as otherEdges does for the edges.
 func (s *Schema) otherWeights(m *Meta) (why, remedy string) {
 	model, data := s.EdgeImport, m.EdgeImport
 	switch {

@@ -2,9 +2,9 @@ package graph
 
 import "fmt"
 
-// Identity returns what distinguishes a dataset from others for a network trained on
-// it: shapes, the sizes of the splits, and the checksums of its files. Names of
-// vertices and classes do not count. Identity reads only meta.json.
+// Identity returns the properties that identify a dataset to a network trained on it: shapes,
+// the sizes of the splits, and the checksums of the files. Names of vertices and classes are
+// not included. Identity reads only meta.json.
 func (m *Meta) Identity() map[string]string {
 	direction := "undirected"
 	if m.Directed {

@@ -6,29 +6,30 @@ import (
 	"siafu/internal/arrayfile"
 )
 
-// Pairs are pairs of vertices, by their numbers.
+// Pairs are pairs of vertices by number: pair i is Src[i], Dst[i].
 type Pairs struct{ Src, Dst []uint32 }
 
 // Len returns the number of pairs.
 func (p Pairs) Len() int { return len(p.Src) }
 
-// Held are edges that have been taken out of a graph, and pairs without an edge to tell
-// them from.
+// Held contains the edges that were held out of a graph for one split, and negative pairs
+// (pairs without an edge) to rank them against.
 type Held struct {
 	Edges Pairs
-	Not   Pairs // a list that all edges share, none of which is in the whole graph
-	// Each [Edges x Ranked] are vertices that the edge's source has no edge to or from in
-	// the whole graph.
+	Not   Pairs // negative pairs that all edges share; none is an edge of the whole graph
+	// Each [Edges x Ranked] are negative destinations per edge: vertices without an edge to or
+	// from the edge's source in the whole graph.
 	Each []uint32
 }
 
-// HeldOut are the edges of a dataset for link prediction that its graph is without.
+// HeldOut contains the held-out edges of a dataset for link prediction. The dataset's graph
+// does not contain them.
 type HeldOut struct {
-	Ranked    int // vertices of Each for each edge
+	Ranked    int // number of vertices per edge in Each
 	Val, Test Held
 }
 
-// of is that of a split.
+// of returns the held-out edges of a split.
 func (h *HeldOut) of(split int) *Held {
 	if split == SplitVal {
 		return &h.Val
@@ -36,22 +37,22 @@ func (h *HeldOut) of(split int) *Held {
 	return &h.Test
 }
 
-// LinkCounts are the counts of links.bin in meta.json, in pairs.
+// LinkCounts are the numbers of pairs in links.bin, as recorded in meta.json.
 type LinkCounts struct {
 	Train   int64 `json:"train"` // of vertices with an edge in the graph
 	Val     int64 `json:"val"`
 	Test    int64 `json:"test"`
 	NotVal  int64 `json:"not_val"`
 	NotTest int64 `json:"not_test"`
-	Ranked  int64 `json:"ranked"` // for each held edge
+	Ranked  int64 `json:"ranked"` // negative destinations per held-out edge
 }
 
 const (
-	linkFile = "links.bin" // of Links
+	linkFile = "links.bin" // only for the task Links
 	linkKind = "siafu.links"
 )
 
-// linkArrays returns the arrays of links.bin of a split, in this order.
+// linkArrays returns the names of a split's arrays in links.bin, in file order.
 func linkArrays(split int) [5]string {
 	p := map[int]string{SplitVal: "val_", SplitTest: "test_"}[split]
 	return [5]string{p + "src", p + "dst", p + "not_src", p + "not_dst", p + "each"}
@@ -61,7 +62,7 @@ func (h *Held) arrays() [5]*[]uint32 {
 	return [5]*[]uint32{&h.Edges.Src, &h.Edges.Dst, &h.Not.Src, &h.Not.Dst, &h.Each}
 }
 
-// validateLinks checks the held edges of a content.
+// validateLinks checks the held-out edges of a content.
 func (c *Content) validateLinks() error {
 	h := c.HeldOut
 	if (h != nil) != (c.Task == Links) {
@@ -90,7 +91,7 @@ func (c *Content) validateLinks() error {
 	return nil
 }
 
-// links writes held edges.
+// links writes the held-out edges.
 func (w *writer) links() error {
 	h := w.content.HeldOut
 	if h == nil {
@@ -131,7 +132,7 @@ func OpenHeldOut(dir string) (h *HeldOut, done func() error, err error) {
 	return h, d.Close, nil
 }
 
-// links are those of a dataset with the task Links, nil of another.
+// links returns the held-out edges of a dataset with the task Links, and nil for other tasks.
 func (l *loader) links() *HeldOut {
 	c := l.Meta.Links
 	if c == nil {
@@ -155,7 +156,7 @@ func (l *loader) links() *HeldOut {
 	return h
 }
 
-// checkLinks checks what meta.json says of links.bin.
+// checkLinks reports whether the fields of meta.json about links.bin are valid.
 func (m *Meta) checkLinks() bool {
 	c := m.Links
 	if c == nil || m.Task != Links {

@@ -9,19 +9,19 @@ import (
 	"siafu/internal/fault"
 )
 
-// Schema describes the meaning of the features and labels of a dataset: what a
-// network trained on it requires of another dataset.
+// Schema describes the features and labels of a dataset. A network trained on the dataset
+// requires the same schema of other datasets.
 type Schema struct {
 	Task       string   `json:"task,omitempty"`                    // empty: MultiClass
-	ClassNames []string `json:"classes,omitempty"`                 // nil: their numbers
+	ClassNames []string `json:"classes,omitempty"`                 // nil: classes have only numbers
 	Normalized bool     `json:"features_row_normalized,omitempty"` // each feature row is divided by its sum
-	Table      *Table   `json:"table,omitempty"`                   // nil: it was no table
-	// EdgeImport says how the import read edges; nil: unknown. Directed and Weighted are
-	// those of Meta, and set only beside EdgeImport.
+	Table      *Table   `json:"table,omitempty"`                   // nil: the dataset was not imported from a table
+	// EdgeImport records how the import read edges; nil if unknown. Directed and Weighted are
+	// copied from Meta, and only if EdgeImport is set.
 	EdgeImport *EdgeImport `json:"edge_import,omitempty"`
 	Directed   bool        `json:"directed,omitempty"`
 	Weighted   bool        `json:"weighted,omitempty"`
-	// Dataset is where the schema is from, for messages.
+	// Dataset is the source of the schema, for messages.
 	Dataset string `json:"-"`
 	Classes int    `json:"-"`
 }
@@ -41,8 +41,8 @@ func (m *Meta) Schema() *Schema {
 // TaskName returns the task of the labels, never empty.
 func (s *Schema) TaskName() string { return cmp.Or(s.Task, MultiClass) }
 
-// Trains returns the fault that nothing can be trained on the dataset, whose folder is dir,
-// where no vertex has a label.
+// Trains returns a fault if no vertex has a label, so that no network can be trained on the
+// dataset. dir is the dataset folder.
 func (m *Meta) Trains(op, dir string) error {
 	if m.Classes > 0 || m.Task == Links {
 		return nil
@@ -51,24 +51,24 @@ func (m *Meta) Trains(op, dir string) error {
 		Then("train on a dataset with labels; siafu predict takes one without")
 }
 
-// IsPlain reports whether numbers say all.
+// IsPlain reports whether the schema has only default values: multi-class labels without names,
+// and no record of the import.
 func (s *Schema) IsPlain() bool {
 	return s.Task == "" && s.ClassNames == nil && !s.Normalized && s.Table == nil && s.EdgeImport == nil
 }
 
-// ClassName returns the name of a class, as Meta.ClassName.
+// ClassName returns the name of a class, as Meta.ClassName does.
 func (s *Schema) ClassName(class int64) string {
 	m := Meta{ClassNames: s.ClassNames}
 	return m.ClassName(class)
 }
 
-// likeRemedy is the remedy for a dataset that was imported with other options than the
-// training data.
+// likeRemedy is the remedy for a dataset whose import options differ from the training data.
 const likeRemedy = "import the dataset with --like and the run folder"
 
-// Fits returns a fault of kind Data if a network that was trained on a dataset of schema s
-// cannot predict on the dataset m in the folder dir: labels, class names or inputs differ.
-// A dataset without labels has no labels to compare.
+// Fits returns a fault of kind Data if a network trained on schema s cannot predict on the
+// dataset m in the folder dir. Labels, class names and inputs must agree. A dataset without
+// labels is not compared by labels.
 func (s *Schema) Fits(op, dir string, m *Meta, use EdgeUse) error {
 	if err := s.labelsFit(op, dir, m); err != nil {
 		return err
@@ -76,9 +76,9 @@ func (s *Schema) Fits(op, dir string, m *Meta, use EdgeUse) error {
 	return s.InputsFit(op, dir, m, use)
 }
 
-// InputsFit returns a fault of kind Data if the import gave m other features or edges than
-// those that the network was trained on. What the model or the dataset does not record is
-// not compared.
+// InputsFit returns a fault of kind Data if the import of m produced features or edges that
+// differ from the network's training data. It does not compare properties that the model or the
+// dataset does not record.
 func (s *Schema) InputsFit(op, dir string, m *Meta, use EdgeUse) error {
 	bad := func(why, remedy string) error { return fault.New(fault.Data, op, dir, "%s", why).Then("%s", remedy) }
 	switch {
@@ -102,10 +102,10 @@ func (s *Schema) InputsFit(op, dir string, m *Meta, use EdgeUse) error {
 	return nil
 }
 
-// labelsFit is Fits for labels and class names.
+// labelsFit compares labels and class names, as Fits does.
 func (s *Schema) labelsFit(op, dir string, m *Meta) error {
 	bad := func(format string, args ...any) *fault.Error { return fault.New(fault.Data, op, dir, format, args...) }
-	links := s.Task == Links || m.Task == Links // which have no labels to compare
+	links := s.Task == Links || m.Task == Links // link prediction has no labels to compare
 	switch {
 	case links:
 	case m.Classes > 0 && m.Task != s.TaskName():
@@ -119,13 +119,13 @@ func (s *Schema) labelsFit(op, dir string, m *Meta) error {
 	return nil
 }
 
-// otherClass returns a class that m has under another name than s, -1 where there is none.
-// Numbers are no names.
+// otherClass returns a class whose name in m differs from its name in s, or -1. Classes without
+// names are not compared.
 func (s *Schema) otherClass(m *Meta) int {
 	if s.ClassNames == nil || m.ClassNames == nil {
 		return -1
 	}
-	for c, name := range m.ClassNames { // of which there are at most as many
+	for c, name := range m.ClassNames { // m has at most as many names as s
 		if s.ClassNames[c] != name {
 			return c
 		}
@@ -133,8 +133,8 @@ func (s *Schema) otherClass(m *Meta) int {
 	return -1
 }
 
-// otherColumns returns the first difference between the columns of a model and those of a
-// dataset, "" if these became the same features.
+// otherColumns returns the first difference between the columns of a model and the columns of a
+// dataset, or "" if both were converted to the same features.
 func otherColumns(model, data []Column) string {
 	for i, c := range model {
 		if i >= len(data) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ParsePercentages reads three percentages above 0 that add up to 100, of the training, the
-// validation and the test set: 60/20/20.
+// ParsePercentages reads three percentages in the form 60/20/20: training, validation and test
+// set. Each must be above 0, and the sum must be 100.
 func ParsePercentages(text string) (of [3]float64, ok bool) {
 	parts := strings.Split(text, "/")
 	if len(parts) != len(of) {

@@ -2,7 +2,7 @@ package graph
 
 import "math"
 
-// targetLabels settles the task of a content and, where it has targets, its labels.
+// targetLabels sets the task of a content and, if the content has targets, its labels.
 func (c *Content) targetLabels() error {
 	if c.Task == "" {
 		c.Task = MultiClass
@@ -25,7 +25,7 @@ func (c *Content) targetLabels() error {
 }
 
 // TargetLabels returns the labels of vertices with targets in N columns: 0 for a row of
-// numbers, Unlabelled for one of NaN.
+// numbers, Unlabelled for a row of NaN.
 func TargetLabels(targets []float32, columns int) []int32 {
 	labels := make([]int32, len(targets)/columns)
 	for v := range labels {
@@ -36,8 +36,8 @@ func TargetLabels(targets []float32, columns int) []int32 {
 	return labels
 }
 
-// TargetTask returns the task of targets: MultiLabel if there are several columns of 0 and
-// 1 alone, else Regression.
+// TargetTask returns the task of targets: MultiLabel if there are several columns and all
+// values are 0 or 1, else Regression.
 func TargetTask(targets []float32, columns int) string {
 	for _, y := range targets {
 		if y == y && y != 0 && y != 1 {
@@ -50,8 +50,9 @@ func TargetTask(targets []float32, columns int) string {
 	return MultiLabel
 }
 
-// BadTarget returns the first element of targets [len(labels) x columns] that no vertex with
-// such a label may have, and why; "" where all are good.
+// BadTarget returns the index of the first invalid element of targets [len(labels) x columns]
+// and the reason. The label of a vertex determines which values are valid. The reason is "" if
+// all elements are valid.
 func BadTarget(task string, targets []float32, columns int, labels []int32) (at int, why string) {
 	for i, y := range targets {
 		missing := labels[i/columns] == Unlabelled

@@ -6,8 +6,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// maxVertices is what uint32 ids can tell apart. With at most maxFeatures
-// columns the number of a dataset's feature values fits into 63 bits.
+// maxVertices is the number of distinct uint32 ids. With at most maxFeatures columns, the
+// number of a dataset's feature values fits into 63 bits.
 const (
 	maxVertices = 1<<32 - 1
 	maxFeatures = 1<<31 - 1
@@ -18,13 +18,13 @@ const MaxEdgeDim = 1 << 12
 
 const opWrite = "write dataset"
 
-// invalid returns a fault in what an importer handed over.
+// invalid returns a fault in the content that an importer passed.
 func invalid(remedy, format string, args ...any) error {
 	return fault.New(fault.Data, opWrite, "", format, args...).Then("%s", remedy)
 }
 
-// validate checks a content before anything of it is written; edges are
-// checked while the CSR is built.
+// validate checks a content before Write writes any of it. Edges are checked while the CSR is
+// built.
 func (c *Content) validate() error {
 	if c.Vertices < 1 || c.Vertices > maxVertices {
 		return invalid("a dataset has 1 to 4294967295 vertices", "there are %d vertices", c.Vertices)
@@ -72,13 +72,13 @@ func (c *Content) validateLengths() error {
 	return nil
 }
 
-// MaxClasses returns the maximum number of classes of a dataset with N vertices. A class
-// takes memory before any vertex has it, so their number must not depend on
-// one label or on a word of a header.
+// MaxClasses returns the maximum number of classes of a dataset with N vertices. Memory is
+// allocated per class, so a single label or header field must not be able to set an arbitrary
+// number.
 func MaxClasses(vertices int64) int { return int(max(vertices, 1<<17)) }
 
-// validateLabels also settles the number of classes: none where no vertex has a
-// label, as in a graph to predict on.
+// validateLabels also sets the number of classes. It is 0 if no vertex has a label, as in a
+// graph for prediction.
 func (c *Content) validateLabels() error {
 	most := Unlabelled
 	for v, l := range c.Labels {
@@ -99,7 +99,7 @@ func (c *Content) validateLabels() error {
 	return nil
 }
 
-// validateClasses needs the number of classes that validateLabels has settled.
+// validateClasses requires the number of classes that validateLabels sets.
 func (c *Content) validateClasses() error {
 	if most := MaxClasses(c.Vertices); c.Classes > most {
 		return invalid("number the classes from 0", "there are %d classes for %d vertices, the maximum is %d", c.Classes, c.Vertices, most)
@@ -154,5 +154,5 @@ func (s *SparseRows) validate(rows, dim int) error {
 	return nil
 }
 
-// NotFinite reports whether x is infinite or no number.
+// NotFinite reports whether x is infinite or NaN.
 func NotFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }

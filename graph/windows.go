@@ -11,50 +11,50 @@ import (
 	"siafu/internal/workers"
 )
 
-// EdgeMemory is the memory in bytes of edges under construction if a Content does not
-// set it: enough for nearly all graphs, so that two passes suffice.
+// EdgeMemory is the default memory in bytes for the edges under construction. It is sufficient
+// for nearly all graphs to be built in two passes.
 const EdgeMemory = 2 << 30
 
-// windows makes the rows of a graph a window at a time: as many rows as have edges
-// for a budget of bytes. The edges are read once to be counted and once a window, in
-// which those of other windows are passed over.
+// windows builds the rows of a graph one window at a time. A window is a range of rows whose
+// edges fit into a memory budget. The edges are read once to count them, and once per window.
+// Edges outside the window are skipped.
 //
-// Memory: 16 bytes a vertex and direction, and the budget, which only a single row
-// may exceed. Weights and features of edges have their share of it.
+// Memory: 16 bytes per vertex and direction, plus the budget, which only a single row may
+// exceed. The budget includes weights and edge features.
 //
-// Design note: edges that are read once and spilled by window need 8 bytes each on
-// disk, twice what the finished file has. To draw or to parse them again costs
-// processors alone, and nothing for the graphs that fit into one window.
+// Design note: spilling edges to disk by window takes 8 bytes per edge, twice the size of the
+// finished file. Reading or sampling the edges again costs only processor time, and nothing for
+// graphs that fit into one window.
 type windows struct {
 	source  EdgeSource
-	weights WeightedSource // the source, nil where its edges have no weights
-	// features is the source, nil where its edges have no features, of which each has dim.
+	weights WeightedSource // the source, or nil if its edges have no weights
+	// features is the source, or nil if its edges have no features; dim is the number per edge.
 	features FeaturedSource
 	dim      int
-	in, out  *direction // the same where edges are symmetrised
-	starts   []int64    // of each window, and the number of vertices
+	in, out  *direction // the same pointer if edges are symmetrised
+	starts   []int64    // first row of each window, then the number of vertices
 
-	oneWay, uneven      bool  // in has been seen to differ from out, in its edges or in their weights and features alone
+	oneWay, uneven      bool  // in and out differ in their edges (oneWay), or in weights or features only (uneven)
 	counted             int64 // edges into vertices, before duplicates are dropped
 	selfLoops, isolated int64
 }
 
-// direction is the rows of one direction of the edges.
+// direction contains the rows of one direction of the edges.
 type direction struct {
-	offsets []int64  // [n+1]: up to the last window that was placed; after it, at v+1, how many edges v has
-	cols    []uint32 // memory for those of a window
-	ends    []int64  // memory for its offsets
+	offsets []int64  // [n+1]: final up to the last placed window; after it, the degree of v at v+1
+	cols    []uint32 // buffer for the columns of a window
+	ends    []int64  // buffer for the offsets of a window
 	built   int      // number of the window, -1 before the first
 	first   uint32   // row of the window
-	window  CSR      // sorted, without duplicates; no rows: edges are passed over
-	// Of window.Cols, and memory for them; nil where edges have none.
+	window  CSR      // sorted, without duplicates; if it has no rows, edges are skipped
+	// Weights of window.Cols and their buffer; nil if edges have no weights.
 	weights, room []float32
-	// As these, dim features each.
+	// Features of window.Cols and their buffer, dim features per edge.
 	features, featureRoom []float32
 	dim                   int
 }
 
-// newWindows counts the edges of n vertices; its memory comes from a.
+// newWindows counts the edges of c and allocates its memory in a.
 func newWindows(c *Content, a *mapped.Arena) (*windows, error) {
 	n := int(c.Vertices)
 	in := &direction{offsets: mapped.Make[int64](a, n+1), built: -1}
@@ -84,7 +84,7 @@ func newWindows(c *Content, a *mapped.Arena) (*windows, error) {
 	return w, nil
 }
 
-// count adds the degrees of v at v+1; it checks every endpoint.
+// count adds up the degree of vertex v at offsets[v+1]. It checks every endpoint.
 func (w *windows) count() error {
 	in, out := w.in.offsets[1:], w.out.offsets[1:]
 	n, i := len(in), int64(0)
@@ -104,7 +104,7 @@ func (w *windows) count() error {
 	})
 }
 
-// directions are in, and out where it is another.
+// directions returns in, and also out if the two differ.
 func (w *windows) directions() []*direction {
 	if w.in == w.out {
 		return []*direction{w.in}
@@ -112,7 +112,8 @@ func (w *windows) directions() []*direction {
 	return []*direction{w.in, w.out}
 }
 
-// cut chooses windows of N edges, and makes room for the largest.
+// cut divides the rows into windows of at most N edges each and allocates buffers for the
+// largest window. A single row may have more edges.
 func (w *windows) cut(edges int64, a *mapped.Arena) {
 	ds := w.directions()
 	n := len(w.in.offsets) - 1
@@ -149,8 +150,8 @@ func (w *windows) cut(edges int64, a *mapped.Arena) {
 	}
 }
 
-// build makes window i of directions whose offsets have not passed it, and stops
-// passing edges to others.
+// build builds window i of the directions ds and skips edges of other directions. Windows of a
+// direction must be built in ascending order.
 func (w *windows) build(i int, ds ...*direction) error {
 	missing := false
 	for _, d := range w.directions() {
@@ -179,7 +180,7 @@ func (w *windows) build(i int, ds ...*direction) error {
 	return nil
 }
 
-// finish sorts the filled rows and drops their duplicates.
+// finish sorts the rows of the window and drops duplicates.
 func (d *direction) finish() error {
 	if d.weights != nil || d.features != nil {
 		return d.merge()
@@ -189,7 +190,7 @@ func (d *direction) finish() error {
 	return nil
 }
 
-// filling is the way of reading the edges with what they have.
+// filling returns the function that reads the edges with their weights and features.
 func (w *windows) filling() func() error {
 	switch {
 	case w.dim > 0:
@@ -200,7 +201,7 @@ func (w *windows) filling() func() error {
 	return w.fill
 }
 
-// fill reads the edges into the open windows.
+// fill reads edges without weights and features into the open windows.
 func (w *windows) fill() error {
 	n, in, out := len(w.in.offsets)-1, w.in, w.out
 	return w.source.Each(func(s, d uint32) error {
@@ -219,8 +220,8 @@ func changed() error {
 		Then("import again while no program writes to the source")
 }
 
-// open makes the rows lo to hi ready for their edges: Offsets[r+1] is where row r
-// begins, and grows to where it ends.
+// open prepares rows lo to hi (excluded) for their edges. Offsets[r+1] is first the begin of
+// row r and grows to its end.
 func (d *direction) open(i int, lo, hi int64) {
 	d.built, d.first = i, uint32(lo)
 	d.window.Offsets = d.ends[:hi-lo+1]
@@ -238,11 +239,11 @@ func (d *direction) open(i int, lo, hi int64) {
 	}
 }
 
-// put adds an edge, if its row is in the window; false where there are more edges
+// put adds an edge if its row is in the window. It returns false if the window has more edges
 // than were counted.
 func (d *direction) put(row, col uint32) bool { return d.putWith(row, col, 0, nil) }
 
-// putWith is put with the weight and the features, where edges have them.
+// putWith is put with the weight and the features of the edge, if edges have them.
 func (d *direction) putWith(row, col uint32, weight float32, features []float32) bool {
 	r := int(row - d.first)
 	if r+1 >= len(d.window.Offsets) {
@@ -261,7 +262,7 @@ func (d *direction) putWith(row, col uint32, weight float32, features []float32)
 	return true
 }
 
-// full reports whether every row of the window has the edges that were counted.
+// full reports whether every row of the window has the counted number of edges.
 func (d *direction) full() bool {
 	for r := range d.window.Rows() {
 		if d.window.Offsets[r+1]-d.window.Offsets[r] != d.offsets[int(d.first)+r+1] {
@@ -299,7 +300,7 @@ func (d *direction) compact() {
 	c.Cols = c.Cols[:w]
 }
 
-// place gives the rows of the window their offsets among all.
+// place sets the offsets of the window's rows in the whole array.
 func (d *direction) place() {
 	at := d.offsets[d.first]
 	for r, end := range d.window.Offsets[1:] {
@@ -307,7 +308,8 @@ func (d *direction) place() {
 	}
 }
 
-// edgeFiles are the files of what edges have, nil where they have none of it.
+// edgeFiles are the files of weights and edge features. A file is nil if edges have no such
+// data.
 type edgeFiles struct{ weights, features *arrayfile.Writer }
 
 func (f edgeFiles) begin() {
@@ -319,7 +321,7 @@ func (f edgeFiles) begin() {
 	}
 }
 
-// append adds what the edges of a window have.
+// append appends the weights and features of a window's edges.
 func (f edgeFiles) append(d *direction) (err error) {
 	if f.weights != nil {
 		err = arrayfile.Append(f.weights, d.weights)
@@ -330,9 +332,9 @@ func (f edgeFiles) append(d *direction) (err error) {
 	return err
 }
 
-// write writes a direction as two arrays, in before out, and what its edges have to files
-// of their own. The windows of in are compared with those of out until
-// their edges differ.
+// write writes a direction as two arrays, and weights and edge features to separate files. The
+// direction in must be written before out. While writing in, it compares each window with the
+// window of out until their edges differ.
 func (w *windows) write(f *arrayfile.Writer, offsets, cols string, d *direction, of edgeFiles) error {
 	arrayfile.Reserve[int64](f, offsets, len(d.offsets))
 	if err := arrayfile.Begin[uint32](f, cols); err != nil {

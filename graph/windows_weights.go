@@ -12,7 +12,7 @@ import (
 // directed reports whether in differs from out.
 func (w *windows) directed() bool { return w.oneWay || w.uneven }
 
-// fillWeighted is fill of edges with weights.
+// fillWeighted reads edges with weights into the open windows.
 func (w *windows) fillWeighted() error {
 	n, in, out, i := len(w.in.offsets)-1, w.in, w.out, int64(-1)
 	return w.weights.EachWeight(func(s, d uint32, weight float32) error {
@@ -29,7 +29,7 @@ func (w *windows) fillWeighted() error {
 	})
 }
 
-// fillFeatured is fill of edges with features, and with weights where they have some.
+// fillFeatured reads edges with features, and with weights if they have weights.
 func (w *windows) fillFeatured() error {
 	n, in, out, i := len(w.in.offsets)-1, w.in, w.out, int64(-1)
 	return w.features.EachFeatures(func(s, d uint32, weight float32, features []float32) error {
@@ -57,8 +57,8 @@ func badWeight(i int64, s, d uint32, weight float32) error {
 	return invalid("give each edge a finite weight above 0", "edge %d, %d → %d, has the weight %v", i, s, d, weight)
 }
 
-// merge sorts the rows of a window with their edges' data, in parallel by blocks of rows. It
-// merges repeated edges, with the sum of their weights and the mean of their features.
+// merge sorts the rows of a window with their weights and features, in parallel by blocks of
+// rows. It merges repeated edges: weights are added, features are averaged.
 func (d *direction) merge() error {
 	c, counts := &d.window, make([]int64, d.window.Rows())
 	var bad atomic.Pointer[fault.Error]
@@ -92,8 +92,8 @@ func (d *direction) merge() error {
 	return nil
 }
 
-// of returns the weights and the features of edges from to to of the window, none where they
-// have none.
+// of returns the weights and features of the window's edges [from, to). Each is nil if the
+// edges have no such data.
 func (d *direction) of(from, to int64) (weights, features []float32) {
 	if d.weights != nil {
 		weights = d.weights[from:to]
@@ -104,18 +104,18 @@ func (d *direction) of(from, to int64) (weights, features []float32) {
 	return weights, features
 }
 
-// rowMerger is the scratch of a row that is sorted.
+// rowMerger contains the buffers for sorting one row.
 type rowMerger struct {
 	dim               int
-	keys              []uint64 // column, and place in the row
+	keys              []uint64 // column and position in the row
 	weights, features []float32
-	sums              []float64 // of the features of an edge
+	sums              []float64 // sums of the features of an edge
 }
 
-// merge sorts a row by columns, moves the distinct columns to the front, and returns their
-// number. Weights of equal columns, and features for means, are added in their order, in
-// float64, so that both directions of an edge get the same values. Weights and features are
-// nil if edges have none.
+// merge sorts a row by column, moves the distinct columns to the front, and returns their
+// number. It adds weights, and features for the mean, in input order and in float64. Both
+// directions of an edge then get the same values. weights and features are nil if edges have no
+// such data.
 func (m *rowMerger) merge(cols []uint32, weights, features []float32) (kept int) {
 	m.keys, m.weights, m.features = m.keys[:0], append(m.weights[:0], weights...), append(m.features[:0], features...)
 	for i, c := range cols {
@@ -137,7 +137,7 @@ func (m *rowMerger) merge(cols []uint32, weights, features []float32) (kept int)
 	return kept
 }
 
-// weight returns the sum of the weights at the places of keys.
+// weight returns the sum of the weights at the positions in keys.
 func (m *rowMerger) weight(keys []uint64) float32 {
 	sum := 0.0
 	for _, k := range keys {
@@ -146,8 +146,8 @@ func (m *rowMerger) weight(keys []uint64) float32 {
 	return float32(sum)
 }
 
-// mean sets dst to the mean of the features at the places of keys: those of a single edge
-// are as they were.
+// mean sets dst to the mean of the features at the positions in keys. The features of a single
+// edge are copied unchanged.
 func (m *rowMerger) mean(dst []float32, keys []uint64) {
 	of := func(key uint64) []float32 { return m.features[int(uint32(key))*m.dim:][:m.dim] }
 	if len(keys) == 1 {

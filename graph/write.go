@@ -12,14 +12,14 @@ import (
 	"siafu/internal/mapped"
 )
 
-// sparseBelow is the fill under which features are stored sparse: a non-zero
-// then takes 8 bytes where a dense value takes 4, and products skip the rest.
+// sparseBelow is the fraction of non-zeros below which features are stored sparse. A non-zero
+// takes 8 bytes in sparse and 4 bytes in dense storage. Sparse products skip zeros.
 const sparseBelow = 0.25
 
-// Write validates a content and writes it as the dataset folder dir, which
-// appears whole or not at all. With force it replaces a dataset folder that is
-// there and nothing else (CheckTarget). Faults have kind Data for the
-// content, Usage for a folder that exists, and IO.
+// Write validates a content and writes it as the dataset folder dir. The folder appears
+// complete or not at all (atomic rename). With force, Write replaces an existing dataset
+// folder, subject to CheckTarget. Faults have kind Data for the content, Usage for an existing
+// folder, and IO.
 func Write(dir string, c Content, force bool) (*WriteReport, error) {
 	if err := CheckTarget(dir, force); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func Write(dir string, c Content, force bool) (*WriteReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer tmp.Close() // of an older dataset, where it replaced one
+	defer tmp.Close() // removes the replaced dataset, if any
 	w := &writer{dir: tmp.Path, content: c}
 	if err := w.all(); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func Write(dir string, c Content, force bool) (*WriteReport, error) {
 	return &w.report, nil
 }
 
-// writer fills a temporary folder.
+// writer writes the files into a temporary folder.
 type writer struct {
 	dir     string
 	content Content
@@ -70,7 +70,7 @@ func (w *writer) all() error {
 	return w.writeMeta()
 }
 
-// file writes one array file and lists it in meta.json.
+// file writes one array file and adds it to meta.json.
 func (w *writer) file(name, kind string, fill func(*arrayfile.Writer) error) error {
 	path := filepath.Join(w.dir, name)
 	f, err := arrayfile.Create(path, kind)
@@ -111,7 +111,8 @@ func (w *writer) edges() error {
 	return nil
 }
 
-// edgeFiles writes the edges and what they have, all at once: each window is made once.
+// edgeFiles writes edges, weights and edge features in one pass, so that each window is built
+// once.
 func (w *writer) edgeFiles(e *windows) error {
 	var of edgeFiles
 	write := func() error {
@@ -168,7 +169,7 @@ func (w *writer) labels() error {
 	})
 }
 
-// targets are those of the tasks that have some.
+// targets writes the targets of tasks that have targets.
 func (w *writer) targets() error {
 	c := &w.content
 	if c.Targets == nil {
@@ -198,7 +199,7 @@ func (w *writer) ids() error {
 	})
 }
 
-// writeMeta comes last: a folder without meta.json is no dataset.
+// writeMeta must be called last: a folder without meta.json is not a dataset.
 func (w *writer) writeMeta() error {
 	var err error
 	if w.meta.Checksum, err = w.meta.sum(); err != nil {
@@ -211,7 +212,7 @@ func (w *writer) writeMeta() error {
 	return durable.WriteFile(opWrite, filepath.Join(w.dir, metaFile), append(text, '\n'), durable.Perm)
 }
 
-// folderName returns the name of a dataset that nobody has named.
+// folderName returns the default name of a dataset in the folder dir.
 func folderName(dir string) string {
 	if full, err := filepath.Abs(dir); err == nil {
 		dir = full

@@ -6,9 +6,9 @@ import (
 	"siafu/internal/arrayfile"
 )
 
-// features writes the feature matrix, dense or sparse by its fill, rows
-// divided by their sums where that was asked for. Nothing is held twice: rows
-// go through a buffer.
+// features writes the feature matrix, dense or sparse by its fraction of non-zeros. Rows are
+// divided by their sums if Content.Normalize is set. Rows pass through a buffer; the matrix is
+// not copied.
 func (w *writer) features() error {
 	f := &w.content.Features
 	if f.Draw != nil {
@@ -59,8 +59,8 @@ func (f *Features) row(v int, yield func(col uint32, x float32)) {
 	}
 }
 
-// scale is what row v is multiplied by: 1, or one over its sum. A row of zeros
-// stays one; a negative sum would turn the row round, which nobody means.
+// scale returns the factor of row v: 1 or, with normalisation, one over the row's sum. A row of
+// zeros is not scaled. A negative sum is an error because it would change the signs.
 func (w *writer) scale(v int) (float32, error) {
 	if !w.content.Normalize {
 		return 1, nil
@@ -76,8 +76,8 @@ func (w *writer) scale(v int) (float32, error) {
 	return float32(1 / sum), nil
 }
 
-// norm finds the root mean square of the norms of rows as they are written. Drawn ones
-// are left out: a generator's scale is its own.
+// norm computes the root mean square of the norms of the rows as written. It skips features
+// from Draw.
 func (w *writer) norm() error {
 	f, squares := &w.content.Features, 0.0
 	for v := range f.Rows {
@@ -93,8 +93,7 @@ func (w *writer) norm() error {
 	return nil
 }
 
-// Rows go to the file together, at most block of them and about blockValues
-// values.
+// Rows are written in blocks of at most block rows and about blockValues values.
 const (
 	block       = 1 << 10
 	blockValues = 1 << 20
@@ -125,7 +124,7 @@ func (w *writer) dense(out *arrayfile.Writer) error {
 	return nil
 }
 
-// drawn writes rows as they are drawn, never divided, and counts their non-zeros.
+// drawn writes rows from Draw without normalisation and counts their non-zeros.
 func (w *writer) drawn(out *arrayfile.Writer) error {
 	if err := arrayfile.Begin[float32](out, "dense"); err != nil {
 		return err
@@ -145,7 +144,7 @@ func (w *writer) drawn(out *arrayfile.Writer) error {
 	return nil
 }
 
-// sparse writes offsets, then columns, then values, each in a pass of its own.
+// sparse writes offsets, columns and values, each in its own pass.
 func (w *writer) sparse(out *arrayfile.Writer) error {
 	f := &w.content.Features
 	offsets := make([]int64, f.Rows+1)
@@ -170,7 +169,7 @@ func (w *writer) sparse(out *arrayfile.Writer) error {
 	})
 }
 
-// inBlocks streams an array that add makes row by row.
+// inBlocks writes an array in blocks; add appends the values of one row.
 func inBlocks[T uint32 | float32](out *arrayfile.Writer, name string, rows int, add func(v int, buf []T) ([]T, error)) error {
 	if err := arrayfile.Begin[T](out, name); err != nil {
 		return err
