@@ -5,12 +5,12 @@ import (
 	"math/bits"
 )
 
-// ranks draws the rank of a vertex within its class, rank x having the weight
-// (x+shift)^-skew. All classes share it: they have the same degrees.
+// ranks samples the rank of a vertex within its class. Rank x has weight (x+shift)^-skew. All
+// classes share this distribution.
 //
-// Design note: the quantile function is tabulated once and interpolated in
-// integers. An exponential a draw takes three times as long, and its last bit
-// differs between processors.
+// Design note: the quantile function is tabulated once and interpolated in integers. An
+// exponential per sample takes three times as long, and its last bit differs between
+// processors.
 type ranks struct {
 	size     int64 // vertices of the largest class
 	skew     float64
@@ -24,9 +24,9 @@ const (
 	rankBits  = 20
 )
 
-// newRanks makes the distribution for classes of size vertices, in a graph
-// with an average degree of mean where no vertex should expect more than most:
-// the head of the power law is flattened (shift grows) until that holds.
+// newRanks builds the distribution for classes of size vertices in a graph with average degree
+// mean. shift grows, which flattens the head of the power law, until no vertex has an expected
+// degree above most.
 func newRanks(size int64, skew, mean, most float64) *ranks {
 	r := &ranks{size: size, skew: skew, shift: 1}
 	top := func() float64 { return r.mass(0, 1) * mean * float64(size) }
@@ -40,13 +40,13 @@ func newRanks(size int64, skew, mean, most float64) *ranks {
 	return r
 }
 
-// integral is ∫(t+shift)^-skew dt from 0 to x.
+// integral returns ∫(t+shift)^-skew dt from 0 to x.
 func (r *ranks) integral(x float64) float64 {
 	e := 1 - r.skew
 	return (math.Pow(x+r.shift, e) - math.Pow(r.shift, e)) / e
 }
 
-// mass returns the probability of the ranks from a to b, b excluded.
+// mass returns the probability of the ranks [a, b).
 func (r *ranks) mass(a, b float64) float64 {
 	return (r.integral(b) - r.integral(a)) / r.integral(float64(r.size))
 }
@@ -58,7 +58,7 @@ func (r *ranks) inverse(u float64) float64 {
 	return min(max(x, 0), float64(r.size))
 }
 
-// at turns 64 random bits into a rank.
+// at maps 64 random bits to a rank.
 func (r *ranks) at(x uint64) int64 {
 	i := x >> (64 - tableBits)
 	lo, hi := r.quantile[i], r.quantile[i+1]

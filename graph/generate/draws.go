@@ -5,18 +5,17 @@ import (
 	"math/bits"
 )
 
-// Chung–Lu draws hit some pairs more than once, and hubs most. How many draws
-// give the number of distinct edges that was asked for is computed here, from
-// the expectation: a pair that a draw hits with probability p is there after m
-// draws with probability 1-exp(-mp).
+// Chung–Lu sampling hits some pairs more than once, above all pairs of hubs. This file computes
+// the number of samples that gives the requested number of distinct edges. A pair that a sample
+// hits with probability p exists after m samples with probability 1-exp(-mp).
 
-// bin is a run of ranks of nearly equal weight.
+// bin is a range of ranks with nearly equal weights.
 type bin struct {
-	count float64 // ranks in it
-	p     float64 // of each
+	count float64 // number of ranks
+	p     float64 // probability of each rank
 }
 
-// bins cuts the ranks into runs whose ends grow by 6 %.
+// bins divides the ranks into ranges whose ends grow by 6 %.
 func (r *ranks) bins() []bin {
 	var out []bin
 	for a := int64(0); a < r.size; {
@@ -27,8 +26,8 @@ func (r *ranks) bins() []bin {
 	return out
 }
 
-// pairs is Σ 1-exp(-rate·p·q) over all pairs of ranks with probabilities p and
-// q, less the pairs of a rank with itself when same is set.
+// pairs returns Σ 1-exp(-rate·p·q) over all pairs of ranks with probabilities p and q. If same
+// is set, pairs of a rank with itself are excluded.
 func pairs(bs []bin, rate float64, same bool) float64 {
 	var sum float64
 	for _, a := range bs {
@@ -42,17 +41,18 @@ func pairs(bs []bin, rate float64, same bool) float64 {
 	return sum
 }
 
-// within returns the expected number of distinct directed edges after m draws
-// inside c classes.
+// within returns the expected number of distinct directed edges after m samples inside c
+// classes.
 func within(bs []bin, c, m float64, directed bool) float64 {
 	if directed {
 		return c * pairs(bs, m/c, true)
 	}
-	// Either order of the pair hits it, and it is stored in both directions.
+	// Either order of the pair hits the edge, and the edge is stored in both directions.
 	return c * pairs(bs, 2*m/c, true)
 }
 
-// across returns the same for m draws between different ones of c classes.
+// across returns the expected number of distinct directed edges after m samples between
+// different classes of c classes.
 func across(bs []bin, c, m float64, directed bool) float64 {
 	ordered := c * (c - 1)
 	if directed {
@@ -61,8 +61,8 @@ func across(bs []bin, c, m float64, directed bool) float64 {
 	return ordered * pairs(bs, 2*m/ordered, false)
 }
 
-// drawsFor returns the m with expected(m) = edges, to 12 bits; expected grows. It
-// fails where 1,000 draws an edge do not suffice.
+// drawsFor returns the m with expected(m) = edges, rounded to 12 bits. expected must be
+// increasing. drawsFor fails if 1,000 samples per edge do not suffice.
 func drawsFor(edges float64, expected func(m float64) float64) (m uint64, ok bool) {
 	if edges < 0.5 {
 		return 0, true
@@ -79,8 +79,8 @@ func drawsFor(edges float64, expected func(m float64) float64) (m uint64, ok boo
 			hi = mid
 		}
 	}
-	// The rounding keeps the last bits of exponentials, which differ between
-	// processors, out of the dataset.
+	// The last bits of exponentials differ between processors. Rounding removes them, so that
+	// the dataset does not depend on the processor.
 	m = uint64(math.Round(hi))
 	unit := uint64(1) << max(bits.Len64(m)-12, 0)
 	return (m + unit/2) / unit * unit, true

@@ -2,14 +2,14 @@ package generate
 
 import "math"
 
-// edgeFeatures draws features of edges: one centroid for edges within a community and
-// another for those between two, of normal numbers, plus noise, scaled to variance 1 as those
-// of vertices are. They are a function of the pair, whichever end comes first.
+// edgeFeatures samples edge features: a centroid of normal numbers plus noise, scaled to
+// variance 1. Edges within a community have one centroid, edges between communities another.
+// The features of u→v and v→u are equal.
 type edgeFeatures struct {
 	dim       int
 	edges     *edges
-	centroids [2][]float32 // between communities, and within one; scaled
-	spread    float32      // of the noise
+	centroids [2][]float32 // between communities, and within a community; scaled
+	spread    float32      // standard deviation of the noise
 	around    stream
 }
 
@@ -27,7 +27,7 @@ func newEdgeFeatures(o Options, e *edges) *edgeFeatures {
 	return f
 }
 
-// each is graph.EachFeatures.
+// each implements graph.EachFeatures.
 func (f *edgeFeatures) each(yield func(src, dst uint32, weight float32, features []float32) error) error {
 	row := make([]float32, f.dim)
 	return f.edges.Each(func(u, v uint32) error {
@@ -44,7 +44,7 @@ func (f *edgeFeatures) draw(row []float32, u, v uint32) {
 	}
 	first := mix(uint64(min(u, v))<<32 | uint64(max(u, v)))
 	for j, centre := range f.centroids[within] {
-		// The conversion forbids a fused multiply-add, as in features.
+		// The conversion prevents a fused multiply-add, as in features.
 		row[j] = centre + float32(f.spread*normal(f.around.at(first+uint64(j))))
 	}
 }

@@ -2,38 +2,38 @@ package generate
 
 import "runtime"
 
-// edges draws the edges of a graph; it is a graph.EdgeSource. A block is a community:
-// a class, where a class has one. A vertex is a slot, block + blocks·rank, under a
-// permutation: slots say what a vertex is without a table, and the permutation hides
-// it from its id.
+// edges is a graph.EdgeSource that samples the edges of a graph. A block is a community, or a
+// class if each class has one community. A vertex is the image of a slot, block + blocks·rank,
+// under a random permutation. The slot gives the block and rank of a vertex without a table.
+// The permutation removes the relation between id and block.
 type edges struct {
 	blocks   uint64
 	vertices uint64
 	ids      shuffle
 	ranks    *ranks
 	random   stream
-	inside   uint64 // draws 0..inside-1 stay within a block
+	inside   uint64 // samples 0..inside-1 stay within a block
 	draws    uint64
 }
 
 // block returns the community of a vertex.
 func (e *edges) block(v uint64) uint64 { return e.ids.inverse(v) % e.blocks }
 
-// draw is draw i, as slots.
+// draw returns the endpoints of sample i as slots.
 func (e *edges) draw(i uint64) (a, b uint64) {
 	w := e.random.at(3 * i)
 	c := (w >> 32) * e.blocks >> 32
 	d := c
 	if i >= e.inside {
 		if d = (w & 0xffffffff) * (e.blocks - 1) >> 32; d >= c {
-			d++ // any block but c
+			d++ // any block except c
 		}
 	}
 	return e.slot(c, e.random.at(3*i+1)), e.slot(d, e.random.at(3*i+2))
 }
 
-// slot draws a vertex of block c. Blocks differ in size by one at most; the last
-// rank of the larger ones is not there in the others.
+// slot samples a vertex of block c. Block sizes differ by at most one: the last rank of the
+// larger blocks does not exist in the smaller blocks.
 func (e *edges) slot(c, random uint64) uint64 {
 	s := uint64(e.ranks.at(random))*e.blocks + c
 	if s >= e.vertices {
@@ -42,11 +42,11 @@ func (e *edges) slot(c, random uint64) uint64 {
 	return s
 }
 
-// chunk is the number of draws that a worker makes at a time.
+// chunk is the number of samples that a worker takes at a time.
 const chunk = 1 << 13
 
-// Each implements graph.EdgeSource. Workers draw ahead, chunk k by worker k
-// modulo their number, and chunks are yielded in order.
+// Each implements graph.EdgeSource. Workers sample ahead: chunk k is assigned to worker k
+// modulo the number of workers. Chunks are yielded in order.
 func (e *edges) Each(yield func(u, v uint32) error) error {
 	workers := uint64(runtime.GOMAXPROCS(0))
 	stop := make(chan struct{})
@@ -71,7 +71,7 @@ func (e *edges) Each(yield func(u, v uint32) error) error {
 	return nil
 }
 
-// work fills buffers with chunks first, first+step…
+// work fills buffers with the chunks first, first+step, …
 func (e *edges) work(first, step uint64, full chan<- []uint32, empty <-chan []uint32, stop <-chan struct{}) {
 	var again []uint32
 	for k := first; k*chunk < e.draws; k += step {
@@ -83,11 +83,11 @@ func (e *edges) work(first, step uint64, full chan<- []uint32, empty <-chan []ui
 		}
 		pairs = pairs[:0]
 		for i := k * chunk; i < min((k+1)*chunk, e.draws); i++ {
-			if a, b := e.draw(i); a != b { // else it gives no edge
+			if a, b := e.draw(i); a != b { // a self loop gives no edge
 				pairs = append(pairs, uint32(a), uint32(b))
 			}
 		}
 		again = e.ids.all(pairs, again)
-		full <- pairs // never blocks: there are as many places as buffers
+		full <- pairs // never blocks: the channel has a place for each buffer
 	}
 }

@@ -7,18 +7,18 @@ import (
 	"siafu/internal/workers"
 )
 
-// block is how many vertices a worker takes at a time.
+// block is the number of vertices that a worker takes at a time.
 const block = 1 << 8
 
-// features draws feature rows: the centroid of the community, of normal numbers, plus
-// noise, scaled to variance 1.
+// features samples feature rows: the community's centroid of normal numbers, plus noise, scaled
+// to variance 1.
 //
-// Two centroids lie √(2·dim) apart, so noise is in units of √(dim/2).
+// The distance between two centroids is √(2·dim), so the unit of noise is √(dim/2).
 type features struct {
 	dim       int
-	edges     *edges    // knows communities
+	edges     *edges    // gives the community of a vertex
 	centroids []float32 // [blocks x dim], scaled
-	spread    float32   // of the noise
+	spread    float32   // standard deviation of the noise
 	around    stream
 }
 
@@ -40,15 +40,15 @@ func newFeatures(o Options, e *edges) *features {
 	return f
 }
 
-// draw fills x with rows from vertex first on.
+// draw fills x with the rows of vertices first, first+1, …
 func (f *features) draw(x []float32, first int) {
 	workers.Blocks(runtime.GOMAXPROCS(0), len(x)/f.dim, block, func(_, from, to int) {
 		for r := from; r < to; r++ {
 			v, row := first+r, x[r*f.dim:(r+1)*f.dim]
 			centre := f.centroids[int(f.edges.block(uint64(v)))*f.dim:][:f.dim]
 			for j := range row {
-				// The conversion forbids a fused multiply-add, which some
-				// processors have and some have not.
+				// The conversion prevents a fused multiply-add, which only some processors
+				// have.
 				row[j] = centre[j] + float32(f.spread*normal(f.around.at(uint64(v*f.dim+j))))
 			}
 		}

@@ -9,8 +9,7 @@ import (
 	"siafu/internal/workers"
 )
 
-// Purposes of the random streams of a seed. Their numbers are part of what a
-// seed means.
+// Purposes of a seed's random streams. A change of these numbers changes the dataset of a seed.
 const (
 	purposeIDs = iota + 1
 	purposeEdges
@@ -23,11 +22,11 @@ const (
 	purposeEdgeCentroids
 )
 
-// Write generates a dataset folder at dir, which must not exist unless force
-// is set. The number of distinct edges is within 2 % of what was asked, and
-// the report has it. Where the homophily of a preset or the default does not
-// fit a scaled-down graph (there are too few pairs within classes) the largest
-// that does is taken, and the dataset's Source says so.
+// Write generates a dataset folder at dir, which must not exist unless force is set. The number
+// of distinct edges is within 2 % of the requested number; the report contains the exact
+// number. A scaled-down graph may have too few pairs within classes for the homophily of the
+// preset or the default. Write then uses the largest possible homophily and records it in the
+// dataset's Source.
 //
 // Options that cannot be fulfilled are Usage and Config faults.
 func Write(dir string, o Options, force bool) (*graph.WriteReport, error) {
@@ -38,7 +37,7 @@ func Write(dir string, o Options, force bool) (*graph.WriteReport, error) {
 	return graph.Write(dir, *c, force)
 }
 
-// content returns the dataset; its features are drawn while they are written.
+// content returns the dataset. Its features are sampled while they are written.
 func content(asked Options) (*graph.Content, error) {
 	o, fitted, err := asked.resolve()
 	if err != nil {
@@ -73,7 +72,7 @@ func content(asked Options) (*graph.Content, error) {
 	return c, nil
 }
 
-// source says for meta.json what was generated.
+// source describes the generated graph, for meta.json.
 func (o *Options) source(fitted float64) string {
 	s := "generate"
 	if o.Like != "" {
@@ -96,14 +95,14 @@ func (o *Options) source(fitted float64) string {
 	return s + fmt.Sprintf(", seed %d", o.Seed)
 }
 
-// newEdges plans the draws for resolved options.
+// newEdges computes the numbers of samples for resolved options.
 func newEdges(o Options) (*edges, error) {
 	blocks := int64(o.blocks())
 	n, c := float64(o.Vertices), float64(blocks)
 	size := (o.Vertices + blocks - 1) / blocks
 	mean := float64(o.Edges) / n
-	// √E is the largest expected degree for which the probabilities of the
-	// Chung–Lu model stay below one.
+	// √E is the largest expected degree for which the probabilities of the Chung–Lu model are
+	// below one.
 	most := max(math.Sqrt(float64(o.Edges)), 2*mean)
 	e := &edges{
 		blocks:   uint64(blocks),
@@ -123,7 +122,7 @@ func newEdges(o Options) (*edges, error) {
 	return e, nil
 }
 
-// labels returns the classes of the vertices' communities, apart from label noise.
+// labels returns the class of each vertex's community, changed by label noise.
 func labels(e *edges, o Options) []int32 {
 	random := newStream(o.Seed, purposeStrays)
 	out := make([]int32, o.Vertices)
@@ -140,8 +139,8 @@ func labels(e *edges, o Options) []int32 {
 	return out
 }
 
-// split draws the set of each vertex on its own. The last of several communities of a
-// class is in the test set.
+// split samples the set of each vertex independently. If a class has several communities, the
+// last one is in the test set.
 func split(e *edges, o Options) []uint8 {
 	random := newStream(o.Seed, purposeSplit)
 	out := make([]uint8, o.Vertices)
@@ -162,5 +161,5 @@ func split(e *edges, o Options) []uint8 {
 	return out
 }
 
-// unit returns a number from 0 to 1, 1 excluded, of 64 random bits.
+// unit maps 64 random bits to a number in [0, 1).
 func unit(x uint64) float64 { return float64(x>>11) / (1 << 53) }

@@ -13,16 +13,15 @@ import (
 
 const op = "generate"
 
-// Options say what to generate: the flags of "siafu generate". Zero fields take
-// the value of the preset that Like names, else a default; for Homophily, Skew,
-// Noise and Strays a negative value stands for zero.
+// Options are the flags of "siafu generate". A zero field takes the value of the preset Like,
+// else a default. For Homophily, Skew, Noise and Strays a negative value means zero.
 //
-// Skew is the exponent s of the weight (rank+r)^-s of a vertex, 0 <= s < 1:
-// degrees d have a density that falls like d^-(1+1/s). Noise is the standard
-// deviation of the noise in a feature row along any direction, over half the
-// distance between two centroids: with 1 a linear classifier of two classes errs
-// on 16 % of the vertices. Strays are what keeps a network from being right about all
-// vertices of a graph with many edges, where sums over neighbours have no noise left.
+// Skew is the exponent s of a vertex's weight (rank+r)^-s, 0 <= s < 1. The density of degrees d
+// falls like d^-(1+1/s). Noise is the standard deviation of a feature row's noise along any
+// direction, divided by half the distance between two centroids. With noise 1, a linear
+// classifier of two classes errs on 16 % of the vertices. Strays is the fraction of vertices
+// with label noise. It limits the accuracy on graphs with many edges, where sums over
+// neighbours average out the feature noise.
 type Options struct {
 	Like         string  `help:"Published graph whose statistics the synthetic graph has. Values: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
 	Scale        float64 `default:"1" help:"Factor for the numbers of vertices and edges."`
@@ -43,12 +42,12 @@ type Options struct {
 	Seed         uint64  `default:"1" help:"Random seed. Equal seeds generate equal graphs."`
 	Memory       int     `default:"2048" help:"Memory for edges during sorting, in MiB. Larger graphs are sorted in parts; all edges are generated again for each part."`
 
-	flips      float64 // Strays, of the tasks in which they are none of classes
-	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: the preset's, else 0.6 and 0.2
+	flips      float64 // Strays, for tasks in which label noise does not change the class
+	Train, Val float64 `kong:"-"` // fractions of the vertices, the rest is test; zero: the preset's, else 0.6 and 0.2
 }
 
-// resolve fills in preset and defaults and checks what comes out. fitted is
-// the homophily that was reduced, 0 where it was not.
+// resolve applies preset and defaults and checks the result. fitted is the original homophily
+// if resolve reduced it, else 0.
 func (o Options) resolve() (r Options, fitted float64, err error) {
 	asked := o.Homophily != 0
 	if o, err = o.withPreset(); err != nil {
@@ -61,7 +60,7 @@ func (o Options) resolve() (r Options, fitted float64, err error) {
 	most := o.mostHomophily()
 	switch {
 	case o.blocks() == 1:
-		o.Homophily = 1 // there is no other class to go to
+		o.Homophily = 1 // there is only one community
 	case o.Homophily <= most:
 	case asked:
 		return o, 0, config("a homophily of %g needs %.0f edges within classes of %d vertices, where %.0f can be sampled",
@@ -77,7 +76,7 @@ func (o Options) resolve() (r Options, fitted float64, err error) {
 	return o, fitted, nil
 }
 
-// withPreset takes what is zero from the preset, and scales.
+// withPreset sets zero fields from the preset and scales the preset's sizes.
 func (o Options) withPreset() (Options, error) {
 	if o.Like != "" {
 		p, ok := findPreset(o.Like)
@@ -114,8 +113,8 @@ func (o *Options) fill() {
 	o.fillTask()
 }
 
-// check refuses what cannot be generated. Comparisons are written so that NaN
-// fails them.
+// check returns a fault for options that cannot be generated. The comparisons are written so
+// that NaN fails them.
 func (o *Options) check() error {
 	for _, c := range []struct {
 		ok   bool
@@ -146,15 +145,15 @@ func (o *Options) check() error {
 	return nil
 }
 
-// roomy is the share of all pairs of vertices, of the same class or not, up to
-// which distinct edges can be drawn: they become dear once the pairs are
-// nearly used up, and hubs run out of partners long before the others.
+// roomy is the maximum fraction of all ordered pairs, within classes or across classes, that
+// can be sampled as distinct edges. Sampling becomes expensive when nearly all pairs are used,
+// and hubs run out of partners first.
 const roomy = 0.5
 
 // blocks returns the number of communities of all classes.
 func (o *Options) blocks() int { return o.Classes * o.Communities }
 
-// seen returns the share of the vertices that are in communities of which not all are in
+// seen returns the fraction of the vertices that are in communities which are not entirely in
 // the test set.
 func (o *Options) seen() float64 {
 	if o.Communities <= 1 {
@@ -163,7 +162,7 @@ func (o *Options) seen() float64 {
 	return float64(o.Communities-1) / float64(o.Communities)
 }
 
-// classRoom returns the number of directed edges that fit into the classes.
+// classRoom returns the number of directed edges that can be sampled within classes.
 func (o *Options) classRoom() float64 { return roomy * o.classPairs() }
 
 // classPairs returns the number of ordered pairs within classes.
@@ -178,8 +177,8 @@ func (o *Options) otherPairs() float64 {
 	return n*(n-1) - o.classPairs()
 }
 
-// mostHomophily returns the largest homophily for which the edges within classes
-// can be drawn.
+// mostHomophily returns the largest homophily for which the edges within classes can be
+// sampled.
 func (o *Options) mostHomophily() float64 {
 	if o.Edges == 0 {
 		return 1
@@ -189,15 +188,15 @@ func (o *Options) mostHomophily() float64 {
 	return class*same + (1-class)*other
 }
 
-// ofClass returns the share of edges to draw within classes, for the homophily that labels
-// are to have.
+// ofClass returns the fraction of edges to sample within classes so that the labels have the
+// requested homophily.
 func (o *Options) ofClass() float64 {
 	same, other := o.agreement()
 	return min(max((o.Homophily-other)/(same-other), 0), 1)
 }
 
-// agreement is how often two vertices of the same community, and of different ones, have
-// the same label.
+// agreement returns the probability that two vertices of the same community, and two vertices
+// of different communities, have the same label.
 func (o *Options) agreement() (same, other float64) {
 	if o.Classes == 1 {
 		return 1, 0

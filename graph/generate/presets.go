@@ -2,42 +2,42 @@ package generate
 
 import "slices"
 
-// preset is the published size of a graph, and what a synthetic graph needs beside it. Edges
-// are directed, as stored.
+// preset contains the published size of a graph and the remaining parameters of a synthetic
+// graph. Edges are directed, as stored.
 type preset struct {
 	name              string
 	vertices, edges   int64
 	features, classes int
 	homophily         float64
 	noise, strays     float64
-	train, val        float64 // shares of the vertices; the rest is test
-	communities       int     // of each class; 0 for one
+	train, val        float64 // fractions of the vertices; the rest is test
+	communities       int     // per class; 0 means 1
 }
 
-// presets: the first four from Dorylus (Thorpe et al., OSDI 2021) table 1,
-// whose figures are rounded (reddit-small's vertices are those of Hamilton et
-// al. 2017, which it rounds to 232.9K); the others from SAT table I (Bai et
-// al., "Staleness-Alleviated Distributed GNN Training via Online Dynamic-
-// Embedding Prediction"). Shares of training and validation vertices are those of
-// Hamilton et al. for reddit-small, of GraphSAINT (Zeng et al., ICLR 2020) for flickr and
-// yelp, of OGB (Hu et al. 2020) for its own; where none are published, as reddit-small's.
+// presets: the first four are from Dorylus (Thorpe et al., OSDI 2021) table 1, which rounds its
+// figures. The number of vertices of reddit-small is from Hamilton et al. 2017; Dorylus rounds
+// it to 232.9K. The others are from SAT table I (Bai et al., "Staleness-Alleviated Distributed
+// GNN Training via Online Dynamic-Embedding Prediction"). The fractions of training and
+// validation vertices are from Hamilton et al. for reddit-small, GraphSAINT (Zeng et al., ICLR
+// 2020) for flickr and yelp, and OGB (Hu et al. 2020) for the ogbn graphs. Graphs without
+// published fractions use the fractions of reddit-small.
 //
-// Those tables do not publish homophily. Where it is widely reported for the
-// graph (reddit, flickr, ogbn-arxiv, ogbn-products) it is that to one digit;
-// elsewhere it is a guess of ours, and Friendster, which has no labels of its
-// own, gets a weak one so that there is something to learn.
+// These tables do not publish homophily. If it is widely reported for the graph (reddit,
+// flickr, ogbn-arxiv, ogbn-products), the preset has this value to one digit. Otherwise it is
+// our guess. Friendster has no labels and gets a low homophily, so that a network can learn its
+// synthetic labels.
 //
-// Noise and label noise are chosen so that a GCN comes near the accuracy published for
-// it: 94.96 % on reddit-small, 60.07 on reddit-large and 64.08 on amazon (Dorylus,
-// figure 5), 49.2 on flickr (GraphSAINT, table 2), 71.74 on ogbn-arxiv (OGB). The 92.00 on
-// ogbn-products' validation set and 75.64 on its test set are those of a split by sales
-// rank: most of what sells worse is unlike what a network has learnt from. Here the
-// sixth community of each class stands for that, with edges and features of its own,
-// and of which no vertex is in the other sets.
+// Noise and label noise are chosen so that a GCN comes near its published accuracy: 94.96 % on
+// reddit-small, 60.07 on reddit-large and 64.08 on amazon (Dorylus, figure 5), 49.2 on flickr
+// (GraphSAINT, table 2), 71.74 on ogbn-arxiv (OGB). On ogbn-products the published accuracies
+// are 92.00 on the validation set and 75.64 on the test set. Its split is by sales rank: most
+// products with low sales differ from the training data. Here the sixth community of each class
+// models these products. It has its own edges and features, and all its vertices are in the
+// test set.
 //
-// yelp is from GraphSAINT (Zeng et al., ICLR 2020) table 1, whose 6,977,410 edges have
-// no direction. Its vertices have any number of its 100 labels there; here each has
-// one class, so that accuracies of the two have nothing to do with each other.
+// yelp is from GraphSAINT (Zeng et al., ICLR 2020) table 1, whose 6,977,410 edges are
+// undirected. There, a vertex has any number of 100 labels. Here, each vertex has one class, so
+// the accuracies cannot be compared.
 var presets = []preset{
 	{"reddit-small", 232_965, 114_800_000, 602, 41, 0.8, 1, 0.05, 0.66, 0.1, 0},
 	{"reddit-large", 1_100_000, 1_300_000_000, 301, 50, 0.27, 1, 0.38, 0.66, 0.1, 0},
@@ -50,7 +50,7 @@ var presets = []preset{
 	{"yelp", 716_847, 13_954_820, 300, 100, 0.5, 1, 0, 0.75, 0.1, 0},
 }
 
-// Presets returns the names that Options.Like knows.
+// Presets returns the valid names for Options.Like.
 func Presets() []string {
 	names := make([]string, len(presets))
 	for i, p := range presets {

@@ -8,16 +8,16 @@ import (
 // golden is 2⁶⁴ divided by the golden ratio, odd.
 const golden = 0x9e3779b97f4a7c15
 
-// mix applies the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection
-// whose output bits each depend on all input bits.
+// mix applies the finaliser of SplitMix64 (Steele, Lea, Flood 2014). It is a bijection, and
+// each output bit depends on all input bits.
 func mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
 }
 
-// stream is a sequence of random numbers that is read at any position: number
-// i of SplitMix64 seeded with the stream.
+// stream is a sequence of random numbers with random access: number i is number i of SplitMix64
+// seeded with the stream.
 type stream uint64
 
 // newStream returns the stream of a seed for one purpose.
@@ -25,23 +25,22 @@ func newStream(seed, purpose uint64) stream { return stream(mix(mix(seed+golden)
 
 func (s stream) at(i uint64) uint64 { return mix(uint64(s) + (i+1)*golden) }
 
-// normal turns x into a number of mean 0 and variance 1, nearly normal: the sum
-// of the four 16-bit words of x (Irwin–Hall), within ±3.5.
+// normal maps x to a nearly normal number with mean 0 and variance 1: the sum of the four
+// 16-bit words of x (Irwin–Hall), within ±3.5.
 //
-// Design note: Box–Muller needs logarithms and sines, whose last bit differs
-// between processors, and is ten times slower.
+// Design note: Box–Muller needs logarithms and sines, whose last bit differs between
+// processors, and is ten times slower.
 func normal(x uint64) float32 {
 	const mean, scale = 4 * 65535 / 2.0, 1 / 37837.2 // 65536/√3
 	sum := x&0xffff + x>>16&0xffff + x>>32&0xffff + x>>48
 	return (float32(sum) - mean) * scale
 }
 
-// shuffle is a random permutation of 0..n-1 that takes no memory: a Feistel
-// network over the next power of two, walked until it falls below n (Black &
-// Rogaway 2002, cycle walking).
+// shuffle is a random permutation of 0..n-1 without a table. It is a Feistel network over the
+// next power of two, applied until the image is below n (Black & Rogaway 2002, cycle walking).
 type shuffle struct {
 	n         uint64
-	low, high uint // bits of the halves
+	low, high uint // bits of the two halves
 	keys      [4]uint64
 	lowM, hiM uint64 // masks
 }
@@ -56,7 +55,7 @@ func newShuffle(n uint64, s stream) shuffle {
 	return p
 }
 
-// at returns the image of x, which is below n.
+// at returns the image of x. x must be below n.
 func (p *shuffle) at(x uint64) uint64 {
 	for x = p.step(x); x >= p.n; {
 		x = p.step(x)
@@ -64,7 +63,7 @@ func (p *shuffle) at(x uint64) uint64 {
 	return x
 }
 
-// step returns the image of x in the network.
+// step returns the image of x after one pass through the network.
 func (p *shuffle) step(x uint64) uint64 {
 	l, h := x&p.lowM, x>>(p.low&63)
 	l ^= mix(h^p.keys[0]) & p.lowM
@@ -88,11 +87,11 @@ func (p *shuffle) inverse(y uint64) uint64 {
 	}
 }
 
-// all replaces each x by its image. walk is memory for the positions of those that
-// have not come below n, and is returned to be used again.
+// all replaces each x by its image. walk is a buffer for the positions of images that are not
+// yet below n. all returns the buffer for reuse.
 //
-// Design note: as long as no branch depends on an image, the processor works on
-// several at a time.
+// Design note: without a branch that depends on an image, the processor computes several images
+// at a time.
 func (p *shuffle) all(xs, walk []uint32) []uint32 {
 	walk = slices.Grow(walk[:0], len(xs))[:len(xs)]
 	left := 0

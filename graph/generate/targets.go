@@ -16,18 +16,19 @@ func (o *Options) fillTask() {
 	if o.Task == graph.MultiClass {
 		return
 	}
-	o.flips, o.Strays = o.Strays, 0 // --strays is label noise here
+	o.flips, o.Strays = o.Strays, 0 // for these tasks --strays flips targets, not classes
 	if o.Labels == 0 {
 		o.Labels = map[string]int{graph.MultiLabel: 8}[o.Task] + map[string]int{graph.Regression: 1}[o.Task]
 	}
 }
 
-// targets returns the targets [Vertices x Labels] and, for the dataset's source, a text with the
-// best possible score of a network that knows the classes.
+// targets returns the targets [Vertices x Labels]. It also returns a text for the dataset's
+// source: the best possible score of a network that knows the classes.
 //
-// MultiLabel: each class has a set of labels. A vertex gets them, each flipped with probability s =
-// Strays. The best predictor outputs the labels of the class. Regression: a target is √(1-s) times
-// the value of the class plus √s times noise. Its variance is 1, and the best R² is 1-s.
+// MultiLabel: each class has a set of labels. A vertex gets them, each flipped with probability
+// s = Strays. The best predictor outputs the labels of the class. Regression: a target is
+// √(1-s) times the value of the class plus √s times noise. Its variance is 1, and the best R²
+// is 1-s.
 func targets(e *edges, o Options) (values []float32, best string) {
 	random, width := newStream(o.Seed, purposeTargets), o.Labels
 	classTargets := make([]float64, o.Classes*width)
@@ -77,7 +78,7 @@ func (o *Options) best(classTargets []float64) string {
 	return fmt.Sprintf("micro_f1=%.4f", 2*ones*(1-s)/(ones+ones*(1-s)+zeros*s))
 }
 
-// standardise gives each column that varies mean 0 and standard deviation 1.
+// standardise scales each non-constant column to mean 0 and standard deviation 1.
 func standardise(x []float64, width int) {
 	rows := float64(len(x) / width)
 	for c := range width {
