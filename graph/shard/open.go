@@ -15,17 +15,16 @@ import (
 
 const opOpen = "open shard"
 
-// Open is OpenIn of the folder parts/P of the dataset.
+// Open calls OpenIn for the folder parts/P of the dataset.
 func Open(dir string, parts, rank int) (*Shard, error) {
 	return OpenIn(Folder(dir, parts), dir, parts, rank)
 }
 
-// OpenIn maps the shard, in folder, of rank out of parts of the dataset dir and
-// verifies all of it: checksums, that it is the shard of this rank, P and
-// dataset as it is now, and every promise of Shard's comments, so that nobody
-// after it has to check an index. Faults have kind Missing where the dataset
-// has not been partitioned for parts ranks, Data where the file is damaged or
-// belongs elsewhere, IO else.
+// OpenIn maps the shard of a rank (of parts ranks) of the dataset dir from folder. It verifies
+// checksums, rank, number of parts, the dataset's current fingerprint, and all invariants in
+// Shard's comments. Callers need not check any index. Faults have kind Missing if the dataset
+// is not partitioned for parts ranks, Data if the file is damaged or belongs to another dataset
+// or rank, and otherwise IO.
 func OpenIn(folder, dir string, parts, rank int) (*Shard, error) {
 	if parts < 1 || rank < 0 || rank >= parts {
 		panic("shard: rank outside 0..parts-1")
@@ -53,7 +52,7 @@ func OpenIn(folder, dir string, parts, rank int) (*Shard, error) {
 	return s, nil
 }
 
-// reader is a cursor over the arrays of a file with one sticky error.
+// reader reads the arrays of a file and keeps the first error.
 type reader struct {
 	f   *arrayfile.File
 	err error
@@ -68,8 +67,8 @@ func get[T mapped.Elem](r *reader, name string) []T {
 	return v
 }
 
-// read fills a shard with the arrays of f, of which nothing is verified yet.
-// The header comes apart from it: it may have any length.
+// read fills a shard with the arrays of f without verifying them. It returns the header
+// separately because the header may have any length.
 func read(f *arrayfile.File) (*Shard, []int64, error) {
 	r := &reader{f: f}
 	h := get[int64](r, nHeader)
@@ -95,7 +94,7 @@ func read(f *arrayfile.File) (*Shard, []int64, error) {
 	return s, h, r.err
 }
 
-// fill sets what the header says.
+// fill sets the fields that the header contains.
 func (s *Shard) fill(h []int64) {
 	s.Parts, s.Rank, s.Vertices, s.Directed = int(h[hParts]), int(h[hRank]), h[hVertices], h[hDirected] != 0
 	s.Classes, s.FeatureDim = int(h[hClasses]), int(h[hFeatureDim])

@@ -8,24 +8,24 @@ import (
 // Counts are the sizes of the shard of one rank.
 type Counts struct {
 	Vertices int64 `json:"vertices"`
-	Edges    int64 `json:"edges"` // into its own vertices
-	Cut      int64 `json:"cut"`   // those of them that come from ghosts
+	Edges    int64 `json:"edges"` // edges into own vertices
+	Cut      int64 `json:"cut"`   // edges from ghosts into own vertices
 	Ghosts   int64 `json:"ghosts"`
 	Train    int64 `json:"train"`
-	SendRows int64 `json:"send_rows"` // rows that it sends to all others in one exchange
-	// TrainEdges is the number of edges into its training vertices, and TrainCut the part of
-	// them from ghosts. FeatureNNZ is the number of non-zero features of its vertices if
-	// sparse. SendTo is the number of rows sent to each rank in one exchange [parts].
+	SendRows int64 `json:"send_rows"` // rows sent to all other ranks in one exchange
+	// TrainEdges is the number of edges into own training vertices; TrainCut of them come from
+	// ghosts. FeatureNNZ is the number of non-zero features of own vertices if sparse. SendTo
+	// [parts] is the number of rows sent to each rank in one exchange.
 	TrainEdges int64   `json:"train_edges"`
 	TrainCut   int64   `json:"train_cut"`
 	FeatureNNZ int64   `json:"feature_nnz"`
 	SendTo     []int64 `json:"send_to"`
 }
 
-// Sketch returns the shard that head begins, with its number of parts, classes and
-// features, as far as counts say; its edges have the weights and the features that head says. Its arrays have lengths and, in a, which is a
-// sketch, no memory, by what they are in the shard's file for; what is made of it
-// can be counted and not used.
+// Sketch returns a shard without data, for memory estimates. head gives the number of parts,
+// classes and features, and whether edges have weights and features. c gives the sizes. a must
+// be an arena for sketches: the arrays have lengths and no memory. They are counted by their
+// purpose in the shard's file.
 func Sketch(head Shard, c Counts, sparse bool, a *mapped.Arena) *Shard {
 	s, n, local := &head, int(c.Vertices), int(c.Vertices+c.Ghosts)
 	s.counts = &c

@@ -5,33 +5,32 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Transposed holds the local edges by source: for each source, the own
-// vertices that gather from it. The gradient of a gather runs along it.
+// Transposed contains the local edges by source: for each source, the own vertices that gather
+// from it. The backward pass of a gather uses these edges.
 type Transposed struct {
 	// OwnCols[OwnBegin[u]:OwnEnd[u]] are the own vertices that gather from own
 	// vertex u, ascending; OwnBegin and OwnEnd are [NumOwn].
 	OwnBegin, OwnEnd []int64
 	OwnCols          []uint32
-	// Ghost has a row for each ghost: the own vertices that gather from it,
-	// ascending.
+	// Ghost has one row per ghost: the own vertices that gather from it, ascending.
 	Ghost graph.CSR
-	// Weights of OwnCols and of Ghost.Cols, nil where edges have none.
+	// Weights of OwnCols and of Ghost.Cols; nil if edges have no weights.
 	OwnWeights, GhostWeights []float32
-	// Where OwnCols and Ghost.Cols are in Shard.In.Cols, which is where the features of these
-	// edges are; nil where edges have none, or OwnCols are In.Cols.
+	// Positions of OwnCols and Ghost.Cols in Shard.In.Cols, and so of their edge features. nil
+	// if edges have no features, or if OwnCols aliases In.Cols.
 	OwnAt, GhostAt []int64
 }
 
-// Edges are edges into destinations 0..len(Begin)-1: those of v come from
-// Cols[Begin[v]:End[v]], which are Base..Base+Sources-1.
+// Edges are edges into destinations 0..len(Begin)-1. The sources of destination v are
+// Cols[Begin[v]:End[v]], with values Base..Base+Sources-1.
 type Edges struct {
 	Begin, End    []int64
 	Cols          []uint32
-	Weights       []float32 // of Cols; nil: none
+	Weights       []float32 // weights of Cols; nil if edges have no weights
 	Base, Sources int
-	Featured      bool // edges have features, which lie as Cols do
+	Featured      bool // edges have features, in the order of Cols
 
-	counted int // edges of a sketch, whose arrays do not say
+	counted int // number of edges of a sketch, whose arrays have no data
 }
 
 // OwnEdges returns the edges between own vertices.
@@ -52,10 +51,9 @@ func (s *Shard) GhostEdges() Edges {
 	return e
 }
 
-// Transpose builds the transposed edges with arrays in a, ghosts being the edges
-// from other ranks. In an undirected dataset an edge between two own vertices is
-// there in both directions, so that the own part aliases s.In and costs nothing;
-// it ends with s then.
+// Transpose builds the transposed edges with arrays in a. ghosts are the edges from ghost
+// vertices. In an undirected dataset, edges between own vertices exist in both directions. The
+// own part then aliases s.In, uses no memory, and is valid until s is closed.
 func (s *Shard) Transpose(a *mapped.Arena, ghosts Edges) *Transposed {
 	if s.Directed {
 		return s.transpose(a, s.OwnEdges(), ghosts, anywhere)
@@ -66,8 +64,8 @@ func (s *Shard) Transpose(a *mapped.Arena, ghosts Edges) *Transposed {
 	return t
 }
 
-// TransposeInto is Transpose of the edges into own vertices of one split only,
-// that of training vertices in a sketch. Nothing aliases s.In.
+// TransposeInto is Transpose of only the edges into own vertices of one split. For a sketch,
+// the split is always the training set. The result does not alias s.In.
 func (s *Shard) TransposeInto(a *mapped.Arena, ghosts Edges, split uint8) *Transposed {
 	own := s.OwnEdges()
 	if c := s.counts; c != nil {
@@ -76,8 +74,8 @@ func (s *Shard) TransposeInto(a *mapped.Arena, ghosts Edges, split uint8) *Trans
 	return s.transpose(a, own, ghosts, func(v int) bool { return s.Split[v] == split })
 }
 
-// EdgesInto counts the edges into own vertices of one split, that of training
-// vertices in a sketch.
+// EdgesInto returns the number of edges into own vertices of one split. For a sketch, the split
+// is always the training set.
 func (s *Shard) EdgesInto(split uint8) (edges int64) {
 	if s.counts != nil {
 		return s.counts.TrainEdges
@@ -101,15 +99,15 @@ func (s *Shard) transpose(a *mapped.Arena, own, ghosts Edges, chosen func(v int)
 	return t
 }
 
-// BySource has a row for each source: the destinations of its edges, ascending.
-// Its arrays are in a.
+// BySource returns a CSR with one row per source: the destinations of its edges, ascending. Its
+// arrays are allocated in a.
 func (e Edges) BySource(a *mapped.Arena) graph.CSR {
 	t, _, _ := e.bySource(a, anywhere)
 	return t
 }
 
-// bySource is BySource of the edges to the chosen destinations, their weights, and where
-// those with features are in e.Cols.
+// bySource is BySource for the edges into the chosen destinations. It also returns their
+// weights and, if edges have features, their positions in e.Cols.
 func (e Edges) bySource(a *mapped.Arena, chosen func(v int) bool) (t graph.CSR, weights []float32, at []int64) {
 	t, edges := graph.CSR{Offsets: mapped.Make[int64](a, e.Sources+1)}, e.counted
 	a.Fill(func() { edges = e.count(t.Offsets, chosen) })
@@ -124,8 +122,8 @@ func (e Edges) bySource(a *mapped.Arena, chosen func(v int) bool) (t graph.CSR, 
 	return t, weights, at
 }
 
-// count sets offsets, which are zeros, to where the row of each source begins and
-// returns the number of edges to the chosen destinations.
+// count sets offsets, which must be zero, to the begin of each source's row. It returns the
+// number of edges into the chosen destinations.
 func (e Edges) count(offsets []int64, chosen func(v int) bool) int {
 	for v := range e.Begin {
 		if !chosen(v) {
@@ -141,12 +139,12 @@ func (e Edges) count(offsets []int64, chosen func(v int) bool) int {
 	return int(offsets[e.Sources])
 }
 
-// sort fills the rows of t, whose offsets say where they begin, and their weights
-// and places, unless these are none. Rows of e are visited in ascending order, which leaves the destinations of a source
-// ascending.
+// sort fills the rows of t, and weights and positions if they are not nil. t.Offsets must
+// contain the begin of each row. Rows of e are visited in ascending order, so the destinations
+// of each source ascend.
 func (e Edges) sort(t graph.CSR, weights []float32, at []int64, chosen func(v int) bool) {
-	// offsets[r] is the cursor of row r while filling; afterwards it holds the
-	// row's end, which is where the next one begins.
+	// offsets[r] is the cursor of row r while rows are filled. Afterwards it is the end of row
+	// r, which is the begin of row r+1.
 	offsets := t.Offsets
 	for v := range e.Begin {
 		if !chosen(v) {

@@ -6,60 +6,59 @@ import "siafu/graph"
 // vertices and len(Own)..len(Own)+len(Ghosts)-1 for ghosts.
 type Shard struct {
 	Parts, Rank int
-	Vertices    int64  // of the whole graph
-	Fingerprint string // of the dataset
-	// Assignment is a hash of the owner of every vertex and of their order. It
-	// is the same in all shards that fit together: ranks that compare theirs
-	// notice a folder in which the shards of two partitionings were mixed.
+	Vertices    int64  // in the whole graph
+	Fingerprint string // fingerprint of the dataset
+	// Assignment is a hash of the owner of every vertex and of the vertex order. It is equal in
+	// all shards of a partitioning. Ranks compare it to detect a folder with shards of two
+	// partitionings.
 	Assignment string
-	// Directed tells that the dataset keeps out-edges of its own; where it is
-	// false, u→v is an edge whenever v→u is one.
+	// Directed reports whether the dataset has separate out-edges. If it is false, v→u is an
+	// edge whenever u→v is one.
 	Directed bool
 
-	Classes    int // of the dataset
-	FeatureDim int // of the dataset
+	Classes    int // number in the dataset
+	FeatureDim int // number in the dataset
 	// TrainTotal, ValTotal and TestTotal count vertices of the whole graph.
 	TrainTotal, ValTotal, TestTotal int64
-	// MajorityTest is the fraction of all test vertices that bear the most
-	// frequent label of the training vertices: the accuracy of guessing it.
+	// MajorityTest is the fraction of test vertices whose label is the most frequent label of
+	// the training vertices. It is the accuracy of always predicting this label.
 	MajorityTest float64
 
-	Own    []uint32 // dataset ids of the own vertices, in the order that they were given
-	Ghosts []uint32 // dataset ids of the ghosts, grouped by owner, in a group in the owner's order
+	Own    []uint32 // dataset ids of the own vertices, in partition order
+	Ghosts []uint32 // dataset ids of the ghosts, grouped by owner; within a group in the owner's order
 	// GhostStart[q]:GhostStart[q+1] are the ghosts owned by rank q; [Parts+1].
 	GhostStart []int64
-	// SendRows[SendStart[q]:SendStart[q+1]] are the own rows that rank q holds
-	// as ghosts, in the order of its ghosts, which is ascending; SendStart is
-	// [Parts+1].
+	// SendRows[SendStart[q]:SendStart[q+1]] are the own rows that are ghosts of rank q, in the
+	// order of its ghosts, which is ascending. SendStart is [Parts+1].
 	SendStart []int64
 	SendRows  []uint32
 
-	// In holds the in-edges of the own vertices as local ids, own sources
-	// first and then ghosts, ascending in both. Row v's own sources end at
-	// InOwnEnd[v] (an index into In.Cols).
+	// In contains the in-edges of the own vertices as local ids. A row contains its own sources
+	// and then its ghost sources, ascending in both parts. The own sources of row v end at
+	// InOwnEnd[v], an index into In.Cols.
 	In       graph.CSR
 	InOwnEnd []int64
-	// If edges are Weighted, Weights are the weights of In.Cols. InStrength and OutStrength
-	// are the sums of weights of all edges into and out of own vertices and then ghosts, in
-	// the whole graph, without self loops.
+	// If edges are Weighted, Weights are the weights of In.Cols. InStrength and OutStrength are
+	// the sums of the weights of all edges into and out of each own vertex and then each ghost.
+	// They are sums over the whole graph, without self loops.
 	Weighted                bool
 	Weights                 []float32
 	InStrength, OutStrength []float32
-	// EdgeFeatures are those of In.Cols [edges x EdgeDim] and EdgeMeans the means of those of
-	// the edges into own vertices [own x EdgeDim], 0 where there are none. EdgeDim is 0 where
-	// the dataset's edges have no features.
+	// EdgeFeatures [edges x EdgeDim] are the features of In.Cols. EdgeMeans [own x EdgeDim] are
+	// the means over the edges into each own vertex, or 0 for a vertex without edges. EdgeDim
+	// is 0 if the dataset has no edge features.
 	EdgeDim                 int
 	EdgeFeatures, EdgeMeans []float32
-	// InDegree and OutDegree of own vertices and then ghosts, in the whole
+	// InDegree and OutDegree are the degrees of own vertices and then ghosts in the whole
 	// graph, without self loops.
 	InDegree, OutDegree []uint32
 
 	Features graph.Features // of the own vertices
 	Labels   []int32        // of the own vertices
-	Targets  []float32      // of the own vertices [own x Classes], where the dataset has some
+	Targets  []float32      // of the own vertices [own x Classes], if the dataset has targets
 	Split    []uint8        // of the own vertices
 
-	counts *Counts // of a sketch, else nil
+	counts *Counts // only of a sketch, else nil
 	close  func() error
 }
 
@@ -69,8 +68,8 @@ func (s *Shard) NumOwn() int { return len(s.Own) }
 // NumGhosts returns the number of ghosts.
 func (s *Shard) NumGhosts() int { return len(s.Ghosts) }
 
-// OwnDegrees returns the numbers of edges between own vertices into and out of each
-// [NumOwn]. They are not kept.
+// OwnDegrees returns the number of edges between own vertices into and out of each own vertex
+// [NumOwn]. Each call computes new arrays.
 func (s *Shard) OwnDegrees() (in, out []uint32) {
 	if s.counts != nil {
 		return s.InDegree[:s.NumOwn()], s.OutDegree[:s.NumOwn()]
@@ -86,7 +85,8 @@ func (s *Shard) OwnDegrees() (in, out []uint32) {
 	return in, out
 }
 
-// OwnStrengths returns the sums of the weights of these edges, nil where they have none.
+// OwnStrengths returns the sums of the weights of the edges that OwnDegrees counts, or nil if
+// edges have no weights.
 func (s *Shard) OwnStrengths() (in, out []float32) {
 	if !s.Weighted || s.counts != nil {
 		return s.InStrength[:min(len(s.InStrength), s.NumOwn())], s.OutStrength[:min(len(s.OutStrength), s.NumOwn())]
@@ -101,8 +101,8 @@ func (s *Shard) OwnStrengths() (in, out []float32) {
 	return in, out
 }
 
-// WithoutEdgeFeatures returns the shard for whom features of edges make no difference: they have no
-// place in what is made of it. It ends with s.
+// WithoutEdgeFeatures returns a copy of the shard without edge features, for models that do not
+// use them. It shares all other arrays with s and is valid until s is closed.
 func (s *Shard) WithoutEdgeFeatures() *Shard {
 	plain := *s
 	plain.EdgeDim, plain.EdgeFeatures, plain.EdgeMeans = 0, nil, nil

@@ -7,13 +7,12 @@ import (
 	"siafu/internal/mapped"
 )
 
-// verifier checks a shard that a file claims to hold. Its checks run in the
-// order of check: each may rely on what those before it have established, in
-// particular on the lengths of arrays.
+// verifier checks the content of a shard's file. Each check may rely on earlier checks, in
+// particular on the lengths of arrays. The order is the order in check.
 type verifier struct {
 	s    *Shard
 	path string
-	task string // of the dataset
+	task string // task of the dataset
 }
 
 // open reads and checks the shard in f.
@@ -50,7 +49,7 @@ func (v *verifier) check(meta *graph.Meta, parts, rank int) error {
 	return nil
 }
 
-// identity checks that this is the shard asked for, of the dataset as it is.
+// identity checks that the file is the requested shard of the current dataset.
 func (v *verifier) identity(meta *graph.Meta, parts, rank int) error {
 	s := v.s
 	switch {
@@ -103,7 +102,7 @@ func (v *verifier) lengths() error {
 	return nil
 }
 
-// starts checks everything that cuts another array into pieces.
+// starts checks all arrays of offsets into other arrays.
 func (v *verifier) starts() error {
 	s := v.s
 	for _, a := range []struct {
@@ -129,8 +128,7 @@ func (v *verifier) starts() error {
 	return nil
 }
 
-// monotonic checks that starts, which is not empty, leads from 0 to length
-// without a step back.
+// monotonic checks that starts, which is not empty, rises from 0 to length and never decreases.
 func (v *verifier) monotonic(name string, starts []int64, length int) error {
 	if starts[0] != 0 {
 		return v.bad("%s: begins at %d instead of 0", name, starts[0])
@@ -146,8 +144,8 @@ func (v *verifier) monotonic(name string, starts []int64, length int) error {
 	return nil
 }
 
-// ascending checks that each of ids is above the one before it and in
-// [lo, hi). at is the position of ids[0] in the array called name.
+// ascending checks that ids are strictly ascending and in [lo, hi). at is the position of
+// ids[0] in the array called name.
 func (v *verifier) ascending(name string, at int64, ids []uint32, lo, hi int64) error {
 	next := lo
 	for i, x := range ids {
@@ -159,13 +157,12 @@ func (v *verifier) ascending(name string, at int64, ids []uint32, lo, hi int64) 
 	return nil
 }
 
-// vertices checks that own vertices and ghosts are vertices, and that none is
-// there twice. That ghosts are in the order of their owners can't be seen from
-// here; Assignment vouches for it.
+// vertices checks that own vertices and ghosts are valid and distinct. The order of ghosts by
+// owner cannot be checked here; Assignment covers it.
 func (v *verifier) vertices() error {
 	s := v.s
-	// A bit for each vertex of the whole graph; only pages that hold vertices
-	// of this shard are ever touched.
+	// One bit per vertex of the whole graph. Only pages with vertices of this shard are
+	// touched.
 	a := mapped.NewArena()
 	defer a.Free()
 	seen := mapped.Make[uint64](a, int(s.Vertices/64)+1)

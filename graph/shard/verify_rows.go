@@ -7,7 +7,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// edges checks the rows of In, and that every ghost is there for an edge.
+// edges checks the rows of In, and that every ghost is the source of an edge.
 func (v *verifier) edges() error {
 	s := v.s
 	n, all := int64(len(s.Own)), int64(len(s.InDegree))
@@ -43,8 +43,9 @@ func (v *verifier) edges() error {
 // bool8 is a flag in mapped memory.
 type bool8 uint8
 
-// degrees checks what this rank can know of them: how long its rows are, that
-// an edge leads out of every ghost, and that none exceeds the graph.
+// degrees checks degrees as far as one shard allows: own in-degrees equal row lengths, every
+// ghost has an out-edge, all are below the number of vertices, and both are equal in an
+// undirected graph.
 func (v *verifier) degrees() error {
 	s := v.s
 	n := len(s.Own)
@@ -66,8 +67,8 @@ func (v *verifier) degrees() error {
 	return nil
 }
 
-// weights checks that they are finite and above 0, and that so are their sums where there
-// are edges.
+// weights checks that weights are finite and above 0, and also their sums for vertices with
+// edges.
 func (v *verifier) weights() error {
 	s := v.s
 	if !s.Weighted {
@@ -90,7 +91,7 @@ func (v *verifier) weights() error {
 	return nil
 }
 
-// edgeFeatures checks that features of edges and their means are finite.
+// edgeFeatures checks that edge features and their means are finite.
 func (v *verifier) edgeFeatures() error {
 	for name, values := range map[string][]float32{nEdgeFeatures: v.s.EdgeFeatures, nEdgeMeans: v.s.EdgeMeans} {
 		if i := slices.IndexFunc(values, graph.NotFinite); i >= 0 {
@@ -103,8 +104,8 @@ func (v *verifier) edgeFeatures() error {
 func (v *verifier) features() error {
 	f := v.s.Features
 	if f.Sparse == nil {
-		// Dim is the dataset's and is not negative; a product that overflows
-		// can't equal a length.
+		// Dim is from the dataset and is not negative. A product that overflows cannot equal a
+		// length.
 		if f.Dim > 0 && (len(f.Dense)%f.Dim != 0 || len(f.Dense)/f.Dim != f.Rows) || f.Dim == 0 && len(f.Dense) != 0 {
 			return v.bad("%s: %d values instead of %d x %d", nDense, len(f.Dense), f.Rows, f.Dim)
 		}
@@ -132,8 +133,7 @@ func (v *verifier) sparse(m *graph.SparseRows, rows, dim int) error {
 	return nil
 }
 
-// targets checks labels and split: a vertex that counts in a loss or an
-// accuracy has a label.
+// targets checks labels and split. A vertex in a split must have a label, except in the task Links.
 func (v *verifier) targets() error {
 	s := v.s
 	for u, label := range s.Labels {

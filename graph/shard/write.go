@@ -8,7 +8,7 @@ import (
 	"siafu/internal/arrayfile"
 )
 
-// Kind is the kind of arrayfile that a shard is.
+// Kind is the arrayfile kind of a shard.
 const Kind = "shard"
 
 // Names of the arrays of a shard's file.
@@ -26,21 +26,21 @@ const (
 	nInOwnEnd      = "in_own_end"
 	nInDegree      = "in_degree"
 	nOutDegree     = "out_degree"
-	nWeights       = "in_weights" // the next two as well where edges have weights
+	nWeights       = "in_weights" // this and the next two only if edges have weights
 	nInStrength    = "in_strength"
 	nOutStrength   = "out_strength"
-	nEdgeFeatures  = "in_features" // the next one as well where edges have features
+	nEdgeFeatures  = "in_features" // this and the next one only if edges have features
 	nEdgeMeans     = "in_feature_means"
-	nDense         = "features"         // [own x dim], where features are dense
-	nSparseOffsets = "features_offsets" // the next three where they are sparse
+	nDense         = "features"         // [own x dim], only if features are dense
+	nSparseOffsets = "features_offsets" // this and the next two only if features are sparse
 	nSparseCols    = "features_cols"
 	nSparseVals    = "features_vals"
 	nLabels        = "labels"
 	nSplit         = "split"
-	nTargets       = "targets" // where the dataset has some
+	nTargets       = "targets" // only if the dataset has targets
 )
 
-// Places in the header.
+// Indexes into the header.
 const (
 	hParts = iota
 	hRank
@@ -58,12 +58,12 @@ const (
 // Folder returns the default folder of a dataset's shards for parts ranks.
 func Folder(dir string, parts int) string { return filepath.Join(dir, "parts", strconv.Itoa(parts)) }
 
-// Path returns the file of a rank's shard there.
+// Path returns the path of a rank's shard in the default folder.
 func Path(dir string, parts, rank int) string { return filepath.Join(Folder(dir, parts), name(rank)) }
 
 func name(rank int) string { return strconv.Itoa(rank) + ".part" }
 
-// Write writes s to path, under a temporary name first. Faults have kind IO.
+// Write writes s to path atomically, through a temporary file. Faults have kind IO.
 func Write(path string, s *Shard) error {
 	w, err := arrayfile.Create(path, Kind)
 	if err != nil {
@@ -78,7 +78,7 @@ func Write(path string, s *Shard) error {
 	if s.Targets != nil {
 		arrayfile.Put(w, nTargets, s.Targets)
 	}
-	return w.Commit() // with the first error of all of them
+	return w.Commit() // returns the first error of all writes
 }
 
 func putHeader(w *arrayfile.Writer, s *Shard) {
