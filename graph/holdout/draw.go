@@ -8,12 +8,12 @@ import (
 	"siafu/internal/fault"
 )
 
-// drawer draws of the graph of a dataset.
+// drawer samples edges and pairs of a dataset's graph.
 type drawer struct {
 	ds    *graph.Dataset
 	rng   *rand.Rand
-	taken []uint64        // pairs that are held out, ascending
-	drawn map[uint64]bool // pairs without an edge
+	taken []uint64        // held-out pairs, ascending
+	drawn map[uint64]bool // negative pairs, and held-out pairs from files
 }
 
 // linked reports whether two vertices have an edge in either direction.
@@ -25,13 +25,14 @@ func (d *drawer) linked(u, v uint32) bool {
 	return has(d.ds.In) || d.ds.Meta.Directed && has(d.ds.Out)
 }
 
-// eachPair visits the pairs of vertices with an edge once, along an edge.
+// eachPair calls visit once for each pair of vertices with an edge, in the direction of an
+// edge.
 func (d *drawer) eachPair(visit func(src, dst uint32)) {
 	for v := range uint32(d.ds.In.Rows()) {
 		for _, u := range d.ds.In.Row(int(v)) {
 			back := false
 			if d.ds.Meta.Directed && u > v {
-				_, back = slices.BinarySearch(d.ds.Out.Row(int(v)), u) // seen from u
+				_, back = slices.BinarySearch(d.ds.Out.Row(int(v)), u) // visited as an edge of u
 			}
 			if u < v || d.ds.Meta.Directed && !back {
 				visit(u, v)
@@ -45,7 +46,7 @@ func (d *drawer) pairs() (n int64) {
 	return n
 }
 
-// draw holds these shares of the pairs with an edge.
+// draw holds out the fractions val and test of the pairs with an edge.
 func (d *drawer) draw(h *graph.HeldOut, o Options, val, test float64) error {
 	pairs := d.pairs()
 	sizes := [2]int64{int64(val * float64(pairs)), int64(test * float64(pairs))}
@@ -56,8 +57,9 @@ func (d *drawer) draw(h *graph.HeldOut, o Options, val, test float64) error {
 	return nil
 }
 
-// hold draws N pairs for validation and for the test, each set of which is as likely
-// as any other. Where an edge goes both ways chance says which end is its source.
+// hold samples sizes[0] pairs for validation and sizes[1] for the test; left is the number of
+// pairs with an edge. All sets of these sizes are equally likely. In an undirected graph the
+// source of a pair is random.
 //
 // Variant: algorithm S of Knuth, The Art of Computer Programming, volume 2, section 3.4.2,
 // which goes through the pairs once.
@@ -83,7 +85,7 @@ func (d *drawer) hold(h *graph.HeldOut, left int64, sizes [2]int64) {
 	slices.Sort(d.taken)
 }
 
-// negatives draws what the held edges of a split are told from, where it is not given.
+// negatives samples the negative pairs and candidates of a split that are not given.
 func (d *drawer) negatives(h *graph.Held, count, ranked int) error {
 	if h.Not.Len() == 0 {
 		if err := d.without(h, count); err != nil {
@@ -96,7 +98,7 @@ func (d *drawer) negatives(h *graph.Held, count, ranked int) error {
 	return d.ranked(h, ranked)
 }
 
-// without draws pairs without an edge, 0 being as many as there are held edges.
+// without samples count negative pairs; 0 means the number of held-out edges.
 func (d *drawer) without(h *graph.Held, count int) error {
 	n := d.ds.Meta.Vertices
 	if count == 0 {
@@ -105,7 +107,7 @@ func (d *drawer) without(h *graph.Held, count int) error {
 	if d.drawn == nil {
 		d.drawn = map[uint64]bool{}
 	}
-	// of half of all pairs at most, so that draws end soon
+	// At most half of the free pairs are used, so that rejection sampling ends soon.
 	if free := float64(n)*float64(n-1)/2 - float64(d.ds.Meta.Edges); float64(len(d.drawn)+count) > free/2 {
 		return fault.New(fault.Data, op, d.ds.Dir, "%d pairs without an edge are needed, but there are about %.0f", len(d.drawn)+count, max(free, 0)).
 			Then("set a smaller --negatives")
@@ -121,7 +123,7 @@ func (d *drawer) without(h *graph.Held, count int) error {
 	return nil
 }
 
-// ranked draws the vertices of Each, of which one may come twice.
+// ranked samples each candidates per edge for Each. A candidate may occur twice.
 func (d *drawer) ranked(h *graph.Held, each int) error {
 	if each == 0 {
 		return nil
@@ -142,7 +144,7 @@ func (d *drawer) ranked(h *graph.Held, each int) error {
 	return nil
 }
 
-// near is how many vertices have an edge to or from u.
+// near returns the number of vertices with an edge to or from u.
 func (d *drawer) near(u uint32) int {
 	if !d.ds.Meta.Directed {
 		return len(d.ds.In.Row(int(u)))

@@ -8,8 +8,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// read holds the edges of files, with what these tell them from. Where a split has a list
-// that all edges share, none are ranked but among vertices that are given.
+// read reads the held-out edges, negative pairs and candidates from files. If the files contain
+// negative pairs or candidates, no other candidates are sampled.
 func (d *drawer) read(h *graph.HeldOut, o Options) error {
 	names := pairfile.NewNames(d.ds.IDs, d.ds.Meta.Vertices)
 	var ranked [2]int
@@ -37,7 +37,7 @@ func (d *drawer) read(h *graph.HeldOut, o Options) error {
 		*from.to, ranked[k] = graph.Held{Edges: s.Edges, Not: s.Not, Each: s.Each}, s.Ranked
 		for i, u := range s.Edges.Src {
 			held := pair(u, s.Edges.Dst[i])
-			if d.drawn[held] = true; !o.KeepHeld { // what is held is no pair without an edge
+			if d.drawn[held] = true; !o.KeepHeld { // a held-out edge must not be a negative pair
 				d.taken = append(d.taken, held)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// Options say what is held out.
+// Options select the edges to hold out.
 type Options struct {
 	Split     string `default:"85/5/10" placeholder:"TRAIN/VAL/TEST" help:"Percent of connected pairs for training, validation and test. Pairs for training stay in the graph."`
 	Negatives int    `default:"0" help:"Negative pairs in each split; 0: the number of positive pairs. Kipf & Welling 2016 use equal numbers."`
@@ -33,7 +33,7 @@ func usage(remedy, format string, args ...any) error {
 	return fault.New(fault.Usage, op, "", format, args...).Then("%s", remedy)
 }
 
-// shares are those of Split.
+// shares returns the fractions of validation and test in Split.
 func (o *Options) shares() (val, test float64, err error) {
 	of, ok := graph.ParsePercentages(o.Split)
 	if (o.Val == "") != (o.Test == "") {
@@ -51,9 +51,9 @@ func (o *Options) shares() (val, test float64, err error) {
 	return of[1] / 100, of[2] / 100, nil
 }
 
-// Write makes the dataset folder dst of the one in dir. With force it replaces a dataset
-// folder that is there. Faults have kind Usage for options that cannot be, Data for a
-// graph that has too few edges or too many, and those of graph.Open and graph.Write.
+// Write creates the dataset folder dst from the dataset in dir. With force it replaces an
+// existing dataset folder. Faults have kind Usage for invalid options, Data for a graph with
+// too few or too many edges, or the kinds of graph.Open and graph.Write.
 func Write(dir, dst string, o Options, force bool) (*graph.WriteReport, error) {
 	val, test, err := o.shares()
 	if err != nil {
@@ -88,8 +88,8 @@ func Write(dir, dst string, o Options, force bool) (*graph.WriteReport, error) {
 	return graph.Write(dst, d.content(held, o), force)
 }
 
-// content returns the dataset without what is held out. It has no labels, and all of its
-// vertices are trained.
+// content returns the dataset without the held-out edges. It has no labels, and all vertices
+// are in the training set.
 func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 	m, n := d.ds.Meta, int(d.ds.Meta.Vertices)
 	without := rest{d.ds, d.taken}
@@ -111,7 +111,7 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 	return c
 }
 
-// source says what is held out.
+// source describes the held-out edges, for meta.json.
 func (o *Options) source() string {
 	if o.Val != "" {
 		return fmt.Sprintf("of whose edges those of %s and %s are held out", filepath.Base(o.Val), filepath.Base(o.Test))
@@ -119,10 +119,10 @@ func (o *Options) source() string {
 	return fmt.Sprintf("of whose edges %s are held out by seed %d", o.Split, o.Seed)
 }
 
-// pair returns the number of a pair of vertices, whichever comes first.
+// pair returns a key of a pair of vertices that does not depend on their order.
 func pair(u, v uint32) uint64 { return uint64(min(u, v))<<32 | uint64(max(u, v)) }
 
-// rest is the edges of a dataset but for those of pairs that are taken.
+// rest contains the edges of a dataset except the pairs in taken.
 type rest struct {
 	ds    *graph.Dataset
 	taken []uint64 // ascending
@@ -148,7 +148,7 @@ func (r rest) each(yield func(src, dst uint32, at int64) error) error {
 	return nil
 }
 
-// weighted are edges with their weights.
+// weighted is rest with edge weights.
 type weighted struct{ rest }
 
 // EachWeight implements graph.WeightedSource.
@@ -156,7 +156,7 @@ func (w weighted) EachWeight(yield func(src, dst uint32, weight float32) error) 
 	return w.each(func(src, dst uint32, at int64) error { return yield(src, dst, w.ds.Weights[at]) })
 }
 
-// eachFeatures are edges with their weights, 1 where they have none, and their features.
+// eachFeatures yields edges with their features and weights, or weight 1 if they have none.
 func (r rest) eachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
 	dim := r.ds.Meta.EdgeDim
 	return r.each(func(src, dst uint32, at int64) error {
