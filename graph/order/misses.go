@@ -2,24 +2,22 @@ package order
 
 import "siafu/graph"
 
-// cacheRows is the number of feature rows that the estimate takes a core to
-// keep: 1.5 MB in rows of 128 float32, three quarters of a second-level cache
-// of 2 MB. It is the same on every machine, so that the same graph is ordered
-// alike on all.
+// cacheRows is the number of feature rows in the modelled cache of a core. It is 1.5 MB for
+// rows of 128 float32: three quarters of a 2 MB L2 cache. The constant is the same on every
+// machine, so that a graph has the same order everywhere.
 const cacheRows = 3072
 
-// Misses estimates the fraction of edges whose source row is not in a core's
-// cache when the rows of g are gathered one after another in the given order
-// (nil: as they are numbered): a first-in-first-out cache of 3072 rows, which
-// begins empty. It takes a pass over the edges and a word a vertex.
+// Misses estimates the fraction of edges whose source row is not in a core's cache when the
+// rows of g are gathered in the given order (nil: ascending). The model is a first-in-first-out
+// cache of 3072 rows, initially empty. It takes one pass over the edges and one word per
+// vertex.
 //
-// Design note: one word a vertex is enough because a row that entered i-th
-// leaves when the (i+3072)-th enters. Least-recently-used would need a list;
-// both rank orders alike.
+// Design note: one word per vertex suffices because the i-th row to enter leaves when row
+// i+3072 enters. Least-recently-used would need a list; both rank the orders alike.
 func Misses(g graph.CSR, vertices []uint32) float64 {
 	n := g.Rows()
 	entered := make([]int64, n)
-	misses, now := int64(0), int64(cacheRows) // now is the entrance of the newest row
+	misses, now := int64(0), int64(cacheRows) // now is the entry number of the newest row
 	for i := range n {
 		v := i
 		if vertices != nil {

@@ -9,25 +9,24 @@ import (
 	"siafu/internal/fault"
 )
 
-// Names are the orders that New makes.
+// Names are the orders that New supports.
 const Names = "auto, natural, rcm, lp, rabbit"
 
-// Choice is an order of vertices and what is expected of it.
+// Choice is an order of vertices and its estimated benefit.
 type Choice struct {
-	Name string `json:"name"` // never auto: what was chosen
-	// NaturalMisses and Misses estimate, for the graph's own order and for
-	// this one, the fraction of edges whose source row a core has to fetch
-	// from beyond its own cache; see Misses.
+	Name string `json:"name"` // the chosen order, never auto
+	// NaturalMisses and Misses estimate the fraction of edges whose source row is not in a
+	// core's cache: for the natural order and for this order. See Misses.
 	NaturalMisses float64 `json:"natural_misses"`
 	Misses        float64 `json:"misses"`
-	// Vertices are all vertices in their order; nil where it is natural.
+	// Vertices contains all vertices in order; nil if the order is natural.
 	Vertices []uint32 `json:"-"`
-	// Seconds that it took to choose and to make it. They are not stored: equal
-	// partitionings make equal files.
+	// Seconds is the time to choose and compute the order. It is not stored, so that equal
+	// partitionings produce equal files.
 	Seconds float64 `json:"-"`
 }
 
-// Check reports whether New knows the name; if not it is a Usage fault.
+// Check returns a Usage fault if New does not support the name.
 func Check(name string) error {
 	for known := range strings.SplitSeq(Names, ", ") {
 		if name == known {
@@ -39,14 +38,14 @@ func Check(name string) error {
 
 // New orders the vertices of g:
 //
-//	natural  as they are
+//	natural  ascending ids
 //	rcm      reverse Cuthill-McKee
 //	lp       nested communities found by label propagation
 //	rabbit   hierarchical communities of rising modularity
 //	auto     the one of natural, rabbit and lp with the fewest estimated misses;
-//	         natural without a look at the others where Promising denies it
+//	         natural, without trying the others, if Promising returns false
 //
-// The name must be one that Check lets pass.
+// Check must accept the name.
 func New(name string, g graph.CSR) Choice {
 	begin := time.Now()
 	c := Choice{Name: "natural", NaturalMisses: Misses(g, nil)}
@@ -54,19 +53,19 @@ func New(name string, g graph.CSR) Choice {
 	if name == "auto" {
 		c.auto(g)
 	} else if name != "natural" {
-		c.take(name, g, 2) // more than any estimate
+		c.take(name, g, 2) // misses are below 2 in any case
 	}
 	c.Seconds = time.Since(begin).Seconds()
 	return c
 }
 
 const (
-	// worth is the fraction of the natural order's misses that another must
-	// reach to be preferred. Gathers follow the estimate loosely, and the
-	// natural order costs nothing.
+	// worth is the fraction of the natural order's misses that another order must not exceed to
+	// be preferred. Gather time follows the estimate only loosely, and the natural order costs
+	// nothing.
 	worth = 0.9
-	// enough is the fraction of misses below which nothing is gained: most of
-	// a gather's time goes into rows that are in the cache.
+	// enough is the fraction of misses below which another order gains nothing: nearly all rows
+	// are then in the cache.
 	enough = 0.1
 )
 
@@ -76,10 +75,10 @@ func (c *Choice) auto(g graph.CSR) {
 	}
 	c.take("rabbit", g, worth*c.NaturalMisses)
 	c.take("lp", g, min(c.Misses, worth*c.NaturalMisses))
-	debug.FreeOSMemory() // what the orders took, before shards take theirs
+	debug.FreeOSMemory() // frees the memory of the orders before shards are allocated
 }
 
-// take makes the order called name, and keeps it if its misses are below.
+// take computes the order called name and keeps it if its misses are below the given value.
 func (c *Choice) take(name string, g graph.CSR, below float64) {
 	vertices := create(name, g)
 	if m := Misses(g, vertices); m < below {
@@ -99,7 +98,7 @@ func create(name string, g graph.CSR) []uint32 {
 	panic("order: unknown order")
 }
 
-// identity is 0..n-1.
+// identity returns 0..n-1.
 func identity(n int) []uint32 {
 	p := make([]uint32, n)
 	for i := range p {

@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// costly is the number of edges from which on auto looks at samples first: below
-	// it the orders are made within seconds.
+	// costly is the number of edges from which auto examines samples first. With fewer edges
+	// the orders take only seconds.
 	costly = 1 << 26
-	// sampleSeeds neighbourhoods of sampleEdges edges are grown: enough to fill the
-	// cache of the estimate many times over.
+	// sampleSeeds neighbourhoods of sampleEdges edges are sampled, enough to fill the modelled
+	// cache many times.
 	sampleSeeds = 8
 	sampleEdges = 64 * cacheRows
-	// hope is the most that samples may leave of the misses: an order of all vertices
-	// reaches less than neighbourhoods do that are grown one by one. The synthetic graph of
-	// Reddit-large promises 0.89, and lp and rabbit leave all of its misses.
+	// hope is the maximum ratio of misses in samples. An order of all vertices gains less than
+	// neighbourhoods that are grown one by one. The synthetic graph of Reddit-large has ratio
+	// 0.89, and lp and rabbit do not reduce its misses.
 	hope = 0.8
 )
 
-// Promising reports whether auto tries to find an order for g, which takes minutes and up
-// to 8 bytes an edge where edges are many. Then it grows neighbourhoods round sample
-// vertices, always by the vertex that has the largest part of its edges into what is
-// there. Where gathering those misses the cache nearly as often as gathering as many
-// edges in the order that is there, few vertices have common neighbours, and no order
-// brings them together.
+// Promising reports whether auto computes orders for g. For a graph with many edges they take
+// minutes and up to 8 bytes per edge, so Promising first grows neighbourhoods around sample
+// vertices. Each step adds the vertex with the largest fraction of its edges into the
+// neighbourhood. Promising compares their misses with the misses of the same number of edges in
+// natural order. If the misses are nearly equal, few vertices have common neighbours, and no
+// order helps.
 func Promising(g graph.CSR) bool {
 	if g.Rows() <= cacheRows {
 		return false
@@ -33,8 +33,8 @@ func Promising(g graph.CSR) bool {
 	return len(g.Cols) < costly || promise(g, sampleEdges) < hope
 }
 
-// promise returns the misses of grown neighbourhoods of N edges, divided by those of
-// runs of vertices as they are numbered, from the same vertices on.
+// promise returns the misses of neighbourhoods with N edges, divided by the misses of natural
+// sequences of vertices from the same seeds.
 func promise(g graph.CSR, edges int) float64 {
 	var grown, natural float64
 	n := g.Rows()
@@ -46,7 +46,7 @@ func promise(g graph.CSR, edges int) float64 {
 	return grown / max(natural, 1e-9)
 }
 
-// share returns the fraction of misses among the edges of some rows.
+// share returns the fraction of misses among the edges of the given rows.
 func share(g graph.CSR, vertices []uint32) float64 {
 	entered := make(map[uint32]int64, sampleEdges)
 	misses, now, edges := 0, int64(cacheRows), 0
@@ -63,7 +63,7 @@ func share(g graph.CSR, vertices []uint32) float64 {
 	return float64(misses) / max(float64(edges), 1)
 }
 
-// along is vertices from first on, round the end, with at least N edges.
+// along returns vertices from first on, with wrap-around, until they have at least N edges.
 func along(g graph.CSR, first, edges int) []uint32 {
 	var out []uint32
 	for i := range g.Rows() {
@@ -76,16 +76,16 @@ func along(g graph.CSR, first, edges int) []uint32 {
 	return out
 }
 
-// grow returns a neighbourhood with at least N edges, or all that seed is joined to,
-// in the order in which it grew.
+// grow returns a neighbourhood of seed with at least N edges, or the whole component of seed,
+// in the order of growth.
 func grow(g graph.CSR, seed uint32, edges int) []uint32 {
 	var out []uint32
-	links := map[uint32]int{} // into the neighbourhood, of those outside; -1 inside
+	links := map[uint32]int{} // edges from each outside vertex into the neighbourhood; -1 for vertices inside
 	front := &frontier{{seed, 0}}
 	for front.Len() > 0 && edges > 0 {
 		v := heap.Pop(front).(candidate).vertex
 		if links[v] < 0 {
-			continue // it came with fewer links before
+			continue // an outdated entry with fewer links
 		}
 		links[v] = -1
 		out = append(out, v)
@@ -101,13 +101,13 @@ func grow(g graph.CSR, seed uint32, edges int) []uint32 {
 	return out
 }
 
-// candidate is a vertex with the part of its edges that lead into the neighbourhood.
+// candidate is a vertex with the fraction of its edges that lead into the neighbourhood.
 type candidate struct {
 	vertex uint32
 	part   float64
 }
 
-// frontier is a heap of candidates, the largest part first.
+// frontier is a heap of candidates, largest fraction first.
 type frontier []candidate
 
 func (f frontier) Len() int { return len(f) }

@@ -6,14 +6,12 @@ import (
 	"siafu/graph"
 )
 
-// byModularity returns the order of Rabbit (Arai et al., IPDPS 2016): communities
-// are merged by rising modularity, which makes a tree, and vertices come in
-// the order in which the tree is visited depth-first. A community small enough
-// for each cache is then somewhere on the way.
+// byModularity returns the order of Rabbit (Arai et al., IPDPS 2016). Communities are merged as
+// long as modularity rises, which makes a tree. The order is a depth-first traversal of this
+// tree. For each cache level, some level of the tree has communities that fit.
 //
-// Design note: the paper merges in parallel with atomics and depends on the
-// order in which threads arrive. One thread takes half the time of lp, and
-// gives the same order on every machine.
+// Design note: the paper merges in parallel with atomics, so its result depends on thread
+// timing. One thread takes half the time of lp and gives the same order on every machine.
 func byModularity(g graph.CSR) []uint32 {
 	n := g.Rows()
 	m := &merging{
@@ -33,20 +31,19 @@ func byModularity(g graph.CSR) []uint32 {
 
 const nobody = math.MaxUint32
 
-// merging is the incremental aggregation of the paper's §III. Vertices are
-// taken by ascending degree; each is the root of the community that was merged
-// into it so far, and joins the neighbouring community that it gains most by.
+// merging is the incremental aggregation of the paper's §III. Vertices are processed by
+// ascending degree. Each vertex is the root of the community merged into it so far. It joins
+// the neighbouring community with the largest gain of modularity.
 type merging struct {
 	g              graph.CSR
-	into           []uint32 // a vertex on the way to the community's root; roots: themselves
-	child, sibling []uint32 // the tree: last merged first
+	into           []uint32 // next vertex on the path to the community's root; a root points to itself
+	child, sibling []uint32 // the tree; first child is the last merged
 	strength       []float64
 	edges          float64
-	// links[v] are the edges of a community that has been merged and whose
-	// parent has not: they wait to be added up with its own. There is never
-	// more than one for each edge of the graph.
+	// links[v] are the edges of a merged community whose parent is not merged yet. They will be
+	// added to the parent's edges. Their number never exceeds the number of edges of the graph.
 	links [][]link
-	// weight of the edges to each of touched; zero elsewhere.
+	// weight of the edges to each vertex of touched; zero for other vertices.
 	weight  []float32
 	touched []uint32
 }
@@ -56,8 +53,8 @@ type link struct {
 	weight float32
 }
 
-// merge adds up the edges of v's community and merges it, if modularity
-// rises, into the best of its neighbours; of equals the lowest.
+// merge adds up the edges of v's community. If modularity rises, it merges the community into
+// its best neighbour, the lowest id among equals.
 func (m *merging) merge(v uint32) {
 	for _, u := range m.g.Row(int(v)) {
 		m.add(v, u, 1)
@@ -77,7 +74,7 @@ func (m *merging) merge(v uint32) {
 	m.touched = m.touched[:0]
 }
 
-// add counts an edge of v's community to u's.
+// add adds an edge's weight between the communities of v and u.
 func (m *merging) add(v, u uint32, weight float32) {
 	u = m.root(u)
 	if u == v {
@@ -89,7 +86,7 @@ func (m *merging) add(v, u uint32, weight float32) {
 	m.weight[u] += weight
 }
 
-// root halves the way that it goes.
+// root returns the root of v's community and halves the path to it (path halving).
 func (m *merging) root(v uint32) uint32 {
 	for m.into[v] != v {
 		m.into[v] = m.into[m.into[v]]
@@ -98,9 +95,9 @@ func (m *merging) root(v uint32) uint32 {
 	return v
 }
 
-// best returns the neighbour with the largest gain of modularity, or nobody where
-// none is positive. The gain is, up to a factor, the weight between the two
-// less what chance would have put there.
+// best returns the neighbour with the largest gain of modularity, or nobody if no gain is
+// positive. The gain is, up to a factor, the weight between the two communities minus its
+// expected value in a random graph.
 func (m *merging) best(v uint32) uint32 {
 	best, high := uint32(nobody), 0.0
 	for _, u := range m.touched {
@@ -123,8 +120,8 @@ func (m *merging) join(v, to uint32) {
 	m.sibling[v], m.child[to] = m.child[to], v
 }
 
-// visit returns the vertices of all trees, depth-first, the last children of a
-// vertex, which merged first, before the others.
+// visit returns the vertices of all trees in depth-first order. The children of a vertex are
+// visited in the order in which they merged.
 func (m *merging) visit() []uint32 {
 	p := make([]uint32, 0, len(m.into))
 	var stack []uint32

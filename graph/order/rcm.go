@@ -7,10 +7,9 @@ import (
 	"siafu/graph"
 )
 
-// reverseCuthillMcKee visits each component breadth-first from a vertex of
-// lowest degree, neighbours by ascending degree, and turns the whole round
-// (Cuthill and McKee, ACM 1969; George 1971). Neighbours come to lie within
-// two levels of the search.
+// reverseCuthillMcKee visits each component breadth-first from a vertex of lowest degree, with
+// neighbours by ascending degree, and reverses the result (Cuthill and McKee, ACM 1969; George
+// 1971). Neighbours are then within two levels of the search.
 func reverseCuthillMcKee(g graph.CSR) []uint32 {
 	seen := make([]bool, g.Rows())
 	p := make([]uint32, 0, g.Rows())
@@ -28,7 +27,7 @@ func reverseCuthillMcKee(g graph.CSR) []uint32 {
 	return p
 }
 
-// visit appends the unseen neighbours of v.
+// visit appends the unseen neighbours of v, by ascending degree.
 func visit(g graph.CSR, p []uint32, seen []bool, v uint32) []uint32 {
 	from := len(p)
 	for _, u := range g.Row(int(v)) {
@@ -37,7 +36,7 @@ func visit(g graph.CSR, p []uint32, seen []bool, v uint32) []uint32 {
 			p = append(p, u)
 		}
 	}
-	// Rows ascend, so that of equal degree the lower id stays first.
+	// Rows ascend and the sort is stable: of equal degrees the lower id is first.
 	slices.SortStableFunc(p[from:], func(a, b uint32) int {
 		return cmp.Compare(len(g.Row(int(a))), len(g.Row(int(b))))
 	})
