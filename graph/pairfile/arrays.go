@@ -9,14 +9,14 @@ import (
 	"siafu/internal/torchfile"
 )
 
-// arrays are those of a file by name.
+// arrays gives access to the arrays of a file by name.
 type arrays interface {
 	Has(name string) bool
 	Get(name string) (*npy.Array, error)
 	Close() error
 }
 
-// saved is a dictionary of tensors or arrays that torch.save has written.
+// saved is a dictionary of tensors or arrays in a file of torch.save.
 type saved struct {
 	*torchfile.File
 	dict *pickle.Dict
@@ -24,7 +24,7 @@ type saved struct {
 
 func (s saved) Has(name string) bool { return s.dict.Get(name) != nil }
 
-// Get returns a tensor, or an array of NumPy, which the benchmark's files have.
+// Get returns a tensor, or a NumPy array as in the benchmark's files.
 func (s saved) Get(name string) (*npy.Array, error) {
 	v := s.dict.Get(name)
 	if torchfile.IsTensor(v) {
@@ -56,7 +56,7 @@ func openArrays(r reader) (arrays, error) {
 	return saved{f, dict}, nil
 }
 
-// readArrays reads a file of arrays into s.
+// readArrays reads an array file into s.
 func readArrays(r reader, s *Split) error {
 	if kindOf(r.path) == "npy" {
 		a, done, err := npy.Map(r.path)
@@ -118,7 +118,7 @@ func arrayRows(r reader) ([]uint32, int, error) {
 	return r.rows(a, "array")
 }
 
-// rows returns the vertices of a matrix, and its columns.
+// rows returns the vertices of a matrix in row-major order, and its number of columns.
 func (r reader) rows(a *npy.Array, name string) ([]uint32, int, error) {
 	if len(a.Shape) != 2 {
 		return nil, 0, r.bad("%s has shape %v, expected [edges vertices]", name, a.Shape).Then("give the same number of vertices for each edge")
@@ -127,7 +127,7 @@ func (r reader) rows(a *npy.Array, name string) ([]uint32, int, error) {
 	return all, a.Shape[1], err
 }
 
-// pairs are those of a matrix of two columns, or of two rows.
+// pairs returns the pairs of a matrix with two columns, or with two rows.
 func (r reader) pairs(a *npy.Array, name string) (p graph.Pairs, err error) {
 	columns := len(a.Shape) == 2 && a.Shape[1] == 2
 	if !columns && (len(a.Shape) != 2 || a.Shape[0] != 2) {
@@ -146,7 +146,7 @@ func (r reader) pairs(a *npy.Array, name string) (p graph.Pairs, err error) {
 	return p, nil
 }
 
-// vertices are those that an array names, in row-major order.
+// vertices returns the vertices whose ids an array contains, in row-major order.
 func (r reader) vertices(a *npy.Array, name string) ([]uint32, error) {
 	a = a.Called(r.path + ": " + name)
 	var list []uint32

@@ -6,7 +6,7 @@ import (
 	"siafu/graph"
 )
 
-// Names finds the vertices of a dataset by their user's ids.
+// Names maps the user's ids to the vertices of a dataset.
 type Names struct {
 	n     int64
 	ints  map[int64]uint32
@@ -31,7 +31,7 @@ func NewNames(ids *graph.IDs, n int64) *Names {
 	return names
 }
 
-// word returns the vertex with an id.
+// word returns the vertex with the given id.
 func (n *Names) word(id string) (v uint32, ok bool) {
 	if n.words != nil {
 		v, ok = n.words[id]
@@ -44,7 +44,7 @@ func (n *Names) word(id string) (v uint32, ok bool) {
 	return n.number(number)
 }
 
-// number returns the vertex with an id that is a number.
+// number returns the vertex with the given integer id.
 func (n *Names) number(id int64) (v uint32, ok bool) {
 	switch {
 	case n.words != nil:

@@ -11,9 +11,9 @@ import (
 // Split is the content of a file for one split of a graph's edges. Absent lists are empty.
 type Split struct {
 	Edges graph.Pairs
-	Not   graph.Pairs // a list that all edges share
-	Each  []uint32    // [Edges x Ranked], the edge's own, in place of its destination
-	// Ranked is how many vertices an edge has in Each.
+	Not   graph.Pairs // negative pairs that all edges share
+	Each  []uint32    // [Edges x Ranked] candidate destinations of each edge
+	// Ranked is the number of candidates per edge in Each.
 	Ranked int
 }
 
@@ -29,8 +29,9 @@ type Split struct {
 // Numbers in arrays are ids as well. op is the operation of faults.
 func Read(op, path string, names *Names) (*Split, error) { return ReadPart(op, path, "", names) }
 
-// ReadPart is Read of a file that may have several splits: of a .pt file with a dictionary
-// for each, as ogbl-vessel's, it reads the one called part ("train", "valid" or "test").
+// ReadPart is Read for a file with several splits. If a .pt file contains a dictionary per
+// split, as in ogbl-vessel, ReadPart reads the dictionary called part ("train", "valid" or
+// "test").
 func ReadPart(op, path, part string, names *Names) (*Split, error) {
 	s, err := new(Split), error(nil)
 	r := reader{op: op, path: path, part: part, names: names}
@@ -48,8 +49,8 @@ func ReadPart(op, path, part string, names *Names) (*Split, error) {
 	return s, nil
 }
 
-// ReadEach reads N vertices for each of n edges: an array [n x ranked] of a .npy file,
-// or text with a line an edge, without a first one that names columns.
+// ReadEach reads candidate vertices for n edges: an array [n x ranked] in a .npy file, or text
+// with one line per edge and no header line.
 func ReadEach(op, path string, names *Names, n int) (each []uint32, ranked int, err error) {
 	r := reader{op: op, path: path, names: names}
 	if kindOf(path) == "text" {
@@ -63,7 +64,7 @@ func ReadEach(op, path string, names *Names, n int) (each []uint32, ranked int, 
 	return each, ranked, err
 }
 
-// kindOf is how a file is read.
+// kindOf returns the reader for a file name: npy, npz, torch or text.
 func kindOf(path string) string {
 	switch kind := strings.ToLower(filepath.Ext(path)); kind {
 	case ".npy", ".npz":
@@ -74,10 +75,10 @@ func kindOf(path string) string {
 	return "text"
 }
 
-// reader is a file with what is needed to read it.
+// reader contains a file's path and the data needed to read it.
 type reader struct {
 	op, path string
-	part     string // of the splits in one file, "" for a file of one
+	part     string // name of the split to read; "" for a file with one split
 	names    *Names
 }
 
@@ -85,7 +86,7 @@ func (r reader) bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, r.op, r.path, format, args...)
 }
 
-// unknown returns the fault of an id at a place that no vertex has.
+// unknown returns the fault that no vertex has the id at a place of the file.
 func (r reader) unknown(place string, id any) error {
 	return r.bad("%s names %q, but no vertex has that id", place, id).Then("give ids of the dataset; siafu info prints its number of vertices")
 }

@@ -14,7 +14,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// lines goes through the lines of a file of text.
+// lines calls visit for each line of a text file.
 func (r reader) lines(remedy string, visit func(line int, row []string) error) error {
 	f, err := os.Open(r.path)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r reader) lines(remedy string, visit func(line int, row []string) error) e
 
 func (r reader) vertex(line int, id string) (uint32, error) {
 	v, ok := r.names.word(id)
-	if !ok { // pairs.csv guards ids that look like formulas
+	if !ok { // GuardCell guarded ids in pairs.csv that look like formulas
 		v, ok = r.names.word(graph.UnguardCell(id))
 	}
 	if !ok {
