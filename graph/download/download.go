@@ -16,8 +16,7 @@ import (
 
 const op = "download"
 
-// Options are the options of a download: the flags of "siafu download".
-// BaseURL stands in for scheme and host of every URL.
+// Options are the flags of "siafu download". BaseURL replaces the scheme and host of every URL.
 type Options struct {
 	Dst       string `arg:"" optional:"" help:"Dataset folder to create. Empty: data/NAME."`
 	Cache     string `placeholder:"DIR" help:"Folder of downloaded files. Empty: the user's cache folder."`
@@ -28,13 +27,11 @@ type Options struct {
 	Log func(format string, args ...any) `kong:"-"`
 }
 
-// Get downloads the dataset of that name, unless the cache has it, and writes
-// it to o.Dst.
+// Get downloads the named dataset, unless the cache contains it, and writes it to o.Dst.
 //
 // Fault kinds: Usage for an unknown name, Missing for a file that the server lacks, Data for a
-// wrong checksum. IO is for a network that fails in several attempts, Config for a dataset
-// that no importer reads, and Stopped for a cancelled ctx. Received data stays for the next
-// attempt.
+// wrong checksum. IO means a network that fails in several attempts, Config a dataset that no
+// importer reads, and Stopped a cancelled ctx. Received data is kept for the next attempt.
 func Get(ctx context.Context, name string, o Options) (*graph.WriteReport, error) {
 	return get(ctx, name, o, newFetcher())
 }
@@ -74,7 +71,7 @@ func get(ctx context.Context, name string, o Options, f *fetcher) (*graph.WriteR
 	return load(d, folder, o)
 }
 
-// cacheFolder makes the folder that the files of a dataset are kept in.
+// cacheFolder creates the cache folder of a dataset and returns its path.
 func cacheFolder(cache, name string) (string, error) {
 	if cache == "" {
 		user, err := os.UserCacheDir()
@@ -87,8 +84,8 @@ func cacheFolder(cache, name string) (string, error) {
 	return folder, durable.MkdirAll(op, folder)
 }
 
-// fileURL replaces scheme and host of raw by those of base, and puts the path
-// of base in front.
+// fileURL replaces the scheme and host of raw by those of base and prefixes the path with
+// base's path.
 func fileURL(raw, base string) (string, error) {
 	if base == "" {
 		return raw, nil
@@ -104,7 +101,7 @@ func fileURL(raw, base string) (string, error) {
 	return strings.TrimRight(base, "/") + u.EscapedPath(), nil
 }
 
-// load imports what the cache folder holds.
+// load imports the files in the cache folder.
 func load(d dataset, folder string, o Options) (*graph.WriteReport, error) {
 	src := folder
 	if d.Unzip != "" {

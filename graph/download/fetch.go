@@ -15,19 +15,19 @@ import (
 	"siafu/internal/fault"
 )
 
-// fetcher gets single files over HTTP.
+// fetcher downloads single files over HTTP.
 type fetcher struct {
 	client   *http.Client
-	attempts int           // in a row that bring nothing
-	pause    time.Duration // after the first of them, doubled after each other
-	most     time.Duration // of a pause
-	stall    time.Duration // without a byte, after which an attempt is given up
-	every    time.Duration // between two lines of progress
+	attempts int           // maximum number of consecutive attempts without progress
+	pause    time.Duration // after the first such attempt; doubled after each further one
+	most     time.Duration // maximum pause
+	stall    time.Duration // maximum time without a byte, after which the attempt is aborted
+	every    time.Duration // interval of progress lines
 	log      func(format string, args ...any)
 }
 
-// A download has no time limit as a whole: it may be large and the line slow.
-// Each step of it has one.
+// A download has no total time limit because a file may be large and the network slow. Each
+// step has a limit.
 func newFetcher() *fetcher {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext
@@ -43,8 +43,8 @@ func newFetcher() *fetcher {
 	}
 }
 
-// fetch makes sure that path holds the file at the URL from, and that it is
-// the right one. It writes to path.part and renames.
+// fetch ensures that path is the file at the URL from and that its checksum is correct. It
+// writes to path.part and renames.
 func (f *fetcher) fetch(ctx context.Context, from, path string, want file) error {
 	if _, err := os.Stat(path); err == nil {
 		return f.verify(from, path, path, want)
@@ -59,13 +59,13 @@ func (f *fetcher) fetch(ctx context.Context, from, path string, want file) error
 	return durable.Rename(op, part, path)
 }
 
-// enough is how much an attempt must bring to count as progress: a line that
-// breaks every few minutes then still gets a large file, and a server that
-// sends crumbs for ever is given up.
+// enough is the number of bytes that an attempt must receive to count as progress. A network
+// that breaks every few minutes still gets a large file. A server that sends only a few bytes
+// per attempt is abandoned.
 const enough = 1 << 20
 
-// persist calls attempt until the file is complete, it fails for good, or
-// several attempts in a row got nowhere.
+// persist calls attempt until the file is complete, an error is permanent, or several attempts
+// in a row make no progress.
 func (f *fetcher) persist(ctx context.Context, from, path, part string, want file) error {
 	pause := f.pause
 	for failed := 0; ; {
@@ -96,8 +96,8 @@ func (f *fetcher) persist(ctx context.Context, from, path, part string, want fil
 	}
 }
 
-// attempt asks for what part lacks and appends it. With retry, trying again may
-// help.
+// attempt requests the missing bytes of part and appends them. retry reports whether another
+// attempt may succeed.
 func (f *fetcher) attempt(ctx context.Context, from, part string, want file) (retry bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -106,7 +106,7 @@ func (f *fetcher) attempt(ctx context.Context, from, part string, want file) (re
 		return false, fault.New(fault.Usage, op, from, "%v", err)
 	}
 	have := sizeOf(part)
-	// Compression on the way would make positions mean something else.
+	// With compression, byte ranges would refer to the compressed data.
 	request.Header.Set("Accept-Encoding", "identity")
 	if have > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
@@ -127,7 +127,7 @@ func (f *fetcher) attempt(ctx context.Context, from, part string, want file) (re
 	return retry, err
 }
 
-// cause is err without the URL, which the fault names already.
+// cause returns err without the URL, which the fault already contains.
 func cause(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
@@ -136,12 +136,12 @@ func cause(err error) error {
 	return err
 }
 
-// begin reads the answer's header: from where in the file the body goes on, or
-// that part is complete already.
+// begin reads the response's header. start is the file offset of the body; done reports that
+// part is already complete.
 func begin(r *http.Response, from, part string, have int64, want file) (start int64, done, retry bool, err error) {
 	switch {
 	case r.StatusCode == http.StatusOK:
-		return 0, false, false, nil // all of it, whatever we asked for
+		return 0, false, false, nil // the whole file, whatever range was requested
 	case r.StatusCode == http.StatusPartialContent:
 		var first int64
 		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes %d-", &first); err != nil || first != have {
@@ -154,7 +154,7 @@ func begin(r *http.Response, from, part string, have int64, want file) (start in
 		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes */%d", &size); err == nil && size == have && (want.Bytes == 0 || size == want.Bytes) {
 			return have, true, false, nil
 		}
-		os.Remove(part) // longer than the file: of another version
+		os.Remove(part) // longer than the file: part is from another version
 		return 0, false, true, fmt.Errorf("the server has no bytes from %d", have)
 	case r.StatusCode == http.StatusNotFound || r.StatusCode == http.StatusGone:
 		return 0, false, false, fault.New(fault.Missing, op, from, "the server answers %s", r.Status).
@@ -166,7 +166,7 @@ func begin(r *http.Response, from, part string, have int64, want file) (start in
 		Then("fetch that URL with another program and store it next to %s without .part", part)
 }
 
-// save writes the body to part from position start on, and syncs it.
+// save writes the body to part at offset start and syncs the file.
 func (f *fetcher) save(r *http.Response, from, part string, start int64, want file, cancel context.CancelCauseFunc) (retry bool, err error) {
 	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -182,25 +182,25 @@ func (f *fetcher) save(r *http.Response, from, part string, start int64, want fi
 	body := &watched{from: r.Body, fetcher: f, url: from, at: start, total: total(r, start, want), cancel: cancel}
 	defer body.watch()()
 	var most io.Reader = body
-	if want.Bytes > 0 { // no more than shows that it is too long
+	if want.Bytes > 0 { // one byte more, to detect a file that is too long
 		most = io.LimitReader(body, want.Bytes-start+1)
 	}
 	_, err = io.Copy(out, most)
 	if e := out.Sync(); err == nil && e != nil {
 		err = e
 	}
-	var local *os.PathError // what we write fails, not what we read
+	var local *os.PathError // a local write failed, not the network
 	if errors.As(err, &local) {
 		return false, fault.System(op, part, err)
 	}
-	tooLong := want.Bytes > 0 && body.at > want.Bytes // verify says so
+	tooLong := want.Bytes > 0 && body.at > want.Bytes // verify reports it
 	if err == nil && body.at < body.total && !tooLong {
 		err = io.ErrUnexpectedEOF
 	}
 	return true, err
 }
 
-// total returns the size of the whole file, 0 where nobody says.
+// total returns the size of the whole file, or 0 if it is unknown.
 func total(r *http.Response, start int64, want file) int64 {
 	if r.ContentLength >= 0 {
 		return start + r.ContentLength

@@ -29,7 +29,7 @@ type file struct {
 //go:embed manifest.toml
 var manifestText string
 
-// manifest reads the embedded manifest. A mistake in it is the programmer's.
+// manifest parses the embedded manifest. An invalid manifest is a programming error.
 func manifest() []dataset {
 	var m struct {
 		Dataset []dataset `toml:"dataset"`
@@ -40,7 +40,7 @@ func manifest() []dataset {
 	return m.Dataset
 }
 
-// Names returns the datasets that Get knows.
+// Names returns the names that Get accepts.
 func Names() []string {
 	var names []string
 	for _, d := range manifest() {

@@ -10,12 +10,12 @@ import (
 	"siafu/internal/fault"
 )
 
-// expansion is how many times larger than the zip file its content may be. The
-// archives here hold compressed files and grow by half at most.
+// expansion is the maximum ratio of a zip file's content to its own size. The archives in the
+// manifest contain compressed files and grow by at most half.
 const expansion = 100
 
-// unzip unpacks the file at path into the folder dst. Only plain files and
-// folders inside dst are made; anything else in the archive is refused.
+// unzip unpacks the file at path into the folder dst. It creates only plain files and folders
+// inside dst and rejects archives with other entries.
 func unzip(path, dst string) error {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func unzip(path, dst string) error {
 	defer z.Close()
 	room := expansion * uint64(sizeOf(path))
 	for _, entry := range z.File {
-		// Compared before it is subtracted: sums of such numbers overflow.
+		// Compare before subtracting: a sum of such numbers could overflow.
 		if entry.UncompressedSize64 > room {
 			return broken(path, fmt.Errorf("entry %q: %d bytes are more than such a file can unpack to", entry.Name, entry.UncompressedSize64))
 		}
@@ -43,7 +43,7 @@ func broken(path string, err error) error {
 	return (&fault.Error{Op: op, Kind: fault.Data, Path: path, Err: err}).Then("remove the file and run again")
 }
 
-// unpack writes one entry.
+// unpack writes one entry of an archive.
 func unpack(entry *zip.File, path, dst string) error {
 	mode := entry.Mode()
 	if !filepath.IsLocal(entry.Name) || !mode.IsRegular() && !mode.IsDir() {
@@ -71,7 +71,7 @@ func unpack(entry *zip.File, path, dst string) error {
 	if err != nil {
 		return fault.System(op, to, err)
 	}
-	// The reader of the archive ends at the declared size and checks the CRC.
+	// The archive's reader stops at the declared size and checks the CRC.
 	_, err = io.Copy(out, in)
 	if e := out.Close(); err == nil && e != nil {
 		err = e
@@ -79,7 +79,7 @@ func unpack(entry *zip.File, path, dst string) error {
 	if err == nil {
 		return nil
 	}
-	if e := fault.System(op, to, err); e.Remedy != "" { // the disk's fault
+	if e := fault.System(op, to, err); e.Remedy != "" { // a local disk error
 		return e
 	}
 	return broken(path, fmt.Errorf("entry %q: %w", entry.Name, err))

@@ -12,10 +12,10 @@ import (
 	"siafu/internal/fault"
 )
 
-// verify compares the file at path with what is known of it. What was fetched
-// and is wrong is removed; a wrong file that lay in the cache already stays,
-// because somebody may have put it there. final is where the file is going to lie, and final.sha256
-// has the checksum of an earlier download where nobody publishes one.
+// verify compares the file at path with its published size and checksum. It removes a wrong
+// file that was downloaded. A wrong file that was already in the cache is kept because a user
+// may have copied it there. final is the file's final path. final.sha256 contains the checksum
+// of an earlier download if no checksum is published.
 func (f *fetcher) verify(url, path, final string, want file) error {
 	sum, size, err := hash(path)
 	if err != nil {
@@ -41,7 +41,7 @@ func (f *fetcher) verify(url, path, final string, want file) error {
 	return nil
 }
 
-// reject says what becomes of a file that is wrong.
+// reject removes a wrong file that was downloaded and returns the fault with its remedy.
 func reject(path, final string, err *fault.Error) error {
 	if path == final {
 		return err.Then("remove %s and run again", path)
@@ -50,7 +50,7 @@ func reject(path, final string, err *fault.Error) error {
 	return err.Then("run it again (the file is removed), and use another server if it fails again")
 }
 
-// trust keeps the checksum of a first download.
+// trust stores the checksum of a first download.
 func (f *fetcher) trust(url, final, sum string) error {
 	f.log("download url=%s sha256=%s verified=false: no checksum of this file is published; its checksum is now recorded in %s",
 		url, sum, final+".sha256")
@@ -58,7 +58,7 @@ func (f *fetcher) trust(url, final, sum string) error {
 	return durable.WriteFile(op, final+".sha256", []byte(note), durable.Perm)
 }
 
-// hash returns the SHA-256 of a file, in hexadecimal, and its size.
+// hash returns the SHA-256 of a file, in hexadecimal, and its size in bytes.
 func hash(path string) (sum string, size int64, err error) {
 	in, err := os.Open(path)
 	if err != nil {

@@ -7,24 +7,23 @@ import (
 	"time"
 )
 
-// errStalled is why an attempt ends that gets no bytes.
+// errStalled ends an attempt that receives no bytes.
 var errStalled = errors.New("no bytes for too long")
 
-// watched is a body under observation: it gives up when nothing comes, and
-// reports progress.
+// watched is a response body that aborts when no bytes arrive and reports progress.
 type watched struct {
 	from      io.Reader
 	fetcher   *fetcher
 	url       string
-	at, total int64 // bytes of the file so far and in all (0: unknown)
+	at, total int64 // bytes of the file received so far and in total (0: unknown)
 	cancel    context.CancelCauseFunc
 	timer     *time.Timer
 	began     time.Time
-	first     int64 // at, when it began
+	first     int64 // at when the body began
 	spoke     time.Time
 }
 
-// watch starts the clock, and returns what stops it.
+// watch starts the stall timer and returns the function that stops it.
 func (w *watched) watch() (stop func() bool) {
 	w.began, w.spoke, w.first = time.Now(), time.Now(), w.at
 	w.timer = time.AfterFunc(w.fetcher.stall, func() { w.cancel(errStalled) })
