@@ -23,7 +23,7 @@ func Run(dir string, o Options) (*Report, error) {
 	return divide(dir, filepath.Join(root, strconv.Itoa(o.Parts)), o)
 }
 
-// divide makes the shards in the folder final.
+// divide builds the shards in the folder final.
 func divide(dir, final string, o Options) (*Report, error) {
 	ds, err := graph.Open(dir)
 	if err != nil {
@@ -83,9 +83,9 @@ func build(ds *graph.Dataset, owner []uint32, final string, o Options) (*Report,
 	return m.Report, nil
 }
 
-// stepAside moves the shards in the folder final, which those of m replace, to another folder,
-// unless they have the same options or another dataset. Explicit requests find them there, and
-// running trainings continue.
+// stepAside moves the old shards in the folder final to another folder before the shards of m
+// replace them. It does not move shards with the same options or of another dataset. Requests
+// with explicit options find them there, and running trainings continue.
 func stepAside(final string, m *Meta, aside string) error {
 	was, err := find(final, "", m.Parts)
 	if err != nil || was.Fingerprint != m.Fingerprint || was.beside() == m.beside() {
@@ -147,7 +147,7 @@ func (m *Meta) writeShard(c *carver, p int, tmp string) error {
 	if err := shard.Write(path, s); err != nil {
 		return err
 	}
-	f, err := arrayfile.Open(path, shard.Kind) // which verifies the file
+	f, err := arrayfile.Open(path, shard.Kind) // Open verifies the file
 	if err != nil {
 		return err
 	}
@@ -163,11 +163,11 @@ func assignment(owner, order []uint32) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// majorityTest returns the fraction of test vertices with the most frequent label of the
-// training vertices, with ties the lowest; 0 for other tasks.
+// majorityTest returns the fraction of test vertices whose label is the most frequent training
+// label (of equals the lowest). It is 0 for other tasks.
 func majorityTest(ds *graph.Dataset) float64 {
 	if ds.Targets != nil {
-		return 0 // there is no class to predict
+		return 0 // no classes to predict
 	}
 	train, test := make([]int64, ds.Meta.Classes), make([]int64, ds.Meta.Classes)
 	for v, label := range ds.Labels {

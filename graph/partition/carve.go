@@ -24,11 +24,11 @@ type carver struct {
 	// and never read.
 	local []uint32
 	seen  []uint64    // slots of the ghosts of the shard being cut; empty between shards
-	like  shard.Shard // what all shards have in common
+	like  shard.Shard // fields that all shards share
 	// The sums of the weights of all edges into and out of a vertex; nil without weights.
 	inStrength, outStrength []float32
 	edgeMeans               []float32     // of the features of the edges into a vertex [n x EdgeDim]
-	arena                   *mapped.Arena // of the arrays above
+	arena                   *mapped.Arena // allocates the arrays above
 }
 
 // newCarver requires owners below parts. A rank numbers its vertices in the given order of all
@@ -75,14 +75,14 @@ func byOwner(owner, order []uint32, parts int, vertices, slot []uint32) (start [
 	return start
 }
 
-// accumulate turns counts into starts; counts[i+1] is the count of i.
+// accumulate converts counts to starts; counts[i+1] is the count of i.
 func accumulate(counts []int64) {
 	for i := range counts[1:] {
 		counts[i+1] += counts[i]
 	}
 }
 
-// cut makes the shard of rank p with arrays in a.
+// cut builds the shard of rank p with arrays in a.
 func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
 	s := c.like
 	s.Parts, s.Rank = c.parts, p
@@ -140,7 +140,7 @@ func (c *carver) ghosts(a *mapped.Arena, s *shard.Shard) {
 
 func (c *carver) mark(slot uint32) {
 	word, bit := &c.seen[slot/64], uint64(1)<<(slot%64)
-	if atomic.LoadUint64(word)&bit == 0 { // most edges find it set; a read does not invalidate the cache line of others
+	if atomic.LoadUint64(word)&bit == 0 { // most edges find the bit set; a read does not invalidate the cache line of other cores
 		atomic.OrUint64(word, bit)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"siafu/internal/workers"
 )
 
-// sends finds the own rows that each other rank has as ghosts: rows with an out-edge into it.
-// They ascend, and ghosts of one owner are in the owner's order, so that both ranks get the
-// same order without communication.
+// sends finds the own rows that are ghosts of each other rank: rows with an out-edge into it.
+// They ascend, and ghosts of one owner are in the owner's order, so both ranks get the same
+// order without communication.
 func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
 	chunks := runtime.GOMAXPROCS(0)
 	bound := func(i int) int { return len(s.Own) * i / chunks }
@@ -40,8 +40,8 @@ func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// eachSend visits each pair of a rank q and an own row in [lo, hi) that q
-// gathers from once, rows ascending.
+// eachSend calls visit once for each rank q and each own row in [lo, hi) that q gathers from,
+// rows ascending.
 func (c *carver) eachSend(s *shard.Shard, lo, hi int, visit func(q uint32, row int)) {
 	last := make([]int, c.parts) // 1 + the last row sent to q
 	for row := lo; row < hi; row++ {
@@ -78,7 +78,7 @@ func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
 		s.Features.Sparse = sparseRows(a, f.Sparse, s.Own)
 		return
 	}
-	if lo, hi, ok := run(s.Own); ok { // no copy of possibly large data
+	if lo, hi, ok := run(s.Own); ok { // avoids a copy of possibly large data
 		s.Features.Dense = f.Dense[lo*f.Dim : hi*f.Dim]
 		return
 	}

@@ -38,8 +38,8 @@ func (c *carver) strengths() {
 // finite returns the nearest finite float32.
 func finite(sum float64) float32 { return float32(min(sum, math.MaxFloat32)) }
 
-// alongEdges sets the weights and the features of the edges of a shard, whose rows have been
-// cut, and its vertices' sums over all their edges.
+// alongEdges sets the weights and features of a shard's edges, and the vertices' sums over all
+// their edges. The rows must already be cut.
 func (c *carver) alongEdges(a *mapped.Arena, s *shard.Shard) {
 	if s.Weighted {
 		s.Weights = mapped.Make[float32](a, len(s.In.Cols))
@@ -87,8 +87,8 @@ func (c *carver) carveStrengths(a *mapped.Arena, s *shard.Shard) {
 	}
 }
 
-// means computes the mean features of the edges into every vertex, summed in the order of the
-// dataset, so that they are the same for any number of parts.
+// means computes the mean features of the edges into every vertex. The sums are in the order of
+// the dataset, so they are the same for any number of parts.
 func (c *carver) means() {
 	in, dim := c.ds.In, c.like.EdgeDim
 	c.edgeMeans = mapped.Make[float32](c.arena, in.Rows()*dim)

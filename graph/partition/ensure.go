@@ -16,15 +16,15 @@ import (
 	"siafu/internal/fault"
 )
 
-// Place has the locations where the shards of a dataset are searched and built. Each
-// partitioning has its own folder: P for the last one made by siafu partition, or else the
+// Place contains the locations where shards of a dataset are searched and built. Each
+// partitioning has its own folder: P for the latest one made by siafu partition, or else the
 // first one, and P-METHOD-ORDER-SEED for the others.
 type Place struct {
-	Data  string // the dataset's folder
-	Root  string // of the folders; "": parts of the dataset's, or Spare
-	Spare string // if the dataset's folder must not be written; "": none
+	Data  string // the dataset folder
+	Root  string // parent folder of the shard folders; "": parts in the dataset folder, or Spare
+	Spare string // used if the dataset folder is not writable; "": none
 
-	Fingerprint string // of the dataset: Spare may have shards of another one
+	Fingerprint string // fingerprint of the dataset: Spare may contain shards of another dataset
 }
 
 // roots returns the possible roots of shards; the first is the default.
@@ -84,7 +84,7 @@ func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Rep
 // Made returns the Meta of the shards that o requests; nil if there are none that can
 // be used.
 func (p Place) Made(o Options) *Meta {
-	_, m, _ := p.serving(o) // their user reports what is wrong
+	_, m, _ := p.serving(o) // the user of the shards reports the error
 	return m
 }
 
@@ -116,7 +116,7 @@ func besides(root string, parts int) (folders []string) {
 	return folders
 }
 
-// there is Find in a folder; it returns nil without shards.
+// there calls Find for a folder; it returns nil if the folder has no shards.
 func (p Place) there(folder string, parts int) (*Meta, error) {
 	m, err := find(folder, p.Data, parts)
 	if fault.KindOf(err) == fault.Missing || errors.Is(err, fs.ErrNotExist) {
@@ -146,7 +146,7 @@ func (m *Meta) beside() string { return beside(m.Method, m.Order, m.Parts, m.See
 func lock(dir string) (unlock func()) {
 	f, err := os.Open(dir)
 	if err != nil {
-		return func() {} // the reader of the dataset reports it
+		return func() {} // the reader of the dataset reports the error
 	}
 	for err = unix.EINTR; err == unix.EINTR; {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)

@@ -16,8 +16,7 @@ import (
 
 // formatVersion is the version of parts/P that this package writes.
 //
-// Version 2 is the first whose ranks may number their vertices in another
-// order than the dataset.
+// Since version 2, ranks may number their vertices in another order than the dataset.
 const formatVersion = 2
 
 const metaName = "meta.json"
@@ -37,9 +36,9 @@ type Meta struct {
 	Files       map[string]graph.FileInfo `json:"files"` // the shards
 }
 
-// Find reads the Meta of the shards for parts ranks in the dataset folder dir. The fingerprint
-// shows whether they still fit the dataset. Faults have kind Missing without shards, else Data
-// or IO.
+// Find reads the Meta of the shards for parts ranks in the dataset folder dir. Its fingerprint
+// shows whether the shards match the dataset. Faults have kind Missing if there are no shards,
+// else Data or IO.
 func Find(dir string, parts int) (*Meta, error) { return find(shard.Folder(dir, parts), dir, parts) }
 
 func find(folder, dir string, parts int) (*Meta, error) {
@@ -65,8 +64,8 @@ func find(folder, dir string, parts int) (*Meta, error) {
 	return m, nil
 }
 
-// Serves reports whether these are the shards that o requests. An empty Method or Order
-// accepts any, and auto accepts the order that auto chose.
+// Serves reports whether the shards satisfy the request o. An empty Method or Order accepts any
+// value, and auto accepts the order that auto chose.
 func (m *Meta) Serves(o Options) bool {
 	return (o.Method == "" || o.Method == m.Method) &&
 		(o.Order == "" || o.Order == m.Order || o.Order == m.Report.Order.Name)
@@ -98,7 +97,7 @@ func (m *Meta) write(dir string) error {
 	return durable.WriteFile(op, path, append(text, '\n'), durable.Perm)
 }
 
-// replaceable fails if the folder for shards has files that are not siafu's.
+// replaceable returns a fault if the shard folder contains files that siafu did not write.
 func replaceable(final string) error {
 	info, err := os.Lstat(final)
 	if errors.Is(err, fs.ErrNotExist) {

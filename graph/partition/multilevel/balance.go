@@ -65,7 +65,7 @@ func (r *refiner) relieve(v uint32) (best relief, ok bool) {
 	own := int64(r.gains.to(v, p))
 	for q := range r.parts {
 		there := excess(r.parts[q].plus(w), r.limits[q]) - excess(r.parts[q], r.limits[q])
-		if uint32(q) == p || here-there <= here*1e-9 { // not a rounding error
+		if uint32(q) == p || here-there <= here*1e-9 { // the tolerance excludes rounding errors
 			continue
 		}
 		m := relief{v, uint32(q), price(own-int64(r.gains.to(v, uint32(q))), here-there)}

@@ -8,12 +8,12 @@ import (
 	"siafu/graph"
 )
 
-// Of each bisection:
+// Settings of each bisection.
 const (
 	bisections = 4    // maximum number of tries; the best is used
 	affordable = 1280 // maximum vertices for that number; larger graphs have fewer tries
 	smallest   = 40   // vertices of its coarsest graph
-	shrinkage  = 4    // maximum ratio between its levels
+	shrinkage  = 4    // maximum ratio between successive levels
 	grown      = 4    // tries of growing two sides on the coarsest graph
 )
 

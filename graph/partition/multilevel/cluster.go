@@ -98,7 +98,8 @@ func (c *clustering) best(v uint32, t *tally, most weight) uint32 {
 	return best
 }
 
-// join gives v its next label, if there still is room. An empty cluster is not used again.
+// join assigns v its next label if the cluster still has room. An empty cluster is not used
+// again.
 func (c *clustering) join(v int) {
 	from, to := c.label[v], c.next[v]
 	sum := c.weight[to].plus(c.g.weight[v])

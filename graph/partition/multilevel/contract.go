@@ -63,7 +63,7 @@ func (g *level) members(n int) (start []int64, members []uint32) {
 // rowsPiece is the number of rows of a coarse graph that a worker makes at a time.
 const rowsPiece = 256
 
-// rows has the concatenated edges of some vertices.
+// rows contains the concatenated edges of some vertices.
 type rows struct{ cols, edges []uint32 }
 
 // add appends the row of v, and returns its length.
