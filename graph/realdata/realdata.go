@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Root returns the data folder, or "" where there is none.
+// Root returns the data folder, or "" if there is none.
 func Root() string {
 	if dir := os.Getenv("SIAFU_TESTDATA"); dir != "" {
 		return dir
@@ -28,8 +28,8 @@ func Root() string {
 	return filepath.Dir(found[0])
 }
 
-// File returns the path of a file below the data folder. It skips the test where
-// the file is absent.
+// File returns the path of a file below the data folder. It skips the test if the file does not
+// exist.
 func File(t testing.TB, rel string) string {
 	t.Helper()
 	root := Root()
@@ -43,9 +43,9 @@ func File(t testing.TB, rel string) string {
 	return path
 }
 
-// Dir returns the folder of the named graph, unpacked into a temporary folder of
-// the test where the data folder holds an archive. It skips the test where the
-// graph is absent.
+// Dir returns the folder of the named graph. If the data folder has only an archive of the
+// graph, Dir unpacks it into a temporary folder of the test. It skips the test if the graph
+// does not exist.
 func Dir(t testing.TB, name string) string {
 	t.Helper()
 	if root := Root(); root != "" {

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Entry names and describes a choice. The types of tables embed it.
+// Entry names and describes a choice. Choice types embed it.
 type Entry struct {
 	Name string
 	Form string // name and parameters, such as every:N[,LAG]; empty: Name
 	Help string // a sentence in Markdown, without a full stop, with its source in parentheses
 }
 
-// Choice returns the entry with its form.
+// Choice returns the entry with Form set.
 func (e Entry) Choice() Entry {
 	e.Form = cmp.Or(e.Form, e.Name)
 	return e

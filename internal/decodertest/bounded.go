@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A decoder may take Constant, for buffers of a fixed size, and Factor for each
-// byte given: a small byte of a pickle becomes an object with a header.
+// A decoder may allocate Constant bytes for buffers of a fixed size, and Factor bytes per input
+// byte: one byte of a pickle can become an object with a header.
 const (
 	Constant = 64 << 20
 	Factor   = 256
@@ -21,13 +21,13 @@ const (
 // pieces, and mapped arrays use memory only when written.
 const address = 2 << 30
 
-// Bounded runs decode, which is given N bytes, and fails where it takes
-// more than Constant and Factor times those: of all that it allocates on the Go
-// heap, and of the growth of the process's resident memory, in which mapped arrays
-// are. A limit on the address space ends the process before a wrong decoder ends
-// the machine.
+// Bounded runs decode, whose input has N bytes, and fails the test if decode uses more than
+// Constant + Factor·N bytes. It checks two sums: all allocations on the Go heap, and the growth
+// of the process's resident memory, which includes mapped arrays. A limit on the address space
+// ends the process before a wrong decoder exhausts the machine's memory.
 //
-// Tests that run at the same time are counted too: it is not for parallel ones.
+// Bounded also counts memory of tests that run at the same time. Do not use it in parallel
+// tests.
 func Bounded(t testing.TB, given int64, decode func()) {
 	t.Helper()
 	most := uint64(Constant + Factor*given)
@@ -40,8 +40,8 @@ func Bounded(t testing.TB, given int64, decode func()) {
 	}
 }
 
-// Heap is Bounded for what is allocated on the Go heap alone. It takes
-// microseconds, so that it is for fuzz targets.
+// Heap is Bounded for allocations on the Go heap only. It takes microseconds and is suitable
+// for fuzz targets.
 func Heap(t testing.TB, given int64, decode func()) {
 	t.Helper()
 	most, before := uint64(Constant+Factor*given), allocated()
@@ -58,8 +58,7 @@ func allocated() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// limit allows the address space to grow by N bytes until the function
-// that it returns is called.
+// limit allows the address space to grow by N bytes. restore removes the limit.
 func limit(t testing.TB, more uint64) (restore func()) {
 	t.Helper()
 	var old unix.Rlimit
@@ -89,6 +88,5 @@ func status(name string) uint64 {
 	return kib << 10
 }
 
-// forgetPeak makes VmHWM start from now. Where the kernel does not let us, an
-// earlier peak hides what is below it.
+// forgetPeak resets VmHWM. If the kernel does not permit it, an earlier peak hides lower ones.
 func forgetPeak() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }

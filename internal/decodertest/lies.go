@@ -9,12 +9,12 @@ import (
 	"strconv"
 )
 
-// claims lists the false numbers: about the largest of 31 bits, one beyond any memory, and one
-// that overflows a size when multiplied.
+// claims lists the false numbers: nearly the largest 31-bit number, one beyond any memory size,
+// and one that overflows when it is multiplied by an element size.
 var claims = [...]uint64{math.MaxInt32 - 1, 1_000_000_000_000, 1 << 62}
 
-// Lies are copies of a text in which one number after the other is each of
-// several huge ones.
+// Lies yields copies of a text. In each copy, one number is replaced by one of several huge
+// numbers.
 func Lies(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for at := 0; at < len(text); {
@@ -34,8 +34,8 @@ func Lies(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// BinaryLies are copies of b in which one aligned word after the other is a huge
-// number of 4 and one of 8 bytes, little-endian.
+// BinaryLies yields copies of b. In each copy, one aligned word of 4 or 8 bytes is replaced by
+// a huge number, little-endian.
 func BinaryLies(b []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for at := 0; at+4 <= len(b); at += 4 {

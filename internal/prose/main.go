@@ -103,13 +103,13 @@ func checkComments(path string, report func(line int, text string)) error {
 	return nil
 }
 
-// paragraph is text to check, with the line that it begins on.
+// paragraph is text to check and its first line number.
 type paragraph struct {
 	text string
 	line int
 }
 
-// checkMarkdown checks paragraphs, list items and table cells. Code is left out.
+// checkMarkdown checks paragraphs, list items and table cells. It skips code.
 func checkMarkdown(lines *bufio.Scanner, report func(line int, text string)) {
 	lines.Buffer(nil, 1<<20)
 	var p paragraph

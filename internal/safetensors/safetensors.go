@@ -35,9 +35,8 @@ const metadataKey = "__metadata__"
 // maxHeader is the format's maximum header length.
 const maxHeader = 100_000_000
 
-// Stream writes to w the file of tensors, in the given order, and metadata, with
-// no copy of the data on the way. The error is w's. It panics where a shape and
-// its data differ.
+// Stream writes a file with the tensors, in the given order, and metadata to w. It does not
+// copy the data. It returns w's error. It panics if a tensor's shape and data length differ.
 func Stream(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	if _, err := w.Write(header(tensors, metadata)); err != nil {
 		return err
@@ -50,7 +49,7 @@ func Stream(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	return nil
 }
 
-// header is everything before the data.
+// header returns the bytes before the data.
 func header(tensors []Tensor, metadata map[string]string) []byte {
 	head := bytes.NewBuffer(make([]byte, 8))
 	head.WriteByte('{')
@@ -86,14 +85,13 @@ func mustJSON(v any) []byte {
 	return b
 }
 
-// Write writes a file, which appears whole or not at all. Faults have kind IO
-// or Missing.
+// Write writes a file atomically. Faults have kind IO or Missing.
 func Write(path string, tensors []Tensor, metadata map[string]string) error {
 	return durable.Write("write model", path, func(w io.Writer) error { return Stream(w, tensors, metadata) })
 }
 
-// Read reads a file; tensors come in the order of their data. F64, F16 and
-// BF16, and I64, are converted.
+// Read reads a file. The tensors are in the order of their data. It converts F64, F16, BF16 and
+// I64 to float32.
 func Read(path string) ([]Tensor, map[string]string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -107,7 +105,7 @@ func Read(path string) ([]Tensor, map[string]string, error) {
 	return tensors, md, nil
 }
 
-// Decode reads a file's bytes.
+// Decode decodes the bytes of a file.
 func Decode(b []byte) ([]Tensor, map[string]string, error) {
 	if len(b) < 8 {
 		return nil, nil, fmt.Errorf("%d bytes are too few", len(b))
@@ -180,7 +178,7 @@ func size(shape []int) int64 {
 	return n
 }
 
-// widths are the bytes of an element of each type that is read.
+// widths are the bytes per element of each supported type.
 var widths = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8}
 
 func (e entry) decode(name string, data []byte) (Tensor, error) {

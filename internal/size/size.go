@@ -10,7 +10,7 @@ const Most = math.MaxInt64
 // Number is the constraint on counts of bytes, rows and columns. Sizes are 0 or more.
 type Number interface{ ~int | ~int64 }
 
-// Product multiplies sizes; that of none is 1.
+// Product multiplies sizes; the empty product is 1.
 func Product[T Number](factors ...T) T {
 	product := int64(1)
 	for _, x := range factors {
@@ -19,7 +19,7 @@ func Product[T Number](factors ...T) T {
 	return T(product)
 }
 
-// times returns a product of two. If one is zero, the product is zero.
+// times returns the product of two sizes. If one is zero, the product is zero.
 func times(x, y int64) int64 {
 	if x == 0 || y == 0 {
 		return 0

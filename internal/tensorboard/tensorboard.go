@@ -15,21 +15,21 @@ import (
 	"time"
 )
 
-// Scalar is a number of a step. Names with the same word before a slash are shown
-// together.
+// Scalar is a named number of a step. TensorBoard groups scalars by the part of the name before
+// the slash.
 type Scalar struct {
 	Name  string
 	Value float64
 }
 
-// Writer writes an event file; a reader sees whole records.
+// Writer writes an event file. Each record is written as a whole.
 type Writer struct {
 	w      io.Writer
 	record []byte
 	value  []byte
 }
 
-// NewWriter begins a file with the record that says which version it is.
+// NewWriter starts an event file with the record of its format version.
 func NewWriter(w io.Writer) (*Writer, error) {
 	e := &Writer{w: w}
 	e.begin(time.Now(), 0)
@@ -37,7 +37,7 @@ func NewWriter(w io.Writer) (*Writer, error) {
 	return e, e.end()
 }
 
-// Fields of the messages Event, Summary and Summary.Value, by their numbers.
+// Field numbers of the messages Event, Summary and Summary.Value.
 const (
 	eventTime    = 1 // double, seconds since 1970
 	eventStep    = 2 // int64
@@ -48,11 +48,11 @@ const (
 	valueSimple  = 2 // float
 )
 
-// Types of fields on the wire.
+// Wire types of fields.
 const (
 	varint  = 0
 	eight   = 1 // bytes
-	counted = 2 // bytes preceded by their number
+	counted = 2 // length, then bytes
 	four    = 5 // bytes
 )
 
@@ -69,10 +69,10 @@ func (e *Writer) Write(at time.Time, step int64, scalars []Scalar) error {
 	return e.end()
 }
 
-// header is the length and its checksum.
+// header is the number of bytes of a record's length and its checksum.
 const header = 12
 
-// begin begins a record with the time and the step of its event.
+// begin starts a record with the time and the step of its event.
 func (e *Writer) begin(at time.Time, step int64) {
 	e.record = append(e.record[:0], make([]byte, header)...)
 	seconds := float64(at.UnixMicro()) / 1e6
@@ -80,7 +80,7 @@ func (e *Writer) begin(at time.Time, step int64) {
 	e.record = binary.AppendUvarint(key(e.record, eventStep, varint), uint64(step))
 }
 
-// end writes the record.
+// end adds the checksums and writes the record.
 func (e *Writer) end() error {
 	data := e.record[header:]
 	binary.LittleEndian.PutUint64(e.record, uint64(len(data)))
@@ -90,10 +90,10 @@ func (e *Writer) end() error {
 	return err
 }
 
-// key appends the number and the type of a field.
+// key appends the number and the wire type of a field.
 func key(b []byte, field, kind uint64) []byte { return binary.AppendUvarint(b, field<<3|kind) }
 
-// str appends a field of bytes.
+// str appends a field of type string or message.
 func str(b []byte, field uint64, s string) []byte {
 	b = binary.AppendUvarint(key(b, field, counted), uint64(len(s)))
 	return append(b, s...)
@@ -101,8 +101,8 @@ func str(b []byte, field uint64, s string) []byte {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked returns a checksum that is no checksum of data that holds it: turned by 15 bits, and
-// a constant added (TensorFlow, lib/hash/crc32c.h).
+// masked returns the masked CRC-32C of b: rotated by 15 bits, plus a constant. The mask
+// protects checksums of data that contains checksums (TensorFlow, lib/hash/crc32c.h).
 func masked(b []byte) uint32 {
 	sum := crc32.Checksum(b, castagnoli)
 	return (sum>>15 | sum<<17) + 0xa282ead8

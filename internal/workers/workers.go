@@ -1,5 +1,5 @@
-// Package workers does pieces of work at the same time. Which goroutine gets
-// which piece changes from run to run; a piece must not depend on it.
+// Package workers runs pieces of work concurrently. The assignment of pieces to goroutines
+// changes from run to run; a result must not depend on it.
 package workers
 
 import (
@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// Blocks calls do on pieces of 0..n-1 of at most size, at the same time in at
-// most the given number of workers, which are numbered from 0. Each worker
-// takes the next piece when it has done one.
+// Blocks calls do on pieces [lo, hi) of 0..n-1 with at most size elements each. Pieces run
+// concurrently on at most the given number of workers, numbered from 0. A worker that has
+// finished a piece takes the next one.
 func Blocks(workers, n, size int, do func(worker, lo, hi int)) {
 	var next atomic.Int64
 	Each(min(workers, (n+size-1)/size), func(worker int) {
@@ -23,7 +23,7 @@ func Blocks(workers, n, size int, do func(worker, lo, hi int)) {
 	})
 }
 
-// Each calls do(0) to do(n-1) at the same time.
+// Each calls do(0) to do(n-1) concurrently and waits for all of them.
 func Each(n int, do func(i int)) {
 	if n == 1 {
 		do(0)
