@@ -52,9 +52,8 @@ func (c *submitCmd) Run(io commandline.Console, flags trainFlags) error {
 	return err
 }
 
-// job puts the job together, after the command line of train was parsed here
-// for each setting of a sweep: a mistake is said now and not when the job
-// starts.
+// job creates the Slurm job. It parses the command line of train for each setting of a sweep,
+// so that errors are reported before the job is submitted.
 func (c *submitCmd) job(io commandline.Console, line []string) (*slurm.Job, error) {
 	settings, err := c.Options.Settings()
 	if err != nil {
@@ -80,8 +79,8 @@ func (c *submitCmd) job(io commandline.Console, line []string) (*slurm.Job, erro
 		return nil, err
 	}
 	j := &slurm.Job{Options: c.Options, Run: train.Config.Out, Settings: settings, ID: inventory.NewID()}
-	// With --force the first start replaces what it finds; the others know by the
-	// id that the run is theirs, and go on.
+	// With --force the first start replaces an existing run folder. Later starts recognise the
+	// run by its id and resume it.
 	if !train.Config.Force {
 		j.Resume = resumeFlags(line)
 	}
@@ -104,7 +103,7 @@ func (c *submitCmd) job(io commandline.Console, line []string) (*slurm.Job, erro
 	return j, nil
 }
 
-// askGPUs has the job ask for GPUs where one of its runs computes on them.
+// askGPUs requests GPUs for the job if one of its runs computes on GPUs.
 func (c *submitCmd) askGPUs(runs []*config.Config) error {
 	most := 0
 	for _, r := range runs {
@@ -140,7 +139,7 @@ func partitionArgs(c *config.Config, data string, size int) ([]string, error) {
 	return args, nil
 }
 
-// noFlag keeps a path from being taken for a flag.
+// noFlag prevents a path from being parsed as a flag.
 func noFlag(path string) string {
 	if strings.HasPrefix(path, "-") {
 		return "./" + path
@@ -148,7 +147,7 @@ func noFlag(path string) string {
 	return path
 }
 
-// withoutFlag drops a flag and its value.
+// withoutFlag removes a flag and its value.
 func withoutFlag(args []string, flag string) []string {
 	var rest []string
 	for i := 0; i < len(args); i++ {
@@ -195,13 +194,13 @@ func (c *statusCmd) Run(ctx context.Context, io commandline.Console) error {
 	}
 }
 
-// look prints the table once. over tells that nothing in it will change. What cannot be
-// read is said in its line, and once.
+// look prints the table once. over reports whether all jobs have ended. A job that cannot be
+// read has its error in its line.
 func (c *statusCmd) look(io commandline.Console) (over bool, err error) {
 	list, damaged := slurm.Watch{Queue: slurm.Queue, Now: time.Now()}.All(c.Runs)
 	over = !slices.ContainsFunc(list, func(s slurm.Status) bool { return !s.Over() })
 	if len(list) == 1 && damaged != nil {
-		return over, damaged // a table would say the same
+		return over, damaged // a table would contain the same error
 	}
 	write := slurm.Print
 	if c.JSON {

@@ -11,11 +11,11 @@ import (
 	"siafu/internal/fault"
 )
 
-// The command bench is a program of its own, which needs charts, reference programs and
-// tables of papers that a training run does not.
+// The command bench is a separate program because it needs charts, reference programs and
+// tables of papers, which training does not need.
 const benchProgram = "siafu-bench"
 
-// benchCmd stands for the commands of siafu-bench in the list of commands.
+// benchCmd represents the commands of siafu-bench in the list of commands.
 type benchCmd struct{}
 
 // benchArgs returns the arguments of siafu-bench if a command line names bench.
@@ -29,8 +29,8 @@ func benchArgs(args []string) (rest []string, is bool) {
 	return nil, false
 }
 
-// becomeBench replaces this process by siafu-bench. Its process ID and its environment stay,
-// by which a launcher knows a rank.
+// becomeBench replaces this process by siafu-bench (exec). Process ID and environment do not
+// change, so a launcher still recognises the rank.
 func becomeBench(args []string) error {
 	path, err := commandline.Sibling("bench", benchProgram)
 	if err != nil {
@@ -39,8 +39,8 @@ func becomeBench(args []string) error {
 	return fault.System("bench", path, syscall.Exec(path, append([]string{path}, args...), os.Environ()))
 }
 
-// describe returns the description of all commands, without those of siafu-bench if it is
-// not installed.
+// describe returns the description of all commands. It omits the commands of siafu-bench if
+// siafu-bench is not installed.
 func describe() *commandline.Node {
 	parser, err := commandline.NewParser(new(grammar), commandline.HelpLists())
 	if err != nil {

@@ -41,7 +41,7 @@ func (c *cleanCmd) Run(io commandline.Console) error {
 			return fault.System("clean", dir, err)
 		}
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.IsDir() { // what cannot be read is not ours
+			if err == nil && d.IsDir() { // an unreadable folder does not belong to siafu
 				say(scratch.SweepAll(path, ask))
 			}
 			return nil

@@ -25,7 +25,7 @@ import (
 	"siafu/slurm/launch"
 )
 
-// grammar is the command line.
+// grammar is the grammar of the command line.
 type grammar struct {
 	Import     importCmd     `cmd:"" group:"Data" help:"Convert a graph in another format into a dataset folder."`
 	Download   downloadCmd   `cmd:"" group:"Data" help:"Download a public dataset and import it."`
@@ -154,8 +154,8 @@ func (c *planCmd) Run(io commandline.Console, line *kong.Context) error {
 	return plan.Run(c.Options, io.Out)
 }
 
-// suit takes settings for a dataset where the command line does not say otherwise. Where
-// it cannot be read, the command says so.
+// suit sets the options that the command line does not set to values that suit the dataset. If
+// the dataset cannot be read, suit changes nothing; the command reports the error.
 func suit(c *config.Config, data string, line *kong.Context) {
 	given := map[string]bool{}
 	for _, p := range line.Path {
@@ -173,7 +173,7 @@ type trainCmd struct {
 	Config config.Config `embed:""`
 }
 
-// check reports whether the arguments are [CONFIG.toml] DATA.
+// check returns a fault unless the arguments are [CONFIG.toml] DATA.
 func (c *trainCmd) check() error {
 	data := c.Args
 	if len(data) > 1 && strings.HasSuffix(data[0], ".toml") {
@@ -235,7 +235,7 @@ func (c *doctorCmd) Run(io commandline.Console) error {
 
 type versionCmd struct{}
 
-// toldOfBuild lists the build settings that version prints, by Go's and siafu's names.
+// toldOfBuild maps Go's names of the build settings that version prints to siafu's names.
 var toldOfBuild = map[string]string{"-tags": "tags", "GOARCH": "arch", "vcs.revision": "commit", "vcs.time": "date", "vcs.modified": "modified"}
 
 func (c *versionCmd) Run(io commandline.Console) error {

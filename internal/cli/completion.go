@@ -8,7 +8,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// completionCmd writes what a shell is to know of the command line.
+// completionCmd writes a completion script for a shell.
 type completionCmd struct {
 	Shell string `arg:"" help:"Shell: bash, zsh or fish."`
 }
@@ -22,21 +22,21 @@ func (c *completionCmd) Run(io commandline.Console) error {
 	return err
 }
 
-// words returns the possible words after a command path such as " bench epoch"; the path of
-// siafu itself is empty.
+// words contains the possible words after a command path such as " bench epoch". The path of
+// siafu is empty.
 type words struct {
 	path string
 	list []word
 }
 
-// word is a command or, with two dashes, a flag and the values that it may have.
+// word is a command, or a flag with two dashes and its possible values.
 type word struct {
 	text, help string
 	values     []string
 }
 
-// valued returns the flags of all commands that have lists of values, after their commands'
-// paths.
+// valued returns the flags with lists of values of all commands. The path of an entry is the
+// command's path and the flag.
 func valued(all []words) (list []words) {
 	for _, w := range all {
 		for _, x := range w.list {
@@ -65,8 +65,7 @@ func wordsOf(n *commandline.Node, path string) []words {
 	return append([]words{here}, below...)
 }
 
-// cases returns the branches of a shell's case statement: of each path but siafu's own, and
-// what all have.
+// cases returns the branches of a shell's case statement, one per command path.
 func cases(all []words, branch func(w words) string) string {
 	var b strings.Builder
 	for _, w := range all {
@@ -75,8 +74,8 @@ func cases(all []words, branch func(w words) string) string {
 	return b.String()
 }
 
-// along has a shell variable at hold the path of the command that the words before the
-// cursor name.
+// along returns shell code that sets the variable at to the command path of the words before
+// the cursor.
 func along(all []words) string {
 	var paths []string
 	for _, w := range all[1:] {
@@ -133,6 +132,6 @@ func fish(all []words) string {
 	return b.String()
 }
 
-// quoted quotes a text for a shell: in single quotes, its own single quotes in double ones.
-// All three shells accept this.
+// quoted quotes a text for bash, zsh and fish: in single quotes, with single quotes inside
+// double quotes.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" }

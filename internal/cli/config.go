@@ -24,24 +24,23 @@ import (
 // --weight-decay.
 const envPrefix = "SIAFU_"
 
-// notFlags are variables with that prefix that are for others: the tests, and
-// the launcher.
+// notFlags are variables with envPrefix that are not flags of train; the tests and the launcher
+// use them.
 var notFlags = []string{"testdata", "big", "fault-seed", flagName(launch.StatusVariable), flagName(screen.Variable), flagName(inject.Variable), flagName(runfolder.LaunchVariable)}
 
-// oldNames are names that keys and variables had before, and those that they have now.
+// oldNames maps former names of keys and variables to their present names.
 var oldNames = map[string]string{"patience-on": "monitor"}
 
-// settings are the values of train's flags that the command line does not
-// give: those of its TOML file, under them those of the environment, and at last those of
-// a recipe.
+// settings are values of train's flags from sources other than the command line. In descending
+// priority: the TOML file, the environment, a recipe.
 type settings struct {
 	file   map[string]any
 	env    map[string]string
-	recipe map[string]string // of the recipe that all of them, and the command line, name
+	recipe map[string]string // values of the recipe that the command line, the file or the environment names
 }
 
-// loadConfig reads the TOML file among the arguments of train, if there is
-// one. Its keys and types are checked here, so that a fault names the line.
+// loadConfig reads the TOML file among the arguments of train, if any. It checks keys and
+// types, so that a fault contains the line.
 func loadConfig(args []string) (*settings, error) {
 	s := &settings{env: map[string]string{}}
 	if len(args) > 0 && (args[0] == "train" || args[0] == "plan") {
@@ -117,7 +116,7 @@ func (s *settings) read(path string) error {
 	return err
 }
 
-// lineOf returns the line on which key is set, 0 where it can't be found.
+// lineOf returns the line that sets key, or 0 if there is none.
 func lineOf(text, key string) int {
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimLeft(line, " \t[\"")
@@ -140,8 +139,8 @@ func configKeys() []string {
 // Validate implements kong.Resolver.
 func (s *settings) Validate(*kong.Application) error { return nil }
 
-// Resolve implements kong.Resolver: the file goes before the environment, and
-// that before a recipe.
+// Resolve implements kong.Resolver. The file has priority over the environment, and the
+// environment over a recipe.
 func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if v, ok := s.file[flag.Name]; ok {
 		return fmt.Sprint(v), nil
@@ -155,7 +154,7 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	return nil, nil
 }
 
-// warn tells of variables that look like flags and are none.
+// warn reports variables with envPrefix that are not flags.
 func (s *settings) warn(w io.Writer) {
 	keys := configKeys()
 	for name := range s.env {
@@ -177,7 +176,7 @@ func nearest(s string, list []string) string {
 	return best
 }
 
-// distance is Levenshtein's.
+// distance returns the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

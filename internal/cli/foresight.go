@@ -14,10 +14,11 @@ import (
 	"siafu/ranks/world"
 )
 
-// What ends a job in its first minute is said before it waits in the queue.
+// Errors that would end a job in its first minute are reported before submission.
 
-// foresee refuses runs that cannot begin: without their dataset, with ranks of their own,
-// in less memory than they take for good. It says what the ranks of the job are.
+// foresee returns a fault for runs that cannot start: the dataset is missing, --ranks is set,
+// or --mem is less than their permanent memory. It reports the number of servers of a small
+// job.
 func (c *submitCmd) foresee(io commandline.Console, data string, runs []*config.Config) error {
 	meta, err := graph.ReadMeta(data)
 	if err != nil {
@@ -44,7 +45,8 @@ func (c *submitCmd) foresee(io commandline.Console, data string, runs []*config.
 	return err
 }
 
-// fewRanks is up to where a server is a large part of a job.
+// fewRanks is the maximum number of tasks for which foresee reports that servers take part of
+// the job.
 const fewRanks = 8
 
 func counted(n int, what string) string {
@@ -54,8 +56,9 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// foreseeMemory compares what the first node's ranks take with --mem. Shards that do not
-// exist yet count as equal shares of the graph without ghosts, which is too little.
+// foreseeMemory compares the memory of the first node's ranks with --mem. If the shards do not
+// exist yet, each counts as an equal part of the graph without ghosts. This underestimates the
+// memory.
 func (c *submitCmd) foreseeMemory(io commandline.Console, data string, meta *graph.Meta, r *config.Config, v world.View) error {
 	has, err := c.Options.Memory()
 	if has == 0 || err != nil {

@@ -11,10 +11,10 @@ import (
 	"siafu/ranks/config"
 )
 
-// topic explains what "siafu help" names if that is no command: the recipes, the networks,
-// the conflicts, a group of the flags of train, or a flag, with its values, what it does not
-// work with, and an entry for each command that has it. Where
-// a group and a flag have one name, the flag is written with its dashes.
+// topic explains NAME of "siafu help NAME" if NAME is not a command. A topic is the recipes,
+// the networks, the conflicts, a group of train's flags, or a flag. A flag's topic contains its
+// values, conflicting options, and an entry for each command that has the flag. If a group and
+// a flag have the same name, the flag is written with its dashes.
 func topic(root *commandline.Node, name string) (string, error) {
 	switch name {
 	case "recipes":

@@ -46,8 +46,8 @@ func (c *lambdaRemoveCmd) Run(ctx context.Context, io commandline.Console) error
 	return deploy.Remove(ctx, c.Options, io.Out)
 }
 
-// untilInterrupted ends a context at the first signal, so that what has been begun is
-// taken back; a second one ends the process.
+// untilInterrupted returns a context that ends at the first signal, so that the command can
+// undo unfinished steps. A second signal ends the process.
 func untilInterrupted(ctx context.Context) (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

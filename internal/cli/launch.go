@@ -64,7 +64,7 @@ func (c *launchCmd) program(self string) string {
 	return self
 }
 
-// launchID identifies this launch. A batch script has one id for all its starts.
+// launchID returns the id of this launch. All starts of a batch script have the same id.
 func launchID() string { return cmp.Or(os.Getenv(runfolder.LaunchVariable), inventory.NewID()) }
 
 // command returns the command line of the ranks, the same for every attempt: an attempt
@@ -94,8 +94,8 @@ func command(args []string, same bool) ([]string, error) {
 // takes reports whether the command of a command line has a flag.
 func takes(args []string, flag string) bool { return describe().Find(args...).Flag(flag) != nil }
 
-// parseTrain parses a command line of train, its TOML file and the
-// environment, as the ranks will.
+// parseTrain parses a command line of train with its TOML file and the environment, as the
+// ranks will do.
 func parseTrain(args []string) (*trainCmd, error) {
 	var g struct {
 		Train trainCmd `cmd:""`
@@ -117,13 +117,13 @@ func parseTrain(args []string) (*trainCmd, error) {
 	return &g.Train, g.Train.Config.Validate()
 }
 
-// freshRun names a run folder as training on this dataset would.
+// freshRun returns the name that training on this dataset would give a new run folder.
 func freshRun(data string) string {
 	return filepath.Join("runs", filepath.Base(filepath.Clean(data))+"-"+time.Now().Format("20060102-150405"))
 }
 
-// resumeFlags resume training from the newest checkpoint of its run folder, unless requested
-// otherwise.
+// resumeFlags returns the flags to resume training from the newest checkpoint of the run
+// folder, unless args contain other settings.
 func resumeFlags(args []string) []string {
 	given := slices.ContainsFunc(args, func(s string) bool { return s == "--resume" || strings.HasPrefix(s, "--resume=") })
 	if given {

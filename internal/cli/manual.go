@@ -8,7 +8,7 @@ import (
 	"siafu/ranks"
 )
 
-// manCmd writes a page for man(1) of the same grammar as the help.
+// manCmd writes a page for man(1) from the grammar of the help.
 type manCmd struct{}
 
 func (c *manCmd) Run(io commandline.Console) error {
@@ -35,7 +35,7 @@ func page(root *commandline.Node) string {
 	return b.String()
 }
 
-// roff returns a text without what troff would take for requests and escapes.
+// roff escapes the characters that troff would interpret as requests and escapes.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {

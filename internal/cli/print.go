@@ -14,7 +14,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// printWritten says what an import or a generation has kept and dropped.
+// printWritten prints what an import or a generation stored and dropped.
 func printWritten(w io.Writer, dir string, r *graph.WriteReport) error {
 	weighted, duplicates := "", "dropped"
 	if r.Weighted {
@@ -34,7 +34,7 @@ func printWritten(w io.Writer, dir string, r *graph.WriteReport) error {
 	return err
 }
 
-// printInfo says what is in a dataset folder, after verifying all of it.
+// printInfo verifies a dataset folder and prints its properties.
 func printInfo(w io.Writer, dir string) error {
 	d, err := graph.Open(dir)
 	if err != nil {
@@ -63,7 +63,7 @@ func printInfo(w io.Writer, dir string) error {
 	return printFiles(w, d)
 }
 
-// weightsOf says what weights the edges have.
+// weightsOf describes the edge weights.
 func weightsOf(d *graph.Dataset) string {
 	if !d.Meta.Weighted || len(d.Weights) == 0 {
 		return "none"
@@ -71,7 +71,7 @@ func weightsOf(d *graph.Dataset) string {
 	return fmt.Sprintf("%g to %g", slices.Min(d.Weights), slices.Max(d.Weights))
 }
 
-// printInfoJSON says the same to programs.
+// printInfoJSON prints the properties of a dataset folder as JSON.
 func printInfoJSON(w io.Writer, dir string) error {
 	d, err := graph.Open(dir)
 	if err != nil {
@@ -99,7 +99,7 @@ func printClasses(w io.Writer, m *graph.Meta) {
 	fmt.Fprintln(w)
 }
 
-// printColumns says what the columns of a table have become.
+// printColumns prints the features into which a table's columns were converted.
 func printColumns(w io.Writer, t *graph.Table) {
 	if t == nil {
 		return
@@ -129,7 +129,7 @@ func printFiles(w io.Writer, d *graph.Dataset) error {
 	return err
 }
 
-// partitionings returns the names of a dataset's folders of shards.
+// partitionings returns the names of a dataset's shard folders.
 func partitionings(dir string) (names []string, err error) {
 	parts, err := os.ReadDir(filepath.Join(dir, "parts"))
 	if err != nil && !os.IsNotExist(err) {

@@ -101,10 +101,10 @@ func sweepFlagsFirst(args []string) []string {
 	return slices.Concat(front, rest)
 }
 
-// notAxes are flags of a run's folder, which sweep sets.
+// notAxes are flags for a run folder. sweep sets them itself.
 var notAxes = []string{"resume", "force"}
 
-// gridOf takes [CONFIG.toml] DATA and the axes after it apart.
+// gridOf splits arguments into [CONFIG.toml] DATA and the axes after it.
 func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
 	for len(args) > 0 && !strings.HasPrefix(args[0], "--") {
 		data, args = append(data, args[0]), args[1:]
@@ -131,7 +131,7 @@ func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
 	return data, axes, nil
 }
 
-// submit has Slurm run the grid.
+// submit submits the grid as a Slurm job.
 func (c *sweepCmd) submit(io commandline.Console, data []string, axes []sweep.Axis, flags trainFlags) error {
 	args := append([]string{"submit"}, strings.Fields(*c.Slurm)...)
 	for _, a := range axes {
@@ -140,7 +140,7 @@ func (c *sweepCmd) submit(io commandline.Console, data []string, axes []sweep.Ax
 	return dispatch(slices.Concat(args, data, []string{"--", "--out", noFlag(c.Out)}, flags), io)
 }
 
-// conclude compares the runs that there are.
+// conclude compares the existing runs.
 func (c *sweepCmd) conclude(io commandline.Console, s *sweep.Sweep, failed []sweep.Failure) error {
 	o := report.Options{HTML: c.HTML}
 	for _, setting := range s.Settings {
@@ -164,7 +164,7 @@ func (c *sweepCmd) conclude(io commandline.Console, s *sweep.Sweep, failed []swe
 	return err
 }
 
-// failure returns the fault of failed trainings, with the kind of the first.
+// failure returns the fault of failed trainings, with the kind of the first failure.
 func failure(s *sweep.Sweep, failed []sweep.Failure) error {
 	if len(failed) == 0 {
 		return nil

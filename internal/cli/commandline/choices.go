@@ -10,7 +10,7 @@ import (
 	"siafu/ranks/config"
 )
 
-// choicesOf returns the table that a flag names in its tag values, nil without one.
+// choicesOf returns the table that a flag names in its tag values, or nil without this tag.
 func choicesOf(f *kong.Flag) []catalog.Entry {
 	switch table := f.Tag.Get("values"); table {
 	case "":
@@ -22,8 +22,8 @@ func choicesOf(f *kong.Flag) []catalog.Entry {
 	}
 }
 
-// HelpLists returns the lists of values that help texts have as ${…}. A parser without them leaves
-// the lists out.
+// HelpLists returns the lists of values that help texts contain as ${…}. A parser without
+// HelpLists omits the lists.
 func HelpLists() kong.Vars {
 	lists := kong.Vars(config.HelpLists())
 	maps.Copy(lists, importers.HelpLists())

@@ -2,4 +2,4 @@
 
 package commandline
 
-import _ "siafu/cuda/driver/gorgonia" // replaces the calls of package driver
+import _ "siafu/cuda/driver/gorgonia" // replaces the implementation of package driver

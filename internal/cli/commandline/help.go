@@ -16,9 +16,10 @@ import (
 // HelpAll is the flag that prints all flags of a command; --help prints the usual ones.
 const HelpAll = "--help-all"
 
-// printHelp returns the printer of help: of all commands by group, of a command with flags
-// that have the tag usual these flags alone unless all is set, of others all flags. The tag
-// holds what the line of the flag says, if that is not the first sentence of its help.
+// printHelp returns the printer of help. For siafu it prints all commands by group. For a
+// command with flags tagged usual it prints only these flags, unless all is set. For other
+// commands it prints all flags. The tag contains the text of the flag's line if this is not the
+// first sentence of its help.
 func printHelp(all bool) kong.HelpPrinter {
 	return func(options kong.HelpOptions, ctx *kong.Context) error {
 		node := ctx.Selected()
@@ -69,7 +70,7 @@ func printCommands(w io.Writer, root *kong.Node) error {
 	return err
 }
 
-// printUsual prints the usual flags of a command by group, a line each.
+// printUsual prints the usual flags of a command by group, one per line.
 func printUsual(w io.Writer, node *kong.Node) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: siafu %s\n\n%s\n\n", node.Summary(), node.Help)
@@ -95,7 +96,7 @@ func printUsual(w io.Writer, node *kong.Node) error {
 	return err
 }
 
-// usualColumn is the column of the texts beside usual flags.
+// usualColumn is the column at which the texts of usual flags start.
 const usualColumn = 26
 
 // usualName returns a flag with its default, or a placeholder if that is empty.

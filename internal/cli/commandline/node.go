@@ -8,10 +8,10 @@ import (
 	"siafu/internal/catalog"
 )
 
-// Node describes a command and the commands below it. Hidden commands are left out.
+// Node describes a command and its subcommands, without hidden commands.
 type Node struct {
 	Name     string // "" at the root
-	Path     string // names from below the root, with blanks between them
+	Path     string // names of the commands from below the root, separated by blanks
 	Summary  string // Path and arguments
 	Help     string
 	Args     []Word
@@ -53,7 +53,7 @@ func Describe(k *kong.Node) *Node {
 	return n
 }
 
-// values returns the values of a flag with a list of them.
+// values returns the values of a flag that lists its values.
 func values(f *kong.Flag) (list []string) {
 	list = catalog.Names(choicesOf(f))
 	for _, v := range f.EnumSlice() {
@@ -64,7 +64,8 @@ func values(f *kong.Flag) (list []string) {
 	return list
 }
 
-// Find returns the command below n with a path of names, as far as there is one.
+// Find returns the command below n with the given path. It stops at the first name that is not
+// a command.
 func (n *Node) Find(path ...string) *Node {
 	for _, name := range path {
 		i := slices.IndexFunc(n.Commands, func(c *Node) bool { return c.Name == name })
@@ -76,7 +77,7 @@ func (n *Node) Find(path ...string) *Node {
 	return n
 }
 
-// Leaves returns the commands below n that have no commands below them.
+// Leaves returns the commands below n that have no subcommands.
 func (n *Node) Leaves() (list []*Node) {
 	for _, c := range n.Commands {
 		if list = append(list, c.Leaves()...); len(c.Commands) == 0 {
@@ -86,7 +87,7 @@ func (n *Node) Leaves() (list []*Node) {
 	return list
 }
 
-// Flag returns the flag of a command with a name, nil if there is none.
+// Flag returns the named flag of a command, or nil.
 func (n *Node) Flag(name string) *Flag {
 	i := slices.IndexFunc(n.Flags, func(f Flag) bool { return f.Name == name })
 	if i < 0 {

@@ -12,16 +12,16 @@ import (
 	"siafu/ranks/config"
 )
 
-// Description says in one sentence what siafu is for.
+// Description is the purpose of siafu in one sentence.
 const Description = "Train graph neural networks on whole graphs, on the machines you have."
 
-// NewParser returns a parser. Its help has no lists of values, unless HelpLists is an option.
+// NewParser returns a parser. Its help contains lists of values only if HelpLists is an option.
 func NewParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(grammar, append(options, kong.Name("siafu"), config.Variables())...)
 }
 
-// Parse parses a command line and runs its command. It shows help for no arguments, --help,
-// and help in front of a command. grammar is a pointer to the struct of the commands.
+// Parse parses a command line and runs its command. It prints help for no arguments, --help,
+// and help before a command name. grammar is a pointer to the struct of the commands.
 func Parse(args []string, c Console, grammar any, options ...kong.Option) error {
 	args, all := cutHelpAll(args)
 	showsHelp := func(arg string) bool { return slices.Contains([]string{"help", "--help", "-h", "describe"}, arg) }
@@ -51,7 +51,7 @@ func Parse(args []string, c Console, grammar any, options ...kong.Option) error 
 		if f := (*fault.Error)(nil); errors.As(err, &f) {
 			return f
 		}
-		if errors.Is(err, syscall.EPIPE) { // of help whose reader has gone
+		if errors.Is(err, syscall.EPIPE) { // the reader of the help has closed the pipe
 			return err
 		}
 		return fault.New(fault.Usage, "", "", "%v", err).Then(`see "siafu help"`)

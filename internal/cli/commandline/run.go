@@ -16,24 +16,26 @@ import (
 	"siafu/slurm/launch"
 )
 
-// Console has the input and output of a command.
+// Console contains the input and output of a command.
 type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Last     func(error) // receives an error that ends all ranks at once
 }
 
-// exit is the panic value of kong's own exits (help), to end Run and not the process.
+// exit is the panic value for kong's exits (after help). Run recovers it, so that the process
+// does not end.
 type exit int
 
 // Main runs do with these arguments and the streams of this process, and ends the process.
 func Main(args []string, do func([]string, Console) error) {
-	// A reader that goes away, as in "siafu report … | head", ends us quietly.
+	// If the reader closes the pipe, as in "siafu report … | head", the process ends without an
+	// error message.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(Run(args, os.Stdin, os.Stdout, os.Stderr, do))
 }
 
-// Run runs do, prints its error and returns the exit code.
+// Run calls do, prints its error and returns the exit code.
 func Run(args []string, in io.Reader, out, errOut io.Writer, do func([]string, Console) error) (code int) {
 	end, last := launch.Join(args)
 	out, errOut = screen.Streams(out, errOut)
@@ -59,14 +61,14 @@ func Run(args []string, in io.Reader, out, errOut io.Writer, do func([]string, C
 	return fault.ExitCode(err)
 }
 
-// catch returns faults of mapped files as errors.
+// catch converts faults of mapped files to errors.
 func catch(do func([]string, Console) error, args []string, c Console) (err error) {
 	defer mapped.Catch(&err)
 	return do(args, c)
 }
 
-// silent reports whether this process need not print an error: it has been printed, the output
-// is closed, or rank 0 reports it for all ranks.
+// silent reports whether this process must not print an error: it was already printed, the
+// output is closed, or rank 0 reports it for all ranks.
 func silent(err error) bool {
 	var reported interface{ Reported() bool }
 	if errors.As(err, &reported) || errors.Is(err, syscall.EPIPE) {

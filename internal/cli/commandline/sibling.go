@@ -8,8 +8,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// Sibling returns the path of a program that is installed with this one: beside this
-// program's executable, or else in PATH. If it is missing, the fault has kind Config.
+// Sibling returns the path of a program that is installed with this one: in the folder of this
+// executable, or else in PATH. If the program is missing, the fault has kind Config.
 func Sibling(op, name string) (string, error) {
 	self, err := os.Executable()
 	if err == nil {
