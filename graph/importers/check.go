@@ -8,10 +8,10 @@ import (
 	"siafu/internal/fault"
 )
 
-// maxVertices is what uint32 vertex ids can number.
+// maxVertices is the number of distinct uint32 vertex ids.
 const maxVertices = 1 << 32
 
-// checkVertices refuses numbers of vertices that ids cannot express.
+// checkVertices returns a fault if n exceeds the number of distinct ids.
 func checkVertices(op, path string, n int64) error {
 	if n < 0 || n > maxVertices {
 		return fault.New(fault.Data, op, path, "%d vertices, expected 0 to %d", n, int64(maxVertices))
@@ -29,15 +29,15 @@ func checkPairs(op, path string, pairs []uint32, n int64) error {
 	return nil
 }
 
-// badEdge returns the fault of an edge whose source (end 0) or destination (end 1)
-// is no vertex.
+// badEdge returns the fault of an edge whose source (end 0) or destination (end 1) is not a
+// vertex.
 func badEdge(op, path string, edge int64, end int, v, n int64) error {
 	return fault.New(fault.Data, op, path, "edge %d: %s %d is outside the vertices 0..%d", edge, [2]string{"source", "destination"}[end], v, n-1)
 }
 
-// checkFinite refuses features [rows x dim] that are NaN or infinite.
+// checkFinite returns a fault if features [rows x dim] contain NaN or infinity.
 func checkFinite(op, path string, x []float32, dim int) error {
-	// The exponent's bits are all ones in NaN and the infinities only.
+	// The exponent bits are all ones only in NaN and infinity.
 	const exponent = 0x7f800000
 	for i, v := range x {
 		if math.Float32bits(v)&exponent == exponent {
@@ -48,8 +48,8 @@ func checkFinite(op, path string, x []float32, dim int) error {
 	return nil
 }
 
-// mostLabel returns the largest label that n vertices may have: the last of the
-// classes where they are known, else the last that a dataset can number.
+// mostLabel returns the largest valid label for n vertices: the last class if the classes are
+// known, else the maximum of a dataset.
 func mostLabel(classes, n int) int64 {
 	if classes <= 0 {
 		classes = graph.MaxClasses(int64(n))
@@ -57,8 +57,8 @@ func mostLabel(classes, n int) int64 {
 	return int64(classes) - 1
 }
 
-// checkLabels converts labels to what a dataset stores. Negative ones other
-// than -1 and those beyond mostLabel are refused.
+// checkLabels converts labels to the storage type. It rejects negative labels other than -1 and
+// labels above mostLabel.
 func checkLabels(op, path string, labels []int64) ([]int32, error) {
 	most := mostLabel(0, len(labels))
 	out := make([]int32, len(labels))
@@ -71,14 +71,14 @@ func checkLabels(op, path string, labels []int64) ([]int32, error) {
 	return out, nil
 }
 
-// unlabelled returns the labels of n vertices that have none.
+// unlabelled returns the labels of n unlabelled vertices.
 func unlabelled(n int64) []int32 { return slices.Repeat([]int32{graph.Unlabelled}, int(n)) }
 
 func badLabel(op, path string, v int, l, most int64) error {
 	return fault.New(fault.Data, op, path, "label of vertex %d is %d, expected -1 (none) to %d", v, l, most)
 }
 
-// checkContent is what must hold of every dataset, whatever it came from.
+// checkContent checks the conditions that hold for every dataset, independent of the format.
 func checkContent(op, path string, c *graph.Content) error {
 	n := int(c.Vertices)
 	if len(c.Labels) != n || len(c.Split) != n || c.Features.Rows != n {
@@ -97,7 +97,7 @@ func checkContent(op, path string, c *graph.Content) error {
 // splitNames names the values of a split.
 var splitNames = [4]string{"no", "training", "validation", "test"}
 
-// splitter fills a split and refuses a vertex that is named twice.
+// splitter fills a split and rejects a vertex that is listed twice.
 type splitter struct {
 	op    string
 	split []uint8
@@ -105,7 +105,7 @@ type splitter struct {
 
 func newSplitter(op string, n int) *splitter { return &splitter{op: op, split: make([]uint8, n)} }
 
-// mark puts vertex v into a set. path and at say where that was read.
+// mark assigns vertex v to a set. path and at are the position in the source.
 func (s *splitter) mark(path string, at int, v int64, set uint8) error {
 	if v < 0 || v >= int64(len(s.split)) {
 		return fault.New(fault.Data, s.op, path, "entry %d: %d is outside the vertices 0..%d", at, v, len(s.split)-1)
@@ -128,7 +128,7 @@ func (s *splitter) markAll(path string, vs []int64, set uint8) error {
 	return nil
 }
 
-// checkSplit compares the values of a split file with those that exist.
+// checkSplit returns a fault if a split file contains an invalid value.
 func checkSplit(op, path string, split []uint8) error {
 	for v, s := range split {
 		if s > graph.SplitTest {

@@ -2,22 +2,22 @@ package importers
 
 import "strings"
 
-// debRelation is a package that a relation field names, and how.
+// debRelation is a package in a relation field, with the properties of the relation.
 type debRelation struct {
 	name string
 	says debSays
 }
 
-// debSays is a set of things that an archive says of a relation, a bit each: the field
-// that it stands in, by its place in debRelations, and the two after these.
+// debSays is a bit set of a relation's properties. The lower bits are the field, by its index
+// in debRelations; the last two bits are the constants below.
 type debSays uint8
 
 const (
-	debOfVersions debSays = 1 << (5 + iota) // of certain versions alone
+	debOfVersions debSays = 1 << (5 + iota) // only for certain versions
 	debFurther                              // after another alternative
 )
 
-// debBits is how many bits a debSays has.
+// debBits is the number of bits of a debSays.
 const debBits = 7
 
 // debParseRelations appends to dst the packages that a relation field
@@ -39,7 +39,7 @@ func debParseRelations(dst []debRelation, field debSays, value string) (list []d
 	return dst, "", 0
 }
 
-// debAlternatives appends those of "a | b".
+// debAlternatives appends the packages of "a | b".
 func debAlternatives(dst []debRelation, says debSays, entry string) (list []debRelation, bad string, at int) {
 	for alt := range strings.SplitSeq(entry, "|") {
 		trimmed := strings.TrimSpace(alt)

@@ -9,10 +9,9 @@ import (
 	"siafu/internal/fault"
 )
 
-// drawPerClass draws a split with the sizes of Shchur et al. (2018,
-// arXiv:1811.05868, section 3): train and val vertices of each class, the rest
-// of the labelled ones for the test. A smaller class gives what it has, for
-// training first.
+// drawPerClass samples a split with the sizes of Shchur et al. (2018, arXiv:1811.05868, section
+// 3): train and val vertices per class, and the remaining labelled vertices for the test. If a
+// class is too small, the training set is filled first.
 func drawPerClass(labels []int32, train, val int, seed uint64) []uint8 {
 	split := make([]uint8, len(labels))
 	taken := map[int32]int{}
@@ -34,7 +33,7 @@ func drawPerClass(labels []int32, train, val int, seed uint64) []uint8 {
 // percentages are the sizes of training and validation set in percent; the rest is for the test.
 type percentages struct{ train, val float64 }
 
-// usual are the percentages of a split that nothing else decides.
+// usual are the default percentages of a split.
 var usual = percentages{60, 20}
 
 // set returns the set of the labelled vertex at a place among count of them.
@@ -58,7 +57,7 @@ func (p percentages) inWords() string {
 	return fmt.Sprintf("%g %% train, %g %% val, %g %% test", p.train, p.val, p.test())
 }
 
-// percentages are those of --split-sizes, or else the given ones.
+// percentages returns the percentages of --split-sizes, or else the given ones.
 func (o *Options) percentages(otherwise percentages) (percentages, error) {
 	if o.SplitSizes == "" {
 		return otherwise, nil
@@ -71,11 +70,11 @@ func (o *Options) percentages(otherwise percentages) (percentages, error) {
 	return percentages{p[0], p[1]}, nil
 }
 
-// asksForDraw reports whether flags say how a split is drawn.
+// asksForDraw reports whether flags request a random split.
 func (o *Options) asksForDraw() bool { return o.Stratify || o.SplitSizes != "" }
 
-// draw draws a split of the labelled vertices: by --split-sizes or else the given
-// percentages, with --stratify within each class.
+// draw samples a split of the labelled vertices, with the percentages of --split-sizes or else
+// the given ones. With --stratify it samples within each class.
 func (o *Options) draw(labels []int32, otherwise percentages) ([]uint8, error) {
 	p, err := o.percentages(otherwise)
 	if err != nil {
@@ -96,7 +95,8 @@ func (o *Options) draw(labels []int32, otherwise percentages) ([]uint8, error) {
 	return split, nil
 }
 
-// checkDrawn refuses flags of a drawn split where none was drawn, or not of classes.
+// checkDrawn returns a fault if flags of a random split are set and the split is not random or
+// there are no classes.
 func (o *Options) checkDrawn(op string, c *graph.Content) error {
 	switch {
 	case o.asksForDraw() && !*o.drawn:
@@ -109,7 +109,7 @@ func (o *Options) checkDrawn(op string, c *graph.Content) error {
 	return nil
 }
 
-// drawPercent draws a split with the given percentages of the labelled vertices.
+// drawPercent samples a split with the given percentages of the labelled vertices.
 func drawPercent(labels []int32, p percentages, seed uint64) []uint8 {
 	split := make([]uint8, len(labels))
 	order := shuffled(labels, seed)
@@ -119,8 +119,8 @@ func drawPercent(labels []int32, p percentages, seed uint64) []uint8 {
 	return split
 }
 
-// drawStratified draws a split with the given percentages of the vertices of each class.
-// few is the number of classes that are not in all three sets.
+// drawStratified samples a split with the given percentages of the vertices of each class. few
+// is the number of classes that are not in all three sets.
 func drawStratified(labels []int32, p percentages, seed uint64) (split []uint8, few int) {
 	split = make([]uint8, len(labels))
 	sizes, drawn := map[int32]int{}, map[int32][4]int{}
