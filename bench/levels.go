@@ -10,11 +10,11 @@ import (
 	"siafu/kernels"
 )
 
-// cacheLevels are the cache sizes of one worker in KiB, L1 first. If hardware counters are
-// unavailable, as on virtual machines, they simulate from which cache each row is read.
+// cacheLevels contains the cache sizes of one worker in KiB, nearest first. They model the
+// source of gathered rows where processor counters are unavailable, as on virtual machines.
 type cacheLevels []int
 
-// check refuses sizes that are not ascending.
+// check returns an error unless sizes ascend.
 func (l cacheLevels) check() error {
 	for i, size := range l {
 		if size < 1 || i > 0 && size <= l[i-1] {
@@ -33,9 +33,9 @@ func (l cacheLevels) join(between, format string) string {
 	return strings.Join(all, between)
 }
 
-// bytesFrom returns the bytes of gathered rows that are read from each cache level and, last, from
-// memory. It assumes one worker and LRU caches. A prefetched row counts at the level that held it.
-// Sums, edges and self loops are ignored.
+// bytesFrom returns the bytes that a gather reads from each cache level, and last from memory.
+// Rows have the given size in bytes. Caches belong to one worker and have LRU replacement. A
+// prefetched row counts at its source level; sums, edges and self loops are ignored.
 func (l cacheLevels) bytesFrom(g kernels.Gather, row int) []float64 {
 	caches := make([]*rowCache, len(l))
 	for i, size := range l {
@@ -56,26 +56,26 @@ func (l cacheLevels) bytesFrom(g kernels.Gather, row int) []float64 {
 	return bytes
 }
 
-// rowCache is an LRU cache of whole rows: a ring of rows in the order of their last read, with a
-// sentinel.
+// rowCache simulates an LRU cache of whole rows. Cached rows form a ring, sorted by time of
+// access, with a sentinel.
 type rowCache struct {
-	newer, older []uint32 // by row; the last entry is the sentinel
-	kept         []bool
-	count, most  int
+	newer, older    []uint32 // by row; the last element is the sentinel
+	kept            []bool
+	count, capacity int
 }
 
-func newRowCache(rows, most int) *rowCache {
-	c := &rowCache{newer: make([]uint32, rows+1), older: make([]uint32, rows+1), kept: make([]bool, rows), most: most}
+func newRowCache(rows, capacity int) *rowCache {
+	c := &rowCache{newer: make([]uint32, rows+1), older: make([]uint32, rows+1), kept: make([]bool, rows), capacity: capacity}
 	c.newer[rows], c.older[rows] = uint32(rows), uint32(rows)
 	return c
 }
 
-// read reports whether the row is cached, and makes it the most recent.
-func (c *rowCache) read(row uint32) (there bool) {
+// read reports whether the row is cached, and makes it the most recent one.
+func (c *rowCache) read(row uint32) (found bool) {
 	sentinel := uint32(len(c.kept))
-	if there = c.kept[row]; there {
+	if found = c.kept[row]; found {
 		c.leave(row)
-	} else if c.count == c.most {
+	} else if c.count == c.capacity {
 		oldest := c.newer[sentinel]
 		c.leave(oldest)
 		c.kept[oldest] = false
@@ -86,7 +86,7 @@ func (c *rowCache) read(row uint32) (there bool) {
 	newest := c.older[sentinel]
 	c.newer[newest], c.older[row] = row, newest
 	c.newer[row], c.older[sentinel] = sentinel, row
-	return there
+	return found
 }
 
 // leave removes a row from the ring.
@@ -94,7 +94,7 @@ func (c *rowCache) leave(row uint32) {
 	c.newer[c.older[row]], c.older[c.newer[row]] = c.newer[row], c.older[row]
 }
 
-// gatherLevels has the bytes per level of a measured gather.
+// gatherLevels contains the bytes per level of a measured gather.
 type gatherLevels struct {
 	kernel, shape string
 	row           int
@@ -102,7 +102,7 @@ type gatherLevels struct {
 	bytes         []float64
 }
 
-// print prints a line for each gather.
+// print prints one line per gather.
 func (l cacheLevels) print(w io.Writer, gathers []gatherLevels) error {
 	fmt.Fprintln(w, "\nBytes per edge read from each cache level (simulated: LRU caches of one worker)")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -66,7 +66,7 @@ func lossCase(rows int) kernelCase {
 	})
 }
 
-// adamCase reads parameter, gradient and two moments and writes all but the
+// adamCase reads the parameter, the gradient and two moments. It writes all of them except the
 // gradient.
 func adamCase(weights int) kernelCase {
 	return kernelCase{

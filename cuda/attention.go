@@ -14,10 +14,10 @@ func (o *Ops) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Ma
 	rows := e.Rows()
 	checkAttention(a, e)
 	mustFit(hasElements(dst, rows, a.Columns()) && hasElements(stats, rows, 2*a.Heads) && hasElements(r, rows, a.Heads))
-	w := edgeArgs{"attentionGather", a, e, e.First, a.Mask(locals(e, x.X.Rows*x.X.Cols/a.Emitted(), e.First))}
-	gather := func(dst, stats device.Ptr, b rowRange, line device.Ptr, merge bool) {
-		args := scores(w.bounds(o.newArgs().Ptr(dst).Ptr(stats), b, line), a, x).Ptr(matPtr(r))
-		o.attend(w, b.count, args, flag(merge))
+	w := edgeArgs{"attentionGather", a, e, e.First, a.Mask(localCount(e, x.X.Rows*x.X.Cols/a.Emitted(), e.First))}
+	gather := func(dst, stats device.Ptr, b rowRange, rowOfPiece device.Ptr, merge bool) {
+		args := scores(w.bounds(o.newArgs().Ptr(dst).Ptr(stats), b, rowOfPiece), a, x).Ptr(matPtr(r))
+		o.launchAttention(w, b.count, args, flag(merge))
 	}
 	p := o.eachRow(e, func(b rowRange) { gather(matPtr(dst), matPtr(stats), b, 0, merge) })
 	if p == nil || p.cut == 0 {
@@ -32,7 +32,8 @@ func (o *Ops) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Ma
 		Ptr(p.hubs).Ptr(p.firsts).Int64(int64(p.cut)).Int32(int32(a.Heads)).Int32(int32(a.Width)).Int32(flag(merge)).Int32(int32(size)))
 }
 
-// eachRow runs a kernel on all rows of e except hubs. It returns the plan of e, nil without rows.
+// eachRow runs a kernel for all rows of e except hubs. It returns the plan of e, or nil if e has
+// no rows.
 func (o *Ops) eachRow(e kernels.Edges, run func(b rowRange)) *plan {
 	if e.Rows() == 0 {
 		return nil
@@ -42,8 +43,9 @@ func (o *Ops) eachRow(e kernels.Edges, run func(b rowRange)) *plan {
 	return p
 }
 
-// hubSums runs a kernel on the pieces of hubs and adds the partial rows [pieces x cols] to dst.
-func (o *Ops) hubSums(p *plan, dst device.Ptr, cols int, add bool, run func(parts device.Ptr, b rowRange, line device.Ptr)) {
+// hubSums runs a kernel for the pieces of hubs. The kernel writes one row of cols columns per
+// piece, and hubSums adds these rows to dst.
+func (o *Ops) hubSums(p *plan, dst device.Ptr, cols int, add bool, run func(parts device.Ptr, b rowRange, rowOfPiece device.Ptr)) {
 	if p == nil || p.cut == 0 {
 		return
 	}
@@ -54,8 +56,8 @@ func (o *Ops) hubSums(p *plan, dst device.Ptr, cols int, add bool, run func(part
 	o.launch("hubSums", launch1D(count), o.newArgs().Ptr(dst).Ptr(parts).Ptr(p.hubs).Ptr(p.firsts).Int64(int64(count)).Int32(int32(cols)).Int32(flag(add)))
 }
 
-// edgeArgs returns the common arguments of kernels along edges. Row 0 of e is the local vertex with
-// number first.
+// edgeArgs contains the common arguments of kernels along edges. Row 0 of e is local vertex
+// first.
 type edgeArgs struct {
 	name string
 	kernels.Attention
@@ -64,15 +66,16 @@ type edgeArgs struct {
 	drop  kernels.Mask
 }
 
-// bounds appends the edge ranges of rows. If line is set, they are ranges of pieces of rows.
-func (w *edgeArgs) bounds(args *device.Args, b rowRange, line device.Ptr) *device.Args {
-	return args.Ptr(b.begin).Ptr(b.end).Ptr(vectorPtr(w.e.Cols)).Ptr(b.order).Ptr(line).Int64(int64(b.count)).
+// bounds appends the edge ranges of rows. With rowOfPiece, the ranges are those of pieces of
+// rows.
+func (w *edgeArgs) bounds(args *device.Args, b rowRange, rowOfPiece device.Ptr) *device.Args {
+	return args.Ptr(b.begin).Ptr(b.end).Ptr(vectorPtr(w.e.Cols)).Ptr(b.order).Ptr(rowOfPiece).Int64(int64(b.count)).
 		Uint32(w.e.Base).Int32(flag(w.e.SelfLoops)).Uint32(w.first)
 }
 
-// attend launches an attention kernel for the heads of rows. It appends the shape of heads, flags, the
-// size of groups and the mask to args.
-func (o *Ops) attend(w edgeArgs, rows int, args *device.Args, flags ...int32) {
+// launchAttention launches an attention kernel for rows x heads. It appends the shape of the
+// heads, the flags, the group size and the mask to args.
+func (o *Ops) launchAttention(w edgeArgs, rows int, args *device.Args, flags ...int32) {
 	size := groupSize(w.Width)
 	args.Int32(int32(w.Heads)).Int32(int32(w.Width)).Float32(w.Slope)
 	for _, f := range flags {
@@ -83,7 +86,7 @@ func (o *Ops) attend(w edgeArgs, rows int, args *device.Args, flags ...int32) {
 
 func checkAttention(a kernels.Attention, e kernels.Edges) {
 	if !(a.Slope >= 0 && a.Slope <= 1) || a.Heads < 1 || a.Width < 1 || a.Dynamic {
-		panic("cuda: attention outside its ranges")
+		panic("cuda: attention needs 0 <= slope <= 1, at least one head and column, and static scores")
 	}
 	mustFit(e.End.Len() >= e.Rows())
 }
@@ -91,9 +94,9 @@ func checkAttention(a kernels.Attention, e kernels.Edges) {
 // hasElements reports whether m has at least rows x cols elements.
 func hasElements(m kernels.Mat, rows, cols int) bool { return m.Rows*m.Cols >= rows*cols }
 
-// locals returns the number of local vertices that the kernel may address: the ghosts after Base, and
-// the rows of e, which start at local vertex first.
-func locals(e kernels.Edges, far int, first uint32) int {
+// localCount returns the number of local vertices. It includes far rows and the rows of e, which
+// start at local vertex first.
+func localCount(e kernels.Edges, far int, first uint32) int {
 	return max(int(e.Base)+far, int(first)+e.Rows())
 }
 
@@ -125,13 +128,13 @@ func (o *Ops) AttentionGradDst(a kernels.Attention, dr, _ kernels.Mat, e kernels
 	checkAttention(a, e)
 	checkAttended(a, back, rows)
 	mustFit(hasElements(dr, rows, a.Heads))
-	w := edgeArgs{"attentionGradDst", a, e, e.First, a.Mask(locals(e, x.X.Rows*x.X.Cols/a.Emitted(), e.First))}
-	run := func(to device.Ptr, b rowRange, line device.Ptr, add bool) {
-		args := scores(w.bounds(o.newArgs().Ptr(to), b, line), a, x).Ptr(matPtr(back.R)).Ptr(matPtr(back.LSE)).Ptr(matPtr(back.Grad)).Ptr(matPtr(back.Dots))
-		o.attend(w, b.count, args, flag(add))
+	w := edgeArgs{"attentionGradDst", a, e, e.First, a.Mask(localCount(e, x.X.Rows*x.X.Cols/a.Emitted(), e.First))}
+	run := func(to device.Ptr, b rowRange, rowOfPiece device.Ptr, add bool) {
+		args := scores(w.bounds(o.newArgs().Ptr(to), b, rowOfPiece), a, x).Ptr(matPtr(back.R)).Ptr(matPtr(back.LSE)).Ptr(matPtr(back.Grad)).Ptr(matPtr(back.Dots))
+		o.launchAttention(w, b.count, args, flag(add))
 	}
 	p := o.eachRow(e, func(b rowRange) { run(matPtr(dr), b, 0, add) })
-	o.hubSums(p, matPtr(dr), a.Heads, add, func(parts device.Ptr, b rowRange, line device.Ptr) { run(parts, b, line, false) })
+	o.hubSums(p, matPtr(dr), a.Heads, add, func(parts device.Ptr, b rowRange, rowOfPiece device.Ptr) { run(parts, b, rowOfPiece, false) })
 }
 
 func checkAttended(a kernels.Attention, b kernels.Attended, own int) {
@@ -144,16 +147,16 @@ func (o *Ops) AttentionGradSrc(a kernels.Attention, dst kernels.Mat, e kernels.E
 	checkAttention(a, e)
 	checkAttended(a, back, own)
 	mustFit(hasElements(dst, rows, a.Emitted()) && hasElements(x, rows, a.Emitted()))
-	w := edgeArgs{"attentionGradSrc", a, e, uint32(first), a.Mask(locals(e, own, uint32(first)))}
-	run := func(to device.Ptr, b rowRange, line device.Ptr) {
-		args := w.bounds(o.newArgs().Ptr(to), b, line).Ptr(matPtr(x))
+	w := edgeArgs{"attentionGradSrc", a, e, uint32(first), a.Mask(localCount(e, own, uint32(first)))}
+	run := func(to device.Ptr, b rowRange, rowOfPiece device.Ptr) {
+		args := w.bounds(o.newArgs().Ptr(to), b, rowOfPiece).Ptr(matPtr(x))
 		if packed := matPtr(back.Packed); !back.Packed.IsNil() {
 			step := device.Ptr(4 * a.Heads)
 			args.Ptr(packed).Ptr(packed + step).Ptr(packed + 2*step).Int64(int64(3 * a.Heads))
 		} else {
 			args.Ptr(matPtr(back.R)).Ptr(matPtr(back.LSE)).Ptr(matPtr(back.Dots)).Int64(int64(a.Heads))
 		}
-		o.attend(w, b.count, args.Ptr(matPtr(back.Grad)))
+		o.launchAttention(w, b.count, args.Ptr(matPtr(back.Grad)))
 	}
 	p := o.eachRow(e, func(b rowRange) { run(matPtr(dst), b, 0) })
 	o.hubSums(p, matPtr(dst), a.Emitted(), false, run)

@@ -7,14 +7,14 @@ import (
 	"siafu/kernels"
 )
 
-// Histories are the stored rows of all layers and both directions, with their shared
-// memory. Stored rows stay from epoch to epoch until others replace them.
+// Histories contains the stored rows of all layers and both directions, with their shared
+// memory. A stored row remains valid across epochs until a new row replaces it.
 type Histories struct {
 	o           HistoryOptions
 	codecErrors Feedbacks
 
-	// Rows computed for other ranks, of one layer at a time: gradients of ghosts [Ghosts x
-	// widest], on the device and on the host, and sums.
+	// Rows computed for other ranks, one layer at a time: gradients of ghosts [Ghosts x widest],
+	// on the device and on the host, and sums.
 	gradients  []float32
 	gradBuffer kernels.Mat
 	sums       kernels.Mat
@@ -30,7 +30,7 @@ type Histories struct {
 // HistoryOptions are the ranks and the transport of histories.
 type HistoryOptions struct {
 	Shapes []Shape
-	Seed   uint64 // of codecs that round at random
+	Seed   uint64 // of codecs with random rounding
 	Comm   comm.Comm
 	Plan   *Plan
 	Codec  codec.Codec
@@ -42,7 +42,7 @@ type HistoryOptions struct {
 	// Apart gives each history its own batches, so that several histories can be in transit
 	// at once.
 	Apart bool
-	// Framed puts rows into frames even without a codec, so that a rank can send a message without rows.
+	// Framed sends rows in frames even without a codec, so that a rank may omit unchanged rows.
 	Framed bool
 }
 
@@ -79,7 +79,7 @@ func NewHistories(o HistoryOptions) *Histories {
 // direct reports whether rows are sent unchanged, without frames.
 func (h *Histories) direct() bool { return h.o.Codec.ID() == (codec.ID{}) && !h.o.Framed }
 
-// buffers allocates the buffers of batches of the given width: none with a codec.
+// buffers allocates the buffers of batches of the given width. It returns nil with a codec.
 func (h *Histories) buffers(width int) (near, far []float32) {
 	if !h.direct() {
 		return nil, nil
@@ -88,9 +88,9 @@ func (h *Histories) buffers(width int) (near, far []float32) {
 	return mapped.Make[float32](a, len(h.o.Plan.SendRows)*width), mapped.Make[float32](a, h.o.Plan.Ghosts*width)
 }
 
-// History stores the rows of one layer in one direction: forward the ghost rows [Ghosts x
-// width], backward the gradients of own rows from other ranks, in the order of the plan's
-// SendRows [SendRows x width].
+// History stores the rows of one layer in one direction. Forward: the ghost rows [Ghosts x
+// width]. Backward: the gradients of own rows from other ranks [SendRows x width], in the order
+// of the plan's SendRows.
 type History struct {
 	*Histories
 	ops        kernels.Ops
@@ -99,7 +99,7 @@ type History struct {
 	Batches    []*Batch // by part
 	rows       []float32
 	deviceRows kernels.Mat
-	epochs     []int32 // of each row, 0: never received
+	epochs     []int32 // of each row; 0: never received
 	scale      struct {
 		factor float32
 		values int // columns
@@ -153,20 +153,20 @@ func (h *Histories) TakeStats() Stats {
 	return all
 }
 
-// Gradients returns the matrix for gradients of ghosts that are returned to their owners [Ghosts
-// x width].
+// Gradients returns the matrix for gradients of ghosts [Ghosts x width], which are sent back to
+// their owners.
 func (r *History) Gradients() kernels.Mat {
 	return r.gradBuffer.Reshape(r.o.Plan.Ghosts, r.shape.Width)
 }
 
-// Sums returns the matrix of the plan's sums, and backward of their gradients [Sums x width].
+// Sums returns the matrix of the plan's sums [Sums x width]; backward, of their gradients.
 func (r *History) Sums() kernels.Mat { return r.sums.Reshape(r.o.Plan.Sums, r.shape.Width) }
 
 // View returns the stored rows and their epochs.
 func (r *History) View() View { return View{Rows: r.deviceRows, Epochs: r.epochs} }
 
-// Scale scales the stored rows, and their attention scores only if scores is true. Factor 0
-// sets rows to zero and their scores to absent, so that attention gives them weight 0.
+// Scale scales the stored rows, and their attention scores only if scores is true. Factor 0 sets
+// rows to zero and their scores to absent, so that attention gives them weight 0.
 func (r *History) Scale(factor float32, scores bool) {
 	switch {
 	case factor == 1 || len(r.epochs) == 0:
@@ -181,8 +181,8 @@ func (r *History) Scale(factor float32, scores bool) {
 	r.o.Team.Run(len(r.epochs), rowGrain, r.scale.run)
 }
 
-// absent is the attention score of an absent vertex. Its softmax weight next to any other score is
-// 0, also after multiplication by the slope of LeakyReLU, and all results are finite.
+// absent is the attention score of an absent vertex. Relative to any other score its exponential
+// is 0, also after the slope of a LeakyReLU. All results stay finite.
 const absent = -1e30
 
 func (r *History) scaleRows(lo, hi int) {
@@ -200,7 +200,7 @@ func (r *History) scaleRows(lo, hi int) {
 	}
 }
 
-// Publish copies the rows to the memory that kernels read.
+// Publish copies the rows to the memory of the Ops.
 func (r *History) Publish() { kernels.Write(r.ops, r.deviceRows, r.rows) }
 
 // Forget sets all rows to zero and marks them as never received.

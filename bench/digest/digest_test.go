@@ -243,11 +243,11 @@ func TestUnitRows(t *testing.T) {
 		c := config.Defaults()
 		c.Model, c.Norm = kind, "l2"
 		takes := c.Validate() == nil
-		flags := strings.Join((&bench{}).flags(cell{model: kind}, Systems()[i]), " ")
+		flags := strings.Join((&bench{}).flags(setting{model: kind}, Systems()[i]), " ")
 		if strings.Contains(flags, "--norm l2") != takes {
 			t.Errorf("%s takes --norm l2: %t, flags are %s", kind, takes, flags)
 		}
-		if flags := strings.Join((&bench{}).flags(cell{model: kind}, Systems()[2]), " "); strings.Contains(flags, "--norm") {
+		if flags := strings.Join((&bench{}).flags(setting{model: kind}, Systems()[2]), " "); strings.Contains(flags, "--norm") {
 			t.Errorf("DIGEST has the flags %s", flags)
 		}
 	}

@@ -28,7 +28,7 @@ func (b *bench) figure10(ctx context.Context, t *trials.Sheet) error {
 	stale := b.only("DIGEST", "DIGEST-rows", "PipeGCN", "PipeGCN-GF", "BNS-GCN", "DistGNN", "SANCUS", "REST", "PipeQS", "partition-only")
 	for _, c := range b.cells(b.Models[:1]) {
 		for _, s := range stale {
-			r, err := b.archive.Get(ctx, trials.Trial{Data: c.graph.Data, Ranks: c.members(s), Flags: b.flags(c, s,
+			r, err := b.archive.Get(ctx, trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(s), Flags: b.flags(c, s,
 				"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(measuredEvery))})
 			if err != nil {
 				return err

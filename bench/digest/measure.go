@@ -19,15 +19,15 @@ type bench struct {
 	archive *trials.Archive
 }
 
-// cell is one setting of the comparison: a graph, a network and a number of graph ranks.
-type cell struct {
+// setting is a graph, network and number of ranks on which systems are compared.
+type setting struct {
 	graph trials.Graph
 	model string
 	ranks int
 }
 
-// flags returns the common flags of all trainings in a cell.
-func (b *bench) flags(c cell, s System, more ...string) []string {
+// flags returns the flags of a system's trainings in a setting.
+func (b *bench) flags(c setting, s System, more ...string) []string {
 	list := append([]string{"--model", c.model, "--servers", strconv.Itoa(s.Servers), "--partitioner", b.Partitioner,
 		"--checkpoint-every", "off"}, b.Train...)
 	list = append(list, s.Flags...)
@@ -37,25 +37,25 @@ func (b *bench) flags(c cell, s System, more ...string) []string {
 	return append(list, more...)
 }
 
-// systemsOf returns the systems of a list that train a network.
+// systemsOf returns the systems in list that can train a network.
 func systemsOf(list []System, model string) []System {
 	return slices.DeleteFunc(slices.Clone(list), func(s System) bool { return len(s.Networks) > 0 && !slices.Contains(s.Networks, model) })
 }
 
-// members returns the number of ranks of a run: the graph ranks and the system's parameter servers.
-func (c cell) members(s System) int { return c.ranks + s.Servers }
+// worldSize returns the number of ranks of a system, including its servers.
+func (c setting) worldSize(s System) int { return c.ranks + s.Servers }
 
-// accuracy trains a system once per seed and returns the results, fewer if the time limit is
-// reached. A system whose results depend on timing uses the first link.
-func (b *bench) accuracy(ctx context.Context, c cell, s System) ([]*trials.Result, error) {
+// accuracy returns the accuracy trainings of a system, one per seed. The list is shorter after
+// the time limit. A Timely system uses the first link rate.
+func (b *bench) accuracy(ctx context.Context, c setting, s System) ([]*trials.Result, error) {
 	return b.accuracyOver(ctx, c, s, b.rates[0])
 }
 
-// accuracyOver does the same with another link for systems whose results depend on timing.
-func (b *bench) accuracyOver(ctx context.Context, c cell, s System, rate float64) ([]*trials.Result, error) {
+// accuracyOver returns the accuracy trainings with a link rate for Timely systems.
+func (b *bench) accuracyOver(ctx context.Context, c setting, s System, rate float64) ([]*trials.Result, error) {
 	var list []*trials.Result
 	for seed := range b.Seeds {
-		t := trials.Trial{Data: c.graph.Data, Ranks: c.members(s), Flags: b.flags(c, s,
+		t := trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(s), Flags: b.flags(c, s,
 			"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "1", "--seed", strconv.Itoa(seed+1))}
 		if s.Timely {
 			t.Rate = rate
@@ -71,11 +71,11 @@ func (b *bench) accuracyOver(ctx context.Context, c cell, s System, rate float64
 	return list, nil
 }
 
-// times returns the timing runs of each system over a link, by system. Runs of different systems are
-// interleaved. For a system whose results depend on timing it returns the accuracy runs.
-func (b *bench) times(ctx context.Context, c cell, systems []System, rate float64, more ...string) (map[string][]*trials.Result, error) {
+// times returns the timed trainings of each system over a link, by system name. Repetitions of
+// the systems are interleaved. For a Timely system, it returns the accuracy trainings.
+func (b *bench) times(ctx context.Context, c setting, systems []System, rate float64, more ...string) (map[string][]*trials.Result, error) {
 	all := map[string][]*trials.Result{}
-	for turn := range b.Turns {
+	for repetition := range b.Turns {
 		for _, s := range systems {
 			if s.Timely {
 				s.Flags = append(slices.Clone(s.Flags), more...)
@@ -86,7 +86,7 @@ func (b *bench) times(ctx context.Context, c cell, systems []System, rate float6
 				all[s.Name] = list
 				continue
 			}
-			r, err := b.archive.Get(ctx, trials.Trial{Data: c.graph.Data, Ranks: c.members(s), Rate: rate, Turn: turn,
+			r, err := b.archive.Get(ctx, trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(s), Rate: rate, Turn: repetition,
 				Flags: b.flags(c, s, append([]string{"--epochs", strconv.Itoa(max(b.Timed, s.Period+1)), "--eval-every", "0"}, more...)...)})
 			if err != nil {
 				return nil, err
@@ -99,7 +99,7 @@ func (b *bench) times(ctx context.Context, c cell, systems []System, rate float6
 	return all, nil
 }
 
-func tests(list []*trials.Result) []float64 {
+func testAccuracies(list []*trials.Result) []float64 {
 	x := make([]float64, len(list))
 	for i, r := range list {
 		x[i] = 100 * r.Summary.TestAccAtBestVal
@@ -107,16 +107,16 @@ func tests(list []*trials.Result) []float64 {
 	return x
 }
 
-// reaching returns the epochs and the seconds after which the mean best validation accuracy reaches a
-// target: +Inf if never, NaN without runs. The argument each is the seconds of an epoch; a system
-// whose results depend on timing uses its measured times.
-func reaching(list []*trials.Result, s System, target, each float64) (epochs, seconds float64) {
+// reaching returns the number of epochs, and seconds, after which the trainings' mean best
+// validation accuracy reaches target. It returns +Inf if never reached, NaN without trainings.
+// An epoch takes epochSeconds, except for a Timely system, whose measured epoch times are added.
+func reaching(list []*trials.Result, s System, target, epochSeconds float64) (epochs, seconds float64) {
 	epochs = trials.Reaching(list, target)
 	switch {
 	case math.IsInf(epochs, 1) || math.IsNaN(epochs):
 		return epochs, epochs
 	case !s.Timely:
-		return epochs, epochs * each
+		return epochs, epochs * epochSeconds
 	}
 	for _, r := range list {
 		for _, e := range r.Epochs[:int(epochs)] {

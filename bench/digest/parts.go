@@ -33,19 +33,19 @@ func (b *bench) parts() []trials.Part {
 }
 
 // cells returns all combinations of graphs, ranks and the given networks.
-func (b *bench) cells(models []string) []cell {
-	var list []cell
+func (b *bench) cells(models []string) []setting {
+	var list []setting
 	for _, g := range b.graphs {
 		for _, n := range b.Ranks {
 			for _, m := range models {
-				list = append(list, cell{g, m, n})
+				list = append(list, setting{g, m, n})
 			}
 		}
 	}
 	return list
 }
 
-// table1 has every system in every cell.
+// table1 prints every system in every setting.
 func (b *bench) table1(ctx context.Context, t *trials.Sheet) error {
 	t.Head("graph", "network", "ranks", "system", "validation F1", "test F1", "s/epoch", "speed-up", "MB/epoch", "epochs to target", "seconds to target")
 	for _, c := range b.cells(b.Models) {
@@ -65,7 +65,7 @@ func (b *bench) table1(ctx context.Context, t *trials.Sheet) error {
 			}
 			each := trials.PerEpoch(times[s.Name], trials.Seconds)
 			epochs, until := reaching(list, s, target, each)
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.graph.Name, c.model, c.ranks, s.Name, trials.PlusMinus(trials.Best(list)), trials.PlusMinus(tests(list)),
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.graph.Name, c.model, c.ranks, s.Name, trials.PlusMinus(trials.Best(list)), trials.PlusMinus(testAccuracies(list)),
 				trials.Number(each, 4), trials.Number(base/each, 2), trials.Number(trials.PerEpoch(times[s.Name], trials.Sent)/1e6, 2), trials.Number(epochs, 0), trials.Number(until, 2))
 		}
 		fmt.Fprintf(t, "\t\t\ttarget\t%s\n", trials.Number(target, 2))
@@ -86,7 +86,7 @@ func (b *bench) accuracies(ctx context.Context, t *trials.Sheet) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", c.graph.Name, c.model, c.ranks, s.Name, trials.PlusMinus(trials.Best(list)), trials.PlusMinus(tests(list)),
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", c.graph.Name, c.model, c.ranks, s.Name, trials.PlusMinus(trials.Best(list)), trials.PlusMinus(testAccuracies(list)),
 				trials.Number(trials.PerEpoch(list, trials.Sent)/1e6, 2))
 		}
 	}

@@ -38,7 +38,7 @@ func (b *bench) figure5(ctx context.Context, t *trials.Sheet) error {
 	const most = 8
 	t.Head("graph", "system", "1 rank, s/epoch", "2 ranks", "4 ranks", "8 ranks")
 	for _, g := range b.graphs {
-		alone, err := b.archive.Get(ctx, trials.Trial{Data: g.Data, Ranks: 1, Flags: b.flags(cell{g, b.Models[0], 1}, b.systems[1],
+		alone, err := b.archive.Get(ctx, trials.Trial{Data: g.Data, Ranks: 1, Flags: b.flags(setting{g, b.Models[0], 1}, b.systems[1],
 			"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0", "--threads", "1")})
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (b *bench) figure5(ctx context.Context, t *trials.Sheet) error {
 		for _, s := range b.only("exact-wait", "exact", "DIGEST", "LLCG") {
 			fmt.Fprintf(t, "%s\t%s\t%s", g.Name, s.Name, trials.Number(base, 4))
 			for n := 2; n <= most; n *= 2 {
-				times, err := b.times(ctx, cell{g, b.Models[0], n}, []System{s}, b.rates[0])
+				times, err := b.times(ctx, setting{g, b.Models[0], n}, []System{s}, b.rates[0])
 				if err != nil {
 					return err
 				}
@@ -183,7 +183,7 @@ func (b *bench) links(ctx context.Context, t *trials.Sheet) error {
 }
 
 // secondsToTarget returns the seconds to a target over a link.
-func (b *bench) secondsToTarget(ctx context.Context, c cell, s System, list []*trials.Result, rate, target float64) (float64, error) {
+func (b *bench) secondsToTarget(ctx context.Context, c setting, s System, list []*trials.Result, rate, target float64) (float64, error) {
 	times, err := b.times(ctx, c, []System{s}, rate)
 	if err != nil {
 		return 0, err

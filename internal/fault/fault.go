@@ -11,16 +11,16 @@ import (
 // Kind classifies a fault. The zero value is Runtime.
 type Kind uint8
 
-// The kinds. Exit codes are those of sysexits.h where defined.
+// The kinds, with their exit codes from sysexits.h where a code exists.
 const (
 	Runtime  Kind = iota // 1: failed while running
 	Usage                // 64: the command line is wrong
-	Data                 // 65: invalid contents of a file
+	Data                 // a file has invalid contents
 	Missing              // 66: an input does not exist
 	IO                   // 74: reading or writing failed
 	Stopped              // 75: stopped by a signal or a budget, state saved; run again
-	Diverged             // 76: training diverged; a retry would diverge again
-	Config               // 78: settings contradict each other or do not fit this machine
+	Diverged             // values became NaN or grew without bound; a repetition gives the same result
+	Config               // options contradict one another or do not fit the machine
 )
 
 // ExitCode returns the exit status of a process that ends with a fault of kind k.
@@ -87,8 +87,8 @@ func (e *Error) Then(format string, args ...any) *Error {
 	return &c
 }
 
-// System wraps an error of the operating system about path: what does not
-// exist is Missing, everything else is IO.
+// System wraps an error of the operating system about path. The kind is Missing if the file does
+// not exist, otherwise IO.
 func System(op, path string, err error) *Error {
 	e := &Error{Op: op, Kind: IO, Path: path, Err: err}
 	var pe *fs.PathError
@@ -106,8 +106,8 @@ func System(op, path string, err error) *Error {
 	return e
 }
 
-// Lasting reports whether a retry of the command without changes would fail again: because of the
-// kind of err, or for lack of space or permission.
+// Lasting reports whether the same command would fail again unless the user changes something.
+// This depends on the kind, or on lack of space or permission.
 func Lasting(err error) bool {
 	switch KindOf(err) {
 	case Usage, Data, Missing, Stopped, Diverged, Config:

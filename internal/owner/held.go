@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Held reports whether a process holds the lock of a run folder. It does not take the lock, because
-// that could make a starting run fail. known is false if the last holder that the lock file names
-// ran on another host, or if the kernel's table of locks cannot tell. An empty lock file was
-// released.
+// Held reports whether a process holds the lock of a run folder. It reads /proc/locks instead of
+// taking the lock, because taking it would refuse a run that starts at the same time. The answer
+// is known only if the lock file is empty (released) or names a process of this host.
 func Held(run string) (held, known bool) {
 	path := filepath.Join(run, LockFile)
 	text, err := readNamed(path)
@@ -32,21 +31,21 @@ func Held(run string) (held, known bool) {
 	}
 	held, known = listed("/proc/locks", fmt.Sprintf("%02x:%02x:%d", unix.Major(info.Dev), unix.Minor(info.Dev), info.Ino))
 	if !held && h != nil && alive(h.PID) {
-		return false, false // on some file systems /proc/locks shows another device number than stat
+		return false, false // some file systems report another device number in /proc/locks than in stat
 	}
 	return held, known
 }
 
 // alive reports whether a process runs. A zombie, which its parent has not reaped (common in
-// containers), does not.
+// containers), does not run.
 func alive(pid int) bool {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, state, _ := bytes.Cut(stat, []byte(") ")) // after the name
 	return !bytes.HasPrefix(state, []byte("Z")) && !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
-// listed reports whether the kernel's table lists an flock lock on the file, in a line such as
-// "1: FLOCK ADVISORY WRITE 4711 08:01:1234 0 EOF".
+// listed reports whether a lock table like /proc/locks contains a flock lock of a file (device
+// and inode). A line reads "1: FLOCK ADVISORY WRITE 4711 08:01:1234 0 EOF".
 func listed(table, file string) (held, known bool) {
 	f, err := os.Open(table)
 	if err != nil {

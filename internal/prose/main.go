@@ -1,10 +1,10 @@
-// Prose checks the language of documents and Go comments: no expression of a list for which
-// the field has a better term, no sentence of more than 35 words, no line twice in a row.
+// Prose checks the language of documents and Go comments. It reports listed words that have a
+// better replacement, sentences of more than 35 words and repeated lines.
 //
 //	prose PATH...
 //
 // A PATH is a Markdown file, a Go file or a folder with such files. Each finding is a line
-// FILE:LINE: TEXT; the exit code is 1 if there is one.
+// FILE:LINE: TEXT. The exit code is 1 if there are findings.
 package main
 
 import (
@@ -86,7 +86,7 @@ func checkFile(path string, report func(line int, text string)) error {
 	return nil
 }
 
-// checkComments checks the comments of a Go file except the output of examples.
+// checkComments checks the comments of a Go file, except the output of examples.
 func checkComments(path string, report func(line int, text string)) error {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)

@@ -6,9 +6,8 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Kind describes a kind of network: the weights of its layers, the layers, the coefficients
-// that edges carry, and what the rest of the program must know of it. Each network has its
-// own file.
+// Kind describes a kind of network: its weights, its layers, the coefficients of its edges, and
+// the properties that the rest of the program needs. Each network has its own file.
 type Kind struct {
 	Name string
 	// Help is one line for users, without a full stop; Paper is the source of the network.
@@ -18,35 +17,35 @@ type Kind struct {
 	Weights func(s Spec, l int) []Shape
 	// Layer makes layer l. It requests all its memory from b.
 	Layer func(b *Builder, l int) Layer
-	// Coefficients returns the coefficients of edges, from the degrees of own vertices and
-	// then ghosts. Arrays are allocated in a, and elements are read and written only in
-	// a.Fill, because a forecast calls it too. nil: the network does not use the graph.
+	// Coefficients returns the coefficients of edges, from the degrees of own vertices and then
+	// ghosts. It allocates arrays in a and accesses elements only in a.Fill, because a forecast
+	// also calls it. nil: the network does not use the graph.
 	Coefficients func(d Degrees, own int, a *mapped.Arena) Coefficients
-	// Maximum means that layers gather maxima of rows, column by column, instead of sums; 0
-	// without edges. Attends means that all layers are Attended. Dynamic means that scores
-	// depend jointly on both ends of an edge (GATv2). Coefficients are then SumCoefficients or OtherCoefficients.
+	// Maximum means that layers gather column-wise maxima of rows instead of sums; a row without
+	// edges is 0. Attends means that all layers are Attended. Dynamic means that scores depend
+	// jointly on both endpoints (GATv2). Coefficients are then SumCoefficients or
+	// OtherCoefficients.
 	Maximum, Attends, Dynamic bool
-	// Order is "gather-first" or "apply-first" for layers that support only one order, empty for layers
-	// that use Spec.Orders.
+	// Order is "gather-first" or "apply-first" for layers that support only one order. It is
+	// empty for layers that use Spec.Orders.
 	Order string
 	// Part describes layer l, and Widths returns the widths between layers (Spec.Widths): nil
 	// if all layers are of this kind.
 	Part   func(s Spec, l int) Part
 	Widths func(d Design, layers, in, hidden, out int) []int
-	// Rectifies means that hidden layers end in ReLU and dropout, and their backward pass
-	// starts with activateGrad. If such a layer multiplies first, its input gradient is a plain
-	// matrix product and may overwrite the input (Spec.InPlace).
+	// Rectifies means that hidden layers end in ReLU and dropout, and their backward pass starts
+	// with activateGrad. If such a layer multiplies first, its input gradient is a plain matrix
+	// product and may overwrite the input (Spec.InPlace).
 	Rectifies bool
-	// Powers returns the cached powers of Â times the features that the first layer uses;
-	// later layers then gather nothing. nil: every layer gathers, and the cached input of the
-	// first one is ÂX.
+	// Powers returns the cached powers of Â times the features that the first layer uses. Later
+	// layers then gather nothing. nil: every layer gathers, and the first layer's cached input
+	// is ÂX.
 	Powers func(s Spec) Powers
-	// Inner means that the layer uses --inner-decay, and Square that its output is as wide as
-	// its input.
+	// Inner: the layer uses --inner-decay. Square: output width equals input width.
 	Inner, Square bool
-	// Starts has the initial values of weights that are not random. Running lists the weights
-	// that are running means of their gradient values (batch-norm statistics) and make no
-	// optimiser steps.
+	// Starts contains the initial values of weights that are not random. Running lists tensors
+	// updated as a running mean of the value in their gradient slot instead of by the optimiser
+	// (batch-norm statistics).
 	Starts  map[string]float32
 	Running []string
 	// Initializer is the default initialiser of the first weights; empty: small-logits.
@@ -57,12 +56,12 @@ type Kind struct {
 	Activation string
 	// MinLayers is the smallest number of layers, in users' numbering; 0: one.
 	MinLayers int
-	// PlainSum means that rows are sums of neighbours' rows that no coefficient scales, so that
-	// their norms grow with degrees.
+	// PlainSum means that a row is the unscaled sum of its neighbours' rows, so that its norm
+	// grows with the degree.
 	PlainSum bool
-	// Recommended has the Norm and Jumping for graphs with enough labels; empty: none.
+	// Recommended sets the Norm and Jumping for graphs with enough labels. Empty: none.
 	Recommended Design
-	// Variates means that --batch variates is supported: sums are estimated from sampled
+	// Variates means that --batch variates is supported: a gather is estimated from sampled
 	// neighbours and historical rows as control variates (Chen et al. 2018).
 	Variates bool
 	// StateDict describes the layers of PyTorch Geometric with the same weights; nil: none.
@@ -90,7 +89,7 @@ func Options() []Option {
 // Takes reports whether the network takes an option.
 func (k *Kind) Takes(o Option) bool { return slices.Contains(k.Options, o) }
 
-// FixedDesign reports whether the network determines all of its layers. It then takes no
+// FixedDesign reports whether the network determines all its layers. Such a network accepts no
 // activation, normalisation, residual connections or jumping knowledge.
 func (k *Kind) FixedDesign() bool { return k.Part != nil }
 
@@ -107,7 +106,7 @@ func (k *Kind) Adds() bool { return k.Propagates() && !k.Attends && !k.Maximum }
 // Averages reports whether rows are weighted means of neighbours' rows, or contain such means.
 func (k *Kind) Averages() bool { return k.Propagates() && !k.Maximum && !k.PlainSum }
 
-// SelfLoops reports whether a vertex is one of the neighbours that it adds up.
+// SelfLoops reports whether the neighbour sum of a vertex includes the vertex.
 func (k *Kind) SelfLoops() bool {
 	return k.Adds() && k.Coefficients(Degrees{}, 0, mapped.NewSketch()).SelfLoops
 }
@@ -120,7 +119,8 @@ type Shape struct {
 	Bias       bool
 }
 
-// kinds are all named networks, in the order of the help. A new one is a line here.
+// kinds contains all named networks, in the order of the help. A new network is one more line in
+// init.
 //
 // Design note: init fills the table, so that the functions of a network may use it.
 var kinds []Kind
