@@ -33,7 +33,7 @@ func Accuracy(t *testing.T, accuracy func(team *kernels.Team, rows, classes int,
 	}
 }
 
-// count takes a row as right when its label is predicted.
+// count counts a row as correct if its label is predicted.
 func (c *classified) count() (correct, total [4]int64) {
 	for r, label := range c.labels {
 		if label < 0 {
@@ -47,8 +47,8 @@ func (c *classified) count() (correct, total [4]int64) {
 	return correct, total
 }
 
-// predicted sorts: the columns by falling logit, NaN as low as -Inf, lower
-// columns first.
+// predicted returns the predicted class by sorting: columns by descending logit, NaN equal to
+// -Inf, lower columns first.
 func predicted(z []float32) int32 {
 	order := make([]int32, len(z))
 	for j := range order {

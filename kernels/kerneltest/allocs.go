@@ -2,10 +2,9 @@ package kerneltest
 
 import "testing"
 
-// Allocs is how often a call of f allocates: the least of several series of
-// calls. What allocates by itself does so in every series; in one of them pools
-// may be empty because the collector has just been through them, or because a
-// worker is suspended with the memory that the next one asks for.
+// Allocs returns the number of allocations per call of f: the minimum over several series of
+// calls. A regular allocation occurs in every series. A pool may be empty in one series, because
+// the garbage collector emptied it or a suspended worker holds the memory.
 func Allocs(f func()) float64 {
 	const series, calls = 5, 5
 	least := testing.AllocsPerRun(calls, f)

@@ -10,22 +10,22 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// Attention runs the forward pass of attention and both ways back, on teams
-// that choose has prepared.
+// Attention tests the forward pass and both backward passes of attention, on teams that choose
+// prepares.
 func Attention(t *testing.T, choose func(team *kernels.Team)) {
 	attention(t, choose, here())
 	dynamicAttention(t, choose, here())
 }
 
-// attentionKernels are those of package kernels, or what stands for them.
+// attentionKernels contains the kernels under test: those of package kernels or replacements.
 type attentionKernels struct {
 	scores func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, rows []float32)
 	gather func(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x flat.AttentionRows, r []float32, merge bool)
 	finish func(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32)
 	dots   func(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32)
 	pack   func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32)
-	// signed is the forward pass along own edges and ghosts', and dr without edges; nil where
-	// an Ops goes along edges for that.
+	// signed computes the forward pass along own and ghost edges, and dr without edges. It is
+	// nil if the Ops needs edges for dr.
 	signed func(team *kernels.Team, a kernels.Attention, s flat.Signed, g [2]kernels.Gather, x [2]flat.AttentionRows, r, grad []float32)
 	toDst  func(team *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool)
 	toSrc  func(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad)
@@ -81,17 +81,17 @@ func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels
 	})
 }
 
-// attentionCase is a shard's edges, own sources before ghosts in each row, with
-// what its vertices emit.
+// attentionCase contains the edges of a shard, own sources before ghosts in each row, and the
+// emitted rows of its vertices.
 type attentionCase struct {
 	kernels.Attention
 	*spmmCase
 	r, grad []float32
-	weights []float64 // Vector and Edge, where there are any
+	weights []float64 // Vector and Edge, if present
 	choose  func(team *kernels.Team)
 	kernels attentionKernels
 	edges   []attentionEdge
-	terms   int // of the longest sum of edges
+	terms   int // of the longest sum over edges
 }
 
 // attentionEdge is an edge in the definition of attention.
@@ -113,7 +113,7 @@ func newAttentionCase(scores scoring, own, heads, width int, drop *kernels.Dropo
 	return c
 }
 
-// list makes the list of edges.
+// list fills the list of edges.
 func (c *attentionCase) list() {
 	c.edges = nil
 	for v := range c.own {
@@ -127,8 +127,7 @@ func (c *attentionCase) list() {
 
 func (c *attentionCase) locals() int { return c.own + c.ghosts }
 
-// parts returns the edges from own vertices and those from ghosts, and what either
-// emit.
+// parts returns the edges from own vertices and from ghosts, with the emitted rows of both.
 func (c *attentionCase) parts() (own, ghost kernels.Gather, ownRows, ghostRows []float32) {
 	own = c.targets(kernels.Gather{Begin: c.begin, End: c.middle, Cols: c.cols, SelfLoops: true})
 	ghost = c.targets(kernels.Gather{Begin: c.middle, End: c.end, Cols: c.cols, Base: uint32(c.own)})
@@ -136,7 +135,7 @@ func (c *attentionCase) parts() (own, ghost kernels.Gather, ownRows, ghostRows [
 	return own, ghost, guarded(c.x[:n]), guarded(c.x[n:])
 }
 
-// scores are those of emitted rows, packed in two calls.
+// scores returns the scores of emitted rows, packed in two calls.
 func (c *attentionCase) scores(team *kernels.Team, rows []float32) []float32 {
 	if c.Dynamic {
 		return nil
@@ -148,7 +147,7 @@ func (c *attentionCase) scores(team *kernels.Team, rows []float32) []float32 {
 	return dst
 }
 
-// forward is the pass in two parts or at once.
+// forward computes the forward pass, in two parts or at once.
 func (c *attentionCase) forward(team *kernels.Team, out, lse []float32, split bool) {
 	c.choose(team)
 	stats := guarded(poison(c.own * 2 * c.Heads))
@@ -175,7 +174,7 @@ func (c *attentionCase) checkForward(t *testing.T) {
 	}
 }
 
-// compare demands errors like those of rounding.
+// compare checks that errors are within rounding.
 func (c *attentionCase) compare(t *testing.T, got []float32, want, size []float64) {
 	t.Helper()
 	for i := range got {
@@ -183,7 +182,7 @@ func (c *attentionCase) compare(t *testing.T, got []float32, want, size []float6
 	}
 }
 
-// back is what the backward pass is given.
+// back returns the inputs of the backward pass.
 func (c *attentionCase) back(team *kernels.Team) flat.AttentionGrad {
 	out, lse, dots := make([]float32, len(c.grad)), guarded(poison(c.own*c.Heads)), guarded(poison(c.own*c.Heads))
 	c.forward(team, out, lse, false)
@@ -191,7 +190,7 @@ func (c *attentionCase) back(team *kernels.Team) flat.AttentionGrad {
 	return flat.AttentionGrad{R: c.r, LSE: lse, Grad: c.grad, Dots: dots}
 }
 
-// gradTargets is dr, and along after it.
+// gradTargets computes dr, followed by along.
 func (c *attentionCase) gradTargets(team *kernels.Team, dst []float32) {
 	c.choose(team)
 	dr, along := dst[:len(c.r)], dst[len(c.r):]
@@ -201,8 +200,8 @@ func (c *attentionCase) gradTargets(team *kernels.Team, dst []float32) {
 	c.kernels.toDst(team, c.Attention, dr, along, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
 }
 
-// gradSigned is dr without edges, whose forward pass leaves the output and lse that any other
-// leaves.
+// gradSigned checks dr without edges. Its forward pass must give the same output and lse as
+// others.
 func (c *attentionCase) gradSigned(t *testing.T, team *kernels.Team, dr []float32) {
 	c.choose(team)
 	s := flat.Signed{
@@ -221,7 +220,7 @@ func (c *attentionCase) gradSigned(t *testing.T, team *kernels.Team, dr []float3
 	same(t, s.LSE, lse)
 }
 
-// gradSources is the gradient of the emitted rows of own vertices and ghosts.
+// gradSources computes the gradient of the emitted rows of own vertices and ghosts.
 func (c *attentionCase) gradSources(team *kernels.Team, dx []float32) {
 	c.choose(team)
 	back := c.back(team)
@@ -270,7 +269,7 @@ func (c *attentionCase) checkBackward(t *testing.T) {
 	}
 }
 
-// checkDifferences compares with central differences of the definition.
+// checkDifferences compares gradients with central differences of the definition.
 func (c *attentionCase) checkDifferences(t *testing.T) {
 	x, r := wide(c.x), wide(c.r)
 	loss := func() (sum float64) {

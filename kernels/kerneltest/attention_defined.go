@@ -6,17 +6,17 @@ import (
 	"siafu/kernels"
 )
 
-// defined is what attention is, in float64, with a bound of the sizes that were
-// added up, for tolerances.
+// defined contains the results of attention by definition in float64. For tolerances it also
+// contains the sum of the terms' sizes.
 type defined struct {
 	s, p, keep       []float64 // of each edge and head
 	out, lse, dr, dx []float64
 	outSize, lseSize []float64
 	drSize, dxSize   []float64
-	scales           []float64 // of errors: one more than the largest score
+	scales           []float64 // of errors: 1 + the largest score
 }
 
-// define goes through the edges, one head after another.
+// define computes the forward pass by definition, one head after another.
 func (c *attentionCase) define(x, r []float64) defined {
 	n := len(c.edges) * c.Heads
 	d := defined{
@@ -61,7 +61,7 @@ func (c *attentionCase) define(x, r []float64) defined {
 	return d
 }
 
-// score is that of a head of an edge, with a bound of what was added up.
+// score returns the score of an edge in a head, and the sum of its terms' sizes.
 func (c *attentionCase) score(edge attentionEdge, h int, x, r []float64) (s, size float64) {
 	if c.Dynamic {
 		for j := range c.Width {
@@ -81,8 +81,8 @@ func (c *attentionCase) leaky(s float64) float64 {
 	return s
 }
 
-// keeps reports whether dropout of edges retains an edge, by its definition: the word of head is that of
-// (source, target, epoch, layer and block of four heads in stream 2).
+// keeps returns the dropout factor of an edge by definition. The random word of a head is that
+// of (source, target, epoch, layer and block of four heads in stream 2).
 func (c *attentionCase) keeps(e attentionEdge, head int) float64 {
 	d := c.Drop
 	if d == nil || d.P == 0 {
@@ -100,8 +100,8 @@ func (c *attentionCase) keeps(e attentionEdge, head int) float64 {
 	return 0
 }
 
-// defineGrad is the chain rule, with the derivative of softmax written out:
-// ∂p[u]/∂s[w] = p[u]·((u = w) - p[w]).
+// defineGrad applies the chain rule with the explicit derivative of softmax: ∂p[u]/∂s[w] =
+// p[u]·((u = w) - p[w]).
 func (c *attentionCase) defineGrad(d *defined) {
 	targets, x, r := len(c.r)+c.own*c.Along(), wide(c.x), wide(c.r)
 	d.dr, d.drSize = make([]float64, targets), make([]float64, targets)

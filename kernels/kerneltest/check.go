@@ -8,19 +8,18 @@ import (
 	"siafu/kernels"
 )
 
-// workers are the sizes of team that must agree.
+// workers contains the team sizes whose results must be equal.
 var workers = []int{1, 2, 3, 5}
 
-// brief says that the suite is.
+// brief means that the suite is short.
 var brief bool
 
-// Brief makes the suite of this test binary a short one, for an Ops that computes a
-// thousand times as slowly as a processor: teams, which such an Ops has no use for,
-// are of one size, and large shapes are smaller, though still larger than what an Ops
-// does in one piece.
+// Brief makes the suite of this test binary short, for an Ops that is a thousand times slower
+// than a processor. Teams have one size, because such an Ops does not use them. Large shapes are
+// smaller, but still exceed one block of an Ops.
 func Brief() { brief, workers = true, workers[:1] }
 
-// size is n, of a short suite less.
+// size returns n, or less in a short suite.
 func size(n, less int) int {
 	if brief {
 		return less
@@ -31,7 +30,7 @@ func size(n, less int) int {
 // guardBits is a NaN that arithmetic does not produce.
 const (
 	guardBits = 0x7fc5afe5
-	guardLen  = 33 // odd, so that nothing is aligned to more than 4 bytes
+	guardLen  = 33 // odd, so that arrays are aligned to 4 bytes only
 )
 
 // guarded returns a copy of v between guards.
@@ -44,7 +43,7 @@ func guarded(v []float32) []float32 {
 	return all[guardLen : guardLen+len(v)]
 }
 
-// checkGuards looks at what lies around v, which guarded made.
+// checkGuards checks the guards after v, which guarded must have allocated.
 func checkGuards(t *testing.T, v []float32) {
 	t.Helper()
 	after := v[len(v) : len(v)+guardLen]
@@ -55,7 +54,7 @@ func checkGuards(t *testing.T, v []float32) {
 	}
 }
 
-// poison is n elements that a kernel has to overwrite.
+// poison returns n NaNs that a kernel must overwrite.
 func poison(n int) []float32 {
 	v := make([]float32, n)
 	for i := range v {
@@ -64,9 +63,9 @@ func poison(n int) []float32 {
 	return v
 }
 
-// outcome runs a kernel on copies of start with each size of team, and
-// demands the same bits and untouched guards. The first team runs twice, and finds
-// the scratch memory of its first run.
+// outcome runs a kernel on copies of start with each team size. It fails unless the bits are
+// equal and the guards unchanged. The first team runs twice, so that the second run reuses the
+// scratch memory of the first.
 func outcome(t *testing.T, start []float32, run func(team *kernels.Team, dst []float32)) []float32 {
 	t.Helper()
 	var first []float32
@@ -89,7 +88,7 @@ func outcome(t *testing.T, start []float32, run func(team *kernels.Team, dst []f
 	return first
 }
 
-// sum is a sum in float64 and what is needed to bound its error in float32.
+// sum is a sum in float64, with the sizes and number of terms that bound its error in float32.
 type sum struct {
 	value, size float64
 	terms       int
@@ -104,9 +103,8 @@ func (s *sum) add(term float64) {
 // unit is half the distance from 1 to the next float32.
 const unit = 1.0 / (1 << 24)
 
-// bound returns the error that the sum may have in float32: each term comes from up
-// to three roundings, and each addition adds one. The last part is for
-// subnormal terms.
+// bound returns the maximum error of the sum in float32. Each term has up to three roundings,
+// and each addition adds one. The last part is for subnormal terms.
 func (s *sum) bound() float64 {
 	return float64(s.terms+4)*unit*s.size + math.SmallestNonzeroFloat32*float64(s.terms+1)
 }
@@ -121,8 +119,7 @@ func compareSums(t *testing.T, got []float32, want []sum) {
 	}
 }
 
-// compare demands that got is within bound of want; a NaN or an infinity must
-// be the same one.
+// compare fails unless got is within bound of want. A NaN or an infinity must be equal.
 func compare(t *testing.T, i int, got, want, bound float64) {
 	switch {
 	case math.IsNaN(want):
@@ -136,11 +133,11 @@ func compare(t *testing.T, i int, got, want, bound float64) {
 	case math.Abs(got-want) <= bound:
 		return
 	}
-	t.Helper() // not before, because it takes longer than the comparison
+	t.Helper() // after the comparison, because Helper is slower
 	t.Fatalf("element %d is %v, want %v within %.2g", i, got, want, bound)
 }
 
-// same demands the same value, any NaN being equal to any.
+// same fails unless all values are equal. All NaNs are equal.
 func same(t *testing.T, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -151,8 +148,8 @@ func same(t *testing.T, got, want []float32) {
 	}
 }
 
-// Values is n numbers in ±(0.25, 1.25), none of them zero, guarded and fixed
-// by the seed.
+// Values returns n non-zero random numbers in ±(0.25, 1.25) between guards. The seed determines
+// them.
 func Values(n int, seed uint64) []float32 {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	v := make([]float32, n)

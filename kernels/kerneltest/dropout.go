@@ -7,8 +7,8 @@ import (
 	"siafu/kernels"
 )
 
-// keeps reports whether dropout retains an element, by its definition: the word of (id, column) is below
-// (1-P)·2³².
+// keeps reports whether dropout retains an element by definition: the random word of (id,
+// column) is below (1-P)·2³².
 func keeps(d *kernels.Dropout, row, col int) bool {
 	id := uint32(row)
 	if ids := d.IDs.Host(); ids != nil {
@@ -19,8 +19,8 @@ func keeps(d *kernels.Dropout, row, col int) bool {
 	return float64(words[col%4]) < (1-d.P)*(1<<32)
 }
 
-// drop is x of (row, col) after dropout, nil dropping nothing. The product is
-// rounded like the kernel's, so results can be compared for equality.
+// drop returns element (row, col) with value x after dropout; a nil d has no effect. The product
+// is rounded like the kernel's, so that results are equal.
 func drop(d *kernels.Dropout, x float32, row, col int) float32 {
 	switch {
 	case d == nil || d.P == 0:
@@ -31,7 +31,7 @@ func drop(d *kernels.Dropout, x float32, row, col int) float32 {
 	return 0
 }
 
-// dropouts returns the dropouts that kernels are run with, for rows rows.
+// dropouts returns the dropouts to test with a number of rows.
 func dropouts(rows int) []*kernels.Dropout {
 	ids := make([]uint32, rows)
 	for r := range ids {

@@ -9,18 +9,18 @@ import (
 	"siafu/kernels"
 )
 
-// scoring is how attention scores edges.
+// scoring selects how attention scores edges.
 type scoring int
 
 const (
 	static   scoring = -1
-	dynamic  scoring = 0 // as GATv2; and above it by N features of each edge
+	dynamic  scoring = 0 // GATv2; dynamic+N adds N features of each edge
 	featured scoring = 1
 	several  scoring = 3
-	many     scoring = 18 // more than are taken at once
+	many     scoring = 18 // more than a kernel processes at once
 )
 
-// dynamicAttention is attention with dynamic scores.
+// dynamicAttention tests attention with dynamic scores.
 func dynamicAttention(t *testing.T, choose func(team *kernels.Team), k attentionKernels) {
 	for n, s := range []struct{ own, heads, width int }{
 		{0, 2, 5}, {1, 1, 1}, {7, 1, 5}, {7, 2, 16}, {7, 3, 40}, {7, 9, 3}, {40, 8, 1}, {40, 1, 128},
@@ -62,7 +62,7 @@ func dynamicAttention(t *testing.T, choose func(team *kernels.Team), k attention
 	}
 }
 
-// makeDynamic gives the attention dynamic scores, by N features of each edge.
+// makeDynamic gives the attention dynamic scores with a number of edge features.
 func (c *attentionCase) makeDynamic(features int) {
 	c.Dynamic = true
 	vector := Values(c.Columns(), 7)
@@ -73,12 +73,12 @@ func (c *attentionCase) makeDynamic(features int) {
 	}
 }
 
-// feature is one of an edge: a float32.
+// feature returns one feature of an edge, exact in float32.
 func feature(source, target, number int) float64 {
 	return float64(source*7%11-5)/8 + float64((target*5+number*3)%13-6)/16
 }
 
-// featuresOf are those of an edge.
+// featuresOf returns the features of an edge.
 func (c *attentionCase) featuresOf(source, target int) (list []float32) {
 	for d := range c.Edge.Rows {
 		list = append(list, float32(feature(source, target, d)))
@@ -86,7 +86,7 @@ func (c *attentionCase) featuresOf(source, target int) (list []float32) {
 	return list
 }
 
-// targets gives g, edges by target, their features.
+// targets adds features to edges by target.
 func (c *attentionCase) targets(g kernels.Gather) kernels.Gather {
 	if c.Edge.IsNil() {
 		return g
@@ -101,8 +101,8 @@ func (c *attentionCase) targets(g kernels.Gather) kernels.Gather {
 	return g
 }
 
-// sources does so with edges by source, from vertex first on. Their features lie the other
-// way round than they do.
+// sources adds features to edges by source, which start at vertex first. Features are in the
+// order of the edges by target.
 func (c *attentionCase) sources(g *kernels.Gather, first int) {
 	if c.Edge.IsNil() {
 		return
@@ -126,7 +126,7 @@ func (c *attentionCase) selves(g *kernels.Gather) {
 	}
 }
 
-// met is what column j of both ends and of the edge comes to.
+// met returns the sum in column j of both endpoints and the edge.
 func (c *attentionCase) met(edge attentionEdge, j int, x, r []float64) float64 {
 	t := x[edge.source*c.Columns()+j] + r[edge.target*c.Columns()+j]
 	for d := range c.Edge.Rows {
@@ -135,8 +135,8 @@ func (c *attentionCase) met(edge attentionEdge, j int, x, r []float64) float64 {
 	return t
 }
 
-// defineDynamic adds what the gradient ds of an edge's score gives. Terms have the size of
-// sums that are added up before them.
+// defineDynamic adds the gradients that follow from the gradient ds of an edge's score. Sizes
+// are those of the sums before.
 func (c *attentionCase) defineDynamic(d *defined, edge attentionEdge, h int, x, r []float64, ds, dsSize float64) {
 	add := func(to, size []float64, i int, v, bound float64) {
 		to[i] += v
@@ -160,7 +160,7 @@ func (c *attentionCase) defineDynamic(d *defined, edge attentionEdge, h int, x, 
 	}
 }
 
-// summed returns the sums of columns of along, in the order of weights.
+// summed returns the column sums of along, in the order of weights.
 func (c *attentionCase) summed(along []float32) []float32 {
 	sum := make([]float32, len(c.weights))
 	for i, v := range along {

@@ -8,9 +8,8 @@ import (
 	"siafu/kernels"
 )
 
-// elements are kernels on single elements, which run with operands of their own and in
-// place. A blend is rounded three times; an activation and its slope err by two units of
-// their size, or of 1e-30 where they end.
+// elements tests elementwise kernels, in place and out of place. A blend has three roundings. An
+// activation and its slope err by at most two units of their size, or of 1e-30 near zero.
 func (s suite) elements(t *testing.T) {
 	const cols = 7
 	rows := size(5001, 301)
@@ -50,7 +49,7 @@ func (s suite) elements(t *testing.T) {
 	}
 }
 
-// activation is f(x) and f'(x).
+// activation returns f(x) and f'(x).
 func activation(f kernels.Activation, x float64) (value, slope float64) {
 	switch f {
 	case kernels.ReLU:
@@ -66,7 +65,7 @@ func activation(f kernels.Activation, x float64) (value, slope float64) {
 	return x, 1
 }
 
-// zero is 1 at +0, at which slopes are those below it.
+// zero returns 1 at +0, where a slope is the left derivative.
 func zero(x float64) float64 {
 	if math.Float64bits(x) == 0 {
 		return 1

@@ -9,7 +9,7 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// eluInputs are of every size from 1e-9 to 1e2, with zeros of both signs.
+// eluInputs returns inputs of all sizes from 1e-9 to 1e2, with zeros of both signs.
 func eluInputs(n int) []float32 {
 	v := Values(n, 1)
 	for i := range v {
@@ -28,9 +28,9 @@ func elu(x float64) float64 {
 	return math.Expm1(x)
 }
 
-// BiasELUDropout runs an implementation of flat.BiasELUDropout: an ELU errs
-// by at most 1e-7 of its size, which is 1.7 units, and the product with the
-// scale of dropout by one more; what was dropped, and nothing else, is +0.
+// BiasELUDropout tests an implementation of flat.BiasELUDropout. An ELU errs by at most 1e-7 of
+// its size, 1.7 units; the scale of dropout adds one unit. Dropped elements, and no others, are
+// +0.
 func BiasELUDropout(t *testing.T, forward func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, d *kernels.Dropout)) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		z, bias := eluInputs(rows*cols), guarded(make([]float32, cols))
@@ -65,9 +65,9 @@ func checkELU(t *testing.T, got []float32, cols int, z, bias []float32, d *kerne
 	}
 }
 
-// BiasELUDropoutGrad runs an implementation of flat.BiasELUDropoutGrad. The
-// expected gradient comes from z, which the kernel does not see; its slope,
-// e^z, is computed from e^z - 1, which rounds to a few units of 1.
+// BiasELUDropoutGrad tests an implementation of flat.BiasELUDropoutGrad. The expected gradient
+// is computed from z, which is not an input of the kernel. The kernel computes the slope e^z
+// from e^z - 1, which rounds to a few units of 1.
 func BiasELUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, d *kernels.Dropout)) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		z, g, h := eluInputs(rows*cols), Values(rows*cols, 2), Values(rows*cols, 3)
@@ -101,9 +101,9 @@ func BiasELUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bia
 	})
 }
 
-// ELUDifferences holds the gradient of flat.BiasELUDropout against central
-// differences of the function. Their own error is step²/6 of a third derivative
-// below 1, and the rounding of two values below 5 over the step.
+// ELUDifferences compares the gradient of flat.BiasELUDropout with central differences. Their
+// error is step²/6 of a third derivative below 1, plus the rounding of two values below 5,
+// divided by the step.
 func ELUDifferences(t *testing.T, use func(team *kernels.Team)) {
 	const rows, cols, step = 31, 19, 1. / 128
 	team := kernels.NewTeam(2)

@@ -39,9 +39,8 @@ func activate(z float32, bias []float32, col int, relu bool) float32 {
 	return z
 }
 
-// MatMulBiasReLUDropout runs an implementation of
-// flat.MatMulBiasReLUDropout: the same bits as the product and its epilogue
-// one after the other, which have tests of their own.
+// MatMulBiasReLUDropout tests an implementation of flat.MatMulBiasReLUDropout. The bits must
+// equal those of the product followed by the epilogue, which are tested separately.
 func MatMulBiasReLUDropout(t *testing.T, dense func(team *kernels.Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, d *kernels.Dropout)) {
 	for _, k := range []int{0, 3, 40} {
 		eachMatrix(t, func(t *testing.T, m, n int, d *kernels.Dropout) {
@@ -66,8 +65,8 @@ func MatMulBiasReLUDropout(t *testing.T, dense func(team *kernels.Team, dst []fl
 	}
 }
 
-// BiasReLUDropoutGrad runs an implementation of flat.BiasReLUDropoutGrad.
-// The expected gradient comes from z, which the kernel does not see.
+// BiasReLUDropoutGrad tests an implementation of flat.BiasReLUDropoutGrad. The expected gradient
+// is computed from z, which is not an input of the kernel.
 func BiasReLUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, relu bool, d *kernels.Dropout)) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		z, g := Values(rows*cols, 1), Values(rows*cols, 2)

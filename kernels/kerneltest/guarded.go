@@ -11,23 +11,21 @@ import (
 	"siafu/kernels"
 )
 
-// Guarded is an Ops for tests whose matrices Go code cannot read, as that of a
-// device: each lies in pages without access, which only a method opens that has it
-// among its operands. What it computes are a Team's bits. Whoever goes round the
-// Ops faults, or panics where a matrix is asked for its host's memory; so does a
-// method that is given a matrix of the host's. An array ends at the end of its
-// pages, after which lies one that is never opened.
+// Guarded is an Ops for tests whose matrices Go code cannot read, like those of a device. Pages
+// of a matrix are inaccessible, except during methods that have it as an operand. Results are a
+// Team's, bit for bit. Direct access faults or panics, and so does a method that receives a host
+// matrix. An array ends at a page boundary, followed by a page that is never accessible.
 type Guarded struct {
 	kernels.Generic
 	team  *kernels.Team
 	vault *vault
-	held  []*region // by the call under way
+	held  []*region // operands of the current call
 }
 
 var _ kernels.Ops = (*Guarded)(nil)
 
-// NewGuarded returns a Guarded that computes with a team. Those of one rank are Forks
-// of one another.
+// NewGuarded returns a Guarded that computes with a team. Further ones of the same rank are
+// Forks.
 func NewGuarded(team *kernels.Team) *Guarded { return newGuarded(team, new(vault)) }
 
 func newGuarded(team *kernels.Team, v *vault) *Guarded {
@@ -36,16 +34,16 @@ func newGuarded(team *kernels.Team, v *vault) *Guarded {
 	return d
 }
 
-// vault is the memory of a rank. It is safe for concurrent use.
+// vault manages the memory of a rank. It is safe for concurrent use.
 type vault struct {
 	mu      sync.Mutex
 	regions []*region // by ascending address
 }
 
-// region is the pages of an array: bytes [at, at+size) of an address space, and
-// after them the page that stays shut.
+// region contains the pages of an array: bytes [at, at+size) of an address space, and
+// then one page that is never accessible.
 //
-//	open   calls that have it among their operands; 0: nobody may read or write
+//	open   number of current calls with this operand; 0: inaccessible
 type region struct {
 	at, size uintptr
 	pages    []byte
@@ -91,7 +89,7 @@ func (v *vault) remove(r *region) {
 	}
 }
 
-// place is that of the first region at or after an address.
+// place returns the index of the first region at or after an address.
 func (v *vault) place(at uintptr) int {
 	k, _ := slices.BinarySearchFunc(v.regions, at, func(r *region, at uintptr) int {
 		switch {
@@ -105,7 +103,7 @@ func (v *vault) place(at uintptr) int {
 	return k
 }
 
-// enter opens the region that the bytes from at on lie in.
+// enter opens the region that contains the bytes from at on.
 func (v *vault) enter(at uintptr, bytes int) *region {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -134,7 +132,7 @@ func (r *region) protect(access int) {
 	}
 }
 
-// shut ends a call.
+// shut closes the operands at the end of a call.
 func (d *Guarded) shut() {
 	for _, r := range d.held {
 		d.vault.leave(r)
@@ -142,7 +140,7 @@ func (d *Guarded) shut() {
 	d.held = d.held[:0]
 }
 
-// open opens an operand for the call under way.
+// open opens an operand for the current call.
 func (d *Guarded) open(remote bool, at unsafe.Pointer, bytes int) {
 	if at == nil || bytes == 0 {
 		return
@@ -153,13 +151,13 @@ func (d *Guarded) open(remote bool, at unsafe.Pointer, bytes int) {
 	d.held = append(d.held, d.vault.enter(uintptr(at), bytes))
 }
 
-// mat returns an operand of the call under way.
+// mat opens a matrix for the current call and returns it.
 func (d *Guarded) mat(m kernels.Mat) kernels.Mat {
 	d.open(m.Remote(), m.Address(), m.Bytes())
 	return m.AsHost()
 }
 
-// vector returns the same of a vector.
+// vector opens a vector for the current call and returns it.
 func vector[T mapped.Elem](d *Guarded, v kernels.Vector[T]) kernels.Vector[T] {
 	d.open(v.Remote(), v.Address(), v.Bytes())
 	return v.AsHost()
@@ -181,8 +179,8 @@ func (d *Guarded) edges(e kernels.Edges) kernels.Edges {
 	return e
 }
 
-// sparse returns an operand without the host's copy, which is none of a kernel's
-// business but for the number of its rows.
+// sparse opens a sparse operand. It removes the host's copy except the number of rows, because
+// kernels must not read the copy.
 func (d *Guarded) sparse(x kernels.Sparse) kernels.Sparse {
 	x.Offsets, x.Cols, x.Vals = vector(d, x.Offsets), vector(d, x.Cols), vector(d, x.Vals)
 	x.Source.Cols, x.Source.Vals = nil, nil

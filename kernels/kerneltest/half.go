@@ -8,9 +8,9 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// HalfProducts runs flat.MatMulHalf, MatMulBiasReLUDropoutHalf and MatMulTransAHalf
-// after prepare has been given the team: the same bits as the products of the
-// widened matrix, which have tests of their own.
+// HalfProducts tests flat.MatMulHalf, MatMulBiasReLUDropoutHalf and MatMulTransAHalf on teams
+// that prepare configures. The bits must equal those of products of the widened matrix, which
+// are tested separately.
 func HalfProducts(t *testing.T, prepare func(*kernels.Team)) {
 	for _, s := range [][3]int{{0, 3, 5}, {1, 1, 1}, {13, 7, 5}, {100, 33, 70}, {1500, 5, 19}, {700, 40, 300}} {
 		m, n, k := s[0], s[1], s[2]

@@ -9,9 +9,8 @@ import (
 	"siafu/kernels"
 )
 
-// lab takes the slices of a case to where an Ops computes, and what it makes of
-// them back. The same slice is the same matrix. Matrices that a call writes stand
-// between guards there.
+// lab copies the slices of a case to the memory of an Ops, and results back. The same slice maps
+// to the same matrix. Output matrices have guards in the memory of the Ops.
 type lab struct {
 	kernels.Ops
 	arena *mapped.Arena
@@ -23,7 +22,7 @@ func newLab(o kernels.Ops) *lab {
 	return &lab{Ops: o, arena: mapped.NewArena(), mats: map[*float32]kernels.Mat{}}
 }
 
-// done takes results back and frees what was made for them.
+// done copies results back and frees the memory.
 func (l *lab) done() {
 	for _, take := range l.back {
 		take()
@@ -31,8 +30,8 @@ func (l *lab) done() {
 	l.arena.Free()
 }
 
-// in is x [rows x cols], for reading, or, where it is written too, what out made
-// of it before. nil is no matrix.
+// in returns x [rows x cols] for reading, or the matrix that out made of x. A nil x gives an
+// absent matrix.
 func (l *lab) in(rows, cols int, x []float32) kernels.Mat {
 	if x == nil {
 		return kernels.Mat{}
@@ -45,7 +44,7 @@ func (l *lab) in(rows, cols int, x []float32) kernels.Mat {
 	return m
 }
 
-// out is x [rows x cols], for writing.
+// out returns x [rows x cols] for writing.
 func (l *lab) out(rows, cols int, x []float32) kernels.Mat {
 	if x == nil {
 		return kernels.Mat{}
@@ -73,7 +72,7 @@ func (l *lab) out(rows, cols int, x []float32) kernels.Mat {
 	return m
 }
 
-// place copies x, so that no Ops has the case's own memory.
+// place copies x, so that the Ops does not share memory with the case.
 func place[T mapped.Elem](l *lab, x []T) kernels.Vector[T] {
 	v := kernels.NewVector[T](l, l.arena, len(x))
 	if len(x) > 0 {
@@ -82,7 +81,7 @@ func place[T mapped.Elem](l *lab, x []T) kernels.Vector[T] {
 	return v
 }
 
-// half is x, whose rows are cols wide, with slack after them.
+// half returns x, whose rows have cols columns, with slack after the last row.
 func (l *lab) half(rows, cols int, x []kernels.BF16) kernels.Mat {
 	m := kernels.NewHalf(l, l.arena, rows, cols, kernels.HalfSlack)
 	l.Upload(m.Address(), mapped.Bytes(x[:rows*cols]))
@@ -109,5 +108,5 @@ func (l *lab) sparse(xs graph.SparseRows) kernels.Sparse {
 	return kernels.Sparse{Offsets: place(l, xs.Offsets), Cols: place(l, xs.Cols), Vals: place(l, xs.Vals), Source: xs}
 }
 
-// rowsOf is how many rows of a width x holds.
+// rowsOf returns the number of rows in x.
 func rowsOf[T any](x []T, width int) int { return len(x) / max(width, 1) }

@@ -42,7 +42,7 @@ func SoftmaxCrossEntropy(t *testing.T, entropy func(team *kernels.Team, grad []f
 	}
 }
 
-// classified is logits with labels, some of them missing, and splits.
+// classified contains logits with labels, some of them missing, and splits.
 type classified struct {
 	rows, classes int
 	logits        []float32
@@ -70,13 +70,13 @@ func (c *classified) checkLoss(t *testing.T, want float64, count int64, run func
 	if n != count {
 		t.Fatalf("%d rows counted, want %d", n, count)
 	}
-	// Float64 all through; taking out a maximum near 2000 costs an ulp of it.
+	// Float64 throughout. Subtracting a maximum near 2000 costs one ulp of that maximum.
 	compare(t, 0, got, want, 1e-13*(1+math.Abs(want))+5e-13*float64(count))
 }
 
-// verify computes the loss as the logarithm of one probability, and the gradient from all. It
-// shifts logits by the label's instead of the maximum, and sums ratios, so that it shares only
-// the formula with the kernels.
+// verify computes the loss as the logarithm of one probability, and the gradient from all
+// probabilities. It shifts logits by the label's instead of the maximum and sums ratios, so that
+// it shares only the formula with the kernels.
 func (c *classified) verify(want uint8, scale float64) (loss float64, count int64, grad []float64) {
 	grad = make([]float64, c.rows*c.classes)
 	for r := range c.rows {
@@ -98,8 +98,8 @@ func (c *classified) verify(want uint8, scale float64) (loss float64, count int6
 	return loss, count, grad
 }
 
-// probability is 1/Σ_i exp(z_i - z_j), which is 0 for a z_j of -Inf beside a
-// finite one and has no value beside +Inf.
+// probability returns 1/Σ_i exp(z_i - z_j). It is 0 if z_j is -Inf and another logit is finite,
+// and NaN if a logit is +Inf.
 func probability(z []float32, j int) float64 {
 	top := float64(slices.Max(z))
 	if math.IsInf(top, 1) {

@@ -7,8 +7,8 @@ import (
 	"siafu/kernels"
 )
 
-// products returns the shapes m, n, k of dense products: empty ones, vectors, odd
-// ones on both sides of a tile, and a long k.
+// products returns shapes m, n, k of dense products: empty, vectors, sizes around a tile, and a
+// long k.
 func products() [][3]int {
 	return [][3]int{
 		{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {1, 1, 1}, {1, 17, 5}, {17, 1, 5},
@@ -41,8 +41,8 @@ func MatMulTransA(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n
 	})
 }
 
-// product is one case; at says where the operands of dst[i][j] with inner
-// index l are.
+// product is one case. at returns the indices in a and b of the operands of dst[i][j] at inner
+// index l.
 type product struct {
 	t       *testing.T
 	m, n, k int
@@ -59,8 +59,8 @@ func eachProduct(t *testing.T, run func(p product)) {
 	}
 }
 
-// run compares, with and without add; the operands hold no zeros, so that
-// non-finite values have to arrive.
+// run compares results with and without add. No operand is zero, so that non-finite values
+// always reach the result.
 func (p product) run(mul func(*kernels.Team, []float32, int, int, int, []float32, []float32, bool)) {
 	p.t.Helper()
 	for range 2 {
@@ -78,7 +78,7 @@ func (p product) compare(start []float32, add bool, mul func(*kernels.Team, []fl
 	}), p.verify(start, add))
 }
 
-// verify computes the product by its definition: three loops, the sum innermost.
+// verify computes the product by definition: three loops, the sum innermost.
 func (p product) verify(start []float32, add bool) []sum {
 	dst := make([]sum, p.m*p.n)
 	for i := range p.m {

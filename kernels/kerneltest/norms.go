@@ -8,8 +8,8 @@ import (
 	"siafu/kernels"
 )
 
-// norms are sums and normalisations of rows and columns, in place too. Sums are of
-// float64: their errors are units of 2^-53 of the sum of sizes, as many as there are terms.
+// norms tests sums and normalisations of rows and columns, in place too. Sums are in float64:
+// the error is one unit of 2^-53 of the sum of sizes per term.
 func (s suite) norms(t *testing.T) {
 	for _, shape := range [][2]int{{0, 3}, {1, 1}, {7, 5}, {size(3001, 301), 33}, {size(700, 70), 64}} {
 		s.moments(t, shape[0], shape[1])
@@ -22,7 +22,7 @@ func (s suite) norms(t *testing.T) {
 func (s suite) moments(t *testing.T, rows, cols int) {
 	x, y := Values(rows*cols, 1), Values(rows*cols, 2)
 	for i := range x {
-		x[i] += 1000 // a variance is what is left of large sums
+		x[i] += 1000 // a variance is a small difference of large sums
 	}
 	l := s.one()
 	defer l.done()
@@ -70,8 +70,8 @@ func (s suite) affine(t *testing.T, rows, cols int) {
 	}
 }
 
-// layerNorm compares with the formulae in float64. Of rows whose elements are about 1 an
-// error is some units of what is added.
+// layerNorm compares with the formulae in float64. If elements are about 1, an error is a few
+// units of the sum's terms.
 func (s suite) layerNorm(t *testing.T, rows, cols int) {
 	const eps = 1e-5
 	g, z, gain, bias := Values(rows*cols, 1), Values(rows*cols, 2), Values(cols, 3), Values(cols, 4)
@@ -114,9 +114,9 @@ func (s suite) layerNorm(t *testing.T, rows, cols int) {
 	}
 }
 
-// unitRows compares with the formulae, also in place. Norms of rows grow from 0, so that for
-// any size some rows are in the unit ball, where they and their gradients stay unchanged. Rows
-// whose norm is so near to 1 that the order of a sum decides are excepted.
+// unitRows compares with the formulae, also in place. Norms of rows increase from 0, so that for
+// any size some rows are in the unit ball. There, rows and gradients stay unchanged. Rows are
+// skipped if their norm is so near to 1 that the order of summation decides.
 func (s suite) unitRows(t *testing.T, rows, cols int) {
 	const near = 1e-9
 	for _, ball := range []bool{false, true} {
@@ -148,7 +148,8 @@ func (s suite) unitRows(t *testing.T, rows, cols int) {
 					want = float64(z[at+c]) / norm
 					slope = (float64(g[at+c]) - want*along/norm) / norm
 				}
-				// Sums and quotients are float64, off by parts in 1e12 of what is subtracted.
+				// Sums and quotients are in float64. They err by parts in 1e12 of the subtracted
+				// value.
 				compare(t, at+c, float64(y[at+c]), want, unit*math.Abs(want))
 				compare(t, at+c, float64(back[at+c]), slope, unit*math.Abs(slope)+1e-12*(1+math.Abs(slope))/max(norm, 1e-6))
 			}
@@ -157,7 +158,7 @@ func (s suite) unitRows(t *testing.T, rows, cols int) {
 	}
 }
 
-// slopes are ReLUs with a learned slope, in place and with operands of their own.
+// slopes tests ReLUs with a learned slope, in place and out of place.
 func (s suite) slopes(t *testing.T) {
 	for _, rows := range []int{0, 1, size(9001, 901)} {
 		const cols = 3
@@ -183,8 +184,8 @@ func (s suite) slopes(t *testing.T) {
 	}
 }
 
-// largers are maxima of three matrices, some of whose elements are alike, and gradients,
-// each of which goes to the first one that holds the maximum.
+// largers tests maxima of three matrices with ties, and their gradients. A gradient flows to the
+// first matrix that holds the maximum.
 func (s suite) largers(t *testing.T) {
 	const cols = 3
 	rows := size(4001, 401)

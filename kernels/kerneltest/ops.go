@@ -7,10 +7,9 @@ import (
 	"siafu/kernels"
 )
 
-// Ops runs an implementation of kernels.Ops through the cases of all kernels, and
-// through those of what only Ops have. open gives one for a call, whose arithmetic
-// may be that of team, which is of the sizes that must agree and is closed
-// afterwards; it may give the same one each time.
+// Ops tests an implementation of kernels.Ops on the cases of all kernels, and on cases that only
+// an Ops has. open returns an Ops for one call and may return the same one each time. The Ops
+// may compute with team, which has one of the tested sizes and is closed afterwards.
 func Ops(t *testing.T, open func(team *kernels.Team) kernels.Ops) {
 	s := suite{func(team *kernels.Team) *lab { return newLab(open(team)) }}
 	for name, run := range map[string]func(*testing.T){
@@ -22,12 +21,12 @@ func Ops(t *testing.T, open func(team *kernels.Team) kernels.Ops) {
 	}
 }
 
-// Products is the part of Ops that is about dense products and their epilogues.
+// Products tests only the dense products of an Ops and their epilogues.
 func Products(t *testing.T, open func(team *kernels.Team) kernels.Ops) {
 	suite{func(team *kernels.Team) *lab { return newLab(open(team)) }}.products(t)
 }
 
-// suite is the cases of kernels on what lab opens.
+// suite contains the tests of kernels on the Ops that lab opens.
 type suite struct {
 	lab func(team *kernels.Team) *lab
 }

@@ -7,7 +7,7 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// elsewhere returns the kernels of attention on what a suite's lab opens.
+// elsewhere returns the attention kernels of the Ops that a suite's lab opens.
 func elsewhere(s suite) attentionKernels {
 	return attentionKernels{
 		scores: func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, rows []float32) {

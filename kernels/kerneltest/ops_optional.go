@@ -10,11 +10,11 @@ import (
 	"siafu/kernels"
 )
 
-// The shape of the cases of optional.
+// shape of the cases of optional
 const optionalRows, optionalCols, optionalHeads = 37, 51, 3
 
-// optional compares the kernels that an Ops may leave to kernels.Generic with those of a Team:
-// the bits are the same.
+// optional compares the kernels that an Ops may leave to kernels.Generic with a Team's. The bits
+// must be equal.
 func (s suite) optional(t *testing.T) {
 	team := kernels.NewTeam(1)
 	defer team.Close()
@@ -41,7 +41,7 @@ func (s suite) optional(t *testing.T) {
 	}
 }
 
-// optionalEdges returns edges between vertices, some without any.
+// optionalEdges returns edges between vertices; some vertices have none.
 func optionalEdges() (g kernels.Gather) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for r := range optionalRows {

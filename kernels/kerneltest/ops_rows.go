@@ -9,12 +9,13 @@ import (
 	"siafu/kernels"
 )
 
-// What only Ops have: memory, rows that cross a partition, columns, and steps.
+// Tests of functions that only Ops have: memory, rows that cross a partition, columns, and
+// steps.
 
-// one returns a lab for a test of its own.
+// one returns a lab with a team of one worker.
 func (s suite) one() *lab { return s.lab(kernels.NewTeam(1)) }
 
-// read is m on the host.
+// read returns m in host memory.
 func (l *lab) read(m kernels.Mat) []float32 {
 	x := make([]float32, m.Rows*m.Cols)
 	kernels.Read(l, x, m)
@@ -110,7 +111,7 @@ func (s suite) columns(t *testing.T) {
 	l.done()
 }
 
-// halves are operands of bfloat16: the same as those operands widened.
+// halves compares operands in bfloat16 with the same operands widened.
 func (s suite) halves(t *testing.T) {
 	const m, n, k = 130, 33, 70
 	x, b, g, bias, scale := Values(m*k, 1), Values(k*n, 2), Values(m*n, 3), Values(n, 4), Values(m, 5)

@@ -9,7 +9,7 @@ import (
 	"siafu/kernels"
 )
 
-// rowWidths are round every multiple of a vector and of a group of columns.
+// rowWidths contains widths around every multiple of a vector and of a group of columns.
 var rowWidths = []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 41, 47, 48, 49, 63, 64, 65, 95, 96, 97, 127, 128, 130, 602}
 
 // Extent runs an implementation of kernels.Extent.
@@ -33,7 +33,7 @@ func Extent(t *testing.T, extent func(x []float32) (lo, hi float32, finite bool)
 	}
 }
 
-// Draws are the arguments of kernels.NewRounding.
+// Draws contains the arguments of kernels.NewRounding.
 type Draws struct {
 	Seed         uint64
 	Epoch, Layer int
@@ -52,8 +52,8 @@ func (d Draws) chance(id uint32, col int) float64 {
 	return float64(word>>(col%32/16*16)&0xffff) / (1 << 16)
 }
 
-// code returns the code of v, its place on the grid being rounded to 16 bits after
-// the point.
+// code returns the code of v by definition. Its position on the grid is rounded to 16 fractional
+// bits.
 func code(v float32, g kernels.Grid, bits int, u float64) byte {
 	place := 0.0
 	if g.Step != 0 {
@@ -62,8 +62,7 @@ func code(v float32, g kernels.Grid, bits int, u float64) byte {
 	return byte(min(math.Floor(place+u), math.Exp2(float64(bits))-1))
 }
 
-// rowsToRound are rows of a width: of both signs, of few values, of one value,
-// tiny, far from zero.
+// rowsToRound returns rows of a width: both signs, few values, one value, tiny, far from zero.
 func rowsToRound(n int) map[string][]float32 {
 	rows := map[string][]float32{"both signs": Values(n, 3)}
 	for name, f := range map[string]func(v float32) float32{

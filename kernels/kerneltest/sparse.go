@@ -43,7 +43,7 @@ func SparseMatMulTransA(t *testing.T, mul func(team *kernels.Team, dst []float32
 	})
 }
 
-// sparseTransA runs all cases of an implementation that makes the transpose itself.
+// sparseTransA runs all cases of an implementation, which makes the transpose itself.
 func sparseTransA(t *testing.T, mul func(team *kernels.Team, dst []float32, c sparseCase, g []float32)) {
 	eachSparse(t, func(t *testing.T, c sparseCase) {
 		g := Values(c.rows*c.n, 2)
@@ -75,8 +75,8 @@ func SparseToDense(t *testing.T, spread func(team *kernels.Team, dst []float32, 
 	})
 }
 
-// sparseCase is X [rows x m], about a tenth full, a dropout, and the dense
-// matrix after it. Offsets do not start at 0, as in a range of rows.
+// sparseCase contains X [rows x m] with about 10 % non-zeros, a dropout, and the dense matrix
+// after dropout. Offsets do not start at 0, as in a range of rows.
 type sparseCase struct {
 	rows, m, n int
 	xs         graph.SparseRows

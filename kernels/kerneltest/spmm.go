@@ -10,12 +10,12 @@ import (
 	"siafu/kernels"
 )
 
-// SpMM runs an implementation of flat.SpMM, along edges that are weighted or not.
+// SpMM tests an implementation of flat.SpMM on weighted or unweighted edges.
 func SpMM(t *testing.T, weighted bool, spmm func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool)) {
 	eachSpMM(t, weighted, func([]float32) {}, spmm)
 }
 
-// eachSpMM runs all cases; prepare is given each one's x.
+// eachSpMM runs all cases; prepare receives the x of each case.
 func eachSpMM(t *testing.T, weighted bool, prepare func(x []float32), spmm func(*kernels.Team, []float32, int, kernels.Gather, []float32, bool)) {
 	for _, own := range []int{0, 1, 7, size(300, 40), size(3000, 130)} {
 		for _, width := range []int{0, 1, 3, 16, 37} {
@@ -41,8 +41,8 @@ func eachSpMM(t *testing.T, weighted bool, prepare func(x []float32), spmm func(
 	})
 }
 
-// SpMMHalf runs an implementation of flat.SpMMHalf, on rows that bfloat16
-// holds exactly, in front of NaNs that must have no effect.
+// SpMMHalf tests an implementation of flat.SpMMHalf on rows that bfloat16 represents exactly.
+// The NaNs after the rows must have no effect.
 func SpMMHalf(t *testing.T, weighted bool, spmm func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool)) {
 	round := func(x []float32) {
 		for i, v := range x {
@@ -90,7 +90,7 @@ func NarrowRows(t *testing.T, narrow func(team *kernels.Team, dst []kernels.BF16
 	}
 }
 
-// checkNarrow demands that no other bfloat16 is nearer to v.
+// checkNarrow fails if another bfloat16 is nearer to v.
 func checkNarrow(t *testing.T, i int, got kernels.BF16, v float32) {
 	t.Helper()
 	far := func(h kernels.BF16) float64 { return math.Abs(float64(h.Float32()) - float64(v)) }
@@ -103,7 +103,7 @@ func checkNarrow(t *testing.T, i int, got kernels.BF16, v float32) {
 	}
 }
 
-// swell gives the last row n edges more to own vertices, many to the same.
+// swell adds n edges from own vertices to the last row, many of them duplicates.
 func (c *spmmCase) swell(n int) {
 	last := c.own - 1
 	ghosts := slices.Clone(c.cols[c.middle[last]:])
@@ -116,7 +116,7 @@ func (c *spmmCase) swell(n int) {
 	c.end[last] += int64(n)
 }
 
-// weigh gives the edges weights, if they are to have some.
+// weigh gives the edges weights if weighted is true.
 func (c *spmmCase) weigh(weighted bool) {
 	if !weighted {
 		return
@@ -127,7 +127,7 @@ func (c *spmmCase) weigh(weighted bool) {
 	}
 }
 
-// spmmCase is a shard's matrix: own columns first in each row, then ghosts.
+// spmmCase contains a shard's matrix: own columns first in each row, then ghosts.
 type spmmCase struct {
 	own, ghosts, width    int
 	begin, middle, end    []int64
@@ -137,8 +137,8 @@ type spmmCase struct {
 	rowScale, colScale, x []float32
 }
 
-// newSpMMCase makes rows of about 0 to 20 edges and one hub with an edge to
-// every vertex; the largest case is several chunks.
+// newSpMMCase returns rows of about 0 to 20 edges and one hub with an edge to every vertex. The
+// largest case has several chunks.
 func newSpMMCase(own, width int) *spmmCase {
 	rng := rand.New(rand.NewPCG(uint64(own), uint64(width)))
 	c := &spmmCase{own: own, ghosts: own/3 + 1, width: width}
@@ -168,8 +168,7 @@ func (c *spmmCase) unscaled() *spmmCase {
 	return &u
 }
 
-// run gathers everything at once, and then own and ghost columns one after
-// the other from matrices of their own.
+// run gathers all columns at once, then own and ghost columns separately, from two matrices.
 func (c *spmmCase) run(t *testing.T, spmm func(*kernels.Team, []float32, int, kernels.Gather, []float32, bool)) {
 	t.Helper()
 	n := c.own * c.width
@@ -179,7 +178,7 @@ func (c *spmmCase) run(t *testing.T, spmm func(*kernels.Team, []float32, int, ke
 		spmm(team, dst, c.width, all, c.x, false)
 	}), want)
 
-	// The rows from the middle on by themselves.
+	// The second half of the rows, separately.
 	if half := c.own / 2; half > 0 {
 		tail := all
 		tail.Begin, tail.End, tail.First = c.begin[half:], c.end[half:], uint32(half)
@@ -206,8 +205,8 @@ func (c *spmmCase) run(t *testing.T, spmm func(*kernels.Team, []float32, int, ke
 	}), c.verify(start))
 }
 
-// verify pushes: it goes through the vertices and adds each to the rows that
-// gather from it, where the kernel goes through the rows.
+// verify computes by source: it adds each vertex to the rows that gather it. The kernel goes
+// through the rows.
 func (c *spmmCase) verify(start []float32) []sum {
 	type reader struct {
 		row    int

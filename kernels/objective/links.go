@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// mostFactors is how many numbers of 1 to 2 are multiplied: far fewer than a float64 has
-// powers of two for.
+// mostFactors is the number of factors, each from 1 to 2, in one product. The product stays far
+// below the largest float64.
 const mostFactors = 256
 
-// PairLosses returns the sum of the binary cross entropies of scores of pairs, which are the logits
-// of edges: -log σ(s) of an edge and -log σ(-s) of none (Kipf & Welling, "Variational graph
-// auto-encoders", 2016, section 2). It replaces the scores by its derivatives times scale.
+// PairLosses returns the sum of the binary cross entropies of pairs. Scores are the logits of
+// edges: the loss is -log σ(s) for an edge and -log σ(-s) for a pair without an edge (Kipf &
+// Welling, "Variational graph auto-encoders", 2016, section 2). It replaces each score by its
+// derivative times scale.
 //
-// With s turned round for edges, a pair has max(s, 0) + log(1 + e^-|s|); the logarithms are
-// added as those of products, each of which is off by no more than 2^-52 a factor.
+// With s negated for edges, a pair costs max(s, 0) + log(1 + e^-|s|). Logarithms are added as
+// the logarithm of a product; each factor adds a relative error of at most 2^-52.
 func PairLosses(scores []float32, edge bool, scale float64) (loss float64) {
 	sign := 1.0
 	if edge {
@@ -38,14 +39,14 @@ func PairLosses(scores []float32, edge bool, scale float64) (loss float64) {
 	return loss + math.Log(product)
 }
 
-// Histogram counts scores, of pairs without an edge and of edges, in classes of numbers that
-// differ by a 32nd at most. Ranks add up theirs.
+// Histogram counts scores of pairs without an edge and of edges, in classes at most 1/32 wide
+// relative to the score. Ranks add their histograms.
 type Histogram [2 * classes]int64
 
 // classes of scores: sign, exponent and five bits more.
 const classes = 1 << 14
 
-// ordered returns a number that grows with the score.
+// ordered returns an integer that increases with the score.
 func ordered(score float32) uint32 {
 	bits := math.Float32bits(score)
 	if bits>>31 == 1 {
@@ -54,7 +55,7 @@ func ordered(score float32) uint32 {
 	return bits | 1<<31
 }
 
-// Count counts scores of one kind.
+// Count counts scores of edges, or of pairs without an edge.
 func (h *Histogram) Count(scores []float32, edges bool) {
 	of := h[int(number(edges))*classes:][:classes]
 	for _, score := range scores {
@@ -62,8 +63,9 @@ func (h *Histogram) Count(scores []float32, edges bool) {
 	}
 }
 
-// AUC is ROCAUC of what was counted, where scores of one class are equal: off by no more
-// than half of the pairs of an edge and none in one class. 0 where one kind is missing.
+// AUC returns ROCAUC of the counted scores, with scores of one class equal. The error is at most
+// half the fraction of pairs (edge, no edge) within one class. It returns 0 if either kind has
+// no scores.
 func (h *Histogram) AUC() float64 {
 	var without, edges int64
 	wins := 0.0
@@ -75,8 +77,8 @@ func (h *Histogram) AUC() float64 {
 	return wins / max(float64(without)*float64(edges), 1)
 }
 
-// Reciprocal is one over the rank of an edge's score among it and others, in the middle of
-// those that are equal, as OGB's evaluator of ogbl-citation2 has it.
+// Reciprocal returns one over the rank of an edge's score among others, in the middle of equal
+// scores, as OGB's evaluator of ogbl-citation2.
 func Reciprocal(score float32, others []float32) float64 {
 	above, equal := 0, 0
 	for _, s := range others {
@@ -90,13 +92,14 @@ func Reciprocal(score float32, others []float32) float64 {
 	return 1 / (1 + float64(above) + float64(equal)/2)
 }
 
-// hitsAt are the K of Hits@K.
+// hitsAt contains the K of Hits@K.
 var hitsAt = [...]int{10, 20, 50, 100}
 
-// Links returns the metrics of edges by their scores, beside pairs without an edge: AUC as
-// ROCAUC; average precision as scikit-learn's average_precision_score; Hits@K as OGB's
-// evaluators of ogbl-collab, ogbl-ddi and ogbl-ppa, the share of edges with a higher score
-// than the K-th highest without, and 1 where there are fewer than K. It sorts both lists.
+// Links returns the metrics of edge scores against scores of pairs without an edge. AUC is
+// ROCAUC; average precision is scikit-learn's average_precision_score. Hits@K follows OGB's
+// evaluators of ogbl-collab, ogbl-ddi and ogbl-ppa: the fraction of edges that score higher than
+// the K-th highest pair without an edge, 1 if there are fewer than K such pairs. It sorts both
+// lists.
 func Links(edges, without []float32) (m Metrics) {
 	if len(edges) == 0 {
 		return m
@@ -116,7 +119,7 @@ func Links(edges, without []float32) (m Metrics) {
 	return m
 }
 
-// above is how many of scores, which descend, are above one.
+// above returns the number of scores above one. scores must descend.
 func above(scores []float32, one float32) int {
 	at, _ := slices.BinarySearchFunc(scores, one, func(s, one float32) int {
 		if s > one {
@@ -127,10 +130,9 @@ func above(scores []float32, one float32) int {
 	return at
 }
 
-// areas are those under the curves of true over false positives, and of precision over
-// recall, of scores that descend.
+// areas returns the areas under the ROC and the precision-recall curve of descending scores.
 func areas(edges, without []float32) (auc, precision float64) {
-	lost := 0.0 // pairs of an edge and none with a higher score, equal ones half
+	lost := 0.0 // pairs with a higher score without an edge; equal scores count half
 	for lo, hi := 0, 0; lo < len(edges); lo = hi {
 		s := edges[lo]
 		for hi < len(edges) && !(edges[hi] < s) {

@@ -7,14 +7,14 @@ import (
 	"siafu/graph"
 )
 
-// Tally is what metrics of the rows of a split are made of. Ranks add up theirs, element
+// Tally contains the counts and sums for the metrics of a split. Ranks add their tallies element
 // by element.
 type Tally struct {
 	Counts []int64   // rows; the three of each output (outcome); the confusion matrix, if there is one
 	Sums   []float64 // of each column of Regression: Σ(z-y)², Σ|z-y|
 }
 
-// NewTally is one of nothing.
+// NewTally returns an empty tally.
 func (o *Objective) NewTally() Tally {
 	if o.Task == graph.Regression {
 		return Tally{make([]int64, 1), make([]float64, 2*o.Outputs)}
@@ -26,7 +26,7 @@ func (o *Objective) NewTally() Tally {
 	return Tally{make([]int64, counts), nil}
 }
 
-// Add adds the rows of a split. [rows x Outputs] are logits.
+// Add adds the rows of a split to a tally. logits are [rows x Outputs].
 func (o *Objective) Add(tally Tally, logits []float32, t Truth, split uint8) {
 	c := o.Outputs
 	for r, label := range t.Labels {
@@ -55,7 +55,7 @@ func (o *Objective) Add(tally Tally, logits []float32, t Truth, split uint8) {
 	}
 }
 
-// note counts a row of a class that is predicted to be of another class, or of the same.
+// note counts a row with its predicted and its actual class.
 func (o *Objective) note(t Tally, predicted, actual int) {
 	if predicted == actual {
 		t.Counts[1+3*actual]++
@@ -67,13 +67,14 @@ func (o *Objective) note(t Tally, predicted, actual int) {
 	}
 }
 
-// Metrics are those of the vertices of a split, as scikit-learn's metrics define them:
-// accuracy_score, balanced_accuracy_score, f1_score (micro, macro and weighted, 0 of a class
-// without rows and predictions), roc_auc_score, mean_squared_error, mean_absolute_error and r2_score, the latter three as
-// means over the columns. Those of other tasks are absent.
+// Metrics contains the metrics of the vertices of a split, as scikit-learn's metrics define
+// them. They are accuracy_score, balanced_accuracy_score, f1_score (micro, macro and weighted; 0
+// for a class without rows and predictions), roc_auc_score, mean_squared_error,
+// mean_absolute_error and r2_score. The last three are means over columns. Metrics of other
+// tasks are absent.
 type Metrics struct {
 	Vertices int64    `json:"vertices,omitempty"`
-	Links    int64    `json:"links,omitempty"` // edges that are predicted
+	Links    int64    `json:"links,omitempty"` // predicted edges
 	Accuracy *float64 `json:"accuracy,omitempty"`
 	// BalancedAccuracy is the mean recall of the classes that have rows.
 	BalancedAccuracy *float64 `json:"balanced_accuracy,omitempty"`
@@ -81,9 +82,9 @@ type Metrics struct {
 	MicroF1    *float64 `json:"micro_f1,omitempty"`
 	MacroF1    *float64 `json:"macro_f1,omitempty"`
 	WeightedF1 *float64 `json:"weighted_f1,omitempty"`
-	// ROCAUC is the mean over the labels that some vertices bear and some do not, as OGB's
-	// evaluator of ogbn-proteins has it, and of two classes that of the second; absent
-	// where there is none.
+	// ROCAUC is the mean over labels that have both positive and negative rows, as OGB's
+	// evaluator of ogbn-proteins. With two classes it is the second class's. It is absent if
+	// undefined.
 	ROCAUC *float64 `json:"roc_auc,omitempty"`
 	MSE    *float64 `json:"mse,omitempty"`
 	MAE    *float64 `json:"mae,omitempty"`
@@ -99,10 +100,10 @@ type Metrics struct {
 	PerClass *PerClass `json:"per_class,omitempty"` // of MultiClass and MultiLabel
 }
 
-// Named is a metric with the name that it has in summary.json.
+// Named is a metric with its name in summary.json.
 type Named struct {
 	Name  string
-	Value *float64 // nil where the task has no such metric, or the rows do not define it
+	Value *float64 // nil if the task has no such metric, or the rows do not define it
 }
 
 // All returns the metrics that are single numbers.
@@ -115,7 +116,7 @@ func (m *Metrics) All() []Named {
 	}
 }
 
-// Value returns the metric of a name, nil where there is none.
+// Value returns the metric with a name, or nil if it does not exist.
 func (m *Metrics) Value(name string) *float64 {
 	for _, x := range m.All() {
 		if x.Name == name {
@@ -125,7 +126,7 @@ func (m *Metrics) Value(name string) *float64 {
 	return nil
 }
 
-// MetricsOf returns the names of the metrics that a task has with a number of outputs.
+// MetricsOf returns the names of a task's metrics for a number of outputs.
 func MetricsOf(task string, outputs int) []string {
 	switch {
 	case task == graph.Regression:
@@ -140,7 +141,7 @@ func MetricsOf(task string, outputs int) []string {
 	return []string{"accuracy", "balanced_accuracy", "micro_f1", "macro_f1", "weighted_f1"}
 }
 
-// Metrics are those of the sum of all ranks' tallies of a split. ROCAUC is missing.
+// Metrics returns the metrics of the sum of all ranks' tallies of a split, except ROCAUC.
 func (o *Objective) Metrics(t Tally, split int) Metrics {
 	m := Metrics{Vertices: t.Counts[0]}
 	if m.Vertices == 0 {
@@ -175,15 +176,15 @@ func (o *Objective) errors(m *Metrics, t Tally, split int) {
 	m.MSE, m.MAE, m.R2 = &mse, &mae, &r2
 }
 
-// Scored is a row as the area under a curve has it.
+// Scored is a row for the ROC curve.
 type Scored struct {
 	Score float32
 	Is    bool
 }
 
-// ROCAUC returns the probability that a row that is has a higher score than one that is not,
-// where equal scores count half (Hanley & McNeil 1982). ok is false where all are or none
-// is. It sorts the rows.
+// ROCAUC returns the probability that a positive row scores higher than a negative row; equal
+// scores count half (Hanley & McNeil 1982). ok is false if all rows are positive or all
+// negative. It sorts the rows.
 func ROCAUC(rows []Scored) (auc float64, ok bool) {
 	slices.SortFunc(rows, func(a, b Scored) int { return cmp.Compare(a.Score, b.Score) })
 	var are, others int64
@@ -193,7 +194,7 @@ func ROCAUC(rows []Scored) (auc float64, ok bool) {
 		for ; hi < len(rows) && rows[hi].Score == rows[lo].Score; hi++ {
 			is += number(rows[hi].Is)
 		}
-		if hi == lo { // a score that is no number
+		if hi == lo { // a NaN score
 			hi++
 			is = number(rows[lo].Is)
 		}

@@ -9,22 +9,23 @@ import (
 // splits is the number of split values.
 const splits = graph.SplitTest + 1
 
-// Objective is a task with what its loss is told. It must not change while losses are
+// Objective is a task with the parameters of its loss. It must not change while losses are
 // computed.
 type Objective struct {
 	Task      string // graph.MultiClass, …
 	Outputs   int    // of the network: classes, labels or columns
 	Smoothing float64
-	// Weights [Outputs] are those of classes, or with MultiLabel of the ones among the
-	// labels; nil: all 1.
+	// Weights [Outputs] are the weights of classes, or with MultiLabel of positive labels. nil:
+	// all 1.
 	Weights []float64
 
-	// Of Regression, by split: rows, and Σ(y - mean)² of each column, over all ranks.
+	// For Regression, by split over all ranks: the number of rows, and Σ(y - mean)² of each
+	// column.
 	Rows   [splits]int64
 	Spread [splits][]float64
 }
 
-// Truth has the target values of rows.
+// Truth contains the target values of rows.
 type Truth struct {
 	Labels []int32   // [rows]; below 0: the row does not count
 	Values []float32 // [rows x Outputs], 0 or 1 with MultiLabel; nil with MultiClass
@@ -41,7 +42,7 @@ func (t Truth) Part(lo, hi int) Truth {
 	return p
 }
 
-// counts reports whether row r is in a split, and has a label.
+// counts reports whether row r is in a split and has a label.
 func (t *Truth) counts(r int, split uint8) bool { return t.Split[r] == split && t.Labels[r] >= 0 }
 
 // Loss returns the sum of the losses of the rows of a split; it sets grad, unless that is nil,
@@ -76,7 +77,7 @@ func (o *Objective) Loss(grad, logits []float32, t Truth, split uint8, scale flo
 	return loss
 }
 
-// weight is that of an output.
+// weight returns the weight of an output.
 func (o *Objective) weight(c int) float64 {
 	if o.Weights == nil {
 		return 1
@@ -104,12 +105,12 @@ func (o *Objective) multiClass(grad, z []float32, t *Truth, r int, scale float64
 		return q * o.weight(c)
 	}
 	for c, x := range z {
-		if q := of(c); q > 0 { // of a class that cannot be the logit may be -Inf
+		if q := of(c); q > 0 { // the logit of an impossible class may be -Inf
 			loss += q * (norm - float64(x))
 			all += q
 		}
 	}
-	for c := range grad { // which may be z: each element is read before it is written
+	for c := range grad { // grad may be z: each element is read before it is written
 		grad[c] = float32(scale * (all*math.Exp(float64(z[c])-norm) - of(c)))
 	}
 	return loss
@@ -147,12 +148,12 @@ func (o *Objective) regression(grad, z []float32, t *Truth, r int, scale float64
 }
 
 // Score is an epoch's metric of a task: (correct + part) / total of a split, summed over rows.
-// It is the accuracy, with MultiLabel the micro-averaged F1, and with Regression R², the mean
-// over columns, which requires Rows and Spread.
+// It is accuracy for MultiClass and micro-averaged F1 for MultiLabel. For Regression it is R²,
+// the mean over columns, which requires Rows and Spread.
 type Score struct {
 	Correct, Total [splits]int64
 	Part           [splits]float64
-	Rows           [splits]int64 // that have a label
+	Rows           [splits]int64 // with a label
 }
 
 // Score computes the score of rows.
@@ -186,20 +187,20 @@ func (o *Objective) Score(logits []float32, t Truth) (s Score) {
 	return s
 }
 
-// unexplained returns the share of a row in 1 - R², times the rows of its split.
+// unexplained returns a row's fraction of 1 - R², times the rows of its split.
 func (o *Objective) unexplained(z, y []float32, split uint8) (sum float64) {
 	for c, v := range z {
 		d := float64(v) - float64(y[c])
 		if s := o.Spread[split][c]; s > 0 {
 			sum += d * d / s
-		} else if d != 0 { // as scikit-learn's r2_score of a column that does not vary: 0
+		} else if d != 0 { // a constant column counts 0, as in scikit-learn's r2_score
 			sum += 1 / float64(max(o.Rows[split], 1))
 		}
 	}
 	return sum * float64(o.Rows[split]) / float64(len(z))
 }
 
-// Says reports whether a logit says that a label is there: at a probability above 1/2.
+// Says reports whether a logit predicts a label: its probability is above 1/2.
 func Says(z float32) bool { return z > 0 }
 
 func number(b bool) int64 {
@@ -209,7 +210,7 @@ func number(b bool) int64 {
 	return 0
 }
 
-// Likeliest returns the first of the largest logits, as kernels.Ops.Argmax takes it.
+// Likeliest returns the column of the first largest logit, like kernels.Ops.Argmax.
 func Likeliest(z []float32) int32 {
 	top, at := float32(math.Inf(-1)), 0
 	for c, x := range z {

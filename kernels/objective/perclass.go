@@ -2,11 +2,11 @@ package objective
 
 import "siafu/graph"
 
-// MostConfusion is the number of classes up to which a Tally has a confusion matrix.
+// MostConfusion is the maximum number of classes for which a Tally has a confusion matrix.
 const MostConfusion = 50
 
-// PerClass are the metrics of each class, or of each label, as scikit-learn's
-// classification_report computes them with zero_division=0: a ratio of 0 to 0 is 0.
+// PerClass contains the metrics of each class or label, as scikit-learn's classification_report
+// computes them with zero_division=0: a ratio of 0 to 0 is 0.
 type PerClass struct {
 	Precision []float64 `json:"precision"`
 	Recall    []float64 `json:"recall"`
@@ -28,19 +28,19 @@ type Average struct {
 	F1        float64 `json:"f1"`
 }
 
-// outcome returns the counts of a class: rows of the class that are predicted as such, rows
-// predicted as such, and rows of the class.
+// outcome returns the counts of a class: its correctly predicted rows, its predicted rows, and
+// its rows.
 func (t Tally) outcome(class int) (correct, predicted, actual int64) {
 	of := t.Counts[1+3*class:]
 	return of[0], of[1], of[2]
 }
 
-// hasConfusion reports whether tallies have a confusion matrix after the outcomes.
+// hasConfusion reports whether tallies contain a confusion matrix after the outcomes.
 func (o *Objective) hasConfusion() bool {
 	return o.Task == graph.MultiClass && o.Outputs <= MostConfusion
 }
 
-// confusion returns the matrix of a tally [Outputs x Outputs], nil without one.
+// confusion returns the matrix of a tally [Outputs x Outputs], or nil.
 func (o *Objective) confusion(t Tally) []int64 { return t.Counts[1+3*o.Outputs:] }
 
 // perClass computes the metrics of each class, and the mean recall of the classes that
@@ -91,10 +91,10 @@ func (a *Average) divide(by float64) {
 	a.Precision, a.Recall, a.F1 = a.Precision/by, a.Recall/by, a.F1/by
 }
 
-// ratio is 0 where the denominator is.
+// ratio returns part / whole, or 0 if whole is 0.
 func ratio(part, whole int64) float64 { return float64(part) / float64(max(whole, 1)) }
 
-// Of returns the metrics of some classes, with the averages over all. It has no confusion
+// Of returns the metrics of some classes, with the averages over all and without a confusion
 // matrix.
 func (p *PerClass) Of(classes []int) *PerClass {
 	some := &PerClass{MicroAvg: p.MicroAvg, MacroAvg: p.MacroAvg, WeightedAvg: p.WeightedAvg}

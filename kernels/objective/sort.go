@@ -1,9 +1,9 @@
 package objective
 
-// sortDown sorts scores from the highest to the lowest; equal ones are beside each other.
+// sortDown sorts scores in descending order.
 //
-// Variant: by 11 bits at a time from the lowest (Knuth, The Art of Computer Programming,
-// volume 3, section 5.2.5), a few times as fast as by comparisons where there are many.
+// Variant: a radix sort by 11 bits from the lowest (Knuth, The Art of Computer Programming,
+// volume 3, section 5.2.5). For long lists it is a few times faster than comparisons.
 func sortDown(scores []float32) {
 	const digits, values = 3, 1 << 11
 	from, to := scores, make([]float32, len(scores))

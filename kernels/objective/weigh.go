@@ -23,12 +23,12 @@ func (o *Objective) Count(t Truth) []int64 {
 	return n
 }
 
-// Weigh sets Weights, of counts over all ranks and N training rows: those of a
-// list, or where that is nil balanced ones to a power: 1 for balanced ones, 1/2 for their
-// roots. Of classes they are scaled so that their mean over the training rows is 1, as a
-// loss of PyTorch's that is divided by the sum of weights; balanced ones are n/(C·n_c)
-// before that. Of labels, balanced ones are those that let ones weigh as much as zeros,
-// (n - n_c)/n_c.
+// Weigh sets Weights from a list. If list is nil, it sets balanced weights to a power: 1 for
+// balanced, 1/2 for their roots. counts and N training rows are over all ranks.
+//
+// Class weights are scaled to a mean of 1 over the training rows, like PyTorch's losses that
+// divide by the sum of weights; balanced ones are n/(C·n_c) before. Balanced label weights are
+// (n - n_c)/n_c, so that positive labels weigh as much as negative ones.
 func (o *Objective) Weigh(list []float64, power float64, counts []int64, rows int64) {
 	n, c := float64(rows), float64(o.Outputs)
 	o.Weights = make([]float64, o.Outputs)
@@ -56,7 +56,7 @@ func (o *Objective) Weigh(list []float64, power float64, counts []int64, rows in
 	}
 }
 
-// Sums are, by split, the number of rows and the sum of each column. Ranks add up theirs.
+// Sums returns, by split, the number of rows and the sum of each column. Ranks add their sums.
 func (o *Objective) Sums(t Truth) []float64 {
 	sums := make([]float64, splits*(1+o.Outputs))
 	for r, label := range t.Labels {
@@ -72,8 +72,8 @@ func (o *Objective) Sums(t Truth) []float64 {
 	return sums
 }
 
-// Squares are, by split and column, Σ(y - mean)², of the Sums of all ranks. Ranks add up
-// theirs.
+// Squares returns, by split and column, Σ(y - mean)², with means from the Sums of all ranks.
+// Ranks add their squares.
 func (o *Objective) Squares(t Truth, sums []float64) []float64 {
 	squares := make([]float64, splits*o.Outputs)
 	for r, label := range t.Labels {
@@ -90,7 +90,7 @@ func (o *Objective) Squares(t Truth, sums []float64) []float64 {
 	return squares
 }
 
-// Settle sets Rows and Spread to those of all ranks.
+// Settle sets Rows and Spread from the sums and squares of all ranks.
 func (o *Objective) Settle(sums, squares []float64) {
 	for split := range splits {
 		o.Rows[split] = int64(sums[split*(1+o.Outputs)])

@@ -1,6 +1,6 @@
-// Package flat is the kernels of a Team on slices, for tests: matrices are slices
-// of rows one after another, and nil is none. Shapes and sums are those of the
-// methods of kernels.Team.
+// Package flat calls the kernels of a kernels.Team on slices, for tests. A matrix is a slice of
+// consecutive rows, and a nil slice is an absent matrix. Shapes and sums are as in the methods
+// of kernels.Team.
 package flat
 
 import (
@@ -9,7 +9,7 @@ import (
 	"siafu/kernels"
 )
 
-// mat is x as a matrix, none where it is nil.
+// mat returns x as a matrix, absent if x is nil.
 func mat(rows, cols int, x []float32) kernels.Mat {
 	if x == nil && rows*cols > 0 {
 		return kernels.Mat{}
@@ -17,7 +17,7 @@ func mat(rows, cols int, x []float32) kernels.Mat {
 	return kernels.HostMat(rows, cols, x)
 }
 
-// wide is x as a matrix of N columns.
+// wide returns x as a matrix of cols columns.
 func wide(cols int, x []float32) kernels.Mat { return mat(len(x)/max(cols, 1), cols, x) }
 
 func vector[T mapped.Elem](x []T) kernels.Vector[T] { return kernels.HostVector(x) }
@@ -50,7 +50,7 @@ func MatMulBiasReLUDropoutHalf(t *kernels.Team, dst []float32, m, n, k int, a []
 	t.MatMulBiasReLUDropout(mat(m, n, dst), kernels.HostHalf(m, k, a), mat(k, n, b), row(n, bias), relu, d)
 }
 
-// row is x as a matrix of one row, none where it is nil.
+// row returns x as a matrix of one row, absent if x is nil.
 func row(cols int, x []float32) kernels.Mat {
 	if x == nil {
 		return kernels.Mat{}
@@ -125,7 +125,7 @@ func SpMM(t *kernels.Team, dst []float32, width int, g kernels.Gather, x []float
 	t.SpMM(mat(g.Rows(), width, dst), g.Edges(), wide(width, x), add)
 }
 
-// SpMMHalf is SpMM of an x with kernels.HalfSlack elements after its rows.
+// SpMMHalf calls SpMM on an x that ends with kernels.HalfSlack extra elements.
 func SpMMHalf(t *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool) {
 	rows := max(len(x)-kernels.HalfSlack, 0) / max(width, 1)
 	t.SpMM(mat(g.Rows(), width, dst), g.Edges(), kernels.HostHalf(rows, width, x), add)
@@ -147,14 +147,14 @@ func Softmax(t *kernels.Team, dst []float32, rows, cols int, x []float32) {
 	t.Softmax(mat(rows, cols, dst), mat(rows, cols, x))
 }
 
-// AttentionRows are emitted rows on slices.
+// AttentionRows contains emitted rows as slices.
 type AttentionRows struct{ X, Scores []float32 }
 
 func (x AttentionRows) emitted(a kernels.Attention) kernels.Emitted {
 	return kernels.Emitted{X: wide(a.Emitted(), x.X), Scores: wide(a.Heads, x.Scores)}
 }
 
-// AttentionGrad is what the backward pass knows of own vertices, on slices.
+// AttentionGrad contains the inputs of the backward pass for own vertices as slices.
 type AttentionGrad struct{ R, LSE, Grad, Dots, Packed []float32 }
 
 func (b AttentionGrad) attended(a kernels.Attention) kernels.Attended {
@@ -188,10 +188,10 @@ func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr, along []float32,
 	t.AttentionGradDst(a, wide(a.Near(), dr), wide(a.Along(), along), g.Edges(), x.emitted(a), back.attended(a), add)
 }
 
-// Signed is what attention with signed sums writes, on slices.
+// Signed contains the results of attention with signed sums as slices.
 type Signed struct{ Out, Rows, LSE, Stats, Dots, DR []float32 }
 
-// AttentionSigned is the forward pass along two lots of edges, and the gradient of r.
+// AttentionSigned computes the forward pass along two sets of edges, and the gradient of r.
 func AttentionSigned(t *kernels.Team, a kernels.Attention, s Signed, g [2]kernels.Gather, x [2]AttentionRows, r, grad []float32) {
 	out, rows, stats := wide(a.Columns(), s.Out), wide(a.Emitted(), s.Rows), wide(2*a.Heads, s.Stats)
 	for i := range g {
@@ -207,9 +207,8 @@ func AttentionGradSrc(t *kernels.Team, a kernels.Attention, dst []float32, g ker
 	t.AttentionGradSrc(a, wide(a.Emitted(), dst), g.Edges(), first, own, wide(a.Emitted(), x), back.attended(a))
 }
 
-// NarrowRows rounds the rows of x [rows x cols], each times its scale, to the
-// columns from 0 on of dst, whose rows are stride elements apart: cols where there
-// are scales.
+// NarrowRows rounds the rows of x [rows x cols], each times its scale, to the first columns of
+// dst. Rows of dst are stride elements apart; with scales, stride must be cols.
 func NarrowRows(t *kernels.Team, dst []kernels.BF16, stride, rows, cols int, x, scale []float32) {
 	if scale == nil {
 		t.PutColumns(kernels.HostHalf(rows, stride, dst), 0, mat(rows, cols, x))
