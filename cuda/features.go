@@ -11,7 +11,7 @@ func (o *Ops) SparseMatMul(dst kernels.Mat, xs kernels.Sparse, w kernels.Mat, dr
 	o.sparse(dst, sparseMatrix{xs.Offsets, xs.Cols, xs.Vals, false}, w, drop.Mask(dst.Rows))
 }
 
-// SparseMatMulTransA implements kernels.Ops. drop must be that of SparseMatMul.
+// SparseMatMulTransA implements kernels.Ops. drop must come from SparseMatMul.
 func (o *Ops) SparseMatMulTransA(dst kernels.Mat, xt *kernels.Transposed, g kernels.Mat, drop *kernels.Dropout) {
 	mustFit(dst.Rows == xt.Offsets.Len()-1 && g.Rows == xt.Count && dst.Cols == g.Cols)
 	o.sparse(dst, sparseMatrix{xt.Offsets, xt.Rows, xt.Vals, true}, g, drop.Mask(xt.Count))
@@ -25,7 +25,7 @@ type sparseMatrix struct {
 	transposed bool
 }
 
-// sparse is dst = D(m) x.
+// sparse computes dst = D(m) x.
 func (o *Ops) sparse(dst kernels.Mat, m sparseMatrix, x kernels.Mat, drop kernels.Mask) {
 	if dst.Rows == 0 || dst.Cols == 0 {
 		return

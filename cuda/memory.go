@@ -18,7 +18,7 @@ func address(p unsafe.Pointer) device.Ptr { return device.Ptr(uintptr(p)) }
 // matPtr returns the address of m, 0 if it is none or has no elements.
 func matPtr(m kernels.Mat) device.Ptr { return devicePtr(m.Remote(), m.Address(), m.Bytes()) }
 
-// vectorPtr is matPtr for a vector.
+// vectorPtr returns the device address of a vector.
 func vectorPtr[T mapped.Elem](v kernels.Vector[T]) device.Ptr {
 	return devicePtr(v.Remote(), v.Address(), v.Bytes())
 }

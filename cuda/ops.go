@@ -193,7 +193,7 @@ func (r *rank) end() {
 	r.program.end()
 }
 
-// Tell passes say, once, a notice for users about the rank's device.
+// Tell passes a notice for users about the rank's device to say, once.
 func (o *Ops) Tell(say func(line string)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -249,7 +249,7 @@ func (o *Ops) Kernel() string {
 	return name
 }
 
-// Stream returns the stream that the rank's work is queued on, for those who measure it.
+// Stream returns the stream that the rank's work is queued on, for measurements.
 func (o *Ops) Stream() device.Stream { return o.stream }
 
 // Close implements kernels.Ops.
@@ -282,7 +282,7 @@ func (r *rank) first(err error) *fault.Error {
 	return r.err
 }
 
-// failed is what a rank is told of an error of its device.
+// failed returns the fault that reports an error of the device to its rank.
 func failed(err error) *fault.Error {
 	e := fault.New(fault.Runtime, "cuda", "", "the device failed")
 	e.Err = err

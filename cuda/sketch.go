@@ -6,9 +6,9 @@ import (
 	"siafu/cuda/device"
 )
 
-// Sketch is a device that counts memory and has none: an Ops on it takes what it would
-// take on another one, of the plans of sparse matrices what it takes at most, since
-// nothing says how edges are spread over rows.
+// Sketch is a device that counts memory without having any. An Ops on it requests the memory
+// that it would request on a real device. For plans of sparse matrices it requests the maximum,
+// because the distribution of edges over rows is unknown.
 type Sketch struct {
 	mu        sync.Mutex
 	next      device.Ptr
@@ -19,7 +19,7 @@ type Sketch struct {
 
 var _ device.Device = (*Sketch)(nil)
 
-// NewSketch returns a device without anything on it.
+// NewSketch returns an empty device.
 func NewSketch() *Sketch {
 	return &Sketch{next: sketchFrom, sizes: map[device.Ptr]int64{}, counted: map[device.Ptr]bool{}}
 }

@@ -36,7 +36,7 @@ func (h *Histories) batch(near, far []float32) *Batch {
 	return b
 }
 
-// setTag separates the batch's messages from those of others.
+// setTag sets the tag that separates the batch's messages from messages of other batches.
 func (b *Batch) setTag(tag int) {
 	if b.chunked != nil {
 		b.chunked.tag = tag

@@ -167,7 +167,7 @@ func (h *chunked) sendEncoded(wait bool) (err error) {
 	if !h.direction.coded {
 		return nil
 	}
-	defer mapped.Catch(&err) // who asks what has arrived is in no piece of work
+	defer mapped.Catch(&err) // the caller of this method has no Catch
 	start := time.Now()
 	for ; h.copied < len(h.out) && h.failed == nil; h.copied++ {
 		o := &h.out[h.copied]
@@ -200,7 +200,7 @@ func (h *chunked) accept(m comm.Message) (err error) {
 	h.owed[m.Source]--
 	c := incoming{from: m.Source, data: m.Data}
 	if h.direction.coded {
-		defer mapped.Catch(&err) // who asks what has arrived is in no piece of work
+		defer mapped.Catch(&err) // the caller of this method has no Catch
 		c.err = h.copyToDevice(&c)
 	}
 	h.waiting = append(h.waiting, c)

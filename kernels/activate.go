@@ -23,7 +23,7 @@ const (
 // leak is the slope of a LeakyReLU below zero.
 const leak = 0.01
 
-// Of computes f(x) and slope its derivative, that of ReLU at 0 being 0.
+// of returns f(x) and its derivative, slope. The derivative of ReLU at 0 is 0.
 func (f Activation) of(x float32) float32 {
 	switch {
 	case f == Identity || x > 0 && f != GELU:
@@ -53,7 +53,7 @@ func (f Activation) slope(x float32) float32 {
 	return 0
 }
 
-// normal is Φ.
+// normal returns Φ(x), the standard normal distribution.
 func normal(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
 // Activate implements Ops.

@@ -70,7 +70,8 @@ func (a Attention) Along() int {
 	return (1 + a.Edge.Rows) * a.Columns()
 }
 
-// parts returns the number of values per head that PackGrad packs: r, lse and dots, or without r.
+// parts returns the number of values per head that PackGrad packs: r, lse and dots, or without
+// r.
 func (a Attention) parts() int {
 	if a.Dynamic {
 		return farParts - 1

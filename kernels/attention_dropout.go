@@ -50,7 +50,7 @@ func (m *mask) idsOf(set avx.Set, dst, rows []uint32, base uint32) {
 	}
 }
 
-// edges is avx.Set.EdgeMask of some heads in plain Go.
+// edges computes avx.Set.EdgeMask of some heads in plain Go.
 func (m *mask) edges(keep []float32, step, heads int, sources, targets []uint32, n int) {
 	for e := range n {
 		u, v := sources[e%len(sources)], targets[e%len(targets)]

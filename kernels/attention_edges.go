@@ -186,8 +186,8 @@ func (b *edgeBatch) score(k *attentionTask, s *segment) {
 	}
 }
 
-// scoreEnds is score in the backward pass to sources. It also collects lse and dots of each
-// edge's attending vertex.
+// scoreEnds computes scores in the backward pass to sources. It also collects lse and dots of
+// each edge's attending vertex.
 func (b *edgeBatch) scoreEnds(k *attentionTask, s *segment) {
 	if k.set != avx.None && !k.Dynamic {
 		k.set.Ends(b.scores[s.value:], b.lse[s.value:], b.dots[s.value:], k.step, k.size, &b.near, k.values, b.ids[s.id:][:s.n], k.Slope)
@@ -286,7 +286,7 @@ func (b *edgeBatch) slopes(k *attentionTask, row []float32, s *segment) {
 	}
 }
 
-// slopesGo is avx.Set.SlopesOfEdges in plain Go.
+// slopesGo computes avx.Set.SlopesOfEdges in plain Go.
 func slopesGo(scores, dq []float32, keep, lse, dots avx.PerEdge, slope float32) {
 	for i, v := range scores[:len(dq)] {
 		p := float32(math.Exp(float64(v - lse.At(i))))

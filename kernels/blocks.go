@@ -78,7 +78,7 @@ func (k *spmmTask) reusesRows(edges int, met []uint64) bool {
 	return seen >= metAgain*sources
 }
 
-// blockOf is block for sources of the given bytes, without regard to the vertex order.
+// blockOf returns the block for sources of the given bytes, ignoring the vertex order.
 func blockOf(bytes, sources, rows int, edges int64) int {
 	step := blockBytes / bytes
 	blocks := sources / max(step, 1)

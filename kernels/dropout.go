@@ -18,9 +18,9 @@ import (
 // that no two elements of a run share a random number. Hashing epoch and layer into the key
 // would only make that likely.
 
-// Dropout says which elements a layer drops: each with probability P, independently, as a
-// function of (Seed, Epoch, Layer, dataset id, column). Kept elements are scaled by 1/(1-P). A
-// nil *Dropout and P = 0 drop nothing.
+// Dropout determines the elements that a layer drops: each with probability P, independently, as
+// a function of (Seed, Epoch, Layer, dataset id, column). Retained elements are scaled by
+// 1/(1-P). A nil *Dropout and P = 0 drop nothing.
 type Dropout struct {
 	Seed         uint64
 	Epoch, Layer int

@@ -134,7 +134,7 @@ func (b *edgeBatch) largest(step int) {
 	}
 }
 
-// slopesOfEdges is slopes that also stores each edge's gradient of its score, in dq.
+// slopesOfEdges computes slopes, and stores the gradient of each edge's score in dq.
 func (b *edgeBatch) slopesOfEdges(k *attentionTask, s *segment) {
 	n, keep, scores := s.n*k.step, b.keepFactors(k, s), b.scores[s.value:]
 	lse, dots := b.ends(k, s)
@@ -170,7 +170,7 @@ func (k *attentionTask) vectors() bool {
 	return k.set != avx.None && (k.edge == nil || k.size*k.Width <= metValues/leastMet)
 }
 
-// bendVectors is bend by package avx.
+// bendVectors implements bend with package avx.
 func (b *edgeBatch) bendVectors(k *attentionTask, dst []float32, s *segment) {
 	if s.n == 0 {
 		return

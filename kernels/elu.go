@@ -53,7 +53,7 @@ func elu(dst []float32) {
 	}
 }
 
-// BiasELUDropoutGrad implements Ops. h and drop must be those of the forward pass.
+// BiasELUDropoutGrad implements Ops. h and drop must come from the forward pass.
 func (t *Team) BiasELUDropoutGrad(dst, bias, g, h Mat, drop *Dropout) {
 	mustFit(isSameShape(dst, g) && isSameShape(dst, h) && bias.Cols >= dst.Cols)
 	if dst.Cols == 0 {

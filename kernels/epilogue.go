@@ -111,8 +111,8 @@ func rectify(dst []float32) {
 	}
 }
 
-// BiasReLUDropoutGrad implements Ops. h, relu and drop must be those of the forward pass; h
-// may be none without relu.
+// BiasReLUDropoutGrad implements Ops. h, relu and drop must come from the forward pass; h may be
+// absent without relu.
 func (t *Team) BiasReLUDropoutGrad(dst, bias, g, h Mat, relu bool, drop *Dropout) {
 	mustFit(isSameShape(dst, g) && (!relu || isSameShape(dst, h)) && (bias.IsNil() || bias.Cols >= dst.Cols))
 	if !relu {
@@ -148,7 +148,7 @@ const gradientElements = 1 << 11
 
 func (k *epilogueGradTask) chunk(lo, hi int) { k.sumWritten(lo, hi, k.gradient) }
 
-// sumWritten is the chunk of a task that writes elements before it sums them.
+// sumWritten processes a chunk of a task that writes elements before it sums them.
 func (k *epilogueGradTask) sumWritten(lo, hi int, write func(lo, hi int)) {
 	step := max(gradientElements/k.cols, 1)
 	for b := lo; b < hi; b++ {

@@ -4,9 +4,9 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Generic has the methods that an Ops of a device may lack. An Ops embeds it and overrides the
-// methods that it has kernels for. Where no other methods of the Ops serve, Generic copies
-// operands to the host and computes with a Team. The bits are those of a Team.
+// Generic contains the methods that an Ops of a device may lack. An Ops embeds it and overrides
+// the methods for which it has kernels. If a Generic method cannot use other methods of the Ops,
+// it copies operands to the host and computes with a Team. The bits equal a Team's.
 type Generic struct {
 	ops  Ops
 	team *Team
@@ -113,7 +113,7 @@ func (g *Generic) in(m Mat) Mat {
 	return here
 }
 
-// out is in for an operand that done copies back.
+// out prepares an operand like in; done copies it back.
 func (g *Generic) out(m Mat) Mat {
 	here := g.in(m)
 	if m.Remote() {
@@ -131,7 +131,7 @@ func (g *Generic) done() {
 	g.back = g.back[:0]
 }
 
-// fetched is in for a vector.
+// fetched prepares a vector like in.
 func fetched[T mapped.Elem](g *Generic, v Vector[T]) Vector[T] {
 	return HostVector(FetchVector(g.ops, v))
 }

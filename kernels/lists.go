@@ -113,7 +113,7 @@ func (k *spmmTask) gatherLists(lo, hi int) {
 	k.set.GatherLists(k.dst, &rows, scratch(room, k.width), lo, hi, k.add)
 }
 
-// addListed is addEdge of a row in a list.
+// addListed implements addEdge for a row in a list.
 func (k *spmmTask) addListed(dst []float32, c uint32, scale float32) {
 	s, at := k.edge(c, scale), uint64(c-k.Base)
 	for first := true; first || at != 0; first = false {

@@ -102,7 +102,7 @@ func (m Mat) Host() []float32 {
 	return unsafe.Slice((*float32)(m.at), m.Rows*m.Cols)
 }
 
-// HostHalf is Host for a matrix of BF16, with the behind elements after its last row that
+// HostHalf returns a matrix of BF16 like Host, with the behind elements after its last row that
 // NewHalf allocated.
 func (m Mat) HostHalf(behind int) []BF16 {
 	if !m.half {

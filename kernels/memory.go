@@ -14,8 +14,8 @@ func NewMat(o Ops, a *mapped.Arena, rows, cols int) Mat {
 	return Mat{Rows: rows, Cols: cols, at: at, remote: o.Remote()}
 }
 
-// NewHalf is NewMat for BF16, with behind elements after its last row: HalfSlack for SpMM,
-// else 0.
+// NewHalf allocates a matrix of BF16 like NewMat, with behind elements after its last row:
+// HalfSlack for SpMM, else 0.
 func NewHalf(o Ops, a *mapped.Arena, rows, cols, behind int) Mat {
 	at := o.Alloc(a, bytesOf(rows*cols+behind, bytesOfHalf))
 	return Mat{Rows: rows, Cols: cols, at: at, half: true, remote: o.Remote()}
@@ -46,7 +46,8 @@ func Place[T mapped.Elem](o Ops, a *mapped.Arena, x []T) Vector[T] {
 	return v
 }
 
-// PlaceMat is Place for a matrix [rows x cols]. Read and Write copy between the two.
+// PlaceMat places a matrix [rows x cols] like Place. Read and Write copy between host and Ops
+// memory.
 func PlaceMat(o Ops, a *mapped.Arena, rows, cols int, x []float32) Mat {
 	m := HostMat(rows, cols, x)
 	if !o.Remote() || m.at == nil {
@@ -88,8 +89,8 @@ func Write(o Ops, dst Mat, src []float32) {
 	}
 }
 
-// CopyAcross sets dst to src, of the same shape and type. One is in this process's memory, the
-// other in that of o.
+// CopyAcross copies src to dst, which has the same shape and type. One is in this process's
+// memory, the other in the memory of o.
 func CopyAcross(o Ops, dst, src Mat) {
 	n := dst.Bytes()
 	switch {
@@ -126,7 +127,7 @@ func WriteVector[T mapped.Elem](o Ops, dst Vector[T], src []T) {
 	}
 }
 
-// FetchVector is Fetch for a vector.
+// FetchVector fetches a vector like Fetch.
 func FetchVector[T mapped.Elem](o Ops, v Vector[T]) []T {
 	if !v.remote {
 		return v.Host()

@@ -96,8 +96,9 @@ type Products interface {
 	// BiasReLUDropout is dst [n x cols] = dropout(relu(z + bias)). dst may be z. No
 	// bias adds nothing.
 	BiasReLUDropout(dst, z, bias Mat, relu bool, drop *Dropout)
-	// BiasReLUDropoutGrad is dst [n x cols], the gradient of z, from that of the
-	// output h, and bias [1 x cols], unless it is none, its sums. dst may be g.
+	// BiasReLUDropoutGrad computes dst [n x cols], the gradient of z, from g, the gradient of
+	// the output h. It sets bias [1 x cols] to the column sums of dst, unless bias is absent.
+	// dst may be g.
 	BiasReLUDropoutGrad(dst, bias, g, h Mat, relu bool, drop *Dropout)
 	// BiasELUDropout and BiasELUDropoutGrad are the same with an ELU.
 	BiasELUDropout(dst, z, bias Mat, drop *Dropout)
@@ -113,8 +114,8 @@ type Products interface {
 	// g·f'(z), and may replace either.
 	Activate(dst, z Mat, f Activation)
 	ActivateGrad(dst, g, z Mat, f Activation)
-	// PReLU is dst = z > 0 ? z : slope·z, slope [1 x 1]; PReLUGrad is dst, the gradient of z,
-	// and that of the slope, from g and w, the slope. dst may be z, or g.
+	// PReLU computes dst = z > 0 ? z : slope·z, with slope [1 x 1]. PReLUGrad computes dst, the
+	// gradient of z, and the gradient of the slope, from g and w, the slope. dst may be z or g.
 	PReLU(dst, z, slope Mat)
 	PReLUGrad(dst, slope, g, z, w Mat)
 	// Larger is dst = max(dst, x), of the same shape. LargerGrad is dst (+)= g where x is m,
@@ -193,8 +194,8 @@ type Attentions interface {
 	AttentionGather(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool)
 	// AttentionFinish divides dst and signed by the sums in stats and sets lse.
 	AttentionFinish(a Attention, dst, signed, lse, stats Mat)
-	// AttentionGradSigned sets dr [n x Heads], the gradient of r, given that of the output [n x
-	// Columns()] and its dots [n x Heads].
+	// AttentionGradSigned sets dr [n x Heads], the gradient of r, given grad, the gradient of
+	// the output [n x Columns()], and its dots [n x Heads].
 	AttentionGradSigned(a Attention, dr, signed, grad, dots Mat)
 	// AttentionGradDst is dr (+)= the gradient of r along the edges e, and along (+)= their
 	// gradients of the scores' weights.
@@ -212,8 +213,8 @@ type Attentions interface {
 	// its heads with source [heads x width], and narrow [in x heads] = the products with
 	// target.
 	FoldScores(wide, narrow, w, source, target Mat)
-	// FoldScoresGrad computes the gradients of w, source and target from those of wide and
-	// narrow.
+	// FoldScoresGrad computes the gradients of w, source and target from the gradients of wide
+	// and narrow.
 	FoldScoresGrad(gw, gsource, gtarget, gwide, gnarrow, w, source, target Mat)
 }
 
@@ -242,8 +243,8 @@ type Losses interface {
 
 // Norms are the operations of normalisations. Formulae are documented at the methods of Team.
 type Norms interface {
-	// ColumnMoments is dst [2·cols] = the sums of the columns of x and after them those
-	// of its products with y, of the same shape, which may be x.
+	// ColumnMoments sets dst [2·cols] to the column sums of x, followed by the column sums of
+	// x·y elementwise. y has the shape of x and may be x.
 	ColumnMoments(dst Vector[float64], x, y Mat)
 	// AffineColumns is dst [n x cols] = g·a + z·b + c, with a, b and c [1 x cols] of each
 	// column. Without z, its term is omitted. dst may be g.

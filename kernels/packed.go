@@ -37,9 +37,9 @@ func NewPacked(rows Mat, bits []uint64) Packed {
 // IsNil reports whether p is the zero value.
 func (p Packed) IsNil() bool { return p.rows.IsNil() }
 
-// lines returns the number of cache lines prefetched per row if all rows have kept values in
-// total: those of an average row, half a vector that is read beyond the last value, and half a
-// line for longer rows. An extra line costs less than a missing one.
+// lines returns the number of cache lines to prefetch per row if all rows have kept values in
+// total. It covers an average row, half a vector read beyond the last value, and half a line for
+// longer rows. An extra line costs less than a missing one.
 func (p Packed) lines(kept int64) int {
 	const beyond = floatsOfLine/2 + floatsOfLine
 	floats := int(kept)/max(p.rows.Rows, 1) + beyond
@@ -70,7 +70,7 @@ func (t *Team) SpMMPacked(dst Mat, e Edges, p Packed, kept int64, add bool) {
 	t.gather(k)
 }
 
-// addPacked is addEdge of a packed row.
+// addPacked implements addEdge for a packed row.
 func (k *spmmTask) addPacked(dst []float32, c uint32, scale float32) {
 	row, bits, s := k.source(c), k.bits[PackedWords*int(c-k.Base):], k.edge(c, scale)
 	for j := range dst {

@@ -6,15 +6,16 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Philox is Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw
-// ("Parallel random numbers: as easy as 1, 2, 3", SC'11, section 5.2): four random words that
-// depend only on counter and key, so that every rank gets the same words for a vertex.
+// Philox computes Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw
+// ("Parallel random numbers: as easy as 1, 2, 3", SC'11, section 5.2). It returns four random
+// words that depend only on counter and key, so that every rank gets the same words for a
+// vertex.
 func Philox(ctr [4]uint32, key [2]uint32) [4]uint32 {
 	c0, c1, c2, c3 := philox(ctr[0], ctr[1], ctr[2], ctr[3], key[0], key[1])
 	return [4]uint32{c0, c1, c2, c3}
 }
 
-// philox is Philox on scalars, because Go does not pass arrays in registers.
+// philox computes Philox on scalars, because Go does not pass arrays in registers.
 func philox(c0, c1, c2, c3, k0, k1 uint32) (uint32, uint32, uint32, uint32) {
 	for range philoxRounds {
 		hi0, lo0 := bits.Mul32(philoxM0, c0)

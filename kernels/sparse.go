@@ -31,7 +31,7 @@ func (t *Team) SparseMatMul(dst Mat, xs Sparse, w Mat, drop *Dropout) {
 	runSparse(t, args, rows, rows, drop)
 }
 
-// SparseMatMulTransA implements Ops. drop must be that of SparseMatMul.
+// SparseMatMulTransA implements Ops. drop must come from SparseMatMul.
 func (t *Team) SparseMatMulTransA(dst Mat, xt *Transposed, g Mat, drop *Dropout) {
 	mustFit(dst.Rows == xt.Offsets.Len()-1 && g.Rows == xt.Count && dst.Cols == g.Cols)
 	args := sparseTask{dst: dst.Host(), x: g.Host(), width: dst.Cols,

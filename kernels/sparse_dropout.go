@@ -22,7 +22,7 @@ const sieveSize = 256
 // keptNonZeros has the non-zeros of [begin, end) of a sparseTask that dropout keeps.
 type keptNonZeros struct {
 	begin, end int64
-	index      [sieveSize]uint32 // of those kept
+	index      [sieveSize]uint32 // of retained non-zeros
 	vals       [sieveSize]float32
 	bits       [sieveSize / 64]uint64 // of all
 	lines, ids [sieveSize]uint32      // counter words
@@ -76,8 +76,7 @@ func (s *keptNonZeros) idsOf(m *mask, vertices []uint32) []uint32 {
 	return ids
 }
 
-// sift is the specification of Sift in package avx. Consecutive non-zeros often share a block
-// of words.
+// sift specifies Sift in package avx. Consecutive non-zeros often share a block of words.
 func (s *keptNonZeros) sift(m *mask, ids, cols, index []uint32, vals []float32) {
 	var words [4]uint32
 	clear(s.bits[:])

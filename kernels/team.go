@@ -179,7 +179,7 @@ func (t *Team) run(n, grain int, work task) {
 	t.busy.Store(false)
 }
 
-// serve is the loop of a worker. A fast worker may take the wake-up of another. That is
+// serve runs the loop of a worker. A fast worker may take the wake-up of another worker. That is
 // harmless, because every wake-up ends when no chunk is left.
 func (t *Team) serve() {
 	for range t.wake {
@@ -209,7 +209,7 @@ func do[T any, P interface {
 	*slot = *new(T)
 }
 
-// doWeighted is do over rows weighted by edges, as runWeighted.
+// doWeighted runs do over rows weighted by edges, as runWeighted.
 func doWeighted[T any, P interface {
 	*T
 	task

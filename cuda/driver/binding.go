@@ -14,7 +14,7 @@ type Binding struct {
 // binding replaces the calls of this package, if it is not nil.
 var binding *Binding
 
-// Use replaces List and Open by those of b, whose host has no Libraries. Only an init
+// Use replaces List and Open by the functions of b, whose host has no Libraries. Only an init
 // function may call it.
 func Use(b Binding) { binding = &b }
 

@@ -29,7 +29,7 @@ func (w *warp) locate(in *inst, addr uint64, l uint8, writes bool) (*region, uin
 	return w.search(in, addr, l, writes)
 }
 
-// search is locate for an address that is not in the region of the last access.
+// search locates an address outside the region of the last access.
 func (w *warp) search(in *inst, addr uint64, l uint8, writes bool) (*region, uint64) {
 	m := in.mem
 	place := addr
@@ -92,7 +92,7 @@ func (w *warp) noteRead(in *inst, r *region, o uint64, n int, l uint8, kept stam
 	}
 }
 
-// noteReadOf is noteRead of one cell.
+// noteReadOf notes the read of one cell.
 func (w *warp) noteReadOf(c *cell, in *inst, r *region, o uint64, n int, l uint8, now stamp) {
 	if c.write <= r.floor {
 		f := w.finding(Uninitialised, in, l, "a read of memory that was never written")
@@ -122,7 +122,7 @@ func (w *warp) settled(r *region, old stamp) bool {
 	return old < b.launched || old <= r.floor || old < b.segment && old >= b.began && old&foreign == 0
 }
 
-// noteWrite is noteRead of a write.
+// noteWrite notes a write, as noteRead notes a read.
 func (w *warp) noteWrite(in *inst, r *region, o uint64, n int, l uint8, kept stamp) {
 	now := w.now | stamp(l)<<threadShift | kept
 	cells := r.at(o, n)
@@ -225,7 +225,7 @@ func (r *region) setWord(o uint64, n int, x uint64) {
 	}
 }
 
-// load is ld. Registers of the list get the elements, extended to 64 bits.
+// load executes ld. Registers of the list get the elements, extended to 64 bits.
 func load(w *warp, in *inst) {
 	m, a := in.mem, &w.regs[in.a]
 	kept := stamp(0)
@@ -243,7 +243,7 @@ func load(w *warp, in *inst) {
 	}
 }
 
-// load4 is load of one unsigned element of 4 bytes, the most frequent case.
+// load4 executes load of one unsigned element of 4 bytes, the most frequent case.
 func load4(w *warp, in *inst) {
 	a, d := &w.regs[in.a], &w.regs[in.d]
 	var before, value uint64
@@ -272,7 +272,7 @@ func load4(w *warp, in *inst) {
 	}
 }
 
-// store is st.
+// store executes st.
 func store(w *warp, in *inst) {
 	m, a := in.mem, &w.regs[in.a]
 	kept := stamp(0)
@@ -288,7 +288,7 @@ func store(w *warp, in *inst) {
 	}
 }
 
-// convertAddress is cvta: addresses of shared and local memory have a window among generic
+// convertAddress executes cvta: addresses of shared and local memory have a window among generic
 // ones. imm is the window's offset.
 func convertAddress(w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
@@ -297,7 +297,7 @@ func convertAddress(w *warp, in *inst) {
 	}
 }
 
-// isSpace is isspacep.
+// isSpace executes isspacep.
 func isSpace(w *warp, in *inst) {
 	a := &w.regs[in.a]
 	var m uint32

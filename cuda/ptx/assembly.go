@@ -71,7 +71,7 @@ func (a *assembly) more() bool { return a.at < len(a.operands) }
 // source returns the register of an operand that is read with kind k.
 func (a *assembly) source(k kind) int32 { return a.read(a.operand(), k, false) }
 
-// wide is source for a register that may be larger than k.
+// wide returns a source register that may be larger than k.
 func (a *assembly) wide(k kind) int32 { return a.read(a.operand(), k, true) }
 
 func (a *assembly) read(o *operand, k kind, wide bool) int32 {
@@ -118,7 +118,7 @@ func (a *assembly) dest(k kind, room bool) int32 {
 	return a.register(o, k, room)
 }
 
-// written is dest of an operand that must not be a sink.
+// written returns the destination of an operand that must not be a sink.
 func (a *assembly) written(k kind) int32 { return a.sure(a.dest(k, false)) }
 
 func (a *assembly) sure(d int32) int32 {
@@ -161,7 +161,7 @@ func (a *assembly) predicate() int32 {
 	return p
 }
 
-// pair takes p|q, of which q may be absent: -1.
+// pair parses p|q. q may be absent: -1.
 func (a *assembly) pair() (first *operand, q int32) {
 	o := a.operand()
 	q = -1

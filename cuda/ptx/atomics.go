@@ -2,8 +2,8 @@ package ptx
 
 import "math"
 
-// atomically is atom and red: memory becomes memory op b, and d its old value. Lanes run in
-// order from the lowest.
+// atomically executes atom and red: memory becomes memory op b, and d its old value. Lanes run
+// in ascending order.
 func atomically(w *warp, in *inst) {
 	m, a := in.mem, &w.regs[in.a]
 	for _, l := range w.lanes {
@@ -22,7 +22,7 @@ func atomically(w *warp, in *inst) {
 	}
 }
 
-// noteAtomic is noteWrite of an access that also reads.
+// noteAtomic notes a write that also reads.
 func (w *warp) noteAtomic(in *inst, r *region, o uint64, n int, l uint8) {
 	if at := r.unwritten(o, n); at >= 0 {
 		f := w.finding(Uninitialised, in, l, "an atomic operation on memory that was never written")

@@ -1,6 +1,6 @@
 package ptx
 
-// bitwise is and, or and xor, of numbers or predicates.
+// bitwise assembles and, or and xor, of numbers or predicates.
 func bitwise(o op) func(*assembly) {
 	return func(a *assembly) {
 		k := a.kind()

@@ -322,7 +322,7 @@ func within(list []*region, addr uint64) *region {
 	return list[i]
 }
 
-// beside names the allocation before an address outside of all allocations.
+// beside returns the name of the allocation before an address outside all allocations.
 func (b *block) beside(w *warp, s space, addr uint64) string {
 	if addr == 0 {
 		return "which is not an address"

@@ -110,7 +110,7 @@ func logic(o op, a, b uint32) uint32 {
 	return a
 }
 
-// logicPred is and, or, xor, not and mov of predicates a and b.
+// logicPred executes and, or, xor, not and mov of predicates a and b.
 func logicPred(w *warp, in *inst) {
 	a := w.preds[in.a]
 	if in.negate {
@@ -127,7 +127,7 @@ func logicPred(w *warp, in *inst) {
 	w.assign(in.p, logic(in.op, a, b))
 }
 
-// set is compare with a numeric result: all ones, or 1 as a float.
+// set executes compare with a numeric result: all ones, or 1 as a float.
 func set[T number](w *warp, in *inst) {
 	m := compared[T](w, in)
 	if in.join != opNone {
@@ -143,7 +143,7 @@ func set[T number](w *warp, in *inst) {
 	}
 }
 
-// choose is selp: a where r holds, else b.
+// choose executes selp: a where r holds, else b.
 func choose(w *warp, in *inst) {
 	d, a, b := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b]
 	m := w.predicate(in)

@@ -11,7 +11,7 @@ func extended(u uint64, k kind) uint64 {
 	return u << n >> n
 }
 
-// integerToInteger is cvt between integers: modulo 2^width, or with cut saturated.
+// integerToInteger executes cvt between integers: modulo 2^width, or with cut saturated.
 func integerToInteger(w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	switch {
@@ -53,7 +53,7 @@ func saturated(x uint64, signed bool, k kind) uint64 {
 	return min(x, ^uint64(0)>>(64-n))
 }
 
-// integerToFloat is cvt of an integer, correctly rounded.
+// integerToFloat executes cvt of an integer, correctly rounded.
 func integerToFloat(w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	for _, l := range w.lanes {
@@ -92,7 +92,7 @@ func narrowed(x float64, in *inst) uint64 {
 	return uint64(math.Float32bits(round32(x, in.round)))
 }
 
-// floatToFloat is cvt between floats, or to a whole number as a float.
+// floatToFloat executes cvt between floats, or to a whole number as a float.
 func floatToFloat(w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	for _, l := range w.lanes {
@@ -204,7 +204,7 @@ func wholeNumber(x float64, r rounding) float64 {
 	return math.RoundToEven(x)
 }
 
-// floatToInteger is cvt to an integer: saturated, and 0 for NaN.
+// floatToInteger executes cvt to an integer: saturated, and 0 for NaN.
 func floatToInteger(w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	for _, l := range w.lanes {

@@ -23,7 +23,7 @@ func move(a *assembly) {
 	a.emit(in)
 }
 
-// copied is d = a.
+// copied computes d = a.
 func copied(w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	for _, l := range w.lanes {
@@ -72,7 +72,7 @@ func (a *assembly) mustRegister(o *operand) *operand {
 	return o
 }
 
-// cutOut is d = the bits of kind from imm on of a.
+// cutOut computes d = the bits of kind from imm on of a.
 func cutOut(w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	for _, l := range w.lanes {
@@ -92,7 +92,7 @@ func (a *assembly) pack(k kind) {
 	a.emit(in)
 }
 
-// joined is d = the concatenated registers of list.
+// joined computes d = the concatenated registers of list.
 func joined(w *warp, in *inst) {
 	d := &w.regs[in.d]
 	size := 8 * in.kind.size()
@@ -105,7 +105,7 @@ func joined(w *warp, in *inst) {
 	}
 }
 
-// conversion is cvt.
+// conversion assembles cvt.
 func conversion(a *assembly) {
 	from := a.kind()
 	to := a.kind()
@@ -202,7 +202,7 @@ func (a *assembly) packHalves(in inst, half kind) {
 	a.emit(inst{run: joined, d: d, kind: b16, list: []int32{x, y}})
 }
 
-// addressConversion is cvta.
+// addressConversion assembles cvta.
 func addressConversion(a *assembly) {
 	back := a.has("to")
 	s := a.space()

@@ -48,7 +48,7 @@ type Finding struct {
 	Block, Thread [3]int
 	Address       uint64 // of the first byte of the access
 	Bytes         int
-	Allocation    string // the memory concerned, or what lies next to it
+	Allocation    string // the memory accessed, or the allocation next to it
 	Detail        string
 }
 

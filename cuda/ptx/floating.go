@@ -16,7 +16,7 @@ const (
 // canonical is the NaN result of min and max of f32.
 var canonical = math.Float32frombits(0x7fffffff)
 
-// float2 is d = a op b, rounded to the nearest as IEEE 754 says: Go's arithmetic.
+// float2 computes d = a op b, rounded to the nearest as IEEE 754 says: Go's arithmetic.
 func float2[T float32 | float64](w *warp, in *inst) {
 	d, a, b := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b]
 	switch in.op {
@@ -64,7 +64,7 @@ func smaller[T float32 | float64](a, b T) T {
 	return min(a, b)
 }
 
-// float1 is d = op a. Square roots and reciprocals are correctly rounded: float64 has more
+// float1 computes d = op a. Square roots and reciprocals are correctly rounded: float64 has more
 // than twice the bits of float32 plus two. The others, which PTX has only as approximations
 // within some ulp, use package math, rounded to float32.
 func float1[T float32 | float64](w *warp, in *inst) {
@@ -96,7 +96,7 @@ func function1(o op, x float64) float64 {
 	return x
 }
 
-// signed1 is neg and abs, which change a bit, of NaN also.
+// signed1 executes neg and abs, which change a bit, of NaN also.
 func signed1[T uint16 | uint32 | uint64](w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	sign := T(1) << (width[T]() - 1)
@@ -109,7 +109,7 @@ func signed1[T uint16 | uint32 | uint64](w *warp, in *inst) {
 	}
 }
 
-// fma32 is d = a b + c with one rounding.
+// fma32 computes d = a b + c with one rounding.
 func fma32(w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
 	for _, l := range w.lanes {
@@ -163,7 +163,7 @@ func oddSum(x, y float64) float64 {
 	return math.Float64frombits(u - 1)
 }
 
-// directed32 is add, sub, mul and fma with a rounding other than the nearest.
+// directed32 executes add, sub, mul and fma with a rounding other than the nearest.
 func directed32(w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
 	for _, l := range w.lanes {

@@ -12,7 +12,7 @@ func fence(a *assembly) {
 	a.take("cta", "gl", "sys", "gpu")
 }
 
-// barrier is bar.sync of all threads of a block, bar.red and bar.warp.sync.
+// barrier assembles bar.sync of all threads of a block, bar.red and bar.warp.sync.
 func barrier(a *assembly) {
 	if a.has("warp") {
 		if !a.has("sync") {

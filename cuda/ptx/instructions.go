@@ -94,7 +94,7 @@ func (a *assembly) floating2(o op, k kind) {
 	a.arithmetic(in)
 }
 
-// multiplication is mul.lo, mul.hi, mul.wide, or that of floats.
+// multiplication assembles mul.lo, mul.hi, mul.wide, or that of floats.
 func multiplication(a *assembly) {
 	k := a.kind()
 	if k.float() {
@@ -123,7 +123,7 @@ func double(k kind) kind {
 	return u64
 }
 
-// fusedOrMad is fma, and mad, which is the same of floats.
+// fusedOrMad assembles fma, and mad, which is the same of floats.
 func fusedOrMad(a *assembly) {
 	k := a.kind()
 	if !k.float() {
@@ -164,7 +164,7 @@ func multiplyAddition(a *assembly, k kind) {
 	a.emit(in)
 }
 
-// division is div. Approximate ones are correctly rounded.
+// division assembles div. Approximate ones are correctly rounded.
 func division(a *assembly) {
 	k := a.kind()
 	if !k.float() {
@@ -177,7 +177,7 @@ func division(a *assembly) {
 	a.floating2(opDiv, k)
 }
 
-// sign is neg and abs.
+// sign assembles neg and abs.
 func sign(o op) func(*assembly) {
 	return func(a *assembly) {
 		k := a.kind()

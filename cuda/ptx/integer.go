@@ -10,10 +10,10 @@ type whole interface {
 	int16 | int32 | int64 | uint16 | uint32 | uint64
 }
 
-// width returns the bits of a T.
+// width returns the number of bits of a T.
 func width[T number]() int { var x T; return 8 * int(unsafe.Sizeof(x)) }
 
-// integer2 is d = a op b, modulo 2^width. Where PTX is undefined: a division by zero gives all
+// integer2 computes d = a op b, modulo 2^width. Where PTX is undefined: a division by zero gives all
 // ones, and so does its remainder.
 func integer2[T whole](w *warp, in *inst) {
 	d, a, b := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b]
@@ -98,7 +98,7 @@ func mulHi[T whole](a, b T) T {
 	return T(hi)
 }
 
-// integer1 is d = op a.
+// integer1 computes d = op a.
 func integer1[T whole](w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	for _, l := range w.lanes {
@@ -123,7 +123,8 @@ func integer1[T whole](w *warp, in *inst) {
 	}
 }
 
-// counted is the u32 that counts bits of a, or finds one.
+// counted executes instructions whose result is a u32: the number of certain bits of a, or the
+// position of a bit.
 func counted[T uint32 | uint64 | int32 | int64](w *warp, in *inst) {
 	d, a := &w.regs[in.d], &w.regs[in.a]
 	for _, l := range w.lanes {
@@ -165,7 +166,7 @@ func reversed64(w *warp, in *inst) {
 	}
 }
 
-// multiplyAdd is d = a b + c, of the lower halves or, with opMulHi, the upper.
+// multiplyAdd computes d = a b + c, of the lower halves or, with opMulHi, the upper.
 func multiplyAdd[T whole](w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
 	if in.op == opMulHi {
@@ -179,7 +180,7 @@ func multiplyAdd[T whole](w *warp, in *inst) {
 	}
 }
 
-// wideMul is d = a b, and wideMad d = a b + c, of twice the width.
+// wideMul computes d = a b, and wideMad d = a b + c, of twice the width.
 func wideMul[S, D whole](w *warp, in *inst) {
 	d, a, b := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b]
 	for _, l := range w.lanes {
@@ -194,7 +195,7 @@ func wideMad[S, D whole](w *warp, in *inst) {
 	}
 }
 
-// extract is bfe: some bits of a from bit b on, extended by the highest one's sign if T is
+// extract executes bfe: some bits of a from bit b on, extended by the highest one's sign if T is
 // signed. c is the register of the length.
 func extract[T int32 | uint32 | int64 | uint64](w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
@@ -217,7 +218,7 @@ func extract[T int32 | uint32 | int64 | uint64](w *warp, in *inst) {
 	}
 }
 
-// insert is bfi: b with some bits of a, from bit c on. list[0] is the register of their
+// insert executes bfi: b with some bits of a, from bit c on. list[0] is the register of their
 // number.
 func insert[T uint32 | uint64](w *warp, in *inst) {
 	d, a, b, c, e := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c], &w.regs[in.list[0]]
@@ -228,7 +229,7 @@ func insert[T uint32 | uint64](w *warp, in *inst) {
 	}
 }
 
-// permute is prmt: four bytes of a and b, selected by the nibbles of c.
+// permute executes prmt: four bytes of a and b, selected by the nibbles of c.
 func permute(w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
 	for _, l := range w.lanes {
@@ -247,7 +248,7 @@ func permute(w *warp, in *inst) {
 	}
 }
 
-// funnel is shf: a double word, b above a, shifted by c. imm selects the half of the result,
+// funnel executes shf: a double word, b above a, shifted by c. imm selects the half of the result,
 // op the direction; with cut, c is clamped to 32 instead of taken modulo 32.
 func funnel(w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
@@ -267,7 +268,7 @@ func funnel(w *warp, in *inst) {
 	}
 }
 
-// lop3 is any function of three bits, whose table is imm.
+// lop3 executes any function of three bits, whose table is imm.
 func lop3(w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
 	for _, l := range w.lanes {

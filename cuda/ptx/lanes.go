@@ -2,7 +2,7 @@ package ptx
 
 import "math/bits"
 
-// shuffle is shfl.sync: d is register a of the lane that op, b and imm's c choose, and p
+// shuffle executes shfl.sync: d is register a of the lane that op, b and imm's c choose, and p
 // whether that lane exists. c has the last lane of a segment in its lower five bits, and the
 // mask of segments above. list[0] is its register.
 func shuffle(w *warp, in *inst) {
@@ -49,7 +49,7 @@ func shuffle(w *warp, in *inst) {
 	w.assign(in.p, valid)
 }
 
-// vote is vote.sync: of predicate r of the lanes that c names.
+// vote executes vote.sync: of predicate r of the lanes that c names.
 func vote(w *warp, in *inst) {
 	yes := w.predicate(in)
 	named := &w.regs[in.c]
@@ -70,7 +70,7 @@ func vote(w *warp, in *inst) {
 	w.assign(in.p, held)
 }
 
-// match is match.sync: the lanes that c names with the same a.
+// match executes match.sync: the lanes that c names with the same a.
 func match(w *warp, in *inst) {
 	a, d, named := &w.regs[in.a], &w.regs[in.d], &w.regs[in.c]
 	var all uint32
@@ -93,7 +93,7 @@ func match(w *warp, in *inst) {
 	w.assign(in.p, all)
 }
 
-// meetLanes is bar.warp.sync.
+// meetLanes executes bar.warp.sync.
 func meetLanes(w *warp, in *inst) {
 	named := &w.regs[in.c]
 	for done := uint32(0); done != w.active; {
@@ -103,7 +103,7 @@ func meetLanes(w *warp, in *inst) {
 	}
 }
 
-// activeMask is activemask: the lanes that run together.
+// activeMask executes activemask: the lanes that run together.
 func activeMask(w *warp, in *inst) {
 	d := &w.regs[in.d]
 	for _, l := range w.lanes {
@@ -111,7 +111,7 @@ func activeMask(w *warp, in *inst) {
 	}
 }
 
-// reduceBlock is bar.red: of predicate r of all threads of the block.
+// reduceBlock executes bar.red: of predicate r of all threads of the block.
 func reduceBlock(w *warp, in *inst) {
 	n := 0
 	for _, w := range w.block.warps {

@@ -191,7 +191,7 @@ var upgradeGain = [...]float32{
 	2: float32(math.Sqrt((1.0/(15*15) - 1.0/(255*255)) / 4)),
 }
 
-// level returns the level of gain of row i's upgrade from which.
+// level returns the gain level of row i's upgrade number which.
 func (s *bitBudget) level(i int, which byte) int {
 	return int(math.Float32bits((s.hi[i]-s.lo[i])*upgradeGain[which]) >> gainShift)
 }

@@ -41,8 +41,8 @@ func EncodeBlock(dst []byte, c Codec, src Rows, first int, k Key, lost Feedback)
 	return EncodeWithFeedback(dst, c, src, first, k, Rows{X: lost[:src.Len*src.Cols], Cols: src.Cols, Len: src.Len})
 }
 
-// EncodeWithFeedback is EncodeBlock with the accumulated errors of row i of src in row i of lost.
-// lost without columns means none.
+// EncodeWithFeedback encodes a block like EncodeBlock, and adds the accumulated errors in row i
+// of lost to row i of src. If lost has no columns, it has no effect.
 func EncodeWithFeedback(dst []byte, c Codec, src Rows, first int, k Key, lost Rows) []byte {
 	at := len(dst)
 	size, _ := c.Size(src.Len, src.Cols)
@@ -69,7 +69,7 @@ func Seal(block []byte, c Codec, rows, cols, first int) {
 	binary.LittleEndian.PutUint32(h[20:], checksum(block))
 }
 
-// checksum covers all of block except its own field.
+// checksum returns the checksum of block, except its checksum field.
 func checksum(block []byte) uint32 {
 	return crc32.Update(crc32.Checksum(block[:20], castagnoli), castagnoli, block[24:])
 }

@@ -124,7 +124,7 @@ func takeRaw(row []float32, raw []byte, add bool) []byte {
 	return raw[n:]
 }
 
-// wrongLength returns the error of a payload that cannot hold the rows.
+// wrongLength returns the error of a payload that cannot contain the rows.
 func wrongLength(got, rows, cols int) error {
 	return fmt.Errorf("%d bytes do not fit %d rows of %d floats", got, rows, cols)
 }

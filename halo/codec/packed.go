@@ -76,7 +76,7 @@ func (c *packed) Size(rows, cols int) (int, bool) {
 	return n + 1, false
 }
 
-// scratchBuffer returns a scratch buffer with a capacity of n bytes or more.
+// scratchBuffer returns a scratch buffer with a capacity of at least n bytes.
 func (c *packed) scratchBuffer(n int) *[]byte {
 	b, _ := c.scratch.Get().(*[]byte)
 	if b == nil {

@@ -101,8 +101,8 @@ func (c *attentionCase) targets(g kernels.Gather) kernels.Gather {
 	return g
 }
 
-// sources adds features to edges by source, which start at vertex first. Features are in the
-// order of the edges by target.
+// sources adds features to edges by source; their first source is vertex first. Features are
+// stored in reverse order of the edges, so that At is tested.
 func (c *attentionCase) sources(g *kernels.Gather, first int) {
 	if c.Edge.IsNil() {
 		return

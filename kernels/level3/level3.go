@@ -103,7 +103,7 @@ func scale(c []float32, m, n, ldc int, s float32) {
 	}
 }
 
-// rearranged is alpha·op(b) [k x n] without gaps.
+// rearranged returns alpha·op(b) [k x n] without gaps.
 func rearranged(transposed bool, b []float32, k, n, ldb int, alpha float32) []float32 {
 	dst := make([]float32, k*n)
 	for p := range k {

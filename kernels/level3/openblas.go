@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/netlib/blas/netlib"
 )
 
-// OpenBLAS returns the machine's OpenBLAS with one thread, since callers have
-// workers of their own; false in a build without it.
+// OpenBLAS returns the machine's OpenBLAS with one thread, because callers have their own
+// workers. It returns false in a build without OpenBLAS.
 func OpenBLAS() (blas.Float32Level3, bool) {
 	C.openblas_set_num_threads(1)
 	return netlib.Implementation{}, true

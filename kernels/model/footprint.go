@@ -41,7 +41,7 @@ func (s Spec) Footprint(sparse bool, m Memory) Footprint {
 	return f
 }
 
-// sketch fails where there are not enough addresses.
+// sketch returns an error if there are not enough addresses.
 func (s Spec) sketch(sparse bool, m Memory) (f Footprint, err error) {
 	defer mapped.Catch(&err)
 	team := kernels.NewTeam(1)

@@ -50,7 +50,7 @@ type Kind struct {
 	Running []string
 	// Initializer is the default initialiser of the first weights; empty: small-logits.
 	Initializer string
-	// Options are the options that the network takes besides those of most networks.
+	// Options lists the options that the network accepts in addition to the common ones.
 	Options []Option
 	// Activation is the default activation of hidden layers; empty: relu.
 	Activation string

@@ -109,7 +109,7 @@ func (p *plan) layOut(dropped []Do) {
 	p.spans, p.index, p.recomputed, p.widths = p.spans[:0], map[spanKey]int{}, map[Do][]Do{}, p.widths[:0]
 	makers := p.makers(dropped)
 	events := p.repeat(makers)
-	p.spans = slices.Grow(p.spans, len(events)) // about as many
+	p.spans = slices.Grow(p.spans, len(events)) // approximate length
 	ends := lastOverlaps(events)
 	for i, e := range events {
 		for _, r := range slices.Concat(e.writes, e.reads) {

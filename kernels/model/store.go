@@ -18,7 +18,7 @@ type Store struct {
 	arena   *mapped.Arena
 	plan    *plan
 	buffers []kernels.Mat
-	whole   [phases][][]kernels.Mat // by layer and value, none where there is none
+	whole   [phases][][]kernels.Mat // by layer and value; absent if not stored
 }
 
 // NewStore allocates the values of a network with the lifetimes of m. All memory comes from a.

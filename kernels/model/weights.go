@@ -44,7 +44,7 @@ func (s Spec) Params() []Param {
 	return params
 }
 
-// layout is Params, layer by layer, without the Head.
+// layout returns Params layer by layer, without the Head.
 func (s Spec) layout() [][]Param {
 	layers, offset := make([][]Param, s.Layers()), 0
 	parts := s.parts()

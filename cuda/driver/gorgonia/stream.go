@@ -133,8 +133,8 @@ func slots(args *device.Args) (parameters []unsafe.Pointer, ok bool) {
 	return parameters, true
 }
 
-// extents returns those of a grid or block with 0 as 1. ok is false if one does not fit
-// into an int of C.
+// extents returns the extents of a grid or block, with 0 replaced by 1. ok is false if one does
+// not fit into an int of C.
 func extents(of [3]int) (e [3]int, ok bool) {
 	for i, n := range of {
 		if n < 0 || n > math.MaxInt32 {
