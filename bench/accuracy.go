@@ -27,9 +27,8 @@ type AccuracyCase struct {
 	Configure func(*config.Config)
 }
 
-// kipf is the protocol of Kipf & Welling 2017, §5.2: two layers, 16 hidden
-// units, dropout 0.5 before both layers, L2 on the first, weights of Glorot &
-// Bengio, Adam, 200 epochs.
+// kipf sets the protocol of Kipf & Welling 2017, §5.2: two layers, 16 hidden units, dropout 0.5
+// before both layers, L2 on the first, weights of Glorot & Bengio, Adam, 200 epochs.
 func kipf(c *config.Config) {
 	c.Hidden, c.Epochs, c.Dropout, c.InputDropout = 16, 200, 0.5, 0.5
 	c.WeightDecay, c.WeightDecayOn = 5e-4, "first"
@@ -37,14 +36,14 @@ func kipf(c *config.Config) {
 	c.EvalEvery = 0 // use the last weights
 }
 
-// shchur is the same at the width of Shchur et al. 2018, §3, with the best
-// validation epoch's weights.
+// shchur sets kipf's protocol with the width of Shchur et al. 2018, §3, and the weights of the
+// best validation epoch.
 func shchur(c *config.Config) {
 	kipf(c)
 	c.Hidden, c.EvalEvery = 64, 1
 }
 
-// velickovic is the transductive protocol of Veličković et al. 2018, §3.3: two layers, 8 heads
+// velickovic sets the transductive protocol of Veličković et al. 2018, §3.3: two layers, 8 heads
 // of 8 units, one output head, and dropout 0.6 of both layers' inputs and attention, L2 on all
 // layers, and Adam. Patience is 100 on validation accuracy and loss, and the weights with the
 // best of both are used. The number of epochs is so large that only patience ends the run.
@@ -54,7 +53,7 @@ func velickovic(c *config.Config) {
 	c.WeightDecay, c.WeightDecayOn, c.Initializer = 5e-4, "all", "xavier"
 }
 
-// sage is kipf's protocol for the mean of neighbours.
+// sage sets kipf's protocol for the mean of neighbours.
 func sage(c *config.Config) {
 	kipf(c)
 	c.Model = "sage"

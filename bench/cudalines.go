@@ -23,7 +23,7 @@ type gpuCase struct {
 // gpuWork is a line whose operands are on the device.
 type gpuWork struct {
 	sides []gpuSide // siafu's first
-	// results are those of sides, on the device; nil: there is nothing to compare.
+	// results of each side, on the device; nil: no comparison
 	results []kernels.Mat
 	terms   func(row int) int // of a sum in a row of the results
 	close   func()            // nil: only the arena must be freed

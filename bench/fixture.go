@@ -44,8 +44,8 @@ func (b *fixture) ids(n, below int, seed uint64) []uint32 {
 	return v
 }
 
-// scramble returns the output function of SplitMix64 (Steele, Lea & Flood 2014, §3), with one step
-// of its counter.
+// scramble computes the output function of SplitMix64 (Steele, Lea & Flood 2014, §3), with one
+// step of its counter.
 func scramble(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

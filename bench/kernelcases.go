@@ -79,7 +79,7 @@ func kernelCases(team *kernels.Team, vertices int, data []*graph.Dataset) []kern
 	return append(cases, rowCases(vertices)...)
 }
 
-// gatherCase returns a gather with a scale for every row and column, as GCN's.
+// gatherCase returns a gather with a scale for every row and column, as in GCN.
 func gatherCase(name string, vertices, edges, width int, build func(b *fixture) kernels.Gather) kernelCase {
 	return kernelCase{
 		kernel: "SpMM", shape: fmt.Sprintf("%s %d x %d", name, vertices, width),
@@ -108,7 +108,7 @@ func singleRival(r *yardstick.Rival, err error) ([]*yardstick.Rival, error) {
 	return []*yardstick.Rival{r}, nil
 }
 
-// uniformGraph returns a graph in which every vertex gathers from degree random ones.
+// uniformGraph returns a graph in which every vertex gathers from degree random vertices.
 func uniformGraph(b *fixture, vertices, degree int) kernels.Gather {
 	offsets := mapped.Make[int64](b.arena, vertices+1)
 	for v := range offsets {
@@ -157,7 +157,7 @@ func productCases(rows int) []kernelCase {
 	return cases
 }
 
-// productCase is dst[m x n] of sums over k.
+// productCase returns the product dst[m x n] with sums over k.
 func productCase(kernel string, form yardstick.Form, m, n, k int) kernelCase {
 	return kernelCase{
 		kernel: kernel, shape: productShape(form, m, n, k), product: product{form, m, n, k},

@@ -29,8 +29,8 @@ func rowCases(rows int) []kernelCase {
 	return append(cases, sparseCases(rows)...)
 }
 
-// pass returns a kernel without gathers and yardsticks. prepare makes its operands and returns a
-// call.
+// pass returns a case without gathers and yardsticks. prepare allocates its operands and returns
+// the call to measure.
 func pass(kernel, shape string, bytes float64, prepare func(b *fixture) func()) kernelCase {
 	return kernelCase{kernel: kernel, shape: shape, bytes: bytes, prepare: func(b *fixture) (prepared, error) {
 		return prepared{call: prepare(b)}, nil

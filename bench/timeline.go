@@ -34,7 +34,7 @@ type rankTime struct {
 	tasks   map[string]spent
 	hidden  map[string]overlapBounds
 	workers int
-	span    float64 // from the first task of an epoch to that of the next
+	span    float64 // from the first task of an epoch to the first task of the next
 	between float64 // in no task, of all workers
 }
 

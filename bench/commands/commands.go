@@ -53,7 +53,7 @@ type benchCmd struct {
 	Describe     describeCmd                            `cmd:"" hidden:"" help:"Print the commands and their flags as JSON."`
 }
 
-// command is a command whose options are those of the package that measures.
+// command is a command whose options are the options of the package that measures.
 type command[O interface {
 	Run(ctx context.Context, w io.Writer) error
 }] struct {
@@ -82,7 +82,8 @@ type simulateCmd struct {
 
 func (c *simulateCmd) Run(io commandline.Console) error { return c.Options.Print(io.Out) }
 
-// describeCmd tells siafu what siafu-bench has, for help, completion and the manual page.
+// describeCmd describes the commands of siafu-bench to siafu, for help, completion and the
+// manual page.
 type describeCmd struct{}
 
 func (c *describeCmd) Run(io commandline.Console, ctx *kong.Context) error {

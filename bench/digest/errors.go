@@ -17,7 +17,7 @@ const measuredEvery = 3
 // errorEpochs has the columns of figure 10: epochs with measurements.
 var errorEpochs = []int{1, 4, 10, 19, 40, 58, 97}
 
-// figure10 has the error of the gradient during training and, after it, the relative staleness
+// figure10 writes the error of the gradient during training and, after it, the relative staleness
 // of the stalest layer.
 func (b *bench) figure10(ctx context.Context, t *trials.Sheet) error {
 	columns := []string{"graph", "ranks", "system"}

@@ -9,7 +9,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// table4 has the peak memory of the largest rank, and of its arrays.
+// table4 writes the peak memory of the largest rank, and of its arrays.
 func (b *bench) table4(ctx context.Context, t *trials.Sheet) error {
 	t.Head("graph", "ranks", "system", "peak MB of a rank", "to exact-wait", "arrays MB")
 	for _, c := range b.cells(b.Models[:1]) {
@@ -50,7 +50,7 @@ func graphRanks(r *trials.Result) []runfolder.RankReport {
 	return list
 }
 
-// figure9 has the ratio of ghosts to own vertices.
+// figure9 writes the ratio of ghosts to own vertices.
 func (b *bench) figure9(ctx context.Context, t *trials.Sheet) error {
 	t.Head("graph", "ranks", "partitioner", "ghosts", "own vertices", "ratio")
 	for _, c := range b.cells(b.Models[:1]) {

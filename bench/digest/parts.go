@@ -73,7 +73,7 @@ func (b *bench) table1(ctx context.Context, t *trials.Sheet) error {
 	return nil
 }
 
-// accuracies has the part of table 1 that needs no links: systems whose accuracy does not
+// accuracies writes the part of table 1 that needs no links: systems whose accuracy does not
 // depend on time.
 func (b *bench) accuracies(ctx context.Context, t *trials.Sheet) error {
 	t.Head("graph", "network", "ranks", "system", "validation F1", "test F1", "MB/epoch")

@@ -10,7 +10,7 @@ import (
 // System is a training method, by its published name.
 type System struct {
 	Name  string
-	Flags []string // of train, after those of the bench
+	Flags []string // of train, after the bench's flags
 	// Timely means that accuracy depends on ranks' speeds, or time on the epoch, so that whole
 	// runs over the link are needed.
 	Timely  bool

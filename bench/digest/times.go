@@ -12,7 +12,7 @@ import (
 	"siafu/bench/trials"
 )
 
-// figure4 has the seconds of an epoch, one column per system.
+// figure4 writes the seconds of an epoch, one column per system.
 func (b *bench) figure4(ctx context.Context, t *trials.Sheet) error {
 	columns := []string{"graph", "ranks"}
 	for _, s := range b.systems {
@@ -33,7 +33,7 @@ func (b *bench) figure4(ctx context.Context, t *trials.Sheet) error {
 	return nil
 }
 
-// figure5 has the speed-up over exact training on one rank, by ranks.
+// figure5 writes the speed-up over exact training on one rank, by ranks.
 func (b *bench) figure5(ctx context.Context, t *trials.Sheet) error {
 	const most = 8
 	t.Head("graph", "system", "1 rank, s/epoch", "2 ranks", "4 ranks", "8 ranks")
@@ -67,7 +67,7 @@ func (b *bench) only(names ...string) []System {
 	return slices.DeleteFunc(slices.Clone(b.systems), func(s System) bool { return !slices.Contains(names, s.Name) })
 }
 
-// figure6 has DIGEST with periods.
+// figure6 writes DIGEST with periods.
 func (b *bench) figure6(ctx context.Context, t *trials.Sheet) error {
 	var list []System
 	for _, n := range []int{1, 2, 5, 10, 20} {
@@ -126,12 +126,12 @@ func (b *bench) stragglerFlags(ctx context.Context) ([]string, error) {
 	return []string{"--delay", fmt.Sprintf("0:%v:1", wait)}, nil
 }
 
-// figure7 has exact training, LLCG, DIGEST and DIGEST-A with a straggler.
+// figure7 writes exact training, LLCG, DIGEST and DIGEST-A with a straggler.
 func (b *bench) figure7(ctx context.Context, t *trials.Sheet) error {
 	return b.straggling(ctx, t, "exact-wait", "LLCG", "DIGEST", "DIGEST-A")
 }
 
-// figure11 has PipeGCN, GNNAutoScale, DIGEST and DIGEST-A with a straggler.
+// figure11 writes PipeGCN, GNNAutoScale, DIGEST and DIGEST-A with a straggler.
 func (b *bench) figure11(ctx context.Context, t *trials.Sheet) error {
 	return b.straggling(ctx, t, "PipeGCN", "GNNAutoScale", "DIGEST", "DIGEST-A")
 }

@@ -8,7 +8,7 @@ import (
 	"siafu/ranks/report/chart"
 )
 
-// figure5 has the epochs that each mode needs to reach the accuracy of the pipe.
+// figure5 writes the epochs that each mode needs to reach the accuracy of the pipe.
 func (b *bench) figure5(ctx context.Context, s *trials.Sheet) error {
 	s.Head("graph", "mode", "validation accuracy, measured", "target", "epochs to it, measured", "R, measured", "R, paper", "accuracy, paper")
 	for _, g := range b.graphs {
@@ -80,7 +80,7 @@ func accuracies(r *trials.Result) (list []float64) {
 	return append(list, 100*r.Summary.FinalValAcc)
 }
 
-// figure6 has the time of an epoch relative to the pipe's.
+// figure6 writes the time of an epoch relative to the pipe's.
 func (b *bench) figure6(ctx context.Context, s *trials.Sheet) error {
 	s.Head("graph", "tensor work", "pipe s/epoch, measured", "no-pipe to pipe, measured", "async (s=0) to pipe, measured", "async (s=1) to pipe, measured",
 		"no-pipe to pipe, modelled", "no-pipe to pipe, paper", "async (s=0 and 1) to pipe, paper")

@@ -19,7 +19,7 @@ func (b *bench) sparse() *graphOf {
 	return b.graphs[0]
 }
 
-// figure10a has the seconds of tasks that do not overlap.
+// figure10a writes the seconds of tasks that do not overlap.
 func (b *bench) figure10a(ctx context.Context, s *trials.Sheet) error {
 	g := b.sparse()
 	head := []string{"task"}
@@ -68,7 +68,7 @@ var variants = []struct {
 	{"CPU only", cpuOnly, pipe}, {"GPU only", gpuOnly, pipe},
 }
 
-// figure10b has the dollars of servers and of functions for an epoch.
+// figure10b writes the dollars of servers and of functions for an epoch.
 func (b *bench) figure10b(ctx context.Context, s *trials.Sheet) error {
 	g := b.sparse()
 	m, err := b.modelOf(ctx, g, "gcn")
@@ -106,7 +106,8 @@ func (b *bench) figure10b(ctx context.Context, s *trials.Sheet) error {
 	return b.reasons(s)
 }
 
-// basis has the numbers of models, and compares them with runs on this machine.
+// basis writes the parameters of the cost models, and compares the models with runs on this
+// machine.
 func (b *bench) basis(ctx context.Context, s *trials.Sheet) error {
 	s.Head("model", "graph", "edges larger", "vertices larger", "graph work, processor-s", "tensor work, processor-s", "rows MB of a rank", "functions MB", "invocations",
 		"no-pipe here, modelled to measured", "pipe here, modelled to measured")

@@ -11,7 +11,7 @@ type paperGraph struct {
 	ratio            [2]float64 // R of s = 0 and s = 1
 }
 
-// table1 has the graphs in their order.
+// table1 writes the graphs in their order.
 var table1 = []paperGraph{
 	{"reddit-small", 232.9e3, 114.8e6, 602, 41, 492.9, 0.05, 94.96, [2]float64{1.00, 1.07}},
 	{"reddit-large", 1.1e6, 1.3e9, 301, 50, 645.4, 0.01, 60.07, [2]float64{1.14, 1.58}},
@@ -52,7 +52,7 @@ type work struct {
 // timeAndCost is a time in seconds and its dollars.
 type timeAndCost struct{ seconds, usd float64 }
 
-// table4 has the networks and graphs in their order, with the clusters of table 3.
+// table4 writes the networks and graphs in their order, with the clusters of table 3.
 var table4 = []work{
 	{"gcn", "reddit-small", cluster{"c5.2xlarge", 2}, cluster{"p3.2xlarge", 2}, [3]timeAndCost{{860.6, 0.20}, {1005.4, 0.19}, {162.9, 0.28}}, false},
 	{"gcn", "reddit-large", cluster{"c5n.2xlarge", 12}, cluster{"p3.2xlarge", 12}, [3]timeAndCost{{1020.1, 1.69}, {1290.5, 1.85}, {324.9, 3.31}}, true},

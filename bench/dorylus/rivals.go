@@ -101,7 +101,7 @@ func (b *bench) raceGraphs() []*graphOf {
 // shares has the columns of figure 9: fractions of the time of synchronous training on CPUs.
 var shares = []float64{0.05, 0.1, 0.2, 0.5, 1}
 
-// figure9 has accuracies over time, and all points in a file.
+// figure9 writes accuracies over time, and all points in a file.
 func (b *bench) figure9(ctx context.Context, s *trials.Sheet) error {
 	head := []string{"graph", "system", "here", "s/epoch, measured"}
 	for _, x := range shares {
@@ -165,7 +165,7 @@ func at(l chart.Line, x float64) float64 {
 // below has the difference in points of Dorylus's best and the paper's targets of table 5.
 var below = map[string]float64{"reddit-small": 95.44 - 93.90, "amazon": 67.01 - 63.00}
 
-// table5 has time and cost to a target accuracy.
+// table5 writes time and cost to a target accuracy.
 func (b *bench) table5(ctx context.Context, s *trials.Sheet) error {
 	s.Head("graph", "system", "here", "target", "epochs, measured", "time s, measured", "cost $, measured", "value to Dorylus, measured",
 		"time s, paper", "cost $, paper", "value to Dorylus, paper")

@@ -18,7 +18,7 @@ var printed8 = map[string]spentRatio{
 
 type spentRatio struct{ performance, value float64 }
 
-// figure8 has clusters of c5n.4xlarge by their size.
+// figure8 writes clusters of c5n.4xlarge by their size.
 func (b *bench) figure8(ctx context.Context, s *trials.Sheet) error {
 	g := b.sparse()
 	m, err := b.modelOf(ctx, g, "gcn")

@@ -8,7 +8,7 @@ import (
 	"siafu/lambda/bill"
 )
 
-// table1 has the paper's graphs and the graphs trained on.
+// table1 writes the paper's graphs and the graphs trained on.
 func (b *bench) table1(_ context.Context, s *trials.Sheet) error {
 	s.Head("graph", "|V| paper", "|E| paper", "# features", "# labels", "avg. degree", "here", "|V|", "|E|", "# features", "# labels", "avg. degree")
 	for _, g := range b.graphs {
@@ -44,7 +44,7 @@ func (c cluster) hour() (float64, error) {
 	return float64(c.count) * dollars(i, 3600), err
 }
 
-// table2 has the relative value of instance types.
+// table2 writes the relative value of instance types.
 func (b *bench) table2(ctx context.Context, s *trials.Sheet) error {
 	s.Head("backend", "graph", "instance type", "$/h", "relative value, paper", "s/epoch, modelled", "$/epoch, modelled", "relative value, modelled")
 	base := 0.0
@@ -80,7 +80,7 @@ func (b *bench) table2(ctx context.Context, s *trials.Sheet) error {
 	return nil
 }
 
-// table3 has the clusters, and how many servers siafu's arrays would need.
+// table3 writes the clusters, and how many servers siafu's arrays would need.
 func (b *bench) table3(ctx context.Context, s *trials.Sheet) error {
 	s.Head("model", "graph", "CPU cluster", "GPU cluster", "CPU $/h", "GPU $/h", "GiB of the CPU cluster", "siafu's arrays and shards GiB, scaled", "servers that these need, scaled")
 	for _, w := range b.works() {

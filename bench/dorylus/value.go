@@ -100,7 +100,7 @@ func (o outcome) paper() timeAndCost {
 	return unknown
 }
 
-// table4 has time and cost of networks, graphs and modes.
+// table4 writes time and cost of networks, graphs and modes.
 func (b *bench) table4(ctx context.Context, s *trials.Sheet) error {
 	list, err := b.outcomes(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (b *bench) table4(ctx context.Context, s *trials.Sheet) error {
 	return b.reasons(s)
 }
 
-// figure7 has values relative to CPUs.
+// figure7 writes values relative to CPUs.
 func (b *bench) figure7(ctx context.Context, s *trials.Sheet) error {
 	list, err := b.outcomes(ctx)
 	if err != nil {

@@ -43,7 +43,7 @@ func (a *Archive) Get(ctx context.Context, t Trial) (*Result, error) {
 	return a.GetFrom(ctx, t, a.Runner)
 }
 
-// GetFrom is Get with a trial that the caller runs.
+// GetFrom gets a result like Get, but the caller runs the trial.
 func (a *Archive) GetFrom(ctx context.Context, t Trial, by Runner) (*Result, error) {
 	key := t.key()
 	r, err := a.results[key], error(nil)

@@ -36,7 +36,7 @@ type Training struct {
 	Weights []float32 `json:"-"`
 }
 
-// TrainingOf returns the run of c as PyTorch's side has it, from the same weights.
+// TrainingOf returns the training of c for PyTorch, with the same initial weights.
 func TrainingOf(c config.Config, d *graph.Dataset) (Training, error) {
 	if err := c.Validate(); err != nil {
 		return Training{}, err
@@ -113,9 +113,9 @@ type handover struct {
 	Sparse   bool    `json:"sparse_features"`
 }
 
-// Epoch is PyTorch ready to train; a repetition is one epoch without
-// evaluation. Result is the losses of all epochs since the start, the first one
-// before any step.
+// Epoch returns a PyTorch process that is ready to train. A repetition is one epoch without
+// evaluation. The result contains the losses of all epochs since the start; the first loss
+// precedes any step.
 func (l *Lab) Epoch(ctx context.Context, d *graph.Dataset, g Training, v Variant) (*Rival, error) {
 	script, modules := "epoch.py", []string{"torch", "numpy"}
 	if m := v.module(); m != "" {

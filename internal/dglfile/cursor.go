@@ -21,7 +21,7 @@ func (c *cursor) fail(format string, args ...any) {
 	}
 }
 
-// take returns the next n bytes, nil where there are not so many.
+// take returns the next n bytes, or nil if fewer remain.
 func (c *cursor) take(n uint64) []byte {
 	if left := uint64(len(c.file.bytes) - c.at); c.err == nil && n > left {
 		c.fail("%d bytes expected, %d left", n, left)
@@ -59,11 +59,11 @@ func (c *cursor) magic(want uint64, what string) {
 	}
 }
 
-// text returns a length and its bytes.
+// text reads a length and that number of bytes.
 func (c *cursor) text() string { return string(c.take(c.u64())) }
 
-// tensors returns a number of pairs of a name and an array. what is said of an array that has
-// no name yet.
+// tensors reads a count, then pairs of a name and an array. what describes an array in messages
+// until its name is known.
 func (c *cursor) tensors(what string) (list []Tensor) {
 	n := c.u64()
 	for i := uint64(0); i < n && c.err == nil; i++ {
@@ -78,8 +78,8 @@ const (
 	signed, unsigned, float, boolean = 0, 1, 2, 6
 )
 
-// array is magic, 0, device (two of 4 bytes), dimensions (4), kind and bits (1 each), lanes
-// (2), shape (8 each), bytes (8), elements. Its bytes stay where they are.
+// array reads magic, 0, device (two of 4 bytes), dimensions (4), kind and bits (1 each), lanes
+// (2), shape (8 each), bytes (8), elements. The elements are not copied.
 func (c *cursor) array(name string) *npy.Array {
 	c.magic(arrayMagic, name)
 	c.u64()

@@ -10,7 +10,7 @@ import (
 	"siafu/internal/scratch"
 )
 
-// disk has the operations whose order matters. Tests replace them.
+// disk contains the operations whose order matters. Tests replace them.
 type disk interface {
 	sync(f *os.File) error // waits for what was written, or for a folder's names
 	mkdir(path string) error
@@ -18,7 +18,7 @@ type disk interface {
 	exchange(a, b string) error // the two names change places
 }
 
-// kernel is the disk as it is.
+// kernel implements disk by system calls.
 type kernel struct{}
 
 func (kernel) sync(f *os.File) error        { return f.Sync() }
@@ -28,9 +28,8 @@ func (kernel) exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// syncPath makes the names in a folder durable, or the content of a file. Some
-// file systems cannot sync a folder: they say so, and keep names in their own
-// way.
+// syncPath makes the entries of a folder durable, or the contents of a file. It ignores the
+// error of file systems that cannot sync a folder; they make entries durable by other means.
 func syncPath(d disk, path string) error {
 	f, err := os.Open(path)
 	if err != nil {

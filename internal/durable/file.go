@@ -21,8 +21,7 @@ func Write(op, path string, fill func(io.Writer) error) error {
 	return write(kernel{}, op, path, Perm, fill)
 }
 
-// WriteFile is Write of what is in memory, with permissions from which the umask
-// takes.
+// WriteFile writes b like Write, with the permissions perm before the umask.
 func WriteFile(op, path string, b []byte, perm os.FileMode) error {
 	return write(kernel{}, op, path, perm, func(w io.Writer) error {
 		_, err := w.Write(b)
@@ -46,7 +45,8 @@ func write(d disk, op, path string, perm os.FileMode, fill func(io.Writer) error
 	return f.Commit()
 }
 
-// File is a file that Commit gives its name. It must end with Commit or Abort.
+// File is a temporary file that Commit renames to its final name. It must end with Commit or
+// Abort.
 type File struct {
 	disk     disk
 	op, path string
@@ -65,8 +65,8 @@ func create(d disk, op, path string, perm os.FileMode) (*File, error) {
 	return &File{disk: d, op: op, path: path, file: file}, nil
 }
 
-// Temporary returns the path that the file has until it is committed, for other
-// processes that write to it.
+// Temporary returns the path of the file until it is committed, for other processes that write
+// to the file.
 func (f *File) Temporary() string { return f.file.Name() }
 
 // Write implements io.Writer.

@@ -10,7 +10,7 @@ import (
 	"siafu/internal/scratch"
 )
 
-// Folder is a hidden folder that Commit gives its name. Close must follow.
+// Folder is a hidden folder that Commit renames to its final name. Close must follow.
 type Folder struct {
 	*scratch.Folder
 	op, final string
@@ -28,7 +28,7 @@ func NewFolder(op, final string) (*Folder, error) {
 	return &Folder{f, op, final}, nil
 }
 
-// Commit is Replace, after which Close removes what was there before.
+// Commit calls Replace. Close then removes the previous folder.
 func (f *Folder) Commit() error { return Replace(f.op, f.Path, f.final, f.Path+".old") }
 
 // Replace puts the folder tmp, whose files are durable, in the place of final.

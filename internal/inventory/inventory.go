@@ -14,19 +14,19 @@ import (
 	"siafu/internal/scratch"
 )
 
-// Folder is all that siafu writes into a kind of folder.
+// Folder lists all that siafu writes into a kind of folder.
 type Folder []Entry
 
 // Entry describes a file or folder that siafu writes under one name, or under names of one form.
 type Entry struct {
 	Name *regexp.Regexp // of the whole name
-	In   Folder         // what a folder of that name holds; nil is a regular file
+	In   Folder         // contents of a folder with that name; nil: a regular file
 	// Proof reports whether the file or folder is siafu's; nil where the name and
 	// its place in a folder of siafu's say enough.
 	Proof func(path string) bool
 }
 
-// Files are regular files of these names, whole or still being written.
+// Files returns entries for regular files with these names, complete or still being written.
 func Files(names ...string) Folder {
 	var list Folder
 	for _, name := range names {
@@ -66,14 +66,14 @@ func (f Folder) Clear(op, dir string, keep ...string) error {
 	return nil
 }
 
-// Refusal returns the fault about something that is in the way and not siafu's.
+// Refusal returns the fault about a file or folder that exists at path and is not siafu's.
 func Refusal(op, path string) error {
 	return fault.New(fault.Usage, op, path, "siafu did not write it, so nothing is removed").
 		Then("move it away, or choose another folder")
 }
 
-// list returns the paths of all that is siafu's in a folder, each folder after what
-// it holds, up to the first thing that is not.
+// list returns the paths of all files and folders of siafu in a folder. A folder follows its
+// contents. foreign is the first path that is not siafu's.
 func (f Folder) list(dir string) (own []string, foreign string, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,17 +12,17 @@ import (
 // Marker is the file by which siafu recognises its own folders. Its bytes are exactly those of
 // Encode.
 type Marker struct {
-	Siafu  string            `json:"siafu"`            // what the folder is
+	Siafu  string            `json:"siafu"`            // the kind of folder
 	ID     string            `json:"id"`               // 32 random hex digits
 	Launch string            `json:"launch,omitempty"` // of the launch that made it or last went on in it
-	Of     map[string]string `json:"of,omitempty"`     // what the folder was made from
+	Of     map[string]string `json:"of,omitempty"`     // the sources of the folder
 	CRC32C string            `json:"crc32c"`           // of the other fields, in 8 hex digits
 }
 
 // NewMarker returns a marker with a new id.
 func NewMarker(kind string) Marker { return Marker{Siafu: kind, ID: NewID()} }
 
-// NewID is 32 random hex digits.
+// NewID returns 32 random hex digits.
 func NewID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
@@ -31,7 +31,7 @@ func NewID() string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Encode returns the marker as a file.
+// Encode returns the bytes of the marker file.
 func (m Marker) Encode() []byte {
 	m.CRC32C = ""
 	m.CRC32C = fmt.Sprintf("%08x", crc32.Checksum(m.text(), castagnoli))
@@ -46,7 +46,7 @@ func (m Marker) text() []byte {
 	return append(text, '\n')
 }
 
-// maxMarker bounds what is read of a file that may be a marker.
+// maxMarker is the maximum number of bytes read from a possible marker file.
 const maxMarker = 1 << 16
 
 // ReadMarker reads the marker of a kind of folder. It is nil where the file is

@@ -107,8 +107,8 @@ func Make[T Elem](a *Arena, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// MakeApart is Make of bytes on pages that no other array shares, which a device may
-// page-lock.
+// MakeApart allocates n bytes on pages that no other array shares. A device may page-lock these
+// pages.
 func MakeApart(a *Arena, n int) []byte {
 	if n == 0 {
 		return []byte{}
@@ -206,8 +206,8 @@ func (a *Arena) Shares() []Share {
 	return slices.Clone(a.shares)
 }
 
-// OnFree has the next Free call f, which must not use the arena: for memory of
-// other kinds that lives as long.
+// OnFree registers f for the next call of Free. f must not use the arena. Use it for other
+// memory with the same lifetime.
 func (a *Arena) OnFree(f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// File is a file mapped for reading. Writing to its bytes faults, and so does
-// reading what another process has cut off meanwhile.
+// File is a file mapped for reading. Writing to its bytes faults. Reading faults if another
+// process has truncated the file.
 type File struct {
 	data []byte
 }
@@ -52,7 +52,7 @@ func (f *File) Close() error {
 	return unix.Munmap(b)
 }
 
-// Cast is b seen as elements of type T. It panics where b is not a whole
+// Cast returns b as elements of type T, without a copy. It panics unless b contains a whole
 // number of aligned elements.
 func Cast[T Elem](b []byte) []T {
 	var zero T
@@ -67,7 +67,7 @@ func Cast[T Elem](b []byte) []T {
 	return unsafe.Slice((*T)(p), len(b)/size)
 }
 
-// Bytes is s seen as bytes.
+// Bytes returns s as bytes, without a copy.
 func Bytes[T Elem](s []T) []byte {
 	if len(s) == 0 {
 		return []byte{}

@@ -4,11 +4,11 @@ package mapped
 
 import "golang.org/x/sys/unix"
 
-// UnderRace tells that the race detector is on: arrays are on the garbage-collected
-// heap, measurements of memory mean nothing, and pools forget what they hold.
+// UnderRace is true with the race detector. Arrays are then on the garbage-collected heap,
+// memory measurements are meaningless, and pools lose their contents.
 const UnderRace = false
 
-// huge is the size from which on a mapping asks for huge pages.
+// huge is the minimum size in bytes of a mapping with huge pages.
 const huge = 2 << 20
 
 // reserve maps zeroed memory.

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// most is more than any machine has. The heap panics on, or ends the process for, larger
-// requests.
+// most is more than any machine's memory, in bytes. Larger requests make the heap panic or end
+// the process.
 const most = 1 << 40
 
-// UnderRace tells that the race detector is on: arrays are on the garbage-collected
-// heap, measurements of memory mean nothing, and pools forget what they hold.
+// UnderRace is true with the race detector. Arrays are then on the garbage-collected heap,
+// memory measurements are meaningless, and pools lose their contents.
 const UnderRace = true
 
-// reserve takes zeroed memory from the garbage-collected heap: the race
-// detector watches that alone.
+// reserve allocates zeroed memory on the garbage-collected heap, because the race detector
+// checks only heap memory.
 func reserve(size int) ([]byte, error) {
 	if size > most {
 		return nil, unix.ENOMEM

@@ -18,7 +18,7 @@ type Array struct {
 	name string // where it came from, for messages
 }
 
-// Called returns the array under the name that messages say.
+// Called returns the array with another name for messages.
 func (a Array) Called(name string) *Array { a.name = name; return &a }
 
 // Len returns the number of elements: the product of the shape, 1 for a scalar.
@@ -67,7 +67,7 @@ func (a *Array) Float32s() ([]float32, error) {
 	return out, a.CopyFloat32s(out)
 }
 
-// CopyFloat32s is Float32s into dst, [Len].
+// CopyFloat32s copies the elements to dst [Len], converted as by Float32s.
 func (a *Array) CopyFloat32s(dst []float32) error {
 	e, n, err := a.layout()
 	if err != nil {
@@ -162,8 +162,7 @@ func (a *Array) noNegative(v []uint32) error {
 	return nil
 }
 
-// Strings returns the words of an array of type U or S, row-major, without the
-// zeros that pad them.
+// Strings returns the strings of an array of type U or S, row-major, without zero padding.
 func (a *Array) Strings() ([]string, error) {
 	e, n, err := a.layout()
 	if err != nil {

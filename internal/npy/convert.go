@@ -16,7 +16,7 @@ func (e element) order() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// float is the function that reads one element as a float64.
+// float returns the function that reads one element as a float64.
 func (e element) float() (func([]byte) float64, error) {
 	order := e.order()
 	if e.kind == 'f' {
@@ -42,8 +42,8 @@ func (e element) float() (func([]byte) float64, error) {
 	}, nil
 }
 
-// integer is the function that reads one element as an int64; it answers
-// false where that cannot hold the value.
+// integer returns the function that reads one element as an int64. The function returns false if
+// the value overflows int64.
 func (e element) integer() (func([]byte) (int64, bool), error) {
 	order := e.order()
 	switch e.kind {
@@ -115,8 +115,8 @@ func (e element) word(b []byte) string {
 		for ; zeros > 0; zeros-- {
 			s.WriteByte(0)
 		}
-		// WriteRune replaces what is no code point; a uint32 beyond int32
-		// becomes negative and is replaced as well.
+		// WriteRune replaces invalid code points; a uint32 beyond int32 becomes negative and is
+		// also replaced.
 		s.WriteRune(rune(r))
 	}
 	return s.String()

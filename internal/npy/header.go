@@ -32,8 +32,8 @@ type header struct {
 	shape   []int
 }
 
-// headerSize says how long the preamble (magic, version, length) and the text
-// after it are, given at least the first 12 bytes of the file.
+// headerSize returns the lengths in bytes of the preamble (magic, version, length) and of the
+// text after it. b must contain at least the first 12 bytes of the file.
 func headerSize(b []byte) (preamble, text int, err error) {
 	if len(b) < 12 || string(b[:6]) != magic {
 		return 0, 0, fmt.Errorf("byte 0: %q is not the magic of an npy file", b[:min(len(b), 6)])
@@ -107,7 +107,7 @@ func (p *literal) fail(format string, args ...any) {
 	}
 }
 
-// peek returns the next byte that is no blank, 0 at the end.
+// peek returns the next non-blank byte, 0 at the end.
 func (p *literal) peek() byte {
 	for p.at < len(p.text) && p.text[p.at] == ' ' {
 		p.at++

@@ -51,7 +51,7 @@ func readHeader(r io.Reader, name string) (*Array, int, error) {
 	return newArray(text[:min(length, len(text))], name)
 }
 
-// newArray returns an array without its bytes, and how many those are.
+// newArray returns an array without its bytes, and the number of its bytes.
 func newArray(text []byte, name string) (*Array, int, error) {
 	bad := func(err error) error { return &fault.Error{Op: "read npy", Kind: fault.Data, Path: name, Err: err} }
 	h, err := parseHeader(text)
@@ -81,8 +81,8 @@ func readUpTo(r io.Reader, size int) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// readFault returns a Data fault where the bytes ended, otherwise what the reader
-// failed with (a broken deflate stream is bad data too).
+// readFault returns a Data fault if the data ended, otherwise the reader's error. A broken
+// deflate stream is a Data fault too.
 func readFault(name string, err error, format string, args ...any) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fault.New(fault.Data, "read npy", name, format, args...)
@@ -104,8 +104,8 @@ func ReadFile(path string) (*Array, error) {
 	return a, done()
 }
 
-// Map is ReadFile without a copy: the array refers to the mapped file, and is valid until done
-// is called.
+// Map reads like ReadFile, but without a copy. The array refers to the mapped file and is valid
+// until done is called.
 func Map(path string) (a *Array, done func() error, err error) {
 	f, err := mapped.OpenFile(path)
 	if err != nil {

@@ -64,7 +64,7 @@ func newZip(b []byte, path string) (*Zip, error) {
 	return z, nil
 }
 
-// Names returns the arrays' names, in the order of the file.
+// Names returns the arrays' names in the order of the file.
 func (z *Zip) Names() []string { return slices.Clone(z.names) }
 
 // Has reports whether there is an array with that name.
@@ -75,8 +75,8 @@ func (z *Zip) Rest() []string {
 	return slices.DeleteFunc(z.Names(), func(name string) bool { return z.got[name] })
 }
 
-// Get reads one array. It is valid until Close: what is stored uncompressed
-// stays where it is mapped.
+// Get reads one array. It is valid until Close, because uncompressed data is not copied from the
+// mapped file.
 func (z *Zip) Get(name string) (*Array, error) {
 	f, where := z.files[name], z.path+"["+name+"]"
 	z.got[name] = true
@@ -164,7 +164,7 @@ func Stored(archive []byte, f *zip.File) ([]byte, error) {
 	return b, nil
 }
 
-// list returns the names for a message, cut where there are many.
+// list returns the names for a message, truncated if there are many.
 func (z *Zip) list() string {
 	const most = 20
 	if len(z.names) == 0 {

@@ -27,19 +27,19 @@ const (
 	// kinWait is the time to wait for a process of the same launch, which must be ending if
 	// there is a second one.
 	kinWait = 10 * time.Second
-	// maxHolder bounds what is read of a lock file.
+	// maxHolder is the maximum number of bytes read from a lock file.
 	maxHolder = 4096
 )
 
-// Lock is the right to write a run folder. The kernel gives it back when the
-// process ends, however it ends.
+// Lock is the exclusive right to write a run folder. The kernel releases it when the process
+// ends.
 type Lock struct {
 	file   *os.File
 	made   bool   // the file was not there before
-	signed bool   // it says who holds it
-	before []byte // what it said before
-	// Warning says that the file system knows no locks, so that nothing keeps
-	// two processes apart; else it is empty.
+	signed bool   // the file names this process
+	before []byte // the file's previous contents
+	// Warning is not empty if the file system has no locks, so that two processes may write at
+	// once.
 	Warning string
 }
 
@@ -51,8 +51,8 @@ type holder struct {
 	Since  time.Time `json:"since"`
 }
 
-// errHeld is for a lock that another process has, errStale for one whose file
-// has lost its name meanwhile.
+// errHeld means that another process holds the lock. errStale means that the lock file was
+// renamed or removed meanwhile.
 var errHeld, errStale = errors.New("held"), errors.New("stale")
 
 // Acquire locks the run folder, which exists, for a process of a launch, which
@@ -72,7 +72,7 @@ func Acquire(run, launch string, wait time.Duration) (*Lock, error) {
 			return nil, err
 		}
 		text, _ := readNamed(path)
-		h := parse(text) // nil where it says nothing
+		h := parse(text) // nil if the file is empty
 		if h != nil && launch != "" && h.Launch == launch {
 			wait = max(wait, kinWait)
 		}
@@ -84,7 +84,7 @@ func Acquire(run, launch string, wait time.Duration) (*Lock, error) {
 	}
 }
 
-// try takes the lock if it is free; else the error is errHeld or errStale.
+// try takes the lock if it is free; otherwise it returns errHeld or errStale.
 func try(path, launch string) (*Lock, error) {
 	l, err := open(path)
 	if err != nil {
@@ -137,8 +137,7 @@ func (l *Lock) take(path string) error {
 	return nil
 }
 
-// sign says in the file who holds it. A full disk does not keep anybody from
-// locking.
+// sign writes the holder to the lock file. A full disk does not prevent locking.
 func (l *Lock) sign(path, launch string) error {
 	var err error
 	if l.before, err = read(l.file); err != nil {
@@ -149,7 +148,7 @@ func (l *Lock) sign(path, launch string) error {
 			Then("move it away, or choose another --out")
 	}
 	l.signed = true
-	host, _ := os.Hostname() // a process without one says nothing of it
+	host, _ := os.Hostname() // without a host name, the file contains none
 	text, err := json.Marshal(holder{os.Getpid(), host, launch, time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return fault.System(opLock, path, err)
@@ -207,7 +206,7 @@ func parse(text []byte) *holder {
 	return h
 }
 
-// describe returns the holder in words; nil is one that is not known.
+// describe returns a description of the holder; nil is an unknown holder.
 func (h *holder) describe() string {
 	if h == nil {
 		return "another process is writing it"
@@ -228,8 +227,8 @@ func (l *Lock) close() error {
 	return l.file.Close()
 }
 
-// Undo is Release that leaves the lock file as it was found, which may be not
-// at all. Who has opened it meanwhile sees that it has lost its name.
+// Undo releases the lock and restores the lock file, or removes it if it did not exist. A
+// process that has opened the file meanwhile detects that its name is gone.
 func (l *Lock) Undo() {
 	switch {
 	case l.made:

@@ -20,7 +20,7 @@ type unpickler struct {
 // Decode runs the pickle in b. An error names the byte.
 func Decode(b []byte) (any, error) { return DecodeKnown(b, func(Global) bool { return true }) }
 
-// DecodeKnown is Decode that refuses names of classes and functions that are not known.
+// DecodeKnown decodes like Decode, and refuses unknown names of classes and functions.
 func DecodeKnown(b []byte, known func(Global) bool) (any, error) {
 	u := &unpickler{b: b, memo: map[int]any{}, known: known}
 	for {
@@ -224,7 +224,7 @@ func (u *unpickler) setItems(items []any) {
 
 func (u *unpickler) push(v any) { u.stack = append(u.stack, v) }
 
-// top returns the last value; a mark does not count as one.
+// top returns the last value, ignoring marks.
 func (u *unpickler) top() any {
 	if len(u.stack) > 0 {
 		v := u.stack[len(u.stack)-1]
@@ -257,7 +257,7 @@ func (u *unpickler) toMark() []any {
 	return nil
 }
 
-// take returns the next n bytes, nil where there are fewer.
+// take returns the next n bytes, or nil if fewer remain.
 func (u *unpickler) take(n int) []byte {
 	if n < 0 || n > len(u.b)-u.at {
 		u.fail("truncated: %d bytes expected, %d left", n, len(u.b)-u.at)
@@ -276,8 +276,7 @@ func (u *unpickler) byte() byte {
 	return 0
 }
 
-// number returns an unsigned little-endian number of that many bytes; what an int
-// cannot hold fails.
+// number reads an unsigned little-endian number of size bytes. It fails if an int overflows.
 func (u *unpickler) number(size int) int {
 	var full [8]byte
 	copy(full[:], u.take(size))
@@ -289,7 +288,7 @@ func (u *unpickler) number(size int) int {
 	return int(v)
 }
 
-// long returns a two's complement little-endian number.
+// long reads a two's complement little-endian number of size bytes.
 func (u *unpickler) long(size int) int64 {
 	b := u.take(size)
 	if len(b) > 8 {
@@ -307,7 +306,7 @@ func (u *unpickler) long(size int) int64 {
 	return v
 }
 
-// line returns the text up to the next newline, which is taken too.
+// line returns the text up to the next newline, and skips the newline.
 func (u *unpickler) line() string {
 	end := bytes.IndexByte(u.b[u.at:], '\n')
 	if end < 0 {

@@ -2,7 +2,8 @@ package pickle
 
 import "fmt"
 
-// What a pickle builds: nil, bool, int64, float64, string (text and bytes alike), and these.
+// The values that a pickle builds: nil, bool, int64, float64, string (for text and bytes), and
+// the following types.
 type (
 	Tuple []any
 	List  struct{ Items []any }
@@ -61,7 +62,7 @@ func Describe(v any) string {
 	return "a mark"
 }
 
-// Text is v where it is a text, else a description.
+// Text returns v if it is a string, else a description.
 func Text(v any) string {
 	if s, ok := v.(string); ok {
 		return s

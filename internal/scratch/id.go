@@ -15,7 +15,7 @@ const infix = ".tmp-"
 // names in their folder.
 const Suffix = `\.tmp-[a-z2-7]{16}`
 
-// aside is after the id of a folder that has made room for a new one.
+// aside is the suffix after the id of a folder that was moved aside for a new folder.
 const aside = ".old"
 
 // An id is a host, a random number, and a checksum of both and of the final name. It is short,
@@ -53,7 +53,7 @@ func checksum(prefix string, number []byte) []byte {
 	return sum[:sumBytes]
 }
 
-// thisHost returns an encoding of the name of this host, or of none.
+// thisHost returns an encoding of the host name, also if there is no host name.
 func thisHost() []byte {
 	name, _ := os.Hostname()
 	sum := sha256.Sum256([]byte(name))

@@ -20,16 +20,16 @@ type Folder struct {
 // same name left by dead processes. The parent of final must exist.
 func Make(final string) (*Folder, error) { return New(final, 0o700, nil) }
 
-// inMemory is a folder whose files are in memory.
+// inMemory is the folder of an in-memory file system.
 const inMemory = "/dev/shm"
 
-// temporary is the final name of folders that never replace anything.
+// temporary is the final name in the paths of folders that never replace another folder.
 const temporary = "siafu-tmp"
 
-// Temp is Make in the folder for temporary files.
+// Temp makes a folder in the system's folder for temporary files.
 func Temp() (*Folder, error) { return Make(filepath.Join(os.TempDir(), temporary)) }
 
-// TempInMemory is Temp in memory, if there is such a folder.
+// TempInMemory makes a temporary folder in memory, if the system supports it.
 func TempInMemory() (*Folder, error) {
 	if f, err := Make(filepath.Join(inMemory, temporary)); err == nil {
 		return f, nil
@@ -37,7 +37,7 @@ func TempInMemory() (*Folder, error) {
 	return Temp()
 }
 
-// SweepTemp is Sweep of what Temp and TempInMemory have made.
+// SweepTemp sweeps folders that Temp and TempInMemory have made.
 func SweepTemp(undo func(path string) error) (removed []string) {
 	for _, dir := range []string{os.TempDir(), inMemory} {
 		removed = append(removed, Sweep(filepath.Join(dir, temporary), undo)...)
@@ -45,8 +45,8 @@ func SweepTemp(undo func(path string) error) (removed []string) {
 	return removed
 }
 
-// New is Make with permissions, subject to the umask, and with an undo function for abandoned
-// folders (see Sweep).
+// New makes a folder like Make, with permissions before the umask, and with an undo function for
+// abandoned folders (see Sweep).
 func New(final string, perm os.FileMode, undo func(path string) error) (*Folder, error) {
 	Sweep(final, undo)
 	var lock *os.File
@@ -71,8 +71,8 @@ func Hide(path string) (*Folder, error) {
 	return &Folder{Path: hidden}, nil
 }
 
-// Create is New for a file, which is open for reading and writing and locked
-// until it is closed.
+// Create makes a file like New. The file is open for reading and writing, and locked until it is
+// closed.
 func Create(final string, perm os.FileMode) (*os.File, error) {
 	prefix := filepath.Base(final) + infix
 	sweep(final, prefix, nil)
@@ -109,8 +109,8 @@ func fresh(final, prefix string, make func(path string) error) (string, error) {
 	}
 }
 
-// Named returns an error of the operating system about a file under the name that
-// the user knows.
+// Named returns a fault for an error of the operating system, with the final path that the user
+// knows.
 func Named(path string, err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError
@@ -133,8 +133,8 @@ func (f *Folder) Share(cmd *exec.Cmd) {
 	}
 }
 
-// Close removes what is under the folder's path: the folder, or what has changed
-// places with it.
+// Close removes the folder at the temporary path: this folder, or the folder that was exchanged
+// with it.
 func (f *Folder) Close() {
 	_ = os.RemoveAll(f.Path) // the next Make tries again
 	if f.lock != nil {
@@ -147,7 +147,7 @@ var (
 	errNoLocks = errors.New("scratch: the file system has no locks")
 )
 
-// hold locks what exists. The file is nil where there are no locks.
+// hold locks an existing file or folder. The file is nil if the file system has no locks.
 func hold(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,7 +183,7 @@ func lock(f *os.File, path string) error {
 	return nil
 }
 
-// Names reports whether the path still names what is open, and locked by then.
+// Names reports whether path still names the open and locked file f.
 func Names(path string, f *os.File) bool {
 	locked, err := f.Stat()
 	if err != nil {

@@ -41,7 +41,7 @@ func sweep(final, prefix string, undo func(path string) error) (removed []string
 	return removed
 }
 
-// SweepAll is Sweep of every name in a folder, of files too.
+// SweepAll sweeps all names in a folder, including files.
 func SweepAll(dir string, undo func(path string) error) (removed []string) {
 	names, _ := os.ReadDir(dir) // what could be read is as good as all
 	for _, e := range names {
@@ -59,7 +59,7 @@ func SweepAll(dir string, undo func(path string) error) (removed []string) {
 	return removed
 }
 
-// remove removes what is ours if its maker is gone.
+// remove removes an entry made by siafu if its maker has ended.
 func remove(path string, here bool, undo func(path string) error) bool {
 	if info, err := os.Lstat(path); err != nil || !own(info) {
 		return false

@@ -14,7 +14,7 @@ type Screen struct {
 
 	began, shown time.Time
 	line         string // in full, that waits to be shown
-	last         string // that is on the terminal
+	last         string // current line of the terminal
 }
 
 // New shows epochs on out, which is a terminal if its width is not 0.
@@ -30,8 +30,8 @@ const (
 	growth = 20                     // one in so much of the time up to then
 )
 
-// Epoch takes an epoch: a line of it in full, and what of it fits into width columns of
-// a terminal. first and last ones are always shown.
+// Epoch shows an epoch: full is the complete line, and short returns a line of at most width
+// columns for a terminal. The first and last epochs are always shown.
 func (s *Screen) Epoch(full string, short func(width int) string, edge bool) {
 	now := s.now()
 	pause := min(max(now.Sub(s.began)/growth, soon), seldom)
@@ -63,7 +63,7 @@ func (s *Screen) End() {
 	s.line, s.last = "", ""
 }
 
-// Bar returns a share of 0 to 1 in so many columns.
+// Bar returns a bar for a fraction from 0 to 1, in the given number of columns.
 func Bar(share float64, columns int) string {
 	if columns < 3 {
 		return ""

@@ -10,26 +10,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Variable names the environment variable with the width, in columns, of the terminal
-// that shows what ranks say.
+// Variable names the environment variable with the width, in columns, of the terminal that shows
+// the output of ranks.
 const Variable = "SIAFU_TERMINAL"
 
-// erase goes to the beginning of a line and clears it. A line that may be overwritten
-// begins with it.
+// erase moves the cursor to the beginning of a line and clears the line. A line that may be
+// overwritten begins with it.
 const erase = "\r\033[K"
 
-// Clear takes everything away that a terminal shows.
+// Clear clears the screen of a terminal.
 const Clear = "\033[H\033[2J"
 
-// Terminal is a terminal to which two streams go.
+// Terminal is a terminal that receives two streams.
 type Terminal struct {
 	file *os.File
 	mu   sync.Mutex
 	live bool // its last line may be overwritten
 }
 
-// Streams are out and err as a process is to write to them: themselves where out is no
-// terminal.
+// Streams returns writers for out and err that share a terminal. It returns out and err
+// themselves if out is not a terminal.
 func Streams(out, err io.Writer) (io.Writer, io.Writer) {
 	f := terminalOf(out)
 	if f == nil {
@@ -78,7 +78,7 @@ func columns(f *os.File) int {
 	return width
 }
 
-// terminalOf is w where it is a terminal, else nil. /dev/null is a character device too.
+// terminalOf returns w if it is a terminal, else nil. /dev/null is a character device too.
 func terminalOf(w io.Writer) *os.File {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -91,7 +91,7 @@ func terminalOf(w io.Writer) *os.File {
 	return f
 }
 
-// stream is one of the two.
+// stream is one of a terminal's two streams.
 type stream struct {
 	of *Terminal
 	to io.Writer

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Request is a request to a run at the end of an epoch. A greater one includes the smaller.
+// Request is a request to a run at the end of an epoch. A greater request includes the smaller
+// ones.
 type Request uint8
 
 // The requests, in their order.
@@ -30,15 +31,13 @@ func (r Request) String() string {
 	return "none"
 }
 
-// CodeNow is the exit code after a second SIGINT: 128 and the signal's number,
-// as a shell tells it.
+// CodeNow is the exit code after a second SIGINT: 128 plus the signal's number, as in shells.
 const CodeNow = 130
 
-// echo is the time in which a second SIGINT is the first one, passed on by a
-// launcher.
+// echo is the time within which a second SIGINT counts as the first one, repeated by a launcher.
 const echo = 500 * time.Millisecond
 
-// Options are the options of a Watcher.
+// Options contains the options of a Watcher.
 type Options struct {
 	Grace time.Duration // from a SIGTERM to the kill; 0: not known
 	Log   func(string)  // a line for the user, nil on ranks that are silent
@@ -80,8 +79,8 @@ func Watch(o Options) *Watcher {
 	return w
 }
 
-// Signals returns the signals to catch. A terminal that is closed sends SIGHUP; one
-// that was ignored when we started, as nohup has it, stays so.
+// Signals returns the signals to catch. A closing terminal sends SIGHUP. A signal that was
+// ignored at the start (nohup) stays ignored.
 func Signals() []os.Signal {
 	list := []os.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -110,7 +109,7 @@ func (w *Watcher) Close() {
 	<-w.done
 }
 
-// take records a signal; it returns what to say of it and whether to exit now.
+// take records a signal. It returns a message for the user and whether to exit now.
 func (w *Watcher) take(s os.Signal) (say string, exit bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,8 +141,8 @@ func short(s os.Signal) string {
 	return "TERM"
 }
 
-// doubt returns a clause that says so where an epoch does not fit into the grace
-// period of a SIGTERM. The lock is held.
+// doubt returns a clause for the message if an epoch does not fit into the grace period of a
+// SIGTERM. The lock is held.
 func (w *Watcher) doubt() string {
 	switch grace := w.options.Grace; {
 	case w.first.signal == syscall.SIGINT:
@@ -163,7 +162,7 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-// Took tells the watcher how long an epoch and its checkpoint take.
+// Took records the duration of an epoch and its checkpoint.
 func (w *Watcher) Took(epoch time.Duration) {
 	if w == nil {
 		return
@@ -206,13 +205,13 @@ func (w *Watcher) Stopping() (os.Signal, time.Time) {
 	return w.first.signal, w.first.at
 }
 
-// slurmKillWait is Slurm's own time between SIGTERM and SIGKILL, which its
-// administrator may have changed.
+// slurmKillWait is Slurm's default time between SIGTERM and SIGKILL. An administrator may have
+// changed it.
 const slurmKillWait = 30 * time.Second
 
-// Grace returns the time from a SIGTERM to the kill: what the user says, else
-// SIAFU_GRACE in seconds, which a batch script sets that asks for an early
-// signal, else Slurm's KillWait in a Slurm job, else 0.
+// Grace returns the time from a SIGTERM to the kill. The first that is set applies: flag,
+// SIAFU_GRACE in seconds (set by a batch script that requests an early signal), Slurm's default
+// KillWait in a Slurm job, or 0.
 func Grace(flag time.Duration, getenv func(string) string) time.Duration {
 	if flag > 0 {
 		return flag

@@ -57,8 +57,8 @@ func arrayOf(shape, descr any, fortran bool, content any) (*npy.Array, error) {
 	return a, err
 }
 
-// pickledBytes returns a string of bytes. Protocol 2 has none of Python 3: that writes
-// a call which encodes a text of the code points 0 to 255, or makes no bytes.
+// pickledBytes returns a string of bytes. Protocol 2 has no bytes of Python 3. Instead, Python
+// writes a call that encodes a text with code points 0 to 255, or that makes empty bytes.
 func pickledBytes(v any) ([]byte, bool) {
 	o, ok := v.(*pickle.Object)
 	if !ok {

@@ -48,7 +48,7 @@ func (f *File) Tensor(v any, name string) (*npy.Array, error) {
 	return f.view(s, offset, shape, stride, name)
 }
 
-// storage returns the data outside of the pickle with the id (storage, class, key, device,
+// storage returns the data outside the pickle with the id (storage, class, key, device,
 // elements).
 func (f *File) storage(v any, name string) (storage, error) {
 	p, _ := v.(*pickle.Persistent)
@@ -74,7 +74,7 @@ func (f *File) storage(v any, name string) (storage, error) {
 	return storage{kind, int(kind[len(kind)-1] - '0'), b}, err
 }
 
-// ints returns the whole numbers of a tuple, or of a torch.Size.
+// ints returns the integers of a tuple or of a torch.Size.
 func ints(v any) ([]int64, bool) {
 	if o, ok := v.(*pickle.Object); ok && o.Class == "torch Size" && len(o.Args) == 1 {
 		v = o.Args[0]
@@ -129,7 +129,7 @@ func (f *File) view(s storage, offset int64, shape, stride []int64, name string)
 	return a.Called(f.path + "[" + name + "]"), nil
 }
 
-// typeOf returns the type as NumPy calls it.
+// typeOf returns the NumPy name of a type.
 func (f *File) typeOf(kind string) string {
 	switch {
 	case kind == "bf2":
@@ -154,7 +154,7 @@ func contiguous(shape, stride []int64) bool {
 	return true
 }
 
-// gathered returns the elements of a view in rows.
+// gathered returns the elements of a view as contiguous rows.
 func gathered(s storage, offset, count int64, shape, stride []int64) []byte {
 	out := make([]byte, 0, count*int64(s.size))
 	index := make([]int64, len(shape))
@@ -174,7 +174,7 @@ func gathered(s storage, offset, count int64, shape, stride []int64) []byte {
 	return out
 }
 
-// widened are bfloat16s as little-endian float32s.
+// widened returns bfloat16s converted to little-endian float32s.
 func widened(b []byte, big bool) []byte {
 	out := make([]byte, 2*len(b))
 	for i := 0; i+1 < len(b); i += 2 {
