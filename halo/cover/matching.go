@@ -9,7 +9,7 @@ const none = -1
 type matcher struct {
 	Block
 	source, dest []int32 // the partner of each, or none
-	level        []int32 // of sources: edges of the matching on the shortest path from a free one, none where there is no path
+	level        []int32 // of sources: number of matching edges on the shortest path from a free source, none if there is no path
 	cursor       []int64 // of sources: the edges before lead nowhere
 	last         int     // deepest layer of sources that was entered
 	free         bool    // a source of that layer has a free destination
@@ -84,8 +84,8 @@ func (m *matcher) lengthen() {
 	}
 }
 
-// augment looks for a shortest path from the free source root, depth first, and
-// exchanges its edges inside and outside the matching.
+// augment searches a shortest path from the free source root, depth first, and exchanges its
+// edges inside and outside the matching.
 func (m *matcher) augment(root int32) {
 	m.path = append(m.path[:0], root)
 	for len(m.path) > 0 {

@@ -8,7 +8,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// Directory says which rank owns a vertex, and in which row.
+// Directory maps a vertex to the rank that owns it and to its row there.
 type Directory struct {
 	comm  comm.Comm
 	start []int64  // rank q's vertices have slots start[q]..start[q+1]-1 [ranks+1]

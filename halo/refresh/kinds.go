@@ -86,7 +86,8 @@ func Usage() string { return catalog.List(catalog.Forms(Choices()), "or") }
 
 func atMostAll(Policy, int) (float64, bool) { return 1, false }
 
-// shareOfRefreshes returns the share of a policy that sends all rows every p.Epochs epochs.
+// shareOfRefreshes returns the fraction of rows sent by a policy that sends all rows every
+// p.Epochs epochs.
 func shareOfRefreshes(p Policy, epochs int) (float64, bool) {
 	return float64(refreshes(p, epochs)) / float64(max(epochs, 1)), true
 }

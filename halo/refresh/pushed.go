@@ -42,8 +42,8 @@ type MessagePump interface {
 
 var _ halo.Collective = (*Pushed)(nil)
 
-// NewPushed is NewBounded without a bound and without gradients. It sends rows every given
-// number of epochs.
+// NewPushed returns a source like NewBounded, but without a bound and without gradients. It
+// sends rows every given number of epochs.
 func NewPushed(o BoundedOptions, every int, ops kernels.Ops, a *mapped.Arena) *Pushed {
 	o.Staleness = math.MaxInt32
 	forward := make([]halo.Shape, len(o.Shapes))

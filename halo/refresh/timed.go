@@ -49,7 +49,7 @@ type timetable struct {
 	selector func(epoch int) func(id uint32) bool
 	// drift omits unchanged blocks; nil: all rows are sent.
 	drift *drift
-	// ahead reports whether a pass that only refreshes goes before that of an epoch.
+	// ahead reports whether a refresh-only pass precedes the epoch's pass.
 	ahead func(epoch int) bool
 }
 
@@ -146,7 +146,7 @@ func (s *Timed) storeDue(h *history, at halo.Slot) error {
 // Reserve implements halo.Collective.
 func (s *Timed) Reserve(l halo.Shape) { s.store.Reserve(l) }
 
-// Ahead reports whether a pass that only refreshes ghosts precedes that of an epoch.
+// Ahead reports whether a refresh-only pass precedes the epoch's pass.
 func (s *Timed) Ahead(epoch int) bool { return s.ahead != nil && s.ahead(epoch) }
 
 // SendBuffer implements halo.Source. It is empty for rows that are not sent.

@@ -31,7 +31,7 @@ type Peaks struct {
 	bytes int64
 }
 
-// RSS is PeakRSS of at most a second ago.
+// RSS returns PeakRSS in bytes, measured at most one second ago.
 func (p *Peaks) RSS() int64 {
 	if now := time.Now(); now.Sub(p.asked) >= time.Second {
 		p.asked, p.bytes = now, PeakRSS()

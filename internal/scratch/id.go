@@ -53,7 +53,7 @@ func checksum(prefix string, number []byte) []byte {
 	return sum[:sumBytes]
 }
 
-// thisHost returns an encoding of the host name, also if there is no host name.
+// thisHost returns a hash of the host name, which may be empty.
 func thisHost() []byte {
 	name, _ := os.Hostname()
 	sum := sha256.Sum256([]byte(name))

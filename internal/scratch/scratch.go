@@ -109,8 +109,7 @@ func fresh(final, prefix string, make func(path string) error) (string, error) {
 	}
 }
 
-// Named returns a fault for an error of the operating system, with the final path that the user
-// knows.
+// Named returns an error of the operating system with the final path, which the user knows.
 func Named(path string, err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError

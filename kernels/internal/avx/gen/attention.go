@@ -8,8 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// attention writes the routines that work on a block of edges, whose scores and
-// weights lie edge after edge, with a power of two of heads each.
+// attention generates the routines on a block of edges. Scores and weights are stored edge by
+// edge, each edge with a power of two of heads.
 func attention(s isa) {
 	if !s.wide {
 		less(s)
@@ -39,7 +39,7 @@ func attention(s isa) {
 	dynamic(s)
 }
 
-// single returns a float32 in each lane of read-only memory.
+// single returns a float32, repeated for each lane, in read-only memory.
 func single(name string, v float64) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	for lane := range 8 {
@@ -121,8 +121,8 @@ func less(s isa) {
 // avx has it too.
 const scoresAhead = 24
 
-// scores writes a vector an edge, of which heads are wanted: the next edge
-// overwrites the others.
+// scores generates a routine that stores a full vector per edge. The next edge overwrites the
+// lanes beyond the heads.
 func scores(s isa) {
 	TEXT("scores"+s.name, NOSPLIT,
 		"func(dst *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32, top *float32)")
@@ -158,7 +158,7 @@ func scores(s isa) {
 	RET()
 }
 
-// scoresOfOne is scores of one head, eight edges at a time.
+// scoresOfOne generates scores for one head, eight edges at a time.
 func scoresOfOne(s isa) {
 	TEXT("scoresOfOne"+s.name, NOSPLIT,
 		"func(dst, near, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full, lanes int)")
@@ -246,8 +246,8 @@ func weights(s isa, e *exponential32) {
 	})
 }
 
-// signedWeights is weights of which those have the sign bit whose score is not positive; their
-// exponentials are added up with these signs too.
+// signedWeights generates weights that have the sign bit if the score is not positive. It also
+// sums the exponentials with these signs.
 func signedWeights(s isa, e *exponential32) {
 	TEXT("signedWeights"+s.name, NOSPLIT, "func(scores, keep *float32, keepStep int, top, sum, signed *float32, full, lanes int)")
 	Doc("Replaces scores by keep times their exponentials less top, negative unless the score is positive, and adds the exponentials to sum, and with their signs to signed.")
@@ -283,8 +283,8 @@ func signedWeights(s isa, e *exponential32) {
 	})
 }
 
-// slopes is the backward pass from the gradients of weights to those of scores: their sums, or
-// those of each edge.
+// slopes generates the backward pass from gradients of weights to gradients of scores: their
+// sums, or one per edge.
 func slopes(s isa, e *exponential32, each bool) {
 	name, doc := "slopes", "Replaces scores by their weights, and adds to sum the gradients of what the scores are the leaky values of."
 	if each {
@@ -334,8 +334,8 @@ func slopes(s isa, e *exponential32, each bool) {
 	})
 }
 
-// edgeMask draws four words an edge, one for each of four heads. Of narrower
-// steps the next edge overwrites what is too much.
+// edgeMask generates four random words per edge, one for each of four heads. With narrower
+// steps, the next edge overwrites the extra lanes.
 func edgeMask(s isa) {
 	TEXT("edgeMask"+s.name, NOSPLIT,
 		"func(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)")
@@ -374,7 +374,7 @@ func edgeMask(s isa) {
 	RET()
 }
 
-// factor returns the scale where the word keeps, else 0.
+// factor returns the scale where the word retains its element, else 0.
 func (p *philox) factor(word VecVirtual) VecVirtual {
 	keep, v := p.keeps(word, nil), p.scale()
 	if p.s.wide {

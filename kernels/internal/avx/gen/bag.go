@@ -40,7 +40,7 @@ type bag struct {
 	n, rest                    Register
 }
 
-// tile is the code for that many vectors.
+// tile generates the code for a number of vectors.
 func (b *bag) tile(vectors int) {
 	name := fmt.Sprintf("tile%d", vectors)
 	Label(name)
@@ -93,7 +93,7 @@ func (b *bag) nonZero(acc []VecVirtual, prefetch bool) {
 	ADDQ(U8(4), b.vals)
 }
 
-// row is where the row of x of a column further on starts.
+// row returns the address of x's row for a later column.
 func (b *bag) row(at int) GPVirtual {
 	p := GP64()
 	MOVL(Mem{Base: b.cols, Disp: 4 * at}, p.As32())

@@ -36,8 +36,8 @@ func dots(s isa) {
 	RET()
 }
 
-// dotting is what the pieces of the routine share. masks are of the vectors
-// that the last sixteen columns are.
+// dotting contains the shared state of the routine's parts. masks are the masks of the vectors
+// with the last sixteen columns.
 type dotting struct {
 	isa
 	masks         []Register
@@ -135,7 +135,7 @@ func (d *dotting) columns(acc [][]VecVirtual, from, next []Register, offset Regi
 	}
 }
 
-// sums are those of four edges' lanes, in a vector of four.
+// sums returns the lane sums of four edges in a vector of four.
 func (d *dotting) sums(acc [][]VecVirtual) VecVirtual {
 	var half VecVirtual
 	if d.wide {
@@ -154,7 +154,7 @@ func (d *dotting) sums(acc [][]VecVirtual) VecVirtual {
 	return quarter
 }
 
-// transposed has the sums over every four lanes of each edge side by side.
+// transposed returns the sums over groups of four lanes, next to each other for all edges.
 func (d *dotting) transposed(v []VecVirtual) VecVirtual {
 	for len(v) < 4 {
 		v = append(v, v[0])
@@ -174,7 +174,7 @@ func (d *dotting) transposed(v []VecVirtual) VecVirtual {
 	return lo
 }
 
-// write stores the sum of each edge, and goes on to the next head.
+// write stores the sum of each edge and advances to the next head.
 func (d *dotting) write(sums VecVirtual, count int) {
 	at, step := GP64(), Load(Param("step"), GP64())
 	MOVQ(d.dst, at)
@@ -187,10 +187,9 @@ func (d *dotting) write(sums VecVirtual, count int) {
 	ADDQ(U8(4), d.dst)
 }
 
-// weigh writes the weighted sum of the rows of edges, with its accumulators in
-// registers over all of them. Either one head has all columns of the tile, or a
-// column has the weight that heads says. Signed weights count by their size, and with their
-// signs in a second sum.
+// weigh generates the weighted sum of the rows of edges. Accumulators stay in registers over all
+// edges. Either one head has all columns of the tile, or heads selects the weight of each
+// column. Signed weights count by absolute value, and with their signs in a second sum.
 func weigh(s isa, heads, signed bool) {
 	name, params, widest := "weigh", "", 8
 	if heads {
@@ -241,7 +240,7 @@ type weighing struct {
 	step, ahead, rest, end       Register
 }
 
-// tile is the code for that many vectors.
+// tile generates the code for a number of vectors.
 func (w *weighing) tile(vectors int) {
 	name := fmt.Sprintf("tile%d", vectors)
 	Label(name)
@@ -279,7 +278,7 @@ func (w *weighing) tile(vectors int) {
 	RET()
 }
 
-// sums returns the vectors of a tile at that place, and put writes them back.
+// sums returns the vectors of a tile at an address; put writes them back.
 func (w *weighing) sums(at Register, vectors int) (acc []VecVirtual) {
 	for i := range vectors {
 		v := w.vec()
@@ -354,7 +353,7 @@ func (w *weighing) sized(weight, size VecVirtual) {
 	VANDPS(w.size, weight, size)
 }
 
-// row is where the row of x of an edge further on starts.
+// row returns the address of x's row for a later edge.
 func (w *weighing) row(at int) GPVirtual {
 	p := GP64()
 	MOVL(Mem{Base: w.ids, Disp: 4 * at}, p.As32())

@@ -18,14 +18,14 @@ func dynamic(s isa) {
 	bend(s, true)
 }
 
-// bending is the leaky sum of two rows: v = max(t, slope·t) with t = v + near.
+// bending generates the leaky sum of two rows: v = max(t, slope·t) with t = v + near.
 func bending(near, slope, v, leaky VecVirtual) {
 	VADDPS(near, v, v)
 	VMULPS(slope, v, leaky)
 	VMAXPS(leaky, v, v)
 }
 
-// bentDots is dots whose rows are bent before they meet the vector, two edges at a time.
+// bentDots generates dots of a vector and leaky rows, two edges at a time.
 func bentDots(s isa) {
 	TEXT("bentDots"+s.name, NOSPLIT,
 		"func(dst *float32, step int, row, vector, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int, slope float32)")
@@ -61,9 +61,9 @@ func (d *dotting) bent(row, vector VecVirtual, from Mem, mask Register, acc VecV
 	VFMADD231PS(vector, v, acc)
 }
 
-// bend writes the backward pass through the leaky rows, with its accumulators in registers over
-// all edges of a block. A column has the gradient that heads says. The rows have been read
-// just before, and are not prefetched.
+// bend generates the backward pass through the leaky rows. Accumulators stay in registers over
+// all edges of a block. heads selects the gradient of a column. The rows were just read, so they
+// are not prefetched.
 func bend(s isa, along bool) {
 	name, params, widest := "bend", "", 2
 	if along {
@@ -101,7 +101,7 @@ type bender struct {
 	x, stride, ids, ds, step, n Register
 }
 
-// tile is the code for that many vectors.
+// tile generates the code for a number of vectors.
 func (b *bender) tile(vectors int) {
 	name := fmt.Sprintf("tile%d", vectors)
 	Label(name)

@@ -6,11 +6,11 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// dotsOfEight is dots of eight heads of eight columns: the row stays in registers, and an
-// edge takes a sum of four vectors over lanes instead of eight. It adds in the order of dots;
-// the zero is that with which sums there begin.
+// dotsOfEight generates dots of eight heads of eight columns. The row stays in registers, and an
+// edge takes one sum of four vectors over lanes instead of eight sums. It adds in the order of
+// dots and starts with the same zero.
 //
-// Of bent rows it is bentDots.
+// For leaky rows it generates bentDots.
 func dotsOfEight(s isa, evenOdd Mem, bent bool) {
 	name, params, more := "dotsOfEight", "", ""
 	if bent {
@@ -85,8 +85,8 @@ func dotsOfEight(s isa, evenOdd Mem, bent bool) {
 	RET()
 }
 
-// evenOdd is where the heads lie in the sums of two: even ones in the first four floats, odd
-// ones in the third four.
+// evenOdd returns the positions of heads in the sums of two vectors: even heads in the first
+// four floats, odd heads in the third four.
 func evenOdd() Mem {
 	at := GLOBL("evenOdd", RODATA|NOPTR)
 	for i := range 8 {

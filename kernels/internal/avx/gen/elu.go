@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// elu writes the routines of a layer with ELU, and those of a mean of heads.
+// elu generates the routines of a layer with ELU, and of a mean of heads.
 func elu(s isa) {
 	eluForward(s)
 	eluGradient(s)
@@ -173,7 +173,7 @@ func spread(s isa) {
 	})
 }
 
-// headLabel is that of the loop over heads in full vectors and in the last.
+// headLabel returns the label of the loop over heads, for full vectors or for the last one.
 func headLabel(mask Register) string {
 	if mask != nil {
 		return "last_head"

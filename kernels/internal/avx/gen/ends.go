@@ -6,12 +6,12 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// attended is how many values a far vertex has of each head in the backward pass to sources: what
-// its score is made of, lse and dots, those of all heads one after the other.
+// attended is the number of values per head of a far vertex in the backward pass to sources: the
+// vertex's part of the score, lse and dots. The values of all heads follow one another.
 const attended = 3
 
-// ends writes scores without their largest, and copies lse and dots, which lie beside what
-// scores are made of: in lines that one prefetch for each has brought.
+// ends generates scores without their maximum, and copies lse and dots. These are in the same
+// cache lines as the vertex's part of the score, so that one prefetch per line is enough.
 func ends(s isa) {
 	TEXT("ends"+s.name, NOSPLIT,
 		"func(scores, lse, dots *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32)")
@@ -55,7 +55,7 @@ func ends(s isa) {
 	RET()
 }
 
-// endsOfOne is ends of one head, eight edges at a time.
+// endsOfOne generates ends for one head, eight edges at a time.
 func endsOfOne(s isa) {
 	TEXT("endsOfOne"+s.name, NOSPLIT,
 		"func(scores, lse, dots, near, far *float32, ids *uint32, slope float32, full, lanes int)")
@@ -90,8 +90,8 @@ func endsOfOne(s isa) {
 	})
 }
 
-// look writes elements of a table: as many loads are under way as the processor looks
-// ahead, which gathers into vectors, eight at a time, are not.
+// look generates a copy of table elements by scalar loads. The processor overlaps many such
+// loads, but not gathers of eight into a vector.
 func look() {
 	TEXT("look", NOSPLIT, "func(dst, ids, table *uint32, n int)")
 	Doc("Sets dst to those of the table at n ids.")

@@ -49,8 +49,8 @@ func (g *gathering) shared() {
 	g.colScale = Load(Param("colScale"), GP64())
 }
 
-// lastByte finds that of a tile, 0 where rows are whole cache lines: others may end
-// in one line more than their length says.
+// lastByte computes the offset of a tile's last byte, or 0 if rows are whole cache lines. Other
+// rows may touch one cache line more than their length implies.
 func (g *gathering) lastByte(vectors, shift int) {
 	g.end = Load(Param("lanes"), GP64())
 	SHLQ(U8(shift), g.end)
@@ -61,7 +61,7 @@ func (g *gathering) lastByte(vectors, shift int) {
 	Label("ragged")
 }
 
-// run is the loop over rows, and the end of the routine.
+// run generates the loop over rows and the end of the routine.
 func (g *gathering) run(vectors int) {
 	s := g.isa
 	for range vectors {
@@ -105,7 +105,7 @@ func (g *gathering) run(vectors int) {
 	RET()
 }
 
-// gathering is what the pieces of the routine share.
+// gathering contains the shared state of the routine's parts.
 type gathering struct {
 	isa
 	half, packed              bool
@@ -118,8 +118,8 @@ type gathering struct {
 	beside                    Register // from an edge's column to its weight; nil without weights
 }
 
-// edges finds the edges of a row. As many of them look ahead as there are
-// edges after them, of later rows too.
+// edges generates the lookup of a row's edges. It prefetches for later edges, including those of
+// later rows.
 func (g *gathering) edges(row Register) {
 	begin, end := Load(Param("begin"), GP64()), Load(Param("end"), GP64())
 	lo, n, zero := GP64(), GP64(), GP64()
@@ -211,7 +211,7 @@ func (g *gathering) add(p Register, scaled bool) {
 	g.accumulate(p, scale)
 }
 
-// edge is add of an edge's column, with the edge's weight.
+// edge generates add for an edge's column, with the edge's weight.
 func (g *gathering) edge(p Register, scaled bool) {
 	if g.beside == nil {
 		g.add(p, scaled)

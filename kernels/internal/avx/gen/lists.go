@@ -78,7 +78,7 @@ func (l *lists) clear(s isa, mask Register) {
 	s.store(zero, mask, Mem{Base: to})
 }
 
-// loop adds as many columns as the parameter of that name says.
+// loop adds columns; their number is the parameter called name.
 func (l *lists) loop(name string, prefetch bool) {
 	n := Load(Param(name), GP64())
 	Label(name)

@@ -45,7 +45,7 @@ func (s isa) mask(name string) Register {
 	return s.maskOf(Load(Param(name), GP64()).(GPVirtual))
 }
 
-// maskOf returns a mask of the first lanes, whose number it overwrites. For AVX2 it
+// maskOf returns a mask of the first lanes and overwrites lanes, their number. For AVX2 the mask
 // is a window into eight words of ones followed by eight of zeros.
 func (s isa) maskOf(lanes GPVirtual) Register {
 	if s.wide {
@@ -90,7 +90,7 @@ func (s isa) store(src VecVirtual, mask Register, m Mem) {
 	}
 }
 
-// addFrom is acc += m.
+// addFrom generates acc += m.
 func (s isa) addFrom(m Mem, mask Register, acc VecVirtual) {
 	switch {
 	case mask == nil:
@@ -104,7 +104,7 @@ func (s isa) addFrom(m Mem, mask Register, acc VecVirtual) {
 	}
 }
 
-// fmaFrom is acc += scale*m.
+// fmaFrom generates acc += scale*m.
 func (s isa) fmaFrom(m Mem, scale VecVirtual, mask Register, acc VecVirtual) {
 	switch {
 	case mask == nil:
@@ -118,7 +118,7 @@ func (s isa) fmaFrom(m Mem, scale VecVirtual, mask Register, acc VecVirtual) {
 	}
 }
 
-// place is where a parameter or a result lies.
+// place returns the memory of a parameter or result.
 func place(c gotypes.Component) Mem {
 	b, err := c.Resolve()
 	if err != nil {

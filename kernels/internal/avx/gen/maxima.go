@@ -6,14 +6,14 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Comparisons, none of which a NaN passes.
+// Comparisons, all false for a NaN.
 const (
 	equal   = 0x00
 	greater = 0x1e
 )
 
-// edgeLoop is a loop over the edges of a row: body gets where the source's row lies beside
-// x, in bytes. Rows of the edges that come later are prefetched, line bytes of each array.
+// edgeLoop generates a loop over the edges of a row. body receives the byte offset of the
+// source's row in x. Rows of later edges are prefetched, bytes of each array.
 func edgeLoop(stride Register, arrays []Register, bytes int, body func(cols, source GPVirtual)) {
 	cols, n := Load(Param("cols"), GP64()).(GPVirtual), Load(Param("n"), GP64())
 	seen := Load(Param("seen"), GP64())
@@ -41,9 +41,9 @@ func edgeLoop(stride Register, arrays []Register, bytes int, body func(cols, sou
 	Label("done")
 }
 
-// maxima raises vectors of a row to the rows of its sources. With args it notes the source
-// of each element, of equal ones that of the lowest id; ids of elements that are -Inf are 0,
-// so that none of a source is lower.
+// maxima generates the maxima of a row's vectors and the rows of its sources. With args it
+// stores the source of each element; of equal elements, the source with the lowest id. The id of
+// an element with -Inf is 0, so that no source has a lower id.
 func maxima(s isa, args bool, vectors int) {
 	name := "maxima"
 	if args {
@@ -109,8 +109,8 @@ func maxima(s isa, args bool, vectors int) {
 	RET()
 }
 
-// idsOf looks up the ids of what elements come from, for AVX2 with the sign turned: its
-// comparison is one of signed numbers.
+// idsOf looks up the ids of elements' sources. For AVX2 it flips the sign bit, because AVX2
+// compares signed numbers.
 func (s isa) idsOf(ids Register, best, from, id, sign VecVirtual) {
 	least, bits := s.vec(), GP32()
 	MOVL(U32(0xff800000), bits)

@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// finish stores accumulators, after adding what is there if "add" is set.
+// finish stores accumulators, after adding the stored values if "add" is set.
 func finish(s isa, acc []VecVirtual, place func(i int) Mem, maskOf func(i int) Register, label string) {
 	add := Load(Param("add"), GP8())
 	TESTB(add, add)

@@ -21,7 +21,7 @@ import (
 // fewer lines than others; package avx has it too.
 const aheadPacked = 32
 
-// bitsBytes is how far the bits of a row are from those of the next one.
+// bitsBytes is the distance in bytes between the bits of consecutive rows.
 const bitsBytes = 16
 
 // packRows packs rows of whole vectors, the last one masked. A NaN is no zero, and -0
@@ -74,7 +74,7 @@ func packRows(s isa) {
 	RET()
 }
 
-// gatherPacked is gather of packed rows of N vectors.
+// gatherPacked generates gather for packed rows of N vectors.
 func gatherPacked(s isa, vectors int) {
 	g := &gathering{isa: s, packed: true, bytes: s.bytes}
 	TEXT(fmt.Sprintf("gatherPacked%sx%d", s.name, vectors), NOSPLIT,
@@ -144,8 +144,8 @@ func (g *gathering) unpack(p Register, scale VecVirtual) {
 	}
 }
 
-// beginnings are how many bits of b are set before vector k of 16, for k from 1 up to
-// count-1.
+// beginnings returns the number of bits of b that are set before vector k of 16 columns, for k
+// from 1 up to count-1.
 func beginnings(b GPVirtual, count int) []Register {
 	n := []Register{nil, GP64(), GP64(), GP64(), GP64()}
 	count64 := func(k int, of Register) { POPCNTQ(of, n[k]) }

@@ -42,7 +42,7 @@ func extent(s isa) {
 	RET()
 }
 
-// loadOver reads a vector; masked lanes are those of other.
+// loadOver reads a vector; masked lanes come from other.
 func (s isa) loadOver(m Mem, mask Register, other, dst VecVirtual) {
 	switch {
 	case mask == nil:
@@ -119,8 +119,8 @@ func codes(s isa, bits int) {
 	RET()
 }
 
-// quantiser holds what codes needs beside random numbers. Constants are
-// operands in memory: AVX2 has no registers left for them.
+// quantiser contains the inputs of codes except random numbers. Constants are operands in
+// memory, because AVX2 has no free registers.
 type quantiser struct {
 	*philox
 	bits           int
@@ -151,15 +151,15 @@ func newQuantiser(s isa, bits int) *quantiser {
 	return q
 }
 
-// parameter returns the float parameter of that name in all lanes.
+// parameter returns the float parameter called name in all lanes.
 func (s isa) parameter(name string) VecVirtual {
 	v := s.vec()
 	VBROADCASTSS(place(Param(name)), v)
 	return v
 }
 
-// numbers returns the random numbers of a batch, 16 bits in the lower half of each
-// lane, a vector for each vector of columns.
+// numbers returns the random numbers of a batch, 16 bits in the lower half of each lane, one
+// vector per vector of columns.
 func (q *quantiser) numbers(block VecVirtual) [4]VecVirtual {
 	s, w := q.s, q.words(block)
 	q.pairs.low(w[1], w[0])
@@ -184,7 +184,7 @@ func (q *quantiser) numbers(block VecVirtual) [4]VecVirtual {
 	return [4]VecVirtual{a, b, a16, b16}
 }
 
-// and is v &= w.
+// and generates v &= w.
 func (p *philox) and(w Op, v VecVirtual) {
 	if p.s.wide {
 		VPANDD(w, v, v)
@@ -247,7 +247,7 @@ func (q *quantiser) join(v VecVirtual, m Mem) {
 	}
 }
 
-// values writes, or adds, what codes stand for.
+// values generates a routine that writes, or adds, the values of codes.
 func values(s isa, bits int, add bool) {
 	name := "values"
 	if add {
@@ -295,7 +295,7 @@ func newSplitter(s isa, name string, bits int) splitter {
 	return p
 }
 
-// vector returns a vector of codes, one a lane.
+// vector returns a vector of codes, one per lane.
 func (p splitter) vector(m Mem) VecVirtual {
 	v := p.s.vec()
 	switch p.bits {

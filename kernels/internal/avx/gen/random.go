@@ -54,21 +54,21 @@ func (p *philox) multiply(a, b VecVirtual) VecVirtual {
 	return product
 }
 
-// high returns the high half of each product, moved to the low one.
+// high moves the high half of each product to the low half.
 func (p *philox) high(product VecVirtual) VecVirtual {
 	h := p.s.vec()
 	VPSRLQ(U8(32), product, h)
 	return h
 }
 
-// shuffled is high on another port of the processor.
+// shuffled computes high on another port of the processor.
 func (p *philox) shuffled(product VecVirtual) VecVirtual {
 	h := p.s.vec()
 	VPSHUFD(U8(0b11_11_01_01), product, h)
 	return h
 }
 
-// xor is v ^= w.
+// xor generates v ^= w.
 func (p *philox) xor(v, w VecVirtual) {
 	if p.s.wide {
 		VPXORD(w, v, v)
@@ -77,7 +77,7 @@ func (p *philox) xor(v, w VecVirtual) {
 	VPXOR(w, v, v)
 }
 
-// xorKey is dst = v ^ the word of avx.Draw at disp.
+// xorKey generates dst = v ^ the word of avx.Draw at disp.
 func (p *philox) xorKey(disp int, v, dst VecVirtual) {
 	m := Mem{Base: p.draw, Disp: disp}
 	if p.s.wide {
@@ -89,7 +89,7 @@ func (p *philox) xorKey(disp int, v, dst VecVirtual) {
 	VPXOR(key, v, dst)
 }
 
-// xorBoth is v ^= w ^ the word of avx.Draw at disp.
+// xorBoth generates v ^= w ^ the word of avx.Draw at disp.
 func (p *philox) xorBoth(disp int, w, v VecVirtual) {
 	if p.s.wide {
 		VPTERNLOGD_BCST(U8(0x96), Mem{Base: p.draw, Disp: disp}, w, v)
@@ -99,7 +99,7 @@ func (p *philox) xorBoth(disp int, w, v VecVirtual) {
 	p.xorKey(disp, v, v)
 }
 
-// key returns the place of key k of a round.
+// key returns the offset in bytes of key k of a round.
 func key(round, k int) int { return 8*round + 4*k }
 
 // row prepares rounds 1 to 3 for the ids, one a lane.
@@ -119,7 +119,7 @@ func (p *philox) row(id VecVirtual) {
 	p.xorKey(key(2, 1), p.x, p.x)
 }
 
-// words returns the four words of the block of each lane, in the low halves.
+// words returns the four random words of each lane's block, in the low halves.
 func (p *philox) words(block VecVirtual) [4]VecVirtual {
 	start := p.s.vec()
 	p.xorKey(drawFirst, block, start)
@@ -141,7 +141,7 @@ func (p *philox) words(block VecVirtual) [4]VecVirtual {
 	return c
 }
 
-// lanes64 returns a vector from memory with the value of each 64-bit lane.
+// lanes64 returns a vector in memory with a value for each 64-bit lane.
 func (s isa) lanes64(name string, value func(lane int) int) VecVirtual {
 	m := GLOBL(name+s.name, RODATA|NOPTR)
 	for lane := range s.bytes / 8 {
@@ -247,8 +247,8 @@ func dropout(s isa) {
 	RET()
 }
 
-// keeps is which words keep their element: a mask register, or for AVX2 a
-// vector, in place of word. Masked lanes keep nothing.
+// keeps returns the words that retain their element: a mask register, or for AVX2 a vector,
+// which replaces word. Masked lanes are not retained.
 func (p *philox) keeps(word VecVirtual, mask Register) Register {
 	last := Mem{Base: p.draw, Disp: drawLast}
 	if !p.s.wide {
@@ -271,7 +271,7 @@ func (p *philox) keeps(word VecVirtual, mask Register) Register {
 	return keep
 }
 
-// scale returns the factor of what is kept.
+// scale returns the factor of retained elements.
 func (p *philox) scale() VecVirtual {
 	v := p.s.vec()
 	VBROADCASTSS(Mem{Base: p.draw, Disp: drawScale}, v)
@@ -292,7 +292,7 @@ func (p *philox) apply(word VecVirtual, x, dst Mem, mask Register) {
 	s.store(v, mask, dst)
 }
 
-// word returns the word of the id and the column in the low half of each lane.
+// word returns the random word of the id and column in the low half of each lane.
 func (p *philox) word(id, col VecVirtual) VecVirtual {
 	p.row(id)
 	block := p.s.vec()
@@ -302,7 +302,7 @@ func (p *philox) word(id, col VecVirtual) VecVirtual {
 	return p.choose(col, 1, lower, p.choose(col, 0, w[2], w[3]))
 }
 
-// choose is zero or one, according to that bit of col.
+// choose returns zero or one, depending on a bit of col.
 func (p *philox) choose(col VecVirtual, bit uint8, zero, one VecVirtual) VecVirtual {
 	t, chosen := p.s.vec(), p.s.vec()
 	VPSLLD(U8(31-bit), col, t)

@@ -6,15 +6,15 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// eachVector is a routine that runs body over a row: full vectors of it, then
-// the last one with its mask. at gives the place of the vector in an array.
+// eachVector generates a routine that runs body over a row: full vectors, then the last vector
+// with its mask. at returns the address of the vector in an array.
 func eachVector(s isa, body func(at func(base Register) Mem, mask Register)) {
 	overVectors(s, body)
 	VZEROUPPER()
 	RET()
 }
 
-// overVectors is the loop of eachVector.
+// overVectors generates the loop of eachVector.
 func overVectors(s isa, body func(at func(base Register) Mem, mask Register)) {
 	mask := s.mask("lanes")
 	full, offset := Load(Param("full"), GP64()), GP64()

@@ -42,8 +42,8 @@ func sift(s isa) {
 	})
 }
 
-// compressions returns the address of a table for AVX2: of each byte of bits, where
-// the lanes come from that it moves together.
+// compressions returns the address of a table for AVX2. For each byte of bits it contains the
+// source lanes of a compression.
 func compressions(s isa) Register {
 	if s.wide {
 		return nil
@@ -65,8 +65,8 @@ func compressions(s isa) Register {
 	return address
 }
 
-// compress moves the lanes of vectors together that keep says, stores its bits
-// and advances past them; it returns how many lanes those are.
+// compress packs the lanes of vectors that keep selects, stores the bits and advances past them.
+// It returns the number of packed lanes.
 func (s isa) compress(keep, table, bits Register, vectors []VecVirtual) Register {
 	b, count := GP64(), GP64()
 	if s.wide {

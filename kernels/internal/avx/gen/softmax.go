@@ -15,9 +15,9 @@ func constant(name string, v float64) Mem {
 	return m
 }
 
-// exponential is e^x for x ≤ 0 in four lanes of float64: 2^n·e^r with |r| ≤
-// ln2/2, by a Taylor polynomial whose first term left out is 6e-15. What is
-// below -708 counts as -708, and a NaN stays one.
+// exponential computes e^x for x ≤ 0 in four lanes of float64: 2^n·e^r with |r| ≤ ln2/2, by a
+// Taylor polynomial. The first omitted term is 6e-15. Inputs below -708 count as -708, and a NaN
+// stays NaN.
 type exponential struct {
 	least, log2e, hi, lo, shift VecVirtual
 	coefficients                []Mem
@@ -49,8 +49,8 @@ func newExponential() *exponential {
 	return e
 }
 
-// of replaces x by its exponential. Adding 1.5·2^52 to n leaves n in the low
-// bits, from where it is shifted to the exponent.
+// of replaces x by its exponential. Adding 1.5·2^52 to n leaves n in the low bits, from which n
+// is shifted to the exponent.
 func (e *exponential) of(x VecVirtual) {
 	n, p := YMM(), YMM()
 	VMAXPD(x, e.least, x)

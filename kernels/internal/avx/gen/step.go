@@ -9,8 +9,7 @@ import (
 // The steps of the optimisers round where plain Go rounds: no multiplication is
 // fused with the addition after it.
 
-// constants returns the fields of the struct that the parameter k points to, one
-// vector each.
+// constants returns the fields of the struct that the parameter k points to, one vector each.
 func constants(s isa, n int) []VecVirtual {
 	k := Load(Param("k"), GP64())
 	v := make([]VecVirtual, n)
@@ -40,7 +39,7 @@ func sgd(s isa) {
 	})
 }
 
-// decayed is g += decay·w.
+// decayed generates g += decay·w.
 func decayed(s isa, g, decay, w VecVirtual) {
 	t := s.vec()
 	VMULPS(decay, w, t)

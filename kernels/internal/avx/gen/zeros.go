@@ -13,8 +13,8 @@ import (
 // comes from the first-level cache and is no more work than in a product of tiles,
 // which multiplies by zeros too.
 
-// nonzeros writes a bit for each element of rows of x: words of 64 bits, of which
-// those after the last element must be zero already.
+// nonzeros generates one bit for each element of rows of x, in words of 64 bits. Bits after the
+// last element must already be zero.
 func nonzeros(s isa) {
 	TEXT("nonzeros"+s.name, NOSPLIT, "func(bits *uint64, stride int, x *float32, ldx, rows, full, lanes int)")
 	Doc("Sets the bits of rows of full vectors and one of so many lanes where x is not zero; strides are in bytes.")
@@ -109,7 +109,7 @@ func newSkipping(s isa, vectors int) *skipping {
 	return g
 }
 
-// sparseRows is rows of a times b, N vectors of it.
+// sparseRows generates the product of rows of a and N vectors of b.
 func sparseRows(s isa, vectors int) {
 	TEXT(fmt.Sprintf("sparseRows%sx%d", s.name, vectors), NOSPLIT,
 		"func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb, rows int, add bool, lanes, ahead int)")
@@ -153,7 +153,7 @@ func sparseRows(s isa, vectors int) {
 	RET()
 }
 
-// sparseColumns is columns of 64 rows of a, transposed, times those of b.
+// sparseColumns generates the product of 64 transposed rows of a and the rows of b.
 func sparseColumns(s isa, vectors int) {
 	TEXT(fmt.Sprintf("sparseColumns%sx%d", s.name, vectors), NOSPLIT,
 		"func(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb, cols int, add bool, lanes int)")
@@ -196,7 +196,7 @@ func sparseColumns(s isa, vectors int) {
 	RET()
 }
 
-// begin is zero or, if "add" is set, what is at c.
+// begin sets the accumulators to zero or, if "add" is set, to the values at c.
 func (g *skipping) begin(c Register) {
 	add := Load(Param("add"), GP8())
 	TESTB(add, add)
@@ -212,7 +212,7 @@ func (g *skipping) begin(c Register) {
 	Label("begun")
 }
 
-// prefetch is of the lines of N bytes.
+// prefetch generates prefetches of the cache lines of N bytes.
 func prefetch(p Register, bytes int) {
 	for line := 0; line < bytes; line += 64 {
 		PREFETCHT1(Mem{Base: p, Disp: line})
