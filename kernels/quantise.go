@@ -180,10 +180,10 @@ func (r *Rounding) codes(dst []byte, x []float32, offset, inverse float32, bits 
 // roundGroup is the number of columns whose random numbers are drawn together.
 const roundGroup = 32
 
-// words returns the random words of the 32 columns from 8·block on: the low half
-// of word i is that of column i, the high half that of column 16+i.
+// words returns the random words of the 32 columns from 8·block on. The low half of word i
+// belongs to column i, the high half to column 16+i.
 //
-// Design note: pairs of words have the layout of vectors, so that none has to be moved to its
+// Design note: pairs of words have the layout of vectors, so that no word has to be moved to its
 // column.
 func (r *Rounding) words(id, block uint32) (words [roundGroup / 2]uint32) {
 	for k := range uint32(4) {

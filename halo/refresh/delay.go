@@ -15,10 +15,10 @@ var delayKind = kind{
 	least:  1, params: []parameter{epochs(fmt.Sprint("R a number of epochs from 0 to ", mostGroups), 0, mostGroups)},
 }
 
-// delayed is DistGNN's cd-r (Md et al., SC'21): ghosts are in R groups by their ids. Each
-// epoch sends one group's rows and gradients, in rotation; they are used R epochs later. Until
-// then the previous ones are used, at first zeros: all used rows are R to 2R-1 epochs old.
-// With R=0 it equals always.
+// delayed returns the timetable of DistGNN's cd-r (Md et al., SC'21). Ghosts form R groups by
+// their ids. Each epoch sends one group's rows and gradients, in rotation; they are used R
+// epochs later. Until then the previous rows are used, initially zeros. All used rows are R to
+// 2R-1 epochs old. With R=0 it equals always.
 func delayed(p Policy, _ halo.HistoryOptions) timetable {
 	r := p.Epochs
 	if r == 0 {

@@ -32,9 +32,9 @@ var previousKind = kind{
 // unsmoothed reports whether previous uses rows of the previous epoch as they arrive.
 func (p Policy) unsmoothed() bool { return !p.Rows && !p.Grads }
 
-// smoothed is Previous with PipeGCN's smoothing (ICLR'22, §3.4): ghosts (F), gradients of
-// ghosts (G), or both (GF) are replaced by a moving average, which starts at zero: decay times
-// the average plus 1-decay times the received rows.
+// smoothed returns the timetable of Previous with PipeGCN's smoothing (ICLR'22, §3.4). Ghosts
+// (F), gradients of ghosts (G), or both (GF) are replaced by a moving average that starts at
+// zero: decay times the average plus 1-decay times the received rows.
 func smoothed(p Policy, _ halo.HistoryOptions) timetable {
 	keep := float32(p.Value)
 	// (average · keep/(1-keep) + rows) · (1-keep): rows are added as they are decoded.

@@ -147,7 +147,7 @@ func decodeEntry(b []byte, length int64) (entry, error) {
 	return e, nil
 }
 
-// text returns a zero-padded string.
+// text returns a zero-padded string without the padding.
 func text(b []byte) string {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]

@@ -24,9 +24,9 @@ func (c *cursor) metaGraph() int64 {
 	return c.matrix(csr).rows
 }
 
-// unitGraph is magic, the formats in which edges are saved, those that are allowed, and the
-// edges in each of the first: a graph of types and a matrix. The formats are bits with 1<<32
-// or, before DGL 0.8, a number from 1. One of them is enough.
+// unitGraph reads magic, the saved formats of the edges, the allowed formats, and the edges in
+// each saved format: a graph of types and a matrix. Formats are bits with 1<<32 or, before DGL
+// 0.8, a number from 1. One format is enough.
 func (c *cursor) unitGraph() (best edges) {
 	c.magic(unitMagic, "the edges of a type")
 	saved := c.i64()
@@ -54,8 +54,8 @@ func (c *cursor) unitGraph() (best edges) {
 	return best
 }
 
-// matrix is magic, columns, rows, three arrays, and whether they are sorted: of coo rows,
-// columns and ids, else where rows start, columns and ids.
+// matrix reads magic, columns, rows, three arrays, and whether they are sorted. The arrays are
+// rows, columns and ids for coo, else row offsets, columns and ids.
 func (c *cursor) matrix(format int64) edges {
 	flags := uint64(1)
 	if format == coo {
@@ -69,7 +69,7 @@ func (c *cursor) matrix(format int64) edges {
 	return e
 }
 
-// ends returns the edges of a graph with N vertices, in the order of their ids.
+// ends returns the edges of a graph with the given number of vertices, in the order of edge ids.
 func (e *edges) ends(vertices int64) (*npy.Array, error) {
 	if e.rows != vertices || e.cols != vertices {
 		return nil, e.file.Bad("its edges are a matrix of %d x %d for %d vertices", e.rows, e.cols, vertices).Then(truncated)

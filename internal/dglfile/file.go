@@ -57,7 +57,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// New is Open for the bytes of a file; messages name path.
+// New opens the bytes of a file. Messages contain path.
 func New(b []byte, path string) (*File, error) {
 	f := &File{path: path, bytes: b, close: func() error { return nil }}
 	return f, f.read()

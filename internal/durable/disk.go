@@ -43,7 +43,7 @@ func syncPath(d disk, path string) error {
 	return err
 }
 
-// about makes a fault about path of an error, and keeps one that is a fault.
+// about returns a fault about path for err, or err itself if it is a fault.
 func about(op, path string, err error) error {
 	var f *fault.Error
 	if err == nil || errors.As(err, &f) {

@@ -73,12 +73,11 @@ func (f failure) Error() string { return f.cause.Error() }
 // kind Config, and so does arithmetic on a device that is lost.
 func Fail(e *fault.Error) { panic(failure{e}) }
 
-// Catch is deferred where a piece of work begins that makes arrays, or computes, and
-// sets *err where it failed.
+// Catch converts a failure of Fail or of an allocation into *err. Defer it where a piece of work
+// begins that allocates arrays or computes.
 //
-// Design note: arrays are made in many places that know how to go on without
-// one as little as without a variable. An error of each would be a hundred
-// branches that nothing ever takes.
+// Design note: arrays are allocated in many places, and none of them can continue after a
+// failure. An error return in each place would add a hundred branches that are never taken.
 func Catch(err *error) {
 	switch r := recover().(type) {
 	case nil:

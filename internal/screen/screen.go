@@ -52,7 +52,7 @@ func (s *Screen) Epoch(full string, short func(width int) string, edge bool) {
 	s.shown, s.line = now, ""
 }
 
-// End leaves the last epoch on the screen, which other words may have taken away.
+// End leaves the last epoch on the screen, even if other output has cleared it.
 func (s *Screen) End() {
 	switch {
 	case s.last != "":

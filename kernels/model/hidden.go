@@ -47,7 +47,7 @@ func (h Hidden) InputGrad(x *Step, dst, grad, w kernels.Mat, add bool) {
 	}
 }
 
-// InputGrads is InputGrad with dst = grad wᵀ + grad2 w2ᵀ.
+// InputGrads computes dst = grad wᵀ + grad2 w2ᵀ, otherwise like InputGrad.
 func (h Hidden) InputGrads(x *Step, dst, grad, w, grad2, w2 kernels.Mat) {
 	if h.through {
 		x.Ops.GradThrough(dst, grad, w, grad2, w2, x.Mask(h.drop))

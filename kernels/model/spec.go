@@ -237,8 +237,8 @@ func (s *Spec) inputOrder(load Load, c Choices) Order {
 	return GatherFirst
 }
 
-// gatherCost is sparseCost if sparse features are gathered in every epoch, and products of ÂX
-// are dense.
+// gatherCost returns sparseCost if every epoch gathers sparse features and products of ÂX are
+// dense.
 func (s *Spec) gatherCost(load Load, c Choices) float64 {
 	width, in := float64(s.Dims[0]), float64(s.Dims[0])
 	if c.Lists {

@@ -45,7 +45,7 @@ func (t Truth) Part(lo, hi int) Truth {
 // counts reports whether row r is in a split and has a label.
 func (t *Truth) counts(r int, split uint8) bool { return t.Split[r] == split && t.Labels[r] >= 0 }
 
-// Loss returns the sum of the losses of the rows of a split; it sets grad, unless that is nil,
+// Loss returns the sum of the losses of the rows of a split. Unless grad is nil, it sets grad
 // to scale times their gradient, and to 0 in other rows. grad may be logits [rows x
 // Outputs].
 //
@@ -53,7 +53,7 @@ func (t *Truth) counts(r int, split uint8) bool { return t.Split[r] == split && 
 //	MultiLabel  mean over c of  -w_c·q_c log σ(z_c) - (1-q_c) log(1-σ(z_c)),  q_c = (1-Smoothing)·y_c + Smoothing/2
 //	Regression  mean over c of  (z_c - y_c)²
 //
-// Label smoothing is that of Szegedy et al. 2016, §7.
+// Label smoothing follows Szegedy et al. 2016, §7.
 func (o *Objective) Loss(grad, logits []float32, t Truth, split uint8, scale float64) (loss float64) {
 	row := o.multiClass
 	switch o.Task {

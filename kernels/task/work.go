@@ -21,13 +21,13 @@ func Work(net *model.Network, message, reply []byte, o kernels.Ops, codecs ...Co
 	return work(net, &messageParts{b: message}, reply, o, codecs)
 }
 
-// WorkFrom is Work on a stream. If the message has halves, initial stages that work row by row
-// run on the first half while the second one is read (Dorylus, OSDI'21, §6: Lambda-internal
-// streaming). The result is the same.
+// WorkFrom runs a task like Work, but reads the message from a stream. If the message has
+// halves, initial stages that work row by row run on the first half while the second half is
+// read (Dorylus, OSDI'21, §6: Lambda-internal streaming). The result is the same.
 //
-// It reads exactly the message, and returns after reading has ended: r must end a wait with an
-// error, like a connection with a deadline. Memory is proportional to the received bytes, by
-// the widths of the network.
+// WorkFrom reads exactly the message, and returns after reading has ended. r must end a wait
+// with an error, like a connection with a deadline. Memory is proportional to the received
+// bytes, by the widths of the network.
 func WorkFrom(net *model.Network, r io.Reader, reply []byte, o kernels.Ops, codecs ...Codecs) ([]byte, error) {
 	return work(net, &messageParts{r: r}, reply, o, codecs)
 }

@@ -59,7 +59,7 @@ func Build(t testing.TB, name string, how func(root, path string) *exec.Cmd) str
 	return path
 }
 
-// Go returns a package's program with build tags, separated by commas.
+// Go builds the program of a package with build tags, separated by commas, and returns its path.
 func Go(t testing.TB, name, pkg, tags string) string {
 	t.Helper()
 	return Build(t, name, func(root, path string) *exec.Cmd {
@@ -69,7 +69,7 @@ func Go(t testing.TB, name, pkg, tags string) string {
 	})
 }
 
-// checkout returns the folder that go.mod is in.
+// checkout returns the folder that contains go.mod.
 func checkout(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -72,7 +72,7 @@ var (
 	blanks  = regexp.MustCompile(`[ \t]+`)
 )
 
-// alike returns a text with all numbers the same and single blanks.
+// alike returns the text with all numbers replaced by the same number and with single blanks.
 func alike(text string) string {
 	return blanks.ReplaceAllString(numbers.ReplaceAllString(text, "0"), " ")
 }
