@@ -3,9 +3,11 @@ package npy
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"unsafe"
 
 	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // Array is one array in its format on disk.
@@ -60,8 +62,8 @@ func (a *Array) Float32s() ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e == (element{kind: 'f', bytes: 4}) && a.rowMajor() && nativeLittle && aligned(a.Data, 4) {
-		return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(a.Data))), n), nil
+	if e == (element{kind: 'f', bytes: 4}) && a.inPlace(4) {
+		return mapped.Cast[float32](a.Data), nil
 	}
 	out := make([]float32, n)
 	return out, a.CopyFloat32s(out)
@@ -88,78 +90,49 @@ func (a *Array) CopyFloat32s(dst []float32) error {
 
 // Int64s converts a to int64, row-major: from integers and booleans, and from
 // floats that are whole numbers.
-func (a *Array) Int64s() ([]int64, error) {
+func (a *Array) Int64s() ([]int64, error) { return wholes[int64](a, math.MinInt64, math.MaxInt64) }
+
+// Uint32s converts a to uint32, row-major, from the types that Int64s converts. A value outside
+// 0..2³²-1 is a fault. If a holds 32-bit integers, row-major and aligned, the result shares its
+// memory.
+func (a *Array) Uint32s() ([]uint32, error) {
+	e, _, err := a.layout()
+	if err != nil {
+		return nil, err
+	}
+	if e.bytes == 4 && (e.kind == 'u' || e.kind == 'i') && !e.big && a.inPlace(4) {
+		out := mapped.Cast[uint32](a.Data)
+		if e.kind == 'u' || !slices.ContainsFunc(out, func(x uint32) bool { return int32(x) < 0 }) {
+			return out, nil
+		}
+	}
+	return wholes[uint32](a, 0, math.MaxUint32)
+}
+
+// wholes converts whole numbers from least to most.
+func wholes[T int64 | uint32](a *Array, least, most int64) ([]T, error) {
 	e, n, err := a.layout()
 	if err != nil {
 		return nil, err
 	}
-	out := make([]int64, n)
 	value, err := e.integer()
 	if err != nil {
 		return nil, a.bad("%v", err)
 	}
-	wrong := -1
+	out, first, where := make([]T, n), n, 0
 	a.each(n, func(from, to int) {
 		v, ok := value(a.Data[from*e.bytes:])
-		if !ok && (wrong < 0 || to < wrong) {
-			wrong = to
+		if out[to] = T(v); (!ok || v < least || v > most) && to < first {
+			first, where = to, from
 		}
-		out[to] = v
 	})
-	if wrong >= 0 {
-		return nil, a.bad("element %d of type %s is not a whole number of 64 bits", wrong, a.Type)
-	}
-	return out, nil
-}
-
-// Uint32s converts a to uint32, row-major, from the types that Int64s takes;
-// a value outside 0..2³²-1 is a fault. Where a holds 32-bit integers,
-// row-major and aligned already, the result shares its memory.
-func (a *Array) Uint32s() ([]uint32, error) {
-	e, n, err := a.layout()
-	if err != nil {
-		return nil, err
-	}
-	if e.bytes == 4 && e.kind != 'f' && e.kind != 'U' && e.kind != 'S' && !e.big && a.rowMajor() && nativeLittle && aligned(a.Data, 4) {
-		out := unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(a.Data))), n)
-		if e.kind == 'i' {
-			return out, a.noNegative(out)
-		}
+	if first == n {
 		return out, nil
 	}
-	value, err := e.integer()
-	if err != nil {
-		return nil, a.bad("%v", err)
+	if v, ok := value(a.Data[where*e.bytes:]); ok {
+		return nil, a.bad("element %d is %d, expected %d to %d", first, v, least, most)
 	}
-	out := make([]uint32, n)
-	var wrong error
-	first := n
-	a.each(n, func(from, to int) {
-		v, ok := value(a.Data[from*e.bytes:])
-		switch {
-		case ok && v >= 0 && v <= math.MaxUint32:
-			out[to] = uint32(v)
-		case to >= first:
-		case ok:
-			wrong, first = a.bad("element %d is %d, expected 0 to %d", to, v, uint32(math.MaxUint32)), to
-		default:
-			wrong, first = a.bad("element %d of type %s is not a whole number", to, a.Type), to
-		}
-	})
-	if wrong != nil {
-		return nil, wrong
-	}
-	return out, nil
-}
-
-// noNegative refuses values that were negative as int32.
-func (a *Array) noNegative(v []uint32) error {
-	for i, x := range v {
-		if int32(x) < 0 {
-			return a.bad("element %d is %d, expected 0 to %d", i, int32(x), uint32(math.MaxUint32))
-		}
-	}
-	return nil
+	return nil, a.bad("element %d of type %s is not a whole number of 64 bits", first, a.Type)
 }
 
 // Strings returns the strings of an array of type U or S, row-major, without zero padding.
@@ -215,9 +188,10 @@ func (a *Array) each(n int, f func(from, to int)) {
 	}
 }
 
-// aligned reports whether b starts at a multiple of size.
-func aligned(b []byte, size uintptr) bool {
-	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%size == 0
+// inPlace reports whether a's bytes are the elements of a row-major slice of little-endian
+// numbers of the given size.
+func (a *Array) inPlace(size uintptr) bool {
+	return a.rowMajor() && nativeLittle && uintptr(unsafe.Pointer(unsafe.SliceData(a.Data)))%size == 0
 }
 
 // nativeLittle reports whether this machine is little endian.
@@ -225,19 +199,11 @@ var nativeLittle = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Float16 returns the value of an IEEE 754 half.
 func Float16(h uint16) float64 {
-	sign := 1.0
-	if h>>15 == 1 {
-		sign = -1
+	// A half has the layout of a float32 with 13 fewer bits of fraction and 112 less in the
+	// exponent.
+	f := math.Float32frombits(uint32(h&0x7fff)<<13) * 0x1p112
+	if h&0x7c00 == 0x7c00 {
+		f = math.Float32frombits(0x7f800000 | uint32(h&0x3ff)<<13)
 	}
-	exponent, fraction := int(h>>10&31), float64(h&1023)
-	switch exponent {
-	case 0:
-		return sign * math.Ldexp(fraction, -24)
-	case 31:
-		if fraction != 0 {
-			return math.NaN()
-		}
-		return math.Inf(int(sign))
-	}
-	return sign * math.Ldexp(1024+fraction, exponent-25)
+	return math.Copysign(float64(f), float64(int16(h)))
 }

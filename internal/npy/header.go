@@ -1,11 +1,11 @@
 package npy
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -56,39 +56,31 @@ func headerSize(b []byte) (preamble, text int, err error) {
 
 // parseHeader reads the header's text, a Python dict literal with the keys
 // descr, fortran_order and shape in any order.
-func parseHeader(text []byte) (header, error) {
-	var h header
-	p := literal{text: bytes.TrimRight(text, " \n\x00")}
-	seen := 0
-	p.want('{')
-	for p.err == nil && !p.take('}') {
+func parseHeader(text []byte) (h header, err error) {
+	p := literal{text: strings.TrimRight(string(text), " \n\x00")}
+	seen := map[string]bool{}
+	for p.want("{"); p.err == nil && !p.take("}"); p.comma("}") {
 		key := p.quoted()
-		p.want(':')
+		p.want(":")
+		seen[key] = true
 		switch key {
 		case "descr":
-			if p.peek() == '[' {
-				p.err = fmt.Errorf("header byte %d: %w", p.at, typeError("structured types are not supported"))
-				break
+			if p.take("[") {
+				return h, fmt.Errorf("header byte %d: %w", p.at, typeError("structured types are not supported"))
 			}
 			h.descr = p.quoted()
-			seen |= 1
 		case "fortran_order":
-			h.fortran = p.boolean()
-			seen |= 2
+			h.fortran = p.token(boolean, "True or False") == "True"
 		case "shape":
 			h.shape = p.tuple()
-			seen |= 4
 		default:
 			p.fail("unknown key %q", key)
 		}
-		if !p.take(',') && p.peek() != '}' {
-			p.fail("expected , or }")
-		}
 	}
-	if p.err == nil && p.at != len(p.text) {
+	if p.at != len(p.text) {
 		p.fail("text after the closing brace")
 	}
-	if p.err == nil && seen != 7 {
+	if len(seen) != 3 {
 		p.fail("descr, fortran_order or shape is missing")
 	}
 	return h, p.err
@@ -96,7 +88,7 @@ func parseHeader(text []byte) (header, error) {
 
 // literal is a cursor over a Python literal with one sticky error.
 type literal struct {
-	text []byte
+	text string
 	at   int
 	err  error
 }
@@ -107,80 +99,62 @@ func (p *literal) fail(format string, args ...any) {
 	}
 }
 
-// peek returns the next non-blank byte, 0 at the end.
-func (p *literal) peek() byte {
-	for p.at < len(p.text) && p.text[p.at] == ' ' {
-		p.at++
+// Tokens of a literal. Python 2 wrote 3L for large numbers.
+var (
+	word      = regexp.MustCompile(`^('[^']*'|"[^"]*")`)
+	boolean   = regexp.MustCompile(`^(True|False)`)
+	dimension = regexp.MustCompile(`^[0-9]+L?`)
+)
+
+// token returns the next token, which must match the pattern.
+func (p *literal) token(pattern *regexp.Regexp, what string) string {
+	p.take("")
+	found := pattern.FindString(p.text[p.at:])
+	if found == "" {
+		p.fail("expected %s", what)
 	}
-	if p.err != nil || p.at == len(p.text) {
-		return 0
-	}
-	return p.text[p.at]
+	p.at += len(found)
+	return found
 }
 
-func (p *literal) take(c byte) bool {
-	if p.peek() != c {
+// take skips blanks, and s if it follows.
+func (p *literal) take(s string) bool {
+	rest := strings.TrimLeft(p.text[p.at:], " ")
+	p.at = len(p.text) - len(rest)
+	if p.err != nil || !strings.HasPrefix(rest, s) {
 		return false
 	}
-	p.at++
+	p.at += len(s)
 	return true
 }
 
-func (p *literal) want(c byte) {
-	if !p.take(c) {
-		p.fail("expected %q", c)
+func (p *literal) want(s string) {
+	if !p.take(s) {
+		p.fail("expected '%s'", s)
+	}
+}
+
+// comma skips the comma between two items, which is optional before end.
+func (p *literal) comma(end string) {
+	if !p.take(",") && !strings.HasPrefix(p.text[p.at:], end) {
+		p.fail("expected , or %s", end)
 	}
 }
 
 func (p *literal) quoted() string {
-	quote := p.peek()
-	if quote != '\'' && quote != '"' {
-		p.fail("expected a quoted word")
-		return ""
-	}
-	end := bytes.IndexByte(p.text[p.at+1:], quote)
-	if end < 0 {
-		p.fail("unterminated word")
-		return ""
-	}
-	word := string(p.text[p.at+1 : p.at+1+end])
-	p.at += end + 2
-	return word
+	w := p.token(word, "a quoted word")
+	return w[min(1, len(w)):max(0, len(w)-1)]
 }
 
-func (p *literal) boolean() bool {
-	p.peek()
-	rest := string(p.text[p.at:])
-	for word, value := range map[string]bool{"True": true, "False": false} {
-		if strings.HasPrefix(rest, word) {
-			p.at += len(word)
-			return value
-		}
-	}
-	p.fail("expected True or False")
-	return false
-}
-
-// tuple reads (), (3,) or (3, 4); Python 2 wrote 3L for large numbers.
+// tuple reads (), (3,) or (3, 4).
 func (p *literal) tuple() []int {
 	shape := []int{}
-	p.want('(')
-	for p.err == nil && !p.take(')') {
-		p.peek()
-		start := p.at
-		for p.at < len(p.text) && p.text[p.at] >= '0' && p.text[p.at] <= '9' {
-			p.at++
-		}
-		n, err := strconv.Atoi(string(p.text[start:p.at]))
+	for p.want("("); p.err == nil && !p.take(")"); p.comma(")") {
+		n, err := strconv.Atoi(strings.TrimSuffix(p.token(dimension, "a dimension"), "L"))
 		if err != nil {
 			p.fail("expected a dimension")
-			return nil
 		}
 		shape = append(shape, n)
-		p.take('L')
-		if !p.take(',') && p.peek() != ')' {
-			p.fail("expected , or )")
-		}
 	}
 	return shape
 }
@@ -198,36 +172,22 @@ type typeError string
 func (t typeError) Error() string { return string(t) }
 func (typeError) Unwrap() error   { return ErrType }
 
+// types matches the supported type descriptors: byte order, kind and size.
+var types = regexp.MustCompile(`^[<>|=](b1|[iu][1248]|f[248]|[SU][0-9]+)$`)
+
 // parseType reads a type descriptor.
 func parseType(descr string) (element, error) {
-	var e element
-	bad := typeError(fmt.Sprintf("type %q is not supported", descr))
-	if len(descr) < 3 {
-		return e, bad
+	if types.MatchString(descr) {
+		e := element{kind: descr[1], big: descr[0] == '>'}
+		size, err := strconv.Atoi(descr[2:])
+		if e.bytes = size; e.kind == 'U' {
+			e.bytes = 4 * size // UCS-4
+		}
+		if err == nil && size <= math.MaxInt32/4 {
+			return e, nil
+		}
 	}
-	size, err := strconv.Atoi(descr[2:])
-	if err != nil || size < 0 || descr[2] == '+' || descr[2] == '-' {
-		return e, bad
-	}
-	e = element{kind: descr[1], bytes: size, big: descr[0] == '>'}
-	known := false
-	switch e.kind {
-	case 'b':
-		known = size == 1
-	case 'i', 'u':
-		known = size == 1 || size == 2 || size == 4 || size == 8
-	case 'f':
-		known = size == 2 || size == 4 || size == 8
-	case 'S':
-		known = true
-	case 'U':
-		known = size <= math.MaxInt32/4
-		e.bytes = 4 * size // UCS-4
-	}
-	if !known || !strings.ContainsRune("<>|=", rune(descr[0])) {
-		return e, bad
-	}
-	return e, nil
+	return element{}, typeError(fmt.Sprintf("type %q is not supported", descr))
 }
 
 // count returns the number of elements of shape and of their bytes. It fails on overflow, and

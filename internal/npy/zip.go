@@ -84,12 +84,23 @@ func (z *Zip) Get(name string) (*Array, error) {
 		return nil, fault.New(fault.Data, "read npz", z.path, "array %q is missing, the arrays are %s", name, z.list()).
 			Then("check that the file has the requested format")
 	}
+	b, err := z.content(f, where)
+	if err != nil {
+		return nil, err
+	}
+	return view(b, where)
+}
+
+// content returns the bytes of a file of the archive, in place or unpacked, after verifying their
+// checksum.
+func (z *Zip) content(f *zip.File, where string) ([]byte, error) {
+	bad := func(err error) error { return &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err} }
 	if f.Method == zip.Store {
 		b, err := Stored(z.bytes, f)
 		if err != nil {
-			return nil, &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err}
+			return nil, bad(err)
 		}
-		return view(b, where)
+		return b, nil
 	}
 	if f.UncompressedSize64 > deflated*f.CompressedSize64 {
 		return nil, fault.New(fault.Data, "read npz", where, "it claims %d bytes, too many for %d compressed bytes", f.UncompressedSize64, f.CompressedSize64).
@@ -97,43 +108,25 @@ func (z *Zip) Get(name string) (*Array, error) {
 	}
 	r, err := f.Open()
 	if err != nil {
-		return nil, &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err}
+		return nil, bad(err)
 	}
 	defer r.Close()
-	a, err := z.unpack(r, f.UncompressedSize64, where)
+	b, err := z.reserve(int(f.UncompressedSize64), where)
 	if err != nil {
 		return nil, err
 	}
-	// Reading to the end makes the zip package compare the checksum.
-	if n, err := io.Copy(io.Discard, r); err != nil {
-		return nil, &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err}
-	} else if n > 0 {
-		return nil, fault.New(fault.Data, "read npz", where, "%d bytes follow the array", n)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, bad(err)
 	}
-	return a, nil
+	// Reading to the end makes the zip package compare the length and the checksum.
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return nil, bad(err)
+	}
+	return b, nil
 }
 
 // deflated is the maximum ratio of deflate: two bits encode 258 bytes.
 const deflated = 1032
-
-// unpack reads one array of at most limit bytes. It reserves the memory for exactly its
-// data before it unpacks them.
-func (z *Zip) unpack(r io.Reader, limit uint64, where string) (*Array, error) {
-	a, size, err := readHeader(r, where)
-	if err != nil {
-		return nil, err
-	}
-	if uint64(size) > limit {
-		return nil, truncated(a, size, int(limit), io.ErrUnexpectedEOF)
-	}
-	if a.Data, err = z.reserve(size, where); err != nil {
-		return nil, err
-	}
-	if n, err := io.ReadFull(r, a.Data); err != nil {
-		return nil, truncated(a, size, n, err)
-	}
-	return a, nil
-}
 
 // reserve returns size bytes, or a fault if the system does not have them.
 func (z *Zip) reserve(size int, where string) (b []byte, err error) {
