@@ -19,25 +19,23 @@ import (
 
 var debianFormat = importer{
 	entry: entry{Name: "debian", Help: "package graph of a Debian machine"},
-	read:  debian, recognises: isStandardInput, named: debColumnNames(),
+	read:  debian, recognises: isStandardInput, named: []string{"field", "version", "alternative"},
 }
 
-// debVocabulary is the number of words that become features: those in the most
-// short descriptions, ties in alphabetical order.
-const debVocabulary = 1000
+// debVocabulary is the number of words that become features: those in the most short
+// descriptions, ties in alphabetical order.
+const debVocabulary = wordColumns
 
 // debian imports the package archive of a Debian-like machine from the output of "apt-cache
 // dumpavail" (Src is a file, gzipped or not, or "-" for standard input): a real graph that
 // every such machine has.
 //
-// A vertex is a package, numbered by name. A package is the neighbour of every
-// package that one of its Depends, Pre-Depends, Recommends, Suggests and
-// Enhances names, all alternatives included and in both directions. Names that
-// are only provided by packages (virtual) and names that the archive lacks are
-// counted in the log and are no edges. Edges have the features that o.EdgeFeatures names
-// (debEdges). Features are binary and sparse: the
-// debVocabulary words found in the most short descriptions. The label is the
-// section. Labelled vertices are split at random 60/20/20.
+// A vertex is a package, numbered by name. A package is the neighbour of every package in its
+// Depends, Pre-Depends, Recommends, Suggests and Enhances, all alternatives included and in
+// both directions. Names that packages only provide (virtual) and names that the archive lacks
+// are counted in the log and are no edges. Edges have the features that o.EdgeFeatures names
+// (debEdges). Features are binary and sparse: the debVocabulary words found in the most short
+// descriptions. The label is the section. Labelled vertices are split at random 60/20/20.
 func debian(_ *keeper, o Options) (*graph.Content, error) {
 	a, err := openDebArchive(o)
 	if err != nil {
@@ -47,28 +45,25 @@ func debian(_ *keeper, o Options) (*graph.Content, error) {
 		e := fault.New(fault.Missing, debOp, debPath(o), "it contains no package")
 		return nil, e.Then(`run "apt-get update", then "apt-cache dumpavail" again`)
 	}
-	edges, err := a.edges(o)
-	if err != nil {
-		return nil, err
-	}
-	labels, classes := a.labels()
-	split, err := o.draw(labels, usual)
-	if err != nil {
-		return nil, err
-	}
-	return &graph.Content{
+	c := &graph.Content{
 		Source:     "debian: " + debPath(o),
 		Vertices:   int64(len(a.packages)),
-		Edges:      edges,
 		Symmetrise: len(o.EdgeFeatures) == 0,
 		Features:   a.features(),
 		Normalize:  o.Normalize,
-		Labels:     labels,
-		Classes:    len(classes),
-		ClassNames: classes,
-		Split:      split,
-		IDs:        a.ids(),
-	}, nil
+		IDs:        &graph.IDs{Offsets: make([]int64, 1, len(a.packages)+1)},
+	}
+	for _, p := range a.packages {
+		c.IDs.Text = append(c.IDs.Text, p.name...)
+		c.IDs.Offsets = append(c.IDs.Offsets, int64(len(c.IDs.Text)))
+	}
+	c.Labels, c.ClassNames = a.labels()
+	c.Classes = len(c.ClassNames)
+	if c.Edges, err = a.edges(o); err != nil {
+		return nil, err
+	}
+	c.Split, err = o.draw(c.Labels, usual)
+	return c, err
 }
 
 // debPath returns the source's name in messages.
@@ -79,8 +74,8 @@ func debPath(o Options) string {
 	return o.Src
 }
 
-// openDebArchive reads the archive from the file or standard input, through
-// gzip when it starts with gzip's magic number.
+// openDebArchive reads the archive from the file or standard input, through gzip if it starts
+// with gzip's magic number.
 func openDebArchive(o Options) (*debArchive, error) {
 	in := o.Stdin
 	switch {
@@ -115,18 +110,16 @@ func debCorrupt(err error) bool {
 // labels returns the sections as class numbers, and the sorted sections.
 func (a *debArchive) labels() (labels []int32, classes []string) {
 	for _, p := range a.packages {
-		if p.section != "" {
-			classes = append(classes, p.section)
-		}
+		classes = append(classes, p.section)
 	}
 	slices.Sort(classes)
-	classes = slices.Compact(classes)
-	labels = make([]int32, len(a.packages))
-	for v, p := range a.packages {
-		labels[v] = graph.Unlabelled
-		if i, ok := slices.BinarySearch(classes, p.section); ok {
-			labels[v] = int32(i)
+	classes = slices.DeleteFunc(slices.Compact(classes), func(section string) bool { return section == "" })
+	for _, p := range a.packages {
+		label, known := slices.BinarySearch(classes, p.section)
+		if !known {
+			label = int(graph.Unlabelled)
 		}
+		labels = append(labels, int32(label))
 	}
 	return labels, classes
 }
@@ -145,24 +138,8 @@ func debWords(summary string) []string {
 	return slices.Compact(words)
 }
 
-// vocabulary maps each word that is a feature to its column: the most frequent
-// first, by the number of packages that use it.
-func (a *debArchive) vocabulary() map[string]uint32 {
-	count := map[string]int{}
-	for _, p := range a.packages {
-		for _, w := range debWords(p.summary) {
-			count[w]++
-		}
-	}
-	columns := map[string]uint32{}
-	for i, w := range mostFrequent(count, debVocabulary) {
-		columns[w] = uint32(i)
-	}
-	return columns
-}
-
 // mostFrequent returns the most frequent words of a count, ties in alphabetical order.
-func mostFrequent[N int | int64](count map[string]N, most int) []string {
+func mostFrequent(count map[string]int64, most int) []string {
 	words := slices.SortedFunc(maps.Keys(count), func(x, y string) int {
 		return cmp.Or(cmp.Compare(count[y], count[x]), strings.Compare(x, y))
 	})
@@ -171,32 +148,21 @@ func mostFrequent[N int | int64](count map[string]N, most int) []string {
 
 // features has a one for each word of the vocabulary in a package's summary.
 func (a *debArchive) features() graph.Features {
-	columns := a.vocabulary()
-	s := &graph.SparseRows{Offsets: make([]int64, 1, len(a.packages)+1)}
+	count := map[string]int64{}
 	for _, p := range a.packages {
-		start := len(s.Cols)
 		for _, w := range debWords(p.summary) {
-			if c, ok := columns[w]; ok {
-				s.Cols = append(s.Cols, c)
-			}
+			count[w]++
 		}
-		slices.Sort(s.Cols[start:])
-		s.Offsets = append(s.Offsets, int64(len(s.Cols)))
 	}
-	s.Vals = slices.Repeat([]float32{1}, len(s.Cols))
-	f := graph.Features{Rows: len(a.packages), Dim: len(columns)}
-	if f.Dim > 0 {
-		f.Sparse = s
+	n, words := len(a.packages), mostFrequent(count, debVocabulary)
+	if len(words) == 0 {
+		return graph.Features{Rows: n}
 	}
-	return f
-}
-
-// ids returns the names of the packages.
-func (a *debArchive) ids() *graph.IDs {
-	d := &graph.IDs{Offsets: make([]int64, 1, len(a.packages)+1)}
+	e, r := newEncoder(graph.Column{Kind: graph.WordsColumn, Values: words}, 0), newSparseRows(n, len(words))
 	for _, p := range a.packages {
-		d.Text = append(d.Text, p.name...)
-		d.Offsets = append(d.Offsets, int64(len(d.Text)))
+		r.next()
+		e.words(debWords(p.summary), r)
 	}
-	return d
+	r.next()
+	return r.Features
 }

@@ -1,10 +1,28 @@
 package importers
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+
+	"siafu/internal/fault"
 )
+
+const (
+	debOp = "import debian"
+	// debLineLimit bounds the memory of one line. The longest line of a real archive, a
+	// Provides of the Rust packages, has some 40 KB.
+	debLineLimit = 4 << 20
+)
+
+// debWanted are the fields that the importer reads, in lower case: names of fields are
+// case-insensitive.
+var debWanted = append([]string{"package", "version", "section", "provides", "description", "description-en"}, debRelations...)
 
 // debPackage is the data that the importer uses of a stanza.
 type debPackage struct {
@@ -28,30 +46,115 @@ type debArchive struct {
 // Design note: packages are sorted by name, not in the order of the file, so that the dataset
 // does not depend on the order of apt's lists.
 func readDebArchive(r io.Reader, path string) (*debArchive, error) {
-	a := &debArchive{virtual: map[string]bool{}}
-	index := map[string]int{}
-	c := newDebCursor(r, path)
-	fields := map[string]debField{}
-	for {
-		start, ok := c.next(fields)
-		if !ok {
-			break
-		}
+	a, index := &debArchive{virtual: map[string]bool{}}, map[string]int{}
+	c := &debCursor{lines: bufio.NewScanner(r), path: path}
+	c.lines.Buffer(make([]byte, 64<<10), debLineLimit)
+	for fields, start := c.next(); start > 0; fields, start = c.next() {
 		p := c.pkg(fields, start, a.virtual)
 		i, known := index[p.name]
 		switch {
 		case !known:
 			index[p.name] = len(a.packages)
 			a.packages = append(a.packages, p)
+			continue
 		case debVersionCompare(p.version, a.packages[i].version) > 0:
 			a.packages[i] = p
-			a.dropped++
-		default:
-			a.dropped++
 		}
+		a.dropped++
 	}
 	slices.SortFunc(a.packages, func(x, y debPackage) int { return strings.Compare(x.name, y.name) })
 	return a, c.err
+}
+
+// debField is the value of a field, folded lines joined by newlines, and the line of the file on
+// which it starts.
+type debField struct {
+	value []byte
+	line  int
+}
+
+// debCursor reads stanzas ("Name: value" lines up to an empty line) one after the other. Its
+// error is sticky: after the first one there is no next stanza.
+type debCursor struct {
+	lines *bufio.Scanner
+	path  string
+	line  int
+	err   error
+}
+
+// fail records the first error, which is about the given line.
+func (c *debCursor) fail(line int, format string, args ...any) {
+	if c.err == nil {
+		e := fault.New(fault.Data, debOp, c.path, "line %d: "+format, append([]any{line}, args...)...)
+		c.err = e.Then(`the input must be the output of "apt-cache dumpavail"`)
+	}
+}
+
+// next returns the wanted fields of the next stanza and the line on which it starts: 0 at the
+// end of the input and after an error.
+func (c *debCursor) next() (fields map[string]debField, start int) {
+	fields = map[string]debField{}
+	name := "" // of the field being read; "" for an unwanted one
+	for c.err == nil && c.lines.Scan() {
+		c.line++
+		line := bytes.TrimRight(c.lines.Bytes(), " \t\r")
+		switch {
+		case len(line) == 0 && start == 0: // several empty lines are like one
+		case len(line) == 0:
+			return fields, start
+		case line[0] != ' ' && line[0] != '\t':
+			start = cmp.Or(start, c.line)
+			name = c.field(fields, line)
+		case start == 0:
+			c.fail(c.line, "%s continues a field, but none is before it", debQuoted(line))
+		case name != "":
+			f := fields[name]
+			f.value = append(append(f.value, '\n'), line...)
+			fields[name] = f
+		}
+	}
+	switch err := c.lines.Err(); {
+	case err == nil || c.err != nil:
+	case errors.Is(err, bufio.ErrTooLong):
+		c.fail(c.line+1, "longer than %d bytes", debLineLimit)
+	case debCorrupt(err):
+		c.err = fault.New(fault.Data, debOp, c.path, "after line %d: %v", c.line, err).Then("write the file again")
+	default:
+		c.err = fault.System(debOp, c.path, err)
+	}
+	if c.err != nil {
+		return nil, 0
+	}
+	return fields, start
+}
+
+// field starts a new field with line, which is "Name: value". It returns the name in lower case,
+// "" for an unwanted field.
+func (c *debCursor) field(fields map[string]debField, line []byte) string {
+	name, value, ok := bytes.Cut(line, []byte(":"))
+	// Debian policy 5.1: printable ASCII without a blank or a colon.
+	if !ok || len(name) == 0 || bytes.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		c.fail(c.line, `%s is not a "Field: value" line`, debQuoted(line))
+		return ""
+	}
+	key := strings.ToLower(string(name))
+	if !slices.Contains(debWanted, key) {
+		return ""
+	}
+	if _, twice := fields[key]; twice {
+		c.fail(c.line, "field %s occurs twice in a stanza", debQuoted(name))
+	}
+	fields[key] = debField{bytes.Clone(bytes.TrimLeft(value, " \t")), c.line}
+	return key
+}
+
+// debQuoted formats a value for an error message: quoted, and shortened if long.
+func debQuoted[T string | []byte](v T) string {
+	const most = 60
+	if len(v) > most {
+		return strconv.Quote(string(v[:most])) + "…"
+	}
+	return strconv.Quote(string(v))
 }
 
 // pkg turns the fields of the stanza that starts at line start into a package
@@ -61,14 +164,20 @@ func (c *debCursor) pkg(fields map[string]debField, start int, virtual map[strin
 	switch {
 	case !ok:
 		c.fail(start, "the stanza that starts here has no Package field")
-	case !debPackageName(name.value):
+	case !debPackageName(string(name.value)):
 		c.fail(name.line, "Package %s is not a package name", debQuoted(name.value))
 	}
+	section := string(fields["section"].value)
+	summary, ok := fields["description"]
+	if !ok {
+		summary = fields["description-en"] // its name if apt fetches translations
+	}
+	first, _, _ := bytes.Cut(summary.value, []byte{'\n'})
 	p := debPackage{
-		name:    name.value,
-		version: fields["version"].value,
-		section: debSection(fields["section"].value),
-		summary: debSummary(fields),
+		name:    string(name.value),
+		version: string(fields["version"].value),
+		section: section[strings.LastIndexByte(section, '/')+1:], // "non-free/games" is about games
+		summary: string(first),
 	}
 	for i, key := range debRelations {
 		p.relations = c.relation(p.relations, 1<<i, key, fields[key])
@@ -81,23 +190,10 @@ func (c *debCursor) pkg(fields map[string]debField, start int, virtual map[strin
 
 // relation appends the packages in a relation field to dst.
 func (c *debCursor) relation(dst []debRelation, field debSays, key string, f debField) []debRelation {
-	list, bad, at := debParseRelations(dst, field, f.value)
+	list, bad, at := debParseRelations(dst, field, string(f.value))
 	if bad != "" {
-		line := f.line + strings.Count(f.value[:at], "\n")
+		line := f.line + bytes.Count(f.value[:at], []byte{'\n'})
 		c.fail(line, "%s in field %s is not a package relation", debQuoted(bad), key)
 	}
 	return list
-}
-
-// debSection drops the archive area: "non-free/games" is about games.
-func debSection(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }
-
-// debSummary returns the short description: the first line of the description.
-func debSummary(fields map[string]debField) string {
-	f, ok := fields["description"]
-	if !ok {
-		f = fields["description-en"] // its name if apt fetches translations
-	}
-	line, _, _ := strings.Cut(f.value, "\n")
-	return line
 }

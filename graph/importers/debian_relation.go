@@ -1,15 +1,18 @@
 package importers
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// debRelation is a package in a relation field, with the properties of the relation.
-type debRelation struct {
-	name string
-	says debSays
-}
+// debRelations are the fields whose packages become neighbours.
+var debRelations = []string{"depends", "pre-depends", "recommends", "suggests", "enhances"}
 
-// debSays is a bit set of a relation's properties. The lower bits are the field, by its index
-// in debRelations; the last two bits are the constants below.
+// debProperties names the bits of a debSays.
+var debProperties = append(slices.Clone(debRelations), "version", "alternative")
+
+// debSays is a bit set of a relation's properties: its field, by the index in debRelations, and
+// the constants below.
 type debSays uint8
 
 const (
@@ -17,46 +20,38 @@ const (
 	debFurther                              // after another alternative
 )
 
-// debBits is the number of bits of a debSays.
-const debBits = 7
-
-// debParseRelations appends to dst the packages that a relation field
-// speaks of: "a (>= 1) | b:any, c [amd64] <!nocheck>" names a, b and c. Each
-// alternative counts as one relation, whatever its version or architecture, and says
-// what it says beside field.
-// An empty entry between commas is allowed, as apt allows it. A syntax error
-// is returned as the offending alternative and its offset in value.
-func debParseRelations(dst []debRelation, field debSays, value string) (list []debRelation, bad string, at int) {
-	for entry := range strings.SplitSeq(value, ",") {
-		if strings.TrimSpace(entry) != "" {
-			var offset int
-			if dst, bad, offset = debAlternatives(dst, field, entry); bad != "" {
-				return dst, bad, at + offset
-			}
-		}
-		at += len(entry) + 1
-	}
-	return dst, "", 0
+// debRelation is a package in a relation field, with the properties of the relation.
+type debRelation struct {
+	name string
+	says debSays
 }
 
-// debAlternatives appends the packages of "a | b".
-func debAlternatives(dst []debRelation, says debSays, entry string) (list []debRelation, bad string, at int) {
-	for alt := range strings.SplitSeq(entry, "|") {
-		trimmed := strings.TrimSpace(alt)
-		name, versioned, ok := debRelationName(trimmed)
-		switch {
-		case ok:
+// debParseRelations appends the packages of a relation field to dst: "a (>= 1) | b:any, c
+// [amd64] <!nocheck>" names a, b and c. Each alternative is one relation, for any version and
+// architecture. Its properties are field and those that its text gives. An empty entry between
+// commas is allowed, as apt allows it. A syntax error is returned as the offending alternative
+// and its offset in value.
+func debParseRelations(dst []debRelation, field debSays, value string) (list []debRelation, bad string, at int) {
+	for entry := range strings.SplitSeq(value, ",") {
+		says := field
+		for alternative := range strings.SplitSeq(entry, "|") {
+			trimmed := strings.TrimSpace(alternative)
+			name, versioned, ok := debRelationName(trimmed)
 			r := debRelation{name, says}
 			if versioned {
 				r.says |= debOfVersions
 			}
-			dst, says = append(dst, r), says|debFurther
-		case trimmed == "": // shown with its neighbours
-			return dst, strings.TrimSpace(entry), at
-		default:
-			return dst, trimmed, at + strings.Index(alt, trimmed)
+			switch {
+			case ok:
+				dst, says = append(dst, r), says|debFurther
+			case strings.TrimSpace(entry) == "":
+			case trimmed == "": // shown with its neighbours
+				return dst, strings.TrimSpace(entry), at
+			default:
+				return dst, trimmed, at + strings.Index(alternative, trimmed)
+			}
+			at += len(alternative) + 1
 		}
-		at += len(alt) + 1
 	}
 	return dst, "", 0
 }
@@ -65,71 +60,43 @@ func debAlternatives(dst []debRelation, says debSays, entry string) (list []debR
 // version in round, architectures in square and build profiles in angle
 // brackets (Debian policy 7.1), all but the name optional.
 func debRelationName(s string) (name string, versioned, ok bool) {
-	end := strings.IndexFunc(s, func(r rune) bool { return !debNameRune(r) })
-	if end < 0 {
-		end = len(s)
+	rest := strings.TrimLeftFunc(s, debNameRune)
+	name = s[:len(s)-len(rest)]
+	ok = debPackageName(name)
+	if qualifier, found := strings.CutPrefix(rest, ":"); found {
+		rest = strings.TrimLeftFunc(qualifier, func(r rune) bool { return !strings.ContainsRune(" \t\n([<", r) })
+		ok = ok && len(rest) < len(qualifier)
 	}
-	name, s = s[:end], s[end:]
-	if strings.HasPrefix(s, ":") {
-		end := strings.IndexAny(s, " \t\n([<")
-		if end < 0 {
-			end = len(s)
+	rest = strings.TrimSpace(rest)
+	versioned = strings.HasPrefix(rest, "(")
+	for _, brackets := range []string{"()", "[]", "<>"} {
+		for ok && strings.HasPrefix(rest, brackets[:1]) {
+			var inside string
+			inside, rest, ok = strings.Cut(rest[1:], brackets[1:])
+			inside, rest = strings.TrimSpace(inside), strings.TrimSpace(rest)
+			ok = ok && inside != "" && (brackets != "()" || debVersioned(inside))
+			if brackets != "<>" {
+				break // only profiles may be repeated
+			}
 		}
-		if end == 1 {
-			return "", false, false
-		}
-		s = s[end:]
 	}
-	s = strings.TrimSpace(s)
-	versioned = strings.HasPrefix(s, "(")
-	if s, ok = debBrackets(s, '(', ')', debVersioned); !ok {
-		return "", false, false
-	}
-	if s, ok = debBrackets(s, '[', ']', debNonEmpty); !ok {
-		return "", false, false
-	}
-	for s != "" && s[0] == '<' && ok {
-		s, ok = debBrackets(s, '<', '>', debNonEmpty)
-	}
-	return name, versioned, ok && s == "" && debPackageName(name)
+	return name, versioned, ok && rest == ""
 }
-
-// debBrackets cuts a leading bracket from s, when there is one, if its inside
-// is valid.
-func debBrackets(s string, open, shut byte, valid func(string) bool) (rest string, ok bool) {
-	if s == "" || s[0] != open {
-		return s, true
-	}
-	end := strings.IndexByte(s, shut)
-	if end < 0 || !valid(strings.TrimSpace(s[1:end])) {
-		return s, false
-	}
-	return strings.TrimSpace(s[end+1:]), true
-}
-
-func debNonEmpty(s string) bool { return s != "" }
 
 // debVersioned reports whether s is an operator and a version; "<" and ">" are
 // the old spellings of "<=" and ">=".
 func debVersioned(s string) bool {
 	version := strings.TrimLeft(s, "<>=")
-	switch s[:len(s)-len(version)] {
-	case "<<", "<=", "=", ">=", ">>", "<", ">":
-		return strings.TrimSpace(version) != ""
-	}
-	return false
+	operator := s[:len(s)-len(version)]
+	return slices.Contains([]string{"<<", "<=", "=", ">=", ">>", "<", ">"}, operator) && strings.TrimSpace(version) != ""
 }
 
 // debPackageName reports whether s can name a package: a letter or digit, then
 // letters, digits and "+-._" (what dpkg accepts; policy 5.6.1 is narrower).
 func debPackageName(s string) bool {
-	if s == "" || strings.IndexByte("+-._", s[0]) >= 0 {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool { return !debNameRune(r) }) < 0
+	return s != "" && !strings.ContainsAny(s[:1], "+-._") && strings.TrimLeftFunc(s, debNameRune) == ""
 }
 
 func debNameRune(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
-		r == '+' || r == '-' || r == '.' || r == '_'
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("+-._", r)
 }

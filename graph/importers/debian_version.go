@@ -32,39 +32,31 @@ func debVersionParts(v string) (epoch, upstream, revision string) {
 // debPartCompare alternates between runs of non-digits, compared by debOrder, and of digits,
 // compared as numbers of any length.
 func debPartCompare(a, b string) int {
+	const digits = "0123456789"
 	for a != "" || b != "" {
-		var x, y string
-		x, a = debCut(a, false)
-		y, b = debCut(b, false)
-		if c := debTextCompare(x, y); c != 0 {
-			return c
+		x, y := debUpToAny(a, digits), debUpToAny(b, digits)
+		for i := range max(len(x), len(y)) {
+			if c := cmp.Compare(debOrder(x, i), debOrder(y, i)); c != 0 {
+				return c
+			}
 		}
-		x, a = debCut(a, true)
-		y, b = debCut(b, true)
-		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+		a, b = a[len(x):], b[len(y):]
+		restA, restB := strings.TrimLeft(a, digits), strings.TrimLeft(b, digits)
+		x, y = strings.TrimLeft(a[:len(a)-len(restA)], "0"), strings.TrimLeft(b[:len(b)-len(restB)], "0")
 		if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
 			return c
 		}
+		a, b = restA, restB
 	}
 	return 0
 }
 
-// debCut cuts the leading run of digits, or of non-digits, from s.
-func debCut(s string, digits bool) (head, rest string) {
-	i := 0
-	for i < len(s) && (s[i] >= '0' && s[i] <= '9') == digits {
-		i++
+// debUpToAny returns s up to the first of the given characters.
+func debUpToAny(s, chars string) string {
+	if i := strings.IndexAny(s, chars); i >= 0 {
+		return s[:i]
 	}
-	return s[:i], s[i:]
-}
-
-func debTextCompare(a, b string) int {
-	for i := range max(len(a), len(b)) {
-		if c := cmp.Compare(debOrder(a, i), debOrder(b, i)); c != 0 {
-			return c
-		}
-	}
-	return 0
+	return s
 }
 
 // debOrder ranks byte i of s: a tilde comes before the end of the text, the

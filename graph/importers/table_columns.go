@@ -129,14 +129,17 @@ const fewFeatures = 4
 // newFeatureRows allocates n rows of the columns' features.
 func newFeatureRows(k *keeper, t *tableFile, columns []*encoder, n int) (*featureRows, error) {
 	last := columns[len(columns)-1]
-	r := &featureRows{Features: graph.Features{Rows: n, Dim: last.First + last.Width}, row: -1}
-	if r.Dim > fewFeatures*len(columns) {
-		r.Sparse = &graph.SparseRows{Offsets: make([]int64, 1, n+1)}
-		return r, nil
+	dim := last.First + last.Width
+	if dim > fewFeatures*len(columns) {
+		return newSparseRows(n, dim), nil
 	}
-	var err error
-	r.Dense, err = reserve[float32](k, t.op, t.path, n*r.Dim)
-	return r, err
+	dense, err := reserve[float32](k, t.op, t.path, n*dim)
+	return &featureRows{Features: graph.Features{Rows: n, Dim: dim, Dense: dense}, row: -1}, err
+}
+
+// newSparseRows returns sparse rows of dim features, for n rows.
+func newSparseRows(n, dim int) *featureRows {
+	return &featureRows{Features: graph.Features{Rows: n, Dim: dim, Sparse: &graph.SparseRows{Offsets: make([]int64, 1, n+1)}}, row: -1}
 }
 
 // next ends a row and starts another.
