@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -65,149 +64,113 @@ func bsnapParts(src string) []string {
 	return paths
 }
 
-func bsnap(k *keeper, o Options) (*graph.Content, error) {
-	path := filepath.Join(o.Src, "labels.bsnap")
-	labels, err := k.file(path)
-	if err != nil {
-		return nil, err
-	}
-	c := &graph.Content{Source: "bsnap " + nameOf(o.Src)}
-	if c.Labels, c.Classes, err = bsnapLabels(path, labels); err != nil {
-		return nil, err
-	}
-	c.Vertices = int64(len(c.Labels))
-	path = filepath.Join(o.Src, "features.bsnap")
-	features, err := k.file(path)
-	if err != nil {
-		return nil, err
-	}
-	if c.Features, err = bsnapFeatures(path, features, c.Vertices); err != nil {
-		return nil, err
-	}
+func bsnap(k *keeper, o Options) *graph.Content {
+	read := func(path string) (string, []byte) { return path, k.file(path) }
+	labels, classes, err := bsnapLabels(read(filepath.Join(o.Src, "labels.bsnap")))
+	check(err)
+	c := &graph.Content{Source: "bsnap " + nameOf(o.Src), Vertices: int64(len(labels)), Labels: labels, Classes: classes}
+	path, features := read(filepath.Join(o.Src, "features.bsnap"))
+	c.Features = must(bsnapFeatures(path, features, c.Vertices))
 	if path = bsnapGraph(o.Src); path == "" {
-		return nil, fault.New(fault.Missing, opBsnap, o.Src, "it has neither graph.bsnap nor parts_*/graph.bsnap.edges").Then("check the path")
+		check(fault.New(fault.Missing, opBsnap, o.Src, "it has neither graph.bsnap nor parts_*/graph.bsnap.edges").Then("check the path"))
 	}
-	edges, err := k.file(path)
-	if err != nil {
-		return nil, err
-	}
-	pairs, twice, err := bsnapEdges(path, edges, c.Vertices)
-	if err != nil {
-		return nil, err
-	}
+	pairs, twice, err := bsnapEdges(path, k.file(path), c.Vertices)
+	check(err)
 	if twice && !o.Symmetrise {
 		o.Log("path=%s the header counts each edge twice, the file lists it once: stored in both directions", path)
 	}
 	c.Edges, c.Symmetrise = pairs, twice
-	// Dorylus takes the same percentages by position.
-	if c.Split, err = o.draw(c.Labels, percentages{66, 10}); err != nil {
-		return nil, err
-	}
-	return c, bsnapPartition(o, c.Vertices)
+	c.Split = o.draw(c.Labels, percentages{66, 10}) // Dorylus takes the same percentages by position
+	bsnapPartition(o, c.Vertices)
+	return c
 }
 
+// Remedies for damaged files.
+const (
+	fetchTruncated = "fetch the file again, it is truncated"
+	fetchDamaged   = "fetch the folder again: the file is truncated or belongs to another labels.bsnap"
+)
+
 // bsnapLabels parses labels.bsnap.
-func bsnapLabels(path string, b []byte) ([]int32, int, error) {
-	if len(b) < 4 || len(b)%4 != 0 {
-		return nil, 0, fault.New(fault.Data, opBsnap, path, "%d bytes are not a header followed by 4-byte labels", len(b)).Then("fetch the file again, it is truncated")
-	}
-	classes, most := binary.LittleEndian.Uint32(b), graph.MaxClasses(int64(len(b)/4-1))
-	if classes == 0 || int64(classes) > int64(most) {
-		return nil, 0, fault.New(fault.Data, opBsnap, path, "byte 0: %d kinds of label, expected 1 to %d", classes, most)
-	}
-	labels := make([]int32, len(b)/4-1)
+func bsnapLabels(path string, b []byte) (labels []int32, classes int, err error) {
+	defer catch(&err)
+	at := place{opBsnap, path}
+	at.require(len(b) >= 4 && len(b)%4 == 0, fetchTruncated, "%d bytes are not a header followed by 4-byte labels", len(b))
+	kinds, most := binary.LittleEndian.Uint32(b), graph.MaxClasses(int64(len(b)/4-1))
+	at.require(kinds > 0 && int64(kinds) <= int64(most), "", "byte 0: %d kinds of label, expected 1 to %d", kinds, most)
+	labels = make([]int32, len(b)/4-1)
 	for v := range labels {
 		l := binary.LittleEndian.Uint32(b[4+4*v:])
-		if l >= classes {
-			return nil, 0, fault.New(fault.Data, opBsnap, path, "label of vertex %d is %d, expected 0 to %d", v, l, classes-1)
+		if l >= kinds {
+			return nil, 0, at.bad("label of vertex %d is %d, expected 0 to %d", v, l, kinds-1)
 		}
 		labels[v] = int32(l)
 	}
-	return labels, int(classes), nil
+	return labels, int(kinds), nil
 }
 
 // bsnapFeatures parses features.bsnap; the rows stay in place.
-func bsnapFeatures(path string, b []byte, n int64) (graph.Features, error) {
-	f := graph.Features{Rows: int(n)}
-	if len(b) < 4 {
-		return f, fault.New(fault.Data, opBsnap, path, "%d bytes are too few for a header", len(b)).Then("fetch the file again, it is truncated")
-	}
-	dim := int64(binary.LittleEndian.Uint32(b))
+func bsnapFeatures(path string, b []byte, n int64) (f graph.Features, err error) {
+	defer catch(&err)
+	at := place{opBsnap, path}
+	at.require(len(b) >= 4, fetchTruncated, "%d bytes are too few for a header", len(b))
+	dim, size := int64(binary.LittleEndian.Uint32(b)), int64(len(b)-4)
 	// Division, because n·dim·4 may overflow.
-	if size := int64(len(b) - 4); size%4 != 0 || dim == 0 && size > 0 || dim > 0 && (size/4/dim != n || size/4%dim != 0) {
-		return f, fault.New(fault.Data, opBsnap, path, "%d bytes after the header are not %d rows of %d 4-byte numbers", size, n, dim).
-			Then("fetch the folder again: the file is truncated or belongs to another labels.bsnap")
-	}
-	f.Dim = int(dim)
-	f.Dense = mapped.Cast[float32](b[4:])
-	return f, checkFinite(opBsnap, path, f.Dense, max(f.Dim, 1))
+	fits := size%4 == 0 && (dim == 0 && size == 0 || dim > 0 && size/4/dim == n && size/4%dim == 0)
+	at.require(fits, fetchDamaged, "%d bytes after the header are not %d rows of %d 4-byte numbers", size, n, dim)
+	f = graph.Features{Rows: int(n), Dim: int(dim), Dense: mapped.Cast[float32](b[4:])}
+	checkFinite(at, f.Dense, max(f.Dim, 1))
+	return f, nil
 }
 
 // bsnapEdges parses graph.bsnap; the pairs stay in place. twice reports that the header counts
 // each edge twice: the converter does so for an undirected graph, but writes it once.
 func bsnapEdges(path string, b []byte, n int64) (pairs graph.EdgePairs, twice bool, err error) {
-	if len(b) < bsnapHeader {
-		return nil, false, fault.New(fault.Data, opBsnap, path, "%d bytes are too few for a header of %d", len(b), bsnapHeader).Then("fetch the file again, it is truncated")
-	}
+	defer catch(&err)
+	at := place{opBsnap, path}
+	at.require(len(b) >= bsnapHeader, fetchTruncated, "%d bytes are too few for a header of %d", len(b), bsnapHeader)
 	size, vertices := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
-	if size != 4 {
-		return nil, false, fault.New(fault.Data, opBsnap, path, "byte 0: vertex ids of %d bytes, expected 4", size).
-			Then("convert the graph with its header, graphtobinary --header=1")
-	}
-	if int64(vertices) > n {
-		return nil, false, fault.New(fault.Data, opBsnap, path, "byte 4: %d vertices, but labels.bsnap holds %d", vertices, n)
-	}
+	at.require(size == 4, "convert the graph with its header, graphtobinary --header=1", "byte 0: vertex ids of %d bytes, expected 4", size)
+	at.require(int64(vertices) <= n, "", "byte 4: %d vertices, but labels.bsnap holds %d", vertices, n)
 	claimed, held := binary.LittleEndian.Uint64(b[8:]), uint64(len(b)-bsnapHeader)/8
-	if len(b)%8 != 0 || claimed != held && claimed != 2*held {
-		return nil, false, fault.New(fault.Data, opBsnap, path, "byte 8: %d edges, but %d bytes follow the header, 8 for each", claimed, len(b)-bsnapHeader).
-			Then("fetch the file again, it is truncated")
-	}
-	pairs = graph.EdgePairs(mapped.Cast[uint32](b[bsnapHeader:]))
-	return pairs, claimed != held, checkPairs(opBsnap, path, pairs, n)
+	at.require(len(b)%8 == 0 && (claimed == held || claimed == 2*held), fetchTruncated,
+		"byte 8: %d edges, but %d bytes follow the header, 8 for each", claimed, len(b)-bsnapHeader)
+	pairs = mapped.Cast[uint32](b[bsnapHeader:])
+	checkPairs(at, pairs, n)
+	return pairs, claimed != held, nil
 }
 
 // bsnapPartition checks the one partition file, before anything is written.
-func bsnapPartition(o Options, n int64) error {
-	paths := bsnapParts(o.Src)
-	if len(paths) > 1 {
+func bsnapPartition(o Options, n int64) {
+	switch paths := bsnapParts(o.Src); len(paths) {
+	case 0:
+	case 1:
+		must(readParts(paths[0], n))
+		o.Log("partition=%s copied; use it with siafu partition --method file:%s", paths[0], filepath.Join(o.Dst, partsName))
+	default:
 		o.Log("partitions=%q several files, none copied; use one with siafu partition --method file:PATH", paths)
 	}
-	if len(paths) != 1 {
-		return nil
-	}
-	_, err := readParts(paths[0], n)
-	if err == nil {
-		o.Log("partition=%s copied; use it with siafu partition --method file:%s", paths[0], filepath.Join(o.Dst, partsName))
-	}
-	return err
 }
 
 // readParts returns the lines of a partition file that have a number, as Dorylus reads it;
 // there must be n of them (any number if n is negative).
-func readParts(path string, n int64) ([]byte, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fault.System(opBsnap, path, err)
-	}
-	var out bytes.Buffer
+func readParts(path string, n int64) (out []byte, err error) {
+	defer catch(&err)
+	at := place{opBsnap, path}
 	lines, line := int64(0), 0
-	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
+	for s := bufio.NewScanner(bytes.NewReader(at.read())); s.Scan(); {
 		line++
 		text := strings.TrimSpace(s.Text())
 		if text == "" || text[0] < '0' || text[0] > '9' {
 			continue
 		}
 		v, ok := parseInt([]byte(text))
-		if !ok || v > math.MaxInt16 {
-			return nil, fault.New(fault.Data, opBsnap, path, "line %d: %.40q is not a partition number", line, text)
-		}
-		fmt.Fprintln(&out, v)
+		at.require(ok && v <= math.MaxInt16, "", "line %d: %.40q is not a partition number", line, text)
+		out = fmt.Appendln(out, v)
 		lines++
 	}
-	if n >= 0 && lines != n {
-		return nil, fault.New(fault.Data, opBsnap, path, "%d lines for %d vertices", lines, n)
-	}
-	return out.Bytes(), nil
+	at.require(n < 0 || lines == n, "", "%d lines for %d vertices", lines, n)
+	return out, nil
 }
 
 // keepParts copies the partition file to the finished dataset.

@@ -11,72 +11,65 @@ import (
 // maxVertices is the number of distinct uint32 vertex ids.
 const maxVertices = 1 << 32
 
-// checkVertices returns a fault if n exceeds the number of distinct ids.
-func checkVertices(op, path string, n int64) error {
-	if n < 0 || n > maxVertices {
-		return fault.New(fault.Data, op, path, "%d vertices, expected 0 to %d", n, int64(maxVertices))
-	}
-	return nil
+// checkVertices refuses more vertices than there are distinct ids.
+func checkVertices(at place, n int64) {
+	at.require(n >= 0 && n <= maxVertices, "", "%d vertices, expected 0 to %d", n, int64(maxVertices))
 }
 
 // checkPairs compares every id of src,dst pairs with the number of vertices.
-func checkPairs(op, path string, pairs []uint32, n int64) error {
+func checkPairs(at place, pairs []uint32, n int64) {
 	for i, v := range pairs {
 		if int64(v) >= n {
-			return badEdge(op, path, int64(i/2), i%2, int64(v), n)
+			check(badEdge(at, int64(i/2), i%2, int64(v), n))
 		}
 	}
-	return nil
 }
 
 // badEdge returns the fault of an edge whose source (end 0) or destination (end 1) is not a
 // vertex.
-func badEdge(op, path string, edge int64, end int, v, n int64) error {
-	return fault.New(fault.Data, op, path, "edge %d: %s %d is outside the vertices 0..%d", edge, [2]string{"source", "destination"}[end], v, n-1)
+func badEdge(at place, edge int64, end int, v, n int64) error {
+	return at.bad("edge %d: %s %d is outside the vertices 0..%d", edge, [2]string{"source", "destination"}[end], v, n-1)
 }
 
-// checkFinite returns a fault if features [rows x dim] contain NaN or infinity.
-func checkFinite(op, path string, x []float32, dim int) error {
+// checkFinite refuses NaN and infinity in features [rows x dim].
+func checkFinite(at place, x []float32, dim int) {
 	// The exponent bits are all ones only in NaN and infinity.
 	const exponent = 0x7f800000
 	for i, v := range x {
 		if math.Float32bits(v)&exponent == exponent {
-			return fault.New(fault.Data, op, path, "feature %d of vertex %d is %v", i%dim, i/dim, v).
-				Then("replace it with a finite number")
+			check(at.bad("feature %d of vertex %d is %v", i%dim, i/dim, v).Then("replace it with a finite number"))
 		}
 	}
-	return nil
 }
 
-// mostLabel returns the largest valid label for n vertices: the last class if the classes are
-// known, else the maximum of a dataset.
-func mostLabel(classes, n int) int64 {
+// checkRange refuses negative labels other than -1, and labels above the last class. classes is 0
+// if unknown: then the last class is the maximum of a dataset.
+func checkRange[T int32 | int64](at place, labels []T, classes int) {
 	if classes <= 0 {
-		classes = graph.MaxClasses(int64(n))
+		classes = graph.MaxClasses(int64(len(labels)))
 	}
-	return int64(classes) - 1
+	for v, l := range labels {
+		if l < T(graph.Unlabelled) || int64(l) >= int64(classes) {
+			check(at.bad("label of vertex %d is %d, expected -1 (none) to %d", v, l, classes-1))
+		}
+	}
 }
 
-// checkLabels converts labels to the storage type. It rejects negative labels other than -1 and
-// labels above mostLabel.
-func checkLabels(op, path string, labels []int64) ([]int32, error) {
-	most := mostLabel(0, len(labels))
+// checkLabels converts labels to the storage type, if they are in the range of any dataset.
+func checkLabels(at place, labels []int64) []int32 {
+	checkRange(at, labels, 0)
 	out := make([]int32, len(labels))
 	for v, l := range labels {
-		if l < int64(graph.Unlabelled) || l > most {
-			return nil, badLabel(op, path, v, l, most)
-		}
 		out[v] = int32(l)
 	}
-	return out, nil
+	return out
 }
+
+// severalLabels is the remedy for multi-label data in a format without them.
+const severalLabels = "import multi-label data as npz with y [vertices x labels], or as csv with --label A,B,C"
 
 // unlabelled returns the labels of n unlabelled vertices.
 func unlabelled(n int64) []int32 { return slices.Repeat([]int32{graph.Unlabelled}, int(n)) }
-
-func badLabel(op, path string, v int, l, most int64) error {
-	return fault.New(fault.Data, op, path, "label of vertex %d is %d, expected -1 (none) to %d", v, l, most)
-}
 
 // checkContent checks the conditions that hold for every dataset, independent of the format.
 func checkContent(op, path string, c *graph.Content) error {
@@ -98,46 +91,43 @@ func checkContent(op, path string, c *graph.Content) error {
 var splitNames = [4]string{"no", "training", "validation", "test"}
 
 // splitter fills a split and rejects a vertex that is listed twice.
-type splitter struct {
-	op    string
-	split []uint8
-}
+type splitter struct{ split []uint8 }
 
-func newSplitter(op string, n int) *splitter { return &splitter{op: op, split: make([]uint8, n)} }
+func newSplitter(n int64) *splitter { return &splitter{make([]uint8, n)} }
 
-// mark assigns vertex v to a set. path and at are the position in the source.
-func (s *splitter) mark(path string, at int, v int64, set uint8) error {
+// mark assigns vertex v to a set. at and entry are the position in the source.
+func (s *splitter) mark(at place, entry int, v int64, set uint8) {
 	if v < 0 || v >= int64(len(s.split)) {
-		return fault.New(fault.Data, s.op, path, "entry %d: %d is outside the vertices 0..%d", at, v, len(s.split)-1)
+		check(at.bad("entry %d: %d is outside the vertices 0..%d", entry, v, len(s.split)-1))
 	}
 	if had := s.split[v]; had != graph.SplitNone {
-		return fault.New(fault.Data, s.op, path, "entry %d: vertex %d of the %s set is in the %s set already", at, v, splitNames[set], splitNames[had]).
-			Then("each vertex may be in one set, once")
+		check(at.bad("entry %d: vertex %d of the %s set is in the %s set already", entry, v, splitNames[set], splitNames[had]).
+			Then("each vertex may be in one set, once"))
 	}
 	s.split[v] = set
-	return nil
 }
 
 // markAll marks a list of vertices.
-func (s *splitter) markAll(path string, vs []int64, set uint8) error {
+func (s *splitter) markAll(at place, vs []int64, set uint8) {
 	for i, v := range vs {
-		if err := s.mark(path, i, v, set); err != nil {
-			return err
-		}
+		s.mark(at, i, v, set)
 	}
-	return nil
 }
 
-// checkSplit returns a fault if a split file contains an invalid value.
-func checkSplit(op, path string, split []uint8) error {
+// markMask marks the vertices whose entries of a mask [n] are not 0.
+func (s *splitter) markMask(at place, mask []int64, set uint8) {
+	for v, in := range mask {
+		if in != 0 {
+			s.mark(at, v, int64(v), set)
+		}
+	}
+}
+
+// checkSplit refuses other values than those of a split.
+func checkSplit[T uint8 | int64](at place, split []T) {
 	for v, s := range split {
-		if s > graph.SplitTest {
-			return badSplit(op, path, v, int64(s))
+		if s < graph.SplitNone || s > graph.SplitTest {
+			check(at.bad("split of vertex %d is %d, expected 0 (none), 1 (training), 2 (validation), 3 (test)", v, s))
 		}
 	}
-	return nil
-}
-
-func badSplit(op, path string, v int, s int64) error {
-	return fault.New(fault.Data, op, path, "split of vertex %d is %d, expected 0 (none), 1 (training), 2 (validation), 3 (test)", v, s)
 }

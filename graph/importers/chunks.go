@@ -1,15 +1,19 @@
 package importers
 
-import "siafu/internal/mapped"
+import (
+	"slices"
+
+	"siafu/internal/mapped"
+)
 
 // chunks stores a growing list of pairs in mapped memory without copying, for sources of
 // unknown length.
 type chunks[T mapped.Elem] struct {
-	keep     *keeper
-	op, path string
-	list     [][]T
-	free     []T // the unused rest of the last chunk
-	pairs    int64
+	keep *keeper
+	place
+	list  [][]T
+	free  []T // the unused rest of the last chunk
+	pairs int64
 }
 
 // Chunks grow from the first to the last number of pairs.
@@ -23,7 +27,7 @@ func (c *chunks[T]) add(pairs []T) error {
 	c.pairs += int64(len(pairs) / 2)
 	for len(pairs) > 0 {
 		if len(c.free) == 0 {
-			chunk, err := reserve[T](c.keep, c.op, c.path, 2*min(firstChunk<<min(len(c.list), 20), lastChunk))
+			chunk, err := reserve[T](c.keep, c.place, 2*min(firstChunk<<min(len(c.list), 20), lastChunk))
 			if err != nil {
 				return err
 			}
@@ -43,11 +47,21 @@ func (c *chunks[T]) filled(i int) []T {
 	return c.list[i]
 }
 
+// contains reports whether f is true for an element.
+func (c *chunks[T]) contains(f func(T) bool) bool {
+	for i := range c.list {
+		if slices.ContainsFunc(c.filled(i), f) {
+			return true
+		}
+	}
+	return false
+}
+
 // edgeBuffer is chunks of vertex ids as a graph.EdgeSource.
 type edgeBuffer struct{ *chunks[uint32] }
 
-func newEdgeBuffer(k *keeper, op, path string) edgeBuffer {
-	return edgeBuffer{&chunks[uint32]{keep: k, op: op, path: path}}
+func newEdgeBuffer(k *keeper, at place) edgeBuffer {
+	return edgeBuffer{&chunks[uint32]{keep: k, place: at}}
 }
 
 // Each implements graph.EdgeSource.

@@ -46,19 +46,18 @@ func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block
 }
 
 // sameCols compares the columns of a block with those expected.
-func (t csvTable[T]) sameCols(op, path string, cols int) error {
+func (t csvTable[T]) sameCols(at place, cols int) error {
 	if t.cols != cols {
-		return fault.New(fault.Data, op, path, "line %d has %d columns, expected %d", t.line, t.cols, cols)
+		return at.bad("line %d has %d columns, expected %d", t.line, t.cols, cols)
 	}
 	return nil
 }
 
 // csvColumn reads a file with one whole number per line.
-func csvColumn(op, path string) ([]int64, error) {
-	var out []int64
-	err := parseFile(op, path, csvParser(op, path, parseInt), func(t csvTable[int64]) error {
+func csvColumn(at place) (out []int64) {
+	check(parseFile(at.op, at.path, csvParser(at.op, at.path, parseInt), func(t csvTable[int64]) error {
 		out = append(out, t.values...)
-		return t.sameCols(op, path, 1)
-	})
-	return out, err
+		return t.sameCols(at, 1)
+	}))
+	return out
 }

@@ -19,7 +19,7 @@ import (
 
 var debianFormat = importer{
 	entry: entry{Name: "debian", Help: "package graph of a Debian machine"},
-	read:  debian, recognises: isStandardInput, named: []string{"field", "version", "alternative"},
+	read:  func(_ *keeper, o Options) *graph.Content { return must(debian(nil, o)) }, recognises: isStandardInput, named: []string{"field", "version", "alternative"},
 }
 
 // debVocabulary is the number of words that become features: those in the most short
@@ -36,16 +36,14 @@ const debVocabulary = wordColumns
 // are counted in the log and are no edges. Edges have the features that o.EdgeFeatures names
 // (debEdges). Features are binary and sparse: the debVocabulary words found in the most short
 // descriptions. The label is the section. Labelled vertices are split at random 60/20/20.
-func debian(_ *keeper, o Options) (*graph.Content, error) {
-	a, err := openDebArchive(o)
-	if err != nil {
-		return nil, err
-	}
+func debian(_ *keeper, o Options) (c *graph.Content, err error) {
+	defer catch(&err)
+	a := must(openDebArchive(o))
 	if len(a.packages) == 0 {
 		e := fault.New(fault.Missing, debOp, debPath(o), "it contains no package")
 		return nil, e.Then(`run "apt-get update", then "apt-cache dumpavail" again`)
 	}
-	c := &graph.Content{
+	c = &graph.Content{
 		Source:     "debian: " + debPath(o),
 		Vertices:   int64(len(a.packages)),
 		Symmetrise: len(o.EdgeFeatures) == 0,
@@ -59,11 +57,9 @@ func debian(_ *keeper, o Options) (*graph.Content, error) {
 	}
 	c.Labels, c.ClassNames = a.labels()
 	c.Classes = len(c.ClassNames)
-	if c.Edges, err = a.edges(o); err != nil {
-		return nil, err
-	}
-	c.Split, err = o.draw(c.Labels, usual)
-	return c, err
+	c.Edges = a.edges(o)
+	c.Split = o.draw(c.Labels, usual)
+	return c, nil
 }
 
 // debPath returns the source's name in messages.

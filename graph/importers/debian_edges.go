@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 )
 
 // debEdge is a relation between two packages, with the properties of the relation (debSays). In
@@ -31,7 +30,7 @@ func (l debEdges) Each(yield func(src, dst uint32) error) error {
 
 // edges returns the relations between packages of the archive, package→neighbour, and with
 // edge features in both directions. graph.Write handles duplicates and self loops.
-func (a *debArchive) edges(o Options) (graph.EdgeSource, error) {
+func (a *debArchive) edges(o Options) graph.EdgeSource {
 	index := make(map[string]uint32, len(a.packages))
 	for v, p := range a.packages {
 		index[p.name] = uint32(v)
@@ -53,14 +52,14 @@ func (a *debArchive) edges(o Options) (graph.EdgeSource, error) {
 	}
 	o.Log("debian: packages=%d other_versions=%d relations=%d to_virtual=%d to_unknown=%d unknown_names=%d",
 		len(a.packages), a.dropped, len(list), virtual, unknown, len(unknownNames))
-	switch {
-	case len(o.EdgeFeatures) == 0:
-		return list, nil
-	case o.Symmetrise:
-		return nil, fault.New(fault.Usage, debOp, debPath(o), "--symmetrise with --edge-features").
-			Then("leave --symmetrise out: edges are stored in both directions, each with its own features")
+	if len(o.EdgeFeatures) == 0 {
+		return list
 	}
-	return list.featured(o), nil
+	if o.Symmetrise {
+		place{debOp, debPath(o)}.refuse("leave --symmetrise out: edges are stored in both directions, each with its own features",
+			"--symmetrise with --edge-features")
+	}
+	return list.featured(o)
 }
 
 // featured returns the edges in both directions, each pair of packages once, with features of 0

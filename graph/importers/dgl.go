@@ -1,16 +1,15 @@
 package importers
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"siafu/graph"
 	"siafu/internal/dglfile"
-	"siafu/internal/fault"
 	"siafu/internal/npy"
 )
 
@@ -33,47 +32,35 @@ func isDGL(src string) bool {
 }
 
 // dgl reads a graph of a file of dgl.save_graphs.
-func dgl(k *keeper, o Options) (*graph.Content, error) {
-	f, err := dglfile.Open(o.Src)
-	if err != nil {
-		return nil, err
-	}
-	k.closers = append(k.closers, f.Close)
-	return dglGraph(k, o, f)
+func dgl(k *keeper, o Options) *graph.Content {
+	f := must(dglfile.New(k.file(o.Src), o.Src))
+	return must(dglGraph(k, o, f))
 }
 
 // dglGraph returns the dataset of an open file.
-func dglGraph(k *keeper, o Options, f *dglfile.File) (*graph.Content, error) {
-	number := 0
+func dglGraph(k *keeper, o Options, f *dglfile.File) (c *graph.Content, err error) {
+	defer catch(&err)
+	number, at, last := 0, place{opDGL, o.Src}, strconv.Itoa(f.Graphs-1)
 	switch {
 	case o.Graph != nil:
 		number = *o.Graph
 	case f.Graphs > 1:
-		return nil, f.Bad("it holds %d graphs", f.Graphs).Then("choose one with --graph, from 0 to %d", f.Graphs-1)
+		check(f.Bad("it holds %d graphs", f.Graphs).Then("choose one with --graph, from 0 to %s", last))
 	}
 	if number < 0 || number >= f.Graphs {
-		return nil, fault.New(fault.Usage, opDGL, o.Src, "there is no graph %d, the file has %d", number, f.Graphs).
-			Then("choose --graph from 0 to %d", f.Graphs-1)
+		at.refuse("choose --graph from 0 to "+last, "there is no graph %d, the file has %d", number, f.Graphs)
 	}
-	g, err := f.Graph(number)
-	if err != nil {
-		return nil, err
-	}
-	d := &dglArrays{path: o.Src, graph: g, got: map[string]bool{}}
+	d := &dglArrays{place: at, graph: must(f.Graph(number)), got: map[string]bool{}}
 	for i, name := range o.EdgeFeatures {
-		if a, _ := among(g.EdgeData, "edata", []string{name}); a == nil {
-			return nil, fault.New(fault.Data, opDGL, o.Src, "there is no %.60q in edata, which --edge-features names: %.200s", name, strings.Join(d.rest(nil), ", ")).
-				Then("name a tensor of edata")
+		if a, _ := among(d.graph.EdgeData, "edata", []string{name}); a == nil {
+			at.require(false, "name a tensor of edata", "there is no %.60q in edata, which --edge-features names: %.200s", name, strings.Join(d.rest(nil), ", "))
 		}
 		if i == 0 {
 			d.features = name
 			o.EdgeFeatures = append([]string{"edge_attr"}, o.EdgeFeatures[1:]...) // the name that pyg uses
 		}
 	}
-	c, err := pyg(k, o, opDGL, d)
-	if err != nil {
-		return nil, err
-	}
+	c = pyg(k, o, opDGL, d)
 	c.Source = "dgl " + nameOf(o.Src)
 	if rest := d.rest(f.Labels); len(rest) > 0 {
 		o.Log("path=%s left_out=%s", o.Src, strings.Join(rest, ","))
@@ -95,7 +82,7 @@ var dglFeatures = []string{"feat", "features", "edge_attr"}
 
 // dglArrays gives the tensors of a graph by PyTorch Geometric's names.
 type dglArrays struct {
-	path  string
+	place
 	graph *dglfile.Graph
 	got   map[string]bool // their location: "ndata[feat]"
 	// features is the tensor of edata with edge features, "" if the user names none.
@@ -108,7 +95,7 @@ func (d *dglArrays) find(name string) (a *npy.Array, place string) {
 	case "edge_index":
 		return d.graph.Ends, "edges"
 	case "num_nodes":
-		count := npy.Array{Type: "<i8", Shape: []int{}, Data: binary.LittleEndian.AppendUint64(nil, uint64(d.graph.Vertices))}
+		count := number64(d.graph.Vertices)
 		return &count, "vertices"
 	case "edge_weight":
 		return among(d.graph.EdgeData, "edata", slices.DeleteFunc(slices.Clone(dglWeights), func(name string) bool { return name == d.features }))
@@ -127,36 +114,33 @@ func (d *dglArrays) find(name string) (a *npy.Array, place string) {
 func among(list []dglfile.Tensor, of string, names []string) (*npy.Array, string) {
 	for _, name := range names {
 		if i := slices.IndexFunc(list, func(t dglfile.Tensor) bool { return t.Name == name }); i >= 0 {
-			return list[i].Array, place(of, name)
+			return list[i].Array, location(of, name)
 		}
 	}
 	return nil, ""
 }
 
-func place(of, name string) string { return fmt.Sprintf("%s[%.60q]", of, name) }
+func location(of, name string) string { return fmt.Sprintf("%s[%.60q]", of, name) }
 
 func (d *dglArrays) has(name string) bool { a, _ := d.find(name); return a != nil }
 
 func (d *dglArrays) get(name string) ndarray {
-	a, place := d.find(name)
-	d.got[place] = true
-	r := ndarray{a, opDGL, d.path + "[" + place + "]", nil}
+	a, at := d.find(name)
+	d.got[at] = true
 	if a == nil {
-		r.err = fault.New(fault.Data, opDGL, d.path, "there is no %q in ndata: %.200s", dglNames[name][0], strings.Join(d.rest(nil), ", ")).
-			Then(`give the graph one: g.ndata["feat"] = …`)
-		return r
+		d.require(false, `give the graph one: g.ndata["feat"] = …`, "there is no %q in ndata: %.200s", dglNames[name][0], strings.Join(d.rest(nil), ", "))
 	}
-	r.Array = a.Called(r.path)
-	return r
+	path := d.path + "[" + at + "]"
+	return ndarray{a.Called(path), place{d.op, path}}
 }
 
-func (d *dglArrays) words(name string) ([]string, error) { return arrayWords(d.get(name)) }
+func (d *dglArrays) words(name string) []string { return d.get(name).words() }
 
 // rest returns the locations of unused tensors.
 func (d *dglArrays) rest(labels []dglfile.Tensor) (names []string) {
 	for of, list := range map[string][]dglfile.Tensor{"ndata": d.graph.VertexData, "edata": d.graph.EdgeData, "labels": labels} {
 		for _, t := range list {
-			if p := place(of, t.Name); !d.got[p] {
+			if p := location(of, t.Name); !d.got[p] {
 				names = append(names, p)
 			}
 		}

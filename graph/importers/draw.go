@@ -75,38 +75,31 @@ func (o *Options) asksForDraw() bool { return o.Stratify || o.SplitSizes != "" }
 
 // draw samples a split of the labelled vertices, with the percentages of --split-sizes or else
 // the given ones. With --stratify it samples within each class.
-func (o *Options) draw(labels []int32, otherwise percentages) ([]uint8, error) {
-	p, err := o.percentages(otherwise)
-	if err != nil {
-		return nil, err
-	}
+func (o *Options) draw(labels []int32, otherwise percentages) []uint8 {
+	p := must(o.percentages(otherwise))
 	if o.drawn != nil {
 		*o.drawn = true
 	}
 	if !o.Stratify {
 		o.Log("split=random %s seed=%d", p, o.Seed)
-		return drawPercent(labels, p, o.Seed), nil
+		return drawPercent(labels, p, o.Seed)
 	}
 	o.Log("split=random %s seed=%d within each class", p, o.Seed)
 	split, few := drawStratified(labels, p, o.Seed)
 	if few > 0 {
 		o.Log("warning: %d classes have too few labelled vertices for all three sets", few)
 	}
-	return split, nil
+	return split
 }
 
-// checkDrawn returns a fault if flags of a random split are set and the split is not random or
-// there are no classes.
-func (o *Options) checkDrawn(op string, c *graph.Content) error {
-	switch {
-	case o.asksForDraw() && !*o.drawn:
-		return fault.New(fault.Usage, op, o.Src, "--stratify and --split-sizes apply to a random split, but the source has its own split").
-			Then("leave them out")
-	case o.Stratify && c.Targets != nil:
-		return fault.New(fault.Usage, op, o.Src, "--stratify samples within classes, but the labels are for %s", c.Task).
-			Then("leave --stratify out")
+// checkDrawn refuses flags of a random split if the split is not random or there are no classes.
+func (o *Options) checkDrawn(at place, c *graph.Content) {
+	if o.asksForDraw() && !*o.drawn {
+		at.refuse("leave them out", "--stratify and --split-sizes apply to a random split, but the source has its own split")
 	}
-	return nil
+	if o.Stratify && c.Targets != nil {
+		at.refuse("leave --stratify out", "--stratify samples within classes, but the labels are for %s", c.Task)
+	}
 }
 
 // drawPercent samples a split with the given percentages of the labelled vertices.

@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/fault"
+	"siafu/internal/mapped"
 )
 
 // edgeList is an edge list whose ids are any numbers of 64 bits.
 type edgeList struct {
-	keep       *keeper // of narrow or wide
-	op, path   string
+	keep *keeper // of narrow or wide
+	place
 	narrow     *chunks[uint32] // all ids fit into uint32
 	wide       *chunks[int64]  // otherwise
 	edges      int64
@@ -24,17 +24,15 @@ type edgeList struct {
 // readEdgeList reads lines of source, destination and other fields, separated by blanks or
 // commas. Lines that start with # or % are comments, and so is the first line of a .csv file
 // if it has words.
-func readEdgeList(k *keeper, op, path string) (*edgeList, error) {
+func readEdgeList(k *keeper, at place) *edgeList {
 	l := &edgeList{
-		keep: k, op: op, path: path, least: math.MaxInt64, top: math.MinInt64,
-		narrow: &chunks[uint32]{keep: k, op: op, path: path},
+		keep: k, place: at, least: math.MaxInt64, top: math.MinInt64,
+		narrow: &chunks[uint32]{keep: k, place: at},
 	}
-	heading := strings.HasSuffix(strings.TrimSuffix(path, ".gz"), ".csv")
-	parse := func(b block) ([]int64, error) { return parseEdges(op, path, b, heading) }
-	if err := parseFile(op, path, parse, l.take); err != nil {
-		return nil, err
-	}
-	return l, nil
+	heading := strings.HasSuffix(strings.TrimSuffix(at.path, ".gz"), ".csv")
+	parse := func(b block) ([]int64, error) { return parseEdges(at.op, at.path, b, heading) }
+	check(parseFile(at.op, at.path, parse, l.take))
+	return l
 }
 
 // parseEdges reads one block of an edge list into source, destination pairs.
@@ -54,7 +52,7 @@ func parseEdges(op, path string, b block, heading bool) ([]int64, error) {
 			continue
 		}
 		if !ok1 || !ok2 {
-			return nil, fault.New(fault.Data, op, path, "line %d: %.60q does not start with two ids", line, row).
+			return nil, place{op, path}.bad("line %d: %.60q does not start with two ids", line, row).
 				Then("write an edge as SOURCE DESTINATION, a comment behind #")
 		}
 		pairs = append(pairs, u, v)
@@ -99,34 +97,40 @@ func (l *edgeList) take(pairs []int64) error {
 }
 
 // widen turns the pairs read so far into wide ones.
-func (l *edgeList) widen() error {
-	l.wide = &chunks[int64]{keep: l.keep, op: l.op, path: l.path}
-	var big []int64
-	for i := range l.narrow.list {
-		big = big[:0]
-		for _, id := range l.narrow.filled(i) {
-			big = append(big, int64(id))
+func (l *edgeList) widen() (err error) {
+	l.wide = &chunks[int64]{keep: l.keep, place: l.place}
+	err = convert(l.wide, l.narrow, func(id uint32) int64 { return int64(id) })
+	l.narrow = nil
+	return err
+}
+
+// convert appends the elements of a list to another, each converted by to.
+func convert[S, D mapped.Elem](dst *chunks[D], src *chunks[S], to func(S) D) error {
+	var part []D
+	for i := range src.list {
+		part = part[:0]
+		for _, x := range src.filled(i) {
+			part = append(part, to(x))
 		}
-		if err := l.wide.add(big); err != nil {
+		if err := dst.add(part); err != nil {
 			return err
 		}
 	}
-	l.narrow = nil
 	return nil
 }
 
-// each calls f for all ids, in the order of the file, concurrently.
+// each calls f for all ids, in the order of the file.
 func (l *edgeList) each(f func(id int64)) {
 	if l.wide != nil {
-		for i := range l.wide.list {
-			for _, id := range l.wide.filled(i) {
-				f(id)
-			}
-		}
+		eachID(l.wide, f)
 		return
 	}
-	for i := range l.narrow.list {
-		for _, id := range l.narrow.filled(i) {
+	eachID(l.narrow, f)
+}
+
+func eachID[T uint32 | int64](c *chunks[T], f func(id int64)) {
+	for i := range c.list {
+		for _, id := range c.filled(i) {
 			f(int64(id))
 		}
 	}
@@ -143,16 +147,15 @@ type ranking struct {
 }
 
 // rank numbers the ids of the list.
-func (l *edgeList) rank() (*ranking, error) {
-	r := &ranking{least: l.least}
+func (l *edgeList) rank() (r *ranking, err error) {
+	defer catch(&err)
+	r = &ranking{least: l.least}
 	if l.edges == 0 {
 		return r, nil
 	}
 	// Sorting takes 8 bytes for each end of an edge; bits take one for 8 ids.
 	if span := uint64(l.top) - uint64(l.least); span/8 < 16*uint64(l.edges)+1<<16 {
-		if err := r.useBits(l, int(span/64)+1); err != nil {
-			return nil, err
-		}
+		r.useBits(l, int(span/64)+1)
 	} else {
 		r.sorted = make([]int64, 0, 2*l.edges)
 		l.each(func(id int64) { r.sorted = append(r.sorted, id) })
@@ -160,16 +163,13 @@ func (l *edgeList) rank() (*ranking, error) {
 		r.sorted = slices.Compact(r.sorted)
 		r.n = int64(len(r.sorted))
 	}
-	return r, checkVertices(l.op, l.path, r.n)
+	checkVertices(l.place, r.n)
+	return r, nil
 }
 
-func (r *ranking) useBits(l *edgeList, words int) (err error) {
-	if r.bits, err = reserve[uint64](l.keep, l.op, l.path, words); err != nil {
-		return err
-	}
-	if r.before, err = reserve[uint32](l.keep, l.op, l.path, words); err != nil {
-		return err
-	}
+func (r *ranking) useBits(l *edgeList, words int) {
+	r.bits = must(reserve[uint64](l.keep, l.place, words))
+	r.before = must(reserve[uint32](l.keep, l.place, words))
 	l.each(func(id int64) {
 		at := uint64(id) - uint64(r.least)
 		r.bits[at/64] |= 1 << (at % 64)
@@ -178,7 +178,6 @@ func (r *ranking) useBits(l *edgeList, words int) (err error) {
 		r.before[w] = uint32(r.n)
 		r.n += int64(bits.OnesCount64(b))
 	}
-	return nil
 }
 
 // of returns the rank of an id in the list.
@@ -217,16 +216,6 @@ func (l *edgeList) renumber(k *keeper, to func(id int64) uint32) (graph.EdgeSour
 		}
 		return edgeBuffer{l.narrow}, nil
 	}
-	out := &chunks[uint32]{keep: k, op: l.op, path: l.path}
-	var small []uint32
-	for i := range l.wide.list {
-		small = small[:0]
-		for _, id := range l.wide.filled(i) {
-			small = append(small, to(id))
-		}
-		if err := out.add(small); err != nil {
-			return nil, err
-		}
-	}
-	return edgeBuffer{out}, nil
+	out := newEdgeBuffer(k, l.place)
+	return out, convert(out.chunks, l.wide, to)
 }

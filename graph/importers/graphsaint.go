@@ -23,96 +23,73 @@ const opSAINT = "import graphsaint"
 
 // graphsaint reads the folder of Zeng et al. (2020): adj_full.npz (a SciPy
 // matrix), feats.npy, class_map.json and role.json.
-func graphsaint(k *keeper, o Options) (*graph.Content, error) {
-	path := filepath.Join(o.Src, "adj_full.npz")
-	z, err := k.zip(path)
-	if err != nil {
-		return nil, err
+func graphsaint(k *keeper, o Options) *graph.Content {
+	adj := openZip(opSAINT, filepath.Join(o.Src, "adj_full.npz"), k).matrix("")
+	c := &graph.Content{
+		Source: "graphsaint " + nameOf(o.Src), Vertices: adj.rows, Edges: adj.edges(o),
+		Features: arrayAt(opSAINT, filepath.Join(o.Src, "feats.npy"), k).dense(k, adj.rows),
 	}
-	adj, err := zipMatrix(opSAINT, path, z, "")
-	if err != nil {
-		return nil, err
+	classMap(o, place{opSAINT, filepath.Join(o.Src, "class_map.json")}, c)
+	// {"tr": [vertices], "va": […], "te": […]}
+	var roles struct{ Tr, Va, Te []int64 }
+	at, s := place{opSAINT, filepath.Join(o.Src, "role.json")}, newSplitter(adj.rows)
+	at.json(&roles)
+	for i, list := range [][]int64{roles.Tr, roles.Va, roles.Te} {
+		s.markAll(at, list, uint8(graph.SplitTrain+i))
 	}
-	n := adj.rows
-	c := &graph.Content{Source: "graphsaint " + nameOf(o.Src), Vertices: n}
-	if c.Edges, err = adj.edges(o); err != nil {
-		return nil, err
-	}
-	if c.Features, err = arrayAt(opSAINT, filepath.Join(o.Src, "feats.npy"), k).dense(k, n); err != nil {
-		return nil, err
-	}
-	if err = classMap(o, filepath.Join(o.Src, "class_map.json"), c); err != nil {
-		return nil, err
-	}
-	c.Split, err = roles(filepath.Join(o.Src, "role.json"), int(n))
-	return c, err
+	c.Split = s.split
+	return c
 }
 
 // classMap reads {"vertex": label, …}, or {"vertex": [0, 1, …], …} with a flag for each
 // of several labels.
-func classMap(o Options, path string, c *graph.Content) error {
+func classMap(o Options, at place, c *graph.Content) {
 	n := int(c.Vertices)
-	f, err := os.Open(path)
+	f, err := os.Open(at.path)
 	if err != nil {
-		return fault.System(opSAINT, path, err)
+		check(fault.System(at.op, at.path, err))
 	}
 	defer f.Close()
 	dec := json.NewDecoder(bufio.NewReaderSize(f, blockSize))
 	dec.UseNumber()
-	bad := func(err error) error {
-		return &fault.Error{Op: opSAINT, Kind: fault.Data, Path: path, Detail: fmt.Sprintf("byte %d", dec.InputOffset()), Err: err}
+	wrap := func(err error) {
+		if err != nil {
+			at.wrap(fmt.Errorf("byte %d: %w", dec.InputOffset(), err))
+		}
+	}
+	token := func() json.Token {
+		t, err := dec.Token()
+		wrap(err)
+		return t
 	}
 	var flags []float32 // [n x width], once there is a list
 	width := 0
 	labels, seen := slices.Repeat([]int64{int64(graph.Unlabelled)}, n), make([]bool, n)
-	if t, err := dec.Token(); err != nil {
-		return bad(err)
-	} else if t != json.Delim('{') {
-		return fault.New(fault.Data, opSAINT, path, "is not a JSON object")
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return bad(err)
-		}
-		value, err := dec.Token()
-		if err != nil {
-			return bad(err)
-		}
-		v, l, err := classEntry(path, key, value, n)
-		if err != nil {
-			return err
-		}
-		if value == json.Delim('[') != (width > 0) && slices.Contains(seen, true) {
-			return fault.New(fault.Data, opSAINT, path, "vertex %d mixes single labels with lists of labels: use one form for all vertices", v)
-		}
-		if value == json.Delim('[') {
+	at.require(token() == json.Delim('{'), "", "is not a JSON object")
+	for first := true; dec.More(); first = false {
+		key, value := token(), token()
+		list := value == json.Delim('[')
+		v, l := classEntry(at, key, value, n)
+		at.require(first || list == (width > 0), "", "vertex %d mixes single labels with lists of labels: use one form for all vertices", v)
+		if list {
 			row, err := flagsOf(dec)
-			if err != nil {
-				return bad(err)
-			}
+			wrap(err)
 			if flags == nil && len(row) > 0 && len(row) <= graph.MaxClasses(int64(n)) {
 				width = len(row)
 				flags = slices.Repeat([]float32{float32(math.NaN())}, n*width)
 			}
-			if len(row) != width || width == 0 {
-				return fault.New(fault.Data, opSAINT, path, "vertex %d has a list of %d labels, other vertices have %d", v, len(row), width)
-			}
+			at.require(len(row) == width && width > 0, "", "vertex %d has a list of %d labels, other vertices have %d", v, len(row), width)
 			copy(flags[v*width:], row)
 		}
-		if seen[v] {
-			return fault.New(fault.Data, opSAINT, path, "vertex %d occurs twice", v)
-		}
+		at.require(!seen[v], "", "vertex %d occurs twice", v)
 		labels[v], seen[v] = l, true
 	}
-	if _, err := dec.Token(); err != nil {
-		return bad(err)
-	}
+	token()
 	if flags != nil {
-		return setTargets(o, c, flags, width, opSAINT, path)
+		setTargets(o, c, flags, width, at)
+		return
 	}
-	c.Labels, err = checkLabels(opSAINT, path, labels)
-	return err
+	c.Labels = checkLabels(at, labels)
 }
 
 // flagsOf reads a list of numbers to its end.
@@ -128,40 +105,16 @@ func flagsOf(dec *json.Decoder) (row []float32, err error) {
 	return row, err
 }
 
-// classEntry reads one vertex and its label. A list has a flag for each of several classes.
-func classEntry(path string, key, value json.Token, n int) (v int, label int64, err error) {
-	v, err = strconv.Atoi(fmt.Sprint(key))
-	if err != nil || v < 0 || v >= n {
-		return 0, 0, fault.New(fault.Data, opSAINT, path, "key %.40q is outside the vertices 0..%d", key, n-1)
+// classEntry reads one vertex and its label: 0 for a list, which has a flag for each of several
+// classes.
+func classEntry(at place, key, value json.Token, n int) (v int, label int64) {
+	v, err := strconv.Atoi(fmt.Sprint(key))
+	at.require(err == nil && v >= 0 && v < n, "", "key %.40q is outside the vertices 0..%d", key, n-1)
+	if number, ok := value.(json.Number); ok {
+		label, err = number.Int64()
+	} else if value != json.Delim('[') {
+		err = strconv.ErrSyntax
 	}
-	switch x := value.(type) {
-	case json.Number:
-		if label, err = x.Int64(); err == nil {
-			return v, label, nil
-		}
-	case json.Delim:
-		if x == '[' {
-			return v, 0, nil
-		}
-	}
-	return 0, 0, fault.New(fault.Data, opSAINT, path, "label of vertex %d is %.40v, expected a whole number", v, value)
-}
-
-// roles reads {"tr": [vertices], "va": […], "te": […]}.
-func roles(path string, n int) ([]uint8, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fault.System(opSAINT, path, err)
-	}
-	var r struct{ Tr, Va, Te []int64 }
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, &fault.Error{Op: opSAINT, Kind: fault.Data, Path: path, Err: err}
-	}
-	s := newSplitter(opSAINT, n)
-	for i, list := range [][]int64{r.Tr, r.Va, r.Te} {
-		if err := s.markAll(path, list, uint8(graph.SplitTrain+i)); err != nil {
-			return nil, err
-		}
-	}
-	return s.split, nil
+	at.require(err == nil, "", "label of vertex %d is %.40v, expected a whole number", v, value)
+	return v, label
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -47,8 +48,8 @@ type entry = catalog.Entry
 // importFormats.
 type importer struct {
 	entry
-	// read converts the source to a dataset in the memory of k.
-	read func(k *keeper, o Options) (*graph.Content, error)
+	// read converts the source to a dataset in the memory of k. It ends with check.
+	read func(k *keeper, o Options) *graph.Content
 	// recognises reports whether src looks like this format; nil: never chosen automatically.
 	recognises func(src string) bool
 	// after, if set, adds to the dataset folder once it is written, or to the log.
@@ -82,7 +83,8 @@ var importFormats = withTables([]*importer{
 
 func withTables(list []*importer) []*importer {
 	for _, f := range tableFormats {
-		list = append(list, &importer{entry: f.entry, read: f.read, recognises: f.recognises, after: sayDirection, isTable: true, weights: true})
+		read := func(k *keeper, o Options) *graph.Content { return must(f.read(k, o)) }
+		list = append(list, &importer{entry: f.entry, read: read, recognises: f.recognises, after: sayDirection, isTable: true, weights: true})
 	}
 	return list
 }
@@ -163,57 +165,52 @@ func warnOfLabels(c *graph.Content, o Options) {
 
 // load converts the source to a dataset. release frees its memory.
 func (f *importer) load(o Options) (c *graph.Content, release func(), err error) {
-	if f.onlySplit != "" {
-		if err := noChoice("import "+f.Name, o, f.onlySplit); err != nil {
-			return nil, nil, err
+	k, at := newKeeper(), place{"import " + f.Name, o.Src}
+	o.drawn = new(bool)
+	defer func() {
+		if err != nil {
+			k.release()
 		}
+	}()
+	defer catch(&err)
+	if f.onlySplit != "" {
+		noChoice(at.op, o, f.onlySplit)
 	}
 	if o.Graph != nil && !f.several {
-		return nil, nil, fault.New(fault.Usage, "import "+f.Name, o.Src, "--graph=%d, but the format holds one graph", *o.Graph).Then("leave --graph out")
+		at.refuse("leave --graph out", "--graph=%d, but the format holds one graph", *o.Graph)
 	}
 	if !f.isTable {
 		columns := o.TableOptions
 		columns.DropWeights = columns.DropWeights && !f.weights
 		columns.DropEdgeFeatures = columns.DropEdgeFeatures && !f.features
 		if f.named != nil {
-			if err := f.checkNamed(o); err != nil {
-				return nil, nil, err
-			}
+			f.checkNamed(at, o.EdgeFeatures)
 			columns.EdgeFeatures = nil
 		}
-		if err := columns.onlyTables("import "+f.Name, o.Src); err != nil {
-			return nil, nil, err
+		if !reflect.DeepEqual(columns, TableOptions{}) {
+			at.refuse("leave out the flags for csv and parquet, or set --from csv or --from parquet", "it has no columns, but flags name some")
 		}
 	}
-	k := newKeeper()
-	o.drawn = new(bool)
-	if c, err = f.read(k, o); err == nil {
-		err = o.checkDrawn("import "+f.Name, c)
-	}
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
+	c = f.read(k, o)
+	o.checkDrawn(at, c)
 	return c, k.release, nil
 }
 
-// checkNamed refuses what --edge-features cannot name.
-func (f *importer) checkNamed(o Options) error {
-	for i, name := range o.EdgeFeatures {
-		if len(f.named) > 0 && (slices.Contains(o.EdgeFeatures[:i], name) || !slices.Contains(f.named, name)) {
-			return fault.New(fault.Usage, "import "+f.Name, o.Src, "--edge-features names %q, which is not an edge feature of this format or is named twice", name).
-				Then("name some of %s, each once", strings.Join(f.named, ", "))
+// checkNamed refuses names that --edge-features cannot have.
+func (f *importer) checkNamed(at place, names []string) {
+	for i, name := range names {
+		if len(f.named) > 0 && (slices.Contains(names[:i], name) || !slices.Contains(f.named, name)) {
+			at.refuse("name some of "+strings.Join(f.named, ", ")+", each once",
+				"--edge-features names %q, which is not an edge feature of this format or is named twice", name)
 		}
 	}
-	return nil
 }
 
-// noChoice refuses --split if why is not "".
-func noChoice(op string, o Options, why string) error {
-	if o.Split == "" {
-		return nil
+// noChoice refuses --split for the reason why.
+func noChoice(op string, o Options, why string) {
+	if o.Split != "" {
+		place{op, o.Src}.refuse("leave --split out", "split %q: %s", o.Split, why)
 	}
-	return fault.New(fault.Usage, op, o.Src, "split %q: %s", o.Split, why).Then("leave --split out")
 }
 
 // absent refuses early a destination that Write would refuse after all the work.

@@ -23,31 +23,25 @@ func (k *keeper) release() {
 }
 
 // file maps a file until release.
-func (k *keeper) file(path string) ([]byte, error) {
-	f, err := mapped.OpenFile(path)
-	if err != nil {
-		return nil, err
-	}
+func (k *keeper) file(path string) []byte {
+	f := must(mapped.OpenFile(path))
 	k.closers = append(k.closers, f.Close)
-	return f.Bytes(), nil
+	return f.Bytes()
 }
 
 // zip opens an npz file until release.
-func (k *keeper) zip(path string) (*npy.Zip, error) {
-	z, err := npy.OpenZip(path)
-	if err != nil {
-		return nil, err
-	}
+func (k *keeper) zip(path string) *npy.Zip {
+	z := must(npy.OpenZip(path))
 	k.closers = append(k.closers, z.Close)
-	return z, nil
+	return z
 }
 
 // reserve makes n elements in the keeper's arena. Sizes come from files, so that lack of
 // memory is a fault, not a panic.
-func reserve[T mapped.Elem](k *keeper, op, path string, n int) (s []T, err error) {
+func reserve[T mapped.Elem](k *keeper, at place, n int) (s []T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fault.New(fault.Runtime, op, path, "%d elements do not fit into memory (%v)", n, r).
+			err = fault.New(fault.Runtime, at.op, at.path, "%d elements do not fit into memory (%v)", n, r).
 				Then("use a machine with more memory")
 		}
 	}()

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 	"siafu/internal/npy"
 )
 
@@ -26,203 +25,128 @@ func isNpz(src string) bool {
 // npz reads one npz file that holds a whole dataset, in one of four styles of
 // keys: gnn-benchmark (Shchur et al. 2018), ppnp (Klicpera et al. 2019),
 // heterophilous-graphs (Platonov et al. 2023) or those of PyTorch Geometric's Data.
-func npz(k *keeper, o Options) (*graph.Content, error) {
-	z, err := k.zip(o.Src)
-	if err != nil {
-		return nil, err
+func npz(k *keeper, o Options) (c *graph.Content) {
+	z := openZip(opNpz, o.Src, k)
+	if len(o.EdgeFeatures) > 0 && !z.Has("edge_index") {
+		z.refuse("leave --edge-features out, or save the edges as PyTorch Geometric's edge_index and edge_attr",
+			"--edge-features=%s, but the file has no edge_index", strings.Join(o.EdgeFeatures, ","))
 	}
-	var c *graph.Content
 	switch {
-	case len(o.EdgeFeatures) > 0 && !z.Has("edge_index"):
-		return nil, fault.New(fault.Usage, opNpz, o.Src, "--edge-features=%s, but the file has no edge_index", strings.Join(o.EdgeFeatures, ",")).
-			Then("leave --edge-features out, or save the edges as PyTorch Geometric's edge_index and edge_attr")
 	case z.Has("adj_indptr"):
-		c, err = benchmark(k, o, z, benchmarkKeys{"adj_", "attr_", "labels_"})
+		c = benchmark(k, o, z, "adj_", "attr_", "labels_")
 	case z.Has("adj_matrix.indptr"):
-		c, err = benchmark(k, o, z, benchmarkKeys{"adj_matrix.", "attr_matrix.", "labels."})
+		c = benchmark(k, o, z, "adj_matrix.", "attr_matrix.", "labels.")
 	case z.Has("edges"):
-		c, err = heterophilous(k, o, z)
+		c = heterophilous(k, o, z)
 	case z.Has("edge_index"):
-		if c, err = pyg(k, o, opNpz, zipArrays{z, opNpz, o.Src}); err == nil {
-			c.Source = "npz " + nameOf(o.Src)
-			err = nameClasses(o, z, c)
-		}
+		c = pyg(k, o, opNpz, z)
+		nameClasses(o, z, c)
 	default:
-		return nil, unknownKeys(o, z)
+		z.require(false, "see docs/importing.md for the supported keys",
+			"none of adj_indptr, adj_matrix.indptr, edges and edge_index is among its arrays: %s", strings.Join(z.Names(), ", "))
 	}
-	if rest := z.Rest(); err == nil && len(rest) > 0 {
+	c.Source = "npz " + nameOf(o.Src)
+	if rest := z.Rest(); len(rest) > 0 {
 		o.Log("path=%s left_out=%s", o.Src, strings.Join(rest, ","))
 	}
-	return c, err
+	return c
 }
 
-func unknownKeys(o Options, z *npy.Zip) error {
-	return fault.New(fault.Data, opNpz, o.Src, "none of adj_indptr, adj_matrix.indptr, edges and edge_index is among its arrays: %s", strings.Join(z.Names(), ", ")).
-		Then("see docs/importing.md for the supported keys")
-}
-
-// benchmarkKeys has the name prefixes of the arrays of each matrix.
-type benchmarkKeys struct{ adjacency, attributes, labels string }
-
-// benchmark reads the gnn-benchmark and ppnp styles: adjacency, attributes and
-// labels as CSR, or the latter two as one array. There is no split in such a
-// file. Python's None and dicts, such as metadata, are arrays of objects there.
-func benchmark(k *keeper, o Options, z *npy.Zip, keys benchmarkKeys) (*graph.Content, error) {
-	if err := noChoice(opNpz, o, "the file has no splits; --seed selects a random split"); err != nil {
-		return nil, err
+// benchmark reads the gnn-benchmark and ppnp styles: adjacency, attributes and labels as CSR, or
+// the latter two as one array; the names of the arrays of a matrix have a prefix. There is no
+// split in such a file. Python's None and dicts, such as metadata, are arrays of objects there.
+func benchmark(k *keeper, o Options, z zipArrays, adjacency, attributes, labels string) *graph.Content {
+	noChoice(opNpz, o, "the file has no splits; --seed selects a random split")
+	adj := z.matrix(adjacency)
+	c := &graph.Content{Vertices: adj.rows, Edges: adj.edges(o)}
+	if z.Has(attributes + "indptr") {
+		m := z.matrix(attributes)
+		m.require(m.rows == c.Vertices, "", "%d rows of features for %d vertices", m.rows, c.Vertices)
+		c.Features = graph.Features{Rows: int(m.rows), Dim: int(m.cols), Sparse: must(m.sparseRows())}
+	} else {
+		c.Features = z.get("attr_matrix").dense(k, c.Vertices)
 	}
-	adj, err := zipMatrix(opNpz, o.Src, z, keys.adjacency)
-	if err != nil {
-		return nil, err
+	if z.Has("labels") || !z.Has(labels+"indptr") {
+		z.get("labels").setLabels(o, c)
+	} else {
+		m := z.matrix(labels)
+		m.path += "[" + labels + "…]"
+		c.Labels = m.oneHot(c.Vertices)
 	}
-	c := &graph.Content{Source: "npz " + nameOf(o.Src), Vertices: adj.rows}
-	if c.Edges, err = adj.edges(o); err != nil {
-		return nil, err
-	}
-	if c.Features, err = attributesOf(k, o, z, keys.attributes, adj.rows); err != nil {
-		return nil, err
-	}
-	if err = labelsOf(o, z, keys.labels, c); err != nil {
-		return nil, err
-	}
-	if err := nameClasses(o, z, c); err != nil {
-		return nil, err
-	}
+	nameClasses(o, z, c)
 	if c.Targets != nil || o.asksForDraw() {
-		c.Split, err = o.draw(c.Labels, usual)
-		return c, err
+		c.Split = o.draw(c.Labels, usual)
+		return c
 	}
 	c.Split = drawPerClass(c.Labels, 20, 30, o.Seed)
 	o.Log("split=random train=20 val=30 per=class test=rest seed=%d", o.Seed)
-	return c, nil
-}
-
-// attributesOf reads features as CSR, or as one dense array.
-func attributesOf(k *keeper, o Options, z *npy.Zip, prefix string, n int64) (graph.Features, error) {
-	if !z.Has(prefix + "indptr") {
-		return arrayIn(opNpz, o.Src, z, "attr_matrix").dense(k, n)
-	}
-	f := graph.Features{Rows: int(n)}
-	m, err := zipMatrix(opNpz, o.Src, z, prefix)
-	if err != nil {
-		return f, err
-	}
-	if m.rows != n {
-		return f, fault.New(fault.Data, opNpz, o.Src, "%d rows of features for %d vertices", m.rows, n)
-	}
-	f.Dim = int(m.cols)
-	f.Sparse, err = m.sparseRows()
-	return f, err
-}
-
-// labelsOf reads labels as CSR, or as one array.
-func labelsOf(o Options, z *npy.Zip, prefix string, c *graph.Content) error {
-	if z.Has("labels") || !z.Has(prefix+"indptr") {
-		return arrayIn(opNpz, o.Src, z, "labels").setLabels(o, c)
-	}
-	m, err := zipMatrix(opNpz, o.Src+"["+prefix+"…]", z, prefix)
-	if err == nil {
-		c.Labels, err = m.oneHot(c.Vertices)
-	}
-	return err
+	return c
 }
 
 // nameClasses reads class_names, which are optional: names of unsupported types (objects are
 // pickled Python) are ignored, and so are too few names.
-func nameClasses(o Options, z *npy.Zip, c *graph.Content) error {
+func nameClasses(o Options, z zipArrays, c *graph.Content) {
 	if !z.Has("class_names") {
-		return nil
+		return
 	}
-	names, err := elements(arrayIn(opNpz, o.Src, z, "class_names"), (*npy.Array).Strings)
+	a, err := z.Get("class_names")
+	var names []string
+	if err == nil {
+		names, err = a.Strings()
+	}
 	if errors.Is(err, npy.ErrType) {
 		o.Log("left_out=class_names (%v)", err)
-		return nil
+		return
 	}
-	if err != nil {
-		return err
-	}
-	if classes := c.Classes; c.Targets != nil {
-		if len(names) == classes {
-			c.ClassNames = names
-		}
-		return nil
-	}
+	check(err)
 	classes := 0
 	for _, l := range c.Labels {
 		classes = max(classes, int(l)+1)
 	}
-	if len(names) < classes {
+	switch {
+	case c.Targets != nil && len(names) == c.Classes:
+		c.ClassNames = names
+	case c.Targets != nil:
+	case len(names) < classes:
 		o.Log("left_out=class_names (%d names for %d classes)", len(names), classes)
-		return nil
+	default:
+		c.ClassNames, c.Classes = names, len(names)
 	}
-	c.ClassNames, c.Classes = names, len(names)
-	return nil
 }
 
 // heterophilous reads an edge list in one direction and ten masks.
-func heterophilous(k *keeper, o Options, z *npy.Zip) (*graph.Content, error) {
-	get := func(name string) ndarray { return arrayIn(opNpz, o.Src, z, name) }
-	labels := get("node_labels")
-	if labels.err != nil {
-		return nil, labels.err
+func heterophilous(k *keeper, o Options, z zipArrays) *graph.Content {
+	labels := z.get("node_labels")
+	c := &graph.Content{Vertices: int64(labels.Len()), Symmetrise: true}
+	labels.setLabels(o, c)
+	c.Edges = z.get("edges").edges(c.Vertices)
+	c.Features = z.get("node_features").dense(k, c.Vertices)
+	row, n, s := maskNumber(o, opNpz), int(c.Vertices), newSplitter(c.Vertices)
+	for i, name := range []string{"train_masks", "val_masks", "test_masks"} {
+		a := z.get(name) // [splits x n]
+		mask := a.integers(-1, n)
+		a.hasMask(row, a.Shape[0])
+		s.markMask(a.place, mask[row*n:(row+1)*n], uint8(graph.SplitTrain+i))
 	}
-	n := int64(labels.Len())
-	c := &graph.Content{Source: "npz " + nameOf(o.Src), Vertices: n, Symmetrise: true}
-	var err error
-	if err = labels.setLabels(o, c); err != nil {
-		return nil, err
-	}
-	if c.Edges, err = get("edges").edges(n); err != nil {
-		return nil, err
-	}
-	if c.Features, err = get("node_features").dense(k, n); err != nil {
-		return nil, err
-	}
-	c.Split, err = masks(o, z, int(n))
-	return c, err
+	c.Split = s.split
+	return c
 }
 
-// maskNumber is which of several masks --split names, the first by default.
-func maskNumber(o Options, op string) (int, error) {
+// hasMask refuses the number of a mask that the file does not have.
+func (a ndarray) hasMask(number, masks int) {
+	if number >= masks {
+		a.refuse("choose --split from 0 to "+strconv.Itoa(masks-1), "there is no mask %d, the file has %d", number, masks)
+	}
+}
+
+// maskNumber returns the index of the mask that --split names, the first by default.
+func maskNumber(o Options, op string) int {
 	if o.Split == "" {
-		return 0, nil
+		return 0
 	}
 	number, err := strconv.Atoi(o.Split)
 	if err != nil || number < 0 {
-		return 0, fault.New(fault.Usage, op, o.Src, "split %q is not a mask index", o.Split).Then("set --split to a whole number from 0")
+		place{op, o.Src}.refuse("set --split to a whole number from 0", "split %q is not a mask index", o.Split)
 	}
-	return number, nil
-}
-
-// masks reads the three masks [splits x n] and takes the row that --split
-// names, the first by default.
-func masks(o Options, z *npy.Zip, n int) ([]uint8, error) {
-	row, err := maskNumber(o, opNpz)
-	if err != nil {
-		return nil, err
-	}
-	s := newSplitter(opNpz, n)
-	for set, name := range []string{graph.SplitTrain: "train_masks", graph.SplitVal: "val_masks", graph.SplitTest: "test_masks"} {
-		if set == graph.SplitNone {
-			continue
-		}
-		a := arrayIn(opNpz, o.Src, z, name)
-		mask, err := a.integers(-1, n)
-		if err != nil {
-			return nil, err
-		}
-		if row < 0 || row >= a.Shape[0] {
-			return nil, fault.New(fault.Usage, opNpz, a.path, "there is no mask %d, the file has %d", row, a.Shape[0]).
-				Then("choose --split from 0 to %d", a.Shape[0]-1)
-		}
-		for v, in := range mask[row*n : (row+1)*n] {
-			if in == 0 {
-				continue
-			}
-			if err := s.mark(a.path, v, int64(v), uint8(set)); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return s.split, nil
+	return number
 }

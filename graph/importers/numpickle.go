@@ -13,7 +13,8 @@ import (
 var csrClasses = []pickle.Global{"scipy.sparse.csr csr_matrix", "scipy.sparse._csr csr_matrix"}
 
 // pickledCSR returns the SciPy matrix that v describes.
-func pickledCSR(op, path string, v any) (*matrix, error) {
+func pickledCSR(op, path string, v any) (m *matrix, err error) {
+	defer catch(&err)
 	o, ok := v.(*pickle.Object)
 	if !ok || !slices.Contains(csrClasses, o.Class) {
 		return nil, fmt.Errorf("%s is not a SciPy csr_matrix", pickle.Describe(v))
@@ -22,7 +23,7 @@ func pickledCSR(op, path string, v any) (*matrix, error) {
 	if !ok {
 		return nil, fmt.Errorf("the state of a csr_matrix is %s", pickle.Describe(o.State))
 	}
-	m := &matrix{op: op, path: path}
+	m = &matrix{place: place{op, path}}
 	shape, _ := state.Get("_shape").(pickle.Tuple)
 	if len(shape) != 2 {
 		return nil, fmt.Errorf("the shape of a csr_matrix is %s", pickle.Describe(state.Get("_shape")))
@@ -33,19 +34,10 @@ func pickledCSR(op, path string, v any) (*matrix, error) {
 	if !ok1 || !ok2 {
 		return nil, fmt.Errorf("the shape of a csr_matrix is (%s, %s)", pickle.Describe(shape[0]), pickle.Describe(shape[1]))
 	}
-	get := func(key string) ndarray {
-		a, err := torchfile.NumPy(state.Get(key))
-		return ndarray{a, op, path, err}
-	}
-	var err error
-	if m.indptr, err = elements(get("indptr"), (*npy.Array).Int64s); err != nil {
-		return nil, err
-	}
-	if m.indices, err = elements(get("indices"), (*npy.Array).Uint32s); err != nil {
-		return nil, err
-	}
-	if m.data, err = elements(get("data"), (*npy.Array).Float32s); err != nil {
-		return nil, err
-	}
-	return m, m.check()
+	get := func(key string) *npy.Array { return must(torchfile.NumPy(state.Get(key))) }
+	m.indptr = must(get("indptr").Int64s())
+	m.indices = must(get("indices").Uint32s())
+	m.data = must(get("data").Float32s())
+	m.check()
+	return m, nil
 }

@@ -3,7 +3,6 @@ package importers
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -71,127 +70,71 @@ type citation struct {
 // Welling's loader: row k of tx belongs to vertex test.index[k]; training are the first len(y)
 // vertices, validation the next 500, test those of test.index. Vertices between them without
 // data have no features and no label (15 in citeseer).
-func planetoid(k *keeper, o Options) (*graph.Content, error) {
+func planetoid(k *keeper, o Options) *graph.Content {
 	prefix, ok := planetoidPrefix(o.Src, o.Name)
 	if !ok {
-		return nil, fault.New(fault.Missing, opPlanetoid, o.Src, "there is no file ind.NAME.graph, or there are several").
-			Then("give the path as DIR/ind.NAME")
+		check(fault.New(fault.Missing, opPlanetoid, o.Src, "there is no file ind.NAME.graph, or there are several").
+			Then("give the path as DIR/ind.NAME"))
 	}
 	d := &citation{prefix: prefix}
-	if err := d.read(); err != nil {
-		return nil, err
+	d.x, d.allx, d.tx = d.matrix(".x"), d.matrix(".allx"), d.matrix(".tx")
+	d.y, d.ally, d.ty = d.oneHot(".y"), d.oneHot(".ally"), d.oneHot(".ty")
+	d.readTest()
+	d.agree()
+	rows := d.testRows()
+	return &graph.Content{
+		Source: "planetoid " + filepath.Base(prefix), Vertices: d.vertices, Symmetrise: true,
+		Features: graph.Features{Rows: int(d.vertices), Dim: int(d.allx.cols), Sparse: d.features(rows)},
+		Labels:   d.labels(rows), Classes: d.labelClasses, Split: d.split(o), Edges: d.edges(k),
 	}
-	name := strings.TrimPrefix(filepath.Base(prefix), "ind.")
-	c := &graph.Content{
-		Source: "planetoid ind." + name, Vertices: d.vertices, Symmetrise: true,
-		Features: graph.Features{Rows: int(d.vertices), Dim: int(d.allx.cols)},
-	}
-	var err error
-	if c.Features.Sparse, err = d.features(); err != nil {
-		return nil, err
-	}
-	if c.Labels, err = d.labels(); err != nil {
-		return nil, err
-	}
-	c.Classes = d.labelClasses
-	if c.Split, err = d.split(o); err != nil {
-		return nil, err
-	}
-	c.Edges, err = d.edges(k)
-	return c, err
 }
 
-// read loads all files but the graph.
-func (d *citation) read() error {
-	matrices := [...]**matrix{&d.x, &d.allx, &d.tx}
-	for i, ext := range [...]string{".x", ".allx", ".tx"} {
-		v, err := d.pickle(ext)
-		if err != nil {
-			return err
-		}
-		if *matrices[i], err = pickledCSR(opPlanetoid, d.prefix+ext, v); err != nil {
-			return d.bad(ext, err)
-		}
-	}
-	labels := [...]*[][]int64{&d.y, &d.ally, &d.ty}
-	for i, ext := range [...]string{".y", ".ally", ".ty"} {
-		v, err := d.pickle(ext)
-		if err != nil {
-			return err
-		}
-		if *labels[i], err = d.oneHot(v); err != nil {
-			return d.bad(ext, err)
-		}
-	}
-	var err error
-	if d.test, err = readIndex(d.prefix + ".test.index"); err != nil {
-		return err
-	}
-	return d.agree()
+// at returns the place of a file of the dataset.
+func (d *citation) at(ext string) place { return place{opPlanetoid, d.prefix + ext} }
+
+func (d *citation) pickle(ext string) any {
+	at := d.at(ext)
+	v, err := pickle.Decode(at.read())
+	at.wrap(err)
+	return v
 }
 
-// bad converts an error to a Data fault, unless it is a fault already.
-func (d *citation) bad(ext string, err error) error {
-	if f, ok := err.(*fault.Error); ok && f.Path != "" {
-		return f
-	}
-	return &fault.Error{Op: opPlanetoid, Kind: fault.Data, Path: d.prefix + ext, Err: err}
-}
-
-func (d *citation) pickle(ext string) (any, error) {
-	b, err := os.ReadFile(d.prefix + ext)
-	if err != nil {
-		return nil, fault.System(opPlanetoid, d.prefix+ext, err)
-	}
-	v, err := pickle.Decode(b)
-	if err != nil {
-		return nil, d.bad(ext, err)
-	}
-	return v, nil
+func (d *citation) matrix(ext string) *matrix {
+	at := d.at(ext)
+	m, err := pickledCSR(at.op, at.path, d.pickle(ext))
+	at.wrap(err)
+	return m
 }
 
 // oneHot reads an array [rows x classes].
-func (d *citation) oneHot(v any) ([][]int64, error) {
-	a, err := torchfile.NumPy(v)
-	if err != nil {
-		return nil, err
-	}
-	if len(a.Shape) != 2 || d.labelClasses != 0 && a.Shape[1] != d.labelClasses || a.Shape[1] == 0 {
-		return nil, fmt.Errorf("labels have shape %v, expected one column for each of %d classes", a.Shape, d.labelClasses)
-	}
+func (d *citation) oneHot(ext string) [][]int64 {
+	at := d.at(ext)
+	a, err := torchfile.NumPy(d.pickle(ext))
+	at.wrap(err)
+	at.require(len(a.Shape) == 2 && (d.labelClasses == 0 || a.Shape[1] == d.labelClasses) && a.Shape[1] > 0, "",
+		"labels have shape %v, expected one column for each of %d classes", a.Shape, d.labelClasses)
 	flat, err := a.Int64s()
-	if err != nil {
-		return nil, err
-	}
+	at.wrap(err)
 	d.labelClasses = a.Shape[1]
 	rows := make([][]int64, a.Shape[0])
 	for i := range rows {
 		rows[i] = flat[i*d.labelClasses : (i+1)*d.labelClasses]
 	}
-	return rows, nil
+	return rows
 }
 
-// readIndex reads one number per line.
-func readIndex(path string) ([]int64, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fault.System(opPlanetoid, path, err)
-	}
-	var out []int64
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for at := 1; lines.Scan(); at++ {
+// readTest reads test.index, one number per line.
+func (d *citation) readTest() {
+	at := d.at(".test.index")
+	lines := bufio.NewScanner(bytes.NewReader(at.read()))
+	for line := 1; lines.Scan(); line++ {
 		text := strings.TrimSpace(lines.Text())
 		if text == "" {
 			continue
 		}
 		v, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || v < 0 || v >= maxVertices {
-			return nil, fault.New(fault.Data, opPlanetoid, path, "line %d: %.40q is not a vertex id", at, text)
-		}
-		out = append(out, v)
+		at.require(err == nil && v >= 0 && v < maxVertices, "", "line %d: %.40q is not a vertex id", line, text)
+		d.test = append(d.test, v)
 	}
-	if err := lines.Err(); err != nil {
-		return nil, &fault.Error{Op: opPlanetoid, Kind: fault.Data, Path: path, Err: err}
-	}
-	return out, nil
+	at.wrap(lines.Err())
 }

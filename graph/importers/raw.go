@@ -1,7 +1,7 @@
 package importers
 
 import (
-	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,192 +37,133 @@ func isRaw(src string) bool {
 	return strings.HasSuffix(src, ".tar.zst") || exists(filepath.Join(src, "graph.edges.bin"))
 }
 
+// rawFolder is an open source of the raw layout.
+type rawFolder struct {
+	keep *keeper
+	dir  string
+	rawMeta
+}
+
 // raw reads the layout of flat little-endian arrays, from a folder or from an
 // archive of one.
-func raw(k *keeper, o Options) (*graph.Content, error) {
-	file, row, err := rawSplitName(o)
+func raw(k *keeper, o Options) *graph.Content {
+	file, row := rawSplitName(o)
+	r := &rawFolder{keep: k, dir: o.Src}
+	info, err := os.Stat(o.Src)
 	if err != nil {
-		return nil, err
+		check(fault.System(opRaw, o.Src, err))
 	}
-	dir := o.Src
-	if info, err := os.Stat(dir); err != nil {
-		return nil, fault.System(opRaw, dir, err)
-	} else if !info.IsDir() {
-		wanted := []string{"meta.json", "graph.edges.bin", "features.bin", "labels.bin", file}
-		if dir, err = unpack(k, opRaw, o, wanted); err != nil {
-			return nil, err
-		}
+	if !info.IsDir() {
+		r.dir = must(unpack(k, opRaw, o, []string{"meta.json", "graph.edges.bin", "features.bin", "labels.bin", file}))
 	}
-	m, err := readRawMeta(filepath.Join(dir, "meta.json"))
-	if err != nil {
-		return nil, err
-	}
+	r.readMeta()
 	c := &graph.Content{
-		Source: "raw " + nameOf(o.Src), Licence: m.Licence, Synthetic: m.Synthetic,
-		Vertices: *m.Nodes, Classes: m.Classes,
+		Source: "raw " + nameOf(o.Src), Licence: r.Licence, Synthetic: r.Synthetic,
+		Vertices: *r.Nodes, Classes: r.Classes,
 	}
-	if m.SourceRepo != "" {
-		c.Source = "raw, from " + m.SourceRepo
+	if r.SourceRepo != "" {
+		c.Source = "raw, from " + r.SourceRepo
 	}
-	for _, read := range []func() error{
-		func() error { return rawEdges(k, dir, m, o, c) },
-		func() error { return rawFeatures(k, dir, m, c) },
-		func() error { return rawLabels(k, dir, m, c) },
-		func() error { return rawSplit(k, filepath.Join(dir, file), row, c) },
-	} {
-		if err := read(); err != nil {
-			return nil, err
-		}
+	c.Edges = r.edges(o)
+	c.Features = r.features()
+	noLabels, noSplit := !r.has("labels.bin"), !r.has("split.bin")
+	if noLabels && noSplit && c.Features.Dim > 0 { // whose bytes prove the vertices
+		c.Labels = unlabelled(c.Vertices)
+	} else {
+		at, labels := rawArray[int32](r, "labels.bin", c.Vertices, 4, "nodes")
+		checkRange(at, labels, r.Classes)
+		c.Labels = labels
 	}
-	return c, nil
+	if row < 0 && noLabels && !r.has(file) {
+		c.Split = make([]uint8, c.Vertices)
+		return c
+	}
+	c.Split = r.split(file, row)
+	return c
 }
 
 // rawSplitName parses --split: a file of the folder and, after a colon, the row of a file with
 // several splits (-1: it has one).
-func rawSplitName(o Options) (file string, row int64, err error) {
+func rawSplitName(o Options) (file string, row int64) {
 	if o.Split == "" {
-		return "split.bin", -1, nil
+		return "split.bin", -1
 	}
+	at, remedy := place{opRaw, o.Src}, "write FILE or FILE:ROW, such as splits10.bin:3"
 	file, number, many := strings.Cut(o.Split, ":")
 	row = -1
 	if many {
+		var err error
 		if row, err = strconv.ParseInt(number, 10, 32); err != nil || row < 0 {
-			return "", 0, fault.New(fault.Usage, opRaw, o.Src, "split %q: %q is not a row number", o.Split, number).
-				Then("write FILE or FILE:ROW, such as splits10.bin:3")
+			at.refuse(remedy, "split %q: %q is not a row number", o.Split, number)
 		}
 	}
 	if file == "" || file != filepath.Base(file) {
-		return "", 0, fault.New(fault.Usage, opRaw, o.Src, "split %q: %q is not a file of the folder", o.Split, file).
-			Then("write FILE or FILE:ROW, such as splits10.bin:3")
+		at.refuse(remedy, "split %q: %q is not a file of the folder", o.Split, file)
 	}
-	return file, row, nil
+	return file, row
 }
 
-func readRawMeta(path string) (*rawMeta, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fault.System(opRaw, path, err)
-	}
-	var m rawMeta
-	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, &fault.Error{Op: opRaw, Kind: fault.Data, Path: path, Err: err}
-	}
-	bad := func(format string, args ...any) (*rawMeta, error) {
-		return nil, fault.New(fault.Data, opRaw, path, format, args...)
-	}
-	switch {
-	case m.Nodes == nil || m.Edges == nil || m.FeatureDim == nil:
-		return bad("nodes, edges or feature_dim is missing")
-	case *m.Edges < 0 || *m.Edges > 1<<48:
-		return bad("edges is %d", *m.Edges)
-	case *m.FeatureDim < 0 || *m.FeatureDim > 1<<28:
-		return bad("feature_dim is %d", *m.FeatureDim)
-	case m.Classes < 0 || m.Classes > graph.MaxClasses(*m.Nodes):
-		return bad("classes is %d, expected 0 to %d", m.Classes, graph.MaxClasses(*m.Nodes))
-	case m.Multilabel:
-		return nil, multiLabel(opRaw, path, "multilabel is true")
-	}
-	return &m, checkVertices(opRaw, path, *m.Nodes)
-}
+func (r *rawFolder) has(file string) bool { return exists(filepath.Join(r.dir, file)) }
 
-// multiLabel returns the fault of a dataset whose vertices have several labels.
-func multiLabel(op, path, format string, args ...any) error {
-	return fault.New(fault.Data, op, path, format, args...).
-		Then("import multi-label data as npz with y [vertices x labels], or as csv with --label A,B,C")
+// at returns the place of a file of the folder.
+func (r *rawFolder) at(file string) place { return place{opRaw, filepath.Join(r.dir, file)} }
+
+func (r *rawFolder) readMeta() {
+	at, m := r.at("meta.json"), &r.rawMeta
+	at.json(m)
+	at.require(m.Nodes != nil && m.Edges != nil && m.FeatureDim != nil, "", "nodes, edges or feature_dim is missing")
+	at.require(*m.Edges >= 0 && *m.Edges <= 1<<48, "", "edges is %d", *m.Edges)
+	at.require(*m.FeatureDim >= 0 && *m.FeatureDim <= 1<<28, "", "feature_dim is %d", *m.FeatureDim)
+	most := graph.MaxClasses(*m.Nodes)
+	at.require(m.Classes >= 0 && m.Classes <= most, "", "classes is %d, expected 0 to %d", m.Classes, most)
+	at.require(!m.Multilabel, severalLabels, "multilabel is true")
+	checkVertices(at, *m.Nodes)
 }
 
 // rawArray maps one array of the layout, whose length meta.json implies.
-func rawArray[T mapped.Elem](k *keeper, path string, n, elemBytes int64, why string) ([]T, error) {
-	b, err := k.file(path)
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(b)) != n*elemBytes {
-		return nil, fault.New(fault.Data, opRaw, path, "%d bytes, expected %d: %s in meta.json, %d bytes each", len(b), n*elemBytes, why, elemBytes).
-			Then("fetch the folder again: the file is truncated or belongs to another meta.json")
-	}
-	return mapped.Cast[T](b), nil
+func rawArray[T mapped.Elem](r *rawFolder, file string, n, elemBytes int64, why string) (place, []T) {
+	at := r.at(file)
+	b := r.keep.file(at.path)
+	at.require(int64(len(b)) == n*elemBytes, "fetch the folder again: the file is truncated or belongs to another meta.json",
+		"%d bytes, expected %d: %s in meta.json, %d bytes each", len(b), n*elemBytes, why, elemBytes)
+	return at, mapped.Cast[T](b)
 }
 
-func rawEdges(k *keeper, dir string, m *rawMeta, o Options, c *graph.Content) error {
-	path := filepath.Join(dir, "graph.edges.bin")
-	pairs, err := rawArray[uint32](k, path, *m.Edges*2, 4, "two ids for each of the edges")
-	if err != nil {
-		return err
+func (r *rawFolder) edges(o Options) graph.EdgePairs {
+	at, pairs := rawArray[uint32](r, "graph.edges.bin", *r.Edges*2, 4, "two ids for each of the edges")
+	checkPairs(at, pairs, *r.Nodes)
+	if r.Undirected && !o.Symmetrise {
+		check(checkSymmetric(at, pairs))
 	}
-	if err := checkPairs(opRaw, path, pairs, c.Vertices); err != nil {
-		return err
-	}
-	if m.Undirected && !o.Symmetrise {
-		if err := checkSymmetric(opRaw, path, pairs); err != nil {
-			return err
-		}
-	}
-	c.Edges = graph.EdgePairs(pairs)
-	return nil
+	return pairs
 }
 
-func rawFeatures(k *keeper, dir string, m *rawMeta, c *graph.Content) error {
-	dim := int(*m.FeatureDim)
-	c.Features = graph.Features{Rows: int(c.Vertices), Dim: dim}
-	if dim == 0 {
-		return nil
+func (r *rawFolder) features() graph.Features {
+	f := graph.Features{Rows: int(*r.Nodes), Dim: int(*r.FeatureDim)}
+	if f.Dim > 0 {
+		var at place
+		at, f.Dense = rawArray[float32](r, "features.bin", *r.Nodes*int64(f.Dim), 4, "nodes x feature_dim")
+		checkFinite(at, f.Dense, f.Dim)
 	}
-	path := filepath.Join(dir, "features.bin")
-	x, err := rawArray[float32](k, path, c.Vertices*int64(dim), 4, "nodes x feature_dim")
-	if err != nil {
-		return err
-	}
-	c.Features.Dense = x
-	return checkFinite(opRaw, path, x, dim)
+	return f
 }
 
-func rawLabels(k *keeper, dir string, m *rawMeta, c *graph.Content) error {
-	path := filepath.Join(dir, "labels.bin")
-	if !exists(path) && !exists(filepath.Join(dir, "split.bin")) && c.Features.Dim > 0 { // whose bytes prove the vertices
-		c.Labels = unlabelled(c.Vertices)
-		return nil
-	}
-	labels, err := rawArray[int32](k, path, c.Vertices, 4, "nodes")
-	if err != nil {
-		return err
-	}
-	most := mostLabel(m.Classes, len(labels))
-	for v, l := range labels {
-		if int64(l) < int64(graph.Unlabelled) || int64(l) > most {
-			return badLabel(opRaw, path, v, int64(l), most)
-		}
-	}
-	c.Labels = labels
-	return nil
-}
-
-// rawSplit reads a split file, or one row of a file of several splits.
-func rawSplit(k *keeper, path string, row int64, c *graph.Content) error {
-	if row < 0 && !exists(path) && !exists(filepath.Join(filepath.Dir(path), "labels.bin")) {
-		c.Split = make([]uint8, c.Vertices)
-		return nil
-	}
-	b, err := k.file(path)
-	if err != nil {
-		return err
-	}
-	n := c.Vertices
+// split reads a split file, or one row of a file of several splits.
+func (r *rawFolder) split(file string, row int64) []uint8 {
+	at, n := r.at(file), *r.Nodes
+	b := r.keep.file(at.path)
 	size := int64(len(b))
-	switch {
-	case row < 0 && size != n:
-		return fault.New(fault.Data, opRaw, path, "%d bytes, expected %d: one for each of the nodes in meta.json", size, n).
-			Then("for a file of several splits choose a row, such as --split %s:0", filepath.Base(path))
-	case row >= 0 && (n == 0 || size%n != 0):
-		return fault.New(fault.Data, opRaw, path, "%d bytes are not a whole number of rows of %d vertices", size, n)
-	case row >= 0 && row >= size/n:
-		return fault.New(fault.Usage, opRaw, path, "there is no row %d, the file has %d splits", row, size/n).
-			Then("choose a row from 0 to %d", size/n-1)
-	case row >= 0:
+	at.require(row >= 0 || size == n, "for a file of several splits choose a row, such as --split "+filepath.Base(file)+":0",
+		"%d bytes, expected %d: one for each of the nodes in meta.json", size, n)
+	if row >= 0 {
+		at.require(n > 0 && size%n == 0, "", "%d bytes are not a whole number of rows of %d vertices", size, n)
+		if row >= size/n {
+			at.refuse(fmt.Sprintf("choose a row from 0 to %d", size/n-1), "there is no row %d, the file has %d splits", row, size/n)
+		}
 		b = b[row*n : (row+1)*n]
 	}
-	c.Split = b
-	return checkSplit(opRaw, path, b)
+	checkSplit(at, b)
+	return b
 }
 
 // checkSymmetric refuses edges declared undirected if one of them has no reverse.
@@ -230,7 +171,7 @@ func rawSplit(k *keeper, path string, row int64, c *graph.Content) error {
 // Design note: sorting the edges would also work, but needs a copy. A sum of hashes over all
 // edges equals the sum over all reversed ones if the two multisets are equal. Only a graph
 // that fails is sorted, to name the edge.
-func checkSymmetric(op, path string, pairs []uint32) error {
+func checkSymmetric(at place, pairs []uint32) error {
 	var forward, backward uint64
 	for i := 0; i < len(pairs); i += 2 {
 		forward += mix(edgeKey(pairs[i], pairs[i+1]))
@@ -246,7 +187,7 @@ func checkSymmetric(op, path string, pairs []uint32) error {
 	slices.Sort(keys)
 	for i := 0; i < len(pairs); i += 2 {
 		if _, ok := slices.BinarySearch(keys, edgeKey(pairs[i+1], pairs[i])); !ok {
-			return fault.New(fault.Data, op, path, "edge %d: %d→%d has no reverse, but meta.json says undirected", i/2, pairs[i], pairs[i+1]).
+			return at.bad("edge %d: %d→%d has no reverse, but meta.json says undirected", i/2, pairs[i], pairs[i+1]).
 				Then("import with --symmetrise")
 		}
 	}

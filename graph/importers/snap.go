@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,81 +53,48 @@ func snapEdges(src string) (string, error) {
 
 // snap reads an edge list in the format of the Stanford collection (Leskovec and Krevl 2014),
 // and NumPy arrays in the same folder whose row i belongs to the i-th smallest id.
-func snap(k *keeper, o Options) (*graph.Content, error) {
+func snap(k *keeper, o Options) *graph.Content {
 	a := arrayAt(opSnap, filepath.Join(o.Src, "features.npy"), k)
-	if a.err != nil {
-		return nil, a.err
-	}
-	if len(a.Shape) != 2 {
-		return nil, a.bad("features have shape %v, expected [vertices columns]", a.Shape)
-	}
-	n := int64(a.Shape[0])
-	c := &graph.Content{Source: "snap " + nameOf(o.Src), Vertices: n}
-	if err := checkVertices(opSnap, a.path, n); err != nil {
-		return nil, err
-	}
-	var err error
-	if c.Features, err = a.dense(k, n); err != nil {
-		return nil, err
-	}
-	if err := snapGraph(k, o, c); err != nil {
-		return nil, err
-	}
+	n := a.rows()
+	c := &graph.Content{Source: "snap " + nameOf(o.Src), Vertices: n, Features: a.dense(k, n)}
+	snapGraph(k, o, c)
 	path := filepath.Join(o.Src, "labels.npy")
 	if !exists(path) && o.Split == "" && !exists(filepath.Join(o.Src, "split.npy")) {
 		c.Labels, c.Split = unlabelled(n), make([]uint8, n)
-		return c, nil
+		return c
 	}
-	if err = arrayAt(opSnap, path, k).setLabels(o, c); err != nil {
-		return nil, err
-	}
-	return c, snapSplit(k, o, c)
+	arrayAt(opSnap, path, k).setLabels(o, c)
+	c.Split = snapSplit(k, o, c)
+	return c
 }
 
 // snapGraph reads the edges and fits their ids to the rows of features.
-func snapGraph(k *keeper, o Options, c *graph.Content) error {
-	path, err := snapEdges(o.Src)
-	if err != nil {
-		return err
-	}
-	l, err := readEdgeList(k, opSnap, path)
-	if err != nil {
-		return err
-	}
-	r, err := l.rank()
-	if err != nil {
-		return err
-	}
+func snapGraph(k *keeper, o Options, c *graph.Content) {
+	l := readEdgeList(k, place{opSnap, must(snapEdges(o.Src))})
+	r := must(l.rank())
 	to := r.of
-	switch {
-	case r.n == c.Vertices:
+	if r.n == c.Vertices {
 		c.IDs = keepIDs(r.ids())
-	case r.n < c.Vertices && (r.n == 0 || l.least >= 0 && l.top < c.Vertices):
+	} else {
 		// Vertices without an edge are not in the list; the ids must then be row numbers.
+		l.require(r.n < c.Vertices && (r.n == 0 || l.least >= 0 && l.top < c.Vertices),
+			"give one row for each id in ascending order, or number the vertices by row",
+			"%d ids from %d to %d for %d rows of features", r.n, l.least, l.top, c.Vertices)
 		o.Log("ids=rows %d of %d vertices have no edge", c.Vertices-r.n, c.Vertices)
 		to = func(id int64) uint32 { return uint32(id) }
-	default:
-		return fault.New(fault.Data, opSnap, path, "%d ids from %d to %d for %d rows of features", r.n, l.least, l.top, c.Vertices).
-			Then("give one row for each id in ascending order, or number the vertices by row")
 	}
-	c.Edges, err = l.renumber(k, to)
-	return err
+	c.Edges = must(l.renumber(k, to))
 }
 
 // snapSplit reads split.npy, or the file that --split names, or makes a random split.
-func snapSplit(k *keeper, o Options, c *graph.Content) (err error) {
-	name := o.Split
-	if name == "" {
-		name = "split.npy"
-	}
+func snapSplit(k *keeper, o Options, c *graph.Content) []uint8 {
+	name := cmp.Or(o.Split, "split.npy")
 	if name != filepath.Base(name) {
-		return fault.New(fault.Usage, opSnap, o.Src, "split %q is not a file of the folder", name).Then("name a file next to features.npy")
+		place{opSnap, o.Src}.refuse("name a file next to features.npy", "split %q is not a file of the folder", name)
 	}
 	path := filepath.Join(o.Src, name)
 	if o.Split == "" && !exists(path) {
-		c.Split, err = o.draw(c.Labels, usual)
-		return err
+		return o.draw(c.Labels, usual)
 	}
-	c.Split, err = arrayAt(opSnap, path, k).sets(c.Vertices)
-	return err
+	return arrayAt(opSnap, path, k).sets(c.Vertices)
 }

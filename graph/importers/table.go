@@ -10,10 +10,10 @@ import (
 
 // tableFile is rows of named columns in a file, of CSV or Parquet.
 type tableFile struct {
-	op, path string
-	unit     string   // of positions: "line" or "row"
-	names    []string // of the columns; "" where one has none
-	units    []string // of columns of dates as numbers, "" for others; nil: unknown
+	place
+	unit  string   // of positions: "line" or "row"
+	names []string // of the columns; "" where one has none
+	units []string // of columns of dates as numbers, "" for others; nil: unknown
 	// each calls yield with every row in the order of the file: its position from 1 and a cell
 	// for each column, empty if the value is missing, valid until yield returns. It may be
 	// called again.
@@ -22,7 +22,7 @@ type tableFile struct {
 
 // fault returns a fault about a cell, with its position, column and value.
 func (t *tableFile) fault(at int64, column int, value []byte, format string, args ...any) *fault.Error {
-	return fault.New(fault.Data, t.op, t.path, "%s %d %s: %.60q "+format,
+	return t.bad("%s %d %s: %.60q "+format,
 		append([]any{t.unit, at, t.called(column), value}, args...)...)
 }
 
@@ -44,19 +44,19 @@ func (t *tableFile) dateFormat(column int, format string) string {
 
 // rowFault returns a fault about a whole row.
 func (t *tableFile) rowFault(at int64, format string, args ...any) *fault.Error {
-	return fault.New(fault.Data, t.op, t.path, "%s %d "+format, append([]any{t.unit, at}, args...)...)
+	return t.bad("%s %d "+format, append([]any{t.unit, at}, args...)...)
 }
 
 // column returns the index of the column with a name, -1 if there is none.
 func (t *tableFile) column(name string) int { return slices.Index(t.names, name) }
 
 // needs returns the index of a required column, named by a flag.
-func (t *tableFile) needs(name, flag string) (int, error) {
-	if i := t.column(name); i >= 0 {
-		return i, nil
+func (t *tableFile) needs(name, flag string) int {
+	i := t.column(name)
+	if i < 0 {
+		t.require(false, "name the column with "+flag, "%s 1: there is no column %q; the columns are: %s", t.unit, name, t.list())
 	}
-	return -1, fault.New(fault.Data, t.op, t.path, "%s 1: there is no column %q; the columns are: %s", t.unit, name, t.list()).
-		Then("name the column with %s", flag)
+	return i
 }
 
 // list returns the names of the columns, shortened to a readable length.
@@ -79,7 +79,7 @@ func (t *tableFile) checkNames() error {
 	first := make(map[string]int, len(t.names))
 	for i, name := range t.names {
 		if before, twice := first[name]; twice && name != "" {
-			return fault.New(fault.Data, t.op, t.path, "%s 1: the columns %d and %d are both called %q", t.unit, before+1, i+1, name).
+			return t.bad("%s 1: the columns %d and %d are both called %q", t.unit, before+1, i+1, name).
 				Then("give each column a unique name")
 		}
 		first[name] = i

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 )
 
 // classList gathers labels of any type.
@@ -51,7 +50,7 @@ func (l *classList) numeric() bool {
 // canonical returns the values as names of classes, "" for no label. A number is named by
 // plainNumber, and -1 means no label, as in all formats. known are the classes of --like: they
 // keep their names, also -1 and numbers without their leading zeros.
-func (l *classList) canonical(t *tableFile, column int, known []string) ([]string, error) {
+func (l *classList) canonical(t *tableFile, column int, known []string) []string {
 	names, numeric := make([]string, l.values.len()), l.numeric()
 	for v := range names {
 		value := l.values.at(uint32(v))
@@ -68,22 +67,19 @@ func (l *classList) canonical(t *tableFile, column int, known []string) ([]strin
 			names[v] = short
 		case isNumber && x == -1, numeric && isAbsent(value):
 		case numeric && x != math.Trunc(x):
-			return nil, t.fault(l.first[v], column, value, "is a quantity, not a class").Then("write class names or whole numbers, or set --task regression")
+			check(t.fault(l.first[v], column, value, "is a quantity, not a class").Then("write class names or whole numbers, or set --task regression"))
 		case numeric && x < 0:
-			return nil, t.fault(l.first[v], column, value, "is negative and not a class").Then("number the classes from 0 or write their names; -1 means no label")
+			check(t.fault(l.first[v], column, value, "is negative and not a class").Then("number the classes from 0 or write their names; -1 means no label"))
 		default:
 			names[v] = name
 		}
 	}
-	return names, nil
+	return names
 }
 
 // settle numbers the classes in the order of their names.
-func (l *classList) settle(t *tableFile, column int) error {
-	names, err := l.canonical(t, column, nil)
-	if err != nil {
-		return err
-	}
+func (l *classList) settle(t *tableFile, column int) {
+	names := l.canonical(t, column, nil)
 	set := map[string]bool{}
 	for _, name := range names {
 		if name != "" {
@@ -91,35 +87,27 @@ func (l *classList) settle(t *tableFile, column int) error {
 		}
 	}
 	l.names = sortedValues(set)
-	switch n := len(l.names); {
-	case n == 0:
-		return fault.New(fault.Data, t.op, t.path, "%s: no vertex has a label", t.called(column)).
-			Then("label the training vertices, choose another column with --label, or name the run to predict with in --like")
-	case n > fewValues && 2*n > len(l.labels):
-		return fault.New(fault.Data, t.op, t.path, "%s: it has %d different labels in %d rows", t.called(column), n, len(l.labels)).
-			Then("name a column of classes with --label, or set --task regression")
-	}
+	n := len(l.names)
+	t.require(n > 0, "label the training vertices, choose another column with --label, or name the run to predict with in --like",
+		"%s: no vertex has a label", t.called(column))
+	t.require(n <= fewValues || 2*n <= len(l.labels), "name a column of classes with --label, or set --task regression",
+		"%s: it has %d different labels in %d rows", t.called(column), n, len(l.labels))
 	l.number(names)
-	return nil
 }
 
 // fit numbers the classes as in a dataset.
-func (l *classList) fit(t *tableFile, column int, m *graph.Schema) error {
+func (l *classList) fit(t *tableFile, column int, m *graph.Schema) {
 	for c := range m.Classes {
 		l.names = append(l.names, m.ClassName(int64(c)))
 	}
-	names, err := l.canonical(t, column, l.names)
-	if err != nil {
-		return err
-	}
+	names := l.canonical(t, column, l.names)
 	for v, name := range names {
 		if name != "" && !slices.Contains(l.names, name) {
-			return t.fault(l.first[v], column, l.values.at(uint32(v)), "is not a class of %s: %.200s", m.Dataset, strings.Join(l.names, ", ")).
-				Then("leave the label of such vertices empty")
+			check(t.fault(l.first[v], column, l.values.at(uint32(v)), "is not a class of %s: %.200s", m.Dataset, strings.Join(l.names, ", ")).
+				Then("leave the label of such vertices empty"))
 		}
 	}
 	l.number(names)
-	return nil
 }
 
 // number replaces values by the classes with their names.

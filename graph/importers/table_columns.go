@@ -127,14 +127,13 @@ type featureRows struct {
 const fewFeatures = 4
 
 // newFeatureRows allocates n rows of the columns' features.
-func newFeatureRows(k *keeper, t *tableFile, columns []*encoder, n int) (*featureRows, error) {
+func newFeatureRows(k *keeper, at place, columns []*encoder, n int) *featureRows {
 	last := columns[len(columns)-1]
 	dim := last.First + last.Width
 	if dim > fewFeatures*len(columns) {
-		return newSparseRows(n, dim), nil
+		return newSparseRows(n, dim)
 	}
-	dense, err := reserve[float32](k, t.op, t.path, n*dim)
-	return &featureRows{Features: graph.Features{Rows: n, Dim: dim, Dense: dense}, row: -1}, err
+	return &featureRows{Features: graph.Features{Rows: n, Dim: dim, Dense: must(reserve[float32](k, at, n*dim))}, row: -1}
 }
 
 // newSparseRows returns sparse rows of dim features, for n rows.

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 )
 
 var csvFormat = &tableFormat{
@@ -31,7 +30,7 @@ var notText = []struct{ magic, what, remedy string }{
 // openCSV reads the heading of a table. Cells are separated by commas, tabs, semicolons or
 // bars, whichever is most frequent in the heading, and may be quoted (RFC 4180).
 func openCSV(op, path string) (*tableFile, error) {
-	t := &tableFile{op: op, path: path, unit: "line"}
+	t := &tableFile{place: place{op, path}, unit: "line"}
 	c, err := t.startCSV(0)
 	if err != nil {
 		return nil, err
@@ -87,7 +86,7 @@ func (c *csvReader) heading() error {
 	}
 	for _, n := range notText {
 		if bytes.HasPrefix(begin, []byte(n.magic)) {
-			return fault.New(fault.Data, c.op, c.path, "line 1 begins with %q: it is %s", n.magic, n.what).Then("%s", n.remedy)
+			return c.bad("line 1 begins with %q: it is %s", n.magic, n.what).Then("%s", n.remedy)
 		}
 	}
 	if bytes.HasPrefix(begin, []byte(mark)) {
@@ -97,7 +96,7 @@ func (c *csvReader) heading() error {
 	case err != nil:
 		return err
 	case !more:
-		return fault.New(fault.Data, c.op, c.path, "line 1: it is empty").Then("write the column names in the first line")
+		return c.bad("line 1: it is empty").Then("write the column names in the first line")
 	}
 	if c.delimiter == 0 {
 		c.delimiter = guessDelimiter(c.text)

@@ -122,17 +122,10 @@ func (e *encoder) putDate(i instant, r *featureRows) {
 }
 
 // settleDates sets mean and deviation from the training rows' days.
-func (e *encoder) settleDates(t *tableFile) error {
+func (e *encoder) settleDates(t *tableFile) {
 	m := e.counting
-	if m.n == 0 {
-		return fault.New(fault.Data, t.op, t.path, "%s: no training row has a date", t.called(e.at)).
-			Then("leave the column out with --features")
-	}
-	e.Mean = m.mean
-	if deviation := math.Sqrt(m.squares / m.n); deviation > 0 {
-		e.Scale = deviation
-	}
-	return nil
+	t.require(m.n > 0, "leave the column out with --features", "%s: no training row has a date", t.called(e.at))
+	e.standardise()
 }
 
 // dateInstant returns the point in time of a number of days since 1970, to a second.

@@ -25,37 +25,29 @@ type edgeTable struct {
 
 // readEdges reads the table of edges, whose ends are ids of vertices. An edge of weight 0 is
 // omitted, and if all others are 1, edges have no weights.
-func (im *tableImport) readEdges() (graph.EdgeSource, error) {
-	path, err := im.file(im.Options, im.Edges, "edges")
-	if err != nil {
-		return nil, err
-	}
-	e := &edgeTable{ids: im.ids, dropWeights: im.DropWeights, drop: im.DropUnknown}
-	if e.tableFile, err = im.open(im.op(), path); err != nil {
-		return nil, err
-	}
-	if err := e.findColumns(im.TableOptions); err != nil {
-		return nil, err
-	}
-	if err := e.findLike(im); err != nil {
-		return nil, err
-	}
-	if err := e.chooseFeatures(im); err != nil {
-		return nil, err
-	}
-	e.out = newWeightedEdges(im.keep, im.op(), path)
+func (im *tableImport) readEdges() graph.EdgeSource {
+	e := &edgeTable{ids: im.ids, dropWeights: im.DropWeights, drop: im.DropUnknown, tableFile: im.openTable(im.Edges, "edges")}
+	e.findColumns(im.TableOptions)
+	e.findLike(im)
+	e.chooseFeatures(im)
+	e.out = newWeightedEdges(im.keep, e.place)
 	e.out.dim = len(e.columns)
-	err = e.eachEdge(func(at int64, cells [][]byte, pair [2]uint32, weight float32) error {
-		if err := e.putFeatures(at, cells); err != nil {
+	check(e.eachEdge(func(at int64, cells [][]byte, pair [2]uint32, weight float32) error {
+		for _, c := range e.columns {
+			if err := c.encode(e.tableFile, at, cells[c.at], &e.row); err != nil {
+				return err
+			}
+		}
+		if err := e.out.features.add(e.row.Dense); err != nil {
 			return err
 		}
 		return e.out.put(pair, weight)
-	})
+	}))
 	for i, c := range e.columns {
 		im.table.EdgeColumns[i].Missing = c.missing
 	}
 	e.say(im)
-	return e.out.source(), err
+	return e.out.source()
 }
 
 // eachEdge visits the rows that are edges.
@@ -72,23 +64,19 @@ func (e *edgeTable) eachEdge(yield func(at int64, cells [][]byte, pair [2]uint32
 }
 
 // findColumns finds ends and weights.
-func (e *edgeTable) findColumns(o TableOptions) (err error) {
+func (e *edgeTable) findColumns(o TableOptions) {
 	ends := o.Ends
 	if len(ends) == 0 {
 		ends = []string{"src", "dst"}
 	}
 	for i, name := range ends {
-		if e.ends[i], err = e.needs(name, "--ends"); err != nil {
-			return err
-		}
+		e.ends[i] = e.needs(name, "--ends")
 	}
-	if e.weight = e.column(cmp.Or(o.Weight, "weight")); e.weight < 0 && o.Weight != "" {
-		_, err = e.needs(o.Weight, "--weight")
-	}
-	if o.Weight == "" && slices.Contains(o.EdgeFeatures, "weight") {
+	if e.weight = e.column(cmp.Or(o.Weight, "weight")); o.Weight != "" {
+		e.needs(o.Weight, "--weight")
+	} else if slices.Contains(o.EdgeFeatures, "weight") {
 		e.weight = -1 // it is a feature, and not a weight unless the user requests that, too
 	}
-	return err
 }
 
 // edge reads the edge of a row, and its weight, 0 if there is no edge.

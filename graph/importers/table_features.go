@@ -9,50 +9,35 @@ import (
 )
 
 // chooseColumns decides what each column becomes.
-func (im *tableImport) chooseColumns() error {
+func (im *tableImport) chooseColumns() {
 	if im.like != nil {
 		im.table.Columns = slices.Clone(im.like.Table.Columns)
 		for _, c := range im.table.Columns {
-			at, err := im.nodes.needs(c.Name, "its name in "+im.TableOptions.Like)
-			if err != nil {
-				return err
-			}
-			im.columns = append(im.columns, newEncoder(c, at))
+			im.columns = append(im.columns, newEncoder(c, im.nodes.needs(c.Name, "its name in "+im.TableOptions.Like)))
 		}
-		return nil
+		return
 	}
 	for i, p := range im.profiles {
-		if p == nil {
-			continue
-		}
-		if err := im.chooseColumn(i, p); err != nil {
-			return err
+		if p != nil {
+			im.chooseColumn(i, p)
 		}
 	}
-	if len(im.columns) == 0 {
-		why := ""
-		for _, d := range im.table.Dropped[:min(len(im.table.Dropped), 5)] {
-			why += fmt.Sprintf("; column %s is dropped, because %s", d.Name, d.Why)
-		}
-		return fault.New(fault.Data, im.op(), im.nodes.path, "no column becomes a feature%s", why).
-			Then("add a column of numbers, or one of few different values")
+	why := ""
+	for _, d := range im.table.Dropped[:min(len(im.table.Dropped), 5)] {
+		why += fmt.Sprintf("; column %s is dropped, because %s", d.Name, d.Why)
 	}
-	return nil
+	im.nodes.require(len(im.columns) > 0, "add a column of numbers, or one of few different values", "no column becomes a feature%s", why)
 }
 
 // chooseColumn decides what a column becomes by its profile.
-func (im *tableImport) chooseColumn(i int, p *profile) error {
+func (im *tableImport) chooseColumn(i int, p *profile) {
 	name := im.nodes.names[i]
-	kind, why, err := p.kind(im.nodes, i, im.asked(name))
-	switch {
-	case err != nil:
-		return err
-	case kind == "" && slices.Contains(im.Features, name):
-		return fault.New(fault.Data, im.op(), im.nodes.path, "%s cannot be a feature: %s", im.nodes.called(i), why).
-			Then("leave it out of --features, or choose one of these")
-	case kind == "":
+	kind, why := p.kind(im.nodes, i, im.asked(name))
+	if kind == "" {
+		im.nodes.require(!slices.Contains(im.Features, name), "leave it out of --features, or choose one of these",
+			"%s cannot be a feature: %s", im.nodes.called(i), why)
 		im.drop(name, why)
-		return nil
+		return
 	}
 	c := graph.Column{Name: name, Kind: kind, Width: 1, Values: p.names(kind, wordColumns)}
 	if len(im.columns) > 0 {
@@ -75,46 +60,42 @@ func (im *tableImport) chooseColumn(i int, p *profile) error {
 	}
 	if c.Width == 0 {
 		im.drop(name, "it contains no words")
-		return nil
+		return
 	}
 	im.columns = append(im.columns, newEncoder(c, i))
-	return nil
 }
 
 // measure gives numbers the mean and the scale of training rows.
-func (im *tableImport) measure() error {
+func (im *tableImport) measure() {
+	if im.like != nil {
+		return
+	}
 	hasDates := slices.ContainsFunc(im.columns, func(e *encoder) bool { return e.Kind == graph.DateColumn })
-	if im.like == nil && (im.Standardise || im.Fill == "mean" || hasDates) {
-		if err := im.moments(); err != nil {
-			return err
-		}
+	if im.Standardise || im.Fill == "mean" || hasDates {
+		im.moments()
 	}
-	if im.like == nil {
-		for _, e := range im.columns {
-			im.table.Columns = append(im.table.Columns, e.Column)
-		}
+	for _, e := range im.columns {
+		im.table.Columns = append(im.table.Columns, e.Column)
 	}
-	return nil
 }
 
 // again makes another pass over the vertices, by their numbers.
-func (im *tableImport) again(yield func(v int, at int64, cells [][]byte) error) error {
+func (im *tableImport) again(yield func(v int, at int64, cells [][]byte) error) {
 	v, n := 0, im.ids.len()
-	err := im.nodes.each(func(at int64, cells [][]byte) error {
+	check(im.nodes.each(func(at int64, cells [][]byte) error {
 		if v++; v > n {
 			return nil
 		}
 		return yield(v-1, at, cells)
-	})
-	if err == nil && v != n {
-		err = fault.New(fault.IO, im.op(), im.nodes.path, "it changed during the import, from %d rows to %d", n, v).Then("import it again while no program writes to it")
+	}))
+	if v != n {
+		check(fault.New(fault.IO, im.nodes.op, im.nodes.path, "it changed during the import, from %d rows to %d", n, v).Then("import it again while no program writes to it"))
 	}
-	return err
 }
 
 // moments is the pass over the vertices that finds mean and scale of numbers and dates.
-func (im *tableImport) moments() error {
-	err := im.again(func(v int, _ int64, cells [][]byte) error {
+func (im *tableImport) moments() {
+	im.again(func(v int, _ int64, cells [][]byte) error {
 		for _, e := range im.columns {
 			if x, ok := e.quantity(im.nodes, cells[e.at]); ok && im.sets[v] == graph.SplitTrain {
 				e.counting.add(x)
@@ -123,15 +104,13 @@ func (im *tableImport) moments() error {
 		return nil
 	})
 	for _, e := range im.columns {
-		switch {
-		case err != nil:
-		case e.Kind == graph.NumberColumn:
+		switch e.Kind {
+		case graph.NumberColumn:
 			e.settle(im.Options)
-		case e.Kind == graph.DateColumn:
-			err = e.settleDates(im.nodes)
+		case graph.DateColumn:
+			e.settleDates(im.nodes)
 		}
 	}
-	return err
 }
 
 // quantity reads the number that is standardised: of a date, its days.
@@ -147,12 +126,9 @@ func (e *encoder) quantity(t *tableFile, cell []byte) (float64, bool) {
 }
 
 // encode is the pass over the vertices that makes features.
-func (im *tableImport) encode() (graph.Features, error) {
-	r, err := newFeatureRows(im.keep, im.nodes, im.columns, im.ids.len())
-	if err != nil {
-		return graph.Features{}, err
-	}
-	err = im.again(func(_ int, at int64, cells [][]byte) error {
+func (im *tableImport) encode() graph.Features {
+	r := newFeatureRows(im.keep, im.nodes.place, im.columns, im.ids.len())
+	im.again(func(_ int, at int64, cells [][]byte) error {
 		r.next()
 		for _, e := range im.columns {
 			if err := e.encode(im.nodes, at, cells[e.at], r); err != nil {
@@ -162,5 +138,5 @@ func (im *tableImport) encode() (graph.Features, error) {
 		return nil
 	})
 	r.next()
-	return r.Features, err
+	return r.Features
 }

@@ -1,11 +1,9 @@
 package importers
 
 import (
-	"reflect"
 	"slices"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 )
 
 // TableOptions are the additional options of an import of tables: the meaning of columns
@@ -32,15 +30,6 @@ type TableOptions struct {
 	Like             string   `placeholder:"RUN" help:"Run folder or dataset whose table schema is used (${tables=}). The schema has columns, scaling, classes, edge directions and weights."`
 }
 
-// onlyTables refuses options of tables if the source is not a table.
-func (o *TableOptions) onlyTables(op, src string) error {
-	if reflect.DeepEqual(*o, TableOptions{}) {
-		return nil
-	}
-	return fault.New(fault.Usage, op, src, "it has no columns, but flags name some").
-		Then("leave out the flags for csv and parquet, or set --from csv or --from parquet")
-}
-
 // columnList is a flag that lists columns.
 type columnList struct {
 	flag, kind string // kind: the requested kind of the columns, "" by contents
@@ -65,19 +54,16 @@ func (o *TableOptions) asked(name string) string {
 }
 
 // checkTable refuses flags that contradict one another.
-func (o *Options) checkTable(op string) error {
-	src := o.Src
+func (o *Options) checkTable(at place) {
 	if o.SplitByTime != "" && o.Stratify || o.Split != "" && (o.SplitByTime != "" || o.asksForDraw()) {
-		return fault.New(fault.Usage, op, src, "--split, --split-by-time and --stratify exclude each other").
-			Then("give one of them; --split-sizes works with --split-by-time and --stratify")
+		at.refuse("give one of them; --split-sizes works with --split-by-time and --stratify", "--split, --split-by-time and --stratify exclude each other")
 	}
 	if len(o.Ends) != 0 && len(o.Ends) != 2 {
-		return fault.New(fault.Usage, op, src, "--ends names %d columns", len(o.Ends)).Then("name two, a source and a destination")
+		at.refuse("name two, a source and a destination", "--ends names %d columns", len(o.Ends))
 	}
 	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words) + len(o.Dates) + len(o.EdgeFeatures)
 	if o.Like != "" && (flags > 0 || o.Standardise || o.Fill != "") {
-		return fault.New(fault.Usage, op, src, "--like reuses the column settings of %s", o.Like).
-			Then("leave out --features, --categories, --hash, --words, --dates, --edge-features, --standardise and --fill")
+		at.refuse("leave out --features, --categories, --hash, --words, --dates, --edge-features, --standardise and --fill",
+			"--like reuses the column settings of %s", o.Like)
 	}
-	return nil
 }

@@ -29,7 +29,7 @@ const rowsAtOnce = 256
 // values. Cells are converted to text from which numbers are restored exactly, so that the
 // rest of an import is the same as for CSV.
 func openParquet(op, path string) (*tableFile, error) {
-	t := &tableFile{op: op, path: path, unit: "row"}
+	t := &tableFile{place: place{op, path}, unit: "row"}
 	p, err := t.startParquet()
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (p *parquetReader) formats() error {
 			if c.Leaf() && !c.Repeated() {
 				what = c.Type().String()
 			}
-			return fault.New(fault.Data, p.op, p.path, "column %d (%s): it holds %s", i+1, c.Name(), what).
+			return p.bad("column %d (%s): it holds %s", i+1, c.Name(), what).
 				Then("write numbers, strings or booleans, one column for each")
 		}
 		p.format = append(p.format, text)

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 )
 
 // Limits of columns' features, by default and on request.
@@ -111,36 +110,35 @@ func (p *profile) add(at int64, cell []byte) {
 
 // kind returns the kind of the column's features, or in why the reason for none. asked is the
 // user's request, "" for none.
-func (p *profile) kind(t *tableFile, column int, asked string) (kind, why string, err error) {
+func (p *profile) kind(t *tableFile, column int, asked string) (kind, why string) {
 	switch filled := p.filled(); {
 	case asked == graph.CategoryColumn && len(p.values) > p.most:
-		return "", "", fault.New(fault.Data, t.op, t.path, "%s: it has more than %d different values", t.called(column), p.most).
-			Then("import it with --hash or --words")
+		t.require(false, "import it with --hash or --words", "%s: it has more than %d different values", t.called(column), p.most)
 	case asked == graph.DateColumn && filled > 0:
 		if _, bad := p.dateFormat(t, column); bad != nil {
-			return "", "", bad
+			check(bad)
 		}
-		return asked, "", nil
+		return asked, ""
 	case asked != "" && asked != graph.DateColumn:
-		return asked, "", nil
+		return asked, ""
 	case filled == 0:
-		return "", "it is empty", nil
+		return "", "it is empty"
 	case p.dates.dates.count == filled:
 		if _, bad := p.dateFormat(t, column); bad != nil {
-			return "", bad.Detail + "; " + bad.Remedy, nil
+			return "", bad.Detail + "; " + bad.Remedy
 		}
-		return graph.DateColumn, "", nil
+		return graph.DateColumn, ""
 	case p.numbers == filled:
-		return graph.NumberColumn, "", nil
+		return graph.NumberColumn, ""
 	case 2*p.commas.count > filled:
-		return "", "", t.fault(p.commas.at, column, p.commas.value, "has a decimal comma").Then("write numbers with a decimal point")
+		check(t.fault(p.commas.at, column, p.commas.value, "has a decimal comma").Then("write numbers with a decimal point"))
 	case 2*p.numbers > filled:
-		return "", "", t.fault(p.odd.at, column, p.odd.value, "is not a float32 number, but %d other cells of the column are", p.numbers).
-			Then("write a decimal number, or import the column with --categories %s", t.names[column])
+		check(t.fault(p.odd.at, column, p.odd.value, "is not a float32 number, but %d other cells of the column are", p.numbers).
+			Then("write a decimal number, or import the column with --categories %s", t.names[column]))
 	case len(p.values) <= p.most && 2*int64(len(p.values)) <= p.rows:
-		return graph.CategoryColumn, "", nil
+		return graph.CategoryColumn, ""
 	}
-	return "", p.whyText(t, column), nil
+	return "", p.whyText(t, column)
 }
 
 // filled returns the number of cells that hold a value.

@@ -8,28 +8,26 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 )
 
 // addSet reads the set of a row's vertex.
-func (im *tableImport) addSet(at int64, cells [][]byte) error {
+func (im *tableImport) addSet(at int64, cells [][]byte) {
 	set := uint8(graph.SplitNone)
 	if im.split >= 0 {
 		var known bool
 		if set, known = setOf(cells[im.split]); !known {
-			return im.nodes.fault(at, im.split, cells[im.split], "is not a split").Then("write train, val or test, or leave the cell empty")
+			check(im.nodes.fault(at, im.split, cells[im.split], "is not a split").Then("write train, val or test, or leave the cell empty"))
 		}
-		if v := len(im.sets); set != graph.SplitNone && (im.label >= 0 || im.targets != nil) && im.classes.labels[v] == graph.Unlabelled {
-			column := im.label
-			if im.targets != nil {
-				column = im.targets.at[0]
-			}
-			return im.nodes.fault(at, column, nil, "is the label of a vertex in the %s set", splitNames[set]).
-				Then("leave the split of vertices without a label empty")
+		column := im.label
+		if im.targets != nil {
+			column = im.targets.at[0]
+		}
+		if v := len(im.sets); set != graph.SplitNone && column >= 0 && im.classes.labels[v] == graph.Unlabelled {
+			check(im.nodes.fault(at, column, nil, "is the label of a vertex in the %s set", splitNames[set]).
+				Then("leave the split of vertices without a label empty"))
 		}
 	}
 	im.sets = append(im.sets, set)
-	return nil
 }
 
 // setOf returns the split value that a cell names.
@@ -51,40 +49,34 @@ func setOf(cell []byte) (set uint8, known bool) {
 const usualSplit = "split"
 
 // findSplit finds the column of the split, or of the times to split by.
-func (im *tableImport) findSplit(called string) (err error) {
+func (im *tableImport) findSplit(called string) {
 	im.split = -1
 	switch {
 	case im.SplitByTime != "":
-		im.times = &times{}
-		im.times.column, err = im.nodes.needs(im.SplitByTime, "--split-by-time")
-		return err
+		im.times = &times{column: im.nodes.needs(im.SplitByTime, "--split-by-time")}
 	case im.asksForDraw():
-		return nil
 	case im.Split != "":
-		im.split, err = im.nodes.needs(im.Split, "--split")
-		return err
+		im.split = im.nodes.needs(im.Split, "--split")
+	default:
+		im.split = im.nodes.column(called)
 	}
-	im.split = im.nodes.column(called)
-	return nil
 }
 
 // chooseSplit splits by time, or makes a random split if the table has none.
-func (im *tableImport) chooseSplit() (err error) {
+func (im *tableImport) chooseSplit() {
+	p := must(im.percentages(usual))
 	switch {
 	case im.times != nil:
-		return im.splitByTime()
+		im.splitByTime(p)
+		return
 	case im.split >= 0, im.like != nil && !im.asksForDraw():
-		return nil
+		return
 	}
-	if im.sets, err = im.draw(im.classes.labels, usual); err != nil {
-		return err
-	}
-	p, err := im.percentages(usual)
+	im.sets = im.draw(im.classes.labels, usual)
 	im.table.Split = fmt.Sprintf("drawn with seed %d: %s", im.Seed, p.inWords())
 	if im.Stratify {
 		im.table.Split += " of each class"
 	}
-	return err
 }
 
 // times has the times of the vertices, for a split by time.
@@ -104,40 +96,41 @@ type rowOf struct {
 }
 
 // add reads the time of a row's vertex. All times must have the same notation.
-func (l *times) add(t *tableFile, at int64, cells [][]byte) error {
+func (l *times) add(t *tableFile, at int64, cells [][]byte) {
 	if l == nil {
-		return nil
+		return
 	}
 	cell := cells[l.column]
+	bad := func(remedy, format string, args ...any) {
+		check(t.fault(at, l.column, cell, format, args...).Then("%s", remedy))
+	}
 	if len(cell) == 0 || isAbsent(cell) {
 		l.missing = append(l.missing, rowOf{len(l.values), at})
 		l.values = append(l.values, math.NaN())
-		return nil
+		return
 	}
 	date, isDate := readInstant(cell, t.dateFormat(l.column, ""))
 	value, kind, other := float64(date.micros), &l.dates, &l.numbers
 	if !isDate {
 		var isNumber bool
 		if value, isNumber = number(cell); !isNumber {
-			return t.fault(at, l.column, cell, "is not a time").Then("%s; or write numbers", writeDates)
+			bad(writeDates+"; or write numbers", "is not a time")
 		}
 		kind, other = other, kind
 	}
 	if kind.add(at, cell); other.count > 0 {
-		return t.fault(at, l.column, cell, "is a time in another format than %s in %s %d", other.value, t.unit, other.at).Then("write all times in one format")
+		bad("write all times in one format", "is a time in another format than %s in %s %d", other.value, t.unit, other.at)
 	}
 	if date.clock && t.dateFormat(l.column, "") == "" {
-		zone := 0
+		kind, other = &l.clocks[0], &l.clocks[1]
 		if date.zone {
-			zone = 1
+			kind, other = other, kind
 		}
-		if l.clocks[zone].add(at, cell); l.clocks[1-zone].count > 0 {
-			return t.fault(at, l.column, cell, "and %s in %s %d: one has a time zone, the other has none", l.clocks[1-zone].value, t.unit, l.clocks[1-zone].at).
-				Then("write all times with a time zone, or all without")
+		if kind.add(at, cell); other.count > 0 {
+			bad("write all times with a time zone, or all without", "and %s in %s %d: one has a time zone, the other has none", other.value, t.unit, other.at)
 		}
 	}
 	l.values = append(l.values, value)
-	return nil
 }
 
 // print returns a time in the user's notation.
@@ -150,16 +143,12 @@ func (l *times) print(value float64) string {
 
 // splitByTime puts the oldest labelled vertices into the training set, the next ones into
 // the validation set and the newest into the test set. Vertices of one time are in one set.
-func (im *tableImport) splitByTime() error {
-	p, err := im.percentages(usual)
-	if err != nil {
-		return err
-	}
+func (im *tableImport) splitByTime(p percentages) {
 	l, labels := im.times, im.classes.labels
 	for _, m := range l.missing {
 		if labels[m.vertex] != graph.Unlabelled {
-			return im.nodes.fault(m.at, l.column, nil, "is the time of a vertex with a label").
-				Then("write its time, or leave its label empty")
+			check(im.nodes.fault(m.at, l.column, nil, "is the time of a vertex with a label").
+				Then("write its time, or leave its label empty"))
 		}
 	}
 	if im.drawn != nil {
@@ -168,10 +157,8 @@ func (im *tableImport) splitByTime() error {
 	order := labelled(labels)
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(l.values[a], l.values[b]) })
 	begins, ok := p.cut(len(order), func(i int) bool { return l.values[order[i-1]] != l.values[order[i]] })
-	if !ok {
-		return fault.New(fault.Data, im.op(), im.nodes.path, "%s: the %d labelled vertices have fewer than three different times", im.nodes.called(l.column), len(order)).
-			Then("name a column with more times, or leave --split-by-time out")
-	}
+	im.nodes.require(ok, "name a column with more times, or leave --split-by-time out",
+		"%s: the %d labelled vertices have fewer than three different times", im.nodes.called(l.column), len(order))
 	from := ""
 	for k, set := range [...]uint8{graph.SplitTrain, graph.SplitVal, graph.SplitTest} {
 		for _, v := range order[begins[k]:begins[k+1]] {
@@ -181,7 +168,6 @@ func (im *tableImport) splitByTime() error {
 	}
 	im.table.Split = fmt.Sprintf("by the time in %s: %s%s", im.SplitByTime, p.inWords(), from)
 	im.Log("split=by_time column=%s train=%d val=%d test=%d%s", im.SplitByTime, begins[1], begins[2]-begins[1], begins[3]-begins[2], from)
-	return nil
 }
 
 // cut divides count places into three non-empty sets of about these percentages: set k has the

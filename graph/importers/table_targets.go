@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 )
 
 // targetColumns has the columns of targets in a table.
@@ -18,7 +17,7 @@ type targetColumns struct {
 
 // findTargets finds the columns of targets, if --label names several or --task makes one a
 // target; nil for a column of classes. label is --label's default.
-func (im *tableImport) findTargets(label string) (*targetColumns, error) {
+func (im *tableImport) findTargets(label string) *targetColumns {
 	task, names := im.Task, []string{label}
 	if im.nodes.column(label) < 0 {
 		names = strings.Split(label, ",")
@@ -27,23 +26,19 @@ func (im *tableImport) findTargets(label string) (*targetColumns, error) {
 		task = im.like.Task
 	}
 	if len(names) == 1 && (task == "" || task == graph.MultiClass) {
-		return nil, nil
+		return nil
 	}
 	if task == graph.MultiClass {
-		return nil, fault.New(fault.Usage, im.op(), im.nodes.path, "--task=%s with the %d columns %s", task, len(names), label).Then("name one column of classes with --label")
+		im.nodes.refuse("name one column of classes with --label", "--task=%s with the %d columns %s", task, len(names), label)
 	}
 	t := &targetColumns{names: names}
 	for _, name := range names {
-		at := im.nodes.column(name)
-		if at < 0 && im.like != nil && im.Label == "" {
-			return nil, nil // a table to predict on
+		if im.nodes.column(name) < 0 && im.like != nil && im.Label == "" {
+			return nil // a table to predict on
 		}
-		if _, err := im.nodes.needs(name, "--label"); err != nil {
-			return nil, err
-		}
-		t.at = append(t.at, at)
+		t.at = append(t.at, im.nodes.needs(name, "--label"))
 	}
-	return t, nil
+	return t
 }
 
 // has reports whether a column has targets.
@@ -51,7 +46,7 @@ func (t *targetColumns) has(column int) bool { return t != nil && slices.Contain
 
 // add reads a row: a number in each column, or all empty. The label is that of
 // graph.TargetLabels.
-func (t *targetColumns) add(f *tableFile, at int64, cells [][]byte) (label int32, err error) {
+func (t *targetColumns) add(f *tableFile, at int64, cells [][]byte) (label int32) {
 	missing := 0
 	for _, c := range t.at {
 		y, ok := number(cells[c])
@@ -60,37 +55,35 @@ func (t *targetColumns) add(f *tableFile, at int64, cells [][]byte) (label int32
 			missing++
 		}
 		if !ok {
-			return 0, f.fault(at, c, cells[c], "is not a number").Then("write a number in every --label column of the row, or leave all of them empty")
+			check(f.fault(at, c, cells[c], "is not a number").Then("write a number in every --label column of the row, or leave all of them empty"))
 		}
 		t.values = append(t.values, float32(y))
 	}
 	switch missing {
 	case 0:
-		return 0, nil
+		return 0
 	case len(t.at):
-		return graph.Unlabelled, nil
+		return graph.Unlabelled
 	}
-	return 0, f.fault(at, t.at[0], cells[t.at[0]], "is in a row that has labels in %d of %d columns", len(t.at)-missing, len(t.at)).
-		Then("write a number in every one of these columns, or in none")
+	check(f.fault(at, t.at[0], cells[t.at[0]], "is in a row that has labels in %d of %d columns", len(t.at)-missing, len(t.at)).
+		Then("write a number in every one of these columns, or in none"))
+	return 0
 }
 
-// settleTargets sets the targets of a content.
-func (im *tableImport) settleTargets(c *graph.Content) error {
-	t := im.targets
-	if !slices.ContainsFunc(c.Labels, func(l int32) bool { return l >= 0 }) {
-		if im.like != nil {
-			return nil // all vertices are to be predicted
-		}
-		return fault.New(fault.Data, im.op(), im.nodes.path, "columns %s: no vertex has a label", strings.Join(t.names, ", ")).
-			Then("label the training vertices, or name the run to predict with in --like")
+// settleTargets sets the targets of a content, if there are columns of targets.
+func (im *tableImport) settleTargets(c *graph.Content) {
+	t, o := im.targets, im.Options
+	if t == nil {
+		return
 	}
-	o := im.Options
+	if !slices.ContainsFunc(c.Labels, func(l int32) bool { return l >= 0 }) {
+		im.nodes.require(im.like != nil, "label the training vertices, or name the run to predict with in --like",
+			"columns %s: no vertex has a label", strings.Join(t.names, ", "))
+		return // all vertices are to be predicted
+	}
 	if im.like != nil {
 		o.Task = im.like.Task
 	}
-	if err := setTargets(o, c, t.values, len(t.at), im.op(), im.nodes.path); err != nil {
-		return err
-	}
+	setTargets(o, c, t.values, len(t.at), im.nodes.place)
 	c.ClassNames = t.names
-	return nil
 }

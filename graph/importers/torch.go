@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 	"siafu/internal/npy"
 	"siafu/internal/pickle"
 	"siafu/internal/torchfile"
@@ -29,26 +28,17 @@ func isTorch(src string) bool {
 
 // torch reads a file of torch.save with a Data of PyTorch Geometric, the pair of a Data and
 // its slices of an InMemoryDataset, or a dict of such tensors.
-func torch(k *keeper, o Options) (*graph.Content, error) {
-	f, err := torchfile.Open(o.Src)
-	if err != nil {
-		return nil, err
-	}
-	k.closers = append(k.closers, f.Close)
-	return torchGraph(k, o, f)
+func torch(k *keeper, o Options) *graph.Content {
+	f := must(torchfile.New(k.file(o.Src), o.Src))
+	return must(torchGraph(k, o, f))
 }
 
 // torchGraph returns the dataset of an open file.
-func torchGraph(k *keeper, o Options, f *torchfile.File) (*graph.Content, error) {
-	t := &torchArrays{file: f, path: o.Src, got: map[string]bool{}}
-	var err error
-	if t.dict, err = t.data(f.Value, nesting); err != nil {
-		return nil, err
-	}
-	c, err := pyg(k, o, opTorch, t)
-	if err != nil {
-		return nil, err
-	}
+func torchGraph(k *keeper, o Options, f *torchfile.File) (c *graph.Content, err error) {
+	defer catch(&err)
+	t := &torchArrays{file: f, place: place{opTorch, o.Src}, got: map[string]bool{}}
+	t.dict = t.data(f.Value, nesting)
+	c = pyg(k, o, opTorch, t)
 	c.Source = "torch " + nameOf(o.Src)
 	if rest := t.rest(); len(rest) > 0 {
 		o.Log("path=%s left_out=%s", o.Src, strings.Join(rest, ","))
@@ -59,7 +49,7 @@ func torchGraph(k *keeper, o Options, f *torchfile.File) (*graph.Content, error)
 // torchArrays are the tensors of a dict.
 type torchArrays struct {
 	file *torchfile.File
-	path string
+	place
 	dict *pickle.Dict
 	got  map[string]bool
 }
@@ -68,86 +58,67 @@ type torchArrays struct {
 const nesting = 4
 
 // data finds the dict of tensors in a saved value.
-func (t *torchArrays) data(v any, nesting int) (*pickle.Dict, error) {
-	if nesting == 0 {
-		return nil, t.unknown(v)
-	}
-	switch x := v.(type) {
-	case *pickle.Dict:
-		return x, nil
-	case pickle.Tuple: // (data, slices), (dict, slices, class)
-		if len(x) != 2 && len(x) != 3 {
-			break
-		}
-		if err := t.oneGraph(x[1]); err != nil {
-			return nil, err
-		}
-		return t.data(x[0], nesting-1)
-	case *pickle.List:
-		if len(x.Items) == 1 {
+func (t *torchArrays) data(v any, nesting int) *pickle.Dict {
+	if nesting > 0 {
+		switch x := v.(type) {
+		case *pickle.Dict:
+			return x
+		case pickle.Tuple: // (data, slices), (dict, slices, class)
+			if len(x) == 2 || len(x) == 3 {
+				t.oneGraph(x[1])
+				return t.data(x[0], nesting-1)
+			}
+		case *pickle.List:
+			t.require(len(x.Items) == 1, "save one graph", "it is a list of %d", len(x.Items))
 			return t.data(x.Items[0], nesting-1)
-		}
-		return nil, t.bad("it is a list of %d", len(x.Items)).Then("save one graph")
-	case *pickle.Object:
-		return t.object(x)
-	}
-	return nil, t.unknown(v)
-}
-
-// object finds the dict of tensors in an instance.
-func (t *torchArrays) object(o *pickle.Object) (*pickle.Dict, error) {
-	state, _ := o.State.(*pickle.Dict)
-	switch _, class, _ := strings.Cut(string(o.Class), " "); {
-	case class == "OrderedDict":
-		return &o.Items, nil
-	case class == "HeteroData":
-		return nil, t.bad("it is a HeteroData with several vertex types").Then("save data.to_homogeneous() instead")
-	case strings.HasPrefix(string(o.Class), "torch_geometric.") && state != nil:
-		store, _ := state.Get("_store").(*pickle.Object) // since version 2
-		if store == nil {
-			return state, nil
-		}
-		inner, _ := store.State.(*pickle.Dict)
-		if inner != nil {
-			if mapping, ok := inner.Get("_mapping").(*pickle.Dict); ok {
-				return mapping, nil
+		case *pickle.Object:
+			if d := t.object(x); d != nil {
+				return d
 			}
 		}
 	}
-	return nil, t.unknown(o)
+	t.require(false, "save the Data itself, or a dict of its tensors: torch.save(data.to_dict(), FILE)",
+		"it holds %s instead of a PyTorch Geometric Data", pickle.Describe(v))
+	return nil
 }
 
-func (t *torchArrays) bad(format string, args ...any) *fault.Error {
-	return fault.New(fault.Data, opTorch, t.path, format, args...)
-}
-
-func (t *torchArrays) unknown(v any) error {
-	return t.bad("it holds %s instead of a PyTorch Geometric Data", pickle.Describe(v)).
-		Then("save the Data itself, or a dict of its tensors: torch.save(data.to_dict(), FILE)")
+// object finds the dict of tensors in an instance; nil: there is none.
+func (t *torchArrays) object(o *pickle.Object) *pickle.Dict {
+	state, _ := o.State.(*pickle.Dict)
+	_, class, _ := strings.Cut(string(o.Class), " ")
+	t.require(class != "HeteroData", "save data.to_homogeneous() instead", "it is a HeteroData with several vertex types")
+	if class == "OrderedDict" {
+		return &o.Items
+	}
+	if !strings.HasPrefix(string(o.Class), "torch_geometric.") || state == nil {
+		return nil
+	}
+	store, _ := state.Get("_store").(*pickle.Object) // since version 2
+	if store == nil {
+		return state
+	}
+	if inner, _ := store.State.(*pickle.Dict); inner != nil {
+		mapping, _ := inner.Get("_mapping").(*pickle.Dict)
+		return mapping
+	}
+	return nil
 }
 
 // oneGraph refuses slices that cut several graphs out of the tensors.
-func (t *torchArrays) oneGraph(slices any) error {
+func (t *torchArrays) oneGraph(slices any) {
 	d, ok := slices.(*pickle.Dict)
 	if o, is := slices.(*pickle.Object); is && !ok {
 		d = &o.Items
 	}
 	if d == nil {
-		return nil
+		return
 	}
 	for i, v := range d.Values {
-		if !torchfile.IsTensor(v) {
-			continue
-		}
-		a, err := t.file.Tensor(v, fmt.Sprint("slices of ", pickle.Text(d.Keys[i])))
-		if err != nil {
-			return err
-		}
-		if a.Len() > 2 {
-			return t.bad("it holds %d graphs", a.Len()-1).Then("save one of them: torch.save(dataset[0], FILE)")
+		if torchfile.IsTensor(v) {
+			a := must(t.file.Tensor(v, fmt.Sprint("slices of ", pickle.Text(d.Keys[i]))))
+			t.require(a.Len() <= 2, "save one of them: torch.save(dataset[0], FILE)", "it holds %d graphs", a.Len()-1)
 		}
 	}
-	return nil
 }
 
 // rest returns the unused names, without PyG's internal ones.
@@ -165,27 +136,29 @@ func (t *torchArrays) has(name string) bool { return t.dict.Get(name) != nil }
 // get returns a tensor, an array of NumPy, or a number.
 func (t *torchArrays) get(name string) ndarray {
 	t.got[name] = true
-	a := ndarray{op: opTorch, path: t.path + "[" + name + "]"}
+	a := ndarray{place: place{t.op, t.path + "[" + name + "]"}}
 	switch v := t.dict.Get(name).(type) {
 	case nil:
-		a.err = t.absent(name)
+		check(t.absent(name))
 	case int64:
-		a.Array = (&npy.Array{Type: "<i8", Shape: []int{}, Data: binary.LittleEndian.AppendUint64(nil, uint64(v))}).Called(a.path)
+		a.Array = number64(v).Called(a.path)
 	case *pickle.List:
 		a.Array = &npy.Array{Shape: []int{len(v.Items)}} // words
 	default:
 		if torchfile.IsTensor(v) {
-			a.Array, a.err = t.file.Tensor(v, name)
+			a.Array = must(t.file.Tensor(v, name))
 			break
 		}
 		array, err := torchfile.NumPy(v)
-		if err != nil {
-			a.err = a.bad("%v", err)
-			break
-		}
+		a.require(err == nil, "", "%v", err)
 		a.Array = array.Called(a.path)
 	}
 	return a
+}
+
+// number64 returns a number as an array without dimensions.
+func number64(x int64) npy.Array {
+	return npy.Array{Type: "<i8", Shape: []int{}, Data: binary.LittleEndian.AppendUint64(nil, uint64(x))}
 }
 
 // absent returns the fault of a missing tensor.
@@ -202,52 +175,31 @@ func (t *torchArrays) absent(name string) error {
 }
 
 // words returns the texts of a list, or numbers as texts.
-func (t *torchArrays) words(name string) ([]string, error) {
+func (t *torchArrays) words(name string) (words []string) {
 	list, ok := t.dict.Get(name).(*pickle.List)
 	if !ok {
-		return arrayWords(t.get(name))
+		return t.get(name).words()
 	}
-	var words []string
 	for i, v := range list.Items {
-		switch x := v.(type) {
-		case string:
-			words = append(words, x)
-		case int64:
-			words = append(words, strconv.FormatInt(x, 10))
+		switch v.(type) {
+		case string, int64:
+			words = append(words, fmt.Sprint(v))
 		default:
-			return nil, t.bad("item %d of %s is %s, expected a string or an integer", i, name, pickle.Describe(v))
+			t.require(false, "", "item %d of %s is %s, expected a string or an integer", i, name, pickle.Describe(v))
 		}
 	}
-	return words, nil
+	return words
 }
 
-// arrayWords returns the texts of an array, or its whole numbers as texts.
-func arrayWords(a ndarray) ([]string, error) {
-	if a.err != nil {
-		return nil, a.err
-	}
+// words returns the texts of an array, or its whole numbers as texts.
+func (a ndarray) words() []string {
 	if list, err := a.Strings(); err == nil {
-		return list, nil
+		return list
 	}
-	numbers, err := a.flat().integers(-1)
-	if err != nil {
-		return nil, err
-	}
+	numbers := a.flat().integers(-1)
 	words := make([]string, len(numbers))
 	for i, x := range numbers {
 		words[i] = strconv.FormatInt(x, 10)
 	}
-	return words, nil
+	return words
 }
-
-// zipArrays are the arrays of an npz file.
-type zipArrays struct {
-	*npy.Zip
-	op, path string
-}
-
-func (z zipArrays) has(name string) bool { return z.Has(name) }
-
-func (z zipArrays) get(name string) ndarray { return arrayIn(z.op, z.path, z.Zip, name) }
-
-func (z zipArrays) words(name string) ([]string, error) { return arrayWords(z.get(name)) }

@@ -2,9 +2,9 @@ package importers
 
 import (
 	"math"
+	"slices"
 
 	"siafu/graph"
-	"siafu/internal/npy"
 )
 
 // weightedEdges stores edges, and weights once one is not 1. Edges of weight 0 are omitted.
@@ -15,14 +15,14 @@ type weightedEdges struct {
 	features *chunks[float32]
 }
 
-func newWeightedEdges(k *keeper, op, path string) *weightedEdges {
-	return &weightedEdges{edgeBuffer: newEdgeBuffer(k, op, path), features: &chunks[float32]{keep: k, op: op, path: path}}
+func newWeightedEdges(k *keeper, at place) *weightedEdges {
+	return &weightedEdges{edgeBuffer: newEdgeBuffer(k, at), features: &chunks[float32]{keep: k, place: at}}
 }
 
 // put appends an edge.
 func (e *weightedEdges) put(pair [2]uint32, weight float32) error {
 	if weight != 1 && e.weights == nil {
-		e.weights = &chunks[float32]{keep: e.keep, op: e.op, path: e.path}
+		e.weights = &chunks[float32]{keep: e.keep, place: e.place}
 		for range e.pairs {
 			if err := e.weights.add([]float32{1}); err != nil {
 				return err
@@ -110,23 +110,21 @@ func (e weightedRows) EachWeight(yield func(src, dst uint32, weight float32) err
 }
 
 // edgeWeights returns the weights of the given number of edges, nil if all are 1.
-func (a ndarray) edgeWeights(edges int) ([]float32, error) {
-	weights, err := elements(a, (*npy.Array).Float32s)
-	if err != nil {
-		return nil, err
+func (a ndarray) edgeWeights(edges int) []float32 {
+	weights := must(a.Float32s())
+	a.require(len(weights) == edges, "give each edge one weight", "there are %d weights for %d edges", len(weights), edges)
+	checkWeights(a.place, weights, "")
+	if !slices.ContainsFunc(weights, func(w float32) bool { return w != 1 }) {
+		return nil
 	}
-	if len(weights) != edges {
-		return nil, a.bad("there are %d weights for %d edges", len(weights), edges).Then("give each edge one weight")
-	}
-	plain := true
+	return weights
+}
+
+// checkWeights refuses weights that are negative or not finite. remedy is added to the message.
+func checkWeights(at place, weights []float32, remedy string) {
 	for i, w := range weights {
 		if !(w >= 0 && w <= math.MaxFloat32) {
-			return nil, a.bad("the weight of edge %d is %v", i, w).Then("give edges finite weights of 0 or more")
+			at.require(false, "give edges finite weights of 0 or more"+remedy, "the weight of edge %d is %v", i, w)
 		}
-		plain = plain && w == 1
 	}
-	if plain {
-		return nil, nil
-	}
-	return weights, nil
 }
