@@ -153,26 +153,27 @@ func (m *Meta) Fingerprint() string {
 // Open maps a dataset folder and verifies all checksums and array lengths. Faults have kind
 // Missing, Data or IO.
 func Open(dir string) (*Dataset, error) {
+	return open(dir, func(l *loader) {
+		for _, step := range []func(){l.edges, l.weights, l.edgeFeatures, l.features, l.labels, l.ids} {
+			if l.err == nil {
+				step()
+			}
+		}
+	})
+}
+
+// open opens the files of a dataset folder that load reads.
+func open(dir string, load func(*loader)) (*Dataset, error) {
 	m, err := ReadMeta(dir)
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{Dir: dir, Meta: m}
-	if err := d.load(); err != nil {
-		d.Close()
-		return nil, err
+	l := loader{Dataset: &Dataset{Dir: dir, Meta: m}}
+	if load(&l); l.err != nil {
+		l.Close()
+		return nil, l.err
 	}
-	return d, nil
-}
-
-func (d *Dataset) load() error {
-	l := loader{Dataset: d}
-	for _, step := range []func(){l.edges, l.weights, l.edgeFeatures, l.features, l.labels, l.ids} {
-		if step(); l.err != nil {
-			return l.err
-		}
-	}
-	return nil
+	return l.Dataset, nil
 }
 
 // loader fills a dataset. It keeps the first error; later reads return nil.
@@ -331,17 +332,11 @@ func (l *loader) ids() {
 // OpenIDs maps only the vertex ids of a dataset folder; ids is nil if they are 0..n-1. They are
 // valid until done is called. It returns the same faults as Open.
 func OpenIDs(dir string) (ids *IDs, n int64, done func() error, err error) {
-	m, err := ReadMeta(dir)
+	d, err := open(dir, (*loader).ids)
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	d := &Dataset{Dir: dir, Meta: m}
-	l := loader{Dataset: d}
-	if l.ids(); l.err != nil {
-		d.Close()
-		return nil, 0, nil, l.err
-	}
-	return d.IDs, m.Vertices, d.Close, nil
+	return d.IDs, d.Meta.Vertices, d.Close, nil
 }
 
 // Close unmaps everything.

@@ -119,15 +119,9 @@ func (w *writer) links() error {
 // OpenHeldOut maps the held-out edges of a dataset folder; they are valid until done is called.
 // It returns the same faults as Open.
 func OpenHeldOut(dir string) (h *HeldOut, done func() error, err error) {
-	m, err := ReadMeta(dir)
+	d, err := open(dir, func(l *loader) { h = l.links() })
 	if err != nil {
 		return nil, nil, err
-	}
-	d := &Dataset{Dir: dir, Meta: m}
-	l := loader{Dataset: d}
-	if h = l.links(); l.err != nil {
-		d.Close()
-		return nil, nil, l.err
 	}
 	return h, d.Close, nil
 }

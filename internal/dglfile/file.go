@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 
 	"siafu/internal/fault"
-	"siafu/internal/mapped"
 	"siafu/internal/npy"
 )
 
@@ -33,7 +32,6 @@ type File struct {
 	path   string
 	bytes  []byte
 	starts []byte // 8 bytes a graph: where it begins
-	close  func() error
 }
 
 // Tensor is an array with its name.
@@ -42,24 +40,9 @@ type Tensor struct {
 	*npy.Array
 }
 
-// Open opens the file at path. Faults have kind Missing, Data or IO.
-func Open(path string) (*File, error) {
-	m, err := mapped.OpenFile(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := New(m.Bytes(), path)
-	if err != nil {
-		m.Close()
-		return nil, err
-	}
-	f.close = m.Close
-	return f, nil
-}
-
-// New opens the bytes of a file. Messages contain path.
+// New opens the bytes of a file, in which the arrays stay. Messages contain path.
 func New(b []byte, path string) (*File, error) {
-	f := &File{path: path, bytes: b, close: func() error { return nil }}
+	f := &File{path: path, bytes: b}
 	return f, f.read()
 }
 
@@ -67,9 +50,6 @@ func New(b []byte, path string) (*File, error) {
 func Is(begin []byte) bool {
 	return bytes.HasPrefix(begin, binary.LittleEndian.AppendUint64(nil, fileMagic))
 }
-
-// Close ends the file, and all arrays of it.
-func (f *File) Close() error { return f.close() }
 
 // Bad returns a Data fault about the file.
 func (f *File) Bad(format string, args ...any) *fault.Error {

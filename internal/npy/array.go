@@ -78,6 +78,10 @@ func (a *Array) CopyFloat32s(dst []float32) error {
 	if len(dst) != n {
 		panic("npy: dst has the wrong length")
 	}
+	if e == (element{kind: 'f', bytes: 4}) && a.rowMajor() && nativeLittle {
+		copy(mapped.Bytes(dst), a.Data)
+		return nil
+	}
 	value, err := e.float()
 	if err != nil {
 		return a.bad("%v", err)

@@ -29,6 +29,9 @@ func (e element) float() (func([]byte) float64, error) {
 			return func(b []byte) float64 { return math.Float64frombits(order.Uint64(b)) }, nil
 		}
 	}
+	if e.kind == 'B' { // the upper half of a float32
+		return func(b []byte) float64 { return float64(math.Float32frombits(uint32(order.Uint16(b)) << 16)) }, nil
+	}
 	if e.kind == 'u' && e.bytes == 8 {
 		return func(b []byte) float64 { return float64(order.Uint64(b)) }, nil
 	}
@@ -47,7 +50,7 @@ func (e element) float() (func([]byte) float64, error) {
 func (e element) integer() (func([]byte) (int64, bool), error) {
 	order := e.order()
 	switch e.kind {
-	case 'f':
+	case 'f', 'B':
 		float, err := e.float()
 		return func(b []byte) (int64, bool) {
 			f := float(b)

@@ -161,7 +161,7 @@ func (p *literal) tuple() []int {
 
 // element is a parsed type descriptor such as "<f4".
 type element struct {
-	kind  byte // b, i, u, f, U, S
+	kind  byte // b, i, u, f, U, S, or B of BFloat16
 	bytes int  // of one element
 	big   bool // big endian
 }
@@ -172,8 +172,12 @@ type typeError string
 func (t typeError) Error() string { return string(t) }
 func (typeError) Unwrap() error   { return ErrType }
 
+// BFloat16 is the type descriptor of bfloat16 numbers, little-endian. NumPy has no such type, and
+// files of NumPy cannot have it.
+const BFloat16 = "<B2"
+
 // types matches the supported type descriptors: byte order, kind and size.
-var types = regexp.MustCompile(`^[<>|=](b1|[iu][1248]|f[248]|[SU][0-9]+)$`)
+var types = regexp.MustCompile(`^[<>|=](b1|[iu][1248]|f[248]|B2|[SU][0-9]+)$`)
 
 // parseType reads a type descriptor.
 func parseType(descr string) (element, error) {

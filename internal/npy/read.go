@@ -68,6 +68,9 @@ func parse(b []byte, name string) (a *Array, rest int, err error) {
 		return nil, 0, bad(err)
 	}
 	e, err := parseType(h.descr)
+	if err == nil && e.kind == 'B' {
+		err = typeError("bfloat16 is not supported")
+	}
 	if err != nil {
 		return nil, 0, bad(err)
 	}

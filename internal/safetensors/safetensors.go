@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 
@@ -178,8 +177,11 @@ func size(shape []int) int64 {
 	return n
 }
 
-// widths are the bytes per element of each supported type.
-var widths = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8}
+// types maps the names of supported types to NumPy's, and widths to the bytes of an element.
+var (
+	types  = map[string]string{"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": npy.BFloat16, "I64": "<i8"}
+	widths = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8}
+)
 
 func (e entry) decode(name string, data []byte) (Tensor, error) {
 	width, ok := widths[e.DType]
@@ -191,26 +193,6 @@ func (e entry) decode(name string, data []byte) (Tensor, error) {
 		return Tensor{}, fmt.Errorf("tensor %q of shape %v does not fit bytes %d to %d of %d", name, e.Shape, lo, hi, len(data))
 	}
 	t := Tensor{Name: name, Shape: e.Shape, Data: make([]float32, n)}
-	if e.DType == "F32" {
-		copy(mapped.Bytes(t.Data), data[lo:hi])
-		return t, nil
-	}
-	for i := range t.Data {
-		t.Data[i] = element(e.DType, data[lo+int64(i)*width:])
-	}
-	return t, nil
-}
-
-func element(dtype string, b []byte) float32 {
-	switch dtype {
-	case "F64":
-		return float32(math.Float64frombits(binary.LittleEndian.Uint64(b)))
-	case "I64":
-		return float32(int64(binary.LittleEndian.Uint64(b)))
-	case "F16":
-		return float32(npy.Float16(binary.LittleEndian.Uint16(b)))
-	case "BF16":
-		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
-	}
-	panic("safetensors: type without a conversion")
+	a := npy.Array{Type: types[e.DType], Shape: e.Shape, Data: data[lo:hi]}
+	return t, a.CopyFloat32s(t.Data)
 }

@@ -129,14 +129,14 @@ func known(name pickle.Global) bool {
 	return module == "torch_geometric.data" || strings.HasPrefix(module, "torch_geometric.") || strings.HasPrefix(module, "torch_sparse.")
 }
 
-// types maps PyTorch's names of supported element types to NumPy's, without byte order. bf2 is
-// bfloat16, which NumPy does not have.
+// types maps PyTorch's names of supported element types to NumPy's, without byte order.
+// npy.BFloat16 is B2.
 var types = map[string]string{
-	"float64": "f8", "float32": "f4", "float16": "f2", "bfloat16": "bf2", "int64": "i8", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1", "bool": "b1",
+	"float64": "f8", "float32": "f4", "float16": "f2", "bfloat16": "B2", "int64": "i8", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1", "bool": "b1",
 }
 
 // storageTypes are the types of storages' classes.
 var storageTypes = map[string]string{
-	"DoubleStorage": "f8", "FloatStorage": "f4", "HalfStorage": "f2", "BFloat16Storage": "bf2", "LongStorage": "i8", "IntStorage": "i4", "ShortStorage": "i2",
+	"DoubleStorage": "f8", "FloatStorage": "f4", "HalfStorage": "f2", "BFloat16Storage": "B2", "LongStorage": "i8", "IntStorage": "i4", "ShortStorage": "i2",
 	"CharStorage": "i1", "ByteStorage": "u1", "BoolStorage": "b1",
 }

@@ -123,17 +123,12 @@ func (f *File) view(s storage, offset int64, shape, stride []int64, name string)
 	default:
 		a.Data = gathered(s, offset, count, shape, stride)
 	}
-	if s.kind == "bf2" {
-		a.Data = widened(a.Data, f.big)
-	}
 	return a.Called(f.path + "[" + name + "]"), nil
 }
 
 // typeOf returns the NumPy name of a type.
 func (f *File) typeOf(kind string) string {
 	switch {
-	case kind == "bf2":
-		return "<f4" // widened
 	case strings.HasSuffix(kind, "1"):
 		return "|" + kind
 	case f.big:
@@ -170,19 +165,6 @@ func gathered(s storage, offset, count int64, shape, stride []int64) []byte {
 			at -= index[d] * stride[d]
 			index[d] = 0
 		}
-	}
-	return out
-}
-
-// widened returns bfloat16s converted to little-endian float32s.
-func widened(b []byte, big bool) []byte {
-	out := make([]byte, 2*len(b))
-	for i := 0; i+1 < len(b); i += 2 {
-		lo, hi := b[i], b[i+1]
-		if big {
-			lo, hi = hi, lo
-		}
-		out[2*i+2], out[2*i+3] = lo, hi
 	}
 	return out
 }
