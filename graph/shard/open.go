@@ -10,7 +10,6 @@ import (
 	"siafu/graph"
 	"siafu/internal/arrayfile"
 	"siafu/internal/fault"
-	"siafu/internal/mapped"
 )
 
 const opOpen = "open shard"
@@ -52,46 +51,23 @@ func OpenIn(folder, dir string, parts, rank int) (*Shard, error) {
 	return s, nil
 }
 
-// reader reads the arrays of a file and keeps the first error.
-type reader struct {
-	f   *arrayfile.File
-	err error
-}
-
-func get[T mapped.Elem](r *reader, name string) []T {
-	if r.err != nil {
-		return nil
-	}
-	var v []T
-	v, r.err = arrayfile.Get[T](r.f, name)
-	return v
-}
-
 // read fills a shard with the arrays of f without verifying them. It returns the header
 // separately because the header may have any length.
-func read(f *arrayfile.File) (*Shard, []int64, error) {
-	r := &reader{f: f}
-	h := get[int64](r, nHeader)
-	s := &Shard{
-		Fingerprint: string(get[uint8](r, nFingerprint)), Assignment: string(get[uint8](r, nAssignment)),
-		Own: get[uint32](r, nOwn), Ghosts: get[uint32](r, nGhosts), GhostStart: get[int64](r, nGhostStart),
-		SendStart: get[int64](r, nSendStart), SendRows: get[uint32](r, nSendRows),
-		In:       graph.CSR{Offsets: get[int64](r, nInOffsets), Cols: get[uint32](r, nInCols)},
-		InOwnEnd: get[int64](r, nInOwnEnd),
-		InDegree: get[uint32](r, nInDegree), OutDegree: get[uint32](r, nOutDegree),
-		Labels: get[int32](r, nLabels), Split: get[uint8](r, nSplit),
+func read(f *arrayfile.File) (s *Shard, header []int64, err error) {
+	s = &Shard{Weighted: f.Has(nWeights)}
+	if f.Has(nSparseOffsets) {
+		s.Features.Sparse = new(graph.SparseRows)
 	}
-	if s.Weighted = f.Has(nWeights); s.Weighted {
-		s.Weights, s.InStrength, s.OutStrength = get[float32](r, nWeights), get[float32](r, nInStrength), get[float32](r, nOutStrength)
+	var fingerprint, assignment []uint8
+	list := append([]array{of(nHeader, &header), of(nFingerprint, &fingerprint), of(nAssignment, &assignment)},
+		s.arrays(f.Has(nEdgeFeatures), f.Has(nTargets))...)
+	for _, a := range list {
+		if err := a.read(f); err != nil {
+			return nil, nil, err
+		}
 	}
-	if f.Has(nEdgeFeatures) {
-		s.EdgeFeatures, s.EdgeMeans = get[float32](r, nEdgeFeatures), get[float32](r, nEdgeMeans)
-	}
-	readFeatures(r, s)
-	if f.Has(nTargets) {
-		s.Targets = get[float32](r, nTargets)
-	}
-	return s, h, r.err
+	s.Fingerprint, s.Assignment = string(fingerprint), string(assignment)
+	return s, header, nil
 }
 
 // fill sets the fields that the header contains.
@@ -101,16 +77,4 @@ func (s *Shard) fill(h []int64) {
 	s.TrainTotal, s.ValTotal, s.TestTotal = h[hTrain], h[hVal], h[hTest]
 	s.MajorityTest = math.Float64frombits(uint64(h[hMajority]))
 	s.Features.Rows, s.Features.Dim = len(s.Own), s.FeatureDim
-}
-
-func readFeatures(r *reader, s *Shard) {
-	if !r.f.Has(nSparseOffsets) {
-		s.Features.Dense = get[float32](r, nDense)
-		return
-	}
-	s.Features.Sparse = &graph.SparseRows{
-		Offsets: get[int64](r, nSparseOffsets),
-		Cols:    get[uint32](r, nSparseCols),
-		Vals:    get[float32](r, nSparseVals),
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"siafu/internal/arrayfile"
+	"siafu/internal/mapped"
 )
 
 // Kind is the arrayfile kind of a shard.
@@ -71,12 +72,8 @@ func Write(path string, s *Shard) error {
 	}
 	defer w.Abort()
 	putHeader(w, s)
-	putGraph(w, s)
-	putFeatures(w, s)
-	arrayfile.Put(w, nLabels, s.Labels)
-	arrayfile.Put(w, nSplit, s.Split)
-	if s.Targets != nil {
-		arrayfile.Put(w, nTargets, s.Targets)
+	for _, a := range s.arrays(s.EdgeDim > 0, s.Targets != nil) {
+		a.write(w)
 	}
 	return w.Commit() // returns the first error of all writes
 }
@@ -95,35 +92,42 @@ func putHeader(w *arrayfile.Writer, s *Shard) {
 	arrayfile.Put(w, nAssignment, []byte(s.Assignment))
 }
 
-func putGraph(w *arrayfile.Writer, s *Shard) {
-	arrayfile.Put(w, nGhostStart, s.GhostStart)
-	arrayfile.Put(w, nSendStart, s.SendStart)
-	arrayfile.Put(w, nInOffsets, s.In.Offsets)
-	arrayfile.Put(w, nInOwnEnd, s.InOwnEnd)
-	arrayfile.Put(w, nOwn, s.Own)
-	arrayfile.Put(w, nGhosts, s.Ghosts)
-	arrayfile.Put(w, nSendRows, s.SendRows)
-	arrayfile.Put(w, nInCols, s.In.Cols)
-	arrayfile.Put(w, nInDegree, s.InDegree)
-	arrayfile.Put(w, nOutDegree, s.OutDegree)
-	if s.Weighted {
-		arrayfile.Put(w, nWeights, s.Weights)
-		arrayfile.Put(w, nInStrength, s.InStrength)
-		arrayfile.Put(w, nOutStrength, s.OutStrength)
-	}
-	if s.EdgeDim > 0 {
-		arrayfile.Put(w, nEdgeFeatures, s.EdgeFeatures)
-		arrayfile.Put(w, nEdgeMeans, s.EdgeMeans)
+// array is an array of a shard's file.
+type array struct {
+	write func(w *arrayfile.Writer)
+	read  func(f *arrayfile.File) error
+}
+
+func of[T mapped.Elem](name string, v *[]T) array {
+	return array{
+		write: func(w *arrayfile.Writer) { arrayfile.Put(w, name, *v) },
+		read:  func(f *arrayfile.File) (err error) { *v, err = arrayfile.Get[T](f, name); return err },
 	}
 }
 
-func putFeatures(w *arrayfile.Writer, s *Shard) {
-	f := s.Features.Sparse
-	if f == nil {
-		arrayfile.Put(w, nDense, s.Features.Dense)
-		return
+// arrays lists the arrays of the shard in the order of the file, after the header. featured and
+// targets report whether edges have features and vertices have targets.
+func (s *Shard) arrays(featured, targets bool) []array {
+	list := []array{
+		of(nGhostStart, &s.GhostStart), of(nSendStart, &s.SendStart),
+		of(nInOffsets, &s.In.Offsets), of(nInOwnEnd, &s.InOwnEnd),
+		of(nOwn, &s.Own), of(nGhosts, &s.Ghosts), of(nSendRows, &s.SendRows), of(nInCols, &s.In.Cols),
+		of(nInDegree, &s.InDegree), of(nOutDegree, &s.OutDegree),
 	}
-	arrayfile.Put(w, nSparseOffsets, f.Offsets)
-	arrayfile.Put(w, nSparseCols, f.Cols)
-	arrayfile.Put(w, nSparseVals, f.Vals)
+	if s.Weighted {
+		list = append(list, of(nWeights, &s.Weights), of(nInStrength, &s.InStrength), of(nOutStrength, &s.OutStrength))
+	}
+	if featured {
+		list = append(list, of(nEdgeFeatures, &s.EdgeFeatures), of(nEdgeMeans, &s.EdgeMeans))
+	}
+	if x := s.Features.Sparse; x != nil {
+		list = append(list, of(nSparseOffsets, &x.Offsets), of(nSparseCols, &x.Cols), of(nSparseVals, &x.Vals))
+	} else {
+		list = append(list, of(nDense, &s.Features.Dense))
+	}
+	list = append(list, of(nLabels, &s.Labels), of(nSplit, &s.Split))
+	if targets {
+		list = append(list, of(nTargets, &s.Targets))
+	}
+	return list
 }

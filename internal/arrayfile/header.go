@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"reflect"
+	"strings"
 
 	"siafu/internal/mapped"
 )
@@ -17,6 +18,7 @@ const (
 	entryBytes = 64
 	maxArrays  = page/entryBytes - 1
 	nameBytes  = 32
+	crcAt      = 56 // offset of headerPage.CRC
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -69,88 +71,80 @@ type header struct {
 	entries []entry
 }
 
+// headerPage is the layout of the first page. Strings are zero-padded.
+type headerPage struct {
+	Magic           [8]byte
+	Version, Arrays uint32
+	Kind            [nameBytes]byte
+	Length          int64
+	CRC             uint32
+	_               uint32
+	Entries         [maxArrays]struct {
+		Name          [nameBytes]byte
+		Type          elemType
+		CRC           uint32
+		Count, Offset int64
+		_             int64
+	}
+}
+
 func align(n int64) int64 { return (n + page - 1) / page * page }
 
 // encode returns the header page and its checksum.
 func (h header) encode() ([]byte, uint32) {
-	b := make([]byte, page)
-	copy(b, magic)
-	binary.LittleEndian.PutUint32(b[8:], version)
-	binary.LittleEndian.PutUint32(b[12:], uint32(len(h.entries)))
-	copy(b[16:16+nameBytes], h.kind)
-	binary.LittleEndian.PutUint64(b[48:], uint64(h.length))
+	p := headerPage{Magic: [8]byte([]byte(magic)), Version: version, Arrays: uint32(len(h.entries)), Length: h.length}
+	copy(p.Kind[:], h.kind)
 	for i, e := range h.entries {
-		at := b[64+i*entryBytes:]
-		copy(at[:nameBytes], e.name)
-		binary.LittleEndian.PutUint32(at[32:], uint32(e.typ))
-		binary.LittleEndian.PutUint32(at[36:], e.crc)
-		binary.LittleEndian.PutUint64(at[40:], uint64(e.count))
-		binary.LittleEndian.PutUint64(at[48:], uint64(e.offset))
+		to := &p.Entries[i]
+		copy(to.Name[:], e.name)
+		to.Type, to.CRC, to.Count, to.Offset = e.typ, e.crc, e.count, e.offset
 	}
+	b := make([]byte, page)
+	binary.Encode(b, binary.LittleEndian, p)
 	crc := crc32.Checksum(b, castagnoli)
-	binary.LittleEndian.PutUint32(b[56:], crc)
+	binary.LittleEndian.PutUint32(b[crcAt:], crc)
 	return b, crc
 }
 
 // decode reads a header page of a file of the given length. The error says
 // what is wrong, without the file's name.
-func decode(b []byte, length int64) (header, uint32, error) {
+func decode(b []byte, length int64) (h header, crc uint32, err error) {
 	if len(b) < page {
-		return header{}, 0, fmt.Errorf("it has %d bytes, fewer than the %d of a header", length, page)
+		return h, 0, fmt.Errorf("it has %d bytes, fewer than the %d of a header", length, page)
 	}
-	if string(b[:8]) != magic {
-		return header{}, 0, fmt.Errorf("it begins with %q, expected %q", b[:8], magic)
+	var p headerPage
+	binary.Decode(b, binary.LittleEndian, &p)
+	copied := bytes.Clone(b[:page])
+	clear(copied[crcAt : crcAt+4])
+	switch sum := crc32.Checksum(copied, castagnoli); {
+	case string(p.Magic[:]) != magic:
+		return h, 0, fmt.Errorf("it begins with %q, expected %q", p.Magic, magic)
+	case sum != p.CRC:
+		return h, 0, fmt.Errorf("header checksum %08x instead of %08x", sum, p.CRC)
+	case p.Version != version:
+		return h, 0, fmt.Errorf("its format version is %d, this program reads %d", p.Version, version)
+	case p.Length != length:
+		return h, 0, fmt.Errorf("it has %d bytes, but its header has %d", length, p.Length)
+	case p.Arrays > maxArrays:
+		return h, 0, fmt.Errorf("its header lists %d arrays, at most %d are possible", p.Arrays, maxArrays)
 	}
-	crc := binary.LittleEndian.Uint32(b[56:])
-	copied := append([]byte(nil), b[:page]...)
-	clear(copied[56:60])
-	if got := crc32.Checksum(copied, castagnoli); got != crc {
-		return header{}, 0, fmt.Errorf("header checksum %08x instead of %08x", got, crc)
-	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
-		return header{}, 0, fmt.Errorf("its format version is %d, this program reads %d", v, version)
-	}
-	h := header{kind: text(b[16 : 16+nameBytes]), length: int64(binary.LittleEndian.Uint64(b[48:]))}
-	if h.length != length {
-		return header{}, 0, fmt.Errorf("it has %d bytes, but its header has %d", length, h.length)
-	}
-	n := binary.LittleEndian.Uint32(b[12:])
-	if n > maxArrays {
-		return header{}, 0, fmt.Errorf("its header lists %d arrays, at most %d are possible", n, maxArrays)
-	}
-	for i := range int(n) {
-		e, err := decodeEntry(b[64+i*entryBytes:], length)
-		if err != nil {
-			return header{}, 0, err
+	h = header{kind: text(p.Kind), length: p.Length}
+	for _, from := range p.Entries[:p.Arrays] {
+		e := entry{text(from.Name), from.Type, from.CRC, from.Count, from.Offset}
+		if e.typ == 0 || int64(e.typ) >= int64(len(elemTypes)) {
+			return h, 0, fmt.Errorf("array %q has %v", e.name, e.typ)
+		}
+		if e.offset < page || e.offset%page != 0 || e.offset > length ||
+			e.count < 0 || e.count > (length-e.offset)/elemTypes[e.typ].size {
+			return h, 0, fmt.Errorf("array %q at byte %d with %d elements is outside the file's %d bytes", e.name, e.offset, e.count, length)
 		}
 		h.entries = append(h.entries, e)
 	}
-	return h, crc, nil
-}
-
-func decodeEntry(b []byte, length int64) (entry, error) {
-	e := entry{
-		name:   text(b[:nameBytes]),
-		typ:    elemType(binary.LittleEndian.Uint32(b[32:])),
-		crc:    binary.LittleEndian.Uint32(b[36:]),
-		count:  int64(binary.LittleEndian.Uint64(b[40:])),
-		offset: int64(binary.LittleEndian.Uint64(b[48:])),
-	}
-	if e.typ == 0 || int64(e.typ) >= int64(len(elemTypes)) {
-		return e, fmt.Errorf("array %q has %v", e.name, e.typ)
-	}
-	size := elemTypes[e.typ].size
-	if e.offset < page || e.offset%page != 0 || e.offset > length ||
-		e.count < 0 || e.count > (length-e.offset)/size {
-		return e, fmt.Errorf("array %q at byte %d with %d elements is outside the file's %d bytes", e.name, e.offset, e.count, length)
-	}
-	return e, nil
+	return h, p.CRC, nil
 }
 
 // text returns a zero-padded string without the padding.
-func text(b []byte) string {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		b = b[:i]
-	}
-	return string(b)
+func text(b [nameBytes]byte) string {
+	s, _, _ := strings.Cut(string(b[:]), "\x00")
+	return s
 }
