@@ -20,6 +20,19 @@ func (c CSR) equal(d CSR) bool {
 	return slices.Equal(c.Offsets, d.Offsets) && slices.Equal(c.Cols, d.Cols)
 }
 
+// EachWeight is WeightedSource.EachWeight. It implements WeightedSource.
+type EachWeight func(yield func(src, dst uint32, weight float32) error) error
+
+// Each implements EdgeSource.
+func (e EachWeight) Each(yield func(src, dst uint32) error) error {
+	return e(func(src, dst uint32, _ float32) error { return yield(src, dst) })
+}
+
+// EachWeight implements WeightedSource.
+func (e EachWeight) EachWeight(yield func(src, dst uint32, weight float32) error) error {
+	return e(yield)
+}
+
 // EachFeatures is FeaturedSource.EachFeatures.
 type EachFeatures = func(yield func(src, dst uint32, weight float32, features []float32) error) error
 

@@ -103,7 +103,7 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 		c.Labels[v], c.Split[v] = graph.Unlabelled, graph.SplitTrain
 	}
 	if m.Weighted {
-		c.Edges = weighted{without}
+		c.Edges = graph.EachWeight(without.eachWeight)
 	}
 	if m.EdgeDim > 0 {
 		c.Edges = graph.WithFeatures(c.Edges, m.EdgeDim, without.eachFeatures)
@@ -148,12 +148,9 @@ func (r rest) each(yield func(src, dst uint32, at int64) error) error {
 	return nil
 }
 
-// weighted is rest with edge weights.
-type weighted struct{ rest }
-
-// EachWeight implements graph.WeightedSource.
-func (w weighted) EachWeight(yield func(src, dst uint32, weight float32) error) error {
-	return w.each(func(src, dst uint32, at int64) error { return yield(src, dst, w.ds.Weights[at]) })
+// eachWeight yields edges with their weights.
+func (r rest) eachWeight(yield func(src, dst uint32, weight float32) error) error {
+	return r.each(func(src, dst uint32, at int64) error { return yield(src, dst, r.ds.Weights[at]) })
 }
 
 // eachFeatures yields edges with their features and weights, or weight 1 if they have none.

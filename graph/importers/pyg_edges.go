@@ -13,7 +13,21 @@ var pygEdgeArrays = []string{"edge_weight", "edge_attr"}
 // columns, or of the array that --edge-features names.
 func pygEdgeData(k *keeper, o Options, in namedArrays, ends endRows) graph.EdgeSource {
 	name := pygFeatures(o, in)
-	edges := pygWeights(o, in, ends, name)
+	weights := pygWeights(o, in, len(ends.src), name)
+	var edges graph.EdgeSource = ends
+	if weights != nil { // edges of weight 0 are omitted
+		edges = graph.EachWeight(func(yield func(src, dst uint32, weight float32) error) error {
+			for i, w := range weights {
+				if w == 0 {
+					continue
+				}
+				if err := yield(ends.src[i], ends.dst[i], w); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
 	if name == "" {
 		return edges
 	}
@@ -29,12 +43,11 @@ func pygEdgeData(k *keeper, o Options, in namedArrays, ends endRows) graph.EdgeS
 			"feature %d of edge %d is %v", i%dim, i/dim, features[i])
 	}
 	o.Log("edge_features=%d path=%s", dim, a.path)
-	weights, _ := edges.(weightedRows)
 	return graph.WithFeatures(edges, dim, func(yield func(src, dst uint32, weight float32, features []float32) error) error {
 		for i, u := range ends.src {
 			w := float32(1)
-			if weights.weights != nil {
-				w = weights.weights[i]
+			if weights != nil {
+				w = weights[i]
 			}
 			if w == 0 {
 				continue
@@ -77,9 +90,9 @@ func pygFeatures(o Options, in namedArrays) string {
 	return "edge_attr"
 }
 
-// pygWeights adds the weights of edge_weight, else of an edge_attr of one column, unless that
-// is the features; none if all are 1.
-func pygWeights(o Options, in namedArrays, edges endRows, features string) graph.EdgeSource {
+// pygWeights returns the weights of edge_weight, else of an edge_attr of one column, unless that
+// is the features; nil if all are 1.
+func pygWeights(o Options, in namedArrays, edges int, features string) []float32 {
 	for _, name := range pygEdgeArrays {
 		if !in.has(name) || name == features {
 			continue
@@ -94,18 +107,18 @@ func pygWeights(o Options, in namedArrays, edges endRows, features string) graph
 		if len(a.Shape) == 2 {
 			a.require(a.Shape[1] <= 1, "rename it edge_attr if it holds edge features", "it has %d columns, but an edge has one weight", a.Shape[1])
 		}
-		weights := a.edgeWeights(len(edges.src))
+		weights := a.edgeWeights(edges)
 		switch {
 		case weights == nil:
-			return edges
+			return nil
 		case o.DropWeights:
 			o.Log("warning: path=%s %s is dropped", o.Src, name)
-			return edges
+			return nil
 		}
 		if name == "edge_attr" {
 			o.Log("weights=edge_attr path=%s one column is read as the weight; import it as a feature with --edge-features edge_attr", a.path)
 		}
-		return weightedRows{edges, weights}
+		return weights
 	}
-	return edges
+	return nil
 }

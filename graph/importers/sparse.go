@@ -81,9 +81,6 @@ func (m *matrix) checkIndices(of string, indices []uint32, n int64) {
 // adjacency is a square matrix as edges row→column, read in place. A stored zero is no edge.
 type adjacency struct{ *matrix }
 
-// weightedAdjacency has other values than 0 and 1, which are weights of edges.
-type weightedAdjacency struct{ adjacency }
-
 // edges turns an adjacency matrix into edges.
 func (m *matrix) edges(o Options) graph.EdgeSource {
 	m.require(m.rows == m.cols, "", "adjacency matrix is %d x %d, not square", m.rows, m.cols)
@@ -95,7 +92,14 @@ func (m *matrix) edges(o Options) graph.EdgeSource {
 		return adjacency{m}
 	}
 	checkWeights(m.place, m.data, ", or drop the weights with --drop-weights")
-	return weightedAdjacency{adjacency{m}}
+	return graph.EachWeight(func(yield func(src, dst uint32, weight float32) error) error {
+		return m.each(func(src uint32, i int64) error {
+			if m.data[i] == 0 {
+				return nil
+			}
+			return yield(src, m.indices[i], m.data[i])
+		})
+	})
 }
 
 // Each implements graph.EdgeSource.
@@ -105,16 +109,6 @@ func (a adjacency) Each(yield func(src, dst uint32) error) error {
 			return nil
 		}
 		return yield(src, a.indices[i])
-	})
-}
-
-// EachWeight implements graph.WeightedSource.
-func (a weightedAdjacency) EachWeight(yield func(src, dst uint32, weight float32) error) error {
-	return a.each(func(src uint32, i int64) error {
-		if a.data[i] == 0 {
-			return nil
-		}
-		return yield(src, a.indices[i], a.data[i])
 	})
 }
 

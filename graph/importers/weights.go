@@ -40,9 +40,17 @@ func (e *weightedEdges) put(pair [2]uint32, weight float32) error {
 // source returns the edges as a graph.WeightedSource if they have weights, or as a
 // graph.FeaturedSource if they have features.
 func (e *weightedEdges) source() graph.EdgeSource {
-	var edges graph.EdgeSource = e
-	if e.weights == nil {
-		edges = e.edgeBuffer
+	var edges graph.EdgeSource = e.edgeBuffer
+	if e.weights != nil {
+		edges = graph.EachWeight(func(yield func(src, dst uint32, weight float32) error) error {
+			weights, w := cursor[float32]{chunks: e.weights}, make([]float32, 1)
+			return e.edgeBuffer.Each(func(src, dst uint32) error {
+				if weights.fill(w); w[0] == 0 {
+					return nil
+				}
+				return yield(src, dst, w[0])
+			})
+		})
 	}
 	if e.dim == 0 {
 		return edges
@@ -64,49 +72,6 @@ func (e *weightedEdges) eachFeatures(yield func(src, dst uint32, weight float32,
 		}
 		return yield(src, dst, weight[0], row)
 	})
-}
-
-// Each implements graph.EdgeSource.
-func (e *weightedEdges) Each(yield func(src, dst uint32) error) error {
-	if e.weights == nil {
-		return e.edgeBuffer.Each(yield)
-	}
-	return e.EachWeight(func(src, dst uint32, _ float32) error { return yield(src, dst) })
-}
-
-// EachWeight implements graph.WeightedSource.
-func (e *weightedEdges) EachWeight(yield func(src, dst uint32, weight float32) error) error {
-	weights, w := cursor[float32]{chunks: e.weights}, make([]float32, 1)
-	return e.edgeBuffer.Each(func(src, dst uint32) error {
-		if weights.fill(w); w[0] == 0 {
-			return nil
-		}
-		return yield(src, dst, w[0])
-	})
-}
-
-// weightedRows are endRows with weights. Edges of weight 0 are omitted.
-type weightedRows struct {
-	endRows
-	weights []float32
-}
-
-// Each implements graph.EdgeSource.
-func (e weightedRows) Each(yield func(src, dst uint32) error) error {
-	return e.EachWeight(func(src, dst uint32, _ float32) error { return yield(src, dst) })
-}
-
-// EachWeight implements graph.WeightedSource.
-func (e weightedRows) EachWeight(yield func(src, dst uint32, weight float32) error) error {
-	for i, w := range e.weights {
-		if w == 0 {
-			continue
-		}
-		if err := yield(e.src[i], e.dst[i], w); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // edgeWeights returns the weights of the given number of edges, nil if all are 1.
