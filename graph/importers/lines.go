@@ -7,8 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -30,67 +30,57 @@ type block struct {
 	line int64 // number of the first line, from 1
 }
 
-// openText opens a text file, unpacked where its name ends in .gz or .zst.
+// openText opens a text file, unpacked if its name ends in .gz or .zst.
 func openText(op, path string) (io.ReadCloser, error) {
+	return openPacked(op, path, filepath.Ext(path))
+}
+
+// openPacked opens a file that is packed as the extension says. A .zst file is unpacked up to a
+// length that its size makes credible.
+func openPacked(op, path, extension string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fault.System(op, path, err)
 	}
-	switch {
-	case strings.HasSuffix(path, ".zst"):
-		return openZstd(op, path, f)
-	case !strings.HasSuffix(path, ".gz"):
+	in := bufio.NewReaderSize(f, blockSize)
+	switch extension {
+	case ".zst":
+		var z *zstd.Decoder
+		if z, err = zstd.NewReader(in, zstd.WithDecoderMaxWindow(maxWindow)); err == nil {
+			r := &bounded{r: z, left: smallUnpacked + mostUnpacked(path)}
+			return unpacked{r, func() error { z.Close(); return f.Close() }}, nil
+		}
+	case ".gz":
+		var z *gzip.Reader
+		if z, err = gzip.NewReader(in); err == nil {
+			return unpacked{z, func() error { return errors.Join(z.Close(), f.Close()) }}, nil
+		}
+	default:
 		return f, nil
 	}
-	z, err := gzip.NewReader(bufio.NewReaderSize(f, blockSize))
-	if err != nil {
-		f.Close()
-		return nil, textFault(op, path, err)
-	}
-	return gzipFile{z, f}, nil
+	f.Close()
+	return nil, textFault(op, path, err)
 }
 
-// openZstd unpacks a file, up to a length that its size makes credible.
-func openZstd(op, path string, f *os.File) (io.ReadCloser, error) {
-	z, err := zstd.NewReader(bufio.NewReaderSize(f, blockSize), zstd.WithDecoderMaxWindow(maxWindow))
-	if err != nil {
-		f.Close()
-		return nil, textFault(op, path, err)
-	}
-	return zstdFile{&bounded{r: z, left: smallUnpacked + mostText(path)}, z, f}, nil
-}
-
-// zstdFile closes both the decoder and the file under it.
-type zstdFile struct {
+// unpacked is a reader of unpacked text, which closes the decoder and the file under it.
+type unpacked struct {
 	io.Reader
-	decoder *zstd.Decoder
-	file    *os.File
+	close func() error
 }
 
-func (z zstdFile) Close() error { z.decoder.Close(); return z.file.Close() }
+func (u unpacked) Close() error { return u.close() }
 
 // deflated is deflate's maximum expansion: a match of 258 bytes takes two bits.
 const deflated = 1032
 
-// mostText returns the maximum unpacked length of a file.
-func mostText(path string) int64 {
+// mostUnpacked returns the maximum unpacked length of a .gz file.
+func mostUnpacked(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0
 	}
-	if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".zst") {
-		return deflated * info.Size()
-	}
-	return info.Size()
+	return deflated * info.Size()
 }
-
-// gzipFile closes both the reader and the file under it.
-type gzipFile struct {
-	*gzip.Reader
-	file *os.File
-}
-
-func (g gzipFile) Close() error { return errors.Join(g.Reader.Close(), g.file.Close()) }
 
 // textFault is IO where the file could not be read, and Data where its
 // compression is damaged.

@@ -143,7 +143,7 @@ func ogbFeatures(k *keeper, o Options, n int64, along *weightedEdges) graph.Feat
 	check(parseFile(opOGB, at.path, csvParser(opOGB, at.path, parseFeature), func(t csvTable[float32]) (err error) {
 		if f.Dense == nil {
 			f.Dim = t.cols
-			if most := mostText(at.path) / 2; n > most/int64(f.Dim) {
+			if most := mostUnpacked(at.path) / 2; n > most/int64(f.Dim) {
 				return at.bad("it is too short for %d rows of %d columns", n, f.Dim).Then(fetchTruncated)
 			}
 			if f.Dense, err = reserve[float32](k, at, int(n)*f.Dim); err != nil {

@@ -54,7 +54,7 @@ func raw(k *keeper, o Options) *graph.Content {
 		check(fault.System(opRaw, o.Src, err))
 	}
 	if !info.IsDir() {
-		r.dir = must(unpack(k, opRaw, o, []string{"meta.json", "graph.edges.bin", "features.bin", "labels.bin", file}))
+		r.dir = unpack(k, place{opRaw, o.Src}, o.Dst, []string{"meta.json", "graph.edges.bin", "features.bin", "labels.bin", file})
 	}
 	r.readMeta()
 	c := &graph.Content{

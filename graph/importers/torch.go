@@ -145,13 +145,7 @@ func (t *torchArrays) get(name string) ndarray {
 	case *pickle.List:
 		a.Array = &npy.Array{Shape: []int{len(v.Items)}} // words
 	default:
-		if torchfile.IsTensor(v) {
-			a.Array = must(t.file.Tensor(v, name))
-			break
-		}
-		array, err := torchfile.NumPy(v)
-		a.require(err == nil, "", "%v", err)
-		a.Array = array.Called(a.path)
+		a.Array = must(t.file.Array(v, name))
 	}
 	return a
 }

@@ -2,7 +2,6 @@ package importers
 
 import (
 	"archive/tar"
-	"bufio"
 	"cmp"
 	"errors"
 	"io"
@@ -11,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
 
 	"siafu/internal/fault"
 	"siafu/internal/scratch"
@@ -30,32 +27,21 @@ const smallUnpacked = 64 << 20
 // unpackName is the name that the temporary folder never takes.
 const unpackName = "siafu-unpack"
 
-// unpack streams the wanted files of the .tar.zst archive o.Src into a
-// temporary folder beside o.Dst, which release removes, and returns its path.
-// Only base names are used, so that no entry can leave the folder.
-func unpack(k *keeper, op string, o Options, wanted []string) (string, error) {
-	in, err := os.Open(o.Src)
-	if err != nil {
-		return "", fault.System(op, o.Src, err)
-	}
+// unpack streams the wanted files of the .tar.zst archive into a temporary folder next to dst,
+// which release removes, and returns its path. Only base names are used, so that no entry can
+// leave the folder.
+func unpack(k *keeper, archive place, dst string, wanted []string) string {
+	in, err := openPacked(archive.op, archive.path, ".zst")
+	check(err)
 	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return "", fault.System(op, o.Src, err)
-	}
-	z, err := zstd.NewReader(bufio.NewReaderSize(in, 1<<20), zstd.WithDecoderMaxWindow(maxWindow))
-	if err != nil {
-		return "", &fault.Error{Op: op, Kind: fault.Data, Path: o.Src, Err: err}
-	}
-	defer z.Close()
-	parent := existing(filepath.Dir(filepath.Clean(o.Dst)))
+	parent := existing(filepath.Dir(filepath.Clean(dst)))
 	tmp, err := scratch.Make(filepath.Join(parent, unpackName))
 	if err != nil {
-		return "", fault.System(op, parent, err)
+		check(fault.System(archive.op, parent, err))
 	}
 	k.closers = append(k.closers, func() error { tmp.Close(); return nil })
-	r := &bounded{r: z, left: smallUnpacked + deflated*info.Size()}
-	return tmp.Path, untar(tar.NewReader(r), op, o.Src, tmp.Path, wanted)
+	untar(tar.NewReader(in), archive, tmp.Path, wanted)
+	return tmp.Path
 }
 
 // sweepUnpacked removes what killed imports to dst, or beside it, have left of
@@ -106,28 +92,22 @@ func existing(path string) string {
 }
 
 // untar writes the wanted files into dir.
-func untar(r *tar.Reader, op, archive, dir string, wanted []string) error {
+func untar(r *tar.Reader, archive place, dir string, wanted []string) {
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return
 		}
 		if err != nil {
-			return damaged(op, archive, "archive is damaged", err)
+			check(damaged(archive.op, archive.path, "archive is damaged", err))
 		}
 		name := path.Base(path.Clean("/" + h.Name))
 		if !slices.Contains(wanted, name) {
 			continue
 		}
-		if sparse(h) {
-			return fault.New(fault.Data, op, archive, "%s is a sparse member, which can unpack to any size", name).
-				Then("create the archive without tar --sparse")
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		if err := unpackFile(r, op, archive, filepath.Join(dir, name)); err != nil {
-			return err
+		archive.require(!sparse(h), "create the archive without tar --sparse", "%s is a sparse member, which can unpack to any size", name)
+		if h.Typeflag == tar.TypeReg {
+			unpackFile(r, archive, filepath.Join(dir, name))
 		}
 	}
 }
@@ -142,24 +122,21 @@ func sparse(h *tar.Header) bool {
 	return h.Typeflag == tar.TypeGNUSparse
 }
 
-func unpackFile(r io.Reader, op, archive, to string) error {
+func unpackFile(r io.Reader, archive place, to string) {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return fault.New(fault.Data, op, archive, "%s occurs twice", filepath.Base(to)).
-			Then("pack one dataset into an archive")
-	}
+	archive.require(!errors.Is(err, os.ErrExist), "pack one dataset into an archive", "%s occurs twice", filepath.Base(to))
 	if err != nil {
-		return fault.System(op, to, err)
+		check(fault.System(archive.op, to, err))
 	}
 	_, err = io.Copy(out, r)
-	if err = cmp.Or(err, out.Close()); err == nil {
-		return nil
-	}
+	err = cmp.Or(err, out.Close())
 	// Failures to write name the file that was written; the others come from
 	// the archive.
 	var pe *os.PathError
 	if errors.As(err, &pe) && pe.Path == to {
-		return fault.System(op, to, err)
+		check(fault.System(archive.op, to, err))
 	}
-	return damaged(op, archive, filepath.Base(to), err)
+	if err != nil {
+		check(damaged(archive.op, archive.path, filepath.Base(to), err))
+	}
 }

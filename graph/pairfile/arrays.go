@@ -9,51 +9,39 @@ import (
 	"siafu/internal/torchfile"
 )
 
-// arrays gives access to the arrays of a file by name.
-type arrays interface {
-	Has(name string) bool
-	Get(name string) (*npy.Array, error)
-	Close() error
-}
-
-// saved is a dictionary of tensors or arrays in a file of torch.save.
-type saved struct {
-	*torchfile.File
-	dict *pickle.Dict
-}
-
-func (s saved) Has(name string) bool { return s.dict.Get(name) != nil }
-
-// Get returns a tensor, or a NumPy array as in the benchmark's files.
-func (s saved) Get(name string) (*npy.Array, error) {
-	v := s.dict.Get(name)
-	if torchfile.IsTensor(v) {
-		return s.Tensor(v, name)
-	}
-	a, err := torchfile.NumPy(v)
-	if err != nil {
-		return nil, s.Bad("%s: %v", name, err).Then("save arrays of NumPy or dense tensors")
-	}
-	return a, nil
-}
-
-func openArrays(r reader) (arrays, error) {
+// openArrays returns a function that reads an array of a file by name. It returns nil for an
+// array that the file lacks.
+func openArrays(r reader) (get func(name string) (*npy.Array, error), done func() error, err error) {
 	if kindOf(r.path) == "npz" {
-		return npy.OpenZip(r.path)
+		z, err := npy.OpenZip(r.path)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(name string) (*npy.Array, error) {
+			if !z.Has(name) {
+				return nil, nil
+			}
+			return z.Get(name)
+		}, z.Close, nil
 	}
 	f, err := torchfile.Open(r.path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	dict, ok := f.Value.(*pickle.Dict)
 	if !ok {
 		defer f.Close()
-		return nil, f.Bad("it has %s, expected a dict of tensors", pickle.Describe(f.Value)).Then("give a split file of the Open Graph Benchmark, or save {'edge': edge}")
+		return nil, nil, f.Bad("it has %s, expected a dict of tensors", pickle.Describe(f.Value)).Then("give a split file of the Open Graph Benchmark, or save {'edge': edge}")
 	}
 	if part, ok := dict.Get(r.part).(*pickle.Dict); ok {
 		dict = part
 	}
-	return saved{f, dict}, nil
+	return func(name string) (*npy.Array, error) {
+		if v := dict.Get(name); v != nil {
+			return f.Array(v, name)
+		}
+		return nil, nil
+	}, f.Close, nil
 }
 
 // readArrays reads an array file into s.
@@ -67,14 +55,14 @@ func readArrays(r reader, s *Split) error {
 		s.Edges, err = r.pairs(a, "array")
 		return err
 	}
-	in, err := openArrays(r)
+	read, done, err := openArrays(r)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer done()
 	get := func(name string) (a *npy.Array) {
-		if err == nil && in.Has(name) {
-			a, err = in.Get(name)
+		if err == nil {
+			a, err = read(name)
 		}
 		return a
 	}

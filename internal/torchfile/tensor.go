@@ -26,6 +26,19 @@ type storage struct {
 	bytes []byte
 }
 
+// Array returns the tensor or the array of NumPy that v describes, called name in messages. It is
+// valid until Close.
+func (f *File) Array(v any, name string) (*npy.Array, error) {
+	if IsTensor(v) {
+		return f.Tensor(v, name)
+	}
+	a, err := NumPy(v)
+	if err != nil {
+		return nil, f.Bad("%s: %v", name, err).Then("save arrays of NumPy or dense tensors")
+	}
+	return a.Called(f.path + "[" + name + "]"), nil
+}
+
 // Tensor returns the array that v describes, called name in messages. It is valid until Close.
 func (f *File) Tensor(v any, name string) (*npy.Array, error) {
 	o, ok := v.(*pickle.Object)
