@@ -19,9 +19,8 @@ func Shards() inventory.Folder {
 	return inventory.Folder{{Name: inventory.Pattern(`(\d+\.part|meta\.json)(` + scratch.Suffix + `)?`)}}
 }
 
-// Partitionings returns the entries that siafu writes into a folder of partitionings: the
-// shards for each number of ranks, and shards for the same number from other partition
-// settings.
+// Partitionings returns the entries that siafu writes into a folder of partitionings: the shards
+// for each number of ranks, and shards for the same number from other partition settings.
 func Partitionings() inventory.Folder {
 	return inventory.Folder{{Name: inventory.Pattern(partsName + `|\.` + partsName + scratch.Suffix + `(\.old)?`), In: Shards()}}
 }
@@ -38,9 +37,8 @@ func (m *Meta) contents() inventory.Folder {
 	})
 }
 
-// CheckTarget returns a fault if Write may not write a dataset folder to dir. The folder must
-// be missing or empty. With force, it may also be a dataset folder with no files except those
-// that siafu wrote.
+// CheckTarget returns a fault if Write may not write a dataset folder to dir. The folder must be
+// missing or empty. With force, it may also be a dataset folder in which siafu wrote every file.
 func CheckTarget(dir string, force bool) error {
 	entries, err := os.ReadDir(dir)
 	switch {

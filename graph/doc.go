@@ -1,8 +1,7 @@
 // Package graph stores a graph on disk and in memory.
 //
-// It defines the dataset folder: its layout, its checksums, how it is written
-// (to a temporary name, synced, renamed) and how it is opened (memory-mapped,
-// verified). The main sub-packages:
+// It defines the dataset folder: its layout, its checksums, how it is written (to a temporary
+// name, synced, renamed) and how it is opened (memory-mapped, verified). The main sub-packages:
 //
 //	fault      the kinds of error and their exit codes
 //	mapped     large arrays outside the garbage-collected heap, mapped files

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// EdgeImport records the import options that select the edges, their weights and their
-// features.
+// EdgeImport records the import options that select the edges, their weights and their features.
 type EdgeImport struct {
 	Symmetrised    bool     `json:"symmetrised,omitempty"`     // every edge is stored in both directions
 	WeightsDropped bool     `json:"weights_dropped,omitempty"` // the import ignored weights

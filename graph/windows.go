@@ -15,8 +15,8 @@ import (
 // for nearly all graphs to be built in two passes.
 const EdgeMemory = 2 << 30
 
-// windows builds the rows of a graph one window at a time. A window is a range of rows whose
-// edges fit into a memory budget. The edges are read once to count them, and once per window.
+// windows builds the rows of a graph one window at a time. A window is a range of rows; its edges
+// fit into a memory budget. The edges are read once to count them, and once per window.
 // Edges outside the window are skipped.
 //
 // Memory: 16 bytes per vertex and direction, plus the budget, which only a single row may
@@ -308,8 +308,7 @@ func (d *direction) place() {
 	}
 }
 
-// edgeFiles are the files of weights and edge features. A file is nil if edges have no such
-// data.
+// edgeFiles are the files of weights and edge features. A file is nil if edges have no such data.
 type edgeFiles struct{ weights, features *arrayfile.Writer }
 
 func (f edgeFiles) begin() {

@@ -112,10 +112,9 @@ type rowMerger struct {
 	sums              []float64 // sums of the features of an edge
 }
 
-// merge sorts a row by column, moves the distinct columns to the front, and returns their
-// number. It adds weights, and features for the mean, in input order and in float64. Both
-// directions of an edge then get the same values. weights and features are nil if edges have no
-// such data.
+// merge sorts a row by column, moves the distinct columns to the front, and returns their number.
+// It adds weights, and features for the mean, in input order and in float64. Both directions of
+// an edge then get the same values. weights and features are nil if edges have no such data.
 func (m *rowMerger) merge(cols []uint32, weights, features []float32) (kept int) {
 	m.keys, m.weights, m.features = m.keys[:0], append(m.weights[:0], weights...), append(m.features[:0], features...)
 	for i, c := range cols {

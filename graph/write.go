@@ -16,10 +16,9 @@ import (
 // takes 8 bytes in sparse and 4 bytes in dense storage. Sparse products skip zeros.
 const sparseBelow = 0.25
 
-// Write validates a content and writes it as the dataset folder dir. The folder appears
-// complete or not at all (atomic rename). With force, Write replaces an existing dataset
-// folder, subject to CheckTarget. Faults have kind Data for the content, Usage for an existing
-// folder, and IO.
+// Write validates a content and writes it as the dataset folder dir. The folder appears complete
+// or not at all (atomic rename). With force, Write replaces an existing dataset folder, subject
+// to CheckTarget. Faults have kind Data for the content, Usage for an existing folder, and IO.
 func Write(dir string, c Content, force bool) (*WriteReport, error) {
 	if err := CheckTarget(dir, force); err != nil {
 		return nil, err

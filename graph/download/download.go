@@ -84,8 +84,8 @@ func cacheFolder(cache, name string) (string, error) {
 	return folder, durable.MkdirAll(op, folder)
 }
 
-// fileURL replaces the scheme and host of raw by those of base and prefixes the path with
-// base's path.
+// fileURL replaces the scheme and host of raw by the scheme and host of base. It prefixes the
+// path with base's path.
 func fileURL(raw, base string) (string, error) {
 	if base == "" {
 		return raw, nil

@@ -9,8 +9,7 @@ import (
 // classes share this distribution.
 //
 // Design note: the quantile function is tabulated once and interpolated in integers. An
-// exponential per sample takes three times as long, and its last bit differs between
-// processors.
+// exponential per sample takes three times as long, and its last bit differs between processors.
 type ranks struct {
 	size     int64 // vertices of the largest class
 	skew     float64

@@ -41,8 +41,7 @@ func pairs(bs []bin, rate float64, same bool) float64 {
 	return sum
 }
 
-// within returns the expected number of distinct directed edges after m samples inside c
-// classes.
+// within returns the expected number of distinct directed edges after m samples inside c classes.
 func within(bs []bin, c, m float64, directed bool) float64 {
 	if directed {
 		return c * pairs(bs, m/c, true)

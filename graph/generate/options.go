@@ -177,8 +177,7 @@ func (o *Options) otherPairs() float64 {
 	return n*(n-1) - o.classPairs()
 }
 
-// mostHomophily returns the largest homophily for which the edges within classes can be
-// sampled.
+// mostHomophily returns the largest homophily for which the edges within classes can be sampled.
 func (o *Options) mostHomophily() float64 {
 	if o.Edges == 0 {
 		return 1

@@ -28,8 +28,8 @@ func (s stream) at(i uint64) uint64 { return mix(uint64(s) + (i+1)*golden) }
 // normal maps x to a nearly normal number with mean 0 and variance 1: the sum of the four
 // 16-bit words of x (Irwin–Hall), within ±3.5.
 //
-// Design note: Box–Muller needs logarithms and sines, whose last bit differs between
-// processors, and is ten times slower.
+// Design note: Box–Muller is ten times slower. It needs logarithms and sines, and their last bit
+// differs between processors.
 func normal(x uint64) float32 {
 	const mean, scale = 4 * 65535 / 2.0, 1 / 37837.2 // 65536/√3
 	sum := x&0xffff + x>>16&0xffff + x>>32&0xffff + x>>48

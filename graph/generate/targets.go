@@ -25,10 +25,9 @@ func (o *Options) fillTask() {
 // targets returns the targets [Vertices x Labels]. It also returns a text for the dataset's
 // source: the best possible score of a network that knows the classes.
 //
-// MultiLabel: each class has a set of labels. A vertex gets them, each flipped with probability
-// s = Strays. The best predictor outputs the labels of the class. Regression: a target is
-// √(1-s) times the value of the class plus √s times noise. Its variance is 1, and the best R²
-// is 1-s.
+// MultiLabel: each class has a set of labels. A vertex gets them, each flipped with probability s
+// = Strays. The best predictor outputs the labels of the class. Regression: a target is √(1-s)
+// times the value of the class plus √s times noise. Its variance is 1, and the best R² is 1-s.
 func targets(e *edges, o Options) (values []float32, best string) {
 	random, width := newStream(o.Seed, purposeTargets), o.Labels
 	classTargets := make([]float64, o.Classes*width)

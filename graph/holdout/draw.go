@@ -25,8 +25,7 @@ func (d *drawer) linked(u, v uint32) bool {
 	return has(d.ds.In) || d.ds.Meta.Directed && has(d.ds.Out)
 }
 
-// eachPair calls visit once for each pair of vertices with an edge, in the direction of an
-// edge.
+// eachPair calls visit once for each pair of vertices with an edge, in the direction of an edge.
 func (d *drawer) eachPair(visit func(src, dst uint32)) {
 	for v := range uint32(d.ds.In.Rows()) {
 		for _, u := range d.ds.In.Row(int(v)) {

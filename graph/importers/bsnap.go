@@ -31,9 +31,8 @@ const opBsnap = "import bsnap"
 //	labels.bsnap    uint32 classes, then uint32 labels
 //	*.parts         text: the partition of each vertex, one a line
 //
-// The layouts are those of inputs/graphToBinary.cpp, featuresToBinary.cpp and
-// labelsToBinary.cpp of its repository. After its partitioner ran, the graph
-// is parts_N/graph.bsnap.edges, often a link.
+// Source: inputs/graphToBinary.cpp, featuresToBinary.cpp and labelsToBinary.cpp of its
+// repository. After its partitioner ran, the graph is parts_N/graph.bsnap.edges, often a link.
 const bsnapHeader = 16
 
 // partsName is the file of Dorylus's partition in the dataset folder.
@@ -109,7 +108,7 @@ func bsnapLabels(path string, b []byte) (labels []int32, classes int, err error)
 	return labels, int(kinds), nil
 }
 
-// bsnapFeatures parses features.bsnap; the rows stay in place.
+// bsnapFeatures parses features.bsnap in place.
 func bsnapFeatures(path string, b []byte, n int64) (f graph.Features, err error) {
 	defer catch(&err)
 	at := place{opBsnap, path}
@@ -123,8 +122,8 @@ func bsnapFeatures(path string, b []byte, n int64) (f graph.Features, err error)
 	return f, nil
 }
 
-// bsnapEdges parses graph.bsnap; the pairs stay in place. twice reports that the header counts
-// each edge twice: the converter does so for an undirected graph, but writes it once.
+// bsnapEdges parses graph.bsnap in place. twice reports that the header counts each edge twice:
+// the converter does so for an undirected graph, but writes each edge once.
 func bsnapEdges(path string, b []byte, n int64) (pairs graph.EdgePairs, twice bool, err error) {
 	defer catch(&err)
 	at := place{opBsnap, path}
@@ -152,8 +151,8 @@ func bsnapPartition(o Options, n int64) {
 	}
 }
 
-// readParts returns the lines of a partition file that have a number, as Dorylus reads it;
-// there must be n of them (any number if n is negative).
+// readParts returns the lines of a partition file that begin with a digit, as Dorylus reads them.
+// It requires n such lines, or any number if n is negative.
 func readParts(path string, n int64) (out []byte, err error) {
 	defer catch(&err)
 	at := place{opBsnap, path}

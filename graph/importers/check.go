@@ -27,8 +27,8 @@ func checkPairs(at place, pairs []uint32, n int64) {
 	}
 }
 
-// badEdge returns the fault of an edge whose source (end 0) or destination (end 1) is not a
-// vertex.
+// badEdge returns the fault of an edge with an end v that is not a vertex: its source (end 0) or
+// destination (end 1).
 func badEdge(at place, edge int64, end int, v, n int64) error {
 	return at.bad("edge %d: %s %d is outside the vertices 0..%d", edge, [2]string{"source", "destination"}[end], v, n-1)
 }
@@ -125,7 +125,7 @@ func (s *splitter) markMask(at place, mask []int64, set uint8) {
 	}
 }
 
-// checkSplit refuses other values than those of a split.
+// checkSplit refuses values that are not a set of a split.
 func checkSplit[T uint8 | int64](at place, split []T) {
 	for v, s := range split {
 		if s < graph.SplitNone || s > graph.SplitTest {

@@ -83,7 +83,7 @@ type cursor[T mapped.Elem] struct {
 	rest   []T
 }
 
-// fill sets dst to the next elements, of which there must be enough.
+// fill sets dst to the next elements. At least len(dst) elements must be left.
 func (c *cursor[T]) fill(dst []T) {
 	for len(dst) > 0 {
 		if len(c.rest) == 0 {

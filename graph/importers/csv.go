@@ -6,16 +6,16 @@ import (
 	"siafu/internal/fault"
 )
 
-// csvTable is one block of a file of comma-separated numbers: rows of cols
-// numbers each. Such files of OGB have neither headings nor quotes.
+// csvTable is one block of a file of comma-separated numbers: rows of cols numbers each. Such
+// files of OGB have no header line and no quotes.
 type csvTable[T any] struct {
 	line   int64 // of the first row
 	cols   int
 	values []T // [rows x cols]
 }
 
-// csvParser reads a block; number reads one field. Every row must have as many
-// fields as the first one of its block.
+// csvParser returns a function that reads a block; number reads one field. All rows of a block
+// must have the same number of fields.
 func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block) (csvTable[T], error) {
 	return func(b block) (csvTable[T], error) {
 		// The maximum number of fields, from commas and line ends.
@@ -45,7 +45,7 @@ func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block
 	}
 }
 
-// sameCols compares the columns of a block with those expected.
+// sameCols compares the number of columns of a block with the expected number.
 func (t csvTable[T]) sameCols(at place, cols int) error {
 	if t.cols != cols {
 		return at.bad("line %d has %d columns, expected %d", t.line, t.cols, cols)

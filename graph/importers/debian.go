@@ -22,8 +22,8 @@ var debianFormat = importer{
 	read:  func(_ *keeper, o Options) *graph.Content { return must(debian(nil, o)) }, recognises: isStandardInput, named: []string{"field", "version", "alternative"},
 }
 
-// debVocabulary is the number of words that become features: those in the most short
-// descriptions, ties in alphabetical order.
+// debVocabulary is the number of words that become features. They are the words in the most
+// short descriptions, ties in alphabetical order.
 const debVocabulary = wordColumns
 
 // debian imports the package archive of a Debian-like machine from the output of "apt-cache

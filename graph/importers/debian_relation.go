@@ -103,8 +103,7 @@ func debNameRune(r rune) bool {
 }
 
 // debVersionCompare orders two versions "[epoch:]upstream[-revision]" as dpkg does
-// (deb-version(7)): negative when a is older than b. No version is invalid: the order is
-// total.
+// (deb-version(7)): negative when a is older than b. No version is invalid: the order is total.
 func debVersionCompare(a, b string) int {
 	aEpoch, aUp, aRev := debVersionParts(a)
 	bEpoch, bUp, bRev := debVersionParts(b)

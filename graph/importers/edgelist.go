@@ -11,7 +11,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// edgeList is an edge list whose ids are any numbers of 64 bits.
+// edgeList is an edge list with ids of 64 bits.
 type edgeList struct {
 	keep *keeper // of narrow or wide
 	place
@@ -75,7 +75,7 @@ func nextWord(line []byte) (word, rest []byte) {
 
 func parts(c byte) bool { return c == ' ' || c == '\t' || c == ',' || c == ';' || c == '\r' }
 
-// take appends the pairs of one block, in narrow form as long as they fit.
+// take appends the pairs of one block. They are narrow while all ids fit into uint32.
 func (l *edgeList) take(pairs []int64) error {
 	for _, id := range pairs {
 		l.least, l.top = min(l.least, id), max(l.top, id)

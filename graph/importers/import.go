@@ -33,8 +33,7 @@ type Options struct {
 
 	drawn *bool // set if the split is random; nil: not requested
 
-	// Schema is the schema of TableOptions.Like if that is not a dataset folder; nil: it is
-	// one.
+	// Schema is the schema of TableOptions.Like if that is not a dataset folder; nil: it is one.
 	Schema *graph.Schema `kong:"-"`
 
 	Stdin io.Reader                        `kong:"-"`
@@ -275,6 +274,14 @@ func isStandardInput(src string) bool { return src == "-" }
 // holds recognises a folder by a file in it.
 func holds(file string) func(src string) bool {
 	return func(src string) bool { return exists(filepath.Join(src, file)) }
+}
+
+// isFile recognises a file by the ending of its name.
+func isFile(endings ...string) func(src string) bool {
+	return func(src string) bool {
+		info, err := os.Stat(src)
+		return err == nil && !info.IsDir() && slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(src, e) })
+	}
 }
 
 // exists reports whether there is a file or a folder at path.

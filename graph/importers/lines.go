@@ -24,7 +24,7 @@ const (
 	maxLine   = 64 << 20
 )
 
-// block is some whole lines of a text.
+// block is a sequence of whole lines of a text.
 type block struct {
 	text []byte
 	line int64 // number of the first line, from 1
@@ -35,8 +35,8 @@ func openText(op, path string) (io.ReadCloser, error) {
 	return openPacked(op, path, filepath.Ext(path))
 }
 
-// openPacked opens a file that is packed as the extension says. A .zst file is unpacked up to a
-// length that its size makes credible.
+// openPacked opens a file with the compression of an extension. A .zst file is unpacked up to a
+// maximum length, which depends on its size.
 func openPacked(op, path, extension string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -82,7 +82,7 @@ func mostUnpacked(path string) int64 {
 	return deflated * info.Size()
 }
 
-// textFault is IO where the file could not be read, and Data where its
+// textFault returns an IO fault if the file could not be read, and a Data fault if its
 // compression is damaged.
 func textFault(op, path string, err error) error {
 	var pe *fs.PathError

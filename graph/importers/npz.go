@@ -2,7 +2,6 @@ package importers
 
 import (
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 
@@ -12,19 +11,14 @@ import (
 
 var npzFormat = importer{
 	entry: entry{Name: "npz", Help: "`.npz` of gnn-benchmark, ppnp, heterophilous-graphs or PyTorch Geometric"},
-	read:  npz, recognises: isNpz, weights: true, features: true, named: pygEdgeArrays,
+	read:  npz, recognises: isFile(".npz"), weights: true, features: true, named: pygEdgeArrays,
 }
 
 const opNpz = "import npz"
 
-func isNpz(src string) bool {
-	info, err := os.Stat(src)
-	return err == nil && !info.IsDir() && strings.HasSuffix(src, ".npz")
-}
-
-// npz reads one npz file that holds a whole dataset, in one of four styles of
-// keys: gnn-benchmark (Shchur et al. 2018), ppnp (Klicpera et al. 2019),
-// heterophilous-graphs (Platonov et al. 2023) or those of PyTorch Geometric's Data.
+// npz reads one npz file with a whole dataset. It has the keys of gnn-benchmark (Shchur et al.
+// 2018), ppnp (Klicpera et al. 2019), heterophilous-graphs (Platonov et al. 2023) or PyTorch
+// Geometric's Data.
 func npz(k *keeper, o Options) (c *graph.Content) {
 	z := openZip(opNpz, o.Src, k)
 	if len(o.EdgeFeatures) > 0 && !z.Has("edge_index") {

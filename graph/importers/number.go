@@ -19,8 +19,7 @@ func nextLine(text []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// nextField splits the first comma-separated field from a line; ok reports whether there was
-// one.
+// nextField splits the first comma-separated field from a line; ok reports whether there was one.
 func nextField(line []byte) (field, rest []byte, ok bool) {
 	if line == nil {
 		return nil, nil, false
@@ -62,9 +61,8 @@ var tens = [23]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1
 
 // parseFloat reads a decimal number, or an infinity or NaN by strconv's names.
 //
-// Up to 2⁵³ for the digits and 10²² for the exponent, one multiplication or
-// division of exact float64 values rounds correctly (Clinger 1990); the rest
-// is left to strconv.
+// Up to 2⁵³ for the digits and 10²² for the exponent, one multiplication or division of exact
+// float64 values rounds correctly (Clinger 1990); the rest is left to strconv.
 func parseFloat(b []byte) (float64, bool) {
 	mantissa, exponent, ok := decimal(b)
 	if !ok && bytes.ContainsAny(b, "_xX") {

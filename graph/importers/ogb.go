@@ -237,8 +237,7 @@ func (e *weightedEdges) means(k *keeper, n int, symmetrise bool) graph.Features 
 	return f
 }
 
-// ogbSplit reads the split of the type that --split names, or of the only
-// type.
+// ogbSplit reads the split of the type that --split names, or of the only type.
 func ogbSplit(o Options, n int64) []uint8 {
 	kind, dir := o.Split, filepath.Join(o.Src, "split")
 	if kind == "" {

@@ -70,9 +70,9 @@ type citation struct {
 }
 
 // planetoid reads the ind.NAME.* files of Yang et al. (2016) with the semantics of Kipf &
-// Welling's loader: row k of tx belongs to vertex test.index[k]; training are the first len(y)
-// vertices, validation the next 500, test those of test.index. Vertices between them without
-// data have no features and no label (15 in citeseer).
+// Welling's loader: row k of tx belongs to vertex test.index[k]. The first len(y) vertices are
+// for training, the next 500 for validation, and the vertices of test.index for the test.
+// Vertices without data between them have no features and no label (15 in citeseer).
 func planetoid(k *keeper, o Options) *graph.Content {
 	prefix, ok := planetoidPrefix(o.Src, o.Name)
 	if !ok {

@@ -41,7 +41,7 @@ func pyg(k *keeper, o Options, op string, in namedArrays) *graph.Content {
 	return c
 }
 
-// pygEdges reads edge_index, whose first row are sources, and the data of edges.
+// pygEdges reads edge_index, a row of sources and a row of destinations, and the data of edges.
 func pygEdges(k *keeper, o Options, in namedArrays, n int64) graph.EdgeSource {
 	a := in.get("edge_index")
 	a.require(len(a.Shape) == 2 && a.Shape[0] == 2, "save a row of sources and a row of destinations: transpose an array of pairs",

@@ -44,8 +44,7 @@ type rawFolder struct {
 	rawMeta
 }
 
-// raw reads the layout of flat little-endian arrays, from a folder or from an
-// archive of one.
+// raw reads the layout of flat little-endian arrays, from a folder or from an archive of one.
 func raw(k *keeper, o Options) *graph.Content {
 	file, row := rawSplitName(o)
 	r := &rawFolder{keep: k, dir: o.Src}
@@ -67,7 +66,7 @@ func raw(k *keeper, o Options) *graph.Content {
 	c.Edges = r.edges(o)
 	c.Features = r.features()
 	noLabels, noSplit := !r.has("labels.bin"), !r.has("split.bin")
-	if noLabels && noSplit && c.Features.Dim > 0 { // whose bytes prove the vertices
+	if noLabels && noSplit && c.Features.Dim > 0 { // the bytes of features prove the number of vertices
 		c.Labels = unlabelled(c.Vertices)
 	} else {
 		at, labels := rawArray[int32](r, "labels.bin", c.Vertices, 4, "nodes")
@@ -120,7 +119,8 @@ func (r *rawFolder) readMeta() {
 	checkVertices(at, *m.Nodes)
 }
 
-// rawArray maps one array of the layout, whose length meta.json implies.
+// rawArray maps one array of the layout. meta.json implies its length: n elements of elemBytes
+// bytes.
 func rawArray[T mapped.Elem](r *rawFolder, file string, n, elemBytes int64, why string) (place, []T) {
 	at := r.at(file)
 	b := r.keep.file(at.path)

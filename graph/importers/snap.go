@@ -52,7 +52,7 @@ func snapEdges(src string) (string, error) {
 }
 
 // snap reads an edge list in the format of the Stanford collection (Leskovec and Krevl 2014),
-// and NumPy arrays in the same folder whose row i belongs to the i-th smallest id.
+// and NumPy arrays in the same folder. Row i of an array belongs to the i-th smallest id.
 func snap(k *keeper, o Options) *graph.Content {
 	a := arrayAt(opSnap, filepath.Join(o.Src, "features.npy"), k)
 	n := a.rows()

@@ -18,8 +18,7 @@ type matrix struct {
 	data       []float32
 }
 
-// matrix reads a matrix whose arrays are named prefix+"indptr" and so on. It is valid until z is
-// closed.
+// matrix reads a matrix from the arrays prefix+"indptr" and so on. It is valid until z is closed.
 func (z zipArrays) matrix(prefix string) *matrix {
 	get := func(name string) ndarray { return z.get(prefix + name).flat() }
 	// SciPy's save_npz names the form; CSC has the same arrays as CSR and means the transpose.
@@ -69,7 +68,7 @@ func (m *matrix) check() {
 	}
 }
 
-// checkIndices checks the indices of the columns or the rows, of which there are n.
+// checkIndices requires indices of columns or rows to be below n.
 func (m *matrix) checkIndices(of string, indices []uint32, n int64) {
 	for i, x := range indices {
 		if int64(x) >= n {
@@ -181,8 +180,8 @@ func (m *matrix) oneHot(n int64) []int32 {
 	return checkLabels(m.place, labels)
 }
 
-// sortRow sorts one row by column, adds up what is in one column, and returns
-// how many entries remain at the front.
+// sortRow sorts one row by column and adds up the values of equal columns. It returns the number
+// of entries that remain at the front.
 func sortRow(cols []uint32, vals []float32) int {
 	if !slices.IsSorted(cols) {
 		sort.Stable(byColumn{cols, vals})

@@ -34,7 +34,7 @@ func (t *tableFile) called(column int) string {
 	return fmt.Sprintf("column %d (%s)", column+1, t.names[column])
 }
 
-// dateFormat returns the format of the dates in a column: that of the file, or the given one.
+// dateFormat returns the format of the dates in a column: the file's, or else the given one.
 func (t *tableFile) dateFormat(column int, format string) string {
 	if t.units != nil && t.units[column] != "" {
 		return t.units[column]

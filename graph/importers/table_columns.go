@@ -12,7 +12,7 @@ type encoder struct {
 	graph.Column
 	at       int // of the column in its table
 	index    map[string]uint32
-	unknown  int64 // cells whose value, or none of whose words, is among Values
+	unknown  int64 // cells with a value, or only words, that are not in Values
 	missing  int64 // cells that were filled
 	counting moments
 }

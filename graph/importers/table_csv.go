@@ -63,8 +63,7 @@ type csvReader struct {
 	line      int64    // last line that was read
 }
 
-// startCSV opens a table and reads its heading into cells; it guesses the delimiter if that is
-// 0.
+// startCSV opens a table and reads its heading into cells; it guesses the delimiter if that is 0.
 func (t *tableFile) startCSV(delimiter byte) (*csvReader, error) {
 	f, err := openText(t.op, t.path)
 	if err != nil {

@@ -15,12 +15,12 @@ const writeDates = "write dates as 2024-05-14 or 2024-05-14T13:22:10Z, and leave
 type dateProfile struct {
 	unit         string // of the file, "" if unknown
 	dates        gap    // cells that are dates, by notation or unit
-	local, zoned gap    // of them, those with a time of day and without, or with, a time zone
-	clock        bool   // some have a time of day
+	local, zoned gap    // dates with a time of day: without a time zone, with a time zone
+	clock        bool   // some dates have a time of day
 	numbers      gap    // cells that are numbers, and dates only on request
-	compact      int64  // of them, those that are dates of eight digits
+	compact      int64  // numbers that are dates of eight digits
 	largest      float64
-	least        float64 // of the numbers from leastEpoch on, of cell leastCell
+	least        float64 // smallest number from leastEpoch on; its cell is leastCell
 	leastCell    gap
 	others       gap // all other cells
 }

@@ -15,7 +15,8 @@ type instant struct {
 // day is the length of a day in microseconds.
 const day = 24 * 60 * 60 * 1_000_000
 
-// Formats of dates that are numbers, beside the units of dateUnits: 20240514.
+// compactDate is the format of dates such as 20240514. The other formats of numbers are the units
+// of dateUnits.
 const compactDate = "yyyymmdd"
 
 // dateUnits are the units of numbers that count from 1970-01-01 00:00 UTC: one unit is

@@ -24,8 +24,8 @@ type edgeTable struct {
 	row               featureRows
 }
 
-// readEdges reads the table of edges, whose ends are ids of vertices. An edge of weight 0 is
-// omitted, and if all others are 1, edges have no weights.
+// readEdges reads the table of edges. Their ends are ids of vertices. It omits edges of weight 0.
+// If all other weights are 1, edges have no weights.
 func (im *tableImport) readEdges() graph.EdgeSource {
 	e := &edgeTable{ids: im.ids, dropWeights: im.DropWeights, drop: im.DropUnknown, tableFile: im.openTable(im.Edges, "edges")}
 	e.findColumns(im.TableOptions)
@@ -175,7 +175,7 @@ func (e *edgeTable) chooseFeatures(im *tableImport) {
 	e.row = featureRows{Features: graph.Features{Rows: 1, Dim: len(e.columns), Dense: make([]float32, len(e.columns))}}
 }
 
-// edgeColumns returns the columns that the flags name, or with --like those of the earlier
+// edgeColumns returns the columns that the flags name, or with --like the columns of the earlier
 // dataset.
 func (e *edgeTable) edgeColumns(im *tableImport) (list []graph.Column) {
 	if im.like != nil {

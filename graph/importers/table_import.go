@@ -119,7 +119,7 @@ func (im *tableImport) findColumns(defaults graph.Table) {
 	}
 }
 
-// isFeature reports whether a column may become a feature, and records those that do not.
+// isFeature reports whether a column may become a feature. It records the reason if not.
 func (im *tableImport) isFeature(i int) bool {
 	name, why := im.nodes.names[i], ""
 	switch {

@@ -69,8 +69,9 @@ func (o *Options) checkTable(at place) {
 	}
 }
 
-// takeOver replaces the options that change a network's input by those of --like, and refuses
-// contradicting flags. Options that an older version did not record keep the flags' values.
+// takeOver replaces the options that change a network's input by the options of --like, and
+// refuses contradicting flags. Options that an older version did not record keep the flags'
+// values.
 func (im *tableImport) takeOver() {
 	like, edges := im.like, im.like.EdgeImport
 	// contradiction refuses a flag that contradicts --like.

@@ -28,9 +28,9 @@ var parquetFormat = &tableFormat{
 // rowsAtOnce is the number of rows of a Parquet file that are decoded together.
 const rowsAtOnce = 256
 
-// openParquet reads the schema of a table in Apache Parquet, whose columns must be plain
-// values. Cells are converted to text from which numbers are restored exactly, so that the
-// rest of an import is the same as for CSV.
+// openParquet reads the schema of a table in Apache Parquet. Columns must be plain values. Cells
+// are converted to text from which numbers are restored exactly, so that the rest of an import is
+// the same as for CSV.
 func openParquet(op, path string) (*tableFile, error) {
 	t := &tableFile{place: place{op, path}, unit: "row"}
 	p, err := t.startParquet()
@@ -295,8 +295,7 @@ func (p *parquetReader) row(at int64, row parquet.Row) error {
 	return nil
 }
 
-// Upper bounds of a page: writers make pages of a megabyte, or of some hundred thousand
-// values.
+// Upper bounds of a page: writers make pages of a megabyte, or of some hundred thousand values.
 const (
 	pageBytes  = 16 << 20
 	pageValues = 1 << 20

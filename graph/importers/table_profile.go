@@ -21,9 +21,9 @@ const (
 // profile has the statistics of one pass over a column.
 type profile struct {
 	rows, numbers int64
-	empty, absent gap // cells without text; those that say NA and the like
+	empty, absent gap // cells without text; cells such as NA
 	odd           gap // other cells
-	commas        gap // of them, numbers with a decimal comma
+	commas        gap // other cells that are numbers with a decimal comma
 	codes         gap // numbers with leading zeros
 	dates         dateProfile
 	squares       float64

@@ -124,9 +124,8 @@ func (e *encoder) String() string {
 	return b.String()
 }
 
-// compareScales warns if the root mean square of a number is far from another's, or from the
-// ones of categories, hashes and words: gradients of their weights differ by the square of the
-// ratio.
+// compareScales warns if the root mean square of a number is far from another's, or from the ones
+// of categories, hashes and words: gradients of their weights differ by the square of the ratio.
 func (im *tableImport) compareScales() {
 	least, most := 1.0, 1.0
 	smallest, largest := "", ""

@@ -44,7 +44,7 @@ func (im *tableImport) findTargets(label string) *targetColumns {
 // has reports whether a column has targets.
 func (t *targetColumns) has(column int) bool { return t != nil && slices.Contains(t.at, column) }
 
-// add reads a row: a number in each column, or all empty. The label is that of
+// add reads a row: a number in each column, or all empty. It returns the label of
 // graph.TargetLabels.
 func (t *targetColumns) add(f *tableFile, at int64, cells [][]byte) (label int32) {
 	missing := 0

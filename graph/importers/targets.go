@@ -30,8 +30,7 @@ func (a ndarray) setLabels(o Options, c *graph.Content) {
 // isFraction reports whether a number is not a whole number.
 func isFraction(y float32) bool { return y-y == 0 && y != float32(math.Trunc(float64(y))) }
 
-// setTargets sets a content's targets [n x columns], for the task of --task or of their
-// values.
+// setTargets sets a content's targets [n x columns], for the task of --task or of their values.
 func setTargets(o Options, c *graph.Content, values []float32, columns int, at place) {
 	c.Targets, c.Classes, c.Task = values, columns, o.Task
 	if c.Task == "" {

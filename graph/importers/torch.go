@@ -3,7 +3,6 @@ package importers
 import (
 	"encoding/binary"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,15 +15,10 @@ import (
 
 var torchFormat = importer{
 	entry: entry{Name: "torch", Help: "`.pt` with a `Data` of PyTorch Geometric"},
-	read:  torch, recognises: isTorch, after: sayDirection, weights: true, features: true, named: pygEdgeArrays,
+	read:  torch, recognises: isFile(".pt", ".pth"), after: sayDirection, weights: true, features: true, named: pygEdgeArrays,
 }
 
 const opTorch = "import torch"
-
-func isTorch(src string) bool {
-	info, err := os.Stat(src)
-	return err == nil && !info.IsDir() && (strings.HasSuffix(src, ".pt") || strings.HasSuffix(src, ".pth"))
-}
 
 // torch reads a file of torch.save with a Data of PyTorch Geometric, the pair of a Data and
 // its slices of an InMemoryDataset, or a dict of such tensors.

@@ -15,16 +15,15 @@ import (
 	"siafu/internal/scratch"
 )
 
-// maxWindow bounds what a zstd frame may ask the decoder to keep: 128 MiB is
-// the largest window of the zstd command without --long beyond 27.
+// maxWindow bounds the memory that a zstd frame may request: 128 MiB is the largest window of the
+// zstd command without --long beyond 27.
 const maxWindow = 128 << 20
 
-// An archive may unpack to as much as deflate could make of its size, and to
-// smallUnpacked in any case. Unlike deflate, zstd makes a kilobyte of zeros into
-// as many megabytes as it likes.
+// smallUnpacked is added to the maximum length of an unpacked archive, which is the maximum of
+// deflate for its size. Unlike deflate, zstd can expand a kilobyte to any number of megabytes.
 const smallUnpacked = 64 << 20
 
-// unpackName is the name that the temporary folder never takes.
+// unpackName is the prefix of the names of temporary folders.
 const unpackName = "siafu-unpack"
 
 // unpack streams the wanted files of the .tar.zst archive into a temporary folder next to dst,
@@ -44,9 +43,8 @@ func unpack(k *keeper, archive place, dst string, wanted []string) string {
 	return tmp.Path
 }
 
-// sweepUnpacked removes what killed imports to dst, or beside it, have left of
-// the archives that they were unpacking: beside dst, or above it where there were
-// fewer folders then.
+// sweepUnpacked removes the temporary folders of killed imports to dst or to its siblings. They
+// are next to dst, or next to a parent if the parents of dst did not exist yet.
 func sweepUnpacked(dst string) {
 	for dir := existing(filepath.Dir(filepath.Clean(dst))); ; dir = filepath.Dir(dir) {
 		scratch.Sweep(filepath.Join(dir, unpackName), nil)
@@ -56,13 +54,13 @@ func sweepUnpacked(dst string) {
 	}
 }
 
-// bounded reads r up to a length that r must not exceed.
+// bounded fails if r is longer than left.
 type bounded struct {
 	r    io.Reader
 	left int64
 }
 
-// errSwollen is what bounded answers at that length.
+// errSwollen is the error of bounded.
 var errSwollen = errors.New("unpacks to far more than its size")
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -82,8 +80,8 @@ func damaged(op, archive, detail string, err error) error {
 	return f
 }
 
-// existing is path, or the nearest folder above it that is there: a folder that
-// is yet to be made is not made for what is only temporary.
+// existing returns path, or its nearest parent that exists. A temporary folder must not create the
+// parents of a destination.
 func existing(path string) string {
 	for !exists(path) && path != filepath.Dir(path) {
 		path = filepath.Dir(path)
@@ -112,7 +110,7 @@ func untar(r *tar.Reader, archive place, dir string, wanted []string) {
 	}
 }
 
-// sparse reports whether an entry is longer than what the archive holds of it.
+// sparse reports whether an entry is longer than its bytes in the archive.
 func sparse(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
@@ -130,8 +128,7 @@ func unpackFile(r io.Reader, archive place, to string) {
 	}
 	_, err = io.Copy(out, r)
 	err = cmp.Or(err, out.Close())
-	// Failures to write name the file that was written; the others come from
-	// the archive.
+	// Failures to write name the file that was written; the others come from the archive.
 	var pe *os.PathError
 	if errors.As(err, &pe) && pe.Path == to {
 		check(fault.System(archive.op, to, err))

@@ -24,10 +24,9 @@ const (
 	block   = 1024 // vertices of a worker's task
 )
 
-// labels is label propagation with a penalty on community size (Raghavan,
-// Albert and Kumara, Phys. Rev. E 2007; for orders, layered: Boldi, Rosa,
-// Santini and Vigna, WWW 2011). A vertex of degree d takes the label l that
-// maximises
+// labels is label propagation with a penalty on community size (Raghavan, Albert and Kumara,
+// Phys. Rev. E 2007; for orders, layered: Boldi, Rosa, Santini and Vigna, WWW 2011). A vertex of
+// degree d takes the label l that maximises
 //
 //	neighbours labelled l − d · vertices labelled l / 2·size
 //
@@ -38,7 +37,7 @@ const (
 // sizes causes 7 to 12 % more misses.
 type labels struct {
 	g      graph.CSR
-	outer  []uint32 // the larger community, within which labels are taken
+	outer  []uint32 // the larger community, which limits the labels of a vertex
 	label  []uint32
 	next   []uint32 // new labels of the current stride, not yet applied
 	count  []int32  // vertices per label
@@ -60,8 +59,7 @@ func byLabels(g graph.CSR) []uint32 {
 		g: g, outer: make([]uint32, n), label: make([]uint32, n), next: make([]uint32, n),
 		count: make([]int32, n),
 	}
-	// Tallies must not take more memory than the graph, however many
-	// processors there are.
+	// Tallies must not take more memory than the graph, however many processors there are.
 	l.worker = make([]tally, min(runtime.GOMAXPROCS(0), 1+len(g.Cols)/max(n, 1)))
 	for i := range l.worker {
 		l.worker[i].count = make([]int32, n)
@@ -120,7 +118,7 @@ func (l *labels) best(v int, t *tally) uint32 {
 	return best
 }
 
-// tally counts the labels of those vertices that are in the community outer.
+// tally counts the labels of the vertices in the community outer.
 func (l *labels) tally(t *tally, vertices []uint32, outer uint32) {
 	t.used = t.used[:0]
 	for _, u := range vertices {

@@ -7,13 +7,12 @@ import "siafu/graph"
 // machine, so that a graph has the same order everywhere.
 const cacheRows = 3072
 
-// Misses estimates the fraction of edges whose source row is not in a core's cache when the
-// rows of g are gathered in the given order (nil: ascending). The model is a first-in-first-out
-// cache of 3072 rows, initially empty. It takes one pass over the edges and one word per
-// vertex.
+// Misses estimates the fraction of edges whose source row is not in a core's cache when the rows
+// of g are gathered in the given order (nil: ascending). The model is a first-in-first-out cache
+// of 3072 rows, initially empty. It takes one pass over the edges and one word per vertex.
 //
 // Design note: one word per vertex suffices because the i-th row to enter leaves when row
-// i+3072 enters. Least-recently-used would need a list; both rank the orders alike.
+// i+3072 enters. Least-recently-used would need a list and gives the same ranking of orders.
 func Misses(g graph.CSR, vertices []uint32) float64 {
 	n := g.Rows()
 	entered := make([]int64, n)

@@ -29,9 +29,8 @@ type Split struct {
 // Numbers in arrays are ids as well. op is the operation of faults.
 func Read(op, path string, names *Names) (*Split, error) { return ReadPart(op, path, "", names) }
 
-// ReadPart is Read for a file with several splits. If a .pt file contains a dictionary per
-// split, as in ogbl-vessel, ReadPart reads the dictionary called part ("train", "valid" or
-// "test").
+// ReadPart is Read for a file with several splits. If a .pt file contains a dictionary per split,
+// as in ogbl-vessel, ReadPart reads the dictionary called part ("train", "valid" or "test").
 func ReadPart(op, path, part string, names *Names) (*Split, error) {
 	s, err := new(Split), error(nil)
 	r := reader{op: op, path: path, part: part, names: names}

@@ -91,8 +91,8 @@ func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// run reports whether ids are consecutive, lo to hi-1, like those of a contiguous part or of a
-// single part in natural order.
+// run reports whether ids are consecutive, lo to hi-1, as in a contiguous part or in a single part
+// in natural order.
 func run(ids []uint32) (lo, hi int, ok bool) {
 	n := len(ids)
 	if n == 0 {

@@ -81,8 +81,7 @@ func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Rep
 	return folder, made, err
 }
 
-// Made returns the Meta of the shards that o requests; nil if there are none that can
-// be used.
+// Made returns the Meta of the shards that o requests; nil if there are none that can be used.
 func (p Place) Made(o Options) *Meta {
 	_, m, _ := p.serving(o) // the user of the shards reports the error
 	return m

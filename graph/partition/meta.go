@@ -71,7 +71,7 @@ func (m *Meta) Serves(o Options) bool {
 		(o.Order == "" || o.Order == m.Order || o.Order == m.Report.Order.Name)
 }
 
-// Complete fills unset options of o with those of m, then with defaults; m may be nil.
+// Complete sets unset options of o to the values of m, and then to defaults. m may be nil.
 func (m *Meta) Complete(o Options) Options {
 	if m != nil && o.Method == "" {
 		o.Method, o.Seed, o.Passes, o.Slack = m.Method, m.Seed, m.Passes, m.Slack
@@ -82,7 +82,7 @@ func (m *Meta) Complete(o Options) Options {
 	return o.withDefaults()
 }
 
-// again returns a fault of kind Data whose remedy is to partition again.
+// again returns a fault of kind Data with the remedy to partition again.
 func again(path, format string, args ...any) error {
 	return fault.New(fault.Data, op, path, format, args...).Then(`run "siafu partition" again`)
 }

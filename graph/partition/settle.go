@@ -1,9 +1,8 @@
 package partition
 
-// settle repairs parts that the last vertices of the last pass have overfilled. Each sweep
-// moves vertices out of overfilled parts if that lowers the excess. The first sweep allows
-// only moves without loss of neighbours, later ones a loss of up to a growing fraction of a
-// vertex's edges.
+// settle repairs parts that the last vertices of the last pass have overfilled. Each sweep moves
+// vertices out of overfilled parts if that lowers the excess. The first sweep allows only moves
+// without loss of neighbours, later ones a loss of up to a growing fraction of a vertex's edges.
 func (s *stream) settle() {
 	for _, price := range []float64{0, 0.125, 0.25, 0.5, 1, 1} {
 		for v, p := range s.owner {

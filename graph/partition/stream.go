@@ -23,11 +23,10 @@ var fennelMethod = method{
 // nobody is the owner of a vertex that has not been placed yet.
 const nobody = math.MaxUint32
 
-// stream places vertices one by one, on ranks with many of their neighbours and few vertices
-// and edges: LDG (Stanton and Kliot, KDD 2012, "linear deterministic greedy") or Fennel
-// (Tsourakakis et al., WSDM 2014). Further passes (restreaming, Nishimura and Ugander, KDD
-// 2013) start with empty ranks, and use the previous pass's owners for vertices not yet
-// placed.
+// stream places vertices one by one, on ranks with many of their neighbours and few vertices and
+// edges: LDG (Stanton and Kliot, KDD 2012, "linear deterministic greedy") or Fennel (Tsourakakis
+// et al., WSDM 2014). Further passes (restreaming, Nishimura and Ugander, KDD 2013) start with
+// empty ranks, and use the previous pass's owners for vertices not yet placed.
 //
 // The papers balance vertices only, but a rank of hubs would delay the others. Here a rank has
 // two fills, of vertices and of edges, and placing a vertex costs one vertex at the price of
@@ -90,10 +89,9 @@ func ldg(mean, slack float64) score {
 	}
 }
 
-// fennel subtracts the marginal cost αγx^(γ-1) of a part of x vertices, with
-// the paper's γ = 3/2 and α = m k^(γ-1) / n^γ for m undirected edges. With
-// x = fill n/k that is 3/2 m/n √fill, and 2m/n is the mean number of
-// neighbours. Half of the cost is on vertices and half on edges.
+// fennel subtracts the marginal cost αγx^(γ-1) of a part of x vertices, with the paper's γ = 3/2
+// and α = m k^(γ-1) / n^γ for m undirected edges. With x = fill n/k that is 3/2 m/n √fill, and
+// 2m/n is the mean number of neighbours. Half of the cost is on vertices and half on edges.
 func fennel(mean, meanNeighbours float64) score {
 	half := 0.75 * meanNeighbours / 2
 	return func(neighbours float64, b *part, degree float64) float64 {
@@ -113,8 +111,8 @@ func (s *stream) run() []uint32 {
 	return s.owner
 }
 
-// count sets the neighbours that v has in each part. A pair of vertices with
-// edges both ways counts twice in a directed graph: it is cut twice.
+// count sets the number of neighbours of v in each part. In a directed graph, a pair with edges in
+// both directions counts twice: it is cut twice.
 func (s *stream) count(v int) {
 	for i := range s.parts {
 		s.parts[i].neighbours = 0
@@ -174,8 +172,7 @@ func (s *stream) best(v int) int {
 	return best
 }
 
-// overfill returns the fill of b with one more vertex and degree more edges: above 1 if too
-// full.
+// overfill returns the fill of b with one more vertex and degree more edges: above 1 if too full.
 func (s *stream) overfill(b *part, degree int64) float64 {
 	return max(float64(b.vertices+1)/float64(s.maxVertices), float64(b.edges+degree)/float64(s.maxEdges))
 }

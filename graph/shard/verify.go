@@ -161,8 +161,7 @@ func (v *verifier) ascending(name string, at int64, ids []uint32, lo, hi int64) 
 // owner cannot be checked here; Assignment covers it.
 func (v *verifier) vertices() error {
 	s := v.s
-	// One bit per vertex of the whole graph. Only pages with vertices of this shard are
-	// touched.
+	// One bit per vertex of the whole graph. Only pages with vertices of this shard are touched.
 	a := mapped.NewArena()
 	defer a.Free()
 	seen := mapped.Make[uint64](a, int(s.Vertices/64)+1)

@@ -11,7 +11,7 @@ import (
 
 const opOpen = "open"
 
-// remedy is for damaged files: none can be repaired.
+// remedy is the remedy for damaged files.
 const remedy = "create it again with siafu import or siafu partition: it is damaged or siafu did not write it"
 
 // File is an open, mapped and verified file.

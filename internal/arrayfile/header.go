@@ -106,8 +106,7 @@ func (h header) encode() ([]byte, uint32) {
 	return b, crc
 }
 
-// decode reads a header page of a file of the given length. The error says
-// what is wrong, without the file's name.
+// decode reads a header page of a file of the given length. Its errors do not name the file.
 func decode(b []byte, length int64) (h header, crc uint32, err error) {
 	if len(b) < page {
 		return h, 0, fmt.Errorf("it has %d bytes, fewer than the %d of a header", length, page)

@@ -25,7 +25,7 @@ type Writer struct {
 	done   bool
 }
 
-// Create begins the file that path will name; kind says what it is for. Faults
+// Create begins a file of the given kind, which gets the name path when it is committed. Faults
 // have kind Missing or IO.
 func Create(path, kind string) (*Writer, error) {
 	if len(kind) > nameBytes {
@@ -57,8 +57,7 @@ func (w *Writer) fail(err error) {
 	w.Abort()
 }
 
-// Begin starts an array that Append fills; the next Begin, Put or Commit ends
-// it.
+// Begin starts an array that Append fills; the next Begin, Put or Commit ends it.
 func Begin[T mapped.Elem](w *Writer, name string) error {
 	if w.done && w.err == nil {
 		panic("arrayfile: writer is closed")
@@ -93,8 +92,7 @@ func Put[T mapped.Elem](w *Writer, name string, v []T) error {
 	return Append(w, v)
 }
 
-// Reserve leaves room for an array of n elements, which Fill writes at any time
-// before Commit.
+// Reserve leaves room for an array of n elements, which Fill writes at any time before Commit.
 func Reserve[T mapped.Elem](w *Writer, name string, n int) error {
 	if err := Begin[T](w, name); err != nil {
 		return err
@@ -156,8 +154,7 @@ func (w *Writer) Sum() (length int64, crc string) {
 	return w.head.length, fmt.Sprintf("%08x", w.crc)
 }
 
-// Abort removes what was written unless it was committed, so it can be
-// deferred.
+// Abort removes what was written unless it was committed, so it can be deferred.
 func (w *Writer) Abort() {
 	w.file.Abort()
 	w.done = true

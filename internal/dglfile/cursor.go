@@ -7,8 +7,7 @@ import (
 	"siafu/internal/npy"
 )
 
-// cursor reads a file from a place on. Its first error stays, and everything after that
-// is 0.
+// cursor reads a file from a byte on. Its first error is sticky: all later reads return 0.
 type cursor struct {
 	file *File
 	at   int
@@ -50,7 +49,7 @@ func (c *cursor) u32() uint32 {
 	return 0
 }
 
-// magic reads the number that what begins with.
+// magic reads the number with which the part called what begins.
 func (c *cursor) magic(want uint64, what string) {
 	at := c.at
 	if got := c.u64(); c.err == nil && got != want {

@@ -15,10 +15,10 @@ type edges struct {
 	rows, cols int64
 	starts     *npy.Array // [rows+1], of coo the row of each edge
 	others     *npy.Array // column of each edge
-	ids        *npy.Array // of the edges, empty where these are in order
+	ids        *npy.Array // of the edges; empty if edges are in the order of ids
 }
 
-// metaGraph reads the graph of types, and says how many types of vertices it has.
+// metaGraph reads the graph of types and returns its number of vertex types.
 func (c *cursor) metaGraph() int64 {
 	c.magic(metaMagic, "the graph of types")
 	return c.matrix(csr).rows
@@ -121,7 +121,7 @@ func (e *edges) rowOfEach() ([]uint32, error) {
 	return rows, nil
 }
 
-// place puts each edge where its id says.
+// place sets edge i to the edge with id i.
 func (e *edges) place(src, dst, from, to []uint32) error {
 	if e.ids.Len() == 0 {
 		copy(src, from)

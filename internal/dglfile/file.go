@@ -10,10 +10,10 @@ import (
 
 const op = "read dgl file"
 
-// What the parts of a file begin with.
+// First numbers of the parts of a file.
 const (
 	fileMagic   = 0xDD2E4FF046B4A13F
-	heteroMagic = 0xDD589FBE35224ABF // a graph: its types, and what follows for each
+	heteroMagic = 0xDD589FBE35224ABF // a graph: its types, then the data of each type
 	metaMagic   = 0xDD3C5FFE20046ABF // the graph of types
 	unitMagic   = 0xDD2E60F0F6B4A127 // the edges of one type
 	csrMagic    = 0xDD6CD31205DFF127
@@ -26,7 +26,7 @@ const head = 4096
 
 // File is an open file.
 type File struct {
-	Graphs int      // how many it holds
+	Graphs int      // number of graphs
 	Labels []Tensor // of the file, in addition to the graphs
 
 	path   string
@@ -40,13 +40,13 @@ type Tensor struct {
 	*npy.Array
 }
 
-// New opens the bytes of a file, in which the arrays stay. Messages contain path.
+// New opens the bytes of a file. Arrays refer to b. Messages contain path.
 func New(b []byte, path string) (*File, error) {
 	f := &File{path: path, bytes: b}
 	return f, f.read()
 }
 
-// Is reports whether a file begins as those do that this package reads.
+// Is reports whether begin are the first bytes of a file of dgl.save_graphs.
 func Is(begin []byte) bool {
 	return bytes.HasPrefix(begin, binary.LittleEndian.AppendUint64(nil, fileMagic))
 }

@@ -17,7 +17,7 @@ type Array struct {
 	Type    string // NumPy's descriptor, such as "<f4"
 	Data    []byte // product of Shape elements
 
-	name string // where it came from, for messages
+	name string // its origin, for messages
 }
 
 // Called returns the array with another name for messages.
@@ -37,8 +37,7 @@ func (a *Array) bad(format string, args ...any) error {
 	return fault.New(fault.Data, "read npy", a.name, format, args...)
 }
 
-// layout checks that type, shape and bytes agree; an Array may have been put
-// together by a caller.
+// layout checks that type, shape and bytes agree: a caller may have made the Array.
 func (a *Array) layout() (element, int, error) {
 	e, err := parseType(a.Type)
 	if err != nil {
@@ -54,9 +53,8 @@ func (a *Array) layout() (element, int, error) {
 	return e, n, nil
 }
 
-// Float32s converts a to float32, row-major, from any boolean or numeric type.
-// Where a is float32, row-major and aligned already, the result shares its
-// memory.
+// Float32s converts a to float32, row-major, from any boolean or numeric type. If a is float32,
+// row-major and aligned, the result shares its memory.
 func (a *Array) Float32s() ([]float32, error) {
 	e, n, err := a.layout()
 	if err != nil {
@@ -159,8 +157,7 @@ func (a *Array) Strings() ([]string, error) {
 // orders are the same.
 func (a *Array) rowMajor() bool { return !a.Fortran || len(a.Shape) < 2 }
 
-// each calls f for every element with its position on disk and its row-major
-// position.
+// each calls f for every element with its position on disk and its row-major position.
 func (a *Array) each(n int, f func(from, to int)) {
 	if a.rowMajor() {
 		for i := range n {

@@ -108,7 +108,7 @@ func (e element) word(b []byte) string {
 	}
 	order := e.order()
 	var s strings.Builder
-	zeros := 0 // only those at the end are padding
+	zeros := 0 // zeros at the end are padding
 	for ; len(b) >= 4; b = b[4:] {
 		r := order.Uint32(b)
 		if r == 0 {

@@ -203,8 +203,7 @@ func (u *unpickler) extend(items []any) {
 	u.fail("items for a value that is not a list")
 }
 
-// setItems adds keys and values to the dict, or the object that acts as one,
-// on top of the stack.
+// setItems adds keys and values to the dict, or the object that acts as one, on top of the stack.
 func (u *unpickler) setItems(items []any) {
 	var d *Dict
 	switch v := u.top().(type) {

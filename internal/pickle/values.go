@@ -11,8 +11,8 @@ type (
 	Dict struct{ Keys, Values []any }
 	// Global is the name of a class or a function, "module name".
 	Global string
-	// Object is a call or an instance: what was called, with what, and the
-	// state and the items that it was given afterwards.
+	// Object is a call or an instance: the class or function, its arguments, and the state and
+	// items that later instructions set.
 	Object struct {
 		Class Global
 		Args  Tuple
@@ -36,8 +36,8 @@ func (d *Dict) Get(key string) any {
 	return nil
 }
 
-// Describe names a value in a message, without its contents: it may be large
-// or hold itself.
+// Describe names a value in a message, without its content: a value may be large or contain
+// itself.
 func Describe(v any) string {
 	switch x := v.(type) {
 	case nil:

@@ -15,7 +15,7 @@ const op = "read torch file"
 
 // File is an open file.
 type File struct {
-	Value any // what was saved, as package pickle has it
+	Value any // the saved value, of a type of package pickle
 
 	path     string
 	bytes    []byte
@@ -45,10 +45,10 @@ func New(b []byte, path string) (*File, error) {
 	return f, f.read()
 }
 
-// Is reports whether a file begins as those do that this package reads.
+// Is reports whether begin are the first bytes of a file of torch.save.
 func Is(begin []byte) bool { return bytes.HasPrefix(begin, []byte("PK\x03\x04")) }
 
-// Close ends the file, and all arrays of it.
+// Close closes the file and ends all arrays of it.
 func (f *File) Close() error { return f.close() }
 
 // Bad returns a Data fault about the file.
@@ -109,7 +109,7 @@ func (f *File) stored(z *zip.File) ([]byte, error) {
 	return b, nil
 }
 
-// known reports whether data needs a name.
+// known reports whether a pickle of data may contain a name.
 func known(name pickle.Global) bool {
 	module, what, _ := strings.Cut(string(name), " ")
 	switch module {

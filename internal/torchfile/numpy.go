@@ -14,8 +14,7 @@ var (
 	viewMakers  = []pickle.Global{"numpy.core.numeric _frombuffer", "numpy._core.numeric _frombuffer"} // from protocol 5 on
 )
 
-// NumPy returns the NumPy array that v describes: a value of any pickle, from torch.save or
-// not.
+// NumPy returns the NumPy array that a value of a pickle describes.
 func NumPy(v any) (*npy.Array, error) {
 	o, ok := v.(*pickle.Object)
 	switch {
@@ -98,7 +97,7 @@ func pickledType(v any) (string, error) {
 	return "", fmt.Errorf("%s is not a NumPy type", pickle.Describe(v))
 }
 
-// pickledBool accepts what Python takes for one.
+// pickledBool accepts booleans and integers, as Python does.
 func pickledBool(v any) (value, ok bool) {
 	switch b := v.(type) {
 	case bool:

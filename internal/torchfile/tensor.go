@@ -7,19 +7,19 @@ import (
 	"siafu/internal/pickle"
 )
 
-// tensorMakers lists the functions whose calls represent tensors.
+// Functions of PyTorch that make a tensor.
 const (
 	tensorMaker    = "torch._utils _rebuild_tensor_v2"
 	parameterMaker = "torch._utils _rebuild_parameter"
 )
 
-// IsTensor reports whether v is one that Tensor reads, or would like to.
+// IsTensor reports whether v is a tensor. Tensor does not support all kinds of tensors.
 func IsTensor(v any) bool {
 	o, ok := v.(*pickle.Object)
 	return ok && strings.HasPrefix(string(o.Class), "torch._utils _rebuild")
 }
 
-// storage is a flat array that tensors are views of.
+// storage is a flat array. Tensors are views of it.
 type storage struct {
 	kind  string // of types
 	size  int    // bytes of an element

@@ -17,8 +17,7 @@ const (
 	grown      = 4    // tries of growing two sides on the coarsest graph
 )
 
-// divide gives each vertex of g a part below len(limits) by recursive
-// bisection.
+// divide gives each vertex of g a part below len(limits) by recursive bisection.
 func divide(g *level, limits []weights, rng *rand.Rand) []uint32 {
 	owner := make([]uint32, g.n())
 	if len(limits) == 1 || g.n() == 0 {
@@ -123,8 +122,7 @@ func (g *level) induced(side []uint32, s uint32) (part *level, vertices []uint32
 	return part, vertices
 }
 
-// choice is the best of several partitions of a graph: least excess, then least cut, then
-// first.
+// choice is the best of several partitions of a graph: least excess, then least cut, then first.
 type choice struct {
 	*refiner
 	excess float64

@@ -124,9 +124,8 @@ func (c *clustering) clusters() int {
 func (c *clustering) alone(v int) bool { return c.weight[c.label[v]] == c.g.weight[v] }
 
 // pair joins single vertices that preferred the same full cluster, and single vertices without
-// neighbours: the two-hop matching of graphs whose leaves outnumber what their hubs can take
-// (LaSalle et al., "Improving graph partitioning for modern graphs and architectures", IA³
-// 2015).
+// neighbours. This is the two-hop matching of graphs with more leaves than their hubs can absorb
+// (LaSalle et al., "Improving graph partitioning for modern graphs and architectures", IA³ 2015).
 func (c *clustering) pair() {
 	workers.Blocks(len(c.tallies), len(c.label), block, func(worker, lo, hi int) {
 		for v := lo; v < hi; v++ {

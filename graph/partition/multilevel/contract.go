@@ -2,9 +2,9 @@ package multilevel
 
 import "siafu/internal/workers"
 
-// contract makes the level whose vertices are the clusters of g, one per label, and sets
-// g.cluster. Clusters are numbered in the order of their first vertices. Edges within a
-// cluster vanish, those between two become one.
+// contract returns the level with the clusters of g as vertices, one per label, and sets
+// g.cluster. Clusters are numbered in the order of their first vertices. It drops edges within a
+// cluster and merges the edges between two clusters.
 func (g *level) contract(label []uint32) *level {
 	n := g.number(label)
 	c := &level{weight: make([]weight, n)}

@@ -12,8 +12,7 @@
 // In a directed graph, edges in either direction connect two vertices, and a pair with both
 // counts twice: it is cut twice.
 //
-// All is deterministic in the graph and the options, and independent of the
-// number of processors.
+// All is deterministic in the graph and the options, and independent of the number of processors.
 //
 // Memory: about 60 bytes per vertex; 8 bytes per pair of a vertex and a part, or per edge if
 // these are fewer; and the coarse graphs with 8 bytes per edge, twice during construction. The

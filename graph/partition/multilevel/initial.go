@@ -9,8 +9,8 @@ import (
 
 const (
 	batch = 4 // partitions per batch
-	// A batch is the last one if its best and its worst cut differ by less than 1/alike.
-	alike = 100
+	// A batch is the last one if its best and its worst cut differ by less than 1/similar.
+	similar = 100
 )
 
 // batches returns the maximum number of batches; many parts already need many bisections.
@@ -31,7 +31,7 @@ func initial(g *level, limits []weights, seed uint64) []uint32 {
 			least, most = min(least, r.cut()), max(most, r.cut())
 			best.offer(r)
 		}
-		if most-least <= most/alike {
+		if most-least <= most/similar {
 			break
 		}
 	}

@@ -14,9 +14,8 @@ type (
 )
 
 const (
-	// maxWeight is the maximum weight of a coarse vertex, so that the weight of an edge
-	// between two fits into 32 bits. With hubs of 2³¹ neighbours it may overflow; the cut is
-	// then larger.
+	// maxWeight is the maximum weight of a coarse vertex, so that the weight of an edge between
+	// two fits into 32 bits. With hubs of 2³¹ neighbours it may overflow; the cut is then larger.
 	maxWeight = 1 << 31
 	boundless = math.MaxInt64 / 4
 )
@@ -41,9 +40,9 @@ func (w weights) within(most weights) bool {
 	return w[0] <= most[0] && w[1] <= most[1] && w[2] <= most[2]
 }
 
-// level is one graph of the hierarchy: the dataset's own, or one whose vertices are clusters
-// of the preceding level. No vertex is its own neighbour: datasets drop such edges, and
-// contract those within a cluster.
+// level is one graph of the hierarchy: the dataset's own graph, or a graph of clusters of the
+// preceding level. No vertex is its own neighbour: datasets drop such edges, and contract drops
+// edges within a cluster.
 type level struct {
 	in, out graph.CSR // out is empty if in has every neighbour
 	edges   []uint32  // weights of the edges of in; nil: 1 each

@@ -3,8 +3,7 @@ package multilevel
 import "math"
 
 const (
-	// Maximum rounds of refinement; it ends if a round lowers the cut by less than
-	// 1/worthwhile.
+	// Maximum rounds of refinement; it ends if a round lowers the cut by less than 1/worthwhile.
 	rounds     = 8
 	worthwhile = 500
 	// A round ends after patience moves without a new least cut, or after a patientShare of
@@ -22,7 +21,7 @@ type refiner struct {
 	gains  *gains
 
 	// Of a round:
-	heap  heap    // of vertices that may move; those with another gain than key have been superseded
+	heap  heap    // vertices that may move; an entry with another gain than key is outdated
 	key   []int64 // the highest gain of v that heap has; locked, if v has moved
 	moves []move
 }
@@ -109,8 +108,7 @@ func (r *refiner) move(v, to uint32) {
 	r.g.each(v, func(u, w uint32) { r.gains.shift(u, from, to, w) })
 }
 
-// offer pushes v to the heap if its gain has risen. A fallen gain is detected when v is
-// popped.
+// offer pushes v to the heap if its gain has risen. A fallen gain is detected when v is popped.
 func (r *refiner) offer(v uint32) {
 	if gain := r.highest(v); gain > r.key[v] {
 		r.key[v] = gain
