@@ -103,10 +103,10 @@ func (m Meta) sum() (string, error) {
 
 // version returns the format version that a folder with this content needs.
 func (m *Meta) version() int {
-	if m.EdgeDim > 0 {
+	switch {
+	case m.EdgeDim > 0:
 		return EdgeFormat
-	}
-	if m.Weighted || m.Task != MultiClass {
+	case m.Weighted || m.Task != MultiClass:
 		return LaterFormat
 	}
 	return FormatVersion
@@ -182,9 +182,7 @@ type loader struct {
 	err error
 }
 
-func (l *loader) fail(err error) {
-	l.err = cmp.Or(l.err, err)
-}
+func (l *loader) fail(err error) { l.err = cmp.Or(l.err, err) }
 
 // part is a file of the folder. f is nil after an error.
 type part struct {
@@ -347,4 +345,49 @@ func (d *Dataset) Close() error {
 	}
 	d.files = nil
 	return first
+}
+
+func (l *loader) edges() {
+	p := l.open(csrFile, csrKind)
+	l.In = p.csr("offsets", "cols")
+	if l.Out = l.In; l.Meta.Directed {
+		l.Out = p.csr("out_offsets", "out_cols")
+	}
+}
+
+func (l *loader) weights() {
+	if !l.Meta.Weighted {
+		return
+	}
+	p := l.open(weightFile, weightKind)
+	l.Weights = array[float32](p, "weights", l.Meta.Edges)
+	if i := BadWeight(l.Weights); i >= 0 {
+		p.bad("edge %d has the weight %v", i, l.Weights[i])
+	}
+}
+
+func (l *loader) edgeFeatures() {
+	if l.Meta.EdgeDim == 0 {
+		return
+	}
+	p, dim := l.open(edgeFile, edgeKind), l.Meta.EdgeDim
+	l.EdgeFeatures = array[float32](p, "features", l.Meta.Edges*int64(dim))
+	if i := slices.IndexFunc(l.EdgeFeatures, NotFinite); i >= 0 {
+		p.bad("feature %d of edge %d is %v", i%dim, i/dim, l.EdgeFeatures[i])
+	}
+}
+
+func (p part) csr(offsets, cols string) CSR {
+	c := CSR{
+		Offsets: array[int64](p, offsets, p.Meta.Vertices+1),
+		Cols:    array[uint32](p, cols, p.Meta.Edges),
+	}
+	p.ascend(offsets, c.Offsets, p.Meta.Edges)
+	for i, u := range c.Cols {
+		if int64(u) >= p.Meta.Vertices {
+			p.bad("edge %d names vertex %d of %d", i, u, p.Meta.Vertices)
+			break
+		}
+	}
+	return c
 }

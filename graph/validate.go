@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 
 	"siafu/internal/fault"
 )
@@ -156,3 +157,11 @@ func (s *SparseRows) validate(rows, dim int) error {
 
 // NotFinite reports whether x is infinite or NaN.
 func NotFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }
+
+// BadWeight returns the index of the first weight that is not finite or not above 0, or -1 if
+// all weights are valid.
+func BadWeight(weights []float32) int {
+	return slices.IndexFunc(weights, func(w float32) bool { return !goodWeight(w) })
+}
+
+func goodWeight(w float32) bool { return w > 0 && w <= math.MaxFloat32 }

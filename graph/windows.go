@@ -166,7 +166,11 @@ func (w *windows) build(i int, ds ...*direction) error {
 	if !missing {
 		return nil
 	}
-	if err := w.filling()(); err != nil {
+	fill := w.fill
+	if w.dim > 0 || w.weights != nil {
+		fill = w.fillWith
+	}
+	if err := fill(); err != nil {
 		return err
 	}
 	for _, d := range ds {
@@ -188,17 +192,6 @@ func (d *direction) finish() error {
 	d.sort()
 	d.compact()
 	return nil
-}
-
-// filling returns the function that reads the edges with their weights and features.
-func (w *windows) filling() func() error {
-	switch {
-	case w.dim > 0:
-		return w.fillFeatured
-	case w.weights != nil:
-		return w.fillWeighted
-	}
-	return w.fill
 }
 
 // fill reads edges without weights and features into the open windows.

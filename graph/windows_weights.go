@@ -12,30 +12,13 @@ import (
 // directed reports whether in differs from out.
 func (w *windows) directed() bool { return w.oneWay || w.uneven }
 
-// fillWeighted reads edges with weights into the open windows.
-func (w *windows) fillWeighted() error {
+// fillWith reads edges with features, weights or both into the open windows.
+func (w *windows) fillWith() error {
 	n, in, out, i := len(w.in.offsets)-1, w.in, w.out, int64(-1)
-	return w.weights.EachWeight(func(s, d uint32, weight float32) error {
-		if i++; !goodWeight(weight) {
-			return badWeight(i, s, d, weight)
-		}
-		if s == d {
-			return nil
-		}
-		if int(s) >= n || int(d) >= n || !in.putWith(d, s, weight, nil) || !out.putWith(s, d, weight, nil) {
-			return changed()
-		}
-		return nil
-	})
-}
-
-// fillFeatured reads edges with features, and with weights if they have weights.
-func (w *windows) fillFeatured() error {
-	n, in, out, i := len(w.in.offsets)-1, w.in, w.out, int64(-1)
-	return w.features.EachFeatures(func(s, d uint32, weight float32, features []float32) error {
+	put := func(s, d uint32, weight float32, features []float32) error {
 		i++
 		if w.weights != nil && !goodWeight(weight) {
-			return badWeight(i, s, d, weight)
+			return invalid("give each edge a finite weight above 0", "edge %d, %d → %d, has the weight %v", i, s, d, weight)
 		}
 		if len(features) != w.dim {
 			return invalid("give every edge the same number of features", "edge %d, %d → %d, has %d features, but other edges have %d", i, s, d, len(features), w.dim)
@@ -50,11 +33,11 @@ func (w *windows) fillFeatured() error {
 			return changed()
 		}
 		return nil
-	})
-}
-
-func badWeight(i int64, s, d uint32, weight float32) error {
-	return invalid("give each edge a finite weight above 0", "edge %d, %d → %d, has the weight %v", i, s, d, weight)
+	}
+	if w.dim > 0 {
+		return w.features.EachFeatures(put)
+	}
+	return w.weights.EachWeight(func(s, d uint32, weight float32) error { return put(s, d, weight, nil) })
 }
 
 // merge sorts the rows of a window with their weights and features, in parallel by blocks of

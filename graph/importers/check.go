@@ -93,31 +93,29 @@ func checkContent(op, path string, c *graph.Content) error {
 var splitNames = [4]string{"no", "training", "validation", "test"}
 
 // splitter fills a split and rejects a vertex that is listed twice.
-type splitter struct{ split []uint8 }
-
-func newSplitter(n int64) *splitter { return &splitter{make([]uint8, n)} }
+type splitter []uint8
 
 // mark assigns vertex v to a set. at and entry are the position in the source.
-func (s *splitter) mark(at place, entry int, v int64, set uint8) {
-	if v < 0 || v >= int64(len(s.split)) {
-		check(at.bad("entry %d: %d is outside the vertices 0..%d", entry, v, len(s.split)-1))
+func (s splitter) mark(at place, entry int, v int64, set uint8) {
+	if v < 0 || v >= int64(len(s)) {
+		check(at.bad("entry %d: %d is outside the vertices 0..%d", entry, v, len(s)-1))
 	}
-	if had := s.split[v]; had != graph.SplitNone {
+	if had := s[v]; had != graph.SplitNone {
 		check(at.bad("entry %d: vertex %d of the %s set is in the %s set already", entry, v, splitNames[set], splitNames[had]).
 			Then("each vertex may be in one set, once"))
 	}
-	s.split[v] = set
+	s[v] = set
 }
 
 // markAll marks a list of vertices.
-func (s *splitter) markAll(at place, vs []int64, set uint8) {
+func (s splitter) markAll(at place, vs []int64, set uint8) {
 	for i, v := range vs {
 		s.mark(at, i, v, set)
 	}
 }
 
 // markMask marks the vertices whose entries of a mask [n] are not 0.
-func (s *splitter) markMask(at place, mask []int64, set uint8) {
+func (s splitter) markMask(at place, mask []int64, set uint8) {
 	for v, in := range mask {
 		if in != 0 {
 			s.mark(at, v, int64(v), set)

@@ -32,12 +32,12 @@ func graphsaint(k *keeper, o Options) *graph.Content {
 	classMap(o, place{opSAINT, filepath.Join(o.Src, "class_map.json")}, c)
 	// {"tr": [vertices], "va": […], "te": […]}
 	var roles struct{ Tr, Va, Te []int64 }
-	at, s := place{opSAINT, filepath.Join(o.Src, "role.json")}, newSplitter(adj.rows)
+	at, s := place{opSAINT, filepath.Join(o.Src, "role.json")}, make(splitter, adj.rows)
 	at.json(&roles)
 	for i, list := range [][]int64{roles.Tr, roles.Va, roles.Te} {
 		s.markAll(at, list, uint8(graph.SplitTrain+i))
 	}
-	c.Split = s.split
+	c.Split = s
 	return c
 }
 

@@ -115,14 +115,14 @@ func heterophilous(k *keeper, o Options, z zipArrays) *graph.Content {
 	labels.setLabels(o, c)
 	c.Edges = z.get("edges").edges(c.Vertices)
 	c.Features = z.get("node_features").dense(k, c.Vertices)
-	row, n, s := maskNumber(o, opNpz), int(c.Vertices), newSplitter(c.Vertices)
+	row, n, s := maskNumber(o, opNpz), int(c.Vertices), make(splitter, c.Vertices)
 	for i, name := range []string{"train_masks", "val_masks", "test_masks"} {
 		a := z.get(name) // [splits x n]
 		mask := a.integers(-1, n)
 		a.hasMask(row, a.Shape[0])
 		s.markMask(a.place, mask[row*n:(row+1)*n], uint8(graph.SplitTrain+i))
 	}
-	c.Split = s.split
+	c.Split = s
 	return c
 }
 

@@ -254,20 +254,20 @@ func class(at place, i int, row []int64) int32 {
 
 // split returns the public split.
 func (d *citation) split(o Options) []uint8 {
-	s := newSplitter(d.vertices)
+	s := make(splitter, d.vertices)
 	train := int64(len(d.y))
 	val := min(planetoidVal, d.allx.rows-train)
 	if val < planetoidVal {
 		o.Log("path=%s.allx validation=%d, fewer than the usual %d", d.prefix, val, planetoidVal)
 	}
 	for v := range train + val {
-		s.split[v] = graph.SplitTrain
+		s[v] = graph.SplitTrain
 		if v >= train {
-			s.split[v] = graph.SplitVal
+			s[v] = graph.SplitVal
 		}
 	}
 	s.markAll(d.at(".test.index"), d.test, graph.SplitTest)
-	return s.split
+	return s
 }
 
 // edges reads the graph, a dict from each vertex to a list of its neighbours.

@@ -79,14 +79,14 @@ func pygSplit(o Options, op string, in namedArrays, labels []int32) []uint8 {
 		}
 		return o.draw(labels, usual)
 	}
-	column, s := maskNumber(o, op), newSplitter(int64(len(labels)))
+	column, s := maskNumber(o, op), make(splitter, len(labels))
 	for i, name := range []string{"train_mask", "val_mask", "test_mask"} {
 		if in.has(name) {
 			a := in.get(name)
 			s.markMask(a.place, a.maskColumn(len(labels), column), uint8(graph.SplitTrain+i))
 		}
 	}
-	return s.split
+	return s
 }
 
 // maskColumn returns a mask [n], or one column of [n x splits].

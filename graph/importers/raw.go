@@ -65,7 +65,7 @@ func raw(k *keeper, o Options) *graph.Content {
 	}
 	c.Edges = r.edges(o)
 	c.Features = r.features()
-	noLabels, noSplit := !r.has("labels.bin"), !r.has("split.bin")
+	noLabels, noSplit := !r.at("labels.bin").exists(), !r.at("split.bin").exists()
 	if noLabels && noSplit && c.Features.Dim > 0 { // the bytes of features prove the number of vertices
 		c.Labels = unlabelled(c.Vertices)
 	} else {
@@ -73,7 +73,7 @@ func raw(k *keeper, o Options) *graph.Content {
 		checkRange(at, labels, r.Classes)
 		c.Labels = labels
 	}
-	if row < 0 && noLabels && !r.has(file) {
+	if row < 0 && noLabels && !r.at(file).exists() {
 		c.Split = make([]uint8, c.Vertices)
 		return c
 	}
@@ -101,8 +101,6 @@ func rawSplitName(o Options) (file string, row int64) {
 	}
 	return file, row
 }
-
-func (r *rawFolder) has(file string) bool { return exists(filepath.Join(r.dir, file)) }
 
 // at returns the place of a file of the folder.
 func (r *rawFolder) at(file string) place { return place{opRaw, filepath.Join(r.dir, file)} }

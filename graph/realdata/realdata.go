@@ -2,6 +2,7 @@ package realdata
 
 import (
 	"archive/tar"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -81,27 +82,13 @@ func unpack(archive, into string) error {
 		if err != nil {
 			return err
 		}
-		if err := unpackOne(r, h, into); err != nil {
+		if h.Typeflag == tar.TypeDir {
+			continue
+		}
+		path := filepath.Join(into, filepath.Clean("/"+h.Name))
+		content, err := io.ReadAll(r)
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o666)); err != nil {
 			return err
 		}
 	}
-}
-
-func unpackOne(r io.Reader, h *tar.Header, into string) error {
-	path := filepath.Join(into, filepath.Clean("/"+h.Name))
-	if h.Typeflag == tar.TypeDir {
-		return os.MkdirAll(path, 0o755)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	out, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, r); err != nil {
-		out.Close()
-		return err
-	}
-	return out.Close()
 }
