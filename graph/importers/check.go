@@ -184,12 +184,17 @@ func (p place) refuse(remedy, format string, args ...any) {
 	check(fault.New(fault.Usage, p.op, p.path, format, args...).Then("%s", remedy))
 }
 
-// read returns the content of the file.
-func (p place) read() []byte {
-	b, err := os.ReadFile(p.path)
+// system ends the import if err, of the operating system, is not nil.
+func (p place) system(err error) {
 	if err != nil {
 		check(fault.System(p.op, p.path, err))
 	}
+}
+
+// read returns the content of the file.
+func (p place) read() []byte {
+	b, err := os.ReadFile(p.path)
+	p.system(err)
 	return b
 }
 

@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 )
 
 var graphsaintFormat = importer{
@@ -46,9 +45,7 @@ func graphsaint(k *keeper, o Options) *graph.Content {
 func classMap(o Options, at place, c *graph.Content) {
 	n := int(c.Vertices)
 	f, err := os.Open(at.path)
-	if err != nil {
-		check(fault.System(at.op, at.path, err))
-	}
+	at.system(err)
 	defer f.Close()
 	dec := json.NewDecoder(bufio.NewReaderSize(f, blockSize))
 	dec.UseNumber()

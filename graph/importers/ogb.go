@@ -27,9 +27,8 @@ func (p place) exists() bool { return exists(p.path) }
 // Benchmark (Hu et al. 2020) as its loader unpacks it: raw/*.csv.gz and
 // split/TYPE/{train,valid,test}.csv.gz; or of a link property prediction dataset.
 func ogb(k *keeper, o Options) *graph.Content {
-	if _, err := os.Stat(o.Src); err != nil {
-		check(fault.System(opOGB, o.Src, err))
-	}
+	_, err := os.Stat(o.Src)
+	place{opOGB, o.Src}.system(err)
 	if ogbFile(o, ogbArchive).exists() {
 		return ogbArrays(k, o)
 	}
@@ -243,9 +242,7 @@ func ogbSplit(o Options, n int64) []uint8 {
 	kind, dir := o.Split, filepath.Join(o.Src, "split")
 	if kind == "" {
 		found, err := os.ReadDir(dir)
-		if err != nil {
-			check(fault.System(opOGB, dir, err))
-		}
+		place{opOGB, dir}.system(err)
 		var kinds []string
 		for _, e := range found {
 			if e.IsDir() {

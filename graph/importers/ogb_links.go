@@ -69,9 +69,8 @@ func ogbHeld(o Options, c *graph.Content) {
 		place{opOGB, filepath.Join(o.Src, "split")}.refuse("choose one with --split", "split %q does not exist, available are %q", o.Split, kinds)
 	}
 	for _, path := range files[at] {
-		if _, err := os.Stat(path); err != nil {
-			check(fault.System(opOGB, path, err))
-		}
+		_, err := os.Stat(path)
+		place{opOGB, path}.system(err)
 	}
 	c.Labels, c.Split = unlabelled(c.Vertices), make([]uint8, c.Vertices)
 	for _, name := range []string{"edge_year.csv.gz", "node_year.csv.gz"} {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 	"siafu/internal/mapped"
 )
 
@@ -49,9 +48,7 @@ func raw(k *keeper, o Options) *graph.Content {
 	file, row := rawSplitName(o)
 	r := &rawFolder{keep: k, dir: o.Src}
 	info, err := os.Stat(o.Src)
-	if err != nil {
-		check(fault.System(opRaw, o.Src, err))
-	}
+	place{opRaw, o.Src}.system(err)
 	if !info.IsDir() {
 		r.dir = unpack(k, place{opRaw, o.Src}, o.Dst, []string{"meta.json", "graph.edges.bin", "features.bin", "labels.bin", file})
 	}

@@ -35,9 +35,7 @@ func unpack(k *keeper, archive place, dst string, wanted []string) string {
 	defer in.Close()
 	parent := existing(filepath.Dir(filepath.Clean(dst)))
 	tmp, err := scratch.Make(filepath.Join(parent, unpackName))
-	if err != nil {
-		check(fault.System(archive.op, parent, err))
-	}
+	place{archive.op, parent}.system(err)
 	k.closers = append(k.closers, func() error { tmp.Close(); return nil })
 	untar(tar.NewReader(in), archive, tmp.Path, wanted)
 	return tmp.Path
@@ -123,9 +121,7 @@ func sparse(h *tar.Header) bool {
 func unpackFile(r io.Reader, archive place, to string) {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	archive.require(!errors.Is(err, os.ErrExist), "pack one dataset into an archive", "%s occurs twice", filepath.Base(to))
-	if err != nil {
-		check(fault.System(archive.op, to, err))
-	}
+	place{archive.op, to}.system(err)
 	_, err = io.Copy(out, r)
 	err = cmp.Or(err, out.Close())
 	// Failures to write name the file that was written; the others come from the archive.
