@@ -48,10 +48,10 @@ type direction struct {
 	first   uint32   // row of the window
 	window  CSR      // sorted, without duplicates; if it has no rows, edges are skipped
 	// Weights of window.Cols and their buffer; nil if edges have no weights.
-	weights, room []float32
+	weights, weightBuffer []float32
 	// Features of window.Cols and their buffer, dim features per edge.
-	features, featureRoom []float32
-	dim                   int
+	features, featureBuffer []float32
+	dim                     int
 }
 
 // newWindows counts the edges of c and allocates its memory in a.
@@ -141,10 +141,10 @@ func (w *windows) cut(edges int64, a *mapped.Arena) {
 	for i, d := range ds {
 		d.cols = mapped.Make[uint32](a, int(most[i]))
 		if w.weights != nil {
-			d.room = mapped.Make[float32](a, int(most[i]))
+			d.weightBuffer = mapped.Make[float32](a, int(most[i]))
 		}
 		if w.dim > 0 {
-			d.dim, d.featureRoom = w.dim, mapped.Make[float32](a, int(most[i])*w.dim)
+			d.dim, d.featureBuffer = w.dim, mapped.Make[float32](a, int(most[i])*w.dim)
 		}
 		d.ends = mapped.Make[int64](a, int(rows)+1)
 	}
@@ -224,11 +224,11 @@ func (d *direction) open(i int, lo, hi int64) {
 		at += degree
 	}
 	d.window.Cols = d.cols[:at]
-	if d.room != nil {
-		d.weights = d.room[:at]
+	if d.weightBuffer != nil {
+		d.weights = d.weightBuffer[:at]
 	}
-	if d.featureRoom != nil {
-		d.features = d.featureRoom[:int(at)*d.dim]
+	if d.featureBuffer != nil {
+		d.features = d.featureBuffer[:int(at)*d.dim]
 	}
 }
 

@@ -22,13 +22,13 @@ func unzip(path, dst string) error {
 		return broken(path, err)
 	}
 	defer z.Close()
-	room := expansion * uint64(sizeOf(path))
+	left := expansion * uint64(sizeOf(path))
 	for _, entry := range z.File {
 		// Compare before subtracting: a sum of such numbers could overflow.
-		if entry.UncompressedSize64 > room {
+		if entry.UncompressedSize64 > left {
 			return broken(path, fmt.Errorf("entry %q: %d bytes are more than such a file can unpack to", entry.Name, entry.UncompressedSize64))
 		}
-		room -= entry.UncompressedSize64
+		left -= entry.UncompressedSize64
 		if err := unpack(entry, path, dst); err != nil {
 			return err
 		}

@@ -20,12 +20,12 @@ type watched struct {
 	timer     *time.Timer
 	began     time.Time
 	first     int64 // at when the body began
-	spoke     time.Time
+	lastLog   time.Time
 }
 
 // watch starts the stall timer and returns the function that stops it.
 func (w *watched) watch() (stop func() bool) {
-	w.began, w.spoke, w.first = time.Now(), time.Now(), w.at
+	w.began, w.lastLog, w.first = time.Now(), time.Now(), w.at
 	w.timer = time.AfterFunc(w.fetcher.stall, func() { w.cancel(errStalled) })
 	return w.timer.Stop
 }
@@ -36,8 +36,8 @@ func (w *watched) Read(p []byte) (int, error) {
 		w.timer.Reset(w.fetcher.stall)
 		w.at += int64(n)
 	}
-	if time.Since(w.spoke) >= w.fetcher.every {
-		w.spoke = time.Now()
+	if time.Since(w.lastLog) >= w.fetcher.every {
+		w.lastLog = time.Now()
 		rate := float64(w.at-w.first) / time.Since(w.began).Seconds()
 		w.fetcher.log("download url=%s bytes=%d total=%d mb_per_s=%.1f", w.url, w.at, w.total, rate/1e6)
 	}

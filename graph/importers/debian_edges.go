@@ -8,11 +8,11 @@ import (
 	"siafu/graph"
 )
 
-// debEdge is a relation between two packages, with the properties of the relation (debSays). In
+// debEdge is a relation between two packages, with the properties of the relation (debProps). In
 // an edge with features, the higher bits have the properties of the reverse relation.
 type debEdge struct {
 	src, dst uint32
-	says     uint16
+	props    uint16
 }
 
 // debEdges are relations of packages as a graph.EdgeSource.
@@ -41,7 +41,7 @@ func (a *debArchive) edges(o Options) graph.EdgeSource {
 		for _, r := range p.relations {
 			switch u, known := index[r.name]; {
 			case known:
-				list = append(list, debEdge{uint32(v), u, uint16(r.says)})
+				list = append(list, debEdge{uint32(v), u, uint16(r.props)})
 			case a.virtual[r.name]:
 				virtual++
 			default:
@@ -68,12 +68,12 @@ func (a *debArchive) edges(o Options) graph.EdgeSource {
 func (l debEdges) featured(o Options) graph.EdgeSource {
 	var both, merged debEdges
 	for _, e := range l {
-		both = append(both, e, debEdge{e.dst, e.src, e.says << len(debProperties)})
+		both = append(both, e, debEdge{e.dst, e.src, e.props << len(debProperties)})
 	}
 	slices.SortFunc(both, func(x, y debEdge) int { return cmp.Or(cmp.Compare(x.src, y.src), cmp.Compare(x.dst, y.dst)) })
 	for i, e := range both {
 		if i > 0 && both[i-1].src == e.src && both[i-1].dst == e.dst {
-			merged[len(merged)-1].says |= e.says
+			merged[len(merged)-1].props |= e.props
 			continue
 		}
 		merged = append(merged, e)
@@ -83,7 +83,7 @@ func (l debEdges) featured(o Options) graph.EdgeSource {
 		row := make([]float32, len(columns))
 		for _, e := range merged {
 			for j, bit := range columns {
-				row[j] = float32(e.says >> bit & 1)
+				row[j] = float32(e.props >> bit & 1)
 			}
 			if err := yield(e.src, e.dst, 1, row); err != nil {
 				return err

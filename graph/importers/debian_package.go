@@ -189,7 +189,7 @@ func (c *debCursor) pkg(fields map[string]debField, start int, virtual map[strin
 }
 
 // relation appends the packages in a relation field to dst.
-func (c *debCursor) relation(dst []debRelation, field debSays, key string, f debField) []debRelation {
+func (c *debCursor) relation(dst []debRelation, field debProps, key string, f debField) []debRelation {
 	list, bad, at := debParseRelations(dst, field, string(f.value))
 	if bad != "" {
 		line := f.line + bytes.Count(f.value[:at], []byte{'\n'})

@@ -9,22 +9,22 @@ import (
 // debRelations are the fields whose packages become neighbours.
 var debRelations = []string{"depends", "pre-depends", "recommends", "suggests", "enhances"}
 
-// debProperties names the bits of a debSays.
+// debProperties names the bits of a debProps.
 var debProperties = append(slices.Clone(debRelations), "version", "alternative")
 
-// debSays is a bit set of a relation's properties: its field, by the index in debRelations, and
+// debProps is a bit set of a relation's properties: its field, by the index in debRelations, and
 // the constants below.
-type debSays uint8
+type debProps uint8
 
 const (
-	debOfVersions debSays = 1 << (5 + iota) // only for certain versions
-	debFurther                              // after another alternative
+	debHasVersion  debProps = 1 << (5 + iota) // only for certain versions
+	debAlternative                            // after another alternative
 )
 
 // debRelation is a package in a relation field, with the properties of the relation.
 type debRelation struct {
-	name string
-	says debSays
+	name  string
+	props debProps
 }
 
 // debParseRelations appends the packages of a relation field to dst: "a (>= 1) | b:any, c
@@ -32,19 +32,19 @@ type debRelation struct {
 // architecture. Its properties are field and those that its text gives. An empty entry between
 // commas is allowed, as apt allows it. A syntax error is returned as the offending alternative
 // and its offset in value.
-func debParseRelations(dst []debRelation, field debSays, value string) (list []debRelation, bad string, at int) {
+func debParseRelations(dst []debRelation, field debProps, value string) (list []debRelation, bad string, at int) {
 	for entry := range strings.SplitSeq(value, ",") {
-		says := field
+		props := field
 		for alternative := range strings.SplitSeq(entry, "|") {
 			trimmed := strings.TrimSpace(alternative)
 			name, versioned, ok := debRelationName(trimmed)
-			r := debRelation{name, says}
+			r := debRelation{name, props}
 			if versioned {
-				r.says |= debOfVersions
+				r.props |= debHasVersion
 			}
 			switch {
 			case ok:
-				dst, says = append(dst, r), says|debFurther
+				dst, props = append(dst, r), props|debAlternative
 			case strings.TrimSpace(entry) == "":
 			case trimmed == "": // shown with its neighbours
 				return dst, strings.TrimSpace(entry), at

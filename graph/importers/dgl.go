@@ -15,7 +15,7 @@ import (
 
 var dglFormat = importer{
 	entry: entry{Name: "dgl", Help: "file of `dgl.save_graphs`"},
-	read:  dgl, recognises: isDGL, after: sayDirection, weights: true, features: true, named: []string{}, several: true,
+	read:  dgl, recognises: isDGL, after: warnOfDirection, weights: true, features: true, named: []string{}, several: true,
 }
 
 const opDGL = "import dgl"

@@ -63,17 +63,17 @@ func parseEdges(op, path string, b block, heading bool) ([]int64, error) {
 // nextWord splits the first word from a line; blanks and commas separate words.
 func nextWord(line []byte) (word, rest []byte) {
 	start := 0
-	for start < len(line) && parts(line[start]) {
+	for start < len(line) && isSeparator(line[start]) {
 		start++
 	}
 	end := start
-	for end < len(line) && !parts(line[end]) {
+	for end < len(line) && !isSeparator(line[end]) {
 		end++
 	}
 	return line[start:end], line[end:]
 }
 
-func parts(c byte) bool { return c == ' ' || c == '\t' || c == ',' || c == ';' || c == '\r' }
+func isSeparator(c byte) bool { return c == ' ' || c == '\t' || c == ',' || c == ';' || c == '\r' }
 
 // take appends the pairs of one block. They are narrow while all ids fit into uint32.
 func (l *edgeList) take(pairs []int64) error {

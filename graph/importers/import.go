@@ -83,7 +83,7 @@ var importFormats = withTables([]*importer{
 func withTables(list []*importer) []*importer {
 	for _, f := range tableFormats {
 		read := func(k *keeper, o Options) *graph.Content { return must(f.read(k, o)) }
-		list = append(list, &importer{entry: f.entry, read: read, recognises: f.recognises, after: sayDirection, isTable: true, weights: true})
+		list = append(list, &importer{entry: f.entry, read: read, recognises: f.recognises, after: warnOfDirection, isTable: true, weights: true})
 	}
 	return list
 }

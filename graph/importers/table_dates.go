@@ -357,8 +357,8 @@ func dateInstant(days float64) instant {
 	return instant{micros: int64(math.Round(days*day/1e6)) * 1e6}
 }
 
-// sayCodes warns of numbers that are probably codes, or in another unit of time.
-func (im *tableImport) sayCodes() {
+// warnOfCodes warns of numbers that are probably codes, or in another unit of time.
+func (im *tableImport) warnOfCodes() {
 	for _, e := range im.columns {
 		if im.like != nil {
 			return

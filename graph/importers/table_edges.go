@@ -47,7 +47,7 @@ func (im *tableImport) readEdges() graph.EdgeSource {
 	for i, c := range e.columns {
 		im.table.EdgeColumns[i].Missing = c.missing
 	}
-	e.say(im)
+	e.logOmitted(im)
 	return e.out.source()
 }
 
@@ -91,16 +91,16 @@ func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (weight floa
 			e.unknown++
 			return 0, nil
 		}
-		return 0, e.stranger(at, column, cells[column])
+		return 0, e.unknownEnd(at, column, cells[column])
 	}
 	if e.weight < 0 {
 		return 1, nil
 	}
-	return e.weigh(at, cells[e.weight])
+	return e.readWeight(at, cells[e.weight])
 }
 
-// stranger returns the fault of an end that is not a vertex.
-func (e *edgeTable) stranger(at int64, column int, id []byte) error {
+// unknownEnd returns the fault of an end that is not a vertex.
+func (e *edgeTable) unknownEnd(at int64, column int, id []byte) error {
 	if len(id) == 0 {
 		return e.fault(at, column, id, "is not an id").Then("write the id of the vertex, or remove the edge")
 	}
@@ -113,8 +113,7 @@ func (e *edgeTable) stranger(at int64, column int, id []byte) error {
 	return f.Then("add the vertex to the vertex table, or drop such edges with --drop-unknown")
 }
 
-// weigh reads a weight.
-func (e *edgeTable) weigh(at int64, cell []byte) (float32, error) {
+func (e *edgeTable) readWeight(at int64, cell []byte) (float32, error) {
 	w, ok := number(cell)
 	switch {
 	case !ok:
@@ -131,8 +130,7 @@ func (e *edgeTable) weigh(at int64, cell []byte) (float32, error) {
 	return float32(w), nil
 }
 
-// say logs omitted edges.
-func (e *edgeTable) say(im *tableImport) {
+func (e *edgeTable) logOmitted(im *tableImport) {
 	var unused []string
 	for i, name := range e.names {
 		feature := slices.ContainsFunc(e.columns, func(c *encoder) bool { return c.at == i })

@@ -79,8 +79,8 @@ func (im *tableImport) measure() {
 	}
 }
 
-// again makes another pass over the vertices, by their numbers.
-func (im *tableImport) again(yield func(v int, at int64, cells [][]byte) error) {
+// eachVertex makes another pass over the vertices, by their numbers.
+func (im *tableImport) eachVertex(yield func(v int, at int64, cells [][]byte) error) {
 	v, n := 0, im.ids.len()
 	check(im.nodes.each(func(at int64, cells [][]byte) error {
 		if v++; v > n {
@@ -95,7 +95,7 @@ func (im *tableImport) again(yield func(v int, at int64, cells [][]byte) error) 
 
 // moments is the pass over the vertices that finds mean and scale of numbers and dates.
 func (im *tableImport) moments() {
-	im.again(func(v int, _ int64, cells [][]byte) error {
+	im.eachVertex(func(v int, _ int64, cells [][]byte) error {
 		for _, e := range im.columns {
 			if x, ok := e.quantity(im.nodes, cells[e.at]); ok && im.sets[v] == graph.SplitTrain {
 				e.counting.add(x)
@@ -128,7 +128,7 @@ func (e *encoder) quantity(t *tableFile, cell []byte) (float64, bool) {
 // encode is the pass over the vertices that makes features.
 func (im *tableImport) encode() graph.Features {
 	r := newFeatureRows(im.keep, im.nodes.place, im.columns, im.ids.len())
-	im.again(func(_ int, at int64, cells [][]byte) error {
+	im.eachVertex(func(_ int, at int64, cells [][]byte) error {
 		r.next()
 		for _, e := range im.columns {
 			if err := e.encode(im.nodes, at, cells[e.at], r); err != nil {

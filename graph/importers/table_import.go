@@ -64,7 +64,7 @@ func (f *tableFormat) read(k *keeper, o Options) (c *graph.Content, err error) {
 	for i, e := range im.columns {
 		im.table.Columns[i].Missing = e.missing
 	}
-	im.sayColumns()
+	im.logColumns()
 	c.Edges = im.readEdges()
 	c.Normalize, c.Symmetrise, c.EdgeImport = im.Normalize, im.Symmetrise, &im.edges
 	return c, nil
@@ -87,7 +87,7 @@ func (im *tableImport) openNodes() {
 			place{im.flags.op, name}.refuse("name a dataset imported from a table, or a run trained on one, with --like", "it was not imported from a table")
 		}
 		defaults = *im.like.Table
-		im.takeOver()
+		im.applyLike()
 	}
 	im.nodes = im.openTable(im.Nodes, "nodes")
 	im.findColumns(defaults)

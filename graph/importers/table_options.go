@@ -69,10 +69,10 @@ func (o *Options) checkTable(at place) {
 	}
 }
 
-// takeOver replaces the options that change a network's input by the options of --like, and
+// applyLike replaces the options that change a network's input by the options of --like, and
 // refuses contradicting flags. Options that an older version did not record keep the flags'
 // values.
-func (im *tableImport) takeOver() {
+func (im *tableImport) applyLike() {
 	like, edges := im.like, im.like.EdgeImport
 	// contradiction refuses a flag that contradicts --like.
 	contradiction := func(is bool, flag, there, remedy string) {

@@ -74,26 +74,26 @@ func (im *tableImport) settleClasses() {
 // unlikeScales is the ratio of features' scales above which there is a warning.
 const unlikeScales = 100
 
-// mostSaid is the maximum number of columns with their own log line.
-const mostSaid = 40
+// maxLogged is the maximum number of columns with their own log line.
+const maxLogged = 40
 
-// sayColumns logs the use of each column, and warnings.
-func (im *tableImport) sayColumns() {
+// logColumns logs the use of each column, and warnings.
+func (im *tableImport) logColumns() {
 	for i, e := range im.columns {
-		if i == mostSaid {
+		if i == maxLogged {
 			im.Log("columns=%d: %d more are in meta.json", len(im.columns), len(im.columns)-i)
 			break
 		}
 		im.Log("%s", e)
 	}
 	for i, d := range im.table.Dropped {
-		if i == mostSaid {
+		if i == maxLogged {
 			im.Log("dropped columns=%d: %d more are in meta.json", len(im.table.Dropped), len(im.table.Dropped)-i)
 			break
 		}
 		im.Log("dropped column=%s: %s", d.Name, d.Why)
 	}
-	im.sayCodes()
+	im.warnOfCodes()
 	if !im.Standardise && im.like == nil {
 		im.compareScales()
 	}
@@ -149,8 +149,8 @@ func (im *tableImport) compareScales() {
 		most/least, largest, most, smallest, least)
 }
 
-// sayDirection warns of edges in only one direction.
-func sayDirection(o Options, r *graph.WriteReport) error {
+// warnOfDirection warns of edges in only one direction.
+func warnOfDirection(o Options, r *graph.WriteReport) error {
 	if r.Directed && !r.Uneven {
 		o.Log("warning: edges are stored in one direction only, and a vertex aggregates only from its in-neighbours; import with --symmetrise to store both directions")
 	}

@@ -15,7 +15,7 @@ import (
 
 var torchFormat = importer{
 	entry: entry{Name: "torch", Help: "`.pt` with a `Data` of PyTorch Geometric"},
-	read:  torch, recognises: isFile(".pt", ".pth"), after: sayDirection, weights: true, features: true, named: pygEdgeArrays,
+	read:  torch, recognises: isFile(".pt", ".pth"), after: warnOfDirection, weights: true, features: true, named: pygEdgeArrays,
 }
 
 const opTorch = "import torch"

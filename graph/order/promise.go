@@ -14,10 +14,10 @@ const (
 	// cache many times.
 	sampleSeeds = 8
 	sampleEdges = 64 * cacheRows
-	// hope is the maximum ratio of misses in samples. An order of all vertices gains less than
+	// maxSampleRatio is the maximum ratio of misses in samples. An order of all vertices gains less than
 	// neighbourhoods that are grown one by one. The synthetic graph of Reddit-large has ratio
 	// 0.89, and lp and rabbit do not reduce its misses.
-	hope = 0.8
+	maxSampleRatio = 0.8
 )
 
 // Promising reports whether auto computes orders for g. For a graph with many edges they take
@@ -30,7 +30,7 @@ func Promising(g graph.CSR) bool {
 	if g.Rows() <= cacheRows {
 		return false
 	}
-	return len(g.Cols) < costly || promise(g, sampleEdges) < hope
+	return len(g.Cols) < costly || promise(g, sampleEdges) < maxSampleRatio
 }
 
 // promise returns the misses of neighbourhoods with N edges, divided by the misses of natural

@@ -74,7 +74,7 @@ func build(ds *graph.Dataset, owner []uint32, final string, o Options) (*Report,
 	if err := m.write(tmp.Path); err != nil {
 		return nil, err
 	}
-	if err := stepAside(final, m, tmp.Path+".old"); err != nil {
+	if err := moveAside(final, m, tmp.Path+".old"); err != nil {
 		return nil, err
 	}
 	if err := tmp.Commit(); err != nil {
@@ -83,15 +83,15 @@ func build(ds *graph.Dataset, owner []uint32, final string, o Options) (*Report,
 	return m.Report, nil
 }
 
-// stepAside moves the old shards in the folder final to another folder before the shards of m
+// moveAside moves the old shards in the folder final to another folder before the shards of m
 // replace them. It does not move shards with the same options or of another dataset. Requests
 // with explicit options find them there, and running trainings continue.
-func stepAside(final string, m *Meta, aside string) error {
+func moveAside(final string, m *Meta, aside string) error {
 	was, err := find(final, "", m.Parts)
-	if err != nil || was.Fingerprint != m.Fingerprint || was.beside() == m.beside() {
+	if err != nil || was.Fingerprint != m.Fingerprint || was.folderName() == m.folderName() {
 		return nil // there are no usable shards
 	}
-	side := filepath.Join(filepath.Dir(final), was.beside())
+	side := filepath.Join(filepath.Dir(final), was.folderName())
 	if err := replaceable(side); err != nil {
 		return err
 	}

@@ -68,13 +68,13 @@ func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Rep
 	}
 	root := p.writable()
 	folder = filepath.Join(root, strconv.Itoa(o.Parts))
-	m, err := p.there(folder, o.Parts)
+	m, err := p.lookUp(folder, o.Parts)
 	if err != nil {
 		return "", nil, err
 	}
 	o = m.Complete(o)
 	if m != nil {
-		folder = filepath.Join(root, beside(o.Method, o.Order, o.Parts, o.Seed))
+		folder = filepath.Join(root, folderName(o.Method, o.Order, o.Parts, o.Seed))
 	}
 	begins(o)
 	made, err = divide(p.Data, folder, o)
@@ -91,8 +91,8 @@ func (p Place) Made(o Options) *Meta {
 func (p Place) serving(o Options) (string, *Meta, error) {
 	for _, root := range p.roots() {
 		first := filepath.Join(root, strconv.Itoa(o.Parts))
-		for _, folder := range append([]string{first}, besides(root, o.Parts)...) {
-			m, err := p.there(folder, o.Parts)
+		for _, folder := range append([]string{first}, otherFolders(root, o.Parts)...) {
+			m, err := p.lookUp(folder, o.Parts)
 			if err != nil && folder == first { // a damaged other folder is rebuilt
 				return "", nil, err
 			}
@@ -104,8 +104,8 @@ func (p Place) serving(o Options) (string, *Meta, error) {
 	return "", nil, nil
 }
 
-// besides returns the further folders of shards for the given number of parts, sorted by name.
-func besides(root string, parts int) (folders []string) {
+// otherFolders returns the further folders of shards for the given number of parts, sorted by name.
+func otherFolders(root string, parts int) (folders []string) {
 	list, _ := os.ReadDir(root) // an unreadable folder has none
 	for _, e := range list {
 		if strings.HasPrefix(e.Name(), strconv.Itoa(parts)+"-") {
@@ -115,8 +115,8 @@ func besides(root string, parts int) (folders []string) {
 	return folders
 }
 
-// there calls Find for a folder; it returns nil if the folder has no shards.
-func (p Place) there(folder string, parts int) (*Meta, error) {
+// lookUp calls Find for a folder; it returns nil if the folder has no shards.
+func (p Place) lookUp(folder string, parts int) (*Meta, error) {
 	m, err := find(folder, p.Data, parts)
 	if fault.KindOf(err) == fault.Missing || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -127,16 +127,16 @@ func (p Place) there(folder string, parts int) (*Meta, error) {
 	return m, err
 }
 
-// beside returns the name of a further folder of shards. For a partition from a file it
+// folderName returns the name of a further folder of shards. For a partition from a file it
 // includes a checksum of the file's name.
-func beside(method, order string, parts int, seed uint64) string {
+func folderName(method, order string, parts int, seed uint64) string {
 	if path, ok := strings.CutPrefix(method, filePrefix); ok {
 		method = fmt.Sprintf("file%08x", crc32.ChecksumIEEE([]byte(path)))
 	}
 	return fmt.Sprintf("%d-%s-%s-%d", parts, method, cmp.Or(order, "auto"), seed)
 }
 
-func (m *Meta) beside() string { return beside(m.Method, m.Order, m.Parts, m.Seed) }
+func (m *Meta) folderName() string { return folderName(m.Method, m.Order, m.Parts, m.Seed) }
 
 // lock waits until no other process partitions the dataset, and excludes others. It locks the
 // dataset's folder, creates no file, and ends with the process. On file systems that cannot
