@@ -99,13 +99,11 @@ func (e *exponential32) of(x VecVirtual) {
 // between one row's and the next the rows of all the edges are read, and no
 // processor sees the stream.
 func less(s isa) {
-	TEXT("less"+s.name, NOSPLIT, "func(dst, cols *uint32, base uint32, full, lanes int)")
-	Doc("Sets dst to cols less base.")
-	Pragma("noescape")
-	dst, cols := Load(Param("dst"), GP64()), Load(Param("cols"), GP64())
-	base, narrow := s.vec(), XMM()
-	VMOVD(Load(Param("base"), GP32()), narrow)
-	VPBROADCASTD(narrow, base)
+	routine("less"+s.name, "func(dst, cols *uint32, base uint32, full, lanes int)",
+		"Sets dst to cols less base.")
+	dst, cols := arg("dst"), arg("cols")
+	base := s.vec()
+	broadcastWord(Load(Param("base"), GP32()), base)
 	eachVector(s, func(at func(Register) Mem, mask Register) {
 		v := s.vec()
 		s.load(at(cols), mask, v)
@@ -124,15 +122,12 @@ const scoresAhead = 24
 // scores generates a routine that stores a full vector per edge. The next edge overwrites the
 // lanes beyond the heads.
 func scores(s isa) {
-	TEXT("scores"+s.name, NOSPLIT,
-		"func(dst *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32, top *float32)")
-	Doc("Sets eight lanes of dst, step bytes on for each of n edges, to the leaky near + far[id]; raises top to them.")
-	Pragma("noescape")
-	dst, step := Load(Param("dst"), GP64()), Load(Param("step"), GP64())
-	far, stride := Load(Param("far"), GP64()), Load(Param("stride"), GP64())
-	ids, n, topAt := Load(Param("ids"), GP64()), Load(Param("n"), GP64()), Load(Param("top"), GP64())
+	routine("scores"+s.name, "func(dst *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32, top *float32)",
+		"Sets eight lanes of dst, step bytes on for each of n edges, to the leaky near + far[id]; raises top to them.")
+	dst, step, far, stride := arg("dst"), arg("step"), arg("far"), arg("stride")
+	ids, n, topAt := arg("ids"), arg("n"), arg("top")
 	near, top, slope := s.vec(), s.vec(), s.vec()
-	VMOVUPS(Mem{Base: Load(Param("near"), GP64())}, near)
+	VMOVUPS(Mem{Base: arg("near")}, near)
 	VMOVUPS(Mem{Base: topAt}, top)
 	VBROADCASTSS(place(Param("slope")), slope)
 	mask := s.mask("heads")
@@ -154,25 +149,19 @@ func scores(s isa) {
 	DECQ(n)
 	JNZ(LabelRef("next"))
 	VMOVUPS(top, Mem{Base: topAt})
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // scoresOfOne generates scores for one head, eight edges at a time.
 func scoresOfOne(s isa) {
-	TEXT("scoresOfOne"+s.name, NOSPLIT,
-		"func(dst, near, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full, lanes int)")
-	Doc("Sets dst to the leaky near + far[id·stride]; raises all lanes of top to the largest.")
-	Pragma("noescape")
-	dst, far := Load(Param("dst"), GP64()), Load(Param("far"), GP64())
-	ids, topAt := Load(Param("ids"), GP64()), Load(Param("top"), GP64())
+	routine("scoresOfOne"+s.name, "func(dst, near, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full, lanes int)",
+		"Sets dst to the leaky near + far[id·stride]; raises all lanes of top to the largest.")
+	dst, far, ids, topAt := arg("dst"), arg("far"), arg("ids"), arg("top")
 	near, top, slope, stride, least := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
-	VMOVUPS(Mem{Base: Load(Param("near"), GP64())}, near)
+	VMOVUPS(Mem{Base: arg("near")}, near)
 	VMOVUPS(Mem{Base: topAt}, top)
 	VBROADCASTSS(place(Param("slope")), slope)
-	narrow := XMM()
-	VMOVD(Load(Param("stride"), GP32()), narrow)
-	VPBROADCASTD(narrow, stride)
+	broadcastWord(Load(Param("stride"), GP32()), stride)
 	VMOVUPS(single("never32", math.Inf(-1)), least)
 	eachVector(s, func(place func(Register) Mem, mask Register) {
 		id, v, leaky, some := s.vec(), s.vec(), s.vec(), s.vec()
@@ -205,10 +194,9 @@ func scoresOfOne(s isa) {
 
 // scaleRow writes x *= factor.
 func scaleRow(s isa) {
-	TEXT("scaleRow"+s.name, NOSPLIT, "func(x *float32, factor float32, full, lanes int)")
-	Doc("Multiplies x by factor.")
-	Pragma("noescape")
-	x, factor := Load(Param("x"), GP64()), s.vec()
+	routine("scaleRow"+s.name, "func(x *float32, factor float32, full, lanes int)",
+		"Multiplies x by factor.")
+	x, factor := arg("x"), s.vec()
 	VBROADCASTSS(place(Param("factor")), factor)
 	eachVector(s, func(at func(Register) Mem, mask Register) {
 		v := s.vec()
@@ -220,13 +208,11 @@ func scaleRow(s isa) {
 
 // weights turns scores into softmax weights but for their divisor.
 func weights(s isa, e *exponential32) {
-	TEXT("weights"+s.name, NOSPLIT, "func(scores, keep *float32, keepStep int, top, sum *float32, full, lanes int)")
-	Doc("Replaces scores by keep times their exponentials less top, and adds the exponentials to sum.")
-	Pragma("noescape")
-	at, keep, step := Load(Param("scores"), GP64()), Load(Param("keep"), GP64()), Load(Param("keepStep"), GP64())
-	sumAt := Load(Param("sum"), GP64())
+	routine("weights"+s.name, "func(scores, keep *float32, keepStep int, top, sum *float32, full, lanes int)",
+		"Replaces scores by keep times their exponentials less top, and adds the exponentials to sum.")
+	at, keep, step, sumAt := arg("scores"), arg("keep"), arg("keepStep"), arg("sum")
 	top, sum := s.vec(), s.vec()
-	VMOVUPS(Mem{Base: Load(Param("top"), GP64())}, top)
+	VMOVUPS(Mem{Base: arg("top")}, top)
 	VMOVUPS(Mem{Base: sumAt}, sum)
 	eachVector(s, func(place func(Register) Mem, mask Register) {
 		v := s.vec()
@@ -249,13 +235,11 @@ func weights(s isa, e *exponential32) {
 // signedWeights generates weights that have the sign bit if the score is not positive. It also
 // sums the exponentials with these signs.
 func signedWeights(s isa, e *exponential32) {
-	TEXT("signedWeights"+s.name, NOSPLIT, "func(scores, keep *float32, keepStep int, top, sum, signed *float32, full, lanes int)")
-	Doc("Replaces scores by keep times their exponentials less top, negative unless the score is positive, and adds the exponentials to sum, and with their signs to signed.")
-	Pragma("noescape")
-	at, keep, step := Load(Param("scores"), GP64()), Load(Param("keep"), GP64()), Load(Param("keepStep"), GP64())
-	sumAt, signedAt := Load(Param("sum"), GP64()), Load(Param("signed"), GP64())
+	routine("signedWeights"+s.name, "func(scores, keep *float32, keepStep int, top, sum, signed *float32, full, lanes int)",
+		"Replaces scores by keep times their exponentials less top, negative unless the score is positive, and adds the exponentials to sum, and with their signs to signed.")
+	at, keep, step, sumAt, signedAt := arg("scores"), arg("keep"), arg("keepStep"), arg("sum"), arg("signed")
 	top, sum, signed, zero, sign := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
-	VMOVUPS(Mem{Base: Load(Param("top"), GP64())}, top)
+	VMOVUPS(Mem{Base: arg("top")}, top)
 	VMOVUPS(Mem{Base: sumAt}, sum)
 	VMOVUPS(Mem{Base: signedAt}, signed)
 	s.zero(zero)
@@ -290,14 +274,10 @@ func slopes(s isa, e *exponential32, each bool) {
 	if each {
 		name, doc = "slopesOfEdges", "Replaces scores by their weights, and dq by the gradients of what the scores are the leaky values of."
 	}
-	TEXT(name+s.name, NOSPLIT,
-		"func(scores, dq, keep *float32, keepStep int, lse, dots *float32, farStep int, slope float32, sum *float32, full, lanes int)")
-	Doc(doc)
-	Pragma("noescape")
-	at, dq := Load(Param("scores"), GP64()), Load(Param("dq"), GP64())
-	keep, keepStep := Load(Param("keep"), GP64()), Load(Param("keepStep"), GP64())
-	lse, dots, farStep := Load(Param("lse"), GP64()), Load(Param("dots"), GP64()), Load(Param("farStep"), GP64())
-	sumAt := Load(Param("sum"), GP64())
+	routine(name+s.name, "func(scores, dq, keep *float32, keepStep int, lse, dots *float32, farStep int, slope float32, sum *float32, full, lanes int)",
+		doc)
+	at, dq, keep, keepStep := arg("scores"), arg("dq"), arg("keep"), arg("keepStep")
+	lse, dots, farStep, sumAt := arg("lse"), arg("dots"), arg("farStep"), arg("sum")
 	one := e.one
 	slope, sum, zero := s.vec(), s.vec(), s.vec()
 	VBROADCASTSS(place(Param("slope")), slope)
@@ -337,24 +317,16 @@ func slopes(s isa, e *exponential32, each bool) {
 // edgeMask generates four random words per edge, one for each of four heads. With narrower
 // steps, the next edge overwrites the extra lanes.
 func edgeMask(s isa) {
-	TEXT("edgeMask"+s.name, NOSPLIT,
-		"func(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)")
-	Doc("Sets four floats of dst, step bytes on for each edge, to what dropout multiplies four heads by.")
-	Pragma("noescape")
+	routine("edgeMask"+s.name, "func(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)",
+		"Sets four floats of dst, step bytes on for each edge, to what dropout multiplies four heads by.")
 	p, odds := newPhilox(s), s.odd(0xaa)
-	dst, step, turns := Load(Param("dst"), GP64()), Load(Param("step"), GP64()), Load(Param("turns"), GP64())
-	sources, targets := Load(Param("sources"), GP64()), Load(Param("targets"), GP64())
+	dst, step, turns, sources, targets := arg("dst"), arg("step"), arg("turns"), arg("sources"), arg("targets")
 	Label("next")
 	source, target := s.vec(), s.vec()
 	VPMOVZXDQ(Mem{Base: sources}, source)
 	VPMOVZXDQ(Mem{Base: targets}, target)
 	p.row(source)
-	w := p.words(target)
-	odds.low(w[1], w[0])
-	odds.low(w[3], w[2])
-	even, odd := s.vec(), s.vec()
-	VPUNPCKLQDQ(w[2], w[0], even)
-	VPUNPCKHQDQ(w[2], w[0], odd)
+	even, odd := p.unpacked(target, odds)
 	even, odd = p.factor(even), p.factor(odd)
 	for quarter := range s.bytes / 16 {
 		for _, v := range []VecVirtual{even, odd} {
@@ -370,8 +342,7 @@ func edgeMask(s isa) {
 	ADDQ(place(Param("targetStep")), targets)
 	DECQ(turns)
 	JNZ(LabelRef("next"))
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // factor returns the scale where the word retains its element, else 0.

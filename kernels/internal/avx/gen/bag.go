@@ -14,22 +14,12 @@ import (
 // Design note: one routine for all numbers of vectors, since a call through a
 // table would move its caller's scratch memory from the stack to the heap.
 func gatherValues(s isa) {
-	TEXT("gatherValues"+s.name, NOSPLIT,
-		"func(dst, x *float32, stride int, cols *uint32, vals *float32, ahead, rest, vectors, lanes int)")
-	Doc("Adds the sum over ahead+rest non-zeros of val times the tile of row col, in up to 8 vectors; the first look ahead.")
-	Pragma("noescape")
-	b := bag{s: s, mask: s.mask("lanes"), dst: Load(Param("dst"), GP64())}
-	b.x, b.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
-	b.cols, b.vals = Load(Param("cols"), GP64()), Load(Param("vals"), GP64())
-	b.n, b.rest = Load(Param("ahead"), GP64()), Load(Param("rest"), GP64())
-	vectors := Load(Param("vectors"), GP64())
-	for n := 1; n < 8; n++ {
-		CMPQ(vectors, U8(n))
-		JEQ(LabelRef(fmt.Sprintf("tile%d", n)))
-	}
-	for n := 8; n >= 1; n-- {
-		b.tile(n)
-	}
+	routine("gatherValues"+s.name, "func(dst, x *float32, stride int, cols *uint32, vals *float32, ahead, rest, vectors, lanes int)",
+		"Adds the sum over ahead+rest non-zeros of val times the tile of row col, in up to 8 vectors; the first look ahead.")
+	b := bag{s: s, mask: s.mask("lanes"), dst: arg("dst")}
+	b.x, b.stride, b.cols, b.vals = arg("x"), arg("stride"), arg("cols"), arg("vals")
+	b.n, b.rest = arg("ahead"), arg("rest")
+	tiles(8, b.tile)
 }
 
 // bag is the parameters of gatherValues in registers.
@@ -47,33 +37,13 @@ func (b *bag) tile(vectors int) {
 	acc := make([]VecVirtual, vectors)
 	for i := range acc {
 		acc[i] = b.s.vec()
-		b.s.load(Mem{Base: b.dst, Disp: b.s.bytes * i}, b.maskOf(i, vectors), acc[i])
+		b.s.load(Mem{Base: b.dst, Disp: b.s.bytes * i}, onlyLast(b.mask, i, vectors), acc[i])
 	}
-	Label(name + "_ahead")
-	TESTQ(b.n, b.n)
-	JZ(LabelRef(name + "_rest"))
-	b.nonZero(acc, true)
-	DECQ(b.n)
-	JMP(LabelRef(name + "_ahead"))
-	Label(name + "_rest")
-	TESTQ(b.rest, b.rest)
-	JZ(LabelRef(name + "_store"))
-	b.nonZero(acc, false)
-	DECQ(b.rest)
-	JMP(LabelRef(name + "_rest"))
-	Label(name + "_store")
+	aheadAndRest(name, b.n, b.rest, func(prefetch bool) { b.nonZero(acc, prefetch) })
 	for i := range acc {
-		b.s.store(acc[i], b.maskOf(i, vectors), Mem{Base: b.dst, Disp: b.s.bytes * i})
+		b.s.store(acc[i], onlyLast(b.mask, i, vectors), Mem{Base: b.dst, Disp: b.s.bytes * i})
 	}
-	VZEROUPPER()
-	RET()
-}
-
-func (b *bag) maskOf(i, vectors int) Register {
-	if i == vectors-1 {
-		return b.mask
-	}
-	return nil
+	leave()
 }
 
 // nonZero adds one non-zero.
@@ -87,7 +57,7 @@ func (b *bag) nonZero(acc []VecVirtual, prefetch bool) {
 		}
 	}
 	for i := range acc {
-		b.s.fmaFrom(Mem{Base: p, Disp: b.s.bytes * i}, val, b.maskOf(i, len(acc)), acc[i])
+		b.s.fmaFrom(Mem{Base: p, Disp: b.s.bytes * i}, val, onlyLast(b.mask, i, len(acc)), acc[i])
 	}
 	ADDQ(U8(4), b.cols)
 	ADDQ(U8(4), b.vals)
@@ -95,9 +65,5 @@ func (b *bag) nonZero(acc []VecVirtual, prefetch bool) {
 
 // row returns the address of x's row for a later column.
 func (b *bag) row(at int) GPVirtual {
-	p := GP64()
-	MOVL(Mem{Base: b.cols, Disp: 4 * at}, p.As32())
-	IMULQ(b.stride, p)
-	ADDQ(b.x, p)
-	return p
+	return rowAddress(Mem{Base: b.cols, Disp: 4 * at}, b.stride, b.x)
 }

@@ -9,11 +9,9 @@ import (
 // after those that stay, which no branch has to foresee. Vectors would not be faster: a
 // word of bits has to be looked up for each id.
 func choose() {
-	TEXT("choose", NOSPLIT, "func(dst, ids *uint32, n int, bits *uint32) (count int)")
-	Doc("Copies those of n ids, 1 or more, whose bit is set, and returns their number.")
-	Pragma("noescape")
-	dst, ids := Load(Param("dst"), GP64()), Load(Param("ids"), GP64())
-	n, bits := Load(Param("n"), GP64()), Load(Param("bits"), GP64())
+	routine("choose", "func(dst, ids *uint32, n int, bits *uint32) (count int)",
+		"Copies those of n ids, 1 or more, whose bit is set, and returns their number.")
+	dst, ids, n, bits := arg("dst"), arg("ids"), arg("n"), arg("bits")
 	count := GP64()
 	XORQ(count, count)
 	one := func(disp int) {
@@ -27,24 +25,7 @@ func choose() {
 		ANDL(U32(1), word.As32())
 		ADDQ(word, count)
 	}
-	const unrolled = 4
-	Label("four")
-	CMPQ(n, U32(unrolled))
-	JLT(LabelRef("rest"))
-	for i := range unrolled {
-		one(4 * i)
-	}
-	ADDQ(U8(4*unrolled), ids)
-	SUBQ(U8(unrolled), n)
-	JMP(LabelRef("four"))
-	Label("rest")
-	TESTQ(n, n)
-	JZ(LabelRef("done"))
-	one(0)
-	ADDQ(U8(4), ids)
-	DECQ(n)
-	JMP(LabelRef("rest"))
-	Label("done")
+	unroll("four", 4, n, one, ids)
 	Store(count, Return("count"))
 	RET()
 }
@@ -52,19 +33,17 @@ func choose() {
 // below copies ascending ids up to a bound, eight at a time, and fetches what will be copied
 // later: of rows that are met a part at a time no two parts lie side by side.
 func below() {
-	TEXT("below", NOSPLIT, "func(dst, ids *uint32, n int, bound uint32, next *uint32) (count int)")
-	Doc("Copies n ascending ids as far as they are below bound, and returns their number; up to seven more are written, within n. It prefetches next.")
-	Pragma("noescape")
-	dst, ids, n := Load(Param("dst"), GP64()), Load(Param("ids"), GP64()), Load(Param("n"), GP64())
-	next, count := Load(Param("next"), GP64()), GP64()
+	routine("below", "func(dst, ids *uint32, n int, bound uint32, next *uint32) (count int)",
+		"Copies n ascending ids as far as they are below bound, and returns their number; up to seven more are written, within n. It prefetches next.")
+	dst, ids, n := arg("dst"), arg("ids"), arg("n")
+	next, count := arg("next"), GP64()
 	const lines = 4
 	for i := range lines {
 		PREFETCHT0(Mem{Base: next, Disp: 64 * i})
 	}
 	bound := Load(Param("bound"), GP64().As32())
-	bounds, spread := YMM(), XMM()
-	VMOVD(bound, spread)
-	VPBROADCASTD(spread, bounds)
+	bounds := YMM()
+	broadcastWord(bound, bounds)
 	XORQ(count, count)
 	Label("eight")
 	CMPQ(n, U32(8))

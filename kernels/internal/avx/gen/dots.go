@@ -12,28 +12,34 @@ import (
 // four edges at a time. Sixteen columns are a vector, or for AVX2 two with sums
 // of their own, so that both sets add in one order.
 func dots(s isa) {
-	TEXT("dots"+s.name, NOSPLIT,
-		"func(dst *float32, step int, row, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int)")
-	Doc("Sets heads floats of dst, step bytes on for each edge, to the products of row and the row of x of the edge's id; of a head the last columns are that many bytes.")
-	Pragma("noescape")
-	d := dotting{isa: s, masks: []Register{s.mask("lanesA")}}
+	routine("dots"+s.name, "func(dst *float32, step int, row, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int)",
+		"Sets heads floats of dst, step bytes on for each edge, to the products of row and the row of x of the edge's id; of a head the last columns are that many bytes.")
+	newDotting(s).blocks("four", 4)
+}
+
+// newDotting reads the parameters that dots and bentDots share.
+func newDotting(s isa) *dotting {
+	d := &dotting{isa: s, masks: []Register{s.mask("lanesA")}}
 	if !s.wide {
 		d.masks = append(d.masks, s.mask("lanesB"))
 	}
-	d.dst, d.row, d.ids = Load(Param("dst"), GP64()), Load(Param("row"), GP64()), Load(Param("ids"), GP64())
-	Label("four")
-	CMPQ(place(Param("n")), U8(4))
-	JLT(LabelRef("one"))
-	d.edges(4)
-	JMP(LabelRef("four"))
-	Label("one")
-	CMPQ(place(Param("n")), U8(1))
-	JLT(LabelRef("done"))
-	d.edges(1)
-	JMP(LabelRef("one"))
+	d.dst, d.row, d.ids = arg("dst"), arg("row"), arg("ids")
+	return d
+}
+
+// blocks generates the loops over blocks of edges and over the rest, and the end of the routine.
+func (d *dotting) blocks(label string, count int) {
+	loop := func(label, end string, count int) {
+		Label(label)
+		CMPQ(place(Param("n")), U8(count))
+		JLT(LabelRef(end))
+		d.edges(count)
+		JMP(LabelRef(label))
+	}
+	loop(label, "one", count)
+	loop("one", "done", 1)
 	Label("done")
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // dotting contains the shared state of the routine's parts. masks are the masks of the vectors
@@ -63,7 +69,7 @@ func (d *dotting) edges(count int) {
 		PREFETCHT0(Mem{Base: q})
 		next = append(next, q)
 	}
-	offset, heads := GP64(), Load(Param("heads"), GP64())
+	offset, heads := GP64(), arg("heads")
 	XORQ(offset, offset)
 	Label(name + "_head")
 	acc := make([][]VecVirtual, len(d.masks)) // by half, by edge
@@ -74,15 +80,11 @@ func (d *dotting) edges(count int) {
 			acc[h] = append(acc[h], v)
 		}
 	}
-	full := Load(Param("full"), GP64())
-	Label(name + "_columns")
-	TESTQ(full, full)
-	JZ(LabelRef(name + "_last"))
-	d.columns(acc, from, next, offset, false)
-	ADDQ(U8(64), offset)
-	DECQ(full)
-	JMP(LabelRef(name + "_columns"))
-	Label(name + "_last")
+	full := arg("full")
+	countdown(name+"_columns", name+"_last", full, func() {
+		d.columns(acc, from, next, offset, false)
+		ADDQ(U8(64), offset)
+	})
 	d.columns(acc, from, next, offset, true)
 	ADDQ(place(Param("last")), offset)
 	d.write(d.sums(acc), count)
@@ -90,11 +92,11 @@ func (d *dotting) edges(count int) {
 	JNZ(LabelRef(name + "_head"))
 
 	// dst is one edge on for each edge, and all heads on.
-	step := Load(Param("step"), GP64())
+	step := arg("step")
 	for range count {
 		ADDQ(step, d.dst)
 	}
-	heads = Load(Param("heads"), GP64())
+	heads = arg("heads")
 	SHLQ(U8(2), heads)
 	SUBQ(heads, d.dst)
 	ADDQ(U8(4*count), d.ids)
@@ -103,11 +105,7 @@ func (d *dotting) edges(count int) {
 }
 
 func (d *dotting) address(id Mem) Register {
-	p := GP64()
-	MOVL(id, p.As32())
-	IMULQ(place(Param("stride")), p)
-	ADDQ(place(Param("x")), p)
-	return p
+	return rowAddress(id, place(Param("stride")), place(Param("x")))
 }
 
 // columns adds sixteen columns, and prefetches the line that they end in.
@@ -176,7 +174,7 @@ func (d *dotting) transposed(v []VecVirtual) VecVirtual {
 
 // write stores the sum of each edge and advances to the next head.
 func (d *dotting) write(sums VecVirtual, count int) {
-	at, step := GP64(), Load(Param("step"), GP64())
+	at, step := GP64(), arg("step")
 	MOVQ(d.dst, at)
 	for e := range count {
 		VEXTRACTPS(U8(e), sums, Mem{Base: at})
@@ -206,28 +204,17 @@ func weigh(s isa, heads, signed bool) {
 			widest /= 2
 		}
 	}
-	TEXT(name+s.name, NOSPLIT,
-		"func(dst, x *float32, stride int, ids *uint32, weights *float32, step, ahead, rest, vectors, lanes int"+params+")")
-	Doc(doc)
-	Pragma("noescape")
-	w := weighing{isa: s, heads: heads, mask: s.mask("lanes"), dst: Load(Param("dst"), GP64())}
+	routine(name+s.name, "func(dst, x *float32, stride int, ids *uint32, weights *float32, step, ahead, rest, vectors, lanes int"+params+")",
+		doc)
+	w := weighing{isa: s, heads: heads, mask: s.mask("lanes"), dst: arg("dst")}
 	if signed {
 		w.size = s.vec()
 		s.magnitude(w.size)
 	}
-	w.x, w.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
-	w.ids, w.weights = Load(Param("ids"), GP64()), Load(Param("weights"), GP64())
-	w.step, w.ahead, w.rest = Load(Param("step"), GP64()), Load(Param("ahead"), GP64()), Load(Param("rest"), GP64())
-	w.end = Load(Param("lanes"), GP64())
+	w.x, w.stride, w.ids, w.weights = arg("x"), arg("stride"), arg("ids"), arg("weights")
+	w.step, w.ahead, w.rest, w.end = arg("step"), arg("ahead"), arg("rest"), arg("lanes")
 	SHLQ(U8(2), w.end)
-	vectors := Load(Param("vectors"), GP64())
-	for n := 1; n < widest; n++ {
-		CMPQ(vectors, U8(n))
-		JEQ(LabelRef(fmt.Sprintf("tile%d", n)))
-	}
-	for n := widest; n >= 1; n-- {
-		w.tile(n)
-	}
+	tiles(widest, w.tile)
 }
 
 // weighing is the parameters of weigh in registers.
@@ -247,42 +234,29 @@ func (w *weighing) tile(vectors int) {
 	acc := w.sums(w.dst, vectors)
 	var signed, head []VecVirtual
 	if w.size != nil {
-		signed = w.sums(Load(Param("signed"), GP64()), vectors)
+		signed = w.sums(arg("signed"), vectors)
 	}
 	if w.heads {
-		heads := Load(Param("heads"), GP64())
+		heads := arg("heads")
 		for i := range vectors {
 			h := w.vec()
 			VMOVUPS(Mem{Base: heads, Disp: w.bytes * i}, h)
 			head = append(head, h)
 		}
 	}
-	Label(name + "_ahead")
-	TESTQ(w.ahead, w.ahead)
-	JZ(LabelRef(name + "_rest"))
-	w.edge(acc, signed, head, true)
-	DECQ(w.ahead)
-	JMP(LabelRef(name + "_ahead"))
-	Label(name + "_rest")
-	TESTQ(w.rest, w.rest)
-	JZ(LabelRef(name + "_store"))
-	w.edge(acc, signed, head, false)
-	DECQ(w.rest)
-	JMP(LabelRef(name + "_rest"))
-	Label(name + "_store")
+	aheadAndRest(name, w.ahead, w.rest, func(prefetch bool) { w.edge(acc, signed, head, prefetch) })
 	w.put(acc, w.dst)
 	if signed != nil {
-		w.put(signed, Load(Param("signed"), GP64()))
+		w.put(signed, arg("signed"))
 	}
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // sums returns the vectors of a tile at an address; put writes them back.
 func (w *weighing) sums(at Register, vectors int) (acc []VecVirtual) {
 	for i := range vectors {
 		v := w.vec()
-		w.load(Mem{Base: at, Disp: w.bytes * i}, w.maskOf(i, vectors), v)
+		w.load(Mem{Base: at, Disp: w.bytes * i}, onlyLast(w.mask, i, vectors), v)
 		acc = append(acc, v)
 	}
 	return acc
@@ -290,15 +264,8 @@ func (w *weighing) sums(at Register, vectors int) (acc []VecVirtual) {
 
 func (w *weighing) put(acc []VecVirtual, at Register) {
 	for i := range acc {
-		w.store(acc[i], w.maskOf(i, len(acc)), Mem{Base: at, Disp: w.bytes * i})
+		w.store(acc[i], onlyLast(w.mask, i, len(acc)), Mem{Base: at, Disp: w.bytes * i})
 	}
-}
-
-func (w *weighing) maskOf(i, vectors int) Register {
-	if i == vectors-1 {
-		return w.mask
-	}
-	return nil
 }
 
 // edge adds one edge.
@@ -316,7 +283,7 @@ func (w *weighing) edge(acc, signed, head []VecVirtual, prefetch bool) {
 		VBROADCASTSS(Mem{Base: w.weights}, weight)
 	}
 	for i := range acc {
-		at, mask := Mem{Base: p, Disp: w.bytes * i}, w.maskOf(i, len(acc))
+		at, mask := Mem{Base: p, Disp: w.bytes * i}, onlyLast(w.mask, i, len(acc))
 		if w.heads {
 			VPERMPS(Mem{Base: w.weights}, head[i], weight)
 		}
@@ -355,9 +322,5 @@ func (w *weighing) sized(weight, size VecVirtual) {
 
 // row returns the address of x's row for a later edge.
 func (w *weighing) row(at int) GPVirtual {
-	p := GP64()
-	MOVL(Mem{Base: w.ids, Disp: 4 * at}, p.As32())
-	IMULQ(w.stride, p)
-	ADDQ(w.x, p)
-	return p
+	return rowAddress(Mem{Base: w.ids, Disp: 4 * at}, w.stride, w.x)
 }

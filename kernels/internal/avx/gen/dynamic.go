@@ -27,30 +27,12 @@ func bending(near, slope, v, leaky VecVirtual) {
 
 // bentDots generates dots of a vector and leaky rows, two edges at a time.
 func bentDots(s isa) {
-	TEXT("bentDots"+s.name, NOSPLIT,
-		"func(dst *float32, step int, row, vector, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int, slope float32)")
-	Doc("Sets heads floats of dst, step bytes on for each edge, to the products of vector and the leaky row + row of x of the edge's id; of a head the last columns are that many bytes.")
-	Pragma("noescape")
-	d := dotting{isa: s, masks: []Register{s.mask("lanesA")}}
-	if !s.wide {
-		d.masks = append(d.masks, s.mask("lanesB"))
-	}
-	d.dst, d.row, d.ids = Load(Param("dst"), GP64()), Load(Param("row"), GP64()), Load(Param("ids"), GP64())
-	d.vector, d.slope = Load(Param("vector"), GP64()), s.vec()
+	routine("bentDots"+s.name, "func(dst *float32, step int, row, vector, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int, slope float32)",
+		"Sets heads floats of dst, step bytes on for each edge, to the products of vector and the leaky row + row of x of the edge's id; of a head the last columns are that many bytes.")
+	d := newDotting(s)
+	d.vector, d.slope = arg("vector"), s.vec()
 	VBROADCASTSS(place(Param("slope")), d.slope)
-	Label("two")
-	CMPQ(place(Param("n")), U8(2))
-	JLT(LabelRef("one"))
-	d.edges(2)
-	JMP(LabelRef("two"))
-	Label("one")
-	CMPQ(place(Param("n")), U8(1))
-	JLT(LabelRef("done"))
-	d.edges(1)
-	JMP(LabelRef("one"))
-	Label("done")
-	VZEROUPPER()
-	RET()
+	d.blocks("two", 2)
 }
 
 // bent adds the columns of one edge to its sum.
@@ -72,24 +54,14 @@ func bend(s isa, along bool) {
 	if s.wide {
 		widest = 4
 	}
-	TEXT(name+s.name, NOSPLIT,
-		"func(dst, "+params+"near, vector, x *float32, stride int, ids *uint32, ds *float32, step, n int, slope float32, vectors, lanes int, heads *uint32)")
-	Doc("Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive; to along, if any, that times t.")
-	Pragma("noescape")
+	routine(name+s.name, "func(dst, "+params+"near, vector, x *float32, stride int, ids *uint32, ds *float32, step, n int, slope float32, vectors, lanes int, heads *uint32)",
+		"Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive; to along, if any, that times t.")
 	b := bender{isa: s, along: along, mask: s.mask("lanes"), slope: s.vec(), zero: s.vec()}
 	VBROADCASTSS(place(Param("slope")), b.slope)
 	s.zero(b.zero)
-	b.x, b.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
-	b.ids, b.ds, b.step = Load(Param("ids"), GP64()), Load(Param("ds"), GP64()), Load(Param("step"), GP64())
-	b.n = Load(Param("n"), GP64())
-	vectors := Load(Param("vectors"), GP64())
-	for n := 1; n < widest; n++ {
-		CMPQ(vectors, U8(n))
-		JEQ(LabelRef(fmt.Sprintf("tile%d", n)))
-	}
-	for n := widest; n >= 1; n-- {
-		b.tile(n)
-	}
+	b.x, b.stride, b.ids, b.ds, b.step = arg("x"), arg("stride"), arg("ids"), arg("ds"), arg("step")
+	b.n = arg("n")
+	tiles(widest, b.tile)
 }
 
 // bender is the parameters of bend in registers.
@@ -105,14 +77,9 @@ type bender struct {
 func (b *bender) tile(vectors int) {
 	name := fmt.Sprintf("tile%d", vectors)
 	Label(name)
-	mask := func(i int) Register {
-		if i == vectors-1 {
-			return b.mask
-		}
-		return nil
-	}
+	mask := func(i int) Register { return onlyLast(b.mask, i, vectors) }
 	var acc, bent, near, head []VecVirtual
-	rows, heads := Load(Param("near"), GP64()), Load(Param("heads"), GP64())
+	rows, heads := arg("near"), arg("heads")
 	for i := range vectors {
 		acc, bent, near, head = append(acc, b.vec()), append(bent, b.vec()), append(near, b.vec()), append(head, b.vec())
 		b.isa.zero(acc[i])
@@ -121,10 +88,7 @@ func (b *bender) tile(vectors int) {
 		VMOVUPS(Mem{Base: heads, Disp: b.bytes * i}, head[i])
 	}
 	Label(name + "_edge")
-	p := GP64()
-	MOVL(Mem{Base: b.ids}, p.As32())
-	IMULQ(b.stride, p)
-	ADDQ(b.x, p)
+	p := rowAddress(Mem{Base: b.ids}, b.stride, b.x)
 	for i := range vectors {
 		t, d := b.vec(), b.vec()
 		b.load(Mem{Base: p, Disp: b.bytes * i}, mask(i), t)
@@ -140,7 +104,7 @@ func (b *bender) tile(vectors int) {
 	ADDQ(b.step, b.ds)
 	DECQ(b.n)
 	JNZ(LabelRef(name + "_edge"))
-	dst, vector := Load(Param("dst"), GP64()), Load(Param("vector"), GP64())
+	dst, vector := arg("dst"), arg("vector")
 	for i := range vectors {
 		v, a := b.vec(), b.vec()
 		b.load(Mem{Base: dst, Disp: b.bytes * i}, mask(i), v)
@@ -149,7 +113,7 @@ func (b *bender) tile(vectors int) {
 		b.store(v, mask(i), Mem{Base: dst, Disp: b.bytes * i})
 	}
 	if b.along {
-		along := Load(Param("along"), GP64())
+		along := arg("along")
 		for i := range vectors {
 			v := b.vec()
 			b.load(Mem{Base: along, Disp: b.bytes * i}, mask(i), v)
@@ -157,13 +121,11 @@ func (b *bender) tile(vectors int) {
 			b.store(v, mask(i), Mem{Base: along, Disp: b.bytes * i})
 		}
 	}
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // leaky multiplies d by the slope where t is not positive.
 func (b *bender) leaky(t, d VecVirtual) {
-	const greater = 0x1e // ordered, quiet
 	slower := b.vec()
 	VMULPS(b.slope, d, slower)
 	if b.wide {
@@ -180,10 +142,9 @@ func (b *bender) leaky(t, d VecVirtual) {
 
 // tops writes top = max(top, scores), NaNs left out.
 func tops(s isa) {
-	TEXT("tops"+s.name, NOSPLIT, "func(scores, top *float32, full, lanes int)")
-	Doc("Raises top to the scores, eight after eight.")
-	Pragma("noescape")
-	at, topAt := Load(Param("scores"), GP64()), Load(Param("top"), GP64())
+	routine("tops"+s.name, "func(scores, top *float32, full, lanes int)",
+		"Raises top to the scores, eight after eight.")
+	at, topAt := arg("scores"), arg("top")
 	top := s.vec()
 	VMOVUPS(Mem{Base: topAt}, top)
 	eachVector(s, func(place func(Register) Mem, mask Register) {

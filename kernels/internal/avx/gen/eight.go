@@ -16,14 +16,11 @@ func dotsOfEight(s isa, evenOdd Mem, bent bool) {
 	if bent {
 		name, params, more = "bentDotsOfEight", "vector, ", ", slope float32"
 	}
-	TEXT(name+s.name, NOSPLIT, "func(dst *float32, step int, row, "+params+"x *float32, stride int, ids *uint32, n, seen int"+more+")")
-	Doc("Sets eight floats of dst, step bytes on for each edge, to the products of eight columns each of row and the row of x of the edge's id.")
-	Pragma("noescape")
+	routine(name+s.name, "func(dst *float32, step int, row, "+params+"x *float32, stride int, ids *uint32, n, seen int"+more+")",
+		"Sets eight floats of dst, step bytes on for each edge, to the products of eight columns each of row and the row of x of the edge's id.")
 	d := dotting{isa: s}
-	dst, step, ids := Load(Param("dst"), GP64()), Load(Param("step"), GP64()), Load(Param("ids"), GP64())
-	x, stride := Load(Param("x"), GP64()), Load(Param("stride"), GP64())
-	n, seen := Load(Param("n"), GP64()), Load(Param("seen"), GP64())
-	at := Load(Param("row"), GP64())
+	dst, step, ids, x, stride := arg("dst"), arg("step"), arg("ids"), arg("x"), arg("stride")
+	n, seen, at := arg("n"), arg("seen"), arg("row")
 	var row []VecVirtual
 	for i := range 4 {
 		v := s.vec()
@@ -81,8 +78,7 @@ func dotsOfEight(s isa, evenOdd Mem, bent bool) {
 	DECQ(seen)
 	DECQ(n)
 	JNZ(LabelRef("edge"))
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // evenOdd returns the positions of heads in the sums of two vectors: even heads in the first

@@ -73,10 +73,9 @@ func (e *exponentialLess1) of(x VecVirtual) {
 // eluForward writes dst = elu(z + bias), as max(x, -0) + (e^min(x, 0) - 1) with
 // the sign of the latter always set: a zero comes out as -0.
 func eluForward(s isa) {
-	TEXT("elu"+s.name, NOSPLIT, "func(dst, z, bias *float32, full, lanes int)")
-	Doc("Sets dst to the ELU of z + bias; its zeros are negative.")
-	Pragma("noescape")
-	dst, z, bias := Load(Param("dst"), GP64()), Load(Param("z"), GP64()), Load(Param("bias"), GP64())
+	routine("elu"+s.name, "func(dst, z, bias *float32, full, lanes int)",
+		"Sets dst to the ELU of z + bias; its zeros are negative.")
+	dst, z, bias := arg("dst"), arg("z"), arg("bias")
 	e := newExponentialLess1(s)
 	least, negative, zero := s.single32("least", -30), s.single32("negative", math.Copysign(0, -1)), s.vec()
 	s.zero(zero)
@@ -99,10 +98,9 @@ func eluForward(s isa) {
 // eluGradient writes dst = scale·g·(min(h, 0)·kept + 1), and 0 where h is +0,
 // rounding where plain Go rounds.
 func eluGradient(s isa) {
-	TEXT("eluGradient"+s.name, NOSPLIT, "func(dst, grad, h *float32, scale, kept float32, full, lanes int)")
-	Doc("Sets dst to the gradient before an ELU and dropout with the result h; 0 where h is +0.")
-	Pragma("noescape")
-	dst, g, h := Load(Param("dst"), GP64()), Load(Param("grad"), GP64()), Load(Param("h"), GP64())
+	routine("eluGradient"+s.name, "func(dst, grad, h *float32, scale, kept float32, full, lanes int)",
+		"Sets dst to the gradient before an ELU and dropout with the result h; 0 where h is +0.")
+	dst, g, h := arg("dst"), arg("grad"), arg("h")
 	scale, kept, zero, one := s.vec(), s.vec(), s.vec(), s.single32("whole", 1)
 	VBROADCASTSS(place(Param("scale")), scale)
 	VBROADCASTSS(place(Param("kept")), kept)
@@ -130,7 +128,7 @@ func eluGradient(s isa) {
 
 // eachHead runs body for every head of a vector; place moves on by step bytes.
 func eachHead(step, at Register, label string, body func(head Mem)) {
-	head, left := GP64(), Load(Param("heads"), GP64())
+	head, left := GP64(), arg("heads")
 	MOVQ(at, head)
 	Label(label)
 	body(Mem{Base: head})
@@ -141,11 +139,10 @@ func eachHead(step, at Register, label string, body func(head Mem)) {
 
 // meanOf writes dst = bias + scale·Σ x over heads that are step bytes apart.
 func meanOf(s isa) {
-	TEXT("meanOf"+s.name, NOSPLIT, "func(dst, x, bias *float32, step, heads int, scale float32, full, lanes int)")
-	Doc("Sets dst to bias plus scale times the sum of the heads of x.")
-	Pragma("noescape")
-	dst, x, bias := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("bias"), GP64())
-	step, scale := Load(Param("step"), GP64()), s.vec()
+	routine("meanOf"+s.name, "func(dst, x, bias *float32, step, heads int, scale float32, full, lanes int)",
+		"Sets dst to bias plus scale times the sum of the heads of x.")
+	dst, x, bias := arg("dst"), arg("x"), arg("bias")
+	step, scale := arg("step"), s.vec()
 	VBROADCASTSS(place(Param("scale")), scale)
 	eachVector(s, func(at func(Register) Mem, mask Register) {
 		v, from := s.vec(), GP64()
@@ -158,11 +155,10 @@ func meanOf(s isa) {
 
 // spread writes scale·g to every head of dst.
 func spread(s isa) {
-	TEXT("spread"+s.name, NOSPLIT, "func(dst, grad *float32, step, heads int, scale float32, full, lanes int)")
-	Doc("Sets every head of dst to scale times g.")
-	Pragma("noescape")
-	dst, g := Load(Param("dst"), GP64()), Load(Param("grad"), GP64())
-	step, scale := Load(Param("step"), GP64()), s.vec()
+	routine("spread"+s.name, "func(dst, grad *float32, step, heads int, scale float32, full, lanes int)",
+		"Sets every head of dst to scale times g.")
+	dst, g := arg("dst"), arg("grad")
+	step, scale := arg("step"), s.vec()
 	VBROADCASTSS(place(Param("scale")), scale)
 	eachVector(s, func(at func(Register) Mem, mask Register) {
 		v, to := s.vec(), GP64()

@@ -13,17 +13,14 @@ const attended = 3
 // ends generates scores without their maximum, and copies lse and dots. These are in the same
 // cache lines as the vertex's part of the score, so that one prefetch per line is enough.
 func ends(s isa) {
-	TEXT("ends"+s.name, NOSPLIT,
-		"func(scores, lse, dots *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32)")
-	Doc("Sets eight lanes of scores, step bytes on for each of n edges, to the leaky near + far[id], those of lse and dots to the heads behind; stride is of all three.")
-	Pragma("noescape")
-	scores, lse, dots := Load(Param("scores"), GP64()), Load(Param("lse"), GP64()), Load(Param("dots"), GP64())
-	far, stride := Load(Param("far"), GP64()), Load(Param("stride"), GP64())
-	ids, n, at := Load(Param("ids"), GP64()), Load(Param("n"), GP64()), GP64()
+	routine("ends"+s.name, "func(scores, lse, dots *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32)",
+		"Sets eight lanes of scores, step bytes on for each of n edges, to the leaky near + far[id], those of lse and dots to the heads behind; stride is of all three.")
+	scores, lse, dots, far, stride := arg("scores"), arg("lse"), arg("dots"), arg("far"), arg("stride")
+	ids, n, at := arg("ids"), arg("n"), GP64()
 	near, slope := s.vec(), s.vec()
-	VMOVUPS(Mem{Base: Load(Param("near"), GP64())}, near)
+	VMOVUPS(Mem{Base: arg("near")}, near)
 	VBROADCASTSS(place(Param("slope")), slope)
-	part := Load(Param("heads"), GP64())
+	part := arg("heads")
 	SHLQ(U8(2), part)
 	mask := s.mask("heads")
 	XORQ(at, at)
@@ -51,21 +48,18 @@ func ends(s isa) {
 	ADDQ(U8(4), ids)
 	DECQ(n)
 	JNZ(LabelRef("next"))
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // endsOfOne generates ends for one head, eight edges at a time.
 func endsOfOne(s isa) {
-	TEXT("endsOfOne"+s.name, NOSPLIT,
-		"func(scores, lse, dots, near, far *float32, ids *uint32, slope float32, full, lanes int)")
-	Doc("Sets scores to the leaky near + far[3·id], lse and dots to the two elements behind.")
-	Pragma("noescape")
-	far, ids := Load(Param("far"), GP64()), Load(Param("ids"), GP64())
+	routine("endsOfOne"+s.name, "func(scores, lse, dots, near, far *float32, ids *uint32, slope float32, full, lanes int)",
+		"Sets scores to the leaky near + far[3·id], lse and dots to the two elements behind.")
+	far, ids := arg("far"), arg("ids")
 	near, slope := s.vec(), s.vec()
-	VMOVUPS(Mem{Base: Load(Param("near"), GP64())}, near)
+	VMOVUPS(Mem{Base: arg("near")}, near)
 	VBROADCASTSS(place(Param("slope")), slope)
-	to := []Register{Load(Param("scores"), GP64()), Load(Param("lse"), GP64()), Load(Param("dots"), GP64())}
+	to := []Register{arg("scores"), arg("lse"), arg("dots")}
 	eachVector(s, func(place func(Register) Mem, mask Register) {
 		id, leaky := s.vec(), s.vec()
 		VMOVDQU(place(ids), id)
@@ -93,36 +87,15 @@ func endsOfOne(s isa) {
 // look generates a copy of table elements by scalar loads. The processor overlaps many such
 // loads, but not gathers of eight into a vector.
 func look() {
-	TEXT("look", NOSPLIT, "func(dst, ids, table *uint32, n int)")
-	Doc("Sets dst to those of the table at n ids.")
-	Pragma("noescape")
-	dst, ids := Load(Param("dst"), GP64()), Load(Param("ids"), GP64())
-	table, n := Load(Param("table"), GP64()), Load(Param("n"), GP64())
-	one := func(i int) {
+	routine("look", "func(dst, ids, table *uint32, n int)",
+		"Sets dst to those of the table at n ids.")
+	dst, ids, table, n := arg("dst"), arg("ids"), arg("table"), arg("n")
+	one := func(disp int) {
 		id := GP64()
-		MOVL(Mem{Base: ids, Disp: 4 * i}, id.As32())
+		MOVL(Mem{Base: ids, Disp: disp}, id.As32())
 		MOVL(Mem{Base: table, Index: id, Scale: 4}, id.As32())
-		MOVL(id.As32(), Mem{Base: dst, Disp: 4 * i})
+		MOVL(id.As32(), Mem{Base: dst, Disp: disp})
 	}
-	const unrolled = 8
-	Label("eight")
-	CMPQ(n, U32(unrolled))
-	JLT(LabelRef("rest"))
-	for i := range unrolled {
-		one(i)
-	}
-	ADDQ(U8(4*unrolled), ids)
-	ADDQ(U8(4*unrolled), dst)
-	SUBQ(U8(unrolled), n)
-	JMP(LabelRef("eight"))
-	Label("rest")
-	TESTQ(n, n)
-	JZ(LabelRef("done"))
-	one(0)
-	ADDQ(U8(4), ids)
-	ADDQ(U8(4), dst)
-	DECQ(n)
-	JMP(LabelRef("rest"))
-	Label("done")
+	unroll("eight", 8, n, one, ids, dst)
 	RET()
 }

@@ -27,17 +27,14 @@ func gather(s isa, half, weighted bool, vectors int) {
 	if weighted {
 		name, weight = name+"Weighted", "weights[edge] and "
 	}
-	TEXT(fmt.Sprintf("%s%sx%d", name, s.name, vectors), NOSPLIT,
-		"func(dst *float32, dstStride int, x *"+elem+", stride int, cols *uint32, base uint32, begin, end *int64, "+
-			"rows, seen int, weights, colScale, rowScale *float32, self int, add bool, lanes int)")
-	Doc("Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of " + weight + "colScale[col] times the tile of row col-base.")
-	Pragma("noescape")
+	routine(fmt.Sprintf("%s%sx%d", name, s.name, vectors), "func(dst *float32, dstStride int, x *"+elem+", stride int, cols *uint32, base uint32, begin, end *int64, "+"rows, seen int, weights, colScale, rowScale *float32, self int, add bool, lanes int)",
+		"Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of "+weight+"colScale[col] times the tile of row col-base.")
 	g.last = s.mask("lanes")
-	g.x, g.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
+	g.x, g.stride = arg("x"), arg("stride")
 	g.shared()
 	g.lastByte(vectors, shift)
 	if weighted {
-		g.beside = Load(Param("weights"), GP64())
+		g.beside = arg("weights")
 		SUBQ(place(Param("cols")), g.beside)
 	}
 	g.run(vectors)
@@ -46,13 +43,13 @@ func gather(s isa, half, weighted bool, vectors int) {
 // shared reads the parameters that all of them have.
 func (g *gathering) shared() {
 	g.base = Load(Param("base"), GP32())
-	g.colScale = Load(Param("colScale"), GP64())
+	g.colScale = arg("colScale")
 }
 
 // lastByte computes the offset of a tile's last byte, or 0 if rows are whole cache lines. Other
 // rows may touch one cache line more than their length implies.
 func (g *gathering) lastByte(vectors, shift int) {
-	g.end = Load(Param("lanes"), GP64())
+	g.end = arg("lanes")
 	SHLQ(U8(shift), g.end)
 	ADDQ(I32((vectors-1)*g.bytes-1), g.end)
 	TESTQ(U32(63), g.stride)
@@ -82,7 +79,7 @@ func (g *gathering) run(vectors int) {
 	g.sum("plain", row, false)
 
 	Label("scale")
-	rowScale := Load(Param("rowScale"), GP64())
+	rowScale := arg("rowScale")
 	TESTQ(rowScale, rowScale)
 	JZ(LabelRef("write"))
 	factor := s.vec()
@@ -91,18 +88,17 @@ func (g *gathering) run(vectors int) {
 		VMULPS(factor, a, a)
 	}
 	Label("write")
-	dst := Load(Param("dstStride"), GP64())
+	dst := arg("dstStride")
 	IMULQ(row, dst)
-	base := Load(Param("dst"), GP64())
+	base := arg("dst")
 	ADDQ(base, dst)
 	finish(s, g.acc, func(i int) Mem { return Mem{Base: dst, Disp: s.bytes * i} }, g.maskOf, "done")
 	Label("done")
 	INCQ(row)
-	rows := Load(Param("rows"), GP64())
+	rows := arg("rows")
 	CMPQ(row, rows)
 	JLT(LabelRef("row"))
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // gathering contains the shared state of the routine's parts.
@@ -121,12 +117,12 @@ type gathering struct {
 // edges generates the lookup of a row's edges. It prefetches for later edges, including those of
 // later rows.
 func (g *gathering) edges(row Register) {
-	begin, end := Load(Param("begin"), GP64()), Load(Param("end"), GP64())
+	begin, end := arg("begin"), arg("end")
 	lo, n, zero := GP64(), GP64(), GP64()
 	MOVQ(Mem{Base: begin, Index: row, Scale: 8}, lo)
 	MOVQ(Mem{Base: end, Index: row, Scale: 8}, n)
 	SUBQ(lo, n)
-	looking := Load(Param("seen"), GP64())
+	looking := arg("seen")
 	SUBQ(lo, looking)
 	XORQ(zero, zero)
 	CMPQ(looking, zero)
@@ -134,34 +130,28 @@ func (g *gathering) edges(row Register) {
 	CMPQ(n, looking)
 	CMOVQLT(n, looking)
 	SUBQ(looking, n)
-	cols := Load(Param("cols"), GP64())
+	cols := arg("cols")
 	LEAQ(Mem{Base: cols, Index: lo, Scale: 4}, cols)
 	g.cols, g.looking, g.rest = cols, looking, n
 }
 
 // sum accumulates a row, and jumps to its scale.
 func (g *gathering) sum(name string, row Register, scaled bool) {
-	self := Load(Param("self"), GP64())
+	self := arg("self")
 	TESTQ(self, self)
 	JL(LabelRef(name + "_ahead"))
 	ADDQ(row, self)
 	g.add(self, scaled)
-	Label(name + "_ahead")
-	TESTQ(g.looking, g.looking)
-	JZ(LabelRef(name + "_rest"))
-	p := g.col(0)
-	g.lookAhead(name)
-	g.edge(p, scaled)
-	ADDQ(U8(4), g.cols)
-	DECQ(g.looking)
-	JMP(LabelRef(name + "_ahead"))
-	Label(name + "_rest")
-	TESTQ(g.rest, g.rest)
-	JZ(LabelRef("scale"))
-	g.edge(g.col(0), scaled)
-	ADDQ(U8(4), g.cols)
-	DECQ(g.rest)
-	JMP(LabelRef(name + "_rest"))
+	loop(name+"_ahead", name+"_rest", g.looking, func() {
+		p := g.col(0)
+		g.lookAhead(name)
+		g.edge(p, scaled)
+		ADDQ(U8(4), g.cols)
+	})
+	loop(name+"_rest", "scale", g.rest, func() {
+		g.edge(g.col(0), scaled)
+		ADDQ(U8(4), g.cols)
+	})
 }
 
 // lookAhead fetches the row of an edge to come.
@@ -254,9 +244,4 @@ func (g *gathering) accumulate(p Register, scale VecVirtual) {
 	}
 }
 
-func (g *gathering) maskOf(i int) Register {
-	if i == len(g.acc)-1 {
-		return g.last
-	}
-	return nil
-}
+func (g *gathering) maskOf(i int) Register { return onlyLast(g.last, i, len(g.acc)) }

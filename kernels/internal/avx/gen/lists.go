@@ -32,10 +32,8 @@ type lists struct {
 
 // gatherLists sums the records of a row's columns in acc, which may be dst.
 func gatherLists(s isa) {
-	TEXT("gatherLists"+s.name, NOSPLIT,
-		"func(dst, acc *float32, full, lanes int, records *uint64, cols *uint32, base uint32, ahead, rest int, colScale *float32, scale float32, self int, add bool)")
-	Doc("Sets or adds to dst scale times the sum over ahead+rest columns, and self unless it is negative, of colScale[col] times the row col-base; the first look ahead. acc is dst, or room if add.")
-	Pragma("noescape")
+	routine("gatherLists"+s.name, "func(dst, acc *float32, full, lanes int, records *uint64, cols *uint32, base uint32, ahead, rest int, colScale *float32, scale float32, self int, add bool)",
+		"Sets or adds to dst scale times the sum over ahead+rest columns, and self unless it is negative, of colScale[col] times the row col-base; the first look ahead. acc is dst, or room if add.")
 	mask := s.mask("lanes")
 	l := lists{records: GP64(), base: GP64(), acc: GP64(), cols: GP64(), scales: GP64(), one: XMM()}
 	load := func(name string, r GPVirtual) { Load(Param(name), r) }
@@ -58,44 +56,34 @@ func gatherLists(s isa) {
 	l.loop("ahead", true)
 	l.loop("rest", false)
 	l.finish(s, mask)
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // clear sets the sums to zero.
 func (l *lists) clear(s isa, mask Register) {
-	zero, to, full := s.vec(), GP64(), Load(Param("full"), GP64())
+	zero, to, full := s.vec(), GP64(), arg("full")
 	s.zero(zero)
 	MOVQ(l.acc, to)
-	Label("clear")
-	TESTQ(full, full)
-	JZ(LabelRef("cleared"))
-	s.store(zero, nil, Mem{Base: to})
-	ADDQ(U8(s.bytes), to)
-	DECQ(full)
-	JMP(LabelRef("clear"))
-	Label("cleared")
+	countdown("clear", "cleared", full, func() {
+		s.store(zero, nil, Mem{Base: to})
+		ADDQ(U8(s.bytes), to)
+	})
 	s.store(zero, mask, Mem{Base: to})
 }
 
 // loop adds columns; their number is the parameter called name.
 func (l *lists) loop(name string, prefetch bool) {
-	n := Load(Param(name), GP64())
-	Label(name)
-	TESTQ(n, n)
-	JZ(LabelRef(name + "_end"))
-	if prefetch {
-		q := GP64()
-		MOVL(Mem{Base: l.cols, Disp: 4 * aheadLists}, q.As32())
-		PREFETCHT0(l.record(q))
-	}
-	p := GP64()
-	MOVL(Mem{Base: l.cols}, p.As32())
-	l.add(name, p)
-	ADDQ(U8(4), l.cols)
-	DECQ(n)
-	JMP(LabelRef(name))
-	Label(name + "_end")
+	countdown(name, name+"_end", arg(name), func() {
+		if prefetch {
+			q := GP64()
+			MOVL(Mem{Base: l.cols, Disp: 4 * aheadLists}, q.As32())
+			PREFETCHT0(l.record(q))
+		}
+		p := GP64()
+		MOVL(Mem{Base: l.cols}, p.As32())
+		l.add(name, p)
+		ADDQ(U8(4), l.cols)
+	})
 }
 
 // record turns a column id into where its first record is.
@@ -130,7 +118,7 @@ func (l *lists) add(name string, p GPVirtual) {
 
 // finish writes the sums, scaled, to dst.
 func (l *lists) finish(s isa, mask Register) {
-	to, full, scale, flag := Load(Param("dst"), GP64()), Load(Param("full"), GP64()), s.vec(), Load(Param("add"), GP8())
+	to, full, scale, flag := arg("dst"), arg("full"), s.vec(), Load(Param("add"), GP8())
 	VBROADCASTSS(place(Param("scale")), scale)
 	vector := func(mask Register, name string) {
 		v := s.vec()
@@ -142,14 +130,10 @@ func (l *lists) finish(s isa, mask Register) {
 		Label(name)
 		s.store(v, mask, Mem{Base: to})
 	}
-	Label("finish")
-	TESTQ(full, full)
-	JZ(LabelRef("last"))
-	vector(nil, "store")
-	ADDQ(U8(s.bytes), l.acc)
-	ADDQ(U8(s.bytes), to)
-	DECQ(full)
-	JMP(LabelRef("finish"))
-	Label("last")
+	countdown("finish", "last", full, func() {
+		vector(nil, "store")
+		ADDQ(U8(s.bytes), l.acc)
+		ADDQ(U8(s.bytes), to)
+	})
 	vector(mask, "store_last")
 }

@@ -8,6 +8,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/gotypes"
@@ -42,7 +43,7 @@ func (s isa) zero(v VecVirtual) {
 // mask turns the parameter of that name, the number of lanes of the last
 // vector, into a mask.
 func (s isa) mask(name string) Register {
-	return s.maskOf(Load(Param(name), GP64()).(GPVirtual))
+	return s.maskOf(arg(name))
 }
 
 // maskOf returns a mask of the first lanes and overwrites lanes, their number. For AVX2 the mask
@@ -118,6 +119,111 @@ func (s isa) fmaFrom(m Mem, scale VecVirtual, mask Register, acc VecVirtual) {
 	}
 }
 
+// routine begins a routine with its Go signature and comment. Pointers do not escape from it.
+func routine(name, signature, doc string) {
+	TEXT(name, NOSPLIT, signature)
+	Doc(doc)
+	Pragma("noescape")
+}
+
+// leave generates the return from a routine that used vectors.
+func leave() {
+	VZEROUPPER()
+	RET()
+}
+
+// arg loads the 64-bit parameter of that name into a register.
+func arg(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
+
+// broadcastWord sets all lanes of v to a 32-bit register.
+func broadcastWord(word Op, v VecVirtual) {
+	low := XMM()
+	VMOVD(word, low)
+	VPBROADCASTD(low, v)
+}
+
+// broadcastBits sets all lanes of v to a constant.
+func broadcastBits(bits uint32, v VecVirtual) {
+	word := GP32()
+	MOVL(U32(bits), word)
+	broadcastWord(word, v)
+}
+
+// onlyLast returns the mask for the last of n vectors, and no mask for the others.
+func onlyLast(mask Register, i, n int) Register {
+	if i == n-1 {
+		return mask
+	}
+	return nil
+}
+
+// countdown generates a loop that runs body n times and leaves n at 0.
+func countdown(label, end string, n Register, body func()) {
+	loop(label, end, n, body)
+	Label(end)
+}
+
+// loop generates countdown without the label of its end, which must follow.
+func loop(label, end string, n Register, body func()) {
+	Label(label)
+	TESTQ(n, n)
+	JZ(LabelRef(end))
+	body()
+	DECQ(n)
+	JMP(LabelRef(label))
+}
+
+// aheadAndRest generates one loop over the edges that prefetch, and one over the rest.
+func aheadAndRest(name string, ahead, rest Register, body func(prefetch bool)) {
+	loop(name+"_ahead", name+"_rest", ahead, func() { body(true) })
+	countdown(name+"_rest", name+"_store", rest, func() { body(false) })
+}
+
+// unroll generates a loop over n elements of 4 bytes: one runs for a group of them at a time, by
+// their offsets, and then for each of the rest. The loop advances the pointers.
+func unroll(label string, group int, n Register, one func(disp int), pointers ...Register) {
+	advance := func(count int) {
+		for _, p := range pointers {
+			ADDQ(U8(4*count), p)
+		}
+	}
+	Label(label)
+	CMPQ(n, U32(group))
+	JLT(LabelRef("rest"))
+	for i := range group {
+		one(4 * i)
+	}
+	advance(group)
+	SUBQ(U8(group), n)
+	JMP(LabelRef(label))
+	countdown("rest", "done", n, func() {
+		one(0)
+		advance(1)
+	})
+}
+
+// tiles generates one tile for each number of vectors up to widest, and the jump to the tile for
+// the parameter "vectors".
+func tiles(widest int, tile func(vectors int)) {
+	vectors := arg("vectors")
+	for n := 1; n < widest; n++ {
+		CMPQ(vectors, U8(n))
+		JEQ(LabelRef(fmt.Sprintf("tile%d", n)))
+	}
+	for n := widest; n >= 1; n-- {
+		tile(n)
+	}
+}
+
+// rowAddress returns the address of the row of x for an id.
+func rowAddress(id Mem, stride, x Op) GPVirtual {
+	p := GP64()
+	MOVL(id, p.As32())
+	IMULQ(stride, p)
+	ADDQ(x, p)
+	return p
+}
+
 // place returns the memory of a parameter or result.
 func place(c gotypes.Component) Mem {
 	b, err := c.Resolve()
@@ -146,7 +252,7 @@ var parts = map[string]func(isa){
 			}
 		}
 		narrow(s)
-		widen(s)
+		widen(s, false)
 	},
 	"lists": gatherLists,
 	"multiply": func(s isa) {
@@ -193,7 +299,7 @@ var parts = map[string]func(isa){
 			values(s, bits, false)
 			values(s, bits, true)
 		}
-		widenAdd(s)
+		widen(s, true)
 	},
 	"random": func(s isa) {
 		dropout(s)

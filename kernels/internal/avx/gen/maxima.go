@@ -15,8 +15,7 @@ const (
 // edgeLoop generates a loop over the edges of a row. body receives the byte offset of the
 // source's row in x. Rows of later edges are prefetched, bytes of each array.
 func edgeLoop(stride Register, arrays []Register, bytes int, body func(cols, source GPVirtual)) {
-	cols, n := Load(Param("cols"), GP64()).(GPVirtual), Load(Param("n"), GP64())
-	seen := Load(Param("seen"), GP64())
+	cols, n, seen := arg("cols"), arg("n"), arg("seen")
 	Label("next")
 	TESTQ(n, n)
 	JZ(LabelRef("done"))
@@ -49,22 +48,15 @@ func maxima(s isa, args bool, vectors int) {
 	if args {
 		name = "maximaOf"
 	}
-	TEXT(name+s.name+"x"+string(rune('0'+vectors)), NOSPLIT,
-		"func(dst *float32, arg *uint32, x *float32, stride int, cols, ids *uint32, base uint32, n, seen, lanes int)")
-	Doc("Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.")
-	Pragma("noescape")
-	dst, x, stride := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("stride"), GP64())
-	arg, ids, base := Load(Param("arg"), GP64()), Load(Param("ids"), GP64()), GP64()
+	routine(name+s.name+"x"+string(rune('0'+vectors)), "func(dst *float32, arg *uint32, x *float32, stride int, cols, ids *uint32, base uint32, n, seen, lanes int)",
+		"Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.")
+	dst, x, stride := arg("dst"), arg("x"), arg("stride")
+	arg, ids, base := arg("arg"), arg("ids"), GP64()
 	Load(Param("base"), base.As32())
 	IMULQ(stride, base)
 	SUBQ(base, x)
 	last := s.mask("lanes")
-	mask := func(v int) Register {
-		if v == vectors-1 {
-			return last
-		}
-		return nil
-	}
+	mask := func(v int) Register { return onlyLast(last, v, vectors) }
 	row := func(at Register, v int) Mem { return Mem{Base: at, Disp: v * s.bytes} }
 	sign, best, from, id := s.vec(), make([]VecVirtual, vectors), make([]VecVirtual, vectors), make([]VecVirtual, vectors)
 	if args && !s.wide {
@@ -105,18 +97,14 @@ func maxima(s isa, args bool, vectors int) {
 			s.store(from[v], mask(v), row(arg, v))
 		}
 	}
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // idsOf looks up the ids of elements' sources. For AVX2 it flips the sign bit, because AVX2
 // compares signed numbers.
 func (s isa) idsOf(ids Register, best, from, id, sign VecVirtual) {
-	least, bits := s.vec(), GP32()
-	MOVL(U32(0xff800000), bits)
-	narrow := XMM()
-	VMOVD(bits, narrow)
-	VPBROADCASTD(narrow, least)
+	least := s.vec()
+	broadcastBits(0xff800000, least)
 	s.zero(id)
 	of := Mem{Base: ids, Index: from, Scale: 4}
 	if s.wide {
@@ -157,31 +145,23 @@ func (s isa) take(t, col, its, best, from, id VecVirtual) {
 
 // maximaGrad adds to vectors of a row the elements of other rows that come from it.
 func maximaGrad(s isa, vectors int) {
-	TEXT("maximaGrad"+s.name+"x"+string(rune('0'+vectors)), NOSPLIT,
-		"func(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n, seen, lanes int)")
-	Doc("Adds to dst the elements of the rows of grad of n column ids for which arg is source.")
-	Pragma("noescape")
-	dst, g, stride := Load(Param("dst"), GP64()), Load(Param("grad"), GP64()), Load(Param("stride"), GP64())
-	arg, own, narrow := Load(Param("arg"), GP64()), s.vec(), XMM()
-	VMOVD(Load(Param("source"), GP32()), narrow)
-	VPBROADCASTD(narrow, own)
+	routine("maximaGrad"+s.name+"x"+string(rune('0'+vectors)), "func(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n, seen, lanes int)",
+		"Adds to dst the elements of the rows of grad of n column ids for which arg is source.")
+	dst, g, stride := arg("dst"), arg("grad"), arg("stride")
+	sources, own := arg("arg"), s.vec()
+	broadcastWord(Load(Param("source"), GP32()), own)
 	last := s.mask("lanes")
 	sums := make([]VecVirtual, vectors)
-	mask := func(v int) Register {
-		if v == vectors-1 {
-			return last
-		}
-		return nil
-	}
+	mask := func(v int) Register { return onlyLast(last, v, vectors) }
 	for v := range sums {
 		sums[v] = s.vec()
 		s.load(Mem{Base: dst, Disp: v * s.bytes}, mask(v), sums[v])
 	}
-	edgeLoop(stride, []Register{arg, g}, vectors*s.bytes, func(_, source GPVirtual) {
+	edgeLoop(stride, []Register{sources, g}, vectors*s.bytes, func(_, source GPVirtual) {
 		IMULQ(stride, source)
 		for v := range sums {
 			from, t := s.vec(), s.vec()
-			s.load(Mem{Base: arg, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v), from)
+			s.load(Mem{Base: sources, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v), from)
 			s.load(Mem{Base: g, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v), t)
 			if s.wide {
 				same := K()
@@ -197,6 +177,5 @@ func maximaGrad(s isa, vectors int) {
 	for v := range sums {
 		s.store(sums[v], mask(v), Mem{Base: dst, Disp: v * s.bytes})
 	}
-	VZEROUPPER()
-	RET()
+	leave()
 }

@@ -25,16 +25,13 @@ func finish(s isa, acc []VecVirtual, place func(i int) Mem, maskOf func(i int) R
 // tile writes a block of a dense product: height rows of one or two vectors,
 // accumulated in registers over all of k.
 func tile(s isa, height, vectors int) {
-	TEXT(fmt.Sprintf("tile%sx%dx%d", s.name, height, vectors), NOSPLIT,
-		"func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)")
-	Doc("Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.")
-	Pragma("noescape")
+	routine(fmt.Sprintf("tile%sx%dx%d", s.name, height, vectors), "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)",
+		"Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.")
 	mask := s.mask("lanes")
-	rs, cs := Load(Param("rs"), GP64()), Load(Param("cs"), GP64())
-	b, ldb, k := Load(Param("b"), GP64()), Load(Param("ldb"), GP64()), Load(Param("k"), GP64())
+	rs, cs, b, ldb, k := arg("rs"), arg("cs"), arg("b"), arg("ldb"), arg("k")
 
 	// Three rows share a base: an index can be scaled by 1 and 2.
-	bases := []GPVirtual{Load(Param("a"), GP64()).(GPVirtual)}
+	bases := []GPVirtual{arg("a")}
 	for len(bases) < (height+2)/3 {
 		next := GP64()
 		last := bases[len(bases)-1]
@@ -54,13 +51,8 @@ func tile(s isa, height, vectors int) {
 		acc[i] = s.vec()
 		s.zero(acc[i])
 	}
-	maskOf := func(i int) Register {
-		if i%vectors == vectors-1 {
-			return mask
-		}
-		return nil
-	}
-	next := Load(Param("next"), GP64())
+	maskOf := func(i int) Register { return onlyLast(mask, i, vectors) }
+	next := arg("next")
 	Label("loop")
 	PREFETCHT1(Mem{Base: next})
 	ADDQ(U8(64), next)
@@ -83,7 +75,7 @@ func tile(s isa, height, vectors int) {
 	DECQ(k)
 	JNZ(LabelRef("loop"))
 
-	c, ldc := Load(Param("c"), GP64()), Load(Param("ldc"), GP64())
+	c, ldc := arg("c"), arg("ldc")
 	for i := range height {
 		part := acc[i*vectors : (i+1)*vectors]
 		finish(s, part, func(j int) Mem { return Mem{Base: c, Disp: s.bytes * j} }, maskOf, fmt.Sprintf("row%d", i))
@@ -91,20 +83,17 @@ func tile(s isa, height, vectors int) {
 			ADDQ(ldc, c)
 		}
 	}
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // pack copies the first lanes columns of k rows to dst, where rows follow each
 // other without a gap.
 func pack(s isa) {
-	TEXT("pack"+s.name, NOSPLIT, "func(dst, a *float32, stride, k, lanes int, ahead int)")
-	Doc("Copies lanes floats of each of k rows of a, stride bytes apart, and prefetches what lies ahead bytes behind each.")
-	Pragma("noescape")
+	routine("pack"+s.name, "func(dst, a *float32, stride, k, lanes int, ahead int)",
+		"Copies lanes floats of each of k rows of a, stride bytes apart, and prefetches what lies ahead bytes behind each.")
 	mask := s.mask("lanes")
-	dst, a := Load(Param("dst"), GP64()), Load(Param("a"), GP64())
-	stride, k, ahead := Load(Param("stride"), GP64()), Load(Param("k"), GP64()), Load(Param("ahead"), GP64())
-	width := Load(Param("lanes"), GP64()).(GPVirtual)
+	dst, a, stride, k, ahead := arg("dst"), arg("a"), arg("stride"), arg("k"), arg("ahead")
+	width := arg("lanes")
 	SHLQ(U8(2), width)
 	v := s.vec()
 	Label("loop")
@@ -115,6 +104,5 @@ func pack(s isa) {
 	ADDQ(width, dst)
 	DECQ(k)
 	JNZ(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	leave()
 }

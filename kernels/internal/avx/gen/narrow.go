@@ -9,23 +9,14 @@ import (
 // ties to even: half of the last place that stays is added, less one where
 // that place is even. NaNs are replaced, as that could carry into the sign.
 func narrow(s isa) {
-	TEXT("narrow"+s.name, NOSPLIT, "func(dst *uint16, x *float32, scale float32, vectors int)")
-	Doc("Sets dst to scale times x in bfloat16, for a number of whole vectors.")
-	Pragma("noescape")
-	dst, x := Load(Param("dst"), GP64()), Load(Param("x"), GP64())
-	n := Load(Param("vectors"), GP64())
+	routine("narrow"+s.name, "func(dst *uint16, x *float32, scale float32, vectors int)",
+		"Sets dst to scale times x in bfloat16, for a number of whole vectors.")
+	dst, x, n := arg("dst"), arg("x"), arg("vectors")
 	scale, one, bias, nan := s.vec(), s.vec(), s.vec(), s.vec()
 	VBROADCASTSS(place(Param("scale")), scale)
-	bits := GP32()
-	for _, c := range []struct {
-		v    uint32
-		into Op
-	}{{1, one}, {0x7fff, bias}, {0x7fc00000, nan}} {
-		MOVL(U32(c.v), bits)
-		low := XMM()
-		VMOVD(bits, low)
-		VPBROADCASTD(low, c.into)
-	}
+	broadcastBits(1, one)
+	broadcastBits(0x7fff, bias)
+	broadcastBits(0x7fc00000, nan)
 	Label("next")
 	v, odd := s.vec(), s.vec()
 	VMULPS(Mem{Base: x}, scale, v)
@@ -55,26 +46,29 @@ func narrow(s isa) {
 	ADDQ(U8(s.bytes/2), dst)
 	DECQ(n)
 	JNZ(LabelRef("next"))
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
-// widen writes full vectors of x, which is bfloat16, as float32.
-func widen(s isa) {
-	TEXT("widen"+s.name, NOSPLIT, "func(dst *float32, x *uint16, vectors int)")
-	Doc("Sets dst to x, which is bfloat16, for a number of whole vectors.")
-	Pragma("noescape")
-	dst, x := Load(Param("dst"), GP64()), Load(Param("x"), GP64())
-	n := Load(Param("vectors"), GP64())
+// widen generates the conversion of full vectors of x from bfloat16 to float32. With add, the
+// routine adds them to dst.
+func widen(s isa, add bool) {
+	name, doc := "widen", "Sets dst to x, which is bfloat16, for a number of whole vectors."
+	if add {
+		name, doc = "widenAdd", "Adds x, which is bfloat16, to dst, for a number of whole vectors."
+	}
+	routine(name+s.name, "func(dst *float32, x *uint16, vectors int)", doc)
+	dst, x, n := arg("dst"), arg("x"), arg("vectors")
 	v := s.vec()
 	Label("next")
 	VPMOVZXWD(Mem{Base: x}, v)
 	VPSLLD(U8(16), v, v)
+	if add {
+		VADDPS(Mem{Base: dst}, v, v)
+	}
 	s.store(v, nil, Mem{Base: dst})
 	ADDQ(U8(s.bytes/2), x)
 	ADDQ(U8(s.bytes), dst)
 	DECQ(n)
 	JNZ(LabelRef("next"))
-	VZEROUPPER()
-	RET()
+	leave()
 }

@@ -27,18 +27,16 @@ const bitsBytes = 16
 // packRows packs rows of whole vectors, the last one masked. A NaN is no zero, and -0
 // is one.
 func packRows(s isa) {
-	TEXT("packRows"+s.name, NOSPLIT,
-		"func(dst *float32, bits *uint64, x *float32, rows, full, lanes int) (kept int)")
-	Doc("Packs rows of x to the same rows of dst, which may be x, and returns how many values are no zeros.")
-	Pragma("noescape")
+	routine("packRows"+s.name, "func(dst *float32, bits *uint64, x *float32, rows, full, lanes int) (kept int)",
+		"Packs rows of x to the same rows of dst, which may be x, and returns how many values are no zeros.")
 	mask := s.mask("lanes")
-	dst, bits, x := Load(Param("dst"), GP64()), Load(Param("bits"), GP64()), Load(Param("x"), GP64())
-	lanes, rows, kept := Load(Param("lanes"), GP64()), Load(Param("rows"), GP64()), GP64()
+	dst, bits, x := arg("dst"), arg("bits"), arg("x")
+	lanes, rows, kept := arg("lanes"), arg("rows"), GP64()
 	zero := s.vec()
 	s.zero(zero)
 	XORQ(kept, kept)
 	Label("row")
-	full, to, word := Load(Param("full"), GP64()), GP64(), GP64()
+	full, to, word := arg("full"), GP64(), GP64()
 	MOVQ(dst, to)
 	MOVQ(bits, word)
 	vector := func(mask Register) {
@@ -53,16 +51,12 @@ func packRows(s isa) {
 		ADDQ(n, kept)
 		LEAQ(Mem{Base: to, Index: n, Scale: 4}, to)
 	}
-	Label("vector")
-	TESTQ(full, full)
-	JZ(LabelRef("last"))
-	vector(nil)
-	ADDQ(U8(2), word)
-	ADDQ(U8(s.bytes), x)
-	ADDQ(U8(s.bytes), dst)
-	DECQ(full)
-	JMP(LabelRef("vector"))
-	Label("last")
+	countdown("vector", "last", full, func() {
+		vector(nil)
+		ADDQ(U8(2), word)
+		ADDQ(U8(s.bytes), x)
+		ADDQ(U8(s.bytes), dst)
+	})
 	vector(mask)
 	LEAQ(Mem{Base: x, Index: lanes, Scale: 4}, x)
 	LEAQ(Mem{Base: dst, Index: lanes, Scale: 4}, dst)
@@ -70,21 +64,16 @@ func packRows(s isa) {
 	DECQ(rows)
 	JNZ(LabelRef("row"))
 	Store(kept, Return("kept"))
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // gatherPacked generates gather for packed rows of N vectors.
 func gatherPacked(s isa, vectors int) {
 	g := &gathering{isa: s, packed: true, bytes: s.bytes}
-	TEXT(fmt.Sprintf("gatherPacked%sx%d", s.name, vectors), NOSPLIT,
-		"func(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin, end *int64, "+
-			"rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int)")
-	Doc("Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.")
-	Pragma("noescape")
+	routine(fmt.Sprintf("gatherPacked%sx%d", s.name, vectors), "func(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin, end *int64, "+"rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int)",
+		"Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.")
 	g.last = s.mask("lanes")
-	g.x, g.bits = Load(Param("x"), GP64()), Load(Param("bits"), GP64())
-	g.colScale = Load(Param("colScale"), GP64())
+	g.x, g.bits, g.colScale = arg("x"), arg("bits"), arg("colScale")
 	g.run(vectors)
 }
 
@@ -102,7 +91,7 @@ func (g *gathering) placesOf(p Register) (values Register) {
 
 // prefetchPacked fetches the packed row of column q.
 func (g *gathering) prefetchPacked(name string, q Register) {
-	values, lines := g.placesOf(q), Load(Param("lines"), GP64())
+	values, lines := g.placesOf(q), arg("lines")
 	PREFETCHT0(Mem{Base: g.bits, Index: q, Scale: 8})
 	most := len(g.acc) + 1 // where a row does not begin with a line
 	for d := range most {

@@ -11,10 +11,9 @@ import (
 // extent finds the least and the largest element of a row, and a sum that is
 // NaN unless all are finite.
 func extent(s isa) {
-	TEXT("extent"+s.name, NOSPLIT, "func(x *float32, full, lanes int) (lo, hi, poison float32)")
-	Doc("The least and the largest element of x, and 0 or, if one is not finite, NaN.")
-	Pragma("noescape")
-	x := Load(Param("x"), GP64())
+	routine("extent"+s.name, "func(x *float32, full, lanes int) (lo, hi, poison float32)",
+		"The least and the largest element of x, and 0 or, if one is not finite, NaN.")
+	x := arg("x")
 	lo, hi, poison, zero := s.vec(), s.vec(), s.vec(), s.vec()
 	VBROADCASTSS(Mem{Base: x}, lo)
 	VMOVUPS(lo, hi)
@@ -38,8 +37,7 @@ func extent(s isa) {
 	} {
 		VMOVSS(s.fold(r.v, r.fold), place(Return(r.name)))
 	}
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // loadOver reads a vector; masked lanes come from other.
@@ -77,14 +75,12 @@ func (s isa) fold(v VecVirtual, with func(a, b VecVirtual)) Register {
 // there are counters times eight: four vectors, for which two vectors of words
 // are drawn, one number in the lower halves and one in the upper ones.
 func codes(s isa, bits int) {
-	TEXT(fmt.Sprintf("codes%sx%d", s.name, bits), NOSPLIT,
-		"func(draw *uint32, dst *byte, x *float32, offset, inverse float32, id uint32, n int)")
-	Doc(fmt.Sprintf("Rounds x to codes of %d bits and writes whole vectors of them.", bits))
-	Pragma("noescape")
+	routine(fmt.Sprintf("codes%sx%d", s.name, bits), "func(draw *uint32, dst *byte, x *float32, offset, inverse float32, id uint32, n int)",
+		fmt.Sprintf("Rounds x to codes of %d bits and writes whole vectors of them.", bits))
 	q := newQuantiser(s, bits)
 	q.row(s.parameter("id"))
 	block := s.lanes64(fmt.Sprintf("counters%dx", bits), func(lane int) int { return lane })
-	left := Load(Param("n"), GP64())
+	left := arg("n")
 	lanes := s.bytes / 4
 
 	Label("next")
@@ -115,8 +111,7 @@ func codes(s isa, bits int) {
 		JLE(LabelRef("end"))
 	}
 	Label("end")
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // quantiser contains the inputs of codes except random numbers. Constants are operands in
@@ -132,7 +127,7 @@ type quantiser struct {
 
 func newQuantiser(s isa, bits int) *quantiser {
 	q := &quantiser{philox: newPhilox(s), bits: bits, pairs: s.odd(0xaa)}
-	q.dst, q.x = Load(Param("dst"), GP64()), Load(Param("x"), GP64())
+	q.dst, q.x = arg("dst"), arg("x")
 	constant := func(name string, value int) Mem {
 		m := GLOBL(fmt.Sprintf("%s%dx%s", name, bits, s.name), RODATA|NOPTR)
 		for lane := range s.bytes / 8 {
@@ -253,10 +248,9 @@ func values(s isa, bits int, add bool) {
 	if add {
 		name = "addValues"
 	}
-	TEXT(fmt.Sprintf("%s%sx%d", name, s.name, bits), NOSPLIT, "func(dst *float32, codes *byte, offset, step float32, full, lanes int)")
-	Doc(fmt.Sprintf("Decodes codes of %d bits; reads whole vectors of them.", bits))
-	Pragma("noescape")
-	dst, from := Load(Param("dst"), GP64()), Load(Param("codes"), GP64())
+	routine(fmt.Sprintf("%s%sx%d", name, s.name, bits), "func(dst *float32, codes *byte, offset, step float32, full, lanes int)",
+		fmt.Sprintf("Decodes codes of %d bits; reads whole vectors of them.", bits))
+	dst, from := arg("dst"), arg("codes")
 	offset, step := s.parameter("offset"), s.parameter("step")
 	split := newSplitter(s, name, bits)
 	eachVector(s, func(at func(Register) Mem, mask Register) {
@@ -284,11 +278,8 @@ func newSplitter(s isa, name string, bits int) splitter {
 	if bits == 8 {
 		return p
 	}
-	word, low := GP32(), XMM()
-	MOVL(U32(1<<bits-1), word)
-	VMOVD(word, low)
 	p.top = s.vec()
-	VPBROADCASTD(low, p.top)
+	broadcastBits(1<<bits-1, p.top)
 	if bits == 2 {
 		p.shifts = s.lanes64(name+"shifts", func(lane int) int { return 4*lane | (4*lane+2)<<32 })
 	}
@@ -325,25 +316,4 @@ func (p splitter) or(w, v VecVirtual) {
 		return
 	}
 	VPOR(w, v, v)
-}
-
-// widenAdd adds full vectors of x, which is bfloat16.
-func widenAdd(s isa) {
-	TEXT("widenAdd"+s.name, NOSPLIT, "func(dst *float32, x *uint16, vectors int)")
-	Doc("Adds x, which is bfloat16, to dst, for a number of whole vectors.")
-	Pragma("noescape")
-	dst, x := Load(Param("dst"), GP64()), Load(Param("x"), GP64())
-	n := Load(Param("vectors"), GP64())
-	v := s.vec()
-	Label("next")
-	VPMOVZXWD(Mem{Base: x}, v)
-	VPSLLD(U8(16), v, v)
-	VADDPS(Mem{Base: dst}, v, v)
-	s.store(v, nil, Mem{Base: dst})
-	ADDQ(U8(s.bytes/2), x)
-	ADDQ(U8(s.bytes), dst)
-	DECQ(n)
-	JNZ(LabelRef("next"))
-	VZEROUPPER()
-	RET()
 }

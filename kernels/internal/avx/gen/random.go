@@ -34,16 +34,13 @@ type philox struct {
 }
 
 func newPhilox(s isa) *philox {
-	p := &philox{s: s, draw: Load(Param("draw"), GP64())}
+	p := &philox{s: s, draw: arg("draw")}
 	for _, m := range []struct {
 		to    *VecVirtual
 		value uint32
 	}{{&p.m0, 0xD2511F53}, {&p.m1, 0xCD9E8D57}} {
 		*m.to = s.vec()
-		bits, narrow := GP32(), XMM()
-		MOVL(U32(m.value), bits)
-		VMOVD(bits, narrow)
-		VPBROADCASTD(narrow, *m.to)
+		broadcastBits(m.value, *m.to)
 	}
 	return p
 }
@@ -141,6 +138,18 @@ func (p *philox) words(block VecVirtual) [4]VecVirtual {
 	return c
 }
 
+// unpacked returns the random words of the even lanes' blocks, and of the odd lanes' blocks, in
+// the order of columns.
+func (p *philox) unpacked(block VecVirtual, oddWords odd) (even, odd VecVirtual) {
+	w := p.words(block)
+	oddWords.low(w[1], w[0])
+	oddWords.low(w[3], w[2])
+	even, odd = p.s.vec(), p.s.vec()
+	VPUNPCKLQDQ(w[2], w[0], even)
+	VPUNPCKHQDQ(w[2], w[0], odd)
+	return even, odd
+}
+
 // lanes64 returns a vector in memory with a value for each 64-bit lane.
 func (s isa) lanes64(name string, value func(lane int) int) VecVirtual {
 	m := GLOBL(name+s.name, RODATA|NOPTR)
@@ -197,9 +206,8 @@ func (o odd) low(w, v VecVirtual) {
 // even lanes hold counters of the first, odd lanes of the second, so that the
 // words of a vector are an unpacking away from the order of columns.
 func dropout(s isa) {
-	TEXT("dropout"+s.name, NOSPLIT, "func(draw *uint32, dst, x *float32, second int, idA, idB, blockB uint32, full, lanesA, lanesB int)")
-	Doc("Drops and scales two rows, second bytes apart: full vectors of each, then lanesA and lanesB elements.")
-	Pragma("noescape")
+	routine("dropout"+s.name, "func(draw *uint32, dst, x *float32, second int, idA, idB, blockB uint32, full, lanesA, lanesB int)",
+		"Drops and scales two rows, second bytes apart: full vectors of each, then lanesA and lanesB elements.")
 	p := newPhilox(s)
 	oddPairs, oddWords := s.odd(0xcc), s.odd(0xaa)
 	id := s.vec()
@@ -216,20 +224,14 @@ func dropout(s isa) {
 	VPADDD(start, block, block)
 	step := s.lanes64("step", func(int) int { return s.bytes / 16 })
 
-	second := Load(Param("second"), GP64())
-	from, to := Load(Param("x"), GP64()), Load(Param("dst"), GP64())
+	second, from, to := arg("second"), arg("x"), arg("dst")
 	fromB, toB := GP64(), GP64()
 	LEAQ(Mem{Base: from, Index: second, Scale: 1}, fromB)
 	LEAQ(Mem{Base: to, Index: second, Scale: 1}, toB)
-	full, offset := Load(Param("full"), GP64()), GP64()
+	full, offset := arg("full"), GP64()
 	XORQ(offset, offset)
 	both := func(maskOf func(lanes string) Register) {
-		w := p.words(block)
-		oddWords.low(w[1], w[0])
-		oddWords.low(w[3], w[2])
-		a, b := s.vec(), s.vec()
-		VPUNPCKLQDQ(w[2], w[0], a)
-		VPUNPCKHQDQ(w[2], w[0], b)
+		a, b := p.unpacked(block, oddWords)
 		p.apply(a, Mem{Base: from, Index: offset, Scale: 1}, Mem{Base: to, Index: offset, Scale: 1}, maskOf("lanesA"))
 		p.apply(b, Mem{Base: fromB, Index: offset, Scale: 1}, Mem{Base: toB, Index: offset, Scale: 1}, maskOf("lanesB"))
 	}
@@ -243,8 +245,7 @@ func dropout(s isa) {
 	JMP(LabelRef("next"))
 	Label("last")
 	both(s.mask)
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // keeps returns the words that retain their element: a mask register, or for AVX2 a vector,

@@ -10,34 +10,28 @@ import (
 // with its mask. at returns the address of the vector in an array.
 func eachVector(s isa, body func(at func(base Register) Mem, mask Register)) {
 	overVectors(s, body)
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // overVectors generates the loop of eachVector.
 func overVectors(s isa, body func(at func(base Register) Mem, mask Register)) {
 	mask := s.mask("lanes")
-	full, offset := Load(Param("full"), GP64()), GP64()
+	full, offset := arg("full"), GP64()
 	XORQ(offset, offset)
 	at := func(base Register) Mem { return Mem{Base: base, Index: offset, Scale: 1} }
-	Label("next")
-	TESTQ(full, full)
-	JZ(LabelRef("last"))
-	body(at, nil)
-	ADDQ(U8(s.bytes), offset)
-	DECQ(full)
-	JMP(LabelRef("next"))
-	Label("last")
+	countdown("next", "last", full, func() {
+		body(at, nil)
+		ADDQ(U8(s.bytes), offset)
+	})
 	body(at, mask)
 }
 
 // activate writes dst = max(z + bias, floor); a floor of -Inf is no ReLU. The
 // maximum of a NaN is the NaN.
 func activate(s isa) {
-	TEXT("activate"+s.name, NOSPLIT, "func(dst, z, bias *float32, floor float32, full, lanes int)")
-	Doc("Sets dst to the larger of z + bias and floor.")
-	Pragma("noescape")
-	dst, z, bias := Load(Param("dst"), GP64()), Load(Param("z"), GP64()), Load(Param("bias"), GP64())
+	routine("activate"+s.name, "func(dst, z, bias *float32, floor float32, full, lanes int)",
+		"Sets dst to the larger of z + bias and floor.")
+	dst, z, bias := arg("dst"), arg("z"), arg("bias")
 	floor := s.vec()
 	VBROADCASTSS(place(Param("floor")), floor)
 	eachVector(s, func(at func(Register) Mem, mask Register) {
@@ -52,10 +46,9 @@ func activate(s isa) {
 
 // gradient writes dst = scale*g where h is positive, else 0.
 func gradient(s isa) {
-	TEXT("gradient"+s.name, NOSPLIT, "func(dst, grad, h *float32, scale float32, full, lanes int)")
-	Doc("Sets dst to scale times g where h is positive and to 0 elsewhere.")
-	Pragma("noescape")
-	dst, g, h := Load(Param("dst"), GP64()), Load(Param("grad"), GP64()), Load(Param("h"), GP64())
+	routine("gradient"+s.name, "func(dst, grad, h *float32, scale float32, full, lanes int)",
+		"Sets dst to scale times g where h is positive and to 0 elsewhere.")
+	dst, g, h := arg("dst"), arg("grad"), arg("h")
 	scale, zero := s.vec(), s.vec()
 	VBROADCASTSS(place(Param("scale")), scale)
 	s.zero(zero)
@@ -78,10 +71,9 @@ func gradient(s isa) {
 
 // addRow writes dst += x.
 func addRow(s isa) {
-	TEXT("addRow"+s.name, NOSPLIT, "func(dst, x *float32, full, lanes int)")
-	Doc("Adds x to dst.")
-	Pragma("noescape")
-	dst, x := Load(Param("dst"), GP64()), Load(Param("x"), GP64())
+	routine("addRow"+s.name, "func(dst, x *float32, full, lanes int)",
+		"Adds x to dst.")
+	dst, x := arg("dst"), arg("x")
 	eachVector(s, func(at func(Register) Mem, mask Register) {
 		v, d := s.vec(), s.vec()
 		s.load(at(x), mask, v)

@@ -9,16 +9,13 @@ import (
 // sift writes the non-zeros that dropout keeps. A word is drawn for each, for
 // the even lanes first and then for the odd ones.
 func sift(s isa) {
-	TEXT("sift"+s.name, NOSPLIT,
-		"func(draw, ids, cols, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full, lanes int)")
-	Doc("Moves together what the words of ids and cols keep of index and vals, scaled, and sets a bit for each; writes whole vectors.")
-	Pragma("noescape")
+	routine("sift"+s.name, "func(draw, ids, cols, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full, lanes int)",
+		"Moves together what the words of ids and cols keep of index and vals, scaled, and sets a bit for each; writes whole vectors.")
 	p := newPhilox(s)
 	oddWords := s.odd(0xaa)
-	ids, cols := Load(Param("ids"), GP64()), Load(Param("cols"), GP64())
-	index, vals := Load(Param("index"), GP64()), Load(Param("vals"), GP64())
-	keptIndex, keptVals := Load(Param("keptIndex"), GP64()), Load(Param("keptVals"), GP64())
-	bits, n := Load(Param("bits"), GP64()), GP64()
+	ids, cols, index, vals := arg("ids"), arg("cols"), arg("index"), arg("vals")
+	keptIndex, keptVals := arg("keptIndex"), arg("keptVals")
+	bits, n := arg("bits"), GP64()
 	XORQ(n, n)
 	places := compressions(s)
 	eachVector(s, func(at func(Register) Mem, mask Register) {

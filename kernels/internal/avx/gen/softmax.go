@@ -72,11 +72,9 @@ func (e *exponential) of(x VecVirtual) {
 // largest element, exponentials and their sum, the division. It works in
 // float64, four lanes at a time, on AVX-512 machines too: the rows are short.
 func softmax() {
-	TEXT("softmaxRow", NOSPLIT, "func(dst, z *float32, scale float64, full, lanes int) (top float32, sum float64)")
-	Doc("Sets dst, unless it is nil, to scale times the softmax of z; returns the largest element and the sum of e^(z-top).")
-	Pragma("noescape")
-	dst, z := Load(Param("dst"), GP64()), Load(Param("z"), GP64())
-	lanes := Load(Param("lanes"), GP64()).(GPVirtual)
+	routine("softmaxRow", "func(dst, z *float32, scale float64, full, lanes int) (top float32, sum float64)",
+		"Sets dst, unless it is nil, to scale times the softmax of z; returns the largest element and the sum of e^(z-top).")
+	dst, z, lanes := arg("dst"), arg("z"), arg("lanes")
 	window, mask := GP64(), XMM()
 	LEAQ(NewDataAddr(Symbol{Name: "ones", Static: true}, 32), window)
 	SHLQ(U8(2), lanes)
@@ -85,16 +83,12 @@ func softmax() {
 
 	// pass runs body over the vectors of a row, the last one masked.
 	pass := func(name string, body func(offset Register, masked bool)) {
-		full, offset := Load(Param("full"), GP64()), GP64()
+		full, offset := arg("full"), GP64()
 		XORQ(offset, offset)
-		Label(name)
-		TESTQ(full, full)
-		JZ(LabelRef(name + "_last"))
-		body(offset, false)
-		ADDQ(U8(16), offset)
-		DECQ(full)
-		JMP(LabelRef(name))
-		Label(name + "_last")
+		countdown(name, name+"_last", full, func() {
+			body(offset, false)
+			ADDQ(U8(16), offset)
+		})
 		body(offset, true)
 	}
 	load := func(base, offset Register, masked bool, to VecVirtual) {
@@ -186,6 +180,5 @@ func softmax() {
 		store(narrow, offset, masked)
 	})
 	Label("done")
-	VZEROUPPER()
-	RET()
+	leave()
 }

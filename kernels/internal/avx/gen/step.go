@@ -11,7 +11,7 @@ import (
 
 // constants returns the fields of the struct that the parameter k points to, one vector each.
 func constants(s isa, n int) []VecVirtual {
-	k := Load(Param("k"), GP64())
+	k := arg("k")
 	v := make([]VecVirtual, n)
 	for i := range v {
 		v[i] = s.vec()
@@ -22,10 +22,9 @@ func constants(s isa, n int) []VecVirtual {
 
 // sgd writes a step of SGD without momentum: param -= lr·(grad + decay·param).
 func sgd(s isa) {
-	TEXT("sgd"+s.name, NOSPLIT, "func(param, grad, k *float32, full, lanes int)")
-	Doc("One step of SGD; k are learning rate, momentum and decay.")
-	Pragma("noescape")
-	param, grad := Load(Param("param"), GP64()), Load(Param("grad"), GP64())
+	routine("sgd"+s.name, "func(param, grad, k *float32, full, lanes int)",
+		"One step of SGD; k are learning rate, momentum and decay.")
+	param, grad := arg("param"), arg("grad")
 	k := constants(s, 3)
 	lr, decay := k[0], k[2]
 	eachVector(s, func(at func(Register) Mem, mask Register) {
@@ -48,10 +47,9 @@ func decayed(s isa, g, decay, w VecVirtual) {
 
 // momentum writes a step of SGD with momentum, whose state is buf.
 func momentum(s isa) {
-	TEXT("momentum"+s.name, NOSPLIT, "func(param, grad, buf, k *float32, full, lanes int)")
-	Doc("One step of SGD with momentum; k are learning rate, momentum and decay.")
-	Pragma("noescape")
-	param, grad, buf := Load(Param("param"), GP64()), Load(Param("grad"), GP64()), Load(Param("buf"), GP64())
+	routine("momentum"+s.name, "func(param, grad, buf, k *float32, full, lanes int)",
+		"One step of SGD with momentum; k are learning rate, momentum and decay.")
+	param, grad, buf := arg("param"), arg("grad"), arg("buf")
 	k := constants(s, 3)
 	lr, mu, decay := k[0], k[1], k[2]
 	eachVector(s, func(at func(Register) Mem, mask Register) {
@@ -71,11 +69,9 @@ func momentum(s isa) {
 
 // adam writes a step of Adam or AdamW, in one pass.
 func adam(s isa) {
-	TEXT("adam"+s.name, NOSPLIT, "func(param, grad, m, v, k *float32, full, lanes int)")
-	Doc("One step of Adam; k is an avx.Adam.")
-	Pragma("noescape")
-	param, grad := Load(Param("param"), GP64()), Load(Param("grad"), GP64())
-	first, second := Load(Param("m"), GP64()), Load(Param("v"), GP64())
+	routine("adam"+s.name, "func(param, grad, m, v, k *float32, full, lanes int)",
+		"One step of Adam; k is an avx.Adam.")
+	param, grad, first, second := arg("param"), arg("grad"), arg("m"), arg("v")
 	k := constants(s, 9)
 	shrink, l2, b1, c1, b2, c2, size, root, eps := k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8]
 	eachVector(s, func(at func(Register) Mem, mask Register) {

@@ -16,40 +16,33 @@ import (
 // nonzeros generates one bit for each element of rows of x, in words of 64 bits. Bits after the
 // last element must already be zero.
 func nonzeros(s isa) {
-	TEXT("nonzeros"+s.name, NOSPLIT, "func(bits *uint64, stride int, x *float32, ldx, rows, full, lanes int)")
-	Doc("Sets the bits of rows of full vectors and one of so many lanes where x is not zero; strides are in bytes.")
-	Pragma("noescape")
+	routine("nonzeros"+s.name, "func(bits *uint64, stride int, x *float32, ldx, rows, full, lanes int)",
+		"Sets the bits of rows of full vectors and one of so many lanes where x is not zero; strides are in bytes.")
 	mask := s.mask("lanes")
-	bits, x := Load(Param("bits"), GP64()), Load(Param("x"), GP64())
-	rows := Load(Param("rows"), GP64())
+	bits, x, rows := arg("bits"), arg("x"), arg("rows")
 	zero := s.vec()
 	s.zero(zero)
 	Label("row")
 	to, from := GP64(), GP64()
 	MOVQ(bits, to)
 	MOVQ(x, from)
-	full := Load(Param("full"), GP64())
+	full := arg("full")
 	vector := func(mask Register) {
 		v := s.vec()
 		s.load(Mem{Base: from}, mask, v)
 		s.storeNonzeros(v, zero, Mem{Base: to})
 	}
-	Label("vector")
-	TESTQ(full, full)
-	JZ(LabelRef("last"))
-	vector(nil)
-	ADDQ(U8(s.bytes), from)
-	ADDQ(U8(s.bytes/32), to)
-	DECQ(full)
-	JMP(LabelRef("vector"))
-	Label("last")
+	countdown("vector", "last", full, func() {
+		vector(nil)
+		ADDQ(U8(s.bytes), from)
+		ADDQ(U8(s.bytes/32), to)
+	})
 	vector(mask)
 	ADDQ(place(Param("stride")), bits)
 	ADDQ(place(Param("ldx")), x)
 	DECQ(rows)
 	JNZ(LabelRef("row"))
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // storeNonzeros writes a bit for each lane, which is set for a NaN too.
@@ -76,12 +69,7 @@ type skipping struct {
 	last Register
 }
 
-func (g *skipping) mask(i int) Register {
-	if i == len(g.acc)-1 {
-		return g.last
-	}
-	return nil
-}
+func (g *skipping) mask(i int) Register { return onlyLast(g.last, i, len(g.acc)) }
 
 // add adds for each bit of word: the element at x plus N times step bytes, times the row
 // at y plus N times stride bytes.
@@ -111,17 +99,13 @@ func newSkipping(s isa, vectors int) *skipping {
 
 // sparseRows generates the product of rows of a and N vectors of b.
 func sparseRows(s isa, vectors int) {
-	TEXT(fmt.Sprintf("sparseRows%sx%d", s.name, vectors), NOSPLIT,
-		"func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb, rows int, add bool, lanes, ahead int)")
-	Doc("Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.")
-	Pragma("noescape")
+	routine(fmt.Sprintf("sparseRows%sx%d", s.name, vectors), "func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb, rows int, add bool, lanes, ahead int)",
+		"Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.")
 	g := newSkipping(s, vectors)
-	c, bits := Load(Param("c"), GP64()), Load(Param("bits"), GP64())
-	ldb := Load(Param("ldb"), GP64())
-	rows := Load(Param("rows"), GP64())
+	c, bits, ldb, rows := arg("c"), arg("bits"), arg("ldb"), arg("rows")
 	Label("row")
-	a, b := Load(Param("a"), GP64()), Load(Param("b"), GP64())
-	words, ahead := Load(Param("words"), GP64()), GP64()
+	a, b := arg("a"), arg("b")
+	words, ahead := arg("words"), GP64()
 	for _, acc := range g.acc {
 		s.zero(acc)
 	}
@@ -149,21 +133,16 @@ func sparseRows(s isa, vectors int) {
 	MOVQ(a, place(Param("a")))
 	DECQ(rows)
 	JNZ(LabelRef("row"))
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // sparseColumns generates the product of 64 transposed rows of a and the rows of b.
 func sparseColumns(s isa, vectors int) {
-	TEXT(fmt.Sprintf("sparseColumns%sx%d", s.name, vectors), NOSPLIT,
-		"func(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb, cols int, add bool, lanes int)")
-	Doc("Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.")
-	Pragma("noescape")
+	routine(fmt.Sprintf("sparseColumns%sx%d", s.name, vectors), "func(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb, cols int, add bool, lanes int)",
+		"Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.")
 	g := newSkipping(s, vectors)
-	c, bits := Load(Param("c"), GP64()), Load(Param("bits"), GP64())
-	a, b := Load(Param("a"), GP64()), Load(Param("b"), GP64())
-	lda, ldb := Load(Param("lda"), GP64()), Load(Param("ldb"), GP64())
-	cols := Load(Param("cols"), GP64())
+	c, bits, a, b, lda, ldb := arg("c"), arg("bits"), arg("a"), arg("b"), arg("lda"), arg("ldb")
+	cols := arg("cols")
 	nextA, nextB := GP64(), GP64()
 	for _, p := range [][3]Register{{a, lda, nextA}, {b, ldb, nextB}} {
 		MOVQ(p[1], p[2])
@@ -192,8 +171,7 @@ func sparseColumns(s isa, vectors int) {
 	ADDQ(U8(4), a)
 	DECQ(cols)
 	JNZ(LabelRef("column"))
-	VZEROUPPER()
-	RET()
+	leave()
 }
 
 // begin sets the accumulators to zero or, if "add" is set, to the values at c.
