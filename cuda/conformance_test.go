@@ -23,10 +23,10 @@ func TestOps(t *testing.T) {
 	}
 	all := [2]*cuda.Ops{opsOn(t, ptx.Settings{}, cuda.Own), opsOn(t, ptx.Settings{Backwards: true}, cuda.Own)}
 	calls := 0
-	kerneltest.Ops(t, func(*kernels.Team) kernels.Ops {
+	kerneltest.Ops(func(*kernels.Team) kernels.Ops {
 		calls++
 		return all[calls%len(all)]
-	})
+	}).All(t)
 }
 
 // opsOn returns an Ops on a stand-in for a device, until the test's end.
@@ -49,7 +49,7 @@ func TestProductsOfALibrary(t *testing.T) {
 	if want := "with a stand-in for cuBLAS"; !strings.HasSuffix(o.Kernel(), want) {
 		t.Errorf("%q, want %q", o.Kernel(), want)
 	}
-	kerneltest.Products(t, func(*kernels.Team) kernels.Ops { return o })
+	kerneltest.Ops(func(*kernels.Team) kernels.Ops { return o }).Products(t)
 }
 
 // A device without cuBLAS computes with own products, unless a run insists.

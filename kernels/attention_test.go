@@ -18,7 +18,7 @@ func TestAttention(t *testing.T) {
 			team := kernels.NewTeam(1)
 			defer team.Close()
 			use(t, team, set)
-			kerneltest.Attention(t, func(team *kernels.Team) { use(t, team, set) })
+			kerneltest.Teams(func(team *kernels.Team) { use(t, team, set) }).Attention(t)
 		})
 	}
 }

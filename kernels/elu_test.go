@@ -15,23 +15,12 @@ import (
 // set.
 func TestELUOfEveryInstructionSet(t *testing.T) {
 	eachSet(t, func(t *testing.T, set string) {
-		kerneltest.BiasELUDropout(t, func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, d *kernels.Dropout) {
-			use(t, team, set)
-			flat.BiasELUDropout(team, dst, rows, cols, z, bias, d)
-		})
-		kerneltest.BiasELUDropoutGrad(t, func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, d *kernels.Dropout) {
-			use(t, team, set)
-			flat.BiasELUDropoutGrad(team, dst, bias, rows, cols, g, h, d)
-		})
+		s := kerneltest.Teams(func(team *kernels.Team) { use(t, team, set) })
+		s.BiasELUDropout(t)
+		s.BiasELUDropoutGrad(t)
 		kerneltest.ELUDifferences(t, func(team *kernels.Team) { use(t, team, set) })
-		kerneltest.MeanHeads(t, func(team *kernels.Team, dst []float32, rows, heads, width int, x, bias []float32) {
-			use(t, team, set)
-			flat.MeanHeads(team, dst, rows, heads, width, x, bias)
-		})
-		kerneltest.MeanHeadsGrad(t, func(team *kernels.Team, dst []float32, rows, heads, width int, g []float32) {
-			use(t, team, set)
-			flat.MeanHeadsGrad(team, dst, rows, heads, width, g)
-		})
+		s.MeanHeads(t)
+		s.MeanHeadsGrad(t)
 	})
 }
 

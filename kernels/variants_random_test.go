@@ -29,22 +29,11 @@ func eachSet(t *testing.T, f func(t *testing.T, set string)) {
 // instruction set.
 func TestRandomOfEveryInstructionSet(t *testing.T) {
 	eachSet(t, func(t *testing.T, set string) {
-		kerneltest.DropoutRows(t, func(team *kernels.Team, dst []float32, rows, cols int, x []float32, d *kernels.Dropout) {
-			use(t, team, set)
-			flat.DropoutRows(team, dst, rows, cols, x, d)
-		})
-		kerneltest.SparseMatMul(t, func(team *kernels.Team, dst []float32, n int, xs graph.SparseRows, w []float32, d *kernels.Dropout) {
-			use(t, team, set)
-			flat.SparseMatMul(team, dst, n, xs, w, d)
-		})
-		kerneltest.SparseMatMulTransA(t, func(team *kernels.Team, dst []float32, n int, xt *kernels.Transposed, g []float32, d *kernels.Dropout) {
-			use(t, team, set)
-			flat.SparseMatMulTransA(team, dst, n, xt, g, d)
-		})
-		kerneltest.SparseToDense(t, func(team *kernels.Team, dst []float32, cols int, xs graph.SparseRows, d *kernels.Dropout) {
-			use(t, team, set)
-			flat.SparseToDense(team, dst, cols, xs, d)
-		})
+		s := kerneltest.Teams(func(team *kernels.Team) { use(t, team, set) })
+		s.DropoutRows(t)
+		s.SparseMatMul(t)
+		s.SparseMatMulTransA(t)
+		s.SparseToDense(t)
 	})
 }
 

@@ -26,62 +26,22 @@ func TestEveryInstructionSet(t *testing.T) {
 			team := kernels.NewTeam(1)
 			defer team.Close()
 			use(t, team, set)
+			s := kerneltest.Teams(func(team *kernels.Team) { use(t, team, set) })
 			for _, weighted := range []bool{false, true} {
-				kerneltest.SpMM(t, weighted, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
-					use(t, team, set)
-					flat.SpMM(team, dst, width, g, x, add)
-				})
-				kerneltest.SpMMHalf(t, weighted, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool) {
-					use(t, team, set)
-					flat.SpMMHalf(team, dst, width, g, x, add)
-				})
+				s.SpMM(t, weighted)
+				s.SpMMHalf(t, weighted)
 			}
 			kerneltest.NarrowRows(t, func(team *kernels.Team, dst []kernels.BF16, stride, rows, cols int, x, scale []float32) {
 				use(t, team, set)
 				flat.NarrowRows(team, dst, stride, rows, cols, x, scale)
 			})
-			kerneltest.MatMul(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
-				use(t, team, set)
-				flat.MatMul(team, dst, m, n, k, a, b, add)
-			})
-			kerneltest.MatMulTransB(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
-				use(t, team, set)
-				flat.MatMulTransB(team, dst, m, n, k, a, b, add)
-			})
-			kerneltest.MatMulTransA(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
-				use(t, team, set)
-				flat.MatMulTransA(team, dst, m, n, k, a, b, add)
-			})
-			kerneltest.BiasReLUDropout(t, func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, relu bool, d *kernels.Dropout) {
-				use(t, team, set)
-				flat.BiasReLUDropout(team, dst, rows, cols, z, bias, relu, d)
-			})
-			kerneltest.Add(t, func(team *kernels.Team, dst, x []float32) {
-				use(t, team, set)
-				flat.Add(team, dst, x)
-			})
 			kerneltest.HalfProducts(t, func(team *kernels.Team) { use(t, team, set) })
-			kerneltest.MatMulBiasReLUDropout(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, d *kernels.Dropout) {
-				use(t, team, set)
-				flat.MatMulBiasReLUDropout(team, dst, m, n, k, a, b, bias, relu, d)
-			})
-			kerneltest.BiasReLUDropoutGrad(t, func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, relu bool, d *kernels.Dropout) {
-				use(t, team, set)
-				flat.BiasReLUDropoutGrad(team, dst, bias, rows, cols, g, h, relu, d)
-			})
-			kerneltest.SoftmaxCrossEntropy(t, func(team *kernels.Team, grad []float32, rows, classes int, logits []float32,
-				labels []int32, split []uint8, want uint8, scale float32) (float64, int64) {
-				use(t, team, set)
-				return flat.SoftmaxCrossEntropy(team, grad, rows, classes, logits, labels, split, want, scale)
-			})
-			kerneltest.Softmax(t, func(team *kernels.Team, dst []float32, rows, cols int, x []float32) {
-				use(t, team, set)
-				flat.Softmax(team, dst, rows, cols, x)
-			})
-			kerneltest.ColumnSums(t, func(team *kernels.Team, dst []float32, rows, cols int, g []float32, add bool) {
-				use(t, team, set)
-				flat.ColumnSums(team, dst, rows, cols, g, add)
-			})
+			for _, test := range []func(*testing.T){
+				s.MatMul, s.MatMulTransB, s.MatMulTransA, s.BiasReLUDropout, s.Add, s.MatMulBiasReLUDropout,
+				s.BiasReLUDropoutGrad, s.SoftmaxCrossEntropy, s.Softmax, s.ColumnSums,
+			} {
+				test(t)
+			}
 		})
 	}
 }

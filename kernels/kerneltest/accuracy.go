@@ -10,8 +10,8 @@ import (
 	"siafu/kernels"
 )
 
-// Accuracy runs an implementation of flat.Accuracy.
-func Accuracy(t *testing.T, accuracy func(team *kernels.Team, rows, classes int, logits []float32, labels []int32, split []uint8) (correct, total [4]int64)) {
+// Accuracy tests kernels.Ops.Accuracy.
+func (s Suite) Accuracy(t *testing.T) {
 	for _, rows := range []int{0, 1, size(3000, 600)} {
 		for _, classes := range []int{1, 2, 41} {
 			t.Run(fmt.Sprintf("rows=%d/classes=%d", rows, classes), func(t *testing.T) {
@@ -20,7 +20,9 @@ func Accuracy(t *testing.T, accuracy func(team *kernels.Team, rows, classes int,
 					correct, total := c.count()
 					for _, n := range workers {
 						team := kernels.NewTeam(n)
-						gotCorrect, gotTotal := accuracy(team, rows, classes, c.logits, c.labels, c.split)
+						l := s.lab(team)
+						gotCorrect, gotTotal := l.Accuracy(l.in(rows, classes, c.logits), place(l, c.labels), place(l, c.split))
+						l.done()
 						team.Close()
 						if gotCorrect != correct || gotTotal != total {
 							t.Fatalf("%v of %v with %d workers, want %v of %v", gotCorrect, gotTotal, n, correct, total)
@@ -64,8 +66,8 @@ func predicted(z []float32) int32 {
 	return order[0]
 }
 
-// Argmax runs an implementation of flat.Argmax.
-func Argmax(t *testing.T, argmax func(team *kernels.Team, dst []int32, rows, cols int, x []float32)) {
+// Argmax tests kernels.Ops.Argmax.
+func (s Suite) Argmax(t *testing.T) {
 	for _, rows := range []int{0, 1, size(3000, 600)} {
 		for _, cols := range []int{1, 2, 41} {
 			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
@@ -78,7 +80,11 @@ func Argmax(t *testing.T, argmax func(team *kernels.Team, dst []int32, rows, col
 					team := kernels.NewTeam(n)
 					dst := make([]int32, rows+1)
 					dst[rows] = -7
-					argmax(team, dst, rows, cols, c.logits)
+					l := s.lab(team)
+					to := place(l, dst)
+					l.Argmax(to.Part(0, rows), l.in(rows, cols, c.logits))
+					copy(dst, kernels.FetchVector(l, to))
+					l.done()
 					team.Close()
 					for r := range rows {
 						if want := predicted(c.logits[r*cols : (r+1)*cols]); dst[r] != want {

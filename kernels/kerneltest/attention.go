@@ -10,54 +10,35 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// Attention tests the forward pass and both backward passes of attention, on teams that choose
-// prepares.
-func Attention(t *testing.T, choose func(team *kernels.Team)) {
-	attention(t, choose, here())
-	dynamicAttention(t, choose, here())
+// Attention tests the forward pass and both backward passes of attention, with static and with
+// dynamic scores.
+func (s Suite) Attention(t *testing.T) {
+	s.attention(t)
+	s.dynamicAttention(t)
 }
 
-// attentionKernels contains the kernels under test: those of package kernels or replacements.
-type attentionKernels struct {
-	scores func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, rows []float32)
-	gather func(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x flat.AttentionRows, r []float32, merge bool)
-	finish func(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32)
-	dots   func(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32)
-	pack   func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32)
-	// signed computes the forward pass along own and ghost edges, and dr without edges. It is
-	// nil if the Ops needs edges for dr.
-	signed func(team *kernels.Team, a kernels.Attention, s flat.Signed, g [2]kernels.Gather, x [2]flat.AttentionRows, r, grad []float32)
-	toDst  func(team *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool)
-	toSrc  func(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad)
-}
-
-func here() attentionKernels {
-	return attentionKernels{flat.PackScores, flat.AttentionGather, flat.AttentionFinish, flat.RowDots,
-		flat.PackGrad, flat.AttentionSigned, flat.AttentionGradDst, flat.AttentionGradSrc}
-}
-
-func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels) {
-	for n, s := range []struct{ own, heads, width int }{
+func (s Suite) attention(t *testing.T) {
+	for n, shape := range []struct{ own, heads, width int }{
 		{0, 2, 5}, {1, 1, 1}, {1, 8, 8}, {7, 1, 5}, {7, 2, 16}, {7, 3, 40}, {7, 9, 3}, {40, 8, 1}, {size(40, 15), 2, 128},
 		{size(40, 12), 12, 40}, {size(40, 20), 5, 33}, {size(300, 30), 1, 128}, {size(300, 90), 8, 8}, {size(300, 50), 4, 16}, {size(3000, 300), 2, 3},
 	} {
-		for i, drop := range dropouts(s.own + s.own/3 + 1)[:4] {
+		for i, drop := range dropouts(shape.own + shape.own/3 + 1)[:4] {
 			if !hosttest.Sampled(4, n, i) {
 				continue
 			}
-			t.Run(fmt.Sprintf("own=%d/heads=%d/width=%d/dropout=%d", s.own, s.heads, s.width, i), func(t *testing.T) {
-				c := newAttentionCase(static, s.own, s.heads, s.width, drop, choose, k)
+			t.Run(fmt.Sprintf("own=%d/heads=%d/width=%d/dropout=%d", shape.own, shape.heads, shape.width, i), func(t *testing.T) {
+				c := s.newAttentionCase(static, shape.own, shape.heads, shape.width, drop)
 				c.checkForward(t)
 				c.checkBackward(t)
 			})
 		}
 	}
 	t.Run("differences", func(t *testing.T) {
-		newAttentionCase(static, 7, 2, 3, dropouts(10)[2], choose, k).checkDifferences(t)
+		s.newAttentionCase(static, 7, 2, 3, dropouts(10)[2]).checkDifferences(t)
 	})
 	for _, heads := range []int{1, 8} {
 		t.Run(fmt.Sprintf("hub of %d heads", heads), func(t *testing.T) {
-			c := newAttentionCase(static, 40, heads, 5, dropouts(54)[3], choose, k)
+			c := s.newAttentionCase(static, 40, heads, 5, dropouts(54)[3])
 			c.swell(size(20000, 5600))
 			c.list()
 			c.checkForward(t)
@@ -65,7 +46,7 @@ func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels
 		})
 	}
 	t.Run("any scores", func(t *testing.T) {
-		c := newAttentionCase(static, 40, 2, 5, nil, choose, k)
+		c := s.newAttentionCase(static, 40, 2, 5, nil)
 		for v := range c.x {
 			if v%c.Emitted() >= c.Columns() {
 				c.x[v] *= 1e4
@@ -88,8 +69,7 @@ type attentionCase struct {
 	*spmmCase
 	r, grad []float32
 	weights []float64 // Vector and Edge, if present
-	choose  func(team *kernels.Team)
-	kernels attentionKernels
+	suite   Suite
 	edges   []attentionEdge
 	terms   int // of the longest sum over edges
 }
@@ -99,10 +79,10 @@ type attentionEdge struct {
 	source, target int
 }
 
-func newAttentionCase(scores scoring, own, heads, width int, drop *kernels.Dropout, choose func(*kernels.Team), k attentionKernels) *attentionCase {
+func (s Suite) newAttentionCase(scores scoring, own, heads, width int, drop *kernels.Dropout) *attentionCase {
 	c := &attentionCase{
 		Attention: kernels.Attention{Heads: heads, Width: width, Slope: 0.2, Drop: drop},
-		choose:    choose, kernels: k,
+		suite:     s,
 	}
 	if scores != static {
 		c.makeDynamic(int(scores))
@@ -142,24 +122,23 @@ func (c *attentionCase) scores(team *kernels.Team, rows []float32) []float32 {
 	}
 	n := len(rows) / c.Emitted()
 	dst, half := guarded(poison(n*c.Heads)), n/2*c.Emitted()
-	c.kernels.scores(team, c.Attention, dst, n, n/2, rows[half:])
-	c.kernels.scores(team, c.Attention, dst, n, 0, rows[:half])
+	c.suite.packScores(team, c.Attention, dst, n, n/2, rows[half:])
+	c.suite.packScores(team, c.Attention, dst, n, 0, rows[:half])
 	return dst
 }
 
 // forward computes the forward pass, in two parts or at once.
 func (c *attentionCase) forward(team *kernels.Team, out, lse []float32, split bool) {
-	c.choose(team)
 	stats := guarded(poison(c.own * 2 * c.Heads))
 	if split {
 		own, ghost, ownRows, ghostRows := c.parts()
-		c.kernels.gather(team, c.Attention, out, stats, own, flat.AttentionRows{X: ownRows, Scores: c.scores(team, ownRows)}, c.r, false)
-		c.kernels.gather(team, c.Attention, out, stats, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, c.r, true)
+		c.suite.gather(team, c.Attention, out, stats, own, flat.AttentionRows{X: ownRows, Scores: c.scores(team, ownRows)}, c.r, false)
+		c.suite.gather(team, c.Attention, out, stats, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, c.r, true)
 	} else {
 		all := c.targets(kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, SelfLoops: true})
-		c.kernels.gather(team, c.Attention, out, stats, all, flat.AttentionRows{X: c.x}, c.r, false)
+		c.suite.gather(team, c.Attention, out, stats, all, flat.AttentionRows{X: c.x}, c.r, false)
 	}
-	c.kernels.finish(team, c.Attention, out, lse, c.own, stats)
+	c.suite.finish(team, c.Attention, out, lse, c.own, stats)
 }
 
 func (c *attentionCase) checkForward(t *testing.T) {
@@ -186,31 +165,30 @@ func (c *attentionCase) compare(t *testing.T, got []float32, want, size []float6
 func (c *attentionCase) back(team *kernels.Team) flat.AttentionGrad {
 	out, lse, dots := make([]float32, len(c.grad)), guarded(poison(c.own*c.Heads)), guarded(poison(c.own*c.Heads))
 	c.forward(team, out, lse, false)
-	c.kernels.dots(team, dots, c.own, c.Heads, c.Width, c.grad, out)
+	c.suite.rowDots(team, dots, c.own, c.Heads, c.Width, c.grad, out)
 	return flat.AttentionGrad{R: c.r, LSE: lse, Grad: c.grad, Dots: dots}
 }
 
 // gradTargets computes dr, followed by along.
 func (c *attentionCase) gradTargets(team *kernels.Team, dst []float32) {
-	c.choose(team)
 	dr, along := dst[:len(c.r)], dst[len(c.r):]
 	back := c.back(team)
 	own, ghost, ownRows, ghostRows := c.parts()
-	c.kernels.toDst(team, c.Attention, dr, along, own, flat.AttentionRows{X: ownRows}, back, false)
-	c.kernels.toDst(team, c.Attention, dr, along, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
+	c.suite.gradDst(team, c.Attention, dr, along, own, flat.AttentionRows{X: ownRows}, back, false)
+	c.suite.gradDst(team, c.Attention, dr, along, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
 }
 
-// gradSigned checks dr without edges. Its forward pass must give the same output and lse as
+// gradSigned checks the team's dr without edges. Its forward pass must give the same output and lse as
 // others.
 func (c *attentionCase) gradSigned(t *testing.T, team *kernels.Team, dr []float32) {
-	c.choose(team)
+	c.suite.open(team)
 	s := flat.Signed{
 		Out: guarded(poison(len(c.grad))), LSE: guarded(poison(len(c.r))), Stats: guarded(poison(2 * len(c.r))), Dots: guarded(poison(len(c.r))),
 		Rows: guarded(poison(c.own * c.Emitted())), DR: dr,
 	}
 	own, ghost, ownRows, ghostRows := c.parts()
 	x := [2]flat.AttentionRows{{X: ownRows, Scores: c.scores(team, ownRows)}, {X: ghostRows, Scores: c.scores(team, ghostRows)}}
-	c.kernels.signed(team, c.Attention, s, [2]kernels.Gather{own, ghost}, x, c.r, c.grad)
+	flat.AttentionSigned(team, c.Attention, s, [2]kernels.Gather{own, ghost}, x, c.r, c.grad)
 	for _, v := range [][]float32{s.Out, s.LSE, s.Stats, s.Dots, s.Rows} {
 		checkGuards(t, v)
 	}
@@ -222,18 +200,17 @@ func (c *attentionCase) gradSigned(t *testing.T, team *kernels.Team, dr []float3
 
 // gradSources computes the gradient of the emitted rows of own vertices and ghosts.
 func (c *attentionCase) gradSources(team *kernels.Team, dx []float32) {
-	c.choose(team)
 	back := c.back(team)
 	for i, part := range [][2]int{{0, c.own}, {c.own, c.locals()}} {
 		if i == 1 {
 			back.Packed = guarded(poison(3 * len(back.LSE)))
-			c.kernels.pack(team, c.Attention, back.Packed, c.own, 0, back.R[:len(back.LSE)], back.LSE, back.Dots)
+			c.suite.packGrad(team, c.Attention, back.Packed, c.own, 0, back.R[:len(back.LSE)], back.LSE, back.Dots)
 		}
 		g := c.transposed(part[0], part[1])
 		g.SelfLoops = i == 0
 		c.sources(&g, part[0])
 		from, to := part[0]*c.Emitted(), part[1]*c.Emitted()
-		c.kernels.toSrc(team, c.Attention, dx[from:to], g, part[0], c.own, c.x[from:to], back)
+		c.suite.gradSrc(team, c.Attention, dx[from:to], g, part[0], c.own, c.x[from:to], back)
 	}
 }
 
@@ -263,7 +240,7 @@ func (c *attentionCase) checkBackward(t *testing.T) {
 	c.defineGrad(&want)
 	c.compare(t, outcome(t, poison(len(want.dr)), c.gradTargets), want.dr, want.drSize)
 	c.compare(t, outcome(t, poison(len(c.x)), c.gradSources), want.dx, want.dxSize)
-	if c.kernels.signed != nil && !c.Dynamic {
+	if c.suite.direct && !c.Dynamic {
 		signed := func(team *kernels.Team, dr []float32) { c.gradSigned(t, team, dr) }
 		c.compare(t, outcome(t, poison(len(c.r)), signed), want.dr, want.drSize)
 	}

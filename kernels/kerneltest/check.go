@@ -66,6 +66,16 @@ func poison(n int) []float32 {
 // outcome runs a kernel on copies of start with each team size. It fails unless the bits are
 // equal and the guards unchanged. The first team runs twice, so that the second run reuses the
 // scratch memory of the first.
+func (s Suite) outcome(t *testing.T, start []float32, run func(l *lab, dst []float32)) []float32 {
+	t.Helper()
+	return outcome(t, start, func(team *kernels.Team, dst []float32) {
+		l := s.lab(team)
+		defer l.done()
+		run(l, dst)
+	})
+}
+
+// outcome is Suite.outcome for a run that uses a team.
 func outcome(t *testing.T, start []float32, run func(team *kernels.Team, dst []float32)) []float32 {
 	t.Helper()
 	var first []float32

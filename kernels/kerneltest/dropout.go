@@ -62,8 +62,8 @@ func eachMatrix(t *testing.T, f func(t *testing.T, rows, cols int, d *kernels.Dr
 	}
 }
 
-// DropoutRows runs an implementation of flat.DropoutRows.
-func DropoutRows(t *testing.T, dropoutRows func(team *kernels.Team, dst []float32, rows, cols int, x []float32, d *kernels.Dropout)) {
+// DropoutRows tests kernels.Ops.DropoutRows.
+func (s Suite) DropoutRows(t *testing.T) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		x := Values(rows*cols, 1)
 		spoil(x)
@@ -71,11 +71,11 @@ func DropoutRows(t *testing.T, dropoutRows func(team *kernels.Team, dst []float3
 		for i := range want {
 			want[i] = drop(d, x[i], i/cols, i%cols)
 		}
-		same(t, outcome(t, poison(rows*cols), func(team *kernels.Team, dst []float32) {
-			dropoutRows(team, dst, rows, cols, x, d)
+		same(t, s.outcome(t, poison(rows*cols), func(l *lab, dst []float32) {
+			l.DropoutRows(l.out(rows, cols, dst), l.in(rows, cols, x), l.drop(d))
 		}), want)
-		same(t, outcome(t, x, func(team *kernels.Team, dst []float32) {
-			dropoutRows(team, dst, rows, cols, dst, d)
+		same(t, s.outcome(t, x, func(l *lab, dst []float32) {
+			l.DropoutRows(l.out(rows, cols, dst), l.in(rows, cols, dst), l.drop(d))
 		}), want)
 	})
 }

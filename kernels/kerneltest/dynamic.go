@@ -21,18 +21,18 @@ const (
 )
 
 // dynamicAttention tests attention with dynamic scores.
-func dynamicAttention(t *testing.T, choose func(team *kernels.Team), k attentionKernels) {
-	for n, s := range []struct{ own, heads, width int }{
+func (s Suite) dynamicAttention(t *testing.T) {
+	for n, shape := range []struct{ own, heads, width int }{
 		{0, 2, 5}, {1, 1, 1}, {7, 1, 5}, {7, 2, 16}, {7, 3, 40}, {7, 9, 3}, {40, 8, 1}, {40, 1, 128},
 		{size(40, 12), 12, 40}, {40, 8, 8}, {40, 4, 16}, {size(3000, 300), 2, 3},
 	} {
-		for i, drop := range dropouts(s.own + s.own/3 + 1)[:3] {
+		for i, drop := range dropouts(shape.own + shape.own/3 + 1)[:3] {
 			for j, scores := range []scoring{dynamic, featured, several, many} {
 				if !hosttest.Sampled(3, n, i, j) {
 					continue
 				}
-				t.Run(fmt.Sprintf("dynamic=%d/own=%d/heads=%d/width=%d/dropout=%d", scores, s.own, s.heads, s.width, i), func(t *testing.T) {
-					c := newAttentionCase(scores, s.own, s.heads, s.width, drop, choose, k)
+				t.Run(fmt.Sprintf("dynamic=%d/own=%d/heads=%d/width=%d/dropout=%d", scores, shape.own, shape.heads, shape.width, i), func(t *testing.T) {
+					c := s.newAttentionCase(scores, shape.own, shape.heads, shape.width, drop)
 					c.checkForward(t)
 					c.checkBackward(t)
 				})
@@ -41,11 +41,11 @@ func dynamicAttention(t *testing.T, choose func(team *kernels.Team), k attention
 	}
 	for _, scores := range []scoring{dynamic, featured, several} {
 		t.Run(fmt.Sprintf("dynamic=%d/differences", scores), func(t *testing.T) {
-			newAttentionCase(scores, 7, 2, 3, dropouts(10)[2], choose, k).checkDifferences(t)
+			s.newAttentionCase(scores, 7, 2, 3, dropouts(10)[2]).checkDifferences(t)
 		})
 		for heads := range 4 {
 			t.Run(fmt.Sprintf("dynamic=%d/large scores of %d", scores, heads+1), func(t *testing.T) {
-				c := newAttentionCase(scores, 40, heads+1, 5, nil, choose, k)
+				c := s.newAttentionCase(scores, 40, heads+1, 5, nil)
 				for i := range c.x {
 					c.x[i] *= 1e4
 				}
@@ -53,7 +53,7 @@ func dynamicAttention(t *testing.T, choose func(team *kernels.Team), k attention
 			})
 		}
 		t.Run(fmt.Sprintf("dynamic=%d/hub", scores), func(t *testing.T) {
-			c := newAttentionCase(scores, 40, 8, 5, dropouts(54)[2], choose, k)
+			c := s.newAttentionCase(scores, 40, 8, 5, dropouts(54)[2])
 			c.swell(size(20000, 5600))
 			c.list()
 			c.checkForward(t)

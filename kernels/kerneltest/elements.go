@@ -10,7 +10,7 @@ import (
 
 // elements tests elementwise kernels, in place and out of place. A blend has three roundings. An
 // activation and its slope err by at most two units of their size, or of 1e-30 near zero.
-func (s suite) elements(t *testing.T) {
+func (s Suite) elements(t *testing.T) {
 	const cols = 7
 	rows := size(5001, 301)
 	x, start := eluInputs(rows*cols), Values(rows*cols, 2)

@@ -28,21 +28,20 @@ func elu(x float64) float64 {
 	return math.Expm1(x)
 }
 
-// BiasELUDropout tests an implementation of flat.BiasELUDropout. An ELU errs by at most 1e-7 of
-// its size, 1.7 units; the scale of dropout adds one unit. Dropped elements, and no others, are
-// +0.
-func BiasELUDropout(t *testing.T, forward func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, d *kernels.Dropout)) {
+// BiasELUDropout tests kernels.Ops.BiasELUDropout. An ELU errs by at most 1e-7 of its size, 1.7
+// units; the scale of dropout adds one unit. Dropped elements, and no others, are +0.
+func (s Suite) BiasELUDropout(t *testing.T) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		z, bias := eluInputs(rows*cols), guarded(make([]float32, cols))
 		spoil(z)
 		for range 2 {
 			for i, dst := range [][]float32{poison(rows * cols), z} {
-				got := outcome(t, dst, func(team *kernels.Team, dst []float32) {
+				got := s.outcome(t, dst, func(l *lab, dst []float32) {
 					from := z
 					if i > 0 {
 						from = dst
 					}
-					forward(team, dst, rows, cols, from, bias, d)
+					l.BiasELUDropout(l.out(rows, cols, dst), l.in(rows, cols, from), l.in(1, cols, bias), l.drop(d))
 				})
 				checkELU(t, got, cols, z, bias, d)
 			}
@@ -65,10 +64,10 @@ func checkELU(t *testing.T, got []float32, cols int, z, bias []float32, d *kerne
 	}
 }
 
-// BiasELUDropoutGrad tests an implementation of flat.BiasELUDropoutGrad. The expected gradient
-// is computed from z, which is not an input of the kernel. The kernel computes the slope e^z
-// from e^z - 1, which rounds to a few units of 1.
-func BiasELUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, d *kernels.Dropout)) {
+// BiasELUDropoutGrad tests kernels.Ops.BiasELUDropoutGrad. The expected gradient is computed from
+// z, which is not an input of the kernel. The kernel computes the slope e^z from e^z - 1, which
+// rounds to a few units of 1.
+func (s Suite) BiasELUDropoutGrad(t *testing.T) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		z, g, h := eluInputs(rows*cols), Values(rows*cols, 2), Values(rows*cols, 3)
 		spoil(g)
@@ -81,10 +80,12 @@ func BiasELUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bia
 				h[i] = float32(math.Copysign(0, -1))
 			}
 		}
+		backward := func(l *lab, dst, bias, g []float32) {
+			to, sums := l.out(rows, cols, dst), l.out(1, cols, bias)
+			l.BiasELUDropoutGrad(to, sums, l.in(rows, cols, g), l.in(rows, cols, h), l.drop(d))
+		}
 		bias := guarded(poison(cols))
-		got := outcome(t, poison(rows*cols), func(team *kernels.Team, dst []float32) {
-			backward(team, dst, bias, rows, cols, g, h, d)
-		})
+		got := s.outcome(t, poison(rows*cols), func(l *lab, dst []float32) { backward(l, dst, bias, g) })
 		checkGuards(t, bias)
 		sums := make([]sum, cols)
 		for i, v := range got {
@@ -92,11 +93,9 @@ func BiasELUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bia
 			compare(t, i, float64(v), float64(want)*math.Exp(math.Min(float64(z[i]), 0)), 6*unit*math.Abs(float64(want)))
 			sums[i%cols].add(float64(v))
 		}
-		same(t, outcome(t, g, func(team *kernels.Team, dst []float32) {
-			backward(team, dst, poison(cols), rows, cols, dst, h, d)
-		}), got)
-		compareSums(t, outcome(t, poison(cols), func(team *kernels.Team, bias []float32) {
-			backward(team, poison(rows*cols), bias, rows, cols, g, h, d)
+		same(t, s.outcome(t, g, func(l *lab, dst []float32) { backward(l, dst, poison(cols), dst) }), got)
+		compareSums(t, s.outcome(t, poison(cols), func(l *lab, bias []float32) {
+			backward(l, poison(rows*cols), bias, g)
 		}), sums)
 	})
 }
@@ -142,8 +141,8 @@ func eachHeads(t *testing.T, f func(t *testing.T, rows, heads, width int)) {
 	}
 }
 
-// MeanHeads runs an implementation of flat.MeanHeads.
-func MeanHeads(t *testing.T, mean func(team *kernels.Team, dst []float32, rows, heads, width int, x, bias []float32)) {
+// MeanHeads tests kernels.Ops.MeanHeads.
+func (s Suite) MeanHeads(t *testing.T) {
 	eachHeads(t, func(t *testing.T, rows, heads, width int) {
 		x, bias := Values(rows*heads*width, 1), Values(width, 2)
 		for range 2 {
@@ -154,24 +153,24 @@ func MeanHeads(t *testing.T, mean func(team *kernels.Team, dst []float32, rows, 
 					want[i].add(float64(x[(i/width*heads+h)*width+i%width]) / float64(heads))
 				}
 			}
-			compareSums(t, outcome(t, poison(rows*width), func(team *kernels.Team, dst []float32) {
-				mean(team, dst, rows, heads, width, x, bias)
+			compareSums(t, s.outcome(t, poison(rows*width), func(l *lab, dst []float32) {
+				l.MeanHeads(l.out(rows, width, dst), heads, l.in(rows, heads*width, x), l.in(1, width, bias))
 			}), want)
 			spoil(x)
 		}
 	})
 }
 
-// MeanHeadsGrad runs an implementation of flat.MeanHeadsGrad.
-func MeanHeadsGrad(t *testing.T, backward func(team *kernels.Team, dst []float32, rows, heads, width int, g []float32)) {
+// MeanHeadsGrad tests kernels.Ops.MeanHeadsGrad.
+func (s Suite) MeanHeadsGrad(t *testing.T) {
 	eachHeads(t, func(t *testing.T, rows, heads, width int) {
 		g, want := Values(rows*width, 1), make([]float32, rows*heads*width)
 		spoil(g)
 		for i := range want {
 			want[i] = g[i/(heads*width)*width+i%width] * (1 / float32(heads))
 		}
-		same(t, outcome(t, poison(len(want)), func(team *kernels.Team, dst []float32) {
-			backward(team, dst, rows, heads, width, g)
+		same(t, s.outcome(t, poison(len(want)), func(l *lab, dst []float32) {
+			l.MeanHeadsGrad(l.out(rows, heads*width, dst), heads, l.in(rows, width, g))
 		}), want)
 	})
 }

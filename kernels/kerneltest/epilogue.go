@@ -4,11 +4,10 @@ import (
 	"testing"
 
 	"siafu/kernels"
-	"siafu/kernels/kerneltest/flat"
 )
 
-// BiasReLUDropout runs an implementation of flat.BiasReLUDropout.
-func BiasReLUDropout(t *testing.T, forward func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, relu bool, d *kernels.Dropout)) {
+// BiasReLUDropout tests kernels.Ops.BiasReLUDropout.
+func (s Suite) BiasReLUDropout(t *testing.T) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		z := Values(rows*cols, 1)
 		spoil(z)
@@ -18,11 +17,11 @@ func BiasReLUDropout(t *testing.T, forward func(team *kernels.Team, dst []float3
 				for i := range want {
 					want[i] = drop(d, activate(z[i], bias, i%max(cols, 1), relu), i/cols, i%cols)
 				}
-				same(t, outcome(t, poison(rows*cols), func(team *kernels.Team, dst []float32) {
-					forward(team, dst, rows, cols, z, bias, relu, d)
+				same(t, s.outcome(t, poison(rows*cols), func(l *lab, dst []float32) {
+					l.BiasReLUDropout(l.out(rows, cols, dst), l.in(rows, cols, z), l.in(1, cols, bias), relu, l.drop(d))
 				}), want)
-				same(t, outcome(t, z, func(team *kernels.Team, dst []float32) {
-					forward(team, dst, rows, cols, dst, bias, relu, d)
+				same(t, s.outcome(t, z, func(l *lab, dst []float32) {
+					l.BiasReLUDropout(l.out(rows, cols, dst), l.in(rows, cols, dst), l.in(1, cols, bias), relu, l.drop(d))
 				}), want)
 			}
 		}
@@ -39,35 +38,31 @@ func activate(z float32, bias []float32, col int, relu bool) float32 {
 	return z
 }
 
-// MatMulBiasReLUDropout tests an implementation of flat.MatMulBiasReLUDropout. The bits must
-// equal those of the product followed by the epilogue, which are tested separately.
-func MatMulBiasReLUDropout(t *testing.T, dense func(team *kernels.Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, d *kernels.Dropout)) {
+// MatMulBiasReLUDropout tests kernels.Ops.MatMulBiasReLUDropout. The bits must equal the bits of
+// the product followed by the epilogue, which are tested separately.
+func (s Suite) MatMulBiasReLUDropout(t *testing.T) {
 	for _, k := range []int{0, 3, 40} {
 		eachMatrix(t, func(t *testing.T, m, n int, d *kernels.Dropout) {
 			a, b, bias := Values(m*k, 1), Values(k*n, 2), Values(n, 3)
 			for _, relu := range []bool{false, true} {
-				var want []float32
-				for i, run := range []func(team *kernels.Team, dst []float32){
-					func(team *kernels.Team, dst []float32) { dense(team, dst, m, n, k, a, b, bias, relu, d) },
-					func(team *kernels.Team, dst []float32) {
-						dense(team, dst, m, n, k, a, b, nil, false, nil)
-						flat.BiasReLUDropout(team, dst, m, n, dst, bias, relu, d)
-					},
-				} {
-					got := outcome(t, poison(m*n), run)
-					if i > 0 {
-						same(t, got, want)
-					}
-					want = got
+				dense := func(l *lab, dst kernels.Mat, bias []float32, relu bool, d *kernels.Dropout) {
+					l.MatMulBiasReLUDropout(dst, l.in(m, k, a), l.in(k, n, b), l.in(1, n, bias), relu, l.drop(d))
 				}
+				same(t, s.outcome(t, poison(m*n), func(l *lab, dst []float32) {
+					dense(l, l.out(m, n, dst), bias, relu, d)
+				}), s.outcome(t, poison(m*n), func(l *lab, dst []float32) {
+					to := l.out(m, n, dst)
+					dense(l, to, nil, false, nil)
+					l.BiasReLUDropout(to, to, l.in(1, n, bias), relu, l.drop(d))
+				}))
 			}
 		})
 	}
 }
 
-// BiasReLUDropoutGrad tests an implementation of flat.BiasReLUDropoutGrad. The expected gradient
-// is computed from z, which is not an input of the kernel.
-func BiasReLUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, relu bool, d *kernels.Dropout)) {
+// BiasReLUDropoutGrad tests kernels.Ops.BiasReLUDropoutGrad. The expected gradient is computed
+// from z, which is not an input of the kernel.
+func (s Suite) BiasReLUDropoutGrad(t *testing.T) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		z, g := Values(rows*cols, 1), Values(rows*cols, 2)
 		spoil(g)
@@ -81,14 +76,14 @@ func BiasReLUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bi
 				sums[i%cols].add(float64(want[i]))
 			}
 			h = guarded(h)
-			same(t, outcome(t, poison(rows*cols), func(team *kernels.Team, dst []float32) {
-				backward(team, dst, nil, rows, cols, g, h, relu, d)
-			}), want)
-			same(t, outcome(t, g, func(team *kernels.Team, dst []float32) {
-				backward(team, dst, poison(cols), rows, cols, dst, h, relu, d)
-			}), want)
-			compareSums(t, outcome(t, poison(cols), func(team *kernels.Team, bias []float32) {
-				backward(team, poison(rows*cols), bias, rows, cols, g, h, relu, d)
+			backward := func(l *lab, dst, bias, g []float32) {
+				to, sums := l.out(rows, cols, dst), l.out(1, cols, bias)
+				l.BiasReLUDropoutGrad(to, sums, l.in(rows, cols, g), l.in(rows, cols, h), relu, l.drop(d))
+			}
+			same(t, s.outcome(t, poison(rows*cols), func(l *lab, dst []float32) { backward(l, dst, nil, g) }), want)
+			same(t, s.outcome(t, g, func(l *lab, dst []float32) { backward(l, dst, poison(cols), dst) }), want)
+			compareSums(t, s.outcome(t, poison(cols), func(l *lab, bias []float32) {
+				backward(l, poison(rows*cols), bias, g)
 			}), sums)
 		}
 	})

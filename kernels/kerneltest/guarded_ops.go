@@ -6,341 +6,284 @@ import (
 	"siafu/kernels"
 )
 
-// Fork implements kernels.Ops.
+// The methods of kernels.Ops. Each opens its operands for the duration of the team's method.
+
 func (d *Guarded) Fork() kernels.Ops {
 	return newGuarded(d.team.Fork().(*kernels.Team), d.vault)
 }
 
-// Borrow implements kernels.Ops.
 func (d *Guarded) Borrow(owner kernels.Ops) { d.team.Borrow(owner.(*Guarded).team) }
 
-// Intervals implements kernels.Ops.
 func (d *Guarded) Intervals(cached int) int { return d.team.Intervals(cached) }
 
-// Kernel implements kernels.Ops.
 func (d *Guarded) Kernel() string { return "guarded " + d.team.Kernel() }
 
-// Has implements kernels.Ops.
 func (d *Guarded) Has(f kernels.Feature) bool { return d.team.Has(f) }
 
-// Close implements kernels.Ops.
 func (d *Guarded) Close() { d.team.Close() }
 
-// Upload implements kernels.Ops.
 func (d *Guarded) Upload(dst unsafe.Pointer, src []byte) {
 	defer d.shut()
 	d.open(true, dst, len(src))
 	d.team.Upload(dst, src)
 }
 
-// Download implements kernels.Ops.
 func (d *Guarded) Download(dst []byte, src unsafe.Pointer) {
 	defer d.shut()
 	d.open(true, src, len(dst))
 	d.team.Download(dst, src)
 }
 
-// Copy implements kernels.Ops.
 func (d *Guarded) Copy(dst, src kernels.Mat) {
 	defer d.shut()
 	d.team.Copy(d.mat(dst), d.mat(src))
 }
 
-// Clear implements kernels.Ops.
 func (d *Guarded) Clear(dst kernels.Mat) {
 	defer d.shut()
 	d.team.Clear(d.mat(dst))
 }
 
-// MatMul implements kernels.Ops.
 func (d *Guarded) MatMul(dst, a, b kernels.Mat, add bool) {
 	defer d.shut()
 	d.team.MatMul(d.mat(dst), d.mat(a), d.mat(b), add)
 }
 
-// MatMulTransA implements kernels.Ops.
 func (d *Guarded) MatMulTransA(dst, a, b kernels.Mat, add bool) {
 	defer d.shut()
 	d.team.MatMulTransA(d.mat(dst), d.mat(a), d.mat(b), add)
 }
 
-// MatMulTransB implements kernels.Ops.
 func (d *Guarded) MatMulTransB(dst, a, b kernels.Mat, add bool) {
 	defer d.shut()
 	d.team.MatMulTransB(d.mat(dst), d.mat(a), d.mat(b), add)
 }
 
-// MatMulBiasReLUDropout implements kernels.Ops.
 func (d *Guarded) MatMulBiasReLUDropout(dst, a, b, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
 	defer d.shut()
 	d.team.MatMulBiasReLUDropout(d.mat(dst), d.mat(a), d.mat(b), d.mat(bias), relu, d.dropout(drop))
 }
 
-// BiasReLUDropout implements kernels.Ops.
 func (d *Guarded) BiasReLUDropout(dst, z, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
 	defer d.shut()
 	d.team.BiasReLUDropout(d.mat(dst), d.mat(z), d.mat(bias), relu, d.dropout(drop))
 }
 
-// BiasReLUDropoutGrad implements kernels.Ops.
 func (d *Guarded) BiasReLUDropoutGrad(dst, bias, g, h kernels.Mat, relu bool, drop *kernels.Dropout) {
 	defer d.shut()
 	d.team.BiasReLUDropoutGrad(d.mat(dst), d.mat(bias), d.mat(g), d.mat(h), relu, d.dropout(drop))
 }
 
-// BiasELUDropout implements kernels.Ops.
 func (d *Guarded) BiasELUDropout(dst, z, bias kernels.Mat, drop *kernels.Dropout) {
 	defer d.shut()
 	d.team.BiasELUDropout(d.mat(dst), d.mat(z), d.mat(bias), d.dropout(drop))
 }
 
-// BiasELUDropoutGrad implements kernels.Ops.
 func (d *Guarded) BiasELUDropoutGrad(dst, bias, g, h kernels.Mat, drop *kernels.Dropout) {
 	defer d.shut()
 	d.team.BiasELUDropoutGrad(d.mat(dst), d.mat(bias), d.mat(g), d.mat(h), d.dropout(drop))
 }
 
-// ColumnSums implements kernels.Ops.
 func (d *Guarded) ColumnSums(dst, g kernels.Mat, add bool) {
 	defer d.shut()
 	d.team.ColumnSums(d.mat(dst), d.mat(g), add)
 }
 
-// Add implements kernels.Ops.
 func (d *Guarded) Add(dst, x kernels.Mat) {
 	defer d.shut()
 	d.team.Add(d.mat(dst), d.mat(x))
 }
 
-// Blend implements kernels.Ops.
 func (d *Guarded) Blend(dst kernels.Mat, keep float32, x kernels.Mat, share float32) {
 	defer d.shut()
 	d.team.Blend(d.mat(dst), keep, d.mat(x), share)
 }
 
-// Activate implements kernels.Ops.
 func (d *Guarded) Activate(dst, z kernels.Mat, f kernels.Activation) {
 	defer d.shut()
 	d.team.Activate(d.mat(dst), d.mat(z), f)
 }
 
-// ActivateGrad implements kernels.Ops.
 func (d *Guarded) ActivateGrad(dst, g, z kernels.Mat, f kernels.Activation) {
 	defer d.shut()
 	d.team.ActivateGrad(d.mat(dst), d.mat(g), d.mat(z), f)
 }
 
-// ColumnMoments implements kernels.Ops.
 func (d *Guarded) ColumnMoments(dst kernels.Vector[float64], x, y kernels.Mat) {
 	defer d.shut()
 	d.team.ColumnMoments(vector(d, dst), d.mat(x), d.mat(y))
 }
 
-// AffineColumns implements kernels.Ops.
 func (d *Guarded) AffineColumns(dst, g, a, z, b, c kernels.Mat) {
 	defer d.shut()
 	d.team.AffineColumns(d.mat(dst), d.mat(g), d.mat(a), d.mat(z), d.mat(b), d.mat(c))
 }
 
-// LayerNorm implements kernels.Ops.
 func (d *Guarded) LayerNorm(dst, z, gain, bias kernels.Mat, eps float32) {
 	defer d.shut()
 	d.team.LayerNorm(d.mat(dst), d.mat(z), d.mat(gain), d.mat(bias), eps)
 }
 
-// LayerNormGrad implements kernels.Ops.
 func (d *Guarded) LayerNormGrad(dst, gain, bias, g, z, w kernels.Mat, eps float32) {
 	defer d.shut()
 	d.team.LayerNormGrad(d.mat(dst), d.mat(gain), d.mat(bias), d.mat(g), d.mat(z), d.mat(w), eps)
 }
 
-// UnitRows implements kernels.Ops.
 func (d *Guarded) UnitRows(dst, z kernels.Mat, ball bool) {
 	defer d.shut()
 	d.team.UnitRows(d.mat(dst), d.mat(z), ball)
 }
 
-// UnitRowsGrad implements kernels.Ops.
 func (d *Guarded) UnitRowsGrad(dst, g, z kernels.Mat, ball bool) {
 	defer d.shut()
 	d.team.UnitRowsGrad(d.mat(dst), d.mat(g), d.mat(z), ball)
 }
 
-// PReLU implements kernels.Ops.
 func (d *Guarded) PReLU(dst, z, slope kernels.Mat) {
 	defer d.shut()
 	d.team.PReLU(d.mat(dst), d.mat(z), d.mat(slope))
 }
 
-// PReLUGrad implements kernels.Ops.
 func (d *Guarded) PReLUGrad(dst, slope, g, z, w kernels.Mat) {
 	defer d.shut()
 	d.team.PReLUGrad(d.mat(dst), d.mat(slope), d.mat(g), d.mat(z), d.mat(w))
 }
 
-// Larger implements kernels.Ops.
 func (d *Guarded) Larger(dst, x kernels.Mat) {
 	defer d.shut()
 	d.team.Larger(d.mat(dst), d.mat(x))
 }
 
-// LargerGrad implements kernels.Ops.
 func (d *Guarded) LargerGrad(dst, g, x, m kernels.Mat, add bool) {
 	defer d.shut()
 	d.team.LargerGrad(d.mat(dst), d.mat(g), d.mat(x), d.mat(m), add)
 }
 
-// MeanHeads implements kernels.Ops.
 func (d *Guarded) MeanHeads(dst kernels.Mat, heads int, x, bias kernels.Mat) {
 	defer d.shut()
 	d.team.MeanHeads(d.mat(dst), heads, d.mat(x), d.mat(bias))
 }
 
-// MeanHeadsGrad implements kernels.Ops.
 func (d *Guarded) MeanHeadsGrad(dst kernels.Mat, heads int, g kernels.Mat) {
 	defer d.shut()
 	d.team.MeanHeadsGrad(d.mat(dst), heads, d.mat(g))
 }
 
-// DropoutRows implements kernels.Ops.
 func (d *Guarded) DropoutRows(dst, x kernels.Mat, drop *kernels.Dropout) {
 	defer d.shut()
 	d.team.DropoutRows(d.mat(dst), d.mat(x), d.dropout(drop))
 }
 
-// CopyColumns implements kernels.Ops.
 func (d *Guarded) CopyColumns(dst, x kernels.Mat, from int) {
 	defer d.shut()
 	d.team.CopyColumns(d.mat(dst), d.mat(x), from)
 }
 
-// PutColumns implements kernels.Ops.
 func (d *Guarded) PutColumns(dst kernels.Mat, from int, x kernels.Mat) {
 	defer d.shut()
 	d.team.PutColumns(d.mat(dst), from, d.mat(x))
 }
 
-// SpreadColumns implements kernels.Ops.
 func (d *Guarded) SpreadColumns(dst kernels.Mat, from int, xs kernels.Sparse) {
 	defer d.shut()
 	d.team.SpreadColumns(d.mat(dst), from, d.sparse(xs))
 }
 
-// SparseToDense implements kernels.Ops.
 func (d *Guarded) SparseToDense(dst kernels.Mat, xs kernels.Sparse, drop *kernels.Dropout) {
 	defer d.shut()
 	d.team.SparseToDense(d.mat(dst), d.sparse(xs), d.dropout(drop))
 }
 
-// SparseMatMul implements kernels.Ops.
 func (d *Guarded) SparseMatMul(dst kernels.Mat, xs kernels.Sparse, w kernels.Mat, drop *kernels.Dropout) {
 	defer d.shut()
 	d.team.SparseMatMul(d.mat(dst), d.sparse(xs), d.mat(w), d.dropout(drop))
 }
 
-// SpMM implements kernels.Ops.
 func (d *Guarded) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool) {
 	defer d.shut()
 	d.team.SpMM(d.mat(dst), d.edges(e), d.mat(x), add)
 }
 
-// Narrow implements kernels.Ops.
 func (d *Guarded) Narrow(dst, x kernels.Mat, scale kernels.Vector[float32]) {
 	defer d.shut()
 	d.team.Narrow(d.mat(dst), d.mat(x), vector(d, scale))
 }
 
-// AttentionGather implements kernels.Ops.
 func (d *Guarded) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Mat, e kernels.Edges, x kernels.Emitted, r kernels.Mat, merge bool) {
 	defer d.shut()
 	d.team.AttentionGather(d.attention(a), d.mat(dst), d.mat(signed), d.mat(stats), d.edges(e), d.emitted(x), d.mat(r), merge)
 }
 
-// AttentionFinish implements kernels.Ops.
 func (d *Guarded) AttentionFinish(a kernels.Attention, dst, signed, lse, stats kernels.Mat) {
 	defer d.shut()
 	d.team.AttentionFinish(d.attention(a), d.mat(dst), d.mat(signed), d.mat(lse), d.mat(stats))
 }
 
-// AttentionGradDst implements kernels.Ops.
 func (d *Guarded) AttentionGradDst(a kernels.Attention, dr, along kernels.Mat, e kernels.Edges, x kernels.Emitted, back kernels.Attended, add bool) {
 	defer d.shut()
 	d.team.AttentionGradDst(d.attention(a), d.mat(dr), d.mat(along), d.edges(e), d.emitted(x), d.attended(back), add)
 }
 
-// AttentionGradSrc implements kernels.Ops.
 func (d *Guarded) AttentionGradSrc(a kernels.Attention, dst kernels.Mat, e kernels.Edges, first, own int, x kernels.Mat, back kernels.Attended) {
 	defer d.shut()
 	d.team.AttentionGradSrc(d.attention(a), d.mat(dst), d.edges(e), first, own, d.mat(x), d.attended(back))
 }
 
-// PackScores implements kernels.Ops.
 func (d *Guarded) PackScores(a kernels.Attention, dst kernels.Mat, first int, rows kernels.Mat) {
 	defer d.shut()
 	d.team.PackScores(d.attention(a), d.mat(dst), first, d.mat(rows))
 }
 
-// PackGrad implements kernels.Ops.
 func (d *Guarded) PackGrad(a kernels.Attention, dst kernels.Mat, first int, r, lse, dots kernels.Mat) {
 	defer d.shut()
 	d.team.PackGrad(d.attention(a), d.mat(dst), first, d.mat(r), d.mat(lse), d.mat(dots))
 }
 
-// RowDots implements kernels.Ops.
 func (d *Guarded) RowDots(dst, x, y kernels.Mat) {
 	defer d.shut()
 	d.team.RowDots(d.mat(dst), d.mat(x), d.mat(y))
 }
 
-// FoldScores implements kernels.Ops.
 func (d *Guarded) FoldScores(wide, narrow, w, source, target kernels.Mat) {
 	defer d.shut()
 	d.team.FoldScores(d.mat(wide), d.mat(narrow), d.mat(w), d.mat(source), d.mat(target))
 }
 
-// FoldScoresGrad implements kernels.Ops.
 func (d *Guarded) FoldScoresGrad(gw, gsource, gtarget, gwide, gnarrow, w, source, target kernels.Mat) {
 	defer d.shut()
 	d.team.FoldScoresGrad(d.mat(gw), d.mat(gsource), d.mat(gtarget), d.mat(gwide), d.mat(gnarrow), d.mat(w), d.mat(source), d.mat(target))
 }
 
-// PackRows implements kernels.Ops.
 func (d *Guarded) PackRows(dst kernels.Mat, index kernels.Vector[uint32], x, more kernels.Mat) {
 	defer d.shut()
 	d.team.PackRows(d.mat(dst), vector(d, index), d.mat(x), d.mat(more))
 }
 
-// AddRows implements kernels.Ops.
 func (d *Guarded) AddRows(dst, more kernels.Mat, index kernels.Vector[uint32], rows kernels.Mat) {
 	defer d.shut()
 	d.team.AddRows(d.mat(dst), d.mat(more), vector(d, index), d.mat(rows))
 }
 
-// SoftmaxCrossEntropy implements kernels.Ops.
 func (d *Guarded) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernels.Vector[int32], split kernels.Vector[uint8], want uint8, scale float32) (loss float64, count int64) {
 	defer d.shut()
 	return d.team.SoftmaxCrossEntropy(d.mat(grad), d.mat(logits), vector(d, labels), vector(d, split), want, scale)
 }
 
-// Accuracy implements kernels.Ops.
 func (d *Guarded) Accuracy(logits kernels.Mat, labels kernels.Vector[int32], split kernels.Vector[uint8]) (correct, total [4]int64) {
 	defer d.shut()
 	return d.team.Accuracy(d.mat(logits), vector(d, labels), vector(d, split))
 }
 
-// Argmax implements kernels.Ops.
 func (d *Guarded) Argmax(dst kernels.Vector[int32], x kernels.Mat) {
 	defer d.shut()
 	d.team.Argmax(vector(d, dst), d.mat(x))
 }
 
-// Softmax implements kernels.Ops.
 func (d *Guarded) Softmax(dst, x kernels.Mat) {
 	defer d.shut()
 	d.team.Softmax(d.mat(dst), d.mat(x))
 }
 
-// Step implements kernels.Ops.
 func (d *Guarded) Step(o kernels.Optimizer, step int, w, grad kernels.Mat, state []kernels.Mat, decay bool) {
 	defer d.shut()
 	var slots []kernels.Mat
@@ -350,7 +293,6 @@ func (d *Guarded) Step(o kernels.Optimizer, step int, w, grad kernels.Mat, state
 	d.team.Step(o, step, d.mat(w), d.mat(grad), slots, decay)
 }
 
-// SparseMatMulTransA implements kernels.Ops.
 func (d *Guarded) SparseMatMulTransA(dst kernels.Mat, xt *kernels.Transposed, x kernels.Mat, drop *kernels.Dropout) {
 	defer d.shut()
 	here := *xt

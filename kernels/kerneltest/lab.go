@@ -13,20 +13,28 @@ import (
 // to the same matrix. Output matrices have guards in the memory of the Ops.
 type lab struct {
 	kernels.Ops
-	arena *mapped.Arena
-	mats  map[*float32]kernels.Mat
-	back  []func()
+	direct bool // no copies: matrices are the slices themselves
+	arena  *mapped.Arena
+	mats   map[*float32]kernels.Mat
+	back   []func()
 }
 
 func newLab(o kernels.Ops) *lab {
 	return &lab{Ops: o, arena: mapped.NewArena(), mats: map[*float32]kernels.Mat{}}
 }
 
-// done copies results back and frees the memory.
-func (l *lab) done() {
+// flush copies results back, so that the next kernel reads and writes new copies of slices.
+func (l *lab) flush() {
 	for _, take := range l.back {
 		take()
 	}
+	l.back = nil
+	clear(l.mats)
+}
+
+// done copies results back and frees the memory.
+func (l *lab) done() {
+	l.flush()
 	l.arena.Free()
 }
 
@@ -35,6 +43,9 @@ func (l *lab) done() {
 func (l *lab) in(rows, cols int, x []float32) kernels.Mat {
 	if x == nil {
 		return kernels.Mat{}
+	}
+	if l.direct {
+		return kernels.HostMat(rows, cols, x)
 	}
 	if m, ok := l.mats[unsafe.SliceData(x)]; ok && rows*cols > 0 {
 		return m.Reshape(rows, cols)
@@ -48,6 +59,9 @@ func (l *lab) in(rows, cols int, x []float32) kernels.Mat {
 func (l *lab) out(rows, cols int, x []float32) kernels.Mat {
 	if x == nil {
 		return kernels.Mat{}
+	}
+	if l.direct {
+		return kernels.HostMat(rows, cols, x)
 	}
 	n := rows * cols
 	all := guarded(x[:n])
@@ -74,6 +88,9 @@ func (l *lab) out(rows, cols int, x []float32) kernels.Mat {
 
 // place copies x, so that the Ops does not share memory with the case.
 func place[T mapped.Elem](l *lab, x []T) kernels.Vector[T] {
+	if l.direct {
+		return kernels.HostVector(x)
+	}
 	v := kernels.NewVector[T](l, l.arena, len(x))
 	if len(x) > 0 {
 		l.Upload(v.Address(), mapped.Bytes(x))
@@ -83,6 +100,9 @@ func place[T mapped.Elem](l *lab, x []T) kernels.Vector[T] {
 
 // half returns x, whose rows have cols columns, with slack after the last row.
 func (l *lab) half(rows, cols int, x []kernels.BF16) kernels.Mat {
+	if l.direct {
+		return kernels.HostHalf(rows, cols, x)
+	}
 	m := kernels.NewHalf(l, l.arena, rows, cols, kernels.HalfSlack)
 	l.Upload(m.Address(), mapped.Bytes(x[:rows*cols]))
 	return m

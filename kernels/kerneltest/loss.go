@@ -6,33 +6,30 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"siafu/kernels"
 )
 
-// SoftmaxCrossEntropy runs an implementation of flat.SoftmaxCrossEntropy.
-func SoftmaxCrossEntropy(t *testing.T, entropy func(team *kernels.Team, grad []float32, rows, classes int, logits []float32,
-	labels []int32, split []uint8, want uint8, scale float32) (float64, int64)) {
+// SoftmaxCrossEntropy tests kernels.Ops.SoftmaxCrossEntropy.
+func (s Suite) SoftmaxCrossEntropy(t *testing.T) {
 	for _, rows := range []int{0, 1, 256, size(1301, 301)} {
 		for _, classes := range []int{1, 2, 7, 41} {
 			t.Run(fmt.Sprintf("rows=%d/classes=%d", rows, classes), func(t *testing.T) {
 				c := newClassified(rows, classes)
 				loss, count, grad := c.verify(1, 0.25)
+				entropy := func(l *lab, grad, logits []float32) {
+					to := l.out(rows, classes, grad)
+					got, n := l.SoftmaxCrossEntropy(to, l.in(rows, classes, logits), place(l, c.labels), place(l, c.split), 1, 0.25)
+					c.checkLoss(t, got, n, loss, count)
+				}
 				for range 2 {
-					got := outcome(t, poison(rows*classes), func(team *kernels.Team, dst []float32) {
-						c.checkLoss(t, loss, count, func(labels []int32) (float64, int64) {
-							return entropy(team, dst, rows, classes, c.logits, labels, c.split, 1, 0.25)
-						})
-					})
+					got := s.outcome(t, poison(rows*classes), func(l *lab, dst []float32) { entropy(l, dst, c.logits) })
 					for i := range got {
 						compare(t, i, float64(got[i]), grad[i], unit)
 					}
 					// In place, and without a gradient.
-					same(t, outcome(t, c.logits, func(team *kernels.Team, dst []float32) {
-						c.checkLoss(t, loss, count, func(labels []int32) (float64, int64) {
-							entropy(team, nil, rows, classes, dst, labels, c.split, 1, 0.25)
-							return entropy(team, dst, rows, classes, dst, labels, c.split, 1, 0.25)
-						})
+					same(t, s.outcome(t, c.logits, func(l *lab, dst []float32) {
+						entropy(l, nil, dst)
+						l.flush()
+						entropy(l, dst, dst)
 					}), got)
 					spoil(c.logits)
 					loss, count, grad = c.verify(1, 0.25)
@@ -64,9 +61,8 @@ func newClassified(rows, classes int) *classified {
 	return c
 }
 
-func (c *classified) checkLoss(t *testing.T, want float64, count int64, run func(labels []int32) (float64, int64)) {
+func (c *classified) checkLoss(t *testing.T, got float64, n int64, want float64, count int64) {
 	t.Helper()
-	got, n := run(c.labels)
 	if n != count {
 		t.Fatalf("%d rows counted, want %d", n, count)
 	}
@@ -115,22 +111,22 @@ func probability(z []float32, j int) float64 {
 	return 1 / s
 }
 
-// Softmax runs an implementation of flat.Softmax.
-func Softmax(t *testing.T, softmax func(team *kernels.Team, dst []float32, rows, cols int, x []float32)) {
+// Softmax tests kernels.Ops.Softmax.
+func (s Suite) Softmax(t *testing.T) {
 	for _, rows := range []int{0, 1, size(900, 79)} {
 		for _, cols := range []int{0, 1, 6, 41} {
 			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
 				x := newClassified(rows, max(cols, 1)).logits[:rows*cols]
 				x = guarded(x)
-				got := outcome(t, poison(rows*cols), func(team *kernels.Team, dst []float32) {
-					softmax(team, dst, rows, cols, x)
+				got := s.outcome(t, poison(rows*cols), func(l *lab, dst []float32) {
+					l.Softmax(l.out(rows, cols, dst), l.in(rows, cols, x))
 				})
 				for i := range got {
 					row := x[i/cols*cols:][:cols]
 					compare(t, i, float64(got[i]), probability(row, i%cols), 2*unit)
 				}
-				same(t, outcome(t, x, func(team *kernels.Team, dst []float32) {
-					softmax(team, dst, rows, cols, dst)
+				same(t, s.outcome(t, x, func(l *lab, dst []float32) {
+					l.Softmax(l.out(rows, cols, dst), l.in(rows, cols, dst))
 				}), got)
 			})
 		}

@@ -17,51 +17,56 @@ func products() [][3]int {
 	}
 }
 
-// MatMul runs an implementation of flat.MatMul.
-func MatMul(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool)) {
-	eachProduct(t, func(p product) {
+// MatMul tests kernels.Ops.MatMul.
+func (s Suite) MatMul(t *testing.T) {
+	s.eachProduct(t, func(p product) {
 		p.at = func(i, j, l int) (int, int) { return i*p.k + l, l*p.n + j }
-		p.run(mul)
+		p.run(func(l *lab, dst kernels.Mat, add bool) { l.MatMul(dst, l.in(p.m, p.k, p.a), l.in(p.k, p.n, p.b), add) })
 	})
 }
 
-// MatMulTransB runs an implementation of flat.MatMulTransB.
-func MatMulTransB(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool)) {
-	eachProduct(t, func(p product) {
+// MatMulTransB tests kernels.Ops.MatMulTransB.
+func (s Suite) MatMulTransB(t *testing.T) {
+	s.eachProduct(t, func(p product) {
 		p.at = func(i, j, l int) (int, int) { return i*p.k + l, j*p.k + l }
-		p.run(mul)
+		p.run(func(l *lab, dst kernels.Mat, add bool) {
+			l.MatMulTransB(dst, l.in(p.m, p.k, p.a), l.in(p.n, p.k, p.b), add)
+		})
 	})
 }
 
-// MatMulTransA runs an implementation of flat.MatMulTransA.
-func MatMulTransA(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool)) {
-	eachProduct(t, func(p product) {
+// MatMulTransA tests kernels.Ops.MatMulTransA.
+func (s Suite) MatMulTransA(t *testing.T) {
+	s.eachProduct(t, func(p product) {
 		p.at = func(i, j, l int) (int, int) { return l*p.m + i, l*p.n + j }
-		p.run(mul)
+		p.run(func(l *lab, dst kernels.Mat, add bool) {
+			l.MatMulTransA(dst, l.in(p.k, p.m, p.a), l.in(p.k, p.n, p.b), add)
+		})
 	})
 }
 
 // product is one case. at returns the indices in a and b of the operands of dst[i][j] at inner
 // index l.
 type product struct {
+	s       Suite
 	t       *testing.T
 	m, n, k int
 	a, b    []float32
 	at      func(i, j, l int) (inA, inB int)
 }
 
-func eachProduct(t *testing.T, run func(p product)) {
-	for _, s := range products() {
-		m, n, k := s[0], s[1], s[2]
+func (s Suite) eachProduct(t *testing.T, run func(p product)) {
+	for _, shape := range products() {
+		m, n, k := shape[0], shape[1], shape[2]
 		t.Run(fmt.Sprintf("m=%d/n=%d/k=%d", m, n, k), func(t *testing.T) {
-			run(product{t: t, m: m, n: n, k: k, a: Values(m*k, 1), b: Values(k*n, 2)})
+			run(product{s: s, t: t, m: m, n: n, k: k, a: Values(m*k, 1), b: Values(k*n, 2)})
 		})
 	}
 }
 
 // run compares results with and without add. No operand is zero, so that non-finite values
 // always reach the result.
-func (p product) run(mul func(*kernels.Team, []float32, int, int, int, []float32, []float32, bool)) {
+func (p product) run(mul func(l *lab, dst kernels.Mat, add bool)) {
 	p.t.Helper()
 	for range 2 {
 		p.compare(poison(p.m*p.n), false, mul)
@@ -71,10 +76,10 @@ func (p product) run(mul func(*kernels.Team, []float32, int, int, int, []float32
 	}
 }
 
-func (p product) compare(start []float32, add bool, mul func(*kernels.Team, []float32, int, int, int, []float32, []float32, bool)) {
+func (p product) compare(start []float32, add bool, mul func(l *lab, dst kernels.Mat, add bool)) {
 	p.t.Helper()
-	compareSums(p.t, outcome(p.t, start, func(team *kernels.Team, dst []float32) {
-		mul(team, dst, p.m, p.n, p.k, p.a, p.b, add)
+	compareSums(p.t, p.s.outcome(p.t, start, func(l *lab, dst []float32) {
+		mul(l, l.out(p.m, p.n, dst), add)
 	}), p.verify(start, add))
 }
 

@@ -10,7 +10,7 @@ import (
 
 // norms tests sums and normalisations of rows and columns, in place too. Sums are in float64:
 // the error is one unit of 2^-53 of the sum of sizes per term.
-func (s suite) norms(t *testing.T) {
+func (s Suite) norms(t *testing.T) {
 	for _, shape := range [][2]int{{0, 3}, {1, 1}, {7, 5}, {size(3001, 301), 33}, {size(700, 70), 64}} {
 		s.moments(t, shape[0], shape[1])
 		s.affine(t, shape[0], shape[1])
@@ -19,7 +19,7 @@ func (s suite) norms(t *testing.T) {
 	}
 }
 
-func (s suite) moments(t *testing.T, rows, cols int) {
+func (s Suite) moments(t *testing.T, rows, cols int) {
 	x, y := Values(rows*cols, 1), Values(rows*cols, 2)
 	for i := range x {
 		x[i] += 1000 // a variance is a small difference of large sums
@@ -48,7 +48,7 @@ func (s suite) moments(t *testing.T, rows, cols int) {
 	}
 }
 
-func (s suite) affine(t *testing.T, rows, cols int) {
+func (s Suite) affine(t *testing.T, rows, cols int) {
 	g, z, a, b, c := Values(rows*cols, 1), Values(rows*cols, 2), Values(cols, 3), Values(cols, 4), Values(cols, 5)
 	l := s.one()
 	defer l.done()
@@ -72,7 +72,7 @@ func (s suite) affine(t *testing.T, rows, cols int) {
 
 // layerNorm compares with the formulae in float64. If elements are about 1, an error is a few
 // units of the sum's terms.
-func (s suite) layerNorm(t *testing.T, rows, cols int) {
+func (s Suite) layerNorm(t *testing.T, rows, cols int) {
 	const eps = 1e-5
 	g, z, gain, bias := Values(rows*cols, 1), Values(rows*cols, 2), Values(cols, 3), Values(cols, 4)
 	l := s.one()
@@ -117,7 +117,7 @@ func (s suite) layerNorm(t *testing.T, rows, cols int) {
 // unitRows compares with the formulae, also in place. Norms of rows increase from 0, so that for
 // any size some rows are in the unit ball. There, rows and gradients stay unchanged. Rows are
 // skipped if their norm is so near to 1 that the order of summation decides.
-func (s suite) unitRows(t *testing.T, rows, cols int) {
+func (s Suite) unitRows(t *testing.T, rows, cols int) {
 	const near = 1e-9
 	for _, ball := range []bool{false, true} {
 		z, g := Values(rows*cols, 1), Values(rows*cols, 2)
@@ -159,7 +159,7 @@ func (s suite) unitRows(t *testing.T, rows, cols int) {
 }
 
 // slopes tests ReLUs with a learned slope, in place and out of place.
-func (s suite) slopes(t *testing.T) {
+func (s Suite) slopes(t *testing.T) {
 	for _, rows := range []int{0, 1, size(9001, 901)} {
 		const cols = 3
 		z, g, slope := Values(rows*cols, 1), Values(rows*cols, 2), []float32{-0.3}
@@ -186,7 +186,7 @@ func (s suite) slopes(t *testing.T) {
 
 // largers tests maxima of three matrices with ties, and their gradients. A gradient flows to the
 // first matrix that holds the maximum.
-func (s suite) largers(t *testing.T) {
+func (s Suite) largers(t *testing.T) {
 	const cols = 3
 	rows := size(4001, 401)
 	n := rows * cols

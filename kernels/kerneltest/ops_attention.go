@@ -7,45 +7,48 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// elsewhere returns the attention kernels of the Ops that a suite's lab opens.
-func elsewhere(s suite) attentionKernels {
-	return attentionKernels{
-		scores: func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, rows []float32) {
-			l := s.lab(team)
-			defer l.done()
-			l.PackScores(l.attention(a), l.out(n, a.Heads, dst), first, l.in(rowsOf(rows, a.Emitted()), a.Emitted(), rows))
-		},
-		gather: func(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x flat.AttentionRows, r []float32, merge bool) {
-			l, n := s.lab(team), g.Rows()
-			defer l.done()
-			l.AttentionGather(l.attention(a), l.out(n, a.Columns(), dst), kernels.Mat{}, l.out(n, 2*a.Heads, stats), l.edges(g), l.emitted(a, x), l.in(n, a.Near(), r), merge)
-		},
-		finish: func(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32) {
-			l := s.lab(team)
-			defer l.done()
-			l.AttentionFinish(l.attention(a), l.out(rows, a.Columns(), dst), kernels.Mat{}, l.out(rows, a.Heads, lse), l.in(rows, 2*a.Heads, stats))
-		},
-		dots: func(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32) {
-			l := s.lab(team)
-			defer l.done()
-			l.RowDots(l.out(rows, heads, dst), l.in(rows, heads*width, x), l.in(rows, heads*width, y))
-		},
-		pack: func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32) {
-			l, count := s.lab(team), rowsOf(r, a.Heads)
-			defer l.done()
-			l.PackGrad(l.attention(a), l.out(n, 3*a.Heads, dst), first, l.in(count, a.Heads, r), l.in(count, a.Heads, lse), l.in(count, a.Heads, dots))
-		},
-		toDst: func(team *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool) {
-			l := s.lab(team)
-			defer l.done()
-			l.AttentionGradDst(l.attention(a), l.out(g.Rows(), a.Near(), dr), l.out(g.Rows(), a.Along(), along), l.edges(g), l.emitted(a, x), l.attended(a, g.Rows(), back), add)
-		},
-		toSrc: func(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad) {
-			l, n := s.lab(team), g.Rows()
-			defer l.done()
-			l.AttentionGradSrc(l.attention(a), l.out(n, a.Emitted(), dst), l.edges(g), first, own, l.in(n, a.Emitted(), x), l.attended(a, own, back))
-		},
-	}
+// The kernels of attention on slices. Each call copies its operands to the Ops and back.
+
+func (s Suite) packScores(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, rows []float32) {
+	l := s.lab(team)
+	defer l.done()
+	l.PackScores(l.attention(a), l.out(n, a.Heads, dst), first, l.in(rowsOf(rows, a.Emitted()), a.Emitted(), rows))
+}
+
+func (s Suite) gather(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x flat.AttentionRows, r []float32, merge bool) {
+	l, n := s.lab(team), g.Rows()
+	defer l.done()
+	l.AttentionGather(l.attention(a), l.out(n, a.Columns(), dst), kernels.Mat{}, l.out(n, 2*a.Heads, stats), l.edges(g), l.emitted(a, x), l.in(n, a.Near(), r), merge)
+}
+
+func (s Suite) finish(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32) {
+	l := s.lab(team)
+	defer l.done()
+	l.AttentionFinish(l.attention(a), l.out(rows, a.Columns(), dst), kernels.Mat{}, l.out(rows, a.Heads, lse), l.in(rows, 2*a.Heads, stats))
+}
+
+func (s Suite) rowDots(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32) {
+	l := s.lab(team)
+	defer l.done()
+	l.RowDots(l.out(rows, heads, dst), l.in(rows, heads*width, x), l.in(rows, heads*width, y))
+}
+
+func (s Suite) packGrad(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32) {
+	l, count := s.lab(team), rowsOf(r, a.Heads)
+	defer l.done()
+	l.PackGrad(l.attention(a), l.out(n, 3*a.Heads, dst), first, l.in(count, a.Heads, r), l.in(count, a.Heads, lse), l.in(count, a.Heads, dots))
+}
+
+func (s Suite) gradDst(team *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool) {
+	l := s.lab(team)
+	defer l.done()
+	l.AttentionGradDst(l.attention(a), l.out(g.Rows(), a.Near(), dr), l.out(g.Rows(), a.Along(), along), l.edges(g), l.emitted(a, x), l.attended(a, g.Rows(), back), add)
+}
+
+func (s Suite) gradSrc(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad) {
+	l, n := s.lab(team), g.Rows()
+	defer l.done()
+	l.AttentionGradSrc(l.attention(a), l.out(n, a.Emitted(), dst), l.edges(g), first, own, l.in(n, a.Emitted(), x), l.attended(a, own, back))
 }
 
 func (l *lab) attention(a kernels.Attention) kernels.Attention {
@@ -65,7 +68,7 @@ func (l *lab) attended(a kernels.Attention, own int, b flat.AttentionGrad) kerne
 }
 
 // scores compares FoldScores and its gradient with their definition.
-func (s suite) scores(t *testing.T) {
+func (s Suite) scores(t *testing.T) {
 	for _, c := range [][3]int{{0, 1, 1}, {1, 1, 1}, {5, 2, 3}, {33, 8, 7}} {
 		in, heads, width := c[0], c[1], c[2]
 		columns := heads * width

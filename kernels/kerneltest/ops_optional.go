@@ -15,7 +15,7 @@ const optionalRows, optionalCols, optionalHeads = 37, 51, 3
 
 // optional compares the kernels that an Ops may leave to kernels.Generic with a Team's. The bits
 // must be equal.
-func (s suite) optional(t *testing.T) {
+func (s Suite) optional(t *testing.T) {
 	team := kernels.NewTeam(1)
 	defer team.Close()
 	g := optionalEdges()

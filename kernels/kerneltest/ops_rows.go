@@ -13,7 +13,7 @@ import (
 // steps.
 
 // one returns a lab with a team of one worker.
-func (s suite) one() *lab { return s.lab(kernels.NewTeam(1)) }
+func (s Suite) one() *lab { return s.lab(kernels.NewTeam(1)) }
 
 // read returns m in host memory.
 func (l *lab) read(m kernels.Mat) []float32 {
@@ -22,7 +22,7 @@ func (l *lab) read(m kernels.Mat) []float32 {
 	return x
 }
 
-func (s suite) memory(t *testing.T) {
+func (s Suite) memory(t *testing.T) {
 	l := s.one()
 	defer l.done()
 	x, y := Values(7*5, 1), Values(3*5, 2)
@@ -54,7 +54,7 @@ func (s suite) memory(t *testing.T) {
 	same(t, l.read(other), want)
 }
 
-func (s suite) rows(t *testing.T) {
+func (s Suite) rows(t *testing.T) {
 	const sums = 4
 	own := size(900, 90)
 	for _, cols := range []int{0, 1, 7, 33} {
@@ -86,7 +86,7 @@ func (s suite) rows(t *testing.T) {
 	}
 }
 
-func (s suite) columns(t *testing.T) {
+func (s Suite) columns(t *testing.T) {
 	const rows, cols, from, width = 40, 9, 2, 5
 	x := Values(rows*cols, 1)
 	xs := graph.SparseRows{Offsets: []int64{0}}
@@ -112,7 +112,7 @@ func (s suite) columns(t *testing.T) {
 }
 
 // halves compares operands in bfloat16 with the same operands widened.
-func (s suite) halves(t *testing.T) {
+func (s Suite) halves(t *testing.T) {
 	const m, n, k = 130, 33, 70
 	x, b, g, bias, scale := Values(m*k, 1), Values(k*n, 2), Values(m*n, 3), Values(n, 4), Values(m, 5)
 	l := s.one()
@@ -147,7 +147,7 @@ func (s suite) halves(t *testing.T) {
 }
 
 // steps compares with optimisers on slices.
-func (s suite) steps(t *testing.T) {
+func (s Suite) steps(t *testing.T) {
 	for _, c := range []kernels.OptimizerConfig{{Name: "sgd", LR: 0.1}, {Name: "sgd", LR: 0.1, Momentum: 0.9, WeightDecay: 0.1}, {Name: "adam", LR: 0.1}, {Name: "adamw", LR: 0.1, WeightDecay: 0.1}} {
 		o, err := kernels.NewOptimizer(c)
 		if err != nil {

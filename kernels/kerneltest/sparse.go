@@ -6,71 +6,62 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/internal/mapped"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest/flat"
 )
 
-// SparseMatMul runs an implementation of flat.SparseMatMul.
-func SparseMatMul(t *testing.T, mul func(team *kernels.Team, dst []float32, n int, xs graph.SparseRows, w []float32, d *kernels.Dropout)) {
+// SparseMatMul tests kernels.Ops.SparseMatMul.
+func (s Suite) SparseMatMul(t *testing.T) {
 	eachSparse(t, func(t *testing.T, c sparseCase) {
 		w := Values(c.m*c.n, 1)
 		for range 2 {
-			want := make([]sum, c.rows*c.n)
-			for r := range c.rows {
-				for col := range c.m {
-					if x := c.dense[r*c.m+col]; x != 0 {
-						for j := range c.n {
-							want[r*c.n+j].add(float64(x) * float64(w[col*c.n+j]))
-						}
-					}
-				}
-			}
-			compareSums(t, outcome(t, poison(c.rows*c.n), func(team *kernels.Team, dst []float32) {
-				mul(team, dst, c.n, c.xs, w, c.d)
+			want := c.products(c.rows, w, func(r, col int) (int, int) { return r, col })
+			compareSums(t, s.outcome(t, poison(c.rows*c.n), func(l *lab, dst []float32) {
+				l.SparseMatMul(l.out(c.rows, c.n, dst), l.sparse(c.xs), l.in(c.m, c.n, w), l.drop(c.d))
 			}), want)
 			spoil(w)
 		}
 	})
 }
 
-// SparseMatMulTransA runs an implementation of flat.SparseMatMulTransA.
-func SparseMatMulTransA(t *testing.T, mul func(team *kernels.Team, dst []float32, n int, xt *kernels.Transposed, g []float32, d *kernels.Dropout)) {
-	sparseTransA(t, func(team *kernels.Team, dst []float32, c sparseCase, g []float32) {
-		arena := mapped.NewArena()
-		defer arena.Free()
-		mul(team, dst, c.n, flat.TransposeSparse(c.xs, c.m, arena), g, c.d)
-	})
-}
-
-// sparseTransA runs all cases of an implementation, which makes the transpose itself.
-func sparseTransA(t *testing.T, mul func(team *kernels.Team, dst []float32, c sparseCase, g []float32)) {
+// SparseMatMulTransA tests kernels.Ops.SparseMatMulTransA.
+func (s Suite) SparseMatMulTransA(t *testing.T) {
 	eachSparse(t, func(t *testing.T, c sparseCase) {
 		g := Values(c.rows*c.n, 2)
 		for range 2 {
-			want := make([]sum, c.m*c.n)
-			for r := range c.rows {
-				for col := range c.m {
-					if x := c.dense[r*c.m+col]; x != 0 {
-						for j := range c.n {
-							want[col*c.n+j].add(float64(x) * float64(g[r*c.n+j]))
-						}
-					}
-				}
-			}
-			compareSums(t, outcome(t, poison(c.m*c.n), func(team *kernels.Team, dst []float32) {
-				mul(team, dst, c, g)
+			want := c.products(c.m, g, func(r, col int) (int, int) { return col, r })
+			compareSums(t, s.outcome(t, poison(c.m*c.n), func(l *lab, dst []float32) {
+				x := l.sparse(c.xs)
+				xt := kernels.NewTransposed(l, l.arena, x, c.m)
+				xt.Fill(l, x)
+				l.SparseMatMulTransA(l.out(c.m, c.n, dst), xt, l.in(c.rows, c.n, g), l.drop(c.d))
 			}), want)
 			spoil(g)
 		}
 	})
 }
 
-// SparseToDense runs an implementation of flat.SparseToDense.
-func SparseToDense(t *testing.T, spread func(team *kernels.Team, dst []float32, cols int, xs graph.SparseRows, d *kernels.Dropout)) {
+// products returns rows of sums. at returns the row of the sum and the row of factors to which an
+// element (r, col) belongs.
+func (c sparseCase) products(rows int, factors []float32, at func(r, col int) (to, from int)) []sum {
+	want := make([]sum, rows*c.n)
+	for r := range c.rows {
+		for col := range c.m {
+			if x := c.dense[r*c.m+col]; x != 0 {
+				to, from := at(r, col)
+				for j := range c.n {
+					want[to*c.n+j].add(float64(x) * float64(factors[from*c.n+j]))
+				}
+			}
+		}
+	}
+	return want
+}
+
+// SparseToDense tests kernels.Ops.SparseToDense.
+func (s Suite) SparseToDense(t *testing.T) {
 	eachSparse(t, func(t *testing.T, c sparseCase) {
-		same(t, outcome(t, poison(c.rows*c.m), func(team *kernels.Team, dst []float32) {
-			spread(team, dst, c.m, c.xs, c.d)
+		same(t, s.outcome(t, poison(c.rows*c.m), func(l *lab, dst []float32) {
+			l.SparseToDense(l.out(c.rows, c.m, dst), l.sparse(c.xs), l.drop(c.d))
 		}), c.dense)
 	})
 }

@@ -10,24 +10,29 @@ import (
 	"siafu/kernels"
 )
 
-// SpMM tests an implementation of flat.SpMM on weighted or unweighted edges.
-func SpMM(t *testing.T, weighted bool, spmm func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool)) {
-	eachSpMM(t, weighted, func([]float32) {}, spmm)
+// spmmFunc gathers rows of x along g to dst, or adds them.
+type spmmFunc func(l *lab, dst []float32, width int, g kernels.Gather, x []float32, add bool)
+
+// SpMM tests kernels.Ops.SpMM on weighted or unweighted edges.
+func (s Suite) SpMM(t *testing.T, weighted bool) {
+	s.eachSpMM(t, weighted, func([]float32) {}, func(l *lab, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
+		l.SpMM(l.out(g.Rows(), width, dst), l.edges(g), l.in(rowsOf(x, width), width, x), add)
+	})
 }
 
 // eachSpMM runs all cases; prepare receives the x of each case.
-func eachSpMM(t *testing.T, weighted bool, prepare func(x []float32), spmm func(*kernels.Team, []float32, int, kernels.Gather, []float32, bool)) {
+func (s Suite) eachSpMM(t *testing.T, weighted bool, prepare func(x []float32), spmm spmmFunc) {
 	for _, own := range []int{0, 1, 7, size(300, 40), size(3000, 130)} {
 		for _, width := range []int{0, 1, 3, 16, 37} {
 			t.Run(fmt.Sprintf("own=%d/width=%d", own, width), func(t *testing.T) {
 				c := newSpMMCase(own, width)
 				prepare(c.x)
 				c.weigh(weighted)
-				c.run(t, spmm)
+				c.run(t, s, spmm)
 				spoil(c.x)
 				c.loops = true
-				c.run(t, spmm)
-				c.unscaled().run(t, spmm)
+				c.run(t, s, spmm)
+				c.unscaled().run(t, s, spmm)
 			})
 		}
 	}
@@ -37,19 +42,19 @@ func eachSpMM(t *testing.T, weighted bool, prepare func(x []float32), spmm func(
 		c.swell(size(70000, 2500))
 		c.weigh(weighted)
 		c.loops = true
-		c.run(t, spmm)
+		c.run(t, s, spmm)
 	})
 }
 
-// SpMMHalf tests an implementation of flat.SpMMHalf on rows that bfloat16 represents exactly.
-// The NaNs after the rows must have no effect.
-func SpMMHalf(t *testing.T, weighted bool, spmm func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool)) {
+// SpMMHalf tests kernels.Ops.SpMM on rows of bfloat16 that represents their values exactly. The
+// NaNs after the rows must have no effect.
+func (s Suite) SpMMHalf(t *testing.T, weighted bool) {
 	round := func(x []float32) {
 		for i, v := range x {
 			x[i] = kernels.Narrow(v).Float32()
 		}
 	}
-	eachSpMM(t, weighted, round, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
+	s.eachSpMM(t, weighted, round, func(l *lab, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
 		half := make([]kernels.BF16, len(x)+kernels.HalfSlack)
 		for i := range half {
 			half[i] = 0x7fff
@@ -57,7 +62,7 @@ func SpMMHalf(t *testing.T, weighted bool, spmm func(team *kernels.Team, dst []f
 		for i, v := range x {
 			half[i] = kernels.Narrow(v)
 		}
-		spmm(team, dst, width, g, half, add)
+		l.SpMM(l.out(g.Rows(), width, dst), l.edges(g), l.half(rowsOf(x, width), width, half), add)
 	})
 }
 
@@ -169,13 +174,13 @@ func (c *spmmCase) unscaled() *spmmCase {
 }
 
 // run gathers all columns at once, then own and ghost columns separately, from two matrices.
-func (c *spmmCase) run(t *testing.T, spmm func(*kernels.Team, []float32, int, kernels.Gather, []float32, bool)) {
+func (c *spmmCase) run(t *testing.T, s Suite, spmm spmmFunc) {
 	t.Helper()
 	n := c.own * c.width
 	want := c.verify(make([]float32, n))
 	all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, Weights: c.weights, RowScale: c.rowScale, ColScale: c.colScale, SelfLoops: c.loops}
-	compareSums(t, outcome(t, poison(n), func(team *kernels.Team, dst []float32) {
-		spmm(team, dst, c.width, all, c.x, false)
+	compareSums(t, s.outcome(t, poison(n), func(l *lab, dst []float32) {
+		spmm(l, dst, c.width, all, c.x, false)
 	}), want)
 
 	// The second half of the rows, separately.
@@ -185,8 +190,8 @@ func (c *spmmCase) run(t *testing.T, spmm func(*kernels.Team, []float32, int, ke
 		if c.rowScale != nil {
 			tail.RowScale = c.rowScale[half:]
 		}
-		compareSums(t, outcome(t, poison(n-half*c.width), func(team *kernels.Team, dst []float32) {
-			spmm(team, dst, c.width, tail, c.x, false)
+		compareSums(t, s.outcome(t, poison(n-half*c.width), func(l *lab, dst []float32) {
+			spmm(l, dst, c.width, tail, c.x, false)
 		}), want[half*c.width:])
 	}
 
@@ -194,14 +199,15 @@ func (c *spmmCase) run(t *testing.T, spmm func(*kernels.Team, []float32, int, ke
 	ownPart.End = c.middle
 	ghostPart.Begin, ghostPart.Base, ghostPart.SelfLoops = c.middle, uint32(c.own), false
 	ghostRows := guarded(c.x[n:])
-	compareSums(t, outcome(t, poison(n), func(team *kernels.Team, dst []float32) {
-		spmm(team, dst, c.width, ownPart, c.x[:n], false)
-		spmm(team, dst, c.width, ghostPart, ghostRows, true)
+	compareSums(t, s.outcome(t, poison(n), func(l *lab, dst []float32) {
+		spmm(l, dst, c.width, ownPart, c.x[:n], false)
+		l.flush()
+		spmm(l, dst, c.width, ghostPart, ghostRows, true)
 	}), want)
 
 	start := Values(n, 4)
-	compareSums(t, outcome(t, start, func(team *kernels.Team, dst []float32) {
-		spmm(team, dst, c.width, all, c.x, true)
+	compareSums(t, s.outcome(t, start, func(l *lab, dst []float32) {
+		spmm(l, dst, c.width, all, c.x, true)
 	}), c.verify(start))
 }
 

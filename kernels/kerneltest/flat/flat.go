@@ -86,10 +86,6 @@ func ColumnSums(t *kernels.Team, dst []float32, rows, cols int, g []float32, add
 	t.ColumnSums(mat(1, cols, dst), mat(rows, cols, g), add)
 }
 
-func Add(t *kernels.Team, dst, x []float32) {
-	t.Add(mat(1, len(dst), dst), mat(1, len(dst), x))
-}
-
 func DropoutRows(t *kernels.Team, dst []float32, rows, cols int, x []float32, d *kernels.Dropout) {
 	t.DropoutRows(mat(rows, cols, dst), mat(rows, cols, x), d)
 }
@@ -102,10 +98,6 @@ func rowsOf(xs graph.SparseRows) int { return max(len(xs.Offsets)-1, 0) }
 
 func SparseMatMul(t *kernels.Team, dst []float32, n int, xs graph.SparseRows, w []float32, d *kernels.Dropout) {
 	t.SparseMatMul(mat(rowsOf(xs), n, dst), sparse(xs), wide(n, w), d)
-}
-
-func SparseToDense(t *kernels.Team, dst []float32, cols int, xs graph.SparseRows, d *kernels.Dropout) {
-	t.SparseToDense(mat(rowsOf(xs), cols, dst), sparse(xs), d)
 }
 
 // TransposeSparse returns the transpose of xs in memory of a.
@@ -174,14 +166,6 @@ func AttentionFinish(t *kernels.Team, a kernels.Attention, dst, lse []float32, r
 
 func RowDots(t *kernels.Team, dst []float32, rows, heads, width int, x, y []float32) {
 	t.RowDots(mat(rows, heads, dst), mat(rows, heads*width, x), mat(rows, heads*width, y))
-}
-
-func PackScores(t *kernels.Team, a kernels.Attention, dst []float32, n, first int, rows []float32) {
-	t.PackScores(a, mat(n, a.Heads, dst), first, wide(a.Emitted(), rows))
-}
-
-func PackGrad(t *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32) {
-	t.PackGrad(a, mat(n, 3*a.Heads, dst), first, wide(a.Heads, r), wide(a.Heads, lse), wide(a.Heads, dots))
 }
 
 func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x AttentionRows, back AttentionGrad, add bool) {

@@ -30,7 +30,7 @@ func dotsOfEight(s isa, evenOdd Mem, bent bool) {
 	var vector []VecVirtual
 	slope := s.vec()
 	if bent {
-		MOVQ(place(Param("vector")), at.(GPVirtual))
+		MOVQ(place(Param("vector")), at)
 		for i := range 4 {
 			v := s.vec()
 			VMOVUPS(Mem{Base: at, Disp: 64 * i}, v)
