@@ -8,13 +8,13 @@ import (
 	"siafu/internal/fault"
 )
 
-// functionFolders are where the function is, relative to the folder of the program: in a
-// checkout, in a release archive, and beside the bin folder of an installed program.
+// functionFolders are the folders of the function, relative to the program's folder: in a checkout,
+// in a release archive, and next to the bin folder of an installed program.
 var functionFolders = []string{"build/lambda", "lib/siafu", "../lib/siafu"}
 
-// Executable returns the path of the function's executable for an architecture: named, if
-// it is not empty, or the first one in the folders of this program. If no folder has one,
-// it returns the path in the first folder, where "make function" writes it.
+// Executable returns the path of the function's executable for an architecture. It is named, if not
+// empty, or else the first existing file in the folders of this program. If there is none, it
+// returns the path in the first folder, where "make function" writes the executable.
 func Executable(named, arch string) (string, error) {
 	if named != "" {
 		return filepath.Abs(named)
@@ -26,8 +26,8 @@ func Executable(named, arch string) (string, error) {
 	return executableIn(filepath.Dir(self), arch), nil
 }
 
-// executableIn looks in functionFolders below dir. The function of this machine's
-// architecture has no folder of its own.
+// executableIn searches functionFolders below dir. The executable for this machine's architecture
+// is not in a subfolder.
 func executableIn(dir, arch string) string {
 	name := "bootstrap"
 	if arch != runtime.GOARCH {

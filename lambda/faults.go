@@ -16,18 +16,18 @@ type Fault int
 // The faults.
 const (
 	None      Fault = iota
-	Crash           // the sandbox ends after it has received its payload
-	Late            // the answer waits
-	Lose            // no sandbox ever gets the payload, and the invocation times out
-	Throttle        // 429, though there is a place
+	Crash           // the sandbox ends after receiving its payload
+	Late            // the response is delayed
+	Lose            // no sandbox receives the payload, and the invocation times out
+	Throttle        // 429, although a slot is free
 	Duplicate       // two sandboxes run it, and the second response is dropped
 	Corrupt         // a byte of the response is changed
 	Straggle        // the sandbox is Slowness times slower
-	Start           // its sandbox is a new one that does not come up
-	Kinds           // their number
+	Start           // a new sandbox that does not start
+	Kinds           // number of faults
 )
 
-// Slowness of a sandbox that straggles.
+// Slowness is the factor by which a straggling sandbox is slower.
 const Slowness = 10
 
 // Faults are the fractions of failing invocations, each from 0 to 1, with a sum of at most 1.
@@ -35,16 +35,16 @@ const Slowness = 10
 type Faults struct {
 	Seed                                                             uint64
 	Crash, Late, Lose, Throttle, Duplicate, Corrupt, Straggle, Start float64
-	Delay                                                            time.Duration // of those that are late
+	Delay                                                            time.Duration // of late responses
 }
 
-// share is one of them with its name.
+// share is the fraction of one fault, and its name.
 type share struct {
 	name string
 	at   *float64
 }
 
-// shares are in the order of the kinds, from Crash.
+// shares returns the fractions in the order of the faults, from Crash.
 func (f *Faults) shares() []share {
 	return []share{
 		{"crash", &f.Crash}, {"late", &f.Late}, {"lose", &f.Lose}, {"throttle", &f.Throttle},
@@ -65,11 +65,11 @@ func (f Faults) Draw(n uint64) (Fault, *rand.Rand) {
 	return None, r
 }
 
-// defaultDelay is that of late answers of which nothing is said.
+// defaultDelay is the delay of late responses unless the text specifies one.
 const defaultDelay = time.Second
 
-// ParseFaults reads shares by name, as seed=1,crash=0.1,late=0.05,delay=300ms. Empty
-// text has none. A fault of kind Usage says what it cannot read.
+// ParseFaults reads fractions by name, such as seed=1,crash=0.1,late=0.05,delay=300ms. Empty text
+// means no faults. A fault of kind Usage describes invalid text.
 func ParseFaults(text string) (Faults, error) {
 	f := Faults{Delay: defaultDelay}
 	if text == "" {
@@ -91,7 +91,7 @@ func ParseFaults(text string) (Faults, error) {
 	return f, nil
 }
 
-// set sets what a name stands for.
+// set sets the value with a name.
 func (f *Faults) set(name, value string) (err error) {
 	all := f.shares()
 	k := slices.IndexFunc(all, func(s share) bool { return s.name == name })

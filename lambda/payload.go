@@ -18,25 +18,25 @@ const MaxPayload = 6 << 20
 // Network describes the network to the receiver of a task.
 type Network struct {
 	Spec   model.Spec
-	Sparse bool   // features are
-	Kernel string // that the sender computes with; a receiver without it takes its best
+	Sparse bool   // the features are sparse
+	Kernel string // the sender's instruction set; a receiver without it uses its best one
 }
 
-// Request is the payload of an invocation. The task is in it, or is to be pulled.
+// Request is the payload of an invocation. It contains the task, or where to pull the task from.
 type Request struct {
 	Network json.RawMessage // a Network
-	Task    []byte          `json:",omitempty"` // task.Encode's
+	Task    []byte          `json:",omitempty"` // by task.Encode
 	Pull    *Pull           `json:",omitempty"`
 }
 
-// Pull says where a task is, which a function fetches once and answers once, over
-// HTTPS: GET TaskPath and POST ResultPath, each with the token as its bearer's. The
-// network it gets in the request, because it keeps that.
+// Pull describes where a function fetches a task, once, and sends its result, once. It uses HTTPS:
+// GET TaskPath and POST ResultPath, each with the token as bearer token. The network is part of the
+// request, because the function caches it.
 type Pull struct {
 	Address     string // host:port of an endpoint
-	Fingerprint string // of its certificate, which no authority has signed: SHA-256, hexadecimal
+	Fingerprint string // SHA-256 of its self-signed certificate, hexadecimal
 	Token       string
-	MostResult  int64 // bytes that the result may have
+	MostResult  int64 // maximum size of the result in bytes
 }
 
 // The paths of an endpoint.
@@ -45,64 +45,65 @@ const (
 	ResultPath = "/result"
 )
 
-// Check refuses what does not say where a task is.
+// Check returns an error unless p describes an endpoint completely.
 func (p Pull) Check() error {
 	sum, err := hex.DecodeString(p.Fingerprint)
 	if _, _, bad := net.SplitHostPort(p.Address); bad != nil {
-		return fmt.Errorf("an endpoint at %q: %w", p.Address, bad)
+		return fmt.Errorf("invalid address of an endpoint: %q: %w", p.Address, bad)
 	}
 	if err != nil || len(sum) != 32 {
-		return fmt.Errorf("an endpoint with the fingerprint %q, which is no SHA-256", p.Fingerprint)
+		return fmt.Errorf("invalid fingerprint of an endpoint: %q is not a SHA-256", p.Fingerprint)
 	}
 	if p.Token == "" || p.MostResult <= 0 {
-		return fmt.Errorf("an endpoint with a token of %d bytes, for results of at most %d bytes", len(p.Token), p.MostResult)
+		return fmt.Errorf("invalid endpoint: a token of %d bytes, and results of at most %d bytes", len(p.Token), p.MostResult)
 	}
 	return nil
 }
 
 // Reply is the payload that an invocation returns.
 type Reply struct {
-	Result  []byte `json:",omitempty"` // task.Work's, unless the task was pulled and answered
-	Refused string // why there is none, where another attempt would end the same way
-	Spent   *Spent `json:",omitempty"` // of a task that was pulled
+	Result  []byte `json:",omitempty"` // by task.Work, unless the task was pulled
+	Refused string // reason for a missing result, if another attempt would fail too
+	Spent   *Spent `json:",omitempty"` // of a pulled task
 }
 
-// Spent is the resource usage of a pulled task in its function: bytes, and
-// microseconds. Work is without the time in which the function waits for the task,
-// and so Fetch, Work and Push add up.
+// Spent is the resource usage of a pulled task in its function, in bytes and microseconds. Work
+// does not include the time in which the function waits for the task, so that Fetch, Work and Push
+// add up to the total time.
 type Spent struct {
 	In, Out           int64
 	Fetch, Work, Push int64
 }
 
-// Add adds another task's.
+// Add adds the usage of another task.
 func (s *Spent) Add(o Spent) {
 	s.In, s.Out = s.In+o.In, s.Out+o.Out
 	s.Fetch, s.Work, s.Push = s.Fetch+o.Fetch, s.Work+o.Work, s.Push+o.Push
 }
 
-// around is a bound of what a payload has besides its base64.
+// around bounds the bytes of a payload besides base64 and other parts.
 const around = 64
 
-// PayloadSize returns a bound of the size of a payload with n bytes of a task, or of a
-// result, beside other bytes.
-func PayloadSize(n, beside int) int { return base64.StdEncoding.EncodedLen(n) + beside + around }
+// PayloadSize bounds the size of a payload that contains n bytes of a task or result, and other
+// bytes of the given number.
+func PayloadSize(n, other int) int { return base64.StdEncoding.EncodedLen(n) + other + around }
 
-// CheckSize refuses what does not fit into a payload.
-func CheckSize(what string, n, beside int) error {
-	if size := PayloadSize(n, beside); size > MaxPayload {
+// CheckSize returns an error if n bytes and other bytes do not fit into a payload.
+func CheckSize(what string, n, other int) error {
+	if size := PayloadSize(n, other); size > MaxPayload {
 		return TooLarge("the payload of "+what, int64(size), "AWS Lambda", MaxPayload)
 	}
 	return nil
 }
 
-// TooLarge returns the fault of a task or a result of n bytes where somebody takes fewer.
+// TooLarge returns the fault for a task or result of n bytes that exceeds the maximum of a
+// receiver.
 func TooLarge(what string, n int64, who string, most int64) error {
 	return fault.New(fault.Config, "lambda", "", "%s has %d bytes, but %s accepts at most %d", what, n, who, most).
 		Then("set a larger --intervals: a task has the rows of one interval and the weights of its layers")
 }
 
-// Failed is the payload of an invocation with a failed function.
+// Failed is the payload of an invocation whose function failed.
 type Failed struct {
 	Type    string `json:"errorType"`
 	Message string `json:"errorMessage"`

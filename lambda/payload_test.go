@@ -13,12 +13,12 @@ var fingerprint = strings.Repeat("0a", 32)
 // refused.
 func TestPull(t *testing.T) {
 	for name, change := range map[string]func(*Pull){
-		"":           func(*Pull) {},
-		"at":         func(p *Pull) { p.Address = "example.org" },
-		"SHA-256":    func(p *Pull) { p.Fingerprint = p.Fingerprint[2:] },
-		"no SHA-256": func(p *Pull) { p.Fingerprint = "x" + p.Fingerprint[1:] },
-		"token of 0": func(p *Pull) { p.Token = "" },
-		"most -1":    func(p *Pull) { p.MostResult = -1 },
+		"":              func(*Pull) {},
+		"missing port":  func(p *Pull) { p.Address = "example.org" },
+		"SHA-256":       func(p *Pull) { p.Fingerprint = p.Fingerprint[2:] },
+		"not a SHA-256": func(p *Pull) { p.Fingerprint = "x" + p.Fingerprint[1:] },
+		"token of 0":    func(p *Pull) { p.Token = "" },
+		"most -1":       func(p *Pull) { p.MostResult = -1 },
 	} {
 		p := Pull{"example.org:443", fingerprint, "T", 1}
 		change(&p)

@@ -1,5 +1,5 @@
-// Package account finds the AWS account that a command works in: region and
-// credentials of the SDK's chain. Its fault names what is missing.
+// Package account loads the region and the credentials of an AWS account from the SDK's
+// configuration. Its fault names the missing one.
 package account
 
 import (
@@ -12,14 +12,14 @@ import (
 	"siafu/internal/fault"
 )
 
-// patience is how long the search for credentials may take.
-const patience = 20 * time.Second
+// loadTimeout bounds the time for loading the credentials.
+const loadTimeout = 20 * time.Second
 
-// Load returns the configuration of clients of AWS: region and credentials of the SDK's
-// chain (environment, shared files, the role of the machine), and the options. A fault
-// of kind Config says which of the two is missing.
+// Load returns the configuration of AWS clients with the given options. Region and credentials come
+// from the environment, the shared files or the role of the machine. If one of them is missing, it
+// returns a fault of kind Config.
 func Load(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	missing := func(what, remedy string) error {
 		return fault.New(fault.Config, "lambda", "", "%s", what).Then("%s", remedy)

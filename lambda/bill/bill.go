@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Server is a machine that a run has had for a time.
+// Server is a machine that a run used for a time.
 type Server struct {
 	Host  string
-	Ranks []int // which it carried, ascending
+	Ranks []int // of the machine, ascending
 	Instance
 	Time time.Duration
 }
 
-// Servers returns the machines of a run, in the order of their first ranks: hosts are
-// those of all ranks, and a host of several ranks is paid once.
+// Servers returns the machines of a run, in the order of their first ranks. hosts contains the host
+// of each rank. A host of several ranks is charged once.
 func Servers(hosts []string, i Instance, d time.Duration) []Server {
 	var list []Server
 	for rank, host := range hosts {
@@ -28,7 +28,7 @@ func Servers(hosts []string, i Instance, d time.Duration) []Server {
 	return list
 }
 
-// Cost is dollars: the hours, in their fractions, by the price of one.
+// Cost returns the price in dollars: the hours, including fractions, times the price of an hour.
 func (s Server) Cost() *big.Rat {
 	return new(big.Rat).Mul(big.NewRat(int64(s.Time), int64(time.Hour)), s.Hour.USD)
 }
@@ -36,15 +36,15 @@ func (s Server) Cost() *big.Rat {
 // Class is the outcome of an invocation.
 type Class uint8
 
-// Invocations are in one class each.
+// Each invocation belongs to one class.
 const (
 	Counted Class = iota // its result was used, and it was the first attempt
 	Retried              // its result was used, and it was a later attempt
-	Wasted               // it failed, or another attempt's result came first
+	Wasted               // it failed, or the result of another attempt came first
 	numClasses
 )
 
-// Usage is the billed usage of invocations by class, as numbers that can be added.
+// Usage is the billed usage of invocations by class.
 type Usage [numClasses]Used
 
 // Used is the number of invocations and the sum of their rounded durations.
@@ -61,8 +61,8 @@ func (u *Usage) Add(v Usage) {
 	}
 }
 
-// Numbers returns the usage as a vector for sums: per class the invocations and their charged
-// milliseconds.
+// Numbers returns the usage as a vector that can be summed over ranks: for each class, the
+// invocations and their billed milliseconds.
 func (u Usage) Numbers() []float64 {
 	var list []float64
 	for _, x := range u {
@@ -71,7 +71,7 @@ func (u Usage) Numbers() []float64 {
 	return list
 }
 
-// NumUsage is the number of Numbers.
+// NumUsage is the length of Usage.Numbers.
 const NumUsage = 2 * int(numClasses)
 
 // UsageOf returns the inverse of Numbers, for NumUsage numbers.
@@ -82,22 +82,22 @@ func UsageOf(numbers []float64) (u Usage) {
 	return u
 }
 
-// Functions are the invocations of a function.
+// Functions are the invocations of a function, with its tariff.
 type Functions struct {
 	Tariff Tariff
 	Memory int // MB
 	Usage
 }
 
-// Billed returns the billed duration of an invocation: its initialisation, if it had one,
-// and its work, together rounded up to the tariff's step. A function with a runtime
-// of its own has always paid for its initialisation.
+// Billed returns the billed duration of an invocation: its initialisation, if it had one, plus its
+// work, rounded up to the tariff's step. Lambda has always billed the initialisation of a custom
+// runtime.
 func (t Tariff) Billed(initialised, worked time.Duration) time.Duration {
 	steps := (initialised + worked + t.Step - 1) / t.Step
 	return steps * t.Step
 }
 
-// Take adds an invocation that is charged by a tariff.
+// Take adds an invocation with the tariff t.
 func (u *Usage) Take(t Tariff, c Class, initialised, worked time.Duration) {
 	u[c].Invocations++
 	u[c].Billed += t.Billed(initialised, worked)
@@ -108,14 +108,13 @@ func (f *Functions) Add(c Class, initialised, worked time.Duration) {
 	f.Usage.Take(f.Tariff, c, initialised, worked)
 }
 
-// GBSeconds returns the memory of a class by the time for which it is charged. A GB is
-// 1024 MB.
+// GBSeconds returns the memory of a class times its billed time. A GB is 1024 MB.
 func (f *Functions) GBSeconds(c Class) *big.Rat {
 	gb := big.NewRat(int64(f.Memory), 1024)
 	return gb.Mul(gb, big.NewRat(int64(f.Usage[c].Billed), int64(time.Second)))
 }
 
-// Cost returns the dollars of a class.
+// Cost returns the price of the invocations of a class in dollars.
 func (f *Functions) Cost(c Class) *big.Rat {
 	sum := f.GBSeconds(c)
 	sum.Mul(sum, f.Tariff.GBSecond.USD)
@@ -138,7 +137,7 @@ type Bill struct {
 	Functions []Functions
 }
 
-// Total is all of it, in dollars.
+// Total returns the price of all servers and functions in dollars.
 func (b Bill) Total() *big.Rat {
 	sum := new(big.Rat)
 	for _, s := range b.Servers {
@@ -150,8 +149,8 @@ func (b Bill) Total() *big.Rat {
 	return sum
 }
 
-// Value is 1/(T×C) of a training time T in seconds and a cost C in dollars, Dorylus's
-// performance per dollar (§7.1). It is 0 for a cost of 0.
+// Value returns 1/(T×C) for a training time T in seconds and a cost C in dollars. It is Dorylus's
+// performance per dollar (§7.1), and 0 for a cost of 0.
 func Value(t time.Duration, cost *big.Rat) float64 {
 	if t <= 0 || cost.Sign() <= 0 {
 		return 0

@@ -15,13 +15,13 @@ import (
 //go:embed prices.tsv
 var prices string
 
-// Price is dollars for something, as somebody published it on a day.
+// Price is an amount of dollars, with the date and the source of its publication.
 type Price struct {
 	USD          *big.Rat
 	Date, Source string
 }
 
-// Instance is a type of machine, paid by the hour.
+// Instance is a type of machine, charged by the hour.
 type Instance struct {
 	Name string
 	Hour Price
@@ -30,12 +30,12 @@ type Instance struct {
 // Tariff is the price list of Lambda for an architecture.
 type Tariff struct {
 	Name     string
-	GBSecond Price         // of memory that is reserved
+	GBSecond Price         // of reserved memory
 	Request  Price         // of an invocation
 	Step     time.Duration // durations are rounded up to a multiple of it
 }
 
-// table is what the file of prices holds.
+// table contains the prices of a file.
 type table struct {
 	instances map[string]Instance
 	tariffs   map[string]Tariff
@@ -61,7 +61,7 @@ func read(text string) (table, error) {
 	return t, nil
 }
 
-// row takes a line of the file: service, name, dollars, unit, date and source.
+// row parses a line of the file: service, name, dollars, unit, date and source.
 func (t *table) row(cells []string) error {
 	if len(cells) != 6 {
 		return fmt.Errorf("%d columns where 6 are needed", len(cells))
@@ -94,7 +94,7 @@ func (t *table) row(cells []string) error {
 	return fmt.Errorf("no such service and unit, or a second price")
 }
 
-// published returns the program's own file.
+// published returns the prices in the program.
 func published() table {
 	t, err := read(prices)
 	if err != nil {
@@ -103,8 +103,8 @@ func published() table {
 	return t
 }
 
-// ParseInstance returns the instance type of a name, or a machine of N dollars an
-// hour. It fails with a fault of kind Usage.
+// ParseInstance returns the instance type of a name, or a machine of N dollars an hour. Other text
+// is a fault of kind Usage.
 func ParseInstance(text string) (Instance, error) {
 	t := published()
 	if i, ok := t.instances[text]; ok {
@@ -117,7 +117,7 @@ func ParseInstance(text string) (Instance, error) {
 		Then("give dollars per hour, such as 0.35, or an instance type with a known price: %s", strings.Join(names(t.instances), ", "))
 }
 
-// Dollars reads a number of dollars above 0: digits with at most one point among them.
+// Dollars parses a positive number of dollars: digits with at most one point.
 func Dollars(text string) (*big.Rat, bool) {
 	if len(text) > 30 || strings.Trim(text, "0123456789.") != "" {
 		return nil, false
@@ -126,8 +126,8 @@ func Dollars(text string) (*big.Rat, bool) {
 	return usd, ok && usd.Sign() > 0
 }
 
-// Architecture returns the tariff of a name: x86_64, arm64, or x86_64-100ms, as it was
-// in the time of Dorylus. It fails with a fault of kind Usage.
+// Architecture returns the tariff of a name: x86_64, arm64, or x86_64-100ms, which is the tariff at
+// the time of Dorylus. Another name is a fault of kind Usage.
 func Architecture(name string) (Tariff, error) {
 	t := published()
 	if f, ok := t.tariffs[name]; ok {

@@ -18,21 +18,21 @@ import (
 type Code struct {
 	Path   string
 	Zip    []byte
-	SHA256 string // of Zip, in base64, as Lambda tells it
+	SHA256 string // of Zip, in base64, as Lambda reports it
 }
 
-// Bounds of what Lambda takes: of an executable, and of a zip within a request.
+// Limits of Lambda in bytes: for an executable, and for a zip in a request.
 const (
 	mostExecutable = 250 << 20
 	mostZip        = 50 << 20
 )
 
-// machines are the architectures as executables name them.
+// machines maps an architecture to its ELF machine.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// Pack makes the zip of an executable: the one file bootstrap in it, of a fixed time, so
-// that equal executables make equal zips. What is no static executable of the
-// architecture is refused.
+// Pack returns the zip of an executable, which is its only file, bootstrap. The file has a fixed
+// time, so that equal executables give equal zips. Pack returns an error unless the file is a
+// static executable for the architecture.
 func Pack(path, arch string) (Code, error) {
 	build := "make function LAMBDA_ARCH=" + arch
 	info, err := os.Stat(path)
@@ -49,7 +49,7 @@ func Pack(path, arch string) (Code, error) {
 	if err != nil {
 		return Code{}, fault.System("lambda", path, err)
 	}
-	if why := unfit(text, arch); why != "" {
+	if why := unfitReason(text, arch); why != "" {
 		return Code{}, fault.New(fault.Data, "lambda", path, "%s", why).Then("build one for it: %s", build)
 	}
 	packed, err := archive(text)
@@ -63,8 +63,8 @@ func Pack(path, arch string) (Code, error) {
 	return Code{path, packed, base64.StdEncoding.EncodeToString(sum[:])}, nil
 }
 
-// unfit is why a file cannot be a function of an architecture, empty where it can.
-func unfit(text []byte, arch string) string {
+// unfitReason returns why a file cannot be a function for an architecture, or "" if it can.
+func unfitReason(text []byte, arch string) string {
 	f, err := elf.NewFile(bytes.NewReader(text))
 	if err != nil {
 		return "it is not an ELF executable: " + err.Error()

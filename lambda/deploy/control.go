@@ -18,37 +18,37 @@ import (
 	"siafu/lambda/account"
 )
 
-// tag marks what siafu has made. Its value is the function's name.
+// tag is the key of the tag on all resources that siafu creates. Its value is the function's name.
 const tag = "siafu"
 
-// control asks the control APIs of an account: Lambda's in one region, and IAM's.
-// Calls that were throttled are made again by the SDK's retryer.
+// control calls the control APIs of an AWS account: Lambda in one region, and IAM. The SDK's
+// retryer repeats throttled calls.
 type control struct {
 	lambda  *lambda.Client
 	iam     *iam.Client
 	region  string
 	out     io.Writer
 	dry     bool // print changing calls instead of making them
-	changes int  // calls that have changed something, or would have
+	changes int  // calls that changed something, or would have without dry
 	waits   waits
 }
 
-// waits bound what is waited for.
+// waits contains the durations of waits.
 type waits struct {
-	step  time.Duration // between two looks, at first
-	ready time.Duration // for a function to be made or updated
-	role  time.Duration // for Lambda to know a new role
-	undo  time.Duration // for the removal of what a failed deployment has made
+	step  time.Duration // first interval between two polls
+	ready time.Duration // until a function is created or updated, at most
+	role  time.Duration // until Lambda accepts a new role, at most
+	undo  time.Duration // for removing the resources of a failed deployment, at most
 }
 
-// usual are the waits of AWS itself: a function in a VPC takes up to some minutes.
-var usual = waits{step: time.Second, ready: 10 * time.Minute, role: time.Minute, undo: time.Minute}
+// awsWaits are the waits for AWS itself. A function in a VPC takes some minutes.
+var awsWaits = waits{step: time.Second, ready: 10 * time.Minute, role: time.Minute, undo: time.Minute}
 
-// open finds the account.
+// open returns the control of the account that the SDK's configuration selects.
 func open(ctx context.Context, out io.Writer, dry bool) (*control, error) {
 	c, err := account.Load(ctx)
 	if ctx.Err() != nil {
-		return nil, explain("the search for credentials", ctx.Err())
+		return nil, explain("loading the credentials", ctx.Err())
 	}
 	if err != nil {
 		return nil, err
@@ -57,13 +57,13 @@ func open(ctx context.Context, out io.Writer, dry bool) (*control, error) {
 }
 
 func newControl(c aws.Config, out io.Writer, dry bool) *control {
-	return &control{lambda: lambda.NewFromConfig(c), iam: iam.NewFromConfig(c), region: c.Region, out: out, dry: dry, waits: usual}
+	return &control{lambda: lambda.NewFromConfig(c), iam: iam.NewFromConfig(c), region: c.Region, out: out, dry: dry, waits: awsWaits}
 }
 
 // say prints a line.
 func (c *control) say(format string, args ...any) { fmt.Fprintf(c.out, "lambda "+format+"\n", args...) }
 
-// read makes a call, which is named as the right to make it is.
+// read makes a call. action is the name of the call and of the permission for it.
 func read[I, O, F any](ctx context.Context, action string, in *I, call func(context.Context, *I, ...func(*F)) (*O, error)) (*O, error) {
 	out, err := call(ctx, in)
 	if err != nil {
@@ -72,8 +72,8 @@ func read[I, O, F any](ctx context.Context, action string, in *I, call func(cont
 	return out, nil
 }
 
-// change makes a call that changes something, and says so. A dry run prints it with its
-// parameters instead, and gets an empty answer.
+// change makes a call that changes something, and prints its name. A dry run prints the call with
+// its parameters instead, and returns an empty response.
 func change[I, O, F any](ctx context.Context, c *control, action string, in *I, call func(context.Context, *I, ...func(*F)) (*O, error)) (*O, error) {
 	if c.dry {
 		c.changes++
@@ -89,8 +89,8 @@ func change[I, O, F any](ctx context.Context, c *control, action string, in *I, 
 	return out, err
 }
 
-// parameters are those of a call as JSON, without what is not set, and with the size of
-// code in place of it. None of siafu's calls has a secret.
+// parameters returns the parameters of a call as JSON. It omits unset parameters, and replaces the
+// code by its size. None of siafu's calls contains a secret.
 func parameters(in any) (string, error) {
 	text, err := json.Marshal(in)
 	if err != nil {
@@ -108,6 +108,7 @@ func parameters(in any) (string, error) {
 	return string(bytes.TrimSpace(out.Bytes())), err
 }
 
+// shorten removes unset parameters, and replaces the code by its size.
 func shorten(all map[string]any) {
 	for key, value := range all {
 		switch v := value.(type) {
@@ -129,21 +130,21 @@ func shorten(all map[string]any) {
 	}
 }
 
-// look is what there is of a function, nil where there is none.
-func (c *control) look(ctx context.Context, name string) (*lambda.GetFunctionOutput, error) {
-	there, err := read(ctx, "lambda:GetFunction", &lambda.GetFunctionInput{FunctionName: &name}, c.lambda.GetFunction)
+// getFunction returns a function, or nil if it does not exist.
+func (c *control) getFunction(ctx context.Context, name string) (*lambda.GetFunctionOutput, error) {
+	found, err := read(ctx, "lambda:GetFunction", &lambda.GetFunctionInput{FunctionName: &name}, c.lambda.GetFunction)
 	if code(err) == "ResourceNotFoundException" {
 		return nil, nil
 	}
-	return there, err
+	return found, err
 }
 
-// owned refuses a function that siafu has not made.
-func (c *control) owned(there *lambda.GetFunctionOutput, name string) error {
-	if there.Tags[tag] == name {
+// owned returns an error if siafu did not create the function.
+func (c *control) owned(found *lambda.GetFunctionOutput, name string) error {
+	if found.Tags[tag] == name {
 		return nil
 	}
-	if e := there.TagsError; e != nil {
+	if e := found.TagsError; e != nil {
 		return fault.New(fault.Config, "lambda", "", "the tags of the function %s cannot be read: %s: %s", name, aws.ToString(e.ErrorCode), aws.ToString(e.Message)).
 			Then("allow lambda:ListTags: siafu recognises its own resources by their tag")
 	}
@@ -151,30 +152,30 @@ func (c *control) owned(there *lambda.GetFunctionOutput, name string) error {
 		Then("choose another --name: siafu changes and deletes only its own resources")
 }
 
-// settled waits until a function has been made, and is up to date.
-func (c *control) settled(ctx context.Context, name string) (*lambda.GetFunctionOutput, error) {
+// awaitReady waits until a function is active and its last update is complete.
+func (c *control) awaitReady(ctx context.Context, name string) (*lambda.GetFunctionOutput, error) {
 	in := &lambda.GetFunctionInput{FunctionName: &name}
-	step := func(least, most *time.Duration) { *least, *most = c.waits.step, 5*c.waits.step }
+	poll := func(least, most *time.Duration) { *least, *most = c.waits.step, 5*c.waits.step }
 	err := lambda.NewFunctionActiveV2Waiter(c.lambda, func(o *lambda.FunctionActiveV2WaiterOptions) {
-		step(&o.MinDelay, &o.MaxDelay)
+		poll(&o.MinDelay, &o.MaxDelay)
 		o.Retryable = unlessIdle(o.Retryable)
 	}).Wait(ctx, in, c.waits.ready)
 	if err != nil {
-		return nil, c.unsettled(ctx, name, err)
+		return nil, c.notReady(ctx, name, err)
 	}
-	there, err := lambda.NewFunctionUpdatedV2Waiter(c.lambda, func(o *lambda.FunctionUpdatedV2WaiterOptions) {
-		step(&o.MinDelay, &o.MaxDelay)
+	found, err := lambda.NewFunctionUpdatedV2Waiter(c.lambda, func(o *lambda.FunctionUpdatedV2WaiterOptions) {
+		poll(&o.MinDelay, &o.MaxDelay)
 	}).WaitForOutput(ctx, in, c.waits.ready)
 	if err != nil {
-		return nil, c.unsettled(ctx, name, err)
+		return nil, c.notReady(ctx, name, err)
 	}
-	return there, nil
+	return found, nil
 }
 
 type activeCheck = func(context.Context, *lambda.GetFunctionInput, *lambda.GetFunctionOutput, error) (bool, error)
 
-// unlessIdle ends a wait for a function that Lambda has put aside, as nobody has invoked
-// it for weeks: the next invocation makes it active.
+// unlessIdle ends the wait for a function that is inactive because nobody has invoked it for weeks.
+// The next invocation makes it active.
 func unlessIdle(again activeCheck) activeCheck {
 	return func(ctx context.Context, in *lambda.GetFunctionInput, out *lambda.GetFunctionOutput, err error) (bool, error) {
 		if err == nil && out.Configuration != nil && out.Configuration.State == types.StateInactive {
@@ -184,16 +185,17 @@ func unlessIdle(again activeCheck) activeCheck {
 	}
 }
 
-// unsettled is why a function is not ready, in Lambda's words where it has some.
-func (c *control) unsettled(ctx context.Context, name string, err error) error {
+// notReady returns the error for a function that is not ready, with Lambda's reasons if there are
+// any.
+func (c *control) notReady(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil || code(err) != "" {
 		return explain("lambda:GetFunction", err)
 	}
-	there, lookErr := c.look(ctx, name)
-	if lookErr != nil || there == nil {
+	found, lookErr := c.getFunction(ctx, name)
+	if lookErr != nil || found == nil {
 		return errors.Join(fault.New(fault.Runtime, "lambda", "", "the function %s is not ready: %v", name, err), lookErr)
 	}
-	f := there.Configuration
+	f := found.Configuration
 	return fault.New(fault.Runtime, "lambda", "", "the function %s is not ready: state %s %s, last update %s %s: %v",
 		name, f.State, aws.ToString(f.StateReason), f.LastUpdateStatus, aws.ToString(f.LastUpdateStatusReason), err).
 		Then(`correct what AWS reports and deploy again, or check again with "siafu lambda status --name %s"`, name)

@@ -16,9 +16,9 @@ import (
 	siafulambda "siafu/lambda"
 )
 
-// Deploy makes the function that the options describe, or changes the one that is there
-// where it differs, and waits until it can be invoked. Where it fails, or ctx ends,
-// it removes what it has made, unless told to keep it.
+// Deploy creates the function that the options describe. If the function exists, Deploy changes the
+// settings that differ. It returns when the function can be invoked. If it fails or ctx ends, it
+// removes the resources that it created, unless Options.Keep is set.
 func Deploy(ctx context.Context, o Options, w io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
@@ -41,11 +41,11 @@ func Deploy(ctx context.Context, o Options, w io.Writer) error {
 // deployment is one call of Deploy.
 type deployment struct {
 	*control
-	o            Options
-	code         Code
-	freshRole    bool // Lambda may not know the role or its policies yet
-	madeRole     bool // or may have
-	madeFunction bool // or may have
+	o               Options
+	code            Code
+	freshRole       bool // Lambda may not know the new role or its policies yet
+	createdRole     bool // or the call may have succeeded without a response
+	createdFunction bool // or the call may have succeeded without a response
 }
 
 func (c *control) deploy(ctx context.Context, o Options, packed Code) error {
@@ -57,28 +57,28 @@ func (c *control) deploy(ctx context.Context, o Options, packed Code) error {
 	return nil
 }
 
-// vpc reports whether the function is to be in one.
+// vpc reports whether the options place the function in a VPC.
 func (d *deployment) vpc() bool { return len(d.o.Subnets) > 0 }
 
-// converge makes the function what the options describe.
+// converge creates or updates the function according to the options.
 func (d *deployment) converge(ctx context.Context) error {
-	there, err := d.look(ctx, d.o.Name)
+	found, err := d.getFunction(ctx, d.o.Name)
 	if err != nil {
 		return err
 	}
-	if there == nil {
-		there, err = d.create(ctx)
+	if found == nil {
+		found, err = d.create(ctx)
 	} else {
-		there, err = d.update(ctx, there)
+		found, err = d.update(ctx, found)
 	}
 	if err != nil {
 		return err
 	}
-	return d.reserve(ctx, there)
+	return d.reserve(ctx, found)
 }
 
-// create makes the function. One that has come into being since it was looked for, as by
-// a call whose answer was lost, is updated.
+// create creates the function. If the function exists by now, create updates it: another process
+// created it, or the response to an earlier call was lost.
 func (d *deployment) create(ctx context.Context) (*lambda.GetFunctionOutput, error) {
 	role, err := d.roleARN(ctx, nil)
 	if err != nil {
@@ -94,25 +94,25 @@ func (d *deployment) create(ctx context.Context) (*lambda.GetFunctionOutput, err
 	if d.vpc() {
 		in.VpcConfig = d.network()
 	}
-	err = d.patiently(ctx, func() error {
+	err = d.retryNewRole(ctx, func() error {
 		_, err := change(ctx, d.control, "lambda:CreateFunction", in, d.lambda.CreateFunction)
 		return err
 	})
 	if code(err) == "ResourceConflictException" {
-		there, err := d.look(ctx, d.o.Name)
-		if err != nil || there == nil {
+		found, err := d.getFunction(ctx, d.o.Name)
+		if err != nil || found == nil {
 			return nil, errors.Join(fault.New(fault.Runtime, "lambda", "", "the function %s is created and deleted repeatedly", d.o.Name).Then("run it again"), err)
 		}
-		return d.update(ctx, there)
+		return d.update(ctx, found)
 	}
-	d.madeFunction = err == nil || uncertain(err)
+	d.createdFunction = err == nil || uncertain(err)
 	if err != nil || d.dry {
 		return &lambda.GetFunctionOutput{}, err
 	}
-	return d.settled(ctx, d.o.Name)
+	return d.awaitReady(ctx, d.o.Name)
 }
 
-// handler is the file of the zip, by the name that the runtime starts.
+// handler is the name of the executable in the zip, which the runtime starts.
 const handler = "bootstrap"
 
 func (d *deployment) architectures() []types.Architecture {
@@ -126,37 +126,37 @@ func (d *deployment) memory() *int32 { return aws.Int32(int32(d.o.Memory)) }
 
 func (d *deployment) timeout() *int32 { return aws.Int32(int32(d.o.Timeout / time.Second)) }
 
-// network returns the function's VPC. Empty lists take a function out of the one it is in.
+// network returns the VPC settings. Empty lists remove the function from its VPC.
 func (d *deployment) network() *types.VpcConfig {
 	return &types.VpcConfig{SubnetIds: append([]string{}, d.o.Subnets...), SecurityGroupIds: append([]string{}, d.o.SecurityGroups...)}
 }
 
-// roleARN returns the role of the function, made if it is to be siafu's. A function that is
-// there keeps its role where no other one is asked for.
-func (d *deployment) roleARN(ctx context.Context, there *types.FunctionConfiguration) (string, error) {
+// roleARN returns the ARN of the function's role. It creates the role for --create-role. Without
+// --role and --create-role an existing function keeps its role.
+func (d *deployment) roleARN(ctx context.Context, found *types.FunctionConfiguration) (string, error) {
 	switch {
 	case d.o.Role != "":
 		return d.o.Role, nil
 	case d.o.CreateRole:
 		return d.role(ctx)
-	case there == nil:
+	case found == nil:
 		return "", refuse("give the ARN of a role that Lambda may assume with --role, or create one with --create-role", "the function %s is new and needs a role", d.o.Name)
 	}
-	if d.hasOwn(there) {
+	if d.hasOwn(found) {
 		return d.role(ctx)
 	}
-	return aws.ToString(there.Role), nil
+	return aws.ToString(found.Role), nil
 }
 
-// hasOwn reports whether a function has the role that siafu makes for it.
-func (d *deployment) hasOwn(there *types.FunctionConfiguration) bool {
+// hasOwn reports whether the function's role is the role that siafu creates for it.
+func (d *deployment) hasOwn(found *types.FunctionConfiguration) bool {
 	name, err := roleName(d.region, d.o.Name)
-	return err == nil && strings.HasSuffix(aws.ToString(there.Role), "/"+name)
+	return err == nil && strings.HasSuffix(aws.ToString(found.Role), "/"+name)
 }
 
-// patiently makes a call that names a role. Lambda takes some seconds to know one that
-// has just been made, and says until then that it cannot take it on.
-func (d *deployment) patiently(ctx context.Context, call func() error) error {
+// retryNewRole repeats a call that names a role while Lambda does not accept the role. A new role
+// is unknown to Lambda for some seconds.
+func (d *deployment) retryNewRole(ctx context.Context, call func() error) error {
 	deadline := time.Now().Add(d.waits.role)
 	for {
 		err := call()
@@ -172,31 +172,32 @@ func (d *deployment) patiently(ctx context.Context, call func() error) error {
 	}
 }
 
-// update changes what differs. Lambda refuses a change before the last one is done.
-func (d *deployment) update(ctx context.Context, there *lambda.GetFunctionOutput) (*lambda.GetFunctionOutput, error) {
-	if err := d.owned(there, d.o.Name); err != nil {
+// update changes the settings that differ. Lambda rejects a change while another one is in
+// progress, so update waits after each change.
+func (d *deployment) update(ctx context.Context, found *lambda.GetFunctionOutput) (*lambda.GetFunctionOutput, error) {
+	if err := d.owned(found, d.o.Name); err != nil {
 		return nil, err
 	}
-	f := there.Configuration
+	f := found.Configuration
 	if f.State == types.StateFailed {
 		return nil, fault.New(fault.Config, "lambda", "", "the function %s failed: %s", d.o.Name, aws.ToString(f.StateReason)).
 			Then(`remove it, with "siafu lambda remove --name %s", and deploy it again`, d.o.Name)
 	}
 	if f.State == types.StatePending || f.LastUpdateStatus == types.LastUpdateStatusInProgress {
 		var err error
-		if there, err = d.settled(ctx, d.o.Name); err != nil {
+		if found, err = d.awaitReady(ctx, d.o.Name); err != nil {
 			return nil, err
 		}
-		f = there.Configuration
+		f = found.Configuration
 	}
 	role, err := d.roleARN(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	failed := f.LastUpdateStatus == types.LastUpdateStatusFailed // of what it tells, some may not be so
+	failed := f.LastUpdateStatus == types.LastUpdateStatusFailed // the reported settings may not be in effect
 	configured, coded := d.configured(f, role) && !failed, d.coded(f) && !failed
 	if configured && coded {
-		return there, nil
+		return found, nil
 	}
 	if !configured {
 		if err := d.configure(ctx, role); err != nil {
@@ -212,12 +213,12 @@ func (d *deployment) update(ctx context.Context, there *lambda.GetFunctionOutput
 		}
 	}
 	if d.dry {
-		return there, nil
+		return found, nil
 	}
-	return d.settled(ctx, d.o.Name)
+	return d.awaitReady(ctx, d.o.Name)
 }
 
-// configured reports whether a function is what the options describe, but for its code.
+// configured reports whether all settings except the code match the options.
 func (d *deployment) configured(f *types.FunctionConfiguration, role string) bool {
 	v := f.VpcConfig
 	if v == nil {
@@ -225,23 +226,23 @@ func (d *deployment) configured(f *types.FunctionConfiguration, role string) boo
 	}
 	return aws.ToInt32(f.MemorySize) == *d.memory() && aws.ToInt32(f.Timeout) == *d.timeout() &&
 		aws.ToString(f.Role) == role && f.Runtime == types.RuntimeProvidedal2023 && aws.ToString(f.Handler) == handler &&
-		same(v.SubnetIds, d.o.Subnets) && same(v.SecurityGroupIds, d.o.SecurityGroups)
+		sameMembers(v.SubnetIds, d.o.Subnets) && sameMembers(v.SecurityGroupIds, d.o.SecurityGroups)
 }
 
-// same reports whether two lists have the same members.
-func same(a, b []string) bool {
+// sameMembers reports whether two lists have the same members.
+func sameMembers(a, b []string) bool {
 	sorted := func(s []string) []string { return slices.Compact(slices.Sorted(slices.Values(s))) }
 	return slices.Equal(sorted(a), sorted(b))
 }
 
-// coded reports whether a function has the code, for the architecture.
+// coded reports whether the function has this code and this architecture.
 func (d *deployment) coded(f *types.FunctionConfiguration) bool {
 	return aws.ToString(f.CodeSha256) == d.code.SHA256 && slices.Equal(f.Architectures, d.architectures())
 }
 
-// configure changes all of a function but its code, and waits until that is done.
+// configure changes all settings except the code, and waits until the change is in effect.
 func (d *deployment) configure(ctx context.Context, role string) error {
-	err := d.patiently(ctx, func() error {
+	err := d.retryNewRole(ctx, func() error {
 		_, err := change(ctx, d.control, "lambda:UpdateFunctionConfiguration", &lambda.UpdateFunctionConfigurationInput{
 			FunctionName: &d.o.Name, Runtime: types.RuntimeProvidedal2023, Handler: aws.String(handler),
 			MemorySize: d.memory(), Timeout: d.timeout(), Role: &role, VpcConfig: d.network(),
@@ -251,13 +252,13 @@ func (d *deployment) configure(ctx context.Context, role string) error {
 	if err != nil || d.dry {
 		return err
 	}
-	_, err = d.settled(ctx, d.o.Name)
+	_, err = d.awaitReady(ctx, d.o.Name)
 	return err
 }
 
 // reserve sets the function's concurrency.
-func (d *deployment) reserve(ctx context.Context, there *lambda.GetFunctionOutput) error {
-	has := reserved(there)
+func (d *deployment) reserve(ctx context.Context, found *lambda.GetFunctionOutput) error {
+	has := reserved(found)
 	var err error
 	switch {
 	case d.o.Concurrency == 0 && has != nil:
@@ -270,70 +271,70 @@ func (d *deployment) reserve(ctx context.Context, there *lambda.GetFunctionOutpu
 	return err
 }
 
-// reserved returns a function's reserved concurrency, nil where there is none.
-func reserved(there *lambda.GetFunctionOutput) *int32 {
-	if there.Concurrency == nil {
+// reserved returns the reserved concurrency of a function, or nil if none is reserved.
+func reserved(found *lambda.GetFunctionOutput) *int32 {
+	if found.Concurrency == nil {
 		return nil
 	}
-	return there.Concurrency.ReservedConcurrentExecutions
+	return found.Concurrency.ReservedConcurrentExecutions
 }
 
-// undo removes what a deployment has made that fails because of cause.
+// undo removes the resources that a failed deployment created, and returns cause.
 func (d *deployment) undo(ctx context.Context, cause error) error {
 	switch {
 	case d.dry || d.changes == 0:
 		return cause
-	case !d.madeFunction && !d.madeRole:
+	case !d.createdFunction && !d.createdRole:
 		d.say("failed after changing existing resources: deploy again to finish")
 		return cause
 	case d.o.Keep:
-		d.say("failed and keeps the created resources: %s; remove them with siafu lambda remove --name %s", d.made(), d.o.Name)
+		d.say("failed and keeps the created resources: %s; remove them with siafu lambda remove --name %s", d.created(), d.o.Name)
 		return cause
 	}
-	d.say("failed and removes the created resources: %s", d.made())
+	d.say("failed and removes the created resources: %s", d.created())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.waits.undo)
 	defer cancel()
-	if err := d.takeBack(ctx); err != nil {
+	if err := d.removeCreated(ctx); err != nil {
 		d.say("could not remove everything: %v", err)
 		d.say("remove the rest with siafu lambda remove --name %s", d.o.Name)
 	}
 	return cause
 }
 
-// made names what a deployment has made.
-func (d *deployment) made() string {
+// created lists the resources that the deployment created.
+func (d *deployment) created() string {
 	var list []string
-	if d.madeFunction {
+	if d.createdFunction {
 		list = append(list, "function "+d.o.Name)
 	}
-	if name, err := roleName(d.region, d.o.Name); d.madeRole && err == nil {
+	if name, err := roleName(d.region, d.o.Name); d.createdRole && err == nil {
 		list = append(list, "role "+name)
 	}
 	return strings.Join(list, ", ")
 }
 
-// takeBack removes the function and the role, as far as they are this deployment's. A
-// function that was there before keeps a role that it has got meanwhile.
-func (d *deployment) takeBack(ctx context.Context) error {
+// removeCreated removes the function and the role that this deployment created. An older function
+// that now uses the created role keeps it.
+func (d *deployment) removeCreated(ctx context.Context) error {
 	deleted := false
-	if d.madeFunction {
+	if d.createdFunction {
 		var err error
 		if deleted, err = d.removeFunction(ctx, d.o.Name); err != nil {
 			return err
 		}
-	} else if there, err := d.look(ctx, d.o.Name); err != nil {
+	} else if found, err := d.getFunction(ctx, d.o.Name); err != nil {
 		return err
-	} else if there != nil && d.hasOwn(there.Configuration) {
+	} else if found != nil && d.hasOwn(found.Configuration) {
 		d.say("keeps the role, which the function now uses: deploy again to finish")
 		return nil
 	}
-	if !d.madeRole {
+	if !d.createdRole {
 		return nil
 	}
 	return d.dropRole(ctx, d.o.Name, deleted)
 }
 
-// report says what there is now, what it costs, and how to be rid of it.
+// report prints the state of the function, its cost, and how to use and remove it.
 func (d *deployment) report() {
 	if d.dry {
 		d.say("dry run: only read calls were made, %d changing calls were skipped, and nothing was changed", d.changes)

@@ -13,7 +13,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// answer is an error of AWS in its own words, without what the SDK puts round them.
+// answer is an error in AWS's own words, without the text that the SDK adds.
 type answer struct {
 	text string
 	err  error
@@ -23,7 +23,7 @@ func (a *answer) Error() string { return a.text }
 
 func (a *answer) Unwrap() error { return a.err }
 
-// code is AWS's name of an error, empty where it is not AWS's.
+// code returns AWS's code of an error, or "" if the error is not from AWS.
 func code(err error) string {
 	if e := smithy.APIError(nil); errors.As(err, &e) {
 		return e.ErrorCode()
@@ -31,7 +31,7 @@ func code(err error) string {
 	return ""
 }
 
-// message is AWS's text of an error, empty where it is not AWS's.
+// message returns AWS's text of an error, or "" if the error is not from AWS.
 func message(err error) string {
 	if e := smithy.APIError(nil); errors.As(err, &e) {
 		return e.ErrorMessage()
@@ -39,10 +39,10 @@ func message(err error) string {
 	return ""
 }
 
-// trouble is an error that AWS tells, with its kind and what the user does next.
+// trouble describes a kind of AWS error, and what the user does next.
 type trouble struct {
 	codes  []string
-	text   string // that its message has
+	text   string // which its message contains
 	kind   fault.Kind
 	remedy string
 }
@@ -72,11 +72,11 @@ var troubles = []trouble{
 		remedy: "run it again later: AWS failed, after several attempts"},
 }
 
-// named is the right that AWS says is missing, which need not be that to make the call:
-// who creates a function must be allowed to pass its role on.
-var named = regexp.MustCompile(`not authorized to perform: ([a-z0-9]+:[A-Za-z]+)`)
+// namedAction matches the missing permission in an AWS error. The permission may differ from the
+// name of the call: creating a function also needs permission to pass its role.
+var namedAction = regexp.MustCompile(`not authorized to perform: ([a-z0-9]+:[A-Za-z]+)`)
 
-// explain says in words what a call has come to, and what the user does next.
+// explain returns the error of a call in AWS's words, with its kind and what the user does next.
 func explain(action string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return &fault.Error{Op: "lambda", Kind: fault.Stopped, Detail: "interrupted", Remedy: "run it again", Err: &answer{action, err}}
@@ -87,7 +87,7 @@ func explain(action string, err error) error {
 	}
 	f := &fault.Error{Op: "lambda", Detail: action, Err: &answer{e.ErrorCode() + ": " + e.ErrorMessage(), err}}
 	if slices.Contains([]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}, e.ErrorCode()) {
-		if m := named.FindStringSubmatch(e.ErrorMessage()); m != nil {
+		if m := namedAction.FindStringSubmatch(e.ErrorMessage()); m != nil {
 			action = m[1]
 		}
 		f.Kind, f.Remedy = fault.Config, "ask the administrator of the account to allow "+action
@@ -102,13 +102,13 @@ func explain(action string, err error) error {
 	return f
 }
 
-// denied reports whether a call was not allowed.
+// denied reports whether AWS denied a call.
 func denied(err error) bool {
 	return slices.Contains([]string{"AccessDenied", "AccessDeniedException"}, code(err))
 }
 
-// uncertain reports whether a call that has failed may have done its work: no answer has
-// come, or that of a service that has failed.
+// uncertain reports whether a failed call may have had an effect: there was no response, or the
+// service failed.
 func uncertain(err error) bool {
 	if err == nil || code(err) == "" {
 		return err != nil

@@ -8,7 +8,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// Target is the function that a command is about, in the region of the SDK's chain.
+// Target selects the function of a command, in the region of the SDK's configuration.
 type Target struct {
 	Name string `default:"siafu" help:"Name of the function, as in train --lambda-function."`
 }
@@ -29,19 +29,19 @@ type Options struct {
 	Keep           bool          `help:"Retain created resources if the deployment fails."`
 }
 
-// StatusOptions say what is looked at.
+// StatusOptions are the options of Status.
 type StatusOptions struct {
 	Target
 	File string `placeholder:"PATH" help:"Executable to compare with the function's code. Empty: the executable that deploy would use."`
 }
 
-// RemoveOptions say what is removed.
+// RemoveOptions are the options of Remove.
 type RemoveOptions struct {
 	Target
 	DryRun bool `help:"Print the calls that would change something, without making them. Calls that only read are made."`
 }
 
-// Bounds of the service, and the forms of what it takes.
+// Limits of the service.
 const (
 	leastMemory     = 128
 	mostMemory      = 10240
@@ -62,6 +62,7 @@ func refuse(remedy, format string, args ...any) error {
 	return fault.New(fault.Usage, "lambda", "", format, args...).Then("%s", remedy)
 }
 
+// check returns an error for a name that no function can have.
 func (t Target) check() error {
 	if !functionNames.MatchString(t.Name) {
 		return refuse("use 1 to 64 letters, digits, - and _, and no ARN", "--name=%q", t.Name)
@@ -69,7 +70,7 @@ func (t Target) check() error {
 	return nil
 }
 
-// check refuses what no function can be.
+// check returns an error for options that no function can have.
 func (o Options) check() error {
 	if err := o.Target.check(); err != nil {
 		return err
@@ -103,8 +104,8 @@ func checkIDs(flag, example string, form *regexp.Regexp, ids []string) error {
 	return nil
 }
 
-// roleName is that of the role that is made for a function. Roles belong to all regions
-// of an account, and functions to one.
+// roleName returns the name of the role that siafu creates for a function. It contains the region,
+// because roles belong to all regions of an account and functions to one.
 func roleName(region, function string) (string, error) {
 	name := "siafu-" + region + "-" + function
 	if len(name) > mostRoleName {
@@ -113,7 +114,7 @@ func roleName(region, function string) (string, error) {
 	return name, nil
 }
 
-// partition is the part of AWS that a region belongs to, as ARNs name it.
+// partition returns the AWS partition of a region, as ARNs contain it.
 func partition(region string) string {
 	switch {
 	case strings.HasPrefix(region, "cn-"):

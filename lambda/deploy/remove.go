@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 )
 
-// Remove deletes the function and the role that siafu has made for it, and nothing that
-// does not carry its tag. What is not there is no error.
+// Remove deletes the function, and the role that siafu created for it. It deletes only resources
+// with siafu's tag. A missing function is no error.
 func Remove(ctx context.Context, o RemoveOptions, w io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
@@ -37,17 +37,17 @@ func (c *control) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeFunction deletes a function of siafu's, and reports whether it was there.
+// removeFunction deletes a function that siafu created, and reports whether it deleted one.
 func (c *control) removeFunction(ctx context.Context, name string) (bool, error) {
-	there, err := c.look(ctx, name)
+	found, err := c.getFunction(ctx, name)
 	if err != nil {
 		return false, err
 	}
-	if there == nil {
+	if found == nil {
 		c.say("function=%s region=%s does not exist", name, c.region)
 		return false, nil
 	}
-	if err := c.owned(there, name); err != nil {
+	if err := c.owned(found, name); err != nil {
 		return false, err
 	}
 	_, err = change(ctx, c, "lambda:DeleteFunction", &lambda.DeleteFunctionInput{FunctionName: &name}, c.lambda.DeleteFunction)

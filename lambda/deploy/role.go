@@ -71,15 +71,15 @@ func (d *deployment) role(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	there, err := d.lookRole(ctx, name)
+	found, err := d.lookRole(ctx, name)
 	if err != nil {
 		return "", err
 	}
 	var has []string
 	switch {
-	case there == nil:
-		there, err = d.makeRole(ctx, name)
-	case !ownRole(there, d.o.Name):
+	case found == nil:
+		found, err = d.createRole(ctx, name)
+	case !ownRole(found, d.o.Name):
 		err = fault.New(fault.Config, "lambda", "", "siafu did not create the role %s: it lacks the tag %s=%s", name, tag, d.o.Name).Then("pass an existing role with --role, or choose another --name")
 	default:
 		has, err = d.attached(ctx, name)
@@ -96,16 +96,16 @@ func (d *deployment) role(ctx context.Context) (string, error) {
 		}
 		d.freshRole = true
 	}
-	return aws.ToString(there.Arn), nil
+	return aws.ToString(found.Arn), nil
 }
 
-// makeRole creates the role. In a dry run its ARN has ACCOUNT in place of the account number.
-func (d *deployment) makeRole(ctx context.Context, name string) (*types.Role, error) {
+// createRole creates the role. In a dry run its ARN has ACCOUNT in place of the account number.
+func (d *deployment) createRole(ctx context.Context, name string) (*types.Role, error) {
 	out, err := change(ctx, d.control, "iam:CreateRole", &iam.CreateRoleInput{
 		RoleName: &name, AssumeRolePolicyDocument: aws.String(trust), Description: aws.String("siafu's function " + d.o.Name),
 		Tags: []types.Tag{{Key: aws.String(tag), Value: &d.o.Name}},
 	}, d.iam.CreateRole)
-	d.madeRole = err == nil || uncertain(err)
+	d.createdRole = err == nil || uncertain(err)
 	if err != nil {
 		return nil, err
 	}
@@ -115,28 +115,28 @@ func (d *deployment) makeRole(ctx context.Context, name string) (*types.Role, er
 	return out.Role, nil
 }
 
-// madeFor returns the role that siafu created for a function, or nil.
-func (c *control) madeFor(ctx context.Context, function string) (*types.Role, error) {
+// createdFor returns the role that siafu created for a function, or nil.
+func (c *control) createdFor(ctx context.Context, function string) (*types.Role, error) {
 	name, err := roleName(c.region, function)
 	if err != nil {
-		return nil, nil // deploy refuses such a name
+		return nil, nil // deploy rejects such a name
 	}
-	there, err := c.lookRole(ctx, name)
-	if err != nil || there == nil || ownRole(there, function) {
-		return there, err
+	found, err := c.lookRole(ctx, name)
+	if err != nil || found == nil || ownRole(found, function) {
+		return found, err
 	}
 	c.say("role=%s lacks siafu's tag", name)
 	return nil, nil
 }
 
-// dropRole deletes the role that siafu created for a function, if there is one. Without permission
-// to read the role it is kept: these credentials cannot have created it.
+// dropRole deletes the role that siafu created for a function, if it exists. Without permission to
+// read the role, dropRole keeps it: these credentials cannot have created it.
 //
-// After a VPC function is deleted, AWS removes its network interfaces within about 20 minutes, using
-// the function's role. Without the role the interfaces and the security group would remain.
+// After a VPC function is deleted, AWS removes its network interfaces within about 20 minutes,
+// using the function's role. Without the role the interfaces and the security group would remain.
 // Therefore a role with the VPC policy is not deleted in the same run as the function.
 func (c *control) dropRole(ctx context.Context, function string, deleted bool) error {
-	r, err := c.madeFor(ctx, function)
+	r, err := c.createdFor(ctx, function)
 	switch {
 	case denied(err):
 		c.say("the role of the function is kept: %v", err)

@@ -14,8 +14,8 @@ import (
 	siafulambda "siafu/lambda"
 )
 
-// Status says what there is of a function. A fault of kind Missing says that there is
-// none.
+// Status prints the state of a function. It returns a fault of kind Missing if the function does
+// not exist.
 func Status(ctx context.Context, o StatusOptions, w io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
@@ -28,35 +28,35 @@ func Status(ctx context.Context, o StatusOptions, w io.Writer) error {
 }
 
 func (c *control) status(ctx context.Context, o StatusOptions) error {
-	there, err := c.look(ctx, o.Name)
+	found, err := c.getFunction(ctx, o.Name)
 	if err != nil {
 		return err
 	}
-	if there != nil {
-		c.tell(there, o)
+	if found != nil {
+		c.printFunction(found, o)
 	}
-	if err := c.tellRole(ctx, o.Name); err != nil {
+	if err := c.printRole(ctx, o.Name); err != nil {
 		return err
 	}
-	if there == nil {
+	if found == nil {
 		return fault.New(fault.Missing, "lambda", "", "there is no function %s in %s", o.Name, c.region).Then(`create it with "siafu lambda deploy", or set AWS_REGION to another region`)
 	}
 	return nil
 }
 
-// tell prints a function.
-func (c *control) tell(there *lambda.GetFunctionOutput, o StatusOptions) {
-	f := there.Configuration
+// printFunction prints the settings and the state of a function.
+func (c *control) printFunction(found *lambda.GetFunctionOutput, o StatusOptions) {
+	f := found.Configuration
 	arch := "amd64"
 	if slices.Contains(f.Architectures, types.ArchitectureArm64) {
 		arch = "arm64"
 	}
 	concurrency := "not reserved"
-	if r := reserved(there); r != nil {
+	if r := reserved(found); r != nil {
 		concurrency = fmt.Sprint(*r)
 	}
 	c.say("function=%s region=%s siafu=%t state=%s last_update=%s arch=%s memory_mb=%d timeout=%ds modified=%s", o.Name, c.region,
-		c.owned(there, o.Name) == nil, f.State, f.LastUpdateStatus, arch, aws.ToInt32(f.MemorySize), aws.ToInt32(f.Timeout), aws.ToString(f.LastModified))
+		c.owned(found, o.Name) == nil, f.State, f.LastUpdateStatus, arch, aws.ToInt32(f.MemorySize), aws.ToInt32(f.Timeout), aws.ToString(f.LastModified))
 	for _, reason := range []*string{f.StateReason, f.LastUpdateStatusReason} {
 		if text := aws.ToString(reason); text != "" {
 			c.say("reason: %s", text)
@@ -67,11 +67,11 @@ func (c *control) tell(there *lambda.GetFunctionOutput, o StatusOptions) {
 	if f.VpcConfig != nil && len(f.VpcConfig.SubnetIds) > 0 {
 		c.say("vpc=%s subnets=%v security_groups=%v", aws.ToString(f.VpcConfig.VpcId), f.VpcConfig.SubnetIds, f.VpcConfig.SecurityGroupIds)
 	}
-	c.say("code_sha256=%s code_bytes=%d %s", aws.ToString(f.CodeSha256), f.CodeSize, compared(o.File, arch, aws.ToString(f.CodeSha256)))
+	c.say("code_sha256=%s code_bytes=%d %s", aws.ToString(f.CodeSha256), f.CodeSize, compareCode(o.File, arch, aws.ToString(f.CodeSha256)))
 }
 
-// compared says whether a local executable is the function's code.
-func compared(file, arch, sum string) string {
+// compareCode returns whether a local executable is the function's code, as text.
+func compareCode(file, arch, sum string) string {
 	path, err := siafulambda.Executable(file, arch)
 	if err != nil {
 		return "local: " + err.Error()
@@ -83,9 +83,9 @@ func compared(file, arch, sum string) string {
 	return fmt.Sprintf("local=%s same=%t", path, local.SHA256 == sum)
 }
 
-// tellRole prints the role that siafu has made for a function, if there is one.
-func (c *control) tellRole(ctx context.Context, function string) error {
-	r, err := c.madeFor(ctx, function)
+// printRole prints the role that siafu created for a function, if it exists.
+func (c *control) printRole(ctx context.Context, function string) error {
+	r, err := c.createdFor(ctx, function)
 	switch {
 	case denied(err):
 		c.say("role made by siafu: unknown: %v", err)

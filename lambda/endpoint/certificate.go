@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// newIdentity returns a key pair that lives as long as its process, and the fingerprint of
-// its certificate. Nobody looks at the certificate's name or its dates: whoever knows
-// the fingerprint knows the key.
+// newIdentity returns a key pair for the lifetime of this process, and the fingerprint of its
+// certificate. Clients do not check the certificate's name or dates. Its fingerprint identifies the
+// key.
 func newIdentity() (*tls.Config, string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -187,7 +187,7 @@ func TestClose(t *testing.T) {
 	b.fetch(p.Token)
 	half := b.raw()
 	fmt.Fprintf(half, "POST /result HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer %s\r\n\r\nhalf", p.Token)
-	b.until("half a result has no room", func(Stats) bool { held, _ := b.answers.now(); return held == 900+100 })
+	b.until("no memory is reserved for half a result", func(Stats) bool { held, _ := b.answers.now(); return held == 900+100 })
 	p = b.open(attempt(4), 0, message(attempt(4), 600))
 	b.fetch(p.Token)
 	go func() {
@@ -207,9 +207,9 @@ func TestClose(t *testing.T) {
 		stages := b.byName[attempt(2)].stage == fetched && b.byName[attempt(3)].stage == answering
 		b.mu.Unlock()
 		rows := 0
-		for _, r := range []*room{b.tasks, b.answers} {
+		for _, r := range []*memory{b.tasks, b.answers} {
 			r.mu.Lock()
-			rows += len(r.row)
+			rows += len(r.queue)
 			r.mu.Unlock()
 		}
 		return stages && rows == 2 && s.Connections >= 4

@@ -14,47 +14,48 @@ import (
 	"siafu/kernels/task"
 )
 
-// Options are the options of an endpoint. Zero values select the defaults below.
+// Options are the options of an endpoint. A zero value selects the default.
 type Options struct {
 	Listen      string        // host:port; empty: a free port of 127.0.0.1
-	Advertise   string        // host:port that functions connect to, port 0 being the one listened on; empty: Listen's, or of all addresses the one outward
-	Memory      int64         // bytes of tasks and of results, a half each; 0: 1 GiB
-	Connections int           // at a time; 0: 256
-	Life        time.Duration // of a ticket; 0: 15 minutes, as an invocation's at most
-	Grace       time.Duration // for a request's headers, and for its body beside what Rate gives; 0: 10 s
-	Rate        int64         // bytes a second that a body must come or go with; 0: 64 KiB
+	Advertise   string        // host:port for functions; port 0: the port of Listen; empty: the address of Listen, or the outgoing address if Listen is all addresses
+	Memory      int64         // bytes: half for tasks, half for results; 0: 1 GiB
+	Connections int           // maximum; 0: 256
+	Life        time.Duration // of a ticket; 0: 15 minutes, the maximum of an invocation
+	Grace       time.Duration // for a request's headers, and for its body in addition to the time from Rate; 0: 10 s
+	Rate        int64         // minimum rate of a body in bytes per second; 0: 64 KiB
 }
 
 // Endpoint is a listening data endpoint. Its methods are safe for several goroutines.
 type Endpoint struct {
 	o              Options
-	address        string // that is advertised
+	address        string // for functions
 	fingerprint    string
 	server         *http.Server
-	tasks, answers *room
+	tasks, answers *memory
 	context        context.Context // ends with Close
 	cancel         context.CancelFunc
 	served         chan struct{}  // closed when the listener has ended
-	running        sync.WaitGroup // connections, and running calls of take
+	running        sync.WaitGroup // connections, and running calls of ticket.take
 
 	mu     sync.Mutex
-	byName map[task.Name]*ticket // open ones
-	tokens map[string]*ticket    // the same
-	ended  graves
+	byName map[task.Name]*ticket // open tickets
+	tokens map[string]*ticket    // open tickets
+	ended  reasons
 	closed bool
 	stats  Stats
 }
 
-// leastRate is low, because a hundred functions share a host's link.
+// leastRate is low, because a hundred functions may share the link of a host.
 const leastRate = 64 << 10
 
 // headerBytes bounds the headers of a request.
 const headerBytes = 8 << 10
 
-// idleTime is the time that an idle connection is kept open for a warm function's next task.
+// idleTime is the time for which an idle connection stays open for the next task of a warm
+// function.
 const idleTime = 2 * time.Minute
 
-// Start begins to listen, on the address that was asked for and no other one.
+// Start starts an endpoint on the requested address.
 func Start(o Options) (*Endpoint, error) {
 	o.Listen, o.Memory, o.Connections = cmp.Or(o.Listen, "127.0.0.1:0"), cmp.Or(o.Memory, 1<<30), cmp.Or(o.Connections, 256)
 	o.Life, o.Grace, o.Rate = cmp.Or(o.Life, 15*time.Minute), cmp.Or(o.Grace, 10*time.Second), cmp.Or(o.Rate, leastRate)
@@ -75,19 +76,19 @@ func Start(o Options) (*Endpoint, error) {
 	}
 	e := &Endpoint{
 		o: o, address: address, fingerprint: fingerprint, served: make(chan struct{}),
-		tasks: &room{size: o.Memory / 2}, answers: &room{size: o.Memory / 2},
-		byName: map[task.Name]*ticket{}, tokens: map[string]*ticket{}, ended: graves{why: map[string]Refusal{}},
+		tasks: &memory{size: o.Memory / 2}, answers: &memory{size: o.Memory / 2},
+		byName: map[task.Name]*ticket{}, tokens: map[string]*ticket{}, ended: reasons{why: map[string]Refusal{}},
 	}
 	e.context, e.cancel = context.WithCancel(context.Background())
 	e.server = &http.Server{
 		Handler: http.HandlerFunc(e.serve), TLSConfig: identity, ErrorLog: log.New(io.Discard, "", 0), // failed connections are counted
 		ReadHeaderTimeout: o.Grace, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
-		ConnContext: withVisitor, ConnState: e.watch, Protocols: &http.Protocols{},
+		ConnContext: withConnection, ConnState: e.watch, Protocols: &http.Protocols{},
 	}
-	e.server.Protocols.SetHTTP1(true) // and no other, so that the bound of connections is one of requests
+	e.server.Protocols.SetHTTP1(true) // only HTTP/1, so that the limit of connections is a limit of requests
 	go func() {
 		defer close(e.served)
-		_ = e.server.ServeTLS(door{l, e}, "", "") // until Close
+		_ = e.server.ServeTLS(limited{l, e}, "", "") // until Close
 	}()
 	return e, nil
 }
@@ -115,7 +116,7 @@ func advertised(listens, advertise string, own func() (string, error)) (string, 
 	return net.JoinHostPort(host, port), nil
 }
 
-// outward returns the address from which this machine would send to others. Nothing is sent.
+// outward returns the outgoing address of this machine. It sends nothing.
 func outward() (string, error) {
 	c, err := net.Dial("udp4", "203.0.113.1:9") // a documentation address (RFC 5737)
 	if err != nil {
@@ -135,7 +136,7 @@ func (e *Endpoint) Stats() Stats {
 	s := e.stats
 	s.Open = len(e.byName)
 	e.mu.Unlock()
-	for _, r := range []*room{e.tasks, e.answers} {
+	for _, r := range []*memory{e.tasks, e.answers} {
 		held, most := r.now()
 		s.Held += held
 		s.MostHeld += most
@@ -150,13 +151,13 @@ func (e *Endpoint) refused(why Refusal) {
 	e.stats.Refused[why]++
 }
 
-// Close ends the endpoint with all tickets, connections, waits and goroutines. It waits for
-// running calls of take.
+// Close ends the endpoint with all tickets, connections, waits and goroutines. It waits for running
+// calls of ticket.take.
 func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	e.closed = true
 	for _, t := range e.byName {
-		e.bury(t, Closed)
+		e.close(t, Closed)
 	}
 	e.mu.Unlock()
 	e.cancel()

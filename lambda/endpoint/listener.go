@@ -8,33 +8,33 @@ import (
 	"sync/atomic"
 )
 
-// door rejects connections above the bound, so that they cost no handshake.
-type door struct {
+// limited is a listener that closes connections above the limit before their TLS handshake.
+type limited struct {
 	net.Listener
 	e *Endpoint
 }
 
-// visitor is a connection.
-type visitor struct {
+// connection is an accepted connection.
+type connection struct {
 	net.Conn
-	asked atomic.Bool // it has sent a request
+	asked atomic.Bool // it has carried a request
 }
 
 // Accept implements net.Listener.
-func (d door) Accept() (net.Conn, error) {
+func (d limited) Accept() (net.Conn, error) {
 	for {
 		c, err := d.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
 		if d.e.admit() {
-			return &visitor{Conn: c}, nil
+			return &connection{Conn: c}, nil
 		}
 		_ = c.Close()
 	}
 }
 
-// admit accepts a connection below the bound.
+// admit counts a connection, unless the limit is reached.
 func (e *Endpoint) admit() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,16 +48,16 @@ func (e *Endpoint) admit() bool {
 	return true
 }
 
-// visitorKey finds the connection of a request.
-type visitorKey struct{}
+// connectionKey is the context key of a request's connection.
+type connectionKey struct{}
 
-func of(c net.Conn) *visitor { return c.(*tls.Conn).NetConn().(*visitor) }
+func of(c net.Conn) *connection { return c.(*tls.Conn).NetConn().(*connection) }
 
-func withVisitor(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, visitorKey{}, of(c))
+func withConnection(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, of(c))
 }
 
-// watch follows connections until their goroutines end.
+// watch counts connections until they end.
 func (e *Endpoint) watch(c net.Conn, s http.ConnState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

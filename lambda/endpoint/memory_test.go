@@ -39,7 +39,7 @@ func TestTwice(t *testing.T) {
 
 // Reasons of old tickets are forgotten, not kept for ever.
 func TestGraves(t *testing.T) {
-	g := graves{why: map[string]Refusal{}}
+	g := reasons{why: map[string]Refusal{}}
 	for i := range 3 * len(g.ring) {
 		g.add(fmt.Sprint(i), Withdrawn)
 	}
@@ -65,19 +65,19 @@ func TestMemoryOfTasks(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	end := make(chan error)
 	go func() { end <- deliver(gone, 2) }()
-	b.until("the third does not wait", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return len(b.tasks.row) == 1 })
+	b.until("the third does not wait", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return len(b.tasks.queue) == 1 })
 	cancel()
 	if err := <-end; !errors.Is(err, context.Canceled) {
 		t.Errorf("a task that was given up: %v", err)
 	}
 	go func() { end <- deliver(t.Context(), 2) }()
-	b.until("the third does not wait again", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return len(b.tasks.row) == 1 })
+	b.until("the third does not wait again", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return len(b.tasks.queue) == 1 })
 	b.Withdraw(attempt(2))
 	if err := <-end; err != ErrNoTicket {
 		t.Errorf("a task whose ticket has ended: %v", err)
 	}
 	go func() { end <- deliver(t.Context(), 3) }()
-	b.until("the fourth does not wait", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return len(b.tasks.row) == 1 })
+	b.until("the fourth does not wait", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return len(b.tasks.queue) == 1 })
 	if status, _ := b.fetch(tokens[0]); status != 200 {
 		t.Error(status)
 	}

@@ -14,12 +14,12 @@ import (
 	"siafu/lambda"
 )
 
-// serve answers a request.
+// serve handles a request.
 func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
-	if v, ok := r.Context().Value(visitorKey{}).(*visitor); ok {
+	if v, ok := r.Context().Value(connectionKey{}).(*connection); ok {
 		v.asked.Store(true)
 	}
-	e.patient(w, 0)
+	e.setDeadlines(w, 0)
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if scheme != "Bearer" {
 		token = ""
@@ -42,16 +42,16 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 // refuse responds with the reason, and closes the connection, so that the body is not read.
 func (e *Endpoint) refuse(w http.ResponseWriter, why Refusal) {
 	e.refused(why)
-	e.patient(w, 0)
+	e.setDeadlines(w, 0)
 	w.Header().Set("Connection", "close")
 	http.Error(w, hints[why].text, hints[why].status)
 }
 
-// patient gives a request its time to read and to write a body of n bytes.
-func (e *Endpoint) patient(w http.ResponseWriter, n int64) {
+// setDeadlines sets the deadlines of a request for reading and writing a body of n bytes.
+func (e *Endpoint) setDeadlines(w http.ResponseWriter, n int64) {
 	end := time.Now().Add(e.o.Grace + time.Duration(float64(n)/float64(e.o.Rate)*float64(time.Second)))
 	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(end) // a connection that has ended says so when it is used
+	_ = c.SetReadDeadline(end) // an ended connection fails at its next use
 	_ = c.SetWriteDeadline(end)
 }
 
@@ -64,20 +64,20 @@ func (e *Endpoint) fetch(w http.ResponseWriter, r *http.Request, token string) (
 	if !ok {
 		return why, false
 	}
-	// Without a deadline the server notices when the function is gone, and no earlier.
+	// Without a deadline the wait ends only if the function disconnects.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	select {
-	case <-t.there:
+	case <-t.delivered:
 	case <-t.context.Done():
 	case <-r.Context().Done():
 		return Broken, false
 	}
-	message, why, ok := e.carry(t)
+	message, why, ok := e.takeTask(t)
 	if !ok {
 		return why, false
 	}
-	defer e.tasks.give(int64(len(message)))
-	e.patient(w, int64(len(message)))
+	defer e.tasks.release(int64(len(message)))
+	e.setDeadlines(w, int64(len(message)))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.Itoa(len(message)))
 	n, err := w.Write(message)
@@ -95,7 +95,7 @@ func (e *Endpoint) fetch(w http.ResponseWriter, r *http.Request, token string) (
 	return 0, true
 }
 
-// broken is why a read or a write has ended.
+// broken returns the reason why a read or a write failed.
 func broken(err error) Refusal {
 	if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
 		return Slow
@@ -103,7 +103,7 @@ func broken(err error) Refusal {
 	return Broken
 }
 
-// answer takes the result of a function.
+// answer receives the result of a function.
 func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, token string) (Refusal, bool) {
 	t, why, ok := e.advance(token, fetched)
 	n := r.ContentLength
@@ -117,25 +117,25 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, token string) 
 	}
 	ctx, cancel := context.WithTimeout(e.context, e.o.Grace)
 	defer cancel()
-	if err := e.answers.take(ctx, n); err != nil {
+	if err := e.answers.reserve(ctx, n); err != nil {
 		return Full, false
 	}
-	e.patient(w, n)
+	e.setDeadlines(w, n)
 	result := make([]byte, n)
 	why, ok = e.read(r, t, result)
 	if !ok {
-		e.answers.give(n)
+		e.answers.release(n)
 		return why, false
 	}
 	e.running.Go(func() {
-		defer e.answers.give(n)
+		defer e.answers.release(n)
 		t.take(result)
 	})
 	w.WriteHeader(http.StatusNoContent)
 	return 0, true
 }
 
-// read reads the result of a ticket, which counts then.
+// read reads the result of a ticket and accepts it.
 func (e *Endpoint) read(r *http.Request, t *ticket, result []byte) (Refusal, bool) {
 	if _, err := io.ReadFull(r.Body, result); err != nil {
 		return broken(err), false

@@ -11,21 +11,21 @@ type Refusal int
 
 // Refusals.
 const (
-	NoToken   Refusal = iota // of a request
-	Wrong                    // token: of no ticket that is known
-	Reused                   // a task was fetched, or answered, before
-	Early                    // an answer to what nobody has fetched
-	Withdrawn                // ticket
-	Expired                  // ticket
-	OtherTask                // a result of another task, or attempt, than the ticket's
-	Oversized                // a result above the ticket's bound
-	Malformed                // no message, or no request that is known here
+	NoToken   Refusal = iota // a request without a token
+	Wrong                    // the token of no known ticket
+	Reused                   // a second fetch or a second result
+	Early                    // a result of a task that was not fetched
+	Withdrawn                // the ticket was withdrawn
+	Expired                  // the ticket expired
+	OtherTask                // a result of another task or attempt
+	Oversized                // a result above the maximum of its ticket
+	Malformed                // an invalid message or an unknown request
 	Full                     // no memory for a result
-	Slow                     // the deadline of a read or a write has passed
-	Broken                   // the connection ended in the middle
-	Crowded                  // a connection above the bound
-	Silent                   // a connection that brought no request: no TLS, no HTTP, nothing
-	Closed                   // the endpoint
+	Slow                     // a read or a write exceeded its deadline
+	Broken                   // the connection ended during a request
+	Crowded                  // a connection above the limit
+	Silent                   // a connection without a request, such as one without TLS or HTTP
+	Closed                   // the endpoint was closed
 	refusals
 )
 
@@ -49,21 +49,21 @@ var hints = [refusals]hint{
 	Full:      {"without memory", http.StatusServiceUnavailable, "no memory for a result"},
 	Slow:      {"too slow", http.StatusRequestTimeout, "the request takes too long"},
 	Broken:    {"broken off", http.StatusBadRequest, "the connection has ended in the middle"},
-	Crowded:   {name: "above the bound of connections"},
+	Crowded:   {name: "above the limit of connections"},
 	Silent:    {name: "without a request"},
 	Closed:    {"closed", http.StatusServiceUnavailable, "the endpoint has been closed"},
 }
 
-// String names a refusal, as a count of it does.
+// String returns the name of a refusal in statistics.
 func (r Refusal) String() string { return hints[r].name }
 
 // Stats are the statistics of an endpoint.
 type Stats struct {
-	Fetched, Answered   int           // tasks that went out whole, results that were taken
-	BytesOut, BytesIn   int64         // of these
-	Held, MostHeld      int64         // bytes of tasks and results: now, and at most of both
-	Open                int           // tickets
-	Connections, AtMost int           // now, and most at a time
+	Fetched, Answered   int           // completely sent tasks, accepted results
+	BytesOut, BytesIn   int64         // of tasks sent, of results accepted
+	Held, MostHeld      int64         // bytes of tasks and results: now, and the sum of their maxima
+	Open                int           // open tickets
+	Connections, AtMost int           // now, and their maximum
 	Refused             [refusals]int // by Refusal
 }
 

@@ -11,20 +11,20 @@ import (
 	"siafu/lambda"
 )
 
-// ticket is one attempt at one task. Its token lets a function take it one step
-// further, in this order, and back never.
+// ticket is one attempt at one task. A request with its token advances it by one stage, in the
+// order of stages.
 type ticket struct {
-	name    task.Name
-	token   string
-	most    int64           // bytes of a result
-	take    func([]byte)    // the result
-	there   chan struct{}   // closed when the task is
-	context context.Context // ends with the ticket
-	cancel  context.CancelFunc
+	name      task.Name
+	token     string
+	most      int64           // maximum size of the result in bytes
+	take      func([]byte)    // receives the result
+	delivered chan struct{}   // closed when the task is delivered
+	context   context.Context // ends with the ticket
+	cancel    context.CancelFunc
 
-	// With the endpoint's lock:
+	// Guarded by the endpoint's lock:
 	stage   stage
-	message []byte // from Deliver until it is fetched, or the ticket ends
+	message []byte // the task, from Deliver until it is fetched or the ticket ends
 	why     Refusal
 	expiry  *time.Timer
 }
@@ -45,12 +45,12 @@ var (
 	ErrClosed   = errors.New("endpoint: closed")
 )
 
-// Expect opens the ticket of an attempt, whose result may have most bytes; 0: as many
-// as there is memory for. What it returns is for one function. take is called with the
-// result, once at most, on a goroutine of its own; until it returns the result takes
-// memory, and Close waits.
+// Expect opens the ticket of an attempt. The result has at most the given number of bytes; 0: all
+// memory for results. The returned Pull is for one function. take receives the result, at most
+// once, on its own goroutine. The result occupies memory until take returns, and Close waits for
+// take.
 func (e *Endpoint) Expect(name task.Name, most int64, take func(result []byte)) (lambda.Pull, error) {
-	t := &ticket{name: name, token: rand.Text(), most: most, take: take, there: make(chan struct{})}
+	t := &ticket{name: name, token: rand.Text(), most: most, take: take, delivered: make(chan struct{})}
 	if most <= 0 || most > e.answers.size {
 		t.most = e.answers.size
 	}
@@ -71,9 +71,9 @@ func (e *Endpoint) Expect(name task.Name, most int64, take func(result []byte)) 
 // MostTask returns the maximum size of a task in bytes.
 func (e *Endpoint) MostTask() int64 { return e.tasks.size }
 
-// Deliver brings the task of a ticket, which the endpoint may keep until the ticket
-// ends. It waits for memory, as long as ctx allows and the ticket lives. A task of more
-// than MostTask bytes is a fault of kind Config.
+// Deliver provides the task of a ticket. The endpoint may keep the message until the ticket ends.
+// Deliver waits for memory until ctx or the ticket ends. A task of more than MostTask bytes is a
+// fault of kind Config.
 func (e *Endpoint) Deliver(ctx context.Context, name task.Name, message []byte) error {
 	n := int64(len(message))
 	if n > e.tasks.size {
@@ -86,55 +86,56 @@ func (e *Endpoint) Deliver(ctx context.Context, name task.Name, message []byte) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(t.context, cancel)()
-	if err := e.tasks.take(ctx, n); err != nil {
+	if err := e.tasks.reserve(ctx, n); err != nil {
 		if _, gone := e.expecting(name); gone != nil {
 			return gone
 		}
-		return fmt.Errorf("endpoint: %d bytes of a task find no memory: %w", n, err)
+		return fmt.Errorf("endpoint: no memory for a task of %d bytes: %w", n, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.lacks(t); err != nil {
-		e.tasks.give(n)
+	if err := e.checkOpen(t); err != nil {
+		e.tasks.release(n)
 		return err
 	}
 	t.message = message
-	close(t.there)
+	close(t.delivered)
 	return nil
 }
 
-// expecting returns the ticket of an attempt whose task has not come.
+// expecting returns the ticket of an attempt whose task has not been delivered.
 func (e *Endpoint) expecting(name task.Name) (*ticket, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	t := e.byName[name]
-	return t, e.lacks(t)
+	return t, e.checkOpen(t)
 }
 
-// lacks tells, as an error, whether a ticket is not one that is open and whose task
-// has not come; with the lock.
-func (e *Endpoint) lacks(t *ticket) error {
+// checkOpen returns an error unless the ticket is open and its task has not been delivered. Called
+// under the lock.
+func (e *Endpoint) checkOpen(t *ticket) error {
 	switch {
 	case e.closed:
 		return ErrClosed
-	case t == nil || e.byName[t.name] != t || t.isThere():
+	case t == nil || e.byName[t.name] != t || t.hasTask():
 		return ErrNoTicket
 	}
 	return nil
 }
 
-// isThere reports whether the task has been delivered, with the lock.
-func (t *ticket) isThere() bool {
+// hasTask reports whether the task has been delivered. Called under the lock.
+func (t *ticket) hasTask() bool {
 	select {
-	case <-t.there:
+	case <-t.delivered:
 		return true
 	default:
 		return false
 	}
 }
 
-// Withdraw ends a ticket, and reports whether its result has come: then it is taken, or
-// has been. What comes later is refused. Without a ticket it does nothing.
+// Withdraw ends a ticket. It reports whether the result of the ticket was accepted; Expect's take
+// receives that result. Later requests with the token are refused. Without a ticket it does
+// nothing.
 func (e *Endpoint) Withdraw(name task.Name) (came bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -142,26 +143,26 @@ func (e *Endpoint) Withdraw(name task.Name) (came bool) {
 	if t == nil {
 		return false
 	}
-	e.bury(t, Withdrawn)
+	e.close(t, Withdrawn)
 	return t.stage == answered
 }
 
-// end ends a ticket that may have ended.
+// end ends a ticket unless it has already ended.
 func (e *Endpoint) end(t *ticket, why Refusal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.byName[t.name] == t {
-		e.bury(t, why)
+		e.close(t, why)
 	}
 }
 
-// bury ends an open ticket, with the lock.
-func (e *Endpoint) bury(t *ticket, why Refusal) {
+// close ends an open ticket. Called under the lock.
+func (e *Endpoint) close(t *ticket, why Refusal) {
 	t.expiry.Stop()
 	delete(e.byName, t.name)
 	delete(e.tokens, t.token)
 	if t.message != nil {
-		e.tasks.give(int64(len(t.message)))
+		e.tasks.release(int64(len(t.message)))
 		t.message = nil
 	}
 	t.why = why
@@ -172,8 +173,8 @@ func (e *Endpoint) bury(t *ticket, why Refusal) {
 	t.cancel()
 }
 
-// advance takes the ticket of a token from one stage to the next, unless that has been
-// done or the ticket is gone: then why says so.
+// advance moves the ticket of a token from one stage to the next. If the ticket is in another stage
+// or has ended, why is the reason.
 func (e *Endpoint) advance(token string, from stage) (t *ticket, why Refusal, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -194,9 +195,9 @@ func (e *Endpoint) advance(token string, from stage) (t *ticket, why Refusal, ok
 	return t, 0, true
 }
 
-// carry takes the task out of its ticket, for the function that fetches it, which
-// gives the memory back.
-func (e *Endpoint) carry(t *ticket) (message []byte, why Refusal, ok bool) {
+// takeTask removes the task from its ticket for the function that fetches it. The caller releases
+// its memory.
+func (e *Endpoint) takeTask(t *ticket) (message []byte, why Refusal, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.byName[t.name] != t {
@@ -206,8 +207,7 @@ func (e *Endpoint) carry(t *ticket) (message []byte, why Refusal, ok bool) {
 	return message, 0, true
 }
 
-// accept takes note that the result of a ticket has come, unless the ticket has ended
-// while it was under way.
+// accept records that the result of a ticket has arrived, unless the ticket has ended meanwhile.
 func (e *Endpoint) accept(t *ticket, n int64) (why Refusal, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -220,21 +220,21 @@ func (e *Endpoint) accept(t *ticket, n int64) (why Refusal, ok bool) {
 	return 0, true
 }
 
-// graves remember why the last tickets have ended, so that refusals can say it.
-type graves struct {
+// reasons stores why the last tickets ended, for refusals.
+type reasons struct {
 	why  map[string]Refusal // by token
 	ring [4096]string
 	next int
 }
 
-func (g *graves) add(token string, why Refusal) {
+func (g *reasons) add(token string, why Refusal) {
 	delete(g.why, g.ring[g.next])
 	g.ring[g.next], g.why[token] = token, why
 	g.next = (g.next + 1) % len(g.ring)
 }
 
-// of is why the ticket of a token has ended; Wrong where it is not known.
-func (g *graves) of(token string) Refusal {
+// of returns why the ticket of a token ended, or Wrong if it is unknown.
+func (g *reasons) of(token string) Refusal {
 	if why, ok := g.why[token]; ok {
 		return why
 	}

@@ -1,7 +1,7 @@
-// Package function is the function of tensor work in AWS Lambda. It returns the result of a
-// task. Between two invocations it caches only the network of the last specification, and the
-// connection to the last endpoint that it pulled a task from. Its program is in bootstrap,
-// which is built without cgo as one static file.
+// Package function is the function of tensor work in AWS Lambda. It returns the result of a task.
+// Between invocations it caches only two things: the network of the last specification, and the
+// connection to the last endpoint. Its program is in bootstrap, which is built without cgo as one
+// static file.
 package function
 
 import (
@@ -20,19 +20,19 @@ import (
 	"siafu/lambda"
 )
 
-// Function does tasks, one at a time.
+// Function computes tasks, one at a time.
 type Function struct {
-	ops     *kernels.Team
-	spec    json.RawMessage // that network is of; nil before the first task
-	network *model.Network
-	relay   *url.URL // that connections go through; nil: none
-	line    *line    // to the endpoint of the last task that was pulled
+	ops        *kernels.Team
+	spec       json.RawMessage // of network; nil before the first task
+	network    *model.Network
+	relay      *url.URL    // proxy of connections; nil: none
+	connection *connection // to the endpoint of the last pulled task
 }
 
-// New returns a function that knows no network yet.
+// New returns a function without a network.
 //
-// Where the environment has SIAFU_RELAY, host:port, connections to endpoints go through
-// an HTTP proxy there, so that a local service can limit their bandwidth.
+// If the environment variable SIAFU_RELAY contains host:port, connections to endpoints use the HTTP
+// proxy at that address. A local service limits their bandwidth so.
 func New() *Function {
 	f := &Function{ops: kernels.NewTeam(1)}
 	if relay := os.Getenv("SIAFU_RELAY"); relay != "" {
@@ -44,13 +44,13 @@ func New() *Function {
 // Close ends the function.
 func (f *Function) Close() {
 	f.ops.Close()
-	f.line.close()
+	f.connection.close()
 }
 
-// Handle does the task of a request. A result that no payload can hold, or that is
-// larger than its endpoint takes, is refused.
+// Handle computes the task of a request. It rejects a result that is too large for a payload or for
+// its endpoint.
 func (f *Function) Handle(ctx context.Context, r lambda.Request) (lambda.Reply, error) {
-	if err := f.know(r.Network); err != nil {
+	if err := f.setNetwork(r.Network); err != nil {
 		return lambda.Reply{}, err
 	}
 	if r.Pull != nil {
@@ -66,8 +66,9 @@ func (f *Function) Handle(ctx context.Context, r lambda.Request) (lambda.Reply, 
 	return lambda.Reply{Result: result}, nil
 }
 
-// know makes the network of a specification, unless the last task had the same one.
-func (f *Function) know(spec json.RawMessage) error {
+// setNetwork builds the network of a specification, unless the last task had the same
+// specification.
+func (f *Function) setNetwork(spec json.RawMessage) error {
 	if f.network != nil && bytes.Equal(spec, f.spec) {
 		return nil
 	}
@@ -78,7 +79,7 @@ func (f *Function) know(spec json.RawMessage) error {
 	if err := check(n.Spec); err != nil {
 		return err
 	}
-	if f.ops.Use(n.Kernel) != nil { // another processor's
+	if f.ops.Use(n.Kernel) != nil { // this processor lacks the instructions
 		if err := f.ops.Use(kernels.Variants()[0]); err != nil {
 			return err
 		}
@@ -93,8 +94,8 @@ const (
 	mostColumns = 1 << 24
 )
 
-// check refuses what is no network, so that a stranger's specification ends one
-// invocation and not the function.
+// check returns an error for an invalid specification, so that such a request fails its own
+// invocation only.
 func check(s model.Spec) error {
 	if len(s.Dims) < 2 || len(s.Dims) > mostLayers || len(s.Orders) != s.Layers() {
 		return fmt.Errorf("a network with %d dimensions and %d orders of its products", len(s.Dims), len(s.Orders))

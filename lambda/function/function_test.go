@@ -56,14 +56,14 @@ func TestKnow(t *testing.T) {
 	f := New()
 	defer f.Close()
 	spec := network(t, func(*lambda.Network) {})
-	if err := f.know(spec); err != nil || f.ops.Kernel() != "go" {
+	if err := f.setNetwork(spec); err != nil || f.ops.Kernel() != "go" {
 		t.Fatal(f.ops.Kernel(), err)
 	}
 	first := f.network
-	if err := f.know(spec); err != nil || f.network != first {
+	if err := f.setNetwork(spec); err != nil || f.network != first {
 		t.Errorf("the same network is made again: %v", err)
 	}
-	if err := f.know(network(t, func(n *lambda.Network) { n.Kernel = "of another processor" })); err != nil || f.network == first || f.ops.Kernel() == "" {
+	if err := f.setNetwork(network(t, func(n *lambda.Network) { n.Kernel = "of another processor" })); err != nil || f.network == first || f.ops.Kernel() == "" {
 		t.Errorf("another specification: %v", err)
 	}
 }

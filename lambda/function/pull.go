@@ -12,7 +12,7 @@ import (
 	"siafu/lambda"
 )
 
-// pull does a task that is to be pulled, and brings its result.
+// pull fetches a task, computes it and sends its result.
 func (f *Function) pull(ctx context.Context, p lambda.Pull) (lambda.Reply, error) {
 	if err := p.Check(); err != nil {
 		return lambda.Reply{}, err
@@ -28,7 +28,7 @@ func (f *Function) pull(ctx context.Context, p lambda.Pull) (lambda.Reply, error
 	if err != nil {
 		return lambda.Reply{}, err
 	}
-	// Only a body that has been read to its end leaves its connection to the result.
+	// The connection can be reused for the result only if the body was read to its end.
 	if n, _ := body.Read(make([]byte, 1)); n > 0 {
 		return lambda.Reply{}, errors.New("data follows the task")
 	}
@@ -45,8 +45,8 @@ func (f *Function) pull(ctx context.Context, p lambda.Pull) (lambda.Reply, error
 	}}, nil
 }
 
-// push brings a result.
-func (l *line) push(ctx context.Context, token string, result []byte) error {
+// push sends a result.
+func (l *connection) push(ctx context.Context, token string, result []byte) error {
 	answer, err := l.ask(ctx, http.MethodPost, lambda.ResultPath, token, result, http.StatusNoContent)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (l *line) push(ctx context.Context, token string, result []byte) error {
 	return answer.Body.Close()
 }
 
-// meter counts what is read, and the time of waiting for it.
+// meter counts the bytes that are read, and the time of waiting for them.
 type meter struct {
 	r      io.Reader
 	n      int64

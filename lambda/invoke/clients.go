@@ -25,8 +25,8 @@ func Local(s *local.Service, atOnce int) *service.Client {
 	})
 }
 
-// AWS returns the SDK's client for AWS itself, in the account of account.Load. A fault of
-// kind Config says what is missing.
+// AWS returns the SDK's client for AWS, in the account of account.Load. It returns a fault of kind
+// Config if region or credentials are missing.
 func AWS(ctx context.Context, atOnce int) (*service.Client, error) {
 	c, err := account.Load(ctx, config.WithHTTPClient(connections(atOnce)), config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
 	if f := (*fault.Error)(nil); errors.As(err, &f) {
@@ -35,7 +35,7 @@ func AWS(ctx context.Context, atOnce int) (*service.Client, error) {
 	return service.NewFromConfig(c), err
 }
 
-// connections keeps as many connections as there are invocations at a time.
+// connections returns an HTTP client that keeps one connection per concurrent invocation.
 func connections(atOnce int) *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = atOnce, atOnce

@@ -1,6 +1,6 @@
-// Package invoke carries tensor tasks to invocations of a function in AWS Lambda, or in
-// package local's, and their results back. It is a tensor.Transport: what comes to
-// nothing, it says, and whoever sent the task sends the next attempt.
+// Package invoke sends tensor tasks to invocations of a function, in AWS Lambda or in a service of
+// package local, and returns their results. It implements tensor.Transport: it reports failures,
+// and the sender of a task decides about the next attempt.
 package invoke
 
 import (
@@ -24,24 +24,24 @@ import (
 	"siafu/lambda/pool"
 )
 
-// Client invokes functions. It is the part of the SDK's client that is needed here,
-// which must not try again by itself: each attempt at a task has a name of its own.
+// Client invokes functions. It is the used part of the SDK's client. The client must not retry,
+// because each attempt at a task has its own name.
 type Client interface {
 	Invoke(ctx context.Context, in *service.InvokeInput, options ...func(*service.Options)) (*service.InvokeOutput, error)
 }
 
-// Options say what is invoked.
+// Options are the options of a transport.
 type Options struct {
 	Client   Client
 	Function string // name or ARN
 	Network  lambda.Network
-	Endpoint *endpoint.Endpoint // that functions pull tasks from; nil: tasks and results travel in payloads
-	AtOnce   int                // invocations at a time, at least 1; more tasks wait
-	Timeout  time.Duration      // of an invocation, so that a connection which is lost and does not say so gives its place back
-	Close    func() error       // called last by Close, may be nil
+	Endpoint *endpoint.Endpoint // from which functions pull tasks; nil: payloads contain tasks and results
+	AtOnce   int                // concurrent invocations, at least 1; further tasks wait
+	Timeout  time.Duration      // of an invocation, so that a lost connection gives back its slot
+	Close    func() error       // called at the end of Close; may be nil
 }
 
-// Transport invokes. Its methods are safe for several goroutines.
+// Transport invokes the function. Its methods are safe for concurrent use.
 type Transport struct {
 	o       Options
 	network json.RawMessage
@@ -55,7 +55,7 @@ type Transport struct {
 	spent lambda.Spent
 }
 
-// New returns a transport of the tasks of one network.
+// New returns a transport for the tasks of one network.
 func New(o Options) (*Transport, error) {
 	//lint:ignore SA1026 Custom is nil in what is sent
 	network, err := json.Marshal(o.Network)
@@ -70,9 +70,9 @@ func New(o Options) (*Transport, error) {
 	return t, nil
 }
 
-// Send has a task done by an invocation, as soon as there is a place for one, or by
-// the one that Ahead has begun. It does not wait. A task that no payload, or no
-// endpoint, can hold is refused.
+// Send sends a task to an invocation: the one that InvokeAhead started for it, or a new one once a
+// slot is free. It does not wait. It returns an error if the task is too large for a payload or an
+// endpoint.
 func (t *Transport) Send(message []byte) error {
 	name, err := task.NameOf(message)
 	if err != nil {
@@ -95,8 +95,8 @@ func (t *Transport) Send(message []byte) error {
 	return nil
 }
 
-// InvokeAhead implements tensor.Early: a function is invoked, and waits for its task until
-// Send brings it (Dorylus, §6). Where payloads carry tasks it does nothing.
+// InvokeAhead implements tensor.Early: it invokes a function, which waits for its task until Send
+// delivers the task (Dorylus, §6). If payloads contain tasks, it does nothing.
 func (t *Transport) InvokeAhead(name task.Name) error {
 	if t.o.Endpoint == nil {
 		return nil
@@ -109,7 +109,7 @@ func (t *Transport) InvokeAhead(name task.Name) error {
 	return nil
 }
 
-// deliver gives a task to the endpoint. Where that fails, its invocation does.
+// deliver gives a task to the endpoint. If that fails, the invocation fails.
 func (t *Transport) deliver(name task.Name, message []byte) {
 	ctx, cancel := context.WithTimeout(t.context, t.o.Timeout)
 	defer cancel()
@@ -118,8 +118,8 @@ func (t *Transport) deliver(name task.Name, message []byte) {
 	}
 }
 
-// send has a task done and tells how that ended, unless the transport ends before. The
-// result of a task that was pulled has been told by then, whatever the invocation says.
+// send runs one invocation and reports its outcome, unless the transport ends before. The result of
+// a pulled task has already been reported by then, whatever the invocation's response.
 func (t *Transport) send(name task.Name, r lambda.Request) {
 	pulled := r.Pull != nil
 	select {
@@ -149,7 +149,7 @@ func (t *Transport) send(name task.Name, r lambda.Request) {
 
 var errNoResult = errors.New("the invocation ended, but its function sent no result")
 
-// tell hands on an answer, if it says anything.
+// tell reports an answer that is not empty.
 func (t *Transport) tell(a task.Answer) {
 	if a.Result == nil && a.Failed == nil && a.Spent == nil {
 		return
@@ -160,7 +160,7 @@ func (t *Transport) tell(a task.Answer) {
 	}
 }
 
-// invoke is one invocation: the result, and the tail of its log where there is one.
+// invoke runs one invocation. It returns the result, and the tail of the log if there is one.
 func (t *Transport) invoke(r lambda.Request) (result []byte, tail *string, err error) {
 	payload, err := json.Marshal(r)
 	if err != nil {
@@ -177,7 +177,7 @@ func (t *Transport) invoke(r lambda.Request) (result []byte, tail *string, err e
 	}
 	if out.FunctionError != nil {
 		failed := &lambda.Failed{Type: *out.FunctionError, Message: string(out.Payload)}
-		_ = json.Unmarshal(out.Payload, failed) // else it stays what it is
+		_ = json.Unmarshal(out.Payload, failed) // else keep the defaults
 		return nil, out.LogResult, failed
 	}
 	var reply lambda.Reply
@@ -195,14 +195,14 @@ func (t *Transport) invoke(r lambda.Request) (result []byte, tail *string, err e
 	return reply.Result, out.LogResult, nil
 }
 
-// refused is why a function gives no result of a task in any attempt.
+// refused is a permanent reason for which a function returns no result.
 type refused struct{ why *fault.Error }
 
 func (r *refused) Error() string { return r.why.Error() }
 
 func (r *refused) Unwrap() error { return r.why }
 
-// status is that of an HTTP response which an error is about, 0 without one.
+// status returns the HTTP status of an error's response, or 0 if there is none.
 func status(err error) int {
 	response := (*awshttp.ResponseError)(nil)
 	if errors.As(err, &response) {
@@ -211,12 +211,12 @@ func status(err error) int {
 	return 0
 }
 
-// charged reports whether an invocation that ended so has cost anything: not where the
-// service has turned the request down.
+// charged reports whether an invocation with this error costs anything. It is free if the service
+// rejected the request.
 func charged(err error) bool { s := status(err); return s < 400 || s >= 500 }
 
-// final reports whether another attempt would end the same way: there is no such
-// function, it may not be invoked, or the task is not one that it does.
+// final reports whether another attempt would fail too: the function does not exist, it may not be
+// invoked, or it rejected the task.
 func final(err error) bool {
 	switch status(err) {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge:
@@ -228,16 +228,15 @@ func final(err error) bool {
 // Answers implements tensor.Transport.
 func (t *Transport) Answers() <-chan task.Answer { return t.answers }
 
-// Spent returns the resources that pulled tasks have used so far, as far as functions
-// have reported them.
+// Spent returns the resource usage of pulled tasks that functions have reported so far.
 func (t *Transport) Spent() lambda.Spent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.spent
 }
 
-// Close ends the transport: invocations are given up, and no goroutine is left. The
-// endpoint may be others' too, and stays.
+// Close ends the transport. Running invocations are abandoned, and no goroutine is left. The
+// endpoint may have other users and stays open.
 func (t *Transport) Close() error {
 	t.cancel()
 	t.senders.Wait()

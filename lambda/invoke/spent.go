@@ -10,8 +10,8 @@ import (
 	"siafu/kernels/task"
 )
 
-// spent is what an invocation has taken: what the service says in the tail of its log,
-// else the wall time from the request to the reply.
+// spent returns the usage of an invocation: the usage in the tail of its log, or else the wall time
+// from the request to the response.
 func spent(name task.Name, tail *string, wall time.Duration) *task.Spent {
 	s := &task.Spent{Name: name, Work: wall, Guessed: true}
 	if tail == nil {
@@ -27,15 +27,15 @@ func spent(name task.Name, tail *string, wall time.Duration) *task.Spent {
 	return s
 }
 
-// durations are those of a report: of the initialisation, of what is charged, and of
-// the work itself.
+// durations matches the durations in a report: the initialisation, the billed time and the work.
 var durations = regexp.MustCompile(`(Billed |Restore |Init )?Duration: (\d+(?:\.\d+)?) ms`)
 
-// reported reads the last line of a log that is Lambda's report of an invocation:
+// reported reads the durations in the last line of a log that is Lambda's report of an invocation:
 //
-//	REPORT RequestId: …  Duration: 12.34 ms  Billed Duration: 113 ms  Memory Size: 192 MB  Max Memory Used: 23 MB  Init Duration: 100.12 ms
+// \tREPORT RequestId: …  Duration: 12.34 ms  Billed Duration: 113 ms  Memory Size: 192 MB  Max
+// Memory Used: 23 MB  Init Duration: 100.12 ms
 //
-// An invocation that found a sandbox has no Init Duration.
+// An invocation in a warm sandbox has no Init Duration.
 func reported(log string) (init, work time.Duration, ok bool) {
 	at := strings.LastIndex("\n"+log, "\nREPORT RequestId: ")
 	if at < 0 {

@@ -31,7 +31,8 @@ func failure(kind, message string) answer {
 	return answer{payload: payload, failed: true}
 }
 
-// The paths of both APIs. A sandbox's begin with its token.
+// The paths of the Invoke API and of the Runtime API. Paths of the Runtime API begin with the token of
+// the sandbox.
 const (
 	invokePath  = "POST /2015-03-31/functions/{name}/invocations"
 	nextPath    = "GET /{token}/2018-06-01/runtime/invocation/next"
@@ -57,9 +58,9 @@ func (s *Service) routes() http.Handler {
 	return mux
 }
 
-// refuse answers a request with an error as AWS words it.
+// refuse responds with an error in AWS's format, and counts it.
 func (s *Service) refuse(w http.ResponseWriter, status int, kind, message string) {
-	s.note(func(n *Stats) { n.Refused++ })
+	s.countOpen(func(n *Stats) { n.Refused++ })
 	tellError(w, status, kind, message)
 }
 
@@ -67,13 +68,13 @@ func tellError(w http.ResponseWriter, status int, kind, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Amzn-ErrorType", kind)
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"Type": "User", "Message": message, "errorType": kind}) // to whoever still listens
+	_ = json.NewEncoder(w).Encode(map[string]string{"Type": "User", "Message": message, "errorType": kind}) // the client may be gone
 }
 
-// readTime is how long the body of a request may take.
+// readTime is the time limit for the body of a request.
 const readTime = 30 * time.Second
 
-// read reads a body of at most a payload's length, at the rate of a sandbox or unlimited.
+// read reads a body of at most MaxPayload bytes, at the rate of a sandbox or unlimited.
 func read(w http.ResponseWriter, r *http.Request, pace paced) ([]byte, error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readTime))
@@ -87,7 +88,7 @@ func tooLarge(err error) bool {
 	return errors.As(err, &limit)
 }
 
-// invoke is the operation Invoke.
+// invoke handles the operation Invoke.
 func (s *Service) invoke(w http.ResponseWriter, r *http.Request) {
 	switch kind := r.Header.Get("X-Amz-Invocation-Type"); {
 	case !s.signed(r):
@@ -97,10 +98,10 @@ func (s *Service) invoke(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusNotFound, "ResourceNotFoundException", "Function not found: "+r.PathValue("name"))
 		return
 	case kind != "" && kind != "RequestResponse":
-		s.refuse(w, http.StatusBadRequest, "InvalidParameterValueException", "only synchronous invocations are here, not "+kind)
+		s.refuse(w, http.StatusBadRequest, "InvalidParameterValueException", "only synchronous invocations are supported, not "+kind)
 		return
 	}
-	// The place comes before the body, so that memory is bounded too.
+	// Take the slot before reading the body, so that memory is bounded too.
 	if !s.acquire() {
 		throttle(w)
 		return
@@ -117,12 +118,12 @@ func (s *Service) invoke(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// throttle answers that there is no place for an invocation.
+// throttle responds that there is no slot for an invocation.
 func throttle(w http.ResponseWriter) {
 	tellError(w, http.StatusTooManyRequests, "TooManyRequestsException", "Rate Exceeded.")
 }
 
-// signed reports whether a request shows the key.
+// signed reports whether a request names the service's access key.
 func (s *Service) signed(r *http.Request) bool {
 	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 	key, _, _ := strings.Cut(credential, "/")
@@ -149,7 +150,7 @@ func (s *Service) serve(w http.ResponseWriter, payload []byte, log bool) {
 	h.Set("X-Amzn-RequestId", inv.id)
 	h.Set("X-Amz-Executed-Version", "$LATEST")
 	if a.failed {
-		s.note(func(n *Stats) { n.Failed++ })
+		s.countOpen(func(n *Stats) { n.Failed++ })
 		h.Set("X-Amz-Function-Error", "Unhandled")
 	}
 	if log {
@@ -158,7 +159,7 @@ func (s *Service) serve(w http.ResponseWriter, payload []byte, log bool) {
 	if fault == lambda.Corrupt {
 		a.payload = corrupt(a.payload, chance)
 	}
-	_, _ = w.Write(a.payload) // to whoever still listens
+	_, _ = w.Write(a.payload) // the client may be gone
 }
 
 // run runs an invocation in a sandbox until its end.
@@ -177,11 +178,11 @@ func (s *Service) run(inv *invocation) (answer, error) {
 			return answer{}, errClosed
 		}
 	}
-	if err := s.hand(inv); err != nil {
+	if err := s.dispatch(inv); err != nil {
 		return answer{}, err
 	}
 	if inv.fault == lambda.Duplicate {
-		s.double(inv)
+		s.duplicate(inv)
 	}
 	select {
 	case a := <-inv.done:
@@ -192,18 +193,18 @@ func (s *Service) run(inv *invocation) (answer, error) {
 	case <-patience.C:
 		s.expire(inv)
 	}
-	return <-inv.done, nil // its sandbox has ended, or had answered before
+	return <-inv.done, nil // the sandbox has ended, or has just responded
 }
 
-// double runs an invocation in a second sandbox too. The first response counts.
-func (s *Service) double(inv *invocation) {
+// duplicate runs an invocation in a second sandbox too. The first response counts.
+func (s *Service) duplicate(inv *invocation) {
 	twin := &invocation{id: inv.id, payload: inv.payload, deadline: inv.deadline, done: inv.done}
-	if s.hand(twin) == nil {
+	if s.dispatch(twin) == nil {
 		time.AfterFunc(s.o.Timeout, func() { s.expire(twin) })
 	}
 }
 
-// expire ends the sandbox that still has an invocation.
+// expire ends the sandbox that still runs an invocation after its time limit.
 func (s *Service) expire(inv *invocation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +213,7 @@ func (s *Service) expire(inv *invocation) {
 	}
 }
 
-// known accepts only requests of sandboxes.
+// known accepts only requests from sandboxes.
 func (s *Service) known(do func(http.ResponseWriter, *http.Request, *sandbox)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -226,17 +227,17 @@ func (s *Service) known(do func(http.ResponseWriter, *http.Request, *sandbox)) h
 	}
 }
 
-// next brings a sandbox its next invocation, when there is one.
+// next sends a sandbox its next invocation, once there is one.
 func (s *Service) next(w http.ResponseWriter, r *http.Request, b *sandbox) {
-	s.welcome(b)
+	s.markReady(b)
 	select {
 	case <-r.Context().Done():
 	case <-b.ended:
 	case <-s.ended:
 	case inv := <-b.work:
-		s.take(b, inv)
+		s.markTaken(b, inv)
 		if inv.fault == lambda.Crash {
-			s.tooMuch(b) // whatever ends it
+			s.tooMuch(b) // record its peak memory
 			b.kill()
 			<-b.ended
 			return
@@ -249,16 +250,16 @@ func (s *Service) next(w http.ResponseWriter, r *http.Request, b *sandbox) {
 		h.Set("Lambda-Runtime-Aws-Request-Id", inv.id)
 		h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(inv.deadline.UnixMilli(), 10))
 		h.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:"+Region+":000000000000:function:"+s.o.Name)
-		_, _ = paced{Writer: w, bucket: b.in, ended: b.ended}.Write(inv.payload) // a sandbox that does not get it ends
+		_, _ = paced{Writer: w, bucket: b.in, ended: b.ended}.Write(inv.payload) // a sandbox that does not receive it ends
 	}
 }
 
-// slowStart is how late the payload of an invocation is that straggles: there are none
-// so short that they are not slow.
+// slowStart is the delay of the payload of a straggling invocation, so that very short invocations
+// are slow too.
 const slowStart = lambda.Slowness * time.Millisecond
 
-// welcome records that a sandbox is ready for work: a new one after its cold start.
-func (s *Service) welcome(b *sandbox) {
+// markReady records that a sandbox is ready for work. A new sandbox is ready after its cold start.
+func (s *Service) markReady(b *sandbox) {
 	s.mu.Lock()
 	ready := b.ready
 	s.mu.Unlock()
@@ -271,14 +272,14 @@ func (s *Service) welcome(b *sandbox) {
 	s.mu.Unlock()
 }
 
-// take notes that a sandbox has an invocation.
-func (s *Service) take(b *sandbox, inv *invocation) {
+// markTaken records that a sandbox has received an invocation.
+func (s *Service) markTaken(b *sandbox, inv *invocation) {
 	s.mu.Lock()
 	inv.taken, inv.since = true, time.Now()
 	s.mu.Unlock()
 	select {
 	case b.took <- struct{}{}:
-	default: // whoever is to know does not yet know of the one before
+	default: // the signal for an earlier invocation is still pending
 	}
 }
 
@@ -297,7 +298,7 @@ func (s *Service) reply(w http.ResponseWriter, r *http.Request, b *sandbox, fail
 		s.refuse(w, http.StatusBadRequest, "InvalidRequestContent", err.Error())
 		return
 	case !json.Valid(payload):
-		a = failure("Runtime.InvalidResponse", "the function's answer is not JSON")
+		a = failure("Runtime.InvalidResponse", "the function's response is not JSON")
 	}
 	switch {
 	case !s.finish(b, id, a):
@@ -309,9 +310,10 @@ func (s *Service) reply(w http.ResponseWriter, r *http.Request, b *sandbox, fail
 	}
 }
 
-// initError takes that a sandbox cannot begin. Its process ends by itself, or here.
+// initError handles a sandbox's report that it cannot start. The process ends itself, or is killed
+// here.
 func (s *Service) initError(w http.ResponseWriter, r *http.Request, b *sandbox) {
-	_, _ = read(w, r, paced{bucket: b.out, ended: b.ended}) // the log says it too
+	_, _ = read(w, r, paced{bucket: b.out, ended: b.ended}) // the log contains it too
 	w.WriteHeader(http.StatusAccepted)
 	b.kill()
 }

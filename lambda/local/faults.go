@@ -11,17 +11,17 @@ import (
 // Faults are the injected failures of invocations.
 type Faults = lambda.Faults
 
-// faults draw what happens to invocations.
+// faults samples the faults of invocations.
 type faults struct {
 	Faults
 	mu sync.Mutex
-	n  uint64 // invocations up to now
+	n  uint64 // invocations so far
 }
 
 func newFaults(f Faults) *faults { return &faults{Faults: f} }
 
-// next is what happens to the next invocation, and where the rest of its chance comes
-// from.
+// next samples the fault of the next invocation. It also returns the generator of the invocation's
+// further random numbers.
 func (f *faults) next() (lambda.Fault, *rand.Rand) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -29,11 +29,11 @@ func (f *faults) next() (lambda.Fault, *rand.Rand) {
 	return f.Draw(f.n)
 }
 
-// letters are what a damaged answer has elsewhere: those of base64, so that it is
-// still JSON.
+// letters are the letters of base64. A damaged payload has another one of them, so that it is still
+// JSON.
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// corrupt returns an answer in which one letter is another one, if it has any.
+// corrupt returns a payload with one letter changed, if it contains any.
 func corrupt(payload []byte, r *rand.Rand) []byte {
 	payload = bytes.Clone(payload)
 	for from, k := r.IntN(max(len(payload), 1)), 0; k < len(payload); k++ {

@@ -10,9 +10,9 @@ import (
 
 // Limits give sandboxes the resource limits of the service. The zero value has none.
 type Limits struct {
-	Memory    bool             // a sandbox that has had more than Options.Memory is ended
-	Processor bool             // a sandbox gets VCPU of its memory
-	Bandwidth bool             // a sandbox sends, and receives, Bandwidth of the invocations that run
+	Memory    bool             // end a sandbox that exceeds Options.Memory
+	Processor bool             // limit a sandbox to VCPU(Options.Memory) processors
+	Bandwidth bool             // limit a sandbox to Bandwidth(running invocations) in each direction
 	Cold      [2]time.Duration // bounds of the delay before a new sandbox takes work
 	Burst     int              // new sandboxes within BurstTime; 0: any number
 }
@@ -20,8 +20,8 @@ type Limits struct {
 // BurstTime is the time until the service again allows Limits.Burst new sandboxes.
 const BurstTime = 10 * time.Second
 
-// LikeAWS are limits such as the service's: 1,000 new sandboxes in ten seconds, and
-// cold starts of 100 to 300 ms, as a small static executable has them.
+// LikeAWS returns limits such as the service's: 1,000 new sandboxes in ten seconds, and cold starts
+// of 100 to 300 ms, which are typical of a small static executable.
 func LikeAWS() Limits {
 	return Limits{
 		Memory: true, Processor: true, Bandwidth: true, Burst: 1000,
@@ -57,14 +57,14 @@ func Bandwidth(functions int) float64 {
 
 // bucket is a token bucket, whose unused tokens expire after a bounded time.
 type bucket struct {
-	rate  func() float64 // what comes into it in a second
-	depth time.Duration  // what it holds is what comes in this time
+	rate  func() float64 // tokens a second
+	depth time.Duration  // the bucket holds at most the tokens of this time
 
 	mu   sync.Mutex
-	paid time.Time // when all that was taken has come in
+	paid time.Time // when all taken tokens will have arrived
 }
 
-// after is when n more will have come in, with the lock.
+// after returns when n more tokens will have arrived. Called under the lock.
 func (b *bucket) after(now time.Time, n float64) time.Time {
 	if full := now.Add(-b.depth); b.paid.Before(full) {
 		b.paid = full
@@ -72,7 +72,7 @@ func (b *bucket) after(now time.Time, n float64) time.Time {
 	return b.paid.Add(time.Duration(n / b.rate() * float64(time.Second)))
 }
 
-// take takes n, and says for how long whoever took them must wait.
+// take takes n tokens, and returns how long the caller must wait for them.
 func (b *bucket) take(now time.Time, n float64) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,7 +80,7 @@ func (b *bucket) take(now time.Time, n float64) time.Duration {
 	return max(b.paid.Sub(now), 0)
 }
 
-// has takes one if it is there.
+// has takes one token if it is available.
 func (b *bucket) has(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +92,7 @@ func (b *bucket) has(now time.Time) bool {
 	return true
 }
 
-// newBurst returns the bucket of new sandboxes, nil where any number may start.
+// newBurst returns the bucket of new sandboxes, or nil if their number is unlimited.
 func (l Limits) newBurst() *bucket {
 	if l.Burst <= 0 {
 		return nil
@@ -101,14 +101,14 @@ func (l Limits) newBurst() *bucket {
 	return &bucket{rate: func() float64 { return each }, depth: BurstTime}
 }
 
-// pieceBytes is how much goes at once through a paced stream, and lateness how late
-// the system may wake somebody up who waits, without loss of bandwidth.
+// A paced stream transfers pieceBytes at once. A waiter may wake up late by lateness without loss of
+// bandwidth.
 const (
 	pieceBytes = 32 << 10
 	lateness   = 5 * time.Millisecond
 )
 
-// paced is a stream at the pace of a bucket; without one it is as fast as it can be.
+// paced is a stream that is limited to the rate of a bucket; without a bucket it is unlimited.
 type paced struct {
 	io.Reader
 	io.Writer
@@ -148,7 +148,7 @@ func (p paced) wait(n int) {
 	}
 }
 
-// sleep waits for a time, unless something ends.
+// sleep waits for a time, or until ended is closed.
 func sleep(d time.Duration, ended <-chan struct{}) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -21,7 +21,7 @@ func TestMemoryLimit(t *testing.T) {
 	b := newBench(t, Options{Memory: 128, Limits: Limits{Memory: true}})
 	before := b.pid(t, wish{})
 	f := b.failed(t, wish{Do: "hoard", N: 200})
-	if f.Type != "Runtime.OutOfMemory" || !strings.Contains(f.Message, "signal: killed: it has had") || !strings.Contains(f.Message, "may have 128") {
+	if f.Type != "Runtime.OutOfMemory" || !strings.Contains(f.Message, "signal: killed: it used") || !strings.Contains(f.Message, "limit is 128 MB") {
 		t.Errorf("it fails with %+v", f)
 	}
 	if after := b.pid(t, wish{Do: "", N: 1}); after == before || b.Stats().Failed != 1 {
@@ -141,8 +141,8 @@ func TestQuota(t *testing.T) {
 			began, had := now, used
 			q.begin(now, used, share)
 			for now.Sub(began) < 20*time.Second {
-				wait := q.look(now, used, share)
-				if wait < leastLook {
+				wait := q.poll(now, used, share)
+				if wait < leastPoll {
 					t.Fatalf("the next look is in %v", wait)
 				}
 				if now = now.Add(wait + late); !q.stopped {

@@ -179,7 +179,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"error", wish{Do: "fail"}, "errorString", "not this one", true},
 		{"panic", wish{Do: "panic"}, "string", "out of order", false},
-		{"exit", wish{Do: "exit"}, "Runtime.ExitError", "exit status 3 (it said \"good-bye", false},
+		{"exit", wish{Do: "exit"}, "Runtime.ExitError", "exit status 3 (output: \"good-bye", false},
 		{"slow", wish{Sleep: time.Minute}, "Sandbox.Timedout", "killed", false},
 		{"large", wish{Do: "large"}, "Function.ResponseSizeTooLarge", "6291456", false},
 	} {

@@ -13,58 +13,56 @@ import (
 	"siafu/lambda"
 )
 
-// A sandbox is held to its share of a processor as the kernel's CFS bandwidth control
-// does it: time on processors comes in at the share, a little is kept, and a process
-// that has used up more stands still (SIGSTOP) until it has paid (SIGCONT). A sandbox
-// that has had more memory than it may is ended.
+// The CPU fraction of a sandbox is limited as by the kernel's CFS bandwidth control. The process earns
+// CPU time at the rate of its fraction, up to a small maximum. A process that has used more is stopped
+// (SIGSTOP) until it has earned that time (SIGCONT). A sandbox that exceeds its memory is ended.
 //
-// Design note: a control group would do both, but only root, or whom root has left a
-// part of the hierarchy to, can make one, and batch systems rarely do. Limits of the
-// process (RLIMIT_AS, RLIMIT_DATA) count what the Go runtime reserves, not what is
-// resident. So processes are looked at: CPU time through the clock of the process, to
-// the nanosecond, and the high-water mark of resident memory in /proc/PID/status,
-// which misses no peak between two looks; it is looked at once more before an answer
-// counts.
+// Design note: a control group would limit both. But only root, or a user to whom root delegated a
+// part of the hierarchy, can create one, and batch systems rarely delegate. Process limits
+// (RLIMIT_AS, RLIMIT_DATA) count the memory that the Go runtime reserves, not resident memory.
+// Therefore processes are polled: CPU time through the clock of the process, to the nanosecond, and
+// the high-water mark of resident memory in /proc/PID/status, which misses no peak between two polls.
+// Memory is polled once more before a response counts.
 const (
-	period     = 20 * time.Millisecond // CPU time of one of these is kept
-	leastLook  = time.Millisecond      // between two looks at a process
-	memoryLook = 5 * time.Millisecond
+	period     = 20 * time.Millisecond // the maximum of saved CPU time is the fraction of this
+	leastPoll  = time.Millisecond      // shortest time between two polls of a process
+	memoryPoll = 5 * time.Millisecond
 )
 
-// quota is a share of a processor. It holds nothing of the system: credit is CPU time
-// that may be used at once, used what the process had used when it was looked at.
+// quota is the CPU budget of a process. credit is CPU time that may be used at once. used is the
+// CPU time that the process had used at the last poll.
 type quota struct {
 	credit, used time.Duration
 	at           time.Time
 	stopped      bool
-	of           *invocation // that it was last looked at for
+	of           *invocation // of the last poll
 }
 
-// begin is the first look at a process, which has a credit.
+// begin records the first poll of a process, which has a full credit.
 func (q *quota) begin(now time.Time, used time.Duration, share float64) {
 	q.at, q.used, q.credit = now, used, most(share)
 }
 
-// most returns the most that is kept of a share.
+// most returns the maximum of saved CPU time.
 func most(share float64) time.Duration { return time.Duration(share * float64(period)) }
 
-// look returns a look at a process that has used so much CPU time. It says when the next one
-// is due; q.stopped then says whether the process is to stand still until there.
-func (q *quota) look(now time.Time, used time.Duration, share float64) time.Duration {
+// poll updates the budget of a process that has used the given CPU time. It returns the time until
+// the next poll. q.stopped tells whether the process must be stopped until then.
+func (q *quota) poll(now time.Time, used time.Duration, share float64) time.Duration {
 	q.credit += time.Duration(share*float64(now.Sub(q.at))) - (used - q.used)
-	if !q.stopped { // who looks late at what stands still takes nothing from it
+	if !q.stopped { // a late poll of a stopped process must not reduce its credit
 		q.credit = min(q.credit, most(share))
 	}
 	q.at, q.used = now, used
 	if wanted := most(share) / 2; q.stopped && q.credit < wanted || q.credit <= 0 {
 		q.stopped = true
-		return max(time.Duration(float64(wanted-q.credit)/share), leastLook)
+		return max(time.Duration(float64(wanted-q.credit)/share), leastPoll)
 	}
 	q.stopped = false
-	return max(time.Duration(float64(q.credit)/max(share, 1)), leastLook)
+	return max(time.Duration(float64(q.credit)/max(share, 1)), leastPoll)
 }
 
-// cpuTime is what all threads of a process have had of processors.
+// cpuTime returns the CPU time of all threads of a process.
 func cpuTime(pid int) (time.Duration, error) {
 	const ofProcess = 2 // CPUCLOCK_SCHED; the pid is in the bits above the lowest three, inverted
 	var t unix.Timespec
@@ -74,7 +72,7 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// peakMemory returns the most memory that a process has had, in bytes; 0 once it has ended.
+// peakMemory returns the peak resident memory of a process in bytes; 0 once it has ended.
 func peakMemory(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -89,24 +87,24 @@ func peakMemory(pid int) int64 {
 	return kib << 10
 }
 
-// governed reports whether sandboxes must be looked at.
-func (s *Service) governed() bool {
+// limited reports whether sandboxes must be polled.
+func (s *Service) limited() bool {
 	return s.o.Limits.Memory || s.o.Limits.Processor || s.o.Faults.Straggle > 0
 }
 
-// govern holds a sandbox to its limits while it has invocations, until it ends.
-func (s *Service) govern(b *sandbox) {
+// enforce enforces the limits of a sandbox while it has invocations, until it ends.
+func (s *Service) enforce(b *sandbox) {
 	var q quota
 	for s.await(b) {
 		if s.o.Limits.Memory && s.tooMuch(b) {
 			return
 		}
-		sleep(s.ration(b, &q), b.ended)
+		sleep(s.schedule(b, &q), b.ended)
 	}
 }
 
-// await waits until a sandbox has an invocation, or one to pay for. It says whether the
-// sandbox is there.
+// await waits until a sandbox has an invocation, or is stopped. It reports false once the sandbox
+// has ended.
 func (s *Service) await(b *sandbox) bool {
 	if s.idle(b) {
 		select {
@@ -122,15 +120,15 @@ func (s *Service) await(b *sandbox) bool {
 	}
 }
 
-// idle reports whether nothing is to be held to a limit.
+// idle reports whether a sandbox has no limit to enforce.
 func (s *Service) idle(b *sandbox) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !b.still && b.taken() == nil
+	return !b.stopped && b.taken() == nil
 }
 
-// tooMuch notes how much memory a sandbox has had, and ends it if that is more than it
-// may have.
+// tooMuch measures the peak memory of a sandbox, and ends the sandbox if the peak exceeds the
+// limit.
 func (s *Service) tooMuch(b *sandbox) bool {
 	had := peakMemory(b.process.Pid)
 	s.mu.Lock()
@@ -143,9 +141,9 @@ func (s *Service) tooMuch(b *sandbox) bool {
 	return true
 }
 
-// ration has a sandbox stand still, or go on, and says when to look at it again. All of
-// it is with the lock: no invocation comes or ends between the look and what follows.
-func (s *Service) ration(b *sandbox, q *quota) time.Duration {
+// schedule stops or continues a sandbox, and returns the time until its next poll. It holds the
+// lock, so that no invocation begins or ends between the poll and its consequence.
+func (s *Service) schedule(b *sandbox, q *quota) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	inv := b.taken()
@@ -153,10 +151,10 @@ func (s *Service) ration(b *sandbox, q *quota) time.Duration {
 	share := s.share(slow)
 	used, err := cpuTime(b.process.Pid)
 	if err != nil { // it has ended
-		return memoryLook
+		return memoryPoll
 	}
-	now, wait := time.Now(), memoryLook
-	q.stopped = b.still
+	now, wait := time.Now(), memoryPoll
+	q.stopped = b.stopped
 	switch {
 	case share == 0:
 		*q = quota{}
@@ -164,26 +162,26 @@ func (s *Service) ration(b *sandbox, q *quota) time.Duration {
 		q.begin(now, used, share)
 		fallthrough
 	default:
-		if slow && inv != q.of { // or a short one would be done from what is kept
+		if slow && inv != q.of { // else the saved time would be enough for a short invocation
 			q.credit = min(q.credit, 0)
 		}
 		q.of = inv
-		wait = q.look(now, used, share)
+		wait = q.poll(now, used, share)
 	}
-	b.stand(q.stopped)
+	b.setStopped(q.stopped)
 	if s.o.Limits.Memory && !q.stopped {
-		wait = min(wait, memoryLook)
+		wait = min(wait, memoryPoll)
 	}
 	return wait
 }
 
-// share is how many processors a sandbox gets; 0: as many as there are.
+// share returns the number of processors of a sandbox; 0: no limit.
 func (s *Service) share(slow bool) float64 {
 	share := 0.0
 	if s.o.Limits.Processor {
 		share = VCPU(s.o.Memory)
 	}
-	if slow { // of one processor, where nothing bounds it: it computes on one
+	if slow { // without a limit: a fraction of the one processor that it computes on
 		share = cmp.Or(share, 1) / lambda.Slowness
 	}
 	return share

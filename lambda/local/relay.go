@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// RelayVariable names what a sandbox whose bandwidth is limited has in its environment:
-// HOST:PORT of the relay that all its connections must take.
+// RelayVariable is the environment variable of a sandbox with limited bandwidth. It contains the
+// HOST:PORT of the relay for all connections of the sandbox.
 const RelayVariable = "SIAFU_RELAY"
 
-// dialTime is how long a target may take to answer.
+// dialTime is the time limit for connecting to a target.
 const dialTime = 10 * time.Second
 
-// openRelay begins to listen for a sandbox.
+// openRelay starts the relay of a sandbox.
 //
-// Design note: each sandbox has a port of its own, which says whose bandwidth it is, and
-// the kernel says whose connections come. A token would have to be in all that the
-// function connects with.
+// Design note: each sandbox has its own port, which identifies the sandbox. The kernel tells which
+// user opened a connection. A token would have to be passed to every part of the function that
+// opens connections.
 func (s *Service) openRelay(b *sandbox) error {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -44,12 +44,12 @@ func (b *sandbox) closeRelay() {
 	}
 }
 
-// connect is HTTP CONNECT for a sandbox: a connection to a target, at the pace of the
-// sandbox's network. It ends with either side, or with the sandbox.
+// connect handles HTTP CONNECT for a sandbox. It connects to a target, at the rate of the sandbox's
+// network. The connection ends with either side, or with the sandbox.
 func (s *Service) connect(w http.ResponseWriter, r *http.Request, b *sandbox) {
 	switch {
 	case !ours(r.RemoteAddr, b.relayAddress):
-		s.refuse(w, http.StatusForbidden, "InvalidSandbox", "the relay is another user's")
+		s.refuse(w, http.StatusForbidden, "InvalidSandbox", "the relay belongs to another user")
 		return
 	case r.Method != http.MethodConnect || !s.mayReach(r.Host):
 		s.refuse(w, http.StatusForbidden, "TargetNotAllowed", "no sandbox may connect to "+r.Host)
@@ -72,8 +72,8 @@ func (s *Service) connect(w http.ResponseWriter, r *http.Request, b *sandbox) {
 	}
 }
 
-// ours reports whether a connection between two loopback addresses was made by a process
-// of this user. The kernel's table has a line for each side.
+// ours reports whether a process of this user opened the connection between two loopback addresses.
+// The kernel's table has one line for each side.
 func ours(from, to string) bool {
 	table, err := os.ReadFile("/proc/net/tcp")
 	if err != nil {
@@ -87,7 +87,7 @@ func ours(from, to string) bool {
 	return found && len(columns) > uid && string(columns[uid]) == strconv.Itoa(os.Getuid())
 }
 
-// inTable returns an IPv4 address as the kernel's table has it.
+// inTable returns an IPv4 address in the format of the kernel's table.
 func inTable(address string) string {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil || !a.Addr().Is4() {
@@ -97,7 +97,7 @@ func inTable(address string) string {
 	return fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip[:]), a.Port())
 }
 
-// mayReach reports whether a target is one that sandboxes may connect to.
+// mayReach reports whether sandboxes may connect to a target.
 func (s *Service) mayReach(target string) bool {
 	host, _, err := net.SplitHostPort(target)
 	return err == nil && (net.ParseIP(host).IsLoopback() || slices.Contains(s.o.Targets, target))
@@ -109,7 +109,7 @@ func (s *Service) tunnel(b *sandbox, near net.Conn, ahead io.Reader, far net.Con
 	carry := func(to net.Conn, from io.Reader, pace *bucket) {
 		_, err := io.Copy(counted{paced{Writer: to, bucket: pace, ended: b.ended}, &s.relayed}, from)
 		if end, ok := to.(*net.TCPConn); !ok || err != nil || end.CloseWrite() != nil {
-			_, _ = near.Close(), far.Close() // the other direction has no way either
+			_, _ = near.Close(), far.Close() // end the other direction too
 		}
 		ended <- struct{}{}
 	}
@@ -119,12 +119,12 @@ func (s *Service) tunnel(b *sandbox, near net.Conn, ahead io.Reader, far net.Con
 		select {
 		case <-ended:
 		case <-b.ended:
-			return // which closes both
+			return // the deferred calls close both connections
 		}
 	}
 }
 
-// counted is a writer whose bytes are counted.
+// counted is a writer that counts its bytes.
 type counted struct {
 	io.Writer
 	sum *atomic.Int64

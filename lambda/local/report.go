@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// usage is what an invocation is charged for.
+// usage is the charged usage of an invocation.
 type usage struct {
-	init     time.Duration // of its sandbox, where it is the first one there
+	init     time.Duration // of its sandbox, for the first invocation in the sandbox
 	duration time.Duration
-	peak     int64 // bytes of memory that the sandbox has had up to now
+	peak     int64 // bytes: peak memory of the sandbox so far
 }
 
-// usage is what an invocation has used that ends now, with the lock. The beginning of
-// the sandbox is charged once.
+// usage returns the usage of an invocation that ends now. Called under the lock. The start of the
+// sandbox is charged once.
 func (b *sandbox) usage(inv *invocation) usage {
 	u := usage{init: b.init, peak: b.peak}
 	if b.init = 0; inv.taken {
@@ -23,8 +23,8 @@ func (b *sandbox) usage(inv *invocation) usage {
 	return u
 }
 
-// report returns the end of the log of an invocation, as AWS words it. What is billed is the
-// beginning of the sandbox too, as for all runtimes that a function brings along.
+// report returns the end of the log of an invocation, in AWS's format. The billed duration includes
+// the start of the sandbox, as for all custom runtimes.
 func (u usage) report(id string, memory int) string {
 	text := fmt.Sprintf("START RequestId: %s Version: $LATEST\nEND RequestId: %s\n", id, id)
 	text += fmt.Sprintf("REPORT RequestId: %s\tDuration: %.2f ms\tBilled Duration: %.0f ms\tMemory Size: %d MB\tMax Memory Used: %d MB\t",
@@ -35,7 +35,7 @@ func (u usage) report(id string, memory int) string {
 	return text + "\n"
 }
 
-// megabytes are those that bytes fill or begin.
+// megabytes returns bytes in MB, rounded up.
 func megabytes(bytes int64) int64 { return (bytes + 1<<20 - 1) >> 20 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -21,44 +21,44 @@ import (
 type sandbox struct {
 	token   string
 	process *os.Process
-	work    chan *invocation // what the next call of the Runtime API is to bring; room for one
-	took    chan struct{}    // it has taken an invocation; room for one
-	ended   chan struct{}    // the process has
-	said    *log
+	work    chan *invocation // the response to the next call of the Runtime API; capacity 1
+	took    chan struct{}    // signals that it has received an invocation; capacity 1
+	ended   chan struct{}    // closed when the process has ended
+	output  *log
 	began   time.Time
 	delay   time.Duration // of its cold start
-	in, out *bucket       // its network; nil without a limit, as the relay
+	in, out *bucket       // its network; nil, like relay, without a limit
 	relay   *http.Server
 
 	relayAddress string // HOST:PORT
 
-	// With the service's lock:
-	current *invocation   // handed to the sandbox and not finished; nil of a warm one
-	why     string        // it was ended by the service: the type of the error
-	ready   bool          // it has asked for work
-	still   bool          // it has been told to stand still
-	init    time.Duration // from its beginning until it was ready, until an invocation is charged for it
-	peak    int64         // bytes of memory, as far as anybody has looked
+	// Guarded by the service's lock:
+	current *invocation   // sent to the sandbox and not finished; nil if the sandbox is warm
+	why     string        // type of the error for which the service ended it, or ""
+	ready   bool          // it has requested work
+	stopped bool          // by SIGSTOP
+	init    time.Duration // from its start until it was ready; 0 once an invocation is charged for it
+	peak    int64         // bytes of memory, at the last measurement
 }
 
-// invocation is one that has been taken on.
+// invocation is an accepted invocation.
 type invocation struct {
 	id       string
 	payload  []byte
 	deadline time.Time
 	fault    lambda.Fault
-	done     chan answer // room for one, and for another of a duplicate
+	done     chan answer // capacity 2: a duplicate has a response too
 
-	// With the service's lock:
-	on    *sandbox // that it was given to
-	taken bool     // by that sandbox
+	// Guarded by the service's lock:
+	on    *sandbox // to which it was sent
+	taken bool     // received by the sandbox
 	since time.Time
 }
 
-// start starts a sandbox, with the lock.
+// start starts a sandbox, under the lock.
 func (s *Service) start() (*sandbox, error) {
 	b := &sandbox{
-		token: rand.Text(), work: make(chan *invocation, 1), took: make(chan struct{}, 1), ended: make(chan struct{}), said: &log{},
+		token: rand.Text(), work: make(chan *invocation, 1), took: make(chan struct{}, 1), ended: make(chan struct{}), output: &log{},
 		began: time.Now(), delay: s.o.Limits.cold(s.o.Faults.Seed, s.stats.Started),
 	}
 	if s.o.Limits.Bandwidth {
@@ -75,24 +75,24 @@ func (s *Service) start() (*sandbox, error) {
 	b.process = cmd.Process
 	s.sandboxes[b.token] = b
 	s.stats.Started++
-	if s.governed() {
-		s.processes.Go(func() { s.govern(b) })
+	if s.limited() {
+		s.processes.Go(func() { s.enforce(b) })
 	}
 	s.processes.Go(func() {
 		err := cmd.Wait()
 		close(b.ended)
 		b.closeRelay()
 		//lint:ignore ST1005 these are the service's words
-		s.bury(b, fmt.Errorf("Runtime exited with error: %w", orNone(err)))
+		s.remove(b, fmt.Errorf("Runtime exited with error: %w", orNone(err)))
 	})
 	return b, nil
 }
 
-// command is that of a sandbox.
+// command returns the command of a sandbox.
 func (s *Service) command(b *sandbox) *exec.Cmd {
 	cmd := exec.Command(s.o.Function)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = os.TempDir(), b.said, b.said
-	cmd.Env = []string{ // and nothing of ours
+	cmd.Dir, cmd.Stdout, cmd.Stderr = os.TempDir(), b.output, b.output
+	cmd.Env = []string{ // none of this process's variables
 		"AWS_LAMBDA_RUNTIME_API=" + s.runtimeAddress(b), "AWS_LAMBDA_FUNCTION_NAME=" + s.o.Name,
 		"AWS_LAMBDA_FUNCTION_VERSION=$LATEST", "AWS_REGION=" + Region, "_HANDLER=bootstrap", "TMPDIR=" + os.TempDir(),
 		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=" + strconv.Itoa(s.o.Memory),
@@ -100,22 +100,22 @@ func (s *Service) command(b *sandbox) *exec.Cmd {
 	if b.relay != nil {
 		cmd.Env = append(cmd.Env, RelayVariable+"="+b.relayAddress)
 	}
-	// A group of its own: Ctrl-C at the terminal is the run's to answer.
+	// Use a separate process group: the run handles Ctrl-C at the terminal.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	// What a killed process has started must not keep its output open for ever.
+	// Child processes of a killed process must not keep its output open forever.
 	cmd.WaitDelay = time.Second
 	return cmd
 }
 
-// startOnThread has the thread of sandboxes start one.
+// startOnThread starts a sandbox on the thread of startSandboxes.
 func (s *Service) startOnThread(cmd *exec.Cmd) error {
 	s.commands <- cmd
 	return <-s.begun
 }
 
-// thread starts all sandboxes. Should this program be killed, the kernel ends them with
-// the thread that has started them: one that stands still could not do so by itself.
-func (s *Service) thread() {
+// startSandboxes starts all sandboxes on one thread. If this program is killed, the kernel kills
+// all processes that the thread has started, also stopped ones.
+func (s *Service) startSandboxes() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for cmd := range s.commands {
@@ -123,7 +123,8 @@ func (s *Service) thread() {
 	}
 }
 
-// orNone returns the error of a process that ended, though none was asked to.
+// orNone returns the error of an ended process, or one for exit status 0: no process should end by
+// itself.
 func orNone(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")
@@ -133,26 +134,27 @@ func orNone(err error) error {
 
 func (b *sandbox) kill() { _ = b.process.Kill() } // it may have ended
 
-// end ends a sandbox for a reason, with the lock.
+// end ends a sandbox for a reason, under the lock.
 func (b *sandbox) end(why string) {
 	b.why = cmp.Or(b.why, why)
 	b.kill()
 }
 
-// stand has a sandbox stand still, or go on, with the lock.
-func (b *sandbox) stand(still bool) {
-	if still == b.still {
+// setStopped stops or continues a sandbox, under the lock.
+func (b *sandbox) setStopped(stop bool) {
+	if stop == b.stopped {
 		return
 	}
 	signal := syscall.SIGCONT
-	if still {
+	if stop {
 		signal = syscall.SIGSTOP
 	}
-	b.still = still
+	b.stopped = stop
 	_ = b.process.Signal(signal) // it may have ended
 }
 
-// taken returns the invocation that a sandbox has taken and not finished, with the lock.
+// taken returns the invocation that a sandbox has received and not finished, or nil. Called under
+// the lock.
 func (b *sandbox) taken() *invocation {
 	if b.current == nil || !b.current.taken {
 		return nil
@@ -160,13 +162,13 @@ func (b *sandbox) taken() *invocation {
 	return b.current
 }
 
-// outOfMemory is the type of the error of an invocation whose sandbox has had too much.
+// outOfMemory is the error type of an invocation whose sandbox exceeded its memory.
 const outOfMemory = "Runtime.OutOfMemory"
 
-// verdict returns the type of the error of an invocation whose sandbox has ended.
+// verdict returns the error type of an invocation whose sandbox has ended.
 func (b *sandbox) verdict() string { return cmp.Or(b.why, "Runtime.ExitError") }
 
-// log keeps the end of what a process says.
+// log stores the end of a process's output.
 type log struct {
 	mu   sync.Mutex
 	text []byte
@@ -185,12 +187,12 @@ func (l *log) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail is what was said, in brackets, if anything was.
+// tail returns the output in brackets, or "" if there is none.
 func (l *log) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.text) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (it said %q)", l.text)
+	return fmt.Sprintf(" (output: %q)", l.text)
 }

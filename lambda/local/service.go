@@ -18,15 +18,15 @@ import (
 	"siafu/lambda"
 )
 
-// Options say what a service is to be.
+// Options are the options of a service.
 type Options struct {
-	Function    string        // the executable
+	Function    string        // path of the executable
 	Name        string        // of the function, which invocations name
 	Address     string        // to listen on; empty: a free port of 127.0.0.1
 	Concurrency int           // invocations at a time, at least 1
 	Timeout     time.Duration // of an invocation; 0: a minute
 	Memory      int           // of a sandbox, in MB; 0: 192
-	Targets     []string      // HOST:PORT that the relay reaches, beside loopback addresses
+	Targets     []string      // HOST:PORT that the relay connects to, in addition to loopback addresses
 	Limits      Limits
 	Faults      Faults
 }
@@ -44,17 +44,17 @@ type Service struct {
 	server *http.Server
 	url    string
 	faults *faults
-	burst  *bucket       // of new sandboxes; nil: any number
+	burst  *bucket       // limits new sandboxes; nil: no limit
 	ended  chan struct{} // closed by Close
 
-	relayed  atomic.Int64   // bytes
-	commands chan *exec.Cmd // sandboxes that the thread is to start
-	begun    chan error     // and how that went
+	relayed  atomic.Int64   // bytes through relays
+	commands chan *exec.Cmd // of sandboxes for startSandboxes to start
+	begun    chan error     // the result of each start
 
 	mu        sync.Mutex
-	sandboxes map[string]*sandbox // by token: those whose process has not ended
-	warm      []*sandbox          // of these, without an invocation
-	running   int                 // invocations, at most Concurrency
+	sandboxes map[string]*sandbox // by token; their processes have not ended
+	warm      []*sandbox          // the sandboxes without an invocation
+	running   int                 // number of invocations, at most Concurrency
 	closed    bool
 	stats     Stats
 	processes sync.WaitGroup
@@ -62,16 +62,16 @@ type Service struct {
 
 // Stats are the statistics of a service.
 type Stats struct {
-	Invocations int               // that were taken
-	Throttled   int               // and that were not
-	Failed      int               // of those that were taken
-	Refused     int               // requests of strangers, and such as make no sense
+	Invocations int               // accepted
+	Throttled   int               // rejected for lack of a slot or a sandbox
+	Failed      int               // accepted, and failed
+	Refused     int               // requests without the key or token, and malformed requests
 	Started     int               // sandboxes
 	Relayed     int64             // bytes, in both directions
-	Struck      [lambda.Kinds]int // invocations by what was to happen to them
+	Struck      [lambda.Kinds]int // invocations by their injected fault
 }
 
-// Start begins to listen. A fault of kind Missing says that there is no function.
+// Start starts a service. It returns a fault of kind Missing if there is no function.
 func Start(o Options) (*Service, error) {
 	if info, err := os.Stat(o.Function); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
 		return nil, fault.New(fault.Missing, "lambda", o.Function, "the function does not exist or is not executable").
@@ -89,7 +89,7 @@ func Start(o Options) (*Service, error) {
 	}
 	s.o.Concurrency = max(o.Concurrency, 1)
 	s.server = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
-	go s.thread()
+	go s.startSandboxes()
 	go func() { _ = s.server.Serve(l) }() // until Close
 	return s, nil
 }
@@ -97,7 +97,7 @@ func Start(o Options) (*Service, error) {
 // URL returns the URL of the Invoke API.
 func (s *Service) URL() string { return s.url }
 
-// Key returns the access key that invocations must be signed with; the secret may be any.
+// Key returns the access key of invocations. The secret key may be any.
 func (s *Service) Key() string { return s.key }
 
 // Stats returns the current statistics.
@@ -116,9 +116,9 @@ func (s *Service) count(change func(*Stats)) {
 	change(&s.stats)
 }
 
-// note is count of what goes wrong, until the service is closed: what its end cuts short, a
-// result that has come through an endpoint perhaps, has not failed.
-func (s *Service) note(f func(*Stats)) {
+// countOpen is count, except after Close: failures that Close causes are not counted. An example is
+// an invocation whose result has already come through an endpoint.
+func (s *Service) countOpen(f func(*Stats)) {
 	select {
 	case <-s.ended:
 	default:
@@ -126,7 +126,7 @@ func (s *Service) note(f func(*Stats)) {
 	}
 }
 
-// Close ends the service: invocations under way fail, and no process is left.
+// Close ends the service. Running invocations fail, and all processes have ended when it returns.
 func (s *Service) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -135,7 +135,7 @@ func (s *Service) Close() error {
 	}
 	s.closed = true
 	close(s.ended)
-	close(s.commands) // with the lock, and nobody starts anything any more
+	close(s.commands) // under the lock: no other goroutine starts a sandbox any more
 	for _, b := range s.sandboxes {
 		b.kill()
 	}
@@ -144,7 +144,7 @@ func (s *Service) Close() error {
 	return s.server.Close()
 }
 
-// acquire takes a place among the running invocations, if there is one.
+// acquire takes a slot for an invocation, if one is free.
 func (s *Service) acquire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,8 @@ func (s *Service) release() {
 	s.running--
 }
 
-// newBucket is one direction of a sandbox's network, which many share.
+// newBucket returns one direction of a sandbox's network, whose bandwidth depends on the number of
+// running invocations.
 func (s *Service) newBucket(b *sandbox) *bucket {
 	return &bucket{depth: lateness, rate: func() float64 {
 		s.mu.Lock()
@@ -175,19 +176,19 @@ func (s *Service) newBucket(b *sandbox) *bucket {
 	}}
 }
 
-// hand gives an invocation to a sandbox, a warm one if there is any.
-func (s *Service) hand(inv *invocation) error {
+// dispatch sends an invocation to a sandbox, preferably a warm one.
+func (s *Service) dispatch(inv *invocation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.give(inv)
+	err := s.assign(inv)
 	if !errors.Is(err, errThrottled) {
 		s.stats.Invocations++
 	}
 	return err
 }
 
-// give is hand with the lock.
-func (s *Service) give(inv *invocation) error {
+// assign is dispatch under the lock.
+func (s *Service) assign(inv *invocation) error {
 	if s.closed {
 		return errClosed
 	}
@@ -203,7 +204,7 @@ func (s *Service) give(inv *invocation) error {
 		}
 	}
 	b.current, inv.on = inv, b
-	b.work <- inv // it has room for one
+	b.work <- inv // its capacity is 1
 	if inv.fault == lambda.Start {
 		b.kill()
 	}
@@ -215,8 +216,8 @@ var (
 	errThrottled = errors.New("too many new sandboxes")
 )
 
-// finish ends the invocation of a sandbox, whose id must be that of it. The sandbox
-// is warm then.
+// finish ends the invocation with this id in a sandbox, which is warm then. It reports false if the
+// sandbox does not run that invocation.
 func (s *Service) finish(b *sandbox, id string, a answer) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,9 +234,9 @@ func (s *Service) finish(b *sandbox, id string, a answer) bool {
 	return true
 }
 
-// bury takes a sandbox out whose process has ended. Its invocation fails; but where
-// the sandbox was a warm one, and ended before it took the invocation, another gets it.
-func (s *Service) bury(b *sandbox, why error) {
+// remove removes a sandbox whose process has ended. Its invocation fails. But if a warm sandbox
+// ended before it received the invocation, another sandbox gets the invocation.
+func (s *Service) remove(b *sandbox, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sandboxes, b.token)
@@ -246,16 +247,16 @@ func (s *Service) bury(b *sandbox, why error) {
 	}
 	b.current = nil
 	if b.ready && !inv.taken && b.why == "" {
-		err := s.give(inv)
+		err := s.assign(inv)
 		if err == nil {
 			return
 		}
 		why = err
 	}
 	if b.why == outOfMemory {
-		why = fmt.Errorf("%w: it has had %d MB of memory, and may have %d", why, megabytes(b.peak), s.o.Memory)
+		why = fmt.Errorf("%w: it used %d MB of memory, and the limit is %d MB", why, megabytes(b.peak), s.o.Memory)
 	}
-	a := failure(b.verdict(), fmt.Sprintf("RequestId: %s Error: %v%s", inv.id, why, b.said.tail()))
+	a := failure(b.verdict(), fmt.Sprintf("RequestId: %s Error: %v%s", inv.id, why, b.output.tail()))
 	a.usage = b.usage(inv)
 	inv.done <- a
 }

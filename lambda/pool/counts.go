@@ -10,9 +10,9 @@ type Failure uint8
 
 // Failures.
 const (
-	Throttled  Failure = iota // the service has rejected it, and charges nothing
-	NotStarted                // the function did not start, which is charged
-	Crashed                   // the function failed, or its result is damaged
+	Throttled  Failure = iota // the service rejected it without charge
+	NotStarted                // the function did not start; charged
+	Crashed                   // the function failed or returned a damaged result
 	late                      // no result so far
 )
 
@@ -20,30 +20,30 @@ func (f Failure) Error() string {
 	return [...]string{"throttled", "not started", "crashed", "no result in time"}[f]
 }
 
-// Counts are of invocations, each counted once:
+// Counts are numbers of invocations, each counted once:
 //
-//	Invoked = Used + Dropped + Failed + Throttled + Lost + those that run
+// \tInvoked = Used + Dropped + Failed + Throttled + Lost + the running ones
 //
-// and of tasks: Submitted = Used + Local + those that are open.
+// They also are numbers of tasks: Submitted = Used + Local + the open ones.
 type Counts struct {
 	Submitted int // tasks
 	Invoked   int
-	Used      int // results that counted
-	Retried   int // of these, of attempts after the first
-	Dropped   int // results that arrived after another one of their task, or after its end
+	Used      int // results that were used
+	Retried   int // used results of attempts after the first
+	Dropped   int // results that arrived after the end of their task
 	Failed    int // NotStarted and Crashed
 	Throttled int
-	Lost      int // no result in their whole life
-	Late      int // of all these, late
-	Local     int // tasks left to the CPU
-	Strays    int // results and failures of invocations that had ended: duplicates
+	Lost      int // no result within Settings.Life
+	Late      int // invocations that exceeded their timeout
+	Local     int // tasks that the CPU computes
+	Strays    int // results and failures of ended invocations, such as duplicates
 	Opened    int // times that the breaker opened
 
-	UsedTime   time.Duration // of the invocations whose results counted
+	UsedTime   time.Duration // of Used
 	WastedTime time.Duration // of Dropped, Failed and Lost
 }
 
-// Wasted returns the number of invocations that were paid for without a used result.
+// Wasted returns the number of charged invocations without a used result.
 func (c Counts) Wasted() int { return c.Dropped + c.Failed + c.Lost }
 
 // String formats the counts.

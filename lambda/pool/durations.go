@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// durations are the newest durations of a kind of task, at most Window.
+// durations are the newest durations of a kind of task, at most Timeout.Window.
 type durations struct {
 	recent []time.Duration
-	next   int // index of the next one after Window durations
+	next   int // index to overwrite next, once recent is full
 }
 
 // add adds a duration, replacing the oldest one.

@@ -6,17 +6,15 @@ import (
 )
 
 // health is a Pool's estimate of the service.
-//
-//	probe is 0 where the breaker is closed
 type health struct {
 	failures int           // consecutive counted failures
 	starts   int           // of these, failures to start
 	counted  int           // number of invocations at the newest counted failure
 	until    time.Duration // no invocation before this time
-	open     bool          // the breaker: the CPU does the work
+	open     bool          // the breaker is open: the CPU computes all tasks
 	openings int           // consecutive
 	rested   time.Duration // earliest time of a probe
-	probe    int           // the serial number of one that runs, else 0
+	probe    int           // serial number of the running probe; 0: none runs
 	reason   string        // why it is open
 }
 

@@ -12,24 +12,24 @@ type Do uint8
 
 // Orders.
 const (
-	Invoke Do = iota // an attempt at a task
-	Local            // the CPU runs the task; its last order
-	Say              // tell the user
+	Invoke Do = iota // start an attempt at a task
+	Local            // compute the task on the CPU; the last order of the task
+	Say              // print Reason
 )
 
 // Order is an action that a Pool requests.
 type Order[K comparable] struct {
 	Do      Do
 	Task    K      // except for Say
-	Attempt int    // of Invoke, 1 or more; never given to a task twice while one of its invocations runs
+	Attempt int    // of Invoke, from 1; unique among the running invocations of the task
 	Reason  string // of Local and Say
 }
 
-// Pool is the state of the invocations of a function. K names tasks. Times are relative to any
-// fixed moment; an earlier time than the newest one is replaced by it.
+// Pool is the state of the invocations of a function. K identifies tasks. Times are relative to any
+// fixed moment. A time before the newest one counts as the newest one.
 //
-//	0 <= running <= Limit, but where SetLimit has lowered it
-//	0 <= awaited <= running: late ones run and are not awaited
+//	0 <= running <= Limit, unless SetLimit has just lowered it
+//	0 <= awaited <= running: late invocations run without being awaited
 //	1 <= window <= Limit
 type Pool[K comparable] struct {
 	s       Settings
@@ -39,37 +39,37 @@ type Pool[K comparable] struct {
 	live    []*task[K] // open or with running invocations, in order of arrival
 	running int
 	awaited int // tasks with a current invocation
-	window  int // maximal number of such tasks
+	window  int // maximum of awaited
 	kinds   map[int]*durations
 	health  health
 	orders  []Order[K]
 	counts  Counts
 }
 
-// task is open from Expect or Submit until a result counts or the CPU has it.
+// task is open from Expect or Submit until a result is used or the CPU computes it.
 type task[K comparable] struct {
 	key     K
 	kind    int
 	ready   bool // its input exists: it was submitted
 	done    bool
-	tries   int           // attempts
-	last    int           // the number of the newest
-	crashes int           // of them
-	why     string        // the newest of them that failed did
+	tries   int           // number of attempts
+	last    int           // number of the newest attempt
+	crashes int           // number of crashed attempts
+	why     string        // reason of the newest failure
 	until   time.Duration // not invoked before this time
-	current *attempt      // the awaited one; nil: waits for a slot
-	alive   []*attempt    // that run
+	current *attempt      // awaited; nil: the task waits for a slot
+	alive   []*attempt    // running
 }
 
-// attempt is an invocation that runs.
+// attempt is a running invocation.
 type attempt struct {
 	number   int
 	began    time.Duration
-	from     time.Duration // when it had begun and had an input
+	from     time.Duration // time from which it ran with an input
 	deadline time.Duration // valid once the input exists
-	nth      int           // of the task's attempts
-	void     bool          // of an earlier task of the same name
-	serial   int           // the number of the invocation among all
+	nth      int           // position among the task's attempts, from 1
+	void     bool          // it belongs to an earlier task of the same name
+	serial   int           // number of the invocation, from 1
 }
 
 // New returns a Pool without tasks. It panics on invalid settings.
@@ -81,9 +81,8 @@ func New[K comparable](s Settings) *Pool[K] {
 	}
 }
 
-// Expect announces a task, so that a function can be started for it (§6: at the time its
-// previous task starts executing). At most one is started before the task is submitted. The
-// announcement is stored until then.
+// Expect announces a task, so that a function can be started for it: at the time its previous task
+// starts executing (§6). At most one function is started before the task is submitted.
 func (p *Pool[K]) Expect(now time.Duration, key K, kind int) []Order[K] {
 	p.arrive(now)
 	p.enter(key, kind)
@@ -110,15 +109,15 @@ func (p *Pool[K]) Submit(now time.Duration, key K, kind int) []Order[K] {
 	return p.settle()
 }
 
-// Wants reports whether a result of an attempt would be used.
+// Wants reports whether the result of an attempt would be used.
 func (p *Pool[K]) Wants(key K, number int) bool {
 	t := p.byKey[key]
 	return t != nil && t.ready && !t.done &&
 		slices.ContainsFunc(t.alive, func(a *attempt) bool { return a.number == number && !a.void })
 }
 
-// Result records a result of an attempt, and reports whether to use it: it is the first of its
-// task.
+// Result records the result of an attempt. It reports whether to use the result, which is so for
+// the first result of a task.
 func (p *Pool[K]) Result(now time.Duration, key K, number int) (first bool, _ []Order[K]) {
 	p.arrive(now)
 	t, a := p.end(key, number)
@@ -135,7 +134,7 @@ func (p *Pool[K]) Result(now time.Duration, key K, number int) (first bool, _ []
 		p.counts.Dropped++
 		p.counts.WastedTime += took
 	} else {
-		t.done, t.current = true, nil // another attempt may be waited for
+		t.done, t.current = true, nil // another attempt may be the awaited one
 		p.counts.Used++
 		p.counts.UsedTime += took
 		if a.nth > 1 {
@@ -201,8 +200,8 @@ func (p *Pool[K]) of(kind int) *durations {
 	return p.kinds[kind]
 }
 
-// enter makes a task. Running invocations of an earlier task of the same name are ignored, and
-// its attempts are numbered after theirs.
+// enter creates a task. Running invocations of an earlier task of the same name are ignored. The
+// attempts of the new task are numbered after them.
 func (p *Pool[K]) enter(key K, kind int) *task[K] {
 	t := &task[K]{key: key, kind: kind}
 	if old := p.byKey[key]; old != nil {
@@ -220,7 +219,7 @@ func (p *Pool[K]) enter(key K, kind int) *task[K] {
 	return t
 }
 
-// end ends an invocation. It returns none if it had already ended.
+// end ends an invocation. It returns nil if the invocation had already ended.
 func (p *Pool[K]) end(key K, number int) (*task[K], *attempt) {
 	t := p.byKey[key]
 	if t != nil {
@@ -238,7 +237,7 @@ func (p *Pool[K]) end(key K, number int) (*task[K], *attempt) {
 	return nil, nil
 }
 
-// settle executes due actions, and returns the orders.
+// settle executes due actions and returns the orders.
 func (p *Pool[K]) settle() []Order[K] {
 	for _, t := range p.live {
 		p.expire(t)
@@ -264,7 +263,7 @@ func (p *Pool[K]) settle() []Order[K] {
 	return orders
 }
 
-// expire ends invocations whose life is over, and gives up waiting for one that is late.
+// expire ends invocations that exceeded their life, and stops waiting for a late invocation.
 func (p *Pool[K]) expire(t *task[K]) {
 	if a := t.current; a != nil && t.ready && p.now >= a.deadline {
 		t.current = nil
@@ -275,20 +274,20 @@ func (p *Pool[K]) expire(t *task[K]) {
 		if p.now < a.began+p.s.Life {
 			return false
 		}
-		if t.current == a { // it was started ahead, without a task
+		if t.current == a { // it was started ahead, and its task was never submitted
 			t.current = nil
 		}
 		p.running--
 		p.counts.Lost++
 		p.counts.WastedTime += p.s.Life
-		if p.health.probe == a.serial { // its task ended before it did
+		if p.health.probe == a.serial { // its task has ended
 			p.failed(a, late, "")
 		}
 		return true
 	})
 }
 
-// place invokes a task that waits for a slot, if one is free, or leaves it to the CPU.
+// place invokes a task if a slot is free, or orders the CPU to compute it.
 func (p *Pool[K]) place(t *task[K]) {
 	switch {
 	case t.done || t.current != nil:
@@ -310,8 +309,8 @@ func (p *Pool[K]) local(t *task[K], reason string) {
 	p.orders = append(p.orders, Order[K]{Do: Local, Task: t.key, Reason: reason})
 }
 
-// places returns the number of free slots: each running invocation has one, and after failures
-// the window limits the awaited ones.
+// places returns the number of free slots. Each running invocation occupies a slot. After failures
+// the window limits the number of awaited invocations.
 func (p *Pool[K]) places() int { return min(p.s.Limit-p.running, p.window-p.awaited) }
 
 // invoke starts the next attempt, and returns its serial number.

@@ -7,28 +7,28 @@ import (
 
 // Settings are the parameters of a Pool.
 type Settings struct {
-	Limit    int           // most invocations at once
-	Attempts int           // most invocations of a task
-	Life     time.Duration // of an invocation at most: the time limit of the function
+	Limit    int           // maximum of concurrent invocations
+	Attempts int           // maximum of attempts per task
+	Life     time.Duration // maximum of an invocation: the time limit of the function
 	Timeout  Timeout
 	Backoff  Pause // after throttling, failed starts and crashes
 	Breaker  Breaker
 	Seed     uint64 // of the jitter
 }
 
-// Timeout determines the timeout of an attempt: Factor times the Quantile of the last
-// Window durations of tasks of the same kind, from Floor to Ceiling; twice as long for
-// each attempt after the first. Ceiling applies until Few durations are known.
+// Timeout determines the timeout of an attempt: Factor times the Quantile of the last Window
+// durations of tasks of the same kind, limited to Floor and Ceiling. It doubles for each attempt
+// after the first. Ceiling applies until Few durations are known.
 type Timeout struct {
 	Floor, Ceiling   time.Duration
 	Quantile, Factor float64
 	Window, Few      int
 }
 
-// Pause is a time that doubles from First to Most.
+// Pause is a time that starts at First and doubles up to Most.
 type Pause struct{ First, Most time.Duration }
 
-// draw samples the n-th consecutive pause, n counting from 1, from its upper half.
+// draw samples the n-th consecutive pause, from 1, from the upper half of its time.
 func (p Pause) draw(n int, rng *rand.Rand) time.Duration {
 	d := p.Most
 	if n <= 32 && p.First<<(n-1)>>(n-1) == p.First { // no overflow
@@ -37,10 +37,10 @@ func (p Pause) draw(n int, rng *rand.Rand) time.Duration {
 	return d - time.Duration(rng.Int64N(int64(d/2)+1))
 }
 
-// Breaker determines when the CPU takes over.
+// Breaker determines when the CPU computes all tasks.
 type Breaker struct {
-	Failures int   // that counted in a row; 0: never
-	Rest     Pause // until a probe
+	Failures int   // consecutive counted failures that open the breaker; 0: never
+	Rest     Pause // time until a probe
 }
 
 // Defaults returns settings for functions with durations from a tenth of a second to a minute.
@@ -63,10 +63,10 @@ func (s Settings) check() {
 	case t.Floor <= 0 || t.Ceiling < t.Floor || s.Life < t.Ceiling:
 		panic("pool: timeouts must be 0 < Floor <= Ceiling <= Life")
 	case t.Window < 1 || t.Few < 1 || t.Few > t.Window || !(t.Quantile >= 0 && t.Quantile <= 1) || !(t.Factor >= 1):
-		panic("pool: timeouts have no durations to go by")
+		panic("pool: invalid settings of timeouts")
 	case s.Backoff.First <= 0 || s.Backoff.Most < s.Backoff.First:
-		panic("pool: no pause between failures")
+		panic("pool: invalid pauses between failures")
 	case s.Breaker.Failures > 0 && (s.Breaker.Rest.First <= 0 || s.Breaker.Rest.Most < s.Breaker.Rest.First):
-		panic("pool: the breaker does not rest")
+		panic("pool: invalid rest of the breaker")
 	}
 }

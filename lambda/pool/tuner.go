@@ -1,27 +1,25 @@
 package pool
 
-// Tuner is the autotuner of the number of Lambdas of a graph rank (§6): it keeps the size of
-// the queue of tasks that wait for a CPU stable.
-//
-//	1 <= number <= most
+// Tuner is the autotuner of the number of Lambdas of a graph rank (§6). It stabilises the size of
+// the queue of tasks that wait for a CPU.
 type Tuner struct {
 	number, most int
-	sizes        []int // of the queue, at the last checks since the number changed
+	sizes        []int // of the queue at the last checks, since the number changed
 }
 
-// Checks that a decision is made of, how fast a queue shrinks quickly, as a share of
-// its size each check, and by how much the number changes, as a share of it.
+// A decision uses the last checks. A queue shrinks quickly if it loses the fraction quickly of its mean
+// size per check. A change of the number is the fraction step of it.
 const (
 	checks  = 4
 	quickly = 0.1
 	step    = 0.25
 )
 
-// Most is the most Lambdas that a Tuner starts with.
+// Most is the maximum initial number of Lambdas.
 const Most = 100
 
-// NewTuner returns a Tuner for a graph rank with the given intervals: with more Lambdas than
-// intervals some are idle.
+// NewTuner returns a Tuner for a graph rank with the given number of intervals. More Lambdas than
+// intervals would be idle.
 func NewTuner(intervals int) *Tuner {
 	most := max(intervals, 1)
 	return &Tuner{number: min(most, Most), most: most}
@@ -30,11 +28,11 @@ func NewTuner(intervals int) *Tuner {
 // Number returns the target number of Lambdas.
 func (t *Tuner) Number() int { return t.number }
 
-// Check takes the size of the queue at one of the periodic checks, and returns the new number
-// of Lambdas.
+// Check records the size of the queue at one of the periodic checks, and returns the new number of
+// Lambdas.
 //
-// Design note: the paper does not define the case of an empty queue. CPU cores may then be
-// idle, which §6 says of too few Lambdas. So an empty queue counts as one that shrinks
+// Design note: the paper does not define the case of an empty queue. CPU cores may then be idle,
+// which §6 names as a sign of too few Lambdas. Therefore an empty queue counts as one that shrinks
 // quickly.
 func (t *Tuner) Check(queue int) int {
 	t.sizes = append(t.sizes, queue)
@@ -68,7 +66,7 @@ func (t *Tuner) grows() bool {
 	return true
 }
 
-// shrinks reports whether it shrinks quickly, by the mean over the checks, or is empty.
+// shrinks reports whether the queue shrinks quickly on average over the checks, or is empty.
 func (t *Tuner) shrinks() bool {
 	first, last, sum := t.sizes[0], t.sizes[len(t.sizes)-1], 0
 	for _, n := range t.sizes {

@@ -1,6 +1,6 @@
-// Package deploytest is a stand-in for the control API of AWS, as far as deployments
-// use it: a small state machine of functions and roles that answers Lambda's REST calls
-// and IAM's query calls in the shapes of the public API references, and writes them down.
+// Package deploytest simulates the control APIs of AWS, as far as package deploy uses them. A small
+// state machine of functions and roles answers Lambda's REST calls and IAM's query calls in the
+// formats of the public API references. It records all calls.
 package deploytest
 
 import (
@@ -18,43 +18,45 @@ import (
 // Account is the number of the account.
 const Account = "123456789012"
 
-// Refusal is an error that a call is answered with.
+// Refusal is the error response to a call.
 type Refusal struct {
 	Status        int
 	Code, Message string
 }
 
-// Throttled, Denied and Broken are errors as AWS has them.
+// Throttled returns AWS's error for throttled calls.
 func Throttled() *Refusal {
 	return &Refusal{http.StatusTooManyRequests, "TooManyRequestsException", "Rate exceeded"}
 }
 
+// Denied returns AWS's error for a missing permission.
 func Denied(action string) *Refusal {
 	return &Refusal{http.StatusForbidden, "AccessDeniedException", "User: arn:aws:iam::" + Account + ":user/u is not authorized to perform: " + action + " on resource: * because no identity-based policy allows the " + action + " action"}
 }
 
+// Broken returns the error of a failed service.
 func Broken() *Refusal {
 	return &Refusal{http.StatusInternalServerError, "ServiceException", "An error"}
 }
 
-// Fake is an account. Its fields may be changed while no call is under way.
+// Fake is a simulated account. Its fields may be changed while no call runs.
 type Fake struct {
 	URL       string
 	Functions map[string]*Function
 	Roles     map[string]*Role
-	Calls     []string                            // in their order, as lambda:GetFunction
-	Refuse    func(action string, n int) *Refusal // of the nth call of its kind, from 1; may be nil
-	Before    func(action string)                 // is called before a call is done; may be nil
-	After     func(action string)                 // and after it is done, before it is answered; may be nil
-	Looks     int                                 // that a function is Pending, and an update InProgress
-	Spread    int                                 // calls of Lambda's that do not know a new role yet
-	Fail      string                              // why a function that is made ends Failed
+	Calls     []string                            // in order, such as lambda:GetFunction
+	Refuse    func(action string, n int) *Refusal // returns the error of the nth call of an action, from 1, or nil; may be nil
+	Before    func(action string)                 // called before each call; may be nil
+	After     func(action string)                 // called after each call, before its response; may be nil
+	Looks     int                                 // calls of GetFunction during which a function is Pending or an update InProgress
+	Spread    int                                 // calls of Lambda that do not accept a new role
+	Fail      string                              // reason for which a created function becomes Failed; "": it becomes Active
 
 	mu    sync.Mutex
 	times map[string]int
 }
 
-// New starts an account that is empty.
+// New starts an empty account.
 func New(t testing.TB) *Fake {
 	f := &Fake{Functions: map[string]*Function{}, Roles: map[string]*Role{}, Looks: 1, times: map[string]int{}}
 	s := httptest.NewServer(f)
@@ -63,7 +65,7 @@ func New(t testing.TB) *Fake {
 	return f
 }
 
-// Taken returns the calls up to now, and forgets them.
+// Taken returns the recorded calls, and clears the record.
 func (f *Fake) Taken() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,10 +78,10 @@ func (f *Fake) Taken() []string {
 type call struct {
 	action, function string
 	body             []byte
-	form             url.Values // of IAM
+	form             url.Values // parameters of a call of IAM
 }
 
-// routes are Lambda's operations by method and path, NAME being the function.
+// routes are Lambda's operations by method and path. NAME stands for the function.
 var routes = map[string]string{
 	"POST /2015-03-31/functions":                    "CreateFunction",
 	"GET /2015-03-31/functions/NAME":                "GetFunction",
@@ -90,7 +92,7 @@ var routes = map[string]string{
 	"DELETE /2017-10-31/functions/NAME/concurrency": "DeleteFunctionConcurrency",
 }
 
-// parse tells which call a request is.
+// parse returns the call of a request.
 func parse(r *http.Request) (call, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -113,7 +115,7 @@ func parse(r *http.Request) (call, error) {
 	return c, err
 }
 
-// ServeHTTP answers a call.
+// ServeHTTP implements http.Handler.
 func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, err := parse(r)
 	if err != nil {
@@ -134,7 +136,7 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// do takes a call down and does it.
+// do records and executes a call.
 func (f *Fake) do(c call) (any, *Refusal) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,7 +176,7 @@ func answerQuery(w http.ResponseWriter, c call, answer any, r *Refusal) {
 	operation := strings.TrimPrefix(c.action, "iam:")
 	if r != nil {
 		w.WriteHeader(r.Status)
-		code := strings.TrimSuffix(r.Code, "Exception") // IAM's names have no such ending
+		code := strings.TrimSuffix(r.Code, "Exception") // IAM's codes do not end so
 		if r.Status == http.StatusTooManyRequests {
 			code = "Throttling"
 		}

@@ -17,11 +17,11 @@ type Function struct {
 	Tags     map[string]string
 	Reserved *int
 	Zip      []byte
-	looks    int    // until what is under way is done
-	fail     string // why it then is not Active
+	looks    int    // calls of GetFunction until the current change is complete
+	fail     string // reason why it then becomes Failed
 }
 
-// Config is what Lambda tells of a function's configuration, and is told.
+// Config is the configuration of a function, in requests and responses.
 type Config struct {
 	FunctionName, FunctionArn, Runtime, Role, Handler, Description string
 	Architectures                                                  []string
@@ -33,13 +33,13 @@ type Config struct {
 	VpcConfig                                                      *VPC
 }
 
-// VPC is where a function is in a network.
+// VPC is the network of a function.
 type VPC struct {
 	SubnetIds, SecurityGroupIds []string
 	VpcId                       string
 }
 
-// functions does Lambda's calls.
+// functions executes Lambda's calls.
 func (f *Fake) functions(c call) (any, *Refusal) {
 	if c.action == "lambda:CreateFunction" {
 		return f.create(c.body)
@@ -50,7 +50,7 @@ func (f *Fake) functions(c call) (any, *Refusal) {
 	}
 	switch c.action {
 	case "lambda:GetFunction":
-		return fn.look(), nil
+		return fn.describe(), nil
 	case "lambda:DeleteFunction":
 		delete(f.Functions, c.function)
 		return nil, nil
@@ -66,7 +66,7 @@ func (f *Fake) functions(c call) (any, *Refusal) {
 	return f.update(fn, c)
 }
 
-// create makes a function, Pending.
+// create creates a function in state Pending.
 func (f *Fake) create(body []byte) (any, *Refusal) {
 	var in struct {
 		Config
@@ -79,7 +79,7 @@ func (f *Fake) create(body []byte) (any, *Refusal) {
 	if f.Functions[in.FunctionName] != nil {
 		return nil, &Refusal{http.StatusConflict, "ResourceConflictException", "Function already exist: " + in.FunctionName}
 	}
-	if r := f.takeOn(in.Role, in.VpcConfig); r != nil {
+	if r := f.checkRole(in.Role, in.VpcConfig); r != nil {
 		return nil, r
 	}
 	fn := &Function{Config: in.Config, Tags: in.Tags, looks: f.Looks, fail: f.Fail}
@@ -94,8 +94,8 @@ func (f *Fake) create(body []byte) (any, *Refusal) {
 	return fn.Config, nil
 }
 
-// takeOn reports whether Lambda can take a role on.
-func (f *Fake) takeOn(arn string, v *VPC) *Refusal {
+// checkRole returns an error if Lambda cannot assume a role.
+func (f *Fake) checkRole(arn string, v *VPC) *Refusal {
 	_, name, _ := strings.Cut(arn, ":role/")
 	r := f.Roles[name]
 	if r == nil || r.unknown > 0 {
@@ -110,7 +110,7 @@ func (f *Fake) takeOn(arn string, v *VPC) *Refusal {
 	return nil
 }
 
-// setCode takes a zip with a bootstrap that can be run.
+// setCode sets the code to a zip, which must contain one executable named bootstrap.
 func (fn *Function) setCode(text []byte) *Refusal {
 	z, err := zip.NewReader(bytes.NewReader(text), int64(len(text)))
 	if err != nil || len(z.File) != 1 || z.File[0].Name != "bootstrap" || z.File[0].Mode().Perm() != 0o755 {
@@ -121,8 +121,9 @@ func (fn *Function) setCode(text []byte) *Refusal {
 	return nil
 }
 
-// look is GetFunction's answer; with each, what is under way comes nearer to its end.
-func (fn *Function) look() any {
+// describe returns the response of GetFunction. Each call brings the current change closer to its
+// end.
+func (fn *Function) describe() any {
 	if fn.looks == 0 {
 		switch {
 		case fn.State == "Pending" && fn.fail != "":
@@ -145,7 +146,7 @@ func (fn *Function) look() any {
 	return answer
 }
 
-// update begins a change of configuration or code, unless one is under way.
+// update begins a change of configuration or code, unless another change is in progress.
 func (f *Fake) update(fn *Function, c call) (any, *Refusal) {
 	if fn.looks > 0 || fn.LastUpdateStatus == "InProgress" || fn.State == "Pending" {
 		return nil, &Refusal{http.StatusConflict, "ResourceConflictException", "The operation cannot be performed at this time. An update is in progress for resource: " + fn.FunctionArn}
@@ -169,7 +170,7 @@ func (f *Fake) update(fn *Function, c call) (any, *Refusal) {
 		if err := json.Unmarshal(c.body, &next); err != nil {
 			return nil, invalid(err.Error())
 		}
-		if r := f.takeOn(next.Role, next.VpcConfig); r != nil {
+		if r := f.checkRole(next.Role, next.VpcConfig); r != nil {
 			return nil, r
 		}
 		fn.Config = next

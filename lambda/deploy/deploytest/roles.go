@@ -13,10 +13,10 @@ import (
 type Role struct {
 	Tags     map[string]string
 	Policies []string
-	unknown  int // calls of Lambda until it can take it on
+	unknown  int // calls of Lambda until it accepts the role
 }
 
-// roles does IAM's calls.
+// roles executes IAM's calls.
 func (f *Fake) roles(c call) (any, *Refusal) {
 	name := c.form.Get("RoleName")
 	r := f.Roles[name]
@@ -67,5 +67,5 @@ func (r *Role) xml(name string) string {
 	return text + "</Tags></Role>"
 }
 
-// ARN is that of a role.
+// ARN returns the ARN of a role.
 func ARN(role string) string { return "arn:aws:iam::" + Account + ":role/" + role }

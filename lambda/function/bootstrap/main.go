@@ -1,5 +1,5 @@
-// Bootstrap is the program of the function, by the name that the runtime
-// provided.al2023 starts. It ends when the Runtime API does.
+// Bootstrap is the program of the function. The runtime provided.al2023 starts it by this name. It
+// ends when the Runtime API ends.
 package main
 
 import (

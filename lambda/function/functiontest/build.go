@@ -13,7 +13,7 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// Build makes the executable of the function, as "make function" does. Tests share it.
+// Build builds the function's executable like "make function". Tests share it.
 func Build(t testing.TB) string { return build(t, runtime.GOARCH) }
 
 func build(t testing.TB, arch string) string {
@@ -23,9 +23,10 @@ func build(t testing.TB, arch string) string {
 	})
 }
 
-// BuildFor makes it for an architecture, in a folder of the test. Another one than this
-// machine's takes most of a minute, in which the standard library is compiled: unless
-// long variants are asked for, the executable then only says that it is of that one.
+// BuildFor builds the executable for an architecture in a folder of the test. A build for another
+// architecture than this machine's compiles the standard library, which takes most of a minute.
+// Therefore, unless long tests are enabled, BuildFor only changes the architecture in the header of
+// this machine's executable.
 func BuildFor(t testing.TB, arch string) string {
 	t.Helper()
 	from := runtime.GOARCH
@@ -36,7 +37,7 @@ func BuildFor(t testing.TB, arch string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const machine = 18 // where an ELF header has it
+	const machine = 18 // its offset in an ELF header
 	binary.LittleEndian.PutUint16(text[machine:], uint16(map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]))
 	path := filepath.Join(t.TempDir(), "bootstrap")
 	if err := os.WriteFile(path, text, 0o755); err != nil {

@@ -19,45 +19,45 @@ import (
 	"siafu/lambda"
 )
 
-// line is a connection to an endpoint, which a warm function uses again.
-type line struct {
+// connection is a connection to an endpoint. A warm function reuses it.
+type connection struct {
 	address, fingerprint string
 	client               http.Client
 }
 
-// dialTime is how long a connection may take, TLS included, so that an endpoint that is
-// gone does not cost what an invocation may cost.
+// dialTime bounds the time for a connection, including TLS, so that a missing endpoint does not use
+// up the time of the invocation.
 const dialTime = 10 * time.Second
 
-// dial returns the line to where a task is: the last one, if it leads there.
-func (f *Function) dial(p lambda.Pull) *line {
-	if l := f.line; l != nil && l.address == p.Address && l.fingerprint == p.Fingerprint {
+// dial returns the connection to the endpoint of a task: the last one if it has the same endpoint.
+func (f *Function) dial(p lambda.Pull) *connection {
+	if l := f.connection; l != nil && l.address == p.Address && l.fingerprint == p.Fingerprint {
 		return l
 	}
-	f.line.close()
+	f.connection.close()
 	t := &http.Transport{
 		DialContext: (&net.Dialer{Timeout: dialTime}).DialContext, TLSHandshakeTimeout: dialTime,
 		TLSClientConfig: trusting(p.Fingerprint), DisableCompression: true,
 	}
 	if f.relay != nil {
-		// Not http.ProxyFromEnvironment, which would go past it to loopback addresses.
+		// Not http.ProxyFromEnvironment, which does not use the proxy for loopback addresses.
 		t.Proxy = http.ProxyURL(f.relay)
 	}
-	f.line = &line{address: p.Address, fingerprint: p.Fingerprint, client: http.Client{Transport: t, CheckRedirect: stay}}
-	return f.line
+	f.connection = &connection{address: p.Address, fingerprint: p.Fingerprint, client: http.Client{Transport: t, CheckRedirect: noRedirect}}
+	return f.connection
 }
 
-// stay follows no redirection, which would bring the token elsewhere.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// noRedirect rejects redirections, which would send the token to another server.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func (l *line) close() {
+func (l *connection) close() {
 	if l != nil {
 		l.client.CloseIdleConnections()
 	}
 }
 
-// trusting returns the TLS of a client that takes exactly the certificate with a
-// fingerprint, and asks no authority.
+// trusting returns the TLS configuration of a client that accepts only the certificate with a
+// fingerprint. It uses no certificate authority.
 func trusting(fingerprint string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
@@ -75,12 +75,12 @@ func trusting(fingerprint string) *tls.Config {
 	}
 }
 
-// errorText bounds what is read of why a request was refused.
+// errorText bounds the bytes of an error response that are read.
 const errorText = 1 << 10
 
-// ask sends a request with the token, and gives the answer if it has the status that
-// is wanted. body may be nil.
-func (l *line) ask(ctx context.Context, method, path, token string, body []byte, want int) (*http.Response, error) {
+// ask sends a request with the token. It returns the response if that has the wanted status. body
+// may be nil.
+func (l *connection) ask(ctx context.Context, method, path, token string, body []byte, want int) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, (&url.URL{Scheme: "https", Host: l.address, Path: path}).String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (l *line) ask(ctx context.Context, method, path, token string, body []byte,
 		return nil, err
 	}
 	if answer.StatusCode != want {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, errorText)) // as much as there is
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, errorText)) // a partial text is useful too
 		_ = answer.Body.Close()
 		return nil, fmt.Errorf("the endpoint %s refuses %s %s: %s: %s", l.address, method, path, answer.Status, strings.TrimSpace(string(text)))
 	}
