@@ -17,6 +17,14 @@ type access struct {
 	last   *region
 }
 
+// flag returns the flag of the access in stamps.
+func (m *access) flag() stamp {
+	if m.strong {
+		return atomic
+	}
+	return 0
+}
+
 // locate returns the region, and the offset in its data, of lane l's access at addr. An
 // invalid address ends the launch.
 func (w *warp) locate(in *inst, addr uint64, l uint8, writes bool) (*region, uint64) {
@@ -50,17 +58,11 @@ func (w *warp) search(in *inst, addr uint64, l uint8, writes bool) (*region, uin
 	}
 	switch {
 	case r == nil || o >= r.size || r.size-o < uint64(m.bytes):
-		f := w.finding(OutOfBounds, in, l, "a %s of %v memory", verb, m.space)
-		f.Address, f.Bytes, f.Allocation = addr, m.bytes, w.block.beside(w, s, place)
-		panic(f)
+		panic(w.finding(OutOfBounds, in, l, "a %s of %v memory", verb, m.space).at(addr, m.bytes, w.block.beside(w, s, place)))
 	case writes && r.fixed:
-		f := w.finding(OutOfBounds, in, l, "a write of memory that kernels may only read")
-		f.Address, f.Bytes, f.Allocation = addr, m.bytes, r.String()
-		panic(f)
+		panic(w.finding(OutOfBounds, in, l, "a write of memory that kernels may only read").at(addr, m.bytes, r.String()))
 	case addr&uint64(m.bytes-1) != 0:
-		f := w.finding(Misaligned, in, l, "a %s at an address that is not a multiple of %d", verb, m.bytes)
-		f.Address, f.Bytes, f.Allocation = addr, m.bytes, r.String()
-		panic(f)
+		panic(w.finding(Misaligned, in, l, "a %s at an address that is not a multiple of %d", verb, m.bytes).at(addr, m.bytes, r.String()))
 	}
 	if m.space != generic && r.lane == 0 {
 		m.last = r
@@ -95,9 +97,7 @@ func (w *warp) noteRead(in *inst, r *region, o uint64, n int, l uint8, kept stam
 // noteReadOf notes the read of one cell.
 func (w *warp) noteReadOf(c *cell, in *inst, r *region, o uint64, n int, l uint8, now stamp) {
 	if c.write <= r.floor {
-		f := w.finding(Uninitialised, in, l, "a read of memory that was never written")
-		f.Address, f.Bytes, f.Allocation = r.base+o-uint64(l)*r.lane, n, r.String()
-		panic(f)
+		panic(w.finding(Uninitialised, in, l, "a read of memory that was never written").in(r, o, n, l))
 	}
 	if !w.settled(r, c.write) && c.write != now {
 		w.contest(in, r, o, n, l, c.write, now, "read", "write")
@@ -147,9 +147,7 @@ func (w *warp) contest(in *inst, r *region, o uint64, n int, l uint8, old, now s
 	if old&now&atomic != 0 || !w.concurrent(old, now, l) {
 		return
 	}
-	f := w.finding(Race, in, l, "a %s beside a %s by %s", verb, other, w.block.who(old))
-	f.Address, f.Bytes, f.Allocation = r.base+o-uint64(l)*r.lane, n, r.String()
-	panic(f)
+	panic(w.finding(Race, in, l, "a %s that races with a %s by %s", verb, other, w.block.who(old)).in(r, o, n, l))
 }
 
 // concurrent reports whether some access after old is not ordered before lane l's now.
@@ -227,11 +225,7 @@ func (r *region) setWord(o uint64, n int, x uint64) {
 
 // load executes ld. Registers of the list get the elements, extended to 64 bits.
 func load(w *warp, in *inst) {
-	m, a := in.mem, &w.regs[in.a]
-	kept := stamp(0)
-	if m.strong {
-		kept = atomic
-	}
+	m, a, kept := in.mem, &w.regs[in.a], in.mem.flag()
 	for _, l := range w.lanes {
 		r, o := w.locate(in, a[l&31]+in.imm, l, false)
 		w.noteRead(in, r, o, m.bytes, l, kept)
@@ -274,11 +268,7 @@ func load4(w *warp, in *inst) {
 
 // store executes st.
 func store(w *warp, in *inst) {
-	m, a := in.mem, &w.regs[in.a]
-	kept := stamp(0)
-	if m.strong {
-		kept = atomic
-	}
+	m, a, kept := in.mem, &w.regs[in.a], in.mem.flag()
 	for _, l := range w.lanes {
 		r, o := w.locate(in, a[l&31]+in.imm, l, true)
 		w.noteWrite(in, r, o, m.bytes, l, kept)
@@ -314,8 +304,18 @@ func firstLane(m uint32) uint8 { return uint8(bits.TrailingZeros32(m)) }
 // finding returns a finding of lane l at in.
 func (w *warp) finding(k Kind, in *inst, l uint8, format string, args ...any) *Finding {
 	b := w.block
-	f := &Finding{Kind: k, Kernel: b.kernel.name, Module: b.kernel.mod.name,
+	return &Finding{Kind: k, Kernel: b.kernel.name, Module: b.kernel.mod.name,
 		Line: int(in.line), Text: b.kernel.mod.text(int(in.line)),
 		Block: b.at, Thread: b.threadAt(w.index*lanes + int(l)), Detail: fmt.Sprintf(format, args...)}
+}
+
+// at sets the accessed memory.
+func (f *Finding) at(addr uint64, bytes int, allocation string) *Finding {
+	f.Address, f.Bytes, f.Allocation = addr, bytes, allocation
 	return f
+}
+
+// in sets the accessed memory to n bytes at offset o of lane l's region.
+func (f *Finding) in(r *region, o uint64, n int, l uint8) *Finding {
+	return f.at(r.base+o-uint64(l)*r.lane, n, r.String())
 }

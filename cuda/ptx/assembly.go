@@ -121,6 +121,15 @@ func (a *assembly) dest(k kind, room bool) int32 {
 // written returns the destination of an operand that must not be a sink.
 func (a *assembly) written(k kind) int32 { return a.sure(a.dest(k, false)) }
 
+// compute emits an instruction with a destination and up to three sources of the given kinds.
+func (a *assembly) compute(in inst, to kind, from ...kind) {
+	in.d = a.written(to)
+	for i, r := range []*int32{&in.a, &in.b, &in.c}[:len(from)] {
+		*r = a.source(from[i])
+	}
+	a.emit(in)
+}
+
 func (a *assembly) sure(d int32) int32 {
 	if d < 0 {
 		a.fail("%s needs a destination", a.opcode)
@@ -182,21 +191,24 @@ func (a *assembly) float() {
 // arithmetic emits an instruction on f32 or another type, with instructions for flushing and
 // saturation.
 func (a *assembly) arithmetic(in inst) {
-	if a.flush {
-		for _, r := range []*int32{&in.a, &in.b, &in.c} {
-			if *r >= 0 {
-				to := a.value()
-				a.emit(inst{run: flush, d: to, a: *r})
-				*r = to
-			}
-		}
-	}
+	a.flushed(&in.a, &in.b, &in.c)
 	a.emit(in)
 	if a.flush {
 		a.emit(inst{run: flush, d: in.d, a: in.d})
 	}
 	if a.cut {
 		a.emit(inst{run: clamp, d: in.d, a: in.d})
+	}
+}
+
+// flushed replaces sources by flushed copies, if the instruction flushes.
+func (a *assembly) flushed(sources ...*int32) {
+	for _, r := range sources {
+		if a.flush && *r >= 0 {
+			to := a.value()
+			a.emit(inst{run: flush, d: to, a: *r})
+			*r = to
+		}
 	}
 }
 

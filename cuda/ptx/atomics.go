@@ -25,9 +25,7 @@ func atomically(w *warp, in *inst) {
 // noteAtomic notes a write that also reads.
 func (w *warp) noteAtomic(in *inst, r *region, o uint64, n int, l uint8) {
 	if at := r.unwritten(o, n); at >= 0 {
-		f := w.finding(Uninitialised, in, l, "an atomic operation on memory that was never written")
-		f.Address, f.Bytes, f.Allocation = r.base+o-uint64(l)*r.lane, n, r.String()
-		panic(f)
+		panic(w.finding(Uninitialised, in, l, "an atomic operation on memory that was never written").in(r, o, n, l))
 	}
 	w.noteWrite(in, r, o, n, l, atomic)
 }

@@ -37,29 +37,28 @@ func (k kind) bits(a *assembly) kind {
 func inverse(a *assembly) {
 	k := a.kind()
 	if k == pred {
-		in := inst{run: logicPred, op: opNot, p: a.predicate(), b: -1}
-		in.a, in.negate = a.predicateOf(a.operand())
-		a.emit(in)
+		a.predicate1(opNot)
 		return
 	}
-	in := inst{op: opNot, run: a.pick(k.bits(a), integers1)}
-	in.d, in.a = a.written(k), a.source(k)
+	a.compute(inst{op: opNot, run: a.pick(k.bits(a), integers1)}, k, k)
+}
+
+// predicate1 emits p = op a of predicates.
+func (a *assembly) predicate1(o op) {
+	in := inst{run: logicPred, op: o, p: a.predicate(), b: -1}
+	in.a, in.negate = a.predicateOf(a.operand())
 	a.emit(in)
 }
 
 func cnot(a *assembly) {
 	k := a.kind()
-	in := inst{op: opCnot, run: a.pick(k.bits(a), integers1)}
-	in.d, in.a = a.written(k), a.source(k)
-	a.emit(in)
+	a.compute(inst{op: opCnot, run: a.pick(k.bits(a), integers1)}, k, k)
 }
 
 func shift(o op) func(*assembly) {
 	return func(a *assembly) {
 		k := a.kind()
-		in := inst{op: o, run: a.pick(k, integers2)}
-		in.d, in.a, in.b = a.written(k), a.source(k), a.source(u32)
-		a.emit(in)
+		a.compute(inst{op: o, run: a.pick(k, integers2)}, k, k, u32)
 	}
 }
 
@@ -76,15 +75,12 @@ func funnelShift(a *assembly) {
 	if a.kind() != b32 || mode == "" {
 		a.unknown()
 	}
-	in.d, in.a, in.b, in.c = a.written(b32), a.source(b32), a.source(b32), a.source(u32)
-	a.emit(in)
+	a.compute(in, b32, b32, b32, u32)
 }
 
 func bitExtract(a *assembly) {
 	k := a.kind()
-	in := inst{run: a.pick(k, extracts)}
-	in.d, in.a, in.b, in.c = a.written(k), a.source(k), a.source(u32), a.source(u32)
-	a.emit(in)
+	a.compute(inst{run: a.pick(k, extracts)}, k, k, u32, u32)
 }
 
 func bitInsert(a *assembly) {
@@ -99,9 +95,7 @@ func bytePermute(a *assembly) {
 	if a.kind() != b32 {
 		a.unknown()
 	}
-	in := inst{run: permute}
-	in.d, in.a, in.b, in.c = a.written(b32), a.source(b32), a.source(b32), a.source(b32)
-	a.emit(in)
+	a.compute(inst{run: permute}, b32, b32, b32, b32)
 }
 
 func anyLogic(a *assembly) {
@@ -121,15 +115,11 @@ func anyLogic(a *assembly) {
 func count(o op) func(*assembly) {
 	return func(a *assembly) {
 		k := a.kind()
-		in := inst{op: o, run: a.pick(k, counts), cut: o == opBfind && a.has("shiftamt")}
-		in.d, in.a = a.written(u32), a.source(k)
-		a.emit(in)
+		a.compute(inst{op: o, run: a.pick(k, counts), cut: o == opBfind && a.has("shiftamt")}, u32, k)
 	}
 }
 
 func reversal(a *assembly) {
 	k := a.kind()
-	in := inst{run: a.pick(k.bits(a), runs{u32: reversed32, u64: reversed64})}
-	in.d, in.a = a.written(k), a.source(k)
-	a.emit(in)
+	a.compute(inst{run: a.pick(k.bits(a), runs{u32: reversed32, u64: reversed64})}, k, k)
 }

@@ -3,7 +3,6 @@ package ptx
 import (
 	"fmt"
 	"sort"
-	"strconv"
 )
 
 // kernel is a compiled entry.
@@ -214,8 +213,7 @@ func (b *block) barrier() {
 	for _, w := range b.warps {
 		n := min(lanes, b.threads-w.index*lanes)
 		if ended := uint32(1<<n-1) &^ w.live; ended != 0 {
-			f := w.finding(DivergentBarrier, in, firstLane(ended), "this thread has ended, but others wait")
-			panic(f)
+			panic(w.finding(DivergentBarrier, in, firstLane(ended), "this thread has ended, but others wait"))
 		}
 	}
 	if in.run != nil {
@@ -327,14 +325,7 @@ func (b *block) beside(w *warp, s space, addr uint64) string {
 	if addr == 0 {
 		return "which is not an address"
 	}
-	r := b.region(w, s, addr)
-	switch {
-	case r == nil:
-		return "where nothing was ever allocated"
-	case r.data == nil:
-		return "in or after " + r.name + ", which has been freed"
-	}
-	return fmt.Sprintf("%d bytes after the beginning of %v", addr-r.base, r)
+	return b.region(w, s, addr).beside(addr)
 }
 
 // who names the thread of a stamp.
@@ -346,5 +337,3 @@ func (b *block) who(s stamp) string {
 	}
 	return text
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

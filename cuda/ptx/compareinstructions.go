@@ -24,13 +24,7 @@ func (a *assembly) comparison() (in inst) {
 // compared takes the operands of a comparison of kind k.
 func (a *assembly) compared(in *inst, k kind) {
 	in.a, in.b = a.source(k), a.source(k)
-	if a.flush {
-		for _, r := range []*int32{&in.a, &in.b} {
-			to := a.value()
-			a.emit(inst{run: flush, d: to, a: *r})
-			*r = to
-		}
-	}
+	a.flushed(&in.a, &in.b)
 	if in.join != opNone {
 		in.r, in.negate = a.predicateOf(a.operand())
 	}

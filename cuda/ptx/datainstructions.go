@@ -5,9 +5,7 @@ package ptx
 func move(a *assembly) {
 	k := a.kind()
 	if k == pred {
-		in := inst{run: logicPred, op: opOr, p: a.predicate(), b: -1}
-		in.a, in.negate = a.predicateOf(a.operand())
-		a.emit(in)
+		a.predicate1(opOr)
 		return
 	}
 	if len(a.operands) == 2 && a.operands[0].kind == vector {
@@ -18,9 +16,7 @@ func move(a *assembly) {
 		a.pack(k)
 		return
 	}
-	in := inst{run: copied}
-	in.d, in.a = a.written(k), a.source(k)
-	a.emit(in)
+	a.compute(inst{run: copied}, k, k)
 }
 
 // copied computes d = a.
@@ -164,10 +160,8 @@ func conversion(a *assembly) {
 
 // narrowFlush emits a conversion that flushes its f32 values.
 func (a *assembly) narrowFlush(in inst) {
-	if a.flush && in.from == f32 {
-		to := a.value()
-		a.emit(inst{run: flush, d: to, a: in.a})
-		in.a = to
+	if in.from == f32 {
+		a.flushed(&in.a)
 	}
 	a.emit(in)
 	if a.flush && in.kind == f32 {
@@ -211,14 +205,13 @@ func addressConversion(a *assembly) {
 		a.unknown()
 	}
 	in := inst{run: convertAddress}
-	in.d, in.a = a.written(k), a.source(k)
 	if s == shared || s == local || s == param {
 		in.imm = window
 		if back {
 			in.imm = -in.imm
 		}
 	}
-	a.emit(in)
+	a.compute(in, k, k)
 }
 
 // space takes the modifier of a space.
@@ -236,13 +229,7 @@ func spaceTest(a *assembly) {
 // memory takes the modifiers of an access, and the type of an element.
 func (a *assembly) memory() (m *access, n int) {
 	m = &access{}
-	n = 1
-	switch a.take("v2", "v4") {
-	case "v2":
-		n = 2
-	case "v4":
-		n = 4
-	}
+	n = map[string]int{"": 1, "v2": 2, "v4": 4}[a.take("v2", "v4")]
 	m.strong = a.take("volatile", "relaxed", "acquire", "release") != ""
 	a.take("weak")
 	a.take("cta", "gpu", "sys")

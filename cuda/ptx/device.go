@@ -75,6 +75,16 @@ func (d *Device) usable() error {
 	return d.failed
 }
 
+// locked makes a call of a usable device under its lock.
+func (d *Device) locked(call func() error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(); err != nil {
+		return err
+	}
+	return call()
+}
+
 // Memory implements device.Device.
 func (d *Device) Memory() (free, total int64, err error) {
 	d.mu.Lock()
@@ -83,18 +93,16 @@ func (d *Device) Memory() (free, total int64, err error) {
 }
 
 // Alloc implements device.Device. No address is given twice.
-func (d *Device) Alloc(bytes int) (device.Ptr, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.usable(); err != nil {
-		return 0, err
-	}
-	d.count++
-	r, err := d.allocate(fmt.Sprintf("allocation %d", d.count), bytes)
-	if err != nil {
-		return 0, err
-	}
-	return device.Ptr(r.base), nil
+func (d *Device) Alloc(bytes int) (p device.Ptr, err error) {
+	err = d.locked(func() error {
+		d.count++
+		r, err := d.allocate(fmt.Sprintf("allocation %d", d.count), bytes)
+		if err == nil {
+			p = device.Ptr(r.base)
+		}
+		return err
+	})
+	return p, err
 }
 
 // allocate makes a region, with guards on both sides.
@@ -162,13 +170,7 @@ func (d *Device) bytes(p device.Ptr, n int, verb string) (*region, uint64, error
 			return r, o, nil
 		}
 	}
-	beside := "where nothing was ever allocated"
-	if r != nil && r.data == nil {
-		beside = "in or after " + r.name + ", which has been freed"
-	} else if r != nil {
-		beside = fmt.Sprintf("%d bytes after the beginning of %v", uint64(p)-r.base, r)
-	}
-	return nil, 0, &Finding{Kind: OutOfBounds, Detail: verb, Address: uint64(p), Bytes: n, Allocation: beside}
+	return nil, 0, &Finding{Kind: OutOfBounds, Detail: verb, Address: uint64(p), Bytes: n, Allocation: r.beside(uint64(p))}
 }
 
 // Load implements device.Device.

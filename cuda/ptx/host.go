@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"siafu/cuda/device"
@@ -25,60 +26,51 @@ func spanOf(b []byte) span {
 	return span{at: uintptr(unsafe.Pointer(unsafe.SliceData(b))), bytes: uintptr(len(b))}
 }
 
-// meets reports whether spans share a byte.
-func (s span) meets(o span) bool { return s.at < o.at+o.bytes && o.at < s.at+s.bytes }
+// overlaps reports whether spans share a byte.
+func (s span) overlaps(o span) bool { return s.at < o.at+o.bytes && o.at < s.at+s.bytes }
 
 // without returns list without one s.
 func without(list []span, s span) ([]span, bool) {
-	for i, o := range list {
-		if o == s {
-			return append(list[:i], list[i+1:]...), true
-		}
+	i := slices.Index(list, s)
+	if i < 0 {
+		return list, false
 	}
-	return list, false
+	return slices.Delete(list, i, i+1), true
 }
 
 // Pin implements device.Device.
 func (d *Device) Pin(b []byte) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.usable(); err != nil {
-		return err
-	}
-	if d.settings.Pageable {
-		return errors.New("ptx: no memory of the host is pinned here")
-	}
-	s := spanOf(b)
-	for _, o := range d.host.pinned {
-		if s.meets(o) {
-			return fmt.Errorf("ptx: %d bytes of the host are pinned twice", len(b))
+	return d.locked(func() error {
+		s := spanOf(b)
+		switch {
+		case d.settings.Pageable:
+			return errors.New("ptx: this device pins no host memory")
+		case slices.ContainsFunc(d.host.pinned, s.overlaps):
+			return fmt.Errorf("ptx: %d bytes of host memory are pinned twice", len(b))
 		}
-	}
-	d.host.pinned = append(d.host.pinned, s)
-	return nil
+		d.host.pinned = append(d.host.pinned, s)
+		return nil
+	})
 }
 
 // Unpin implements device.Device.
 func (d *Device) Unpin(b []byte) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.usable(); err != nil {
-		return err
-	}
-	if err := d.free(spanOf(b), true, "it is unpinned"); err != nil {
-		return err
-	}
-	var found bool
-	if d.host.pinned, found = without(d.host.pinned, spanOf(b)); !found {
-		return fmt.Errorf("ptx: %d bytes of the host are unpinned that were not pinned", len(b))
-	}
-	return nil
+	return d.locked(func() error {
+		if err := d.free(spanOf(b), true, "it is unpinned"); err != nil {
+			return err
+		}
+		var found bool
+		if d.host.pinned, found = without(d.host.pinned, spanOf(b)); !found {
+			return fmt.Errorf("ptx: %d bytes of host memory are unpinned but not pinned", len(b))
+		}
+		return nil
+	})
 }
 
 // free returns a Finding if the use of s conflicts with a copy.
 func (d *Device) free(s span, written bool, why string) error {
 	for _, o := range d.host.lent {
-		if s.meets(o) && (written || o.written) {
+		if s.overlaps(o) && (written || o.written) {
 			return &Finding{Kind: HostMemory, Detail: why + " while a copy of it is under way", Address: uint64(s.at), Bytes: int(s.bytes)}
 		}
 	}
@@ -106,28 +98,25 @@ func changed(b []byte, verb string) error {
 
 // BeginIn implements device.Stream. A source that has changed when the copy runs is a Finding.
 func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
-	end, err := s.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	r, o, err := s.device.bytes(dst, len(src), "a copy to the device")
-	if err != nil || len(src) == 0 {
-		return err
-	}
-	if err := s.device.free(spanOf(src), false, "it is copied from"); err != nil {
-		return err
-	}
-	was := bytes.Clone(src)
-	return s.borrow(src, false, func() error {
-		if !bytes.Equal(src, was) {
-			return changed(src, "a copy to the device")
+	return s.locked(func() error {
+		r, o, err := s.device.bytes(dst, len(src), "a copy to the device")
+		if err != nil || len(src) == 0 {
+			return err
 		}
-		return nil
-	}, func() error {
-		copy(r.data[o:], was)
-		r.written(o, len(was))
-		return nil
+		if err := s.device.free(spanOf(src), false, "it is copied from"); err != nil {
+			return err
+		}
+		was := bytes.Clone(src)
+		return s.borrow(src, false, func() error {
+			if !bytes.Equal(src, was) {
+				return changed(src, "a copy to the device")
+			}
+			return nil
+		}, func() error {
+			copy(r.data[o:], was)
+			r.written(o, len(was))
+			return nil
+		})
 	})
 }
 
@@ -137,29 +126,26 @@ const underWay = 0xc5
 // BeginOut implements device.Stream. Until the copy runs, dst has the filler bytes; it is a
 // Finding if they are overwritten.
 func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
-	end, err := s.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	r, o, err := s.device.bytes(src, len(dst), "a copy from the device")
-	if err != nil || len(dst) == 0 {
-		return err
-	}
-	if err := s.device.free(spanOf(dst), true, "it is copied to"); err != nil {
-		return err
-	}
-	for i := range dst {
-		dst[i] = underWay
-	}
-	return s.borrow(dst, true, func() error {
-		for _, b := range dst {
-			if b != underWay {
-				return changed(dst, "a copy from the device")
-			}
+	return s.locked(func() error {
+		r, o, err := s.device.bytes(src, len(dst), "a copy from the device")
+		if err != nil || len(dst) == 0 {
+			return err
 		}
-		return nil
-	}, func() error { return r.copyOut(dst, o) })
+		if err := s.device.free(spanOf(dst), true, "it is copied to"); err != nil {
+			return err
+		}
+		for i := range dst {
+			dst[i] = underWay
+		}
+		return s.borrow(dst, true, func() error {
+			for _, b := range dst {
+				if b != underWay {
+					return changed(dst, "a copy from the device")
+				}
+			}
+			return nil
+		}, func() error { return r.copyOut(dst, o) })
+	})
 }
 
 // copyOut sets dst to the bytes at offset o. An unwritten byte is a Finding.

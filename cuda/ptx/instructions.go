@@ -5,35 +5,23 @@ type runs = map[kind]func(*warp, *inst)
 
 // Runs by type. Bits are unsigned.
 var (
-	integers2    runs
-	integers1    runs
-	multiplyAdds runs
-	wideMuls     runs
-	wideMads     runs
-	counts       runs
-	comparisons  runs
-	settings     runs
-	floats2      runs
-	floats1      runs
-	extracts     runs
+	integers2    = runs{s16: integer2[int16], u16: integer2[uint16], s32: integer2[int32], u32: integer2[uint32], s64: integer2[int64], u64: integer2[uint64]}
+	integers1    = runs{s16: integer1[int16], u16: integer1[uint16], s32: integer1[int32], u32: integer1[uint32], s64: integer1[int64], u64: integer1[uint64]}
+	multiplyAdds = runs{s16: multiplyAdd[int16], u16: multiplyAdd[uint16], s32: multiplyAdd[int32], u32: multiplyAdd[uint32], s64: multiplyAdd[int64], u64: multiplyAdd[uint64]}
+	wideMuls     = runs{s16: wideMul[int16, int32], u16: wideMul[uint16, uint32], s32: wideMul[int32, int64], u32: wideMul[uint32, uint64]}
+	wideMads     = runs{s16: wideMad[int16, int32], u16: wideMad[uint16, uint32], s32: wideMad[int32, int64], u32: wideMad[uint32, uint64]}
+	counts       = runs{s32: counted[int32], u32: counted[uint32], s64: counted[int64], u64: counted[uint64]}
+	comparisons  = runs{s16: compare[int16], u16: compare[uint16], s32: compare[int32], u32: compare[uint32], s64: compare[int64], u64: compare[uint64], f32: compare[float32], f64: compare[float64]}
+	settings     = runs{s16: set[int16], u16: set[uint16], s32: set[int32], u32: set[uint32], s64: set[int64], u64: set[uint64], f32: set[float32], f64: set[float64]}
+	floats2      = runs{f32: float2[float32], f64: float2[float64]}
+	floats1      = runs{f32: float1[float32], f64: float1[float64]}
+	extracts     = runs{s32: extract[int32], u32: extract[uint32], s64: extract[int64], u64: extract[uint64]}
 )
 
 // instructions maps the first word of each supported opcode to its compiler.
 var instructions map[string]func(*assembly)
 
 func init() {
-	integers2 = runs{s16: integer2[int16], u16: integer2[uint16], s32: integer2[int32], u32: integer2[uint32], s64: integer2[int64], u64: integer2[uint64]}
-	integers1 = runs{s16: integer1[int16], u16: integer1[uint16], s32: integer1[int32], u32: integer1[uint32], s64: integer1[int64], u64: integer1[uint64]}
-	multiplyAdds = runs{s16: multiplyAdd[int16], u16: multiplyAdd[uint16], s32: multiplyAdd[int32], u32: multiplyAdd[uint32], s64: multiplyAdd[int64], u64: multiplyAdd[uint64]}
-	wideMuls = runs{s16: wideMul[int16, int32], u16: wideMul[uint16, uint32], s32: wideMul[int32, int64], u32: wideMul[uint32, uint64]}
-	wideMads = runs{s16: wideMad[int16, int32], u16: wideMad[uint16, uint32], s32: wideMad[int32, int64], u32: wideMad[uint32, uint64]}
-	counts = runs{s32: counted[int32], u32: counted[uint32], s64: counted[int64], u64: counted[uint64]}
-	comparisons = runs{s16: compare[int16], u16: compare[uint16], s32: compare[int32], u32: compare[uint32], s64: compare[int64], u64: compare[uint64], f32: compare[float32], f64: compare[float64]}
-	settings = runs{s16: set[int16], u16: set[uint16], s32: set[int32], u32: set[uint32], s64: set[int64], u64: set[uint64], f32: set[float32], f64: set[float64]}
-	floats2 = runs{f32: float2[float32], f64: float2[float64]}
-	floats1 = runs{f32: float1[float32], f64: float1[float64]}
-	extracts = runs{s32: extract[int32], u32: extract[uint32], s64: extract[int64], u64: extract[uint64]}
-
 	instructions = map[string]func(*assembly){
 		"add": arithmetic2(opAdd), "sub": arithmetic2(opSub), "min": arithmetic2(opMin), "max": arithmetic2(opMax),
 		"mul": multiplication, "mad": fusedOrMad, "fma": fusedOrMad, "div": division, "rem": integerOnly(opRem),
@@ -57,9 +45,7 @@ func init() {
 
 // integral emits d = x op y.
 func (a *assembly) integral(o op, k kind) {
-	in := inst{op: o, run: a.pick(k, integers2)}
-	in.d, in.a, in.b = a.written(k), a.source(k), a.source(k)
-	a.emit(in)
+	a.compute(inst{op: o, run: a.pick(k, integers2)}, k, k, k)
 }
 
 func integerOnly(o op) func(*assembly) {
@@ -107,9 +93,7 @@ func multiplication(a *assembly) {
 	case "hi":
 		a.integral(opMulHi, k)
 	case "wide":
-		in := inst{run: a.pick(k, wideMuls)}
-		in.d, in.a, in.b = a.written(double(k)), a.source(k), a.source(k)
-		a.emit(in)
+		a.compute(inst{run: a.pick(k, wideMuls)}, double(k), k, k)
 	default:
 		a.unknown()
 	}
@@ -144,24 +128,16 @@ func fusedOrMad(a *assembly) {
 }
 
 func multiplyAddition(a *assembly, k kind) {
-	var in inst
 	switch a.take("lo", "hi", "wide") {
 	case "lo":
-		in.run = a.pick(k, multiplyAdds)
-		in.op = opMul
+		a.compute(inst{op: opMul, run: a.pick(k, multiplyAdds)}, k, k, k, k)
 	case "hi":
-		in.run = a.pick(k, multiplyAdds)
-		in.op = opMulHi
+		a.compute(inst{op: opMulHi, run: a.pick(k, multiplyAdds)}, k, k, k, k)
 	case "wide":
-		in.run = a.pick(k, wideMads)
-		in.d, in.a, in.b, in.c = a.written(double(k)), a.source(k), a.source(k), a.source(double(k))
-		a.emit(in)
-		return
+		a.compute(inst{run: a.pick(k, wideMads)}, double(k), k, k, double(k))
 	default:
 		a.unknown()
 	}
-	in.d, in.a, in.b, in.c = a.written(k), a.source(k), a.source(k), a.source(k)
-	a.emit(in)
 }
 
 // division assembles div. Approximate ones are correctly rounded.

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -103,29 +104,23 @@ func (*blas) Close() error { return nil }
 
 // Gemm implements device.BLAS, each element summed in order of k.
 func (l *blas) Gemm(g device.Gemm) error {
-	end, err := l.stream.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	d := l.stream.device
-	operand := func(p device.Ptr, rows, cols, ld int, transposed bool, verb string) columns {
-		if transposed {
-			rows, cols = cols, rows
+	return l.stream.locked(func() (err error) {
+		operand := func(p device.Ptr, rows, cols, ld int, transposed bool, verb string) columns {
+			if transposed {
+				rows, cols = cols, rows
+			}
+			m, wrong := l.stream.device.columns(p, rows, cols, ld, 4, verb)
+			err = cmp.Or(err, wrong)
+			return m
 		}
-		m, wrong := d.columns(p, rows, cols, ld, 4, verb)
-		if err == nil {
-			err = wrong
+		a := operand(g.A, g.M, g.K, g.LDA, g.TransA, "a of a Gemm")
+		b := operand(g.B, g.K, g.N, g.LDB, g.TransB, "b of a Gemm")
+		c := operand(g.C, g.M, g.N, g.LDC, false, "c of a Gemm")
+		if err != nil {
+			return err
 		}
-		return m
-	}
-	a := operand(g.A, g.M, g.K, g.LDA, g.TransA, "a of a Gemm")
-	b := operand(g.B, g.K, g.N, g.LDB, g.TransB, "b of a Gemm")
-	c := operand(g.C, g.M, g.N, g.LDC, false, "c of a Gemm")
-	if err != nil {
-		return err
-	}
-	return l.stream.add(0, func() error { return multiply(g, a, b, c) })
+		return l.stream.add(0, func() error { return multiply(g, a, b, c) })
+	})
 }
 
 func multiply(g device.Gemm, a, b, c columns) error {
@@ -177,34 +172,29 @@ type spmm struct {
 
 // SpMM implements device.Sparse. There is one algorithm.
 func (l *sparse) SpMM(m device.CSR, b, c device.Dense, _ device.Algorithm) (device.SpMM, error) {
-	end, err := l.stream.begin()
-	defer end()
-	if err != nil {
-		return nil, err
-	}
 	if m.Rows != c.Rows || m.Cols != b.Rows || b.Cols != c.Cols || m.Half != b.Half || c.Half {
 		return nil, fmt.Errorf("ptx: an SpMM of shapes or types that do not fit")
-	}
-	vector := func(p device.Ptr, n, elem int, verb string) columns {
-		v, wrong := l.stream.device.columns(p, n, 1, n, elem, verb)
-		if err == nil {
-			err = wrong
-		}
-		return v
 	}
 	elem := 4
 	if m.Half {
 		elem = 2
 	}
 	s := &spmm{stream: l.stream, rows: m.Rows}
-	s.offsets = vector(m.Offsets, m.Rows+1, 4, "offsets of an SpMM")
-	s.index = vector(m.Index, m.Edges, 4, "an index of an SpMM")
-	s.values = vector(m.Values, m.Edges, elem, "values of an SpMM")
-	s.b = vector(b.At, b.Rows*b.Cols, elem, "b of an SpMM")
-	s.c = vector(c.At, c.Rows*c.Cols, 4, "c of an SpMM")
-	s.b.rows, s.b.stride, s.b.count = b.Cols, b.Cols, b.Rows
-	s.c.rows, s.c.stride, s.c.count = c.Cols, c.Cols, c.Rows
-	return s, err
+	return s, l.stream.locked(func() (err error) {
+		vector := func(p device.Ptr, n, elem int, verb string) columns {
+			v, wrong := l.stream.device.columns(p, n, 1, n, elem, verb)
+			err = cmp.Or(err, wrong)
+			return v
+		}
+		s.offsets = vector(m.Offsets, m.Rows+1, 4, "offsets of an SpMM")
+		s.index = vector(m.Index, m.Edges, 4, "an index of an SpMM")
+		s.values = vector(m.Values, m.Edges, elem, "values of an SpMM")
+		s.b = vector(b.At, b.Rows*b.Cols, elem, "b of an SpMM")
+		s.c = vector(c.At, c.Rows*c.Cols, 4, "c of an SpMM")
+		s.b.rows, s.b.stride, s.b.count = b.Cols, b.Cols, b.Rows
+		s.c.rows, s.c.stride, s.c.count = c.Cols, c.Cols, c.Rows
+		return err
+	})
 }
 
 // Workspace implements device.SpMM.
@@ -215,12 +205,7 @@ func (*spmm) Close() error { return nil }
 
 // Run implements device.SpMM.
 func (s *spmm) Run() error {
-	end, err := s.stream.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	return s.stream.add(0, s.gather)
+	return s.stream.locked(func() error { return s.stream.add(0, s.gather) })
 }
 
 func (s *spmm) gather() error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func TestBadText(t *testing.T) {
 func doubling(n int) string {
 	var b strings.Builder
 	b.WriteString(".version 6.3\n.func f0() { ret; }\n")
-	name := func(i int) string { return "f" + itoa(i) }
+	name := func(i int) string { return "f" + strconv.Itoa(i) }
 	for i := range n {
 		b.WriteString(".func " + name(i+1) + "()\n{ call " + name(i) + "; call " + name(i) + "; ret; }\n")
 	}
@@ -71,8 +72,8 @@ func doubling(n int) string {
 func TestManyLoops(t *testing.T) {
 	var open, close strings.Builder
 	for i := range 500 {
-		open.WriteString("L" + itoa(i) + ": add.s32 %r1, %r1, 1;\n")
-		close.WriteString("setp.lt.s32 %p1, %r1, 100; @%p1 bra L" + itoa(499-i) + ";\n")
+		open.WriteString("L" + strconv.Itoa(i) + ": add.s32 %r1, %r1, 1;\n")
+		close.WriteString("setp.lt.s32 %p1, %r1, 100; @%p1 bra L" + strconv.Itoa(499-i) + ";\n")
 	}
 	l := newLab(t, Settings{})
 	p := l.empty(256)

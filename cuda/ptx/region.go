@@ -108,6 +108,17 @@ func (r *region) unwritten(o uint64, n int) int {
 	return -1
 }
 
+// beside returns where an address is relative to the last region that starts before it, or at it.
+func (r *region) beside(addr uint64) string {
+	switch {
+	case r == nil:
+		return "where nothing was ever allocated"
+	case r.data == nil:
+		return "in or after " + r.name + ", which has been freed"
+	}
+	return fmt.Sprintf("%d bytes after the beginning of %v", addr-r.base, r)
+}
+
 // String returns the name of the region in findings.
 func (r *region) String() string {
 	return fmt.Sprintf("%s of %d bytes at %#x", r.name, r.size, r.base)

@@ -3,6 +3,7 @@ package ptx
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"siafu/cuda/device"
@@ -37,14 +38,14 @@ func (d *Device) NewStream() (device.Stream, error) {
 	return s, nil
 }
 
-// begin takes the device's lock for a call of the stream; end releases it.
-func (s *stream) begin() (end func(), err error) {
-	s.device.mu.Lock()
-	err = s.device.usable()
-	if err == nil && s.closed {
-		err = fmt.Errorf("ptx: the stream is closed")
-	}
-	return s.device.mu.Unlock, err
+// locked makes a call of the stream under the device's lock.
+func (s *stream) locked(call func() error) error {
+	return s.device.locked(func() error {
+		if s.closed {
+			return fmt.Errorf("ptx: the stream is closed")
+		}
+		return call()
+	})
 }
 
 // add queues work that holds the given bytes.
@@ -77,62 +78,53 @@ func (s *stream) run(upto int64) error {
 
 // CopyIn implements device.Stream.
 func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
-	end, err := s.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	r, o, err := s.device.bytes(dst, len(src), "a copy to the device")
-	if err != nil || len(src) == 0 {
-		return err
-	}
-	src = bytes.Clone(src)
-	return s.add(len(src), func() error {
-		copy(r.data[o:], src)
-		r.written(o, len(src))
-		return nil
+	return s.locked(func() error {
+		r, o, err := s.device.bytes(dst, len(src), "a copy to the device")
+		if err != nil || len(src) == 0 {
+			return err
+		}
+		src = bytes.Clone(src)
+		return s.add(len(src), func() error {
+			copy(r.data[o:], src)
+			r.written(o, len(src))
+			return nil
+		})
 	})
 }
 
 // CopyOut implements device.Stream. An unwritten byte is a Finding.
 func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
-	end, err := s.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	r, o, err := s.device.bytes(src, len(dst), "a copy from the device")
-	if err != nil || len(dst) == 0 {
-		return err
-	}
-	if err := s.run(s.queued); err != nil {
-		return err
-	}
-	return r.copyOut(dst, o)
+	return s.locked(func() error {
+		r, o, err := s.device.bytes(src, len(dst), "a copy from the device")
+		if err != nil || len(dst) == 0 {
+			return err
+		}
+		if err := s.run(s.queued); err != nil {
+			return err
+		}
+		return r.copyOut(dst, o)
+	})
 }
 
 // Copy implements device.Stream. Bytes unwritten at src count as unwritten at dst.
 func (s *stream) Copy(dst, src device.Ptr, n int) error {
-	end, err := s.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	to, i, err := s.device.bytes(dst, n, "a copy to here")
-	if err != nil {
-		return err
-	}
-	from, j, err := s.device.bytes(src, n, "a copy from here")
-	if err != nil || n == 0 {
-		return err
-	}
-	if to == from && i < j+uint64(n) && j < i+uint64(n) {
-		return fmt.Errorf("ptx: a copy of %d bytes from %#x to %#x, which overlap", n, src, dst)
-	}
-	return s.add(0, func() error {
-		copy(to.data[i:i+uint64(n)], from.data[j:])
-		duplicate(to, from, i, j, n)
-		return nil
+	return s.locked(func() error {
+		to, i, err := s.device.bytes(dst, n, "a copy to here")
+		if err != nil {
+			return err
+		}
+		from, j, err := s.device.bytes(src, n, "a copy from here")
+		if err != nil || n == 0 {
+			return err
+		}
+		if to == from && i < j+uint64(n) && j < i+uint64(n) {
+			return fmt.Errorf("ptx: a copy of %d bytes from %#x to %#x, which overlap", n, src, dst)
+		}
+		return s.add(0, func() error {
+			copy(to.data[i:i+uint64(n)], from.data[j:])
+			duplicate(to, from, i, j, n)
+			return nil
+		})
 	})
 }
 
@@ -158,48 +150,42 @@ func duplicate(to, from *region, i, j uint64, n int) {
 
 // Set implements device.Stream.
 func (s *stream) Set(dst device.Ptr, b byte, n int) error {
-	end, err := s.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	r, o, err := s.device.bytes(dst, n, "a fill")
-	if err != nil || n == 0 {
-		return err
-	}
-	return s.add(0, func() error {
-		part := r.data[o : o+uint64(n)]
-		for i := range part {
-			part[i] = b
+	return s.locked(func() error {
+		r, o, err := s.device.bytes(dst, n, "a fill")
+		if err != nil || n == 0 {
+			return err
 		}
-		r.written(o, n)
-		return nil
+		return s.add(0, func() error {
+			part := r.data[o : o+uint64(n)]
+			for i := range part {
+				part[i] = b
+			}
+			r.written(o, n)
+			return nil
+		})
 	})
 }
 
 // Launch implements device.Stream.
 func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) error {
-	end, err := s.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	e, ok := f.(*entry)
-	if !ok || e.device != s.device || e.module.gone {
-		return fmt.Errorf("ptx: a launch of %v, which is no function of a module of this device", f)
-	}
-	for i := range 3 {
-		l.Grid[i], l.Block[i] = max(l.Grid[i], 1), max(l.Block[i], 1)
-	}
-	var given device.Args
-	if args != nil {
-		given = *args
-	}
-	if err := e.check(l, &given); err != nil {
-		return err
-	}
-	params := bytes.Clone(given.Bytes())
-	return s.add(len(params), func() error { return s.device.execute(e.kernel, l, params) })
+	return s.locked(func() error {
+		e, ok := f.(*entry)
+		if !ok || e.device != s.device || e.module.gone {
+			return fmt.Errorf("ptx: a launch of %v, which is no function of a module of this device", f)
+		}
+		for i := range 3 {
+			l.Grid[i], l.Block[i] = max(l.Grid[i], 1), max(l.Block[i], 1)
+		}
+		var given device.Args
+		if args != nil {
+			given = *args
+		}
+		if err := e.check(l, &given); err != nil {
+			return err
+		}
+		params := bytes.Clone(given.Bytes())
+		return s.add(len(params), func() error { return s.device.execute(e.kernel, l, params) })
+	})
 }
 
 // check returns an error about the shape or the parameters of a launch.
@@ -257,30 +243,19 @@ func (d *Device) execute(k *kernel, l device.Launch, params []byte) (err error) 
 
 // Synchronize implements device.Stream.
 func (s *stream) Synchronize() error {
-	end, err := s.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	return s.run(s.queued)
+	return s.locked(func() error {
+		return s.run(s.queued)
+	})
 }
 
 // Close implements device.Stream.
 func (s *stream) Close() error {
-	end, err := s.begin()
-	defer end()
-	if err != nil {
+	return s.locked(func() error {
+		err := s.run(s.queued)
+		s.closed = true
+		s.device.streams = slices.DeleteFunc(s.device.streams, func(t *stream) bool { return t == s })
 		return err
-	}
-	err = s.run(s.queued)
-	s.closed = true
-	for i, t := range s.device.streams {
-		if t == s {
-			s.device.streams = append(s.device.streams[:i], s.device.streams[i+1:]...)
-			break
-		}
-	}
-	return err
+	})
 }
 
 // event implements device.Event: the end of work upto of a stream.
@@ -310,36 +285,30 @@ func (s *stream) own(e device.Event) (*event, error) {
 
 // Record implements device.Stream.
 func (s *stream) Record(e device.Event) error {
-	end, err := s.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	v, err := s.own(e)
-	if err != nil {
-		return err
-	}
-	v.stream, v.upto, v.asked = s, s.queued+1, false
-	return s.add(0, func() error {
-		v.when = time.Now()
-		return nil
+	return s.locked(func() error {
+		v, err := s.own(e)
+		if err != nil {
+			return err
+		}
+		v.stream, v.upto, v.asked = s, s.queued+1, false
+		return s.add(0, func() error {
+			v.when = time.Now()
+			return nil
+		})
 	})
 }
 
 // Wait implements device.Stream.
 func (s *stream) Wait(e device.Event) error {
-	end, err := s.begin()
-	defer end()
-	if err != nil {
-		return err
-	}
-	v, err := s.own(e)
-	if err != nil || v.stream == nil {
-		return err
-	}
-	on, upto := v.stream, v.upto
-	// Work waits only for work queued earlier, so that there is no deadlock.
-	return s.add(0, func() error { return on.run(upto) })
+	return s.locked(func() error {
+		v, err := s.own(e)
+		if err != nil || v.stream == nil {
+			return err
+		}
+		on, upto := v.stream, v.upto
+		// Work waits only for work queued earlier, so that there is no deadlock.
+		return s.add(0, func() error { return on.run(upto) })
+	})
 }
 
 // Done implements device.Event. The first call reports that unawaited work is still running; a
@@ -364,12 +333,12 @@ func (e *event) delay() bool {
 
 // Synchronize implements device.Event.
 func (e *event) Synchronize() error {
-	e.device.mu.Lock()
-	defer e.device.mu.Unlock()
-	if err := e.device.usable(); err != nil || e.stream == nil {
-		return err
-	}
-	return e.stream.run(e.upto)
+	return e.device.locked(func() error {
+		if e.stream == nil {
+			return nil
+		}
+		return e.stream.run(e.upto)
+	})
 }
 
 // Since implements device.Event.

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"fmt"
 	"math/bits"
 )
 
@@ -246,7 +247,7 @@ func (w *warp) stuck() *Finding {
 func (w *warp) whereabouts(l uint8) string {
 	for _, g := range w.groups {
 		if g.mask>>l&1 != 0 {
-			return "is at line " + itoa(int(w.block.kernel.code[g.pc].line))
+			return fmt.Sprintf("is at line %d", w.block.kernel.code[g.pc].line)
 		}
 	}
 	return "has ended"
