@@ -64,6 +64,14 @@ func (b *Builder) Alloc(v Value, cols int) { b.places[v] = storage{kind: room, c
 // replaces it.
 func (b *Builder) ShareStorage(v, other Value) { b.places[v] = storage{kind: inPlace, in: other} }
 
+// shareEnds stores the emitted rows in the input, the gradient of gathered rows in the output's
+// gradient, and the input's gradient in the gradient of emitted rows.
+func (b *Builder) shareEnds() {
+	b.ShareStorage(Emitted, Input)
+	b.ShareStorage(GatheredGrad, OutputGrad)
+	b.ShareStorage(InputGrad, EmittedGrad)
+}
+
 // AllocGrad gives the gradient of the layer's input, or a value of the same width, a matrix [n
 // x in]. An input that is not trained, such as the first layer's, gets none.
 func (b *Builder) AllocGrad(v Value) {

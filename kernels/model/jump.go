@@ -52,16 +52,11 @@ func catLayer(b *Builder, l int) Layer {
 
 // concatLayer implements cat; its rows stay in the storage of their layers.
 type concatLayer struct {
+	pointwise
 	width   int
 	w, bias Param
 	skips   []Skip // of all hidden layers but the last
 }
-
-// GatherWidth implements Layer.
-func (c *concatLayer) GatherWidth() int { return 0 }
-
-// GathersBackward implements Layer.
-func (c *concatLayer) GathersBackward() bool { return false }
 
 // Flow implements Layer.
 func (c *concatLayer) Flow(s Stage) Flow {
@@ -120,22 +115,17 @@ func (c *concatLayer) Run(s Stage, x *Step) {
 }
 
 func largestLayer(b *Builder, l int) Layer {
-	b.ShareStorage(Emitted, Input)
+	b.shareEnds()
 	b.Alloc(Output, b.Spec.Dims[l+1])
-	b.ShareStorage(GatheredGrad, OutputGrad)
-	b.ShareStorage(InputGrad, EmittedGrad)
-	return &largest{b.Skips()}
+	return &largest{skips: b.Skips()}
 }
 
 // largest implements max, without the product. The first layer that has the largest element
 // gets its gradient; the last layer gets the rest.
-type largest struct{ skips []Skip }
-
-// GatherWidth implements Layer.
-func (m *largest) GatherWidth() int { return 0 }
-
-// GathersBackward implements Layer.
-func (m *largest) GathersBackward() bool { return false }
+type largest struct {
+	pointwise
+	skips []Skip
+}
 
 // Flow implements Layer.
 func (m *largest) Flow(s Stage) Flow {

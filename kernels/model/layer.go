@@ -91,6 +91,15 @@ type Layer interface {
 	Run(s Stage, x *Step)
 }
 
+// pointwise is the common part of layers without the graph.
+type pointwise struct{}
+
+// GatherWidth implements Layer.
+func (pointwise) GatherWidth() int { return 0 }
+
+// GathersBackward implements Layer.
+func (pointwise) GathersBackward() bool { return false }
+
 // Attended is a layer whose edges carry attention instead of coefficients: it has the values
 // Scores and ScoresGrad, and AlongGrad if there are weights along edges.
 type Attended interface {

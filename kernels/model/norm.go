@@ -60,13 +60,11 @@ func normWeights(s Spec, l int) []Shape {
 }
 
 func normLayer(b *Builder, l int) Layer {
-	b.ShareStorage(Emitted, Input)
+	b.shareEnds()
 	b.Alloc(Output, b.Spec.Dims[l+1])
-	b.ShareStorage(GatheredGrad, OutputGrad)
-	b.ShareStorage(InputGrad, EmittedGrad)
 	switch b.Spec.Design.Norm {
 	case l2, ball:
-		return unitRows{b.Spec.Design.Norm == ball}
+		return unitRows{ball: b.Spec.Design.Norm == ball}
 	case "layer":
 		return &rowNorm{gain: b.Weight(l, 0), bias: b.Weight(l, 1)}
 	}
@@ -76,13 +74,10 @@ func normLayer(b *Builder, l int) Layer {
 }
 
 // rowNorm implements layer.
-type rowNorm struct{ gain, bias Param }
-
-// GatherWidth implements Layer.
-func (n *rowNorm) GatherWidth() int { return 0 }
-
-// GathersBackward implements Layer.
-func (n *rowNorm) GathersBackward() bool { return false }
+type rowNorm struct {
+	pointwise
+	gain, bias Param
+}
 
 // Flow implements Layer.
 func (n *rowNorm) Flow(s Stage) Flow {
@@ -107,13 +102,10 @@ func (n *rowNorm) Run(s Stage, x *Step) {
 }
 
 // unitRows implements l2 and ball.
-type unitRows struct{ ball bool }
-
-// GatherWidth implements Layer.
-func (unitRows) GatherWidth() int { return 0 }
-
-// GathersBackward implements Layer.
-func (unitRows) GathersBackward() bool { return false }
+type unitRows struct {
+	pointwise
+	ball bool
+}
 
 // Flow implements Layer.
 func (unitRows) Flow(s Stage) Flow {
@@ -138,6 +130,7 @@ func (u unitRows) Run(s Stage, x *Step) {
 
 // columnNorm implements batch, which has weights, and pair.
 type columnNorm struct {
+	pointwise
 	width int
 	w     []Param // γ, β, running mean and variance; none for pair
 }
@@ -157,12 +150,6 @@ const (
 	settledRows
 	readRows = mean
 )
-
-// GatherWidth implements Layer.
-func (n *columnNorm) GatherWidth() int { return 0 }
-
-// GathersBackward implements Layer.
-func (n *columnNorm) GathersBackward() bool { return false }
 
 // Flow implements Layer.
 func (n *columnNorm) Flow(s Stage) Flow {

@@ -95,6 +95,7 @@ func poweredLayer(b *Builder, l int) Layer {
 
 // powered computes [Âᶠ X W⁰, Âᶠ⁺¹ X W¹, …] from cached powers.
 type powered struct {
+	pointwise
 	h        Hidden // X
 	w        Param  // [in x blocks · width], one block of columns per power
 	features bool   // the first block belongs to X
@@ -102,12 +103,6 @@ type powered struct {
 	width    int // of a block; 0: a single block
 	block    int // scratch for a block of w, or of its gradient
 }
-
-// GatherWidth implements Layer.
-func (p *powered) GatherWidth() int { return 0 }
-
-// GathersBackward implements Layer.
-func (p *powered) GathersBackward() bool { return false }
 
 // Flow implements Layer.
 func (p *powered) Flow(s Stage) Flow {
@@ -182,26 +177,19 @@ func (p *powered) power(column int) (Value, bool) {
 }
 
 func powerStepLayer(b *Builder, l int) Layer {
-	b.ShareStorage(Emitted, Input)
+	b.shareEnds()
 	b.ShareStorage(Output, Gathered)
-	b.ShareStorage(GatheredGrad, OutputGrad)
-	b.ShareStorage(InputGrad, EmittedGrad)
 	return &powerStep{bias: b.params[l], drop: b.Dropout(l), relu: !b.Plain()}
 }
 
 // powerStep replaces a propagation step that cached powers include. The last one applies the
 // bias and activation; others do nothing.
 type powerStep struct {
+	pointwise
 	bias []Param // at most one
 	drop *Dropout
 	relu bool
 }
-
-// GatherWidth implements Layer.
-func (g *powerStep) GatherWidth() int { return 0 }
-
-// GathersBackward implements Layer.
-func (g *powerStep) GathersBackward() bool { return false }
 
 // Flow implements Layer.
 func (g *powerStep) Flow(s Stage) Flow {

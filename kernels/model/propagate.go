@@ -83,20 +83,15 @@ func linearLayer(b *Builder, l int) Layer {
 	b.ShareStorage(Output, Gathered)
 	b.ShareStorage(GatheredGrad, OutputGrad)
 	b.AllocGrad(InputGrad)
-	return &linear{b.Hidden(), b.Weight(l, 0)}
+	return &linear{h: b.Hidden(), w: b.Weight(l, 0)}
 }
 
 // linear computes H W.
 type linear struct {
+	pointwise
 	h Hidden
 	w Param
 }
-
-// GatherWidth implements Layer.
-func (p *linear) GatherWidth() int { return 0 }
-
-// GathersBackward implements Layer.
-func (p *linear) GathersBackward() bool { return false }
 
 // Flow implements Layer.
 func (p *linear) Flow(s Stage) Flow {
@@ -124,10 +119,8 @@ func propagateLayer(b *Builder, l int) Layer {
 	if b.Spec.powered() {
 		return powerStepLayer(b, l)
 	}
-	b.ShareStorage(Emitted, Input)
+	b.shareEnds()
 	b.ShareStorage(Output, Gathered)
-	b.ShareStorage(GatheredGrad, OutputGrad)
-	b.ShareStorage(InputGrad, EmittedGrad)
 	p := &propagate{width: b.Spec.Dims[l], constant: b.constant, bias: b.params[l]}
 	if len(b.Skips()) > 0 {
 		p.first, p.alpha = &b.Skips()[0], float32(b.Spec.Design.Alpha)

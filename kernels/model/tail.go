@@ -41,10 +41,8 @@ func (s Spec) activation() kernels.Activation {
 }
 
 func tailLayer(b *Builder, l int) Layer {
-	b.ShareStorage(Emitted, Input)
+	b.shareEnds()
 	b.Alloc(Output, b.Spec.Dims[l+1])
-	b.ShareStorage(GatheredGrad, OutputGrad)
-	b.ShareStorage(InputGrad, EmittedGrad)
 	t := &tail{drop: b.Dropout(l), f: b.Spec.activation(), slope: b.params[l]}
 	if len(b.Skips()) > 0 {
 		t.skip = &b.Skips()[0]
@@ -58,18 +56,13 @@ func tailLayer(b *Builder, l int) Layer {
 // tail is the layer for this. Its blend replaces Z, which Builder.Plain layers do not read
 // again.
 type tail struct {
+	pointwise
 	drop  *Dropout
 	f     kernels.Activation
 	slope []Param // at most one, of a prelu as f
 	skip  *Skip   // nil: none
 	alpha float32 // 0: H is added
 }
-
-// GatherWidth implements Layer.
-func (t *tail) GatherWidth() int { return 0 }
-
-// GathersBackward implements Layer.
-func (t *tail) GathersBackward() bool { return false }
 
 // Flow implements Layer.
 func (t *tail) Flow(s Stage) Flow {
@@ -140,25 +133,20 @@ func (t *tail) applyBackward(x *Step) {
 }
 
 func dropLayer(b *Builder, l int) Layer {
-	d := &drop{b.Dropout(l)}
-	b.ShareStorage(Emitted, Input)
+	d := &drop{of: b.Dropout(l)}
+	b.shareEnds()
 	b.ShareStorage(Output, Gathered)
 	if d.of != nil {
 		b.Alloc(Output, b.Spec.Dims[l+1])
 	}
-	b.ShareStorage(GatheredGrad, OutputGrad)
-	b.ShareStorage(InputGrad, EmittedGrad)
 	return d
 }
 
 // drop applies only dropout, to rows that other layers read without it.
-type drop struct{ of *Dropout }
-
-// GatherWidth implements Layer.
-func (d *drop) GatherWidth() int { return 0 }
-
-// GathersBackward implements Layer.
-func (d *drop) GathersBackward() bool { return false }
+type drop struct {
+	pointwise
+	of *Dropout
+}
 
 // Flow implements Layer.
 func (d *drop) Flow(s Stage) Flow {
