@@ -1,9 +1,6 @@
 package halo
 
 import (
-	"encoding/binary"
-	"slices"
-
 	"siafu/graph"
 	"siafu/graph/shard"
 	"siafu/halo/comm"
@@ -73,7 +70,7 @@ func Reduce(c comm.Comm, s *shard.Shard, t SumCosts, team Parallel, a *mapped.Ar
 	h := newGhostHolder(s, t, a)
 	h.findCovers(team)
 	messages := h.reduce()
-	answers, sent, err := exchangeMessages(c, s, messages)
+	answers, err := comm.Swap(c, messages, func(q int) uint64 { return uint64(longest(s, q)) })
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +82,9 @@ func Reduce(c comm.Comm, s *shard.Shard, t SumCosts, team Parallel, a *mapped.Ar
 	}
 	r := o.reduction(a)
 	h.complete(r)
-	r.Bytes = sent
+	for _, m := range messages {
+		r.Bytes += int64(8 + 4*len(m)) // with its length
+	}
 	return r, nil
 }
 
@@ -105,47 +104,6 @@ func (r *Reduction) Scale(col []float32, a *mapped.Arena) []float32 {
 		}
 	}
 	return scale
-}
-
-// exchangeMessages sends each rank its message and returns the messages from all ranks and the
-// bytes sent.
-func exchangeMessages(c comm.Comm, s *shard.Shard, messages [][]uint32) ([][]uint32, int64, error) {
-	lengths, counts := make([]byte, 8*len(messages)), make([]int, len(messages))
-	var out []byte
-	for q, m := range messages {
-		binary.LittleEndian.PutUint64(lengths[8*q:], uint64(len(m)))
-		counts[q] = 4 * len(m)
-		out = append(out, mapped.Bytes(m)...)
-	}
-	theirs, eight := make([]byte, len(lengths)), slices.Repeat([]int{8}, len(messages))
-	if err := wait(c.Ialltoallv(lengths, eight, theirs, eight)); err != nil {
-		return nil, 0, err
-	}
-	come, total := make([]int, len(messages)), 0
-	for q := range come {
-		n := binary.LittleEndian.Uint64(theirs[8*q:])
-		if n > uint64(longest(s, q)) {
-			return nil, 0, fault.New(fault.Runtime, "halo", "", "rank %d announces a message of %d numbers about the sums of rank %d, more than the maximum", q, n, c.Rank())
-		}
-		come[q] = 4 * int(n)
-		total += int(n)
-	}
-	in := make([]uint32, total)
-	if err := wait(c.Ialltoallv(out, counts, mapped.Bytes(in), come)); err != nil {
-		return nil, 0, err
-	}
-	answers := make([][]uint32, len(messages))
-	for q, n := range come {
-		answers[q], in = in[:n/4], in[n/4:]
-	}
-	return answers, int64(len(lengths) + len(out)), nil
-}
-
-func wait(r comm.Request, err error) error {
-	if err != nil {
-		return err
-	}
-	return r.Wait()
 }
 
 // longest bounds the numbers in a message from rank q: a head, the rows, and for each of their

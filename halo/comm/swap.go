@@ -16,24 +16,24 @@ func Swap(c Comm, messages [][]uint32, most func(q int) uint64) ([][]uint32, err
 	for q, m := range messages {
 		lengths, counts[q] = binary.LittleEndian.AppendUint64(lengths, uint64(len(m))), 4*len(m)
 	}
-	theirs, eight := make([]byte, len(lengths)), slices.Repeat([]int{8}, len(messages))
-	if err := exchange(c, lengths, eight, theirs, eight); err != nil {
+	received, eight := make([]byte, len(lengths)), slices.Repeat([]int{8}, len(messages))
+	if err := exchange(c, lengths, eight, received, eight); err != nil {
 		return nil, err
 	}
-	come, total := make([]int, len(messages)), 0
-	for q := range come {
-		n := binary.LittleEndian.Uint64(theirs[8*q:])
+	inCounts, total := make([]int, len(messages)), 0
+	for q := range inCounts {
+		n := binary.LittleEndian.Uint64(received[8*q:])
 		if n > most(q) {
 			return nil, fault.New(fault.Runtime, "exchange", "", "rank %d announces %d numbers to rank %d, which expects at most %d", q, n, c.Rank(), most(q))
 		}
-		come[q], total = 4*int(n), total+int(n)
+		inCounts[q], total = 4*int(n), total+int(n)
 	}
 	in := make([]uint32, total)
-	if err := exchange(c, mapped.Bytes(slices.Concat(messages...)), counts, mapped.Bytes(in), come); err != nil {
+	if err := exchange(c, mapped.Bytes(slices.Concat(messages...)), counts, mapped.Bytes(in), inCounts); err != nil {
 		return nil, err
 	}
 	answers := make([][]uint32, len(messages))
-	for q, bytes := range come {
+	for q, bytes := range inCounts {
 		answers[q], in = in[:bytes/4], in[bytes/4:]
 	}
 	return answers, nil

@@ -13,7 +13,7 @@ import (
 //
 // Every rank has the same number of batches, and processes one batch per pass (Begin).
 type Batch struct {
-	store *Store
+	pulled
 	ops   kernels.Ops
 	cuts  []Cut
 	sets  []int // of the pass, by rank
@@ -39,7 +39,7 @@ type Cut struct {
 // NewBatch makes the source of the mini-batches of a store, and exchanges the sets. It uses a
 // fork of ops; memory comes from a. Collective.
 func NewBatch(s *Store, cuts []Cut, ops kernels.Ops, a *mapped.Arena) (*Batch, error) {
-	b, list, most, width := &Batch{store: s, ops: ops.Fork(), cuts: cuts}, make([]Set, len(cuts)), 0, 0
+	b, list, most, width := &Batch{pulled: pulled{s}, ops: ops.Fork(), cuts: cuts}, make([]Set, len(cuts)), 0, 0
 	for k, c := range cuts {
 		list[k], most = c.Outside, max(most, c.Outside.Len())
 	}
@@ -66,27 +66,12 @@ func (b *Batch) Begin(epoch int, of []int) {
 	b.epoch, b.sets, b.cut = epoch, of, b.cuts[of[b.store.o.Comm.Rank()]]
 }
 
-// Reserve implements halo.Collective.
-func (b *Batch) Reserve(halo.Shape) {}
-
-// SendBuffer implements halo.Source: no rows are computed only for other ranks.
-func (b *Batch) SendBuffer(halo.Slot) kernels.Mat { return kernels.Mat{} }
-
 // Offer implements halo.Source. The first rows are those of the batch.
 func (b *Batch) Offer(at halo.Slot, rows kernels.Mat, _, _ int) error {
 	x := kernels.Fetch(b.ops, rows.Part(0, b.cut.Rows), &b.room)
 	b.store.Push(at.Layer, b.epoch, at.Epoch, b.cut.First, x)
 	return b.store.BeginPull(at.Layer, b.sets)
 }
-
-// Arrived implements halo.Source.
-func (b *Batch) Arrived(halo.Slot) (bool, error) { return b.store.Pulled() }
-
-// Await implements halo.Collective.
-func (b *Batch) Await(halo.Slot) error { return b.store.Await() }
-
-// Progress implements halo.Collective.
-func (b *Batch) Progress() error { return nil }
 
 // Take implements halo.Source.
 func (b *Batch) Take(at halo.Slot) (lo, hi int, err error) {
@@ -118,12 +103,3 @@ func (b *Batch) rows(at halo.Slot) kernels.Mat {
 func (b *Batch) View(at halo.Slot) (halo.View, error) {
 	return halo.View{Rows: b.rows(at), Blocks: b.blocks}, nil
 }
-
-// Add implements halo.Source: histories have no gradient.
-func (b *Batch) Add(kernels.Ops, halo.Slot, kernels.Mat, int, int) error { return nil }
-
-// Settle implements halo.Collective: no pull outlives its pass.
-func (b *Batch) Settle() error { return nil }
-
-// TakeStats implements halo.Source.
-func (b *Batch) TakeStats() halo.Stats { return b.store.TakeStats() }

@@ -18,7 +18,7 @@ type pull struct {
 	request             comm.Request // nil: none is in transit
 
 	// For the workers: the list of the rank whose rows are being packed, and the destination.
-	lent   sentRows
+	sent   sentRows
 	packed []byte
 	dst    []float32
 	epochs []uint32
@@ -41,14 +41,14 @@ func newPull(s *Store, a *mapped.Arena) pull {
 			record = max(record, l.stride+epochBytes)
 		}
 	}
-	for _, list := range s.sets.lent {
+	for _, list := range s.sets.sent {
 		most := 0
 		for _, rows := range list {
 			most = max(most, len(rows))
 		}
 		out += most
 	}
-	for _, set := range s.sets.mine {
+	for _, set := range s.sets.own {
 		in = max(in, len(set.Ghosts))
 	}
 	p.out, p.in = mapped.Make[byte](a, out*record), mapped.Make[byte](a, in*record+kernels.CodeSlack)
@@ -62,18 +62,18 @@ func (s *Store) BeginPull(layer int, sets []int) error {
 	record, at := l.stride+epochBytes, 0
 	p.layer, p.set = l, sets[s.o.Comm.Rank()]
 	for q := range sets {
-		p.lent, p.packed = s.sets.lent[q][sets[q]], p.out[at:]
-		s.o.Team.Run(len(p.lent), rowGrain, p.pack)
-		p.outCounts[q], p.inCounts[q] = len(p.lent)*record, int(s.sets.from[p.set][q])*record
+		p.sent, p.packed = s.sets.sent[q][sets[q]], p.out[at:]
+		s.o.Team.Run(len(p.sent), rowGrain, p.pack)
+		p.outCounts[q], p.inCounts[q] = len(p.sent)*record, int(s.sets.from[p.set][q])*record
 		at += p.outCounts[q]
-		if len(p.lent) > 0 {
-			s.stats.RawBytes += int64(4 * len(p.lent) * l.width)
+		if len(p.sent) > 0 {
+			s.stats.RawBytes += int64(4 * len(p.sent) * l.width)
 			s.stats.SentBytes += int64(p.outCounts[q])
 			s.stats.Messages++
 		}
 	}
 	var err error
-	p.request, err = s.o.Comm.Ialltoallv(p.out[:at], p.outCounts, p.in[:len(s.sets.mine[p.set].Ghosts)*record], p.inCounts)
+	p.request, err = s.o.Comm.Ialltoallv(p.out[:at], p.outCounts, p.in[:len(s.sets.own[p.set].Ghosts)*record], p.inCounts)
 	s.stats.Encode += time.Since(began)
 	return err
 }
@@ -83,7 +83,7 @@ func (s *Store) packRows(lo, hi int) {
 	p, l := &s.pull, s.pull.layer
 	record := l.stride + epochBytes
 	for i := lo; i < hi; i++ {
-		to, row := p.packed[i*record:(i+1)*record], int(p.lent[i])
+		to, row := p.packed[i*record:(i+1)*record], int(p.sent[i])
 		copy(to, l.at(row))
 		binary.LittleEndian.PutUint32(to[l.stride:], l.epochs[row])
 	}
@@ -115,7 +115,7 @@ func (s *Store) EndPull(dst []float32, epochs []uint32) error {
 	}
 	began, p := time.Now(), &s.pull
 	p.request, p.dst, p.epochs = nil, dst, epochs
-	s.o.Team.Run(s.sets.mine[p.set].Len(), rowGrain, p.take)
+	s.o.Team.Run(s.sets.own[p.set].Len(), rowGrain, p.take)
 	s.stats.Decode += time.Since(began)
 	return nil
 }
@@ -123,7 +123,7 @@ func (s *Store) EndPull(dst []float32, epochs []uint32) error {
 // takeRows reads rows lo..hi-1 of the set, own and received ones.
 func (s *Store) takeRows(lo, hi int) {
 	p, l := &s.pull, s.pull.layer
-	set, record := s.sets.mine[p.set], l.stride+epochBytes
+	set, record := s.sets.own[p.set], l.stride+epochBytes
 	for i := lo; i < hi; i++ {
 		dst := p.dst[i*l.width : (i+1)*l.width]
 		if i < len(set.Own) {

@@ -15,9 +15,9 @@ func (s Set) Len() int { return len(s.Own) + len(s.Ghosts) }
 
 // sets has the sets of this rank, and the send lists for other ranks' sets.
 type sets struct {
-	mine []Set
+	own  []Set
 	from [][]int32    // by set and rank: the number of ghosts that the rank owns
-	lent [][]sentRows // by rank and set
+	sent [][]sentRows // by rank and set
 }
 
 // sentRows lists own rows in another rank's set, in the order of its ghosts.
@@ -25,11 +25,11 @@ type sentRows []uint32
 
 // ExchangeSets sends the sets of this rank to the owners of their ghosts. All ranks have the same
 // number of sets. Memory comes from a; buffers fit the largest set. Collective.
-func (s *Store) ExchangeSets(mine []Set, a *mapped.Arena) error {
+func (s *Store) ExchangeSets(own []Set, a *mapped.Arena) error {
 	p, a := s.o.Plan, a.For(Lists)
 	messages := make([][]uint32, p.Parts)
-	s.sets = sets{mine: mine, lent: make([][]sentRows, p.Parts)}
-	for _, set := range mine {
+	s.sets = sets{own: own, sent: make([][]sentRows, p.Parts)}
+	for _, set := range own {
 		counts, at := make([]int32, p.Parts), 0
 		for q := range messages {
 			first := at
@@ -45,13 +45,13 @@ func (s *Store) ExchangeSets(mine []Set, a *mapped.Arena) error {
 		s.sets.from = append(s.sets.from, counts)
 	}
 	answers, err := comm.Swap(s.o.Comm, messages, func(q int) uint64 {
-		return uint64(len(mine)) * uint64(1+p.SendStart[q+1]-p.SendStart[q])
+		return uint64(len(own)) * uint64(1+p.SendStart[q+1]-p.SendStart[q])
 	})
 	if err != nil {
 		return err
 	}
 	for q, answer := range answers {
-		if s.sets.lent[q], err = s.takeSets(q, answer, a); err != nil {
+		if s.sets.sent[q], err = s.takeSets(q, answer, a); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (s *Store) ExchangeSets(mine []Set, a *mapped.Arena) error {
 func (s *Store) takeSets(q int, message []uint32, a *mapped.Arena) ([]sentRows, error) {
 	p := s.o.Plan
 	rows := p.SendRows[p.SendStart[q]:p.SendStart[q+1]]
-	list := make([]sentRows, len(s.sets.mine))
+	list := make([]sentRows, len(s.sets.own))
 	for k := range list {
 		if len(message) == 0 || int(message[0]) > len(message)-1 {
 			return nil, s.damaged(q)
@@ -85,5 +85,5 @@ func (s *Store) takeSets(q int, message []uint32, a *mapped.Arena) ([]sentRows, 
 }
 
 func (s *Store) damaged(q int) error {
-	return fault.New(fault.Runtime, "history", "", "rank %d: corrupt message from rank %d about its %d sets of vertices", s.o.Comm.Rank(), q, len(s.sets.mine))
+	return fault.New(fault.Runtime, "history", "", "rank %d: corrupt message from rank %d about its %d sets of vertices", s.o.Comm.Rank(), q, len(s.sets.own))
 }

@@ -19,7 +19,7 @@ import (
 //
 // Neighbours on other ranks are never sampled: they only contribute to Â H̃.
 type Variates struct {
-	store  *Store
+	pulled
 	ops    kernels.Ops
 	shard  *shard.Shard
 	col    []float32 // coefficients of all local vertices
@@ -94,7 +94,7 @@ func NewVariates(s *Store, of *shard.Shard, col []float32, most int, ops kernels
 	}
 	a = a.For(halo.Ghosts)
 	v := &Variates{
-		store: s, ops: ops, shard: of, col: col, sets: make([]int, p.Parts), top: s.o.Shapes[len(s.o.Shapes)-1].Layer,
+		pulled: pulled{s}, ops: ops, shard: of, col: col, sets: make([]int, p.Parts), top: s.o.Shapes[len(s.o.Shapes)-1].Layer,
 		theirs: mapped.Make[float32](a, p.Ghosts*width), epochs: mapped.Make[uint32](a, p.Ghosts), rest: mapped.Make[float32](a, most*width),
 	}
 	v.take = v.takeSamples
@@ -123,27 +123,12 @@ func (v *Variates) Begin(epoch int, f Field) {
 	}
 }
 
-// Reserve implements halo.Collective.
-func (v *Variates) Reserve(halo.Shape) {}
-
-// SendBuffer implements halo.Source.
-func (v *Variates) SendBuffer(halo.Slot) kernels.Mat { return kernels.Mat{} }
-
 // Offer implements halo.Source. The first rows are those of the field, and must stay valid
 // until Take.
 func (v *Variates) Offer(at halo.Slot, rows kernels.Mat, _, _ int) error {
 	v.made = rows.Host()
 	return v.store.BeginPull(at.Layer, v.sets)
 }
-
-// Arrived implements halo.Source.
-func (v *Variates) Arrived(halo.Slot) (bool, error) { return v.store.Pulled() }
-
-// Await implements halo.Collective.
-func (v *Variates) Await(halo.Slot) error { return v.store.Await() }
-
-// Progress implements halo.Collective.
-func (v *Variates) Progress() error { return nil }
 
 // Take implements halo.Source.
 func (v *Variates) Take(at halo.Slot) (lo, hi int, err error) {
@@ -210,12 +195,3 @@ func (v *Variates) View(at halo.Slot) (halo.View, error) {
 	rows, width := v.rows(at), v.store.layers[at.Layer].width
 	return halo.View{Rows: kernels.HostMat(len(rows)/width, width, rows)}, nil
 }
-
-// Add implements halo.Source: a history has no gradient.
-func (v *Variates) Add(kernels.Ops, halo.Slot, kernels.Mat, int, int) error { return nil }
-
-// Settle implements halo.Collective.
-func (v *Variates) Settle() error { return nil }
-
-// TakeStats implements halo.Source.
-func (v *Variates) TakeStats() halo.Stats { return v.store.TakeStats() }

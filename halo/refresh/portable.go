@@ -21,30 +21,30 @@ func (s *Previous) Pack() (halo.SourceState, error) {
 			if !t.UnderWay() {
 				continue
 			}
-			held, err := t.CapturePending(at.layer)
+			pending, err := t.CapturePending(at.layer)
 			if err != nil {
 				return l, err
 			}
-			l.Pending = append(l.Pending, held)
+			l.Pending = append(l.Pending, pending)
 		}
 	}
-	sortHeld(l.Pending)
+	sortPending(l.Pending)
 	return l, nil
 }
 
 // Unpack implements halo.Portable.
 func (s *Previous) Unpack(l halo.SourceState) error {
 	s.list[0].RestoreErrors(l.CodecErrors)
-	for _, held := range l.Pending {
-		pair, ok := s.slots[slotKey{held.Layer, held.Backward}]
+	for _, pending := range l.Pending {
+		pair, ok := s.slots[slotKey{pending.Layer, pending.Backward}]
 		if !ok {
-			return errMismatch(held.Layer)
+			return errMismatch(pending.Layer)
 		}
-		t := pair[held.Epoch%2]
-		if err := t.ResumePending(held); err != nil {
+		t := pair[pending.Epoch%2]
+		if err := t.ResumePending(pending); err != nil {
 			return err
 		}
-		s.inTransit = append(s.inTransit, t)
+		s.inTransit.list = append(s.inTransit.list, t)
 	}
 	return nil
 }
@@ -54,25 +54,25 @@ func (s *Timed) Pack() (halo.SourceState, error) {
 	l := halo.SourceState{CodecErrors: s.store.CodecErrors()}
 	for at, h := range s.histories {
 		if s.outlast(at.backward) {
-			stand := h.CopyRows(at.layer)
-			h.sent.pack(&stand)
-			l.StoredRows = append(l.StoredRows, stand)
+			stored := h.CopyRows(at.layer)
+			h.sent.pack(&stored)
+			l.StoredRows = append(l.StoredRows, stored)
 		}
 		for g, b := range h.Batches {
 			if _, ok := b.UnderWay(); !ok {
 				continue
 			}
-			held, err := b.CapturePending(at.layer, g)
+			pending, err := b.CapturePending(at.layer, g)
 			if err != nil {
 				return l, err
 			}
-			l.Pending = append(l.Pending, held)
+			l.Pending = append(l.Pending, pending)
 		}
 	}
 	slices.SortFunc(l.StoredRows, func(a, b halo.StoredRows) int {
 		return cmp.Or(cmp.Compare(a.Layer, b.Layer), compareFlags(a.Backward, b.Backward))
 	})
-	sortHeld(l.Pending)
+	sortPending(l.Pending)
 	return l, nil
 }
 
@@ -88,30 +88,30 @@ func (s *Timed) outlast(backward bool) bool {
 // Unpack implements halo.Portable.
 func (s *Timed) Unpack(l halo.SourceState) error {
 	s.store.RestoreErrors(l.CodecErrors)
-	for _, stand := range l.StoredRows {
-		h, ok := s.histories[slotKey{stand.Layer, stand.Backward}]
+	for _, stored := range l.StoredRows {
+		h, ok := s.histories[slotKey{stored.Layer, stored.Backward}]
 		if !ok {
-			return errMismatch(stand.Layer)
+			return errMismatch(stored.Layer)
 		}
-		h.Restore(stand)
-		h.sent.unpack(stand)
+		h.Restore(stored)
+		h.sent.unpack(stored)
 	}
-	for _, held := range l.Pending {
-		h, ok := s.histories[slotKey{held.Layer, held.Backward}]
-		if !ok || held.Part < 0 || held.Part >= len(h.Batches) {
-			return errMismatch(held.Layer)
+	for _, pending := range l.Pending {
+		h, ok := s.histories[slotKey{pending.Layer, pending.Backward}]
+		if !ok || pending.Part < 0 || pending.Part >= len(h.Batches) {
+			return errMismatch(pending.Layer)
 		}
-		b := h.Batches[held.Part]
-		if err := b.ResumePending(h.History, s.parts[held.Part], held); err != nil {
+		b := h.Batches[pending.Part]
+		if err := b.ResumePending(h.History, s.parts[pending.Part], pending); err != nil {
 			return err
 		}
-		s.inTransit = append(s.inTransit, b)
+		s.inTransit.list = append(s.inTransit.list, b)
 	}
 	return nil
 }
 
-// sortHeld sorts exchanges by the order of sending.
-func sortHeld(list []halo.PendingRows) {
+// sortPending sorts exchanges by the order of sending.
+func sortPending(list []halo.PendingRows) {
 	slices.SortFunc(list, func(a, b halo.PendingRows) int {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), compareFlags(a.Backward, b.Backward), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Part, b.Part))
 	})

@@ -19,12 +19,45 @@ import (
 // of this epoch while the rows from the other are in use.
 type Previous struct {
 	halo.TransferSource
-	slots map[slotKey]*[2]*halo.Transfer
-	list  []*halo.Transfer
+	slots     map[slotKey]*[2]*halo.Transfer
+	list      []*halo.Transfer
+	inTransit transit[*halo.Transfer]
+}
 
-	mu sync.Mutex
-	// The transfers in transit that no task uses, in the order of their start.
-	inTransit []*halo.Transfer
+// transit lists the transfers in transit that no task uses, in the order of their start.
+type transit[T interface {
+	comparable
+	Arrived() (bool, error)
+}] struct {
+	mu   sync.Mutex
+	list []T
+}
+
+func (l *transit[T]) add(t T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, t)
+}
+
+// remove removes a transfer that a task is about to end.
+func (l *transit[T]) remove(t T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k := slices.Index(l.list, t); k >= 0 {
+		l.list = slices.Delete(l.list, k, k+1)
+	}
+}
+
+// progress advances the transfers. It does not wait.
+func (l *transit[T]) progress() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.list {
+		if _, err := t.Arrived(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var _ halo.Collective = (*Previous)(nil)
@@ -58,7 +91,7 @@ func NewPrevious(shapes []halo.Shape, seed uint64, c comm.Comm, p *halo.Plan, ro
 			add(slotKey{l.Layer, true}, l.Width)
 		}
 	}
-	s.inTransit = make([]*halo.Transfer, 0, len(s.list))
+	s.inTransit.list = make([]*halo.Transfer, 0, len(s.list))
 	return s
 }
 
@@ -77,9 +110,7 @@ func (s *Previous) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	if err := s.TransferSource.Offer(at, rows, lo, hi); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.inTransit = append(s.inTransit, s.SendTransfer(at))
+	s.inTransit.add(s.SendTransfer(at))
 	return nil
 }
 
@@ -91,22 +122,13 @@ func (s *Previous) Arrived(at halo.Slot) (bool, error) {
 	}
 	arrived, err := t.Arrived()
 	if arrived {
-		s.removeInTransit(t)
+		s.inTransit.remove(t)
 	}
 	return arrived, err
 }
 
 // Progress implements halo.Collective.
-func (s *Previous) Progress() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range s.inTransit {
-		if _, err := t.Arrived(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (s *Previous) Progress() error { return s.inTransit.progress() }
 
 // Await implements halo.Collective.
 func (s *Previous) Await(at halo.Slot) error {
@@ -114,27 +136,18 @@ func (s *Previous) Await(at halo.Slot) error {
 	if !t.UnderWay() {
 		return nil
 	}
-	s.removeInTransit(t)
+	s.inTransit.remove(t)
 	return t.Await()
-}
-
-// removeInTransit removes a transfer that a task is about to end.
-func (s *Previous) removeInTransit(t *halo.Transfer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k := slices.Index(s.inTransit, t); k >= 0 {
-		s.inTransit = slices.Delete(s.inTransit, k, k+1)
-	}
 }
 
 // Settle implements halo.Collective.
 func (s *Previous) Settle() error {
-	for _, t := range s.inTransit {
+	for _, t := range s.inTransit.list {
 		if err := t.Drop(); err != nil {
 			return err
 		}
 	}
-	s.inTransit = s.inTransit[:0]
+	s.inTransit.list = s.inTransit.list[:0]
 	for _, t := range s.list {
 		if err := t.Forget(); err != nil {
 			return err

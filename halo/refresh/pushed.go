@@ -54,11 +54,11 @@ func NewPushed(o BoundedOptions, every int, ops kernels.Ops, a *mapped.Arena) *P
 	p := &Pushed{Bounded: NewBounded(o, ops, a), every: every}
 	p.sendsTo = p.mayPush
 	for range p.layers {
-		legs := make([]rankSend, o.Plan.Parts)
-		for q := range legs {
-			legs[q].due = true
+		sends := make([]rankSend, o.Plan.Parts)
+		for q := range sends {
+			sends[q].due = true
 		}
-		p.sends = append(p.sends, legs)
+		p.sends = append(p.sends, sends)
 	}
 	return p
 }
@@ -68,14 +68,14 @@ func (p *Pushed) Connect(m MessagePump) { p.pump = m }
 
 // Offer implements halo.Source.
 func (p *Pushed) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
-	some := false
+	anyDue := false
 	for q := range p.sends[at.Layer] {
 		l := &p.sends[at.Layer][q]
 		l.due = l.due || (at.Epoch-1)%p.every == 0
 		l.inTransit = l.inTransit && !l.taken.Load()
-		some = some || l.due && !l.inTransit
+		anyDue = anyDue || l.due && !l.inTransit
 	}
-	if !some {
+	if !anyDue {
 		return nil
 	}
 	return p.Bounded.Offer(at, rows, lo, hi)

@@ -1,7 +1,6 @@
 package refresh
 
 import (
-	"slices"
 	"sync"
 
 	"siafu/halo"
@@ -22,10 +21,9 @@ type Timed struct {
 	histories     map[slotKey]*history
 	list          []*history
 	selectedEpoch int // the epoch for which the part has been selected
+	inTransit     transit[*halo.Batch]
 
-	mu sync.Mutex
-	// The batches in transit that no task uses, in the order of their start.
-	inTransit []*halo.Batch
+	mu sync.Mutex // guards selectedEpoch
 }
 
 var _ halo.Collective = (*Timed)(nil)
@@ -133,7 +131,7 @@ func (s *Timed) storeDue(h *history, at halo.Slot) error {
 	}
 	h.Scale(how.before, how.scores)
 	if h.due {
-		s.removeInTransit(b)
+		s.inTransit.remove(b)
 		if err := b.End(how.add); err != nil {
 			return err
 		}
@@ -186,9 +184,7 @@ func (s *Timed) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 		return err
 	}
 	if s.lag > 0 {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.inTransit = append(s.inTransit, b)
+		s.inTransit.add(b)
 	}
 	return nil
 }
@@ -243,39 +239,21 @@ func (s *Timed) Await(at halo.Slot) error {
 	if b == nil {
 		return nil
 	}
-	s.removeInTransit(b)
+	s.inTransit.remove(b)
 	return b.Await()
 }
 
 // Progress implements halo.Collective.
-func (s *Timed) Progress() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range s.inTransit {
-		if _, err := b.Arrived(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// removeInTransit removes a batch that a task is about to end.
-func (s *Timed) removeInTransit(b *halo.Batch) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k := slices.Index(s.inTransit, b); k >= 0 {
-		s.inTransit = slices.Delete(s.inTransit, k, k+1)
-	}
-}
+func (s *Timed) Progress() error { return s.inTransit.progress() }
 
 // Settle implements halo.Collective.
 func (s *Timed) Settle() error {
-	for _, b := range s.inTransit {
+	for _, b := range s.inTransit.list {
 		if err := b.End(false); err != nil {
 			return err
 		}
 	}
-	s.inTransit = s.inTransit[:0]
+	s.inTransit.list = s.inTransit.list[:0]
 	for _, h := range s.list {
 		h.Forget()
 		h.storedEpoch, h.due = 0, false
