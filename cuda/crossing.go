@@ -76,14 +76,12 @@ func (c *crossing) close() {
 	}
 }
 
-// Mark implements kernels.Crossing.
 func (c *crossing) Mark() {
 	c.check(c.stream.Record(c.mark))
 	c.check(c.ways.out.Wait(c.mark))
 	c.check(c.ways.in.Wait(c.mark))
 }
 
-// Out implements kernels.Crossing.
 func (c *crossing) Out(dst []byte, src unsafe.Pointer) int {
 	if c.begun == len(c.outs) {
 		c.outs = append(c.outs, c.event())
@@ -96,17 +94,14 @@ func (c *crossing) Out(dst []byte, src unsafe.Pointer) int {
 	return c.begun - 1
 }
 
-// Done implements kernels.Crossing.
 func (c *crossing) Done(copy int) bool {
 	done, err := c.outs[copy].Done()
 	c.check(err)
 	return done
 }
 
-// Wait implements kernels.Crossing.
 func (c *crossing) Wait(copy int) { c.check(c.outs[copy].Synchronize()) }
 
-// In implements kernels.Crossing.
 func (c *crossing) In(dst unsafe.Pointer, src []byte) {
 	if len(src) > 0 {
 		c.check(c.ways.in.BeginIn(address(dst), src))
@@ -114,10 +109,8 @@ func (c *crossing) In(dst unsafe.Pointer, src []byte) {
 	}
 }
 
-// Land implements kernels.Crossing.
 func (c *crossing) Land() { c.check(c.stream.Wait(c.landed)) }
 
-// Settle implements kernels.Crossing.
 func (c *crossing) Settle() {
 	if c.begun > 0 {
 		c.Wait(c.begun - 1)

@@ -10,16 +10,17 @@ import (
 	"siafu/kernels"
 )
 
-// chunked sends rows through a codec, in chunks of one block and one message each. Workers
-// encode chunks and send each as soon as it is encoded; the receiver decodes chunks while
-// later ones are in transit. No lengths are exchanged first: a message knows its own, and both
+// chunked is the transport that sends rows through a codec, in chunks of one block and one message
+// each. Workers encode chunks and send each as soon as it is encoded; the receiver decodes chunks
+// while later ones are in transit. No lengths are exchanged first: a message knows its own, and
+// both
 // sides divide the rows in the same way.
 //
-// Messages of two transfers do not mix: their tags differ, or one transfer ends before the
-// other begins to receive, since a rank's messages with one tag arrive in order.
+// Messages of two transfers do not mix: their tags differ, or one transfer ends before the other
+// begins to receive, since a rank's messages with one tag arrive in order.
 //
-// Design note: messages are taken as they arrive, not received into prepared buffers. Blocks
-// differ in length, and a block whose rank is not yet due to be added waits encoded.
+// Design note: messages are taken as they arrive, not received into prepared buffers. Blocks differ
+// in length, and a block whose rank is not yet due to be added waits encoded.
 type chunked struct {
 	comm        comm.Comm
 	codec       codec.Codec

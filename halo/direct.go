@@ -9,8 +9,8 @@ import (
 	"siafu/kernels"
 )
 
-// direct sends rows unchanged, without frames. Lengths follow from the plan, and ghost rows
-// are received in place.
+// direct is the transport that sends rows unchanged, without frames. Lengths follow from the plan,
+// and ghost rows are received in place.
 type direct struct {
 	comm  comm.Comm
 	team  Parallel

@@ -176,19 +176,16 @@ func (t *Transfer) ResumePending(h PendingRows) error {
 	return e.transport.resume(e.direction, h.Blocks)
 }
 
-// capture implements carrier.
 func (d *direct) capture(w direction) ([]RankBlock, error) {
 	err := d.await()
 	return []RankBlock{{-1, slices.Clone(mapped.Bytes(d.coming(w)))}}, err
 }
 
-// resume implements carrier.
 func (d *direct) resume(w direction, blocks []RankBlock) error {
 	copy(mapped.Bytes(d.coming(w)), blocks[0].Data)
 	return nil
 }
 
-// capture implements carrier.
 func (h *chunked) capture(direction) ([]RankBlock, error) {
 	err := h.await()
 	var list []RankBlock
@@ -201,7 +198,6 @@ func (h *chunked) capture(direction) ([]RankBlock, error) {
 	return list, err
 }
 
-// resume implements carrier.
 func (h *chunked) resume(w direction, blocks []RankBlock) error {
 	h.direction, h.rows, h.failed = w, ChunkRows(h.codec, w.in.Cols), nil
 	h.out, h.copied = h.out[:0], 0

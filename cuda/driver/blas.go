@@ -32,7 +32,6 @@ type blas struct {
 	workspace device.Ptr
 }
 
-// BLAS implements device.Libraries.
 func (d *opened) BLAS(s device.Stream) (device.BLAS, error) {
 	library, err := blasLibrary()
 	if err != nil {
@@ -62,10 +61,8 @@ func (b *blas) check(call string, status C.int) error {
 	return b.device.status(call, status, func(s C.int) *C.char { return C.siafu_blas_name(b.library.calls, s) }, C.SIAFU_BLAS_ALLOC_FAILED)
 }
 
-// Name implements device.BLAS.
 func (b *blas) Name() string { return "cuBLAS " + b.library.version }
 
-// Gemm implements device.BLAS.
 func (b *blas) Gemm(g device.Gemm) error {
 	for _, n := range [...]int{g.M, g.N, g.K, g.LDA, g.LDB, g.LDC} {
 		if n < 1 || n > math.MaxInt32 {
@@ -90,7 +87,6 @@ func op(transposed bool) C.int {
 	return C.SIAFU_OP_N
 }
 
-// Close implements device.BLAS.
 func (b *blas) Close() error {
 	d := b.device
 	err := b.check("cublasDestroy", C.siafu_blas_destroy(d.calls, d.context, b.library.calls, b.handle))

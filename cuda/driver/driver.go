@@ -14,7 +14,7 @@ import (
 	"siafu/cuda/device"
 )
 
-// opened is a GPU. It implements device.Device.
+// opened is a GPU. It implements device.Device, device.Libraries and device.Threaded.
 //
 // Design note: the context is the process's primary one, not one per opened device. Ranks of a
 // process that share a GPU then run concurrently, and the driver's memory for a context is
@@ -71,22 +71,18 @@ func (l *library) describe(at C.CUdevice, g GPU) (p device.Properties, err error
 	return p, nil
 }
 
-// Thread implements device.Threaded.
 func (d *opened) Thread() (call, context unsafe.Pointer) {
 	return unsafe.Pointer(d.calls.cuCtxSetCurrent), unsafe.Pointer(d.context)
 }
 
-// Properties implements device.Device.
 func (d *opened) Properties() device.Properties { return d.properties }
 
-// Memory implements device.Device.
 func (d *opened) Memory() (free, total int64, err error) {
 	var f, t C.size_t
 	err = d.check("cuMemGetInfo", C.siafu_memory(d.calls, d.context, &f, &t))
 	return int64(f), int64(t), err
 }
 
-// Alloc implements device.Device.
 func (d *opened) Alloc(bytes int) (p device.Ptr, err error) {
 	if bytes < 0 {
 		return 0, fmt.Errorf("cuda: %d bytes asked for: %w", bytes, device.ErrMemory)
@@ -102,7 +98,6 @@ func (d *opened) Alloc(bytes int) (p device.Ptr, err error) {
 	return device.Ptr(at), err
 }
 
-// Free implements device.Device.
 func (d *opened) Free(p device.Ptr) error {
 	if err := d.Synchronize(); err != nil {
 		return err
@@ -110,7 +105,6 @@ func (d *opened) Free(p device.Ptr) error {
 	return d.resources.End(p)
 }
 
-// Pin implements device.Device.
 func (d *opened) Pin(b []byte) error {
 	at := unsafe.Pointer(unsafe.SliceData(b))
 	return d.resources.Add(func() (any, error) {
@@ -121,17 +115,14 @@ func (d *opened) Pin(b []byte) error {
 // pinned is the address of host memory, as a key of resources.
 type pinned uintptr
 
-// Unpin implements device.Device.
 func (d *opened) Unpin(b []byte) error {
 	return d.resources.End(pinned(uintptr(unsafe.Pointer(unsafe.SliceData(b)))))
 }
 
-// Synchronize implements device.Device.
 func (d *opened) Synchronize() error {
 	return d.check("cuCtxSynchronize", C.siafu_synchronize(d.calls, d.context))
 }
 
-// Close implements device.Device.
 func (d *opened) Close() error {
 	return d.resources.Close(d.Synchronize, func() error {
 		return d.check("cuDevicePrimaryCtxRelease", C.siafu_release(d.calls, d.at))
@@ -141,7 +132,6 @@ func (d *opened) Close() error {
 // logBytes bounds the stored log of the PTX compiler.
 const logBytes = 4096
 
-// Load implements device.Device.
 func (d *opened) Load(name, text string) (device.Module, error) {
 	m := &module{device: d, name: name}
 	source, log := C.CString(text), (*C.char)(C.calloc(1, logBytes))
@@ -167,7 +157,6 @@ type module struct {
 	at     C.CUmodule
 }
 
-// Function implements device.Module.
 func (m *module) Function(name string) (device.Function, error) {
 	f := &function{name: name}
 	wanted := C.CString(name)
@@ -179,7 +168,6 @@ func (m *module) Function(name string) (device.Function, error) {
 	return f, nil
 }
 
-// Global implements device.Module.
 func (m *module) Global(name string) (device.Ptr, int, error) {
 	wanted := C.CString(name)
 	defer C.free(unsafe.Pointer(wanted))
@@ -192,7 +180,6 @@ func (m *module) Global(name string) (device.Ptr, int, error) {
 	return device.Ptr(at), int(bytes), nil
 }
 
-// Unload implements device.Module.
 func (m *module) Unload() error { return m.device.resources.End(m) }
 
 // function implements device.Function.
@@ -201,5 +188,4 @@ type function struct {
 	at   C.CUfunction
 }
 
-// Name implements device.Function.
 func (f *function) Name() string { return f.name }

@@ -22,7 +22,6 @@ type sparse struct {
 	handle  C.cusparseHandle_t
 }
 
-// Sparse implements device.Libraries.
 func (d *opened) Sparse(s device.Stream) (device.Sparse, error) {
 	library, err := sparseLibrary()
 	if err != nil {
@@ -44,10 +43,8 @@ func (l *sparse) check(call string, status C.int) error {
 		C.SIAFU_SPARSE_ALLOC_FAILED, C.SIAFU_SPARSE_INSUFFICIENT_RESOURCES)
 }
 
-// Name implements device.Sparse.
 func (l *sparse) Name() string { return "cuSPARSE " + l.library.version }
 
-// Close implements device.Sparse.
 func (l *sparse) Close() error {
 	d := l.device
 	return l.check("cusparseDestroy", C.siafu_sparse_destroy(d.calls, d.context, l.library.calls, l.handle))
@@ -61,7 +58,6 @@ type spmm struct {
 	bytes     int
 }
 
-// SpMM implements device.Sparse.
 func (l *sparse) SpMM(a device.CSR, b, c device.Dense, algorithm device.Algorithm) (device.SpMM, error) {
 	if a.Rows != c.Rows || a.Cols != b.Rows || b.Cols != c.Cols || a.Half != b.Half || c.Half || max(a.Rows, a.Cols, a.Edges) > math.MaxInt32 {
 		return nil, fmt.Errorf("cuda: no SpMM of %+v, %+v and %+v", a, b, c)
@@ -90,16 +86,13 @@ func (l *sparse) SpMM(a device.CSR, b, c device.Dense, algorithm device.Algorith
 	return p, nil
 }
 
-// Run implements device.SpMM.
 func (p *spmm) Run() error {
 	l := p.library
 	return l.check("cusparseSpMM", C.siafu_spmm_run(l.device.calls, l.device.context, l.library.calls, l.handle, p.at))
 }
 
-// Workspace implements device.SpMM.
 func (p *spmm) Workspace() int { return p.bytes }
 
-// Close implements device.SpMM.
 func (p *spmm) Close() error {
 	l := p.library
 	err := l.check("cusparseDestroySpMat", C.siafu_spmm_end(l.device.calls, l.device.context, l.library.calls, p.at))

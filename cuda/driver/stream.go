@@ -21,7 +21,6 @@ type stream struct {
 	at     C.CUstream
 }
 
-// NewStream implements device.Device.
 func (d *opened) NewStream() (device.Stream, error) {
 	s := &stream{device: d}
 	err := d.resources.Add(func() (any, error) {
@@ -42,7 +41,6 @@ func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 	return s.waited(s.BeginIn(dst, src))
 }
 
-// BeginIn implements device.Stream.
 func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
 	if len(src) == 0 {
 		return nil
@@ -51,10 +49,8 @@ func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
 	return d.check("cuMemcpyHtoDAsync", C.siafu_in(d.calls, d.context, s.at, C.CUdeviceptr(dst), unsafe.Pointer(unsafe.SliceData(src)), C.size_t(len(src))))
 }
 
-// CopyOut implements device.Stream.
 func (s *stream) CopyOut(dst []byte, src device.Ptr) error { return s.waited(s.BeginOut(dst, src)) }
 
-// BeginOut implements device.Stream.
 func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
 	if len(dst) == 0 {
 		return nil
@@ -71,7 +67,6 @@ func (s *stream) waited(err error) error {
 	return s.Synchronize()
 }
 
-// Copy implements device.Stream.
 func (s *stream) Copy(dst, src device.Ptr, bytes int) error {
 	if bytes == 0 {
 		return nil
@@ -80,7 +75,6 @@ func (s *stream) Copy(dst, src device.Ptr, bytes int) error {
 	return d.check("cuMemcpyDtoDAsync", C.siafu_copy(d.calls, d.context, s.at, C.CUdeviceptr(dst), C.CUdeviceptr(src), C.size_t(bytes)))
 }
 
-// Set implements device.Stream.
 func (s *stream) Set(dst device.Ptr, b byte, bytes int) error {
 	if bytes == 0 {
 		return nil
@@ -89,7 +83,6 @@ func (s *stream) Set(dst device.Ptr, b byte, bytes int) error {
 	return d.check("cuMemsetD8Async", C.siafu_set(d.calls, d.context, s.at, C.CUdeviceptr(dst), C.uchar(b), C.size_t(bytes)))
 }
 
-// Launch implements device.Stream.
 func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) error {
 	entry, ok := f.(*function)
 	if !ok {
@@ -120,25 +113,21 @@ func extents(of [3]int) (e [3]C.uint, ok bool) {
 	return e, true
 }
 
-// Record implements device.Stream.
 func (s *stream) Record(e device.Event) error {
 	d := s.device
 	return d.check("cuEventRecord", C.siafu_event_record(d.calls, d.context, e.(*event).at, s.at))
 }
 
-// Wait implements device.Stream.
 func (s *stream) Wait(e device.Event) error {
 	d := s.device
 	return d.check("cuStreamWaitEvent", C.siafu_stream_wait(d.calls, d.context, s.at, e.(*event).at))
 }
 
-// Synchronize implements device.Stream.
 func (s *stream) Synchronize() error {
 	d := s.device
 	return d.check("cuStreamSynchronize", C.siafu_stream_synchronize(d.calls, d.context, s.at))
 }
 
-// Close implements device.Stream.
 func (s *stream) Close() error { return s.device.resources.End(s) }
 
 // event implements device.Event.
@@ -147,7 +136,6 @@ type event struct {
 	at     C.CUevent
 }
 
-// NewEvent implements device.Device.
 func (d *opened) NewEvent() (device.Event, error) {
 	e := &event{device: d}
 	err := d.resources.Add(func() (any, error) {
@@ -159,7 +147,6 @@ func (d *opened) NewEvent() (device.Event, error) {
 	return e, nil
 }
 
-// Done implements device.Event.
 func (e *event) Done() (bool, error) {
 	d := e.device
 	code := C.siafu_event_query(d.calls, d.context, e.at)
@@ -169,13 +156,11 @@ func (e *event) Done() (bool, error) {
 	return code == 0, d.check("cuEventQuery", code)
 }
 
-// Synchronize implements device.Event.
 func (e *event) Synchronize() error {
 	d := e.device
 	return d.check("cuEventSynchronize", C.siafu_event_synchronize(d.calls, d.context, e.at))
 }
 
-// Since implements device.Event.
 func (e *event) Since(start device.Event) (float64, error) {
 	var ms C.float
 	d := e.device
@@ -183,5 +168,4 @@ func (e *event) Since(start device.Event) (float64, error) {
 	return float64(ms), err
 }
 
-// Close implements device.Event.
 func (e *event) Close() error { return e.device.resources.End(e) }

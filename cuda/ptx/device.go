@@ -285,7 +285,6 @@ type loadedModule struct {
 	gone bool
 }
 
-// Function implements device.Module.
 func (m *loadedModule) Function(name string) (device.Function, error) {
 	k := m.kernels[name]
 	if k == nil || m.gone {
@@ -294,7 +293,6 @@ func (m *loadedModule) Function(name string) (device.Function, error) {
 	return &entry{device: m.device, kernel: k, module: m}, nil
 }
 
-// Global implements device.Module.
 func (m *loadedModule) Global(name string) (device.Ptr, int, error) {
 	r := m.globals[name]
 	if r == nil {
@@ -303,7 +301,6 @@ func (m *loadedModule) Global(name string) (device.Ptr, int, error) {
 	return device.Ptr(r.base), int(r.size), nil
 }
 
-// Unload implements device.Module.
 func (m *loadedModule) Unload() error {
 	d := m.device
 	d.mu.Lock()
@@ -323,7 +320,6 @@ type entry struct {
 	module *loadedModule
 }
 
-// Name implements device.Function.
 func (e *entry) Name() string { return e.kernel.name }
 
 // String names e in errors.

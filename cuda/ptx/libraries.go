@@ -96,10 +96,8 @@ func (c columns) readable(verb string) error {
 // blas implements device.BLAS.
 type blas struct{ stream *stream }
 
-// Name implements device.BLAS.
 func (*blas) Name() string { return "a stand-in for cuBLAS" }
 
-// Close implements device.BLAS.
 func (*blas) Close() error { return nil }
 
 // Gemm implements device.BLAS, each element summed in order of k.
@@ -157,10 +155,8 @@ func multiply(g device.Gemm, a, b, c columns) error {
 // sparse implements device.Sparse.
 type sparse struct{ stream *stream }
 
-// Name implements device.Sparse.
 func (*sparse) Name() string { return "a stand-in for cuSPARSE" }
 
-// Close implements device.Sparse.
 func (*sparse) Close() error { return nil }
 
 // spmm implements device.SpMM.
@@ -197,13 +193,10 @@ func (l *sparse) SpMM(m device.CSR, b, c device.Dense, _ device.Algorithm) (devi
 	})
 }
 
-// Workspace implements device.SpMM.
 func (*spmm) Workspace() int { return 0 }
 
-// Close implements device.SpMM.
 func (*spmm) Close() error { return nil }
 
-// Run implements device.SpMM.
 func (s *spmm) Run() error {
 	return s.stream.locked(func() error { return s.stream.add(0, s.gather) })
 }

@@ -76,7 +76,6 @@ func (s *stream) run(upto int64) error {
 	return d.failed
 }
 
-// CopyIn implements device.Stream.
 func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 	return s.locked(func() error {
 		r, o, err := s.device.bytes(dst, len(src), "a copy to the device")
@@ -148,7 +147,6 @@ func duplicate(to, from *region, i, j uint64, n int) {
 	}
 }
 
-// Set implements device.Stream.
 func (s *stream) Set(dst device.Ptr, b byte, n int) error {
 	return s.locked(func() error {
 		r, o, err := s.device.bytes(dst, n, "a fill")
@@ -166,7 +164,6 @@ func (s *stream) Set(dst device.Ptr, b byte, n int) error {
 	})
 }
 
-// Launch implements device.Stream.
 func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) error {
 	return s.locked(func() error {
 		e, ok := f.(*entry)
@@ -241,14 +238,12 @@ func (d *Device) execute(k *kernel, l device.Launch, params []byte) (err error) 
 	return nil
 }
 
-// Synchronize implements device.Stream.
 func (s *stream) Synchronize() error {
 	return s.locked(func() error {
 		return s.run(s.queued)
 	})
 }
 
-// Close implements device.Stream.
 func (s *stream) Close() error {
 	return s.locked(func() error {
 		err := s.run(s.queued)
@@ -283,7 +278,6 @@ func (s *stream) own(e device.Event) (*event, error) {
 	return v, nil
 }
 
-// Record implements device.Stream.
 func (s *stream) Record(e device.Event) error {
 	return s.locked(func() error {
 		v, err := s.own(e)
@@ -298,7 +292,6 @@ func (s *stream) Record(e device.Event) error {
 	})
 }
 
-// Wait implements device.Stream.
 func (s *stream) Wait(e device.Event) error {
 	return s.locked(func() error {
 		v, err := s.own(e)
@@ -331,7 +324,6 @@ func (e *event) delay() bool {
 	return first && e.device.usable() == nil
 }
 
-// Synchronize implements device.Event.
 func (e *event) Synchronize() error {
 	return e.device.locked(func() error {
 		if e.stream == nil {
@@ -341,7 +333,6 @@ func (e *event) Synchronize() error {
 	})
 }
 
-// Since implements device.Event.
 func (e *event) Since(start device.Event) (float64, error) {
 	from, ok := start.(*event)
 	if !ok || from.stream == nil || e.stream == nil {
@@ -356,5 +347,4 @@ func (e *event) Since(start device.Event) (float64, error) {
 	return float64(e.when.Sub(from.when).Microseconds()) / 1000, nil
 }
 
-// Close implements device.Event.
 func (e *event) Close() error { return nil }

@@ -23,10 +23,9 @@ func TaskCodec(name string) (task.Codec, error) {
 // TaskNames lists the names that TaskCodec accepts.
 func TaskNames() string { return withoutFeedback() }
 
-// taskCodec encodes values of a task.
+// taskCodec encodes values of a task. It implements task.Codec.
 type taskCodec struct{ Codec }
 
-// Most implements task.Codec.
 func (c taskCodec) Most(rows, cols int) int {
 	n, _ := c.Size(rows, cols)
 	return max(n, maxPayload(rows, cols))
@@ -39,7 +38,6 @@ func (c taskCodec) Encode(dst []byte, x []float32, cols int, ids []uint32, k tas
 	return c.Codec.Encode(dst, Rows{X: x, Cols: cols, Len: len(ids), IDs: ids}, Key{Seed: k.Seed, Epoch: k.Epoch, Layer: layer, Backward: v.Back})
 }
 
-// Decode implements task.Codec.
 func (c taskCodec) Decode(x []float32, cols int, payload []byte) error {
 	rows := 0
 	if cols > 0 {

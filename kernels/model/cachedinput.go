@@ -40,13 +40,10 @@ type inputColumns struct {
 	first bool
 }
 
-// GatherWidth implements Layer.
 func (c *inputColumns) GatherWidth() int { return c.width }
 
-// GathersBackward implements Layer.
 func (c *inputColumns) GathersBackward() bool { return false }
 
-// Flow implements Layer.
 func (c *inputColumns) Flow(s Stage) Flow {
 	switch s {
 	case Emit:
@@ -60,7 +57,6 @@ func (c *inputColumns) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (c *inputColumns) Run(s Stage, x *Step) {
 	f := x.frame
 	switch {

@@ -88,10 +88,8 @@ func newAttentionLayer(b *Builder, l int, bias Param) attentionLayer {
 	return a
 }
 
-// GathersBackward implements Layer.
 func (a *attentionLayer) GathersBackward() bool { return true }
 
-// EdgeDropout implements Attended.
 func (a *attentionLayer) EdgeDropout() *Dropout { return a.edgeDrop }
 
 // flow returns the Flow of the stages after the attention.
@@ -125,7 +123,7 @@ func (a *attentionLayer) applyBackward(x *Step) {
 	}
 }
 
-// gat is one layer.
+// gat is one layer. It implements Attended.
 type gat struct {
 	attentionLayer
 	weight, source, target Param
@@ -135,15 +133,12 @@ type gat struct {
 	wide, gwide, narrow, gnarrow int
 }
 
-// GatherWidth implements Layer.
 func (g *gat) GatherWidth() int { return g.heads * (g.width + 1) }
 
-// Attention implements Attended.
 func (g *gat) Attention(kernels.Mat) kernels.Attention {
 	return kernels.Attention{Heads: g.heads, Width: g.width, Slope: slope}
 }
 
-// Flow implements Layer.
 func (g *gat) Flow(s Stage) Flow {
 	switch s {
 	case Emit:
@@ -154,7 +149,6 @@ func (g *gat) Flow(s Stage) Flow {
 	return Flow{Reads: []Value{EmittedGrad, ScoresGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.weight, g.source, g.target}}
 }
 
-// Run implements Layer.
 func (g *gat) Run(s Stage, x *Step) {
 	switch s {
 	case Emit:

@@ -63,7 +63,7 @@ func gatv2Layer(b *Builder, l int) Layer {
 	return g
 }
 
-// gatv2 is one layer.
+// gatv2 is one layer. It implements Attended.
 type gatv2 struct {
 	attentionLayer
 	weight, target, targetBias Param
@@ -73,10 +73,8 @@ type gatv2 struct {
 	trained                    []Param // all except the bias
 }
 
-// GatherWidth implements Layer.
 func (g *gatv2) GatherWidth() int { return g.heads * g.width }
 
-// Attention implements Attended.
 func (g *gatv2) Attention(weights kernels.Mat) kernels.Attention {
 	a := kernels.Attention{Heads: g.heads, Width: g.width, Slope: slope, Dynamic: true}
 	if weights.IsNil() {
@@ -89,7 +87,6 @@ func (g *gatv2) Attention(weights kernels.Mat) kernels.Attention {
 	return a
 }
 
-// Flow implements Layer.
 func (g *gatv2) Flow(s Stage) Flow {
 	switch s {
 	case Emit:
@@ -100,7 +97,6 @@ func (g *gatv2) Flow(s Stage) Flow {
 	return Flow{Reads: []Value{EmittedGrad, ScoresGrad, AlongGrad, Input}, Writes: []Value{InputGrad}, Grads: g.trained}
 }
 
-// Run implements Layer.
 func (g *gatv2) Run(s Stage, x *Step) {
 	switch s {
 	case Emit:

@@ -111,7 +111,6 @@ func newDense(b *Builder, l int, gathers bool) dense {
 	return d
 }
 
-// GatherWidth implements Layer.
 func (d *dense) GatherWidth() int {
 	switch {
 	case !d.gathers:
@@ -122,7 +121,6 @@ func (d *dense) GatherWidth() int {
 	return d.in
 }
 
-// GathersBackward implements Layer.
 func (d *dense) GathersBackward() bool {
 	return d.gathers && (d.first == ApplyFirst || !d.h.Constant())
 }
@@ -156,7 +154,6 @@ func (d *dense) activateGrad(x *Step, b Param) {
 // gatherFirst is (ÂH)W: the input's rows are gathered, the product follows.
 type gatherFirst struct{ dense }
 
-// Flow implements Layer.
 func (g *gatherFirst) Flow(s Stage) Flow {
 	switch s {
 	case Emit:
@@ -169,7 +166,6 @@ func (g *gatherFirst) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (g *gatherFirst) Run(s Stage, x *Step) {
 	switch s {
 	case Apply:
@@ -185,7 +181,6 @@ func (g *gatherFirst) Run(s Stage, x *Step) {
 // applyFirst is Â(HW): the product comes first, its rows are gathered.
 type applyFirst struct{ dense }
 
-// Flow implements Layer.
 func (a *applyFirst) Flow(s Stage) Flow {
 	switch s {
 	case Emit:
@@ -198,7 +193,6 @@ func (a *applyFirst) Flow(s Stage) Flow {
 	return Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{a.w}}
 }
 
-// Run implements Layer.
 func (a *applyFirst) Run(s Stage, x *Step) {
 	switch s {
 	case Emit:

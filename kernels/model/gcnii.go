@@ -67,13 +67,10 @@ type initial struct {
 	drop        *Dropout
 }
 
-// GatherWidth implements Layer.
 func (g *initial) GatherWidth() int { return g.width }
 
-// GathersBackward implements Layer.
 func (g *initial) GathersBackward() bool { return true }
 
-// Flow implements Layer.
 func (g *initial) Flow(s Stage) Flow {
 	switch s {
 	case Emit:
@@ -86,7 +83,6 @@ func (g *initial) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (g *initial) Run(s Stage, x *Step) {
 	switch s {
 	case Apply:

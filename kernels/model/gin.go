@@ -71,7 +71,6 @@ type gin struct {
 	inPlace bool  // the gradient of the hidden layer replaces it
 }
 
-// Flow implements Layer.
 func (g *gin) Flow(s Stage) Flow {
 	perceptron := []Param{g.b, g.second, g.bias}
 	switch {
@@ -89,7 +88,6 @@ func (g *gin) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (g *gin) Run(s Stage, x *Step) {
 	switch s {
 	case Emit:

@@ -50,7 +50,7 @@ func catLayer(b *Builder, l int) Layer {
 	return &concatLayer{width: b.Spec.Dims[l], w: b.Weight(l, 0), bias: b.Weight(l, 1), skips: b.Skips()}
 }
 
-// concatLayer implements cat; its rows stay in the storage of their layers.
+// concatLayer is the layer of cat; its rows stay in the storage of their layers.
 type concatLayer struct {
 	pointwise
 	width   int
@@ -58,7 +58,6 @@ type concatLayer struct {
 	skips   []Skip // of all hidden layers but the last
 }
 
-// Flow implements Layer.
 func (c *concatLayer) Flow(s Stage) Flow {
 	switch s {
 	case Apply:
@@ -86,7 +85,6 @@ func toldOf(skips []Skip) (reads, writes []Value) {
 	return reads, writes
 }
 
-// Run implements Layer.
 func (c *concatLayer) Run(s Stage, x *Step) {
 	last := len(c.skips)
 	part := func(k int) Param {
@@ -120,14 +118,13 @@ func largestLayer(b *Builder, l int) Layer {
 	return &largest{skips: b.Skips()}
 }
 
-// largest implements max, without the product. The first layer that has the largest element
+// largest is the layer of max, without the product. The first layer that has the largest element
 // gets its gradient; the last layer gets the rest.
 type largest struct {
 	pointwise
 	skips []Skip
 }
 
-// Flow implements Layer.
 func (m *largest) Flow(s Stage) Flow {
 	switch s {
 	case Apply:
@@ -139,7 +136,6 @@ func (m *largest) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (m *largest) Run(s Stage, x *Step) {
 	switch s {
 	case Apply:

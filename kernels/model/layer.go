@@ -94,10 +94,8 @@ type Layer interface {
 // pointwise is the common part of layers without the graph.
 type pointwise struct{}
 
-// GatherWidth implements Layer.
 func (pointwise) GatherWidth() int { return 0 }
 
-// GathersBackward implements Layer.
 func (pointwise) GathersBackward() bool { return false }
 
 // Attended is a layer whose edges carry attention instead of coefficients: it has the values

@@ -73,13 +73,12 @@ func normLayer(b *Builder, l int) Layer {
 	return n
 }
 
-// rowNorm implements layer.
+// rowNorm is the Layer of the norm called layer.
 type rowNorm struct {
 	pointwise
 	gain, bias Param
 }
 
-// Flow implements Layer.
 func (n *rowNorm) Flow(s Stage) Flow {
 	switch s {
 	case Apply:
@@ -90,7 +89,6 @@ func (n *rowNorm) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (n *rowNorm) Run(s Stage, x *Step) {
 	switch s {
 	case Apply:
@@ -101,13 +99,12 @@ func (n *rowNorm) Run(s Stage, x *Step) {
 	}
 }
 
-// unitRows implements l2 and ball.
+// unitRows is the Layer of the norms l2 and ball.
 type unitRows struct {
 	pointwise
 	ball bool
 }
 
-// Flow implements Layer.
 func (unitRows) Flow(s Stage) Flow {
 	switch s {
 	case Apply:
@@ -118,7 +115,6 @@ func (unitRows) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (u unitRows) Run(s Stage, x *Step) {
 	switch s {
 	case Apply:
@@ -128,7 +124,7 @@ func (u unitRows) Run(s Stage, x *Step) {
 	}
 }
 
-// columnNorm implements batch, which has weights, and pair.
+// columnNorm is the Layer of the norms batch, which has weights, and pair. It implements Summing.
 type columnNorm struct {
 	pointwise
 	width int
@@ -151,7 +147,6 @@ const (
 	readRows = mean
 )
 
-// Flow implements Layer.
 func (n *columnNorm) Flow(s Stage) Flow {
 	switch s {
 	case Emit:
@@ -164,7 +159,6 @@ func (n *columnNorm) Flow(s Stage) Flow {
 	return Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: n.w}
 }
 
-// Run implements Layer.
 func (n *columnNorm) Run(s Stage, x *Step) {
 	row := func(k int) kernels.Mat { return x.Settled().Part(k*n.width, (k+1)*n.width).Reshape(1, n.width) }
 	switch s {
@@ -185,7 +179,6 @@ func (n *columnNorm) Run(s Stage, x *Step) {
 // Summed implements Summing: an evaluation of batch takes running means.
 func (n *columnNorm) Summed(p Pass) bool { return p.Train || len(n.w) == 0 }
 
-// Settle implements Summing.
 func (n *columnNorm) Settle(back bool, own, all []float64, weights, grad []float32, state []float64) {
 	at := func(k int) []float64 { return state[k*n.width : (k+1)*n.width] }
 	switch {

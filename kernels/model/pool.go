@@ -48,7 +48,6 @@ type pool struct {
 	bias         Param // b
 }
 
-// GatherWidth implements Layer.
 func (g *pool) GatherWidth() int { return g.width }
 
 // Flow implements Layer. P is stored until the backward pass: gradients are 0 where P is 0.
@@ -64,7 +63,6 @@ func (g *pool) Flow(s Stage) Flow {
 	return Flow{Reads: []Value{EmittedGrad, OutputGrad, Input, Emitted}, Writes: []Value{EmittedGrad, InputGrad}, Grads: []Param{g.w, g.b}}
 }
 
-// Run implements Layer.
 func (g *pool) Run(s Stage, x *Step) {
 	switch s {
 	case Emit:

@@ -104,7 +104,6 @@ type powered struct {
 	block    int // scratch for a block of w, or of its gradient
 }
 
-// Flow implements Layer.
 func (p *powered) Flow(s Stage) Flow {
 	reads := p.kept
 	if p.features {
@@ -123,7 +122,6 @@ func (p *powered) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (p *powered) Run(s Stage, x *Step) {
 	switch {
 	case s == Apply && p.width == 0:
@@ -191,7 +189,6 @@ type powerStep struct {
 	relu bool
 }
 
-// Flow implements Layer.
 func (g *powerStep) Flow(s Stage) Flow {
 	switch {
 	case len(g.bias) == 0:
@@ -205,7 +202,6 @@ func (g *powerStep) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (g *powerStep) Run(s Stage, x *Step) {
 	switch h, grad := x.At(Output), x.At(OutputGrad); {
 	case len(g.bias) == 0:

@@ -86,14 +86,13 @@ func linearLayer(b *Builder, l int) Layer {
 	return &linear{h: b.Hidden(), w: b.Weight(l, 0)}
 }
 
-// linear computes H W.
+// linear is the layer H W.
 type linear struct {
 	pointwise
 	h Hidden
 	w Param
 }
 
-// Flow implements Layer.
 func (p *linear) Flow(s Stage) Flow {
 	switch s {
 	case Emit:
@@ -104,7 +103,6 @@ func (p *linear) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (p *linear) Run(s Stage, x *Step) {
 	switch s {
 	case Emit:
@@ -137,13 +135,10 @@ type propagate struct {
 	bias     []Param // at most one
 }
 
-// GatherWidth implements Layer.
 func (p *propagate) GatherWidth() int { return p.width }
 
-// GathersBackward implements Layer.
 func (p *propagate) GathersBackward() bool { return !p.constant }
 
-// Flow implements Layer.
 func (p *propagate) Flow(s Stage) Flow {
 	switch {
 	case s == Emit:
@@ -160,7 +155,6 @@ func (p *propagate) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (p *propagate) Run(s Stage, x *Step) {
 	rows, grad := x.At(Gathered), x.At(GatheredGrad)
 	switch {

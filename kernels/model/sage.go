@@ -76,7 +76,6 @@ type sage struct {
 	self  Param // W_self
 }
 
-// Flow implements Layer.
 func (g *sage) Flow(s Stage) Flow {
 	switch {
 	case s == Emit:
@@ -93,7 +92,6 @@ func (g *sage) Flow(s Stage) Flow {
 	return Flow{Reads: []Value{EmittedGrad, OutputGrad}, Writes: []Value{InputGrad}}
 }
 
-// Run implements Layer.
 func (g *sage) Run(s Stage, x *Step) {
 	switch s {
 	case Emit:

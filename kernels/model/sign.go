@@ -64,13 +64,10 @@ type power struct {
 	drop        *Dropout
 }
 
-// GatherWidth implements Layer.
 func (p *power) GatherWidth() int { return p.width }
 
-// GathersBackward implements Layer.
 func (p *power) GathersBackward() bool { return true }
 
-// Flow implements Layer.
 func (p *power) Flow(s Stage) Flow {
 	switch {
 	case s == Emit:
@@ -87,7 +84,6 @@ func (p *power) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (p *power) Run(s Stage, x *Step) {
 	h, grad := x.At(Output), x.At(OutputGrad)
 	switch s {

@@ -64,7 +64,6 @@ type tail struct {
 	alpha float32 // 0: H is added
 }
 
-// Flow implements Layer.
 func (t *tail) Flow(s Stage) Flow {
 	var f Flow
 	switch s {
@@ -85,7 +84,6 @@ func (t *tail) Flow(s Stage) Flow {
 	return f
 }
 
-// Run implements Layer.
 func (t *tail) Run(s Stage, x *Step) {
 	switch s {
 	case Apply:
@@ -148,7 +146,6 @@ type drop struct {
 	of *Dropout
 }
 
-// Flow implements Layer.
 func (d *drop) Flow(s Stage) Flow {
 	switch {
 	case d.of == nil:
@@ -160,7 +157,6 @@ func (d *drop) Flow(s Stage) Flow {
 	return Flow{}
 }
 
-// Run implements Layer.
 func (d *drop) Run(s Stage, x *Step) {
 	switch {
 	case d.of == nil:

@@ -20,7 +20,6 @@ type connection struct {
 	asked atomic.Bool // it has carried a request
 }
 
-// Accept implements net.Listener.
 func (d limited) Accept() (net.Conn, error) {
 	for {
 		c, err := d.Listener.Accept()

@@ -61,7 +61,6 @@ type meter struct {
 	waited time.Duration
 }
 
-// Read implements io.Reader.
 func (m *meter) Read(p []byte) (int, error) {
 	began := time.Now()
 	n, err := m.r.Read(p)

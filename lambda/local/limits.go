@@ -116,7 +116,6 @@ type paced struct {
 	ended  <-chan struct{} // closed when the wait ends
 }
 
-// Read implements io.Reader.
 func (p paced) Read(data []byte) (int, error) {
 	if p.bucket == nil {
 		return p.Reader.Read(data)
@@ -126,7 +125,6 @@ func (p paced) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// Write implements io.Writer.
 func (p paced) Write(data []byte) (written int, err error) {
 	if p.bucket == nil {
 		return p.Writer.Write(data)

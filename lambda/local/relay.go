@@ -130,7 +130,6 @@ type counted struct {
 	sum *atomic.Int64
 }
 
-// Write implements io.Writer.
 func (c counted) Write(data []byte) (int, error) {
 	n, err := c.Writer.Write(data)
 	c.sum.Add(int64(n))

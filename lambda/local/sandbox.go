@@ -176,7 +176,6 @@ type log struct {
 
 const logBytes = 2 << 10
 
-// Write implements io.Writer.
 func (l *log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 
 func init() { driver.Use(driver.Binding{List: list, Open: open}) }
 
-// gpu implements device.Device.
+// gpu implements device.Device and device.Threaded.
 type gpu struct {
 	at         cu.Device
 	context    cu.CUContext
@@ -157,7 +157,6 @@ func describe(at cu.Device, g driver.GPU) (p device.Properties, err error) {
 	return p, nil
 }
 
-// Thread implements device.Threaded.
 func (d *gpu) Thread() (call, context unsafe.Pointer) {
 	var current C.CUcontext
 	err := d.in("cuCtxGetCurrent", func() error { return code(C.cuCtxGetCurrent(&current)) })
@@ -167,10 +166,8 @@ func (d *gpu) Thread() (call, context unsafe.Pointer) {
 	return C.siafu_set_current(), unsafe.Pointer(current)
 }
 
-// Properties implements device.Device.
 func (d *gpu) Properties() device.Properties { return d.properties }
 
-// Memory implements device.Device.
 func (d *gpu) Memory() (free, total int64, err error) {
 	err = d.in("cuMemGetInfo", func() (err error) {
 		free, total, err = cu.MemInfo()
@@ -179,7 +176,6 @@ func (d *gpu) Memory() (free, total int64, err error) {
 	return free, total, err
 }
 
-// Alloc implements device.Device.
 func (d *gpu) Alloc(bytes int) (device.Ptr, error) {
 	if bytes < 0 {
 		return 0, fmt.Errorf("cuda: %d bytes: %w", bytes, device.ErrMemory)
@@ -198,7 +194,6 @@ func (d *gpu) Alloc(bytes int) (device.Ptr, error) {
 	return device.Ptr(at), err
 }
 
-// Free implements device.Device.
 func (d *gpu) Free(p device.Ptr) error {
 	if err := d.Synchronize(); err != nil {
 		return err
@@ -209,7 +204,6 @@ func (d *gpu) Free(p device.Ptr) error {
 // pinned is the address of page-locked memory, as a key of resources.
 type pinned uintptr
 
-// Pin implements device.Device.
 func (d *gpu) Pin(b []byte) error {
 	at := unsafe.Pointer(unsafe.SliceData(b))
 	return d.resources.Add(func() (any, error) {
@@ -221,15 +215,12 @@ func (d *gpu) Pin(b []byte) error {
 	})
 }
 
-// Unpin implements device.Device.
 func (d *gpu) Unpin(b []byte) error {
 	return d.resources.End(pinned(unsafe.Pointer(unsafe.SliceData(b))))
 }
 
-// Synchronize implements device.Device.
 func (d *gpu) Synchronize() error { return d.in("cuCtxSynchronize", cu.Synchronize) }
 
-// Close implements device.Device.
 func (d *gpu) Close() error {
 	return d.resources.Close(d.Synchronize, func() error {
 		return check("cuDevicePrimaryCtxRelease", d.at.ReleasePrimaryCtx())

@@ -22,7 +22,6 @@ type module struct {
 // logBytes bounds the log of the PTX compiler.
 const logBytes = 4096
 
-// Load implements device.Device.
 func (d *gpu) Load(name, text string) (device.Module, error) {
 	m := &module{device: d, name: name}
 	log := make([]byte, logBytes)
@@ -44,7 +43,6 @@ func (d *gpu) Load(name, text string) (device.Module, error) {
 	return m, nil
 }
 
-// Function implements device.Module.
 func (m *module) Function(name string) (device.Function, error) {
 	f := &function{name: name}
 	err := m.device.in("cuModuleGetFunction", func() (err error) {
@@ -57,7 +55,6 @@ func (m *module) Function(name string) (device.Function, error) {
 	return f, nil
 }
 
-// Global implements device.Module.
 func (m *module) Global(name string) (device.Ptr, int, error) {
 	var at cu.DevicePtr
 	var size int64
@@ -71,7 +68,6 @@ func (m *module) Global(name string) (device.Ptr, int, error) {
 	return device.Ptr(at), int(size), nil
 }
 
-// Unload implements device.Module.
 func (m *module) Unload() error { return m.device.resources.End(m) }
 
 // function implements device.Function.
@@ -80,5 +76,4 @@ type function struct {
 	at   cu.Function
 }
 
-// Name implements device.Function.
 func (f *function) Name() string { return f.name }

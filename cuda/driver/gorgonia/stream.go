@@ -19,7 +19,6 @@ type stream struct {
 	at     cu.Stream
 }
 
-// NewStream implements device.Device.
 func (d *gpu) NewStream() (device.Stream, error) {
 	s := &stream{device: d}
 	err := d.resources.Add(func() (any, error) {
@@ -34,7 +33,6 @@ func (d *gpu) NewStream() (device.Stream, error) {
 	return s, nil
 }
 
-// CopyIn implements device.Stream.
 func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 	if len(src) == 0 {
 		return nil
@@ -42,7 +40,6 @@ func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 	return s.waited(s.BeginIn(dst, src))
 }
 
-// BeginIn implements device.Stream.
 func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
 	if len(src) == 0 {
 		return nil
@@ -52,10 +49,8 @@ func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
 	})
 }
 
-// CopyOut implements device.Stream.
 func (s *stream) CopyOut(dst []byte, src device.Ptr) error { return s.waited(s.BeginOut(dst, src)) }
 
-// BeginOut implements device.Stream.
 func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
 	if len(dst) == 0 {
 		return nil
@@ -73,7 +68,6 @@ func (s *stream) waited(err error) error {
 	return s.Synchronize()
 }
 
-// Copy implements device.Stream.
 func (s *stream) Copy(dst, src device.Ptr, bytes int) error {
 	if bytes == 0 {
 		return nil
@@ -83,7 +77,6 @@ func (s *stream) Copy(dst, src device.Ptr, bytes int) error {
 	})
 }
 
-// Set implements device.Stream.
 func (s *stream) Set(dst device.Ptr, b byte, bytes int) error {
 	if bytes == 0 {
 		return nil
@@ -93,7 +86,6 @@ func (s *stream) Set(dst device.Ptr, b byte, bytes int) error {
 	})
 }
 
-// Launch implements device.Stream.
 func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) error {
 	entry, ok := f.(*function)
 	if !ok {
@@ -145,20 +137,16 @@ func extents(of [3]int) (e [3]int, ok bool) {
 	return e, true
 }
 
-// Record implements device.Stream.
 func (s *stream) Record(e device.Event) error {
 	return s.device.in("cuEventRecord", func() error { return e.(*event).at.Record(s.at) })
 }
 
-// Wait implements device.Stream.
 func (s *stream) Wait(e device.Event) error {
 	return s.device.in("cuStreamWaitEvent", func() error { return s.at.Wait(e.(*event).at, 0) })
 }
 
-// Synchronize implements device.Stream.
 func (s *stream) Synchronize() error { return s.device.in("cuStreamSynchronize", s.at.Synchronize) }
 
-// Close implements device.Stream.
 func (s *stream) Close() error { return s.device.resources.End(s) }
 
 // event implements device.Event.
@@ -167,7 +155,6 @@ type event struct {
 	at     cu.Event
 }
 
-// NewEvent implements device.Device.
 func (d *gpu) NewEvent() (device.Event, error) {
 	e := &event{device: d}
 	err := d.resources.Add(func() (any, error) {
@@ -182,7 +169,6 @@ func (d *gpu) NewEvent() (device.Event, error) {
 	return e, nil
 }
 
-// Done implements device.Event.
 func (e *event) Done() (bool, error) {
 	err := e.device.in("cuEventQuery", e.at.Query)
 	if errors.Is(err, cu.NotReady) {
@@ -191,10 +177,8 @@ func (e *event) Done() (bool, error) {
 	return err == nil, err
 }
 
-// Synchronize implements device.Event.
 func (e *event) Synchronize() error { return e.device.in("cuEventSynchronize", e.at.Synchronize) }
 
-// Since implements device.Event.
 func (e *event) Since(start device.Event) (ms float64, err error) {
 	err = e.device.in("cuEventElapsedTime", func() (err error) {
 		ms, err = start.(*event).at.Elapsed(e.at)
@@ -203,5 +187,4 @@ func (e *event) Since(start device.Event) (ms float64, err error) {
 	return ms, err
 }
 
-// Close implements device.Event.
 func (e *event) Close() error { return e.device.resources.End(e) }
