@@ -13,8 +13,7 @@ import (
 // chunked is the transport that sends rows through a codec, in chunks of one block and one message
 // each. Workers encode chunks and send each as soon as it is encoded; the receiver decodes chunks
 // while later ones are in transit. No lengths are exchanged first: a message knows its own, and
-// both
-// sides divide the rows in the same way.
+// both sides divide the rows in the same way.
 //
 // Messages of two transfers do not mix: their tags differ, or one transfer ends before the other
 // begins to receive, since a rank's messages with one tag arrive in order.

@@ -201,7 +201,7 @@ func (t *Team) AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x
 	b := back.host(a, own)
 	chosen := e.ColumnMask
 	if a.Dynamic {
-		chosen = nil // bend sums by blocks of edges
+		chosen = nil // leakyGradient sums by blocks of edges
 	}
 	runAttention(t, attentionTask{
 		Attention: a, Gather: e.gather(), chosen: chosen, way: backToSources, dst: floatsOf(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,

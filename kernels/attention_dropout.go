@@ -42,7 +42,7 @@ func (m *mask) idsOf(set avx.Set, dst, rows []uint32, base uint32) {
 			dst[i] = r + base
 		}
 	case set != avx.None:
-		set.Look(dst, rows, m.ids[base:])
+		set.Lookup(dst, rows, m.ids[base:])
 	default:
 		for i, r := range rows {
 			dst[i] = m.ids[r+base]

@@ -35,7 +35,7 @@ type edgeBatch struct {
 
 	// For edge features (dynamic_features.go): rows of far vertices plus the features'
 	// contribution, gradients of scores times a feature, and 0, 1, 2 and so on.
-	met      [metValues + avx.Slack]float32
+	edgeRows [edgeRowValues + avx.Slack]float32
 	scaled   [blockEdges*avx.Heads + avx.Slack]float32
 	counting [blockEdges]uint32
 }
@@ -140,7 +140,7 @@ func (b *edgeBatch) add(k *attentionTask, cols []uint32) {
 	ids := b.ids[b.known:][:len(cols)]
 	b.known += len(cols)
 	if k.set != avx.None {
-		k.set.Less(ids, cols, k.Base)
+		k.set.Rebase(ids, cols, k.Base)
 		return
 	}
 	for i, c := range cols {

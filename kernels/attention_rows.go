@@ -281,7 +281,7 @@ func (k *attentionTask) backToTarget(b *edgeBatch, s *segment) {
 		block := s.block(at, k.step)
 		b.slopes(k, row, &block)
 		if k.Dynamic {
-			b.bend(k, dst, &block)
+			b.leakyGradient(k, dst, &block)
 		}
 	}
 	if !k.Dynamic {
@@ -302,7 +302,7 @@ func (k *attentionTask) backToSource(b *edgeBatch, s *segment) {
 		b.slopes(k, row, &block)
 		b.weigh(k, dst, nil, &block)
 		if k.Dynamic {
-			b.bend(k, dst, &block)
+			b.leakyGradient(k, dst, &block)
 		}
 	}
 	if k.Dynamic {

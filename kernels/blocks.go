@@ -20,18 +20,18 @@ const (
 )
 
 // Blocks are not used if the vertex order already reuses sources: if a run of rows, with
-// blocksMet times as many edges as a block has sources, reads each of its sources metAgain
+// runBlocks times as many edges as a block has sources, reads each of its sources reuses
 // times. Caches then hold these sources, and blocks would only add cost. This, too, depends
 // only on the graph.
 const (
-	blocksMet = 4
-	metAgain  = 2
+	runBlocks = 4
+	reuses    = 2
 )
 
-// blockRoom has the start and end of a block's edges in each row, and a bit per source.
-type blockRoom struct {
+// blockBuffers has the start and end of a block's edges in each row, and a bit per source.
+type blockBuffers struct {
 	begin, end []int64
-	met        []uint64
+	read       []uint64
 }
 
 // BlockBytes is the recommended size of the sums of a gather by blocks: as large as a block,
@@ -44,38 +44,38 @@ func InBlocks(rows, width int, edges int64) bool {
 	return rows > 0 && blockOf(width*bytesOfFloat, rows, rows, edges) > 0
 }
 
-// block returns the number of sources per block, 0 without blocks. room gets a bit per source.
-func (k *spmmTask) block(room *[]uint64) int {
+// block returns the number of sources per block, 0 without blocks. buffer gets a bit per source.
+func (k *spmmTask) block(buffer *[]uint64) int {
 	element := bytesOfFloat
 	if k.x == nil {
 		element = 2
 	}
 	rows := k.Rows()
 	step := blockOf(k.width*element, k.sources, rows, k.End[rows-1]-k.Begin[0])
-	if step == 0 || k.reusesRows(blocksMet*step, scratch(room, (k.sources+63)/64)) {
+	if step == 0 || k.reusesRows(runBlocks*step, scratch(buffer, (k.sources+63)/64)) {
 		return 0
 	}
 	return step
 }
 
 // reusesRows reports whether a run of rows from the middle on, with the given number of edges,
-// reads its sources metAgain times on average. It counts masked edges too, because the bits
+// reads its sources reuses times on average. It counts masked edges too, because the bits
 // must be the same.
-func (k *spmmTask) reusesRows(edges int, met []uint64) bool {
-	clear(met)
+func (k *spmmTask) reusesRows(edges int, read []uint64) bool {
+	clear(read)
 	seen, sources := 0, 0
 	for r := k.Rows() / 2; r < k.Rows() && seen < edges; r++ {
 		cols := k.Cols[k.Begin[r]:k.End[r]]
 		seen += len(cols)
 		for _, c := range cols {
 			word, bit := (c-k.Base)/64, uint64(1)<<((c-k.Base)%64)
-			if met[word]&bit == 0 {
+			if read[word]&bit == 0 {
 				sources++
 			}
-			met[word] |= bit
+			read[word] |= bit
 		}
 	}
-	return seen >= metAgain*sources
+	return seen >= reuses*sources
 }
 
 // blockOf returns the block for sources of the given bytes, ignoring the vertex order.
@@ -91,8 +91,8 @@ func blockOf(bytes, sources, rows int, edges int64) int {
 // gatherBlocks computes all rows, block by block of step sources. Chunks are long, because
 // prefetching stays within a chunk.
 func (t *Team) gatherBlocks(k spmmTask, step int) {
-	room, rows := &t.blocks, k.Rows()
-	begin, end := scratch(&room.begin, rows), scratch(&room.end, rows)
+	buffer, rows := &t.blocks, k.Rows()
+	begin, end := scratch(&buffer.begin, rows), scratch(&buffer.end, rows)
 	copy(begin, k.Begin)
 	blocks := int64((k.sources + step - 1) / step)
 	grain := int(chunkWeight * blocks * int64(rows) / max(k.End[rows-1]-begin[0], 1))

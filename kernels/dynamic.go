@@ -43,8 +43,8 @@ func (k *attentionTask) mostDynamic() int {
 	return min(edges*k.step, batchValues)
 }
 
-// metRows returns the rows that scores add to near vertices' rows.
-func (k *attentionTask) metRows() []float32 {
+// addendRows returns the rows that scores add to near vertices' rows.
+func (k *attentionTask) addendRows() []float32 {
 	if k.way == backToSources {
 		return k.R
 	}
@@ -100,14 +100,14 @@ func (b *dynamicScore) score(x, f []float32) (s float32) {
 
 // scoreRows computes dynamic scores.
 func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
-	ids, scores, rows := b.ids[s.id:][:s.n], b.scores[s.value:], k.metRows()
+	ids, scores, rows := b.ids[s.id:][:s.n], b.scores[s.value:], k.addendRows()
 	if k.vectors() && s.n > 0 {
 		at := k.group * k.Width
 		near, vector := k.columns(k.near, k.Columns(), s.row), k.vector[at:][:k.size*k.Width]
 		if k.edge != nil {
-			b.scoreMet(k, near, vector, s)
+			b.scoreEdgeRows(k, near, vector, s)
 		} else {
-			k.set.BentDots(scores, k.step, k.size, near, vector, rows[at:], k.Columns(), b.ids[s.id:b.known], s.n, k.Slope)
+			k.set.LeakyDots(scores, k.step, k.size, near, vector, rows[at:], k.Columns(), b.ids[s.id:b.known], s.n, k.Slope)
 		}
 		k.set.Tops(scores, s.n*k.step, &b.top)
 		b.largest(k.step)
@@ -153,25 +153,25 @@ func (b *edgeBatch) ends(k *attentionTask, s *segment) (lse, dots avx.PerEdge) {
 	return avx.PerEdge{Vals: b.nearLSE[:]}, avx.PerEdge{Vals: b.nearDots[:]}
 }
 
-// bend adds the gradients of t of a block to dst, the gradient of the near vertex. In the
+// leakyGradient adds the gradients of t of a block to dst, the gradient of the near vertex. In the
 // backward pass to targets it also adds to the sums for the weights along edges.
-func (b *edgeBatch) bend(k *attentionTask, dst []float32, s *segment) {
+func (b *edgeBatch) leakyGradient(k *attentionTask, dst []float32, s *segment) {
 	if k.vectors() {
-		b.bendVectors(k, dst, s)
+		b.leakyGradientVectors(k, dst, s)
 		return
 	}
 	for h := range k.size {
-		k.bendHead(b, rowOf(dst, h, k.Width), h, s)
+		k.leakyGradientHead(b, rowOf(dst, h, k.Width), h, s)
 	}
 }
 
 // vectors reports whether package avx has routines for these scores.
 func (k *attentionTask) vectors() bool {
-	return k.set != avx.None && (k.edge == nil || k.size*k.Width <= metValues/leastMet)
+	return k.set != avx.None && (k.edge == nil || k.size*k.Width <= edgeRowValues/leastEdgeRows)
 }
 
-// bendVectors implements bend with package avx.
-func (b *edgeBatch) bendVectors(k *attentionTask, dst []float32, s *segment) {
+// leakyGradientVectors implements leakyGradient with package avx.
+func (b *edgeBatch) leakyGradientVectors(k *attentionTask, dst []float32, s *segment) {
 	if s.n == 0 {
 		return
 	}
@@ -180,18 +180,18 @@ func (b *edgeBatch) bendVectors(k *attentionTask, dst []float32, s *segment) {
 		along = k.alongRow(0, s.row)
 	}
 	if k.edge != nil {
-		b.bendMet(k, dst, along, s)
+		b.leakyGradientOfEdgeRows(k, dst, along, s)
 		return
 	}
-	b.bendRows(k, dst, along, b.dq[:], k.metRows()[k.group*k.Width:], k.Columns(), b.ids[s.id:][:s.n], s)
+	b.leakyGradientRows(k, dst, along, b.dq[:], k.addendRows()[k.group*k.Width:], k.Columns(), b.ids[s.id:][:s.n], s)
 }
 
-// bendRows runs bend for rows of x and the gradients ds of their edges' scores, for heads that
+// leakyGradientRows runs leakyGradient for rows of x and the gradients ds of their edges' scores, for heads that
 // share vectors together.
-func (b *edgeBatch) bendRows(k *attentionTask, dst, along, ds, x []float32, stride int, ids []uint32, s *segment) {
+func (b *edgeBatch) leakyGradientRows(k *attentionTask, dst, along, ds, x []float32, stride int, ids []uint32, s *segment) {
 	near, vector := k.columns(k.near, k.Columns(), s.row), k.vector[k.group*k.Width:]
 	if k.mixesHeads() {
-		k.set.Bend(dst, along, near, vector, x, stride, ids, ds, k.step, s.n, k.Slope, k.heads[:])
+		k.set.LeakyGradient(dst, along, near, vector, x, stride, ids, ds, k.step, s.n, k.Slope, k.heads[:])
 		return
 	}
 	for h := range k.size {
@@ -199,12 +199,12 @@ func (b *edgeBatch) bendRows(k *attentionTask, dst, along, ds, x []float32, stri
 		if along != nil {
 			of = along[from:]
 		}
-		k.set.Bend(rowOf(dst, h, k.Width), of, near[from:], vector[from:], x[from:], stride, ids, ds[h:], k.step, s.n, k.Slope, nil)
+		k.set.LeakyGradient(rowOf(dst, h, k.Width), of, near[from:], vector[from:], x[from:], stride, ids, ds[h:], k.step, s.n, k.Slope, nil)
 	}
 }
 
-func (k *attentionTask) bendHead(b *edgeBatch, dst []float32, h int, s *segment) {
-	of, rows := k.dynamicScore(s.row, h), k.metRows()
+func (k *attentionTask) leakyGradientHead(b *edgeBatch, dst []float32, h int, s *segment) {
+	of, rows := k.dynamicScore(s.row, h), k.addendRows()
 	var vector []float32
 	dim := 0 // of the features whose weights get gradients
 	if k.way == backToTargets {

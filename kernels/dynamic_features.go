@@ -5,14 +5,14 @@ package kernels
 //
 // Variant: with package avx the rows x[u] + f·E of a few edges are computed into memory that
 // stays in the first-level cache, and passed to the routines for edges without features. The
-// routines of bend run once more per feature, with the gradients of scores times that feature.
-// So a worker needs metValues floats for any number of edges.
+// routines of leakyGradient run once more per feature, with the gradients of scores times that feature.
+// So a worker needs edgeRowValues floats for any number of edges.
 
-// metValues is the number of floats of the current rows, of at least leastMet edges: scores
-// are written in vectors of up to leastMet.
+// edgeRowValues is the number of floats of the current rows, of at least leastEdgeRows edges: scores
+// are written in vectors of up to leastEdgeRows.
 const (
-	metValues = 1 << 14
-	leastMet  = 8
+	edgeRowValues = 1 << 14
+	leastEdgeRows = 8
 )
 
 // featuresAtOnce is the number of features added to a row at once.
@@ -40,15 +40,15 @@ func (k *attentionTask) features(b *edgeBatch, i int) []float32 {
 	return k.Self[int(^b.places[i])*k.dim:][:k.dim]
 }
 
-// gatherRows sets met [few.n x size·Width] to x[u] + f·E of few, the first edges from at on of
+// gatherEdgeRows sets edgeRows [few.n x size·Width] to x[u] + f·E of few, the first edges from at on of
 // a segment.
-func (b *edgeBatch) gatherRows(k *attentionTask, s *segment, at int) (few segment) {
-	width, first, far := k.size*k.Width, k.group*k.Width, k.metRows()
-	most := min(metValues/width/leastMet*leastMet, blockEdges)
+func (b *edgeBatch) gatherEdgeRows(k *attentionTask, s *segment, at int) (few segment) {
+	width, first, far := k.size*k.Width, k.group*k.Width, k.addendRows()
+	most := min(edgeRowValues/width/leastEdgeRows*leastEdgeRows, blockEdges)
 	few = segment{row: s.row, id: s.id + at, value: s.value + at*k.step, n: min(most, s.n-at)}
-	clear(b.met[:few.n*width])
+	clear(b.edgeRows[:few.n*width])
 	for e := range few.n {
-		row, f := b.met[e*width:][:width], k.features(b, few.id+e)
+		row, f := b.edgeRows[e*width:][:width], k.features(b, few.id+e)
 		k.set.Weigh(row, far[first:], k.Columns(), b.ids[few.id+e:b.known], b.ones[:], 1, 1, nil) // a copy that prefetches
 		for d := 0; d < len(f); d += featuresAtOnce {
 			n := min(featuresAtOnce, len(f)-d)
@@ -58,25 +58,25 @@ func (b *edgeBatch) gatherRows(k *attentionTask, s *segment, at int) (few segmen
 	return few
 }
 
-// scoreMet sets the scores of a segment.
-func (b *edgeBatch) scoreMet(k *attentionTask, near, vector []float32, s *segment) {
+// scoreEdgeRows sets the scores of a segment.
+func (b *edgeBatch) scoreEdgeRows(k *attentionTask, near, vector []float32, s *segment) {
 	for at := 0; at < s.n; {
-		few := b.gatherRows(k, s, at)
-		k.set.BentDots(b.scores[few.value:], k.step, k.size, near, vector, b.met[:], k.size*k.Width, b.counting[:few.n], few.n, k.Slope)
+		few := b.gatherEdgeRows(k, s, at)
+		k.set.LeakyDots(b.scores[few.value:], k.step, k.size, near, vector, b.edgeRows[:], k.size*k.Width, b.counting[:few.n], few.n, k.Slope)
 		at += few.n
 	}
 }
 
-// bendMet runs bendRows on a block and, with along, adds its edges' gradient of E.
-func (b *edgeBatch) bendMet(k *attentionTask, dst, along []float32, s *segment) {
+// leakyGradientOfEdgeRows runs leakyGradientRows on a block and, with along, adds its edges' gradient of E.
+func (b *edgeBatch) leakyGradientOfEdgeRows(k *attentionTask, dst, along []float32, s *segment) {
 	width := k.size * k.Width
 	for at := 0; at < s.n; {
-		few := b.gatherRows(k, s, at)
+		few := b.gatherEdgeRows(k, s, at)
 		ds := b.dq[at*k.step:]
-		b.bendRows(k, dst, along, ds, b.met[:], width, b.counting[:few.n], &few)
+		b.leakyGradientRows(k, dst, along, ds, b.edgeRows[:], width, b.counting[:few.n], &few)
 		for d := 0; d < k.dim && along != nil; d++ {
 			b.scale(k, ds, d, &few)
-			b.bendRows(k, k.alongRow(1+d, s.row), nil, b.scaled[:], b.met[:], width, b.counting[:few.n], &few)
+			b.leakyGradientRows(k, k.alongRow(1+d, s.row), nil, b.scaled[:], b.edgeRows[:], width, b.counting[:few.n], &few)
 		}
 		at += few.n
 	}

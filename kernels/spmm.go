@@ -75,7 +75,7 @@ func (t *Team) gather(k spmmTask) {
 		return
 	}
 	k.set, k.hubs = t.set, &t.hubs
-	if step := k.block(&t.blocks.met); step > 0 {
+	if step := k.block(&t.blocks.read); step > 0 {
 		t.gatherBlocks(k, step)
 		return
 	}

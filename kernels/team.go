@@ -45,7 +45,7 @@ type memory struct {
 	counts  []int64
 	hubs    hubs    // of the SpMM that runs
 	into    []int64 // ends of rows with masked edges
-	blocks  blockRoom
+	blocks  blockBuffers
 	batches chan *edgeBatch // of attention
 }
 

@@ -59,10 +59,10 @@ func (t *Team) gain(x []float32, rows, cols, width, again int) float64 {
 		return 0
 	}
 	left := float64((width + floatsOfLine - 1) / floatsOfLine)
-	switch met := again * min(width, avx.MostSummed) * bytesOfFloat; {
-	case met > farBytes:
+	switch bytes := again * min(width, avx.MostSummed) * bytesOfFloat; {
+	case bytes > farBytes:
 		left *= farthest
-	case met > nearBytes:
+	case bytes > nearBytes:
 		left *= far
 	}
 	return denseCost(width) - perBit - density(x, rows, cols)*max(leastLeft, left+perLeft)

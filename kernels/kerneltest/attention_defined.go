@@ -65,7 +65,7 @@ func (c *attentionCase) define(x, r []float64) defined {
 func (c *attentionCase) score(edge attentionEdge, h int, x, r []float64) (s, size float64) {
 	if c.Dynamic {
 		for j := range c.Width {
-			v := c.weights[h*c.Width+j] * c.leaky(c.met(edge, h*c.Width+j, x, r))
+			v := c.weights[h*c.Width+j] * c.leaky(c.leakyInput(edge, h*c.Width+j, x, r))
 			s, size = s+v, size+math.Abs(v)
 		}
 		return s, size

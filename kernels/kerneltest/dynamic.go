@@ -126,8 +126,8 @@ func (c *attentionCase) selves(g *kernels.Gather) {
 	}
 }
 
-// met returns the sum in column j of both endpoints and the edge.
-func (c *attentionCase) met(edge attentionEdge, j int, x, r []float64) float64 {
+// leakyInput returns the sum in column j of both endpoints and the edge.
+func (c *attentionCase) leakyInput(edge attentionEdge, j int, x, r []float64) float64 {
 	t := x[edge.source*c.Columns()+j] + r[edge.target*c.Columns()+j]
 	for d := range c.Edge.Rows {
 		t += feature(edge.source, edge.target, d) * c.weights[(1+d)*c.Columns()+j]
@@ -144,12 +144,12 @@ func (c *attentionCase) defineDynamic(d *defined, edge attentionEdge, h int, x, 
 	}
 	for k := range c.Width {
 		j := h*c.Width + k
-		t, bend := c.met(edge, j, x, r), 1.0
+		t, slope := c.leakyInput(edge, j, x, r), 1.0
 		if t <= 0 {
-			bend = float64(c.Slope)
+			slope = float64(c.Slope)
 		}
 		from, to, along := edge.source*c.Columns()+j, edge.target*c.Columns()+j, len(c.r)+edge.target*c.Along()+j
-		a := c.weights[j] * bend
+		a := c.weights[j] * slope
 		add(d.dx, d.dxSize, from, ds*a, dsSize*a)
 		add(d.dr, d.drSize, to, ds*a, dsSize*a)
 		add(d.dr, d.drSize, along, ds*c.leaky(t), dsSize*(math.Abs(x[from])+math.Abs(r[to])+1))

@@ -9,162 +9,134 @@ package avx
 //go:noescape
 func scaleRow512(x *float32, factor float32, full int, lanes int)
 
-// Sets four floats of dst, step bytes on for each edge, to what dropout multiplies four heads by.
+// Sets four floats of dst for each edge, step bytes apart, to the factors of dropout of four heads.
 //
 //go:noescape
 func edgeMask512(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)
 
-// Sets heads floats of dst, step bytes on for each edge, to the products of row and the row of x of the edge's id; of a head the last columns are that many bytes.
+// Sets heads floats of dst for each edge, step bytes apart, to the products of row and the row of x of the edge's id. The last columns of a head have last bytes.
 //
 //go:noescape
 func dots512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int)
 
-// Sets eight floats of dst, step bytes on for each edge, to the products of eight columns each of row and the row of x of the edge's id.
+// Sets eight floats of dst for each edge, step bytes apart, to the products of eight columns each of row and the row of x of the edge's id.
 //
 //go:noescape
 func dotsOfEight512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int)
 
-// Sets eight floats of dst, step bytes on for each edge, to the products of eight columns each of row and the row of x of the edge's id.
-//
 //go:noescape
 func bentDotsOfEight512(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, slope float32)
 
-// Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
+// Adds the sum over ahead+rest edges of weight times the tile of row id. The first ahead edges prefetch later rows.
 //
 //go:noescape
 func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
 
-// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
+// Adds to dst the sum over ahead+rest edges of the absolute weight times the tile of row id, and to signed the same with signs. The first ahead edges prefetch later rows.
 //
 //go:noescape
 func weighSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
 
-// Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
-//
 //go:noescape
 func weighHeads512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
 
-// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
-//
 //go:noescape
 func weighHeadsSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
 
-// Sets heads floats of dst, step bytes on for each edge, to the products of vector and the leaky row + row of x of the edge's id; of a head the last columns are that many bytes.
+// Sets heads floats of dst for each edge, step bytes apart, to the products of vector and the leaky sum of row and the row of x of the edge's id. The last columns of a head have last bytes.
 //
 //go:noescape
 func bentDots512(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int, slope float32)
 
-// Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive; to along, if any, that times t.
+// Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive. It adds to along, if there is one, the same without vector times t.
 //
 //go:noescape
 func bend512(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
 
-// Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive; to along, if any, that times t.
-//
 //go:noescape
 func bendAlong512(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
 
-// Sets dst to cols less base.
+// Sets dst to cols-base.
 //
 //go:noescape
 func less256(dst *uint32, cols *uint32, base uint32, full int, lanes int)
 
-// Sets eight lanes of dst, step bytes on for each of n edges, to the leaky near + far[id]; raises top to them.
+// Sets eight lanes of dst for each of n edges, step bytes apart, to the leaky near + far[id]. It raises top to them.
 //
 //go:noescape
 func scores256(dst *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, heads int, slope float32, top *float32)
 
-// Sets dst to the leaky near + far[id·stride]; raises all lanes of top to the largest.
+// Sets dst to the leaky near + far[id·stride]. It raises all lanes of top to the largest.
 //
 //go:noescape
 func scoresOfOne256(dst *float32, near *float32, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full int, lanes int)
 
-// Sets eight lanes of scores, step bytes on for each of n edges, to the leaky near + far[id], those of lse and dots to the heads behind; stride is of all three.
+// Sets eight lanes of scores for each of n edges, step bytes apart, to the leaky near + far[id], and eight lanes of lse and dots to the next heads of far. stride is the distance of two ids, in bytes.
 //
 //go:noescape
 func ends256(scores *float32, lse *float32, dots *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, heads int, slope float32)
 
-// Sets scores to the leaky near + far[3·id], lse and dots to the two elements behind.
+// Sets scores to the leaky near + far[3·id], and lse and dots to the next two elements.
 //
 //go:noescape
 func endsOfOne256(scores *float32, lse *float32, dots *float32, near *float32, far *float32, ids *uint32, slope float32, full int, lanes int)
 
-// Sets dst to those of the table at n ids.
+// Sets dst to the elements of table at n ids.
 //
 //go:noescape
 func look(dst *uint32, ids *uint32, table *uint32, n int)
 
-// Replaces scores by keep times their exponentials less top, and adds the exponentials to sum.
+// Replaces scores by keep·e^(score-top), and adds the exponentials to sum.
 //
 //go:noescape
 func weights256(scores *float32, keep *float32, keepStep int, top *float32, sum *float32, full int, lanes int)
 
-// Replaces scores by keep times their exponentials less top, negative unless the score is positive, and adds the exponentials to sum, and with their signs to signed.
+// Replaces scores by keep·e^(score-top), negative unless the score is positive. It adds the exponentials to sum, and with these signs to signed.
 //
 //go:noescape
 func signedWeights256(scores *float32, keep *float32, keepStep int, top *float32, sum *float32, signed *float32, full int, lanes int)
 
-// Replaces scores by their weights, and adds to sum the gradients of what the scores are the leaky values of.
+// Replaces scores by their weights, and adds to sum the gradients of the inputs of the leaky scores.
 //
 //go:noescape
 func slopes256(scores *float32, dq *float32, keep *float32, keepStep int, lse *float32, dots *float32, farStep int, slope float32, sum *float32, full int, lanes int)
 
-// Replaces scores by their weights, and dq by the gradients of what the scores are the leaky values of.
+// Replaces scores by their weights, and dq by the gradients of the inputs of the leaky scores.
 //
 //go:noescape
 func slopesOfEdges256(scores *float32, dq *float32, keep *float32, keepStep int, lse *float32, dots *float32, farStep int, slope float32, sum *float32, full int, lanes int)
 
-// Multiplies x by factor.
-//
 //go:noescape
 func scaleRow256(x *float32, factor float32, full int, lanes int)
 
-// Sets four floats of dst, step bytes on for each edge, to what dropout multiplies four heads by.
-//
 //go:noescape
 func edgeMask256(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)
 
-// Sets heads floats of dst, step bytes on for each edge, to the products of row and the row of x of the edge's id; of a head the last columns are that many bytes.
-//
 //go:noescape
 func dots256(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int)
 
-// Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
-//
 //go:noescape
 func weigh256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
 
-// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
-//
 //go:noescape
 func weighSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
 
-// Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
-//
 //go:noescape
 func weighHeads256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
 
-// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
-//
 //go:noescape
 func weighHeadsSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
 
-// Sets heads floats of dst, step bytes on for each edge, to the products of vector and the leaky row + row of x of the edge's id; of a head the last columns are that many bytes.
-//
 //go:noescape
 func bentDots256(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int, slope float32)
 
-// Raises top to the scores, eight after eight.
+// Raises the eight lanes of top to the scores, eight at a time.
 //
 //go:noescape
 func tops256(scores *float32, top *float32, full int, lanes int)
 
-// Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive; to along, if any, that times t.
-//
 //go:noescape
 func bend256(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
 
-// Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive; to along, if any, that times t.
-//
 //go:noescape
 func bendAlong256(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)

@@ -4,12 +4,10 @@
 
 package avx
 
-// Adds the sum over ahead+rest non-zeros of val times the tile of row col, in up to 8 vectors; the first look ahead.
+// Adds the sum over ahead+rest non-zeros of val times the tile of row col, of up to 8 vectors. The first ahead non-zeros prefetch later rows.
 //
 //go:noescape
 func gatherValues512(dst *float32, x *float32, stride int, cols *uint32, vals *float32, ahead int, rest int, vectors int, lanes int)
 
-// Adds the sum over ahead+rest non-zeros of val times the tile of row col, in up to 8 vectors; the first look ahead.
-//
 //go:noescape
 func gatherValues256(dst *float32, x *float32, stride int, cols *uint32, vals *float32, ahead int, rest int, vectors int, lanes int)

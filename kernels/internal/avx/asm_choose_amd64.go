@@ -4,12 +4,12 @@
 
 package avx
 
-// Copies those of n ids, 1 or more, whose bit is set, and returns their number.
+// Copies the ids whose bit is set, of n ids, at least 1, and returns their number.
 //
 //go:noescape
 func choose(dst *uint32, ids *uint32, n int, bits *uint32) (count int)
 
-// Copies n ascending ids as far as they are below bound, and returns their number; up to seven more are written, within n. It prefetches next.
+// Copies the ids below bound of n ascending ids, and returns their number. Up to seven more are written, at most n in all. It prefetches next.
 //
 //go:noescape
 func below(dst *uint32, ids *uint32, n int, bound uint32, next *uint32) (count int)

@@ -4,12 +4,12 @@
 
 package avx
 
-// Sets dst to the ELU of z + bias; its zeros are negative.
+// Sets dst to the ELU of z + bias. Its zeros are negative.
 //
 //go:noescape
 func elu512(dst *float32, z *float32, bias *float32, full int, lanes int)
 
-// Sets dst to the gradient before an ELU and dropout with the result h; 0 where h is +0.
+// Sets dst to the gradient of the input of an ELU and dropout with the result h, 0 where h is +0.
 //
 //go:noescape
 func eluGradient512(dst *float32, grad *float32, h *float32, scale float32, kept float32, full int, lanes int)
@@ -19,27 +19,19 @@ func eluGradient512(dst *float32, grad *float32, h *float32, scale float32, kept
 //go:noescape
 func meanOf512(dst *float32, x *float32, bias *float32, step int, heads int, scale float32, full int, lanes int)
 
-// Sets every head of dst to scale times g.
+// Sets each head of dst to scale times grad.
 //
 //go:noescape
 func spread512(dst *float32, grad *float32, step int, heads int, scale float32, full int, lanes int)
 
-// Sets dst to the ELU of z + bias; its zeros are negative.
-//
 //go:noescape
 func elu256(dst *float32, z *float32, bias *float32, full int, lanes int)
 
-// Sets dst to the gradient before an ELU and dropout with the result h; 0 where h is +0.
-//
 //go:noescape
 func eluGradient256(dst *float32, grad *float32, h *float32, scale float32, kept float32, full int, lanes int)
 
-// Sets dst to bias plus scale times the sum of the heads of x.
-//
 //go:noescape
 func meanOf256(dst *float32, x *float32, bias *float32, step int, heads int, scale float32, full int, lanes int)
 
-// Sets every head of dst to scale times g.
-//
 //go:noescape
 func spread256(dst *float32, grad *float32, step int, heads int, scale float32, full int, lanes int)

@@ -4,342 +4,214 @@
 
 package avx
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
+// Sets each row r of dst to, or adds to it, rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
 //
 //go:noescape
 func gather512x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
+// Sets each row r of dst to, or adds to it, rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
 //
 //go:noescape
 func gatherWeighted512x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf512x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted512x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather512x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted512x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf512x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted512x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather512x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted512x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf512x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted512x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather512x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted512x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf512x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted512x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather512x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted512x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf512x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted512x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather512x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted512x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf512x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted512x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather512x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted512x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf512x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted512x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather512x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted512x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf512x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted512x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets dst to scale times x in bfloat16, for a number of whole vectors.
+// Sets dst to scale times x in bfloat16, whole vectors.
 //
 //go:noescape
 func narrow512(dst *uint16, x *float32, scale float32, vectors int)
 
-// Sets dst to x, which is bfloat16, for a number of whole vectors.
+// Sets dst to x, which is bfloat16, whole vectors.
 //
 //go:noescape
 func widen512(dst *float32, x *uint16, vectors int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather256x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted256x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf256x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted256x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather256x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted256x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf256x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted256x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather256x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted256x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf256x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted256x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather256x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted256x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf256x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted256x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather256x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted256x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf256x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted256x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather256x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted256x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf256x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted256x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather256x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted256x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf256x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted256x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gather256x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherWeighted256x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalf256x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of weights[edge] and colScale[col] times the tile of row col-base.
-//
 //go:noescape
 func gatherHalfWeighted256x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets dst to scale times x in bfloat16, for a number of whole vectors.
-//
 //go:noescape
 func narrow256(dst *uint16, x *float32, scale float32, vectors int)
 
-// Sets dst to x, which is bfloat16, for a number of whole vectors.
-//
 //go:noescape
 func widen256(dst *float32, x *uint16, vectors int)

@@ -4,12 +4,10 @@
 
 package avx
 
-// Sets or adds to dst scale times the sum over ahead+rest columns, and self unless it is negative, of colScale[col] times the row col-base; the first look ahead. acc is dst, or room if add.
+// Sets dst to, or adds to it, scale times the sum over ahead+rest columns, and self unless it is negative, of colScale[col] times the row col-base. The first ahead columns prefetch later rows. acc is dst, or a buffer if add.
 //
 //go:noescape
 func gatherLists512(dst *float32, acc *float32, full int, lanes int, records *uint64, cols *uint32, base uint32, ahead int, rest int, colScale *float32, scale float32, self int, add bool)
 
-// Sets or adds to dst scale times the sum over ahead+rest columns, and self unless it is negative, of colScale[col] times the row col-base; the first look ahead. acc is dst, or room if add.
-//
 //go:noescape
 func gatherLists256(dst *float32, acc *float32, full int, lanes int, records *uint64, cols *uint32, base uint32, ahead int, rest int, colScale *float32, scale float32, self int, add bool)

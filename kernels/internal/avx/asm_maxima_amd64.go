@@ -4,13 +4,11 @@
 
 package avx
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
+// Raises dst to the rows of x of n column ids. It records in arg, unless that is nil, the source of each element.
 //
 //go:noescape
 func maxima512x1(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
-//
 //go:noescape
 func maximaOf512x1(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
@@ -19,77 +17,47 @@ func maximaOf512x1(dst *float32, arg *uint32, x *float32, stride int, cols *uint
 //go:noescape
 func maximaGrad512x1(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
-//
 //go:noescape
 func maxima512x2(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
-//
 //go:noescape
 func maximaOf512x2(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
-// Adds to dst the elements of the rows of grad of n column ids for which arg is source.
-//
 //go:noescape
 func maximaGrad512x2(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
-//
 //go:noescape
 func maxima512x3(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
-//
 //go:noescape
 func maximaOf512x3(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
-// Adds to dst the elements of the rows of grad of n column ids for which arg is source.
-//
 //go:noescape
 func maximaGrad512x3(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
-//
 //go:noescape
 func maxima512x4(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
-//
 //go:noescape
 func maximaOf512x4(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
-// Adds to dst the elements of the rows of grad of n column ids for which arg is source.
-//
 //go:noescape
 func maximaGrad512x4(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
-//
 //go:noescape
 func maxima256x1(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
-//
 //go:noescape
 func maximaOf256x1(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
-// Adds to dst the elements of the rows of grad of n column ids for which arg is source.
-//
 //go:noescape
 func maximaGrad256x1(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
-//
 //go:noescape
 func maxima256x2(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
-// Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.
-//
 //go:noescape
 func maximaOf256x2(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 
-// Adds to dst the elements of the rows of grad of n column ids for which arg is source.
-//
 //go:noescape
 func maximaGrad256x2(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)

@@ -4,47 +4,33 @@
 
 package avx
 
-// Packs rows of x to the same rows of dst, which may be x, and returns how many values are no zeros.
+// Packs rows of x into the same rows of dst, which may be x, and returns the number of non-zeros.
 //
 //go:noescape
 func packRows512(dst *float32, bits *uint64, x *float32, rows int, full int, lanes int) (kept int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.
+// Sets each row r of dst to, or adds to it, rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches the given number of lines of a row, at least two.
 //
 //go:noescape
 func gatherPacked512x1(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.
-//
 //go:noescape
 func gatherPacked512x2(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.
-//
 //go:noescape
 func gatherPacked512x3(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.
-//
 //go:noescape
 func gatherPacked512x4(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.
-//
 //go:noescape
 func gatherPacked512x5(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.
-//
 //go:noescape
 func gatherPacked512x6(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.
-//
 //go:noescape
 func gatherPacked512x7(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 
-// Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.
-//
 //go:noescape
 func gatherPacked512x8(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)

@@ -4,112 +4,84 @@
 
 package avx
 
-// The least and the largest element of x, and 0 or, if one is not finite, NaN.
+// Returns the least and the largest element of x, and 0, or NaN if an element is not finite.
 //
 //go:noescape
 func extent512(x *float32, full int, lanes int) (lo float32, hi float32, poison float32)
 
-// Rounds x to codes of 8 bits and writes whole vectors of them.
+// Rounds x to codes of 8 bits. It writes whole vectors of codes.
 //
 //go:noescape
 func codes512x8(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 
-// Decodes codes of 8 bits; reads whole vectors of them.
+// Decodes codes of 8 bits. It reads whole vectors of codes.
 //
 //go:noescape
 func values512x8(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Decodes codes of 8 bits; reads whole vectors of them.
-//
 //go:noescape
 func addValues512x8(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Rounds x to codes of 4 bits and writes whole vectors of them.
+// Rounds x to codes of 4 bits. It writes whole vectors of codes.
 //
 //go:noescape
 func codes512x4(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 
-// Decodes codes of 4 bits; reads whole vectors of them.
+// Decodes codes of 4 bits. It reads whole vectors of codes.
 //
 //go:noescape
 func values512x4(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Decodes codes of 4 bits; reads whole vectors of them.
-//
 //go:noescape
 func addValues512x4(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Rounds x to codes of 2 bits and writes whole vectors of them.
+// Rounds x to codes of 2 bits. It writes whole vectors of codes.
 //
 //go:noescape
 func codes512x2(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 
-// Decodes codes of 2 bits; reads whole vectors of them.
+// Decodes codes of 2 bits. It reads whole vectors of codes.
 //
 //go:noescape
 func values512x2(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Decodes codes of 2 bits; reads whole vectors of them.
-//
 //go:noescape
 func addValues512x2(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Adds x, which is bfloat16, to dst, for a number of whole vectors.
+// Adds x, which is bfloat16, to dst, whole vectors.
 //
 //go:noescape
 func widenAdd512(dst *float32, x *uint16, vectors int)
 
-// The least and the largest element of x, and 0 or, if one is not finite, NaN.
-//
 //go:noescape
 func extent256(x *float32, full int, lanes int) (lo float32, hi float32, poison float32)
 
-// Rounds x to codes of 8 bits and writes whole vectors of them.
-//
 //go:noescape
 func codes256x8(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 
-// Decodes codes of 8 bits; reads whole vectors of them.
-//
 //go:noescape
 func values256x8(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Decodes codes of 8 bits; reads whole vectors of them.
-//
 //go:noescape
 func addValues256x8(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Rounds x to codes of 4 bits and writes whole vectors of them.
-//
 //go:noescape
 func codes256x4(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 
-// Decodes codes of 4 bits; reads whole vectors of them.
-//
 //go:noescape
 func values256x4(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Decodes codes of 4 bits; reads whole vectors of them.
-//
 //go:noescape
 func addValues256x4(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Rounds x to codes of 2 bits and writes whole vectors of them.
-//
 //go:noescape
 func codes256x2(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 
-// Decodes codes of 2 bits; reads whole vectors of them.
-//
 //go:noescape
 func values256x2(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Decodes codes of 2 bits; reads whole vectors of them.
-//
 //go:noescape
 func addValues256x2(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 
-// Adds x, which is bfloat16, to dst, for a number of whole vectors.
-//
 //go:noescape
 func widenAdd256(dst *float32, x *uint16, vectors int)

@@ -4,22 +4,18 @@
 
 package avx
 
-// Drops and scales two rows, second bytes apart: full vectors of each, then lanesA and lanesB elements.
+// Applies dropout to two rows, second bytes apart: full vectors of each, then lanesA and lanesB elements.
 //
 //go:noescape
 func dropout512(draw *uint32, dst *float32, x *float32, second int, idA uint32, idB uint32, blockB uint32, full int, lanesA int, lanesB int)
 
-// Moves together what the words of ids and cols keep of index and vals, scaled, and sets a bit for each; writes whole vectors.
+// Copies the elements of index and vals that the words of ids and cols retain, vals scaled, and sets a bit for each. It writes whole vectors.
 //
 //go:noescape
 func sift512(draw *uint32, ids *uint32, cols *uint32, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full int, lanes int)
 
-// Drops and scales two rows, second bytes apart: full vectors of each, then lanesA and lanesB elements.
-//
 //go:noescape
 func dropout256(draw *uint32, dst *float32, x *float32, second int, idA uint32, idB uint32, blockB uint32, full int, lanesA int, lanesB int)
 
-// Moves together what the words of ids and cols keep of index and vals, scaled, and sets a bit for each; writes whole vectors.
-//
 //go:noescape
 func sift256(draw *uint32, ids *uint32, cols *uint32, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full int, lanes int)

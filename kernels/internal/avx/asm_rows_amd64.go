@@ -4,12 +4,12 @@
 
 package avx
 
-// Sets dst to the larger of z + bias and floor.
+// Sets dst to max(z + bias, floor).
 //
 //go:noescape
 func activate512(dst *float32, z *float32, bias *float32, floor float32, full int, lanes int)
 
-// Sets dst to scale times g where h is positive and to 0 elsewhere.
+// Sets dst to scale times grad where h is positive, else to 0.
 //
 //go:noescape
 func gradient512(dst *float32, grad *float32, h *float32, scale float32, full int, lanes int)
@@ -19,17 +19,11 @@ func gradient512(dst *float32, grad *float32, h *float32, scale float32, full in
 //go:noescape
 func addRow512(dst *float32, x *float32, full int, lanes int)
 
-// Sets dst to the larger of z + bias and floor.
-//
 //go:noescape
 func activate256(dst *float32, z *float32, bias *float32, floor float32, full int, lanes int)
 
-// Sets dst to scale times g where h is positive and to 0 elsewhere.
-//
 //go:noescape
 func gradient256(dst *float32, grad *float32, h *float32, scale float32, full int, lanes int)
 
-// Adds x to dst.
-//
 //go:noescape
 func addRow256(dst *float32, x *float32, full int, lanes int)

@@ -4,7 +4,7 @@
 
 package avx
 
-// Sets dst, unless it is nil, to scale times the softmax of z; returns the largest element and the sum of e^(z-top).
+// Sets dst, unless it is nil, to scale times the softmax of z. It returns the largest element and the sum of e^(z-top).
 //
 //go:noescape
 func softmaxRow(dst *float32, z *float32, scale float64, full int, lanes int) (top float32, sum float64)

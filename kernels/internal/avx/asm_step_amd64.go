@@ -4,32 +4,26 @@
 
 package avx
 
-// One step of SGD; k are learning rate, momentum and decay.
+// Makes one step of SGD. k is an avx.SGD.
 //
 //go:noescape
 func sgd512(param *float32, grad *float32, k *float32, full int, lanes int)
 
-// One step of SGD with momentum; k are learning rate, momentum and decay.
+// Makes one step of SGD with momentum. k is an avx.SGD.
 //
 //go:noescape
 func momentum512(param *float32, grad *float32, buf *float32, k *float32, full int, lanes int)
 
-// One step of Adam; k is an avx.Adam.
+// Makes one step of Adam. k is an avx.Adam.
 //
 //go:noescape
 func adam512(param *float32, grad *float32, m *float32, v *float32, k *float32, full int, lanes int)
 
-// One step of SGD; k are learning rate, momentum and decay.
-//
 //go:noescape
 func sgd256(param *float32, grad *float32, k *float32, full int, lanes int)
 
-// One step of SGD with momentum; k are learning rate, momentum and decay.
-//
 //go:noescape
 func momentum256(param *float32, grad *float32, buf *float32, k *float32, full int, lanes int)
 
-// One step of Adam; k is an avx.Adam.
-//
 //go:noescape
 func adam256(param *float32, grad *float32, m *float32, v *float32, k *float32, full int, lanes int)

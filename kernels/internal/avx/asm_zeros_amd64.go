@@ -4,172 +4,110 @@
 
 package avx
 
-// Sets the bits of rows of full vectors and one of so many lanes where x is not zero; strides are in bytes.
+// Sets the bits of the non-zeros of rows of x, full vectors and one of lanes elements. Strides are in bytes.
 //
 //go:noescape
 func nonzeros512(bits *uint64, stride int, x *float32, ldx int, rows int, full int, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
+// Sets rows of c to, or adds to them, rows of a times b, for the elements of a whose bit is set. It prefetches the elements of a ahead bytes later. Strides are in bytes.
 //
 //go:noescape
 func sparseRows512x1(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
+// Sets or continues sums in rows of c: columns of 64 rows of a times the same rows of b, for the elements of a whose bit is set. It prefetches the next 64 rows. Strides are in bytes.
 //
 //go:noescape
 func sparseColumns512x1(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows512x2(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns512x2(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows512x3(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns512x3(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows512x4(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns512x4(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows512x5(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns512x5(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows512x6(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns512x6(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows512x7(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns512x7(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows512x8(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns512x8(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets the bits of rows of full vectors and one of so many lanes where x is not zero; strides are in bytes.
-//
 //go:noescape
 func nonzeros256(bits *uint64, stride int, x *float32, ldx int, rows int, full int, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows256x1(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns256x1(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows256x2(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns256x2(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows256x3(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns256x3(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows256x4(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns256x4(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows256x5(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns256x5(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows256x6(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns256x6(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows256x7(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns256x7(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
 
-// Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.
-//
 //go:noescape
 func sparseRows256x8(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
 
-// Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.
-//
 //go:noescape
 func sparseColumns256x8(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)

@@ -15,8 +15,8 @@ func (s Set) Scale(x []float32, factor float32) {
 	scaleRow256(&x[0], factor, full, lanes)
 }
 
-// Less sets ids[i] to cols[i]-base. Both have the same length.
-func (s Set) Less(ids, cols []uint32, base uint32) {
+// Rebase sets ids[i] to cols[i]-base. Both have the same length.
+func (s Set) Rebase(ids, cols []uint32, base uint32) {
 	if len(cols) == 0 {
 		return
 	}
@@ -54,8 +54,8 @@ func (s Set) Ends(scores, lse, dots []float32, step, heads int, near *Near, far 
 	ends256(&scores[0], &lse[0], &dots[0], 4*step, &near[0], &far[0], 12*heads, &ids[0], len(ids), heads, slope)
 }
 
-// Look sets dst[i] to table[ids[i]].
-func (s Set) Look(dst, ids, table []uint32) {
+// Lookup sets dst[i] to table[ids[i]].
+func (s Set) Lookup(dst, ids, table []uint32) {
 	if len(ids) == 0 {
 		return
 	}
@@ -212,8 +212,8 @@ func (s Set) Tops(scores []float32, n int, top *Near) {
 	tops256(&scores[0], &top[0], full, lanes)
 }
 
-// BentDots is Dots of vector, as long as row, and the leaky sums of row and rows of x.
-func (s Set) BentDots(dst []float32, step, heads int, row, vector, x []float32, stride int, ids []uint32, n int, slope float32) {
+// LeakyDots is Dots of vector, as long as row, and the leaky sums of row and rows of x.
+func (s Set) LeakyDots(dst []float32, step, heads int, row, vector, x []float32, stride int, ids []uint32, n int, slope float32) {
 	if n == 0 || len(row) == 0 {
 		return
 	}
@@ -234,11 +234,11 @@ func (s Set) BentDots(dst []float32, step, heads int, row, vector, x []float32, 
 // firstHead is the list of heads if there is one head.
 var firstHead [64]uint32
 
-// Bend adds to dst the columns of vector times the sum over n edges of ds·s. s is slope if t, the
+// LeakyGradient adds to dst the columns of vector times the sum over n edges of ds·s. s is slope if t, the
 // sum of near and the edge's row of x, is not positive, else 1. It adds the sums of ds·s·t to along,
 // unless along is nil. Column j uses ds of head heads[j], or of the first head without heads; ds of
 // two edges are step floats apart.
-func (s Set) Bend(dst, along, near, vector, x []float32, stride int, ids []uint32, ds []float32, step, n int, slope float32, heads []uint32) {
+func (s Set) LeakyGradient(dst, along, near, vector, x []float32, stride int, ids []uint32, ds []float32, step, n int, slope float32, heads []uint32) {
 	if n == 0 {
 		return
 	}

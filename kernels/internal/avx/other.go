@@ -46,21 +46,21 @@ func (Set) Weights(_ []float32, _ int, _ PerEdge, _, _ *Near) { panic(none) }
 func (Set) Ends(_, _, _ []float32, _, _ int, _ *Near, _ []float32, _ []uint32, _ float32) {
 	panic(none)
 }
-func (Set) Look(_, _, _ []uint32)                                             { panic(none) }
+func (Set) Lookup(_, _, _ []uint32)                                           { panic(none) }
 func (Set) Slopes(_, _ []float32, _ int, _, _, _ PerEdge, _ float32, _ *Near) { panic(none) }
 func (Set) SlopesOfEdges(_, _ []float32, _ int, _, _, _ PerEdge, _ float32)   { panic(none) }
 func (Set) Tops(_ []float32, _ int, _ *Near)                                  { panic(none) }
-func (Set) BentDots(_ []float32, _, _ int, _, _, _ []float32, _ int, _ []uint32, _ int, _ float32) {
+func (Set) LeakyDots(_ []float32, _, _ int, _, _, _ []float32, _ int, _ []uint32, _ int, _ float32) {
 	panic(none)
 }
-func (Set) Bend(_, _, _, _, _ []float32, _ int, _ []uint32, _ []float32, _, _ int, _ float32, _ []uint32) {
+func (Set) LeakyGradient(_, _, _, _, _ []float32, _ int, _ []uint32, _ []float32, _, _ int, _ float32, _ []uint32) {
 	panic(none)
 }
 func (Set) EdgeMask(_ *Draw, _ []float32, _ int, _, _ []uint32, _ int)                 { panic(none) }
 func (Set) Dots(_ []float32, _, _ int, _, _ []float32, _ int, _ []uint32, _ int)       { panic(none) }
 func (Set) Weigh(_, _ []float32, _ int, _ []uint32, _ []float32, _, _ int, _ []uint32) { panic(none) }
 func (Set) Scale(_ []float32, _ float32)                                               { panic(none) }
-func (Set) Less(_, _ []uint32, _ uint32)                                               { panic(none) }
+func (Set) Rebase(_, _ []uint32, _ uint32)                                             { panic(none) }
 func (Set) ELU(_, _, _ []float32)                                                      { panic(none) }
 func (Set) ELUGradient(_, _, _ []float32, _, _ float32)                                { panic(none) }
 func (Set) MeanOf(_, _, _ []float32, _ int, _ float32)                                 { panic(none) }

@@ -100,7 +100,7 @@ func (e *exponential32) of(x VecVirtual) {
 // processor sees the stream.
 func less(s isa) {
 	routine("less"+s.name, "func(dst, cols *uint32, base uint32, full, lanes int)",
-		"Sets dst to cols less base.")
+		"Sets dst to cols-base.")
 	dst, cols := arg("dst"), arg("cols")
 	base := s.vec()
 	broadcastWord(Load(Param("base"), GP32()), base)
@@ -123,7 +123,7 @@ const scoresAhead = 24
 // lanes beyond the heads.
 func scores(s isa) {
 	routine("scores"+s.name, "func(dst *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32, top *float32)",
-		"Sets eight lanes of dst, step bytes on for each of n edges, to the leaky near + far[id]; raises top to them.")
+		"Sets eight lanes of dst for each of n edges, step bytes apart, to the leaky near + far[id]. It raises top to them.")
 	dst, step, far, stride := arg("dst"), arg("step"), arg("far"), arg("stride")
 	ids, n, topAt := arg("ids"), arg("n"), arg("top")
 	near, top, slope := s.vec(), s.vec(), s.vec()
@@ -155,7 +155,7 @@ func scores(s isa) {
 // scoresOfOne generates scores for one head, eight edges at a time.
 func scoresOfOne(s isa) {
 	routine("scoresOfOne"+s.name, "func(dst, near, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full, lanes int)",
-		"Sets dst to the leaky near + far[id·stride]; raises all lanes of top to the largest.")
+		"Sets dst to the leaky near + far[id·stride]. It raises all lanes of top to the largest.")
 	dst, far, ids, topAt := arg("dst"), arg("far"), arg("ids"), arg("top")
 	near, top, slope, stride, least := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
 	VMOVUPS(Mem{Base: arg("near")}, near)
@@ -209,7 +209,7 @@ func scaleRow(s isa) {
 // weights turns scores into softmax weights but for their divisor.
 func weights(s isa, e *exponential32) {
 	routine("weights"+s.name, "func(scores, keep *float32, keepStep int, top, sum *float32, full, lanes int)",
-		"Replaces scores by keep times their exponentials less top, and adds the exponentials to sum.")
+		"Replaces scores by keep·e^(score-top), and adds the exponentials to sum.")
 	at, keep, step, sumAt := arg("scores"), arg("keep"), arg("keepStep"), arg("sum")
 	top, sum := s.vec(), s.vec()
 	VMOVUPS(Mem{Base: arg("top")}, top)
@@ -236,7 +236,7 @@ func weights(s isa, e *exponential32) {
 // sums the exponentials with these signs.
 func signedWeights(s isa, e *exponential32) {
 	routine("signedWeights"+s.name, "func(scores, keep *float32, keepStep int, top, sum, signed *float32, full, lanes int)",
-		"Replaces scores by keep times their exponentials less top, negative unless the score is positive, and adds the exponentials to sum, and with their signs to signed.")
+		"Replaces scores by keep·e^(score-top), negative unless the score is positive. It adds the exponentials to sum, and with these signs to signed.")
 	at, keep, step, sumAt, signedAt := arg("scores"), arg("keep"), arg("keepStep"), arg("sum"), arg("signed")
 	top, sum, signed, zero, sign := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
 	VMOVUPS(Mem{Base: arg("top")}, top)
@@ -270,9 +270,9 @@ func signedWeights(s isa, e *exponential32) {
 // slopes generates the backward pass from gradients of weights to gradients of scores: their
 // sums, or one per edge.
 func slopes(s isa, e *exponential32, each bool) {
-	name, doc := "slopes", "Replaces scores by their weights, and adds to sum the gradients of what the scores are the leaky values of."
+	name, doc := "slopes", "Replaces scores by their weights, and adds to sum the gradients of the inputs of the leaky scores."
 	if each {
-		name, doc = "slopesOfEdges", "Replaces scores by their weights, and dq by the gradients of what the scores are the leaky values of."
+		name, doc = "slopesOfEdges", "Replaces scores by their weights, and dq by the gradients of the inputs of the leaky scores."
 	}
 	routine(name+s.name, "func(scores, dq, keep *float32, keepStep int, lse, dots *float32, farStep int, slope float32, sum *float32, full, lanes int)",
 		doc)
@@ -318,7 +318,7 @@ func slopes(s isa, e *exponential32, each bool) {
 // steps, the next edge overwrites the extra lanes.
 func edgeMask(s isa) {
 	routine("edgeMask"+s.name, "func(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)",
-		"Sets four floats of dst, step bytes on for each edge, to what dropout multiplies four heads by.")
+		"Sets four floats of dst for each edge, step bytes apart, to the factors of dropout of four heads.")
 	p, odds := newPhilox(s), s.odd(0xaa)
 	dst, step, turns, sources, targets := arg("dst"), arg("step"), arg("turns"), arg("sources"), arg("targets")
 	Label("next")

@@ -10,7 +10,7 @@ import (
 // word of bits has to be looked up for each id.
 func choose() {
 	routine("choose", "func(dst, ids *uint32, n int, bits *uint32) (count int)",
-		"Copies those of n ids, 1 or more, whose bit is set, and returns their number.")
+		"Copies the ids whose bit is set, of n ids, at least 1, and returns their number.")
 	dst, ids, n, bits := arg("dst"), arg("ids"), arg("n"), arg("bits")
 	count := GP64()
 	XORQ(count, count)
@@ -34,7 +34,7 @@ func choose() {
 // later: of rows that are met a part at a time no two parts lie side by side.
 func below() {
 	routine("below", "func(dst, ids *uint32, n int, bound uint32, next *uint32) (count int)",
-		"Copies n ascending ids as far as they are below bound, and returns their number; up to seven more are written, within n. It prefetches next.")
+		"Copies the ids below bound of n ascending ids, and returns their number. Up to seven more are written, at most n in all. It prefetches next.")
 	dst, ids, n := arg("dst"), arg("ids"), arg("n")
 	next, count := arg("next"), GP64()
 	const lines = 4

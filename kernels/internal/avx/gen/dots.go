@@ -13,7 +13,7 @@ import (
 // of their own, so that both sets add in one order.
 func dots(s isa) {
 	routine("dots"+s.name, "func(dst *float32, step int, row, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int)",
-		"Sets heads floats of dst, step bytes on for each edge, to the products of row and the row of x of the edge's id; of a head the last columns are that many bytes.")
+		"Sets heads floats of dst for each edge, step bytes apart, to the products of row and the row of x of the edge's id. The last columns of a head have last bytes.")
 	newDotting(s).blocks("four", 4)
 }
 
@@ -196,10 +196,10 @@ func weigh(s isa, heads, signed bool) {
 	if heads && !s.wide {
 		widest = 4
 	}
-	doc := "Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead."
+	doc := "Adds the sum over ahead+rest edges of weight times the tile of row id. The first ahead edges prefetch later rows."
 	if signed {
 		name, params = name+"Signed", params+", signed *float32"
-		doc = "Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead."
+		doc = "Adds to dst the sum over ahead+rest edges of the absolute weight times the tile of row id, and to signed the same with signs. The first ahead edges prefetch later rows."
 		if !s.wide {
 			widest /= 2
 		}

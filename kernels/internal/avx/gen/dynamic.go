@@ -28,7 +28,7 @@ func bending(near, slope, v, leaky VecVirtual) {
 // bentDots generates dots of a vector and leaky rows, two edges at a time.
 func bentDots(s isa) {
 	routine("bentDots"+s.name, "func(dst *float32, step int, row, vector, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int, slope float32)",
-		"Sets heads floats of dst, step bytes on for each edge, to the products of vector and the leaky row + row of x of the edge's id; of a head the last columns are that many bytes.")
+		"Sets heads floats of dst for each edge, step bytes apart, to the products of vector and the leaky sum of row and the row of x of the edge's id. The last columns of a head have last bytes.")
 	d := newDotting(s)
 	d.vector, d.slope = arg("vector"), s.vec()
 	VBROADCASTSS(place(Param("slope")), d.slope)
@@ -55,7 +55,7 @@ func bend(s isa, along bool) {
 		widest = 4
 	}
 	routine(name+s.name, "func(dst, "+params+"near, vector, x *float32, stride int, ids *uint32, ds *float32, step, n int, slope float32, vectors, lanes int, heads *uint32)",
-		"Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive; to along, if any, that times t.")
+		"Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive. It adds to along, if there is one, the same without vector times t.")
 	b := bender{isa: s, along: along, mask: s.mask("lanes"), slope: s.vec(), zero: s.vec()}
 	VBROADCASTSS(place(Param("slope")), b.slope)
 	s.zero(b.zero)
@@ -143,7 +143,7 @@ func (b *bender) leaky(t, d VecVirtual) {
 // tops writes top = max(top, scores), NaNs left out.
 func tops(s isa) {
 	routine("tops"+s.name, "func(scores, top *float32, full, lanes int)",
-		"Raises top to the scores, eight after eight.")
+		"Raises the eight lanes of top to the scores, eight at a time.")
 	at, topAt := arg("scores"), arg("top")
 	top := s.vec()
 	VMOVUPS(Mem{Base: topAt}, top)

@@ -74,7 +74,7 @@ func (e *exponentialLess1) of(x VecVirtual) {
 // the sign of the latter always set: a zero comes out as -0.
 func eluForward(s isa) {
 	routine("elu"+s.name, "func(dst, z, bias *float32, full, lanes int)",
-		"Sets dst to the ELU of z + bias; its zeros are negative.")
+		"Sets dst to the ELU of z + bias. Its zeros are negative.")
 	dst, z, bias := arg("dst"), arg("z"), arg("bias")
 	e := newExponentialLess1(s)
 	least, negative, zero := s.single32("least", -30), s.single32("negative", math.Copysign(0, -1)), s.vec()
@@ -99,7 +99,7 @@ func eluForward(s isa) {
 // rounding where plain Go rounds.
 func eluGradient(s isa) {
 	routine("eluGradient"+s.name, "func(dst, grad, h *float32, scale, kept float32, full, lanes int)",
-		"Sets dst to the gradient before an ELU and dropout with the result h; 0 where h is +0.")
+		"Sets dst to the gradient of the input of an ELU and dropout with the result h, 0 where h is +0.")
 	dst, g, h := arg("dst"), arg("grad"), arg("h")
 	scale, kept, zero, one := s.vec(), s.vec(), s.vec(), s.single32("whole", 1)
 	VBROADCASTSS(place(Param("scale")), scale)
@@ -156,7 +156,7 @@ func meanOf(s isa) {
 // spread writes scale·g to every head of dst.
 func spread(s isa) {
 	routine("spread"+s.name, "func(dst, grad *float32, step, heads int, scale float32, full, lanes int)",
-		"Sets every head of dst to scale times g.")
+		"Sets each head of dst to scale times grad.")
 	dst, g := arg("dst"), arg("grad")
 	step, scale := arg("step"), s.vec()
 	VBROADCASTSS(place(Param("scale")), scale)

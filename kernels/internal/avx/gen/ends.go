@@ -14,7 +14,7 @@ const attended = 3
 // cache lines as the vertex's part of the score, so that one prefetch per line is enough.
 func ends(s isa) {
 	routine("ends"+s.name, "func(scores, lse, dots *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32)",
-		"Sets eight lanes of scores, step bytes on for each of n edges, to the leaky near + far[id], those of lse and dots to the heads behind; stride is of all three.")
+		"Sets eight lanes of scores for each of n edges, step bytes apart, to the leaky near + far[id], and eight lanes of lse and dots to the next heads of far. stride is the distance of two ids, in bytes.")
 	scores, lse, dots, far, stride := arg("scores"), arg("lse"), arg("dots"), arg("far"), arg("stride")
 	ids, n, at := arg("ids"), arg("n"), GP64()
 	near, slope := s.vec(), s.vec()
@@ -54,7 +54,7 @@ func ends(s isa) {
 // endsOfOne generates ends for one head, eight edges at a time.
 func endsOfOne(s isa) {
 	routine("endsOfOne"+s.name, "func(scores, lse, dots, near, far *float32, ids *uint32, slope float32, full, lanes int)",
-		"Sets scores to the leaky near + far[3·id], lse and dots to the two elements behind.")
+		"Sets scores to the leaky near + far[3·id], and lse and dots to the next two elements.")
 	far, ids := arg("far"), arg("ids")
 	near, slope := s.vec(), s.vec()
 	VMOVUPS(Mem{Base: arg("near")}, near)
@@ -88,7 +88,7 @@ func endsOfOne(s isa) {
 // loads, but not gathers of eight into a vector.
 func look() {
 	routine("look", "func(dst, ids, table *uint32, n int)",
-		"Sets dst to those of the table at n ids.")
+		"Sets dst to the elements of table at n ids.")
 	dst, ids, table, n := arg("dst"), arg("ids"), arg("table"), arg("n")
 	one := func(disp int) {
 		id := GP64()

@@ -119,10 +119,17 @@ func (s isa) fmaFrom(m Mem, scale VecVirtual, mask Register, acc VecVirtual) {
 	}
 }
 
-// routine begins a routine with its Go signature and comment. Pointers do not escape from it.
+// documented has the comments of earlier routines.
+var documented = map[string]bool{}
+
+// routine begins a routine with its Go signature and comment, which only the first of the routines
+// with the same comment gets. Pointers do not escape from it.
 func routine(name, signature, doc string) {
 	TEXT(name, NOSPLIT, signature)
-	Doc(doc)
+	if !documented[doc] {
+		Doc(doc)
+		documented[doc] = true
+	}
 	Pragma("noescape")
 }
 

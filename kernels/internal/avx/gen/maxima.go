@@ -49,7 +49,7 @@ func maxima(s isa, args bool, vectors int) {
 		name = "maximaOf"
 	}
 	routine(name+s.name+"x"+string(rune('0'+vectors)), "func(dst *float32, arg *uint32, x *float32, stride int, cols, ids *uint32, base uint32, n, seen, lanes int)",
-		"Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.")
+		"Raises dst to the rows of x of n column ids. It records in arg, unless that is nil, the source of each element.")
 	dst, x, stride := arg("dst"), arg("x"), arg("stride")
 	arg, ids, base := arg("arg"), arg("ids"), GP64()
 	Load(Param("base"), base.As32())

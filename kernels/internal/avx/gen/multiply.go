@@ -26,7 +26,7 @@ func finish(s isa, acc []VecVirtual, place func(i int) Mem, maskOf func(i int) R
 // accumulated in registers over all of k.
 func tile(s isa, height, vectors int) {
 	routine(fmt.Sprintf("tile%sx%dx%d", s.name, height, vectors), "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)",
-		"Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.")
+		"Sets a block of c to, or adds to it, the sum over k of a's column times b's row. It prefetches k lines from next on. Strides are in bytes.")
 	mask := s.mask("lanes")
 	rs, cs, b, ldb, k := arg("rs"), arg("cs"), arg("b"), arg("ldb"), arg("k")
 
@@ -90,7 +90,7 @@ func tile(s isa, height, vectors int) {
 // other without a gap.
 func pack(s isa) {
 	routine("pack"+s.name, "func(dst, a *float32, stride, k, lanes int, ahead int)",
-		"Copies lanes floats of each of k rows of a, stride bytes apart, and prefetches what lies ahead bytes behind each.")
+		"Copies lanes floats of each of k rows of a, stride bytes apart. It prefetches the line ahead bytes after each row.")
 	mask := s.mask("lanes")
 	dst, a, stride, k, ahead := arg("dst"), arg("a"), arg("stride"), arg("k"), arg("ahead")
 	width := arg("lanes")

@@ -10,7 +10,7 @@ import (
 // that place is even. NaNs are replaced, as that could carry into the sign.
 func narrow(s isa) {
 	routine("narrow"+s.name, "func(dst *uint16, x *float32, scale float32, vectors int)",
-		"Sets dst to scale times x in bfloat16, for a number of whole vectors.")
+		"Sets dst to scale times x in bfloat16, whole vectors.")
 	dst, x, n := arg("dst"), arg("x"), arg("vectors")
 	scale, one, bias, nan := s.vec(), s.vec(), s.vec(), s.vec()
 	VBROADCASTSS(place(Param("scale")), scale)
@@ -52,9 +52,9 @@ func narrow(s isa) {
 // widen generates the conversion of full vectors of x from bfloat16 to float32. With add, the
 // routine adds them to dst.
 func widen(s isa, add bool) {
-	name, doc := "widen", "Sets dst to x, which is bfloat16, for a number of whole vectors."
+	name, doc := "widen", "Sets dst to x, which is bfloat16, whole vectors."
 	if add {
-		name, doc = "widenAdd", "Adds x, which is bfloat16, to dst, for a number of whole vectors."
+		name, doc = "widenAdd", "Adds x, which is bfloat16, to dst, whole vectors."
 	}
 	routine(name+s.name, "func(dst *float32, x *uint16, vectors int)", doc)
 	dst, x, n := arg("dst"), arg("x"), arg("vectors")

@@ -28,7 +28,7 @@ const bitsBytes = 16
 // is one.
 func packRows(s isa) {
 	routine("packRows"+s.name, "func(dst *float32, bits *uint64, x *float32, rows, full, lanes int) (kept int)",
-		"Packs rows of x to the same rows of dst, which may be x, and returns how many values are no zeros.")
+		"Packs rows of x into the same rows of dst, which may be x, and returns the number of non-zeros.")
 	mask := s.mask("lanes")
 	dst, bits, x := arg("dst"), arg("bits"), arg("x")
 	lanes, rows, kept := arg("lanes"), arg("rows"), GP64()
@@ -71,7 +71,7 @@ func packRows(s isa) {
 func gatherPacked(s isa, vectors int) {
 	g := &gathering{isa: s, packed: true, bytes: s.bytes}
 	routine(fmt.Sprintf("gatherPacked%sx%d", s.name, vectors), "func(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin, end *int64, "+"rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int)",
-		"Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches that many lines of a row, two or more.")
+		"Sets each row r of dst to, or adds to it, rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches the given number of lines of a row, at least two.")
 	g.last = s.mask("lanes")
 	g.x, g.bits, g.colScale = arg("x"), arg("bits"), arg("colScale")
 	g.run(vectors)

@@ -12,7 +12,7 @@ import (
 // NaN unless all are finite.
 func extent(s isa) {
 	routine("extent"+s.name, "func(x *float32, full, lanes int) (lo, hi, poison float32)",
-		"The least and the largest element of x, and 0 or, if one is not finite, NaN.")
+		"Returns the least and the largest element of x, and 0, or NaN if an element is not finite.")
 	x := arg("x")
 	lo, hi, poison, zero := s.vec(), s.vec(), s.vec(), s.vec()
 	VBROADCASTSS(Mem{Base: x}, lo)
@@ -76,7 +76,7 @@ func (s isa) fold(v VecVirtual, with func(a, b VecVirtual)) Register {
 // are drawn, one number in the lower halves and one in the upper ones.
 func codes(s isa, bits int) {
 	routine(fmt.Sprintf("codes%sx%d", s.name, bits), "func(draw *uint32, dst *byte, x *float32, offset, inverse float32, id uint32, n int)",
-		fmt.Sprintf("Rounds x to codes of %d bits and writes whole vectors of them.", bits))
+		fmt.Sprintf("Rounds x to codes of %d bits. It writes whole vectors of codes.", bits))
 	q := newQuantiser(s, bits)
 	q.row(s.parameter("id"))
 	block := s.lanes64(fmt.Sprintf("counters%dx", bits), func(lane int) int { return lane })
@@ -249,7 +249,7 @@ func values(s isa, bits int, add bool) {
 		name = "addValues"
 	}
 	routine(fmt.Sprintf("%s%sx%d", name, s.name, bits), "func(dst *float32, codes *byte, offset, step float32, full, lanes int)",
-		fmt.Sprintf("Decodes codes of %d bits; reads whole vectors of them.", bits))
+		fmt.Sprintf("Decodes codes of %d bits. It reads whole vectors of codes.", bits))
 	dst, from := arg("dst"), arg("codes")
 	offset, step := s.parameter("offset"), s.parameter("step")
 	split := newSplitter(s, name, bits)

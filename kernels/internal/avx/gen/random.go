@@ -207,7 +207,7 @@ func (o odd) low(w, v VecVirtual) {
 // words of a vector are an unpacking away from the order of columns.
 func dropout(s isa) {
 	routine("dropout"+s.name, "func(draw *uint32, dst, x *float32, second int, idA, idB, blockB uint32, full, lanesA, lanesB int)",
-		"Drops and scales two rows, second bytes apart: full vectors of each, then lanesA and lanesB elements.")
+		"Applies dropout to two rows, second bytes apart: full vectors of each, then lanesA and lanesB elements.")
 	p := newPhilox(s)
 	oddPairs, oddWords := s.odd(0xcc), s.odd(0xaa)
 	id := s.vec()

@@ -30,7 +30,7 @@ func overVectors(s isa, body func(at func(base Register) Mem, mask Register)) {
 // maximum of a NaN is the NaN.
 func activate(s isa) {
 	routine("activate"+s.name, "func(dst, z, bias *float32, floor float32, full, lanes int)",
-		"Sets dst to the larger of z + bias and floor.")
+		"Sets dst to max(z + bias, floor).")
 	dst, z, bias := arg("dst"), arg("z"), arg("bias")
 	floor := s.vec()
 	VBROADCASTSS(place(Param("floor")), floor)
@@ -47,7 +47,7 @@ func activate(s isa) {
 // gradient writes dst = scale*g where h is positive, else 0.
 func gradient(s isa) {
 	routine("gradient"+s.name, "func(dst, grad, h *float32, scale float32, full, lanes int)",
-		"Sets dst to scale times g where h is positive and to 0 elsewhere.")
+		"Sets dst to scale times grad where h is positive, else to 0.")
 	dst, g, h := arg("dst"), arg("grad"), arg("h")
 	scale, zero := s.vec(), s.vec()
 	VBROADCASTSS(place(Param("scale")), scale)

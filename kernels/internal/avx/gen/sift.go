@@ -10,7 +10,7 @@ import (
 // the even lanes first and then for the odd ones.
 func sift(s isa) {
 	routine("sift"+s.name, "func(draw, ids, cols, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full, lanes int)",
-		"Moves together what the words of ids and cols keep of index and vals, scaled, and sets a bit for each; writes whole vectors.")
+		"Copies the elements of index and vals that the words of ids and cols retain, vals scaled, and sets a bit for each. It writes whole vectors.")
 	p := newPhilox(s)
 	oddWords := s.odd(0xaa)
 	ids, cols, index, vals := arg("ids"), arg("cols"), arg("index"), arg("vals")

@@ -73,7 +73,7 @@ func (e *exponential) of(x VecVirtual) {
 // float64, four lanes at a time, on AVX-512 machines too: the rows are short.
 func softmax() {
 	routine("softmaxRow", "func(dst, z *float32, scale float64, full, lanes int) (top float32, sum float64)",
-		"Sets dst, unless it is nil, to scale times the softmax of z; returns the largest element and the sum of e^(z-top).")
+		"Sets dst, unless it is nil, to scale times the softmax of z. It returns the largest element and the sum of e^(z-top).")
 	dst, z, lanes := arg("dst"), arg("z"), arg("lanes")
 	window, mask := GP64(), XMM()
 	LEAQ(NewDataAddr(Symbol{Name: "ones", Static: true}, 32), window)

@@ -23,7 +23,7 @@ func constants(s isa, n int) []VecVirtual {
 // sgd writes a step of SGD without momentum: param -= lr·(grad + decay·param).
 func sgd(s isa) {
 	routine("sgd"+s.name, "func(param, grad, k *float32, full, lanes int)",
-		"One step of SGD; k are learning rate, momentum and decay.")
+		"Makes one step of SGD. k is an avx.SGD.")
 	param, grad := arg("param"), arg("grad")
 	k := constants(s, 3)
 	lr, decay := k[0], k[2]
@@ -48,7 +48,7 @@ func decayed(s isa, g, decay, w VecVirtual) {
 // momentum writes a step of SGD with momentum, whose state is buf.
 func momentum(s isa) {
 	routine("momentum"+s.name, "func(param, grad, buf, k *float32, full, lanes int)",
-		"One step of SGD with momentum; k are learning rate, momentum and decay.")
+		"Makes one step of SGD with momentum. k is an avx.SGD.")
 	param, grad, buf := arg("param"), arg("grad"), arg("buf")
 	k := constants(s, 3)
 	lr, mu, decay := k[0], k[1], k[2]
@@ -70,7 +70,7 @@ func momentum(s isa) {
 // adam writes a step of Adam or AdamW, in one pass.
 func adam(s isa) {
 	routine("adam"+s.name, "func(param, grad, m, v, k *float32, full, lanes int)",
-		"One step of Adam; k is an avx.Adam.")
+		"Makes one step of Adam. k is an avx.Adam.")
 	param, grad, first, second := arg("param"), arg("grad"), arg("m"), arg("v")
 	k := constants(s, 9)
 	shrink, l2, b1, c1, b2, c2, size, root, eps := k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8]

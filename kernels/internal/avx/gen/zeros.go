@@ -17,7 +17,7 @@ import (
 // last element must already be zero.
 func nonzeros(s isa) {
 	routine("nonzeros"+s.name, "func(bits *uint64, stride int, x *float32, ldx, rows, full, lanes int)",
-		"Sets the bits of rows of full vectors and one of so many lanes where x is not zero; strides are in bytes.")
+		"Sets the bits of the non-zeros of rows of x, full vectors and one of lanes elements. Strides are in bytes.")
 	mask := s.mask("lanes")
 	bits, x, rows := arg("bits"), arg("x"), arg("rows")
 	zero := s.vec()
@@ -100,7 +100,7 @@ func newSkipping(s isa, vectors int) *skipping {
 // sparseRows generates the product of rows of a and N vectors of b.
 func sparseRows(s isa, vectors int) {
 	routine(fmt.Sprintf("sparseRows%sx%d", s.name, vectors), "func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb, rows int, add bool, lanes, ahead int)",
-		"Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.")
+		"Sets rows of c to, or adds to them, rows of a times b, for the elements of a whose bit is set. It prefetches the elements of a ahead bytes later. Strides are in bytes.")
 	g := newSkipping(s, vectors)
 	c, bits, ldb, rows := arg("c"), arg("bits"), arg("ldb"), arg("rows")
 	Label("row")
@@ -139,7 +139,7 @@ func sparseRows(s isa, vectors int) {
 // sparseColumns generates the product of 64 transposed rows of a and the rows of b.
 func sparseColumns(s isa, vectors int) {
 	routine(fmt.Sprintf("sparseColumns%sx%d", s.name, vectors), "func(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb, cols int, add bool, lanes int)",
-		"Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.")
+		"Sets or continues sums in rows of c: columns of 64 rows of a times the same rows of b, for the elements of a whose bit is set. It prefetches the next 64 rows. Strides are in bytes.")
 	g := newSkipping(s, vectors)
 	c, bits, a, b, lda, ldb := arg("c"), arg("bits"), arg("a"), arg("b"), arg("lda"), arg("ldb")
 	cols := arg("cols")
