@@ -72,8 +72,8 @@ func (s Set) Weights(scores []float32, n int, keep PerEdge, top, sum *Near) {
 	weights256(&scores[0], &keep.Vals[0], 4*keep.Step, &top[0], &sum[0], full, lanes)
 }
 
-// SignedWeights is Weights that also sets the sign bit of each weight unless its score was
-// positive, and adds the exponentials with these signs to signed.
+// SignedWeights replaces scores like Weights, but sets the sign bit of each weight unless its score
+// was positive, and also adds the exponentials with these signs to signed.
 func (s Set) SignedWeights(scores []float32, n int, keep PerEdge, top, sum, signed *Near) {
 	if n == 0 {
 		return
@@ -164,8 +164,8 @@ func (s Set) Weigh(dst, x []float32, stride int, ids []uint32, weights []float32
 	}
 }
 
-// WeighSigned is Weigh with the absolute weights. It adds the same rows times the weights with
-// their signs to signed, which is as long as dst.
+// WeighSigned adds rows to dst like Weigh, but with the absolute weights. It adds the same rows
+// times the weights with their signs to signed, which is as long as dst.
 func (s Set) WeighSigned(dst, signed, x []float32, stride int, ids []uint32, weights []float32, step, n int, heads []uint32) {
 	if n == 0 {
 		return
@@ -193,7 +193,7 @@ func (s Set) WeighSigned(dst, signed, x []float32, stride int, ids []uint32, wei
 	}
 }
 
-// SlopesOfEdges is Slopes that stores the addends in dq instead of adding them up.
+// SlopesOfEdges replaces scores like Slopes, but stores the addends in dq instead of adding them up.
 func (s Set) SlopesOfEdges(scores, dq []float32, n int, keep, lse, dots PerEdge, slope float32) {
 	if n == 0 {
 		return
@@ -212,7 +212,8 @@ func (s Set) Tops(scores []float32, n int, top *Near) {
 	tops256(&scores[0], &top[0], full, lanes)
 }
 
-// LeakyDots is Dots of vector, as long as row, and the leaky sums of row and rows of x.
+// LeakyDots sets the scores like Dots, to the products of vector, as long as row, and the leaky sums
+// of row and rows of x.
 func (s Set) LeakyDots(dst []float32, step, heads int, row, vector, x []float32, stride int, ids []uint32, n int, slope float32) {
 	if n == 0 || len(row) == 0 {
 		return
@@ -248,19 +249,19 @@ func (s Set) LeakyGradient(dst, along, near, vector, x []float32, stride int, id
 	}
 	for j := 0; j < len(dst); j += tile {
 		full, lanes := s.split(min(tile, len(dst)-j))
-		of := &firstHead[0]
+		head := &firstHead[0]
 		if heads != nil {
-			of = &heads[j]
+			head = &heads[j]
 		}
 		switch {
 		case along != nil && s == AVX512:
-			bendAlong512(&dst[j], &along[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, of)
+			bendAlong512(&dst[j], &along[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, head)
 		case along != nil:
-			bendAlong256(&dst[j], &along[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, of)
+			bendAlong256(&dst[j], &along[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, head)
 		case s == AVX512:
-			bend512(&dst[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, of)
+			bend512(&dst[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, head)
 		default:
-			bend256(&dst[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, of)
+			bend256(&dst[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, head)
 		}
 	}
 }

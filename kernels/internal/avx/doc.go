@@ -8,8 +8,9 @@
 // Maxima, dropout, the steps of optimisers and rounding to a few bits give the same
 // bits as plain Go.
 //
-// Package gen generates the assembly with avo. Callers must check all lengths. On a machine or an architecture without these instructions, and
-// under the race detector, Best is None, and no method may be called.
+// Package gen generates the assembly with avo. Callers must check all lengths. On a machine or an
+// architecture without these instructions, and under the race detector, Best returns None, and no
+// method may be called.
 package avx
 
 //go:generate go run ./gen -part attention -out asm_attention_amd64.s -stubs asm_attention_amd64.go -pkg avx

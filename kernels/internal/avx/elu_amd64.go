@@ -28,7 +28,7 @@ func (s Set) ELUGradient(dst, g, h []float32, scale, kept float32) {
 	eluGradient256(&dst[0], &g[0], &h[0], scale, kept, full, lanes)
 }
 
-// MeanOf sets dst to bias plus scale times the sum of the heads of x. Each head is as wide as dst.
+// MeanOf sets dst to bias plus scale times the sum of the heads of x, each as wide as dst.
 func (s Set) MeanOf(dst, x, bias []float32, heads int, scale float32) {
 	if len(dst) == 0 {
 		return

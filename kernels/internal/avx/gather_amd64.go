@@ -47,20 +47,20 @@ func (s Set) Gather(dst []float32, r *Rows[float32], lo, hi int, add bool) {
 	if r.Weights != nil {
 		f = &weightedGathers[s]
 	}
-	gather(s.lanes(), f, 4, dst, r, lo, hi, add)
+	gather(s, f, 4, dst, r, lo, hi, add)
 }
 
-// GatherHalf is Gather of bfloat16 rows. X has HalfSlack further elements after its rows, which are
-// read without effect.
+// GatherHalf sums bfloat16 rows as Gather does. X has HalfSlack further elements after its rows,
+// which are read without effect.
 func (s Set) GatherHalf(dst []float32, r *Rows[uint16], lo, hi int, add bool) {
 	f := &halfGathers[s]
 	if r.Weights != nil {
 		f = &weightedHalfGathers[s]
 	}
-	gather(s.lanes(), f, 2, dst, r, lo, hi, add)
+	gather(s, f, 2, dst, r, lo, hi, add)
 }
 
-func gather[E float32 | uint16](lanes int, f *[9]gatherFunc[E], size int, dst []float32, r *Rows[E], lo, hi int, add bool) {
+func gather[E float32 | uint16](s Set, f *[9]gatherFunc[E], size int, dst []float32, r *Rows[E], lo, hi int, add bool) {
 	if lo == hi {
 		return
 	}
@@ -71,21 +71,25 @@ func gather[E float32 | uint16](lanes int, f *[9]gatherFunc[E], size int, dst []
 		}
 		return
 	}
-	self := -1
-	if r.SelfLoops {
-		self = int(r.First) + lo
-	}
-	var rowScale *float32
-	if r.RowScale != nil {
-		rowScale = &r.RowScale[lo]
-	}
-	for j := 0; j < r.Stride; j += 8 * lanes {
-		w := min(8*lanes, r.Stride-j)
-		vectors := (w + lanes - 1) / lanes
+	self, rowScale := r.ofRow(lo)
+	for j := 0; j < r.Stride; j += 8 * s.lanes() {
+		vectors, lanes := s.panel(r.Stride, j)
 		f[vectors](&dst[lo*r.Stride+j], 4*r.Stride, &r.X[j], size*r.Stride, unsafe.SliceData(r.Cols), r.Base,
-			&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-ahead, unsafe.SliceData(r.Weights), unsafe.SliceData(r.ColScale), rowScale, self, add,
-			w-(vectors-1)*lanes)
+			&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-ahead, unsafe.SliceData(r.Weights), unsafe.SliceData(r.ColScale), rowScale, self, add, lanes)
 	}
+}
+
+// ofRow returns the column of the self loop of a row, -1 without self loops, and its place in
+// RowScale.
+func (r *Rows[E]) ofRow(row int) (self int, scale *float32) {
+	self = -1
+	if r.SelfLoops {
+		self = int(r.First) + row
+	}
+	if r.RowScale != nil {
+		scale = &r.RowScale[row]
+	}
+	return self, scale
 }
 
 // Narrow sets dst to scale times x in bfloat16, rounded to nearest. It writes whole vectors and

@@ -45,7 +45,10 @@ const PackSize = packedRows * packedK
 //
 // A tile of rows of A, which is in the first-level cache, is multiplied with all of B before the
 // next tile, whose rows are prefetched meanwhile.
-func (s Set) Multiply(p Product) {
+func (s Set) Multiply(p Product) { s.multiplyBlocks(p, nil) }
+
+// multiplyBlocks computes p by blocks of K. With scratch it skips the zeros of A.
+func (s Set) multiplyBlocks(p Product, scratch *Scratch) {
 	block := blockK
 	if p.ColStride != 1 {
 		block = packedK
@@ -55,9 +58,14 @@ func (s Set) Multiply(p Product) {
 		part.A, part.B = p.A[k*p.ColStride:], p.B[k*p.LDB:]
 		part.K = min(block, p.K-k)
 		part.Add = p.Add || k > 0
-		if p.ColStride != 1 {
+		switch packed := p.ColStride != 1; {
+		case scratch != nil && packed:
+			s.sumColumns(&part, scratch)
+		case scratch != nil:
+			s.multiplyRowsOf(&part, scratch)
+		case packed:
 			s.multiplyPacked(&part)
-		} else {
+		default:
 			s.multiply(&part)
 		}
 	}

@@ -2,11 +2,11 @@
 
 package avx
 
-// none is the panic of every routine on an architecture without assembly, where Best returns None
-// and so nothing calls them.
+// none is the panic message of routines on an architecture without assembly, where Best returns
+// None and nothing calls them.
 const none = "avx: not on this architecture"
 
-// Best is None: there is no assembly for this architecture.
+// Best returns None: there is no assembly for this architecture.
 func Best() Set { return None }
 
 func (Set) Gather([]float32, *Rows[float32], int, int, bool)                       { panic(none) }
@@ -15,7 +15,7 @@ func (Set) Maxima([]float32, []uint32, []float32, []uint32, []uint32, uint32, in
 func (Set) MaximaGrad([]float32, []uint32, []float32, []uint32, uint32, int)       { panic(none) }
 func (Set) GatherLists([]float32, *Rows[uint64], []float32, int, int, bool)        { panic(none) }
 
-// MostPacked is 0: no row is packed.
+// MostPacked returns 0: no row is packed.
 func (Set) MostPacked() int { return 0 }
 
 func (Set) Pack([]float32, []uint64, []float32, int) int                          { panic(none) }

@@ -12,7 +12,7 @@ var packedGathers = [...]func(dst *float32, dstStride int, x *float32, stride in
 // aheadPacked is the number of edges by which the assembly prefetches a packed row before its use.
 const aheadPacked = 32
 
-// MostPacked returns the width of the widest row that Pack packs; 0: it packs none.
+// MostPacked returns the width of the widest row that Pack accepts, 0 if it accepts none.
 func (s Set) MostPacked() int {
 	if s == AVX512 {
 		return 64 * BitsWords
@@ -30,20 +30,13 @@ func (s Set) Pack(dst []float32, bits []uint64, x []float32, width int) (kept in
 	return packRows512(&dst[0], &bits[0], &x[0], len(bits)/BitsWords, full, lanes)
 }
 
-// GatherPacked is Gather of packed rows and their bits. It prefetches the given number of lines of
-// each row.
+// GatherPacked sums packed rows, with their bits, as Gather does. It prefetches the given number of
+// lines of each row.
 func (s Set) GatherPacked(dst []float32, r *Rows[float32], bits []uint64, lines, lo, hi int, add bool) {
 	if lo == hi {
 		return
 	}
-	self := -1
-	if r.SelfLoops {
-		self = int(r.First) + lo
-	}
-	var rowScale *float32
-	if r.RowScale != nil {
-		rowScale = &r.RowScale[lo]
-	}
+	self, rowScale := r.ofRow(lo)
 	full, lanes := s.split(r.Stride)
 	packedGathers[full+1](&dst[lo*r.Stride], 4*r.Stride, unsafe.SliceData(r.X), 4*r.Stride, unsafe.SliceData(bits), lines, unsafe.SliceData(r.Cols), r.Base,
 		&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-aheadPacked, unsafe.SliceData(r.ColScale), rowScale, self, add, lanes)

@@ -2,5 +2,5 @@
 
 package avx
 
-// Best is None: the race detector does not see what assembly reads and writes.
+// Best returns None: the race detector does not see reads and writes of assembly.
 func Best() Set { return None }

@@ -17,7 +17,7 @@ func (s Set) Dropout(d *Draw, dst, x []float32, id uint32) {
 	s.dropout(d, dst, x, second*s.lanes(), id, id, second*s.lanes()/4, full/2, lanesA, lanes)
 }
 
-// DropoutPair is Dropout of two consecutive rows, which dst and x contain.
+// DropoutPair applies Dropout to two consecutive rows, which dst and x contain.
 func (s Set) DropoutPair(d *Draw, dst, x []float32, idA, idB uint32) {
 	if len(dst) == 0 {
 		return

@@ -31,26 +31,10 @@ const wordBits = RowsOfBits
 // must stay in the first-level cache.
 const rowsAtOnce = 32
 
-// MultiplySparse is Multiply that skips the zeros of A. The bits are the same, except that a zero
-// times a NaN or an infinity in B is skipped too. A transposed A has at most MostSparse columns.
-// Pack is not used.
-func (s Set) MultiplySparse(p Product, scratch *Scratch) {
-	block := blockK
-	if p.ColStride != 1 {
-		block = packedK
-	}
-	for k := 0; k < p.K; k += block {
-		part := p
-		part.A, part.B = p.A[k*p.ColStride:], p.B[k*p.LDB:]
-		part.K = min(block, p.K-k)
-		part.Add = p.Add || k > 0
-		if p.ColStride != 1 {
-			s.sumColumns(&part, scratch)
-		} else {
-			s.multiplyRowsOf(&part, scratch)
-		}
-	}
-}
+// MultiplySparse computes p like Multiply, but skips the zeros of A. The bits are the same, except
+// that a zero times a NaN or an infinity in B is skipped too. A transposed A has at most MostSparse
+// columns. Pack is not used.
+func (s Set) MultiplySparse(p Product, scratch *Scratch) { s.multiplyBlocks(p, scratch) }
 
 // bitsOf sets the bits of rows of x; words is the distance of two rows of bits.
 func (s Set) bitsOf(bits []uint64, x []float32, stride, rows, cols int) (words int) {
@@ -63,8 +47,7 @@ func (s Set) bitsOf(bits []uint64, x []float32, stride, rows, cols int) (words i
 
 // panel returns the next columns of N from j on: the number of vectors, and the lanes of the last.
 func (s Set) panel(n, j int) (vectors, lanes int) {
-	w := min(8*s.lanes(), n-j)
-	full, lanes := s.split(w)
+	full, lanes := s.split(min(8*s.lanes(), n-j))
 	return full + 1, lanes
 }
 
