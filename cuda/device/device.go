@@ -2,6 +2,7 @@ package device
 
 import (
 	"errors"
+	"math"
 	"unsafe"
 )
 
@@ -121,6 +122,26 @@ type Launch struct {
 	Grid   [3]int // in blocks
 	Block  [3]int // in threads
 	Shared int    // bytes of dynamic shared memory a block
+}
+
+// Extents returns the extents of the grid and of a block, with 0 replaced by 1. ok is false if one
+// does not fit into an int of C.
+func (l Launch) Extents() (grid, block [3]uint32, ok bool) {
+	for i := range 3 {
+		if min(l.Grid[i], l.Block[i]) < 0 || max(l.Grid[i], l.Block[i]) > math.MaxInt32 {
+			return grid, block, false
+		}
+		grid[i], block[i] = uint32(max(l.Grid[i], 1)), uint32(max(l.Block[i], 1))
+	}
+	return grid, block, l.Shared >= 0
+}
+
+// Waited returns err, or the error of the work queued on s.
+func Waited(s Stream, err error) error {
+	if err != nil {
+		return err
+	}
+	return s.Synchronize()
 }
 
 // Event is a moment in the work of a stream.

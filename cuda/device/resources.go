@@ -18,8 +18,19 @@ type Resources struct {
 	closed bool
 }
 
-// Add calls create and keeps end under the key that create returns. After Close it creates
-// nothing and returns an error.
+// Create calls create and stores end under v, which it returns. After Close it creates nothing and
+// returns an error.
+func Create[T any](r *Resources, v T, create, end func() error) (T, error) {
+	err := r.Add(func() (any, error) { return v, create() }, end)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return v, nil
+}
+
+// Add calls create, which returns the key under which Add stores end. After Close it creates nothing
+// and returns an error.
 func (r *Resources) Add(create func() (key any, err error), end func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"errors"
+
 	"siafu/cuda/device"
 	"siafu/internal/fault"
 )
@@ -23,6 +25,16 @@ func NoGPU(cause error) error {
 	e := fault.New(fault.Config, "cuda", "", "the NVIDIA driver finds no GPU on this host")
 	e.Err = cause
 	return e.Then("check nvidia-smi and CUDA_VISIBLE_DEVICES, request a GPU from the batch system (sbatch --gres=gpu:1), or compute on the CPU with --tensor cpu")
+}
+
+// Unusable returns the fault of GPU n, which does not open: err, if that is one already.
+func Unusable(n int, err error) error {
+	if known := (*fault.Error)(nil); errors.As(err, &known) {
+		return err
+	}
+	e := fault.New(fault.Config, "cuda", "", "GPU %d cannot be used", n)
+	e.Err = err
+	return e.Then("check it with nvidia-smi, or choose another GPU with CUDA_VISIBLE_DEVICES")
 }
 
 // leastMajor is the minimum compute capability of the kernels.

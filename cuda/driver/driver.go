@@ -107,9 +107,12 @@ func (d *opened) Free(p device.Ptr) error {
 
 func (d *opened) Pin(b []byte) error {
 	at := unsafe.Pointer(unsafe.SliceData(b))
-	return d.resources.Add(func() (any, error) {
-		return pinned(uintptr(at)), d.check("cuMemHostRegister", C.siafu_pin(d.calls, d.context, at, C.size_t(len(b))))
-	}, func() error { return d.check("cuMemHostUnregister", C.siafu_unpin(d.calls, d.context, at)) })
+	_, err := device.Create(&d.resources, pinned(uintptr(at)),
+		func() error {
+			return d.check("cuMemHostRegister", C.siafu_pin(d.calls, d.context, at, C.size_t(len(b))))
+		},
+		func() error { return d.check("cuMemHostUnregister", C.siafu_unpin(d.calls, d.context, at)) })
+	return err
 }
 
 // pinned is the address of host memory, as a key of resources.
@@ -137,17 +140,13 @@ func (d *opened) Load(name, text string) (device.Module, error) {
 	source, log := C.CString(text), (*C.char)(C.calloc(1, logBytes))
 	defer C.free(unsafe.Pointer(source))
 	defer C.free(unsafe.Pointer(log))
-	err := d.resources.Add(func() (any, error) {
+	return device.Create[device.Module](&d.resources, m, func() error {
 		code := C.siafu_load(d.calls, d.context, &m.at, source, log, logBytes)
 		if err := d.check("cuModuleLoadDataEx", code); err != nil {
-			return nil, fmt.Errorf("%s: %w: %s", name, err, C.GoString(log))
+			return fmt.Errorf("%s: %w: %s", name, err, C.GoString(log))
 		}
-		return m, nil
+		return nil
 	}, func() error { return d.check("cuModuleUnload", C.siafu_unload(d.calls, d.context, m.at)) })
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
 }
 
 // module implements device.Module.

@@ -155,13 +155,8 @@ func Open(n int) (device.Device, error) {
 		return nil, err
 	}
 	d, err := l.open(n)
-	if known := (*fault.Error)(nil); err != nil && !errors.As(err, &known) {
-		e := fault.New(fault.Config, "cuda", "", "GPU %d cannot be used", n)
-		e.Err = err
-		err = e.Then("check it with nvidia-smi, or choose another GPU with CUDA_VISIBLE_DEVICES")
-	}
 	if err != nil {
-		return nil, err
+		return nil, Unusable(n, err)
 	}
 	return d, nil
 }

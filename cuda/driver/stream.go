@@ -9,7 +9,6 @@ import "C"
 
 import (
 	"fmt"
-	"math"
 	"unsafe"
 
 	"siafu/cuda/device"
@@ -23,13 +22,9 @@ type stream struct {
 
 func (d *opened) NewStream() (device.Stream, error) {
 	s := &stream{device: d}
-	err := d.resources.Add(func() (any, error) {
-		return s, d.check("cuStreamCreate", C.siafu_stream(d.calls, d.context, &s.at))
-	}, func() error { return d.check("cuStreamDestroy", C.siafu_stream_end(d.calls, d.context, s.at)) })
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return device.Create[device.Stream](&d.resources, s,
+		func() error { return d.check("cuStreamCreate", C.siafu_stream(d.calls, d.context, &s.at)) },
+		func() error { return d.check("cuStreamDestroy", C.siafu_stream_end(d.calls, d.context, s.at)) })
 }
 
 // CopyIn implements device.Stream. The driver may read host memory that is not pinned after
@@ -38,7 +33,7 @@ func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 	if len(src) == 0 {
 		return nil
 	}
-	return s.waited(s.BeginIn(dst, src))
+	return device.Waited(s, s.BeginIn(dst, src))
 }
 
 func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
@@ -49,7 +44,9 @@ func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
 	return d.check("cuMemcpyHtoDAsync", C.siafu_in(d.calls, d.context, s.at, C.CUdeviceptr(dst), unsafe.Pointer(unsafe.SliceData(src)), C.size_t(len(src))))
 }
 
-func (s *stream) CopyOut(dst []byte, src device.Ptr) error { return s.waited(s.BeginOut(dst, src)) }
+func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
+	return device.Waited(s, s.BeginOut(dst, src))
+}
 
 func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
 	if len(dst) == 0 {
@@ -57,14 +54,6 @@ func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
 	}
 	d := s.device
 	return d.check("cuMemcpyDtoHAsync", C.siafu_out(d.calls, d.context, s.at, unsafe.Pointer(unsafe.SliceData(dst)), C.CUdeviceptr(src), C.size_t(len(dst))))
-}
-
-// waited returns err, or the error of the queued work.
-func (s *stream) waited(err error) error {
-	if err != nil {
-		return err
-	}
-	return s.Synchronize()
 }
 
 func (s *stream) Copy(dst, src device.Ptr, bytes int) error {
@@ -88,29 +77,17 @@ func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) e
 	if !ok {
 		return fmt.Errorf("cuda: %s is a function of another device", f.Name())
 	}
-	grid, fits := extents(l.Grid)
-	block, fitsToo := extents(l.Block)
-	if !fits || !fitsToo || l.Shared < 0 {
+	grid, block, ok := l.Extents()
+	if !ok {
 		return fmt.Errorf("cuda: %s: no grid has the shape %+v", f.Name(), l)
 	}
 	d, parameters := s.device, args.Bytes()
-	code := C.siafu_launch(d.calls, d.context, s.at, entry.at, &grid[0], &block[0], C.uint(l.Shared),
+	code := C.siafu_launch(d.calls, d.context, s.at, entry.at, (*C.uint)(&grid[0]), (*C.uint)(&block[0]), C.uint(l.Shared),
 		unsafe.Pointer(unsafe.SliceData(parameters)), C.size_t(len(parameters)))
 	if err := d.check("cuLaunchKernel", code); err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return nil
-}
-
-// extents returns the extents of a grid or block for the driver.
-func extents(of [3]int) (e [3]C.uint, ok bool) {
-	for i, n := range of {
-		if n < 0 || n > math.MaxInt32 {
-			return e, false
-		}
-		e[i] = C.uint(max(n, 1))
-	}
-	return e, true
 }
 
 func (s *stream) Record(e device.Event) error {
@@ -138,13 +115,9 @@ type event struct {
 
 func (d *opened) NewEvent() (device.Event, error) {
 	e := &event{device: d}
-	err := d.resources.Add(func() (any, error) {
-		return e, d.check("cuEventCreate", C.siafu_event(d.calls, d.context, &e.at))
-	}, func() error { return d.check("cuEventDestroy", C.siafu_event_end(d.calls, d.context, e.at)) })
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
+	return device.Create[device.Event](&d.resources, e,
+		func() error { return d.check("cuEventCreate", C.siafu_event(d.calls, d.context, &e.at)) },
+		func() error { return d.check("cuEventDestroy", C.siafu_event_end(d.calls, d.context, e.at)) })
 }
 
 func (e *event) Done() (bool, error) {

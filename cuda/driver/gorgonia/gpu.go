@@ -20,7 +20,6 @@ import (
 
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
-	"siafu/internal/fault"
 )
 
 func init() { driver.Use(driver.Binding{List: list, Open: open}) }
@@ -105,13 +104,8 @@ func find(n int) (at cu.Device, g driver.GPU, err error) {
 // open implements driver.Open.
 func open(n int) (device.Device, error) {
 	d, err := openGPU(n)
-	if known := (*fault.Error)(nil); err != nil && !errors.As(err, &known) {
-		e := fault.New(fault.Config, "cuda", "", "GPU %d cannot be used", n)
-		e.Err = err
-		err = e.Then("check it with nvidia-smi, or choose another GPU with CUDA_VISIBLE_DEVICES")
-	}
 	if err != nil {
-		return nil, err
+		return nil, driver.Unusable(n, err)
 	}
 	return d, nil
 }
@@ -206,13 +200,14 @@ type pinned uintptr
 
 func (d *gpu) Pin(b []byte) error {
 	at := unsafe.Pointer(unsafe.SliceData(b))
-	return d.resources.Add(func() (any, error) {
-		return pinned(at), d.in("cuMemHostRegister", func() error {
+	_, err := device.Create(&d.resources, pinned(at), func() error {
+		return d.in("cuMemHostRegister", func() error {
 			return code(C.cuMemHostRegister(at, C.size_t(len(b)), C.CU_MEMHOSTREGISTER_PORTABLE))
 		})
 	}, func() error {
 		return d.in("cuMemHostUnregister", func() error { return code(C.cuMemHostUnregister(at)) })
 	})
+	return err
 }
 
 func (d *gpu) Unpin(b []byte) error {

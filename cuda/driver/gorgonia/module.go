@@ -25,7 +25,7 @@ const logBytes = 4096
 func (d *gpu) Load(name, text string) (device.Module, error) {
 	m := &module{device: d, name: name}
 	log := make([]byte, logBytes)
-	err := d.resources.Add(func() (any, error) {
+	return device.Create[device.Module](&d.resources, m, func() error {
 		err := d.in("cuModuleLoadDataEx", func() (err error) {
 			m.at, err = cu.LoadDataEx(text, &cu.JITErrorLogBuffer{Buffer: log})
 			runtime.KeepAlive(log)
@@ -33,14 +33,10 @@ func (d *gpu) Load(name, text string) (device.Module, error) {
 		})
 		if err != nil {
 			log, _, _ := bytes.Cut(log, []byte{0})
-			return nil, fmt.Errorf("%s: %w: %s", name, err, log)
+			return fmt.Errorf("%s: %w: %s", name, err, log)
 		}
-		return m, nil
+		return nil
 	}, func() error { return d.in("cuModuleUnload", func() error { return m.at.Unload() }) })
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
 }
 
 func (m *module) Function(name string) (device.Function, error) {

@@ -5,7 +5,6 @@ package gorgonia
 import (
 	"errors"
 	"fmt"
-	"math"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -21,23 +20,19 @@ type stream struct {
 
 func (d *gpu) NewStream() (device.Stream, error) {
 	s := &stream{device: d}
-	err := d.resources.Add(func() (any, error) {
-		return s, d.in("cuStreamCreate", func() (err error) {
+	return device.Create[device.Stream](&d.resources, s, func() error {
+		return d.in("cuStreamCreate", func() (err error) {
 			s.at, err = cu.MakeStream(cu.NonBlocking)
 			return err
 		})
 	}, func() error { return d.in("cuStreamDestroy", s.at.Destroy) })
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 	if len(src) == 0 {
 		return nil
 	}
-	return s.waited(s.BeginIn(dst, src))
+	return device.Waited(s, s.BeginIn(dst, src))
 }
 
 func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
@@ -49,7 +44,9 @@ func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
 	})
 }
 
-func (s *stream) CopyOut(dst []byte, src device.Ptr) error { return s.waited(s.BeginOut(dst, src)) }
+func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
+	return device.Waited(s, s.BeginOut(dst, src))
+}
 
 func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
 	if len(dst) == 0 {
@@ -58,14 +55,6 @@ func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
 	return s.device.in("cuMemcpyDtoHAsync", func() error {
 		return cu.MemcpyDtoHAsync(unsafe.Pointer(unsafe.SliceData(dst)), cu.DevicePtr(src), int64(len(dst)), s.at)
 	})
-}
-
-// waited returns err, or the error of the work queued so far.
-func (s *stream) waited(err error) error {
-	if err != nil {
-		return err
-	}
-	return s.Synchronize()
 }
 
 func (s *stream) Copy(dst, src device.Ptr, bytes int) error {
@@ -91,14 +80,13 @@ func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) e
 	if !ok {
 		return fmt.Errorf("cuda: %s is a function of another device", f.Name())
 	}
-	grid, fits := extents(l.Grid)
-	block, fitsToo := extents(l.Block)
+	grid, block, fits := l.Extents()
 	parameters, passed := slots(args)
-	if !fits || !fitsToo || l.Shared < 0 || !passed {
+	if !fits || !passed {
 		return fmt.Errorf("cuda: %s: gorgonia.org/cu cannot launch the shape %+v with %d bytes of parameters", f.Name(), l, len(args.Bytes()))
 	}
 	err := s.device.in("cuLaunchKernel", func() error {
-		return entry.at.Launch(grid[0], grid[1], grid[2], block[0], block[1], block[2], l.Shared, s.at, parameters)
+		return entry.at.Launch(int(grid[0]), int(grid[1]), int(grid[2]), int(block[0]), int(block[1]), int(block[2]), l.Shared, s.at, parameters)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
@@ -125,18 +113,6 @@ func slots(args *device.Args) (parameters []unsafe.Pointer, ok bool) {
 	return parameters, true
 }
 
-// extents returns the extents of a grid or block, with 0 replaced by 1. ok is false if one does
-// not fit into an int of C.
-func extents(of [3]int) (e [3]int, ok bool) {
-	for i, n := range of {
-		if n < 0 || n > math.MaxInt32 {
-			return e, false
-		}
-		e[i] = max(n, 1)
-	}
-	return e, true
-}
-
 func (s *stream) Record(e device.Event) error {
 	return s.device.in("cuEventRecord", func() error { return e.(*event).at.Record(s.at) })
 }
@@ -157,16 +133,12 @@ type event struct {
 
 func (d *gpu) NewEvent() (device.Event, error) {
 	e := &event{device: d}
-	err := d.resources.Add(func() (any, error) {
-		return e, d.in("cuEventCreate", func() (err error) {
+	return device.Create[device.Event](&d.resources, e, func() error {
+		return d.in("cuEventCreate", func() (err error) {
 			e.at, err = cu.MakeEvent(cu.DefaultEvent)
 			return err
 		})
 	}, func() error { return d.in("cuEventDestroy", func() error { return cu.DestroyEvent(&e.at) }) })
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
 }
 
 func (e *event) Done() (bool, error) {
