@@ -62,7 +62,7 @@ type entry string
 
 func (e entry) Name() string { return string(e) }
 
-// attempt is what a piece of work ends with.
+// attempt returns how some work ends.
 func attempt(work func()) (err error) {
 	defer mapped.Catch(&err)
 	work()

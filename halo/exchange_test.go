@@ -56,7 +56,7 @@ func shards(t *rapid.T, dir string) []*shard.Shard {
 	return list
 }
 
-// value is column c of row v: a whole number, so that sums are exact in any order.
+// value returns column c of row v: a whole number, so that sums are exact in any order.
 func value(v uint32, c int) float32 { return float32(v)*8 + float32(c) }
 
 // exact lists codecs that restore whole numbers below 256 to the bit.

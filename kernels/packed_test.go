@@ -94,7 +94,7 @@ func nonzeros(x []float32) (n int) {
 	return n
 }
 
-// packedEdges has a hub and empty rows; columns from rows on are ghosts.
+// packedEdges returns edges with a hub and empty rows; columns from rows on are ghosts.
 func packedEdges(rows, locals int) kernels.Gather {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var g kernels.Gather

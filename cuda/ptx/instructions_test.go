@@ -254,7 +254,7 @@ func quotient(a, b, none uint64) uint64 {
 	return a / b
 }
 
-// lesser is a second implementation of PTX's min.
+// lesser computes PTX's min a second way.
 func lesser(x, y float32) float32 {
 	a, b := float64(x), float64(y)
 	switch {

@@ -25,7 +25,7 @@ func BenchmarkSpMM(b *testing.B) {
 	b.ReportMetric(float64(l.d.Instructions())/1e6/b.Elapsed().Seconds(), "Minstr/s")
 }
 
-// BenchmarkMatMul is the same of a tiled product, with shared memory and barriers.
+// BenchmarkMatMul does the same with a tiled product, with shared memory and barriers.
 func BenchmarkMatMul(b *testing.B) {
 	l := newLab(b, Settings{})
 	r := rand.New(rand.NewPCG(19, 20))
@@ -40,7 +40,7 @@ func BenchmarkMatMul(b *testing.B) {
 	b.ReportMetric(float64(l.d.Instructions())/1e6/b.Elapsed().Seconds(), "Minstr/s")
 }
 
-// BenchmarkLaunch is a launch of one block that does almost nothing.
+// BenchmarkLaunch launches one block that does almost nothing.
 func BenchmarkLaunch(b *testing.B) {
 	l := newLab(b, Settings{})
 	f := l.file("matmul.ptx", "matmul")

@@ -76,7 +76,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// noise is n numbers between -1 and 1.
+// noise returns n numbers between -1 and 1.
 func noise(n int, seed uint32) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -282,7 +282,7 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// activations are rows after a ReLU and dropout 0.5: a quarter of the numbers is not 0.
+// activations returns rows after a ReLU and dropout 0.5: a quarter of the numbers is not 0.
 func activations(rows, cols int) []float32 {
 	x := noise(rows*cols, 9)
 	for i, v := range x {

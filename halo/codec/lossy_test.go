@@ -47,7 +47,7 @@ func checkUnbiased(t *testing.T, cols int) {
 	}
 }
 
-// rowsOfManySpans are rows whose spans differ by up to 2¹².
+// rowsOfManySpans returns rows whose spans differ by up to 2¹².
 func rowsOfManySpans(rows, cols int) codec.Rows {
 	x := noise(rows*cols, 4)
 	for i := range x {

@@ -139,7 +139,7 @@ func TestPrefersSources(t *testing.T) {
 	}
 }
 
-// realBlock has the edges of a real graph from one half to the other.
+// realBlock returns the edges of a real graph from one half to the other.
 func realBlock(t testing.TB, name string) cover.Block {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), name)

@@ -23,7 +23,7 @@ func spread(n, ranks int, r *rand.Rand) [][]uint32 {
 	return own
 }
 
-// number is column c of the row of a vertex.
+// number returns column c of the row of a vertex.
 func number(v uint32, c int) float32 { return float32(v) + float32(c)/16 }
 
 // Every rank finds each vertex and fetches the current rows of its requests, repeated or not,

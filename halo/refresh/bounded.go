@@ -222,7 +222,7 @@ func (s *Bounded) Take(at halo.Slot) (lo, hi int, err error) {
 	return lo, hi, err
 }
 
-// take is Take; it also returns the rank that has sent the rows.
+// take implements Take, and also returns the rank that has sent the rows.
 func (s *Bounded) take(at halo.Slot) (lo, hi, from int, err error) {
 	began := time.Now()
 	lo, hi, from, err = s.at(at).take(s.o.Codec)

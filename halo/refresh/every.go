@@ -14,14 +14,14 @@ var everyKind = kind{
 	},
 }
 
-// every is DIGEST's periodic synchronisation ("Distributed graph neural network training with
-// periodic stale representation synchronization", §3 and algorithm 1): the rows of all layers
-// are sent in epochs 1, N+1, 2N+1 and so on, and used from LAG epochs later until newer ones
-// are due. Gradients of ghosts are sent in the same epochs, and added once; in other epochs
-// ghost rows are constants. With N=1 and LAG=0 it equals always.
+// every returns the timetable of DIGEST's periodic synchronisation ("Distributed graph neural
+// network training with periodic stale representation synchronization", §3 and algorithm 1): the
+// rows of all layers are sent in epochs 1, N+1, 2N+1 and so on, and used from LAG epochs later
+// until newer ones are due. Gradients of ghosts are sent in the same epochs, and added once; in
+// other epochs ghost rows are constants. With N=1 and LAG=0 it equals always.
 //
-// DIGEST sends no gradients (--ghost-gradients no). It pushes in those epochs, and pulls the
-// pushed rows in epochs N, 2N and so on. This is every:N,N-1, and every:1,1 for N=1.
+// DIGEST sends no gradients (--ghost-gradients no). It pushes in those epochs, and pulls the pushed
+// rows in epochs N, 2N and so on. This is every:N,N-1, and every:1,1 for N=1.
 func every(p Policy, _ halo.HistoryOptions) timetable {
 	return timetable{lag: p.Lag, leaving: func(at halo.Slot) int { return periodic(p.Epochs, at.Epoch) }}
 }

@@ -12,12 +12,12 @@ var sampleKind = kind{
 	},
 }
 
-// sample is BNS-GCN (Wan et al., "BNS-GCN: Efficient full-graph training of graph
-// convolutional networks with partition-parallelism and random boundary node sampling",
-// MLSys'22, algorithm 1): in each epoch every ghost is present with probability P, for all
-// layers and all ranks that have it. Only rows and gradients of present ghosts are sent. They
-// are scaled by 1/P, so that sums are unbiased; absent rows are zeros. Attention gives absent
-// rows no weight and its weights sum to 1, so its rows are not scaled.
+// sample returns the timetable of BNS-GCN (Wan et al., "BNS-GCN: Efficient full-graph training of
+// graph convolutional networks with partition-parallelism and random boundary node sampling",
+// MLSys'22, algorithm 1): in each epoch every ghost is present with probability P, for all layers
+// and all ranks that have it. Only rows and gradients of present ghosts are sent. They are scaled
+// by 1/P, so that sums are unbiased; absent rows are zeros. Attention gives absent rows no weight
+// and its weights sum to 1, so its rows are not scaled.
 func sample(p Policy, o halo.HistoryOptions) timetable {
 	after := float32(1 / p.Value)
 	for _, s := range o.Shapes {

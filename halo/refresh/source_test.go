@@ -32,7 +32,7 @@ func shape() []halo.Shape {
 	return []halo.Shape{{Layer: 0, Width: widths[0]}, {Layer: 1, Width: widths[1], Backward: true}}
 }
 
-// row is column c of vertex v in an epoch and a layer. All are whole numbers below 128, exact
+// row returns column c of vertex v in an epoch and a layer. All are whole numbers below 128, exact
 // in bf16, so that sums are exact in any order.
 func row(v uint32, epoch, layer, c int) float32 {
 	return float32(int(v) + 10*epoch + 5*layer + 3*c)

@@ -75,7 +75,7 @@ func (s Suite) outcome(t *testing.T, start []float32, run func(l *lab, dst []flo
 	})
 }
 
-// outcome is Suite.outcome for a run that uses a team.
+// outcome calls Suite.outcome with a run that uses a team.
 func outcome(t *testing.T, start []float32, run func(team *kernels.Team, dst []float32)) []float32 {
 	t.Helper()
 	var first []float32

@@ -46,7 +46,7 @@ func compare(t *testing.T, l Level3, m, n, k int, trans [2]blas.Transpose, alpha
 	}
 }
 
-// matrix is one with op(x) [rows x cols] and three unused columns.
+// matrix returns a matrix with op(x) [rows x cols] and three unused columns.
 func matrix(t blas.Transpose, rows, cols int, seed uint32) ([]float32, int) {
 	if t != blas.NoTrans {
 		rows, cols = cols, rows

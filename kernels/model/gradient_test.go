@@ -124,7 +124,7 @@ func (b *rig) run(l int, s model.Stage) {
 	}
 }
 
-// gathered is gather of matrices.
+// gathered calls gather for matrices.
 func (b *rig) gathered(dst, rows kernels.Mat, back bool) {
 	copy(dst.Host(), b.gather(rows.Host(), rows.Cols, back))
 }

@@ -126,7 +126,7 @@ func (g *sage) applyBackward(x *Step) {
 	}
 }
 
-// emitBackward of a layer that gathers first writes into its given gradient, because other
+// emitBackward writes, for a layer that gathers first, into the given gradient, because other
 // intervals may still gather the result of ApplyBackward.
 func (g *sage) emitBackward(x *Step) {
 	if g.first == GatherFirst {

@@ -13,7 +13,7 @@ import (
 	"siafu/kernels/objective"
 )
 
-// scoresOf are scores with ties, of edges higher on the whole.
+// scoresOf returns scores with ties. Those of edges are higher on average.
 func scoresOf(n int, above float64, rng *rand.Rand) []float32 {
 	list := make([]float32, n)
 	for i := range list {

@@ -19,7 +19,7 @@ import (
 
 const rows, outputs = 60, 5
 
-// example are logits and truth of some rows, of which every fifth has no label. Logits
+// example returns logits and truth of some rows. Every fifth row has no label. Logits
 // have few values, so that there are ties. Of the last class nothing is known or said, and
 // of the last label none is borne.
 func example(task string) (logits []float32, t objective.Truth) {
@@ -54,7 +54,7 @@ func example(task string) (logits []float32, t objective.Truth) {
 	return logits, t
 }
 
-// aims are objectives of a task with everything that they can be told.
+// aims returns objectives of a task with all options.
 func aims(task string) []objective.Objective {
 	plain := objective.Objective{Task: task, Outputs: outputs}
 	if task == graph.Regression {
@@ -92,7 +92,7 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// metricsOf are those of a split, of two ranks that have half of the rows each.
+// metricsOf returns the metrics of a split from two ranks that have half of the rows each.
 func metricsOf(task string, split uint8) map[string]float64 {
 	o := &objective.Objective{Task: task, Outputs: outputs}
 	z, truth := example(task)

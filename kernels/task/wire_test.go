@@ -94,7 +94,7 @@ func benchOf(t testing.TB, s model.Spec, features, vertices int) *bench {
 	return b
 }
 
-// noise is n numbers of either sign.
+// noise returns n numbers of either sign.
 func noise(n int, seed uint64) []float32 {
 	x, r := make([]float32, n), rand.New(rand.NewPCG(seed, 0))
 	for i := range x {

@@ -43,7 +43,7 @@ func executableOf(t *testing.T, arch, rest string) string {
 	return path
 }
 
-// options are those of a function that is of no particular kind.
+// options returns the options of a typical function.
 func options(t *testing.T) Options {
 	return Options{Target: Target{"f"}, Arch: "amd64", File: executableOf(t, "amd64", "one"), Memory: 512, Timeout: time.Minute, CreateRole: true}
 }

@@ -21,7 +21,7 @@ const patience = 2 * time.Minute
 // grace is how long those who are to be cut off get.
 const grace = 2 * time.Second
 
-// message is one with a name, as tasks and results have it, of n bytes in all.
+// message returns a message of n bytes with a name, like tasks and results.
 func message(name task.Name, n int) []byte {
 	const front = 8 // the number of bytes behind it, without the checksum
 	b := make([]byte, front, n)

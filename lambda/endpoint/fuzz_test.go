@@ -50,7 +50,7 @@ func FuzzServe(f *testing.F) {
 	})
 }
 
-// request is one that need not be well-formed.
+// request returns a request that may be malformed.
 func request(method, path, authorization string, body []byte) *http.Request {
 	r := httptest.NewRequest("GET", "/", bytes.NewReader(body))
 	r.Method, r.URL.Path = method, path

@@ -34,7 +34,7 @@ func message(t testing.TB, vertices int) (lambda.Network, []byte) {
 	return messageOf(t, vertices, 5)
 }
 
-// messageOf is message with the number of an attempt.
+// messageOf returns message with the number of an attempt.
 func messageOf(t testing.TB, vertices, attempt int) (lambda.Network, []byte) {
 	t.Helper()
 	s := model.Spec{Kind: "mlp", Dims: []int{8, 3}, Seed: 1}

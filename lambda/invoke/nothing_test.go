@@ -10,7 +10,7 @@ import (
 	"siafu/lambda/local"
 )
 
-// BenchmarkNothing is the way of a task of one vertex and 27 weights through a warm local
+// BenchmarkNothing sends a task of one vertex and 27 weights through a warm local
 // function and back: what every task takes beside its bytes and its arithmetic.
 func BenchmarkNothing(b *testing.B) {
 	path := functiontest.Build(b)

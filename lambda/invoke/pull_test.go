@@ -61,7 +61,7 @@ func handle(f *function.Function, w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(reply)
 }
 
-// end is what an attempt comes to: a result, or why there is none.
+// end returns the result of an attempt, or its error.
 func end(t *testing.T, transport *invoke.Transport) (name task.Name, failure *task.Failure) {
 	t.Helper()
 	late := time.After(2 * time.Minute)

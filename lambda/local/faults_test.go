@@ -21,7 +21,7 @@ import (
 func TestDuplicate(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 1, Faults: Faults{Duplicate: 1}})
 	path := filepath.Join(t.TempDir(), "notes")
-	answered := b.pid(t, wish{Do: "note", Target: path})
+	answered := b.pid(t, job{Do: "note", Target: path})
 	eventually(t, "only one has done it", func() bool {
 		text, _ := os.ReadFile(path)
 		return bytes.Count(text, []byte("\n")) == 2 && bytes.Contains(text, strconv.AppendInt(nil, int64(answered), 10))
@@ -34,7 +34,7 @@ func TestDuplicate(t *testing.T) {
 		defer b.mu.Unlock()
 		return len(b.warm) == 2
 	})
-	b.pid(t, wish{})
+	b.pid(t, job{})
 	if s := b.Stats(); s.Started != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -43,8 +43,8 @@ func TestDuplicate(t *testing.T) {
 // One letter of a corrupt answer is another one.
 func TestCorrupt(t *testing.T) {
 	good, bad := newBench(t, Options{}), newBench(t, Options{Faults: Faults{Corrupt: 1}})
-	want, err := good.invoke(wish{Do: "fail"})
-	got, err2 := bad.invoke(wish{Do: "fail"})
+	want, err := good.invoke(job{Do: "fail"})
+	got, err2 := bad.invoke(job{Do: "fail"})
 	if err != nil || err2 != nil || len(want.Payload) != len(got.Payload) {
 		t.Fatal(err, err2)
 	}
@@ -68,7 +68,7 @@ func TestStraggle(t *testing.T) {
 	}
 	for range 20 {
 		began := time.Now()
-		if b.pid(t, wish{}); time.Since(began) < 5*time.Millisecond {
+		if b.pid(t, job{}); time.Since(began) < 5*time.Millisecond {
 			t.Errorf("a task of nothing takes %v", time.Since(began))
 		}
 	}
@@ -77,13 +77,13 @@ func TestStraggle(t *testing.T) {
 // Some invocations are turned away, and some get a sandbox that does not come up.
 func TestThrottleAndStart(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 3, Faults: Faults{Throttle: 1}})
-	_, err := b.invoke(wish{})
+	_, err := b.invoke(job{})
 	if throttled := (*types.TooManyRequestsException)(nil); !errors.As(err, &throttled) || b.Stats().Throttled != 1 || b.Stats().Started != 0 {
 		t.Errorf("%v %+v", err, b.Stats())
 	}
 	b = newBench(t, Options{Faults: Faults{Start: 1}})
 	for range 2 {
-		if f := b.failed(t, wish{}); f.Type != "Runtime.ExitError" {
+		if f := b.failed(t, job{}); f.Type != "Runtime.ExitError" {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -95,7 +95,7 @@ func TestThrottleAndStart(t *testing.T) {
 // hostVariable is set where this executable is to have a service.
 const hostVariable = "SIAFU_TEST_HOST"
 
-// host has a service whose one sandbox stands still nearly always, and tells which
+// host returns a service whose one sandbox is nearly always suspended, and which
 // process that is.
 func host() {
 	s, err := Start(Options{Function: os.Args[0], Name: "f", Memory: 2, Limits: Limits{Processor: true}})
@@ -103,7 +103,7 @@ func host() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	payload, _ := json.Marshal(wish{Do: "burn", N: 1000_000})
+	payload, _ := json.Marshal(job{Do: "burn", N: 1000_000})
 	go func() { _, _ = s.run(&invocation{id: "i", payload: payload, done: make(chan answer, 2)}) }()
 	for told := false; ; time.Sleep(time.Millisecond) {
 		s.mu.Lock()

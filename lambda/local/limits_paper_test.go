@@ -16,7 +16,7 @@ func TestProcessorShareOfThePaper(t *testing.T) {
 	b := newBench(t, Options{Memory: 192, Limits: Limits{Processor: true}})
 	const cpu = 150 * time.Millisecond
 	want := time.Duration(float64(cpu-most(share)) / share)
-	b.pid(t, wish{})
+	b.pid(t, job{})
 	within(t, want*90/100, want*110/100, func() burnt { return b.burns(t, cpu) })
 	free := newBench(t, Options{Memory: 192})
 	within(t, cpu/2, want/2, func() burnt { return free.burns(t, cpu) })
@@ -41,7 +41,7 @@ func TestBandwidthOfThePaper(t *testing.T) {
 		b.count(func(*Stats) { b.running += others })
 		const n = 16 << 20
 		want := time.Duration(n * 8 / Bandwidth(1+others) * float64(time.Second))
-		d := result[time.Duration](t, b, wish{Do: "fetch", Target: target, N: n})
+		d := result[time.Duration](t, b, job{Do: "fetch", Target: target, N: n})
 		t.Logf("beside %d others %.0f Mbit/s, want %.0f", others, n*8/d.Seconds()/1e6, Bandwidth(1+others)/1e6)
 		if d < want-lateness {
 			t.Errorf("beside %d others it takes %v, want %v", others, d, want)
@@ -56,7 +56,7 @@ func TestBandwidthOfThePaper(t *testing.T) {
 	eventually(t, "the relay has counted less", func() bool { return b.Stats().Relayed >= 2*16<<20 })
 }
 
-// waits is how long the bucket delays n bytes of a stream that takes no time itself.
+// waits returns how long the bucket delays n bytes of a stream that takes no time itself.
 func waits(b *bucket, n int) time.Duration {
 	start := time.Now()
 	now := start

@@ -19,16 +19,16 @@ import (
 // invocation says so.
 func TestMemoryLimit(t *testing.T) {
 	b := newBench(t, Options{Memory: 128, Limits: Limits{Memory: true}})
-	before := b.pid(t, wish{})
-	f := b.failed(t, wish{Do: "hoard", N: 200})
+	before := b.pid(t, job{})
+	f := b.failed(t, job{Do: "hoard", N: 200})
 	if f.Type != "Runtime.OutOfMemory" || !strings.Contains(f.Message, "signal: killed: it used") || !strings.Contains(f.Message, "limit is 128 MB") {
 		t.Errorf("it fails with %+v", f)
 	}
-	if after := b.pid(t, wish{Do: "", N: 1}); after == before || b.Stats().Failed != 1 {
+	if after := b.pid(t, job{Do: "", N: 1}); after == before || b.Stats().Failed != 1 {
 		t.Errorf("process %d does the next one too, %+v", after, b.Stats())
 	}
 	free := newBench(t, Options{Memory: 128})
-	if out, err := free.invoke(wish{Do: "hoard", N: 200}); err != nil || out.FunctionError != nil {
+	if out, err := free.invoke(job{Do: "hoard", N: 200}); err != nil || out.FunctionError != nil {
 		t.Errorf("without a limit: %v %q", err, out.Payload)
 	}
 }
@@ -61,7 +61,7 @@ func TestReport(t *testing.T) {
 	const cold = 150 * time.Millisecond
 	b := newBench(t, Options{Memory: 256, Limits: Limits{Cold: [2]time.Duration{cold, cold}}})
 	began := time.Now()
-	out, err := b.invoke(wish{Sleep: 50 * time.Millisecond, Do: "hoard", N: 60})
+	out, err := b.invoke(job{Sleep: 50 * time.Millisecond, Do: "hoard", N: 60})
 	wall := float64(time.Since(began).Milliseconds())
 	if err != nil {
 		t.Fatal(err)
@@ -73,13 +73,13 @@ func TestReport(t *testing.T) {
 	if over := n[1] - n[0] - n[4]; over < -0.02 || over > 1.02 {
 		t.Errorf("billed are %v ms for %v and %v", n[1], n[0], n[4])
 	}
-	if out, err = b.invoke(wish{}); err != nil {
+	if out, err = b.invoke(job{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := reported(t, out); n[4] != 0 || n[0] == 0 || n[3] < 60 || n[1] > 150 {
 		t.Errorf("a warm sandbox's log says %v", n)
 	}
-	if out, err = b.invoke(wish{Do: "exit"}); err != nil || out.FunctionError == nil {
+	if out, err = b.invoke(job{Do: "exit"}); err != nil || out.FunctionError == nil {
 		t.Fatal(err)
 	}
 	if n := reported(t, out); n[0] == 0 || n[3] < 60 {
@@ -110,13 +110,13 @@ func TestColdStart(t *testing.T) {
 func TestBurst(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 5, Limits: Limits{Burst: 1}})
 	ended := make(chan int)
-	go func() { ended <- b.pid(t, wish{Sleep: 300 * time.Millisecond}) }()
+	go func() { ended <- b.pid(t, job{Sleep: 300 * time.Millisecond}) }()
 	eventually(t, "the first one does not begin", func() bool { return b.Stats().Started == 1 })
-	_, err := b.invoke(wish{})
+	_, err := b.invoke(job{})
 	if throttled := (*types.TooManyRequestsException)(nil); !errors.As(err, &throttled) {
 		t.Errorf("the second one ends with %v", err)
 	}
-	if first := <-ended; b.pid(t, wish{}) != first || b.Stats().Throttled != 1 || b.Stats().Invocations != 2 {
+	if first := <-ended; b.pid(t, job{}) != first || b.Stats().Throttled != 1 || b.Stats().Invocations != 2 {
 		t.Errorf("a warm sandbox is none of them: %+v", b.Stats())
 	}
 	now := time.Now()

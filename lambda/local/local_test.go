@@ -26,7 +26,7 @@ import (
 	"siafu/lambda"
 )
 
-// TestMain is the function where a sandbox has been started of this executable.
+// TestMain runs the function if a sandbox has started this executable.
 func TestMain(m *testing.M) {
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" {
 		runtime.Start(standIn)
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// wish is what the stand-in is asked to do.
-type wish struct {
+// job is a request to the stand-in.
+type job struct {
 	Sleep  time.Duration
 	Do     string
 	N      int    // of what is to be done
@@ -46,7 +46,7 @@ type wish struct {
 }
 
 // standIn returns a function that does what it is asked to, and tells which process it is.
-func standIn(w wish) (any, error) {
+func standIn(w job) (any, error) {
 	time.Sleep(w.Sleep)
 	switch w.Do {
 	case "exit":
@@ -92,15 +92,15 @@ func newBench(t *testing.T, o Options) bench {
 	})}
 }
 
-func (b bench) invoke(w wish) (*service.InvokeOutput, error) {
+func (b bench) invoke(w job) (*service.InvokeOutput, error) {
 	payload, _ := json.Marshal(w)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return b.client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String("f"), Payload: payload, LogType: types.LogTypeTail})
 }
 
-// pid returns the process that does a wish.
-func (b bench) pid(t *testing.T, w wish) int {
+// pid returns the process that runs a job.
+func (b bench) pid(t *testing.T, w job) int {
 	t.Helper()
 	out, err := b.invoke(w)
 	if err != nil {
@@ -113,8 +113,8 @@ func (b bench) pid(t *testing.T, w wish) int {
 	return pid
 }
 
-// failed is how a wish fails.
-func (b bench) failed(t *testing.T, w wish) lambda.Failed {
+// failed returns how a job fails.
+func (b bench) failed(t *testing.T, w job) lambda.Failed {
 	t.Helper()
 	out, err := b.invoke(w)
 	if err != nil {
@@ -143,19 +143,19 @@ func eventually(t *testing.T, what string, is func() bool) {
 // each, and more than may be are turned away.
 func TestSandboxes(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 3})
-	first := b.pid(t, wish{})
+	first := b.pid(t, job{})
 	for range 5 {
-		if pid := b.pid(t, wish{}); pid != first {
+		if pid := b.pid(t, job{}); pid != first {
 			t.Errorf("process %d has it, and %d was free", pid, first)
 		}
 	}
 	var all sync.Map
 	var sandboxes sync.WaitGroup
 	for range 3 {
-		sandboxes.Go(func() { all.Store(b.pid(t, wish{Sleep: time.Second}), true) })
+		sandboxes.Go(func() { all.Store(b.pid(t, job{Sleep: time.Second}), true) })
 	}
 	eventually(t, "three invocations do not run at a time", func() bool { return b.Stats().Invocations == 9 })
-	_, err := b.invoke(wish{})
+	_, err := b.invoke(job{})
 	if throttled := (*types.TooManyRequestsException)(nil); !errors.As(err, &throttled) {
 		t.Errorf("a fourth invocation ends with %v", err)
 	}
@@ -172,24 +172,24 @@ func TestSandboxes(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		wish  wish
+		job  job
 		kind  string
 		says  string
 		stays bool // the process does
 	}{
-		{"error", wish{Do: "fail"}, "errorString", "not this one", true},
-		{"panic", wish{Do: "panic"}, "string", "out of order", false},
-		{"exit", wish{Do: "exit"}, "Runtime.ExitError", "exit status 3 (output: \"good-bye", false},
-		{"slow", wish{Sleep: time.Minute}, "Sandbox.Timedout", "killed", false},
-		{"large", wish{Do: "large"}, "Function.ResponseSizeTooLarge", "6291456", false},
+		{"error", job{Do: "fail"}, "errorString", "not this one", true},
+		{"panic", job{Do: "panic"}, "string", "out of order", false},
+		{"exit", job{Do: "exit"}, "Runtime.ExitError", "exit status 3 (output: \"good-bye", false},
+		{"slow", job{Sleep: time.Minute}, "Sandbox.Timedout", "killed", false},
+		{"large", job{Do: "large"}, "Function.ResponseSizeTooLarge", "6291456", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, Options{Concurrency: 1, Timeout: 2 * time.Second})
-			before := b.pid(t, wish{})
-			if f := b.failed(t, c.wish); f.Type != c.kind || !strings.Contains(f.Message, c.says) {
+			before := b.pid(t, job{})
+			if f := b.failed(t, c.job); f.Type != c.kind || !strings.Contains(f.Message, c.says) {
 				t.Errorf("it fails with %+v, want %s: %s", f, c.kind, c.says)
 			}
-			if after := b.pid(t, wish{}); (after == before) != c.stays {
+			if after := b.pid(t, job{}); (after == before) != c.stays {
 				t.Errorf("process %d does the next one, before it was %d", after, before)
 			}
 			if s := b.Stats(); s.Failed != 1 || s.Invocations != 3 {
@@ -216,16 +216,16 @@ func TestFunctionThatDoesNotBegin(t *testing.T) {
 
 func TestInjectedFaults(t *testing.T) {
 	b := newBench(t, Options{Faults: Faults{Crash: 1}})
-	if f := b.failed(t, wish{}); f.Type != "Runtime.ExitError" || !strings.Contains(f.Message, "killed") {
+	if f := b.failed(t, job{}); f.Type != "Runtime.ExitError" || !strings.Contains(f.Message, "killed") {
 		t.Errorf("crash: %+v", f)
 	}
 	b = newBench(t, Options{Faults: Faults{Lose: 1}, Timeout: 100 * time.Millisecond})
-	if f := b.failed(t, wish{}); f.Type != "Sandbox.Timedout" || b.Stats().Started != 0 {
+	if f := b.failed(t, job{}); f.Type != "Sandbox.Timedout" || b.Stats().Started != 0 {
 		t.Errorf("lost: %+v %+v", f, b.Stats())
 	}
 	b = newBench(t, Options{Faults: Faults{Late: 1, Delay: 300 * time.Millisecond}})
 	began := time.Now()
-	if b.pid(t, wish{}); time.Since(began) < 300*time.Millisecond {
+	if b.pid(t, job{}); time.Since(began) < 300*time.Millisecond {
 		t.Error("a late answer is not late")
 	}
 }
@@ -234,10 +234,10 @@ func TestInjectedFaults(t *testing.T) {
 // gone ends by itself.
 func TestClose(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 2})
-	idle := b.pid(t, wish{})
+	idle := b.pid(t, job{})
 	ended := make(chan error)
 	go func() {
-		out, err := b.invoke(wish{Sleep: time.Hour})
+		out, err := b.invoke(job{Sleep: time.Hour})
 		if err == nil && out.FunctionError == nil {
 			err = errors.New("it has been done")
 		} else {
@@ -260,7 +260,7 @@ func TestClose(t *testing.T) {
 	}
 
 	left := newBench(t, Options{})
-	pid := left.pid(t, wish{})
+	pid := left.pid(t, job{})
 	_ = left.server.Close()
 	eventually(t, "a sandbox does not end with the Runtime API", func() bool { return !alive(pid) })
 }
@@ -269,7 +269,7 @@ func TestClose(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "a secret")
 	b := newBench(t, Options{})
-	out, err := b.invoke(wish{Do: "environment"})
+	out, err := b.invoke(job{Do: "environment"})
 	if err != nil || !bytes.Contains(out.Payload, []byte("AWS_LAMBDA_RUNTIME_API")) || bytes.Contains(out.Payload, []byte("secret")) {
 		t.Errorf("%q %v", out.Payload, err)
 	}
@@ -279,7 +279,7 @@ func TestEnvironment(t *testing.T) {
 // error as AWS words it, and changes nothing.
 func TestHostileRequests(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 2})
-	b.pid(t, wish{})
+	b.pid(t, job{})
 	if !strings.HasPrefix(b.URL(), "http://127.0.0.1:") {
 		t.Errorf("it listens on %s", b.URL())
 	}
@@ -330,7 +330,7 @@ func TestHostileRequests(t *testing.T) {
 			}
 		})
 	}
-	if b.pid(t, wish{}); b.running != 0 {
+	if b.pid(t, job{}); b.running != 0 {
 		t.Errorf("%d invocations run", b.running)
 	}
 }

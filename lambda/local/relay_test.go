@@ -23,7 +23,7 @@ import (
 // Payloads have the bandwidth that there is.
 func TestBandwidthOfPayloads(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 2 * manyFunctions, Limits: Limits{Bandwidth: true}})
-	b.pid(t, wish{})
+	b.pid(t, job{})
 	b.count(func(*Stats) { b.running += manyFunctions }) // others
 	const n = 4 << 20
 	body := []byte(fmt.Sprintf(`{"Do":"%s"}`, strings.Repeat("x", n)))
@@ -37,7 +37,7 @@ func TestBandwidthOfPayloads(t *testing.T) {
 	back := newBench(t, Options{Concurrency: 2 * manyFunctions, Limits: Limits{Bandwidth: true}, Timeout: 20 * time.Second})
 	back.count(func(*Stats) { back.running += manyFunctions })
 	began = time.Now()
-	if f := back.failed(t, wish{Do: "large"}); f.Type != "Function.ResponseSizeTooLarge" || time.Since(began) < 250*time.Millisecond {
+	if f := back.failed(t, job{Do: "large"}); f.Type != "Function.ResponseSizeTooLarge" || time.Since(began) < 250*time.Millisecond {
 		t.Errorf("an answer of 6 MiB takes %v: %+v", time.Since(began), f)
 	}
 	back.count(func(*Stats) { back.running -= manyFunctions })
@@ -46,7 +46,7 @@ func TestBandwidthOfPayloads(t *testing.T) {
 // The relay is for this user's processes, and for targets that sandboxes may have.
 func TestRelayRefuses(t *testing.T) {
 	b := newBench(t, Options{Limits: Limits{Bandwidth: true}, Targets: []string{"192.0.2.1:443"}})
-	b.pid(t, wish{})
+	b.pid(t, job{})
 	var relay string
 	for _, box := range b.sandboxes {
 		relay = box.relayAddress
@@ -79,7 +79,7 @@ func TestRelayRefuses(t *testing.T) {
 		})
 	}
 	off := newBench(t, Options{})
-	if out, err := off.invoke(wish{Do: "environment"}); err != nil || bytes.Contains(out.Payload, []byte(RelayVariable)) {
+	if out, err := off.invoke(job{Do: "environment"}); err != nil || bytes.Contains(out.Payload, []byte(RelayVariable)) {
 		t.Errorf("%q %v", out.Payload, err)
 	}
 }
@@ -90,7 +90,7 @@ func TestRelayIsNotForStrangers(t *testing.T) {
 		t.Skip("only root can be another user")
 	}
 	b := newBench(t, Options{Limits: Limits{Bandwidth: true}})
-	b.pid(t, wish{})
+	b.pid(t, job{})
 	var relay string
 	for _, box := range b.sandboxes {
 		relay = box.relayAddress
@@ -123,7 +123,7 @@ func TestRelayEnds(t *testing.T) {
 		}
 		ended <- err
 	}()
-	if f := b.failed(t, wish{Do: "fetch", Target: l.Addr().String()}); f.Type != "Sandbox.Timedout" {
+	if f := b.failed(t, job{Do: "fetch", Target: l.Addr().String()}); f.Type != "Sandbox.Timedout" {
 		t.Errorf("%+v", f)
 	}
 	if err := <-ended; err != nil && !errors.Is(err, syscall.ECONNRESET) {

@@ -116,8 +116,8 @@ func (s *Service) count(change func(*Stats)) {
 	change(&s.stats)
 }
 
-// countOpen is count, except after Close: failures that Close causes are not counted. An example is
-// an invocation whose result has already come through an endpoint.
+// countOpen counts like count, but not after Close: failures that Close causes do not count. An
+// example is an invocation whose result has already come through an endpoint.
 func (s *Service) countOpen(f func(*Stats)) {
 	select {
 	case <-s.ended:
@@ -187,7 +187,7 @@ func (s *Service) dispatch(inv *invocation) error {
 	return err
 }
 
-// assign is dispatch under the lock.
+// assign dispatches under the lock.
 func (s *Service) assign(inv *invocation) error {
 	if s.closed {
 		return errClosed

@@ -29,7 +29,7 @@ func burn(cpu time.Duration) burnt {
 	}
 }
 
-// waited is for how long this process has been ready to run and did not.
+// waited returns how long this process was ready to run but did not.
 func waited() (sum time.Duration) {
 	threads, _ := filepath.Glob("/proc/self/task/*/schedstat")
 	for _, path := range threads {
@@ -42,7 +42,7 @@ func waited() (sum time.Duration) {
 	return sum
 }
 
-// hoard has so many MB resident for a moment.
+// hoard makes that many MB resident for a moment.
 func hoard(mb int) []byte {
 	all := make([]byte, mb<<20)
 	for i := 0; i < len(all); i += 4096 {
@@ -95,8 +95,8 @@ func note(path string) (any, error) {
 	return os.Getpid(), err
 }
 
-// result is what a wish is answered with.
-func result[T any](t *testing.T, b bench, w wish) (r T) {
+// result returns the answer to a job.
+func result[T any](t *testing.T, b bench, w job) (r T) {
 	t.Helper()
 	out, err := b.invoke(w)
 	if err != nil {
@@ -108,10 +108,10 @@ func result[T any](t *testing.T, b bench, w wish) (r T) {
 	return r
 }
 
-// burns is how long CPU time takes.
+// burns returns how long CPU time takes.
 func (b bench) burns(t *testing.T, cpu time.Duration) (d burnt) {
 	t.Helper()
-	d = result[burnt](t, b, wish{Do: "burn", N: int(cpu.Milliseconds())})
+	d = result[burnt](t, b, job{Do: "burn", N: int(cpu.Milliseconds())})
 	t.Logf("%v of CPU time take %v, and %v of it other programs had the processors", cpu, d.Wall, d.Waited)
 	return d
 }

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// brief are settings whose times are short, without a breaker.
+// brief returns settings with short times, without a breaker.
 func brief() Settings {
 	return Settings{
 		Limit: 4, Attempts: 3, Life: 10 * time.Second,

@@ -48,9 +48,9 @@ func single(name string, v float64) Mem {
 	return m
 }
 
-// exponential32 is e^x in eight lanes of float32: 2^n·e^r with |r| ≤ ln2/2, by
-// a Taylor polynomial whose first term left out is 5e-9; rounding makes it
-// 2e-7 of the result. It is 0 below -86, and e^87 above 87; a NaN stays one.
+// exponential32 computes e^x in eight lanes of float32: 2^n·e^r with |r| ≤ ln2/2, by a Taylor
+// polynomial. The first omitted term is 5e-9; with rounding, the relative error is 2e-7. The result
+// is 0 below -86, and e^87 above 87. A NaN stays NaN.
 type exponential32 struct {
 	least, most, log2e, hi, lo Mem
 	one                        Mem // for others
@@ -58,7 +58,7 @@ type exponential32 struct {
 }
 
 func newExponential32() *exponential32 {
-	const hi = 355. / 512 // times n exactly
+	const hi = 355. / 512 // its product with n is exact
 	e := &exponential32{
 		least: single("least32", -86), most: single("most32", 87), log2e: single("log2e32", math.Log2E),
 		hi: single("ln2hi32", hi), lo: single("ln2lo32", math.Ln2-hi), one: single("one32", 1),
@@ -95,9 +95,9 @@ func (e *exponential32) of(x VecVirtual) {
 	VANDPS(there, x, x)
 }
 
-// less writes column ids less a base, and prefetches those that come much later:
-// between one row's and the next the rows of all the edges are read, and no
-// processor sees the stream.
+// less generates the subtraction of a base from column ids. It prefetches much later ids: between
+// the ids of two rows, the rows of all edges are read, and the processor does not recognise the
+// stream.
 func less(s isa) {
 	routine("less"+s.name, "func(dst, cols *uint32, base uint32, full, lanes int)",
 		"Sets dst to cols-base.")
@@ -115,8 +115,8 @@ func less(s isa) {
 	})
 }
 
-// scoresAhead is how many edges before its use a score is prefetched, in later rows too; package
-// avx has it too.
+// scoresAhead is the number of edges by which a score is prefetched before its use, in later rows
+// too. Package avx has the same number.
 const scoresAhead = 24
 
 // scores generates a routine that stores a full vector per edge. The next edge overwrites the
@@ -192,7 +192,7 @@ func scoresOfOne(s isa) {
 	})
 }
 
-// scaleRow writes x *= factor.
+// scaleRow generates x *= factor.
 func scaleRow(s isa) {
 	routine("scaleRow"+s.name, "func(x *float32, factor float32, full, lanes int)",
 		"Multiplies x by factor.")
@@ -206,7 +206,8 @@ func scaleRow(s isa) {
 	})
 }
 
-// weights turns scores into softmax weights but for their divisor.
+// weights generates the conversion of scores into softmax weights without the division by their
+// sum.
 func weights(s isa, e *exponential32) {
 	routine("weights"+s.name, "func(scores, keep *float32, keepStep int, top, sum *float32, full, lanes int)",
 		"Replaces scores by keep·e^(score-top), and adds the exponentials to sum.")

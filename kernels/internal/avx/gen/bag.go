@@ -8,11 +8,11 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// gatherValues writes a row of a sparse product whose non-zeros have values,
-// with its accumulators in registers over all of them.
+// gatherValues generates a row of a sparse product whose non-zeros have values. Accumulators stay
+// in registers over all non-zeros.
 //
-// Design note: one routine for all numbers of vectors, since a call through a
-// table would move its caller's scratch memory from the stack to the heap.
+// Design note: there is one routine for all numbers of vectors, because a call through a table
+// would move the caller's scratch memory from the stack to the heap.
 func gatherValues(s isa) {
 	routine("gatherValues"+s.name, "func(dst, x *float32, stride int, cols *uint32, vals *float32, ahead, rest, vectors, lanes int)",
 		"Adds the sum over ahead+rest non-zeros of val times the tile of row col, of up to 8 vectors. The first ahead non-zeros prefetch later rows.")
@@ -22,7 +22,7 @@ func gatherValues(s isa) {
 	tiles(8, b.tile)
 }
 
-// bag is the parameters of gatherValues in registers.
+// bag has the parameters of gatherValues in registers.
 type bag struct {
 	s                          isa
 	mask                       Register

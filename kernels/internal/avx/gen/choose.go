@@ -5,9 +5,9 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// choose copies ids whose bit is set. Every id is written, and the place for the next one moves on
-// after those that stay, which no branch has to foresee. Vectors would not be faster: a
-// word of bits has to be looked up for each id.
+// choose generates the copy of ids whose bit is set. Every id is written, and the destination
+// advances only past the chosen ones, so that there is no branch to predict. Vectors would not be
+// faster, because the word of bits must be looked up for each id.
 func choose() {
 	routine("choose", "func(dst, ids *uint32, n int, bits *uint32) (count int)",
 		"Copies the ids whose bit is set, of n ids, at least 1, and returns their number.")
@@ -30,8 +30,8 @@ func choose() {
 	RET()
 }
 
-// below copies ascending ids up to a bound, eight at a time, and fetches what will be copied
-// later: of rows that are met a part at a time no two parts lie side by side.
+// below generates the copy of ascending ids up to a bound, eight at a time. It prefetches what will
+// be copied later, because parts of rows that are read in turn are not adjacent.
 func below() {
 	routine("below", "func(dst, ids *uint32, n int, bound uint32, next *uint32) (count int)",
 		"Copies the ids below bound of n ascending ids, and returns their number. Up to seven more are written, at most n in all. It prefetches next.")

@@ -8,9 +8,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// dots writes the products of one row with the rows of edges, head by head,
-// four edges at a time. Sixteen columns are a vector, or for AVX2 two with sums
-// of their own, so that both sets add in one order.
+// dots generates the products of one row with the rows of edges, head by head, four edges at a
+// time. Sixteen columns are a vector, or for AVX2 two vectors with separate sums, so that both sets
+// add in the same order.
 func dots(s isa) {
 	routine("dots"+s.name, "func(dst *float32, step int, row, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int)",
 		"Sets heads floats of dst for each edge, step bytes apart, to the products of row and the row of x of the edge's id. The last columns of a head have last bytes.")
@@ -49,11 +49,11 @@ type dotting struct {
 	masks         []Register
 	dst, row, ids Register
 
-	vector Register   // that bent rows meet, nil in dots
-	slope  VecVirtual // of their bend
+	vector Register   // multiplied with leaky sums; nil in dots
+	slope  VecVirtual // of leaky sums
 }
 
-// edges does that many edges.
+// edges generates the products of the given number of edges.
 func (d *dotting) edges(count int) {
 	name := fmt.Sprintf("edges%d", count)
 	look := GP64()
@@ -91,7 +91,7 @@ func (d *dotting) edges(count int) {
 	DECQ(heads)
 	JNZ(LabelRef(name + "_head"))
 
-	// dst is one edge on for each edge, and all heads on.
+	// dst has advanced by one edge per edge, and by all heads.
 	step := arg("step")
 	for range count {
 		ADDQ(step, d.dst)
@@ -108,7 +108,7 @@ func (d *dotting) address(id Mem) Register {
 	return rowAddress(id, place(Param("stride")), place(Param("x")))
 }
 
-// columns adds sixteen columns, and prefetches the line that they end in.
+// columns adds sixteen columns, and prefetches the cache line of the last one.
 func (d *dotting) columns(acc [][]VecVirtual, from, next []Register, offset Register, last bool) {
 	for _, q := range next {
 		PREFETCHT0(Mem{Base: q, Index: offset, Scale: 1, Disp: 63})
@@ -217,11 +217,11 @@ func weigh(s isa, heads, signed bool) {
 	tiles(widest, w.tile)
 }
 
-// weighing is the parameters of weigh in registers.
+// weighing has the parameters of weigh in registers.
 type weighing struct {
 	isa
 	heads                        bool
-	size                         VecVirtual // all bits but the sign's; nil: weights have no signs
+	size                         VecVirtual // all bits except the sign; nil: weights have no signs
 	mask                         Register
 	dst, x, stride, ids, weights Register
 	step, ahead, rest, end       Register
@@ -301,7 +301,7 @@ func (w *weighing) edge(acc, signed, head []VecVirtual, prefetch bool) {
 	ADDQ(w.step, w.weights)
 }
 
-// magnitude sets all bits but the sign's.
+// magnitude sets all bits except the sign.
 func (s isa) magnitude(v VecVirtual) {
 	if s.wide {
 		VPTERNLOGD(U8(0xff), v, v, v)
@@ -311,7 +311,7 @@ func (s isa) magnitude(v VecVirtual) {
 	VPSRLD(U8(1), v, v)
 }
 
-// sized sets size to the sizes of weights.
+// sized sets size to the absolute weights.
 func (w *weighing) sized(weight, size VecVirtual) {
 	if w.wide {
 		VPANDD(w.size, weight, size)

@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// dynamic writes the routines of attention whose scores are made of whole rows.
+// dynamic generates the routines of attention whose scores depend on whole rows.
 func dynamic(s isa) {
 	bentDots(s)
 	if !s.wide {
@@ -25,7 +25,7 @@ func bending(near, slope, v, leaky VecVirtual) {
 	VMAXPS(leaky, v, v)
 }
 
-// bentDots generates dots of a vector and leaky rows, two edges at a time.
+// bentDots generates dots of a vector and leaky sums of rows, two edges at a time.
 func bentDots(s isa) {
 	routine("bentDots"+s.name, "func(dst *float32, step int, row, vector, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int, slope float32)",
 		"Sets heads floats of dst for each edge, step bytes apart, to the products of vector and the leaky sum of row and the row of x of the edge's id. The last columns of a head have last bytes.")
@@ -35,7 +35,7 @@ func bentDots(s isa) {
 	d.blocks("two", 2)
 }
 
-// bent adds the columns of one edge to its sum.
+// bent generates the addition of an edge's columns to its sum.
 func (d *dotting) bent(row, vector VecVirtual, from Mem, mask Register, acc VecVirtual) {
 	v, leaky := d.vec(), d.vec()
 	d.load(from, mask, v)
@@ -64,7 +64,7 @@ func bend(s isa, along bool) {
 	tiles(widest, b.tile)
 }
 
-// bender is the parameters of bend in registers.
+// bender has the parameters of bend in registers.
 type bender struct {
 	isa
 	along                       bool
@@ -140,7 +140,7 @@ func (b *bender) leaky(t, d VecVirtual) {
 	VBLENDVPS(positive, d, slower, d)
 }
 
-// tops writes top = max(top, scores), NaNs left out.
+// tops generates top = max(top, scores), without NaNs.
 func tops(s isa) {
 	routine("tops"+s.name, "func(scores, top *float32, full, lanes int)",
 		"Raises the eight lanes of top to the scores, eight at a time.")

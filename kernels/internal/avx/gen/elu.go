@@ -24,19 +24,19 @@ func (s isa) single32(name string, v float64) VecVirtual {
 	return r
 }
 
-// exponentialLess1 is e^x - 1 for x in [-30, 0]: (e^r - 1)·2^n + (2^n - 1) with
-// |r| ≤ ln2/2, so that nothing cancels near 0, where n is 0. e^r - 1 is
-// r + r²·q(r) by Taylor, whose first term left out is 2e-8 of it; rounding
-// makes the result right to 1e-7 of its size. A NaN stays one.
+// exponentialLess1 computes e^x - 1 for x in [-30, 0] as (e^r - 1)·2^n + (2^n - 1) with
+// |r| ≤ ln2/2, without cancellation near 0, where n is 0. e^r - 1 is r + r²·q(r), a Taylor
+// polynomial. The first omitted term is 2e-8 of it; with rounding, the relative error of the
+// result is 1e-7. A NaN stays NaN.
 type exponentialLess1 struct {
 	s             isa
 	log2e, hi, lo VecVirtual
-	one           VecVirtual // 1, whose bits are also what 2^0 is
+	one           VecVirtual // 1 = 2^0
 	coefficients  []VecVirtual
 }
 
 func newExponentialLess1(s isa) *exponentialLess1 {
-	const hi = 355. / 512 // times n exactly
+	const hi = 355. / 512 // its product with n is exact
 	e := &exponentialLess1{
 		s: s, log2e: s.single32("log2e", math.Log2E), one: s.single32("one", 1),
 		hi: s.single32("ln2hi", hi), lo: s.single32("ln2lo", math.Ln2-hi),
@@ -70,8 +70,8 @@ func (e *exponentialLess1) of(x VecVirtual) {
 	VFMADD231PS(q, power, x)
 }
 
-// eluForward writes dst = elu(z + bias), as max(x, -0) + (e^min(x, 0) - 1) with
-// the sign of the latter always set: a zero comes out as -0.
+// eluForward generates dst = elu(z + bias), as max(x, -0) + (e^min(x, 0) - 1), where the sign of
+// the second term is always set: zeros become -0.
 func eluForward(s isa) {
 	routine("elu"+s.name, "func(dst, z, bias *float32, full, lanes int)",
 		"Sets dst to the ELU of z + bias. Its zeros are negative.")
@@ -84,7 +84,7 @@ func eluForward(s isa) {
 		s.load(at(z), mask, x)
 		s.load(at(bias), mask, v)
 		VADDPS(v, x, x)
-		// Of a NaN and a number, minimum and maximum are the first operand here.
+		// The minimum and maximum of a NaN and a number are the first operand here.
 		VMINPS(x, zero, v)
 		VMAXPS(v, least, v)
 		e.of(v)
@@ -95,8 +95,8 @@ func eluForward(s isa) {
 	})
 }
 
-// eluGradient writes dst = scale·g·(min(h, 0)·kept + 1), and 0 where h is +0,
-// rounding where plain Go rounds.
+// eluGradient generates dst = scale·g·(min(h, 0)·kept + 1), and 0 where h is +0. It rounds where
+// plain Go rounds.
 func eluGradient(s isa) {
 	routine("eluGradient"+s.name, "func(dst, grad, h *float32, scale, kept float32, full, lanes int)",
 		"Sets dst to the gradient of the input of an ELU and dropout with the result h, 0 where h is +0.")
@@ -126,7 +126,7 @@ func eluGradient(s isa) {
 	})
 }
 
-// eachHead runs body for every head of a vector; place moves on by step bytes.
+// eachHead generates a loop over the heads of a vector. place advances by step bytes.
 func eachHead(step, at Register, label string, body func(head Mem)) {
 	head, left := GP64(), arg("heads")
 	MOVQ(at, head)
@@ -137,7 +137,7 @@ func eachHead(step, at Register, label string, body func(head Mem)) {
 	JNZ(LabelRef(label))
 }
 
-// meanOf writes dst = bias + scale·Σ x over heads that are step bytes apart.
+// meanOf generates dst = bias + scale·Σ x over heads that are step bytes apart.
 func meanOf(s isa) {
 	routine("meanOf"+s.name, "func(dst, x, bias *float32, step, heads int, scale float32, full, lanes int)",
 		"Sets dst to bias plus scale times the sum of the heads of x.")
@@ -153,7 +153,7 @@ func meanOf(s isa) {
 	})
 }
 
-// spread writes scale·g to every head of dst.
+// spread generates the copies of scale·g to each head of dst.
 func spread(s isa) {
 	routine("spread"+s.name, "func(dst, grad *float32, step, heads int, scale float32, full, lanes int)",
 		"Sets each head of dst to scale times grad.")

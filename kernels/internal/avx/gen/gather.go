@@ -8,16 +8,16 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// ahead is how many edges before its use a row is prefetched; package avx has
-// it too.
+// ahead is the number of edges by which a row is prefetched before its use. Package avx has the
+// same number.
 const ahead = 8
 
-// gather writes a tile of rows of a sparse product, up to 8 vectors wide, each
-// row with its accumulators in registers over all of its edges.
+// gather generates a tile of rows of a sparse product, up to 8 vectors wide. Accumulators stay in
+// registers over all edges of a row.
 //
-// With half, rows of x are bfloat16, which is the upper half of a float32; the
-// last vector of a row is not masked then, and reads what follows the row. With weighted
-// edges have weights, which lie beside their columns.
+// With half, rows of x are bfloat16, the upper half of a float32. The last vector of a row is then
+// not masked and reads the elements after the row. With weighted, edges have weights, in an array
+// parallel to the columns.
 func gather(s isa, half, weighted bool, vectors int) {
 	g := &gathering{isa: s, half: half, bytes: s.bytes}
 	name, elem, shift, weight := "gather", "float32", 2, ""
@@ -40,7 +40,7 @@ func gather(s isa, half, weighted bool, vectors int) {
 	g.run(vectors)
 }
 
-// shared reads the parameters that all of them have.
+// shared reads the parameters that all gathers have.
 func (g *gathering) shared() {
 	g.base = Load(Param("base"), GP32())
 	g.colScale = arg("colScale")
@@ -110,8 +110,8 @@ type gathering struct {
 	x, stride, base, colScale Register
 	bits                      Register // of packed rows
 	acc                       []VecVirtual
-	cols, looking, rest       Register // of the row: edges left that look ahead, and that do not
-	beside                    Register // from an edge's column to its weight; nil without weights
+	cols, looking, rest       Register // of the row: remaining edges that prefetch, and that do not
+	beside                    Register // distance of an edge's weight from its column; nil without weights
 }
 
 // edges generates the lookup of a row's edges. It prefetches for later edges, including those of
@@ -154,7 +154,7 @@ func (g *gathering) sum(name string, row Register, scaled bool) {
 	})
 }
 
-// lookAhead fetches the row of an edge to come.
+// lookAhead prefetches the row of a later edge.
 func (g *gathering) lookAhead(name string) {
 	if g.packed {
 		g.prefetchPacked(name, g.col(aheadPacked))
@@ -165,7 +165,7 @@ func (g *gathering) lookAhead(name string) {
 	g.prefetch(name, q)
 }
 
-// prefetch fetches the row at q.
+// prefetch generates the prefetch of the row at q.
 func (g *gathering) prefetch(name string, q Register) {
 	for d := 0; d < len(g.acc)*g.bytes; d += 64 {
 		PREFETCHT0(Mem{Base: q, Disp: d})
@@ -183,14 +183,14 @@ func (g *gathering) col(at int) Register {
 	return p
 }
 
-// address turns a column id into the place of its row.
+// address replaces a column id by the address of its row.
 func (g *gathering) address(p Register) {
 	SUBL(g.base, p.(GPVirtual).As32())
 	IMULQ(g.stride, p)
 	ADDQ(g.x, p)
 }
 
-// add accumulates the row of column p, which it uses up.
+// add accumulates the row of column p, and overwrites p.
 func (g *gathering) add(p Register, scaled bool) {
 	if !scaled {
 		g.accumulate(p, nil)

@@ -6,31 +6,32 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A row in lists is a record of four values, their columns of 16 bits, and the number of the
-// next record, 0 where there is none. What is not used holds zeros with columns of their own.
+// A row in lists is a record of four values, their columns of 16 bits, and the number of the next
+// record, 0 if there is none. Unused values are zeros, with distinct columns.
 //
-// Design note: a row has as many records for most of its neighbours as for itself, so that
-// the branch to the next record is foreseen; a loop over as many values as a row has is not, and
-// takes twice as long. A column that is met again waits for the store before it. Records are prefetched
-// further ahead than dense rows, whose lines are eight.
+// Design note: most neighbours of a row have equally many records, so that the branch to the next
+// record is predicted. The end of a loop over the values of a row is not, and the loop takes
+// twice as long. A repeated column waits for the store before it. Records are prefetched further
+// ahead than dense rows, which have eight lines.
 
-// aheadLists is how many edges before its use a record is prefetched; package avx has it too.
+// aheadLists is the number of edges by which a record is prefetched before its use. Package avx has
+// the same number.
 const aheadLists = 16
 
-// Places in a record, in bytes.
+// Offsets in a record, in bytes.
 const (
 	recordShift = 5
 	columnsAt   = 16
 	nextAt      = 24
 )
 
-// lists is one row of a gather.
+// lists has the registers of one row of a gather.
 type lists struct {
 	records, base, acc, cols, scales GPVirtual
 	one                              VecVirtual
 }
 
-// gatherLists sums the records of a row's columns in acc, which may be dst.
+// gatherLists generates the sum of the records of a row's columns in acc, which may be dst.
 func gatherLists(s isa) {
 	routine("gatherLists"+s.name, "func(dst, acc *float32, full, lanes int, records *uint64, cols *uint32, base uint32, ahead, rest int, colScale *float32, scale float32, self int, add bool)",
 		"Sets dst to, or adds to it, scale times the sum over ahead+rest columns, and self unless it is negative, of colScale[col] times the row col-base. The first ahead columns prefetch later rows. acc is dst, or a buffer if add.")
@@ -71,7 +72,7 @@ func (l *lists) clear(s isa, mask Register) {
 	s.store(zero, mask, Mem{Base: to})
 }
 
-// loop adds columns; their number is the parameter called name.
+// loop generates the addition of columns. The parameter called name is their number.
 func (l *lists) loop(name string, prefetch bool) {
 	countdown(name, name+"_end", arg(name), func() {
 		if prefetch {
@@ -86,14 +87,14 @@ func (l *lists) loop(name string, prefetch bool) {
 	})
 }
 
-// record turns a column id into where its first record is.
+// record replaces a column id by the address of its first record.
 func (l *lists) record(p GPVirtual) Mem {
 	SUBL(l.base.As32(), p.As32())
 	SHLQ(U8(recordShift), p)
 	return Mem{Base: l.records, Index: p, Scale: 1}
 }
 
-// add adds the row of a column, whose id it overwrites.
+// add generates the addition of a column's row. It overwrites the id.
 func (l *lists) add(name string, p GPVirtual) {
 	scale := XMM()
 	VMOVAPS(l.one, scale)
@@ -116,7 +117,7 @@ func (l *lists) add(name string, p GPVirtual) {
 	JNZ(LabelRef(name + "_record"))
 }
 
-// finish writes the sums, scaled, to dst.
+// finish generates dst = scale times the sums.
 func (l *lists) finish(s isa, mask Register) {
 	to, full, scale, flag := arg("dst"), arg("full"), s.vec(), Load(Param("add"), GP8())
 	VBROADCASTSS(place(Param("scale")), scale)

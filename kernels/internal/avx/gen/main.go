@@ -1,9 +1,8 @@
 // Command gen writes the assembly of package avx: run "go generate" there.
 //
-// Every routine comes in two versions that do the same operations in the same
-// order: AVX-512 with 16 lanes and mask registers, AVX2 with 8 lanes and masks
-// in vectors. Only the last vector of a row is masked, and masked lanes are
-// neither read nor written.
+// Each routine has two versions that do the same operations in the same order: AVX-512 with 16
+// lanes and mask registers, AVX2 with 8 lanes and masks in vectors. Only the last vector of a row
+// is masked, and masked lanes are neither read nor written.
 package main
 
 import (
@@ -40,8 +39,7 @@ func (s isa) zero(v VecVirtual) {
 	VXORPS(v, v, v)
 }
 
-// mask turns the parameter of that name, the number of lanes of the last
-// vector, into a mask.
+// mask returns the mask of the last vector, whose number of lanes is the parameter called name.
 func (s isa) mask(name string) Register {
 	return s.maskOf(arg(name))
 }
@@ -68,7 +66,7 @@ func (s isa) maskOf(lanes GPVirtual) Register {
 	return m
 }
 
-// load reads a vector, masked lanes as zero.
+// load generates the load of a vector, with zeros in masked lanes.
 func (s isa) load(m Mem, mask Register, dst VecVirtual) {
 	switch {
 	case mask == nil:
@@ -139,7 +137,7 @@ func leave() {
 	RET()
 }
 
-// arg loads the 64-bit parameter of that name into a register.
+// arg loads the 64-bit parameter called name into a register.
 func arg(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
 
 // broadcastWord sets all lanes of v to a 32-bit register.
@@ -240,7 +238,7 @@ func place(c gotypes.Component) Mem {
 	return b.Addr
 }
 
-// parts are the files of assembly: what each is made of, for one set.
+// parts has the generators of each file of assembly, for one instruction set.
 var parts = map[string]func(isa){
 	"attention": attention,
 	"bag":       gatherValues,

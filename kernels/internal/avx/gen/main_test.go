@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAssemblyIsGenerated: the assembly in the tree is what its go:generate lines make.
+// TestAssemblyIsGenerated compares the assembly in the tree with the output of its go:generate lines.
 func TestAssemblyIsGenerated(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "gen")

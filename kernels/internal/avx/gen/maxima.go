@@ -119,7 +119,7 @@ func (s isa) idsOf(ids Register, best, from, id, sign VecVirtual) {
 	VPXOR(sign, id, id)
 }
 
-// take replaces the elements that t is larger than, or as large as with a lower id.
+// take replaces elements by larger ones of t, or equal ones with a lower id.
 func (s isa) take(t, col, its, best, from, id VecVirtual) {
 	if s.wide {
 		more, same := K(), K()
@@ -143,7 +143,8 @@ func (s isa) take(t, col, its, best, from, id VecVirtual) {
 	VBLENDVPS(more, its, id, id)
 }
 
-// maximaGrad adds to vectors of a row the elements of other rows that come from it.
+// maximaGrad generates the addition, to vectors of a row, of the elements of other rows whose source
+// it is.
 func maximaGrad(s isa, vectors int) {
 	routine("maximaGrad"+s.name+"x"+string(rune('0'+vectors)), "func(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n, seen, lanes int)",
 		"Adds to dst the elements of the rows of grad of n column ids for which arg is source.")

@@ -22,15 +22,15 @@ func finish(s isa, acc []VecVirtual, place func(i int) Mem, maskOf func(i int) R
 	}
 }
 
-// tile writes a block of a dense product: height rows of one or two vectors,
-// accumulated in registers over all of k.
+// tile generates a block of a dense product: height rows of one or two vectors, accumulated in
+// registers over all of k.
 func tile(s isa, height, vectors int) {
 	routine(fmt.Sprintf("tile%sx%dx%d", s.name, height, vectors), "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)",
 		"Sets a block of c to, or adds to it, the sum over k of a's column times b's row. It prefetches k lines from next on. Strides are in bytes.")
 	mask := s.mask("lanes")
 	rs, cs, b, ldb, k := arg("rs"), arg("cs"), arg("b"), arg("ldb"), arg("k")
 
-	// Three rows share a base: an index can be scaled by 1 and 2.
+	// Three rows share a base, because an index can be scaled by 1 and 2.
 	bases := []GPVirtual{arg("a")}
 	for len(bases) < (height+2)/3 {
 		next := GP64()
@@ -86,8 +86,7 @@ func tile(s isa, height, vectors int) {
 	leave()
 }
 
-// pack copies the first lanes columns of k rows to dst, where rows follow each
-// other without a gap.
+// pack generates the copy of the first lanes columns of k rows to dst, where rows are adjacent.
 func pack(s isa) {
 	routine("pack"+s.name, "func(dst, a *float32, stride, k, lanes int, ahead int)",
 		"Copies lanes floats of each of k rows of a, stride bytes apart. It prefetches the line ahead bytes after each row.")

@@ -5,9 +5,9 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// narrow writes full vectors of scale*x as bfloat16, rounded to the nearest,
-// ties to even: half of the last place that stays is added, less one where
-// that place is even. NaNs are replaced, as that could carry into the sign.
+// narrow generates the conversion of full vectors of scale*x to bfloat16, rounded to nearest, ties
+// to even: it adds half of the last remaining place, minus one if that place is even. NaNs are
+// replaced, because the addition could carry into the sign.
 func narrow(s isa) {
 	routine("narrow"+s.name, "func(dst *uint16, x *float32, scale float32, vectors int)",
 		"Sets dst to scale times x in bfloat16, whole vectors.")

@@ -8,24 +8,23 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Of a packed row the values that are no zeros stand first in its place, and a bit
-// for each column says which ones those are. AVX-512 alone has the instructions.
+// The memory of a packed row starts with its non-zeros; a bit per column identifies them. Only
+// AVX-512 has the instructions.
 //
-// Design note: compress and expand work in place, on a register that has just
-// been loaded. On Zen 4 and 5 an expand waits for the former value of a destination
-// that it zeroes, several cycles instead of one; a compress to memory is microcode, and
-// an expand from memory waits like the others. Bits are read 64 at a time: a load and a
-// count for each vector, one after the other, take half as long again.
+// Design note: compress and expand work in place, on a register that has just been loaded. On Zen
+// 4 and 5 an expand waits for the former value of a destination that it zeroes, several cycles
+// instead of one. A compress to memory is microcode, and an expand from memory also waits. Bits
+// are read 64 at a time; a load and a count for each vector would take 1.5 times as long.
 
-// aheadPacked is how many edges before its use a packed row is prefetched, which has
-// fewer lines than others; package avx has it too.
+// aheadPacked is the number of edges by which a packed row is prefetched before its use; it has
+// fewer lines than a dense row. Package avx has the same number.
 const aheadPacked = 32
 
 // bitsBytes is the distance in bytes between the bits of consecutive rows.
 const bitsBytes = 16
 
-// packRows packs rows of whole vectors, the last one masked. A NaN is no zero, and -0
-// is one.
+// packRows generates the packing of rows of whole vectors, the last one masked. A NaN is a
+// non-zero, and -0 is a zero.
 func packRows(s isa) {
 	routine("packRows"+s.name, "func(dst *float32, bits *uint64, x *float32, rows, full, lanes int) (kept int)",
 		"Packs rows of x into the same rows of dst, which may be x, and returns the number of non-zeros.")
@@ -77,8 +76,8 @@ func gatherPacked(s isa, vectors int) {
 	g.run(vectors)
 }
 
-// placesOf turns a column id into twice the row, by which bits are found, and the place
-// of its values.
+// placesOf returns twice the row of a column id, the index of its bits, and the address of its
+// values.
 func (g *gathering) placesOf(p Register) (values Register) {
 	SUBL(place(Param("base")), p.(GPVirtual).As32())
 	values = GP64()
@@ -89,11 +88,11 @@ func (g *gathering) placesOf(p Register) (values Register) {
 	return values
 }
 
-// prefetchPacked fetches the packed row of column q.
+// prefetchPacked generates the prefetch of the packed row of column q.
 func (g *gathering) prefetchPacked(name string, q Register) {
 	values, lines := g.placesOf(q), arg("lines")
 	PREFETCHT0(Mem{Base: g.bits, Index: q, Scale: 8})
-	most := len(g.acc) + 1 // where a row does not begin with a line
+	most := len(g.acc) + 1 // if a row does not start at a line
 	for d := range most {
 		if d >= 2 {
 			CMPQ(lines, U8(d))
@@ -104,7 +103,7 @@ func (g *gathering) prefetchPacked(name string, q Register) {
 	Label(name + "_fetched")
 }
 
-// unpack adds the packed row of column p.
+// unpack generates the addition of the packed row of column p.
 func (g *gathering) unpack(p Register, scale VecVirtual) {
 	from := g.placesOf(p)
 	for first := 0; first < len(g.acc); first += 4 {

@@ -8,8 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// extent finds the least and the largest element of a row, and a sum that is
-// NaN unless all are finite.
+// extent generates the search for the least and the largest element of a row, and a sum that is NaN
+// unless all are finite.
 func extent(s isa) {
 	routine("extent"+s.name, "func(x *float32, full, lanes int) (lo, hi, poison float32)",
 		"Returns the least and the largest element of x, and 0, or NaN if an element is not finite.")
@@ -40,7 +40,7 @@ func extent(s isa) {
 	leave()
 }
 
-// loadOver reads a vector; masked lanes come from other.
+// loadOver generates the load of a vector, with masked lanes from other.
 func (s isa) loadOver(m Mem, mask Register, other, dst VecVirtual) {
 	switch {
 	case mask == nil:
@@ -71,9 +71,9 @@ func (s isa) fold(v VecVirtual, with func(a, b VecVirtual)) Register {
 	return low
 }
 
-// codes rounds a row to codes of some bits. A batch is as many columns as
-// there are counters times eight: four vectors, for which two vectors of words
-// are drawn, one number in the lower halves and one in the upper ones.
+// codes generates the rounding of a row to codes of some bits. A batch has eight columns per
+// counter: four vectors. Two vectors of words are drawn for them, with one number in the lower
+// halves and one in the upper halves.
 func codes(s isa, bits int) {
 	routine(fmt.Sprintf("codes%sx%d", s.name, bits), "func(draw *uint32, dst *byte, x *float32, offset, inverse float32, id uint32, n int)",
 		fmt.Sprintf("Rounds x to codes of %d bits. It writes whole vectors of codes.", bits))
@@ -101,7 +101,7 @@ func codes(s isa, bits int) {
 	numbers, most := q.numbers(block), GP64()
 	MOVQ(U32(lanes), most)
 	for j, u := range numbers {
-		// A vector at a time: the last one is the first with no more than lanes.
+		// One vector at a time: the last one is the first with at most lanes remaining elements.
 		count := GP64()
 		MOVQ(left, count)
 		CMPQ(count, most)
@@ -160,7 +160,7 @@ func (q *quantiser) numbers(block VecVirtual) [4]VecVirtual {
 	q.pairs.low(w[1], w[0])
 	q.pairs.low(w[3], w[2])
 	a, b := w[0], w[2]
-	if s.wide { // both halves of 32 columns side by side
+	if s.wide { // both halves of 32 columns, adjacent
 		a, b = s.vec(), s.vec()
 		VSHUFI64X2(U8(0b01_00_01_00), w[2], w[0], a)
 		VSHUFI64X2(U8(0b11_10_11_10), w[2], w[0], b)
@@ -188,7 +188,7 @@ func (p *philox) and(w Op, v VecVirtual) {
 	VPAND(w, v, v)
 }
 
-// vector rounds vector j of a batch with the random numbers u; codes of masked
+// vector generates the rounding of vector j of a batch with the random numbers u. Codes of masked
 // lanes are 0.
 func (q *quantiser) vector(j int, u VecVirtual, mask Register) {
 	s, v := q.s, q.s.vec()
@@ -210,7 +210,7 @@ func (q *quantiser) vector(j int, u VecVirtual, mask Register) {
 	q.join(v, Mem{Base: q.dst, Disp: j * s.bytes / 4 * q.bits / 8})
 }
 
-// join stores the codes in v one after another.
+// join generates the store of the codes in v, without gaps.
 func (q *quantiser) join(v VecVirtual, m Mem) {
 	b := XMM()
 	if q.s.wide {
@@ -242,7 +242,7 @@ func (q *quantiser) join(v VecVirtual, m Mem) {
 	}
 }
 
-// values generates a routine that writes, or adds, the values of codes.
+// values generates a routine that stores or adds the values of codes.
 func values(s isa, bits int, add bool) {
 	name := "values"
 	if add {
@@ -265,8 +265,7 @@ func values(s isa, bits int, add bool) {
 	})
 }
 
-// splitter takes codes apart: the shifts of 2-bit codes in a word, and the
-// largest code.
+// splitter extracts codes. It has the shifts of 2-bit codes in a word, and the largest code.
 type splitter struct {
 	s           isa
 	bits        int

@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Places in avx.Draw.
+// Offsets in avx.Draw.
 const (
 	drawFirst  = 80
 	drawSecond = 84
@@ -15,17 +15,17 @@ const (
 	drawScale  = 96
 )
 
-// philox is Philox4x32-10 of one counter in each 64-bit lane. Of a word only
-// the low half of its lane counts, which is what a multiplication reads; the
-// product holds two words of the next round, the low one where it is needed.
+// philox computes Philox4x32-10 of one counter in each 64-bit lane. Only the low half of a lane's
+// word matters, which is what a multiplication reads. The product holds two words of the next
+// round, with the low one in its place.
 //
-// Design note: with a word in each 32-bit lane, products of odd lanes have to
-// be shifted there and back; a round then takes more than the six instructions
-// that it takes here for half the counters.
+// Design note: with a word in each 32-bit lane, products of odd lanes would have to be shifted
+// there and back. A round would take more than the six instructions that it takes here for half as
+// many counters.
 //
-// Rounds 1 to 3 are taken apart, because a row shares most of their work: a
-// change of the block reaches one word a round. What epoch and layer make of
-// them is in avx.Draw, what the id makes of them in the fields here.
+// Rounds 1 to 3 are split, because a row shares most of their work: a change of the block reaches
+// one word per round. avx.Draw has the parts that depend on epoch and layer, the fields here have
+// the parts that depend on the id.
 type philox struct {
 	s          isa
 	draw       Register
@@ -99,7 +99,7 @@ func (p *philox) xorBoth(disp int, w, v VecVirtual) {
 // key returns the offset in bytes of key k of a round.
 func key(round, k int) int { return 8*round + 4*k }
 
-// row prepares rounds 1 to 3 for the ids, one a lane.
+// row generates the parts of rounds 1 to 3 that depend on the ids, one per lane.
 func (p *philox) row(id VecVirtual) {
 	a := p.multiply(p.m0, id)
 	c := p.high(a)
@@ -161,7 +161,7 @@ func (s isa) lanes64(name string, value func(lane int) int) VecVirtual {
 	return v
 }
 
-// odd is a mask of the odd units of 32 (or 64) bits of a vector.
+// odd has a mask of the odd units of 32 or 64 bits of a vector.
 type odd struct {
 	s    isa
 	k    Register
@@ -179,7 +179,7 @@ func (s isa) odd(bits uint64) odd {
 	return o
 }
 
-// broadcast sets the odd units of v to the parameter of that name.
+// broadcast sets the odd units of v to the parameter called name.
 func (o odd) broadcast(name string, v VecVirtual) {
 	if o.s.wide {
 		VBROADCASTSS(place(Param(name)), o.k, v)
@@ -190,7 +190,7 @@ func (o odd) broadcast(name string, v VecVirtual) {
 	VPBLENDD(U8(o.bits), other, v, v)
 }
 
-// low moves the even units of w to the odd ones of v.
+// low moves the even units of w to the odd units of v.
 func (o odd) low(w, v VecVirtual) {
 	const even = 0b10_10_00_00
 	if o.s.wide {
@@ -202,9 +202,9 @@ func (o odd) low(w, v VecVirtual) {
 	VPBLENDD(U8(o.bits), t, v, v)
 }
 
-// dropout writes two rows, or two parts of one, a vector of each at a time:
-// even lanes hold counters of the first, odd lanes of the second, so that the
-// words of a vector are an unpacking away from the order of columns.
+// dropout generates the dropout of two rows, or of two parts of one, a vector of each at a time.
+// Even lanes have counters of the first, odd lanes of the second, so that one unpack instruction
+// gives the words in the order of columns.
 func dropout(s isa) {
 	routine("dropout"+s.name, "func(draw *uint32, dst, x *float32, second int, idA, idB, blockB uint32, full, lanesA, lanesB int)",
 		"Applies dropout to two rows, second bytes apart: full vectors of each, then lanesA and lanesB elements.")
@@ -279,7 +279,7 @@ func (p *philox) scale() VecVirtual {
 	return v
 }
 
-// apply stores the elements from x whose words keep them, scaled, and zeros.
+// apply generates the store of the retained elements of x, scaled, and of zeros.
 func (p *philox) apply(word VecVirtual, x, dst Mem, mask Register) {
 	s, keep, v := p.s, p.keeps(word, mask), p.scale()
 	if s.wide {

@@ -26,8 +26,8 @@ func overVectors(s isa, body func(at func(base Register) Mem, mask Register)) {
 	body(at, mask)
 }
 
-// activate writes dst = max(z + bias, floor); a floor of -Inf is no ReLU. The
-// maximum of a NaN is the NaN.
+// activate generates dst = max(z + bias, floor). A floor of -Inf means no ReLU. The maximum of a
+// NaN is NaN.
 func activate(s isa) {
 	routine("activate"+s.name, "func(dst, z, bias *float32, floor float32, full, lanes int)",
 		"Sets dst to max(z + bias, floor).")
@@ -44,7 +44,7 @@ func activate(s isa) {
 	})
 }
 
-// gradient writes dst = scale*g where h is positive, else 0.
+// gradient generates dst = scale*g where h is positive, else 0.
 func gradient(s isa) {
 	routine("gradient"+s.name, "func(dst, grad, h *float32, scale float32, full, lanes int)",
 		"Sets dst to scale times grad where h is positive, else to 0.")
@@ -69,7 +69,7 @@ func gradient(s isa) {
 	})
 }
 
-// addRow writes dst += x.
+// addRow generates dst += x.
 func addRow(s isa) {
 	routine("addRow"+s.name, "func(dst, x *float32, full, lanes int)",
 		"Adds x to dst.")

@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// sift writes the non-zeros that dropout keeps. A word is drawn for each, for
-// the even lanes first and then for the odd ones.
+// sift generates the copy of the non-zeros that dropout retains. A word is drawn for each, first
+// for the even lanes, then for the odd ones.
 func sift(s isa) {
 	routine("sift"+s.name, "func(draw, ids, cols, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full, lanes int)",
 		"Copies the elements of index and vals that the words of ids and cols retain, vals scaled, and sets a bit for each. It writes whole vectors.")
@@ -62,7 +62,7 @@ func compressions(s isa) Register {
 	return address
 }
 
-// compress packs the lanes of vectors that keep selects, stores the bits and advances past them.
+// compress packs the lanes of vectors that keep selects, stores their bits and advances the pointers.
 // It returns the number of packed lanes.
 func (s isa) compress(keep, table, bits Register, vectors []VecVirtual) Register {
 	b, count := GP64(), GP64()

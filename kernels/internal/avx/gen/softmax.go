@@ -25,7 +25,7 @@ type exponential struct {
 
 func newExponential() *exponential {
 	e := &exponential{}
-	hi := math.Float64frombits(math.Float64bits(math.Ln2) &^ (1<<32 - 1)) // times n exactly
+	hi := math.Float64frombits(math.Float64bits(math.Ln2) &^ (1<<32 - 1)) // its product with n is exact
 	for _, c := range []struct {
 		to   *VecVirtual
 		name string
@@ -68,9 +68,9 @@ func (e *exponential) of(x VecVirtual) {
 	VPADDQ(n, p, x)
 }
 
-// softmax writes the softmax of a row times a scale in three passes: the
-// largest element, exponentials and their sum, the division. It works in
-// float64, four lanes at a time, on AVX-512 machines too: the rows are short.
+// softmax generates the softmax of a row, times a scale, in three passes: the largest element,
+// exponentials and their sum, the division. It uses float64, four lanes at a time, with AVX-512
+// too, because rows are short.
 func softmax() {
 	routine("softmaxRow", "func(dst, z *float32, scale float64, full, lanes int) (top float32, sum float64)",
 		"Sets dst, unless it is nil, to scale times the softmax of z. It returns the largest element and the sum of e^(z-top).")
@@ -108,7 +108,7 @@ func softmax() {
 		}
 	}
 
-	// The maximum of a NaN and what came before is what came before.
+	// The maximum of the previous maximum and a NaN is the previous maximum.
 	top, least := XMM(), XMM()
 	bits := GP32()
 	MOVL(U32(0xff800000), bits)

@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// The steps of the optimisers round where plain Go rounds: no multiplication is
-// fused with the addition after it.
+// The steps of the optimisers round where plain Go rounds: no multiplication is fused with the
+// addition after it.
 
 // constants returns the fields of the struct that the parameter k points to, one vector each.
 func constants(s isa, n int) []VecVirtual {
@@ -20,7 +20,7 @@ func constants(s isa, n int) []VecVirtual {
 	return v
 }
 
-// sgd writes a step of SGD without momentum: param -= lr·(grad + decay·param).
+// sgd generates a step of SGD without momentum: param -= lr·(grad + decay·param).
 func sgd(s isa) {
 	routine("sgd"+s.name, "func(param, grad, k *float32, full, lanes int)",
 		"Makes one step of SGD. k is an avx.SGD.")
@@ -45,7 +45,7 @@ func decayed(s isa, g, decay, w VecVirtual) {
 	VADDPS(t, g, g)
 }
 
-// momentum writes a step of SGD with momentum, whose state is buf.
+// momentum generates a step of SGD with momentum, whose state is buf.
 func momentum(s isa) {
 	routine("momentum"+s.name, "func(param, grad, buf, k *float32, full, lanes int)",
 		"Makes one step of SGD with momentum. k is an avx.SGD.")
@@ -67,7 +67,7 @@ func momentum(s isa) {
 	})
 }
 
-// adam writes a step of Adam or AdamW, in one pass.
+// adam generates a step of Adam or AdamW, in one pass.
 func adam(s isa) {
 	routine("adam"+s.name, "func(param, grad, m, v, k *float32, full, lanes int)",
 		"Makes one step of Adam. k is an avx.Adam.")

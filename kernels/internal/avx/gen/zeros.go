@@ -8,10 +8,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A product that leaves out the zeros of one operand goes through a bit for each of
-// its elements, 64 at a time, and adds a row of the other for each that is set. The row
-// comes from the first-level cache and is no more work than in a product of tiles,
-// which multiplies by zeros too.
+// A product that skips the zeros of one operand reads a bit for each of its elements, 64 at a
+// time, and adds a row of the other operand for each set bit. The row is read from the first-level
+// cache and takes as much work as in a product of tiles, which multiplies by zeros too.
 
 // nonzeros generates one bit for each element of rows of x, in words of 64 bits. Bits after the
 // last element must already be zero.
@@ -45,7 +44,7 @@ func nonzeros(s isa) {
 	leave()
 }
 
-// storeNonzeros writes a bit for each lane, which is set for a NaN too.
+// storeNonzeros generates the store of a bit per lane, which is also set for a NaN.
 func (s isa) storeNonzeros(v, zero VecVirtual, m Mem) {
 	n := GP32()
 	const unequal = 4
@@ -61,8 +60,8 @@ func (s isa) storeNonzeros(v, zero VecVirtual, m Mem) {
 	MOVB(n.As8(), m)
 }
 
-// skipping is what both products have: the sum over the bits of words, lowest first, of
-// an element at a place of one operand times a row of the other.
+// skipping is the common part of both products: the sum over the set bits of words, lowest first,
+// of an element of one operand times a row of the other.
 type skipping struct {
 	isa
 	acc  []VecVirtual
@@ -71,8 +70,8 @@ type skipping struct {
 
 func (g *skipping) mask(i int) Register { return onlyLast(g.last, i, len(g.acc)) }
 
-// add adds for each bit of word: the element at x plus N times step bytes, times the row
-// at y plus N times stride bytes.
+// add generates, for each set bit N of word, the addition of the element at x plus N times step
+// bytes, times the row at y plus N times stride bytes.
 func (g *skipping) add(label string, word, x Register, step func(n Register) Mem, y, stride Register) {
 	Label(label)
 	TESTQ(word, word)
