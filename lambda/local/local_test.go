@@ -172,7 +172,7 @@ func TestSandboxes(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		job  job
+		job   job
 		kind  string
 		says  string
 		stays bool // the process does
