@@ -87,7 +87,7 @@ func (e *Exchange) newDeviceCodec() *deviceCodec {
 	}
 }
 
-// grow makes room for the given number of bytes.
+// grow makes the buffers fit the given number of bytes.
 func (b *slotBuffer) grow(e *Exchange, bytes int) {
 	if len(b.host) < bytes {
 		a := e.arena.For(Buffers)

@@ -308,7 +308,7 @@ func (e *Exchange) checkBegin(state string, cols int) {
 		panic("halo: an exchange is under way already")
 	}
 	if cols < 0 || cols > e.maxCols && e.plan.Ghosts+len(e.plan.SendRows) > 0 {
-		panic("halo: rows are wider than the exchange has room for")
+		panic("halo: rows are wider than the exchange allows")
 	}
 	e.state = state
 }

@@ -39,11 +39,11 @@ func NewParts(p *Plan, parts int, of func(id uint32) int, a *mapped.Arena) []*Pa
 
 // NewPart makes an empty part with memory for all rows of a plan.
 func NewPart(p *Plan, a *mapped.Arena) *Part {
-	sent, came := len(p.SendRows), p.Ghosts
-	room := func(n int) []uint32 { return mapped.Make[uint32](a, n) }
+	sent, received := len(p.SendRows), p.Ghosts
+	ids := func(n int) []uint32 { return mapped.Make[uint32](a, n) }
 	part := &Part{
 		plan: p, SendStart: make([]int64, p.Parts+1), RecvStart: make([]int64, p.Parts+1),
-		Sent: room(sent), Received: room(came), rows: room(sent), sentIDs: room(sent), receivedIDs: room(came),
+		Sent: ids(sent), Received: ids(received), rows: ids(sent), sentIDs: ids(sent), receivedIDs: ids(received),
 	}
 	if p.Sums > 0 {
 		part.sums = make([]bool, sent)
@@ -53,9 +53,9 @@ func NewPart(p *Plan, a *mapped.Arena) *Part {
 
 // skipPrefix sets p to the memory that part o has not used.
 func (p *Part) skipPrefix(o *Part) {
-	sent, came := len(o.Sent), len(o.Received)
+	sent, received := len(o.Sent), len(o.Received)
 	p.Sent, p.rows, p.sentIDs = p.Sent[sent:], p.rows[sent:], p.sentIDs[sent:]
-	p.Received, p.receivedIDs = p.Received[came:], p.receivedIDs[came:]
+	p.Received, p.receivedIDs = p.Received[received:], p.receivedIDs[received:]
 	if p.sums != nil {
 		p.sums = p.sums[sent:]
 	}

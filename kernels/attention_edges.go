@@ -77,11 +77,11 @@ func (b *edgeBatch) fill(k *attentionTask) bool {
 	b.count, b.known = 0, 0
 	for value := 0; b.row < b.end && b.count < len(b.segments); b.count++ {
 		edges := k.edges(b.row) - b.at
-		room := int64((k.most - value) / k.step)
-		if edges > room && value > 0 {
+		free := int64((k.most - value) / k.step)
+		if edges > free && value > 0 {
 			break
 		}
-		n := int(min(edges, room))
+		n := int(min(edges, free))
 		s := &b.segments[b.count]
 		*s = segment{row: b.row, id: b.known, value: value, first: b.at == 0}
 		b.appendEdges(k, n)

@@ -40,16 +40,16 @@ func newChosenAttention(rows int, a kernels.Attention) *chosenAttention {
 // chosenVertex chooses the hub of packedEdges too.
 func chosenVertex(v int) bool { return v%3 == 0 || v == 77 }
 
-// room returns a matrix of NaNs.
-func (c *chosenAttention) room(cols int) kernels.Mat {
+// nans returns a matrix of NaNs.
+func (c *chosenAttention) nans(cols int) kernels.Mat {
 	return kernels.HostMat(c.rows, cols, slices.Repeat([]float32{float32(math.NaN())}, c.rows*cols))
 }
 
 // forward returns the output and lse, only of wanted rows if any are given.
 func (c *chosenAttention) forward(team *kernels.Team, wanted kernels.VertexMask) (out, lse kernels.Mat) {
-	e, stats := c.edges, c.room(2*c.Heads)
+	e, stats := c.edges, c.nans(2*c.Heads)
 	e.RowMask = wanted
-	out, lse = c.room(c.Columns()), c.room(c.Heads)
+	out, lse = c.nans(c.Columns()), c.nans(c.Heads)
 	team.AttentionGather(c.Attention, out, kernels.Mat{}, stats, e, kernels.Emitted{X: c.x}, c.r, false)
 	team.AttentionFinish(c.Attention, out, kernels.Mat{}, lse, stats)
 	return out, lse
@@ -57,23 +57,23 @@ func (c *chosenAttention) forward(team *kernels.Team, wanted kernels.VertexMask)
 
 // signed runs the forward pass of wanted rows for the gradient of r, and returns that.
 func (c *chosenAttention) signed(team *kernels.Team, wanted kernels.VertexMask) (dr kernels.Mat) {
-	e, stats, out, lse := c.edges, c.room(2*c.Heads), c.room(c.Columns()), c.room(c.Heads)
+	e, stats, out, lse := c.edges, c.nans(2*c.Heads), c.nans(c.Columns()), c.nans(c.Heads)
 	e.RowMask = wanted
-	signed, dots := c.room(c.Emitted()), c.room(c.Heads)
+	signed, dots := c.nans(c.Emitted()), c.nans(c.Heads)
 	team.AttentionGather(c.Attention, out, signed, stats, e, kernels.Emitted{X: c.x}, c.r, false)
 	team.AttentionFinish(c.Attention, out, signed, lse, stats)
 	team.RowDots(dots, c.grad, out)
-	dr = c.room(c.Heads)
+	dr = c.nans(c.Heads)
 	team.AttentionGradSigned(c.Attention, dr, signed, c.grad, dots)
 	return dr
 }
 
 // backward returns the gradient of all emitted rows.
 func (c *chosenAttention) backward(team *kernels.Team, chosen kernels.VertexMask, out, lse kernels.Mat, first, last int) []float32 {
-	e, dots := c.edges, c.room(c.Heads)
+	e, dots := c.edges, c.nans(c.Heads)
 	e.Begin, e.End, e.First, e.ColumnMask = e.Begin.Part(first, last), e.End.Part(first, last), uint32(first), chosen
 	team.RowDots(dots, c.grad, out)
-	dx := c.room(c.Emitted()).Part(first, last)
+	dx := c.nans(c.Emitted()).Part(first, last)
 	team.AttentionGradSrc(c.Attention, dx, e, first, c.rows, c.x.Part(first, last), kernels.Attended{R: c.r, LSE: lse, Grad: c.grad, Dots: dots})
 	return dx.Host()
 }

@@ -61,15 +61,15 @@ func (k *spmmTask) part(lo, hi int) spmmTask {
 // maskEdges computes rows [lo, hi) along only their edges of a block or from selected columns.
 // It stores these edges contiguously, so that rows of x are prefetched beyond the end of a row.
 // Hubs use all edges, because the remaining ones would be cut into other pieces.
-func (k *spmmTask) maskEdges(room *maskedEdges, lo, hi int) {
+func (k *spmmTask) maskEdges(to *maskedEdges, lo, hi int) {
 	edges := 0
 	for r := lo; r < hi; r++ {
 		edges += len(k.remainingEdges(r))
 	}
 	part, n := k.part(lo, hi), hi-lo
-	part.Begin, part.End, part.Cols = scratch(&room.begin, n), scratch(&room.end, n), scratch(&room.cols, edges)
+	part.Begin, part.End, part.Cols = scratch(&to.begin, n), scratch(&to.end, n), scratch(&to.cols, edges)
 	if k.Weights != nil {
-		part.Weights = scratch(&room.weights, edges)
+		part.Weights = scratch(&to.weights, edges)
 	}
 	at := 0
 	for r := range n {
@@ -83,15 +83,15 @@ func (k *spmmTask) maskEdges(room *maskedEdges, lo, hi int) {
 
 // maskRow writes the remaining edges of row r, with their weights, to part from at on.
 func (k *spmmTask) maskRow(part *spmmTask, at, r int) int {
-	cols, room := k.remainingEdges(r), part.Cols[at:]
+	cols, buffer := k.remainingEdges(r), part.Cols[at:]
 	if k.last != nil {
-		cols = k.blockEdges(room, r)
+		cols = k.blockEdges(buffer, r)
 	}
 	switch {
 	case k.Weights != nil:
 		return copy(part.Weights[at:], k.Weights[k.Begin[r]:k.End[r]])
 	case k.chosen != nil:
-		return k.chosen.copy(k.set, room[:len(cols)], cols)
+		return k.chosen.copy(k.set, buffer[:len(cols)], cols)
 	}
 	return len(cols)
 }

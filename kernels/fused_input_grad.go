@@ -21,11 +21,11 @@ func (t *Team) GradThrough(h, a, b, a2, b2 Mat, drop *Dropout) {
 	if h.Rows == 0 || h.Cols == 0 {
 		return
 	}
-	room := scratch(&t.floats, h.Cols*(a.Cols+a2.Cols))
-	args.products[0] = args.product(t, a, b, room)
+	buffer := scratch(&t.floats, h.Cols*(a.Cols+a2.Cols))
+	args.products[0] = args.product(t, a, b, buffer)
 	if !a2.IsNil() {
 		mustFit(h.Rows == a2.Rows && a2.Cols == b2.Cols && h.Cols == b2.Rows)
-		args.products[1] = args.product(t, a2, b2, room[h.Cols*a.Cols:])
+		args.products[1] = args.product(t, a2, b2, buffer[h.Cols*a.Cols:])
 		args.products[1].add = true
 	}
 	do(t, &t.slots.through, args, h.Rows, t.product.rows)
@@ -40,9 +40,9 @@ type fusedGradTask struct {
 	set      avx.Set
 }
 
-// product returns the task a bᵀ, with b transposed in room.
-func (k *fusedGradTask) product(t *Team, a, b Mat, room []float32) gemmTask {
-	g := gemmTask{a: a.Host(), b: transpose(room[:k.cols*a.Cols], b.Host(), k.cols, a.Cols), n: k.cols, k: a.Cols}
+// product returns the task a bᵀ, with b transposed in buffer.
+func (k *fusedGradTask) product(t *Team, a, b Mat, buffer []float32) gemmTask {
+	g := gemmTask{a: a.Host(), b: transpose(buffer[:k.cols*a.Cols], b.Host(), k.cols, a.Cols), n: k.cols, k: a.Cols}
 	g.run(t, a.Rows)
 	return g
 }

@@ -107,10 +107,10 @@ var listSums = sync.Pool{New: func() any { return new([]float32) }}
 
 // gatherLists computes the rows [lo, hi) in assembly.
 func (k *spmmTask) gatherLists(lo, hi int) {
-	room := listSums.Get().(*[]float32)
-	defer listSums.Put(room)
+	sums := listSums.Get().(*[]float32)
+	defer listSums.Put(sums)
 	rows := rowsFor(k, k.lists)
-	k.set.GatherLists(k.dst, &rows, scratch(room, k.width), lo, hi, k.add)
+	k.set.GatherLists(k.dst, &rows, scratch(sums, k.width), lo, hi, k.add)
 }
 
 // addListed implements addEdge for a row in a list.

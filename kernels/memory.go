@@ -105,12 +105,12 @@ func CopyAcross(o Ops, dst, src Mat) {
 }
 
 // Fetch returns the elements of m for reading: in place if in this process's memory, else a
-// copy, in *room if that is long enough.
-func Fetch(o Ops, m Mat, room *[]float32) []float32 {
+// copy, in *buffer if that is long enough.
+func Fetch(o Ops, m Mat, buffer *[]float32) []float32 {
 	if !m.remote {
 		return m.Host()
 	}
-	dst := scratch(room, m.Rows*m.Cols)
+	dst := scratch(buffer, m.Rows*m.Cols)
 	Read(o, dst, m)
 	return dst
 }

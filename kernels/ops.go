@@ -84,17 +84,17 @@ type Memory interface {
 // Products are the products of layers, their epilogues, and the gradients of both. Sums are
 // float32 also if a is BF16.
 type Products interface {
-	// MatMul is dst [m x n] (+)= a [m x k] b [k x n]; a may be of BF16.
+	// MatMul computes dst [m x n] (+)= a [m x k] b [k x n]; a may be of BF16.
 	MatMul(dst, a, b Mat, add bool)
-	// MatMulTransA is dst [m x n] (+)= a [k x m]ᵀ b [k x n]; a may be of BF16.
+	// MatMulTransA computes dst [m x n] (+)= a [k x m]ᵀ b [k x n]; a may be of BF16.
 	MatMulTransA(dst, a, b Mat, add bool)
-	// MatMulTransB is dst [m x n] (+)= a [m x k] b [n x k]ᵀ.
+	// MatMulTransB computes dst [m x n] (+)= a [m x k] b [n x k]ᵀ.
 	MatMulTransB(dst, a, b Mat, add bool)
-	// MatMulBiasReLUDropout is dst [m x n] = dropout(relu(a [m x k] b [k x n] +
+	// MatMulBiasReLUDropout computes dst [m x n] = dropout(relu(a [m x k] b [k x n] +
 	// bias)); a may be of BF16.
 	MatMulBiasReLUDropout(dst, a, b, bias Mat, relu bool, drop *Dropout)
-	// BiasReLUDropout is dst [n x cols] = dropout(relu(z + bias)). dst may be z. No
-	// bias adds nothing.
+	// BiasReLUDropout computes dst [n x cols] = dropout(relu(z + bias)). dst may be z. bias may be
+	// absent.
 	BiasReLUDropout(dst, z, bias Mat, relu bool, drop *Dropout)
 	// BiasReLUDropoutGrad computes dst [n x cols], the gradient of z, from g, the gradient of
 	// the output h. It sets bias [1 x cols] to the column sums of dst, unless bias is absent.
@@ -103,77 +103,76 @@ type Products interface {
 	// BiasELUDropout and BiasELUDropoutGrad are the same with an ELU.
 	BiasELUDropout(dst, z, bias Mat, drop *Dropout)
 	BiasELUDropoutGrad(dst, bias, g, h Mat, drop *Dropout)
-	// ColumnSums is dst [1 x cols] (+)= the sums of the columns of g.
+	// ColumnSums computes dst [1 x cols] (+)= the sums of the columns of g.
 	ColumnSums(dst, g Mat, add bool)
-	// Add is dst += x, of the same shape.
+	// Add computes dst += x, of the same shape.
 	Add(dst, x Mat)
-	// Blend is dst = keep·dst + share·x, of the same shape; keep 0 reads no dst, and x may
-	// be dst.
+	// Blend computes dst = keep·dst + share·x, of the same shape. With keep 0 it does not read dst.
+	// x may be dst.
 	Blend(dst Mat, keep float32, x Mat, share float32)
-	// Activate is dst = f(z), of the same shape, and may replace z; ActivateGrad is dst =
-	// g·f'(z), and may replace either.
+	// Activate computes dst = f(z), of the same shape. dst may be z. ActivateGrad computes dst =
+	// g·f'(z). dst may be g or z.
 	Activate(dst, z Mat, f Activation)
 	ActivateGrad(dst, g, z Mat, f Activation)
 	// PReLU computes dst = z > 0 ? z : slope·z, with slope [1 x 1]. PReLUGrad computes dst, the
 	// gradient of z, and the gradient of the slope, from g and w, the slope. dst may be z or g.
 	PReLU(dst, z, slope Mat)
 	PReLUGrad(dst, slope, g, z, w Mat)
-	// Larger is dst = max(dst, x), of the same shape. LargerGrad is dst (+)= g where x is m,
-	// the maximum, and clears g there.
+	// Larger computes dst = max(dst, x), of the same shape. LargerGrad computes dst (+)= g where x
+	// is m, the maximum, and clears g there.
 	Larger(dst, x Mat)
 	LargerGrad(dst, g, x, m Mat, add bool)
-	// MeanHeads is dst [n x width] = the mean of the heads of x [n x heads·width],
-	// plus bias [1 x width]; MeanHeadsGrad its gradient [n x heads·width] from g.
+	// MeanHeads sets dst [n x width] to the mean of the heads of x [n x heads·width], plus bias [1 x
+	// width]. MeanHeadsGrad sets dst to the gradient of x from g.
 	MeanHeads(dst Mat, heads int, x, bias Mat)
 	MeanHeadsGrad(dst Mat, heads int, g Mat)
 	// GradThrough replaces h [n x m], the output of the preceding layer, by the gradient of
 	// its activation's input. The gradient of h is a bᵀ + a2 b2ᵀ, a [n x k] and b [m x k]; a2
 	// and b2 may be none. drop is the dropout of h.
 	GradThrough(h, a, b, a2, b2 Mat, drop *Dropout)
-	// Step is a step of o, counted from 1, of a parameter w with its gradient and
-	// o's state of it, all of one shape.
+	// Step makes a step of o, counted from 1, of a parameter w with its gradient and o's state of it,
+	// all of one shape.
 	Step(o Optimizer, step int, w, grad Mat, state []Mat, decay bool)
 }
 
 // Features are the operations on the input of a network.
 type Features interface {
-	// DropoutRows is dst = dropout(x), of the same shape.
+	// DropoutRows computes dst = dropout(x), of the same shape.
 	DropoutRows(dst, x Mat, drop *Dropout)
-	// CopyColumns is dst [n x w] = columns [from, from+w) of x.
+	// CopyColumns computes dst [n x w] = columns [from, from+w) of x.
 	CopyColumns(dst, x Mat, from int)
 	// PutColumns sets columns [from, from+w) of dst, which may be BF16, to x [n x w].
 	PutColumns(dst Mat, from int, x Mat)
-	// SpreadColumns is CopyColumns of a sparse matrix.
+	// SpreadColumns copies columns of a sparse matrix like CopyColumns.
 	SpreadColumns(dst Mat, from int, xs Sparse)
-	// SparseToDense is dst [n x cols] = dropout(xs), zeros included.
+	// SparseToDense computes dst [n x cols] = dropout(xs), zeros included.
 	SparseToDense(dst Mat, xs Sparse, drop *Dropout)
-	// SparseMatMul is dst [n x m] = dropout(xs) w.
+	// SparseMatMul computes dst [n x m] = dropout(xs) w.
 	SparseMatMul(dst Mat, xs Sparse, w Mat, drop *Dropout)
-	// SparseMatMulTransA is dst [cols x m] = dropout(xs)ᵀ g, with xt the transpose
+	// SparseMatMulTransA computes dst [cols x m] = dropout(xs)ᵀ g, with xt the transpose
 	// of xs.
 	SparseMatMulTransA(dst Mat, xt *Transposed, g Mat, drop *Dropout)
-	// List sets the rows of l from lo on to the rows of xs, with dropout of their non-zeros.
-	// xs is a part of the matrix that l has room for.
+	// List sets the rows of l from lo on to the rows of xs, part of the matrix for which l was made,
+	// with dropout of their non-zeros.
 	List(l Lists, lo int, xs Sparse, drop *Dropout)
 }
 
 // Gathers are the products with the adjacency matrix.
 type Gathers interface {
-	// SpMM is dst [e.Rows() x width] (+)= Σ over each row's edges of the scaled rows
-	// of x [local ids from e.Base on x width]. x may be of BF16: then NewHalf made it
-	// with HalfSlack.
+	// SpMM computes dst [e.Rows() x width] (+)= Σ over each row's edges of the scaled rows of x
+	// [local ids from e.Base on x width]. x may be of BF16, from NewHalf with HalfSlack.
 	SpMM(dst Mat, e Edges, x Mat, add bool)
-	// Narrow rounds x, each row times its scale, to dst, of BF16 and of the same
-	// shape. No scale is 1.
+	// Narrow rounds x, each row times its scale, to dst, which is BF16 of the same shape. Without
+	// scales the factor is 1.
 	Narrow(dst, x Mat, scale Vector[float32])
-	// SpMMLists is SpMM of the rows of l along edges without weights.
+	// SpMMLists computes SpMM with the rows of l, along edges without weights.
 	SpMMLists(dst Mat, e Edges, l Lists, add bool)
 	// Packs reports whether packing rows of this width may save time.
 	Packs(width int) bool
 	// Pack packs x as the rows of p from lo on, and returns the number of values. x may be the
 	// same rows, which it then overwrites.
 	Pack(p Packed, lo int, x Mat) (kept int)
-	// SpMMPacked is SpMM of the packed rows of p, which have about kept values in total. It
+	// SpMMPacked computes SpMM with the packed rows of p, which have about kept values in total. It
 	// gives the same bits if no scale is negative.
 	SpMMPacked(dst Mat, e Edges, p Packed, kept int64, add bool)
 	// MaxGather starts a gather of the maxima of x along e or, with merge, completes it; dst
@@ -197,21 +196,20 @@ type Attentions interface {
 	// AttentionGradSigned sets dr [n x Heads], the gradient of r, given grad, the gradient of
 	// the output [n x Columns()], and its dots [n x Heads].
 	AttentionGradSigned(a Attention, dr, signed, grad, dots Mat)
-	// AttentionGradDst is dr (+)= the gradient of r along the edges e, and along (+)= their
+	// AttentionGradDst computes dr (+)= the gradient of r along the edges e, and along (+)= their
 	// gradients of the scores' weights.
 	AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, back Attended, add bool)
-	// AttentionGradSrc is the gradient of emitted rows x along edges by source.
+	// AttentionGradSrc sets dst to the gradient of emitted rows x along edges by source.
 	AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x Mat, back Attended)
 	// PackScores copies the scores of emitted rows to dst [· x Heads], from row first on.
 	PackScores(a Attention, dst Mat, first int, rows Mat)
-	// PackGrad copies r, lse and dots [· x Heads] to dst [· x 3·Heads]; with dynamic scores
-	// only lse and dots.
+	// PackGrad copies r, lse and dots [· x Heads] to dst [· x 3·Heads], with dynamic scores only lse
+	// and dots.
 	PackGrad(a Attention, dst Mat, first int, r, lse, dots Mat)
-	// RowDots is dst [n x heads] = the products of the heads of the rows of x and y.
+	// RowDots sets dst [n x heads] to the products of the heads of the rows of x and y.
 	RowDots(dst, x, y Mat)
-	// FoldScores is wide [in x heads·(width+1)] = w [in x heads·width], then the products of
-	// its heads with source [heads x width], and narrow [in x heads] = the products with
-	// target.
+	// FoldScores sets wide [in x heads·(width+1)] to w [in x heads·width] followed by the products of
+	// its heads with source [heads x width], and narrow [in x heads] to the products with target.
 	FoldScores(wide, narrow, w, source, target Mat)
 	// FoldScoresGrad computes the gradients of w, source and target from the gradients of wide
 	// and narrow.
@@ -229,15 +227,15 @@ type Rows interface {
 
 // Losses are the operations on logits [n x classes].
 type Losses interface {
-	// SoftmaxCrossEntropy is the summed loss of the rows with a label whose split is
-	// want, and their number. grad, unless it is none, is its gradient times scale;
-	// it may be logits.
+	// SoftmaxCrossEntropy returns the summed loss of the rows with a label whose split is want, and
+	// their number. It sets grad, unless that is none, to the gradient times scale. grad may be
+	// logits.
 	SoftmaxCrossEntropy(grad, logits Mat, labels Vector[int32], split Vector[uint8], want uint8, scale float32) (loss float64, count int64)
 	// Accuracy counts labelled rows, and correctly predicted ones, by split.
 	Accuracy(logits Mat, labels Vector[int32], split Vector[uint8]) (correct, total [splits]int64)
 	// Argmax sets dst to the column of each row's largest element.
 	Argmax(dst Vector[int32], x Mat)
-	// Softmax is dst = softmax of the rows of x, which may be dst.
+	// Softmax sets dst to the softmax of the rows of x, which may be dst.
 	Softmax(dst, x Mat)
 }
 
@@ -246,17 +244,17 @@ type Norms interface {
 	// ColumnMoments sets dst [2·cols] to the column sums of x, followed by the column sums of
 	// x·y elementwise. y has the shape of x and may be x.
 	ColumnMoments(dst Vector[float64], x, y Mat)
-	// AffineColumns is dst [n x cols] = g·a + z·b + c, with a, b and c [1 x cols] of each
+	// AffineColumns computes dst [n x cols] = g·a + z·b + c, with a, b and c [1 x cols] of each
 	// column. Without z, its term is omitted. dst may be g.
 	AffineColumns(dst, g, a, z, b, c Mat)
-	// LayerNorm is dst = the rows of z with mean 0 and variance 1, times gain [1 x cols]
-	// plus bias [1 x cols]. eps is added to variances. dst may be z.
+	// LayerNorm sets dst to the rows of z with mean 0 and variance 1, times gain [1 x cols] plus
+	// bias [1 x cols]. eps is added to variances. dst may be z.
 	LayerNorm(dst, z, gain, bias Mat, eps float32)
 	// LayerNormGrad sets dst to the gradient of z, and gain and bias to their gradients, from
 	// g and the gain w. dst may be g.
 	LayerNormGrad(dst, gain, bias, g, z, w Mat, eps float32)
-	// UnitRows is dst = the rows of z, of the same shape, divided by their norms; with ball,
-	// only rows with norm above 1. dst may be z.
+	// UnitRows sets dst to the rows of z, of the same shape, divided by their norms; with ball only
+	// those with norm above 1. dst may be z.
 	UnitRows(dst, z Mat, ball bool)
 	// UnitRowsGrad sets dst to the gradient of z, from the gradient g of the result. dst may
 	// be g.

@@ -23,8 +23,8 @@ func TestPackedRows(t *testing.T) {
 		for _, full := range []float64{0, 0.05, 0.5, 0.8} {
 			t.Run(fmt.Sprintf("width=%d/full=%v", width, full), func(t *testing.T) {
 				values := sparseValues(rows*width, full)
-				x, room := kernels.HostMat(rows, width, values), kernels.HostMat(rows, width, slices.Repeat([]float32{float32(math.NaN())}, rows*width))
-				p, kept := kernels.NewPacked(room, make([]uint64, kernels.PackedWords*rows)), 0
+				x, target := kernels.HostMat(rows, width, values), kernels.HostMat(rows, width, slices.Repeat([]float32{float32(math.NaN())}, rows*width))
+				p, kept := kernels.NewPacked(target, make([]uint64, kernels.PackedWords*rows)), 0
 				for _, at := range [][2]int{{310, rows}, {0, 1 + 120}, {121, 310}} {
 					kept += team.Pack(p, at[0], x.Part(at[0], at[1]))
 				}
@@ -57,8 +57,8 @@ func TestPackedInPlace(t *testing.T) {
 		for _, full := range []float64{0, 0.4, 1} {
 			before := sparseValues(rows*width, full)
 			x, after := kernels.HostMat(rows, width, before), slices.Clone(before)
-			bits, room := make([]uint64, kernels.PackedWords*rows), kernels.HostMat(rows, width, make([]float32, rows*width))
-			elsewhere := kernels.NewPacked(room, make([]uint64, kernels.PackedWords*rows))
+			bits, target := make([]uint64, kernels.PackedWords*rows), kernels.HostMat(rows, width, make([]float32, rows*width))
+			elsewhere := kernels.NewPacked(target, make([]uint64, kernels.PackedWords*rows))
 			kept := team.Pack(elsewhere, lo, x.Part(lo, hi))
 			inPlace := kernels.HostMat(rows, width, after)
 			p := kernels.NewPacked(inPlace, bits)
@@ -76,7 +76,7 @@ func TestPackedInPlace(t *testing.T) {
 			}
 			for r := lo; r < hi; r++ {
 				n := nonzeros(before[r*width : (r+1)*width])
-				if !slices.Equal(mapped.Bytes(after[r*width:r*width+n]), mapped.Bytes(room.Host()[r*width:r*width+n])) {
+				if !slices.Equal(mapped.Bytes(after[r*width:r*width+n]), mapped.Bytes(target.Host()[r*width:r*width+n])) {
 					t.Fatalf("width %d, row %d: others in place", width, r)
 				}
 			}

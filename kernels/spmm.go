@@ -134,20 +134,20 @@ type spmmTask struct {
 
 // chunk computes rows [lo, hi) except hubs.
 func (k *spmmTask) chunk(lo, hi int) {
-	var room *maskedEdges // nil: along all edges
+	var masked *maskedEdges // nil: along all edges
 	if k.chosen != nil || k.last != nil {
-		room = maskedPool.Get().(*maskedEdges)
-		defer maskedPool.Put(room)
+		masked = maskedPool.Get().(*maskedEdges)
+		defer maskedPool.Put(masked)
 	}
 	for from := lo; from < hi; from++ {
 		to := from
 		for to < hi && !k.isHub(to) {
 			to++
 		}
-		if room == nil {
+		if masked == nil {
 			k.rows(from, to)
 		} else if from < to {
-			k.maskEdges(room, from, to)
+			k.maskEdges(masked, from, to)
 		}
 		if to < hi {
 			k.hubs.leave(to)

@@ -9,7 +9,7 @@ import (
 
 var fingerprint = strings.Repeat("0a", 32)
 
-// A descriptor without an address, a whole fingerprint, a token or room for a result is
+// A descriptor without an address, a whole fingerprint, a token or memory for a result is
 // refused.
 func TestPull(t *testing.T) {
 	for name, change := range map[string]func(*Pull){

@@ -13,7 +13,7 @@ type Args struct {
 	offsets []int
 }
 
-// Reset takes all parameters away, and keeps their room.
+// Reset removes all parameters. It retains their memory.
 func (a *Args) Reset() *Args {
 	a.bytes, a.offsets = a.bytes[:0], a.offsets[:0]
 	return a

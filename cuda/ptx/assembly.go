@@ -105,9 +105,9 @@ func (a *assembly) register(o *operand, k kind, wide bool) int32 {
 	return a.fr.regs[o.reg]
 }
 
-// dest returns the register of an operand that is written; with room it may be larger than k.
+// dest returns the register of an operand that is written; with wide it may be larger than k.
 // A sink is -1.
-func (a *assembly) dest(k kind, room bool) int32 {
+func (a *assembly) dest(k kind, wide bool) int32 {
 	o := a.operand()
 	if o.kind == sink {
 		return -1
@@ -115,7 +115,7 @@ func (a *assembly) dest(k kind, room bool) int32 {
 	if o.kind != register || o.negated || o.address || o.second != nil {
 		a.fail("the destination is not a register")
 	}
-	return a.register(o, k, room)
+	return a.register(o, k, wide)
 }
 
 // written returns the destination of an operand that must not be a sink.

@@ -22,7 +22,7 @@ type kernel struct {
 	sharedLen int    // bytes of static shared memory
 	threads   int    // maximum per block; 0 if not given
 	locals    []placed
-	room      *block // of the last launch
+	spare     *block // of the last launch
 }
 
 // fixedValue is a register with the same number in all threads.
@@ -67,10 +67,10 @@ type block struct {
 // if it fits.
 func newBlock(d *Device, k *kernel, grid, size [3]int, dynamic int, params []byte) *block {
 	threads := size[0] * size[1] * size[2]
-	b := k.room
+	b := k.spare
 	if b == nil || b.threads != threads || b.dynamic != dynamic {
 		b = k.makeRoom(threads, dynamic)
-		k.room = b
+		k.spare = b
 	}
 	b.device, b.budget, b.grid, b.size = d, d.settings.Budget, grid, size
 	b.firsts = b.firsts[:0]

@@ -60,12 +60,12 @@ func (s stamp) syncs() int  { return int(s >> syncShift & maxSyncs) }
 
 // newRegion makes a region of size bytes.
 func newRegion(name string, base uint64, size, copies int) *region {
-	room := (size + 7) &^ 7
+	bytes := (size + 7) &^ 7
 	r := &region{name: name, base: base, size: uint64(size), grain: 2}
 	if copies > 1 {
-		r.lane = uint64(room)
+		r.lane = uint64(bytes)
 	}
-	r.data = make([]byte, room*copies)
+	r.data = make([]byte, bytes*copies)
 	r.cells = make([]cell, len(r.data)>>2)
 	return r
 }

@@ -24,7 +24,7 @@ type warp struct {
 	active uint32  // lanes that run
 	live   uint32  // lanes that have not exited
 	lanes  []uint8 // those of active
-	room   [2][lanes]uint8
+	lists  [2][lanes]uint8
 	groups []group // all other live lanes
 	now    stamp   // of an access of lane 0
 	steps  int64   // remaining instruction budget
@@ -50,14 +50,14 @@ var allLanes = func() (list [lanes]uint8) {
 	return list
 }()
 
-// use makes the lanes of mask active, listed in buffer room.
-func (w *warp) use(mask uint32, room int) {
+// use makes the lanes of mask active, listed in buffer to.
+func (w *warp) use(mask uint32, to int) {
 	w.active = mask
 	if mask == 1<<lanes-1 {
 		w.lanes = allLanes[:]
 		return
 	}
-	list := w.room[room][:0]
+	list := w.lists[to][:0]
 	for ; mask != 0; mask &= mask - 1 {
 		list = append(list, firstLane(mask))
 	}

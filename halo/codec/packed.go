@@ -88,10 +88,10 @@ func (c *packed) scratchBuffer(n int) *[]byte {
 
 func (c *packed) Encode(dst []byte, src Rows, k Key) []byte {
 	size, _ := c.Codec.Size(src.Len, src.Cols)
-	room := c.scratchBuffer(size)
-	defer c.scratch.Put(room)
-	*room = c.Codec.Encode(*room, src, k)
-	plain := *room
+	buffer := c.scratchBuffer(size)
+	defer c.scratch.Put(buffer)
+	*buffer = c.Codec.Encode(*buffer, src, k)
+	plain := *buffer
 	if c.bytes > 1 {
 		planes := c.scratchBuffer(len(plain))
 		defer c.scratch.Put(planes)
@@ -102,7 +102,7 @@ func (c *packed) Encode(dst []byte, src Rows, k Key) []byte {
 	start := len(dst)
 	dst = c.pack.pack(append(dst, compressed), plain)
 	if len(dst)-start > len(plain) {
-		dst = append(append(dst[:start], stored), *room...)
+		dst = append(append(dst[:start], stored), *buffer...)
 	}
 	return dst
 }
@@ -123,9 +123,9 @@ func (c *packed) Decode(dst Rows, payload []byte, add bool) error {
 
 func (c *packed) unpack(dst Rows, body []byte, add bool) error {
 	most := maxPayload(dst.Len, dst.Cols)
-	room := c.scratchBuffer(most)
-	defer c.scratch.Put(room)
-	plain, err := c.pack.unpack((*room)[:0:most], body)
+	buffer := c.scratchBuffer(most)
+	defer c.scratch.Put(buffer)
+	plain, err := c.pack.unpack((*buffer)[:0:most], body)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (c zeros) Encode(dst []byte, src Rows, _ Key) []byte {
 	return dst
 }
 
-// appendNonZeros appends a row. dst must have room for all its numbers: each is written, and a
+// appendNonZeros appends a row. dst must have capacity for all its numbers: each is written, and a
 // zero is overwritten by the next.
 func appendNonZeros(dst []byte, row []float32) []byte {
 	at := len(dst) + maskBytes(len(row))

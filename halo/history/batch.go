@@ -20,7 +20,7 @@ type Batch struct {
 	epoch int   // of the pass
 	cut   Cut
 
-	room   []float32 // host copy of own rows in device memory
+	own    []float32 // host copy of own rows in device memory
 	host   []float32 // [most ghosts x widest]
 	ghosts kernels.Mat
 	epochs []uint32 // [most ghosts]
@@ -68,7 +68,7 @@ func (b *Batch) Begin(epoch int, of []int) {
 
 // Offer implements halo.Source. The first rows are those of the batch.
 func (b *Batch) Offer(at halo.Slot, rows kernels.Mat, _, _ int) error {
-	x := kernels.Fetch(b.ops, rows.Part(0, b.cut.Rows), &b.room)
+	x := kernels.Fetch(b.ops, rows.Part(0, b.cut.Rows), &b.own)
 	b.store.Push(at.Layer, b.epoch, at.Epoch, b.cut.First, x)
 	return b.store.BeginPull(at.Layer, b.sets)
 }

@@ -51,8 +51,8 @@ const (
 	unbounded = kernels.BF16(0x7fc0)
 )
 
-// put writes a row [Stride bytes]. room has kernels.CodeSlack more bytes.
-func (f Format) put(dst []byte, row []float32, draws *kernels.Rounding, id uint32, room []byte) {
+// put writes a row [Stride bytes]. buffer has kernels.CodeSlack more bytes.
+func (f Format) put(dst []byte, row []float32, draws *kernels.Rounding, id uint32, buffer []byte) {
 	switch f {
 	case BF16:
 		kernels.NarrowRow(halves(dst), row)
@@ -65,8 +65,8 @@ func (f Format) put(dst []byte, row []float32, draws *kernels.Rounding, id uint3
 		if !ok {
 			grid = kernels.Grid{Step: unbounded}
 		} else {
-			draws.Codes(room, row, grid, int8Bits, id)
-			copy(dst[gridBytes:], room)
+			draws.Codes(buffer, row, grid, int8Bits, id)
+			copy(dst[gridBytes:], buffer)
 		}
 		binary.LittleEndian.PutUint16(dst, uint16(grid.Offset))
 		binary.LittleEndian.PutUint16(dst[2:], uint16(grid.Step))

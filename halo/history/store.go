@@ -28,7 +28,7 @@ type Options struct {
 type Store struct {
 	o      Options
 	layers []*series // by layer, nil for one that does not gather
-	room   []byte    // includes the slack for Int8
+	buffer []byte    // includes the slack for Int8
 	sets   sets
 	pull   pull
 	stats  halo.Stats
@@ -55,7 +55,7 @@ func New(o Options, a *mapped.Arena) *Store {
 			width: l.Width, stride: stride,
 			rows: mapped.Make[byte](a, o.Plan.Own*stride+o.Format.slack()), epochs: mapped.Make[uint32](a, o.Plan.Own),
 		}
-		s.room = make([]byte, max(len(s.room), stride+kernels.CodeSlack))
+		s.buffer = make([]byte, max(len(s.buffer), stride+kernels.CodeSlack))
 	}
 	return s
 }
@@ -92,7 +92,7 @@ func (s *Store) Push(layer, epoch, draw, first int, x []float32) {
 	} else {
 		draws := kernels.NewRounding(s.o.Seed, draw, layer, false)
 		for i := range n {
-			s.o.Format.put(l.at(first+i), x[i*l.width:(i+1)*l.width], &draws, s.o.Plan.OwnIDs[first+i], s.room)
+			s.o.Format.put(l.at(first+i), x[i*l.width:(i+1)*l.width], &draws, s.o.Plan.OwnIDs[first+i], s.buffer)
 		}
 	}
 	for i := range n {

@@ -69,11 +69,11 @@ func NewBounded(o BoundedOptions, ops kernels.Ops, a *mapped.Arena) *Bounded {
 		}
 		pair[1] = newSeries(l.Width, p.SendStart, longest(p.RecvStart), o.Codec, ops, a.For(halo.Buffers))
 		if pair[1].coder != nil {
-			pair[1].room = kernels.NewMat(ops, a.For(halo.Ghosts), p.Ghosts, l.Width)
+			pair[1].buffer = kernels.NewMat(ops, a.For(halo.Ghosts), p.Ghosts, l.Width)
 			continue
 		}
 		pair[1].sendRows = mapped.Make[float32](a.For(halo.Ghosts), p.Ghosts*l.Width)
-		pair[1].room = kernels.PlaceMat(ops, a.For(halo.Ghosts), p.Ghosts, l.Width, pair[1].sendRows)
+		pair[1].buffer = kernels.PlaceMat(ops, a.For(halo.Ghosts), p.Ghosts, l.Width, pair[1].sendRows)
 	}
 	if ops.Remote() {
 		s.idsThere, s.ghostIDs = kernels.Place(ops, a.For(halo.Buffers), s.sendIDs), kernels.Place(ops, a.For(halo.Buffers), p.GhostIDs)
@@ -90,7 +90,7 @@ func (s *Bounded) at(at halo.Slot) *series {
 }
 
 // SendBuffer implements halo.Source.
-func (s *Bounded) SendBuffer(at halo.Slot) kernels.Mat { return s.at(at).room }
+func (s *Bounded) SendBuffer(at halo.Slot) kernels.Mat { return s.at(at).buffer }
 
 // Offer implements halo.Source.
 func (s *Bounded) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {

@@ -65,10 +65,10 @@ func (h *hostile) goOn(epoch int) error {
 		}
 	}
 	at := halo.Slot{Epoch: epoch, Layer: 1, Backward: true}
-	room := h.source.SendBuffer(at)
-	copy(room.Host(), show(h.shard.Ghosts, epoch, 1).Host())
+	buffer := h.source.SendBuffer(at)
+	copy(buffer.Host(), show(h.shard.Ghosts, epoch, 1).Host())
 	for _, k := range h.rng.Perm(len(ghosts) - 1) {
-		if err := h.source.Offer(at, room, ghosts[k], ghosts[k+1]); err != nil {
+		if err := h.source.Offer(at, buffer, ghosts[k], ghosts[k+1]); err != nil {
 			return err
 		}
 	}

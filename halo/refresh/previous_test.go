@@ -179,9 +179,9 @@ func forward(p halo.Collective, s *shard.Shard, epoch, l int) error {
 func backward(p halo.Collective, s *shard.Shard, epoch int) error {
 	const l = 1
 	w, at := widths[l], halo.Slot{Epoch: epoch, Layer: l, Backward: true}
-	room := p.SendBuffer(at)
-	copy(room.Host(), show(s.Ghosts, epoch, l).Host())
-	if err := pass(p, at, room); err != nil {
+	buffer := p.SendBuffer(at)
+	copy(buffer.Host(), show(s.Ghosts, epoch, l).Host())
+	if err := pass(p, at, buffer); err != nil {
 		return err
 	}
 	grads, holders := make([]float32, s.NumOwn()*w), make([]float32, s.NumOwn())

@@ -28,9 +28,9 @@ type series struct {
 	rows     kernels.Mat // [rows x width], received
 	hostRows []float32   // rows if in host memory, else a copy; nil with a coder
 	// Sent rows: forward own rows, nil if they need no copy; backward the gradients of ghosts,
-	// which are written to room.
+	// which are written to buffer.
 	sendRows []float32
-	room     kernels.Mat
+	buffer   kernels.Mat
 	coder    *halo.Coder // nil: the host encodes and decodes
 
 	mu      sync.Mutex        // guards the fields below; only take changes blocks

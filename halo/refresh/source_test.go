@@ -158,7 +158,7 @@ func bounds(s halo.Source, n int) []int {
 // extrapolates them to the reader's epoch.
 type ahead struct {
 	halo.Source
-	room map[int][]float32 // by layer
+	buffer map[int][]float32 // by layer
 }
 
 func (a ahead) View(at halo.Slot) (halo.View, error) {
@@ -166,8 +166,8 @@ func (a ahead) View(at halo.Slot) (halo.View, error) {
 	if err != nil || at.Backward {
 		return view, err
 	}
-	x := append(a.room[at.Layer][:0], view.Rows.Host()...)
-	a.room[at.Layer] = x
+	x := append(a.buffer[at.Layer][:0], view.Rows.Host()...)
+	a.buffer[at.Layer] = x
 	for _, b := range view.Blocks {
 		for i := b.First * view.Rows.Cols; i < (b.First+b.Rows)*view.Rows.Cols; i++ {
 			x[i] += 10 * float32(at.Epoch-b.Epoch)
@@ -278,11 +278,11 @@ func agesOf(view halo.View) ([]int, error) {
 func (m *member) backward(s halo.Source, epoch int) error {
 	l, n := 1, m.shard.NumOwn()
 	at := halo.Slot{Epoch: epoch, Layer: l, Backward: true}
-	room := s.SendBuffer(at)
-	for i := range room.Host() {
-		room.Host()[i] = 1
+	buffer := s.SendBuffer(at)
+	for i := range buffer.Host() {
+		buffer.Host()[i] = 1
 	}
-	if err := m.offer(s, at, room); err != nil {
+	if err := m.offer(s, at, buffer); err != nil {
 		return err
 	}
 	want := make([]float32, n)

@@ -203,11 +203,11 @@ func (m *member) forwardTimed(s *refresh.Timed, d *definition, at halo.Slot) err
 func (m *member) backwardTimed(s *refresh.Timed, d *definition, epoch int) error {
 	const l = 1
 	w, at, n := widths[l], halo.Slot{Epoch: epoch, Layer: l, Backward: true}, m.shard.NumOwn()
-	room := s.SendBuffer(at)
-	if !room.IsNil() {
-		copy(room.Host(), show(m.shard.Ghosts, epoch, l).Host())
+	buffer := s.SendBuffer(at)
+	if !buffer.IsNil() {
+		copy(buffer.Host(), show(m.shard.Ghosts, epoch, l).Host())
 	}
-	if err := pass(s, at, room); err != nil {
+	if err := pass(s, at, buffer); err != nil {
 		return err
 	}
 	got := kernels.HostMat(n, w, make([]float32, n*w))

@@ -115,9 +115,9 @@ func (l *lab) packed(g kernels.Gather) (got, want kernels.Mat) {
 	if !l.Remote() && !l.Packs(optionalCols) { // a Team in plain Go
 		return got, want
 	}
-	x, room, e := l.values(optionalRows, optionalCols, 2), l.values(optionalRows, optionalCols, 3), l.edges(g)
+	x, target, e := l.values(optionalRows, optionalCols, 2), l.values(optionalRows, optionalCols, 3), l.edges(g)
 	l.SpMM(want, e, x, true)
-	p := kernels.NewPacked(room, make([]uint64, kernels.PackedWords*optionalRows))
+	p := kernels.NewPacked(target, make([]uint64, kernels.PackedWords*optionalRows))
 	kept := l.Pack(p, 0, x.Part(0, 9)) + l.Pack(p, 9, x.Part(9, optionalRows))
 	l.SpMMPacked(got, e, p, int64(kept), true)
 	return got, want

@@ -24,7 +24,7 @@ type sums struct{ columns, settled, state int }
 // storage is the location of a layer's value.
 type storage struct {
 	kind storageKind
-	cols int   // of a room
+	cols int   // of an allocated value
 	in   Value // the value that it replaces
 }
 
@@ -32,7 +32,7 @@ type storageKind uint8
 
 const (
 	elsewhere storageKind = iota // in another layer, or nowhere
-	room                         // memory of its own
+	allocated                    // in its own matrix
 	inPlace                      // of another value of the layer
 )
 
@@ -58,7 +58,7 @@ func (b *Builder) Weight(l, i int) Param { return b.params[l][i] }
 
 // Alloc gives a value of the layer a matrix [n x cols]. Results of gathers (Gathered,
 // EmittedGrad) have one anyway.
-func (b *Builder) Alloc(v Value, cols int) { b.places[v] = storage{kind: room, cols: cols} }
+func (b *Builder) Alloc(v Value, cols int) { b.places[v] = storage{kind: allocated, cols: cols} }
 
 // ShareStorage stores a value in another one's matrix of the layer: it is the same value, or
 // replaces it.

@@ -51,7 +51,7 @@ func (n *Network) root(l int, v Value) (r ref, ok bool) {
 func (n *Network) width(r ref) int {
 	l, g := r.layer, n.Gathering(r.layer)
 	switch {
-	case n.builders[l].places[r.value].kind == room:
+	case n.builders[l].places[r.value].kind == allocated:
 		return n.builders[l].places[r.value].cols
 	case r.value == Input && l == 0:
 		return n.Spec.Dims[0]

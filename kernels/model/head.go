@@ -69,13 +69,13 @@ func (s Spec) head(offset int) (params []Param) {
 // NewHead makes the Head of a spec for at most the given number of pairs, computed by a team.
 func (s Spec) NewHead(team *kernels.Team, pairs int) *Head {
 	h := &Head{team: team, params: s.head(0), width: s.Dims[s.Layers()]}
-	room := func(cols int) {
+	alloc := func(cols int) {
 		h.values, h.slopes = append(h.values, make([]float32, pairs*cols)), append(h.slopes, make([]float32, pairs*cols))
 	}
 	for l := 0; l < len(h.params); l += 2 {
-		room(h.params[l].Rows)
+		alloc(h.params[l].Rows)
 	}
-	room(1)
+	alloc(1)
 	return h
 }
 

@@ -174,16 +174,16 @@ func (n *Network) Width(r Ref) int {
 // half: the cached input is bfloat16.
 func (n *Network) Alone(list []Do, rows int, half bool, ops kernels.Ops, a *mapped.Arena) *Store {
 	s := &Store{Network: n, Rows: rows, ops: ops, arena: a, plan: &plan{net: n, memory: Apart, index: map[spanKey]int{}}}
-	rooms := map[ref]kernels.Mat{}
+	shared := map[ref]kernels.Mat{}
 	for _, d := range list {
 		e := n.event(d)
 		for _, r := range slices.Concat(e.reads, e.writes) {
 			switch width := n.Width(Ref{Layer: r.layer, Value: r.value}); {
-			case !rooms[r].IsNil():
+			case !shared[r].IsNil():
 			case half && n.keeps(r):
-				rooms[r] = kernels.NewHalf(ops, a, rows, width, 0)
+				shared[r] = kernels.NewHalf(ops, a, rows, width, 0)
 			default:
-				rooms[r] = kernels.NewMat(ops, a, rows, width)
+				shared[r] = kernels.NewMat(ops, a, rows, width)
 			}
 		}
 	}
@@ -193,7 +193,7 @@ func (n *Network) Alone(list []Do, rows int, half bool, ops kernels.Ops, a *mapp
 			s.whole[at][l] = make([]kernels.Mat, n.values(l))
 			for v := range n.values(l) {
 				r, _ := n.root(l, v)
-				s.whole[at][l][v] = rooms[r]
+				s.whole[at][l][v] = shared[r]
 			}
 		}
 	}

@@ -87,11 +87,11 @@ func (p *messageParts) take(n int) ([]byte, error) {
 		at := len(b)
 		b = slices.Grow(b, min(n-at, max(at, chunk)))
 		b = b[:min(cap(b), n)]
-		if came, err := io.ReadFull(p.r, b[at:]); err != nil {
+		if count, err := io.ReadFull(p.r, b[at:]); err != nil {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return nil, fmt.Errorf("a message is cut off behind %d of %d bytes: %w", at+came, n, err)
+			return nil, fmt.Errorf("a message is cut off after %d of %d bytes: %w", at+count, n, err)
 		}
 	}
 	return b, nil

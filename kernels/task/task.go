@@ -90,7 +90,7 @@ type Loss struct {
 	Target
 	Found
 
-	room, grads []float32 // host copies of logits and their gradient, with device memory
+	logits, grads []float32 // host copies of logits and their gradient, with device memory
 }
 
 // Found has the results of a loss.
@@ -122,7 +122,7 @@ func (t *Task) loss(o kernels.Ops, d model.Do) {
 
 // evaluate computes the loss of an objective, on rows in host memory.
 func (l *Loss) evaluate(o kernels.Ops, grad, logits kernels.Mat) {
-	z := kernels.Fetch(o, logits, &l.room)
+	z := kernels.Fetch(o, logits, &l.logits)
 	truth := objective.Truth{Labels: kernels.FetchVector(o, l.Labels), Values: l.Values, Split: kernels.FetchVector(o, l.Split)}
 	if l.Count {
 		s := l.Objective.Score(z, truth)

@@ -192,10 +192,10 @@ func (w *writer) value(x kernels.Mat, lo int, k Key) {
 		w.mat(x)
 		return
 	}
-	var room []float32
+	var buffer []float32
 	at := len(w.b)
 	w.number(0)
-	w.b = w.codec.Encode(w.b, kernels.Fetch(w.ops, x, &room), x.Cols, w.ids[lo:lo+x.Rows], k)
+	w.b = w.codec.Encode(w.b, kernels.Fetch(w.ops, x, &buffer), x.Cols, w.ids[lo:lo+x.Rows], k)
 	binary.LittleEndian.PutUint64(w.b[at:], uint64(len(w.b)-at-front))
 }
 

@@ -136,7 +136,7 @@ func (t *ticket) hasTask() bool {
 // Withdraw ends a ticket. It reports whether the result of the ticket was accepted; Expect's take
 // receives that result. Later requests with the token are refused. Without a ticket it does
 // nothing.
-func (e *Endpoint) Withdraw(name task.Name) (came bool) {
+func (e *Endpoint) Withdraw(name task.Name) (arrived bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	t := e.byName[name]

@@ -137,11 +137,11 @@ func (t *Transport) send(name task.Name, r lambda.Request) {
 	if charged(err) {
 		a.Spent = spent(name, tail, time.Since(began))
 	}
-	came := pulled && t.o.Endpoint.Withdraw(name)
+	arrived := pulled && t.o.Endpoint.Withdraw(name)
 	if err == nil && pulled {
 		err = errNoResult
 	}
-	if err != nil && !came {
+	if err != nil && !arrived {
 		a.Failed = &task.Failure{Name: name, Err: err, Final: final(err)}
 	}
 	t.tell(a)
