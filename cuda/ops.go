@@ -140,7 +140,7 @@ func (r *rank) open(p Products) (err error) {
 		}
 		return nil
 	}
-	return fmt.Errorf("%w (--cuda-blas own does without it)", err)
+	return fmt.Errorf("%w (--cuda-blas own does not need it)", err)
 }
 
 // end ends one use of the program.

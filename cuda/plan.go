@@ -30,9 +30,9 @@ type matrix struct {
 // plan divides the rows of a matrix among threads. It is made at the first product with the
 // matrix, which waits for a copy of its bounds, and stored until these are set again or freed.
 //
-//	order        the rows but for hubs, those of a stretch by degree
-//	begin, end   of each piece; line the row that it is of
-//	hubs         the rows that are cut; the pieces of hub h are firsts[h] to firsts[h+1]
+//	order        the rows without hubs, sorted by degree within stretches
+//	begin, end   the edges of each piece; line has its row
+//	hubs         the divided rows; the pieces of hub h are firsts[h] to firsts[h+1]
 type plan struct {
 	memory           device.Ptr // memory of the fields below; 0: none
 	order            device.Ptr // 0: rows in natural order

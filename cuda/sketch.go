@@ -14,7 +14,7 @@ type Sketch struct {
 	next      device.Ptr
 	sizes     map[device.Ptr]int64
 	now, most int64
-	counted   map[device.Ptr]bool // columns of edges whose pieces are
+	counted   map[device.Ptr]bool // columns of edges whose pieces have been counted
 }
 
 var _ device.Device = (*Sketch)(nil)
@@ -24,8 +24,8 @@ func NewSketch() *Sketch {
 	return &Sketch{next: sketchFrom, sizes: map[device.Ptr]int64{}, counted: map[device.Ptr]bool{}}
 }
 
-// sketchUnit is what sizes are rounded up to, as a driver does. Addresses begin where no
-// process has memory unless it asks for it by address, and so none of Go's.
+// Sizes are rounded up to sketchUnit, as a driver does. Addresses start at sketchFrom, where no
+// process has memory unless it requests that address, so that Go's memory is elsewhere.
 const (
 	sketchUnit = 512
 	sketchFrom = 1 << 51
@@ -59,7 +59,7 @@ func (s *Sketch) Free(p device.Ptr) error {
 	return nil
 }
 
-// first reports whether edges with these columns are met for the first time.
+// first reports whether this is its first call for edges with these columns.
 func (s *Sketch) first(cols device.Ptr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

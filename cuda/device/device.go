@@ -95,10 +95,10 @@ type Stream interface {
 	CopyIn(dst Ptr, src []byte) error
 	// CopyOut waits for the work queued so far and sets dst to memory of the device.
 	CopyOut(dst []byte, src Ptr) error
-	// BeginIn is CopyIn without the wait: src must not change until the copy is done, which an
-	// event recorded after it shows.
+	// BeginIn copies like CopyIn, without the wait: src must not change until the copy is done, which
+	// an event recorded after it shows.
 	BeginIn(dst Ptr, src []byte) error
-	// BeginOut is CopyOut without the wait: dst must be neither read nor written
+	// BeginOut copies like CopyOut, without the wait: dst must be neither read nor written
 	// until the copy is done.
 	BeginOut(dst []byte, src Ptr) error
 	// Copy copies bytes within the device. They must not overlap.
@@ -121,7 +121,7 @@ type Stream interface {
 type Launch struct {
 	Grid   [3]int // in blocks
 	Block  [3]int // in threads
-	Shared int    // bytes of dynamic shared memory a block
+	Shared int    // bytes of dynamic shared memory per block
 }
 
 // Extents returns the extents of the grid and of a block, with 0 replaced by 1. ok is false if one

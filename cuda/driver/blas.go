@@ -66,7 +66,7 @@ func (b *blas) Name() string { return "cuBLAS " + b.library.version }
 func (b *blas) Gemm(g device.Gemm) error {
 	for _, n := range [...]int{g.M, g.N, g.K, g.LDA, g.LDB, g.LDC} {
 		if n < 1 || n > math.MaxInt32 {
-			return fmt.Errorf("cuda: cuBLAS has no product of the shape %+v", g)
+			return fmt.Errorf("cuda: cuBLAS does not support the product %+v", g)
 		}
 	}
 	b.mu.Lock()

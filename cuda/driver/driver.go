@@ -85,7 +85,7 @@ func (d *opened) Memory() (free, total int64, err error) {
 
 func (d *opened) Alloc(bytes int) (p device.Ptr, err error) {
 	if bytes < 0 {
-		return 0, fmt.Errorf("cuda: %d bytes asked for: %w", bytes, device.ErrMemory)
+		return 0, fmt.Errorf("cuda: %d bytes: %w", bytes, device.ErrMemory)
 	}
 	var at C.CUdeviceptr
 	err = d.resources.Add(func() (any, error) {

@@ -29,7 +29,7 @@ type Comm interface {
 	// Recv waits for the next message from src (or any: -1) with tag (or any).
 	// Messages from one rank with one tag arrive in the order of sending.
 	Recv(src, tag int) (Message, error)
-	// TryRecv is Recv that does not wait; ok reports whether there was one.
+	// TryRecv receives like Recv, but does not wait; ok reports whether there was a message.
 	TryRecv(src, tag int) (m Message, ok bool, err error)
 }
 

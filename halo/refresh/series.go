@@ -113,7 +113,7 @@ func (r *series) hasPending() bool {
 func (r *series) take(c codec.Codec) (lo, hi, from int, err error) {
 	next, ok := r.pop()
 	if !ok {
-		panic("refresh: rows are taken that nobody has sent")
+		panic("refresh: no rows to take")
 	}
 	b := next.block
 	k, old, err := r.find(b)

@@ -109,7 +109,7 @@ func (v *vault) enter(at uintptr, bytes int) *region {
 	defer v.mu.Unlock()
 	k := v.place(at + 1)
 	if k == 0 || at+uintptr(bytes) > v.regions[k-1].at+v.regions[k-1].size {
-		panic("kerneltest: an operand that lies in no array")
+		panic("kerneltest: an operand outside all arrays")
 	}
 	r := v.regions[k-1]
 	if r.open++; r.open == 1 {

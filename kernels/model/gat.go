@@ -15,7 +15,7 @@ import (
 // mean(out) + b.
 //
 // A vertex emits Z and l; since l = H (W a_source), one product with the columns of W and of W
-// a_source gives the whole row. Its gradient is then split into those of W and a_source. The
+// a_source gives the whole row. Its gradient is then split into the gradients of W and a_source. The
 // caller, who owns the edges, computes the attention itself.
 
 var gatKind = Kind{

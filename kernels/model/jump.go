@@ -63,14 +63,13 @@ func (c *concatLayer) Flow(s Stage) Flow {
 	case Apply:
 		return Flow{Reads: append(rowsOf(c.skips), Gathered), Writes: []Value{Output}}
 	case ApplyBackward:
-		reads, writes := toldOf(c.skips)
+		reads, writes := gradsOf(c.skips)
 		return Flow{Reads: append(append(reads, rowsOf(c.skips)...), OutputGrad, Gathered), Writes: append(writes, GatheredGrad), Grads: []Param{c.w, c.bias}}
 	}
 	return Flow{}
 }
 
-// rowsOf returns the rows that skips read, toldOf the values that their AddGrad reads and
-// writes.
+// rowsOf returns the rows that skips read.
 func rowsOf(skips []Skip) (list []Value) {
 	for _, k := range skips {
 		list = append(list, k.Rows())
@@ -78,7 +77,8 @@ func rowsOf(skips []Skip) (list []Value) {
 	return list
 }
 
-func toldOf(skips []Skip) (reads, writes []Value) {
+// gradsOf returns the values that AddGrad of skips reads and writes.
+func gradsOf(skips []Skip) (reads, writes []Value) {
 	for _, k := range skips {
 		reads, writes = append(reads, k.GradValues()...), append(writes, k.Grad())
 	}
@@ -130,7 +130,7 @@ func (m *largest) Flow(s Stage) Flow {
 	case Apply:
 		return Flow{Reads: append(rowsOf(m.skips), Gathered), Writes: []Value{Output}}
 	case ApplyBackward:
-		reads, writes := toldOf(m.skips)
+		reads, writes := gradsOf(m.skips)
 		return Flow{Reads: append(append(reads, rowsOf(m.skips)...), OutputGrad, Output), Writes: append(writes, GatheredGrad)}
 	}
 	return Flow{}

@@ -157,31 +157,31 @@ func (s Spec) Check() error {
 	n := s.Layers()
 	switch d := s.Design; {
 	case s.Custom != nil || !slices.Contains(Kinds(), s.Kind):
-		return fmt.Errorf("there is no network of kind %q", s.Kind)
+		return fmt.Errorf("unknown kind of network %q", s.Kind)
 	case n < 1:
-		return fmt.Errorf("a network with %d widths", len(s.Dims))
+		return fmt.Errorf("a network with %d widths, but it needs at least 2", len(s.Dims))
 	case s.Heads < 0 || s.OutputHeads < 0:
 		return errors.New("the number of heads is negative")
 	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || n < d.layersAfterHidden() || (n-d.layersAfterHidden())%(1+d.layersPerHidden()) > 0 || d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.layersAfterHidden() || s.kind().Part != nil) || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
 	case DividesRows(d.Norm) && !s.kind().TakesRowNorms():
-		return fmt.Errorf("a network of kind %q whose rows are divided by their norms", s.Kind)
+		return fmt.Errorf("a network of kind %q cannot normalise its rows", s.Kind)
 	case d.PoolHidden < 0 || d.PoolHidden > 0 && !s.kind().Takes(OptionPoolHidden):
-		return fmt.Errorf("a perceptron of %d columns before the maxima of %s", d.PoolHidden, s.Kind)
+		return fmt.Errorf("a perceptron of width %d before the maxima of %s", d.PoolHidden, s.Kind)
 	case d.ScoreLayers < 0 || d.ScoreLayers > mostScoreLayers || d.ScoreLayers > 1 && d.ScoreHidden < 1:
-		return fmt.Errorf("a network whose pairs are scored by %d layers of width %d", d.ScoreLayers, d.ScoreHidden)
+		return fmt.Errorf("a network with %d score layers of width %d", d.ScoreLayers, d.ScoreHidden)
 	}
 	for l, d := range s.Dims {
 		if d < 1 || l > 0 && l < n && d%max(s.Heads, 1) != 0 {
-			return fmt.Errorf("layer %d of a network is %d wide, with %d heads", l, d, s.Heads)
+			return fmt.Errorf("layer %d of a network has width %d, not a multiple of its %d heads", l, d, s.Heads)
 		}
 	}
 	if b := s.Powers().blocks(); s.Dims[1]%b != 0 {
-		return fmt.Errorf("the first layer of a network makes rows %d wide of %d powers", s.Dims[1], b)
+		return fmt.Errorf("the first layer of a network has width %d, not a multiple of its %d powers", s.Dims[1], b)
 	}
 	for l, p := range s.parts() {
 		if p.kind.Square && s.Dims[l] != s.Dims[l+1] || slices.ContainsFunc(p.From, func(k int) bool { return s.Dims[k+1] != s.Dims[l] }) {
-			return fmt.Errorf("layer %d of a network takes rows %d wide and makes rows %d wide", l, s.Dims[l], s.Dims[l+1])
+			return fmt.Errorf("layer %d of a network has input width %d and output width %d, which do not fit", l, s.Dims[l], s.Dims[l+1])
 		}
 	}
 	return nil

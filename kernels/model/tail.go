@@ -7,15 +7,14 @@ import (
 	"siafu/kernels"
 )
 
-// The last part of a hidden layer, if other layers process its rows Z first:
+// The last part of a hidden layer, if other layers process its rows Z first, computes
 //
 //	residual add       H' = dropout(f(Z) + H)               (He et al. 2016, Li et al. 2019)
 //	residual initial   H' = dropout(f((1-α) Z + α H⁰))      (as in GCNII)
 //	none               H' = dropout(f(Z))
 //
-// H is the output of the hidden layer before, and H⁰ that of the first one, neither of which
-// exists in the first one. f is the requested activation, by default
-// Kind.Activation.
+// H is the output of the previous hidden layer, and H⁰ the output of the first one; the first hidden
+// layer has neither. f is the requested activation, by default Kind.Activation.
 
 // Activations returns the names of activations.
 func Activations() []string { return []string{"relu", "elu", "gelu", "leaky", prelu} }
@@ -53,8 +52,8 @@ func tailLayer(b *Builder, l int) Layer {
 	return t
 }
 
-// tail is the layer for this. Its blend replaces Z, which Builder.Plain layers do not read
-// again.
+// tail is the last part of a hidden layer as a Layer. Its blend replaces Z, which Builder.Plain
+// layers do not read again.
 type tail struct {
 	pointwise
 	drop  *Dropout

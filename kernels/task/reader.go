@@ -35,7 +35,7 @@ func (p *messageParts) next(most int) (*reader, error) {
 	}
 	n := binary.LittleEndian.Uint64(length)
 	if n > uint64(most) {
-		return nil, fmt.Errorf("a part of a message says that it has %d bytes, where %d are the most", n, most)
+		return nil, fmt.Errorf("a part of a message has %d bytes, more than the maximum of %d", n, most)
 	}
 	b, err := p.take(int(n))
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *messageParts) next(most int) (*reader, error) {
 	}
 	p.sum = crc32.Update(crc32.Update(p.sum, castagnoli, length), castagnoli, b)
 	if p.sum != binary.LittleEndian.Uint32(sum) {
-		return nil, fmt.Errorf("a part of %d bytes of a message is damaged: its checksum does not fit", n)
+		return nil, fmt.Errorf("a part of %d bytes of a message is damaged: its checksum is wrong", n)
 	}
 	return &reader{b: b}, nil
 }
@@ -76,7 +76,7 @@ const chunk = 1 << 16
 func (p *messageParts) take(n int) ([]byte, error) {
 	if p.r == nil {
 		if n > len(p.b) {
-			return nil, fmt.Errorf("a message is damaged: it is cut off: %w", io.ErrUnexpectedEOF)
+			return nil, fmt.Errorf("a message is damaged: %w", io.ErrUnexpectedEOF)
 		}
 		b := p.b[:n]
 		p.b = p.b[n:]
@@ -105,7 +105,7 @@ type reader struct {
 
 // wrong returns the error of an invalid message.
 func (r *reader) wrong(what string) error {
-	return errors.Join(fmt.Errorf("the %s of a task are not those of this network", what), r.err)
+	return errors.Join(fmt.Errorf("the %s of a task do not match this network", what), r.err)
 }
 
 func (r *reader) number() int {
@@ -159,7 +159,7 @@ func maxStages(net *model.Network) int { return 2 * int(model.Stages) * len(net.
 func (r *reader) stages(net *model.Network) (list []model.Do) {
 	n := r.number()
 	if r.err == nil && (n < 1 || n > maxStages(net)) {
-		r.err = fmt.Errorf("%d stages, where there are %d at most", n, maxStages(net))
+		r.err = fmt.Errorf("%d stages, but the maximum is %d", n, maxStages(net))
 	}
 	for k := 0; k < n && r.err == nil; k++ {
 		d := model.Do{Layer: r.number(), Stage: model.Stage(r.number()), Again: r.flag()}

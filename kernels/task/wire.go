@@ -19,22 +19,22 @@ import (
 //
 //	head
 //	name      part, interval, epoch, layer, stage, attempt, train: 8 bytes each
-//	version   of the weights; 1 where ÂX is kept in bfloat16
-//	codec     its name; none: rows are as they are
-//	stages    how many are made again for the task alone, which come first; the number
-//	          of all, and of each layer, stage and again
-//	rows      of all, and of the first half
-//	loss      1 where there is one, 2 where it is an objective's; scale, whether hits are
-//	          counted; of an objective its task, smoothing, whether it has weights, these,
-//	          and with regression rows and spread of each split
+//	version   of the weights; 1 if ÂX is stored as bfloat16
+//	codec     its name; none: rows are unchanged
+//	stages    the number that only this task repeats, which come first; the number of all,
+//	          and the layer, stage and repetition of each
+//	rows      the number of all, and of the first half
+//	loss      1 if there is one, 2 if it is an objective's; scale, whether hits are counted;
+//	          of an objective its task, smoothing, whether it has weights, the weights, and
+//	          with regression rows and spread of each split
 //	weights   of the layers of the stages
 //
 //	rows
 //	ids       dataset ids
-//	features  where the stages need them: their elements; of sparse ones offsets,
-//	          columns and values
+//	features  if the stages need them: their elements; of sparse ones offsets, columns and
+//	          values
 //	values    of model.Cut.Inputs in their order: the elements
-//	loss      labels, split; of an objective with values, these
+//	loss      labels, split; of an objective with values, the values
 //
 // A result is one part: the name, the values of Cut.Outputs and the gradients of Cut.Grads in
 // their order, and the results of the loss. Numbers have 8 bytes. Arrays are preceded by the

@@ -101,11 +101,11 @@ func newJob(net *model.Network, p *messageParts, o kernels.Ops, a *mapped.Arena,
 		return nil, r.wrong("stages")
 	}
 	if j.task.Form.Codec, err = find.find(codec); err != nil {
-		return nil, fmt.Errorf("a task whose values are encoded as %q: %w", codec, err)
+		return nil, fmt.Errorf("a task with the codec %q: %w", codec, err)
 	}
 	j.rows, j.first = r.number(), r.number()
 	if j.rows < 0 || j.rows > math.MaxUint32 || j.first < 0 || j.first > j.rows || j.first < j.rows-j.first {
-		return nil, errors.Join(fmt.Errorf("a task of %d rows, of which %d come first", j.rows, j.first), r.err)
+		return nil, errors.Join(fmt.Errorf("a task of %d rows with a first half of %d", j.rows, j.first), r.err)
 	}
 	switch kind := r.number(); kind {
 	case noLoss:

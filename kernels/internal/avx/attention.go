@@ -6,7 +6,7 @@ package avx
 const (
 	Heads = 8 // lanes of a near value
 	Ahead = 8 // number of ids after those of a block that are read for prefetching
-	// ScoresAhead is that number for scores, whose rows are short. The values there may be any ids.
+	// ScoresAhead is the same for scores, whose rows are short. Those ids may be arbitrary.
 	ScoresAhead = 24
 
 	Slack = 16 // floats after the last one of a block that may be read and written
