@@ -79,7 +79,7 @@ func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) e
 	}
 	grid, block, ok := l.Extents()
 	if !ok {
-		return fmt.Errorf("cuda: %s: invalid grid %+v", f.Name(), l)
+		return fmt.Errorf("cuda: %s: invalid shape %+v", f.Name(), l)
 	}
 	d, parameters := s.device, args.Bytes()
 	code := C.siafu_launch(d.calls, d.context, s.at, entry.at, (*C.uint)(&grid[0]), (*C.uint)(&block[0]), C.uint(l.Shared),
