@@ -51,8 +51,7 @@ type hostPlan struct {
 	piece        int64 // edges of a piece
 }
 
-// planOf returns the plan of m, whose edges are among those in cols, and makes it if there is
-// none.
+// planOf returns the plan of m, whose edges are among cols, and makes it if there is none.
 func (o *Ops) planOf(m matrix, cols kernels.Vector[uint32]) *plan {
 	o.mu.Lock()
 	p := o.plans[m]

@@ -145,8 +145,8 @@ func (h *chunked) decodeChunks(lo, hi int) {
 	}
 }
 
-// openBlock checks c. The rows that its block names must be those of a chunk. from is the
-// first of them among all received rows.
+// openBlock checks c, whose rows must be one chunk. It returns the first of them among all received
+// rows.
 func (h *chunked) openBlock(c *incoming) (b codec.Block, from int, err error) {
 	if b, err = codec.Open(c.data, h.codec); err != nil {
 		return b, 0, err

@@ -8,8 +8,8 @@ import (
 	"siafu/kernels"
 )
 
-// errorBuffer has the accumulated errors of a series of rows, on the host or on the rank's
-// device, whichever encoded last. Memory for either is allocated on first use.
+// errorBuffer has the accumulated errors of a series of rows, in the memory of the last encoder: the
+// host's or the rank's device's. Either memory is allocated on first use.
 type errorBuffer struct {
 	n, cols     int
 	rows        []float32

@@ -54,7 +54,7 @@ func (k *Coder) Append(dst []byte, rows kernels.Outgoing, n, first int, key Key)
 	return dst
 }
 
-// Decode sets the rows of a matrix to those of a block, which has the same number of rows.
+// Decode sets the rows of a matrix to the rows of a block, which must have as many.
 func (k *Coder) Decode(rows kernels.Mat, b codec.Block) error {
 	if err := sameShape(b, rows.Rows, rows.Cols); err != nil {
 		return err

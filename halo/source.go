@@ -2,12 +2,12 @@ package halo
 
 import "siafu/kernels"
 
-// Slot identifies exchanged rows: those of a layer in an epoch, forward to the ghosts of
+// Slot identifies exchanged rows: the rows of a layer in an epoch, forward to the ghosts of
 // own vertices, or backward as gradients to the owners of ghosts.
 type Slot struct {
 	Epoch, Layer int
 	Backward     bool
-	// Apart marks rows outside the training series, such as those of an evaluation.
+	// Apart marks rows outside the training series, such as rows of an evaluation.
 	Apart bool
 	// Ahead marks rows of a pass that only refreshes ghosts, for the training pass of the
 	// same epoch and for later ones.

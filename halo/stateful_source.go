@@ -232,7 +232,7 @@ func (r *History) CopyRows(layer int) StoredRows {
 	return StoredRows{Layer: layer, Backward: r.backward, Rows: slices.Clone(r.rows), Epochs: slices.Clone(r.epochs)}
 }
 
-// Restore sets the rows to those of another history.
+// Restore copies the rows of another history.
 func (r *History) Restore(s StoredRows) {
 	copy(r.rows, s.Rows)
 	copy(r.epochs, s.Epochs)

@@ -15,7 +15,7 @@ import (
 // need another. A gather adds the values of a record to the sums of their columns, which are
 // in the first-level cache. Unused slots have zeros in different columns, because additions to
 // one column are serialized. Sums start with +0, so that zeros do not change them: the bits
-// equal those of dense rows.
+// equal the bits of dense rows.
 
 // Lists has rows in list form. The zero value is empty.
 type Lists struct {

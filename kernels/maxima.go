@@ -10,7 +10,7 @@ import (
 // Maxima over the in-neighbours of a vertex, column by column, and their gradient.
 //
 //	dst[r][j] = max over e of x[c-Base][j],  c = Cols[e]; 0 for a row without edges
-//	arg[r][j] = the c of the maximum, of equal ones that of the lowest id
+//	arg[r][j] = the c of the maximum; of equal maxima, the c with the lowest id
 //
 //	grad[r][j] = Σ over e of g[v][j] where arg[v][j] = first+r,  v = Cols[e]
 //

@@ -80,7 +80,7 @@ func (a *assembly) floating2(o op, k kind) {
 	a.arithmetic(in)
 }
 
-// multiplication assembles mul.lo, mul.hi, mul.wide, or that of floats.
+// multiplication assembles mul.lo, mul.hi, mul.wide, or mul of floats.
 func multiplication(a *assembly) {
 	k := a.kind()
 	if k.float() {

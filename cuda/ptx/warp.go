@@ -23,7 +23,7 @@ type warp struct {
 	local  []*region
 	active uint32  // lanes that run
 	live   uint32  // lanes that have not exited
-	lanes  []uint8 // those of active
+	lanes  []uint8 // the lanes of active
 	lists  [2][lanes]uint8
 	groups []group // all other live lanes
 	now    stamp   // of an access of lane 0

@@ -17,7 +17,7 @@ type Key struct {
 	Layer    int
 	Backward bool
 	From     int // the rank that encodes; random numbers of sums depend on it
-	// Apart marks rows outside the training series, such as those of an evaluation. Error
+	// Apart marks rows outside the training series, such as rows of an evaluation. Error
 	// feedback ignores them.
 	Apart bool
 }

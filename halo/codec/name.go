@@ -54,7 +54,7 @@ var classes = []string{lossless, "bf16", "int8", "int4"}
 func Classes() []string { return slices.Clone(classes) }
 
 // Automatic returns the names of the codecs among which --codec auto chooses, the most exact
-// first. Their errors are at most those of a class of Classes.
+// first. Their errors are at most the errors of a class of Classes.
 func Automatic(class string) (names []string) {
 	for _, allowed := range classes[:slices.Index(classes, class)+1] {
 		for _, k := range kinds {

@@ -66,7 +66,7 @@ func (b *Batch) Begin(epoch int, of []int) {
 	b.epoch, b.sets, b.cut = epoch, of, b.cuts[of[b.store.o.Comm.Rank()]]
 }
 
-// Offer implements halo.Source. The first rows are those of the batch.
+// Offer implements halo.Source. The first rows belong to the batch.
 func (b *Batch) Offer(at halo.Slot, rows kernels.Mat, _, _ int) error {
 	x := kernels.Fetch(b.ops, rows.Part(0, b.cut.Rows), &b.own)
 	b.store.Push(at.Layer, b.epoch, at.Epoch, b.cut.First, x)

@@ -50,7 +50,7 @@ func (e *edges) clear() {
 	e.offsets, e.cols, e.weights = append(e.offsets[:0], 0), e.cols[:0], e.weights[:0]
 }
 
-// add adds the edges [lo, hi) of a shard to those into the next vertex.
+// add adds the edges [lo, hi) of a shard to the edges into the next vertex.
 func (e *edges) add(s *shard.Shard, lo, hi int64) {
 	if e.cols = append(e.cols, s.In.Cols[lo:hi]...); s.Weighted {
 		e.weights = append(e.weights, s.Weights[lo:hi]...)
@@ -123,7 +123,7 @@ func (v *Variates) Begin(epoch int, f Field) {
 	}
 }
 
-// Offer implements halo.Source. The first rows are those of the field, and must stay valid
+// Offer implements halo.Source. The first rows belong to the field, and must stay valid
 // until Take.
 func (v *Variates) Offer(at halo.Slot, rows kernels.Mat, _, _ int) error {
 	v.made = rows.Host()

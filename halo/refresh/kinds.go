@@ -41,7 +41,7 @@ type uses uint8
 
 const (
 	usesStale  uses = iota // rows that its timetable provides
-	usesExact              // those of the same epoch
+	usesExact              // rows of the same epoch
 	usesNone               // none
 	usesEither             // rows of the same epoch or none, chosen for each epoch
 )

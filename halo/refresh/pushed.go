@@ -12,7 +12,7 @@ import (
 // Pushed provides the newest rows that other ranks have pushed, of any epoch. A rank pushes
 // its own rows every N of its epochs. It waits for other ranks only once, for the first
 // rows of all of them (DIGEST-A, ICLR'23 submission, §3.2; there a store has the rows, here
-// each rank has those that it gathers). Gradients of ghosts are not returned.
+// each rank has the ghosts that it gathers). Gradients of ghosts are not returned.
 //
 // At most one message per layer is in transit from one rank to another. If the previous
 // message has not been taken, due rows wait. Therefore a slow rank has no backlog of

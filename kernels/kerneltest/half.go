@@ -22,31 +22,31 @@ func HalfProducts(t *testing.T, prepare func(*kernels.Team)) {
 				a[i] = half[i].Float32()
 			}
 			d := &kernels.Dropout{Seed: 3, P: 0.25}
-			full := outcome(t, poison(m*n), func(team *kernels.Team, dst []float32) {
-				prepare(team)
+			equal := func(start []float32, narrow, wide func(team *kernels.Team, dst []float32)) {
+				prepared := func(run func(team *kernels.Team, dst []float32)) []float32 {
+					return outcome(t, start, func(team *kernels.Team, dst []float32) {
+						prepare(team)
+						run(team, dst)
+					})
+				}
+				same(t, prepared(narrow), prepared(wide))
+			}
+			equal(poison(m*n), func(team *kernels.Team, dst []float32) {
+				flat.MatMulBiasReLUDropoutHalf(team, dst, m, n, k, half, b, bias, true, d)
+			}, func(team *kernels.Team, dst []float32) {
 				flat.MatMulBiasReLUDropout(team, dst, m, n, k, a, b, bias, true, d)
 			})
-			same(t, outcome(t, poison(m*n), func(team *kernels.Team, dst []float32) {
-				prepare(team)
-				flat.MatMulBiasReLUDropoutHalf(team, dst, m, n, k, half, b, bias, true, d)
-			}), full)
 			for _, add := range []bool{false, true} {
-				plain := outcome(t, Values(m*n, 6), func(team *kernels.Team, dst []float32) {
-					prepare(team)
+				equal(Values(m*n, 6), func(team *kernels.Team, dst []float32) {
+					flat.MatMulHalf(team, dst, m, n, k, half, b, add)
+				}, func(team *kernels.Team, dst []float32) {
 					flat.MatMul(team, dst, m, n, k, a, b, add)
 				})
-				same(t, outcome(t, Values(m*n, 6), func(team *kernels.Team, dst []float32) {
-					prepare(team)
-					flat.MatMulHalf(team, dst, m, n, k, half, b, add)
-				}), plain)
-				full := outcome(t, Values(k*n, 5), func(team *kernels.Team, dst []float32) {
-					prepare(team)
+				equal(Values(k*n, 5), func(team *kernels.Team, dst []float32) {
+					flat.MatMulTransAHalf(team, dst, k, n, m, half, g, add)
+				}, func(team *kernels.Team, dst []float32) {
 					flat.MatMulTransA(team, dst, k, n, m, a, g, add)
 				})
-				same(t, outcome(t, Values(k*n, 5), func(team *kernels.Team, dst []float32) {
-					prepare(team)
-					flat.MatMulTransAHalf(team, dst, k, n, m, half, g, add)
-				}), full)
 			}
 		})
 	}

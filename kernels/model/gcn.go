@@ -140,7 +140,7 @@ func (d *dense) emit(x *Step) {
 	}
 }
 
-// activateGrad turns the gradient of h = dropout(relu(z + b)) into that of z, in place, unless
+// activateGrad replaces the gradient of h = dropout(relu(z + b)) by the gradient of z, unless
 // that is done, and writes the gradient of b.
 func (d *dense) activateGrad(x *Step, b Param) {
 	grad := x.At(OutputGrad)

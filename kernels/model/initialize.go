@@ -23,7 +23,7 @@ const Auto = "auto"
 // differ between vertices. They must not be zero: then all units would move alike.
 func Initializers() []string { return []string{"xavier", "he", "torch", "small-logits"} }
 
-// Initializer returns the name of an initialiser; for Auto, that of the kind of network.
+// Initializer returns the name of an initialiser; for Auto, the default of the kind of network.
 func (s Spec) Initializer(name string) string {
 	if name == Auto {
 		return cmp.Or(s.kind().Initializer, "small-logits")

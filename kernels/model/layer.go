@@ -45,10 +45,10 @@ const (
 	Gathered                  // [n x GatherWidth], with attention [n x columns]
 	Output                    // H' [n x out]; logits in the last layer
 	OutputGrad                // [n x out]
-	GatheredGrad              // that of Gathered
+	GatheredGrad              // gradient of Gathered
 	EmittedGrad               // [n x GatherWidth]
 	Signed                    // of attention: sums of AttentionGather for AttentionGradSigned [n x GatherWidth]
-	ScoresGrad                // that of Scores
+	ScoresGrad                // gradient of Scores
 	AlongGrad                 // of attention: sums over a vertex's edges for the gradients of weights along edges [n x Attention.Along()]
 	InputGrad                 // [n x in]; none in the first layer
 	Own                       // the first of a layer's additional values

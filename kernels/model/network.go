@@ -151,7 +151,7 @@ func (s Spec) Weighs() bool { return s.Adds() || s.Design.EdgeFeatures }
 // Attends reports whether vertices gather with attention.
 func (s Spec) Attends() bool { return s.kind().Attends }
 
-// Dynamic reports whether attention is that of GATv2.
+// Dynamic reports whether attention is as in GATv2.
 func (s Spec) Dynamic() bool { return s.kind().Dynamic }
 
 // Adds reports whether vertices gather sums of rows with coefficients: neither maxima nor

@@ -31,7 +31,7 @@ type Options struct {
 	Faults      Faults
 }
 
-// defaultMemory is that of Dorylus's functions, in MB (OSDI'21, §7).
+// defaultMemory is the memory of Dorylus's functions, in MB (OSDI'21, §7).
 const defaultMemory = 192
 
 // Region is the region that the service reports.

@@ -122,19 +122,19 @@ func (s Set) Dots(dst []float32, step, heads int, row, x []float32, stride int, 
 	if n == 0 || len(row) == 0 {
 		return
 	}
-	seeing := min(n, max(len(ids)-ahead, 0))
+	prefetching := min(n, max(len(ids)-ahead, 0))
 	width := len(row) / heads
 	full := (width - 1) / 16
 	last := width - 16*full
 	switch {
 	case s == AVX512 && heads == 8 && width == 8:
-		dotsOfEight512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing)
+		dotsOfEight512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, prefetching)
 		return
 	case s == AVX512:
-		dots512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing, heads, full, last, 0, 4*last)
+		dots512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, prefetching, heads, full, last, 0, 4*last)
 		return
 	}
-	dots256(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing, heads, full, min(last, 8), max(last-8, 0), 4*last)
+	dots256(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, prefetching, heads, full, min(last, 8), max(last-8, 0), 4*last)
 }
 
 // Weigh adds to dst the rows of x of the first n edges, times the first weight of the edge. With
@@ -144,7 +144,7 @@ func (s Set) Weigh(dst, x []float32, stride int, ids []uint32, weights []float32
 	if n == 0 {
 		return
 	}
-	seeing := min(n, max(len(ids)-ahead, 0))
+	prefetching := min(n, max(len(ids)-ahead, 0))
 	tile := 8 * s.lanes()
 	if heads != nil && s == AVX2 {
 		tile = 4 * s.lanes()
@@ -153,13 +153,13 @@ func (s Set) Weigh(dst, x []float32, stride int, ids []uint32, weights []float32
 		full, lanes := s.split(min(tile, len(dst)-j))
 		switch {
 		case heads == nil && s == AVX512:
-			weigh512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes)
+			weigh512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes)
 		case heads == nil:
-			weigh256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes)
+			weigh256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes)
 		case s == AVX512:
-			weighHeads512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &heads[j])
+			weighHeads512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &heads[j])
 		default:
-			weighHeads256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &heads[j])
+			weighHeads256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &heads[j])
 		}
 	}
 }
@@ -170,7 +170,7 @@ func (s Set) WeighSigned(dst, signed, x []float32, stride int, ids []uint32, wei
 	if n == 0 {
 		return
 	}
-	seeing := min(n, max(len(ids)-ahead, 0))
+	prefetching := min(n, max(len(ids)-ahead, 0))
 	tile := 8 * s.lanes()
 	if s == AVX2 {
 		tile /= 2
@@ -182,13 +182,13 @@ func (s Set) WeighSigned(dst, signed, x []float32, stride int, ids []uint32, wei
 		full, lanes := s.split(min(tile, len(dst)-j))
 		switch {
 		case heads == nil && s == AVX512:
-			weighSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &signed[j])
+			weighSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &signed[j])
 		case heads == nil:
-			weighSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &signed[j])
+			weighSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &signed[j])
 		case s == AVX512:
-			weighHeadsSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &heads[j], &signed[j])
+			weighHeadsSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &heads[j], &signed[j])
 		default:
-			weighHeadsSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &heads[j], &signed[j])
+			weighHeadsSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &heads[j], &signed[j])
 		}
 	}
 }
@@ -218,17 +218,17 @@ func (s Set) LeakyDots(dst []float32, step, heads int, row, vector, x []float32,
 	if n == 0 || len(row) == 0 {
 		return
 	}
-	seeing := min(n, max(len(ids)-ahead, 0))
+	prefetching := min(n, max(len(ids)-ahead, 0))
 	width := len(row) / heads
 	full := (width - 1) / 16
 	last := width - 16*full
 	switch {
 	case s == AVX512 && heads == 8 && width == 8:
-		bentDotsOfEight512(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, seeing, slope)
+		bentDotsOfEight512(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, prefetching, slope)
 	case s == AVX512:
-		bentDots512(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, seeing, heads, full, last, 0, 4*last, slope)
+		bentDots512(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, prefetching, heads, full, last, 0, 4*last, slope)
 	default:
-		bentDots256(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, seeing, heads, full, min(last, 8), max(last-8, 0), 4*last, slope)
+		bentDots256(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, prefetching, heads, full, min(last, 8), max(last-8, 0), 4*last, slope)
 	}
 }
 

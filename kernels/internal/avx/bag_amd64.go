@@ -10,14 +10,14 @@ func (s Set) GatherValues(dst, x []float32, cols []uint32, vals []float32) {
 	if n == 0 {
 		return
 	}
-	seeing := min(n, max(len(cols)-ahead, 0))
+	prefetching := min(n, max(len(cols)-ahead, 0))
 	width, tile := len(dst), 8*s.lanes()
 	for j := 0; j < width; j += tile {
 		full, lanes := s.split(min(tile, width-j))
 		if s == AVX512 {
-			gatherValues512(&dst[j], &x[j], 4*width, &cols[0], &vals[0], seeing, n-seeing, full+1, lanes)
+			gatherValues512(&dst[j], &x[j], 4*width, &cols[0], &vals[0], prefetching, n-prefetching, full+1, lanes)
 		} else {
-			gatherValues256(&dst[j], &x[j], 4*width, &cols[0], &vals[0], seeing, n-seeing, full+1, lanes)
+			gatherValues256(&dst[j], &x[j], 4*width, &cols[0], &vals[0], prefetching, n-prefetching, full+1, lanes)
 		}
 	}
 }
