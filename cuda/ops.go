@@ -35,12 +35,12 @@ type rank struct {
 	ways   copyStreams
 	blas   device.BLAS // nil: dense products use siafu's kernels
 
-	mu    sync.Mutex
-	err   *fault.Error // the first error of the device
-	plans map[matrix]*plan
-	users int // open Ops
-	say   func(line string)
-	told  bool // warned that the system pins no memory
+	mu     sync.Mutex
+	err    *fault.Error // the first error of the device
+	plans  map[matrix]*plan
+	users  int // open Ops
+	say    func(line string)
+	warned bool // that the system pins no memory
 
 	workspace workspace
 }
@@ -204,10 +204,10 @@ func (o *Ops) Tell(say func(line string)) {
 func (r *rank) warnPageable(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.told && r.say != nil {
+	if !r.warned && r.say != nil {
 		r.say(fmt.Sprintf("host memory is not page-locked, so transfers to and from the GPU are slower: %v", err))
 	}
-	r.told = true
+	r.warned = true
 }
 
 // Fork implements kernels.Ops.
@@ -265,7 +265,7 @@ func (o *Ops) Close() {
 	}
 }
 
-// check ends the piece of work under way where the device has failed, now or before.
+// check ends the current piece of work if the device has failed, now or before.
 func (r *rank) check(err error) {
 	if first := r.first(err); first != nil {
 		mapped.Fail(first)
@@ -297,7 +297,7 @@ func failed(err error) *fault.Error {
 	return e
 }
 
-// mustFit panics unless shapes do.
+// mustFit panics unless shapes fit.
 func mustFit(ok bool) {
 	if !ok {
 		panic("cuda: matrices whose shapes do not fit")

@@ -1,22 +1,22 @@
-// Attention over the in-neighbours of a vertex; siafu/kernels has the formulae.
+// Attention over the in-neighbours of a vertex. Package siafu/kernels documents the formulae.
 //
 //	s[v,u] = leaky(l[u] + r[v])    p = softmax of s over u    q = p·keep
 //	out[v] = Σ_u q·z[u]
 //	ds = p·((g[v]·z[u])·keep - D[v])·leaky'    dr[v] = Σ_u ds    dl[u] = Σ_v ds    dz[u] = Σ_v q·g[v]
 //
-// Variant: pull. A row's head is a group's, so that a warp has neighbouring heads of
-// a row where they are narrow. As many edges as the group has lanes are done at a
-// time: each lane makes the score of one, and then all make the edges' sums together,
-// a lane a column. The largest score so far is taken out of the exponents, and sums
-// are scaled when it grows ("online softmax"). Sums of edges are in order, those of a
-// head's columns in halves. A hub is cut as in spmm.cu; its pieces' softmaxes become
-// one in attentionHubs, and gradients are added by hubSums.
+// Variant: pull. A group computes one head of a row, so that a warp has neighbouring heads of a
+// row if they are narrow. The group processes as many edges at a time as it has lanes: each lane
+// computes the score of one edge, then each lane computes the sum over these edges for a column.
+// The largest score so far is subtracted in the exponents, and sums are rescaled when it grows
+// ("online softmax"). Sums over edges are in order, sums over the columns of a head in halves. A
+// hub is divided as in spmm.cu; attentionHubs combines the softmaxes of its pieces, and hubSums
+// adds their gradients.
 #include "common.cuh"
 
 DEVICE float leaky(float v, float slope) { return v > 0 ? v : v * slope; }
 
-// Bounds say which edges are whose: item i is, by order, a row of begin and end, which
-// is that of a vertex or, by lines, of a piece of one.
+// Bounds has the edges of items. Item i is, by order, a row of begin and end. This row belongs
+// to a vertex or, by lines, to a piece of a vertex.
 struct Bounds {
     const i64 *begin, *end;
     const u32 *cols, *order, *lines;
@@ -29,11 +29,11 @@ struct Bounds {
 #define BOUNDS const i64 *begin, const i64 *end, const u32 *cols, const u32 *order, const u32 *lines, i64 count, u32 base, int loops, u32 first
 #define THE_BOUNDS (Bounds{begin, end, cols, order, lines, count, base, loops, first})
 
-// Edges are those of an item, the self loop of a vertex the first; ids are of rows of
-// the matrix at their other ends.
+// Edges has the edges of an item, with the self loop of a vertex first. ids are rows of the
+// matrix at their other ends.
 struct Edges {
     const u32 *cols;
-    i64 slot, row; // where results go, and of which vertex
+    i64 slot, row; // position of the results, and the vertex
     i64 from, count;
     u32 base, self;
     bool loop;
@@ -41,7 +41,7 @@ struct Edges {
     DEVICE_MEMBER Edges(const Bounds &b, i64 item) {
         slot = b.order ? b.order[item] : item;
         row = b.lines ? b.lines[slot] : slot;
-        loop = b.loops && !(b.lines && slot > 0 && b.lines[slot - 1] == row); // of the first piece
+        loop = b.loops && !(b.lines && slot > 0 && b.lines[slot - 1] == row); // only in the first piece
         cols = b.cols;
         from = b.begin[slot];
         count = b.end[slot] - from + loop;
@@ -54,14 +54,14 @@ struct Edges {
     }
 };
 
-// factor is what dropout multiplies an edge of a head by.
+// factor returns the dropout factor of an edge and a head.
 DEVICE float factor(const Mask &mask, u32 source, u32 target, int head) {
     if (!mask.active()) return 1;
     Words w = philox(mask.id(source), mask.id(target), mask.epoch, mask.layer | (u32)(head / 4) << 16, mask.key0, mask.key1);
     return mask.factor(word(w, head % 4));
 }
 
-// weighEdges adds those of lanes j to j+N-1, whose rows are under way together.
+// weighEdges adds the edges of lanes j to j+N-1, whose rows are loaded concurrently.
 template <int N> DEVICE float weighEdges(const Group &g, float sum, const float *x, i64 stride, u32 id, float weight, int j, int c, int width) {
     const float *from[N];
     float w[N];
@@ -76,8 +76,8 @@ template <int N> DEVICE float weighEdges(const Group &g, float sum, const float 
     return sum;
 }
 
-// weigh is dst[c] = dst[c]·scale + Σ_j weight_j·x[id_j·stride + c], of n lanes' edges
-// and a head's columns. fresh says that dst has nothing yet.
+// weigh computes dst[c] = dst[c]·scale + Σ_j weight_j·x[id_j·stride + c] over the edges of n
+// lanes and the columns of a head. With fresh, dst has no value yet.
 DEVICE void weigh(const Group &g, float *dst, bool fresh, float scale, const float *x, i64 stride, u32 id, float weight, int n, int width) {
     for (int left = 0; left < width; left += g.size) {
         int c = left + g.lane;
@@ -89,7 +89,7 @@ DEVICE void weigh(const Group &g, float *dst, bool fresh, float scale, const flo
     }
 }
 
-// dots gives each lane the product of row and its own edge's row of x.
+// dots returns, in each lane, the product of row and the row of x of the lane's edge.
 DEVICE float dots(const Group &g, const float *row, const float *x, i64 stride, u32 id, int n, int width) {
     float mine = 0;
     for (int j = 0; j < n; j++) {
@@ -102,11 +102,11 @@ DEVICE float dots(const Group &g, const float *row, const float *x, i64 stride, 
     return mine;
 }
 
-// Scores of emitted rows lie in these rows or, packed, beside one another.
+// Scores are in the emitted rows or packed.
 #define SCORES const float *x, const float *scores, i64 scoreStride, const float *r
 
-// attentionGather: stats are the largest score and the sum of each head. Where all
-// scores are -Inf there is no softmax, and the sum is a NaN.
+// attentionGather computes, in stats, the largest score and the sum of each head. If all scores
+// are -Inf there is no softmax, and the sum is a NaN.
 KERNEL attentionGather(float *dst, float *stats, BOUNDS, SCORES, int heads, int width, float slope, int merge, int size, MASK) {
     Mask mask = THE_MASK;
     i64 item = group(size);
@@ -140,8 +140,8 @@ KERNEL attentionGather(float *dst, float *stats, BOUNDS, SCORES, int heads, int 
     if (g.lane == 0) stat[0] = top, stat[heads] = sum;
 }
 
-// attentionHubs makes one softmax of those of a hub's pieces, in parts and their
-// stats: a group a hub's head.
+// attentionHubs combines the softmaxes of a hub's pieces, which are in parts with their stats.
+// Each group computes a head of a hub.
 KERNEL attentionHubs(float *dst, float *stats, const float *parts, const float *partStats, const u32 *hubs, const u32 *firsts, i64 count, int heads, int width, int merge, int size) {
     i64 item = group(size);
     if (item >= count * heads) return;
@@ -177,7 +177,7 @@ KERNEL attentionHubs(float *dst, float *stats, const float *parts, const float *
     if (g.lane == 0) stat[0] = grown, stat[heads] = sum;
 }
 
-// attentionFinish: one thread a column.
+// attentionFinish has one thread per column.
 KERNEL attentionFinish(float *dst, float *lse, const float *stats, i64 count, int heads, int width) {
     i64 i = thread();
     if (i >= count) return;
@@ -213,8 +213,8 @@ KERNEL attentionGradDst(float *dr, BOUNDS, SCORES, const float *lse, const float
     if (g.lane == 0) dr[to] = total;
 }
 
-// attentionGradSrc: rows are sources, their edges lead to own vertices, whose r, lse
-// and products lie so many floats apart.
+// attentionGradSrc has a row for each source. The edges lead to own vertices. Their r, lse and
+// products are stride floats apart.
 CROWDED(3) attentionGradSrc(float *dst, BOUNDS, const float *x, const float *r, const float *lse, const float *products, i64 stride,
                             const float *grad, int heads, int width, float slope, int size, MASK) {
     Mask mask = THE_MASK;
@@ -249,7 +249,7 @@ CROWDED(3) attentionGradSrc(float *dst, BOUNDS, const float *x, const float *r, 
     if (g.lane == 0) dst[edges.slot * emitted + columns + h] = total;
 }
 
-// packScores is dst[i] = the scores of emitted row i, count being rows times heads.
+// packScores sets dst[i] to the scores of emitted row i. count is rows times heads.
 KERNEL packScores(float *dst, const float *rows, i64 count, int heads, int width) {
     i64 i = thread();
     if (i >= count) return;
@@ -257,8 +257,7 @@ KERNEL packScores(float *dst, const float *rows, i64 count, int heads, int width
     dst[i] = rows[row * heads * (width + 1) + heads * width + (i - row * heads)];
 }
 
-// packGrad is dst[i] = r[i], lse[i], products[i] [heads each], count being rows times
-// heads.
+// packGrad sets dst[i] to r[i], lse[i] and products[i], heads each. count is rows times heads.
 KERNEL packGrad(float *dst, const float *r, const float *lse, const float *products, i64 count, int heads) {
     i64 i = thread();
     if (i >= count) return;
@@ -269,7 +268,7 @@ KERNEL packGrad(float *dst, const float *r, const float *lse, const float *produ
     to[2 * heads] = products[i];
 }
 
-// rowDots is dst[i] = the product of a head of x and of y, a group each.
+// rowDots sets dst[i] to the product of a head of x and of y, with a group for each.
 KERNEL rowDots(float *dst, const float *x, const float *y, i64 count, int width, int size) {
     i64 item = group(size);
     if (item >= count) return;
@@ -280,7 +279,7 @@ KERNEL rowDots(float *dst, const float *x, const float *y, i64 count, int width,
     if (g.lane == 0) dst[item] = sum;
 }
 
-// foldScores: one thread a row of w and head.
+// foldScores has one thread per row of w and head.
 KERNEL foldScores(float *wide, float *narrow, const float *w, const float *source, const float *target, int in, int heads, int width) {
     i64 i = thread();
     if (i >= (i64)in * heads) return;
@@ -298,7 +297,7 @@ KERNEL foldScores(float *wide, float *narrow, const float *w, const float *sourc
     narrow[i] = right;
 }
 
-// foldScoresGrad: one thread a column, through all rows of w in order.
+// foldScoresGrad has one thread per column, which reads all rows of w in order.
 KERNEL foldScoresGrad(float *gw, float *gsource, float *gtarget, const float *gwide, const float *gnarrow,
                       const float *w, const float *source, const float *target, int in, int heads, int width) {
     int c = (int)thread(), columns = heads * width;

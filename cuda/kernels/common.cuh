@@ -1,13 +1,12 @@
-// What all kernels share: names of the language that a toolkit would define, a
-// few functions of mathematics with their errors, Philox, and groups of lanes.
+// Common parts of all kernels: names of the language that a toolkit would define, some
+// mathematical functions with their errors, Philox, and groups of lanes.
 //
-// clang compiles these files by itself, without a CUDA toolkit and its libraries.
-// Products and sums are rounded each, as the compiler is told (-ffp-contract=off);
-// where a kernel wants the two in one it says so (fma).
+// clang compiles these files without a CUDA toolkit and its libraries. Each product and each sum
+// is rounded (-ffp-contract=off), except in explicit calls of fma.
 #pragma once
 
-// A kernel has blocks of 256 threads, and registers for so few that a multiprocessor
-// runs four of them at a time, or as many as CROWDED says.
+// A kernel has blocks of 256 threads, and few enough registers that a multiprocessor runs four
+// blocks at a time, or the number in CROWDED.
 #define CROWDED(blocks) extern "C" __attribute__((global, launch_bounds(256, blocks))) void
 #define KERNEL CROWDED(4)
 #define DEVICE static inline __attribute__((device, always_inline))
@@ -22,7 +21,7 @@ typedef long long i64;
 
 typedef float float4 __attribute__((ext_vector_type(4)));
 
-// A thread's place. Blocks have 256 threads, or 32 x 8.
+// The position of a thread. Blocks have 256 threads, or 32 x 8.
 DEVICE int threadX() { return __nvvm_read_ptx_sreg_tid_x(); }
 DEVICE int threadY() { return __nvvm_read_ptx_sreg_tid_y(); }
 DEVICE int blockX() { return __nvvm_read_ptx_sreg_ctaid_x(); }
@@ -35,15 +34,15 @@ DEVICE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 DEVICE float infinity() { return __builtin_inff(); }
 DEVICE float notANumber() { return __builtin_nanf(""); }
 
-// power is 2^n for a normal result.
+// power returns 2^n for a normal result.
 DEVICE float power(int n) { return __builtin_bit_cast(float, (u32)(n + 127) << 23); }
 DEVICE double powerDouble(int n) { return __builtin_bit_cast(double, (u64)(n + 1023) << 52); }
 
-// exponential is e^x, wrong by 1e-7 of its size at most where that is normal, and of
-// the smallest float else.
-// e^x = 2^n e^r with r in [-ln2/2, ln2/2]; the polynomial is that of Cephes (expf).
+// exponential returns e^x, with an error of at most 1e-7 of a normal result, else of the
+// smallest float.
+// e^x = 2^n e^r with r in [-ln2/2, ln2/2]; the polynomial is from Cephes (expf).
 DEVICE float exponential(float x) {
-    if (!(x <= 88.73f)) return x > 0 ? infinity() : x; // a NaN is itself
+    if (!(x <= 88.73f)) return x > 0 ? infinity() : x; // a NaN stays a NaN
     if (x < -104.0f) return 0;
     float n = __builtin_rintf(x * 1.44269504f);
     float r = fma(n, -0.693145752f, x);
@@ -59,8 +58,8 @@ DEVICE float exponential(float x) {
     return p * power(half) * power(k - half);
 }
 
-// exponentialDouble is e^x, wrong by less than a unit in its last place; results
-// below the normal ones are 0. Coefficients are those of fdlibm (e_exp.c).
+// exponentialDouble returns e^x, with an error below one unit in the last place. Results below
+// normal numbers are 0. The coefficients are from fdlibm (e_exp.c).
 DEVICE double exponentialDouble(double x) {
     if (!(x <= 709.78)) return x > 0 ? __builtin_inf() : x;
     if (x < -708.39) return 0;
@@ -74,9 +73,8 @@ DEVICE double exponentialDouble(double x) {
     return y * powerDouble(half) * powerDouble(k - half);
 }
 
-// logarithm is ln x of a normal x > 0, wrong by less than a unit in its last place,
-// -Inf of 0, and x itself of an infinity or a NaN. Coefficients are those of fdlibm
-// (e_log.c).
+// logarithm returns ln x of a normal x > 0, with an error below one unit in the last place, -Inf
+// of 0, and x of an infinity or a NaN. The coefficients are from fdlibm (e_log.c).
 DEVICE double logarithm(double x) {
     if (x == 0) return -__builtin_inf();
     if (!(x < __builtin_inf())) return x;
@@ -91,8 +89,8 @@ DEVICE double logarithm(double x) {
     return n * 6.93147180369123816490e-01 - ((hfsq - (s * (hfsq + t1 + t2) + n * 1.90821492927058770002e-10)) - f);
 }
 
-// exponentialLess1 is e^x - 1 of x <= 0, rounded to a float: the double before that
-// is wrong by 2e-15 of its size at most. Near 0 it is Taylor's series.
+// exponentialLess1 returns e^x - 1 for x <= 0, rounded to a float. The relative error before
+// rounding is at most 2e-15. Near 0 it uses Taylor's series.
 DEVICE float exponentialLess1(float x) {
     double v = x;
     if (!(v > -0.35)) return (float)(exponentialDouble(v) - 1);
@@ -110,11 +108,11 @@ DEVICE float exponentialLess1(float x) {
     return (float)(v + p * v * v);
 }
 
-// Numbers of bfloat16, the upper halves of floats.
+// bfloat16 numbers are the upper halves of floats.
 DEVICE float widened(float v) { return v; }
 DEVICE float widened(u16 v) { return __builtin_bit_cast(float, (u32)v << 16); }
 
-// narrowed is v rounded to the nearest, ties to even.
+// narrowed returns v rounded to nearest, ties to even.
 DEVICE u16 narrowed(float v) {
     if (v != v) return 0x7fc0;
     u32 bits = __builtin_bit_cast(u32, v);
@@ -123,7 +121,7 @@ DEVICE u16 narrowed(float v) {
 
 struct Words { u32 w[4]; };
 
-// philox is Philox4x32-10 (Salmon et al., SC'11), as package siafu/kernels has it.
+// philox computes Philox4x32-10 (Salmon et al., SC'11) like package siafu/kernels.
 DEVICE Words philox(u32 c0, u32 c1, u32 c2, u32 c3, u32 k0, u32 k1) {
 #pragma unroll
     for (int round = 0; round < 10; round++) {
@@ -138,8 +136,8 @@ DEVICE Words philox(u32 c0, u32 c1, u32 c2, u32 c3, u32 k0, u32 k1) {
     return Words{{c0, c1, c2, c3}};
 }
 
-// A Mask is a kernels.Mask: an element is kept, times scale, where its word is at
-// most last. Scale 0 says that there is no dropout.
+// Mask is a kernels.Mask: an element is kept, times scale, if its word is at most last. Scale 0
+// means no dropout.
 struct Mask {
     const u32 *ids; // of rows; none: the rows themselves
     u32 key0, key1, epoch, layer, last;
@@ -147,24 +145,24 @@ struct Mask {
 
     DEVICE_MEMBER bool active() const { return scale != 0; }
     DEVICE_MEMBER u32 id(i64 row) const { return ids ? ids[row] : (u32)row; }
-    // words are those of the columns 4·block to 4·block+3 of a row.
+    // words returns the words of the columns 4·block to 4·block+3 of a row.
     DEVICE_MEMBER Words words(u32 id, u32 block) const { return philox(id, block, epoch, layer, key0, key1); }
     DEVICE_MEMBER float factor(u32 word) const { return word <= last ? scale : 0; }
     DEVICE_MEMBER float drop(float v, u32 word) const { return word <= last ? v * scale : 0; }
 };
 
-// The parameters of a mask, and the mask made of them.
+// The parameters of a mask, and the mask of these parameters.
 #define MASK const u32 *ids, u32 key0, u32 key1, u32 epoch, u32 layer, u32 last, float scale
 #define THE_MASK (Mask{ids, key0, key1, epoch, layer, last, scale})
 
-// word is a word that an index chosen at run time names: arrays would lie in memory.
+// word returns the word with an index that is chosen at run time. An array would be in memory.
 DEVICE u32 word(const Words &w, u32 i) {
     u32 low = i & 1 ? w.w[1] : w.w[0], high = i & 1 ? w.w[3] : w.w[2];
     return i & 2 ? high : low;
 }
 
-// A Group is 2^k neighbouring lanes of a warp that work on one row together. Those
-// of a warp go their own ways: all that they share names the group's lanes alone.
+// Group is 2^k neighbouring lanes of a warp that work on one row together. The groups of a warp
+// diverge, so that all communication names only the group's lanes.
 struct Group {
     int size, lane, first; // first is the warp's lane of the group's lane 0
     u32 mask;
@@ -176,15 +174,15 @@ struct Group {
         first = warpLane - lane;
         mask = (n == 32 ? 0xffffffffu : (1u << n) - 1) << first;
     }
-    // of is the value of lane j.
+    // of returns the value of lane j.
     DEVICE_MEMBER u32 of(u32 v, int j) const { return __nvvm_shfl_sync_idx_i32(mask, v, first + j, 0x1f); }
     DEVICE_MEMBER float of(float v, int j) const { return __nvvm_shfl_sync_idx_f32(mask, v, first + j, 0x1f); }
-    // sum is the sum over lanes, in halves, the same bits for all.
+    // sum returns the sum over lanes, added in halves, with the same bits in all lanes.
     DEVICE_MEMBER float sum(float v) const {
         for (int step = size / 2; step > 0; step /= 2) v += __nvvm_shfl_sync_bfly_f32(mask, v, step, 0x1f);
         return v;
     }
-    // largest leaves NaNs out unless the group's lane 0 began with one.
+    // largest ignores NaNs, unless lane 0 of the group has one.
     DEVICE_MEMBER float largest(float v) const {
         for (int step = size / 2; step > 0; step /= 2) {
             float other = __nvvm_shfl_sync_bfly_f32(mask, v, step, 0x1f);
@@ -194,7 +192,8 @@ struct Group {
     }
 };
 
-// sumDouble is the sum over a warp's lanes, in halves, the same bits for all.
+// sumDouble returns the sum over a warp's lanes, added in halves, with the same bits in all
+// lanes.
 DEVICE double sumDouble(double v) {
     for (int step = 16; step > 0; step /= 2) {
         u64 bits = __builtin_bit_cast(u64, v);
@@ -205,8 +204,8 @@ DEVICE double sumDouble(double v) {
     return v;
 }
 
-// group is which group of size n the thread is in, counted over the grid.
+// group returns the number of the thread's group of size n in the grid.
 DEVICE i64 group(int n) { return (i64)blockX() * (256 / n) + threadX() / n; }
 
-// aligned tells whether p is a multiple of so many bytes.
+// aligned reports whether p is a multiple of the given bytes.
 DEVICE bool aligned(const void *p, int bytes) { return ((u64)p & (bytes - 1)) == 0; }

@@ -1,16 +1,16 @@
-// Blends of two matrices, and activations by themselves with their gradients.
+// Blends of two matrices, and separate activations with their gradients.
 //
-// Variant: a thread has one element. A GELU is computed in double: below the distribution
-// function of the normal distribution is Marsaglia's series around 0 (2004, equation 2),
-// all of whose terms have one sign, and Laplace's continued fraction far below 0, where
-// the series would lose what is left of 1/2.
+// Variant: a thread has one element. A GELU is computed in double. The distribution function of
+// the normal distribution is computed with Marsaglia's series around 0 (2004, equation 2), whose
+// terms all have one sign, and with Laplace's continued fraction far below 0, where the series
+// would lose the difference from 1/2.
 #include "common.cuh"
 
 enum { identity, relu, elu, gelu, leakyReLU };
 
 DEVICE double density(double x) { return exponentialDouble(-0.5 * x * x) * 0.39894228040143267794; }
 
-// normal is Φ(x), wrong by 1e-9 of its size at most.
+// normal returns Φ(x), with a relative error of at most 1e-9.
 DEVICE double normal(double x) {
     if (x > 9) return 1;
     if (x < -40 || x != x) return x * 0;
@@ -42,7 +42,7 @@ DEVICE float slope(float x, int f) {
     return f == leakyReLU ? 0.01f : 0;
 }
 
-// blend is dst[i] = keep·dst[i] + share·x[i]; keep 0 reads no dst.
+// blend computes dst[i] = keep·dst[i] + share·x[i]. With keep 0 it does not read dst.
 KERNEL blend(float *dst, float keep, const float *x, float share, i64 n) {
     i64 i = thread();
     if (i >= n) return;
@@ -51,26 +51,25 @@ KERNEL blend(float *dst, float keep, const float *x, float share, i64 n) {
     dst[i] = v;
 }
 
-// activate is dst[i] = f(z[i]).
+// activate computes dst[i] = f(z[i]).
 KERNEL activate(float *dst, const float *z, int f, i64 n) {
     i64 i = thread();
     if (i < n) dst[i] = value(z[i], f);
 }
 
-// activateGrad is dst[i] = g[i]·f'(z[i]).
+// activateGrad computes dst[i] = g[i]·f'(z[i]).
 KERNEL activateGrad(float *dst, const float *g, const float *z, int f, i64 n) {
     i64 i = thread();
     if (i < n) dst[i] = g[i] * slope(z[i], f);
 }
 
-// larger is dst[i] = max(dst[i], x[i]).
+// larger computes dst[i] = max(dst[i], x[i]).
 KERNEL larger(float *dst, const float *x, i64 n) {
     i64 i = thread();
     if (i < n && x[i] > dst[i]) dst[i] = x[i];
 }
 
-// largerGrad gives dst[i] what is left of the gradient g[i], and takes it away there, where
-// x[i] is the largest, m[i].
+// largerGrad moves the remaining gradient g[i] to dst[i] where x[i] is the maximum m[i].
 KERNEL largerGrad(float *dst, float *g, const float *x, const float *m, i64 n, int add) {
     i64 i = thread();
     if (i >= n) return;

@@ -1,14 +1,14 @@
-// The epilogue of a layer and its gradient, sums of columns, sums of matrices, and
-// means of heads.
+// The epilogue of a layer and its gradient, sums of columns, sums of matrices, and means of
+// heads.
 //
-//	forward   h = dropout(f(z + bias)),  f = nothing, ReLU or ELU
+//	forward   h = dropout(f(z + bias)),  f = identity, ReLU or ELU
 //	backward  ∇z = dropout'(∇h) · f'(…), and its sums over rows
 //
-// Variant: one pass. Forward, a thread has four neighbouring columns, whose words are
-// one draw. Backward reads h, which tells what ReLU or ELU and dropout did, so that
-// no mask is drawn; zeros of an ELU are -0, and +0 was dropped. Sums of columns are
-// cut into blocks of rows by shapes alone; a block's eight sums of every eighth row
-// are added in order, and sumParts adds the blocks in order.
+// Variant: one pass. Forward, a thread has four neighbouring columns, whose random words are one
+// draw. Backward reads h, which shows the effect of ReLU or ELU and of dropout, so that no mask
+// is drawn: zeros of an ELU are -0, and dropped elements are +0. Sums of columns are divided
+// into blocks of rows by a rule that depends only on shapes. A block has eight sums, each over
+// every eighth row, which are added in order. sumParts adds the blocks in order.
 #include "common.cuh"
 
 enum { nothing, relu, elu };
@@ -22,7 +22,7 @@ template <int f> DEVICE float activated(float v) {
     return v;
 }
 
-// forward: block 32 x 8, a row of threads for each row of the matrix.
+// forward has blocks of 32 x 8, with a row of threads per row of the matrix.
 template <int f> DEVICE void forward(float *dst, const float *z, i64 rows, int cols, const float *bias, Mask mask) {
     i64 row = (i64)blockX() * 8 + threadY();
     if (row >= rows) return;
@@ -46,15 +46,15 @@ KERNEL biasDropout(float *dst, const float *z, i64 rows, int cols, const float *
 KERNEL biasReLUDropout(float *dst, const float *z, i64 rows, int cols, const float *bias, MASK) { forward<relu>(dst, z, rows, cols, bias, THE_MASK); }
 KERNEL biasELUDropout(float *dst, const float *z, i64 rows, int cols, const float *bias, MASK) { forward<elu>(dst, z, rows, cols, bias, THE_MASK); }
 
-// gradient is that of an element, from that of h and h itself.
+// gradient returns the gradient of an element from the gradient of h and from h.
 template <int f> DEVICE float gradient(float g, float h, float scale, float kept) {
     if (f == relu) return h > 0 ? g * scale : 0;
     float slope = (h < 0 ? h : 0) * kept + 1;
     return __builtin_bit_cast(u32, h) != 0 ? g * scale * slope : 0;
 }
 
-// backward: block 32 x 8, 32 columns of the rows of part blockY. dst is written
-// unless f is nothing, parts unless there are none.
+// backward has blocks of 32 x 8: 32 columns of the rows of part blockY. It writes dst unless f
+// is the identity, and parts unless there are none.
 template <int f> DEVICE void backward(float *dst, float *parts, const float *g, const float *h, i64 rows, int cols, int count, float scale, float kept) {
     SHARED float sums[8][32];
     int col = blockX() * 32 + threadX(), y = threadY(), part = blockY();
@@ -83,13 +83,13 @@ KERNEL eluGradient(float *dst, float *parts, const float *g, const float *h, i64
     backward<elu>(dst, parts, g, h, rows, cols, count, scale, kept);
 }
 
-// add is dst[i] += x[i].
+// add computes dst[i] += x[i].
 KERNEL add(float *dst, const float *x, i64 n) {
     i64 i = thread();
     if (i < n) dst[i] += x[i];
 }
 
-// meanHeads is dst[r][c] = bias[c] + Σ_h x[r][h·width+c]/heads, n = rows·width.
+// meanHeads computes dst[r][c] = bias[c] + Σ_h x[r][h·width+c]/heads, n = rows·width.
 KERNEL meanHeads(float *dst, const float *x, const float *bias, i64 n, int heads, int width, float scale) {
     i64 i = thread();
     if (i >= n) return;
@@ -100,7 +100,7 @@ KERNEL meanHeads(float *dst, const float *x, const float *bias, i64 n, int heads
     dst[i] = sum;
 }
 
-// meanHeadsGrad is dst[r][h·width+c] = g[r][c]/heads, n = rows·heads·width.
+// meanHeadsGrad computes dst[r][h·width+c] = g[r][c]/heads, n = rows·heads·width.
 KERNEL meanHeadsGrad(float *dst, const float *g, i64 n, int heads, int width, float scale) {
     i64 i = thread();
     if (i >= n) return;

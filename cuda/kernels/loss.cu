@@ -3,13 +3,13 @@
 //	loss    = Σ_r  log Σ_c exp(z[r][c]) - z[r][label[r]]      over r with split = want, label ≥ 0
 //	grad[r] = scale·(softmax(z[r]) - onehot(label[r])),  0 for all other rows
 //
-// Variant: a warp a row, exponentials and sums in double, each lane's in order of
-// columns and the lanes' in halves. A block has 256 rows; its eight warps' losses are
-// added in order, and the host adds the blocks' in order.
+// Variant: a warp per row. Exponentials and sums are double. Each lane adds in the order of
+// columns, and the sums of lanes are added in halves. A block has 256 rows. The losses of its
+// eight warps are added in order, and the host adds the blocks in order.
 #include "common.cuh"
 
-// Softmax is what a warp knows of a row: its largest element, NaNs left out, and
-// the sum of exp(z - top).
+// Softmax has a warp's values of a row: the largest element, except NaNs, and the sum of exp(z -
+// top).
 struct Softmax { float top; double sum; };
 
 DEVICE Softmax softmaxOf(const float *z, int cols, int lane) {
@@ -25,10 +25,10 @@ DEVICE float probability(const Softmax &s, float z, double scale) {
     return (float)(exponentialDouble((double)z - (double)s.top) * (scale / s.sum));
 }
 
-// The counts of a block: rows, or wrong where a label has no column.
+// Counts of a block: rows; wrong is set if a label has no column.
 const int rowsOfBlock = 256, wrong = -1;
 
-// crossEntropy: block 32 x 8. grad may be z, or none.
+// crossEntropy has blocks of 32 x 8. grad may be z, or none.
 KERNEL crossEntropy(float *grad, const float *z, const int *labels, const u8 *split, double *losses, i64 *counts, i64 rows, int classes, u32 want, float scale) {
     SHARED double sums[8];
     SHARED int numbers[8];
@@ -50,7 +50,7 @@ KERNEL crossEntropy(float *grad, const float *z, const int *labels, const u8 *sp
             continue;
         }
         Softmax s = softmaxOf(from, classes, lane);
-        double at = 0; // of the lane that has the label's column
+        double at = 0; // in the lane that has the label's column
         for (int c = lane; c < classes; c += 32) {
             float v = from[c];
             if (c == label) at = v;
@@ -73,7 +73,7 @@ KERNEL crossEntropy(float *grad, const float *z, const int *labels, const u8 *sp
     counts[blockX()] = bad ? wrong : count;
 }
 
-// softmax: block 32 x 8, a warp a row. dst may be x.
+// softmax has blocks of 32 x 8, with a warp per row. dst may be x.
 KERNEL softmax(float *dst, const float *x, i64 rows, int cols) {
     i64 row = (i64)blockX() * 8 + threadY();
     if (row >= rows) return;
@@ -81,8 +81,7 @@ KERNEL softmax(float *dst, const float *x, i64 rows, int cols) {
     for (int c = threadX(); c < cols; c += 32) dst[row * cols + c] = probability(s, x[row * cols + c], 1);
 }
 
-// largestColumn is the first of the largest elements of a row, 0 where nothing is
-// above -Inf.
+// largestColumn returns the first of the largest elements of a row, 0 if none is above -Inf.
 DEVICE int largestColumn(const float *x, int cols) {
     float top = -infinity();
     int at = 0x7fffffff;
@@ -96,7 +95,7 @@ DEVICE int largestColumn(const float *x, int cols) {
     return at == 0x7fffffff ? 0 : at;
 }
 
-// argmax: block 32 x 8, a warp a row.
+// argmax has blocks of 32 x 8, with a warp per row.
 KERNEL argmax(int *dst, const float *x, i64 rows, int cols) {
     i64 row = (i64)blockX() * 8 + threadY();
     if (row >= rows) return;
@@ -104,11 +103,11 @@ KERNEL argmax(int *dst, const float *x, i64 rows, int cols) {
     if (threadX() == 0) dst[row] = at;
 }
 
-// accuracy: block 32 x 8 of 256 rows. counts are a block's: correct rows by split,
-// all with a label by split, and those whose split is unknown.
+// accuracy has blocks of 32 x 8 threads for 256 rows. counts has the counts of each block:
+// correct rows by split, all rows with a label by split, and rows of an unknown split.
 KERNEL accuracy(i64 *counts, const float *z, const int *labels, const u8 *split, i64 rows, int classes) {
     SHARED int numbers[8][9];
-    int y = threadY(), lane = threadX(), mine = 0; // of the lane's number
+    int y = threadY(), lane = threadX(), mine = 0; // count with the lane's number
     i64 first = (i64)blockX() * rowsOfBlock, end = first + rowsOfBlock < rows ? first + rowsOfBlock : rows;
     for (i64 row = first + y; row < end; row += 8) {
         int label = labels[row], part = split[row];

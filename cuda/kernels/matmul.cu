@@ -1,25 +1,25 @@
-// Dense times dense.
+// Products of dense matrices.
 //
 //	MatMul        dst[m x n] (+)= a[m x k] b[k x n]
 //	MatMulTransB  dst[m x n] (+)= a[m x k] b[n x k]ᵀ
 //	MatMulTransA  dst[m x n] (+)= a[k x m]ᵀ b[k x n]
 //
-// Variant: tiles of 16·T x 16·T of dst, one a block, each thread T x T elements in
-// registers; 16 of k at a time lie in shared memory. Every element is summed in
-// order of k by one thread, whatever T is. Where k is long and dst small, k is cut
-// into splits by shapes alone, each into a part of its own, and sumParts adds them
-// in order. An epilogue (bias, ReLU, dropout) is done on the registers.
+// Variant: tiles of 16·T x 16·T of dst, one per block. Each thread has T x T elements in
+// registers. Shared memory has 16 of k at a time. One thread adds all terms of an element in the
+// order of k, for any T. If k is long and dst is small, k is divided into splits by a rule that
+// depends only on shapes. Each split writes its own part, and sumParts adds the parts in order.
+// An epilogue (bias, ReLU, dropout) is applied in registers.
 #include "common.cuh"
 
 const int depth = 16; // of k in shared memory
 
-// Tile is the operand that lies in shared memory, [depth][16·T], padded so that its
-// columns fall into different banks.
+// Tile is an operand in shared memory, [depth][16·T], padded so that its columns are in
+// different banks.
 template <int T> struct Tile { __attribute__((aligned(16))) float at[depth][16 * T + 4]; };
 
-// load sets tile to depth of k, from k on and below end, and 16·T of lines from first
-// on and below count. along says that an element's neighbours in x are of the same
-// line, whose stride is given; else of the same k. What lies outside is 0.
+// load sets tile to depth of k, from k on and below end, and 16·T lines from first on and below
+// count. With along, neighbours in memory belong to the same line, and stride is the distance of
+// two lines; otherwise they belong to the same k. Elements outside are 0.
 template <int T, bool along, class E>
 DEVICE void load(Tile<T> &tile, const E *x, i64 stride, i64 first, i64 count, i64 k, i64 end) {
 #pragma unroll
@@ -32,7 +32,7 @@ DEVICE void load(Tile<T> &tile, const E *x, i64 stride, i64 first, i64 count, i6
     }
 }
 
-// multiply adds the product of two tiles to acc, in order of k.
+// multiply adds the product of two tiles to acc, in the order of k.
 template <int T> DEVICE void multiply(float acc[T][T], const Tile<T> &as, const Tile<T> &bs, int y, int x) {
 #pragma unroll
     for (int k = 0; k < depth; k++) {
@@ -51,7 +51,7 @@ template <int T> DEVICE void multiply(float acc[T][T], const Tile<T> &as, const 
     }
 }
 
-// store writes a thread's elements, T of each of T rows.
+// store writes a thread's elements: T rows of T elements.
 template <int T> DEVICE void store(float *dst, float acc[T][T], i64 row, int col, i64 m, int n, int add) {
     bool whole = T == 4 && n % 4 == 0 && aligned(dst, 16);
 #pragma unroll
@@ -69,7 +69,7 @@ template <int T> DEVICE void store(float *dst, float acc[T][T], i64 row, int col
     }
 }
 
-// finish is dropout(relu(acc + bias)).
+// finish returns dropout(relu(acc + bias)).
 template <int T> DEVICE void finish(float acc[T][T], i64 row, int col, i64 m, int n, const float *bias, int relu, Mask mask) {
 #pragma unroll
     for (int i = 0; i < T; i++) {
@@ -132,7 +132,7 @@ DENSE(dense4, 4, float)
 DENSE(denseHalf1, 1, u16)
 DENSE(denseHalf4, 4, u16)
 
-// sumParts is dst[i] (+)= Σ_p parts[p][i], in order of p.
+// sumParts computes dst[i] (+)= Σ_p parts[p][i], in the order of p.
 KERNEL sumParts(float *dst, const float *parts, i64 size, int count, int add) {
     i64 i = thread();
     if (i >= size) return;

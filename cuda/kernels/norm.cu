@@ -1,19 +1,20 @@
-// What normalisations of rows and of columns are made of, and a ReLU with a learned slope.
+// Parts of normalisations of rows and of columns, and a ReLU with a learned slope.
 //
 //	moments   Σ_r x[r][c] and Σ_r x[r][c]·y[r][c]
 //	affine    dst = g·a + z·b + c, with a, b and c of each column
 //	layer     x̂ = (z - mean) / sqrt(var + ε) of a row,  dst = x̂·gain + bias
 //	unit      dst = z / ‖z‖ of a row
 //
-// Variant: sums over rows are in double, cut into blocks of rows by shapes alone; a
-// block's eight sums of every eighth row are added in order, and sumDoubles adds the
-// blocks in order. A row of the layer's is a warp's, lanes' sums being added in halves.
+// Variant: sums over rows are double, divided into blocks of rows by a rule that depends only on
+// shapes. A block has eight sums, each over every eighth row, which are added in order.
+// sumDoubles adds the blocks in order. Normalisations of rows have a warp per row, and add the
+// sums of lanes in halves.
 #include "common.cuh"
 
-// fold adds the eight sums of a column in a block of 32 x 8, for the thread of y 0.
+// fold adds the eight sums of a column in a block of 32 x 8, in the thread with y 0.
 DEVICE double fold(double sum) {
     SHARED double sums[8][32];
-    barrier(); // those of the call before have been read
+    barrier(); // until the sums of the previous call have been read
     sums[threadY()][threadX()] = sum;
     barrier();
     sum = sums[0][threadX()];
@@ -22,7 +23,8 @@ DEVICE double fold(double sum) {
     return sum;
 }
 
-// columnMoments: block 32 x 8, 32 columns of the rows of part blockY; a part is 2·cols.
+// columnMoments has blocks of 32 x 8: 32 columns of the rows of part blockY. A part is 2·cols
+// long.
 KERNEL columnMoments(double *parts, const float *x, const float *y, i64 rows, int cols, int count) {
     int col = blockX() * 32 + threadX(), part = blockY();
     double first = 0, second = 0;
@@ -39,7 +41,7 @@ KERNEL columnMoments(double *parts, const float *x, const float *y, i64 rows, in
     parts[(i64)part * 2 * cols + cols + col] = second;
 }
 
-// sumDoubles is dst[i] = the sum of count parts of size n, in order; sumRounded rounds it.
+// sumDoubles sets dst[i] to the sum of count parts of size n, in order. sumRounded rounds it.
 KERNEL sumDoubles(double *dst, const double *parts, i64 n, int count) {
     i64 i = thread();
     if (i >= n) return;
@@ -56,7 +58,8 @@ KERNEL sumRounded(float *dst, const double *parts, i64 n, i64 stride, int count)
     dst[i] = (float)sum;
 }
 
-// affineColumns: block 32 x 8, a row of threads for each row. z may be none, dst g.
+// affineColumns has blocks of 32 x 8, with a row of threads per row. z may be none, and dst may
+// be g.
 KERNEL affineColumns(float *dst, const float *g, const float *a, const float *z, const float *b, const float *c, i64 rows, int cols) {
     i64 row = (i64)blockX() * 8 + threadY();
     if (row >= rows) return;
@@ -67,7 +70,7 @@ KERNEL affineColumns(float *dst, const float *g, const float *a, const float *z,
     }
 }
 
-// RowMoments are the mean of a row, and 1 over the root of its variance and eps.
+// RowMoments has the mean of a row, and 1 over the root of its variance plus eps.
 struct RowMoments { float mean, scale; };
 
 DEVICE RowMoments momentsOf(const float *z, int cols, float eps) {
@@ -81,7 +84,7 @@ DEVICE RowMoments momentsOf(const float *z, int cols, float eps) {
     return {(float)mean, 1 / __builtin_sqrtf((float)(sumDouble(squares) / cols + eps))};
 }
 
-// layerNorm: block 32 x 8, a warp a row. dst may be z.
+// layerNorm has blocks of 32 x 8, with a warp per row. dst may be z.
 KERNEL layerNorm(float *dst, const float *z, const float *gain, const float *bias, i64 rows, int cols, float eps) {
     i64 row = (i64)blockX() * 8 + threadY();
     if (row >= rows) return;
@@ -90,7 +93,7 @@ KERNEL layerNorm(float *dst, const float *z, const float *gain, const float *bia
     for (int c = threadX(); c < cols; c += 32) dst[row * cols + c] = (z[c] - m.mean) * m.scale * gain[c] + bias[c];
 }
 
-// layerNormMoments: a warp a row, whose mean and scale go to stats [rows x 2].
+// layerNormMoments has a warp per row. stats [rows x 2] gets the mean and the scale.
 KERNEL layerNormMoments(float *stats, const float *z, i64 rows, int cols, float eps) {
     i64 row = (i64)blockX() * 8 + threadY();
     if (row >= rows) return;
@@ -98,8 +101,8 @@ KERNEL layerNormMoments(float *stats, const float *z, i64 rows, int cols, float 
     if (threadX() == 0) stats[2 * row] = m.mean, stats[2 * row + 1] = m.scale;
 }
 
-// layerNormParts are the gradients of bias and, behind them, gain, of the rows of part
-// blockY: block 32 x 8.
+// layerNormParts computes the gradients of bias and then gain for the rows of part blockY, in
+// blocks of 32 x 8.
 KERNEL layerNormParts(double *parts, const float *g, const float *z, const float *stats, i64 rows, int cols, int count) {
     int col = blockX() * 32 + threadX(), part = blockY();
     double bias = 0, gain = 0;
@@ -116,7 +119,8 @@ KERNEL layerNormParts(double *parts, const float *g, const float *z, const float
     parts[(i64)part * 2 * cols + cols + col] = gain;
 }
 
-// layerNormGrad is dst = s·(d - mean(d) - x̂·mean(d·x̂)), d = g·w: a warp a row. dst may be g.
+// layerNormGrad computes dst = s·(d - mean(d) - x̂·mean(d·x̂)), d = g·w, with a warp per row.
+// dst may be g.
 KERNEL layerNormGrad(float *dst, const float *g, const float *z, const float *w, const float *stats, i64 rows, int cols) {
     i64 row = (i64)blockX() * 8 + threadY();
     if (row >= rows) return;
@@ -134,18 +138,18 @@ KERNEL layerNormGrad(float *dst, const float *g, const float *z, const float *w,
     }
 }
 
-// What a smaller norm of a row counts as, as on the CPU.
+// Smaller norms of a row are replaced by this one, as on the CPU.
 constexpr double leastNorm = 1e-12;
 
-// normOf is the L2 norm of a warp's row.
+// normOf returns the L2 norm of a warp's row.
 DEVICE double normOf(const float *z, int cols) {
     double squares = 0;
     for (int c = threadX(); c < cols; c += 32) squares += (double)z[c] * (double)z[c];
     return __builtin_sqrt(sumDouble(squares));
 }
 
-// unitRows divides rows by their norms, with ball by those above 1: block 32 x 8, a warp a row.
-// dst may be z.
+// unitRows divides rows by their norms, with ball only rows with norms above 1. Blocks have 32 x
+// 8 threads, with a warp per row. dst may be z.
 KERNEL unitRows(float *dst, const float *z, i64 rows, int cols, int ball) {
     i64 row = (i64)blockX() * 8 + threadY();
     if (row >= rows) return;
@@ -155,7 +159,7 @@ KERNEL unitRows(float *dst, const float *z, i64 rows, int cols, int ball) {
     for (int c = threadX(); c < cols; c += 32) dst[row * cols + c] = stays ? z[c] : (float)((double)z[c] / by);
 }
 
-// unitRowsGrad is dst = (g - y (y·g)) / ‖z‖, y = z/‖z‖: a warp a row. dst may be g.
+// unitRowsGrad computes dst = (g - y (y·g)) / ‖z‖, y = z/‖z‖, with a warp per row. dst may be g.
 KERNEL unitRowsGrad(float *dst, const float *g, const float *z, i64 rows, int cols, int ball) {
     i64 row = (i64)blockX() * 8 + threadY();
     if (row >= rows) return;
@@ -171,14 +175,14 @@ KERNEL unitRowsGrad(float *dst, const float *g, const float *z, i64 rows, int co
     }
 }
 
-// prelu is dst[i] = z[i] > 0 ? z[i] : slope[0]·z[i].
+// prelu computes dst[i] = z[i] > 0 ? z[i] : slope[0]·z[i].
 KERNEL prelu(float *dst, const float *z, const float *slope, i64 n) {
     i64 i = thread();
     if (i < n) dst[i] = z[i] > 0 ? z[i] : slope[0] * z[i];
 }
 
-// preluGrad is the gradient of z, and those of the slope by part blockX: 32 of a part's
-// elements at a time. dst may be g.
+// preluGrad computes the gradient of z, and the gradient of the slope for each part blockX: 32
+// elements of a part at a time. dst may be g.
 KERNEL preluGrad(float *dst, double *parts, const float *g, const float *z, const float *slope, i64 n, int count) {
     i64 part = blockX();
     double sum = 0;

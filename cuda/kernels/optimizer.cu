@@ -1,10 +1,10 @@
-// Steps of optimisers, the same bits as those of siafu/kernels: every operation is
-// rounded, in the same order.
+// Steps of optimisers, with the same bits as package siafu/kernels: each operation is rounded,
+// in the same order.
 //
 //	sgd    b = μb + (g + λw);  w -= ηb                (without μ: w -= η(g + λw))
 //	adam   m = β₁m + (1-β₁)g;  v = β₂v + (1-β₂)g²;  w -= size·m / (sqrt(v)·root + ε)
 //
-// Variant: one thread an element, one pass.
+// Variant: one thread per element, one pass.
 #include "common.cuh"
 
 KERNEL stepSGD(float *w, const float *grad, i64 n, float rate, float decay) {

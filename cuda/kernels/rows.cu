@@ -1,10 +1,10 @@
-// Rows for other ranks, and those that come back; columns of matrices; bfloat16.
+// Rows for other ranks and rows from them; columns of matrices; bfloat16.
 //
-//	packRows   dst[i] = X[index[i]]      X being x and behind its last row more
+//	packRows   dst[i] = X[index[i]]      X is x followed by more
 //	addRows    X[index[i]] += rows[i]
 //
-// Variant: block 32 x 8, a warp a row; indices are distinct, so that rows are added
-// side by side.
+// Variant: blocks of 32 x 8, with a warp per row. Indices are distinct, so that rows are added
+// concurrently.
 #include "common.cuh"
 
 DEVICE i64 rowHere() { return (i64)blockX() * 8 + threadY(); }
@@ -25,15 +25,15 @@ KERNEL addRows(float *dst, i64 own, float *more, const u32 *index, i64 count, co
     for (int c = threadX(); c < cols; c += 32) to[c] += rows[i * cols + c];
 }
 
-// copyBlock is dst[r][c] = x[r][c], rows being so many elements apart.
+// copyBlock computes dst[r][c] = x[r][c]. The strides of rows are given in elements.
 KERNEL copyBlock(float *dst, i64 dstStride, const float *x, i64 xStride, i64 rows, int cols) {
     i64 row = rowHere();
     if (row >= rows) return;
     for (int c = threadX(); c < cols; c += 32) dst[row * dstStride + c] = x[row * xStride + c];
 }
 
-// narrow is dst[r][c] = bf16(scale[r]·x[r][c]), rows of dst being so many elements
-// apart; no scale is 1.
+// narrow computes dst[r][c] = bf16(scale[r]·x[r][c]). The stride of dst is given in elements.
+// Without scales the factor is 1.
 KERNEL narrow(u16 *dst, i64 stride, const float *x, i64 rows, int cols, const float *scale) {
     i64 row = rowHere();
     if (row >= rows) return;

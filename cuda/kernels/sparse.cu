@@ -1,14 +1,14 @@
-// Products with a sparse feature matrix X, and its non-zeros in a dense one.
+// Products with a sparse feature matrix X, and its non-zeros in a dense matrix.
 //
 //	sparseProduct   dst[r] = Σ_{e in [begin[r],end[r])} D(vals[e])·x[index[e]]
-//	sparseToDense   dst[r][index[e]-from] = D(vals[e])   where that is a column of dst
+//	sparseToDense   dst[r][index[e]-from] = D(vals[e])   if that is a column of dst
 //
-// D is dropout of the non-zeros. transposed says that r is a column of X and index a
-// vertex, for the mask. Variant: a group a row, as in spmm.cu, and as there hubs are
-// not in order but cut into pieces: then lines says which row a piece is of.
+// D is dropout of the non-zeros. With transposed, r is a column of X and index a vertex, for the
+// mask. Variant: a group per row, as in spmm.cu. As there, hubs are not in order but divided
+// into pieces, and lines has the row of each piece.
 #include "common.cuh"
 
-// kept is a non-zero after dropout.
+// kept returns a non-zero after dropout.
 DEVICE float kept(const Mask &mask, float v, i64 vertex, u32 col) {
     if (!mask.active()) return v;
     return mask.drop(v, word(mask.words(mask.id(vertex), col / 4), col % 4));
@@ -36,7 +36,7 @@ KERNEL sparseProduct(float *dst, const i64 *begin, const i64 *end, const u32 *in
             for (int j = 0; j < n; j++) {
                 u32 source = g.of(at, j);
                 float w = g.of(v, j);
-                // What was dropped is not multiplied: an infinity would make it a NaN.
+                // Dropped elements are not multiplied: an infinity would give a NaN.
                 if (w != 0 && col < width) sum = fma(w, x[(i64)source * width + col], sum);
             }
         }
@@ -44,7 +44,7 @@ KERNEL sparseProduct(float *dst, const i64 *begin, const i64 *end, const u32 *in
     }
 }
 
-// sparseToDense: block 32 x 8, a warp a row; dst holds zeros before.
+// sparseToDense has blocks of 32 x 8, with a warp per row. dst must contain zeros.
 KERNEL sparseToDense(float *dst, const i64 *offsets, const u32 *index, const float *vals, i64 rows, int cols, u32 from, MASK) {
     Mask mask = THE_MASK;
     i64 row = (i64)blockX() * 8 + threadY();

@@ -1,20 +1,20 @@
-// Sparse times dense, the gather of a graph layer.
+// The product of a sparse and a dense matrix: the gather of a graph layer.
 //
 //	dst[r] (+)= rowScale[r] · Σ_{e in [begin[r],end[r])} colScale[c]·x[c-base],  c = cols[e]
 //
 // and with loops the same for c = first+r, before all others.
 //
-// Variant: pull. A row is a group's: so many lanes as its width needs, each with up to
-// four neighbouring columns, which it loads as one where x allows. A warp has several
-// rows where they are narrow; order brings rows of similar degree together, so that
-// a warp's are done at about the same time. The edges of a row are added in their
-// order. A hub is not in order: its edges are cut into pieces of a fixed number, which
-// are rows of another call, and spmmHubs adds the pieces in order.
+// Variant: pull. A group computes a row. It has as many lanes as the width needs, each with up
+// to four neighbouring columns, which it loads at once if the alignment of x allows that. A warp
+// has several rows if they are narrow; order groups rows of similar degree, so that the rows of
+// a warp end at about the same time. The edges of a row are added in order. Hubs are not in
+// order: their edges are divided into pieces of a fixed length, which are the rows of another
+// call, and spmmHubs adds the pieces in order.
 #include "common.cuh"
 
 template <int V> struct Lanes { float v[V]; };
 
-// rowOf loads V neighbouring elements as one.
+// rowOf loads V neighbouring elements at once.
 template <int V, class E> DEVICE Lanes<V> rowOf(const E *x) {
     typedef E Elements __attribute__((ext_vector_type(V)));
     Elements v = *(const Elements *)x;
@@ -24,8 +24,8 @@ template <int V, class E> DEVICE Lanes<V> rowOf(const E *x) {
     return r;
 }
 
-// put is dst (+)= v·scale; columns that follow each other are written as one where
-// dst allows.
+// put computes dst (+)= v·scale. It writes neighbouring columns at once if the alignment of dst
+// allows that.
 template <int V> DEVICE void put(float *dst, Lanes<V> v, float scale, int add) {
     if (V == 4 && aligned(dst, 16)) {
         float4 sum = {v.v[0] * scale, v.v[1 % V] * scale, v.v[2 % V] * scale, v.v[3 % V] * scale};
@@ -42,7 +42,7 @@ template <int V, class E> DEVICE void addEdge(Lanes<V> &sum, const E *x, float w
     for (int i = 0; i < V; i++) sum.v[i] = fma(weight, v.v[i], sum.v[i]);
 }
 
-// addEdges adds those of lanes j to j+N-1, whose rows are under way together.
+// addEdges adds the edges of lanes j to j+N-1, whose rows are loaded concurrently.
 template <int V, int N, class E>
 DEVICE void addEdges(Lanes<V> &sum, const Group &g, const E *x, u32 base, u32 id, float weight, int j, int width, int col, bool mine) {
     i64 at[N];
@@ -102,7 +102,7 @@ SPMM(spmmHalf1, 1, u16)
 SPMM(spmmHalf2, 2, u16)
 SPMM(spmmHalf4, 4, u16)
 
-// spmmHubs is the rows of hubs from their pieces: those of hub h are the rows from
+// spmmHubs computes the rows of hubs from their pieces. The pieces of hub h are the rows from
 // firsts[h] to firsts[h+1] of parts. count is hubs times width.
 template <class E>
 DEVICE void spmmHubs(float *dst, const float *parts, const u32 *hubs, const u32 *firsts, i64 count, u32 base,
@@ -130,8 +130,8 @@ DEVICE void spmmHubs(float *dst, const float *parts, const u32 *hubs, const u32 
 HUBS(spmmHubsFloat, float)
 HUBS(spmmHubsHalf, u16)
 
-// hubSums is dst[r] (+)= the sum of the pieces of each hub r, in order, for those
-// whose pieces are all there is to it: width columns, count being hubs times width.
+// hubSums computes dst[r] (+)= the sum of the pieces of each hub r, in order, for rows that have
+// no other terms. Rows have width columns. count is hubs times width.
 KERNEL hubSums(float *dst, const float *parts, const u32 *hubs, const u32 *firsts, i64 count, int width, int add) {
     i64 i = thread();
     if (i >= count) return;

@@ -1,27 +1,28 @@
-// Rows for other ranks as the bytes that travel, and back: the payloads of codecs of
-// package siafu/halo/codec, to the bits of the processor's.
+// Rows for other ranks as bytes, and back: the payloads of the codecs of package
+// siafu/halo/codec, with the same bits as on the processor.
 //
 //	encode   bytes of meant[i] = X[index[i]] - lost[i],  lost[i] = decoded - meant[i]
 //	decode   X[index[i]] = or += values of bytes
 //
-// X is x and behind its last row more; no index is i, no lost is 0. Half rows are
-// bfloat16. Grid rows are codes of 8, 4 or 2 bits, lower columns in lower bits, rounded
-// at random (siafu/kernels/quantise.go), and each rows after each other share an offset
-// and a step of bfloat16:
+// X is x followed by more. Without index it is i, and without lost it is 0. Half rows are
+// bfloat16. Grid rows are codes of 8, 4 or 2 bits, lower columns in lower bits, rounded at
+// random (siafu/kernels/quantise.go). Each each consecutive rows share an offset and a step of
+// bfloat16:
 //
 //	code[c] = floor((meant[c] - offset)/step + u[c])
 //
-// Rows that no grid spans have the step rawStep, codes of 0, and go to raw.
+// Rows whose span is not finite have the step rawStep and codes of 0, and are written to raw.
 //
-// Variant: block 32 x 8, a warp a row, or the rows of a grid, which it reads twice. Of a draw of Philox each
-// lane has the words that eight columns of 256 need, and gets its own by a shuffle.
+// Variant: blocks of 32 x 8, with a warp per row or per grid's rows, which it reads twice. Each
+// lane has the words of a Philox draw for eight of 256 columns, and gets the words of its own
+// columns by shuffles.
 #include "common.cuh"
 
 DEVICE i64 rowHere() { return (i64)blockX() * 8 + threadY(); }
 
 static const u16 rawStep = 0x7fc0;
 
-// Rows are X and an index of it.
+// Rows has X and an index of it.
 struct Rows {
     float *x;
     i64 own;
@@ -32,7 +33,7 @@ struct Rows {
     DEVICE_MEMBER float *row(i64 at, int cols) const { return at < own ? x + at * cols : more + (at - own) * cols; }
 };
 
-// Meant is a row that is to be sent.
+// Meant is a row to be sent.
 struct Meant {
     const float *x;
     float *lost; // none: errors are not fed back
@@ -44,12 +45,12 @@ struct Meant {
     }
 };
 
-// An Extent is the least and the largest element of rows, and whether all are finite.
+// Extent has the least and the largest element of rows, and whether all are finite.
 struct Extent {
     float lo, hi, wrong;
 
     DEVICE_MEMBER Extent() : lo(infinity()), hi(-infinity()), wrong(0) {}
-    // add takes a row's elements, each lane some of them.
+    // add includes the elements of a row, some in each lane.
     DEVICE_MEMBER void add(const Group &g, const Meant &m) {
         for (int c = g.lane; c < m.cols; c += 32) {
             float v = m.of(c);
@@ -57,14 +58,14 @@ struct Extent {
             lo = v < lo ? v : lo, hi = v > hi ? v : hi;
         }
     }
-    // finite makes the lanes' extents that of all, 0 of no elements.
+    // finite combines the extents of all lanes. Without elements the extent is 0.
     DEVICE_MEMBER bool finite(const Group &g, int cols) {
         lo = cols ? -g.largest(-lo) : 0, hi = cols ? g.largest(hi) : 0;
         return g.largest(wrong) == 0;
     }
 };
 
-// narrowedDown is the largest bfloat16 that is not above v, and narrowedUp the least
+// narrowedDown returns the largest bfloat16 that is not above v. narrowedUp returns the least
 // that is not below v, which is positive.
 DEVICE u16 narrowedDown(float v) {
     if (v == 0) return 0;
@@ -72,7 +73,7 @@ DEVICE u16 narrowedDown(float v) {
 }
 DEVICE u16 narrowedUp(float v) { return (u16)((__builtin_bit_cast(u32, v) + 0xffff) >> 16); }
 
-// A Grid is a kernels.Grid.
+// Grid is a kernels.Grid.
 struct Grid {
     u16 offset, step;
     bool spans;
@@ -91,10 +92,10 @@ struct Grid {
     }
 };
 
-// Draws are what a kernels.Rounding draws by.
+// Draws has the inputs of the random numbers of a kernels.Rounding.
 struct Draws { u32 key0, key1, epoch, layer; };
 
-// number is the 16 bits of column 32·j + lane of the 256 whose words the group has.
+// number returns the 16 bits of column 32·j + lane of the 256 columns whose words the group has.
 DEVICE u32 number(const Group &g, const Words &w, int j) {
     int i = g.lane & 15, from = 4 * j + ((i & 7) >> 1);
     Words theirs;
@@ -104,7 +105,7 @@ DEVICE u32 number(const Group &g, const Words &w, int j) {
     return g.lane & 16 ? both >> 16 : both & 0xffff;
 }
 
-// putCodes writes the codes of 32 columns, this lane's being code, from dst on.
+// putCodes writes the codes of 32 columns from dst on. code belongs to this lane's column.
 DEVICE void putCodes(const Group &g, u8 *dst, u32 code, int bits, bool there) {
     int each = 8 / bits;
     u32 byte = code;
