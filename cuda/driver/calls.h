@@ -1,14 +1,13 @@
-// The calls of the CUDA driver that siafu makes, as cuda.h of CUDA 11.4 and later
-// declares them: the name that the library exports, and the parameters. A test
-// compares them with a cuda.h where there is one.
+// The calls of the CUDA driver that siafu makes, as declared in cuda.h of CUDA 11.4 and later:
+// the exported name and the parameters. A test compares them with a cuda.h if there is one.
 
 #ifndef SIAFU_CALLS_H
 #define SIAFU_CALLS_H
 
 #include <stddef.h>
 
-// Handles are pointers to structs that only the driver knows. CU is put in front of
-// names, so that cuda.h and this file can be read together.
+// Handles are pointers to structs that only the driver knows. Names have the prefix CU, so that
+// a file can include both cuda.h and this file.
 #ifndef SIAFU_WITH_CUDA_H
 typedef int CUresult, CUdevice, CUjit_option, CUdevice_attribute;
 typedef unsigned long long CUdeviceptr;
@@ -62,7 +61,7 @@ typedef struct CUevent_st *CUevent;
 	CALL(cuEventSynchronize, (CUevent event)) \
 	CALL(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end))
 
-// Numbers of cuda.h.
+// Constants of cuda.h.
 enum {
 	SIAFU_OUT_OF_MEMORY = 2,
 	SIAFU_NO_DEVICE = 100,

@@ -1,5 +1,5 @@
-// The calls of cuBLAS and cuSPARSE that siafu makes, as cublas_v2.h and cusparse.h of
-// CUDA 11.5 and later declare them: result, name that the library exports, parameters.
+// The calls of cuBLAS and cuSPARSE that siafu makes, as declared in cublas_v2.h and cusparse.h
+// of CUDA 11.5 and later: the result, the exported name and the parameters.
 
 #ifndef SIAFU_LIBRARIES_H
 #define SIAFU_LIBRARIES_H
@@ -58,14 +58,14 @@ typedef struct cusparseDnMatDescr const *cusparseConstDnMatDescr_t;
 		cusparseOperation_t transb, const void *alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b, \
 		const void *beta, cusparseDnMatDescr_t c, cudaDataType type, cusparseSpMMAlg_t algorithm, void *workspace))
 
-// Numbers of the headers.
+// Constants of the headers.
 enum {
 	SIAFU_BLAS_ALLOC_FAILED = 3,
 	SIAFU_SPARSE_ALLOC_FAILED = 2,
 	SIAFU_SPARSE_INSUFFICIENT_RESOURCES = 11,
 
 	SIAFU_BLAS_DEFAULT_MATH = 0,
-	SIAFU_OP_N = 0, // of both libraries
+	SIAFU_OP_N = 0, // in both libraries
 	SIAFU_OP_T = 1,
 
 	SIAFU_R_32F = 0,

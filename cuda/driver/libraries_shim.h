@@ -1,5 +1,5 @@
-// What siafu makes of the calls of cuBLAS and cuSPARSE. A function returns the
-// library's status, or minus the driver's code where it has no context.
+// Wrappers of the calls of cuBLAS and cuSPARSE. A function returns the library's status, or
+// minus the driver's code if the context cannot be set.
 
 #ifndef SIAFU_LIBRARIES_SHIM_H
 #define SIAFU_LIBRARIES_SHIM_H
@@ -12,7 +12,7 @@
 	*(void **)&calls->name = dlsym(handle, #name); \
 	if (!calls->name) return dlerror();
 
-// An opener sets calls to those of a library, which stays open, as siafu_open does.
+// An opener sets calls to the functions of a library, which stays open, like siafu_open.
 #define SIAFU_LIBRARY(type, open, CALLS) \
 	typedef struct { CALLS(SIAFU_CALL) } type; \
 	static const char *open(const char *library, type *calls) { \
@@ -30,7 +30,7 @@ static const char *siafu_blas_name(siafu_blas *l, int status) { return l->cublas
 static int siafu_sparse_property(siafu_sparse *l, int which, int *value) { return l->cusparseGetProperty(which, value); }
 static const char *siafu_sparse_name(siafu_sparse *l, int status) { return l->cusparseGetErrorName(status); }
 
-// Each begins so, since a context belongs to a thread.
+// Each function starts with this, because a context belongs to a thread.
 #define SIAFU_ENTER(d, context) \
 	do { \
 		CUresult code = (d)->cuCtxSetCurrent(context); \
@@ -42,8 +42,8 @@ static int siafu_blas_create(siafu_driver *d, CUcontext context, siafu_blas *l, 
 	return l->cublasCreate_v2(handle);
 }
 
-// siafu_blas_prepare gives a handle its stream, and then its workspace, which a new
-// stream would take away.
+// siafu_blas_prepare sets a handle's stream, and then its workspace, which a new stream would
+// reset.
 static int siafu_blas_prepare(siafu_driver *d, CUcontext context, siafu_blas *l, cublasHandle_t handle, CUstream stream,
 		CUdeviceptr workspace, size_t bytes) {
 	SIAFU_ENTER(d, context);
@@ -79,7 +79,7 @@ static int siafu_sparse_destroy(siafu_driver *d, CUcontext context, siafu_sparse
 	return l->cusparseDestroy(handle);
 }
 
-// siafu_spmm is a product that is kept.
+// siafu_spmm is a prepared product.
 typedef struct {
 	cusparseSpMatDescr_t a;
 	cusparseDnMatDescr_t b, c;
@@ -92,8 +92,8 @@ static const float siafu_one = 1, siafu_zero = 0;
 #define SIAFU_SPMM(l, call, handle, p, last) \
 	(l)->call(handle, SIAFU_OP_N, SIAFU_OP_N, &siafu_one, (p)->a, (p)->b, &siafu_zero, (p)->c, SIAFU_R_32F, (p)->algorithm, last)
 
-// siafu_spmm_describe makes the descriptors of a product of float32 sums, and says how
-// large its workspace is.
+// siafu_spmm_describe creates the descriptors of a product with float32 sums, and returns the
+// size of its workspace.
 static int siafu_spmm_describe(siafu_driver *d, CUcontext context, siafu_sparse *l, cusparseHandle_t handle, siafu_spmm *p,
 		int64_t rows, int64_t cols, int64_t edges, CUdeviceptr offsets, CUdeviceptr index, CUdeviceptr values, int type,
 		int64_t width, CUdeviceptr b, CUdeviceptr c, int algorithm, size_t *bytes) {
@@ -118,7 +118,7 @@ static int siafu_spmm_run(siafu_driver *d, CUcontext context, siafu_sparse *l, c
 	return SIAFU_SPMM(l, cusparseSpMM, handle, p, p->workspace);
 }
 
-// siafu_spmm_end gives back the descriptors that were made.
+// siafu_spmm_end frees the existing descriptors.
 static int siafu_spmm_end(siafu_driver *d, CUcontext context, siafu_sparse *l, siafu_spmm *p) {
 	SIAFU_ENTER(d, context);
 	int status = p->a ? l->cusparseDestroySpMat(p->a) : 0;

@@ -1,6 +1,5 @@
-// What siafu makes of the driver's calls. A function returns the driver's code. A
-// context belongs to a thread and a goroutine to none, so that each call that needs a
-// context is told which.
+// Wrappers of the driver's calls. A function returns the driver's code. A context belongs to a
+// thread, but a goroutine to no thread, so that each call that needs a context sets it.
 
 #ifndef SIAFU_DRIVER_SHIM_H
 #define SIAFU_DRIVER_SHIM_H
@@ -11,14 +10,14 @@
 
 #include "calls.h"
 
-// The library's calls, in the order of SIAFU_CALLS.
+// The calls of the library, in the order of SIAFU_CALLS.
 typedef struct {
 #define SIAFU_FIELD(name, parameters) CUresult(*name) parameters;
 	SIAFU_CALLS(SIAFU_FIELD)
 } siafu_driver;
 
-// siafu_open sets calls to those of a library, which stays open, and returns NULL; or
-// what is wrong, which the caller has copied before the next call.
+// siafu_open sets calls to the functions of a library, which stays open, and returns NULL. On
+// failure it returns the error, which the caller must copy before the next call.
 static const char *siafu_open(const char *library, siafu_driver *calls) {
 	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	if (!handle) return dlerror();
@@ -29,7 +28,7 @@ static const char *siafu_open(const char *library, siafu_driver *calls) {
 	return NULL;
 }
 
-// siafu_text is the driver's words for a code, of static storage.
+// siafu_text returns the driver's text for a code, in static memory.
 static const char *siafu_text(siafu_driver *d, CUresult code, int name) {
 	const char *text = NULL;
 	CUresult unknown = name ? d->cuGetErrorName(code, &text) : d->cuGetErrorString(code, &text);
@@ -55,7 +54,7 @@ static CUresult siafu_retain(siafu_driver *d, CUcontext *context, CUdevice devic
 }
 static CUresult siafu_release(siafu_driver *d, CUdevice device) { return d->cuDevicePrimaryCtxRelease_v2(device); }
 
-// All that follow are in a context.
+// All functions below run in a context.
 #define SIAFU_IN(name, call, ...) \
 	static CUresult name(siafu_driver *d, CUcontext context, ##__VA_ARGS__) { \
 		CUresult code = d->cuCtxSetCurrent(context); \
@@ -86,8 +85,8 @@ SIAFU_IN(siafu_event_query, cuEventQuery(event), CUevent event)
 SIAFU_IN(siafu_event_synchronize, cuEventSynchronize(event), CUevent event)
 SIAFU_IN(siafu_event_since, cuEventElapsedTime(milliseconds, start, end), float *milliseconds, CUevent start, CUevent end)
 
-// siafu_load compiles PTX that ends with a zero. log [length] is what the compiler
-// has to say of errors, ending with a zero.
+// siafu_load compiles PTX that ends with a zero. log [length] gets the compiler's errors, which
+// end with a zero.
 static CUresult siafu_load(siafu_driver *d, CUcontext context, CUmodule *module, const char *text, char *log, unsigned int length) {
 	CUjit_option options[] = {SIAFU_JIT_ERROR_LOG_BUFFER, SIAFU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
 	void *values[] = {log, (void *)(size_t)length};
@@ -98,7 +97,7 @@ static CUresult siafu_load(siafu_driver *d, CUcontext context, CUmodule *module,
 	return code;
 }
 
-// siafu_launch runs a grid whose parameters are the given bytes.
+// siafu_launch runs a grid with parameters in the given bytes.
 static CUresult siafu_launch(siafu_driver *d, CUcontext context, CUstream stream, CUfunction function,
 		const unsigned int *grid, const unsigned int *block, unsigned int shared, void *parameters, size_t bytes) {
 	// CU_LAUNCH_PARAM_BUFFER_POINTER, …_SIZE, …_END of cuda.h

@@ -1,12 +1,11 @@
-// A library with the driver's calls and no GPU: memory of its device is the host's,
-// and a launch writes down what it is given. It refuses calls on threads without its
-// context, as the driver does.
+// A library with the driver's calls but without a GPU. Device memory is host memory, and a
+// launch logs its parameters. Calls fail on threads without the context, as in the driver.
 //
-//	FAKE_LOG    a file that calls are written to, a line each
-//	FAKE_FAIL   CALL=CODE, what a call answers
-//	FAKE_COUNT  how many devices there are, 1 where it is not set
-//	FAKE_MAJOR  their compute capability, 8 where it is not set
-//	FAKE_PARAMETERS  sizes of a kernel's parameters, as 4,8, for launches with a list of them
+//	FAKE_LOG         file for the log of calls, one line each
+//	FAKE_FAIL        CALL=CODE, the code that a call returns
+//	FAKE_COUNT       number of devices; default 1
+//	FAKE_MAJOR       their compute capability; default 8
+//	FAKE_PARAMETERS  sizes of a kernel's parameters, such as 4,8, for launches with a list of them
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +22,7 @@ static int number(const char *variable, int otherwise) {
 	return text && *text ? atoi(text) : otherwise;
 }
 
-// fails writes a call down and says what it answers, 0 where it goes on.
+// fails logs a call and returns its code, 0 if it continues.
 static CUresult fails(const char *call, const char *format, ...) {
 	const char *path = getenv("FAKE_LOG"), *fail = getenv("FAKE_FAIL");
 	size_t n = strlen(call);

@@ -1,5 +1,5 @@
-// Does not compile where calls.h and cuda.h differ. cuda.h gives a call the name
-// that the library exports by macros.
+// Does not compile if calls.h and cuda.h differ. cuda.h defines the exported names of calls as
+// macros.
 
 #include <cuda.h>
 #define SIAFU_WITH_CUDA_H

@@ -1,5 +1,5 @@
-// cuBLAS and cuSPARSE beside the driver of fake.c, in one library: they write down
-// what they are given, and refuse calls on threads without the driver's context.
+// cuBLAS and cuSPARSE together with the driver of fake.c, in one library. They log their
+// arguments, and fail on threads without the driver's context.
 
 #include "fake.c"
 

@@ -1,4 +1,4 @@
-// Does not compile where libraries.h and NVIDIA's headers differ.
+// Does not compile if libraries.h and NVIDIA's headers differ.
 
 #include <cublas_v2.h>
 #include <cusparse.h>

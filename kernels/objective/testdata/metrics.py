@@ -1,5 +1,5 @@
 # Metrics of scikit-learn for each case on standard input, as JSON on standard output;
-# exit code 3 where there is no scikit-learn.
+# exit code 3 without scikit-learn.
 import json, sys
 
 try:
