@@ -8,7 +8,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// Faults come as often as they are asked for, and again with the same seed.
+// Faults have the requested rate, and are the same for the same seed.
 func TestDraw(t *testing.T) {
 	f := Faults{Seed: 7, Crash: 0.2, Late: 0.3, Lose: 0.1, Throttle: 0.02, Duplicate: 0.05, Corrupt: 0.03, Straggle: 0.06, Start: 0.04}
 	var count [Kinds]int

@@ -9,8 +9,8 @@ import (
 
 var fingerprint = strings.Repeat("0a", 32)
 
-// A descriptor without an address, a whole fingerprint, a token or memory for a result is
-// refused.
+// A descriptor without an address, a complete fingerprint, a token or memory for a result is
+// rejected.
 func TestPull(t *testing.T) {
 	for name, change := range map[string]func(*Pull){
 		"":              func(*Pull) {},
@@ -28,7 +28,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// Whatever a request says, what passes is whole, and survives being sent on.
+// Any accepted request is complete, and equal after another encoding.
 func FuzzRequest(f *testing.F) {
 	text, err := json.Marshal(Request{Network: json.RawMessage(`{}`), Pull: &Pull{"127.0.0.1:1", fingerprint, "T", 1 << 40}})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cluster returns the cost of so many machines for a time.
+// cluster returns the cost of n machines for a time.
 func cluster(t *testing.T, name string, n int, seconds float64) *big.Rat {
 	t.Helper()
 	i, err := ParseInstance(name)
@@ -38,8 +38,8 @@ func TestPricesOfThePaper(t *testing.T) {
 	}
 }
 
-// Table 4 without Lambdas, on the clusters of table 3: what the machines cost by the
-// hours is what the paper says, within the last digit that it prints.
+// Table 4 without Lambdas, on the clusters of table 3: the hourly cost of the machines equals
+// the paper's, within its last digit.
 func TestCostsOfTable4(t *testing.T) {
 	for _, c := range []struct {
 		instance      string

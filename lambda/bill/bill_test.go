@@ -42,7 +42,7 @@ func TestPricesAreDated(t *testing.T) {
 	}
 }
 
-// Files that are not as they must be are refused, with the line.
+// Malformed files are rejected, with the line.
 func TestBadPrices(t *testing.T) {
 	const good = "ec2\ta\t1\thour\t2025\tlist\n"
 	for _, text := range []string{
@@ -58,7 +58,7 @@ func TestBadPrices(t *testing.T) {
 	}
 }
 
-// An instance is one that the table has, or dollars an hour.
+// An instance is one of the table, or a price in dollars per hour.
 func TestParseInstance(t *testing.T) {
 	for text, want := range map[string]string{"c5n.2xlarge": "0.432", "0.35": "0.35", "12": "12", ".5": "0.5"} {
 		if i, err := ParseInstance(text); err != nil || i.Hour.USD.Cmp(rat(want)) != 0 {
@@ -97,7 +97,7 @@ func TestCostByHand(t *testing.T) {
 	}
 }
 
-// Classes are summed apart, and together they are the bill.
+// Classes are summed separately. Their sum is the bill.
 func TestClasses(t *testing.T) {
 	tariff, _ := Architecture("arm64")
 	i, _ := ParseInstance("c5.large")
@@ -125,7 +125,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// A host is paid once, however many ranks it carries.
+// A host is charged once for any number of ranks.
 func TestServers(t *testing.T) {
 	i, _ := ParseInstance("3.6")
 	list := Servers([]string{"b", "a", "b", "b"}, i, 10*time.Second)
@@ -137,7 +137,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// Usage travels as numbers, and those of two ranks together are the usage of both.
+// Usage can be sent as numbers. The numbers of two ranks can be added.
 func TestUsageAsNumbers(t *testing.T) {
 	tariff, _ := Architecture("arm64")
 	var a, b Usage

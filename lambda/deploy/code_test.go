@@ -14,7 +14,7 @@ import (
 	"siafu/lambda/function/functiontest"
 )
 
-// The function of either architecture is packed for its own alone, and twice to the same bytes.
+// Pack accepts only a function of the given architecture, and gives the same bytes each time.
 func TestPack(t *testing.T) {
 	for arch, other := range map[string]string{"amd64": "arm64", "arm64": "amd64"} {
 		path := functiontest.BuildFor(t, arch)
@@ -48,7 +48,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// What no function can be is refused.
+// Pack rejects files that are not functions.
 func TestPackRefuses(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text")
 	if err := os.WriteFile(text, []byte("#!/bin/sh\n"), 0o755); err != nil {
@@ -61,7 +61,7 @@ func TestPackRefuses(t *testing.T) {
 	}
 }
 
-// Flags that no function can have are refused, by name.
+// Invalid flags are rejected, by name.
 func TestOptions(t *testing.T) {
 	good := Options{Target: Target{"f"}, Memory: 128, Timeout: time.Minute}
 	if err := good.check(); err != nil {
@@ -87,7 +87,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// ARNs are those of the region's part of AWS, and a role's name has an end.
+// ARNs have the region's partition, and the length of a role's name is bounded.
 func TestNames(t *testing.T) {
 	for region, want := range map[string]string{"us-east-1": "aws", "us-gov-west-1": "aws-us-gov", "cn-north-1": "aws-cn", "": "aws"} {
 		if got := partition(region); got != want {

@@ -22,7 +22,7 @@ import (
 
 const region = "eu-central-1"
 
-// ours is the role that is made for the function.
+// ours is the role that siafu creates for the function.
 const ours = "siafu-eu-central-1-f"
 
 // executableOf writes a file that is an executable of an architecture by its header.
@@ -48,7 +48,7 @@ func options(t *testing.T) Options {
 	return Options{Target: Target{"f"}, Arch: "amd64", File: executableOf(t, "amd64", "one"), Memory: 512, Timeout: time.Minute, CreateRole: true}
 }
 
-// client returns a genuine client of an account, which waits as shortly as it can.
+// client returns a real client of an account, with the shortest waits.
 func client(f *deploytest.Fake, out *bytes.Buffer, dry bool) *control {
 	c := newControl(aws.Config{
 		BaseEndpoint: &f.URL, Region: region, Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
@@ -60,14 +60,14 @@ func client(f *deploytest.Fake, out *bytes.Buffer, dry bool) *control {
 	return c
 }
 
-// result is what a command has come to: its error, what it printed and called.
+// result has the result of a command: its error, output and calls.
 type result struct {
 	err   error
 	out   string
 	calls []string
 }
 
-// changing returns the calls that change something.
+// changing returns the changing calls.
 func (r result) changing() []string {
 	return slices.DeleteFunc(slices.Clone(r.calls), func(c string) bool {
 		_, operation, _ := strings.Cut(c, ":")
@@ -95,7 +95,7 @@ func removed(t *testing.T, f *deploytest.Fake, dry bool) result {
 	return command(f, dry, func(c *control) error { return c.remove(t.Context(), "f") })
 }
 
-// expect compares the calls of a command that must end well.
+// expect compares the calls of a command, which must succeed.
 func expect(t *testing.T, r result, calls ...string) {
 	t.Helper()
 	if r.err != nil {

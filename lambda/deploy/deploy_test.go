@@ -17,8 +17,8 @@ import (
 	"siafu/lambda/deploy/deploytest"
 )
 
-// A first deployment makes a role and the function and waits for both; a second one
-// looks and changes nothing.
+// A first deployment creates a role and the function and waits for both. A second one changes
+// nothing.
 func TestDeployTwice(t *testing.T) {
 	f := deploytest.New(t)
 	f.Spread, f.Looks = 2, 2
@@ -56,8 +56,8 @@ func TestDeployTwice(t *testing.T) {
 	}
 }
 
-// What differs is changed, and nothing else; then nothing differs any more. A dry run
-// before it prints these calls and makes none.
+// Only different settings are changed. Afterwards nothing differs. A preceding dry run prints
+// these calls and makes none.
 func TestUpdates(t *testing.T) {
 	configuration, code := "lambda:UpdateFunctionConfiguration", "lambda:UpdateFunctionCode"
 	vpc := func(o *Options) { o.Subnets, o.SecurityGroups = []string{"subnet-2", "subnet-1"}, []string{"sg-1"} }
@@ -111,8 +111,8 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// A dry run prints the calls that a deployment and a removal then make, with their
-// parameters, and changes nothing.
+// A dry run prints the calls of a deployment and of a removal, with their parameters, and
+// changes nothing.
 func TestDryRun(t *testing.T) {
 	f := deploytest.New(t)
 	o := options(t)
@@ -146,8 +146,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// A function that AWS is still about to make, or has put aside, is waited for and not
-// waited for; one that has failed is refused.
+// Deploy waits for a pending function, does not wait for an inactive one, and rejects a failed
+// one.
 func TestStates(t *testing.T) {
 	for _, c := range []struct {
 		state, update string
@@ -173,7 +173,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// A new function needs to be told its role.
+// A new function needs a role.
 func TestNoRole(t *testing.T) {
 	f := deploytest.New(t)
 	o := options(t)
@@ -183,7 +183,7 @@ func TestNoRole(t *testing.T) {
 	}
 }
 
-// Status says what there is, and has an exit code where nothing is.
+// Status prints the state, and has another exit code if the function does not exist.
 func TestStatus(t *testing.T) {
 	f := deploytest.New(t)
 	o := options(t)
@@ -210,7 +210,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// Without the right to see tags, nothing is known to be siafu's.
+// Without permission to read tags, no function counts as siafu's.
 func TestTagsUnseen(t *testing.T) {
 	there := &lambda.GetFunctionOutput{TagsError: &types.TagsError{ErrorCode: aws.String("AccessDeniedException"), Message: aws.String("no")}}
 	if err := client(deploytest.New(t), new(bytes.Buffer), false).owned(there, "f"); fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "lambda:ListTags") {

@@ -15,7 +15,7 @@ import (
 	"siafu/lambda/deploy/deploytest"
 )
 
-// A deployment that fails half-way removes what it has made, unless told to keep it.
+// A failed deployment removes the resources that it created, unless Keep is set.
 func TestFailedDeployment(t *testing.T) {
 	fails := func(action string, r *deploytest.Refusal) func(*deploytest.Fake) {
 		return func(f *deploytest.Fake) {
@@ -68,8 +68,9 @@ func TestFailedDeployment(t *testing.T) {
 	}
 }
 
-// A function that does not come up in time is removed. One in a VPC leaves its role,
-// whose rights take its network interfaces down, and says so; remove then takes it.
+// A function that is not ready in time is removed. In a VPC its role is kept, because its
+// permissions are needed to remove network interfaces, and a message says so. A later remove
+// deletes the role.
 func TestNeverReady(t *testing.T) {
 	f := deploytest.New(t)
 	f.Looks = 1 << 30
@@ -89,8 +90,7 @@ func TestNeverReady(t *testing.T) {
 	expect(t, removed(t, f, false), "lambda:GetFunction", "iam:GetRole", "iam:ListAttachedRolePolicies", "iam:DetachRolePolicy", "iam:DetachRolePolicy", "iam:DeleteRole")
 }
 
-// A deployment that fails after it has changed a function that was there takes nothing
-// back from it, not even a new role.
+// A failed deployment that changed an existing function reverts nothing, not even a new role.
 func TestFailedUpdate(t *testing.T) {
 	f := deploytest.New(t)
 	f.Roles["mine"] = &deploytest.Role{}
@@ -120,7 +120,7 @@ func TestFailedUpdate(t *testing.T) {
 	}
 }
 
-// An interrupt ends a deployment, and what it had made is removed all the same.
+// An interrupt ends a deployment, which still removes the resources that it created.
 func TestInterrupted(t *testing.T) {
 	for _, at := range []string{"iam:CreateRole", "iam:AttachRolePolicy", "lambda:CreateFunction", "lambda:PutFunctionConcurrency"} {
 		t.Run(at, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A call whose answer is lost is made again by the SDK, and what it had made is found.
+// The SDK repeats a call whose response is lost, and the created resource is found.
 func TestLostAnswer(t *testing.T) {
 	f := deploytest.New(t)
 	lost := false
@@ -160,7 +160,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// Calls that are throttled are made again by the SDK, up to a bound.
+// The SDK repeats throttled calls, up to a limit.
 func TestThrottling(t *testing.T) {
 	f := deploytest.New(t)
 	f.Refuse = func(action string, n int) *deploytest.Refusal {
@@ -182,7 +182,7 @@ func TestThrottling(t *testing.T) {
 	}
 }
 
-// Errors of AWS are told with what to do about them.
+// Errors of AWS are reported with a remedy.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		status        int

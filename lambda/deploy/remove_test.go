@@ -8,7 +8,7 @@ import (
 	"siafu/lambda/deploy/deploytest"
 )
 
-// Remove deletes what siafu has made, once; logs are named as what is left.
+// Remove deletes siafu's resources once, and names the remaining logs.
 func TestRemove(t *testing.T) {
 	f := deploytest.New(t)
 	if r := deployed(t.Context(), t, f, options(t)); r.err != nil {
@@ -22,7 +22,7 @@ func TestRemove(t *testing.T) {
 	expect(t, removed(t, f, false), "lambda:GetFunction", "iam:GetRole")
 }
 
-// The role of a function in a VPC outlives it for one call of remove.
+// The role of a function in a VPC is deleted by the next remove.
 func TestRemoveFromVPC(t *testing.T) {
 	f := deploytest.New(t)
 	o := options(t)
@@ -38,7 +38,7 @@ func TestRemoveFromVPC(t *testing.T) {
 	}
 }
 
-// What siafu has not made it neither changes nor deletes.
+// Siafu neither changes nor deletes resources that it did not create.
 func TestStrangers(t *testing.T) {
 	f := deploytest.New(t)
 	f.Functions["f"] = &deploytest.Function{Config: deploytest.Config{FunctionName: "f", State: "Active", LastUpdateStatus: "Successful"}, Tags: map[string]string{"siafu": "g"}}
@@ -57,7 +57,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// Who has no rights of IAM can be rid of a function whose role is somebody else's.
+// Remove works without IAM permissions if the function has another role.
 func TestRemoveWithoutIAM(t *testing.T) {
 	f := deploytest.New(t)
 	f.Roles["mine"] = &deploytest.Role{}

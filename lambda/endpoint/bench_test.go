@@ -15,10 +15,10 @@ import (
 	"siafu/lambda"
 )
 
-// patience is how long a test waits for what should come at once.
+// patience is the maximum wait of a test for something that should happen at once.
 const patience = 2 * time.Minute
 
-// grace is how long those who are to be cut off get.
+// grace is the time until connections are cut off.
 const grace = 2 * time.Second
 
 // message returns a message of n bytes with a name, like tasks and results.
@@ -43,7 +43,7 @@ type bench struct {
 	results chan []byte // that were taken
 }
 
-// take takes a result when the test does, or the endpoint ends.
+// take receives a result at the end of the test or of the endpoint.
 func (b bench) take(result []byte) {
 	select {
 	case b.results <- result:
@@ -112,7 +112,7 @@ func (b bench) answer(token string, result []byte) int {
 	return status
 }
 
-// result returns the next one that comes.
+// result returns the next result.
 func (b bench) result() []byte {
 	b.t.Helper()
 	select {

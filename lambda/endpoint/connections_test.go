@@ -17,7 +17,7 @@ import (
 	"siafu/lambda"
 )
 
-// raw returns a connection with TLS of one's own.
+// raw returns a separate TLS connection.
 func (b bench) raw() net.Conn {
 	b.t.Helper()
 	c, err := tls.Dial("tcp", b.Address(), &tls.Config{InsecureSkipVerify: true})
@@ -28,8 +28,8 @@ func (b bench) raw() net.Conn {
 	return c
 }
 
-// Who reads or writes too slowly is cut off, and what he has held is free; so is who
-// goes away in the middle.
+// A client that reads or writes too slowly is cut off, and its memory is freed. The same happens
+// to a client that disconnects in the middle.
 func TestSlow(t *testing.T) {
 	o := Options{Grace: grace, Rate: 1 << 40}
 	const large = 32 << 20 // more than buffers between two sockets hold
@@ -98,8 +98,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// A thousand connections of strangers cost no more than the bound allows, and those
-// above it are turned away; when they have gone, functions are served as before.
+// A thousand connections of strangers cost no more than the limit allows, and further ones are
+// rejected. After they close, functions are served again.
 func TestThousandConnections(t *testing.T) {
 	const bound, strangers = 40, 1000
 	b := newBench(t, Options{Connections: bound, Grace: patience})
@@ -166,9 +166,8 @@ func TestThousandFunctions(t *testing.T) {
 	}
 }
 
-// Close ends a function that waits, one that is bringing its result, a task that waits
-// for memory, a result that waits for a reader and a connection that says nothing; no
-// goroutine is left.
+// Close ends a waiting function, a function that is sending its result, a task that waits for
+// memory, a result that waits for a reader and an idle connection. No goroutine is left.
 func TestClose(t *testing.T) {
 	before := runtime.NumGoroutine()
 	b := newBench(t, Options{Memory: 2000, Grace: time.Hour})

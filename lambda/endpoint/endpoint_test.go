@@ -17,8 +17,8 @@ import (
 	"siafu/lambda"
 )
 
-// A function fetches its task, whether it or the task is there first, and its result
-// comes; it needs one connection for all that it does.
+// A function fetches its task, whichever of them is first, and its result arrives. One
+// connection is enough.
 func TestTask(t *testing.T) {
 	b := newBench(t, Options{})
 	first, second := attempt(1), attempt(2)
@@ -60,8 +60,8 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// The certificate is the one whose fingerprint a ticket tells, and differs from
-// endpoint to endpoint; nothing below TLS 1.3 is spoken, and no HTTP/2.
+// The certificate has the fingerprint in the ticket, and differs between endpoints. Only TLS 1.3
+// is accepted, and no HTTP/2.
 func TestCertificate(t *testing.T) {
 	a, b := newBench(t, Options{}), newBench(t, Options{})
 	p := a.open(attempt(1), 0, nil)
@@ -87,9 +87,8 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// Whoever asks for what is not his, or not in his turn, is refused, and counted by the
-// reason; the ticket that he has tried to misuse is as good as before where he has not
-// shown its token.
+// Requests for the wrong resource or in the wrong order are refused, and counted by reason.
+// Without its token such a request does not affect a ticket.
 func TestRefused(t *testing.T) {
 	const most = 1000
 	good, other := attempt(1), attempt(2)
@@ -171,7 +170,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A function that waits for its task is told when the ticket ends.
+// A waiting function gets a response when the ticket ends.
 func TestWaiting(t *testing.T) {
 	b := newBench(t, Options{Life: time.Hour})
 	for why, end := range map[Refusal]func(){
@@ -196,7 +195,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// Each refusal has a name of its own, and those that a request gets to hear a status.
+// Each refusal has a distinct name, and each refusal of a request has a status.
 func TestTold(t *testing.T) {
 	var s Stats
 	names := map[string]bool{}
@@ -212,8 +211,8 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// An endpoint that listens on all addresses tells functions the machine's own, unless
-// it was told another one, or says that it finds none.
+// An endpoint that listens on all addresses advertises the address of the machine, unless
+// another one is given, or fails if it finds none.
 func TestAdvertised(t *testing.T) {
 	own := func() (string, error) { return "192.0.2.7", nil }
 	for _, c := range [][3]string{
@@ -236,8 +235,8 @@ func TestAdvertised(t *testing.T) {
 	}
 }
 
-// An endpoint listens where it was told to, tells functions what it was told to tell,
-// and says what it cannot do.
+// An endpoint listens on the given address, advertises the given address, and reports impossible
+// ones.
 func TestAddress(t *testing.T) {
 	b := newBench(t, Options{Listen: "127.0.0.1:0"})
 	_, port, _ := net.SplitHostPort(b.Address())

@@ -11,8 +11,8 @@ import (
 	"siafu/lambda"
 )
 
-// Whatever a request says, it is answered with a status that is known; what it brings is
-// taken or counted, once; and no memory is left.
+// Any request gets a known status. Its result is accepted or counted once, and all memory is
+// freed.
 func FuzzServe(f *testing.F) {
 	name := attempt(1)
 	good := message(name, 200)

@@ -11,7 +11,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// A ticket ends by itself, and its memory is free.
+// A ticket expires, and its memory is freed.
 func TestLife(t *testing.T) {
 	b := newBench(t, Options{Life: 20 * time.Millisecond})
 	p := b.open(attempt(1), 0, message(attempt(1), 100))
@@ -22,7 +22,7 @@ func TestLife(t *testing.T) {
 	b.refusedOnly(map[Refusal]int{Expired: 1})
 }
 
-// An attempt has one ticket at a time, whose task comes once.
+// An attempt has one ticket at a time, whose task is sent once.
 func TestTwice(t *testing.T) {
 	b := newBench(t, Options{})
 	m := message(attempt(1), 100)
@@ -37,7 +37,7 @@ func TestTwice(t *testing.T) {
 	b.open(attempt(1), 0, m)
 }
 
-// Reasons of old tickets are forgotten, not kept for ever.
+// The reasons of old tickets are eventually discarded.
 func TestGraves(t *testing.T) {
 	g := reasons{why: map[string]Refusal{}}
 	for i := range 3 * len(g.ring) {
@@ -48,8 +48,7 @@ func TestGraves(t *testing.T) {
 	}
 }
 
-// Tasks that find no memory wait for it, in their order; a task that is larger than all
-// of it is refused at once.
+// Tasks wait for memory in order. A task that is larger than all memory is refused at once.
 func TestMemoryOfTasks(t *testing.T) {
 	b := newBench(t, Options{Memory: 2000})
 	var tokens []string
@@ -92,8 +91,7 @@ func TestMemoryOfTasks(t *testing.T) {
 	}
 }
 
-// Results that nobody reads are as many as there is memory for; others are refused
-// when they have waited.
+// Unread results occupy at most the memory; further ones are refused after a wait.
 func TestMemoryOfResults(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	b := newBench(t, Options{Memory: 2000, Grace: grace})

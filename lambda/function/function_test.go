@@ -10,7 +10,7 @@ import (
 	"siafu/lambda"
 )
 
-// network returns a specification as it is sent.
+// network returns an encoded specification.
 func network(t testing.TB, change func(*lambda.Network)) json.RawMessage {
 	t.Helper()
 	n := lambda.Network{Spec: model.Spec{Kind: "gcn", Dims: []int{4, 3, 2}, Orders: make([]model.Order, 2)}, Kernel: "go"}
@@ -23,8 +23,7 @@ func network(t testing.TB, change func(*lambda.Network)) json.RawMessage {
 	return text
 }
 
-// What is no network, and what is no task of it, is an error that says why; the
-// function goes on.
+// An invalid network or task gives an error with the reason, and the function continues.
 func TestRefused(t *testing.T) {
 	f := New()
 	defer f.Close()
@@ -50,8 +49,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The network is made once per specification, and again for another one; kernels that this
-// processor lacks are replaced.
+// A network is made once per specification. Kernels that this processor lacks are replaced.
 func TestKnow(t *testing.T) {
 	f := New()
 	defer f.Close()
@@ -68,7 +66,7 @@ func TestKnow(t *testing.T) {
 	}
 }
 
-// Whatever a request says, the function answers.
+// The function answers any request.
 func FuzzHandle(f *testing.F) {
 	f.Add([]byte(network(f, func(*lambda.Network) {})), []byte("task"))
 	f.Add([]byte(network(f, func(n *lambda.Network) { n.Spec.Kind, n.Sparse = "gat", true })), []byte{})

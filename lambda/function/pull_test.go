@@ -23,7 +23,7 @@ import (
 	"siafu/lambda/endpoint"
 )
 
-// job returns a task of a network, as it is sent.
+// job returns an encoded task of a network.
 func job(t *testing.T, attempt int) (json.RawMessage, task.Name, []byte) {
 	t.Helper()
 	s := model.Spec{Kind: "mlp", Dims: []int{8, 3}, Seed: 1}
@@ -49,7 +49,7 @@ func job(t *testing.T, attempt int) (json.RawMessage, task.Name, []byte) {
 	return text, work.Name, work.Encode(nil, ops)
 }
 
-// side is an endpoint, and what functions have brought.
+// side is an endpoint with the results of functions.
 type side struct {
 	*endpoint.Endpoint
 	results chan []byte
@@ -65,7 +65,7 @@ func start(t *testing.T, o endpoint.Options) side {
 	return side{e, make(chan []byte, 10)} // more than any test brings
 }
 
-// open returns the request for a task that is there.
+// open returns the request for an available task.
 func open(t *testing.T, e side, attempt int, most int64) lambda.Request {
 	t.Helper()
 	network, name, m := job(t, attempt)
@@ -79,8 +79,8 @@ func open(t *testing.T, e side, attempt int, most int64) lambda.Request {
 	return lambda.Request{Network: network, Pull: &p}
 }
 
-// A task that is pulled has the result of one in a payload, and the reply says what it
-// has taken; a warm function uses its connection again.
+// A pulled task gives the same result as a task in a payload, and the reply has its durations. A
+// warm function reuses its connection.
 func TestPull(t *testing.T) {
 	f, e := New(), start(t, endpoint.Options{})
 	defer f.Close()
@@ -106,8 +106,8 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// A function talks to the endpoint that it was told of and to no other one, whatever
-// the address leads to; it tells nobody else its token.
+// A function connects only to the given endpoint, wherever the address leads, and sends the
+// token to no other.
 func TestFingerprint(t *testing.T) {
 	e, other := start(t, endpoint.Options{}), start(t, endpoint.Options{})
 	f := New()
@@ -138,8 +138,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// What the endpoint refuses, and a descriptor that is none, fails the invocation with
-// the reason; a result that is too large is refused for good.
+// A refusal by the endpoint, or an invalid descriptor, fails the invocation with the reason. A
+// result that is too large is a permanent error.
 func TestPullRefused(t *testing.T) {
 	e := start(t, endpoint.Options{})
 	f := New()
@@ -165,8 +165,8 @@ func TestPullRefused(t *testing.T) {
 	}
 }
 
-// An endpoint that ends while a function waits for its task ends the invocation, and so
-// does one that is gone; the next one is served by another endpoint.
+// The end of an endpoint ends the invocation of a waiting function. A missing endpoint has the
+// same effect. The next invocation uses another endpoint.
 func TestEndpointEnds(t *testing.T) {
 	e := start(t, endpoint.Options{})
 	f := New()
@@ -196,8 +196,8 @@ func TestEndpointEnds(t *testing.T) {
 	}
 }
 
-// With a relay, all that a function pulls and pushes goes through it, to loopback
-// addresses too, and the relay sees TLS alone.
+// With a relay, all pulls and pushes pass through it, also to loopback addresses. The relay sees
+// only TLS.
 func TestRelay(t *testing.T) {
 	var through atomic.Int64
 	relay := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -51,7 +51,7 @@ func messageOf(t testing.TB, vertices, attempt int) (lambda.Network, []byte) {
 	return lambda.Network{Spec: s, Kernel: "go"}, work.Encode(nil, ops)
 }
 
-// answering returns a genuine client of a service that answers so, and counts.
+// answering returns a real client of a service that gives this answer, and the number of calls.
 func answering(t *testing.T, answer http.HandlerFunc) (*service.Client, *atomic.Int64) {
 	var n atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +74,7 @@ func newTransport(t *testing.T, c invoke.Client, n lambda.Network, atOnce int, t
 	return transport
 }
 
-// The function gets what was sent, and the result comes back.
+// The function gets the sent payload, and the result comes back.
 func TestResult(t *testing.T) {
 	net, m := message(t, 10)
 	f := function.New()
@@ -111,8 +111,8 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// An invocation that comes to nothing is told by the name of its task, with whether
-// another attempt is of use, and is not tried again here.
+// A failed invocation is reported with the name of its task and whether another attempt may
+// help. It is not repeated here.
 func TestFailures(t *testing.T) {
 	status := func(code int, kind string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -175,7 +175,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// What no payload can hold is not sent, and neither is what is no task.
+// Payloads that are too large are not sent, and neither are invalid tasks.
 func TestRefused(t *testing.T) {
 	net, m := message(t, 6<<20*3/4/32)
 	client, n := answering(t, func(http.ResponseWriter, *http.Request) {})
@@ -192,7 +192,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A payload is never larger than what CheckSize expects.
+// A payload is at most as large as CheckSize expects.
 func TestPayloadSize(t *testing.T) {
 	net, _ := message(t, 1)
 	//lint:ignore SA1026 Custom is nil in what is sent
@@ -208,8 +208,8 @@ func TestPayloadSize(t *testing.T) {
 	}
 }
 
-// No more invocations are under way than may be, and Close gives them up, whether or
-// not anybody reads what they come to.
+// The number of concurrent invocations is limited, and Close abandons them, even if nobody reads
+// their results.
 func TestBoundAndClose(t *testing.T) {
 	net, m := message(t, 10)
 	var now, most atomic.Int64
@@ -236,7 +236,7 @@ func TestBoundAndClose(t *testing.T) {
 	}
 }
 
-// An invocation that is never answered gives its place to the next one.
+// An invocation without an answer ends after the timeout.
 func TestTimeout(t *testing.T) {
 	net, m := message(t, 10)
 	transport := newTransport(t, slow(func(ctx context.Context) { <-ctx.Done() }), net, 1, 10*time.Millisecond)

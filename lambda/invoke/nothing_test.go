@@ -10,8 +10,8 @@ import (
 	"siafu/lambda/local"
 )
 
-// BenchmarkNothing sends a task of one vertex and 27 weights through a warm local
-// function and back: what every task takes beside its bytes and its arithmetic.
+// BenchmarkNothing sends a task of one vertex and 27 weights through a warm local function and
+// back. It measures the cost of a task without its bytes and arithmetic.
 func BenchmarkNothing(b *testing.B) {
 	path := functiontest.Build(b)
 	for _, way := range []string{"payload", "endpoint"} {

@@ -85,7 +85,7 @@ func end(t *testing.T, transport *invoke.Transport) (name task.Name, failure *ta
 	}
 }
 
-// nothing checks that an attempt is told of once.
+// nothing checks that no other attempt is reported.
 func nothing(t *testing.T, transport *invoke.Transport) {
 	t.Helper()
 	select {
@@ -97,8 +97,8 @@ func nothing(t *testing.T, transport *invoke.Transport) {
 	}
 }
 
-// A function pulls its task and pushes its result; the end of the invocation, which may
-// be a failure or come much later, is nothing to the task then.
+// A function pulls its task and pushes its result. The end of the invocation, which may fail or
+// be late, does not affect the task.
 func TestPull(t *testing.T) {
 	hold := make(chan struct{})
 	for name, answer := range map[string]func(*function.Function, http.ResponseWriter, *http.Request){
@@ -145,8 +145,8 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// An attempt whose function is late brings its result all the same, behind that of the
-// next attempt, as long as its invocation lasts.
+// A late function still delivers its result, after the result of the next attempt, while its
+// invocation lasts.
 func TestPullLate(t *testing.T) {
 	net, m := message(t, 10)
 	e, err := endpoint.Start(endpoint.Options{})
@@ -191,15 +191,14 @@ func TestPullLate(t *testing.T) {
 	}
 }
 
-// discard is a response that nobody gets.
+// discard is a response that is discarded.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header       { return d.header }
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) WriteHeader(int)             {}
 
-// An invocation that ends without a result has failed, once, however it ends; the
-// memory of its task is free.
+// An invocation that ends without a result fails once, and the memory of its task is freed.
 func TestPullFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(w http.ResponseWriter)
@@ -226,7 +225,7 @@ func TestPullFails(t *testing.T) {
 	}
 }
 
-// A function that was invoked ahead waits for its task, and one invocation does it.
+// A function that was invoked ahead waits for its task, which needs no other invocation.
 func TestAhead(t *testing.T) {
 	transport, e, m, n := pulling(t, endpoint.Options{}, handle)
 	name, err := task.NameOf(m)
@@ -247,8 +246,8 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// A task that the endpoint will never have memory for is not sent, and one that waits
-// for memory ends with the transport.
+// A task that never fits the endpoint's memory is not sent. A task that waits for memory ends
+// with the transport.
 func TestPullMemory(t *testing.T) {
 	_, m := message(t, 10)
 	large, _, _, n := pulling(t, endpoint.Options{Memory: int64(len(m))}, handle)

@@ -8,8 +8,8 @@ import (
 	"siafu/kernels/task"
 )
 
-// A report is read as AWS writes it, with tabs or blanks, cold or warm, also behind
-// other lines and with fields that follow; what is none is not taken for one.
+// A report is parsed in AWS's format, with tabs or blanks, cold or warm, after other lines and
+// with further fields. Other text is ignored.
 func TestReport(t *testing.T) {
 	ms := func(x float64) time.Duration { return time.Duration(x * float64(time.Millisecond)) }
 	for _, c := range []struct {
@@ -32,7 +32,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Where the service says nothing of an invocation, its wall time counts, as a guess.
+// Without a report, the wall time of an invocation is used as an estimate.
 func TestSpentIsGuessed(t *testing.T) {
 	name, wrong := task.Name{Layer: 1, Attempt: 2}, "%"
 	good := base64.StdEncoding.EncodeToString([]byte("REPORT RequestId: a Duration: 3.00 ms"))

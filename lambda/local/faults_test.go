@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Two sandboxes do a duplicate, and one answer comes.
+// Two sandboxes process a duplicate, and one answer is returned.
 func TestDuplicate(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 1, Faults: Faults{Duplicate: 1}})
 	path := filepath.Join(t.TempDir(), "notes")
@@ -40,7 +40,7 @@ func TestDuplicate(t *testing.T) {
 	}
 }
 
-// One letter of a corrupt answer is another one.
+// A corrupt answer differs in one letter.
 func TestCorrupt(t *testing.T) {
 	good, bad := newBench(t, Options{}), newBench(t, Options{Faults: Faults{Corrupt: 1}})
 	want, err := good.invoke(job{Do: "fail"})
@@ -59,7 +59,7 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// A sandbox that straggles takes ten times as long, for a short task and with a share.
+// A slow sandbox takes ten times as long, for a short task and with a processor share.
 func TestStraggle(t *testing.T) {
 	b := newBench(t, Options{Faults: Faults{Straggle: 1}})
 	const cpu = 60 * time.Millisecond
@@ -74,7 +74,7 @@ func TestStraggle(t *testing.T) {
 	}
 }
 
-// Some invocations are turned away, and some get a sandbox that does not come up.
+// Some invocations are throttled, and some get a sandbox that does not start.
 func TestThrottleAndStart(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 3, Faults: Faults{Throttle: 1}})
 	_, err := b.invoke(job{})
@@ -92,11 +92,11 @@ func TestThrottleAndStart(t *testing.T) {
 	}
 }
 
-// hostVariable is set where this executable is to have a service.
+// hostVariable is set if this executable must run a service.
 const hostVariable = "SIAFU_TEST_HOST"
 
-// host returns a service whose one sandbox is nearly always suspended, and which
-// process that is.
+// host runs a service whose one sandbox is nearly always suspended, and prints the process of
+// the sandbox.
 func host() {
 	s, err := Start(Options{Function: os.Args[0], Name: "f", Memory: 2, Limits: Limits{Processor: true}})
 	if err != nil {
@@ -105,19 +105,19 @@ func host() {
 	}
 	payload, _ := json.Marshal(job{Do: "burn", N: 1000_000})
 	go func() { _, _ = s.run(&invocation{id: "i", payload: payload, done: make(chan answer, 2)}) }()
-	for told := false; ; time.Sleep(time.Millisecond) {
+	for printed := false; ; time.Sleep(time.Millisecond) {
 		s.mu.Lock()
 		for _, b := range s.sandboxes {
-			if !told {
+			if !printed {
 				fmt.Println(b.process.Pid)
 			}
-			told = true
+			printed = true
 		}
 		s.mu.Unlock()
 	}
 }
 
-// state returns the letter of a process's state, X of none.
+// state returns the letter of a process's state, X if there is no process.
 func state(pid int) byte {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := bytes.Cut(text, []byte(") "))
@@ -127,9 +127,8 @@ func state(pid int) byte {
 	return rest[0]
 }
 
-// A sandbox that stands still ends with a program that is killed, also where whoever
-// inherits it is of the same session, as in many containers: the kernel then does not
-// end what stands still by itself.
+// A suspended sandbox ends with a killed program, even if its new parent is in the same session,
+// as in many containers. There the kernel does not end suspended processes.
 func TestStoppedSandboxEnds(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 )
 
-// A sandbox that has more memory than it may ends, however short the moment, and its
-// invocation says so.
+// A sandbox that exceeds its memory, even briefly, is killed, and its invocation reports that.
 func TestMemoryLimit(t *testing.T) {
 	b := newBench(t, Options{Memory: 128, Limits: Limits{Memory: true}})
 	before := b.pid(t, job{})
@@ -33,7 +32,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// line is a line of the log as the service words it.
+// line is a line of the service's log.
 var line = regexp.MustCompile(`REPORT RequestId: (\S+)\tDuration: ([0-9.]+) ms\tBilled Duration: (\d+) ms\tMemory Size: (\d+) MB\tMax Memory Used: (\d+) MB\t(?:Init Duration: ([0-9.]+) ms\t)?\n$`)
 
 // reported returns the numbers of the line of an answer: duration, billed, size, used, init.
@@ -55,8 +54,8 @@ func reported(t *testing.T, out *service.InvokeOutput) (n [5]float64) {
 	return n
 }
 
-// The log says what an invocation is charged for: the beginning of a sandbox once, its
-// time, and how much memory it has had.
+// The log has the charged values of an invocation: the start of a sandbox once, its time, and
+// its peak memory.
 func TestReport(t *testing.T) {
 	const cold = 150 * time.Millisecond
 	b := newBench(t, Options{Memory: 256, Limits: Limits{Cold: [2]time.Duration{cold, cold}}})
@@ -91,7 +90,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// New sandboxes wait, each for a time of its own that the seed says, within bounds.
+// New sandboxes wait for a time that depends on the seed, within bounds.
 func TestColdStart(t *testing.T) {
 	l, most, least := LikeAWS(), time.Duration(0), time.Hour
 	for n := range 1000 {
@@ -106,7 +105,8 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// No more sandboxes start at a time than may, and who would need one is turned away.
+// The number of sandboxes that start at the same time is limited. Further invocations are
+// throttled.
 func TestBurst(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 5, Limits: Limits{Burst: 1}})
 	ended := make(chan int)
@@ -131,8 +131,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// A quota lets a process that is always busy have its share, whatever the delay with
-// which it is looked at.
+// A quota gives a busy process its share, whatever the delay between checks.
 func TestQuota(t *testing.T) {
 	for _, late := range []time.Duration{0, time.Millisecond, 30 * time.Millisecond} {
 		for _, share := range []float64{0.01, 0.11, 0.9} {
@@ -156,7 +155,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// A bucket gives what comes into it, and what a pause has left, but not more.
+// A bucket provides its rate and the rest of a pause, but no more.
 func TestBucket(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := &bucket{rate: func() float64 { return 1000 }, depth: 10 * time.Millisecond}

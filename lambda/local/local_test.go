@@ -45,7 +45,7 @@ type job struct {
 	Target string // a file, or an address
 }
 
-// standIn returns a function that does what it is asked to, and tells which process it is.
+// standIn executes a request, and returns the number of its process.
 func standIn(w job) (any, error) {
 	time.Sleep(w.Sleep)
 	switch w.Do {
@@ -72,7 +72,7 @@ func standIn(w job) (any, error) {
 	return os.Getpid(), nil
 }
 
-// bench is a service with a genuine client.
+// bench is a service with a real client.
 type bench struct {
 	*Service
 	client *service.Client
@@ -129,7 +129,7 @@ func (b bench) failed(t *testing.T, w job) lambda.Failed {
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-// eventually waits for what must come.
+// eventually waits for a condition.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(time.Millisecond) {
@@ -139,8 +139,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// A sandbox that has done its invocation does the next one; several at a time have one
-// each, and more than may be are turned away.
+// A sandbox is reused after its invocation. Concurrent invocations have a sandbox each, and
+// invocations above the limit are throttled.
 func TestSandboxes(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 3})
 	first := b.pid(t, job{})
@@ -167,8 +167,8 @@ func TestSandboxes(t *testing.T) {
 	}
 }
 
-// A function that fails, ends, takes too long or says too much fails its invocation, and
-// the next one is done.
+// A function that fails, exits, times out or returns too much fails its invocation, and the next
+// one succeeds.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -199,8 +199,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A function that ends before it asks for work fails the invocation, and is not started
-// again for it.
+// A function that exits before it asks for work fails the invocation, and is not restarted for
+// it.
 func TestFunctionThatDoesNotBegin(t *testing.T) {
 	s, err := Start(Options{Function: "/bin/false", Name: "f", Concurrency: 1})
 	if err != nil {
@@ -230,8 +230,7 @@ func TestInjectedFaults(t *testing.T) {
 	}
 }
 
-// Close ends all processes and the invocations under way; a sandbox whose service is
-// gone ends by itself.
+// Close ends all processes and current invocations. A sandbox without its service exits.
 func TestClose(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 2})
 	idle := b.pid(t, job{})
@@ -265,7 +264,7 @@ func TestClose(t *testing.T) {
 	eventually(t, "a sandbox does not end with the Runtime API", func() bool { return !alive(pid) })
 }
 
-// A sandbox has nothing of its starter's environment.
+// A sandbox inherits no environment variables.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "a secret")
 	b := newBench(t, Options{})
@@ -275,8 +274,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// Who has no key, names another function, sends too much or what makes no sense gets an
-// error as AWS words it, and changes nothing.
+// A request without the key, for another function, too large or malformed gets an error in AWS's
+// format, and changes nothing.
 func TestHostileRequests(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 2})
 	b.pid(t, job{})
@@ -335,7 +334,7 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// A payload that just fits is taken.
+// A payload of the maximum size is accepted.
 func TestLargestPayload(t *testing.T) {
 	b := newBench(t, Options{})
 	body := fmt.Sprintf(`{"Do":"%s"}`, strings.Repeat("x", lambda.MaxPayload-len(`{"Do":""}`)))
@@ -345,7 +344,7 @@ func TestLargestPayload(t *testing.T) {
 	}
 }
 
-// A function that is not there is said before anything is invoked.
+// A missing function is reported before any invocation.
 func TestFunctionIsMissing(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "bootstrap"), t.TempDir(), "service.go"} {
 		s, err := Start(Options{Function: path, Name: "f"})

@@ -20,7 +20,7 @@ import (
 	service "github.com/aws/aws-sdk-go-v2/service/lambda"
 )
 
-// Payloads have the bandwidth that there is.
+// Payloads have the available bandwidth.
 func TestBandwidthOfPayloads(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 2 * manyFunctions, Limits: Limits{Bandwidth: true}})
 	b.pid(t, job{})
@@ -43,7 +43,7 @@ func TestBandwidthOfPayloads(t *testing.T) {
 	back.count(func(*Stats) { back.running -= manyFunctions })
 }
 
-// The relay is for this user's processes, and for targets that sandboxes may have.
+// The relay accepts only this user's processes, and only allowed targets.
 func TestRelayRefuses(t *testing.T) {
 	b := newBench(t, Options{Limits: Limits{Bandwidth: true}, Targets: []string{"192.0.2.1:443"}})
 	b.pid(t, job{})
@@ -84,7 +84,7 @@ func TestRelayRefuses(t *testing.T) {
 	}
 }
 
-// Another user of the machine is refused.
+// Another user of the machine is rejected.
 func TestRelayIsNotForStrangers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can be another user")

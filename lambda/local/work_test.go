@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// burnt is how long so much CPU time has taken, and for how much of it other programs had
-// the processors.
+// burnt has the wall time of some CPU time, and how long the process waited for a processor.
 type burnt struct{ Wall, Waited time.Duration }
 
 // burn uses CPU time.
@@ -51,8 +50,8 @@ func hoard(mb int) []byte {
 	return all
 }
 
-// fetch gets n bytes from an address through the relay, as the client of net/http takes
-// it, and tells how long they took.
+// fetch reads n bytes from an address through the relay, with the client of net/http, and
+// returns the time.
 func fetch(target string, n int) (time.Duration, error) {
 	c := http.Client{Transport: &http.Transport{
 		Proxy:           http.ProxyURL(&url.URL{Scheme: "http", Host: os.Getenv(RelayVariable)}),
@@ -73,7 +72,7 @@ func fetch(target string, n int) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// source sends as many bytes as the path says, over TLS.
+// source sends the number of bytes in the path, over TLS.
 func source(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +83,7 @@ func source(t *testing.T) string {
 	return s.Listener.Addr().String()
 }
 
-// note leaves the number of the process in a file.
+// note writes the number of the process to a file.
 func note(path string) (any, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -108,7 +107,7 @@ func result[T any](t *testing.T, b bench, w job) (r T) {
 	return r
 }
 
-// burns returns how long CPU time takes.
+// burns returns the wall time of some CPU time.
 func (b bench) burns(t *testing.T, cpu time.Duration) (d burnt) {
 	t.Helper()
 	d = result[burnt](t, b, job{Do: "burn", N: int(cpu.Milliseconds())})
@@ -116,8 +115,8 @@ func (b bench) burns(t *testing.T, cpu time.Duration) (d burnt) {
 	return d
 }
 
-// within tries for a while, as other programs have processors too, that something takes
-// as long as it should.
+// within repeats a measurement until it is in the range, because other programs use the
+// processors too.
 func within(t *testing.T, least, most time.Duration, measure func() burnt) {
 	t.Helper()
 	var took []burnt

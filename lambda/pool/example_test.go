@@ -7,7 +7,7 @@ import (
 	"siafu/lambda/pool"
 )
 
-// A task whose first attempt does not answer in time, and then answers first after all.
+// The first attempt of a task does not answer in time, but still answers first.
 func Example() {
 	s := pool.Defaults()
 	s.Timeout.Ceiling = time.Second

@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A function that never starts is not invoked again and again: what is invoked for it
-// stays below twice the places, one a failure that counts, and one a rest of the
-// breaker, however many tasks come. Every start that fails is one that is charged.
+// A function that never starts is not invoked repeatedly. The number of invocations stays below
+// twice the places, plus one per counted failure and one per rest of the breaker, for any number
+// of tasks. Each failed start is charged.
 func TestFailedStartsAreNoBill(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := withBreaker(brief())
@@ -34,7 +34,7 @@ func TestFailedStartsAreNoBill(t *testing.T) {
 	})
 }
 
-// Pauses double from half of First on, are drawn from their upper half, and end at Most.
+// Pauses double from half of First, are drawn from their upper half, and are at most Most.
 func TestPauses(t *testing.T) {
 	p := New[int](brief())
 	for n := 1; n <= 80; n++ {
@@ -50,7 +50,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// While a start fails nothing is invoked before the pause is over, for any task.
+// After a failed start nothing is invoked until the pause is over, for any task.
 func TestThrottlingPausesAll(t *testing.T) {
 	for _, why := range []Failure{Throttled, NotStarted} {
 		v := newService(t.Fatalf, brief())
@@ -72,7 +72,7 @@ func TestThrottlingPausesAll(t *testing.T) {
 	}
 }
 
-// A crash holds up its own task alone.
+// A crash delays only its own task.
 func TestCrashPausesItsTask(t *testing.T) {
 	v := newService(t.Fatalf, brief())
 	v.submit(0)
@@ -87,9 +87,9 @@ func TestCrashPausesItsTask(t *testing.T) {
 	}
 }
 
-// The breaker opens after its number of failures in a row, and says why; all is done
-// here; after a rest one task is a probe while others are done here; one that fails
-// makes a longer rest; one that succeeds closes the breaker.
+// The breaker opens after its number of consecutive failures, and gives the reason. All tasks
+// are then computed here. After a rest one task is a probe while others are computed here. A
+// failed probe makes the rest longer, and a successful probe closes the breaker.
 func TestBreaker(t *testing.T) {
 	v := newService(t.Fatalf, withBreaker(brief()))
 	for key := range 3 {
@@ -147,7 +147,7 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// A probe whose task was ended by an older attempt closes or keeps the breaker too.
+// A probe whose task was ended by an older attempt also decides about the breaker.
 func TestProbeBehindItsTask(t *testing.T) {
 	for _, answers := range []bool{true, false} {
 		s := withBreaker(brief())
@@ -174,8 +174,8 @@ func TestProbeBehindItsTask(t *testing.T) {
 	}
 }
 
-// Failures of invocations that were under way together count once; half as many may
-// run afterwards, and one more for each result.
+// Failures of concurrent invocations count once. Half as many invocations may run afterwards,
+// and one more for each result.
 func TestFailuresTogetherCountOnce(t *testing.T) {
 	v := newService(t.Fatalf, withBreaker(brief()))
 	for key := range 12 {
@@ -197,7 +197,7 @@ func TestFailuresTogetherCountOnce(t *testing.T) {
 	}
 }
 
-// A result of an invocation that began before does not end a pause.
+// The result of an earlier invocation does not end a pause.
 func TestResultsEndNoPause(t *testing.T) {
 	v := newService(t.Fatalf, brief())
 	v.submit(0)

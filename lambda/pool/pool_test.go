@@ -23,8 +23,8 @@ func withBreaker(s Settings) Settings {
 	return s
 }
 
-// service is what the orders of a Pool are given to: it knows which invocations run,
-// and what has become of each task.
+// service executes the orders of a Pool. It has the running invocations and the state of each
+// task.
 type service struct {
 	fatal     func(string, ...any)
 	pool      *Pool[int]
@@ -47,7 +47,7 @@ func newService(fatal func(string, ...any), s Settings) *service {
 	}
 }
 
-// obey carries orders out, and checks what must hold behind each event.
+// obey executes orders, and checks the invariants after each event.
 func (v *service) obey(orders []Order[int]) []Order[int] {
 	for _, o := range orders {
 		switch o.Do {
@@ -84,7 +84,7 @@ func (v *service) check() {
 	}
 }
 
-// pass lets time pass, and the service end what has lived for too long.
+// pass advances the time, and ends expired invocations.
 func (v *service) pass(d time.Duration) []Order[int] {
 	v.now += d
 	for k, began := range v.running {
@@ -101,7 +101,7 @@ func (v *service) submit(key int) []Order[int] {
 	return v.obey(v.pool.Submit(v.now, key, 0))
 }
 
-// answer brings the result of an invocation, which may have ended before.
+// answer delivers the result of an invocation, which may have ended before.
 func (v *service) answer(k [2]int) bool {
 	delete(v.running, k)
 	wanted := v.pool.Wants(k[0], k[1])
@@ -135,8 +135,8 @@ func (v *service) runs() [][2]int {
 	return list
 }
 
-// drain lets time pass until nothing is due any more, nobody answering, and gives how
-// often something was.
+// drain advances the time without answers until nothing is due, and returns the number of
+// events.
 func (v *service) drain() int {
 	for n := 0; ; n++ {
 		at, ok := v.pool.Next()
@@ -207,7 +207,7 @@ func TestPoolUnderAnything(t *testing.T) {
 	})
 }
 
-// The same events give the same orders, and other seeds other pauses.
+// The same events give the same orders. Other seeds give other pauses.
 func TestPoolIsReproducible(t *testing.T) {
 	trace := func(seed uint64) string {
 		s := withBreaker(brief())
@@ -234,7 +234,7 @@ func TestPoolIsReproducible(t *testing.T) {
 	}
 }
 
-// A lower limit holds back the next invocation until enough have ended.
+// A lower limit delays the next invocation until enough have ended.
 func TestSetLimit(t *testing.T) {
 	v := newService(t.Fatalf, brief())
 	for key := range 6 {
@@ -256,8 +256,7 @@ func TestSetLimit(t *testing.T) {
 	}
 }
 
-// A task of the same name as one whose invocations still run does not take their
-// results for its own.
+// A task does not accept results of invocations of an earlier task with the same name.
 func TestSameNameAgain(t *testing.T) {
 	v := newService(t.Fatalf, brief())
 	v.submit(0)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A timeout is Factor times the quantile of what tasks of the kind took, whatever
-// single stragglers took, between Floor and Ceiling; a later attempt has twice the time.
+// A timeout is Factor times a quantile of the durations of the kind of task, without the effect
+// of single stragglers, between Floor and Ceiling. A later attempt has twice the time.
 func TestTimeouts(t *testing.T) {
 	set := brief().Timeout
 	ms := func(list ...int) *durations {
@@ -38,8 +38,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// Kinds of tasks have timeouts of their own, which what they took decides, also where
-// it came late: so a service that has become slower is not taken for a dead one.
+// Each kind of task has its own timeout from its durations, including late results. So a slower
+// service does not count as dead.
 func TestTimeoutsFollowTheService(t *testing.T) {
 	v := newService(t.Fatalf, brief())
 	round := func(key, kind int, took time.Duration) int {
@@ -70,8 +70,8 @@ func TestTimeoutsFollowTheService(t *testing.T) {
 	}
 }
 
-// A place is held by an invocation until it ends, also while another attempt at its
-// task is waited for.
+// An invocation occupies a place until it ends, also while the pool waits for another attempt of
+// its task.
 func TestLateOnesHoldTheirPlaces(t *testing.T) {
 	s := brief()
 	s.Limit = 1
@@ -87,7 +87,7 @@ func TestLateOnesHoldTheirPlaces(t *testing.T) {
 	}
 }
 
-// What will never answer does not keep those that could out, while there are places.
+// Invocations that never answer do not delay others while there are places.
 func TestLateOnesAreNotWaitedFor(t *testing.T) {
 	s := brief()
 	s.Attempts = 1
@@ -101,7 +101,7 @@ func TestLateOnesAreNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A task that nobody has done says why.
+// A failed task has a reason.
 func TestReasonOfTheLastAttempt(t *testing.T) {
 	v := newService(t.Fatalf, brief())
 	v.submit(0)
@@ -114,7 +114,7 @@ func TestReasonOfTheLastAttempt(t *testing.T) {
 	}
 }
 
-// How long a function waited for its task is not how long the task takes.
+// The time that a function waits for its task is not part of the task's duration.
 func TestWaitingAheadIsNoDuration(t *testing.T) {
 	v := newService(t.Fatalf, brief())
 	for key := range 4 {

@@ -17,7 +17,7 @@ func TestStartsAtIntervalsOrAHundred(t *testing.T) {
 	}
 }
 
-// after gives the number of Lambdas behind checks of the queue.
+// after returns the number of Lambdas after checks of the queue.
 func after(intervals int, queue ...int) (before, number int) {
 	t := NewTuner(intervals)
 	before = t.Number()
@@ -88,7 +88,7 @@ func TestMatchesThePaceOfGraphTasks(t *testing.T) {
 	})
 }
 
-// A queue that keeps its size keeps the number.
+// A queue of constant size does not change the number.
 func TestStableQueueKeepsTheNumber(t *testing.T) {
 	if before, now := after(400, 50, 50, 50, 50, 50, 50, 50, 50); now != before {
 		t.Errorf("from %d to %d", before, now)
