@@ -41,8 +41,8 @@ func opsOn(t *testing.T, s ptx.Settings, p cuda.Products) *cuda.Ops {
 	return o
 }
 
-// Where the device has cuBLAS, dense products are its: operands, their order, strides
-// and transposes are as the suite has them with a stand-in that knows BLAS alone.
+// With cuBLAS on the device, dense products use it. Operands, their order, strides and
+// transposes match the suite on a stand-in that has only BLAS.
 func TestProductsOfALibrary(t *testing.T) {
 	kerneltest.Brief()
 	o := opsOn(t, ptx.Settings{Libraries: true}, cuda.Auto)
@@ -52,7 +52,7 @@ func TestProductsOfALibrary(t *testing.T) {
 	kerneltest.Ops(func(*kernels.Team) kernels.Ops { return o }).Products(t)
 }
 
-// A device without cuBLAS computes with own products, unless a run insists.
+// A device without cuBLAS computes with own products, unless a run requires cuBLAS.
 func TestLibraryIsAbsent(t *testing.T) {
 	if o := opsOn(t, ptx.Settings{}, cuda.Auto); strings.Contains(o.Kernel(), "cuBLAS") {
 		t.Error(o.Kernel())

@@ -46,8 +46,8 @@ func newPier(t *testing.T, s ptx.Settings) *crossingRig {
 // value returns eight floats v as bytes.
 func value(v float32) []byte { return mapped.Bytes(slices.Repeat([]float32{v}, 8)) }
 
-// A kernel called after the start of a copy and the copy do not wait for each other; the copy
-// sees earlier calls.
+// A copy and a kernel that is called after its start do not wait for each other. The copy sees
+// earlier calls.
 func TestCopiesGoBesideKernels(t *testing.T) {
 	p := newPier(t, ptx.Settings{})
 	p.Upload(p.x.Address(), value(3))
@@ -93,7 +93,7 @@ func TestCopiesLand(t *testing.T) {
 	p.Settle()
 }
 
-// Memory that the system does not page-lock is copied all the same, with one warning.
+// Memory that the system does not page-lock is still copied, with one warning.
 func TestPageable(t *testing.T) {
 	p := newPier(t, ptx.Settings{Pageable: true})
 	p.Pin(p.host)

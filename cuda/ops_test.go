@@ -12,8 +12,7 @@ import (
 	"siafu/kernels"
 )
 
-// failing is a device that takes everything and does nothing, but fails with these
-// errors.
+// failing is a device that accepts all calls and does nothing, but fails with these errors.
 type failing struct {
 	device.Device
 	device.Stream
@@ -69,8 +68,8 @@ func attempt(work func()) (err error) {
 	return nil
 }
 
-// A device that fails ends the piece of work with its first error, and every later
-// one on any Ops of the rank.
+// A failed device ends the current piece of work with its first error, and every later one on
+// any Ops of the rank.
 func TestDeviceFails(t *testing.T) {
 	d, arena := &failing{}, mapped.NewArena()
 	o, err := New(d, Own)
@@ -100,7 +99,7 @@ func TestDeviceFails(t *testing.T) {
 	arena.Free()
 }
 
-// Memory that a device does not have is the configuration's fault, at the start too.
+// Too little device memory is an error of the configuration, also at the start.
 func TestDeviceHasNoRoom(t *testing.T) {
 	short := fmt.Errorf("of 3 GB: %w", device.ErrMemory)
 	d := &failing{alloc: short}
@@ -155,7 +154,7 @@ func TestOpsGivesBack(t *testing.T) {
 	}
 }
 
-// A call allocates nothing once its workspace and its matrix's plan are there.
+// A call allocates nothing once its workspace and its matrix's plan exist.
 func TestCallsDoNotAllocate(t *testing.T) {
 	arena := mapped.NewArena()
 	o, err := New(&failing{}, Own)

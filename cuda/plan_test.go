@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// A plan has every row once, ordered or cut, and every edge of a hub in one piece, in order;
-// rows of a range are sorted by degree.
+// A plan has every row once, ordered or divided, and every edge of a hub in one piece, in order.
+// Rows of a range are sorted by degree.
 func TestPlanSharesEveryEdge(t *testing.T) {
 	const hubEdges = 2 * pieceEdges
 	var begin, end []int64

@@ -45,7 +45,8 @@ func TestSelectedRows(t *testing.T) {
 						size = max(size, math.Abs(float64(v)*float64(weights[i])))
 					}
 					team.DotsOf(other, row(id), x, []uint32{2})
-					// sums of up to 200 products of about 1, each off by 2^-24 of what there is so far
+					// Sums of up to 200 products of about 1. Each addition has an error of 2^-24 of the partial
+					// sum.
 					if math.Abs(float64(got[i])-dot) > 1e-4 || other[0] != got[i] {
 						t.Fatalf("%s, width %d: product %d of %d is %v, turned round %v, want %v", kernel, width, i, n, got[i], other[0], dot)
 					}

@@ -9,7 +9,7 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-// A Guarded passes the conformance suite, and what goes round it is found.
+// A Guarded passes the conformance suite, and detects accesses that bypass it.
 func TestGuarded(t *testing.T) {
 	kerneltest.Ops(func(team *kernels.Team) kernels.Ops { return kerneltest.NewGuarded(team) }).All(t)
 }

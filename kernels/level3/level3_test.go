@@ -14,8 +14,8 @@ import (
 
 var _ blas.Float32 = Level3{} // what blas32.Use takes
 
-// Sgemm is gonum's up to rounding, whatever is transposed or scaled, in the
-// middle of larger matrices too.
+// Sgemm equals gonum's up to rounding, for any transposes and factors, also inside larger
+// matrices.
 func TestSgemm(t *testing.T) {
 	for set := avx.AVX2; set <= avx.Best(); set++ {
 		for _, s := range [][3]int{{0, 3, 2}, {1, 1, 1}, {3, 5, 0}, {13, 33, 7}, {25, 17, 800}, {40, 70, 300}} {

@@ -213,7 +213,7 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// plainSpecs returns a network of each kind but those with attention, which the rig lacks.
+// plainSpecs returns a network of each kind without attention, which the rig lacks.
 func plainSpecs() (list []model.Spec) {
 	seeds := map[string]uint64{ // whose steps cross no kink
 		"gcn": 1, "sage": 1, "sage-max": 1, "sage-pool": 1, "gin": 1, "mlp": 1, "gcnii": 1, "appnp": 4, "sgc": 1, "sign": 22,

@@ -191,7 +191,7 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// Deep networks have room for rows without zeros.
+// Deep networks have idle buffers for rows without zeros.
 func TestIdle(t *testing.T) {
 	s := Spec{Kind: "gcn", Dims: []int{16, 32, 32, 32, 8}, Dropout: 0.5}
 	for order, stage := range map[string]Stage{"gather-first": Emit, "apply-first": ApplyBackward} {

@@ -22,7 +22,7 @@ func scoresOf(n int, above float64, rng *rand.Rand) []float32 {
 	return list
 }
 
-// Metrics of links are those of a second writing-down in NumPy, after OGB's evaluators.
+// Metrics of links equal a second implementation in NumPy, after OGB's evaluators.
 func TestLinkMetricsAreNumPys(t *testing.T) {
 	type in struct{ Edges, Without, Each []float32 }
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -58,8 +58,8 @@ func TestLinkMetricsAreNumPys(t *testing.T) {
 	}
 }
 
-// A histogram's area is the exact one but for pairs in one class, of which these scores,
-// eighths, have none below 4 but equal ones.
+// The area of a histogram is exact, except for pairs in one class. Below 4, these scores,
+// multiples of 1/8, have only equal ones in a class.
 func TestHistogram(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var h objective.Histogram
@@ -72,7 +72,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// The loss of pairs and its slopes are what their formulae say, term by term in float64.
+// The loss of pairs and its slopes match their formulae, term by term in float64.
 func TestPairLosses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	scores := []float32{0, 1e-30, -1e-30, 100, -100, 3e38, -3e38}

@@ -19,9 +19,9 @@ import (
 
 const rows, outputs = 60, 5
 
-// example returns logits and truth of some rows. Every fifth row has no label. Logits
-// have few values, so that there are ties. Of the last class nothing is known or said, and
-// of the last label none is borne.
+// example returns logits and truth of some rows. Every fifth row has no label. Logits have few
+// values, so that there are ties. The last class occurs in no label and no prediction, and the
+// last label is never set.
 func example(task string) (logits []float32, t objective.Truth) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	t = objective.Truth{Labels: make([]int32, rows), Split: make([]uint8, rows)}
@@ -67,8 +67,8 @@ func aims(task string) []objective.Objective {
 
 var tasks = []string{graph.MultiClass, graph.MultiLabel, graph.Regression}
 
-// A gradient is the central difference of the loss, also where it takes the logits' place;
-// rows that do not count have none.
+// A gradient equals the central difference of the loss, also if it replaces the logits. Rows
+// that do not count have none.
 func TestGradients(t *testing.T) {
 	for _, task := range tasks {
 		for k, o := range aims(task) {
@@ -169,8 +169,8 @@ func same(t *testing.T, task string, got, want map[string]float64) {
 	}
 }
 
-// compareAll compares the metrics of both splits of each task with those of scikit-learn,
-// which text has as testdata/metrics.py prints them.
+// compareAll compares the metrics of both splits of each task with scikit-learn's. text is in
+// the format of testdata/metrics.py.
 func compareAll(t *testing.T, text []byte) {
 	t.Helper()
 	var want []any
@@ -186,7 +186,7 @@ func compareAll(t *testing.T, text []byte) {
 	}
 }
 
-// testdata/metrics.json is what scikit-learn 1.2.1 computes (TestMetricsAreScikitLearns).
+// testdata/metrics.json has the results of scikit-learn 1.2.1 (TestMetricsAreScikitLearns).
 func TestMetricsAreRecordedOnes(t *testing.T) {
 	text, err := os.ReadFile("testdata/metrics.json")
 	if err != nil {
@@ -195,7 +195,7 @@ func TestMetricsAreRecordedOnes(t *testing.T) {
 	compareAll(t, text)
 }
 
-// compared is an example as testdata/metrics.py reads it.
+// compared is an example in the format of testdata/metrics.py.
 type compared struct {
 	Task   string      `json:"task"`
 	Truth  []any       `json:"truth"`
@@ -219,7 +219,7 @@ func comparedOf(task string, split uint8) compared {
 	return in
 }
 
-// The same of scikit-learn itself, of both splits.
+// Both splits also equal scikit-learn itself.
 func TestMetricsAreScikitLearns(t *testing.T) {
 	var in []compared
 	for _, task := range tasks {
@@ -252,9 +252,9 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// Balanced classes weigh alike, and the mean weight of a training row is 1; so do ones and
-// zeros of a label. Roots of these weights differ by the root of what they differ by:
-// those of 10 and 40 rows by 2, with 10·w + 40·w/2 = 50 rows' mean of 1.
+// Balanced classes have equal weights in total, and the mean weight of a training row is 1; the
+// same holds for ones and zeros of a label. With the root, weights differ by the root of the
+// ratio: the weights of 10 and 40 rows by 2, with 10·w + 40·w/2 = 50 for a mean of 1.
 func TestBalanced(t *testing.T) {
 	o := &objective.Objective{Task: graph.MultiClass, Outputs: 3}
 	o.Weigh(nil, 1, []int64{10, 30, 0}, 40)

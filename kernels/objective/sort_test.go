@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Scores are sorted as by comparisons, whatever their signs and sizes.
+// Scores are sorted as by comparisons, for any signs and magnitudes.
 func TestSortDown(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 3))
 	for _, n := range []int{0, 1, 2, 3000} {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Without the zeros of A a product has the same bits, in blocks of K, panels of N and
-// squares of bits that end in the middle.
+// A product that skips the zeros of A has the same bits, with partial blocks of K, panels of N
+// and squares of bits.
 func TestMultiplySparse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	values := func(n int, full float64) []float32 {
@@ -60,7 +60,7 @@ func same(t *testing.T, set Set, p Product, c []float32) {
 	}
 }
 
-// A bit that is set is one of the transpose, in its place.
+// Each set bit is at the transposed position.
 func TestTransposeBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var a, b [wordBits]uint64
