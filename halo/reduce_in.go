@@ -1,6 +1,8 @@
 package halo
 
 import (
+	"slices"
+
 	"siafu/graph/shard"
 	"siafu/halo/cover"
 	"siafu/internal/mapped"
@@ -34,10 +36,6 @@ type ghostHolder struct {
 
 // rowRequest are the parts of a message.
 type rowRequest struct{ rows, ids, lengths, sources []uint32 }
-
-func newGhostHolder(s *shard.Shard, t SumCosts, a *mapped.Arena) *ghostHolder {
-	return &ghostHolder{shard: s, terms: t, arena: a, covers: make([]cover.Cover, s.Parts), requests: make([]rowRequest, s.Parts)}
-}
 
 // A cover is searched in leastPhases phases, or in as many more as visit mostEdges edges.
 // After k phases it exceeds the minimum by at most one in k.
@@ -92,7 +90,7 @@ func (h *ghostHolder) sends(q int, g int64) bool {
 func (h *ghostHolder) reduce() [][]uint32 {
 	s := h.shard
 	messages := make([][]uint32, s.Parts)
-	if !h.reduces() {
+	if !slices.ContainsFunc(h.covers, func(c cover.Cover) bool { return c.Sources != nil }) {
 		return messages
 	}
 	h.collectRequests()
@@ -108,15 +106,6 @@ func (h *ghostHolder) reduce() [][]uint32 {
 	}
 	h.requests = nil
 	return messages
-}
-
-func (h *ghostHolder) reduces() bool {
-	for _, c := range h.covers {
-		if c.Sources != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // collectRequests lists the requests to each owner.

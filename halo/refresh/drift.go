@@ -6,7 +6,6 @@ import (
 
 	"siafu/halo"
 	"siafu/halo/codec"
-	"siafu/internal/mapped"
 )
 
 var driftKind = kind{
@@ -42,10 +41,6 @@ func drifting(p Policy, _ halo.HistoryOptions) timetable {
 type sent struct {
 	rows   []float32
 	epochs []int
-}
-
-func newSent(n, width int, o halo.HistoryOptions) sent {
-	return sent{mapped.Make[float32](o.Arena.For(halo.Buffers), n*width), make([]int, o.Plan.Parts)}
 }
 
 func (s *sent) pack(to *halo.StoredRows) {

@@ -5,6 +5,7 @@ import (
 
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
@@ -95,7 +96,7 @@ func NewTimed(p Policy, o halo.HistoryOptions) *Timed {
 func (s *Timed) addHistory(at slotKey, l halo.Shape, leaving int, o halo.HistoryOptions) {
 	h := &history{History: s.store.NewHistory(l, at.backward)}
 	if s.drift != nil {
-		h.sent = newSent(leaving, l.Width, o)
+		h.sent = sent{mapped.Make[float32](o.Arena.For(halo.Buffers), leaving*l.Width), make([]int, o.Plan.Parts)}
 	}
 	s.histories[at] = h
 	s.list = append(s.list, h)

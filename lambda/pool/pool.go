@@ -294,7 +294,7 @@ func (p *Pool[K]) place(t *task[K]) {
 	case !t.ready && (t.tries > 0 || p.health.open):
 	case t.tries == p.s.Attempts:
 		p.local(t, fmt.Sprintf("no result after %d attempts, the last: %s", t.tries, t.why))
-	case p.health.open && p.health.probes(p.now) && p.now >= t.until && p.running < p.s.Limit:
+	case p.health.probes(p.now) && p.now >= t.until && p.running < p.s.Limit:
 		p.health.probe = p.invoke(t)
 	case p.health.open:
 		p.local(t, p.health.reason)
