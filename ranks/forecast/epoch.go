@@ -8,31 +8,30 @@ import (
 
 // Rates are the measured costs of an epoch's work on a host with all its threads.
 type Rates struct {
-	Row      float64         // seconds of tensor work for a vertex
+	Row      float64         // seconds of tensor work per vertex
 	Edge     map[int]float64 // by layer: seconds to gather along an edge
-	Backward map[int]float64 // and to take a gradient back along it
+	Backward map[int]float64 // by layer: seconds to return a gradient along an edge
 	Codec    codec.Cost
 }
 
-// Epoch is how long an epoch of training takes, in seconds, on hosts that are
-// all like the one that was measured. Every exchange waits for the slowest
-// rank.
+// Epoch has the estimated seconds of a training epoch by kind of work. All hosts are assumed
+// equal to the measured one. Every exchange waits for the slowest rank.
 type Epoch struct {
 	Tensor      float64 `json:"tensor_seconds"`
 	Gather      float64 `json:"gather_seconds"`
 	Codec       float64 `json:"codec_seconds"`
 	Rows        float64 `json:"row_seconds"`            // exchange of ghost rows
-	Pairs       float64 `json:"pair_seconds,omitempty"` // exchange of rows of pairs' ends, with link prediction
+	Pairs       float64 `json:"pair_seconds,omitempty"` // exchange of embeddings of pairs' ends, in link prediction
 	Weights     float64 `json:"weight_seconds"`         // exchange of weights and gradients
-	Exposed     float64 `json:"exposed_seconds"`        // of rows, where own edges are gathered meanwhile
-	Sequential  float64 `json:"nopipe_seconds"`         // of an epoch without overlap
-	Overlapping float64 `json:"pipe_seconds"`           // with it
+	Exposed     float64 `json:"exposed_seconds"`        // part of Rows that gathers along own edges do not hide
+	Sequential  float64 `json:"nopipe_seconds"`         // an epoch without overlap
+	Overlapping float64 `json:"pipe_seconds"`           // an epoch with overlap
 }
 
-// Compute is all of an epoch that is no communication.
+// Compute returns the seconds of an epoch without communication.
 func (e Epoch) Compute() float64 { return e.Tensor + e.Gather + e.Codec }
 
-// Epoch adds up an epoch on the given partition.
+// Epoch estimates an epoch on the given partition.
 func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	var t Epoch
 	share := float64(l.shared(f.Graph))
@@ -54,7 +53,8 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	return t
 }
 
-// passes adds so many passes' gathers, and exchanges of which so many travel.
+// passes adds the gathers of a number of passes, and their exchanges. travel is the number of
+// exchanges that send rows, which a refresh policy may make smaller than passes.
 func (f *Forecast) passes(t *Epoch, list []Exchange, passes, travel float64, parts []partition.RankReport, r Rates, l Link) {
 	share := float64(l.shared(f.Graph))
 	for _, e := range list {
@@ -80,8 +80,8 @@ func (f *Forecast) passes(t *Epoch, list []Exchange, passes, travel float64, par
 	}
 }
 
-// along is how many edges an exchange's gather goes along on a rank, self loops
-// included: those between own vertices, which need no other rank, and the rest.
+// along returns the number of edges that an exchange's gather reads on a rank, self loops
+// included: own edges, whose ends the rank owns, and the rest.
 func (f *Forecast) along(e Exchange, p partition.RankReport) (own, rest float64) {
 	n, edges, cut := float64(p.Vertices), float64(p.Edges), float64(p.Cut)
 	if e.Backward && e.Layer == f.Net.Layers()-1 && f.trainedApart(p) {
@@ -92,8 +92,8 @@ func (f *Forecast) along(e Exchange, p partition.RankReport) (own, rest float64)
 	return edges - cut + n, cut
 }
 
-// trainedApart reports whether gradients go back through the last layer along edges
-// into training vertices alone.
+// trainedApart reports whether the last layer's backward gather reads only edges into training
+// vertices.
 func (f *Forecast) trainedApart(p partition.RankReport) bool {
 	var back []bool
 	for _, g := range f.foot.Gathers {

@@ -10,38 +10,37 @@ import (
 	"siafu/ranks/engine"
 )
 
-// Functions is the cost of the invocations of tensor work without repetitions.
+// Functions is the cost of tensor work in functions, without retries.
 type Functions struct {
 	Invocations int64   `json:"invocations"`
-	To          int64   `json:"bytes_to"`   // of tasks
-	From        int64   `json:"bytes_from"` // of results
-	GBSeconds   float64 `json:"gb_seconds"` // of their work alone, without the time for bytes and for cold starts
+	To          int64   `json:"bytes_to"`   // size of all tasks
+	From        int64   `json:"bytes_from"` // size of all results
+	GBSeconds   float64 `json:"gb_seconds"` // computing only, without transfers and cold starts
 	USD         float64 `json:"usd"`
 }
 
-// And is both.
+// And returns the sum of two costs.
 func (f Functions) And(o Functions) Functions {
 	return Functions{f.Invocations + o.Invocations, f.To + o.To, f.From + o.From, f.GBSeconds + o.GBSeconds, f.USD + o.USD}
 }
 
-// times is n of them.
+// times returns n times the cost.
 func (f Functions) times(n int64) Functions {
 	x := float64(n)
 	return Functions{n * f.Invocations, n * f.To, n * f.From, x * f.GBSeconds, x * f.USD}
 }
 
-// aProcessor is the memory in MB with which a function has one processor.
+// aProcessor is the memory in MB that gives a function one processor.
 const aProcessor = 1769
 
-// Functions estimates those of an epoch with an evaluation, where there are any, and of
-// a whole synchronous run with the configured number of epochs and no reason to stop earlier.
-// ops is one processor, with the kernels that functions have.
+// Functions estimates the cost of one epoch, with its evaluation if there are any, and of a whole
+// synchronous run without early stopping. ops is one processor with the kernels of functions.
 func (f *Forecast) Functions(parts []partition.RankReport, ops kernels.Ops) (epoch, run Functions, err error) {
 	wishes, err := engine.RequestOptions(&f.Config)
 	if err != nil {
 		return epoch, run, err
 	}
-	wishes.Form.Codec = nil // what it saves depends on values
+	wishes.Form.Codec = nil // the saving depends on values
 	var whole, forward, backward, evaluation Functions
 	known := map[int]engine.EpochMessages{}
 	for _, p := range parts {
@@ -67,7 +66,7 @@ func (f *Forecast) Functions(parts []partition.RankReport, ops kernels.Ops) (epo
 		}
 	}
 	epochs, evaluations := int64(f.Config.Epochs), int64(f.Config.Evaluations())
-	if !f.Net.Drops() && (f.Graph == 1 || f.Config.Exact()) { // training passes evaluate
+	if !f.Net.Drops() && (f.Graph == 1 || f.Config.Exact()) { // evaluations reuse training's forward pass
 		evaluated := forward.And(backward)
 		epoch, run = evaluated, evaluated.times(evaluations).And(whole.times(epochs-evaluations)).And(forward)
 	} else {
@@ -80,8 +79,8 @@ func (f *Forecast) Functions(parts []partition.RankReport, ops kernels.Ops) (epo
 	return epoch, run, nil
 }
 
-// price is what messages come to: a function has a share of a processor by its memory,
-// and work that is not divided has no use for a second one.
+// price returns the cost of messages. Memory decides the processor share of a function. Work in a
+// function is not parallel, so a second processor saves no time.
 func (f *Forecast) price(m engine.Messages) Functions {
 	all := bill.Functions{Tariff: f.Config.Tariff(), Memory: f.Config.LambdaMemory}
 	share := math.Min(float64(all.Memory)/aProcessor, 1)

@@ -19,12 +19,11 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// Program is the memory of a process beside its data: the program's own pages,
-// Go's runtime and small things on its heap, and Open MPI. Runs on small graphs
-// showed 32 to 43 MB of it.
+// Program is the memory of a process without data: the program's pages, Go's runtime with its
+// heap, and Open MPI. Measured runs on small graphs had 32 to 43 MB of it.
 const Program int64 = 48 << 20
 
-// Names of terms, beside those that the packages give which make the arrays.
+// Names of terms, in addition to those of the packages that make the arrays.
 const (
 	Kept      = engine.CachedInput
 	weights   = "weights and their gradients"
@@ -38,23 +37,22 @@ const (
 	intervalsOfBatches = "gradients of mini-batches"
 )
 
-// epochs are terms that nobody touches before the first epoch.
+// epochs are the terms that are first touched in the first epoch.
 var epochs = []string{engine.Activations, graphwork.Scores, graphwork.Halves, engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack, engine.PairGradients}
 
-// sketched is what the arrays of an interval are rounded up by on a GPU.
+// sketched is the rounding of an interval's arrays on a GPU in bytes.
 const sketched = 8 << 10
 
-// An interval takes about so much of the heap for itself and for each of its
-// layers: a run of 3000 intervals, of 2 layers and of 20, took 14 and 55 KB for
-// each.
+// The heap memory of an interval: a constant and a term per layer. Measured with 3000 intervals:
+// 14 KB each with 2 layers, and 55 KB each with 20.
 const (
 	intervalBytes      = 10 << 10
 	intervalLayerBytes = 2 << 10
 )
 
-// GraphRank returns the memory of a graph rank with the given partition. In bounded
-// asynchrony without servers rank 0 hosts one, and at the end, when the arrays of
-// that have gone, all ranks evaluate synchronously or continue so: whichever takes more.
+// GraphRank returns the memory of a graph rank with the given partition. Bounded asynchrony has
+// two phases: at its end the asynchronous arrays are freed, and all ranks evaluate or continue
+// synchronously. The larger phase counts. Without servers rank 0 hosts one.
 func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
 	if f.Predicts {
 		return f.graphRank(rank, p, f.Config, model.Forward)
@@ -74,8 +72,8 @@ func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
 	return m
 }
 
-// graphRank is that of a rank in the mode that c says, now or at the end, whose
-// values stand as stand says.
+// graphRank returns the memory of one phase: its mode is that of c, and values are stored as
+// stand says.
 func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, stand model.Memory) Memory {
 	m := new(Memory)
 	if err := f.sketch(m, rank, p, c, stand); err != nil {
@@ -84,7 +82,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	n, w := p.Vertices, size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
 	async, began, count := c.Mode == "async", f.Config.Asynchronous(), c.IntervalsOf(f.Net, int(n), p.Edges)
 	if c.Batching().Draws() && !f.Predicts {
-		f.drawn(m, p, c)
+		f.sampledSteps(m, p, c)
 	} else if batches := c.Batches(); batches > 0 && !f.Predicts {
 		each, rows := f.batch, int(n)/batches
 		if d := c.Samples(); d > 0 {
@@ -98,9 +96,9 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	if stand != model.Forward {
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, f.foot.PerNonZero))
 	}
-	if own := f.foot.Fixed; async { // the first weights, and of each interval weights and their gradients
+	if own := f.foot.Fixed; async { // initial weights; each interval has weights and gradients
 		m.add(weights, Array, w, size.Product(int64(count), own))
-	} else { // intervals share weights, and there is the sum of their gradients
+	} else { // intervals share weights and the sum of gradients
 		m.add(weights, Array, w, w, w, size.Product(int64(count), max(own-w, 0)))
 	}
 	f.heap(m, rank, p, count, c.Asynchronous())
@@ -123,10 +121,9 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	return *m
 }
 
-// drawn appends what steps that are drawn take beside their values: intervals, and on the
-// heap rows with what is known of them, and edges as they are drawn and as they are
-// gathered along.
-func (f *Forecast) drawn(m *Memory, p partition.RankReport, c config.Config) {
+// sampledSteps appends the memory of sampled steps in addition to their values: intervals, and on the
+// heap their rows, sampled edges and edges in gathering order.
+func (f *Forecast) sampledSteps(m *Memory, p partition.RankReport, c config.Config) {
 	b, most, count := c.Batching(), engine.MaxSampledRows(c, f.Vertices, p), 0
 	for _, n := range most {
 		count += c.IntervalsOf(f.Net, n, 0)
@@ -136,27 +133,26 @@ func (f *Forecast) drawn(m *Memory, p partition.RankReport, c config.Config) {
 		rows, edges, largest = max(rows, block.Rows), size.Sum(edges, block.Edges), max(largest, block.Edges)
 	}
 	if b.Kind == config.Cluster {
-		largest = 0                                                                                       // nobody is asked for them
-		m.add("cutting clusters", Scratch, size.Product(24, p.Edges-p.Cut), size.Product(64, p.Vertices)) // edges, those of smaller graphs, and gains
+		largest = 0                                                                                       // cluster batches request no rows
+		m.add("cutting clusters", Scratch, size.Product(24, p.Edges-p.Cut), size.Product(64, p.Vertices)) // edges, coarse graphs and gains
 	}
 	m.add("samples of a step", Heap, size.Product(rows, 64), size.Product(edges, 16))
-	f.brought(m, rows, edges, largest)
+	f.edgeValues(m, rows, edges, largest)
 	f.ofBatches(m, count)
 	m.add(intervals, Heap, size.Product(int64(count), intervalBytes))
 }
 
-// ofBatches appends what so many intervals of mini-batches have by themselves: not the weights,
-// which are those of the trainer.
+// ofBatches appends the memory of count intervals of mini-batches. Weights are excluded, because
+// they are the trainer's.
 func (f *Forecast) ofBatches(m *Memory, count int) {
 	weights := size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
 	m.add(intervalsOfBatches, Array, size.Product(int64(count), max(f.batch.Fixed-weights, 0)))
 }
 
-// brought appends the weights and features that the edges of a step bring along: as layers read
-// them, with means for the rows, and as samples of answered of them travel, half of them once
-// more. Lists that grow have a quarter to spare, and the heap doubles before what steps leave
-// behind is collected.
-func (f *Forecast) brought(m *Memory, rows, edges, answered int64) {
+// edgeValues appends the weights and features of a step's edges. Layers read them with the rows'
+// means. Samples for other ranks are sent with them, half of them twice. Lists have a quarter of
+// spare capacity. The factor 2 is the heap's growth before garbage of earlier steps is collected.
+func (f *Forecast) edgeValues(m *Memory, rows, edges, answered int64) {
 	each := int64(f.Net.Design.EdgeDim)
 	kept := size.Sum(floats(edges, each), floats(rows, each))
 	if f.Weighted && f.Net.Weighs() {
@@ -165,12 +161,12 @@ func (f *Forecast) brought(m *Memory, rows, edges, answered int64) {
 	m.add("what edges of a step bring along", Heap, size.Product(2, kept+kept/4), size.Product(3, floats(answered, each)))
 }
 
-// sketch appends the files that a rank maps and the arrays that its engine makes,
-// which are made on arenas that only count. It fails where they cannot be counted.
+// sketch appends the files that a rank maps and the arrays of its engine, made on counting
+// arenas. It fails if a size overflows.
 func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.Config, stand model.Memory) (err error) {
 	defer mapped.Catch(&err)
 	rows, columns := size.Sum(1, p.Vertices, p.Ghosts, p.Edges, p.SendRows, p.FeatureNNZ), size.Sum(f.Net.Dims...)
-	if size.Product(8, rows, size.Sum(f.foot.PerRow, int64(columns))) == size.Most { // the columns of any matrix
+	if size.Product(8, rows, size.Sum(f.foot.PerRow, int64(columns))) == size.Most { // columns of any matrix
 		return errors.New("forecast: no number holds the size of an array")
 	}
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
@@ -192,23 +188,23 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	m.shares(Array, kept)
 	m.add(onDevice, Device, far.Most())
 	if c.Tensor == config.TensorCUDA {
-		f.beside(m, p, c, lanes[0].(*cuda.Ops).Workspace())
+		f.outsideSketch(m, p, c, lanes[0].(*cuda.Ops).Workspace())
 	}
 	m.add("making ÂX, fetching features", Scratch, scratch.Used())
 	return nil
 }
 
-// beside appends what is on a GPU beside a sketch there, on which a kernel had so large a
-// workspace.
-func (f *Forecast) beside(m *Memory, p partition.RankReport, c config.Config, workspace int64) {
+// outsideSketch appends GPU memory that is not in a sketch. workspace is the largest one of a kernel in
+// the sketch.
+func (f *Forecast) outsideSketch(m *Memory, p partition.RankReport, c config.Config, workspace int64) {
 	var list []int64
 	w, count := floats(int64(f.Net.NumWeights())), int64(c.IntervalsOf(f.Net, int(p.Vertices), p.Edges))
-	if c.GPUsGather() { // the sum of gradients, and the optimiser, which has weights of its own
+	if c.GPUsGather() { // sum of gradients, and the optimiser's weights and state
 		list = slices.Repeat([]int64{w}, 3+f.Slots)
 		if c.Intervals == 0 {
 			count = 1
 		}
-		for _, e := range f.Exchanges() { // what comes for nobody at the end of the run
+		for _, e := range f.Exchanges() { // gradients still in transit when the run ends
 			if e.Backward && c.Ghosts().AwaitsLast() {
 				list = append(list, floats(p.Vertices, int64(e.Width)))
 			}
@@ -226,8 +222,8 @@ func (f *Forecast) beside(m *Memory, p partition.RankReport, c config.Config, wo
 	m.add(besideSketch, Device, list...)
 }
 
-// intervalOnGPU is what an interval that is not sketched has by itself, with what a
-// gather of the transpose of its features is planned by.
+// intervalOnGPU returns the memory of an interval without a sketch, including the gather plan for
+// the transpose of its features.
 func (f *Forecast) intervalOnGPU(c config.Config, weights int64) int64 {
 	own := f.foot.Fixed
 	if c.Mode != "async" {
@@ -236,7 +232,7 @@ func (f *Forecast) intervalOnGPU(c config.Config, weights int64) int64 {
 	return size.Sum(own, floats(int64(f.Net.Dims[0]), 1), sketched)
 }
 
-// embedded returns the width of embeddings that are made for themselves.
+// embedded returns the width of embeddings that are stored separately.
 func (f *Forecast) embedded() int64 {
 	if f.Net.Layers() > 1 {
 		return 0
@@ -255,8 +251,8 @@ func (f *Forecast) Activations(vertices int64) (kept, again int64) {
 	return floats(vertices, int64(net.Columns(model.InStep))), floats(vertices, int64(net.Columns(model.Recompute)))
 }
 
-// heap is what a graph rank takes of Go's heap: estimates, since what is under way
-// at a time is left to chance, and codecs to contents.
+// heap appends estimates of a graph rank's heap. They are not exact: transfers overlap by chance,
+// and the size of encoded rows depends on values.
 func (f *Forecast) heap(m *Memory, rank int, p partition.RankReport, count int, async bool) {
 	w := floats(int64(f.Net.NumWeights()))
 	m.add(intervals, Heap, size.Product(int64(count), intervalBytes+intervalLayerBytes*int64(f.Net.Layers())))
@@ -270,13 +266,14 @@ func (f *Forecast) heap(m *Memory, rank int, p partition.RankReport, count int, 
 		m.add("rows in messages", Heap, f.messages(p))
 	case f.Graph > 1:
 		m.add("encoded rows", Heap, f.encoded(p))
-		m.add("rows of ghosts for checkpoints", Heap, f.luggage(rank, p))
+		m.add("rows of ghosts for checkpoints", Heap, f.portableState(rank, p))
 	}
 }
 
-// The parts' portable state during a checkpoint: rows that later epochs use. Each rank has it
-// twice, and rank 0 gathers all parts' states, assumed to be of equal size.
-func (f *Forecast) luggage(rank int, p partition.RankReport) (bytes int64) {
+// portableState returns the bytes of the parts' portable state during a checkpoint: rows that later
+// epochs use. Each rank stores its own state twice. Rank 0 gathers the states of all parts,
+// assumed to be of equal size.
+func (f *Forecast) portableState(rank int, p partition.RankReport) (bytes int64) {
 	policy, copies := f.Config.Ghosts(), int64(2)
 	if rank == 0 {
 		copies += int64(f.Graph)
@@ -288,7 +285,7 @@ func (f *Forecast) luggage(rank int, p partition.RankReport) (bytes int64) {
 		}
 		rows := int64(0)
 		if policy.NeedsStoredRows() {
-			rows = size.Product(2, in) // that stand, and that have come for later or have been sent last
+			rows = size.Product(2, in) // rows in use, and rows received for later or sent last
 		}
 		if strings.HasSuffix(f.Codecs[0].Name(), "+ef") {
 			rows = size.Sum(rows, out)
@@ -298,8 +295,8 @@ func (f *Forecast) luggage(rank int, p partition.RankReport) (bytes int64) {
 	return bytes
 }
 
-// messages is rows on their way and arrived, in bounded asynchrony, twice over:
-// the collector lets the heap double.
+// messages returns the bytes of sent and received rows in bounded asynchrony, doubled for garbage
+// that is not yet collected.
 func (f *Forecast) messages(p partition.RankReport) (bytes int64) {
 	for _, g := range f.foot.Gathers {
 		bytes = size.Sum(bytes, floats(4, p.Ghosts+p.SendRows, int64(g.Width)))
@@ -307,8 +304,8 @@ func (f *Forecast) messages(p partition.RankReport) (bytes int64) {
 	return bytes
 }
 
-// encoded is what leaves through a codec, and what has arrived and is not decoded:
-// of one exchange at a time and, where transfers outlive their epoch, of each.
+// encoded returns the bytes of encoded rows that are sent, and received but not decoded: of one
+// exchange at a time, or of every exchange if transfers outlive their epoch.
 func (f *Forecast) encoded(p partition.RankReport) (bytes int64) {
 	rows, most := max(p.SendRows, p.Ghosts), int64(0)
 	for _, c := range f.Codecs {
@@ -318,7 +315,7 @@ func (f *Forecast) encoded(p partition.RankReport) (bytes int64) {
 		}
 	}
 	policy := f.Config.Ghosts()
-	if policy.Frames() && !framed(f.Codecs[0]) { // rows travel in frames all the same
+	if policy.Frames() && !framed(f.Codecs[0]) { // unencoded rows are framed too
 		most = floats(2, rows, f.maxWidth())
 	}
 	if framed(f.Codecs[0]) {
@@ -330,7 +327,7 @@ func (f *Forecast) encoded(p partition.RankReport) (bytes int64) {
 	return size.Sum(bytes, most)
 }
 
-// start is what a run is given to begin with, for weights of n bytes.
+// start appends the memory of a run's initial state, for weights of n bytes.
 func (f *Forecast) start(m *Memory, n int64) {
 	if f.Config.Resume != "" {
 		m.add("weights and state to go on from", Heap, slices.Repeat([]int64{n}, 2+f.Slots)...)

@@ -8,15 +8,15 @@ import (
 
 // Link has the properties of the network between ranks.
 type Link struct {
-	Bandwidth    float64 // bytes a second on the wire, into a host and out of it at the same time
+	Bandwidth    float64 // bytes/s on the wire of a host, in each direction
 	Latency      float64 // seconds of a message between hosts
-	RanksPerHost int     // neighbours in the order of ranks share a host
-	Copy         float64 // bytes a second between ranks of one host, and between parts of one rank
+	RanksPerHost int     // consecutive ranks share a host
+	Copy         float64 // bytes/s between ranks of a host, and between parts of a rank
 
-	View world.View // which rank carries which parts; the zero view: each graph rank has one
+	View world.View // assignment of parts to ranks; zero: one part per graph rank
 }
 
-// host is where a member of a run's world is: a part, or a server.
+// host returns the host of a member: a part or a server.
 func (l Link) host(member int) int {
 	if l.View.Ranks > 0 {
 		member = l.View.Rank(member)
@@ -24,26 +24,26 @@ func (l Link) host(member int) int {
 	return member / l.RanksPerHost
 }
 
-// shared is how many of so many parts a host's threads work for.
+// shared returns the number of parts that the threads of the busiest host work for.
 func (l Link) shared(parts int) int {
 	if l.View.Ranks == 0 {
 		return min(l.RanksPerHost, parts)
 	}
 	shared := 0
-	for r := range min(l.RanksPerHost, l.View.Ranks) { // the first host has the most
+	for r := range min(l.RanksPerHost, l.View.Ranks) { // the first host has the most ranks
 		shared += len(l.View.Carried(r))
 	}
 	return shared
 }
 
-// PayloadShare is how much of a link's rate is left for data by TCP, IP and
-// Ethernet with frames of 1500 bytes: 1448 of 1538 bytes.
+// PayloadShare is the fraction of a link's rate that TCP, IP and Ethernet leave for data: 1448 of
+// 1538 bytes per frame with an MTU of 1500.
 const PayloadShare = 1448. / 1538
 
-// flow is what moves at one time.
+// flow collects the concurrent messages of an exchange.
 type flow struct {
 	link          Link
-	out, in, here []int64 // bytes by host: leaving, arriving, staying
+	out, in, here []int64 // bytes by host: sent, received, copied within it
 	messages      []int64 // by member, to other hosts
 }
 
@@ -64,9 +64,8 @@ func (f *flow) add(p, q int, bytes int64) {
 	f.messages[p]++
 }
 
-// seconds is how long it takes until the last host is done: the longer of its
-// two directions, a latency for each message of the busiest rank, and the
-// copies within it.
+// seconds returns the time until the last host is done: the longer of its two directions, a
+// latency for each message of its busiest rank, and its copies.
 func (f *flow) seconds() float64 {
 	var busiest, most float64
 	for h := range f.out {
@@ -78,8 +77,7 @@ func (f *flow) seconds() float64 {
 	return busiest + most*f.link.Latency
 }
 
-// rows is one exchange of ghost rows, as long as it is not hidden by other
-// work.
+// rows returns the seconds of one exchange of ghost rows without overlap.
 func (f *Forecast) rows(e Exchange, parts []partition.RankReport, l Link) float64 {
 	move := newFlow(l, f.Graph+f.Servers)
 	f.eachMessage(e, parts, func(p, q int, rows int64) {
@@ -89,7 +87,7 @@ func (f *Forecast) rows(e Exchange, parts []partition.RankReport, l Link) float6
 	return move.seconds()
 }
 
-// weightSeconds returns the exchange of weights and gradients in an epoch.
+// weightSeconds returns the seconds of an epoch's exchange of weights and gradients.
 func (f *Forecast) weightSeconds(l Link) float64 {
 	down, up := newFlow(l, f.Graph+f.Servers), newFlow(l, f.Graph+f.Servers)
 	bytes := floats(int64(f.Net.NumWeights()))
@@ -107,7 +105,7 @@ func (f *Forecast) weightSeconds(l Link) float64 {
 				}
 			}
 		}
-	default: // each rank adds up its share of all, and gets the shares of the others
+	default: // reduce-scatter and all-gather
 		for p := range f.Graph {
 			for q := range f.Graph {
 				if p != q {

@@ -7,30 +7,29 @@ import (
 	"siafu/internal/size"
 )
 
-// Kind says where the memory of a term lies.
+// Kind is the location of memory.
 type Kind string
 
 // The kinds of memory.
 const (
-	Mapped  Kind = "mapped"  // pages of a file, which the system can take back
+	Mapped  Kind = "mapped"  // pages of a file, which the system can reclaim
 	Array   Kind = "array"   // arrays outside the heap
-	Scratch Kind = "scratch" // arrays that are given back before the first epoch
-	Heap    Kind = "heap"    // Go's, an estimate
-	Device  Kind = "device"  // arrays on a GPU, none of this host's
+	Scratch Kind = "scratch" // arrays that are freed before the first epoch
+	Heap    Kind = "heap"    // Go's heap, an estimate
+	Device  Kind = "device"  // arrays on a GPU, not in the host's memory
 )
 
-// Term is memory that a rank needs for one purpose; size.Most is more than can
-// be counted.
+// Term is a rank's memory for one purpose. Bytes is size.Most if the sum overflows.
 type Term struct {
 	Name  string `json:"name"`
 	Kind  Kind   `json:"kind"`
 	Bytes int64  `json:"bytes"`
 }
 
-// Memory lists the memory that a rank needs.
+// Memory lists the memory of a rank by purpose.
 type Memory []Term
 
-// add appends arrays, each rounded up as they are in memory.
+// add appends arrays, each rounded up to its allocated size.
 func (m *Memory) add(name string, kind Kind, arrays ...int64) {
 	total := int64(0)
 	for _, bytes := range arrays {
@@ -41,7 +40,7 @@ func (m *Memory) add(name string, kind Kind, arrays ...int64) {
 	}
 }
 
-// shares appends what arrays of a sketch take, by purpose.
+// shares appends the arrays of a sketch, by purpose.
 func (m *Memory) shares(kind Kind, a *mapped.Arena) {
 	for _, s := range a.Shares() {
 		m.add(s.Purpose, kind, s.Bytes)
@@ -61,7 +60,7 @@ func (m Memory) Of(k Kind) (bytes int64) {
 	return bytes
 }
 
-// And returns the memory of two parts that one rank carries.
+// And returns the memory of two parts on one rank.
 func (m Memory) And(other Memory) Memory {
 	sum := slices.Clone(m)
 	for _, t := range other {
@@ -91,8 +90,8 @@ func (m Memory) Peak() int64 {
 	return size.Sum(always, max(training, m.Of(Scratch)))
 }
 
-// Certain returns the memory that a rank always needs: arrays that it fills in every epoch,
-// or once and caches, and the arrays of intervals.
+// Certain returns the memory that every run needs: arrays that are filled in every epoch, or
+// cached, and the arrays of intervals.
 func (m Memory) Certain() int64 {
 	bytes := m.Of(Array)
 	for _, t := range m {

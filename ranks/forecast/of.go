@@ -9,9 +9,9 @@ import (
 	"siafu/ranks/engine"
 )
 
-// Of is what is known of a run of c on a dataset before it begins, on so
-// many graph ranks, or parts where these carry several, and servers. fits reports whether ÂX would fit into every
-// rank's memory; choice says which orders of products follow.
+// Of returns the known properties of a run of c on a dataset. graph is the number of graph ranks,
+// or of parts if ranks carry several. fits reports whether ÂX would fit into every rank's memory;
+// choice is the basis for the orders of products.
 func Of(c config.Config, meta *graph.Meta, graphRanks, servers int, fits bool) (f *Forecast, choice string, err error) {
 	o, err := kernels.NewOptimizer(c.OptimizerConfig())
 	if err != nil {
@@ -23,7 +23,7 @@ func Of(c config.Config, meta *graph.Meta, graphRanks, servers int, fits bool) (
 	return f, choice, err
 }
 
-// OfNetwork is Of for a given network and an optimiser with the given number of floats per
+// OfNetwork is like Of, with a given network and an optimiser with the given number of floats per
 // weight.
 func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, servers, slots int) (*Forecast, error) {
 	list, err := c.Codecs()
@@ -47,7 +47,7 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	return New(run), nil
 }
 
-// OfPrediction is Of for a network that is known and only predicts.
+// OfPrediction is like Of, for a trained network that only predicts.
 func OfPrediction(c config.Config, net model.Spec, meta *graph.Meta, graphRanks int) (*Forecast, error) {
 	f, err := OfNetwork(c, net, meta, graphRanks, 0, 0)
 	if err != nil {
@@ -57,8 +57,8 @@ func OfPrediction(c config.Config, net model.Spec, meta *graph.Meta, graphRanks 
 	return f, nil
 }
 
-// CachedInputBytes returns the bytes of ÂX of a rank's own vertices, or of the other powers
-// of features that net caches, including the blocks of columns for their computation.
+// CachedInputBytes returns the bytes of a rank's cached input: ÂX, or all powers of features that
+// net reads, and the blocks of columns during their computation.
 func CachedInputBytes(c config.Config, net model.Spec, own, ghosts int64) int64 {
 	each := int64(4)
 	if c.Features == "bf16" {

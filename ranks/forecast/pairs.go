@@ -22,15 +22,15 @@ func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph
 	if f.Config.GPUsGather() {
 		m.add("embeddings here", Heap, floats(p.Vertices, width))
 	}
-	// What is owned is told twice over, and to each rank.
+	// Owners are stored twice, and once per rank.
 	m.add("directory of vertices", Heap, floats(2, n), floats(p.Vertices, int64(f.Graph)), floats(3, p.Ghosts+p.SendRows))
 	share := func(pairs int64) int64 { return int64(float64(pairs) * float64(p.Vertices) / float64(n)) }
 	scored := max(share(held.Train), share(most), share(size.Product(held.Test, held.Ranked)))
 	at := min(scored, engine.PairsPerChunk)
-	wanted, given := metOf(at, n, n-p.Vertices), int64(f.Graph-1)*metOf(at, n, p.Vertices)
+	wanted, given := meanDistinct(at, n, n-p.Vertices), int64(f.Graph-1)*meanDistinct(at, n, p.Vertices)
 	rows := max(wanted, p.Ghosts)
 	m.add("rows of pairs", Heap, floats(2, rows, width), floats(4, p.SendRows, width), floats(4, given, width), size.Product(16, at), floats(6, wanted+given))
-	if !f.Predicts { // gradients of chunks of pairs, where each has rows of its own
+	if !f.Predicts { // gradients of a chunk's pairs
 		m.add("gradients of single pairs", Heap, floats(2, min(size.Product(at, width), engine.FloatsPerChunk)))
 	}
 	if n := engine.HeadFloats(f.Net); n > 0 {
@@ -41,13 +41,14 @@ func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph
 	}
 	scores := size.Product(16, share(most)) // places, rows and scores
 	if rank == 0 {
-		scores = size.Sum(scores, size.Product(32, most)) // of all ranks, as they come, together and sorted
+		scores = size.Sum(scores, size.Product(32, most)) // received scores of all ranks, merged and sorted
 	}
 	m.add("scores of pairs", Heap, scores, size.Product(12, min(share(size.Product(held.Test, held.Ranked)), scored)))
 }
 
-// metOf returns the mean of how many of some vertices, among n, so many draws meet.
-func metOf(draws, n, of int64) int64 {
-	mean, _ := met(draws, n, of)
+// meanDistinct returns the mean number of distinct vertices, among some of n, that a number of draws
+// reaches.
+func meanDistinct(draws, n, of int64) int64 {
+	mean, _ := distinct(draws, n, of)
 	return int64(mean)
 }

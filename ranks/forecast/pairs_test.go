@@ -20,7 +20,7 @@ func TestMetIsWhatDrawsMeet(t *testing.T) {
 				met[u] = true
 			}
 		}
-		if want := metOf(draws, n, n-own); math.Abs(float64(int64(len(met))-want)) > 150 {
+		if want := meanDistinct(draws, n, n-own); math.Abs(float64(int64(len(met))-want)) > 150 {
 			t.Errorf("%d draws meet %d, estimated are %d", draws, len(met), want)
 		}
 	}

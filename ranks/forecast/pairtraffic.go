@@ -13,50 +13,52 @@ import (
 // sampled pairs the requested row numbers. Values that depend on random samples are means.
 type PairTraffic struct {
 	Sent      int64 `json:"sent_bytes"`
-	Deviation int64 `json:"deviation_bytes"` // of Sent from epoch to epoch, the standard deviation
+	Deviation int64 `json:"deviation_bytes"` // standard deviation of Sent between epochs
 }
 
-// PairTraffic of an epoch of link prediction on these parts, nil of another task.
+// PairTraffic returns the traffic of an epoch of link prediction on these parts, nil for other
+// tasks.
 func (f *Forecast) PairTraffic(parts []partition.RankReport) *PairTraffic {
 	if f.Links == nil {
 		return nil
 	}
 	t, spread := new(PairTraffic), 0.0
-	for _, d := range f.draws(parts) {
-		t.Sent = size.Sum(t.Sent, floats(int64(math.Round(d.rows)), f.drawnColumns()))
+	for _, d := range f.pairSamples(parts) {
+		t.Sent = size.Sum(t.Sent, floats(int64(math.Round(d.rows)), f.sampledColumns()))
 		spread += d.spread
 	}
 	for _, p := range parts {
 		t.Sent = size.Sum(t.Sent, floats(p.Ghosts, f.pairWidth()))
-		if f.Directed { // else each end's rank has the other end's row, and finds its own gradient
+		if f.Directed { // otherwise each end's rank has both rows and computes its own gradient
 			t.Sent = size.Sum(t.Sent, floats(p.Ghosts, f.pairWidth()))
 		}
 	}
-	t.Deviation = int64(math.Round(float64(floats(f.drawnColumns())) * math.Sqrt(spread)))
+	t.Deviation = int64(math.Round(float64(floats(f.sampledColumns())) * math.Sqrt(spread)))
 	return t
 }
 
-// pairWidth is that of embeddings.
+// pairWidth returns the width of embeddings.
 func (f *Forecast) pairWidth() int64 { return int64(f.Net.Dims[f.Net.Layers()]) }
 
-// drawnColumns returns the numbers that travel for a row of an end that is drawn: what it is asked
-// for by, the row and its gradient.
-func (f *Forecast) drawnColumns() int64 { return 1 + 2*f.pairWidth() }
+// sampledColumns returns the numbers that are sent for a sampled end: its id, its row and its
+// gradient.
+func (f *Forecast) sampledColumns() int64 { return 1 + 2*f.pairWidth() }
 
-// draw is what a part draws for an epoch: so many chunks of pairs, each of which fetches the rows
-// on other parts that it meets. rows is the mean of their sum, and spread its variance.
-type draw struct {
+// pairSample has a part's sampled pairs of an epoch. The pairs are sampled in chunks. Each chunk
+// fetches the distinct rows that it needs from other parts. rows is the mean of their number, and
+// spread its variance.
+type pairSample struct {
 	chunks       int64
 	rows, spread float64
 }
 
-// draws are those of all parts. As many pairs are drawn as there are to train on, and dealt out
-// to vertices alike (kernels.Share).
+// pairSamples returns the samples of all parts. An epoch samples one pair per training edge, and
+// vertices have equal shares (kernels.Share).
 //
-// Design note: a part has a pair more or less for some of its vertices, as their ids have it.
-// What that moves is nearly made up for by the other parts, and is less than draws move.
-func (f *Forecast) draws(parts []partition.RankReport) []draw {
-	list, edges, n := make([]draw, len(parts)), int64(0), f.Vertices
+// Design note: rounding gives some vertices a pair more or less, depending on their ids. The
+// effect on the sum over parts is below the standard deviation.
+func (f *Forecast) pairSamples(parts []partition.RankReport) []pairSample {
+	list, edges, n := make([]pairSample, len(parts)), int64(0), f.Vertices
 	for _, p := range parts {
 		edges = size.Sum(edges, p.Edges)
 	}
@@ -70,9 +72,9 @@ func (f *Forecast) draws(parts []partition.RankReport) []draw {
 	for k, p := range parts {
 		pairs := int64(math.Round(float64(edges) * float64(p.Vertices) / float64(n)))
 		full, rest := pairs/at, pairs%at
-		rows, spread := met(at, n, n-p.Vertices)
-		last, more := met(rest, n, n-p.Vertices)
-		list[k] = draw{full, float64(full)*rows + last, float64(full)*spread + more}
+		rows, spread := distinct(at, n, n-p.Vertices)
+		last, more := distinct(rest, n, n-p.Vertices)
+		list[k] = pairSample{full, float64(full)*rows + last, float64(full)*spread + more}
 		if rest > 0 {
 			list[k].chunks++
 		}
@@ -80,31 +82,32 @@ func (f *Forecast) draws(parts []partition.RankReport) []draw {
 	return list
 }
 
-// met is how many of some vertices so many draws meet, the mean and the variance: each draw is of
-// one vertex of a part, and any of the n-1 others is as likely to be met.
-func met(draws, n, of int64) (mean, variance float64) {
+// distinct returns mean and variance of the number of distinct vertices, of the given ones, that a
+// number of draws reaches. Each draw starts at a vertex of a part and reaches each of the n-1
+// others with the same probability.
+func distinct(draws, n, of int64) (mean, variance float64) {
 	if draws <= 0 || of <= 0 {
 		return 0, 0
 	}
 	k, some := float64(draws), float64(of)
 	missed := math.Exp(k * math.Log1p(-1/float64(n-1)))
 	mean, variance = some*(1-missed), some*missed*(1-missed)
-	if of > 1 { // that one is met makes another less likely: neither is by (1-2/(n-1))^k
+	if of > 1 { // negative correlation: a draw misses two vertices with probability 1-2/(n-1)
 		variance += some * (some - 1) * missed * missed * math.Expm1(k*math.Log1p(-1/float64(n-2)/float64(n-2)))
 	}
 	return mean, max(variance, 0)
 }
 
-// pairSeconds is how long the rows of pairs take in an epoch: nothing hides them, because there is
-// nothing else to do between the last layer's rows and their gradients.
+// pairSeconds returns the seconds of an epoch for the rows of pairs. No work hides them, because
+// they are sent between the last layer and its gradients.
 func (f *Forecast) pairSeconds(parts []partition.RankReport, l Link) float64 {
 	if f.Links == nil || len(parts) < 2 {
 		return 0
 	}
-	return f.edgeSeconds(parts, l) + f.drawSeconds(parts, l)
+	return f.edgeSeconds(parts, l) + f.sampleSeconds(parts, l)
 }
 
-// edgeSeconds are those of the graph's edges.
+// edgeSeconds returns the seconds for the ends of the graph's edges.
 func (f *Forecast) edgeSeconds(parts []partition.RankReport, l Link) (seconds float64) {
 	for _, back := range []bool{false, true} {
 		if back && !f.Directed {
@@ -117,17 +120,17 @@ func (f *Forecast) edgeSeconds(parts []partition.RankReport, l Link) (seconds fl
 	return seconds
 }
 
-// drawSeconds are those of pairs that are drawn: chunk by chunk ranks tell each other how many
-// rows they want, and which, and get them, and return gradients. A part's bytes are taken for
-// alike in all its chunks.
-func (f *Forecast) drawSeconds(parts []partition.RankReport, l Link) (seconds float64) {
-	list, chunks := f.draws(parts), int64(0)
+// sampleSeconds returns the seconds for the ends of sampled pairs. For each chunk, ranks exchange
+// the number of requested rows, their ids, the rows and the gradients. The bytes of a part are
+// assumed to be equal in all its chunks.
+func (f *Forecast) sampleSeconds(parts []partition.RankReport, l Link) (seconds float64) {
+	list, chunks := f.pairSamples(parts), int64(0)
 	for _, d := range list {
 		chunks = max(chunks, d.chunks)
 	}
 	for _, turn := range []struct {
 		columns  int64
-		back     bool // from who is asked to who asks
+		back     bool // from the requested part to the requesting one
 		announce int64
 	}{{announce: 8}, {columns: 1}, {columns: f.pairWidth(), back: true}, {columns: f.pairWidth()}} {
 		move := newFlow(l, f.Graph+f.Servers)

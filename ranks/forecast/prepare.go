@@ -2,8 +2,8 @@ package forecast
 
 import "siafu/graph"
 
-// Import returns the memory of writing a dataset, beside that of the source's own
-// format, which importers map where they can.
+// Import returns the memory to write a dataset, without that of the source's format. Importers
+// map source files where possible.
 func Import(m *graph.Meta) Memory {
 	list := new(Memory)
 	n, edges := m.Vertices, m.Edges
@@ -13,9 +13,9 @@ func Import(m *graph.Meta) Memory {
 	return *list
 }
 
-// Partitioning returns the memory of rank 0, or of "siafu partition", while it cuts
-// a dataset into shards of about equal size. ordered says that orders of vertices are
-// made, whose memory is given back before shards are cut.
+// Partitioning returns the memory of rank 0, or of "siafu partition", to cut a dataset into
+// shards of similar size. ordered: vertex orders are computed. Their memory is freed before
+// shards are cut.
 func Partitioning(m *graph.Meta, parts int, ordered bool) Memory {
 	list := new(Memory)
 	n, edges := m.Vertices, m.Edges

@@ -12,32 +12,32 @@ import (
 // Run has the properties of a run that are known before it starts.
 type Run struct {
 	Config   config.Config
-	Net      model.Spec // whose orders have been chosen
+	Net      model.Spec // with the orders of its products
 	Vertices int64      // of the dataset
-	Directed bool       // the dataset keeps out-edges of its own
+	Directed bool       // the dataset stores out-edges separately
 	Weighted bool       // its edges have weights
-	EdgeDim  int        // features of an edge
+	EdgeDim  int        // features per edge
 	Sparse   bool       // its features are sparse
-	Slots    int        // of the optimiser, floats a weight
-	Graph    int        // graph ranks, or their parts where they carry several
+	Slots    int        // floats per weight of the optimiser
+	Graph    int        // graph ranks, or parts if ranks carry several
 	Servers  int
-	Predicts bool              // once, and trains nothing
-	Targets  int               // columns of the dataset's labels, where a vertex has several or numbers
-	Labels   bool              // classes are trained as labels, a column each
+	Predicts bool              // predict once, without training
+	Targets  int               // columns of labels for multi-label classification and regression, else 0
+	Labels   bool              // classes are trained as labels, with one column each
 	Links    *graph.LinkCounts // of link prediction, else nil
-	Codecs   []codec.Codec     // that of rows, and those that may be tried in its place
+	Codecs   []codec.Codec     // of ghost rows: the configured codec first, then those that auto may choose
 }
 
 // Forecast has the estimates for a Run with any partitioning.
 type Forecast struct {
 	Run
 	foot  model.Footprint
-	batch model.Footprint // where there are mini-batches
-	ops   kernels.Ops     // that nothing computes with
+	batch model.Footprint // of mini-batches, if any
+	ops   kernels.Ops     // shapes only, computes nothing
 }
 
-// New sketches small networks of the run's shapes; it takes milliseconds, and
-// memory for nothing that is in proportion to them.
+// New sketches small networks with the run's shapes. It takes milliseconds and a constant amount
+// of memory.
 func New(r Run) *Forecast {
 	f := &Forecast{Run: r, foot: r.Net.Footprint(r.Sparse, engine.Memory(r.Config)), ops: kernels.NewTeam(1)}
 	switch b := r.Config.Batching(); {
@@ -49,10 +49,10 @@ func New(r Run) *Forecast {
 	return f
 }
 
-// Exchange is one exchange of rows between graph ranks in an epoch.
+// Exchange is one exchange of ghost rows in an epoch.
 type Exchange struct {
 	Layer, Width int
-	Backward     bool // gradients of ghosts go to their owners
+	Backward     bool // gradients of ghosts are sent to their owners
 }
 
 // Exchanges returns the exchanges of a training epoch, in order. If ÂX is cached, the first
@@ -65,26 +65,26 @@ func (f *Forecast) Exchanges() []Exchange {
 	return f.exchanges(f.Config.Batches() == 0 && f.Config.Returns())
 }
 
-// exchanges are those of a pass over the whole graph.
+// exchanges returns those of a pass over the whole graph.
 func (f *Forecast) exchanges(returns bool) (list []Exchange) {
 	for l, g := range f.foot.Gathers {
-		if g.Width > 0 && !f.knows(l) {
+		if g.Width > 0 && !f.cachesGhosts(l) {
 			list = append(list, Exchange{l, g.Width, false})
 		}
 	}
 	for l := len(f.foot.Gathers) - 1; l >= 0; l-- {
-		if g := f.foot.Gathers[l]; g.Backward && returns && !f.knows(l) {
+		if g := f.foot.Gathers[l]; g.Backward && returns && !f.cachesGhosts(l) {
 			list = append(list, Exchange{l, g.Width, true})
 		}
 	}
 	return list
 }
 
-// knows reports whether layer l gathers from ghosts whose features are known.
-func (f *Forecast) knows(l int) bool { return l == 0 && f.Net.KnownGhosts }
+// cachesGhosts reports whether layer l gathers ghost features that the rank caches.
+func (f *Forecast) cachesGhosts(l int) bool { return l == 0 && f.Net.KnownGhosts }
 
-// corrections are how many exact steps of all ranks together there are after an epoch,
-// in the mean of a run: each costs an exact epoch.
+// corrections returns the mean number of exact synchronous steps per epoch. Each costs an exact
+// epoch.
 func (f *Forecast) corrections() float64 {
 	if f.Config.Epochs == 0 {
 		return 0
@@ -95,7 +95,7 @@ func (f *Forecast) corrections() float64 {
 // Gathers returns the aggregations of each layer in an epoch.
 func (f *Forecast) Gathers() []model.Gathering { return f.foot.Gathers }
 
-// Footprint returns the memory of the network beside the graph.
+// Footprint returns the memory of the network without the graph.
 func (f *Forecast) Footprint() model.Footprint { return f.foot }
 
 // maxWidth returns the width of the widest rows that an epoch exchanges.

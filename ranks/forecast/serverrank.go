@@ -7,8 +7,7 @@ import (
 	"siafu/ranks/config"
 )
 
-// ServerRank returns the memory of a parameter server that the given number of graph
-// ranks talk to.
+// ServerRank returns the memory of a parameter server for the given number of graph ranks.
 func (f *Forecast) ServerRank(ranks int) Memory {
 	m, n := new(Memory), floats(int64(f.Net.NumWeights()))
 	m.add("weights", Array, n)
@@ -17,8 +16,8 @@ func (f *Forecast) ServerRank(ranks int) Memory {
 	return *m
 }
 
-// summed returns the bytes of what ranks add up: gradients, or where they step weights of
-// their own these and the optimiser's state.
+// summed returns the bytes of the reduced values: gradients, or weights and optimiser state with
+// local steps.
 func (f *Forecast) summed() int64 {
 	n := int64(f.Net.NumWeights())
 	if f.Config.LocalEpochs > 0 {
@@ -27,7 +26,7 @@ func (f *Forecast) summed() int64 {
 	return floats(n)
 }
 
-// serve is what a server of so many graph ranks has beside the weights.
+// serve appends a server's memory in addition to the weights.
 func (f *Forecast) serve(m *Memory, ranks int) {
 	n := f.summed()
 	switch {
@@ -36,9 +35,9 @@ func (f *Forecast) serve(m *Memory, ranks int) {
 	default:
 		m.add(optimiser, Array, slices.Repeat([]int64{n}, f.Slots)...)
 	}
-	// Gradients until their sum, what is sent, and versions.
+	// Gradients that are not summed yet, sent messages, and versions.
 	copies := size.Sum(int64(2*(ranks+f.Servers)), int64(f.Config.MostStaleness()), 2)
-	if f.Config.Mode == config.Free { // two of each rank, their sum, a mean of weights, and as many to send
+	if f.Config.Mode == config.Free { // two per rank, their sum, a mean of weights, and a message for each rank
 		copies = int64(3*f.Graph + 4)
 	}
 	m.add("gradients and messages", Heap, size.Product(copies, n))

@@ -9,15 +9,15 @@ import (
 	"siafu/internal/size"
 )
 
-// framed reports whether rows travel as blocks: not when they go as they are.
+// framed reports whether rows are encoded in blocks. The codec none sends rows as they are.
 func framed(c codec.Codec) bool { return c.ID() != codec.ID{} }
 
-// codable bounds the rows that a codec can say the size of. There is no memory
-// for more.
+// codable is the largest size in bytes for which a codec reports its output. Larger rows exceed
+// any memory.
 const codable = size.Most >> 16
 
-// payload returns the length of what goes to one rank of rows x cols floats, whether
-// it is that exactly or at most, and in how many messages.
+// payload returns the bytes of rows x cols floats sent to one rank, whether this is exact or an
+// upper bound, and the number of messages.
 func payload(c codec.Codec, rows, cols int64) (bytes int64, exact bool, messages int64) {
 	raw := floats(rows, cols)
 	if rows == 0 || !framed(c) {
@@ -38,14 +38,14 @@ func payload(c codec.Codec, rows, cols int64) (bytes int64, exact bool, messages
 
 // Traffic has the bytes that ranks exchange in a training epoch.
 type Traffic struct {
-	Raw      int64 `json:"raw_bytes"`  // ghost rows of all ranks, as float32
-	Sent     int64 `json:"sent_bytes"` // and as they travel
-	Exact    bool  `json:"exact"`      // else Sent is an upper bound or, where some rows travel, what is to be expected
+	Raw      int64 `json:"raw_bytes"`  // ghost rows as float32, sum over ranks
+	Sent     int64 `json:"sent_bytes"` // encoded ghost rows
+	Exact    bool  `json:"exact"`      // otherwise Sent is an upper bound, or a mean if the policy sends some of the rows
 	Messages int64 `json:"messages"`
 }
 
-// Traffic of ghost rows in an epoch, in the mean of a run, evaluations apart from
-// training not counted.
+// Traffic returns the ghost-row traffic of an epoch as a mean over the run. Separate evaluations
+// are not counted.
 func (f *Forecast) Traffic(parts []partition.RankReport) Traffic {
 	t := f.traffic(f.Exchanges(), parts)
 	share, exact := f.Config.Ghosts().Share(f.Config.Epochs)
@@ -62,7 +62,7 @@ func (f *Forecast) Traffic(parts []partition.RankReport) Traffic {
 	return t
 }
 
-// traffic is what some exchanges come to.
+// traffic returns the traffic of a list of exchanges.
 func (f *Forecast) traffic(list []Exchange, parts []partition.RankReport) Traffic {
 	t := Traffic{Exact: true}
 	for _, e := range list {
@@ -77,15 +77,14 @@ func (f *Forecast) traffic(list []Exchange, parts []partition.RankReport) Traffi
 	return t
 }
 
-// scale makes it a share of what it was.
+// scale multiplies the traffic by share.
 func (t *Traffic) scale(share float64) {
 	for _, n := range []*int64{&t.Raw, &t.Sent, &t.Messages} {
 		*n = int64(math.Round(share * float64(*n)))
 	}
 }
 
-// eachMessage visits the messages of an exchange: rows from one rank to
-// another.
+// eachMessage visits the messages of an exchange.
 func (f *Forecast) eachMessage(e Exchange, parts []partition.RankReport, visit func(from, to int, rows int64)) {
 	for p, part := range parts {
 		for q, rows := range part.SendTo {

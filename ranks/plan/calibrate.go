@@ -16,56 +16,55 @@ import (
 	"siafu/ranks/forecast"
 )
 
-// How much is worked on, and how long each kind of work is repeated.
+// The amount of measured work, and the time that each measurement is repeated.
 const (
 	sampleRows     = 1 << 15
 	sampleEdges    = 1 << 21
-	sampleInOrder  = 1 << 23   // edges, where vertices are in an order
-	sampleOfBlocks = 1 << 25   // edges, where a gather goes block by block
-	sampleBytes    = 256 << 20 // of the rows that a gather reads
+	sampleInOrder  = 1 << 23   // edges, if the sample is in a vertex order
+	sampleOfBlocks = 1 << 25   // edges, if the gather is blocked
+	sampleBytes    = 256 << 20 // size of the rows that a gather reads
 	sampleTime     = 20 * time.Millisecond
 	codedRows      = 2048
 )
 
-// calibration measures what this host does with the threads of all ranks that
-// share it.
+// calibration measures this host with the threads of all ranks that share it.
 type calibration struct {
-	ds    *graph.Dataset
-	team  *kernels.Team
-	arena *mapped.Arena
-	room  int64 // bytes of this host that may be taken
-	s     *sample
-	// ordered tells that the sample is of vertices in the order of a shard.
+	ds     *graph.Dataset
+	team   *kernels.Team
+	arena  *mapped.Arena
+	memory int64 // available memory of this host in bytes
+	s      *sample
+	// ordered: the sample's vertices are in the order of a shard.
 	ordered bool
 
 	known  map[string]forecast.Rates // by orders of products
 	coding map[string]codec.Cost
-	copies float64 // bytes a second, 0 before they are measured
+	copies float64 // bytes/s, 0 before the measurement
 }
 
-// takes returns the most memory that the measurements of a plan take at a time, and
-// settles what the plan says of its network.
-func (c *calibration) takes(p *Plan) (most int64) {
+// peakMemory returns the largest memory of any measurement of a plan, and completes the plan's
+// description of the network.
+func (c *calibration) peakMemory(p *Plan) (most int64) {
 	for _, one := range p.Candidates {
 		f := one.codec[one.Codecs[0].Codec]
 		p.network(f)
-		fixed, row := rehearsed(f)
+		fixed, row := rehearsalMemory(f)
 		width := int64(widest(f.Gathers()))
 		gathered := int64(0)
 		if width > 0 {
 			_, rows := c.s.gather(int(width))
-			gathered = size.Sum(size.Product(4*4, width, int64(rows+c.s.Rows())), size.Product(2*4, int64(len(c.s.Cols)))) // twice there, twice back; sources, as they are and others in their place
+			gathered = size.Sum(size.Product(4*4, width, int64(rows+c.s.Rows())), size.Product(2*4, int64(len(c.s.Cols)))) // forward and backward operands; columns, original and reordered
 		}
-		coded := size.Product(4, width, codedRows, 1+2*int64(c.team.Workers())) // rows, and of each worker a block and its rows
+		coded := size.Product(4, width, codedRows, 1+2*int64(c.team.Workers())) // rows, and for each worker a block and its rows
 		most = max(most, size.Sum(fixed, row), gathered, coded)
 	}
 	return most
 }
 
-// rehearsed is what the rehearsal of a network takes, and for each row.
-func rehearsed(f *forecast.Forecast) (fixed, row int64) {
+// rehearsalMemory returns the memory of a network's rehearsal: a constant, and the bytes per row.
+func rehearsalMemory(f *forecast.Forecast) (fixed, row int64) {
 	foot := f.Net.Footprint(f.Sparse, model.Apart)
-	columns := int64(slices.Max(f.Net.Dims)) // ones, to fill a matrix from
+	columns := int64(slices.Max(f.Net.Dims)) // ones, which fill a matrix
 	if f.Net.CacheInput {
 		columns = size.Sum(columns, size.Product(int64(f.Net.Dims[0]), int64(f.Net.Powers().Cached())))
 	}
@@ -82,7 +81,7 @@ func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
 		kernel, _ = kernels.Fastest()
 	}
 	c := &calibration{
-		ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), room: host.AvailableMemory() / 2,
+		ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), memory: host.AvailableMemory() / 2,
 		known: map[string]forecast.Rates{}, coding: map[string]codec.Cost{},
 	}
 	in, ordered, done := inOrder(ds, q.Config.VertexOrder)
@@ -100,9 +99,9 @@ func (c *calibration) close() {
 	c.arena.Free()
 }
 
-// quickest returns the least seconds of a few calls.
+// quickest returns the minimum seconds of a few calls.
 func quickest(call func()) float64 {
-	call() // touches the memory
+	call() // first touch of the memory
 	best, begin := time.Hour, time.Now()
 	for n := 0; n < 2 || time.Since(begin) < sampleTime; n++ {
 		start := time.Now()
@@ -112,12 +111,12 @@ func quickest(call func()) float64 {
 	return best.Seconds()
 }
 
-// rounds is how often everything is measured: what else this machine does
-// rarely lasts as long as a round.
+// rounds is the number of repetitions of all measurements. Other load on the machine rarely lasts
+// for all of them.
 const rounds = 3
 
-// rates measures everything but codecs for a network, and takes the least of
-// each.
+// rates measures everything but codecs for a network, and returns the minimum of each
+// measurement.
 func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
 	r := forecast.Rates{Row: math.Inf(1), Edge: map[int]float64{}, Backward: map[int]float64{}}
 	s := c.s
@@ -137,7 +136,7 @@ func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
 	return r
 }
 
-// layer returns the seconds of one layer's gather for an edge, there and back.
+// layer returns the seconds per edge of one layer's gather, forward and backward.
 func (c *calibration) layer(s *sample, g model.Gathering, f *forecast.Forecast) (there, back float64) {
 	if g.Heads > 0 {
 		return c.attention(s, g, f.Net)
@@ -146,13 +145,13 @@ func (c *calibration) layer(s *sample, g model.Gathering, f *forecast.Forecast) 
 	return there, there
 }
 
-// row returns the seconds of an epoch's tensor work, the loss included, for a
-// vertex: that of a network on the first vertices of the dataset.
+// row returns the seconds of an epoch's tensor work per vertex, including the loss. It runs the
+// network on the first vertices of the dataset.
 func (c *calibration) row(f *forecast.Forecast) float64 {
 	a, net := mapped.NewArena(), f.Net
 	defer a.Free()
-	fixed, each := rehearsed(f)
-	n := int(min(c.ds.Meta.Vertices, sampleRows, max((c.room-fixed)/each, 1)))
+	fixed, each := rehearsalMemory(f)
+	n := int(min(c.ds.Meta.Vertices, sampleRows, max((c.memory-fixed)/each, 1)))
 	ids := mapped.Make[uint32](a, n)
 	for i := range ids {
 		ids[i] = uint32(i)
@@ -173,7 +172,7 @@ func (c *calibration) row(f *forecast.Forecast) float64 {
 	return quickest(func() { r.Epoch(loss) }) / float64(n)
 }
 
-// gather returns the seconds of a gather for an edge, along edges of the sample.
+// gather returns the seconds per edge of a gather along the sample's edges.
 func (c *calibration) gather(s *sample, width int, half bool) float64 {
 	a := mapped.NewArena()
 	defer a.Free()
@@ -195,24 +194,23 @@ func (c *calibration) gather(s *sample, width int, half bool) float64 {
 	}) / s.edges()
 }
 
-// attention returns the seconds of a layer with attention for an edge, there and
-// back.
+// attention returns the seconds per edge of an attention layer, forward and backward.
 func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (there, back float64) {
 	a := mapped.NewArena()
 	defer a.Free()
 	at := kernels.Attention{Heads: l.Heads, Width: l.Columns / l.Heads, Slope: 0.2, Dynamic: l.Dynamic}
 	g, rows := s.gather(l.Width)
 	n, e := g.Rows(), g.Edges()
-	room := func(rows, cols int) kernels.Mat { return kernels.NewMat(c.team, a, rows, cols) }
+	zeros := func(rows, cols int) kernels.Mat { return kernels.NewMat(c.team, a, rows, cols) }
 	if net.AttentionDropout > 0 {
 		at.Drop = &kernels.Dropout{P: net.AttentionDropout, Seed: 1, Epoch: 1, IDs: kernels.NewVector[uint32](c.team, a, max(rows, n))}
 	}
-	x, dst, grads := room(rows, l.Width), room(n, l.Width), room(max(rows, n), l.Columns)
-	stats, heads, r, dr := room(n, 2*l.Heads), room(max(rows, n), l.Heads), room(max(rows, n), at.Near()), room(n, at.Near())
+	x, dst, grads := zeros(rows, l.Width), zeros(n, l.Width), zeros(max(rows, n), l.Columns)
+	stats, heads, r, dr := zeros(n, 2*l.Heads), zeros(max(rows, n), l.Heads), zeros(max(rows, n), at.Near()), zeros(n, at.Near())
 	if at.Dynamic {
-		at.Vector = room(at.Heads, at.Width)
+		at.Vector = zeros(at.Heads, at.Width)
 	}
-	along := room(n, at.Along())
+	along := zeros(n, at.Along())
 	there = quickest(func() {
 		c.team.AttentionGather(at, dst.Reshape(n, l.Columns), kernels.Mat{}, stats, e, kernels.Emitted{X: x}, r, false)
 		c.team.AttentionFinish(at, dst.Reshape(n, l.Columns), kernels.Mat{}, heads, stats)
@@ -226,8 +224,8 @@ func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (t
 	return there / s.edges(), back / s.edges()
 }
 
-// codec is what a codec costs on rows of a width, half of whose numbers are
-// zeros as after a rectifier.
+// codec returns the cost of a codec on rows of a width. Half of the numbers are zeros, as after
+// ReLU.
 func (c *calibration) codec(rows codec.Codec, width int) codec.Cost {
 	x := make([]float32, codedRows*width)
 	for i := range x {
@@ -238,7 +236,7 @@ func (c *calibration) codec(rows codec.Codec, width int) codec.Cost {
 	return codec.Measure(c.team, rows, codec.Rows{X: x, Cols: width, Len: codedRows}, false)
 }
 
-// copies returns the bytes a second that one goroutine copies.
+// copies returns the bytes/s that one goroutine copies.
 func copies() float64 {
 	const size = 32 << 20
 	a := mapped.NewArena()

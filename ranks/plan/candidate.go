@@ -10,56 +10,56 @@ import (
 	"siafu/ranks/world"
 )
 
-// Candidate is one partitioner.
+// Candidate is the estimate for one partitioner.
 type Candidate struct {
 	Method  string          `json:"partitioner"`
-	Made    bool            `json:"made"` // the shards are there already
+	Made    bool            `json:"made"` // the shards exist
 	Cut     float64         `json:"cut"`  // fraction of all edges
 	Ghosts  int64           `json:"ghosts"`
-	Largest int             `json:"largest_rank"` // the one with most memory
+	Largest int             `json:"largest_rank"` // the rank with the largest memory
 	Memory  forecast.Memory `json:"memory"`       // of that rank, with the first codec
 	Network string          `json:"network"`      // orders of products, as train prints them
 	Codecs  []Coded         `json:"codecs"`
 
-	// Activations and their gradients on the rank with most memory where they are
-	// kept, and with --recompute; 0 in bounded asynchrony, which keeps all.
+	// Bytes of activations and their gradients on the rank with the largest memory, without and
+	// with --recompute; 0 in bounded asynchrony, which stores all.
 	Kept       int64 `json:"activation_bytes_kept"`
 	Recomputed int64 `json:"activation_bytes_recomputed"`
 
-	// Pairs is what their ends' rows come to in an epoch, with link prediction.
+	// Pairs is the traffic of the pairs' ends, in link prediction.
 	Pairs *forecast.PairTraffic `json:"pairs,omitempty"`
 
-	// Invocations of an epoch with an evaluation and of the run, with --tensor lambda.
+	// Invocations of an epoch with an evaluation, and of the run, with --tensor lambda.
 	Functions *Functions `json:"functions,omitempty"`
 
-	fixed  int64 // memory of a rank of the smallest such run, with no vertex
+	fixed  int64 // memory of a rank without vertices
 	report *partition.Report
 	codec  map[string]*forecast.Forecast
 }
 
-// Coded is a partitioner with a codec.
+// Coded is the estimate for a partitioner with a codec.
 type Coded struct {
 	Codec   string           `json:"codec"`
-	Peak    int64            `json:"peak_bytes"` // of the largest rank, the program included
+	Peak    int64            `json:"peak_bytes"` // of the largest rank, including the program
 	Fits    bool             `json:"fits"`
 	Traffic forecast.Traffic `json:"traffic"`
 	Epoch   forecast.Epoch   `json:"epoch"`
 }
 
-// Functions are invocations.
+// Functions is the cost of invocations.
 type Functions struct {
 	Epoch forecast.Functions `json:"epoch"`
 	Run   forecast.Functions `json:"run"`
 }
 
-// candidate counts what a partitioner makes of a dataset and what follows.
+// candidate counts the parts of a partitioner and estimates a run on them.
 func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error) {
 	c := &Candidate{Method: method, codec: map[string]*forecast.Forecast{}}
 	if err := c.count(ds, q.view.Parts); err != nil {
 		return nil, err
 	}
 	c.Cut, c.Ghosts = c.report.Cut, c.report.Ghosts
-	fits := q.keeps(ds.Meta, c.report)
+	fits := q.fitsInput(ds.Meta, c.report)
 	for _, name := range q.codecs {
 		coded := q.Config
 		coded.Codec = name
@@ -86,7 +86,7 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 	return c, nil
 }
 
-// functions estimates invocations. One computes on one processor at the most.
+// functions estimates invocations. A function computes on one processor at most.
 func (q *request) functions(f *forecast.Forecast, parts []partition.RankReport) (*Functions, error) {
 	kernel := q.Config.Kernel
 	if kernel == "auto" {
@@ -101,8 +101,8 @@ func (q *request) functions(f *forecast.Forecast, parts []partition.RankReport) 
 	return &Functions{epoch, run}, err
 }
 
-// count takes the counts of the shards that are there, if they are of this
-// method and dataset, else makes the assignment.
+// count reads the counts of existing shards of this method and dataset. Without such shards it
+// computes the assignment.
 func (c *Candidate) count(ds *graph.Dataset, parts int) error {
 	o := partition.Options{Method: c.Method, Parts: parts, Seed: 1}
 	made, err := partition.Find(ds.Dir, parts)
@@ -118,8 +118,8 @@ func (c *Candidate) count(ds *graph.Dataset, parts int) error {
 	return nil
 }
 
-// keeps reports whether ÂX fits into every rank's memory, by train's rule.
-func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
+// fitsInput reports whether ÂX fits into every rank's memory, by the rule of train.
+func (q *request) fitsInput(m *graph.Meta, r *partition.Report) bool {
 	for member, p := range r.Ranks {
 		here := len(q.view.Carried(q.view.Rank(member)))
 		bytes := forecast.CachedInputBytes(q.Config, q.Config.NetworkOf(m), p.Vertices, p.Ghosts)
@@ -130,7 +130,7 @@ func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
 	return true
 }
 
-// largest returns the rank that takes the most memory.
+// largest returns the rank with the largest memory.
 func (c *Candidate) largest(f *forecast.Forecast, v world.View) (rank int, most forecast.Memory) {
 	for r := range v.Ranks {
 		m := carried(f, v, r, func(part int) partition.RankReport { return c.report.Ranks[part] })
@@ -141,8 +141,8 @@ func (c *Candidate) largest(f *forecast.Forecast, v world.View) (rank int, most 
 	return rank, most
 }
 
-// activations are those on a rank that carries these parts, where they are kept and
-// with --recompute.
+// activations returns the bytes of activations on a rank with these parts, without and with
+// --recompute.
 func (c *Candidate) activations(f *forecast.Forecast, parts []int) (kept, again int64) {
 	vertices := int64(0)
 	for _, part := range parts {
@@ -151,7 +151,7 @@ func (c *Candidate) activations(f *forecast.Forecast, parts []int) (kept, again 
 	return f.Activations(vertices)
 }
 
-// carried returns the memory of the parts that a rank carries.
+// carried returns the memory of a rank's parts.
 func carried(f *forecast.Forecast, v world.View, rank int, of func(part int) partition.RankReport) forecast.Memory {
 	parts := v.Carried(rank)
 	m := f.GraphRank(parts[0], of(parts[0]))

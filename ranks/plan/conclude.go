@@ -17,9 +17,9 @@ func (p *Plan) at(c choice) (*Candidate, Coded) {
 	return one, one.Codecs[c.codec]
 }
 
-// best returns the shortest epoch among those that allowed lets pass, of what fits
-// into memory if anything does. Of equals the first, within the tenth by which
-// a forecast errs at the least.
+// best returns the allowed choice with the shortest epoch. It considers choices that fit into
+// memory, or all if none fits. A later choice must be 10 % shorter, which is the smallest error
+// of a forecast.
 func (p *Plan) best(allowed func(*Candidate, Coded) bool) choice {
 	best := choice{seconds: math.Inf(1)}
 	some := p.fits() == nil
@@ -34,10 +34,10 @@ func (p *Plan) best(allowed func(*Candidate, Coded) bool) choice {
 	return best
 }
 
-// conclude says in sentences what an epoch waits for and what would change it.
+// conclude writes sentences on the bottleneck of an epoch and its remedies.
 func (p *Plan) conclude(q *request) {
 	if !p.Timed {
-		return // of candidates without an epoch the first is as good as any
+		return // without epoch times, the first candidate is as good as any
 	}
 	plain := p.best(func(_ *Candidate, c Coded) bool { return c.Codec == q.codecs[0] })
 	p.Best = plain.candidate
@@ -64,7 +64,7 @@ func (p *Plan) conclude(q *request) {
 	p.remedyInput(q, one, coded, say)
 }
 
-// remedyInput says what it is worth to exchange the features once.
+// remedyInput describes the effect of exchanging features only once.
 func (p *Plan) remedyInput(q *request, one *Candidate, coded Coded, say func(string, ...any)) {
 	if f := one.codec[coded.Codec]; f.Net.InputDropout == 0 || f.Net.CacheInput {
 		return
@@ -73,14 +73,14 @@ func (p *Plan) remedyInput(q *request, one *Candidate, coded Coded, say func(str
 	c.InputDropout = 0
 	f, _, err := forecast.Of(c, q.meta, q.view.Parts, q.view.Servers, true)
 	if err != nil {
-		return // the configuration was good with another dropout
+		return // the configuration was valid with another dropout
 	}
 	if t := f.Traffic(one.report.Ranks); t.Raw < coded.Traffic.Raw {
 		say("--input-dropout 0 would exchange the input's rows only once: %s MB an epoch instead of %s.", megabytes(t.Raw), megabytes(coded.Traffic.Raw))
 	}
 }
 
-// remedyComputing says what would shorten computing.
+// remedyComputing describes how to reduce computing time.
 func (p *Plan) remedyComputing(tensor bool, say func(string, ...any)) {
 	if tensor {
 		say("Most of it is dense products: more graph ranks on hosts of their own, or a narrower --hidden, shorten it; compression does not.")
@@ -89,7 +89,7 @@ func (p *Plan) remedyComputing(tensor bool, say func(string, ...any)) {
 	say("Most of it is gathering: more graph ranks on hosts of their own, or --gather bf16, shorten it; compression does not.")
 }
 
-// remedyLink says what would shorten communication.
+// remedyLink describes how to reduce communication time.
 func (p *Plan) remedyLink(plain choice, say func(string, ...any)) {
 	one, coded := p.at(plain)
 	e := coded.Epoch
@@ -107,7 +107,7 @@ func (p *Plan) remedyLink(plain choice, say func(string, ...any)) {
 	}
 }
 
-// duration writes seconds with three digits.
+// duration formats seconds with three digits.
 func duration(s float64) string {
 	switch {
 	case s >= 1:
@@ -118,7 +118,7 @@ func duration(s float64) string {
 	return fmt.Sprintf("%.3g µs", 1e6*s)
 }
 
-// rate writes bytes a second as a link is called.
+// rate formats bytes/s as the name of a link.
 func rate(bytes float64) string {
 	bits := 8 * bytes
 	switch {

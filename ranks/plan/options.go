@@ -15,12 +15,12 @@ import (
 	"siafu/ranks/world"
 )
 
-// Flags are train's. They are checked when lists among them have been taken
-// apart, not by the command line.
+// Flags are those of train. They are checked after lists in them are split, not by the command
+// line.
 type Flags config.Config
 
-// Options say what to plan. The run's own flags are train's, of which
-// --partitioner and --codec may be lists here.
+// Options define what to plan. The flags of the run are those of train; --partitioner and --codec
+// may be lists.
 type Options struct {
 	Data         string `arg:"" help:"Dataset folder."`
 	RanksPerHost int    `default:"1" help:"Ranks that share a host's processors, memory and link."`
@@ -33,20 +33,20 @@ type Options struct {
 	Config       Flags  `embed:""`
 }
 
-// request is what Options come down to.
+// request has the parsed Options.
 type request struct {
 	Options
-	Config  config.Config // of one partitioner and codec
+	Config  config.Config // with one partitioner and codec
 	view    world.View
 	meta    *graph.Meta // of the dataset, once it is open
-	ordered bool        // partitioning makes orders of its vertices
+	ordered bool        // partitioning orders the vertices
 	methods []string
 	codecs  []string
 	link    forecast.Link
-	memory  int64 // bytes a rank may take
+	memory  int64 // available memory of a rank in bytes
 }
 
-// parse reads options. Its faults have kind Usage or Config.
+// parse parses options. Its faults have kind Usage or Config.
 func (o Options) parse() (*request, error) {
 	q := &request{Options: o, Config: config.Config(o.Config)}
 	q.methods, q.codecs = list(o.Config.Partitioner), list(o.Config.Codec)
@@ -96,7 +96,7 @@ func (o Options) parse() (*request, error) {
 	return q, err
 }
 
-// available is what a rank may take.
+// available returns the available memory of a rank.
 func (q *request) available() (int64, error) {
 	if q.Memory != "" {
 		return Bytes(q.Memory)

@@ -27,36 +27,36 @@ type Plan struct {
 	Weights      int             `json:"weights"`
 	GraphRanks   int             `json:"graph_ranks"`
 	Servers      int             `json:"servers"`
-	Parts        int             `json:"parts"` // that the graph ranks carry
+	Parts        int             `json:"parts"` // parts of the graph ranks
 	RanksPerHost int             `json:"ranks_per_host"`
 	Bandwidth    float64         `json:"bandwidth_bytes_per_second"`
 	Latency      float64         `json:"latency_seconds"`
-	Memory       int64           `json:"memory_bytes"` // a rank may take
+	Memory       int64           `json:"memory_bytes"` // available to a rank
 	Mode         string          `json:"mode"`
 	Recompute    bool            `json:"recompute"`
-	Threads      int             `json:"threads"`                    // that were measured
-	Timed        bool            `json:"timed"`                      // an epoch; else its seconds are 0
+	Threads      int             `json:"threads"`                    // threads of the measurements
+	Timed        bool            `json:"timed"`                      // epochs are estimated; otherwise their seconds are 0
 	Epochs       int             `json:"epochs"`                     // of the run
 	LambdaMemory int             `json:"lambda_memory_mb,omitempty"` // with --tensor lambda
-	Tariff       string          `json:"tariff,omitempty"`           // likewise
+	Tariff       string          `json:"tariff,omitempty"`           // with --tensor lambda
 	Candidates   []*Candidate    `json:"candidates"`
-	Best         int             `json:"best"` // index of the candidate with the shortest epoch that fits
+	Best         int             `json:"best"` // index of the fitting candidate with the shortest epoch
 	Server       forecast.Memory `json:"server_memory,omitempty"`
 	Partitioning forecast.Memory `json:"partitioning_memory"`
 	Import       forecast.Memory `json:"import_memory"`
 	Verdict      []string        `json:"verdict"`
 
-	// Ways to run, nil where none fits or nothing is timed; Host is what each of their
-	// hosts is taken to cost as much as.
+	// Recommended configurations, nil if none fits or times are not estimated. Host is the
+	// instance whose price is assumed for each host.
 	Fastest  *Advice `json:"fastest,omitempty"`
 	Cheapest *Advice `json:"cheapest,omitempty"`
 	Host     string  `json:"host,omitempty"`
 
-	all bool // tables are printed
+	all bool // print tables
 }
 
-// Run makes a plan and prints it to w. A plan in which nothing fits is printed
-// too, and is a fault of kind Config.
+// Run makes a plan and prints it to w. If nothing fits, it prints the plan and returns a fault of
+// kind Config.
 func Run(o Options, w io.Writer) error {
 	if l, launched := world.Launched(); launched {
 		return fault.New(fault.Usage, op, "", "it runs in one process and cannot run under %s", l.Name).Then("set --ranks to %d", l.Size)
@@ -109,7 +109,7 @@ func New(o Options) (*Plan, error) {
 	return p, nil
 }
 
-// plan is what does not depend on the partitioner.
+// plan makes the parts that are independent of the partitioner.
 func (q *request) plan(m *graph.Meta) *Plan {
 	p := &Plan{
 		Dataset: m.Name, Vertices: m.Vertices, Edges: m.Edges, Model: q.Config.Model,
@@ -123,7 +123,7 @@ func (q *request) plan(m *graph.Meta) *Plan {
 	return p
 }
 
-// orders reports whether partitioning makes orders of vertices.
+// orders reports whether partitioning orders vertices.
 func (q *request) orders(ds *graph.Dataset) bool {
 	switch q.Config.VertexOrder {
 	case "natural":
@@ -134,8 +134,8 @@ func (q *request) orders(ds *graph.Dataset) bool {
 	return true
 }
 
-// time measures this host and adds up every candidate's epoch, if what is
-// measured fits on this host.
+// time measures this host and estimates every candidate's epoch, if the measurements fit into
+// memory.
 func (q *request) time(ds *graph.Dataset, p *Plan) error {
 	if q.Config.Tensor == config.TensorCUDA {
 		p.onGPUs()
@@ -151,9 +151,9 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 	}
 	defer c.close()
 	p.Threads = c.team.Workers()
-	if takes := c.takes(p); takes > c.room {
+	if need := c.peakMemory(p); need > c.memory {
 		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: the measurement takes %s MB, but half of this host's free memory is %s MB.",
-			megabytes(takes), megabytes(c.room)))
+			megabytes(need), megabytes(c.memory)))
 		return nil
 	}
 	if err := c.epochs(q, p); err != nil {
@@ -166,7 +166,7 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 	return q.advise(ds, p, c)
 }
 
-// onGPUs says what a run on GPUs takes there.
+// onGPUs describes the memory of a run on GPUs.
 func (p *Plan) onGPUs() {
 	most := int64(0)
 	for _, c := range p.Candidates {
@@ -175,8 +175,7 @@ func (p *Plan) onGPUs() {
 	p.Verdict = append(p.Verdict, fmt.Sprintf("A rank takes up to %s MB of a GPU; ranks that share one take the sum. Epochs are not timed: nothing has been measured on GPUs.", megabytes(most)))
 }
 
-// epochs sets every candidate's epoch. It fails where the system has no memory for
-// what is measured.
+// epochs sets every candidate's epoch. It fails if the system has no memory for a measurement.
 func (c *calibration) epochs(q *request, p *Plan) (err error) {
 	defer mapped.Catch(&err)
 	link := q.link
@@ -203,7 +202,7 @@ func (c *calibration) epochs(q *request, p *Plan) (err error) {
 	return nil
 }
 
-// network takes down what the run's network is.
+// network sets the plan's description of the run's network.
 func (p *Plan) network(f *forecast.Forecast) {
 	p.Dims, p.Weights = f.Net.Dims, f.Net.NumWeights()
 	if f.Servers > 0 {
@@ -219,7 +218,7 @@ func widest(list []model.Gathering) int {
 	return w
 }
 
-// seconds returns an epoch in the mode that was asked for.
+// seconds returns an epoch's time in the requested mode.
 func (p *Plan) seconds(e forecast.Epoch) float64 {
 	if p.Mode == "nopipe" {
 		return e.Sequential
@@ -227,7 +226,7 @@ func (p *Plan) seconds(e forecast.Epoch) float64 {
 	return e.Overlapping
 }
 
-// fits returns a fault where nothing fits into memory.
+// fits returns a fault if nothing fits into memory.
 func (p *Plan) fits() error {
 	least, need := p.Candidates[0], p.Candidates[0].Codecs[0].Peak
 	for _, one := range p.Candidates {
@@ -242,12 +241,12 @@ func (p *Plan) fits() error {
 	}
 	return fault.New(fault.Config, op, "", "rank %d needs %s MB, but %s MB are available, even with --partitioner %s",
 		least.Largest, megabytes(need), megabytes(p.Memory), least.Method).
-		Then("%s%s", p.more(need, least.fixed), p.thrift(least))
+		Then("%s%s", p.ranksNeeded(need, least.fixed), p.memoryRemedy(least))
 }
 
-// more says how many ranks would do, if any number does: they share all but
-// what is fixed.
-func (p *Plan) more(need, fixed int64) string {
+// ranksNeeded names the sufficient number of ranks, if there is one. Ranks share all memory except the
+// fixed part.
+func (p *Plan) ranksNeeded(need, fixed int64) string {
 	room, shared := p.Memory-forecast.Program-fixed, need-forecast.Program-fixed
 	switch {
 	case p.Memory <= forecast.Program:
@@ -258,8 +257,8 @@ func (p *Plan) more(need, fixed int64) string {
 	return fmt.Sprintf("use about %.0f graph ranks with as much memory each", math.Floor(float64(shared)/float64(room)*float64(p.GraphRanks))+1)
 }
 
-// thrift is what would take less memory.
-func (p *Plan) thrift(c *Candidate) string {
+// memoryRemedy names flags that reduce memory.
+func (p *Plan) memoryRemedy(c *Candidate) string {
 	if less := c.Kept - c.Recomputed; !p.Recompute && less > c.Kept/10 {
 		return fmt.Sprintf(", or --recompute (%s MB less)", megabytes(less))
 	}

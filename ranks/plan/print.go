@@ -10,8 +10,7 @@ import (
 	"siafu/ranks/forecast"
 )
 
-// Print prints a plan for reading: what it recommends, and the tables where all was asked
-// for.
+// Print prints a plan: its recommendations, and the tables if requested.
 func (p *Plan) Print(w io.Writer) error {
 	var b strings.Builder
 	best := p.Candidates[p.Best]
@@ -39,7 +38,7 @@ func (p *Plan) Print(w io.Writer) error {
 	return err
 }
 
-// tables prints all there is.
+// tables prints all tables.
 func (p *Plan) tables(b *strings.Builder, best *Candidate) {
 	fmt.Fprintf(b, "\nMemory of the largest graph rank with %s (rank %d), MB\n", best.Method, best.Largest)
 	p.terms(b, best.Memory)
@@ -62,7 +61,7 @@ func (p *Plan) tables(b *strings.Builder, best *Candidate) {
 	}
 }
 
-// terms is a table of what takes memory.
+// terms prints the table of memory.
 func (p *Plan) terms(w io.Writer, m forecast.Memory) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, term := range m {
@@ -73,7 +72,7 @@ func (p *Plan) terms(w io.Writer, m forecast.Memory) {
 	t.Flush()
 }
 
-// bytes is a table of what partitioners and codecs send.
+// bytes prints the table of traffic by partitioner and codec.
 func (p *Plan) bytes(w io.Writer) {
 	fmt.Fprintf(w, "\nGhost rows of all ranks an epoch, MB (≤: at most; what a lossless codec saves depends on the rows)\n")
 	linked := p.Candidates[0].Pairs != nil
@@ -109,7 +108,7 @@ func (p *Plan) bytes(w io.Writer) {
 	t.Flush()
 }
 
-// functions is a table of what tensor work in functions comes to.
+// functions prints the table of invocations.
 func (p *Plan) functions(w io.Writer) {
 	fmt.Fprintf(w, "\nTensor work in functions with %d MB, %s: an epoch with an evaluation, and the run of %d epochs (no attempt repeated; GB-seconds and dollars without the time for bytes and starts)\n",
 		p.LambdaMemory, p.Tariff, p.Epochs)
@@ -125,7 +124,7 @@ func (p *Plan) functions(w io.Writer) {
 	t.Flush()
 }
 
-// epochs is a table of what takes time.
+// epochs prints the table of times.
 func (p *Plan) epochs(w io.Writer) {
 	if p.LambdaMemory > 0 {
 		fmt.Fprint(w, "\nIf tensor work were done on the ranks:")
@@ -144,7 +143,7 @@ func (p *Plan) epochs(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// name marks a partitioner whose shards are there.
+// name marks a partitioner with existing shards.
 func (c *Candidate) name() string {
 	if c.Made {
 		return c.Method + " (made)"
@@ -152,7 +151,7 @@ func (c *Candidate) name() string {
 	return c.Method
 }
 
-// pairs are their bytes, to follow those of rows; nothing of another task than links.
+// pairs returns the cells with the bytes of pairs, none for tasks other than link prediction.
 func (c *Candidate) pairs() string {
 	if c.Pairs == nil {
 		return ""

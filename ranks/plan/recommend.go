@@ -24,10 +24,10 @@ type Advice struct {
 	Hosts       int     `json:"hosts"`
 	Partitioner string  `json:"partitioner"`
 	Codec       string  `json:"codec"`
-	Exact       bool    `json:"exact"` // the codec changes no bit
+	Exact       bool    `json:"exact"` // the codec is lossless
 	Tensor      string  `json:"tensor"`
-	Seconds     float64 `json:"seconds"` // an epoch
-	USD         float64 `json:"usd"`     // likewise
+	Seconds     float64 `json:"seconds"` // of an epoch
+	USD         float64 `json:"usd"`     // of an epoch
 }
 
 // String returns the advice as flags of train.
@@ -42,12 +42,12 @@ func (a *Advice) String() string {
 	return flags + " --tensor " + a.Tensor
 }
 
-// invocation is what an invocation of a function takes beside work and bytes, in
-// seconds. It is assumed, as bench simulate assumes it.
+// invocation is the assumed overhead of an invocation in seconds, in addition to its work and
+// transfers. The command bench simulate assumes the same.
 const invocation = 0.01
 
-// advise finds the fastest and the cheapest way among numbers of graph ranks: those of
-// the plan with all of its candidates, others with its best partitioner.
+// advise finds the fastest and the cheapest configuration for several numbers of graph ranks. The
+// plan's own number is tried with all candidates, other numbers with the best partitioner.
 func (q *request) advise(ds *graph.Dataset, p *Plan, c *calibration) error {
 	if !p.Timed {
 		return nil
@@ -59,7 +59,7 @@ func (q *request) advise(ds *graph.Dataset, p *Plan, c *calibration) error {
 	}
 	slices.Sort(counts)
 	method := p.Candidates[p.Best].Method
-	if q.view.Ranks == 1 { // all of them are alike
+	if q.view.Ranks == 1 { // all partitioners are equal
 		method = q.methods[max(slices.Index(q.methods, partition.Default), 0)]
 	}
 	for _, ranks := range slices.Compact(counts) {
@@ -81,8 +81,8 @@ func (q *request) advise(ds *graph.Dataset, p *Plan, c *calibration) error {
 	return nil
 }
 
-// with returns the plan of another number of graph ranks, with as many servers as there are,
-// or as such a run has by itself; none where there can be no such run.
+// with returns the plan for another number of graph ranks, with the given number of servers or
+// the default of such a run. It returns nil if such a run is invalid.
 func (q *request) with(ds *graph.Dataset, c *calibration, ranks int, method string) (*request, *Plan, error) {
 	o := *q
 	o.Config.Ranks = ranks + max(q.Config.Servers, 0)
@@ -105,8 +105,7 @@ func (q *request) with(ds *graph.Dataset, c *calibration, ranks int, method stri
 	return &o, p, c.epochs(&o, p)
 }
 
-// ways returns the candidates of a plan that fit, and tensor work in functions with one of
-// them.
+// ways returns the fitting candidates of a plan, and one with tensor work in functions.
 func (q *request) ways(p *Plan, method string) (list []*Advice) {
 	hosts := (q.view.Ranks + q.view.Servers + q.link.RanksPerHost - 1) / q.link.RanksPerHost
 	for _, one := range p.Candidates {
@@ -130,18 +129,18 @@ func (q *request) ways(p *Plan, method string) (list []*Advice) {
 	return list
 }
 
-// errNone says that a run cannot have its tensor work in functions.
+// errNone reports that a run cannot have its tensor work in functions.
 var errNone = errors.New("no functions")
 
-// inFunctions is a way whose tensor work functions do: as many at a time as a run begins
-// with.
+// inFunctions returns the configuration with tensor work in functions. The number of concurrent
+// functions is the initial one of a run.
 func (q *request) inFunctions(one *Candidate, a Advice, tensor float64) (*Advice, error) {
 	c := q.Config
 	c.Tensor, c.Lambda = config.TensorLambda, "local"
 	if c.Asynchronous() || q.Config.Tensor == config.TensorCUDA || c.Validate() != nil {
 		return nil, errNone
 	}
-	f, _, err := forecast.Of(c, q.meta, q.view.Parts, q.view.Servers, q.keeps(q.meta, one.report))
+	f, _, err := forecast.Of(c, q.meta, q.view.Parts, q.view.Servers, q.fitsInput(q.meta, one.report))
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +162,8 @@ func (q *request) inFunctions(one *Candidate, a Advice, tensor float64) (*Advice
 	return &a, nil
 }
 
-// least returns the least by a measure; of equals the first, within the tenth by which a
-// forecast errs at the least.
+// least returns the minimum by a measure. A later element must be 10 % less, which is the
+// smallest error of a forecast.
 func least(list []*Advice, by func(*Advice) float64) (best *Advice) {
 	for _, a := range list {
 		if best == nil || by(a) < 0.9*by(best) {
@@ -174,13 +173,13 @@ func least(list []*Advice, by func(*Advice) float64) (best *Advice) {
 	return best
 }
 
-// hosts with as many processors, for whoever says nothing of a price.
+// priced has instances by their number of processors, for users who give no price.
 var priced = []struct {
 	processors int
 	instance   string
 }{{2, "c5.large"}, {4, "c5.xlarge"}, {8, "c5.2xlarge"}, {16, "c5.4xlarge"}, {math.MaxInt, "c5.9xlarge"}}
 
-// price is what a host is taken for.
+// price returns the instance whose price a host is assumed to have.
 func (q *request) price() bill.Instance {
 	name := q.Config.Instance
 	for _, p := range priced {
@@ -190,7 +189,7 @@ func (q *request) price() bill.Instance {
 	}
 	i, err := bill.ParseInstance(name)
 	if err != nil {
-		panic("plan: an instance without a price") // Validate has read that of the user
+		panic("plan: an instance without a price") // Validate has parsed the user's instance
 	}
 	return i
 }
@@ -201,8 +200,8 @@ func (q *request) hour(hosts int) float64 {
 	return float64(hosts) * usd
 }
 
-// recommend says in three lines at the most which way is fastest, which cheapest, and
-// what that stands on.
+// recommend returns up to three lines: the fastest configuration, the cheapest one, and the
+// assumptions.
 func (p *Plan) recommend() (lines []string) {
 	f, c := p.Fastest, p.Cheapest
 	if f == nil {

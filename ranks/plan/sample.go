@@ -6,37 +6,37 @@ import (
 	"siafu/kernels"
 )
 
-// sample is some rows of a graph.
+// sample has some rows of a graph.
 type sample struct {
 	rows int // of the graph
 	graph.CSR
 }
 
-// blocks is how many runs of rows a sample has, so that hubs, which often stand
-// together, get no more than their share; and blocksInOrder where vertices are in an order in which
-// neighbours share what they gather, of which short runs know nothing.
+// The number of runs of consecutive rows in a sample. Hubs are often adjacent, so many runs keep
+// their fraction right. An ordered graph needs fewer and longer runs, because its neighbouring
+// rows gather the same rows.
 const (
 	blocks        = 64
 	blocksInOrder = 8
 )
 
-// inOrder are the edges of a dataset among vertices in the order in which a rank has them: that of the shard
-// of all, where the dataset has been partitioned for one rank and its own is not asked for, else its own.
-// ordered tells which.
+// inOrder returns the in-edges of a dataset in the vertex order of a rank. This is the order of
+// the shard if the dataset is partitioned for one rank and the natural order is not requested.
+// Otherwise it is the dataset's order. ordered reports the first case.
 func inOrder(ds *graph.Dataset, asked string) (in graph.CSR, ordered bool, done func()) {
 	if asked == "natural" {
 		return ds.In, false, func() {}
 	}
 	s, err := shard.Open(ds.Dir, 1, 0)
-	if err != nil { // none, or none of this dataset as it is now
+	if err != nil { // no shard, or that of an older dataset
 		return ds.In, false, func() {}
 	}
 	return s.In, true, func() { s.Close() }
 }
 
-// newSample takes runs of rows from all over a graph, many and long ones of one that is in order, or that
-// is gathered block by block at this width: a block is worth fetching for all that meet it, and an interval of such
-// a graph is large.
+// newSample takes runs of rows from all of a graph. An ordered graph needs long runs. A blocked
+// gather at this width needs a large sample, because all rows that use a block share the cost of
+// loading it.
 func newSample(g graph.CSR, width int, ordered bool) *sample {
 	s, most, runs := &sample{rows: g.Rows(), CSR: graph.CSR{Offsets: []int64{0}}}, sampleEdges, int64(blocks)
 	if ordered {
@@ -59,9 +59,9 @@ func newSample(g graph.CSR, width int, ordered bool) *sample {
 // edges returns the number of edges, self loops included, and never 0.
 func (s *sample) edges() float64 { return float64(max(len(s.Cols)+s.Rows(), 1)) }
 
-// gather returns the sample as an operand, and the number of rows that it reads: all
-// of the graph, or as many as are allowed of the given width, which are then
-// read in the place of all others.
+// gather returns the sample as an operand, and the number of rows that it reads. If the graph's
+// rows exceed sampleBytes at the given width, columns are reduced modulo the number of rows that
+// fit.
 func (s *sample) gather(width int) (kernels.Gather, int) {
 	most := max(s.rows, 1)
 	cols := s.Cols

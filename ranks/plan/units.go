@@ -12,7 +12,7 @@ import (
 
 const op = "plan"
 
-// number cuts s into the number that it begins with and the unit after it.
+// number splits s into its leading number and the unit after it.
 func number(s string) (float64, string, bool) {
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if end < 0 {
@@ -22,7 +22,7 @@ func number(s string) (float64, string, bool) {
 	return v, strings.ToLower(strings.TrimSpace(s[end:])), err == nil && v > 0 && !math.IsInf(v, 0)
 }
 
-// Bandwidth returns the bytes a second that a text such as 10gbit or 200Mbit/s says.
+// Bandwidth parses a rate such as 10gbit or 200Mbit/s and returns bytes/s.
 func Bandwidth(text string) (float64, error) {
 	v, unit, ok := number(text)
 	scale, known := map[string]float64{"kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}[strings.TrimSuffix(unit, "/s")]
@@ -45,7 +45,7 @@ func Bytes(text string) (int64, error) {
 	return int64(v * scale), nil
 }
 
-// latency returns a duration from 0 on.
+// latency parses a duration of at least 0.
 func latency(text string) (float64, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
@@ -54,7 +54,7 @@ func latency(text string) (float64, error) {
 	return d.Seconds(), nil
 }
 
-// megabytes writes bytes as MB, with a digit after the point where it counts.
+// megabytes formats bytes as MB, small values with one decimal.
 func megabytes(bytes int64) string {
 	mb := float64(bytes) / 1e6
 	switch {

@@ -66,7 +66,7 @@ func (s *simulation) startAsync() {
 		layers := make([]protocol.Range, len(s.Ranks[0].Outline.Layers))
 		world.servers = append(world.servers, protocol.New(set, k, layers, nil, unweighted{}))
 	}
-	for n, c := range s.crews {
+	for n, c := range s.pools {
 		o := c.rank.Outline
 		p := &asyncRank{workerPool: c, world: world, stored: map[epochRows]int{}, oldest: map[taskKey]int{}, ended: map[int]int{}}
 		p.AsyncScheduler = engine.NewAsyncScheduler(o, set, n, s.Workers, 0, s.Linger, s.time, p)
@@ -307,13 +307,13 @@ func (w *asyncCluster) gradients() (n int) {
 // recorded, or derived from a synchronous recording. The times to receive ghost rows are totals of
 // an epoch.
 func (k *Rank) asyncTimes() []map[taskKey]float64 {
-	if k.pace != nil {
-		return k.pace
+	if k.asyncSeconds != nil {
+		return k.asyncSeconds
 	}
 	for _, e := range k.Epochs {
-		k.pace = append(k.pace, k.splitTimes(&e))
+		k.asyncSeconds = append(k.asyncSeconds, k.splitTimes(&e))
 	}
-	return k.pace
+	return k.asyncSeconds
 }
 
 // splitTimes returns an epoch's times in bounded asynchrony. An interval gathers once instead

@@ -27,7 +27,7 @@ func (r *Recording) asyncRank(list []trace.Event) (*Rank, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.Epochs, k.pace = append(k.Epochs, Epoch{Gap: gap}), append(k.pace, times)
+		k.Epochs, k.asyncSeconds = append(k.Epochs, Epoch{Gap: gap}), append(k.asyncSeconds, times)
 		k.Use.Busy += s.busy.Seconds() / float64(k.Workers*len(r.Epochs))
 	}
 	k.Use.Span = (endOf(list, r.Epochs[len(r.Epochs)-1]) - endOf(list, r.Epochs[0]-1)).Seconds() / float64(len(r.Epochs))

@@ -17,7 +17,7 @@ type Cluster struct {
 	Link      Link
 	Copy      float64     // seconds of a worker per byte of sent or received rows
 	Rates     []float64   // by graph rank, of its network card; nil: the Link's rate
-	Rows      [][]float64 // that each rank (first) sends each other (second) in an exchange; nil:
+	Rows      [][]float64 // by sender and receiver: rows in an exchange; nil:
 	Ghosts    []float64   // by graph rank, with equally many from each owner
 	Bytes     []float64   // by layer: of a row
 	Weights   float64     // bytes of all weights, and of their gradients
@@ -36,14 +36,14 @@ type Result struct {
 	Bill           // of functions, in an epoch
 }
 
-// Run replays N epochs. It cycles through the recorded epochs.
+// Run replays a number of epochs. It repeats the recorded epochs as needed.
 func (c *Cluster) Run(epochs int) Result {
 	s := &simulation{Cluster: c, epochs: epochs, exchanges: map[box]*exchange{}, ends: make([]float64, epochs)}
 	s.processors = &processors{clock: &s.clock, shared: c.Shared > 0, free: c.Shared}
 	s.network = newNetwork(&s.clock, c.Link.Latency, c.rates())
 	s.there, s.back, s.even = c.patterns()
 	for n := range c.Ranks {
-		s.crews = append(s.crews, s.newWorkerPool(n))
+		s.pools = append(s.pools, s.newWorkerPool(n))
 	}
 	if c.Staleness < 0 {
 		s.startSync()
@@ -84,7 +84,7 @@ type simulation struct {
 	network           *network
 	processors        *processors
 	there, back, even *pattern      // rows, their gradients, and sums
-	crews             []*workerPool // of graph ranks
+	pools             []*workerPool // of graph ranks
 	exchanges         map[box]*exchange
 	epochs            int
 	ends              []float64 // by epoch: end on the last rank
@@ -93,7 +93,7 @@ type simulation struct {
 
 func (s *simulation) sum() (m Result) {
 	each, spent := 1/float64(s.epochs), Spent{}
-	for _, w := range s.crews {
+	for _, w := range s.pools {
 		var u Use
 		u.add(w.use, each)
 		u.Span = w.last * each

@@ -22,14 +22,14 @@ type epochLog struct {
 	begin, end time.Duration
 	aside      time.Duration // of it, evaluations
 	busy       time.Duration
-	rows, sums time.Duration // waited for
-	tries      int           // tasks of layers
-	gaps, left float64       // seconds between tasks before these; before other steps
+	rows, sums time.Duration // waits
+	tries      int           // number of tasks of layers
+	gaps, left float64       // seconds between tasks and before other steps
 }
 
 func newEpochLog(list []trace.Event, epoch int) *epochLog {
 	s := &epochLog{tasks: map[key][]float64{}}
-	ends := map[int][2]time.Duration{} // by worker: of what it did last and before
+	ends := map[int][2]time.Duration{} // by worker: ends of its last event and of the one before
 	for i := range list {
 		e := &list[i]
 		if e.Epoch != epoch {
@@ -60,7 +60,7 @@ func latest(ends map[int][2]time.Duration, at time.Duration) (end time.Duration)
 	return end
 }
 
-// gap counts the time before an event in which nothing ended.
+// gap returns the time before an event in which no task ended.
 func (s *epochLog) gap(e *trace.Event, since time.Duration) {
 	switch {
 	case since == 0 || onlyWaits(e):
@@ -111,9 +111,9 @@ func (s *epochLog) count(kind string, layer int) (n int) {
 	return n
 }
 
-// outline derives the outline of the tasks. Each interval gathers once along edges from own
-// vertices and once from ghosts, and once back; the other gathers are pieces of what goes to
-// other ranks, and of what comes back for them.
+// outline derives the outline of the tasks. Each interval gathers twice forward, along own edges
+// and from ghosts, and once backward. The other gathers are the gradients of other ranks' rows,
+// sent and received.
 func (s *epochLog) outline(barrier, fused bool) engine.Outline {
 	o := engine.Outline{Barrier: barrier, Fused: fused, Loss: fused}
 	o.Intervals, o.Layers = s.size()

@@ -79,7 +79,7 @@ func (p *recordedRun) overhead(c *Cluster, f *Functions) float64 {
 	was, trial := *c, *f
 	was.Ranks, was.Slower, was.Rates, was.Rows, was.Ghosts = p.Ranks, nil, nil, nil, nil
 	was.Workers, was.Servers, was.Functions, was.Link = p.Ranks[0].Workers, p.Servers, &trial, Link{Rate: math.Inf(1)}
-	if was.Staleness = -1; p.paced() {
+	if was.Staleness = -1; p.isAsync() {
 		was.Staleness, was.Linger = p.staleness, p.linger
 	}
 	was.Rows = p.rows

@@ -94,9 +94,9 @@ type exchange struct {
 	left  int       // ranks that have not sent
 }
 
-// leave sends a rank's messages of an exchange, the next rank's first; p has their lengths in
+// sendExchange sends a rank's messages of an exchange, the next rank's first; p has their lengths in
 // units of unit bytes.
-func (n *network) leave(x *exchange, from int, p *pattern, unit float64) {
+func (n *network) sendExchange(x *exchange, from int, p *pattern, unit float64) {
 	x.began[from] = max(n.now, n.out[from])
 	n.out[from] = x.began[from] + unit*p.before(from, len(x.began))/n.rate[from]
 	x.left--

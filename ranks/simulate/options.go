@@ -165,7 +165,7 @@ const async = "async"
 // setMode applies the flags of modes.
 func (o *Options) setMode(p *recordedRun, c *Cluster) error {
 	c.Staleness = -1
-	if !p.paced() && o.Mode != async {
+	if !p.isAsync() && o.Mode != async {
 		return nil
 	}
 	c.Linger = p.linger

@@ -1,15 +1,15 @@
 package simulate
 
-// processors are what all ranks share, as those of one process do. A worker keeps its
-// processor while it has something to run; then whoever has waited longest gets it.
+// processors are shared by all ranks of a process. A worker keeps its processor while it has
+// work. The next processor goes to the worker that has waited longest.
 type processors struct {
 	*clock
-	shared bool // else there is one for each worker
+	shared bool // otherwise each worker has its own
 	free   int
 	queue  []func()
 }
 
-// run does work, as soon as there is a processor, and then something.
+// run occupies a processor for some seconds, once one is free, and then calls then.
 func (p *processors) run(seconds float64, then func()) {
 	if !p.shared {
 		p.at(p.now+seconds, then)
@@ -18,18 +18,18 @@ func (p *processors) run(seconds float64, then func()) {
 	p.queue = append(p.queue, func() {
 		p.at(p.now+seconds, func() {
 			p.free++
-			rest := p.queue // of others, who have waited while this worker had work
+			rest := p.queue // workers that have waited meanwhile
 			p.queue = nil
 			then()
 			p.queue = append(p.queue, rest...)
-			p.give()
+			p.assign()
 		})
 	})
-	p.give()
+	p.assign()
 }
 
-// give gives free processors to those who wait for one.
-func (p *processors) give() {
+// assign assigns free processors to waiting workers.
+func (p *processors) assign() {
 	for p.free > 0 && len(p.queue) > 0 {
 		start := p.queue[0]
 		p.queue = p.queue[1:]

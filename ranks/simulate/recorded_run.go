@@ -15,25 +15,25 @@ import (
 	"siafu/ranks/trace"
 )
 
-// recordedRun is a run as it was: its timeline, and what its folder knows.
+// recordedRun is a recorded run: its timeline and the contents of its folder.
 type recordedRun struct {
 	*Recording
 	counts  []Counts    // by graph rank
-	rows    [][]float64 // that each graph rank (first) sends each other (second) in an exchange; nil: not known
-	bytes   []float64   // by layer: of a row of a ghost, as it travelled
+	rows    [][]float64 // by sender and receiver: rows in an exchange; nil: unknown
+	bytes   []float64   // by layer: sent bytes per ghost row
 	weights float64     // bytes
-	sent    float64     // bytes of rows in an epoch
-	seconds float64     // of an epoch, by metrics.jsonl, the mean over the recorded ones
-	median  float64     // likewise
+	sent    float64     // sent bytes of rows in an epoch
+	seconds float64     // of an epoch in metrics.jsonl, mean over the recorded ones
+	median  float64     // the same, median
 	name    string
 
 	dims      []float64 // widths of features, layers and classes
 	staleness int
 	linger    float64
 	tensor    string
-	near      bool // functions are processes of the ranks' machine
-	atOnce    int  // invocations of a rank at a time, at the end
-	call      Call // the mean of invocations
+	near      bool // functions are processes on the ranks' machine
+	atOnce    int  // concurrent invocations of a rank at the end
+	call      Call // mean of the invocations
 }
 
 // read reads the run folder and the timeline.
@@ -70,7 +70,7 @@ func (o *Options) read() (*recordedRun, error) {
 	return p, p.readFolder(run, set, path)
 }
 
-// readFolder takes what the folder knows of the run whose timeline has been recorded.
+// readFolder reads the run's counts, settings and weights from its folder.
 func (p *recordedRun) readFolder(run *runfolder.Run, set map[string]string, timeline string) error {
 	for _, r := range run.Summary.PerRank {
 		if r.Role == "graph" {
@@ -99,8 +99,8 @@ func (p *recordedRun) readFolder(run *runfolder.Run, set map[string]string, time
 	return p.measure(run, set)
 }
 
-// subtractHandovers takes out of the times between tasks in step what workers have waited for
-// functions, which a timeline does not tell: the medians are without that.
+// subtractHandovers removes the waits for functions from the times between synchronous tasks. A
+// timeline does not record these waits, but the medians exclude them.
 func (p *recordedRun) subtractHandovers() {
 	for _, k := range p.Ranks {
 		for n := range k.Epochs {
@@ -111,8 +111,8 @@ func (p *recordedRun) subtractHandovers() {
 	}
 }
 
-// readInvocations takes what invocations were in the mean: those of the recorded epochs, and
-// their bytes of all epochs and evaluations.
+// readInvocations computes the mean invocation: its work from the recorded epochs, its bytes from
+// all epochs and evaluations.
 func (p *recordedRun) readInvocations(run *runfolder.Run, set map[string]string) {
 	all, memory, n, gbs := float64(run.Summary.LambdaInvocations), number(set["lambda-memory"]), 0.0, 0.0
 	for _, e := range run.Epochs {
@@ -126,14 +126,14 @@ func (p *recordedRun) readInvocations(run *runfolder.Run, set map[string]string)
 	}
 }
 
-// number returns the one that a setting begins with.
+// number parses the number at the beginning of a setting.
 func number(text string) float64 {
 	text, _, _ = strings.Cut(text, " ")
 	n, _ := strconv.ParseFloat(text, 64)
 	return n
 }
 
-// measure takes the seconds and bytes of the recorded epochs.
+// measure reads the seconds and bytes of the recorded epochs.
 func (p *recordedRun) measure(run *runfolder.Run, set map[string]string) error {
 	n, all := 0.0, []float64{}
 	for _, e := range run.Epochs {
@@ -160,8 +160,8 @@ func (p *recordedRun) measure(run *runfolder.Run, set map[string]string) error {
 	return nil
 }
 
-// share returns the bytes of a row by layer, so that all exchanges of an epoch come to
-// what was sent: in proportion to widths.
+// share returns the bytes of a row by layer. They are proportional to widths, and their sum over
+// an epoch's exchanges equals the sent bytes.
 func (p *recordedRun) share(widths []float64) []float64 {
 	rows, floats, o := 0.0, 0.0, p.Ranks[0].Outline
 	for _, c := range p.counts {
@@ -177,7 +177,7 @@ func (p *recordedRun) share(widths []float64) []float64 {
 		if of.Gathers && o.Ghosts {
 			floats += widths[l]
 		}
-		if of.GathersBackward && (o.Returns || p.paced()) {
+		if of.GathersBackward && (o.Returns || p.isAsync()) {
 			floats += widths[l]
 		}
 	}
@@ -197,9 +197,9 @@ func floats(list []int64) (x []float64) {
 	return x
 }
 
-// dimsOf returns the widths of features, hidden layers and classes. Rows of a layer are taken
-// for as wide as the narrower of what goes into it and what comes out, as the order of
-// products with the least work has it.
+// dimsOf returns the widths of features, hidden layers and classes. The rows of a layer are
+// assumed to have the smaller of its input and output width, which is the order of products with
+// the least work.
 func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, error) {
 	var of map[string]string
 	if m := runfolder.ReadMarker(run.Dir); m != nil {
@@ -219,7 +219,7 @@ func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, e
 	return dims, nil
 }
 
-// recutIntervals returns the run as if its ranks had had N intervals.
+// recutIntervals returns the run as if its ranks had the given number of intervals.
 func (p *recordedRun) recutIntervals(intervals int) *recordedRun {
 	r, other := *p.Recording, *p
 	r.Ranks = nil

@@ -16,44 +16,44 @@ const op = "bench simulate"
 type Recording struct {
 	Info    map[string]string
 	Ranks   []*Rank // graph ranks
-	Epochs  []int   // that all ranks have whole, ascending
-	First   bool    // the first epoch is left out
-	Fused   bool    // tensor tasks are of several stages
+	Epochs  []int   // recorded completely on all ranks, ascending
+	First   bool    // the first epoch is excluded
+	Fused   bool    // tensor tasks comprise several stages
 	Servers int
-	Server  float64 // seconds that a server works for an epoch
-	Arrival float64 // seconds from when rows had been sent to when those who waited went on
+	Server  float64 // work of a server per epoch
+	Arrival float64 // median seconds from the last send of rows to the continuation of a waiting rank
 }
 
-// Rank is a graph rank: its tasks, and how long they took.
+// Rank has the tasks of a graph rank and their durations.
 type Rank struct {
 	Outline engine.Outline
-	Split   bool    // the backward pass begins when losses have been summed over ranks
-	Workers int     // that were recorded
-	Epochs  []Epoch // by place in Recording.Epochs
-	Use     Use     // as recorded, of an epoch
+	Split   bool    // the backward pass begins after the sum of losses over ranks
+	Workers int     // number of recorded workers
+	Epochs  []Epoch // by index in Recording.Epochs
+	Use     Use     // as recorded, per epoch
 
-	gap   float64  // seconds from a task's end to the next one's begin, the median
-	scale *Factors // nil: as recorded
-	made  []*track // by Graphs
-	pace  []map[taskKey]float64
+	gap          float64  // median seconds between a worker's tasks
+	scale        *Factors // nil: as recorded
+	made         []*track // by Graphs
+	asyncSeconds []map[taskKey]float64
 }
 
-// Epoch is the seconds of one epoch's tasks, without what they waited.
+// Epoch has the seconds of one epoch's tasks without waits.
 type Epoch struct {
-	Pull, Score, Flush float64   // weights come, losses are summed, gradients are
-	Tasks              []float64 // those of the outline's graphs, in the order of their making
-	Gap, Left          float64   // from a task's end to the next one's begin, the mean; and before the steps above, in all
+	Pull, Score, Flush float64   // receive weights, sum losses, sum gradients
+	Tasks              []float64 // by the outline's graphs, in order of creation
+	Gap, Left          float64   // mean seconds between tasks, and total seconds before the steps above
 }
 
-// Use divides a rank's time by use, in seconds per epoch: means over epochs.
+// Use divides the seconds of a rank's epoch by their use, as means over epochs.
 type Use struct {
 	Span float64
-	Busy float64 // in tasks, the mean over workers
-	Rows float64 // without one, while rows of others were awaited, the mean over workers
+	Busy float64 // in tasks, mean over workers
+	Rows float64 // idle while rows of other ranks were awaited, mean over workers
 	Sums float64 // waiting for weights, losses and gradients of others, between the tasks of layers
 }
 
-// Idle returns the share of an epoch in which a worker had no task.
+// Idle returns the fraction of an epoch in which a worker had no task.
 func (u Use) Idle() float64 {
 	if u.Span <= 0 {
 		return 0
@@ -69,13 +69,13 @@ func (r *Rank) Graphs() []engine.PassGraph {
 	return []engine.PassGraph{r.Outline.Epoch()}
 }
 
-// track is a pass and where its tasks' times are.
+// track is a pass and the positions of its tasks' times.
 type track struct {
 	engine.PassGraph
-	place map[int32]int // by Ref: in Epoch.Tasks
+	place map[int32]int // by Ref: index in Epoch.Tasks
 }
 
-// tracks are those of Graphs, which ranks that are like this one share.
+// tracks returns the passes of Graphs. Ranks that are scaled from this one share them.
 func (r *Rank) tracks() []*track {
 	if r.made != nil {
 		return r.made
@@ -92,8 +92,7 @@ func (r *Rank) tracks() []*track {
 	return r.made
 }
 
-// key is what a timeline says of a task. Tasks with the same key are in the order of
-// their making.
+// key identifies tasks in a timeline. Tasks with equal keys are in order of creation.
 type key struct {
 	kind            string
 	layer, interval int
@@ -101,9 +100,9 @@ type key struct {
 
 func keyOf(e *trace.Event) key { return key{e.Task, e.Layer, e.Interval} }
 
-// Record takes the tasks of a timeline; fused says that its tensor tasks were of several
-// stages. Faults have kind Config where it is of another mode, Data where it has no whole
-// epoch or not the tasks of one; path names it.
+// Record reads the tasks of a timeline. fused: its tensor tasks comprised several stages. path
+// names the timeline in faults. Faults have kind Config for an unsupported mode, and Data if no
+// epoch is complete or tasks are missing.
 func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 	const remedy = "record a run with --mode pipe, nopipe or async, --refresh always and --batch full, one part a rank, --tensor cpu or lambda, and --norm off or layer"
 	mode := f.Info["mode"]
@@ -117,7 +116,7 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 			Then("record 2 epochs or more")
 	}
 	read := r.rank
-	if r.paced() {
+	if r.isAsync() {
 		read = r.asyncRank
 	} else {
 		r.Arrival = arrival(graph, r.Epochs)
@@ -127,7 +126,7 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 		if err != nil {
 			return nil, fault.New(fault.Data, op, path, "rank %d: %v", n, err).Then(remedy)
 		}
-		rank.Outline.Ghosts = rank.Outline.Ghosts || r.paced() && len(graph) > 1
+		rank.Outline.Ghosts = rank.Outline.Ghosts || r.isAsync() && len(graph) > 1
 		r.Ranks = append(r.Ranks, rank)
 	}
 	r.Servers = len(servers)
@@ -141,11 +140,11 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 	return r, nil
 }
 
-// paced reports whether the run was one of bounded asynchrony.
-func (r *Recording) paced() bool { return r.Info["mode"] == async }
+// isAsync reports whether the run had bounded asynchrony.
+func (r *Recording) isAsync() bool { return r.Info["mode"] == async }
 
-// eventsOf returns the events of each rank in the order of their begin. Where older ones
-// were dropped, the first epoch that is left lacks some, and is left out.
+// eventsOf returns the events of each rank, sorted by begin. If older events were dropped, the
+// first remaining epoch is incomplete and is excluded.
 func eventsOf(f *trace.File) (graph, servers [][]trace.Event) {
 	byRank := map[int][]trace.Event{}
 	for _, e := range f.Events {
@@ -174,8 +173,8 @@ func partsOf(f *trace.File) string {
 	return ", and its ranks carry several parts"
 }
 
-// choose finds the epochs that were trained whole on all ranks, without the first,
-// which touches memory for the first time, where there are others.
+// choose selects the epochs that all ranks recorded completely. The first epoch touches memory
+// for the first time and is excluded if there are others.
 func (r *Recording) choose(graph [][]trace.Event) {
 	count := map[int]int{}
 	for _, list := range graph {
@@ -198,7 +197,7 @@ func (r *Recording) choose(graph [][]trace.Event) {
 	}
 }
 
-// rank takes what the events of a rank, in order, say of it.
+// rank derives a Rank from its sorted events.
 func (r *Recording) rank(list []trace.Event) (*Rank, error) {
 	k, workers := &Rank{}, map[int]bool{}
 	for _, e := range list {
@@ -227,8 +226,8 @@ func (u *Use) add(v Use, share float64) {
 	u.Sums += share * v.Sums
 }
 
-// seconds is how long a task worked.
+// seconds returns the work of a task, without its wait.
 func seconds(e *trace.Event) float64 { return (e.Dur - e.Wait).Seconds() }
 
-// onlyWaits reports whether an event is no task but a wait for one.
+// onlyWaits reports whether an event is only a wait.
 func onlyWaits(e *trace.Event) bool { return e.Wait > 0 && e.Wait == e.Dur }

@@ -5,16 +5,16 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// recut returns the rank with tasks cut otherwise: stages between which nothing is gathered as
-// one task (Dorylus, §6), where fused, and N intervals, each of which takes its
-// share of the recorded interval that it lies in.
+// recut returns the rank with other tasks. fused: stages without a gather between them are one
+// task (Dorylus, §6). Each of the new intervals gets its fraction of the recorded interval at its
+// position.
 func (k *Rank) recut(fused bool, intervals int) *Rank {
 	other := *k
 	other.Outline.Fused, other.Outline.Intervals = fused || k.Outline.Fused, intervals
-	other.made, other.pace, other.Epochs = nil, nil, nil
+	other.made, other.asyncSeconds, other.Epochs = nil, nil, nil
 	for n, e := range k.Epochs {
-		if len(e.Tasks) == 0 { // of bounded asynchrony, whose stages are put together when they run
-			other.pace = append(other.pace, k.divided(k.pace[n], intervals))
+		if len(e.Tasks) == 0 { // in bounded asynchrony stages are fused at run time
+			other.asyncSeconds = append(other.asyncSeconds, k.divided(k.asyncSeconds[n], intervals))
 		} else {
 			e.Tasks = other.tasks(k.divided(k.stages(&e), intervals))
 		}
@@ -34,7 +34,8 @@ func (k *Rank) stages(e *Epoch) map[taskKey]float64 {
 	return times
 }
 
-// divided returns the same of N intervals. What is no interval's stays as it is.
+// divided returns the seconds by stage for a number of intervals. Tasks without interval are
+// unchanged.
 func (k *Rank) divided(times map[taskKey]float64, intervals int) map[taskKey]float64 {
 	was := k.Outline.Intervals
 	if intervals == was {
@@ -57,7 +58,7 @@ func (k *Rank) divided(times map[taskKey]float64, intervals int) map[taskKey]flo
 	return list
 }
 
-// tasks returns an epoch's tasks of which the stages take so long.
+// tasks returns the seconds of an epoch's tasks, as sums of their stages.
 func (k *Rank) tasks(times map[taskKey]float64) (list []float64) {
 	for _, track := range k.tracks() {
 		for _, t := range track.Tasks() {

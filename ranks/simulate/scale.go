@@ -6,14 +6,14 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// Counts are the sizes that a rank's work and messages are proportional to.
+// Counts are the sizes that determine a rank's work and messages.
 type Counts struct{ Vertices, Edges, Ghosts float64 }
 
 func (c Counts) times(x float64) Counts { return Counts{x * c.Vertices, x * c.Edges, x * c.Ghosts} }
 
-// Shares returns the counts of n ranks where no partition is given: those of the recorded
-// ranks interleaved, with work divided by the number of ranks, and ghosts by that number
-// to a power: 1 where they become fewer as vertices do, 0 where each rank keeps as many.
+// Shares returns the counts of n ranks without a partition. They repeat the recorded ranks.
+// Vertices and edges are divided by the number of ranks, ghosts by its power: with 1 ghosts
+// decrease like vertices, with 0 their number per rank is constant.
 func Shares(recorded []Counts, n int, power float64) []Counts {
 	fewer := float64(len(recorded)) / float64(n)
 	list := make([]Counts, n)
@@ -24,16 +24,15 @@ func Shares(recorded []Counts, n int, power float64) []Counts {
 	return list
 }
 
-// Factors are what the times of a rank's tasks are multiplied by: those of tasks that are
-// in proportion to its vertices, edges or ghosts.
+// Factors multiply the times of tasks that are proportional to vertices, edges or ghosts.
 type Factors Counts
 
-// Scaled returns the ranks of a recording as they would be with other counts: the outline
-// of the recorded ranks interleaved, each task's time in proportion to the vertices, edges
-// or ghosts that it works on. Steps of weights and losses take as long as recorded.
+// Scaled returns ranks with other counts. They repeat the recorded ranks. The time of each task
+// is proportional to its vertices, edges or ghosts. Steps of weights and losses take the recorded
+// time.
 func (r *Recording) Scaled(recorded, counts []Counts) []*Rank {
 	for _, k := range r.Ranks {
-		k.tracks() // of all that are like it
+		k.tracks() // shared by the scaled ranks
 		k.asyncTimes()
 	}
 	var list []*Rank
@@ -46,7 +45,7 @@ func (r *Recording) Scaled(recorded, counts []Counts) []*Rank {
 	return list
 }
 
-// factor is what the time of a stage's tasks is multiplied by.
+// factor returns the factor on the time of a stage's tasks.
 func (k *Rank) factor(s schedule.Stage) float64 {
 	if k.scale == nil {
 		return 1

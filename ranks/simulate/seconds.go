@@ -1,7 +1,7 @@
 package simulate
 
-// Epoch is what Print prints of an epoch: how many seconds it takes, and the dollars of a
-// named cluster's hosts and of functions, modelled.
+// Epoch returns the modelled seconds of an epoch, and the dollars of a named cluster's hosts and
+// of functions.
 func (o *Options) Epoch() (seconds, usd float64, err error) {
 	past, err := o.read()
 	if err != nil {
