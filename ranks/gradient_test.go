@@ -106,7 +106,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "sage-max add empty partition", lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers, c.Layers, c.Residual = "sage-max", 3, 0, 3, "add" }},
 		{name: "sage-pool", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sage-pool", 4, 3 }},
 		{name: "sage-pool narrow sparse", sparse: true, directed: true, set: func(c *Config) { c.Model, c.PoolHidden, c.Ranks = "sage-pool", 2, 3 }},
-		{name: "sage-pool features of ghosts kept", directed: true, set: func(c *Config) { c.Model, c.PoolHidden, c.Ranks, c.GhostFeatures = "sage-pool", 6, 4, "kept" }},
+		{name: "sage-pool features of ghosts kept", directed: true, set: func(c *Config) { c.Model, c.PoolHidden, c.Ranks, c.RecomputeGhosts = "sage-pool", 6, 4, "kept" }},
 		{name: "sage-pool empty partition", lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers = "sage-pool", 3, 0 }},
 		{name: "sage-pool one layer no overlap", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers, c.Mode = "sage-pool", 4, 1, "nopipe" }},
 		{name: "sage-pool l2", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Ranks, c.Layers = "sage-pool", "l2", 4, 3 }},

@@ -75,10 +75,16 @@ func (n *Network) roots(l int, list ...Value) (all []ref) {
 	return all
 }
 
-// stage returns the event of a layer's stage.
-func (n *Network) stage(l int, s Stage) event {
+// flow returns the event of a layer's stage with the values of its Flow.
+func (n *Network) flow(l int, s Stage) event {
 	f := n.Layers[l].Flow(s)
-	e := event{Do: Do{Layer: l, Stage: s}, reads: n.roots(l, f.Reads...), writes: n.roots(l, f.Writes...)}
+	return event{Do: Do{Layer: l, Stage: s}, reads: n.roots(l, f.Reads...), writes: n.roots(l, f.Writes...)}
+}
+
+// stage returns the event of a layer's stage, including the gradients of other layers that
+// skip to its output.
+func (n *Network) stage(l int, s Stage) event {
+	e := n.flow(l, s)
 	if s != ApplyBackward {
 		return e
 	}
@@ -143,40 +149,57 @@ func (n *Network) order(back bool) (all []event) {
 	return all
 }
 
-// emission returns the events of ghosts with known features. As targets of attention they
-// belong to another rank: here the gradient of their scores is zero, and is stored from the
-// start.
+// emission returns the events of ghosts whose rows of GhostLayer are computed here: all stages
+// of the layers before, and those of GhostLayer that need no gathered rows. Gradients of
+// skipped layers and of the targets of attention belong to the ghosts' owners. The latter are
+// zero here, and are stored from the start.
 func (n *Network) emission() (all []event) {
-	_, attended := n.Layers[0].(Attended)
+	at := n.Spec.GhostLayer()
+	_, attended := n.Layers[at].(Attended)
+	trained := n.GathersBackward(at)
 	for _, e := range n.epoch {
-		if e.Layer > 0 {
-			continue
-		}
-		switch e.Stage {
-		case Draw:
+		switch {
+		case e.Layer > at || e.Stage.Backward() && !trained || e.Stage == Loss:
+		case e.Layer < at && e.Stage == ApplyBackward:
+			all = append(all, n.flow(e.Layer, e.Stage))
+		case e.Layer < at || e.Stage == Draw:
 			all = append(all, e)
-		case Emit:
+		case e.Stage == Emit:
 			if attended {
-				e.writes = append(e.writes, n.roots(0, ScoresGrad)...)
+				e.writes = append(e.writes, n.roots(at, ScoresGrad)...)
 			}
 			all = append(all, e)
-		case gather:
-			all = append(all, event{Do: e.Do, shared: n.roots(0, Emitted)})
-		case gatherBackward:
-			back := event{Do: e.Do, writes: n.roots(0, EmittedGrad)}
+		case e.Stage == gather:
+			all = append(all, event{Do: e.Do, shared: n.roots(at, Emitted)})
+		case e.Stage == gatherBackward:
+			back := event{Do: e.Do, writes: n.roots(at, EmittedGrad)}
 			if attended {
-				back.shared = n.roots(0, Emitted)
+				back.shared = n.roots(at, Emitted)
 			}
 			all = append(all, back)
-		case EmitBackward:
-			if n.GathersBackward(0) { // only of its products: features have no gradient
-				reads := []Value{EmittedGrad, ScoresGrad, Input}
-				if slices.Contains(n.Layers[0].Flow(EmitBackward).Reads, Emitted) {
-					reads = append(reads, Emitted)
-				}
-				all = append(all, event{Do: e.Do, reads: n.roots(0, reads...)})
+		case e.Stage == EmitBackward:
+			flow := n.Layers[at].Flow(EmitBackward)
+			flow.Reads = slices.DeleteFunc(slices.Clone(flow.Reads), func(v Value) bool { return v == OutputGrad })
+			if attended {
+				flow.Reads = append(flow.Reads, ScoresGrad)
 			}
+			all = append(all, event{Do: e.Do, reads: n.roots(at, flow.Reads...), writes: n.roots(at, flow.Writes...)})
 		}
 	}
 	return all
+}
+
+// EmissionStages returns the stages of a ghost's forward and backward pass (emission), without
+// gathers.
+func (n *Network) EmissionStages() (forward, backward []Do) {
+	for _, e := range n.emission() {
+		switch {
+		case e.Stage >= Stages:
+		case e.Stage.Backward():
+			backward = append(backward, e.Do)
+		default:
+			forward = append(forward, e.Do)
+		}
+	}
+	return forward, backward
 }

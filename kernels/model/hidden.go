@@ -36,10 +36,11 @@ func (h Hidden) MultiplyGrad(x *Step, gw, grad kernels.Mat) {
 }
 
 // InputGrad sets dst [n x in] to grad wᵀ, the gradient of H, or adds it; grad [n x cols], w
-// [in x cols]. It does nothing if H is constant. If through is set, dst replaces H, and gets
-// the gradient of the activation's input.
+// [in x cols]. It does nothing if H is constant, or without grad. If through is set, dst
+// replaces H, and gets the gradient of the activation's input.
 func (h Hidden) InputGrad(x *Step, dst, grad, w kernels.Mat, add bool) {
 	switch {
+	case grad.IsNil():
 	case h.through:
 		h.InputGrads(x, dst, grad, w, kernels.Mat{}, kernels.Mat{})
 	case !h.Constant():
@@ -47,8 +48,12 @@ func (h Hidden) InputGrad(x *Step, dst, grad, w kernels.Mat, add bool) {
 	}
 }
 
-// InputGrads computes dst = grad wᵀ + grad2 w2ᵀ, otherwise like InputGrad.
+// InputGrads computes dst = grad wᵀ + grad2 w2ᵀ, otherwise like InputGrad. Ghosts have no grad,
+// the gradient of a row that their owner computes.
 func (h Hidden) InputGrads(x *Step, dst, grad, w, grad2, w2 kernels.Mat) {
+	if grad.IsNil() {
+		grad, w, grad2, w2 = grad2, w2, kernels.Mat{}, kernels.Mat{}
+	}
 	if h.through {
 		x.Ops.GradThrough(dst, grad, w, grad2, w2, x.Mask(h.drop))
 		return

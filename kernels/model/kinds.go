@@ -41,6 +41,8 @@ type Kind struct {
 	// layers then gather nothing. nil: every layer gathers, and the first layer's cached input
 	// is ÂX.
 	Powers func(s Spec) Powers
+	// Columns means that a layer gathers some of its columns, and adds the result in place.
+	Columns bool
 	// Inner: the layer uses --inner-decay. Square: output width equals input width.
 	Inner, Square bool
 	// Starts contains the initial values of weights that are not random. Running lists tensors

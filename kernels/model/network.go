@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"siafu/internal/mapped"
 	"siafu/kernels"
 )
@@ -84,14 +86,20 @@ func (n *Network) GathersAny() bool {
 }
 
 // Exchanges reports whether ranks exchange rows in an epoch: some layer gathers, and not only
-// the first from ghosts whose features are known.
+// GhostLayer.
 func (n *Network) Exchanges() bool {
 	for l := range n.Layers {
-		if n.Gathers(l) && !(l == 0 && n.Spec.KnownGhosts) {
+		if n.Gathers(l) && l != n.Spec.GhostLayer() {
 			return true
 		}
 	}
 	return false
+}
+
+// ReadsFeatures reports whether an epoch reads the features of vertices, and not only their
+// cached powers.
+func (n *Network) ReadsFeatures() bool {
+	return !n.Spec.CacheInput || slices.Contains(n.Layers[0].Flow(Apply).Reads, Input)
 }
 
 // Sums returns the number of sums that layer l needs over the vertices of all ranks, and the

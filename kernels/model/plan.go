@@ -23,8 +23,8 @@ const (
 	Forward
 	// Apart gives each value its own storage, for asynchronous intervals.
 	Apart
-	// Emission is for ghosts with known features (Spec.KnownGhosts): only the first layer's
-	// Emit and its gradient.
+	// Emission is for ghosts whose rows are computed (Spec.LocalGhosts): the layers up to the
+	// Emit of GhostLayer, and their gradients.
 	Emission
 )
 

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"siafu/kernels"
@@ -39,7 +40,7 @@ type Spec struct {
 	Design             Design
 	Orders             []Order // one per layer
 	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
-	KnownGhosts        bool    // a rank has the features of its ghosts, and computes their emitted rows of the first layer itself
+	LocalGhosts        bool    // a rank computes the emitted rows of its ghosts in GhostLayer itself
 	InPlace            bool    // gradients of hidden rows may replace the rows (GradThrough of kernels.Ops)
 	Listed             bool    // sparse features are gathered as lists of their non-zeros, never expanded
 	Seed               uint64  // of dropout
@@ -112,7 +113,7 @@ type Load struct {
 type Choices struct {
 	Order      string // "auto", "gather-first", "apply-first"
 	CacheInput string // "auto", "on", "off"
-	Ghosts     string // features of ghosts: "auto", "kept", "sent"
+	Ghosts     string // rows of ghosts in GhostLayer: "all" computed, "none", "auto"
 	Lists      bool   // rows can be gathered as lists: in this process's memory, along edges without weights
 }
 
@@ -137,7 +138,7 @@ const (
 func (s *Spec) Choose(load Load, c Choices) string {
 	s.Orders = make([]Order, s.Layers())
 	if !s.Propagates() {
-		s.CacheInput, s.KnownGhosts = false, false
+		s.CacheInput, s.LocalGhosts = false, false
 		return "no propagation"
 	}
 	parts := s.parts()
@@ -154,7 +155,7 @@ func (s *Spec) Choose(load Load, c Choices) string {
 	} else if parts[0].kind.Coefficients != nil {
 		s.Orders[0] = s.inputOrder(load, c)
 	}
-	s.KnownGhosts = s.KnowsGhosts() && (c.Ghosts == "kept" || c.Ghosts == "auto" && (s.Orders[0] == GatherFirst || s.fewNonZeros(load)))
+	s.LocalGhosts = s.computesGhosts(load, c)
 	s.Listed = s.lists(load, c)
 	names := make([]string, len(s.Orders))
 	for l, o := range s.Orders {
@@ -180,7 +181,7 @@ func (s *Spec) fewNonZeros(load Load) bool {
 
 // lists reports whether the first layer gathers its features as lists. Orders must have been chosen.
 func (s *Spec) lists(load Load, c Choices) bool {
-	return s.KnownGhosts && s.Adds() && s.Orders[0] == GatherFirst && c.Lists &&
+	return s.GhostLayer() == 0 && s.Adds() && s.Orders[0] == GatherFirst && c.Lists &&
 		load.FeatureNNZ > 0 && s.Dims[0] <= kernels.MostListed && s.listWidth(load) < float64(s.Dims[0])
 }
 
@@ -190,14 +191,47 @@ func (s *Spec) listWidth(load Load) float64 {
 	return listRate * max(kept, listPlaces)
 }
 
-// KnowsGhosts reports whether a rank that has the features of its ghosts can compute their
-// emitted rows of the first layer, which then needs no exchange. Orders must have been chosen.
-// By default it does so if it gathers first, and would send rows as wide as features. If it
-// multiplies first, and repeats the products of ghosts in every epoch, it does so only if
-// ghosts have few non-zeros.
-func (s Spec) KnowsGhosts() bool {
-	first := s.parts()[0].kind
-	return first.Coefficients != nil && !first.Dynamic && !s.CacheInput
+// FirstGather returns the first layer that gathers in every pass, -1 without one. Orders must
+// have been chosen.
+func (s Spec) FirstGather() int {
+	for l, p := range s.parts() {
+		if p.kind.Coefficients != nil && !s.powered() && !(l == 0 && s.CacheInput) {
+			return l
+		}
+	}
+	return -1
+}
+
+// GhostLayer returns the layer whose emitted rows of ghosts are computed on the rank that
+// gathers them: FirstGather with LocalGhosts, -1 without. A rank needs only the ghosts' features
+// or cached inputs for them, and exchanges no rows of this layer.
+func (s Spec) GhostLayer() int {
+	if !s.LocalGhosts {
+		return -1
+	}
+	return s.FirstGather()
+}
+
+// ComputesGhosts reports whether a rank can compute the rows that its ghosts emit in
+// FirstGather. The layers up to it must not depend on other vertices or skipped layers, nor its
+// scores on both ends of an edge. Orders must have been chosen.
+func (s Spec) ComputesGhosts() bool {
+	at := s.FirstGather()
+	if at < 0 || at > 0 && s.Sums() {
+		return false
+	}
+	parts := s.parts()
+	skips := slices.ContainsFunc(parts[:at], func(p Part) bool { return len(p.From) > 0 })
+	return !skips && !parts[at].kind.Dynamic && !parts[at].kind.Columns
+}
+
+// computesGhosts decides whether the rows of GhostLayer are computed. By default they are if
+// ranks would otherwise exchange rows as wide as features, or if ghosts have few non-zeros.
+func (s *Spec) computesGhosts(load Load, c Choices) bool {
+	if !s.ComputesGhosts() || c.Ghosts == "none" {
+		return false
+	}
+	return c.Ghosts == "all" || s.FirstGather() == 0 && (s.Orders[0] == GatherFirst || s.fewNonZeros(load))
 }
 
 // keepsInput decides whether ÂX, or the kind's Powers, are cached, and returns the reason.

@@ -54,19 +54,28 @@ func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena
 // Memory comes from a. Call it before the first Frame is made.
 func (s *Store) CacheInput(half bool, a *mapped.Arena) (list []kernels.Mat) {
 	f := s.input.Features
-	for k := range s.Network.numCachedPowers(0) {
-		x := kernels.Mat{}
-		if half {
-			x = kernels.NewHalf(s.ops, a, f.Rows, f.Dim, 0)
-		} else {
-			x = kernels.NewMat(s.ops, a, f.Rows, f.Dim)
-		}
+	for range s.Network.numCachedPowers(0) {
+		list = append(list, NewInput(s.ops, f.Rows, f.Dim, half, a))
+	}
+	s.UseInput(list...)
+	return list
+}
+
+// NewInput allocates rows of cached input, in bfloat16 if half.
+func NewInput(ops kernels.Ops, rows, cols int, half bool, a *mapped.Arena) kernels.Mat {
+	if half {
+		return kernels.NewHalf(ops, a, rows, cols, 0)
+	}
+	return kernels.NewMat(ops, a, rows, cols)
+}
+
+// UseInput is CacheInput with given matrices, one per cached power.
+func (s *Store) UseInput(list ...kernels.Mat) {
+	for k, x := range list {
 		for at := range s.whole {
 			s.whole[at][0][CachedPower(k)] = x
 		}
-		list = append(list, x)
 	}
-	return list
 }
 
 // Memory returns the lifetime of values.
@@ -222,11 +231,16 @@ func (s *Store) layOutFrame(f *Frame, part Vertices, lo int, ops kernels.Ops) {
 // features.
 func (s *Store) transposes() bool {
 	stages, n := []Stage{ApplyBackward, EmitBackward}, s.Network
-	switch {
-	case s.plan.memory == Forward || s.plan.memory == Emission && !n.GathersBackward(0):
+	if s.plan.memory == Emission {
+		at := n.Spec.GhostLayer()
+		if !n.GathersBackward(at) {
+			return false
+		}
+		if at == 0 {
+			stages = stages[1:]
+		}
+	} else if s.plan.memory == Forward {
 		return false
-	case s.plan.memory == Emission:
-		stages = stages[1:]
 	}
 	return slices.ContainsFunc(stages, func(at Stage) bool { return slices.Contains(n.Layers[0].Flow(at).Reads, Input) })
 }
@@ -257,8 +271,8 @@ func (f *Frame) Run(d Do, p Pass, ops kernels.Ops) {
 		f.draw(d, x)
 		return
 	}
-	if d.Stage == ApplyBackward && f.Network.skipped[d.Layer] {
-		ops.Add(x.At(OutputGrad), x.At(skipGrad))
+	if skip := x.At(skipGrad); d.Stage == ApplyBackward && f.Network.skipped[d.Layer] && !skip.IsNil() { // ghosts have none
+		ops.Add(x.At(OutputGrad), skip)
 	}
 	f.Network.Layers[d.Layer].Run(d.Stage, x)
 }

@@ -71,8 +71,8 @@ var (
 	cannotPush   = fact{"a --refresh that ranks cannot push by", "refresh", func(s situation) bool { return !s.Ghosts().Pushes() }}
 	noGradients  = fact{"--ghost-gradients no", "ghost-gradients", func(s situation) bool { return !s.Returns() }}
 	preAggregate = fact{"--pre-aggregate on", "pre-aggregate", func(s situation) bool { return s.PreAggregate == "on" }}
-	keepsGhosts  = fact{"--ghost-features kept", "ghost-features", func(s situation) bool { return s.GhostFeatures == "kept" }}
-	sendsGhosts  = fact{"ghost features that are sent in each epoch", "mode refresh ghost-gradients batch", func(s situation) bool { return s.ghostFeatures() != s.GhostFeatures }}
+	computes     = fact{"--recompute-ghosts all", "recompute-ghosts", func(s situation) bool { return s.RecomputeGhosts == "all" || s.RecomputeGhosts == "kept" }}
+	receives     = fact{"ghost rows of other epochs or of a sample", "mode refresh ghost-gradients batch", func(s situation) bool { return s.recomputeGhosts() == "none" }}
 	measures     = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
 	unmeasurable = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
 		return s.Exact() || s.Ghosts().Alternates() || s.Tensor == TensorLambda
@@ -229,7 +229,7 @@ var conflicts = slices.Concat([]conflict{
 	{samplesRows, dynamic, "choose gat or another policy: this attention has no score that masks ghosts outside the sample"},
 	{alternates, localEpochs, "choose one of the two: both decide when ranks train alone"},
 	{alternates, noGradients, "leave --ghost-gradients out: epochs with ghosts are exact"},
-	{keepsGhosts, sendsGhosts, "leave --ghost-features out: cached ghost features need synchronous ranks with rows and gradients in each epoch"},
+	{computes, receives, "leave --recompute-ghosts out: it needs synchronous ranks with rows and gradients in each epoch"},
 	{sampled, asynchronous, pipeBatches},
 	{sampled, inexact, "leave --refresh out: a batch uses only the rows of its own step"},
 	{sampled, localEpochs, "leave --local-epochs out: ranks synchronise in every step"},

@@ -14,7 +14,7 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	if meta.FeatureKind == "sparse" {
 		nnz = meta.FeatureNNZ
 	}
-	choices := model.Choices{Order: c.Order, CacheInput: c.cacheInput(), Ghosts: c.ghostFeatures(), Lists: c.lists(meta, net)}
+	choices := model.Choices{Order: c.Order, CacheInput: c.cacheInput(), Ghosts: c.recomputeGhosts(), Lists: c.lists(meta, net)}
 	if b := c.Batching(); b.Count > 0 && !b.Draws() {
 		choices = model.Choices{Order: "gather-first", CacheInput: "on"}
 	}
@@ -39,13 +39,19 @@ func (c *Config) cacheInput() string {
 	return c.CacheInput
 }
 
-// ghostFeatures is what was asked for, and sent where ranks are asynchronous, or rows of the
-// first layer are to be those of other epochs or of some vertices.
-func (c *Config) ghostFeatures() string {
+// recomputeGhosts returns --recompute-ghosts, with all rows received if ranks are asynchronous,
+// or if rows may be of other epochs or of some vertices.
+func (c *Config) recomputeGhosts() string {
 	if !c.Exact() || c.Batching().Count > 0 || c.Mode == "async" {
-		return "sent"
+		return "none"
 	}
-	return c.GhostFeatures
+	switch c.RecomputeGhosts {
+	case "kept": // names of --ghost-features
+		return "all"
+	case "sent":
+		return "none"
+	}
+	return c.RecomputeGhosts
 }
 
 // Codecs are those that rows may travel through, the first of which they begin

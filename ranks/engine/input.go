@@ -28,10 +28,15 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 	scratch := mapped.NewArena()
 	defer scratch.Free()
 	at, dim := 0, e.Network.Dims[0] // columns
+	width := min(CachedColumns, dim)
 	once := e.columnCaches(store, reduction, &at, a, scratch)
-	for width := min(CachedColumns, dim); at < dim; at += width {
+	ghosts := e.newGhostInput(width, a, scratch)
+	for ; at < dim; at += width {
 		at = min(at, dim-width) // recompute some columns to keep the width
 		if err := once.forward(model.Pass{}, false); err != nil {
+			return err
+		}
+		if err := ghosts.fetch(e.ghostInput, at, once.store.Forward(0, model.Gathered)); err != nil {
 			return err
 		}
 	}

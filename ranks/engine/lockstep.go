@@ -108,7 +108,7 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 	if s.graph != nil {
 		s.graph.Begin(p)
 	}
-	s.cachedGhosts.begin(s.graph, p)
+	s.localGhosts.begin(s.graph, p)
 	w.Start(p.Epoch)
 	return s.workers.run(s, s.tensor)
 }

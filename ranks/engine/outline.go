@@ -18,7 +18,7 @@ type Outline struct {
 	Returns     bool // gradients return to other ranks
 	Sums        int  // tasks that add up rows for other ranks, in each layer
 	Pieces      int  // tasks that make gradients of ghosts, in each layer
-	GhostTasks  int  // tasks that compute the ghosts' output of the first layer; 0: the first layer exchanges rows too
+	GhostTasks  int  // tasks that compute the ghosts' rows of the first layer that gathers; 0: that layer exchanges rows too
 	Barrier     bool // nopipe: one stage at a time, all intervals
 	Fused       bool // consecutive tensor tasks are one
 }
@@ -34,7 +34,7 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
 		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairing != nil,
 		Ghosts: r.ghosts != nil, Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
-		GhostTasks: r.cachedGhosts.pieces(), Barrier: barrier, Fused: s.tensor.RequestOptions().Fused,
+		GhostTasks: r.localGhosts.pieces(), Barrier: barrier, Fused: s.tensor.RequestOptions().Fused,
 	}
 	o.Layers = layersOf(s.store.Network)
 	return o

@@ -14,7 +14,7 @@ type passBuilder struct {
 	g          *schedule.Graph
 	tasks      tensorWorkTable
 	openTask   *[]model.Do   // the work of the last task, if that is a tensor task
-	ghostTasks []schedule.ID // the last tasks of ghosts with cached features
+	ghostTasks []schedule.ID // the last tasks of ghosts whose rows are computed here
 }
 
 // newPassBuilder begins to build a pass.
@@ -138,7 +138,7 @@ func (p *passBuilder) forward() (done []schedule.ID) {
 func (p *passBuilder) addGather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
 	switch {
-	case p.cachesGhosts(l):
+	case p.computesGhosts(l):
 		var after []schedule.ID
 		if p.Barrier {
 			after = rows
@@ -178,16 +178,18 @@ func (p *passBuilder) backward(done []schedule.ID) {
 	}
 }
 
-// cachesGhosts reports whether the ghosts' output of layer l is computed here.
-func (p *passBuilder) cachesGhosts(l int) bool { return l == 0 && p.GhostTasks > 0 }
+// computesGhosts reports whether the ghosts' rows of layer l are computed here.
+func (p *passBuilder) computesGhosts(l int) bool {
+	return p.GhostTasks > 0 && l == slices.IndexFunc(p.Layers, func(o LayerOutline) bool { return o.Gathers })
+}
 
 // gatherBackward adds that of layer l, after all gradients. The gradients of ghosts come
 // first, so that they are in transit while the rest is computed. Returned gradients are added
 // when all intervals have their own sums.
 func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 	switch {
-	case p.cachesGhosts(l):
-		return p.gatherCached(l, grads)
+	case p.computesGhosts(l):
+		return p.gatherLocal(l, grads)
 	case !p.Returns:
 		return p.addPerInterval(schedule.GatherBackward, l, grads)
 	}
@@ -208,8 +210,8 @@ func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 	return returned
 }
 
-// gatherCached is gatherBackward for ghosts with cached features, whose gradients stay here.
-func (p *passBuilder) gatherCached(l int, grads []schedule.ID) []schedule.ID {
+// gatherLocal is gatherBackward for ghosts whose rows are computed here: their gradients stay here.
+func (p *passBuilder) gatherLocal(l int, grads []schedule.ID) []schedule.ID {
 	p.openTask = nil
 	for k := range p.GhostTasks {
 		at := schedule.Task{Stage: schedule.GhostGrads, Layer: l, Interval: k}

@@ -59,14 +59,14 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	if c.Batches() > 0 {
 		e.sketchBatches(store, counts, kept)
 	}
-	e.sketchGhostFeatures(kept, scratch)
+	e.sketchGhostFeatures(store.Network, kept, scratch)
 	t := e.lockstep(store, nil)
 	var reduction *halo.Reduction // same size as a reduction without sums
 	if e.preAggregates() {
 		reduction = halo.Plain(s)
 	}
 	t.connectRoutes(e, reduction, kept)
-	t.exact.cachedGhosts.begin(t.exact.graph, model.Pass{Epoch: 1, Train: m != model.Forward})
+	t.exact.localGhosts.begin(t.exact.graph, model.Pass{Epoch: 1, Train: m != model.Forward})
 	t.reserveResiduals()
 	e.correctionBatch(ops, kept)
 	if t.exchange != nil {
@@ -81,6 +81,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 func (e *Engine) sketchInput(store *model.Store, far bool, scratch *mapped.Arena) {
 	a := mapped.NewSketch()
 	once := e.columnCaches(store, nil, new(int), e.Arena, a)
+	e.newGhostInput(min(CachedColumns, e.Network.Dims[0]), e.Arena, a)
 	if far {
 		runEachTask(once.tensor, once.store, once.intervals, once.graph)
 	}

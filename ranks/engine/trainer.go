@@ -129,7 +129,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	if err := e.cacheInput(store, reduction, e.Arena); err != nil {
 		return nil, err
 	}
-	if err := e.fetchGhostFeatures(e.Arena); err != nil {
+	if err := e.fetchGhostFeatures(store.Network, e.Arena); err != nil {
 		return nil, err
 	}
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.sharedWeights, e.Arena))
@@ -322,7 +322,7 @@ func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float3
 	at := t.layers[layer]
 	sum, grad := t.deviceGrad.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]
 	t.adder.Copy(sum, list[0].frame.LayerGrad(layer))
-	for _, i := range slices.Concat(list[1:], t.training.cachedGhosts.gradIntervals(layer)) {
+	for _, i := range slices.Concat(list[1:], t.training.localGhosts.gradIntervals(layer)) {
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)

@@ -20,7 +20,7 @@ type route struct {
 	graph          *graphwork.Work // nil if no layer gathers
 	ghosts         halo.Collective // nil without ghosts
 	keepsGradients bool            // gradients of ghosts are not returned
-	cachedGhosts   *cachedGhosts   // nil if the first layer exchanges rows too, or gathers none
+	localGhosts    *localGhosts    // nil if all layers that gather exchange rows
 
 	forwardWalk, backwardWalk, epochWalk *walk
 
@@ -77,7 +77,7 @@ func (s *lockstep) shapes(r *route) []halo.Shape {
 	var list []halo.Shape
 	for _, l := range r.graph.Shapes() {
 		l.Backward = l.Backward && !r.keepsGradients
-		if !r.cachedGhosts.covers(l.Layer) {
+		if !r.localGhosts.covers(l.Layer) {
 			list = append(list, l)
 		}
 	}
@@ -125,12 +125,12 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 	case schedule.Receive:
 		return s.receive(worker, l, at)
 	case schedule.EmitGhosts:
-		s.cachedGhosts.emit(worker, s, l, t)
+		s.localGhosts.emit(worker, s, l, t)
 	case schedule.EmitGhostsBackward:
-		s.cachedGhosts.emitBackward(worker, t.Interval, s.pass)
+		s.localGhosts.emitBackward(worker, t.Interval, s.pass)
 	case schedule.GhostGrads:
-		if s.cachedGhosts.covers(t.Layer) {
-			s.cachedGhosts.grads(worker, s, l, t.Interval)
+		if s.localGhosts.covers(t.Layer) {
+			s.localGhosts.grads(worker, s, l, t.Interval)
 			break
 		}
 		if room := s.ghosts.SendBuffer(at); !room.IsNil() {

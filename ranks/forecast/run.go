@@ -68,20 +68,20 @@ func (f *Forecast) Exchanges() []Exchange {
 // exchanges returns those of a pass over the whole graph.
 func (f *Forecast) exchanges(returns bool) (list []Exchange) {
 	for l, g := range f.foot.Gathers {
-		if g.Width > 0 && !f.cachesGhosts(l) {
+		if g.Width > 0 && !f.computesGhosts(l) {
 			list = append(list, Exchange{l, g.Width, false})
 		}
 	}
 	for l := len(f.foot.Gathers) - 1; l >= 0; l-- {
-		if g := f.foot.Gathers[l]; g.Backward && returns && !f.cachesGhosts(l) {
+		if g := f.foot.Gathers[l]; g.Backward && returns && !f.computesGhosts(l) {
 			list = append(list, Exchange{l, g.Width, true})
 		}
 	}
 	return list
 }
 
-// cachesGhosts reports whether layer l gathers ghost features that the rank caches.
-func (f *Forecast) cachesGhosts(l int) bool { return l == 0 && f.Net.KnownGhosts }
+// computesGhosts reports whether the ghosts' rows of layer l are computed, not received.
+func (f *Forecast) computesGhosts(l int) bool { return l == f.Net.GhostLayer() }
 
 // corrections returns the mean number of exact synchronous steps per epoch. Each costs an exact
 // epoch.

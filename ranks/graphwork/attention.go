@@ -41,7 +41,7 @@ func (w *Work) allocAttention(l *Layer, at int, layer model.Attended, o Options)
 	if !l.shape.Dynamic {
 		l.scores, l.ghostScores = room(l.heads), w.newZeros(Scores, w.Plan.Ghosts, l.heads)
 	}
-	if known := at == 0 && w.store.Network.Spec.KnownGhosts; !o.Apart && !known {
+	if known := at == w.store.Network.Spec.GhostLayer(); !o.Apart && !known {
 		l.Ghosts = w.newZeros(halo.Ghosts, w.Plan.Ghosts, l.Width)
 	}
 	l.back.packed = room(3 * l.heads)

@@ -73,8 +73,8 @@ type Options struct {
 // lives as long as a.
 func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
 	w := newWork(store, o, ops, a)
-	first := o
-	if store.Network.Spec.KnownGhosts { // its ghosts are rows, and no sums of them
+	first, ghosts := o, store.Network.Spec.GhostLayer()
+	if ghosts >= 0 { // its ghosts are rows, and no sums of them
 		first.Reduction = nil
 	}
 	w.mesh = w.newMesh(s, first)
@@ -82,7 +82,7 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 		if store.Network.Gathers(l) {
 			w.layers[l] = w.newLayer(l, o)
 		}
-		if l == 0 && store.Network.Spec.KnownGhosts && o.Reduction != nil {
+		if l == ghosts && o.Reduction != nil {
 			w.mesh = w.newMesh(s, o)
 		}
 	}

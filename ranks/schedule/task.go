@@ -12,7 +12,7 @@ const (
 	Send                            // SC: rows are sent to other ranks
 	Receive                         // SC: ghost rows have arrived
 	Sum                             // GA: partial sums for other ranks, before Send
-	EmitGhosts                      // AV: rows of ghosts with cached features
+	EmitGhosts                      // AV: rows of ghosts that are computed here
 	GatherOwn                       // GA along edges from own vertices
 	GatherGhosts                    // GA along edges from ghosts
 	Total                           // SC: sums over the vertices of all ranks
@@ -20,7 +20,7 @@ const (
 	Loss                            // loss and its gradient
 	ApplyBackward                   // ∇AV
 	GhostGrads                      // ∇GA towards ghosts
-	EmitGhostsBackward              // ∇AV of ghosts with cached features
+	EmitGhostsBackward              // ∇AV of ghosts whose rows are computed here
 	SendBackward                    // ∇SC: gradients of ghosts are sent to their owners
 	ReceiveBackward                 // ∇SC: gradients of own vertices have arrived
 	GatherBackward                  // ∇GA towards own vertices

@@ -21,7 +21,7 @@ func TestGhostFeaturesAreLists(t *testing.T) {
 	for how, want := range map[string]bool{"kept": true, "auto": true, "sent": false} {
 		for _, kind := range []string{"gcn", "sage", "gin"} {
 			c := quick(t)
-			c.Model, c.Order, c.GhostFeatures, c.InputDropout, c.Hidden = kind, "gather-first", how, 0.5, 8
+			c.Model, c.Order, c.RecomputeGhosts, c.InputDropout, c.Hidden = kind, "gather-first", how, 0.5, 8
 			net := c.NetworkOf(meta)
 			if said := c.Orders(&net, meta, true); net.Listed != want || strings.Contains(said, "lists") != want {
 				t.Errorf("%s, ghosts' features %s: lists %t: %s", kind, how, net.Listed, said)
@@ -48,7 +48,7 @@ func TestGhostFeaturesCached(t *testing.T) {
 				name := []string{"dense", "sparse"}[d]
 				run := func(how string, set func(*Config)) trained {
 					c := quick(t)
-					c.Model, c.Order, c.GhostFeatures, c.Partitioner, c.PreAggregate = kind, order, how, "hash", "off"
+					c.Model, c.Order, c.RecomputeGhosts, c.Partitioner, c.PreAggregate = kind, order, how, "hash", "off"
 					c.Layers, c.Hidden, c.Heads, c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.InputDropout = 3, 8, 2, 4, 1, 12, 4, 0.5
 					if set != nil {
 						set(&c)
@@ -88,7 +88,7 @@ func TestGhostFeaturesBesideSums(t *testing.T) {
 				t.Run(fmt.Sprint(kind, " ", order, " ", layers), func(t *testing.T) {
 					run := func(ranks int, how string) trained {
 						c := quick(t)
-						c.Model, c.Order, c.GhostFeatures, c.Partitioner, c.PreAggregate = kind, order, "kept", "hash", how
+						c.Model, c.Order, c.RecomputeGhosts, c.Partitioner, c.PreAggregate = kind, order, "kept", "hash", how
 						c.Layers, c.Hidden, c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.InputDropout = layers, 8, ranks, 0, 12, 4, 0.5
 						return train(t, c, data)
 					}
@@ -111,7 +111,7 @@ func TestGhostFeaturesOfOneLayer(t *testing.T) {
 	data := generated(t, false)
 	run := func(ranks int) trained {
 		c := quick(t)
-		c.Layers, c.Ranks, c.Servers, c.Epochs, c.InputDropout, c.GhostFeatures, c.EvalEvery = 1, ranks, 0, 10, 0.5, "kept", 2
+		c.Layers, c.Ranks, c.Servers, c.Epochs, c.InputDropout, c.RecomputeGhosts, c.EvalEvery = 1, ranks, 0, 10, 0.5, "kept", 2
 		return train(t, c, data)
 	}
 	many := run(4)
@@ -128,7 +128,7 @@ func TestGhostFeaturesResumed(t *testing.T) {
 	t.Parallel()
 	data := bag(t)
 	c := quick(t)
-	c.Ranks, c.Servers, c.Epochs, c.InputDropout, c.Order, c.GhostFeatures, c.CheckpointEvery = 3, 0, 6, 0.5, "apply-first", "kept", "2e"
+	c.Ranks, c.Servers, c.Epochs, c.InputDropout, c.Order, c.RecomputeGhosts, c.CheckpointEvery = 3, 0, 6, 0.5, "apply-first", "kept", "2e"
 	whole := train(t, c, data)
 	c.Out, c.Epochs = c.Out+"-half", 4
 	train(t, c, data)

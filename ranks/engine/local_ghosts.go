@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"siafu/graph"
+	"siafu/halo"
+	"siafu/halo/codec"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
 	"siafu/kernels"
@@ -16,33 +18,45 @@ import (
 	"siafu/ranks/world"
 )
 
-// Features and dropout masks depend only on the vertex. A rank with the features of its ghosts
-// samples their masks as their owners do, and computes their output of the first layer itself.
-// It also computes their contribution to the gradient of the weights, which ranks sum anyway.
-// So the first layer exchanges nothing in an epoch, in either direction: the features are
-// fetched once, before the first epoch.
+// Until the first gather of an epoch, a vertex's rows depend only on its features, or on the
+// cached ÂX of it, on the weights, and on dropout masks, which follow from the vertex id. A
+// rank that has these inputs of its ghosts computes their rows itself, as their owners do, and
+// also their contribution to the gradient of the weights, which ranks sum anyway. So the layer
+// that gathers first exchanges nothing in an epoch, in either direction. The inputs are fetched
+// once, before the first epoch. NeutronStar (Wang et al., SIGMOD'22, §4) calls this cached
+// dependencies.
 
-// cachedGhosts are ghosts with cached features; nil without them.
-type cachedGhosts struct {
-	store     *model.Store  // of the ghosts' output
-	lists     kernels.Lists // their output, if features are gathered as lists
-	emits     []model.Do    // stages that compute it
-	intervals []*interval
+// localGhosts are the ghosts of a rank that computes their rows of model.Spec.GhostLayer; nil
+// without them.
+type localGhosts struct {
+	layer             int           // GhostLayer
+	store             *model.Store  // of the ghosts' values up to layer
+	lists             kernels.Lists // their output, if features are gathered as lists
+	forward, backward []model.Do    // stages of a piece
+	intervals         []*interval   // pieces
 }
 
-// GhostFeatures is the purpose of the memory for cached features of ghosts.
-const GhostFeatures = "features of ghosts, kept"
+// Purposes of the memory for ghosts' features and their cached ÂX.
+const (
+	GhostFeatures = "features of ghosts, kept"
+	GhostInput    = "ÂX of ghosts, kept"
+)
 
-// cacheGhosts allocates the output of ghosts with cached features, else returns nil. All
-// memory comes from a.
-func (s *lockstep) cacheGhosts(e *Engine, a *mapped.Arena) *cachedGhosts {
-	if !s.store.Network.Spec.KnownGhosts || e.Peers.Size() == 1 {
+// newLocalGhosts allocates the values of ghosts whose rows are computed here, and returns nil
+// if there are none. All memory comes from a.
+func (s *lockstep) newLocalGhosts(e *Engine, a *mapped.Arena) *localGhosts {
+	layer := s.store.Network.Spec.GhostLayer()
+	if layer < 0 || e.Peers.Size() == 1 {
 		return nil
 	}
 	ops, sh := s.adder, e.Shard
 	in := model.Place(ops, a.For(GhostFeatures), e.ghostFeatures, sh.Ghosts, nil)
-	k := &cachedGhosts{store: model.NewStore(s.store.Network, in, model.Emission, ops, a.For(Activations))}
-	k.emits, k.lists = k.store.Do(0, model.Emit), k.store.Lists(a.For(graphwork.Lists))
+	k := &localGhosts{layer: layer, store: model.NewStore(s.store.Network, in, model.Emission, ops, a.For(Activations))}
+	if !e.ghostInput.IsNil() {
+		k.store.UseInput(e.ghostInput)
+	}
+	k.forward, k.backward = s.store.Network.EmissionStages()
+	k.lists = k.store.Lists(a.For(graphwork.Lists))
 	bounds, weights := ghostPieces(sh.NumGhosts()), kernels.Mat{}
 	if len(s.intervals) > 0 {
 		weights = s.intervals[0].frame.Weights
@@ -59,70 +73,75 @@ func (s *lockstep) cacheGhosts(e *Engine, a *mapped.Arena) *cachedGhosts {
 }
 
 // covers reports whether layer l exchanges nothing.
-func (k *cachedGhosts) covers(l int) bool { return k != nil && l == 0 }
+func (k *localGhosts) covers(l int) bool { return k != nil && l == k.layer }
 
-// pieces returns the number of tasks that compute their output.
-func (k *cachedGhosts) pieces() int {
+// pieces returns the number of tasks that compute the ghosts' rows.
+func (k *localGhosts) pieces() int {
 	if k == nil {
 		return 0
 	}
 	return len(k.intervals)
 }
 
-// begin prepares a pass along their edges.
-func (k *cachedGhosts) begin(g *graphwork.Work, p model.Pass) {
+// begin prepares a pass along the edges from ghosts.
+func (k *localGhosts) begin(g *graphwork.Work, p model.Pass) {
 	if k == nil {
 		return
 	}
-	l := g.Layer(0)
+	l := g.Layer(k.layer)
 	if l.Listed() {
 		l.SetGhostLists(k.lists)
 		return
 	}
-	l.Ghosts = k.store.Emitted(0, p)
+	l.Ghosts = k.store.Emitted(k.layer, p)
 	g.Enter(l, p, k.intervals[0].frame.Weights)
 }
 
-// emit computes the output of a piece of the ghosts.
-func (k *cachedGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t schedule.Task) {
+// emit computes the rows of a piece of the ghosts.
+func (k *localGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t schedule.Task) {
 	i := k.intervals[t.Interval]
 	if l.Listed() {
 		l.ListGhosts(o, i.frame, s.pass)
 		return
 	}
-	for _, d := range k.emits {
+	for _, d := range k.forward {
 		i.frame.Run(d, s.pass, o)
 	}
 	s.graph.PublishGhosts(o, l, i.lo, i.hi-i.lo)
 }
 
-// grads computes the gradients of the output of a piece of the ghosts, and emitBackward their
-// contribution to the weights' gradient.
-func (k *cachedGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, piece int) {
+// grads computes the gradients of the rows of a piece of the ghosts, and emitBackward their
+// contribution to the gradients of the weights.
+func (k *localGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, piece int) {
 	i := k.intervals[piece]
-	s.graph.GhostGrads(o, l, i.lo, i.part(k.store.Backward(0, model.EmittedGrad)))
+	s.graph.GhostGrads(o, l, i.lo, i.part(k.store.Backward(k.layer, model.EmittedGrad)))
 }
 
-func (k *cachedGhosts) emitBackward(o kernels.Ops, piece int, p model.Pass) {
-	k.intervals[piece].frame.Run(model.Do{Layer: 0, Stage: model.EmitBackward}, p, o)
+func (k *localGhosts) emitBackward(o kernels.Ops, piece int, p model.Pass) {
+	for _, d := range k.backward {
+		k.intervals[piece].frame.Run(d, p, o)
+	}
 }
 
 // gradIntervals returns the intervals of ghosts that contribute to the gradient of a layer's
 // weights.
-func (k *cachedGhosts) gradIntervals(layer int) []*interval {
-	if !k.covers(layer) || !k.store.Network.GathersBackward(0) {
+func (k *localGhosts) gradIntervals(layer int) []*interval {
+	if k == nil || layer > k.layer || len(k.backward) == 0 {
 		return nil
 	}
 	return k.intervals
 }
 
-// cachesGhosts reports whether the features of ghosts are cached.
-func (e *Engine) cachesGhosts() bool { return e.Network.KnownGhosts && e.Peers.Size() > 1 }
+// computesGhosts reports whether the ghosts' rows of the first gather are computed here.
+func (e *Engine) computesGhosts() bool {
+	return e.Network.GhostLayer() >= 0 && e.Peers.Size() > 1
+}
 
-// fetchGhostFeatures fetches the features of ghosts, if they are cached. Memory comes from a.
-// Collective over the graph ranks.
-func (e *Engine) fetchGhostFeatures(a *mapped.Arena) (err error) {
-	if !e.cachesGhosts() {
+// fetchGhostFeatures fetches the features of ghosts, if their rows are computed from them.
+// Memory comes from a. Collective over the graph ranks.
+func (e *Engine) fetchGhostFeatures(net *model.Network, a *mapped.Arena) (err error) {
+	e.ghostFeatures = graph.Features{Rows: e.Shard.NumGhosts(), Dim: e.Shard.FeatureDim}
+	if !e.computesGhosts() || !net.ReadsFeatures() {
 		return nil
 	}
 	began, scratch := time.Now(), mapped.NewArena()
@@ -141,6 +160,42 @@ func (e *Engine) fetchGhostFeatures(a *mapped.Arena) (err error) {
 	}
 	e.Reporter.Note(fmt.Sprintf("ghost_features rows=%d columns=%d seconds=%.3f\n", rows[0], e.ghostFeatures.Dim, time.Since(began).Seconds()))
 	return nil
+}
+
+// ghostInputExchange fetches the ghosts' rows of cached inputs, some columns at a time; nil if
+// ranks need none.
+type ghostInputExchange struct {
+	*halo.Exchange
+	ops kernels.Ops
+}
+
+// newGhostInput allocates the cached ÂX of ghosts in a, if their rows are computed from it, and
+// in scratch the means to fetch it.
+func (e *Engine) newGhostInput(width int, a, scratch *mapped.Arena) *ghostInputExchange {
+	if !e.computesGhosts() {
+		return nil
+	}
+	ops, n := e.workers.newOps(), e.Shard.NumGhosts()
+	a = a.For(GhostInput)
+	e.ghostInput = model.NewInput(ops, n, e.Network.Dims[0], e.Config.Features == "bf16", a)
+	plan := halo.Plain(e.Shard).Plan
+	return &ghostInputExchange{halo.NewExchange(e.Peers, plan, codec.Exact(e.Codecs[0]), e.packers, ops, scratch, width), ops}
+}
+
+// fetch receives columns [at, at+own.Cols) of the ghosts' dst from their owners, and sends the
+// own ones [own x ·]. Collective over the graph ranks.
+func (g *ghostInputExchange) fetch(dst kernels.Mat, at int, own kernels.Mat) error {
+	if g == nil {
+		return nil
+	}
+	if err := g.BeginForward(own, halo.Key{}); err != nil {
+		return err
+	}
+	rows, err := g.EndForward()
+	if err == nil {
+		g.ops.PutColumns(dst, at, rows)
+	}
+	return err
 }
 
 // fetchDense fetches rows of dense features.
@@ -192,11 +247,12 @@ func (e *Engine) fetchSparse(a, scratch *mapped.Arena) (graph.Features, error) {
 
 // sketchGhostFeatures allocates the memory of fetchGhostFeatures. It assumes the same number
 // of non-zeros per ghost as per own vertex.
-func (e *Engine) sketchGhostFeatures(a, scratch *mapped.Arena) {
-	if !e.cachesGhosts() {
+func (e *Engine) sketchGhostFeatures(net *model.Network, a, scratch *mapped.Arena) {
+	e.ghostFeatures = graph.Features{Rows: e.Shard.NumGhosts(), Dim: e.Shard.FeatureDim}
+	if !e.computesGhosts() || !net.ReadsFeatures() {
 		return
 	}
-	a, e.ghostFeatures = a.For(GhostFeatures), graph.Features{Rows: e.Shard.NumGhosts(), Dim: e.Shard.FeatureDim}
+	a = a.For(GhostFeatures)
 	x, sent := e.Shard.Features.Sparse, len(e.Shard.SendRows)
 	if x == nil {
 		e.ghostFeatures.Dense = mapped.Make[float32](a, e.ghostFeatures.Rows*e.ghostFeatures.Dim)
