@@ -217,7 +217,7 @@ func TestPoliciesInTheirLimits(t *testing.T) {
 		set := settings[name]
 		run := func(policy string, sums bool) trained {
 			c := quick(t)
-			c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.LR, c.CheckpointEvery, c.RecomputeGhosts = 4, 0, 6, 0, 0.005, "off", "sent"
+			c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.LR, c.CheckpointEvery, c.RecomputeGhosts = 4, 0, 6, 0, 0.005, "off", "none"
 			if set(&c); !sums { // not supported by sample
 				c.PreAggregate = "off"
 			}

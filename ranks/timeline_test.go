@@ -148,7 +148,7 @@ func TestTimelineOrder(t *testing.T) {
 	t.Parallel()
 	c := quick(t)
 	c.Epochs, c.Dropout, c.Ranks, c.Servers, c.CacheInput, c.Threads = 2, 0, 2, 0, "off", 1
-	c.PreAggregate, c.RecomputeGhosts = "on", "sent"
+	c.PreAggregate, c.RecomputeGhosts = "on", "none"
 	_, f := traced(t, c, generated(t, true))
 	var got []string // each kind where its last task is
 	for _, e := range f.Events {

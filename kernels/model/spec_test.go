@@ -15,7 +15,7 @@ func TestChoose(t *testing.T) {
 	full := dense
 	full.CacheFits = false
 	lists, sent := auto, auto
-	lists.Lists, sent.Lists, sent.Ghosts = true, true, "sent"
+	lists.Lists, sent.Lists, sent.Ghosts = true, true, "none"
 	table := Load{Vertices: 1000, Edges: 80000, FeatureNNZ: 5000, CacheFits: true} // five non-zeros of a hundred features per vertex
 	three := Spec{Kind: "sign", Dims: []int{100, 64, 64, 64, 64, 10}, Design: Design{Hops: 3}}
 	for _, tc := range []struct {
@@ -66,9 +66,9 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Ghosts' features are stored if the first layer gathers first or they have few non-zeros,
+// Rows of ghosts are computed if the first layer gathers first or ghosts have few non-zeros,
 // unless the options say otherwise.
-func TestKnownGhosts(t *testing.T) {
+func TestLocalGhosts(t *testing.T) {
 	few, many := Load{Vertices: 1000, Edges: 5000, FeatureNNZ: 16000}, Load{Vertices: 1000, Edges: 5000, FeatureNNZ: 40000}
 	for name, tc := range map[string]struct {
 		dims   []int
@@ -78,16 +78,44 @@ func TestKnownGhosts(t *testing.T) {
 		want   bool
 	}{
 		"few non-zeros":                {[]int{1433, 16, 7}, 0, few, "auto", true},
-		"few non-zeros, sent":          {[]int{1433, 16, 7}, 0, few, "sent", false},
+		"few non-zeros, none":          {[]int{1433, 16, 7}, 0, few, "none", false},
 		"many non-zeros":               {[]int{1433, 16, 7}, 0, many, "auto", false},
-		"many non-zeros, kept":         {[]int{1433, 16, 7}, 0, many, "kept", true},
+		"many non-zeros, all":          {[]int{1433, 16, 7}, 0, many, "all", true},
 		"many non-zeros, most dropped": {[]int{1433, 16, 7}, 0.6, many, "auto", true},
 		"dense, narrowing":             {[]int{128, 16, 7}, 0.5, Load{Vertices: 1000, Edges: 5000}, "auto", false},
 		"dense, gathered first":        {[]int{128, 128, 7}, 0.5, Load{Vertices: 1000, Edges: 5000}, "auto", true},
 	} {
 		s := Spec{Kind: "gcn", Dims: tc.dims, InputDropout: tc.drop}
-		if s.Choose(tc.load, Choices{Order: "auto", CacheInput: "off", Ghosts: tc.ghosts}); s.KnownGhosts != tc.want {
-			t.Errorf("%s: kept %t", name, s.KnownGhosts)
+		if s.Choose(tc.load, Choices{Order: "auto", CacheInput: "off", Ghosts: tc.ghosts}); s.LocalGhosts != tc.want {
+			t.Errorf("%s: computed %t", name, s.LocalGhosts)
+		}
+	}
+}
+
+// A rank can compute its ghosts' rows of the first layer that gathers in an epoch, if no layer
+// before it needs other vertices.
+func TestGhostLayer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec  Spec
+		cache string
+		want  int
+	}{
+		"gcn":              {Spec{Kind: "gcn", Dims: []int{9, 8, 3}}, "off", 0},
+		"gcn, input kept":  {Spec{Kind: "gcn", Dims: []int{9, 8, 3}}, "on", 1},
+		"one layer, kept":  {Spec{Kind: "gcn", Dims: []int{9, 3}}, "on", -1},
+		"appnp":            {Spec{Kind: "appnp", Dims: []int{9, 8, 3, 3, 3}, Design: Design{Hops: 2, Alpha: 0.1}}, "off", 2},
+		"gcnii":            {Spec{Kind: "gcnii", Dims: []int{9, 8, 8, 8, 3}, Design: Design{Alpha: 0.1, Theta: 0.5}}, "off", 2},
+		"sgc, powers kept": {Spec{Kind: "sgc", Dims: []int{9, 3, 3, 3}}, "on", -1},
+		"layer norm":       {Spec{Kind: "gcn", Dims: []int{9, 8, 8, 8, 3}, Design: Design{Norm: "layer"}}, "on", 3},
+		"batch norm":       {Spec{Kind: "gcn", Dims: []int{9, 8, 8, 8, 3}, Design: Design{Norm: "batch"}}, "on", -1},
+		"batch norm, sent": {Spec{Kind: "gcn", Dims: []int{9, 8, 8, 8, 3}, Design: Design{Norm: "batch"}}, "off", 0},
+		"gatv2":            {Spec{Kind: "gatv2", Dims: []int{9, 8, 3}}, "off", -1},
+		"mlp":              {Spec{Kind: "mlp", Dims: []int{9, 8, 3}}, "off", -1},
+	} {
+		s := tc.spec
+		s.Choose(Load{Vertices: 1000, Edges: 5000, CacheFits: true}, Choices{Order: "auto", CacheInput: tc.cache, Ghosts: "all"})
+		if got := s.GhostLayer(); got != tc.want {
+			t.Errorf("%s: layer %d, want %d", name, got, tc.want)
 		}
 	}
 }
