@@ -3,12 +3,16 @@ package ranks
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"siafu/graph"
 	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
+	"siafu/ranks/world/worldtest/slow"
 )
 
 // Sparse features that are gathered first use lists if the ghosts' features are cached, and
@@ -213,4 +217,33 @@ func TestLocalGhostsResumed(t *testing.T) {
 	c.Out += "-rest"
 	rest := train(t, c, data)
 	sameLosses(t, "resumed", rest.losses()[len(rest.losses())-2:], whole.losses()[len(whole.losses())-2:], 0)
+}
+
+// Ranks on several hosts compute their ghosts' rows where the link is slow, and receive them where
+// the network is wide and the link fast. A resumed run continues with the choice over any link.
+func TestGhostsAreChosenByLink(t *testing.T) {
+	data := wide(t)
+	run := func(rate float64, set func(*Config)) (trained, string) {
+		c := quick(t)
+		c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.InputDropout, c.CacheInput, c.Partitioner, c.Hidden, c.CheckpointEvery = 3, 0, 2, 0, 0, "on", "hash", 8, "1e"
+		set(&c)
+		r := trainOver(t, slow.NewNetwork(rate, 20*time.Microsecond), c, data)
+		log, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, string(log)
+	}
+	far, log := run(1e6, func(*Config) {})
+	if far.Epochs[0].GhostBytesRaw != 0 || !strings.Contains(log, "choice=all") {
+		t.Errorf("over a slow link %d bytes are sent: %s", far.Epochs[0].GhostBytesRaw, log)
+	}
+	resumed, log := run(0, func(c *Config) { c.Resume, c.Epochs = far.Dir, 3 })
+	if resumed.Epochs[len(resumed.Epochs)-1].GhostBytesRaw != 0 || strings.Contains(log, "choice=") {
+		t.Errorf("resumed, %d bytes are sent: %s", resumed.Epochs[len(resumed.Epochs)-1].GhostBytesRaw, log)
+	}
+	deep := func(c *Config) { c.Model, c.Layers, c.Hidden, c.Hops = "appnp", 4, 512, 1 } // products of 512 x 512 for rows of four numbers
+	if near, log := run(0, deep); near.Epochs[0].GhostBytesRaw == 0 || !strings.Contains(log, "choice=none") {
+		t.Errorf("over a fast link nothing is sent: %s", log)
+	}
 }

@@ -15,21 +15,22 @@ import (
 type State struct {
 	Path string `json:"-"` // the folder it was read from; Save ignores it
 
-	Version  string              `json:"siafu"`            // of the program
-	Epoch    int                 `json:"epoch"`            // the last one trained; 0 is none
-	Seed     uint64              `json:"seed"`             // of all draws
-	Steps    []int               `json:"steps"`            // that the optimiser has made, by layer
-	Data     Settings            `json:"data"`             // the dataset, which must agree when the run goes on; nil in format 1
-	Settings Settings            `json:"settings"`         // what else must agree
-	Cached   bool                `json:"cache_input"`      // ÂX is kept; the last bits of the numbers depend on it
-	Metadata map[string]string   `json:"metadata"`         // of the files of weights: what the network is; Save adds "epoch"
-	Metrics  Metrics             `json:"metrics"`          // the lines of metrics.jsonl up to Epoch
-	Switched bool                `json:"switched"`         // bounded asynchrony has given way to lockstep for good
-	Seconds  float64             `json:"seconds"`          // that the run has taken
-	Spent    runfolder.Functions `json:"spent,omitzero"`   // that the run's invocations have come to
-	Last     *runfolder.Epoch    `json:"last"`             // the newest line with accuracies, nil before the first
-	Best     *Best               `json:"best"`             // nil before the first evaluation
-	Record   *Record             `json:"record,omitempty"` // beside Best
+	Version  string              `json:"siafu"`                      // of the program
+	Epoch    int                 `json:"epoch"`                      // the last one trained; 0 is none
+	Seed     uint64              `json:"seed"`                       // of all draws
+	Steps    []int               `json:"steps"`                      // that the optimiser has made, by layer
+	Data     Settings            `json:"data"`                       // the dataset, which must agree when the run goes on; nil in format 1
+	Settings Settings            `json:"settings"`                   // what else must agree
+	Cached   bool                `json:"cache_input"`                // ÂX is kept; the last bits of the numbers depend on it
+	Ghosts   string              `json:"recompute_ghosts,omitempty"` // --recompute-ghosts as resolved; empty in older checkpoints
+	Metadata map[string]string   `json:"metadata"`                   // of the files of weights: what the network is; Save adds "epoch"
+	Metrics  Metrics             `json:"metrics"`                    // the lines of metrics.jsonl up to Epoch
+	Switched bool                `json:"switched"`                   // bounded asynchrony has given way to lockstep for good
+	Seconds  float64             `json:"seconds"`                    // that the run has taken
+	Spent    runfolder.Functions `json:"spent,omitzero"`             // that the run's invocations have come to
+	Last     *runfolder.Epoch    `json:"last"`                       // the newest line with accuracies, nil before the first
+	Best     *Best               `json:"best"`                       // nil before the first evaluation
+	Record   *Record             `json:"record,omitempty"`           // beside Best
 
 	Weights []safetensors.Tensor `json:"-"` // after Epoch
 	Slots   []Slot               `json:"-"` // of the optimiser, none for plain SGD

@@ -27,6 +27,9 @@ func (r *joined) chooseOrders() (orders string, err error) {
 	if r.cfg.CacheInput == "auto" {
 		r.cfg.CacheInput = chooseCache(r.cfg, r.net, r.meta, fits, votes[1] == 0, votes[2] == 0)
 	}
+	if err := r.chooseGhosts(fits); err != nil {
+		return "", err
+	}
 	orders = r.cfg.Orders(&r.net, r.meta, fits)
 	r.printOrders(fits)
 	return orders, nil
