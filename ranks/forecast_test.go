@@ -106,15 +106,15 @@ func TestForecastIsExact(t *testing.T) {
 		"gat, made again":             {dense[false], 3, 1, func(c *Config) { gat(c); c.Recompute, c.Layers = true, 4 }},
 		"sage-pool":                   {dense[true], 3, 1, func(c *Config) { c.Model, c.Layers, c.RecomputeGhosts = "sage-pool", 3, "none" }},
 		"sage-pool, ghosts' features": {sparse, 3, 0, func(c *Config) { c.Model, c.PoolHidden, c.RecomputeGhosts = "sage-pool", 5, "all" }},
-		"gcn, computed ghosts":        {dense[true], 3, 0, func(c *Config) { c.RecomputeGhosts, c.InputDropout, c.Layers = "all", 0, 3 }},
+		"gcn, computed ghosts":        {dense[true], 3, 0, func(c *Config) { c.RecomputeGhosts, c.InputDropout, c.Layers = "layers:1", 0, 3 }},
 		"sage, computed ghosts, bf16": {dense[false], 2, 1, func(c *Config) {
 			c.Model, c.RecomputeGhosts, c.InputDropout, c.Features, c.Gather = "sage", "all", 0, "bf16", "bf16"
 		}},
 		"gin, computed ghosts": {sparse, 3, 0, func(c *Config) {
 			c.Model, c.Norm, c.RecomputeGhosts, c.CacheInput, c.InputDropout = "gin", "layer", "all", "on", 0
 		}},
-		"appnp, computed ghosts":      {dense[true], 3, 0, func(c *Config) { c.Model, c.Hops, c.RecomputeGhosts = "appnp", 3, "all" }},
-		"gcnii, computed ghosts":      {dense[false], 3, 1, func(c *Config) { c.Model, c.Layers, c.RecomputeGhosts, c.Recompute = "gcnii", 4, "all", true }},
+		"appnp, computed ghosts":      {dense[true], 3, 0, func(c *Config) { c.Model, c.Hops, c.RecomputeGhosts = "appnp", 3, "layers:1" }},
+		"gcnii, computed ghosts":      {dense[false], 3, 1, func(c *Config) { c.Model, c.Layers, c.RecomputeGhosts, c.Recompute = "gcnii", 4, "layers:1", true }},
 		"sage-pool, asynchronous":     {dense[true], 2, 0, func(c *Config) { stretches(c); c.Model = "sage-pool" }},
 		"sage-pool, l2, made again":   {dense[true], 3, 0, func(c *Config) { c.Recompute, c.Layers, c.Model, c.Norm = true, 4, "sage-pool", "l2" }},
 		"gcn, never":                  {dense[false], 3, 0, func(c *Config) { c.Refresh = "never" }},

@@ -36,11 +36,11 @@ func (r *joined) chooseGhosts(fits bool) error {
 	}
 	net, c := r.net, r.cfg
 	c.Orders(&net, r.meta, fits)
-	if net.LocalGhosts || r.gpu != nil || oneHost(r.world.Hosts()[:r.Graph]) {
+	if net.LocalLayers > 0 || r.gpu != nil || oneHost(r.world.Hosts()[:r.Graph]) {
 		return nil
 	}
 	c.RecomputeGhosts = "all"
-	if c.Orders(&net, r.meta, fits); !net.LocalGhosts {
+	if c.Orders(&net, r.meta, fits); net.LocalLayers == 0 {
 		return nil
 	}
 	g, err := r.measureGhosts(net)

@@ -107,6 +107,8 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "sage-pool", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sage-pool", 4, 3 }},
 		{name: "sage-pool narrow sparse", sparse: true, directed: true, set: func(c *Config) { c.Model, c.PoolHidden, c.Ranks = "sage-pool", 2, 3 }},
 		{name: "gcn computed ghosts", directed: true, set: func(c *Config) { c.Ranks, c.CacheInput, c.RecomputeGhosts, c.Layers = 4, "on", "all", 3 }},
+		{name: "weights gcn ghosts of three hops", weighted: true, directed: true, set: func(c *Config) { c.Ranks, c.RecomputeGhosts, c.Layers, c.Order = 3, "all", 3, "apply-first" }},
+		{name: "sage ghosts of two hops", sparse: true, directed: true, set: func(c *Config) { c.Model, c.Ranks, c.RecomputeGhosts = "sage", 3, "all" }},
 		{name: "sage computed ghosts", set: func(c *Config) { c.Model, c.Ranks, c.CacheInput, c.RecomputeGhosts = "sage", 4, "on", "all" }},
 		{name: "appnp computed ghosts", directed: true, set: func(c *Config) { c.Model, c.Hops, c.Ranks, c.RecomputeGhosts = "appnp", 2, 3, "all" }},
 		{name: "gcnii computed ghosts", set: func(c *Config) { c.Model, c.Ranks, c.RecomputeGhosts = "gcnii", 3, "all" }},

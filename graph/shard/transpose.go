@@ -74,6 +74,11 @@ func (s *Shard) TransposeInto(a *mapped.Arena, ghosts Edges, split uint8) *Trans
 	return s.transpose(a, own, ghosts, func(v int) bool { return s.Split[v] == split })
 }
 
+// TransposeFirst is Transpose of only the edges into the first n own vertices.
+func (s *Shard) TransposeFirst(a *mapped.Arena, ghosts Edges, n int) *Transposed {
+	return s.transpose(a, s.OwnEdges(), ghosts, func(v int) bool { return v < n })
+}
+
 // EdgesInto returns the number of edges into own vertices of one split. For a sketch, the split
 // is always the training set.
 func (s *Shard) EdgesInto(split uint8) (edges int64) {

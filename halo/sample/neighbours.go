@@ -88,6 +88,21 @@ func (n *Neighbours) damaged(q int) error {
 // Draw samples the field of a training step from the own vertices of its loss. It is valid
 // until the next call. Collective.
 func (n *Neighbours) Draw(step int, targets []uint32) (*Field, error) {
+	rows := make([]Vertex, len(targets))
+	for i, t := range targets {
+		rows[i] = Vertex{uint32(n.o.Comm.Rank()), t}
+	}
+	return n.draw(step, rows)
+}
+
+// Ghosts returns the locations of the shard's ghosts.
+func (n *Neighbours) Ghosts() []Vertex { return n.ghosts }
+
+// Around samples the field around any vertices, without repetition, instead of own ones. It is
+// valid until the next call. Collective.
+func (n *Neighbours) Around(rows []Vertex) (*Field, error) { return n.draw(0, rows) }
+
+func (n *Neighbours) draw(step int, rows []Vertex) (*Field, error) {
 	f := &n.field
 	for _, v := range f.Rows {
 		if int(v.Rank) == n.o.Comm.Rank() {
@@ -96,8 +111,8 @@ func (n *Neighbours) Draw(step int, targets []uint32) (*Field, error) {
 	}
 	clear(n.others)
 	f.Rows = f.Rows[:0]
-	for _, t := range targets {
-		n.place(Vertex{uint32(n.o.Comm.Rank()), t})
+	for _, v := range rows {
+		n.place(v)
 	}
 	last := len(f.Layers) - 1
 	f.Ends[last+1] = len(f.Rows)

@@ -189,16 +189,22 @@ func (n *Network) emission() (all []event) {
 	return all
 }
 
-// EmissionStages returns the stages of a ghost's forward and backward pass (emission), without
-// gathers.
-func (n *Network) EmissionStages() (forward, backward []Do) {
+// EmissionStages returns the stages of ghosts whose rows are computed here, by gather of
+// LocalLayers: forward those before the gather, after the gather before; backward those after
+// it, before the next one in that direction.
+func (n *Network) EmissionStages() (forward, backward [][]Do) {
+	gathers := n.Spec.GatherLayers()[:n.Spec.LocalLayers]
+	forward, backward = make([][]Do, len(gathers)), make([][]Do, len(gathers))
 	for _, e := range n.emission() {
+		own := slices.Contains(gathers, e.Layer)
+		after := e.Stage == Apply || e.Stage == ApplyBackward || e.Stage == EmitBackward && own && !n.GathersBackward(e.Layer)
+		at := slices.IndexFunc(gathers, func(l int) bool { return l > e.Layer || l == e.Layer && !after })
 		switch {
 		case e.Stage >= Stages:
 		case e.Stage.Backward():
-			backward = append(backward, e.Do)
+			backward[at] = append(backward[at], e.Do)
 		default:
-			forward = append(forward, e.Do)
+			forward[at] = append(forward[at], e.Do)
 		}
 	}
 	return forward, backward

@@ -85,11 +85,11 @@ func (n *Network) GathersAny() bool {
 	return false
 }
 
-// Exchanges reports whether ranks exchange rows in an epoch: some layer gathers, and not only
-// GhostLayer.
+// Exchanges reports whether ranks exchange rows in an epoch: some layer after GhostLayer
+// gathers.
 func (n *Network) Exchanges() bool {
 	for l := range n.Layers {
-		if n.Gathers(l) && l != n.Spec.GhostLayer() {
+		if n.Gathers(l) && l > n.Spec.GhostLayer() {
 			return true
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	Forward
 	// Apart gives each value its own storage, for asynchronous intervals.
 	Apart
-	// Emission is for ghosts whose rows are computed (Spec.LocalGhosts): the layers up to the
+	// Emission is for ghosts whose rows are computed (Spec.LocalLayers): the layers up to the
 	// Emit of GhostLayer, and their gradients.
 	Emission
 )

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"siafu/kernels"
@@ -40,7 +41,7 @@ type Spec struct {
 	Design             Design
 	Orders             []Order // one per layer
 	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
-	LocalGhosts        bool    // a rank computes the emitted rows of its ghosts in GhostLayer itself
+	LocalLayers        int     // number of first layers that gather whose ghosts' rows a rank computes itself
 	InPlace            bool    // gradients of hidden rows may replace the rows (GradThrough of kernels.Ops)
 	Listed             bool    // sparse features are gathered as lists of their non-zeros, never expanded
 	Seed               uint64  // of dropout
@@ -113,7 +114,7 @@ type Load struct {
 type Choices struct {
 	Order      string // "auto", "gather-first", "apply-first"
 	CacheInput string // "auto", "on", "off"
-	Ghosts     string // rows of ghosts in GhostLayer: "all" computed, "none", "auto"
+	Ghosts     string // ghosts' rows that are computed: "all", "none", "auto", or "layers:N" with N layers that gather
 	Lists      bool   // rows can be gathered as lists: in this process's memory, along edges without weights
 }
 
@@ -138,7 +139,7 @@ const (
 func (s *Spec) Choose(load Load, c Choices) string {
 	s.Orders = make([]Order, s.Layers())
 	if !s.Propagates() {
-		s.CacheInput, s.LocalGhosts = false, false
+		s.CacheInput, s.LocalLayers = false, 0
 		return "no propagation"
 	}
 	parts := s.parts()
@@ -155,7 +156,7 @@ func (s *Spec) Choose(load Load, c Choices) string {
 	} else if parts[0].kind.Coefficients != nil {
 		s.Orders[0] = s.inputOrder(load, c)
 	}
-	s.LocalGhosts = s.computesGhosts(load, c)
+	s.LocalLayers = s.localLayers(load, c)
 	s.Listed = s.lists(load, c)
 	names := make([]string, len(s.Orders))
 	for l, o := range s.Orders {
@@ -181,7 +182,7 @@ func (s *Spec) fewNonZeros(load Load) bool {
 
 // lists reports whether the first layer gathers its features as lists. Orders must have been chosen.
 func (s *Spec) lists(load Load, c Choices) bool {
-	return s.GhostLayer() == 0 && s.Adds() && s.Orders[0] == GatherFirst && c.Lists &&
+	return s.LocalLayers == 1 && s.GhostLayer() == 0 && s.Adds() && s.Orders[0] == GatherFirst && c.Lists &&
 		load.FeatureNNZ > 0 && s.Dims[0] <= kernels.MostListed && s.listWidth(load) < float64(s.Dims[0])
 }
 
@@ -191,47 +192,52 @@ func (s *Spec) listWidth(load Load) float64 {
 	return listRate * max(kept, listPlaces)
 }
 
-// FirstGather returns the first layer that gathers in every pass, -1 without one. Orders must
-// have been chosen.
-func (s Spec) FirstGather() int {
+// GatherLayers returns the layers that gather in every pass. Orders must have been chosen.
+func (s Spec) GatherLayers() (list []int) {
 	for l, p := range s.parts() {
 		if p.kind.Coefficients != nil && !s.powered() && !(l == 0 && s.CacheInput) {
-			return l
+			list = append(list, l)
 		}
 	}
-	return -1
+	return list
 }
 
-// GhostLayer returns the layer whose emitted rows of ghosts are computed on the rank that
-// gathers them: FirstGather with LocalGhosts, -1 without. A rank needs only the ghosts' features
-// or cached inputs for them, and exchanges no rows of this layer.
+// GhostLayer returns the last of the LocalLayers, -1 without one. Ranks exchange no rows of the
+// layers up to it. A rank computes the rows that its ghosts emit there from the inputs of the
+// ghosts and, with LocalLayers above 1, of their neighbours, those of radius LocalLayers - 1.
 func (s Spec) GhostLayer() int {
-	if !s.LocalGhosts {
+	if s.LocalLayers == 0 {
 		return -1
 	}
-	return s.FirstGather()
+	return s.GatherLayers()[s.LocalLayers-1]
 }
 
-// ComputesGhosts reports whether a rank can compute the rows that its ghosts emit in
-// FirstGather. The layers up to it must not depend on other vertices or skipped layers, nor its
-// scores on both ends of an edge. Orders must have been chosen.
-func (s Spec) ComputesGhosts() bool {
-	at := s.FirstGather()
-	if at < 0 || at > 0 && s.Sums() {
-		return false
+// MostLocalLayers returns the largest possible number of LocalLayers. Layers up to the last of
+// them must not depend on sums over all vertices or on skipped layers, nor its scores on both
+// ends of an edge. Layers before it must gather sums of rows. Orders must have been chosen.
+func (s Spec) MostLocalLayers() int {
+	parts, gathers := s.parts(), s.GatherLayers()
+	for n, at := range gathers {
+		skips := slices.ContainsFunc(parts[:at], func(p Part) bool { return len(p.From) > 0 })
+		if skips || at > 0 && s.Sums() || parts[at].kind.Dynamic || parts[at].kind.Columns || n > 0 && !s.Adds() {
+			return n
+		}
 	}
-	parts := s.parts()
-	skips := slices.ContainsFunc(parts[:at], func(p Part) bool { return len(p.From) > 0 })
-	return !skips && !parts[at].kind.Dynamic && !parts[at].kind.Columns
+	return len(gathers)
 }
 
-// computesGhosts decides whether the rows of GhostLayer are computed. By default they are if
-// ranks would otherwise exchange rows as wide as features, or if ghosts have few non-zeros.
-func (s *Spec) computesGhosts(load Load, c Choices) bool {
-	if !s.ComputesGhosts() || c.Ghosts == "none" {
-		return false
+// localLayers returns LocalLayers. By default it is 1 if ranks would otherwise exchange rows as
+// wide as features, or if ghosts have few non-zeros.
+func (s *Spec) localLayers(load Load, c Choices) int {
+	most, first := s.MostLocalLayers(), 0
+	if text, ok := strings.CutPrefix(c.Ghosts, "layers:"); ok {
+		n, _ := strconv.Atoi(text)
+		return min(n, most)
 	}
-	return c.Ghosts == "all" || s.FirstGather() == 0 && (s.Orders[0] == GatherFirst || s.fewNonZeros(load))
+	if gathers := s.GatherLayers(); most > 0 && gathers[0] == 0 && (s.Orders[0] == GatherFirst || s.fewNonZeros(load)) {
+		first = 1
+	}
+	return map[string]int{"all": most, "auto": first}[c.Ghosts]
 }
 
 // keepsInput decides whether ÂX, or the kind's Powers, are cached, and returns the reason.

@@ -86,8 +86,8 @@ func TestLocalGhosts(t *testing.T) {
 		"dense, gathered first":        {[]int{128, 128, 7}, 0.5, Load{Vertices: 1000, Edges: 5000}, "auto", true},
 	} {
 		s := Spec{Kind: "gcn", Dims: tc.dims, InputDropout: tc.drop}
-		if s.Choose(tc.load, Choices{Order: "auto", CacheInput: "off", Ghosts: tc.ghosts}); s.LocalGhosts != tc.want {
-			t.Errorf("%s: computed %t", name, s.LocalGhosts)
+		if s.Choose(tc.load, Choices{Order: "auto", CacheInput: "off", Ghosts: tc.ghosts}); (s.LocalLayers > 0) != tc.want {
+			t.Errorf("%s: computed in %d layers", name, s.LocalLayers)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestGhostLayer(t *testing.T) {
 		"mlp":              {Spec{Kind: "mlp", Dims: []int{9, 8, 3}}, "off", -1},
 	} {
 		s := tc.spec
-		s.Choose(Load{Vertices: 1000, Edges: 5000, CacheFits: true}, Choices{Order: "auto", CacheInput: tc.cache, Ghosts: "all"})
+		s.Choose(Load{Vertices: 1000, Edges: 5000, CacheFits: true}, Choices{Order: "auto", CacheInput: tc.cache, Ghosts: "layers:1"})
 		if got := s.GhostLayer(); got != tc.want {
 			t.Errorf("%s: layer %d, want %d", name, got, tc.want)
 		}

@@ -71,7 +71,7 @@ var (
 	cannotPush   = fact{"a --refresh that ranks cannot push by", "refresh", func(s situation) bool { return !s.Ghosts().Pushes() }}
 	noGradients  = fact{"--ghost-gradients no", "ghost-gradients", func(s situation) bool { return !s.Returns() }}
 	preAggregate = fact{"--pre-aggregate on", "pre-aggregate", func(s situation) bool { return s.PreAggregate == "on" }}
-	computes     = fact{"--recompute-ghosts all", "recompute-ghosts", func(s situation) bool { return s.RecomputeGhosts == "all" || s.RecomputeGhosts == "kept" }}
+	computes     = fact{"--recompute-ghosts all or layers:N", "recompute-ghosts", func(s situation) bool { return s.RecomputeGhosts != "auto" && s.RecomputeGhosts != "none" }}
 	receives     = fact{"ghost rows of other epochs or of a sample", "mode refresh ghost-gradients batch", func(s situation) bool { return s.recomputeGhosts() == "none" }}
 	measures     = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
 	unmeasurable = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {

@@ -45,12 +45,6 @@ func (c *Config) recomputeGhosts() string {
 	if !c.Exact() || c.Batching().Count > 0 || c.Mode == "async" {
 		return "none"
 	}
-	switch c.RecomputeGhosts {
-	case "kept": // names of --ghost-features
-		return "all"
-	case "sent":
-		return "none"
-	}
 	return c.RecomputeGhosts
 }
 

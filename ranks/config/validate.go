@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 func (c *Config) Validate() error {
 	for _, check := range []func() error{
 		c.checkRanges, c.checkEvaluations, c.checkNames, c.settlePrecision, c.checkCodec, c.checkTimes, c.checkCost,
-		c.checkView, c.checkClassWeights, c.checkLayers, c.checkPolicy, c.checkBatch, c.checkConflicts, c.checkSandboxes, c.checkLambda,
+		c.checkView, c.checkClassWeights, c.checkLayers, c.checkPolicy, c.checkGhosts, c.checkBatch, c.checkConflicts, c.checkSandboxes, c.checkLambda,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -46,6 +47,24 @@ func (c *Config) checkEvaluations() error {
 	} {
 		if !r.ok {
 			return fault.New(fault.Usage, "train", "", "--%s=%s", r.flag, c.value(r.flag)).Then("it must be %s", r.want)
+		}
+	}
+	return nil
+}
+
+// checkGhosts checks --recompute-ghosts, and replaces the values of its alias --ghost-features.
+func (c *Config) checkGhosts() error {
+	switch c.RecomputeGhosts {
+	case "auto", "all", "none":
+	case "kept":
+		c.RecomputeGhosts = "layers:1"
+	case "sent":
+		c.RecomputeGhosts = "none"
+	default:
+		text, ok := strings.CutPrefix(c.RecomputeGhosts, "layers:")
+		if n, err := strconv.Atoi(text); !ok || err != nil || n < 1 {
+			return fault.New(fault.Usage, "train", "", "--recompute-ghosts=%q", c.RecomputeGhosts).
+				Then("use auto, all, none, or layers:N with N layers that gather, 1 or more")
 		}
 	}
 	return nil

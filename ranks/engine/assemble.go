@@ -24,7 +24,7 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 	s.route, s.training, s.exact = way, way, way
 	if s.store.Network.GathersAny() {
 		way.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
-		if way.localGhosts = s.newLocalGhosts(e, a); e.Peers.Size() > 1 {
+		if way.localGhosts = s.newLocalGhosts(e, o, a); e.Peers.Size() > 1 {
 			e.recordPlan(way.graph.Plan)
 			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, e.workers.newOps(), a, way.graph.MaxWidth())
 			way.ghosts = halo.NewAlways(s.exchange, s.shapes(way), e.Config.Seed)

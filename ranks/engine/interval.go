@@ -45,6 +45,13 @@ func (i *interval) graphInterval(l int) graphwork.Interval {
 	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.ops, Layer: l, Frame: i.frame, Mask: &i.mask, Sources: !i.isNeeded(schedule.Apply, l)}
 }
 
+// graphIntervalOn is graphInterval with the worker's ops.
+func (i *interval) graphIntervalOn(o kernels.Ops, l int) graphwork.Interval {
+	g := i.graphInterval(l)
+	g.Ops, g.Sources = o, false
+	return g
+}
+
 // isNeeded reports whether the result of a stage of layer l is needed for the interval.
 func (i *interval) isNeeded(s schedule.Stage, l int) bool {
 	if i.skippedLayers == 0 {

@@ -211,6 +211,7 @@ func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 		s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.graphInterval(t.Layer), s.pass)
 	case schedule.GatherBackward:
 		s.graph.GatherBackward(s.graph.Layer(t.Layer), i.graphInterval(t.Layer), s.pass)
+		s.localGhosts.addGrads(s, i, t.Layer)
 	case schedule.AddSums:
 		return true, s.addSums(i, t)
 	default:

@@ -10,17 +10,17 @@ import (
 // outline. A simulator with only an outline gets the same graphs.
 type Outline struct {
 	Layers      []LayerOutline
-	Intervals   int  // of the rank's vertices
-	InputCached bool // ÂX: the first layer emits nothing
-	Loss        bool // the forward pass ends in the loss
-	Pairs       bool // the loss is over pairs of any vertices
-	Ghosts      bool // rows come from other ranks
-	Returns     bool // gradients return to other ranks
-	Sums        int  // tasks that add up rows for other ranks, in each layer
-	Pieces      int  // tasks that make gradients of ghosts, in each layer
-	GhostTasks  int  // tasks that compute the ghosts' rows of the first layer that gathers; 0: that layer exchanges rows too
-	Barrier     bool // nopipe: one stage at a time, all intervals
-	Fused       bool // consecutive tensor tasks are one
+	Intervals   int   // of the rank's vertices
+	InputCached bool  // ÂX: the first layer emits nothing
+	Loss        bool  // the forward pass ends in the loss
+	Pairs       bool  // the loss is over pairs of any vertices
+	Ghosts      bool  // rows come from other ranks
+	Returns     bool  // gradients return to other ranks
+	Sums        int   // tasks that add up rows for other ranks, in each layer
+	Pieces      int   // tasks that make gradients of ghosts, in each layer
+	GhostTasks  []int // tasks that compute the ghosts' rows, by layer that gathers; later ones exchange rows
+	Barrier     bool  // nopipe: one stage at a time, all intervals
+	Fused       bool  // consecutive tensor tasks are one
 }
 
 // LayerOutline describes what a layer needs from the graph and from other vertices.

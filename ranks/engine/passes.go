@@ -14,6 +14,7 @@ type passBuilder struct {
 	g          *schedule.Graph
 	tasks      tensorWorkTable
 	openTask   *[]model.Do   // the work of the last task, if that is a tensor task
+	localRows  []schedule.ID // own and ghosts' rows of the last layer whose ghosts' rows are computed here
 	ghostTasks []schedule.ID // the last tasks of ghosts whose rows are computed here
 }
 
@@ -137,13 +138,21 @@ func (p *passBuilder) forward() (done []schedule.ID) {
 // that they are in transit while the rest is computed.
 func (p *passBuilder) addGather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
+	pieces, first := p.localPieces(l)
 	switch {
-	case p.computesGhosts(l):
+	case pieces > 0:
 		var after []schedule.ID
-		if p.Barrier {
+		switch {
+		case p.Barrier:
 			after = rows
+		case !first: // gathers the rows of the layer before, which the next gather may overwrite
+			after = p.localRows
 		}
-		ghosts = p.addPieces(schedule.EmitGhosts, l, p.GhostTasks, after)
+		ghosts = p.addPieces(schedule.EmitGhosts, l, pieces, after)
+		if !first {
+			rows = p.join(slices.Concat(rows, ghosts))
+		}
+		p.localRows = p.join(slices.Concat(rows, ghosts))
 	case p.Ghosts:
 		sums := p.addPieces(schedule.Sum, l, p.Sums, rows)
 		ghosts = p.addWhole(schedule.Receive, l, p.addExchange(schedule.Send, schedule.Receive, l, sums))
@@ -178,18 +187,29 @@ func (p *passBuilder) backward(done []schedule.ID) {
 	}
 }
 
-// computesGhosts reports whether the ghosts' rows of layer l are computed here.
-func (p *passBuilder) computesGhosts(l int) bool {
-	return p.GhostTasks > 0 && l == slices.IndexFunc(p.Layers, func(o LayerOutline) bool { return o.Gathers })
+// localPieces returns the number of tasks that compute the ghosts' rows of layer l here, and
+// whether it is the first layer that gathers; 0 if rows are exchanged.
+func (p *passBuilder) localPieces(l int) (pieces int, first bool) {
+	at := 0
+	for _, o := range p.Layers[:l] {
+		if o.Gathers {
+			at++
+		}
+	}
+	if at >= len(p.GhostTasks) {
+		return 0, false
+	}
+	return p.GhostTasks[at], at == 0
 }
 
 // gatherBackward adds that of layer l, after all gradients. The gradients of ghosts come
 // first, so that they are in transit while the rest is computed. Returned gradients are added
 // when all intervals have their own sums.
 func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
+	pieces, _ := p.localPieces(l)
 	switch {
-	case p.computesGhosts(l):
-		return p.gatherLocal(l, grads)
+	case pieces > 0:
+		return p.gatherLocal(l, pieces, grads)
 	case !p.Returns:
 		return p.addPerInterval(schedule.GatherBackward, l, grads)
 	}
@@ -211,9 +231,12 @@ func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 }
 
 // gatherLocal is gatherBackward for ghosts whose rows are computed here: their gradients stay here.
-func (p *passBuilder) gatherLocal(l int, grads []schedule.ID) []schedule.ID {
+//
+// Layers before the last local one also gather from ghosts, after their gradients.
+func (p *passBuilder) gatherLocal(l, pieces int, grads []schedule.ID) []schedule.ID {
 	p.openTask = nil
-	for k := range p.GhostTasks {
+	grads = p.join(slices.Concat(grads, p.ghostTasks))
+	for k := range pieces {
 		at := schedule.Task{Stage: schedule.GhostGrads, Layer: l, Interval: k}
 		got := p.g.Task(at, grads...)
 		at.Stage = schedule.EmitGhostsBackward

@@ -94,6 +94,7 @@ type Engine struct {
 	tuning        *tuning       // nil with a fixed codec
 	arrays        int64         // bytes in bounded asynchrony, at their peak
 	values        Values
+	halo          *localHalo          // ghosts whose rows are computed here
 	ghostFeatures graph.Features      // of ghosts whose rows are computed here; without values if these need none
 	ghostInput    kernels.Mat         // cached ÂX of such ghosts, if any
 	rowsTo        []int64             // by rank: rows sent in an exchange; nil before the plan of training is known

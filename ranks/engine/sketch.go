@@ -39,6 +39,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 		},
 		workers: &workers{teams: []kernels.Ops{sketchOps{ops}}},
 	}
+	e.halo = e.sketchLocalHalo(counts, kept)
 	store := e.store(e.network(), m, kept)
 	if net.CacheInput {
 		e.sketchInput(store, far, scratch)

@@ -125,6 +125,10 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	}
 	n, ops := e.Network.NumWeights(), e.workers.newOps()
 	t.sharedWeights, t.deviceGrad = kernels.PlaceMat(ops, e.Arena, n, 1, t.flat), kernels.PlaceMat(ops, e.Arena, n, 1, t.grad)
+	var err error
+	if e.halo, err = e.newLocalHalo(e.Arena); err != nil {
+		return nil, err
+	}
 	store := e.store(e.network(), m, e.Arena)
 	if err := e.cacheInput(store, reduction, e.Arena); err != nil {
 		return nil, err
@@ -135,7 +139,6 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.sharedWeights, e.Arena))
 	e.reserveBackend(store, t.intervals, e.Arena)
 	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.pushLayer, make([]float64, scoreSums)
-	var err error
 	if t.pairing, err = e.preparePairs(e.Arena); err != nil {
 		return nil, err
 	}

@@ -127,10 +127,10 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 	case schedule.EmitGhosts:
 		s.localGhosts.emit(worker, s, l, t)
 	case schedule.EmitGhostsBackward:
-		s.localGhosts.emitBackward(worker, t.Interval, s.pass)
+		s.localGhosts.emitBackward(worker, t, s.pass)
 	case schedule.GhostGrads:
 		if s.localGhosts.covers(t.Layer) {
-			s.localGhosts.grads(worker, s, l, t.Interval)
+			s.localGhosts.grads(worker, s, l, t)
 			break
 		}
 		if room := s.ghosts.SendBuffer(at); !room.IsNil() {

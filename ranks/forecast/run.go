@@ -81,7 +81,7 @@ func (f *Forecast) exchanges(returns bool) (list []Exchange) {
 }
 
 // computesGhosts reports whether the ghosts' rows of layer l are computed, not received.
-func (f *Forecast) computesGhosts(l int) bool { return l == f.Net.GhostLayer() }
+func (f *Forecast) computesGhosts(l int) bool { return l <= f.Net.GhostLayer() }
 
 // corrections returns the mean number of exact synchronous steps per epoch. Each costs an exact
 // epoch.

@@ -121,6 +121,10 @@ func (w *Work) TakeGhosts(o kernels.Ops, l *Layer, rows kernels.Mat) {
 	w.PublishGhosts(o, l, 0, l.mesh.Plan.Ghosts)
 }
 
+// GatherFrom makes the rows that another Work gathers between its own vertices the ghosts of l, as
+// that Work publishes them.
+func (w *Work) GatherFrom(l, other *Layer) { l.Ghosts, l.halves.ghosts = other.Rows, other.halves.rows }
+
 // PublishGhosts prepares the rows in l.Ghosts of count ghosts for gathering.
 func (w *Work) PublishGhosts(o kernels.Ops, l *Layer, first, count int) {
 	rows := l.Ghosts.Part(first, first+count)
@@ -189,6 +193,15 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 // GhostGrads sets dst [n x Width] to the gradients that own destinations give the
 // ghosts from first on.
 func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
+	w.ghostGrads(o, l, first, dst, false)
+}
+
+// AddGhostGrads adds what GhostGrads sets, of a layer that gathers sums.
+func (w *Work) AddGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
+	w.ghostGrads(o, l, first, dst, true)
+}
+
+func (w *Work) ghostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat, add bool) {
 	m := l.edges.ghost.edges(first, first+dst.Rows)
 	if l.heads > 0 {
 		w.attendGhostGrads(o, l, first, dst, m)
@@ -200,7 +213,7 @@ func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 	}
 	m = l.maskSources(m)
 	m.RowScale, m.ColScale = l.mesh.col.From(l.mesh.shard.NumOwn()+first), l.mesh.row
-	spmm(o, dst, m, l.Grads, l.halves.grads, false)
+	spmm(o, dst, m, l.Grads, l.halves.grads, add)
 }
 
 // GatherBackward computes the interval's rows of Âᵀ times l.Grads along own edges and self

@@ -63,6 +63,9 @@ type Options struct {
 	Factor []float32
 	// OneWay omits everything that only the gradients of ghosts need.
 	OneWay bool
+	// First is the number of own vertices for which each layer gathers, the first ones; layers
+	// without a number are left out. nil: all layers gather for all vertices.
+	First map[int]int
 	// Targets restricts the gradient of the logits to the shard's training vertices: the last
 	// layer then uses only edges into those, on the forward pass too if the pass needs no
 	// other logits.
@@ -79,7 +82,7 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 	}
 	w.mesh = w.newMesh(s, first)
 	for l := range w.layers {
-		if store.Network.Gathers(l) {
+		if _, ok := o.First[l]; store.Network.Gathers(l) && (ok || o.First == nil) {
 			w.layers[l] = w.newLayer(l, o)
 		}
 		if l == ghosts && o.Reduction != nil {
@@ -90,7 +93,7 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 		w.arena.Fill(func() { last.choose(s) })
 	}
 	if !o.Forward {
-		w.prepareBackward(o.OneWay)
+		w.prepareBackward(o)
 	}
 	return w
 }
@@ -212,7 +215,7 @@ func Reverse(back []bool, directed bool, trained, edges int64) (all, apart bool)
 // prepareBackward makes what the backward pass through the layers needs. Layers of one mesh share
 // their reverse edges; a first layer whose ghosts are rows, where those of others are sums, has
 // its own.
-func (w *Work) prepareBackward(oneWay bool) {
+func (w *Work) prepareBackward(o Options) {
 	s, back := w.shard, make([]bool, len(w.layers))
 	plain := w.store.Network.Spec.Design.EdgeDim == 0
 	if plain {
@@ -228,7 +231,7 @@ func (w *Work) prepareBackward(oneWay bool) {
 			continue
 		}
 		ghosts := at.mesh.halo.In
-		if oneWay {
+		if o.OneWay {
 			ghosts = shard.Edges{}
 		}
 		if plain {
@@ -236,6 +239,10 @@ func (w *Work) prepareBackward(oneWay bool) {
 		}
 		if l == len(back)-1 && apart {
 			at.edges, at.apart = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), ghosts, graph.SplitTrain)), true
+			continue
+		}
+		if n, ok := o.First[l]; ok && n < s.NumOwn() {
+			at.edges = w.placeTransposed(s.TransposeFirst(w.arena.For(Reversed), ghosts, n))
 			continue
 		}
 		if all[at.mesh] == nil {

@@ -137,7 +137,9 @@ func (s *epochLog) outline(barrier, fused bool) engine.Outline {
 	}
 	tensor := s.count(schedule.Apply.Kind(), 0)
 	o.InputCached = tensor == o.Intervals
-	o.GhostTasks = max(0, tensor-2*o.Intervals)
+	if n := tensor - 2*o.Intervals; n > 0 {
+		o.GhostTasks = []int{n}
+	}
 	return o
 }
 

@@ -63,11 +63,11 @@ var outlines = map[string]engine.Outline{
 	},
 	"features of ghosts kept": {
 		Layers:    []engine.LayerOutline{{Gathers: true, GathersBackward: true}, {Gathers: true, GathersBackward: true}},
-		Intervals: 2, Loss: true, Ghosts: true, Returns: true, GhostTasks: 5, Pieces: 5,
+		Intervals: 2, Loss: true, Ghosts: true, Returns: true, GhostTasks: []int{5}, Pieces: 5,
 	},
 	"features of ghosts kept, sums": {
 		Layers:    []engine.LayerOutline{{Gathers: true}, {Gathers: true, GathersBackward: true}},
-		Intervals: 3, Loss: true, Ghosts: true, Returns: true, GhostTasks: 2, Pieces: 1, Sums: 4,
+		Intervals: 3, Loss: true, Ghosts: true, Returns: true, GhostTasks: []int{2}, Pieces: 1, Sums: 4,
 	},
 	"one rank":       {Layers: []engine.LayerOutline{{Gathers: true, GathersBackward: true}}, Intervals: 1, Loss: true},
 	"no propagation": {Layers: []engine.LayerOutline{{}, {}}, Intervals: 2, Loss: true},
