@@ -38,7 +38,7 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	travel, _ := f.Config.Ghosts().Share(f.Config.Epochs)
 	more := f.corrections()
 	for _, p := range parts {
-		t.Tensor = max(t.Tensor, (1+more)*share*r.Row*float64(p.Vertices))
+		t.Tensor = max(t.Tensor, (1+more)*share*r.Row*(float64(p.Vertices)+f.ghostWork(p)))
 	}
 	f.passes(&t, f.Exchanges(), 1, travel, parts, r, l)
 	if more > 0 {

@@ -46,7 +46,7 @@ type calibration struct {
 // description of the network.
 func (c *calibration) peakMemory(p *Plan) (most int64) {
 	for _, one := range p.Candidates {
-		f := one.codec[one.Codecs[0].Codec]
+		f := one.Codecs[0].forecast
 		p.network(f)
 		fixed, row := rehearsalMemory(f)
 		width := int64(widest(f.Gathers()))

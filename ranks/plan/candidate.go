@@ -34,7 +34,6 @@ type Candidate struct {
 
 	fixed  int64 // memory of a rank without vertices
 	report *partition.Report
-	codec  map[string]*forecast.Forecast
 }
 
 // Coded is the estimate for a partitioner with a codec.
@@ -44,6 +43,16 @@ type Coded struct {
 	Fits    bool             `json:"fits"`
 	Traffic forecast.Traffic `json:"traffic"`
 	Epoch   forecast.Epoch   `json:"epoch"`
+	// Ghosts is --recompute-ghosts if ranks on several hosts may choose, and Other is the epoch
+	// with the other choice.
+	Ghosts string          `json:"recompute_ghosts,omitempty"`
+	Other  *forecast.Epoch `json:"other_epoch,omitempty"`
+
+	forecast *forecast.Forecast
+	memory   forecast.Memory // of the largest rank
+	largest  int
+	network  string
+	other    *Coded // with computed ghosts instead of received ones; nil without a choice
 }
 
 // Functions is the cost of invocations.
@@ -54,36 +63,71 @@ type Functions struct {
 
 // candidate counts the parts of a partitioner and estimates a run on them.
 func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error) {
-	c := &Candidate{Method: method, codec: map[string]*forecast.Forecast{}}
+	c := &Candidate{Method: method}
 	if err := c.count(ds, q.view.Parts); err != nil {
 		return nil, err
 	}
 	c.Cut, c.Ghosts = c.report.Cut, c.report.Ghosts
-	fits := q.fitsInput(ds.Meta, c.report)
 	for _, name := range q.codecs {
 		coded := q.Config
 		coded.Codec = name
-		f, network, err := forecast.Of(coded, ds.Meta, q.view.Parts, q.view.Servers, fits)
+		one, err := c.coded(q, coded)
 		if err != nil {
 			return nil, err
 		}
-		c.Network, c.codec[name] = network, f
-		rank, memory := c.largest(f, q.view)
-		if len(c.Codecs) == 0 {
-			c.Largest, c.Memory = rank, memory
-			c.Kept, c.Recomputed = c.activations(f, q.view.Carried(rank))
-			c.Pairs = f.PairTraffic(c.report.Ranks)
-			c.fixed = carried(f, q.view, rank, func(int) partition.RankReport { return partition.RankReport{} }).Peak()
+		if coded.RecomputeGhosts == "auto" && q.view.Ranks > q.link.RanksPerHost && one.forecast.Net.LocalLayers == 0 {
+			coded.RecomputeGhosts = "layers:1"
+			if other, err := c.coded(q, coded); err == nil && other.forecast.Net.LocalLayers > 0 && other.Fits {
+				one.Ghosts, other.Ghosts, one.other = "none", "layers:1", &other
+			}
 		}
-		peak := size.Sum(memory.Peak(), forecast.Program)
+		if len(c.Codecs) == 0 {
+			c.Pairs = one.forecast.PairTraffic(c.report.Ranks)
+			c.describe(q, one)
+		}
 		if q.Config.Tensor == config.TensorLambda && c.Functions == nil {
-			if c.Functions, err = q.functions(f, c.report.Ranks); err != nil {
+			if c.Functions, err = q.functions(one.forecast, c.report.Ranks); err != nil {
 				return nil, err
 			}
 		}
-		c.Codecs = append(c.Codecs, Coded{Codec: name, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks)})
+		c.Codecs = append(c.Codecs, one)
 	}
 	return c, nil
+}
+
+// coded estimates a run of a configuration with one codec.
+func (c *Candidate) coded(q *request, config config.Config) (Coded, error) {
+	f, network, err := forecast.Of(config, q.meta, q.view.Parts, q.view.Servers, q.fitsInput(q.meta, c.report))
+	if err != nil {
+		return Coded{}, err
+	}
+	rank, memory := c.largestRank(f, q.view)
+	peak := size.Sum(memory.Peak(), forecast.Program)
+	return Coded{
+		Codec: config.Codec, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks),
+		forecast: f, memory: memory, largest: rank, network: network,
+	}, nil
+}
+
+// describe sets what the candidate reports of its first codec.
+func (c *Candidate) describe(q *request, one Coded) {
+	c.Network, c.Largest, c.Memory = one.network, one.largest, one.memory
+	c.Kept, c.Recomputed = c.activations(one.forecast, q.view.Carried(one.largest))
+	c.fixed = carried(one.forecast, q.view, one.largest, func(int) partition.RankReport { return partition.RankReport{} }).Peak()
+}
+
+// chooseGhosts replaces an estimate with received ghosts by that with computed ones, if its epoch
+// is shorter.
+func (c *Coded) chooseGhosts(seconds func(forecast.Epoch) float64) {
+	if c.other == nil {
+		return
+	}
+	received := *c
+	if seconds(c.other.Epoch) < seconds(c.Epoch) {
+		*c, c.Other = *received.other, &received.Epoch
+		return
+	}
+	c.Other = &received.other.Epoch
 }
 
 // functions estimates invocations. A function computes on one processor at most.
@@ -130,8 +174,8 @@ func (q *request) fitsInput(m *graph.Meta, r *partition.Report) bool {
 	return true
 }
 
-// largest returns the rank with the largest memory.
-func (c *Candidate) largest(f *forecast.Forecast, v world.View) (rank int, most forecast.Memory) {
+// largestRank returns the rank with the largest memory.
+func (c *Candidate) largestRank(f *forecast.Forecast, v world.View) (rank int, most forecast.Memory) {
 	for r := range v.Ranks {
 		m := carried(f, v, r, func(part int) partition.RankReport { return c.report.Ranks[part] })
 		if m.Peak() > most.Peak() {

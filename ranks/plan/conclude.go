@@ -43,6 +43,12 @@ func (p *Plan) conclude(q *request) {
 	p.Best = plain.candidate
 	one, coded := p.at(plain)
 	e := coded.Epoch
+	if coded.Other != nil {
+		verb := map[string]string{"layers:1": "computes its ghosts' rows of the first layer that gathers; receiving", "none": "receives its ghosts' rows; computing"}[coded.Ghosts]
+		defer func() {
+			p.Verdict = append(p.Verdict, fmt.Sprintf("Each rank %s them would take %s an epoch instead of %s (--recompute-ghosts).", verb, duration(p.seconds(*coded.Other)), duration(plain.seconds)))
+		}()
+	}
 	waits := e.Rows + e.Pairs + e.Weights
 	if p.Mode != "nopipe" {
 		waits = e.Exposed + e.Pairs + e.Weights
@@ -66,7 +72,7 @@ func (p *Plan) conclude(q *request) {
 
 // remedyInput describes the effect of exchanging features only once.
 func (p *Plan) remedyInput(q *request, one *Candidate, coded Coded, say func(string, ...any)) {
-	if f := one.codec[coded.Codec]; f.Net.InputDropout == 0 || f.Net.CacheInput {
+	if f := coded.forecast; f.Net.InputDropout == 0 || f.Net.CacheInput {
 		return
 	}
 	c := q.Config

@@ -185,18 +185,24 @@ func (c *calibration) epochs(q *request, p *Plan) (err error) {
 	link.Copy = c.copies
 	for _, one := range p.Candidates {
 		for i := range one.Codecs {
-			f := one.codec[one.Codecs[i].Codec]
-			r, ok := c.known[one.Network]
+			coded := &one.Codecs[i]
+			f := coded.forecast
+			r, ok := c.known[coded.network]
 			if !ok {
 				r = c.rates(f)
-				c.known[one.Network] = r
+				c.known[coded.network] = r
 			}
 			if _, ok := c.coding[f.Codecs[0].Name()]; !ok {
 				c.coding[f.Codecs[0].Name()] = c.codec(f.Codecs[0], widest(f.Gathers()))
 			}
 			r.Codec = c.coding[f.Codecs[0].Name()]
-			one.Codecs[i].Epoch = f.Epoch(one.report.Ranks, r, link)
+			coded.Epoch = f.Epoch(one.report.Ranks, r, link)
+			if coded.other != nil {
+				coded.other.Epoch = coded.other.forecast.Epoch(one.report.Ranks, r, link)
+			}
+			coded.chooseGhosts(p.seconds)
 		}
+		one.describe(q, one.Codecs[0])
 	}
 	p.Timed = true
 	return nil

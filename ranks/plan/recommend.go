@@ -24,7 +24,8 @@ type Advice struct {
 	Hosts       int     `json:"hosts"`
 	Partitioner string  `json:"partitioner"`
 	Codec       string  `json:"codec"`
-	Exact       bool    `json:"exact"` // the codec is lossless
+	Exact       bool    `json:"exact"`                      // the codec is lossless
+	Ghosts      string  `json:"recompute_ghosts,omitempty"` // empty: no choice
 	Tensor      string  `json:"tensor"`
 	Seconds     float64 `json:"seconds"` // of an epoch
 	USD         float64 `json:"usd"`     // of an epoch
@@ -38,6 +39,9 @@ func (a *Advice) String() string {
 		if !a.Exact {
 			flags += " (not exact)"
 		}
+	}
+	if a.Ghosts != "" {
+		flags += " --recompute-ghosts " + a.Ghosts
 	}
 	return flags + " --tensor " + a.Tensor
 }
@@ -115,7 +119,8 @@ func (q *request) ways(p *Plan, method string) (list []*Advice) {
 			}
 			a := Advice{
 				GraphRanks: q.view.Ranks, Servers: q.view.Servers, Hosts: hosts, Partitioner: one.Method, Codec: coded.Codec,
-				Tensor: "cpu", Exact: one.codec[coded.Codec].Codecs[0].Lossless(), Seconds: p.seconds(coded.Epoch),
+				Tensor: "cpu", Exact: coded.forecast.Codecs[0].Lossless(), Seconds: p.seconds(coded.Epoch),
+				Ghosts: coded.Ghosts,
 			}
 			a.USD = a.Seconds * q.hour(hosts) / 3600
 			list = append(list, &a)
