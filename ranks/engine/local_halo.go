@@ -18,6 +18,7 @@ import (
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/inject"
 	"siafu/ranks/world"
 )
 
@@ -34,6 +35,9 @@ type localHalo struct {
 // the graph ranks.
 func (e *Engine) newLocalHalo(a *mapped.Arena) (*localHalo, error) {
 	sh := e.Shard
+	if e.computesGhosts() {
+		e.Fault.At(inject.Fetch, 0)
+	}
 	h := &localHalo{ids: sh.Ghosts, ends: []int{sh.NumGhosts()}, plans: []*halo.Plan{halo.NewPlan(sh)}}
 	if e.Network.LocalLayers < 2 || !e.computesGhosts() {
 		return h, nil

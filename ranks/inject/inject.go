@@ -23,6 +23,7 @@ const (
 	Opened  = "opened"
 	Eval    = "eval"
 	Total   = "total" // of columns over all vertices, which ranks are about to add up
+	Fetch   = "fetch" // of the inputs of ghosts whose rows are computed here
 	Task    = "task"  // that comes to a bridge
 	Save    = "save"  // "save FILE" while a checkpoint is written
 	Finish  = "finish"

@@ -142,6 +142,20 @@ func TestInSums(t *testing.T) {
 	}
 }
 
+// A graph rank is lost while the other one fetches the inputs of ghosts, whose rows it is to compute
+// in two layers: nobody waits for ever, and the run ends as if nothing had been.
+func TestInFetch(t *testing.T) {
+	stage := newStage(t)
+	stage.flags = []string{"--layers", "3", "--recompute-ghosts", "all"}
+	stage.undisturbed(t)
+	for rank, kind := range []string{"stop", "kill"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			stage.play(t, scene{kind: kind, rank: rank, mode: "pipe", moment: inject.Fetch})
+		})
+	}
+}
+
 // steps of writing a checkpoint and the end of a run, which only rank 0 knows.
 var written = []string{"opened", "save model.safetensors", "save optimizer.safetensors", "save best.safetensors", "save rename", "summary"}
 
