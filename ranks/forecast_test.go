@@ -113,6 +113,9 @@ func TestForecastIsExact(t *testing.T) {
 		"gin, computed ghosts": {sparse, 3, 0, func(c *Config) {
 			c.Model, c.Norm, c.RecomputeGhosts, c.CacheInput, c.InputDropout = "gin", "layer", "all", "on", 0
 		}},
+		"gcn, computed ghosts, stale": {dense[true], 3, 0, func(c *Config) {
+			c.RecomputeGhosts, c.InputDropout, c.Layers, c.Refresh = "layers:1", 0, 3, "previous:none"
+		}},
 		"appnp, computed ghosts":      {dense[true], 3, 0, func(c *Config) { c.Model, c.Hops, c.RecomputeGhosts = "appnp", 3, "layers:1" }},
 		"gcnii, computed ghosts":      {dense[false], 3, 1, func(c *Config) { c.Model, c.Layers, c.RecomputeGhosts, c.Recompute = "gcnii", 4, "layers:1", true }},
 		"sage-pool, asynchronous":     {dense[true], 2, 0, func(c *Config) { stretches(c); c.Model = "sage-pool" }},

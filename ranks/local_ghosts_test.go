@@ -295,3 +295,34 @@ func TestGhostsAreChosenByLink(t *testing.T) {
 		t.Errorf("over a fast link nothing is sent: %s", log)
 	}
 }
+
+// Policies of stale ghosts act only on rows that are received. With two layers and a cached input
+// none are, and losses are those of exact training, to the bit; with three layers fewer bytes are
+// sent, and a resumed run has the bits of an uninterrupted one.
+func TestStaleRowsAreTheReceivedOnes(t *testing.T) {
+	t.Parallel()
+	data := generated(t, true)
+	for _, policy := range []string{"every:3", "previous:none", "delay:2", "drift:0.05"} {
+		t.Run(policy, func(t *testing.T) {
+			run := func(set func(*Config)) trained {
+				c := quick(t)
+				c.Ranks, c.Servers, c.Partitioner, c.Hidden, c.Epochs, c.EvalEvery, c.InputDropout, c.CacheInput, c.CheckpointEvery = 4, 0, "hash", 8, 12, 3, 0, "on", "6e"
+				c.RecomputeGhosts, c.Refresh = "layers:1", policy
+				set(&c)
+				return train(t, c, data)
+			}
+			exact, stale := run(func(c *Config) { c.Refresh = "always" }), run(func(*Config) {})
+			sameLosses(t, "two layers", stale.losses(), exact.losses(), 0)
+			three := run(func(c *Config) { c.Layers = 3 })
+			all := run(func(c *Config) { c.Layers, c.RecomputeGhosts = 3, "none" })
+			if with, without := three.Summary.GhostBytesRaw, all.Summary.GhostBytesRaw; with == 0 || with >= without {
+				t.Errorf("three layers send %d bytes, and %d if all rows are received", with, without)
+			}
+			half := run(func(c *Config) { c.Layers, c.Epochs = 3, 6 })
+			rest := run(func(c *Config) { c.Layers, c.Resume = 3, half.Dir })
+			if !bytes.Equal(rest.model, three.model) {
+				t.Error("resumed: another model")
+			}
+		})
+	}
+}

@@ -41,8 +41,9 @@ func Systems() []System {
 	variates := system("VR-GCN", "--batch variates:8,2", "Chen et al., ICML'18")
 	variates.Networks = []string{"gcn"}
 	return []System{
-		system("exact-wait", "--refresh always --mode nopipe", "what DGL does"),
-		system("exact", "--refresh always", "exchange behind computation"),
+		system("exact-wait", "--refresh always --mode nopipe --recompute-ghosts none", "what DGL does"),
+		system("exact", "--refresh always --recompute-ghosts none", "exchange behind computation"),
+		system("exact-computed", "--refresh always --recompute-ghosts auto", "ghost rows are computed where that is cheaper: NeutronStar, SIGMOD'22"),
 		system("DIGEST", "--refresh every:10", "DIGEST, algorithm 1, N = 10; ghosts' gradients travel with their rows"),
 		rows,
 		async,

@@ -102,7 +102,7 @@ func TestValidate(t *testing.T) {
 		"cache-input":            func(c *Config) { c.CacheInput = "yes" },
 		"recompute-ghosts":       func(c *Config) { c.RecomputeGhosts = "lost" },
 		"recompute-ghosts async": func(c *Config) { c.RecomputeGhosts, c.Mode = "all", "async" },
-		"recompute-ghosts stale": func(c *Config) { c.RecomputeGhosts, c.Refresh = "all", "every:2" },
+		"recompute-ghosts stale": func(c *Config) { c.RecomputeGhosts, c.Refresh = "all", "sample:0.5" },
 		"optimizer":              func(c *Config) { c.Optimizer = "rmsprop" },
 		"weight-decay-on":        func(c *Config) { c.WeightDecayOn = "none" },
 		"stall-warn":             func(c *Config) { c.StallWarn = "soon" },

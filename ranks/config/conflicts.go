@@ -72,7 +72,7 @@ var (
 	noGradients  = fact{"--ghost-gradients no", "ghost-gradients", func(s situation) bool { return !s.Returns() }}
 	preAggregate = fact{"--pre-aggregate on", "pre-aggregate", func(s situation) bool { return s.PreAggregate == "on" }}
 	computes     = fact{"--recompute-ghosts all or layers:N", "recompute-ghosts", func(s situation) bool { return s.RecomputeGhosts != "auto" && s.RecomputeGhosts != "none" }}
-	receives     = fact{"ghost rows of other epochs or of a sample", "mode refresh ghost-gradients batch", func(s situation) bool { return s.recomputeGhosts() == "none" }}
+	receives     = fact{"asynchronous ranks, mini-batches, or a --refresh without all ghosts in each epoch", "mode refresh batch", func(s situation) bool { return s.recomputeGhosts() == "none" }}
 	measures     = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
 	unmeasurable = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
 		return s.Exact() || s.Ghosts().Alternates() || s.Tensor == TensorLambda
@@ -229,7 +229,7 @@ var conflicts = slices.Concat([]conflict{
 	{samplesRows, dynamic, "choose gat or another policy: this attention has no score that masks ghosts outside the sample"},
 	{alternates, localEpochs, "choose one of the two: both decide when ranks train alone"},
 	{alternates, noGradients, "leave --ghost-gradients out: epochs with ghosts are exact"},
-	{computes, receives, "leave --recompute-ghosts out: it needs synchronous ranks with rows and gradients in each epoch"},
+	{computes, receives, "leave --recompute-ghosts out: it needs synchronous ranks whose epochs use all ghosts"},
 	{sampled, asynchronous, pipeBatches},
 	{sampled, inexact, "leave --refresh out: a batch uses only the rows of its own step"},
 	{sampled, localEpochs, "leave --local-epochs out: ranks synchronise in every step"},

@@ -40,9 +40,10 @@ func (c *Config) cacheInput() string {
 }
 
 // recomputeGhosts returns --recompute-ghosts, with all rows received if ranks are asynchronous,
-// or if rows may be of other epochs or of some vertices.
+// or if an epoch gathers from only some ghosts or none. Stale rows are computed only on request.
 func (c *Config) recomputeGhosts() string {
-	if !c.Exact() || c.Batching().Count > 0 || c.Mode == "async" {
+	p := c.Ghosts()
+	if c.Asynchronous() || c.Batching().Count > 0 || p.NoGhosts() || p.Samples() || p.Alternates() || c.RecomputeGhosts == "auto" && !c.Exact() {
 		return "none"
 	}
 	return c.RecomputeGhosts

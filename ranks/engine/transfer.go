@@ -49,6 +49,9 @@ func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Are
 	if s.exchange == nil || e.Config.Exact() || e.Config.Mode == config.Free {
 		return
 	}
+	if s.exact.localGhosts != nil && len(s.shapes(s.exact)) == 0 {
+		return // no rows are exchanged
+	}
 	way, policy := *s.exact, e.Config.Ghosts()
 	way.keepsGradients = !e.Config.Returns()
 	ho := halo.HistoryOptions{
