@@ -160,6 +160,8 @@ func TestOptionsOnGPUs(t *testing.T) {
 		"sample":    func(c *Config) { c.Refresh = "sample:0.5" },
 		"async":     func(c *Config) { c.Mode, c.Servers, c.Ranks, c.EvalEvery = "async", 0, 1, 3 },
 		"sums":      func(c *Config) { c.PreAggregate, c.CacheInput = "on", "off" },
+		"computed":  func(c *Config) { c.RecomputeGhosts, c.CacheInput, c.InputDropout = "layers:1", "on", 0 },
+		"two hops":  func(c *Config) { c.RecomputeGhosts, c.CacheInput, c.InputDropout, c.Layers = "all", "on", 0, 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := onGPUs(t, 2, 0)

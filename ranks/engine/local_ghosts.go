@@ -61,7 +61,7 @@ func (s *lockstep) newLocalGhosts(e *Engine, o graphwork.Options, a *mapped.Aren
 		k.store.UseInput(e.ghostInput)
 	}
 	k.lists = k.store.Lists(a.For(graphwork.Lists))
-	hops := k.newIntervals(s, h, a)
+	hops := k.newIntervals(s, h)
 	forward, backward := s.store.Network.EmissionStages()
 	for at, layer := range spec.GatherLayers()[:spec.LocalLayers] {
 		level := localLevel{layer: layer, pieces: hops[spec.LocalLayers-1-at], forward: forward[at], backward: backward[at]}
@@ -82,7 +82,7 @@ func (s *lockstep) newLocalGhosts(e *Engine, o graphwork.Options, a *mapped.Aren
 }
 
 // newIntervals cuts the ghosts into pieces, and returns the number of pieces up to each hop.
-func (k *localGhosts) newIntervals(s *lockstep, h *localHalo, a *mapped.Arena) (hops []int) {
+func (k *localGhosts) newIntervals(s *lockstep, h *localHalo) (hops []int) {
 	weights, sketch := kernels.Mat{}, len(s.intervals) == 0
 	if sketch { // one piece counts for all vertices
 		weights = kernels.NewMat(s.adder, mapped.NewSketch(), s.store.Network.Spec.NumWeights(), 1)
