@@ -292,7 +292,7 @@ func TestGhostsAreChosenByLink(t *testing.T) {
 	}
 	var near trained
 	deep := func(c *Config) { c.Model, c.Layers, c.Hidden, c.Hops = "appnp", 4, 512, 1 } // products of 512 x 512 for rows of four numbers
-	for range 5 { // a busy machine takes a fast link for a slow one
+	for range 5 {                                                                        // a busy machine takes a fast link for a slow one
 		if near, log = run(0, deep); near.Epochs[0].GhostBytesRaw > 0 {
 			break
 		}
