@@ -33,13 +33,13 @@ func guarded(r *member) {
 	}
 }
 
-// trainGuarded is train with all arithmetic on matrices that Go code cannot read.
+// trainGuarded trains with matrices that Go code outside of the arithmetic cannot read.
 func trainGuarded(t testing.TB, c Config, data string) trained {
 	t.Helper()
 	return trainWith(t, c, data, guarded)
 }
 
-// trainWith is train with each rank's arithmetic set by place.
+// trainWith trains with the arithmetic that place sets for each rank.
 func trainWith(t testing.TB, c Config, data string, place func(*member)) trained {
 	t.Helper()
 	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer) // as Train does

@@ -33,7 +33,6 @@ func (r *member) enter() (err error) {
 	return nil
 }
 
-// isBridge reports whether this member is a bridge.
 func (r *member) isBridge() bool { return r.everyone.Rank() >= r.view.CoreMembers() }
 
 // leaveBridge ends the bridge, if there is one, with the error that all members end with. Any
@@ -63,8 +62,10 @@ func (r *member) bridge() error {
 	open, stop := r.transportOpener()
 	end, err := bridge.Run(bridge.Options{
 		Comm: r.everyone, Parts: r.view.Bridged(me), Open: open,
-		Say: func() any { return r.bridgeReport() },
-		At:  func(epoch int) { struck.At(inject.Task, epoch) },
+		Report: func() any {
+			return runfolder.RankReport{Rank: r.view.Rank(me), Role: "bridge", Host: r.everyone.Hosts()[me], PeakRSSBytes: host.PeakRSS()}
+		},
+		At: func(epoch int) { struck.At(inject.Task, epoch) },
 	})
 	if closing := stop(); err == nil {
 		err = closing
@@ -73,12 +74,6 @@ func (r *member) bridge() error {
 		return agreed{end}
 	}
 	return err
-}
-
-// bridgeReport returns the report of a bridge.
-func (r *member) bridgeReport() runfolder.RankReport {
-	me := r.everyone.Rank()
-	return runfolder.RankReport{Rank: r.view.Rank(me), Role: "bridge", Host: r.everyone.Hosts()[me], PeakRSSBytes: host.PeakRSS()}
 }
 
 // bridgeReports returns the reports of all bridges, on the first member. Collective over the

@@ -1,7 +1,6 @@
 package ranks
 
 import (
-	"fmt"
 	"slices"
 
 	"siafu/internal/fault"
@@ -15,11 +14,11 @@ import (
 // previous epoch. It includes the evaluation and the checkpoint of the epoch.
 type budget struct {
 	usd    float64   // 0: no limit
-	few    int       // number of recent epochs whose maximum estimates the next one
+	few    int       // number of recent epochs; their maximal cost estimates the next epoch
 	ahead  int       // epochs trained after the one with the stop request
 	began  float64   // cost of the run before this process's first epoch
 	last   float64   // cost of the run after the newest epoch
-	epochs []float64 // of the last few
+	epochs []float64 // costs of the last few epochs
 	over   bool      // a stop was requested
 }
 
@@ -34,7 +33,7 @@ const forwardShare = 4
 func newBudget(c *Config) budget {
 	b := budget{usd: c.BudgetUSD(), few: max(fewEpochs, c.EvalEvery+c.LocalEpochs+1)}
 	if c.Asynchronous() {
-		b.ahead = c.MostStaleness() + 1 // the most epochs that ranks are ahead of rank 0; in mode free the server counts epochs
+		b.ahead = c.MostStaleness() + 1 // the maximal lead of ranks over rank 0, or in mode free over the server's count of epochs
 	}
 	return b
 }
@@ -68,7 +67,7 @@ func (b *budget) spent(now float64) {
 	b.last = now
 }
 
-// maxCost returns the maximal cost of an epoch: the maximum of the last few, else the guess.
+// maxCost returns the maximal cost of the last few epochs, or guess without epochs.
 func (b *budget) maxCost(guess float64) float64 {
 	if len(b.epochs) == 0 {
 		return guess
@@ -76,9 +75,9 @@ func (b *budget) maxCost(guess float64) float64 {
 	return slices.Max(b.epochs)
 }
 
-// stops reports whether the run must end after the current epoch, which may already be
-// trained: if another epoch, and the same amount for the checkpoint or the last evaluation,
-// might exceed the budget.
+// stops reports whether the run must end after the current epoch, which may already be trained.
+// This is the case if another epoch might exceed the budget. The estimate includes the cost of one
+// more epoch for the checkpoint or the last evaluation.
 func (b *budget) stops(now float64, trained bool) bool {
 	if b.usd == 0 {
 		return false
@@ -93,9 +92,4 @@ func (b *budget) stops(now float64, trained bool) bool {
 	}
 	b.over = b.over || end+float64(b.ahead+2)*epoch >= b.usd
 	return b.over
-}
-
-// stopReason describes the reason of a stop.
-func (b *budget) stopReason(now float64) string {
-	return fmt.Sprintf("cost so far $%.6f; another epoch and the end of the run may exceed --budget %g", now, b.usd)
 }

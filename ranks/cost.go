@@ -15,13 +15,13 @@ import (
 // account is the cost of a run: its hosts, paid by the hour, and its invocations. The zero
 // value has no prices, and all costs are zero.
 type account struct {
-	hosts     []string            // different ones
-	instance  *bill.Instance      // of each host; nil: hosts cost nothing
-	functions *bill.Functions     // of this process's part of the run; nil: nothing is invoked
-	begun     int64               // invocations of this process's part
-	again     int64               // of these, after the first of a task
-	out, back int64               // bytes of their tasks and results
-	before    runfolder.Functions // of the run before a checkpoint
+	hosts     []string            // distinct hosts
+	instance  *bill.Instance      // type of each host; nil: hosts cost nothing
+	functions *bill.Functions     // invocations since the checkpoint; nil: no invocations
+	begun     int64               // number of invocations since the checkpoint
+	again     int64               // invocations after the first of a task
+	out, back int64               // bytes of tasks and results
+	before    runfolder.Functions // invocations before the checkpoint
 }
 
 // accountOf returns the account of a new run.

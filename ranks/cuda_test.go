@@ -68,7 +68,7 @@ func TestTrainingOnADevice(t *testing.T) {
 	}
 }
 
-// They train the same with a library's dense products. Layers are wide enough that the library
+// Networks train the same with a library's dense products. Layers are wide enough that the library
 // also computes products with an epilogue.
 func TestTrainingWithCuBLAS(t *testing.T) {
 	t.Parallel()

@@ -144,7 +144,6 @@ func findLinks(f *doctorReport, t *link.Table) {
 	}
 }
 
-// ranksByHost lists the ranks of each host.
 func ranksByHost(all []rankInfo) map[string][]int {
 	hosts := map[string][]int{}
 	for r, s := range all {

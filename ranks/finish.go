@@ -17,18 +17,19 @@ const Version = "0.1.0"
 // finish gathers the reports of all ranks and ends the run. Collective over the world.
 func (r *begun) finish() error {
 	r.fault.At(inject.Finish, 0)
+	used := r.engine.Usage()
 	mine := runfolder.RankReport{
 		Rank: r.view.Rank(r.rank), Part: r.part(), Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(),
-		ArrayBytes: max(r.engine.ArrayBytes(), r.arena.Used()), StashBytes: r.stash,
+		ArrayBytes: max(used.ArrayBytes, r.arena.Used()), StashBytes: r.stash,
 		LambdaInvocations: r.tensor.Invocations(),
-		ActivationBytes:   r.engine.Values().Bytes, ActivationBytesKept: r.engine.Values().KeptBytes,
+		ActivationBytes:   used.Bytes, ActivationBytesKept: used.KeptBytes,
 	}
 	if t := r.tensor.Tuning(); t != nil {
 		mine.LambdaAtOnce = &runfolder.AtOnce{First: t.First, Last: t.Last, Least: t.Least, Most: t.Most, Changes: t.Changes}
 	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
-		mine.Edges, mine.RowsTo = int64(len(r.shard.In.Cols)), r.engine.RowsTo()
+		mine.Edges, mine.RowsTo = int64(len(r.shard.In.Cols)), used.RowsTo
 	}
 	reports, err := world.GatherValues(r.world, 0, mine)
 	if err != nil {
@@ -61,15 +62,6 @@ func (r *member) part() *int {
 	return &r.rank
 }
 
-// loadWeights fills weights from a file of weights (readWeights).
-func loadWeights(path string, s model.Spec, weights []float32) error {
-	list, _, err := readWeights(path, s)
-	if err == nil {
-		fillWeights(s, list, weights)
-	}
-	return err
-}
-
 // readWeights reads the tensors of the network s from a file of weights, siafu's or
 // PyTorch's, in the order of its parameters, and the metadata of the file.
 func readWeights(path string, s model.Spec) ([]safetensors.Tensor, map[string]string, error) {
@@ -94,12 +86,12 @@ func weightsOf(path string, list []safetensors.Tensor, s model.Spec) ([]safetens
 	for _, p := range s.Params() {
 		t, ok := found[p.Name]
 		if !ok {
-			return nil, fault.New(fault.Data, "init", path, "there is no tensor %q", p.Name).
-				Then("it must hold the weights of a %s with dimensions %v", s.Kind, s.Dims)
+			return nil, fault.New(fault.Data, "init", path, "tensor %q is missing", p.Name).
+				Then("use a file with the weights of a %s with dimensions %v", s.Kind, s.Dims)
 		}
 		if !shapeFits(t.Shape, p) {
 			return nil, fault.New(fault.Data, "init", path, "tensor %q has shape %v, but the network needs [%d %d]", p.Name, t.Shape, p.Rows, p.Cols).
-				Then("train with the layers and widths that the file was made with")
+				Then("set the layers and widths of the network in the file")
 		}
 		weights = append(weights, t)
 	}

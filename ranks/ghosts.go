@@ -6,9 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"siafu/internal/host"
 	"siafu/internal/mapped"
-	"siafu/internal/size"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
@@ -88,13 +86,16 @@ func (r *joined) measureGhosts(net model.Spec) (g ghostCosts, err error) {
 	if err != nil {
 		return g, err
 	}
-	worst := make([]float64, 3) // seconds, seconds and a vote against
+	worst := make([]float64, 3) // seconds, seconds, and 1 if the inputs do not fit
 	if !r.isServer() {
 		table, err := link.Measure(peers)
 		if err != nil {
 			return g, err
 		}
-		worst = []float64{r.computeGhosts(net), r.receiveGhosts(net, table), float64(1 - r.ghostsFit(net))}
+		worst = []float64{r.computeGhosts(net), r.receiveGhosts(net, table), 0}
+		if !r.ghostsFit(net) {
+			worst[2] = 1
+		}
 	}
 	err = world.MaxFloat64s(r.world, worst)
 	return ghostCosts{worst[0], worst[1], worst[2] == 0}, err
@@ -157,16 +158,8 @@ func (r *joined) receiveGhosts(net model.Spec, t *link.Table) (seconds float64) 
 	return seconds
 }
 
-// ghostsFit votes whether the cached inputs of own vertices and ghosts fit into half of the free
-// memory.
-func (r *joined) ghostsFit(net model.Spec) int64 {
+// ghostsFit reports whether the cached inputs of own vertices and ghosts fit into memory.
+func (r *joined) ghostsFit(net model.Spec) bool {
 	n := int64(r.shard.NumOwn() + r.shard.NumGhosts())
-	bytes := forecast.CachedInputBytes(r.cfg, net, n, int64(r.shard.NumGhosts()))
-	here := int64(0)
-	for _, h := range r.world.Hosts() {
-		if h == r.world.Hosts()[r.rank] {
-			here++
-		}
-	}
-	return vote(size.Product(bytes, here) <= host.AvailableMemory()/2)
+	return r.fitsHost(forecast.CachedInputBytes(r.cfg, net, n, int64(r.shard.NumGhosts())))
 }

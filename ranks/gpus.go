@@ -24,23 +24,20 @@ import (
 // round-robin, and shared if there are more ranks. Each rank reports its GPU before rank 0
 // opens anything, and checks the memory for its arrays before it allocates one.
 
-// gpus are the GPUs of a host.
 type gpus struct {
 	list      func() ([]driver.GPU, error) // at least one
 	open      func(n int) (device.Device, error)
 	libraries func() []driver.Found // in addition to the driver; nil: unknown
 }
 
-// gpusHere returns the driver's GPUs.
 func gpusHere() gpus { return gpus{driver.List, driver.Open, driver.Libraries} }
 
-// gpu is the GPU of a member.
 type gpu struct {
 	device.Device
 	world  world.Comm
-	number int     // among the GPUs visible to this process
+	number int     // index among the GPUs visible to this process
 	id     string  // unique among the run's GPUs
-	users  []int64 // 1 for each member of the run's world that computes on it; set by agreeOnGPUs
+	users  []int64 // by member of the run's world: 1 if it computes on this GPU; set by agreeOnGPUs
 }
 
 // deviceUser is a world whose library may access device memory directly, such as mpi's.
@@ -48,14 +45,14 @@ type deviceUser interface {
 	UseDevice(call, context unsafe.Pointer)
 }
 
-// shareWithMPI lends the device to the world's library, or takes it back.
-func (g *gpu) shareWithMPI(w world.Comm, lent bool) {
+// shareWithMPI permits or forbids the world's library to access the device's memory.
+func (g *gpu) shareWithMPI(w world.Comm, permit bool) {
 	user, uses := w.(deviceUser)
 	d, threaded := g.Device.(device.Threaded)
 	if !uses || !threaded {
 		return
 	}
-	if !lent {
+	if !permit {
 		user.UseDevice(nil, nil)
 		return
 	}
@@ -65,7 +62,7 @@ func (g *gpu) shareWithMPI(w world.Comm, lent bool) {
 // Close ends the device.
 func (g *gpu) Close() {
 	g.shareWithMPI(g.world, false)
-	_ = g.Device.Close() // the run has ended, one way or the other
+	_ = g.Device.Close() // the run has ended, so an error has no consequence
 }
 
 // openGPU opens the GPU of a member with a part of the graph, and sets the work that the
@@ -117,8 +114,8 @@ func (r *joined) applyOnGPU() (tensor.Backend, error) {
 	return tensor.NewDevice(lanes), nil
 }
 
-// localRank counts the graph ranks on a part's host before the rank of the part. hosts are
-// those of parts.
+// localRank returns the number of graph ranks on a part's host that come before the rank of the
+// part. hosts has the host of each part.
 func localRank(v world.View, hosts []string, part int) int {
 	var here []int
 	for q := range v.Parts {
@@ -162,8 +159,8 @@ func (g *gpu) cacheFits(bytes int64) bool {
 	return err == nil && size.Product(bytes, here) <= free/2 // an unknown size fails elsewhere
 }
 
-// onGPUs refuses a run whose arrays do not fit into the GPUs' memory. Collective over
-// the world.
+// onGPUs returns a fault if the arrays of the run do not fit into the memory of the GPUs. Collective
+// over the world.
 func (g memoryGate) onGPUs(r *joined, f *forecast.Forecast) error {
 	if r.cfg.Tensor != config.TensorCUDA {
 		return nil
@@ -184,7 +181,7 @@ func (r *joined) deviceBytes(f *forecast.Forecast) int64 {
 	return r.partEstimate(f, r.rank, partition.CountShard(r.shard)).Of(forecast.Device)
 }
 
-// onGPU is onGPUs for one GPU, given the needs of all members.
+// onGPU checks the memory of this member's GPU. needs has the bytes of all members.
 func (g memoryGate) onGPU(r *joined, needs []int64) error {
 	need, here := int64(0), int64(0)
 	for q, user := range r.gpu.users {

@@ -25,11 +25,11 @@ import (
 // to inject faults.
 type functions struct {
 	attemptTimeout time.Duration // maximal duration of an attempt
-	repeatAfter    time.Duration // an attempt is repeated after this time at the earliest
+	repeatAfter    time.Duration // minimal time before an attempt is repeated
 	attempts       int           // per task
 	concurrency    int           // maximal invocations of a rank, or of a part of a bridge
-	fallsBack      bool          // back to the CPU if functions keep failing
-	payloads       bool          // payloads carry tasks and results; else functions pull and push
+	fallsBack      bool          // use the CPU if functions keep failing
+	payloads       bool          // payloads carry tasks and results; if not, functions pull and push them
 	local          local.Options
 	endpoint       endpoint.Options
 	client         invoke.Client      // nil until needed
@@ -37,8 +37,8 @@ type functions struct {
 	bridge         *endpoint.Endpoint // nil if payloads carry tasks, or until started
 }
 
-// sandboxes is the number of sandboxes per worker in a local service: one computes while
-// another one's task or result is in transit.
+// sandboxes is the number of sandboxes per worker in a local service. One sandbox computes while a
+// task or result of the other one is in transit.
 const sandboxes = 2
 
 // functionSettings returns a run's initial settings, for a rank with the given workers and

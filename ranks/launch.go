@@ -53,12 +53,12 @@ func launch(n int, limits world.Limits, out IO, body func(w world.Comm, kind str
 	return launchParts(n, world.Flat(size), limits, out, func(w world.Comm, kind string, _ world.Limits) error { return body(w, kind) })
 }
 
-// launchParts is launch of a world whose ranks have the parts of a view: body runs for each
-// part and each server, with limits that name them.
+// launchParts runs body for each part and each server of a view, like launch. The limits of body
+// name the parts.
 func launchParts(n int, v world.View, limits world.Limits, out IO, body func(w world.Comm, kind string, limits world.Limits) error) error {
 	return launchProcess(n, limits, out, func(process world.Comm) error {
 		return runParts(process, v, func(w world.Comm) (err error) {
-			defer mapped.Catch(&err) // of this rank: for the others it is as any error
+			defer mapped.Catch(&err) // a failed allocation is an error of this rank
 			named := limitsOf(v, limits)
 			w.SetLimits(named)
 			return body(w, kindOf(process), named)
@@ -141,7 +141,7 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 		if w.Barrier() == nil {
 			stop()
 		}
-		l.WaitForRank0() // and end first, with the exit code that launchers report
+		l.WaitForRank0() // rank 0 must end first: launchers report the first exit code
 		return reported{err}
 	}
 	fmt.Fprintf(out.Err, "siafu: rank %d on %s: %v\n", w.Rank(), w.Hosts()[w.Rank()], err)

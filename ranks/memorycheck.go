@@ -3,6 +3,7 @@ package ranks
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"siafu/graph"
 	"siafu/graph/partition"
@@ -24,7 +25,6 @@ type memoryGate struct {
 	warn  io.Writer // for warnings
 }
 
-// trainGate returns the gate of a training run.
 func trainGate(c *Config, out IO) memoryGate { return memoryGate{"train", c.ForceMemory, out.Err} }
 
 func (r *member) trainGate() memoryGate { return trainGate(&r.cfg, r.out) }
@@ -46,8 +46,8 @@ const (
 	workerBytes = 12 << 10
 )
 
-// world refuses a world that cannot fit: ranks (or parts) in this process, with threads each;
-// 0 threads means one per processor.
+// world returns a fault if the memory is too small for a world with the given number of ranks or
+// parts in this process, and threads per rank. 0 threads count as 1.
 func (g memoryGate) world(ranks, threads int) error {
 	ranks, threads = max(ranks, 1), max(threads, 1)
 	n := int64(size.Sum(size.Product(ranks, ranks, pairBytes), size.Product(ranks, threads, workerBytes)))
@@ -67,8 +67,8 @@ func (g memoryGate) world(ranks, threads int) error {
 	return err
 }
 
-// weights refuses, on one rank, a run whose weights and arrays of the same size do not fit on
-// this host, for any partition of the graph.
+// weights returns a fault if the weights, and arrays of the same size, do not fit on this host for
+// any partition of the graph. One rank calls it.
 func (g memoryGate) weights(r *member, meta *graph.Meta) error {
 	f, _, err := forecast.Of(r.cfg, meta, r.Graph, r.Servers, false)
 	if err != nil || g.force {
@@ -174,27 +174,30 @@ func (r *member) speaksForProcess(q int) bool {
 	return q == r.view.Carried(r.view.Rank(q))[0]
 }
 
-// cacheFits returns 1 if ÂX fits into half of the free memory of this host or GPU, shared by
-// its ranks; into both if it is on both.
+// cacheFits returns 1 if the ÂX of all ranks of this host or GPU fits into half of its free memory.
+// If ÂX is stored on both, it must fit into both.
 func (r *joined) cacheFits() int64 {
 	bytes := forecast.CachedInputBytes(r.cfg, r.net, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()))
-	if r.gpu != nil && (r.cfg.GPUsGather() || !r.gpu.cacheFits(bytes)) {
-		return vote(r.gpu.cacheFits(bytes))
+	fits := r.gpu == nil || r.gpu.cacheFits(bytes)
+	if fits && !(r.gpu != nil && r.cfg.GPUsGather()) {
+		fits = r.fitsHost(bytes)
 	}
+	if fits {
+		return 1
+	}
+	return 0
+}
+
+// fitsHost reports whether the given bytes of each rank on this host fit into half of its free
+// memory.
+func (r *joined) fitsHost(bytes int64) bool {
 	here := int64(0)
 	for _, h := range r.world.Hosts() {
 		if h == r.world.Hosts()[r.rank] {
 			here++
 		}
 	}
-	return vote(size.Product(bytes, here) <= host.AvailableMemory()/2)
-}
-
-func vote(yes bool) int64 {
-	if yes {
-		return 1
-	}
-	return 0
+	return size.Product(bytes, here) <= host.AvailableMemory()/2
 }
 
 // memoryVerdict is the result of comparing a forecast with the available memory.
@@ -217,15 +220,9 @@ func compareMemory(peak, certain, there int64) memoryVerdict {
 	return refuse
 }
 
-// isFirstOnHost reports whether this is the first rank of its host.
 func (r *member) isFirstOnHost() bool {
 	hosts := r.world.Hosts()
-	for q := range r.rank {
-		if hosts[q] == hosts[r.rank] {
-			return false
-		}
-	}
-	return true
+	return slices.Index(hosts, hosts[r.rank]) == r.rank
 }
 
 // partEstimate estimates the memory of rank q, a graph rank with the given partition.

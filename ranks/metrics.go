@@ -59,8 +59,8 @@ func balancedTest(m *runfolder.Scores) string {
 	return fmt.Sprintf(" balanced_test_at_best_val=%.4f", *m.Test.BalancedAccuracy)
 }
 
-// choiceLines describe how the saved weights were selected, the class weights of the loss, and
-// the reasons if flags were overridden. score is the metric of an epoch.
+// choiceLines returns lines that describe how the saved weights were selected, the class weights of
+// the loss, and the reasons if siafu chose these flags. score is the metric of an epoch.
 func choiceLines(c *Config, score string, epoch int, validated bool) (lines []string) {
 	why := func(flag string) string {
 		if i := slices.IndexFunc(c.Chosen, func(s config.Choice) bool { return s.Flag == flag }); i >= 0 {

@@ -6,10 +6,10 @@ import (
 	"siafu/ranks/world"
 )
 
-// chooseOrders agrees on the orders of products and on whether ÂX, or other powers, are
-// cached. If free memory decided the latter, the configuration then records the choice: the
-// last bits of the numbers depend on it, so a resumed or repeated run must not choose again.
-// Collective over the world.
+// chooseOrders agrees on the orders of products, and on whether ÂX or other powers are cached. If
+// free memory determines the caching, the configuration then records the choice: the last bits of
+// the numbers depend on it, so a resumed or repeated run must not choose again. Collective over the
+// world.
 func (r *joined) chooseOrders() (orders string, err error) {
 	votes := []int64{1, 1, 1} // ÂX fits; the resumed run has not cached it; has not run without it
 	if !r.isServer() {

@@ -21,7 +21,7 @@ import (
 	"siafu/ranks/world/parts"
 )
 
-// trainSpread is train with parts on ranks as under a launcher: messages to parts of other
+// trainSpread trains with parts on ranks as under a launcher: messages to parts of other
 // ranks use the transport, although all ranks are in this process.
 func trainSpread(t testing.TB, c Config, v world.View, data string) trained {
 	t.Helper()

@@ -296,14 +296,8 @@ type loadedModel struct {
 	Design model.Design
 }
 
-// spec returns the network.
 func (m *loadedModel) spec() model.Spec {
 	return model.Spec{Kind: m.Kind, Dims: m.Dims, Heads: m.Heads[0], OutputHeads: m.Heads[1], Design: m.Design}
-}
-
-// describes reports whether the description is a valid network.
-func (m *loadedModel) describes() bool {
-	return len(m.Dims) > 1 && min(m.Heads[0], m.Heads[1]) > 0 && m.spec().Check() == nil
 }
 
 // readModel reads the network's description and its weights. It checks that the dataset
@@ -382,7 +376,7 @@ func describedBy(path string, md map[string]string) (*loadedModel, error) {
 	if design, ok := md["design"]; ok && err == nil {
 		err = json.Unmarshal([]byte(design), &m.Design)
 	}
-	if err != nil || !m.describes() {
+	if err != nil || len(m.Dims) < 2 || min(m.Heads[0], m.Heads[1]) < 1 || m.spec().Check() != nil {
 		return nil, fault.New(fault.Data, "predict", path, "its metadata (model=%q dims=%q heads=%q design=%q) does not describe a valid network", md["model"], md["dims"], md["heads"], md["design"]).
 			Then("use the model.safetensors of a run folder")
 	}

@@ -16,7 +16,7 @@ import (
 	"siafu/ranks/predictions"
 )
 
-// predictOn is Predict on a host's GPUs, which after inspects.
+// predictOn predicts on a host's GPUs, and then calls after.
 func predictOn(p PredictConfig, dir, data string, place func(*member), after func(*prepared)) error {
 	out := IO{Out: io.Discard, Err: os.Stderr}
 	p.Weights = modelFile(dir)

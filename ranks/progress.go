@@ -17,7 +17,6 @@ func (p *reporter) progress(e runfolder.Epoch) {
 	}
 }
 
-// remainingTime estimates the time of the remaining epochs.
 func (p *reporter) remainingTime(e runfolder.Epoch) time.Duration {
 	return time.Duration(float64(p.cfg.Epochs-e.Epoch) * median(p.epochs) * float64(time.Second)).Round(time.Second)
 }

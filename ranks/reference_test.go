@@ -191,7 +191,7 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 	return r.layer(h, params, w, !p.Plain)
 }
 
-// normalised is h with normalised rows or columns.
+// normalised returns h with normalised rows or columns.
 func (r *reference) normalised(h [][]float64, params []model.Param, matrix func(i int) [][]float64) [][]float64 {
 	z, eps := h, 1e-5
 	if least, divided := map[string]float64{"l2": 1e-12, "ball": 1}[r.spec.Design.Norm]; divided {

@@ -31,11 +31,11 @@ type reporter struct {
 	account    account
 	budget     budget
 
-	text    bool      // the terminal gets text in place of the lines of the log
+	text    bool      // the terminal shows text in place of the lines of the log
 	headed  bool      // the header is printed
 	begun   bool      // writing of the run folder has begun
 	told    int       // the newest epoch with a written line
-	epochs  []float64 // seconds of each
+	epochs  []float64 // seconds of each epoch
 	raw     int64     // ghost bytes
 	sent    int64
 	history *stopping.History
@@ -90,7 +90,7 @@ func warn(out IO, format string, args ...any) {
 	fmt.Fprintf(out.Err, "siafu: "+format+"\n", args...)
 }
 
-// say is log for lines that a quiet run also prints.
+// say writes a line to the log and prints it, also in a quiet run.
 func (p *reporter) say(format string, args ...any) {
 	line := fmt.Sprintf(format, args...) + "\n"
 	io.WriteString(p.folder.Log(), line)

@@ -33,7 +33,7 @@ type resumed struct {
 
 // resumption is the message of rank 0 about the state that the run resumes from.
 type resumption struct {
-	Epoch    int // the last one trained
+	Epoch    int // the last trained epoch
 	Switched bool
 	HasBest  bool
 	BestLine runfolder.Epoch
@@ -79,8 +79,8 @@ func identity(c *Config, meta *graph.Meta) map[string]string {
 	return of
 }
 
-// lockWait is how long a resumed run waits for another process that writes its folder and
-// may be about to end.
+// lockWait is the time that a resumed run waits for another process that writes its folder, because
+// that process may be about to end.
 const lockWait = 10 * time.Second
 
 // beginning has the data with which rank 0 begins to write the run folder, after all checks.

@@ -63,7 +63,6 @@ func (r roles) isServer() bool { return r.rank >= r.Graph }
 // clients returns the number of parts that use the k-th server.
 func (r roles) clients(k int) int { return (r.Graph - k + r.Servers - 1) / r.Servers }
 
-// name returns the role's name in reports.
 func (r roles) name() string {
 	if r.isServer() {
 		return "server"

@@ -46,7 +46,7 @@ type member struct {
 	fault    *inject.Fault  // nil but in tests
 	codecs   []codec.Codec  // the given codec, or the candidates
 	gpus     gpus           // of this host
-	gpu      *gpu           // of this member, or nil
+	gpu      *gpu           // the GPU of this member, or nil
 	ops      func() (kernels.Ops, error)
 	// backend makes the backend of tensor tasks, and functions changes the settings of
 	// invocations; nil except in tests.
@@ -159,18 +159,18 @@ func (r *member) stages() (*begun, error) {
 	return b, errors.Join(end, b.saveTimeline())
 }
 
-// tears reports whether a member that ends with an error interrupts others: not if all have
-// the same error, nor if its view has ended.
+// tears reports whether the error of a member interrupts other members. This is not the case if all
+// have the same error, or if the view has ended.
 func tears(err error) bool {
 	ended := (*world.EndedError)(nil)
 	return err != nil && !errors.As(err, &agreed{}) && !errors.As(err, &ended)
 }
 
-// resources are what a member has opened.
+// resources is the list of the open resources of a member.
 type resources struct {
 	list []resource
-	// torn means that the member has failed, and that other ranks are not notified yet.
-	// Those in this process may still copy rows from its arrays.
+	// torn means that the member has failed and the other ranks do not know it yet. Ranks in this
+	// process may still copy rows from its arrays.
 	torn bool
 }
 

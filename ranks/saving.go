@@ -60,8 +60,10 @@ func (s *saver) Served(took time.Duration) {
 // only a warning. If the run stops, the failure ends it: see run.stop.
 func (s *saver) Save(snap engine.Snapshot, stop bool) {
 	written, err := s.write(snap)
-	if err == nil {
-		s.reportSaved(snap.Epoch, written)
+	if v := s.run.reporter; err == nil {
+		v.log("checkpoint epoch=%d bytes=%d seconds=%.3f path=%s", snap.Epoch, written.Bytes, written.Took.Seconds(), written.Path)
+		v.saving += written.Took
+		v.saved += written.Bytes
 	}
 	switch {
 	case stop && err == nil:
@@ -73,14 +75,6 @@ func (s *saver) Save(snap engine.Snapshot, stop bool) {
 	}
 }
 
-// reportSaved reports a written checkpoint.
-func (s *saver) reportSaved(epoch int, written checkpoint.Written) {
-	v := s.run.reporter
-	v.log("checkpoint epoch=%d bytes=%d seconds=%.3f path=%s", epoch, written.Bytes, written.Took.Seconds(), written.Path)
-	v.saving += written.Took
-	v.saved += written.Bytes
-}
-
 // stopped returns the error of a stopped run that can be resumed.
 func (s *saver) stopped(epoch int, path string) error {
 	v := s.run.reporter
@@ -88,7 +82,8 @@ func (s *saver) stopped(epoch int, path string) error {
 	if sig, _ := s.watcher.Stopping(); sig != nil {
 		why = sig.String()
 	} else if v.budget.over {
-		why, more = v.budget.stopReason(v.cost()), " and a larger --budget"
+		why = fmt.Sprintf("cost so far $%.6f; another epoch and the end of the run may exceed --budget %g", v.cost(), v.budget.usd)
+		more = " and a larger --budget"
 	}
 	return fault.New(fault.Stopped, "train", path, "stopped after epoch %d (%s); this checkpoint has that epoch", epoch, why).
 		Then("continue with --out %s --resume auto%s", v.folder.Dir(), more)

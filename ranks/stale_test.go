@@ -64,7 +64,7 @@ func newStaleGCN(c graph.Content, s model.Spec, owner []int, flat []float32, exa
 	return p
 }
 
-// unreturned is seen without returned gradients.
+// unreturned omits the returned gradients: on the backward pass it replaces the rows by zeros.
 func unreturned(backward bool, s seen) seen {
 	if !backward {
 		return s

@@ -12,11 +12,13 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/host"
 	"siafu/internal/mapped"
+	"siafu/internal/safetensors"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/tensor"
+	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
 
@@ -74,8 +76,10 @@ func (r *opener) open() (err error) {
 	if text := config.IgnoredWeights(r.meta, r.net); text != "" {
 		fmt.Fprintf(r.out.Err, "siafu: warning: %s\n", text)
 	}
-	if err := r.checkTimeline(); err != nil {
-		return err
+	if r.cfg.Trace != "" {
+		if err := trace.Check(r.cfg.Trace); err != nil {
+			return err
+		}
 	}
 	if err := r.admit(); err != nil {
 		return err
@@ -253,7 +257,10 @@ func (r *prepared) begin() (*begun, error) {
 	if r.cfg.Init != "" && b.from.Epoch == 0 {
 		var err error
 		if r.world.Rank() == 0 {
-			err = loadWeights(r.cfg.Init, r.net, b.weights)
+			var list []safetensors.Tensor
+			if list, _, err = readWeights(r.cfg.Init, r.net); err == nil {
+				fillWeights(r.net, list, b.weights)
+			}
 		}
 		if err := agree(r.world, err); err != nil {
 			return nil, err

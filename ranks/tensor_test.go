@@ -90,8 +90,8 @@ type process struct {
 // doesTasks, set, makes TestDoesTasks the body of such a process.
 const doesTasks = "SIAFU_TEST_DOES_TASKS"
 
-// TestDoesTasks is the other process: it reads tasks from its standard input, and
-// writes results to its fourth file.
+// TestDoesTasks runs in the other process. It reads tasks from its standard input, and writes
+// results to file descriptor 3.
 func TestDoesTasks(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(doesTasks) == "" {
@@ -191,7 +191,7 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return b, err
 }
 
-// trainOn is train with the tensor tasks of each rank on a backend.
+// trainOn trains with the tensor tasks of each rank on a backend.
 func trainOn(t testing.TB, c Config, data string, backend func(*joined) tensor.Backend) trained {
 	t.Helper()
 	inWorld(t, c, data, func(r *member) { r.backend = backend }, (*member).train)

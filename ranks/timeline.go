@@ -18,14 +18,6 @@ type timeline struct {
 	offset    trace.Offset      // of this rank's clock, at the beginning
 }
 
-// checkTimeline fails if the timeline could not be written at the end.
-func (r *member) checkTimeline() error {
-	if r.cfg.Trace == "" {
-		return nil
-	}
-	return trace.Check(r.cfg.Trace)
-}
-
 // record starts the recording of this rank's tasks and waits.
 func (r *joined) record() {
 	if r.cfg.Trace != "" {

@@ -24,9 +24,9 @@ import (
 // that is in memory: after each epoch rank 0 stores the state of the run, and each part its own
 // state. The run leaves a view
 //
-//   - after an epoch, where a rank wanted another view and all parts have agreed
+//   - after an epoch, if a rank has requested another view and all parts have agreed
 //     (engine.Views), or
-//   - anywhere, where the members of a rank were ended (parts.End).
+//   - at any point, if the members of a rank were ended (parts.End).
 //
 // Rank 0 has part 0, and with it the run folder, in all views.
 //
@@ -50,13 +50,13 @@ type viewSequence struct {
 	states   map[int][]partMemory // of the parts here, by member: states of the last two epochs, the newer one last
 }
 
-// partMemory is the state of a part after an epoch. Two parts of a view differ by at most one
-// epoch, since none ends an epoch before all have begun it. So they have at least one stored
-// epoch in common.
+// partMemory is the state of a part after an epoch. No part ends an epoch before all parts have
+// begun it, so two parts of a view differ by at most one epoch. They have at least one stored epoch
+// in common.
 type partMemory struct {
 	Epoch int
 	Own   engine.PartState
-	state *checkpoint.State // the run's, on rank 0; never sent
+	state *checkpoint.State // state of the run, on rank 0; never sent
 }
 
 // newViewSequence makes a run. Only injected faults replace a view.
@@ -100,7 +100,6 @@ func (c *viewSequence) markEnded() {
 	c.ended = true
 }
 
-// requestView requests the next view.
 func (c *viewSequence) requestView(v world.View) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,14 +140,6 @@ func (c *viewSequence) Unpack(part int, state []byte) error {
 // close closes everything that outlives the views.
 func (c *viewSequence) close() { c.files.reporter.close() }
 
-// storeState stores the state of a part.
-func (c *viewSequence) storeState(part int, m partMemory) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := append(c.states[part], m)
-	c.states[part] = list[max(len(list)-2, 0):]
-}
-
 // storedState returns the state of a part after an epoch, or its newest one if epoch is later;
 // nil if it has none.
 func (c *viewSequence) storedState(part, epoch int) *partMemory {
@@ -162,7 +153,8 @@ func (c *viewSequence) storedState(part, epoch int) *partMemory {
 	return nil
 }
 
-// attachViews connects a member to what replaces its view.
+// attachViews sets the actions of injected faults that replace the view. It returns a fault if the
+// run cannot change its view.
 func (r *member) attachViews() error {
 	r.fault.Views(
 		func() { r.views.requestView(r.viewWithoutRank()); parts.End(r.everyone) },
@@ -264,7 +256,11 @@ func (r *joined) StoreState(s engine.Snapshot, own engine.PartState) {
 		state := r.stateOf(s)
 		m.state = &state
 	}
-	r.views.storeState(r.rank, m)
+	c := r.views
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := append(c.states[r.rank], m)
+	c.states[r.rank] = list[max(len(list)-2, 0):]
 }
 
 // Replaced implements engine.Views.

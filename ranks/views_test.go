@@ -21,7 +21,7 @@ import (
 	"siafu/ranks/world/parts"
 )
 
-// trainThrough is trainSpread of a run whose view may be replaced.
+// trainThrough trains as trainSpread, in a run whose view may be replaced.
 func trainThrough(t testing.TB, c Config, v world.View, data string) trained {
 	t.Helper()
 	err := inproc.Run(v.Started(), func(rank world.Comm) error {
@@ -35,7 +35,7 @@ func trainThrough(t testing.TB, c Config, v world.View, data string) trained {
 	return readRun(t, c.Out)
 }
 
-// replaceableRun is one rank of a run whose view may be replaced.
+// replaceableRun returns one rank of a run whose view may be replaced.
 func replaceableRun(c Config, data string, warn io.Writer) *viewSequence {
 	s := newViewSequence(c, data, world.Limits{}, nil, IO{Out: io.Discard, Err: warn})
 	s.kind, s.replaceable = "in-process", true

@@ -121,7 +121,7 @@ func begin(t *testing.T, change func(*Job), train ...string) *scene {
 	return s
 }
 
-// log is what the stand-in and the batch script have written.
+// log returns the output of the substitute and of the batch script.
 func (s *scene) log() string {
 	var all strings.Builder
 	for _, pattern := range []string{s.run + "/log", s.run + "/*/log", s.run + "-*.out"} {

@@ -55,7 +55,7 @@ func (s *scene) read(suffix string) string {
 	return ""
 }
 
-// steps are those of a job that Slurm has started and not seen end.
+// steps returns the steps of a job that Slurm considers running.
 func steps(t *testing.T, id string) string {
 	t.Helper()
 	out, err := client("squeue", "--noheader", "--steps", "--format=%i %j")

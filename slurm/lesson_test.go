@@ -14,7 +14,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// lesson is what jobs train that train in earnest.
+// lesson is the dataset and the programs of jobs with real training.
 type lesson struct {
 	siafu, data string
 }
@@ -35,8 +35,7 @@ func (l *lesson) must(t *testing.T, args ...string) {
 	}
 }
 
-// flags are those of every run. The job saves itself nowhere but where Slurm's
-// signals make it.
+// flags returns the flags of every run. The job saves checkpoints only after signals of Slurm.
 func (l *lesson) flags() []string {
 	return []string{l.data, "--epochs", "30", "--hidden", "8", "--checkpoint-every", "off"}
 }

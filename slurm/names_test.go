@@ -12,9 +12,8 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// nastyNames has sbatch read the scripts of all nasty names, and runs one of
-// them that has all that a script must take care of: it prints to the log that
-// is promised, and siafu gets its words.
+// nastyNames passes the scripts of all difficult names to sbatch. It runs the script that combines
+// the difficulties: it must write to the expected log, and siafu must receive its arguments.
 func nastyNames(t *testing.T) {
 	self, dir := printer(t), t.TempDir()
 	for i, name := range nasty {

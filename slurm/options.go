@@ -76,16 +76,16 @@ func (o *Options) Extra() []string { return strings.Fields(strings.Join(o.Sbatch
 
 var (
 	extra = regexp.MustCompile(`^--[a-z][a-z-]*(=[A-Za-z0-9_.,:+/@=%\[\]-]+)?$`)
-	// taken are flags without which a script does not work, or that have others' places.
+	// taken are flags that submit sets itself or has its own flags for.
 	taken = []string{"--nodes", "--ntasks-per-node", "--ntasks", "--cpus-per-task", "--time", "--mem", "--partition", "--account", "--qos",
 		"--job-name", "--array", "--output", "--open-mode", "--requeue", "--no-requeue", "--signal"}
 )
 
-// gpus is a number of them, after their type where there is one.
+// gpus matches a number of GPUs, optionally after their type.
 var gpus = regexp.MustCompile(`^([A-Za-z0-9_.-]+:)?[1-9][0-9]{0,5}$`)
 
-// AskGPUs sets the number of GPUs per node for the given number of graph ranks, one each; 0
-// for a run on processors. It fails if the requested GPUs contradict that.
+// AskGPUs sets the number of GPUs per node to one for each of the given number of graph ranks. 0
+// means a run on CPUs. It fails if the requested number of GPUs does not match.
 func (o *Options) AskGPUs(ranks int) error {
 	each := min(o.TasksPerNode, ranks)
 	switch asked := o.GPUsPerNode; {
@@ -104,7 +104,7 @@ func (o *Options) AskGPUs(ranks int) error {
 	return nil
 }
 
-// checkGrace refuses a time limit that ends before training gets the signal.
+// checkGrace returns a fault if the time limit is not longer than the grace period.
 func (o *Options) checkGrace() error {
 	limit, err := limitSeconds(o.Time)
 	if err != nil {
@@ -117,8 +117,8 @@ func (o *Options) checkGrace() error {
 	return nil
 }
 
-// limitSeconds reads Slurm's forms of a time limit: M, M:S, H:M:S, D-H, D-H:M
-// and D-H:M:S; 0 for an empty one.
+// limitSeconds parses a time limit of Slurm: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S. An empty limit is
+// 0.
 func limitSeconds(s string) (int, error) {
 	if s == "" {
 		return 0, nil
@@ -147,7 +147,7 @@ func limitSeconds(s string) (int, error) {
 	return total, err
 }
 
-// Memory is Mem in bytes, as Slurm reads it: megabytes without a unit; 0 for the cluster's
+// Memory returns Mem in bytes. The default unit is megabytes, as in Slurm. 0 means the cluster's
 // default.
 func (o *Options) Memory() (int64, error) {
 	if o.Mem == "" {
@@ -165,7 +165,7 @@ func (o *Options) Memory() (int64, error) {
 // Ranks returns the number of ranks of a job.
 func (o *Options) Ranks() int { return o.Nodes * o.TasksPerNode }
 
-// Settings returns the combinations of Array, each as "seed=1 hidden=64"; nil without a sweep.
+// Settings returns the combinations of Array, in the form "seed=1 hidden=64"; nil without a sweep.
 func (o *Options) Settings() ([]string, error) {
 	if len(o.Array) == 0 {
 		return nil, nil
@@ -191,7 +191,7 @@ func (o *Options) Settings() ([]string, error) {
 	return all, nil
 }
 
-// AtOnce returns the maximum number of simultaneous tasks of the array, such as "%2"; "" for all.
+// AtOnce returns the maximum number of simultaneous tasks of the array, such as "%2", or "" for all.
 func (o *Options) AtOnce() string {
 	for _, text := range o.Array {
 		if _, n, ok := strings.Cut(text, "%"); ok {
@@ -201,7 +201,7 @@ func (o *Options) AtOnce() string {
 	return ""
 }
 
-// checkAtOnce refuses a share of the array that is no number, or two of them.
+// checkAtOnce returns a fault if the suffix %N is not a number or occurs twice.
 func (o *Options) checkAtOnce() error {
 	asked := 0
 	for _, text := range o.Array {

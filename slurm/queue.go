@@ -8,14 +8,14 @@ import (
 // Entry is Slurm's record of a job, or of one task of an array.
 type Entry struct {
 	ID       string
-	Task     int    // of the array; -1: none, or all that are still queued
+	Task     int    // of the array; -1: no array, or all queued tasks
 	State    string // PENDING, RUNNING, …
-	Reason   string // why it waits
+	Reason   string // why the job waits
 	Restarts int
 }
 
-// Queue queries Slurm for a job; an array has an entry for each task that left the queue.
-// Slurm forgets an ended job after some minutes.
+// Queue queries Slurm for a job. An array has an entry for each task that has left the queue. Slurm
+// forgets an ended job after some minutes.
 func Queue(id string) ([]Entry, error) {
 	text, err := client("scontrol", "--oneliner", "show", "job", id)
 	if err != nil {
@@ -24,8 +24,8 @@ func Queue(id string) ([]Entry, error) {
 	return parseQueue(text), nil
 }
 
-// parseQueue reads lines of "Key=Value Key=Value". From Command on the values
-// are paths, which may hold anything.
+// parseQueue parses lines of "Key=Value Key=Value". It ignores the rest of a line from Command on,
+// where values are paths that may contain anything.
 func parseQueue(text string) []Entry {
 	var list []Entry
 	for _, line := range strings.Split(text, "\n") {
@@ -55,7 +55,7 @@ func parseQueue(text string) []Entry {
 	return list
 }
 
-// entryOf returns the entry of a task of an array, or the only one.
+// entryOf returns the entry of a task, or the entry without a task number.
 func entryOf(list []Entry, task int) (Entry, bool) {
 	for _, want := range []int{task, -1} {
 		for _, e := range list {
@@ -67,7 +67,7 @@ func entryOf(list []Entry, task int) (Entry, bool) {
 	return Entry{}, false
 }
 
-// ended reports whether nothing of a job writes any more.
+// ended reports whether no process of a job writes any more.
 func (e Entry) ended() bool {
 	p := phase(e, true)
 	return p == Failed || p == Cancelled || e.State == "COMPLETING"

@@ -8,14 +8,14 @@ import (
 	"siafu/internal/fault"
 )
 
-// A script is read twice: its #SBATCH lines by sbatch, all of it by bash. Each
-// takes words apart in its own way.
+// sbatch reads the #SBATCH lines of a script, and bash reads the whole script. They have different
+// rules for words.
 
-// safe is a word that a shell takes as it is. One with an equals sign would be
-// an assignment in front of a command, unless it is a flag.
+// safe matches a word that needs no quotes in a shell. A word with an equals sign could be an
+// assignment in front of a command, unless it is a flag.
 var safe = regexp.MustCompile(`^(-[A-Za-z0-9_.,:+/@=%-]*|[A-Za-z0-9_.,:+/@%-]+)$`)
 
-// Quote writes words as a shell reads them.
+// Quote returns words quoted for a shell.
 func Quote(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -27,12 +27,12 @@ func Quote(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// plain is a value that a #SBATCH line may hold without quotes.
+// plain matches a value that needs no quotes in an #SBATCH line.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_.,:+/@=%\[\]-]*$`)
 
-// value writes the value of an option as sbatch reads it: a backslash escapes
-// any character, within quotes of both kinds too; a # after none of these
-// begins a comment; nothing is expanded. There is no way to write a newline.
+// value returns the value of an option quoted for sbatch. sbatch treats a backslash as an escape of
+// any character, also within either kind of quotes. An unquoted # begins a comment. sbatch expands
+// nothing, and a newline cannot be written.
 func value(s string) string {
 	if plain.MatchString(s) {
 		return s
@@ -40,12 +40,12 @@ func value(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// filename writes a path as a part of Slurm's pattern of a file name. There is
-// no way to write a backslash: it makes Slurm expand nothing at all.
+// filename returns a path as part of a file name pattern of Slurm. A backslash cannot be written:
+// it disables all expansion.
 func filename(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 
-// check refuses what the scripts cannot hold. The words of command lines are
-// not its business: Quote can write them all.
+// check returns a fault if a #SBATCH line cannot contain the name of the job or the path of its run
+// folder. Command lines need no check, because Quote can quote any word.
 func (j *Job) check() error {
 	if strings.ContainsFunc(j.JobName, unicode.IsControl) || field.MatchString(j.JobName) {
 		return fault.New(fault.Usage, op, "", "the name of the job, %q, has a control character, or an equals sign after a space", j.JobName).
@@ -58,5 +58,5 @@ func (j *Job) check() error {
 	return nil
 }
 
-// field is what would look like a field of scontrol's in the middle of a name.
+// field matches a part of a name that parseQueue would take for a field.
 var field = regexp.MustCompile(`\s\S*=`)

@@ -108,8 +108,8 @@ func expand(pattern string) string {
 	return strings.NewReplacer("%%", "%", "%j", "7", "%A", "7", "%a", "1").Replace(pattern)
 }
 
-// evaluate has bash run a script in which every command is a builtin or
-// program, and returns the words that program got.
+// evaluate runs a script in bash, in which each command is a builtin or "program", and returns the
+// arguments of program.
 func evaluate(t *testing.T, script string) []string {
 	t.Helper()
 	bash, err := exec.LookPath("bash")

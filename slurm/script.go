@@ -16,16 +16,16 @@ type Job struct {
 	Self     string   // siafu on the nodes, outside of any container
 	Run      string   // run folder, or the folder of the runs of a sweep
 	Train    []string // [CONFIG.toml] DATA and the flags of train
-	Resume   []string // flags with which train resumes
-	ID       string   // identifies run folders made by any start of the script
-	Settings []string // of a sweep, "seed=1 hidden=64" each
+	Resume   []string // flags that make train resume
+	ID       string   // identifies run folders of all starts of the script
+	Settings []string // of a sweep, each in the form "seed=1 hidden=64"
 	Parts    []string // arguments of "siafu partition"
 }
 
 // Script returns the batch script of the training job.
 func (j *Job) Script() string { return fill(trainScript, j) }
 
-// PartitionScript returns the batch script of the job that divides the dataset.
+// PartitionScript returns the batch script of the job that partitions the dataset.
 func (j *Job) PartitionScript() string { return fill(partitionScript, j) }
 
 func fill(t *template.Template, j *Job) string {
@@ -46,7 +46,7 @@ func seal(text string) string {
 	return strings.Replace(text, mark, fmt.Sprintf("%s, checksum %08x", mark, crc32.ChecksumIEEE([]byte(text))), 1)
 }
 
-// edited reports whether a sealed script is no longer what was written.
+// edited reports whether a sealed script was changed after it was written.
 func edited(text string) bool {
 	m := sealed.FindString(text)
 	return m != "" && seal(strings.Replace(text, m, mark, 1)) != text
@@ -71,10 +71,10 @@ func (j *Job) LogPattern() string {
 	return filename(j.Run) + "-%j.out"
 }
 
-// PartitionLogPattern returns the log of the job that divides the dataset.
+// PartitionLogPattern returns the log of the partitioning job.
 func (j *Job) PartitionLogPattern() string { return filename(j.Run) + "-partition-%j.out" }
 
-// PartitionName returns the name of that job.
+// PartitionName returns the name of the partitioning job.
 func (j *Job) PartitionName() string { return j.JobName + "-partition" }
 
 // Launch returns the command line before the arguments of train.
@@ -105,7 +105,7 @@ func (j *Job) Arguments() string {
 	return line
 }
 
-// Partitioning returns the command line of the job that divides the dataset.
+// Partitioning returns the command line of the partitioning job.
 func (j *Job) Partitioning() string {
 	program := cmp.Or(j.Program, j.Self)
 	if j.Container != "" {
@@ -124,7 +124,7 @@ func parse(name, text string) *template.Template {
 	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": Quote, "value": value}).Parse(text))
 }
 
-// limits are the lines that all jobs of a run share.
+// limits has the lines that all jobs of a run have in common.
 const limits = `{{- with .Time}}
 #SBATCH --time={{value .}}{{end}}
 {{- with .Mem}}
@@ -137,7 +137,7 @@ const limits = `{{- with .Time}}
 #SBATCH --qos={{value .}}{{end}}
 `
 
-// modules are loaded, or end the job: what comes without them is another program's error.
+// modules loads the modules, and ends the job if that fails: later errors would be misleading.
 const modules = `{{- range .Modules}}
 module load {{quote .}} || { echo "siafu: module {{.}} was not loaded on $(hostname)" >&2; exit 78; }{{end}}
 `

@@ -19,8 +19,7 @@ func plainJob() *Job {
 	}
 }
 
-// What is asked for stands in the script, and nothing that was not; bash finds
-// no fault with it.
+// The script contains exactly the requested options, and its syntax is valid in bash.
 func TestScript(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -25,39 +25,39 @@ const (
 	Running   = "running"   //
 	Requeued  = "requeued"  // waits for its next start
 	Done      = "done"      //
-	Diverged  = "diverged"  // after its last epoch its weights gave no numbers any more
-	Failed    = "failed"    // Slurm's job is over and the run is not
-	Cancelled = "cancelled" // somebody has ended Slurm's job
-	Stopped   = "stopped"   // not a job of Slurm's, and no longer writing
-	Damaged   = "damaged"   // its files can't be read
-	Absent    = "absent"    // there is nothing of that name
+	Diverged  = "diverged"  // its weights have diverged
+	Failed    = "failed"    // the Slurm job has ended, but not the run
+	Cancelled = "cancelled" // the Slurm job was cancelled
+	Stopped   = "stopped"   // not a Slurm job, and no longer written
+	Damaged   = "damaged"   // its files are unreadable
+	Absent    = "absent"    // no run of this name exists
 )
 
 // Status is the state of a run.
 type Status struct {
 	Run      string
 	Phase    string
-	Job      string // Slurm's number and state, empty where it has none
+	Job      string // number and state of the Slurm job, empty if there is none
 	Progress runfolder.Progress
-	Begun    bool  // there is a run folder
-	Err      error // why it is damaged or absent
+	Begun    bool  // the run folder exists
+	Err      error // why the run is damaged or absent
 }
 
-// Watch finds runs and says how they are doing.
+// Watch finds runs and determines their status.
 type Watch struct {
 	Queue func(job string) ([]Entry, error)
 	Now   time.Time
 }
 
-// job is where a run stands in Slurm.
+// job is the Slurm job of a run.
 type job struct {
 	record Record
-	task   int
+	task   int // of an array; -1: no array
 }
 
-// All returns the status of the runs that the names mean: run folders, folders of
-// runs, numbers of jobs. No name means all below runs/. What can't be read is in
-// the list too, with its fault; the error, then, has the kind of the first one.
+// All returns the status of the named runs. A name is a run folder, a folder of runs or the number of
+// a job. Without names, All returns all runs below runs/. The list includes unreadable runs with
+// their faults. The error then has the kind of the first fault.
 func (w Watch) All(names []string) ([]Status, error) {
 	if len(names) == 0 {
 		names = []string{"runs"}
@@ -69,7 +69,7 @@ func (w Watch) All(names []string) ([]Status, error) {
 	return list, firstFault(list)
 }
 
-// firstFault returns the error of a list that holds what can't be read.
+// firstFault returns the error of a list with unreadable runs.
 func firstFault(list []Status) error {
 	var first error
 	damaged := 0
@@ -82,10 +82,10 @@ func firstFault(list []Status) error {
 	if damaged < 2 {
 		return first
 	}
-	return &fault.Error{Op: "status", Kind: fault.KindOf(first), Detail: fmt.Sprintf("%d of %d can't be read, the first", damaged, len(list)), Err: first}
+	return &fault.Error{Op: "status", Kind: fault.KindOf(first), Detail: fmt.Sprintf("%d of %d runs are unreadable; the first", damaged, len(list)), Err: first}
 }
 
-// named returns the status of the runs that one name means.
+// named returns the status of the runs with one name.
 func (w Watch) named(name string) []Status {
 	jobs := records(name)
 	folders, list := find(name, jobs)
@@ -96,7 +96,7 @@ func (w Watch) named(name string) []Status {
 	return list
 }
 
-// one returns the status of a run, whose job is looked for among jobs.
+// one returns the status of a run. jobs has the known jobs by run folder.
 func (w Watch) one(dir string, jobs map[string]job) Status {
 	s := Status{Run: dir, Phase: Queued}
 	if runfolder.IsRun(dir) {
@@ -126,7 +126,7 @@ func (w Watch) one(dir string, jobs map[string]job) Status {
 	return s
 }
 
-// ask takes the phase from Slurm. Where Slurm can't be asked, from the files.
+// ask determines the phase by querying Slurm, or from the files on a machine without Slurm.
 func (w Watch) ask(s *Status, j job) {
 	list, err := w.Queue(j.record.Job)
 	if fault.KindOf(err) == fault.Missing { // no Slurm here
@@ -136,7 +136,7 @@ func (w Watch) ask(s *Status, j job) {
 		return
 	}
 	e, known := entryOf(list, j.task)
-	if err != nil || !known { // Slurm has forgotten it
+	if err != nil || !known { // Slurm has forgotten the job
 		s.Phase = Failed
 		return
 	}
@@ -147,7 +147,7 @@ func (w Watch) ask(s *Status, j job) {
 	}
 }
 
-// phase is that of a run that has not ended.
+// phase returns the phase of a run that has not ended.
 func phase(e Entry, begun bool) string {
 	switch e.State {
 	case "PENDING", "REQUEUED", "REQUEUE_HOLD":
@@ -164,13 +164,13 @@ func phase(e Entry, begun bool) string {
 	return Failed
 }
 
-// Over reports whether a run makes no progress any more.
+// Over reports whether a run will make no more progress.
 func (s *Status) Over() bool {
 	return s.Phase != Queued && s.Phase != Running && s.Phase != Requeued
 }
 
-// alone reports whether a run of which only the folder is known still writes: by its lock
-// where that is of this host, else by the time.
+// alone returns Running or Stopped for a run without a known job. It checks the lock if that belongs
+// to this host. If not, it checks the time of the last write.
 func (w Watch) alone(dir string, p runfolder.Progress) string {
 	if held, known := owner.Held(dir); known && held {
 		return Running
@@ -184,8 +184,8 @@ func (w Watch) alone(dir string, p runfolder.Progress) string {
 	return Running
 }
 
-// records returns the jobs of the runs at, below and beside a path, or of the job
-// with that number.
+// records returns the jobs of the runs at a path, in that folder or in its parents, or the job with
+// that number.
 func records(name string) map[string]job {
 	paths, _ := filepath.Glob(filepath.Join(escape(name), "*"+recordSuffix))
 	for dir := filepath.Clean(name); dir != "." && dir != "/"; dir = filepath.Dir(dir) {
@@ -212,13 +212,13 @@ func records(name string) map[string]job {
 	return found
 }
 
-// escape keeps a path from being a pattern.
+// escape escapes the special characters of patterns in a path.
 func escape(path string) string {
 	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(path)
 }
 
-// find returns the run folders that a name means, those that do not exist yet
-// included; and what could not be looked into.
+// find returns the run folders with a name, including those that do not exist yet, and the paths
+// that are unreadable.
 func find(name string, jobs map[string]job) (folders []string, damaged []Status) {
 	dir := filepath.Clean(name)
 	if runfolder.IsRun(dir) {
@@ -231,10 +231,10 @@ func find(name string, jobs map[string]job) (folders []string, damaged []Status)
 	}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && len(folders) > 0: // it comes, or has just gone
+		case errors.Is(err, fs.ErrNotExist) && len(folders) > 0: // not created yet, or just removed
 			return nil
 		case err != nil:
-			damaged = append(damaged, unread(path, fault.System("status", path, err)))
+			damaged = append(damaged, unreadable(path, fault.System("status", path, err)))
 			return nil
 		case !d.IsDir():
 			return nil
@@ -248,20 +248,19 @@ func find(name string, jobs map[string]job) (folders []string, damaged []Status)
 	})
 	if len(folders)+len(damaged) == 0 {
 		err := fault.New(fault.Missing, "status", dir, "there is no run folder or job of that name").Then("name a run folder, or a job that was submitted here")
-		damaged = []Status{unread(dir, err)}
+		damaged = []Status{unreadable(dir, err)}
 	}
 	return folders, damaged
 }
 
-// unread returns the line of what can't be looked into.
-func unread(path string, err *fault.Error) Status {
+func unreadable(path string, err *fault.Error) Status {
 	if err.Kind == fault.Missing {
 		return Status{Run: path, Phase: Absent, Err: err}
 	}
 	return Status{Run: path, Phase: Damaged, Err: err}
 }
 
-// Print writes a table. A damaged run has its fault at the end of its line.
+// Print writes a table. The line of a damaged run ends with its fault.
 func Print(w io.Writer, list []Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "run\tstate\tepoch\tloss\tval acc\tleft\tjob")
@@ -293,7 +292,7 @@ func (s Status) cells() []string {
 	return []string{s.Run, s.Phase, epoch, loss, acc, left, job}
 }
 
-// PrintJSON writes the list as one JSON array. What is not known yet is not there.
+// PrintJSON writes the list as a JSON array. It omits unknown values.
 func PrintJSON(w io.Writer, list []Status) error {
 	type line struct {
 		Run     string   `json:"run"`

@@ -157,7 +157,7 @@ func TestStatusOfDamage(t *testing.T) {
 	}
 }
 
-// What can't be read is a line of the table, and the other runs are in it too.
+// An unreadable run is a line of the table, which still shows the other runs.
 func TestStatusBesideDamage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, "runs", map[string]string{
@@ -170,7 +170,7 @@ func TestStatusBesideDamage(t *testing.T) {
 	})
 	ask := func(id string) ([]Entry, error) { return parseQueue("JobId=5 JobState=RUNNING Reason=None"), nil }
 	list, err := Watch{ask, time.Now()}.All([]string{"runs", "nothing", "runs/f"})
-	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "5 of 8 can't be read, the first: ") || !strings.Contains(err.Error(), "runs/b/metrics.jsonl") {
+	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "5 of 8 runs are unreadable; the first: ") || !strings.Contains(err.Error(), "runs/b/metrics.jsonl") {
 		t.Errorf("%v", err)
 	}
 	var out bytes.Buffer

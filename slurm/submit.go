@@ -16,23 +16,22 @@ import (
 	"siafu/internal/owner"
 )
 
-// Record is the file RUN.job: what was submitted for a run folder, or for the
-// folder of a sweep.
+// Record is the content of the file RUN.job: the submission of a run folder or of the folder of a
+// sweep.
 type Record struct {
 	Job          string   `json:"job"`
 	PartitionJob string   `json:"partition_job,omitempty"`
 	Script       string   `json:"script"`
-	Runs         []string `json:"runs"` // by number of the task where the job is an array
+	Runs         []string `json:"runs"` // of an array: by number of the task
 	Array        bool     `json:"array"`
 }
 
-// recordSuffix is what a record's file has after the path of its run folder.
+// recordSuffix follows the path of the run folder in the name of a record.
 const recordSuffix = ".job"
 
-// Submit writes the scripts of a job and, unless it is a dry run, submits
-// them; Job of the record is empty then. Faults have kind Missing where there
-// is no Slurm, Config where Slurm refuses, Usage where a name fits no script;
-// nothing is written then.
+// Submit writes the scripts of a job and submits them. A dry run does not submit them, and its
+// record has an empty Job. The kind of a fault is Missing without Slurm, Config if Slurm rejects the
+// job, and Usage if a script cannot contain a name. In the last case nothing is written.
 func (j *Job) Submit() (Record, error) {
 	if err := j.check(); err != nil {
 		return Record{}, err
@@ -58,7 +57,7 @@ func (j *Job) Submit() (Record, error) {
 			return r, err
 		}
 		r.PartitionJob = id
-		// A job whose dependency can't be met would wait for ever.
+		// Without the second flag, the job would wait forever if the partitioning fails.
 		dependency = []string{"--dependency=afterok:" + id, "--kill-on-invalid-dep=yes"}
 	}
 	if j.DryRun {
@@ -79,8 +78,8 @@ func partitionScriptOf(script string) string {
 	return strings.TrimSuffix(script, ".sbatch") + "-partition.sbatch"
 }
 
-// vet fails where the files may not be written because somebody else has, or the
-// job could not be submitted then.
+// vet returns a fault if a file to write is not siafu's or was edited, or if the job cannot be
+// submitted.
 func (j *Job) vet(script string) error {
 	isScript := func(head []byte) bool { return bytes.Contains(head, []byte(mark)) }
 	scripts := []string{script}
@@ -114,8 +113,8 @@ func (j *Job) vet(script string) error {
 	return nil
 }
 
-// alive fails where a process writes one of the run folders, or a job that has not ended
-// will.
+// alive returns a fault if a process writes one of the run folders, or if a job that has not ended
+// may write it.
 func (j *Job) alive(queue func(job string) ([]Entry, error)) error {
 	for _, run := range j.runs() {
 		if held, known := owner.Held(run); held && known {
@@ -126,7 +125,7 @@ func (j *Job) alive(queue func(job string) ([]Entry, error)) error {
 	text, err := os.ReadFile(j.Run + recordSuffix)
 	before := Record{}
 	if err != nil || json.Unmarshal(text, &before) != nil {
-		return nil // nothing was submitted, or not by us, which is told elsewhere
+		return nil // no record, or not siafu's: vet checks that
 	}
 	list, _ := queue(before.Job) // Slurm forgets jobs that have ended
 	for _, e := range list {
@@ -138,13 +137,13 @@ func (j *Job) alive(queue func(job string) ([]Entry, error)) error {
 	return nil
 }
 
-// noSlurm returns the fault of a machine without one of Slurm's commands.
+// noSlurm returns the fault of a machine without a command of Slurm.
 func noSlurm(name string) error {
 	return fault.New(fault.Missing, name, "", "this machine has no Slurm").
 		Then("submit from a login node of the cluster, or write only the script with --dry-run")
 }
 
-// runs returns the run folders that the script makes.
+// runs returns the run folders that the script creates.
 func (j *Job) runs() []string {
 	if j.Settings == nil {
 		return []string{j.Run}
@@ -156,7 +155,7 @@ func (j *Job) runs() []string {
 	return list
 }
 
-// writeFile makes the folder that the file is in, too.
+// writeFile writes a file and creates its folder.
 func writeFile(path, text string, mode os.FileMode) error {
 	if err := durable.MkdirAll(op, filepath.Dir(path)); err != nil {
 		return err
@@ -167,11 +166,11 @@ func writeFile(path, text string, mode os.FileMode) error {
 // sbatch submits a script and returns the job's number.
 func sbatch(script string, flags ...string) (string, error) {
 	out, err := client("sbatch", append(append([]string{"--parsable"}, flags...), script)...)
-	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // a cluster's name may follow
+	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // the name of the cluster may follow
 	return id, err
 }
 
-// client runs one of Slurm's commands and returns what it printed.
+// client runs a command of Slurm and returns its output.
 func client(name string, args ...string) (string, error) {
 	var out, said bytes.Buffer
 	cmd := exec.Command(name, args...)

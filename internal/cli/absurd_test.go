@@ -70,8 +70,8 @@ func newCage(t *testing.T, limit int64) *cage {
 	return nil
 }
 
-// ownGroup is this process's group in the hierarchy of a controller, that of
-// version 2 having none.
+// ownGroup returns this process's control group in the hierarchy of a controller, or in that of
+// version 2 if controller is empty.
 func ownGroup(controller string) string {
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	for line := range strings.Lines(string(text)) {

@@ -26,7 +26,7 @@ type packageInfo struct {
 	imports  []string
 }
 
-// packages are all packages of the program by path, the root as "siafu".
+// packages returns all packages of the program by path. The root is "siafu".
 func packages(t *testing.T) map[string]*packageInfo {
 	t.Helper()
 	found := map[string]*packageInfo{}
@@ -156,7 +156,7 @@ func closure(all map[string]*packageInfo, programs ...string) map[string]bool {
 	return reached
 }
 
-// TestBenchStaysOut: siafu has no package in it that only siafu-bench needs.
+// siafu does not contain packages that only siafu-bench needs.
 func TestBenchStaysOut(t *testing.T) {
 	for path := range closure(packages(t), "siafu", "lambda/function/bootstrap") {
 		if wing(path) == "bench" || path == "ranks/simulate" {

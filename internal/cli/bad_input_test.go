@@ -103,8 +103,8 @@ func (s *scene) replace(path, old, new string) {
 	s.file(path, []byte(strings.Replace(text, old, new, 1)))
 }
 
-// tree is every path below the scene with a hash of what is there: the content
-// of a file, the target of a link, nothing of a folder.
+// tree returns every path below the scene with a hash of the content of a file or the target of
+// a link.
 func (s *scene) tree() map[string]string { return treeOf(s.t, s.dir) }
 
 func treeOf(t testing.TB, dir string) map[string]string {
@@ -161,8 +161,7 @@ type badInput struct {
 	args func(*scene) []string
 	code int
 	says []string
-	// writes lists the files that a command may leave because it had begun
-	// well: none where it is empty.
+	// writes lists the files that a command may have written before its failure.
 	writes []string
 }
 

@@ -57,8 +57,8 @@ func TestSubmitDryRun(t *testing.T) {
 	}
 }
 
-// A job asks for GPUs where a run computes on them: one for each graph rank of a node,
-// or as it is told.
+// A job requests GPUs if the run computes on them: one for each graph rank of a node, or the
+// given number.
 func TestSubmitGPUs(t *testing.T) {
 	inFolderWith(t, "data")
 	for args, want := range map[string]string{
@@ -96,7 +96,7 @@ func TestSubmitForce(t *testing.T) {
 	}
 }
 
-// What is wrong with the command line of training is said at submission.
+// Submission reports errors of the training command line.
 func TestSubmitUsage(t *testing.T) {
 	inFolderWith(t, "data")
 	for _, tc := range []struct {
@@ -201,7 +201,7 @@ func TestStatusCommand(t *testing.T) {
 	}
 }
 
-// What launch refuses before it starts anything.
+// launch refuses invalid command lines before it starts a process.
 func TestLaunchUsage(t *testing.T) {
 	for _, tc := range []struct {
 		args []string

@@ -10,7 +10,7 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// fakeSiafu has the GPUs that $CUDA says, and writes down what it is told.
+// fakeSiafu reports the GPUs in $CUDA, and logs its arguments.
 const fakeSiafu = `#!/bin/bash
 echo "$*" >> calls
 case $1 in

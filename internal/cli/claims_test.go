@@ -14,9 +14,8 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// Of processes that claim one run folder at the same moment one trains there,
-// and the others are told by whom it is written; whether the folder is there
-// or not, and with --force or without.
+// If processes claim one run folder concurrently, one trains, and the errors of the others name
+// it. The folder may exist before, and --force does not matter.
 func TestOneOfManyTrains(t *testing.T) {
 	data := small(t)
 	const many = 5
@@ -31,7 +30,7 @@ func TestOneOfManyTrains(t *testing.T) {
 			if force {
 				args = append(args, "--force")
 			}
-			// Whoever has the folder keeps it until all others have ended.
+			// The owner keeps the folder until all others have ended.
 			env := []string{fmt.Sprintf("%s=0:eval:20:wait:%s", inject.Variable, gate)}
 			said := make([]bytes.Buffer, many)
 			codes := make(chan int, many)
@@ -135,8 +134,8 @@ func TestRestartKnowsItsFolder(t *testing.T) {
 	}
 }
 
-// The starts of a batch script are launches of one id: the first obeys --force,
-// the others go on in what the first has made.
+// All starts of a batch script have the same launch id. The first one applies --force, and the
+// others continue in its folder.
 func TestScriptForcesOnce(t *testing.T) {
 	data, run := small(t), filepath.Join(t.TempDir(), "run")
 	must(t, "train", data, "--epochs", "9", "--out", run, "--quiet")

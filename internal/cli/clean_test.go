@@ -11,7 +11,7 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// What a command that was killed has left goes, and nothing else does.
+// clean removes exactly the leftovers of killed commands.
 func TestClean(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "deep", "data")

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// declared are the names that a file declares: functions, types, variables, methods, and the
+// declared adds the names that a file declares: functions, types, variables, methods, and the
 // members of structs and interfaces.
 func declared(file *ast.File, add func(name string, doc *ast.CommentGroup, exported bool)) {
 	for _, d := range file.Decls {

@@ -127,7 +127,6 @@ func lineOf(text, key string) int {
 	return 0
 }
 
-// configKeys returns the keys of config.Config.
 func configKeys() []string {
 	var keys []string
 	for f := range new(config.Config).Options() {

@@ -24,7 +24,7 @@ func flagTables(t *testing.T) map[string]string {
 		table := "| flag | default | |\n|---|---|---|\n"
 		count := 0
 		for _, f := range command.Flags {
-			// What these share with train is described there.
+			// The section of train describes the flags that these share with it.
 			shares := slices.Contains([]string{"bench async", "bench breakdown", "bench codecs", "bench epoch", "bench lambda", "plan"}, command.Path)
 			if f.Name == "help" || shares && f.Group != "" {
 				continue
@@ -83,7 +83,7 @@ func replaceTables(text string, tables []string) string {
 					common++
 				}
 			}
-			// Of two with equal flags in common, the shorter one fits better.
+			// Of two tables with equally many common flags, the shorter one fits better.
 			if common > most || common == most && common > 0 && len(table) < len(best) {
 				best, most = table, common
 			}
@@ -95,7 +95,7 @@ func replaceTables(text string, tables []string) string {
 	return strings.Join(parts, head)
 }
 
-// What is wrong with a table is told by line.
+// Errors of a table name the line.
 func TestMissingLines(t *testing.T) {
 	const table = "| `--a` |  | first |\n| `--b` | `1` | second |\n"
 	for text, want := range map[string]string{

@@ -25,9 +25,9 @@ type listed struct {
 // checked are packages whose types are known, by import path.
 type checked map[string]*types.Package
 
-// What another architecture compiles of siafu and of the function, without cgo and
-// without our assembly, has no error of types. That takes seconds, the compiler most of
-// a minute, because it begins with the standard library.
+// siafu and the function have no type errors on another architecture, without cgo and assembly.
+// Type checking takes seconds. Compiling would take most of a minute, because it includes the
+// standard library.
 func TestTypesOnAnotherArchitecture(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", "-json=Dir,ImportPath,Standard,GoFiles,ImportMap,Module", ".", "./lambda/function/bootstrap")
 	cmd.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")

@@ -13,7 +13,7 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// modelsPage is docs/models.md.
+// modelsPage returns the text of docs/models.md.
 func modelsPage(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("docs/models.md")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,9 +22,7 @@ type lambdaDeployCmd struct {
 }
 
 func (c *lambdaDeployCmd) Run(ctx context.Context, io commandline.Console) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
-	return deploy.Deploy(ctx, c.Options, io.Out)
+	return untilInterrupted(ctx, deploy.Deploy, c.Options, io)
 }
 
 type lambdaStatusCmd struct {
@@ -31,9 +30,7 @@ type lambdaStatusCmd struct {
 }
 
 func (c *lambdaStatusCmd) Run(ctx context.Context, io commandline.Console) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
-	return deploy.Status(ctx, c.Options, io.Out)
+	return untilInterrupted(ctx, deploy.Status, c.Options, io)
 }
 
 type lambdaRemoveCmd struct {
@@ -41,15 +38,14 @@ type lambdaRemoveCmd struct {
 }
 
 func (c *lambdaRemoveCmd) Run(ctx context.Context, io commandline.Console) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
-	return deploy.Remove(ctx, c.Options, io.Out)
+	return untilInterrupted(ctx, deploy.Remove, c.Options, io)
 }
 
-// untilInterrupted returns a context that ends at the first signal, so that the command can
-// undo unfinished steps. A second signal ends the process.
-func untilInterrupted(ctx context.Context) (context.Context, func()) {
+// untilInterrupted runs a command with a context that ends at the first signal, so that the
+// command can undo unfinished steps. A second signal ends the process.
+func untilInterrupted[O any](ctx context.Context, run func(context.Context, O, io.Writer) error, o O, c commandline.Console) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	return run(ctx, o, c.Out)
 }

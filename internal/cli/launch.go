@@ -53,7 +53,6 @@ func (c *launchCmd) Run(io commandline.Console) error {
 	return launch.Run(o)
 }
 
-// program returns the program of the ranks.
 func (c *launchCmd) program(self string) string {
 	switch {
 	case c.Program != "":

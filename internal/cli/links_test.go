@@ -19,7 +19,7 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// programs is siafu with MPI, with siafu-bench beside it.
+// programs builds siafu with MPI, and siafu-bench in the same folder.
 func programs(t *testing.T) string {
 	t.Helper()
 	hosttest.Go(t, "mpi/siafu-bench", "siafu/bench/siafu-bench", "mpi")

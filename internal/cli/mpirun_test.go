@@ -16,7 +16,7 @@ import (
 	"siafu/ranks/world/mpi/mpitest"
 )
 
-// program is siafu with the given tags.
+// program builds siafu with the given tags.
 func program(t *testing.T, tags string) string {
 	t.Helper()
 	return hosttest.Go(t, filepath.Join(tags, "siafu"), "siafu", tags)
@@ -33,8 +33,7 @@ func finish(t *testing.T, cmd *exec.Cmd) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// What goes wrong under mpirun ends all ranks, with the exit code of the
-// fault, and is said once.
+// An error under mpirun ends all ranks with the exit code of the fault, and is printed once.
 func TestBadInputUnderMpirun(t *testing.T) {
 	withMPI, without := program(t, "mpi"), program(t, "")
 	t.Setenv("CUDA_VISIBLE_DEVICES", "-1") // hides the GPUs of this host

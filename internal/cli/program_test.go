@@ -22,7 +22,7 @@ func init() {
 	}
 }
 
-// process is siafu as a process of its own.
+// process returns a command that runs siafu in another process.
 func process(env []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)

@@ -77,8 +77,8 @@ func TestInputScale(t *testing.T) {
 	}
 }
 
-// A run says which settings it took for its graph, in the log and in summary.json, unless
-// it is told them, and config.toml repeats it.
+// The log and summary.json list the settings that a run chose for its graph, except given ones.
+// A run with its config.toml has the same settings.
 func TestChosenSettings(t *testing.T) {
 	data := ring(t, 1000)
 	told := func(r *runfolder.Run) string {

@@ -105,7 +105,7 @@ var refusals = []refusal{
 	{"more ranks than vertices", nil, resume + " --ranks 9 --servers 0", 78, "9 5 vertices"},
 	{"shard damaged", func(s *scene) { s.flip(s.path("data", "parts", "1", "0.part")) }, resume, 65, "0.part"},
 
-	// What is not siafu's stays, with --force and without.
+	// Foreign files remain, with and without --force.
 	{"resuming into the user's folder", nil, "train @/data --out @/mine --resume auto", 64, "checkpoints is not a run folder"},
 	{"forcing the user's folder", nil, "train @/data --out @/mine --force", 64, "not a run folder"},
 	{"training into the user's folder", nil, "train @/data --out @/mine", 64, "not a run folder"},

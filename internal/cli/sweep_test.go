@@ -78,7 +78,7 @@ func TestSweepInterrupted(t *testing.T) {
 	}
 }
 
-// What is said about grids that cannot be, and what is printed instead of being run.
+// Invalid grids are refused, and --dry-run prints the commands.
 func TestSweepUsage(t *testing.T) {
 	data := small(t)
 	for _, tc := range []struct {

@@ -134,13 +134,12 @@ func testAccuracy(t *testing.T, out string) float64 {
 	return x
 }
 
-// A table of 20,000 customers goes in, is trained on and scored, and 1,000 who are
-// new are scored, in five commands: their table has no labels, and how it is read has
-// come with the model, the first dataset being gone. What an income that is not standardised and edges in one direction cost is
-// warned of.
+// Five commands import a table of 20,000 customers, train, and predict for them and for 1,000 new
+// ones. The new table has no labels, and the model contains its schema, because the first dataset
+// was removed. Warnings report an income that is not standardised and edges in one direction.
 //
-// Seed 1 gave 0.83 of the test set, 0.84 of the customers without a label and 0.86
-// of the new ones, and 0.25, a guess of four classes, where nobody heeds the warnings.
+// With seed 1 the accuracy is 0.83 on the test set, 0.84 on customers without a label and 0.86 on
+// new ones. If the warnings are ignored it is 0.25, as for random guesses of four classes.
 func TestTableOfCustomers(t *testing.T) {
 	const old, all = 20000, 21000
 	s, dir := newShop(all), t.TempDir()

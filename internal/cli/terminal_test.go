@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal returns a pseudo terminal; a process that has it for its own is told when
-// the other end is closed.
+// terminal returns the two ends of a pseudo terminal. Closing the user's end sends SIGHUP to a
+// process that it controls.
 func terminal(t *testing.T) (user, process *os.File) {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -114,7 +114,7 @@ func hangUp(t *testing.T, cmd *exec.Cmd, metrics string) {
 // has every epoch.
 func TestLiveLine(t *testing.T) { checkLiveLine(t, os.Args[0]) }
 
-// checkLiveLine has a command train, which is a program and perhaps what starts ranks.
+// checkLiveLine trains with a command: a program, or a launcher and a program.
 func checkLiveLine(t *testing.T, command ...string) {
 	t.Helper()
 	const columns = 60

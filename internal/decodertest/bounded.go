@@ -1,13 +1,12 @@
 package decodertest
 
 import (
-	"bytes"
-	"os"
 	"runtime/metrics"
-	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"siafu/internal/host"
 )
 
 // A decoder may allocate Constant bytes for buffers of a fixed size, and Factor bytes per input
@@ -32,10 +31,10 @@ func Bounded(t testing.TB, given int64, decode func()) {
 	t.Helper()
 	most := uint64(Constant + Factor*given)
 	defer limit(t, most+address)()
-	resident := status("VmRSS:")
-	forgetPeak()
+	resident := uint64(host.Status("VmRSS:"))
+	host.ForgetPeak() // if the kernel refuses, an earlier peak hides lower ones
 	Heap(t, given, decode)
-	if peak := status("VmHWM:"); peak > resident+most {
+	if peak := uint64(host.Status("VmHWM:")); peak > resident+most {
 		t.Errorf("resident memory grew by %d bytes for %d given, at most %d are expected", peak-resident, given, most)
 	}
 }
@@ -65,7 +64,7 @@ func limit(t testing.TB, more uint64) (restore func()) {
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &old); err != nil {
 		t.Fatal(err)
 	}
-	now := unix.Rlimit{Cur: min(status("VmSize:")+more, old.Max), Max: old.Max}
+	now := unix.Rlimit{Cur: min(uint64(host.Status("VmSize:"))+more, old.Max), Max: old.Max}
 	if err := unix.Setrlimit(unix.RLIMIT_AS, &now); err != nil {
 		t.Fatal(err)
 	}
@@ -75,18 +74,3 @@ func limit(t testing.TB, more uint64) (restore func()) {
 		}
 	}
 }
-
-// status returns a line of /proc/self/status in bytes, 0 if there is none.
-func status(name string) uint64 {
-	text, _ := os.ReadFile("/proc/self/status")
-	_, rest, _ := bytes.Cut(text, []byte(name))
-	words := bytes.Fields(rest)
-	if len(words) == 0 {
-		return 0
-	}
-	kib, _ := strconv.ParseUint(string(words[0]), 10, 64)
-	return kib << 10
-}
-
-// forgetPeak resets VmHWM. If the kernel does not permit it, an earlier peak hides lower ones.
-func forgetPeak() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }

@@ -12,10 +12,10 @@ import (
 
 // disk contains the operations whose order matters. Tests replace them.
 type disk interface {
-	sync(f *os.File) error // waits for what was written, or for a folder's names
+	sync(f *os.File) error // makes the content of a file or the names in a folder durable
 	mkdir(path string) error
 	rename(from, to string) error
-	exchange(a, b string) error // the two names change places
+	exchange(a, b string) error // exchanges two names in one step
 }
 
 // kernel implements disk by system calls.

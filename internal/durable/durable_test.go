@@ -120,7 +120,7 @@ func waysOf(kind string) []way {
 	}}
 }
 
-// old puts an older file or folder at dir/target, content is what is there.
+// old creates an older file or folder at dir/target.
 func old(t *testing.T, kind, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "target")

@@ -15,13 +15,13 @@ const Perm = 0o666
 // bufferBytes is the size of Write's buffer.
 const bufferBytes = 256 << 10
 
-// Write writes a file. What fill gets is buffered, and its first error sticks to
-// it. An error of fill that is a fault comes back as it is.
+// Write writes a file with the content that fill writes. The writer of fill is buffered. After its
+// first error it returns that error again. If fill returns a fault, Write returns it unchanged.
 func Write(op, path string, fill func(io.Writer) error) error {
 	return write(kernel{}, op, path, Perm, fill)
 }
 
-// WriteFile writes b like Write, with the permissions perm before the umask.
+// WriteFile writes a file with the content b and the permissions perm before the umask.
 func WriteFile(op, path string, b []byte, perm os.FileMode) error {
 	return write(kernel{}, op, path, perm, func(w io.Writer) error {
 		_, err := w.Write(b)
@@ -54,7 +54,7 @@ type File struct {
 	done     bool
 }
 
-// Create begins the file that path will name, in a folder that exists.
+// Create begins a file with the final name path. Its folder must exist.
 func Create(op, path string) (*File, error) { return create(kernel{}, op, path, Perm) }
 
 func create(d disk, op, path string, perm os.FileMode) (*File, error) {
@@ -81,12 +81,12 @@ func (f *File) WriteAt(b []byte, offset int64) (int, error) {
 	return n, about(f.op, f.path, err)
 }
 
-// Truncate gives the file a length.
+// Truncate sets the length of the file.
 func (f *File) Truncate(bytes int64) error { return about(f.op, f.path, f.file.Truncate(bytes)) }
 
-// Commit makes the content durable, then its name. The lock on the temporary
-// name ends when the file is closed, so that comes last; a file system that
-// tells of failures when a file is closed has told of them at the sync.
+// Commit makes the content durable, then the name. It closes the file last, because closing
+// releases the lock on the temporary name. It ignores errors of close, because the sync has
+// already reported all failed writes.
 func (f *File) Commit() error {
 	defer f.Abort()
 	if err := f.disk.sync(f.file); err != nil {
@@ -99,13 +99,12 @@ func (f *File) Commit() error {
 	return about(f.op, f.path, syncPath(f.disk, filepath.Dir(f.path)))
 }
 
-// Abort removes what was written unless it was committed, so it can be
-// deferred.
+// Abort removes the file unless it was committed, so that a call can be deferred.
 func (f *File) Abort() {
 	if f.done {
 		return
 	}
-	_ = os.Remove(f.Temporary()) // the next Create tries again
+	_ = os.Remove(f.Temporary()) // if this fails, the next Create removes the file
 	f.close()
 }
 
@@ -114,8 +113,7 @@ func (f *File) close() {
 	f.file.Close()
 }
 
-// Rename gives a file that is whole its name, durably: its content is synced
-// first.
+// Rename syncs a complete file and then renames it durably.
 func Rename(op, from, to string) error { return rename(kernel{}, op, from, to) }
 
 func rename(d disk, op, from, to string) error {

@@ -16,7 +16,7 @@ type Folder struct {
 	op, final string
 }
 
-// NewFolder begins the folder that final will name, and makes those above it.
+// NewFolder begins a folder with the final name final. It creates missing parents.
 func NewFolder(op, final string) (*Folder, error) {
 	if err := MkdirAll(op, filepath.Dir(final)); err != nil {
 		return nil, err
@@ -31,10 +31,10 @@ func NewFolder(op, final string) (*Folder, error) {
 // Commit calls Replace. Close then removes the previous folder.
 func (f *Folder) Commit() error { return Replace(f.op, f.Path, f.final, f.Path+".old") }
 
-// Replace puts the folder tmp, whose files are durable, in the place of final.
-// Where final exists the two change places in one step, so that it is whole at
-// any moment, and the older one is left at tmp. File systems that cannot do that
-// (NFS) have it step aside first, to a name from which it is removed.
+// Replace renames the folder tmp to final. The files of tmp must be durable. If final exists,
+// Replace exchanges the two folders in one step, so that final is complete at any time. The older
+// folder is then at tmp. If the file system cannot exchange folders (NFS), Replace first moves the
+// older folder to aside, and removes it at the end.
 func Replace(op, tmp, final, aside string) error { return replace(kernel{}, op, tmp, final, aside) }
 
 func replace(d disk, op, tmp, final, aside string) error {
@@ -47,11 +47,11 @@ func replace(d disk, op, tmp, final, aside string) error {
 			return about(op, final, err)
 		}
 	}
-	_ = os.RemoveAll(aside) // the maker of tmp recognises it as abandoned
+	_ = os.RemoveAll(aside) // package scratch removes leftovers
 	return nil
 }
 
-// swap tries what can't leave final without a folder first.
+// swap tries the atomic exchange first, and then two renames.
 func swap(d disk, tmp, final, aside string) error {
 	err := d.exchange(tmp, final)
 	if err == nil {
@@ -63,20 +63,20 @@ func swap(d disk, tmp, final, aside string) error {
 		}
 	}
 	err = d.rename(tmp, final)
-	if errors.Is(err, fs.ErrExist) { // another process has put one there meanwhile
+	if errors.Is(err, fs.ErrExist) { // another process has created final meanwhile
 		err = d.exchange(tmp, final)
 	}
 	if err != nil {
-		_ = d.rename(aside, final) // nothing more can be done than to put it back
+		_ = d.rename(aside, final) // restore the older folder
 		return err
 	}
 	return nil
 }
 
-// MkdirAll makes a folder, and those above it that are missing.
+// MkdirAll creates a folder and its missing parents durably.
 func MkdirAll(op, dir string) error {
 	if err := mkdirAll(kernel{}, filepath.Clean(dir)); err != nil {
-		return fault.System(op, "", err) // about the one that it is about
+		return fault.System(op, "", err) // err names the folder
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func mkdirAll(d disk, dir string) error {
 	if err := mkdirAll(d, parent); err != nil {
 		return err
 	}
-	// Another process may make it at the same moment, and not have synced it yet.
+	// Another process may create the folder at the same time, and may not have synced its name yet.
 	if err := d.mkdir(dir); err != nil && !isFolder(dir) {
 		return err
 	}
@@ -101,5 +101,5 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Sync makes the names in a folder durable, of files that are open for longer.
+// Sync makes the names in a folder durable, for files that stay open.
 func Sync(op, dir string) error { return about(op, dir, syncPath(kernel{}, dir)) }

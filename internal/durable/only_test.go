@@ -34,8 +34,7 @@ var byHand = map[string][]string{
 	"bench":                              {"Create", "Mkdir", "MkdirAll", "MkdirTemp", "WriteFile"}, // measures, and keeps nothing
 }
 
-// Whoever writes a file or a folder that is to stay does it through this
-// package.
+// All code writes permanent files and folders through this package.
 func TestOnlyWay(t *testing.T) {
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -18,7 +18,7 @@ func groupMemory(root string) Memory {
 		return least
 	}
 	for line := range strings.Lines(string(text)) {
-		// ID:CONTROLLERS:PATH, version 2 having no controllers.
+		// ID:CONTROLLERS:PATH, without controllers in version 2.
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) != 3 {
 			continue
@@ -45,7 +45,8 @@ func (m *Memory) narrow(mount, group, limit, usage, all string) {
 		}
 		used, _ := readNumber(filepath.Join(dir, usage))
 		for _, files := range []string{"inactive_file", "active_file"} {
-			used -= procField(filepath.Join(dir, "memory.stat"), all+files)
+			bytes, _ := readField(filepath.Join(dir, "memory.stat"), all+files) // 0 if missing
+			used -= bytes
 		}
 		m.Most = min(m.Most, most)
 		if there := max(most-used, 0); there < m.There {
@@ -54,7 +55,7 @@ func (m *Memory) narrow(mount, group, limit, usage, all string) {
 	}
 }
 
-// readNumber reads a file that holds a number; "max" is none.
+// readNumber reads a file with one number. "max" is not a number.
 func readNumber(path string) (int64, bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {

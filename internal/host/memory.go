@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PeakRSS returns the largest resident memory that this process has had, in bytes,
-// mapped files included.
+// PeakRSS returns the maximum resident memory of this process so far, in bytes, including mapped
+// files.
 func PeakRSS() int64 {
-	if kib := procField("/proc/self/status", "VmHWM:"); kib > 0 {
-		return kib << 10
+	if bytes := Status("VmHWM:"); bytes > 0 {
+		return bytes
 	}
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
@@ -25,7 +25,13 @@ func PeakRSS() int64 {
 	return u.Maxrss << 10
 }
 
-// Peaks is PeakRSS for frequent callers: it queries the kernel once a second.
+// Status returns a size in /proc/self/status, such as "VmRSS:", in bytes, 0 if it is missing.
+func Status(name string) int64 {
+	kib, _ := readField("/proc/self/status", name)
+	return kib << 10
+}
+
+// Peaks measures PeakRSS for frequent callers. It queries the kernel at most once per second.
 type Peaks struct {
 	asked time.Time
 	bytes int64
@@ -39,12 +45,13 @@ func (p *Peaks) RSS() int64 {
 	return p.bytes
 }
 
-// ForgetPeak starts PeakRSS again from what is resident now, and reports whether the
-// kernel allows it: rank 0 may have partitioned the graph before it trains.
+// ForgetPeak resets PeakRSS to the currently resident memory, and reports whether the kernel
+// permits that.
+//
+// Design note: rank 0 may partition the graph before it trains. Without the reset, the report of
+// training would include the pages of the whole dataset. If the kernel refuses, the report has the
+// larger number.
 func ForgetPeak() bool {
-	// Design note: without this the report would blame training for pages of
-	// the whole dataset that only partitioning mapped. A kernel that refuses
-	// leaves the larger number, which is safe.
 	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200) == nil
 }
 
@@ -61,24 +68,24 @@ func AvailableMemory() int64 { return memoryIn("/").There }
 type Memory struct {
 	There int64  // bytes that are available now
 	Most  int64  // total bytes, Unlimited if unknown
-	Of    string // whose they are: "this host", or a control group's folder
+	Of    string // the owner of the limit: "this host", or a control group's folder
 }
 
 // AwaitMemory waits, with a time limit, until the given number of bytes is available, and
 // returns the memory of this host. It does not wait for more than the host has.
 func AwaitMemory(bytes int64) Memory { return await(bytes, func() Memory { return memoryIn("/") }) }
 
-// Others may leave their memory in the next moment: a job that ends, a command
-// before this one whose pages are being written.
+// AwaitMemory waits up to memoryPatience, because an earlier job or command may still be
+// releasing its memory.
 const (
 	memoryPatience = 3 * time.Second
-	memoryLook     = 50 * time.Millisecond
+	memoryPoll     = 50 * time.Millisecond
 )
 
 func await(bytes int64, look func() Memory) Memory {
 	m := look()
 	for begin := time.Now(); m.There < bytes && bytes <= m.Most && time.Since(begin) < memoryPatience; m = look() {
-		time.Sleep(memoryLook)
+		time.Sleep(memoryPoll)
 	}
 	return m
 }
@@ -94,12 +101,6 @@ func memoryIn(root string) Memory {
 		m.Most = min(m.Most, kib<<10)
 	}
 	return m
-}
-
-// procField is readField; it returns 0 if there is no such line.
-func procField(path, name string) int64 {
-	n, _ := readField(path, name)
-	return n
 }
 
 // readField reads a number from a file of lines "Name:   123 kB" or "name 123".

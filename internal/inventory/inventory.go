@@ -21,8 +21,8 @@ type Folder []Entry
 type Entry struct {
 	Name *regexp.Regexp // of the whole name
 	In   Folder         // contents of a folder with that name; nil: a regular file
-	// Proof reports whether the file or folder is siafu's; nil where the name and
-	// its place in a folder of siafu's say enough.
+	// Proof reports whether the file or folder is siafu's. It is nil if the name is proof enough
+	// within a folder of siafu.
 	Proof func(path string) bool
 }
 
@@ -86,7 +86,7 @@ func (f Folder) list(dir string) (own []string, foreign string, err error) {
 		path := filepath.Join(dir, e.Name())
 		known := f.find(e, path)
 		if _, err := os.Lstat(path); known == nil && errors.Is(err, fs.ErrNotExist) {
-			continue // it was removed meanwhile
+			continue // removed by another process
 		}
 		if known == nil {
 			return own, path, nil
@@ -123,7 +123,7 @@ const head = 4096
 
 // Head returns the start of a file, empty if it is unreadable or not a regular file.
 func Head(path string) []byte {
-	b, _ := begin(path, head) // what could not be read proves nothing
+	b, _ := begin(path, head) // an unreadable file counts as empty
 	return b
 }
 

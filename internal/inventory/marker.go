@@ -32,30 +32,30 @@ func NewID() string {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Encode returns the bytes of the marker file.
-func (m Marker) Encode() []byte {
-	m.CRC32C = ""
-	m.CRC32C = fmt.Sprintf("%08x", crc32.Checksum(m.text(), castagnoli))
-	return m.text()
-}
+func (m Marker) Encode() []byte { return Seal(&m, &m.CRC32C) }
 
-func (m Marker) text() []byte {
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		panic("inventory: marker without JSON")
+// Seal returns v as lines of JSON, with a checksum in its field sum: the CRC-32C, in 8 hex
+// digits, of the lines with an empty sum. It panics if v has no JSON.
+func Seal(v any, sum *string) []byte {
+	lines := func() []byte {
+		text, err := json.MarshalIndent(v, "", "  ")
+		if err != nil {
+			panic("inventory: value without JSON")
+		}
+		return append(text, '\n')
 	}
-	return append(text, '\n')
+	*sum = ""
+	*sum = fmt.Sprintf("%08x", crc32.Checksum(lines(), castagnoli))
+	return lines()
 }
 
 // maxMarker is the maximum number of bytes read from a possible marker file.
 const maxMarker = 1 << 16
 
-// ReadMarker reads the marker of a kind of folder. It is nil where the file is
-// missing or is not one that siafu has written.
+// ReadMarker reads the marker of a kind of folder. It returns nil if the file is missing, or if
+// siafu did not write it.
 func ReadMarker(path, kind string) *Marker {
-	text, err := begin(path, maxMarker)
-	if err != nil {
-		return nil
-	}
+	text, _ := begin(path, maxMarker) // an unreadable file is no marker
 	return decodeMarker(text, kind)
 }
 

@@ -24,7 +24,7 @@ const (
 // by several goroutines at once.
 type Arena struct {
 	*store
-	purpose string // of the arrays that are made through it
+	purpose string // of the arrays that it allocates
 }
 
 // store is the shared state of an arena and all arenas that its For returns.
@@ -55,8 +55,8 @@ func NewSketch() *Arena { return &Arena{store: &store{sketch: true}} }
 // For returns the same arena with a purpose, under which Shares counts its arrays.
 func (a *Arena) For(purpose string) *Arena { return &Arena{a.store, purpose} }
 
-// Fill calls write, which sets arrays of a as they are to begin with, or makes what
-// works on them. A sketch has none to set.
+// Fill calls write, which initialises arrays of a or creates objects that use them. In a sketch,
+// Fill does nothing.
 func (a *Arena) Fill(write func()) {
 	if !a.sketch {
 		write()
@@ -68,9 +68,8 @@ type failure struct{ cause *fault.Error }
 
 func (f failure) Error() string { return f.cause.Error() }
 
-// Fail ends the piece of work under way: the Catch that was deferred where it began
-// makes e its error. Make fails so when the system gives no more memory, a fault of
-// kind Config, and so does arithmetic on a device that is lost.
+// Fail panics with e, which the next deferred Catch turns into an error. Make does so when the
+// system has no memory (kind Config), and so does arithmetic on a lost device.
 func Fail(e *fault.Error) { panic(failure{e}) }
 
 // Catch converts a failure of Fail or of an allocation into *err. Defer it where a piece of work
@@ -88,8 +87,8 @@ func Catch(err *error) {
 	}
 }
 
-// Make gives a zeroed array of n elements, aligned to 64 bytes. Where the
-// system has no memory for it Make panics, and Catch makes that an error.
+// Make allocates a zeroed array of n elements, aligned to 64 bytes. If the system has no memory,
+// Make calls Fail.
 func Make[T Elem](a *Arena, n int) []T {
 	if n < 0 {
 		panic("mapped: negative length")
@@ -102,7 +101,7 @@ func Make[T Elem](a *Arena, n int) []T {
 	if size/n != int(unsafe.Sizeof(zero)) {
 		panic("mapped: length overflows")
 	}
-	b := a.bytes(size)
+	b := a.array(size, align)
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
@@ -115,9 +114,7 @@ func MakeApart(a *Arena, n int) []byte {
 	return a.array(n, os.Getpagesize())
 }
 
-func (a *Arena) bytes(size int) []byte { return a.array(size, align) }
-
-// array gives bytes, which take a multiple of unit.
+// array allocates size bytes, rounded up to a multiple of unit.
 func (a *Arena) array(size, unit int) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -163,7 +160,7 @@ func (a *Arena) count(bytes int64) {
 	a.shares = append(a.shares, Share{a.purpose, bytes})
 }
 
-// take takes memory from the system. It is called with the lock held.
+// take maps memory from the system. The caller holds the lock.
 func (a *Arena) take(size int) []byte {
 	b, err := reserve(size)
 	if err != nil {
@@ -213,7 +210,7 @@ func (a *Arena) OnFree(f func()) {
 	a.freed = append(a.freed, f)
 }
 
-// Free gives all arrays back. The arena may be used again afterwards.
+// Free frees all arrays. The arena may be used again.
 func (a *Arena) Free() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -21,7 +21,7 @@ func reserve(size int) ([]byte, error) {
 	return b, err
 }
 
-// release gives it back.
+// release unmaps memory from reserve.
 func release(b []byte) {
 	if unix.Munmap(b) != nil {
 		panic("mapped: an array was unmapped twice")

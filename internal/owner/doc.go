@@ -1,3 +1,3 @@
-// Package owner guards folders with one writer: a Lock in a folder names the writing
+// Package owner ensures that a folder has one writer. A Lock in the folder names the writing
 // process and excludes a second one.
 package owner

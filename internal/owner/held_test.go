@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Who looks whether a folder is being written sees it at once, and does not take the
-// lock that it looks at.
+// Held reports at once whether a process writes a folder, without taking its lock.
 func TestHeld(t *testing.T) {
 	dir := t.TempDir()
 	if _, known := Held(dir); known {
@@ -45,7 +44,7 @@ func TestHeld(t *testing.T) {
 	defer ended.Wait()
 	for deadline := time.Now().Add(2 * time.Minute); alive(ended.Process.Pid) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
-	// One that lives, one beyond all, and one that has ended without anybody's knowing.
+	// A living process, an id beyond the maximum, and an ended process.
 	for pid, want := range map[int]bool{os.Getpid(): false, 1 << 22: true, ended.Process.Pid: true} {
 		text := fmt.Sprintf(`{"pid":%d,"host":%q,"since":"2020-01-01T00:00:00Z"}`, pid, host)
 		if err := os.WriteFile(other, []byte(text), 0o644); err != nil {

@@ -24,9 +24,9 @@ const LockFile = "lock"
 const (
 	// poll is the interval of attempts to take a held lock.
 	poll = 50 * time.Millisecond
-	// kinWait is the time to wait for a process of the same launch, which must be ending if
-	// there is a second one.
-	kinWait = 10 * time.Second
+	// launchWait is the time to wait for a process of the same launch. It must be ending, because
+	// a launch runs one process at a time per folder.
+	launchWait = 10 * time.Second
 	// maxHolder is the maximum number of bytes read from a lock file.
 	maxHolder = 4096
 )
@@ -35,7 +35,7 @@ const (
 // ends.
 type Lock struct {
 	file   *os.File
-	made   bool   // the file was not there before
+	made   bool   // this lock has created the file
 	signed bool   // the file names this process
 	before []byte // the file's previous contents
 	// Warning is not empty if the file system has no locks, so that two processes may write at
@@ -55,10 +55,10 @@ type holder struct {
 // renamed or removed meanwhile.
 var errHeld, errStale = errors.New("held"), errors.New("stale")
 
-// Acquire locks the run folder, which exists, for a process of a launch, which
-// may be empty. Where another process holds it, it waits so long for that one
-// to end, longer for one of the same launch, and then returns a fault of kind
-// Usage that names it. A lock file that siafu has not written is refused.
+// Acquire locks an existing run folder for a process of a launch. launch may be empty. If another
+// process holds the lock, Acquire waits up to wait, or longer for a process of the same launch.
+// It then returns a fault of kind Usage that names the process. A lock file that siafu has not
+// written is also a fault.
 func Acquire(run, launch string, wait time.Duration) (*Lock, error) {
 	path := filepath.Join(run, LockFile)
 	for began := time.Now(); ; {
@@ -74,7 +74,7 @@ func Acquire(run, launch string, wait time.Duration) (*Lock, error) {
 		text, _ := readNamed(path)
 		h := parse(text) // nil if the file is empty
 		if h != nil && launch != "" && h.Launch == launch {
-			wait = max(wait, kinWait)
+			wait = max(wait, launchWait)
 		}
 		if time.Since(began) >= wait {
 			return nil, fault.New(fault.Usage, opLock, run, "%s", h.describe()).
@@ -121,7 +121,7 @@ func open(path string) (*Lock, error) {
 	}
 }
 
-// take locks the file that is open.
+// take locks the open file.
 func (l *Lock) take(path string) error {
 	switch err := unix.Flock(int(l.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
@@ -159,7 +159,7 @@ func (l *Lock) sign(path, launch string) error {
 	return nil
 }
 
-// write makes text the content of the file, or nothing.
+// write replaces the content of the file by text. After an error the file is empty.
 func (l *Lock) write(text []byte) error {
 	if err := l.file.Truncate(0); err != nil {
 		return err
@@ -171,14 +171,14 @@ func (l *Lock) write(text []byte) error {
 	return err
 }
 
-// IsLock reports whether a file is a lock of siafu's: empty, or signed, or removed by its
-// holder since its name was read.
+// IsLock reports whether a file is a lock of siafu: empty, or written by sign, or removed by its
+// holder after the caller read the name.
 func IsLock(path string) bool {
 	text, err := readNamed(path)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && ours(text)
 }
 
-// ours reports whether the content is sign's or empty.
+// ours reports whether the content is empty or was written by sign.
 func ours(text []byte) bool {
 	return len(text) == 0 || parse(text) != nil
 }
@@ -196,8 +196,7 @@ func readNamed(path string) ([]byte, error) {
 	return read(f)
 }
 
-// parse reads what sign writes, nil for anything else, as where nothing could be
-// read.
+// parse parses the content that sign writes. It returns nil for any other content.
 func parse(text []byte) *holder {
 	h := &holder{}
 	if json.Unmarshal(text, h) != nil || h.PID <= 0 || h.Since.IsZero() {
@@ -214,7 +213,7 @@ func (h *holder) describe() string {
 	return fmt.Sprintf("process %d on %s has been writing it since %s", h.PID, h.Host, h.Since.Format(time.RFC3339))
 }
 
-// Release gives the folder free. The file stays.
+// Release releases the lock. The file remains, but empty.
 func (l *Lock) Release() error {
 	_ = l.file.Truncate(0)
 	return l.close()

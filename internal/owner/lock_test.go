@@ -29,7 +29,7 @@ func wantFault(t testing.TB, err error, kind fault.Kind, says ...string) {
 	}
 }
 
-// Of two who want a run folder one gets it, and the other hears from whom.
+// If two processes lock a run folder, one succeeds, and the error of the other names it.
 func TestLock(t *testing.T) {
 	run := t.TempDir()
 	first, err := Acquire(run, "", 0)

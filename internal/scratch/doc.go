@@ -1,5 +1,5 @@
-// Package scratch creates temporary files and folders next to the names that they
-// are for, and removes the leftovers of killed processes.
+// Package scratch creates temporary files and folders next to their final names, and removes the
+// leftovers of killed processes.
 //
 // A killed process leaves a partly written file or folder, which may be as large as
 // a dataset. The next process that creates one for the same name removes it, if two

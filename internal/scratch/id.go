@@ -36,8 +36,8 @@ func newName(prefix string) string {
 	return prefix + letters.EncodeToString(append(id, checksum(prefix, id)...))
 }
 
-// parse reports whether newName made a name after the prefix, and whether it
-// did so on this host.
+// parse reports whether newName created the name with the prefix, and whether it did so on this
+// host.
 func parse(prefix, name string) (ours, here bool) {
 	text, found := strings.CutPrefix(name, prefix)
 	id, err := letters.DecodeString(text)

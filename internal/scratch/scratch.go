@@ -16,8 +16,8 @@ type Folder struct {
 	lock *os.File
 }
 
-// Make makes a folder next to final, readable only by its owner, and removes folders for the
-// same name left by dead processes. The parent of final must exist.
+// Make creates a folder next to final that only its owner can read. It removes the folders that
+// dead processes have left for the same name. The parent of final must exist.
 func Make(final string) (*Folder, error) { return New(final, 0o700, nil) }
 
 // inMemory is the folder of an in-memory file system.
@@ -45,8 +45,8 @@ func SweepTemp(undo func(path string) error) (removed []string) {
 	return removed
 }
 
-// New makes a folder like Make, with permissions before the umask, and with an undo function for
-// abandoned folders (see Sweep).
+// New creates a folder like Make, with the permissions perm before the umask. It passes undo to
+// Sweep.
 func New(final string, perm os.FileMode, undo func(path string) error) (*Folder, error) {
 	Sweep(final, undo)
 	var lock *os.File
@@ -75,7 +75,7 @@ func Hide(path string) (*Folder, error) {
 // closed.
 func Create(final string, perm os.FileMode) (*os.File, error) {
 	prefix := filepath.Base(final) + infix
-	sweep(final, prefix, nil)
+	sweep(filepath.Dir(final), prefix, nil)
 	var file *os.File
 	_, err := fresh(final, prefix, func(path string) (err error) {
 		if file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm); err != nil {
@@ -92,8 +92,8 @@ func Create(final string, perm os.FileMode) (*os.File, error) {
 	return file, err
 }
 
-// fresh makes something under an unused name next to final. Errors name final, the only name
-// that the user knows.
+// fresh calls make with an unused name next to final until it succeeds. Errors name final, because
+// the user does not know the other name.
 func fresh(final, prefix string, make func(path string) error) (string, error) {
 	for {
 		path := filepath.Join(filepath.Dir(final), newName(prefix))
@@ -102,7 +102,7 @@ func fresh(final, prefix string, make func(path string) error) (string, error) {
 		case err == nil:
 			return path, nil
 		case errors.Is(err, fs.ErrExist), errors.Is(err, errTaken):
-			continue // another process took it for abandoned before it was locked
+			continue // another process removed it as abandoned before it was locked
 		}
 		_ = os.Remove(path)
 		return "", Named(final, err)
@@ -124,8 +124,8 @@ func Named(path string, err error) error {
 
 func folderPrefix(final string) string { return "." + filepath.Base(final) + infix }
 
-// Share lets a command that is yet to be started hold the folder, too: it is
-// abandoned when both have ended.
+// Share passes the lock of the folder to a command that is not started yet. The folder is then
+// abandoned when both processes have ended.
 func (f *Folder) Share(cmd *exec.Cmd) {
 	if f.lock != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, f.lock)
@@ -135,7 +135,7 @@ func (f *Folder) Share(cmd *exec.Cmd) {
 // Close removes the folder at the temporary path: this folder, or the folder that was exchanged
 // with it.
 func (f *Folder) Close() {
-	_ = os.RemoveAll(f.Path) // the next Make tries again
+	_ = os.RemoveAll(f.Path) // if this fails, the next Make removes the folder
 	if f.lock != nil {
 		_ = f.lock.Close()
 	}

@@ -62,8 +62,8 @@ func names(t *testing.T, dir string) []string {
 	return list
 }
 
-// What a living process fills stays, what a dead one has left goes, and names
-// that were not made here are left alone, however much they look like it.
+// Sweeping removes folders of dead processes. It keeps those of living ones, and similar names that
+// this package has not made.
 func TestAbandoned(t *testing.T) {
 	dir := t.TempDir()
 	final := filepath.Join(dir, "4")
@@ -130,8 +130,8 @@ func TestSteppedAside(t *testing.T) {
 	}
 }
 
-// What was made on another host goes when it has not changed for a day: its
-// maker's lock may not be seen from here.
+// A folder of another host is removed if it has not changed for a day, because the lock of its
+// process may be invisible here.
 func TestOtherHost(t *testing.T) {
 	final := filepath.Join(t.TempDir(), "4")
 	number := make([]byte, hostBytes+chanceBytes)
@@ -178,7 +178,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// What cannot be undone stays, and is tried again.
+// If undo fails, the folder remains until the next attempt.
 func TestUndo(t *testing.T) {
 	final := filepath.Join(t.TempDir(), "session")
 	left := filepath.Join(filepath.Dir(final), newName(folderPrefix(final)))

@@ -12,56 +12,47 @@ import (
 // abandoned.
 const abandoned = 24 * time.Hour
 
-// Sweep removes the folders that dead processes have left for the name final, and returns
-// their paths. Each is locked while undo, which may be nil, undoes what else its maker has
-// left; if that fails the folder stays for the next attempt. Folders that cannot be removed
-// stay too; they are harmless.
+// Sweep removes the folders that dead processes have left for the name final, and returns their
+// paths. It locks each folder, and calls undo to remove other remains of the process; undo may be
+// nil. If undo fails, the folder remains for the next attempt. Folders that cannot be removed
+// remain, too; they are harmless.
 func Sweep(final string, undo func(path string) error) (removed []string) {
-	return sweep(final, folderPrefix(final), undo)
-}
-
-func sweep(final, prefix string, undo func(path string) error) (removed []string) {
-	dir, err := os.Open(filepath.Dir(final))
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // what could be read is as good as all
-	for _, name := range names {
-		id, stepped := strings.CutSuffix(name, aside)
-		ours, here := parse(prefix, id)
-		// A folder that was moved for a new one may be the only copy.
-		if !ours || stepped && !exists(final) {
-			continue
-		}
-		if path := filepath.Join(filepath.Dir(final), name); remove(path, here, undo) {
-			removed = append(removed, path)
-		}
-	}
-	return removed
+	return sweep(filepath.Dir(final), folderPrefix(final), undo)
 }
 
 // SweepAll sweeps all names in a folder, including files.
 func SweepAll(dir string, undo func(path string) error) (removed []string) {
-	names, _ := os.ReadDir(dir) // what could be read is as good as all
-	for _, e := range names {
-		id, stepped := strings.CutSuffix(e.Name(), aside)
-		at := strings.LastIndex(id, infix) + len(infix)
-		if at < len(infix) {
+	return sweep(dir, "", undo)
+}
+
+// sweep removes the abandoned entries of dir whose names begin with prefix; an empty prefix means
+// all entries.
+func sweep(dir, prefix string, undo func(path string) error) (removed []string) {
+	entries, _ := os.ReadDir(dir) // entries that cannot be read remain
+	for _, e := range entries {
+		id, movedAside := strings.CutSuffix(e.Name(), aside)
+		at := strings.LastIndex(id, infix)
+		if at < 0 || prefix != "" && id[:at+len(infix)] != prefix {
 			continue
 		}
-		ours, here := parse(id[:at], id)
-		final := filepath.Join(dir, strings.TrimPrefix(strings.TrimSuffix(id[:at], infix), "."))
-		if path := filepath.Join(dir, e.Name()); ours && (!stepped || exists(final)) && remove(path, here, undo) {
+		ours, here := parse(id[:at+len(infix)], id)
+		final := filepath.Join(dir, strings.TrimPrefix(id[:at], "."))
+		// A folder that was moved aside may be the only copy.
+		if path := filepath.Join(dir, e.Name()); ours && (!movedAside || exists(final)) && remove(path, here, undo) {
 			removed = append(removed, path)
 		}
 	}
 	return removed
 }
 
-// remove removes an entry made by siafu if its maker has ended.
+// remove removes an entry created by siafu if its creator has ended. The entry must belong to the
+// user of this process: in a shared folder, other users may create the same names.
 func remove(path string, here bool, undo func(path string) error) bool {
-	if info, err := os.Lstat(path); err != nil || !own(info) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); !ok || int(s.Uid) != os.Geteuid() {
 		return false
 	}
 	lock, err := hold(path)
@@ -81,13 +72,6 @@ func remove(path string, here bool, undo func(path string) error) bool {
 		return false
 	}
 	return os.RemoveAll(path) == nil
-}
-
-// own reports whether something belongs to the user of this process. Anybody may
-// make a name as ours in a folder that all users share.
-func own(info os.FileInfo) bool {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(s.Uid) == os.Geteuid()
 }
 
 func exists(path string) bool {

@@ -13,7 +13,7 @@ type Screen struct {
 	now   func() time.Time
 
 	began, shown time.Time
-	line         string // in full, that waits to be shown
+	line         string // the complete line of an epoch that was not shown
 	last         string // current line of the terminal
 }
 
@@ -22,12 +22,13 @@ func New(out io.Writer, width int) *Screen {
 	return &Screen{out: out, width: width, now: time.Now, began: time.Now()}
 }
 
-// How often a line is shown.
+// Pauses between lines. Without a terminal, the pause is the elapsed time divided by growth, from
+// soon to seldom.
 const (
 	redraw = 100 * time.Millisecond // on a terminal
-	soon   = time.Second            // elsewhere, at first
-	seldom = 30 * time.Second       // later
-	growth = 20                     // one in so much of the time up to then
+	soon   = time.Second
+	seldom = 30 * time.Second
+	growth = 20
 )
 
 // Epoch shows an epoch: full is the complete line, and short returns a line of at most width
@@ -44,7 +45,7 @@ func (s *Screen) Epoch(full string, short func(width int) string, edge bool) {
 		s.line = full
 		return
 	case s.width > 0:
-		s.last = clip(short(s.width-1), s.width-1) // in the last column some terminals wrap
+		s.last = clip(short(s.width-1), s.width-1) // some terminals wrap in the last column
 		_, _ = io.WriteString(s.out, erase+s.last)
 	default:
 		_, _ = fmt.Fprintln(s.out, full)
@@ -52,7 +53,7 @@ func (s *Screen) Epoch(full string, short func(width int) string, edge bool) {
 	s.shown, s.line = now, ""
 }
 
-// End leaves the last epoch on the screen, even if other output has cleared it.
+// End shows the last epoch, which stays on the screen.
 func (s *Screen) End() {
 	switch {
 	case s.last != "":
@@ -83,5 +84,5 @@ func Bar(share float64, columns int) string {
 	return string(bar)
 }
 
-// clip cuts a line of ASCII.
+// clip cuts a line of ASCII to width columns.
 func clip(line string, width int) string { return line[:min(len(line), max(width, 0))] }

@@ -66,7 +66,7 @@ const usual = 80
 func columns(f *os.File) int {
 	width := 0
 	if raw, err := f.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { // not by Fd, which would make reads of it block
+		_ = raw.Control(func(fd uintptr) { // unlike Fd, Control does not make the file blocking
 			if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
 				width = int(size.Col)
 			}
@@ -97,8 +97,8 @@ type stream struct {
 	to io.Writer
 }
 
-// Write implements io.Writer. It never fails: a terminal that is gone must not end what
-// continues without it.
+// Write implements io.Writer. It never fails, so that a run continues if its terminal is
+// closed.
 func (s *stream) Write(b []byte) (int, error) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()

@@ -39,13 +39,12 @@ const echo = 500 * time.Millisecond
 
 // Options contains the options of a Watcher.
 type Options struct {
-	Grace time.Duration // from a SIGTERM to the kill; 0: not known
-	Log   func(string)  // a line for the user, nil on ranks that are silent
-	Exit  func(code int)
+	Grace time.Duration  // from a SIGTERM to the kill; 0: unknown
+	Log   func(string)   // prints a line for the user; nil: prints nothing
+	Exit  func(code int) // nil: os.Exit
 }
 
-// Watcher catches signals until Close. Its methods may be called by several
-// goroutines at once.
+// Watcher catches signals until Close. Several goroutines may call its methods concurrently.
 type Watcher struct {
 	options Options
 	in      chan os.Signal
@@ -54,7 +53,7 @@ type Watcher struct {
 
 	mu        sync.Mutex
 	pending   Request
-	first     arrival   // that requested Stop
+	first     arrival   // the signal that requested Stop
 	interrupt time.Time // the first SIGINT
 	epoch     time.Duration
 }
@@ -65,7 +64,7 @@ type arrival struct {
 	at     time.Time
 }
 
-// Watch begins to catch signals. Exit nil is os.Exit.
+// Watch begins to catch signals.
 func Watch(o Options) *Watcher {
 	if o.Log == nil {
 		o.Log = func(string) {}
@@ -102,7 +101,7 @@ func (w *Watcher) loop() {
 	}
 }
 
-// Close leaves the signals to the system again.
+// Close ends the catching. Signals then have their default effect.
 func (w *Watcher) Close() {
 	signal.Stop(w.in)
 	close(w.in)
@@ -154,7 +153,7 @@ func (w *Watcher) doubt() string {
 	return ""
 }
 
-// round leaves three digits or so.
+// round rounds to about three digits.
 func round(d time.Duration) time.Duration {
 	if d < 10*time.Second {
 		return d.Round(10 * time.Millisecond)
@@ -182,8 +181,8 @@ func (w *Watcher) Pending() Request {
 	return w.pending
 }
 
-// Served forgets a request for a checkpoint, which has been written: since the
-// epoch ended nothing was trained that another one would hold. Stop stays.
+// Served ends a request for a checkpoint, after the checkpoint was written. It also ends requests
+// during the writing, since a new checkpoint would be the same. Stop is not affected.
 func (w *Watcher) Served() {
 	if w == nil {
 		return

@@ -56,7 +56,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// The user is told immediately that the checkpoint will be too late.
+// A message warns immediately that the checkpoint will be too late.
 func TestGracePeriod(t *testing.T) {
 	for _, tc := range []struct {
 		name         string

@@ -60,7 +60,7 @@ func bridged(t *testing.T, parts int, send func(*echo, []byte) error, part func(
 			return errors.Join(err, c.Leave(err))
 		}
 		end, err = bridge.Run(bridge.Options{
-			Comm: w, Parts: world.All(parts), Say: func() any { return []int{7} }, At: func(int) {},
+			Comm: w, Parts: world.All(parts), Report: func() any { return []int{7} }, At: func(int) {},
 			Open: func(part int, n lambda.Network) (tensor.Transport, error) {
 				if n.Kernel != fmt.Sprint(part) {
 					return nil, fault.New(fault.Config, "open", "", "part %d has the network of %s", part, n.Kernel)
@@ -155,8 +155,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A part that leaves while its tasks are being done, or never answered, holds up nobody;
-// what it leaves with the bridge ends with.
+// A part may leave while its tasks run or are never answered. The bridge ends with the part's
+// error.
 func TestLeaving(t *testing.T) {
 	end := bridged(t, 2, func(e *echo, m []byte) error { return nil }, func(c *bridge.Client, part int) error {
 		for k := range 50 {

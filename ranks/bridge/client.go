@@ -14,16 +14,16 @@ import (
 // Client is a graph rank's side of a bridge: a tensor.Transport. Its methods are safe
 // for several goroutines.
 type Client struct {
-	comm    world.Comm
-	bridge  int // its member
-	outbox  *world.Outbox
-	answers chan task.Answer
-	closing chan struct{} // closed by Close
-	over    sync.Once
-	hearing sync.WaitGroup
+	comm      world.Comm
+	bridge    int // the bridge's member of comm
+	outbox    *world.Outbox
+	answers   chan task.Answer
+	closing   chan struct{} // closed by Close
+	close     sync.Once
+	receiving sync.WaitGroup
 }
 
-// NewClient returns the side that this member of comm has of the bridge at another member.
+// NewClient returns a client of the bridge at a member of comm.
 func NewClient(comm world.Comm, bridge int) *Client {
 	return &Client{
 		comm: comm, bridge: bridge, outbox: world.NewOutbox(comm),
@@ -31,60 +31,52 @@ func NewClient(comm world.Comm, bridge int) *Client {
 	}
 }
 
-// Begin says of which network the tasks to come are, and waits until the bridge is
-// ready for them; it comes before all of them. Its error is the bridge's, where that
-// can have none done.
+// Begin sends the network of all later tasks, and waits until the bridge is ready. It comes
+// before all tasks. It returns the bridge's error if the bridge cannot run them.
 func (c *Client) Begin(n lambda.Network) error {
-	var no refusal
-	if err := c.ask(begin.message(n), &no); err != nil {
+	var r refusal
+	if err := c.request(begin.message(n), &r); err != nil {
 		return err
 	}
-	if no.Text == "" {
-		c.hearing.Go(c.hear)
+	if r.Text == "" {
+		c.receiving.Go(c.receive)
 	}
-	return no.err()
+	return r.err()
 }
 
 // Send implements tensor.Transport.
 func (c *Client) Send(message []byte) error { return c.post(send.seal(message)) }
 
-// InvokeAhead says that an attempt at a task will be sent, so that a function can be started
-// for it.
+// InvokeAhead announces an attempt at a task, so that the bridge can start a function for it.
 func (c *Client) InvokeAhead(name task.Name) error { return c.post(ahead.message(name)) }
 
 // Answers implements tensor.Transport.
 func (c *Client) Answers() <-chan task.Answer { return c.answers }
 
-// Report fills in what the bridge says of itself.
-func (c *Client) Report(dst any) error { return c.ask(report.message(nil), dst) }
+// Report stores the bridge's report in dst.
+func (c *Client) Report(dst any) error { return c.request(report.message(nil), dst) }
 
-// Close implements tensor.Transport: no answer comes any more.
+// Close implements tensor.Transport. It ends the answers.
 func (c *Client) Close() error {
-	c.over.Do(func() { close(c.closing) })
-	c.hearing.Wait()
+	c.close.Do(func() { close(c.closing) })
+	c.receiving.Wait()
 	return nil
 }
 
-// Leave ends the client. The bridge ends when all its clients have left, with the first
-// error that any of them leaves with.
+// Leave closes the client and sends the part's final error, if any, to the bridge. The bridge
+// ends when all its clients have left.
 func (c *Client) Leave(end error) error {
-	_ = c.Close() // it cannot fail
-	var left struct{}
-	if err := c.ask(leave.message(refuse(end)), &left); err != nil {
+	_ = c.Close() // always nil
+	if err := c.request(leave.message(refuse(end)), &struct{}{}); err != nil {
 		return err
 	}
 	return c.outbox.Settle()
 }
 
-func (c *Client) post(b []byte) error {
-	if _, err := c.outbox.Buffer(); err != nil { // lets go of what has left
-		return err
-	}
-	return c.outbox.Post(b, c.bridge, tagTasks)
-}
+func (c *Client) post(b []byte) error { return post(c.outbox, b, c.bridge, tagTasks) }
 
-// ask sends what is replied to, and waits for the reply.
-func (c *Client) ask(b []byte, dst any) error {
+// request sends a message, waits for its reply and decodes it.
+func (c *Client) request(b []byte, dst any) error {
 	if err := c.post(b); err != nil {
 		return err
 	}
@@ -98,15 +90,16 @@ func (c *Client) ask(b []byte, dst any) error {
 	return nil
 }
 
-// Pauses between two looks at what has come. A wait inside the communicator would be
-// bounded, and there need not be anything to wait for.
+// Pauses between two polls for an answer. A blocking receive would fail at the wait limit of
+// the communicator, but a run may have no tasks for longer.
 const (
 	minPause = 20 * time.Microsecond
 	maxPause = 500 * time.Microsecond
 )
 
-// hear takes answers until the client closes, or the world fails, which others notice.
-func (c *Client) hear() {
+// receive receives answers until the client closes or the world fails. Other goroutines
+// report that failure.
+func (c *Client) receive() {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		m, ok, err := c.comm.TryRecv(c.bridge, tagAnswers)
 		if err != nil {
@@ -114,7 +107,7 @@ func (c *Client) hear() {
 		}
 		if ok {
 			pause = minPause / 2
-			c.hand(m.Data)
+			c.forward(m.Data)
 			continue
 		}
 		select {
@@ -125,8 +118,8 @@ func (c *Client) hear() {
 	}
 }
 
-// hand hands on an answer. One that cannot be read is dropped: its task will be late.
-func (c *Client) hand(m []byte) {
+// forward forwards an answer. It drops an unreadable one, and its task times out.
+func (c *Client) forward(m []byte) {
 	a, err := answerOf(unseal(m))
 	if err != nil {
 		return

@@ -14,44 +14,44 @@ import (
 	"siafu/ranks/world"
 )
 
-// Options say what a bridge is to do.
+// Options are the options of a bridge.
 type Options struct {
-	Comm  world.Comm // of the run's whole world, with no bound on waits: a run may need nothing for long
-	Parts []int      // members whose tasks it has done
-	// Open makes the transport of a part's tasks, which the bridge closes. Its error
-	// is the part's.
-	Open func(part int, n lambda.Network) (tensor.Transport, error)
-	Say  func() any      // what the bridge says of itself, to a part that asks
-	At   func(epoch int) // called when a task comes
+	Comm  world.Comm // all members of the run, without a wait limit: a run may have no tasks for long
+	Parts []int      // the members that this bridge serves
+	// Open makes the transport of a part's tasks. The bridge closes it. The part receives
+	// Open's error.
+	Open   func(part int, n lambda.Network) (tensor.Transport, error)
+	Report func() any      // returns the bridge's report for a part that requests it
+	At     func(epoch int) // called for each task received
 }
 
 // Bridge serves the clients of some parts.
 type Bridge struct {
 	o         Options
 	outbox    *world.Outbox
-	clients   map[int]*served // those that have begun and not left
+	clients   map[int]*served // the parts that have begun and not left
 	answering sync.WaitGroup
 
 	mu     sync.Mutex
 	freed  *sync.Cond
-	failed error             // of the world, when an answer was to be sent
+	failed error             // the world's, when sending an answer
 	held   map[task.Name]int // bytes of attempts without an answer
-	bytes  int               // of all of them
+	bytes  int               // the sum of held
 }
 
-// served is a part whose tasks are done by a transport of its own.
+// served is a part with its own transport.
 type served struct {
 	part      int
 	transport tensor.Transport
 	left      chan struct{}
 }
 
-// most is how many bytes of tasks a bridge holds at a time. While it has more it takes
-// no message, and graph ranks keep theirs. A single task may be larger.
-const most = 1 << 30
+// maxHeld limits the bytes of tasks in a bridge. A bridge that holds more receives no
+// messages, and they stay at the graph ranks. A single task may be larger.
+const maxHeld = 1 << 30
 
-// Run serves until all parts have left, and returns what they leave with. It fails with
-// the world.
+// Run serves until all parts have left, and returns the first final error of a part as end.
+// err is a failure of the world.
 func Run(o Options) (end, err error) {
 	b := &Bridge{o: o, outbox: world.NewOutbox(o.Comm), clients: map[int]*served{}, held: map[task.Name]int{}}
 	b.freed = sync.NewCond(&b.mu)
@@ -66,11 +66,10 @@ func Run(o Options) (end, err error) {
 	return end, err
 }
 
-// serve takes messages until all parts have left, and gives the first error that one
-// has left with.
+// serve handles messages until all parts have left, and returns the first final error of one.
 func (b *Bridge) serve() (end, err error) {
 	for here := len(b.o.Parts); here > 0; {
-		if err := b.room(); err != nil {
+		if err := b.waitForSpace(); err != nil {
 			return nil, err
 		}
 		m, err := b.o.Comm.Recv(world.Any, tagTasks)
@@ -82,14 +81,14 @@ func (b *Bridge) serve() (end, err error) {
 			here--
 			end = cmp.Or(end, leftWith(body))
 		}
-		if err := b.take(m.Source, k, body); err != nil {
+		if err := b.handle(m.Source, k, body); err != nil {
 			return nil, fmt.Errorf("from member %d: %w", m.Source, err)
 		}
 	}
 	return end, nil
 }
 
-// leftWith returns the error that a part leaves with.
+// leftWith returns the final error of a part.
 func leftWith(body []byte) error {
 	var r refusal
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -98,29 +97,29 @@ func leftWith(body []byte) error {
 	return r.err()
 }
 
-// room waits until there is room for another task.
-func (b *Bridge) room() error {
+// waitForSpace waits until the bridge may hold another task.
+func (b *Bridge) waitForSpace() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.bytes >= most && b.failed == nil {
+	for b.bytes >= maxHeld && b.failed == nil {
 		b.freed.Wait()
 	}
 	return b.failed
 }
 
-// take does what a message asks for.
-func (b *Bridge) take(from int, k kind, body []byte) error {
+// handle handles a message.
+func (b *Bridge) handle(from int, k kind, body []byte) error {
 	c := b.clients[from]
 	switch {
 	case k == leave:
 		if c != nil {
 			b.close(c)
 		}
-		return b.post(reply(struct{}{}), from, tagReplies)
+		return b.reply(from, struct{}{})
 	case k == report:
-		return b.post(reply(b.o.Say()), from, tagReplies)
+		return b.reply(from, b.o.Report())
 	case k == begin && c == nil:
-		return b.post(reply(refuse(b.begin(from, body))), from, tagReplies)
+		return b.reply(from, refuse(b.begin(from, body)))
 	case k == send && c != nil:
 		return b.send(c, body)
 	case k == ahead && c != nil:
@@ -128,6 +127,8 @@ func (b *Bridge) take(from int, k kind, body []byte) error {
 	}
 	return unexpected(k, body)
 }
+
+func (b *Bridge) reply(part int, v any) error { return post(b.outbox, encode(v), part, tagReplies) }
 
 // begin makes the transport of a part.
 func (b *Bridge) begin(part int, body []byte) error {
@@ -145,11 +146,11 @@ func (b *Bridge) begin(part int, body []byte) error {
 	return nil
 }
 
-// close ends the transport of a part.
+// close closes the transport of a part and releases its attempts.
 func (b *Bridge) close(c *served) {
 	delete(b.clients, c.part)
 	close(c.left)
-	_ = c.transport.Close() // nobody waits for anything of it
+	_ = c.transport.Close() // the part has left, so its failure does not matter
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for name := range b.held {
@@ -159,11 +160,11 @@ func (b *Bridge) close(c *served) {
 	}
 }
 
-// send has a task done. Which failure ends the run is for the graph rank to say, as
-// where the transport is its own.
+// send sends a task to the part's transport, and a failure to the part, which decides whether it
+// ends the run.
 func (b *Bridge) send(c *served, message []byte) error {
 	name, err := task.NameOf(message)
-	if err != nil { // it is damaged: its time will pass
+	if err != nil { // it is damaged and will time out
 		return nil
 	}
 	b.o.At(name.Epoch)
@@ -177,7 +178,7 @@ func (b *Bridge) send(c *served, message []byte) error {
 	return b.give(c, task.Answer{Failed: &task.Failure{Name: name, Err: err, Final: !errors.As(err, new(pool.Failure))}})
 }
 
-// ahead has a function started for a task that comes later, where the transport can.
+// ahead starts a function for a later task, if the transport can.
 func (b *Bridge) ahead(c *served, body []byte) error {
 	early, ok := c.transport.(tensor.EarlyInvoker)
 	if !ok {
@@ -193,7 +194,7 @@ func (b *Bridge) ahead(c *served, body []byte) error {
 	return nil
 }
 
-// answer gives a part what comes of its tasks, until it has left.
+// answer forwards the transport's answers to a part until the part leaves.
 func (b *Bridge) answer(c *served) {
 	for {
 		select {
@@ -216,17 +217,17 @@ func (b *Bridge) answer(c *served) {
 
 // give sends an answer to a part.
 func (b *Bridge) give(c *served, a task.Answer) error {
-	b.answered(a)
+	b.releaseAnswered(a)
 	for _, m := range messagesOf(a) {
-		if err := b.post(m, c.part, tagAnswers); err != nil {
+		if err := post(b.outbox, m, c.part, tagAnswers); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// answered lets go of the attempt that an answer ends.
-func (b *Bridge) answered(a task.Answer) {
+// releaseAnswered releases the attempt that an answer ends.
+func (b *Bridge) releaseAnswered(a task.Answer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if a.Failed != nil {
@@ -237,16 +238,14 @@ func (b *Bridge) answered(a task.Answer) {
 	}
 }
 
-// release lets go of an attempt, with the lock.
+// release subtracts an attempt from the held bytes. The caller holds mu.
 func (b *Bridge) release(name task.Name) {
 	b.bytes -= b.held[name]
 	delete(b.held, name)
 	b.freed.Broadcast()
 }
 
-func (b *Bridge) post(m []byte, to, tag int) error {
-	if _, err := b.outbox.Buffer(); err != nil { // lets go of what has left
-		return err
-	}
-	return b.outbox.Post(m, to, tag)
+// post posts a message, and frees sent ones.
+func post(o *world.Outbox, m []byte, to, tag int) error {
+	return o.Send(to, tag, func([]byte) []byte { return m })
 }

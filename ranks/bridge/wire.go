@@ -9,50 +9,49 @@ import (
 	"siafu/lambda/pool"
 )
 
-// A message ends with a byte that says what it is. A task and a result are their own
-// bytes, which nobody copies for that; all else is JSON.
+// kind is the last byte of a message. The bytes before it are those of a task or a result, so that
+// neither is copied, or JSON.
 type kind byte
 
 // Kinds of messages to a bridge.
 const (
-	begin  kind = 'b' // a lambda.Network: the tasks to come are of it; the reply is a refusal
-	send   kind = 't' // task.Encode's
-	ahead  kind = 'a' // the name of an attempt whose task comes later
-	report kind = 'r' // the reply is what the bridge says of itself
-	leave  kind = 'l' // nothing more comes from this part, and what its run ends with, a refusal; the reply is empty
+	begin  kind = 'b' // a lambda.Network, that of all later tasks; the reply is a refusal
+	send   kind = 't' // a task, from task.Encode
+	ahead  kind = 'a' // the task.Name of an attempt whose task comes later
+	report kind = 'r' // the reply is the bridge's report
+	leave  kind = 'l' // a refusal, the final error of the part, which sends no more; the reply is empty
 )
 
 // Kinds of answers to a graph rank.
 const (
-	result kind = 'R' // task.Work's
+	result kind = 'R' // a result, from task.Work
 	failed kind = 'F' // a failing
 	spent  kind = 'S' // a task.Spent
 )
 
-// Tags of the messages to a bridge, of answers, and of replies, which are JSON without
-// a kind.
+// Tags of messages to a bridge, of answers, and of replies, which are JSON without a kind.
 const (
 	tagTasks   = 1
 	tagAnswers = 2
 	tagReplies = 3
 )
 
-// seal ends a message.
+// seal returns the message of this kind with the bytes b.
 func (k kind) seal(b []byte) []byte { return append(b, byte(k)) }
 
-// message is JSON of v as a message.
-func (k kind) message(v any) []byte { return k.seal(reply(v)) }
+// message returns the message of this kind with v as JSON.
+func (k kind) message(v any) []byte { return k.seal(encode(v)) }
 
-// reply is JSON of v.
-func reply(v any) []byte {
+// encode returns v as JSON. It panics for values other than numbers and text.
+func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("bridge: a message that cannot be written: " + err.Error()) // they are numbers and text
+		panic("bridge: unencodable message: " + err.Error())
 	}
 	return b
 }
 
-// unseal takes a message apart.
+// unseal returns the kind of a message and the bytes before it.
 func unseal(b []byte) (kind, []byte) {
 	if len(b) == 0 {
 		return 0, nil
@@ -60,11 +59,11 @@ func unseal(b []byte) (kind, []byte) {
 	return kind(b[len(b)-1]), b[:len(b)-1]
 }
 
-// refusal is an error on its way. One without text is none.
+// refusal is the wire form of an error. Its Text is empty for nil.
 type refusal struct {
 	Text string
 	Kind fault.Kind
-	Why  int // a pool.Failure, or none
+	Why  int // a pool.Failure or noFailure
 }
 
 const noFailure = -1
@@ -80,37 +79,36 @@ func refuse(err error) refusal {
 	return r
 }
 
-// err returns the error as it arrives.
+// err returns the error, nil if the text is empty.
 func (r refusal) err() error {
 	if r.Text == "" {
 		return nil
 	}
 	err := error(&fault.Error{Kind: r.Kind, Detail: r.Text})
 	if r.Why >= 0 && r.Why <= int(pool.Crashed) {
-		err = &failure{pool.Failure(r.Why), err}
+		err = &poolError{pool.Failure(r.Why), err}
 	}
 	return err
 }
 
-// failure is a pool.Failure with all that was said of it.
-type failure struct {
+// poolError is a received error whose cause is a pool.Failure.
+type poolError struct {
 	why pool.Failure
 	all error
 }
 
-func (f *failure) Error() string   { return f.all.Error() }
-func (f *failure) Unwrap() []error { return []error{f.why, f.all} }
+func (f *poolError) Error() string   { return f.all.Error() }
+func (f *poolError) Unwrap() []error { return []error{f.why, f.all} }
 
-// failing is a task.Failure on its way.
+// failing is the wire form of a task.Failure.
 type failing struct {
 	Name  task.Name
 	Final bool
 	Err   refusal
 }
 
-// messagesOf returns an answer as messages.
 func messagesOf(a task.Answer) (list [][]byte) {
-	if a.Spent != nil { // before what ends the attempt
+	if a.Spent != nil { // first, because a failure or result ends the attempt
 		list = append(list, spent.message(a.Spent))
 	}
 	if f := a.Failed; f != nil {
@@ -122,7 +120,7 @@ func messagesOf(a task.Answer) (list [][]byte) {
 	return list
 }
 
-// answerOf returns the answer that a message is.
+// answerOf decodes a message from messagesOf.
 func answerOf(k kind, body []byte) (task.Answer, error) {
 	var err error
 	switch k {

@@ -16,7 +16,7 @@ import (
 	"siafu/internal/host/hosttest"
 )
 
-// What is read is what was saved, to the last bit.
+// A checkpoint is read with all bits that were saved.
 func TestRoundTrip(t *testing.T) {
 	plain := stateOf(7, 5)
 	plain.Slots = nil
@@ -136,7 +136,7 @@ func forged(change func(*manifest)) func([]byte) []byte {
 	}
 }
 
-// What checksums do not tell.
+// Invalid contents with valid checksums are detected.
 func TestImpossible(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -264,7 +264,7 @@ func TestFullDisk(t *testing.T) {
 	wantLatest(t, dir, next)
 }
 
-// Where no folder can be made the fault names it.
+// If a folder cannot be made, the fault names it.
 func TestNoFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {

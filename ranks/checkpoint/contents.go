@@ -10,7 +10,7 @@ import (
 	"siafu/internal/inventory"
 )
 
-// files are those of a checkpoint.
+// files lists the files of a checkpoint.
 var files = inventory.Files(modelFile, optimizerFile, bestFile, historyFile, partsFile, stateFile, manifestFile)
 
 // Contents returns the files that this package writes into a run folder.
@@ -21,8 +21,8 @@ func Contents() inventory.Folder {
 	}}}
 }
 
-// foreign is something in the place of a checkpoint that is not of one, empty
-// where there is none.
+// foreign returns the first path at or below the path of a checkpoint that siafu did not write,
+// empty for none.
 func foreign(path string) (string, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -36,7 +36,7 @@ func foreign(path string) (string, error) {
 	return files.Foreign(path)
 }
 
-// removable fails where something in the place of a checkpoint is not of one.
+// removable returns an error if the path of a checkpoint contains foreign files.
 func removable(op, path string) error {
 	other, err := foreign(path)
 	if err != nil {

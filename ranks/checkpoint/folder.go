@@ -21,10 +21,9 @@ const Dir = "checkpoints"
 
 const prefix = "epoch-"
 
-// folderName is that of an epoch's checkpoint.
 func folderName(epoch int) string { return fmt.Sprintf("%s%06d", prefix, epoch) }
 
-// epochOf returns the epoch that a name stands for, -1 where it stands for none.
+// epochOf returns the epoch of a folder name, -1 if it is not the name of a checkpoint.
 func epochOf(name string) int {
 	epoch, err := strconv.Atoi(strings.TrimPrefix(name, prefix))
 	if err != nil || epoch < 0 || folderName(epoch) != name {
@@ -33,14 +32,14 @@ func epochOf(name string) int {
 	return epoch
 }
 
-// entry is a checkpoint that may be damaged.
+// entry is the folder of a checkpoint, possibly damaged.
 type entry struct {
 	epoch int
 	path  string
 }
 
-// list returns the checkpoints in a folder, the newest first; none where there is
-// no folder.
+// list returns the checkpoints in a folder, the newest first, and none if the folder is
+// missing.
 func list(dir string) ([]entry, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -56,6 +55,6 @@ func list(dir string) ([]entry, error) {
 	return found, nil
 }
 
-// hidden is the name of a checkpoint that is being written or removed (package
-// scratch), with the name that it is for.
+// hidden matches the names of checkpoints that are being written or removed (package scratch).
+// Its group is the checkpoint's own name.
 var hidden = inventory.Pattern(`\.(` + prefix + `\d+)` + scratch.Suffix + `(?:\.old)?`)

@@ -39,7 +39,7 @@ func stateOf(epoch, width int) State {
 	}
 }
 
-// weightsOf are arbitrary bits, those of numbers that are none included.
+// weightsOf returns weights with arbitrary bits, including NaNs.
 func weightsOf(epoch, width, stream int) []safetensors.Tensor {
 	rng := rand.New(rand.NewPCG(uint64(epoch), uint64(stream)))
 	draw := func(n int) []float32 {
@@ -97,7 +97,7 @@ func wantFault(t testing.TB, err error, kind fault.Kind, says ...string) {
 	}
 }
 
-// names are what lies in a folder.
+// names returns the names in a folder.
 func names(t testing.TB, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 // killWidth makes a save take some milliseconds.
 const killWidth = 20_000
 
-// saveForEver goes on from the newest checkpoint, and tells each epoch when it
-// is durable.
+// saveForEver continues from the newest checkpoint, and prints each epoch when its checkpoint is
+// durable.
 func saveForEver(run string) error {
 	lock, err := owner.Acquire(run, "", 0)
 	if err != nil {

@@ -5,9 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"strings"
+
+	"siafu/internal/inventory"
 )
 
 // Format is the version of the layout that Save writes, and the newest that this package
@@ -20,13 +21,13 @@ const (
 	optimizerFile = "optimizer.safetensors"
 	bestFile      = "best.safetensors"
 	historyFile   = "history.bin"
-	partsFile     = "parts.bin" // what parts of the graph know of each other, if anything
+	partsFile     = "parts.bin" // State.Parts
 	stateFile     = "state.json"
 	manifestFile  = "MANIFEST.json"
 )
 
-// manifest is MANIFEST.json. Its bytes are those that encode gives and no
-// others, so that any change of them is seen.
+// manifest is MANIFEST.json. Its bytes are exactly those of encode, so that any change is
+// detected.
 type manifest struct {
 	Format int    `json:"format"`
 	Epoch  int    `json:"epoch"`
@@ -42,23 +43,9 @@ type file struct {
 	SHA256 string `json:"sha256"` // in 64 hex digits
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+func (m manifest) encode() []byte { return inventory.Seal(&m, &m.CRC32C) }
 
-func (m manifest) encode() []byte {
-	m.CRC32C = ""
-	m.CRC32C = fmt.Sprintf("%08x", crc32.Checksum(m.text(), castagnoli))
-	return m.text()
-}
-
-func (m manifest) text() []byte {
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		panic("checkpoint: manifest without JSON")
-	}
-	return append(text, '\n')
-}
-
-// decodeManifest accepts what encode gives for a checkpoint of this format.
+// decodeManifest decodes and verifies a manifest.
 func decodeManifest(b []byte) (manifest, error) {
 	var version struct {
 		Format int `json:"format"`
@@ -79,7 +66,7 @@ func decodeManifest(b []byte) (manifest, error) {
 	return m, m.complete()
 }
 
-// complete checks that the files are those of a checkpoint.
+// complete returns an error unless the manifest lists exactly the files of a checkpoint.
 func (m manifest) complete() error {
 	var names []string
 	for _, f := range m.Files {
@@ -95,7 +82,7 @@ func (m manifest) complete() error {
 	return nil
 }
 
-// find returns the entry of a file, nil where there is none.
+// find returns the entry of a file, nil if the manifest does not list it.
 func (m manifest) find(name string) *file {
 	for i := range m.Files {
 		if m.Files[i].Name == name {

@@ -6,14 +6,12 @@ import (
 	"io"
 )
 
-// parts.bin, numbers little-endian: for each part, in their order, the length of what
-// it knows in 8 bytes, and that.
+// parts.bin contains, for each part in order, the length of its state as 8 bytes, little-endian,
+// and the state.
 
 func writeParts(to io.Writer, parts [][]byte) error {
 	for _, b := range parts {
-		var length [8]byte
-		binary.LittleEndian.PutUint64(length[:], uint64(len(b)))
-		if _, err := to.Write(length[:]); err != nil {
+		if err := binary.Write(to, binary.LittleEndian, uint64(len(b))); err != nil {
 			return err
 		}
 		if _, err := to.Write(b); err != nil {

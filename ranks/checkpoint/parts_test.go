@@ -53,8 +53,8 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// A checkpoint goes on with its own dataset and settings only, and says what is
-// another.
+// A run resumes only with the dataset and settings of the checkpoint. The error names each
+// difference.
 func TestAgree(t *testing.T) {
 	saved := State{
 		Path: "run", Data: Settings{"features": "40 dense", "labels.bin": "9 bytes"},

@@ -48,35 +48,35 @@ func Prune(dir string, keep, epoch int) (removed []string, err error) {
 
 // Rewindable returns an error if Rewind would have to remove foreign files.
 func Rewindable(dir string, epoch int) error {
+	_, err := newer(dir, epoch)
+	return err
+}
+
+// newer returns the checkpoints after an epoch, all without foreign files.
+func newer(dir string, epoch int) ([]entry, error) {
 	entries, err := list(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, e := range entries {
+	for i, e := range entries {
 		if e.epoch <= epoch {
-			break
+			return entries[:i], nil
 		}
 		if err := removable(opPrune, e.path); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return entries, nil
 }
 
 // Rewind removes all checkpoints newer than an epoch, valid or not. Otherwise a run that
 // resumes from this epoch would later find them again, with results of the earlier attempt.
 func Rewind(dir string, epoch int) (removed []string, err error) {
-	if err := Rewindable(dir, epoch); err != nil {
-		return nil, err
-	}
-	entries, err := list(dir)
+	entries, err := newer(dir, epoch)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		if e.epoch <= epoch {
-			break
-		}
 		if err := remove(e); err != nil {
 			return removed, err
 		}
@@ -88,8 +88,8 @@ func Rewind(dir string, epoch int) (removed []string, err error) {
 	return removed, durable.Sync(opPrune, dir)
 }
 
-// sized reports whether a checkpoint has its files in their sizes. Sums are not
-// taken: that would read gigabytes at every epoch that saves.
+// sized reports whether a checkpoint's files exist and have their sizes. It takes no checksums,
+// which would read gigabytes at every saved epoch.
 func sized(path string) bool {
 	m, err := readManifest(path)
 	if err != nil {
@@ -104,8 +104,8 @@ func sized(path string) bool {
 	return true
 }
 
-// remove hides a checkpoint before it empties the folder, so that nobody meets
-// half of one.
+// remove hides a checkpoint before it removes the files, so that no reader finds a part of
+// them.
 func remove(e entry) error {
 	folder, err := scratch.Hide(e.path)
 	if err != nil {
@@ -115,7 +115,7 @@ func remove(e entry) error {
 	return nil
 }
 
-// sweep removes what dead processes were writing or removing.
+// sweep removes the hidden files of dead processes.
 func sweep(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestPruneAndLatest(t *testing.T) {
 	})
 }
 
-// model is what a folder must hold.
+// model is the expected content of a folder.
 type model struct {
 	dir   string
 	epoch int          // of the run
@@ -81,7 +81,7 @@ func (m *model) prune(t *rapid.T) {
 	}
 }
 
-// rewind goes on from the newest checkpoint, or from any older one.
+// rewind continues from any checkpoint.
 func (m *model) rewind(t *rapid.T) {
 	m.epoch = 0
 	for epoch, whole := range m.whole {
@@ -118,7 +118,7 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-// What is half written is removed when, and only when, nobody writes it.
+// An unfinished checkpoint is removed if and only if no process writes it.
 func TestSweep(t *testing.T) {
 	for _, behind := range []string{"", ".old"} {
 		dir := t.TempDir()
@@ -144,7 +144,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// leftBehind returns the name of a hidden folder that nobody holds any more.
+// leftBehind returns the name of a hidden folder of an ended process.
 func leftBehind(t *testing.T, final string) string {
 	t.Helper()
 	f, err := scratch.Make(final)
@@ -155,8 +155,7 @@ func leftBehind(t *testing.T, final string) string {
 	return f.Path
 }
 
-// Nothing but checkpoints and what is half written is ever removed, and no
-// folder with something in it that is not of a checkpoint.
+// Prune removes only checkpoints and unfinished files, and no folder with foreign files.
 func TestPruneLeavesOthers(t *testing.T) {
 	dir := t.TempDir()
 	others := []string{
@@ -193,8 +192,8 @@ func TestPruneLeavesOthers(t *testing.T) {
 	}
 }
 
-// What has the name of a checkpoint and is none is neither replaced nor
-// removed, and then nothing else is.
+// A foreign folder with the name of a checkpoint is neither replaced nor removed, and in that case
+// nothing else is.
 func TestForeignInTheWay(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"a file in it":    func(path string) error { return os.WriteFile(filepath.Join(path, "notes.txt"), []byte("x"), 0o644) },

@@ -68,7 +68,8 @@ func Open(path string) (*State, []Problem, error) {
 		Then("name a run that has saved a checkpoint")
 }
 
-// isCheckpoint tells a checkpoint, perhaps damaged, from folders that hold some.
+// isCheckpoint reports whether a folder is a checkpoint, possibly damaged, not a folder of
+// checkpoints.
 func isCheckpoint(path string) bool {
 	return epochOf(filepath.Base(path)) >= 0 || holds(path, manifestFile) || holds(path, stateFile)
 }
@@ -144,7 +145,7 @@ func (m manifest) bytes(path, name string) ([]byte, error) {
 	return b, nil
 }
 
-// readTensors completes a state that has all but its tensors.
+// readTensors fills in all fields that state.json does not contain.
 func (s *State) readTensors(m manifest) error {
 	var err error
 	if s.Weights, err = s.tensors(m, modelFile); err != nil {
@@ -174,7 +175,7 @@ func (s *State) readTensors(m manifest) error {
 	if s.Best == nil {
 		return nil
 	}
-	if s.Best.Weights, err = s.tensors(m, bestFile); err == nil && !alike(s.Best.Weights, s.Weights) {
+	if s.Best.Weights, err = s.tensors(m, bestFile); err == nil && !sameShapes(s.Best.Weights, s.Weights) {
 		err = damaged(filepath.Join(s.Path, bestFile), "its weights differ from those of %s", modelFile)
 	}
 	return err

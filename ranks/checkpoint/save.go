@@ -25,8 +25,8 @@ const opSave = "save checkpoint"
 type Written struct {
 	Path    string        // of the checkpoint
 	Bytes   int64         // of all its files
-	Took    time.Duration // all of it
-	Syncing time.Duration // the part in which the disk was waited for, after the last byte was handed over
+	Took    time.Duration // including Syncing
+	Syncing time.Duration // from the last write to the end of the syncs
 }
 
 // Save writes a state as the checkpoint of its epoch in the folder dir, which it creates if
@@ -59,7 +59,7 @@ func Save(dir string, s State, at func(step string)) (Written, error) {
 		return Written{}, err
 	}
 	now := time.Now()
-	return Written{Path: w.final, Bytes: w.bytes, Took: now.Sub(start), Syncing: now.Sub(w.handedOver)}, nil
+	return Written{Path: w.final, Bytes: w.bytes, Took: now.Sub(start), Syncing: now.Sub(w.written)}, nil
 }
 
 // writer fills the hidden folder of a checkpoint.
@@ -70,24 +70,23 @@ type writer struct {
 	open       []*output // not synced yet
 	list       manifest
 	bytes      int64
-	handedOver time.Time
+	written    time.Time // when the last file but the manifest was
 }
 
-// output is one file and what the manifest will say of it.
+// output is an open file and its entry in the manifest.
 type output struct {
 	*os.File
 	file file
 	sum  hash.Hash
 }
 
-// all writes, and then syncs, every file. The manifest comes
-// when the others are durable.
+// all writes and syncs the files, and then the manifest.
 func (w *writer) all() error {
 	defer w.close()
 	if err := w.contents(); err != nil {
 		return err
 	}
-	w.handedOver = time.Now()
+	w.written = time.Now()
 	if err := w.sync(); err != nil {
 		return err
 	}
@@ -131,7 +130,7 @@ func (w *writer) contents() error {
 	return w.put(stateFile, text)
 }
 
-// metadata is that of a file of weights, which epoch's they are included.
+// metadata returns the metadata of a file with weights of an epoch.
 func (s *State) metadata(epoch int) map[string]string {
 	m := map[string]string{}
 	maps.Copy(m, s.Metadata)
@@ -165,7 +164,7 @@ func (w *writer) fill(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// piece is written and summed at a time, so that it is still in the cache.
+// piece is the number of bytes that are summed and then written, while they are in the cache.
 const piece = 1 << 20
 
 // Write implements io.Writer.
@@ -202,13 +201,13 @@ func (w *writer) close() error {
 	return first
 }
 
-// fault is err about a file under its final name, nil for none.
+// fault returns a fault about a file under its final name, nil if err is nil.
 func (w *writer) fault(name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	path := filepath.Join(w.final, name)
 	f := fault.System(opSave, path, scratch.Named(path, err))
-	f.Kind = fault.IO // what is missing here was removed under our hands
+	f.Kind = fault.IO // a missing file was removed while it was written
 	return f
 }

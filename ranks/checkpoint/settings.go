@@ -18,8 +18,8 @@ const opResume = "resume"
 // epochs) are not included.
 type Settings map[string]string
 
-// optional is a setting that one of two may lack: a checkpoint of an older
-// version, or a run whose first weights come from a file.
+// optional is a setting that is compared only if both have it. A checkpoint of an older
+// version, or a run whose first weights come from a file, has none.
 const optional = "initializer"
 
 // Equal reports whether a run with settings s may resume with the given ones.
@@ -43,7 +43,7 @@ func (s *State) Agree(data, settings Settings) error {
 	return nil
 }
 
-// differences returns the keys with other values, as sentences.
+// differences returns a sentence for each key whose values differ.
 func (s Settings) differences(given Settings) (differ []string) {
 	all := Settings{}
 	maps.Copy(all, s)
@@ -80,7 +80,7 @@ func (s *State) Fits(want []safetensors.Tensor, slots []string) error {
 	return nil
 }
 
-// shapeOf returns a tensor of a list in words.
+// shapeOf returns the name and shape of a tensor for messages.
 func shapeOf(list []safetensors.Tensor, i int) string {
 	if i >= len(list) {
 		return "no more tensors"
@@ -88,7 +88,7 @@ func shapeOf(list []safetensors.Tensor, i int) string {
 	return fmt.Sprintf("%s %v", list[i].Name, list[i].Shape)
 }
 
-// get returns a value as it is shown; none is a value of its own.
+// get returns the value of a key for messages.
 func (s Settings) get(key string) string {
 	if v, ok := s[key]; ok {
 		return fmt.Sprintf("%q", v)

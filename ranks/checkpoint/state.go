@@ -16,40 +16,40 @@ type State struct {
 	Path string `json:"-"` // the folder it was read from; Save ignores it
 
 	Version  string              `json:"siafu"`                      // of the program
-	Epoch    int                 `json:"epoch"`                      // the last one trained; 0 is none
-	Seed     uint64              `json:"seed"`                       // of all draws
-	Steps    []int               `json:"steps"`                      // that the optimiser has made, by layer
-	Data     Settings            `json:"data"`                       // the dataset, which must agree when the run goes on; nil in format 1
-	Settings Settings            `json:"settings"`                   // what else must agree
-	Cached   bool                `json:"cache_input"`                // ÂX is kept; the last bits of the numbers depend on it
-	Ghosts   string              `json:"recompute_ghosts,omitempty"` // --recompute-ghosts as resolved; empty in older checkpoints
-	Metadata map[string]string   `json:"metadata"`                   // of the files of weights: what the network is; Save adds "epoch"
+	Epoch    int                 `json:"epoch"`                      // the last trained epoch; 0: none
+	Seed     uint64              `json:"seed"`                       // of all random numbers
+	Steps    []int               `json:"steps"`                      // the optimiser's, by layer
+	Data     Settings            `json:"data"`                       // the dataset, which a resumed run must have; nil in format 1
+	Settings Settings            `json:"settings"`                   // all others that a resumed run must have
+	Cached   bool                `json:"cache_input"`                // whether ÂX is cached, which changes the last bits of results
+	Ghosts   string              `json:"recompute_ghosts,omitempty"` // the resolved --recompute-ghosts; empty in older checkpoints
+	Metadata map[string]string   `json:"metadata"`                   // of the weight files: the network; Save adds "epoch"
 	Metrics  Metrics             `json:"metrics"`                    // the lines of metrics.jsonl up to Epoch
-	Switched bool                `json:"switched"`                   // bounded asynchrony has given way to lockstep for good
-	Seconds  float64             `json:"seconds"`                    // that the run has taken
-	Spent    runfolder.Functions `json:"spent,omitzero"`             // that the run's invocations have come to
+	Switched bool                `json:"switched"`                   // from bounded asynchrony to lockstep, until the end
+	Seconds  float64             `json:"seconds"`                    // the run's duration so far
+	Spent    runfolder.Functions `json:"spent,omitzero"`             // the totals of the run's invocations
 	Last     *runfolder.Epoch    `json:"last"`                       // the newest line with accuracies, nil before the first
 	Best     *Best               `json:"best"`                       // nil before the first evaluation
-	Record   *Record             `json:"record,omitempty"`           // beside Best
+	Record   *Record             `json:"record,omitempty"`           // nil if Best is
 
 	Weights []safetensors.Tensor `json:"-"` // after Epoch
-	Slots   []Slot               `json:"-"` // of the optimiser, none for plain SGD
-	History []byte               `json:"-"` // of representations, as package history packs it; nil in a run without
-	Parts   [][]byte             `json:"-"` // what each part of the graph alone knows; nil: nothing
+	Slots   []Slot               `json:"-"` // the optimiser's; none for plain SGD
+	History []byte               `json:"-"` // representations as packed by package history; nil in a run without
+	Parts   [][]byte             `json:"-"` // the state of each part of the graph, if it has any; nil: none
 }
 
 // Record has the best value of each metric so far, possibly of different epochs, and the
 // epoch from which patience counts.
 type Record struct {
 	ValAcc  float64  `json:"val_acc"`
-	ValLoss *float64 `json:"val_loss,omitempty"` // nil where there is no validation
+	ValLoss *float64 `json:"val_loss,omitempty"` // nil in a run without validation
 	Epoch   int      `json:"epoch"`
 }
 
 // Best is the best evaluation so far.
 type Best struct {
 	Line    runfolder.Epoch      `json:"line"`
-	Weights []safetensors.Tensor `json:"-"` // that Line.Epoch started from; as State.Weights
+	Weights []safetensors.Tensor `json:"-"` // at the start of Line.Epoch, with the names and shapes of State.Weights
 }
 
 // Slot is one array of the optimiser's state: one tensor per weight, with the weight's name
@@ -83,7 +83,7 @@ func (s *State) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// decodeState reads state.json; the slots have names only.
+// decodeState decodes state.json. The slots have only names.
 func decodeState(text []byte) (State, error) {
 	var s State
 	c := content{State: &s}
@@ -111,7 +111,7 @@ func (s *State) flatSlots() []safetensors.Tensor {
 	return list
 }
 
-// takeSlots is flatSlots backwards, for slots that have names.
+// takeSlots sets the tensors of the slots from optimizer.safetensors.
 func (s *State) takeSlots(list []safetensors.Tensor) error {
 	n := len(s.Weights)
 	if len(list) != n*len(s.Slots) {
@@ -127,30 +127,30 @@ func (s *State) takeSlots(list []safetensors.Tensor) error {
 			}
 			t.Name = s.Weights[i].Name
 		}
-		if !alike(slot.Tensors, s.Weights) {
+		if !sameShapes(slot.Tensors, s.Weights) {
 			return fmt.Errorf("slot %s differs from the weights in shape", slot.Name)
 		}
 	}
 	return nil
 }
 
-// alike reports whether two lists have the same names and shapes.
-func alike(a, b []safetensors.Tensor) bool {
+// sameShapes reports whether two lists have the same names and shapes.
+func sameShapes(a, b []safetensors.Tensor) bool {
 	return slices.EqualFunc(a, b, func(x, y safetensors.Tensor) bool {
 		return x.Name == y.Name && slices.Equal(x.Shape, y.Shape)
 	})
 }
 
-// check panics where the parts of a state do not belong together.
+// check panics if the tensors of a state do not match.
 func (s *State) check() {
 	if s.Epoch < 0 {
 		panic("checkpoint: negative epoch")
 	}
-	if s.Best != nil && !alike(s.Best.Weights, s.Weights) {
+	if s.Best != nil && !sameShapes(s.Best.Weights, s.Weights) {
 		panic("checkpoint: best weights of another shape")
 	}
 	for _, slot := range s.Slots {
-		if !alike(slot.Tensors, s.Weights) {
+		if !sameShapes(slot.Tensors, s.Weights) {
 			panic("checkpoint: slot of another shape than the weights")
 		}
 	}

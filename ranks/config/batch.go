@@ -10,7 +10,7 @@ import (
 	"siafu/kernels/model"
 )
 
-// What an epoch is cut into; empty is Full.
+// Kinds of --batch. Empty means Full.
 const (
 	Full      = "full"
 	History   = "history"  // history:N
@@ -22,12 +22,12 @@ const (
 // Batching is the parsed --batch.
 type Batching struct {
 	Kind     string
-	Count    int   // of a rank's mini-batches: steps of an epoch, but of Neighbour
-	Samples  int   // neighbours of a vertex, of Variates
-	Fanouts  []int // the same of Neighbour, by layer from the input on
-	Size     int   // training vertices that a rank goes through in a step, of Neighbour
-	Clusters int   // that a rank's vertices are cut into, of Cluster
-	Joined   int   // in a step
+	Count    int   // mini-batches of a rank, each a step of an epoch; 1 for Neighbour before Divide
+	Samples  int   // Variates: sampled neighbours of a vertex
+	Fanouts  []int // Neighbour: sampled neighbours of a vertex, by layer from the input on
+	Size     int   // Neighbour: training vertices of a rank in a step
+	Clusters int   // Cluster: number of clusters of a rank
+	Joined   int   // Cluster: clusters in a step
 }
 
 // DefaultSize is the batch size of Neighbour, as in DGL's GraphSAGE examples.
@@ -36,7 +36,7 @@ const DefaultSize = 1000
 // Batching parses --batch. For Full and for invalid text the result has no Kind.
 func (c *Config) Batching() Batching {
 	kind, rest, said := strings.Cut(c.Batch, ":")
-	if !said { // asked for in each epoch, which allocates nothing
+	if !said { // no allocation, because each epoch calls Batching
 		return Batching{}
 	}
 	var n []int
@@ -101,10 +101,11 @@ func (c *Config) HistoryRows() history.Format {
 	return f
 }
 
-// mostBatches keeps what ranks agree on within messages, and updates within 32 bits.
+// mostBatches bounds the messages in which ranks agree on batches. It also keeps the number of
+// updates within 32 bits.
 const mostBatches = 1 << 16
 
-// checkBatch refuses a --batch that cannot be parsed, and too many mini-batches.
+// checkBatch returns a fault for an invalid --batch, or for too many mini-batches.
 func (c *Config) checkBatch() error {
 	b := c.Batching()
 	switch {
@@ -125,7 +126,7 @@ func (c *Config) checkBatch() error {
 func (c *Config) BatchNetwork(net model.Spec) model.Spec {
 	net.Choose(model.Load{}, model.Choices{Order: c.Order, CacheInput: "off"})
 	if c.Batching().Kind == Neighbour && c.Order == "auto" && !net.Attends() {
-		net.Orders[0] = model.GatherFirst // fewer rows gather than are gathered from
+		net.Orders[0] = model.GatherFirst // the gather has fewer output rows than input rows
 	}
 	return net
 }

@@ -7,7 +7,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// checkBridge refuses addresses that functions cannot connect to.
+// checkBridge returns a fault for addresses to which functions cannot connect.
 func (c *Config) checkBridge() error {
 	if c.Lambda == LambdaAWS && c.BridgeAddress == "" {
 		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).Then("set --bridge-address too: functions connect to it")
@@ -20,7 +20,7 @@ func (c *Config) checkBridge() error {
 	return nil
 }
 
-// bridge returns the one or two addresses of --bridge-address, none without it.
+// bridge returns the one or two addresses of --bridge-address, or none.
 func (c *Config) bridge() []string {
 	if c.BridgeAddress == "" {
 		return nil

@@ -25,8 +25,8 @@ type Config struct {
 	OutputOptions     `embed:"" group:"Output"`
 }
 
-// Random draws number layers with 16 bits, a few of which tell what is drawn,
-// and epochs with 32.
+// Random numbers are identified by a layer with 16 bits, some of which are reserved, and an epoch
+// with 32 bits.
 const (
 	mostLayers = 65_000
 	mostEpochs = math.MaxInt32

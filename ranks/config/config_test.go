@@ -120,8 +120,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A precision stands for what its parts are where nobody has named them, however
-// often it is looked at.
+// A precision sets those of its options that were not given, also if it is settled repeatedly.
 func TestPrecision(t *testing.T) {
 	for _, tc := range []struct{ precision, gather, wantGather, wantFeatures string }{
 		{"float32", "", "float32", "float32"}, {"float32", "bf16", "bf16", "float32"},

@@ -13,8 +13,7 @@ import (
 	"siafu/ranks/tune"
 )
 
-// situation is what is known about a run: its options and, once they are read, its dataset,
-// network and task.
+// situation has the options of a run and, when they are known, its dataset, network and task.
 type situation struct {
 	*Config
 	meta *graph.Meta // nil: not read
@@ -24,7 +23,7 @@ type situation struct {
 
 // kind returns the description of the network.
 func (s situation) kind() *model.Kind {
-	if s.net.Kind != "" { // in predictions the options name none
+	if s.net.Kind != "" { // in a prediction the options name no network
 		return model.KindOf(s.net.Kind)
 	}
 	return s.Config.kind()
@@ -32,8 +31,8 @@ func (s situation) kind() *model.Kind {
 
 // fact is a property of a run that excludes others.
 type fact struct {
-	name  string // in documents
-	flags string // whose values show it in messages, separated by spaces; empty: name shows it
+	name  string // for documents
+	flags string // flags to show in messages, separated by spaces; empty: messages show the name
 	holds func(s situation) bool
 }
 
@@ -270,8 +269,7 @@ var conflicts = slices.Concat([]conflict{
 	{bounded, feedback, "leave +ef out: an interval may send its rows again before the next epoch"},
 }, gpuConflicts, linkConflicts, edgeConflicts)
 
-// ConflictTable returns a line for each pair of facts that a run cannot have together: all, or
-// those with a flag.
+// ConflictTable returns a line for each conflict, or only for the conflicts of a flag.
 func ConflictTable(flag string) string {
 	var b strings.Builder
 	shows := func(f fact) bool { return slices.Contains(strings.Fields(f.flags), flag) }
@@ -286,7 +284,7 @@ func ConflictTable(flag string) string {
 	return b.String()
 }
 
-// refuse returns an error for the first conflict of a list that holds.
+// refuse returns a fault for the first conflict of a list whose facts both hold.
 func (s situation) refuse(op string, list []conflict) error {
 	for _, c := range list {
 		if c.a.holds(s) && c.b.holds(s) {

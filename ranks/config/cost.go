@@ -5,7 +5,7 @@ import (
 	"siafu/lambda/bill"
 )
 
-// checkCost checks what hosts cost, and what the run may.
+// checkCost checks --instance and --budget.
 func (c *Config) checkCost() error {
 	if c.Instance != "" {
 		if _, err := bill.ParseInstance(c.Instance); err != nil {

@@ -1,7 +1,6 @@
 package config
 
-// TensorCUDA is tensor work on GPUs; GraphCUDA is graph work there, and GraphCPU on
-// processors.
+// TensorCUDA is tensor work on GPUs. GraphCUDA is graph work on GPUs, and GraphCPU on CPUs.
 const (
 	TensorCUDA = "cuda"
 	GraphCUDA  = "cuda"

@@ -11,9 +11,9 @@ import (
 // Delay is an injected straggler: ranks pause before a fraction of their gathers.
 type Delay struct {
 	All    bool
-	Rank   int // where not All
+	Rank   int // the delayed rank, unless All is set
 	Length time.Duration
-	Share  float64 // of gathers
+	Share  float64 // fraction of gathers
 }
 
 // ParseDelay parses RANK:DURATION:SHARE. RANK may be *. Empty text is a Delay of no rank.

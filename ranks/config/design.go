@@ -7,7 +7,7 @@ import (
 	"siafu/kernels/model"
 )
 
-// design returns the network's options besides its kind and widths: those that its kind takes.
+// design returns the options of the network that its kind supports, other than its widths.
 func (c *Config) design() (d model.Design) {
 	kind := c.kind()
 	for _, option := range kind.Options {
@@ -48,7 +48,7 @@ func (c *Config) design() (d model.Design) {
 // sums reports whether layers need sums over the vertices of all ranks.
 func (c *Config) sums() bool { return c.Norm == "batch" || c.Norm == "pair" }
 
-// checkLayers refuses networks with too few or too many layers.
+// checkLayers returns a fault for a network with too few or too many layers.
 func (c *Config) checkLayers() error {
 	if least := c.kind().MinLayers; c.Layers < least {
 		return fault.New(fault.Usage, "train", "", "--layers=%d with --model=%s", c.Layers, c.Model).Then("use %d layers or more", least)

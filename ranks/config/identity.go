@@ -6,8 +6,8 @@ import (
 	"siafu/kernels/model"
 )
 
-// identities has the conditions that the tag identity of an option names: a resumed run must have
-// the value of the option if the condition holds.
+// identities has the conditions in the tag identity of options. If the condition holds, a resumed
+// run must have the same value of the option.
 var identities = map[string]func(c *Config, net model.Spec) bool{
 	"always":    func(*Config, model.Spec) bool { return true },
 	"random":    func(c *Config, _ model.Spec) bool { return c.Init == "" },
@@ -24,9 +24,8 @@ var identities = map[string]func(c *Config, net model.Spec) bool{
 	"attention": func(_ *Config, net model.Spec) bool { return net.Attends() },
 }
 
-// Identity returns the options that the numbers of a run depend on, besides its dataset and
-// ranks, by flag. A checkpoint has them, and a resumed run must have the same. net is the
-// network for the dataset.
+// Identity returns the options that influence the numbers of a run, by flag. They are stored in
+// checkpoints, and a resumed run must have the same ones. net is the network for the dataset.
 func (c *Config) Identity(net model.Spec) map[string]string {
 	d := net.Design
 	resolved := map[string]any{

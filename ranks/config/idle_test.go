@@ -10,8 +10,7 @@ import (
 	"siafu/graph"
 )
 
-// Flags that change nothing are told, once each and with what they are beside, and those that
-// do are not.
+// Each flag without effect is reported once, with the reason. Flags with an effect are not.
 func TestIdle(t *testing.T) {
 	classes := &graph.Meta{Task: graph.MultiClass, Classes: 3, FeatureDim: 5}
 	links := &graph.Meta{Task: graph.Links, FeatureDim: 5}

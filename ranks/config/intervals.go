@@ -8,15 +8,14 @@ import (
 	"siafu/kernels/model"
 )
 
-// An interval has IntervalRows vertices, so that its rows are still in the
-// second-level cache when the next task works on them. A small graph is divided
-// further, down to leastRows, until there are someIntervals: enough for workers
-// to end together. Against many intervals speaks that each has gradients of the
-// weights for itself: where these are larger than twice the activations, there
-// are fewIntervals. Bounded asynchrony divides less, because each interval
-// takes its weights from a server and sends its rows by itself. Where sources are gathered
-// block by block, all blocks are fetched for each interval, and it is as large as the cache
-// allows.
+// An interval has IntervalRows vertices, so that its rows are still in the second-level cache when
+// the next task works on them. A small graph has smaller intervals, down to leastRows, until there
+// are someIntervals. This is enough for workers to end at about the same time.
+//
+// Each interval has its own gradients of the weights. If all of these are larger than twice the
+// activations, there are only fewIntervals. Bounded asynchrony has fewer intervals, because each of
+// them fetches weights from a server and sends its own rows. If sources are gathered block by block,
+// each interval reads all blocks. Intervals are then as large as the cache permits.
 const (
 	IntervalRows  = 2048
 	leastRows     = 256

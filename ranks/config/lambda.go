@@ -14,7 +14,7 @@ import (
 	"siafu/lambda/bill"
 )
 
-// Places of tensor work, and whose functions do it.
+// Values of --tensor and --lambda.
 const (
 	TensorLambda = "lambda"
 	LambdaLocal  = "local"
@@ -37,21 +37,28 @@ const (
 // Float32 is the --lambda-codec that sends values unchanged.
 const Float32 = "float32"
 
-// Optimisations of tasks for functions (Dorylus, OSDI'21, §6), which --lambda-without
-// leaves out.
+// Optimisations of tasks for functions (Dorylus, OSDI'21, §6) that --lambda-without can disable.
 const (
 	Fusion            = "fusion"
 	Rematerialisation = "rematerialisation"
 	Streaming         = "streaming"
 )
 
-// checkLambda refuses what does not go together with tensor work in functions.
+// checkLambda checks the flags of functions. With --tensor other than lambda, none may be set.
 func (c *Config) checkLambda() error {
 	refuse := func(remedy string) error {
 		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).Then("%s", remedy)
 	}
 	if c.Tensor != TensorLambda {
-		if set := c.forFunctions(); len(set) > 0 {
+		var set []string
+		for f, x := range c.Options() {
+			flag := f.Tag.Get("toml")
+			forFunctions := strings.HasPrefix(flag, "lambda") || strings.HasPrefix(flag, "bridge")
+			if forFunctions && !x.IsZero() && fmt.Sprint(x) != f.Tag.Get("default") {
+				set = append(set, fmt.Sprintf("--%s=%v", flag, x))
+			}
+		}
+		if len(set) > 0 {
 			return fault.New(fault.Usage, "train", "", "%s with --tensor=%s", strings.Join(set, " "), c.Tensor).Then("set --tensor lambda: these flags apply to functions")
 		}
 		return nil
@@ -76,21 +83,6 @@ func (c *Config) checkLambda() error {
 	return c.checkBridge()
 }
 
-// isForFunctions reports whether a flag means something with TensorLambda alone.
-func isForFunctions(flag string) bool {
-	return strings.HasPrefix(flag, "lambda") || strings.HasPrefix(flag, "bridge")
-}
-
-// forFunctions are such flags that are not as they are by default.
-func (c *Config) forFunctions() (set []string) {
-	for f, x := range c.Options() {
-		if flag := f.Tag.Get("toml"); isForFunctions(flag) && !x.IsZero() && fmt.Sprint(x) != f.Tag.Get("default") {
-			set = append(set, fmt.Sprintf("--%s=%v", flag, x))
-		}
-	}
-	return set
-}
-
 // OnCPU returns the configuration with tensor work on the graph ranks and without bridges.
 func (c Config) OnCPU() Config {
 	if c.Ranks > 0 {
@@ -101,8 +93,7 @@ func (c Config) OnCPU() Config {
 	return c
 }
 
-// TaskCodec returns the codec of rows to and from functions, nil if they are sent
-// unchanged.
+// TaskCodec returns the codec of rows to and from functions, or nil if they are sent unchanged.
 func (c *Config) TaskCodec() (task.Codec, error) {
 	if name := cmp.Or(c.LambdaCodec, Float32); name != Float32 {
 		return codec.TaskCodec(name)
@@ -129,8 +120,7 @@ func (c *Config) Tariff() bill.Tariff {
 	return t
 }
 
-// checkSandboxes refuses what only sandboxes on this machine can be told, and what
-// makes no sense there.
+// checkSandboxes checks the limits and faults of local sandboxes.
 func (c *Config) checkSandboxes() error {
 	switch c.LambdaLimits {
 	case LimitsNone, LimitsMemory, LimitsAWS:

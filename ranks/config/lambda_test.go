@@ -7,8 +7,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// How tasks for functions travel is refused where nothing travels, where nobody knows
-// the codec, and where it would have to know what has travelled before.
+// A codec of tasks is refused without functions, if it is unknown, and if it depends on earlier
+// messages.
 func TestTravelOfTasks(t *testing.T) {
 	for _, c := range []struct {
 		tensor, codec, without string

@@ -18,20 +18,20 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	if b := c.Batching(); b.Count > 0 && !b.Draws() {
 		choices = model.Choices{Order: "gather-first", CacheInput: "on"}
 	}
-	net.InPlace = c.Tensor == "cpu" && !c.Asynchronous() // or other intervals may still read what it overwrites
+	net.InPlace = c.Tensor == "cpu" && !c.Asynchronous() // asynchronous intervals may still read the overwritten rows
 	return net.Choose(model.Load{
 		Vertices: meta.Vertices, Edges: meta.Edges, FeatureNNZ: nnz, CacheFits: fits,
 	}, choices)
 }
 
-// lists reports whether rows can be gathered as lists: where the first layer's input is drawn, and
-// as it is, along edges without weights.
+// lists reports whether rows can be gathered as lists of non-zeros: on the CPU, without rounding,
+// and along edges without weights.
 func (c *Config) lists(meta *graph.Meta, net *model.Spec) bool {
 	return c.Tensor == "cpu" && c.Gather != "bf16" && !(meta.Weighted && net.Weighs())
 }
 
-// cacheInput is what was asked for, and off where training and evaluations
-// differ in their edges.
+// cacheInput returns the resolved --cache-input. It is off if training and evaluations gather along
+// different edges.
 func (c *Config) cacheInput() string {
 	if c.Alone() {
 		return "off"
@@ -49,8 +49,7 @@ func (c *Config) recomputeGhosts() string {
 	return c.RecomputeGhosts
 }
 
-// Codecs are those that rows may travel through, the first of which they begin
-// with.
+// Codecs returns the possible codecs of ghost rows. A run begins with the first one.
 func (c Config) Codecs() ([]codec.Codec, error) {
 	names, err := tune.Candidates(c.Codec)
 	if err != nil {

@@ -41,7 +41,6 @@ func inRange(text string, x float64) bool {
 	return false
 }
 
-// describeRange returns a range in words.
 func describeRange(text string) string {
 	var list []string
 	for part := range strings.SplitSeq(text, "|") {

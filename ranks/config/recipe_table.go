@@ -1,8 +1,8 @@
 package config
 
-// Published figures are test accuracies in percent, unless they say micro-F1, of the tables
-// that they name. Ours are means and standard deviations over seeds 1 to 5, or fewer
-// where they say so, at the weights that the recipe keeps.
+// Published has the test accuracy in percent, or the micro-F1 if it says so, from the named table.
+// Ours has the mean and the standard deviation over seeds 1 to 5, or over the given number of seeds,
+// with the weights that the recipe selects.
 var recipes = []Recipe{
 	{Name: "gcn-cora", Flags: kipf, Dataset: "cora", Import: divided, Vertices: coraSize, Normalize: true,
 		Published: "81.5 (Kipf & Welling 2017, table 2)", Ours: "81.3 ± 0.7", Date: "2026-11-22"},

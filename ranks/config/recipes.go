@@ -12,23 +12,29 @@ import (
 type Recipe struct {
 	Name      string
 	Flags     string // of siafu train
-	Dataset   string // that they are for
-	Import    string // how it is imported: flags of import or download
-	Vertices  int64  // of it, 0 where it has no fixed number
-	Normalize bool   // its rows are divided by their sums
-	Published string // test accuracy in percent, and who has it where
-	Ours      string // the same measured here, empty where it has not been
-	Date      string // of the measurement, else of the entry
+	Dataset   string // name of the dataset
+	Import    string // flags of import or download
+	Vertices  int64  // number of vertices of the dataset; 0: not fixed
+	Normalize bool   // feature rows must be divided by their sums
+	Published string // published test accuracy in percent, and its source
+	Ours      string // measured test accuracy; empty: not measured
+	Date      string // of the measurement, or of the entry
 }
 
-// Protocols that several recipes share. kipf is Kipf & Welling 2017, §5.2; shchur the same
-// as wide as Shchur et al. 2018 have it; velickovic is Veličković et al. 2018, §3.3; chen what the
-// authors' program of GCNII shares (train.py and semi.sh); klicpera is Klicpera et al. 2019 with
-// the stopping of GAT's program; sgc is Wu et al. 2019 with the one of five penalties that the
-// validation vertices of citeseer prefer, and those of cora like as well as another; pitfalls, shchurGAT,
-// shchurSAGE, shchurPool and shchurMLP are the optimised settings of Shchur et al. 2018 (config of their program); ogb
-// the example programs of the Open Graph Benchmark; saint what the settings of Zeng et al. 2020
-// (train_config/table2 of their program) share, but for their epochs, which are of samples.
+// Settings that several recipes share:
+//
+//   - kipf: Kipf & Welling 2017, §5.2
+//   - shchur: the same with the width of Shchur et al. 2018
+//   - velickovic: Veličković et al. 2018, §3.3
+//   - chen: common settings of the authors' program of GCNII (train.py and semi.sh)
+//   - klicpera: Klicpera et al. 2019, with the stopping rule of GAT's program
+//   - sgc: Wu et al. 2019, with the best of five penalties on the validation vertices of citeseer,
+//     which is one of the two best on cora
+//   - pitfalls, shchurGAT, shchurSAGE, shchurPool, shchurMLP: the optimised settings of Shchur et al.
+//     2018 (config of their program)
+//   - ogb: the example programs of the Open Graph Benchmark
+//   - saint: common settings of Zeng et al. 2020 (train_config/table2 of their program), except the
+//     epochs, which are epochs of samples there
 const (
 	kipf       = "--model gcn --hidden 16 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --eval-every 0 --layers 2 --lr 0.01"
 	shchur     = "--model gcn --hidden 64 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --layers 2 --lr 0.01"
@@ -54,7 +60,6 @@ const (
 // Recipes returns all recipes, by dataset.
 func Recipes() []Recipe { return slices.Clone(recipes) }
 
-// recipeNamed is nil where no recipe has the name.
 func recipeNamed(name string) *Recipe {
 	for i := range recipes {
 		if recipes[i].Name == name {
@@ -87,7 +92,7 @@ func RecipeTable() string {
 	return b.String()
 }
 
-// says is what others and siafu have reached with it.
+// says returns the published and the measured accuracy of the recipe.
 func (r *Recipe) says() string {
 	if r.Ours == "" {
 		return fmt.Sprintf("published %s; unmeasured here (%s)", r.Published, r.Date)
@@ -116,7 +121,6 @@ func (c *Config) Changed() []string {
 	return list
 }
 
-// value is that of a flag as text.
 func (c *Config) value(flag string) string {
 	for f, v := range c.Options() {
 		if f.Tag.Get("toml") == flag {
@@ -126,7 +130,7 @@ func (c *Config) value(flag string) string {
 	panic("config: no flag has this name")
 }
 
-// sameNumber reports whether two texts are the same number, as 5e-4 and 0.0005 are.
+// sameNumber reports whether two texts are the same number, such as 5e-4 and 0.0005.
 func sameNumber(a, b string) bool {
 	var x, y float64
 	n, _ := fmt.Sscan(a, &x)

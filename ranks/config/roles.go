@@ -32,7 +32,7 @@ func (c *Config) View(ranks int) (world.View, error) {
 	if v.Servers < 0 {
 		v.Servers = 0
 		if n := ranks - c.Bridges; n > 2 || n == 2 && c.Asynchronous() {
-			v.Servers = 1 // of two synchronous ranks it would take one from the graph
+			v.Servers = 1 // with two synchronous ranks, a server would leave only one graph rank
 		}
 	}
 	v.Bridges = c.Bridges

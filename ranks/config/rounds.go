@@ -21,7 +21,7 @@ func (c *Config) Evaluations() int {
 		return 0
 	}
 	round := max(c.LocalEpochs, 1)
-	others := (c.Epochs - 1) / round // rounds behind the first
+	others := (c.Epochs - 1) / round // rounds after the first
 	return 1 + min(others, others*round/c.EvalEvery)
 }
 

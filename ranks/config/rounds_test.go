@@ -2,7 +2,7 @@ package config
 
 import "testing"
 
-// What is counted is what is done.
+// Evaluations returns the number of epochs for which Evaluates is true.
 func TestEvaluations(t *testing.T) {
 	for every := range 6 {
 		for local := range 5 {

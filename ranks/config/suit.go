@@ -18,24 +18,24 @@ type Choice struct {
 	Why   string `json:"why"`
 }
 
-// What settings for a graph are told apart by. All were measured (docs/recipes.md).
+// Thresholds that select settings for a graph. All were measured (docs/recipes.md).
 const (
-	manyTrain  = 2000       // training vertices from which on a network may be wide
-	wide       = 64         // columns of hidden layers, then
-	manyEdges  = 10_000_000 // from which on every epoch's evaluation is too many
-	someEpochs = 5          // between two evaluations, then
+	manyTrain  = 2000       // from this number of training vertices on, hidden layers are wide
+	wide       = 64         // columns of wide hidden layers
+	manyEdges  = 10_000_000 // from this number of edges on, not every epoch is evaluated
+	someEpochs = 5          // epochs between two evaluations of such a graph
 
-	manyColumns = 256 // of features from which on the perceptron before maxima is narrower (sage-pool)
+	manyColumns = 256 // above this number of features, the perceptron before maxima is narrower (sage-pool)
 
-	fullRow = 10 // non-zeros of a row below which it can spare none
+	fullRow = 10 // rows with fewer non-zeros have no dropout
 
-	fewPerClass = 50   // training vertices of a class up to which a penalty is worth its price
-	tinyFew     = 0.15 // norms of rows below which features are too small, with so few
-	tinyMany    = 0.5  // and with more
-	well        = 4    // the norm that is trained as, then: that of a few words
-	lopsided    = 0.75 // share of the largest class from which on accuracy tells little
-	huge        = 100  // norm of a sum over neighbours above which nothing is learnt (gin)
-	steady      = 2    // norm of such a sum that is
+	fewPerClass = 50   // up to this number of training vertices per class, there are few
+	tinyFew     = 0.15 // with few training vertices, feature rows of a smaller norm are scaled
+	tinyMany    = 0.5  // with more training vertices, feature rows of a smaller norm are scaled
+	well        = 4    // the norm of scaled rows with more training vertices, that of a few words
+	lopsided    = 0.75 // from this fraction of the largest class on, accuracy is not informative
+	huge        = 100  // above this norm of a sum over neighbours, nothing is learnt (gin)
+	steady      = 2    // the norm of a scaled sum
 )
 
 // Suit replaces the defaults of flags that were not given by settings for the graph, and
@@ -93,9 +93,9 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 	return c.Chosen
 }
 
-// largestShare is that of the largest class in all labels, 0 of other tasks. Where it is
-// large, weights that say nothing else are as accurate as most that have learnt, and come
-// first: the loss tells them apart.
+// largestShare returns the fraction of labels in the largest class, 0 for other tasks. If it is
+// large, weights that always predict this class come first and are as accurate as most trained
+// weights. Only the loss distinguishes them.
 func largestShare(m *graph.Meta) float64 {
 	var sum, most int64
 	for _, n := range m.ClassCounts {
@@ -107,19 +107,18 @@ func largestShare(m *graph.Meta) float64 {
 	return float64(most) / float64(sum)
 }
 
-// few reports whether a class has few training vertices.
 func few(m *graph.Meta) bool { return m.Train <= int64(fewPerClass*m.Classes) }
 
-// allows reports whether the run can have the recommended design of its network.
+// allows reports whether the other options permit the recommended design of the network.
 func (c *Config) allows(d model.Design) bool {
 	with := *c
 	with.Norm, with.Jumping = d.Norm, cmp.Or(d.Jumping, c.Jumping)
 	return errors.Join(with.checkLayers(), situation{Config: &with}.refuse("train", conflicts)) == nil
 }
 
-// suitLinks takes what link prediction is trained with (Kipf & Welling, "Variational graph
-// auto-encoders", 2016, section 3), but for the first weights: rows near zero, with which
-// classes begin well, have products near zero and hardly any gradient.
+// suitLinks sets the options of link prediction (Kipf & Welling, "Variational graph auto-encoders",
+// 2016, section 3), but with other initial weights. The default initial weights give rows near zero,
+// which is good for classes. For links, their products would be near zero with hardly any gradient.
 func (c *Config) suitLinks(given func(flag string) bool) []Choice {
 	take := func(flag string, set func(), value string) {
 		if !given(flag) {
@@ -134,7 +133,7 @@ func (c *Config) suitLinks(given func(flag string) bool) []Choice {
 	return c.Chosen
 }
 
-// inputScale is what features are to be trained as so many times of.
+// inputScale returns the factor of the features that suits a graph.
 func (c *Config) inputScale(m *graph.Meta) float64 {
 	norm, few := m.FeatureNorm, few(m)
 	if c.kind().PlainSum {
@@ -154,13 +153,13 @@ func (c *Config) inputScale(m *graph.Meta) float64 {
 	return 1
 }
 
-// spread is how many times smaller than rows their means over neighbours differ, were
-// neighbours independent: the root of the mean degree.
+// spread returns the factor by which means over neighbours vary less than single rows, if neighbours
+// were independent: the root of the mean degree.
 func spread(m *graph.Meta) float64 {
 	return math.Sqrt(max(1, float64(m.Edges)/float64(m.Vertices)))
 }
 
-// rounded is x to two digits: a setting that people can type.
+// rounded returns x rounded to two digits, which users can type.
 func rounded(x float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
 	return r

@@ -8,8 +8,8 @@ import (
 	"siafu/graph"
 )
 
-// What is taken for a graph is told apart by its split, its features and its edges;
-// flags that are given stay, and so does everything where nothing is known.
+// The choices for a graph depend on its split, its features and its edges. Given flags are not
+// changed, and without information nothing is.
 func TestSuit(t *testing.T) {
 	photo := graph.Meta{Vertices: 7650, Edges: 238162, Classes: 8, Train: 4590, FeatureNorm: 16.1, FeatureNNZ: 1979909}
 	tiny, few, large, unknown, school := photo, photo, photo, photo, photo

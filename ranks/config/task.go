@@ -60,8 +60,8 @@ func (c *Config) weight(text string) (float64, error) {
 	return w, nil
 }
 
-// namedWeights are weights that are given as NAME=W,…: 1 for classes without one. A name
-// with a comma is in quotes with its weight, as in CSV.
+// namedWeights parses weights of the form NAME=W,…. Classes that are not named have weight 1. A name
+// with a comma must be quoted together with its weight, as in CSV.
 func (c *Config) namedWeights(m *graph.Meta) ([]float64, error) {
 	refuse := func(remedy, format string, args ...any) error {
 		return fault.New(fault.Usage, "train", "", "--class-weights=%s: "+format, slices.Concat([]any{c.ClassWeights}, args)...).Then("%s", remedy)
@@ -105,7 +105,7 @@ func (c *Config) namedWeights(m *graph.Meta) ([]float64, error) {
 	return list, nil
 }
 
-// someNames returns the names of classes, the first of them where there are many.
+// someNames returns the names of classes, at most 20.
 func someNames(m *graph.Meta) string {
 	const most = 20
 	var names []string
@@ -122,10 +122,10 @@ func someNames(m *graph.Meta) string {
 // Weighs reports whether classes have weights.
 func (c *Config) Weighs() bool { return c.ClassWeights != "" && c.ClassWeights != weightsOff }
 
-// otherNames are those of scikit-learn for metrics.
+// otherNames has scikit-learn's names of metrics.
 var otherNames = map[string]string{"f1_micro": "micro_f1", "f1_macro": "macro_f1", "f1_weighted": "weighted_f1", "auc": "roc_auc"}
 
-// monitors refuses a metric that the task does not have.
+// monitors returns a fault if the task does not have the monitored metric.
 func (c *Config) monitors(task string, m *graph.Meta) error {
 	if !stopping.IsMetric(c.Monitor) {
 		return nil
@@ -171,7 +171,7 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 	return task, err
 }
 
-// linkPerceptron is what --link-score calls model.Head.
+// linkPerceptron is the value of --link-score for a model.Head.
 const linkPerceptron = "mlp"
 
 // Outputs returns the width of the last layer on a dataset.

@@ -29,13 +29,14 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// checkConflicts refuses options that do not work together, whatever the dataset.
+// checkConflicts returns a fault for options that do not work together with any dataset.
 func (c *Config) checkConflicts() error {
 	c.Monitor = cmp.Or(otherNames[c.Monitor], c.Monitor)
 	return situation{Config: c}.refuse("train", conflicts)
 }
 
-// checkEvaluations refuses rules that need evaluations, or other rules, in a run without them.
+// checkEvaluations returns a fault for stopping rules that need evaluations or other rules in a run
+// without these.
 func (c *Config) checkEvaluations() error {
 	for _, r := range []struct {
 		ok         bool
@@ -89,7 +90,7 @@ func (c *Config) checkNames() error {
 	return oneOf("vertex-order", cmp.Or(c.VertexOrder, "auto"), strings.Split(order.Names, ", "))
 }
 
-// checkCodec refuses an unknown codec.
+// checkCodec returns a fault for an unknown codec.
 func (c *Config) checkCodec() error {
 	if _, err := c.Codecs(); err != nil {
 		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be %s; or one of %s", tune.Names(), codec.Names())
@@ -112,7 +113,7 @@ func (c *Config) settlePrecision() error {
 	return nil
 }
 
-// checkTimes refuses durations that cannot be parsed.
+// checkTimes returns a fault for invalid durations.
 func (c *Config) checkTimes() error {
 	if _, err := c.Limits(nil); err != nil {
 		return err
@@ -129,7 +130,7 @@ func (c *Config) checkTimes() error {
 	return nil
 }
 
-// checkView refuses parts that the ranks cannot carry, if both numbers are given.
+// checkView returns a fault if the ranks cannot carry the parts. It needs both numbers.
 func (c *Config) checkView() error {
 	if c.Parts == 0 || c.Ranks == 0 {
 		return nil
@@ -138,13 +139,13 @@ func (c *Config) checkView() error {
 	return err
 }
 
-// checkClassWeights refuses weights that cannot be parsed.
+// checkClassWeights returns a fault for invalid class weights.
 func (c *Config) checkClassWeights() error {
 	_, _, err := c.Weights(nil)
 	return err
 }
 
-// checkPolicy refuses a --refresh that cannot be parsed.
+// checkPolicy returns a fault for an invalid --refresh.
 func (c *Config) checkPolicy() error {
 	_, err := refresh.Parse(c.Refresh)
 	return err

@@ -30,14 +30,9 @@ func networkLists() map[string]string {
 	set("elu", model.KindsWith(func(k *model.Kind) bool { return k.Activation == "elu" }))
 	set("fixed", model.KindsWith((*model.Kind).FixedDesign))
 	for _, o := range model.Options() {
-		set(strings.ReplaceAll(string(o), "-", "_"), taking(o))
+		set(strings.ReplaceAll(string(o), "-", "_"), model.KindsWith(func(k *model.Kind) bool { return k.Takes(o) }))
 	}
 	return lists
-}
-
-// taking returns the names of the networks that take an option.
-func taking(o model.Option) []string {
-	return model.KindsWith(func(k *model.Kind) bool { return k.Takes(o) })
 }
 
 // Expand replaces the variables and the lists of networks in a text.

@@ -40,8 +40,8 @@ type asyncRank struct {
 	tallies        tallies
 }
 
-// train continues until every interval of every rank has finished its last
-// epoch, and returns the weights after it.
+// train runs until every interval of every rank has finished its last epoch, and returns the
+// weights after that epoch.
 func (f *asyncRank) train() ([]float32, error) {
 	f.tallies.start = time.Now()
 	if err := f.Start(); err != nil {
@@ -57,7 +57,7 @@ func (f *asyncRank) train() ([]float32, error) {
 func (f *asyncRank) Next() (schedule.Task, bool) {
 	t, ok := f.AsyncScheduler.Next()
 	if ok && isGather(t.Stage) {
-		f.tallies.countGather(t.Epoch, f.oldestInput(t))
+		f.tallies.count(tallyGathers, t.Epoch, f.oldestInput(t))
 		f.delay.beforeGather(len(f.intervals))
 	}
 	return t, ok
@@ -95,7 +95,6 @@ func (f *asyncRank) finish(name task.Name) (schedule.Task, error) {
 	return f.intervals[name.Interval].scheduled, nil
 }
 
-// pass returns the pass of an interval's current epoch.
 func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: true} }
 
 // Done implements schedule.Flow.
@@ -117,7 +116,7 @@ func (f *asyncRank) Oldest(gather schedule.Task) int { return f.ghosts.Oldest(sl
 func (f *asyncRank) Gradient(interval, layer int) []float32 {
 	i := f.intervals[interval]
 	f.workers.fault.At(schedule.Update.Kind(), i.epoch)
-	return i.layerGrad(layer)
+	return kernels.Fetch(i.ops, i.frame.LayerGrad(layer), &i.gradBuffer)
 }
 
 // Deliver implements Executor.
@@ -178,9 +177,8 @@ func (f *asyncRank) Awaited() (schedule.Task, bool) { return schedule.Task{}, fa
 // Idle implements schedule.Flow.
 func (f *asyncRank) Idle(int, schedule.Task, time.Time, time.Time) {}
 
-// awaitedRanks returns the ranks that a long wait is for: servers with a pending request for
-// weights, ranks in an earlier epoch, and at the end servers that have not sent the last
-// weights.
+// awaitedRanks returns the ranks that this rank waits for: servers with a pending request for
+// weights, ranks in an earlier epoch, and at the end servers that have not sent the last weights.
 func (f *asyncRank) awaitedRanks() []int {
 	ranks := f.progress.Behind()
 	for _, p := range f.intervalStates {

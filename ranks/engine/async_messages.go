@@ -12,8 +12,8 @@ import (
 // rank receives another rank's messages in the order of sending.
 const (
 	wireTally      = 66 // a rank's results of a finished epoch, for rank 0
-	wireStop       = 67 // the epoch after which all stop, from rank 0
-	wireRowsStored = 68 // fully asynchronous: rows of a layer, sent in the epoch field, are stored
+	wireStop       = 67 // the last epoch of all ranks, from rank 0
+	wireRowsStored = 68 // fully asynchronous: the rows of a layer are stored; epoch has the layer
 	wireLeaving    = 69 // fully asynchronous: the last message of a rank in this stretch
 )
 
@@ -24,8 +24,8 @@ type wireMessage struct {
 	numbers []float64
 }
 
-// wireHeader is the header's size in bytes: the kind, seven zero bytes, then epoch, zero and
-// the number of values with 32 bits each.
+// wireHeader is the size of the header in bytes: the kind, seven zero bytes, and then the epoch, a
+// zero and the number of values with 32 bits each.
 const wireHeader = 20
 
 func (m wireMessage) encode(dst []byte) []byte {

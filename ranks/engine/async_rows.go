@@ -46,7 +46,6 @@ func (f *asyncRank) prepare(e *Engine, store *model.Store, trained int, a *mappe
 	return nil
 }
 
-// slotOf returns the slot of a task's rows.
 func slotOf(t schedule.Task) halo.Slot {
 	backward := false
 	switch t.Stage {
@@ -94,10 +93,10 @@ func (f *asyncRank) gatherBackward(i *interval, t schedule.Task) error {
 func (f *asyncRank) runWhole(worker int, t schedule.Task) error {
 	ops, l, at := f.workers.teams[worker], f.layers[t.Layer], slotOf(t)
 	if t.Stage == schedule.GhostGrads {
-		room := f.ghosts.SendBuffer(at)
+		grads := f.ghosts.SendBuffer(at)
 		f.graph.Enter(l, model.Pass{Epoch: t.Epoch, Train: true}, f.intervals[0].frame.Weights) // published, not read
-		f.graph.GhostGrads(ops, l, 0, room)
-		return f.ghosts.Offer(at, room, 0, room.Rows)
+		f.graph.GhostGrads(ops, l, 0, grads)
+		return f.ghosts.Offer(at, grads, 0, grads.Rows)
 	}
 	lo, hi, err := f.ghosts.Take(at)
 	if err == nil && !at.Backward {
@@ -110,8 +109,7 @@ func (f *asyncRank) runWhole(worker int, t schedule.Task) error {
 // rows.
 func (f *asyncRank) handleRows(m world.Message) error {
 	if f.ghosts == nil {
-		return fault.New(fault.Runtime, "train", "", "unexpected ghost rows from rank %d: the network has no aggregation", m.Source).
-			Then("run the same siafu on all ranks")
+		return unexpectedRows(m.Source)
 	}
 	at, due, err := f.ghosts.Accept(m.Source, m.Data)
 	if err != nil || !due {
@@ -119,4 +117,9 @@ func (f *asyncRank) handleRows(m world.Message) error {
 	}
 	f.QueueReceive(at.Epoch, at.Layer, at.Backward)
 	return nil
+}
+
+func unexpectedRows(rank int) error {
+	return fault.New(fault.Runtime, "train", "", "unexpected ghost rows from rank %d: the network has no aggregation", rank).
+		Then("run the same siafu on all ranks")
 }

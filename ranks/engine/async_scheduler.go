@@ -21,10 +21,10 @@ import (
 // An AsyncScheduler is used by one goroutine at a time.
 type AsyncScheduler struct {
 	Outline
-	Epochs int // to train; may be lowered
+	Epochs int // number of epochs of the stretch; may be lowered
 
 	executor       Executor
-	trained        int // epochs trained before the first
+	trained        int // number of epochs before the stretch
 	waitBudget     waitBudget
 	idle           bool // the last Next found no task
 	chooser        *protocol.Chooser
@@ -55,19 +55,17 @@ type Executor interface {
 	Ended(epoch int) error
 }
 
-// intervalState is the progress of an interval: in this epoch if it is busy, else it has
-// finished the epoch and has not begun another. asked is the server with a pending request for
-// the epoch's weights, noRank after they have arrived; only a busy interval has a request.
+// intervalState is the progress of an interval.
 type intervalState struct {
-	epoch         int
-	busy          bool
-	pendingServer int
+	epoch         int  // the current epoch if busy, otherwise the last finished epoch
+	busy          bool // the interval trains an epoch
+	pendingServer int  // server with a pending request for the epoch's weights; noRank: none
 }
 
 // noRank means no rank: -1.
 const noRank = -1
 
-// job is a task that is queued or runs.
+// job is a queued or running task.
 type job struct {
 	schedule.Task
 	access  access
@@ -77,10 +75,11 @@ type job struct {
 // NewAsyncScheduler returns the scheduler of a graph rank of a setting. weights is the number
 // of weights of the network. workers is the number of tasks that may run here at once, in
 // addition to those of a backend. The wait budget of an epoch is multiple times its usual
-// duration, by the clock now, which may be nil. o.Ghosts reports whether this rank has ghosts.
-func NewAsyncScheduler(o Outline, s protocol.Setting, rank, workers, weights int, multiple float64, now func() time.Time, crew Executor) *AsyncScheduler {
+// duration, measured by the clock now. If now is nil, it is time.Now. o.Ghosts reports whether this
+// rank has ghosts.
+func NewAsyncScheduler(o Outline, s protocol.Setting, rank, workers, weights int, multiple float64, now func() time.Time, executor Executor) *AsyncScheduler {
 	c := &AsyncScheduler{
-		Outline: o, executor: crew, trained: s.Trained, waitBudget: waitBudget{multiple: multiple, now: now},
+		Outline: o, executor: executor, trained: s.Trained, waitBudget: waitBudget{multiple: multiple, now: now},
 		chooser: protocol.NewChooser(s, rank, len(o.Layers), weights), progress: protocol.NewProgress(s, rank),
 		gates: make([]*gate, len(o.Layers)), active: make([]job, workers+o.Intervals),
 	}
@@ -107,7 +106,7 @@ func (c *AsyncScheduler) Finished() bool { return c.progress.Slowest() >= c.Epoc
 // Waiting returns the number of tasks that wait for a worker.
 func (c *AsyncScheduler) Waiting() int { return len(c.queue) }
 
-// Next takes a task that may run now. Tasks that read nothing stale come first.
+// Next returns a task that may run now. Tasks that read no stale data come first.
 func (c *AsyncScheduler) Next() (schedule.Task, bool) {
 	k, held := c.findRunnable(false)
 	if k < 0 && (held || c.nextLateInterval() != noRank) {
@@ -129,8 +128,8 @@ func (c *AsyncScheduler) Next() (schedule.Task, bool) {
 	return c.acquireLocks(j), true
 }
 
-// findRunnable returns the position in the queue of the first job that may run, or -1. A
-// gather that would read old rows is held back, unless old is true.
+// findRunnable returns the position in the queue of the first job that may run, or -1. It skips
+// gathers that would read old rows, unless old is true. held reports whether it has skipped one.
 func (c *AsyncScheduler) findRunnable(old bool) (k int, held bool) {
 	for _, g := range c.gates {
 		g.unclaim()
@@ -164,8 +163,8 @@ func (c *AsyncScheduler) oldestInput(t schedule.Task) int {
 	return min(slices.Min(own), c.executor.Oldest(t))
 }
 
-// StartStale starts an epoch with stale weights if the rank has no other task and its wait
-// budget is used up. It reports whether it has.
+// StartStale starts an epoch with stale weights if the rank has no other task and its wait budget
+// is used up. It reports whether it has started one.
 func (c *AsyncScheduler) StartStale() (bool, error) {
 	k := noRank
 	if c.idle && c.waitBudget.exhausted() {
@@ -269,11 +268,11 @@ func (c *AsyncScheduler) pushGradient(t schedule.Task) error {
 		return nil
 	}
 	c.intervalStates[t.Interval].busy = false
-	told := c.progress.Finish(t.Interval, t.Epoch)
+	messages := c.progress.Finish(t.Interval, t.Epoch)
 	if err := c.executor.Ended(t.Epoch); err != nil {
 		return err
 	}
-	if err := c.executor.Deliver(told); err != nil {
+	if err := c.executor.Deliver(messages); err != nil {
 		return err
 	}
 	return c.startReady()
@@ -302,19 +301,19 @@ func (c *AsyncScheduler) beginEpoch(k int, fetch func(interval, epoch, holds int
 	return c.executor.Deliver(out)
 }
 
-// mayStart reports whether the bound lets an interval start its next epoch.
+// mayStart reports whether the staleness bound permits an interval to start its next epoch.
 func (c *AsyncScheduler) mayStart(k int) bool {
 	p := &c.intervalStates[k]
 	return !p.busy && p.epoch < c.Epochs && c.progress.MayStart(p.epoch+1)
 }
 
-// late reports whether an interval has finished an epoch that others have not, so that no
-// weights include its gradients yet.
+// late reports whether an interval has finished an epoch that other intervals have not. No weights
+// include the gradients of that epoch yet.
 func (c *AsyncScheduler) late(k int) bool { return c.progress.Slowest() < c.intervalStates[k].epoch }
 
-// nextLateInterval returns the next interval that could start with old weights, or noRank if
-// there is none or weights are in transit. They start one by one, whenever a worker is idle:
-// meanwhile the new weights may arrive.
+// nextLateInterval returns the next interval that may start with old weights, or noRank if there is
+// none or weights are in transit. Such intervals start one by one, when a worker is idle, because
+// the new weights may arrive in between.
 func (c *AsyncScheduler) nextLateInterval() int {
 	next := noRank
 	for k := range c.intervalStates {

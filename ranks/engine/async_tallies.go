@@ -18,9 +18,8 @@ const byRequest = "asked"
 // to rank 0 when all of them have finished the epoch. Rank 0 sums over ranks, and reports the
 // epoch when it has every rank's tally.
 //
-// In bounded asynchrony an epoch's loss and accuracies are found by the passes
-// that train: with several versions of the weights, and with dropout where there
-// is any.
+// In bounded asynchrony the training passes compute an epoch's loss and accuracies. They use several
+// versions of the weights, and dropout if the network has any.
 type tallies struct {
 	ownTallies map[int]tally // by epoch: this rank's tally
 	finished   map[int]int   // by epoch: number of this rank's intervals that have finished it
@@ -36,7 +35,7 @@ type tallies struct {
 	history    *stopping.History
 	saver      Saver
 	anyRequest signals.Request // of any rank, on rank 0
-	stopped    string          // why the stretch ends: one of package stopping's reasons, or byRequest
+	stopped    string          // reason for the end of the stretch: of package stopping, or byRequest
 
 	serverRequest signals.Request // reported by a server
 	// On rank 0: the weights of the first interval in each unreported epoch.
@@ -55,21 +54,16 @@ func (t *tallies) saveVersion(i *interval, weights []float32) {
 	}
 }
 
-// countStart counts an interval that has received weights for an epoch. gathers counts a
-// gather of rows from an epoch on.
-func (t *tallies) countStart(epoch, version int) { t.count(tallyStarts, epoch, version) }
-
-func (t *tallies) countGather(epoch, oldest int) { t.count(tallyGathers, epoch, oldest) }
-
-func (t *tallies) count(place, epoch, of int) {
+// count counts a start or a gather in an epoch at a position of its tally. If its input is older
+// than the epoch, it also counts at the next position.
+func (t *tallies) count(position, epoch, input int) {
 	own := t.tallyOf(epoch)
-	own[place]++
-	if of < epoch {
-		own[place+1]++
+	own[position]++
+	if input < epoch {
+		own[position+1]++
 	}
 }
 
-// tallyOf returns this rank's tally of an epoch.
 func (t *tallies) tallyOf(epoch int) tally {
 	if t.ownTallies[epoch] == nil {
 		t.ownTallies[epoch] = newTally()
@@ -125,8 +119,8 @@ func (f *asyncRank) takeTally(epoch int, numbers tally) error {
 	return t.reportEpoch(epoch, sum, f.stop)
 }
 
-// reportEpoch reports an epoch, and ends the run or the stretch if that is due. An epoch that
-// has diverged, and later epochs, have no line.
+// reportEpoch reports an epoch, and ends the run or the stretch if necessary. An epoch that has
+// diverged, and later epochs, have no line.
 func (t *tallies) reportEpoch(epoch int, sum tally, stop func() error) error {
 	line := t.epochLine(epoch, sum)
 	t.anyRequest = max(t.anyRequest, sum.request())
@@ -152,8 +146,8 @@ func (t *tallies) epochLine(epoch int, sum tally) runfolder.Epoch {
 	return line
 }
 
-// decideStop decides whether and why the stretch ends. The first reason counts, except that
-// divergence (weights that are not finite) overrides every other reason.
+// decideStop sets the reason for the end of the stretch, if it ends. The first reason counts, except
+// that divergence (weights that are not finite) overrides every other reason.
 func (t *tallies) decideStop(line runfolder.Epoch) {
 	if t.stopped == stopping.ByDivergence {
 		return

@@ -60,8 +60,8 @@ func (f *transport) dispatchUntil(done func() bool) error {
 	return nil
 }
 
-// deliver sends messages of the protocol with servers and among graph ranks. They are valid
-// only until the next call of the machine that made them, so they are encoded at once.
+// deliver sends messages of package protocol. They are valid only until the next call of the state
+// machine that made them, so deliver encodes them at once.
 func (f *transport) deliver(ms []protocol.Message) error {
 	for _, m := range ms {
 		to := f.worldRank(m.To)
@@ -71,11 +71,8 @@ func (f *transport) deliver(ms []protocol.Message) error {
 			}
 			continue
 		}
-		b, err := f.outbox.Buffer()
-		if err == nil {
-			err = f.outbox.Post(protocol.Encode(b, m), to, params.TagAsync)
-		}
-		if err != nil {
+		encode := func(b []byte) []byte { return protocol.Encode(b, m) }
+		if err := f.outbox.Send(to, params.TagAsync, encode); err != nil {
 			return err
 		}
 	}
@@ -109,11 +106,7 @@ func (f *transport) deliverLocal(m protocol.Message) error {
 
 // send sends numbers to a graph rank.
 func (f *transport) send(to int, m wireMessage) error {
-	b, err := f.outbox.Buffer()
-	if err != nil {
-		return err
-	}
-	return f.outbox.Post(m.encode(b), to, params.TagAsync)
+	return f.outbox.Send(to, params.TagAsync, m.encode)
 }
 
 // dispatch handles a received message.
@@ -166,7 +159,7 @@ func (f *asyncRank) handleProtocol(m protocol.Message) error {
 		f.weights = append(f.weights[:0], m.Values...)
 		return nil
 	}
-	f.tallies.countStart(m.Epoch, m.Version)
+	f.tallies.count(tallyStarts, m.Epoch, m.Version)
 	f.start(f.intervals[m.Interval], m.Values)
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"siafu/internal/mapped"
 )
 
-// batchShard returns the shard of a mini-batch, the own vertices [lo, hi) of s. It has one
-// part. Its ghosts are the sources of its edges outside, own vertices of s first. places has a
-// number for each local vertex of s. Arrays are allocated in a, or are those of s.
+// batchShard returns the shard of a mini-batch, the own vertices [lo, hi) of s. It has one part. Its
+// ghosts are the sources of its edges outside of the batch, own vertices of s first. places is a
+// buffer with an element for each local vertex of s. Arrays are allocated in a or shared with s.
 func batchShard(s *shard.Shard, lo, hi int, places []int32, a *mapped.Arena) (*shard.Shard, history.Cut) {
 	outside, offset := outsideSources(s, lo, hi, places), s.In.Offsets[lo]
 	n, own := hi-lo, s.NumOwn()

@@ -19,9 +19,9 @@ import (
 )
 
 // batches are the mini-batches of an epoch (GNNAutoScale, ICML'21, algorithm 1). Each is a
-// contiguous range of the own vertices with its own lockstep: a shard of its vertices, whose
-// ghosts are all vertices outside, of this rank and of others. A history is the source of the
-// ghosts. Evaluations, weights and the push of gradients are those of the trainer.
+// contiguous range of the own vertices with its own lockstep and shard. The ghosts of the shard are
+// vertices outside of the batch, of this rank and of others. A history is the source of the ghosts.
+// The trainer does the evaluations, loads the weights and pushes the gradients.
 //
 // In a step every rank trains one of its batches, and gradients are summed over ranks. All
 // batches of a step read each other's fresh rows.
@@ -164,15 +164,10 @@ func (e *Engine) newHistoryStore(a *mapped.Arena) *history.Store {
 	return history.New(o, a)
 }
 
-// maxBatchSize returns the number of vertices of the largest batch.
-func (e *Engine) maxBatchSize() int {
-	n, count := e.Shard.NumOwn(), e.Config.Batches()
-	return (n + count - 1) / count
-}
-
 // batchStore allocates the values of the largest batch, which all batches reuse.
 func (e *Engine) batchStore(in model.Vertices) *model.Store {
-	s := model.NewStore(e.network(), in.Part(0, e.maxBatchSize()), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
+	count := e.Config.Batches()
+	s := model.NewStore(e.network(), in.Part(0, (e.Shard.NumOwn()+count-1)/count), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
 	e.values = Values{Bytes: s.Bytes(), KeptBytes: 4 * int64(e.network().Columns(model.InStep)) * int64(s.Rows)}
 	return s
 }
@@ -211,7 +206,7 @@ func (b *batches) countTraining(e *Engine) error {
 		}
 	case config.Cluster:
 		b.countClusters(e, mine)
-	default: // dealt
+	default: // training vertices are divided evenly
 		n := len(e.trainVertices())
 		for k := range mine {
 			mine[k] = int64((k+1)*n/b.pieces - k*n/b.pieces)

@@ -15,9 +15,9 @@ type clock struct {
 	seconds  map[string]float64
 	lapStart time.Time
 	timeline *trace.Recorder // nil: none
-	epoch    int             // of the tasks; 0: before the first
-	layer    int             // of the tasks, or trace.None
-	interval int             // of the tasks, or trace.None
+	epoch    int             // of the current task; 0: before the first epoch
+	layer    int             // of the current task, or trace.None
+	interval int             // of the current task, or trace.None
 }
 
 // evaluation is the timeline's name for a pass outside of training.
@@ -64,7 +64,7 @@ func (c *clock) record(task string, begin, end time.Time) {
 	c.timeline.Add(task, c.tracePlace(), begin, end)
 }
 
-// takeSeconds returns the seconds in the order of kinds and starts again from zero.
+// takeSeconds returns the seconds in the order of kinds, and resets them to zero.
 func (c *clock) takeSeconds() []float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"siafu/ranks/world"
 )
 
-// evaluate fills in losses and accuracies of the weights that the line's epoch starts from. If
-// training is exact and without dropout, the evaluation is the training pass with its loss,
-// and ready is true. Otherwise, or if the epoch will not be trained (closing), the evaluation
-// is a separate forward pass, timed separately. So is it if a metric of the logits is
-// monitored, because the gradients of a training pass overwrite the logits. Collective over
-// the graph ranks.
+// evaluate fills in losses and accuracies of the weights at the start of the line's epoch. If
+// training is exact and without dropout, the evaluation is the forward pass of training, and ready
+// is true. In three cases it is a separate forward pass with separate timing: if training differs,
+// if the epoch will not be trained (closing), or if a metric of the logits is monitored. In the last
+// case, the gradients of a training pass would overwrite the logits. Collective over the graph
+// ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err error) {
 	t.workers.fault.At(inject.Eval, line.Epoch)
 	monitors := stopping.IsMetric(t.cfg.Monitor) && t.history.Validated
@@ -93,13 +93,15 @@ func (t *trainer) localFindings(list []*interval) (found findings) {
 	return found
 }
 
-// sumFindings is score with the given results of this rank.
+// sumFindings sums results like score, with the given results of this rank.
 func (t *trainer) sumFindings(found findings, trained bool) (findings, error) {
 	sums := t.sums
 	clear(sums)
 	copy(sums, found[:])
 	t.addRequests(sums, trained)
-	t.addViewRequest(sums)
+	if t.views != nil && t.views.ViewRequested() {
+		sums[sumReplace] = 1
+	}
 	if err := t.timed(schedule.Loss, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
 		return findings{}, err
 	}

@@ -29,28 +29,28 @@ type freeRank struct {
 	runner        *protocol.Runner
 	pushed        *refresh.Pushed // nil without ghosts
 	all           int             // epochs of the run
-	continues     bool            // the stretch continues, as far as known
-	awaitsWeights bool            // waits for weights
-	left          []bool          // by graph rank: sends no more in this stretch
+	continues     bool            // no message has ended the stretch yet
+	awaitsWeights bool            // the rank waits for weights
+	left          []bool          // by graph rank: it sends no more messages in this stretch
 	results       rankResults
-	epochs        int // of the run at the end of the stretch, as far as known
+	epochs        int // last known number of epochs of the run at the end of the stretch
 }
 
 // rankResults are rank 0's results of all ranks since the last line.
 type rankResults struct {
 	tallies
-	newest          [][]float64   // findings by rank, nil before its first tally
-	sum             tally         // the sums of the other numbers in tallies
-	receivedTallies int           // tallies since the last line
-	weights         []float32     // of this rank's newest pass
-	queued          []queuedTally // received after the end of the stretch
-	lastEpoch       int           // the last epoch with a line, as far as known
+	newest          [][]float64   // newest findings by rank, nil before its first tally
+	sum             tally         // sum of the other numbers in tallies
+	receivedTallies int           // number of tallies since the last line
+	weights         []float32     // weights of this rank's newest pass
+	queued          []queuedTally // tallies received after the end of the stretch
+	lastEpoch       int           // last known epoch with a line
 }
 
 type queuedTally struct {
 	from    int
 	numbers tally
-	weights []float32 // of the pass, rank 0's
+	weights []float32 // weights of the pass, if from is 0
 }
 
 // newestWeights is the params.Source of a free rank: the newest weights of the server, to which
@@ -137,7 +137,7 @@ func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *map
 	f.transport, f.epochs, f.left = m, epochs, make([]bool, ranks)
 	f.handler, f.left[m.world.Rank()] = f, true
 	f.runner = protocol.NewRunner(m.setting, m.world.Rank(), own, e.Network.Layers(), e.Network.NumWeights())
-	newest, last := f.results.newest, f.results.weights // still the newest in the next stretch
+	newest, last := f.results.newest, f.results.weights // remain the newest in the next stretch
 	if newest == nil {
 		newest = make([][]float64, ranks)
 	}
@@ -162,10 +162,10 @@ func (f *freeRank) train() ([]float32, error) {
 	return f.finalWeights()
 }
 
-// endStretch returns a hook that ends the stretch when the server says so.
+// endStretch ends the stretch after the server has ended it. It is a hook.
 func (f *freeRank) endStretch(*epochState) (leave bool, err error) { return !f.continues, nil }
 
-// sendTally returns a hook that sends the results of this rank's epoch to rank 0.
+// sendTally sends the results of this rank's epoch to rank 0. It is a hook.
 func (f *freeRank) sendTally(*epochState) (leave bool, err error) {
 	numbers := newTally()
 	for _, i := range f.intervals {
@@ -247,7 +247,7 @@ func (s *rankResults) combinedTally() tally {
 // stop ends the stretch with the server's current epoch. Rank 0 receives its number with the
 // last weights.
 func (f *freeRank) stop() error {
-	if !f.continues { // it has ended
+	if !f.continues {
 		return nil
 	}
 	f.results.lastEpoch = f.results.reportedEpoch
@@ -287,8 +287,7 @@ func (f *freeRank) verdict(weights []float32) Verdict {
 // handleRows implements messageHandler.
 func (f *freeRank) handleRows(m world.Message) error {
 	if f.pushed == nil {
-		return fault.New(fault.Runtime, "train", "", "unexpected ghost rows from rank %d: the network has no aggregation", m.Source).
-			Then("run the same siafu on all ranks")
+		return unexpectedRows(m.Source)
 	}
 	_, _, err := f.pushed.Accept(m.Source, m.Data)
 	return err
@@ -338,7 +337,6 @@ func (p freeMail) ConfirmStored(from, layer int) error {
 	return p.f.send(from, wireMessage{kind: wireRowsStored, epoch: layer})
 }
 
-// awaitedRanks returns the ranks that a long wait is for.
 func (f *freeRank) awaitedRanks() []int {
 	if f.awaitsWeights {
 		return []int{f.worldRank(f.setting.Server(0))}

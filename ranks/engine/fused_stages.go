@@ -9,8 +9,8 @@ import (
 // An interval runs the stages of an epoch in one fixed order. Bounded asynchrony runs them one
 // by one.
 
-// successor returns an interval's task after a task, or after its last stage. EmitBackward is
-// an exception: gradients of weights are pushed first (afterPush).
+// successor returns an interval's task after a task, or after its last stage. It does not apply to
+// EmitBackward, after which the gradients of weights are pushed first (afterPush).
 func (o Outline) successor(t schedule.Task) schedule.Task {
 	switch t.Stage {
 	case schedule.Emit:

@@ -44,13 +44,13 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 	return nil
 }
 
-// columnCaches allocates ÂX in a, and in scratch the means to compute its columns from *from
-// on.
+// columnCaches allocates ÂX in a. The returned lockstep, allocated in scratch, computes its columns
+// from *from on.
 func (e *Engine) columnCaches(store *model.Store, reduction *halo.Reduction, from *int, a, scratch *mapped.Arena) *lockstep {
 	width, cached := min(CachedColumns, e.Network.Dims[0]), store.CacheInput(e.Config.Features == "bf16", a.For(CachedInput))
 	columns := e.store(model.InputColumns(e.Network, store.Network.Sparse, width, from, cached), model.Forward, scratch)
 	once := e.lockstep(columns, e.newIntervals(columns, kernels.Mat{}, scratch))
-	once.tensor, once.announces = tensor.CPU{}, false // there is nothing to compute
+	once.tensor, once.announces = tensor.CPU{}, false // the pass has no tensor work
 	o := graphwork.Options{Reduction: reduction, Forward: true}
 	once.prepare(e, o, codec.Exact(e.Codecs[0]), scratch) // exact, because it costs time only once
 	return once

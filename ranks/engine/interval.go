@@ -14,11 +14,11 @@ import (
 // state that one task leaves to the next.
 type interval struct {
 	index, lo, hi int // own vertices [lo, hi)
-	skippedLayers int // number of last layers that are skipped, except the vertices' output of the first of them
+	skippedLayers int // number of skipped last layers; the first of them still emits its rows
 
 	frame      *model.Frame  // these vertices' rows of all values
 	ops        kernels.Ops   // of its tasks; borrows the workspace of the worker that runs one
-	task       task.Task     // the last one begun
+	task       task.Task     // the last tensor task begun
 	scheduled  schedule.Task // the same task in the schedule
 	loss       task.Loss
 	mask       kernels.Dropout // of attention, in graph work
@@ -33,11 +33,6 @@ func (i *interval) part(x kernels.Mat) kernels.Mat {
 		return x
 	}
 	return x.Part(i.lo, i.hi)
-}
-
-// layerGrad returns the gradient of a layer's weights, valid until the next call.
-func (i *interval) layerGrad(layer int) []float32 {
-	return kernels.Fetch(i.ops, i.frame.LayerGrad(layer), &i.gradBuffer)
 }
 
 // graphInterval returns the interval for graph work in layer l.
@@ -64,8 +59,8 @@ func (i *interval) isNeeded(s schedule.Stage, l int) bool {
 	return l < i.frame.Network.Spec.Layers()-i.skippedLayers
 }
 
-// skipStage replaces a stage that is not needed: later backward stages find no gradient of the
-// layer's output. Gradients of weights that no other stage writes are zero since their
+// skipStage runs in place of a stage that is not needed. It clears the gradient of the layer's
+// output for later backward stages. Gradients of weights that no stage writes are zero since their
 // allocation.
 func (i *interval) skipStage(s schedule.Stage, l int) {
 	at := model.Do{Layer: l, Stage: model.ApplyBackward}
@@ -83,12 +78,10 @@ var tensorStages = map[schedule.Stage]model.Stage{
 	schedule.ApplyBackward: model.ApplyBackward, schedule.EmitBackward: model.EmitBackward,
 }
 
-// nameOf returns the name of a tensor task of a part in a pass.
 func nameOf(t schedule.Task, part int, p model.Pass) task.Name {
 	return task.Name{Part: part, Interval: t.Interval, Epoch: p.Epoch, Layer: t.Layer, Stage: tensorStages[t.Stage], Train: p.Train}
 }
 
-// start begins the tensor task t of the interval.
 func (i *interval) start(b tensor.Backend, t schedule.Task, part, version int, p model.Pass, what tensorWork) (done bool, err error) {
 	i.scheduled = t
 	i.task = task.Task{

@@ -65,25 +65,16 @@ func (h *linkHead) begin(weights []float32, drop kernels.PairDropout) {
 	}
 }
 
-// halveGrads halves the gradients of weights so far, to which each pair was added twice.
-func (h *linkHead) halveGrads() {
-	for k := range h.lanes {
-		kernels.ScaleRow(h.lanes[k].grad, 0.5)
-	}
-}
-
 // sumGrads adds up the gradients of weights.
 func (h *linkHead) sumGrads() {
 	clear(h.grad)
 	for k := range h.lanes {
-		for i, g := range h.lanes[k].grad {
-			h.grad[i] += g
-		}
+		kernels.AddRow(h.grad, h.lanes[k].grad)
 	}
 }
 
-// addHeadLoss computes the losses of pieces of pairs with the head, and their gradients as
-// pieceLoss does.
+// addHeadLoss computes the losses of pieces of pairs with the head, and their gradients like
+// pieceLoss.
 func (p *pairing) addHeadLoss(l *pairList, losses []float64, train bool) {
 	if train && !l.mirrored {
 		resize(&p.head.otherGrads, len(l.others)*p.width)
@@ -94,12 +85,14 @@ func (p *pairing) addHeadLoss(l *pairList, losses []float64, train bool) {
 			losses[piece] = p.headPiece(&p.head.lanes[k], l, lo, min(l.hi, lo+pieceOfRows), train)
 		}
 	})
-	if train && l.mirrored {
-		p.head.halveGrads()
+	if train && l.mirrored { // each pair was added twice
+		for k := range p.head.lanes {
+			kernels.ScaleRow(p.head.lanes[k].grad, 0.5)
+		}
 	}
 }
 
-// headPiece is pieceLoss with the head.
+// headPiece computes the loss of a piece like pieceLoss, but with the head.
 func (p *pairing) headPiece(lane *headLane, l *pairList, lo, hi int, train bool) (loss float64) {
 	first, n := int(l.begin[lo]-l.begin[l.lo]), 0
 	for v := lo; v < hi; v++ {
@@ -143,7 +136,6 @@ func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train boo
 	return loss
 }
 
-// headScores returns the scores of a lane's n current pairs.
 func (p *pairing) headScores(lane *headLane, n int, drop kernels.PairDropout) []float32 {
 	row := func(ids *[pairBlock]uint32) func(i int) []float32 {
 		return func(i int) []float32 { return p.rowOf(ids[i]) }

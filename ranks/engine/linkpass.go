@@ -86,10 +86,10 @@ func (c *histogramPool) mergeInto(to *objective.Histogram) {
 	}
 }
 
-// resize returns *room with n elements.
-func resize[T any](room *[]T, n int) []T {
-	*room = slices.Grow((*room)[:0], n)[:n]
-	return *room
+// resize sets the length of *buffer to n, and returns it.
+func resize[T any](buffer *[]T, n int) []T {
+	*buffer = slices.Grow((*buffer)[:0], n)[:n]
+	return *buffer
 }
 
 // forEachPiece runs body for pieces of own vertices in parallel.

@@ -134,7 +134,7 @@ func (p *pairing) maxOverRanks(n int) (int, error) {
 
 // computePairLoss computes the loss of the network's output and, in training, its gradient.
 // count requests the results of an evaluation. Collective over the graph ranks, while no
-// exchange of rows is under way.
+// exchange of rows is in progress.
 func (s *lockstep) computePairLoss(layer int, count bool) error {
 	p := s.pairing
 	p.found, p.counting = linkFindings{}, count
@@ -179,7 +179,6 @@ func (p *pairing) loadPass(t *trainer) {
 	}
 }
 
-// loadRows loads the rows of a pass.
 func (p *pairing) loadRows(rows kernels.Mat) {
 	p.z = kernels.Fetch(p.ops, rows, &p.rowBuffer)
 	p.x = append(p.x[:0], p.z...)
@@ -205,7 +204,6 @@ func (p *pairing) addEdgeLoss(train bool) error {
 	return p.returnGrads(p.ghosts, train)
 }
 
-// addSampledLoss adds the loss of an epoch's sampled pairs.
 func (p *pairing) addSampledLoss(pass model.Pass) error {
 	l := pairList{begin: p.sampledOffsets}
 	for range p.chunks {

@@ -6,11 +6,11 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// lock separates tasks that write from those that read. Many may read at once. A waiting
-// writer precedes readers that are later in the queue.
+// lock is a read-write lock of tasks. A waiting writer precedes readers that are later in the
+// queue.
 //
-//	writing  implies readers is 0
-//	claimed  holds during one search of the queue: a writer waits further ahead
+//	writing  implies that readers is 0
+//	claimed  is set during one search of the queue: a waiting writer was found
 type lock struct {
 	readers          int
 	writing, claimed bool
@@ -28,7 +28,6 @@ const (
 	write
 )
 
-// accessOf returns the access of tasks of a stage.
 func accessOf(s schedule.Stage) access {
 	switch s {
 	case schedule.Send, schedule.Receive:
@@ -56,8 +55,8 @@ func (l *lock) isFree(m lockMode) bool {
 	return true
 }
 
-// claim registers a task that may not run yet: if it will write, later tasks in the queue do
-// not get the lock either.
+// claim registers a task that may not run yet. If it waits to write, later tasks in the queue cannot
+// acquire the lock.
 func (l *lock) claim(m lockMode) {
 	if m == write && !l.isFree(m) {
 		l.claimed = true
@@ -84,10 +83,10 @@ func (l *lock) release(m lockMode) {
 
 // gate synchronises tasks on a layer's rows (async_rows.go).
 //
-//	ready[epoch]  is how many of this rank's intervals have published their
-//	              gradients, less than all of them
-//	shown[k][i]   is the last epoch of which interval i has published rows, k being
-//	              0, and gradients, k being 1
+//	ready[epoch]             is the number of this rank's intervals that have published their
+//	                         gradients, if not all of them have
+//	publishedEpoch[0][i]     is the last epoch of which interval i has published rows
+//	publishedEpoch[1][i]     is the last epoch of which interval i has published gradients
 type gate struct {
 	ready          map[int]int
 	publishedEpoch [2][]int

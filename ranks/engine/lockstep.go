@@ -21,7 +21,7 @@ type lockstep struct {
 	tensor       tensor.Backend
 	announces    bool         // future tasks to tensor
 	store        *model.Store // values of all intervals
-	*route                    // of the pass under way
+	*route                    // of the current pass
 	training     *route
 	inexactRoute *route         // of training that is not exact; nil: training is always exact
 	alternates   bool           // some epochs use inexactRoute, others are exact
@@ -45,7 +45,7 @@ type lockstep struct {
 	pass        model.Pass
 	count       bool  // the pass is an evaluation
 	refreshOnly bool  // the pass only refreshes ghosts
-	walk        *walk // of the pass under way
+	walk        *walk // of the current pass
 }
 
 // walk is the tasks of an epoch, or of its forward or backward pass only.
@@ -124,7 +124,7 @@ func (s *lockstep) finish(name task.Name) (schedule.Task, error) {
 func (s *lockstep) Next() (schedule.Task, bool) {
 	t, ok := s.walk.Next()
 	if ok && (t.Stage == schedule.Send || t.Stage == schedule.SendBackward) {
-		s.delay.beforeGather(1) // no task starts meanwhile
+		s.delay.beforeGather(1) // no other task starts during the delay
 	}
 	return t, ok
 }
@@ -196,7 +196,6 @@ func (s *lockstep) runWhole(worker int, t schedule.Task) error {
 	return s.transfer(s.workers.teams[worker], s.graph.Layer(t.Layer), t)
 }
 
-// runInterval runs a task of an interval.
 func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 	i := s.intervals[t.Interval]
 	i.ops.Borrow(s.workers.teams[worker])

@@ -50,7 +50,6 @@ func (t *trainer) loop(first int) error {
 	}
 }
 
-// epochState is the epoch under way.
 type epochState struct {
 	line    runfolder.Epoch
 	started time.Time

@@ -115,13 +115,6 @@ func (m *staleness) ended() {
 	}
 }
 
-// recordGradient records the rank's gradient of the epoch, before the sum over ranks.
-func (m *staleness) recordGradient(epoch int, grad []float32) {
-	if m.epoch == epoch {
-		copy(m.trained, grad)
-	}
-}
-
 // summarize returns the results of all ranks: nil if the epoch was not measured, or if numbers
 // are not finite. Collective over the graph ranks.
 func (m *staleness) summarize(c world.Comm, epoch int) (*runfolder.Staleness, error) {
@@ -178,13 +171,13 @@ func (m *staleness) gradientError(c world.Comm) (float64, error) {
 	return relative(difference, norm), nil
 }
 
-// relative returns the root of a ratio of squares, finite if they are.
+// relative returns the root of the ratio of two squares. It is finite if they are finite.
 func relative(difference, norm float64) float64 {
 	return math.Sqrt(difference / max(norm, math.SmallestNonzeroFloat32))
 }
 
-// measure runs the exact route for the epoch of a line, if it is due. It changes nothing that
-// training reads. Collective over the graph ranks.
+// measure runs the exact route for the epoch of a line, if a measurement is due. It changes nothing
+// that training reads. Collective over the graph ranks.
 func (t *trainer) measure(e *epochState) (leave bool, err error) {
 	m, line := t.stale, &e.line
 	if (line.Epoch-1)%m.every != 0 {
@@ -216,6 +209,8 @@ type gradientRecorder struct {
 
 // Flush implements params.Source.
 func (r gradientRecorder) Flush(epoch int, grad []float32) error {
-	r.stale.recordGradient(epoch, grad)
+	if r.stale.epoch == epoch {
+		copy(r.stale.trained, grad)
+	}
 	return r.Source.Flush(epoch, grad)
 }

@@ -19,7 +19,7 @@ type Outline struct {
 	Sums        int   // tasks that add up rows for other ranks, in each layer
 	Pieces      int   // tasks that make gradients of ghosts, in each layer
 	GhostTasks  []int // tasks that compute the ghosts' rows, by layer that gathers; later ones exchange rows
-	Barrier     bool  // nopipe: one stage at a time, all intervals
+	Barrier     bool  // nopipe: all intervals are in the same stage
 	Fused       bool  // consecutive tensor tasks are one
 }
 

@@ -59,12 +59,15 @@ func (p *passBuilder) addPerInterval(stage schedule.Stage, layer int, after ...[
 	for i := range ids {
 		ids[i] = p.g.Task(schedule.Task{Stage: stage, Layer: layer, Interval: i}, dependenciesOf(after, i)...)
 	}
-	return p.endStage(ids)
+	if p.Barrier { // without overlap, no task continues before the stage is complete
+		return p.join(ids)
+	}
+	return ids
 }
 
 // addWhole adds a task of all intervals together.
 func (p *passBuilder) addWhole(stage schedule.Stage, layer int, after ...[]schedule.ID) []schedule.ID {
-	return []schedule.ID{p.g.Task(schedule.Task{Stage: stage, Layer: layer, Interval: schedule.Whole}, flattenIDs(after)...)}
+	return []schedule.ID{p.g.Task(schedule.Task{Stage: stage, Layer: layer, Interval: schedule.Whole}, slices.Concat(after...)...)}
 }
 
 // addExchange adds the sending of messages to all ranks, and the event that the messages of
@@ -82,14 +85,6 @@ func (p *passBuilder) join(ids []schedule.ID) []schedule.ID {
 	return []schedule.ID{p.g.Join(ids...)}
 }
 
-// endStage ends a stage: without overlap, nothing continues before all of it is done.
-func (p *passBuilder) endStage(ids []schedule.ID) []schedule.ID {
-	if p.Barrier {
-		return p.join(ids)
-	}
-	return ids
-}
-
 func dependenciesOf(lists [][]schedule.ID, i int) []schedule.ID {
 	var ids []schedule.ID
 	for _, l := range lists {
@@ -99,14 +94,6 @@ func dependenciesOf(lists [][]schedule.ID, i int) []schedule.ID {
 		case len(l) > 1:
 			ids = append(ids, l[i])
 		}
-	}
-	return ids
-}
-
-func flattenIDs(lists [][]schedule.ID) []schedule.ID {
-	var ids []schedule.ID
-	for _, l := range lists {
-		ids = append(ids, l...)
 	}
 	return ids
 }
@@ -202,8 +189,8 @@ func (p *passBuilder) localPieces(l int) (pieces int, first bool) {
 	return p.GhostTasks[at], at == 0
 }
 
-// gatherBackward adds that of layer l, after all gradients. The gradients of ghosts come
-// first, so that they are in transit while the rest is computed. Returned gradients are added
+// gatherBackward adds the backward gather of layer l, after all gradients. The gradients of ghosts
+// come first, so that they are in transit while the rest is computed. Returned gradients are added
 // when all intervals have their own sums.
 func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 	pieces, _ := p.localPieces(l)
@@ -230,9 +217,8 @@ func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 	return returned
 }
 
-// gatherLocal is gatherBackward for ghosts whose rows are computed here: their gradients stay here.
-//
-// Layers before the last local one also gather from ghosts, after their gradients.
+// gatherLocal adds the backward gather for ghosts whose rows are computed here. Their gradients are
+// not sent. Layers before the last local one also gather from ghosts, after their gradients.
 func (p *passBuilder) gatherLocal(l, pieces int, grads []schedule.ID) []schedule.ID {
 	p.openTask = nil
 	grads = p.join(slices.Concat(grads, p.ghostTasks))

@@ -2,20 +2,11 @@ package engine
 
 import (
 	"siafu/halo/refresh"
-	"siafu/ranks/runfolder"
-	"siafu/ranks/tune"
 	"siafu/ranks/world"
 )
 
 // With --refresh auto epochs use one of two routes: the exact route of evaluations, or one
 // without ghosts. tune.Phases chooses; its input is the same on all ranks.
-
-// beginPhases starts the choice for the epochs from first on, if there are two routes.
-func (t *trainer) beginPhases(e *Engine, first int) {
-	if t.alternates {
-		t.phases = tune.NewPhases(first, e.Config.Epochs, e.Exact)
-	}
-}
 
 // chooseRoute sets the route of an epoch and its evaluation.
 func (t *trainer) chooseRoute(*epochState) (leave bool, err error) {
@@ -28,18 +19,6 @@ func (t *trainer) setRoute() {
 		t.training = t.inexactRoute
 	}
 }
-
-// observeEvaluation processes the line of an evaluation before its epoch is trained. It may
-// end the epochs without ghosts.
-func (t *trainer) observeEvaluation(line *runfolder.Epoch) {
-	if t.phases != nil {
-		t.phases.Evaluated(line.Loss, line.EvalSeconds)
-		t.setRoute()
-	}
-}
-
-// endAlonePhase ends the epochs without ghosts. It reports whether that changes anything.
-func (t *trainer) endAlonePhase() bool { return t.phases != nil && t.phases.Finish() }
 
 // phase returns the phase that an epoch was trained in, "" if there is no choice.
 func (t *trainer) phase() string {

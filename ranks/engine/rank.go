@@ -77,7 +77,7 @@ type Saver interface {
 
 // Snapshot is the state for a checkpoint.
 type Snapshot struct {
-	Epoch    int // the last one trained
+	Epoch    int // the last trained epoch
 	Weights  []float32
 	Slots    [][]float32 // the optimiser's state
 	History  *stopping.History
@@ -152,22 +152,21 @@ func (e *Engine) Kernel() string {
 // recomputation.
 type Values struct{ Bytes, KeptBytes int64 }
 
-// Values returns the memory for values in training. A nil engine has none.
-func (e *Engine) Values() Values {
-	if e == nil {
-		return Values{}
-	}
-	return e.values
+// Usage has the memory of an engine and the size of its exchanges.
+type Usage struct {
+	Values           // in training
+	ArrayBytes int64 // peak memory of arrays
+	// RowsTo is the number of rows, or sums of rows, that this rank sends to each rank in an
+	// exchange of training. It is nil if no exchange covers all vertices.
+	RowsTo []int64
 }
 
-// RowsTo returns the number of rows, or sums of rows, that this rank sends to each rank in
-// an exchange of training. It is nil if no exchange covers all vertices. A nil engine has
-// none.
-func (e *Engine) RowsTo() []int64 {
+// Usage returns the usage so far. A nil engine uses nothing.
+func (e *Engine) Usage() Usage {
 	if e == nil {
-		return nil
+		return Usage{}
 	}
-	return e.rowsTo
+	return Usage{e.values, max(e.arrays, e.Arena.Used()), e.rowsTo}
 }
 
 // recordPlan records the plan of training, which is the first plan.
@@ -178,14 +177,6 @@ func (e *Engine) recordPlan(p *halo.Plan) {
 	for q := range p.Parts {
 		e.rowsTo = append(e.rowsTo, p.SendStart[q+1]-p.SendStart[q])
 	}
-}
-
-// ArrayBytes returns the peak memory of arrays. A nil engine has none.
-func (e *Engine) ArrayBytes() int64 {
-	if e == nil {
-		return 0
-	}
-	return max(e.arrays, e.Arena.Used())
 }
 
 // describeWaits registers the state of this rank and the ranks that it waits for, which

@@ -8,7 +8,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// reportEpoch returns a hook that reports the epoch.
+// reportEpoch reports the epoch. It is a hook.
 func (t *trainer) reportEpoch(e *epochState) (leave bool, err error) {
 	line := &e.line
 	line.Seconds, line.Codec, line.Refresh = time.Since(e.started).Seconds()-line.EvalSeconds, t.tuning.name(), t.phase()

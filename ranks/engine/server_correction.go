@@ -6,6 +6,7 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
+	"siafu/ranks/params"
 )
 
 // correction is steps of all ranks together after a round of epochs in which each rank has
@@ -13,7 +14,7 @@ import (
 // vertices (LLCG, ICLR'22, algorithm 2). The paper's server stores the whole graph; here the
 // exact passes of evaluations, forward and backward, replace it.
 type correction struct {
-	source      corrector
+	source      *params.Averaged
 	share       float64               // of the training vertices in a batch
 	scale       float32               // of the gradient, by the expected number of vertices
 	batch       []uint8               // own vertices' splits; training vertices outside the batch have none
@@ -21,14 +22,9 @@ type correction struct {
 	savedLosses []task.Loss           // of the intervals, in epochs
 }
 
-// corrector is a params.Source that accepts corrections.
-type corrector interface {
-	Correct(epoch, k int, grad []float32) error
-}
-
 // newCorrection returns the correction of a trainer, nil without corrections.
 func (e *Engine) newCorrection(t *trainer) *correction {
-	source, ok := t.source.(corrector)
+	source, ok := t.source.(*params.Averaged)
 	if e.Config.ServerCorrection == 0 || !ok {
 		return nil
 	}
@@ -49,8 +45,8 @@ func (e *Engine) correctionBatch(ops kernels.Ops, a *mapped.Arena) ([]uint8, ker
 	if e.Config.ServerCorrection == 0 {
 		return nil, kernels.Vector[uint8]{}
 	}
-	room := mapped.Make[uint8](a, e.Shard.NumOwn())
-	return room, kernels.Place(ops, a, room)
+	batch := mapped.Make[uint8](a, e.Shard.NumOwn())
+	return batch, kernels.Place(ops, a, batch)
 }
 
 // correct runs the corrections that are due after an epoch, from the weights that all ranks

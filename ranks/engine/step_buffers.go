@@ -46,7 +46,7 @@ func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, step
 	return r
 }
 
-// allocStepBuffers is newStepBuffers without the values of a network and intervals.
+// allocStepBuffers allocates the buffers of steps, without the values of a network and intervals.
 func (e *Engine) allocStepBuffers(net *model.Network, most []int, a *mapped.Arena) *stepBuffers {
 	r, rows := &stepBuffers{e: e, scratch: mapped.NewArena(), cached: net.Spec.CacheInput}, 0
 	for _, n := range most {

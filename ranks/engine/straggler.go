@@ -24,8 +24,8 @@ func newDelay(c config.Config, rank int) *delay {
 	return &delay{d, rand.New(rand.NewPCG(c.Seed, uint64(rank)))}
 }
 
-// beforeGather pauses before one of the parts of a gather for its fraction of the time, so
-// that all modes lose the same time in an epoch.
+// beforeGather pauses before one of the parts of a gather, for 1/parts of the delay. So all modes
+// lose the same time in an epoch.
 func (d *delay) beforeGather(parts int) {
 	if d != nil && d.rng.Float64() < d.Share {
 		time.Sleep(d.Length / time.Duration(parts))

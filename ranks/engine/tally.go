@@ -7,7 +7,7 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// tally has the numbers of a rank's epoch, and the sum of those of several ranks.
+// tally has the results of an epoch of one rank, or their sum over several ranks.
 type tally []float64
 
 // Positions in a tally, after the findings of the passes. These are summed over ranks.
@@ -23,9 +23,9 @@ const (
 	tallyMaxima     = tallySpent + tensor.NumSpent
 )
 
-// Of the following positions the maximum over ranks counts.
+// At the following positions, merge takes the maximum over ranks.
 const (
-	tallyRequest = tallyMaxima + iota // of the rank
+	tallyRequest = tallyMaxima + iota // request of the rank
 	tallyPeakRSS                      // bytes
 	tallyTasks                        // seconds of each kind of task, and idle seconds
 )

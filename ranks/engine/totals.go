@@ -36,7 +36,7 @@ func newAllSums(net *model.Network, c world.Comm, ops func() kernels.Ops, weight
 }
 
 // sumOverRanks adds up the intervals' sums for layer l and gives them the result. Collective
-// over the graph ranks, while no exchange of rows is under way.
+// over the graph ranks, while no exchange of rows is in progress.
 func (s *lockstep) sumOverRanks(l int, back bool) error {
 	t, layer := s.totals, s.store.Network.Layers[l].(model.Summing)
 	count, _ := s.store.Network.Sums(l)

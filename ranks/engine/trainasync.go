@@ -188,8 +188,7 @@ func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) 
 	return t.evaluateBest()
 }
 
-// evaluateWeights evaluates weights that an epoch starts from. Collective over the graph
-// ranks.
+// evaluateWeights evaluates the weights at the start of an epoch. Collective over the graph ranks.
 func (t *trainer) evaluateWeights(epoch int, weights []float32) (runfolder.Epoch, error) {
 	copy(t.flat, weights)
 	t.loadWeights()

@@ -73,7 +73,9 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	}
 	t.history, t.saver, t.views = h, s, e.Views
 	t.reserveResiduals()
-	t.beginPhases(e, first)
+	if t.alternates {
+		t.phases = tune.NewPhases(first, e.Config.Epochs, e.Exact)
+	}
 	defer e.describeWaits(t.activity, nil, e.World, e.Peers)()
 	e.beginTuning(t.lockstep, first)
 	if err := t.unpack(e.PartState); err != nil {
@@ -205,8 +207,8 @@ func (t *trainer) sumLoss(e *epochState) (leave bool, err error) {
 	return false, err
 }
 
-// evaluateDue evaluates the weights that the epoch starts from, if it is due, and ends the run
-// if a rule says so.
+// evaluateDue evaluates the weights at the start of the epoch, if an evaluation is due. It ends the
+// run if the stopping rule requires that.
 func (t *trainer) evaluateDue(e *epochState) (leave bool, err error) {
 	closing := e.line.Epoch > t.cfg.Epochs
 	if !closing && !t.cfg.Evaluates(e.line.Epoch) {
@@ -218,7 +220,10 @@ func (t *trainer) evaluateDue(e *epochState) (leave bool, err error) {
 	if t.shouldEnd(e.line, closing) {
 		return true, t.source.Leave()
 	}
-	t.observeEvaluation(&e.line)
+	if t.phases != nil {
+		t.phases.Evaluated(e.line.Loss, e.line.EvalSeconds)
+		t.setRoute()
+	}
 	return false, nil
 }
 
@@ -230,8 +235,8 @@ func (t *trainer) shouldEnd(line runfolder.Epoch, closing bool) bool {
 		return true
 	}
 	h.StoppedBy = h.Observe(line, t.flat)
-	if h.StoppedBy == stopping.ByPatience && t.endAlonePhase() {
-		h.Wait(line.Epoch)
+	if h.StoppedBy == stopping.ByPatience && t.phases != nil && t.phases.Finish() {
+		h.Wait(line.Epoch) // because epochs with ghosts follow
 	}
 	return h.Ended()
 }
@@ -239,7 +244,7 @@ func (t *trainer) shouldEnd(line runfolder.Epoch, closing bool) bool {
 // request returns the request of the previous epoch.
 func (t *trainer) request(epoch int) signals.Request {
 	if epoch > t.cfg.Epochs {
-		return signals.None // the run ends anyway
+		return signals.None // the run ends here
 	}
 	return t.pendingRequest
 }

@@ -102,7 +102,6 @@ func (s *lockstep) reserveResiduals() {
 	}
 }
 
-// slot returns the slot of a task's rows.
 func (s *lockstep) slot(t schedule.Task) halo.Slot {
 	backward := false
 	switch t.Stage {
@@ -118,9 +117,9 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 	at := s.slot(t)
 	switch t.Stage {
 	case schedule.Sum:
-		if room := s.ghosts.SendBuffer(at); !room.IsNil() {
+		if sums := s.ghosts.SendBuffer(at); !sums.IsNil() {
 			from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
-			s.graph.Sums(worker, l, from, room.Part(from, to))
+			s.graph.Sums(worker, l, from, sums.Part(from, to))
 		}
 	case schedule.Send:
 		s.graph.Enter(l, s.pass, s.intervals[0].frame.Weights)
@@ -136,13 +135,13 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 			s.localGhosts.grads(worker, s, l, t)
 			break
 		}
-		if room := s.ghosts.SendBuffer(at); !room.IsNil() {
+		if grads := s.ghosts.SendBuffer(at); !grads.IsNil() {
 			from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
-			s.graph.GhostGrads(worker, l, from, room.Part(from, to))
+			s.graph.GhostGrads(worker, l, from, grads.Part(from, to))
 		}
 	case schedule.SendBackward:
-		room := s.ghosts.SendBuffer(at)
-		return s.ghosts.Offer(at, room, 0, room.Rows)
+		grads := s.ghosts.SendBuffer(at)
+		return s.ghosts.Offer(at, grads, 0, grads.Rows)
 	case schedule.ReceiveBackward:
 		return s.ghosts.Add(worker, at, s.graph.Backward(l), 0, l.Rows.Rows)
 	}

@@ -90,8 +90,8 @@ func (t *tuning) Arrived(k halo.Key, travel, waited time.Duration) {
 	}
 }
 
-// endEpoch returns a hook: it records the seconds of an epoch and sets the codec of the next. Collective over the
-// graph ranks.
+// endEpoch records the seconds of an epoch and sets the codec of the next. It is a hook. Collective
+// over the graph ranks.
 func (t *tuning) endEpoch(e *epochState) (leave bool, err error) {
 	gauged := t.chooser.Gauging()
 	report, due := t.chooser.Ended(e.line.Seconds)
@@ -118,9 +118,9 @@ func (t *tuning) endEpoch(e *epochState) (leave bool, err error) {
 	return false, nil
 }
 
-// exchangeSeconds estimates this rank's seconds for the exchanges of the measuring epoch with
-// a codec. A transfer that caused no wait was hidden by other work; with fewer bytes it would
-// be hidden too.
+// exchangeSeconds estimates this rank's seconds for the exchanges of the measuring epoch with a
+// codec. A transfer that caused no wait was overlapped by other work. With fewer bytes it would also
+// be overlapped.
 func (t *tuning) exchangeSeconds(c codec.Codec) (seconds float64) {
 	for p, o := range t.seen {
 		cost := codec.Measure(t.packers, c, o.sample, p.backward)

@@ -26,7 +26,7 @@ type variates struct {
 	targets []uint32
 
 	input      kernels.Mat // ÂX of own vertices
-	places     []int32     // of own vertices in the field, -1: none
+	places     []int32     // by own vertex: its position in the field; -1: none
 	field      history.Field
 	candidates []neighbour
 }
@@ -51,7 +51,6 @@ func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) erro
 	return err
 }
 
-// trainVertices returns the own training vertices.
 func (e *Engine) trainVertices() (list []uint32) {
 	for i, split := range e.Shard.Split {
 		if split == graph.SplitTrain {

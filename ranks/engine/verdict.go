@@ -16,10 +16,10 @@ import (
 
 // Verdict is the decision of rank 0 at the end of a stretch.
 type Verdict struct {
-	Epoch int // the last one
+	Epoch int // the last epoch of the stretch
 	Next  Next
 	Save  bool // write a checkpoint
-	Stop  bool // the run was asked to stop and ends here, saved
+	Stop  bool // the run ends here by request, with a checkpoint
 }
 
 // Next is the action after a stretch.
@@ -56,7 +56,7 @@ func LastEpoch(every checkpoint.Interval, trained, epochs int) int {
 }
 
 // verdict returns rank 0's verdict on a stretch that ended with these weights after the given
-// number of epochs; all is the run's number of epochs.
+// number of epochs. all is the number of epochs of the run.
 func (t *tallies) verdict(epochs, all int, weights []float32) Verdict {
 	v := Verdict{Epoch: epochs, Next: NextStretch, Save: true}
 	switch {

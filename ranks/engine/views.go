@@ -55,13 +55,6 @@ func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 	return true, t.source.Leave()
 }
 
-// addViewRequest adds to the sums of score that this rank wants another view.
-func (t *trainer) addViewRequest(sums []float64) {
-	if t.views != nil && t.views.ViewRequested() {
-		sums[sumReplace] = 1
-	}
-}
-
 // pack returns this part's own state at the beginning of an epoch. Collective over the graph
 // ranks.
 func (t *trainer) pack() (PartState, error) {

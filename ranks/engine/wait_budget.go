@@ -2,10 +2,10 @@ package engine
 
 import "time"
 
-// waitBudget limits how long a rank of bounded asynchrony waits per epoch, in total, for rows
-// and weights of the previous epoch before it continues with older ones. The limit is a
-// multiple of the mean duration of an epoch without such waits. The rank's first epoch has
-// no limit, unless the multiple is 0.
+// waitBudget limits the time per epoch that a rank of bounded asynchrony waits for rows and weights
+// of the previous epoch. Afterwards it continues with older ones. The limit is a multiple of the
+// mean duration of an epoch without such waits. The first epoch has no limit, unless the multiple
+// is 0.
 //
 // Design note: the limit applies to an epoch and not to each wait, so that a straggler
 // costs the others its limit once, for any number of gathers per epoch.
@@ -13,16 +13,15 @@ type waitBudget struct {
 	multiple float64
 	now      func() time.Time // nil: time.Now
 	start    time.Time        // of the stretch
-	epochs   int              // finished by the rank in the stretch
-	waited   time.Duration    // before the current epoch
-	spent    time.Duration    // in the current epoch, up to since
-	since    time.Time        // zero unless the rank waits
+	epochs   int              // epochs that the rank has finished in the stretch
+	waited   time.Duration    // total waits before the current epoch
+	spent    time.Duration    // waits in the current epoch before since
+	since    time.Time        // start of the current wait; zero: the rank does not wait
 }
 
 // pollPeriod is the time between two polls for messages while a rank waits.
 const pollPeriod = 20 * time.Microsecond
 
-// currentTime returns the current time.
 func (g *waitBudget) currentTime() time.Time {
 	if g.now != nil {
 		return g.now()
@@ -30,8 +29,8 @@ func (g *waitBudget) currentTime() time.Time {
 	return time.Now()
 }
 
-// startWait starts a wait: all available work needs old rows or weights. endWait ends it:
-// other work was found.
+// startWait starts a wait, when all available work needs old rows or weights. endWait ends the wait,
+// when there is other work.
 func (g *waitBudget) startWait() {
 	if g.since.IsZero() && g.multiple > 0 {
 		g.since = g.currentTime()

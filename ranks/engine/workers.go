@@ -53,7 +53,6 @@ type flow interface {
 	finish(task.Name) (schedule.Task, error)
 }
 
-// run runs a flow to its end.
 func (c *workers) run(f flow, b tensor.Backend) error {
 	finished := b.Finished()
 	if finished == nil {
@@ -93,8 +92,8 @@ func (c *workers) finish(f flow, end tensor.Finished) {
 // newOps returns an Ops for one interval, which borrows a worker's workspace for each task.
 func (c *workers) newOps() kernels.Ops { return c.teams[0].Fork() }
 
-// intervals returns the number of intervals for n own vertices with the given number of edges:
-// the requested number, else the choice of the workers' Ops.
+// intervals returns the number of intervals for n own vertices with the given number of edges: the
+// requested number, or the choice of the workers' Ops.
 func (c *workers) intervals(cfg *config.Config, s model.Spec, n int, edges int64) int {
 	count := cfg.IntervalsOf(s, n, edges)
 	if cfg.Intervals > 0 {
@@ -134,14 +133,14 @@ func (c *workers) takeSeconds() []float64 {
 	return sum
 }
 
-// pauseClocks stops the clocks until the returned function is called, which discards the time
+// pauseClocks stops the clocks. The returned function starts them again and discards the time in
 // between.
 func (c *workers) pauseClocks() func() {
 	before := c.clocks
 	waited := c.pool.TakeWaited()
 	c.clocks = make([]*clock, len(before))
 	for w := range before {
-		before[w].start() // its wait so far does not belong to the next task
+		before[w].start() // earlier waits do not belong to the next task
 		c.clocks[w] = newClock(nil)
 	}
 	return func() {

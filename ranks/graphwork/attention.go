@@ -12,11 +12,11 @@ import (
 type attention struct {
 	heads int
 	layer model.Attended
-	// Of each interval's own gather: read only by that interval.
+	// Written by each interval's gather, and read only by that interval.
 	lse   kernels.Mat // [own x heads]
 	stats kernels.Mat // [own x 2·heads]
-	// Of the emitted rows, published with them [own or ghosts x heads]; none where scores
-	// are dynamic.
+	// Scores of the emitted rows, published with them [own or ghosts x heads]. Dynamic scores
+	// are not stored.
 	scores, ghostScores kernels.Mat
 	// Published with the gradients: the state of destinations that the gradients of sources need.
 	// packed is [own x 3·heads]. r, lse and dots [own x heads] exist only if the Ops computes the
@@ -24,9 +24,9 @@ type attention struct {
 	back      struct{ r, lse, dots, packed kernels.Mat }
 	shape     kernels.Attention // without dropout and weights
 	published publishedWeights
-	self      kernels.Vector[float32] // features of self loops [own x EdgeDim], where the layer takes some
+	self      kernels.Vector[float32] // features of self loops [own x EdgeDim]; none without edge features
 	drop      *model.Dropout
-	// The attention of ghost gradients, which belong to no interval.
+	// The attention for GhostGrads, which runs outside of intervals.
 	whole kernels.Attention
 	mask  kernels.Dropout
 }
@@ -35,19 +35,19 @@ type attention struct {
 // caller provides them.
 func (w *Work) allocAttention(l *Layer, at int, layer model.Attended, o Options) {
 	n := w.shard.NumOwn()
-	room := func(width int) kernels.Mat { return w.newZeros(Scores, n, width) }
+	newScores := func(width int) kernels.Mat { return w.newZeros(Scores, n, width) }
 	l.layer, l.shape, l.drop = layer, layer.Attention(kernels.Mat{}), layer.EdgeDropout()
 	l.heads = l.shape.Heads
 	if !l.shape.Dynamic {
-		l.scores, l.ghostScores = room(l.heads), w.newZeros(Scores, w.Plan.Ghosts, l.heads)
+		l.scores, l.ghostScores = newScores(l.heads), w.newZeros(Scores, w.Plan.Ghosts, l.heads)
 	}
 	if known := at == w.store.Network.Spec.GhostLayer(); !o.Apart && !known {
 		l.Ghosts = w.newZeros(halo.Ghosts, w.Plan.Ghosts, l.Width)
 	}
-	l.back.packed = room(3 * l.heads)
-	l.lse, l.stats = room(l.heads), room(2*l.heads)
+	l.back.packed = newScores(3 * l.heads)
+	l.lse, l.stats = newScores(l.heads), newScores(2*l.heads)
 	if !w.ops.Has(kernels.SignedAttention) || w.store.Backward(at, model.Signed).IsNil() {
-		l.back.r, l.back.lse, l.back.dots = room(l.shape.Near()), room(l.heads), room(l.heads)
+		l.back.r, l.back.lse, l.back.dots = newScores(l.shape.Near()), newScores(l.heads), newScores(l.heads)
 	}
 	if l.shape.Dynamic && o.Apart {
 		w.allocPublished(l)
@@ -80,7 +80,7 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 	return i.Frame.At(model.Do{Layer: i.Layer, Stage: model.ApplyBackward}, v)
 }
 
-// attendOwn is GatherOwn with attention.
+// attendOwn implements GatherOwn with attention.
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
 	edges := l.maskTargets(p, l.withSelfLoops(i, l.ownEdges(i)))
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
@@ -89,11 +89,12 @@ func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
 
 // withSelfLoops adds the self loops of an interval's vertices to e.
 func (l *Layer) withSelfLoops(i Interval, e kernels.Edges) kernels.Edges {
-	e.SelfLoops, e.Self = true, i.selfLoopFeatures(l)
+	dim := l.self.Len() / max(l.lse.Rows, 1)
+	e.SelfLoops, e.Self = true, l.self.Part(i.Lo*dim, i.Hi*dim)
 	return e
 }
 
-// attendGhosts is GatherGhosts with attention.
+// attendGhosts implements GatherGhosts with attention.
 func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
 	edges := l.maskTargets(p, l.ghostEdges(i))
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
@@ -112,7 +113,7 @@ func (i Interval) signed(value func(model.Value) kernels.Mat) (rows kernels.Mat)
 	return rows
 }
 
-// publishBackward is PublishGrads with attention.
+// publishBackward implements PublishGrads with attention.
 func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 	b := &l.back
 	if signed := i.signed(i.backward); !signed.IsNil() {
@@ -143,14 +144,8 @@ func (l *Layer) attended() kernels.Attended {
 	return kernels.Attended{R: l.back.r, LSE: l.back.lse, Grad: l.Grads, Dots: l.back.dots, Packed: l.back.packed}
 }
 
-// attendGhostGrads is GhostGrads with attention.
-func (w *Work) attendGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat, edges kernels.Edges) {
-	n := l.mesh.shard.NumOwn()
-	o.AttentionGradSrc(l.whole, dst, l.maskSources(edges), n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.attended())
-}
-
-// attendBackward is GatherBackward with attention; it makes the gradient of the
-// layer's scores too.
+// attendBackward implements GatherBackward with attention. It also computes the gradient of the
+// layer's scores.
 func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Mat, edges kernels.Edges) {
 	at, own, scores, along := w.attention(l, i, p), l.withSelfLoops(i, l.ownEdges(i)), i.backward(model.ScoresGrad), i.backward(model.AlongGrad)
 	if !i.Sources {
@@ -173,12 +168,6 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 	}
 	i.Ops.AttentionGradDst(at, scores, along, own, l.ownEmitted(l.Recomputed), state, false)
 	i.Ops.AttentionGradDst(at, scores, along, l.ghostEdges(i), l.ghostEmitted(), state, true)
-}
-
-// selfLoopFeatures returns the features of the interval's self loops.
-func (i Interval) selfLoopFeatures(l *Layer) kernels.Vector[float32] {
-	dim := l.self.Len() / max(l.lse.Rows, 1)
-	return l.self.Part(i.Lo*dim, i.Hi*dim)
 }
 
 // meanEdgeFeatures returns the features of self loops [own x EdgeDim]: the mean over each vertex's

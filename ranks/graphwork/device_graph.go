@@ -9,21 +9,21 @@ import (
 	"siafu/kernels"
 )
 
-// deviceGraph is what gathers read of a shard, where the rank's Ops compute. Arrays
-// that several of its parts share are there once.
+// deviceGraph has the arrays of a shard that gathers read, in the memory of the rank's Ops. It
+// shares one copy of equal arrays.
 type deviceGraph struct {
-	own, ghost   kernels.Edges           // into own vertices, from own ones and from ghosts
-	sums, sumsOf csr                     // of what is summed for other ranks, and its transpose
-	row, col     kernels.Vector[float32] // coefficients; none are ones
+	own, ghost   kernels.Edges           // into own vertices, from own vertices and from ghosts
+	sums, sumsOf csr                     // the sums for other ranks, and the transpose
+	row, col     kernels.Vector[float32] // coefficients; none: all are 1
 }
 
-// array names an array of the host.
+// array identifies an array of the host.
 type array struct {
 	at unsafe.Pointer
 	n  int
 }
 
-// csr is a sparse matrix, whose values are weights of edges if any.
+// csr is a sparse matrix whose values are edge weights, if there are any.
 type csr struct {
 	offsets           kernels.Vector[int64]
 	cols              kernels.Vector[uint32]
@@ -31,7 +31,7 @@ type csr struct {
 	at                kernels.Vector[int64]
 }
 
-// edges are its rows [lo, hi).
+// edges returns the rows [lo, hi) as edges.
 func (c *csr) edges(lo, hi int) kernels.Edges {
 	if lo == hi {
 		return kernels.Edges{}
@@ -39,13 +39,13 @@ func (c *csr) edges(lo, hi int) kernels.Edges {
 	return kernels.Edges{Begin: c.offsets.Part(lo, hi), End: c.offsets.Part(lo+1, hi+1), Cols: c.cols, Weights: c.weights, Features: c.features, At: c.at}
 }
 
-// transposed is a shard.Transposed where the rank's Ops compute.
+// transposed is a shard.Transposed in the memory of the rank's Ops.
 type transposed struct {
 	own   kernels.Edges
 	ghost csr
 }
 
-// placeMesh puts everything there that layers read of a mesh.
+// placeMesh copies a mesh's arrays to the memory of the Ops.
 func (w *Work) placeMesh(m *mesh) {
 	m.own, m.ghost = w.placeEdges(m.shard, m.shard.OwnEdges()), w.placeEdges(m.shard, m.halo.In)
 	m.sums, m.sumsOf = w.placeRows(m.halo.Sums, nil), w.placeRows(m.halo.SumsOf, nil)
@@ -62,7 +62,7 @@ func (w *Work) placeRows(c graph.CSR, weights []float32) csr {
 	return csr{offsets: place(w, c.Offsets), cols: place(w, c.Cols), weights: w.placeWeights(weights)}
 }
 
-// placeWeights is place of weights of edges, if the network cares for them.
+// placeWeights places edge weights, if the network uses them.
 func (w *Work) placeWeights(weights []float32) kernels.Vector[float32] {
 	if !w.store.Network.Spec.Weighs() {
 		return kernels.Vector[float32]{}
@@ -82,8 +82,8 @@ func (w *Work) placeTransposed(t *shard.Transposed) *transposed {
 	return to
 }
 
-// features are those of edges with these weights, none where the network takes none: the
-// shard's, or the weights themselves.
+// features returns the features of edges with these weights: the shard's features, the weights,
+// or none, as the network requires.
 func (w *Work) features(s *shard.Shard, weights kernels.Vector[float32]) kernels.Vector[float32] {
 	switch d := w.store.Network.Spec.Design; {
 	case d.EdgeDim > 0:
@@ -94,7 +94,7 @@ func (w *Work) features(s *shard.Shard, weights kernels.Vector[float32]) kernels
 	return kernels.Vector[float32]{}
 }
 
-// place is x there, the one that it was put there as before.
+// place returns x in the memory of the Ops. It copies each array once.
 func place[T mapped.Elem](w *Work, x []T) kernels.Vector[T] {
 	if !w.ops.Remote() || len(x) == 0 {
 		return kernels.HostVector(x)

@@ -5,29 +5,29 @@ import (
 	"siafu/kernels/model"
 )
 
-// Layer is one layer that gathers, as the vertices of a rank see it.
+// Layer has a rank's rows of a layer that gathers.
 type Layer struct {
 	Width     int // of emitted rows
-	GradWidth int // of what is gathered, and of its gradient
+	GradWidth int // of gathered rows, and of their gradients
 
 	Rows       kernels.Mat // emitted by own vertices [own x Width]
-	Recomputed kernels.Mat // the same on the backward pass, where a layer has made them again
+	Recomputed kernels.Mat // Rows on the backward pass, if the layer computes them again
 	Ghosts     kernels.Mat // emitted by ghosts [ghosts x Width]
-	Grads      kernels.Mat // of what own vertices gathered [own x GradWidth]
+	Grads      kernels.Mat // gradients of gathered rows [own x GradWidth]
 
 	gathered kernels.Mat // [own x GradWidth]
 	backward kernels.Mat // gradients of emitted rows [own x Width]
 	mesh     *mesh
 	edges    *transposed
-	needed   bool // gradients of emitted rows are
-	targets       // none but in a last layer
+	needed   bool // whether gradients of emitted rows are computed
+	targets       // empty except in the last layer
 	attention
 	maxima maxima
 
 	lists lists
 
-	halves struct{ rows, ghosts, grads kernels.Mat } // rounded and scaled
-	packed struct{ rows, grads packing }             // without zeros
+	halves struct{ rows, ghosts, grads kernels.Mat } // rounded and scaled copies
+	packed struct{ rows, grads packing }             // copies without zeros
 }
 
 // Interval is a range of own vertices, with its rows of the values of a layer, and the Ops
@@ -37,22 +37,21 @@ type Interval struct {
 	Ops    kernels.Ops
 	Layer  int
 	Frame  *model.Frame
-	Mask   *kernels.Dropout // room for the dropout of attention
-	// Sources reports that the vertices are only sources: nothing was gathered for them, and
-	// only GatherBackward may be called.
+	Mask   *kernels.Dropout // overwritten with the dropout of attention
+	// Sources means that the vertices are only sources: they have gathered nothing, and only
+	// GatherBackward may be called.
 	Sources bool
 }
 
-// Returns reports whether gradients can go back along the layer's edges.
+// Returns reports whether the backward pass can use the layer's edges.
 func (l *Layer) Returns() bool { return l.edges != nil }
 
 // rows returns the interval's part of a matrix of all own vertices.
 func (i Interval) rows(x kernels.Mat) kernels.Mat { return x.Part(i.Lo, i.Hi) }
 
-// scale returns the interval's part of a scale, none of none.
+// scale returns the interval's part of a scale, empty if the scale is.
 func (i Interval) scale(x kernels.Vector[float32]) kernels.Vector[float32] { return x.Part(i.Lo, i.Hi) }
 
-// newZeros returns a matrix of zeros.
 func (w *Work) newZeros(purpose string, rows, cols int) kernels.Mat {
 	return kernels.NewMat(w.ops, w.arena.For(purpose), rows, cols)
 }
@@ -70,7 +69,7 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 	l.gathered, l.backward = w.store.Forward(at, model.Gathered), w.store.Backward(at, model.EmittedGrad)
 	l.Grads, l.Recomputed = w.store.Backward(at, model.GatheredGrad), w.store.Backward(at, model.Emitted)
 	if sums && at == 0 && w.store.Network.Lists() {
-		w.allocLists(l)
+		l.lists = lists{on: true, own: w.store.Lists(w.arena.For(Lists))}
 	} else if sums {
 		w.allocPacking(&l.packed.rows, at, model.Emit, o)
 		w.allocPacking(&l.packed.grads, at, model.ApplyBackward, o)
@@ -87,13 +86,13 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 	return l
 }
 
-// Publish prepares an interval's emitted rows [n x Width], which l.Rows holds or
-// will hold, for gathering; of features in lists there are none.
+// Publish prepares an interval's emitted rows [n x Width] for gathering. l.Rows contains them
+// now or later, unless the layer is Listed.
 func (w *Work) Publish(l *Layer, i Interval, rows kernels.Mat) {
 	switch {
 	case l.lists.on:
 		l.lists.publish(i)
-	case l.shape.Dynamic: // scores are made of whole rows
+	case l.shape.Dynamic: // gathers compute the scores
 	case l.heads > 0:
 		i.Ops.PackScores(l.shape, l.scores, i.Lo, rows)
 	case !l.halves.rows.IsNil():
@@ -110,8 +109,7 @@ func (w *Work) Sums(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 	spmm(o, dst, m, l.Rows, l.halves.rows, false)
 }
 
-// TakeGhosts sets l.Ghosts to rows of all ghosts, which may change as soon as
-// the layer has been gathered.
+// TakeGhosts sets l.Ghosts to rows of all ghosts. The caller may change them after the gather.
 func (w *Work) TakeGhosts(o kernels.Ops, l *Layer, rows kernels.Mat) {
 	if l.heads == 0 {
 		l.Ghosts = rows
@@ -137,14 +135,16 @@ func (w *Work) PublishGhosts(o kernels.Ops, l *Layer, first, count int) {
 	}
 }
 
-// PublishGrads prepares an interval's gradient of what it gathered [n x
-// GradWidth], which l.Grads holds or will hold, for the backward pass.
+// PublishGrads prepares the gradients of an interval's gathered rows [n x GradWidth] for the
+// backward pass. l.Grads contains them now or later.
 func (w *Work) PublishGrads(l *Layer, i Interval, grads kernels.Mat) {
 	switch {
 	case l.heads > 0:
 		w.publishBackward(l, i, grads)
 	case l.maxima.on:
-		w.publishMaxima(l, i)
+		if l.maxima.back != l.maxima.arg {
+			i.Ops.Copy(i.rows(l.maxima.back), i.rows(l.maxima.arg))
+		}
 	case !l.halves.grads.IsNil():
 		i.Ops.Narrow(i.rows(l.halves.grads), grads, i.scale(l.mesh.row))
 	default:
@@ -152,15 +152,15 @@ func (w *Work) PublishGrads(l *Layer, i Interval, grads kernels.Mat) {
 	}
 }
 
-// GatherOwn begins the interval's rows of Â times l.Rows and l.Ghosts: along
-// edges from own vertices and self loops.
+// GatherOwn computes the interval's rows of Â times l.Rows and l.Ghosts, first along the edges
+// from own vertices and self loops.
 func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 	if l.heads > 0 {
 		w.attendOwn(l, i, p)
 		return
 	}
 	if l.maxima.on {
-		w.maxOwn(l, i)
+		w.gatherMaxima(l, i, l.ownEdges(i), l.Rows, false)
 		return
 	}
 	m := l.maskTargets(p, l.ownEdges(i))
@@ -172,13 +172,17 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 	l.packed.rows.gatherOwn(i.Ops, i.rows(l.gathered), m, l.Rows, l.halves.rows)
 }
 
-// GatherGhosts ends it, along edges from ghosts.
+// GatherGhosts completes the rows of GatherOwn along the edges from ghosts.
 func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 	switch {
 	case l.heads > 0:
 		w.attendGhosts(l, i, p)
 	case l.maxima.on:
-		w.maxGhosts(l, i)
+		rows := l.Ghosts
+		if l.mesh.Plan.Ghosts == 0 { // no edges either, but the kernel needs a matrix
+			rows = l.Rows
+		}
+		w.gatherMaxima(l, i, l.ghostEdges(i), rows, true)
 	case l.mesh.Plan.Ghosts > 0:
 		m := l.maskTargets(p, l.ghostEdges(i))
 		m.RowScale, m.ColScale = i.scale(l.mesh.row), l.mesh.col
@@ -190,34 +194,34 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 	}
 }
 
-// GhostGrads sets dst [n x Width] to the gradients that own destinations give the
-// ghosts from first on.
+// GhostGrads sets dst [n x Width] to the gradients of ghosts, from first on, along edges into own
+// vertices.
 func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 	w.ghostGrads(o, l, first, dst, false)
 }
 
-// AddGhostGrads adds what GhostGrads sets, of a layer that gathers sums.
+// AddGhostGrads adds the gradients that GhostGrads sets, for a layer that gathers sums.
 func (w *Work) AddGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 	w.ghostGrads(o, l, first, dst, true)
 }
 
 func (w *Work) ghostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat, add bool) {
-	m := l.edges.ghost.edges(first, first+dst.Rows)
-	if l.heads > 0 {
-		w.attendGhostGrads(o, l, first, dst, m)
-		return
-	}
+	n, m := l.mesh.shard.NumOwn(), l.edges.ghost.edges(first, first+dst.Rows)
 	if l.maxima.on {
-		o.MaxGatherGrad(dst, m, l.maxima.back, l.Grads, l.mesh.shard.NumOwn()+first)
+		o.MaxGatherGrad(dst, m, l.maxima.back, l.Grads, n+first)
 		return
 	}
 	m = l.maskSources(m)
-	m.RowScale, m.ColScale = l.mesh.col.From(l.mesh.shard.NumOwn()+first), l.mesh.row
+	if l.heads > 0 {
+		o.AttentionGradSrc(l.whole, dst, m, n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.attended())
+		return
+	}
+	m.RowScale, m.ColScale = l.mesh.col.From(n+first), l.mesh.row
 	spmm(o, dst, m, l.Grads, l.halves.grads, add)
 }
 
 // GatherBackward computes the interval's rows of Âᵀ times l.Grads along own edges and self
-// loops. The contributions of other ranks are added separately.
+// loops. AddSums adds the contributions of other ranks.
 func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
 	dst, m := i.rows(l.backward), i.edges(l.edges.own)
 	if l.heads > 0 {
@@ -233,8 +237,7 @@ func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
 	l.packed.grads.gatherOwn(i.Ops, dst, m, l.Grads, l.halves.grads)
 }
 
-// Backward returns the rows that GatherBackward has computed for all intervals [own x
-// Width].
+// Backward returns the result of GatherBackward for all intervals [own x Width].
 func (w *Work) Backward(l *Layer) kernels.Mat { return l.backward }
 
 // AddSums adds the gradients of all sums [sums x Width] to the interval's rows of Backward.
@@ -244,8 +247,7 @@ func (w *Work) AddSums(l *Layer, i Interval, sums kernels.Mat) {
 	i.Ops.SpMM(i.rows(l.backward), m, sums, true)
 }
 
-// spmm gathers rows, or their rounded copies where there are any, in which the
-// scale of columns is already.
+// spmm gathers rows, or their rounded copies, if any, which include the scale of columns.
 func spmm(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows, half kernels.Mat, add bool) {
 	if !half.IsNil() {
 		rows, m.ColScale = half, kernels.Vector[float32]{}
@@ -253,13 +255,11 @@ func spmm(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows, half kernels.Ma
 	o.SpMM(dst, m, rows, add)
 }
 
-// ownEdges returns the interval's in-edges from own vertices.
 func (l *Layer) ownEdges(i Interval) kernels.Edges { return i.edges(l.mesh.own) }
 
-// ghostEdges are those from ghosts.
 func (l *Layer) ghostEdges(i Interval) kernels.Edges { return i.edges(l.mesh.ghost) }
 
-// edges are those of the interval's vertices.
+// edges returns the interval's part of edges into own vertices.
 func (i Interval) edges(e kernels.Edges) kernels.Edges {
 	e.Begin, e.End, e.First = e.Begin.Part(i.Lo, i.Hi), e.End.Part(i.Lo, i.Hi), uint32(i.Lo)
 	return e

@@ -5,26 +5,21 @@ import (
 	"siafu/kernels/model"
 )
 
-// lists are what a first layer gathers in the place of dense rows: the features of own vertices
-// and of ghosts, with the dropout of a pass, as lists of their non-zeros.
+// lists are the features of own vertices and of ghosts as lists of non-zeros, with the dropout of
+// the current pass. A first layer can gather them instead of dense rows.
 type lists struct {
 	on          bool
 	own, ghosts kernels.Lists
-	pass        model.Pass // under way
+	pass        model.Pass // the current one
 }
 
 // Lists is the purpose of lists.
 const Lists = "lists of features"
 
-// allocLists gives layer l room for lists, where it gathers them.
-func (w *Work) allocLists(l *Layer) {
-	l.lists = lists{on: true, own: w.store.Lists(w.arena.For(Lists))}
-}
+// SetGhostLists sets the memory of the lists of ghosts, which ListGhosts fills.
+func (l *Layer) SetGhostLists(k kernels.Lists) { l.lists.ghosts = k }
 
-// SetGhostLists has the layer gather from ghosts the lists that ListGhosts makes.
-func (l *Layer) SetGhostLists(room kernels.Lists) { l.lists.ghosts = room }
-
-// Listed reports whether the layer gathers lists, and no matrix of rows.
+// Listed reports whether the layer gathers lists instead of rows.
 func (l *Layer) Listed() bool { return l.lists.on }
 
 // ListGhosts makes the lists of the ghosts of a frame.
@@ -33,9 +28,8 @@ func (l *Layer) ListGhosts(o kernels.Ops, f *model.Frame, p model.Pass) { f.List
 // publish makes the lists of an interval's vertices.
 func (k *lists) publish(i Interval) { i.Frame.List(k.own, k.pass, i.Ops) }
 
-// gather gathers lists along edges.
 func (k *lists) gather(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows kernels.Lists, add bool) {
-	if rows.IsNil() { // of no vertices
+	if rows.IsNil() { // there are no vertices
 		return
 	}
 	o.SpMMLists(dst, m, rows, add)

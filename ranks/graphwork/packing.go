@@ -9,64 +9,62 @@ import (
 	"siafu/kernels/model"
 )
 
-// packing gathers a layer's rows, or the gradients of what it has gathered, without their
-// zeros: in room that nothing else uses meanwhile, or where they stand, if nobody else reads them.
-// Whether that is faster depends on
-// how many zeros there are and on how often the caches have a row; so some passes try
-// both in turns, and what took less time is done in those that follow. The bits are the same
-// either way.
+// packing gathers a layer's rows, or its gradients, without their zeros. It packs them in memory
+// that is idle during the gather, or in place if no other rank reads them. Whether packing is faster
+// depends on the number of zeros and on the caches. Therefore some passes alternate, and the next ones
+// use the faster way. The results are bitwise equal.
 type packing struct {
-	rows      kernels.Packed // none: never
+	rows      kernels.Packed // none: packing is never used
 	own       int            // number of own vertices
-	alone     bool           // packed rows are stored nowhere else
-	train     bool           // the current pass trains
-	packs     bool           // the current pass packs
-	pass      int            // number of passes that have trained and gathered
-	ready     atomic.Int64   // packed rows
-	values    atomic.Int64   // values in them
-	spent     atomic.Int64   // nanoseconds of all workers in the pass, packing included
+	alone     bool           // whether the rows are packed in place
+	train     bool           // whether the current pass trains
+	packs     bool           // whether the current pass packs
+	pass      int            // number of training passes that have gathered
+	ready     atomic.Int64   // number of packed rows
+	values    atomic.Int64   // number of values in them
+	spent     atomic.Int64   // nanoseconds of all workers in this pass, including packing
 	bestTimes [2]int64       // minimum of passes without and with packed rows, 0 if unknown
 }
 
-// Rows are packed where a vertex has so many edges that packing costs little beside the gather,
-// and together are more than caches of their own hold.
+// Packing needs packedDegree edges per vertex, so that it is cheap compared with the gather, and
+// packedBytes of rows, more than fit in the caches of a core.
 var (
 	packedDegree = 8
 	packedBytes  = 4 << 20
 )
 
-// Both ways are timed again every searchPasses, beginning with packed rows, in so many turns. The
-// first pass is cold, and is not timed.
+// Every searchPasses passes, both ways are timed searchTurns times in alternation, beginning with
+// packed rows. The first pass of a run is cold and not timed.
 const (
 	searchPasses = 64
 	firstSearch  = 1
 	searchTurns  = 2
 )
 
-// allocPacking gives k room for the rows that a stage of layer l shows others, where there is any and
-// packing may pay.
+// allocPacking allocates the packed rows that a stage of layer l publishes, if there is idle memory
+// and packing may be faster.
 func (w *Work) allocPacking(k *packing, l int, stage model.Stage, o Options) {
 	if w.half || w.own.Weights.Len() > 0 {
 		return
 	}
-	room, s := w.store.Idle(l, stage), w.shard
-	if room.IsNil() && w.noGhostReaders() && !o.OneWay {
-		room, k.alone = w.store.Spent(l, stage), true
+	idle, s := w.store.Idle(l, stage), w.shard
+	if idle.IsNil() && w.noGhostReaders() && !o.OneWay {
+		idle, k.alone = w.store.Spent(l, stage), true
 	}
-	if room.IsNil() || !w.ops.Packs(room.Cols) || room.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
+	if idle.IsNil() || !w.ops.Packs(idle.Cols) || idle.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
 		return
 	}
-	bits := mapped.Make[uint64](w.arena.For(PackedRows), kernels.PackedWords*room.Rows)
-	k.rows, k.own = kernels.NewPacked(room, bits), s.NumOwn()
+	bits := mapped.Make[uint64](w.arena.For(PackedRows), kernels.PackedWords*idle.Rows)
+	k.rows, k.own = kernels.NewPacked(idle, bits), s.NumOwn()
 }
 
-// noGhostReaders reports whether no other rank reads rows of this one, nor sums of them.
+// noGhostReaders reports whether no other rank reads this rank's rows or their sums.
 func (w *Work) noGhostReaders() bool {
 	p := w.Plan
 	return p.Ghosts == 0 && p.Sums == 0 && len(p.SendRows) == 0
 }
 
-// Begin begins a pass; nothing has been published.
+// Begin begins a pass, before the first Publish.
 func (w *Work) Begin(p model.Pass) {
 	for _, l := range w.layers {
 		if l != nil {
@@ -89,7 +87,7 @@ func (k *packing) begin(train bool) {
 	k.train, k.packs = train, train && k.shouldPack()
 }
 
-// recordTime takes note of the time of a pass that has gathered.
+// recordTime records the time of a training pass that has gathered.
 func (k *packing) recordTime(spent int64) {
 	if k.pass%searchPasses == firstSearch {
 		k.bestTimes = [2]int64{}
@@ -104,7 +102,7 @@ func (k *packing) recordTime(spent int64) {
 	}
 }
 
-// shouldPack reports whether the pass to come packs.
+// shouldPack reports whether the next pass packs.
 func (k *packing) shouldPack() bool {
 	if turn := k.pass%searchPasses - firstSearch; turn >= 0 && turn < 2*searchTurns {
 		return turn%2 == 0
@@ -115,7 +113,6 @@ func (k *packing) shouldPack() bool {
 // complete reports whether all rows are packed.
 func (k *packing) complete() bool { return k.ready.Load() == int64(k.own) }
 
-// publish packs the interval's rows.
 func (k *packing) publish(i Interval, rows kernels.Mat) {
 	if !k.packs {
 		return
@@ -126,14 +123,13 @@ func (k *packing) publish(i Interval, rows kernels.Mat) {
 	k.spent.Add(int64(time.Since(began)))
 }
 
-// gatherOwn gathers the rows of all own vertices.
 func (k *packing) gatherOwn(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows, half kernels.Mat) {
 	began := time.Now()
 	switch {
 	case k.packs && k.complete():
 		o.SpMMPacked(dst, m, k.rows, k.values.Load(), false)
 	case k.packs && k.alone:
-		panic("graphwork: rows packed in place, of some intervals alone")
+		panic("graphwork: only some intervals are packed in place")
 	default:
 		spmm(o, dst, m, rows, half, false)
 	}

@@ -133,7 +133,7 @@ func ringShard(n int) *shard.Shard {
 	return s
 }
 
-// ring has edges from the next twenty vertices.
+// ring returns edges into each vertex from the next twenty vertices.
 func ring(n int) kernels.Edges {
 	var g kernels.Gather
 	for r := range n {

@@ -7,15 +7,15 @@ import (
 	"siafu/kernels/model"
 )
 
-// targets are the vertices whose logits the loss reads. All other rows of the gradient of
-// a last layer are zeros, and nobody reads their logits in a pass that wants no others: the
-// edges into them are left out, which changes no bit of what training reads.
+// targets are the vertices whose logits the loss reads. In the last layer, all other rows of the
+// gradient are zeros, and a pass with Pass.Targets does not read their logits. Gathers omit the
+// edges into them, and the results of training stay bitwise equal.
 type targets struct {
-	vertexMask kernels.VertexMask // of own vertices; nil: all are
-	apart      bool               // the edges of the backward pass are those into targets
+	vertexMask kernels.VertexMask // of own vertices; nil: all are targets
+	apart      bool               // whether the backward pass has only edges into targets
 }
 
-// Edges are chosen where that leaves out an eighth or more, as choosing takes time too.
+// Gathers omit edges only if fewer than kept of keptOf remain, because the mask also takes time.
 const keptOf, kept = 8, 7
 
 // choose makes the training vertices the targets, if that leaves out enough edges.
@@ -25,7 +25,7 @@ func (t *targets) choose(s *shard.Shard) {
 	}
 }
 
-// maskTargets is e, edges into an interval's vertices, for a pass.
+// maskTargets returns the edges e into an interval's vertices without those that a pass omits.
 func (t *targets) maskTargets(p model.Pass, e kernels.Edges) kernels.Edges {
 	if p.Targets {
 		e.RowMask = t.vertexMask
@@ -33,7 +33,7 @@ func (t *targets) maskTargets(p model.Pass, e kernels.Edges) kernels.Edges {
 	return e
 }
 
-// maskSources is e, edges by their source, for the backward pass.
+// maskSources returns the edges e by source without those that the backward pass omits.
 func (t *targets) maskSources(e kernels.Edges) kernels.Edges {
 	if !t.apart {
 		e.ColumnMask = t.vertexMask

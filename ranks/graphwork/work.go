@@ -16,14 +16,14 @@ type Work struct {
 	*mesh // of all layers; with blocks, of the last one
 
 	store    *model.Store
-	half     bool        // rows are rounded to bfloat16 where they are gathered
-	ops      kernels.Ops // of whoever makes rooms
+	half     bool        // whether gathers round rows to bfloat16
+	ops      kernels.Ops // allocates memory
 	arena    *mapped.Arena
-	uploaded map[array]any // that has been placed
-	layers   []*Layer      // nil for one that does not gather
+	uploaded map[array]any // results of place
+	layers   []*Layer      // nil if the layer does not gather
 }
 
-// mesh is a shard with what gathers along its edges read of it.
+// mesh is a shard and the arrays that gathers along its edges read.
 type mesh struct {
 	Plan *halo.Plan
 
@@ -44,15 +44,14 @@ const (
 	PackedRows   = "bits of rows without zeros"
 )
 
-// Options say how to gather.
+// Options are the options of New and NewBlocks.
 type Options struct {
-	// Half rounds rows to bfloat16 before they are gathered; sums are float32.
+	// Half rounds rows to bfloat16 before they are gathered. Sums are float32.
 	Half bool
-	// Apart leaves Layer.Ghosts to the caller, for intervals that
-	// go their own ways.
+	// Apart is for asynchronous intervals. The caller sets Layer.Ghosts.
 	Apart bool
-	// Reduction has the sums that ranks send each other; nil: every ghost's row. Attention,
-	// which weighs each edge separately, and maxima ignore it.
+	// Reduction has the sums that ranks send each other; nil: they send the row of every ghost.
+	// Attention and maxima ignore it, because they need each edge's row.
 	Reduction *halo.Reduction
 	// Alone omits the edges from ghosts. Degrees count only own vertices.
 	Alone bool
@@ -72,12 +71,12 @@ type Options struct {
 	Targets bool
 }
 
-// New prepares the layers of a network whose values lie in a store. All memory
-// lives as long as a.
+// New prepares the layers of a network with the values in a store. All memory lives as long as
+// a.
 func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
 	w := newWork(store, o, ops, a)
 	first, ghosts := o, store.Network.Spec.GhostLayer()
-	if ghosts >= 0 { // its ghosts are rows, and no sums of them
+	if ghosts >= 0 { // its layers need rows, not sums
 		first.Reduction = nil
 	}
 	w.mesh = w.newMesh(s, first)
@@ -105,9 +104,9 @@ type Block struct {
 	Factor []float32
 }
 
-// NewBlocks is New for a mini-batch with its own edges in each layer. The edges lead
-// between the first rows of the store. There is one block per layer, which may equal that
-// of the previous layer, and no ghosts.
+// NewBlocks prepares a mini-batch, which has its own edges in each layer. The edges connect
+// the first rows of the store. There is one block per layer, which may equal the block of the
+// previous layer, and no ghosts.
 func NewBlocks(store *model.Store, blocks []Block, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
 	w := newWork(store, o, ops, a)
 	var back *transposed
@@ -176,7 +175,7 @@ func (w *Work) SumPieces(edges int) []int {
 	return bounds
 }
 
-// Layer is layer l, nil for one that does not gather.
+// Layer returns layer l, nil if it does not gather.
 func (w *Work) Layer(l int) *Layer { return w.layers[l] }
 
 // MaxWidth returns the width of the widest rows.
@@ -201,10 +200,10 @@ func (w *Work) Shapes() []halo.Shape {
 	return list
 }
 
-// Reverse reports which edges by source the backward pass goes along, given which layers
-// of a network it goes through by edges: all, and in the last layer those into
-// training vertices, the only ones with a gradient there. They get arrays of their
-// own where those replace the arrays of all edges or are less than half of them.
+// Reverse reports which edges by source the backward pass needs: all, and apart, in the last
+// layer, those into training vertices, the only ones with a gradient. back reports for each layer
+// whether gradients follow its edges. apart is set if its arrays replace those of all edges, or have
+// less than half as many.
 func Reverse(back []bool, directed bool, trained, edges int64) (all, apart bool) {
 	last := len(back) - 1
 	others := slices.Contains(back[:last], true)
@@ -212,9 +211,7 @@ func Reverse(back []bool, directed bool, trained, edges int64) (all, apart bool)
 	return others || back[last] && !apart, apart
 }
 
-// prepareBackward makes what the backward pass through the layers needs. Layers of one mesh share
-// their reverse edges; a first layer whose ghosts are rows, where those of others are sums, has
-// its own.
+// prepareBackward makes the reverse edges of the layers. Layers with the same mesh share them.
 func (w *Work) prepareBackward(o Options) {
 	s, back := w.shard, make([]bool, len(w.layers))
 	plain := w.store.Network.Spec.Design.EdgeDim == 0

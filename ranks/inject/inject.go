@@ -14,7 +14,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// Variable names the environment variable that chooses the fault.
+// Variable names the environment variable that selects the fault.
 const Variable = "SIAFU_FAULT"
 
 // Moments that several packages or roles have.
@@ -22,15 +22,15 @@ const (
 	Start   = "start"
 	Opened  = "opened"
 	Eval    = "eval"
-	Total   = "total" // of columns over all vertices, which ranks are about to add up
-	Fetch   = "fetch" // of the inputs of ghosts whose rows are computed here
-	Task    = "task"  // that comes to a bridge
+	Total   = "total" // before ranks add up sums over all vertices
+	Fetch   = "fetch" // before ranks fetch the inputs of ghosts whose rows they compute
+	Task    = "task"  // a bridge receives a task
 	Save    = "save"  // "save FILE" while a checkpoint is written
 	Finish  = "finish"
 	Summary = "summary"
 )
 
-// Fault is what strikes this rank. A nil Fault never does.
+// Fault is the fault of this rank. A nil Fault never occurs.
 type Fault struct {
 	moment string
 	epoch  int
@@ -40,11 +40,11 @@ type Fault struct {
 	once   sync.Once
 }
 
-// poll is how often a rank that stands still looks whether it may continue.
+// poll is the interval in which a waiting rank checks whether it may continue.
 const poll = 2 * time.Millisecond
 
-// New returns the fault that the environment has for a rank of the world; nil if it
-// has none. What it cannot read is a Usage fault.
+// New returns the fault of a rank according to the environment, or nil. An invalid variable is a
+// Usage fault.
 func New(getenv func(string) string, rank int) (*Fault, error) {
 	text := getenv(Variable)
 	if text == "" {
@@ -57,7 +57,7 @@ func New(getenv func(string) string, rank int) (*Fault, error) {
 	victim, errRank := strconv.Atoi(part[0])
 	epoch, errEpoch := strconv.Atoi(part[2])
 	f := &Fault{moment: part[1], epoch: epoch, kind: part[3], mark: part[4]}
-	f.strike = f.real()
+	f.strike = f.action()
 	if errRank != nil || errEpoch != nil || f.strike == nil || f.mark == "" {
 		return nil, unreadable(text)
 	}
@@ -78,15 +78,14 @@ const (
 	Move = "move"
 )
 
-// Replaces reports whether the environment has a fault for any rank after which the
-// run continues in another view.
+// Replaces reports whether the environment has a fault that replaces the view, for any rank.
 func Replaces(getenv func(string) string) bool {
 	part := strings.SplitN(getenv(Variable), ":", 5)
 	return len(part) == 5 && (part[3] == End || part[3] == Move)
 }
 
-// Views says what ends the goroutines of this rank and what asks for another view,
-// before there is anything for the fault to strike.
+// Views sets the functions that end the goroutines of this rank and that request another view.
+// Call it before the first At.
 func (f *Fault) Views(end, move func()) {
 	switch {
 	case f == nil:
@@ -97,13 +96,16 @@ func (f *Fault) Views(end, move func()) {
 	}
 }
 
-// real is what a kind of fault does; nil for one that there is not.
-func (f *Fault) real() func() {
+// action returns the function that causes the fault; nil for an unknown kind.
+func (f *Fault) action() func() {
 	switch f.kind {
 	case End, Move:
 		return func() {} // until Views
 	case "kill":
-		return func() { die(syscall.SIGKILL) }
+		return func() {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
 	case "stop":
 		return stop
 	case "exit":
@@ -114,21 +116,15 @@ func (f *Fault) real() func() {
 	return nil
 }
 
-// die sends this process a signal that ends it, and does nothing more.
-func die(s syscall.Signal) {
-	_ = syscall.Kill(os.Getpid(), s)
-	select {}
-}
-
-// stop stops this process. The signal goes to this very thread, or it would run
-// on for a moment while another one takes it.
+// stop stops this process. It sends the signal to the calling thread: if another thread received
+// it, the calling thread would continue for a moment.
 func stop() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP)
 }
 
-// wait stands still until there is a file beside the mark.
+// wait waits for the file MARK.go.
 func (f *Fault) wait() {
 	for {
 		if _, err := os.Stat(f.mark + ".go"); err == nil {
@@ -138,8 +134,8 @@ func (f *Fault) wait() {
 	}
 }
 
-// At strikes if the rank has come to the moment that was chosen. It may be
-// called by several workers at once.
+// At causes the fault if the moment and the epoch are the selected ones. Several workers may call
+// it concurrently.
 func (f *Fault) At(moment string, epoch int) {
 	if f == nil || f.moment != moment || epoch < f.epoch {
 		return
@@ -147,7 +143,7 @@ func (f *Fault) At(moment string, epoch int) {
 	f.once.Do(func() {
 		mark, err := os.OpenFile(f.mark, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 		if err != nil {
-			return // it has struck before a restart
+			return // the fault occurred before a restart
 		}
 		_ = mark.Close()
 		f.strike()

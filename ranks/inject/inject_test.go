@@ -71,8 +71,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// A rank stands still at its moment, and not at others, until it may go on;
-// after a restart it does not stop again.
+// A rank pauses only at its moment, until it may continue. It does not pause again after a
+// restart.
 func TestOnceAtItsMoment(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "mark")
 	start := func() *Fault {

@@ -8,11 +8,11 @@ import (
 	"siafu/ranks/world"
 )
 
-// Averaged has separate weights on every graph rank, updated with the rank's own gradients. At
-// the end of a round the mean over the ranks replaces the weights, and likewise the
-// optimiser's state, so a checkpoint there is like any other one (DIGEST's AGG, algorithm 1;
-// LLCG, ICLR'22, algorithm 2). Gradients are scaled by the number of ranks, so that with plain
-// SGD the mean of all steps is the step on their sum.
+// Averaged has separate weights on every graph rank, updated with the rank's own gradients. At the
+// end of a round, the means over the ranks replace the weights and the optimiser's state. A
+// checkpoint at that time is like any other one (DIGEST's AGG, algorithm 1; LLCG, ICLR'22, algorithm
+// 2). Gradients are scaled by the number of ranks. So with plain SGD, the mean of all steps is the
+// step on the sum of gradients.
 type Averaged struct {
 	Replicated
 	rounds Rounds
@@ -103,7 +103,7 @@ func (s *Averaged) Leave() error { return s.adder.Leave() }
 // Sum implements Adder, on servers with Means: a server's epoch is a sum, and its weights are
 // the last sum.
 func (c *Client) Sum(x []float32) error {
-	if c.epoch == 0 { // they begin with zeros
+	if c.epoch == 0 { // the servers begin with zeros
 		if err := c.Pull(1, nil); err != nil {
 			return err
 		}

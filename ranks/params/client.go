@@ -23,12 +23,12 @@ type Client struct {
 	chooser *protocol.Chooser
 	outbox  *world.Outbox
 	slots   int       // of the optimiser
-	room    []float32 // buffer for the values of a message
+	buffer  []float32 // for the values of a message
 	weights int       // number of weights
 	epoch   int       // of the last pulled weights
 	fetched bool      // the response to Begin has arrived
 	ask     signals.Request
-	done    bool // the request is done; the server is not notified yet
+	done    bool // the request has been served, and the server does not know it yet
 }
 
 // Setting returns the settings that all ranks of a synchronous run share. The run starts
@@ -75,11 +75,7 @@ func (c *Client) send(m protocol.Message) error {
 	if c.done {
 		m.Ask, c.done = 1, false
 	}
-	b, err := c.outbox.Buffer()
-	if err != nil {
-		return err
-	}
-	return c.outbox.Post(protocol.Encode(b, m), m.To, TagSync)
+	return c.outbox.Send(m.To, TagSync, func(b []byte) []byte { return protocol.Encode(b, m) })
 }
 
 // receive waits for a message of the server.
@@ -88,9 +84,9 @@ func (c *Client) receive() (protocol.Message, error) {
 	if err != nil {
 		return protocol.Message{}, err
 	}
-	m, err := protocol.Decode(in.Data, in.Source, c.comm.Rank(), c.room)
+	m, err := protocol.Decode(in.Data, in.Source, c.comm.Rank(), c.buffer)
 	if m.Values != nil {
-		c.room = m.Values
+		c.buffer = m.Values
 	}
 	return m, err
 }
@@ -161,7 +157,7 @@ func (c *Client) State() ([][]float32, error) {
 	if m.Type != protocol.State || m.Version != c.epoch || len(m.Values) != c.slots*c.weights {
 		return nil, unexpected(m, c.epoch)
 	}
-	c.room = nil // the caller's now
+	c.buffer = nil // the caller owns it now
 	return Slots(m.Values, c.weights), nil
 }
 

@@ -15,17 +15,17 @@ type StateMachine interface {
 	// Step processes one message and returns the messages that follow from it. They are
 	// valid until the next Step.
 	Step(m protocol.Message) ([]protocol.Message, error)
-	// Version is the number of epochs, and one more, that are in the weights.
+	// Version returns one more than the number of epochs in the weights.
 	Version() int
 	Weights() []float32
 	Memory() protocol.Memory
-	// AwaitedRanks are the ranks of the world that the next version waits for, ascending.
+	// AwaitedRanks returns the ranks of the world that the next version waits for, ascending.
 	AwaitedRanks() []int
 	// Done reports whether all graph ranks have left.
 	Done() bool
 }
 
-// Server is a parameter server in a world: messages in, messages out.
+// Server connects a parameter server to a world.
 type Server struct {
 	StateMachine
 	comm    world.Comm // the whole world
@@ -35,17 +35,16 @@ type Server struct {
 	outbox  *world.Outbox
 }
 
-// NewServer puts a server into a world, where its messages have the given tag.
-// watcher is the process's, and fault is for tests: both may be nil.
+// NewServer connects a server to a world. Its messages have the given tag. watcher watches the
+// signals of the process, and f is for tests. Both may be nil.
 func NewServer(w world.Comm, tag int, s StateMachine, watcher *signals.Watcher, f *inject.Fault) *Server {
 	return &Server{StateMachine: s, comm: w, tag: tag, watcher: watcher, fault: f, outbox: world.NewOutbox(w)}
 }
 
-// Run takes messages until all graph ranks have left, and then waits until its
-// own have.
+// Run processes messages until all graph ranks have left and its own messages have been sent.
 func (s *Server) Run() error { return s.until(s.Done) }
 
-// ServeUntil takes messages until there is a version.
+// ServeUntil processes messages until the server has a version.
 func (s *Server) ServeUntil(version int) error {
 	return s.until(func() bool { return s.Version() >= version })
 }
@@ -59,7 +58,7 @@ func (s *Server) until(done func() bool) error {
 	return s.outbox.Settle()
 }
 
-// stepNext waits for a message and sends what follows from it.
+// stepNext waits for a message, and sends the messages that follow from it.
 func (s *Server) stepNext() error {
 	in, err := s.comm.Recv(world.Any, s.tag)
 	if err != nil {
@@ -89,12 +88,8 @@ func (s *Server) stepNext() error {
 	return nil
 }
 
-// send sends a message with word of what the process has been asked for.
+// send sends a message with the pending request to this process.
 func (s *Server) send(m protocol.Message) error {
 	m.Ask = uint8(s.watcher.Pending())
-	b, err := s.outbox.Buffer()
-	if err != nil {
-		return err
-	}
-	return s.outbox.Post(protocol.Encode(b, m), m.To, s.tag)
+	return s.outbox.Send(m.To, s.tag, func(b []byte) []byte { return protocol.Encode(b, m) })
 }

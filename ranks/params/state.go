@@ -7,11 +7,11 @@ import (
 	"siafu/ranks/world"
 )
 
-// tagState is that of the optimiser's state in bounded asynchrony.
+// tagState is the tag of the optimiser's state in bounded asynchrony.
 const tagState = 4
 
-// SendState sends the optimiser's state, slot after slot, from a server to rank
-// 0, which asks for it with ReceiveState.
+// SendState sends the optimiser's state, slot after slot, from a server to rank 0, which calls
+// ReceiveState.
 func SendState(w world.Comm, slots [][]float32) error {
 	request, err := w.Isend(mapped.Bytes(slices.Concat(slots...)), 0, tagState)
 	if err != nil {

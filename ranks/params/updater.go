@@ -11,15 +11,15 @@ import (
 type Updater struct {
 	ops       kernels.Ops
 	optimizer kernels.Optimizer
-	inner     kernels.Optimizer // the same, with the decay of inner layers
-	input     kernels.Optimizer // the same for weights that multiply features
+	inner     kernels.Optimizer // with the decay of inner layers
+	input     kernels.Optimizer // for weights that multiply features
 	params    []model.Param
-	state     []kernels.Mat // flat [weights x 1], one a slot
+	state     []kernels.Mat // flat [weights x 1], one per slot
 	part      []kernels.Mat // state of the current parameter
 	decayAll  bool
 }
 
-// NewUpdater makes the updater of a network. state is that of a resumed run, nil in a new one.
+// NewUpdater makes the updater of a network. state is the state of a resumed run, or nil.
 // With decayAll, weight decay applies to all layers, otherwise to the first. The updater computes
 // with ops and allocates in a.
 func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state [][]float32, ops kernels.Ops, a *mapped.Arena) (*Updater, error) {

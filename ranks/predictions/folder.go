@@ -2,7 +2,6 @@ package predictions
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,14 +14,14 @@ import (
 	"siafu/internal/inventory"
 )
 
-// markName is the file by which siafu knows a predictions folder again.
+// markName is the name of the marker file of a predictions folder.
 const markName = "predictions.json"
 
-// markKind is what the marker says of a predictions folder; the keys of
-// what it is of are the files that siafu has written there.
+// markKind is the kind in the marker. The keys of Marker.Of are the files that siafu has written
+// to the folder.
 const markKind = "predictions folder"
 
-// allFiles are all that siafu writes into a predictions folder.
+// allFiles are the files that siafu may write into a predictions folder.
 var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, LogitFile, EmbeddingFile, IDFile, CSVFile, ParquetFile, PairsFile, MetricsFile)
 
 // Folders returns the predictions folders in a run folder.
@@ -34,7 +33,7 @@ func marker(dir string) *inventory.Marker {
 	return inventory.ReadMarker(filepath.Join(dir, markName), markKind)
 }
 
-// names are those of the files that a prediction writes.
+// names returns the names of the files that a prediction writes.
 func (o *Options) names() []string {
 	names := []string{ClassFile, ProbabilityFile, IDFile, MetricsFile}
 	if o.Task == graph.Links {
@@ -58,8 +57,8 @@ func (o *Options) names() []string {
 	return names
 }
 
-// Vet fails where the files could not be written, or where one of their
-// names stands for something that siafu has not written.
+// Vet returns a fault if the folder is not writable, or if a file to write exists and is not
+// siafu's.
 func (o *Options) Vet() error {
 	names, own := o.names(), map[string]string{}
 	if m := marker(o.Dir); m != nil {
@@ -71,19 +70,15 @@ func (o *Options) Vet() error {
 		if _, ours := own[name]; ours {
 			continue
 		}
-		if err := absentFile(filepath.Join(o.Dir, name)); err != nil {
+		if err := inventory.Overwrite(op, filepath.Join(o.Dir, name), func([]byte) bool { return false }); err != nil {
 			return err
 		}
 	}
 	return writable(o.Dir)
 }
 
-func absentFile(path string) error {
-	return inventory.Overwrite("predict", path, func([]byte) bool { return false })
-}
-
-// writable fails where nothing can be written into a folder, or into the one in
-// which it would be made.
+// writable returns a fault if the folder is not writable. If it does not exist, its nearest
+// existing parent must be writable.
 func writable(dir string) error {
 	err := unix.Access(dir, unix.W_OK|unix.X_OK)
 	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
@@ -95,13 +90,12 @@ func writable(dir string) error {
 		err = unix.ENOTDIR
 	}
 	if err != nil {
-		return fault.System("predict", dir, err)
+		return fault.System(op, dir, err)
 	}
 	return nil
 }
 
-// mark says in the folder that siafu writes there, and which files are siafu's
-// beside those that were. It comes before each of them.
+// mark adds files to the marker of the folder. It must precede the writing of each file.
 func (p *Files) mark(files ...string) error {
 	m := marker(p.Dir)
 	if m == nil {
@@ -116,12 +110,5 @@ func (p *Files) mark(files ...string) error {
 		p.first = false
 		m.Of[name] = ""
 	}
-	return durable.Write(op, filepath.Join(p.Dir, markName), func(w io.Writer) error { _, err := w.Write(m.Encode()); return err })
-}
-
-// unmark takes the marker away where nothing has come of it.
-func (p *Files) unmark() {
-	if p.first {
-		os.Remove(filepath.Join(p.Dir, markName))
-	}
+	return durable.WriteFile(op, filepath.Join(p.Dir, markName), m.Encode(), durable.Perm)
 }

@@ -8,8 +8,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// What a prediction that was killed has left half written is in nobody's way,
-// and what somebody else has put there is not overwritten.
+// Unfinished files of a killed prediction do not prevent another one. Foreign files are not
+// overwritten.
 func TestPredictionsAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	o := Options{Dir: dir, CSV: true}

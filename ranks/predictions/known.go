@@ -14,14 +14,14 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// A file of a run folder records which vertices a training has seen, so that a prediction
-// can leave them out. It has 64 bits of the SHA-256 of each id in ascending order, and no
-// ids: a model may be handed on without them. Among 10⁸ vertices seen and as many asked
-// for, the chance that a new vertex passes for a seen one is 1 in 2,000.
+// A file in the run folder lists the vertices of the training, so that a prediction can omit them.
+// It contains 64 bits of the SHA-256 of each id, in ascending order, but no ids: users may pass on
+// a model without revealing them. With 10⁸ vertices in the training and 10⁸ in the prediction, the
+// probability that any new vertex counts as known is 1 in 2,000.
 const knownKind = "siafu.known"
 
-// WriteKnown writes the file of a training on the dataset folder data: the number of its
-// vertices, and what stands for their ids unless these are 0..n-1.
+// WriteKnown writes the file for a training on the dataset folder data: the number of vertices,
+// and the hashes of their ids unless the ids are 0..n-1.
 func WriteKnown(dir, data string) error {
 	ids, n, done, err := graph.OpenIDs(data)
 	if err != nil {
@@ -55,8 +55,8 @@ func hashID(id string) uint64 {
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// NewVertices returns the vertices of the dataset folder data, in ascending order, that the training
-// whose run folder is dir has not seen. Faults have kind Missing, Data or IO.
+// NewVertices returns the vertices of the dataset folder data that the training in the run folder
+// dir did not contain, in ascending order. Faults have kind Missing, Data or IO.
 func NewVertices(dir, data string) ([]uint32, error) {
 	ids, n, done, err := graph.OpenIDs(data)
 	if err != nil {
@@ -85,10 +85,11 @@ func NewVertices(dir, data string) ([]uint32, error) {
 	return list, nil
 }
 
-// knownVertices are the vertices of a training: 0..n-1, or those whose ids have these hashes.
+// knownVertices is the set of the vertices of a training: the ids 0..n-1, or the ids with these
+// hashes.
 type knownVertices struct {
 	n      int64
-	hashes []uint64 // ascending; nil: ids are 0..n-1
+	hashes []uint64 // ascending; nil: the ids are 0..n-1
 }
 
 func openKnown(f *arrayfile.File, path string) (knownVertices, error) {

@@ -11,11 +11,11 @@ import (
 	"siafu/internal/durable"
 )
 
-// PairsFile has the pairs of --pairs, in their order.
+// PairsFile is the file with the scores of the pairs in --pairs, in the same order.
 const PairsFile = "pairs.csv"
 
-// WritePairs writes pairs by their user's ids with their scores, and the probabilities of
-// edges that these are the logits of, to a folder that is siafu's.
+// WritePairs writes pairs of user ids to a predictions folder. Each pair has its score and the
+// probability of an edge, whose logit is the score.
 func WritePairs(dir string, names [][2]string, scores []float32) error {
 	p := &Files{Options: Options{Dir: dir}}
 	if err := p.mark(PairsFile); err != nil {

@@ -9,14 +9,12 @@ import (
 	"siafu/graph"
 )
 
-// rowsAtOnce is how many rows are written together, and rowsInGroup how many make a row
-// group, which is in memory until it is whole.
 const (
-	rowsAtOnce  = 256
-	rowsInGroup = 1 << 16
+	rowsAtOnce  = 256     // rows per call of WriteRows
+	rowsInGroup = 1 << 16 // rows per row group, which is buffered in memory
 )
 
-// ordered is a group whose columns keep their order.
+// ordered is a group with an explicit order of its columns.
 type ordered struct {
 	parquet.Group
 	names []string
@@ -35,9 +33,8 @@ func (o ordered) Fields() []parquet.Field {
 	return list
 }
 
-// writeParquet writes a row a vertex with the columns of predictions.csv: ids as numbers
-// where all are, no value for no split and no label, and a column of probabilities for
-// each class.
+// writeParquet writes one row per vertex, with the columns of predictions.csv and a column for the
+// probability of each class. Ids are numbers if all ids are. A missing split or label is null.
 func (t *table) writeParquet(w io.Writer) error {
 	names := distinct(t.heading(true))
 	group := parquet.Group{}
@@ -74,8 +71,7 @@ func (t *table) writeParquet(w io.Writer) error {
 	return out.Close()
 }
 
-// distinct are names of columns, where classes bear the same those of later ones with
-// their places.
+// distinct makes the names of columns distinct: it appends the position to a repeated name.
 func distinct(names []string) []string {
 	seen := map[string]bool{}
 	for i, name := range names {
@@ -87,10 +83,8 @@ func distinct(names []string) []string {
 	return names
 }
 
-// numbered reports whether ids are numbers.
 func (t *table) numbered() bool { return t.ds.IDs == nil || t.ds.IDs.Ints != nil }
 
-// parquetRow returns a row of the table.
 func (t *table) parquetRow(i int) parquet.Row {
 	v, of := t.vertex(i), t.of(i)
 	row := make(parquet.Row, 0, 5+2*t.classes)

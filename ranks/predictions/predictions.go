@@ -21,44 +21,42 @@ import (
 // Files of a predictions folder; rows are in the order of ids.txt.
 const (
 	ClassFile       = "predictions.npy"   // int64 [vertices]; uint8 [vertices x labels]; float32 [vertices x columns]
-	ProbabilityFile = "probabilities.npy" // float32 [vertices x classes]; not of a regression
+	ProbabilityFile = "probabilities.npy" // float32 [vertices x classes]; absent for regression
 	LogitFile       = "logits.npy"        // float32 [vertices x classes]
 	EmbeddingFile   = "embeddings.npy"    // float32 [vertices x width]
-	IDFile          = "ids.txt"           // the user's vertex ids, one a line
+	IDFile          = "ids.txt"           // the user's vertex ids, one per line
 	CSVFile         = "predictions.csv"
 	ParquetFile     = "predictions.parquet"
-	MetricsFile     = "metrics.json" // of the vertices with labels, by split
+	MetricsFile     = "metrics.json" // metrics of the labelled vertices, by split
 )
 
-// matrixFile is a .npy file under a temporary name into which every rank
-// writes the rows of its own vertices.
+// matrixFile is a .npy file with a temporary name. Each rank writes the rows of its own vertices.
 type matrixFile struct {
 	name     string
-	whole    *durable.File // on rank 0, which gives it its name
+	whole    *durable.File // on rank 0, which renames the file
 	file     *os.File
-	start    []byte // the header
-	header   int64  // its bytes
+	header   []byte
 	rowBytes int64
 }
 
-// Options say what is written, and where.
+// Options selects the files to write.
 type Options struct {
 	Dir            string
-	CSV            bool // predictions.csv as well
-	ByClass        bool // with a column of probabilities a class
-	Parquet        bool // predictions.parquet, which has them, as well
+	CSV            bool // also write predictions.csv
+	ByClass        bool // with a column for the probability of each class
+	Parquet        bool // also write predictions.parquet, which has these columns
 	EmbeddingWidth int  // 0: no embeddings
-	Pairs          bool // pairs.csv as well
-	Logits         bool // what probabilities are the softmax of
+	Pairs          bool // also write pairs.csv
+	Logits         bool // also write the logits of the probabilities
 
 	Metrics []byte // content of MetricsFile; on rank 0
 
 	Task   string        // graph.MultiClass, …
-	Of     []uint32      // vertices to write, ascending, which are the rows of all files; nil: all
-	Schema *graph.Schema // of what the network was trained on: the names of classes; on rank 0
+	Of     []uint32      // vertices to write, ascending, one row each; nil: all
+	Schema *graph.Schema // of the training dataset: the names of classes; on rank 0
 }
 
-// rows is how many of a dataset's vertices are written.
+// rows returns the number of vertices to write.
 func (o *Options) rows(vertices int) int {
 	if o.Of != nil {
 		return len(o.Of)
@@ -66,23 +64,23 @@ func (o *Options) rows(vertices int) int {
 	return vertices
 }
 
-// Files are a rank's side of the files of a prediction.
+// Files writes the files of a prediction, as one of the ranks.
 type Files struct {
 	Options
 	files    []*matrixFile
 	classes  int
 	isWriter bool
-	first    bool // nothing of siafu's was in the folder, and nothing has its name yet
+	first    bool // the folder had no marker, and no file has its final name yet
 }
 
-// Rows are what a rank has found of its own vertices.
+// Rows has the predictions for a rank's own vertices.
 type Rows struct {
 	IDs           []uint32  // dataset ids [own]
-	Class         []int32   // the likeliest [own], of MultiClass
-	Said          []uint8   // 0 or 1 [own x labels], of MultiLabel
-	Values        []float32 // [own x columns], of Regression
+	Class         []int32   // the most probable class [own], for MultiClass
+	Said          []uint8   // 0 or 1 [own x labels], for MultiLabel
+	Values        []float32 // [own x columns], for Regression
 	Probabilities []float32 // [own x classes]
-	Logits        []float32 // [own x classes] where Options asks for them
+	Logits        []float32 // [own x classes] if Options.Logits is set
 	Embeddings    []float32 // [own x EmbeddingWidth]
 }
 
@@ -113,7 +111,7 @@ func (p *Files) share(w world.Comm, vertices int) error {
 	return p.open(strings.Split(string(paths), "\x00"))
 }
 
-// temporary returns the paths that the files have on rank 0.
+// temporary returns the temporary paths of the files, on rank 0.
 func (p *Files) temporary() (paths []string) {
 	for _, m := range p.files {
 		if m.whole != nil {
@@ -123,11 +121,10 @@ func (p *Files) temporary() (paths []string) {
 	return paths
 }
 
-// layout lists the files: name, header, bytes a row.
+// layout lists the files with their headers and bytes per row.
 func (p *Files) layout(vertices, classes int) {
 	add := func(name, descr string, width int64, shape ...int) {
-		header := npy.Header(descr, shape...)
-		p.files = append(p.files, &matrixFile{name: name, start: header, header: int64(len(header)), rowBytes: width})
+		p.files = append(p.files, &matrixFile{name: name, header: npy.Header(descr, shape...), rowBytes: width})
 	}
 	switch p.Task {
 	case graph.MultiLabel:
@@ -149,7 +146,7 @@ func (p *Files) layout(vertices, classes int) {
 	}
 }
 
-// bytes is what a rank has of each file.
+// bytes returns a rank's rows of each file.
 func (p *Files) bytes(r Rows) [][]byte {
 	var blocks [][]byte
 	switch p.Task {
@@ -182,10 +179,10 @@ func (p *Files) create(vertices int) (err error) {
 		if m.whole, err = durable.Create(op, filepath.Join(p.Dir, m.name)); err != nil {
 			return err
 		}
-		if _, err := m.whole.Write(m.start); err != nil {
+		if _, err := m.whole.Write(m.header); err != nil {
 			return err
 		}
-		if err := m.whole.Truncate(m.header + m.rowBytes*int64(vertices)); err != nil {
+		if err := m.whole.Truncate(m.offset(vertices)); err != nil {
 			return err
 		}
 	}
@@ -201,7 +198,9 @@ func (p *Files) open(paths []string) (err error) {
 	return nil
 }
 
-// fault is err about the name that the file will have.
+func (m *matrixFile) offset(row int) int64 { return int64(len(m.header)) + m.rowBytes*int64(row) }
+
+// fault returns a fault for err that names the final path of the file.
 func (m *matrixFile) fault(dir string, err error) error {
 	path := filepath.Join(dir, m.name)
 	return fault.System(op, path, scratch.Named(path, err))
@@ -219,8 +218,8 @@ func (p *Files) Write(r Rows) error {
 	return nil
 }
 
-// places returns the rows of the files for these vertices [own], and the positions in ids of
-// those that are written, by their rows.
+// places returns the rows of these vertices in the files [own], and the positions in ids of the
+// vertices to write, in the order of their rows.
 func (p *Files) places(ids []uint32) (rows, order []uint32) {
 	order = ascending(ids)
 	if p.Of == nil {
@@ -236,7 +235,7 @@ func (p *Files) places(ids []uint32) (rows, order []uint32) {
 	return rows, written
 }
 
-// ascending returns the positions in ids by the ids that are there.
+// ascending returns the positions of ids in ascending order of ids.
 func ascending(ids []uint32) []uint32 {
 	order := make([]uint32, len(ids))
 	for i := range order {
@@ -246,11 +245,11 @@ func ascending(ids []uint32) []uint32 {
 	return order
 }
 
-// writeBytes is about how much is written at once.
+// writeBytes is the approximate maximal size of a write.
 const writeBytes = 1 << 20
 
-// write puts row i of rows at the place ids[i], in the given order, in which places
-// ascend; consecutive ones go together.
+// write writes row i of rows as row ids[i] of the file, for each i of order. ids[i] must ascend in
+// this order. Consecutive rows are written together.
 func (m *matrixFile) write(ids, order []uint32, rows []byte) error {
 	var buffer []byte
 	for lo, hi := 0, 0; lo < len(order); lo = hi {
@@ -261,16 +260,15 @@ func (m *matrixFile) write(ids, order []uint32, rows []byte) error {
 			buffer = append(buffer, rows[at:at+m.rowBytes]...)
 			hi++
 		}
-		if _, err := m.file.WriteAt(buffer, m.header+m.rowBytes*int64(first)); err != nil {
+		if _, err := m.file.WriteAt(buffer, m.offset(int(first))); err != nil {
 			return err
 		}
 	}
-	return m.file.Sync() // other hosts than rank 0's hold what they have written
+	return m.file.Sync() // on a network file system, rank 0 cannot sync the writes of other hosts
 }
 
-// Commit gives the files their names, once every rank has written, and writes
-// those that only rank 0 writes: ids and names are those of the dataset folder
-// data.
+// Commit renames the files after every rank has written its rows. It also writes the files that
+// only rank 0 writes, with the ids of the dataset folder data.
 func (p *Files) Commit(data string) error {
 	if !p.isWriter {
 		return nil
@@ -286,7 +284,7 @@ func (p *Files) Commit(data string) error {
 	if err := durable.Write(op, filepath.Join(p.Dir, IDFile), func(w io.Writer) error { return p.writeIDs(w, ds) }); err != nil {
 		return err
 	}
-	if err := durable.Write(op, filepath.Join(p.Dir, MetricsFile), func(w io.Writer) error { _, err := w.Write(p.Metrics); return err }); err != nil {
+	if err := durable.WriteFile(op, filepath.Join(p.Dir, MetricsFile), p.Metrics, durable.Perm); err != nil {
 		return err
 	}
 	for _, m := range p.files {
@@ -311,7 +309,8 @@ func (p *Files) Commit(data string) error {
 	return err
 }
 
-// Abort closes the files and removes those that did not get their name.
+// Abort closes the files and removes those that were not renamed. It removes the marker of a new
+// folder without files.
 func (p *Files) Abort() {
 	for _, m := range p.files {
 		if m.file != nil {
@@ -321,13 +320,11 @@ func (p *Files) Abort() {
 			m.whole.Abort()
 		}
 	}
-	if !p.isWriter {
-		return
+	if p.isWriter && p.first {
+		os.Remove(filepath.Join(p.Dir, markName))
 	}
-	p.unmark()
 }
 
-// vertex returns the vertex of a row.
 func (o *Options) vertex(row int) int {
 	if o.Of != nil {
 		return int(o.Of[row])
@@ -337,7 +334,7 @@ func (o *Options) vertex(row int) int {
 
 func (p *Files) writeIDs(w io.Writer, ds *graph.Dataset) error {
 	for row := range p.rows(int(ds.Meta.Vertices)) {
-		io.WriteString(w, ds.IDs.At(p.vertex(row))) // an error sticks to w
+		io.WriteString(w, ds.IDs.At(p.vertex(row))) // w returns its first error again
 		if _, err := io.WriteString(w, "\n"); err != nil {
 			return err
 		}
@@ -345,7 +342,7 @@ func (p *Files) writeIDs(w io.Writer, ds *graph.Dataset) error {
 	return nil
 }
 
-// decimals returns a probability as predictions.csv has it.
+// decimals formats a probability for predictions.csv.
 func decimals(x float32) string { return strconv.FormatFloat(float64(x), 'f', 4, 32) }
 
 // splitNames are the names of the Split… values.

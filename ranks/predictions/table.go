@@ -12,18 +12,18 @@ import (
 	"siafu/internal/npy"
 )
 
-// table are the rows of a table of predictions, which files that are written hold.
+// table is the table of predictions. It maps the written files.
 type table struct {
 	*Files
 	ds    *graph.Dataset
 	rows  int
-	picks []int64   // the likeliest class of each row, of MultiClass
-	said  []uint8   // 0 or 1 [rows x classes], of MultiLabel
-	probs []float32 // of classes, or values of a regression [rows x classes]
+	picks []int64   // the most probable class of each row, for MultiClass
+	said  []uint8   // 0 or 1 [rows x classes], for MultiLabel
+	probs []float32 // probabilities of classes, or values of a regression [rows x classes]
 	open  []*mapped.File
 }
 
-// table opens it. ds is the dataset.
+// table opens the table of the dataset ds.
 func (p *Files) table(ds *graph.Dataset) (*table, error) {
 	t := &table{Files: p, ds: ds, rows: p.Options.rows(int(ds.Meta.Vertices))}
 	err := t.load()
@@ -52,7 +52,7 @@ func (t *table) load() error {
 	return err
 }
 
-// body maps what is behind the header of a file.
+// body maps a file and returns its data without the header.
 func (t *table) body(name string) ([]byte, error) {
 	f, err := mapped.OpenFile(filepath.Join(t.Dir, name))
 	if err != nil {
@@ -61,10 +61,10 @@ func (t *table) body(name string) ([]byte, error) {
 	t.open = append(t.open, f)
 	for _, m := range t.files {
 		if m.name == name {
-			return f.Bytes()[m.header:], nil
+			return f.Bytes()[len(m.header):], nil
 		}
 	}
-	return nil, npy.ErrType // layout has made it
+	return nil, npy.ErrType // not reached: layout lists the file
 }
 
 func (t *table) close() {
@@ -78,14 +78,13 @@ func (t *table) of(row int) []float32 {
 	return t.probs[row*t.classes : (row+1)*t.classes]
 }
 
-// writeCSV writes one line a vertex: id and split; label, prediction and its probability,
-// and that of each class where it was asked for; with several labels those that the vertex
-// bears, between semicolons; of a regression label and prediction of each column. Classes
-// go by the names that the model knows them by. Texts that a spreadsheet program would
-// evaluate as formulas are guarded (graph.GuardCell).
+// writeCSV writes one line per vertex: id, split, label, prediction, the probability of the
+// prediction and, if ByClass is set, of each class. Several labels of a vertex are separated by
+// semicolons. A regression has a label and a prediction for each column. Classes have the names of
+// the training dataset. graph.GuardCell guards texts that a spreadsheet would evaluate as formulas.
 func (t *table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write(t.heading(t.ByClass)) // names behind label_, prediction_ and p_ are no formulas
+	out.Write(t.heading(t.ByClass)) // a name after label_, prediction_ or p_ is not a formula
 	var row []string
 	for i := range t.rows {
 		v, of := t.vertex(i), t.of(i)
@@ -112,7 +111,7 @@ func (t *table) writeCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// label returns the class of a vertex, or its labels.
+// label returns the true class or the true labels of a vertex.
 func (t *table) label(v int) string {
 	if t.Task != graph.MultiLabel {
 		return t.Schema.ClassName(int64(t.ds.Labels[v]))
@@ -121,14 +120,14 @@ func (t *table) label(v int) string {
 		return ""
 	}
 	return t.names(func(c int) bool {
-		if t.ds.Targets == nil { // classes, of which each is a label
+		if t.ds.Targets == nil { // a dataset with classes: its class is the only label
 			return int(t.ds.Labels[v]) == c
 		}
 		return t.ds.Targets[v*t.classes+c] > 0
 	})
 }
 
-// prediction returns the same of what the network says of a row.
+// prediction returns the predicted class or the predicted labels of a row.
 func (t *table) prediction(row int) string {
 	if t.Task != graph.MultiLabel {
 		return t.Schema.ClassName(t.picks[row])
@@ -136,7 +135,7 @@ func (t *table) prediction(row int) string {
 	return t.names(func(c int) bool { return t.said[row*t.classes+c] > 0 })
 }
 
-// names are those of some labels.
+// names returns the names of the classes for which has is true, separated by semicolons.
 func (t *table) names(has func(c int) bool) string {
 	var list []string
 	for c := range t.classes {
@@ -147,7 +146,7 @@ func (t *table) names(has func(c int) bool) string {
 	return strings.Join(list, ";")
 }
 
-// truth returns the number that a column of a vertex holds, empty where there is none.
+// truth returns the true number in a column of a vertex, or an empty text if there is none.
 func (t *table) truth(v, c int) string {
 	if t.ds.Targets == nil || t.ds.Labels[v] < 0 {
 		return ""

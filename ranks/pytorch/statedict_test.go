@@ -103,8 +103,8 @@ func TestKnows(t *testing.T) {
 	}
 }
 
-// TestRead: what is no state dict is refused with a remedy; one that PyTorch has written is
-// read in ranks' TestPyTorch.
+// Files that are no state dict are refused with a remedy. Package ranks tests files of PyTorch
+// (TestPyTorch).
 func TestRead(t *testing.T) {
 	list, md, err := Read(filepath.Join("..", "..", "graph", "importers", "testdata", "dict.pt"))
 	if fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), "state_dict()") || list != nil || md != nil {

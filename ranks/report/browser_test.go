@@ -36,7 +36,7 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// browse starts the browser, or skips the test where there is none.
+// browse starts the browser. It skips the test if there is none.
 func browse(t *testing.T) *browser {
 	t.Helper()
 	var path string
@@ -160,7 +160,7 @@ func (b *browser) open(path string, width int, dark bool) {
 	}
 }
 
-// eval is the value of an expression.
+// eval stores the value of a JavaScript expression.
 func (b *browser) eval(expression string, value any) {
 	b.t.Helper()
 	var r struct {
@@ -193,7 +193,7 @@ func (b *browser) picture(name string) {
 	}
 }
 
-// boxes are what a page shows, in pixels.
+// boxes is an expression for the boxes of a page's charts and tables, in pixels.
 const boxes = `Array.from(document.querySelectorAll("svg.chart, svg.timeline, table")).map(e => {
 	const r = e.getBoundingClientRect(); return {kind: e.getAttribute("class") || "table", width: r.width, height: r.height, right: r.right}})`
 

@@ -8,11 +8,11 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// classedRuns is the number of runs up to which each has tables of its classes.
+// classedRuns is the maximal number of runs with tables of their classes.
 const classedRuns = 12
 
-// classParts returns the tables of the classes of each run: those of its last split, which is
-// test unless that is empty. They are folded where there are several runs.
+// classParts returns the class tables of each run, for its last non-empty split: test, if there
+// are test vertices. The tables of several runs are folded.
 func classParts(runs []*Run) (parts []page.Part) {
 	tables := 0
 	for _, r := range runs {
@@ -34,7 +34,7 @@ func classParts(runs []*Run) (parts []page.Part) {
 	return parts
 }
 
-// classTables are those of a split of a run.
+// classTables returns the table of classes and the confusion matrix of a split of a run.
 func classTables(r *Run, s *runfolder.Scores, split runfolder.Split, folded bool) []page.Part {
 	classes, averages, shown, all := s.ClassTable(split.Metrics, runfolder.MostClasses)
 	note := ""

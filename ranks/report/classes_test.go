@@ -11,7 +11,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// layClasses is a run folder whose summary has metrics of two classes.
+// layClasses makes a run folder whose summary has metrics of two classes.
 func layClasses(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(lay(t, dir, "", 0.5), "summary.json")

@@ -7,24 +7,23 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// column is a number of runs.
+// column is a numeric column of the table.
 type column struct {
 	name     string
 	decimals int
 	scale    float64
-	of       func(*Run) float64 // NaN: it has none
+	of       func(*Run) float64 // NaN: the run has no such number
 
-	title, axis string // of its bars; empty: it has none
+	title, axis string // of the bar chart; empty: no bar chart
 }
 
-// drawn returns the column, with bars.
-func (c column) drawn(title, axis string) column {
+func (c column) withBars(title, axis string) column {
 	c.title, c.axis = title, axis
 	return c
 }
 
-// ended returns a number that a run has once it has ended.
-func ended(name string, decimals int, scale float64, of func(*runfolder.Summary) float64) column {
+// summaryColumn returns a column of a number in the summary, which only ended runs have.
+func summaryColumn(name string, decimals int, scale float64, of func(*runfolder.Summary) float64) column {
 	return column{name: name, decimals: decimals, scale: scale, of: func(r *Run) float64 {
 		if r.Summary == nil {
 			return math.NaN()
@@ -35,19 +34,19 @@ func ended(name string, decimals int, scale float64, of func(*runfolder.Summary)
 
 const mib = 1.0 / (1 << 20)
 
-// columns returns the numbers of a table. Those of costs are there where a run has some.
+// columns returns the numeric columns of a table. It includes the costs if a run has costs.
 func columns(runs []*Run) []column {
 	score, axis := scoreOf(runs)
 	list := []column{
 		{name: "epochs", scale: 1, of: func(r *Run) float64 { return float64(len(r.Epochs)) }},
-		ended("test "+score, 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }).drawn("Test "+long(score)+" of the saved weights", axis),
+		summaryColumn("test "+score, 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }).withBars("Test "+long(score)+" of the saved weights", axis),
 		{name: "val " + score, decimals: 4, scale: 1, of: validation},
-		ended("majority", 4, 1, func(s *runfolder.Summary) float64 { return s.MajorityTestAcc }),
-		column{name: "s/epoch", decimals: 4, scale: 1, of: perEpoch}.drawn("Time of an epoch (median)", "s"),
-		ended("seconds", 1, 1, func(s *runfolder.Summary) float64 { return s.TotalSeconds }).drawn("Time of the run", "s"),
-		ended("peak MiB", 0, mib, func(s *runfolder.Summary) float64 { return float64(s.PeakRSSBytes) }).drawn("Memory of the largest rank", "MiB"),
-		ended("ghost MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesRaw) }),
-		ended("sent MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesSent) }).drawn("Ghost rows sent", "MiB"),
+		summaryColumn("majority", 4, 1, func(s *runfolder.Summary) float64 { return s.MajorityTestAcc }),
+		column{name: "s/epoch", decimals: 4, scale: 1, of: perEpoch}.withBars("Time of an epoch (median)", "s"),
+		summaryColumn("seconds", 1, 1, func(s *runfolder.Summary) float64 { return s.TotalSeconds }).withBars("Time of the run", "s"),
+		summaryColumn("peak MiB", 0, mib, func(s *runfolder.Summary) float64 { return float64(s.PeakRSSBytes) }).withBars("Memory of the largest rank", "MiB"),
+		summaryColumn("ghost MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesRaw) }),
+		summaryColumn("sent MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesSent) }).withBars("Ghost rows sent", "MiB"),
 	}
 	for _, name := range slices.Backward(optimised(runs)) {
 		list = slices.Insert(list, 3, testMetric(name))
@@ -61,17 +60,17 @@ func columns(runs []*Run) []column {
 }
 
 var costs = []column{
-	ended("invocations", 0, 1, func(s *runfolder.Summary) float64 { return float64(s.LambdaInvocations) }),
-	ended("wasted", 0, 1, func(s *runfolder.Summary) float64 { return float64(s.LambdaWasted) }),
-	ended("server USD", 6, 1, func(s *runfolder.Summary) float64 { return s.ServerUSD }),
-	ended("lambda USD", 6, 1, func(s *runfolder.Summary) float64 { return s.LambdaUSD }),
-	ended("USD", 6, 1, func(s *runfolder.Summary) float64 { return s.CostUSD }).drawn("Cost", "US dollars"),
-	ended("value", 6, 1, func(s *runfolder.Summary) float64 { return s.Value }),
+	summaryColumn("invocations", 0, 1, func(s *runfolder.Summary) float64 { return float64(s.LambdaInvocations) }),
+	summaryColumn("wasted", 0, 1, func(s *runfolder.Summary) float64 { return float64(s.LambdaWasted) }),
+	summaryColumn("server USD", 6, 1, func(s *runfolder.Summary) float64 { return s.ServerUSD }),
+	summaryColumn("lambda USD", 6, 1, func(s *runfolder.Summary) float64 { return s.LambdaUSD }),
+	summaryColumn("USD", 6, 1, func(s *runfolder.Summary) float64 { return s.CostUSD }).withBars("Cost", "US dollars"),
+	summaryColumn("value", 6, 1, func(s *runfolder.Summary) float64 { return s.Value }),
 }
 
-// optimised returns the metrics that tell more than the score about what runs were trained
-// for: the one that chose their weights, and balanced accuracy where the loss did or
-// classes had weights.
+// optimised returns the metrics that the runs optimised, other than the score. This is the
+// metric that selected the weights. It is balanced accuracy if the loss selected them or classes
+// had weights.
 func optimised(runs []*Run) (names []string) {
 	for _, r := range runs {
 		s := r.Summary
@@ -89,8 +88,8 @@ func optimised(runs []*Run) (names []string) {
 	return names
 }
 
-// choosesByScore reports whether the score of the lines chose a run's weights. Summaries of
-// older versions do not say.
+// choosesByScore reports whether the run's weights were selected by the score. Summaries of
+// older versions have no monitor.
 func choosesByScore(s *runfolder.Summary) bool {
 	return slices.Contains([]string{"", "accuracy", s.Metric}, s.Monitor)
 }
@@ -100,7 +99,7 @@ func weighs(s *runfolder.Summary) bool { return s.ClassWeights != "" && s.ClassW
 
 // testMetric returns the column of a metric of the test vertices.
 func testMetric(name string) column {
-	return ended("test "+name, 4, 1, func(s *runfolder.Summary) float64 {
+	return summaryColumn("test "+name, 4, 1, func(s *runfolder.Summary) float64 {
 		if s.Metrics == nil || s.Metrics.Test == nil || s.Metrics.Test.Value(name) == nil {
 			return math.NaN()
 		}
@@ -108,8 +107,8 @@ func testMetric(name string) column {
 	})
 }
 
-// scoreOf returns the metric that runs are compared by, in short, and what its axis is called:
-// accuracies unless runs were trained for other tasks.
+// scoreOf returns the short name of the metric that compares the runs, and the name of its axis.
+// The metric is accuracy unless runs were trained for other tasks.
 func scoreOf(runs []*Run) (name, axis string) {
 	for _, r := range runs {
 		metric := "acc"
@@ -135,8 +134,8 @@ func long(score string) string {
 	return score
 }
 
-// validation returns the validation score of the epoch that the row's test score is of: the
-// epoch of the saved weights. Of a run that has not ended it is the newest one.
+// validation returns the validation score of the saved weights, or the newest one if the run has
+// not ended.
 func validation(r *Run) float64 {
 	if r.Summary != nil {
 		return r.Summary.BestValAcc
@@ -149,7 +148,7 @@ func validation(r *Run) float64 {
 	return math.NaN()
 }
 
-// perEpoch returns the median of the seconds of an epoch.
+// perEpoch returns the median of the seconds per epoch.
 func perEpoch(r *Run) float64 {
 	if r.Summary != nil {
 		return r.Summary.EpochSecondsMedian

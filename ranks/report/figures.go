@@ -12,7 +12,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// metric is a number of an epoch; nil where the epoch has none.
+// metric is a number of an epoch. of returns nil if the epoch has no such number.
 type metric struct {
 	file, title, axis string
 	of                func(*runfolder.Epoch) *float64
@@ -32,14 +32,14 @@ var metrics = []metric{
 	{"test-acc", "Test accuracy", "fraction right", func(e *runfolder.Epoch) *float64 { return e.TestAcc }},
 }
 
-// figures returns the charts of the groups, without those for which no run has a number.
+// figures returns the charts of the groups. It omits charts without data.
 func (t *table) figures() (curves, bars []chart.Chart) {
 	names := t.names()
 	for _, m := range metrics {
 		epochs := chart.Chart{Name: m.file + "-epochs", Title: m.title + " over epochs", X: "epoch", Y: m.axis}
 		seconds := chart.Chart{Name: m.file + "-seconds", Title: m.title + " over time", X: "elapsed time, s", Y: m.axis}
 		for k, g := range t.groups {
-			if by, at := course(g, m.of); len(by) > 0 {
+			if by, at := meanCurve(g, m.of); len(by) > 0 {
 				epochs.Lines = append(epochs.Lines, chart.Line{Group: k, Name: names[k], Points: by})
 				seconds.Lines = append(seconds.Lines, chart.Line{Group: k, Name: names[k], Points: at})
 			}
@@ -56,17 +56,17 @@ func (t *table) figures() (curves, bars []chart.Chart) {
 	return curves, bars
 }
 
-// course returns the mean of a group's metric, and its deviation, by epochs and by the mean
-// of the seconds that had elapsed. It ends with the last epoch that half of the runs
-// with any have, since the mean of a few that continued longer is no course of the group.
-func course(group []*Run, of func(*runfolder.Epoch) *float64) (epochs, seconds []chart.Point) {
+// meanCurve returns the mean and the deviation of a group's metric, over epochs and over the mean
+// elapsed seconds. It omits epochs that fewer than half of the runs with this metric have: the
+// mean of a few longer runs does not describe the group.
+func meanCurve(group []*Run, of func(*runfolder.Epoch) *float64) (epochs, seconds []chart.Point) {
 	values, times := map[int][]float64{}, map[int][]float64{}
 	runs := 0
 	for _, r := range group {
 		had, elapsed := false, 0.0
 		for i := range r.Epochs {
 			e := &r.Epochs[i]
-			elapsed += e.Seconds + e.EvalSeconds // runs of older versions tell no more
+			elapsed += e.Seconds + e.EvalSeconds // older versions recorded no elapsed time
 			if e.Elapsed > 0 {
 				elapsed = e.Elapsed
 			}
@@ -92,7 +92,6 @@ func course(group []*Run, of func(*runfolder.Epoch) *float64) (epochs, seconds [
 	return epochs, seconds
 }
 
-// bars returns a column's numbers.
 func (t *table) bars(c column, names []string) chart.Chart {
 	b := chart.Chart{Name: strings.NewReplacer(" ", "-", "/", "-").Replace(c.name), Title: c.title, X: c.axis}
 	for k, g := range t.groups {
@@ -104,8 +103,8 @@ func (t *table) bars(c column, names []string) chart.Chart {
 	return b
 }
 
-// telling reports whether groups differ in a setting, but for runs that do not know it yet.
-func (t *table) telling(setting int) bool {
+// isDiffering reports whether groups differ in a setting. It ignores groups without a known value.
+func (t *table) isDiffering(setting int) bool {
 	seen := map[string]bool{}
 	for _, g := range t.groups {
 		if v := t.values(g[0])[setting]; v != "-" && v != auto {
@@ -115,13 +114,14 @@ func (t *table) telling(setting int) bool {
 	return len(seen) > 1
 }
 
-// names tell groups apart: by their settings, and by folders where these are equal.
+// names returns a distinct name for each group: the differing settings, and the folder if these
+// are equal.
 func (t *table) names() []string {
 	names, count := make([]string, len(t.groups)), map[string]int{}
 	for k, g := range t.groups {
 		var words []string
 		for i, v := range t.values(g[0]) {
-			if t.telling(i) && v != "-" {
+			if t.isDiffering(i) && v != "-" {
 				words = append(words, t.settings[i]+"="+v)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"siafu/ranks/trace"
 )
 
-// files writes what the options ask for beside the table.
+// files writes the requested page and plots.
 func (o Options) files(t *table, runs []*Run, failed error) error {
 	if o.HTML != "" {
 		if err := t.page(runs, failed).Save(op, o.HTML); err != nil {
@@ -30,7 +30,7 @@ func (o Options) files(t *table, runs []*Run, failed error) error {
 	return savePlots(o.Plots, t.plots(runs))
 }
 
-// page is everything about the runs.
+// page returns a page with everything about the runs.
 func (t *table) page(runs []*Run, failed error) *page.Page {
 	p := &page.Page{Title: "Runs", Lead: lead(t, runs)}
 	if names := datasets(runs); len(names) > 0 {
@@ -48,7 +48,7 @@ func (t *table) page(runs []*Run, failed error) *page.Page {
 	}
 	p.Parts = append(p.Parts, classParts(runs)...)
 	curves, bars := t.figures()
-	p.Parts = append(p.Parts, page.Part{Title: "Curves", Text: t.explain(), Figures: drawn(curves)}, page.Part{Title: "Bars", Figures: drawn(bars)})
+	p.Parts = append(p.Parts, page.Part{Title: "Curves", Text: t.explain(), Figures: figuresOf(curves)}, page.Part{Title: "Bars", Figures: figuresOf(bars)})
 	if lanes := timelines(runs); len(lanes) > 0 {
 		p.Parts = append(p.Parts, page.Part{Title: "Timelines", Text: "What the workers of each rank did in two epochs. Gaps are time in no task.", Wide: lanes})
 	}
@@ -60,7 +60,7 @@ func (t *table) page(runs []*Run, failed error) *page.Page {
 	return p
 }
 
-// lead counts the runs.
+// lead returns the first sentences of the page: the number of runs and how they ended.
 func lead(t *table, runs []*Run) string {
 	line := fmt.Sprintf("%d runs", len(runs))
 	if t.grouped {
@@ -69,12 +69,13 @@ func lead(t *table, runs []*Run) string {
 	return line + ". How they ended: " + strings.ReplaceAll(state(runs), "epochs", "after all epochs") + "."
 }
 
-// explain says what lines and bands are.
+// explain returns an explanation of lines and bands.
 func (t *table) explain() string {
 	if !t.grouped {
 		return "One line per run."
 	}
-	return "A line is the mean of a group's runs in an epoch, and the band one standard deviation on either side; over time it is placed at the mean of their seconds. A line ends where fewer than half of the runs continue."
+	return "A line shows the mean over the runs of a group. Its band is one standard deviation wide on either side. " +
+		"In charts over time, a point is at the mean of the elapsed times of the runs. A line ends where fewer than half of the runs continue."
 }
 
 func datasets(runs []*Run) []string {
@@ -87,7 +88,7 @@ func datasets(runs []*Run) []string {
 	return names
 }
 
-// lines returns the rows of the table, with numbers as they are printed.
+// lines returns the rows of the table with formatted numbers.
 func (t *table) lines() [][]string {
 	rows := make([][]string, len(t.groups))
 	for k, g := range t.groups {
@@ -96,7 +97,7 @@ func (t *table) lines() [][]string {
 	return rows
 }
 
-// problems returns the errors that were joined.
+// problems returns the texts of joined errors.
 func problems(failed error) []string {
 	if failed == nil {
 		return nil
@@ -112,7 +113,7 @@ func problems(failed error) []string {
 	return lines
 }
 
-// unfinished returns the runs without a summary, and how far they are.
+// unfinished returns a table of the runs without a summary, with their progress.
 func unfinished(runs []*Run) *page.Table {
 	t := &page.Table{Head: []string{"run", "epochs", "of", "val acc", "last written"}}
 	for _, r := range runs {
@@ -129,7 +130,7 @@ func unfinished(runs []*Run) *page.Table {
 	return t
 }
 
-func drawn(charts []chart.Chart) []page.Figure {
+func figuresOf(charts []chart.Chart) []page.Figure {
 	var list []page.Figure
 	for _, c := range charts {
 		list = append(list, page.Figure{Title: c.Title, Draw: c.Draw})
@@ -137,16 +138,16 @@ func drawn(charts []chart.Chart) []page.Figure {
 	return list
 }
 
-// largest is the size of a timeline above which it is not drawn, in bytes: siafu bench
-// breakdown takes it by itself.
-const largest = 64 << 20
+// maxTimelineBytes is the maximal size of a timeline that is drawn. siafu bench breakdown reads
+// larger ones.
+const maxTimelineBytes = 64 << 20
 
-// timelines are those of the runs that have one.
+// timelines returns a figure for each run with a timeline.
 func timelines(runs []*Run) []page.Figure {
 	var list []page.Figure
 	for _, r := range runs {
 		f, err := trace.Read(r.timeline())
-		if err != nil { // the run is as good without it
+		if err != nil { // a run is reported without its timeline
 			continue
 		}
 		from, to := chart.Epochs(f)
@@ -158,8 +159,8 @@ func timelines(runs []*Run) []page.Figure {
 	return list
 }
 
-// timeline returns the path of the run's, where its configuration says, or in its folder;
-// empty where it has none.
+// timeline returns the path of the run's timeline: the path in the configuration, or a file in
+// the run folder. It is empty if there is none.
 func (r *Run) timeline() string {
 	var paths []string
 	if r.Trace != "" {
@@ -172,14 +173,14 @@ func (r *Run) timeline() string {
 		}
 	}
 	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil && info.Size() <= largest && trace.IsTimeline(path) {
+		if info, err := os.Stat(path); err == nil && info.Size() <= maxTimelineBytes && trace.IsTimeline(path) {
 			return path
 		}
 	}
 	return ""
 }
 
-// settingsTable returns the settings in which runs differ.
+// settingsTable returns the settings that differ between runs.
 func settingsTable(runs []*Run) *page.Table {
 	names := Differing(runs)
 	t := &page.Table{Head: slices.Concat([]string{"run"}, names, []string{"state"})}
@@ -193,7 +194,7 @@ func settingsTable(runs []*Run) *page.Table {
 	return t
 }
 
-// shared returns the settings that are the same in all runs.
+// shared returns the settings that are equal in all runs.
 func shared(runs []*Run) *page.Table {
 	differing := Differing(runs)
 	t := &page.Table{Head: []string{"setting", "value"}}

@@ -11,7 +11,7 @@ import (
 	"siafu/internal/inventory"
 )
 
-// The marker of a folder of plots, and what else is in it.
+// The marker file of a folder of plots, and the kind in it.
 const (
 	plotsMark = "plots.json"
 	plotsKind = "plots"
@@ -19,7 +19,7 @@ const (
 
 var plotsContents = inventory.Folder{{Name: inventory.Pattern(`plots\.json|[A-Za-z0-9-]+\.(png|svg|csv|md)`)}}
 
-// plots returns the files of a folder of plots, by name.
+// plots returns the writers of the files in a folder of plots, by name.
 func (t *table) plots(runs []*Run) map[string]func(io.Writer) error {
 	files := map[string]func(io.Writer) error{
 		"report.md": t.markdown, "report.csv": t.csv,
@@ -38,8 +38,8 @@ func (t *table) plots(runs []*Run) map[string]func(io.Writer) error {
 	return files
 }
 
-// savePlots makes the folder dir of files. An older folder of plots is replaced, and
-// nothing else is.
+// savePlots writes the files to the folder dir. It replaces an older folder of plots, but no
+// other folder.
 func savePlots(dir string, files map[string]func(io.Writer) error) error {
 	if err := checkPlots(dir); err != nil {
 		return err
@@ -57,7 +57,7 @@ func savePlots(dir string, files map[string]func(io.Writer) error) error {
 	return tmp.Commit()
 }
 
-// checkPlots fails where there is something at dir that is no folder of plots, nor empty.
+// checkPlots returns a fault if dir exists and is neither empty nor a folder of plots.
 func checkPlots(dir string) error {
 	foreign, err := plotsContents.Foreign(dir)
 	if err != nil {

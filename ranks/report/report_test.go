@@ -15,8 +15,8 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// lay makes a run folder with settings and a test accuracy; 0 is a run that goes on and
-// has a half-written line.
+// lay makes a run folder with settings and a test accuracy. With accuracy 0, the run has not ended
+// and its last line is incomplete.
 func lay(t *testing.T, dir, settings string, accuracy float64) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -41,7 +41,7 @@ func lay(t *testing.T, dir, settings string, accuracy float64) string {
 	return dir
 }
 
-// grid is four ended runs of two codecs and two seeds.
+// grid makes the folders of four ended runs, with two codecs and two seeds.
 func grid(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -194,7 +194,7 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// One damaged run is an error, and the others are shown all the same.
+// A damaged run is an error, and the report still shows the others.
 func TestDamaged(t *testing.T) {
 	dir := grid(t)
 	bad := lay(t, filepath.Join(dir, "bad"), "codec = 1 2", 0.5)
@@ -212,7 +212,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// What is said of a run that has diverged speaks of no model that is not there.
+// The report of a diverged run does not mention a model that was not written.
 func TestDiverged(t *testing.T) {
 	for best, want := range map[int]string{
 		0: "gcn on x diverged in epoch 7: lower --lr",

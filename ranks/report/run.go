@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -25,15 +24,15 @@ const op = "report"
 // Run is a run of any state.
 type Run struct {
 	Dir      string
-	Settings map[string]string // of config.toml, and dataset
+	Settings map[string]string // of config.toml, and the dataset
 	Epochs   []runfolder.Epoch
-	Summary  *runfolder.Summary // nil: it has not ended
-	Trace    string             // the timeline that its configuration names; empty: none
+	Summary  *runfolder.Summary // nil: the run has not ended
+	Trace    string             // path of the timeline in the configuration; empty: none
 }
 
-// Find returns the runs in folders: each is a run folder, or has run folders below it, at any
-// depth. A run that cannot be read is in the error, and the others are returned with
-// it. Faults are those of runfolder.Read.
+// Find returns the runs in folders. Each folder is a run folder or contains run folders at any
+// depth. The error joins the faults of unreadable runs (see runfolder.ReadProgress). The other
+// runs are returned with it.
 func Find(dirs []string) ([]*Run, error) {
 	var runs []*Run
 	var failed []error
@@ -54,7 +53,7 @@ func Find(dirs []string) ([]*Run, error) {
 	return runs, errors.Join(failed...)
 }
 
-// below returns the run folders in a folder, itself if it is one, in the order of names.
+// below returns the run folders in dir in the order of their names, or dir if it is a run folder.
 func below(dir string) ([]string, error) {
 	if runfolder.IsRun(dir) {
 		return []string{dir}, nil
@@ -67,18 +66,18 @@ func below(dir string) ([]string, error) {
 	var list []string
 	for _, e := range entries {
 		if path := filepath.Join(dir, e.Name()); e.IsDir() {
-			if more, err := below(path); err == nil { // a folder without runs is none of ours
+			if more, err := below(path); err == nil { // skip folders without runs
 				list = append(list, more...)
 			}
 		}
 	}
 	if len(list) == 0 {
-		return nil, fault.New(fault.Missing, op, dir, "it has neither config.toml and metrics.jsonl nor summary.json").Then("name a run folder, or a folder of run folders: %s is neither", dir)
+		return nil, fault.New(fault.Missing, op, dir, "it has neither config.toml and metrics.jsonl nor summary.json").Then("name a run folder, or a folder that contains run folders")
 	}
 	return list, nil
 }
 
-// compareNatural orders names with numbers by the numbers: run-2 before run-10.
+// compareNatural orders names that contain numbers by the numbers: run-2 before run-10.
 func compareNatural(a, b string) int {
 	for a != "" && b != "" {
 		n, m := digits(a), digits(b)
@@ -98,10 +97,9 @@ func compareNatural(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits returns the number of digits that a text begins with.
+// digits returns the number of leading digits of a text.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// read reads a run folder.
 func read(dir string) (*Run, error) {
 	progress, err := runfolder.ReadProgress(dir)
 	if err != nil {
@@ -115,7 +113,7 @@ func read(dir string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := told(filepath.Join(dir, "log.txt"))
+	known := logged(filepath.Join(dir, "log.txt"))
 	if s := r.Summary; s != nil {
 		known = map[string]string{"dataset": named(s.Dataset, s.Synthetic), "ranks": strconv.Itoa(s.Ranks), "servers": strconv.Itoa(s.Servers)}
 	}
@@ -123,7 +121,7 @@ func read(dir string) (*Run, error) {
 	return r, nil
 }
 
-// named says of a dataset whether it is a generated one.
+// named returns the name of a dataset, with a note if it is generated.
 func named(dataset string, generated bool) string {
 	if generated {
 		dataset += " (generated)"
@@ -136,8 +134,8 @@ var (
 	worldLine   = regexp.MustCompile(`(?m)^world .* ranks=(\d+) .*servers=(\d+)`)
 )
 
-// told returns the settings that a run that has not ended knew when it began, as its log says.
-func told(log string) map[string]string {
+// logged returns the settings in the log of a run, which are known before the run ends.
+func logged(log string) map[string]string {
 	text, _ := os.ReadFile(log)
 	known := map[string]string{}
 	if m := datasetLine.FindSubmatch(text); m != nil {
@@ -149,16 +147,16 @@ func told(log string) map[string]string {
 	return known
 }
 
-// A number of servers that a run settles when it begins.
+// A number of servers that a run chooses when it begins.
 const (
-	undecided = "-1"
-	auto      = "auto" // as a table has it
+	undecided = "-1"   // in the configuration
+	auto      = "auto" // in the table
 )
 
-// private are settings that say nothing about what ran.
+// private are settings that do not influence the training.
 var private = []string{"out", "force", "quiet", "trace", "tensorboard", "keep", "resume", "grace", "stall-warn", "stall-abort", "force-memory", "checkpoint-every"}
 
-// settings are those of a configuration, as text, and the timeline that it names.
+// settings reads the settings of a configuration as text, and the path of its timeline.
 func settings(path string) (s map[string]string, trace string, err error) {
 	var values map[string]any
 	if _, err := toml.DecodeFile(path, &values); err != nil {
@@ -170,7 +168,7 @@ func settings(path string) (s map[string]string, trace string, err error) {
 			s[name] = fmt.Sprint(v)
 		}
 	}
-	if v, ok := s["patience-on"]; ok { // as runs of older versions call it
+	if v, ok := s["patience-on"]; ok { // the name in older versions
 		s["monitor"] = v
 		delete(s, "patience-on")
 	}
@@ -181,8 +179,7 @@ func settings(path string) (s map[string]string, trace string, err error) {
 	return s, trace, nil
 }
 
-// Differing returns the names of settings in which runs differ, in order, but for those that
-// every table has.
+// Differing returns the sorted names of the settings that differ between runs.
 func Differing(runs []*Run) []string {
 	values := map[string]map[string]bool{}
 	for _, r := range runs {
@@ -205,6 +202,6 @@ func Differing(runs []*Run) []string {
 			names = append(names, name)
 		}
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names
 }

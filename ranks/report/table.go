@@ -16,7 +16,7 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// Options say which runs are compared, and how.
+// Options selects the runs to compare and the form of the result.
 type Options struct {
 	Runs    []string `arg:"" help:"Run folders, or folders that contain run folders."`
 	By      []string `placeholder:"SETTING" help:"Average runs with equal values of these settings."`
@@ -28,8 +28,7 @@ type Options struct {
 	Plots   string   `placeholder:"DIR" help:"Folder for curves and bars (PNG, SVG) and the table (Markdown, CSV)."`
 }
 
-// Run compares the runs. Those that cannot be read are the error, behind a table of the
-// others.
+// Run compares the runs. The error lists unreadable runs. Run prints the others first.
 func (o Options) Run(w io.Writer) error {
 	runs, failed := Find(o.Runs)
 	if len(runs) == 0 {
@@ -40,7 +39,7 @@ func (o Options) Run(w io.Writer) error {
 		return err
 	}
 	if len(o.Columns) > 0 && (o.CSV || o.JSON) {
-		return fault.New(fault.Usage, op, "", "--columns with --csv or --json").Then("leave --columns out: these forms have every column")
+		return fault.New(fault.Usage, op, "", "--columns with --csv or --json").Then("leave --columns out: CSV and JSON contain every column")
 	}
 	if err := t.checkColumns(o.Columns); err != nil {
 		return err
@@ -54,8 +53,11 @@ func (o Options) Run(w io.Writer) error {
 	case o.CSV:
 		err = t.csv(w)
 	default:
-		if err = t.text(w, o.Columns); err == nil && !t.grouped && len(runs) <= fewRuns {
-			err = conclude(w, runs)
+		err = t.text(w, o.Columns)
+		for _, r := range runs {
+			if err == nil && !t.grouped && len(runs) <= maxSentences {
+				_, err = fmt.Fprintln(w, sentence(r))
+			}
 		}
 	}
 	if err != nil {
@@ -64,10 +66,9 @@ func (o Options) Run(w io.Writer) error {
 	return failed
 }
 
-// fewRuns is up to how many have a sentence each.
-const fewRuns = 3
+// maxSentences is the maximal number of runs that each get a sentence below the table.
+const maxSentences = 3
 
-// table is groups of runs, of one run each where they are not grouped.
 type table struct {
 	settings []string // columns
 	numbers  []column
@@ -75,7 +76,7 @@ type table struct {
 	groups   [][]*Run
 }
 
-// table arranges runs.
+// table returns the table of the runs.
 func (o Options) table(runs []*Run) (*table, error) {
 	t := &table{numbers: columns(runs), grouped: len(o.By)+len(o.Over) > 0}
 	differing := Differing(runs)
@@ -84,14 +85,12 @@ func (o Options) table(runs []*Run) (*table, error) {
 			return nil, fault.New(fault.Usage, op, "", "no run has the setting %q", name).Then("use a name from config.toml; these runs differ in %s", orNone(differing))
 		}
 	}
-	switch {
-	case len(o.By) > 0:
-		t.settings = o.By
-	default:
+	t.settings = o.By
+	if len(o.By) == 0 {
 		t.settings = slices.DeleteFunc(differing, func(name string) bool { return slices.Contains(o.Over, name) })
 	}
 	if !t.grouped {
-		for _, name := range []string{"servers", "ranks", "hidden", "layers", "model", "dataset"} { // these come first, in any table
+		for _, name := range []string{"servers", "ranks", "hidden", "layers", "model", "dataset"} { // the first columns of every table
 			t.settings = slices.DeleteFunc(t.settings, func(s string) bool { return s == name })
 			t.settings = slices.Insert(t.settings, 0, name)
 		}
@@ -107,7 +106,7 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// group puts runs together that are equal in t.settings, in the order of the first of each.
+// group groups runs with equal t.settings. Groups are in the order of their first runs.
 func (t *table) group(runs []*Run) {
 	if !t.grouped {
 		for _, r := range runs {
@@ -127,7 +126,7 @@ func (t *table) group(runs []*Run) {
 	}
 }
 
-// values returns a run's settings.
+// values returns the cells of a run's settings.
 func (t *table) values(r *Run) []string {
 	list := make([]string, len(t.settings))
 	for i, name := range t.settings {
@@ -138,8 +137,8 @@ func (t *table) values(r *Run) []string {
 	return list
 }
 
-// head returns the names of columns. A setting that is called as a number is, epochs, is what that
-// was to be.
+// head returns the names of the columns. A setting with the name of a number, such as epochs, is
+// called "of epochs": the configured total.
 func (t *table) head() []string {
 	list := []string{"run"}
 	if t.grouped {
@@ -157,7 +156,7 @@ func (t *table) head() []string {
 	return append(list, "state")
 }
 
-// line returns the cells of a group, with numbers as show writes them.
+// line returns the cells of a group. show formats the numbers.
 func (t *table) line(group []*Run, show func(column, []float64) string) []string {
 	list := []string{group[0].Dir}
 	if t.grouped {
@@ -170,7 +169,7 @@ func (t *table) line(group []*Run, show func(column, []float64) string) []string
 	return append(list, state(group))
 }
 
-// numbersOf are those of a column that the runs of a group have.
+// numbersOf returns the numbers of a column for the runs of a group that have one.
 func numbersOf(c column, group []*Run) []float64 {
 	var x []float64
 	for _, r := range group {
@@ -181,7 +180,7 @@ func numbersOf(c column, group []*Run) []float64 {
 	return x
 }
 
-// state says how the runs of a group ended.
+// state describes how the runs of a group ended.
 func state(group []*Run) string {
 	count := map[string]int{}
 	var order []string
@@ -203,7 +202,6 @@ func state(group []*Run) string {
 	return strings.Join(order, ", ")
 }
 
-// markdown writes the table of text as one of Markdown.
 func (t *table) markdown(w io.Writer) error {
 	lines := slices.Concat([][]string{t.head(), slices.Repeat([]string{"---"}, len(t.head()))}, t.lines())
 	for _, line := range lines {
@@ -228,8 +226,8 @@ func plusMinus(c column, x []float64) string {
 	return fmt.Sprintf("%.*f ± %.*f", c.decimals, mean, max(c.decimals, 1), deviation)
 }
 
-// MeanDeviation returns the mean of x and its standard deviation, with n - 1 degrees of
-// freedom; 0 of fewer than two.
+// MeanDeviation returns the mean of x and its standard deviation with n - 1 degrees of freedom.
+// The deviation of fewer than two numbers is 0.
 func MeanDeviation(x []float64) (mean, deviation float64) {
 	for _, v := range x {
 		mean += v / float64(len(x))
@@ -243,7 +241,8 @@ func MeanDeviation(x []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// csv writes means, and deviations in columns of their own where runs are grouped.
+// csv writes the means as CSV. If runs are grouped, each number has another column for its
+// deviation.
 func (t *table) csv(w io.Writer) error {
 	out := csv.NewWriter(w)
 	head, numbers := t.head(), len(t.settings)+1
@@ -265,7 +264,7 @@ func (t *table) csv(w io.Writer) error {
 }
 
 func (t *table) csvLine(g []*Run) []string {
-	const between = "\x00"
+	const between = "\x00" // separates cells
 	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	line := t.line(g, func(_ column, x []float64) string {
 		mean, deviation := MeanDeviation(x)
@@ -282,7 +281,7 @@ func (t *table) csvLine(g []*Run) []string {
 	return strings.Split(strings.Join(line, between), between)
 }
 
-// json writes an array of objects; numbers of groups have mean and deviation.
+// json writes an array of objects, one per row. The numbers of groups have a mean and a deviation.
 func (t *table) json(w io.Writer) error {
 	type spread struct {
 		Mean      float64 `json:"mean"`
@@ -319,16 +318,7 @@ func (t *table) json(w io.Writer) error {
 	return e.Encode(list)
 }
 
-// conclude says in a sentence a run how well it did and where its files lie.
-func conclude(w io.Writer, runs []*Run) error {
-	for _, r := range runs {
-		if _, err := fmt.Fprintln(w, sentence(r)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// sentence describes the result of a run and the paths of its files.
 func sentence(r *Run) string {
 	s := r.Summary
 	if s == nil {
@@ -352,7 +342,7 @@ func sentence(r *Run) string {
 	return line
 }
 
-// besideAccuracy says what else there is to know of a run that did not optimise accuracy.
+// besideAccuracy describes what a run optimised if that was not accuracy.
 func besideAccuracy(s *runfolder.Summary) (text string) {
 	if m := s.Metrics; m != nil && m.Test != nil && m.Test.BalancedAccuracy != nil && (!choosesByScore(s) || weighs(s)) {
 		text += fmt.Sprintf("; balanced accuracy: %.1f %%", 100**m.Test.BalancedAccuracy)

@@ -10,23 +10,24 @@ import (
 	"unicode/utf8"
 
 	"siafu/internal/fault"
+	"siafu/ranks/report/chart"
 )
 
 const (
-	textWidth  = 100 // columns of a terminal that a table fits
-	labelWidth = 40  // of a run's folder
-	valueWidth = 24  // of a setting
-	gap        = 2   // between columns
+	textWidth  = 100 // maximal width of the table in characters
+	labelWidth = 40  // maximal width of the path of a run
+	valueWidth = 24  // maximal width of a setting
+	gap        = 2   // width between columns
 )
 
-// leastUseful are columns in the order in which they are left out of a table that is too
-// wide: after settings in which the runs are equal, and before those in which they differ.
+// leastUseful lists columns in the order in which they are removed from a table that is too wide.
+// Settings that are equal in all runs are removed before them, differing settings after them.
 var leastUseful = []string{"servers", "layers", "ghost MiB", "majority", "seconds", "hidden", "ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", "state"}
 
 // allColumns is the value of --columns for every column.
 const allColumns = "all"
 
-// checkColumns refuses names of columns that the table does not have.
+// checkColumns returns a fault if the table lacks one of the wanted columns.
 func (t *table) checkColumns(wanted []string) error {
 	for _, name := range wanted {
 		if name != allColumns && !slices.Contains(t.head()[1:], name) {
@@ -37,8 +38,8 @@ func (t *table) checkColumns(wanted []string) error {
 	return nil
 }
 
-// text writes an aligned table, with mean ± deviation of groups: of the wanted columns, or
-// of those that fit.
+// text writes an aligned table of the wanted columns, or of the columns that fit. Numbers of
+// groups are mean ± deviation.
 func (t *table) text(w io.Writer, wanted []string) error {
 	lines := append([][]string{t.head()}, t.lines()...)
 	if common := t.shortenLabels(lines); common != "" {
@@ -65,8 +66,8 @@ func (t *table) text(w io.Writer, wanted []string) error {
 	return err
 }
 
-// shortenLabels removes the folder that all of several runs are in from their labels, and
-// returns it. It cuts long labels and settings in the middle.
+// shortenLabels removes the common folder of several runs from their labels, and returns it. It
+// shortens long labels and settings.
 func (t *table) shortenLabels(lines [][]string) (common string) {
 	if !t.grouped && len(lines) > 2 {
 		common = filepath.Dir(lines[1][0])
@@ -83,26 +84,16 @@ func (t *table) shortenLabels(lines [][]string) (common string) {
 		}
 	}
 	for _, line := range lines[1:] {
-		line[0] = shorten(line[0], labelWidth)
+		line[0] = chart.Shorten(line[0], labelWidth)
 		for k := range t.settings {
-			line[1+k] = shorten(line[1+k], valueWidth)
+			line[1+k] = chart.Shorten(line[1+k], valueWidth)
 		}
 	}
 	return common
 }
 
-// shorten cuts a text that is longer than width in the middle.
-func shorten(text string, width int) string {
-	r := []rune(text)
-	if len(r) <= width {
-		return text
-	}
-	half := width / 2
-	return string(r[:half]) + "…" + string(r[len(r)-half+1:])
-}
-
-// fit leaves columns out until the table fits textWidth, and returns their names. Settings
-// by which runs are grouped stay.
+// fit removes columns until the table fits textWidth, and returns their names. It keeps the
+// settings that group the runs.
 func (t *table) fit(lines [][]string) (fitting [][]string, left []string) {
 	differs := func(name string) bool {
 		k := slices.Index(lines[0], name)
@@ -136,7 +127,7 @@ func (t *table) fit(lines [][]string) (fitting [][]string, left []string) {
 	return lines, left
 }
 
-// tableWidth returns the number of columns of a terminal that a table takes.
+// tableWidth returns the width of a table in characters.
 func tableWidth(lines [][]string) int {
 	width := -gap
 	for k := range lines[0] {
@@ -149,7 +140,7 @@ func tableWidth(lines [][]string) int {
 	return width
 }
 
-// selectColumns returns the columns with the names, in their order.
+// selectColumns returns the columns with the given names, in the order of the names.
 func selectColumns(lines [][]string, names []string) [][]string {
 	selected := make([][]string, len(lines))
 	for _, name := range names {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,14 +27,14 @@ import (
 // made by an earlier attempt.
 const LaunchVariable = "SIAFU_LAUNCH"
 
-// kind is what the marker says of a run folder.
+// kind is the kind in the marker of a run folder.
 const kind = "run folder"
 
-// own is what this package writes into a run folder.
+// own lists the files that this package writes into a run folder.
 var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, KnownFile, ScriptFile, logFile, eventsFile), bare...)
 
-// bare is what a claim leaves in a folder before there is a marker: shards where those of
-// the dataset have no place beside it.
+// bare lists what a folder without a marker may contain after a claim: the lock, an unfinished
+// marker, and shards that could not be stored next to the dataset.
 var bare = inventory.Folder{
 	{Name: inventory.Pattern("parts"), In: graph.Partitionings()},
 	{Name: inventory.Pattern(owner.LockFile), Proof: owner.IsLock},
@@ -44,35 +43,34 @@ var bare = inventory.Folder{
 
 // Claim has the requirements of a run for its run folder.
 type Claim struct {
-	Out    string           // the folder; empty is runs/NAME-DATE-TIME
+	Out    string           // the folder; empty: runs/NAME-DATE-TIME
 	Name   string           // of the dataset
-	Launch string           // that the run is an attempt of; empty is none
-	Wait   time.Duration    // for another process that writes the folder and may be about to end
-	Others inventory.Folder // what others than this package write into it
+	Launch string           // id of the launch; empty: no launch
+	Wait   time.Duration    // maximal wait for another process that writes the folder
+	Others inventory.Folder // files that other packages write into the folder
 }
 
-// Folder is a run folder that is claimed, and from Begin or Continue on is
-// being written. Nobody else can claim it until Close.
+// Folder is a claimed run folder. Begin or Continue start to write it. No other process can claim
+// it until Close.
 type Folder struct {
 	dir      string
 	launch   string
 	contents inventory.Folder
-	marker   *inventory.Marker // of the run that is there; nil: the folder is empty
+	marker   *inventory.Marker // of the existing run; nil: the folder is empty
 	lock     *owner.Lock
-	made     []string     // folders that the claim has made, the deepest last
-	written  bool         // Begin or Continue has begun
-	early    bytes.Buffer // of the log, before there is one
+	made     []string     // folders that the claim has created, the deepest last
+	written  bool         // Begin or Continue was called
+	early    bytes.Buffer // log lines before the log file exists
 	metrics  *os.File
 	log      *os.File
 
 	eventsFile *os.File
-	events     *tensorboard.Writer // nil: there are none to write
+	events     *tensorboard.Writer // nil: no event file
 }
 
-// Take claims the run folder: one that is not there, one that is empty, or one
-// whose marker says that siafu has made it. Anything else, and a folder that
-// another process writes, is a fault of kind Usage. Until Begin or Continue
-// nothing changes in it but the lock, and Close leaves everything as it was.
+// Take claims the run folder. The folder must not exist, or be empty, or have a marker of siafu.
+// Any other folder, and one that another process writes, is a fault of kind Usage. Only the lock
+// changes before Begin or Continue, and Close restores the previous state.
 func (c Claim) Take() (*Folder, error) {
 	f := &Folder{dir: c.Out, launch: c.Launch, contents: slices.Concat(own, c.Others)}
 	if c.Out == "" {
@@ -84,7 +82,7 @@ func (c Claim) Take() (*Folder, error) {
 		f.undo()
 		return nil, err
 	}
-	// What it was may have changed before it was locked.
+	// The folder may have changed before it was locked.
 	if err := f.recognise(); err != nil {
 		f.undo()
 		return nil, err
@@ -96,7 +94,7 @@ func (c Claim) Take() (*Folder, error) {
 	return f, nil
 }
 
-// invent makes a folder of which nobody else has the name.
+// invent creates a folder with a new name.
 func (f *Folder) invent(name string) error {
 	base := filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
 	if err := f.mkdirAll("runs"); err != nil {
@@ -119,8 +117,8 @@ func (f *Folder) invent(name string) error {
 	}
 }
 
-// acquire makes the folder where there is none, and locks it. Another process
-// that gives up its claim may remove the folder in between.
+// acquire creates the folder if it is missing, and locks it. Another process that releases its
+// claim may remove the folder before it is locked. acquire then tries again.
 func (f *Folder) acquire(wait time.Duration) (err error) {
 	for range 100 {
 		if err = f.recognise(); err != nil {
@@ -136,7 +134,7 @@ func (f *Folder) acquire(wait time.Duration) (err error) {
 	return err
 }
 
-// mkdirAll makes a folder and those above it, and remembers which.
+// mkdirAll creates a folder and its missing parents, and records them in f.made.
 func (f *Folder) mkdirAll(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -151,14 +149,14 @@ func (f *Folder) mkdirAll(dir string) error {
 	case err == nil:
 		f.made = append(f.made, dir)
 		return nil
-	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist): // another process makes or removes it
+	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist): // another process creates or removes it
 		return nil
 	}
 	return fault.System(op, dir, err)
 }
 
-// recognise reads the marker. A folder without one has to be empty, or as a
-// claim leaves it whose process was killed.
+// recognise reads the marker. A folder without a marker must contain nothing but the remains of a
+// claim by a killed process.
 func (f *Folder) recognise() error {
 	f.marker = ReadMarker(f.dir)
 	if f.marker != nil {
@@ -168,7 +166,7 @@ func (f *Folder) recognise() error {
 	if err != nil {
 		return fault.System(op, f.dir, err)
 	}
-	if foreign != "" { // another process may have begun a run there since the marker was looked for
+	if foreign != "" { // another process may have written the marker meanwhile
 		f.marker = ReadMarker(f.dir)
 	}
 	switch {
@@ -182,24 +180,22 @@ func (f *Folder) recognise() error {
 		Then("choose another --out")
 }
 
-// ReadMarker returns the marker of the run folder dir, nil where siafu has not made
-// the folder.
+// ReadMarker returns the marker of the run folder dir, or nil if siafu did not create the folder.
 func ReadMarker(dir string) *inventory.Marker {
 	return inventory.ReadMarker(filepath.Join(dir, markerFile), kind)
 }
 
-// Marker is that of the run that was there when the folder was claimed; nil
-// where the folder was empty.
+// Marker returns the marker of the run that was in the folder when it was claimed, or nil if the
+// folder was empty.
 func (f *Folder) Marker() *inventory.Marker { return f.marker }
 
-// HasEnded reports whether the run that was there has left a summary.
-func (f *Folder) HasEnded() bool { return taken(filepath.Join(f.dir, summaryFile)) }
+// HasEnded reports whether the existing run has a summary.
+func (f *Folder) HasEnded() bool { return exists(filepath.Join(f.dir, summaryFile)) }
 
-// Warning returns a warning about the claim for the user, or nothing.
+// Warning returns a warning for the user about the lock, or an empty text.
 func (f *Folder) Warning() string { return f.lock.Warning }
 
-// Replaceable fails where the folder holds something that siafu has not
-// written.
+// Replaceable returns a fault if the folder contains a file that siafu has not written.
 func (f *Folder) Replaceable() error {
 	foreign, err := f.contents.Foreign(f.dir)
 	if err != nil {
@@ -211,17 +207,17 @@ func (f *Folder) Replaceable() error {
 	return nil
 }
 
-// Begin starts a run that was made from the given inputs. It removes the files of another
-// run. metrics has the lines of epochs that were trained elsewhere.
+// Begin starts a run with the inputs of. It removes the files of an older run. metrics has the
+// lines of epochs from a checkpoint in another folder.
 //
-// If the process is killed here, the folder has the marker of the older run or of the new
-// one: a folder is never without a marker.
+// If the process is killed during Begin, the folder has the marker of the older or of the new
+// run: it is never without a marker.
 func (f *Folder) Begin(of map[string]string, metrics []byte) error {
 	f.written = true
 	if err := f.Replaceable(); err != nil {
 		return err
 	}
-	// Without its summary a run has not ended, whatever else is left of it.
+	// Remove the summary first: a partly removed run must not count as ended.
 	if err := os.Remove(filepath.Join(f.dir, summaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.System(op, f.dir, err)
 	}
@@ -241,8 +237,8 @@ func (f *Folder) Begin(of map[string]string, metrics []byte) error {
 	return nil
 }
 
-// Continue opens the folder of a resumed run, with the given number of bytes of its
-// metrics. It removes the summary of the run and unfinished files.
+// Continue opens the folder of a resumed run. It truncates the metrics to the given number of
+// bytes, and removes the summary and unfinished files.
 func (f *Folder) Continue(of map[string]string, metrics int64) error {
 	f.written = true
 	if err := f.reopen(); err != nil {
@@ -257,7 +253,7 @@ func (f *Folder) Continue(of map[string]string, metrics int64) error {
 	return f.mark(*f.marker, of)
 }
 
-// reopen removes the summary and files that are not whole.
+// reopen removes the summary and unfinished files.
 func (f *Folder) reopen() error {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
@@ -274,14 +270,14 @@ func (f *Folder) reopen() error {
 	return nil
 }
 
-// mark writes the marker. The folder is then this launch's.
+// mark writes the marker with the id of this launch.
 func (f *Folder) mark(m inventory.Marker, of map[string]string) error {
 	m.Launch, m.Of = f.launch, of
 	f.marker = &m
-	return f.whole(markerFile, func(w io.Writer) error { _, err := w.Write(m.Encode()); return err })
+	return durable.WriteFile(op, filepath.Join(f.dir, markerFile), m.Encode(), durable.Perm)
 }
 
-// open opens what is appended to.
+// open opens the metrics and the log, which are appended to, and makes all names durable.
 func (f *Folder) open() error {
 	for _, x := range []struct {
 		name string
@@ -297,12 +293,6 @@ func (f *Folder) open() error {
 	if _, err := f.log.Write(f.early.Bytes()); err != nil {
 		return fault.System(op, f.log.Name(), err)
 	}
-	return f.last()
-}
-
-// last makes the names last: of the files in the folder, and of the folders that
-// the claim has made.
-func (f *Folder) last() error {
 	for _, dir := range f.made {
 		if err := durable.Sync(op, filepath.Dir(dir)); err != nil {
 			return err
@@ -337,13 +327,13 @@ func (f *Folder) Close() error {
 	return first
 }
 
-// undo leaves the folder as the claim found it.
+// undo restores the state before the claim.
 func (f *Folder) undo() {
 	if f.lock != nil {
 		f.lock.Undo()
 		f.lock = nil
 	}
 	for _, dir := range slices.Backward(f.made) {
-		_ = os.Remove(dir) // another process may have taken it meanwhile
+		_ = os.Remove(dir) // fails if another process uses it meanwhile
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// tree is every path below a folder with what it holds.
+// tree returns every path below a folder with its content.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -161,8 +161,8 @@ func TestBeginReplaces(t *testing.T) {
 	}
 }
 
-// Of many who claim one folder at the same moment one has it, at every moment,
-// though others make and remove it all the time.
+// If many claim one folder concurrently, at most one has it at any time, although others make and
+// remove it repeatedly.
 func TestClaimAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "run")
 	var holding sync.Mutex

@@ -10,21 +10,18 @@ import (
 	"siafu/kernels/objective"
 )
 
-// What WriteClasses shows at most.
+// Limits of WriteClasses.
 const (
-	shownClasses = 20
-	shownMatrix  = 10 // classes of a confusion matrix
+	shownClasses = 20 // classes in the table
+	shownMatrix  = 10 // classes in the confusion matrix
 )
-
-// digits are those behind the point of a metric of a class.
-const digits = 4
 
 // ClassHead is the head of a ClassTable.
 var ClassHead = []string{"", "precision", "recall", "f1-score", "support"}
 
-// ClassTable returns the rows of scikit-learn's classification_report for metrics of s: a row
-// for each class that occurs among labels or predictions, at most most, and the averages
-// over all classes. shown and all count the classes.
+// ClassTable returns the rows of scikit-learn's classification_report for metrics of s. It has a
+// row for each class that occurs among labels or predictions, at most most of them, and rows with
+// the averages over all classes. shown and all count the classes.
 func (s *Scores) ClassTable(m *objective.Metrics, most int) (classes, averages [][]string, shown, all int) {
 	p := m.PerClass
 	all = max(s.OfClasses, len(p.Support))
@@ -55,11 +52,10 @@ func cells(name string, precision, recall, f1 float64, support int64) []string {
 	return []string{name, decimal(precision), decimal(recall), decimal(f1), strconv.FormatInt(support, 10)}
 }
 
-func decimal(x float64) string { return strconv.FormatFloat(x, 'f', digits, 64) }
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 
-// WriteClasses writes the ClassTable of the last split as classification_report prints it,
-// and the confusion matrix where there are few classes. It writes nothing for tasks without
-// classes.
+// WriteClasses writes the ClassTable of the last split in the format of classification_report. If
+// there are few classes, it also writes the confusion matrix. Tasks without classes have no output.
 func (s *Scores) WriteClasses(w io.Writer) {
 	splits := s.Splits()
 	if len(splits) == 0 || splits[0].PerClass == nil {
@@ -83,7 +79,7 @@ func (s *Scores) WriteClasses(w io.Writer) {
 	}
 }
 
-// ConfusionTable returns the rows of the confusion matrix, each starting with the name of
+// ConfusionTable returns the rows of the confusion matrix. The first cell of a row is the name of
 // its class.
 func (s *Scores) ConfusionTable(m *objective.Metrics) [][]string {
 	var rows [][]string
@@ -97,15 +93,14 @@ func (s *Scores) ConfusionTable(m *objective.Metrics) [][]string {
 	return rows
 }
 
-// Widths in columns of a terminal.
+// Widths of columns in characters.
 const (
 	nameWidth = len("weighted avg")
-	mostName  = 30 // a name is cut to this
+	mostName  = 30 // maximal width of a name
 	cellWidth = len("precision")
 )
 
-// aligned are blocks of rows in columns that are flush right, with an empty line between
-// blocks.
+// aligned formats blocks of rows in right-aligned columns, with an empty line between blocks.
 func aligned(blocks ...[][]string) string {
 	first, other := nameWidth, cellWidth
 	for _, block := range blocks {
@@ -131,7 +126,7 @@ func aligned(blocks ...[][]string) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// printable returns a name without control characters, cut to a number of characters.
+// printable replaces the control characters of a name, and shortens it to at most most characters.
 func printable(name string, most int) string {
 	name = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -16,7 +16,7 @@ import (
 	"siafu/kernels/objective"
 )
 
-// metricsOf are those of test rows with these logits [rows x o.Outputs].
+// metricsOf returns the metrics of test rows with these logits [rows x o.Outputs].
 func metricsOf(o objective.Objective, logits []float32, truth objective.Truth) []objective.Metrics {
 	truth.Split = slices.Repeat([]uint8{graph.SplitTest}, len(truth.Labels))
 	tally := o.NewTally()
@@ -26,7 +26,7 @@ func metricsOf(o objective.Objective, logits []float32, truth objective.Truth) [
 	return all
 }
 
-// classified are metrics of rows of one class each, and of predictions.
+// classified returns the metrics of rows with one label and one prediction each.
 func classified(classes int, labels, predicted []int32) []objective.Metrics {
 	logits := make([]float32, len(labels)*classes)
 	for r, c := range predicted {
@@ -45,8 +45,8 @@ func written(s *Scores) string {
 	return text.String()
 }
 
-// The table is what scikit-learn 1.2.1 prints: classification_report(labels, predicted,
-// target_names=…, digits=4, zero_division=0), but for "samples avg" of several labels.
+// The table is that of scikit-learn 1.2.1: classification_report(labels, predicted,
+// target_names=…, digits=4, zero_division=0), without "samples avg" of several labels.
 // The matrix has the numbers of confusion_matrix.
 func TestClassesAsScikitLearnPrintsThem(t *testing.T) {
 	labels := []int32{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2}
@@ -75,8 +75,8 @@ under review          1         1         0         0
 	}
 }
 
-// Of many classes the largest are shown, with the number of all, and the averages are over
-// all. Class c has c+1 rows, of which one is predicted to be of class 0.
+// A table of many classes shows the largest ones and the number of classes. Averages are over all
+// classes. Class c has c+1 rows, of which one is predicted to be of class 0.
 func TestManyClasses(t *testing.T) {
 	const classes = MostClasses + 100
 	var labels, predicted []int32

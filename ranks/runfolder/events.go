@@ -11,11 +11,11 @@ import (
 	"siafu/internal/tensorboard"
 )
 
-// eventsFile is what TensorBoard looks for: a name with "tfevents" in it.
+// eventsFile contains "tfevents" because TensorBoard searches for such names.
 const eventsFile = "events.out.tfevents.siafu"
 
-// OpenEvents makes the event file of TensorBoard again, with the epochs so far. From then
-// on AppendEpoch adds to it. The folder is being written.
+// OpenEvents creates the event file of TensorBoard with the epochs so far. AppendEpoch then
+// appends to it. Call OpenEvents after Begin or Continue.
 func (f *Folder) OpenEvents(epochs []Epoch) error {
 	path := filepath.Join(f.dir, eventsFile)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
@@ -34,13 +34,13 @@ func (f *Folder) OpenEvents(epochs []Epoch) error {
 	return nil
 }
 
-// appendEvent adds an epoch, where there is an event file.
+// appendEvent adds an epoch to the event file, if there is one.
 func (f *Folder) appendEvent(e *Epoch) error {
 	if f.events == nil {
 		return nil
 	}
 	at := e.Time
-	if at.IsZero() { // a line of an older version
+	if at.IsZero() { // a line from an older version
 		at = time.Unix(0, 0)
 	}
 	if err := f.events.Write(at, int64(e.Epoch), scalars(e)); err != nil {
@@ -49,7 +49,7 @@ func (f *Folder) appendEvent(e *Epoch) error {
 	return nil
 }
 
-// scalars returns the numbers of an epoch that it has.
+// scalars returns the available numbers of an epoch.
 func scalars(e *Epoch) []tensorboard.Scalar {
 	list := []tensorboard.Scalar{
 		{Name: "loss/train", Value: e.Loss},

@@ -13,24 +13,23 @@ import (
 	"siafu/internal/fault"
 )
 
-// Progress is how far a run is that may be continuing.
+// Progress is the progress of a run that may not have ended.
 type Progress struct {
-	Planned int       // epochs of its configuration; it may stop earlier
-	Done    int       // epochs trained
+	Planned int       // configured epochs; the run may stop earlier
+	Done    int       // trained epochs
 	Last    Epoch     // the newest line of metrics, zero before the first
-	ValAcc  *float64  // the newest one
-	Seconds float64   // median of an epoch
-	Written time.Time // when the newest line was
-	Summary *Summary  // of a run that has ended, else nil
+	ValAcc  *float64  // the newest validation accuracy
+	Seconds float64   // median duration of an epoch
+	Written time.Time // time of the newest line
+	Summary *Summary  // nil: the run has not ended
 }
 
-// Left returns the time that the epochs left will take.
+// Left estimates the duration of the remaining epochs.
 func (p *Progress) Left() time.Duration {
 	return time.Duration(float64(max(p.Planned-p.Done, 0)) * p.Seconds * float64(time.Second))
 }
 
-// ReadProgress reads the folder of a run that may still be running. Faults are those of
-// Read.
+// ReadProgress reads the folder of a run that may still be running. It returns the faults of Read.
 func ReadProgress(dir string) (*Progress, error) {
 	p := &Progress{}
 	path := filepath.Join(dir, configFile)
@@ -84,7 +83,7 @@ func MedianSeconds(epochs []Epoch) float64 {
 	return seconds[len(seconds)/2]
 }
 
-// IsRun reports whether a folder is of a run that has begun.
+// IsRun reports whether a folder has the files of a run that has begun.
 func IsRun(dir string) bool {
-	return taken(filepath.Join(dir, configFile)) && taken(filepath.Join(dir, metricsFile))
+	return exists(filepath.Join(dir, configFile)) && exists(filepath.Join(dir, metricsFile))
 }

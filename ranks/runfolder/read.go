@@ -11,7 +11,7 @@ import (
 	"siafu/internal/fault"
 )
 
-// Run is a run folder that was read.
+// Run is the content of a run folder.
 type Run struct {
 	Dir     string
 	Config  string // text of config.toml
@@ -20,8 +20,8 @@ type Run struct {
 	Model   string // path of model.safetensors
 }
 
-// Read reads the folder of a run that has ended. Faults have kind Missing for a missing file and Data
-// for a damaged one.
+// Read reads the folder of a run that has ended. The kind of a fault is Missing for a missing file
+// and Data for a damaged one.
 func Read(dir string) (*Run, error) {
 	r := &Run{Dir: dir, Model: filepath.Join(dir, modelFile)}
 	summary, err := readSummary(dir)
@@ -37,25 +37,21 @@ func Read(dir string) (*Run, error) {
 		return nil, fault.System(op, filepath.Join(dir, configFile), err)
 	}
 	r.Config = string(config)
-	r.Epochs, err = readEpochs(filepath.Join(dir, metricsFile))
+	r.Epochs, err = readEpochs(dir, true)
 	return r, err
 }
 
 // ReadEpochs reads the epochs of a run folder, which a run may still be writing.
-func ReadEpochs(dir string) ([]Epoch, error) {
+func ReadEpochs(dir string) ([]Epoch, error) { return readEpochs(dir, false) }
+
+func readEpochs(dir string, ended bool) ([]Epoch, error) {
 	path := filepath.Join(dir, metricsFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fault.System(op, path, err)
 	}
-	// The text after the last newline is a line that is being written.
-	return ParseEpochs(path, text[:bytes.LastIndexByte(text, '\n')+1])
-}
-
-func readEpochs(path string) ([]Epoch, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fault.System(op, path, err)
+	if !ended { // the text after the last newline may be an incomplete line
+		text = text[:bytes.LastIndexByte(text, '\n')+1]
 	}
 	return ParseEpochs(path, text)
 }
@@ -82,4 +78,4 @@ func ParseEpochs(path string, text []byte) ([]Epoch, error) {
 const Predictions = "predictions"
 
 // HasPredictions reports whether the run has a folder of predictions.
-func HasPredictions(run string) bool { return taken(filepath.Join(run, Predictions)) }
+func HasPredictions(run string) bool { return exists(filepath.Join(run, Predictions)) }

@@ -8,15 +8,15 @@ import (
 	"siafu/kernels/objective"
 )
 
-// MostClasses is the number of classes up to which Scores have the metrics of each class.
+// MostClasses is the maximal number of classes in Scores.
 const MostClasses = 200
 
-// Scores are the metrics of the vertices of each split; null where that is empty.
+// Scores has the metrics of each split; null for an empty split.
 type Scores struct {
-	// Classes are the names of the classes, or labels, that each PerClass has, in its order:
-	// all of them, or the MostClasses with the most vertices.
+	// Classes are the names of the classes or labels in each PerClass, in the same order: all
+	// classes, or the MostClasses with the most vertices.
 	Classes []string `json:"classes,omitempty"`
-	// OfClasses is the number of all classes, 0 where Classes has all.
+	// OfClasses is the number of all classes, 0 if Classes has all.
 	OfClasses int `json:"of_classes,omitempty"`
 
 	Train *objective.Metrics `json:"train"`
@@ -24,8 +24,8 @@ type Scores struct {
 	Test  *objective.Metrics `json:"test"`
 }
 
-// NewScores returns the metrics by split value, nil where there are none. name is the name of
-// a class.
+// NewScores returns the scores for metrics indexed by split value, or nil without metrics. name
+// returns the name of a class.
 func NewScores(of []objective.Metrics, name func(class int64) string) *Scores {
 	if of == nil {
 		return nil
@@ -49,7 +49,7 @@ func NewScores(of []objective.Metrics, name func(class int64) string) *Scores {
 	return s
 }
 
-// Split are the metrics of a split with its name.
+// Split is a split with its metrics.
 type Split struct {
 	Name string
 	*objective.Metrics
@@ -63,8 +63,8 @@ func (s *Scores) Splits() []Split {
 	return slices.DeleteFunc([]Split{{"train", s.Train}, {"val", s.Val}, {"test", s.Test}}, func(s Split) bool { return s.Metrics == nil })
 }
 
-// isConsistent reports whether each split has the metrics of the classes that Classes names.
-// A summary that was read may have any.
+// isConsistent reports whether each split has metrics for exactly the classes in Classes. A summary
+// file may violate this.
 func (s *Scores) isConsistent() bool {
 	for _, m := range s.Splits() {
 		p, n := m.PerClass, len(s.Classes)
@@ -95,7 +95,7 @@ func (s *Scores) largest() []int {
 	return mostFrequent(support, MostClasses)
 }
 
-// mostFrequent returns the places of the largest counts, at most most, in ascending order.
+// mostFrequent returns the indices of the most largest counts, in ascending order.
 func mostFrequent(counts []int64, most int) []int {
 	places := make([]int, len(counts))
 	for i := range places {

@@ -18,12 +18,12 @@ import (
 	"siafu/internal/scratch"
 )
 
-// Metrics is the file of a run folder with a line an epoch.
+// Metrics is the file of a run folder with one line per epoch.
 const Metrics = "metrics.jsonl"
 
 // Files of a run folder.
 const (
-	// KnownFile is written by package known, ScriptFile by package pytorch.
+	// KnownFile is written by package predictions, ScriptFile by package pytorch.
 	KnownFile   = "vertices.known"
 	ScriptFile  = "model.py"
 	configFile  = "config.toml"
@@ -36,16 +36,15 @@ const (
 
 const op = "run folder"
 
-// temporary is the name of a file that is not whole.
+// temporary matches the name of an unfinished file.
 var temporary = inventory.Pattern(`.*` + scratch.Suffix)
 
-// isTemporary reports whether a name is that of a file of ours that is not whole.
+// isTemporary reports whether a name is the name of an unfinished file of this package.
 func isTemporary(name string) bool {
 	return temporary.MatchString(name) && slices.ContainsFunc(own, func(e inventory.Entry) bool { return e.Name.MatchString(name) })
 }
 
-// Ended returns the summary of the run in a folder, nil where there is none that has
-// ended.
+// Ended returns the summary of the run in a folder, or nil if there is no run that has ended.
 func Ended(dir string) *Summary {
 	s, err := readSummary(dir)
 	if err != nil {
@@ -54,8 +53,7 @@ func Ended(dir string) *Summary {
 	return s
 }
 
-// readSummary reads the summary of a run. Faults have kind Missing where there is
-// none.
+// readSummary reads the summary of a run. A missing summary is a fault of kind Missing.
 func readSummary(dir string) (*Summary, error) {
 	path := filepath.Join(dir, summaryFile)
 	text, err := os.ReadFile(path)
@@ -72,15 +70,15 @@ func readSummary(dir string) (*Summary, error) {
 	return s, nil
 }
 
-func taken(dir string) bool {
-	_, err := os.Stat(dir)
+func exists(path string) bool {
+	_, err := os.Stat(path)
 	return err == nil
 }
 
 // Dir returns the folder's path.
 func (f *Folder) Dir() string { return f.dir }
 
-// Log is log.txt. What is written before the folder is, is kept for it.
+// Log returns the writer of log.txt. It stores lines until Begin or Continue creates the file.
 func (f *Folder) Log() io.Writer {
 	if f.log == nil {
 		return &f.early
@@ -90,7 +88,7 @@ func (f *Folder) Log() io.Writer {
 
 // WriteConfig writes config.toml.
 func (f *Folder) WriteConfig(v any) error {
-	return f.whole(configFile, func(w io.Writer) error { return toml.NewEncoder(w).Encode(v) })
+	return durable.Write(op, filepath.Join(f.dir, configFile), func(w io.Writer) error { return toml.NewEncoder(w).Encode(v) })
 }
 
 // WriteSummary writes summary.json.
@@ -99,7 +97,7 @@ func (f *Folder) WriteSummary(s Summary) error {
 	if err != nil {
 		return err
 	}
-	return f.whole(summaryFile, func(w io.Writer) error { _, err := w.Write(text); return err })
+	return durable.WriteFile(op, filepath.Join(f.dir, summaryFile), text, durable.Perm)
 }
 
 // JSON returns a value as indented JSON, with each list of numbers on one line.
@@ -111,7 +109,8 @@ func JSON(v any) ([]byte, error) {
 	return append(onOneLine(text), '\n'), nil
 }
 
-// numberList matches an indented list of numbers. No string has a line feed.
+// numberList matches an indented list of numbers. It cannot match within a string, because a JSON
+// string has no line feed.
 var numberList = regexp.MustCompile(`\[\n[-+.eE\d,\s]*\]`)
 
 // onOneLine puts each list of numbers of indented JSON on one line.
@@ -127,8 +126,8 @@ func (f *Folder) WriteModel(tensors []safetensors.Tensor, metadata map[string]st
 	return safetensors.Write(filepath.Join(f.dir, modelFile), tensors, metadata)
 }
 
-// AppendEpoch writes one line of metrics.jsonl, and the event file if there is one; a
-// reader sees whole lines.
+// AppendEpoch writes one line of metrics.jsonl with a single write, and appends to the event file
+// if there is one.
 func (f *Folder) AppendEpoch(e Epoch) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -139,9 +138,4 @@ func (f *Folder) AppendEpoch(e Epoch) error {
 		return fault.System(op, filepath.Join(f.dir, metricsFile), err)
 	}
 	return f.appendEvent(&e)
-}
-
-// whole writes a file that appears whole or not at all.
-func (f *Folder) whole(name string, fill func(io.Writer) error) error {
-	return durable.Write(op, filepath.Join(f.dir, name), fill)
 }

@@ -41,7 +41,7 @@ func (g *Graph) add(t Task, kind nodeKind, after []ID) ID {
 	g.nodes = append(g.nodes, node{task: t, kind: kind, needs: int32(len(after))})
 	for _, a := range after {
 		if a < 0 || int32(a) >= id {
-			panic("schedule: a task waits for one that is not there yet")
+			panic("schedule: a task depends on a later task")
 		}
 		g.nodes[a].after = append(g.nodes[a].after, id)
 	}

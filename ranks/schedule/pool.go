@@ -138,7 +138,7 @@ func (p *Pool) Complete(f Flow, finish func() (Task, error)) {
 	p.idle.Broadcast()
 }
 
-// work is Run on one worker.
+// work runs the tasks of f on one worker until f has finished or a task fails.
 func (p *Pool) work(worker int, f Flow) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -154,8 +154,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// A worker goes on with what its last task has made ready: the interval that it
-// has in its cache.
+// A worker continues with the task that its last task has made ready, because that interval is in
+// its cache.
 func TestNewestFirst(t *testing.T) {
 	g := &schedule.Graph{}
 	for i := range 3 {
@@ -322,7 +322,7 @@ func BenchmarkPool(b *testing.B) {
 	}
 }
 
-// The queue is what may run and does not; between two runs there is none.
+// The queue has the tasks that may run but do not. It is empty between two runs.
 func TestQueue(t *testing.T) {
 	g := &schedule.Graph{}
 	first := g.Task(schedule.Task{Interval: 1})

@@ -9,18 +9,17 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// Divergence is the end of a run whose weights give no numbers any more.
+// Divergence describes why a run has diverged.
 type Divergence struct {
-	Epoch int    // that starts from the weights
-	found string // what is not a number, and where
+	Epoch int    // the epoch that starts from the diverged weights
+	found string // the value that is not finite, and its place
 }
 
-// number reports whether x is one: neither NaN nor infinite.
-func number(x float64) bool { return x-x == 0 }
+// isFinite reports whether x is neither NaN nor infinite.
+func isFinite(x float64) bool { return x-x == 0 }
 
-// numbers reports whether all of x are.
-func numbers(x []float32) bool {
-	var a, b, c, d float32 // 0 times NaN or an infinity is NaN; four sums, so that none waits for another
+func areFinite(x []float32) bool {
+	var a, b, c, d float32 // 0·NaN and 0·∞ are NaN; four independent sums can overlap
 	for ; len(x) >= 4; x = x[4:] {
 		a += x[0] * 0
 		b += x[1] * 0
@@ -33,24 +32,23 @@ func numbers(x []float32) bool {
 	return a+b+c+d == 0
 }
 
-// absurd returns the loss of a line that is not a number, or empty.
-func absurd(line *runfolder.Epoch) string {
+// describeLoss describes a loss of a line that is not finite. It returns "" if there is none.
+func describeLoss(line *runfolder.Epoch) string {
 	switch {
-	case !number(line.Loss):
+	case !isFinite(line.Loss):
 		return fmt.Sprintf("the loss is %v", line.Loss)
-	case line.ValLoss != nil && !number(*line.ValLoss):
+	case line.ValLoss != nil && !isFinite(*line.ValLoss):
 		return fmt.Sprintf("the validation loss is %v", *line.ValLoss)
 	}
 	return ""
 }
 
-// suspect names the weights that are to blame: the first that is not a number, else
-// the largest.
-func suspect(params []model.Param, weights []float32) string {
+// describeWeights describes the first weight that is not finite, or the largest weight.
+func describeWeights(params []model.Param, weights []float32) string {
 	largest, where := 0.0, model.Param{}
 	for _, p := range params {
 		for _, v := range p.Of(weights) {
-			if !number(float64(v)) {
+			if !isFinite(float64(v)) {
 				return fmt.Sprintf("%s holds %v", p.Name, v)
 			}
 			if a := math.Abs(float64(v)); a > largest {
@@ -61,8 +59,8 @@ func suspect(params []model.Param, weights []float32) string {
 	return fmt.Sprintf("the largest weight is %.3g, in %s", largest, where.Name)
 }
 
-// Fault returns the error that a run with this folder and learning rate ends with.
-// best is the epoch of the weights that are kept, 0 where there are none.
+// Fault returns the error of a diverged run with this folder and learning rate. best is the epoch
+// of the saved weights, or 0 if no weights were saved.
 func (d *Divergence) Fault(dir string, rate float64, best int) error {
 	kept := "no model was saved, because no epoch had been evaluated"
 	if best > 0 {

@@ -201,17 +201,17 @@ func TestPatienceOnBothIsThatOfGAT(t *testing.T) {
 	}
 }
 
-// Of no vector is a number that is none overlooked, at whatever place.
+// A NaN or infinity is found at every position of a vector.
 func TestNumbers(t *testing.T) {
 	for n := range 19 {
 		x := slices.Repeat([]float32{math.MaxFloat32}, n)
-		if !numbers(x) {
+		if !areFinite(x) {
 			t.Errorf("%d large numbers are none", n)
 		}
 		for i := range x {
 			for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 				x[i] = float32(bad)
-				if numbers(x) {
+				if areFinite(x) {
 					t.Errorf("%v at %d of %d is overlooked", bad, i, n)
 				}
 			}

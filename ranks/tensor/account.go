@@ -92,7 +92,6 @@ func (a *account) closeAttempt(name task.Name, c bill.Class, now time.Duration) 
 // drop records that the service has rejected an attempt, which costs nothing.
 func (a *account) drop(name task.Name) { delete(a.open, name) }
 
-// addUsage adds the usage of an attempt.
 func (a *account) addUsage(s *task.Spent) {
 	x := a.open[s.Name]
 	if x == nil {

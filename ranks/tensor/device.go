@@ -34,7 +34,6 @@ type deviceQueue struct {
 	ops kernels.Ops
 }
 
-// deviceFrame is a frame on the device.
 type deviceFrame struct {
 	queue     *deviceQueue
 	store     *model.Store // the host's store
@@ -44,7 +43,6 @@ type deviceFrame struct {
 	transfers map[stages]model.Cut
 }
 
-// deviceWeights are weights on a lane.
 type deviceWeights struct {
 	mat     kernels.Mat
 	version int
@@ -112,7 +110,6 @@ func (d *Device) Start(_ kernels.Ops, t *task.Task) (bool, error) {
 	return false, nil
 }
 
-// runTask runs a task.
 func (w *deviceFrame) runTask(t *task.Task) (err error) {
 	w.queue.mu.Lock()
 	defer w.queue.mu.Unlock()

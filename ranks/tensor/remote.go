@@ -261,10 +261,11 @@ func (r *Remote) readAnswers() {
 	}
 }
 
-// handleAnswer handles an answer.
 func (r *Remote) handleAnswer(a task.Answer) {
 	if a.Spent != nil {
-		r.addUsage(a.Spent)
+		r.mu.Lock()
+		r.account.addUsage(a.Spent)
+		r.mu.Unlock()
 	}
 	if a.Failed != nil {
 		r.fail(*a.Failed)
@@ -275,13 +276,6 @@ func (r *Remote) handleAnswer(a task.Answer) {
 	if name, ok := r.accept(a.Result); ok {
 		r.notifyFinished(Finished{Task: name})
 	}
-}
-
-// addUsage adds the usage of an attempt.
-func (r *Remote) addUsage(s *task.Spent) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.account.addUsage(s)
 }
 
 // accept stores a result if it is the first of its task.

@@ -7,25 +7,24 @@ import (
 	"siafu/ranks/world"
 )
 
-// tag of the messages by which clocks are compared, away from those of
-// training.
+// tag is the tag of messages that compare clocks. Training uses other tags.
 const tag = 1 << 14
 
-// rounds of a comparison; the quickest counts.
+// rounds is the number of round trips of a comparison. The shortest one is used.
 const rounds = 16
 
-// Offset is how far a rank's clock is ahead of rank 0's.
+// Offset is the difference of a rank's clock and rank 0's.
 type Offset struct {
-	Nanos int64
-	Trip  int64 // nanoseconds of the round trip that told; half of it is the error
+	Nanos int64 // positive: the rank's clock is ahead
+	Trip  int64 // nanoseconds of the round trip; half of it bounds the error
 }
 
-// Measure compares the clocks of all ranks with rank 0's and returns the
-// caller's offset. Ranks on the host of rank 0 share its clock. now is the
-// present on the caller's clock, in nanoseconds. Collective.
+// Measure compares the clocks of all ranks with rank 0's and returns the caller's offset. Ranks on
+// the host of rank 0 share its clock. now returns the time of the caller's clock in nanoseconds.
+// Collective.
 //
-// The estimate is that of the Network Time Protocol (RFC 5905, §8): of several
-// round trips the shortest tells most.
+// The estimate is that of the Network Time Protocol (RFC 5905, §8): the shortest of several round
+// trips is the most accurate.
 func Measure(c world.Comm, now func() int64) (Offset, error) {
 	hosts := c.Hosts()
 	var mine Offset
@@ -45,7 +44,7 @@ func Measure(c world.Comm, now func() int64) (Offset, error) {
 	return mine, nil
 }
 
-// answer tells rank q the time as often as it asks.
+// answer sends the time to rank q for each of its requests.
 func answer(c world.Comm, q int, now func() int64) error {
 	for range rounds {
 		if _, err := c.Recv(q, tag); err != nil {
@@ -62,7 +61,7 @@ func answer(c world.Comm, q int, now func() int64) error {
 	return nil
 }
 
-// ask compares this rank's clock with rank 0's.
+// ask requests the time from rank 0 and returns the offset of this rank's clock.
 func ask(c world.Comm, now func() int64) (Offset, error) {
 	best := Offset{Trip: 1<<63 - 1}
 	for range rounds {
@@ -89,9 +88,8 @@ func ask(c world.Comm, now func() int64) (Offset, error) {
 	return best, nil
 }
 
-// Better returns the offset that was told by the shorter trip, of one measured
-// before and one after training, with the nanoseconds by which it may be wrong:
-// half of the trip, and what the clocks have drifted apart meanwhile.
+// Better returns the more accurate of two offsets, measured before and after training. wrong bounds
+// its error in nanoseconds: half of its round trip, plus the drift of the clocks during training.
 func Better(first, last Offset) (nanos, wrong int64) {
 	best := first
 	if last.Trip < first.Trip {

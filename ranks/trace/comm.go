@@ -6,8 +6,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// Watch returns a communicator that counts, on r, how long its calls block.
-// Communicators made from it by Sub are watched too.
+// Watch returns a communicator that adds the blocking time of its calls to r. Communicators that
+// its Sub creates do so, too.
 func Watch(c world.Comm, r *Recorder) world.Comm { return &watched{c, r} }
 
 type watched struct {
@@ -15,7 +15,7 @@ type watched struct {
 	recorder *Recorder
 }
 
-// since counts the time since a call began as waited.
+// since adds the time since a call began to the waiting time.
 func (w *watched) since(began time.Time) { w.recorder.waited.Add(int64(time.Since(began))) }
 
 func (w *watched) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (world.Request, error) {

@@ -1,11 +1,10 @@
-// Package trace keeps a timeline of the tasks of all ranks, writes it as a
-// file in the trace event format of Chrome, and reads such a file again.
+// Package trace records a timeline of the tasks of all ranks. It writes and reads files in the
+// trace event format of Chrome.
 //
-// Each worker of a rank has a Recorder: a ring of the newest tasks, made once,
-// so that recording allocates nothing. Watch makes a communicator count the
-// time that it blocks its caller; a task knows from it how much of its time
-// was spent waiting. Measure compares the clocks of hosts. Save brings all
-// rings to rank 0, which writes the file:
+// Each worker of a rank has a Recorder: a ring buffer of the newest tasks, allocated once, so that
+// recording allocates nothing. Watch returns a communicator that measures how long it blocks its
+// caller, which gives the waiting time of each task. Measure compares the clocks of hosts. Save
+// gathers all rings on rank 0, which writes the file:
 //
 //	{"otherData":{"program":"siafu 0.1.0","dataset":"cora",…},"displayTimeUnit":"ms","traceEvents":[
 //	{"ph":"M","name":"process_name","pid":0,"args":{"name":"rank 0 graph on n1","role":"graph","host":"n1","dropped":0,"clock_error_us":0}},
@@ -13,11 +12,10 @@
 //	…
 //	]}
 //
-// pid is the rank, tid the worker; times are microseconds since training
-// began, on rank 0's clock. layer and interval are absent where a task has
-// none. Epoch 0 is what is computed once before the first epoch. dropped says
-// how many older tasks of a rank the ring has overwritten.
+// pid is the rank and tid the worker. Times are microseconds since the start of training on rank
+// 0's clock. layer and interval are absent if a task has none. Epoch 0 has the tasks before the
+// first epoch. dropped is the number of older tasks of a rank that the ring has overwritten.
 //
-// Save and Measure are collective over the world; the rest is local. A nil
-// Recorder records nothing.
+// Save and Measure are collective over the world. All other functions are local. A nil Recorder
+// records nothing.
 package trace

@@ -12,29 +12,27 @@ import (
 	"siafu/internal/fault"
 )
 
-// Event is a task as a file tells it. Start is on rank 0's clock, from the
-// beginning of training.
+// Event is a task in a file. Start is on rank 0's clock, since the start of training.
 type Event struct {
 	Task             string
 	Rank, Worker     int
-	Epoch            int // 0 before the first
-	Layer, Interval  int // None where there is none
+	Epoch            int // 0: before the first epoch
+	Layer, Interval  int // None if the task has none
 	Start, Dur, Wait time.Duration
 }
 
-// End is when the task ended.
+// End returns the end of the task.
 func (e *Event) End() time.Duration { return e.Start + e.Dur }
 
-// File is a file that was read: events in the order in which they stand there,
-// which for each worker is that of time.
+// File is the content of a file. The events of each worker are in the order of time.
 type File struct {
 	Info      map[string]string
 	Processes []Process
 	Events    []Event
 }
 
-// Read reads a file that Save has written. Faults have kind Missing for one
-// that is not there, Data, with the line, for one that is damaged.
+// Read reads a file written by Save. The kind of a fault is Missing for a missing file and Data
+// for a damaged file; its text names the line.
 func Read(path string) (*File, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -82,7 +80,7 @@ func Decode(b []byte) (*File, error) {
 
 type decoder struct {
 	file  *File
-	ranks map[int]bool // that the file has described
+	ranks map[int]bool // ranks with a description so far
 }
 
 // rawEvent is an event of any phase.
@@ -96,7 +94,7 @@ type rawEvent struct {
 	Args   json.RawMessage `json:"args"`
 }
 
-// take keeps an event, if it is of a kind that Save writes and that matters.
+// take stores a task or the description of a process. It ignores other events.
 func (d *decoder) take(text []byte) error {
 	var e rawEvent
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -144,7 +142,7 @@ func (d *decoder) task(e *rawEvent) error {
 	}
 	switch {
 	case e.Name == "":
-		return errors.New("a task without a name")
+		return errors.New("a task has no name")
 	case !d.ranks[e.Rank]:
 		return fmt.Errorf("task %q belongs to rank %d, which no earlier event describes", e.Name, e.Rank)
 	case e.TS == nil || e.Dur == nil || a.Epoch == nil:
@@ -160,7 +158,7 @@ func (d *decoder) task(e *rawEvent) error {
 	return nil
 }
 
-// mostMicros is 30 years, which a time.Duration holds many times over.
+// mostMicros is 30 years in microseconds, far below the limit of time.Duration.
 const mostMicros = 1e15
 
 func micros(us float64) time.Duration { return time.Duration(math.Round(us * 1e3)) }

@@ -8,49 +8,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Capacity is how many tasks of a worker are kept: 2,500 epochs of a network
-// of two layers, in 3 MiB that are touched only as they fill.
+// Capacity is the number of tasks in the ring of a worker: 2,500 epochs of a network with two
+// layers. A ring takes 3 MiB, which are used only as it fills.
 const Capacity = 1 << 16
 
 // None is the layer or interval of a task that has none.
 const None = -1
 
-// Place is what a task works on.
+// Place is the epoch, layer and interval of a task.
 type Place struct {
 	Epoch, Layer, Interval int32
 }
 
-// entry is a task in the ring; times are nanoseconds of the host's clock. It
-// has no pointer, so that a collection does not go through the ring.
+// entry is a task in the ring. Times are nanoseconds of the host's clock. It has no pointers, so
+// the garbage collector does not scan the ring.
 type entry struct {
 	start, dur, wait int64
 	at               Place
-	task             int32 // in names
+	task             int32 // index in names
 }
 
-// Recorder keeps the newest tasks of one worker. Add and Begin are for that
-// worker alone; communicators that it watches may be used by others meanwhile.
+// Recorder records the newest tasks of one worker. Only that worker may call Add and Begin. Other
+// goroutines may use the watched communicators concurrently.
 type Recorder struct {
 	worker int
 	zero   time.Time // the same moment as boot
 	boot   int64     // nanoseconds on the clock that all processes of a host share
-	names  []string  // of the kinds of task so far
+	names  []string  // names of the kinds of task so far
 	ring   []entry
-	count  int64        // of tasks ever added
-	waited atomic.Int64 // nanoseconds since the last task
+	count  int64        // number of tasks added so far
+	waited atomic.Int64 // waiting time since the last task, in nanoseconds
 }
 
-// NewRecorder makes the recorder of a worker, which keeps the given number of
-// tasks.
+// NewRecorder makes the recorder of a worker with a ring of the given number of tasks.
 func NewRecorder(worker, capacity int) *Recorder {
 	r := &Recorder{worker: worker, ring: make([]entry, capacity)}
 	r.zero, r.boot = moment()
 	return r
 }
 
-// moment returns the present for Go and on the clock of the host, which counts from
-// its start. A thread may lose its processor between the two readings: of
-// several the closest count.
+// moment reads Go's clock and the host's clock, which counts from the start of the host. The thread
+// may be preempted between the two readings, so moment returns the closest of several pairs.
 func moment() (zero time.Time, boot int64) {
 	closest := time.Duration(1<<63 - 1)
 	for range rounds {
@@ -69,18 +67,17 @@ func moment() (zero time.Time, boot int64) {
 // stamp returns a time on the host's clock.
 func (r *Recorder) stamp(t time.Time) int64 { return r.boot + int64(t.Sub(r.zero)) }
 
-// Now returns the present on the host's clock, in nanoseconds.
+// Now returns the time of the host's clock in nanoseconds.
 func (r *Recorder) Now() int64 { return r.stamp(time.Now()) }
 
-// Begin says that a task begins here: waits so far are not its own.
+// Begin begins a task. Earlier waits do not count for this task.
 func (r *Recorder) Begin() {
 	if r != nil {
 		r.waited.Store(0)
 	}
 }
 
-// Add records a task that lasted from begin to end. Waits since the last Begin
-// or Add are its own.
+// Add records a task from begin to end. The waits since the last Begin or Add count for this task.
 func (r *Recorder) Add(task string, at Place, begin, end time.Time) {
 	if r == nil {
 		return
@@ -88,8 +85,7 @@ func (r *Recorder) Add(task string, at Place, begin, end time.Time) {
 	r.add(task, at, begin, end, r.waited.Swap(0))
 }
 
-// AddWait records that a task was waited for from begin to end, and nothing else
-// was done.
+// AddWait records that the worker only waited for a task from begin to end.
 func (r *Recorder) AddWait(task string, at Place, begin, end time.Time) {
 	if r == nil {
 		return
@@ -105,8 +101,8 @@ func (r *Recorder) add(task string, at Place, begin, end time.Time, waited int64
 	r.count++
 }
 
-// name returns the number of a kind of task. There are few, so that a search is as
-// quick as a map.
+// name returns the index of a kind of task in names. There are few kinds, so a linear search is as
+// fast as a map.
 func (r *Recorder) name(task string) int32 {
 	i := slices.Index(r.names, task)
 	if i < 0 {
@@ -116,10 +112,10 @@ func (r *Recorder) name(task string) int32 {
 	return int32(i)
 }
 
-// dropped is how many tasks have been overwritten.
+// dropped returns the number of overwritten tasks.
 func (r *Recorder) dropped() int64 { return max(r.count-int64(len(r.ring)), 0) }
 
-// each calls f for the tasks that are kept, the oldest first.
+// each calls f for the tasks in the ring, the oldest first.
 func (r *Recorder) each(f func(task string, e *entry)) {
 	for i := r.dropped(); i < r.count; i++ {
 		e := &r.ring[i%int64(len(r.ring))]

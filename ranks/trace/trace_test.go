@@ -243,7 +243,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// What other programs add is passed over.
+// Events and fields of other programs are ignored.
 func TestDecodeSkips(t *testing.T) {
 	f, err := Decode([]byte(`{"more":[{"a":1}],` + head[1:] + `{"ph":"C","name":"n","pid":9},{"ph":"X","name":"AE","pid":0,"tid":3,"ts":-1.5,"dur":2,"cat":"x","args":{"epoch":1,"interval":4,"x":[]}}],"end":null}`))
 	want := Event{Task: "AE", Worker: 3, Epoch: 1, Layer: None, Interval: 4, Start: -1500, Dur: 2000}

@@ -19,19 +19,18 @@ import (
 
 const op = "trace"
 
-// Process is what a file says of a rank.
+// Process is the description of a rank in a file.
 type Process struct {
 	Rank         int     `json:"-"`
 	Name         string  `json:"name"`
 	Role         string  `json:"role"` // "graph" or "server"
 	Host         string  `json:"host"`
-	Dropped      int64   `json:"dropped"`        // tasks older than those in the file
-	ClockErrorUS float64 `json:"clock_error_us"` // by which times may be wrong against rank 0's
+	Dropped      int64   `json:"dropped"`        // older tasks that are not in the file
+	ClockErrorUS float64 `json:"clock_error_us"` // maximal error of times relative to rank 0's clock
 }
 
-// Check fails where a timeline could not be written to path later: there is
-// something that is no timeline of siafu's, or the folder takes no files. It
-// leaves nothing behind.
+// Check returns a fault if a timeline cannot be written to path: a file exists that is not a
+// timeline of siafu, or the folder is not writable. It changes nothing.
 func Check(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fault.New(fault.Config, op, path, "it is not a regular file").Then("give --trace the name of a new file")
@@ -51,7 +50,7 @@ func Check(path string) error {
 	return nil
 }
 
-// Prepare makes the folder that a timeline is written into.
+// Prepare creates the folder of a timeline.
 func Prepare(path string) error {
 	return durable.MkdirAll(op, filepath.Dir(path))
 }
@@ -68,25 +67,25 @@ func isTimeline(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(`{"otherData":{`)) && bytes.Contains(head, []byte(`"program":"siafu `))
 }
 
-// Timeline is what Save needs of a rank.
+// Timeline has a rank's input of Save.
 type Timeline struct {
-	Info    map[string]string // of the run; rank 0's counts
-	Process Process           // without what the recorder and the offsets tell
+	Info    map[string]string // description of the run; rank 0's is used
+	Process Process           // Save sets Dropped and ClockErrorUS
 	Workers []*Recorder
 	Counts  []Count
-	Origin  int64 // the nanosecond of rank 0's clock that is 0 in the file
-	First   Offset
+	Origin  int64  // the nanosecond of rank 0's clock that is time 0 in the file
+	First   Offset // measured before training
 }
 
-// Count is how much there was of something at a moment.
+// Count is the value of a named counter at a time.
 type Count struct {
 	Name string
 	At   time.Time
 	N    int
 }
 
-// Save gathers the timelines of all ranks and writes the file on rank 0, whole
-// or not at all. Collective. A fault of the file is rank 0's alone.
+// Save gathers the timelines of all ranks, and rank 0 writes the file atomically. Collective. Only
+// rank 0 returns a fault of the file.
 func Save(c world.Comm, path string, t Timeline) error {
 	last, err := Measure(c, t.Workers[0].Now)
 	if err != nil {
@@ -101,7 +100,7 @@ func Save(c world.Comm, path string, t Timeline) error {
 	return durable.Write(op, path, func(w io.Writer) error { return writeTo(w, t.Info, blocks) })
 }
 
-// encode is the part of a rank in the file: events, with a comma between two.
+// encode returns the events of a rank in the format of the file, separated by commas.
 func (t *Timeline) encode(shift int64) []byte {
 	p := t.Process
 	for _, w := range t.Workers {
@@ -128,7 +127,7 @@ func (t *Timeline) encode(shift int64) []byte {
 	return b
 }
 
-// append appends the count as an event, so many nanoseconds after 0 in the file.
+// append appends the count as an event at a time in nanoseconds.
 func (c *Count) append(b []byte, rank int, at int64) []byte {
 	b = append(b, `{"ph":"C","name":`...)
 	b = strconv.AppendQuote(b, c.Name)
@@ -150,8 +149,8 @@ func appendMeta(b []byte, name string, rank, worker int, args any) []byte {
 	return append(b, line...)
 }
 
-// append appends the task, of the given kind, as an event; zero is the nanosecond of this rank's
-// clock that is 0 in the file.
+// append appends a task of the given kind as an event. zero is the nanosecond of this rank's clock
+// that is time 0 in the file.
 func (e *entry) append(b []byte, task string, rank, worker int, zero int64) []byte {
 	b = append(b, `{"ph":"X","name":`...)
 	b = strconv.AppendQuote(b, task)

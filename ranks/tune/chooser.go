@@ -9,34 +9,34 @@ import (
 
 // Chooser chooses a codec for each epoch of a run. Its states, in their order:
 //
-//	warming   the first epoch runs through the most exact candidate
-//	gauging   one more does, and its exchanges are measured: they estimate an
-//	          epoch with every other candidate
-//	trying    the candidate that promises most runs for some epochs, and then the
-//	          next one, until none promises to be better than the best so far or
-//	          a quarter of the run has gone
-//	settled   the best one runs; when epochs become much longer or shorter,
+//	warming   the first epoch uses the most exact candidate
+//	gauging   the next epoch uses it, too; measurements of its exchanges estimate the
+//	          time of an epoch with each other candidate
+//	trying    the most promising candidate runs for some epochs, and then the next
+//	          one, until none promises to be better than the best so far or the
+//	          trials have used a quarter of the remaining epochs
+//	settled   the best candidate runs; when epochs become much longer or shorter,
 //	          gauging begins again
 //
-// Design note: links are not measured apart from the exchanges. What a rank has
-// waited for rows in an epoch knows of all that shares the link, of the order of
-// messages and of the processors that carry them; a link that was measured while
-// nothing else ran does not. It also bounds what any codec can gain.
+// Design note: links are not measured on their own. The time that a rank waits for rows in an
+// epoch depends on everything that shares the link, on the order of messages and on the processors
+// that carry them. A measurement of an idle link would miss all of this. The waiting time also
+// bounds the gain of any codec.
 type Chooser struct {
 	names []string // candidates, the most exact first
-	epoch int      // the last one that has ended
-	last  int      // the last one of the run
+	epoch int      // the last epoch that has ended
+	last  int      // the last epoch of the run
 
 	state   state
-	current int // candidate that epochs run through
+	current int // the current candidate
 
-	predicted []float64   // by candidate: seconds of an epoch
-	measured  [][]float64 // by candidate: seconds of its epochs, at most rounds of them
-	budget    int         // epochs that trials may still take
+	predicted []float64   // by candidate: estimated seconds of an epoch
+	measured  [][]float64 // by candidate: measured seconds of its epochs, at most rounds
+	budget    int         // epochs left for trials
 
-	recent   []float64 // seconds on this rank since ranks have last agreed
-	window   int       // epochs between two agreements, once settled
-	expected float64   // seconds of an epoch, once settled; 0: those of the first window
+	recent   []float64 // seconds of epochs on this rank since the last agreement
+	window   int       // epochs between two agreements in state settled
+	expected float64   // expected seconds of an epoch in state settled; 0: set by the next window
 }
 
 type state int
@@ -50,27 +50,26 @@ const (
 
 const (
 	rounds      = 3    // epochs of a trial
-	share       = 0.25 // of the epochs that are left, for all trials
-	alike       = 1.03 // times as long is as good: then the more exact candidate is better
-	firstWindow = 10   // epochs; each time that gauging begins again it doubles
-	changed     = 1.5  // times as long, or as short, as expected: gauging begins again
+	share       = 0.25 // fraction of the remaining epochs for all trials
+	similar     = 1.03 // below this ratio of times, the more exact candidate is better
+	firstWindow = 10   // epochs; the window doubles whenever gauging begins again
+	changed     = 1.5  // above this ratio of expected and measured time, gauging begins again
 )
 
-// NewChooser chooses among codecs, the most exact first, for the epochs first to
-// last. It begins with the most exact.
+// NewChooser returns a chooser among codecs, ordered by decreasing accuracy, for the epochs first
+// to last. It begins with the most exact codec.
 func NewChooser(names []string, first, last int) *Chooser {
 	return &Chooser{names: names, epoch: first - 1, last: last, window: firstWindow}
 }
 
-// Current returns the number of the candidate for the next epoch, or for the one that
-// runs.
+// Current returns the index of the candidate for the current or the next epoch.
 func (c *Chooser) Current() int { return c.current }
 
-// Gauging reports whether the exchanges of this epoch are to be measured.
+// Gauging reports whether the exchanges of this epoch must be measured.
 func (c *Chooser) Gauging() bool { return c.state == gauging }
 
-// Ended takes the seconds of an epoch on this rank. due reports, the same on all ranks,
-// whether they must now agree on the largest report and call Agreed.
+// Ended records the seconds of an epoch on this rank. If due, the ranks must agree on the largest
+// report and call Agreed. due is equal on all ranks.
 func (c *Chooser) Ended(seconds float64) (report float64, due bool) {
 	c.epoch++
 	c.recent = append(c.recent, seconds)
@@ -82,9 +81,9 @@ func (c *Chooser) Ended(seconds float64) (report float64, due bool) {
 	return report, true
 }
 
-// Agreed takes the largest report of all ranks. After a gauging epoch it also takes the
-// estimated seconds of its exchanges with each candidate: encoding, decoding and waiting,
-// on the slowest rank. It returns a line about the decision, "" for none.
+// Agreed evaluates the largest report of all ranks. After a gauging epoch it also needs the
+// estimated seconds of the exchanges with each candidate: encoding, decoding and waiting, on the
+// slowest rank. It returns a line about the decision, or "".
 func (c *Chooser) Agreed(seconds float64, exchanges []float64) string {
 	switch c.state {
 	case warming:
@@ -99,8 +98,8 @@ func (c *Chooser) Agreed(seconds float64, exchanges []float64) string {
 	return ""
 }
 
-// settleByEstimate ends gauging. Where too few epochs are left for a trial it settles by
-// what is predicted.
+// settleByEstimate ends gauging. It begins a trial, or settles by the estimates if too few epochs
+// are left.
 func (c *Chooser) settleByEstimate(seconds float64, exchanges []float64) string {
 	n := len(c.names)
 	c.predicted, c.measured = make([]float64, n), make([][]float64, n)
@@ -116,7 +115,7 @@ func (c *Chooser) settleByEstimate(seconds float64, exchanges []float64) string 
 	return said + c.settle(c.predicted)
 }
 
-// try takes an epoch of the current candidate.
+// try records an epoch of the current candidate.
 func (c *Chooser) try(seconds float64) string {
 	c.measured[c.current] = append(c.measured[c.current], seconds)
 	if len(c.measured[c.current]) < rounds || c.next() {
@@ -126,7 +125,7 @@ func (c *Chooser) try(seconds float64) string {
 	return fmt.Sprintf("codec auto: epoch %d: measured s/epoch: %s", c.epoch, c.list(tried)) + c.settle(tried)
 }
 
-// tried is what epochs with each candidate have taken, infinity without any.
+// tried returns the typical seconds of epochs with each candidate, or +∞ without epochs.
 func (c *Chooser) tried() []float64 {
 	seconds := make([]float64, len(c.names))
 	for i, m := range c.measured {
@@ -137,21 +136,21 @@ func (c *Chooser) tried() []float64 {
 	return seconds
 }
 
-// next begins the trial of the candidate that promises most. It is false where
-// none promises to be better than the best so far, or no epochs are left for it.
+// next begins the trial of the most promising candidate. It returns false if no candidate promises
+// to be better than the best so far, or if too few epochs are left.
 func (c *Chooser) next() bool {
 	tried := c.tried()
 	won := best(tried)
 	at, least := -1, math.Inf(1)
 	for i, m := range c.measured {
-		limit := tried[won] / alike
+		limit := tried[won] / similar
 		switch {
 		case i == won || len(m) == rounds:
 			continue
 		case len(m) > 0:
-			limit = tried[won] * changed // the epoch of gauging alone may have been long by chance
+			limit = tried[won] * changed // the single gauging epoch may have been slow by chance
 		case i < won:
-			limit = tried[won] * alike // who is more exact need not be faster
+			limit = tried[won] * similar // a more exact candidate need not be faster
 		}
 		if s := c.promise(i, tried); s <= limit && s < least {
 			at, least = i, s
@@ -165,16 +164,16 @@ func (c *Chooser) next() bool {
 	return true
 }
 
-// promise is what an epoch with a candidate may take: what it has taken, else
-// what is predicted, and as much more as it took others. Part of what ranks wait
-// is for each other, and fewer bytes do not shorten that. A prediction that was
-// right of a candidate which was not tried counts as much as a trial.
+// promise returns the expected seconds of an epoch with a candidate. This is the measured time if
+// there is one. If not, it is the estimate plus the mean error of the estimates of the other
+// candidates: ranks partly wait for each other, and fewer bytes do not shorten this wait. The mean
+// includes one error of 0, in favour of the estimate.
 func (c *Chooser) promise(candidate int, tried []float64) float64 {
 	if len(c.measured[candidate]) > 0 {
 		return tried[candidate]
 	}
 	missed, n := 0.0, 1.0
-	for i, m := range c.measured[1:] { // of the first all others were predicted
+	for i, m := range c.measured[1:] { // candidate 0 has no estimate: the others derive from it
 		if len(m) > 0 {
 			missed, n = missed+tried[1+i]-c.predicted[1+i], n+1
 		}
@@ -182,14 +181,14 @@ func (c *Chooser) promise(candidate int, tried []float64) float64 {
 	return c.predicted[candidate] + missed/n
 }
 
-// settle takes the best by the seconds of an epoch with each candidate.
+// settle chooses the best candidate by the seconds of an epoch.
 func (c *Chooser) settle(seconds []float64) string {
 	c.state, c.current, c.expected = settled, best(seconds), 0
 	return " -> " + c.names[c.current]
 }
 
-// watch compares a window of epochs with the first one. Shorter epochs are a
-// reason to look again only where a more exact candidate might do now.
+// watch compares a window of epochs with the first window. Shorter epochs are a reason to measure
+// again only if there is a more exact candidate.
 func (c *Chooser) watch(seconds float64) string {
 	shorter := seconds*changed < c.expected
 	switch {
@@ -205,7 +204,7 @@ func (c *Chooser) watch(seconds float64) string {
 	return said
 }
 
-// list writes the seconds of candidates, of those that have any.
+// list formats the finite seconds of candidates.
 func (c *Chooser) list(seconds []float64) string {
 	var words []string
 	for i, s := range seconds {
@@ -216,17 +215,17 @@ func (c *Chooser) list(seconds []float64) string {
 	return strings.Join(words, ", ")
 }
 
-// best returns the most exact candidate of those that are as fast as the fastest.
+// best returns the most exact candidate with about the time of the fastest.
 func best(seconds []float64) int {
 	least := slices.Min(seconds)
-	return slices.IndexFunc(seconds, func(s float64) bool { return s <= alike*least })
+	return slices.IndexFunc(seconds, func(s float64) bool { return s <= similar*least })
 }
 
-// typical is what epochs are compared by: half way between the median and the
-// least, since a machine that does other things too only makes them longer.
+// typical returns the mean of the median and the minimum, because other load on a machine only
+// makes epochs longer.
 func typical(seconds []float64) float64 { return (median(seconds) + slices.Min(seconds)) / 2 }
 
-// median of one number or more, which it sorts.
+// median sorts x and returns its median. x must not be empty.
 func median(x []float64) float64 {
 	slices.Sort(x)
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2

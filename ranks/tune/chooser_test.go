@@ -58,8 +58,8 @@ var speed = map[string][2]float64{
 	"int4": {6.6, 22}, "int4+s2": {2.3, 8.3}, "int4+zstd": {0.93, 5},
 }
 
-// links are those of the table, with what an epoch of gauging would have shown
-// on each: rows travel for as long as they are waited for without overlap.
+// links returns the links of the table, with the times that a measuring epoch would find: without
+// overlap, the waiting time is the transfer time.
 func links(t *testing.T) (list []*link) {
 	const ranks = 4
 	var travel, hidden, raw float64
@@ -121,8 +121,8 @@ func TestMeasuredLinks(t *testing.T) {
 
 var three = []string{"none", "int8", "int4"}
 
-// One epoch warms up and one is gauged, both through the most exact candidate;
-// then candidates have three epochs each, those first that promise most.
+// The first epoch is for warm-up and the second is measured, both with the most exact candidate.
+// Then candidates have three epochs each, the most promising first.
 func TestStates(t *testing.T) {
 	for _, k := range []struct {
 		name            string

@@ -2,36 +2,36 @@ package tune
 
 import "fmt"
 
-// Phases chooses with which ghosts the epochs of a run train, for --refresh auto: with
-// none, so that ranks train alone on their own vertices, or with those of the same epoch,
-// which is exact. Its stages, in their order:
+// Phases chooses the ghost rows of each epoch, for --refresh auto. An epoch trains without ghost
+// rows, so that ranks train alone on their own vertices, or exactly, with ghost rows of the same
+// epoch. Its stages, in their order:
 //
-//	timing    some epochs without ghosts, whose time is measured, and that of the
-//	          evaluations before them. These gather ghosts on their forward pass: where
-//	          they take longer than such an epoch, an exact one does, and the next
-//	          stage is left out, which costs most there
-//	probing    some exact epochs, whose time is measured
-//	alone     epochs without ghosts, where exact ones take longer. They end when the loss
-//	          of the whole graph falls no more, when it is far above the one that ranks
-//	          see by themselves, who then learn what holds for their parts only, and
-//	          when the run is nearly over
-//	exact     the others
+//	timing    some epochs without ghost rows. Their time is measured, and the time of the
+//	          evaluations before them. An evaluation receives ghost rows in its forward
+//	          pass. If it takes longer than an epoch, so does an exact epoch. The next
+//	          stage is then skipped, because it would be expensive
+//	probing   some exact epochs, with measured time
+//	alone     epochs without ghost rows, if exact epochs take longer. This stage ends when
+//	          the loss of the whole graph no longer falls, when it is far above the loss
+//	          on the ranks' own parts (the ranks then overfit to their parts), and when
+//	          the run is nearly over
+//	exact     the remaining epochs
 //
-// What ranks learn alone is most of what they learn, and costs no communication. Few
-// exact epochs then bring the weights to what the whole graph asks for: accuracy rises by
-// points in the first three (docs/stale.md). Noise of sampled ghosts, and exact epochs
-// strewn among the others, took more time for less.
+// Most of the training happens alone, without communication. A few exact epochs then adapt the
+// weights to the whole graph: accuracy rises by percentage points in the first three
+// (docs/stale.md). Sampled ghost rows, and exact epochs interleaved with the others, took more time
+// and gave less accuracy.
 type Phases struct {
-	epoch int // the last one that has ended
-	last  int // the last one of the run
+	epoch int // the last epoch that has ended
+	last  int // the last epoch of the run
 	stage stage
 
 	// Seconds on this rank.
 	alone, exact, evaluations []float64
 
-	loss  float64 // of the whole graph with the weights of the coming epoch, 0: not known
-	least float64 // that was seen of it
-	since int     // the epoch behind which it was
+	loss  float64 // of the whole graph with the weights of the next epoch; 0: unknown
+	least float64 // minimum of loss so far
+	since int     // the last epoch before that minimum
 }
 
 type stage uint8
@@ -43,18 +43,18 @@ const (
 	exact
 )
 
-// How long stages are.
+// Limits of the stages.
 const (
-	trial     = 4   // epochs, of which the first is not measured
-	worthIt   = 1.3 // times as long is what exact epochs may take and still be the only ones
-	mostAlone = 0.9 // of all epochs
-	flat      = 0.1 // of all epochs in which the loss does not fall end the epochs alone
-	leastFlat = 10  // epochs
-	misled    = 2   // times the loss that ranks see by themselves is too much
+	trial     = 4   // epochs of a measurement; the first one does not count
+	worthIt   = 1.3 // above this ratio of exact time to time alone, ranks train alone
+	mostAlone = 0.9 // maximal fraction of all epochs alone
+	flat      = 0.1 // fraction of all epochs without a lower loss that ends stage alone
+	leastFlat = 10  // minimum of these epochs
+	misled    = 2   // above this ratio of the loss of the graph to the ranks' loss, stage alone ends
 )
 
-// NewPhases chooses for the epochs first to last. over says that a run that continues has
-// been past its epochs alone.
+// NewPhases returns the phases of the epochs first to last. over is set if a resumed run has
+// already left stage alone.
 func NewPhases(first, last int, over bool) *Phases {
 	p := &Phases{epoch: first - 1, last: last, since: first - 1}
 	if over || p.late() {
@@ -66,14 +66,14 @@ func NewPhases(first, last int, over bool) *Phases {
 // late reports whether the run is nearly over.
 func (p *Phases) late() bool { return float64(p.epoch) >= mostAlone*float64(p.last) }
 
-// Alone reports whether the epoch to come trains without ghosts.
+// Alone reports whether the next epoch trains without ghost rows.
 func (p *Phases) Alone() bool { return p.stage == timing || p.stage == alone }
 
-// Over reports whether all epochs to come are exact. Those of nil are none of its.
+// Over reports whether all further epochs are exact. It is false for nil.
 func (p *Phases) Over() bool { return p != nil && p.stage == exact }
 
-// Evaluated takes the loss of the whole graph with the weights that the epoch to come
-// starts from, the same on all ranks, and the seconds that it took to know it on this one.
+// Evaluated records the loss of the whole graph with the weights at the start of the next epoch,
+// and the seconds of the evaluation on this rank. The loss must be equal on all ranks.
 func (p *Phases) Evaluated(loss, seconds float64) {
 	if p.loss = loss; p.least == 0 || loss < p.least {
 		p.least, p.since = loss, p.epoch
@@ -86,9 +86,9 @@ func (p *Phases) Evaluated(loss, seconds float64) {
 	}
 }
 
-// Ended takes the seconds of an epoch on this rank, and its loss, which is the same on all
-// ranks. due reports, the same on all ranks, whether they must now agree on the largest of
-// both seconds and call Agreed.
+// Ended records the seconds of an epoch on this rank and its loss, which must be equal on all
+// ranks. If due, the ranks must agree on the maximum of each number in report and call Agreed. due
+// is equal on all ranks.
 func (p *Phases) Ended(seconds, loss float64) (report [2]float64, due bool) {
 	p.epoch++
 	whole := p.loss
@@ -113,8 +113,8 @@ func (p *Phases) Ended(seconds, loss float64) (report [2]float64, due bool) {
 	return report, due
 }
 
-// Agreed takes the largest report of Ended over all ranks. It returns a line about the next
-// stage.
+// Agreed chooses the next stage by the maximum of the reports of all ranks. It returns a line
+// about it.
 func (p *Phases) Agreed(report [2]float64) string {
 	what, follows := "an epoch", "exact from now on"
 	longer := report[1] > worthIt*report[0]
@@ -132,14 +132,14 @@ func (p *Phases) Agreed(report [2]float64) string {
 	return fmt.Sprintf("refresh auto: an epoch takes %.4f s without ghosts and %s %.4f s with them -> %s", report[0], what, report[1], follows)
 }
 
-// Finish ends the epochs alone. It reports whether there were more to come.
+// Finish makes all further epochs exact. It reports whether they were not exact before.
 func (p *Phases) Finish() bool {
 	was := !p.Over()
 	p.stage = exact
 	return was
 }
 
-// steady returns the median of seconds but the first, 0 where there are no others.
+// steady returns the median of seconds without the first, or 0 if there are no others.
 func steady(seconds []float64) float64 {
 	if len(seconds) < 2 {
 		return 0

@@ -79,8 +79,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// A run that goes on behind its epochs alone is exact, as is one that goes on near its
-// end, and what follows Finish. One that goes on before measures again.
+// Epochs are exact in a run that resumes after its epochs without ghosts or near its end, and after
+// Finish. A run that resumes earlier measures again.
 func TestPhasesGoOn(t *testing.T) {
 	slow := course{alone: 1, exact: 10, evaluation: 4, whole: falling, own: falling}
 	for first, over := range map[int]bool{50: true, 91: false} {

@@ -1,5 +1,10 @@
 package world
 
+import (
+	"encoding/binary"
+	"hash/fnv"
+)
+
 // MaxTag is the largest tag of a message.
 const MaxTag = 32767
 
@@ -82,6 +87,16 @@ func All(size int) []int {
 		ranks[r] = r
 	}
 	return ranks
+}
+
+// Hash returns a hash of a text and numbers, the same in all processes.
+func Hash(text string, numbers ...int) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(text)) // never fails
+	for _, n := range numbers {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+	}
+	return h.Sum64()
 }
 
 // Offsets returns the start of each of consecutive blocks with the given lengths, and the end

@@ -18,8 +18,8 @@ func Agree(c Comm, err error) error {
 	if c.Size() == 1 {
 		return err
 	}
-	// One number per rank: 0 for success, else the message's length plus one, so that the
-	// usual case is a single small collective.
+	// Each rank sends one number: 0 for success, or the message's length plus one. The usual case
+	// is then a single small collective.
 	text := ""
 	var mine int64
 	if err != nil {
@@ -67,8 +67,8 @@ func shareError(c Comm, r, n int, text string, err error) error {
 	return &AgreedError{shared}
 }
 
-// Gather gathers the blocks of all ranks, which may differ in length, on root: there the
-// result is [Size] blocks in the order of ranks, elsewhere nil. Collective.
+// Gather gathers the blocks of all ranks on root, in the order of ranks. The blocks may differ in
+// length. The result is nil on other ranks. Collective.
 func Gather(c Comm, root int, block []byte) ([][]byte, error) {
 	CheckRank(c.Size(), root)
 	lengths, err := gatherInt64(c, int64(len(block)))
@@ -96,8 +96,8 @@ func Gather(c Comm, root int, block []byte) ([][]byte, error) {
 	return cut(all, recvCounts), nil
 }
 
-// Scatter sends a block, which may differ in length, from root to each rank. Only root passes
-// blocks, one per rank. Collective.
+// Scatter sends one block from root to each rank. The blocks may differ in length. Only root
+// passes blocks. Collective.
 func Scatter(c Comm, root int, blocks [][]byte) ([]byte, error) {
 	CheckRank(c.Size(), root)
 	lengths := make([]int64, c.Size())
@@ -121,7 +121,8 @@ func Scatter(c Comm, root int, blocks [][]byte) ([]byte, error) {
 	return mine, req.Wait()
 }
 
-// GatherValues is Gather of values, sent as JSON. Collective.
+// GatherValues gathers the values of all ranks on root, like Gather. It sends them as JSON.
+// Collective.
 func GatherValues[T any](c Comm, root int, mine T) ([]T, error) {
 	text, err := json.Marshal(mine)
 	if err != nil {
@@ -135,9 +136,8 @@ func GatherValues[T any](c Comm, root int, mine T) ([]T, error) {
 	return all, err
 }
 
-// BcastBlob is Bcast of a length that only root knows. It returns root's blob:
-// blob itself on root, a slice of its own elsewhere, where the argument is
-// ignored. Collective.
+// BcastBlob broadcasts a blob whose length only root knows. It returns blob itself on root and a
+// new slice on other ranks, whose argument is ignored. Collective.
 func BcastBlob(c Comm, blob []byte, root int) ([]byte, error) {
 	var length [8]byte
 	binary.LittleEndian.PutUint64(length[:], uint64(len(blob)))

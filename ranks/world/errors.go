@@ -10,14 +10,14 @@ import (
 // the world, also on a communicator made by Sub, because the user and the launcher use these
 // numbers.
 type StallError struct {
-	Op      string        // awaited operation, "Barrier"
-	Rank    int           // who waited
+	Op      string        // awaited operation, such as "Barrier"
+	Rank    int           // the waiting rank
 	Waited  time.Duration // duration of the wait
 	Missing []int         // missing ranks, ascending; empty if unknown
 	Hosts   []string      // hosts of the missing ranks, if known
 	During  string        // activity of the waiting rank, if known
 
-	Name func(rank int) string // what a rank is called; nil is "rank 3"
+	Name func(rank int) string // returns the name of a rank; nil: "rank 3"
 }
 
 func (e *StallError) Error() string {
@@ -44,15 +44,15 @@ func (e *StallError) Error() string {
 	return msg
 }
 
-// LostError reports a wait that can never end because another rank of the world failed or
-// left. It is a consequence: the cause, and the kind of fault, are those of the other rank.
+// LostError reports a wait that can never end because another rank of the world failed or left.
+// It is a consequence of the error of the other rank, which is its cause and sets its kind.
 type LostError struct {
-	Op    string // what was waited for
-	Rank  int    // who waited
-	Lost  int    // who failed; both are ranks of the world
+	Op    string // awaited operation
+	Rank  int    // the waiting rank of the world
+	Lost  int    // the rank of the world that failed
 	Cause error
 
-	Name func(rank int) string // what a rank is called; nil is "rank 3"
+	Name func(rank int) string // returns the name of a rank; nil: "rank 3"
 }
 
 func (e *LostError) Error() string {
@@ -65,7 +65,7 @@ func (e *LostError) Error() string {
 type EndedError struct {
 	Member int // the ended member, one of its rank's members
 
-	Name func(member int) string // what a member is called; nil is "rank 3"
+	Name func(member int) string // returns the name of a member; nil: "rank 3"
 }
 
 func (e *EndedError) Error() string { return named(e.Name)(e.Member) + " was ended" }

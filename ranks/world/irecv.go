@@ -9,8 +9,8 @@ type InPlace interface {
 	Irecv(buf []byte, src, tag int) (Request, error)
 }
 
-// Irecv begins to receive a message of known length into buf, with a copy if c is not an
-// InPlace.
+// Irecv begins to receive a message of known length into buf. If c is not an InPlace, the message
+// is copied.
 func Irecv(c Comm, buf []byte, src, tag int) (Request, error) {
 	if in, ok := c.(InPlace); ok {
 		return in.Irecv(buf, src, tag)
@@ -19,7 +19,7 @@ func Irecv(c Comm, buf []byte, src, tag int) (Request, error) {
 	return &copyRequest{c, buf, src, tag, false}, nil
 }
 
-// copyRequest is a message that is copied when it has arrived.
+// copyRequest is a receive that copies the message when it has arrived.
 type copyRequest struct {
 	c        Comm
 	buf      []byte

@@ -10,7 +10,7 @@ import (
 
 // Launch has the information from a launcher about this process.
 type Launch struct {
-	Name       string // the launcher, "mpirun", "mpiexec", "srun"
+	Name       string // name of the launcher: "mpirun", "mpiexec" or "srun"
 	Rank, Size int
 }
 
@@ -19,9 +19,9 @@ type Launch struct {
 // can report the problem.
 func Launched() (l Launch, ok bool) { return launched(os.Getenv) }
 
-// WaitForRank0 gives rank 0 time to print an error that all ranks have; other ranks call it
-// before they exit silently. A launcher kills all ranks as soon as the first has ended, and
-// there may be no communicator yet to wait with. The rank may be killed meanwhile.
+// WaitForRank0 gives rank 0 time to print an error that all ranks have. Other ranks call it before
+// they exit silently. A launcher kills all ranks as soon as the first one has ended, and the ranks
+// may have no communicator yet. This rank may be killed during the wait.
 func (l Launch) WaitForRank0() {
 	if l.Rank > 0 {
 		signal.Reset(syscall.SIGTERM)
@@ -29,20 +29,19 @@ func (l Launch) WaitForRank0() {
 	}
 }
 
-// launcher is one dialect of the environment. A variable may have several
-// spellings; the first one that holds a number counts.
+// launcher lists the environment variables of a launcher. A variable may have several names; the
+// first one with a number is used.
 type launcher struct {
 	name       string
 	rank, size []string
 }
 
-// launchers are tried in this order: mpirun inside a Slurm job sets its own
-// variables and inherits those of the job, which describe another thing.
+// launchers are tried in this order. mpirun must come first: inside a Slurm job it sets its own
+// variables and inherits those of the job, which do not describe its ranks.
 //
-// SLURM_PROCID and SLURM_NTASKS alone do not count: a batch script has them too, and it is not
-// a rank. SLURM_STEP_NUM_TASKS exists only under srun. PMIX_RANK does not count either,
-// because it has no size. Open MPI's variables are also set by PRRTE, the launcher of Open MPI
-// 5.
+// SLURM_PROCID and SLURM_NTASKS are not sufficient, because a batch script has them too, and it is
+// not a rank. SLURM_STEP_NUM_TASKS exists only under srun. PMIX_RANK is not sufficient, because
+// there is no corresponding size. PRRTE, the launcher of Open MPI 5, also sets Open MPI's variables.
 var launchers = [...]launcher{
 	{"mpirun", []string{"OMPI_COMM_WORLD_RANK"}, []string{"OMPI_COMM_WORLD_SIZE"}}, // Open MPI
 	{"srun", []string{"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, []string{"SLURM_STEP_NUM_TASKS"}},
@@ -59,8 +58,8 @@ func launched(getenv func(string) string) (Launch, bool) {
 	return Launch{}, false
 }
 
-// envNumber returns the value of the first named variable with a number of 0 or more, else
-// absent.
+// envNumber returns the value of the first named variable with a number of at least 0, or absent if
+// there is none.
 func envNumber(getenv func(string) string, names []string, absent int) int {
 	for _, name := range names {
 		if v, err := strconv.Atoi(getenv(name)); err == nil && v >= 0 {

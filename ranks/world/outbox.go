@@ -3,7 +3,7 @@ package world
 import "sync"
 
 // Outbox sends messages without waiting for completion, and reuses the memory of sent
-// messages. Several goroutines may use it at once.
+// messages. Several goroutines may use it concurrently.
 type Outbox struct {
 	comm Comm
 
@@ -30,7 +30,7 @@ func (o *Outbox) Buffer() ([]byte, error) {
 	for _, l := range o.pending {
 		switch gone, err := l.request.Test(); {
 		case err != nil:
-			failed = err // its memory may still be read, and is not used again
+			failed = err // MPI may still read the memory, so it is not reused
 		case gone:
 			o.spare = append(o.spare, l.buffer)
 		default:
@@ -56,6 +56,15 @@ func (o *Outbox) Post(b []byte, to, tag int) error {
 		o.pending = append(o.pending, pendingSend{r, b})
 	}
 	return err
+}
+
+// Send posts the message that encode appends to empty memory.
+func (o *Outbox) Send(to, tag int, encode func(empty []byte) []byte) error {
+	b, err := o.Buffer()
+	if err != nil {
+		return err
+	}
+	return o.Post(encode(b), to, tag)
 }
 
 // Settle returns when all posted messages have been sent.

@@ -13,19 +13,19 @@ type number interface{ float32 | float64 | int64 }
 // of the result are the same.
 const shortBytes = 4 << 10
 
-// SumFloat32s replaces x, on every rank, by the sum of all ranks' x, added in
-// ascending order of ranks: the bits are the same on every rank and in every
-// world. All pass the same length. Collective.
+// SumFloat32s replaces x on every rank by the sum of all ranks' x. It adds in ascending order of
+// ranks, so the bits are the same on every rank and in every world. All ranks must pass the same
+// length. Collective.
 func SumFloat32s(c Comm, x []float32) error { return reduce(c, x, addTo[float32]) }
 
-// SumFloat64s is SumFloat32s for float64. Collective.
+// SumFloat64s sums like SumFloat32s. Collective.
 func SumFloat64s(c Comm, x []float64) error { return reduce(c, x, addTo[float64]) }
 
-// SumInt64s is SumFloat32s for int64, wrapping at overflow. Collective.
+// SumInt64s sums like SumFloat32s, and wraps at overflow. Collective.
 func SumInt64s(c Comm, x []int64) error { return reduce(c, x, addTo[int64]) }
 
-// MaxFloat64s replaces x, on every rank, by the largest of all ranks' x, element
-// by element. All pass the same length. Collective.
+// MaxFloat64s replaces x on every rank by the element-wise maximum of all ranks' x. All ranks must
+// pass the same length. Collective.
 func MaxFloat64s(c Comm, x []float64) error {
 	return reduce(c, x, func(dst, src []float64) {
 		for i, v := range src {
@@ -34,7 +34,8 @@ func MaxFloat64s(c Comm, x []float64) error {
 	})
 }
 
-// MinInt64s does the same with the minimum of int64. Collective.
+// MinInt64s replaces x on every rank by the element-wise minimum of all ranks' x. All ranks must
+// pass the same length. Collective.
 func MinInt64s(c Comm, x []int64) error {
 	return reduce(c, x, func(dst, src []int64) {
 		for i, v := range src {
@@ -49,10 +50,10 @@ func addTo[T number](dst, src []T) {
 	}
 }
 
-// reduce folds all ranks' x into x by into, in ascending order of ranks.
+// reduce folds all ranks' x into x with the function into, in ascending order of ranks.
 //
-// Design note: MPI_Allreduce would be one call, but MPI leaves the order of
-// its additions to the library and to the number of ranks.
+// Design note: MPI_Allreduce would be a single call, but the order of its additions depends on the
+// library and on the number of ranks.
 func reduce[T number](c Comm, x []T, into func(dst, src []T)) error {
 	switch {
 	case c.Size() == 1 || len(x) == 0:
@@ -106,8 +107,8 @@ func fold[T number](dst, all []T, size int, into func(dst, src []T)) {
 	}
 }
 
-// shareStart returns the first of n elements that belongs to part q of parts. The
-// first n%parts parts have one element more than the others.
+// shareStart returns the index of the first of n elements in part q of parts. The first n%parts
+// parts have one element more than the others.
 func shareStart(n, q, parts int) int { return q*(n/parts) + min(q, n%parts) }
 
 // bytesOf returns the bytes of x, without a copy. All ranks of a world must have the same byte

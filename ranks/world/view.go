@@ -9,24 +9,24 @@ import (
 )
 
 // View assigns the parts of the graph to ranks. A launcher or the program itself has started
-// Ranks+Servers+Bridges ranks: graph ranks first, which carry the Parts parts, and servers and
-// bridges behind them, which carry none.
+// Ranks+Servers+Bridges ranks. The graph ranks come first and carry the Parts parts. Servers and
+// bridges follow and carry no parts.
 //
-// A run lives in a world of Parts+Servers+Bridges members, in that order. Members keep
-// their numbers whatever carries them. Where each graph rank r carries part r and
-// no other, members and ranks are the same.
+// The world of a run has Parts+Servers+Bridges members, in that order. Members keep their numbers
+// when they move to other ranks. If each graph rank r carries only part r, members and ranks are
+// the same.
 //
 //	1 <= Ranks <= Parts
 //	Carrier   is nil, or of length Parts with 0 <= Carrier[part] < Ranks
 //
-// A view with a Carrier is made by Move, WithoutRank or Restart, which give it the next
-// Number; a rank may carry no part in it. Views are values: a Carrier is never modified.
+// Move, WithoutRank and Restart return a view with a Carrier and the next Number. In such a view a
+// rank may carry no part. Views are values: a Carrier is never modified.
 type View struct {
 	Parts, Ranks, Servers int
-	Bridges               int // to functions that do tensor work
+	Bridges               int // ranks that pass tensor work to functions
 
-	Number  int   // how many views there were before this one
-	Carrier []int // the rank of each part; nil: blocks of parts, in their order and as equal in number as can be
+	Number  int   // number of earlier views
+	Carrier []int // the rank of each part; nil: consecutive blocks of nearly equal size
 }
 
 // Flat returns the view of a world in which each of the given ranks has one part.
@@ -76,7 +76,7 @@ func (v View) Rank(member int) int {
 	if v.Carrier != nil {
 		return v.Carrier[member]
 	}
-	each, longer := v.Parts/v.Ranks, v.Parts%v.Ranks // blocks with a part more come first
+	each, longer := v.Parts/v.Ranks, v.Parts%v.Ranks // the first longer blocks have each+1 parts
 	if at := longer * (each + 1); member >= at {
 		return longer + (member-at)/each
 	}
@@ -98,9 +98,9 @@ func (v View) Move(part, rank int) View {
 	return next
 }
 
-// WithoutRank returns the next view, in which a graph rank carries nothing. Each of its parts
-// goes to the graph rank with the fewest parts so far, the first of several. If there is no
-// other graph rank, it returns Restart.
+// WithoutRank returns the next view, in which a graph rank carries no part. Each of its parts moves
+// to the first graph rank with the fewest parts so far. If there is no other graph rank, it returns
+// Restart.
 func (v View) WithoutRank(rank int) View {
 	next := v.Restart()
 	if v.Ranks == 1 {
@@ -134,10 +134,9 @@ func (v View) replaces(before View) bool {
 		len(v.Carrier) == v.Parts && slices.Min(v.Carrier) >= 0 && slices.Max(v.Carrier) < v.Ranks
 }
 
-// Replace agrees on the view after v: the proposal of the first rank that makes one. The
-// result is the same on all ranks, nil without a proposal. It fails on all ranks if that
-// view is not a valid successor of v. c is the communicator of the v.Started() ranks.
-// Collective over c.
+// Replace returns the view after v: the proposal of the first rank that has one, or nil without a
+// proposal. The result is the same on all ranks. Replace fails on all ranks if the proposal is not a
+// valid successor of v. c is the communicator of the v.Started() ranks. Collective over c.
 func (v View) Replace(c Comm, proposed *View) (*View, error) {
 	var mine []byte
 	if proposed != nil {

@@ -31,8 +31,8 @@ type Limits struct {
 	Name func(rank int) string
 }
 
-// Stalled describes a wait: op is the operation that rank waits for, missing the missing
-// ranks, empty if unknown; hosts are those of all ranks.
+// Stalled describes a wait of rank for operation op. missing has the missing ranks, and is empty if
+// they are unknown. hosts has the hosts of all ranks.
 func (l *Limits) Stalled(op string, rank int, waited time.Duration, missing []int, hosts []string) *StallError {
 	e := &StallError{Op: op, Rank: rank, Waited: waited, Missing: missing, Name: l.Name}
 	if l.During != nil {
@@ -62,12 +62,11 @@ type Comm interface {
 	// Allgatherv gives all ranks the blocks of all ranks, one after another; counts[q] is the
 	// length of rank q's block and is the same everywhere. Collective.
 	Allgatherv(send, recv []byte, counts []int) error
-	// Sub returns the communicator of the given ranks of this one, numbered in
-	// that order, nil on ranks that are not among them. Collective over all
-	// ranks of this communicator, all passing the same list.
+	// Sub returns a communicator of the given ranks, numbered in that order. It returns nil on
+	// other ranks. All ranks of this communicator must call it with the same list. Collective.
 	Sub(ranks []int) (Comm, error)
-	// SetLimits bounds the waits of this communicator and of those made from
-	// it afterwards.
+	// SetLimits bounds the waits of this communicator, and of communicators that Sub creates
+	// later.
 	SetLimits(Limits)
 	// Abort ends all ranks of the world with the given exit code; it may not return. cause is
 	// the error of the other ranks' calls.

@@ -14,7 +14,7 @@ import (
 // Package worldtest tests sums and Agree without failures, in every world. Here are tests with
 // a failing communicator.
 
-// errLink is what a broken communicator returns.
+// errLink is the error of a broken communicator.
 var errLink = errors.New("link down")
 
 // broken fails in one of its collectives.

@@ -24,11 +24,11 @@ type Hosts struct {
 	name   string // of the bridge
 	subnet string // the first three numbers of all addresses
 	count  int
-	dir    *scratch.Folder // of the record, the agent and MPI's sessions; nil for none
+	dir    *scratch.Folder // of the record, the agent and MPI's sessions; nil: none
 }
 
-// Open makes n hosts with links that are not shaped yet. It returns a fault of kind Missing if
-// this machine or its user cannot make any.
+// Open creates n hosts with links of unlimited rate. It returns a fault of kind Missing if this
+// machine or user cannot create hosts.
 func Open(n int) (*Hosts, error) {
 	if n < 1 || n > 200 {
 		return nil, fault.New(fault.Usage, op, "", "%d hosts", n).Then("set 1 to 200")
@@ -40,7 +40,8 @@ func Open(n int) (*Hosts, error) {
 	if err != nil {
 		return nil, fault.System(op, "", err)
 	}
-	h := &Hosts{name: newName(), subnet: fmt.Sprintf("10.231.%d", os.Getpid()%256), count: n, dir: dir}
+	name := "sf" + strings.ToLower(rand.Text()[:8]) // leaves room for -199 in the 15 bytes of a device name
+	h := &Hosts{name: name, subnet: fmt.Sprintf("10.231.%d", os.Getpid()%256), count: n, dir: dir}
 	for _, step := range []func() error{h.record, h.build, h.writeAgent} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, h.Close())
@@ -55,9 +56,6 @@ func folders() string { return filepath.Join(os.TempDir(), "sf") }
 // Release removes the hosts of killed processes, and returns their folders.
 func Release() []string { return scratch.Sweep(folders(), takeDown) }
 
-// newName leaves room for -199 in the 15 bytes of a device's name.
-func newName() string { return "sf" + strings.ToLower(rand.Text()[:8]) }
-
 // recordFile is the file with the hosts' names in their folder.
 const recordFile = "hosts"
 
@@ -71,8 +69,8 @@ func (h *Hosts) record() error {
 	return nil
 }
 
-// takeDown removes the hosts of an ended process, by the record in its folder. Without a
-// record nothing was made.
+// takeDown removes the hosts of an ended process, according to the record in its folder. Without a
+// record, the process has created none.
 func takeDown(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, recordFile))
 	if err != nil {
@@ -85,7 +83,7 @@ func takeDown(dir string) error {
 	return h.Close()
 }
 
-// possible returns an error if hosts cannot be made.
+// possible returns an error if hosts cannot be created.
 func possible() error {
 	if os.Geteuid() != 0 {
 		return fault.New(fault.Missing, op, "", "network namespaces need root").Then("run it as root")
@@ -98,7 +96,7 @@ func possible() error {
 	return nil
 }
 
-// build makes the bridge and all hosts.
+// build creates the bridge and all hosts.
 func (h *Hosts) build() error {
 	lines := [][]string{
 		{"ip", "link", "add", h.name, "type", "bridge"},
@@ -128,9 +126,9 @@ func (h *Hosts) build() error {
 // device is a host's end of its link.
 const device = "eth0"
 
-// congestion is the hosts' TCP congestion control, independent of this machine's; every kernel
-// has it. BBR gives streams that start together very unequal shares for longer than an
-// exchange of rows, so that some links idle while others are full.
+// congestion is the TCP congestion control of the hosts, independent of this machine's setting.
+// Every kernel has it. BBR gives streams that start together very unequal bandwidth for longer than
+// an exchange of rows, so that some links idle while others are full.
 const congestion = "reno"
 
 // Name returns the namespace of host i, which is also its host name.
@@ -139,8 +137,8 @@ func (h *Hosts) Name(i int) string { return fmt.Sprintf("%s-%d", h.name, i) }
 // Address returns the address of host i.
 func (h *Hosts) Address(i int) string { return fmt.Sprintf("%s.%d", h.subnet, i+1) }
 
-// Close removes everything: processes in the hosts, their links and the bridge. A second Close
-// does nothing.
+// Close ends the processes in the hosts and removes the hosts, their links and the bridge. A second
+// Close does nothing.
 func (h *Hosts) Close() error {
 	var failed error
 	for i := range h.count {
@@ -148,7 +146,7 @@ func (h *Hosts) Close() error {
 	}
 	h.count = 0
 	failed = errors.Join(failed, removeLink(h.name))
-	if h.dir != nil && failed == nil { // the record is needed as long as anything remains
+	if h.dir != nil && failed == nil { // keep the record while anything remains
 		h.dir.Close()
 	}
 	return failed
@@ -173,8 +171,8 @@ func remove(ns string) error {
 	return errors.Join(failed, command("ip", "netns", "del", ns))
 }
 
-// removeLink removes a device. The kernel would remove a host's link with its
-// namespace, but some time later.
+// removeLink removes a device. Without it, the kernel would remove a host's link some time after
+// the namespace.
 func removeLink(name string) error {
 	if _, err := os.Stat("/sys/class/net/" + name); err != nil {
 		return nil

@@ -19,7 +19,7 @@ type Measured struct {
 	Latency   float64 `json:"latency_seconds"`            // half of the median round trip of 8 bytes
 }
 
-// Maximum bytes and messages of a measurement.
+// Limits of a measurement.
 const (
 	streamTime  = 300 * time.Millisecond
 	pingPongs   = 200
@@ -66,8 +66,8 @@ func (h *Hosts) connect(from, to int) (a, b net.Conn, err error) {
 	return a, b, err
 }
 
-// within runs do on a thread in host i's namespace. Sockets stay in the namespace of their
-// creation. The thread ends afterwards: it is never reused.
+// within runs do on a thread in host i's namespace. Sockets remain in the namespace in which they
+// are created. The thread then ends, and is never reused.
 func (h *Hosts) within(i int, do func() error) error {
 	done := make(chan error)
 	go func() {
@@ -110,8 +110,8 @@ func pingPong(a, b net.Conn) (float64, error) {
 	return times[len(times)/2].Seconds() / 2, <-failed
 }
 
-// stream returns the received bytes per second, without the first third, in which the
-// connection speeds up.
+// stream returns the received bytes per second. It ignores the first third of the time, in which
+// the connection speeds up.
 func stream(a, b net.Conn) (float64, error) {
 	failed := make(chan error, 1)
 	go func() {

@@ -29,9 +29,9 @@ func (h *Hosts) writeAgent() error {
 	return nil
 }
 
-// Run runs a program with a rank on each host, only over TCP, and returns when all have ended;
-// their output goes to out. When ctx ends, mpirun is asked to end its ranks, and killed
-// seconds later. It is also asked when this process ends.
+// Run runs a program with a rank on each host, only over TCP, and returns when all ranks have
+// ended. Their output goes to out. When ctx or this process ends, mpirun receives a signal to end
+// its ranks. After ctx it is killed some seconds later.
 func (h *Hosts) Run(ctx context.Context, out io.Writer, program string, args ...string) error {
 	mpirun, err := exec.LookPath("mpirun")
 	if err != nil {

@@ -6,10 +6,10 @@ import "fmt"
 // timers, short compared with an exchange of rows.
 const burstTime = 1e-3
 
-// leastBurst is a few of the largest packets that the kernel makes.
+// leastBurst is the size of a few of the kernel's largest packets.
 const leastBurst = 128 << 10
 
-// Shape gives every link a rate in bytes a second in each direction.
+// Shape limits the rate of every link, in bytes per second and direction.
 func (h *Hosts) Shape(rate float64) error {
 	for i := range h.count {
 		if err := shape([]string{"tc"}, h.Name(i), rate); err != nil { // to the host

@@ -18,16 +18,16 @@ const (
 	InProcess = "in-process"
 )
 
-// place is where ranks are started.
+// place describes the environment in which ranks are started.
 type place struct {
 	root     bool
-	local    bool   // all ranks are on this host
-	sessions string // folder for the session of Open MPI, where local
-	cpus     string // per task, as Slurm says; empty elsewhere
-	env      []string
+	local    bool     // all ranks are on this host
+	sessions string   // folder for the session of Open MPI, if local
+	cpus     string   // per task of a Slurm job; empty elsewhere
+	env      []string // variables that ranks on other hosts need
 }
 
-// find looks the launcher up.
+// find returns a fault if the launcher is not installed.
 func (o *Options) find() error {
 	if o.Launcher == InProcess {
 		return nil
@@ -43,33 +43,22 @@ func (o *Options) find() error {
 		Then("install Open MPI (apt-get install openmpi-bin) or load its module; --in-process runs the ranks in one process")
 }
 
-// command returns the whole command line of one attempt.
+// command returns the complete command line of one attempt.
 func (o *Options) command(p place, args []string) []string {
-	switch o.Launcher {
-	case InProcess:
-		return o.inProcess(args)
-	case Srun:
-		return append(o.srun(p), o.ranks(args)...)
+	rank := slices.Concat(o.Wrap, []string{o.Program}, args) // the command line of each rank
+	switch {
+	case o.Launcher == Srun:
+		return append(o.srun(p), rank...)
+	case o.Launcher != InProcess:
+		return append(o.mpirun(p), rank...)
+	case o.Ranks > 0:
+		rank = append(rank, "--ranks", strconv.Itoa(o.Ranks))
 	}
-	return append(o.mpirun(p), o.ranks(args)...)
+	return rank
 }
 
-// ranks is what each rank executes.
-func (o *Options) ranks(args []string) []string {
-	line := append(slices.Clone(o.Wrap), o.Program)
-	return append(line, args...)
-}
-
-func (o *Options) inProcess(args []string) []string {
-	line := o.ranks(args)
-	if o.Ranks > 0 {
-		line = append(line, "--ranks", strconv.Itoa(o.Ranks))
-	}
-	return line
-}
-
-// mpirun lets a rank use all processors of its host, since ranks have threads,
-// and makes ranks that wait inside the library give their processor away.
+// mpirun returns the command line of mpirun. It lets a rank use all processors of its host, because
+// ranks have threads. Ranks that wait inside the library yield their processor.
 func (o *Options) mpirun(p place) []string {
 	line := []string{Mpirun, "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"}
 	if o.Ranks > 0 {
@@ -82,11 +71,11 @@ func (o *Options) mpirun(p place) []string {
 		line = append(line, "--hostfile", o.Hostfile)
 	}
 	if p.local {
-		// A slot is a core to mpirun and a rank may share one. Two jobs that
-		// start together would race for the usual session folder.
+		// mpirun counts one slot per core, but ranks may share a core. Two jobs that start at the
+		// same time would race for the default session folder.
 		line = append(line, "--oversubscribe", "--mca", "orte_tmpdir_base", p.sessions)
 	} else {
-		// The daemons on other hosts need the shield, too.
+		// The daemons on other hosts need Shield, too.
 		line = append(line, "--mca", "orte_launch_agent", o.Self+" "+ShieldCommand+" orted")
 		for _, name := range p.env {
 			line = append(line, "-x", name)
@@ -95,8 +84,9 @@ func (o *Options) mpirun(p place) []string {
 	return line
 }
 
-// srun passes on what a step no longer inherits from its job (Slurm 22.05), and
-// ends the step at the first SIGINT instead of telling how it is doing.
+// srun returns the command line of srun. It repeats the processors per task, which a step does not
+// inherit from its job since Slurm 22.05. --quit-on-interrupt ends the step at the first SIGINT,
+// which would only print its state otherwise.
 func (o *Options) srun(p place) []string {
 	line := []string{Srun, "--mpi=pmix", "--kill-on-bad-exit=1", "--quit-on-interrupt"}
 	if o.Ranks > 0 {
@@ -119,8 +109,8 @@ func (o *Options) here(sessions string) place {
 	}
 }
 
-// carried returns the names of the variables that ranks on other hosts need: what
-// configures siafu, its threads and the search for its libraries.
+// carried returns the names of the variables that ranks on other hosts need. They configure siafu,
+// its threads and the search paths of its libraries.
 func carried(environ []string) []string {
 	var names []string
 	for _, kv := range environ {
@@ -133,8 +123,8 @@ func carried(environ []string) []string {
 	return slices.Compact(names)
 }
 
-// DefaultRanks returns the number of ranks to start by default: Slurm's tasks,
-// the slots of a hostfile (0: mpirun counts them), else this host's processors.
+// DefaultRanks returns the default number of ranks: Slurm's tasks, or 0 with a hostfile, so that
+// mpirun counts its slots, or this host's processors.
 func DefaultRanks(hostfile string) int {
 	if n, err := strconv.Atoi(os.Getenv("SLURM_NTASKS")); err == nil && n > 0 {
 		return n

@@ -20,8 +20,8 @@ import (
 	"siafu/ranks/world/mpi"
 )
 
-// Options say what to run and how: the flags of "siafu launch", and what the
-// command makes of others. Run takes 0 ranks as a matter of the launcher.
+// Options has the flags of "siafu launch", and values that the command derives from other flags. If
+// Ranks is 0, the launcher chooses the number of ranks.
 type Options struct {
 	Ranks    int           `short:"n" default:"0" help:"Number of ranks. 0: Slurm's tasks in a batch job, else the slots of the hostfile, else this machine's processors."`
 	Restarts int           `default:"3" help:"Maximum restarts after a crash, from the last checkpoint."`
@@ -29,40 +29,39 @@ type Options struct {
 	Hostfile string        `placeholder:"FILE" help:"File of hosts and their slots, for mpirun."`
 	Launcher string        `default:"mpirun" enum:"mpirun,srun" help:"Launcher: mpirun, or srun inside a Slurm job."` // or InProcess
 
-	Wrap    []string `kong:"-"` // command in front of the program, as a container's
-	Program string   `kong:"-"` // siafu, as the ranks find it
-	Self    string   `kong:"-"` // siafu, as this process finds it
-	Args    []string `kong:"-"` // of siafu, for each attempt
-	Env     []string `kong:"-"` // "NAME=value" for the ranks, beside what this process has
+	Wrap    []string `kong:"-"` // command in front of the program, such as a container's
+	Program string   `kong:"-"` // path of siafu for the ranks
+	Self    string   `kong:"-"` // path of siafu for this process
+	Args    []string `kong:"-"` // arguments of siafu in each attempt
+	Env     []string `kong:"-"` // additional "NAME=value" for the ranks
 
-	Linger time.Duration `kong:"-"` // for other ranks to end after rank 0; 0 is a minute
+	Linger time.Duration `kong:"-"` // time for other ranks to end after rank 0; 0: one minute
 
-	Out io.Writer                        `kong:"-"` // of the ranks, passed on as they come
+	Out io.Writer                        `kong:"-"` // receives the output of the ranks
 	Err io.Writer                        `kong:"-"`
 	Log func(format string, args ...any) `kong:"-"`
 }
 
-// Ended is the error of a run that did not end with 0. The ranks have said why.
+// Ended is the error of a run with another exit code than 0. The ranks have printed the reason.
 type Ended struct{ Code int }
 
 func (e *Ended) Error() string { return fmt.Sprintf("launch: ended with exit code %d", e.Code) }
 
-// Reported tells that nothing is left to say.
+// Reported reports that the error is already printed.
 func (e *Ended) Reported() bool { return true }
 
 const (
-	upPoll   = 20 * time.Millisecond  // between two looks for a rank that came up
-	calmPoll = 500 * time.Millisecond // then, for the end of rank 0
-	upLimit  = 10 * time.Second       // then signals are handed on all the same
-	killWait = 5 * time.Second        // for a launcher to kill its ranks
-	linger   = time.Minute            // for other ranks to end after rank 0
-	drain    = 2 * time.Second        // for what ranks have said, after their launcher
+	upPoll   = 20 * time.Millisecond  // interval of checks whether a rank is ready
+	calmPoll = 500 * time.Millisecond // interval of later checks whether rank 0 has ended
+	upLimit  = 10 * time.Second       // time after which signals are forwarded even if no rank is ready
+	killWait = 5 * time.Second        // time for a launcher to kill its ranks
+	linger   = time.Minute            // time for other ranks to end after rank 0
+	drain    = 2 * time.Second        // time to read the ranks' output after the launcher's end
 )
 
-// Run runs the ranks to their end, with restarts. Signals of this process go
-// to them: SIGUSR1 as it is; SIGINT, SIGTERM and SIGHUP as the request to
-// finish the epoch, save and end; a second SIGINT kills. The error is nil, a
-// fault of this host, or *Ended.
+// Run runs the ranks until they end, with restarts. It forwards the signals of this process:
+// SIGUSR1 unchanged; SIGINT, SIGTERM and SIGHUP as a request to finish the epoch, save and end. A
+// second SIGINT kills the ranks. The error is nil, a fault of this host, or *Ended.
 func Run(o Options) error {
 	if l, launched := world.Launched(); launched {
 		return fault.New(fault.Usage, "launch", "", "it already runs as a rank of %s", l.Name).Then("start it without %s", l.Name)
@@ -76,21 +75,19 @@ func Run(o Options) error {
 		return fault.System("launch", os.TempDir(), err)
 	}
 	defer dir.Close()
-	defer mpi.Release(func(string) {}) // of our own ranks, where mpirun has killed them
+	defer mpi.Release(func(string) {}) // removes the memory of ranks that mpirun has killed
 	caught := make(chan os.Signal, 16)
 	signal.Notify(caught, signals.Signals()...)
 	defer signal.Stop(caught)
 	return o.supervise(dir, caught)
 }
 
-// sessions returns the name beside which launchers keep their hidden folders (see
-// package scratch), each with a status file an attempt and the session of Open
-// MPI.
+// sessions returns the final name of launchers' hidden folders (see package scratch). Such a folder
+// has a status file for each attempt, and the session of Open MPI.
 func sessions() string { return filepath.Join(os.TempDir(), "siafu") }
 
-// Release removes what launchers and ranks of this user on this host have left
-// when they were killed, and says so, in a line each. It touches nothing that it
-// can't prove to be theirs: see package scratch.
+// Release removes the leftovers of this user's killed launchers and ranks on this host, and reports
+// each in a line. It removes only files of siafu: see package scratch.
 func Release(say func(line string)) {
 	for _, path := range scratch.Sweep(sessions(), nil) {
 		say(fmt.Sprintf("removed path=%s: the session of a launcher that was killed", path))
@@ -98,7 +95,7 @@ func Release(say func(line string)) {
 	mpi.Release(say)
 }
 
-// supervise is the loop over attempts.
+// supervise runs attempts until one is the last.
 func (o *Options) supervise(dir *scratch.Folder, signals <-chan os.Signal) error {
 	for n := 0; ; n++ {
 		end, err := o.attempt(dir, n, signals)
@@ -108,7 +105,7 @@ func (o *Options) supervise(dir *scratch.Folder, signals <-chan os.Signal) error
 		wait, again := o.again(end, n)
 		if again {
 			o.Log("the ranks ended with %s; restart %d of %d in %v", end.describe(), n+1, o.Restarts, wait)
-			again = o.pause(wait, signals)
+			again = pause(wait, signals)
 			end.stopped = !again
 		}
 		if !again {
@@ -117,7 +114,7 @@ func (o *Options) supervise(dir *scratch.Folder, signals <-chan os.Signal) error
 	}
 }
 
-// conclude says what only the launcher knows, and makes the error.
+// conclude returns the error of the run, and logs what only the launcher knows.
 func (o *Options) conclude(end outcome, restarts int) error {
 	code := end.exitCode()
 	switch {
@@ -133,8 +130,8 @@ func (o *Options) conclude(end outcome, restarts int) error {
 	return &Ended{code}
 }
 
-// pause waits before a restart; false if a signal asked for the end.
-func (o *Options) pause(wait time.Duration, signals <-chan os.Signal) bool {
+// pause waits before a restart. It returns false if a signal requests the end.
+func pause(wait time.Duration, signals <-chan os.Signal) bool {
 	over := time.After(wait)
 	for {
 		select {
@@ -156,9 +153,9 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	}
 	p := o.here(dir.Path)
 	cmd := o.process(p, path)
-	dir.Share(cmd) // mpirun may outlive us
+	dir.Share(cmd) // mpirun may outlive this process
 	seen := newWitness(o.Err)
-	if o.Launcher != InProcess { // one process has its error last anyway
+	if o.Launcher != InProcess { // a single process prints its error last
 		cmd.Stderr = seen
 		cmd.WaitDelay = drain
 	}
@@ -168,7 +165,7 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	}
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // the state says it all
+		_ = cmd.Wait() // ProcessState has the result
 		seen.flush()
 		close(exited)
 	}()
@@ -184,8 +181,8 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	return end, nil
 }
 
-// process returns the command of an attempt. If this process is killed the launcher
-// ends its ranks.
+// process returns the command of an attempt. If this process is killed, the launcher ends its
+// ranks.
 func (o *Options) process(p place, status string) *exec.Cmd {
 	line := o.command(p, o.Args)
 	if o.Launcher != InProcess {
@@ -193,7 +190,7 @@ func (o *Options) process(p place, status string) *exec.Cmd {
 	}
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(o.environ(), StatusVariable+"="+status)
-	if o.Launcher == InProcess { // it sees the terminal itself
+	if o.Launcher == InProcess { // the child uses the terminal itself
 		cmd.Stdout, cmd.Stderr = screen.Behind(o.Out), screen.Behind(o.Err)
 		return cmd
 	}
@@ -207,7 +204,7 @@ func (o *Options) process(p place, status string) *exec.Cmd {
 // environ returns the environment of the ranks.
 func (o *Options) environ() []string { return append(os.Environ(), o.Env...) }
 
-// exitCode is what a shell would say.
+// exitCode returns the exit code that a shell would report.
 func exitCode(s *os.ProcessState) int {
 	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return 128 + int(w.Signal())
@@ -215,7 +212,7 @@ func exitCode(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// describe returns an end in words, with what is known of its cause.
+// describe describes an outcome, with its cause if known.
 func (end outcome) describe() string {
 	if end.cause == "" {
 		return describe(end.code)
@@ -223,7 +220,7 @@ func (end outcome) describe() string {
 	return describe(end.code) + ": " + end.cause
 }
 
-// describe returns a code in words.
+// describe describes an exit code.
 func describe(code int) string {
 	if code > 128 && code < 128+65 {
 		return fmt.Sprintf("signal %d (%v)", code-128, syscall.Signal(code-128))

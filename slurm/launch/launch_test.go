@@ -70,7 +70,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// What is no status tells nothing.
+// Invalid statuses are ignored.
 func TestReadStatus(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "status")
 	if got := readStatus(path); got != (status{code: -1}) {
@@ -141,7 +141,7 @@ func script(t *testing.T, text string) (Options, *said) {
 	}, out
 }
 
-// said is what the ranks and their supervisor have said, in whatever order.
+// said is the output of the ranks and of their supervisor.
 type said struct {
 	mu   sync.Mutex
 	text []byte
@@ -170,7 +170,7 @@ func code(err error) int {
 
 const ready = "echo ready >>$SIAFU_STATUS_FILE\n"
 
-// othersRemains is what is said of what ranks have left that others killed on this host meanwhile.
+// othersRemains matches lines about leftovers of ranks that other tests on this host have killed.
 var othersRemains = regexp.MustCompile(`(?m)^removed path=.*\n`)
 
 func TestRestarts(t *testing.T) {

@@ -11,26 +11,25 @@ import (
 // maxBackoff bounds the wait before a restart.
 const maxBackoff = 5 * time.Minute
 
-// outcome is how an attempt ended.
+// outcome describes the end of an attempt.
 type outcome struct {
 	code    int
-	cause   string // what the first rank that failed said, or what is known of it; empty if nothing is
-	cameUp  bool   // a rank has said that it is there, or it could not have
-	stopped bool   // somebody asked for the end
-	killed  bool   // and then for the end at once
-	lasts   bool   // rank 0 has said that the same again would end the same way
+	cause   string // the error of the first rank that failed, or other information on it; empty if unknown
+	cameUp  bool   // a rank has reported that it is ready, or ranks cannot report it
+	stopped bool   // a signal requested the end
+	killed  bool   // a second signal requested the immediate end
+	lasts   bool   // rank 0 has reported that a restart would end the same way
 }
 
-// final are the exit codes after which the same command would end the same
-// way, or that ask for another job instead of another attempt.
+// final are the exit codes without a restart: the same command would end the same way, or needs
+// another job.
 var final = []int{
 	0,
 	fault.Usage.ExitCode(), fault.Data.ExitCode(), fault.Missing.ExitCode(),
 	fault.Config.ExitCode(), fault.Stopped.ExitCode(), fault.Diverged.ExitCode(),
 }
 
-// again decides whether a run is started once more after its n-th restart, and
-// how long to wait before.
+// again reports whether the run is restarted after its n-th restart, and how long to wait before.
 func (o *Options) again(end outcome, n int) (wait time.Duration, yes bool) {
 	if end.stopped || end.lasts || !end.cameUp || n >= o.Restarts || slices.Contains(final, end.code) {
 		return 0, false
@@ -42,9 +41,8 @@ func (o *Options) again(end outcome, n int) (wait time.Duration, yes bool) {
 	return wait, true
 }
 
-// exitCode returns the code of the whole run. A run that was asked to stop and was
-// killed before it could save has nothing new to show, and has lost nothing
-// that was saved: to run it again is right.
+// exitCode returns the exit code of the whole run. A run that was killed after a request to stop,
+// before it could save, counts as stopped: running it again continues from the last checkpoint.
 func (end outcome) exitCode() int {
 	if end.killed {
 		return 128 + int(syscall.SIGINT)

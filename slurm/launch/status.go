@@ -13,18 +13,19 @@ import (
 	"siafu/ranks/world"
 )
 
-// StatusVariable names the environment variable with the path of the status
-// file. It holds lines "ready", "error TEXT", "lasting" and "code N", written by rank 0,
-// and by the rank that ends all others, where it sees the file.
+// StatusVariable names the environment variable with the path of the status file. The file has the
+// lines "ready", "error TEXT", "lasting" and "code N". Rank 0 writes them, and the rank that ends
+// all others if it can access the file.
 const StatusVariable = "SIAFU_STATUS_FILE"
 
-// Join is the part of a process that may be a rank. It turns SIGUSR2, the only
-// request to stop that launchers hand on, into SIGTERM, and tells the launcher
-// that this process takes signals. end tells it the exit code and the error,
-// which may be nil; last is the end of a process that takes all other ranks with it, for
-// what the same command would end with again.
-// All do nothing in a process that nobody launched, and in a shield: it has the
-// environment of the ranks, and says nothing of them. args are the arguments of siafu.
+// Join connects a process that may be a rank with its launcher. It turns SIGUSR2 into SIGTERM,
+// because launchers forward no other signal that can request a stop. It reports to the launcher that
+// this process handles signals. The caller must report its exit code and its error, which may be
+// nil, with end. A process that ends all other ranks must call last, which reports errors that a
+// restart would repeat.
+//
+// Without a launcher, Join and these functions do nothing. The same applies to a process that calls
+// Shield: it has the environment of the ranks but is no rank. args are the arguments of siafu.
 func Join(args []string) (end func(code int, err error), last func(err error)) {
 	end, last = func(int, error) {}, func(error) {}
 	if len(args) > 0 && args[0] == ShieldCommand {
@@ -39,29 +40,29 @@ func Join(args []string) (end func(code int, err error), last func(err error)) {
 		return end, last
 	}
 	last = func(err error) {
-		if fault.Lasting(err) { // else the watch knows better whose fault it was
-			tellEnd(path, fault.ExitCode(err), err)
+		if fault.Lasting(err) { // for other errors, the launcher's output identifies the cause better
+			reportEnd(path, fault.ExitCode(err), err)
 		}
 	}
 	if l.Rank == 0 {
-		tell(path, "ready")
-		end = func(code int, err error) { tellEnd(path, code, err) }
+		report(path, "ready")
+		end = func(code int, err error) { reportEnd(path, code, err) }
 	}
 	return end, last
 }
 
-func tellEnd(path string, code int, err error) {
+func reportEnd(path string, code int, err error) {
 	if err != nil {
-		tell(path, "error "+strings.ReplaceAll(err.Error(), "\n", " "))
+		report(path, "error "+strings.ReplaceAll(err.Error(), "\n", " "))
 		if fault.Lasting(err) {
-			tell(path, "lasting")
+			report(path, "lasting")
 		}
 	}
-	tell(path, fmt.Sprintf("code %d", code))
+	report(path, fmt.Sprintf("code %d", code))
 }
 
-// takeSignals also keeps SIGUSR1 from ending a process that does not listen to
-// it yet.
+// takeSignals turns SIGUSR2 into SIGTERM. It also ignores SIGUSR1, which would end a process
+// without a handler.
 func takeSignals() {
 	c := make(chan os.Signal, 8)
 	signal.Notify(c, syscall.SIGUSR1, syscall.SIGUSR2)
@@ -74,9 +75,9 @@ func takeSignals() {
 	}()
 }
 
-// tell appends a line. A status that can't be written is not worth a failure:
-// the launcher then goes by the exit code that it sees.
-func tell(path, line string) {
+// report appends a line to the status file. It ignores errors: without a status, the launcher uses
+// the exit code of its child.
+func report(path, line string) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return
@@ -85,15 +86,15 @@ func tell(path, line string) {
 	fmt.Fprintln(f, line)
 }
 
-// status is what rank 0 has told.
+// status is the content of a status file.
 type status struct {
 	ready bool
-	lasts bool   // the same again would end the same way
-	code  int    // -1: it did not say
+	lasts bool   // a restart would end the same way
+	code  int    // -1: unknown
 	err   string // empty: none
 }
 
-// readStatus reads a status file; a missing one tells nothing.
+// readStatus reads a status file, which may be missing.
 func readStatus(path string) status {
 	s := status{code: -1}
 	text, err := os.ReadFile(path)

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// watcher hands signals on to one attempt.
+// watcher forwards signals to one attempt.
 type watcher struct {
 	child    *os.Process
 	path     string // status file
 	stopping bool
-	ints     int
-	held     []syscall.Signal // until a rank takes signals
-	up       bool             // one does, or nobody knows
+	ints     int              // number of received SIGINT
+	held     []syscall.Signal // signals to forward when a rank is ready
+	up       bool             // a rank is ready, or the time limit has passed
 	linger   time.Duration
-	over     time.Time // when rank 0 was seen to have ended
+	over     time.Time // time at which the end of rank 0 was noticed
 	log      func(format string, args ...any)
 }
 
-// until hands on signals until the attempt has ended.
+// until forwards signals until the attempt has ended.
 func (w *watcher) until(exited <-chan struct{}, signals <-chan os.Signal) {
 	look := time.NewTicker(upPoll)
 	defer look.Stop()
@@ -42,8 +42,8 @@ func (w *watcher) until(exited <-chan struct{}, signals <-chan os.Signal) {
 	}
 }
 
-// look reads the status file. A rank that is stopped where nobody waits for it
-// any more, past the end of the run, would keep the launcher for ever.
+// look reads the status file. Some time after the end of rank 0 it kills the launcher, because a
+// rank that hangs after the end of the run would block the launcher forever.
 func (w *watcher) look(now time.Time, late bool) {
 	s := readStatus(w.path)
 	w.up = w.up || s.ready || late
@@ -58,7 +58,7 @@ func (w *watcher) look(now time.Time, late bool) {
 	}
 }
 
-// take decides what a signal of this process means for the ranks.
+// take translates a signal of this process into a signal for the ranks.
 func (w *watcher) take(s os.Signal) {
 	switch s {
 	case syscall.SIGUSR1:
@@ -76,15 +76,15 @@ func (w *watcher) take(s os.Signal) {
 	}
 }
 
-// release sends what was held.
+// release sends the held signals.
 func (w *watcher) release() {
 	for _, s := range w.held {
-		_ = w.child.Signal(s) // it may have ended meanwhile
+		_ = w.child.Signal(s) // fails if the child has ended
 	}
 	w.held = nil
 }
 
-// kill ends the launcher, which ends its ranks, and makes sure of it.
+// kill ends the launcher, which ends its ranks. If the launcher does not end, kill kills it.
 func (w *watcher) kill() {
 	_ = w.child.Signal(syscall.SIGINT)
 	time.AfterFunc(killWait, func() { _ = w.child.Kill() })

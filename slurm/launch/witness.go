@@ -9,26 +9,25 @@ import (
 	"strings"
 )
 
-// witness passes on what ranks and their launcher say on standard error, and
-// remembers what tells why the ranks ended: between what is a consequence, and
-// a launcher's paragraphs, nobody finds it.
+// witness forwards the standard error of ranks and their launcher, and finds the reason why the
+// ranks ended. A user could not find it among the consequences and the launcher's paragraphs.
 type witness struct {
 	to    io.Writer
-	begun []byte              // of a line
-	block []byte              // of a launcher's paragraph, between lines of dashes
-	said  string              // by the first rank that failed and could say so
-	died  string              // who was ended by a signal, as the launcher saw it
-	left  string              // who ended first with a code
-	code  string              // which
-	waits map[string][]string // of a rank that waits long: whom it names, "2 on host"
+	begun []byte              // incomplete line
+	block []byte              // paragraph of a launcher, between lines of dashes
+	said  string              // error of the first rank that failed and could print it
+	died  string              // the rank that a signal ended, as reported by the launcher
+	left  string              // the rank that ended first with an exit code
+	code  string              // this exit code
+	waits map[string][]string // by waiting rank: the ranks that it waits for, "2 on host"
 }
 
 func newWitness(to io.Writer) *witness { return &witness{to: to, waits: map[string][]string{}} }
 
-// longest is how much of a line is looked at.
+// longest is the maximal length of a line that is examined as a whole.
 const longest = 4096
 
-// What a rank says (world.StallError is its wait), then Open MPI and Slurm.
+// Lines of ranks (waiting matches a world.StallError), of Open MPI and of Slurm.
 var (
 	waiting    = regexp.MustCompile(`: rank (\d+) has waited \S+ for ranks? (\d+ on [^ ,]+(?:, \d+ on [^ ,]+)*)`)
 	ownWords   = regexp.MustCompile(`^siafu: ((?:rank \d+ on |internal error: ).*)`)
@@ -38,21 +37,22 @@ var (
 	slurmSaw   = regexp.MustCompile(`^srun: error: (\S+): task (\d+): (.*)`)
 )
 
-// What Open MPI says at length when a rank has ended, and launch in a sentence.
+// consequences matches paragraphs of Open MPI about the end of a rank, which conclude replaces by a
+// sentence.
 var consequences = regexp.MustCompile(`Primary job +terminated normally, but|mpirun detected that one or more processes exited|` +
 	`mpirun noticed that process rank|MPI_ABORT was invoked on rank`)
 
-// forwarded is a line of Open MPI about each signal that launch has passed on.
+// forwarded matches the line of Open MPI about a signal that launch has forwarded.
 var forwarded = regexp.MustCompile(`^mpirun: Forwarding signal \d+ to job$`)
 
-// rule is a line round a paragraph of Open MPI.
+// rule matches the lines around a paragraph of Open MPI.
 var rule = regexp.MustCompile(`^-{60,}$`)
 
-// longestBlock is how much of a paragraph is kept back.
+// longestBlock is the maximal length of a buffered paragraph.
 const longestBlock = 1 << 14
 
-// Write implements io.Writer. It never fails: a terminal that is gone must not
-// close the pipe of ranks that are about to save.
+// Write implements io.Writer. It never fails: the end of a terminal must not close the pipe of
+// ranks that are about to save.
 func (w *witness) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		line, behind, whole := bytes.Cut(rest, []byte("\n"))
@@ -69,8 +69,7 @@ func (w *witness) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// pass takes a line, and hands it on unless it is of a paragraph that says what launch
-// says itself.
+// pass evaluates a line, and forwards it unless it belongs to a paragraph in consequences.
 func (w *witness) pass(line []byte) {
 	text := strings.TrimSuffix(string(line), "\n")
 	w.hear(text)
@@ -82,7 +81,7 @@ func (w *witness) pass(line []byte) {
 	case forwarded.MatchString(text):
 	case w.block == nil:
 		_, _ = w.to.Write(line)
-	case ruled && len(w.block) > len(line), len(w.block) > longestBlock: // the paragraph's end, or there will be none
+	case ruled && len(w.block) > len(line), len(w.block) > longestBlock: // the end of a paragraph, or no paragraph
 		if !consequences.Match(w.block) {
 			_, _ = w.to.Write(w.block)
 		}
@@ -90,15 +89,15 @@ func (w *witness) pass(line []byte) {
 	}
 }
 
-// flush hands on what has no end.
+// flush forwards an incomplete paragraph and line.
 func (w *witness) flush() {
 	_, _ = w.to.Write(append(w.block, w.begun...))
 	w.block, w.begun = nil, nil
 }
 
-// hear takes one line. The first one of each sort counts.
+// hear evaluates a line. It uses only the first line of each kind.
 func (w *witness) hear(line string) {
-	if m := waiting.FindStringSubmatch(line); m != nil && w.said == "" { // what is said later may be of ranks that were woken to be killed
+	if m := waiting.FindStringSubmatch(line); m != nil && w.said == "" { // later lines may be consequences of the failure
 		w.waits[m[1]] = strings.Split(m[2], ", ")
 	}
 	for _, x := range []struct {
@@ -118,18 +117,18 @@ func (w *witness) hear(line string) {
 	}
 }
 
-// silent follows who waits for whom from a rank on, and returns the first that
-// is waited for and has not said that it waits itself.
+// silent follows the waits from a rank, and returns the first awaited rank that has not reported a
+// wait itself.
 func (w *witness) silent(rank string) string {
-	met := map[string]bool{}
+	seen := map[string]bool{}
 	for queue := []string{rank}; len(queue) > 0; queue = queue[1:] {
 		for _, next := range w.waits[queue[0]] {
 			number, _, _ := strings.Cut(next, " ")
 			if w.waits[number] == nil {
 				return next
 			}
-			if !met[number] {
-				met[number] = true
+			if !seen[number] {
+				seen[number] = true
 				queue = append(queue, number)
 			}
 		}
@@ -137,8 +136,8 @@ func (w *witness) silent(rank string) string {
 	return ""
 }
 
-// words are those of the first rank that failed. If it has waited for one that
-// waits itself, at the end of that chain is who holds everybody up.
+// words returns the error of the first rank that failed. If that rank waited for a rank that waits
+// itself, words adds the rank at the end of this chain, which blocks all others.
 func (w *witness) words() string {
 	m := waiting.FindStringSubmatch(w.said)
 	if m == nil {
@@ -151,8 +150,8 @@ func (w *witness) words() string {
 	return w.said + ", which waits for rank " + last
 }
 
-// cause is what ended the ranks, empty if that is not known; told is what rank
-// 0 has told in its status file. What a launcher says of a signal comes first:
-// it names no process that it has ended itself, while the ranks may speak of
-// the consequences. Of exit codes it sees those of all ranks, in any order.
+// cause returns the reason why the ranks ended, or "" if it is unknown. told is the error in the
+// status file. The launcher's report of a signal comes first, because a launcher does not report
+// processes that it has ended itself, and errors of ranks may be consequences. Its report of an exit
+// code comes last, because it reports the codes of all ranks in any order.
 func (w *witness) cause(told string) string { return cmp.Or(w.died, told, w.words(), w.left+w.code) }

@@ -73,8 +73,8 @@ type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, syscall.EIO }
 
-// Open MPI's paragraphs on what launch says itself are kept back, and its word on each
-// signal; others are not, nor is what ends in the middle of one.
+// Paragraphs of Open MPI that repeat messages of launch, and its line on each signal, are
+// suppressed. Other paragraphs and incomplete ones are not.
 func TestParagraphs(t *testing.T) {
 	line := strings.Repeat("-", 74) + "\n"
 	killed := line + "mpirun noticed that process rank 2 with PID 7 on node b exited on signal 9 (Killed).\n" + line

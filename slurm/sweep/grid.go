@@ -9,22 +9,22 @@ import (
 	"siafu/internal/fault"
 )
 
-// Axis is a flag of train and the values that it takes.
+// Axis is a flag of train with its values.
 type Axis struct {
 	Flag   string
 	Values []string
 }
 
-// most is how many combinations a grid may have.
+// most is the maximal number of combinations of a grid.
 const most = 10_000
 
 var (
 	flag     = regexp.MustCompile(`^[a-z][a-z-]*$`)
-	value    = regexp.MustCompile(`^[A-Za-z0-9_.:+-]+$`) // fit for a folder's name, and a script's line without quotes
+	value    = regexp.MustCompile(`^[A-Za-z0-9_.:+-]+$`) // valid in the name of a folder, and in a script without quotes
 	interval = regexp.MustCompile(`^(\d{1,18})\.\.(\d{1,18})$`)
 )
 
-// NewAxis reads the values of a flag: A,B,C, of which A..B stands for whole numbers. op
+// NewAxis parses the values of a flag: A,B,C. A value A..B stands for the integers from A to B. op
 // names the operation in a fault.
 func NewAxis(op, name, values string) (Axis, error) {
 	a := Axis{Flag: strings.TrimPrefix(name, "--")}
@@ -47,8 +47,8 @@ func NewAxis(op, name, values string) (Axis, error) {
 	return a, nil
 }
 
-// between returns the whole numbers from one to another; none where there are none, or more
-// than a grid may have.
+// between returns the integers from one number to another, or none if there are more than a grid
+// may have.
 func between(from, to string) (list []string) {
 	a, _ := strconv.Atoi(from)
 	b, _ := strconv.Atoi(to)
@@ -67,7 +67,7 @@ type Setting []string
 // String returns the setting as "seed=1 hidden=64".
 func (s Setting) String() string { return strings.Join(s, " ") }
 
-// Folder returns the name of its run folder, "seed=1,hidden=64".
+// Folder returns the name of the run folder, such as "seed=1,hidden=64".
 func (s Setting) Folder() string { return strings.Join(s, ",") }
 
 // Flags returns the flags of train.
@@ -79,7 +79,7 @@ func (s Setting) Flags() []string {
 	return list
 }
 
-// Grid is every combination of the axes' values; the last axis changes first.
+// Grid returns all combinations of the axes' values. The last axis varies fastest.
 func Grid(op string, axes []Axis) ([]Setting, error) {
 	all := []Setting{nil}
 	for _, a := range axes {

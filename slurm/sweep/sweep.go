@@ -18,25 +18,24 @@ import (
 
 const op = "sweep"
 
-// Sweep is trainings, one after the other.
+// Sweep is a sequence of trainings.
 type Sweep struct {
 	Settings []Setting
-	Dir      string                               // of their run folders
-	Command  func(s Setting, out string) []string // a program and its arguments
-	Check    func(s Setting) error                // of its flags, before anything runs
-	Out, Err io.Writer                            // Err gets what trainings say there
+	Dir      string                               // folder of their run folders
+	Command  func(s Setting, out string) []string // returns a program and its arguments
+	Check    func(s Setting) error                // checks the flags before any training
+	Out, Err io.Writer                            // Err receives the standard error of trainings
 }
 
-// Failure is a training that has failed.
+// Failure is a failed training.
 type Failure struct {
 	Setting Setting
 	Kind    fault.Kind
 	Detail  string
 }
 
-// Run trains with each setting. What has failed is returned in the end. With SIGINT,
-// SIGTERM or SIGHUP the training under way is told to save and to stop, and Run returns
-// a fault of kind Stopped.
+// Run trains with each setting, and returns the failures. At SIGINT, SIGTERM or SIGHUP the current
+// training saves and stops, and Run returns a fault of kind Stopped.
 func (s *Sweep) Run(ctx context.Context) ([]Failure, error) {
 	bad := s.check()
 	if len(bad) == len(s.Settings) {
@@ -65,7 +64,7 @@ func (s *Sweep) Run(ctx context.Context) ([]Failure, error) {
 	return failed, nil
 }
 
-// check finds settings whose flags are wrong, by their index.
+// check returns the settings with invalid flags, by index.
 func (s *Sweep) check() map[int]*Failure {
 	bad := map[int]*Failure{}
 	for i, setting := range s.Settings {
@@ -76,14 +75,14 @@ func (s *Sweep) check() map[int]*Failure {
 	return bad
 }
 
-// train runs one process, and says what was wrong with it.
+// train runs one training, and returns its failure, or nil.
 func (s *Sweep) train(ctx context.Context, setting Setting) *Failure {
 	line := s.Command(setting, filepath.Join(s.Dir, setting.Folder()))
-	said := &said{to: s.Err}
+	said := &tee{to: s.Err}
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Stderr = said
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	// A terminal's signals reach it through the context alone: two would be one too many.
+	// The terminal's signals must reach the process only through the context: a second signal kills.
 	defer launch.Bind(cmd)()
 	err := cmd.Run()
 	if err == nil {
@@ -99,22 +98,20 @@ func (s *Sweep) train(ctx context.Context, setting Setting) *Failure {
 	return f
 }
 
-// said hands on what a training says, whether anybody still hears it or not, and keeps
-// the end of it.
-type said struct {
+// tee forwards the standard error of a training, ignores errors, and stores the last 64 KiB.
+type tee struct {
 	to  io.Writer
 	end []byte
 }
 
-func (s *said) Write(b []byte) (int, error) {
+func (s *tee) Write(b []byte) (int, error) {
 	s.to.Write(b)
 	s.end = append(s.end, b...)
 	s.end = s.end[max(0, len(s.end)-1<<16):]
 	return len(b), nil
 }
 
-// last returns the last line.
-func (s *said) last() string {
+func (s *tee) last() string {
 	lines := strings.Split(strings.TrimSpace(string(s.end)), "\n")
 	return strings.TrimPrefix(lines[len(lines)-1], "siafu: ")
 }

@@ -75,8 +75,8 @@ func shell(t *testing.T, commands map[string]string) (*Sweep, *bytes.Buffer) {
 	}, &heard
 }
 
-// One that fails, by its flags or by its exit code, stops no other, and is told with its
-// last words.
+// A training that fails, by its flags or its exit code, does not stop the others. The report
+// contains its last line.
 func TestFailures(t *testing.T) {
 	s, heard := shell(t, map[string]string{"k=1": `echo one >&2; echo "siafu: two" >&2; exit 76`, "k=3": `echo $1 > $1`})
 	failed, err := s.Run(t.Context())
@@ -93,8 +93,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// When the sweep is told to stop, the training under way gets SIGTERM and may take its
-// time, and none follows.
+// A stopped sweep sends SIGTERM to the current training, waits for it, and starts no other.
 func TestStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	s, heard := shell(t, map[string]string{"k=1": `trap 'sleep 0.3; echo saved >&2; exit 75' TERM; echo ready >&2; while :; do sleep 0.05; done`, "k=2": "echo no >&2", "k=3": "echo no >&2"})

@@ -50,7 +50,6 @@ func firstSentence(help string) string {
 	return strings.TrimSuffix(first, ".")
 }
 
-// printCommands prints the commands by group.
 func printCommands(w io.Writer, root *kong.Node) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: siafu COMMAND\n\n%s\n", root.Help)

@@ -2,13 +2,13 @@ package hosttest
 
 import "os"
 
-// Big reports whether the long variants of tests are to run, which take minutes or tens of
-// gigabytes: SIAFU_BIG=1, as "make test-long" has it.
+// Big reports whether to run the long variants of tests, which take minutes or tens of
+// gigabytes: SIAFU_BIG=1, as "make test-long" sets it.
 func Big() bool { return os.Getenv("SIAFU_BIG") == "1" }
 
-// Sampled selects every n-th case of a product by the sum of the indices of its factors. With
-// two factors, each value of either is left in some case; with three, each pair of values is,
-// where every factor has n values at least. The long variants have all cases.
+// Sampled selects about every n-th case of a product of lists, those where n divides the sum of
+// the indices. If each list has at least n values, two lists keep each value in some case, and
+// three lists keep each pair of values. The long variants run all cases.
 func Sampled(n int, indices ...int) bool {
 	sum := 0
 	for _, i := range indices {

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// made are the programs that this process has made, below mu.
+// made contains the programs that this process has built.
 var (
 	mu   sync.Mutex
 	made = map[string]bool{}
 )
 
-// Build returns the path of a program that how builds. All tests of a checkout share it, in
-// build/test. It is replaced only if it differs, because go test caches results only while
-// file times are unchanged.
+// Build returns the path of a program that how builds at a path. All tests of a checkout share it,
+// in build/test. Build replaces the file only if its content changes, because go test caches results
+// only while file times are unchanged.
 func Build(t testing.TB, name string, how func(root, path string) *exec.Cmd) string {
 	t.Helper()
 	mu.Lock()
@@ -37,9 +37,11 @@ func Build(t testing.TB, name string, how func(root, path string) *exec.Cmd) str
 		t.Fatal(err)
 	}
 	if !made[path] {
-		fresh := filepath.Join(root, "build", "fresh", name) // a file next to path would change its folder's time
-		_ = os.MkdirAll(filepath.Dir(fresh), 0o755)          // where it is there, it is; go test does not hear of it
-		_ = exec.Command("cp", path, fresh).Run()            // what go build finds there, and would make again, it does not link
+		// The new file is in another folder, because a file beside path would change its folder's
+		// time. go build does not link a program that is already there and current.
+		fresh := filepath.Join(root, "build", "fresh", name)
+		_ = os.MkdirAll(filepath.Dir(fresh), 0o755) // how fails if the folder is missing
+		_ = exec.Command("cp", path, fresh).Run()   // fails if there is no earlier program
 		if out, err := how(root, fresh).CombinedOutput(); err != nil {
 			t.Fatalf("building %s: %v\n%s", name, err, out)
 		}
@@ -52,7 +54,7 @@ func Build(t testing.TB, name string, how func(root, path string) *exec.Cmd) str
 		}
 		made[path] = true
 	}
-	// go test keeps in mind what tests look at: with another program they run again.
+	// go test records this access, and runs the tests again when the program changes.
 	if _, err := os.Stat(path); err != nil {
 		t.Fatal(err)
 	}

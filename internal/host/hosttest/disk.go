@@ -7,7 +7,7 @@ import (
 )
 
 // SmallDisk mounts a file system of the given size, such as 64k, and returns its folder. It
-// skips the test where mounting is not allowed.
+// skips the test if mounting is not permitted.
 func SmallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()

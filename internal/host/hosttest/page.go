@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A step is a command of a page, and lines that it prints.
+// A step is a command of a page and the lines that it must print.
 type step struct {
 	command string
 	prints  []string
@@ -37,7 +37,7 @@ func Follow(t *testing.T, page, program string) {
 		if err != nil {
 			t.Fatalf("$ %s\n%v\n%s", s.command, err, out)
 		}
-		printed := "\n" + alike(string(out)) + "\n"
+		printed := "\n" + normalize(string(out)) + "\n"
 		for _, want := range s.prints {
 			if !pattern(want).MatchString(printed) {
 				t.Errorf("$ %s\ndoes not print %q but\n%s", s.command, want, out)
@@ -47,7 +47,7 @@ func Follow(t *testing.T, page, program string) {
 }
 
 func stepsOf(page string) (steps []step) {
-	below := false // a command, in its block
+	below := false // whether the line follows a command of the same code block
 	for line := range strings.SplitSeq(page, "\n") {
 		code, isCode := strings.CutPrefix(line, "    ")
 		command, isCommand := strings.CutPrefix(code, "$ ")
@@ -72,14 +72,14 @@ var (
 	blanks  = regexp.MustCompile(`[ \t]+`)
 )
 
-// alike returns the text with all numbers replaced by the same number and with single blanks.
-func alike(text string) string {
+// normalize replaces all numbers by the same number and all blanks by single ones.
+func normalize(text string) string {
 	return blanks.ReplaceAllString(numbers.ReplaceAllString(text, "0"), " ")
 }
 
-// pattern finds a line of a page in what was printed.
+// pattern returns an expression that finds a line of a page in normalized output.
 func pattern(line string) *regexp.Regexp {
-	parts := strings.Split(strings.TrimSpace(alike(line)), "…")
+	parts := strings.Split(strings.TrimSpace(normalize(line)), "…")
 	for k := range parts {
 		parts[k] = regexp.QuoteMeta(parts[k])
 	}

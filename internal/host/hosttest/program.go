@@ -1,5 +1,4 @@
-// Package hosttest makes programs that tests run in place of the real ones, and tells
-// how long tests may take.
+// Package hosttest provides programs, small disks and limits for tests.
 package hosttest
 
 import (
@@ -8,9 +7,9 @@ import (
 	"testing"
 )
 
-// Program writes a file that can be run at once. No process is forked while the file
-// is open: a child that had inherited it would make Linux refuse to run it
-// ("text file busy") for as long as that child takes to become another program.
+// Program writes an executable file that can be run immediately. No process is forked while the
+// file is open: Linux does not run a file ("text file busy") that a forked child still has open
+// for writing.
 func Program(t testing.TB, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

@@ -6,28 +6,29 @@ import "math"
 // lightest load" for an interval's first task with weights in an epoch and
 // "remembers this choice for the interval" (Dorylus, OSDI'21, §5.1).
 //
-// A server reports its load in its responses. Between responses the load is the exact number
-// of this rank's intervals there plus the reported number of other ranks' intervals. The
-// latter is halved every epoch, since an avoided server reports nothing. Ties select the first
-// server from rank mod Servers on; with Setting.Fixed everything does.
+// A server reports its load in its responses. Between responses the load is estimated: the exact
+// number of this rank's intervals there plus the reported number of other ranks' intervals. The
+// reported number is halved every epoch, because an avoided server reports nothing. Among equal loads,
+// the first server from rank mod Servers on is selected. With Setting.Fixed, this server is always
+// selected.
 type Chooser struct {
 	setting Setting
 	rank    int
 	layers  int
 	weights int
 	choices []choice // by interval
-	pulled  choice   // the last Pull, its epoch being the version
-	own     []int    // by server: intervals of this rank that have not finished
-	asked   []int    // by server: of these, with an unanswered Fetch
+	pulled  choice   // the last Pull; its epoch is the version
+	own     []int    // by server: unfinished intervals of this rank
+	asked   []int    // by server: unfinished intervals of this rank with an unanswered Fetch
 	others  []int    // by server: other ranks' intervals
-	newest  int      // the highest epoch chosen for
+	newest  int      // the highest epoch with a choice
 	tallies map[int]*tally
 	out     []Message
 }
 
 type choice struct {
 	epoch, server int
-	holds         int  // the version that needs no values
+	holds         int  // the version that the rank has, which is sent without values
 	fetched       bool // the Fetch is answered
 	missing       int  // layers whose gradient has not been sent
 }
@@ -57,18 +58,18 @@ func NewChooser(c Setting, rank, layers, weights int) *Chooser {
 	return h
 }
 
-// FetchNewest is Fetch for a rank that knows that all intervals have finished the epoch
-// before: their gradients are in transit, and no older version is accepted.
+// FetchNewest requests weights like Fetch, but accepts no version before the epoch. The rank must
+// know that all intervals have finished the previous epoch, so that their gradients are in transit.
 func (h *Chooser) FetchNewest(interval, epoch, holds int) []Message {
 	out := h.Fetch(interval, epoch, holds)
 	out[0].Count = 1
 	return out
 }
 
-// Fetch chooses the server of an interval for its next epoch and requests weights. holds is
-// the newest version that the rank still has, 0 for none: that version is sent without values.
-// After the rank's last interval in an epoch, all servers are notified. The messages are valid
-// until the next Fetch.
+// Fetch chooses the server of an interval for its next epoch and requests weights. holds is the
+// newest version that the rank still has, or 0. That version is sent without values. With the rank's
+// last interval in an epoch, the messages also notify all servers. They are valid until the next
+// Fetch.
 func (h *Chooser) Fetch(interval, epoch, holds int) []Message {
 	c := &h.choices[interval]
 	if epoch != c.epoch+1 || c.missing > 0 {

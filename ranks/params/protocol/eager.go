@@ -31,31 +31,31 @@ type Eager struct {
 
 	weights []float32
 	sum     []float32 // of the newest gradients
-	applied int       // updates, those before Trained counted
-	last    int       // of them
+	applied int       // number of applied updates, including those before Trained
+	last    int       // value of applied at the end
 	runs    []run
-	whole   []int     // ranks whose updates wait, in order of arrival
-	waiting []Message // Fetches of ranks whose update waits
+	whole   []int     // ranks with a complete waiting update, in order of arrival
+	waiting []Message // unanswered Fetches
 	left    []bool
-	delay   int // the greatest
+	delay   int // the maximal delay of an update
 	held    Memory
 	out     []Message
 
 	window int       // number of updates in the mean, 0: no mean
-	first  int       // applied before the first of them
-	mean   []float32 // of the weights after them
+	first  int       // number of updates before the first in the mean
+	mean   []float32 // of the weights after the updates in the window
 }
 
 // run is a graph rank between its Fetch and the application of its update.
 type run struct {
-	under   bool
-	epoch   int // the rank's own
-	taken   int // updates in the weights sent to it
-	last    int // updates in the weights after its own last one
-	got     []bool
-	missing int       // layers
-	grad    []float32 // [weights], being received
-	newest  []float32 // the last applied gradient, zeros before
+	under   bool      // weights were sent, and the update is not applied yet
+	epoch   int       // of the rank
+	taken   int       // value of applied when weights were sent to the rank
+	last    int       // value of applied after the rank's last update
+	got     []bool    // by layer: its gradient has arrived
+	missing int       // number of layers without a gradient
+	grad    []float32 // [weights], the gradient being received
+	newest  []float32 // the last applied gradient, initially zeros
 }
 
 // NewEager returns the server of a world with one server and one interval per graph rank.
@@ -91,7 +91,7 @@ func (s *Eager) Average(updates int) {
 	}
 }
 
-// Version is one more than the number of epochs whose updates have been applied.
+// Version returns one more than the number of epochs whose updates have been applied.
 func (s *Eager) Version() int { return s.applied/s.setting.Graph() + 1 }
 
 // Weights returns the weights after all applied updates, or their mean after the last one.
@@ -304,7 +304,7 @@ type Runner struct {
 	weights int
 	epoch   int // the rank's own, current or finished
 	asked   bool
-	version int // of the weights that have come last
+	version int // of the last received weights
 }
 
 // NewRunner returns the runner of a graph rank after the given number of its epochs, for a
@@ -347,8 +347,8 @@ func (r *Runner) message(m Message) Message {
 	return m
 }
 
-// Take checks a response to Fetch and reports whether an epoch is to be trained with its
-// weights; else they are the last.
+// Take checks a response to Fetch. It reports whether an epoch must be trained with the weights; if
+// not, they are the last weights.
 func (r *Runner) Take(m Message) (trains bool, err error) {
 	switch {
 	case m.Type != Weights || !r.asked || m.Epoch != r.epoch || m.From != r.setting.Server(0):

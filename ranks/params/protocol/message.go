@@ -12,20 +12,20 @@ import (
 // Type is the type of a message.
 type Type uint8
 
-// The messages between graph ranks and servers, among servers, and among graph ranks. The
-// fields that each uses are in brackets.
+// The messages between graph ranks and servers, among servers, and among graph ranks. The used
+// fields are in brackets.
 const (
-	Fetch      Type = iota + 1 // graph rank → server: weights for a forward pass [Interval, Epoch, Version: the one that the rank holds, 0: none, Count: 1 if no version before Epoch will do]
-	FetchStash                 // graph rank → server: the same again for the backward pass [the same]
-	Weights                    // server → graph rank [Interval, Epoch, Version, Load, Values: none where the rank holds that version]
+	Fetch      Type = iota + 1 // graph rank → server: request weights for a forward pass [Interval, Epoch, Version: that the rank has, or 0, Count: 1 if the version must be at least Epoch]
+	FetchStash                 // graph rank → server: request the same weights for the backward pass [as Fetch]
+	Weights                    // server → graph rank [Interval, Epoch, Version, Load, Values: none if the rank has that version]
 	Gradient                   // graph rank → server [Interval, Epoch, Layer, Values]
-	Close                      // graph rank → server: all intervals have chosen [Epoch, Count: those that chose this server]
-	Sum                        // server → server: sum of the sender's gradients [Epoch, Layer, Count: summands, Values: none of 0]
-	Pull                       // graph rank → server: the latest weights once Version is there, not stashed [Version]
-	Leave                      // graph rank → server: I am done []
-	Finished                   // graph rank → graph rank: all my intervals have finished Epoch [Epoch]
-	State                      // graph rank → server: the optimiser's state once Version is there [Version]; and the answer [Version, Values: slot after slot]
-	End                        // graph rank → eager server: no epoch after the current one [Epoch: the last reported one]
+	Close                      // graph rank → server: all intervals have chosen servers [Epoch, Count: of intervals that chose this server]
+	Sum                        // server → server: sum of the sender's gradients [Epoch, Layer, Count: of summands, Values: none if Count is 0]
+	Pull                       // graph rank → server: request the latest weights from Version on, without a stash [Version]
+	Leave                      // graph rank → server: the rank is done []
+	Finished                   // graph rank → graph rank: all intervals of the rank have finished Epoch [Epoch]
+	State                      // graph rank → server: request the optimiser's state from Version on [Version]; also the response [Version, Values: slot after slot]
+	End                        // graph rank → eager server: end with the current epoch [Epoch: the last reported one]
 )
 
 var names = [...]string{"", "fetch", "fetch of stash", "weights", "gradient", "close", "sum", "pull", "leave", "finished", "state", "end"}
@@ -46,9 +46,9 @@ type Message struct {
 	Interval int
 	Layer    int
 	Version  int
-	Load     int // intervals whose gradients the server waits for
+	Load     int // number of intervals whose gradients the server waits for
 	Count    int
-	Ask      uint8 // of Weights: the request to the server's process, as in package signals; to a server: 1 if it has been done
+	Ask      uint8 // in Weights: request to the server's process (package signals); in messages to a server: 1 if it has been served
 	Values   []float32
 }
 
@@ -57,8 +57,8 @@ type Message struct {
 // values.
 const headerLen = 32
 
-// Encode appends the wire form of m to dst. Sender and receiver are not in it:
-// the transport knows them.
+// Encode appends the wire form of m to dst. It does not contain sender and receiver, because the
+// transport knows them.
 func Encode(dst []byte, m Message) []byte {
 	at := len(dst)
 	dst = slices.Grow(dst, headerLen+4*len(m.Values))[:at+headerLen+4*len(m.Values)]
@@ -71,9 +71,9 @@ func Encode(dst []byte, m Message) []byte {
 	return dst
 }
 
-// Decode reads the wire form of a message that rank from sent to rank to. Its values are
-// stored in room if that is large enough, else in new memory.
-func Decode(b []byte, from, to int, room []float32) (Message, error) {
+// Decode reads the wire form of a message from rank from to rank to. Its values are stored in buffer
+// if that is large enough, otherwise in new memory.
+func Decode(b []byte, from, to int, buffer []float32) (Message, error) {
 	bad := func(format string, args ...any) (Message, error) {
 		return Message{}, fault.New(fault.Runtime, "server", "", "message from rank %d to rank %d: "+format,
 			append([]any{from, to}, args...)...).Then("run the same siafu on all ranks")
@@ -94,7 +94,7 @@ func Decode(b []byte, from, to int, room []float32) (Message, error) {
 		Version: word(4), Load: word(5), Count: word(6),
 	}
 	if n > 0 {
-		m.Values = slices.Grow(room[:0], n)[:n]
+		m.Values = slices.Grow(buffer[:0], n)[:n]
 		copy(mapped.Bytes(m.Values), b[headerLen:])
 	}
 	return m, nil

@@ -8,9 +8,9 @@ import "slices"
 type Progress struct {
 	setting  Setting
 	rank     int
-	own      []int // by interval: epochs finished
-	finished []int // by graph rank: epochs that all its intervals have finished
-	slowest  int   // the least of them
+	own      []int // by interval of this rank: number of finished epochs
+	finished []int // by graph rank: number of epochs that all its intervals have finished
+	slowest  int   // the minimum of finished
 	out      []Message
 }
 
@@ -27,8 +27,8 @@ func NewProgress(c Setting, rank int) *Progress {
 	}
 }
 
-// MayStart reports whether an interval that has finished the epoch before may
-// start this one: every interval of every rank has finished epoch-1-s.
+// MayStart reports whether an interval that has finished the previous epoch may start this one: every
+// interval of every rank has finished epoch-1-s.
 func (p *Progress) MayStart(epoch int) bool { return p.slowest >= epoch-1-p.setting.Staleness }
 
 // Slowest returns the number of epochs that every interval of every rank is known to have

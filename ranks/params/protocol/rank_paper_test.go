@@ -77,8 +77,8 @@ func TestServersShareTheLoad(t *testing.T) {
 }
 
 // "a fast-moving vertex interval is allowed to be at most S epochs away from
-// the slowest-moving interval" (§5.2): may start is what all intervals of all
-// ranks have finished, as far as a rank has been told, and a rank is told all.
+// the slowest-moving interval" (§5.2): MayStart uses the epochs that all intervals of all ranks
+// have finished, by the messages that the rank has received. The rank receives all of them.
 func TestBoundOnFastIntervals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawSetting(t)

@@ -27,8 +27,8 @@ type Server struct {
 	spare  pool[*epochSums]
 }
 
-// New makes the index-th server. weights are the initial ones and become the
-// server's; layers are their parts, at least one.
+// New makes the index-th server. It takes ownership of the initial weights. layers are the parts of
+// the weights, at least one.
 func New(c Setting, index int, layers []Range, weights []float32, u Updater) *Server {
 	c.check()
 	if index < 0 || index >= c.Servers || len(layers) == 0 {
@@ -223,7 +223,6 @@ func (s *Server) answer(m Message, v *version) {
 	})
 }
 
-// entry returns the stash entry for m.
 func (s *Server) entry(m Message) (int, *stashEntry, error) {
 	i, err := s.interval(m)
 	if err != nil {

@@ -4,9 +4,9 @@ import (
 	"testing"
 )
 
-// BenchmarkEpoch is an epoch of 16 intervals on one server, with the weights of
-// a network of 602 features, 128 hidden and 41 classes, from wire form to wire
-// form. Bytes are those of gradients and weights on the wire.
+// BenchmarkEpoch measures an epoch of 16 intervals on one server, for a network with 602 features,
+// 128 hidden units and 41 classes, including decoding and encoding. It counts the bytes of gradients
+// and weights in messages.
 func BenchmarkEpoch(b *testing.B) {
 	layers := []Range{{Lo: 0, Hi: 602 * 128}, {Lo: 602 * 128, Hi: 602*128 + 128*41}}
 	all := layers[1].Hi

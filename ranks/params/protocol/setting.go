@@ -15,8 +15,7 @@ type Setting struct {
 // Range is a layer's part of the flat weights.
 type Range struct{ Lo, Hi int }
 
-// Updater applies a summed gradient to the weights of one layer in place; step
-// counts from 1.
+// Updater applies a summed gradient to the weights of one layer in place. step counts from 1.
 type Updater interface {
 	Update(step, layer int, weights, grad []float32)
 	// State returns the optimiser's state, slot after slot. It changes with the next
@@ -41,8 +40,8 @@ func (s Setting) check() {
 	}
 }
 
-// firsts numbers the intervals of all ranks: rank r's start at firsts[r], and the last entry
-// is their number.
+// firsts numbers the intervals of all ranks. firsts[r] is the number of the first interval of rank r,
+// and the last entry is the number of all intervals.
 func (s Setting) firsts() []int {
 	firsts := make([]int, 1, s.Graph()+1)
 	for r, n := range s.Intervals {

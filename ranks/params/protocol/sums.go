@@ -51,7 +51,6 @@ func (p *part) add(values []float32, blocks *pool[[]float32]) {
 	p.count++
 }
 
-// accumulate is dst[i] += src[i].
 func accumulate(dst, src []float32) {
 	src = src[:len(dst)]
 	for i := range dst {

@@ -135,9 +135,9 @@ func (s *Server) fold(epoch, layer int) {
 	}
 }
 
-// advance sends the other servers this one's sum of a layer if it is complete,
-// and makes the updates that follow. Sums complete in ascending order of
-// epochs: all of a rank's gradients of an epoch come before its next Close.
+// advance sends this server's sum of a layer to the other servers if it is complete, and makes the
+// updates that follow. Sums are completed in ascending order of epochs, because all of a rank's
+// gradients of an epoch arrive before its next Close.
 func (s *Server) advance(layer int) error {
 	epoch := s.sent[layer] + 1
 	e := s.sums[epoch]
@@ -158,8 +158,8 @@ func (s *Server) advance(layer int) error {
 	return s.settle()
 }
 
-// settle makes the updates whose sums have come from all servers, publishes the versions that
-// are complete, and sends them to waiting ranks.
+// settle makes the updates whose sums have arrived from all servers. It publishes complete versions
+// and sends them to waiting ranks.
 func (s *Server) settle() error {
 	before := s.Version()
 	for {
@@ -186,7 +186,7 @@ func (s *Server) settle() error {
 	return nil
 }
 
-// apply updates the layers of the draft whose sums have come from all servers.
+// apply updates the layers of the draft whose sums have arrived from all servers.
 func (s *Server) apply(epoch int, e *epochSums) error {
 	for l := range e.layers {
 		sum := &e.layers[l]

@@ -1,14 +1,14 @@
 package chart
 
-// Of a bar: its height with the line of text above it, and where it lies in that.
+// Sizes of a bar.
 const (
-	rowHeight = 34
-	barTop    = 17
+	rowHeight = 34 // of a bar and the text above it
+	barTop    = 17 // of the bar below the top of its row
 	barHeight = 11
 )
 
-// drawBars draws bars from left to right, each below its name and its number, so that a
-// phone has room for both.
+// drawBars draws horizontal bars. The name and the number of a bar are above it, so that they fit
+// the screen of a phone.
 func (c *Chart) drawBars(s surface) {
 	x := span{0, 0}
 	for _, b := range c.Bars {
@@ -26,9 +26,9 @@ func (c *Chart) drawBars(s surface) {
 	a.bottom(c.X)
 }
 
-// bar draws one, and a whisker of its deviation.
+// bar draws a bar at height y, with a whisker for its deviation.
 func (a area) bar(b Bar, y float64) {
-	a.text(label, b.Group, xy{right, y + 12}, start, false, short(b.Name, (boxWidth-2*right)/letter-len(b.Text)-1))
+	a.text(label, b.Group, xy{right, y + 12}, start, false, Shorten(b.Name, (boxWidth-2*right)/letter-len(b.Text)-1))
 	a.text(label, b.Group, xy{boxWidth - right, y + 12}, end, false, b.Text)
 	from, to := a.across(min(0, b.Value)), a.across(max(0, b.Value))
 	to = max(to, from+0.5)

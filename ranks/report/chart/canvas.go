@@ -8,14 +8,13 @@ import (
 	"unicode"
 )
 
-// canvas writes elements until the first error. Texts are escaped, as all that is put
-// into a canvas is.
+// canvas writes markup until the first error.
 type canvas struct {
 	w   io.Writer
 	err error
 }
 
-// printf writes markup; arguments that are strings are escaped.
+// printf writes markup. It escapes arguments that are strings.
 func (c *canvas) printf(format string, args ...any) {
 	for i, a := range args {
 		if s, ok := a.(string); ok {
@@ -27,17 +26,17 @@ func (c *canvas) printf(format string, args ...any) {
 	}
 }
 
-// raw writes markup that is a constant of ours.
+// raw writes constant markup without escaping.
 func (c *canvas) raw(s string) {
 	if c.err == nil {
 		_, c.err = io.WriteString(c.w, s)
 	}
 }
 
-// escape makes a text fit for an element or a quoted attribute.
+// escape escapes a text for an element or a quoted attribute.
 func escape(s string) string { return html.EscapeString(Printable(s)) }
 
-// Printable returns a text without control characters, which XML has no way to write.
+// Printable replaces the control characters of a text, because XML cannot represent them.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -47,12 +46,13 @@ func Printable(s string) string {
 	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
 }
 
-// short cuts a text in its middle.
-func short(s string, length int) string {
+// Shorten returns a text of at most max(length, 9) characters. It replaces the middle of a longer
+// text with an ellipsis.
+func Shorten(s string, length int) string {
 	r := []rune(s)
 	if len(r) <= length {
 		return s
 	}
-	half := max(length-1, 8) / 2
-	return string(r[:half]) + "…" + string(r[len(r)-half:])
+	length = max(length, 9)
+	return string(r[:length/2]) + "…" + string(r[len(r)-(length-1)/2:])
 }

@@ -1,28 +1,29 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
 
-// Chart is lines or bars, and the names of their axes.
+// Chart is a chart of lines or of bars.
 type Chart struct {
-	Name  string // of its file: loss-epochs
+	Name  string // name of the file without extension: loss-epochs
 	Title string
-	X, Y  string // names of the axes, with units; bars have X alone
+	X, Y  string // names of the axes, with units; bars have only X
 	Lines []Line
 	Bars  []Bar
-	Whole bool // no point is too high for the others: shares, not losses
+	Whole bool // the y axis must show all points: for fractions, not for losses
 }
 
-// Line is the course of a group's number.
+// Line is the curve of a group's number.
 type Line struct {
 	Group  int
 	Name   string
 	Points []Point // in the order of X
 }
 
-// Point is a mean, and the standard deviation of what it is the mean of.
+// Point is a mean with its standard deviation.
 type Point struct{ X, Y, Deviation float64 }
 
 // Bar is a number of a group.
@@ -30,15 +31,15 @@ type Bar struct {
 	Group            int
 	Name             string
 	Value, Deviation float64
-	Text             string // the same, as it is printed
+	Text             string // the formatted value
 }
 
-// most is the number of points above which a line is drawn with every k-th of them.
-const most = 300
+// maxPoints is the maximal number of drawn points of a line, without the last one.
+const maxPoints = 300
 
-// thin leaves out points between the first and the last.
+// thin returns every k-th point, and the last one.
 func thin(points []Point) []Point {
-	step := (len(points) + most - 1) / most
+	step := (len(points) + maxPoints - 1) / maxPoints
 	if step < 2 {
 		return points
 	}
@@ -49,37 +50,33 @@ func thin(points []Point) []Point {
 	return append(few, points[len(points)-1])
 }
 
-// span is a part of an axis.
+// span is a range of an axis.
 type span struct{ from, to float64 }
 
-func nothing() span { return span{math.Inf(1), math.Inf(-1)} }
+func emptySpan() span { return span{math.Inf(1), math.Inf(-1)} }
 
 func (s *span) add(x float64) {
 	x = bounded(x)
 	s.from, s.to = min(s.from, x), max(s.to, x)
 }
 
-// bounded is x, or a number so large that lengths of spans are numbers too.
+// bounded limits x so that lengths of spans are finite.
 func bounded(x float64) float64 { return min(max(x, -1e300), 1e300) }
 
-// wide returns a span in which ticks can be told apart: values that are all but equal get some
-// room on either side.
+// wide returns a span that contains s and has distinct ticks. It extends a very short span.
 func (s span) wide() span {
 	if s.from > s.to {
 		return span{0, 1}
 	}
 	if s.to-s.from <= 1e-9*max(math.Abs(s.from), math.Abs(s.to)) {
-		room := math.Abs(s.from) / 10
-		if room == 0 {
-			room = 0.5
-		}
-		return span{s.from - room, s.to + room}
+		margin := cmp.Or(math.Abs(s.from)/10, 0.5)
+		return span{s.from - margin, s.to + margin}
 	}
 	return s
 }
 
-// ticks are round numbers of a span, about n of them, and their texts. Steps are 1, 2 or
-// 5 times a power of 10.
+// ticks returns about n round numbers of a span, and their texts. The step is 1, 2 or 5 times a
+// power of 10.
 func (s span) ticks(n int) (at []float64, text []string) {
 	raw := (s.to - s.from) / float64(n)
 	power := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -96,7 +93,7 @@ func (s span) ticks(n int) (at []float64, text []string) {
 	return at, text
 }
 
-// number returns a tick's text, short where it is very large or very small.
+// number returns the text of a tick, with an exponent if the number is very large or very small.
 func number(x float64, decimals int) string {
 	switch size := math.Abs(x); {
 	case size == 0:

@@ -25,7 +25,7 @@ func twoBars() *Chart {
 	return &Chart{Name: "acc", Title: "a", X: "s", Bars: []Bar{{0, nasty, 0.5, 0.1, "0.5 ± 0.1"}, {1, "b", 0.25, 0, "0.25"}}}
 }
 
-// elements are those of a well-formed document, counted by name and by class.
+// elements counts the elements of a document by name and by class, and checks its syntax.
 func elements(t *testing.T, text string) map[string]int {
 	t.Helper()
 	count := map[string]int{}
@@ -108,9 +108,9 @@ func TestPNG(t *testing.T) {
 	}
 }
 
-// Ticks are round, lie in their span and are told apart, whatever its size.
+// Ticks are round numbers in their span with different labels, for all sizes of the span.
 func TestTicks(t *testing.T) {
-	for _, s := range []span{{0, 1}, {0.7853, 0.7903}, {1, 60}, {0, 3e-5}, {-1e9, 2e9}, {0, 1e-12}, span{0.6931, math.Nextafter(0.6931, 1)}.wide(), span{1e9, 1e9 + 1e-6}.wide(), span{5, 5}.wide(), span{0, 0}.wide(), nothing().wide()} {
+	for _, s := range []span{{0, 1}, {0.7853, 0.7903}, {1, 60}, {0, 3e-5}, {-1e9, 2e9}, {0, 1e-12}, span{0.6931, math.Nextafter(0.6931, 1)}.wide(), span{1e9, 1e9 + 1e-6}.wide(), span{5, 5}.wide(), span{0, 0}.wide(), emptySpan().wide()} {
 		at, text := s.ticks(5)
 		if len(at) < 2 || len(at) > 11 {
 			t.Errorf("%v: %d ticks", s, len(at))
@@ -145,13 +145,13 @@ func TestHuge(t *testing.T) {
 
 // A long line keeps its first and its last point.
 func TestThin(t *testing.T) {
-	for _, n := range []int{0, 1, most, most + 1, 10*most + 7} {
+	for _, n := range []int{0, 1, maxPoints, maxPoints + 1, 10*maxPoints + 7} {
 		points := make([]Point, n)
 		for i := range points {
 			points[i].X = float64(i)
 		}
 		few := thin(points)
-		if len(few) > most+1 || n > 0 && (few[0].X != 0 || few[len(few)-1].X != float64(n-1)) {
+		if len(few) > maxPoints+1 || n > 0 && (few[0].X != 0 || few[len(few)-1].X != float64(n-1)) {
 			t.Errorf("of %d points: %d", n, len(few))
 		}
 	}

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// The box of a chart, in units of which a page shows about one a pixel, and the margins
-// of what is drawn in it.
+// The size of a chart and the margins around its axes. A page shows about one unit per pixel.
 const (
 	boxWidth  = 400
 	boxHeight = 260
@@ -14,10 +13,10 @@ const (
 	right     = 12
 	above     = 10
 	below     = 38
-	letter    = 7 // width of one, in a font that is wider than most
+	letter    = 7 // width of a letter in a wide font
 )
 
-// height is that of the chart's box.
+// height returns the height of the chart without title and legend.
 func (c *Chart) height() float64 {
 	if len(c.Bars) > 0 {
 		return above + float64(len(c.Bars))*rowHeight + below
@@ -33,7 +32,7 @@ func (c *Chart) draw(s surface) {
 	}
 }
 
-// drawLines draws lines, the bands of their deviations below them.
+// drawLines draws lines on top of the bands of their deviations.
 func (c *Chart) drawLines(s surface) {
 	x, y := c.extent()
 	a := area{s, x, y, left, c.height()}
@@ -46,11 +45,10 @@ func (c *Chart) drawLines(s surface) {
 	}
 }
 
-// extent is what the axes must show: all points, but for those of a course that leaves the
-// others far below. They lie at the
-// edge.
+// extent returns the ranges of the axes. They contain all points up to the height top. Higher
+// points are drawn at the edge.
 func (c *Chart) extent() (x, y span) {
-	x, y = nothing(), nothing()
+	x, y = emptySpan(), emptySpan()
 	top := c.top()
 	for _, l := range c.Lines {
 		for _, q := range l.Points {
@@ -60,12 +58,12 @@ func (c *Chart) extent() (x, y span) {
 		}
 	}
 	x, y = x.wide(), y.wide()
-	room := (y.to - y.from) / 25
-	return x, span{y.from - room, y.to + room}
+	margin := (y.to - y.from) / 25
+	return x, span{y.from - margin, y.to + margin}
 }
 
-// top is three times what the lines begin with or, if that is more, their median; there
-// is none of a whole chart.
+// top returns the maximal height that the y axis must show: three times the larger of the first
+// values and the median. It is infinite for a whole chart.
 func (c *Chart) top() float64 {
 	if c.Whole {
 		return math.Inf(1)
@@ -87,7 +85,7 @@ func (c *Chart) top() float64 {
 	return 3 * max(first, all[len(all)/2])
 }
 
-// area is the part of a surface within axes, to which it maps numbers.
+// area is the part of a surface within the axes. Its methods map numbers to positions.
 type area struct {
 	surface
 	x, y         span
@@ -104,7 +102,7 @@ func (a area) up(y float64) float64 {
 
 func (a area) place(x, y float64) xy { return xy{a.across(x), a.up(y)} }
 
-// axes draws a grid, its numbers and the names of the axes.
+// axes draws the grid, the ticks and the names of the axes.
 func (a area) axes(x, y string) {
 	bottom := a.height - below
 	at, text := a.y.ticks(5)
@@ -123,7 +121,7 @@ func (a area) bottom(x string) {
 	at, text := a.x.ticks(6)
 	for i, v := range at {
 		at, where := a.across(v), middle
-		if at > boxWidth-right-letter && len(text[i]) > 3 { // there is no room behind the axis
+		if at > boxWidth-right-letter && len(text[i]) > 3 { // a centred text would not fit
 			where = end
 		}
 		a.mark(axis, none, "", xy{at, bottom}, xy{at, bottom + 4})
@@ -133,7 +131,7 @@ func (a area) bottom(x string) {
 	a.text(name, none, xy{(a.left + boxWidth - right) / 2, a.height - 5}, middle, false, x)
 }
 
-// line draws one; a single point is a square.
+// line draws a line, or a square for a single point.
 func (a area) line(l Line) {
 	var places []xy
 	for _, q := range thin(l.Points) {
@@ -149,7 +147,7 @@ func (a area) line(l Line) {
 	}
 }
 
-// band draws the area between the deviations on either side, where there are any.
+// band draws the area between mean - deviation and mean + deviation.
 func (a area) band(group int, points []Point) {
 	widest, places := 0.0, make([]xy, 2*len(points))
 	for i, q := range points {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Of a chart in a file of its own: what its title takes, and each line of its legend.
+// Sizes of a chart in its own file.
 const (
 	titleHeight = 26
-	keyHeight   = 17
+	keyHeight   = 17 // of each line of the legend
 )
 
 // whole returns the height of the chart with its title and its legend.
@@ -18,20 +18,19 @@ func (c *Chart) whole() float64 {
 	return titleHeight + c.height() + float64(len(c.Lines))*keyHeight + above
 }
 
-// drawWhole draws the chart below its title, and a legend of its lines below it. Bars have
-// their names beside them.
+// drawWhole draws the title, the chart and a legend of its lines. Bars need no legend.
 func (c *Chart) drawWhole(s surface) {
 	s.text(title, none, xy{right, 19}, start, false, c.Title)
 	c.draw(moved{s, titleHeight})
 	y := titleHeight + c.height() + keyHeight/2
 	for _, l := range c.Lines {
 		s.mark(line, l.Group, "", xy{left, y}, xy{left + 28, y})
-		s.text(label, none, xy{left + 36, y + 4}, start, false, short(l.Name, (boxWidth-left-36-right)/letter))
+		s.text(label, none, xy{left + 36, y + 4}, start, false, Shorten(l.Name, (boxWidth-left-36-right)/letter))
 		y += keyHeight
 	}
 }
 
-// moved is a surface whose places lie further down.
+// moved is a surface that adds by to every y coordinate.
 type moved struct {
 	surface
 	by float64
@@ -48,7 +47,7 @@ func (m moved) text(r role, group int, at xy, a anchor, turned bool, s string) {
 	m.surface.text(r, group, xy{at.x, at.y + m.by}, a, turned, s)
 }
 
-// WriteSVG writes the chart as a file.
+// WriteSVG writes the chart as an SVG file.
 func (c *Chart) WriteSVG(w io.Writer) error {
 	s := svg{&canvas{w: w}}
 	s.begin(c.Title, boxWidth, c.whole())
@@ -59,18 +58,18 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	return s.err
 }
 
-// WritePNG writes it as an image.
+// WritePNG writes the chart as a PNG file.
 func (c *Chart) WritePNG(w io.Writer) error {
 	s, err := newRaster(boxWidth, c.whole())
 	if err != nil {
 		return err
 	}
 	c.drawWhole(s)
-	return s.write(w)
+	return s.EncodePNG(w)
 }
 
-// plainRules returns the rules with colours in the place of variables, which most viewers of
-// SVG files do not know.
+// plainRules returns the rules with colours in place of variables, because most viewers of SVG
+// files do not support variables.
 func plainRules() string {
 	text := func(c color.NRGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 	var b strings.Builder

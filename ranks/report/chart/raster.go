@@ -2,7 +2,6 @@ package chart
 
 import (
 	"image/color"
-	"io"
 	"math"
 
 	"git.sr.ht/~sbinet/gg"
@@ -13,18 +12,17 @@ import (
 
 // raster is a surface of pixels.
 //
-// Design note: gonum/plot was tried. It lays charts out otherwise than the page, and its
-// packages read twelve fonts when a process begins, for which every rank of a run would
-// pay with 5 MB (its canvas alone: 2 MB). gg is what it rasterises with.
+// Design note: gonum/plot was tried. Its layout differs from that of the page. Its packages read
+// twelve fonts when a process starts, which costs every rank of a run 5 MB (its canvas alone:
+// 2 MB). gonum/plot uses gg to rasterise.
 type raster struct {
 	*gg.Context
 	faces map[float64]font.Face
 }
 
-// density is the pixels of a unit, so that print is sharp.
+// density is the number of pixels per unit, high enough for print.
 const density = 3
 
-// newRaster returns a white one.
 func newRaster(width, height float64) (*raster, error) {
 	f, err := opentype.Parse(goregular.TTF)
 	if err != nil {
@@ -41,12 +39,10 @@ func newRaster(width, height float64) (*raster, error) {
 	return r, nil
 }
 
-func (r *raster) write(w io.Writer) error { return r.EncodePNG(w) }
-
-// sizes of texts.
+// sizes are the sizes of texts in units.
 var sizes = map[role]float64{tick: 10.5, name: 11.5, label: 11.5, title: 13}
 
-// pen returns the colour and the width of a role's lines.
+// pen returns the colour and the line width of a role.
 func pen(ro role, group int) (color.NRGBA, float64) {
 	switch ro {
 	case line:

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// role is what a mark or a text is in a chart. A page's style and the rasteriser's pens
-// are by role.
+// role is the function of a mark or a text in a chart. It selects the style in a page and the pen
+// of the raster.
 type role string
 
 const (
@@ -23,13 +23,13 @@ const (
 	title   role = "title"
 )
 
-// none is the group of what belongs to none.
+// none is the group of marks and texts outside any group.
 const none = -1
 
-// xy is a place on a surface, down from its upper left corner.
+// xy is a position on a surface. The origin is the upper left corner, and y points down.
 type xy struct{ x, y float64 }
 
-// anchor is where a text has its place.
+// anchor is the part of a text that is at its position.
 type anchor string
 
 const (
@@ -38,26 +38,26 @@ const (
 	end    anchor = "end"
 )
 
-// surface is what charts are drawn on.
+// surface is a drawing target.
 type surface interface {
-	// mark draws a line through places, or an area round them if the role is one. what
-	// says what it is, where somebody asks.
+	// mark draws a line through places, or the enclosed area if the role is an area. what is a
+	// tooltip.
 	mark(r role, group int, what string, places ...xy)
-	// text writes a line; upwards if it is turned.
+	// text writes a line of text, upwards if turned is set.
 	text(r role, group int, at xy, a anchor, turned bool, s string)
 }
 
 // isArea reports whether marks of a role are filled.
 func (r role) isArea() bool { return r == band || r == bar }
 
-// palette are the colours of groups, on white and on black. When each has had its group,
-// they are repeated with other dashes.
+// palette has the colours of groups, on white and on black. Further groups reuse the colours with
+// other dashes.
 var palette = []struct{ light, dark color.NRGBA }{
 	{hex(0x0072b2), hex(0x4aa3df)}, {hex(0xd55e00), hex(0xff8a3d)}, {hex(0x009e73), hex(0x2fc79c)}, {hex(0xcc79a7), hex(0xe39ac2)},
 	{hex(0xe69f00), hex(0xf2b632)}, {hex(0x56b4e9), hex(0x8fd0f7)}, {hex(0x6b6b6b), hex(0xb5b5b5)},
 }
 
-// The colours of what belongs to no group, on white and on black.
+// ink has the colours of elements outside any group, on white and on black.
 var ink = []struct {
 	name        string
 	light, dark color.NRGBA
@@ -69,13 +69,12 @@ func hex(rgb uint32) color.NRGBA {
 	return color.NRGBA{uint8(rgb >> 16), uint8(rgb >> 8), uint8(rgb), 0xff}
 }
 
-// dashes and gaps of lines, in pixels.
+// dashes are the lengths of dashes and gaps of lines, in pixels.
 var dashes = [][]float64{nil, {6, 3}, {2, 3}, {8, 3, 2, 3}}
 
 func dashesOf(group int) []float64 { return dashes[group/len(palette)%len(dashes)] }
 
-// Style returns the style sheet of charts, with the colours as variables: those of a dark page
-// if it is one.
+// Style returns a style sheet that sets the variables of the colours, for a light or a dark page.
 func Style(dark bool) string {
 	var b strings.Builder
 	b.WriteString(":root {")
@@ -95,7 +94,7 @@ func Style(dark bool) string {
 	return b.String()
 }
 
-// Rules returns the rules of the style sheet.
+// Rules returns the style rules of charts, which use the variables of Style.
 func Rules() string {
 	var b strings.Builder
 	for k := range palette {

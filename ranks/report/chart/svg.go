@@ -40,7 +40,7 @@ func (s svg) text(r role, group int, at xy, a anchor, turned bool, text string) 
 	s.printf(`<text class="%s" text-anchor="%s" `+place+`>%s</text>`+"\n", string(r)+classes(group), string(a), text)
 }
 
-// classes are those of a group: the one by which a script finds it, and its colour.
+// classes returns the class for scripts and the class for the colour of a group.
 func classes(group int) string {
 	if group == none {
 		return ""
@@ -57,7 +57,7 @@ func (c *Chart) Draw(w io.Writer) error {
 	return s.err
 }
 
-// Swatch draws a group's colour and dashes.
+// Swatch draws a short line in a group's colour and dashes.
 func Swatch(w io.Writer, group int) error {
 	s := svg{&canvas{w: w}}
 	s.printf(`<svg viewBox="0 0 30 10" aria-hidden="true">`)

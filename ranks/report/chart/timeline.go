@@ -12,14 +12,14 @@ import (
 const (
 	timelineWidth = 1100
 	rankHeight    = 26 // of a rank with one worker
-	workerHeight  = 11 // of each of several
+	workerHeight  = 11 // of each worker, if a rank has several
 	rankGap       = 8
 	labelWidth    = 130
 	legendHeight  = 40
 )
 
-// tasks are the colours of tasks: graph work blue, tensor work green, communication
-// orange; forward light, backward dark.
+// tasks has the colours of tasks: blue for graph work, green for tensor work, orange for
+// communication. Forward tasks are light, backward tasks dark.
 var tasks = []struct{ name, colour string }{
 	{"GA", "#7cc4f2"}, {"AV", "#5fd3b3"}, {"SC", "#f5a76c"}, {"loss", "#cc79a7"},
 	{"∇GA", "#0072b2"}, {"∇AV", "#00795a"}, {"∇SC", "#c04a00"}, {"WU", "#e3c800"}, {"eval", "#aaaaaa"},
@@ -34,10 +34,10 @@ func colourOf(task string) string {
 	return "#666666"
 }
 
-// Timeline draws the tasks of all ranks in the given epochs as an SVG element: a lane a
-// worker, time to the right.
+// Timeline draws the tasks of all ranks in the given epochs as an SVG element. Each worker has a
+// lane, and time increases to the right.
 func Timeline(w io.Writer, f *trace.File, from, to int) error {
-	begin, end := atWork(f, from, to)
+	begin, end := timeRange(f, from, to)
 	if begin >= end {
 		return fault.New(fault.Usage, "timeline", "", "no task in epochs %d to %d", from, to).Then("choose epochs within the timeline")
 	}
@@ -59,12 +59,12 @@ func Timeline(w io.Writer, f *trace.File, from, to int) error {
 	return p.err
 }
 
-// boxes draws a box a task. One that would hardly be seen is left out where the lane's
-// last box is as far.
+// boxes draws a box for each task. It omits a box of minimal width that the previous box of the
+// lane covers.
 func boxes(p *canvas, f *trace.File, lanes map[int]lane, begin, end time.Duration) {
-	const seen = 0.3
+	const minWidth = 0.3
 	scale := float64(timelineWidth-labelWidth-10) / float64(end-begin)
-	reach := map[[2]int]float64{} // of a worker's boxes
+	reach := map[[2]int]float64{} // right end of the boxes of each worker
 	for i := range f.Events {
 		e := &f.Events[i]
 		l, known := lanes[e.Rank]
@@ -72,9 +72,9 @@ func boxes(p *canvas, f *trace.File, lanes map[int]lane, begin, end time.Duratio
 			continue
 		}
 		x := labelWidth + scale*float64(max(e.Start, begin)-begin)
-		width := max(scale*float64(min(e.End(), end)-max(e.Start, begin)), seen)
+		width := max(scale*float64(min(e.End(), end)-max(e.Start, begin)), minWidth)
 		worker := [2]int{e.Rank, e.Worker}
-		if width <= seen && x+width <= reach[worker]+seen/2 {
+		if width <= minWidth && x+width <= reach[worker]+minWidth/2 {
 			continue
 		}
 		reach[worker] = max(reach[worker], x+width)
@@ -83,10 +83,10 @@ func boxes(p *canvas, f *trace.File, lanes map[int]lane, begin, end time.Duratio
 	}
 }
 
-// lane is where a rank's boxes lie: worker k's at top + k*step.
+// lane is the vertical position of a rank's boxes. Those of worker k begin at top + k*step.
 type lane struct{ top, step, height int }
 
-// lanesOf are those of all ranks, and where the last ends.
+// lanesOf returns the lanes of all ranks, and the end of the last one.
 func lanesOf(f *trace.File) (lanes map[int]lane, bottom int) {
 	workers := map[int]int{}
 	for _, e := range f.Events {
@@ -104,8 +104,8 @@ func lanesOf(f *trace.File) (lanes map[int]lane, bottom int) {
 	return lanes, bottom
 }
 
-// atWork is when the given epochs are at work.
-func atWork(f *trace.File, from, to int) (begin, end time.Duration) {
+// timeRange returns the time range of the training tasks of the given epochs.
+func timeRange(f *trace.File, from, to int) (begin, end time.Duration) {
 	begin = 1 << 62
 	for _, e := range f.Events {
 		if e.Epoch >= from && e.Epoch <= to && e.Task != "eval" {
@@ -115,8 +115,8 @@ func atWork(f *trace.File, from, to int) (begin, end time.Duration) {
 	return begin, end
 }
 
-// Epochs returns the third and the fourth of a timeline, in which a run has found its pace;
-// the last where it has fewer.
+// Epochs returns the third and the fourth epoch of a timeline, when the time per epoch has become
+// steady. A shorter timeline has its last epoch.
 func Epochs(f *trace.File) (from, to int) {
 	first, last := 1<<30, 0
 	for _, e := range f.Events {

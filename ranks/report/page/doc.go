@@ -1,5 +1,4 @@
-// Package page is the frame of siafu's HTML pages: a file that opens from disk, without
-// a network, with charts, tables that sort and a legend that hides lines. Whatever text
-// is put into it is shown as text; a policy in the page (Content-Security-Policy) lets
-// nothing run but its own script, and nothing be loaded.
+// Package page writes siafu's HTML pages. A page is one file that needs no network. It has charts,
+// sortable tables and a legend that hides lines. All texts are escaped. The page's
+// Content-Security-Policy permits only its own script, and no loading of other resources.
 package page

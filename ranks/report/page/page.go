@@ -51,7 +51,7 @@ func (f Figure) SVG() (template.HTML, error) {
 	return template.HTML(b.String()), err
 }
 
-// Table sorts by the column whose head is clicked.
+// Table is a table that a reader can sort by clicking the head of a column.
 type Table struct {
 	Head []string
 	Rows [][]string

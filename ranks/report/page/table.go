@@ -2,8 +2,8 @@ package page
 
 import "strings"
 
-// ReadTable takes a text of cells that end with tabs apart, as a tabwriter gets it: the
-// first line with cells is the head, and lines without are returned beside the table.
+// ReadTable parses the input of a tabwriter, in which each cell ends with a tab. The first line
+// with tabs is the head. beside has the lines without tabs.
 func ReadTable(text string) (t *Table, beside []string) {
 	t = &Table{}
 	for line := range strings.Lines(text) {

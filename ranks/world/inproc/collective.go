@@ -21,26 +21,26 @@ type collective struct {
 	parts   []*part // by rank; nil until the rank begins, and for ranks of other processes
 	begun   int
 	early   []Packet      // blocks that arrived before all of their receivers began
-	due     int           // blocks that other processes owe to ranks that have begun
-	err     error         // why no rank can complete it: mismatched arguments of ranks, or an *abandoned
+	due     int           // blocks from other processes that are missing on ranks that have begun
+	err     error         // the reason why no rank can complete it: mismatched arguments, or an *abandoned
 	refused chan struct{} // closed when err is set
 }
 
 // part is one rank's contribution to a collective.
 type part struct {
 	op    string
-	out   func(to int) []byte   // the block it sends
-	in    func(from int) []byte // buffer of the block it receives
+	out   func(to int) []byte   // returns the block to send
+	in    func(from int) []byte // returns the buffer of the block to receive
 	ranks []int                 // Sub's argument
 	far   remoteBlocks
 
 	tag          uint64         // tag of this collective's packets
-	owed         []bool         // by rank of another process: whether its block is still owed; guarded by the collective
+	owed         []bool         // by rank of another process: its block is missing; guarded by the collective
 	pendingSends []pendingSend  // blocks in transit to other processes
-	pending      atomic.Int32   // number of ranks with which blocks are still to be exchanged
+	pending      atomic.Int32   // number of ranks whose blocks have not been exchanged yet
 	done         chan struct{}  // closed when pending is 0
 	copying      sync.WaitGroup // other ranks that use the buffers right now
-	gaveUp       error          // why its wait failed: from then on its buffers must not be used; guarded by the collective
+	gaveUp       error          // the error of the wait, after which its buffers must not be used; guarded by the collective
 }
 
 // abandoned is the error of a collective that a rank of the world stopped waiting for
@@ -61,8 +61,8 @@ type request struct {
 	arrived bool // all blocks are received; sends may be pending
 }
 
-// begin joins the rank's next collective, sends its blocks to other processes and
-// exchanges blocks with all ranks here that have joined before.
+// begin joins the rank's next collective. It sends its blocks to other processes and exchanges
+// blocks with all ranks of this process that have joined before.
 func (c *comm) begin(p *part) (*request, error) {
 	if err := c.g.w.lost(p.op, c.me()); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (c *comm) begin(p *part) (*request, error) {
 	if err != nil {
 		return nil, c.failure(p.op, err)
 	}
-	// After it has joined: a receiver of its packet then knows that its group is here.
+	// Send after join: a receiver of the packet then knows that the group exists here.
 	posted := c.sendBlocks(p)
 	for _, q := range peers {
 		col.exchange(c.rank, q)
@@ -104,16 +104,16 @@ func (g *group) collective(seq int) *collective {
 	return col
 }
 
-// sub returns the group of some of g's ranks that its collective seq makes.
+// sub returns the group of some of g's ranks that collective number seq creates.
 func (g *group) sub(seq int, ranks []int) *group {
 	worldRanks := make([]int, len(ranks))
 	for i, r := range ranks {
 		worldRanks[i] = g.ranks[r]
 	}
-	return newGroup(g.w, worldRanks, subID(g, seq, ranks))
+	return newGroup(g.w, worldRanks, world.Hash("", append([]int{int(g.id), seq}, ranks...)...))
 }
 
-// forget drops a collective that all ranks have begun and that is owed no block.
+// forget drops a collective that all ranks have begun and that misses no block.
 func (g *group) forget(seq int, col *collective) {
 	if col.complete() {
 		g.mu.Lock()
@@ -122,9 +122,9 @@ func (g *group) forget(seq int, col *collective) {
 	}
 }
 
-// join enters a rank's part and returns the ranks to exchange blocks with: all that joined
-// before, and itself. Their buffers are held until exchange. early are blocks that have
-// arrived for it; owed is their total number, including these.
+// join enters a rank's part. It returns the ranks to exchange blocks with: all that joined before,
+// and the rank itself. Their buffers stay in use until exchange. early are the blocks that have
+// already arrived for the rank from other processes. owed is the number of all such blocks.
 func (col *collective) join(rank int, p *part, owed int) (peers []int, early []Packet, err error) {
 	col.mu.Lock()
 	defer col.mu.Unlock()
@@ -204,15 +204,15 @@ func (col *collective) refuse(err error) {
 	}
 }
 
-// complete reports whether all ranks here have begun and no block is due.
+// complete reports whether all ranks of this process have begun and no block is missing.
 func (col *collective) complete() bool {
 	col.mu.Lock()
 	defer col.mu.Unlock()
 	return col.begun == len(col.g.here) && col.due == 0
 }
 
-// missing returns the ranks, of the world, that have not begun. In other processes, these are
-// ranks that owe this rank a block or have not received its own.
+// missing returns the ranks of the world that have not begun. In other processes, these are the
+// ranks whose block is missing, and those that have not received this rank's block.
 func (r *request) missing() []int {
 	col := r.col
 	col.mu.Lock()
@@ -298,9 +298,9 @@ func (r *request) Wait() error {
 	}
 }
 
-// failure is what a rank returns for the error of a collective. An abandoned collective is a
-// consequence: its error wraps the failure of the world if there is one, else the reason of
-// the rank that gave up.
+// failure returns a rank's error for the error of a collective. For an abandoned collective, it
+// wraps the failure of the world if there is one, and otherwise the reason of the rank that gave
+// up.
 func (c *comm) failure(op string, err error) error {
 	gone := (*abandoned)(nil)
 	if !errors.As(err, &gone) {

@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -10,14 +11,14 @@ import (
 // group is the state of a communicator that its ranks in this process share.
 type group struct {
 	w           *universe
-	id          uint64    // the same in all processes, and no other group's
-	ranks       []int     // of the world
-	here        []int     // ranks of the group that are in this process, ascending
-	remoteRanks []int     // a rank of the group in each other process that has any
-	mailboxes   []mailbox // of the ranks that are here
+	id          uint64    // unique, and equal in all processes
+	ranks       []int     // ranks in the world
+	here        []int     // ranks of the group in this process, ascending
+	remoteRanks []int     // one rank of the group in each other process that has any
+	mailboxes   []mailbox // of the ranks in this process
 
 	mu  sync.Mutex
-	ops map[int]*collective // those that are not over, by sequence number
+	ops map[int]*collective // unfinished collectives, by sequence number
 }
 
 func newGroup(w *universe, ranks []int, id uint64) *group {
@@ -95,7 +96,7 @@ func (c *comm) Allgatherv(send, recv []byte, counts []int) error {
 
 func (c *comm) Bcast(buf []byte, root int) error {
 	world.CheckRank(c.Size(), root)
-	// Only blocks between root and others are not empty; root keeps its own.
+	// All blocks are empty except those from root to other ranks.
 	between := func(from, to int) []byte {
 		if from == root && to != root {
 			return buf
@@ -125,10 +126,8 @@ func (c *comm) Sub(ranks []int) (world.Comm, error) {
 	if err := req.Wait(); err != nil {
 		return nil, err
 	}
-	for i, r := range ranks {
-		if r == c.rank {
-			return req.col.child.comm(i, *c.limits.Load()), nil
-		}
+	if i := slices.Index(ranks, c.rank); i >= 0 {
+		return req.col.child.comm(i, *c.limits.Load()), nil
 	}
 	return nil, nil
 }
@@ -151,8 +150,7 @@ func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 		_, err := c.sendPacket(dst, Packet{To: dst, Seq: message, Tag: uint64(tag), Data: buf})
 		return sent{}, err
 	}
-	data := append(make([]byte, 0, len(buf)), buf...)
-	c.g.mailboxes[dst].put(world.Message{Source: c.rank, Tag: tag, Data: data})
+	c.g.mailboxes[dst].put(world.Message{Source: c.rank, Tag: tag, Data: append([]byte{}, buf...)})
 	return sent{}, nil
 }
 

@@ -32,8 +32,8 @@ func TestConformance(t *testing.T) {
 // errDisk is the error of the tests below.
 var errDisk = fault.New(fault.IO, "write", "part", "disk full")
 
-// endings are the ways in which rank 2 may end while the others wait for it;
-// says is what Run's error must contain.
+// endings are the ways in which rank 2 may end while the others wait for it. Run's error must
+// contain says.
 var endings = []struct {
 	name string
 	end  func(c world.Comm) error
@@ -71,9 +71,8 @@ var waits = []struct {
 	}},
 }
 
-// TestLostRank has rank 2 of 4 end in every way while the others wait in
-// every way without a deadline: they all get an error that names it, and Run
-// returns the cause and not a consequence.
+// Rank 2 of 4 ends in every way while the others wait in every way without a deadline. They all
+// receive an error that names it, and Run returns the cause, not a consequence.
 func TestLostRank(t *testing.T) {
 	for _, e := range endings {
 		for _, w := range waits {
@@ -125,7 +124,7 @@ func TestLastMessages(t *testing.T) {
 	}
 }
 
-// TestContradictions has the two ranks of a world call collectives that do not match.
+// Collectives of two ranks that do not match are errors.
 func TestContradictions(t *testing.T) {
 	ones, twos := []int{1, 1}, []int{2, 2}
 	for _, k := range []struct {

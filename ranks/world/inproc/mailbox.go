@@ -7,8 +7,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// mailbox holds the messages that a rank has not received yet, in the order
-// of sending.
+// mailbox stores the messages that a rank has not received yet, in the order of sending.
 type mailbox struct {
 	mu      sync.Mutex
 	queue   []world.Message
@@ -25,7 +24,7 @@ func (b *mailbox) put(m world.Message) {
 	}
 }
 
-// next is closed by the next message.
+// next returns a channel that the next message closes.
 func (b *mailbox) next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()

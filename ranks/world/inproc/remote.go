@@ -2,43 +2,41 @@ package inproc
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 
 	"siafu/ranks/world"
 )
 
-// A world may have ranks in other processes, which are reached with packets. Any waiting rank
-// of this process receives packets for all of its ranks. A block is copied to its receiver's
+// A world may have ranks in other processes. Packets carry blocks and messages to them. Any waiting
+// rank receives the packets for all ranks of its process. A block is copied to its receiver's
 // buffer, or stored with its collective until the receiver begins it. A message is put into a
-// mailbox. So a rank here depends on no other rank of its process.
+// mailbox. So the progress of a rank depends on no other rank of its process.
 
 // Share describes the ranks of a world that are goroutines of this process.
 type Share struct {
 	Size   int      // of the world
-	Here   []int    // its ranks in this process, maybe none; nil: all
+	Here   []int    // its ranks in this process, possibly none; nil: all
 	Hosts  []string // of all ranks; nil: this host for all
 	Remote Remote   // reaches the other ranks; nil without others
 
-	Name func(rank int) string // name of a rank in errors; nil is "rank 3"
+	Name func(rank int) string // returns the name of a rank for errors; nil: "rank 3"
 }
 
-// Remote sends to ranks of other processes. Several goroutines may use it at once, except
-// Fetch, which one goroutine at a time may call.
+// Remote sends packets to ranks of other processes. Several goroutines may use it concurrently, but
+// only one at a time may call Fetch.
 type Remote interface {
-	// Carry starts to send a Packet to the process of a rank of the world. The request is nil
-	// if the caller may overwrite the data at once, which is always so for a message. Messages
+	// Carry starts to send a Packet to the process of a rank of the world. The request is nil if
+	// the caller may overwrite the data at once, which is always the case for a message. Messages
 	// between two processes keep their order.
 	Carry(to int, l Packet) (world.Request, error)
-	// Fetch passes received Packets to r, and does not wait. After a world.EndedError the
-	// ranks here are ended, too.
+	// Fetch passes received Packets to r, and does not wait. A world.EndedError also ends the
+	// ranks of this process.
 	Fetch(r Receiver) error
 	// Abandon takes ownership of a request of Carry that has no waiter.
 	Abandon(r world.Request)
-	// Process numbers the process of a rank.
+	// Process returns the number of the process of a rank.
 	Process(rank int) int
 	// Abort ends all processes.
 	Abort(code int, cause error)
@@ -46,20 +44,19 @@ type Remote interface {
 
 // Receiver receives Packets from a Remote.
 type Receiver interface {
-	// Room returns the buffer for the n bytes of data of a Packet, nil while the receiver is
-	// not ready for it.
+	// Room returns a buffer for the n bytes of data of a Packet, or nil if the receiver is not
+	// ready for it.
 	Room(l Packet, n int) []byte
-	// Deliver handles a Packet. Its data is in the buffer from Room; otherwise the receiver
-	// owns it.
+	// Deliver handles a Packet. Its data is in the buffer from Room, or the receiver owns it.
 	Deliver(l Packet) error
 }
 
 // Packet is a message to a rank of another process, or a block of a collective.
 type Packet struct {
-	Group    uint64 // the communicator
-	From, To int    // ranks of it; a block for all ranks has To world.Any
+	Group    uint64 // id of the communicator
+	From, To int    // its ranks; To is world.Any for a block to all ranks
 	Seq      int    // sequence number of the collective; -1: a message
-	Tag      uint64 // of a message, or the signature of a block's collective
+	Tag      uint64 // tag of a message, or the signature of a block's collective
 	Data     []byte
 }
 
@@ -69,9 +66,9 @@ const message = -1
 // remoteBlocks defines a rank's exchange with the ranks of other processes in a collective.
 // The zero value sends the same block to all and receives one from each.
 type remoteBlocks struct {
-	silent       bool             // it sends nothing
+	silent       bool             // the rank sends nothing
 	perRank      bool             // a separate block to and from each rank; empty ones are not sent
-	receivesFrom func(q int) bool // ranks that it receives from; nil: all
+	receivesFrom func(q int) bool // reports whether rank q sends a block; nil: all ranks do
 }
 
 // rooted returns the remoteBlocks of rank me if root has a block for all ranks.
@@ -92,19 +89,19 @@ func (g *group) isRemote(q int) bool { return g.w.isRemote(g.ranks[q]) }
 
 // locate finds the ranks in this process, and one rank in each other process.
 func (g *group) locate() {
-	met := map[int]bool{}
+	seen := map[int]bool{}
 	for q, r := range g.ranks {
 		if !g.isRemote(q) {
 			g.here = append(g.here, q)
-		} else if at := g.w.far.Process(r); !met[at] {
-			met[at] = true
+		} else if at := g.w.far.Process(r); !seen[at] {
+			seen[at] = true
 			g.remoteRanks = append(g.remoteRanks, q)
 		}
 	}
 }
 
-// sendBlocks sends a rank's blocks of its next collective to other processes. Blocks for the
-// next ranks go first, so that not all ranks send to the same one at a time.
+// sendBlocks sends a rank's blocks of its next collective to other processes. It begins with the
+// next rank, so that not all ranks send to the same rank at the same time.
 func (c *comm) sendBlocks(p *part) error {
 	if len(c.g.remoteRanks) == 0 || p.far.silent {
 		return nil
@@ -128,7 +125,7 @@ func (c *comm) sendBlocks(p *part) error {
 	return nil
 }
 
-// send sends the block for rank q, which is meant for to, to q's process.
+// send sends the block for rank q to q's process. to is q or world.Any.
 func (c *comm) send(p *part, q, to int) error {
 	r, err := c.sendPacket(q, Packet{To: to, Seq: c.next, Tag: p.tag, Data: p.out(q)})
 	if r != nil {
@@ -144,8 +141,8 @@ func (c *comm) sendPacket(q int, l Packet) (world.Request, error) {
 	return r, c.g.w.recordFailure(c.me(), err)
 }
 
-// recordFailure records an error of the Remote as the failure of the world, before any rank
-// can see one of its consequences, and returns it.
+// recordFailure returns an error of the Remote. It first records the error as the failure of the
+// world, before any rank can see a consequence.
 func (w *universe) recordFailure(rank int, err error) error {
 	if err != nil {
 		w.fail(rank, err)
@@ -188,13 +185,13 @@ func (c *comm) sent(p *part) (bool, error) {
 	return true, c.g.w.recordFailure(c.me(), failed)
 }
 
-// countOwed counts the blocks that other processes owe a rank in its next collective, and sets
-// the tag of its packets.
+// countOwed returns the number of blocks that other processes send to a rank in its next
+// collective. It also sets the tag of the rank's packets.
 func (c *comm) countOwed(p *part) int {
 	if len(c.g.remoteRanks) == 0 {
 		return 0
 	}
-	p.tag, p.owed = p.signature(), make([]bool, c.Size())
+	p.tag, p.owed = world.Hash(p.op, p.ranks...), make([]bool, c.Size())
 	n := 0
 	for q := range p.owed {
 		if c.g.isRemote(q) && p.receivesFrom(q) {
@@ -203,25 +200,6 @@ func (c *comm) countOwed(p *part) int {
 		}
 	}
 	return n
-}
-
-// signature returns a hash of the operation and of Sub's list, which must be the same on all ranks.
-func (p *part) signature() uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(p.op)) // never fails
-	for _, r := range p.ranks {
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(r)))
-	}
-	return h.Sum64()
-}
-
-// subID returns the id of a group made by a collective of another group.
-func subID(g *group, seq int, ranks []int) uint64 {
-	h := fnv.New64a()
-	for _, n := range append([]int{int(g.id), seq}, ranks...) {
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
-	}
-	return h.Sum64()
 }
 
 // register registers a group for the delivery of packets.
@@ -248,8 +226,8 @@ func (w *universe) fetch(rank int) error {
 	return w.recordFailure(rank, err)
 }
 
-// group returns the group of a packet, or nil. A group that exists on another process is
-// registered here: its ranks here have begun to make it.
+// group returns the group of a packet, or nil. A group that exists in another process is registered
+// here, because the ranks of this process have begun to create it.
 func (w *universe) group(l Packet) *group {
 	w.mu.Lock()
 	g := w.groups[l.Group]
@@ -260,7 +238,8 @@ func (w *universe) group(l Packet) *group {
 	return g
 }
 
-// Room implements Receiver: the buffer of a block's only receiver, after that has begun.
+// Room implements Receiver. If a block has one receiver, Room returns the receiver's own buffer
+// after the receiver has begun.
 func (w *universe) Room(l Packet, n int) []byte {
 	g := w.group(l)
 	if g == nil || l.To == world.Any {
@@ -295,7 +274,7 @@ func (w *universe) Deliver(l Packet) error {
 	return nil
 }
 
-// deliver gives a block to the ranks that have begun, and stores it for the others.
+// deliver copies a block to the ranks that have begun, and stores it for the others.
 func (col *collective) deliver(l Packet) {
 	var begun []int
 	early := false
@@ -349,8 +328,8 @@ func (col *collective) copyBlock(l Packet, rank int) {
 	p.finish()
 }
 
-// accept returns the part of a rank that waits for a block, with its buffers held, or nil if
-// it has given up or the ranks' arguments do not match.
+// accept returns the part of a rank that waits for a block, and marks its buffers as in use. It
+// returns nil if the rank has given up or the ranks' arguments do not match.
 func (col *collective) accept(l Packet, rank int) *part {
 	col.mu.Lock()
 	defer col.mu.Unlock()

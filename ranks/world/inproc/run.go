@@ -13,17 +13,16 @@ import (
 	"siafu/ranks/world"
 )
 
-// Run starts size ranks, each a goroutine that runs body with its own
-// communicator, and returns when all of them have returned. Its error is the
-// first failure in time that is not the consequence of another rank's: what
-// the body returned, the value and stack of its panic, or the cause it aborted
-// with. It panics if size < 1.
+// Run starts size ranks and returns when all of them have returned. Each rank is a goroutine that
+// runs body with its own communicator. The error is the first failure in time that is not the
+// consequence of another rank's failure: an error of body, the value and stack of a panic, or the
+// cause of an abort. Run panics if size < 1.
 func Run(size int, body func(c world.Comm) error) error {
 	return RunShare(Share{Size: size}, body)
 }
 
-// RunShare is Run of the ranks of a world that are in this process. All processes call it,
-// whose shares together are the world.
+// RunShare runs the ranks of a world that are in this process, like Run. All processes of the world
+// must call it, and each rank must be in exactly one share.
 func RunShare(s Share, body func(c world.Comm) error) error {
 	if s.Size < 1 {
 		panic("inproc: a world must have 1 rank or more")
@@ -81,7 +80,6 @@ type universe struct {
 // isRemote reports whether a rank is in another process.
 func (w *universe) isRemote(rank int) bool { return !w.here[rank] }
 
-// host returns the name of a rank's host.
 func (w *universe) host(rank int) string {
 	if w.share.Hosts == nil {
 		return w.name
@@ -138,8 +136,7 @@ func (w *universe) cause() error {
 	return w.failure.cause
 }
 
-// lost returns the error of a wait of rank that another rank's failure ended, nil without a
-// failure.
+// lost returns the error of a wait of rank if another rank has failed, or nil.
 func (w *universe) lost(op string, rank int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,8 +155,8 @@ func (w *universe) leave(rank int) {
 	w.leaving = make(chan struct{})
 }
 
-// departed returns the ranks that have left, nil if none has; changed is closed when another
-// one leaves.
+// departed returns the ranks that have left, or nil if none has. changed is closed when another one
+// leaves.
 func (w *universe) departed() (left []bool, changed <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,10 +177,8 @@ func (w *universe) aborted(rank, code int, cause error) error {
 	if fault.ExitCode(cause) == code {
 		return cause
 	}
-	for kind := fault.Runtime; kind <= fault.Config; kind++ {
-		if kind.ExitCode() == code {
-			return &fault.Error{Kind: kind, Err: cause}
-		}
+	if kind := fault.KindOfCode(code); kind.ExitCode() == code {
+		return &fault.Error{Kind: kind, Err: cause}
 	}
 	return cause
 }

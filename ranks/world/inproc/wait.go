@@ -7,8 +7,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// wait is one wait of a rank for others, with its limits and missing ranks. Its timers are
-// made when it first blocks.
+// wait is one wait of a rank for others. Its timers are created when it first blocks.
 type wait struct {
 	c       *comm
 	op      string
@@ -34,9 +33,8 @@ func (c *comm) wait(op string, missing func() []int) *wait {
 	return &wait{c: c, op: op, missing: missing}
 }
 
-// peerLeft returns the error of a wait for a rank that has left, else nil. Call it before each
-// until, and before the last test of the awaited event: a rank that left may have done its
-// part first.
+// peerLeft returns an error if an awaited rank has left. Call it before each until, and before the
+// last test of the awaited event: the rank may have done its part before it left.
 func (w *wait) peerLeft() error {
 	left, changed := w.c.g.w.departed()
 	w.leaving = changed
@@ -51,8 +49,8 @@ func (w *wait) peerLeft() error {
 	return nil
 }
 
-// until blocks until one of the events may have happened, which the caller then tests: nil
-// channels never do. It returns an error when a rank has failed or the deadline has passed.
+// until blocks until one of the events may have happened. The caller then tests it. A nil channel
+// means no event. until returns an error when a rank has failed or the deadline has passed.
 func (w *wait) until(events ...<-chan struct{}) error {
 	if w.c.g.w.far != nil {
 		if w.polls++; w.polls <= spins {
@@ -62,14 +60,10 @@ func (w *wait) until(events ...<-chan struct{}) error {
 		w.setPause(min(time.Duration(w.polls-spins)*minPause, maxPause))
 	}
 	w.start()
-	var first, second <-chan struct{}
-	first = events[0]
-	if len(events) > 1 {
-		second = events[1]
-	}
+	events = append(events, nil)
 	select {
-	case <-first:
-	case <-second:
+	case <-events[0]:
+	case <-events[1]:
 	case <-w.leaving:
 	case <-expiry(w.pause):
 	case <-w.c.g.w.failed:
@@ -100,7 +94,6 @@ func (w *wait) start() {
 	}
 }
 
-// setPause sets the pause.
 func (w *wait) setPause(d time.Duration) {
 	if w.pause == nil {
 		w.pause = time.NewTimer(d)

@@ -14,11 +14,11 @@ import (
 func TestEveryPairMeetsOnce(t *testing.T) {
 	for n := 2; n <= 17; n++ {
 		met := map[[2]int]int{}
-		for turn := range turns(n) {
+		for round := range roundsOf(n) {
 			for r := range n {
-				p := partner(r, turn, n)
-				if p == r || p >= n || p >= 0 && partner(p, turn, n) != r {
-					t.Fatalf("n=%d turn %d: %d meets %d", n, turn, r, p)
+				p := partner(r, round, n)
+				if p == r || p >= n || p >= 0 && partner(p, round, n) != r {
+					t.Fatalf("n=%d round %d: %d meets %d", n, round, r, p)
 				}
 				if r < p {
 					met[[2]int{r, p}]++

@@ -8,24 +8,24 @@ import (
 	"siafu/ranks/world"
 )
 
-// The two ranks of a pair know only the length of the blocks between them, so that length
-// alone decides the transport. A short block uses the common MPI_Ialltoallv, a long one is
-// sent point to point, in pieces. Blocks are short if the sum of all short blocks of a rank
-// fits in one piece. If long blocks spread the short ones too far apart for MPI's
-// displacements, a rank packs its short ones locally.
+// The two ranks of a pair know only the lengths of the blocks between them, so the length alone
+// determines the transport. Short blocks share one MPI_Ialltoallv. A long block is sent point to
+// point, in pieces. The limit of a short block is such that all short blocks of a rank fit in one
+// piece. If long blocks lie between them, the displacements of short blocks may be too large for
+// MPI. The rank then packs its short blocks locally.
 
 // lane is one direction of an MPI_Ialltoallv.
 type lane struct {
 	buf            []byte
 	counts, displs []int32
-	staged         bool // buf holds only the short blocks, and is not the caller's
+	staged         bool // buf is not the caller's and has only the short blocks
 }
 
-// blocks is one direction of an exchange. The counts that the caller gave are
-// the caller's again as soon as the exchange has begun, so they are not here.
+// blocks is one direction of an exchange. It does not refer to the caller's counts, because the
+// caller may overwrite them as soon as the exchange has begun.
 type blocks struct {
 	buf []byte
-	at  []int // where each block begins, and the end; world.Offsets
+	at  []int // start of each block, and the end of the last one (world.Offsets)
 }
 
 func (b blocks) block(q int) []byte { return b.buf[b.at[q]:b.at[q+1]] }
@@ -60,7 +60,7 @@ func (c *comm) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts
 	return asRequest(r.begun(err))
 }
 
-// asRequest keeps a nil request from becoming an interface that is not nil.
+// asRequest converts a nil request to a nil interface.
 func asRequest(r *request, err error) (world.Request, error) {
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func asRequest(r *request, err error) (world.Request, error) {
 	return r, nil
 }
 
-// short reports whether the block from or to rank q goes with MPI_Ialltoallv.
+// short reports whether the block from or to rank q is part of the MPI_Ialltoallv.
 func (c *comm) short(b blocks, q int) bool {
 	return b.length(q) <= c.p.pieces.length/c.Size()
 }
@@ -97,7 +97,7 @@ func (c *comm) longPieces(b blocks) int {
 func (c *comm) lane(r *request, b blocks) lane {
 	size := c.Size()
 	l := lane{buf: b.buf, counts: r.mem.take(size), displs: r.mem.take(size), staged: len(b.buf) > c.p.pieces.span}
-	clear(l.counts) // C memory comes with anything in it
+	clear(l.counts) // C memory is not zeroed
 	clear(l.displs)
 	total := 0
 	c.eachShort(b, func(q int) {
@@ -114,11 +114,11 @@ func (c *comm) lane(r *request, b blocks) lane {
 	return l
 }
 
-// exchangeLong begins to receive and to send the long blocks. Pieces between
-// two ranks are matched in the order in which they are begun, which is the
-// same on both sides, also across several exchanges under way.
+// exchangeLong begins to receive and to send the long blocks. MPI matches the pieces between two
+// ranks in the order of the calls. This order is the same on both ranks, even with several pending
+// exchanges.
 func (c *comm) exchangeLong(r *request, out, in blocks) error {
-	next := 1 // request 0 is the MPI_Ialltoallv's
+	next := 1 // request 0 is the MPI_Ialltoallv
 	each := func(b blocks, begin func(i int, h handle, piece []byte, q, tag int) error) error {
 		for q := range c.ranks {
 			if q == c.rank || c.short(b, q) {

@@ -5,7 +5,6 @@ package mpi
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"os"
 	"slices"
 	"sync"
@@ -20,12 +19,12 @@ type comm struct {
 	collective handle
 	messages   handle
 	rank       int
-	ranks      []int  // of the world
-	id         uint64 // the same on all its ranks, unlike that of other communicators
-	seq        uint64 // of the last collective begun
+	ranks      []int  // ranks in the world
+	id         uint64 // unique, and equal on all ranks of the communicator
+	seq        uint64 // sequence number of the last collective
 	limits     atomic.Pointer[world.Limits]
 
-	sending  sync.Mutex // so that the pieces of a message follow one another
+	sending  sync.Mutex // held while the pieces of a message are sent, which must be consecutive
 	receipt  sync.Mutex // guards incoming
 	incoming []*incoming
 }
@@ -37,8 +36,8 @@ var (
 	_ world.EagerLimiter = (*comm)(nil)
 )
 
-// eagerLimit is a little below what Open MPI sends over TCP without a handshake
-// (btl_tcp_eager_limit, 64 KiB with its own headers).
+// eagerLimit is slightly below the maximal length that Open MPI sends over TCP without a handshake
+// (btl_tcp_eager_limit, 64 KiB including its headers).
 const eagerLimit = 60 << 10
 
 // EagerLimit implements world.EagerLimiter.
@@ -73,7 +72,7 @@ func (c *comm) SetLimits(l world.Limits) { c.limits.Store(&l) }
 func (c *comm) Abort(code int, _ error) {
 	c.p.unshare()
 	abortWorld(code)
-	os.Exit(code) // where the library cannot
+	os.Exit(code) // if the library could not
 }
 
 // begins returns the stall of the next collective.
@@ -84,7 +83,7 @@ func (c *comm) begins(op string) stall {
 
 func (c *comm) Barrier() error { return c.meet(c.collective) }
 
-// meet is Barrier over a communicator with the same ranks.
+// meet waits for all ranks, like Barrier, over another communicator with the same ranks.
 func (c *comm) meet(h handle) error {
 	r := c.request(c.begins("Barrier"), 1, 0)
 	return r.whole(r.mem.ibarrier(0, h))
@@ -102,7 +101,7 @@ func (c *comm) Bcast(buf []byte, root int) error {
 
 func (c *comm) Allgatherv(send, recv []byte, counts []int) error {
 	world.CheckAllgatherv(c.rank, c.Size(), send, recv, counts)
-	// All ranks see the same counts, so all take the same way.
+	// All ranks pass the same counts, so all take the same branch.
 	if len(recv) > c.p.pieces.span || slices.Max(counts) > c.p.pieces.length {
 		return c.allgathervLong(send, recv, counts)
 	}
@@ -118,8 +117,8 @@ func (c *comm) Allgatherv(send, recv []byte, counts []int) error {
 	return r.whole(r.mem.iallgatherv(0, c.collective, send, recv, lengths, displs))
 }
 
-// allgathervLong is Allgatherv beyond what one MPI call can describe: everybody
-// broadcasts its block.
+// allgathervLong implements Allgatherv for lengths beyond one MPI call: each rank broadcasts its
+// block.
 func (c *comm) allgathervLong(send, recv []byte, counts []int) error {
 	at := world.Offsets(counts)
 	copy(recv[at[c.rank]:], send)
@@ -139,7 +138,7 @@ func (c *comm) Sub(ranks []int) (world.Comm, error) {
 	if !slices.Contains(ranks, c.rank) {
 		return nil, nil
 	}
-	// All members have come, so the blocking calls end soon.
+	// All ranks have called Sub, so the blocking calls end soon.
 	list, worldRanks := make([]int32, len(ranks)), make([]int, len(ranks))
 	for i, r := range ranks {
 		list[i], worldRanks[i] = int32(r), c.ranks[r]
@@ -148,17 +147,12 @@ func (c *comm) Sub(ranks []int) (world.Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newComm(c.p, h, worldRanks, hash(c.id, c.seq), *c.limits.Load())
+	return newComm(c.p, h, worldRanks, world.Hash("", int(c.id), int(c.seq)), *c.limits.Load())
 }
 
-// compare returns when all ranks have called it, with an error if their lists
-// are not the same.
+// compare returns when all ranks have called it. It returns an error if their lists differ.
 func (c *comm) compare(ranks []int) error {
-	numbers := make([]uint64, len(ranks))
-	for i, r := range ranks {
-		numbers[i] = uint64(r)
-	}
-	mine := binary.LittleEndian.AppendUint64(nil, hash(numbers...))
+	mine := binary.LittleEndian.AppendUint64(nil, world.Hash("", ranks...))
 	all := make([]byte, 8*c.Size())
 	if err := c.Allgatherv(mine, all, slices.Repeat([]int{8}, c.Size())); err != nil {
 		return err
@@ -171,20 +165,11 @@ func (c *comm) compare(ranks []int) error {
 	return nil
 }
 
-// hash returns a number that stands for some numbers.
-func hash(numbers ...uint64) uint64 {
-	h := fnv.New64a()
-	for _, n := range numbers {
-		h.Write(binary.LittleEndian.AppendUint64(nil, n)) // never fails
-	}
-	return h.Sum64()
-}
-
-// ceil is n divided by limit, rounded up.
+// ceil returns n divided by limit, rounded up.
 func ceil(n, limit int) int { return (n + limit - 1) / limit }
 
-// inPieces calls do for each piece of at most limit bytes, in order, and once
-// for an empty buffer. It stops at the first error.
+// inPieces calls do for each piece of at most limit bytes, in order. It calls do once for an empty
+// buffer. It stops at the first error.
 func inPieces(buf []byte, limit int, do func(i int, piece []byte) error) error {
 	for i := 0; ; i++ {
 		n := min(len(buf), limit)

@@ -4,10 +4,10 @@ package mpi
 
 import "unsafe"
 
-// UseDevice lets MPI work on memory of a device: before each call the C function call,
-// int (*)(void *), is called with context, which makes the device that of the thread.
-// No call: MPI works on the host's memory alone, as at first. To be called while no
-// call of MPI is under way that has the device's memory.
+// UseDevice allows buffers in the memory of a device. Before each MPI call, the C function call,
+// int (*)(void *), is called with context to select the device for the thread. If call is nil,
+// buffers must be in the host's memory, which is also the initial state. No MPI call on memory of
+// the device may be pending.
 func (c *comm) UseDevice(call, context unsafe.Pointer) {
 	c.p.device = call != nil && knowsDevices()
 	if !c.p.device {
@@ -16,6 +16,6 @@ func (c *comm) UseDevice(call, context unsafe.Pointer) {
 	bindThreads(call, context)
 }
 
-// DeviceMemory implements Aware of package halo/comm. What one call cannot span would be copied by the
-// processor.
+// DeviceMemory implements Aware of package halo/comm. Buffers that are too long for one MPI call
+// are excluded, because the processor would copy them.
 func (c *comm) DeviceMemory(bytes int) bool { return c.p.device && bytes <= c.p.pieces.span }

@@ -18,8 +18,8 @@ import (
 	"unsafe"
 )
 
-// This file is all of the package that speaks C. The flags name the folders
-// that gompi names too: both must link the same library.
+// Only this file of the package uses C. The flags name the same folders as those of gompi, because
+// both must link the same library.
 
 // handle is a communicator of MPI.
 type handle struct{ comm C.MPI_Comm }
@@ -54,7 +54,6 @@ func (h handle) subset(ranks []int32) (s handle, err error) {
 	return s, failure("MPI_Comm_create_group", C.siafu_subset(h.comm, C.int(len(ranks)), list, &s.comm))
 }
 
-// hostName returns the name of this host.
 func hostName() (string, error) {
 	text := (*C.char)(C.calloc(1, C.MPI_MAX_PROCESSOR_NAME))
 	defer C.free(unsafe.Pointer(text))
@@ -72,23 +71,23 @@ func symbol(name string) unsafe.Pointer {
 	return C.siafu_symbol(text)
 }
 
-// knowsDevices reports whether the library says that it takes memory of CUDA devices, by
-// the call that Open MPI and its relatives have for that.
+// knowsDevices reports whether the library supports memory of CUDA devices, by a call that Open MPI
+// and its derivatives have.
 func knowsDevices() bool {
 	question := symbol("MPIX_Query_cuda_support")
 	return question != nil && C.siafu_ask(question) == 1
 }
 
-// bindThreads has a C function called with context on each thread that calls MPI; nil
+// bindThreads sets a C function that is called with context on each thread before it calls MPI; nil
 // for none.
 func bindThreads(call, context unsafe.Pointer) { C.siafu_bind(call, context) }
 
-// memory is C memory for a group of requests of MPI and for the numbers that
-// these requests refer to while they last.
+// memory is C memory for a group of MPI requests, and for the numbers that these requests refer to
+// until they end.
 type memory struct {
 	base    unsafe.Pointer
-	n, next C.int   // requests, and how many have ended
-	ints    []int32 // not yet handed out
+	n, next C.int   // number of requests, and of ended ones
+	ints    []int32 // unused numbers
 }
 
 const requestBytes = C.size_t(unsafe.Sizeof(C.MPI_Request(nil)))
@@ -111,12 +110,11 @@ func (m *memory) take(k int) []int32 {
 
 func (m *memory) free() { C.free(m.base) }
 
-// request returns the i-th request.
 func (m *memory) request(i int) *C.MPI_Request {
 	return (*C.MPI_Request)(unsafe.Add(m.base, C.size_t(i)*requestBytes))
 }
 
-// test lets MPI work and reports whether all requests have ended.
+// test lets MPI make progress and reports whether all requests have ended.
 func (m *memory) test() (bool, error) {
 	next := C.siafu_test(m.request(0), m.n, m.next)
 	if next < 0 {
@@ -158,8 +156,7 @@ type found struct {
 	message             C.MPI_Message
 }
 
-// improbe matches the next message, from any source or with any tag where
-// these are negative.
+// improbe matches the next message. A negative source or tag matches any.
 func (h handle) improbe(source, tag int) (f found, ok bool, err error) {
 	var p C.siafu_probe
 	if err := failure("MPI_Improbe", C.siafu_improbe(C.int(source), C.int(tag), h.comm, &p)); err != nil {
@@ -173,7 +170,7 @@ func (m *memory) imrecv(i int, f *found, buf []byte) error {
 	return failure("MPI_Imrecv", C.siafu_imrecv(start(buf), C.int(len(buf)), &f.message, m.request(i)))
 }
 
-// start returns the address of a buffer; nil for an empty one, which MPI accepts.
+// start returns the address of a buffer, or nil for an empty one, which MPI accepts.
 func start(buf []byte) unsafe.Pointer {
 	if len(buf) == 0 {
 		return nil

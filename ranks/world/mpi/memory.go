@@ -8,20 +8,17 @@ import (
 	"siafu/internal/scratch"
 )
 
-// sharedMemory is the name beside which each rank keeps its hidden folder (see
-// package scratch) with what it shares with the ranks of its host: 4 MiB with
-// Open MPI. Nobody but mpirun would ever remove such memory, and it is killed,
-// too, where everything is; in a folder that its rank holds it can be told from
-// that of the living, and from that of other programs.
+// sharedMemory is the final name of the hidden folder (see package scratch) with the memory that a
+// rank shares with other ranks of its host: 4 MiB with Open MPI. Without a folder, only mpirun
+// would remove this memory, and mpirun may be killed together with its ranks. The lock on the folder
+// distinguishes it from the memory of running ranks, and its name from that of other programs.
 const sharedMemory = "/dev/shm/siafu"
 
-// backing are the variables by which Open MPI is told of such a folder; the
-// name of what uses it has changed with version 5.
+// backing are the environment variables that set this folder for Open MPI 4 and 5.
 var backing = [...]string{"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"}
 
-// Release removes the shared memory of this user's ranks on this host that have
-// been killed, and says so, a line for each rank. It says nothing of folders
-// that mpirun has emptied, where it outlived its ranks.
+// Release removes the shared memory of this user's killed ranks on this host, and reports each rank
+// in a line. It does not report empty folders, whose files mpirun has removed.
 func Release(say func(line string)) {
 	scratch.Sweep(sharedMemory, func(path string) error {
 		if bytes := heldIn(path); bytes > 0 {
@@ -42,8 +39,8 @@ func heldIn(dir string) (bytes int64) {
 	return bytes
 }
 
-// shareMemory makes this rank's folder, and returns what removes it. Where it
-// can't be made, or the user has named another, the library goes its own way.
+// shareMemory creates this rank's folder and returns a function that removes it. If it cannot be
+// created, or the user has set another one, the library uses its default or that folder.
 func shareMemory(say func(line string)) (unshare func()) {
 	Release(say)
 	if cmp.Or(os.Getenv(backing[0]), os.Getenv(backing[1])) != "" {

@@ -8,33 +8,31 @@ import (
 	"siafu/ranks/world"
 )
 
-// A message is sent in pieces of exactly the limit's length and ends with a shorter one, which
-// may be empty: a receiver sees from a piece's length whether more follow, and no message
-// needs a header.
+// A message is sent in pieces of exactly the limit's length, followed by a shorter piece, which may
+// be empty. So a receiver knows from the length of a piece whether more follow, and messages need
+// no header.
 
 func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 	world.CheckSend(c.Size(), dst, tag)
-	limit := c.p.pieces.length
-	r := c.request(stall{op: "Isend", rank: c.p.rank, peer: c.ranks[dst]}, len(buf)/limit+1, 0)
-	r.keep(buf)
 	c.sending.Lock()
 	defer c.sending.Unlock()
-	var err error
-	for i := 0; i < int(r.mem.n) && err == nil; i++ {
-		err = r.mem.isend(i, c.messages, buf[i*limit:min((i+1)*limit, len(buf))], dst, tag)
-	}
-	return asRequest(r.begun(err))
+	return c.transfer("Isend", (*memory).isend, buf, dst, tag)
 }
 
 // Irecv implements world.InPlace.
 func (c *comm) Irecv(buf []byte, src, tag int) (world.Request, error) {
 	world.CheckRecv(c.Size(), src, tag)
+	return c.transfer("Irecv", (*memory).irecv, buf, src, tag)
+}
+
+// transfer begins to send or receive the pieces of a message of known length.
+func (c *comm) transfer(op string, begin func(m *memory, i int, h handle, piece []byte, peer, tag int) error, buf []byte, peer, tag int) (world.Request, error) {
 	limit := c.p.pieces.length
-	r := c.request(stall{op: "Irecv", rank: c.p.rank, peer: c.ranks[src]}, len(buf)/limit+1, 0)
+	r := c.request(stall{op: op, rank: c.p.rank, peer: c.ranks[peer]}, len(buf)/limit+1, 0)
 	r.keep(buf)
 	var err error
 	for i := 0; i < int(r.mem.n) && err == nil; i++ {
-		err = r.mem.irecv(i, c.messages, buf[i*limit:min((i+1)*limit, len(buf))], src, tag)
+		err = begin(&r.mem, i, c.messages, buf[i*limit:min((i+1)*limit, len(buf))], peer, tag)
 	}
 	return asRequest(r.begun(err))
 }
@@ -57,14 +55,14 @@ func (c *comm) TryRecv(src, tag int) (world.Message, bool, error) {
 	return c.receive(stall{op: "TryRecv", rank: c.p.rank, peer: -1}, src, tag)
 }
 
-// incoming is a partially received message: MPI has matched it, so that no other call can
-// receive it, but its bytes, or its later pieces, may arrive much later. It is stored here
-// until a call receives it.
+// incoming is a partially received message. MPI has matched its first piece, so that no other call
+// can receive it. Its bytes, or its later pieces, may arrive much later. It is stored here until a
+// call receives it.
 type incoming struct {
 	source, tag int
 	pieces      [][]byte
-	under       []*request // of pieces in transit, in order
-	more        bool       // the last piece has not been found
+	under       []*request // requests of pieces in transit, in order
+	more        bool       // the last piece has not been matched
 }
 
 // receive returns the next message that matches and has arrived.
@@ -89,8 +87,8 @@ func (c *comm) receive(s stall, src, tag int) (m world.Message, ok bool, err err
 	}
 }
 
-// accept begins to receive a piece that was found: the next one of a message
-// that waits for it, else the first of a new one.
+// accept begins to receive a matched piece. It is the next piece of an incomplete message with the
+// same source and tag, or else the first piece of a new message.
 func (c *comm) accept(s stall, f found) error {
 	i := slices.IndexFunc(c.incoming, func(in *incoming) bool {
 		return in.more && in.source == f.source && in.tag == f.tag
@@ -111,13 +109,13 @@ func (c *comm) accept(s stall, f found) error {
 	return nil
 }
 
-// arrived removes and returns the first incoming message that matches and is
-// complete. One may overtake another that is not, unless both have the same
-// source and tag.
+// arrived removes and returns the first incoming message that matches and is complete. A complete
+// message may overtake an incomplete one unless both have the same source and tag.
 func (c *comm) arrived(src, tag int) (m world.Message, ok bool, err error) {
 	for i, in := range c.incoming {
 		matches := (src == world.Any || src == in.source) && (tag == world.Any || tag == in.tag)
-		if !matches || slices.ContainsFunc(c.incoming[:i], in.follows) {
+		follows := func(other *incoming) bool { return in.source == other.source && in.tag == other.tag }
+		if !matches || slices.ContainsFunc(c.incoming[:i], follows) {
 			continue
 		}
 		if err := in.progress(); err != nil {
@@ -131,11 +129,6 @@ func (c *comm) arrived(src, tag int) (m world.Message, ok bool, err error) {
 	return m, false, nil
 }
 
-// follows reports whether in must not overtake other.
-func (in *incoming) follows(other *incoming) bool {
-	return in.source == other.source && in.tag == other.tag
-}
-
 // progress drops the requests of arrived pieces.
 func (in *incoming) progress() error {
 	for len(in.under) > 0 {
@@ -147,8 +140,7 @@ func (in *incoming) progress() error {
 	return nil
 }
 
-// join returns the message in one slice: its only piece, or all of them copied
-// together.
+// join returns the message in one slice: its only piece, or a copy of all pieces.
 func (in *incoming) join() []byte {
 	if len(in.pieces) == 1 {
 		return in.pieces[0]

@@ -23,10 +23,8 @@ import (
 	"siafu/ranks/world/worldtest"
 )
 
-// The tests here come in two halves: one half starts this test binary under
-// mpirun, the other half (TestRank) is what the ranks run. The environment
-// carries which scene they play, and marks them so that left-over processes
-// can be found.
+// The tests start this test binary under mpirun, and the ranks run TestRank. An environment
+// variable contains the scene. Another one marks the processes, so that leftover ones are found.
 const (
 	sceneVar = "SIAFU_MPI_SCENE"
 	markVar  = "SIAFU_MPI_MARK"
@@ -90,12 +88,12 @@ func TestBig(t *testing.T) {
 // TestSignals tests that MPI leaves Go the signals it needs.
 func TestSignals(t *testing.T) { succeeds(t, 1, "nil-pointer") }
 
-// TestAllFail has all ranks stop in order and exit with a fault's code.
+// All ranks leave and exit with a fault's code.
 func TestAllFail(t *testing.T) {
 	exits(t, 3, "all-fail", fault.Data.ExitCode(), "rank 1: read: x: bad")
 }
 
-// TestAbort has one rank fail alone.
+// One rank fails alone.
 func TestAbort(t *testing.T) { exits(t, 4, "abort", fault.Data.ExitCode(), "") }
 
 // TestDeadRank kills one rank while the others wait for it.
@@ -154,7 +152,7 @@ func TestMpirunTimeLimit(t *testing.T) {
 
 // The other half.
 
-// TestRank is one rank of a scene.
+// TestRank runs one rank of a scene.
 func TestRank(t *testing.T) {
 	scene := os.Getenv(sceneVar)
 	if scene == "" {
@@ -172,7 +170,7 @@ func TestRank(t *testing.T) {
 	stop()
 }
 
-// scenes is what the ranks do.
+// scenes are the functions that the ranks run.
 var scenes = map[string]func(t *testing.T, c world.Comm, stop func()){
 	"suite":       suite,
 	"pieces":      suite,

@@ -7,12 +7,13 @@ import (
 	"runtime/cgo"
 )
 
-// request is a pending communication: several MPI requests that complete together. MPI writes
-// into the buffers until then, whatever the caller does. So the request is kept alive, and its
-// buffers pinned, until MPI reports completion, or forever if it is never tested again.
+// request is a pending communication: a group of MPI requests that complete together. MPI may write
+// into the buffers until then, even if the caller drops the request. So the request stays
+// reachable, and its buffers pinned, until MPI reports completion, or forever if it is never tested
+// again.
 type request struct {
 	c     *comm
-	stall stall // the report if it does not end
+	stall stall // for reports if the request does not end
 	mem   memory
 	after func() // called after completion, may be nil
 
@@ -22,14 +23,14 @@ type request struct {
 	err   error
 }
 
-// request makes a request of n requests of MPI and the given numbers.
+// request makes a request with n MPI requests and memory for ints numbers.
 func (c *comm) request(s stall, n, ints int) *request {
 	r := &request{c: c, stall: s, mem: newMemory(n, ints)}
 	r.hold = cgo.NewHandle(r)
 	return r
 }
 
-// keep pins buffers for as long as the request lasts.
+// keep pins buffers until the request ends.
 func (r *request) keep(buffers ...[]byte) {
 	for _, b := range buffers {
 		if len(b) > 0 {
@@ -38,8 +39,8 @@ func (r *request) keep(buffers ...[]byte) {
 	}
 }
 
-// begun is how a request starts: err is the first error of the MPI calls that
-// began it. Those that succeeded continue, so what they use is not released.
+// begun returns the request after the MPI calls that began it. err is their first error. If there
+// is one, the memory of the successful calls is not released, because they continue.
 func (r *request) begun(err error) (*request, error) {
 	if err != nil {
 		r.c.p.failed.Store(true)
@@ -48,7 +49,7 @@ func (r *request) begun(err error) (*request, error) {
 	return r, nil
 }
 
-// whole begins, as begun, and waits.
+// whole checks err like begun, and waits for the request.
 func (r *request) whole(err error) error {
 	if _, err := r.begun(err); err != nil {
 		return err
@@ -72,11 +73,11 @@ func (r *request) Test() (bool, error) {
 	return ended, nil
 }
 
-// release gives back what the request held.
+// release releases the memory of the request.
 func (r *request) release() {
 	r.ended = true
 	if r.after != nil {
-		r.after() // it may need the numbers in mem
+		r.after() // before free: it may use the numbers in mem
 	}
 	r.pin.Unpin()
 	r.mem.free()

@@ -19,17 +19,17 @@ import (
 // Available reports whether this build has MPI.
 func Available() bool { return true }
 
-// pieces bounds what one MPI call moves; tests make the bounds small.
+// pieces has the limits of one MPI call in bytes. Tests use small limits.
 type pieces struct {
-	length int // of a message or block in one MPI call, in bytes
-	span   int // from the first to the last byte of a buffer that one call works on
+	length int // of a message or block
+	span   int // of a buffer, from its first to its last byte
 }
 
-// The lengths and displacements of MPI are C ints. Messages stay well below,
-// at a size that transports are commonly used with.
+// wholePieces has the limits of MPI, whose lengths and displacements are C ints. Messages stay well
+// below, at a size that is common for transports.
 var wholePieces = pieces{length: 1 << 30, span: 1<<31 - 1}
 
-// process is what the communicators of this process share.
+// process is the state that the communicators of this process share.
 type process struct {
 	pieces pieces
 	rank   int
@@ -37,22 +37,21 @@ type process struct {
 	world  *comm
 	notes  handle // see watch.go
 
-	device bool        // its memory may be given to MPI; see device.go
-	failed atomic.Bool // an MPI call failed: the library is not to be relied on
+	device bool        // MPI accepts memory of the device; see device.go
+	failed atomic.Bool // an MPI call has failed, and the library may be unusable
 
 	unshare func() // removes the memory that is shared with the ranks of this host
 
 	mu     sync.Mutex
-	heard  map[place]uint64 // the last collective that a rank said it waits in
+	heard  map[place]uint64 // the last collective in which a rank has reported that it waits
 	parked []*request
 }
 
-// Start joins the world that the launcher made and returns its communicator.
-// stop leaves it: all ranks must call it, when all their communication has
-// ended. A rank that fails alone calls Abort instead, since the others are not
-// in stop. After an error of the communicator stop returns at once and leaves
-// the library as it is; end the process with os.Exit then.
-// Start may be called once in a process. Collective.
+// Start joins the launcher's world and returns its communicator. All ranks must call stop after
+// their last communication. A rank that fails alone must call Abort instead, because the others do
+// not call stop. After an error of the communicator, stop returns at once and does not stop the
+// library; the caller must then end the process with os.Exit. Start may be called once per process.
+// Collective.
 func Start(l world.Limits) (c world.Comm, stop func(), err error) {
 	return startWith(l, wholePieces)
 }
@@ -76,8 +75,8 @@ func startWith(l world.Limits, limit pieces) (world.Comm, func(), error) {
 	return p.world, func() { once.Do(func() { p.stop(finalize) }) }, nil
 }
 
-// initialize starts the library and returns what stops it. MPI wants both to
-// be done by one thread.
+// initialize starts the library and returns a function that stops it. MPI requires that one thread
+// does both.
 func initialize() (finalize func()) {
 	started, ending, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -111,7 +110,7 @@ func (p *process) connect(l world.Limits, size int) error {
 	return p.findHosts()
 }
 
-// findHosts asks everybody for the name of their host.
+// findHosts gathers the host names of all ranks.
 func (p *process) findHosts() error {
 	name, err := hostName()
 	if err != nil {
@@ -131,10 +130,10 @@ func (p *process) findHosts() error {
 	return nil
 }
 
-// reapFor is how long stop waits for requests that were given up.
+// reapFor is the time that stop waits for requests that were given up.
 const reapFor = time.Second
 
-// stop ends the library if that can be done without waiting for ever.
+// stop stops the library if that cannot block forever.
 func (p *process) stop(finalize func()) {
 	defer p.unshare()
 	for deadline := time.Now().Add(reapFor); !p.clear(); time.Sleep(maxPause) {
@@ -148,8 +147,8 @@ func (p *process) stop(finalize func()) {
 	p.finalize(finalize)
 }
 
-// finalize waits as long for the library as for a rank: it waits for all ranks,
-// and one of them may have died since they met.
+// finalize stops the library. It waits at most Limits.Abort, because the library waits for all
+// ranks, and one of them may have died meanwhile.
 func (p *process) finalize(do func()) {
 	ended := make(chan struct{})
 	go func() {

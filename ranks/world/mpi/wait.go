@@ -10,9 +10,9 @@ import (
 	"siafu/ranks/world"
 )
 
-// A wait first polls spins times, yielding the processor in between, and then sleeps between
-// polls for increasing times. On a machine with more ranks than cores, a rank that waits
-// inside MPI takes half a core from computing ranks.
+// A wait first polls spins times and yields the processor between two polls. Then it sleeps between
+// polls, for increasing times. A rank that waits inside MPI would take half a core from computing
+// ranks on a machine with more ranks than cores.
 const (
 	spins    = 1000
 	minPause = 20 * time.Microsecond
@@ -23,14 +23,14 @@ const (
 type stall struct {
 	op   string
 	rank int    // waiting rank of the world
-	seq  uint64 // the collective waited for, 0 for point to point
-	peer int    // the rank of the world waited for, -1 if unknown
+	seq  uint64 // sequence number of the awaited collective; 0 for point to point
+	peer int    // awaited rank of the world; -1 if unknown
 }
 
 // wrap names the operation in an error.
 func (s stall) wrap(err error) error { return fmt.Errorf("%s: rank %d: %w", s.op, s.rank, err) }
 
-// poll calls ready until it is true, fails, or the deadline has passed.
+// poll calls ready until it returns true or an error, or the deadline has passed.
 func (c *comm) poll(s stall, ready func() (bool, error)) error {
 	began := time.Now()
 	for range spins {
@@ -58,22 +58,21 @@ type watch struct {
 	began  time.Time
 	limits world.Limits
 
-	heard  time.Time // when the other ranks were last listened to
-	told   bool      // whether the others know where this rank is
-	since  int       // how often it has listened since it told them
+	heard  time.Time // time of the last call of listen
+	told   bool      // this rank has sent its current collective to the others
+	since  int       // number of calls of listen since then
 	warned bool
 }
 
-// A long wait listens to the other ranks every listenEvery, or more often near its deadline:
-// it must listen several times between its own note and the report of silent ranks, so that
-// they have time to respond. On a machine too busy for that, it waits a little beyond its
-// deadline.
+// A long wait listens to the other ranks every listenEvery, or more often near its deadline. It
+// must listen listenTimes times between its own note and its report, so that the other ranks have
+// time to respond. On a very busy machine it therefore waits slightly beyond its deadline.
 const (
 	listenEvery = 20 * time.Millisecond
 	listenTimes = 10
 )
 
-// tick does what is due.
+// tick listens, warns and checks the deadline as required at the time now.
 func (w *watch) tick(now time.Time) error {
 	waited := now.Sub(w.began)
 	if now.Sub(w.heard) >= min(listenEvery, w.first()/(4*listenTimes)) {
@@ -97,7 +96,7 @@ func (w *watch) tick(now time.Time) error {
 	return nil
 }
 
-// first returns the first deadline, a day if there is none.
+// first returns the earlier deadline, or a day if there is none.
 func (w *watch) first() time.Duration {
 	first := 24 * time.Hour
 	for _, limit := range []time.Duration{w.limits.Warn, w.limits.Abort} {
@@ -108,8 +107,8 @@ func (w *watch) first() time.Duration {
 	return first
 }
 
-// exchange listens to the others. After half of the first deadline, or if another rank waits,
-// it sends them this rank's current collective.
+// exchange receives the notes of the other ranks. After half of the first deadline, or if another
+// rank waits in the same collective, it sends them this rank's current collective.
 func (w *watch) exchange(waited time.Duration) error {
 	p := w.c.p
 	w.since++

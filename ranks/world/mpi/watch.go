@@ -9,17 +9,17 @@ import (
 	"siafu/ranks/world"
 )
 
-// Ranks with a long wait send the number of their current collective to the other members of
-// the communicator, over a separate communicator. Ranks that wait in the same collective
-// respond. It costs nothing without long waits, and needs no separate thread.
+// Ranks with a long wait send the number of their current collective to the other ranks of its
+// communicator, over a separate MPI communicator. Ranks that wait in the same collective respond.
+// This costs nothing without long waits, and needs no separate thread.
 
-// place is a rank, of the world, in a communicator.
+// place is a rank in a communicator.
 type place struct {
-	comm uint64
-	rank int
+	comm uint64 // id of the communicator
+	rank int    // of the world
 }
 
-// noteBytes is the length of such a message: communicator, sequence number.
+// noteBytes is the length of such a message: the id of the communicator and the sequence number.
 const noteBytes = 16
 
 // tell sends the other members this rank's current collective.
@@ -56,7 +56,7 @@ func (p *process) listen() error {
 		if _, err := q.begun(q.mem.imrecv(0, &f, note)); err != nil {
 			return err
 		}
-		// So short a message has arrived when it is found.
+		// A message this short has arrived when it is matched.
 		for done := false; !done; {
 			if done, err = q.Test(); err != nil {
 				return err
@@ -69,8 +69,8 @@ func (p *process) listen() error {
 	}
 }
 
-// askedFor reports whether another rank has said that it waits in the
-// collective, or in a later one.
+// askedFor reports whether another rank has reported that it waits in the collective or a later
+// one.
 func (p *process) askedFor(comm, seq uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +82,8 @@ func (p *process) askedFor(comm, seq uint64) bool {
 	return false
 }
 
-// silent returns the ranks of the world, ascending, that have not said that they
-// reached the collective.
+// silent returns the ranks of the world that have not reported to wait in the collective or a later
+// one, in ascending order.
 func (p *process) silent(c *comm, seq uint64) []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +104,8 @@ func (p *process) park(r *request) {
 	p.parked = append(p.parked, r)
 }
 
-// reap drops the parked requests that have ended. The result of a late one is not used, so its
-// function after is not called. The caller holds mu.
+// reap drops the parked requests that have ended. It does not call their function after, because
+// their results are not used. The caller holds mu.
 func (p *process) reap() {
 	p.parked = slices.DeleteFunc(p.parked, func(r *request) bool {
 		if ended, err := r.mem.test(); !ended || err != nil {

@@ -14,6 +14,6 @@
 // failure of one part ends all parts of its rank, and counts as the rank's failure. Limits
 // with a Name report which part waits.
 //
-// A view can be replaced (Through). Between two views no message is in transit, ranks agree
-// on the next view, parts move, and each view has its own communicators.
+// A view can be replaced (RunViews). Between two views no message is in transit. The ranks then
+// agree on the next view, and parts move. Each view has its own communicators.
 package parts

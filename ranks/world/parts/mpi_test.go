@@ -46,7 +46,7 @@ func TestMPILateLongBlocks(t *testing.T) { play(t, lateView.Ranks, "late") }
 
 func TestMPILeftLetters(t *testing.T) { play(t, leftView.Ranks, "left") }
 
-// Over TCP a block is under way for a while, also on one machine.
+// Over TCP a block takes some time, also on one machine.
 func TestMPIThroughViews(t *testing.T) {
 	t.Setenv("OMPI_MCA_btl", "self,tcp")
 	for range 3 {
@@ -54,7 +54,7 @@ func TestMPIThroughViews(t *testing.T) {
 	}
 }
 
-// TestRank is one rank of a scene.
+// TestRank runs one rank of a scene.
 func TestRank(t *testing.T) {
 	scene := os.Getenv(sceneVar)
 	if scene == "" {

@@ -8,37 +8,37 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// A packet is sent as a message: a 40-byte little-endian header, and its data. A long block
-// follows by itself, so that nobody copies it: it is sent from where it stands and received
-// where it is wanted, on another communicator and under the tag in its packet.
+// A packet is sent as a message with a 40-byte little-endian header, followed by its data. A long
+// block is sent as a separate message on another communicator, with the tag in its packet. It is
+// sent from the sender's buffer and received in the receiver's buffer, without a copy.
 //
 //	offset  bytes
-//	     0      8  communicator; 0: the rank says farewell
-//	     8      8  tag, or what the collective is
-//	    16      8  number of the collective, -1 for a message
-//	    24      4  sender; of a farewell, a member that was ended, -1: none was
+//	     0      8  communicator; 0: the last packet of the rank
+//	     8      8  tag of a message, or signature of the collective
+//	    16      8  sequence number of the collective, -1 for a message
+//	    24      4  sender; in a last packet: a member that was ended, or -1
 //	    28      4  receiver, -1 for all
-//	    32      8  length of a block that follows, times 2¹⁵, and its tag; 0: none does
+//	    32      8  length of a separate block, times 2¹⁵, plus its tag; 0: none
 const headerBytes = 40
 
-// inside is the maximal length of a block that is sent within its packet, in bytes.
+// inlineLimit is the maximal length in bytes of a block within its packet.
 const inlineLimit = 16 << 10
 
-// tags is how many tags those which follow take in turn.
+// tagCount is the number of tags that separate blocks use cyclically.
 const tagCount = world.MaxTag + 1
 
-// blockRef is a block that comes by itself.
+// blockRef identifies a separate block.
 type blockRef struct{ length, tag int }
 
 func (f blockRef) number() uint64 { return uint64(f.length)*tagCount + uint64(f.tag) }
 
-// farewell is the communicator of a rank's last packet to another one.
+// shutdownGroup is the communicator in a rank's last packet to another rank.
 const shutdownGroup = 0
 
-// noMember is the sender of a farewell after everything has gone well.
+// noMember is the sender in a last packet if no member was ended.
 const noMember = -1
 
-// appendPacket encodes a packet, with its data unless that follows.
+// appendPacket encodes a packet, with its data unless that is a separate block.
 func appendPacket(b []byte, l inproc.Packet, f blockRef) []byte {
 	b = binary.LittleEndian.AppendUint64(b, l.Group)
 	b = binary.LittleEndian.AppendUint64(b, l.Tag)
@@ -52,7 +52,7 @@ func appendPacket(b []byte, l inproc.Packet, f blockRef) []byte {
 	return append(b, l.Data...)
 }
 
-// decodePacket decodes a message; the packet's data is the rest of b.
+// decodePacket decodes a message. The packet's data refers to b.
 func decodePacket(b []byte, source int) (inproc.Packet, blockRef, error) {
 	if len(b) < headerBytes {
 		return inproc.Packet{}, blockRef{}, fault.New(fault.Runtime, "parts", "", "malformed message from rank %d (%d bytes)", source, len(b)).

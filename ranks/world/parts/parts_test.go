@@ -101,8 +101,7 @@ func TestPartsAreNamed(t *testing.T) {
 	}
 }
 
-// Whoever waits for long blocks waits for those alone that did not come, and not
-// for other parts of their rank.
+// The error of a wait for long blocks names only the late part, not other parts of its rank.
 func TestLateLongBlocks(t *testing.T) {
 	if err := over(lateView, late(t)); err != nil {
 		t.Error(err)
@@ -111,7 +110,7 @@ func TestLateLongBlocks(t *testing.T) {
 
 var lateView = world.View{Parts: 5, Ranks: 2}
 
-// late has part 3 stay away from an exchange of long blocks.
+// late returns a body in which part 3 skips an exchange of long blocks.
 func late(t *testing.T) func(c world.Comm) error {
 	const long = 100_000
 	return func(c world.Comm) error {
@@ -158,7 +157,7 @@ func TestAgreedEnd(t *testing.T) {
 	}
 }
 
-// What nobody receives is gone when the world ends, and holds nobody up.
+// The end of the world drops messages that were not received, and does not wait for them.
 func TestUndeliveredPackets(t *testing.T) {
 	if err := over(leftView, left); err != nil {
 		t.Error(err)
@@ -167,7 +166,7 @@ func TestUndeliveredPackets(t *testing.T) {
 
 var leftView = world.View{Parts: 5, Ranks: 3}
 
-// left sends what nobody receives.
+// left sends messages that are not received.
 func left(c world.Comm) error {
 	for q := range c.Size() {
 		if _, err := c.Isend(make([]byte, 1<<20), q, 1); err != nil {
@@ -177,7 +176,7 @@ func left(c world.Comm) error {
 	return nil
 }
 
-// Parts of different processes that contradict one another are told so.
+// Collectives of different processes that do not match are errors.
 func TestContradictions(t *testing.T) {
 	ones, twos := []int{1, 1}, []int{2, 2}
 	begun := func(r world.Request, err error) error {

@@ -9,12 +9,12 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// RunParts runs body in one goroutine for each part, or for the server, of this rank. Each has
-// its communicator in the world of v.Members() members. RunParts returns when all of them have
-// returned and no message to this rank is in transit. Its error is the first failure here that
-// is not the consequence of another, as of inproc.Run. The caller then aborts c, unless all
-// ranks have the same error (world.AgreedError, world.EndedError). It panics if c has another
-// size than the view. Collective over c.
+// RunParts runs body in one goroutine for each part of this rank, or for its server. Each has a
+// communicator in the world of v.Members() members. RunParts returns when all of them have
+// returned and no message to this rank is in transit. Its error is the first failure of this rank
+// that is not a consequence of another one, as in inproc.Run. The caller must then abort c, unless
+// all ranks have the same error (world.AgreedError, world.EndedError). RunParts panics if the size
+// of c is not that of the view. Collective over c.
 func RunParts(c world.Comm, v world.View, body func(c world.Comm) error) error {
 	if c.Size() != v.Started() {
 		panic("parts: the view is of another world")
@@ -30,7 +30,7 @@ func RunParts(c world.Comm, v world.View, body func(c world.Comm) error) error {
 	for m := range v.Members() {
 		s.Hosts = append(s.Hosts, c.Hosts()[v.Rank(m)])
 	}
-	if len(s.Here) == 0 { // it only waits for the end of the other ranks
+	if len(s.Here) == 0 { // this rank only waits for the end of the others
 		p.packets.SetLimits(world.Limits{})
 	}
 	err = inproc.RunShare(s, body)
@@ -44,7 +44,7 @@ func RunParts(c world.Comm, v world.View, body func(c world.Comm) error) error {
 	return err
 }
 
-// InProcess is RunParts with all ranks in this process: their parts run without the ranks.
+// InProcess runs the parts of all ranks in this process.
 func InProcess(v world.View, body func(c world.Comm) error) error {
 	return inproc.RunShare(inproc.Share{Size: v.Members(), Name: v.Name}, body)
 }
@@ -62,28 +62,25 @@ type remoteLink struct {
 	abandoned []world.Request   // of blocks without a waiting receiver
 }
 
-// incomingBlock is a packet whose block follows.
+// incomingBlock is a packet with a separate block.
 type incomingBlock struct {
-	packet  inproc.Packet // with the buffer of the block, nil until the receiver is ready
+	packet  inproc.Packet // Data is the buffer of the block, nil until the receiver is ready
 	block   blockRef
 	from    int           // rank
 	request world.Request // nil without a buffer
 }
 
 func newRemoteLink(c world.Comm, v world.View) (*remoteLink, error) {
-	ranks := make([]int, c.Size())
-	for r := range ranks {
-		ranks[r] = r
-	}
-	letters, err := c.Sub(ranks)
+	ranks := world.All(c.Size())
+	packets, err := c.Sub(ranks)
 	if err != nil {
 		return nil, err
 	}
-	freight, err := c.Sub(ranks)
+	bulk, err := c.Sub(ranks)
 	if err != nil {
 		return nil, err
 	}
-	return &remoteLink{packets: letters, bulk: freight, view: v, outbox: world.NewOutbox(letters), finished: make([]bool, c.Size())}, nil
+	return &remoteLink{packets: packets, bulk: bulk, view: v, outbox: world.NewOutbox(packets), finished: make([]bool, c.Size())}, nil
 }
 
 // Process implements inproc.Remote.
@@ -95,7 +92,7 @@ func (p *remoteLink) Abandon(r world.Request) { p.abandoned = append(p.abandoned
 // Abort implements inproc.Remote.
 func (p *remoteLink) Abort(code int, cause error) { p.packets.Abort(code, cause) }
 
-// Carry implements inproc.Remote. Messages are copied, whatever their length: they must not
+// Carry implements inproc.Remote. It sends even long messages within packets, because they must not
 // overtake one another.
 func (p *remoteLink) Carry(to int, l inproc.Packet) (world.Request, error) {
 	rank := p.view.Rank(to)
@@ -110,11 +107,7 @@ func (p *remoteLink) Carry(to int, l inproc.Packet) (world.Request, error) {
 }
 
 func (p *remoteLink) send(rank int, l inproc.Packet, f blockRef) error {
-	b, err := p.outbox.Buffer()
-	if err != nil {
-		return err
-	}
-	return p.outbox.Post(appendPacket(b, l, f), rank, 0)
+	return p.outbox.Send(rank, 0, func(b []byte) []byte { return appendPacket(b, l, f) })
 }
 
 // Fetch implements inproc.Remote.
@@ -133,8 +126,8 @@ func (p *remoteLink) Fetch(r inproc.Receiver) error {
 	}
 }
 
-// handle reads a message. Nothing follows a farewell. That of a rank whose members
-// were ended is an error.
+// handle handles a message of another rank. It returns an error for the last packet of a rank whose
+// members were ended.
 func (p *remoteLink) handle(m world.Message, r inproc.Receiver) error {
 	l, f, err := decodePacket(m.Data, m.Source)
 	switch {
@@ -154,7 +147,7 @@ func (p *remoteLink) handle(m world.Message, r inproc.Receiver) error {
 	return r.Deliver(l)
 }
 
-// receiveBlocks continues with the blocks that follow packets.
+// receiveBlocks continues to receive separate blocks.
 func (p *remoteLink) receiveBlocks(r inproc.Receiver) error {
 	still := p.incoming[:0]
 	var failed error
@@ -172,35 +165,34 @@ func (p *remoteLink) receiveBlocks(r inproc.Receiver) error {
 	return failed
 }
 
-// receive begins to receive a block once there is room for it, and reports whether
-// it has come.
-func (c *incomingBlock) receive(freight world.Comm, r inproc.Receiver) (ended bool, err error) {
+// receive begins to receive a block when the receiver has a buffer for it, and reports whether the
+// block has arrived.
+func (c *incomingBlock) receive(bulk world.Comm, r inproc.Receiver) (ended bool, err error) {
 	if c.request == nil {
 		if c.packet.Data = r.Room(c.packet, c.block.length); c.packet.Data == nil {
 			return false, nil
 		}
-		if c.request, err = world.Irecv(freight, c.packet.Data, c.from, c.block.tag); err != nil {
+		if c.request, err = world.Irecv(bulk, c.packet.Data, c.from, c.block.tag); err != nil {
 			return false, err
 		}
 	}
 	return c.request.Test()
 }
 
-// close says farewell, as one whose members were ended or not, and takes in what
-// others still send, until they have said farewell too: nobody leaves while
-// something is under way to it, or while a block of its own is. It fails with a
-// world.EndedError where members of any rank were ended.
+// close sends a last packet to the other ranks and receives packets until it has their last ones.
+// ended is not nil if members of this rank were ended. Then no message to this rank is in transit,
+// and none of its blocks. close returns a world.EndedError if members of any rank were ended.
 func (p *remoteLink) close(ended *world.EndedError) error {
-	bye := inproc.Packet{Group: shutdownGroup, From: noMember}
+	last := inproc.Packet{Group: shutdownGroup, From: noMember}
 	if ended != nil {
-		p.ended, bye.From = ended, ended.Member
+		p.ended, last.From = ended, ended.Member
 	}
 	me := p.packets.Rank()
 	for r := range p.finished {
 		if r == me {
 			continue
 		}
-		if err := p.send(r, bye, blockRef{}); err != nil {
+		if err := p.send(r, last, blockRef{}); err != nil {
 			return err
 		}
 	}
@@ -224,8 +216,8 @@ func (p *remoteLink) close(ended *world.EndedError) error {
 	return nil
 }
 
-// settle returns when the blocks that are under way have come to their end: those
-// that this rank was sent, whoever wanted them, and its own.
+// settle returns when no block to or from this rank is in transit, including blocks for parts that
+// have left.
 func (p *remoteLink) settle() error {
 	for _, c := range p.incoming {
 		if _, err := c.receive(p.bulk, discarder{}); err != nil {

@@ -13,20 +13,19 @@ type ElasticJob interface {
 	RunMember(c world.Comm, v world.View) error
 	// Ended is called once per view, when all members here have returned. Unless the world
 	// has failed, no message to or from them is in transit, and their memory may be freed.
-	// It returns the view that this rank proposes to continue with, nil for none.
+	// It returns the view with which this rank proposes to continue, or nil.
 	Ended(v world.View) *world.View
 	// Pack returns the state of a part that leaves this rank. Unpack restores it where the
 	// part continues.
 	Pack(part int) []byte
-	Unpack(part int, luggage []byte) error
+	Unpack(part int, state []byte) error
 }
 
-// RunViews runs a course through views, the first of which is v, each as Over has
-// it. A view ends when its members have returned, or when those of any rank were
-// ended (End). The ranks then agree on the view that follows (world.View.Replace):
-// parts that move take along what they have packed, and members begin to live
-// again. Where no rank proposes a view, the last one's error is that of Through.
-// Collective over c, which may be nil where all ranks would be in this process.
+// RunViews runs a job through successive views, each like RunParts. The first view is v. A view
+// ends when its members have returned, or when the members of any rank were ended (End). The ranks
+// then agree on the next view (world.View.Replace). The packed state of moving parts is sent to
+// their new ranks, and all members start again. If no rank proposes a view, RunViews returns the
+// error of the last one. Collective over c. c may be nil if all ranks are in this process.
 //
 // Design note: a view that ends early ends all members, also on other ranks; they restart from
 // a state that all have stored. The alternative is a log: senders store the messages of an
@@ -38,16 +37,25 @@ type ElasticJob interface {
 // identifies a message, and nothing is stored unless a part moves.
 func RunViews(c world.Comm, v world.View, l ElasticJob) error {
 	for {
-		err := runView(c, v, func(part world.Comm) error { return l.RunMember(part, v) })
-		proposed := l.Ended(v)
+		var err error
+		run := func(part world.Comm) error { return l.RunMember(part, v) }
+		if c == nil {
+			err = InProcess(v, run)
+		} else {
+			err = RunParts(c, v, run)
+		}
+		next := l.Ended(v)
 		if ended := (*world.EndedError)(nil); err != nil && !errors.As(err, &ended) {
 			return err
 		}
-		next, disagreed := agreeOnView(c, v, proposed)
-		switch {
-		case disagreed != nil:
-			return disagreed
-		case next == nil:
+		if c != nil {
+			agreed, err := v.Replace(c, next)
+			if err != nil {
+				return err
+			}
+			next = agreed
+		}
+		if next == nil {
 			return err
 		}
 		if err := moveParts(c, v, *next, l); err != nil {
@@ -57,22 +65,7 @@ func RunViews(c world.Comm, v world.View, l ElasticJob) error {
 	}
 }
 
-func runView(c world.Comm, v world.View, body func(part world.Comm) error) error {
-	if c == nil {
-		return InProcess(v, body)
-	}
-	return RunParts(c, v, body)
-}
-
-// agreeOnView returns the view that all agree on.
-func agreeOnView(c world.Comm, v world.View, proposed *world.View) (*world.View, error) {
-	if c == nil {
-		return proposed, nil
-	}
-	return v.Replace(c, proposed)
-}
-
-// moveParts takes what parts have packed to where they continue. Collective over c.
+// moveParts sends the packed state of parts to their new ranks. Collective over c.
 func moveParts(c world.Comm, v, next world.View, l ElasticJob) error {
 	if c == nil {
 		return nil
@@ -99,7 +92,7 @@ func moveParts(c world.Comm, v, next world.View, l ElasticJob) error {
 	return out.Settle()
 }
 
-// End ends all members of the rank that carries this one, and with them the view:
-// their waits, and then those of all members, fail with a world.EndedError. c is a
-// communicator that Live or the body of Over was given.
+// End ends all members of the calling member's rank, and with them the view. Their waits fail with a
+// world.EndedError, and then those of all other members. c is the communicator of RunMember or of
+// the body of RunParts.
 func End(c world.Comm) { c.(interface{ End() }).End() }

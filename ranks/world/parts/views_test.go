@@ -89,7 +89,7 @@ func (r *rounds) RunMember(c world.Comm, v world.View) error {
 	return nil
 }
 
-// round sends a block to everybody, twice at a time, and looks at what has come.
+// round runs two concurrent exchanges of blocks with all parts, and checks the results.
 func (r *rounds) round(c world.Comm, round int) error {
 	n := c.Size()
 	counts := make([]int, n)
@@ -268,8 +268,8 @@ func TestThroughViewsInProcess(t *testing.T) {
 	}
 }
 
-// Where nobody proposes another view, the error of one that was ended says who was,
-// on every rank; another failure is nobody's turn.
+// If no rank proposes another view, the error on every rank names the ended member. Other failures
+// are returned as they are.
 func TestNoOtherView(t *testing.T) {
 	for name, want := range map[string]string{"ended": "part 2 of rank 1 was ended", "failed": "disk full"} {
 		err := inproc.Run(courseView.Started(), func(c world.Comm) error {

@@ -16,8 +16,8 @@ var collectives = []check{
 	{"IalltoallvOverlap", overlap},
 }
 
-// barrier tests that nobody leaves before the last has come: whoever leaves
-// must find the messages of all.
+// barrier tests that no rank leaves before the last one enters: a rank that leaves must find the
+// messages of all.
 func barrier(c world.Comm) error {
 	for round := range 20 {
 		for q := range c.Size() {
@@ -89,11 +89,11 @@ type exchange struct {
 	request    world.Request
 	recv, want []byte
 	intact     func() error
-	send, sent []byte // what was sent must not be changed
+	send, sent []byte // both are equal unless the send buffer was changed
 }
 
-// beginExchange begins the exchange with the given number; length says how
-// long the block between two ranks is.
+// beginExchange begins the exchange with a number. length returns the length of the block between
+// two ranks.
 func beginExchange(c world.Comm, which int, length func(from, to int) int) (*exchange, error) {
 	me, size := c.Rank(), c.Size()
 	x := &exchange{}
@@ -107,13 +107,13 @@ func beginExchange(c world.Comm, which int, length func(from, to int) int) (*exc
 	x.recv, x.intact = guarded(len(x.want))
 	var err error
 	x.request, err = c.Ialltoallv(x.send, sendCounts, x.recv, recvCounts)
-	// The counts are the caller's again at once.
+	// The counts may be changed as soon as Ialltoallv returns.
 	clear(sendCounts)
 	clear(recvCounts)
 	return x, err
 }
 
-// end waits for the exchange and checks what came.
+// end waits for the exchange and checks the buffers.
 func (x *exchange) end() error {
 	if err := x.request.Wait(); err != nil {
 		return err
@@ -127,19 +127,19 @@ func (x *exchange) end() error {
 	return x.intact()
 }
 
-// shapes are what blocks between ranks may look like.
+// shapes are functions for the lengths of blocks.
 var shapes = []func(from, to int) int{
 	func(from, to int) int { return 0 },
 	func(from, to int) int { return 1 },
 	func(from, to int) int { return lengths[(2*from+to)%len(lengths)] },
 	func(from, to int) int { return lengths[(from+3*to+1)%len(lengths)] },
-	func(from, to int) int { // a ring, as in a chain of partitions
+	func(from, to int) int { // a chain of partitions
 		if to == from+1 {
 			return 70_001
 		}
 		return 0
 	},
-	func(from, to int) int { // one rank has everything
+	func(from, to int) int { // only one rank sends
 		if from == 0 {
 			return 12_345
 		}
@@ -160,8 +160,7 @@ func alltoallv(c world.Comm) error {
 	return finish(c.Ialltoallv(nil, make([]int, c.Size()), nil, make([]int, c.Size())))
 }
 
-// inFlight has several exchanges under way, ended in another order than begun
-// and with another collective in between.
+// inFlight tests concurrent exchanges that end in the reverse order, after another collective.
 func inFlight(c world.Comm) error {
 	under := make([]*exchange, len(shapes))
 	for i, shape := range shapes {
@@ -187,8 +186,7 @@ func inFlight(c world.Comm) error {
 	return nil
 }
 
-// overlap computes, and sends and receives messages in another goroutine,
-// while exchanges are under way.
+// overlap computes during exchanges, and sends and receives messages in another goroutine.
 func overlap(c world.Comm) error {
 	exchanges := func() error {
 		for round := range 10 {
@@ -196,7 +194,7 @@ func overlap(c world.Comm) error {
 			if err != nil {
 				return err
 			}
-			pattern(100_000, 0, 0, round) // some work
+			pattern(100_000, 0, 0, round) // takes time
 			if err := x.end(); err != nil {
 				return fmt.Errorf("round %d: %w", round, err)
 			}
@@ -206,9 +204,9 @@ func overlap(c world.Comm) error {
 	return together(exchanges, func() error { return ring(c, 100) })
 }
 
-// ring sends messages to the next rank and receives those of the one before.
+// ring sends messages to the next rank and receives those of the previous one.
 func ring(c world.Comm, rounds int) error {
-	next, before := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+	next, before := neighbours(c)
 	for round := range rounds {
 		n := lengths[round%len(lengths)] % 5000
 		req, err := c.Isend(pattern(n, c.Rank(), next, round), next, 3)

@@ -3,6 +3,7 @@ package worldtest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"siafu/internal/fault"
@@ -16,10 +17,10 @@ var collects = []check{
 	{"WrongArguments", wrongArguments},
 }
 
-// errCause is the error that a rank agrees on.
+// errCause is the cause of the error that the ranks agree on.
 var errCause = errors.New("disk full")
 
-// agree tests nobody, each rank alone, and two ranks failing.
+// agree tests no failure, a failure of each rank, and failures of two ranks.
 func agree(c world.Comm) error {
 	if err := world.Agree(c, nil); err != nil {
 		return fmt.Errorf("nobody failed, yet: %w", err)
@@ -48,7 +49,7 @@ func agree(c world.Comm) error {
 			}
 		}
 	}
-	// An error without a message is one too.
+	// An error without text is still an error.
 	if err := world.Agree(c, errors.New("")); err == nil {
 		return errors.New("an empty error was taken for none")
 	}
@@ -107,14 +108,11 @@ func bcastBlob(c world.Comm) error {
 	return nil
 }
 
-// wrongArguments tests that what one rank alone can see to be wrong panics
-// before anything is sent.
+// wrongArguments tests that arguments that are wrong on one rank alone panic, and that nothing
+// is sent.
 func wrongArguments(c world.Comm) error {
 	n := c.Size()
-	ones := make([]int, n)
-	for q := range ones {
-		ones[q] = 1
-	}
+	ones := slices.Repeat([]int{1}, n)
 	long := make([]int, n+1)
 	negative := append([]int{-1}, ones[1:]...)
 	buf := make([]byte, n)

@@ -1,3 +1,3 @@
-// Package worldtest is the conformance suite of communicators: what package
-// world promises, every world must pass.
+// Package worldtest is the conformance suite of package world, which the communicators of every
+// implementation must pass.
 package worldtest

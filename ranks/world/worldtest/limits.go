@@ -17,22 +17,21 @@ var limits = []check{
 	{"Warning", warning},
 }
 
-// grace is how much later than its deadline a wait may end on a busy machine.
+// grace limits the delay of a wait's end after its deadline, on a busy machine.
 const grace = 2 * time.Minute
 
-// recvPatience is the deadline of a Recv that is meant to fail.
+// recvPatience is the deadline of a Recv that must fail.
 const recvPatience = 60 * time.Millisecond
 
-// patiently runs a test with a deadline that must be missed. Where ranks have
-// to tell one another who is missing, a machine that is busy with other things
-// may keep one of them from doing so in time; then all try again with a longer
-// deadline.
+// patiently runs a test whose deadline must be missed. The ranks then tell one another which of
+// them are missing. On a busy machine one may be late itself, and the test is repeated with a
+// longer deadline.
 func patiently(c world.Comm, body func(s world.Comm, patience time.Duration) error) error {
 	var err error
 	for patience := 600 * time.Millisecond; patience < 3*time.Minute; patience *= 4 {
-		// The stalled communicator is one of its own, in another order than
-		// the world's, so that what is named is a rank of the world.
-		reversed := all(c.Size())
+		// The stalled communicator has another order than the world, so that the test can tell
+		// that errors name ranks of the world.
+		reversed := world.All(c.Size())
 		slices.Reverse(reversed)
 		s, subErr := c.Sub(reversed)
 		if subErr != nil {
@@ -45,8 +44,8 @@ func patiently(c world.Comm, body func(s world.Comm, patience time.Duration) err
 	return err
 }
 
-// deadline lets everybody wait for the last rank, which does not come: in
-// each kind of wait the others get an error in time that names it.
+// deadline tests that in each kind of wait for the last rank, which does not come, all others
+// receive a timely error that names it.
 func deadline(c world.Comm) error {
 	last := c.Size() - 1
 	if last == 0 {
@@ -58,10 +57,7 @@ func deadline(c world.Comm) error {
 	}{
 		{"Barrier", world.Comm.Barrier},
 		{"Ialltoallv", func(s world.Comm) error {
-			counts := make([]int, s.Size())
-			for q := range counts {
-				counts[q] = 100
-			}
+			counts := slices.Repeat([]int{100}, s.Size())
 			return finish(s.Ialltoallv(make([]byte, 100*s.Size()), counts, make([]byte, 100*s.Size()), counts))
 		}},
 	} {
@@ -75,8 +71,8 @@ func deadline(c world.Comm) error {
 	return recvDeadline(c, last)
 }
 
-// withoutLast calls a collective of s on all ranks but the last one of c,
-// which calls it when the others have given up.
+// withoutLast calls a collective of s on all ranks except the last one of c, which calls it after
+// the others have failed.
 func withoutLast(c, s world.Comm, patience time.Duration, op string, call func(s world.Comm) error) error {
 	last := c.Size() - 1
 	if c.Rank() == last {
@@ -85,7 +81,7 @@ func withoutLast(c, s world.Comm, patience time.Duration, op string, call func(s
 				return err
 			}
 		}
-		_ = call(s) // it may succeed or not: the others are gone
+		_ = call(s) // it may fail, because the others have left
 		return nil
 	}
 	s.SetLimits(world.Limits{Abort: patience})
@@ -97,9 +93,9 @@ func withoutLast(c, s world.Comm, patience time.Duration, op string, call func(s
 	return err
 }
 
-// recvDeadline receives what nobody sends.
+// recvDeadline tests the deadline of a Recv without a sender.
 func recvDeadline(c world.Comm, src int) error {
-	s, err := c.Sub(all(c.Size()))
+	s, err := c.Sub(world.All(c.Size()))
 	if err != nil {
 		return err
 	}
@@ -112,12 +108,12 @@ func recvDeadline(c world.Comm, src int) error {
 	_, err = s.Recv(world.Any, 1)
 	var stall *world.StallError
 	if !errors.As(err, &stall) || len(stall.Missing) != 0 {
-		return fmt.Errorf("receiving from anybody: got %v", err)
+		return fmt.Errorf("receiving from any rank: got %v", err)
 	}
-	return c.Barrier() // c itself is as good as new
+	return c.Barrier() // c is still usable
 }
 
-// stalled returns an error unless err says, in time, that missing did not come.
+// stalled returns an error unless err is a timely StallError that names the missing rank.
 func stalled(err error, op string, missing int, patience time.Duration, began time.Time) error {
 	took := time.Since(began)
 	var stall *world.StallError
@@ -125,15 +121,14 @@ func stalled(err error, op string, missing int, patience time.Duration, began ti
 	case !errors.As(err, &stall):
 		return fmt.Errorf("got %v, want a StallError", err)
 	case stall.Op != op || !slices.Equal(stall.Missing, []int{missing}):
-		return fmt.Errorf("%q should say that %s lacks rank %d", err, op, missing)
+		return fmt.Errorf("%q does not name %s and rank %d", err, op, missing)
 	case took < stall.Waited || took > patience+grace:
 		return fmt.Errorf("%w came after %v", err, took)
 	}
 	return nil
 }
 
-// warning lets everybody wait for a last rank that comes late: they are told,
-// once a wait, and then continue.
+// warning tests that all ranks that wait for a late rank are warned once and then continue.
 func warning(c world.Comm) error {
 	return patiently(c, func(s world.Comm, patience time.Duration) error { return warned(c, s, patience) })
 }

@@ -38,20 +38,18 @@ func messageLengths(c world.Comm) error {
 				return err
 			}
 		}
-		for _, s := range sends {
-			if err := s.Wait(); err != nil {
-				return err
-			}
+		if err := finishAll(sends); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// messageOrder tests that messages with one source and tag stay in order,
-// however different their lengths, and belong to the receiver.
+// messageOrder tests that messages of one source and tag stay in order at different lengths, and
+// that their memory belongs to the receiver.
 func messageOrder(c world.Comm) error {
 	const rounds = 60
-	to := (c.Rank() + 1) % c.Size()
+	to, from := neighbours(c)
 	var sends []world.Request
 	for i := range rounds {
 		s, err := c.Isend(pattern(1+lengths[i%len(lengths)], c.Rank(), to, i), to, 5)
@@ -60,10 +58,9 @@ func messageOrder(c world.Comm) error {
 		}
 		sends = append(sends, s)
 	}
-	from := (c.Rank() + c.Size() - 1) % c.Size()
 	for i := range rounds {
 		source, tag := from, 5
-		if i%2 == 1 { // nobody else sends, so any is the same
+		if i%2 == 1 { // no other rank sends, so that Any is equivalent
 			source, tag = world.Any, world.Any
 		}
 		m, err := c.Recv(source, tag)
@@ -75,18 +72,13 @@ func messageOrder(c world.Comm) error {
 		}
 		clear(m.Data)
 	}
-	for _, s := range sends {
-		if err := s.Wait(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return finishAll(sends)
 }
 
-// messageTags receives in another order than sent, by tag.
+// messageTags receives by tag, in the reverse order of sending.
 func messageTags(c world.Comm) error {
 	tags := []int{0, 1, 500, world.MaxTag}
-	to, from := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+	to, from := neighbours(c)
 	var sends []world.Request
 	for _, tag := range tags {
 		s, err := c.Isend(pattern(100, c.Rank(), to, tag), to, tag)
@@ -111,15 +103,10 @@ func messageTags(c world.Comm) error {
 			return err
 		}
 	}
-	for _, s := range sends {
-		if err := s.Wait(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return finishAll(sends)
 }
 
-// tryRecv finds nothing where nothing was sent, and everything where it was.
+// tryRecv tests that TryRecv finds exactly the messages that were sent.
 func tryRecv(c world.Comm) error {
 	if _, ok, err := c.TryRecv(world.Any, world.Any); ok || err != nil {
 		return fmt.Errorf("TryRecv found a message that nobody sent (error %v)", err)
@@ -127,7 +114,7 @@ func tryRecv(c world.Comm) error {
 	if err := c.Barrier(); err != nil {
 		return err
 	}
-	to, from := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+	to, from := neighbours(c)
 	big := lengths[len(lengths)-1]
 	s, err := c.Isend(pattern(big, c.Rank(), to, 1), to, 9)
 	if err != nil {
@@ -151,8 +138,8 @@ func tryRecv(c world.Comm) error {
 	return s.Wait()
 }
 
-// irecv receives messages of all lengths from all ranks in place, begun in another
-// order than they are sent in.
+// irecv receives messages of all lengths from all ranks into buffers, begun in the reverse order
+// of sending.
 func irecv(c world.Comm) error {
 	for which, n := range lengths {
 		var under []world.Request
@@ -174,10 +161,8 @@ func irecv(c world.Comm) error {
 			}
 			under = append(under, s)
 		}
-		for _, r := range under {
-			if err := r.Wait(); err != nil {
-				return err
-			}
+		if err := finishAll(under); err != nil {
+			return err
 		}
 		for i, buf := range got {
 			if err := same("message", buf, pattern(n, c.Size()-1-i, c.Rank(), which)); err != nil {
@@ -191,9 +176,8 @@ func irecv(c world.Comm) error {
 	return nil
 }
 
-// manySenders has goroutines send to everybody at once, with two others
-// receiving from anybody: all messages come once, and those of one goroutine
-// (one tag) in order.
+// manySenders tests that messages of concurrent goroutines, with one tag each, arrive exactly once
+// and in order per tag.
 func manySenders(c world.Comm) error {
 	const senders, each = 4, 50
 	var work []func() error
@@ -206,7 +190,7 @@ func manySenders(c world.Comm) error {
 	return together(work...)
 }
 
-// sendMany sends n messages to each rank, all of them under way at once.
+// sendMany sends n messages to each rank, all concurrently.
 func sendMany(c world.Comm, tag, n int) error {
 	var under []world.Request
 	for i := range n {
@@ -218,15 +202,10 @@ func sendMany(c world.Comm, tag, n int) error {
 			under = append(under, s)
 		}
 	}
-	for _, s := range under {
-		if err := s.Wait(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return finishAll(under)
 }
 
-// receiveMany receives n messages of each rank.
+// receiveMany receives n messages from each rank.
 func receiveMany(c world.Comm, tag, n int) error {
 	next := make([]int, c.Size()) // number of each source's next message
 	for range n * c.Size() {

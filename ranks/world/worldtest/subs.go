@@ -2,6 +2,7 @@ package worldtest
 
 import (
 	"fmt"
+	"slices"
 
 	"siafu/ranks/world"
 )
@@ -12,24 +13,17 @@ var subs = []check{
 	{"SubOfSub", subOfSub},
 }
 
-// subNumbers tests who is in a communicator and under which number.
+// subNumbers tests the members of communicators and their numbers.
 func subNumbers(c world.Comm) error {
 	n := c.Size()
-	reversed := all(n)
-	for i := range reversed {
-		reversed[i] = n - 1 - i
-	}
-	for _, ranks := range [][]int{all(n), reversed, {0}, {n - 1}, reversed[:(n+1)/2], {}} {
+	reversed := world.All(n)
+	slices.Reverse(reversed)
+	for _, ranks := range [][]int{world.All(n), reversed, {0}, {n - 1}, reversed[:(n+1)/2], {}} {
 		s, err := c.Sub(ranks)
 		if err != nil {
 			return err
 		}
-		want := -1
-		for i, r := range ranks {
-			if r == c.Rank() {
-				want = i
-			}
-		}
+		want := slices.Index(ranks, c.Rank())
 		switch {
 		case (s == nil) != (want < 0):
 			return fmt.Errorf("rank %d among %v: got %v", c.Rank(), ranks, s)
@@ -45,12 +39,12 @@ func subNumbers(c world.Comm) error {
 	return nil
 }
 
-// subConcurrent uses communicators that overlap at the same time, each in its
-// own goroutine: they must not take one another's blocks or messages.
+// subConcurrent tests that overlapping communicators, each in its own goroutine, do not receive
+// one another's blocks or messages.
 func subConcurrent(c world.Comm) error {
 	n := c.Size()
 	var work []func() error
-	for _, ranks := range [][]int{all(n), all(n)[n/2:], all(n)[:n/2+1]} {
+	for _, ranks := range [][]int{world.All(n), world.All(n)[n/2:], world.All(n)[:n/2+1]} {
 		s, err := c.Sub(ranks)
 		if err != nil {
 			return err
@@ -76,11 +70,11 @@ func subConcurrent(c world.Comm) error {
 func subOfSub(c world.Comm) error {
 	for c.Size() > 1 {
 		half := c.Size() / 2
-		low, err := c.Sub(all(c.Size())[:half])
+		low, err := c.Sub(world.All(c.Size())[:half])
 		if err != nil {
 			return err
 		}
-		high, err := c.Sub(all(c.Size())[half:])
+		high, err := c.Sub(world.All(c.Size())[half:])
 		if err != nil {
 			return err
 		}

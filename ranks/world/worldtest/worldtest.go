@@ -2,6 +2,7 @@ package worldtest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"testing"
@@ -9,9 +10,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// Start runs body on every rank of a new communicator with all ranks of a
-// world, and fails the test if one returns an error. The communicator is used
-// for nothing else, and its limits are not set.
+// Start runs body on every rank of a new communicator of all ranks, without limits, and fails the
+// test if one returns an error.
 type Start func(t *testing.T, body func(c world.Comm) error)
 
 // check is one test of the suite, run by all ranks.
@@ -32,7 +32,7 @@ func Run(t *testing.T, size int, start Start) {
 	}
 }
 
-// identity tests what a communicator says of itself.
+// identity tests Rank, Size and Hosts.
 func identity(c world.Comm, size int) error {
 	if c.Size() != size || c.Rank() < 0 || c.Rank() >= size {
 		return fmt.Errorf("rank %d of %d in a world of %d", c.Rank(), c.Size(), size)
@@ -40,7 +40,7 @@ func identity(c world.Comm, size int) error {
 	if hosts := c.Hosts(); len(hosts) != size || hosts[c.Rank()] == "" {
 		return fmt.Errorf("hosts are %q", hosts)
 	}
-	// Every rank number is there exactly once.
+	// Every rank number exists exactly once.
 	seen := make([]int64, size)
 	seen[c.Rank()] = 1
 	if err := world.SumInt64s(c, seen); err != nil {
@@ -54,12 +54,11 @@ func identity(c world.Comm, size int) error {
 	return c.Barrier()
 }
 
-// lengths are the lengths of blocks that are tested: none, one, odd ones, and
-// beyond what libraries send at once.
+// lengths are the tested lengths of blocks: empty, one byte, odd lengths, and more than MPI
+// sends eagerly.
 var lengths = []int{0, 1, 3, 4093, 300_007}
 
-// pattern fills a block in a way that tells what it is: who sends it to whom,
-// and which one it is.
+// pattern returns a block whose bytes depend on the sender, the receiver and a number.
 func pattern(length, from, to, which int) []byte {
 	b := make([]byte, length)
 	x := uint32(1 + from + 64*to + 4096*which)
@@ -70,11 +69,11 @@ func pattern(length, from, to, which int) []byte {
 	return b
 }
 
-// guard is what lies behind a buffer to be received into.
+// guard is the value of the bytes behind a receive buffer.
 const guard = 0xa5
 
-// guarded is a buffer to receive into, filled with anything, and a function
-// that reports whether what lies behind it is untouched.
+// guarded returns a receive buffer, and a function that returns an error if the bytes behind it
+// have changed.
 func guarded(length int) (buf []byte, intact func() error) {
 	all := bytes.Repeat([]byte{guard}, length+64)
 	return all[:length:length], func() error {
@@ -103,7 +102,7 @@ func same(what string, got, want []byte) error {
 	return nil
 }
 
-// finish waits for a request that has begun, or not.
+// finish waits for a request, unless it failed to begin.
 func finish(r world.Request, err error) error {
 	if err != nil {
 		return err
@@ -111,16 +110,21 @@ func finish(r world.Request, err error) error {
 	return r.Wait()
 }
 
-// all returns the numbers 0..n-1.
-func all(n int) []int {
-	ranks := make([]int, n)
-	for i := range ranks {
-		ranks[i] = i
+func finishAll(requests []world.Request) error {
+	for _, r := range requests {
+		if err := r.Wait(); err != nil {
+			return err
+		}
 	}
-	return ranks
+	return nil
 }
 
-// together runs functions at the same time and returns the first error.
+// neighbours returns the next and the previous rank in a ring.
+func neighbours(c world.Comm) (next, previous int) {
+	return (c.Rank() + 1) % c.Size(), (c.Rank() + c.Size() - 1) % c.Size()
+}
+
+// together runs functions concurrently and returns the first error.
 func together(work ...func() error) error {
 	errs := make(chan error)
 	for _, w := range work {
@@ -128,9 +132,7 @@ func together(work ...func() error) error {
 	}
 	var first error
 	for range work {
-		if err := <-errs; err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, <-errs)
 	}
 	return first
 }

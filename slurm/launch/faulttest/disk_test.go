@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// fullDisk fills the disk at the moment at which the scene waits. The run then
-// ends with exit code 74; with space again it goes on to the end. If it is just
-// writing a checkpoint, the space of that one may do for what is left to write.
+// fullDisk fills the disk at the moment at which the scene pauses. The run ends with exit code 74,
+// and continues to the end once there is space. If it was writing a checkpoint, the space of that
+// file may suffice for the rest.
 func (s *stage) fullDisk(t *testing.T, x scene, j *job, disk, run string) {
 	await(t, j)
 	ballast := filepath.Join(disk, "ballast")

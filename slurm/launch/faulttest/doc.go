@@ -1,10 +1,9 @@
-// Package faulttest lets real ranks under mpirun meet real faults, each at a
-// chosen moment of a run (package ranks/inject), and looks at what becomes of
-// the job: that it ends in time, names the rank, is started again and goes on
-// to the very model that an undisturbed run makes, and that no process and no
-// half-written file is left.
+// Package faulttest tests faults of real ranks under mpirun, each at a given moment of
+// a run (package ranks/inject). The job must end within the limits, name the rank and
+// restart. The final model must be that of a run without faults. No process and no
+// partly written file may remain.
 //
-// TestMatrix has faults, victims, modes and moments, so that each pair of two
-// of them occurs, and then some at random, with SIAFU_BIG=1 many more of these:
-// SIAFU_FAULT_SEED repeats those of a seed that a failed test has printed.
+// TestMatrix combines faults, victims, modes and moments, so that each pair of values
+// occurs. It adds random combinations, many more with SIAFU_BIG=1. A failed test
+// prints their seed, and SIAFU_FAULT_SEED repeats them.
 package faulttest

@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// Where mpirun is killed its ranks end, stopped ones too, and the run starts
-// again; where siafu launch is killed all end, long before ranks that wait for
-// one that does not come would give up.
+// If mpirun is killed, its ranks end, also stopped ones, and the run restarts. If siafu launch is
+// killed, all processes end long before the wait limits of the ranks.
 func TestLauncherKilled(t *testing.T) {
 	stage := newStage(t)
 	for _, kind := range []string{"wait", "stop"} {

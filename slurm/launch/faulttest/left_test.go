@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// Where launcher, mpirun and ranks are all killed at once, nobody is left to
-// tidy up. Doctor, and the next run, name what was left and remove it: all of
-// it, and nothing of a job that lives.
+// If launcher, mpirun and ranks are all killed at the same time, their files remain. Doctor and the
+// next run name and remove all of them, but no files of a running job.
 func TestEverythingKilled(t *testing.T) {
 	stage := newStage(t)
 	x := scene{kind: "wait", rank: 1, mode: "pipe", moment: "GA", epoch: 2}
@@ -29,8 +28,8 @@ func TestEverythingKilled(t *testing.T) {
 		"the next run": {"launch", "-n", "1", "doctor"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Whoever starts siafu on this machine tidies up, too: a test beside this one
-			// may have been faster.
+			// Every start of siafu on this machine removes leftovers, so that a concurrent test may
+			// have been faster.
 			var missing error
 			for range 12 {
 				if missing = tidies(t, stage, x, args); missing == nil {
@@ -86,8 +85,8 @@ func tidies(t *testing.T, stage *stage, x scene, args []string) error {
 // shared is a path of memory that processes share.
 var shared = regexp.MustCompile(`/dev/shm/\S+`)
 
-// keeps is what would stay for ever if nobody removed it: the launcher's
-// session, and the shared memory of each rank.
+// keeps returns the paths that remain after a kill: the launcher's session and the shared memory of
+// each rank.
 func (j *job) keeps(t *testing.T) []string {
 	t.Helper()
 	tmp := ""
@@ -119,7 +118,7 @@ func (j *job) keeps(t *testing.T) []string {
 	return paths
 }
 
-// existing are those of the paths that exist.
+// existing returns those of the paths that exist.
 func existing(paths []string) (there []string) {
 	for _, path := range paths {
 		if _, err := os.Lstat(path); err == nil {

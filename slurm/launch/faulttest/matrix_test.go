@@ -38,8 +38,8 @@ func (p point) String() string {
 	return fmt.Sprintf("%s/%s/%s/%s", kinds[p[0]], victims[p[1]], modes[p[2]], moments[p[3]])
 }
 
-// fixed has each kind of fault at each moment, with victims and modes such that
-// any two values of different axes meet.
+// fixed returns each kind of fault at each moment, with victims and modes such that all pairs of
+// values of different axes occur.
 func fixed() []point {
 	var list []point
 	for moment := range moments {
@@ -128,8 +128,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// A graph rank is lost while the other one waits for its sums of columns, which batch
-// normalisation needs: nobody waits for ever, and the run ends as if nothing had been.
+// A graph rank is lost while another one waits for its sums of columns in batch normalisation. The
+// wait ends, and the restarted run has the usual result.
 func TestInSums(t *testing.T) {
 	stage := newStage(t)
 	stage.flags = []string{"--norm", "batch"}
@@ -159,7 +159,7 @@ func TestInFetch(t *testing.T) {
 // steps of writing a checkpoint and the end of a run, which only rank 0 knows.
 var written = []string{"opened", "save model.safetensors", "save optimizer.safetensors", "save best.safetensors", "save rename", "summary"}
 
-// random is any scene, at any moment.
+// random returns a random scene at a random moment.
 func random(rng *rand.Rand) scene {
 	s := scene{kind: kinds[rng.IntN(len(kinds))], rank: rng.IntN(size), mode: modes[rng.IntN(len(modes))], epoch: 1 + rng.IntN(epochs)}
 	list := slices.Concat(words[s.mode+" "+victims[min(s.rank, 2)]], []string{"finish"})
@@ -175,7 +175,7 @@ func random(rng *rand.Rand) scene {
 	return s.timed()
 }
 
-// timed has no epoch for moments that are of none.
+// timed removes the epoch if the moment belongs to none.
 func (s scene) timed() scene {
 	if slices.Contains([]string{"start", "opened", "finish", "summary"}, s.moment) {
 		s.epoch = 0

@@ -29,8 +29,8 @@ type try struct {
 	then func(run string) bool // kills it at the first true
 }
 
-// tries are fourteen: at moments of the start, when ranks are there, behind a
-// restart, and while they train in earnest. The others' epochs are naps.
+// tries returns fourteen moments: during the start, when ranks exist, after a restart, and during
+// real training. In the others, epochs only sleep.
 func tries(t *testing.T, stage *stage) (list []try) {
 	_, standin := hosttest.Programs(t)
 	dir := t.TempDir()
@@ -51,13 +51,13 @@ func tries(t *testing.T, stage *stage) (list []try) {
 	return list
 }
 
-// after is true from some time on.
+// after returns a condition that is true after a duration.
 func after(d time.Duration) func(string) bool {
 	began := time.Now()
 	return func(string) bool { return time.Since(began) >= d }
 }
 
-// holds is true when a file of the run holds a text.
+// holds returns a condition that is true if a file of the run contains a text.
 func holds(name, text string) func(int) func(string) bool {
 	return func(int) func(string) bool {
 		return func(run string) bool {

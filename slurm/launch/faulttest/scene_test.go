@@ -44,7 +44,7 @@ func (s scene) String() string {
 	return fmt.Sprintf("%s of rank %d, mode %s, at %s, epoch %d", s.kind, s.rank, s.mode, s.moment, s.epoch)
 }
 
-// stage is what all scenes share.
+// stage has the programs and data that all scenes share.
 type stage struct {
 	siafu string
 	data  string
@@ -114,7 +114,7 @@ func readModel(t *testing.T, run string) []byte {
 	return b
 }
 
-// play has a scene happen and looks at everything that is left.
+// play runs a scene and checks its results and all remaining files and processes.
 func (s *stage) play(t *testing.T, x scene) {
 	dir := t.TempDir()
 	if x.kind == "disk" {
@@ -254,7 +254,7 @@ func (j *job) wait(t *testing.T) {
 	<-j.copied
 }
 
-// processes are those of the job, which its mark in their environment tells.
+// processes returns the processes of the job, found by the mark in their environment.
 func (j *job) processes() (pids []string) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range paths {

@@ -1,11 +1,10 @@
-// Standin is a rank that trains nothing: its epochs are naps. It keeps the
-// contract that package launch and the batch scripts rely on, and can be told
-// to crash, so that both can be tested in seconds.
+// Standin is a rank whose epochs only sleep. It behaves as package launch and the batch scripts
+// require, and can crash on request, so that both can be tested in seconds.
 //
 //	standin train DATA --out DIR [--resume auto] [--epochs N] [--nap D] [--crash-at E] [--until-stopped yes]
 //
-// With --until-stopped its first start has no last epoch, so that a signal cannot be late.
-// DIR/epoch is its checkpoint, and every start and end is a line of DIR/log.
+// With --until-stopped the first start has no last epoch, so that a signal cannot come too late.
+// DIR/epoch is the checkpoint. DIR/log has a line for every start and end.
 package main
 
 import (
@@ -37,7 +36,6 @@ func main() {
 	os.Exit(code)
 }
 
-// value is that of a flag among args.
 func value(args []string, flag, absent string) string {
 	for i, a := range args {
 		if v, ok := strings.CutPrefix(a, flag+"="); ok {
@@ -111,7 +109,7 @@ func (r *run) begin(resume string, args []string) (int, error) {
 	return done + 1, nil
 }
 
-// epoch saves, and reports whether any rank was asked to stop. Collective.
+// epoch saves, and reports whether any rank has received a request to stop. Collective.
 func (r *run) epoch(e int) (bool, error) {
 	asked := []byte{0}
 	if len(r.stop) > 0 {
@@ -129,7 +127,7 @@ func (r *run) epoch(e int) (bool, error) {
 	return slices.Contains(all, 1), nil
 }
 
-// log is rank 0's.
+// log appends a line to DIR/log on rank 0.
 func (r *run) log(format string, args ...any) {
 	if r.w.Rank() != 0 {
 		return

@@ -12,23 +12,21 @@ import (
 	"time"
 )
 
-// hardLimit ends a run under mpirun that has not ended by itself.
+// hardLimit limits the duration of a run under mpirun.
 const hardLimit = 2 * time.Minute
 
-// killDelay is what mpirun gets to kill its ranks and tidy up before it is
-// killed itself.
+// killDelay is the time for mpirun to end its ranks, before all are killed.
 const killDelay = 3 * time.Second
 
 // Mpirun returns the command that runs n ranks of a program on this machine, oversubscribed if
-// needed. It skips the test without mpirun. The command has two minutes from here on; then
-// mpirun and all processes that it started are killed. Environment variables of the command
-// reach the ranks.
+// needed. It skips the test without mpirun. After two minutes, mpirun and its processes are
+// killed. The ranks inherit the command's environment variables.
 func Mpirun(t testing.TB, n int, binary string, args ...string) *exec.Cmd {
 	t.Helper()
 	return MpirunContext(t.Context(), t, n, binary, args...)
 }
 
-// MpirunContext is Mpirun that also ends, in the same way, with ctx.
+// MpirunContext returns the command of Mpirun. It is killed when ctx is done, too.
 func MpirunContext(ctx context.Context, t testing.TB, n int, binary string, args ...string) *exec.Cmd {
 	t.Helper()
 	mpirun, err := exec.LookPath("mpirun")
@@ -59,9 +57,9 @@ func MpirunContext(ctx context.Context, t testing.TB, n int, binary string, args
 	return cmd
 }
 
-// sessions returns a folder for what Open MPI keeps while a job runs. The usual one
-// is shared by all jobs of a user, and a job that starts while another one
-// tidies up finds it half gone. Its path is short, for the sake of sockets.
+// sessions returns a folder for Open MPI's files of a job. The default folder is shared by all
+// jobs of a user: a job that starts while another one removes its files may fail. The path is
+// short, because sockets limit it.
 func sessions(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mpi")
@@ -72,8 +70,8 @@ func sessions(t testing.TB) string {
 	return dir
 }
 
-// end asks mpirun to end, and kills it and its ranks if it does not. Ranks
-// have process groups of their own, so they are found by their parents.
+// end terminates mpirun, and kills it and its ranks after killDelay. Ranks have their own process
+// groups, so that they are found by their parents.
 func end(mpirun int) error {
 	all := append(descendants(mpirun), mpirun)
 	if err := syscall.Kill(mpirun, syscall.SIGTERM); err != nil {
@@ -85,12 +83,12 @@ func end(mpirun int) error {
 		}
 	}
 	for _, pid := range all {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+		_ = syscall.Kill(pid, syscall.SIGKILL) // an error means that it has ended
 	}
 	return nil
 }
 
-// descendants returns the processes below pid.
+// descendants returns all descendants of a process.
 func descendants(pid int) []int {
 	children := map[int][]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -112,7 +110,7 @@ func descendants(pid int) []int {
 	return below
 }
 
-// anyAlive reports whether one of the processes still runs; a zombie does not.
+// anyAlive reports whether one of the processes still runs and is no zombie.
 func anyAlive(pids []int) bool {
 	for _, pid := range pids {
 		state := statField("/proc/"+strconv.Itoa(pid)+"/stat", 0)
@@ -123,8 +121,8 @@ func anyAlive(pids []int) bool {
 	return false
 }
 
-// statField returns the i-th field behind the name in a stat file of a process,
-// the state being 0 and the parent 1; empty for a process that has ended.
+// statField returns the i-th field after the name in the stat file of a process: 0 is the state,
+// 1 the parent. It is empty if the process has ended.
 func statField(path string, i int) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

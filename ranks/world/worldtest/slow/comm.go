@@ -9,26 +9,26 @@ import (
 	"siafu/ranks/world"
 )
 
-// comm is a communicator on a network. Messages carry in front when they are
-// due; for a block of a collective the same travels beside it.
+// comm is a communicator on a network. Each message begins with a stamp, the time when it is due.
+// The stamps of a collective's blocks are separate messages.
 type comm struct {
 	world.Comm
 	network *Network
 	hosts   []string   // of its ranks
-	beside  world.Comm // the same ranks
+	stamps  world.Comm // of the same ranks, for stamps of blocks
 
 	mu    sync.Mutex
-	early []world.Message // taken before they were due, as they came
+	early []world.Message // received before they were due, in order
 }
 
-// Comm makes the ranks of c hosts of the network: hosts[r] is the name of rank
-// r's. Collective.
+// Comm returns a communicator on the network. hosts[r] is the name of rank r's host.
+// Collective.
 func (n *Network) Comm(c world.Comm, hosts []string) (world.Comm, error) {
 	if len(hosts) != c.Size() {
-		panic("slow: a host for each rank is needed")
+		panic("slow: each rank needs a host")
 	}
-	beside, err := c.Sub(world.All(c.Size()))
-	return &comm{Comm: c, network: n, hosts: hosts, beside: beside}, err
+	stamps, err := c.Sub(world.All(c.Size()))
+	return &comm{Comm: c, network: n, hosts: hosts, stamps: stamps}, err
 }
 
 func (c *comm) Hosts() []string { return c.hosts }
@@ -45,7 +45,7 @@ func (c *comm) Sub(ranks []int) (world.Comm, error) {
 	return c.network.Comm(s, hosts)
 }
 
-// stamp is the length of what a message carries in front.
+// stamp is the length of a stamp.
 const stamp = 8
 
 func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
@@ -53,7 +53,7 @@ func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 	return c.Comm.Isend(append(c.stamped(dst, len(buf)), buf...), dst, tag)
 }
 
-// stamped returns the header of a message of length bytes that is sent now.
+// stamped returns the stamp of a message of length bytes that is sent now.
 func (c *comm) stamped(dst, length int) []byte {
 	due := c.network.carry(c.hosts[c.Rank()], c.hosts[dst], length)
 	return binary.LittleEndian.AppendUint64(make([]byte, 0, stamp+length), uint64(due.UnixNano()))
@@ -92,8 +92,8 @@ func (c *comm) put(m world.Message) {
 	c.early = append(c.early, m)
 }
 
-// take returns the first early message of src and tag, without its stamp, if it is
-// due by now; a zero now takes it as it is, with its stamp.
+// take removes and returns the first early message of src and tag. Unless now is zero, the message
+// must be due, and take removes the stamp.
 func (c *comm) take(src, tag int, now time.Time) (world.Message, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,30 +114,30 @@ func (c *comm) take(src, tag int, now time.Time) (world.Message, bool) {
 	return m, true
 }
 
-// due is when a message arrives.
+// due returns the time in a stamp.
 func due(m world.Message) time.Time {
 	return time.Unix(0, int64(binary.LittleEndian.Uint64(m.Data)))
 }
 
-// arrive waits until m is due and takes its stamp off.
+// arrive waits until m is due and removes its stamp.
 func arrive(m world.Message) world.Message {
 	time.Sleep(time.Until(due(m)))
 	m.Data = m.Data[stamp:]
 	return m
 }
 
-// request is a collective whose blocks are under way.
+// request is a collective in progress.
 type request struct {
 	world.Request
 	c    *comm
-	from []int     // whose blocks are under way
-	due  time.Time // of those that are known
+	from []int     // ranks whose stamps have not been received
+	due  time.Time // the latest of the received stamps
 }
 
 func (r *request) Test() (bool, error) {
 	done, err := r.Request.Test()
 	if err == nil && done {
-		err = r.look()
+		err = r.receiveStamps()
 	}
 	return done && !time.Now().Before(r.due), err
 }
@@ -145,16 +145,16 @@ func (r *request) Test() (bool, error) {
 func (r *request) Wait() error {
 	err := r.Request.Wait()
 	if err == nil {
-		err = r.look()
+		err = r.receiveStamps()
 	}
 	time.Sleep(time.Until(r.due))
 	return err
 }
 
-// look learns when the blocks are due. Those who sent them have said so before.
-func (r *request) look() error {
+// receiveStamps receives the stamps of the blocks. They were sent before the blocks.
+func (r *request) receiveStamps() error {
 	for _, q := range r.from {
-		m, err := r.c.beside.Recv(q, 0)
+		m, err := r.c.stamps.Recv(q, 0)
 		if err != nil {
 			return err
 		}
@@ -164,14 +164,13 @@ func (r *request) look() error {
 	return nil
 }
 
-// announce tells everybody when the blocks are due that they get in a
-// collective. That for the next rank goes first, so that not all send to the
-// same one at a time.
+// announce sends the stamps of this rank's blocks in a collective. It begins with the next rank, so
+// that ranks do not all send to the same one.
 func (c *comm) announce(length func(to int) int) error {
 	for i := 1; i < len(c.hosts); i++ {
 		to := (c.Rank() + i) % len(c.hosts)
 		if n := length(to); n > 0 {
-			if _, err := c.beside.Isend(c.stamped(to, n), to, 0); err != nil {
+			if _, err := c.stamps.Isend(c.stamped(to, n), to, 0); err != nil {
 				return err
 			}
 		}
@@ -179,7 +178,7 @@ func (c *comm) announce(length func(to int) int) error {
 	return nil
 }
 
-// expected returns the others that send something.
+// expected returns the other ranks that send nonempty blocks.
 func (c *comm) expected(length func(from int) int) []int {
 	var from []int
 	for q := range c.hosts {
@@ -210,19 +209,16 @@ func (c *comm) Allgatherv(send, recv []byte, counts []int) error {
 
 func (c *comm) Bcast(buf []byte, root int) error {
 	world.CheckRank(c.Size(), root)
-	rooted := func(sender int) func(int) int {
-		return func(int) int {
-			if sender == root {
-				return len(buf)
-			}
-			return 0
+	length := func(sender int) int {
+		if sender == root {
+			return len(buf)
 		}
+		return 0
 	}
-	return c.collective(rooted(c.Rank()), func(q int) int { return rooted(q)(0) },
-		func() error { return c.Comm.Bcast(buf, root) })
+	return c.collective(func(int) int { return length(c.Rank()) }, length, func() error { return c.Comm.Bcast(buf, root) })
 }
 
-// collective does a collective from beginning to end.
+// collective runs a blocking collective.
 func (c *comm) collective(out, in func(rank int) int, do func() error) error {
 	if err := c.announce(out); err != nil {
 		return err
@@ -231,7 +227,7 @@ func (c *comm) collective(out, in func(rank int) int, do func() error) error {
 		return err
 	}
 	r := &request{c: c, from: c.expected(in)}
-	if err := r.look(); err != nil {
+	if err := r.receiveStamps(); err != nil {
 		return err
 	}
 	time.Sleep(time.Until(r.due))

@@ -1,9 +1,7 @@
-// Package slow makes the links of a world as slow as those of a cluster, so that
-// a test in one process can tell what a network is worth.
+// Package slow delays the messages of a world as a cluster's network would, so that a test in one
+// process can measure its effect.
 //
-// A Network has hosts, each with a link of a rate in either direction, and a
-// latency between any two; messages within a host pass at once. What a rank of
-// one of its worlds sends arrives when the links of both hosts have carried it,
-// in the order of sending. Rates hold for all traffic of a host together. Nothing
-// is counted for the ranks' own work.
+// A Network has hosts. Each host has a link with a rate in each direction, which all its traffic
+// shares, and there is a latency between hosts. A message takes the time of both links, in the
+// order of sending. Messages within a host take no time.
 package slow

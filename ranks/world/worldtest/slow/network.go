@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Network is hosts behind links.
+// Network simulates hosts and their links.
 type Network struct {
 	latency time.Duration
 
 	mu    sync.Mutex
-	rate  float64 // bytes a second, 0: no limit
+	rate  float64 // bytes per second, 0: no limit
 	hosts map[string]*host
 }
 
-// host is when a host's link is free, in either direction.
+// host has the times when a host's link is free, in each direction.
 type host struct{ out, in time.Time }
 
-// NewNetwork gives every host a link of rate bytes a second in each direction,
-// and every message between hosts a latency.
+// NewNetwork returns a network whose links have a rate, in bytes per second and direction, and
+// whose messages have a latency.
 func NewNetwork(rate float64, latency time.Duration) *Network {
 	return &Network{latency: latency, rate: rate, hosts: map[string]*host{}}
 }
 
-// SetRate changes the rate of all links, for what is sent from then on.
+// SetRate changes the rate of all links for later messages.
 func (n *Network) SetRate(rate float64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -40,7 +40,7 @@ func (n *Network) host(name string) *host {
 	return h
 }
 
-// carry is when bytes that one host sends to another now will have arrived.
+// carry returns the time when bytes that one host sends now arrive at another.
 func (n *Network) carry(from, to string, bytes int) time.Time {
 	now := time.Now()
 	if from == to {
@@ -54,7 +54,7 @@ func (n *Network) carry(from, to string, bytes int) time.Time {
 	}
 	out, in := n.host(from), n.host(to)
 	out.out = later(now, out.out).Add(length)
-	// The first byte comes in while the last ones go out.
+	// The first byte arrives before the last one is sent.
 	in.in = later(out.out.Add(-length), in.in).Add(length)
 	return later(out.out, in.in).Add(n.latency)
 }

@@ -76,8 +76,8 @@ func message(from, to int) func(c world.Comm) error {
 	}
 }
 
-// What leaves a host takes the time of its bytes, and what its ranks send shares
-// the link; within a host nothing takes time.
+// Messages take time in proportion to their bytes, and ranks of a host share its link. Messages
+// within a host take no time.
 func TestRate(t *testing.T) {
 	for _, k := range []struct {
 		name string
@@ -115,7 +115,7 @@ func TestRate(t *testing.T) {
 // tries are how often a time is taken that another program may have made longer.
 const tries = 20
 
-// What is measured between two hosts is what they were given.
+// The measured rate and latency between two hosts are the given ones.
 func TestMeasured(t *testing.T) {
 	n := slow.NewNetwork(10*rate, latency)
 	n.SetRate(rate)
