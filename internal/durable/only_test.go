@@ -19,7 +19,7 @@ const root = "../.."
 // themselves, with the calls that they make and why they may.
 var byHand = map[string][]string{
 	"internal/scratch":                   {"Mkdir", "Rename"},                             // this package's own ground
-	"graph/realdata/realdata.go":         {"Create", "MkdirAll"},                          // for tests
+	"graph/realdata/realdata.go":         {"MkdirAll", "WriteFile"},                       // for tests
 	"graph/download/unzip.go":            {"MkdirAll"},                                    // only temporary
 	"ranks/runfolder/claim.go":           {"Mkdir"},                                       // undone with the claim, else synced
 	"internal/decodertest/bounded.go":    {"WriteFile"},                                   // for tests, to the kernel
